@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+# Helpers shared by every folder's CMakeLists.txt.
+
+add_library(lambdadnn_flags INTERFACE)
+target_include_directories(lambdadnn_flags INTERFACE ${PROJECT_SOURCE_DIR})
+target_compile_options(lambdadnn_flags INTERFACE -Wall -Wextra -Wshadow -Wconversion)
+if(LAMBDADNN_WERROR)
+  target_compile_options(lambdadnn_flags INTERFACE -Werror)
+endif()
+if(LAMBDADNN_SANITIZE)
+  add_compile_options(-fsanitize=${LAMBDADNN_SANITIZE} -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${LAMBDADNN_SANITIZE})
+endif()
+if(LAMBDADNN_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+# lambdadnn_library(NAME SOURCES a.cc ... DEPS other ...): the one target of a folder.
+# A folder whose sources are all headers becomes an INTERFACE library.
+function(lambdadnn_library name)
+  cmake_parse_arguments(ARG "" "" "SOURCES;DEPS;PRIVATE_DEPS" ${ARGN})
+  if(ARG_SOURCES)
+    add_library(${name} STATIC ${ARG_SOURCES})
+    target_link_libraries(${name} PUBLIC lambdadnn_flags ${ARG_DEPS} PRIVATE ${ARG_PRIVATE_DEPS})
+  else()
+    add_library(${name} INTERFACE)
+    target_link_libraries(${name} INTERFACE lambdadnn_flags ${ARG_DEPS})
+  endif()
+endfunction()
+
+# lambdadnn_test(NAME SOURCES ... DEPS ... LABELS tier): a GoogleTest program, one ctest entry a program.
+function(lambdadnn_test name)
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest GTest::gmock GTest::gtest_main)
+  target_compile_definitions(${name} PRIVATE LAMBDADNN_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
+                                             LAMBDADNN_BINARY_DIR="${CMAKE_BINARY_DIR}")
+  add_test(NAME ${name} COMMAND ${name})
+  if(NOT ARG_LABELS)
+    set(ARG_LABELS unit)
+  endif()
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
+  set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
+                                          ENVIRONMENT "${ARG_ENVIRONMENT}")
+endfunction()

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Concurrency as an interface: tasks and monitors are threads and condition variables in
+// production, fibers of one thread in the simulator. Blocking code uses these, never std::thread or
+// std::condition_variable. A std::mutex is fine for state that is never held across a blocking
+// call.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "common/base/clock.h"
+
+namespace lambdadnn {
+
+// One lock with one condition. Wait* release the lock while they block and hold it when they
+// return; spurious wake-ups happen.
+class Monitor {
+ public:
+  virtual ~Monitor() = default;
+  virtual void Lock() = 0;
+  virtual void Unlock() = 0;
+  virtual void Wait() = 0;
+  // False once `deadline` has passed.
+  virtual bool WaitUntil(Instant deadline) = 0;
+  virtual void NotifyAll() = 0;
+};
+
+class MonitorLock {
+ public:
+  explicit MonitorLock(Monitor& monitor) : monitor_(monitor) { monitor_.Lock(); }
+  ~MonitorLock() { monitor_.Unlock(); }
+  MonitorLock(const MonitorLock&) = delete;
+  MonitorLock& operator=(const MonitorLock&) = delete;
+
+ private:
+  Monitor& monitor_;
+};
+
+// A running task. The destructor joins.
+class Task {
+ public:
+  virtual ~Task() = default;
+  // Returns when the task's function has returned; may be called more than once.
+  virtual void Join() = 0;
+};
+
+// Thread-safe.
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  // Runs `body` concurrently with the caller. `name` shows in debuggers and traces.
+  [[nodiscard]] virtual std::unique_ptr<Task> Spawn(std::string name,
+                                                    std::function<void()> body) = 0;
+  virtual std::unique_ptr<Monitor> NewMonitor() = 0;
+};
+
+class ThreadExecutor final : public Executor {
+ public:
+  [[nodiscard]] std::unique_ptr<Task> Spawn(std::string name, std::function<void()> body) override;
+  std::unique_ptr<Monitor> NewMonitor() override;
+};
+
+}  // namespace lambdadnn

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// A flat store of immutable-by-convention objects: the only thing the data plane needs of S3.
+//
+// Keys are UTF-8, 1 to 1,024 bytes, no leading '/', no empty, "." or ".." segment. All methods
+// block, are thread-safe, and may be called from fibers. Failures: kNotFound (no such object or
+// bucket; the message says which), kAlreadyExists (if_absent), kPermissionDenied, kUnauthenticated,
+// kResourceExhausted (disk or quota full), kInvalidArgument (bad key, bad range), kUnavailable
+// (retry the same call: the effect may or may not have happened), kDataLoss (what arrived is not
+// what was stored), kCancelled. A Put is atomic: readers see the whole object or none; once it has
+// returned OK, every later Get anywhere sees it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/bytes.h"
+#include "common/base/status.h"
+
+namespace lambdadnn {
+
+// Bytes [offset, offset + length) of an object; shorter at the object's end; an offset beyond the
+// end is kOutOfRange.
+struct ByteRange {
+  uint64_t offset = 0;
+  uint64_t length = 0;
+};
+
+struct ObjectInfo {
+  std::string key;
+  uint64_t size = 0;
+};
+
+struct ObjectList {
+  std::vector<ObjectInfo> objects;  // ascending by key
+  // Not empty: there is more; pass it to the next List as `start_after`.
+  std::string next_start_after;
+};
+
+struct PutOptions {
+  // Create only: kAlreadyExists, and nothing changed, when the key is there. Needs a store that
+  // supports it (SupportsPutIfAbsent); kUnimplemented otherwise.
+  bool if_absent = false;
+};
+
+class ObjectStore {
+ public:
+  virtual ~ObjectStore() = default;
+
+  // Stores the concatenation of `parts` without copying them first.
+  virtual Status Put(std::string_view key, std::span<const ByteView> parts,
+                     const PutOptions& options) = 0;
+  // The whole object, or a range of it.
+  virtual Result<Bytes> Get(std::string_view key, std::optional<ByteRange> range) = 0;
+  virtual Result<ObjectInfo> Head(std::string_view key) = 0;
+  // OK as well when the object was not there.
+  virtual Status Delete(std::string_view key) = 0;
+  // Deletes all; OK when none is left.
+  virtual Status DeleteMany(std::span<const std::string> keys);
+  // Objects whose keys begin with `prefix` and are greater than `start_after`, at most `limit`
+  // (1 .. 1000).
+  virtual Result<ObjectList> List(std::string_view prefix, std::string_view start_after,
+                                  int limit) = 0;
+  virtual bool SupportsPutIfAbsent() const = 0;
+  // "file:///data", "s3://bucket/prefix": what to print; never credentials.
+  virtual std::string Describe() const = 0;
+
+  Status Put(std::string_view key, ByteView bytes) {
+    return Put(key, std::span<const ByteView>(&bytes, 1), PutOptions{});
+  }
+  Result<Bytes> Get(std::string_view key) { return Get(key, std::nullopt); }
+};
+
+// OK, or kInvalidArgument naming the rule that the key breaks.
+Status ValidateKey(std::string_view key);
+
+// Every object under `prefix`, page by page.
+Result<std::vector<ObjectInfo>> ListAll(ObjectStore& store, std::string_view prefix);
+// Deletes every object under `prefix`; returns how many there were.
+Result<int64_t> DeletePrefix(ObjectStore& store, std::string_view prefix);
+
+}  // namespace lambdadnn

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// One way from a store's description to an ObjectStore, for the CLI, the operator and the
+// functions.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "common/base/runtime.h"
+#include "common/objectstore/object_store.h"
+
+namespace lambdadnn {
+
+struct StoreCredentials {
+  std::string access_key;
+  std::string secret_key;
+  std::string session_token;
+};
+
+struct StoreConfig {
+  // "file:///absolute/dir", "s3://bucket[/prefix]", or "memory:" (one per process, for tests).
+  std::string uri;
+  std::string endpoint;  // "https://host:port"; empty = AWS's for the region
+  std::string region = "us-east-1";
+  bool path_style = true;
+  std::string ca_file;  // PEM; empty = the system's
+  StoreCredentials credentials;
+  // Of one request, and the total a retried call may take.
+  double request_timeout_seconds = 30;
+  double retry_budget_seconds = 60;
+};
+
+// The store with keys relative to the URI's prefix, retries included (RetryingObjectStore).
+// kInvalidArgument for a URI that is none of the above; nothing is contacted yet.
+Result<std::unique_ptr<ObjectStore>> OpenStore(const StoreConfig& config, Runtime& runtime);
+
+// Credentials from LAMBDADNN_S3_ACCESS_KEY_ID / _SECRET_ACCESS_KEY / _SESSION_TOKEN, else AWS_*.
+StoreCredentials CredentialsFromEnvironment();
+
+}  // namespace lambdadnn

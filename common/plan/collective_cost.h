@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one iteration of a collective costs: successful requests and payload bytes, in all and per
+// role. The planner predicts with these functions and the tests count the running collectives
+// against them (guarantee 5). Misses and retries are not in here: they are counted apart and
+// bounded by kMaxMissesPerObject.
+//
+// Object-store transport, dedicated servers, one iteration, K shards, n workers, widths m_1 .. m_L:
+//   worker            K PUT (gradient shards), K GET (weight shards)
+//   server, level l   per shard of its group: fan-in GET; 1 PUT (merged gradient, or weights at the
+//   root) clipping by global norm: each root PUTs one norm object per shard and GETs those of the
+//   shards
+//                     that other groups hold
+//   garbage           every object is deleted once, by its writer
+#pragma once
+
+#include <cstdint>
+
+#include "common/plan/plan.h"
+
+namespace lambdadnn {
+
+struct RequestCount {
+  int64_t puts = 0;
+  int64_t gets = 0;
+  int64_t deletes = 0;
+  int64_t bytes_in = 0;   // payload stored by PUTs, object headers included
+  int64_t bytes_out = 0;  // payload read by GETs, object headers included
+  RequestCount& operator+=(const RequestCount& other);
+  friend bool operator==(const RequestCount&, const RequestCount&) = default;
+};
+
+// A consumer polls with a back-off that grows with the time waited (trainer_function/transport), so
+// an object is asked for in vain at most this often however long a slice waits for it.
+inline constexpr int kMaxMissesPerObject = 128;
+
+struct ExchangeShape {
+  AggregationPlan aggregation;
+  int64_t parameters = 0;  // float32 elements
+  bool clip_by_global_norm = false;
+};
+
+RequestCount WorkerIterationCost(const ExchangeShape& shape);
+RequestCount ServerIterationCost(const ExchangeShape& shape, const struct ServerPosition& position);
+// Sum over all workers and servers.
+RequestCount IterationCost(const ExchangeShape& shape);
+
+}  // namespace lambdadnn

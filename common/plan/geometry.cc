@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/plan/geometry.h"
+
+#include <algorithm>
+
+namespace lambdadnn {
+
+int64_t BlockCount(int64_t elements) { return (elements + kBlockElements - 1) / kBlockElements; }
+
+Range EvenPart(int64_t total, int64_t parts, int64_t index) {
+  LDNN_CHECK(parts > 0 && index >= 0 && index < parts, "part index out of range");
+  return {index * total / parts, (index + 1) * total / parts};
+}
+
+Range ShardRange(int64_t elements, int shards, int shard) {
+  const Range blocks = EvenPart(BlockCount(elements), shards, shard);
+  return {blocks.begin * kBlockElements, std::min(blocks.end * kBlockElements, elements)};
+}
+
+Range GroupShards(const AggregationPlan& aggregation, int group) {
+  return EvenPart(aggregation.shards, aggregation.spread, group);
+}
+
+Range Children(const AggregationPlan& aggregation, int level, int index) {
+  return EvenPart(aggregation.Width(level - 1), aggregation.Width(level), index);
+}
+
+int ServerRank(const AggregationPlan& aggregation, const ServerPosition& position) {
+  int before = 0;
+  for (int level = 1; level < position.level; ++level) before += aggregation.Width(level);
+  return (before + position.index) * aggregation.spread + position.group;
+}
+
+ServerPosition ServerAt(const AggregationPlan& aggregation, int server_rank) {
+  ServerPosition position;
+  position.group = server_rank % aggregation.spread;
+  int node = server_rank / aggregation.spread;
+  while (node >= aggregation.Width(position.level)) {
+    node -= aggregation.Width(position.level);
+    ++position.level;
+    LDNN_CHECK(position.level <= aggregation.server_layers(), "server rank out of range");
+  }
+  position.index = node;
+  return position;
+}
+
+Range PartitionSamples(int64_t samples, int partitions, int partition) {
+  return EvenPart(samples, partitions, partition);
+}
+
+Range RankPartitions(int partitions, int workers, int rank) {
+  return EvenPart(partitions, workers, rank);
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who owns what: shards of the flat parameter vector, children of tree nodes, shards of spread
+// groups, partitions of ranks. Pure integer functions, so that every function of a job computes the
+// same answer without asking (design.md section 6, plan geometry).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/plan/plan.h"
+
+namespace lambdadnn {
+
+// Edges of shards, and the unit in which norms are summed.
+inline constexpr int64_t kBlockElements = 16 * 1024;
+
+// Half-open range of integers.
+struct Range {
+  int64_t begin = 0;
+  int64_t end = 0;
+  int64_t size() const { return end - begin; }
+  friend bool operator==(const Range&, const Range&) = default;
+};
+
+// ceil(elements / kBlockElements).
+int64_t BlockCount(int64_t elements);
+
+// Part `index` of `total` cut into `parts` contiguous pieces whose sizes differ by at most one:
+// [floor(index x total / parts), floor((index + 1) x total / parts)).
+Range EvenPart(int64_t total, int64_t parts, int64_t index);
+
+// Element range of shard k of K; edges lie on blocks. Requires K <= BlockCount(elements).
+Range ShardRange(int64_t elements, int shards, int shard);
+
+// The shards that spread group g of s serves: EvenPart(K, s, g).
+Range GroupShards(const AggregationPlan& aggregation, int group);
+
+// A dedicated server function: `level` 1..L (L = root), `index` in [0, Width(level)), `group` in
+// [0, spread).
+struct ServerPosition {
+  int level = 1;
+  int index = 0;
+  int group = 0;
+  friend bool operator==(const ServerPosition&, const ServerPosition&) = default;
+};
+
+// Children (indices in level - 1; ranks of workers when level is 1) that node `index` of `level`
+// merges, in this order: EvenPart(Width(level - 1), Width(level), index).
+Range Children(const AggregationPlan& aggregation, int level, int index);
+
+// Server functions are numbered 0 .. server_functions() - 1: by level, then index, then group.
+int ServerRank(const AggregationPlan& aggregation, const ServerPosition& position);
+ServerPosition ServerAt(const AggregationPlan& aggregation, int server_rank);
+
+// Virtual partition v of V over `samples` is EvenPart(samples, V, v); rank r of n owns the
+// partitions EvenPart(V, n, r).
+Range PartitionSamples(int64_t samples, int partitions, int partition);
+Range RankPartitions(int partitions, int workers, int rank);
+
+}  // namespace lambdadnn

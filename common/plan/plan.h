@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plan: how many functions of which size train a job, and how their gradients are aggregated.
+// One vocabulary for the planner that chooses it, the API object that shows it, the functions that
+// execute it and the tests that count what it costs. Plain values; no I/O.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+
+namespace lambdadnn {
+
+enum class TransportKind { kObjectStore, kDirect };
+enum class Placement { kDedicated, kWorkers };
+
+// A tree reduce over K shards (theory.md section 4).
+struct AggregationPlan {
+  TransportKind transport = TransportKind::kObjectStore;
+  Placement placement = Placement::kDedicated;
+  // K: the flat parameter vector is cut into this many ranges (plan/geometry.h).
+  int shards = 1;
+  // Top-down [1, m_k, ..., m_1, n]: one root, then ever wider layers of servers, then the workers.
+  // layers.back() = n; layers.size() >= 2.
+  std::vector<int> layers = {1, 1};
+  // s, a divisor of K: a layer of width m has m x s server functions, each with K/s of the shards.
+  int spread = 1;
+
+  int workers() const { return layers.back(); }
+  // Layers of servers: L >= 1.
+  int server_layers() const { return static_cast<int>(layers.size()) - 1; }
+  // m_l for l in 1..L, counted from the workers up: Width(L) == 1; Width(0) == n.
+  int Width(int level) const { return layers[layers.size() - 1 - static_cast<size_t>(level)]; }
+  // Number of dedicated server functions: s x (m_1 + ... + m_L).
+  int server_functions() const;
+
+  // kInvalidArgument with one sentence when the rules above are broken.
+  Status Validate() const;
+  friend bool operator==(const AggregationPlan&, const AggregationPlan&) = default;
+};
+
+// What the planner expects of one run; seconds and US dollars. Compute and communication are per
+// iteration, everything else per run.
+struct Prediction {
+  double seconds = 0;
+  double cost = 0;
+  int64_t iterations = 0;
+  double cold_start_seconds = 0;
+  double load_seconds = 0;
+  double compute_seconds = 0;
+  double communication_seconds = 0;
+  double checkpoint_seconds = 0;
+  double evaluation_seconds = 0;
+  double slice_overhead_seconds = 0;
+  friend bool operator==(const Prediction&, const Prediction&) = default;
+};
+
+struct Plan {
+  // Everything that changes arithmetic carries a revision and the first iteration it holds for.
+  int revision = 1;
+  int64_t first_iteration = 0;
+
+  int functions = 1;   // n, the workers
+  int memory_mib = 0;  // of one worker
+  int server_memory_mib = 0;
+  int local_batch_size = 0;   // ceil(global_batch_size / n): what memory must hold
+  int global_batch_size = 0;  // samples of a full iteration
+  int64_t iterations = 0;     // of the whole job
+  int64_t iterations_per_epoch = 0;
+  AggregationPlan aggregation;
+
+  // What pins the bits beside the above (design guarantee 1).
+  int threads = 1;               // of one worker's kernels
+  std::string isa;               // "avx2", "avx512", ...; empty = not pinned
+  int virtual_partitions = 64;   // V: a multiple of n
+  int64_t checkpoint_every = 0;  // iterations between checkpoints; 0 = only where slices end
+
+  int64_t parameters = 0;  // elements of the flat vector, float32
+
+  Prediction predicted;
+  // What limits the plan: any of deadline, budget, memory, quota, batch, parameterServerBandwidth,
+  // functions, fixed.
+  std::vector<std::string> binding;
+
+  Status Validate() const;
+  friend bool operator==(const Plan&, const Plan&) = default;
+};
+
+}  // namespace lambdadnn

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the planner is told: the workload's profile, the platform and the objective. The API object
+// carries the same in JSON (design.md section 9). Sizes in bytes (papers' MB = 10^6), memory in
+// MiB, seconds, US dollars.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+
+namespace lambdadnn {
+
+// R(m) in samples per second: a line, or points joined by straight lines (constant beyond the ends)
+// for platforms on which it is not linear.
+struct TrainingRate {
+  double slope = 0;      // samples/s per MiB
+  double intercept = 0;  // samples/s
+  struct Point {
+    double memory_mib = 0;
+    double samples_per_second = 0;
+    friend bool operator==(const Point&, const Point&) = default;
+  };
+  std::vector<Point> table;  // used instead of the line when not empty; ascending memory
+  std::optional<double> max_samples_per_second;  // saturation of either form
+  double At(double memory_mib) const;
+  friend bool operator==(const TrainingRate&, const TrainingRate&) = default;
+};
+
+struct WorkloadProfile {
+  int64_t training_samples = 0;  // n_t
+  double training_bytes = 0;     // d_t
+  double model_bytes = 0;        // d_m: what one worker exchanges each way in an iteration
+  TrainingRate training_rate;    // R(m)
+
+  // Extended terms; zero = unknown, and the term is left out.
+  double iteration_overhead_seconds = 0;  // per iteration beside samples / R, e.g. flatten
+  double evaluation_samples = 0;          // per epoch, over all functions
+  TrainingRate evaluation_rate;           // samples/s of one function
+  double merge_bytes_per_second = 0;      // of one server function
+  double cold_start_seconds = 0;          // create -> ready, of a worker
+  double slice_overhead_seconds = 0;      // checkpoint + relaunch, per slice
+  double checkpoint_seconds = 0;          // one checkpoint
+  double worker_base_memory_mib = 0;      // resident before the first batch
+  double worker_bytes_per_sample = 0;     // activations and batch
+  // How well the fit matched its measurements: largest relative residual. 0 = given by the user.
+  double residual = 0;
+  friend bool operator==(const WorkloadProfile&, const WorkloadProfile&) = default;
+};
+
+struct Platform {
+  struct Memory {
+    int min_mib = 128;
+    int max_mib = 3008;
+    int step_mib = 64;
+    friend bool operator==(const Memory&, const Memory&) = default;
+  } memory;
+  double milli_cpu_per_gib = 0;   // CPU quota of a function = memory x this; 0 = none
+  double total_milli_cpu = 0;     // quota over all functions at once; 0 = unlimited
+  double total_memory_mib = 0;    // likewise
+  double sidecar_memory_mib = 0;  // counted in the cost of every function
+  int max_functions = 200;
+  double function_timeout_seconds = 900;
+  // B_fmax, and B_fs = slope x m + intercept (a constant when slope is 0).
+  double function_network_bytes_per_second = 0;
+  double function_store_slope = 0;  // bytes/s per MiB
+  double function_store_intercept = 0;
+  // B_p and p_ps.
+  double parameter_server_network_bytes_per_second = 0;
+  double parameter_server_price_per_second = 0;
+  // B_s and the latency of one request.
+  double store_bytes_per_second = 0;
+  double store_request_seconds = 0;
+  struct Prices {
+    double gib_second = 0;
+    double vcpu_second = 0;
+    double put_request = 0;
+    double get_request = 0;
+    double invocation = 0;
+    friend bool operator==(const Prices&, const Prices&) = default;
+  } prices;
+  friend bool operator==(const Platform&, const Platform&) = default;
+};
+
+// Exactly one member is set.
+struct Objective {
+  std::optional<double> deadline_seconds;
+  std::optional<double> budget;  // US dollars
+  bool performance_cost_ratio = false;
+  struct Fixed {
+    int functions = 0;
+    int memory_mib = 0;
+    friend bool operator==(const Fixed&, const Fixed&) = default;
+  };
+  std::optional<Fixed> fixed;
+  friend bool operator==(const Objective&, const Objective&) = default;
+};
+
+// What the job says and the planner must respect.
+struct TrainingLimits {
+  double epochs = 1;                         // e
+  int local_batch_size = 0;                  // b_lf; 0 with a fixed global batch
+  std::optional<int> global_batch_size;      // exactly this batch, whatever n
+  std::optional<int> max_global_batch_size;  // b_gmax
+  int min_functions = 1;
+  std::optional<int> max_functions;
+  std::optional<int> min_memory_mib;
+  std::optional<int> max_memory_mib;
+  std::optional<int> memory_step_mib;
+  bool clip_by_global_norm = false;  // one more exchange an iteration
+  int optimizer_state_vectors = 0;   // of the size of the model, held by the roots
+  friend bool operator==(const TrainingLimits&, const TrainingLimits&) = default;
+};
+
+}  // namespace lambdadnn

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole key layout of a job (docs/formats.md). Deterministic: nobody lists the bucket to find
+// an object. Each key has one writer and is written with the same bytes however often.
+//
+//   <prefix>/x/r<revision>.i<incarnation>/<iteration>/g<layer>/s<shard>/<index>   merged or local
+//   gradient <prefix>/x/r<revision>.i<incarnation>/<iteration>/w/s<shard>                  weights,
+//   input of iteration <prefix>/x/r<revision>.i<incarnation>/<iteration>/n/s<shard> block norms of
+//   the shard <prefix>/checkpoints/<iteration>/r<revision>.i<incarnation>/s<shard>          weights
+//   + optimizer state <prefix>/checkpoints/<iteration>/r<revision>.i<incarnation>/manifest.json
+//   last: makes it complete <prefix>/records/<invocation>.json completion records
+//   <prefix>/results/…                                                            model, report,
+//   logs: stay
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace lambdadnn {
+
+struct ExchangeScope {
+  std::string prefix;
+  int plan_revision = 1;
+  int64_t incarnation = 0;
+};
+
+std::string GradientKey(const ExchangeScope& scope, int64_t iteration, int layer, int shard,
+                        int index);
+std::string WeightsKey(const ExchangeScope& scope, int64_t iteration, int shard);
+std::string NormsKey(const ExchangeScope& scope, int64_t iteration, int shard);
+std::string CheckpointPartKey(const ExchangeScope& scope, int64_t iteration, int shard);
+std::string CheckpointManifestKey(const ExchangeScope& scope, int64_t iteration);
+std::string CheckpointsPrefix(const std::string& prefix);
+std::string ExchangePrefix(const std::string& prefix);
+std::string RecordKey(const std::string& prefix, const std::string& invocation);
+std::string RecordsPrefix(const std::string& prefix);
+std::string ResultKey(const std::string& prefix, const std::string& name);
+
+}  // namespace lambdadnn

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// The function contract (design.md section 4): what is POSTed to /v1/slices and what comes back.
+//
+// The answer is a stream of JSON lines: any number of `progress` and `heartbeat` lines, then
+// exactly one `completed` or `failed` record, which carries the length and XXH3 of itself so that a
+// cut stream can never pass for a finished one. HTTP 200 alone means nothing.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/plan/geometry.h"
+#include "common/plan/plan.h"
+#include "common/protocol/training_config.h"
+
+namespace lambdadnn {
+
+// The version of this contract; an operator drives functions of this version and of the one before.
+inline constexpr int kProtocolVersion = 1;
+
+enum class RoleKind { kWorker, kServer, kProfile };
+
+struct Role {
+  RoleKind kind = RoleKind::kWorker;
+  int rank = 0;             // worker: 0..n-1; server: ServerRank(); profile: 0..co-runners
+  ServerPosition position;  // server only
+  // "worker-3", "server-0", "profile-1": in logs, ids and reports.
+  std::string Name() const;
+  friend bool operator==(const Role&, const Role&) = default;
+};
+
+struct JobIdentity {
+  std::string uid;
+  std::string namespace_name;
+  std::string name;
+  friend bool operator==(const JobIdentity&, const JobIdentity&) = default;
+};
+
+// Where the functions of a job keep their objects. Credentials come by environment, never here.
+struct StoreReference {
+  std::string uri;  // of the store's root; the job's keys lie under `prefix`
+  std::string endpoint;
+  std::string region;
+  bool path_style = true;
+  std::string prefix;  // "<root>/<namespace>/<job uid>", no trailing '/'
+};
+
+// A checkpoint by name: everything needed to find its manifest (protocol/object_keys.h).
+struct CheckpointReference {
+  std::string prefix;  // of the job that wrote it
+  int64_t iteration = 0;
+  int plan_revision = 1;
+  int64_t incarnation = 0;
+  friend bool operator==(const CheckpointReference&, const CheckpointReference&) = default;
+};
+
+struct ProfileConfig {
+  int iterations = 30;
+  int warmup_iterations = 3;
+  int batch_size = 0;
+};
+
+struct SliceRequest {
+  int protocol = kProtocolVersion;
+  std::string invocation;  // MakeInvocationId(); the same id twice attaches to the running slice
+  JobIdentity job;
+  // Fences: a function refuses a request whose epoch, revision or incarnation is below the highest
+  // it has seen for the job.
+  int64_t leader_epoch = 0;
+  int64_t incarnation = 0;  // grows by one each time the job falls back to a checkpoint
+  Role role;
+  Plan plan;
+  TrainingConfig training;
+  StoreReference store;
+  int64_t first_iteration = 0;
+  // Where the slice begins. Absent = fresh job: worker 0 initialises the model and writes
+  // checkpoint 0 of this revision and incarnation, all other roles wait for it.
+  std::optional<CheckpointReference> start;
+  // Wall time from acceptance until the record must be out; the job's roles stop together at an
+  // iteration that leaves room for the checkpoint.
+  double budget_seconds = 0;
+  ProfileConfig profile;  // role profile only
+};
+
+// uid, revision, incarnation, role, first iteration, attempt -> "<uid>.r1.i2.worker-3.f120.a1".
+std::string MakeInvocationId(const SliceRequest& request, int attempt);
+
+// Seconds spent by one function in one slice, by phase.
+struct PhaseSeconds {
+  double load = 0;
+  double compute = 0;
+  double communicate = 0;
+  double checkpoint = 0;
+  double evaluate = 0;
+  double wait = 0;  // part of communicate: polling for objects that were not there yet
+};
+
+struct StoreCounters {
+  int64_t puts = 0;
+  int64_t gets = 0;
+  int64_t heads = 0;
+  int64_t deletes = 0;
+  int64_t lists = 0;
+  int64_t misses = 0;   // GET/HEAD answered "not there (yet)"
+  int64_t retries = 0;  // attempts after the first
+  int64_t bytes_in = 0;
+  int64_t bytes_out = 0;
+  StoreCounters& operator+=(const StoreCounters& other);
+  friend bool operator==(const StoreCounters&, const StoreCounters&) = default;
+};
+
+// One line of the stream.
+struct ProgressLine {
+  int64_t iteration = 0;  // completed
+  int64_t epoch = 0;
+  std::optional<double> loss;           // mean over the samples of the iteration
+  std::optional<double> test_loss;      // at an epoch's end
+  std::optional<double> test_accuracy;  // likewise, 0..1
+  double samples_per_second = 0;
+  bool heartbeat = false;  // nothing new; the function lives
+};
+
+enum class SliceOutcome { kStopped, kFinished, kFailed };
+
+// The last line. kStopped: go on at next_iteration with a new slice; kFinished: all iterations are
+// done and the final checkpoint (and, from worker 0, the model) is written; kFailed: `error` says
+// why.
+struct SliceRecord {
+  std::string invocation;
+  SliceOutcome outcome = SliceOutcome::kStopped;
+  int64_t next_iteration = 0;
+  std::string state_digest;  // XXH3 of the weights the role holds at next_iteration; empty if none
+  // The newest checkpoint that the role saw completed (root of shard 0 only).
+  std::optional<CheckpointReference> checkpoint;
+  Status error;
+  // The failure is the job's own (bad data, NaN loss, wrong model): running it again cannot help.
+  bool permanent = false;
+  double cpu_seconds = 0;
+  double wall_seconds = 0;
+  int64_t max_rss_bytes = 0;
+  PhaseSeconds phases;
+  StoreCounters store;
+  std::map<std::string, double> metrics;  // trainLoss, testLoss, testAccuracy, …
+  // Role profile: one entry per measured iteration, seconds.
+  std::vector<double> profile_iteration_seconds;
+  double profile_evaluation_samples_per_second = 0;
+};
+
+}  // namespace lambdadnn

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// JSON forms of protocol/slice.h, documented in docs/formats.md. Decoding is strict and total: any
+// bytes give a value or kInvalidArgument with field paths.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+
+#include "common/json/json_reader.h"
+#include "common/protocol/slice.h"
+
+namespace lambdadnn {
+
+std::string EncodeSliceRequest(const SliceRequest& request);
+Result<SliceRequest> DecodeSliceRequest(std::string_view text);
+
+// Lines without the newline.
+std::string EncodeProgress(const ProgressLine& line);
+// {"type":"completed", ..., "length": bytes before this field, "xxh3": "…"}
+std::string EncodeRecord(const SliceRecord& record);
+
+// nullopt: a line of a type that this version does not know; skip it.
+Result<std::optional<std::variant<ProgressLine, SliceRecord>>> DecodeSliceLine(
+    std::string_view line);
+
+// Shared with operator/api: status.plan and report.json use the same form.
+Json PlanToJson(const Plan& plan);
+Result<Plan> PlanFromJson(const Json& json);
+
+}  // namespace lambdadnn

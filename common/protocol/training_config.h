@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is trained on what: the part of a slice request that is the same for every function of a
+// job. Decoded from JSON by protocol/slice_codec.h; numbers are already checked by operator/api,
+// and are checked again by the function that uses them.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace lambdadnn {
+
+struct ModelConfig {
+  std::string name;  // mlp, cnn, cnn1d, logistic
+  // Free-form by model: numbers and lists of numbers, e.g. {"hidden": [128, 64]}.
+  std::map<std::string, std::vector<double>> parameters;
+  std::string torch_script_uri;  // instead of name
+};
+
+struct DatasetConfig {
+  std::string uri;  // folder or file: file:///…, s3://bucket/…; relative names below are under it
+  std::string test_uri;                // empty = the format's own test files (IDX: t10k-*), if any
+  std::string format;                  // idx, cifar10, csv, npy
+  std::vector<int64_t> feature_shape;  // [] = what the file says
+  int classes = 0;                     // 0 = regression
+  double normalize_mean = 0;
+  double normalize_standard_deviation = 1;
+  double scale = 1;  // multiplied before normalising: IDX and CIFAR bytes use 1/255
+  bool augment_flip = false;
+  int augment_crop_padding = 0;
+  std::string label_column;  // csv: name or index; empty = last
+  bool csv_header = true;
+};
+
+struct OptimizerConfig {
+  std::string name = "sgd";  // sgd, adam, adamw
+  double learning_rate = 0.01;
+  double momentum = 0;
+  double dampening = 0;
+  bool nesterov = false;
+  double weight_decay = 0;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  bool amsgrad = false;
+
+  struct Schedule {
+    std::string name = "constant";  // constant, step, cosine
+    int64_t warmup_iterations = 0;  // linear, before the schedule
+    int64_t step_iterations = 0;
+    double gamma = 0.1;
+    double min_learning_rate = 0;
+  } schedule;
+
+  std::optional<double> clip_value;
+  std::optional<double> clip_global_norm;
+};
+
+struct TrainingConfig {
+  ModelConfig model;
+  DatasetConfig dataset;
+  OptimizerConfig optimizer;
+  std::string loss = "crossEntropy";  // crossEntropy, mse, bceWithLogits
+  uint64_t seed = 0;
+  int64_t epochs = 1;
+  int64_t training_samples = 0;  // of the data set, so that all roles know an epoch's end
+  std::optional<double> stop_at_loss;
+  bool evaluate_each_epoch = true;
+};
+
+}  // namespace lambdadnn

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+// ServerlessTrainingJob (lambdadnn.io/v1alpha1) as C++ values. The CRD in crds/ is the source of
+// truth of the schema; tests hold the two in step. Decoding, defaults and validation: job_codec.h,
+// job_validation.h. Decimals that the API carries as strings are doubles here.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/json/json_reader.h"
+#include "common/plan/plan.h"
+#include "common/plan/workload.h"
+
+namespace lambdadnn {
+
+inline constexpr const char* kApiVersion = "lambdadnn.io/v1alpha1";
+inline constexpr const char* kJobKind = "ServerlessTrainingJob";
+// Holds the job's object-store prefix and functions until they are cleaned up.
+inline constexpr const char* kCleanupFinalizer = "lambdadnn.io/cleanup";
+
+struct ObjectMeta {
+  std::string name;
+  std::string namespace_name = "default";
+  std::string uid;
+  std::string resource_version;
+  int64_t generation = 0;
+  std::string creation_timestamp;
+  std::string deletion_timestamp;
+  std::vector<std::string> finalizers;
+  std::map<std::string, std::string> labels;
+  std::map<std::string, std::string> annotations;
+};
+
+// Exactly one of builtin_name, torch_script_uri.
+struct ModelSpec {
+  std::string builtin_name;  // mlp, cnn, cnn1d, logistic
+  Json builtin_parameters = Json::object();
+  std::string torch_script_uri;
+};
+
+struct DatasetSpec {
+  std::string uri;
+  std::string test_uri;
+  std::string format;  // idx, cifar10, csv, npy
+  int classes = 0;
+  std::vector<int64_t> feature_shape;
+  double normalize_mean = 0;
+  double normalize_standard_deviation = 1;
+  bool augment_flip = false;
+  int augment_crop_padding = 0;
+  std::string label_column;
+  bool csv_header = true;
+  // The built-in generator of demo data instead of a URI (format idx).
+  struct RenderedDigits {
+    int64_t train = 12000;
+    int64_t test = 2000;
+    uint64_t seed = 1;
+  };
+  std::optional<RenderedDigits> rendered_digits;
+};
+
+struct OptimizerSpec {
+  std::string name = "sgd";
+  double learning_rate = 0.01;
+  std::string learning_rate_scaling = "None";  // None, Linear, SquareRoot
+  double momentum = 0;
+  double dampening = 0;
+  bool nesterov = false;
+  double weight_decay = 0;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  bool amsgrad = false;
+  std::string schedule = "constant";
+  int64_t warmup_iterations = 0;
+  int64_t step_iterations = 0;
+  double gamma = 0.1;
+  double min_learning_rate = 0;
+  std::optional<double> clip_value;
+  std::optional<double> clip_global_norm;
+};
+
+struct TrainingSpec {
+  double epochs = 1;
+  std::optional<int> global_batch_size;  // exactly one of these two
+  std::optional<int> max_global_batch_size;
+  int local_batch_size = 0;  // needed with max_global_batch_size
+  uint64_t seed = 0;
+  std::string loss = "crossEntropy";
+  OptimizerSpec optimizer;
+  std::string synchronization = "BSP";
+  std::optional<double> stop_at_loss;
+};
+
+struct AggregationSpec {
+  std::string transport = "Auto";  // Auto, ObjectStore, Direct
+  std::string placement = "Auto";  // Auto, Dedicated, Workers
+  std::optional<int> shards;
+  std::vector<int> layers;  // top-down; empty = the planner chooses
+  std::optional<int> spread;
+  std::optional<int> server_memory_mib;
+};
+
+struct ObjectStoreSpec {
+  std::string uri;  // Local backend: file:///dir; otherwise built from bucket
+  std::string endpoint;
+  std::string bucket;
+  std::string prefix;
+  std::string region = "us-east-1";
+  bool path_style = true;
+  std::string credentials_secret;
+  std::string ca_secret;
+};
+
+struct CheckpointSpec {
+  double interval_seconds = 30;
+  int keep = 2;
+  std::string resume_from;
+};
+
+struct JobSpec {
+  ModelSpec model;
+  DatasetSpec dataset;
+  TrainingSpec training;
+  Objective objective;
+  struct Functions {
+    int min = 1;
+    std::optional<int> max;
+    std::optional<int> memory_min_mib;
+    std::optional<int> memory_max_mib;
+    std::optional<int> memory_step_mib;
+  } functions;
+  AggregationSpec aggregation;
+  std::optional<WorkloadProfile> profile;
+  ObjectStoreSpec object_store;
+  CheckpointSpec checkpoint;
+  std::string backend = "Local";  // Knative, OpenFaaS, Local
+  Json runtime = Json::object();  // image, pull secrets, …: passed to resources
+  bool suspend = false;
+  std::string managed_by;
+  int backoff_limit = 6;
+  std::optional<double> active_deadline_seconds;
+  std::optional<double> ttl_seconds_after_finished;
+  std::string cleanup_policy = "Always";  // Always, OnSuccess, Never: the job's working objects
+};
+
+struct Condition {
+  std::string type;  // Accepted, Provisioned, Ready, Running, Suspended, Degraded, Complete, Failed
+  std::string status;  // True, False, Unknown
+  std::string reason;
+  std::string message;
+  std::string last_transition_time;
+  int64_t observed_generation = 0;
+  friend bool operator==(const Condition&, const Condition&) = default;
+};
+
+struct ProgressStatus {
+  int64_t iteration = 0;
+  int64_t iterations = 0;
+  int64_t epoch = 0;
+  std::optional<double> loss;
+  std::optional<double> test_accuracy;
+  double samples_per_second = 0;
+  int progress_percentage = 0;
+  std::optional<double> estimated_remaining_seconds;
+};
+
+struct UsageStatus {
+  double billed_gib_seconds = 0;
+  double cost = 0;
+  int64_t store_requests = 0;
+  int64_t store_bytes = 0;
+  int64_t slices = 0;
+  int64_t restarts = 0;
+  int64_t cold_starts = 0;
+};
+
+// What the controller must remember across its own restarts (all else is observed again).
+struct ExecutionStatus {
+  int64_t incarnation = 0;               // grows at each fall-back to a checkpoint
+  int64_t first_iteration = 0;           // of the slices of this incarnation
+  std::optional<Json> start_checkpoint;  // CheckpointReference of it; absent = fresh
+  int64_t failures = 0;       // counted against backoffLimit; back to 0 on a newer checkpoint
+  double active_seconds = 0;  // before the last suspension
+};
+
+struct JobStatus {
+  int64_t observed_generation = 0;
+  std::string
+      phase;  // Pending, Profiling, Planning, Starting, Running, Suspended, Complete, Failed
+  std::vector<Condition> conditions;
+  std::optional<Plan> plan;
+  std::optional<WorkloadProfile> profile;  // as measured, or a copy of the given one
+  ExecutionStatus execution;
+  ProgressStatus progress;
+  UsageStatus usage;
+  int workers_desired = 0;
+  int workers_ready = 0;
+  std::string model_uri;
+  std::string model_digest;
+  std::string start_time;
+  std::string completion_time;
+};
+
+struct Job {
+  ObjectMeta metadata;
+  JobSpec spec;
+  JobStatus status;
+};
+
+}  // namespace lambdadnn

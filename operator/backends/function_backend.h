@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where function instances come from: Knative, OpenFaaS, or processes of this machine. A backend
+// makes groups of identical instances; the controller binds instances to ranks. Nothing here blocks
+// for longer than one request to the platform.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/status.h"
+
+namespace lambdadnn {
+
+// Wanted: `count` instances of one size and program. The name is unique within the job ("workers",
+// "servers", "profile") and may carry the plan revision ("workers-r2").
+struct FunctionGroup {
+  std::string job_uid;
+  std::string namespace_name;
+  std::string job_name;
+  std::string name;
+  std::string program;  // "worker" or "server"
+  int count = 0;
+  int memory_mib = 0;
+  int milli_cpu = 0;  // 0 = no CPU limit
+  double timeout_seconds = 0;
+  std::map<std::string, std::string> environment;
+  friend bool operator==(const FunctionGroup&, const FunctionGroup&) = default;
+};
+
+enum class FunctionPhase { kPending, kReady, kTerminating, kGone };
+
+// Observed: one instance. The uid is never used again, so a slice bound to it cannot reach another.
+struct FunctionInstance {
+  std::string uid;
+  std::string group;
+  FunctionPhase phase = FunctionPhase::kPending;
+  std::string address;            // "host:port" for slices, once ready
+  double cold_start_seconds = 0;  // create -> ready
+  int restarts = 0;
+  // kGone: why ("Killed", "OOMKilled", "Exited 2", …) and the last line it logged.
+  std::string reason;
+  std::string last_log_line;
+  friend bool operator==(const FunctionInstance&, const FunctionInstance&) = default;
+};
+
+// Thread-safe. Every call is idempotent.
+class FunctionBackend {
+ public:
+  virtual ~FunctionBackend() = default;
+  // Creates what is missing of the group (an instance that has gone is replaced, as Knative would);
+  // count 0 deletes it. kResourceExhausted when the machine or quota has no room.
+  virtual Status EnsureGroup(const FunctionGroup& group) = 0;
+  virtual Status DeleteGroup(const std::string& job_uid, const std::string& group) = 0;
+  // Ends one instance for good; the group makes another while it wants one.
+  virtual Status DeleteInstance(const std::string& job_uid, const std::string& uid) = 0;
+  virtual Result<std::vector<FunctionInstance>> List(const std::string& job_uid) = 0;
+  // CPU quota of a running instance: the profiler measures several sizes on one process.
+  // kUnimplemented where the platform cannot.
+  virtual Status SetCpu(const std::string& job_uid, const std::string& uid, int milli_cpu) = 0;
+  virtual Result<std::string> Logs(const std::string& job_uid, const std::string& uid,
+                                   int last_lines) = 0;
+  // "cgroup v1", "cgroup v2", "pacing" or the platform's own words: stands in the report.
+  virtual std::string IsolationName() const = 0;
+};
+
+}  // namespace lambdadnn

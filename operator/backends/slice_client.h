@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// Driving slices on function instances over HTTP (design.md section 4). Calls return at once; the
+// stream is read in the background and its newest state is polled, so that the controller stays
+// level-triggered and one slow function delays nobody.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/status.h"
+#include "common/protocol/slice.h"
+
+namespace lambdadnn {
+
+enum class SlicePhase {
+  kStarting,  // request sent, nothing read yet
+  kRunning,   // at least one line read
+  kEnded,     // `record` is there
+  kLost,      // the connection ended without a record; the slice may still run: attach again
+  kRefused,   // the function said no (busy with another slice, fenced, bad request): see error
+};
+
+// What is known of one slice now.
+struct SliceView {
+  std::string invocation;
+  std::string instance_uid;
+  Role role;
+  SlicePhase phase = SlicePhase::kStarting;
+  std::vector<ProgressLine> new_lines;  // since the last Poll
+  std::optional<ProgressLine> last;     // newest with an iteration
+  Instant last_heard{};
+  std::optional<SliceRecord> record;
+  Status error;
+  // kRefused because of another slice: its invocation id.
+  std::string busy_with;
+};
+
+// Thread-safe.
+class SliceClient {
+ public:
+  virtual ~SliceClient() = default;
+  // POSTs the request to `address` (or attaches, if the function already runs this invocation).
+  // A second call with the same invocation while its stream is alive does nothing.
+  virtual void Start(const std::string& instance_uid, const std::string& address,
+                     const SliceRequest& request, const std::string& job_key) = 0;
+  // Asks the function to end the slice: gracefully (finish the iteration, checkpoint) or at once.
+  virtual void Stop(const std::string& invocation, bool graceful) = 0;
+  // Drops all memory of the slice and closes its stream; the slice itself runs on.
+  virtual void Forget(const std::string& invocation) = 0;
+  // All slices of the job that were started here and not forgotten.
+  virtual std::vector<SliceView> Poll(const std::string& job_uid) = 0;
+};
+
+}  // namespace lambdadnn

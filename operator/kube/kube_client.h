@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// The Kubernetes API as the controller needs it: JSON objects by resource, optimistic concurrency,
+// list and watch. Implemented by the in-memory API server (in_memory_api_server.h) and, for a real
+// cluster, over HTTP. Thread-safe; every call may fail after its effect took place, so all writes
+// are create-once or carry a resourceVersion.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/status.h"
+#include "common/json/json_reader.h"
+
+namespace lambdadnn {
+
+struct ResourceType {
+  std::string group;    // "lambdadnn.io"; empty = core
+  std::string version;  // "v1alpha1"
+  std::string plural;   // "serverlesstrainingjobs"
+  std::string kind;     // "ServerlessTrainingJob"
+  friend bool operator==(const ResourceType&, const ResourceType&) = default;
+};
+
+// lambdadnn.io/v1alpha1 serverlesstrainingjobs.
+const ResourceType& ServerlessTrainingJobType();
+// events.k8s.io/v1 events.
+const ResourceType& EventType();
+
+struct ObjectName {
+  std::string namespace_name;
+  std::string name;
+  friend auto operator<=>(const ObjectName&, const ObjectName&) = default;
+};
+
+struct KubeList {
+  std::vector<Json> items;
+  std::string resource_version;
+  std::string continue_token;
+};
+
+struct WatchEvent {
+  enum class Kind { kAdded, kModified, kDeleted, kBookmark, kError };
+  Kind kind = Kind::kAdded;
+  Json object;  // kError: a Status object (code 410 = list again)
+};
+
+// One running watch. Next blocks until an event comes or the timeout ends (kDeadlineExceeded);
+// kUnavailable = the stream ended, start a new one from the last resourceVersion seen;
+// kOutOfRange = 410 Gone, list again.
+class Watch {
+ public:
+  virtual ~Watch() = default;
+  virtual Result<WatchEvent> Next(Duration timeout) = 0;
+};
+
+enum class Subresource { kNone, kStatus };
+
+// Errors: kNotFound, kAlreadyExists (create), kAborted (409 conflict: re-read and decide again),
+// kInvalidArgument (422 and 400, with the server's causes), kPermissionDenied, kUnavailable,
+// kOutOfRange (410).
+class KubeClient {
+ public:
+  virtual ~KubeClient() = default;
+  virtual Result<Json> Get(const ResourceType& type, const ObjectName& name) = 0;
+  // All namespaces when `namespace_name` is empty.
+  virtual Result<KubeList> List(const ResourceType& type, const std::string& namespace_name,
+                                const std::string& label_selector, int limit,
+                                const std::string& continue_token) = 0;
+  virtual Result<Json> Create(const ResourceType& type, const Json& object) = 0;
+  // Replace; metadata.resourceVersion must be the current one (else kAborted).
+  virtual Result<Json> Update(const ResourceType& type, const Json& object,
+                              Subresource subresource) = 0;
+  // JSON merge patch; a resourceVersion inside is a precondition.
+  virtual Result<Json> Patch(const ResourceType& type, const ObjectName& name,
+                             const Json& merge_patch, Subresource subresource) = 0;
+  // With a uid: only that incarnation of the object.
+  virtual Status Delete(const ResourceType& type, const ObjectName& name,
+                        const std::string& uid_precondition) = 0;
+  virtual Result<std::unique_ptr<Watch>> StartWatch(const ResourceType& type,
+                                                    const std::string& namespace_name,
+                                                    const std::string& resource_version) = 0;
+};
+
+}  // namespace lambdadnn
