@@ -113,13 +113,22 @@ struct StoreCounters {
   friend bool operator==(const StoreCounters&, const StoreCounters&) = default;
 };
 
+// One rank's share of the test set after an epoch; the controller adds the ranks up.
+struct EvaluationPart {
+  int64_t epoch = 0;
+  double loss_sum = 0;
+  int64_t correct = 0;
+  int64_t samples = 0;
+  friend bool operator==(const EvaluationPart&, const EvaluationPart&) = default;
+};
+
 // One line of the stream.
 struct ProgressLine {
   int64_t iteration = 0;  // completed
   int64_t epoch = 0;
-  std::optional<double> loss;           // mean over the samples of the iteration
-  std::optional<double> test_loss;      // at an epoch's end
-  std::optional<double> test_accuracy;  // likewise, 0..1
+  // Mean over the samples of the iteration; from the root of shard 0 alone, which sees all of them.
+  std::optional<double> loss;
+  std::optional<EvaluationPart> evaluation;  // from workers, at an epoch's end
   double samples_per_second = 0;
   bool heartbeat = false;  // nothing new; the function lives
 };
@@ -144,7 +153,10 @@ struct SliceRecord {
   int64_t max_rss_bytes = 0;
   PhaseSeconds phases;
   StoreCounters store;
-  std::map<std::string, double> metrics;  // trainLoss, testLoss, testAccuracy, …
+  std::vector<EvaluationPart> evaluations;
+  // Role profile: trainingSamples, testSamples, trainingBytes, parameters, classes, baseMemoryMib,
+  // bytesPerSample, storeRequestSeconds, storeBytesPerSecond, mergeBytesPerSecond.
+  std::map<std::string, double> metrics;
   // Role profile: one entry per measured iteration, seconds.
   std::vector<double> profile_iteration_seconds;
   double profile_evaluation_samples_per_second = 0;

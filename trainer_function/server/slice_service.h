@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// The function contract without a network: accepts, fences, runs, attaches to and stops slices. The
+// HTTP server (function_server.h) and the simulator are thin layers over it.
+//
+// Thread-safe. One slice runs at a time; its lines are kept until another slice starts, so that a
+// caller can attach late. Start's errors: kAlreadyExists = busy with another slice (the message is
+// its invocation id), kFailedPrecondition = fenced (leader epoch, plan revision or incarnation too
+// low, or another job's), kInvalidArgument = the request makes no sense for this function.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/runtime.h"
+#include "common/base/status.h"
+#include "common/objectstore/object_store.h"
+#include "common/protocol/slice.h"
+#include "trainer_function/data/dataset.h"
+#include "trainer_function/model/trainable_model.h"
+
+namespace lambdadnn {
+
+// What a slice needs of the outside, injected by the program or the simulator. A null make_model
+// means a function without LibTorch: it serves role server only.
+struct SliceEnvironment {
+  std::function<Result<std::unique_ptr<TrainableModel>>(const TrainingConfig&, const DatasetInfo&,
+                                                        int threads)>
+      make_model;
+  std::function<Result<std::unique_ptr<Dataset>>(const DatasetConfig&)> open_dataset;
+  std::function<Result<std::unique_ptr<ObjectStore>>(const StoreReference&)> open_store;
+  // Instruction set level that the kernels of this process use; a plan pinned to another is
+  // refused.
+  std::string isa;
+};
+
+class SliceService {
+ public:
+  SliceService(Runtime& runtime, SliceEnvironment environment);
+  ~SliceService();  // stops the running slice at once and joins it
+  SliceService(const SliceService&) = delete;
+  SliceService& operator=(const SliceService&) = delete;
+
+  // Starts the slice, or finds the one with this invocation id (running or ended).
+  Status Start(const SliceRequest& request);
+  // Line number `index` (0, 1, …) of the invocation's stream, waiting for it until `deadline`.
+  // nullopt: not yet, write a heartbeat and ask again. kNotFound: unknown invocation. kOutOfRange:
+  // the stream ended before this line.
+  Result<std::optional<std::string>> Line(const std::string& invocation, int64_t index,
+                                          Instant deadline);
+  // Graceful: finish at an agreed iteration with a checkpoint. Otherwise: as soon as possible.
+  Status Stop(const std::string& invocation, bool graceful);
+  // SIGTERM: refuses new slices and stops the running one gracefully.
+  void Drain();
+  // Invocation that is running now.
+  std::optional<std::string> Running() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace lambdadnn
