@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // JSON forms of protocol/slice.h, documented in docs/formats.md. Decoding is strict and total: any
-// bytes give a value or kInvalidArgument with field paths.
+// bytes give a value or kInvalidArgument with field paths. Plans: common/plan_json.
 #pragma once
 
 #include <optional>
@@ -24,9 +24,5 @@ std::string EncodeRecord(const SliceRecord& record);
 // nullopt: a line of a type that this version does not know; skip it.
 Result<std::optional<std::variant<ProgressLine, SliceRecord>>> DecodeSliceLine(
     std::string_view line);
-
-// Shared with operator/api: status.plan and report.json use the same form.
-Json PlanToJson(const Plan& plan);
-Result<Plan> PlanFromJson(const Json& json);
 
 }  // namespace lambdadnn

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/plan_json/plan_json.h"
+
+namespace lambdadnn {
+namespace {
+
+AggregationPlan DecodeAggregation(const Json& json, const std::string& path,
+                                  std::vector<FieldError>* errors) {
+  AggregationPlan aggregation;
+  JsonReader reader(json, path, errors);
+  std::string transport(TransportName(aggregation.transport));
+  if (reader.Optional("transport", &transport)) {
+    if (transport == TransportName(TransportKind::kDirect)) {
+      aggregation.transport = TransportKind::kDirect;
+    } else if (transport != TransportName(TransportKind::kObjectStore)) {
+      reader.Report("transport", "must be ObjectStore or Direct");
+    }
+  }
+  std::string placement(PlacementName(aggregation.placement));
+  if (reader.Optional("placement", &placement)) {
+    if (placement == PlacementName(Placement::kWorkers)) {
+      aggregation.placement = Placement::kWorkers;
+    } else if (placement != PlacementName(Placement::kDedicated)) {
+      reader.Report("placement", "must be Dedicated or Workers");
+    }
+  }
+  reader.Optional("shards", &aggregation.shards);
+  reader.Optional("layers", &aggregation.layers);
+  reader.Optional("spread", &aggregation.spread);
+  reader.Finish();
+  return aggregation;
+}
+
+Prediction DecodePrediction(const Json& json, const std::string& path,
+                            std::vector<FieldError>* errors) {
+  Prediction predicted;
+  JsonReader reader(json, path, errors);
+  reader.Optional("seconds", &predicted.seconds);
+  reader.Optional("cost", &predicted.cost);
+  reader.Optional("iterations", &predicted.iterations);
+  reader.Optional("coldStartSeconds", &predicted.cold_start_seconds);
+  reader.Optional("loadSeconds", &predicted.load_seconds);
+  reader.Optional("computeSeconds", &predicted.compute_seconds);
+  reader.Optional("communicationSeconds", &predicted.communication_seconds);
+  reader.Optional("checkpointSeconds", &predicted.checkpoint_seconds);
+  reader.Optional("evaluationSeconds", &predicted.evaluation_seconds);
+  reader.Optional("sliceOverheadSeconds", &predicted.slice_overhead_seconds);
+  reader.Finish();
+  return predicted;
+}
+
+}  // namespace
+
+std::string_view TransportName(TransportKind transport) {
+  return transport == TransportKind::kDirect ? "Direct" : "ObjectStore";
+}
+
+std::string_view PlacementName(Placement placement) {
+  return placement == Placement::kWorkers ? "Workers" : "Dedicated";
+}
+
+Json AggregationToJson(const AggregationPlan& aggregation) {
+  return {{"transport", TransportName(aggregation.transport)},
+          {"placement", PlacementName(aggregation.placement)},
+          {"shards", aggregation.shards},
+          {"layers", aggregation.layers},
+          {"spread", aggregation.spread}};
+}
+
+Json PredictionToJson(const Prediction& predicted) {
+  return {{"seconds", predicted.seconds},
+          {"cost", predicted.cost},
+          {"iterations", predicted.iterations},
+          {"coldStartSeconds", predicted.cold_start_seconds},
+          {"loadSeconds", predicted.load_seconds},
+          {"computeSeconds", predicted.compute_seconds},
+          {"communicationSeconds", predicted.communication_seconds},
+          {"checkpointSeconds", predicted.checkpoint_seconds},
+          {"evaluationSeconds", predicted.evaluation_seconds},
+          {"sliceOverheadSeconds", predicted.slice_overhead_seconds}};
+}
+
+Json PlanToJson(const Plan& plan) {
+  return {{"revision", plan.revision},
+          {"firstIteration", plan.first_iteration},
+          {"functions", plan.functions},
+          {"memoryMiB", plan.memory_mib},
+          {"serverMemoryMiB", plan.server_memory_mib},
+          {"localBatchSize", plan.local_batch_size},
+          {"globalBatchSize", plan.global_batch_size},
+          {"iterations", plan.iterations},
+          {"iterationsPerEpoch", plan.iterations_per_epoch},
+          {"aggregation", AggregationToJson(plan.aggregation)},
+          {"threads", plan.threads},
+          {"isa", plan.isa},
+          {"virtualPartitions", plan.virtual_partitions},
+          {"checkpointEvery", plan.checkpoint_every},
+          {"parameters", plan.parameters},
+          {"predicted", PredictionToJson(plan.predicted)},
+          {"binding", plan.binding}};
+}
+
+Plan DecodePlan(const Json& json, const std::string& path, std::vector<FieldError>* errors) {
+  const size_t errors_before = errors->size();
+  Plan plan;
+  JsonReader reader(json, path, errors);
+  reader.Optional("revision", &plan.revision);
+  reader.Optional("firstIteration", &plan.first_iteration);
+  reader.Required("functions", &plan.functions);
+  reader.Optional("memoryMiB", &plan.memory_mib);
+  reader.Optional("serverMemoryMiB", &plan.server_memory_mib);
+  reader.Optional("localBatchSize", &plan.local_batch_size);
+  reader.Optional("globalBatchSize", &plan.global_batch_size);
+  reader.Optional("iterations", &plan.iterations);
+  reader.Optional("iterationsPerEpoch", &plan.iterations_per_epoch);
+  if (const Json* aggregation = reader.Child("aggregation")) {
+    plan.aggregation = DecodeAggregation(*aggregation, reader.PathOf("aggregation"), errors);
+  }
+  reader.Optional("threads", &plan.threads);
+  reader.Optional("isa", &plan.isa);
+  reader.Optional("virtualPartitions", &plan.virtual_partitions);
+  reader.Optional("checkpointEvery", &plan.checkpoint_every);
+  reader.Optional("parameters", &plan.parameters);
+  if (const Json* predicted = reader.Child("predicted")) {
+    plan.predicted = DecodePrediction(*predicted, reader.PathOf("predicted"), errors);
+  }
+  reader.Optional("binding", &plan.binding);
+  reader.Finish();
+  if (errors->size() == errors_before) {
+    if (const Status valid = plan.Validate(); !valid.ok()) {
+      errors->push_back({path, valid.message()});
+    }
+  }
+  return plan;
+}
+
+Result<Plan> PlanFromJson(const Json& json) {
+  std::vector<FieldError> errors;
+  Plan plan = DecodePlan(json, "plan", &errors);
+  LDNN_RETURN_IF_ERROR(ToStatus(errors));
+  return plan;
+}
+
+}  // namespace lambdadnn

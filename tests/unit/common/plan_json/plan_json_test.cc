@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/plan_json/plan_json.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace lambdadnn {
+namespace {
+
+using ::testing::HasSubstr;
+
+Plan FullPlan() {
+  Plan plan;
+  plan.revision = 3;
+  plan.first_iteration = 120;
+  plan.functions = 8;
+  plan.memory_mib = 1728;
+  plan.server_memory_mib = 256;
+  plan.local_batch_size = 15;
+  plan.global_batch_size = 120;
+  plan.iterations = 300;
+  plan.iterations_per_epoch = 100;
+  plan.aggregation = {TransportKind::kDirect, Placement::kWorkers, 4, {1, 2, 8}, 2};
+  plan.threads = 2;
+  plan.isa = "avx2";
+  plan.virtual_partitions = 64;
+  plan.checkpoint_every = 40;
+  plan.parameters = 1 << 20;
+  plan.predicted = {0.1, 1.0 / 3, 300, 1.5, 0.2, 0.30000000000000004, 1e-9, 2.5, 7, 0.05};
+  plan.binding = {"deadline", "memory"};
+  return plan;
+}
+
+TEST(PlanJson, RoundTripsEveryFieldThroughText) {
+  const Plan plan = FullPlan();
+  const auto parsed = ParseJson(PlanToJson(plan).dump());
+  ASSERT_TRUE(parsed.ok());
+  const auto decoded = PlanFromJson(*parsed);
+  ASSERT_TRUE(decoded.ok()) << decoded.status().ToString();
+  EXPECT_EQ(*decoded, plan);
+}
+
+TEST(PlanJson, WritesEveryFieldOfAFullPlanDifferentlyFromADefaultOne) {
+  const Json full = PlanToJson(FullPlan()).flatten();
+  const Json plain = PlanToJson(Plan{}).flatten();
+  for (const auto& [path, value] : plain.items()) {
+    if (path == "/virtualPartitions" || path.starts_with("/binding")) continue;
+    if (path.starts_with("/aggregation/layers")) continue;
+    EXPECT_NE(full.at(path), value) << path;
+  }
+}
+
+TEST(PlanJson, UnknownFieldIsNamedWithItsNearestOne) {
+  Json json = PlanToJson(FullPlan());
+  json["aggregation"]["shard"] = 2;
+  const auto decoded = PlanFromJson(json);
+  ASSERT_FALSE(decoded.ok());
+  EXPECT_THAT(decoded.status().message(), HasSubstr("plan.aggregation.shard"));
+  EXPECT_THAT(decoded.status().message(), HasSubstr("did you mean shards?"));
+}
+
+TEST(PlanJson, WrongEnumAndTypesAreAllReportedAtOnce) {
+  Json json = PlanToJson(FullPlan());
+  json["aggregation"]["transport"] = "Pigeon";
+  json["functions"] = "eight";
+  json["predicted"] = 7;
+  const auto decoded = PlanFromJson(json);
+  ASSERT_FALSE(decoded.ok());
+  EXPECT_THAT(decoded.status().message(), HasSubstr("plan.aggregation.transport"));
+  EXPECT_THAT(decoded.status().message(), HasSubstr("plan.functions"));
+  EXPECT_THAT(decoded.status().message(), HasSubstr("plan.predicted"));
+}
+
+TEST(PlanJson, APlanThatBreaksItsRulesIsRefused) {
+  Json json = PlanToJson(FullPlan());
+  json["aggregation"]["layers"] = {1, 2, 7};
+  EXPECT_EQ(PlanFromJson(json).status().code(), StatusCode::kInvalidArgument);
+  json["aggregation"]["layers"] = Json::array();
+  EXPECT_EQ(PlanFromJson(json).status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(PlanFromJson(Json()).status().code(), StatusCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace lambdadnn
