@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs what building and testing need, on Debian 12 and its relatives. Idempotent; says what it
+# installs; changes nothing when everything is there.
+#
+#   scripts/setup.sh            everything (build, tests, test servers' Go toolchain)
+#   scripts/setup.sh --build    only what building and running need
+#   scripts/setup.sh --check    installs nothing; exit code 1 when something is missing
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+readonly BUILD_PACKAGES=(
+  g++ cmake ninja-build ccache
+  libcpprest-dev libyaml-cpp-dev libssl-dev zlib1g-dev libspdlog-dev nlohmann-json3-dev
+  libcli11-dev libxxhash-dev libboost-dev libboost-system-dev libboost-context-dev
+  libtorch-dev libopenblas0-openmp
+  libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev
+)
+readonly TEST_PACKAGES=(
+  clang-14 libclang-rt-14-dev clang-format-19 python3 python3-torch python3-sklearn
+  chromium git procps curl
+)
+# The oldest Go that builds the servers of the conformance tests (tests/servers).
+readonly GO_VERSION=1.26.0
+
+mode=all
+case "${1:-}" in
+  "") ;;
+  --build) mode=build ;;
+  --check) mode=check ;;
+  -h | --help) sed -n '3,9p' "$0" | cut -c3-; exit 0 ;;
+  *) echo "error: unknown option $1; see scripts/setup.sh --help" >&2; exit 2 ;;
+esac
+
+wanted=("${BUILD_PACKAGES[@]}")
+[ "$mode" = build ] || wanted+=("${TEST_PACKAGES[@]}")
+
+missing_packages() {
+  local package
+  for package in "$@"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || echo "$package"
+  done
+}
+
+if ! command -v apt-get >/dev/null; then
+  echo "error: this script installs Debian packages, and apt-get is not here;" \
+    "install the equivalents of: ${wanted[*]}" >&2
+  exit 4
+fi
+
+mapfile -t missing < <(missing_packages "${wanted[@]}")
+if [ "$mode" = check ]; then
+  [ ${#missing[@]} -eq 0 ] && { echo "all packages are installed"; exit 0; }
+  echo "missing: ${missing[*]}"
+  exit 1
+fi
+if [ ${#missing[@]} -gt 0 ]; then
+  echo "installing ${#missing[@]} packages with apt: ${missing[*]}"
+  sudo=()
+  if [ "$(id -u)" != 0 ]; then
+    command -v sudo >/dev/null || {
+      echo "error: installing packages needs root; run this script as root or install them yourself" >&2
+      exit 4
+    }
+    sudo=(sudo)
+  fi
+  "${sudo[@]}" apt-get update -qq
+  if ! "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+    --no-install-recommends "${missing[@]}" >/dev/null; then
+    echo "error: apt-get could not install the packages above; see its message, then run this again" >&2
+    exit 4
+  fi
+fi
+
+# Go is needed by nothing but the test servers. A found one is used if it is new enough; else the
+# toolchain comes as a Go module through whatever Go the distribution has.
+go_is_new_enough() {
+  command -v go >/dev/null || return 1
+  local have
+  have=$(GOTOOLCHAIN=local go env GOVERSION 2>/dev/null | sed 's/^go//')
+  [ "$(printf '%s\n%s\n' "$GO_VERSION" "${have:-0}" | sort -V | head -1)" = "$GO_VERSION" ]
+}
+if [ "$mode" = all ] && ! go_is_new_enough; then
+  cache=${XDG_CACHE_HOME:-$HOME/.cache}/lambdadnn/go-$GO_VERSION
+  if [ ! -x "$cache/bin/go" ]; then
+    command -v go >/dev/null || {
+      echo "installing golang with apt to fetch Go $GO_VERSION with it"
+      DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends golang-go >/dev/null
+    }
+    echo "fetching Go $GO_VERSION into $cache"
+    module=golang.org/toolchain@v0.0.1-go$GO_VERSION.linux-$(dpkg --print-architecture)
+    directory=$(cd / && GOFLAGS=-mod=mod go mod download -json "$module" | sed -n 's/^\t"Dir": "\(.*\)",/\1/p')
+    mkdir -p "$(dirname "$cache")"
+    rm -rf "$cache.new"
+    cp -r "$directory" "$cache.new"
+    chmod -R u+w "$cache.new"
+    chmod +x "$cache.new"/bin/* "$cache.new"/pkg/tool/*/* 2>/dev/null || true
+    mv "$cache.new" "$cache"
+  fi
+  echo "Go $GO_VERSION: $cache/bin/go"
+fi
