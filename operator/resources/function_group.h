@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the controller wants of a backend: a group of identical function instances. A plain value.
+#pragma once
+
+#include <map>
+#include <string>
+
+namespace lambdadnn {
+
+// Wanted: `count` instances of one size and program. The name is unique within the job ("workers",
+// "servers", "profile") and may carry the plan revision ("workers-r2").
+struct FunctionGroup {
+  std::string job_uid;
+  std::string namespace_name;
+  std::string job_name;
+  std::string name;
+  std::string program;  // "worker" or "server"
+  int count = 0;
+  int memory_mib = 0;
+  int milli_cpu = 0;  // 0 = no CPU limit
+  double timeout_seconds = 0;
+  std::map<std::string, std::string> environment;
+  friend bool operator==(const FunctionGroup&, const FunctionGroup&) = default;
+};
+
+}  // namespace lambdadnn
