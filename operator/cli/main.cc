@@ -9,6 +9,7 @@
 namespace {
 
 constexpr lambdadnn::AddCommand kCommands[] = {
+    lambdadnn::AddReportCommand,
     lambdadnn::AddVersionCommand,
 };
 

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/cli/report/report_html.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "operator/cli/report/report_values.h"
+
+namespace lambdadnn {
+namespace {
+
+// Colours differ in lightness as well as in hue, so that they stay apart for every reader.
+constexpr const char* kStyle = R"css(
+:root{--bg:#fbfbfa;--card:#fff;--ink:#1c2024;--soft:#60646c;--line:#e3e4e8;
+--c1:#2463c5;--c2:#e39b2d;--c3:#1f8a70;--c4:#9aa3ad;--mark:#c8323c;--good:#1f7a4d;--bad:#b3261e}
+@media(prefers-color-scheme:dark){:root{--bg:#15171a;--card:#1d2024;--ink:#e9eaec;--soft:#a3a8b0;
+--line:#33373d;--c1:#79a8f5;--c2:#f2b55c;--c3:#58c7a8;--c4:#6f7782;--mark:#ff7a80;--good:#66cf9a;--bad:#ff8a80}}
+*{box-sizing:border-box}
+body{margin:0;background:var(--bg);color:var(--ink);font:15px/1.5 system-ui,-apple-system,"Segoe UI",sans-serif}
+main{max-width:1180px;margin:0 auto;padding:24px 16px 48px}
+h1{font-size:24px;margin:0}h2{font-size:16px;margin:0 0 8px}
+.sub{color:var(--soft);margin:2px 0 20px}
+.tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(150px,1fr));gap:12px;margin-bottom:16px}
+.tile,.card{background:var(--card);border:1px solid var(--line);border-radius:10px;padding:12px 14px}
+.tile .name{color:var(--soft);font-size:13px}.tile .value{font-size:22px;font-weight:600;font-variant-numeric:tabular-nums}
+.tile .note{color:var(--soft);font-size:13px}
+.grid{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,440px),1fr));gap:16px}
+.wide{grid-column:1/-1}
+.scroll{overflow-x:auto}
+svg{display:block;width:100%;height:auto}.scroll svg{min-width:760px}
+svg text{fill:var(--ink);font:12px system-ui,sans-serif}
+svg .tick{fill:var(--soft);font-size:11px}svg .label{font-size:12px}svg .figure-title{font-size:13px;font-weight:600}
+svg .grid{stroke:var(--line)}svg .axis{stroke:var(--soft)}
+.line{fill:none;stroke-width:1.8}.series-1{stroke:var(--c1)}.series-2{stroke:var(--c2)}.series-3{stroke:var(--c3)}
+.fill-series-1{fill:var(--c1)}.fill-series-2{fill:var(--c2)}.fill-series-3{fill:var(--c3)}.fill-series-4{fill:var(--c4)}
+.fill-mark{fill:var(--mark)}
+table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
+th,td{text-align:right;padding:4px 8px;border-bottom:1px solid var(--line);white-space:nowrap}
+th:first-child,td:first-child{text-align:left}th{color:var(--soft);font-weight:500}
+.tag{display:inline-block;border:1px solid var(--line);border-radius:99px;padding:1px 9px;margin:0 4px 4px 0;font-size:13px}
+.good{color:var(--good)}.bad{color:var(--bad)}
+.key{color:var(--soft);font-size:13px;margin-top:6px}.key i{display:inline-block;width:11px;height:11px;border-radius:2px;margin:0 4px 0 12px;vertical-align:-1px}
+)css";
+
+std::string Tile(const std::string& name, const std::string& value, const std::string& note) {
+  return "<div class=\"tile\"><div class=\"name\">" + EscapeHtml(name) +
+         "</div><div class=\"value\">" + EscapeHtml(value) + "</div><div class=\"note\">" +
+         EscapeHtml(note) + "</div></div>";
+}
+
+// A figure in its card; says so where there is nothing to draw.
+std::string Card(const std::string& content, const std::string& missing, bool wide = false) {
+  return std::string("<section class=\"card") + (wide ? " wide" : "") + "\">" +
+         (content.empty() ? "<p class=\"sub\">" + EscapeHtml(missing) + "</p>" : content) +
+         "</section>";
+}
+
+std::string Tiles(const Json& report) {
+  const auto pair = [&](const std::string& name, const char* field, auto format) {
+    const auto predicted = NumberAt(report, std::string("predicted.") + field);
+    const auto actual = NumberAt(report, std::string("actual.") + field);
+    return Tile(name, actual ? format(*actual) : "-",
+                "predicted " + (predicted ? format(*predicted) : "-") + ", error " +
+                    FormatError(predicted, actual));
+  };
+  std::string tiles = pair("Time", "seconds", FormatSeconds) + pair("Cost", "cost", FormatCost);
+  if (const auto accuracy = NumberAt(report, "metrics.testAccuracy")) {
+    tiles +=
+        Tile("Test accuracy", FormatNumber(100 * *accuracy, 4) + " %",
+             "test loss " + FormatNumber(NumberAt(report, "metrics.testLoss").value_or(NAN), 3));
+  }
+  tiles += Tile("Functions",
+                FormatNumber(NumberAt(report, "plan.functions").value_or(0)) + " × " +
+                    TextAt(report, "plan.memoryMiB") + " MiB",
+                "shards " + TextAt(report, "plan.aggregation.shards") + ", layers " +
+                    TextAt(report, "plan.aggregation.layers"));
+  tiles += Tile("Slices", TextAt(report, "slices"), "restarts " + TextAt(report, "restarts"));
+  return "<div class=\"tiles\">" + tiles + "</div>";
+}
+
+std::string LossChart(const Json& report) {
+  LineChart chart{"Training loss", "iteration", "loss", {{"loss", "series-1", {}}}, {}, {}};
+  for (const Json& point : ListAt(report, "curves.iterations")) {
+    const auto loss = NumberAt(point, "loss");
+    if (!loss || !std::isfinite(*loss)) continue;
+    chart.series[0].points.emplace_back(NumberAt(point, "iteration").value_or(0), *loss);
+  }
+  return RenderLineChart(chart);
+}
+
+std::string AccuracyChart(const Json& report) {
+  LineSeries accuracy{"accuracy", "series-3", {}, true};
+  for (const Json& point : ListAt(report, "curves.evaluations")) {
+    if (const auto value = NumberAt(point, "accuracy")) {
+      accuracy.points.emplace_back(NumberAt(point, "epoch").value_or(0), 100 * *value);
+    }
+  }
+  return RenderLineChart({"Test accuracy", "epoch", "per cent", {accuracy}, {}, {}});
+}
+
+std::string Timeline(const Json& report) {
+  std::vector<TimelineRow> rows;
+  for (const Json& function : ListAt(report, "timeline")) {
+    TimelineRow row;
+    row.name = TextAt(function, "role");
+    if (row.name.empty()) row.name = TextAt(function, "group");
+    const double created = NumberAt(function, "created").value_or(0);
+    const auto ready = NumberAt(function, "ready");
+    const auto gone = NumberAt(function, "gone");
+    if (ready) {
+      row.intervals.push_back(
+          {created, *ready, "fill-series-2", "cold start: " + FormatSeconds(*ready - created)});
+      if (gone) row.intervals.push_back({*ready, *gone, "fill-series-4", "idle"});
+    }
+    for (const Json& slice : ListAt(function, "slices")) {
+      const double begin = NumberAt(slice, "start").value_or(0);
+      row.intervals.push_back(
+          {begin, NumberAt(slice, "end").value_or(begin), "fill-series-1",
+           TextAt(slice, "role") + " from iteration " + TextAt(slice, "firstIteration") + " to " +
+               TextAt(slice, "nextIteration") + ": " + TextAt(slice, "outcome")});
+    }
+    const std::string reason = TextAt(function, "reason");
+    if (gone && !reason.empty() && reason != "Deleted") row.marks.emplace_back(*gone, reason);
+    rows.push_back(std::move(row));
+  }
+  const std::string svg = RenderTimeline("Functions over time", rows);
+  if (svg.empty()) return svg;
+  return "<div class=\"scroll\">" + svg +
+         "</div><div class=\"key\"><i style=\"background:var(--c2)\"></i>cold start<i "
+         "style=\"background:var(--c1)\"></i>slice<i style=\"background:var(--c4)\"></i>idle<i "
+         "style=\"background:var(--mark)\"></i>lost</div>";
+}
+
+std::string Pareto(const Json& report) {
+  std::vector<ScatterPoint> points;
+  const Json& list = ListAt(report, "pareto.points");
+  const auto chosen = NumberAt(report, "pareto.chosen");
+  for (size_t i = 0; i < list.size(); ++i) {
+    const Json& point = list[i];
+    points.push_back({NumberAt(point, "seconds").value_or(0), NumberAt(point, "cost").value_or(0),
+                      TextAt(point, "functions") + " × " + TextAt(point, "memoryMiB") + " MiB",
+                      chosen && static_cast<size_t>(*chosen) == i});
+  }
+  return RenderScatter("Time against cost: the best plans", "predicted seconds",
+                       "predicted cost, $", points);
+}
+
+std::string Requests(const Json& report) {
+  const double iterations = NumberAt(report, "requests.iterations").value_or(0);
+  std::string rows;
+  for (const auto& [name, key] : {std::pair{"PUT", "puts"},
+                                  {"GET", "gets"},
+                                  {"DELETE", "deletes"},
+                                  {"bytes stored", "bytesIn"},
+                                  {"bytes read", "bytesOut"}}) {
+    const bool bytes = std::string_view(key).starts_with("bytes");
+    const auto show = [&](std::optional<double> value) {
+      if (!value) return std::string("-");
+      return bytes ? FormatBytes(*value) : FormatNumber(*value, 7);
+    };
+    const auto formula = NumberAt(report, std::string("requests.predictedPerIteration.") + key);
+    const auto total = NumberAt(report, std::string("requests.actual.") + key);
+    rows += std::string("<tr><td>") + name + "</td><td>" + show(formula) + "</td><td>" +
+            show(formula ? std::optional(*formula * iterations) : std::nullopt) + "</td><td>" +
+            show(total) + "</td></tr>";
+  }
+  return "<h2>Store requests against the formulas</h2><div class=\"scroll\"><table><tr><th></th>"
+         "<th>an iteration</th><th>" +
+         FormatNumber(iterations, 7) + " iterations</th><th>counted</th></tr>" + rows +
+         "</table></div><p class=\"key\">The first two columns are the formulas; counted includes "
+         "checkpoints, data and records. Misses " +
+         EscapeHtml(TextAt(report, "store.misses")) + ", retries " +
+         EscapeHtml(TextAt(report, "store.retries")) + ", most live objects " +
+         EscapeHtml(TextAt(report, "store.liveObjectsMax")) + ".</p>";
+}
+
+std::string PlanCard(const Json& report) {
+  std::string binding;
+  for (const Json& name : ListAt(report, "binding")) {
+    binding += "<span class=\"tag\">" +
+               EscapeHtml(name.is_string() ? name.get<std::string>() : name.dump()) + "</span>";
+  }
+  std::string rows;
+  for (const auto& [name, path] : {std::pair{"workers", "plan.functions"},
+                                   {"memory of a worker, MiB", "plan.memoryMiB"},
+                                   {"memory of a server, MiB", "plan.serverMemoryMiB"},
+                                   {"global batch", "plan.globalBatchSize"},
+                                   {"iterations", "plan.iterations"},
+                                   {"shards", "plan.aggregation.shards"},
+                                   {"layers", "plan.aggregation.layers"},
+                                   {"spread", "plan.aggregation.spread"},
+                                   {"checkpoint every", "plan.checkpointEvery"},
+                                   {"threads", "plan.threads"},
+                                   {"instruction set", "plan.isa"},
+                                   {"isolation", "isolation"},
+                                   {"model digest", "model.digest"},
+                                   {"parameters", "model.parameters"}}) {
+    const std::string value = TextAt(report, path);
+    if (value.empty()) continue;
+    rows += std::string("<tr><td>") + name + "</td><td>" + EscapeHtml(value) + "</td></tr>";
+  }
+  return "<h2>The plan, and what binds it</h2><p>" + (binding.empty() ? "nothing binds" : binding) +
+         "</p><div class=\"scroll\"><table>" + rows + "</table></div>";
+}
+
+}  // namespace
+
+std::string RenderReportHtml(const Json& report) {
+  const std::string name = TextAt(report, "job.name");
+  std::string outcome = TextAt(report, "outcome");
+  if (outcome.empty()) outcome = "Complete";
+  const std::string message = TextAt(report, "message");
+  std::string html =
+      "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" "
+      "content=\"width=device-width,initial-scale=1\"><meta name=\"color-scheme\" content=\"light "
+      "dark\"><link rel=\"icon\" href=\"data:,\"><title>" +
+      EscapeHtml(name) + " - run report</title><style>" + kStyle +
+      "</style></head><body><main><h1>" + EscapeHtml(name) +
+      "</h1><p class=\"sub\"><span class=\"" + (outcome == "Complete" ? "good" : "bad") + "\">" +
+      EscapeHtml(outcome) + "</span> " + EscapeHtml(message) + "</p>";
+  html += Tiles(report) + "<div class=\"grid\">";
+  html += Card(LossChart(report), "No iteration was completed.");
+  html += Card(AccuracyChart(report), "No test set was evaluated.");
+  html += Card(RenderPhaseBars("Predicted and actual time by phase, seconds", PhasesOf(report)),
+               "No phase was measured.");
+  html += Card(Pareto(report), "The planner compared no other plans.");
+  html += Card(Timeline(report), "No function was started.", true);
+  html += Card(Requests(report), "");
+  html += Card(PlanCard(report), "");
+  return html + "</div></main></body></html>\n";
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "operator/cli/report/report_html.h"
+#include "operator/cli/report/report_values.h"
+#include "operator/cli/report/svg_chart.h"
+
+namespace lambdadnn {
+namespace {
+
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+Json SmallReport() {
+  return Json::parse(R"({
+    "job": {"name": "<digits>"}, "outcome": "Complete",
+    "plan": {"functions": 2, "memoryMiB": 512, "aggregation": {"shards": 2, "layers": [1, 2]},
+             "predicted": {"iterations": 10, "computeSeconds": 0.5, "loadSeconds": 1}},
+    "predicted": {"seconds": 10, "cost": 0.01}, "actual": {"seconds": 11, "cost": 0.01},
+    "phases": {"computeSeconds": 6, "loadSeconds": 1},
+    "metrics": {"testAccuracy": 0.975},
+    "curves": {"iterations": [{"iteration": 1, "loss": 2.0}, {"iteration": 2, "loss": 1.0}],
+               "evaluations": [{"epoch": 1, "accuracy": 0.975}]},
+    "pareto": {"points": [{"functions": 2, "memoryMiB": 512, "seconds": 10, "cost": 0.01},
+                          {"functions": 1, "memoryMiB": 512, "seconds": 19, "cost": 0.009}],
+               "chosen": 0},
+    "timeline": [{"role": "worker-0", "created": 0, "ready": 1, "gone": 9, "reason": "Killed",
+                  "slices": [{"role": "worker-0", "start": 1, "end": 9, "outcome": "Stopped"}]}],
+    "requests": {"iterations": 10, "predictedPerIteration": {"puts": 6},
+                 "actual": {"puts": 61}},
+    "binding": ["deadline"]})");
+}
+
+TEST(SvgChart, TicksCoverTheRangeInRoundSteps) {
+  EXPECT_THAT(AxisTicks(0, 10, 5), ElementsAre(0, 2, 4, 6, 8, 10));
+  EXPECT_THAT(AxisTicks(0.3, 0.9, 3),
+              ElementsAre(testing::DoubleEq(0.4), testing::DoubleEq(0.6), testing::DoubleEq(0.8)));
+  EXPECT_THAT(AxisTicks(5, 5, 4), ElementsAre(5));
+}
+
+TEST(SvgChart, NumbersAreGroupedAndShort) {
+  EXPECT_EQ(FormatNumber(1234567), "1,234,567");
+  EXPECT_EQ(FormatNumber(-1234), "-1,234");
+  EXPECT_EQ(FormatNumber(0.021349), "0.02135");
+  EXPECT_EQ(FormatNumber(0), "0");
+  EXPECT_EQ(FormatNumber(NAN), "-");
+}
+
+TEST(SvgChart, NoPointsGiveNoFigure) {
+  EXPECT_EQ(RenderLineChart({"t", "x", "y", {{"empty", "series-1", {}}}, {}, {}}), "");
+  EXPECT_EQ(RenderScatter("t", "x", "y", {}), "");
+  EXPECT_EQ(RenderTimeline("t", {}), "");
+  EXPECT_EQ(RenderPhaseBars("t", {}), "");
+}
+
+TEST(SvgChart, OnePointIsDrawnWithFiniteCoordinates) {
+  const std::string svg = RenderLineChart({"t", "x", "y", {{"one", "series-1", {{3, 7}}}}, {}, {}});
+  EXPECT_THAT(svg, HasSubstr("<polyline points=\""));
+  EXPECT_THAT(svg, Not(HasSubstr("nan")));
+  EXPECT_THAT(svg, Not(HasSubstr("inf")));
+}
+
+TEST(ReportHtml, EveryFigureOfACompleteRunIsThere) {
+  const std::string html = RenderReportHtml(SmallReport());
+  for (const char* title : {"Training loss", "Test accuracy", "Predicted and actual time by phase",
+                            "Functions over time", "Time against cost", "chosen: 2",
+                            "Store requests against the formulas", "deadline", "Killed"}) {
+    EXPECT_THAT(html, HasSubstr(title));
+  }
+}
+
+TEST(ReportHtml, TextOfUsersIsEscapedAndNothingIsLoaded) {
+  const std::string html = RenderReportHtml(SmallReport());
+  EXPECT_THAT(html, Not(HasSubstr("<digits>")));
+  EXPECT_THAT(html, HasSubstr("&lt;digits&gt;"));
+  for (const char* loading : {"http://", "https://", "<script", "src="}) {
+    EXPECT_THAT(html, Not(HasSubstr(loading)));
+  }
+}
+
+TEST(ReportHtml, ARunThatFailedAtOnceStillHasAPage) {
+  const std::string html = RenderReportHtml(Json::parse(R"({"job": {"name": "x"},
+      "outcome": "Failed", "message": "no store"})"));
+  EXPECT_THAT(html, HasSubstr("Failed"));
+  EXPECT_THAT(html, HasSubstr("no store"));
+  EXPECT_THAT(html, HasSubstr("No function was started."));
+}
+
+TEST(ReportText, ComparesPredictedWithActual) {
+  const std::string text = RenderReportText(SmallReport());
+  EXPECT_THAT(text, HasSubstr("+10.0%"));
+  EXPECT_THAT(text, HasSubstr("97.50 %"));
+  EXPECT_THAT(text, HasSubstr("compute"));
+}
+
+TEST(ReportText, NoLineIsWiderThanATerminal) {
+  size_t begin = 0;
+  const std::string text = RenderReportText(SmallReport());
+  for (size_t end = text.find('\n'); end != std::string::npos; end = text.find('\n', begin)) {
+    EXPECT_LE(end - begin, 80u);
+    begin = end + 1;
+  }
+}
+
+TEST(ReportValues, MissingStepsGiveNothing) {
+  const Json json = Json::parse(R"({"a": {"b": "1.5"}, "c": [1]})");
+  EXPECT_EQ(NumberAt(json, "a.b"), 1.5);
+  EXPECT_EQ(NumberAt(json, "a.x.y"), std::nullopt);
+  EXPECT_EQ(NumberAt(json, "c.b"), std::nullopt);
+  EXPECT_EQ(TextAt(json, "nothing"), "");
+  EXPECT_TRUE(ListAt(json, "a").empty());
+}
+
+TEST(ReportValues, UnitsSuitTheSize) {
+  EXPECT_EQ(FormatSeconds(0.5), "0.5 s");
+  EXPECT_EQ(FormatSeconds(90), "90.0 s");
+  EXPECT_EQ(FormatSeconds(125), "2 min 5 s");
+  EXPECT_EQ(FormatSeconds(7500), "2 h 5 min");
+  EXPECT_EQ(FormatBytes(1500000), "1.5 MB");
+  EXPECT_EQ(FormatCost(12.345), "$12.35");
+}
+
+}  // namespace
+}  // namespace lambdadnn
