@@ -14,6 +14,7 @@
 namespace lambdadnn {
 
 inline constexpr size_t kObjectHeaderBytes = 128;
+inline constexpr int64_t kStopRequested = -1;
 
 enum class ObjectKind : uint8_t {
   kGradient = 1,
@@ -42,10 +43,16 @@ struct ObjectHeader {
   Range elements;       // of the flat parameter vector
   int64_t samples = 0;  // that the payload sums over
   double loss_sum = 0;  // over these samples
-  // Stop agreement: the roles stop once this many iterations are done; 0 = go on.
+  // Stop agreement: the roles stop once this many iterations are done; 0 = go on, kStopRequested =
+  // the writer (or somebody it read from) wants to stop and asks the root of shard 0 to say where.
   int64_t stop_at = 0;
+  // With stop_at > 0: training is over there (stopAt.loss reached), not only the slice.
+  bool stop_is_final = false;
   uint64_t payload_bytes = 0;
   uint64_t payload_xxh3 = 0;
+  // Optimizer objects (checkpoint parts: weights, then state vectors): XXH3 of the weights alone,
+  // so that they can be read and verified without the state. 0 in all other kinds.
+  uint64_t weights_xxh3 = 0;
   friend bool operator==(const ObjectHeader&, const ObjectHeader&) = default;
 };
 

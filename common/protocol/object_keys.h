@@ -2,14 +2,15 @@
 // The whole key layout of a job (docs/formats.md). Deterministic: nobody lists the bucket to find
 // an object. Each key has one writer and is written with the same bytes however often.
 //
-//   <prefix>/x/r<revision>.i<incarnation>/<iteration>/g<layer>/s<shard>/<index>   merged or local
-//   gradient <prefix>/x/r<revision>.i<incarnation>/<iteration>/w/s<shard>                  weights,
-//   input of iteration <prefix>/x/r<revision>.i<incarnation>/<iteration>/n/s<shard> block norms of
-//   the shard <prefix>/checkpoints/<iteration>/r<revision>.i<incarnation>/s<shard>          weights
-//   + optimizer state <prefix>/checkpoints/<iteration>/r<revision>.i<incarnation>/manifest.json
-//   last: makes it complete <prefix>/records/<invocation>.json completion records
-//   <prefix>/results/…                                                            model, report,
-//   logs: stay
+//   <prefix>/x/r<revision>.i<incarnation>/<iteration>/
+//       g<layer>/s<shard>/<index>    gradient of worker <index> (layer 0) or of server <index>
+//       w/s<shard>                   weights, input of the iteration
+//       n/s<shard>                   block sums of squares of the shard's gradient
+//   <prefix>/checkpoints/<iteration>/r<revision>.i<incarnation>/
+//       s<shard>                     weights and optimizer state
+//       manifest.json                last: makes the checkpoint complete
+//   <prefix>/records/<invocation>.json   completion records
+//   <prefix>/results/<name>              model, report, logs: stay
 #pragma once
 
 #include <cstdint>
@@ -29,8 +30,11 @@ std::string WeightsKey(const ExchangeScope& scope, int64_t iteration, int shard)
 std::string NormsKey(const ExchangeScope& scope, int64_t iteration, int shard);
 std::string CheckpointPartKey(const ExchangeScope& scope, int64_t iteration, int shard);
 std::string CheckpointManifestKey(const ExchangeScope& scope, int64_t iteration);
+// Everything below ends in '/': what to list or to delete.
 std::string CheckpointsPrefix(const std::string& prefix);
 std::string ExchangePrefix(const std::string& prefix);
+// Of one revision and incarnation.
+std::string ExchangeScopePrefix(const ExchangeScope& scope);
 std::string RecordKey(const std::string& prefix, const std::string& invocation);
 std::string RecordsPrefix(const std::string& prefix);
 std::string ResultKey(const std::string& prefix, const std::string& name);

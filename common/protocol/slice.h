@@ -79,10 +79,14 @@ struct SliceRequest {
   int64_t first_iteration = 0;
   // Where the slice begins. Absent = fresh job: worker 0 initialises the model and writes
   // checkpoint 0 of this revision and incarnation, all other roles wait for it.
+  // When first_iteration is not the checkpoint's iteration, its weights alone are taken (a warm
+  // start from another job's result).
   std::optional<CheckpointReference> start;
   // Wall time from acceptance until the record must be out; the job's roles stop together at an
   // iteration that leaves room for the checkpoint.
   double budget_seconds = 0;
+  // Complete checkpoints that the root of shard 0 keeps; older ones are deleted. At least 1.
+  int checkpoint_keep = 2;
   ProfileConfig profile;  // role profile only
 };
 

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/checkpoint_index/checkpoint_index.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "common/base/text.h"
+#include "common/json/json_reader.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr std::string_view kFormat = "lambdadnn-checkpoint/1";
+constexpr std::string_view kManifestName = "/manifest.json";
+
+Json PartToJson(const CheckpointPart& part) {
+  return {{"shard", part.shard},
+          {"begin", part.elements.begin},
+          {"end", part.elements.end},
+          {"bytes", part.bytes},
+          {"xxh3", Hex64(part.payload_xxh3)}};
+}
+
+std::optional<uint64_t> ParseHex64(std::string_view text) {
+  if (text.size() != 16) return {};
+  uint64_t value = 0;
+  for (const char c : text) {
+    const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+    if (digit < 0) return {};
+    value = value * 16 + static_cast<uint64_t>(digit);
+  }
+  return value;
+}
+
+void ReadHex64(JsonReader& reader, std::string_view name, uint64_t* out) {
+  std::string text;
+  if (!reader.Required(name, &text)) return;
+  const auto value = ParseHex64(text);
+  if (!value) return reader.Report(name, "must be 16 hexadecimal digits");
+  *out = *value;
+}
+
+CheckpointPart ReadPart(const Json& json, std::vector<FieldError>* errors) {
+  CheckpointPart part;
+  JsonReader reader(json, "parts", errors);
+  reader.Required("shard", &part.shard);
+  reader.Required("begin", &part.elements.begin);
+  reader.Required("end", &part.elements.end);
+  reader.Required("bytes", &part.bytes);
+  ReadHex64(reader, "xxh3", &part.payload_xxh3);
+  reader.Finish();
+  return part;
+}
+
+void ReadFields(JsonReader& reader, CheckpointManifest* manifest, std::vector<FieldError>* errors) {
+  std::string format;
+  if (reader.Required("format", &format) && format != kFormat) {
+    reader.Report("format", "must be " + std::string(kFormat));
+  }
+  ReadHex64(reader, "job", &manifest->job);
+  reader.Required("iteration", &manifest->iteration);
+  reader.Required("planRevision", &manifest->plan_revision);
+  reader.Required("incarnation", &manifest->incarnation);
+  reader.Required("parameters", &manifest->parameters);
+  reader.Required("optimizerVectors", &manifest->optimizer_vectors);
+  reader.Optional("stopAt", &manifest->stop_at);
+  reader.Optional("epochLossSum", &manifest->epoch_loss_sum);
+  reader.Optional("epochSamples", &manifest->epoch_samples);
+  const Json* parts = reader.Child("parts");
+  if (parts == nullptr || !parts->is_array()) {
+    reader.Report("parts", "must be a list");
+  } else {
+    for (const Json& part : *parts) manifest->parts.push_back(ReadPart(part, errors));
+  }
+  reader.Finish();
+}
+
+Status CheckParts(const CheckpointManifest& manifest) {
+  if (manifest.iteration < 0 || manifest.parameters < 1 || manifest.optimizer_vectors < 0) {
+    return DataLossError("checkpoint manifest: a number is out of its range");
+  }
+  int64_t next = 0;
+  for (const CheckpointPart& part : manifest.parts) {
+    if (part.elements.begin != next || part.elements.end <= next || part.shard < 0) {
+      return DataLossError("checkpoint manifest: the parts leave a gap at element " +
+                           std::to_string(next));
+    }
+    next = part.elements.end;
+  }
+  if (next != manifest.parameters) {
+    return DataLossError("checkpoint manifest: the parts do not cover all parameters");
+  }
+  return OkStatus();
+}
+
+// "<prefix>/checkpoints/120/r1.i2/manifest.json" -> its reference.
+std::optional<CheckpointReference> ParseManifestKey(const std::string& prefix,
+                                                    const std::string& key) {
+  if (!key.ends_with(kManifestName)) return {};
+  const std::string root = CheckpointsPrefix(prefix);
+  const std::string middle =
+      key.substr(root.size(), key.size() - root.size() - kManifestName.size());
+  const std::vector<std::string> pieces = Split(middle, '/');
+  if (pieces.size() != 2) return {};
+  const auto iteration = ParseInteger(pieces[0]);
+  const std::vector<std::string> scope = Split(pieces[1], '.');
+  if (!iteration || scope.size() != 2 || !scope[0].starts_with('r') || !scope[1].starts_with('i')) {
+    return {};
+  }
+  const auto revision = ParseInteger(std::string_view(scope[0]).substr(1));
+  const auto incarnation = ParseInteger(std::string_view(scope[1]).substr(1));
+  if (!revision || !incarnation) return {};
+  const CheckpointReference reference = {prefix, *iteration, static_cast<int>(*revision),
+                                         *incarnation};
+  // Only the spelling that a writer of ours uses.
+  if (CheckpointManifestKey(ScopeOf(reference), reference.iteration) != key) return {};
+  return reference;
+}
+
+}  // namespace
+
+std::string EncodeManifest(const CheckpointManifest& manifest) {
+  Json json = {{"format", kFormat},
+               {"job", Hex64(manifest.job)},
+               {"iteration", manifest.iteration},
+               {"planRevision", manifest.plan_revision},
+               {"incarnation", manifest.incarnation},
+               {"parameters", manifest.parameters},
+               {"optimizerVectors", manifest.optimizer_vectors},
+               {"stopAt", manifest.stop_at},
+               {"epochLossSum", manifest.epoch_loss_sum},
+               {"epochSamples", manifest.epoch_samples},
+               {"parts", Json::array()}};
+  for (const CheckpointPart& part : manifest.parts) json["parts"].push_back(PartToJson(part));
+  const std::string body = json.dump();
+  json["checksum"] = Hex64(Xxh3(AsBytes(body)));
+  return json.dump(1) + "\n";
+}
+
+Result<CheckpointManifest> DecodeManifest(std::string_view text) {
+  auto parsed = ParseJson(text);
+  if (!parsed.ok()) return DataLossError("checkpoint manifest: " + parsed.status().message());
+  Json json = std::move(parsed).value();
+  if (!json.is_object()) return DataLossError("checkpoint manifest: not a map of fields");
+  const auto checksum = json.find("checksum");
+  if (checksum == json.end() || !checksum->is_string()) {
+    return DataLossError("checkpoint manifest: no checksum");
+  }
+  const std::string expected = checksum->get<std::string>();
+  json.erase("checksum");
+  const std::string body = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  if (Hex64(Xxh3(AsBytes(body))) != expected) {
+    return DataLossError("checkpoint manifest: checksum mismatch");
+  }
+  CheckpointManifest manifest;
+  std::vector<FieldError> errors;
+  JsonReader reader(json, "", &errors);
+  ReadFields(reader, &manifest, &errors);
+  if (!errors.empty()) {
+    return DataLossError("checkpoint manifest: " + ToStatus(errors).message());
+  }
+  LDNN_RETURN_IF_ERROR(CheckParts(manifest));
+  return manifest;
+}
+
+ExchangeScope ScopeOf(const CheckpointReference& checkpoint) {
+  return {checkpoint.prefix, checkpoint.plan_revision, checkpoint.incarnation};
+}
+
+Result<std::vector<CheckpointReference>> ListCheckpoints(ObjectStore& store,
+                                                         const std::string& prefix) {
+  LDNN_ASSIGN_OR_RETURN(const auto objects, ListAll(store, CheckpointsPrefix(prefix)));
+  std::vector<CheckpointReference> found;
+  for (const ObjectInfo& object : objects) {
+    if (const auto reference = ParseManifestKey(prefix, object.key)) found.push_back(*reference);
+  }
+  const auto age = [](const CheckpointReference& reference) {
+    return std::tuple(reference.iteration, reference.plan_revision, reference.incarnation);
+  };
+  std::sort(found.begin(), found.end(),
+            [&](const auto& a, const auto& b) { return age(a) > age(b); });
+  return found;
+}
+
+Result<std::optional<CheckpointReference>> FindNewestCheckpoint(ObjectStore& store,
+                                                                const std::string& prefix,
+                                                                const CheckpointFilter& accept) {
+  LDNN_ASSIGN_OR_RETURN(const auto found, ListCheckpoints(store, prefix));
+  for (const CheckpointReference& reference : found) {
+    if (accept && !accept(reference)) continue;
+    const auto manifest = ReadManifest(store, reference);
+    if (manifest.ok()) return std::optional(reference);
+    // Torn, or deleted since the listing; anything else (the store is away) is not for us to judge.
+    if (manifest.status().code() != StatusCode::kDataLoss &&
+        manifest.status().code() != StatusCode::kNotFound) {
+      return manifest.status();
+    }
+  }
+  return std::optional<CheckpointReference>();
+}
+
+Result<CheckpointManifest> ReadManifest(ObjectStore& store, const CheckpointReference& checkpoint) {
+  const ExchangeScope scope = ScopeOf(checkpoint);
+  const std::string key = CheckpointManifestKey(scope, checkpoint.iteration);
+  LDNN_ASSIGN_OR_RETURN(const Bytes bytes, store.Get(key));
+  auto manifest = DecodeManifest(AsText(bytes));
+  if (!manifest.ok()) return manifest.status().WithContext("reading " + key);
+  if (manifest->iteration != checkpoint.iteration ||
+      manifest->plan_revision != checkpoint.plan_revision ||
+      manifest->incarnation != checkpoint.incarnation) {
+    return DataLossError("reading " + key + ": the manifest is of another checkpoint");
+  }
+  for (const CheckpointPart& part : manifest->parts) {
+    const std::string part_key = CheckpointPartKey(scope, checkpoint.iteration, part.shard);
+    const auto info = store.Head(part_key);
+    if (!info.ok() && info.status().code() != StatusCode::kNotFound) return info.status();
+    if (!info.ok() || info->size != part.bytes) {
+      return DataLossError("reading " + key + ": part " + part_key +
+                           " is missing or has the wrong size");
+    }
+  }
+  return manifest;
+}
+
+}  // namespace lambdadnn

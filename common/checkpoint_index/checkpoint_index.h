@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which checkpoints a job has: the manifest that makes one complete, and the search for the newest.
+// Functions write and read the parts (trainer_function/checkpoint); the operator only needs to know
+// where to start from.
+//
+// A checkpoint is complete if and only if its manifest decodes and every part it lists is there
+// with the listed size. The manifest is written last and carries its own checksum, so a torn one is
+// no checkpoint at all. docs/formats.md has the layout.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/objectstore/object_store.h"
+#include "common/plan/geometry.h"
+#include "common/protocol/object_keys.h"
+#include "common/protocol/slice.h"
+
+namespace lambdadnn {
+
+struct CheckpointPart {
+  int shard = 0;
+  Range elements;
+  uint64_t bytes = 0;  // of the object, header included
+  uint64_t payload_xxh3 = 0;
+  friend bool operator==(const CheckpointPart&, const CheckpointPart&) = default;
+};
+
+struct CheckpointManifest {
+  uint64_t job = 0;  // XXH3 of the writing job's uid
+  int64_t iteration = 0;
+  int plan_revision = 1;
+  int64_t incarnation = 0;
+  int64_t parameters = 0;     // elements of the flat vector
+  int optimizer_vectors = 0;  // state vectors behind the weights in every part
+  // Parts in element order; together they cover [0, parameters) without gaps.
+  std::vector<CheckpointPart> parts;
+  // Training ends after this many iterations although the plan has more (stopAt.loss was reached);
+  // 0 = it does not.
+  int64_t stop_at = 0;
+  // Of the epoch that `iteration` lies in: what the epoch's mean loss still needs.
+  double epoch_loss_sum = 0;
+  int64_t epoch_samples = 0;
+  friend bool operator==(const CheckpointManifest&, const CheckpointManifest&) = default;
+};
+
+std::string EncodeManifest(const CheckpointManifest& manifest);
+// kDataLoss for anything that EncodeManifest cannot have written whole; any bytes are safe.
+Result<CheckpointManifest> DecodeManifest(std::string_view text);
+
+ExchangeScope ScopeOf(const CheckpointReference& checkpoint);
+
+// What `iteration` is worth to the caller: false = do not start from it (for example a plan
+// revision that began later than the checkpoint's).
+using CheckpointFilter = std::function<bool(const CheckpointReference&)>;
+
+// All checkpoints under the job's prefix that have a manifest object, newest first (iteration, then
+// revision, then incarnation); nothing is verified yet. Lists the prefix once.
+Result<std::vector<CheckpointReference>> ListCheckpoints(ObjectStore& store,
+                                                         const std::string& prefix);
+
+// The newest complete checkpoint that `accept` (when given) lets pass; a torn newer one is passed
+// over. nullopt: there is none.
+Result<std::optional<CheckpointReference>> FindNewestCheckpoint(
+    ObjectStore& store, const std::string& prefix, const CheckpointFilter& accept = nullptr);
+
+// The manifest, verified: it decodes, belongs to this reference and all parts are there with their
+// sizes. kNotFound: no manifest; kDataLoss: it is torn or a part is missing.
+Result<CheckpointManifest> ReadManifest(ObjectStore& store, const CheckpointReference& checkpoint);
+
+}  // namespace lambdadnn

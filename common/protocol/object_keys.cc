@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/protocol/object_keys.h"
+
+namespace lambdadnn {
+namespace {
+
+std::string ScopeName(const ExchangeScope& scope) {
+  std::string name = "r";
+  name += std::to_string(scope.plan_revision);
+  name += ".i";
+  name += std::to_string(scope.incarnation);
+  return name;
+}
+
+std::string IterationPrefix(const ExchangeScope& scope, int64_t iteration) {
+  return ExchangeScopePrefix(scope) + std::to_string(iteration) + "/";
+}
+
+std::string CheckpointPrefix(const ExchangeScope& scope, int64_t iteration) {
+  return CheckpointsPrefix(scope.prefix) + std::to_string(iteration) + "/" + ScopeName(scope) + "/";
+}
+
+}  // namespace
+
+std::string ExchangePrefix(const std::string& prefix) { return prefix + "/x/"; }
+
+std::string ExchangeScopePrefix(const ExchangeScope& scope) {
+  return ExchangePrefix(scope.prefix) + ScopeName(scope) + "/";
+}
+
+std::string GradientKey(const ExchangeScope& scope, int64_t iteration, int layer, int shard,
+                        int index) {
+  return IterationPrefix(scope, iteration) + "g" + std::to_string(layer) + "/s" +
+         std::to_string(shard) + "/" + std::to_string(index);
+}
+
+std::string WeightsKey(const ExchangeScope& scope, int64_t iteration, int shard) {
+  return IterationPrefix(scope, iteration) + "w/s" + std::to_string(shard);
+}
+
+std::string NormsKey(const ExchangeScope& scope, int64_t iteration, int shard) {
+  return IterationPrefix(scope, iteration) + "n/s" + std::to_string(shard);
+}
+
+std::string CheckpointsPrefix(const std::string& prefix) { return prefix + "/checkpoints/"; }
+
+std::string CheckpointPartKey(const ExchangeScope& scope, int64_t iteration, int shard) {
+  return CheckpointPrefix(scope, iteration) + "s" + std::to_string(shard);
+}
+
+std::string CheckpointManifestKey(const ExchangeScope& scope, int64_t iteration) {
+  return CheckpointPrefix(scope, iteration) + "manifest.json";
+}
+
+std::string RecordsPrefix(const std::string& prefix) { return prefix + "/records/"; }
+
+std::string RecordKey(const std::string& prefix, const std::string& invocation) {
+  return RecordsPrefix(prefix) + invocation + ".json";
+}
+
+std::string ResultKey(const std::string& prefix, const std::string& name) {
+  return prefix + "/results/" + name;
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/protocol/slice.h"
+
+namespace lambdadnn {
+
+std::string Role::Name() const {
+  const char* const name = kind == RoleKind::kWorker   ? "worker-"
+                           : kind == RoleKind::kServer ? "server-"
+                                                       : "profile-";
+  return name + std::to_string(rank);
+}
+
+std::string MakeInvocationId(const SliceRequest& request, int attempt) {
+  return request.job.uid + ".r" + std::to_string(request.plan.revision) + ".i" +
+         std::to_string(request.incarnation) + "." + request.role.Name() + ".f" +
+         std::to_string(request.first_iteration) + ".a" + std::to_string(attempt);
+}
+
+StoreCounters& StoreCounters::operator+=(const StoreCounters& other) {
+  puts += other.puts;
+  gets += other.gets;
+  heads += other.heads;
+  deletes += other.deletes;
+  lists += other.lists;
+  misses += other.misses;
+  retries += other.retries;
+  bytes_in += other.bytes_in;
+  bytes_out += other.bytes_out;
+  return *this;
+}
+
+}  // namespace lambdadnn

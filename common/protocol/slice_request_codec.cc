@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/plan_json/plan_json.h"
+#include "common/protocol/codec_internal.h"
+#include "common/protocol/slice_codec.h"
+
+namespace lambdadnn {
+namespace {
+
+Json ModelToJson(const ModelConfig& model) {
+  Json json = {{"name", model.name}, {"parameters", Json::object()}};
+  for (const auto& [name, values] : model.parameters) json["parameters"][name] = values;
+  if (!model.torch_script_uri.empty()) json["torchScriptUri"] = model.torch_script_uri;
+  return json;
+}
+
+void ReadModel(const Json& json, const std::string& path, ModelConfig* out,
+               std::vector<FieldError>* errors) {
+  JsonReader reader(json, path, errors);
+  reader.Optional("name", &out->name);
+  reader.Optional("torchScriptUri", &out->torch_script_uri);
+  if (const Json* parameters = reader.Child("parameters")) {
+    JsonReader inner(*parameters, reader.PathOf("parameters"), errors);
+    if (parameters->is_object()) {
+      for (const auto& [name, unused] : parameters->items()) {
+        std::vector<double> values;
+        if (inner.Optional(name, &values)) out->parameters[name] = std::move(values);
+      }
+    }
+  }
+  reader.Finish();
+}
+
+Json DatasetToJson(const DatasetConfig& dataset) {
+  return {{"uri", dataset.uri},
+          {"testUri", dataset.test_uri},
+          {"format", dataset.format},
+          {"featureShape", dataset.feature_shape},
+          {"classes", dataset.classes},
+          {"normalizeMean", dataset.normalize_mean},
+          {"normalizeStandardDeviation", dataset.normalize_standard_deviation},
+          {"scale", dataset.scale},
+          {"augmentFlip", dataset.augment_flip},
+          {"augmentCropPadding", dataset.augment_crop_padding},
+          {"labelColumn", dataset.label_column},
+          {"csvHeader", dataset.csv_header}};
+}
+
+void ReadDataset(const Json& json, const std::string& path, DatasetConfig* out,
+                 std::vector<FieldError>* errors) {
+  JsonReader reader(json, path, errors);
+  reader.Required("uri", &out->uri);
+  reader.Optional("testUri", &out->test_uri);
+  reader.Required("format", &out->format);
+  reader.Optional("featureShape", &out->feature_shape);
+  reader.Optional("classes", &out->classes);
+  reader.Optional("normalizeMean", &out->normalize_mean);
+  reader.Optional("normalizeStandardDeviation", &out->normalize_standard_deviation);
+  reader.Optional("scale", &out->scale);
+  reader.Optional("augmentFlip", &out->augment_flip);
+  reader.Optional("augmentCropPadding", &out->augment_crop_padding);
+  reader.Optional("labelColumn", &out->label_column);
+  reader.Optional("csvHeader", &out->csv_header);
+  reader.Finish();
+}
+
+Json OptimizerToJson(const OptimizerConfig& optimizer) {
+  Json json = {{"name", optimizer.name},
+               {"learningRate", optimizer.learning_rate},
+               {"momentum", optimizer.momentum},
+               {"dampening", optimizer.dampening},
+               {"nesterov", optimizer.nesterov},
+               {"weightDecay", optimizer.weight_decay},
+               {"beta1", optimizer.beta1},
+               {"beta2", optimizer.beta2},
+               {"epsilon", optimizer.epsilon},
+               {"amsgrad", optimizer.amsgrad},
+               {"schedule",
+                {{"name", optimizer.schedule.name},
+                 {"warmupIterations", optimizer.schedule.warmup_iterations},
+                 {"stepIterations", optimizer.schedule.step_iterations},
+                 {"gamma", optimizer.schedule.gamma},
+                 {"minLearningRate", optimizer.schedule.min_learning_rate}}}};
+  if (optimizer.clip_value) json["clipValue"] = *optimizer.clip_value;
+  if (optimizer.clip_global_norm) json["clipGlobalNorm"] = *optimizer.clip_global_norm;
+  return json;
+}
+
+void ReadOptimizer(const Json& json, const std::string& path, OptimizerConfig* out,
+                   std::vector<FieldError>* errors) {
+  JsonReader reader(json, path, errors);
+  reader.Required("name", &out->name);
+  reader.Required("learningRate", &out->learning_rate);
+  reader.Optional("momentum", &out->momentum);
+  reader.Optional("dampening", &out->dampening);
+  reader.Optional("nesterov", &out->nesterov);
+  reader.Optional("weightDecay", &out->weight_decay);
+  reader.Optional("beta1", &out->beta1);
+  reader.Optional("beta2", &out->beta2);
+  reader.Optional("epsilon", &out->epsilon);
+  reader.Optional("amsgrad", &out->amsgrad);
+  if (const Json* schedule = reader.Child("schedule")) {
+    JsonReader inner(*schedule, reader.PathOf("schedule"), errors);
+    inner.Optional("name", &out->schedule.name);
+    inner.Optional("warmupIterations", &out->schedule.warmup_iterations);
+    inner.Optional("stepIterations", &out->schedule.step_iterations);
+    inner.Optional("gamma", &out->schedule.gamma);
+    inner.Optional("minLearningRate", &out->schedule.min_learning_rate);
+    inner.Finish();
+  }
+  reader.Optional("clipValue", &out->clip_value);
+  reader.Optional("clipGlobalNorm", &out->clip_global_norm);
+  reader.Finish();
+}
+
+Json TrainingToJson(const TrainingConfig& training) {
+  Json json = {{"model", ModelToJson(training.model)},
+               {"dataset", DatasetToJson(training.dataset)},
+               {"optimizer", OptimizerToJson(training.optimizer)},
+               {"loss", training.loss},
+               {"seed", training.seed},
+               {"epochs", training.epochs},
+               {"trainingSamples", training.training_samples},
+               {"evaluateEachEpoch", training.evaluate_each_epoch}};
+  if (training.stop_at_loss) json["stopAtLoss"] = *training.stop_at_loss;
+  return json;
+}
+
+void ReadTraining(const Json& json, const std::string& path, TrainingConfig* out,
+                  std::vector<FieldError>* errors) {
+  JsonReader reader(json, path, errors);
+  if (const Json* model = codec::RequiredChild(reader, "model"))
+    ReadModel(*model, reader.PathOf("model"), &out->model, errors);
+  if (const Json* dataset = codec::RequiredChild(reader, "dataset"))
+    ReadDataset(*dataset, reader.PathOf("dataset"), &out->dataset, errors);
+  if (const Json* optimizer = codec::RequiredChild(reader, "optimizer"))
+    ReadOptimizer(*optimizer, reader.PathOf("optimizer"), &out->optimizer, errors);
+  reader.Required("loss", &out->loss);
+  reader.Required("seed", &out->seed);
+  reader.Optional("epochs", &out->epochs);
+  reader.Required("trainingSamples", &out->training_samples);
+  reader.Optional("stopAtLoss", &out->stop_at_loss);
+  reader.Optional("evaluateEachEpoch", &out->evaluate_each_epoch);
+  reader.Finish();
+}
+
+Json RoleToJson(const Role& role) {
+  Json json = {{"kind", role.kind == RoleKind::kWorker   ? "worker"
+                        : role.kind == RoleKind::kServer ? "server"
+                                                         : "profile"},
+               {"rank", role.rank}};
+  if (role.kind == RoleKind::kServer) {
+    json["level"] = role.position.level;
+    json["index"] = role.position.index;
+    json["group"] = role.position.group;
+  }
+  return json;
+}
+
+void ReadRole(const Json& json, const std::string& path, Role* out,
+              std::vector<FieldError>* errors) {
+  JsonReader reader(json, path, errors);
+  std::string kind;
+  if (reader.Required("kind", &kind)) {
+    if (kind == "worker") {
+      out->kind = RoleKind::kWorker;
+    } else if (kind == "server") {
+      out->kind = RoleKind::kServer;
+    } else if (kind == "profile") {
+      out->kind = RoleKind::kProfile;
+    } else {
+      reader.Report("kind", "must be worker, server or profile");
+    }
+  }
+  reader.Required("rank", &out->rank);
+  if (kind == "server") {
+    reader.Required("level", &out->position.level);
+    reader.Required("index", &out->position.index);
+    reader.Required("group", &out->position.group);
+  }
+  reader.Finish();
+}
+
+Json StoreToJson(const StoreReference& store) {
+  return {{"uri", store.uri},
+          {"endpoint", store.endpoint},
+          {"region", store.region},
+          {"pathStyle", store.path_style},
+          {"prefix", store.prefix}};
+}
+
+void ReadStore(const Json& json, const std::string& path, StoreReference* out,
+               std::vector<FieldError>* errors) {
+  JsonReader reader(json, path, errors);
+  reader.Required("uri", &out->uri);
+  reader.Optional("endpoint", &out->endpoint);
+  reader.Optional("region", &out->region);
+  reader.Optional("pathStyle", &out->path_style);
+  reader.Required("prefix", &out->prefix);
+  reader.Finish();
+}
+
+void ReadJob(const Json& json, const std::string& path, JobIdentity* out,
+             std::vector<FieldError>* errors) {
+  JsonReader reader(json, path, errors);
+  reader.Required("uid", &out->uid);
+  reader.Optional("namespace", &out->namespace_name);
+  reader.Optional("name", &out->name);
+  reader.Finish();
+}
+
+void ReadProfile(const Json& json, const std::string& path, ProfileConfig* out,
+                 std::vector<FieldError>* errors) {
+  JsonReader reader(json, path, errors);
+  reader.Optional("iterations", &out->iterations);
+  reader.Optional("warmupIterations", &out->warmup_iterations);
+  reader.Optional("batchSize", &out->batch_size);
+  reader.Finish();
+}
+
+void ReadParts(JsonReader& reader, SliceRequest* out, std::vector<FieldError>* errors) {
+  if (const Json* job = codec::RequiredChild(reader, "job"))
+    ReadJob(*job, "job", &out->job, errors);
+  if (const Json* role = codec::RequiredChild(reader, "role"))
+    ReadRole(*role, "role", &out->role, errors);
+  if (const Json* plan = codec::RequiredChild(reader, "plan"))
+    out->plan = DecodePlan(*plan, "plan", errors);
+  if (const Json* training = codec::RequiredChild(reader, "training"))
+    ReadTraining(*training, "training", &out->training, errors);
+  if (const Json* store = codec::RequiredChild(reader, "store"))
+    ReadStore(*store, "store", &out->store, errors);
+  if (const Json* start = reader.Child("start"))
+    out->start = codec::ReadCheckpoint(*start, "start", errors);
+  if (const Json* profile = reader.Child("profile"))
+    ReadProfile(*profile, "profile", &out->profile, errors);
+}
+
+}  // namespace
+
+std::string EncodeSliceRequest(const SliceRequest& request) {
+  Json json = {{"protocol", request.protocol},
+               {"invocation", request.invocation},
+               {"job",
+                {{"uid", request.job.uid},
+                 {"namespace", request.job.namespace_name},
+                 {"name", request.job.name}}},
+               {"leaderEpoch", request.leader_epoch},
+               {"incarnation", request.incarnation},
+               {"role", RoleToJson(request.role)},
+               {"plan", PlanToJson(request.plan)},
+               {"training", TrainingToJson(request.training)},
+               {"store", StoreToJson(request.store)},
+               {"firstIteration", request.first_iteration},
+               {"budgetSeconds", request.budget_seconds},
+               {"checkpointKeep", request.checkpoint_keep},
+               {"profile",
+                {{"iterations", request.profile.iterations},
+                 {"warmupIterations", request.profile.warmup_iterations},
+                 {"batchSize", request.profile.batch_size}}}};
+  if (request.start) json["start"] = codec::CheckpointToJson(*request.start);
+  return codec::Dump(json);
+}
+
+Result<SliceRequest> DecodeSliceRequest(std::string_view text) {
+  LDNN_ASSIGN_OR_RETURN(const Json json, ParseJson(text));
+  SliceRequest request;
+  std::vector<FieldError> errors;
+  JsonReader reader(json, "", &errors);
+  reader.Required("protocol", &request.protocol);
+  reader.Required("invocation", &request.invocation);
+  reader.Required("leaderEpoch", &request.leader_epoch);
+  reader.Required("incarnation", &request.incarnation);
+  reader.Required("firstIteration", &request.first_iteration);
+  reader.Required("budgetSeconds", &request.budget_seconds);
+  reader.Optional("checkpointKeep", &request.checkpoint_keep);
+  ReadParts(reader, &request, &errors);
+  reader.Finish();
+  LDNN_RETURN_IF_ERROR(ToStatus(errors));
+  return request;
+}
+
+}  // namespace lambdadnn

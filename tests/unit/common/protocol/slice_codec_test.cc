@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/protocol/slice_codec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <limits>
+
+#include "common/base/files.h"
+#include "common/base/text.h"
+#include "tests/support/paths.h"
+
+namespace lambdadnn {
+namespace {
+
+using testing::HasSubstr;
+
+SliceRequest ExampleRequest() {
+  SliceRequest request;
+  request.job = {"uid-1", "team", "digits"};
+  request.leader_epoch = 5;
+  request.incarnation = 2;
+  request.role = {RoleKind::kServer, 3, {2, 0, 1}};
+  request.plan.revision = 1;
+  request.plan.functions = 2;
+  request.plan.local_batch_size = 16;
+  request.plan.global_batch_size = 32;
+  request.plan.iterations = 100;
+  request.plan.aggregation.shards = 2;
+  request.plan.aggregation.layers = {1, 1, 2};
+  request.plan.aggregation.spread = 2;
+  request.training.model.name = "mlp";
+  request.training.model.parameters["hidden"] = {128, 64};
+  request.training.dataset.uri = "file:///data";
+  request.training.dataset.format = "idx";
+  request.training.dataset.feature_shape = {1, 28, 28};
+  request.training.optimizer.name = "adam";
+  request.training.optimizer.learning_rate = 0.1;
+  request.training.optimizer.clip_global_norm = 1.5;
+  request.training.seed = std::numeric_limits<uint64_t>::max();
+  request.training.training_samples = 3200;
+  request.training.stop_at_loss = 0.05;
+  request.store = {"file:///store", "", "us-east-1", true, "root/team/uid-1"};
+  request.first_iteration = 40;
+  request.start = CheckpointReference{"root/team/uid-1", 40, 1, 1};
+  request.budget_seconds = 600;
+  request.checkpoint_keep = 3;
+  request.invocation = MakeInvocationId(request, 1);
+  return request;
+}
+
+SliceRecord ExampleRecord() {
+  SliceRecord record;
+  record.invocation = "uid-1.r1.i2.worker-0.f40.a1";
+  record.outcome = SliceOutcome::kFinished;
+  record.next_iteration = 100;
+  record.state_digest = "0123456789abcdef";
+  record.checkpoint = CheckpointReference{"root/team/uid-1", 100, 1, 2};
+  record.cpu_seconds = 1.25;
+  record.wall_seconds = 2.5;
+  record.max_rss_bytes = 1 << 20;
+  record.phases.compute = 1.5;
+  record.store.puts = 7;
+  record.store.misses = 3;
+  record.evaluations = {{0, 1.5, 9, 10}, {1, 0.5, 10, 10}};
+  record.metrics["parameters"] = 1000;
+  record.profile_iteration_seconds = {0.5, 0.25};
+  record.profile_evaluation_samples_per_second = 1000;
+  return record;
+}
+
+std::string Golden(const std::string& name) {
+  return std::string(Trim(ReadFile(SourceDir() + "/tests/data/formats/" + name).value()));
+}
+
+SliceRecord DecodedRecord(std::string_view line) {
+  return std::get<SliceRecord>(**DecodeSliceLine(line));
+}
+
+TEST(Slice, NamesAndInvocationIds) {
+  EXPECT_EQ((Role{RoleKind::kWorker, 3, {}}).Name(), "worker-3");
+  EXPECT_EQ((Role{RoleKind::kProfile, 0, {}}).Name(), "profile-0");
+  EXPECT_EQ(MakeInvocationId(ExampleRequest(), 4), "uid-1.r1.i2.server-3.f40.a4");
+}
+
+TEST(SliceCodec, RequestIsTheGoldenFileAndRoundTrips) {
+  const std::string text = EncodeSliceRequest(ExampleRequest());
+  EXPECT_EQ(text, Golden("slice_request.json"));
+  const SliceRequest decoded = DecodeSliceRequest(text).value();
+  EXPECT_EQ(EncodeSliceRequest(decoded), text);
+  EXPECT_EQ(decoded.training.seed, std::numeric_limits<uint64_t>::max());
+  EXPECT_EQ(decoded.role, ExampleRequest().role);
+  EXPECT_EQ(decoded.plan, ExampleRequest().plan);
+  EXPECT_EQ(decoded.start, ExampleRequest().start);
+}
+
+TEST(SliceCodec, EveryMissingRequiredFieldIsNamedAtOnce) {
+  const Status status = DecodeSliceRequest("{}").status();
+  EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
+  for (const char* name : {"protocol", "invocation", "job", "role", "plan", "training", "store",
+                           "leaderEpoch", "incarnation", "firstIteration", "budgetSeconds"}) {
+    EXPECT_THAT(status.message(), HasSubstr(name));
+  }
+}
+
+TEST(SliceCodec, WrongTypesAndUnknownFieldsHavePaths) {
+  Json json = *ParseJson(EncodeSliceRequest(ExampleRequest()));
+  json["training"]["optimizer"]["learningRte"] = 1;
+  json["role"]["kind"] = "boss";
+  const Status status = DecodeSliceRequest(json.dump()).status();
+  EXPECT_THAT(status.message(), HasSubstr("training.optimizer.learningRte"));
+  EXPECT_THAT(status.message(), HasSubstr("role.kind"));
+}
+
+TEST(SliceCodec, ProgressLinesAreTheGoldenFile) {
+  ProgressLine line;
+  line.iteration = 12;
+  line.epoch = 1;
+  line.loss = 0.5;
+  line.samples_per_second = 1200;
+  line.evaluation = EvaluationPart{0, 1.5, 9, 10};
+  EXPECT_EQ(EncodeProgress(line), Golden("slice_progress.json"));
+  const auto decoded = std::get<ProgressLine>(**DecodeSliceLine(EncodeProgress(line)));
+  EXPECT_EQ(decoded.iteration, 12);
+  EXPECT_EQ(decoded.loss, 0.5);
+  EXPECT_EQ(decoded.evaluation, line.evaluation);
+  ProgressLine heartbeat;
+  heartbeat.heartbeat = true;
+  EXPECT_TRUE(std::get<ProgressLine>(**DecodeSliceLine(EncodeProgress(heartbeat))).heartbeat);
+}
+
+TEST(SliceCodec, ALossThatIsNotANumberIsAbsent) {
+  ProgressLine line;
+  line.loss = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_FALSE(std::get<ProgressLine>(**DecodeSliceLine(EncodeProgress(line))).loss.has_value());
+}
+
+TEST(SliceCodec, RecordIsTheGoldenFileAndRoundTrips) {
+  const std::string line = EncodeRecord(ExampleRecord());
+  EXPECT_EQ(line, Golden("slice_record.json"));
+  EXPECT_EQ(EncodeRecord(DecodedRecord(line)), line);
+}
+
+TEST(SliceCodec, FailedRecordKeepsItsError) {
+  SliceRecord record;
+  record.invocation = "x";
+  record.outcome = SliceOutcome::kFailed;
+  record.error = InvalidArgumentError("loss became NaN in iteration 7, \"}\xff");
+  record.permanent = true;
+  const SliceRecord decoded = DecodedRecord(EncodeRecord(record));
+  EXPECT_EQ(decoded.error.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(decoded.error.message(), HasSubstr("iteration 7"));
+  EXPECT_TRUE(decoded.permanent);
+}
+
+TEST(SliceCodec, ACutRecordNeverPasses) {
+  const std::string line = EncodeRecord(ExampleRecord());
+  for (size_t size = 0; size < line.size(); ++size) {
+    EXPECT_FALSE(DecodeSliceLine(std::string_view(line).substr(0, size)).ok()) << size;
+  }
+}
+
+TEST(SliceCodec, AChangedRecordNeverPasses) {
+  const std::string line = EncodeRecord(ExampleRecord());
+  std::string changed = line;
+  changed.replace(changed.find("\"nextIteration\":100"), 19, "\"nextIteration\":101");
+  EXPECT_FALSE(DecodeSliceLine(changed).ok());
+}
+
+TEST(SliceCodec, LinesOfUnknownTypesAreSkipped) {
+  EXPECT_EQ(DecodeSliceLine(R"({"type":"trace","x":1})").value(), std::nullopt);
+  EXPECT_FALSE(DecodeSliceLine(R"({"x":1})").ok());
+  EXPECT_FALSE(DecodeSliceLine("[]").ok());
+}
+
+RC_GTEST_PROP(SliceCodec, AnyTextIsSafeToDecode, (const std::string& text)) {
+  RC_ASSERT(!DecodeSliceRequest(text).ok());
+  RC_ASSERT(!DecodeSliceLine(text).ok());
+}
+
+}  // namespace
+}  // namespace lambdadnn
