@@ -47,3 +47,12 @@ function(lambdadnn_test name)
   set_tests_properties(${name} PROPERTIES LABELS "${ARG_LABELS}" TIMEOUT ${ARG_TIMEOUT}
                                           ENVIRONMENT "${ARG_ENVIRONMENT}")
 endfunction()
+
+# lambdadnn_fuzz(NAME DEPS ...): a libFuzzer program from NAME.cc, run by the fuzz tier of
+# scripts/test.sh with the corpus in tests/fuzz/corpus/<NAME without _fuzz>, if there is one.
+function(lambdadnn_fuzz name)
+  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  add_executable(${name} ${name}.cc)
+  target_link_libraries(${name} PRIVATE lambdadnn_flags ${ARG_DEPS})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+endfunction()

@@ -123,6 +123,8 @@ Result<Json> ParseJson(std::string_view text) {
     const size_t column = read.size() - (line_begin == std::string_view::npos ? 0 : line_begin + 1);
     return InvalidArgumentError("not JSON at line " + std::to_string(line) + ", column " +
                                 std::to_string(column));
+  } catch (const Json::exception&) {
+    return InvalidArgumentError("not JSON: a number is too large");
   }
 }
 
