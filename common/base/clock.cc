@@ -19,6 +19,12 @@ void SystemClock::SleepFor(Duration duration) {
   if (duration > Duration::zero()) std::this_thread::sleep_for(duration);
 }
 
+Duration ProcessCpuTime() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+}
+
 std::string FormatRfc3339(WallTime time) {
   const std::time_t seconds = std::chrono::system_clock::to_time_t(
       std::chrono::time_point_cast<std::chrono::system_clock::duration>(time));

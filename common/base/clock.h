@@ -40,6 +40,9 @@ class SystemClock final : public Clock {
   void SleepFor(Duration duration) override;
 };
 
+// CPU time that all threads of this process have used so far.
+Duration ProcessCpuTime();
+
 // RFC 3339 in UTC with seconds ("2026-01-31T12:00:00Z"), as the Kubernetes API writes times.
 std::string FormatRfc3339(WallTime time);
 // The time that FormatRfc3339 (fractions of a second allowed) wrote; false when it is not one.

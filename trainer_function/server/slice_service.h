@@ -35,6 +35,9 @@ struct SliceEnvironment {
   // Instruction set level that the kernels of this process use; a plan pinned to another is
   // refused.
   std::string isa;
+  // Called by the training and merging loops after each piece of CPU work (at most a batch or a
+  // shard): sleeps where the CPU quota is kept by pacing (cpu_pacer.h). May be null.
+  std::function<void()> pace;
 };
 
 class SliceService {

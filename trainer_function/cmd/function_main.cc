@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/cmd/function_main.h"
+
+#include <signal.h>
+
+#include <cstdio>
+
+#include "common/base/files.h"
+#include "common/base/text.h"
+#include "common/http/http_server.h"
+#include "common/objectstore/open_store.h"
+#include "common/telemetry/log.h"
+#include "trainer_function/server/cpu_pacer.h"
+#include "trainer_function/server/function_server.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr int kExitOk = 0;
+constexpr int kExitBadEnvironment = 2;
+constexpr int kExitCannotListen = 4;
+// Between two looks at whether the last slice has ended after SIGTERM.
+constexpr Duration kDrainPoll = std::chrono::milliseconds(20);
+
+struct FunctionSettings {
+  std::string bind_address = "127.0.0.1";
+  int port = 0;
+  std::string port_file;
+  std::string job_key;
+  int milli_cpu = 0;
+  std::string milli_cpu_file;
+};
+
+Status ReadNumber(const char* name, long long max, int* out) {
+  const std::optional<std::string> text = GetEnvironment(name);
+  if (!text || text->empty()) return OkStatus();
+  const std::optional<long long> value = ParseInteger(*text);
+  if (!value || *value < 0 || *value > max) {
+    return InvalidArgumentError(std::string(name) + " must be a whole number from 0 to " +
+                                std::to_string(max) + ", not '" + *text + "'");
+  }
+  *out = static_cast<int>(*value);
+  return OkStatus();
+}
+
+Result<FunctionSettings> ReadSettings() {
+  constexpr int kMaxPort = 65535;
+  constexpr int kMaxMilliCpu = 1'000'000;
+  FunctionSettings settings;
+  LDNN_RETURN_IF_ERROR(ReadNumber("PORT", kMaxPort, &settings.port));
+  LDNN_RETURN_IF_ERROR(ReadNumber("LAMBDADNN_MILLI_CPU", kMaxMilliCpu, &settings.milli_cpu));
+  settings.bind_address = GetEnvironment("LAMBDADNN_BIND").value_or(settings.bind_address);
+  settings.port_file = GetEnvironment("LAMBDADNN_PORT_FILE").value_or("");
+  settings.milli_cpu_file = GetEnvironment("LAMBDADNN_MILLI_CPU_FILE").value_or("");
+  settings.job_key = GetEnvironment("LAMBDADNN_JOB_KEY").value_or("");
+  if (settings.job_key.empty()) {
+    return InvalidArgumentError(
+        "LAMBDADNN_JOB_KEY is not set: a function serves nobody without its job's key; set it to "
+        "the key that its callers hold");
+  }
+  const std::string level = GetEnvironment("LAMBDADNN_LOG_LEVEL").value_or("info");
+  if (!SetLogLevel(level)) {
+    return InvalidArgumentError("LAMBDADNN_LOG_LEVEL must be debug, info, warning or error, not '" +
+                                level + "'");
+  }
+  return settings;
+}
+
+StoreConfig StoreConfigOf(const std::string& uri) {
+  StoreConfig config;
+  config.uri = uri;
+  config.endpoint = GetEnvironment("LAMBDADNN_S3_ENDPOINT").value_or("");
+  config.region = GetEnvironment("LAMBDADNN_S3_REGION").value_or(config.region);
+  config.path_style = GetEnvironment("LAMBDADNN_S3_PATH_STYLE").value_or("true") != "false";
+  config.ca_file = GetEnvironment("LAMBDADNN_S3_CA_FILE").value_or("");
+  config.credentials = CredentialsFromEnvironment();
+  return config;
+}
+
+// "s3://b/digits/train.csv" -> "s3://b/digits"; a folder stays as it is.
+std::string DatasetFolder(const std::string& uri) {
+  const size_t scheme = uri.find("://");
+  const size_t slash = uri.rfind('/');
+  const bool names_file = slash != std::string::npos && scheme != std::string::npos &&
+                          slash > scheme + 2 && uri.find('.', slash) != std::string::npos;
+  return names_file ? uri.substr(0, slash) : uri;
+}
+
+void AddStores(Runtime& runtime, SliceEnvironment& environment) {
+  environment.open_store = [&runtime](const StoreReference& reference) {
+    StoreConfig config = StoreConfigOf(reference.uri);
+    if (!reference.endpoint.empty()) {
+      config.endpoint = reference.endpoint;
+      config.path_style = reference.path_style;
+    }
+    if (!reference.region.empty()) config.region = reference.region;
+    return OpenStore(config, runtime);
+  };
+  environment.open_dataset =
+      [&runtime](const DatasetConfig& dataset) -> Result<std::unique_ptr<Dataset>> {
+    LDNN_ASSIGN_OR_RETURN(std::unique_ptr<ObjectStore> store,
+                          OpenStore(StoreConfigOf(DatasetFolder(dataset.uri)), runtime));
+    return OpenDataset(dataset, std::shared_ptr<ObjectStore>(std::move(store)));
+  };
+}
+
+// The kernel has no default action for these signals in PID 1, so they are waited for.
+sigset_t BlockEndSignals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+  return signals;
+}
+
+// Until the slice has ended and its callers have read the record; a second signal ends it at once.
+void AwaitDrained(const SliceControl& slices, const HttpServer& http, const sigset_t& signals) {
+  const timespec poll{0, kDrainPoll.count()};
+  while (slices.Running() || http.ActiveReplies() > 0) {
+    if (sigtimedwait(&signals, nullptr, &poll) > 0) {
+      LogWarning("function", "second signal: ending at once");
+      return;
+    }
+  }
+}
+
+int Fail(const Status& status, int exit_code) {
+  LogError("function", status.message());
+  return exit_code;
+}
+
+}  // namespace
+
+int RunFunction(Runtime& runtime, SliceEnvironment environment) {
+  const sigset_t signals = BlockEndSignals();
+  Result<FunctionSettings> settings = ReadSettings();
+  if (!settings.ok()) return Fail(settings.status(), kExitBadEnvironment);
+
+  CpuPacer pacer(runtime.clock, settings->milli_cpu);
+  pacer.FollowFile(settings->milli_cpu_file);
+  environment.pace = [&pacer] { pacer.Pace(); };
+  AddStores(runtime, environment);
+
+  MetricsRegistry metrics;
+  SliceService service(runtime, std::move(environment));
+  SliceServiceControl slices(service);
+  FunctionServer handler(runtime, slices, metrics, settings->job_key);
+  Result<std::unique_ptr<HttpServer>> http = HttpServer::ListenTcp(
+      runtime, handler, settings->bind_address, settings->port, HttpServerLimits{});
+  if (!http.ok()) return Fail(http.status(), kExitCannotListen);
+  const int port = (*http)->port();
+  if (!settings->port_file.empty()) {
+    const Status written = WriteFileAtomically(settings->port_file, std::to_string(port) + "\n");
+    if (!written.ok()) return Fail(written, kExitCannotListen);
+  }
+  LogInfo("function", "ready",
+          {{"address", settings->bind_address}, {"port", port}, {"protocol", kProtocolVersion}});
+
+  int signal_number = 0;
+  sigwait(&signals, &signal_number);
+  LogInfo("function", "ending", {{"signal", signal_number}});
+  handler.SetNotReady();
+  slices.Drain();
+  AwaitDrained(slices, **http, signals);
+  return kExitOk;
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+// `lambdadnn-server`: the parameter-server function. No LibTorch: it starts in milliseconds.
+#include "trainer_function/cmd/function_main.h"
+
+int main() {
+  lambdadnn::SystemClock clock;
+  lambdadnn::ThreadExecutor executor;
+  lambdadnn::SystemRandom random;
+  lambdadnn::Runtime runtime{clock, executor, random};
+  return lambdadnn::RunFunction(runtime, lambdadnn::SliceEnvironment{});
+}

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/server/function_server.h"
+
+#include <openssl/crypto.h>
+
+#include <nlohmann/json.hpp>
+
+#include "common/base/text.h"
+#include "common/protocol/slice_codec.h"
+#include "common/telemetry/log.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr std::string_view kSlicesPath = "/v1/slices";
+constexpr std::string_view kHeartbeatLine = "{\"type\":\"heartbeat\"}\n";
+
+bool IsProbe(const HttpServerRequest& request) {
+  return request.path == "/healthz" || request.path == "/readyz";
+}
+
+// Time depends on neither the key nor where a wrong one differs.
+bool HoldsKey(std::string_view authorization, std::string_view key) {
+  constexpr std::string_view kScheme = "Bearer ";
+  if (!authorization.starts_with(kScheme)) return false;
+  authorization.remove_prefix(kScheme.size());
+  return authorization.size() == key.size() &&
+         CRYPTO_memcmp(authorization.data(), key.data(), key.size()) == 0;
+}
+
+HttpServerReply TextReply(int status, std::string body) {
+  HttpServerReply reply;
+  reply.status = status;
+  reply.content_type = "text/plain; charset=utf-8";
+  reply.body = std::move(body);
+  return reply;
+}
+
+HttpServerReply RunningReply(int status, const std::optional<std::string>& running) {
+  nlohmann::json body;
+  body["running"] = running ? nlohmann::json(*running) : nlohmann::json(nullptr);
+  HttpServerReply reply;
+  reply.status = status;
+  reply.body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return reply;
+}
+
+HttpServerReply WrongMethod(const HttpServerRequest& request, std::string_view allowed) {
+  HttpServerReply reply = ErrorReply(InvalidArgumentError(
+      request.path + " does not take " + request.method + "; use " + std::string(allowed)));
+  reply.status = 405;
+  return reply;
+}
+
+}  // namespace
+
+FunctionServer::FunctionServer(Runtime& runtime, SliceControl& slices, MetricsRegistry& metrics,
+                               std::string job_key)
+    : runtime_(runtime),
+      slices_(slices),
+      metrics_(metrics),
+      job_key_(std::move(job_key)),
+      started_(runtime.clock.Now()) {
+  LDNN_CHECK(!job_key_.empty(), "a function without a key would serve anybody");
+}
+
+std::optional<HttpServerReply> FunctionServer::Admit(const HttpServerRequest& head) {
+  if (IsProbe(head) || HoldsKey(head.authorization, job_key_)) return std::nullopt;
+  metrics_
+      .GetCounter("lambdadnn_http_unauthenticated_requests_total",
+                  "Requests refused for a missing or wrong job key.")
+      .Add();
+  return ErrorReply(
+      UnauthenticatedError("the job key is missing or wrong; send Authorization: Bearer <key>"));
+}
+
+HttpServerReply FunctionServer::Handle(HttpServerRequest request) {
+  HttpServerReply reply = Route(request);
+  metrics_
+      .GetCounter("lambdadnn_http_requests_total", "Requests answered, by HTTP status.",
+                  {{"code", std::to_string(reply.status)}})
+      .Add();
+  return reply;
+}
+
+HttpServerReply FunctionServer::Route(const HttpServerRequest& request) {
+  if (IsProbe(request)) {
+    if (request.method != "GET") return WrongMethod(request, "GET");
+    if (request.path == "/readyz" && !ready_) return TextReply(503, "draining\n");
+    return TextReply(200, "ok\n");
+  }
+  if (request.path == "/metrics") {
+    return request.method == "GET" ? Metrics() : WrongMethod(request, "GET");
+  }
+  if (request.path == kSlicesPath) {
+    if (request.method == "POST") return PostSlice(request);
+    if (request.method == "GET") return RunningReply(200, slices_.Running());
+    return WrongMethod(request, "GET or POST");
+  }
+  const std::string prefix = std::string(kSlicesPath) + "/";
+  if (request.path.starts_with(prefix) && request.path.size() > prefix.size()) {
+    if (request.method != "DELETE") return WrongMethod(request, "DELETE");
+    return DeleteSlice(request, request.path.substr(prefix.size()));
+  }
+  return ErrorReply(NotFoundError("nothing is served at " + request.path +
+                                  "; slices are at /v1/slices, metrics at /metrics"));
+}
+
+HttpServerReply FunctionServer::PostSlice(const HttpServerRequest& request) {
+  int64_t from = 0;
+  if (const auto found = request.query.find("from"); found != request.query.end()) {
+    const std::optional<long long> number = ParseInteger(found->second);
+    if (!number || *number < 0) {
+      return ErrorReply(InvalidArgumentError("query parameter 'from' must be a line number >= 0"));
+    }
+    from = *number;
+  }
+  const Result<SliceRequest> slice = DecodeSliceRequest(request.body);
+  if (!slice.ok()) return ErrorReply(slice.status());
+  const Status started = slices_.Start(*slice);
+  if (started.code() == StatusCode::kAlreadyExists) {
+    return RunningReply(409, started.message());
+  }
+  if (!started.ok()) {
+    LogWarning("server", "slice refused",
+               {{"invocation", slice->invocation}, {"error", started.ToString()}});
+    return ErrorReply(started);
+  }
+  return Stream(slice->invocation, from);
+}
+
+HttpServerReply FunctionServer::Stream(const std::string& invocation, int64_t from) {
+  HttpServerReply reply;
+  reply.content_type = "application/x-ndjson";
+  reply.stream = [this, invocation, index = from]() mutable -> std::optional<std::string> {
+    const Instant deadline = runtime_.clock.Now() + FromSeconds(kHeartbeatSeconds);
+    Result<std::optional<std::string>> line = slices_.Line(invocation, index, deadline);
+    // The end of the stream, or another slice has taken its place: either way nothing follows, and
+    // the caller sees from the missing record that it must ask again.
+    if (!line.ok()) return std::nullopt;
+    if (!line->has_value()) return std::string(kHeartbeatLine);
+    ++index;
+    return **std::move(line) + "\n";
+  };
+  return reply;
+}
+
+HttpServerReply FunctionServer::DeleteSlice(const HttpServerRequest& request,
+                                            const std::string& invocation) {
+  bool graceful = true;
+  if (const auto found = request.query.find("graceful"); found != request.query.end()) {
+    if (found->second != "true" && found->second != "false") {
+      return ErrorReply(
+          InvalidArgumentError("query parameter 'graceful' must be 'true' or 'false'"));
+    }
+    graceful = found->second == "true";
+  }
+  const Status stopped = slices_.Stop(invocation, graceful);
+  if (!stopped.ok()) return ErrorReply(stopped);
+  return RunningReply(202, slices_.Running());
+}
+
+HttpServerReply FunctionServer::Metrics() {
+  metrics_.GetGauge("lambdadnn_process_resident_memory_bytes", "Resident set size of the function.")
+      .Set(static_cast<double>(ResidentBytes()));
+  metrics_
+      .GetGauge("lambdadnn_process_cpu_seconds", "CPU time used by all threads of the function.")
+      .Set(ToSeconds(ProcessCpuTime()));
+  metrics_.GetGauge("lambdadnn_function_uptime_seconds", "Time since the function started.")
+      .Set(ToSeconds(runtime_.clock.Now() - started_));
+  metrics_.GetGauge("lambdadnn_slice_running", "1 while a slice runs, else 0.")
+      .Set(slices_.Running() ? 1 : 0);
+  HttpServerReply reply;
+  reply.content_type = MetricsRegistry::kContentType;
+  reply.body = metrics_.Text();
+  return reply;
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The HTTP face of a function (docs/formats.md, "Function HTTP API"): routes, authentication and
+// the line stream of slices, on top of SliceControl. Knows no sockets: HttpServer serves it, tests
+// and fuzzers call it directly.
+//
+// Everything but the probes needs "Authorization: Bearer <job key>", compared in constant time
+// before a byte of the body is read.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "common/base/runtime.h"
+#include "common/http/http_server.h"
+#include "common/telemetry/metrics.h"
+#include "trainer_function/server/slice_control.h"
+
+namespace lambdadnn {
+
+// A stream without news says that it lives this often.
+inline constexpr double kHeartbeatSeconds = 2;
+
+class FunctionServer final : public HttpServerHandler {
+ public:
+  // All references outlive the server and its streams. `job_key` is not empty.
+  FunctionServer(Runtime& runtime, SliceControl& slices, MetricsRegistry& metrics,
+                 std::string job_key);
+
+  std::optional<HttpServerReply> Admit(const HttpServerRequest& head) override;
+  HttpServerReply Handle(HttpServerRequest request) override;
+
+  // From now on /readyz says 503, so that nobody sends new work.
+  void SetNotReady() { ready_ = false; }
+
+ private:
+  HttpServerReply Route(const HttpServerRequest& request);
+  HttpServerReply PostSlice(const HttpServerRequest& request);
+  HttpServerReply DeleteSlice(const HttpServerRequest& request, const std::string& invocation);
+  HttpServerReply Stream(const std::string& invocation, int64_t from);
+  HttpServerReply Metrics();
+
+  Runtime& runtime_;
+  SliceControl& slices_;
+  MetricsRegistry& metrics_;
+  const std::string job_key_;
+  const Instant started_;
+  std::atomic<bool> ready_{true};
+};
+
+}  // namespace lambdadnn
