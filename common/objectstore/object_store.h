@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // A flat store of immutable-by-convention objects: the only thing the data plane needs of S3.
 //
-// Keys are UTF-8, 1 to 1,024 bytes, no leading '/', no empty, "." or ".." segment. All methods
-// block, are thread-safe, and may be called from fibers. Failures: kNotFound (no such object or
-// bucket; the message says which), kAlreadyExists (if_absent), kPermissionDenied, kUnauthenticated,
-// kResourceExhausted (disk or quota full), kInvalidArgument (bad key, bad range), kUnavailable
-// (retry the same call: the effect may or may not have happened), kDataLoss (what arrived is not
-// what was stored), kCancelled. A Put is atomic: readers see the whole object or none; once it has
-// returned OK, every later Get anywhere sees it.
+// Keys are UTF-8 without control characters, 1 to 1,024 bytes, no leading '/', no empty, "." or
+// ".." segment. All methods block, are thread-safe, and may be called from fibers. Failures:
+// kNotFound (no such object or bucket; the message says which), kAlreadyExists (if_absent),
+// kPermissionDenied, kUnauthenticated, kResourceExhausted (disk or quota full), kInvalidArgument
+// (bad key, bad range), kUnavailable (retry the same call: the effect may or may not have
+// happened), kDataLoss (what arrived is not what was stored), kCancelled. A Put is atomic: readers
+// see the whole object or none; once it has returned OK, every later Get anywhere sees it.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,7 @@
 
 #include "common/base/bytes.h"
 #include "common/base/status.h"
+#include "common/objectstore/store_counts.h"
 
 namespace lambdadnn {
 
@@ -45,6 +46,9 @@ struct PutOptions {
   // Create only: kAlreadyExists, and nothing changed, when the key is there. Needs a store that
   // supports it (SupportsPutIfAbsent); kUnimplemented otherwise.
   bool if_absent = false;
+  // The object is worthless after a power cut (exchanged gradients): a file store skips fsync, all
+  // others ignore it.
+  bool ephemeral = false;
 };
 
 class ObjectStore {
@@ -68,6 +72,9 @@ class ObjectStore {
   virtual bool SupportsPutIfAbsent() const = 0;
   // "file:///data", "s3://bucket/prefix": what to print; never credentials.
   virtual std::string Describe() const = 0;
+  // What was asked of this store so far, as far as it counts (MeteredObjectStore does, and
+  // RetryingObjectStore its retries); zeros otherwise.
+  virtual StoreCounts Counts() const { return {}; }
 
   Status Put(std::string_view key, ByteView bytes) {
     return Put(key, std::span<const ByteView>(&bytes, 1), PutOptions{});
@@ -75,8 +82,18 @@ class ObjectStore {
   Result<Bytes> Get(std::string_view key) { return Get(key, std::nullopt); }
 };
 
+// The largest key, in bytes of its UTF-8.
+inline constexpr size_t kMaxKeyBytes = 1024;
+// The most that one List returns.
+inline constexpr int kMaxListLimit = 1000;
+
 // OK, or kInvalidArgument naming the rule that the key breaks.
 Status ValidateKey(std::string_view key);
+// OK, or kInvalidArgument for a `limit` of List outside 1 .. kMaxListLimit.
+Status ValidateListLimit(int limit);
+// The part of an object of `size` bytes that `range` means: length cut at the object's end;
+// kOutOfRange, naming the key, when it begins beyond the end.
+Result<ByteRange> ClipRange(std::string_view key, ByteRange range, uint64_t size);
 
 // Every object under `prefix`, page by page.
 Result<std::vector<ObjectInfo>> ListAll(ObjectStore& store, std::string_view prefix);

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/objectstore/metered_object_store.h"
+
+namespace lambdadnn {
+
+void MeteredObjectStore::Add(const StoreCounts& counts) {
+  const std::lock_guard lock(mutex_);
+  counts_ += counts;
+}
+
+StoreCounts MeteredObjectStore::Counts() const {
+  const int64_t retries = inner_.Counts().retries - retries_before_;
+  const std::lock_guard lock(mutex_);
+  StoreCounts counts = counts_;
+  counts.retries += retries;
+  return counts;
+}
+
+Status MeteredObjectStore::Put(std::string_view key, std::span<const ByteView> parts,
+                               const PutOptions& options) {
+  LDNN_RETURN_IF_ERROR(inner_.Put(key, parts, options));
+  StoreCounts counts{.puts = 1};
+  for (const ByteView part : parts) counts.bytes_out += static_cast<int64_t>(part.size());
+  Add(counts);
+  return OkStatus();
+}
+
+Result<Bytes> MeteredObjectStore::Get(std::string_view key, std::optional<ByteRange> range) {
+  Result<Bytes> result = inner_.Get(key, range);
+  if (result.ok()) {
+    Add({.gets = 1, .bytes_in = static_cast<int64_t>(result->size())});
+  } else if (result.status().code() == StatusCode::kNotFound) {
+    Add({.misses = 1});
+  }
+  return result;
+}
+
+Result<ObjectInfo> MeteredObjectStore::Head(std::string_view key) {
+  Result<ObjectInfo> result = inner_.Head(key);
+  if (result.ok()) {
+    Add({.heads = 1});
+  } else if (result.status().code() == StatusCode::kNotFound) {
+    Add({.misses = 1});
+  }
+  return result;
+}
+
+Status MeteredObjectStore::Delete(std::string_view key) {
+  LDNN_RETURN_IF_ERROR(inner_.Delete(key));
+  Add({.deletes = 1});
+  return OkStatus();
+}
+
+Status MeteredObjectStore::DeleteMany(std::span<const std::string> keys) {
+  LDNN_RETURN_IF_ERROR(inner_.DeleteMany(keys));
+  Add({.deletes = static_cast<int64_t>(keys.size())});
+  return OkStatus();
+}
+
+Result<ObjectList> MeteredObjectStore::List(std::string_view prefix, std::string_view start_after,
+                                            int limit) {
+  Result<ObjectList> result = inner_.List(prefix, start_after, limit);
+  if (result.ok()) Add({.lists = 1});
+  return result;
+}
+
+}  // namespace lambdadnn

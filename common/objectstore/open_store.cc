@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/objectstore/open_store.h"
+
+#include "common/base/files.h"
+#include "common/base/text.h"
+#include "common/objectstore/filesystem_object_store.h"
+#include "common/objectstore/memory_object_store.h"
+#include "common/objectstore/prefix_object_store.h"
+#include "common/objectstore/retrying_object_store.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr std::string_view kMemory = "memory:";
+constexpr std::string_view kFile = "file://";
+constexpr std::string_view kS3 = "s3://";
+
+// The one store of "memory:" as everybody in the process sees it.
+class SharedMemoryStore final : public ObjectStore {
+ public:
+  Status Put(std::string_view key, std::span<const ByteView> parts,
+             const PutOptions& options) override {
+    return Store().Put(key, parts, options);
+  }
+  Result<Bytes> Get(std::string_view key, std::optional<ByteRange> range) override {
+    return Store().Get(key, range);
+  }
+  Result<ObjectInfo> Head(std::string_view key) override { return Store().Head(key); }
+  Status Delete(std::string_view key) override { return Store().Delete(key); }
+  Result<ObjectList> List(std::string_view prefix, std::string_view start_after,
+                          int limit) override {
+    return Store().List(prefix, start_after, limit);
+  }
+  bool SupportsPutIfAbsent() const override { return true; }
+  std::string Describe() const override { return std::string(kMemory); }
+
+ private:
+  static MemoryObjectStore& Store() {
+    static MemoryObjectStore store;
+    return store;
+  }
+};
+
+Status BadUri(const std::string& uri, const std::string& what) {
+  return InvalidArgumentError("object store '" + uri + "': " + what +
+                              "; write file:///absolute/folder or s3://bucket/prefix");
+}
+
+Result<std::unique_ptr<ObjectStore>> OpenFileStore(const std::string& uri) {
+  const std::string root = uri.substr(kFile.size());
+  if (!root.starts_with('/')) return BadUri(uri, "the folder's path is not absolute");
+  for (const std::string& segment : Split(root, '/')) {
+    if (segment == "..") return BadUri(uri, "the folder's path has '..' in it");
+  }
+  return std::unique_ptr<ObjectStore>(std::make_unique<FilesystemObjectStore>(root));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ObjectStore>> OpenStore(const StoreConfig& config, Runtime& runtime) {
+  std::unique_ptr<ObjectStore> store;
+  std::string prefix;
+  if (config.uri.starts_with(kMemory)) {
+    store = std::make_unique<SharedMemoryStore>();
+    prefix = config.uri.substr(kMemory.size());
+  } else if (config.uri.starts_with(kFile)) {
+    LDNN_ASSIGN_OR_RETURN(store, OpenFileStore(config.uri));
+  } else if (config.uri.starts_with(kS3)) {
+    return UnimplementedError("object store '" + config.uri + "': S3 is not built in yet");
+  } else {
+    return BadUri(config.uri, "unknown kind of store");
+  }
+  while (prefix.starts_with('/')) prefix.erase(0, 1);
+  while (prefix.ends_with('/')) prefix.pop_back();
+  if (!prefix.empty()) {
+    const Status valid = ValidateKey(prefix);
+    if (!valid.ok()) return BadUri(config.uri, "its prefix is no key: " + valid.message());
+    store = std::make_unique<PrefixObjectStore>(std::move(store), prefix + "/");
+  }
+  const RetryOptions retry{.budget_seconds = config.retry_budget_seconds};
+  LDNN_RETURN_IF_ERROR(retry.Validate());
+  return std::unique_ptr<ObjectStore>(
+      std::make_unique<RetryingObjectStore>(std::move(store), runtime, retry));
+}
+
+StoreCredentials CredentialsFromEnvironment() {
+  const auto read = [](const std::string& prefix) {
+    return StoreCredentials{.access_key = GetEnvironment(prefix + "ACCESS_KEY_ID").value_or(""),
+                            .secret_key = GetEnvironment(prefix + "SECRET_ACCESS_KEY").value_or(""),
+                            .session_token = GetEnvironment(prefix + "SESSION_TOKEN").value_or("")};
+  };
+  StoreCredentials credentials = read("LAMBDADNN_S3_");
+  // All three from one place: a session token never goes with somebody else's key.
+  return credentials.access_key.empty() ? read("AWS_") : credentials;
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/objectstore/retrying_object_store.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "common/base/text.h"
+
+namespace lambdadnn {
+
+Status RetryOptions::Validate() const {
+  if (first_wait_seconds > 0 && first_wait_seconds <= max_wait_seconds && budget_seconds >= 0) {
+    return OkStatus();
+  }
+  return InvalidArgumentError(
+      "retries of the object store: waits of " + FormatDouble(first_wait_seconds) + " to " +
+      FormatDouble(max_wait_seconds) + " s in a budget of " + FormatDouble(budget_seconds) +
+      " s make no sense; waits are positive, the first is the shortest");
+}
+
+RetryingObjectStore::RetryingObjectStore(std::unique_ptr<ObjectStore> inner, Runtime& runtime,
+                                         RetryOptions options)
+    : inner_(std::move(inner)), runtime_(runtime), options_(options) {
+  const Status valid = options_.Validate();
+  LDNN_CHECK(valid.ok(), valid.message());
+}
+
+RetryingObjectStore::Outcome RetryingObjectStore::Repeat(const std::function<Status()>& attempt) {
+  const Instant give_up = runtime_.clock.Now() + FromSeconds(options_.budget_seconds);
+  double bound_seconds = options_.first_wait_seconds;
+  Outcome outcome;
+  for (;;) {
+    outcome.status = attempt();
+    ++outcome.attempts;
+    if (outcome.status.code() != StatusCode::kUnavailable) return outcome;
+    const Duration wait = FromSeconds(runtime_.random.Uniform() * bound_seconds);
+    bound_seconds = std::min(bound_seconds * 2, options_.max_wait_seconds);
+    if (runtime_.clock.Now() + wait > give_up) break;
+    runtime_.clock.SleepFor(wait);
+    retries_.fetch_add(1, std::memory_order_relaxed);
+  }
+  outcome.status =
+      Status(outcome.status.code(), outcome.status.message() + " (given up after " +
+                                        std::to_string(outcome.attempts) + " attempts in " +
+                                        FormatDouble(options_.budget_seconds) + " s)");
+  return outcome;
+}
+
+bool RetryingObjectStore::HoldsExactly(std::string_view key, std::span<const ByteView> parts) {
+  Result<Bytes> held = Get(key, std::nullopt);
+  if (!held.ok()) return false;
+  ByteView rest = *held;
+  for (const ByteView part : parts) {
+    if (part.size() > rest.size()) return false;
+    if (!part.empty() && std::memcmp(part.data(), rest.data(), part.size()) != 0) return false;
+    rest = rest.subspan(part.size());
+  }
+  return rest.empty();
+}
+
+Status RetryingObjectStore::Put(std::string_view key, std::span<const ByteView> parts,
+                                const PutOptions& options) {
+  const Outcome outcome = Repeat([&] { return inner_->Put(key, parts, options); });
+  if (options.if_absent && outcome.attempts > 1 &&
+      outcome.status.code() == StatusCode::kAlreadyExists && HoldsExactly(key, parts)) {
+    return OkStatus();
+  }
+  return outcome.status;
+}
+
+Result<Bytes> RetryingObjectStore::Get(std::string_view key, std::optional<ByteRange> range) {
+  Bytes bytes;
+  LDNN_RETURN_IF_ERROR(Repeat([&] {
+                         Result<Bytes> result = inner_->Get(key, range);
+                         if (result.ok()) bytes = *std::move(result);
+                         return result.status();
+                       }).status);
+  return bytes;
+}
+
+Result<ObjectInfo> RetryingObjectStore::Head(std::string_view key) {
+  ObjectInfo info;
+  LDNN_RETURN_IF_ERROR(Repeat([&] {
+                         Result<ObjectInfo> result = inner_->Head(key);
+                         if (result.ok()) info = *std::move(result);
+                         return result.status();
+                       }).status);
+  return info;
+}
+
+Status RetryingObjectStore::Delete(std::string_view key) {
+  return Repeat([&] { return inner_->Delete(key); }).status;
+}
+
+Status RetryingObjectStore::DeleteMany(std::span<const std::string> keys) {
+  return Repeat([&] { return inner_->DeleteMany(keys); }).status;
+}
+
+Result<ObjectList> RetryingObjectStore::List(std::string_view prefix, std::string_view start_after,
+                                             int limit) {
+  ObjectList list;
+  LDNN_RETURN_IF_ERROR(Repeat([&] {
+                         Result<ObjectList> result = inner_->List(prefix, start_after, limit);
+                         if (result.ok()) list = *std::move(result);
+                         return result.status();
+                       }).status);
+  return list;
+}
+
+StoreCounts RetryingObjectStore::Counts() const {
+  StoreCounts counts = inner_->Counts();
+  counts.retries += retries_.load(std::memory_order_relaxed);
+  return counts;
+}
+
+}  // namespace lambdadnn

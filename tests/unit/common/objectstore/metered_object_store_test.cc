@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/objectstore/metered_object_store.h"
+
+#include <gtest/gtest.h>
+
+#include "common/base/executor.h"
+#include "common/objectstore/memory_object_store.h"
+#include "tests/support/faulty_object_store.h"
+
+namespace lambdadnn {
+namespace {
+
+TEST(MeteredObjectStore, CountsSuccessesMissesAndPayload) {
+  MemoryObjectStore memory;
+  MeteredObjectStore store(memory);
+  const std::vector<ByteView> parts = {AsBytes("head"), AsBytes("body!")};
+  ASSERT_TRUE(store.Put("a", parts, {}).ok());
+  ASSERT_TRUE(store.Put("b", AsBytes("")).ok());
+  ASSERT_TRUE(store.Get("a").ok());
+  ASSERT_TRUE(store.Get("a", ByteRange{1, 3}).ok());
+  EXPECT_FALSE(store.Get("absent").ok());
+  EXPECT_FALSE(store.Head("absent").ok());
+  ASSERT_TRUE(store.Head("a").ok());
+  ASSERT_TRUE(store.Delete("absent").ok());
+  const std::vector<std::string> both = {"a", "b"};
+  ASSERT_TRUE(store.DeleteMany(both).ok());
+  ASSERT_TRUE(store.List("", "", 10).ok());
+  const StoreCounts expected{.puts = 2,
+                             .gets = 2,
+                             .heads = 1,
+                             .deletes = 3,
+                             .lists = 1,
+                             .misses = 2,
+                             .bytes_in = 12,
+                             .bytes_out = 9};
+  EXPECT_EQ(store.Counts(), expected);
+}
+
+TEST(MeteredObjectStore, FailuresAreNotCounted) {
+  MemoryObjectStore memory;
+  SystemClock clock;
+  ThreadExecutor executor;
+  SeededRandom random(1);
+  Runtime runtime{clock, executor, random};
+  FaultyObjectStore faulty(memory, runtime, {.refuse = 1});
+  MeteredObjectStore store(faulty);
+  EXPECT_FALSE(store.Put("a", AsBytes("x")).ok());
+  EXPECT_FALSE(store.Get("a").ok());
+  EXPECT_FALSE(store.Head("a").ok());
+  EXPECT_FALSE(store.Delete("a").ok());
+  EXPECT_FALSE(store.List("", "", 10).ok());
+  EXPECT_EQ(store.Counts(), StoreCounts{});
+}
+
+TEST(MeteredObjectStore, ConcurrentCallsAreAllCounted) {
+  MemoryObjectStore memory;
+  MeteredObjectStore store(memory);
+  ThreadExecutor executor;
+  {
+    std::vector<std::unique_ptr<Task>> tasks;
+    for (int task = 0; task < 4; ++task) {
+      tasks.push_back(executor.Spawn("putter", [&, task] {
+        for (int i = 0; i < 100; ++i) {
+          ASSERT_TRUE(store.Put(std::to_string(task), AsBytes("ab")).ok());
+        }
+      }));
+    }
+  }
+  EXPECT_EQ(store.Counts().puts, 400);
+  EXPECT_EQ(store.Counts().bytes_out, 800);
+}
+
+}  // namespace
+}  // namespace lambdadnn

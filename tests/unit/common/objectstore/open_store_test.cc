@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/objectstore/open_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include "tests/support/paths.h"
+
+namespace lambdadnn {
+namespace {
+
+using testing::HasSubstr;
+
+class OpenStoreTest : public testing::Test {
+ protected:
+  Result<std::unique_ptr<ObjectStore>> Open(const std::string& uri) {
+    StoreConfig config;
+    config.uri = uri;
+    return OpenStore(config, runtime_);
+  }
+  SystemClock clock_;
+  ThreadExecutor executor_;
+  SystemRandom random_;
+  Runtime runtime_{clock_, executor_, random_};
+};
+
+TEST_F(OpenStoreTest, MemoryIsSharedWithinTheProcessAndHasPrefixes) {
+  const auto one = Open("memory:").value();
+  const auto two = Open("memory:/inside/").value();
+  ASSERT_TRUE(one->Put("inside/key", AsBytes("x")).ok());
+  EXPECT_EQ(AsText(two->Get("key").value()), "x");
+  EXPECT_EQ(two->Describe(), "memory:inside");
+  ASSERT_TRUE(two->Delete("key").ok());
+}
+
+TEST_F(OpenStoreTest, FileStoreIsTheFolder) {
+  const std::string root = MakeTempDir();
+  ASSERT_TRUE(Open("file://" + root + "/")->get()->Put("a/b", AsBytes("x")).ok());
+  const auto again = Open("file://" + root + "/a").value();
+  EXPECT_EQ(AsText(again->Get("b").value()), "x");
+  EXPECT_EQ(again->Describe(), "file://" + root + "/a");
+}
+
+TEST_F(OpenStoreTest, OtherUrisAreRefusedWithWhatToWrite) {
+  for (const std::string uri : {"", "ftp://x", "/plain/path", "file://relative", "file:/x",
+                                "file:///a/../b", "memory:a//b", "memory:../x"}) {
+    const Status status = Open(uri).status();
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << uri;
+    EXPECT_THAT(status.message(), HasSubstr("write file:///"));
+  }
+}
+
+TEST_F(OpenStoreTest, CredentialsComeFromOnePlace) {
+  setenv("AWS_ACCESS_KEY_ID", "aws", 1);
+  setenv("AWS_SECRET_ACCESS_KEY", "aws-secret", 1);
+  setenv("AWS_SESSION_TOKEN", "aws-token", 1);
+  EXPECT_EQ(CredentialsFromEnvironment().session_token, "aws-token");
+  setenv("LAMBDADNN_S3_ACCESS_KEY_ID", "ours", 1);
+  setenv("LAMBDADNN_S3_SECRET_ACCESS_KEY", "our-secret", 1);
+  const StoreCredentials credentials = CredentialsFromEnvironment();
+  EXPECT_EQ(credentials.access_key, "ours");
+  EXPECT_EQ(credentials.secret_key, "our-secret");
+  EXPECT_EQ(credentials.session_token, "");
+  for (const char* name : {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
+                           "LAMBDADNN_S3_ACCESS_KEY_ID", "LAMBDADNN_S3_SECRET_ACCESS_KEY"}) {
+    unsetenv(name);
+  }
+  EXPECT_EQ(CredentialsFromEnvironment().access_key, "");
+}
+
+}  // namespace
+}  // namespace lambdadnn
