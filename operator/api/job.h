@@ -33,6 +33,7 @@ struct ObjectMeta {
   std::vector<std::string> finalizers;
   std::map<std::string, std::string> labels;
   std::map<std::string, std::string> annotations;
+  friend bool operator==(const ObjectMeta&, const ObjectMeta&) = default;
 };
 
 // Exactly one of builtin_name, torch_script_uri.
@@ -40,6 +41,7 @@ struct ModelSpec {
   std::string builtin_name;  // mlp, cnn, cnn1d, logistic
   Json builtin_parameters = Json::object();
   std::string torch_script_uri;
+  friend bool operator==(const ModelSpec&, const ModelSpec&) = default;
 };
 
 struct DatasetSpec {
@@ -59,8 +61,10 @@ struct DatasetSpec {
     int64_t train = 12000;
     int64_t test = 2000;
     uint64_t seed = 1;
+    friend bool operator==(const RenderedDigits&, const RenderedDigits&) = default;
   };
   std::optional<RenderedDigits> rendered_digits;
+  friend bool operator==(const DatasetSpec&, const DatasetSpec&) = default;
 };
 
 struct OptimizerSpec {
@@ -82,6 +86,7 @@ struct OptimizerSpec {
   double min_learning_rate = 0;
   std::optional<double> clip_value;
   std::optional<double> clip_global_norm;
+  friend bool operator==(const OptimizerSpec&, const OptimizerSpec&) = default;
 };
 
 struct TrainingSpec {
@@ -94,6 +99,7 @@ struct TrainingSpec {
   OptimizerSpec optimizer;
   std::string synchronization = "BSP";
   std::optional<double> stop_at_loss;
+  friend bool operator==(const TrainingSpec&, const TrainingSpec&) = default;
 };
 
 struct AggregationSpec {
@@ -103,6 +109,7 @@ struct AggregationSpec {
   std::vector<int> layers;  // top-down; empty = the planner chooses
   std::optional<int> spread;
   std::optional<int> server_memory_mib;
+  friend bool operator==(const AggregationSpec&, const AggregationSpec&) = default;
 };
 
 struct ObjectStoreSpec {
@@ -114,12 +121,14 @@ struct ObjectStoreSpec {
   bool path_style = true;
   std::string credentials_secret;
   std::string ca_secret;
+  friend bool operator==(const ObjectStoreSpec&, const ObjectStoreSpec&) = default;
 };
 
 struct CheckpointSpec {
   double interval_seconds = 30;
   int keep = 2;
   std::string resume_from;
+  friend bool operator==(const CheckpointSpec&, const CheckpointSpec&) = default;
 };
 
 struct JobSpec {
@@ -133,6 +142,7 @@ struct JobSpec {
     std::optional<int> memory_min_mib;
     std::optional<int> memory_max_mib;
     std::optional<int> memory_step_mib;
+    friend bool operator==(const Functions&, const Functions&) = default;
   } functions;
   AggregationSpec aggregation;
   std::optional<WorkloadProfile> profile;
@@ -146,6 +156,7 @@ struct JobSpec {
   std::optional<double> active_deadline_seconds;
   std::optional<double> ttl_seconds_after_finished;
   std::string cleanup_policy = "Always";  // Always, OnSuccess, Never: the job's working objects
+  friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
 
 struct Condition {
@@ -167,6 +178,7 @@ struct ProgressStatus {
   double samples_per_second = 0;
   int progress_percentage = 0;
   std::optional<double> estimated_remaining_seconds;
+  friend bool operator==(const ProgressStatus&, const ProgressStatus&) = default;
 };
 
 struct UsageStatus {
@@ -177,6 +189,7 @@ struct UsageStatus {
   int64_t slices = 0;
   int64_t restarts = 0;
   int64_t cold_starts = 0;
+  friend bool operator==(const UsageStatus&, const UsageStatus&) = default;
 };
 
 // What the controller must remember across its own restarts (all else is observed again).
@@ -186,6 +199,7 @@ struct ExecutionStatus {
   std::optional<Json> start_checkpoint;  // CheckpointReference of it; absent = fresh
   int64_t failures = 0;       // counted against backoffLimit; back to 0 on a newer checkpoint
   double active_seconds = 0;  // before the last suspension
+  friend bool operator==(const ExecutionStatus&, const ExecutionStatus&) = default;
 };
 
 struct JobStatus {
@@ -204,12 +218,14 @@ struct JobStatus {
   std::string model_digest;
   std::string start_time;
   std::string completion_time;
+  friend bool operator==(const JobStatus&, const JobStatus&) = default;
 };
 
 struct Job {
   ObjectMeta metadata;
   JobSpec spec;
   JobStatus status;
+  friend bool operator==(const Job&, const Job&) = default;
 };
 
 }  // namespace lambdadnn

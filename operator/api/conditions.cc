@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/api/conditions.h"
+
+#include <algorithm>
+
+namespace lambdadnn {
+namespace {
+
+// As the CRD allows: a longer text would make the whole status write fail.
+constexpr size_t kMaxMessageBytes = 4096;
+
+}  // namespace
+
+const Condition* FindCondition(const std::vector<Condition>& conditions, std::string_view type) {
+  const auto found = std::find_if(conditions.begin(), conditions.end(),
+                                  [&](const Condition& each) { return each.type == type; });
+  return found == conditions.end() ? nullptr : &*found;
+}
+
+bool IsConditionTrue(const std::vector<Condition>& conditions, std::string_view type) {
+  const Condition* found = FindCondition(conditions, type);
+  return found != nullptr && found->status == "True";
+}
+
+bool SetCondition(std::vector<Condition>* conditions, Condition condition, WallTime now) {
+  if (condition.message.size() > kMaxMessageBytes) {
+    size_t end = kMaxMessageBytes - 3;
+    while (end > 0 && (static_cast<unsigned char>(condition.message[end]) & 0xC0) == 0x80) --end;
+    condition.message.resize(end);  // never in the middle of a UTF-8 character
+    condition.message += "...";
+  }
+  const auto found =
+      std::find_if(conditions->begin(), conditions->end(),
+                   [&](const Condition& each) { return each.type == condition.type; });
+  if (found == conditions->end()) {
+    condition.last_transition_time = FormatRfc3339(now);
+    conditions->push_back(std::move(condition));
+    return true;
+  }
+  condition.last_transition_time =
+      found->status == condition.status ? found->last_transition_time : FormatRfc3339(now);
+  if (*found == condition) return false;
+  *found = std::move(condition);
+  return true;
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
+#include "common/base/text.h"
+#include "operator/api/job_codec.h"
+#include "operator/api/quantity.h"
+#include "operator/api/workload_profile_codec.h"
+
+namespace lambdadnn {
+namespace {
+
+void PutText(Json* json, const char* name, const std::string& value) {
+  if (!value.empty()) (*json)[name] = value;
+}
+
+void PutDecimal(Json* json, const char* name, const std::optional<double>& value) {
+  if (value) (*json)[name] = FormatDouble(*value);
+}
+
+void PutMemory(Json* json, const char* name, const std::optional<int>& memory_mib) {
+  if (memory_mib) (*json)[name] = FormatMemoryMib(*memory_mib);
+}
+
+template <typename T>
+void PutOptional(Json* json, const char* name, const std::optional<T>& value) {
+  if (value) (*json)[name] = *value;
+}
+
+int64_t Whole(double value) { return std::llround(value); }
+
+void PutWhole(Json* json, const char* name, const std::optional<double>& value) {
+  if (value) (*json)[name] = Whole(*value);
+}
+
+Json EncodeMetadata(const ObjectMeta& metadata) {
+  Json json = Json::object();
+  PutText(&json, "name", metadata.name);
+  PutText(&json, "namespace", metadata.namespace_name);
+  PutText(&json, "uid", metadata.uid);
+  PutText(&json, "resourceVersion", metadata.resource_version);
+  if (metadata.generation != 0) json["generation"] = metadata.generation;
+  PutText(&json, "creationTimestamp", metadata.creation_timestamp);
+  PutText(&json, "deletionTimestamp", metadata.deletion_timestamp);
+  if (!metadata.finalizers.empty()) json["finalizers"] = metadata.finalizers;
+  if (!metadata.labels.empty()) json["labels"] = metadata.labels;
+  if (!metadata.annotations.empty()) json["annotations"] = metadata.annotations;
+  return json;
+}
+
+Json EncodeModel(const ModelSpec& model) {
+  Json json = Json::object();
+  if (!model.builtin_name.empty()) {
+    json["builtin"] = {{"name", model.builtin_name}};
+    if (!model.builtin_parameters.empty()) json["builtin"]["parameters"] = model.builtin_parameters;
+  }
+  if (!model.torch_script_uri.empty()) json["torchScript"] = {{"uri", model.torch_script_uri}};
+  return json;
+}
+
+Json EncodeDataset(const DatasetSpec& dataset) {
+  Json json = {
+      {"classes", dataset.classes},
+      {"normalize",
+       {{"mean", FormatDouble(dataset.normalize_mean)},
+        {"standardDeviation", FormatDouble(dataset.normalize_standard_deviation)}}},
+      {"augment", {{"flip", dataset.augment_flip}, {"cropPadding", dataset.augment_crop_padding}}},
+      {"csv", {{"header", dataset.csv_header}}}};
+  PutText(&json, "uri", dataset.uri);
+  PutText(&json, "testUri", dataset.test_uri);
+  PutText(&json, "format", dataset.format);
+  if (!dataset.feature_shape.empty()) json["featureShape"] = dataset.feature_shape;
+  PutText(&json["csv"], "labelColumn", dataset.label_column);
+  if (dataset.rendered_digits) {
+    json["renderedDigits"] = {{"train", dataset.rendered_digits->train},
+                              {"test", dataset.rendered_digits->test},
+                              {"seed", dataset.rendered_digits->seed}};
+  }
+  return json;
+}
+
+Json EncodeOptimizer(const OptimizerSpec& optimizer) {
+  Json json = {{"name", optimizer.name},
+               {"learningRate", FormatDouble(optimizer.learning_rate)},
+               {"learningRateScaling", optimizer.learning_rate_scaling},
+               {"momentum", FormatDouble(optimizer.momentum)},
+               {"dampening", FormatDouble(optimizer.dampening)},
+               {"nesterov", optimizer.nesterov},
+               {"weightDecay", FormatDouble(optimizer.weight_decay)},
+               {"beta1", FormatDouble(optimizer.beta1)},
+               {"beta2", FormatDouble(optimizer.beta2)},
+               {"epsilon", FormatDouble(optimizer.epsilon)},
+               {"amsgrad", optimizer.amsgrad},
+               {"schedule",
+                {{"name", optimizer.schedule},
+                 {"warmupIterations", optimizer.warmup_iterations},
+                 {"stepIterations", optimizer.step_iterations},
+                 {"gamma", FormatDouble(optimizer.gamma)},
+                 {"minLearningRate", FormatDouble(optimizer.min_learning_rate)}}}};
+  Json clip = Json::object();
+  PutDecimal(&clip, "value", optimizer.clip_value);
+  PutDecimal(&clip, "globalNorm", optimizer.clip_global_norm);
+  if (!clip.empty()) json["clip"] = std::move(clip);
+  return json;
+}
+
+Json EncodeTraining(const TrainingSpec& training) {
+  Json json = {{"epochs", Whole(training.epochs)},
+               {"seed", training.seed},
+               {"loss", training.loss},
+               {"optimizer", EncodeOptimizer(training.optimizer)},
+               {"synchronization", {{"mode", training.synchronization}}}};
+  PutOptional(&json, "globalBatchSize", training.global_batch_size);
+  PutOptional(&json, "maxGlobalBatchSize", training.max_global_batch_size);
+  if (training.local_batch_size != 0) json["localBatchSize"] = training.local_batch_size;
+  if (training.stop_at_loss) json["stopAt"] = {{"loss", FormatDouble(*training.stop_at_loss)}};
+  return json;
+}
+
+Json EncodeObjective(const Objective& objective) {
+  Json json = Json::object();
+  PutWhole(&json, "deadlineSeconds", objective.deadline_seconds);
+  PutDecimal(&json, "budget", objective.budget);
+  if (objective.performance_cost_ratio) json["performanceCostRatio"] = Json::object();
+  if (objective.fixed) {
+    json["fixed"] = {{"functions", objective.fixed->functions},
+                     {"memory", FormatMemoryMib(objective.fixed->memory_mib)}};
+  }
+  return json;
+}
+
+Json EncodeFunctions(const JobSpec::Functions& functions) {
+  Json json = {{"min", functions.min}};
+  PutOptional(&json, "max", functions.max);
+  Json memory = Json::object();
+  PutMemory(&memory, "min", functions.memory_min_mib);
+  PutMemory(&memory, "max", functions.memory_max_mib);
+  PutMemory(&memory, "step", functions.memory_step_mib);
+  if (!memory.empty()) json["memory"] = std::move(memory);
+  return json;
+}
+
+Json EncodeAggregation(const AggregationSpec& aggregation) {
+  Json json = {{"transport", aggregation.transport}, {"placement", aggregation.placement}};
+  PutOptional(&json, "shards", aggregation.shards);
+  if (!aggregation.layers.empty()) json["layers"] = aggregation.layers;
+  PutOptional(&json, "spread", aggregation.spread);
+  PutMemory(&json, "serverMemory", aggregation.server_memory_mib);
+  return json;
+}
+
+Json EncodeObjectStore(const ObjectStoreSpec& store) {
+  Json json = {{"region", store.region}, {"pathStyle", store.path_style}};
+  PutText(&json, "uri", store.uri);
+  PutText(&json, "endpoint", store.endpoint);
+  PutText(&json, "bucket", store.bucket);
+  PutText(&json, "prefix", store.prefix);
+  if (!store.credentials_secret.empty()) {
+    json["credentialsSecretRef"] = {{"name", store.credentials_secret}};
+  }
+  if (!store.ca_secret.empty()) json["caSecretRef"] = {{"name", store.ca_secret}};
+  return json;
+}
+
+Json EncodeCheckpoint(const CheckpointSpec& checkpoint) {
+  Json json = {{"intervalSeconds", Whole(checkpoint.interval_seconds)}, {"keep", checkpoint.keep}};
+  PutText(&json, "resumeFrom", checkpoint.resume_from);
+  return json;
+}
+
+}  // namespace
+
+Json EncodeSpec(const JobSpec& spec) {
+  Json json = {{"model", EncodeModel(spec.model)},
+               {"dataset", EncodeDataset(spec.dataset)},
+               {"training", EncodeTraining(spec.training)},
+               {"objective", EncodeObjective(spec.objective)},
+               {"functions", EncodeFunctions(spec.functions)},
+               {"aggregation", EncodeAggregation(spec.aggregation)},
+               {"objectStore", EncodeObjectStore(spec.object_store)},
+               {"checkpoint", EncodeCheckpoint(spec.checkpoint)},
+               {"backend", spec.backend},
+               {"suspend", spec.suspend},
+               {"backoffLimit", spec.backoff_limit},
+               {"cleanupPolicy", spec.cleanup_policy}};
+  if (spec.profile) json["profile"] = EncodeWorkloadProfile(*spec.profile);
+  if (!spec.runtime.empty()) json["runtime"] = spec.runtime;
+  PutText(&json, "managedBy", spec.managed_by);
+  PutWhole(&json, "activeDeadlineSeconds", spec.active_deadline_seconds);
+  PutWhole(&json, "ttlSecondsAfterFinished", spec.ttl_seconds_after_finished);
+  return json;
+}
+
+Json EncodeJob(const Job& job) {
+  Json json = {{"apiVersion", kApiVersion},
+               {"kind", kJobKind},
+               {"metadata", EncodeMetadata(job.metadata)},
+               {"spec", EncodeSpec(job.spec)},
+               {"status", EncodeStatus(job.status)}};
+  return json;
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/api/job_summary.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "operator/api/conditions.h"
+#include "operator/api/quantity.h"
+
+namespace lambdadnn {
+namespace {
+
+std::string Rounded(const char* format, double value) {
+  char text[64];
+  std::snprintf(text, sizeof text, format, value);
+  return text;
+}
+
+// The end of the story first, then what stands in the way, then how far the job has come.
+std::string TellingReason(const std::vector<Condition>& conditions) {
+  for (const char* type : {"Failed", "Complete", "Suspended", "Degraded"}) {
+    if (IsConditionTrue(conditions, type)) return FindCondition(conditions, type)->reason;
+  }
+  for (const char* type : {"Accepted", "Provisioned", "Ready"}) {
+    const Condition* condition = FindCondition(conditions, type);
+    if (condition != nullptr && condition->status == "False") return condition->reason;
+  }
+  for (const char* type : {"Running", "Ready", "Provisioned", "Accepted"}) {
+    if (IsConditionTrue(conditions, type)) return FindCondition(conditions, type)->reason;
+  }
+  return "";
+}
+
+std::string DescribePlan(const Plan& plan) {
+  std::string text = std::to_string(plan.functions) + " x " + FormatMemoryMib(plan.memory_mib) +
+                     ", " + std::to_string(plan.aggregation.shards) +
+                     (plan.aggregation.shards == 1 ? " shard" : " shards") + ", layers ";
+  for (size_t i = 0; i < plan.aggregation.layers.size(); ++i) {
+    text += (i == 0 ? "" : "-") + std::to_string(plan.aggregation.layers[i]);
+  }
+  return text;
+}
+
+void PutUnlessEmpty(Json* json, const char* name, const std::string& value) {
+  if (!value.empty()) (*json)[name] = value;
+}
+
+}  // namespace
+
+std::string FormatShortDuration(double seconds) {
+  if (!(seconds >= 0) || seconds > 1e9) return "";
+  const auto total = static_cast<int64_t>(std::llround(seconds));
+  const auto two = [](int64_t high, const char* high_unit, int64_t low, const char* low_unit) {
+    return std::to_string(high) + high_unit + std::to_string(low) + low_unit;
+  };
+  if (total < 60) return std::to_string(total) + "s";
+  if (total < 3600) return two(total / 60, "m", total % 60, "s");
+  if (total < 86400) return two(total / 3600, "h", total % 3600 / 60, "m");
+  return two(total / 86400, "d", total % 86400 / 3600, "h");
+}
+
+JobSummary Summarize(const JobStatus& status) {
+  JobSummary summary;
+  if (status.workers_desired > 0) {
+    summary.functions =
+        std::to_string(status.workers_ready) + "/" + std::to_string(status.workers_desired);
+  }
+  if (status.plan) {
+    summary.memory = FormatMemoryMib(status.plan->memory_mib);
+    summary.plan = DescribePlan(*status.plan);
+    if (status.plan->iterations_per_epoch > 0) {
+      const int64_t per_epoch = status.plan->iterations_per_epoch;
+      const int64_t epochs = (status.plan->iterations + per_epoch - 1) / per_epoch;
+      const int64_t running = std::min(epochs, status.progress.iteration / per_epoch + 1);
+      summary.epoch = std::to_string(running) + "/" + std::to_string(epochs);
+    }
+  }
+  if (status.progress.loss) summary.loss = Rounded("%.4g", *status.progress.loss);
+  if (status.progress.estimated_remaining_seconds && status.completion_time.empty()) {
+    summary.eta = FormatShortDuration(*status.progress.estimated_remaining_seconds);
+  }
+  if (status.usage.cost > 0) summary.cost = Rounded("$%.4f", status.usage.cost);
+  summary.reason = TellingReason(status.conditions);
+  return summary;
+}
+
+Json EncodeSummary(const JobSummary& summary) {
+  Json json = Json::object();
+  PutUnlessEmpty(&json, "functions", summary.functions);
+  PutUnlessEmpty(&json, "memory", summary.memory);
+  PutUnlessEmpty(&json, "epoch", summary.epoch);
+  PutUnlessEmpty(&json, "loss", summary.loss);
+  PutUnlessEmpty(&json, "eta", summary.eta);
+  PutUnlessEmpty(&json, "cost", summary.cost);
+  PutUnlessEmpty(&json, "reason", summary.reason);
+  PutUnlessEmpty(&json, "plan", summary.plan);
+  return json;
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/api/quantity.h"
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+#include "common/base/text.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr double kMib = 1024.0 * 1024.0;
+
+struct Unit {
+  std::string_view suffix;
+  double bytes;
+};
+
+// Longest suffixes first, so that "Mi" is not taken for "i".
+constexpr std::array<Unit, 9> kUnits = {{{"Ki", 1024.0},
+                                         {"Mi", kMib},
+                                         {"Gi", 1024.0 * kMib},
+                                         {"Ti", 1024.0 * 1024.0 * kMib},
+                                         {"k", 1e3},
+                                         {"M", 1e6},
+                                         {"G", 1e9},
+                                         {"T", 1e12},
+                                         {"", 1.0}}};
+
+bool IsPlainDecimal(std::string_view text) {
+  return !text.empty() && text.find_first_not_of("0123456789.") == std::string_view::npos;
+}
+
+}  // namespace
+
+Result<int> ParseMemoryMib(std::string_view quantity) {
+  const std::string shown = "\"" + std::string(quantity.substr(0, 40)) + "\"";
+  for (const Unit& unit : kUnits) {
+    if (!quantity.ends_with(unit.suffix)) continue;
+    const std::string_view number = quantity.substr(0, quantity.size() - unit.suffix.size());
+    if (!IsPlainDecimal(number)) continue;
+    const auto value = ParseDouble(number);
+    if (!value) break;
+    const double mib = *value * unit.bytes / kMib;
+    if (mib > std::numeric_limits<int>::max()) {
+      return InvalidArgumentError(shown + " is more memory than any function has; give it in Mi");
+    }
+    const double whole = std::round(mib);
+    if (whole < 1 || std::abs(mib - whole) > 1e-9 * std::max(1.0, whole)) {
+      return InvalidArgumentError(shown + " is not a whole number of MiB; write \"" +
+                                  std::to_string(static_cast<int>(std::max(1.0, std::ceil(mib)))) +
+                                  "Mi\"");
+    }
+    return static_cast<int>(whole);
+  }
+  return InvalidArgumentError(shown +
+                              " is not an amount of memory; write it like \"1728Mi\" or \"2Gi\"");
+}
+
+std::string FormatMemoryMib(int memory_mib) { return std::to_string(memory_mib) + "Mi"; }
+
+}  // namespace lambdadnn

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Memory as Kubernetes quantities ("1728Mi", "2Gi", "1.5Gi", "2048M", "1811939328"). Functions are
+// sized in whole MiB, so a quantity between two MiB is refused rather than rounded.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "common/base/status.h"
+
+namespace lambdadnn {
+
+// kInvalidArgument with a sentence that says what to write.
+Result<int> ParseMemoryMib(std::string_view quantity);
+// 1728 -> "1728Mi".
+std::string FormatMemoryMib(int memory_mib);
+
+}  // namespace lambdadnn

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/api/status_codec.h"
+
+#include "common/base/text.h"
+#include "common/plan_json/plan_json.h"
+#include "operator/api/job_codec.h"
+#include "operator/api/job_summary.h"
+#include "operator/api/workload_profile_codec.h"
+
+namespace lambdadnn {
+namespace {
+
+using Errors = std::vector<FieldError>;
+
+std::vector<Condition> DecodeConditions(const Json& json, const std::string& path, Errors* errors) {
+  std::vector<Condition> conditions;
+  if (!json.is_array()) {
+    errors->push_back({path, "must be a list"});
+    return conditions;
+  }
+  for (size_t i = 0; i < json.size(); ++i) {
+    Condition condition;
+    JsonReader reader(json[i], path + "[" + std::to_string(i) + "]", errors);
+    reader.Required("type", &condition.type);
+    reader.Required("status", &condition.status);
+    reader.Optional("reason", &condition.reason);
+    reader.Optional("message", &condition.message);
+    reader.Optional("lastTransitionTime", &condition.last_transition_time);
+    reader.Optional("observedGeneration", &condition.observed_generation);
+    conditions.push_back(std::move(condition));
+  }
+  return conditions;
+}
+
+void DecodeExecution(const Json& json, const std::string& path, Errors* errors,
+                     ExecutionStatus* execution) {
+  JsonReader reader(json, path, errors);
+  reader.Optional("incarnation", &execution->incarnation);
+  reader.Optional("firstIteration", &execution->first_iteration);
+  if (const Json* checkpoint = reader.Child("startCheckpoint")) {
+    execution->start_checkpoint = *checkpoint;
+  }
+  reader.Optional("failures", &execution->failures);
+  reader.Optional("activeSeconds", &execution->active_seconds);
+}
+
+void DecodeProgress(const Json& json, const std::string& path, Errors* errors,
+                    ProgressStatus* progress) {
+  JsonReader reader(json, path, errors);
+  reader.Optional("iteration", &progress->iteration);
+  reader.Optional("iterations", &progress->iterations);
+  reader.Optional("epoch", &progress->epoch);
+  reader.Optional("loss", &progress->loss);
+  reader.Optional("testAccuracy", &progress->test_accuracy);
+  reader.Optional("samplesPerSecond", &progress->samples_per_second);
+  reader.Optional("progressPercentage", &progress->progress_percentage);
+  reader.Optional("estimatedRemainingSeconds", &progress->estimated_remaining_seconds);
+}
+
+void DecodeUsage(const Json& json, const std::string& path, Errors* errors, UsageStatus* usage) {
+  JsonReader reader(json, path, errors);
+  reader.Optional("billedGiBSeconds", &usage->billed_gib_seconds);
+  reader.Optional("cost", &usage->cost);
+  reader.Optional("storeRequests", &usage->store_requests);
+  reader.Optional("storeBytes", &usage->store_bytes);
+  reader.Optional("slices", &usage->slices);
+  reader.Optional("restarts", &usage->restarts);
+  reader.Optional("coldStarts", &usage->cold_starts);
+}
+
+Json EncodeConditions(const std::vector<Condition>& conditions) {
+  Json list = Json::array();
+  for (const Condition& condition : conditions) {
+    list.push_back({{"type", condition.type},
+                    {"status", condition.status},
+                    {"reason", condition.reason},
+                    {"message", condition.message},
+                    {"lastTransitionTime", condition.last_transition_time},
+                    {"observedGeneration", condition.observed_generation}});
+  }
+  return list;
+}
+
+Json EncodeExecution(const ExecutionStatus& execution) {
+  Json json = {{"incarnation", execution.incarnation},
+               {"firstIteration", execution.first_iteration},
+               {"failures", execution.failures},
+               {"activeSeconds", FormatDouble(execution.active_seconds)}};
+  if (execution.start_checkpoint) json["startCheckpoint"] = *execution.start_checkpoint;
+  return json;
+}
+
+Json EncodeProgress(const ProgressStatus& progress) {
+  Json json = {{"iteration", progress.iteration},
+               {"iterations", progress.iterations},
+               {"epoch", progress.epoch},
+               {"samplesPerSecond", FormatDouble(progress.samples_per_second)},
+               {"progressPercentage", progress.progress_percentage}};
+  if (progress.loss) json["loss"] = FormatDouble(*progress.loss);
+  if (progress.test_accuracy) json["testAccuracy"] = FormatDouble(*progress.test_accuracy);
+  if (progress.estimated_remaining_seconds) {
+    json["estimatedRemainingSeconds"] = FormatDouble(*progress.estimated_remaining_seconds);
+  }
+  return json;
+}
+
+Json EncodeUsage(const UsageStatus& usage) {
+  return {{"billedGiBSeconds", FormatDouble(usage.billed_gib_seconds)},
+          {"cost", FormatDouble(usage.cost)},
+          {"storeRequests", usage.store_requests},
+          {"storeBytes", usage.store_bytes},
+          {"slices", usage.slices},
+          {"restarts", usage.restarts},
+          {"coldStarts", usage.cold_starts}};
+}
+
+// The merge patch from `before` to `after`, two encodings of ours.
+Json Difference(const Json& before, const Json& after) {
+  Json patch = Json::object();
+  for (const auto& [key, value] : before.items()) {
+    if (!after.contains(key)) patch[key] = nullptr;
+  }
+  for (const auto& [key, value] : after.items()) {
+    const auto old = before.find(key);
+    if (old == before.end()) {
+      patch[key] = value;
+    } else if (value.is_object() && old->is_object()) {
+      Json nested = Difference(*old, value);
+      if (!nested.empty()) patch[key] = std::move(nested);
+    } else if (*old != value) {
+      patch[key] = value;
+    }
+  }
+  return patch;
+}
+
+}  // namespace
+
+JobStatus DecodeStatus(const Json& json, Errors* errors) {
+  JobStatus status;
+  JsonReader reader(json, "status", errors);
+  reader.Optional("observedGeneration", &status.observed_generation);
+  reader.Optional("phase", &status.phase);
+  if (const Json* conditions = reader.Child("conditions")) {
+    status.conditions = DecodeConditions(*conditions, "status.conditions", errors);
+  }
+  if (const Json* plan = reader.Child("plan")) {
+    status.plan = DecodePlan(*plan, "status.plan", errors);
+  }
+  if (const Json* profile = reader.Child("profile")) {
+    status.profile = DecodeWorkloadProfile(*profile, "status.profile", errors);
+  }
+  if (const Json* execution = reader.Child("execution")) {
+    DecodeExecution(*execution, "status.execution", errors, &status.execution);
+  }
+  if (const Json* progress = reader.Child("progress")) {
+    DecodeProgress(*progress, "status.progress", errors, &status.progress);
+  }
+  if (const Json* usage = reader.Child("usage")) {
+    DecodeUsage(*usage, "status.usage", errors, &status.usage);
+  }
+  if (const Json* workers = reader.Child("workers")) {
+    JsonReader nested(*workers, "status.workers", errors);
+    nested.Optional("desired", &status.workers_desired);
+    nested.Optional("ready", &status.workers_ready);
+  }
+  if (const Json* model = reader.Child("model")) {
+    JsonReader nested(*model, "status.model", errors);
+    nested.Optional("uri", &status.model_uri);
+    nested.Optional("digest", &status.model_digest);
+  }
+  reader.Optional("startTime", &status.start_time);
+  reader.Optional("completionTime", &status.completion_time);
+  return status;
+}
+
+Json EncodeStatus(const JobStatus& status) {
+  Json json = {{"observedGeneration", status.observed_generation},
+               {"execution", EncodeExecution(status.execution)},
+               {"progress", EncodeProgress(status.progress)},
+               {"usage", EncodeUsage(status.usage)},
+               {"workers", {{"desired", status.workers_desired}, {"ready", status.workers_ready}}},
+               {"summary", EncodeSummary(Summarize(status))}};
+  if (!status.phase.empty()) json["phase"] = status.phase;
+  if (!status.conditions.empty()) json["conditions"] = EncodeConditions(status.conditions);
+  if (status.plan) json["plan"] = PlanToJson(*status.plan);
+  if (status.profile) json["profile"] = EncodeWorkloadProfile(*status.profile);
+  Json model = Json::object();
+  if (!status.model_uri.empty()) model["uri"] = status.model_uri;
+  if (!status.model_digest.empty()) model["digest"] = status.model_digest;
+  if (!model.empty()) json["model"] = std::move(model);
+  if (!status.start_time.empty()) json["startTime"] = status.start_time;
+  if (!status.completion_time.empty()) json["completionTime"] = status.completion_time;
+  return json;
+}
+
+Json MakeStatusPatch(const Json& object, const JobStatus& status) {
+  Json before = Json::object();
+  const auto found = object.find("status");
+  if (found != object.end() && found->is_object() && !found->empty()) {
+    std::vector<FieldError> unreadable;  // what cannot be read is written anew
+    before = EncodeStatus(DecodeStatus(*found, &unreadable));
+    if (!unreadable.empty()) before = *found;
+    // Fields that decode to their defaults but are not there must be written once.
+    for (auto field = before.begin(); field != before.end();) {
+      field = found->contains(field.key()) ? std::next(field) : before.erase(field);
+    }
+    if (found->contains("summary")) before["summary"] = found->at("summary");
+  }
+  Json patch = Difference(before, EncodeStatus(status));
+  if (patch.empty()) return Json::object();
+  return {{"status", std::move(patch)}};
+}
+
+}  // namespace lambdadnn

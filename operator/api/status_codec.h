@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// status of a ServerlessTrainingJob: JSON <-> JobStatus. Measured decimals are strings, which keep
+// every bit; status.plan has the form of common/plan_json. Fields that this version does not know
+// are ignored when reading and left alone when writing (MakeStatusPatch in job_codec.h).
+#pragma once
+
+#include <vector>
+
+#include "common/json/json_reader.h"
+#include "operator/api/job.h"
+
+namespace lambdadnn {
+
+JobStatus DecodeStatus(const Json& json, std::vector<FieldError>* errors);
+
+}  // namespace lambdadnn

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/api/workload_profile_codec.h"
+
+#include <cmath>
+
+#include "common/base/text.h"
+
+namespace lambdadnn {
+namespace {
+
+struct DecimalField {
+  const char* name;
+  double WorkloadProfile::* member;
+};
+
+constexpr DecimalField kDecimals[] = {
+    {"iterationOverheadSeconds", &WorkloadProfile::iteration_overhead_seconds},
+    {"mergeBytesPerSecond", &WorkloadProfile::merge_bytes_per_second},
+    {"coldStartSeconds", &WorkloadProfile::cold_start_seconds},
+    {"sliceOverheadSeconds", &WorkloadProfile::slice_overhead_seconds},
+    {"checkpointSeconds", &WorkloadProfile::checkpoint_seconds},
+    {"workerBaseMemoryMiB", &WorkloadProfile::worker_base_memory_mib},
+    {"workerBytesPerSample", &WorkloadProfile::worker_bytes_per_sample},
+    {"residual", &WorkloadProfile::residual},
+};
+
+constexpr DecimalField kWholes[] = {
+    {"trainingBytes", &WorkloadProfile::training_bytes},
+    {"modelBytes", &WorkloadProfile::model_bytes},
+    {"evaluationSamples", &WorkloadProfile::evaluation_samples},
+};
+
+TrainingRate DecodeRate(const Json& json, const std::string& path,
+                        std::vector<FieldError>* errors) {
+  TrainingRate rate;
+  JsonReader reader(json, path, errors);
+  reader.Optional("slope", &rate.slope);
+  reader.Optional("intercept", &rate.intercept);
+  reader.Optional("maxSamplesPerSecond", &rate.max_samples_per_second);
+  if (const Json* table = reader.Child("table")) {
+    if (!table->is_array()) reader.Report("table", "must be a list");
+    for (size_t i = 0; table->is_array() && i < table->size(); ++i) {
+      TrainingRate::Point point;
+      JsonReader nested((*table)[i], path + ".table[" + std::to_string(i) + "]", errors);
+      nested.Required("memoryMiB", &point.memory_mib);
+      nested.Required("samplesPerSecond", &point.samples_per_second);
+      nested.Finish();
+      if (!rate.table.empty() && point.memory_mib <= rate.table.back().memory_mib) {
+        nested.Report("memoryMiB", "must grow from point to point; sort the table by memory");
+      }
+      rate.table.push_back(point);
+    }
+  }
+  reader.Finish();
+  return rate;
+}
+
+Json EncodeRate(const TrainingRate& rate) {
+  Json json = {{"slope", FormatDouble(rate.slope)}, {"intercept", FormatDouble(rate.intercept)}};
+  if (rate.max_samples_per_second) {
+    json["maxSamplesPerSecond"] = FormatDouble(*rate.max_samples_per_second);
+  }
+  for (const TrainingRate::Point& point : rate.table) {
+    json["table"].push_back({{"memoryMiB", FormatDouble(point.memory_mib)},
+                             {"samplesPerSecond", FormatDouble(point.samples_per_second)}});
+  }
+  return json;
+}
+
+}  // namespace
+
+WorkloadProfile DecodeWorkloadProfile(const Json& json, const std::string& path,
+                                      std::vector<FieldError>* errors) {
+  WorkloadProfile profile;
+  JsonReader reader(json, path, errors);
+  reader.Optional("trainingSamples", &profile.training_samples);
+  for (const DecimalField& field : kWholes) {
+    int64_t number = 0;
+    if (reader.Optional(field.name, &number)) profile.*field.member = static_cast<double>(number);
+  }
+  for (const DecimalField& field : kDecimals) reader.Optional(field.name, &(profile.*field.member));
+  if (const Json* rate = reader.Child("trainingRate")) {
+    profile.training_rate = DecodeRate(*rate, reader.PathOf("trainingRate"), errors);
+  }
+  if (const Json* rate = reader.Child("evaluationRate")) {
+    profile.evaluation_rate = DecodeRate(*rate, reader.PathOf("evaluationRate"), errors);
+  }
+  reader.Finish();
+  return profile;
+}
+
+Json EncodeWorkloadProfile(const WorkloadProfile& profile) {
+  Json json = {{"trainingSamples", profile.training_samples},
+               {"trainingRate", EncodeRate(profile.training_rate)}};
+  for (const DecimalField& field : kWholes) {
+    if (profile.*field.member != 0) json[field.name] = std::llround(profile.*field.member);
+  }
+  for (const DecimalField& field : kDecimals) {
+    if (profile.*field.member != 0) json[field.name] = FormatDouble(profile.*field.member);
+  }
+  if (profile.evaluation_rate != TrainingRate{}) {
+    json["evaluationRate"] = EncodeRate(profile.evaluation_rate);
+  }
+  return json;
+}
+
+}  // namespace lambdadnn

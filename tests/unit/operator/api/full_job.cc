@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/operator/api/full_job.h"
+
+namespace lambdadnn {
+namespace {
+
+WorkloadProfile FullProfile() {
+  WorkloadProfile profile;
+  profile.training_samples = 12000;
+  profile.training_bytes = 9408000;
+  profile.model_bytes = 247e3;
+  profile.training_rate = {0.03, 5.6, {{128, 10.5}, {256, 1.0 / 3}}, 950.5};
+  profile.iteration_overhead_seconds = 0.001;
+  profile.evaluation_samples = 2000;
+  profile.evaluation_rate = {0.1, 0.2, {}, std::nullopt};
+  profile.merge_bytes_per_second = 1e9;
+  profile.cold_start_seconds = 0.6;
+  profile.slice_overhead_seconds = 1.5;
+  profile.checkpoint_seconds = 0.05;
+  profile.worker_base_memory_mib = 120.5;
+  profile.worker_bytes_per_sample = 40000;
+  profile.residual = 0.02;
+  return profile;
+}
+
+ModelSpec FullModel() {
+  ModelSpec model;
+  model.builtin_name = "cnn";
+  model.builtin_parameters = {{"hidden", {128, 64}}, {"dropout", "0.5"}};
+  model.torch_script_uri = "s3://models/model.pt";
+  return model;
+}
+
+DatasetSpec FullDataset() {
+  DatasetSpec dataset;
+  dataset.uri = "s3://data/train";
+  dataset.test_uri = "s3://data/test";
+  dataset.format = "csv";
+  dataset.classes = 10;
+  dataset.feature_shape = {1, 28, 28};
+  dataset.normalize_mean = 0.1307;
+  dataset.normalize_standard_deviation = 0.3081;
+  dataset.augment_flip = true;
+  dataset.augment_crop_padding = 4;
+  dataset.label_column = "digit";
+  dataset.csv_header = false;
+  dataset.rendered_digits = DatasetSpec::RenderedDigits{600, 100, 7};
+  return dataset;
+}
+
+TrainingSpec FullTraining() {
+  TrainingSpec training;
+  training.epochs = 3;
+  training.global_batch_size = 120;
+  training.max_global_batch_size = 512;
+  training.local_batch_size = 32;
+  training.seed = 42;
+  training.loss = "mse";
+  training.optimizer = {"adamw", 0.002, "Linear", 0.9, 0.1, true, 0.01,  0.8, 0.99,
+                        1e-7,    true,  "cosine", 20,  50,  0.5,  0.001, 5.0, 1.5};
+  training.stop_at_loss = 0.05;
+  return training;
+}
+
+JobSpec FullSpec() {
+  JobSpec spec;
+  spec.model = FullModel();
+  spec.dataset = FullDataset();
+  spec.training = FullTraining();
+  spec.objective.deadline_seconds = 90;
+  spec.objective.budget = 0.25;
+  spec.objective.performance_cost_ratio = true;
+  spec.objective.fixed = Objective::Fixed{8, 1728};
+  spec.functions = {2, 16, 128, 3008, 64};
+  spec.aggregation = {"Direct", "Workers", 4, {1, 2}, 2, 256};
+  spec.profile = FullProfile();
+  spec.object_store = {"file:///store", "https://minio:9000", "training", "team", "eu-west-1",
+                       false,           "store-key",          "store-ca"};
+  spec.checkpoint = {60, 5, "s3://old/checkpoint"};
+  spec.backend = "Knative";
+  spec.runtime = Json::parse(R"({
+    "image": "registry.example/worker:1", "serverImage": "registry.example/server:1",
+    "imagePullSecrets": [{"name": "pull"}], "serviceAccountName": "trainer",
+    "env": [{"name": "A", "value": "b"},
+            {"name": "C", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}],
+    "nodeSelector": {"disk": "ssd"},
+    "tolerations": [{"key": "gpu", "operator": "Equal", "value": "no", "effect": "NoSchedule",
+                     "tolerationSeconds": 30}],
+    "affinity": {"nodeAffinity": {}}, "priorityClassName": "low"})");
+  spec.suspend = true;
+  spec.managed_by = "kueue.x-k8s.io/multikueue";
+  spec.backoff_limit = 3;
+  spec.active_deadline_seconds = 600;
+  spec.ttl_seconds_after_finished = 3600;
+  spec.cleanup_policy = "OnSuccess";
+  return spec;
+}
+
+Plan FullPlan() {
+  Plan plan;
+  plan.revision = 2;
+  plan.first_iteration = 40;
+  plan.functions = 8;
+  plan.memory_mib = 1728;
+  plan.server_memory_mib = 256;
+  plan.local_batch_size = 15;
+  plan.global_batch_size = 120;
+  plan.iterations = 300;
+  plan.iterations_per_epoch = 100;
+  plan.aggregation = {TransportKind::kObjectStore, Placement::kDedicated, 4, {1, 2, 8}, 2};
+  plan.isa = "avx2";
+  plan.checkpoint_every = 40;
+  plan.parameters = 1 << 20;
+  plan.predicted = {71.5, 0.0123, 300, 1.5, 0.2, 0.1, 0.05, 2.5, 7, 0.05};
+  plan.binding = {"deadline"};
+  return plan;
+}
+
+JobStatus FullStatus() {
+  JobStatus status;
+  status.observed_generation = 2;
+  status.phase = "Running";
+  status.conditions = {
+      {"Accepted", "True", "SpecValid", "The job is valid.", "2026-01-31T12:00:00Z", 2},
+      {"Running", "True", "SlicesRunning", "", "2026-01-31T12:00:09Z", 2}};
+  status.plan = FullPlan();
+  status.profile = FullProfile();
+  status.execution = {3, 120, Json{{"prefix", "p"}, {"iteration", 120}}, 1, 12.25};
+  status.progress = {130, 300, 1, 0.1 + 0.2, 0.97, 1234.5, 43, 40.5};
+  status.usage = {12.5, 1.0 / 3, 4242, 1 << 30, 16, 2, 9};
+  status.workers_desired = 8;
+  status.workers_ready = 7;
+  status.model_uri = "file:///out/model.safetensors";
+  status.model_digest = "0123456789abcdef";
+  status.start_time = "2026-01-31T12:00:01Z";
+  status.completion_time = "2026-01-31T12:01:12Z";
+  return status;
+}
+
+}  // namespace
+
+Job FullJob() {
+  Job job;
+  job.metadata = {"digits",
+                  "team",
+                  "0b7c9d8e-0000-4000-8000-000000000000",
+                  "17",
+                  2,
+                  "2026-01-31T12:00:00Z",
+                  "2026-01-31T12:05:00Z",
+                  {kCleanupFinalizer},
+                  {{"app", "digits"}},
+                  {{"note", "text"}}};
+  job.spec = FullSpec();
+  job.status = FullStatus();
+  return job;
+}
+
+}  // namespace lambdadnn

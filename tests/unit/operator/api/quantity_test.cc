@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/api/quantity.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace lambdadnn {
+namespace {
+
+using ::testing::HasSubstr;
+
+TEST(Quantity, ReadsEveryUnitThatIsAWholeNumberOfMib) {
+  EXPECT_EQ(*ParseMemoryMib("1728Mi"), 1728);
+  EXPECT_EQ(*ParseMemoryMib("2Gi"), 2048);
+  EXPECT_EQ(*ParseMemoryMib("1.5Gi"), 1536);
+  EXPECT_EQ(*ParseMemoryMib("2048Ki"), 2);
+  EXPECT_EQ(*ParseMemoryMib("1Ti"), 1 << 20);
+  EXPECT_EQ(*ParseMemoryMib("1048576"), 1);
+  EXPECT_EQ(*ParseMemoryMib("1048576k"), 1000);
+}
+
+TEST(Quantity, WhatLiesBetweenTwoMibIsRefusedWithTheNextOne) {
+  const auto between = ParseMemoryMib("2000M");
+  ASSERT_FALSE(between.ok());
+  EXPECT_THAT(between.status().message(), HasSubstr("write \"1908Mi\""));
+  EXPECT_THAT(ParseMemoryMib("128").status().message(), HasSubstr("write \"1Mi\""));
+  EXPECT_THAT(ParseMemoryMib("0Mi").status().message(), HasSubstr("not a whole number"));
+}
+
+TEST(Quantity, NonsenseIsRefused) {
+  for (const char* text : {"", "Mi", "-1Mi", "1 Gi", "1GB", "1e3Mi", "infMi", "nan", "0x10Mi",
+                           "1.2.3Mi", "99999999999999999999Ti"}) {
+    EXPECT_EQ(ParseMemoryMib(text).status().code(), StatusCode::kInvalidArgument) << text;
+  }
+}
+
+TEST(Quantity, FormatsSoThatItReadsBack) {
+  EXPECT_EQ(FormatMemoryMib(1728), "1728Mi");
+  EXPECT_EQ(*ParseMemoryMib(FormatMemoryMib(1)), 1);
+}
+
+}  // namespace
+}  // namespace lambdadnn
