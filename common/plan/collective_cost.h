@@ -7,14 +7,16 @@
 // Object-store transport, dedicated servers, one iteration, K shards, n workers, widths m_1 .. m_L:
 //   worker            K PUT (gradient shards), K GET (weight shards)
 //   server, level l   per shard of its group: fan-in GET; 1 PUT (merged gradient, or weights at the
-//   root) clipping by global norm: each root PUTs one norm object per shard and GETs those of the
-//   shards
-//                     that other groups hold
+//                     root)
+//   clipping          by global norm: each root PUTs one norm object per shard of its group (8
+//   bytes
+//                     a block) and GETs those of the shards that other groups hold
 //   garbage           every object is deleted once, by its writer
 #pragma once
 
 #include <cstdint>
 
+#include "common/plan/geometry.h"
 #include "common/plan/plan.h"
 
 namespace lambdadnn {
@@ -33,6 +35,10 @@ struct RequestCount {
 // an object is asked for in vain at most this often however long a slice waits for it.
 inline constexpr int kMaxMissesPerObject = 128;
 
+// Header before the payload of every exchanged object; equals kObjectHeaderBytes of
+// common/protocol/object_header.h, which this folder may not include.
+inline constexpr int64_t kExchangeHeaderBytes = 128;
+
 struct ExchangeShape {
   AggregationPlan aggregation;
   int64_t parameters = 0;  // float32 elements
@@ -40,7 +46,7 @@ struct ExchangeShape {
 };
 
 RequestCount WorkerIterationCost(const ExchangeShape& shape);
-RequestCount ServerIterationCost(const ExchangeShape& shape, const struct ServerPosition& position);
+RequestCount ServerIterationCost(const ExchangeShape& shape, const ServerPosition& position);
 // Sum over all workers and servers.
 RequestCount IterationCost(const ExchangeShape& shape);
 

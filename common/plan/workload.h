@@ -23,8 +23,8 @@ struct TrainingRate {
     double samples_per_second = 0;
     friend bool operator==(const Point&, const Point&) = default;
   };
-  std::vector<Point> table;  // used instead of the line when not empty; ascending memory
-  std::optional<double> max_samples_per_second;  // saturation of either form
+  std::vector<Point> table = {};  // used instead of the line when not empty; ascending memory
+  std::optional<double> max_samples_per_second = {};  // saturation of either form
   double At(double memory_mib) const;
   friend bool operator==(const TrainingRate&, const TrainingRate&) = default;
 };
@@ -39,7 +39,7 @@ struct WorkloadProfile {
   double iteration_overhead_seconds = 0;  // per iteration beside samples / R, e.g. flatten
   double evaluation_samples = 0;          // per epoch, over all functions
   TrainingRate evaluation_rate;           // samples/s of one function
-  double merge_bytes_per_second = 0;      // of one server function
+  double merge_bytes_per_second = 0;      // of one server function with a whole core
   double cold_start_seconds = 0;          // create -> ready, of a worker
   double slice_overhead_seconds = 0;      // checkpoint + relaunch, per slice
   double checkpoint_seconds = 0;          // one checkpoint

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one order of candidates, used by the searches and by the brute force of the tests, and the
+// collector that keeps the best of them.
+//
+// Costs are compared in nanodollars and times in microseconds, both rounded to the nearest: plans
+// that tie in exact arithmetic differ by rounding noise in floating point. Then fewer functions,
+// then less memory, then the smaller aggregation option (aggregation_space.h: fewer servers, fewer
+// shards, ...).
+//   deadline   cost among T <= deadline            budget   time, then cost among C <= budget
+//   ratio      C x T (Feng's performance-cost ratio R = f / (C T) turned round)
+//   fixed      cost (only the aggregation is free)
+#pragma once
+
+#include <cmath>
+#include <compare>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "common/plan/workload.h"
+
+namespace lambdadnn {
+
+inline constexpr double kCostQuantum = 1e-9;  // US dollars
+inline constexpr double kTimeQuantum = 1e-6;  // seconds
+
+inline double CostRank(double cost) { return std::nearbyint(cost / kCostQuantum); }
+inline double TimeRank(double seconds) { return std::nearbyint(seconds / kTimeQuantum); }
+
+// A candidate reduced to what comparing needs.
+struct Point {
+  double seconds = 0;
+  double cost = 0;
+  int functions = 0;
+  int memory_mib = 0;
+  int option = 0;  // index of the aggregation among those of its n
+};
+
+enum class Aim { kCost, kTime, kRatio };
+
+class Order {
+ public:
+  explicit Order(const Objective& objective);
+  Aim aim() const { return aim_; }
+  // The same order without deadline and budget.
+  Order Unlimited() const;
+  bool Allows(double seconds, double cost) const {
+    return seconds <= largest_seconds_ && cost <= largest_cost_;
+  }
+  bool Allows(const Point& point) const { return Allows(point.seconds, point.cost); }
+  // What is minimised first.
+  double Rank(double seconds, double cost) const;
+  // Strict: a is a better plan than b.
+  bool Better(const Point& a, const Point& b) const;
+  double largest_seconds() const { return largest_seconds_; }
+  double largest_cost() const { return largest_cost_; }
+
+ private:
+  Aim aim_ = Aim::kCost;
+  double largest_seconds_ = std::numeric_limits<double>::infinity();
+  double largest_cost_ = std::numeric_limits<double>::infinity();
+};
+
+// By time (cost) alone, ties as above: what the certificate calls fastest (cheapest).
+bool Faster(const Point& a, const Point& b);
+bool Cheaper(const Point& a, const Point& b);
+
+// Keeps, of all candidates offered, the best allowed one; with `explain` also the best allowed one
+// of each n, the fastest and the cheapest of all, and the Pareto front of time against cost.
+class Collector {
+ public:
+  Collector(const Order& order, int max_functions, bool explain);
+
+  void Offer(const Point& point);
+  // False when no candidate of this n with at least these seconds and this cost can change what is
+  // kept: the search leaves such candidates out.
+  bool CanImprove(int functions, double least_seconds, double least_cost) const;
+
+  std::optional<Point> Best() const;
+  // The best of the other numbers of functions, best first.
+  std::vector<Point> RunnersUp(size_t count) const;
+  const std::optional<Point>& fastest() const { return fastest_; }
+  const std::optional<Point>& cheapest() const { return cheapest_; }
+  // Ascending time, descending cost.
+  std::vector<Point> Front() const { return front_; }
+
+ private:
+  void OfferToFront(const Point& point);
+  bool Dominated(double seconds, double cost) const;
+
+  const Order& order_;
+  bool explain_;
+  std::vector<std::optional<Point>> best_of_;  // by n
+  std::optional<Point> best_;
+  std::optional<Point> fastest_;
+  std::optional<Point> cheapest_;
+  std::vector<Point> front_;
+};
+
+}  // namespace lambdadnn

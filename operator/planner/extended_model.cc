@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/planner/extended_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "operator/planner/aggregation_space.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr double kMib = 1024.0 * 1024.0;
+constexpr double kMibPerGib = 1024;
+constexpr double kMilliPerCore = 1000;
+constexpr double kFloatBytes = 4;
+
+// Memory on the platform's grid, at least its minimum.
+int OnGrid(const Platform::Memory& memory, double needed_mib) {
+  const double steps = std::ceil((needed_mib - memory.min_mib) / memory.step_mib);
+  return memory.min_mib + memory.step_mib * static_cast<int>(std::max(steps, 0.0));
+}
+
+double Smallest(double a, double b) {  // of two bandwidths of which zero is unlimited
+  if (a <= 0) return b;
+  return b <= 0 ? a : std::min(a, b);
+}
+
+}  // namespace
+
+const char* ObstacleName(Obstacle obstacle) {
+  switch (obstacle) {
+    case Obstacle::kNone:
+      return "none";
+    case Obstacle::kMemory:
+      return "memory";
+    case Obstacle::kQuota:
+      return "quota";
+    case Obstacle::kFunctions:
+      return "functions";
+    case Obstacle::kTimeout:
+      break;
+  }
+  return "functionTimeout";
+}
+
+int64_t CheckpointEvery(double interval_seconds, double iteration_seconds) {
+  if (interval_seconds <= 0) return 0;
+  if (iteration_seconds <= 0) return 1;
+  const double iterations = std::floor(interval_seconds / iteration_seconds);
+  return static_cast<int64_t>(std::clamp(iterations, 1.0, 1e15));
+}
+
+ExtendedModel::ExtendedModel(const PlannerInput& input)
+    : input_(input), batches_(input), parameters_(ParametersOf(input)) {}
+
+double ExtendedModel::MilliCpu(double memory_mib) const {
+  return memory_mib * input_.platform.milli_cpu_per_gib / kMibPerGib;
+}
+
+// min(α2 m + β2, B_s / n); zero = unlimited, negative = this memory gives none.
+double ExtendedModel::StoreBandwidth(int functions, double memory_mib) const {
+  const Platform& platform = input_.platform;
+  const double share = platform.store_bytes_per_second / functions;
+  if (platform.function_store_slope == 0 && platform.function_store_intercept == 0) return share;
+  const double own = platform.function_store_slope * memory_mib + platform.function_store_intercept;
+  return own <= 0 ? -1 : Smallest(own, share);
+}
+
+WorkerTerms ExtendedModel::Workers(int functions) const {
+  const WorkloadProfile& profile = input_.profile;
+  const int64_t samples = profile.training_samples;
+  WorkerTerms terms;
+  terms.functions = functions;
+  terms.global_batch = static_cast<int>(std::min<int64_t>(batches_.Global(functions), samples));
+  const auto local = [&](int64_t batch) {
+    return static_cast<double>((batch + functions - 1) / functions);
+  };
+  terms.local_batch = local(terms.global_batch);
+  terms.iterations_per_epoch = (samples + terms.global_batch - 1) / terms.global_batch;
+  const int64_t last = samples - (terms.iterations_per_epoch - 1) * terms.global_batch;
+  const double epoch_samples =
+      static_cast<double>(terms.iterations_per_epoch - 1) * terms.local_batch + local(last);
+
+  const double whole_epochs = std::floor(input_.limits.epochs);
+  const double rest = std::ceil((input_.limits.epochs - whole_epochs) *
+                                static_cast<double>(terms.iterations_per_epoch));
+  terms.iterations =
+      static_cast<int64_t>(whole_epochs * static_cast<double>(terms.iterations_per_epoch) + rest);
+  terms.samples = whole_epochs * epoch_samples + rest * terms.local_batch;
+
+  terms.needed_mib = profile.worker_base_memory_mib +
+                     (kWorkerVectorCopies * static_cast<double>(parameters_) * kFloatBytes +
+                      terms.local_batch * profile.worker_bytes_per_sample) /
+                         kMib;
+  terms.evaluated_samples =
+      profile.evaluation_samples * std::ceil(input_.limits.epochs) / functions;
+  return terms;
+}
+
+AggregationOption ExtendedModel::Option(const AggregationPlan& plan) const {
+  const Platform& platform = input_.platform;
+  AggregationOption option;
+  option.plan = plan;
+  option.servers = plan.server_functions();
+  if (input_.aggregation.server_memory_mib) {
+    option.server_memory_mib = *input_.aggregation.server_memory_mib;
+  } else {
+    const double group_mib = static_cast<double>(parameters_) * kFloatBytes / plan.spread / kMib;
+    const double copies = 1 + input_.limits.optimizer_state_vectors + kServerShardCopies;
+    double needed = kServerBaseMib + copies * group_mib;
+    if (platform.milli_cpu_per_gib > 0) {
+      needed = std::max(needed, kLeastServerMilliCpu / platform.milli_cpu_per_gib * kMibPerGib);
+    }
+    option.server_memory_mib = OnGrid(platform.memory, needed);
+  }
+  option.servers_mib = option.servers * (option.server_memory_mib + platform.sidecar_memory_mib);
+  option.servers_gib = option.servers_mib / kMibPerGib;
+  option.servers_milli_cpu = option.servers * MilliCpu(option.server_memory_mib);
+
+  const ExchangeShape shape{plan, parameters_, input_.limits.clip_by_global_norm};
+  ExchangeSpeeds speeds;
+  speeds.server_bytes_per_second = std::max(StoreBandwidth(1, option.server_memory_mib), 0.0);
+  speeds.store_bytes_per_second = platform.store_bytes_per_second;
+  speeds.request_seconds = platform.store_request_seconds;
+  speeds.merge_bytes_per_second = input_.profile.merge_bytes_per_second;
+  if (platform.milli_cpu_per_gib > 0) {
+    speeds.merge_bytes_per_second *=
+        std::min(1.0, MilliCpu(option.server_memory_mib) / kMilliPerCore);
+  }
+  option.stages = StagesOf(shape, speeds);
+  if (platform.prices.put_request > 0 || platform.prices.get_request > 0) {
+    const RequestCount requests = IterationCost(shape);
+    option.request_price = static_cast<double>(requests.puts) * platform.prices.put_request +
+                           static_cast<double>(requests.gets) * platform.prices.get_request;
+  }
+  return option;
+}
+
+std::vector<AggregationOption> ExtendedModel::Options(int functions) const {
+  std::vector<AggregationOption> options;
+  for (const AggregationPlan& plan : AggregationOptions(input_, functions)) {
+    options.push_back(Option(plan));
+  }
+  return options;
+}
+
+bool ExtendedModel::Possible(const WorkerTerms& workers, int memory_mib) const {
+  return input_.profile.training_rate.At(memory_mib) > 0 &&
+         StoreBandwidth(workers.functions, memory_mib) >= 0;
+}
+
+Obstacle ExtendedModel::Check(const WorkerTerms& workers, int memory_mib,
+                              const AggregationOption& option) const {
+  const Platform& platform = input_.platform;
+  if (memory_mib < workers.needed_mib || !Possible(workers, memory_mib)) return Obstacle::kMemory;
+  const double n = workers.functions;
+  if (platform.total_milli_cpu > 0 &&
+      n * MilliCpu(memory_mib) + option.servers_milli_cpu > platform.total_milli_cpu) {
+    return Obstacle::kQuota;
+  }
+  if (platform.total_memory_mib > 0 &&
+      n * (memory_mib + platform.sidecar_memory_mib) + option.servers_mib >
+          platform.total_memory_mib) {
+    return Obstacle::kQuota;
+  }
+  if (workers.functions + option.servers > platform.max_functions) return Obstacle::kFunctions;
+  return Obstacle::kNone;
+}
+
+double ExtendedModel::ExchangeSeconds(const WorkerTerms& workers, int memory_mib,
+                                      const AggregationOption& option) const {
+  ExchangeStages stages = option.stages;
+  const ExchangeSpeeds speeds{
+      .worker_bytes_per_second = StoreBandwidth(workers.functions, memory_mib),
+      .request_seconds = input_.platform.store_request_seconds};
+  stages.up = stages.down = WorkerStageSeconds({option.plan, parameters_, false}, speeds);
+  return stages.PipelinedSeconds();
+}
+
+// What one second of the whole plan costs.
+double ExtendedModel::SecondPrice(double workers_mib, double servers_gib, double servers_milli_cpu,
+                                  double workers_milli_cpu) const {
+  const Platform::Prices& prices = input_.platform.prices;
+  return (workers_mib / kMibPerGib + servers_gib) * prices.gib_second +
+         (workers_milli_cpu + servers_milli_cpu) / kMilliPerCore * prices.vcpu_second;
+}
+
+std::optional<Prediction> ExtendedModel::Predict(const WorkerTerms& workers, int memory_mib,
+                                                 const AggregationOption& option) const {
+  const WorkloadProfile& profile = input_.profile;
+  const Platform& platform = input_.platform;
+  const double n = workers.functions;
+  const auto iterations = static_cast<double>(workers.iterations);
+  const double rate = profile.training_rate.At(memory_mib);
+  const double bandwidth = StoreBandwidth(workers.functions, memory_mib);
+
+  Prediction prediction;
+  prediction.iterations = workers.iterations;
+  prediction.cold_start_seconds = profile.cold_start_seconds;
+  prediction.load_seconds = platform.store_request_seconds +
+                            (bandwidth > 0 ? profile.training_bytes / (n * bandwidth) : 0);
+  prediction.compute_seconds =
+      workers.samples / rate / iterations + profile.iteration_overhead_seconds;
+  prediction.communication_seconds = ExchangeSeconds(workers, memory_mib, option);
+  const double evaluation_rate = profile.evaluation_rate.At(memory_mib);
+  if (evaluation_rate > 0) {
+    prediction.evaluation_seconds = workers.evaluated_samples / evaluation_rate;
+  }
+  const double iteration = prediction.compute_seconds + prediction.communication_seconds;
+  const int64_t every = CheckpointEvery(input_.options.checkpoint_interval_seconds, iteration);
+  const auto checkpoints = static_cast<double>(every > 0 ? workers.iterations / every : 0);
+  prediction.checkpoint_seconds = checkpoints * profile.checkpoint_seconds;
+
+  const double busy = prediction.load_seconds + iterations * iteration +
+                      prediction.evaluation_seconds + prediction.checkpoint_seconds;
+  double slices = 1;
+  if (platform.function_timeout_seconds > 0) {
+    const double usable = platform.function_timeout_seconds - profile.slice_overhead_seconds;
+    if (usable < iteration) return std::nullopt;
+    slices = std::max(1.0, std::ceil(busy / usable));
+    prediction.slice_overhead_seconds = (slices - 1) * profile.slice_overhead_seconds;
+  }
+  prediction.seconds = prediction.cold_start_seconds + busy + prediction.slice_overhead_seconds;
+
+  const double second_price =
+      SecondPrice(n * (memory_mib + platform.sidecar_memory_mib), option.servers_gib,
+                  option.servers_milli_cpu, n * MilliCpu(memory_mib));
+  const double checkpoint_puts = checkpoints * (option.plan.shards + 1);
+  prediction.cost = second_price * prediction.seconds + iterations * option.request_price +
+                    checkpoint_puts * platform.prices.put_request +
+                    slices * (n + option.servers) * platform.prices.invocation;
+  return prediction;
+}
+
+void ExtendedModel::LowerBound(const WorkerTerms& workers, int memory_mib, double exchange_seconds,
+                               double servers_gib, double* seconds, double* cost) const {
+  const WorkloadProfile& profile = input_.profile;
+  const Platform& platform = input_.platform;
+  const double n = workers.functions;
+  const auto iterations = static_cast<double>(workers.iterations);
+  const double rate = profile.training_rate.At(memory_mib);
+  const double bandwidth = StoreBandwidth(workers.functions, memory_mib);
+  *seconds =
+      profile.cold_start_seconds + (bandwidth > 0 ? profile.training_bytes / (n * bandwidth) : 0) +
+      workers.samples / rate + iterations * (profile.iteration_overhead_seconds + exchange_seconds);
+  *cost = SecondPrice(n * (memory_mib + platform.sidecar_memory_mib), servers_gib, 0,
+                      n * MilliCpu(memory_mib)) *
+          *seconds;
+}
+
+PlanCandidate ExtendedModel::Candidate(const WorkerTerms& workers, int memory_mib,
+                                       const AggregationOption& option,
+                                       const Prediction& prediction) const {
+  PlanCandidate candidate;
+  candidate.functions = workers.functions;
+  candidate.memory_mib = memory_mib;
+  candidate.server_memory_mib = option.server_memory_mib;
+  candidate.local_batch_size = workers.local_batch;
+  candidate.global_batch_size = workers.global_batch;
+  candidate.iterations = static_cast<double>(workers.iterations);
+  candidate.aggregation = option.plan;
+  candidate.predicted = prediction;
+  return candidate;
+}
+
+}  // namespace lambdadnn

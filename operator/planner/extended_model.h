@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a run of this product takes: λDNN's terms with whole iterations and a short last batch, the
+// exchange through an object store (common/plan/iteration_time.h, collective_cost.h), cold start,
+// evaluation, checkpoints, slices, the memory and price of servers and sidecars, and the prices of
+// requests. docs/theory.md has the equations. Terms whose inputs are zero are left out.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "common/plan/collective_cost.h"
+#include "common/plan/iteration_time.h"
+#include "operator/planner/planner.h"
+#include "operator/planner/space.h"
+
+namespace lambdadnn {
+
+// Resident memory of a server function without shards, and of one that holds them beside it: the
+// weights, optimizer state, and an accumulator and an arrival for each shard of its group.
+inline constexpr double kServerBaseMib = 32;
+inline constexpr double kServerShardCopies = 2;
+// A server gets memory for at least this share of a core: with less, a request waits for the next
+// CPU period.
+inline constexpr double kLeastServerMilliCpu = 250;
+// Copies of the exchanged vector in a worker: weights, gradients, and the shards in flight.
+inline constexpr double kWorkerVectorCopies = 3;
+
+// An aggregation with everything about it that does not depend on the workers' memory.
+struct AggregationOption {
+  AggregationPlan plan;
+  int server_memory_mib = 0;
+  int servers = 0;
+  ExchangeStages stages;
+  double servers_gib = 0;  // sidecars included
+  double servers_mib = 0;  // likewise
+  double servers_milli_cpu = 0;
+  double request_price = 0;  // of one iteration, US dollars
+};
+
+// What stops a plan from running at all.
+enum class Obstacle { kNone, kMemory, kQuota, kFunctions, kTimeout };
+// "memory", "quota", "functions", "functionTimeout".
+const char* ObstacleName(Obstacle obstacle);
+
+// Everything of n workers that depends neither on their memory nor on the aggregation.
+struct WorkerTerms {
+  int functions = 1;
+  int global_batch = 1;
+  int64_t iterations = 1;
+  int64_t iterations_per_epoch = 1;
+  double samples = 0;      // that one worker trains on, over the whole job
+  double local_batch = 1;  // ceil(b_g / n)
+  double needed_mib = 0;
+  double evaluated_samples = 0;
+};
+
+class ExtendedModel {
+ public:
+  explicit ExtendedModel(const PlannerInput& input);
+
+  WorkerTerms Workers(int functions) const;
+  AggregationOption Option(const AggregationPlan& plan) const;
+  std::vector<AggregationOption> Options(int functions) const;
+
+  // R(m) and B_fs(m) are positive.
+  bool Possible(const WorkerTerms& workers, int memory_mib) const;
+  Obstacle Check(const WorkerTerms& workers, int memory_mib, const AggregationOption& option) const;
+  // Requires Possible(). Empty when an iteration does not fit into a slice.
+  std::optional<Prediction> Predict(const WorkerTerms& workers, int memory_mib,
+                                    const AggregationOption& option) const;
+  // Not more than Predict gives with any option: `exchange_seconds` and `servers_gib` are the least
+  // of the options, and every fee is left out.
+  void LowerBound(const WorkerTerms& workers, int memory_mib, double exchange_seconds,
+                  double servers_gib, double* seconds, double* cost) const;
+  // Seconds of one iteration's exchange.
+  double ExchangeSeconds(const WorkerTerms& workers, int memory_mib,
+                         const AggregationOption& option) const;
+  PlanCandidate Candidate(const WorkerTerms& workers, int memory_mib,
+                          const AggregationOption& option, const Prediction& prediction) const;
+
+ private:
+  double StoreBandwidth(int functions, double memory_mib) const;
+  double MilliCpu(double memory_mib) const;
+  double SecondPrice(double workers_mib, double servers_gib, double servers_milli_cpu,
+                     double workers_milli_cpu) const;
+
+  const PlannerInput& input_;
+  Batches batches_;
+  int64_t parameters_;
+};
+
+// Iterations between checkpoints: as many as fit into the interval, at least one; 0 = only where
+// slices end (no interval).
+int64_t CheckpointEvery(double interval_seconds, double iteration_seconds);
+
+}  // namespace lambdadnn

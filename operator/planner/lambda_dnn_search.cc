@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/planner/lambda_dnn_search.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lambdadnn {
+namespace {
+
+// a/n + b + c n + d n^2, convex for n > 0.
+struct Convex {
+  double a = 0;
+  double b = 0;
+  double c = 0;
+  double d = 0;
+  double At(double n) const { return a / n + b + n * (c + n * d); }
+};
+
+// The smallest integer of [low, high] with the least value.
+int ArgMin(const Convex& f, int low, int high) {
+  while (low < high) {
+    const int middle = low + (high - low) / 2;
+    if (f.At(middle) <= f.At(middle + 1)) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  return low;
+}
+
+// One piece of the range of n at one m: time and cost as convex functions.
+struct Piece {
+  int low = 0;
+  int high = 0;
+  Convex seconds;
+  Convex cost;
+};
+
+class PieceSearch {
+ public:
+  PieceSearch(const LambdaDnnModel& model, const Order& order, int memory_mib,
+              const MemoryTerms& memory, int64_t* evaluated)
+      : model_(model),
+        order_(order),
+        memory_mib_(memory_mib),
+        memory_(memory),
+        evaluated_(evaluated) {}
+
+  std::optional<Point> Best(const Piece& piece) const {
+    int low = piece.low;
+    int high = piece.high;
+    if (!Narrow(piece.seconds, &low, &high)) return std::nullopt;
+    const int best = ArgMin(piece.cost, low, high);
+    // The formula's rounding differs from the model's: the neighbours decide.
+    Point point = At(best);
+    for (const int n : {best - 1, best + 1}) {
+      if (n < low || n > high) continue;
+      if (const Point other = At(n); order_.Better(other, point)) point = other;
+    }
+    return FirstOfPlateau(low, point);
+  }
+
+ private:
+  Point At(int n) const {
+    ++*evaluated_;
+    const LambdaDnnTerms terms = model_.Predict(n, memory_);
+    return {terms.seconds, terms.cost, n, memory_mib_, 0};
+  }
+  bool Allowed(int n) const { return order_.Allows(At(n)); }
+
+  // Shrinks [low, high] to the n that meet the deadline; false when there is none.
+  bool Narrow(const Convex& seconds, int* low, int* high) const {
+    if (!std::isfinite(order_.largest_seconds())) return true;
+    const int bottom = ArgMin(seconds, *low, *high);
+    int inside = 0;
+    for (const int n : {bottom, bottom - 1, bottom + 1}) {
+      if (n >= *low && n <= *high && Allowed(n)) {
+        inside = n;
+        break;
+      }
+    }
+    if (inside == 0) return false;
+    *low = Edge(*low, inside);
+    *high = Edge(*high, inside);
+    return true;
+  }
+
+  // The allowed n between `inside` (allowed) and `outside` that is nearest to `outside`.
+  int Edge(int outside, int inside) const {
+    if (Allowed(outside)) return outside;
+    while (std::abs(outside - inside) > 1) {
+      const int middle = outside + (inside - outside) / 2;
+      (Allowed(middle) ? inside : outside) = middle;
+    }
+    return inside;
+  }
+
+  // Left of its minimum the function falls, so equal ranks are neighbours: the fewest functions.
+  Point FirstOfPlateau(int low, Point point) const {
+    const double rank = CostRank(point.cost);
+    const auto ties = [&](const Point& other) { return CostRank(other.cost) == rank; };
+    if (point.functions == low) return point;
+    if (const Point left = At(point.functions - 1); !ties(left)) return point;
+    int outside = low - 1;
+    while (point.functions - outside > 1) {
+      const Point middle = At(outside + (point.functions - outside) / 2);
+      if (ties(middle)) {
+        point = middle;
+      } else {
+        outside = middle.functions;
+      }
+    }
+    return point;
+  }
+
+  const LambdaDnnModel& model_;
+  const Order& order_;
+  int memory_mib_;
+  MemoryTerms memory_;
+  int64_t* evaluated_;
+};
+
+// Splits [min, max] where the batch stops growing and where the parameter server saturates.
+int PiecesOf(const LambdaDnnModel& model, const SearchSpace& space, const MemoryTerms& memory,
+             Piece (&pieces)[3]) {
+  const double n_max = space.max_functions;
+  const int unshrunk = std::min(model.batches().LastUnshrunk(), space.max_functions);
+  const int unsaturated = static_cast<int>(
+      std::min(std::floor(model.server_network() / model.function_network()), n_max));
+  const int edges[3] = {std::min(unshrunk, unsaturated), std::max(unshrunk, unsaturated),
+                        space.max_functions};
+  const double passes = model.sample_passes();
+  const double shared = model.training_bytes() / memory.store_bandwidth + passes / memory.rate;
+  int count = 0;
+  int low = space.min_functions;
+  for (const int edge : edges) {
+    if (edge < low) continue;
+    const bool grows = low <= unshrunk;        // b_g = n b_lf
+    const bool saturated = low > unsaturated;  // B_fp = B_p / n
+    // k t_comm = per_function / n + constant + slope n.
+    const double traffic = 2 * model.model_bytes() * passes /
+                           (grows ? model.batches().local_default() : model.batches().largest()) /
+                           (saturated ? model.server_network() : model.function_network());
+    Convex seconds{.a = shared};
+    (grows == saturated ? seconds.b : grows ? seconds.a : seconds.c) += traffic;
+    const double mp = memory.price_per_second;
+    const double ps = model.server_price();
+    const Convex cost{.a = ps * seconds.a,
+                      .b = mp * seconds.a + ps * seconds.b,
+                      .c = mp * seconds.b + ps * seconds.c,
+                      .d = mp * seconds.c};
+    pieces[count++] = {low, edge, seconds, cost};
+    low = edge + 1;
+  }
+  return count;
+}
+
+}  // namespace
+
+std::optional<Point> SearchLambdaDnnExact(const LambdaDnnModel& model, const SearchSpace& space,
+                                          const Order& order, int64_t* evaluated) {
+  std::optional<Point> best;
+  Piece pieces[3];
+  for (const int memory_mib : space.memory_mib) {
+    const MemoryTerms memory = model.AtMemory(memory_mib);
+    if (!memory.runs()) continue;
+    const PieceSearch search(model, order, memory_mib, memory, evaluated);
+    const int count = PiecesOf(model, space, memory, pieces);
+    for (int i = 0; i < count; ++i) {
+      const std::optional<Point> point = search.Best(pieces[i]);
+      if (point && (!best || order.Better(*point, *best))) best = point;
+    }
+  }
+  return best;
+}
+
+void ScanLambdaDnn(const LambdaDnnModel& model, const SearchSpace& space, Collector* collector,
+                   int64_t* evaluated) {
+  for (const int memory_mib : space.memory_mib) {
+    const MemoryTerms memory = model.AtMemory(memory_mib);
+    if (!memory.runs()) continue;
+    for (int n = space.min_functions; n <= space.max_functions; ++n) {
+      const LambdaDnnTerms terms = model.Predict(n, memory);
+      collector->Offer({terms.seconds, terms.cost, n, memory_mib, 0});
+      ++*evaluated;
+    }
+  }
+}
+
+FunctionBounds Algorithm1Bounds(const LambdaDnnModel& model, const MemoryTerms& memory,
+                                double deadline_seconds) {
+  const double network = model.function_network();  // B_fp = B_fmax here
+  const double rate = memory.rate;
+  const double store = memory.store_bandwidth;
+  const double largest_batch = model.batches().largest();
+  const double local_batch = model.batches().local_default();
+  FunctionBounds bounds;
+  bounds.upper = static_cast<int64_t>(std::min(std::floor(model.server_network() / network), 1e9));
+  // λ, κ and μ of the paper, each divided by R B_fs B_fp so that an unlimited store stays finite.
+  const double lambda = model.training_bytes() / store + model.sample_passes() / rate;
+  const double kappa = deadline_seconds;
+  const double mu = 2 * model.model_bytes() * model.sample_passes() / network;
+  if (local_batch > 0) {
+    const double lower = std::ceil(lambda / kappa + mu / (local_batch * kappa));
+    if (lower * local_batch <= largest_batch) {
+      bounds.lower = std::max<int64_t>(static_cast<int64_t>(lower), 1);
+      return bounds;
+    }
+  }
+  const double denominator = largest_batch * kappa - mu;
+  if (denominator <= 0) return bounds;
+  const double full = local_batch > 0 ? std::floor(largest_batch / local_batch) : 1;
+  const double lower = std::max(full, std::ceil(largest_batch * lambda / denominator));
+  bounds.lower = std::max<int64_t>(static_cast<int64_t>(std::min(lower, 1e9)), 1);
+  return bounds;
+}
+
+std::optional<Point> SearchAlgorithm1(const LambdaDnnModel& model, const SearchSpace& space,
+                                      double deadline_seconds, int64_t* evaluated) {
+  std::optional<Point> best;
+  for (const int memory_mib : space.memory_mib) {
+    const MemoryTerms memory = model.AtMemory(memory_mib);
+    if (!memory.runs()) continue;
+    const FunctionBounds bounds = Algorithm1Bounds(model, memory, deadline_seconds);
+    if (bounds.lower == 0) continue;
+    const int64_t first = std::max<int64_t>(bounds.lower, space.min_functions);
+    const int64_t last = std::min<int64_t>(bounds.upper, space.max_functions);
+    for (int64_t n = first; n <= last; ++n) {
+      const LambdaDnnTerms terms = model.Predict(static_cast<int>(n), memory);
+      ++*evaluated;
+      if (terms.seconds > deadline_seconds) continue;
+      if (!best || terms.cost < best->cost) {
+        best = Point{terms.seconds, terms.cost, static_cast<int>(n), memory_mib, 0};
+      }
+      break;
+    }
+  }
+  return best;
+}
+
+}  // namespace lambdadnn

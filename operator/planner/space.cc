@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/planner/space.h"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <string>
+
+#include "common/plan/geometry.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr double kFloatBytes = 4;
+
+struct Number {
+  const char* field;
+  double value;
+};
+
+Status RequirePositive(std::initializer_list<Number> numbers) {
+  for (const Number& number : numbers) {
+    if (!(number.value > 0) || !std::isfinite(number.value)) {
+      return InvalidArgumentError(std::string(number.field) + " must be a positive number");
+    }
+  }
+  return OkStatus();
+}
+
+Status RequireNotNegative(std::initializer_list<Number> numbers) {
+  for (const Number& number : numbers) {
+    if (!(number.value >= 0) || !std::isfinite(number.value)) {
+      return InvalidArgumentError(std::string(number.field) + " must not be negative");
+    }
+  }
+  return OkStatus();
+}
+
+Status ValidateRate(const std::string& field, const TrainingRate& rate) {
+  double previous = 0;
+  for (const TrainingRate::Point& point : rate.table) {
+    if (!(point.memory_mib > previous)) {
+      return InvalidArgumentError(field + ".table must be in ascending order of memoryMiB");
+    }
+    previous = point.memory_mib;
+  }
+  if (!std::isfinite(rate.slope) || !std::isfinite(rate.intercept)) {
+    return InvalidArgumentError(field + " must be finite numbers");
+  }
+  return OkStatus();
+}
+
+Status ValidateProfile(const WorkloadProfile& profile) {
+  LDNN_RETURN_IF_ERROR(
+      RequirePositive({{"profile.trainingSamples", static_cast<double>(profile.training_samples)},
+                       {"profile.modelBytes", profile.model_bytes}}));
+  LDNN_RETURN_IF_ERROR(
+      RequireNotNegative({{"profile.trainingBytes", profile.training_bytes},
+                          {"profile.iterationOverheadSeconds", profile.iteration_overhead_seconds},
+                          {"profile.evaluationSamples", profile.evaluation_samples},
+                          {"profile.mergeBytesPerSecond", profile.merge_bytes_per_second},
+                          {"profile.coldStartSeconds", profile.cold_start_seconds},
+                          {"profile.sliceOverheadSeconds", profile.slice_overhead_seconds},
+                          {"profile.checkpointSeconds", profile.checkpoint_seconds},
+                          {"profile.workerBaseMemoryMiB", profile.worker_base_memory_mib},
+                          {"profile.workerBytesPerSample", profile.worker_bytes_per_sample}}));
+  LDNN_RETURN_IF_ERROR(ValidateRate("profile.trainingRate", profile.training_rate));
+  return ValidateRate("profile.evaluationRate", profile.evaluation_rate);
+}
+
+Status ValidatePlatform(const Platform& platform, PredictionModel model) {
+  LDNN_RETURN_IF_ERROR(
+      RequirePositive({{"platform.memory.minMiB", static_cast<double>(platform.memory.min_mib)},
+                       {"platform.memory.stepMiB", static_cast<double>(platform.memory.step_mib)},
+                       {"platform.maxFunctions", static_cast<double>(platform.max_functions)}}));
+  if (platform.memory.max_mib < platform.memory.min_mib) {
+    return InvalidArgumentError("platform.memory.maxMiB must not be below minMiB");
+  }
+  LDNN_RETURN_IF_ERROR(RequireNotNegative(
+      {{"platform.milliCpuPerGiB", platform.milli_cpu_per_gib},
+       {"platform.totalMilliCpu", platform.total_milli_cpu},
+       {"platform.totalMemoryMiB", platform.total_memory_mib},
+       {"platform.sidecarMemoryMiB", platform.sidecar_memory_mib},
+       {"platform.functionTimeoutSeconds", platform.function_timeout_seconds},
+       {"platform.function.networkBytesPerSecond", platform.function_network_bytes_per_second},
+       {"platform.parameterServer.networkBytesPerSecond",
+        platform.parameter_server_network_bytes_per_second},
+       {"platform.parameterServer.pricePerSecond", platform.parameter_server_price_per_second},
+       {"platform.store.bytesPerSecond", platform.store_bytes_per_second},
+       {"platform.store.requestSeconds", platform.store_request_seconds},
+       {"platform.prices.gibSecond", platform.prices.gib_second},
+       {"platform.prices.vcpuSecond", platform.prices.vcpu_second},
+       {"platform.prices.putRequest", platform.prices.put_request},
+       {"platform.prices.getRequest", platform.prices.get_request},
+       {"platform.prices.invocation", platform.prices.invocation}}));
+  if (model == PredictionModel::kLambdaDnn) {
+    return RequirePositive({{"platform.function.networkBytesPerSecond (needed by model lambdadnn)",
+                             platform.function_network_bytes_per_second}});
+  }
+  return OkStatus();
+}
+
+Status ValidateLimits(const TrainingLimits& limits, const WorkloadProfile& profile) {
+  LDNN_RETURN_IF_ERROR(RequirePositive({{"training.epochs", limits.epochs}}));
+  if (limits.global_batch_size.has_value() == limits.max_global_batch_size.has_value()) {
+    return InvalidArgumentError(
+        "training needs exactly one of globalBatchSize and maxGlobalBatchSize");
+  }
+  const int batch =
+      limits.global_batch_size ? *limits.global_batch_size : *limits.max_global_batch_size;
+  const std::string field =
+      limits.global_batch_size ? "training.globalBatchSize" : "training.maxGlobalBatchSize";
+  if (batch < 1) return InvalidArgumentError(field + " must be at least 1");
+  if (limits.global_batch_size && batch > profile.training_samples) {
+    return InvalidArgumentError(field + " is " + std::to_string(batch) + ", but there are only " +
+                                std::to_string(profile.training_samples) +
+                                " training samples; lower it");
+  }
+  if (limits.max_global_batch_size) {
+    if (limits.local_batch_size < 1) {
+      return InvalidArgumentError(
+          "training.localBatchSize must be at least 1 with maxGlobalBatchSize");
+    }
+    if (limits.local_batch_size > batch) {
+      return InvalidArgumentError("training.localBatchSize is " +
+                                  std::to_string(limits.local_batch_size) + ", above " + field +
+                                  " (" + std::to_string(batch) + "); lower it");
+    }
+  }
+  if (limits.min_functions < 1 ||
+      (limits.max_functions && *limits.max_functions < limits.min_functions)) {
+    return InvalidArgumentError("functions.min must be at least 1 and at most functions.max");
+  }
+  if (limits.memory_step_mib && *limits.memory_step_mib < 1) {
+    return InvalidArgumentError("functions.memory.step must be at least 1 MiB");
+  }
+  return OkStatus();
+}
+
+Status ValidateObjective(const Objective& objective) {
+  const int given = (objective.deadline_seconds ? 1 : 0) + (objective.budget ? 1 : 0) +
+                    (objective.performance_cost_ratio ? 1 : 0) + (objective.fixed ? 1 : 0);
+  if (given != 1) {
+    return InvalidArgumentError(
+        "objective needs exactly one of deadlineSeconds, budget, performanceCostRatio and fixed");
+  }
+  if (objective.deadline_seconds) {
+    return RequirePositive({{"objective.deadlineSeconds", *objective.deadline_seconds}});
+  }
+  if (objective.budget) return RequirePositive({{"objective.budget", *objective.budget}});
+  if (objective.fixed) {
+    return RequirePositive(
+        {{"objective.fixed.functions", static_cast<double>(objective.fixed->functions)},
+         {"objective.fixed.memory", static_cast<double>(objective.fixed->memory_mib)}});
+  }
+  return OkStatus();
+}
+
+Status ValidateAggregation(const PlannerInput& input) {
+  const AggregationConstraints& aggregation = input.aggregation;
+  const int64_t blocks = BlockCount(ParametersOf(input));
+  if (aggregation.shards && (*aggregation.shards < 1 || *aggregation.shards > blocks)) {
+    return InvalidArgumentError("aggregation.shards is " + std::to_string(*aggregation.shards) +
+                                "; this model allows 1 to " + std::to_string(blocks) +
+                                " (one a block of 16384 parameters)");
+  }
+  if (aggregation.spread &&
+      (*aggregation.spread < 1 ||
+       (aggregation.shards && *aggregation.shards % *aggregation.spread != 0))) {
+    return InvalidArgumentError("aggregation.spread must divide aggregation.shards");
+  }
+  if (aggregation.server_memory_mib && *aggregation.server_memory_mib < 1) {
+    return InvalidArgumentError("aggregation.serverMemory must be at least 1 MiB");
+  }
+  if (!aggregation.layers.empty()) {
+    AggregationPlan plan;
+    plan.layers = aggregation.layers;
+    LDNN_RETURN_IF_ERROR(plan.Validate());
+  }
+  if (input.options.model == PredictionModel::kLambdaDnn) return OkStatus();
+  if (aggregation.transport == TransportKind::kDirect) {
+    return InvalidArgumentError(
+        "aggregation.transport Direct is not available yet; use ObjectStore or Auto");
+  }
+  if (aggregation.placement == Placement::kWorkers) {
+    return InvalidArgumentError(
+        "aggregation.placement Workers is not available yet; use Dedicated or Auto");
+  }
+  return OkStatus();
+}
+
+std::vector<int> MemoryGrid(const PlannerInput& input) {
+  const Platform::Memory& memory = input.platform.memory;
+  const TrainingLimits& limits = input.limits;
+  const int from = std::max(memory.min_mib, limits.min_memory_mib.value_or(memory.min_mib));
+  const int to = std::min(memory.max_mib, limits.max_memory_mib.value_or(memory.max_mib));
+  const int step = limits.memory_step_mib.value_or(memory.step_mib);
+  const int above = (from - memory.min_mib + memory.step_mib - 1) / memory.step_mib;
+  std::vector<int> grid;
+  for (int64_t m = memory.min_mib + int64_t{above} * memory.step_mib; m <= to; m += step) {
+    grid.push_back(static_cast<int>(m));
+  }
+  return grid;
+}
+
+Result<SearchSpace> FixedSpace(const PlannerInput& input) {
+  const Objective::Fixed& fixed = *input.objective.fixed;
+  const Platform::Memory& memory = input.platform.memory;
+  if (fixed.memory_mib < memory.min_mib || fixed.memory_mib > memory.max_mib) {
+    return InvalidArgumentError("objective.fixed.memory is " + std::to_string(fixed.memory_mib) +
+                                " MiB; the platform allows " + std::to_string(memory.min_mib) +
+                                " to " + std::to_string(memory.max_mib) + " MiB");
+  }
+  SearchSpace space;
+  space.min_functions = space.max_functions = fixed.functions;
+  space.memory_mib = {fixed.memory_mib};
+  return space;
+}
+
+}  // namespace
+
+Batches::Batches(const PlannerInput& input) {
+  if (input.limits.global_batch_size) {
+    largest_ = *input.limits.global_batch_size;
+    return;
+  }
+  local_ = input.limits.local_batch_size;
+  largest_ = *input.limits.max_global_batch_size;
+}
+
+int Batches::Global(int functions) const {
+  if (local_ == 0) return largest_;
+  return static_cast<int>(std::min<int64_t>(int64_t{functions} * local_, largest_));
+}
+
+bool Batches::Shrinks(int functions) const {
+  return local_ > 0 && int64_t{functions} * local_ > largest_;
+}
+
+int64_t ParametersOf(const PlannerInput& input) {
+  if (input.parameters > 0) return input.parameters;
+  return static_cast<int64_t>(std::ceil(input.profile.model_bytes / kFloatBytes));
+}
+
+Status ValidateInput(const PlannerInput& input) {
+  LDNN_RETURN_IF_ERROR(ValidateProfile(input.profile));
+  LDNN_RETURN_IF_ERROR(ValidatePlatform(input.platform, input.options.model));
+  LDNN_RETURN_IF_ERROR(ValidateLimits(input.limits, input.profile));
+  LDNN_RETURN_IF_ERROR(ValidateObjective(input.objective));
+  return ValidateAggregation(input);
+}
+
+Result<SearchSpace> SpaceOf(const PlannerInput& input) {
+  const Batches batches(input);
+  SearchSpace space;
+  if (input.objective.fixed) {
+    LDNN_ASSIGN_OR_RETURN(space, FixedSpace(input));
+  } else {
+    space.min_functions = input.limits.min_functions;
+    space.max_functions =
+        std::min(input.platform.max_functions,
+                 input.limits.max_functions.value_or(input.platform.max_functions));
+    space.memory_mib = MemoryGrid(input);
+  }
+  if (!input.aggregation.layers.empty()) {
+    const int n = input.aggregation.layers.back();
+    space.min_functions = std::max(space.min_functions, n);
+    space.max_functions = std::min(space.max_functions, n);
+  }
+  // A function without a sample would only cost.
+  if (space.max_functions > batches.largest()) {
+    space.max_functions = batches.largest();
+    space.functions_limit = "batch";
+  }
+  if (space.min_functions > space.max_functions) {
+    return InvalidArgumentError(
+        "no number of functions is allowed: at least " + std::to_string(space.min_functions) +
+        " by the job, at most " + std::to_string(space.max_functions) +
+        " by functions.max, platform.maxFunctions, aggregation.layers and the batch size");
+  }
+  if (space.memory_mib.empty()) {
+    return InvalidArgumentError(
+        "no memory size is allowed: functions.memory and platform.memory (" +
+        std::to_string(input.platform.memory.min_mib) + " to " +
+        std::to_string(input.platform.memory.max_mib) + " MiB) do not overlap");
+  }
+  return space;
+}
+
+}  // namespace lambdadnn

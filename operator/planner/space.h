@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// The candidates (n, m) that a job and a platform allow, and the batch that n workers train with.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/base/status.h"
+#include "operator/planner/planner.h"
+
+namespace lambdadnn {
+
+// Batches of n workers: exactly globalBatchSize, or n x b_lf up to b_gmax.
+class Batches {
+ public:
+  explicit Batches(const PlannerInput& input);
+  int Global(int functions) const;
+  // b_l = b_g / n, a real number: Eq. (9).
+  double Local(int functions) const { return static_cast<double>(Global(functions)) / functions; }
+  // The local batch is smaller than its default because n x b_lf > b_gmax.
+  bool Shrinks(int functions) const;
+  // The largest n that still trains with the default local batch; 0 with a fixed global batch.
+  int LastUnshrunk() const { return local_ > 0 ? largest_ / local_ : 0; }
+  int largest() const { return largest_; }
+  int local_default() const { return local_; }
+
+ private:
+  int local_ = 0;    // b_lf; 0 = fixed global batch
+  int largest_ = 0;  // b_gmax, or the fixed global batch
+};
+
+// Every m of `memory_mib` (ascending) with every n of [min_functions, max_functions].
+struct SearchSpace {
+  int min_functions = 1;
+  int max_functions = 1;
+  // What ends the range of n: "functions", or "batch" where each function needs a sample.
+  const char* functions_limit = "functions";
+  std::vector<int> memory_mib;
+};
+
+// Checks the whole input; kInvalidArgument with the first problem, its field and what to do.
+Status ValidateInput(const PlannerInput& input);
+// The space of a valid input; kInvalidArgument when it is empty. A fixed objective has one point.
+Result<SearchSpace> SpaceOf(const PlannerInput& input);
+
+// Elements of the exchanged vector.
+int64_t ParametersOf(const PlannerInput& input);
+
+}  // namespace lambdadnn
