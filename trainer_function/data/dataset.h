@@ -12,25 +12,18 @@
 #include "common/objectstore/object_store.h"
 #include "common/plan/geometry.h"
 #include "common/protocol/training_config.h"
+#include "trainer_function/model/dataset_info.h"
 #include "trainer_function/model/trainable_model.h"
 
 namespace lambdadnn {
-
-struct DatasetInfo {
-  int64_t samples = 0;
-  int64_t test_samples = 0;
-  std::vector<int64_t> feature_shape;
-  int classes = 0;
-  int64_t bytes = 0;  // d_t: of the training files as stored
-};
 
 // Thread-compatible: const methods from many threads once loaded.
 class Dataset {
  public:
   virtual ~Dataset() = default;
   virtual const DatasetInfo& info() const = 0;
-  // Reads the samples of these half-open ranges by range requests and keeps them in memory. Bad
-  // records are kInvalidArgument naming the file and the record.
+  // Reads the samples of these half-open ranges by range requests and keeps them in memory, in
+  // place of those loaded before. Bad records are kInvalidArgument naming the file and the record.
   virtual Status Load(std::span<const Range> sample_ranges) = 0;
   // Test samples in [begin, end), kept apart from the training samples.
   virtual Status LoadTest(Range samples) = 0;
@@ -38,9 +31,23 @@ class Dataset {
   // decide the augmentation.
   virtual Result<Batch> Read(std::span<const int64_t> indices, uint64_t augment_seed) const = 0;
   virtual Result<Batch> ReadTest(Range samples) const = 0;
+  // XXH3 of the training samples that are loaded, as they were stored, in order of their numbers.
+  virtual uint64_t loaded_checksum() const { return 0; }
 };
 
-// Opens by format and reads only headers. The store's keys are relative to config.uri's folder.
+// The folder to open the store at, and what lies in it: the longest common folder of uri and
+// test_uri. `train` and `test` are relative to it; empty = the folder itself, or no test_uri.
+struct DatasetLocation {
+  std::string folder_uri;
+  std::string train;
+  std::string test;
+};
+// kInvalidArgument when the two lie in different stores.
+Result<DatasetLocation> LocateDataset(const DatasetConfig& config);
+
+// Opens by format (names and layouts: docs/formats.md) and reads headers (CSV: one pass over the
+// rows). `store` is opened at LocateDataset(config)->folder_uri. Bytes (IDX, CIFAR-10, uint8 NPY)
+// are divided by 255 unless config.scale is set to something else than 1.
 Result<std::unique_ptr<Dataset>> OpenDataset(const DatasetConfig& config,
                                              std::shared_ptr<ObjectStore> store);
 

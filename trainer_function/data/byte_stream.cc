@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/data/byte_stream.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/base/text.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr size_t kInflateInputBytes = 256 << 10;
+
+class RangeStream final : public ByteStream {
+ public:
+  RangeStream(DataFile file, uint64_t offset, uint64_t length)
+      : file_(std::move(file)), offset_(offset), left_(length) {}
+
+  Result<size_t> Read(MutableByteView out) override {
+    if (position_ == block_.size()) {
+      if (left_ == 0) return size_t{0};
+      const uint64_t length = std::min(left_, kReadBlockBytes);
+      LDNN_ASSIGN_OR_RETURN(block_, file_.Read(offset_, length));
+      position_ = 0;
+      offset_ += length;
+      left_ -= length;
+    }
+    const size_t count = std::min(out.size(), block_.size() - position_);
+    std::copy_n(block_.begin() + static_cast<std::ptrdiff_t>(position_), count, out.begin());
+    position_ += count;
+    return count;
+  }
+
+ private:
+  DataFile file_;
+  uint64_t offset_;
+  uint64_t left_;
+  Bytes block_;
+  size_t position_ = 0;
+};
+
+class InflateStream final : public ByteStream {
+ public:
+  InflateStream(std::unique_ptr<ByteStream> inner, Compression compression, std::string file_name)
+      : inner_(std::move(inner)),
+        gzip_(compression == Compression::kGzip),
+        file_name_(std::move(file_name)),
+        input_(kInflateInputBytes) {
+    // 16 + MAX_WBITS: gzip with its checksum; negative: deflate without any header (zip members).
+    LDNN_CHECK(inflateInit2(&state_, gzip_ ? 16 + MAX_WBITS : -MAX_WBITS) == Z_OK,
+               "zlib without memory");
+  }
+  ~InflateStream() override { inflateEnd(&state_); }
+  InflateStream(const InflateStream&) = delete;
+  InflateStream& operator=(const InflateStream&) = delete;
+
+  Result<size_t> Read(MutableByteView out) override {
+    if (out.empty() || finished_) return size_t{0};
+    state_.next_out = reinterpret_cast<Bytef*>(out.data());
+    state_.avail_out = static_cast<uInt>(std::min<size_t>(out.size(), 1 << 30));
+    const uInt wanted = state_.avail_out;
+    while (state_.avail_out == wanted && !finished_) {
+      LDNN_RETURN_IF_ERROR(Fill());
+      const int code = inflate(&state_, Z_NO_FLUSH);
+      if (code == Z_STREAM_END) {
+        LDNN_RETURN_IF_ERROR(EndMember());
+      } else if (code != Z_OK && code != Z_BUF_ERROR) {
+        return InvalidArgumentError(file_name_ + " is not valid gzip data (" +
+                                    (state_.msg != nullptr ? state_.msg : "broken stream") +
+                                    "); copy the file again");
+      }
+    }
+    return static_cast<size_t>(wanted - state_.avail_out);
+  }
+
+ private:
+  Status Fill() {
+    if (state_.avail_in > 0) return OkStatus();
+    LDNN_ASSIGN_OR_RETURN(const size_t count, inner_->Read(input_));
+    if (count == 0) {
+      return InvalidArgumentError(file_name_ +
+                                  " is cut: its compressed data ends early; copy the file again");
+    }
+    state_.next_in = reinterpret_cast<Bytef*>(input_.data());
+    state_.avail_in = static_cast<uInt>(count);
+    return OkStatus();
+  }
+
+  // gzip files may be several members one after another.
+  Status EndMember() {
+    if (gzip_ && state_.avail_in == 0) {
+      LDNN_ASSIGN_OR_RETURN(const size_t count, inner_->Read(input_));
+      state_.next_in = reinterpret_cast<Bytef*>(input_.data());
+      state_.avail_in = static_cast<uInt>(count);
+    }
+    if (gzip_ && state_.avail_in > 0) {
+      inflateReset(&state_);
+    } else {
+      finished_ = true;
+    }
+    return OkStatus();
+  }
+
+  std::unique_ptr<ByteStream> inner_;
+  const bool gzip_;
+  const std::string file_name_;
+  Bytes input_;
+  z_stream state_ = {};
+  bool finished_ = false;
+};
+
+}  // namespace
+
+Result<DataFile> DataFile::Open(std::shared_ptr<ObjectStore> store, std::string key) {
+  DataFile file;
+  file.name_ = store->Describe() + "/" + key;
+  auto info = store->Head(key);
+  if (!info.ok()) {
+    return Status(info.status().code(), file.name_ + ": " + info.status().message());
+  }
+  file.size_ = info->size;
+  file.key_ = std::move(key);
+  file.store_ = std::move(store);
+  return file;
+}
+
+Result<Bytes> DataFile::Read(uint64_t offset, uint64_t length) const {
+  if (length > size_ || offset > size_ - length) {
+    return InvalidArgumentError(name_ + " is cut: it has " + std::to_string(size_) +
+                                " bytes and byte " + std::to_string(offset + length) +
+                                " is needed; copy the file again");
+  }
+  Bytes bytes;
+  while (bytes.size() < length) {
+    const ByteRange range{offset + bytes.size(),
+                          std::min<uint64_t>(kReadBlockBytes, length - bytes.size())};
+    auto part = store_->Get(key_, range);
+    if (!part.ok()) return part.status().WithContext(name_);
+    if (part->size() != range.length) {
+      return DataLossError(name_ + " changed while it was read; start the job again");
+    }
+    if (range.length == length) return part;
+    bytes.insert(bytes.end(), part->begin(), part->end());
+  }
+  return bytes;
+}
+
+Status ByteStream::ReadExactly(MutableByteView out, std::string_view what) {
+  while (!out.empty()) {
+    LDNN_ASSIGN_OR_RETURN(const size_t count, Read(out));
+    if (count == 0) {
+      return InvalidArgumentError("is cut: it ends before " + std::string(what) +
+                                  "; copy the file again");
+    }
+    out = out.subspan(count);
+  }
+  return OkStatus();
+}
+
+Status ByteStream::Skip(uint64_t length, std::string_view what) {
+  Bytes scratch(std::min<uint64_t>(length, 64 << 10));
+  while (length > 0) {
+    const uint64_t count = std::min<uint64_t>(length, scratch.size());
+    LDNN_RETURN_IF_ERROR(ReadExactly(MutableByteView(scratch).first(count), what));
+    length -= count;
+  }
+  return OkStatus();
+}
+
+std::unique_ptr<ByteStream> StreamRange(DataFile file, uint64_t offset, uint64_t length) {
+  return std::make_unique<RangeStream>(std::move(file), offset, length);
+}
+
+std::unique_ptr<ByteStream> Inflate(std::unique_ptr<ByteStream> inner, Compression compression,
+                                    std::string file_name) {
+  return std::make_unique<InflateStream>(std::move(inner), compression, std::move(file_name));
+}
+
+Status AtFile(const Status& status, const DataFile& file) {
+  if (status.ok() || status.message().starts_with(file.name())) return status;
+  return {status.code(), file.name() + " " + status.message()};
+}
+
+std::unique_ptr<ByteStream> StreamFile(const DataFile& file) {
+  auto raw = StreamRange(file, 0, file.size());
+  if (!file.gzipped()) return raw;
+  return Inflate(std::move(raw), Compression::kGzip, file.name());
+}
+
+Result<DataFile> OpenFirst(const std::shared_ptr<ObjectStore>& store,
+                           const std::vector<std::string>& keys, bool allow_gzip,
+                           std::string_view what) {
+  for (const std::string& key : keys) {
+    for (const std::string& name : {key, key + ".gz"}) {
+      if (!allow_gzip && name != key) continue;
+      auto file = DataFile::Open(store, name);
+      if (file.ok() || file.status().code() != StatusCode::kNotFound) return file;
+    }
+  }
+  return NotFoundError("no " + std::string(what) + " in " + store->Describe() + "; looked for: " +
+                       Join(keys, ", ") + (allow_gzip ? " (each also with .gz)" : ""));
+}
+
+}  // namespace lambdadnn

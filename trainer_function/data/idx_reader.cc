@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/data/idx_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cstring>
+#include <utility>
+
+namespace lambdadnn {
+namespace {
+
+constexpr int kTypeByte = 0x08;
+constexpr int kTypeInt32 = 0x0C;
+constexpr int kTypeFloat = 0x0D;
+// Feature bytes decoded per step.
+constexpr uint64_t kChunkBytes = 1 << 20;
+
+uint32_t BigEndian32(const std::byte* bytes) {
+  uint32_t value = 0;
+  std::memcpy(&value, bytes, sizeof value);
+  return __builtin_bswap32(value);
+}
+
+struct IdxHeader {
+  int type = 0;
+  std::vector<int64_t> shape;
+  uint64_t bytes = 0;
+  uint64_t element_bytes() const { return type == kTypeByte ? 1 : 4; }
+};
+
+Result<IdxHeader> ReadHeader(const DataFile& file) {
+  auto stream = StreamFile(file);
+  std::array<std::byte, 4> magic;
+  Status status = stream->ReadExactly(magic, "the end of the IDX header");
+  if (!status.ok()) return AtFile(status, file);
+  IdxHeader header;
+  header.type = std::to_integer<int>(magic[2]);
+  const int dimensions = std::to_integer<int>(magic[3]);
+  if (magic[0] != std::byte{0} || magic[1] != std::byte{0} || dimensions < 1 || dimensions > 5) {
+    return InvalidArgumentError(file.name() + " is not an IDX file: it begins with " +
+                                Hex64(BigEndian32(magic.data())).substr(8) +
+                                " instead of 0000 TYPE DIMENSIONS; check spec.dataset.format");
+  }
+  if (header.type != kTypeByte && header.type != kTypeInt32 && header.type != kTypeFloat) {
+    return InvalidArgumentError(file.name() + " has IDX elements of type " +
+                                std::to_string(header.type) +
+                                "; bytes (8), int32 (12) and float32 (13) are read");
+  }
+  for (int i = 0; i < dimensions; ++i) {
+    std::array<std::byte, 4> dimension;
+    status = stream->ReadExactly(dimension, "the end of the IDX header");
+    if (!status.ok()) return AtFile(status, file);
+    header.shape.push_back(BigEndian32(dimension.data()));
+  }
+  header.bytes = 4 + 4 * static_cast<uint64_t>(dimensions);
+  return header;
+}
+
+class IdxReader final : public SampleReader {
+ public:
+  static Result<std::unique_ptr<SampleReader>> Open(DataFile images, DataFile labels, int classes) {
+    std::unique_ptr<IdxReader> reader(new IdxReader(std::move(images), std::move(labels)));
+    LDNN_RETURN_IF_ERROR(reader->OpenImages());
+    LDNN_RETURN_IF_ERROR(reader->OpenLabels());
+    reader->layout_.classes = classes;
+    if (classes == 0) LDNN_RETURN_IF_ERROR(reader->CountClasses());
+    return std::unique_ptr<SampleReader>(std::move(reader));
+  }
+
+  const SampleLayout& layout() const override { return layout_; }
+
+  Status Read(std::span<const Range> ranges, SampleBlock& out) override {
+    LDNN_RETURN_IF_ERROR(
+        ForEachChunk(images_, image_header_, sample_bytes_, ranges, [&](int64_t, ByteView bytes) {
+          if (layout_.byte_features) {
+            const auto* begin = reinterpret_cast<const uint8_t*>(bytes.data());
+            out.byte_values.insert(out.byte_values.end(), begin, begin + bytes.size());
+            return OkStatus();
+          }
+          for (size_t i = 0; i < bytes.size(); i += 4) {
+            out.values.push_back(std::bit_cast<float>(BigEndian32(bytes.data() + i)));
+          }
+          return OkStatus();
+        }));
+    return ForEachLabel(ranges, [&](int64_t record, int64_t label) {
+      out.labels.push_back(label);
+      return CheckLabel(label, layout_.classes, labels_.name(), record);
+    });
+  }
+
+ private:
+  IdxReader(DataFile images, DataFile labels)
+      : images_(std::move(images)), labels_(std::move(labels)) {}
+
+  Status OpenImages() {
+    LDNN_ASSIGN_OR_RETURN(image_header_, ReadHeader(images_));
+    if (image_header_.type == kTypeInt32 || image_header_.shape.size() < 2) {
+      return InvalidArgumentError(images_.name() +
+                                  " does not hold features: they need at least two dimensions of "
+                                  "bytes or float32; is it the labels file?");
+    }
+    layout_.samples = image_header_.shape[0];
+    layout_.feature_shape.assign(image_header_.shape.begin() + 1, image_header_.shape.end());
+    if (layout_.feature_shape.size() == 2) {
+      layout_.feature_shape.insert(layout_.feature_shape.begin(), 1);
+    }
+    layout_.byte_features = image_header_.type == kTypeByte;
+    if (layout_.samples == 0) {
+      return InvalidArgumentError(images_.name() + " holds no samples; give a data set with some");
+    }
+    LDNN_ASSIGN_OR_RETURN(const int64_t elements,
+                          ElementCount(layout_.feature_shape, images_.name()));
+    sample_bytes_ = static_cast<uint64_t>(elements) * image_header_.element_bytes();
+    layout_.stored_bytes = static_cast<int64_t>(images_.size() + labels_.size());
+    return CheckSize(images_, image_header_, sample_bytes_);
+  }
+
+  Status OpenLabels() {
+    LDNN_ASSIGN_OR_RETURN(label_header_, ReadHeader(labels_));
+    if (label_header_.type == kTypeFloat || label_header_.shape.size() != 1) {
+      return InvalidArgumentError(labels_.name() +
+                                  " does not hold labels: they are one dimension of bytes or "
+                                  "int32; is it the images file?");
+    }
+    if (label_header_.shape[0] != layout_.samples) {
+      return InvalidArgumentError(labels_.name() + " has " +
+                                  std::to_string(label_header_.shape[0]) + " labels but " +
+                                  images_.name() + " has " + std::to_string(layout_.samples) +
+                                  " images; use files that belong together");
+    }
+    return CheckSize(labels_, label_header_, label_header_.element_bytes());
+  }
+
+  // The size of what a gzip file inflates to is only known at its end.
+  Status CheckSize(const DataFile& file, const IdxHeader& header, uint64_t record_bytes) const {
+    if (file.gzipped()) return OkStatus();
+    const uint64_t expected = header.bytes + static_cast<uint64_t>(layout_.samples) * record_bytes;
+    if (file.size() == expected) return OkStatus();
+    const bool is_cut = file.size() < expected;
+    const uint64_t whole = (std::max(file.size(), header.bytes) - header.bytes) / record_bytes;
+    return InvalidArgumentError(
+        file.name() + (is_cut ? " is cut" : " is too long") + ": " +
+        std::to_string(layout_.samples) + " records need " + std::to_string(expected) +
+        " bytes, it has " + std::to_string(file.size()) +
+        (is_cut ? " (record " + std::to_string(whole) + " is incomplete)" : std::string()) +
+        "; copy the file again");
+  }
+
+  Status CountClasses() {
+    const Range all{0, layout_.samples};
+    int64_t largest = 0;
+    LDNN_RETURN_IF_ERROR(
+        ForEachLabel(std::span(&all, 1), [&](int64_t record, int64_t label) -> Status {
+          largest = std::max(largest, label);
+          return CheckLabel(label, kMaxClasses, labels_.name(), record);
+        }));
+    layout_.classes = static_cast<int>(largest) + 1;
+    return OkStatus();
+  }
+
+  // handle(record, label) for every label of the ranges.
+  template <typename Handle>
+  Status ForEachLabel(std::span<const Range> ranges, Handle handle) const {
+    const uint64_t width = label_header_.element_bytes();
+    return ForEachChunk(
+        labels_, label_header_, width, ranges, [&](int64_t first, ByteView bytes) -> Status {
+          for (size_t i = 0; i < bytes.size(); i += width) {
+            const int64_t label =
+                width == 1 ? std::to_integer<int64_t>(bytes[i])
+                           : static_cast<int64_t>(std::bit_cast<int32_t>(BigEndian32(&bytes[i])));
+            LDNN_RETURN_IF_ERROR(handle(first + static_cast<int64_t>(i / width), label));
+          }
+          return OkStatus();
+        });
+  }
+
+  // handle(first record, bytes of whole records) over the ranges, a bounded chunk at a time.
+  template <typename Handle>
+  static Status ForEachChunk(const DataFile& file, const IdxHeader& header, uint64_t record_bytes,
+                             std::span<const Range> ranges, Handle handle) {
+    const int64_t step = static_cast<int64_t>(std::max<uint64_t>(kChunkBytes / record_bytes, 1));
+    std::unique_ptr<ByteStream> gzip;
+    uint64_t position = 0;
+    if (file.gzipped()) gzip = StreamFile(file);
+    for (const Range& range : ranges) {
+      auto stream = std::move(gzip);
+      const uint64_t offset = header.bytes + static_cast<uint64_t>(range.begin) * record_bytes;
+      const std::string what = "record " + std::to_string(range.end - 1);
+      if (stream == nullptr) {
+        stream = StreamRange(file, offset, static_cast<uint64_t>(range.size()) * record_bytes);
+      } else {
+        const Status skipped = stream->Skip(offset - position, what);
+        if (!skipped.ok()) return AtFile(skipped, file);
+      }
+      for (int64_t first = range.begin; first < range.end; first += step) {
+        const int64_t count = std::min(step, range.end - first);
+        Bytes chunk(static_cast<size_t>(count) * record_bytes);
+        const Status read = stream->ReadExactly(chunk, what);
+        if (!read.ok()) return AtFile(read, file);
+        LDNN_RETURN_IF_ERROR(handle(first, chunk));
+      }
+      position = header.bytes + static_cast<uint64_t>(range.end) * record_bytes;
+      if (file.gzipped()) gzip = std::move(stream);
+    }
+    return OkStatus();
+  }
+
+  const DataFile images_;
+  const DataFile labels_;
+  IdxHeader image_header_;
+  IdxHeader label_header_;
+  uint64_t sample_bytes_ = 0;
+  SampleLayout layout_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<SampleReader>> OpenIdx(DataFile images, DataFile labels, int classes) {
+  return IdxReader::Open(std::move(images), std::move(labels), classes);
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// One file format: decodes numbered samples out of the files of one set (training or test).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/plan/geometry.h"
+
+namespace lambdadnn {
+
+// No sample of ours is larger; a header that claims more is refused before anything is allocated.
+inline constexpr int64_t kMaxSampleElements = 16 << 20;
+inline constexpr int64_t kMaxSamples = int64_t{1} << 40;
+inline constexpr int kMaxClasses = 1 << 20;
+
+struct SampleLayout {
+  int64_t samples = 0;
+  std::vector<int64_t> feature_shape;
+  bool byte_features = false;  // stored as bytes, meant as value / 255
+  int classes = 0;             // 0 = numeric targets
+  int64_t target_size = 1;
+  int64_t stored_bytes = 0;
+};
+
+// Samples one after another. Exactly one of byte_values and values is used, as the layout says.
+struct SampleBlock {
+  std::vector<uint8_t> byte_values;
+  std::vector<float> values;
+  std::vector<int64_t> labels;
+  std::vector<float> targets;
+};
+
+class SampleReader {
+ public:
+  virtual ~SampleReader() = default;
+  virtual const SampleLayout& layout() const = 0;
+  // Appends the samples of these ranges (ascending, disjoint, within the layout) to `out`. Reads
+  // only their bytes where the format allows it.
+  virtual Status Read(std::span<const Range> ranges, SampleBlock& out) = 0;
+};
+
+// The product; kInvalidArgument naming `file` for dimensions below 1 or a product beyond
+// kMaxSampleElements.
+Result<int64_t> ElementCount(std::span<const int64_t> shape, const std::string& file);
+// kInvalidArgument unless label is in [0, classes).
+Status CheckLabel(int64_t label, int classes, const std::string& file, int64_t record);
+// "[1, 28, 28]".
+std::string ShapeText(std::span<const int64_t> shape);
+
+}  // namespace lambdadnn

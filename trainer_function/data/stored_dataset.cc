@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/data/stored_dataset.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+#include "common/base/bytes.h"
+#include "trainer_function/data/augmentation.h"
+
+namespace lambdadnn {
+namespace {
+
+// Ascending and disjoint; empty ranges dropped, touching ones joined.
+Result<std::vector<Range>> Normalize(std::span<const Range> ranges, int64_t samples) {
+  std::vector<Range> sorted;
+  for (const Range& range : ranges) {
+    if (range.begin < 0 || range.end < range.begin || range.end > samples) {
+      return InvalidArgumentError("samples [" + std::to_string(range.begin) + ", " +
+                                  std::to_string(range.end) + ") were asked of a data set of " +
+                                  std::to_string(samples) +
+                                  "; it has changed since the job was planned: plan it anew");
+    }
+    if (range.size() > 0) sorted.push_back(range);
+  }
+  std::sort(sorted.begin(), sorted.end(),
+            [](const Range& a, const Range& b) { return a.begin < b.begin; });
+  std::vector<Range> joined;
+  for (const Range& range : sorted) {
+    if (!joined.empty() && range.begin <= joined.back().end) {
+      joined.back().end = std::max(joined.back().end, range.end);
+    } else {
+      joined.push_back(range);
+    }
+  }
+  return joined;
+}
+
+// Samples of some ranges in memory.
+class SampleMemory {
+ public:
+  Status Load(SampleReader& reader, std::span<const Range> wanted) {
+    LDNN_ASSIGN_OR_RETURN(std::vector<Range> ranges, Normalize(wanted, reader.layout().samples));
+    if (ranges == ranges_) return OkStatus();
+    ranges_.clear();
+    block_ = SampleBlock();
+    SampleBlock block;
+    LDNN_RETURN_IF_ERROR(reader.Read(ranges, block));
+    block_ = std::move(block);
+    ranges_ = std::move(ranges);
+    return OkStatus();
+  }
+
+  // Where sample `index` lies in block(); -1 when it is not loaded.
+  int64_t Slot(int64_t index) const {
+    int64_t before = 0;
+    for (const Range& range : ranges_) {
+      if (index >= range.begin && index < range.end) return before + index - range.begin;
+      before += range.size();
+    }
+    return -1;
+  }
+
+  const SampleBlock& block() const { return block_; }
+
+  uint64_t Checksum() const {
+    Xxh3Stream stream;
+    stream.Update(std::as_bytes(std::span(block_.byte_values)));
+    stream.Update(std::as_bytes(std::span(block_.values)));
+    stream.Update(std::as_bytes(std::span(block_.labels)));
+    stream.Update(std::as_bytes(std::span(block_.targets)));
+    return stream.Digest();
+  }
+
+ private:
+  std::vector<Range> ranges_;
+  SampleBlock block_;
+};
+
+class StoredDataset final : public Dataset {
+ public:
+  StoredDataset(const DatasetConfig& config, DatasetInfo info, std::unique_ptr<SampleReader> train,
+                std::unique_ptr<SampleReader> test)
+      : info_(std::move(info)),
+        augmentation_{config.augment_flip, config.augment_crop_padding},
+        train_(std::move(train)),
+        test_(std::move(test)),
+        elements_(std::accumulate(info_.feature_shape.begin(), info_.feature_shape.end(),
+                                  int64_t{1}, std::multiplies<>())) {
+    const bool bytes = train_->layout().byte_features;
+    const double scale = bytes && config.scale == 1 ? 1.0 / 255 : config.scale;
+    factor_ = static_cast<float>(scale / config.normalize_standard_deviation);
+    shift_ = static_cast<float>(-config.normalize_mean / config.normalize_standard_deviation);
+    for (size_t i = 0; i < byte_table_.size(); ++i) {
+      byte_table_[i] = static_cast<float>(i) * factor_ + shift_;
+    }
+  }
+
+  const DatasetInfo& info() const override { return info_; }
+
+  Status Load(std::span<const Range> sample_ranges) override {
+    return train_memory_.Load(*train_, sample_ranges);
+  }
+
+  Status LoadTest(Range samples) override {
+    if (test_ == nullptr && samples.size() > 0) {
+      return InvalidArgumentError("the data set has no test samples; set spec.dataset.testURI");
+    }
+    if (test_ == nullptr) return OkStatus();
+    return test_memory_.Load(*test_, std::span(&samples, 1));
+  }
+
+  Result<Batch> Read(std::span<const int64_t> indices, uint64_t augment_seed) const override {
+    Batch batch = MakeBatch(indices.size());
+    std::vector<float> plain(augmentation_.active() ? static_cast<size_t>(elements_) : 0);
+    for (size_t i = 0; i < indices.size(); ++i) {
+      float* out = batch.features.data() + static_cast<int64_t>(i) * elements_;
+      const int64_t slot = train_memory_.Slot(indices[i]);
+      if (slot < 0) {
+        return FailedPreconditionError("sample " + std::to_string(indices[i]) +
+                                       " was read but not loaded");
+      }
+      if (!augmentation_.active()) {
+        CopySample(train_memory_, slot, out, batch);
+        continue;
+      }
+      CopySample(train_memory_, slot, plain.data(), batch);
+      Augment(augmentation_, info_.feature_shape, augment_seed, indices[i], plain,
+              {out, plain.size()});
+    }
+    return batch;
+  }
+
+  Result<Batch> ReadTest(Range samples) const override {
+    Batch batch = MakeBatch(static_cast<size_t>(samples.size()));
+    for (int64_t index = samples.begin; index < samples.end; ++index) {
+      const int64_t slot = test_memory_.Slot(index);
+      if (slot < 0) {
+        return FailedPreconditionError("test sample " + std::to_string(index) +
+                                       " was read but not loaded");
+      }
+      CopySample(test_memory_, slot, batch.features.data() + (index - samples.begin) * elements_,
+                 batch);
+    }
+    return batch;
+  }
+
+  uint64_t loaded_checksum() const override { return train_memory_.Checksum(); }
+
+ private:
+  Batch MakeBatch(size_t samples) const {
+    Batch batch;
+    batch.samples = static_cast<int64_t>(samples);
+    batch.feature_shape = info_.feature_shape;
+    batch.features.resize(samples * static_cast<size_t>(elements_));
+    return batch;
+  }
+
+  void CopySample(const SampleMemory& memory, int64_t slot, float* out, Batch& batch) const {
+    const SampleBlock& block = memory.block();
+    const int64_t first = slot * elements_;
+    if (!block.byte_values.empty()) {
+      const uint8_t* in = block.byte_values.data() + first;
+      for (int64_t i = 0; i < elements_; ++i) out[i] = byte_table_[in[i]];
+    } else {
+      const float* in = block.values.data() + first;
+      for (int64_t i = 0; i < elements_; ++i) out[i] = in[i] * factor_ + shift_;
+    }
+    if (info_.classes > 0) {
+      batch.labels.push_back(block.labels[static_cast<size_t>(slot)]);
+    } else {
+      const auto begin = block.targets.begin() + slot * info_.target_size;
+      batch.targets.insert(batch.targets.end(), begin, begin + info_.target_size);
+    }
+  }
+
+  const DatasetInfo info_;
+  const Augmentation augmentation_;
+  const std::unique_ptr<SampleReader> train_;
+  const std::unique_ptr<SampleReader> test_;
+  const int64_t elements_;
+  SampleMemory train_memory_;
+  SampleMemory test_memory_;
+  float factor_ = 1;
+  float shift_ = 0;
+  std::array<float, 256> byte_table_{};
+};
+
+Status CheckConfig(const DatasetConfig& config) {
+  if (!(config.normalize_standard_deviation > 0) ||
+      !std::isfinite(config.normalize_standard_deviation) ||
+      !std::isfinite(config.normalize_mean) || !std::isfinite(config.scale)) {
+    return InvalidArgumentError(
+        "spec.dataset.normalize: the standard deviation must be above 0, and both numbers finite");
+  }
+  if (config.classes < 0 || config.classes > kMaxClasses) {
+    return InvalidArgumentError("spec.dataset.classes: must be between 0 and " +
+                                std::to_string(kMaxClasses));
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Dataset>> MakeStoredDataset(const DatasetConfig& config,
+                                                   std::unique_ptr<SampleReader> train,
+                                                   std::unique_ptr<SampleReader> test) {
+  LDNN_RETURN_IF_ERROR(CheckConfig(config));
+  const SampleLayout& layout = train->layout();
+  DatasetInfo info;
+  info.samples = layout.samples;
+  info.feature_shape = layout.feature_shape;
+  info.classes = layout.classes;
+  info.target_size = layout.target_size;
+  info.bytes = layout.stored_bytes;
+  if (!config.feature_shape.empty()) {
+    LDNN_ASSIGN_OR_RETURN(const int64_t wanted,
+                          ElementCount(config.feature_shape, "spec.dataset.featureShape"));
+    LDNN_ASSIGN_OR_RETURN(const int64_t stored, ElementCount(layout.feature_shape, config.uri));
+    if (wanted != stored) {
+      return InvalidArgumentError("spec.dataset.featureShape: " + ShapeText(config.feature_shape) +
+                                  " does not fit the stored samples of shape " +
+                                  ShapeText(layout.feature_shape));
+    }
+    info.feature_shape = config.feature_shape;
+  }
+  LDNN_RETURN_IF_ERROR(
+      CheckAugmentation({config.augment_flip, config.augment_crop_padding}, info.feature_shape));
+  if (test != nullptr) {
+    const SampleLayout& other = test->layout();
+    if (other.feature_shape != layout.feature_shape || other.target_size != layout.target_size ||
+        other.byte_features != layout.byte_features) {
+      return InvalidArgumentError("the test samples (shape " + ShapeText(other.feature_shape) +
+                                  ") do not have the form of the training samples (shape " +
+                                  ShapeText(layout.feature_shape) + "); check " + config.uri);
+    }
+    info.test_samples = other.samples;
+  }
+  return std::unique_ptr<Dataset>(
+      std::make_unique<StoredDataset>(config, std::move(info), std::move(train), std::move(test)));
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/model/architecture.h"
+
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <utility>
+
+#include "common/base/text.h"
+
+namespace lambdadnn {
+namespace {
+
+// The widest layer that makes sense on CPU functions of a few GiB.
+constexpr int64_t kMaxWidth = 1 << 16;
+constexpr int64_t kMaxKernel = 64;
+constexpr size_t kMaxLayers = 32;
+
+const std::vector<std::string> kModels = {"cnn", "cnn1d", "logistic", "mlp"};
+const std::vector<std::string> kLosses = {"bceWithLogits", "crossEntropy", "mse"};
+
+std::string Unknown(const std::string& field, const std::string& word,
+                    const std::vector<std::string>& known) {
+  std::string message = field + ": '" + word + "' is unknown; use one of " + Join(known, ", ");
+  if (const auto nearest = NearestWord(word, known)) message += " (did you mean " + *nearest + "?)";
+  return message;
+}
+
+// The model's free-form parameters, checked.
+class Parameters {
+ public:
+  explicit Parameters(const ModelConfig& model) : model_(model) {}
+
+  Result<std::vector<int64_t>> List(const std::string& name, std::vector<int64_t> fallback,
+                                    int64_t minimum, int64_t maximum) const {
+    const auto found = model_.parameters.find(name);
+    if (found == model_.parameters.end()) return fallback;
+    if (found->second.size() > kMaxLayers) {
+      return InvalidArgumentError(Field(name) + ": at most " + std::to_string(kMaxLayers) +
+                                  " values");
+    }
+    std::vector<int64_t> values;
+    for (const double value : found->second) {
+      if (!(value >= static_cast<double>(minimum) && value <= static_cast<double>(maximum)) ||
+          value != std::floor(value)) {
+        return InvalidArgumentError(Field(name) + ": " + FormatDouble(value) +
+                                    " must be a whole number from " + std::to_string(minimum) +
+                                    " to " + std::to_string(maximum));
+      }
+      values.push_back(static_cast<int64_t>(value));
+    }
+    return values;
+  }
+
+  Result<int64_t> Integer(const std::string& name, int64_t fallback, int64_t minimum,
+                          int64_t maximum) const {
+    LDNN_ASSIGN_OR_RETURN(const std::vector<int64_t> values,
+                          List(name, {fallback}, minimum, maximum));
+    if (values.size() != 1) return InvalidArgumentError(Field(name) + ": must be one number");
+    return values[0];
+  }
+
+  Result<double> Dropout() const {
+    const auto found = model_.parameters.find("dropout");
+    if (found == model_.parameters.end()) return 0.0;
+    if (found->second.size() != 1 || !(found->second[0] >= 0 && found->second[0] < 1)) {
+      return InvalidArgumentError(Field("dropout") + ": must be one number in [0, 1)");
+    }
+    return found->second[0];
+  }
+
+  Status Allow(const std::vector<std::string>& names) const {
+    for (const auto& [name, values] : model_.parameters) {
+      bool known = false;
+      for (const std::string& allowed : names) known = known || allowed == name;
+      if (known) continue;
+      if (names.empty()) {
+        return InvalidArgumentError(Field(name) + ": the model " + model_.name +
+                                    " takes no parameters; remove it");
+      }
+      return InvalidArgumentError(Unknown("spec.model.builtin.parameters", name, names));
+    }
+    return OkStatus();
+  }
+
+ private:
+  static std::string Field(const std::string& name) {
+    return "spec.model.builtin.parameters." + name;
+  }
+  const ModelConfig& model_;
+};
+
+int64_t Product(const std::vector<int64_t>& shape) {
+  return std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+}
+
+Layer Simple(LayerKind kind) {
+  Layer layer;
+  layer.kind = kind;
+  return layer;
+}
+
+Layer Linear(std::string name, int64_t in, int64_t out) {
+  Layer layer = Simple(LayerKind::kLinear);
+  layer.name = std::move(name);
+  layer.in = in;
+  layer.out = out;
+  return layer;
+}
+
+// Hidden layers with ReLU and dropout, then the output layer: fc1, fc2, …
+Status AppendDense(const Parameters& parameters, std::vector<int64_t> default_hidden,
+                   int64_t features, Architecture& architecture) {
+  LDNN_ASSIGN_OR_RETURN(const std::vector<int64_t> hidden,
+                        parameters.List("hidden", std::move(default_hidden), 1, kMaxWidth));
+  LDNN_ASSIGN_OR_RETURN(const double dropout, parameters.Dropout());
+  int number = 1;
+  for (const int64_t width : hidden) {
+    architecture.layers.push_back(Linear("fc" + std::to_string(number++), features, width));
+    architecture.layers.push_back(Simple(LayerKind::kRelu));
+    if (dropout > 0) {
+      architecture.layers.push_back(Simple(LayerKind::kDropout));
+      architecture.layers.back().probability = dropout;
+    }
+    features = width;
+  }
+  architecture.layers.push_back(
+      Linear("fc" + std::to_string(number), features, architecture.outputs));
+  return OkStatus();
+}
+
+// Convolution, ReLU and pooling for each entry of `channels`, over `dimensions` axes.
+Status AppendConvolutions(const Parameters& parameters, size_t dimensions, int64_t default_padding,
+                          Architecture& architecture) {
+  LDNN_ASSIGN_OR_RETURN(const std::vector<int64_t> channels,
+                        parameters.List("channels", {16, 32}, 1, kMaxWidth));
+  LDNN_ASSIGN_OR_RETURN(const int64_t kernel, parameters.Integer("kernel", 5, 1, kMaxKernel));
+  LDNN_ASSIGN_OR_RETURN(const int64_t padding,
+                        parameters.Integer("padding", default_padding, 0, kMaxKernel));
+  LDNN_ASSIGN_OR_RETURN(const int64_t pool, parameters.Integer("pool", 2, 1, kMaxKernel));
+  std::vector<int64_t> shape = architecture.input_shape;
+  int number = 1;
+  for (const int64_t width : channels) {
+    Layer convolution = Simple(dimensions == 1 ? LayerKind::kConv1d : LayerKind::kConv2d);
+    convolution.name = "conv" + std::to_string(number++);
+    convolution.in = shape[0];
+    convolution.out = width;
+    convolution.kernel = kernel;
+    convolution.padding = padding;
+    for (size_t i = 1; i < shape.size(); ++i) {
+      shape[i] = (shape[i] + 2 * padding - kernel + 1) / pool;
+      if (shape[i] < 1) {
+        return InvalidArgumentError("spec.model.builtin.parameters: samples are too small for " +
+                                    std::to_string(channels.size()) + " convolutions with kernel " +
+                                    std::to_string(kernel) + ", padding " +
+                                    std::to_string(padding) + " and pool " + std::to_string(pool) +
+                                    "; use a smaller kernel, more padding or fewer channels");
+      }
+    }
+    shape[0] = width;
+    architecture.layers.push_back(convolution);
+    architecture.layers.push_back(Simple(LayerKind::kRelu));
+    if (pool > 1) {
+      architecture.layers.push_back(
+          Simple(dimensions == 1 ? LayerKind::kMaxPool1d : LayerKind::kMaxPool2d));
+      architecture.layers.back().kernel = pool;
+    }
+  }
+  architecture.layers.push_back(Simple(LayerKind::kFlatten));
+  return AppendDense(parameters,
+                     dimensions == 1 ? std::vector<int64_t>{64} : std::vector<int64_t>{128},
+                     Product(shape), architecture);
+}
+
+Status SetLoss(const std::string& loss, const DatasetInfo& dataset, Architecture& architecture) {
+  architecture.classes = dataset.classes;
+  if (loss == "crossEntropy") {
+    if (dataset.classes < 2) {
+      return InvalidArgumentError(
+          "spec.training.loss: crossEntropy needs labels of at least 2 classes; set "
+          "spec.dataset.classes, or use mse for numbers");
+    }
+    architecture.loss = Loss::kCrossEntropy;
+    architecture.outputs = dataset.classes;
+    return OkStatus();
+  }
+  if (loss == "mse") {
+    if (dataset.classes != 0) {
+      return InvalidArgumentError(
+          "spec.training.loss: mse needs numbers as targets; leave out spec.dataset.classes, or "
+          "use crossEntropy");
+    }
+    architecture.loss = Loss::kMse;
+    architecture.outputs = dataset.target_size;
+    return OkStatus();
+  }
+  if (loss == "bceWithLogits") {
+    if (dataset.classes != 0 && dataset.classes != 2) {
+      return InvalidArgumentError(
+          "spec.training.loss: bceWithLogits needs 2 classes or targets between 0 and 1; use "
+          "crossEntropy for " +
+          std::to_string(dataset.classes) + " classes");
+    }
+    architecture.loss = Loss::kBceWithLogits;
+    architecture.outputs = dataset.classes == 2 ? 1 : dataset.target_size;
+    return OkStatus();
+  }
+  return InvalidArgumentError(Unknown("spec.training.loss", loss, kLosses));
+}
+
+// [channels, axes...] out of a shape that may lack the channels.
+Result<std::vector<int64_t>> ImageShape(const std::vector<int64_t>& shape, size_t axes,
+                                        const std::string& model) {
+  std::vector<int64_t> image = shape;
+  if (image.size() == axes) image.insert(image.begin(), 1);
+  if (image.size() != axes + 1) {
+    return InvalidArgumentError("spec.model.builtin.name: " + model + " needs samples of " +
+                                std::to_string(axes) + " or " + std::to_string(axes + 1) +
+                                " dimensions, the data has " + std::to_string(shape.size()) +
+                                "; set spec.dataset.featureShape or use mlp");
+  }
+  return image;
+}
+
+}  // namespace
+
+std::vector<int64_t> Layer::weight_shape() const {
+  switch (kind) {
+    case LayerKind::kLinear:
+      return {out, in};
+    case LayerKind::kConv1d:
+      return {out, in, kernel};
+    case LayerKind::kConv2d:
+      return {out, in, kernel, kernel};
+    default:
+      return {};
+  }
+}
+
+int64_t Layer::fan_in() const { return Product(weight_shape()) / out; }
+
+Result<Architecture> BuildArchitecture(const ModelConfig& model, const DatasetInfo& dataset,
+                                       const std::string& loss) {
+  Architecture architecture;
+  const Parameters parameters(model);
+  LDNN_RETURN_IF_ERROR(SetLoss(loss, dataset, architecture));
+  if (model.name == "logistic") {
+    LDNN_RETURN_IF_ERROR(parameters.Allow({}));
+    architecture.input_shape = {Product(dataset.feature_shape)};
+    architecture.layers = {Linear("linear", architecture.input_shape[0], architecture.outputs)};
+  } else if (model.name == "mlp") {
+    LDNN_RETURN_IF_ERROR(parameters.Allow({"dropout", "hidden"}));
+    architecture.input_shape = {Product(dataset.feature_shape)};
+    LDNN_RETURN_IF_ERROR(
+        AppendDense(parameters, {128, 64}, architecture.input_shape[0], architecture));
+  } else if (model.name == "cnn" || model.name == "cnn1d") {
+    LDNN_RETURN_IF_ERROR(
+        parameters.Allow({"channels", "dropout", "hidden", "kernel", "padding", "pool"}));
+    const size_t axes = model.name == "cnn" ? 2 : 1;
+    LDNN_ASSIGN_OR_RETURN(architecture.input_shape,
+                          ImageShape(dataset.feature_shape, axes, model.name));
+    LDNN_RETURN_IF_ERROR(AppendConvolutions(parameters, axes, axes == 2 ? 0 : 2, architecture));
+  } else {
+    return InvalidArgumentError(Unknown("spec.model.builtin.name", model.name, kModels));
+  }
+  return architecture;
+}
+
+ParameterManifest MakeManifest(const Architecture& architecture) {
+  ParameterManifest manifest;
+  int64_t offset = 0;
+  const auto append = [&](std::string name, std::vector<int64_t> shape) {
+    const int64_t size = Product(shape);
+    manifest.push_back({std::move(name), std::move(shape), offset, size});
+    offset += size;
+  };
+  for (const Layer& layer : architecture.layers) {
+    if (!layer.has_parameters()) continue;
+    append(layer.name + ".weight", layer.weight_shape());
+    append(layer.name + ".bias", {layer.out});
+  }
+  return manifest;
+}
+
+std::string ForwardSource(const Architecture& architecture) {
+  std::string shape = "-1";
+  for (const int64_t dimension : architecture.input_shape) {
+    shape += ", " + std::to_string(dimension);
+  }
+  std::string source = "def forward(self, x):\n    x = x.reshape([" + shape + "])\n";
+  for (const Layer& layer : architecture.layers) {
+    const std::string weights = "self." + layer.name + ".weight, self." + layer.name + ".bias";
+    const std::string kernel = std::to_string(layer.kernel);
+    const std::string padding = std::to_string(layer.padding);
+    std::string expression;
+    switch (layer.kind) {
+      case LayerKind::kLinear:
+        expression = "torch.linear(x, " + weights + ")";
+        break;
+      case LayerKind::kConv1d:
+        expression = "torch.conv1d(x, " + weights + ", [1], [" + padding + "])";
+        break;
+      case LayerKind::kConv2d:
+        expression = "torch.conv2d(x, " + weights + ", [1, 1], [" + padding + ", " + padding + "])";
+        break;
+      case LayerKind::kRelu:
+        expression = "torch.relu(x)";
+        break;
+      case LayerKind::kMaxPool1d:
+        expression = "torch.max_pool1d(x, [" + kernel + "])";
+        break;
+      case LayerKind::kMaxPool2d:
+        expression = "torch.max_pool2d(x, [" + kernel + ", " + kernel + "])";
+        break;
+      case LayerKind::kFlatten:
+        expression = "torch.flatten(x, 1)";
+        break;
+      case LayerKind::kDropout:
+        continue;
+    }
+    source += "    x = " + expression + "\n";
+  }
+  return source + "    return x\n";
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/model/blas.h"
+
+#include <dlfcn.h>
+
+#include <filesystem>
+#include <string_view>
+
+namespace lambdadnn {
+namespace {
+
+struct LoadedBlas {
+  std::string path;     // of the library with sgemm; empty = none exported
+  std::string version;  // OpenBLAS only
+};
+
+LoadedBlas FindBlas() {
+  LoadedBlas blas;
+  void* const sgemm = dlsym(RTLD_DEFAULT, "sgemm_");
+  Dl_info info{};
+  if (sgemm == nullptr || dladdr(sgemm, &info) == 0 || info.dli_fname == nullptr) return blas;
+  std::error_code ignored;
+  blas.path = std::filesystem::canonical(info.dli_fname, ignored).string();
+  if (blas.path.empty()) blas.path = info.dli_fname;
+  using GetConfig = char* (*)();
+  const auto get_config = reinterpret_cast<GetConfig>(dlsym(RTLD_DEFAULT, "openblas_get_config"));
+  if (get_config != nullptr) blas.version = get_config();
+  return blas;
+}
+
+bool IsReference(const LoadedBlas& blas) {
+  if (blas.path.empty() || !blas.version.empty()) return false;
+  for (const std::string_view fast : {"openblas", "mkl", "blis", "atlas", "flexiblas"}) {
+    if (blas.path.find(fast) != std::string::npos) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+std::string BlasDescription() {
+  const LoadedBlas blas = FindBlas();
+  if (blas.path.empty()) return "built in";
+  if (!blas.version.empty()) return blas.version + " (" + blas.path + ")";
+  return (IsReference(blas) ? "reference BLAS (" : "BLAS (") + blas.path + ")";
+}
+
+std::optional<std::string> BlasWarning() {
+  const LoadedBlas blas = FindBlas();
+  if (!IsReference(blas)) return std::nullopt;
+  return "LibTorch uses the reference BLAS (" + blas.path +
+         "), which makes linear layers about 13 times slower; install libopenblas0-pthread";
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/model/torch_model.h"
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Parallel.h>
+#include <ATen/Version.h>
+#include <torch/csrc/jit/passes/tensorexpr_fuser.h>
+#include <torch/script.h>
+#include <torch/version.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <cstring>
+#include <exception>
+#include <sstream>
+#include <utility>
+
+#include "trainer_function/model/architecture.h"
+
+namespace lambdadnn {
+namespace {
+
+// Separates dropout from whatever else a caller derives from the same step seed.
+constexpr uint64_t kDropoutStream = 0x64726f70;
+
+int64_t Elements(const std::vector<int64_t>& shape) {
+  int64_t count = 1;
+  for (const int64_t dimension : shape) count *= dimension;
+  return count;
+}
+
+// LibTorch's first sentence; the rest is a stack trace.
+std::string FirstLine(const std::exception& error) {
+  const std::string text = error.what();
+  return text.substr(0, text.find('\n'));
+}
+
+void ConfigureProcess(int threads) {
+  // Only the first call in a process may set it, and only before other work of the pool.
+  static const bool once = [] {
+    try {
+      at::set_num_interop_threads(1);
+    } catch (const std::exception&) {
+      return false;
+    }
+    return true;
+  }();
+  static_cast<void>(once);
+  at::set_num_threads(threads);
+  torch::jit::setTensorExprFuserEnabled(false);
+}
+
+// A copy in 64-byte aligned memory of LibTorch's own: the address a batch comes from never picks a
+// kernel.
+at::Tensor CopyToTensor(const float* data, std::vector<int64_t> shape) {
+  at::Tensor tensor = at::empty(shape, at::kFloat);
+  std::memcpy(tensor.data_ptr<float>(), data, sizeof(float) * static_cast<size_t>(tensor.numel()));
+  return tensor;
+}
+
+at::Tensor Dropout(const at::Tensor& x, double probability, at::Generator& generator) {
+  const at::Tensor kept = at::empty_like(x).bernoulli_(1 - probability, generator);
+  return x * kept.div_(1 - probability);
+}
+
+class TorchModel final : public TrainableModel {
+ public:
+  explicit TorchModel(Architecture architecture)
+      : architecture_(std::move(architecture)), manifest_(MakeManifest(architecture_)) {
+    for (const ParameterInfo& parameter : manifest_) {
+      parameters_.push_back(at::zeros(parameter.shape, at::kFloat).requires_grad_(true));
+    }
+  }
+
+  const ParameterManifest& manifest() const override { return manifest_; }
+
+  // torch.nn's Linear and Conv: kaiming_uniform_(a = sqrt(5)) for the weight, then
+  // U(-1/sqrt(fan_in), 1/sqrt(fan_in)) for the bias, with the same roundings.
+  void Initialize(uint64_t seed) override {
+    at::NoGradGuard no_grad;
+    at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(seed);
+    size_t next = 0;
+    for (const Layer& layer : architecture_.layers) {
+      if (!layer.has_parameters()) continue;
+      const double a = std::sqrt(5.0);
+      const double gain = std::sqrt(2.0 / (1 + a * a));
+      const double root = std::sqrt(static_cast<double>(layer.fan_in()));
+      const double weight_bound = std::sqrt(3.0) * (gain / root);
+      const double bias_bound = 1 / root;
+      parameters_[next++].uniform_(-weight_bound, weight_bound, generator);
+      parameters_[next++].uniform_(-bias_bound, bias_bound, generator);
+    }
+  }
+
+  void SetParameters(std::span<const float> flat) override {
+    LDNN_CHECK(static_cast<int64_t>(flat.size()) == size(), "wrong number of parameters");
+    for (size_t i = 0; i < manifest_.size(); ++i) {
+      std::memcpy(parameters_[i].data_ptr<float>(), flat.data() + manifest_[i].offset,
+                  sizeof(float) * static_cast<size_t>(manifest_[i].size));
+    }
+  }
+
+  void GetParameters(std::span<float> flat) const override {
+    LDNN_CHECK(static_cast<int64_t>(flat.size()) == size(), "wrong number of parameters");
+    for (size_t i = 0; i < manifest_.size(); ++i) {
+      std::memcpy(flat.data() + manifest_[i].offset, parameters_[i].data_ptr<float>(),
+                  sizeof(float) * static_cast<size_t>(manifest_[i].size));
+    }
+  }
+
+  Result<StepResult> ForwardBackward(const Batch& batch, uint64_t step_seed,
+                                     std::span<float> gradient) override {
+    LDNN_CHECK(static_cast<int64_t>(gradient.size()) == size(), "wrong size of the gradient");
+    LDNN_RETURN_IF_ERROR(CheckBatch(batch));
+    if (batch.samples == 0) {
+      std::fill(gradient.begin(), gradient.end(), 0.0f);
+      return StepResult{};
+    }
+    try {
+      at::Generator generator =
+          at::make_generator<at::CPUGeneratorImpl>(step_seed ^ kDropoutStream);
+      const at::Tensor loss = LossSum(Forward(Input(batch), &generator), batch);
+      loss.backward();
+      for (size_t i = 0; i < manifest_.size(); ++i) {
+        at::Tensor& slope = parameters_[i].mutable_grad();
+        const at::Tensor whole = slope.contiguous();
+        std::memcpy(gradient.data() + manifest_[i].offset, whole.data_ptr<float>(),
+                    sizeof(float) * static_cast<size_t>(manifest_[i].size));
+        slope.reset();
+      }
+      return StepResult{loss.item<double>(), batch.samples};
+    } catch (const std::exception& error) {
+      return InternalError("LibTorch failed in a training step: " + FirstLine(error));
+    }
+  }
+
+  Result<EvaluationResult> Evaluate(const Batch& batch) override {
+    LDNN_RETURN_IF_ERROR(CheckBatch(batch));
+    EvaluationResult result;
+    result.samples = batch.samples;
+    if (batch.samples == 0) return result;
+    try {
+      at::NoGradGuard no_grad;
+      const at::Tensor outputs = Forward(Input(batch), nullptr);
+      result.loss_sum = LossSum(outputs, batch).item<double>();
+      result.correct = CountCorrect(outputs, batch);
+    } catch (const std::exception& error) {
+      return InternalError("LibTorch failed in an evaluation: " + FirstLine(error));
+    }
+    return result;
+  }
+
+  Result<std::string> ExportTorchScript() override {
+    try {
+      const auto unit = std::make_shared<torch::jit::CompilationUnit>();
+      torch::jit::Module module("__torch__.LambdaDnnModel", unit);
+      size_t next = 0;
+      for (const Layer& layer : architecture_.layers) {
+        if (!layer.has_parameters()) continue;
+        torch::jit::Module child("__torch__." + layer.name, unit);
+        child.register_parameter("weight", parameters_[next++].detach().clone(), false);
+        child.register_parameter("bias", parameters_[next++].detach().clone(), false);
+        module.register_module(layer.name, child);
+      }
+      module.define(ForwardSource(architecture_));
+      std::ostringstream archive;
+      module.save(archive);
+      return std::move(archive).str();
+    } catch (const std::exception& error) {
+      return InternalError("LibTorch failed to export the model: " + FirstLine(error));
+    }
+  }
+
+ private:
+  Status CheckBatch(const Batch& batch) const {
+    const int64_t features = Elements(architecture_.input_shape);
+    const auto count = [](const auto& values) { return static_cast<int64_t>(values.size()); };
+    if (batch.samples < 0 || Elements(batch.feature_shape) != features ||
+        count(batch.features) != batch.samples * features) {
+      return InvalidArgumentError("a batch of " + std::to_string(batch.samples) +
+                                  " samples does not fit the model, which takes " +
+                                  std::to_string(features) + " numbers a sample");
+    }
+    if (architecture_.classes == 0) {
+      if (count(batch.targets) == batch.samples * architecture_.outputs) return OkStatus();
+      return InvalidArgumentError("a batch has " + std::to_string(batch.targets.size()) +
+                                  " targets where the model needs " +
+                                  std::to_string(architecture_.outputs) + " a sample");
+    }
+    if (count(batch.labels) != batch.samples) {
+      return InvalidArgumentError("a batch has " + std::to_string(batch.labels.size()) +
+                                  " labels for " + std::to_string(batch.samples) + " samples");
+    }
+    for (const int64_t label : batch.labels) {
+      if (label < 0 || label >= architecture_.classes) {
+        return InvalidArgumentError("the label " + std::to_string(label) +
+                                    " is outside the model's " +
+                                    std::to_string(architecture_.classes) + " classes");
+      }
+    }
+    return OkStatus();
+  }
+
+  at::Tensor Input(const Batch& batch) const {
+    std::vector<int64_t> shape = {batch.samples};
+    shape.insert(shape.end(), architecture_.input_shape.begin(), architecture_.input_shape.end());
+    return CopyToTensor(batch.features.data(), std::move(shape));
+  }
+
+  // Dropout acts when there is a generator.
+  at::Tensor Forward(at::Tensor x, at::Generator* generator) const {
+    size_t next = 0;
+    for (const Layer& layer : architecture_.layers) {
+      const at::Tensor* weight = layer.has_parameters() ? &parameters_[next] : nullptr;
+      const at::Tensor* bias = layer.has_parameters() ? &parameters_[next + 1] : nullptr;
+      if (layer.has_parameters()) next += 2;
+      switch (layer.kind) {
+        case LayerKind::kLinear:
+          x = at::linear(x, *weight, *bias);
+          break;
+        case LayerKind::kConv1d:
+          x = at::conv1d(x, *weight, *bias, 1, layer.padding);
+          break;
+        case LayerKind::kConv2d:
+          x = at::conv2d(x, *weight, *bias, 1, layer.padding);
+          break;
+        case LayerKind::kRelu:
+          x = at::relu(x);
+          break;
+        case LayerKind::kMaxPool1d:
+          x = at::max_pool1d(x, layer.kernel);
+          break;
+        case LayerKind::kMaxPool2d:
+          x = at::max_pool2d(x, layer.kernel);
+          break;
+        case LayerKind::kFlatten:
+          x = at::flatten(x, 1);
+          break;
+        case LayerKind::kDropout:
+          if (generator != nullptr) x = Dropout(x, layer.probability, *generator);
+          break;
+      }
+    }
+    return x;
+  }
+
+  at::Tensor Labels(const Batch& batch) const {
+    at::Tensor labels = at::empty({batch.samples}, at::kLong);
+    std::copy(batch.labels.begin(), batch.labels.end(), labels.data_ptr<int64_t>());
+    return labels;
+  }
+
+  // Targets as numbers; the two classes of bceWithLogits are 0 and 1.
+  at::Tensor Targets(const Batch& batch) const {
+    if (architecture_.classes == 0) {
+      return CopyToTensor(batch.targets.data(), {batch.samples, architecture_.outputs});
+    }
+    return Labels(batch).to(at::kFloat).unsqueeze(1);
+  }
+
+  at::Tensor LossSum(const at::Tensor& outputs, const Batch& batch) const {
+    const auto width = static_cast<double>(architecture_.outputs);
+    switch (architecture_.loss) {
+      case Loss::kMse:
+        return at::mse_loss(outputs, Targets(batch), at::Reduction::Sum) / width;
+      case Loss::kBceWithLogits:
+        return at::binary_cross_entropy_with_logits(outputs, Targets(batch), {}, {},
+                                                    at::Reduction::Sum) /
+               width;
+      case Loss::kCrossEntropy:
+        break;
+    }
+    return at::cross_entropy_loss(outputs, Labels(batch), {}, at::Reduction::Sum);
+  }
+
+  // With several targets a sample counts when all of them are right.
+  int64_t CountCorrect(const at::Tensor& outputs, const Batch& batch) const {
+    switch (architecture_.loss) {
+      case Loss::kMse:
+        return 0;
+      case Loss::kBceWithLogits:
+        return (outputs > 0).eq(Targets(batch) > 0.5).all(1).sum().item<int64_t>();
+      case Loss::kCrossEntropy:
+        break;
+    }
+    return outputs.argmax(1).eq(Labels(batch)).sum().item<int64_t>();
+  }
+
+  const Architecture architecture_;
+  const ParameterManifest manifest_;
+  std::vector<at::Tensor> parameters_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<TrainableModel>> MakeTorchModel(const TrainingConfig& config,
+                                                       const DatasetInfo& dataset, int threads) {
+  if (threads < 1) return InvalidArgumentError("a model needs at least 1 thread");
+  LDNN_ASSIGN_OR_RETURN(Architecture architecture,
+                        BuildArchitecture(config.model, dataset, config.loss));
+  try {
+    ConfigureProcess(threads);
+    return std::unique_ptr<TrainableModel>(std::make_unique<TorchModel>(std::move(architecture)));
+  } catch (const std::exception& error) {
+    return InternalError("LibTorch failed to make the model: " + FirstLine(error));
+  }
+}
+
+std::string IsaLevel() {
+  static constexpr std::string_view kLabel = "CPU capability usage: ";
+  const std::string text = at::show_config();
+  const size_t begin = text.find(kLabel);
+  if (begin == std::string::npos) return "default";
+  std::string level;
+  for (size_t i = begin + kLabel.size(); i < text.size() && std::isalnum(text[i]) != 0; ++i) {
+    level += static_cast<char>(std::tolower(text[i]));
+  }
+  return level == "no" ? "default" : level;
+}
+
+std::string TorchVersion() { return TORCH_VERSION; }
+
+}  // namespace lambdadnn
