@@ -35,6 +35,7 @@ struct CommandContext {
 // Registers one sub-command on `app`; its callback sets context.exit_code.
 using AddCommand = void (*)(CLI::App& app, CommandContext& context);
 
+void AddDatasetCommand(CLI::App& app, CommandContext& context);
 void AddReportCommand(CLI::App& app, CommandContext& context);
 void AddVersionCommand(CLI::App& app, CommandContext& context);
 

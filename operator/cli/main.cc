@@ -9,6 +9,7 @@
 namespace {
 
 constexpr lambdadnn::AddCommand kCommands[] = {
+    lambdadnn::AddDatasetCommand,
     lambdadnn::AddReportCommand,
     lambdadnn::AddVersionCommand,
 };
