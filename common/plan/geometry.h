@@ -12,7 +12,12 @@
 namespace lambdadnn {
 
 // Edges of shards, and the unit in which norms are summed.
+#ifdef LAMBDADNN_SIMULATION
+// The simulator builds these sources with models of a few dozen parameters.
+inline constexpr int64_t kBlockElements = 16;
+#else
 inline constexpr int64_t kBlockElements = 16 * 1024;
+#endif
 
 // Half-open range of integers.
 struct Range {

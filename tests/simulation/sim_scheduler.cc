@@ -82,6 +82,7 @@ SimScheduler::SimScheduler(uint64_t seed) : seed_(seed), random_(MixSeed({seed, 
 
 SimScheduler::~SimScheduler() {
   for (auto& process : processes_) {
+    process->on_killed_ = nullptr;
     if (process->alive()) process->Kill();
   }
 }
@@ -279,6 +280,7 @@ void SimProcess::Kill() {
     new context::fiber(std::move(fiber->context->other));
   }
   fibers_.clear();
+  if (on_killed_) on_killed_();
   if (own_hand) scheduler_.Block();
 }
 

@@ -118,6 +118,9 @@ class SimProcess {
   SimProcess& operator=(const SimProcess&) = delete;
 
   const std::string& name() const { return name_; }
+  // What the process does now ("worker", "root-server", "controller", …): faults are counted by it.
+  const std::string& role() const { return role_; }
+  void set_role(std::string role) { role_ = std::move(role); }
   bool alive() const { return alive_; }
   SimScheduler& scheduler() { return scheduler_; }
   Runtime& runtime() { return *runtime_; }
@@ -127,11 +130,15 @@ class SimProcess {
   // No instruction of this process runs any more. Does not return when called by one of its own
   // fibers.
   void Kill();
+  // Called by Kill in whatever context it runs; must not block.
+  void OnKilled(std::function<void()> callback) { on_killed_ = std::move(callback); }
 
  private:
   friend class SimScheduler;
   SimScheduler& scheduler_;
   const std::string name_;
+  std::function<void()> on_killed_;
+  std::string role_ = "idle";
   bool alive_ = true;
   std::vector<Fiber*> fibers_;    // that have not finished
   std::vector<Fiber*> finished_;  // kept for their joiners' sake until the world ends

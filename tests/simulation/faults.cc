@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/simulation/faults.h"
+
+#include <cstdio>
+
+#include "common/base/text.h"
+
+namespace lambdadnn::simulation {
+namespace {
+
+const char* PointName(FaultPoint point) {
+  return point == FaultPoint::kBefore ? "before" : "after";
+}
+
+}  // namespace
+
+void FaultLedger::CountCall(const std::string& role, const std::string& operation,
+                            FaultPoint point) {
+  ++cells_[{role, operation, point}].calls;
+}
+
+void FaultLedger::CountFault(const std::string& role, const std::string& operation,
+                             FaultPoint point, FaultKind kind) {
+  Cell& cell = cells_[{role, operation, point}];
+  ++(kind == FaultKind::kCrash ? cell.crashes : cell.others);
+}
+
+int64_t FaultLedger::TotalFaults() const {
+  int64_t total = 0;
+  for (const auto& [key, cell] : cells_) total += cell.faults();
+  for (const auto& [what, count] : events_) total += count;
+  return total;
+}
+
+void FaultLedger::Merge(const FaultLedger& other) {
+  for (const auto& [key, cell] : other.cells_) {
+    Cell& own = cells_[key];
+    own.calls += cell.calls;
+    own.crashes += cell.crashes;
+    own.others += cell.others;
+  }
+  for (const auto& [what, count] : other.events_) events_[what] += count;
+}
+
+std::string FaultLedger::Serialize() const {
+  std::string text;
+  for (const auto& [key, cell] : cells_) {
+    const auto& [role, operation, point] = key;
+    text += "cell\t" + role + "\t" + operation + "\t" + PointName(point) + "\t" +
+            std::to_string(cell.calls) + "\t" + std::to_string(cell.crashes) + "\t" +
+            std::to_string(cell.others) + "\n";
+  }
+  for (const auto& [what, count] : events_) {
+    text += "event\t" + what + "\t" + std::to_string(count) + "\n";
+  }
+  return text;
+}
+
+bool FaultLedger::MergeLine(const std::string& line) {
+  const std::vector<std::string> parts = Split(line, '\t');
+  if (parts.size() == 7 && parts[0] == "cell") {
+    const FaultPoint point = parts[3] == "before" ? FaultPoint::kBefore : FaultPoint::kAfter;
+    Cell& cell = cells_[{parts[1], parts[2], point}];
+    cell.calls += ParseInteger(parts[4]).value_or(0);
+    cell.crashes += ParseInteger(parts[5]).value_or(0);
+    cell.others += ParseInteger(parts[6]).value_or(0);
+    return true;
+  }
+  if (parts.size() == 3 && parts[0] == "event") {
+    events_[parts[1]] += ParseInteger(parts[2]).value_or(0);
+    return true;
+  }
+  return false;
+}
+
+std::string FaultLedger::Report() const {
+  std::string text;
+  char line[160];
+  std::snprintf(line, sizeof line, "%-14s %-14s %-7s %12s %9s %9s\n", "role", "operation", "point",
+                "calls", "crashes", "others");
+  text += line;
+  for (const auto& [key, cell] : cells_) {
+    const auto& [role, operation, point] = key;
+    std::snprintf(line, sizeof line, "%-14s %-14s %-7s %12lld %9lld %9lld%s\n", role.c_str(),
+                  operation.c_str(), PointName(point), static_cast<long long>(cell.calls),
+                  static_cast<long long>(cell.crashes), static_cast<long long>(cell.others),
+                  cell.faults() == 0 ? "  NEVER STRUCK" : "");
+    text += line;
+  }
+  for (const auto& [what, count] : events_) {
+    std::snprintf(line, sizeof line, "%-37s %12lld\n", what.c_str(), static_cast<long long>(count));
+    text += line;
+  }
+  return text;
+}
+
+std::vector<FaultLedger::Key> FaultLedger::Unstruck(int64_t calls) const {
+  std::vector<Key> keys;
+  for (const auto& [key, cell] : cells_) {
+    if (cell.calls >= calls && cell.faults() == 0) keys.push_back(key);
+  }
+  return keys;
+}
+
+FaultKind FaultInjector::Draw(const std::string& role, const std::string& operation,
+                              FaultPoint point, bool writes) {
+  ledger_.CountCall(role, operation, point);
+  const FaultKind kind = Decide(role, operation, point, writes);
+  if (kind != FaultKind::kNone) ledger_.CountFault(role, operation, point, kind);
+  return kind;
+}
+
+FaultKind FaultInjector::Decide(const std::string& role, const std::string& operation,
+                                FaultPoint point, bool writes) {
+  if (calm_) return FaultKind::kNone;
+  for (CrashAppointment& appointment : appointments_) {
+    if (appointment.point != point || appointment.occurrence <= 0) continue;
+    if (appointment.operation != operation || appointment.role != role) continue;
+    if (--appointment.occurrence == 0) return FaultKind::kCrash;
+  }
+  double draw = random_.Uniform();
+  const auto strikes = [&draw](double rate) {
+    draw -= rate;
+    return draw < 0;
+  };
+  if (point == FaultPoint::kAfter) {
+    if (strikes(rates_.lost_reply)) return FaultKind::kUnavailable;
+    if (writes && strikes(rates_.late)) return FaultKind::kLate;
+    return FaultKind::kNone;
+  }
+  if (strikes(rates_.unavailable)) return FaultKind::kUnavailable;
+  if (writes && strikes(rates_.full)) return FaultKind::kFull;
+  if (writes && strikes(rates_.conflict)) return FaultKind::kConflict;
+  if (strikes(rates_.gone)) return FaultKind::kGone;
+  return FaultKind::kNone;
+}
+
+}  // namespace lambdadnn::simulation

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which faults strike a simulated world, and the count of those that did. A world has two sources:
+// rates (any call may be refused, lose its reply, be slow, be repeated late) and appointments (the
+// N-th call of one operation by one role ends the process before or after the effect), which reach
+// rare calls as often as frequent ones.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "common/base/random.h"
+
+namespace lambdadnn::simulation {
+
+enum class FaultPoint { kBefore, kAfter };
+
+enum class FaultKind {
+  kNone,
+  kCrash,        // the process dies at this instruction
+  kUnavailable,  // before: refused without an effect; after: the effect happened, the reply is lost
+  kFull,         // before: no room
+  kConflict,     // before: another writer was faster (API server)
+  kGone,         // before: 410, history is no longer there (API server)
+  kLate,         // after: the effect is repeated later, when nobody expects it
+};
+
+struct FaultRates {
+  double unavailable = 0;
+  double lost_reply = 0;
+  double late = 0;
+  double full = 0;
+  double conflict = 0;
+  double gone = 0;
+};
+
+// The `occurrence`-th call (from 1) of `operation` by `role` kills the caller at `point`.
+struct CrashAppointment {
+  std::string role;
+  std::string operation;
+  FaultPoint point = FaultPoint::kBefore;
+  int64_t occurrence = 1;
+};
+
+// Calls and faults per (role, operation, point).
+class FaultLedger {
+ public:
+  struct Cell {
+    int64_t calls = 0;
+    int64_t crashes = 0;
+    int64_t others = 0;
+    int64_t faults() const { return crashes + others; }
+  };
+  using Key = std::tuple<std::string, std::string, FaultPoint>;
+
+  void CountCall(const std::string& role, const std::string& operation, FaultPoint point);
+  void CountFault(const std::string& role, const std::string& operation, FaultPoint point,
+                  FaultKind kind);
+  // Faults that belong to no call: kills at random moments, cut streams, partitions.
+  void CountEvent(const std::string& what) { ++events_[what]; }
+  int64_t TotalFaults() const;
+
+  void Merge(const FaultLedger& other);
+  // Lines "cell\trole\toperation\tbefore|after\tcalls\tcrashes\tothers" and "event\twhat\tcount";
+  // MergeLine reads one back and is false for anything else.
+  std::string Serialize() const;
+  bool MergeLine(const std::string& line);
+  // A table for people; cells that were called but never struck end in "NEVER STRUCK".
+  std::string Report() const;
+  // Cells with at least `calls` calls and no fault.
+  std::vector<Key> Unstruck(int64_t calls) const;
+
+ private:
+  std::map<Key, Cell> cells_;
+  std::map<std::string, int64_t> events_;
+};
+
+class FaultInjector {
+ public:
+  // `random` outlives this.
+  FaultInjector(Random& random, FaultRates rates, std::vector<CrashAppointment> appointments)
+      : random_(random), rates_(rates), appointments_(std::move(appointments)) {}
+
+  // What strikes this call at this point; counted.
+  FaultKind Draw(const std::string& role, const std::string& operation, FaultPoint point,
+                 bool writes);
+  // Nothing strikes any more (the end of a world is given time to settle).
+  void Calm() { calm_ = true; }
+  bool calm() const { return calm_; }
+  FaultLedger& ledger() { return ledger_; }
+
+ private:
+  FaultKind Decide(const std::string& role, const std::string& operation, FaultPoint point,
+                   bool writes);
+
+  Random& random_;
+  const FaultRates rates_;
+  std::vector<CrashAppointment> appointments_;
+  bool calm_ = false;
+  FaultLedger ledger_;
+};
+
+}  // namespace lambdadnn::simulation

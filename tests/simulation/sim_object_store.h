@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// An object store on virtual time that refuses, delays, loses replies after the effect, repeats
+// writes late and fills up, as the world's FaultInjector decides. Strongly consistent, like S3: a
+// write that has been acknowledged is seen by every later read.
+//
+// A write under way when its process dies still reaches the store: requests in the network do not
+// die with their sender.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "common/objectstore/object_store.h"
+#include "tests/simulation/faults.h"
+#include "tests/simulation/sim_scheduler.h"
+
+namespace lambdadnn::simulation {
+
+struct StoreTiming {
+  double request_seconds = 0.005;
+  // A request takes up to (1 + jitter) x request_seconds; one in 200 ten times that.
+  double jitter = 1;
+  double bytes_per_second = 100e6;  // of one request
+  // A late repetition lands within this many seconds.
+  double late_seconds = 3;
+};
+
+// What took effect in the store; seen by the invariants.
+struct StoreEffect {
+  std::string_view operation;  // "put", "get", "delete"
+  std::string_view key;
+  ByteView bytes;             // put and get
+  const SimProcess* process;  // who asked; may be dead by now
+  const Bytes* replaced;      // put: what stood there before, or nullptr
+  bool repeated = false;      // a late repetition
+};
+
+// The bucket itself: outlives all processes.
+class SimBucket {
+ public:
+  SimBucket(SimScheduler& scheduler, FaultInjector& faults, StoreTiming timing)
+      : scheduler_(scheduler), faults_(faults), timing_(timing) {}
+
+  void Observe(std::function<void(const StoreEffect&)> observer) {
+    observer_ = std::move(observer);
+  }
+  // Everything stored now, ascending by key.
+  const std::map<std::string, std::shared_ptr<const Bytes>, std::less<>>& objects() const {
+    return objects_;
+  }
+  int64_t requests() const { return requests_; }
+
+ private:
+  friend class SimObjectStore;
+  SimScheduler& scheduler_;
+  FaultInjector& faults_;
+  const StoreTiming timing_;
+  std::map<std::string, std::shared_ptr<const Bytes>, std::less<>> objects_;
+  std::function<void(const StoreEffect&)> observer_;
+  int64_t requests_ = 0;
+};
+
+// The bucket as one process sees it.
+class SimObjectStore final : public ObjectStore {
+ public:
+  SimObjectStore(SimBucket& bucket, SimProcess& process) : bucket_(bucket), process_(process) {}
+
+  using ObjectStore::Get;
+  using ObjectStore::Put;
+  Status Put(std::string_view key, std::span<const ByteView> parts,
+             const PutOptions& options) override;
+  Result<Bytes> Get(std::string_view key, std::optional<ByteRange> range) override;
+  Result<ObjectInfo> Head(std::string_view key) override;
+  Status Delete(std::string_view key) override;
+  Status DeleteMany(std::span<const std::string> keys) override;
+  Result<ObjectList> List(std::string_view prefix, std::string_view start_after,
+                          int limit) override;
+  bool SupportsPutIfAbsent() const override { return true; }
+  std::string Describe() const override { return "sim:"; }
+
+ private:
+  // The await points of one request. Either may never return.
+  Status Before(const char* operation, bool writes);
+  Status After(const char* operation, bool writes, const std::function<void()>& repeat);
+  Duration RequestTime() const;
+  // Runs `effect` when the request reaches the store, whatever becomes of the process, and returns
+  // after the reply's way back.
+  void Travel(Duration there, Duration back, std::function<void()> effect);
+
+  SimBucket& bucket_;
+  SimProcess& process_;
+};
+
+}  // namespace lambdadnn::simulation
