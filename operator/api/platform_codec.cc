@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/api/platform_codec.h"
+
+#include <cmath>
+
+namespace lambdadnn {
+namespace {
+
+// A decimal that must not be negative.
+void Amount(JsonReader* reader, const char* name, double* out) {
+  double value = 0;
+  if (!reader->Optional(name, &value)) return;
+  if (!(value >= 0) || !std::isfinite(value)) {
+    reader->Report(name, "must not be negative");
+    return;
+  }
+  *out = value;
+}
+
+void Count(JsonReader* reader, const char* name, int* out) {
+  int value = 0;
+  if (!reader->Optional(name, &value)) return;
+  if (value < 1) {
+    reader->Report(name, "must be at least 1");
+    return;
+  }
+  *out = value;
+}
+
+void DecodeMemory(const Json& json, const std::string& path, std::vector<FieldError>* errors,
+                  Platform::Memory* memory) {
+  JsonReader reader(json, path, errors);
+  Count(&reader, "minMiB", &memory->min_mib);
+  Count(&reader, "maxMiB", &memory->max_mib);
+  Count(&reader, "stepMiB", &memory->step_mib);
+  if (memory->max_mib < memory->min_mib) reader.Report("maxMiB", "must not be below minMiB");
+  reader.Finish();
+}
+
+// storeBytesPerSecond: a constant, or a line over memory.
+void DecodeFunction(const Json& json, const std::string& path, std::vector<FieldError>* errors,
+                    Platform* platform) {
+  JsonReader reader(json, path, errors);
+  Amount(&reader, "networkBytesPerSecond", &platform->function_network_bytes_per_second);
+  if (const Json* store = reader.Child("storeBytesPerSecond")) {
+    if (store->is_object()) {
+      JsonReader line(*store, reader.PathOf("storeBytesPerSecond"), errors);
+      line.Optional("slope", &platform->function_store_slope);
+      line.Optional("intercept", &platform->function_store_intercept);
+      line.Finish();
+    } else {
+      Amount(&reader, "storeBytesPerSecond", &platform->function_store_intercept);
+    }
+  }
+  reader.Finish();
+}
+
+void DecodePrices(const Json& json, const std::string& path, std::vector<FieldError>* errors,
+                  Platform::Prices* prices) {
+  JsonReader reader(json, path, errors);
+  Amount(&reader, "gibSecond", &prices->gib_second);
+  Amount(&reader, "vcpuSecond", &prices->vcpu_second);
+  Amount(&reader, "request", &prices->put_request);  // one price for both verbs
+  prices->get_request = prices->put_request;
+  Amount(&reader, "putRequest", &prices->put_request);
+  Amount(&reader, "getRequest", &prices->get_request);
+  Amount(&reader, "invocation", &prices->invocation);
+  reader.Finish();
+}
+
+}  // namespace
+
+Platform DecodePlatform(const Json& json, const std::string& path,
+                        std::vector<FieldError>* errors) {
+  Platform platform;
+  JsonReader reader(json, path, errors);
+  if (const Json* memory = reader.Child("memory")) {
+    DecodeMemory(*memory, reader.PathOf("memory"), errors, &platform.memory);
+  }
+  Amount(&reader, "milliCpuPerGiB", &platform.milli_cpu_per_gib);
+  Amount(&reader, "totalMilliCpu", &platform.total_milli_cpu);
+  Amount(&reader, "totalMemoryMiB", &platform.total_memory_mib);
+  Amount(&reader, "sidecarMemoryMiB", &platform.sidecar_memory_mib);
+  Count(&reader, "maxFunctions", &platform.max_functions);
+  Amount(&reader, "functionTimeoutSeconds", &platform.function_timeout_seconds);
+  if (const Json* function = reader.Child("function")) {
+    DecodeFunction(*function, reader.PathOf("function"), errors, &platform);
+  }
+  if (const Json* server = reader.Child("parameterServer")) {
+    JsonReader nested(*server, reader.PathOf("parameterServer"), errors);
+    Amount(&nested, "networkBytesPerSecond", &platform.parameter_server_network_bytes_per_second);
+    Amount(&nested, "pricePerSecond", &platform.parameter_server_price_per_second);
+    nested.Finish();
+  }
+  if (const Json* store = reader.Child("store")) {
+    JsonReader nested(*store, reader.PathOf("store"), errors);
+    Amount(&nested, "bytesPerSecond", &platform.store_bytes_per_second);
+    Amount(&nested, "requestSeconds", &platform.store_request_seconds);
+    nested.Finish();
+  }
+  if (const Json* prices = reader.Child("prices")) {
+    DecodePrices(*prices, reader.PathOf("prices"), errors, &platform.prices);
+  }
+  reader.Finish();
+  return platform;
+}
+
+Result<Platform> PlatformFromJson(const Json& json) {
+  std::vector<FieldError> errors;
+  Platform platform;
+  if (json.is_object() && json.size() == 1 && json.contains("platform")) {
+    platform = DecodePlatform(json["platform"], "platform", &errors);
+  } else {
+    platform = DecodePlatform(json, "", &errors);
+  }
+  LDNN_RETURN_IF_ERROR(ToStatus(errors));
+  return platform;
+}
+
+Json PlatformToJson(const Platform& platform) {
+  Json store_bandwidth = platform.function_store_intercept;
+  if (platform.function_store_slope != 0) {
+    store_bandwidth = {{"slope", platform.function_store_slope},
+                       {"intercept", platform.function_store_intercept}};
+  }
+  return {
+      {"memory",
+       {{"minMiB", platform.memory.min_mib},
+        {"maxMiB", platform.memory.max_mib},
+        {"stepMiB", platform.memory.step_mib}}},
+      {"milliCpuPerGiB", platform.milli_cpu_per_gib},
+      {"totalMilliCpu", platform.total_milli_cpu},
+      {"totalMemoryMiB", platform.total_memory_mib},
+      {"sidecarMemoryMiB", platform.sidecar_memory_mib},
+      {"maxFunctions", platform.max_functions},
+      {"functionTimeoutSeconds", platform.function_timeout_seconds},
+      {"function",
+       {{"networkBytesPerSecond", platform.function_network_bytes_per_second},
+        {"storeBytesPerSecond", store_bandwidth}}},
+      {"parameterServer",
+       {{"networkBytesPerSecond", platform.parameter_server_network_bytes_per_second},
+        {"pricePerSecond", platform.parameter_server_price_per_second}}},
+      {"store",
+       {{"bytesPerSecond", platform.store_bytes_per_second},
+        {"requestSeconds", platform.store_request_seconds}}},
+      {"prices",
+       {{"gibSecond", platform.prices.gib_second},
+        {"vcpuSecond", platform.prices.vcpu_second},
+        {"putRequest", platform.prices.put_request},
+        {"getRequest", platform.prices.get_request},
+        {"invocation", platform.prices.invocation}}},
+  };
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/api/platform_codec.h"
+
+#include <gtest/gtest.h>
+
+namespace lambdadnn {
+namespace {
+
+Json FullPlatform() {
+  return Json::parse(R"({
+    "memory": {"minMiB": 256, "maxMiB": 10240, "stepMiB": 1},
+    "milliCpuPerGiB": 565, "totalMilliCpu": 2000, "totalMemoryMiB": 4096, "sidecarMemoryMiB": 30,
+    "maxFunctions": 100, "functionTimeoutSeconds": 600,
+    "function": {"networkBytesPerSecond": 84000000,
+                 "storeBytesPerSecond": {"slope": "1000", "intercept": -5}},
+    "parameterServer": {"networkBytesPerSecond": 1.2e9, "pricePerSecond": "0.000026"},
+    "store": {"bytesPerSecond": 115e6, "requestSeconds": "0.01"},
+    "prices": {"gibSecond": "0.0000166667", "vcpuSecond": 0.5, "putRequest": "0.000005",
+               "getRequest": "0.0000004", "invocation": "0.0000002"}})");
+}
+
+TEST(PlatformCodec, ReadsEveryField) {
+  const Platform platform = PlatformFromJson(FullPlatform()).value();
+  EXPECT_EQ(platform.memory, (Platform::Memory{256, 10240, 1}));
+  EXPECT_EQ(platform.milli_cpu_per_gib, 565);
+  EXPECT_EQ(platform.total_milli_cpu, 2000);
+  EXPECT_EQ(platform.total_memory_mib, 4096);
+  EXPECT_EQ(platform.sidecar_memory_mib, 30);
+  EXPECT_EQ(platform.max_functions, 100);
+  EXPECT_EQ(platform.function_timeout_seconds, 600);
+  EXPECT_EQ(platform.function_network_bytes_per_second, 84e6);
+  EXPECT_EQ(platform.function_store_slope, 1000);
+  EXPECT_EQ(platform.function_store_intercept, -5);
+  EXPECT_EQ(platform.parameter_server_network_bytes_per_second, 1.2e9);
+  EXPECT_EQ(platform.parameter_server_price_per_second, 2.6e-5);
+  EXPECT_EQ(platform.store_bytes_per_second, 115e6);
+  EXPECT_EQ(platform.store_request_seconds, 0.01);
+  EXPECT_EQ(platform.prices, (Platform::Prices{1.66667e-5, 0.5, 5e-6, 4e-7, 2e-7}));
+}
+
+TEST(PlatformCodec, WritesWhatItReads) {
+  const Platform platform = PlatformFromJson(FullPlatform()).value();
+  EXPECT_EQ(PlatformFromJson(PlatformToJson(platform)).value(), platform);
+  EXPECT_EQ(PlatformFromJson(PlatformToJson(Platform{})).value(), Platform{});
+}
+
+TEST(PlatformCodec, AcceptsHelmValues) {
+  const Json values = {{"platform", {{"maxFunctions", 7}}}};
+  EXPECT_EQ(PlatformFromJson(values)->max_functions, 7);
+}
+
+TEST(PlatformCodec, StoreBandwidthMayBeConstant) {
+  const Json json = {{"function", {{"storeBytesPerSecond", 5}}}};
+  const Platform platform = PlatformFromJson(json).value();
+  EXPECT_EQ(platform.function_store_slope, 0);
+  EXPECT_EQ(platform.function_store_intercept, 5);
+}
+
+TEST(PlatformCodec, OneRequestPriceCountsForBothVerbs) {
+  const Json json = {{"prices", {{"request", "0.5"}, {"getRequest", "0.25"}}}};
+  const Platform platform = PlatformFromJson(json).value();
+  EXPECT_EQ(platform.prices.put_request, 0.5);
+  EXPECT_EQ(platform.prices.get_request, 0.25);
+}
+
+TEST(PlatformCodec, NamesEveryBadField) {
+  const Json json = Json::parse(R"({"memory": {"minMiB": 512, "maxMiB": 256, "stepMiB": 0},
+    "maxFunction": 3, "milliCpuPerGiB": -1, "prices": {"gibSecond": "cheap"}, "store": 7})");
+  const std::string message(PlatformFromJson(json).status().message());
+  for (const char* field : {"memory.maxMiB", "memory.stepMiB", "maxFunction", "milliCpuPerGiB",
+                            "prices.gibSecond", "store"}) {
+    EXPECT_NE(message.find(field), std::string::npos) << field << " in: " << message;
+  }
+  EXPECT_NE(message.find("did you mean maxFunctions?"), std::string::npos) << message;
+}
+
+TEST(PlatformCodec, RefusesWhatIsNotAMap) {
+  EXPECT_FALSE(PlatformFromJson(Json::array()).ok());
+  EXPECT_FALSE(PlatformFromJson(Json("text")).ok());
+  EXPECT_FALSE(PlatformFromJson(Json({{"platform", 3}})).ok());
+}
+
+}  // namespace
+}  // namespace lambdadnn
