@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/backends/beast_slice_client.h"
+
+#include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
+#include <map>
+#include <mutex>
+
+#include "common/json/json_reader.h"
+#include "common/protocol/slice_codec.h"
+#include "operator/backends/http_call.h"
+
+namespace lambdadnn {
+namespace net = boost::asio;
+namespace {
+
+constexpr size_t kMaxErrorBytes = 64 * 1024;
+// Of the DELETE that stops a slice.
+constexpr double kStopSeconds = 3;
+
+StatusCode CodeOfHttp(int status) {
+  switch (status) {
+    case 400:
+    case 413:
+    case 431:
+      return StatusCode::kInvalidArgument;
+    case 401:
+      return StatusCode::kUnauthenticated;
+    case 403:
+      return StatusCode::kPermissionDenied;
+    case 404:
+      return StatusCode::kNotFound;
+    case 409:
+      return StatusCode::kAlreadyExists;
+    case 412:
+      return StatusCode::kFailedPrecondition;
+    case 429:
+      return StatusCode::kResourceExhausted;
+    case 502:
+    case 503:
+    case 504:
+      return StatusCode::kUnavailable;
+    default:
+      return StatusCode::kUnknown;
+  }
+}
+
+// The message of {"error": {"message": …}}, or the body itself.
+std::string ErrorMessage(int http_status, const std::string& body) {
+  const Result<Json> json = ParseJson(body);
+  if (json.ok() && json->is_object()) {
+    if (const auto error = json->find("error"); error != json->end() && error->is_object() &&
+                                                error->contains("message") &&
+                                                (*error)["message"].is_string()) {
+      return (*error)["message"].get<std::string>();
+    }
+  }
+  return "HTTP status " + std::to_string(http_status);
+}
+
+std::string BusyWith(const std::string& body) {
+  const Result<Json> json = ParseJson(body);
+  if (!json.ok() || !json->is_object()) return {};
+  const auto running = json->find("running");
+  return running != json->end() && running->is_string() ? running->get<std::string>() : "";
+}
+
+bool IsAlive(SlicePhase phase) {
+  return phase == SlicePhase::kStarting || phase == SlicePhase::kRunning;
+}
+
+// One slice: what Poll shows, and the call that feeds it.
+struct Slice {
+  SliceView view;
+  std::string job_uid;
+  std::string address;
+  std::string job_key;
+  int64_t lines = 0;     // of the stream, heartbeats not counted: where attaching goes on
+  uint64_t attempt = 0;  // calls of an older attempt change nothing
+  std::shared_ptr<HttpCall> call;
+  int http_status = 0;
+  std::string pending;  // an unfinished line, or the body of a refusal
+};
+
+}  // namespace
+
+struct BeastSliceClient::State {
+  State(Runtime& state_runtime, const Options& state_options)
+      : runtime(state_runtime), options(state_options) {}
+
+  void OnBody(Slice& slice, std::string_view bytes);
+  void OnLine(Slice& slice, std::string_view line);
+  void OnEnd(Slice& slice, const Status& status);
+  void Lose(Slice& slice, Status error);
+
+  // Runs `change` on the slice if `attempt` still is the newest one.
+  template <typename Change>
+  void With(const std::string& invocation, uint64_t attempt, Change change) {
+    std::lock_guard lock(mutex);
+    const auto found = slices.find(invocation);
+    if (found != slices.end() && found->second.attempt == attempt) change(found->second);
+  }
+
+  // Closing runs on the io task; the call keeps itself alive until its last handler has run.
+  void CloseCall(std::shared_ptr<HttpCall> call) {
+    if (call != nullptr) net::post(io, [call = std::move(call)] { call->Close(); });
+  }
+
+  Runtime& runtime;
+  const Options options;
+  net::io_context io{1};
+  net::executor_work_guard<net::io_context::executor_type> work{io.get_executor()};
+  std::mutex mutex;
+  std::map<std::string, Slice> slices;  // by invocation; under mutex
+  uint64_t attempts = 0;                // under mutex
+  std::unique_ptr<Task> task;
+};
+
+BeastSliceClient::BeastSliceClient(Runtime& runtime) : BeastSliceClient(runtime, Options{}) {}
+
+BeastSliceClient::BeastSliceClient(Runtime& runtime, const Options& options)
+    : state_(std::make_unique<State>(runtime, options)) {
+  state_->task =
+      runtime.executor.Spawn("slice-client", [state = state_.get()] { state->io.run(); });
+}
+
+BeastSliceClient::~BeastSliceClient() {
+  {
+    std::lock_guard lock(state_->mutex);
+    for (auto& [invocation, slice] : state_->slices) state_->CloseCall(std::move(slice.call));
+    state_->slices.clear();
+  }
+  state_->work.reset();
+  // A stop that was just asked for still goes out: its calls end by their own time limits.
+  state_->task->Join();
+}
+
+void BeastSliceClient::Start(const std::string& instance_uid, const std::string& address,
+                             const SliceRequest& request, const std::string& job_key) {
+  State& state = *state_;
+  std::lock_guard lock(state.mutex);
+  Slice& slice = state.slices[request.invocation];
+  const bool same_instance = slice.view.instance_uid == instance_uid && slice.address == address;
+  if (slice.attempt != 0 && slice.view.phase == SlicePhase::kEnded) return;
+  if (slice.attempt != 0 && same_instance && IsAlive(slice.view.phase)) return;
+  state.CloseCall(std::move(slice.call));
+  // Another instance numbers its lines from 0.
+  const int64_t from = same_instance ? slice.lines : 0;
+  std::vector<ProgressLine> unread = std::move(slice.view.new_lines);
+  slice = Slice{};
+  slice.view.invocation = request.invocation;
+  slice.view.instance_uid = instance_uid;
+  slice.view.role = request.role;
+  slice.view.new_lines = std::move(unread);
+  slice.view.last_heard = state.runtime.clock.Now();
+  slice.job_uid = request.job.uid;
+  slice.address = address;
+  slice.job_key = job_key;
+  slice.lines = from;
+  slice.attempt = ++state.attempts;
+
+  const std::string invocation = request.invocation;
+  const uint64_t attempt = slice.attempt;
+  HttpCall::Callbacks callbacks;
+  callbacks.on_status = [&state, invocation, attempt](int status) {
+    state.With(invocation, attempt, [status](Slice& target) { target.http_status = status; });
+  };
+  callbacks.on_body = [&state, invocation, attempt](std::string_view bytes) {
+    state.With(invocation, attempt, [&](Slice& target) { state.OnBody(target, bytes); });
+  };
+  callbacks.on_end = [&state, invocation, attempt](const Status& status) {
+    state.With(invocation, attempt, [&](Slice& target) { state.OnEnd(target, status); });
+  };
+  slice.call = std::make_shared<HttpCall>(
+      state.io,
+      HttpCallRequest{address, "POST", "/v1/slices?from=" + std::to_string(from), job_key,
+                      EncodeSliceRequest(request)},
+      HttpCallLimits{state.options.connect_seconds, state.options.silence_seconds},
+      std::move(callbacks));
+  net::post(state.io, [call = slice.call] { call->Begin(); });
+}
+
+void BeastSliceClient::State::OnBody(Slice& slice, std::string_view bytes) {
+  slice.view.last_heard = runtime.clock.Now();
+  slice.pending.append(bytes);
+  if (slice.http_status != 200) {
+    if (slice.pending.size() > kMaxErrorBytes) slice.pending.resize(kMaxErrorBytes);
+    return;
+  }
+  size_t begin = 0;
+  while (IsAlive(slice.view.phase)) {
+    const size_t end = slice.pending.find('\n', begin);
+    if (end == std::string::npos) break;
+    OnLine(slice, std::string_view(slice.pending).substr(begin, end - begin));
+    begin = end + 1;
+  }
+  slice.pending.erase(0, begin);
+  if (slice.pending.size() > options.max_line_bytes && IsAlive(slice.view.phase)) {
+    Lose(slice, DataLossError("a line of slice " + slice.view.invocation + " is longer than " +
+                              std::to_string(options.max_line_bytes) + " bytes"));
+  }
+}
+
+void BeastSliceClient::State::OnLine(Slice& slice, std::string_view line) {
+  auto decoded = DecodeSliceLine(line);
+  if (!decoded.ok()) {
+    return Lose(slice, DataLossError("slice " + slice.view.invocation +
+                                     " sent a broken line: " + decoded.status().message()));
+  }
+  slice.view.phase = SlicePhase::kRunning;
+  if (!decoded->has_value()) {  // of a newer protocol; its place in the stream counts
+    ++slice.lines;
+    return;
+  }
+  if (ProgressLine* progress = std::get_if<ProgressLine>(&**decoded)) {
+    if (progress->heartbeat) return;
+    ++slice.lines;
+    slice.view.last = *progress;
+    slice.view.new_lines.push_back(std::move(*progress));
+    return;
+  }
+  SliceRecord& record = std::get<SliceRecord>(**decoded);
+  if (record.invocation != slice.view.invocation) {
+    return Lose(slice, DataLossError("slice " + slice.view.invocation +
+                                     " answered with the record of " + record.invocation));
+  }
+  ++slice.lines;
+  slice.view.record = std::move(record);
+  slice.view.phase = SlicePhase::kEnded;
+  // Platforms may send every byte and never end the response: the record ends the slice.
+  CloseCall(std::move(slice.call));
+}
+
+void BeastSliceClient::State::OnEnd(Slice& slice, const Status& status) {
+  slice.call.reset();
+  if (!IsAlive(slice.view.phase)) return;
+  if (slice.http_status == 200 || slice.http_status == 0) {
+    return Lose(slice, status.ok()
+                           ? UnavailableError("the stream of slice " + slice.view.invocation +
+                                              " ended without a completion record")
+                           : status);
+  }
+  slice.view.phase = SlicePhase::kRefused;
+  slice.view.error =
+      Status(CodeOfHttp(slice.http_status), ErrorMessage(slice.http_status, slice.pending));
+  if (slice.http_status == 409) {
+    slice.view.busy_with = BusyWith(slice.pending);
+    slice.view.error =
+        Status(StatusCode::kAlreadyExists, "busy with slice " + slice.view.busy_with);
+  }
+}
+
+void BeastSliceClient::State::Lose(Slice& slice, Status error) {
+  slice.view.phase = SlicePhase::kLost;
+  slice.view.error = std::move(error);
+  // What was cut may be cut differently the next time; whole lines are kept and not asked again.
+  slice.pending.clear();
+  CloseCall(std::move(slice.call));
+}
+
+void BeastSliceClient::Stop(const std::string& invocation, bool graceful) {
+  State& state = *state_;
+  std::lock_guard lock(state.mutex);
+  const auto found = state.slices.find(invocation);
+  if (found == state.slices.end() || found->second.view.phase == SlicePhase::kEnded) return;
+  HttpCall::Callbacks callbacks;
+  callbacks.on_status = [](int) {};
+  callbacks.on_body = [](std::string_view) {};
+  // Lost or refused: the caller sees that the slice runs on, and asks again.
+  callbacks.on_end = [](const Status&) {};
+  const auto call = std::make_shared<HttpCall>(
+      state.io,
+      HttpCallRequest{found->second.address, "DELETE",
+                      "/v1/slices/" + invocation + "?graceful=" + (graceful ? "true" : "false"),
+                      found->second.job_key, ""},
+      HttpCallLimits{state.options.connect_seconds, kStopSeconds}, std::move(callbacks));
+  net::post(state.io, [call] { call->Begin(); });
+}
+
+void BeastSliceClient::Forget(const std::string& invocation) {
+  std::lock_guard lock(state_->mutex);
+  const auto found = state_->slices.find(invocation);
+  if (found == state_->slices.end()) return;
+  state_->CloseCall(std::move(found->second.call));
+  state_->slices.erase(found);
+}
+
+std::vector<SliceView> BeastSliceClient::Poll(const std::string& job_uid) {
+  std::lock_guard lock(state_->mutex);
+  std::vector<SliceView> views;
+  for (auto& [invocation, slice] : state_->slices) {
+    if (slice.job_uid != job_uid) continue;
+    views.push_back(slice.view);
+    slice.view.new_lines.clear();
+  }
+  return views;
+}
+
+}  // namespace lambdadnn

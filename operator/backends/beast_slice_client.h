@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// SliceClient over HTTP: one task of the executor reads all streams. A stream without a byte for
+// kSilenceSeconds is closed as lost (functions say every two seconds that they live), and only a
+// record whose length and checksum are right ends a slice. Starting a lost slice on the same
+// instance again continues behind the last line that came; nothing is seen twice.
+#pragma once
+
+#include <memory>
+
+#include "common/base/runtime.h"
+#include "operator/backends/slice_client.h"
+
+namespace lambdadnn {
+
+class BeastSliceClient final : public SliceClient {
+ public:
+  struct Options {
+    double connect_seconds = 5;
+    double silence_seconds = 10;  // five heartbeats
+    size_t max_line_bytes = 16 * 1024 * 1024;
+  };
+
+  explicit BeastSliceClient(Runtime& runtime);
+  BeastSliceClient(Runtime& runtime, const Options& options);
+  // Closes all streams; the slices run on.
+  ~BeastSliceClient() override;
+  BeastSliceClient(const BeastSliceClient&) = delete;
+  BeastSliceClient& operator=(const BeastSliceClient&) = delete;
+
+  void Start(const std::string& instance_uid, const std::string& address,
+             const SliceRequest& request, const std::string& job_key) override;
+  void Stop(const std::string& invocation, bool graceful) override;
+  void Forget(const std::string& invocation) override;
+  std::vector<SliceView> Poll(const std::string& job_uid) override;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace lambdadnn

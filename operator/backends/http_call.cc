@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/backends/http_call.h"
+
+#include <boost/beast/core/error.hpp>
+#include <boost/beast/http/read.hpp>
+#include <limits>
+
+#include "common/base/clock.h"
+
+namespace lambdadnn {
+namespace beast = boost::beast;
+namespace http = boost::beast::http;
+namespace net = boost::asio;
+
+HttpCall::HttpCall(net::io_context& io, HttpCallRequest request, const HttpCallLimits& limits,
+                   Callbacks callbacks)
+    : call_(std::move(request)),
+      limits_(limits),
+      callbacks_(std::move(callbacks)),
+      resolver_(io),
+      stream_(io) {
+  // boost::none would refuse any Content-Length (Boost 1.74).
+  parser_.body_limit(std::numeric_limits<uint64_t>::max());
+}
+
+void HttpCall::Begin() {
+  const size_t colon = call_.address.rfind(':');
+  if (colon == std::string::npos || colon + 1 == call_.address.size()) {
+    return End(InvalidArgumentError("'" + call_.address + "' is not host:port"));
+  }
+  host_ = call_.address.substr(0, colon);
+  port_ = call_.address.substr(colon + 1);
+  if (host_.size() > 2 && host_.front() == '[' && host_.back() == ']') {
+    host_ = host_.substr(1, host_.size() - 2);
+  }
+  request_.method_string(call_.method);
+  request_.target(call_.target);
+  request_.version(11);
+  request_.set(http::field::host, call_.address);
+  request_.set(http::field::connection, "close");
+  if (!call_.bearer.empty()) request_.set(http::field::authorization, "Bearer " + call_.bearer);
+  if (!call_.body.empty()) request_.set(http::field::content_type, "application/json");
+  request_.body() = call_.body;
+  request_.prepare_payload();
+  Resolve();
+}
+
+void HttpCall::Close() {
+  ended_ = true;
+  callbacks_ = {};
+  resolver_.cancel();
+  stream_.close();
+}
+
+void HttpCall::Resolve() {
+  // The resolver's thread starts at the first name; pods and local functions come as numbers.
+  ErrorCode not_a_number;
+  const net::ip::address ip = net::ip::make_address(host_, not_a_number);
+  if (!not_a_number) {
+    const auto number = static_cast<uint16_t>(std::atoi(port_.c_str()));
+    return OnResolved(net::ip::tcp::resolver::results_type::create(
+        net::ip::tcp::endpoint(ip, number), host_, port_));
+  }
+  resolver_.async_resolve(host_, port_,
+                          [self = shared_from_this()](ErrorCode error, const auto& endpoints) {
+                            if (error) return self->Fail("finding", error);
+                            self->OnResolved(endpoints);
+                          });
+}
+
+void HttpCall::OnResolved(const net::ip::tcp::resolver::results_type& endpoints) {
+  stream_.expires_after(FromSeconds(limits_.connect_seconds));
+  stream_.async_connect(endpoints, [self = shared_from_this()](ErrorCode error, const auto&) {
+    if (error) return self->Fail("connecting to", error);
+    self->Write();
+  });
+}
+
+void HttpCall::Write() {
+  stream_.expires_after(FromSeconds(limits_.silence_seconds));
+  http::async_write(stream_, request_, [self = shared_from_this()](ErrorCode error, size_t) {
+    if (error) return self->Fail("sending to", error);
+    self->ReadHeader();
+  });
+}
+
+void HttpCall::ReadHeader() {
+  stream_.expires_after(FromSeconds(limits_.silence_seconds));
+  http::async_read_header(stream_, buffer_, parser_,
+                          [self = shared_from_this()](ErrorCode error, size_t) {
+                            if (error) return self->Fail("reading the answer of", error);
+                            if (self->ended_) return;
+                            self->callbacks_.on_status(self->parser_.get().result_int());
+                            self->TakeBody();
+                          });
+}
+
+void HttpCall::ReadBody() {
+  stream_.expires_after(FromSeconds(limits_.silence_seconds));
+  http::async_read_some(stream_, buffer_, parser_,
+                        [self = shared_from_this()](ErrorCode error, size_t) {
+                          if (error) return self->Fail("reading the answer of", error);
+                          self->TakeBody();
+                        });
+}
+
+void HttpCall::TakeBody() {
+  if (ended_) return;
+  if (!parser_.get().body().empty()) {
+    // The parser appends to the body; it is handed on and emptied, so memory stays bounded.
+    const std::string bytes = std::move(parser_.get().body());
+    parser_.get().body().clear();
+    callbacks_.on_body(bytes);
+    if (ended_) return;
+  }
+  if (parser_.is_done()) return End(OkStatus());
+  ReadBody();
+}
+
+void HttpCall::Fail(std::string_view doing, ErrorCode error) {
+  const bool silent = error == beast::error::timeout;
+  End(UnavailableError(std::string(doing) + " " + call_.address + ": " +
+                       (silent ? "no sign of life in time" : error.message())));
+}
+
+void HttpCall::End(const Status& status) {
+  if (ended_) return;
+  const auto on_end = std::move(callbacks_.on_end);
+  Close();
+  if (on_end) on_end(status);
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// One HTTP/1.1 call over Boost.Beast whose answer may stream for hours. Private to the backends:
+// included by .cc files only.
+//
+// All methods and callbacks run on the io_context's task. The callbacks never come after Close().
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/beast/core/basic_stream.hpp>
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/empty_body.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <boost/beast/http/write.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "common/base/status.h"
+
+namespace lambdadnn {
+
+struct HttpCallRequest {
+  std::string address;  // "host:port", "[::1]:port"
+  std::string method;
+  std::string target;
+  std::string bearer;  // key of the Authorization header; empty = none
+  std::string body;
+};
+
+struct HttpCallLimits {
+  double connect_seconds = 5;
+  double silence_seconds = 10;  // without a byte, while reading
+};
+
+class HttpCall : public std::enable_shared_from_this<HttpCall> {
+ public:
+  struct Callbacks {
+    // Once, when the header is there.
+    std::function<void(int status)> on_status;
+    // Any number of times, with the bytes of the body as they come.
+    std::function<void(std::string_view bytes)> on_body;
+    // Once, last: OK when the body ended as HTTP says, else why not.
+    std::function<void(const Status& status)> on_end;
+  };
+
+  HttpCall(boost::asio::io_context& io, HttpCallRequest request, const HttpCallLimits& limits,
+           Callbacks callbacks);
+  void Begin();
+  void Close();
+
+ private:
+  using ErrorCode = boost::system::error_code;
+  void Resolve();
+  void OnResolved(const boost::asio::ip::tcp::resolver::results_type& endpoints);
+  void Write();
+  void ReadHeader();
+  void ReadBody();
+  void TakeBody();
+  void Fail(std::string_view doing, ErrorCode error);
+  void End(const Status& status);
+
+  const HttpCallRequest call_;
+  const HttpCallLimits limits_;
+  Callbacks callbacks_;
+  std::string host_;
+  std::string port_;
+  boost::asio::ip::tcp::resolver resolver_;
+  boost::beast::basic_stream<boost::asio::ip::tcp> stream_;
+  boost::beast::http::request<boost::beast::http::string_body> request_;
+  boost::beast::http::response_parser<boost::beast::http::string_body> parser_;
+  boost::beast::flat_buffer buffer_;
+  bool ended_ = false;
+};
+
+}  // namespace lambdadnn

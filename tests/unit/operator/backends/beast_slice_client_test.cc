@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/backends/beast_slice_client.h"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+#include <mutex>
+
+#include "common/http/http_server.h"
+#include "common/protocol/slice_codec.h"
+
+namespace lambdadnn {
+namespace {
+
+// Answers slices from a script; each stream gives its pieces, then ends or hangs on.
+class ScriptedFunction final : public HttpServerHandler {
+ public:
+  struct Answer {
+    int status = 200;
+    std::string body = {};                 // of another status than 200
+    std::vector<std::string> pieces = {};  // of a stream
+    bool hang = false;                     // neither ends nor says anything
+  };
+
+  explicit ScriptedFunction(Clock& clock) : clock_(clock) {}
+
+  std::optional<HttpServerReply> Admit(const HttpServerRequest&) override { return std::nullopt; }
+  HttpServerReply Handle(HttpServerRequest request) override {
+    std::lock_guard lock(mutex_);
+    requests_.push_back(request);
+    HttpServerReply reply;
+    if (request.method == "DELETE") return reply;
+    if (answers_.empty()) return ErrorReply(InternalError("the script has ended"));
+    Answer answer = std::move(answers_.front());
+    answers_.pop_front();
+    reply.status = answer.status;
+    reply.body = answer.body;
+    if (answer.status != 200) return reply;
+    reply.stream = [this, answer = std::move(answer),
+                    at = size_t{0}]() mutable -> std::optional<std::string> {
+      if (at < answer.pieces.size()) return answer.pieces[at++];
+      if (!answer.hang) return std::nullopt;
+      clock_.SleepFor(FromSeconds(0.01));
+      return std::string();
+    };
+    return reply;
+  }
+
+  void Then(Answer answer) {
+    std::lock_guard lock(mutex_);
+    answers_.push_back(std::move(answer));
+  }
+  std::vector<HttpServerRequest> requests() {
+    std::lock_guard lock(mutex_);
+    return requests_;
+  }
+
+ private:
+  Clock& clock_;
+  std::mutex mutex_;
+  std::deque<Answer> answers_;
+  std::vector<HttpServerRequest> requests_;
+};
+
+std::string Progress(int64_t iteration) {
+  ProgressLine line;
+  line.iteration = iteration;
+  return EncodeProgress(line) + "\n";
+}
+
+std::string Record(const std::string& invocation, int64_t next_iteration) {
+  SliceRecord record;
+  record.invocation = invocation;
+  record.outcome = SliceOutcome::kStopped;
+  record.next_iteration = next_iteration;
+  return EncodeRecord(record) + "\n";
+}
+
+constexpr const char* kHeartbeat = "{\"type\":\"heartbeat\"}\n";
+
+class SliceClientTest : public testing::Test {
+ protected:
+  SliceClientTest() {
+    request_.invocation = "job-1.r1.i0.worker-0.f0.a1";
+    request_.job = {"job-1", "default", "demo"};
+    request_.plan.memory_mib = 128;
+    request_.plan.server_memory_mib = 128;
+    request_.plan.local_batch_size = 1;
+    request_.plan.global_batch_size = 1;
+    request_.plan.iterations = 1;
+    request_.plan.iterations_per_epoch = 1;
+    request_.plan.parameters = 1;
+    auto server = HttpServer::ListenTcp(runtime_, function_, "127.0.0.1", 0, HttpServerLimits{});
+    EXPECT_TRUE(server.ok());
+    server_ = *std::move(server);
+    options_.silence_seconds = 0.5;
+    client_ = std::make_unique<BeastSliceClient>(runtime_, options_);
+  }
+
+  std::string address() const { return "127.0.0.1:" + std::to_string(server_->port()); }
+  void Start() { client_->Start("instance-1", address(), request_, "key"); }
+
+  // Polls until the slice is in `phase`; collects its lines. The last view is returned either way.
+  SliceView Await(SlicePhase phase) {
+    SliceView view;
+    for (int i = 0; i < 500; ++i) {
+      const std::vector<SliceView> views = client_->Poll("job-1");
+      if (views.size() == 1) view = views[0];
+      for (const ProgressLine& line : view.new_lines) iterations_.push_back(line.iteration);
+      if (views.size() == 1 && view.phase == phase) break;
+      clock_.SleepFor(FromSeconds(0.01));
+    }
+    EXPECT_EQ(view.phase, phase) << view.error.ToString();
+    return view;
+  }
+
+  SystemClock clock_;
+  ThreadExecutor executor_;
+  SystemRandom random_;
+  Runtime runtime_{clock_, executor_, random_};
+  ScriptedFunction function_{clock_};
+  std::unique_ptr<HttpServer> server_;
+  BeastSliceClient::Options options_;
+  std::unique_ptr<BeastSliceClient> client_;
+  SliceRequest request_;
+  std::vector<int64_t> iterations_;
+};
+
+TEST_F(SliceClientTest, ReadsLinesUpToTheRecord) {
+  function_.Then({.pieces = {Progress(1), kHeartbeat, Progress(2) + Progress(3),
+                             Record(request_.invocation, 3)}});
+  Start();
+  const SliceView view = Await(SlicePhase::kEnded);
+  EXPECT_EQ(iterations_, (std::vector<int64_t>{1, 2, 3}));
+  ASSERT_TRUE(view.record);
+  EXPECT_EQ(view.record->next_iteration, 3);
+  EXPECT_EQ(view.last->iteration, 3);
+  const std::vector<HttpServerRequest> requests = function_.requests();
+  ASSERT_EQ(requests.size(), 1u);
+  EXPECT_EQ(requests[0].method, "POST");
+  EXPECT_EQ(requests[0].path, "/v1/slices");
+  EXPECT_EQ(requests[0].authorization, "Bearer key");
+  const auto sent = DecodeSliceRequest(requests[0].body);
+  ASSERT_TRUE(sent.ok()) << sent.status().ToString();
+  EXPECT_EQ(sent->invocation, request_.invocation);
+}
+
+TEST_F(SliceClientTest, ARecordEndsTheSliceEvenIfTheResponseNeverDoes) {
+  function_.Then({.pieces = {Record(request_.invocation, 7)}, .hang = true});
+  Start();
+  EXPECT_EQ(Await(SlicePhase::kEnded).record->next_iteration, 7);
+}
+
+TEST_F(SliceClientTest, JoinsLinesThatComeInPieces) {
+  const std::string line = Progress(5);
+  function_.Then({.pieces = {line.substr(0, 4), line.substr(4), Record(request_.invocation, 5)}});
+  Start();
+  Await(SlicePhase::kEnded);
+  EXPECT_EQ(iterations_, std::vector<int64_t>{5});
+}
+
+TEST_F(SliceClientTest, AStreamThatEndsWithoutARecordIsLost) {
+  function_.Then({.pieces = {Progress(1)}});
+  Start();
+  const SliceView view = Await(SlicePhase::kLost);
+  EXPECT_FALSE(view.record);
+  EXPECT_EQ(view.error.code(), StatusCode::kUnavailable);
+}
+
+TEST_F(SliceClientTest, ACutRecordIsLost) {
+  const std::string record = Record(request_.invocation, 3);
+  function_.Then({.pieces = {record.substr(0, record.size() - 1)}});
+  Start();
+  EXPECT_FALSE(Await(SlicePhase::kLost).record);
+}
+
+TEST_F(SliceClientTest, ADamagedRecordIsLost) {
+  std::string record = Record(request_.invocation, 3);
+  const size_t digit = record.find("\"nextIteration\":3");
+  ASSERT_NE(digit, std::string::npos) << record;
+  record[digit + 16] = '4';
+  function_.Then({.pieces = {record}});
+  Start();
+  EXPECT_EQ(Await(SlicePhase::kLost).error.code(), StatusCode::kDataLoss);
+}
+
+TEST_F(SliceClientTest, TheRecordOfAnotherSliceIsLost) {
+  function_.Then({.pieces = {Record("other", 3)}});
+  Start();
+  EXPECT_EQ(Await(SlicePhase::kLost).error.code(), StatusCode::kDataLoss);
+}
+
+TEST_F(SliceClientTest, SilenceIsLost) {
+  function_.Then({.pieces = {Progress(1)}, .hang = true});
+  Start();
+  EXPECT_NE(Await(SlicePhase::kLost).error.message().find("no sign of life"), std::string::npos);
+}
+
+TEST_F(SliceClientTest, AttachingGoesOnBehindTheLastLine) {
+  function_.Then({.pieces = {Progress(1), kHeartbeat, Progress(2)}});
+  function_.Then({.pieces = {Progress(3), Record(request_.invocation, 3)}});
+  Start();
+  Await(SlicePhase::kLost);
+  Start();
+  Await(SlicePhase::kEnded);
+  EXPECT_EQ(iterations_, (std::vector<int64_t>{1, 2, 3}));
+  ASSERT_EQ(function_.requests().size(), 2u);
+  EXPECT_EQ(function_.requests()[0].query["from"], "0");
+  EXPECT_EQ(function_.requests()[1].query["from"], "2");
+}
+
+TEST_F(SliceClientTest, StartingALiveOrEndedSliceAgainDoesNothing) {
+  function_.Then({.pieces = {Progress(1)}, .hang = true});
+  Start();
+  Await(SlicePhase::kRunning);
+  Start();
+  clock_.SleepFor(FromSeconds(0.05));
+  EXPECT_EQ(function_.requests().size(), 1u);
+}
+
+TEST_F(SliceClientTest, ABusyFunctionSaysWithWhat) {
+  function_.Then({.status = 409, .body = "{\"running\": \"other-slice\"}"});
+  Start();
+  const SliceView view = Await(SlicePhase::kRefused);
+  EXPECT_EQ(view.busy_with, "other-slice");
+  EXPECT_EQ(view.error.code(), StatusCode::kAlreadyExists);
+}
+
+TEST_F(SliceClientTest, RefusalsKeepTheirCodeAndMessage) {
+  const std::pair<int, StatusCode> cases[] = {{400, StatusCode::kInvalidArgument},
+                                              {401, StatusCode::kUnauthenticated},
+                                              {412, StatusCode::kFailedPrecondition},
+                                              {503, StatusCode::kUnavailable},
+                                              {500, StatusCode::kUnknown}};
+  for (const auto& [status, code] : cases) {
+    function_.Then({.status = status, .body = "{\"error\": {\"message\": \"because\"}}"});
+    Start();
+    const SliceView view = Await(SlicePhase::kRefused);
+    EXPECT_EQ(view.error, Status(code, "because")) << status;
+    client_->Forget(request_.invocation);
+  }
+}
+
+TEST_F(SliceClientTest, NobodyListeningIsLost) {
+  server_.reset();
+  client_->Start("instance-1", "127.0.0.1:1", request_, "key");
+  EXPECT_EQ(Await(SlicePhase::kLost).error.code(), StatusCode::kUnavailable);
+  client_->Start("instance-2", "no colon", request_, "key");
+  EXPECT_EQ(Await(SlicePhase::kLost).error.code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(SliceClientTest, StopAsksTheFunction) {
+  function_.Then({.pieces = {Progress(1)}, .hang = true});
+  Start();
+  Await(SlicePhase::kRunning);
+  client_->Stop(request_.invocation, true);
+  client_->Stop(request_.invocation, false);
+  client_->Stop("unknown", true);
+  for (int i = 0; i < 500 && function_.requests().size() < 3; ++i) {
+    clock_.SleepFor(FromSeconds(0.01));
+  }
+  const std::vector<HttpServerRequest> requests = function_.requests();
+  ASSERT_EQ(requests.size(), 3u);
+  EXPECT_EQ(requests[1].path, "/v1/slices/" + request_.invocation);
+  EXPECT_EQ(requests[1].authorization, "Bearer key");
+  EXPECT_EQ(requests[1].query.at("graceful"), "true");
+  EXPECT_EQ(requests[2].query.at("graceful"), "false");
+}
+
+TEST_F(SliceClientTest, ForgottenSlicesAreNotPolledAndMayStartAnew) {
+  function_.Then({.pieces = {Progress(1)}, .hang = true});
+  Start();
+  Await(SlicePhase::kRunning);
+  client_->Forget(request_.invocation);
+  EXPECT_TRUE(client_->Poll("job-1").empty());
+  function_.Then({.pieces = {Record(request_.invocation, 1)}});
+  Start();
+  Await(SlicePhase::kEnded);
+  EXPECT_TRUE(client_->Poll("job-2").empty());
+}
+
+TEST_F(SliceClientTest, AnotherInstanceIsReadFromItsBegin) {
+  function_.Then({.pieces = {Progress(1)}});
+  function_.Then({.pieces = {Progress(1), Record(request_.invocation, 1)}});
+  Start();
+  Await(SlicePhase::kLost);
+  client_->Start("instance-2", address(), request_, "key");
+  EXPECT_EQ(Await(SlicePhase::kEnded).instance_uid, "instance-2");
+  EXPECT_EQ(function_.requests()[1].query["from"], "0");
+}
+
+TEST_F(SliceClientTest, ReadsManyStreamsAtOnce) {
+  constexpr int kStreams = 12;
+  for (int i = 0; i < kStreams; ++i) function_.Then({.pieces = {Progress(1)}, .hang = true});
+  for (int i = 0; i < kStreams; ++i) {
+    request_.invocation = "slice-" + std::to_string(i);
+    Start();
+  }
+  size_t running = 0;
+  for (int i = 0; i < 500 && running < kStreams; ++i) {
+    clock_.SleepFor(FromSeconds(0.01));
+    for (const SliceView& view : client_->Poll("job-1")) running += view.new_lines.size();
+  }
+  EXPECT_EQ(running, size_t{kStreams});
+}
+
+}  // namespace
+}  // namespace lambdadnn
