@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/controller/decide.h"
+
+#include <algorithm>
+
+#include "operator/controller/support_limits.h"
+
+namespace lambdadnn {
+namespace {
+
+bool HasFinalizer(const Job& job) {
+  const auto& finalizers = job.metadata.finalizers;
+  return std::find(finalizers.begin(), finalizers.end(), kCleanupFinalizer) != finalizers.end();
+}
+
+bool IsOurs(const JobSnapshot& snapshot) {
+  const std::string& managed_by = snapshot.job.spec.managed_by;
+  return managed_by.empty() || managed_by == snapshot.options->controller_name;
+}
+
+std::vector<Action> DecideAdmission(const JobSnapshot& snapshot) {
+  const Job& job = snapshot.job;
+  if (job.status.start_time.empty()) {
+    WriteDecision start;
+    start.why = "start";
+    start.start_time = FormatRfc3339(snapshot.wall);
+    const bool resumed = FindCondition(job, kConditionSuspended) != nullptr;
+    if (resumed) {
+      start.conditions.push_back(
+          MakeCondition(kConditionSuspended, false, "Resumed", "spec.suspend is no longer set"));
+    }
+    return {start};
+  }
+  if (!snapshot.facts.admission.has_value()) return {CheckAdmission{}};
+  if (!snapshot.facts.admission->ok()) return {CheckAdmission{}};
+  if (!HasCondition(job, kConditionAccepted)) {
+    WriteDecision accept;
+    accept.why = "accept";
+    accept.conditions.push_back(MakeCondition(kConditionAccepted, true, "SpecValid",
+                                              "the spec is valid and the object store answers"));
+    return {accept};
+  }
+  return {};
+}
+
+}  // namespace
+
+Condition MakeCondition(const std::string& type, bool status, const std::string& reason,
+                        const std::string& message) {
+  Condition condition;
+  condition.type = type;
+  condition.status = status ? "True" : "False";
+  condition.reason = reason;
+  condition.message = message;
+  return condition;
+}
+
+Action FailJob(const std::string& reason, const std::string& message) {
+  WriteDecision fail;
+  fail.why = "fail";
+  fail.conditions.push_back(MakeCondition(kConditionFailureTarget, true, reason, message));
+  return fail;
+}
+
+std::vector<Action> StopSlices(const JobSnapshot& snapshot, StopManner manner,
+                               bool (*selected)(const SliceFact&, const Round&),
+                               const Round& round) {
+  const ControllerOptions& options = *snapshot.options;
+  std::vector<Action> actions;
+  for (const auto& [invocation, slice] : snapshot.facts.slices) {
+    if (!selected(slice, round) || !MayRun(slice, snapshot.facts)) continue;
+    const auto older = [&](const std::optional<Instant>& since, double seconds) {
+      return since.has_value() && snapshot.now - *since >= FromSeconds(seconds);
+    };
+    if (older(slice.stop_sent, options.stop_seconds)) {
+      actions.push_back(DeleteFunction{slice.instance_uid, "it does not stop its slice"});
+      continue;
+    }
+    if (slice.stop_sent.has_value()) continue;
+    const bool graceful = manner == StopManner::kGraceful &&
+                          slice.role.kind != RoleKind::kProfile &&
+                          !older(slice.graceful_stop_sent, options.graceful_stop_seconds);
+    if (!graceful) {
+      actions.push_back(StopSlice{invocation, false});
+    } else if (!slice.graceful_stop_sent.has_value()) {
+      actions.push_back(StopSlice{invocation, true});
+    }
+  }
+  return actions;
+}
+
+std::vector<Action> Decide(const JobSnapshot& snapshot) {
+  const Job& job = snapshot.job;
+  if (!IsOurs(snapshot)) return {};
+  if (!job.metadata.deletion_timestamp.empty()) {
+    return HasFinalizer(job) ? DecideDeletion(snapshot) : std::vector<Action>{};
+  }
+  if (IsFinished(job)) return DecideFinished(snapshot);
+  if (!HasFinalizer(job)) return {AddFinalizer{}};
+  if (HasCondition(job, kConditionFailureTarget) ||
+      HasCondition(job, kConditionSuccessCriteriaMet)) {
+    return DecideEnding(snapshot);
+  }
+  if (!snapshot.problem.ok()) return {FailJob("InvalidSpec", snapshot.problem.message())};
+  if (const auto unsupported = FindUnsupported(job.spec); unsupported.has_value()) {
+    return {FailJob(unsupported->reason, unsupported->message)};
+  }
+  if (!snapshot.facts.instances_known) return {};
+  const std::optional<double>& limit = job.spec.active_deadline_seconds;
+  if (limit.has_value() && ActiveSeconds(job, snapshot.wall) >= *limit) {
+    return {FailJob("DeadlineExceeded", "the job was active for spec.activeDeadlineSeconds = " +
+                                            std::to_string(static_cast<int64_t>(*limit)) +
+                                            " seconds; raise it or suspend the job in time")};
+  }
+  if (job.spec.suspend) return DecideSuspend(snapshot);
+  if (std::vector<Action> actions = DecideAdmission(snapshot); !actions.empty()) return actions;
+  if (!job.status.profile.has_value()) return DecideProfile(snapshot);
+  if (!job.status.plan.has_value()) return DecidePlan(snapshot);
+  return DecideRun(snapshot);
+}
+
+}  // namespace lambdadnn

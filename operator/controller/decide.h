@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole life of a job as a pure function: what to do next, given what is known now. Level-
+// triggered: any state that a crash can leave behind is a valid input, and repeating the actions of
+// a pass is harmless. No I/O, no clock, no memory.
+//
+//   finalizer -> accepted -> [profile] -> plan -> functions -> rounds of slices -> success criteria
+//   met -> functions given back, report, clean-up -> Complete
+//
+// A round is one slice of every role from one iteration on. It ends when all roles have stopped at
+// the same iteration (next round), finished (success), or when one is lost: then the others are
+// stopped, the incarnation grows, and all start at the newest complete checkpoint.
+#pragma once
+
+#include <vector>
+
+#include "operator/controller/action.h"
+#include "operator/controller/snapshot.h"
+
+namespace lambdadnn {
+
+std::vector<Action> Decide(const JobSnapshot& snapshot);
+
+// --- Parts, one file each ---
+
+std::vector<Action> DecideProfile(const JobSnapshot& snapshot);
+std::vector<Action> DecidePlan(const JobSnapshot& snapshot);
+std::vector<Action> DecideRun(const JobSnapshot& snapshot);
+std::vector<Action> DecideSuspend(const JobSnapshot& snapshot);
+// With the outcome known: give back, report, clean up, then Complete or Failed.
+std::vector<Action> DecideEnding(const JobSnapshot& snapshot);
+// After the end: time to live.
+std::vector<Action> DecideFinished(const JobSnapshot& snapshot);
+std::vector<Action> DecideDeletion(const JobSnapshot& snapshot);
+
+// --- Shared ---
+
+// FailureTarget with this reason: the job ends as Failed.
+Action FailJob(const std::string& reason, const std::string& message);
+Condition MakeCondition(const std::string& type, bool status, const std::string& reason,
+                        const std::string& message);
+// Asks every slice that may still run (and is selected) to stop, ever more firmly with time; empty
+// when none runs.
+enum class StopManner { kGraceful, kAtOnce };
+std::vector<Action> StopSlices(const JobSnapshot& snapshot, StopManner manner,
+                               bool (*selected)(const SliceFact&, const Round&),
+                               const Round& round);
+
+}  // namespace lambdadnn

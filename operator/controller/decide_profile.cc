@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measures the training rate when nobody has given it: a few functions at once, size after size.
+#include <map>
+
+#include "common/base/text.h"
+#include "operator/controller/decide.h"
+#include "operator/controller/profile_fit.h"
+#include "operator/resources/function_groups.h"
+
+namespace lambdadnn {
+namespace {
+
+using SizeAndRank = std::pair<int, int>;
+
+std::map<SizeAndRank, const SliceFact*> ProfileSlices(const Facts& facts) {
+  std::map<SizeAndRank, const SliceFact*> slices;
+  for (const auto& [invocation, slice] : facts.slices) {
+    if (slice.role.kind != RoleKind::kProfile) continue;
+    slices[{static_cast<int>(slice.first_iteration), slice.role.rank}] = &slice;
+  }
+  return slices;
+}
+
+double MeanColdStart(const Facts& facts) {
+  double sum = 0;
+  int count = 0;
+  for (const auto& [uid, fact] : facts.instances) {
+    if (fact.instance.group != kProfileGroup || fact.instance.cold_start_seconds <= 0) continue;
+    sum += fact.instance.cold_start_seconds;
+    ++count;
+  }
+  return count == 0 ? 0 : sum / count;
+}
+
+std::vector<Action> WriteFit(const JobSnapshot& snapshot, const ProfilePlan& plan,
+                             const std::map<SizeAndRank, const SliceFact*>& slices) {
+  std::vector<ProfileSample> samples;
+  for (const auto& [key, slice] : slices) samples.push_back({key.first, *slice->record});
+  Result<ProfileFit> fit = FitProfile(samples, plan.batch_size, MeanColdStart(snapshot.facts));
+  if (!fit.ok()) return {FailJob("ProfilingFailed", fit.status().message())};
+  WriteDecision write;
+  write.why = "profile";
+  write.profile = fit->profile;
+  if (fit->profile.residual > snapshot.options->max_profile_residual) {
+    write.conditions.push_back(MakeCondition(
+        kConditionDegraded, true, "ProfileUncertain",
+        "the measured training rates do not lie on a line (" + fit->worst +
+            "); predictions may be off by as much: profile again on a quieter machine, narrow "
+            "spec.functions.memory, or give spec.profile"));
+  }
+  return {write};
+}
+
+// What stops profiling for good, if anything.
+std::optional<Action> ProfileFailure(const JobSnapshot& snapshot, const SliceFact& slice) {
+  if (slice.record.has_value() && slice.record->outcome == SliceOutcome::kFailed) {
+    if (slice.record->permanent ||
+        snapshot.facts.start_attempts >= snapshot.options->max_start_failures) {
+      return FailJob("ProfilingFailed", slice.record->error.message());
+    }
+  }
+  if (slice.phase == SlicePhase::kRefused && slice.error.code() == StatusCode::kInvalidArgument) {
+    return FailJob("ProfilingFailed", "the function refused to profile: " + slice.error.message());
+  }
+  return std::nullopt;
+}
+
+bool NeedsAnother(const JobSnapshot& snapshot, const SliceFact& slice) {
+  if (slice.record.has_value()) return slice.record->outcome == SliceOutcome::kFailed;
+  if (slice.phase == SlicePhase::kRefused || IsGone(snapshot.facts, slice.instance_uid)) {
+    return true;
+  }
+  return snapshot.now - slice.started > FromSeconds(snapshot.options->profile_timeout_seconds);
+}
+
+// Enough functions, or what to do about it.
+std::optional<std::vector<Action>> DecideProfileFunctions(const JobSnapshot& snapshot,
+                                                          const ProfilePlan& plan) {
+  const Facts& facts = snapshot.facts;
+  const auto live = LiveInstances(facts, kProfileGroup);
+  const auto ready = ReadyInstances(facts, kProfileGroup);
+  if (std::ssize(ready) >= plan.functions) return std::nullopt;
+  int gone_early = 0;
+  const InstanceFact* last_gone = nullptr;
+  for (const auto& [uid, fact] : facts.instances) {
+    if (fact.instance.group != kProfileGroup || !fact.gone.has_value() || fact.ready) continue;
+    if (!fact.instance.reason.starts_with("Exited")) continue;
+    ++gone_early;
+    last_gone = &fact;
+  }
+  if (gone_early >= snapshot.options->max_start_failures) {
+    return std::vector<Action>{
+        FailJob("FunctionStartFailed", "functions end before they are ready (" +
+                                           last_gone->instance.reason +
+                                           "): " + last_gone->instance.last_log_line)};
+  }
+  if (facts.start_again_at.has_value() && snapshot.now < *facts.start_again_at) {
+    return std::vector<Action>{};
+  }
+  if (facts.start_since.has_value() &&
+      snapshot.now - *facts.start_since > FromSeconds(snapshot.options->ready_timeout_seconds)) {
+    return std::vector<Action>{DeleteAllGroups{true}};
+  }
+  if (std::ssize(live) >= plan.functions && facts.start_since.has_value()) {
+    return std::vector<Action>{};
+  }
+  return std::vector<Action>{EnsureProfileGroup{plan.functions, plan.memory_mib.front()}};
+}
+
+}  // namespace
+
+std::vector<Action> DecideProfile(const JobSnapshot& snapshot) {
+  const Job& job = snapshot.job;
+  const Facts& facts = snapshot.facts;
+  if (job.spec.profile.has_value()) {
+    WriteDecision given;
+    given.why = "given profile";
+    given.profile = job.spec.profile;
+    return {given};
+  }
+  if (!facts.profile_cache_read) return {ReadProfileCache{}};
+  if (facts.cached_profile.has_value()) {
+    WriteDecision cached;
+    cached.why = "cached profile";
+    cached.profile = facts.cached_profile;
+    return {cached};
+  }
+  const ProfilePlan plan = MakeProfilePlan(job.spec, snapshot.options->platform);
+  const std::map<SizeAndRank, const SliceFact*> slices = ProfileSlices(facts);
+  for (const auto& [key, slice] : slices) {
+    if (auto failure = ProfileFailure(snapshot, *slice); failure.has_value()) return {*failure};
+    if (!NeedsAnother(snapshot, *slice)) continue;
+    return {DeleteFunction{slice->instance_uid, "its profiling slice failed"},
+            ForgetSlice{slice->invocation}};
+  }
+  // The first size that is not measured by all.
+  for (const int memory_mib : plan.memory_mib) {
+    bool measured = true;
+    for (int rank = 0; rank < plan.functions; ++rank) {
+      const auto found = slices.find({memory_mib, rank});
+      measured = measured && found != slices.end() && found->second->record.has_value();
+    }
+    if (measured) continue;
+    if (auto functions = DecideProfileFunctions(snapshot, plan); functions.has_value()) {
+      return *functions;
+    }
+    const int milli_cpu = MilliCpuOf(snapshot.options->platform, memory_mib);
+    std::vector<Action> quotas;
+    std::vector<Action> starts;
+    const auto ready = ReadyInstances(facts, kProfileGroup);
+    for (int rank = 0; rank < plan.functions; ++rank) {
+      const std::string& uid = ready[static_cast<size_t>(rank)]->instance.uid;
+      const auto set = facts.cpu_set.find(uid);
+      if (milli_cpu > 0 && (set == facts.cpu_set.end() || set->second != milli_cpu)) {
+        quotas.push_back(SetFunctionCpu{uid, milli_cpu});
+      }
+      const auto found = slices.find({memory_mib, rank});
+      if (found == slices.end()) {
+        starts.push_back(StartProfileSlice{rank, uid, memory_mib, plan.batch_size});
+      } else if (found->second->phase == SlicePhase::kLost &&
+                 snapshot.now - found->second->last_attach >= FromSeconds(1)) {
+        starts.push_back(
+            StartProfileSlice{rank, found->second->instance_uid, memory_mib, plan.batch_size});
+      }
+    }
+    if (!quotas.empty()) return quotas;
+    return starts;
+  }
+  return WriteFit(snapshot, plan, slices);
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions for the plan, and one round of slices after the other.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "operator/controller/decide.h"
+#include "operator/controller/round_view.h"
+#include "operator/resources/function_groups.h"
+#include "operator/resources/slice_requests.h"
+
+namespace lambdadnn {
+namespace {
+
+bool OfAnotherRound(const SliceFact& slice, const Round& round) { return !InRound(slice, round); }
+
+double FailureDelay(const ControllerOptions& options, int64_t failures) {
+  if (failures <= 0) return 0;
+  const double doubled =
+      options.failure_delay_seconds * std::pow(2.0, static_cast<double>(failures - 1));
+  return std::min(doubled, options.max_failure_delay_seconds);
+}
+
+// Slices that are over and of no more use.
+void ForgetOthers(const JobSnapshot& snapshot, const Round& round, std::vector<Action>* actions) {
+  for (const auto& [invocation, slice] : snapshot.facts.slices) {
+    if (!InRound(slice, round)) actions->push_back(ForgetSlice{invocation});
+  }
+}
+
+// All functions, or none: asked for together, given back together when they do not come in time.
+std::vector<Action> DecideFunctions(const JobSnapshot& snapshot) {
+  const Facts& facts = snapshot.facts;
+  const ControllerOptions& options = *snapshot.options;
+  int gone_early = 0;
+  const InstanceFact* last_gone = nullptr;
+  bool all_ready = true;
+  bool all_there = true;
+  for (const FunctionGroup& group : PlannedGroups(snapshot.job, options.platform, {})) {
+    const auto live = LiveInstances(facts, group.name);
+    const auto ready = ReadyInstances(facts, group.name);
+    all_ready = all_ready && std::ssize(ready) >= group.count;
+    all_there = all_there && std::ssize(live) >= group.count;
+    for (const auto& [uid, fact] : facts.instances) {
+      if (fact.instance.group != group.name || !fact.gone.has_value()) continue;
+      if (!fact.ready.has_value() && fact.instance.reason.starts_with("Exited")) {
+        ++gone_early;
+        last_gone = &fact;
+      }
+    }
+  }
+  if (all_ready) return {};
+  if (gone_early >= options.max_start_failures) {
+    return {FailJob("FunctionStartFailed", "functions end before they are ready (" +
+                                               last_gone->instance.reason +
+                                               "): " + last_gone->instance.last_log_line)};
+  }
+  if (facts.start_again_at.has_value() && snapshot.now < *facts.start_again_at) return {};
+  if (facts.start_since.has_value() &&
+      snapshot.now - *facts.start_since > FromSeconds(options.ready_timeout_seconds)) {
+    return {DeleteAllGroups{true}};
+  }
+  if (all_there && facts.start_since.has_value()) return {};
+  return {EnsurePlannedGroups{}};
+}
+
+std::vector<Action> StartMissing(const JobSnapshot& snapshot, const RoundView& view) {
+  const Facts& facts = snapshot.facts;
+  const int revision = snapshot.job.status.plan->revision;
+  std::vector<Action> actions;
+  std::set<std::string> taken;
+  for (const RoundView::Entry& entry : view.entries) {
+    if (entry.slice != nullptr && entry.slice->phase != SlicePhase::kRefused) {
+      taken.insert(entry.slice->instance_uid);
+    }
+  }
+  for (const RoundView::Entry& entry : view.entries) {
+    if (entry.slice != nullptr) {
+      const SliceFact& slice = *entry.slice;
+      if (slice.record.has_value()) continue;
+      if (slice.phase == SlicePhase::kLost && snapshot.now - slice.last_attach >= FromSeconds(1)) {
+        actions.push_back(StartTrainingSlice{entry.role, slice.instance_uid});
+      } else if (slice.phase == SlicePhase::kRefused) {
+        // Busy with what nobody here knows, fenced, or ending: another instance takes the role.
+        actions.push_back(DeleteFunction{slice.instance_uid, slice.error.message()});
+        actions.push_back(ForgetSlice{slice.invocation});
+      }
+      continue;
+    }
+    const std::string group = entry.role.kind == RoleKind::kWorker ? WorkersGroupName(revision)
+                                                                   : ServersGroupName(revision);
+    for (const InstanceFact* instance : ReadyInstances(facts, group)) {
+      if (!taken.insert(instance->instance.uid).second) continue;
+      actions.push_back(StartTrainingSlice{entry.role, instance->instance.uid});
+      break;
+    }
+  }
+  return actions;
+}
+
+std::vector<Action> DecideFallBack(const JobSnapshot& snapshot, const Round& round,
+                                   const RoundBreak& broken) {
+  if (!broken.silent_uid.empty()) {
+    return {DeleteFunction{broken.silent_uid, broken.message}};
+  }
+  std::vector<Action> stops = StopSlices(snapshot, StopManner::kAtOnce, InRound, round);
+  for (const auto& [invocation, slice] : snapshot.facts.slices) {
+    if (InRound(slice, round) && MayRun(slice, snapshot.facts)) return stops;
+  }
+  const Facts& facts = snapshot.facts;
+  if (facts.checkpoint_looked_up != round) return {LookUpCheckpoint{round}};
+
+  ExecutionStatus next = snapshot.job.status.execution;
+  const auto& newest = facts.newest_checkpoint;
+  if (newest.has_value()) {
+    if (newest->iteration > next.first_iteration) next.failures = 0;
+    next.first_iteration = newest->iteration;
+    next.start_checkpoint = CheckpointToJson(*newest);
+  }
+  ++next.incarnation;
+  if (broken.counts) {
+    ++next.failures;
+    if (next.failures > snapshot.job.spec.backoff_limit) {
+      return {FailJob("BackoffLimitExceeded",
+                      "the job failed " + std::to_string(next.failures) +
+                          " times without a newer checkpoint; the last time: " + broken.message)};
+    }
+    const Duration delay = FromSeconds(FailureDelay(*snapshot.options, next.failures));
+    if (snapshot.now - broken.at < delay) return {};
+  }
+  WriteDecision write;
+  write.why = "fall back: " + broken.reason + ": " + broken.message;
+  write.execution = next;
+  write.conditions.push_back(MakeCondition(
+      kConditionDegraded, true, broken.reason,
+      broken.message + "; going on from iteration " + std::to_string(next.first_iteration)));
+  return {write};
+}
+
+std::vector<Action> DecideNextRound(const JobSnapshot& snapshot, const Round& round,
+                                    const RoundView& view) {
+  std::optional<CheckpointReference> checkpoint = view.checkpoint;
+  const Facts& facts = snapshot.facts;
+  if (!checkpoint.has_value()) {
+    if (facts.checkpoint_looked_up != round) return {LookUpCheckpoint{round}};
+    if (!facts.newest_checkpoint.has_value() ||
+        facts.newest_checkpoint->iteration != view.next_iteration) {
+      RoundBreak missing;
+      missing.reason = "CheckpointMissing";
+      missing.message = "the slices stopped at iteration " + std::to_string(view.next_iteration) +
+                        " without a complete checkpoint there";
+      missing.counts = true;
+      missing.at = snapshot.now;
+      return DecideFallBack(snapshot, round, missing);
+    }
+    checkpoint = facts.newest_checkpoint;
+  }
+  WriteDecision write;
+  write.why = "next slices from iteration " + std::to_string(view.next_iteration);
+  write.execution = snapshot.job.status.execution;
+  if (view.next_iteration > write.execution->first_iteration) write.execution->failures = 0;
+  write.execution->first_iteration = view.next_iteration;
+  write.execution->start_checkpoint = CheckpointToJson(*checkpoint);
+  if (view.next_iteration == round.first_iteration) {
+    // Nothing was done: the same round again would find its own records.
+    ++write.execution->incarnation;
+  }
+  return {write};
+}
+
+std::vector<Action> DecideSuccess(const JobSnapshot& snapshot, const RoundView& view) {
+  if (!snapshot.facts.results.has_value()) return {CheckResults{}};
+  if (!snapshot.facts.results->ok()) {
+    if (snapshot.facts.results->code() == StatusCode::kUnavailable) return {CheckResults{}};
+    return {FailJob("ResultsMissing", snapshot.facts.results->message())};
+  }
+  WriteDecision success;
+  success.why = "success";
+  success.model_uri = MakeStoreReference(snapshot.job).uri + "/" + JobPrefix(snapshot.job) +
+                      "/results/model.safetensors";
+  for (const RoundView::Entry& entry : view.entries) {
+    const bool is_first = entry.role.kind == RoleKind::kWorker && entry.role.rank == 0;
+    if (is_first) success.model_digest = entry.slice->record->state_digest;
+  }
+  success.conditions.push_back(
+      MakeCondition(kConditionSuccessCriteriaMet, true, "TrainingFinished",
+                    "all " + std::to_string(view.next_iteration) + " iterations are done"));
+  return {success};
+}
+
+}  // namespace
+
+std::vector<Action> DecideRun(const JobSnapshot& snapshot) {
+  const Facts& facts = snapshot.facts;
+  const Round round = *CurrentRound(snapshot.job);
+  if (!LiveInstances(facts, kProfileGroup).empty()) return {DeleteOneGroup{kProfileGroup}};
+
+  // Whatever ran before must be over before anything starts.
+  if (std::vector<Action> stops = StopSlices(snapshot, StopManner::kAtOnce, OfAnotherRound, round);
+      !stops.empty()) {
+    return stops;
+  }
+  for (const auto& [invocation, slice] : facts.slices) {
+    if (!InRound(slice, round) && MayRun(slice, facts)) return {};
+  }
+  std::vector<Action> actions;
+  ForgetOthers(snapshot, round, &actions);
+  if (!actions.empty()) return actions;
+
+  if (facts.records_read != round) return {ReadRecords{round}};
+  const RoundView view = ViewRound(snapshot, round);
+  if (view.broken.has_value()) {
+    if (view.broken->permanent) return {FailJob(view.broken->reason, view.broken->message)};
+    return DecideFallBack(snapshot, round, *view.broken);
+  }
+  if (view.finished) return DecideSuccess(snapshot, view);
+  if (view.all_ended) return DecideNextRound(snapshot, round, view);
+  if (!view.any_started) {
+    std::vector<Action> functions = DecideFunctions(snapshot);
+    if (!functions.empty()) return functions;
+    for (const FunctionGroup& group : PlannedGroups(snapshot.job, snapshot.options->platform, {})) {
+      if (std::ssize(ReadyInstances(facts, group.name)) < group.count) return {};
+    }
+  }
+  return StartMissing(snapshot, view);
+}
+
+}  // namespace lambdadnn

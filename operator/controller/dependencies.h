@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the controller needs of the outside: interfaces only, so that it runs unchanged in a
+// cluster, in `lambdadnn run` and in the simulator. All must outlive the controller and be
+// thread-safe.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/base/runtime.h"
+#include "common/objectstore/object_store.h"
+#include "common/plan/workload.h"
+#include "common/protocol/slice.h"
+#include "operator/backends/function_backend.h"
+#include "operator/backends/slice_client.h"
+#include "operator/kube/kube_client.h"
+
+namespace lambdadnn {
+
+// Profiles of earlier jobs by ProfileSignature.
+class ProfileCache {
+ public:
+  virtual ~ProfileCache() = default;
+  virtual std::optional<WorkloadProfile> Find(const std::string& signature) = 0;
+  // Best effort.
+  virtual void Keep(const std::string& signature, const WorkloadProfile& profile) = 0;
+};
+
+// Told what happens, for people who look on. Must not block.
+class ControllerObserver {
+ public:
+  virtual ~ControllerObserver() = default;
+  // One JSON object: {"type": "iteration" | "evaluation" | "event" | "function" | "slice",
+  // "job", "time", ...} (docs/formats.md, events.jsonl).
+  virtual void OnEvent(const Json& event) = 0;
+};
+
+struct ControllerDependencies {
+  Runtime& runtime;
+  KubeClient& kube;
+  FunctionBackend& backend;
+  SliceClient& slices;
+  std::function<Result<std::unique_ptr<ObjectStore>>(const StoreReference&)> open_store;
+  // Environment of every function: credentials of the store.
+  std::map<std::string, std::string> store_environment;
+  ProfileCache* profile_cache = nullptr;
+  ControllerObserver* observer = nullptr;
+};
+
+// core/v1 secrets.
+const ResourceType& SecretType();
+
+}  // namespace lambdadnn

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/controller/job_cache.h"
+
+#include <set>
+
+#include "common/base/text.h"
+
+namespace lambdadnn {
+namespace {
+
+std::string Metadata(const Json& object, const char* field) {
+  const auto metadata = object.find("metadata");
+  if (metadata == object.end() || !metadata->is_object()) return "";
+  const auto value = metadata->find(field);
+  return value != metadata->end() && value->is_string() ? value->get<std::string>() : "";
+}
+
+bool IsOlder(const Json& candidate, const Json& known) {
+  if (UidOf(candidate) != UidOf(known)) return false;
+  const auto a = ParseInteger(ResourceVersionOf(candidate));
+  const auto b = ParseInteger(ResourceVersionOf(known));
+  return a.has_value() && b.has_value() && *a < *b;
+}
+
+}  // namespace
+
+ObjectName NameOf(const Json& object) {
+  return {Metadata(object, "namespace"), Metadata(object, "name")};
+}
+std::string UidOf(const Json& object) { return Metadata(object, "uid"); }
+std::string ResourceVersionOf(const Json& object) { return Metadata(object, "resourceVersion"); }
+
+bool JobCache::Put(const Json& object) {
+  const std::lock_guard lock(mutex_);
+  const auto found = objects_.find(NameOf(object));
+  if (found == objects_.end()) {
+    objects_.emplace(NameOf(object), object);
+    return true;
+  }
+  if (IsOlder(object, found->second)) return false;
+  if (ResourceVersionOf(object) == ResourceVersionOf(found->second)) return false;
+  found->second = object;
+  return true;
+}
+
+void JobCache::Remove(const Json& object) {
+  const std::lock_guard lock(mutex_);
+  const auto found = objects_.find(NameOf(object));
+  if (found != objects_.end() && UidOf(found->second) == UidOf(object)) objects_.erase(found);
+}
+
+void JobCache::Remove(const ObjectName& name) {
+  const std::lock_guard lock(mutex_);
+  objects_.erase(name);
+}
+
+std::optional<Json> JobCache::Get(const ObjectName& name) const {
+  const std::lock_guard lock(mutex_);
+  const auto found = objects_.find(name);
+  if (found == objects_.end()) return std::nullopt;
+  return found->second;
+}
+
+std::vector<ObjectName> JobCache::Replace(const std::vector<Json>& objects) {
+  const std::lock_guard lock(mutex_);
+  std::set<ObjectName> names;
+  for (const auto& [name, object] : objects_) names.insert(name);
+  std::map<ObjectName, Json> next;
+  for (const Json& object : objects) {
+    const ObjectName name = NameOf(object);
+    names.insert(name);
+    const auto known = objects_.find(name);
+    const bool keep = known != objects_.end() && IsOlder(object, known->second);
+    next.emplace(name, keep ? known->second : object);
+  }
+  objects_ = std::move(next);
+  return {names.begin(), names.end()};
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/controller/job_memory.h"
+
+#include <algorithm>
+#include <set>
+
+#include "operator/controller/profile_fit.h"
+#include "operator/resources/function_groups.h"
+
+namespace lambdadnn {
+namespace {
+
+int Workers(const Job& job) { return job.status.plan.has_value() ? job.status.plan->functions : 1; }
+
+Json EventBase(const char* type, const Job& job, double time) {
+  return {{"type", type}, {"job", job.metadata.name}, {"time", time}};
+}
+
+const char* OutcomeText(const SliceRecord& record) {
+  switch (record.outcome) {
+    case SliceOutcome::kStopped:
+      return "Stopped";
+    case SliceOutcome::kFinished:
+      return "Finished";
+    case SliceOutcome::kFailed:
+      return "Failed";
+  }
+  return "";
+}
+
+}  // namespace
+
+int GroupMemoryMib(const Job& job, const Platform& platform, const std::string& group) {
+  if (group == kProfileGroup || !job.status.plan.has_value()) {
+    return MakeProfilePlan(job.spec, platform).memory_mib.front();
+  }
+  return group.starts_with("servers") ? job.status.plan->server_memory_mib
+                                      : job.status.plan->memory_mib;
+}
+
+double PricePerSecond(const Platform& platform, int memory_mib) {
+  const double gib = (memory_mib + platform.sidecar_memory_mib) / 1024.0;
+  return gib * platform.prices.gib_second +
+         MilliCpuOf(platform, memory_mib) / 1000.0 * platform.prices.vcpu_second;
+}
+
+void JobMemory::Begin(const Job& job, Instant now, WallTime wall) {
+  if (!started) {
+    started = true;
+    meter.usage = job.status.usage;
+    meter.test_accuracy = job.status.progress.test_accuracy;
+    meter.loss = job.status.progress.loss;
+    facts.iteration = job.status.progress.iteration;
+    facts.iteration_at = now;
+  }
+  // Re-based at each change of start time, so that sub-second differences stay true in between.
+  const double offset = ActiveSeconds(job, wall);
+  if (std::abs(Time(now) - offset) > 1.5 || active_since == Instant{}) {
+    active_offset = offset;
+    active_since = now;
+  }
+}
+
+double JobMemory::Time(Instant now) const {
+  return active_since == Instant{} ? 0 : active_offset + ToSeconds(now - active_since);
+}
+
+void JobMemory::Bill(const Job& job, const Platform& platform, Instant now) {
+  const double seconds = metered.has_value() ? ToSeconds(now - *metered) : 0;
+  metered = now;
+  if (seconds <= 0) return;
+  for (const auto& [uid, fact] : facts.instances) {
+    if (fact.gone.has_value()) continue;
+    const int memory_mib = GroupMemoryMib(job, platform, fact.instance.group);
+    const double gib = (memory_mib + platform.sidecar_memory_mib) / 1024.0;
+    meter.usage.billed_gib_seconds += gib * seconds;
+    meter.usage.cost += PricePerSecond(platform, memory_mib) * seconds;
+  }
+}
+
+void JobMemory::ObserveInstances(const std::vector<FunctionInstance>& instances, const Job& job,
+                                 const Platform& platform, Instant now, const News& news) {
+  const auto tell = [&](const FunctionInstance& instance, const char* state) {
+    Json event = EventBase("function", job, Time(now));
+    event["uid"] = instance.uid;
+    event["group"] = instance.group;
+    event["state"] = state;
+    if (!instance.reason.empty()) event["reason"] = instance.reason;
+    news(event);
+  };
+  Bill(job, platform, now);
+  facts.instances_known = true;
+  std::set<std::string> seen;
+  for (const FunctionInstance& instance : instances) {
+    seen.insert(instance.uid);
+    auto [found, is_new] = facts.instances.try_emplace(instance.uid);
+    InstanceFact& fact = found->second;
+    if (is_new) {
+      fact.first_seen = now;
+      if (instance.phase != FunctionPhase::kGone) ++meter.usage.cold_starts;
+    }
+    if (fact.gone.has_value()) continue;
+    fact.instance = instance;
+    if (instance.phase == FunctionPhase::kReady && !fact.ready.has_value()) {
+      fact.ready = now;
+      tell(instance, "Ready");
+    }
+    if (instance.phase == FunctionPhase::kGone) {
+      fact.gone = now;
+      tell(instance, "Gone");
+    }
+  }
+  for (auto& [uid, fact] : facts.instances) {
+    if (!seen.contains(uid) && !fact.gone.has_value()) {
+      fact.gone = now;
+      fact.instance.phase = FunctionPhase::kGone;
+      tell(fact.instance, "Gone");
+    }
+    history.ObserveInstance(fact, GroupMemoryMib(job, platform, fact.instance.group), Time(now));
+  }
+  for (auto& [invocation, slice] : facts.slices) {
+    if (slice.record.has_value() || slice.ended.has_value()) continue;
+    if (slice.instance_uid.empty() || !IsGone(facts, slice.instance_uid)) continue;
+    slice.ended = now;
+    history.ObserveLostSlice(slice, Time(now));
+  }
+}
+
+void JobMemory::AddRecord(SliceFact* slice, const Job& job, const Platform& platform, Instant now,
+                          const News& news) {
+  if (!slice->ended.has_value()) slice->ended = now;
+  const SliceRecord& record = *slice->record;
+  if (!history.ObserveRecord(*slice, Workers(job), Time(now))) return;
+  const Platform::Prices& prices = platform.prices;
+  const StoreCounters& requests = record.store;
+  ++meter.usage.slices;
+  meter.usage.store_requests += requests.puts + requests.gets + requests.heads + requests.deletes +
+                                requests.lists + requests.misses;
+  meter.usage.store_bytes += requests.bytes_in + requests.bytes_out;
+  meter.usage.cost +=
+      static_cast<double>(requests.puts + requests.lists) * prices.put_request +
+      static_cast<double>(requests.gets + requests.heads + requests.misses) * prices.get_request +
+      prices.invocation;
+  Json event = EventBase("slice", job, Time(now));
+  event["role"] = slice->role.Name();
+  event["outcome"] = OutcomeText(record);
+  event["firstIteration"] = slice->first_iteration;
+  event["nextIteration"] = record.next_iteration;
+  if (record.outcome == SliceOutcome::kFailed) event["error"] = record.error.message();
+  news(event);
+}
+
+void JobMemory::ObserveSlices(const std::vector<SliceView>& views, const Job& job,
+                              const Platform& platform, Instant now, const News& news) {
+  for (const SliceView& view : views) {
+    const auto found = facts.slices.find(view.invocation);
+    if (found == facts.slices.end()) continue;
+    SliceFact& slice = found->second;
+    for (const ProgressLine& line : view.new_lines) {
+      const size_t evaluations = history.evaluations().size();
+      if (!history.ObserveLine(slice.role, line, Workers(job), Time(now))) continue;
+      if (line.loss.has_value()) {
+        meter.loss = line.loss;
+        Json event = EventBase("iteration", job, Time(now));
+        event["iteration"] = line.iteration;
+        event["epoch"] = line.epoch;
+        event["loss"] = *line.loss;
+        news(event);
+      }
+      if (history.evaluations().size() > evaluations) {
+        const EvaluationPoint& point = history.evaluations().rbegin()->second;
+        meter.test_accuracy = point.accuracy;
+        Json event = EventBase("evaluation", job, Time(now));
+        event["epoch"] = point.epoch;
+        event["loss"] = point.loss;
+        event["accuracy"] = point.accuracy;
+        news(event);
+      }
+    }
+    if (view.last.has_value()) {
+      slice.last = view.last;
+      const bool counts = slice.role.kind == RoleKind::kServer;
+      if (counts && view.last->iteration > facts.iteration) {
+        facts.iteration = view.last->iteration;
+        facts.iteration_at = now;
+      }
+    }
+    slice.phase = view.phase;
+    slice.last_heard = std::max(slice.last_heard, view.last_heard);
+    slice.error = view.error;
+    slice.busy_with = view.busy_with;
+    if (view.record.has_value() && !slice.record.has_value()) {
+      slice.record = view.record;
+      AddRecord(&slice, job, platform, now, news);
+    }
+    history.ObserveSlice(slice, Time(now));
+  }
+  if (job.status.plan.has_value()) {
+    meter.samples_per_second = history.RecentSamplesPerSecond(job.status.plan->global_batch_size);
+  }
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one process remembers of one job between passes, and how observations are folded into it.
+// Losing it costs nothing but what must be observed again. Used by one pass at a time.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/objectstore/object_store.h"
+#include "operator/controller/job_history.h"
+#include "operator/controller/snapshot.h"
+
+namespace lambdadnn {
+
+class JobMemory {
+ public:
+  Facts facts;
+  Meter meter;
+  JobHistory history;
+  std::unique_ptr<ObjectStore> store;
+  std::string job_key;
+  // When status was last written for progress alone.
+  Instant progress_written{};
+  bool started = false;  // meter and history were taken over from the job's status
+  double active_offset = 0;
+  Instant active_since{};
+  std::optional<Instant> metered;
+  int failed_passes = 0;
+
+  // Takes over what earlier processes knew; `now` is the first pass.
+  void Begin(const Job& job, Instant now, WallTime wall);
+  // Seconds of activity since the job's start, as history counts them.
+  double Time(Instant now) const;
+
+  using News = std::function<void(const Json& event)>;
+  void ObserveInstances(const std::vector<FunctionInstance>& instances, const Job& job,
+                        const Platform& platform, Instant now, const News& news);
+  void ObserveSlices(const std::vector<SliceView>& views, const Job& job, const Platform& platform,
+                     Instant now, const News& news);
+  // A record found in the store or received.
+  void AddRecord(SliceFact* slice, const Job& job, const Platform& platform, Instant now,
+                 const News& news);
+
+ private:
+  void Bill(const Job& job, const Platform& platform, Instant now);
+};
+
+// Memory of an instance of `group`: the plan's, or the profiler's.
+int GroupMemoryMib(const Job& job, const Platform& platform, const std::string& group);
+// US dollars a second for one function of this size, its platform sidecar included.
+double PricePerSecond(const Platform& platform, int memory_mib);
+
+}  // namespace lambdadnn

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Limits and habits of the controller, each with its reason. Plain values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/base/status.h"
+#include "common/plan/workload.h"
+
+namespace lambdadnn {
+
+struct ControllerOptions {
+  Platform platform;
+
+  // Which jobs are ours: spec.managedBy must be empty or this.
+  std::string controller_name = "lambdadnn.io/controller";
+  // Fence of two controllers: functions refuse a lower one.
+  int64_t leader_epoch = 1;
+
+  // Jobs reconciled at once.
+  int workers = 2;
+  // A job with running functions is looked at this often: it bounds how late a slice's end is seen.
+  double tick_seconds = 0.1;
+  // A job with nothing running.
+  double idle_tick_seconds = 5;
+  // A failed pass is repeated after this, doubled each time up to the limit.
+  double retry_seconds = 0.1;
+  double max_retry_seconds = 30;
+
+  // All functions of a plan must be ready within this, else all are given back.
+  double ready_timeout_seconds = 90;
+  // Between two attempts to get all functions; doubled each time up to the limit.
+  double start_retry_seconds = 1;
+  double max_start_retry_seconds = 60;
+  // Instances that end before they were ever ready, before the job is failed.
+  int max_start_failures = 4;
+
+  // Functions send a line every 2 s; after this much silence an unready instance is given up ...
+  double silence_seconds = 10;
+  // ... and a ready one after this.
+  double ready_silence_seconds = 30;
+  // No iteration ends for this long although all functions are heard: fall back.
+  double stall_seconds = 180;
+  // A slice told to stop at once is given this long before its instance is deleted.
+  double stop_seconds = 5;
+  // A slice told to stop with a checkpoint is given this long before it is stopped at once.
+  double graceful_stop_seconds = 60;
+  // After the n-th failure of the job's own making: this x 2^(n-1), up to the limit.
+  double failure_delay_seconds = 1;
+  double max_failure_delay_seconds = 60;
+  // A slice must have ended this long before the platform's timeout cuts it.
+  double timeout_margin_seconds = 2;
+  // Deleting a job's objects is tried for this long; then CleanupIncomplete names what is left.
+  double cleanup_seconds = 60;
+  // Status is written for mere progress at most this often.
+  double progress_seconds = 1;
+
+  // Profiling: iterations per memory size, and the share of the machine's CPU quota that co-runners
+  // fill.
+  int profile_iterations = 8;
+  int profile_warmup_iterations = 2;
+  double profile_timeout_seconds = 120;
+  // Largest relative residual of a profile that is trusted.
+  double max_profile_residual = 0.15;
+
+  Status Validate() const;
+};
+
+}  // namespace lambdadnn

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/controller/profile_fit.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/base/bytes.h"
+#include "common/base/text.h"
+#include "operator/resources/function_groups.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr int kMaxProfileFunctions = 4;
+constexpr int kDefaultBatch = 32;
+
+double Metric(const SliceRecord& record, const std::string& name) {
+  const auto found = record.metrics.find(name);
+  return found == record.metrics.end() ? 0 : found->second;
+}
+
+// Samples per second over all measured iterations: what a quota really let through.
+double MeasuredRate(const SliceRecord& record, int batch_size) {
+  double seconds = 0;
+  for (const double iteration : record.profile_iteration_seconds) seconds += iteration;
+  if (seconds <= 0) return 0;
+  return batch_size * static_cast<double>(record.profile_iteration_seconds.size()) / seconds;
+}
+
+// Mean over the functions that measured the same size.
+std::vector<TrainingRate::Point> MeanPoints(const std::map<int, std::vector<double>>& by_memory) {
+  std::vector<TrainingRate::Point> points;
+  for (const auto& [memory_mib, rates] : by_memory) {
+    double sum = 0;
+    for (const double rate : rates) sum += rate;
+    points.push_back({static_cast<double>(memory_mib), sum / static_cast<double>(rates.size())});
+  }
+  return points;
+}
+
+}  // namespace
+
+ProfilePlan MakeProfilePlan(const JobSpec& spec, const Platform& platform) {
+  ProfilePlan plan;
+  const Platform::Memory& memory = platform.memory;
+  int largest = std::min(memory.max_mib, spec.functions.memory_max_mib.value_or(memory.max_mib));
+  int smallest = std::max(memory.min_mib, spec.functions.memory_min_mib.value_or(memory.min_mib));
+  if (spec.objective.fixed.has_value()) largest = smallest = spec.objective.fixed->memory_mib;
+  if (platform.total_milli_cpu > 0 && platform.milli_cpu_per_gib > 0) {
+    // No function can have more than the whole machine.
+    const double whole = platform.total_milli_cpu / platform.milli_cpu_per_gib * 1024.0;
+    largest = std::min(largest, static_cast<int>(whole));
+  }
+  largest = std::max(largest, smallest);
+  const int middle = (largest + smallest) / 2;
+  plan.memory_mib = {largest};
+  if (middle < largest && middle > smallest) plan.memory_mib.push_back(middle);
+  if (smallest < largest) plan.memory_mib.push_back(smallest);
+
+  const int milli_cpu = MilliCpuOf(platform, largest);
+  if (platform.total_milli_cpu > 0 && milli_cpu > 0) {
+    plan.functions = static_cast<int>(platform.total_milli_cpu) / milli_cpu;
+  }
+  plan.functions = std::clamp(plan.functions, 1, kMaxProfileFunctions);
+
+  if (spec.training.local_batch_size > 0) {
+    plan.batch_size = spec.training.local_batch_size;
+  } else if (spec.training.global_batch_size.has_value()) {
+    plan.batch_size = std::max(1, *spec.training.global_batch_size / std::max(2, plan.functions));
+  } else {
+    plan.batch_size = kDefaultBatch;
+  }
+  return plan;
+}
+
+TrainingRate FitLine(const std::vector<TrainingRate::Point>& points) {
+  TrainingRate rate;
+  if (points.empty()) return rate;
+  double mean_x = 0;
+  double mean_y = 0;
+  for (const auto& point : points) {
+    mean_x += point.memory_mib / static_cast<double>(points.size());
+    mean_y += point.samples_per_second / static_cast<double>(points.size());
+  }
+  double covariance = 0;
+  double variance = 0;
+  for (const auto& point : points) {
+    covariance += (point.memory_mib - mean_x) * (point.samples_per_second - mean_y);
+    variance += (point.memory_mib - mean_x) * (point.memory_mib - mean_x);
+  }
+  if (variance <= 0) {
+    rate.slope = mean_x > 0 ? mean_y / mean_x : 0;
+    return rate;
+  }
+  rate.slope = covariance / variance;
+  rate.intercept = mean_y - rate.slope * mean_x;
+  return rate;
+}
+
+Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int batch_size,
+                              double cold_start_seconds) {
+  ProfileFit fit;
+  WorkloadProfile& profile = fit.profile;
+  std::map<int, std::vector<double>> training;
+  std::map<int, std::vector<double>> evaluation;
+  double merge_rates = 0;
+  for (const ProfileSample& sample : samples) {
+    const SliceRecord& record = sample.record;
+    const double rate = MeasuredRate(record, batch_size);
+    if (rate > 0) training[sample.memory_mib].push_back(rate);
+    if (record.profile_evaluation_samples_per_second > 0) {
+      evaluation[sample.memory_mib].push_back(record.profile_evaluation_samples_per_second);
+    }
+    profile.training_samples =
+        std::max(profile.training_samples, static_cast<int64_t>(Metric(record, "trainingSamples")));
+    profile.training_bytes = std::max(profile.training_bytes, Metric(record, "trainingBytes"));
+    profile.model_bytes = std::max(profile.model_bytes, 4.0 * Metric(record, "parameters"));
+    profile.evaluation_samples =
+        std::max(profile.evaluation_samples, Metric(record, "testSamples"));
+    profile.worker_base_memory_mib =
+        std::max(profile.worker_base_memory_mib, Metric(record, "baseMemoryMib"));
+    profile.worker_bytes_per_sample =
+        std::max(profile.worker_bytes_per_sample, Metric(record, "bytesPerSample"));
+    merge_rates = std::max(merge_rates, Metric(record, "mergeBytesPerSecond"));
+  }
+  const std::vector<TrainingRate::Point> points = MeanPoints(training);
+  if (points.empty() || profile.training_samples <= 0 || profile.model_bytes <= 0) {
+    return FailedPreconditionError(
+        "profiling measured no iteration; look at the functions' logs, or give spec.profile");
+  }
+  profile.training_rate = FitLine(points);
+  profile.merge_bytes_per_second = merge_rates;
+  profile.cold_start_seconds = cold_start_seconds;
+  const std::vector<TrainingRate::Point> evaluation_points = MeanPoints(evaluation);
+  if (evaluation_points.empty()) {
+    profile.evaluation_samples = 0;
+  } else {
+    profile.evaluation_rate = FitLine(evaluation_points);
+  }
+  for (const auto& point : points) {
+    const double line =
+        profile.training_rate.slope * point.memory_mib + profile.training_rate.intercept;
+    const double residual = std::abs(line - point.samples_per_second) / point.samples_per_second;
+    if (residual < profile.residual) continue;
+    profile.residual = residual;
+    fit.worst = "at " + FormatDouble(point.memory_mib) + " MiB " +
+                std::to_string(std::lround(point.samples_per_second)) +
+                " samples/s were measured and the line says " + std::to_string(std::lround(line));
+  }
+  return fit;
+}
+
+std::string ProfileSignature(const JobSpec& spec, const Platform& platform) {
+  Json signature = {{"model", spec.model.builtin_name},
+                    {"modelParameters", spec.model.builtin_parameters},
+                    {"torchScript", spec.model.torch_script_uri},
+                    {"dataset", spec.dataset.uri},
+                    {"format", spec.dataset.format},
+                    {"loss", spec.training.loss},
+                    {"milliCpuPerGib", platform.milli_cpu_per_gib},
+                    {"totalMilliCpu", platform.total_milli_cpu},
+                    {"runtime", spec.runtime}};
+  const ProfilePlan plan = MakeProfilePlan(spec, platform);
+  signature["memory"] = plan.memory_mib;
+  signature["batch"] = plan.batch_size;
+  return Hex64(Xxh3(AsBytes(signature.dump())));
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// From measurements of a few functions to the profile that the planner needs: which sizes to
+// measure, and the least-squares line R(m) = slope x m + intercept through them (theory.md, Eq. 6).
+// Pure.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/plan/workload.h"
+#include "common/protocol/slice.h"
+#include "operator/api/job.h"
+
+namespace lambdadnn {
+
+struct ProfilePlan {
+  // Descending; the functions are made at the first and slowed down to the others by their CPU
+  // quota.
+  std::vector<int> memory_mib;
+  int functions = 1;   // that measure at once, filling the machine as the run will
+  int batch_size = 1;  // samples of a step
+};
+ProfilePlan MakeProfilePlan(const JobSpec& spec, const Platform& platform);
+
+// What one function measured at one size.
+struct ProfileSample {
+  int memory_mib = 0;
+  SliceRecord record;
+};
+
+struct ProfileFit {
+  WorkloadProfile profile;  // residual = the largest relative one
+  std::string worst;        // "at 256 MiB: measured 93 samples/s, the line says 110"
+};
+// kFailedPrecondition, with what to do, when nothing usable was measured.
+Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int batch_size,
+                              double cold_start_seconds);
+
+// A line through points by least squares; through the origin when there is one point.
+TrainingRate FitLine(const std::vector<TrainingRate::Point>& points);
+
+// What profiles of equal jobs share: model, data set, batch and image. The key of caches.
+std::string ProfileSignature(const JobSpec& spec, const Platform& platform);
+
+}  // namespace lambdadnn

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/controller/reconciler.h"
+
+#include <algorithm>
+
+#include "operator/api/job_codec.h"
+#include "operator/controller/decide.h"
+#include "operator/controller/event_objects.h"
+#include "operator/controller/status.h"
+#include "operator/resources/slice_requests.h"
+
+namespace lambdadnn {
+namespace {
+
+// A pass that has decided this often has made progress; the rest is for the next one.
+constexpr int kMaxSteps = 16;
+// Nothing will change by itself.
+constexpr Duration kNever = std::chrono::hours(24 * 365);
+
+bool MayHaveFunctions(const Job& job) {
+  return !job.status.start_time.empty() || job.status.profile.has_value() ||
+         !job.metadata.deletion_timestamp.empty() || !job.status.completion_time.empty();
+}
+
+}  // namespace
+
+const ResourceType& SecretType() {
+  static const ResourceType type{"", "v1", "secrets", "Secret"};
+  return type;
+}
+
+Reconciler::Reconciler(const ControllerDependencies& dependencies, const ControllerOptions& options,
+                       JobCache& cache)
+    : dependencies_(dependencies), options_(options), cache_(cache) {}
+
+std::shared_ptr<JobMemory> Reconciler::MemoryOf(const ObjectName& name, const std::string& uid) {
+  const std::lock_guard lock(mutex_);
+  auto& entry = memories_[name];
+  if (entry.second == nullptr || entry.first != uid) {
+    entry = {uid, std::make_shared<JobMemory>()};
+  }
+  return entry.second;
+}
+
+void Reconciler::Drop(const ObjectName& name) {
+  const std::lock_guard lock(mutex_);
+  memories_.erase(name);
+}
+
+Status Reconciler::Load(Pass* pass) {
+  std::optional<Json> object = cache_.Get(pass->name);
+  if (!object.has_value()) return NotFoundError("the job is gone");
+  pass->object = std::move(*object);
+  std::vector<FieldError> errors;
+  pass->snapshot.job = DecodeJob(pass->object, &errors);
+  pass->snapshot.problem = ToStatus(errors);
+  pass->snapshot.options = &options_;
+  return OkStatus();
+}
+
+void Reconciler::Refresh(Pass* pass) {
+  JobSnapshot& snapshot = pass->snapshot;
+  snapshot.now = dependencies_.runtime.clock.Now();
+  snapshot.wall = dependencies_.runtime.clock.Wall();
+  pass->memory->Begin(snapshot.job, snapshot.now, snapshot.wall);
+  snapshot.facts = pass->memory->facts;
+  snapshot.meter = pass->memory->meter;
+}
+
+void Reconciler::Tell(const Pass& pass, Json event) {
+  if (dependencies_.observer == nullptr) return;
+  event["namespace"] = pass.name.namespace_name;
+  dependencies_.observer->OnEvent(event);
+}
+
+Status Reconciler::Gather(Pass* pass) {
+  Refresh(pass);
+  const Job& job = pass->snapshot.job;
+  JobMemory& memory = *pass->memory;
+  if (!MayHaveFunctions(job)) {
+    memory.facts.instances_known = true;
+    return OkStatus();
+  }
+  const auto news = [&](const Json& event) { Tell(*pass, event); };
+  Result<std::vector<FunctionInstance>> instances = dependencies_.backend.List(job.metadata.uid);
+  const Instant now = dependencies_.runtime.clock.Now();
+  if (instances.ok()) {
+    memory.ObserveInstances(*instances, job, options_.platform, now, news);
+  } else {
+    // Decisions go on with what was known; slices are heard of by other ways.
+    memory.facts.start_error = instances.status();
+    const bool ending = !job.metadata.deletion_timestamp.empty();
+    if (ending && !memory.facts.cleanup_since.has_value()) memory.facts.cleanup_since = now;
+  }
+  memory.ObserveSlices(dependencies_.slices.Poll(job.metadata.uid), job, options_.platform, now,
+                       news);
+  Refresh(pass);
+  return OkStatus();
+}
+
+Status Reconciler::DecideAndApply(Pass* pass) {
+  for (int step = 0; step < kMaxSteps && !pass->gone; ++step) {
+    Refresh(pass);
+    bool again = false;
+    for (const Action& action : Decide(pass->snapshot)) {
+      LDNN_ASSIGN_OR_RETURN(const Next next, Apply(pass, action));
+      again = again || next == Next::kDecideAgain;
+    }
+    if (!again) break;
+  }
+  return OkStatus();
+}
+
+Result<Reconciler::Next> Reconciler::Apply(Pass* pass, const Action& action) {
+  return std::visit([&](const auto& one) { return Do(pass, one); }, action);
+}
+
+void Reconciler::ReadBack(Pass* pass) {
+  Result<Json> object = dependencies_.kube.Get(ServerlessTrainingJobType(), pass->name);
+  if (object.ok()) {
+    cache_.Put(*object);
+  } else if (object.status().code() == StatusCode::kNotFound) {
+    cache_.Remove(pass->name);
+    pass->gone = true;
+  }
+}
+
+Status Reconciler::WriteStatus(Pass* pass, const JobStatus& status) {
+  Json patch = MakeStatusPatch(pass->object, status);
+  if (patch.empty()) return OkStatus();
+  patch["metadata"]["resourceVersion"] = ResourceVersionOf(pass->object);
+  const JobStatus before = pass->snapshot.job.status;
+  Result<Json> written = dependencies_.kube.Patch(ServerlessTrainingJobType(), pass->name, patch,
+                                                  Subresource::kStatus);
+  if (!written.ok()) {
+    ReadBack(pass);
+    return written.status().WithContext("cannot write the status of job " + pass->name.name);
+  }
+  cache_.Put(*written);
+  LDNN_RETURN_IF_ERROR(Load(pass));
+  pass->memory->progress_written = dependencies_.runtime.clock.Now();
+  RecordChanges(*pass, before, pass->snapshot.job.status);
+  return OkStatus();
+}
+
+void Reconciler::RecordChanges(const Pass& pass, const JobStatus& before, const JobStatus& after) {
+  for (const Condition& condition : ChangedConditions(before, after)) {
+    const Json event = MakeEvent(pass.snapshot.job, condition, pass.snapshot.wall);
+    // Best effort: a lost event changes nothing.
+    (void)dependencies_.kube.Create(EventType(), event);
+    Json told = {{"type", "event"},
+                 {"job", pass.name.name},
+                 {"time", pass.memory->Time(pass.snapshot.now)},
+                 {"condition", condition.type},
+                 {"status", condition.status},
+                 {"reason", condition.reason},
+                 {"message", condition.message}};
+    Tell(pass, std::move(told));
+  }
+}
+
+Status Reconciler::WriteStatusIfChanged(Pass* pass) {
+  if (pass->gone) return OkStatus();
+  Refresh(pass);
+  const Job& job = pass->snapshot.job;
+  const bool deleted = !job.metadata.deletion_timestamp.empty();
+  if (deleted || job.metadata.finalizers.empty()) return OkStatus();
+  const JobStatus status = ComputeStatus(pass->snapshot);
+  const bool due =
+      pass->snapshot.now - pass->memory->progress_written >= FromSeconds(options_.progress_seconds);
+  if (!DiffersInSubstance(job.status, status) && !due) return OkStatus();
+  return WriteStatus(pass, status);
+}
+
+Duration Reconciler::NextLook(const Pass& pass) const {
+  const Job& job = pass.snapshot.job;
+  const Facts& facts = pass.snapshot.facts;
+  if (pass.gone) return kNever;
+  if (!job.metadata.deletion_timestamp.empty()) return FromSeconds(options_.tick_seconds);
+  if (IsFinished(job)) {
+    if (AnyLiveInstance(facts)) return FromSeconds(options_.tick_seconds);
+    WallTime completed;
+    if (!job.spec.ttl_seconds_after_finished.has_value() ||
+        !ParseRfc3339(job.status.completion_time, &completed)) {
+      return kNever;
+    }
+    const Duration left =
+        completed + FromSeconds(*job.spec.ttl_seconds_after_finished) - pass.snapshot.wall;
+    return std::max<Duration>(left, FromSeconds(options_.tick_seconds));
+  }
+  const bool resting =
+      job.status.phase == "Suspended" || (facts.admission.has_value() && !facts.admission->ok());
+  return FromSeconds(resting ? options_.idle_tick_seconds : options_.tick_seconds);
+}
+
+Result<Duration> Reconciler::Reconcile(const ObjectName& name) {
+  Pass pass;
+  pass.name = name;
+  if (!Load(&pass).ok()) {
+    Drop(name);
+    return kNever;
+  }
+  const std::shared_ptr<JobMemory> memory = MemoryOf(name, pass.snapshot.job.metadata.uid);
+  pass.memory = memory.get();
+  LDNN_RETURN_IF_ERROR(Gather(&pass));
+  const Status applied = DecideAndApply(&pass);
+  // What was observed is shown even when something could not be done.
+  const Status shown = WriteStatusIfChanged(&pass);
+  LDNN_RETURN_IF_ERROR(applied);
+  LDNN_RETURN_IF_ERROR(shown);
+  if (pass.gone) Drop(name);
+  return NextLook(pass);
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// One pass over one job: gather facts, decide, apply, write status when it differs. Holds no
+// decision of its own. Passes of different jobs may run at once; those of one job may not (the work
+// queue sees to it).
+#pragma once
+
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "operator/controller/action.h"
+#include "operator/controller/dependencies.h"
+#include "operator/controller/job_cache.h"
+#include "operator/controller/job_memory.h"
+#include "operator/controller/options.h"
+
+namespace lambdadnn {
+
+class Reconciler {
+ public:
+  Reconciler(const ControllerDependencies& dependencies, const ControllerOptions& options,
+             JobCache& cache);
+
+  // When to look again; an error = soon, with back-off.
+  Result<Duration> Reconcile(const ObjectName& name);
+
+ private:
+  // One pass: everything that it carries from step to step.
+  struct Pass {
+    ObjectName name;
+    Json object;
+    JobSnapshot snapshot;
+    JobMemory* memory = nullptr;
+    bool gone = false;  // the object was deleted in this pass
+  };
+  enum class Next { kDecideAgain, kGoOn };
+
+  std::shared_ptr<JobMemory> MemoryOf(const ObjectName& name, const std::string& uid);
+  void Drop(const ObjectName& name);
+  // kNotFound: the job is gone.
+  Status Load(Pass* pass);
+  Status Gather(Pass* pass);
+  void Refresh(Pass* pass);
+  Status DecideAndApply(Pass* pass);
+  Status WriteStatusIfChanged(Pass* pass);
+  Duration NextLook(const Pass& pass) const;
+
+  Result<Next> Apply(Pass* pass, const Action& action);
+  Result<Next> Do(Pass* pass, const AddFinalizer& action);
+  Result<Next> Do(Pass* pass, const RemoveFinalizer& action);
+  Result<Next> Do(Pass* pass, const WriteDecision& action);
+  Result<Next> Do(Pass* pass, const DeleteJobObject& action);
+  Result<Next> Do(Pass* pass, const EnsurePlannedGroups& action);
+  Result<Next> Do(Pass* pass, const EnsureProfileGroup& action);
+  Result<Next> Do(Pass* pass, const DeleteAllGroups& action);
+  Result<Next> Do(Pass* pass, const DeleteOneGroup& action);
+  Result<Next> Do(Pass* pass, const DeleteFunction& action);
+  Result<Next> Do(Pass* pass, const SetFunctionCpu& action);
+  Result<Next> Do(Pass* pass, const StartTrainingSlice& action);
+  Result<Next> Do(Pass* pass, const StartProfileSlice& action);
+  Result<Next> Do(Pass* pass, const StopSlice& action);
+  Result<Next> Do(Pass* pass, const ForgetSlice& action);
+  Result<Next> Do(Pass* pass, const CheckAdmission& action);
+  Result<Next> Do(Pass* pass, const ReadProfileCache& action);
+  Result<Next> Do(Pass* pass, const ReadRecords& action);
+  Result<Next> Do(Pass* pass, const LookUpCheckpoint& action);
+  Result<Next> Do(Pass* pass, const CheckResults& action);
+  Result<Next> Do(Pass* pass, const WriteReport& action);
+  Result<Next> Do(Pass* pass, const CleanUpStore& action);
+  Result<Next> Do(Pass* pass, const DeleteJobKey& action);
+
+  Status WriteStatus(Pass* pass, const JobStatus& status);
+  Status WriteFinalizers(Pass* pass, bool with_ours);
+  // After a write whose effect is unknown: what the server holds now.
+  void ReadBack(Pass* pass);
+  Result<ObjectStore*> StoreOf(Pass* pass);
+  Status EnsureJobKey(Pass* pass);
+  void BeginStarting(Pass* pass);
+  void StartSlice(Pass* pass, const SliceRequest& request, const std::string& instance_uid);
+  void SaveHistory(Pass* pass);
+  void LoadHistory(Pass* pass);
+  void RecordChanges(const Pass& pass, const JobStatus& before, const JobStatus& after);
+  void Tell(const Pass& pass, Json event);
+
+  ControllerDependencies dependencies_;
+  ControllerOptions options_;
+  JobCache& cache_;
+  std::mutex mutex_;
+  std::map<ObjectName, std::pair<std::string, std::shared_ptr<JobMemory>>> memories_;
+};
+
+}  // namespace lambdadnn

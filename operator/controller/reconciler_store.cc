@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+// Actions on the job's object store: looking things up, the report, clean-up.
+#include <variant>
+
+#include "common/checkpoint_index/checkpoint_index.h"
+#include "common/protocol/object_keys.h"
+#include "common/protocol/slice_codec.h"
+#include "operator/controller/job_report.h"
+#include "operator/controller/profile_fit.h"
+#include "operator/controller/reconciler.h"
+#include "operator/resources/job_key.h"
+#include "operator/resources/slice_requests.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr const char* kHistoryName = "history.json";
+constexpr const char* kReportName = "report.json";
+constexpr const char* kModelName = "model.safetensors";
+
+std::string HistoryKey(const Job& job) { return RecordsPrefix(JobPrefix(job)) + kHistoryName; }
+
+// Every checkpoint object but those of `keep`.
+Status DeleteOtherCheckpoints(ObjectStore& store, const std::string& prefix,
+                              const CheckpointReference& keep) {
+  ExchangeScope scope{keep.prefix, keep.plan_revision, keep.incarnation};
+  const std::string manifest = CheckpointManifestKey(scope, keep.iteration);
+  const std::string kept = manifest.substr(0, manifest.rfind('/') + 1);
+  LDNN_ASSIGN_OR_RETURN(const std::vector<ObjectInfo> objects,
+                        ListAll(store, CheckpointsPrefix(prefix)));
+  std::vector<std::string> others;
+  for (const ObjectInfo& object : objects) {
+    if (!object.key.starts_with(kept)) others.push_back(object.key);
+  }
+  return others.empty() ? OkStatus() : store.DeleteMany(others);
+}
+
+Status CleanUp(ObjectStore& store, const std::string& prefix, bool keep_checkpoints) {
+  LDNN_RETURN_IF_ERROR(DeletePrefix(store, ExchangePrefix(prefix)).status());
+  if (keep_checkpoints) {
+    LDNN_ASSIGN_OR_RETURN(const std::optional<CheckpointReference> newest,
+                          FindNewestCheckpoint(store, prefix));
+    if (newest.has_value()) {
+      LDNN_RETURN_IF_ERROR(DeleteOtherCheckpoints(store, prefix, *newest));
+    }
+  } else {
+    LDNN_RETURN_IF_ERROR(DeletePrefix(store, CheckpointsPrefix(prefix)).status());
+  }
+  return DeletePrefix(store, RecordsPrefix(prefix)).status();
+}
+
+std::optional<SliceRecord> ParseRecord(ByteView bytes) {
+  auto line = DecodeSliceLine(AsText(bytes));
+  if (!line.ok() || !line->has_value()) return std::nullopt;
+  const SliceRecord* record = std::get_if<SliceRecord>(&**line);
+  return record == nullptr ? std::nullopt : std::optional<SliceRecord>(*record);
+}
+
+}  // namespace
+
+Result<ObjectStore*> Reconciler::StoreOf(Pass* pass) {
+  JobMemory& memory = *pass->memory;
+  if (memory.store == nullptr) {
+    LDNN_ASSIGN_OR_RETURN(memory.store,
+                          dependencies_.open_store(MakeStoreReference(pass->snapshot.job)));
+  }
+  return memory.store.get();
+}
+
+void Reconciler::SaveHistory(Pass* pass) {
+  Result<ObjectStore*> store = StoreOf(pass);
+  if (!store.ok() || pass->snapshot.job.status.start_time.empty()) return;
+  const std::string text = pass->memory->history.ToJson().dump();
+  // Best effort: only the report would miss it.
+  (void)(*store)->Put(HistoryKey(pass->snapshot.job), AsBytes(text));
+}
+
+void Reconciler::LoadHistory(Pass* pass) {
+  JobHistory& history = pass->memory->history;
+  const bool fresh = history.iterations().empty() && history.slices() == 0;
+  if (!fresh || pass->snapshot.job.status.usage.slices == 0) return;
+  Result<ObjectStore*> store = StoreOf(pass);
+  if (!store.ok()) return;
+  Result<Bytes> bytes = (*store)->Get(HistoryKey(pass->snapshot.job));
+  if (!bytes.ok()) return;
+  Result<Json> json = ParseJson(AsText(*bytes));
+  if (!json.ok()) return;
+  std::optional<JobHistory> saved = JobHistory::FromJson(*json);
+  if (saved.has_value()) history = std::move(*saved);
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const CheckAdmission&) {
+  Facts& facts = pass->memory->facts;
+  Result<ObjectStore*> store = StoreOf(pass);
+  Status answer = store.status();
+  if (store.ok()) answer = (*store)->List(JobPrefix(pass->snapshot.job) + "/", "", 1).status();
+  if (!answer.ok()) {
+    answer = answer.WithContext("spec.objectStore: " + MakeStoreReference(pass->snapshot.job).uri +
+                                " cannot be used");
+    facts.admission = answer;
+    return Next::kGoOn;
+  }
+  facts.admission = OkStatus();
+  return Next::kDecideAgain;
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const ReadProfileCache&) {
+  Facts& facts = pass->memory->facts;
+  facts.profile_cache_read = true;
+  if (dependencies_.profile_cache != nullptr) {
+    facts.cached_profile = dependencies_.profile_cache->Find(
+        ProfileSignature(pass->snapshot.job.spec, options_.platform));
+  }
+  return Next::kDecideAgain;
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const ReadRecords& action) {
+  LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, StoreOf(pass));
+  LoadHistory(pass);
+  const Job& job = pass->snapshot.job;
+  Facts& facts = pass->memory->facts;
+  LDNN_ASSIGN_OR_RETURN(const std::vector<ObjectInfo> objects,
+                        ListAll(*store, RecordsPrefix(JobPrefix(job))));
+  for (const Role& role : PlannedRoles(*job.status.plan)) {
+    const SliceRequest request = MakeTrainingSlice(job, role, options_.leader_epoch, 0);
+    if (facts.slices.contains(request.invocation)) continue;
+    const std::string key = RecordKey(JobPrefix(job), request.invocation);
+    bool there = false;
+    for (const ObjectInfo& object : objects) there = there || object.key == key;
+    if (!there) continue;
+    Result<Bytes> bytes = store->Get(key);
+    if (!bytes.ok() && bytes.status().code() != StatusCode::kNotFound) return bytes.status();
+    const std::optional<SliceRecord> record =
+        bytes.ok() ? ParseRecord(*bytes) : std::optional<SliceRecord>();
+    if (!record.has_value()) continue;
+    SliceFact& slice = facts.slices[request.invocation];
+    slice.invocation = request.invocation;
+    slice.role = role;
+    slice.plan_revision = action.round.plan_revision;
+    slice.incarnation = action.round.incarnation;
+    slice.first_iteration = action.round.first_iteration;
+    slice.phase = SlicePhase::kEnded;
+    slice.record = record;
+    const Instant now = dependencies_.runtime.clock.Now();
+    slice.started = slice.last_heard = now;
+    pass->memory->AddRecord(&slice, job, options_.platform, now,
+                            [&](const Json& event) { Tell(*pass, event); });
+  }
+  facts.records_read = action.round;
+  return Next::kDecideAgain;
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const LookUpCheckpoint& action) {
+  LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, StoreOf(pass));
+  LDNN_ASSIGN_OR_RETURN(pass->memory->facts.newest_checkpoint,
+                        FindNewestCheckpoint(*store, JobPrefix(pass->snapshot.job),
+                                             [&](const CheckpointReference& checkpoint) {
+                                               return checkpoint.plan_revision <=
+                                                      action.round.plan_revision;
+                                             }));
+  pass->memory->facts.checkpoint_looked_up = action.round;
+  return Next::kDecideAgain;
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const CheckResults&) {
+  LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, StoreOf(pass));
+  const std::string key = ResultKey(JobPrefix(pass->snapshot.job), kModelName);
+  const Status there = store->Head(key).status();
+  if (there.code() == StatusCode::kUnavailable) return there;
+  pass->memory->facts.results =
+      there.ok() ? there : there.WithContext("training finished but the model is missing");
+  return Next::kDecideAgain;
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const WriteReport&) {
+  Facts& facts = pass->memory->facts;
+  const auto attempt = [&]() -> Status {
+    LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, StoreOf(pass));
+    LoadHistory(pass);
+    const std::string key = ResultKey(JobPrefix(pass->snapshot.job), kReportName);
+    // A predecessor that knew more may have written it.
+    const Status there = store->Head(key).status();
+    if (there.ok()) return there;
+    if (there.code() != StatusCode::kNotFound) return there;
+    const std::string text =
+        BuildReport(pass->snapshot, pass->memory->history, dependencies_.backend.IsolationName())
+            .dump(1);
+    return store->Put(key, AsBytes(text));
+  };
+  const Status written = attempt();
+  if (!written.ok()) {
+    if (!facts.cleanup_since.has_value()) {
+      facts.cleanup_since = dependencies_.runtime.clock.Now();
+    }
+    facts.cleanup_error = written;
+    return written;
+  }
+  facts.report_written = true;
+  return Next::kDecideAgain;
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const CleanUpStore& action) {
+  Facts& facts = pass->memory->facts;
+  const auto attempt = [&]() -> Status {
+    LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, StoreOf(pass));
+    return CleanUp(*store, JobPrefix(pass->snapshot.job), action.keep_checkpoints);
+  };
+  const Status cleaned = attempt();
+  if (!cleaned.ok()) {
+    if (!facts.cleanup_since.has_value()) {
+      facts.cleanup_since = dependencies_.runtime.clock.Now();
+    }
+    facts.cleanup_error = cleaned;
+    return cleaned;
+  }
+  facts.exchange_cleaned = true;
+  return Next::kDecideAgain;
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const DeleteJobKey&) {
+  const Job& job = pass->snapshot.job;
+  const Status deleted = dependencies_.kube.Delete(
+      SecretType(), {job.metadata.namespace_name, JobKeySecretName(job)}, "");
+  if (!deleted.ok() && deleted.code() != StatusCode::kNotFound) return deleted;
+  pass->memory->facts.job_key_deleted = true;
+  return Next::kDecideAgain;
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: Apache-2.0
+// Actions that change the API object and the functions.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "operator/controller/profile_fit.h"
+#include "operator/controller/reconciler.h"
+#include "operator/controller/status.h"
+#include "operator/resources/function_groups.h"
+#include "operator/resources/job_key.h"
+#include "operator/resources/slice_requests.h"
+
+namespace lambdadnn {
+
+Status Reconciler::WriteFinalizers(Pass* pass, bool with_ours) {
+  std::vector<std::string> finalizers = pass->snapshot.job.metadata.finalizers;
+  std::erase(finalizers, kCleanupFinalizer);
+  if (with_ours) finalizers.emplace_back(kCleanupFinalizer);
+  const Json patch = {
+      {"metadata",
+       {{"finalizers", finalizers}, {"resourceVersion", ResourceVersionOf(pass->object)}}}};
+  Result<Json> written =
+      dependencies_.kube.Patch(ServerlessTrainingJobType(), pass->name, patch, Subresource::kNone);
+  if (!written.ok()) {
+    ReadBack(pass);
+    if (!with_ours && pass->gone) return OkStatus();
+    return written.status().WithContext("cannot write the finalizers of job " + pass->name.name);
+  }
+  if (!with_ours) {
+    pass->gone = true;
+    cache_.Remove(pass->name);
+    return OkStatus();
+  }
+  cache_.Put(*written);
+  return Load(pass);
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const AddFinalizer&) {
+  LDNN_RETURN_IF_ERROR(WriteFinalizers(pass, true));
+  return Next::kDecideAgain;
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const RemoveFinalizer&) {
+  LDNN_RETURN_IF_ERROR(WriteFinalizers(pass, false));
+  return Next::kGoOn;
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const WriteDecision& action) {
+  Refresh(pass);
+  JobMemory& memory = *pass->memory;
+  const Job before = pass->snapshot.job;
+  const bool falls_back = action.execution.has_value() &&
+                          action.execution->incarnation > before.status.execution.incarnation;
+  if (falls_back) ++pass->snapshot.meter.usage.restarts;
+  LDNN_RETURN_IF_ERROR(WriteStatus(pass, ComputeStatus(pass->snapshot, action)));
+  if (falls_back) {
+    ++memory.meter.usage.restarts;
+    memory.history.problems.push_back(action.why);
+  }
+  const double time = memory.Time(pass->snapshot.now);
+  if (action.profile.has_value() && action.why == "profile") {
+    memory.history.profiling_seconds = time;
+    if (dependencies_.profile_cache != nullptr &&
+        action.profile->residual <= options_.max_profile_residual) {
+      dependencies_.profile_cache->Keep(ProfileSignature(before.spec, options_.platform),
+                                        *action.profile);
+    }
+  }
+  if (action.plan.has_value()) memory.history.planned_at = time;
+  if (action.plan.has_value() || action.execution.has_value()) {
+    memory.facts.start_since.reset();
+    memory.facts.start_attempts = 0;
+    memory.facts.start_again_at.reset();
+    // A new incarnation repeats iterations.
+    if (falls_back) memory.facts.iteration = action.execution->first_iteration;
+    memory.facts.iteration_at = pass->snapshot.now;
+    SaveHistory(pass);
+  }
+  if (action.start_time.has_value()) {
+    memory.facts.admission.reset();
+    memory.facts.records_read.reset();
+    memory.facts.checkpoint_looked_up.reset();
+    memory.active_since = {};
+    if (action.start_time->empty()) SaveHistory(pass);
+  }
+  return Next::kDecideAgain;
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const DeleteJobObject&) {
+  const Status deleted = dependencies_.kube.Delete(ServerlessTrainingJobType(), pass->name,
+                                                   pass->snapshot.job.metadata.uid);
+  ReadBack(pass);
+  if (deleted.code() == StatusCode::kNotFound) return Next::kGoOn;
+  LDNN_RETURN_IF_ERROR(deleted);
+  return Next::kGoOn;
+}
+
+void Reconciler::BeginStarting(Pass* pass) {
+  Facts& facts = pass->memory->facts;
+  if (!facts.start_since.has_value()) facts.start_since = dependencies_.runtime.clock.Now();
+  facts.start_error = OkStatus();
+}
+
+Status Reconciler::EnsureJobKey(Pass* pass) {
+  JobMemory& memory = *pass->memory;
+  if (!memory.job_key.empty()) return OkStatus();
+  const Job& job = pass->snapshot.job;
+  const ObjectName name{job.metadata.namespace_name, JobKeySecretName(job)};
+  Result<Json> secret = dependencies_.kube.Get(SecretType(), name);
+  if (!secret.ok() && secret.status().code() == StatusCode::kNotFound) {
+    const std::string key = MakeJobKey(dependencies_.runtime.random);
+    secret = dependencies_.kube.Create(SecretType(), JobKeySecret(job, key));
+    // Somebody was faster, or the answer to an earlier attempt was lost.
+    if (!secret.ok()) secret = dependencies_.kube.Get(SecretType(), name);
+  }
+  if (!secret.ok()) {
+    return secret.status().WithContext("cannot get the key of job " + job.metadata.name);
+  }
+  std::optional<std::string> key = KeyOfSecret(job, *secret);
+  if (!key.has_value()) {
+    return FailedPreconditionError("secret " + name.name +
+                                   " is not the key of this job; delete it");
+  }
+  memory.job_key = *key;
+  return OkStatus();
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const EnsurePlannedGroups&) {
+  LDNN_RETURN_IF_ERROR(EnsureJobKey(pass));
+  BeginStarting(pass);
+  const FunctionSecrets secrets{pass->memory->job_key, dependencies_.store_environment};
+  for (const FunctionGroup& group : PlannedGroups(pass->snapshot.job, options_.platform, secrets)) {
+    const Status ensured = dependencies_.backend.EnsureGroup(group);
+    if (ensured.code() == StatusCode::kResourceExhausted) {
+      pass->memory->facts.start_error = ensured;
+      return Do(pass, DeleteAllGroups{true});
+    }
+    LDNN_RETURN_IF_ERROR(ensured);
+  }
+  return Next::kGoOn;
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const EnsureProfileGroup& action) {
+  LDNN_RETURN_IF_ERROR(EnsureJobKey(pass));
+  BeginStarting(pass);
+  const FunctionSecrets secrets{pass->memory->job_key, dependencies_.store_environment};
+  const Status ensured = dependencies_.backend.EnsureGroup(ProfileGroup(
+      pass->snapshot.job, options_.platform, action.count, action.memory_mib, secrets));
+  if (ensured.code() == StatusCode::kResourceExhausted) {
+    pass->memory->facts.start_error = ensured;
+    return Do(pass, DeleteAllGroups{true});
+  }
+  LDNN_RETURN_IF_ERROR(ensured);
+  return Next::kGoOn;
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const DeleteAllGroups& action) {
+  JobMemory& memory = *pass->memory;
+  Facts& facts = memory.facts;
+  const Job& job = pass->snapshot.job;
+  std::set<std::string> groups;
+  for (const auto& [uid, fact] : facts.instances) {
+    if (!fact.gone.has_value()) groups.insert(fact.instance.group);
+  }
+  if (job.status.plan.has_value()) {
+    groups.insert(WorkersGroupName(job.status.plan->revision));
+    groups.insert(ServersGroupName(job.status.plan->revision));
+  } else {
+    groups.insert(kProfileGroup);
+  }
+  for (const std::string& group : groups) {
+    const Status deleted = dependencies_.backend.DeleteGroup(job.metadata.uid, group);
+    if (deleted.ok() || deleted.code() == StatusCode::kNotFound) continue;
+    if (!facts.cleanup_since.has_value()) {
+      facts.cleanup_since = dependencies_.runtime.clock.Now();
+    }
+    facts.cleanup_error = deleted;
+    return deleted;
+  }
+  if (action.start_failed) {
+    const double doubled = options_.start_retry_seconds * std::pow(2.0, facts.start_attempts);
+    ++facts.start_attempts;
+    facts.start_since.reset();
+    facts.start_again_at = dependencies_.runtime.clock.Now() +
+                           FromSeconds(std::min(doubled, options_.max_start_retry_seconds));
+  }
+  return Next::kGoOn;
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const DeleteOneGroup& action) {
+  LDNN_RETURN_IF_ERROR(
+      dependencies_.backend.DeleteGroup(pass->snapshot.job.metadata.uid, action.group));
+  pass->memory->facts.start_since.reset();
+  return Next::kGoOn;
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const DeleteFunction& action) {
+  const Status deleted =
+      dependencies_.backend.DeleteInstance(pass->snapshot.job.metadata.uid, action.uid);
+  if (!deleted.ok() && deleted.code() != StatusCode::kNotFound) return deleted;
+  return Next::kGoOn;
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const SetFunctionCpu& action) {
+  LDNN_RETURN_IF_ERROR(
+      dependencies_.backend.SetCpu(pass->snapshot.job.metadata.uid, action.uid, action.milli_cpu));
+  pass->memory->facts.cpu_set[action.uid] = action.milli_cpu;
+  return Next::kDecideAgain;
+}
+
+void Reconciler::StartSlice(Pass* pass, const SliceRequest& request,
+                            const std::string& instance_uid) {
+  Facts& facts = pass->memory->facts;
+  const auto instance = facts.instances.find(instance_uid);
+  if (instance == facts.instances.end()) return;
+  const Instant now = dependencies_.runtime.clock.Now();
+  auto [found, is_new] = facts.slices.try_emplace(request.invocation);
+  SliceFact& slice = found->second;
+  if (is_new) {
+    slice.invocation = request.invocation;
+    slice.instance_uid = instance_uid;
+    slice.role = request.role;
+    slice.plan_revision = request.plan.revision;
+    slice.incarnation = request.incarnation;
+    slice.first_iteration = request.first_iteration;
+    slice.started = slice.last_heard = now;
+  }
+  slice.phase = SlicePhase::kStarting;
+  slice.last_attach = now;
+  dependencies_.slices.Start(instance_uid, instance->second.instance.address, request,
+                             pass->memory->job_key);
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const StartTrainingSlice& action) {
+  LDNN_RETURN_IF_ERROR(EnsureJobKey(pass));
+  const double budget =
+      std::max(1.0, options_.platform.function_timeout_seconds - options_.timeout_margin_seconds);
+  JobHistory& history = pass->memory->history;
+  if (history.functions_ready_at == 0) {
+    history.functions_ready_at = pass->memory->Time(dependencies_.runtime.clock.Now());
+  }
+  StartSlice(pass,
+             MakeTrainingSlice(pass->snapshot.job, action.role, options_.leader_epoch, budget),
+             action.instance_uid);
+  return Next::kGoOn;
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const StartProfileSlice& action) {
+  LDNN_RETURN_IF_ERROR(EnsureJobKey(pass));
+  ProfileConfig config;
+  config.iterations = options_.profile_iterations;
+  config.warmup_iterations = options_.profile_warmup_iterations;
+  config.batch_size = action.batch_size;
+  StartSlice(pass,
+             MakeProfileSlice(pass->snapshot.job, options_.platform, action.rank, action.memory_mib,
+                              config, options_.leader_epoch, options_.profile_timeout_seconds),
+             action.instance_uid);
+  return Next::kGoOn;
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const StopSlice& action) {
+  dependencies_.slices.Stop(action.invocation, action.graceful);
+  const auto found = pass->memory->facts.slices.find(action.invocation);
+  if (found == pass->memory->facts.slices.end()) return Next::kGoOn;
+  const Instant now = dependencies_.runtime.clock.Now();
+  (action.graceful ? found->second.graceful_stop_sent : found->second.stop_sent) = now;
+  return Next::kGoOn;
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const ForgetSlice& action) {
+  dependencies_.slices.Forget(action.invocation);
+  pass->memory->facts.slices.erase(action.invocation);
+  return Next::kDecideAgain;
+}
+
+}  // namespace lambdadnn

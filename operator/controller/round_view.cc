@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/controller/round_view.h"
+
+#include <algorithm>
+
+#include "operator/resources/slice_requests.h"
+
+namespace lambdadnn {
+namespace {
+
+// Ends of functions that the job caused; everything else (kills, evictions, node losses, deletions)
+// is the platform's doing and never counts.
+bool IsOwnMaking(const std::string& reason) {
+  return reason.starts_with("OOMKilled") || reason.starts_with("Exited") ||
+         reason.starts_with("Crashed");
+}
+
+RoundBreak BreakOfLostFunction(const SliceFact& slice, const Facts& facts) {
+  RoundBreak lost;
+  lost.reason = "FunctionLost";
+  lost.at = slice.ended.value_or(slice.last_heard);
+  lost.message = "the function of " + slice.role.Name() + " is gone";
+  const auto found = facts.instances.find(slice.instance_uid);
+  if (found != facts.instances.end()) {
+    const FunctionInstance& instance = found->second.instance;
+    if (!instance.reason.empty()) lost.message += " (" + instance.reason + ")";
+    if (!instance.last_log_line.empty()) lost.message += ": " + instance.last_log_line;
+    lost.counts = IsOwnMaking(instance.reason);
+  }
+  return lost;
+}
+
+std::optional<RoundBreak> BreakOfRecord(const SliceFact& slice) {
+  const SliceRecord& record = *slice.record;
+  if (record.outcome != SliceOutcome::kFailed) return std::nullopt;
+  RoundBreak failed;
+  failed.reason = "SliceFailed";
+  failed.message = slice.role.Name() + " failed: " + record.error.message();
+  failed.permanent = record.permanent;
+  // Stopped by us, or dragged down by another role whose failure is counted itself.
+  failed.counts =
+      record.error.code() != StatusCode::kCancelled && record.error.code() != StatusCode::kAborted;
+  failed.at = slice.ended.value_or(slice.last_heard);
+  return failed;
+}
+
+std::optional<RoundBreak> BreakOfSilence(const JobSnapshot& snapshot, const SliceFact& slice) {
+  const auto found = snapshot.facts.instances.find(slice.instance_uid);
+  if (found == snapshot.facts.instances.end()) return std::nullopt;
+  const bool ready = found->second.instance.phase == FunctionPhase::kReady;
+  const ControllerOptions& options = *snapshot.options;
+  const double limit = ready ? options.ready_silence_seconds : options.silence_seconds;
+  const Instant heard = std::max(slice.last_heard, slice.started);
+  if (snapshot.now - heard < FromSeconds(limit)) return std::nullopt;
+  RoundBreak silent;
+  silent.reason = "FunctionSilent";
+  silent.message = "nothing was heard of " + slice.role.Name() + " for " +
+                   std::to_string(static_cast<int>(limit)) + " seconds";
+  silent.at = snapshot.now;
+  silent.silent_uid = slice.instance_uid;
+  return silent;
+}
+
+std::optional<RoundBreak> BreakOfRefusal(const SliceFact& slice) {
+  if (slice.phase != SlicePhase::kRefused) return std::nullopt;
+  if (slice.error.code() != StatusCode::kInvalidArgument &&
+      slice.error.code() != StatusCode::kUnimplemented) {
+    return std::nullopt;
+  }
+  RoundBreak refused;
+  refused.reason = "SliceRefused";
+  refused.message = slice.role.Name() + " refused its slice: " + slice.error.message();
+  refused.permanent = true;
+  refused.at = slice.started;
+  return refused;
+}
+
+std::optional<RoundBreak> BreakOfSlice(const JobSnapshot& snapshot, const SliceFact& slice) {
+  if (slice.record.has_value()) return BreakOfRecord(slice);
+  if (slice.phase == SlicePhase::kRefused) return BreakOfRefusal(slice);
+  if (IsGone(snapshot.facts, slice.instance_uid)) {
+    return BreakOfLostFunction(slice, snapshot.facts);
+  }
+  return BreakOfSilence(snapshot, slice);
+}
+
+// Permanent before counted before any other; the earliest of equals.
+bool WorseThan(const RoundBreak& a, const RoundBreak& b) {
+  if (a.permanent != b.permanent) return a.permanent;
+  if (a.counts != b.counts) return a.counts;
+  return a.at < b.at;
+}
+
+// Records of all roles are there, and none failed: do they agree?
+void ViewEnd(RoundView* view) {
+  const SliceRecord& first = *view->entries.front().slice->record;
+  view->next_iteration = first.next_iteration;
+  view->finished = first.outcome == SliceOutcome::kFinished;
+  view->all_ended = true;
+  std::string worker_digest;
+  for (const RoundView::Entry& entry : view->entries) {
+    const SliceRecord& record = *entry.slice->record;
+    const bool agrees =
+        record.next_iteration == first.next_iteration && record.outcome == first.outcome;
+    bool same_state = true;
+    if (entry.role.kind == RoleKind::kWorker && !record.state_digest.empty()) {
+      if (worker_digest.empty()) worker_digest = record.state_digest;
+      same_state = record.state_digest == worker_digest;
+    }
+    if (!agrees || !same_state) {
+      RoundBreak disagree;
+      disagree.reason = "SlicesDisagree";
+      disagree.message = agrees
+                             ? "the workers ended with different weights at iteration " +
+                                   std::to_string(first.next_iteration)
+                             : "the slices did not end at the same iteration: " +
+                                   view->entries.front().role.Name() + " at " +
+                                   std::to_string(first.next_iteration) + ", " + entry.role.Name() +
+                                   " at " + std::to_string(record.next_iteration);
+      disagree.counts = !same_state;
+      disagree.at = entry.slice->ended.value_or(entry.slice->last_heard);
+      view->broken = disagree;
+      view->all_ended = view->finished = false;
+      return;
+    }
+    if (record.checkpoint.has_value() && record.checkpoint->iteration == first.next_iteration) {
+      view->checkpoint = record.checkpoint;
+    }
+  }
+}
+
+void ViewStall(const JobSnapshot& snapshot, RoundView* view) {
+  Instant since = snapshot.facts.iteration_at;
+  for (const RoundView::Entry& entry : view->entries) {
+    if (entry.slice != nullptr) since = std::max(since, entry.slice->started);
+  }
+  if (snapshot.now - since < FromSeconds(snapshot.options->stall_seconds)) return;
+  RoundBreak stalled;
+  stalled.reason = "Stalled";
+  stalled.message = "no iteration ended for " +
+                    std::to_string(static_cast<int>(snapshot.options->stall_seconds)) +
+                    " seconds although every function is heard";
+  stalled.counts = true;
+  stalled.at = snapshot.now;
+  view->broken = stalled;
+}
+
+}  // namespace
+
+RoundView ViewRound(const JobSnapshot& snapshot, const Round& round) {
+  RoundView view;
+  for (const Role& role : PlannedRoles(*snapshot.job.status.plan)) {
+    view.entries.push_back({role, nullptr});
+  }
+  for (const auto& [invocation, slice] : snapshot.facts.slices) {
+    if (!InRound(slice, round)) continue;
+    for (RoundView::Entry& entry : view.entries) {
+      if (entry.role == slice.role) entry.slice = &slice;
+    }
+  }
+  bool all_have_records = true;
+  bool some_from_store = false;
+  for (const RoundView::Entry& entry : view.entries) {
+    if (entry.slice == nullptr) {
+      all_have_records = false;
+      continue;
+    }
+    some_from_store = some_from_store || entry.slice->instance_uid.empty();
+    view.any_started = true;
+    all_have_records = all_have_records && entry.slice->record.has_value();
+    const std::optional<RoundBreak> broken = BreakOfSlice(snapshot, *entry.slice);
+    if (broken.has_value() && (!view.broken.has_value() || WorseThan(*broken, *view.broken))) {
+      view.broken = broken;
+    }
+  }
+  if (view.broken.has_value()) return view;
+  if (some_from_store && !all_have_records) {
+    // Found after a restart or an unclean suspension: the others may never have ended, and those
+    // that have cannot be joined again.
+    RoundBreak incomplete;
+    incomplete.reason = "RoundIncomplete";
+    incomplete.message = "some slices had ended and others were unknown when the controller began";
+    incomplete.at = snapshot.now;
+    view.broken = incomplete;
+    return view;
+  }
+  if (all_have_records && !view.entries.empty()) {
+    ViewEnd(&view);
+  } else if (view.any_started) {
+    ViewStall(snapshot, &view);
+  }
+  return view;
+}
+
+}  // namespace lambdadnn

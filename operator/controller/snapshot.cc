@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/controller/snapshot.h"
+
+namespace lambdadnn {
+
+const Condition* FindCondition(const Job& job, const std::string& type) {
+  for (const Condition& condition : job.status.conditions) {
+    if (condition.type == type) return &condition;
+  }
+  return nullptr;
+}
+
+bool HasCondition(const Job& job, const std::string& type) {
+  const Condition* condition = FindCondition(job, type);
+  return condition != nullptr && condition->status == "True";
+}
+
+bool IsFinished(const Job& job) {
+  return HasCondition(job, kConditionComplete) || HasCondition(job, kConditionFailed);
+}
+
+std::optional<Round> CurrentRound(const Job& job) {
+  if (!job.status.plan.has_value()) return std::nullopt;
+  return Round{job.status.plan->revision, job.status.execution.incarnation,
+               job.status.execution.first_iteration};
+}
+
+bool InRound(const SliceFact& slice, const Round& round) {
+  return slice.role.kind != RoleKind::kProfile && slice.plan_revision == round.plan_revision &&
+         slice.incarnation == round.incarnation && slice.first_iteration == round.first_iteration;
+}
+
+bool IsGone(const Facts& facts, const std::string& uid) {
+  const auto found = facts.instances.find(uid);
+  return found == facts.instances.end() || found->second.gone.has_value();
+}
+
+bool MayRun(const SliceFact& slice, const Facts& facts) {
+  if (slice.record.has_value() || slice.phase == SlicePhase::kRefused) return false;
+  return !IsGone(facts, slice.instance_uid);
+}
+
+std::vector<const InstanceFact*> LiveInstances(const Facts& facts, const std::string& group) {
+  std::vector<const InstanceFact*> live;
+  for (const auto& [uid, fact] : facts.instances) {
+    if (!fact.gone.has_value() && fact.instance.group == group) live.push_back(&fact);
+  }
+  return live;
+}
+
+std::vector<const InstanceFact*> ReadyInstances(const Facts& facts, const std::string& group) {
+  std::vector<const InstanceFact*> ready;
+  for (const InstanceFact* fact : LiveInstances(facts, group)) {
+    if (fact->instance.phase == FunctionPhase::kReady) ready.push_back(fact);
+  }
+  return ready;
+}
+
+bool AnyLiveInstance(const Facts& facts) {
+  for (const auto& [uid, fact] : facts.instances) {
+    if (!fact.gone.has_value()) return true;
+  }
+  return false;
+}
+
+double ActiveSeconds(const Job& job, WallTime wall) {
+  double seconds = job.status.execution.active_seconds;
+  WallTime start;
+  if (!job.status.start_time.empty() && ParseRfc3339(job.status.start_time, &start)) {
+    seconds += std::max(0.0, ToSeconds(wall - start));
+  }
+  return seconds;
+}
+
+}  // namespace lambdadnn

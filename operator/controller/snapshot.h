@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the controller knows of one job at one moment: all that Decide and ComputeStatus may look
+// at. Facts are observations kept between two passes; every one of them can be lost with the
+// process and is then observed again, so nothing in here is a decision.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "operator/api/job.h"
+#include "operator/backends/function_backend.h"
+#include "operator/backends/slice_client.h"
+#include "operator/controller/options.h"
+
+namespace lambdadnn {
+
+inline constexpr const char* kConditionAccepted = "Accepted";
+inline constexpr const char* kConditionProvisioned = "Provisioned";
+inline constexpr const char* kConditionReady = "Ready";
+inline constexpr const char* kConditionRunning = "Running";
+inline constexpr const char* kConditionSuspended = "Suspended";
+inline constexpr const char* kConditionDegraded = "Degraded";
+inline constexpr const char* kConditionComplete = "Complete";
+inline constexpr const char* kConditionFailed = "Failed";
+// As of batch/v1: the outcome is decided, the ending (functions, objects) is still under way.
+inline constexpr const char* kConditionSuccessCriteriaMet = "SuccessCriteriaMet";
+inline constexpr const char* kConditionFailureTarget = "FailureTarget";
+
+// One slice that this process started or found, folded from its stream.
+struct SliceFact {
+  std::string invocation;
+  std::string instance_uid;
+  Role role;
+  int plan_revision = 1;
+  int64_t incarnation = 0;
+  int64_t first_iteration = 0;
+  SlicePhase phase = SlicePhase::kStarting;
+  Instant started{};
+  Instant last_heard{};
+  Instant last_attach{};
+  // Once told to stop.
+  std::optional<Instant> stop_sent;
+  std::optional<Instant> graceful_stop_sent;
+  // When the record came or the instance was seen gone.
+  std::optional<Instant> ended;
+  std::optional<ProgressLine> last;
+  std::optional<SliceRecord> record;
+  Status error;
+  std::string busy_with;
+};
+
+// One instance, from first seen to gone.
+struct InstanceFact {
+  FunctionInstance instance;
+  Instant first_seen{};
+  std::optional<Instant> ready;
+  std::optional<Instant> gone;
+};
+
+// Which slices belong together: all roles of a plan from one iteration on.
+struct Round {
+  int plan_revision = 0;
+  int64_t incarnation = 0;
+  int64_t first_iteration = 0;
+  friend bool operator==(const Round&, const Round&) = default;
+};
+
+struct Facts {
+  // The backend answered at least once since this process knows the job.
+  bool instances_known = false;
+  std::map<std::string, InstanceFact> instances;  // by uid; gone ones are kept for the report
+  std::map<std::string, SliceFact> slices;        // by invocation
+
+  // The round whose completion records in the store have been looked for.
+  std::optional<Round> records_read;
+  // The round that was broken and the newest complete checkpoint then; absent inside = none.
+  std::optional<Round> checkpoint_looked_up;
+  std::optional<CheckpointReference> newest_checkpoint;
+
+  // Since when the current set of functions is being started; how often that failed.
+  std::optional<Instant> start_since;
+  int start_attempts = 0;
+  std::optional<Instant> start_again_at;
+  // Last refusal of the backend, e.g. no room.
+  Status start_error;
+  // CPU quota set on profiling instances, by uid.
+  std::map<std::string, int> cpu_set;
+
+  // The store and the data set answered at admission.
+  std::optional<Status> admission;
+  std::optional<WorkloadProfile> cached_profile;
+  bool profile_cache_read = false;
+
+  // Newest iteration seen done and when it was first seen.
+  int64_t iteration = -1;
+  Instant iteration_at{};
+
+  // Finishing.
+  std::optional<Status> results;  // of checking the model in the store
+  bool report_written = false;
+  bool exchange_cleaned = false;
+  bool job_key_deleted = false;
+  std::optional<Instant> cleanup_since;
+  Status cleanup_error;
+};
+
+// Sums that only grow; they start from status.usage after a restart of the controller.
+struct Meter {
+  UsageStatus usage;
+  double samples_per_second = 0;
+  std::optional<double> loss;
+  std::optional<double> test_accuracy;
+};
+
+struct JobSnapshot {
+  Job job;
+  // Why the object cannot be used as it is (decoding, validation); OK = it can.
+  Status problem;
+  Facts facts;
+  Meter meter;
+  Instant now{};
+  WallTime wall{};
+
+  const ControllerOptions* options = nullptr;
+};
+
+// Helpers shared by Decide and ComputeStatus.
+
+bool HasCondition(const Job& job, const std::string& type);  // status "True"
+const Condition* FindCondition(const Job& job, const std::string& type);
+bool IsFinished(const Job& job);  // Complete or Failed
+std::optional<Round> CurrentRound(const Job& job);
+bool InRound(const SliceFact& slice, const Round& round);
+// Gone, or never heard of.
+bool IsGone(const Facts& facts, const std::string& uid);
+// Neither ended by a record nor with its instance: it may still have effects.
+bool MayRun(const SliceFact& slice, const Facts& facts);
+// Not gone, by uid, of one group.
+std::vector<const InstanceFact*> LiveInstances(const Facts& facts, const std::string& group);
+std::vector<const InstanceFact*> ReadyInstances(const Facts& facts, const std::string& group);
+bool AnyLiveInstance(const Facts& facts);
+// Seconds since status.startTime (0 when not started) plus those before the last suspension.
+double ActiveSeconds(const Job& job, WallTime wall);
+
+}  // namespace lambdadnn

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/controller/status.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "operator/api/conditions.h"
+#include "operator/controller/decide.h"
+#include "operator/resources/function_groups.h"
+
+namespace lambdadnn {
+namespace {
+
+bool AnySliceRuns(const Facts& facts) {
+  for (const auto& [invocation, slice] : facts.slices) {
+    const bool training = slice.role.kind != RoleKind::kProfile;
+    if (training && MayRun(slice, facts) && slice.phase == SlicePhase::kRunning) return true;
+  }
+  return false;
+}
+
+std::string PhaseOf(const JobSnapshot& snapshot, const Job& job) {
+  if (HasCondition(job, kConditionComplete)) return "Complete";
+  if (HasCondition(job, kConditionFailed)) return "Failed";
+  if (HasCondition(job, kConditionSuspended) && job.spec.suspend) return "Suspended";
+  if (job.status.start_time.empty()) return "Pending";
+  if (!job.status.profile.has_value()) return "Profiling";
+  if (!job.status.plan.has_value()) return "Planning";
+  return AnySliceRuns(snapshot.facts) ? "Running" : "Starting";
+}
+
+void Set(JobStatus* status, const JobSnapshot& snapshot, Condition condition) {
+  condition.observed_generation = snapshot.job.metadata.generation;
+  SetCondition(&status->conditions, std::move(condition), snapshot.wall);
+}
+
+void AddProgress(const JobSnapshot& snapshot, JobStatus* status) {
+  ProgressStatus& progress = status->progress;
+  if (!status->plan.has_value()) return;
+  const Plan& plan = *status->plan;
+  progress.iterations = plan.iterations;
+  progress.iteration = std::max(snapshot.facts.iteration, status->execution.first_iteration);
+  if (plan.iterations_per_epoch > 0) {
+    progress.epoch = progress.iteration / plan.iterations_per_epoch;
+  }
+  progress.loss = snapshot.meter.loss.has_value() ? snapshot.meter.loss : progress.loss;
+  if (snapshot.meter.test_accuracy.has_value()) {
+    progress.test_accuracy = snapshot.meter.test_accuracy;
+  }
+  progress.samples_per_second = snapshot.meter.samples_per_second;
+  progress.progress_percentage =
+      plan.iterations > 0 ? static_cast<int>(100 * progress.iteration / plan.iterations) : 0;
+  progress.estimated_remaining_seconds.reset();
+  const double rate = progress.samples_per_second;
+  if (rate > 0 && plan.global_batch_size > 0) {
+    const double left = static_cast<double>(plan.iterations - progress.iteration);
+    progress.estimated_remaining_seconds = std::ceil(left * plan.global_batch_size / rate);
+  }
+}
+
+void AddFunctions(const JobSnapshot& snapshot, JobStatus* status) {
+  status->workers_desired = 0;
+  status->workers_ready = 0;
+  if (!status->plan.has_value() || status->phase == "Suspended") return;
+  if (status->phase == "Complete" || status->phase == "Failed") return;
+  status->workers_desired = status->plan->functions;
+  const auto ready = ReadyInstances(snapshot.facts, WorkersGroupName(status->plan->revision));
+  status->workers_ready = static_cast<int>(ready.size());
+  const bool all = status->workers_ready >= status->workers_desired;
+  std::string message = std::to_string(status->workers_ready) + " of " +
+                        std::to_string(status->workers_desired) + " workers are ready";
+  if (!snapshot.facts.start_error.ok()) message += ": " + snapshot.facts.start_error.message();
+  Set(status, snapshot,
+      MakeCondition(kConditionReady, all, all ? "FunctionsReady" : "FunctionsStarting", message));
+}
+
+void AddRunning(const JobSnapshot& snapshot, JobStatus* status) {
+  const bool running = status->phase == "Running";
+  const bool was = FindCondition(status->conditions, kConditionRunning) != nullptr;
+  if (!running && !was) return;
+  std::string reason = running ? "SlicesRunning" : "NotRunning";
+  if (!running && (status->phase == "Starting")) reason = "BetweenSlices";
+  Set(status, snapshot,
+      MakeCondition(kConditionRunning, running, reason,
+                    running ? "every role works on its slice" : "no slice is running"));
+}
+
+void AddAdmission(const JobSnapshot& snapshot, JobStatus* status) {
+  const std::optional<Status>& admission = snapshot.facts.admission;
+  if (!admission.has_value() || admission->ok()) return;
+  Set(status, snapshot,
+      MakeCondition(kConditionAccepted, false, "StoreNotUsable", admission->message()));
+}
+
+}  // namespace
+
+JobStatus ComputeStatus(const JobSnapshot& snapshot) {
+  return ComputeStatus(snapshot, WriteDecision{});
+}
+
+JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decision) {
+  Job job = snapshot.job;
+  JobStatus& status = job.status;
+  if (decision.plan.has_value()) status.plan = decision.plan;
+  if (decision.profile.has_value()) status.profile = decision.profile;
+  if (decision.execution.has_value()) status.execution = *decision.execution;
+  if (decision.start_time.has_value()) status.start_time = *decision.start_time;
+  if (decision.completion_time.has_value()) status.completion_time = *decision.completion_time;
+  if (decision.model_uri.has_value()) status.model_uri = *decision.model_uri;
+  if (decision.model_digest.has_value()) status.model_digest = *decision.model_digest;
+  for (const Condition& condition : decision.conditions) Set(&status, snapshot, condition);
+
+  status.observed_generation = snapshot.job.metadata.generation;
+  status.usage = snapshot.meter.usage;
+  if (IsFinished(snapshot.job)) return status;  // final but for late clean-up
+  AddAdmission(snapshot, &status);
+  status.phase = PhaseOf(snapshot, job);
+  AddProgress(snapshot, &status);
+  AddFunctions(snapshot, &status);
+  AddRunning(snapshot, &status);
+  // What was wrong is over once work goes on beyond where it began.
+  const Condition* degraded = FindCondition(status.conditions, kConditionDegraded);
+  if (degraded != nullptr && degraded->status == "True" && status.phase == "Running" &&
+      degraded->reason != "ProfileUncertain" &&
+      snapshot.facts.iteration > status.execution.first_iteration) {
+    Set(&status, snapshot,
+        MakeCondition(kConditionDegraded, false, "Recovered", "training goes on"));
+  }
+  return status;
+}
+
+bool DiffersInSubstance(const JobStatus& a, const JobStatus& b) {
+  JobStatus left = a;
+  left.progress = b.progress;
+  left.usage = b.usage;
+  return !(left == b);
+}
+
+std::vector<Condition> ChangedConditions(const JobStatus& before, const JobStatus& after) {
+  std::vector<Condition> changed;
+  for (const Condition& condition : after.conditions) {
+    const Condition* old = FindCondition(before.conditions, condition.type);
+    const bool same =
+        old != nullptr && old->status == condition.status && old->reason == condition.reason;
+    if (!same) changed.push_back(condition);
+  }
+  return changed;
+}
+
+}  // namespace lambdadnn

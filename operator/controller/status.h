@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a job's status should say: a pure function of the snapshot. Decisions that must outlive the
+// process (WriteDecision) are laid over it.
+#pragma once
+
+#include "operator/controller/action.h"
+#include "operator/controller/snapshot.h"
+
+namespace lambdadnn {
+
+JobStatus ComputeStatus(const JobSnapshot& snapshot);
+JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decision);
+
+// Whether the two differ in more than measurements (progress, usage), which are written less often.
+bool DiffersInSubstance(const JobStatus& a, const JobStatus& b);
+
+// Conditions of `after` that are not in `before` with the same status and reason.
+std::vector<Condition> ChangedConditions(const JobStatus& before, const JobStatus& after);
+
+}  // namespace lambdadnn

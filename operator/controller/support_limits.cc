@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/controller/support_limits.h"
+
+namespace lambdadnn {
+
+std::optional<Unsupported> FindUnsupported(const JobSpec& spec) {
+  if (spec.backend != "Local") {
+    return Unsupported{"UnsupportedBackend", "spec.backend: " + spec.backend +
+                                                 " is not available in this release; use Local"};
+  }
+  if (spec.training.synchronization != "BSP") {
+    return Unsupported{"UnsupportedSynchronization",
+                       "spec.training.synchronization.mode: " + spec.training.synchronization +
+                           " is not available in this release; use BSP"};
+  }
+  if (spec.aggregation.transport == "Direct") {
+    return Unsupported{"UnsupportedTransport",
+                       "spec.aggregation.transport: Direct is not available in this release; use "
+                       "ObjectStore or Auto"};
+  }
+  if (spec.aggregation.placement == "Workers") {
+    return Unsupported{"UnsupportedPlacement",
+                       "spec.aggregation.placement: Workers is not available in this release; use "
+                       "Dedicated or Auto"};
+  }
+  if (!spec.model.torch_script_uri.empty()) {
+    return Unsupported{"UnsupportedModel",
+                       "spec.model.torchScript is not available in this release; use "
+                       "spec.model.builtin"};
+  }
+  if (spec.dataset.rendered_digits.has_value() && spec.dataset.uri.empty()) {
+    return Unsupported{"UnsupportedDataset",
+                       "spec.dataset.renderedDigits has to be rendered first: run `lambdadnn "
+                       "dataset render-digits --out DIR` and set spec.dataset.uri to the folder"};
+  }
+  return std::nullopt;
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the API can express and this release cannot do yet (docs/limits.md): such a job fails at
+// once with a reason of its own, before anything is started.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "operator/api/job.h"
+
+namespace lambdadnn {
+
+struct Unsupported {
+  std::string reason;   // "UnsupportedTransport"
+  std::string message;  // names the field and what to write instead
+};
+
+std::optional<Unsupported> FindUnsupported(const JobSpec& spec);
+
+}  // namespace lambdadnn

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/resources/function_groups.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace lambdadnn {
+namespace {
+
+std::string WithRevision(const char* name, int plan_revision) {
+  return plan_revision <= 1 ? name : std::string(name) + "-r" + std::to_string(plan_revision);
+}
+
+FunctionGroup BaseGroup(const Job& job, const Platform& platform, const FunctionSecrets& secrets) {
+  FunctionGroup group;
+  group.job_uid = job.metadata.uid;
+  group.namespace_name = job.metadata.namespace_name;
+  group.job_name = job.metadata.name;
+  group.timeout_seconds = platform.function_timeout_seconds;
+  group.environment = secrets.store_environment;
+  group.environment[kJobKeyVariable] = secrets.job_key;
+  return group;
+}
+
+}  // namespace
+
+std::string WorkersGroupName(int plan_revision) { return WithRevision("workers", plan_revision); }
+std::string ServersGroupName(int plan_revision) { return WithRevision("servers", plan_revision); }
+
+int MilliCpuOf(const Platform& platform, int memory_mib) {
+  if (platform.milli_cpu_per_gib <= 0) return 0;
+  const double share = platform.milli_cpu_per_gib * memory_mib / 1024.0;
+  return std::max(10, static_cast<int>(std::lround(share)));
+}
+
+std::vector<FunctionGroup> PlannedGroups(const Job& job, const Platform& platform,
+                                         const FunctionSecrets& secrets) {
+  LDNN_CHECK(job.status.plan.has_value(), "groups are asked for before there is a plan");
+  const Plan& plan = *job.status.plan;
+  FunctionGroup workers = BaseGroup(job, platform, secrets);
+  workers.name = WorkersGroupName(plan.revision);
+  workers.program = "worker";
+  workers.count = plan.functions;
+  workers.memory_mib = plan.memory_mib;
+  workers.milli_cpu = MilliCpuOf(platform, plan.memory_mib);
+  if (plan.aggregation.placement == Placement::kWorkers) return {workers};
+
+  FunctionGroup servers = BaseGroup(job, platform, secrets);
+  servers.name = ServersGroupName(plan.revision);
+  servers.program = "server";
+  servers.count = plan.aggregation.server_functions();
+  servers.memory_mib = plan.server_memory_mib;
+  servers.milli_cpu = MilliCpuOf(platform, plan.server_memory_mib);
+  return {workers, servers};
+}
+
+FunctionGroup ProfileGroup(const Job& job, const Platform& platform, int count, int memory_mib,
+                           const FunctionSecrets& secrets) {
+  FunctionGroup group = BaseGroup(job, platform, secrets);
+  group.name = kProfileGroup;
+  group.program = "worker";
+  group.count = count;
+  group.memory_mib = memory_mib;
+  group.milli_cpu = MilliCpuOf(platform, memory_mib);
+  return group;
+}
+
+}  // namespace lambdadnn

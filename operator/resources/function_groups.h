@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a job and its plan to the groups of functions that it needs: pure builders, no I/O. Every
+// backend turns a FunctionGroup into its platform's own objects.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "operator/api/job.h"
+#include "operator/resources/function_group.h"
+
+namespace lambdadnn {
+
+inline constexpr const char* kProfileGroup = "profile";
+
+// "workers" and "servers" of revision 1; "workers-r2" and so on of later ones, so that functions of
+// two revisions never pass for one another.
+std::string WorkersGroupName(int plan_revision);
+std::string ServersGroupName(int plan_revision);
+
+// CPU share of a function: memory x milliCpuPerGiB, at least 10 where the platform limits CPU at
+// all; 0 = no limit.
+int MilliCpuOf(const Platform& platform, int memory_mib);
+
+// What every function of a job is told by its environment: the key that its callers must show, and
+// the credentials of the store (never part of a slice request).
+struct FunctionSecrets {
+  std::string job_key;
+  std::map<std::string, std::string> store_environment;
+};
+
+// The environment variable that carries the job's key.
+inline constexpr const char* kJobKeyVariable = "LAMBDADNN_JOB_KEY";
+
+// Workers, then servers, of the plan in the job's status.
+std::vector<FunctionGroup> PlannedGroups(const Job& job, const Platform& platform,
+                                         const FunctionSecrets& secrets);
+// `count` functions of the largest size, which the profiler slows down by their CPU quota.
+FunctionGroup ProfileGroup(const Job& job, const Platform& platform, int count, int memory_mib,
+                           const FunctionSecrets& secrets);
+
+}  // namespace lambdadnn

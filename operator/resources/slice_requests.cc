@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/resources/slice_requests.h"
+
+#include <algorithm>
+
+#include "common/plan/geometry.h"
+#include "operator/resources/training_config_builder.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr const char* kDefaultRoot = "lambdadnn";
+
+SliceRequest BaseRequest(const Job& job, int64_t leader_epoch, double budget_seconds) {
+  SliceRequest request;
+  request.job = {job.metadata.uid, job.metadata.namespace_name, job.metadata.name};
+  request.leader_epoch = leader_epoch;
+  request.store = MakeStoreReference(job);
+  request.budget_seconds = budget_seconds;
+  return request;
+}
+
+}  // namespace
+
+std::string JobPrefix(const Job& job) {
+  std::string root = job.spec.object_store.prefix;
+  while (!root.empty() && root.back() == '/') root.pop_back();
+  if (root.empty()) root = kDefaultRoot;
+  return root + "/" + job.metadata.namespace_name + "/" + job.metadata.uid;
+}
+
+StoreReference MakeStoreReference(const Job& job) {
+  const ObjectStoreSpec& spec = job.spec.object_store;
+  StoreReference store;
+  store.uri = !spec.uri.empty() ? spec.uri : "s3://" + spec.bucket;
+  store.endpoint = spec.endpoint;
+  store.region = spec.region;
+  store.path_style = spec.path_style;
+  store.prefix = JobPrefix(job);
+  return store;
+}
+
+std::vector<Role> PlannedRoles(const Plan& plan) {
+  std::vector<Role> roles;
+  for (int rank = 0; rank < plan.functions; ++rank) {
+    roles.push_back({RoleKind::kWorker, rank, {}});
+  }
+  if (plan.aggregation.placement == Placement::kWorkers) return roles;
+  for (int rank = 0; rank < plan.aggregation.server_functions(); ++rank) {
+    roles.push_back({RoleKind::kServer, rank, ServerAt(plan.aggregation, rank)});
+  }
+  return roles;
+}
+
+SliceRequest MakeTrainingSlice(const Job& job, const Role& role, int64_t leader_epoch,
+                               double budget_seconds) {
+  LDNN_CHECK(job.status.plan.has_value(), "a training slice is asked for before there is a plan");
+  SliceRequest request = BaseRequest(job, leader_epoch, budget_seconds);
+  request.role = role;
+  request.plan = *job.status.plan;
+  request.incarnation = job.status.execution.incarnation;
+  request.first_iteration = job.status.execution.first_iteration;
+  const int64_t samples = job.status.profile.has_value() ? job.status.profile->training_samples : 0;
+  request.training = BuildTrainingConfig(job.spec, samples, request.plan.global_batch_size);
+  if (job.status.execution.start_checkpoint.has_value()) {
+    request.start = CheckpointFromJson(*job.status.execution.start_checkpoint);
+  }
+  request.checkpoint_keep = std::max(1, job.spec.checkpoint.keep);
+  request.invocation = MakeInvocationId(request, 1);
+  return request;
+}
+
+SliceRequest MakeProfileSlice(const Job& job, const Platform& platform, int rank, int memory_mib,
+                              const ProfileConfig& config, int64_t leader_epoch,
+                              double budget_seconds) {
+  SliceRequest request = BaseRequest(job, leader_epoch, budget_seconds);
+  request.role = {RoleKind::kProfile, rank, {}};
+  request.first_iteration = memory_mib;
+  request.profile = config;
+  request.training = BuildTrainingConfig(job.spec, 0, config.batch_size);
+  // No plan yet: the one that a single function of this size would have.
+  Plan& plan = request.plan;
+  plan.functions = 1;
+  plan.memory_mib = memory_mib;
+  plan.server_memory_mib = platform.memory.min_mib;
+  plan.local_batch_size = config.batch_size;
+  plan.global_batch_size = config.batch_size;
+  plan.iterations = config.iterations + config.warmup_iterations;
+  plan.iterations_per_epoch = plan.iterations;
+  request.invocation = MakeInvocationId(request, 1);
+  return request;
+}
+
+Json CheckpointToJson(const CheckpointReference& checkpoint) {
+  return {{"prefix", checkpoint.prefix},
+          {"iteration", checkpoint.iteration},
+          {"planRevision", checkpoint.plan_revision},
+          {"incarnation", checkpoint.incarnation}};
+}
+
+std::optional<CheckpointReference> CheckpointFromJson(const Json& json) {
+  std::vector<FieldError> errors;
+  JsonReader reader(json, "status.execution.startCheckpoint", &errors);
+  CheckpointReference checkpoint;
+  reader.Required("prefix", &checkpoint.prefix);
+  reader.Required("iteration", &checkpoint.iteration);
+  reader.Optional("planRevision", &checkpoint.plan_revision);
+  reader.Optional("incarnation", &checkpoint.incarnation);
+  if (!errors.empty()) return std::nullopt;
+  return checkpoint;
+}
+
+}  // namespace lambdadnn

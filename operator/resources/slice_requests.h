@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// From a job, its plan and its execution state to the slice requests of all roles: pure builders.
+// The same inputs give the same invocation ids, so that a controller that has forgotten everything
+// attaches to the slices of its predecessor.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/plan/workload.h"
+#include "common/protocol/slice.h"
+#include "operator/api/job.h"
+
+namespace lambdadnn {
+
+// "<root>/<namespace>/<uid>": where everything of the job lies. The root is
+// spec.objectStore.prefix, or "lambdadnn".
+std::string JobPrefix(const Job& job);
+StoreReference MakeStoreReference(const Job& job);
+
+// Every role that one incarnation of the plan runs: workers by rank, then servers by ServerRank.
+std::vector<Role> PlannedRoles(const Plan& plan);
+
+// The slice of `role` that status.plan and status.execution ask for.
+SliceRequest MakeTrainingSlice(const Job& job, const Role& role, int64_t leader_epoch,
+                               double budget_seconds);
+// A profiling slice at one memory size; `memory_mib` takes the place of the first iteration in its
+// id, so that every size is a slice of its own.
+SliceRequest MakeProfileSlice(const Job& job, const Platform& platform, int rank, int memory_mib,
+                              const ProfileConfig& config, int64_t leader_epoch,
+                              double budget_seconds);
+
+// status.execution.startCheckpoint.
+Json CheckpointToJson(const CheckpointReference& checkpoint);
+std::optional<CheckpointReference> CheckpointFromJson(const Json& json);
+
+}  // namespace lambdadnn

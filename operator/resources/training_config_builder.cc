@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/resources/training_config_builder.h"
+
+#include <cmath>
+
+namespace lambdadnn {
+namespace {
+
+std::vector<double> Numbers(const Json& value) {
+  if (value.is_boolean()) return {value.get<bool>() ? 1.0 : 0.0};
+  if (value.is_number()) return {value.get<double>()};
+  std::vector<double> numbers;
+  if (value.is_array()) {
+    for (const Json& item : value) {
+      if (item.is_number()) numbers.push_back(item.get<double>());
+    }
+  }
+  return numbers;
+}
+
+ModelConfig BuildModel(const ModelSpec& spec) {
+  ModelConfig model;
+  model.name = spec.builtin_name;
+  model.torch_script_uri = spec.torch_script_uri;
+  if (spec.builtin_parameters.is_object()) {
+    for (const auto& [name, value] : spec.builtin_parameters.items()) {
+      model.parameters[name] = Numbers(value);
+    }
+  }
+  return model;
+}
+
+DatasetConfig BuildDataset(const DatasetSpec& spec) {
+  DatasetConfig dataset;
+  dataset.uri = spec.uri;
+  dataset.test_uri = spec.test_uri;
+  dataset.format = spec.format;
+  dataset.feature_shape = spec.feature_shape;
+  dataset.classes = spec.classes;
+  dataset.normalize_mean = spec.normalize_mean;
+  dataset.normalize_standard_deviation = spec.normalize_standard_deviation;
+  if (spec.format == "idx" || spec.format == "cifar10") dataset.scale = 1.0 / 255.0;
+  dataset.augment_flip = spec.augment_flip;
+  dataset.augment_crop_padding = spec.augment_crop_padding;
+  dataset.label_column = spec.label_column;
+  dataset.csv_header = spec.csv_header;
+  return dataset;
+}
+
+double ScaledLearningRate(const TrainingSpec& training, int global_batch_size) {
+  const OptimizerSpec& optimizer = training.optimizer;
+  if (training.local_batch_size <= 0 || global_batch_size <= 0) return optimizer.learning_rate;
+  const double factor = static_cast<double>(global_batch_size) / training.local_batch_size;
+  if (optimizer.learning_rate_scaling == "Linear") return optimizer.learning_rate * factor;
+  if (optimizer.learning_rate_scaling == "SquareRoot") {
+    return optimizer.learning_rate * std::sqrt(factor);
+  }
+  return optimizer.learning_rate;
+}
+
+OptimizerConfig BuildOptimizer(const TrainingSpec& training, int global_batch_size) {
+  const OptimizerSpec& spec = training.optimizer;
+  OptimizerConfig optimizer;
+  optimizer.name = spec.name;
+  optimizer.learning_rate = ScaledLearningRate(training, global_batch_size);
+  optimizer.momentum = spec.momentum;
+  optimizer.dampening = spec.dampening;
+  optimizer.nesterov = spec.nesterov;
+  optimizer.weight_decay = spec.weight_decay;
+  optimizer.beta1 = spec.beta1;
+  optimizer.beta2 = spec.beta2;
+  optimizer.epsilon = spec.epsilon;
+  optimizer.amsgrad = spec.amsgrad;
+  optimizer.schedule.name = spec.schedule;
+  optimizer.schedule.warmup_iterations = spec.warmup_iterations;
+  optimizer.schedule.step_iterations = spec.step_iterations;
+  optimizer.schedule.gamma = spec.gamma;
+  optimizer.schedule.min_learning_rate = spec.min_learning_rate;
+  optimizer.clip_value = spec.clip_value;
+  optimizer.clip_global_norm = spec.clip_global_norm;
+  return optimizer;
+}
+
+int OptimizerStateVectors(const OptimizerSpec& spec) {
+  if (spec.name == "adam" || spec.name == "adamw") return spec.amsgrad ? 3 : 2;
+  return spec.momentum != 0 ? 1 : 0;
+}
+
+}  // namespace
+
+TrainingConfig BuildTrainingConfig(const JobSpec& spec, int64_t training_samples,
+                                   int global_batch_size) {
+  TrainingConfig config;
+  config.model = BuildModel(spec.model);
+  config.dataset = BuildDataset(spec.dataset);
+  config.optimizer = BuildOptimizer(spec.training, global_batch_size);
+  config.loss = spec.training.loss;
+  config.seed = spec.training.seed;
+  config.epochs = static_cast<int64_t>(std::ceil(spec.training.epochs));
+  config.training_samples = training_samples;
+  config.stop_at_loss = spec.training.stop_at_loss;
+  return config;
+}
+
+TrainingLimits BuildTrainingLimits(const JobSpec& spec) {
+  TrainingLimits limits;
+  limits.epochs = spec.training.epochs;
+  limits.local_batch_size = spec.training.local_batch_size;
+  limits.global_batch_size = spec.training.global_batch_size;
+  limits.max_global_batch_size = spec.training.max_global_batch_size;
+  limits.min_functions = spec.functions.min;
+  limits.max_functions = spec.functions.max;
+  limits.min_memory_mib = spec.functions.memory_min_mib;
+  limits.max_memory_mib = spec.functions.memory_max_mib;
+  limits.memory_step_mib = spec.functions.memory_step_mib;
+  limits.clip_by_global_norm = spec.training.optimizer.clip_global_norm.has_value();
+  limits.optimizer_state_vectors = OptimizerStateVectors(spec.training.optimizer);
+  return limits;
+}
+
+}  // namespace lambdadnn

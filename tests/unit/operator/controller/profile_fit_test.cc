@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/controller/profile_fit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace lambdadnn {
+namespace {
+
+Platform TwoCores() {
+  Platform platform;
+  platform.memory = {256, 1024, 64};
+  platform.milli_cpu_per_gib = 1000;
+  platform.total_milli_cpu = 2000;
+  return platform;
+}
+
+ProfileSample Measured(int memory_mib, double iteration_seconds, int batch = 32) {
+  (void)batch;
+  ProfileSample sample;
+  sample.memory_mib = memory_mib;
+  sample.record.profile_iteration_seconds.assign(4, iteration_seconds);
+  sample.record.metrics = {{"trainingSamples", 12000}, {"parameters", 1000}, {"testSamples", 10}};
+  return sample;
+}
+
+TEST(ProfilePlan, MeasuresThreeSizesWithAsManyFunctionsAsFillTheMachine) {
+  JobSpec spec;
+  spec.training.local_batch_size = 32;
+  const ProfilePlan plan = MakeProfilePlan(spec, TwoCores());
+  EXPECT_THAT(plan.memory_mib, testing::ElementsAre(1024, 640, 256));
+  EXPECT_EQ(plan.functions, 2);
+  EXPECT_EQ(plan.batch_size, 32);
+}
+
+TEST(ProfilePlan, AFixedSizeIsMeasuredAlone) {
+  JobSpec spec;
+  spec.objective.fixed = Objective::Fixed{2, 512};
+  EXPECT_THAT(MakeProfilePlan(spec, TwoCores()).memory_mib, testing::ElementsAre(512));
+}
+
+TEST(ProfilePlan, NoFunctionGetsMoreThanTheMachine) {
+  Platform platform = TwoCores();
+  platform.memory.max_mib = 10240;
+  EXPECT_EQ(MakeProfilePlan(JobSpec{}, platform).memory_mib.front(), 2048);
+}
+
+TEST(FitLine, ExactLineIsFoundAgain) {
+  const TrainingRate rate = FitLine({{256, 2 * 256 + 5}, {512, 2 * 512 + 5}, {1024, 2 * 1024 + 5}});
+  EXPECT_NEAR(rate.slope, 2, 1e-9);
+  EXPECT_NEAR(rate.intercept, 5, 1e-6);
+}
+
+TEST(FitLine, OnePointGoesThroughTheOrigin) {
+  const TrainingRate rate = FitLine({{512, 100}});
+  EXPECT_DOUBLE_EQ(rate.At(1024), 200);
+  EXPECT_DOUBLE_EQ(FitLine({}).slope, 0);
+}
+
+TEST(FitProfile, RatesAreBatchOverMeanSeconds) {
+  // 32 samples in 0.1 s and in 0.2 s: 320 and 160 samples/s at 1024 and 512 MiB.
+  const auto fit = FitProfile({Measured(1024, 0.1), Measured(512, 0.2)}, 32, 1.5);
+  ASSERT_TRUE(fit.ok());
+  EXPECT_NEAR(fit->profile.training_rate.At(512), 160, 1e-6);
+  EXPECT_NEAR(fit->profile.training_rate.At(768), 240, 1e-6);
+  EXPECT_EQ(fit->profile.training_samples, 12000);
+  EXPECT_EQ(fit->profile.model_bytes, 4000);
+  EXPECT_EQ(fit->profile.cold_start_seconds, 1.5);
+  EXPECT_NEAR(fit->profile.residual, 0, 1e-9);
+}
+
+TEST(FitProfile, AStragglingPointShowsInTheResidual) {
+  const auto fit = FitProfile({Measured(1024, 0.1), Measured(512, 0.2), Measured(768, 0.4)}, 32, 0);
+  ASSERT_TRUE(fit.ok());
+  EXPECT_GT(fit->profile.residual, 0.5);
+  EXPECT_THAT(fit->worst, testing::HasSubstr("768 MiB"));
+}
+
+TEST(FitProfile, NothingMeasuredIsAnErrorThatSaysWhatToDo) {
+  const auto none = FitProfile({}, 32, 0);
+  ASSERT_FALSE(none.ok());
+  EXPECT_THAT(none.status().message(), testing::HasSubstr("spec.profile"));
+  ProfileSample empty;
+  empty.memory_mib = 512;
+  EXPECT_FALSE(FitProfile({empty}, 32, 0).ok());
+}
+
+TEST(ProfileSignature, ChangesWithWhatChangesTheRate) {
+  JobSpec spec;
+  const std::string before = ProfileSignature(spec, TwoCores());
+  EXPECT_EQ(ProfileSignature(spec, TwoCores()), before);
+  spec.training.epochs = 7;  // not a matter of speed
+  EXPECT_EQ(ProfileSignature(spec, TwoCores()), before);
+  spec.model.builtin_name = "cnn";
+  EXPECT_NE(ProfileSignature(spec, TwoCores()), before);
+}
+
+}  // namespace
+}  // namespace lambdadnn

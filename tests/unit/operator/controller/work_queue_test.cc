@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/controller/work_queue.h"
+
+#include <gtest/gtest.h>
+
+namespace lambdadnn {
+namespace {
+
+class WorkQueueTest : public testing::Test {
+ protected:
+  SystemClock clock_;
+  ThreadExecutor executor_;
+  SystemRandom random_;
+  Runtime runtime_{clock_, executor_, random_};
+  WorkQueue queue_{runtime_};
+  const ObjectName a_{"default", "a"};
+  const ObjectName b_{"default", "b"};
+};
+
+TEST_F(WorkQueueTest, AddingTwiceGivesOnce) {
+  queue_.Add(a_);
+  queue_.Add(a_);
+  EXPECT_EQ(queue_.Get(), a_);
+  queue_.Done(a_);
+  queue_.Add(b_);
+  EXPECT_EQ(queue_.Get(), b_);
+}
+
+TEST_F(WorkQueueTest, ANameIsNeverWorkedOnTwiceAtATime) {
+  queue_.Add(a_);
+  EXPECT_EQ(queue_.Get(), a_);
+  queue_.Add(a_);
+  queue_.Add(b_);
+  EXPECT_EQ(queue_.Get(), b_);  // not a: it is in work
+  queue_.Done(a_);
+  EXPECT_EQ(queue_.Get(), a_);
+}
+
+TEST_F(WorkQueueTest, TheEarlierTimeStands) {
+  const Instant now = clock_.Now();
+  queue_.AddAt(a_, now);
+  queue_.AddAt(a_, now + std::chrono::hours(1));
+  EXPECT_EQ(queue_.Get(), a_);
+}
+
+TEST_F(WorkQueueTest, WaitsForTheDueTimeAndNoLonger) {
+  const Instant due = clock_.Now() + std::chrono::milliseconds(20);
+  queue_.AddAt(a_, due);
+  EXPECT_EQ(queue_.Get(), a_);
+  EXPECT_GE(clock_.Now(), due);
+}
+
+TEST_F(WorkQueueTest, CloseWakesTheWaiting) {
+  const auto task = executor_.Spawn("close", [&] { queue_.Close(); });
+  EXPECT_EQ(queue_.Get(), std::nullopt);
+  EXPECT_TRUE(queue_.closed());
+}
+
+}  // namespace
+}  // namespace lambdadnn

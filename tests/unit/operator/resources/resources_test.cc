@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "operator/resources/function_groups.h"
+#include "operator/resources/job_key.h"
+#include "operator/resources/slice_requests.h"
+#include "operator/resources/training_config_builder.h"
+
+namespace lambdadnn {
+namespace {
+
+Job PlannedJob(int functions, std::vector<int> layers, int spread, int shards) {
+  Job job;
+  job.metadata.name = "digits";
+  job.metadata.namespace_name = "team";
+  job.metadata.uid = "uid-1";
+  job.spec.object_store.uri = "file:///data";
+  job.status.plan.emplace();
+  Plan& plan = *job.status.plan;
+  plan.functions = functions;
+  plan.memory_mib = 512;
+  plan.server_memory_mib = 256;
+  plan.global_batch_size = 64;
+  plan.aggregation.layers = std::move(layers);
+  plan.aggregation.spread = spread;
+  plan.aggregation.shards = shards;
+  return job;
+}
+
+TEST(FunctionGroups, WorkersAndServersGetTheirShareOfCpu) {
+  const Job job = PlannedJob(4, {1, 2, 4}, 2, 2);
+  Platform platform;
+  platform.milli_cpu_per_gib = 1000;
+  const auto groups = PlannedGroups(job, platform, {"key", {{"A", "b"}}});
+  ASSERT_EQ(groups.size(), 2u);
+  EXPECT_EQ(groups[0].name, "workers");
+  EXPECT_EQ(groups[0].count, 4);
+  EXPECT_EQ(groups[0].milli_cpu, 500);
+  EXPECT_EQ(groups[1].name, "servers");
+  EXPECT_EQ(groups[1].count, 6);  // (1 + 2) x spread
+  EXPECT_EQ(groups[1].milli_cpu, 250);
+  EXPECT_EQ(groups[1].environment.at(kJobKeyVariable), "key");
+  EXPECT_EQ(groups[1].environment.at("A"), "b");
+}
+
+TEST(FunctionGroups, LaterRevisionsHaveGroupsOfTheirOwn) {
+  EXPECT_EQ(WorkersGroupName(1), "workers");
+  EXPECT_EQ(WorkersGroupName(2), "workers-r2");
+  EXPECT_EQ(ServersGroupName(3), "servers-r3");
+}
+
+TEST(FunctionGroups, NoCpuLimitWithoutAShare) {
+  EXPECT_EQ(MilliCpuOf(Platform{}, 1024), 0);
+  Platform platform;
+  platform.milli_cpu_per_gib = 1;
+  EXPECT_EQ(MilliCpuOf(platform, 128), 10);  // never nothing
+}
+
+TEST(SliceRequests, EveryRoleHasAnInvocationOfItsOwn) {
+  const Job job = PlannedJob(4, {1, 2, 4}, 2, 2);
+  std::set<std::string> ids;
+  const auto roles = PlannedRoles(*job.status.plan);
+  ASSERT_EQ(roles.size(), 10u);
+  for (const Role& role : roles) ids.insert(MakeTrainingSlice(job, role, 1, 10).invocation);
+  EXPECT_EQ(ids.size(), roles.size());
+}
+
+TEST(SliceRequests, TheSameStateGivesTheSameInvocation) {
+  Job job = PlannedJob(2, {1, 2}, 1, 1);
+  const Role role = PlannedRoles(*job.status.plan)[0];
+  const std::string first = MakeTrainingSlice(job, role, 1, 10).invocation;
+  EXPECT_EQ(MakeTrainingSlice(job, role, 2, 20).invocation, first);
+  job.status.execution.incarnation = 1;
+  EXPECT_NE(MakeTrainingSlice(job, role, 1, 10).invocation, first);
+}
+
+TEST(SliceRequests, StartsAtTheCheckpointOfStatus) {
+  Job job = PlannedJob(2, {1, 2}, 1, 1);
+  const CheckpointReference checkpoint{"p/q", 40, 1, 3};
+  job.status.execution.first_iteration = 40;
+  job.status.execution.start_checkpoint = CheckpointToJson(checkpoint);
+  const SliceRequest request = MakeTrainingSlice(job, PlannedRoles(*job.status.plan)[0], 1, 10);
+  EXPECT_EQ(request.start, checkpoint);
+  EXPECT_EQ(request.first_iteration, 40);
+}
+
+TEST(SliceRequests, PrefixIsTheTenantsOwn) {
+  Job job = PlannedJob(2, {1, 2}, 1, 1);
+  EXPECT_EQ(JobPrefix(job), "lambdadnn/team/uid-1");
+  job.spec.object_store.prefix = "root/";
+  EXPECT_EQ(JobPrefix(job), "root/team/uid-1");
+}
+
+TEST(CheckpointJson, GarbageIsNoCheckpoint) {
+  EXPECT_EQ(CheckpointFromJson(Json::parse(R"({"iteration": 3})")), std::nullopt);
+  EXPECT_EQ(CheckpointFromJson(Json::parse("[]")), std::nullopt);
+}
+
+TEST(TrainingConfig, LearningRateFollowsTheEffectiveBatch) {
+  JobSpec spec;
+  spec.training.local_batch_size = 16;
+  spec.training.optimizer.learning_rate = 0.1;
+  EXPECT_DOUBLE_EQ(BuildTrainingConfig(spec, 0, 64).optimizer.learning_rate, 0.1);
+  spec.training.optimizer.learning_rate_scaling = "Linear";
+  EXPECT_DOUBLE_EQ(BuildTrainingConfig(spec, 0, 64).optimizer.learning_rate, 0.4);
+  spec.training.optimizer.learning_rate_scaling = "SquareRoot";
+  EXPECT_DOUBLE_EQ(BuildTrainingConfig(spec, 0, 64).optimizer.learning_rate, 0.2);
+}
+
+TEST(TrainingConfig, ModelParametersAreListsOfNumbers) {
+  JobSpec spec;
+  spec.model.builtin_name = "mlp";
+  spec.model.builtin_parameters = Json::parse(R"({"hidden": [128, 64], "dropout": 0.5})");
+  const TrainingConfig config = BuildTrainingConfig(spec, 100, 64);
+  EXPECT_THAT(config.model.parameters.at("hidden"), testing::ElementsAre(128, 64));
+  EXPECT_THAT(config.model.parameters.at("dropout"), testing::ElementsAre(0.5));
+  EXPECT_EQ(config.training_samples, 100);
+}
+
+TEST(TrainingLimits, CountsTheOptimizersVectors) {
+  JobSpec spec;
+  EXPECT_EQ(BuildTrainingLimits(spec).optimizer_state_vectors, 0);
+  spec.training.optimizer.momentum = 0.9;
+  EXPECT_EQ(BuildTrainingLimits(spec).optimizer_state_vectors, 1);
+  spec.training.optimizer.name = "adam";
+  EXPECT_EQ(BuildTrainingLimits(spec).optimizer_state_vectors, 2);
+  spec.training.optimizer.amsgrad = true;
+  EXPECT_EQ(BuildTrainingLimits(spec).optimizer_state_vectors, 3);
+}
+
+TEST(JobKey, SecretGivesTheKeyBackToItsOwnJobOnly) {
+  Job job = PlannedJob(1, {1, 1}, 1, 1);
+  SeededRandom random(1);
+  const std::string key = MakeJobKey(random);
+  EXPECT_EQ(key.size(), 64u);
+  const Json secret = JobKeySecret(job, key);
+  EXPECT_EQ(KeyOfSecret(job, secret), key);
+  job.metadata.uid = "another";
+  EXPECT_EQ(KeyOfSecret(job, secret), std::nullopt);
+  EXPECT_EQ(KeyOfSecret(job, Json::parse("{}")), std::nullopt);
+}
+
+TEST(Base64, RoundTripsEveryLength) {
+  for (const char* text : {"", "a", "ab", "abc", "abcd", "\xff\x00z"}) {
+    EXPECT_EQ(DecodeBase64(EncodeBase64(text)), text);
+  }
+  EXPECT_EQ(EncodeBase64("abcd"), "YWJjZA==");
+  for (const char* bad : {"a", "====", "ab=c", "YW=j", "Y!=="}) {
+    EXPECT_EQ(DecodeBase64(bad), std::nullopt) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace lambdadnn
