@@ -45,7 +45,7 @@ struct InMemoryApiServerOptions {
   Duration garbage_collection_delay{0};
   // The state is written here after every change, before the call returns, so that it survives a
   // killed process; empty = in memory only.
-  std::string file;
+  std::string file = "";
 };
 
 class InMemoryApiServer final : public KubeClient {
