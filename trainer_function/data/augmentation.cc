@@ -15,17 +15,16 @@ constexpr uint64_t kAugmentStream = 0x61756d;
 
 Status CheckAugmentation(const Augmentation& augmentation, std::span<const int64_t> shape) {
   if (augmentation.crop_padding < 0) {
-    return InvalidArgumentError("spec.dataset.augmentation.cropPadding: must be 0 or more");
+    return InvalidArgumentError("spec.dataset.augment.cropPadding: must be 0 or more");
   }
   if (!augmentation.active()) return OkStatus();
   if (shape.size() != 2 && shape.size() != 3) {
     return InvalidArgumentError(
-        "spec.dataset.augmentation: flip and crop need images ([channels, height, width]); "
+        "spec.dataset.augment: flip and crop need images ([channels, height, width]); "
         "remove it or set spec.dataset.featureShape");
   }
   if (augmentation.crop_padding >= std::min(shape[shape.size() - 1], shape[shape.size() - 2])) {
-    return InvalidArgumentError(
-        "spec.dataset.augmentation.cropPadding: must be smaller than the image");
+    return InvalidArgumentError("spec.dataset.augment.cropPadding: must be smaller than the image");
   }
   return OkStatus();
 }

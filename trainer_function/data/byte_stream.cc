@@ -12,6 +12,8 @@ namespace lambdadnn {
 namespace {
 
 constexpr size_t kInflateInputBytes = 256 << 10;
+// Records handed on at a time.
+constexpr uint64_t kChunkBytes = 1 << 20;
 
 class RangeStream final : public ByteStream {
  public:
@@ -175,6 +177,7 @@ std::unique_ptr<ByteStream> StreamRange(DataFile file, uint64_t offset, uint64_t
 
 std::unique_ptr<ByteStream> Inflate(std::unique_ptr<ByteStream> inner, Compression compression,
                                     std::string file_name) {
+  if (compression == Compression::kNone) return inner;
   return std::make_unique<InflateStream>(std::move(inner), compression, std::move(file_name));
 }
 
@@ -183,10 +186,42 @@ Status AtFile(const Status& status, const DataFile& file) {
   return {status.code(), file.name() + " " + status.message()};
 }
 
-std::unique_ptr<ByteStream> StreamFile(const DataFile& file) {
-  auto raw = StreamRange(file, 0, file.size());
-  if (!file.gzipped()) return raw;
-  return Inflate(std::move(raw), Compression::kGzip, file.name());
+FilePart FilePart::Whole(DataFile file) {
+  const uint64_t size = file.size();
+  const Compression compression = file.gzipped() ? Compression::kGzip : Compression::kNone;
+  return {std::move(file), 0, size, compression};
+}
+
+std::unique_ptr<ByteStream> FilePart::Stream() const {
+  return Inflate(StreamRange(file, offset, stored_bytes), compression, file.name());
+}
+
+Status ForEachRecordChunk(const FilePart& part, uint64_t header_bytes, uint64_t record_bytes,
+                          std::span<const Range> ranges,
+                          const std::function<Status(int64_t, ByteView)>& handle) {
+  const auto step = static_cast<int64_t>(std::max<uint64_t>(kChunkBytes / record_bytes, 1));
+  const bool random_access = part.compression == Compression::kNone;
+  std::unique_ptr<ByteStream> stream;
+  if (!random_access) stream = part.Stream();
+  uint64_t position = 0;  // in `stream`
+  Bytes chunk;
+  for (const Range& range : ranges) {
+    const uint64_t begin = header_bytes + static_cast<uint64_t>(range.begin) * record_bytes;
+    const uint64_t length = static_cast<uint64_t>(range.size()) * record_bytes;
+    const std::string what = "record " + std::to_string(range.end - 1);
+    if (random_access) {
+      stream = StreamRange(part.file, part.offset + begin, length);
+    } else {
+      LDNN_RETURN_IF_ERROR(AtFile(stream->Skip(begin - position, what), part.file));
+    }
+    position = begin + length;
+    for (int64_t first = range.begin; first < range.end; first += step) {
+      chunk.resize(static_cast<uint64_t>(std::min(step, range.end - first)) * record_bytes);
+      LDNN_RETURN_IF_ERROR(AtFile(stream->ReadExactly(chunk, what), part.file));
+      LDNN_RETURN_IF_ERROR(handle(first, chunk));
+    }
+  }
+  return OkStatus();
 }
 
 Result<DataFile> OpenFirst(const std::shared_ptr<ObjectStore>& store,

@@ -5,7 +5,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +15,7 @@
 #include "common/base/bytes.h"
 #include "common/base/status.h"
 #include "common/objectstore/object_store.h"
+#include "common/plan/geometry.h"
 
 namespace lambdadnn {
 
@@ -55,16 +58,34 @@ class ByteStream {
 // The bytes [offset, offset + length) of the file.
 std::unique_ptr<ByteStream> StreamRange(DataFile file, uint64_t offset, uint64_t length);
 
-enum class Compression { kGzip, kRawDeflate };
-// What `inner` inflates to. A stream that ends early or has a wrong checksum is kInvalidArgument.
+enum class Compression { kNone, kGzip, kRawDeflate };
+// What `inner` inflates to (`inner` itself with kNone). A stream that ends early or has a wrong
+// checksum is kInvalidArgument.
 std::unique_ptr<ByteStream> Inflate(std::unique_ptr<ByteStream> inner, Compression compression,
                                     std::string file_name);
 
 // `status` with the file's name before its message, unless it stands there already.
 Status AtFile(const Status& status, const DataFile& file);
 
-// The whole file, inflated if its name ends in ".gz".
-std::unique_ptr<ByteStream> StreamFile(const DataFile& file);
+// A file, or a member of an archive, that holds records of one size after a header.
+struct FilePart {
+  DataFile file;
+  uint64_t offset = 0;
+  uint64_t stored_bytes = 0;
+  Compression compression = Compression::kNone;
+
+  // The whole file, gzipped if its name ends in ".gz".
+  static FilePart Whole(DataFile file);
+  // From the part's begin, inflated.
+  std::unique_ptr<ByteStream> Stream() const;
+};
+
+// handle(first record, bytes of whole records) over the ranges (ascending, disjoint), about a
+// mebibyte at a time. An uncompressed part is read by ranges, a compressed one from its begin to
+// the last record wanted.
+Status ForEachRecordChunk(const FilePart& part, uint64_t header_bytes, uint64_t record_bytes,
+                          std::span<const Range> ranges,
+                          const std::function<Status(int64_t, ByteView)>& handle);
 
 // The first of the keys that exists, trying each also with ".gz" when `allow_gzip`. kNotFound lists
 // the names that were looked for.

@@ -13,8 +13,6 @@ namespace {
 constexpr int kTypeByte = 0x08;
 constexpr int kTypeInt32 = 0x0C;
 constexpr int kTypeFloat = 0x0D;
-// Feature bytes decoded per step.
-constexpr uint64_t kChunkBytes = 1 << 20;
 
 uint32_t BigEndian32(const std::byte* bytes) {
   uint32_t value = 0;
@@ -30,7 +28,7 @@ struct IdxHeader {
 };
 
 Result<IdxHeader> ReadHeader(const DataFile& file) {
-  auto stream = StreamFile(file);
+  auto stream = FilePart::Whole(file).Stream();
   std::array<std::byte, 4> magic;
   Status status = stream->ReadExactly(magic, "the end of the IDX header");
   if (!status.ok()) return AtFile(status, file);
@@ -71,8 +69,9 @@ class IdxReader final : public SampleReader {
   const SampleLayout& layout() const override { return layout_; }
 
   Status Read(std::span<const Range> ranges, SampleBlock& out) override {
-    LDNN_RETURN_IF_ERROR(
-        ForEachChunk(images_, image_header_, sample_bytes_, ranges, [&](int64_t, ByteView bytes) {
+    LDNN_RETURN_IF_ERROR(ForEachRecordChunk(
+        FilePart::Whole(images_), image_header_.bytes, sample_bytes_, ranges,
+        [&](int64_t, ByteView bytes) {
           if (layout_.byte_features) {
             const auto* begin = reinterpret_cast<const uint8_t*>(bytes.data());
             out.byte_values.insert(out.byte_values.end(), begin, begin + bytes.size());
@@ -163,8 +162,9 @@ class IdxReader final : public SampleReader {
   template <typename Handle>
   Status ForEachLabel(std::span<const Range> ranges, Handle handle) const {
     const uint64_t width = label_header_.element_bytes();
-    return ForEachChunk(
-        labels_, label_header_, width, ranges, [&](int64_t first, ByteView bytes) -> Status {
+    return ForEachRecordChunk(
+        FilePart::Whole(labels_), label_header_.bytes, width, ranges,
+        [&](int64_t first, ByteView bytes) -> Status {
           for (size_t i = 0; i < bytes.size(); i += width) {
             const int64_t label =
                 width == 1 ? std::to_integer<int64_t>(bytes[i])
@@ -173,37 +173,6 @@ class IdxReader final : public SampleReader {
           }
           return OkStatus();
         });
-  }
-
-  // handle(first record, bytes of whole records) over the ranges, a bounded chunk at a time.
-  template <typename Handle>
-  static Status ForEachChunk(const DataFile& file, const IdxHeader& header, uint64_t record_bytes,
-                             std::span<const Range> ranges, Handle handle) {
-    const int64_t step = static_cast<int64_t>(std::max<uint64_t>(kChunkBytes / record_bytes, 1));
-    std::unique_ptr<ByteStream> gzip;
-    uint64_t position = 0;
-    if (file.gzipped()) gzip = StreamFile(file);
-    for (const Range& range : ranges) {
-      auto stream = std::move(gzip);
-      const uint64_t offset = header.bytes + static_cast<uint64_t>(range.begin) * record_bytes;
-      const std::string what = "record " + std::to_string(range.end - 1);
-      if (stream == nullptr) {
-        stream = StreamRange(file, offset, static_cast<uint64_t>(range.size()) * record_bytes);
-      } else {
-        const Status skipped = stream->Skip(offset - position, what);
-        if (!skipped.ok()) return AtFile(skipped, file);
-      }
-      for (int64_t first = range.begin; first < range.end; first += step) {
-        const int64_t count = std::min(step, range.end - first);
-        Bytes chunk(static_cast<size_t>(count) * record_bytes);
-        const Status read = stream->ReadExactly(chunk, what);
-        if (!read.ok()) return AtFile(read, file);
-        LDNN_RETURN_IF_ERROR(handle(first, chunk));
-      }
-      position = header.bytes + static_cast<uint64_t>(range.end) * record_bytes;
-      if (file.gzipped()) gzip = std::move(stream);
-    }
-    return OkStatus();
   }
 
   const DataFile images_;

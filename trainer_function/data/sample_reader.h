@@ -15,7 +15,7 @@ namespace lambdadnn {
 
 // No sample of ours is larger; a header that claims more is refused before anything is allocated.
 inline constexpr int64_t kMaxSampleElements = 16 << 20;
-inline constexpr int64_t kMaxSamples = int64_t{1} << 40;
+inline constexpr int64_t kMaxSamples = int64_t{1} << 36;
 inline constexpr int kMaxClasses = 1 << 20;
 
 struct SampleLayout {

@@ -107,7 +107,7 @@ class StoredDataset final : public Dataset {
 
   Status LoadTest(Range samples) override {
     if (test_ == nullptr && samples.size() > 0) {
-      return InvalidArgumentError("the data set has no test samples; set spec.dataset.testURI");
+      return InvalidArgumentError("the data set has no test samples; set spec.dataset.testUri");
     }
     if (test_ == nullptr) return OkStatus();
     return test_memory_.Load(*test_, std::span(&samples, 1));

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/unit/trainer_function/data/data_fixture.h"
+
+namespace lambdadnn {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string Npy(const std::string& type, const std::string& shape, const std::string& content,
+                const std::string& order = "False") {
+  std::string header =
+      "{'descr': '" + type + "', 'fortran_order': " + order + ", 'shape': " + shape + ", }";
+  header.resize(118, ' ');
+  return std::string("\x93NUMPY\1\0\x76\0", 10) + header + content;
+}
+
+template <typename T>
+std::string Raw(const std::vector<T>& values) {
+  return std::string(AsText(std::as_bytes(std::span(values))));
+}
+
+DataFixture Arrays(const std::string& x, const std::string& y, int classes = 3) {
+  DataFixture fixture("npy");
+  fixture.config.classes = classes;
+  fixture.File("x_train.npy", x).File("y_train.npy", y);
+  return fixture;
+}
+
+// What make.py puts into x: (7 i) mod 256.
+std::vector<float> StoredPixels(size_t first, size_t count) {
+  std::vector<float> values;
+  for (size_t i = first; i < first + count; ++i) {
+    values.push_back(static_cast<float>(i * 7 % 256) / 255);
+  }
+  return values;
+}
+
+TEST(Npy, ArchivesOfNumpyAreReadStoredAndDeflated) {
+  uint64_t checksum = 0;
+  for (const char* file : {"stored.npz", "deflated.npz"}) {
+    DataFixture fixture("npy");
+    fixture.config.classes = 3;
+    fixture.config.uri += "/mine.npz";
+    fixture.Stored("mine.npz", file);
+    const auto dataset = fixture.MustOpen();
+    EXPECT_EQ(dataset->info().samples, 5);
+    EXPECT_EQ(dataset->info().test_samples, 2);
+    EXPECT_THAT(dataset->info().feature_shape, ElementsAre(2, 3));
+    const std::vector<Range> ranges = {{1, 2}, {3, 5}};
+    ASSERT_TRUE(dataset->Load(ranges).ok());
+    const Batch batch = MustRead(*dataset, {4, 1});
+    EXPECT_THAT(batch.labels, ElementsAre(0, 1));
+    const std::vector<float> last = StoredPixels(24, 6);
+    for (size_t i = 0; i < 6; ++i) EXPECT_FLOAT_EQ(batch.features[i], last[i]);
+    if (checksum != 0) {
+      EXPECT_EQ(dataset->loaded_checksum(), checksum);
+    }
+    checksum = dataset->loaded_checksum();
+    ASSERT_TRUE(dataset->LoadTest({0, 2}).ok());
+    EXPECT_FLOAT_EQ(dataset->ReadTest({1, 2})->features[0], 43.0f / 255);
+  }
+}
+
+TEST(Npy, EveryNumberTypeOfNumpyIsRead) {
+  for (const char* type : {"float32", "float64", "int16", "int32", "int64", "int8"}) {
+    DataFixture fixture("npy");
+    fixture.config.classes = 3;
+    fixture.Stored("x_train.npy", std::string("x_") + type + ".npy").Stored("y_train.npy", "y.npy");
+    const Batch batch = LoadAndRead(*fixture.MustOpen(), {0, 4});
+    EXPECT_THAT(std::span(batch.features).first(3), ElementsAre(0, 7, 14)) << type;
+    EXPECT_EQ(batch.features[11], static_cast<float>(static_cast<int8_t>(29 * 7 % 256))) << type;
+    EXPECT_THAT(batch.labels, ElementsAre(0, 0)) << type;
+  }
+}
+
+TEST(Npy, TargetsMayBeSeveralNumbers) {
+  DataFixture fixture("npy");
+  fixture.Stored("x.npy", "x_float32.npy").Stored("y.npy", "targets.npy");
+  const auto dataset = fixture.MustOpen();
+  EXPECT_EQ(dataset->info().target_size, 2);
+  EXPECT_EQ(dataset->info().classes, 0);
+  const Batch batch = LoadAndRead(*dataset, {1});
+  ASSERT_EQ(batch.targets.size(), 2u);
+  EXPECT_FLOAT_EQ(batch.targets[0], 2.0f / 9);
+  EXPECT_FLOAT_EQ(batch.targets[1], 3.0f / 9);
+}
+
+TEST(Npy, StoredArraysAreReadByRanges) {
+  DataFixture fixture = Arrays(Npy("<f4", "(1000, 10)", Raw(std::vector<float>(10000, 1))),
+                               Npy("|u1", "(1000,)", std::string(1000, '\1')));
+  const auto dataset = fixture.MustOpen();
+  fixture.store->bytes_read = 0;
+  const std::vector<Range> ranges = {{500, 520}};
+  ASSERT_TRUE(dataset->Load(ranges).ok());
+  EXPECT_EQ(fixture.store->bytes_read, 20u * 41);
+}
+
+TEST(Npy, AFeaturesFileMayBeNamedItself) {
+  DataFixture fixture("npy");
+  fixture.config.classes = 3;
+  fixture.config.uri += "/my_x.npy";
+  fixture.Stored("my_x.npy", "x_float32.npy").Stored("my_y.npy", "y.npy");
+  EXPECT_EQ(fixture.MustOpen()->info().samples, 5);
+}
+
+TEST(NpyErrors, DtypeAndOrderSayHowToSave) {
+  const std::string y = Npy("|u1", "(2,)", std::string("\0\1", 2));
+  DataFixture fixture("npy");
+  fixture.config.classes = 3;
+  fixture.Stored("x_train.npy", "x_fortran.npy").Stored("y_train.npy", "y.npy");
+  EXPECT_THAT(fixture.Error().message(), AllOf(HasSubstr("x_train.npy"), HasSubstr("Fortran"),
+                                               HasSubstr("ascontiguousarray")));
+  fixture.Stored("x_train.npy", "x_bigendian.npy");
+  EXPECT_THAT(fixture.Error().message(), AllOf(HasSubstr(">f4"), HasSubstr("astype")));
+  EXPECT_THAT(Arrays(Npy("<c8", "(2,1)", std::string(16, 'x')), y).Error().message(),
+              HasSubstr("<c8"));
+  DataFixture objects("npy");
+  objects.config.classes = 3;
+  objects.Stored("data.npz", "objects.npz");
+  EXPECT_THAT(objects.Error().message(), AllOf(HasSubstr("x.npy"), HasSubstr("|O")));
+}
+
+TEST(NpyErrors, NanNamesRecordAndElement) {
+  const std::string y = Npy("|u1", "(2,)", std::string("\0\1", 2));
+  EXPECT_THAT(
+      Arrays(Npy("<f4", "(2, 2)", Raw<float>({1, 2, 3, std::nanf("")})), y).Error().message(),
+      AllOf(HasSubstr("x_train.npy"), HasSubstr("record 1, element 1"), HasSubstr("NaN")));
+  EXPECT_THAT(Arrays(Npy("<f8", "(2, 1)", Raw<double>({1, 1e300})), y).Error().message(),
+              HasSubstr("no finite float32"));
+}
+
+TEST(NpyErrors, LabelsMustBeClasses) {
+  const std::string x = Npy("|u1", "(2, 1)", "ab");
+  EXPECT_THAT(Arrays(x, Npy("<i8", "(2,)", Raw<int64_t>({0, 3}))).Error().message(),
+              AllOf(HasSubstr("y_train.npy"), HasSubstr("record 1"), HasSubstr("label 3")));
+  EXPECT_THAT(Arrays(x, Npy("<i8", "(2,)", Raw<int64_t>({0, -1}))).Error().message(),
+              HasSubstr("label -1"));
+  EXPECT_THAT(Arrays(x, Npy("<f4", "(2,)", Raw<float>({0, 0.5f}))).Error().message(),
+              HasSubstr("no class number"));
+  EXPECT_THAT(Arrays(x, Npy("<f4", "(2, 2)", Raw<float>({0, 0, 0, 0}))).Error().message(),
+              HasSubstr("leave out spec.dataset.classes"));
+}
+
+TEST(NpyErrors, CutEmptyAndUnequalArrays) {
+  const std::string y = Npy("|u1", "(2,)", std::string("\0\1", 2));
+  EXPECT_THAT(Arrays(Npy("|u1", "(2, 3)", "12345"), y).Error().message(), HasSubstr("cut"));
+  EXPECT_THAT(Arrays(Npy("|u1", "(3, 1)", "123"), y).Error().message(),
+              AllOf(HasSubstr("2 labels"), HasSubstr("3 samples")));
+  EXPECT_THAT(Arrays(Npy("|u1", "(0, 1)", ""), Npy("|u1", "(0,)", "")).Error().message(),
+              HasSubstr("no samples"));
+  EXPECT_THAT(Arrays(Npy("|u1", "()", "1"), y).Error().message(), HasSubstr("single number"));
+  const std::string whole = Npy("|u1", "(2, 1)", "12");
+  for (size_t length = 0; length < whole.size(); length += 3) {
+    EXPECT_EQ(Arrays(whole.substr(0, length), y).Error().code(), StatusCode::kInvalidArgument)
+        << length;
+  }
+}
+
+TEST(NpyErrors, AbsurdHeadersAreRefusedBeforeAnythingIsAllocated) {
+  const std::string y = Npy("|u1", "(2,)", std::string("\0\1", 2));
+  for (const char* shape :
+       {"(2, 99999999999)", "(2, 4294967296, 4294967296)", "(99999999999999999999, 1)", "(2, -1)",
+        "(2, x)", "2", "(1,2,3,4,5,6,7,8,9)"}) {
+    EXPECT_EQ(Arrays(Npy("<f8", shape, "12"), y).Error().code(), StatusCode::kInvalidArgument)
+        << shape;
+  }
+  EXPECT_THAT(Arrays(std::string("\x93NUMPY\2\0\xff\xff\xff\xff", 12), y).Error().message(),
+              HasSubstr("too long"));
+  EXPECT_THAT(Arrays("no array at all", y).Error().message(), HasSubstr("not a .npy array"));
+}
+
+TEST(NpyErrors, BrokenArchivesAreNoticed) {
+  const auto whole = ReadFile(SourceDir() + "/tests/data/readers/stored.npz");
+  ASSERT_TRUE(whole.ok());
+  DataFixture fixture("npy");
+  fixture.config.classes = 3;
+  for (size_t length = 0; length < whole->size(); length += 7) {
+    fixture.File("data.npz", whole->substr(0, length));
+    EXPECT_EQ(fixture.Error().code(), StatusCode::kInvalidArgument) << length;
+  }
+}
+
+TEST(NpyErrors, MissingArraysAreListed) {
+  EXPECT_THAT(DataFixture("npy").Error().message(),
+              AllOf(HasSubstr("x_train and y_train"), HasSubstr("data.npz")));
+}
+
+}  // namespace
+}  // namespace lambdadnn

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers in text: one sample a line, separated by commas (or semicolons or tabs, whichever the
+// first line has), one column the label or target, the others features. Fields may stand in double
+// quotes. Empty lines are skipped.
+//
+// Opening reads the file once to count its rows and keeps the offset of every kRowsPerMark-th, so
+// that ranges of rows are read by ranges of bytes; a gzipped file is read from its begin each time.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "trainer_function/data/byte_stream.h"
+#include "trainer_function/data/sample_reader.h"
+
+namespace lambdadnn {
+
+inline constexpr int64_t kRowsPerMark = 256;
+
+struct CsvOptions {
+  std::string label_column;  // name (with a header) or index from 0; empty = the last
+  bool header = true;
+  int classes = 0;
+};
+
+Result<std::unique_ptr<SampleReader>> OpenCsv(DataFile file, const CsvOptions& options);
+
+}  // namespace lambdadnn

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// NumPy arrays: the .npy format (versions 1 to 3), alone or as members of a .npz archive, stored or
+// deflated. Stored arrays are read by ranges of bytes. Only little-endian numbers in C order.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "trainer_function/data/byte_stream.h"
+#include "trainer_function/data/sample_reader.h"
+
+namespace lambdadnn {
+
+enum class NpyType { kUint8, kInt8, kInt16, kUint16, kInt32, kInt64, kFloat32, kFloat64 };
+
+// One array whose header has been read; its first dimension counts samples.
+struct NpyArray {
+  FilePart part;
+  std::string name;  // for messages: the file, and the member
+  NpyType type = NpyType::kFloat32;
+  std::vector<int64_t> shape;
+  uint64_t header_bytes = 0;
+};
+
+// `unpacked_bytes` is the size of the array's file once inflated.
+Result<NpyArray> OpenNpy(FilePart part, std::string name, uint64_t unpacked_bytes);
+
+// A member of an archive.
+struct ZipMember {
+  std::string name;
+  FilePart part;
+  uint64_t unpacked_bytes = 0;
+};
+// The members of a .npz (zip) archive, from its directory.
+Result<std::vector<ZipMember>> ListZip(const DataFile& file);
+
+// Features and labels (classes > 0) or targets (classes 0).
+Result<std::unique_ptr<SampleReader>> MakeNpyReader(NpyArray features, NpyArray labels,
+                                                    int classes);
+
+}  // namespace lambdadnn

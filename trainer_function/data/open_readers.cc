@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/data/open_readers.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "common/base/text.h"
+#include "trainer_function/data/byte_stream.h"
+#include "trainer_function/data/cifar_reader.h"
+#include "trainer_function/data/csv_reader.h"
+#include "trainer_function/data/idx_reader.h"
+#include "trainer_function/data/npy_reader.h"
+
+namespace lambdadnn {
+namespace {
+
+using Store = std::shared_ptr<ObjectStore>;
+using Reader = std::unique_ptr<SampleReader>;
+
+const std::array<std::string, 4> kFormats = {"cifar10", "csv", "idx", "npy"};
+constexpr int kCifarBatches = 5;
+
+enum class SetName { kTrain, kTest };
+
+std::string InFolder(const std::string& folder, const std::string& name) {
+  return folder.empty() ? name : folder + "/" + name;
+}
+
+// The images file itself, or its usual names in a folder.
+std::vector<std::string> IdxNames(const std::string& path, SetName set, const std::string& what,
+                                  const std::string& dimensions) {
+  if (IsDataFileName(path)) {
+    std::string name = path.ends_with(".gz") ? path.substr(0, path.size() - 3) : path;
+    if (what == "images") return {name};
+    const size_t at = name.rfind("images");
+    if (at == std::string::npos) return {name + "-labels"};
+    name.replace(at, 6, "labels");
+    const size_t rank = name.rfind("idx");
+    if (rank != std::string::npos && rank + 3 < name.size()) name[rank + 3] = dimensions[0];
+    return {name};
+  }
+  const std::string base = InFolder(path, set == SetName::kTrain ? "train-" : "t10k-") + what;
+  return {base + "-idx" + dimensions + "-ubyte", base + ".idx" + dimensions + "-ubyte"};
+}
+
+Result<Reader> OpenIdxSet(const DatasetConfig& config, const Store& store, const std::string& path,
+                          SetName set) {
+  LDNN_ASSIGN_OR_RETURN(DataFile images,
+                        OpenFirst(store, IdxNames(path, set, "images", "3"), true, "images"));
+  LDNN_ASSIGN_OR_RETURN(DataFile labels,
+                        OpenFirst(store, IdxNames(path, set, "labels", "1"), true, "labels"));
+  return OpenIdx(std::move(images), std::move(labels), config.classes);
+}
+
+Result<Reader> OpenCifarSet(const DatasetConfig& config, const Store& store,
+                            const std::string& path, SetName set) {
+  std::vector<DataFile> files;
+  if (IsDataFileName(path)) {
+    LDNN_ASSIGN_OR_RETURN(files.emplace_back(), DataFile::Open(store, path));
+  } else if (set == SetName::kTest) {
+    LDNN_ASSIGN_OR_RETURN(files.emplace_back(), OpenFirst(store, {InFolder(path, "test_batch.bin")},
+                                                          false, "CIFAR-10 test file"));
+  } else {
+    for (int i = 1; i <= kCifarBatches; ++i) {
+      const std::string name = InFolder(path, "data_batch_" + std::to_string(i) + ".bin");
+      LDNN_ASSIGN_OR_RETURN(files.emplace_back(),
+                            OpenFirst(store, {name}, false, "CIFAR-10 training file"));
+    }
+  }
+  return OpenCifar10(std::move(files), config.classes);
+}
+
+Result<Reader> OpenCsvSet(const DatasetConfig& config, const Store& store, const std::string& path,
+                          SetName set) {
+  const std::string name = IsDataFileName(path)
+                               ? path
+                               : InFolder(path, set == SetName::kTrain ? "train.csv" : "test.csv");
+  LDNN_ASSIGN_OR_RETURN(DataFile file, OpenFirst(store, {name}, !IsDataFileName(path), "CSV file"));
+  return OpenCsv(std::move(file), {config.label_column, config.csv_header, config.classes});
+}
+
+struct ArrayNames {
+  const char* features;
+  const char* labels;
+};
+constexpr ArrayNames kTrainArrays[] = {
+    {"x_train", "y_train"}, {"X_train", "y_train"}, {"train_x", "train_y"}, {"x", "y"}, {"X", "y"},
+    {"data", "target"}};
+constexpr ArrayNames kTestArrays[] = {
+    {"x_test", "y_test"}, {"X_test", "y_test"}, {"test_x", "test_y"}};
+
+std::vector<ArrayNames> NamesOf(SetName set) {
+  if (set == SetName::kTrain) return {std::begin(kTrainArrays), std::end(kTrainArrays)};
+  return {std::begin(kTestArrays), std::end(kTestArrays)};
+}
+
+std::string ListNames(SetName set) {
+  std::vector<std::string> names;
+  for (const ArrayNames& pair : NamesOf(set)) {
+    names.push_back(std::string(pair.features) + " and " + pair.labels);
+  }
+  return Join(names, ", ");
+}
+
+Result<Reader> OpenArchive(const DatasetConfig& config, const DataFile& file, SetName set) {
+  LDNN_ASSIGN_OR_RETURN(const std::vector<ZipMember> members, ListZip(file));
+  const auto find = [&](const std::string& name) -> const ZipMember* {
+    for (const ZipMember& member : members) {
+      if (member.name == name + ".npy") return &member;
+    }
+    return nullptr;
+  };
+  const auto open = [&](const ZipMember& member) {
+    return OpenNpy(member.part, file.name() + ": " + member.name, member.unpacked_bytes);
+  };
+  for (const ArrayNames& pair : NamesOf(set)) {
+    const ZipMember* const features = find(pair.features);
+    const ZipMember* const labels = find(pair.labels);
+    if (features == nullptr || labels == nullptr) continue;
+    LDNN_ASSIGN_OR_RETURN(NpyArray x, open(*features));
+    LDNN_ASSIGN_OR_RETURN(NpyArray y, open(*labels));
+    return MakeNpyReader(std::move(x), std::move(y), config.classes);
+  }
+  return NotFoundError("no arrays for samples and labels in " + file.name() +
+                       "; looked for: " + ListNames(set));
+}
+
+Result<NpyArray> OpenArrayFile(const Store& store, const std::string& key) {
+  LDNN_ASSIGN_OR_RETURN(DataFile file, DataFile::Open(store, key));
+  const std::string name = file.name();
+  const uint64_t size = file.size();
+  return OpenNpy(FilePart::Whole(std::move(file)), name, size);
+}
+
+Result<Reader> OpenArrayFiles(const DatasetConfig& config, const Store& store,
+                              const std::string& features, const std::string& labels) {
+  LDNN_ASSIGN_OR_RETURN(NpyArray x, OpenArrayFile(store, features));
+  LDNN_ASSIGN_OR_RETURN(NpyArray y, OpenArrayFile(store, labels));
+  return MakeNpyReader(std::move(x), std::move(y), config.classes);
+}
+
+// "sub/x_train.npy" -> "sub/y_train.npy"; empty when the name has no x or data to replace.
+std::string LabelsBeside(const std::string& path) {
+  const size_t slash = path.rfind('/');
+  const size_t begin = slash == std::string::npos ? 0 : slash + 1;
+  std::string name = path.substr(begin);
+  const size_t data = name.find("data");
+  const size_t x = name.find_first_of("xX");
+  if (data != std::string::npos) {
+    name.replace(data, 4, "target");
+  } else if (x != std::string::npos) {
+    name[x] = 'y';
+  } else {
+    return "";
+  }
+  return path.substr(0, begin) + name;
+}
+
+Result<Reader> OpenNpySet(const DatasetConfig& config, const Store& store, const std::string& path,
+                          SetName set) {
+  if (path.ends_with(".npz")) {
+    LDNN_ASSIGN_OR_RETURN(const DataFile file, DataFile::Open(store, path));
+    auto reader = OpenArchive(config, file, set);
+    const bool own_test = set == SetName::kTest && !config.test_uri.empty();
+    if (!own_test || reader.ok() || reader.status().code() != StatusCode::kNotFound) return reader;
+    return OpenArchive(config, file, SetName::kTrain);  // an archive of test samples named x and y
+  }
+  if (IsDataFileName(path)) {
+    const std::string labels = LabelsBeside(path);
+    if (labels.empty()) {
+      return InvalidArgumentError("spec.dataset.uri: the labels of " + path +
+                                  " cannot be found by name; call the files x_train.npy and "
+                                  "y_train.npy");
+    }
+    return OpenArrayFiles(config, store, path, labels);
+  }
+  const std::string archive = InFolder(path, "data.npz");
+  if (auto file = DataFile::Open(store, archive); file.ok()) {
+    return OpenArchive(config, *file, set);
+  } else if (file.status().code() != StatusCode::kNotFound) {
+    return file.status();
+  }
+  for (const ArrayNames& pair : NamesOf(set)) {
+    const std::string features = InFolder(path, std::string(pair.features) + ".npy");
+    const std::string labels = InFolder(path, std::string(pair.labels) + ".npy");
+    const auto found = store->Head(features);
+    if (found.ok()) return OpenArrayFiles(config, store, features, labels);
+    if (found.status().code() != StatusCode::kNotFound) return found.status();
+  }
+  return NotFoundError("no arrays in " + InFolder(store->Describe(), path) +
+                       "; looked for data.npz and, as .npy files, " + ListNames(set));
+}
+
+using OpenSet = Result<Reader> (*)(const DatasetConfig&, const Store&, const std::string&, SetName);
+
+// The test set at test_uri, or the usual one of the folder (or archive), if any.
+Result<SampleReaders> OpenBoth(OpenSet open, const DatasetConfig& config,
+                               const DatasetLocation& location, const Store& store) {
+  SampleReaders readers;
+  LDNN_ASSIGN_OR_RETURN(readers.train, open(config, store, location.train, SetName::kTrain));
+  DatasetConfig test_config = config;
+  test_config.classes = readers.train->layout().classes;
+  if (!config.test_uri.empty()) {
+    LDNN_ASSIGN_OR_RETURN(readers.test, open(test_config, store, location.test, SetName::kTest));
+    return readers;
+  }
+  if (IsDataFileName(location.train) && !location.train.ends_with(".npz")) return readers;
+  auto test = open(test_config, store, location.train, SetName::kTest);
+  if (test.ok()) {
+    readers.test = std::move(test).value();
+  } else if (test.status().code() != StatusCode::kNotFound) {
+    return test.status();
+  }
+  return readers;
+}
+
+}  // namespace
+
+bool IsDataFileName(std::string_view name) {
+  static constexpr std::string_view kEndings[] = {".csv", ".npy", ".npz", ".bin", "-ubyte", ".gz"};
+  return std::any_of(std::begin(kEndings), std::end(kEndings),
+                     [&](std::string_view ending) { return name.ends_with(ending); });
+}
+
+Result<SampleReaders> OpenReaders(const DatasetConfig& config, const DatasetLocation& location,
+                                  const std::shared_ptr<ObjectStore>& store) {
+  if (config.format == "idx") return OpenBoth(OpenIdxSet, config, location, store);
+  if (config.format == "cifar10") return OpenBoth(OpenCifarSet, config, location, store);
+  if (config.format == "csv") return OpenBoth(OpenCsvSet, config, location, store);
+  if (config.format == "npy") return OpenBoth(OpenNpySet, config, location, store);
+  std::string message =
+      "spec.dataset.format: '" + config.format + "' is unknown; use one of " + Join(kFormats, ", ");
+  if (const auto nearest = NearestWord(config.format, kFormats)) {
+    message += " (did you mean " + *nearest + "?)";
+  }
+  return InvalidArgumentError(std::move(message));
+}
+
+}  // namespace lambdadnn
