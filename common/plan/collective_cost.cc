@@ -73,12 +73,22 @@ RequestCount ServerIterationCost(const ExchangeShape& shape, const ServerPositio
   return cost;
 }
 
+// The same sums without visiting every function: in a tree each node but the root is one edge, and
+// every shard crosses every edge once.
 RequestCount IterationCost(const ExchangeShape& shape) {
-  RequestCount total;
-  const RequestCount worker = WorkerIterationCost(shape);
-  for (int rank = 0; rank < shape.aggregation.workers(); ++rank) total += worker;
-  for (int server = 0; server < shape.aggregation.server_functions(); ++server) {
-    total += ServerIterationCost(shape, ServerAt(shape.aggregation, server));
+  const AggregationPlan& plan = shape.aggregation;
+  const int64_t nodes = plan.server_functions() / plan.spread;
+  const int64_t workers = plan.workers();
+  const int64_t writes = workers + nodes;               // of each shard
+  const int64_t reads = workers + nodes - 1 + workers;  // gradients, and weights by all workers
+  const int64_t vector_bytes = shape.parameters * kFloatBytes + plan.shards * kExchangeHeaderBytes;
+  RequestCount total{.puts = writes * plan.shards,
+                     .gets = reads * plan.shards,
+                     .deletes = writes * plan.shards,
+                     .bytes_in = writes * vector_bytes,
+                     .bytes_out = reads * vector_bytes};
+  if (shape.clip_by_global_norm) {
+    for (int group = 0; group < plan.spread; ++group) total += NormExchangeCost(shape, group);
   }
   return total;
 }

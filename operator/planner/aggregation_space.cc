@@ -51,19 +51,68 @@ void AddTrees(std::vector<int> upwards, int more, std::vector<std::vector<int>>*
   }
 }
 
+// What time and cost of a tree grow with.
+struct TreeBurden {
+  int servers = 0;
+  int layers = 0;
+  int fan_ins = 0;  // sum over the layers of servers
+  int root_fan_in = 0;
+  int largest_below = 0;  // largest fan-in below the root
+  bool NoMoreThan(const TreeBurden& other) const {
+    return servers <= other.servers && layers <= other.layers && fan_ins <= other.fan_ins &&
+           root_fan_in <= other.root_fan_in && largest_below <= other.largest_below;
+  }
+};
+
+TreeBurden BurdenOf(const std::vector<int>& layers) {
+  TreeBurden burden;
+  burden.layers = static_cast<int>(layers.size());
+  for (size_t i = 0; i + 1 < layers.size(); ++i) {
+    const int fan_in = (layers[i + 1] + layers[i] - 1) / layers[i];
+    burden.servers += layers[i];
+    burden.fan_ins += fan_in;
+    if (i == 0) {
+      burden.root_fan_in = fan_in;
+    } else {
+      burden.largest_below = std::max(burden.largest_below, fan_in);
+    }
+  }
+  return burden;
+}
+
 std::vector<std::vector<int>> Trees(const PlannerInput& input, int functions) {
   if (!input.aggregation.layers.empty()) return {input.aggregation.layers};
   std::vector<std::vector<int>> trees;
   AddTrees({functions}, kMostServerLayers - 1, &trees);
+  std::vector<std::pair<TreeBurden, std::vector<int>>> sorted;
+  for (std::vector<int>& tree : trees) sorted.emplace_back(BurdenOf(tree), std::move(tree));
+  std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.first.servers, a.first.layers, a.second) <
+           std::tie(b.first.servers, b.first.layers, b.second);
+  });
+  std::vector<TreeBurden> kept;
+  trees.clear();
+  for (auto& [burden, tree] : sorted) {
+    const bool dominated = std::any_of(kept.begin(), kept.end(), [&](const TreeBurden& other) {
+      return other.NoMoreThan(burden);
+    });
+    if (dominated) continue;
+    kept.push_back(burden);
+    trees.push_back(std::move(tree));
+  }
   return trees;
 }
 
-auto TieBreak(const AggregationPlan& plan) {
-  return std::make_tuple(plan.server_functions(), plan.shards, plan.layers.size(), plan.spread,
-                         std::cref(plan.layers));
-}
-
 }  // namespace
+
+bool SimplerAggregation(const AggregationPlan& a, const AggregationPlan& b) {
+  const int servers_a = a.server_functions();
+  const int servers_b = b.server_functions();
+  const size_t layers_a = a.layers.size();
+  const size_t layers_b = b.layers.size();
+  return std::tie(servers_a, a.shards, layers_a, a.spread, a.layers) <
+         std::tie(servers_b, b.shards, layers_b, b.spread, b.layers);
+}
 
 std::vector<AggregationPlan> AggregationOptions(const PlannerInput& input, int functions) {
   std::vector<AggregationPlan> options;
@@ -78,8 +127,7 @@ std::vector<AggregationPlan> AggregationOptions(const PlannerInput& input, int f
       }
     }
   }
-  std::sort(options.begin(), options.end(),
-            [](const auto& a, const auto& b) { return TieBreak(a) < TieBreak(b); });
+  std::sort(options.begin(), options.end(), SimplerAggregation);
   return options;
 }
 

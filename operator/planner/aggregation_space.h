@@ -2,11 +2,12 @@
 // The aggregation plans that the extended search considers for n workers, a stated finite space:
 //   shards K   1, 2, 4, 8, 16, 32, 64, as far as the model has blocks (one given by the job: it
 //              alone)
-//   layers     every tree [1, n], [1, m_1, n], [1, m_2, m_1, n] that can be best. The time depends
-//   on
-//              the fan-ins, and for a fan-in f of a layer the fewest servers, ceil(width / f), are
-//              fastest above and cheapest; so only these widths are listed, and only those that are
-//              at least 2 and smaller than the layer below
+//   layers     every tree [1, n], [1, m_1, n], [1, m_2, m_1, n] with shrinking widths. Only those
+//              that can be best are listed: for a fan-in f of a layer the fewest servers,
+//              ceil(width / f), are cheapest and no slower above; and a tree is left out when
+//              another has no more servers and layers, no larger sum of fan-ins, and no larger
+//              fan-in at the root and below it, since time and cost grow with each of these
+//              (common/plan/iteration_time.h, one request in flight)
 //   spread s   the divisors of K up to 8
 #pragma once
 
@@ -20,8 +21,11 @@ inline constexpr int kLargestShards = 64;
 inline constexpr int kLargestSpread = 8;
 inline constexpr int kMostServerLayers = 3;
 
-// In the order in which ties are broken: fewer server functions, fewer shards, fewer layers,
-// smaller spread, then the smaller widths from the top. Never empty for a valid input.
+// The order in which ties are broken: fewer server functions, fewer shards, fewer layers, smaller
+// spread, then the smaller widths from the top.
+bool SimplerAggregation(const AggregationPlan& a, const AggregationPlan& b);
+
+// In that order. Never empty for a valid input.
 std::vector<AggregationPlan> AggregationOptions(const PlannerInput& input, int functions);
 
 }  // namespace lambdadnn

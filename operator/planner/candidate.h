@@ -11,8 +11,7 @@
 //   fixed      cost (only the aggregation is free)
 #pragma once
 
-#include <cmath>
-#include <compare>
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -25,8 +24,14 @@ namespace lambdadnn {
 inline constexpr double kCostQuantum = 1e-9;  // US dollars
 inline constexpr double kTimeQuantum = 1e-6;  // seconds
 
-inline double CostRank(double cost) { return std::nearbyint(cost / kCostQuantum); }
-inline double TimeRank(double seconds) { return std::nearbyint(seconds / kTimeQuantum); }
+// Nearest whole number of quanta, in the 3 instructions that a search can afford.
+inline double Rank(double value, double quanta_per_unit) {
+  constexpr double kLargest = 9e18;
+  return static_cast<double>(
+      static_cast<int64_t>(std::min(value * quanta_per_unit + 0.5, kLargest)));
+}
+inline double CostRank(double cost) { return Rank(cost, 1 / kCostQuantum); }
+inline double TimeRank(double seconds) { return Rank(seconds, 1 / kTimeQuantum); }
 
 // A candidate reduced to what comparing needs.
 struct Point {

@@ -30,41 +30,74 @@ LeastOfOptions LeastOf(const ExtendedModel& model, const WorkerTerms& workers,
   return least;
 }
 
+class ExtendedSearch {
+ public:
+  ExtendedSearch(const ExtendedModel& model, const SearchSpace& space, Collector* collector,
+                 int64_t* evaluated)
+      : model_(model), space_(space), collector_(*collector), evaluated_(*evaluated) {}
+
+  Obstacle Run() {
+    for (int n = space_.min_functions; n <= space_.max_functions; ++n) {
+      const WorkerTerms workers = model_.Workers(n);
+      // A first look without the exchange: most n end here, before their trees are built.
+      if (!AnyMemoryCanImprove(workers, {.exchange_seconds = 0, .servers_gib = 0})) continue;
+      const std::vector<AggregationOption> options = model_.Options(n);
+      const LeastOfOptions least = LeastOf(model_, workers, space_.memory_mib, options);
+      for (const int memory_mib : space_.memory_mib) {
+        if (CanImprove(workers, memory_mib, least)) TryOptions(workers, memory_mib, options);
+      }
+    }
+    return runs_ ? Obstacle::kNone : closest_;
+  }
+
+ private:
+  bool CanImprove(const WorkerTerms& workers, int memory_mib, const LeastOfOptions& least) const {
+    if (!model_.Possible(workers, memory_mib)) return !runs_;  // for the obstacle alone
+    double seconds = 0;
+    double cost = 0;
+    model_.LowerBound(workers, memory_mib, least.exchange_seconds, least.servers_gib, &seconds,
+                      &cost);
+    return collector_.CanImprove(workers.functions, seconds * kSlack, cost * kSlack);
+  }
+
+  bool AnyMemoryCanImprove(const WorkerTerms& workers, const LeastOfOptions& least) const {
+    return std::any_of(space_.memory_mib.begin(), space_.memory_mib.end(),
+                       [&](int memory_mib) { return CanImprove(workers, memory_mib, least); });
+  }
+
+  void TryOptions(const WorkerTerms& workers, int memory_mib,
+                  const std::vector<AggregationOption>& options) {
+    for (size_t i = 0; i < options.size(); ++i) {
+      const Obstacle obstacle = model_.Check(workers, memory_mib, options[i]);
+      if (obstacle != Obstacle::kNone) {
+        closest_ = std::max(closest_, obstacle);
+        continue;
+      }
+      ++evaluated_;
+      const std::optional<Prediction> prediction = model_.Predict(workers, memory_mib, options[i]);
+      if (!prediction) {
+        closest_ = Obstacle::kTimeout;
+        continue;
+      }
+      runs_ = true;
+      collector_.Offer({prediction->seconds, prediction->cost, workers.functions, memory_mib,
+                        static_cast<int>(i)});
+    }
+  }
+
+  const ExtendedModel& model_;
+  const SearchSpace& space_;
+  Collector& collector_;
+  int64_t& evaluated_;
+  Obstacle closest_ = Obstacle::kMemory;
+  bool runs_ = false;
+};
+
 }  // namespace
 
 Obstacle SearchExtended(const ExtendedModel& model, const SearchSpace& space, Collector* collector,
                         int64_t* evaluated) {
-  Obstacle closest = Obstacle::kMemory;
-  bool runs = false;
-  for (int n = space.min_functions; n <= space.max_functions; ++n) {
-    const WorkerTerms workers = model.Workers(n);
-    const std::vector<AggregationOption> options = model.Options(n);
-    const LeastOfOptions least = LeastOf(model, workers, space.memory_mib, options);
-    for (const int memory_mib : space.memory_mib) {
-      double seconds = 0;
-      double cost = 0;
-      model.LowerBound(workers, memory_mib, least.exchange_seconds, least.servers_gib, &seconds,
-                       &cost);
-      if (seconds > 0 && !collector->CanImprove(n, seconds * kSlack, cost * kSlack)) continue;
-      for (size_t i = 0; i < options.size(); ++i) {
-        const Obstacle obstacle = model.Check(workers, memory_mib, options[i]);
-        if (obstacle != Obstacle::kNone) {
-          closest = std::max(closest, obstacle);
-          continue;
-        }
-        ++*evaluated;
-        const std::optional<Prediction> prediction = model.Predict(workers, memory_mib, options[i]);
-        if (!prediction) {
-          closest = Obstacle::kTimeout;
-          continue;
-        }
-        runs = true;
-        collector->Offer(
-            {prediction->seconds, prediction->cost, n, memory_mib, static_cast<int>(i)});
-      }
-    }
-  }
-  return runs ? Obstacle::kNone : closest;
+  return ExtendedSearch(model, space, collector, evaluated).Run();
 }
 
 }  // namespace lambdadnn

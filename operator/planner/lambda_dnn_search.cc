@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace lambdadnn {
 namespace {
@@ -16,8 +17,15 @@ struct Convex {
   double At(double n) const { return a / n + b + n * (c + n * d); }
 };
 
-// The smallest integer of [low, high] with the least value.
-int ArgMin(const Convex& f, int low, int high) {
+// Rounding noise that a bound has to forgive.
+constexpr double kSlack = 1 - 1e-12;
+
+// Not more than f anywhere in [low, high].
+double LowerBound(const Convex& f, double low, double high) {
+  return f.a / high + f.b + low * (f.c + low * f.d);
+}
+
+int ArgMinByBisection(const Convex& f, int low, int high) {
   while (low < high) {
     const int middle = low + (high - low) / 2;
     if (f.At(middle) <= f.At(middle + 1)) {
@@ -27,6 +35,18 @@ int ArgMin(const Convex& f, int low, int high) {
     }
   }
   return low;
+}
+
+// The smallest integer of [low, high] with the least value.
+int ArgMin(const Convex& f, int low, int high) {
+  if (f.a == 0) return low;
+  if (f.c == 0 && f.d == 0) return high;
+  if (f.d != 0) return ArgMinByBisection(f, low, high);
+  const double root = std::sqrt(f.a / f.c);
+  if (root <= low) return low;
+  if (root >= high) return high;
+  const int floor = static_cast<int>(root);
+  return f.At(floor) <= f.At(floor + 1) ? floor : floor + 1;
 }
 
 // One piece of the range of n at one m: time and cost as convex functions.
@@ -39,40 +59,56 @@ struct Piece {
 
 class PieceSearch {
  public:
-  PieceSearch(const LambdaDnnModel& model, const Order& order, int memory_mib,
-              const MemoryTerms& memory, int64_t* evaluated)
-      : model_(model),
-        order_(order),
-        memory_mib_(memory_mib),
-        memory_(memory),
-        evaluated_(evaluated) {}
+  PieceSearch(const LambdaDnnModel& model, const Order& order, int64_t* evaluated)
+      : model_(model), order_(order), evaluated_(*evaluated) {}
 
-  std::optional<Point> Best(const Piece& piece) const {
-    int low = piece.low;
-    int high = piece.high;
-    if (!Narrow(piece.seconds, &low, &high)) return std::nullopt;
-    const int best = ArgMin(piece.cost, low, high);
-    // The formula's rounding differs from the model's: the neighbours decide.
-    Point point = At(best);
-    for (const int n : {best - 1, best + 1}) {
-      if (n < low || n > high) continue;
-      if (const Point other = At(n); order_.Better(other, point)) point = other;
-    }
-    return FirstOfPlateau(low, point);
+  void SetMemory(int memory_mib, const MemoryTerms& memory) {
+    memory_mib_ = memory_mib;
+    memory_ = memory;
   }
 
+  void Search(const Piece& piece) {
+    const double bound = LowerBound(piece.cost, piece.low, piece.high);
+    if (best_ && CostRank(bound * kSlack) > CostRank(best_->cost)) return;
+    const int cheapest = ArgMin(piece.cost, piece.low, piece.high);
+    const Point unlimited = At(cheapest);
+    least_rank_ = std::min(least_rank_, CostRank(unlimited.cost));
+    if (best_ && CostRank(unlimited.cost * kSlack) > CostRank(best_->cost)) return;
+    int low = piece.low;
+    int high = piece.high;
+    if (!order_.Allows(unlimited) && !Narrow(piece, &low, &high)) return;
+    Keep(BestOf(piece, low, high));
+  }
+
+  ExactResult Result() const { return {best_, best_ && least_rank_ < CostRank(best_->cost)}; }
+
  private:
-  Point At(int n) const {
-    ++*evaluated_;
+  Point At(int n) {
+    ++evaluated_;
     const LambdaDnnTerms terms = model_.Predict(n, memory_);
     return {terms.seconds, terms.cost, n, memory_mib_, 0};
   }
-  bool Allowed(int n) const { return order_.Allows(At(n)); }
+  bool Allowed(int n) { return order_.Allows(At(n)); }
+
+  void Keep(const Point& point) {
+    if (order_.Allows(point) && (!best_ || order_.Better(point, *best_))) best_ = point;
+  }
+
+  // The formula's rounding differs from the model's, so the neighbours are looked at, too.
+  Point BestOf(const Piece& piece, int low, int high) {
+    const int middle = ArgMin(piece.cost, low, high);
+    Point best = At(middle);
+    for (const int n : {middle - 1, middle + 1}) {
+      if (n < low || n > high) continue;
+      const Point other = At(n);
+      if (order_.Allows(other) && order_.Better(other, best)) best = other;
+    }
+    return FirstOfPlateau(low, best);
+  }
 
   // Shrinks [low, high] to the n that meet the deadline; false when there is none.
-  bool Narrow(const Convex& seconds, int* low, int* high) const {
-    if (!std::isfinite(order_.largest_seconds())) return true;
-    const int bottom = ArgMin(seconds, *low, *high);
+  bool Narrow(const Piece& piece, int* low, int* high) {
+    const int bottom = ArgMin(piece.seconds, *low, *high);
     int inside = 0;
     for (const int n : {bottom, bottom - 1, bottom + 1}) {
       if (n >= *low && n <= *high && Allowed(n)) {
@@ -81,27 +117,34 @@ class PieceSearch {
       }
     }
     if (inside == 0) return false;
-    *low = Edge(*low, inside);
-    *high = Edge(*high, inside);
+    *low = Edge(piece.seconds, *low, inside);
+    *high = Edge(piece.seconds, *high, inside);
     return true;
   }
 
-  // The allowed n between `inside` (allowed) and `outside` that is nearest to `outside`.
-  int Edge(int outside, int inside) const {
-    if (Allowed(outside)) return outside;
+  // The allowed n between `inside` (allowed) and `outside` that is nearest to `outside`: bisection
+  // on the formula, then steps of one on the model.
+  int Edge(const Convex& seconds, int outside, int inside) {
+    if (outside == inside || Allowed(outside)) return outside;
+    const int step = outside < inside ? -1 : 1;
+    const int first_inside = inside;
     while (std::abs(outside - inside) > 1) {
       const int middle = outside + (inside - outside) / 2;
-      (Allowed(middle) ? inside : outside) = middle;
+      (seconds.At(middle) <= order_.largest_seconds() ? inside : outside) = middle;
     }
+    while (inside != first_inside && !Allowed(inside)) inside -= step;
+    while (Allowed(inside + step)) inside += step;  // ends at the refused `outside` at the latest
     return inside;
   }
 
-  // Left of its minimum the function falls, so equal ranks are neighbours: the fewest functions.
-  Point FirstOfPlateau(int low, Point point) const {
+  // Left of its minimum the cost falls, so equal ranks are neighbours: the fewest functions.
+  Point FirstOfPlateau(int low, Point point) {
     const double rank = CostRank(point.cost);
-    const auto ties = [&](const Point& other) { return CostRank(other.cost) == rank; };
     if (point.functions == low) return point;
-    if (const Point left = At(point.functions - 1); !ties(left)) return point;
+    const auto ties = [&](const Point& other) {
+      return CostRank(other.cost) == rank && order_.Allows(other);
+    };
+    if (!ties(At(point.functions - 1))) return point;
     int outside = low - 1;
     while (point.functions - outside > 1) {
       const Point middle = At(outside + (point.functions - outside) / 2);
@@ -116,9 +159,11 @@ class PieceSearch {
 
   const LambdaDnnModel& model_;
   const Order& order_;
-  int memory_mib_;
+  int64_t& evaluated_;
+  int memory_mib_ = 0;
   MemoryTerms memory_;
-  int64_t* evaluated_;
+  std::optional<Point> best_;
+  double least_rank_ = std::numeric_limits<double>::infinity();
 };
 
 // Splits [min, max] where the batch stops growing and where the parameter server saturates.
@@ -158,21 +203,18 @@ int PiecesOf(const LambdaDnnModel& model, const SearchSpace& space, const Memory
 
 }  // namespace
 
-std::optional<Point> SearchLambdaDnnExact(const LambdaDnnModel& model, const SearchSpace& space,
-                                          const Order& order, int64_t* evaluated) {
-  std::optional<Point> best;
+ExactResult SearchLambdaDnnExact(const LambdaDnnModel& model, const SearchSpace& space,
+                                 const Order& order, int64_t* evaluated) {
+  PieceSearch search(model, order, evaluated);
   Piece pieces[3];
   for (const int memory_mib : space.memory_mib) {
     const MemoryTerms memory = model.AtMemory(memory_mib);
     if (!memory.runs()) continue;
-    const PieceSearch search(model, order, memory_mib, memory, evaluated);
+    search.SetMemory(memory_mib, memory);
     const int count = PiecesOf(model, space, memory, pieces);
-    for (int i = 0; i < count; ++i) {
-      const std::optional<Point> point = search.Best(pieces[i]);
-      if (point && (!best || order.Better(*point, *best))) best = point;
-    }
+    for (int i = 0; i < count; ++i) search.Search(pieces[i]);
   }
-  return best;
+  return search.Result();
 }
 
 void ScanLambdaDnn(const LambdaDnnModel& model, const SearchSpace& space, Collector* collector,

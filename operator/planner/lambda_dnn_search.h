@@ -16,10 +16,15 @@
 
 namespace lambdadnn {
 
+struct ExactResult {
+  std::optional<Point> best;
+  bool deadline_binds = false;  // without it there would be a cheaper plan
+};
+
 // The least cost that `order` (of aim kCost) allows, equal to the brute force over `space`. Adds
 // the model evaluations to `evaluated`.
-std::optional<Point> SearchLambdaDnnExact(const LambdaDnnModel& model, const SearchSpace& space,
-                                          const Order& order, int64_t* evaluated);
+ExactResult SearchLambdaDnnExact(const LambdaDnnModel& model, const SearchSpace& space,
+                                 const Order& order, int64_t* evaluated);
 
 // Offers every candidate of the space.
 void ScanLambdaDnn(const LambdaDnnModel& model, const SearchSpace& space, Collector* collector,

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 
 #include "common/base/text.h"
@@ -50,14 +51,14 @@ class ExtendedSearchModel : public SearchModel {
 
   PlanCandidate Describe(const Point& point) const override {
     const WorkerTerms workers = model_.Workers(point.functions);
-    const AggregationOption option = OptionOf(point);
+    const AggregationOption& option = OptionOf(point);
     const auto prediction = model_.Predict(workers, point.memory_mib, option);
     LDNN_CHECK(prediction.has_value(), "only candidates that run are described");
     return model_.Candidate(workers, point.memory_mib, option, *prediction);
   }
   std::optional<Point> Probe(int functions, int memory_mib, const Better& better) const override {
     const WorkerTerms workers = model_.Workers(functions);
-    const std::vector<AggregationOption> options = model_.Options(functions);
+    const std::vector<AggregationOption>& options = OptionsOf(functions);
     std::optional<Point> best;
     for (size_t i = 0; i < options.size(); ++i) {
       if (!model_.Possible(workers, memory_mib)) return std::nullopt;
@@ -76,10 +77,17 @@ class ExtendedSearchModel : public SearchModel {
   double NeededMib(int functions) const override { return model_.Workers(functions).needed_mib; }
 
  private:
-  AggregationOption OptionOf(const Point& point) const {
-    return model_.Options(point.functions)[static_cast<size_t>(point.option)];
+  const std::vector<AggregationOption>& OptionsOf(int functions) const {
+    const auto found = options_.find(functions);
+    if (found != options_.end()) return found->second;
+    return options_.emplace(functions, model_.Options(functions)).first->second;
   }
+  const AggregationOption& OptionOf(const Point& point) const {
+    return OptionsOf(point.functions)[static_cast<size_t>(point.option)];
+  }
+
   ExtendedModel model_;
+  mutable std::map<int, std::vector<AggregationOption>> options_;  // by n, as they are asked for
 };
 
 // One call of MakePlan.
@@ -132,7 +140,10 @@ class Planning {
   // The plan alone, without looking at all of the space.
   std::optional<Point> BestOnly(const Order& order) {
     if (lambdadnn_ != nullptr && order.aim() == Aim::kCost) {
-      return SearchLambdaDnnExact(*lambdadnn_, space_, order, &outcome_.evaluated);
+      const ExactResult result =
+          SearchLambdaDnnExact(*lambdadnn_, space_, order, &outcome_.evaluated);
+      deadline_binds_ = result.deadline_binds;
+      return result.best;
     }
     Collector collector(order, space_.max_functions, false);
     if (lambdadnn_ != nullptr) {
@@ -180,12 +191,19 @@ class Planning {
   void AddObjectiveBinding(const Point& best, std::optional<Point> unlimited) {
     if (order_.aim() == Aim::kRatio || input_.objective.fixed) return;
     const Order order = order_.Unlimited();
+    if (deadline_binds_) {
+      if (*deadline_binds_) AddFirst("deadline");
+      return;
+    }
     if (!unlimited) unlimited = BestOnly(order);
     if (unlimited &&
         order.Rank(unlimited->seconds, unlimited->cost) < order.Rank(best.seconds, best.cost)) {
-      const char* name = input_.objective.budget ? "budget" : "deadline";
-      outcome_.plan.binding.insert(outcome_.plan.binding.begin(), name);
+      AddFirst(input_.objective.budget ? "budget" : "deadline");
     }
+  }
+
+  void AddFirst(const char* name) {
+    outcome_.plan.binding.insert(outcome_.plan.binding.begin(), name);
   }
 
   void Explain(const Collector& collector, const Point& best) {
@@ -286,6 +304,7 @@ class Planning {
   const LambdaDnnModel* lambdadnn_ = nullptr;
   const ExtendedModel* extended_ = nullptr;
   Obstacle obstacle_ = Obstacle::kNone;
+  std::optional<bool> deadline_binds_;  // where the search has found that out
   PlanningOutcome outcome_;
 };
 

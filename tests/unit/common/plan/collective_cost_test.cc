@@ -95,6 +95,12 @@ TEST(CollectiveCost, SumOfRolesIsTheIteration) {
         if (shards % spread != 0) continue;
         const ExchangeShape shape = Shape(shards, layers, spread, 123456, true);
         const RequestCount total = IterationCost(shape);
+        RequestCount sum;
+        for (int rank = 0; rank < layers.back(); ++rank) sum += WorkerIterationCost(shape);
+        for (int server = 0; server < shape.aggregation.server_functions(); ++server) {
+          sum += ServerIterationCost(shape, ServerAt(shape.aggregation, server));
+        }
+        EXPECT_EQ(total, sum);
         EXPECT_EQ(total.puts, total.deletes);
         // Every gradient object has one reader, every weight object n.
         const int64_t servers_below_root = shape.aggregation.server_functions() / spread - 1;

@@ -6,33 +6,17 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
-#include <random>
-#include <tuple>
 
 #include "operator/planner/candidate.h"
 #include "operator/planner/lambda_dnn_search.h"
 #include "operator/planner/planner.h"
+#include "tests/unit/operator/planner/chooser.h"
 #include "tests/unit/operator/planner/planner_fixtures.h"
 
 namespace lambdadnn {
 namespace {
 
 constexpr int kInstances = 12000;
-
-class Chooser {
- public:
-  explicit Chooser(uint64_t seed) : engine_(seed) {}
-  double Real(double low, double high) {
-    return std::uniform_real_distribution<double>(low, high)(engine_);
-  }
-  // Evenly over the orders of magnitude.
-  double Scale(double low, double high) { return std::exp(Real(std::log(low), std::log(high))); }
-  int Whole(int low, int high) { return std::uniform_int_distribution<int>(low, high)(engine_); }
-  bool Chance(double share) { return Real(0, 1) < share; }
-
- private:
-  std::mt19937_64 engine_;
-};
 
 PlannerInput RandomInput(uint64_t seed) {
   Chooser choose(seed);

@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+// The search over (n, m, K, layers, spread) against a brute force over every tree, shard count and
+// spread of the stated space, on random instances.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <optional>
+
+#include "common/plan/geometry.h"
+#include "operator/planner/aggregation_space.h"
+#include "operator/planner/candidate.h"
+#include "operator/planner/extended_model.h"
+#include "tests/unit/operator/planner/chooser.h"
+#include "tests/unit/operator/planner/planner_fixtures.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr int kInstances = 400;
+
+PlannerInput RandomInput(uint64_t seed) {
+  Chooser choose(seed);
+  PlannerInput input;
+  WorkloadProfile& profile = input.profile;
+  profile.training_samples = choose.Whole(50, 20000);
+  profile.training_bytes = choose.Scale(1e5, 1e9);
+  profile.model_bytes = choose.Scale(1e4, 2e7);
+  profile.training_rate = {.slope = choose.Scale(1e-2, 10), .intercept = choose.Real(-20, 50)};
+  profile.iteration_overhead_seconds = choose.Chance(0.5) ? choose.Real(0, 0.1) : 0;
+  profile.evaluation_samples = choose.Whole(0, 2000);
+  profile.evaluation_rate = {.slope = choose.Real(0, 10)};
+  profile.merge_bytes_per_second = choose.Chance(0.2) ? 0 : choose.Scale(1e6, 1e10);
+  profile.cold_start_seconds = choose.Real(0, 10);
+  profile.slice_overhead_seconds = choose.Real(0, 5);
+  profile.checkpoint_seconds = choose.Real(0, 1);
+  profile.worker_base_memory_mib = choose.Chance(0.5) ? choose.Real(0, 400) : 0;
+  profile.worker_bytes_per_sample = choose.Chance(0.5) ? choose.Scale(1, 1e7) : 0;
+  TrainingLimits& limits = input.limits;
+  limits.epochs = choose.Chance(0.3) ? choose.Real(0.5, 5) : choose.Whole(1, 5);
+  if (choose.Chance(0.5)) {
+    limits.global_batch_size = choose.Whole(8, 50);
+  } else {
+    limits.local_batch_size = choose.Whole(1, 64);
+    limits.max_global_batch_size = choose.Whole(64, 512);
+  }
+  limits.clip_by_global_norm = choose.Chance(0.3);
+  limits.optimizer_state_vectors = choose.Whole(0, 2);
+  Platform& platform = input.platform;
+  platform.memory = {.min_mib = 128, .max_mib = 128 + 128 * choose.Whole(0, 6), .step_mib = 128};
+  platform.max_functions = choose.Whole(3, 14);
+  platform.milli_cpu_per_gib = choose.Chance(0.5) ? choose.Real(200, 2000) : 0;
+  platform.total_milli_cpu = choose.Chance(0.5) ? choose.Real(500, 8000) : 0;
+  platform.total_memory_mib = choose.Chance(0.3) ? choose.Real(500, 8000) : 0;
+  platform.sidecar_memory_mib = choose.Chance(0.3) ? 30 : 0;
+  platform.function_timeout_seconds = choose.Chance(0.2) ? 0 : choose.Scale(6, 900);
+  if (choose.Chance(0.8)) {
+    platform.function_store_intercept = choose.Real(-1e6, 1e8);
+    platform.function_store_slope = choose.Real(-1e4, 1e5);
+  }
+  platform.store_bytes_per_second = choose.Chance(0.3) ? 0 : choose.Scale(1e7, 1e10);
+  platform.store_request_seconds = choose.Chance(0.2) ? 0 : choose.Scale(1e-4, 0.1);
+  platform.prices = {.gib_second = choose.Scale(1e-6, 1e-3),
+                     .vcpu_second = choose.Chance(0.3) ? 1e-5 : 0,
+                     .put_request = choose.Chance(0.6) ? choose.Scale(1e-8, 1e-4) : 0,
+                     .get_request = choose.Chance(0.6) ? choose.Scale(1e-8, 1e-4) : 0,
+                     .invocation = 2e-7};
+  input.options.checkpoint_interval_seconds = choose.Chance(0.2) ? 0 : choose.Real(1, 60);
+  input.objective.deadline_seconds = 1;
+  return input;
+}
+
+struct Evaluated {
+  Point point;
+  AggregationPlan plan;
+};
+
+// Every tree with shrinking widths of at most kMostServerLayers layers of servers.
+void AllTrees(std::vector<int> layers, std::vector<std::vector<int>>* trees) {
+  std::vector<int> tree = layers;
+  tree.insert(tree.begin(), 1);
+  trees->push_back(tree);
+  if (static_cast<int>(layers.size()) == kMostServerLayers) return;
+  for (int width = 2; width < layers.front(); ++width) {
+    std::vector<int> more = layers;
+    more.insert(more.begin(), width);
+    AllTrees(more, trees);
+  }
+}
+
+std::vector<Evaluated> AllCandidates(const PlannerInput& input) {
+  const ExtendedModel model(input);
+  const int64_t blocks = BlockCount(ParametersOf(input));
+  std::vector<Evaluated> all;
+  const int largest =
+      std::min({input.platform.max_functions, input.limits.global_batch_size.value_or(1 << 30)});
+  for (int n = 1; n <= largest; ++n) {
+    std::vector<std::vector<int>> trees;
+    AllTrees({n}, &trees);
+    const WorkerTerms workers = model.Workers(n);
+    for (const std::vector<int>& tree : trees) {
+      for (int shards = 1; shards <= 64 && shards <= blocks; shards *= 2) {
+        for (int spread = 1; spread <= 8; ++spread) {
+          if (shards % spread != 0) continue;
+          AggregationPlan plan;
+          plan.layers = tree;
+          plan.shards = shards;
+          plan.spread = spread;
+          const AggregationOption option = model.Option(plan);
+          for (int m = input.platform.memory.min_mib; m <= input.platform.memory.max_mib;
+               m += input.platform.memory.step_mib) {
+            if (model.Check(workers, m, option) != Obstacle::kNone) continue;
+            const auto prediction = model.Predict(workers, m, option);
+            if (!prediction) continue;
+            all.push_back({{prediction->seconds, prediction->cost, n, m, 0}, plan});
+          }
+        }
+      }
+    }
+  }
+  return all;
+}
+
+// The best by `order`, ties by n, m and the simpler aggregation.
+std::optional<Evaluated> BestOf(const std::vector<Evaluated>& all, const Order& order) {
+  std::optional<Evaluated> best;
+  for (const Evaluated& candidate : all) {
+    if (!order.Allows(candidate.point)) continue;
+    if (!best || order.Better(candidate.point, best->point) ||
+        (!order.Better(best->point, candidate.point) &&
+         SimplerAggregation(candidate.plan, best->plan))) {
+      best = candidate;
+    }
+  }
+  return best;
+}
+
+void ExpectSame(const PlannerInput& input, const std::optional<Evaluated>& expected,
+                uint64_t seed) {
+  for (const bool explain : {false, true}) {
+    PlannerInput asked = input;
+    asked.options.explain = explain;
+    const PlanningOutcome outcome = MakePlan(asked).value();
+    ASSERT_EQ(outcome.feasible, expected.has_value()) << "seed " << seed;
+    if (!expected) return;
+    ASSERT_EQ(outcome.plan.predicted.cost, expected->point.cost) << "seed " << seed;
+    ASSERT_EQ(outcome.plan.predicted.seconds, expected->point.seconds) << "seed " << seed;
+    ASSERT_EQ(outcome.plan.functions, expected->point.functions) << "seed " << seed;
+    ASSERT_EQ(outcome.plan.memory_mib, expected->point.memory_mib) << "seed " << seed;
+    ASSERT_EQ(outcome.plan.aggregation, expected->plan) << "seed " << seed;
+    ASSERT_TRUE(outcome.plan.Validate().ok());
+  }
+}
+
+TEST(ExtendedSearch, EqualsBruteForceForEveryObjective) {
+  int feasible = 0;
+  int layered = 0;
+  int sharded = 0;
+  for (uint64_t seed = 1; seed <= kInstances; ++seed) {
+    PlannerInput input = RandomInput(seed);
+    const std::vector<Evaluated> all = AllCandidates(input);
+    if (all.empty()) {
+      const PlanningOutcome outcome = MakePlan(input).value();
+      ASSERT_FALSE(outcome.feasible) << "seed " << seed;
+      ASSERT_FALSE(outcome.certificate.fastest.has_value());
+      ASSERT_FALSE(outcome.certificate.reason.empty());
+      continue;
+    }
+    double fastest = std::numeric_limits<double>::infinity();
+    double cheapest = fastest;
+    for (const Evaluated& candidate : all) {
+      fastest = std::min(fastest, candidate.point.seconds);
+      cheapest = std::min(cheapest, candidate.point.cost);
+    }
+    Chooser choose(seed * 7919);
+    input.objective = Objective{};
+    input.objective.deadline_seconds = fastest * choose.Scale(0.9, 20);
+    const auto best = BestOf(all, Order(input.objective));
+    ASSERT_NO_FATAL_FAILURE(ExpectSame(input, best, seed));
+    feasible += best ? 1 : 0;
+    layered += best && best->plan.layers.size() > 2 ? 1 : 0;
+
+    input.objective = Objective{};
+    input.objective.budget = cheapest * choose.Scale(0.9, 20);
+    const auto quickest = BestOf(all, Order(input.objective));
+    ASSERT_NO_FATAL_FAILURE(ExpectSame(input, quickest, seed));
+    layered += quickest && quickest->plan.layers.size() > 2 ? 1 : 0;
+    sharded += quickest && quickest->plan.shards > 1 ? 1 : 0;
+
+    input.objective = Objective{};
+    input.objective.performance_cost_ratio = true;
+    ASSERT_NO_FATAL_FAILURE(ExpectSame(input, BestOf(all, Order(input.objective)), seed));
+  }
+  // The instances are not all of one trivial kind.
+  EXPECT_GT(feasible, kInstances / 3);
+  EXPECT_GT(layered, 5);
+  EXPECT_GT(sharded, 20);
+}
+
+TEST(ExtendedSearch, TheFrontAndTheRunnersUpEqualBruteForce) {
+  for (uint64_t seed = 1; seed <= kInstances / 4; ++seed) {
+    PlannerInput input = RandomInput(seed);
+    const std::vector<Evaluated> all = AllCandidates(input);
+    if (all.empty()) continue;
+    input.objective.deadline_seconds = 1e9;
+    const PlanningOutcome outcome = MakePlan(input).value();
+    ASSERT_TRUE(outcome.feasible);
+    // Of every n, the best; the chosen one and the runners-up are the first four of them.
+    const Order order(input.objective);
+    std::vector<Point> best_of_each;
+    for (int n = 1; n <= input.platform.max_functions; ++n) {
+      std::vector<Evaluated> those;
+      for (const Evaluated& candidate : all) {
+        if (candidate.point.functions == n) those.push_back(candidate);
+      }
+      if (const auto best = BestOf(those, order)) best_of_each.push_back(best->point);
+    }
+    std::sort(best_of_each.begin(), best_of_each.end(),
+              [&](const Point& a, const Point& b) { return order.Better(a, b); });
+    ASSERT_EQ(outcome.runners_up.size(), std::min<size_t>(3, best_of_each.size() - 1));
+    for (size_t i = 0; i < outcome.runners_up.size(); ++i) {
+      ASSERT_EQ(outcome.runners_up[i].functions, best_of_each[i + 1].functions) << "seed " << seed;
+      ASSERT_EQ(outcome.runners_up[i].memory_mib, best_of_each[i + 1].memory_mib);
+      ASSERT_EQ(outcome.runners_up[i].predicted.cost, best_of_each[i + 1].cost);
+    }
+    for (const Evaluated& candidate : all) {
+      const bool covered = std::any_of(
+          outcome.pareto_front.begin(), outcome.pareto_front.end(), [&](const ParetoPoint& point) {
+            return TimeRank(point.candidate.predicted.seconds) <=
+                       TimeRank(candidate.point.seconds) &&
+                   CostRank(point.candidate.predicted.cost) <= CostRank(candidate.point.cost);
+          });
+      ASSERT_TRUE(covered) << "seed " << seed;
+    }
+  }
+}
+
+TEST(ExtendedSearch, CostNeverGrowsWithTheDeadline) {
+  for (uint64_t seed = 1; seed <= kInstances; ++seed) {
+    PlannerInput input = RandomInput(seed);
+    input.objective.deadline_seconds = 1e-3;
+    const PlanningOutcome impossible = MakePlan(input).value();
+    if (!impossible.certificate.fastest) continue;
+    double previous = std::numeric_limits<double>::infinity();
+    input.options.explain = false;
+    for (const double factor : {1.0, 1.05, 1.3, 2.0, 4.0, 10.0}) {
+      input.objective.deadline_seconds = impossible.certificate.nearest_deadline_seconds * factor;
+      const PlanningOutcome outcome = MakePlan(input).value();
+      ASSERT_TRUE(outcome.feasible) << "seed " << seed;
+      ASSERT_LE(CostRank(outcome.plan.predicted.cost), previous) << "seed " << seed;
+      previous = CostRank(outcome.plan.predicted.cost);
+    }
+  }
+}
+
+// What the user fixes is what the plan has.
+TEST(ExtendedSearch, GivenAggregationIsKept) {
+  PlannerInput input = RandomInput(3);
+  input.profile.model_bytes = 4e6;
+  input.profile.worker_base_memory_mib = 0;
+  input.profile.worker_bytes_per_sample = 0;
+  input.profile.training_rate = {.slope = 0.1, .intercept = 1};
+  input.platform.total_milli_cpu = input.platform.total_memory_mib = 0;
+  input.platform.max_functions = 40;
+  input.platform.function_store_slope = input.platform.function_store_intercept = 0;
+  input.platform.function_timeout_seconds = 0;
+  input.limits.global_batch_size = 64;
+  input.limits.max_global_batch_size.reset();
+  input.objective.deadline_seconds = 1e9;
+  input.aggregation.shards = 6;
+  input.aggregation.spread = 3;
+  input.aggregation.layers = {1, 2, 8};
+  input.aggregation.server_memory_mib = 333;
+  const PlanningOutcome outcome = MakePlan(input).value();
+  ASSERT_TRUE(outcome.feasible) << outcome.certificate.reason;
+  EXPECT_EQ(outcome.plan.functions, 8);
+  EXPECT_EQ(outcome.plan.aggregation.shards, 6);
+  EXPECT_EQ(outcome.plan.aggregation.spread, 3);
+  EXPECT_EQ(outcome.plan.aggregation.layers, (std::vector<int>{1, 2, 8}));
+  EXPECT_EQ(outcome.plan.server_memory_mib, 333);
+}
+
+}  // namespace
+}  // namespace lambdadnn
