@@ -109,10 +109,10 @@ struct StoreCounters {
   int64_t heads = 0;
   int64_t deletes = 0;
   int64_t lists = 0;
-  int64_t misses = 0;   // GET/HEAD answered "not there (yet)"
-  int64_t retries = 0;  // attempts after the first
-  int64_t bytes_in = 0;
-  int64_t bytes_out = 0;
+  int64_t misses = 0;     // GET/HEAD answered "not there (yet)"
+  int64_t retries = 0;    // attempts after the first
+  int64_t bytes_in = 0;   // put into the store (as plan/collective_cost.h counts)
+  int64_t bytes_out = 0;  // read from it
   StoreCounters& operator+=(const StoreCounters& other);
   friend bool operator==(const StoreCounters&, const StoreCounters&) = default;
 };

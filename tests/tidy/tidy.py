@@ -48,7 +48,7 @@ ARROWS = {
                                     "trainer_function/transport"],
     "trainer_function/checkpoint": ["common/base", "common/json", "common/plan", "common/protocol",
                                     "common/objectstore", "common/checkpoint_index",
-                                    "trainer_function/model"],
+                                    "trainer_function/transport"],
     "trainer_function/parameter_server": ["common/base", "common/plan", "common/protocol",
                                           "common/objectstore", "trainer_function/transport",
                                           "trainer_function/collective",

@@ -141,6 +141,7 @@ int RunFunction(Runtime& runtime, SliceEnvironment environment) {
   CpuPacer pacer(runtime.clock, settings->milli_cpu);
   pacer.FollowFile(settings->milli_cpu_file);
   environment.pace = [&pacer] { pacer.Pace(); };
+  environment.usage = CurrentProcessUsage;
   AddStores(runtime, environment);
 
   MetricsRegistry metrics;

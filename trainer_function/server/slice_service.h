@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/process_usage.h"
 #include "common/base/runtime.h"
 #include "common/base/status.h"
 #include "common/objectstore/object_store.h"
@@ -38,6 +39,9 @@ struct SliceEnvironment {
   // Called by the training and merging loops after each piece of CPU work (at most a batch or a
   // shard): sleeps where the CPU quota is kept by pacing (cpu_pacer.h). May be null.
   std::function<void()> pace;
+  // What this process has used so far (CurrentProcessUsage of common/base/process_usage.h); null =
+  // records say zero.
+  std::function<ProcessUsage()> usage;
 };
 
 class SliceService {

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/base/process_usage.h"
+
+#include <sys/resource.h>
+
+namespace lambdadnn {
+
+ProcessUsage CurrentProcessUsage() {
+  rusage usage{};
+  if (getrusage(RUSAGE_SELF, &usage) != 0) return {};
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
+  };
+  constexpr int64_t kKibibyte = 1024;  // Linux counts the resident set in these
+  return {seconds(usage.ru_utime) + seconds(usage.ru_stime), usage.ru_maxrss * kKibibyte};
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/slice_harness.h"
+
+#include <variant>
+
+#include "common/protocol/object_keys.h"
+#include "common/protocol/slice_codec.h"
+#include "tests/support/arithmetic_model.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr char kPrefix[] = "root/team/uid-1";
+
+class BorrowedStore final : public ObjectStore {
+ public:
+  explicit BorrowedStore(ObjectStore& store) : store_(store) {}
+  Status Put(std::string_view key, std::span<const ByteView> parts,
+             const PutOptions& options) override {
+    return store_.Put(key, parts, options);
+  }
+  Result<Bytes> Get(std::string_view key, std::optional<ByteRange> range) override {
+    return store_.Get(key, range);
+  }
+  Result<ObjectInfo> Head(std::string_view key) override { return store_.Head(key); }
+  Status Delete(std::string_view key) override { return store_.Delete(key); }
+  Result<ObjectList> List(std::string_view prefix, std::string_view start_after,
+                          int limit) override {
+    return store_.List(prefix, start_after, limit);
+  }
+  bool SupportsPutIfAbsent() const override { return store_.SupportsPutIfAbsent(); }
+  std::string Describe() const override { return store_.Describe(); }
+
+ private:
+  ObjectStore& store_;
+};
+
+}  // namespace
+
+std::unique_ptr<ObjectStore> BorrowStore(ObjectStore& store) {
+  return std::make_unique<BorrowedStore>(store);
+}
+
+Plan HarnessJob::MakePlan() const {
+  Plan plan;
+  plan.functions = layers.back();
+  plan.global_batch_size = global_batch;
+  plan.local_batch_size = (global_batch + plan.functions - 1) / plan.functions;
+  plan.iterations_per_epoch = (samples + global_batch - 1) / global_batch;
+  plan.iterations = plan.iterations_per_epoch * epochs;
+  plan.aggregation.layers = layers;
+  plan.aggregation.shards = shards;
+  plan.aggregation.spread = spread;
+  plan.virtual_partitions = (64 + plan.functions - 1) / plan.functions * plan.functions;
+  plan.checkpoint_every = checkpoint_every;
+  plan.parameters = parameters;
+  return plan;
+}
+
+SliceRequest HarnessJob::Request(const Role& role, int64_t incarnation,
+                                 std::optional<CheckpointReference> start, int attempt) const {
+  SliceRequest request;
+  request.job = {"uid-1", "team", "job"};
+  request.leader_epoch = 1;
+  request.incarnation = incarnation;
+  request.role = role;
+  request.plan = MakePlan();
+  request.training.seed = seed;
+  request.training.epochs = epochs;
+  request.training.training_samples = samples;
+  request.training.optimizer = optimizer;
+  request.training.stop_at_loss = stop_at_loss;
+  request.training.dataset.uri = "memory:data";
+  request.training.dataset.format = "idx";
+  request.store.uri = "memory:";
+  request.store.prefix = kPrefix;
+  request.first_iteration = start ? start->iteration : 0;
+  request.start = std::move(start);
+  request.budget_seconds = budget_seconds;
+  request.checkpoint_keep = checkpoint_keep;
+  request.invocation = MakeInvocationId(request, attempt);
+  return request;
+}
+
+std::vector<Role> HarnessJob::Roles() const {
+  std::vector<Role> roles;
+  const AggregationPlan aggregation = MakePlan().aggregation;
+  for (int rank = 0; rank < aggregation.workers(); ++rank)
+    roles.push_back({RoleKind::kWorker, rank, {}});
+  for (int rank = 0; rank < aggregation.server_functions(); ++rank)
+    roles.push_back({RoleKind::kServer, rank, ServerAt(aggregation, rank)});
+  return roles;
+}
+
+bool HarnessResult::AllAre(SliceOutcome outcome) const {
+  for (const auto& [role, record] : records) {
+    if (record.outcome != outcome) return false;
+  }
+  return !records.empty();
+}
+
+const SliceRecord& HarnessResult::Leader(const HarnessJob& job) const {
+  const AggregationPlan aggregation = job.MakePlan().aggregation;
+  const ServerPosition root = {aggregation.server_layers(), 0, 0};
+  return records.at(Role{RoleKind::kServer, ServerRank(aggregation, root), root}.Name());
+}
+
+SliceHarness::SliceHarness(Runtime& runtime, ObjectStore& store, HarnessJob job)
+    : runtime_(runtime), store_(store), job_(std::move(job)) {}
+
+SliceEnvironment SliceHarness::Environment(const Role& role) {
+  SliceEnvironment environment;
+  environment.open_store = [this,
+                            role](const StoreReference&) -> Result<std::unique_ptr<ObjectStore>> {
+    return wrapper_ ? wrapper_(role, store_) : BorrowStore(store_);
+  };
+  if (role.kind == RoleKind::kServer) return environment;
+  environment.make_model = [this](const TrainingConfig&, const DatasetInfo&,
+                                  int) -> Result<std::unique_ptr<TrainableModel>> {
+    return std::unique_ptr<TrainableModel>(
+        std::make_unique<ArithmeticModel>(job_.parameters, job_.nan_at_version));
+  };
+  environment.open_dataset = [this](const DatasetConfig&) -> Result<std::unique_ptr<Dataset>> {
+    return std::unique_ptr<Dataset>(
+        std::make_unique<InMemoryDataset>(job_.samples, job_.test_samples));
+  };
+  return environment;
+}
+
+Status SliceHarness::Start(int64_t incarnation, std::optional<CheckpointReference> start,
+                           int attempt) {
+  services_.clear();
+  invocations_.clear();
+  for (const Role& role : job_.Roles()) {
+    const SliceRequest request = job_.Request(role, incarnation, start, attempt);
+    auto service = std::make_unique<SliceService>(runtime_, Environment(role));
+    LDNN_RETURN_IF_ERROR(service->Start(request));
+    invocations_[role.Name()] = request.invocation;
+    services_[role.Name()] = std::move(service);
+  }
+  return OkStatus();
+}
+
+HarnessResult SliceHarness::Await() {
+  HarnessResult result;
+  for (auto& [role, service] : services_) {
+    for (int64_t index = 0;;) {
+      auto text =
+          service->Line(invocations_[role], index, runtime_.clock.Now() + std::chrono::seconds(10));
+      LDNN_CHECK(text.ok(), text.status().ToString());
+      if (!text->has_value()) continue;
+      ++index;
+      auto line = DecodeSliceLine(**text);
+      LDNN_CHECK(line.ok() && line->has_value(), **text);
+      if (auto* const record = std::get_if<SliceRecord>(&**line)) {
+        result.records[role] = std::move(*record);
+        break;
+      }
+      result.lines[role].push_back(std::get<ProgressLine>(**line));
+    }
+  }
+  return result;
+}
+
+HarnessResult SliceHarness::Run(int64_t incarnation, std::optional<CheckpointReference> start,
+                                int attempt) {
+  const Status started = Start(incarnation, std::move(start), attempt);
+  LDNN_CHECK(started.ok(), started.ToString());
+  return Await();
+}
+
+std::string ModelBytes(ObjectStore& store, const HarnessJob&) {
+  const auto bytes = store.Get(ResultKey(kPrefix, "model.safetensors"));
+  return bytes.ok() ? std::string(AsText(*bytes)) : std::string();
+}
+
+}  // namespace lambdadnn

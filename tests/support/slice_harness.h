@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole job's functions in one process, on the arithmetic model: what the controller does to
+// them, without a controller. One SliceService a role, as in production.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/runtime.h"
+#include "common/objectstore/object_store.h"
+#include "common/protocol/slice.h"
+#include "trainer_function/server/slice_service.h"
+
+namespace lambdadnn {
+
+struct HarnessJob {
+  std::vector<int> layers = {1, 2, 4};
+  int shards = 2;
+  int spread = 1;
+  int64_t parameters = 2 * 16 * 1024 + 100;
+  int64_t samples = 200;
+  int64_t test_samples = 40;
+  int global_batch = 32;
+  int64_t epochs = 2;
+  int64_t checkpoint_every = 0;
+  int checkpoint_keep = 2;
+  OptimizerConfig optimizer;
+  std::optional<double> stop_at_loss;
+  uint64_t seed = 7;
+  int64_t nan_at_version = -1;
+  double budget_seconds = 60;
+
+  Plan MakePlan() const;
+  SliceRequest Request(const Role& role, int64_t incarnation,
+                       std::optional<CheckpointReference> start, int attempt = 1) const;
+  // Workers first, then servers.
+  std::vector<Role> Roles() const;
+};
+
+// Called before a role's store operations begin; lets a test wrap the store of one role. The
+// returned store is owned by the role.
+using StoreWrapper =
+    std::function<std::unique_ptr<ObjectStore>(const Role& role, ObjectStore& store)>;
+
+struct HarnessResult {
+  std::map<std::string, SliceRecord> records;  // by role
+  std::map<std::string, std::vector<ProgressLine>> lines;
+  // All records are kFinished / kStopped.
+  bool AllAre(SliceOutcome outcome) const;
+  // The root of shard 0.
+  const SliceRecord& Leader(const HarnessJob& job) const;
+};
+
+class SliceHarness {
+ public:
+  // The store must outlive the harness.
+  SliceHarness(Runtime& runtime, ObjectStore& store, HarnessJob job);
+
+  void WrapStores(StoreWrapper wrapper) { wrapper_ = std::move(wrapper); }
+  // Starts every role; the services live until the next Start.
+  Status Start(int64_t incarnation, std::optional<CheckpointReference> start, int attempt = 1);
+  SliceService& Service(const std::string& role) { return *services_.at(role); }
+  std::string Invocation(const std::string& role) const { return invocations_.at(role); }
+  // Waits for all records.
+  HarnessResult Await();
+  // Ends everything at once, as a kill would: nobody writes a record.
+  void Kill() { services_.clear(); }
+  // Start and Await.
+  HarnessResult Run(int64_t incarnation, std::optional<CheckpointReference> start, int attempt = 1);
+  const HarnessJob& job() const { return job_; }
+  SliceEnvironment Environment(const Role& role);
+
+ private:
+  Runtime& runtime_;
+  ObjectStore& store_;
+  HarnessJob job_;
+  StoreWrapper wrapper_;
+  std::map<std::string, std::unique_ptr<SliceService>> services_;
+  std::map<std::string, std::string> invocations_;
+};
+
+// The bytes of results/model.safetensors; empty when there is none.
+std::string ModelBytes(ObjectStore& store, const HarnessJob& job);
+
+// A store that is owned by nobody: forwards everything.
+std::unique_ptr<ObjectStore> BorrowStore(ObjectStore& store);
+
+}  // namespace lambdadnn

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/checkpoint/checkpoint_io.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "common/protocol/object_header.h"
+#include "trainer_function/transport/poll_schedule.h"
+
+namespace lambdadnn {
+namespace {
+
+// A read that arrives torn is repeated this often.
+constexpr int kReadAttempts = 5;
+
+// Calls `attempt` until it ends in something else than kNotFound, with the back-off of exchanges.
+template <typename T>
+Result<T> Await(const RoleContext& context, const std::function<Result<T>()>& attempt) {
+  const Instant start = context.runtime.clock.Now();
+  for (;;) {
+    Result<T> result = attempt();
+    if (result.ok() || result.status().code() != StatusCode::kNotFound) return result;
+    const Instant now = context.runtime.clock.Now();
+    const Status woken =
+        context.interrupt.SleepUntil(now + NextPollGap(now - start, Duration::zero()));
+    if (!woken.ok()) return woken;
+  }
+}
+
+ByteView BytesOf(const std::vector<float>& values, Range within, Range elements) {
+  return AsBytes(std::span(values).subspan(static_cast<size_t>(elements.begin - within.begin),
+                                           static_cast<size_t>(elements.size())));
+}
+
+Status CheckPartHeader(const ObjectHeader& header, uint64_t job, const ExchangeScope& scope,
+                       int64_t iteration, int shard, Range elements) {
+  if (header.job != job || header.plan_revision != scope.plan_revision ||
+      header.incarnation != scope.incarnation || header.iteration != iteration ||
+      header.kind != ObjectKind::kOptimizer || header.shard != shard ||
+      header.elements != elements ||
+      header.payload_bytes % (static_cast<uint64_t>(elements.size()) * sizeof(float)) != 0 ||
+      header.payload_bytes == 0) {
+    return DataLossError("the checkpoint part is another one than its key says");
+  }
+  return OkStatus();
+}
+
+// A part's header, checked; kNotFound while it is not written yet.
+Result<CheckpointPart> ReadPartHeader(const RoleContext& context, int64_t iteration, int shard,
+                                      int* vectors) {
+  const SliceRequest& request = context.request;
+  const Range elements =
+      ShardRange(request.plan.parameters, request.plan.aggregation.shards, shard);
+  const std::string key = CheckpointPartKey(context.scope(), iteration, shard);
+  LDNN_ASSIGN_OR_RETURN(const Bytes bytes,
+                        context.store.Get(key, ByteRange{0, kObjectHeaderBytes}));
+  LDNN_ASSIGN_OR_RETURN(const ObjectHeader header, DecodeHeader(bytes));
+  LDNN_RETURN_IF_ERROR(CheckPartHeader(header, Xxh3(AsBytes(request.job.uid)), context.scope(),
+                                       iteration, shard, elements));
+  LDNN_ASSIGN_OR_RETURN(const ObjectInfo info, context.store.Head(key));
+  if (info.size != kObjectHeaderBytes + header.payload_bytes) {
+    return DataLossError(key + " has " + std::to_string(info.size) + " bytes, its header says " +
+                         std::to_string(kObjectHeaderBytes + header.payload_bytes));
+  }
+  *vectors = static_cast<int>(header.payload_bytes / sizeof(float) /
+                              static_cast<uint64_t>(elements.size())) -
+             1;
+  return CheckpointPart{shard, elements, info.size, header.payload_xxh3};
+}
+
+// May a writer of this revision and incarnation delete what lies there? Never what is newer than
+// itself: a function that was cut off and comes back late must not touch its successors' state.
+bool MayPrune(const RoleContext& context, const CheckpointReference& other) {
+  return other.plan_revision <= context.request.plan.revision &&
+         other.incarnation <= context.request.incarnation;
+}
+
+Status Prune(const RoleContext& context) {
+  const std::string& prefix = context.request.store.prefix;
+  LDNN_ASSIGN_OR_RETURN(const auto found, ListCheckpoints(context.store, prefix));
+  const auto keep = static_cast<size_t>(std::max(1, context.request.checkpoint_keep));
+  for (size_t i = keep; i < found.size(); ++i) {
+    if (!MayPrune(context, found[i])) continue;
+    const ExchangeScope scope = ScopeOf(found[i]);
+    std::string folder = CheckpointManifestKey(scope, found[i].iteration);
+    // The manifest first: a checkpoint is complete or absent also while it goes.
+    LDNN_RETURN_IF_ERROR(context.store.Delete(folder));
+    folder.resize(folder.rfind('/') + 1);
+    LDNN_RETURN_IF_ERROR(DeletePrefix(context.store, folder).status());
+  }
+  return OkStatus();
+}
+
+// One part's weights, or weights and vectors, verified.
+Result<Bytes> ReadPart(ObjectStore& store, const CheckpointReference& checkpoint,
+                       const CheckpointManifest& manifest, const CheckpointPart& part,
+                       bool weights_only) {
+  const std::string key = CheckpointPartKey(ScopeOf(checkpoint), checkpoint.iteration, part.shard);
+  const uint64_t weight_bytes = static_cast<uint64_t>(part.elements.size()) * sizeof(float);
+  std::optional<ByteRange> range;
+  if (weights_only) range = ByteRange{0, kObjectHeaderBytes + weight_bytes};
+  Status last;
+  for (int attempt = 0; attempt < kReadAttempts; ++attempt) {
+    LDNN_ASSIGN_OR_RETURN(Bytes bytes, store.Get(key, range));
+    const auto header = DecodeHeader(bytes);
+    last = header.status();
+    if (last.ok()) {
+      last = CheckPartHeader(*header, manifest.job, ScopeOf(checkpoint), checkpoint.iteration,
+                             part.shard, part.elements);
+    }
+    if (last.ok() && header->payload_xxh3 != part.payload_xxh3) {
+      last = DataLossError("the part is not the one that the manifest names");
+    }
+    const ByteView payload = ByteView(bytes).subspan(std::min(bytes.size(), kObjectHeaderBytes));
+    if (last.ok() && weights_only) {
+      if (payload.size() != weight_bytes || Xxh3(payload) != header->weights_xxh3)
+        last = DataLossError("the weights' length or checksum does not match");
+    } else if (last.ok()) {
+      last = CheckPayload(*header, payload);
+    }
+    if (last.ok()) return bytes;
+  }
+  return last.WithContext("reading checkpoint part " + key);
+}
+
+void CopyOverlap(const CheckpointPart& part, ByteView vector, Range elements,
+                 std::vector<float>* out) {
+  const int64_t begin = std::max(part.elements.begin, elements.begin);
+  const int64_t end = std::min(part.elements.end, elements.end);
+  const auto from = static_cast<size_t>(begin - part.elements.begin) * sizeof(float);
+  std::memcpy(out->data() + (begin - elements.begin), vector.data() + from,
+              static_cast<size_t>(end - begin) * sizeof(float));
+}
+
+}  // namespace
+
+ParameterState ParameterState::Zero(Range elements, int vectors) {
+  ParameterState state;
+  state.elements = elements;
+  state.weights.resize(static_cast<size_t>(elements.size()));
+  state.vectors.assign(static_cast<size_t>(vectors), state.weights);
+  return state;
+}
+
+CheckpointReference CheckpointAt(const SliceRequest& request, int64_t iteration) {
+  return {request.store.prefix, iteration, request.plan.revision, request.incarnation};
+}
+
+Status WriteCheckpointPart(const RoleContext& context, int64_t iteration, int shard, Range elements,
+                           const ParameterState& state) {
+  std::vector<ByteView> payload = {BytesOf(state.weights, state.elements, elements)};
+  for (const auto& vector : state.vectors)
+    payload.push_back(BytesOf(vector, state.elements, elements));
+  ObjectHeader header;
+  header.job = Xxh3(AsBytes(context.request.job.uid));
+  header.plan_revision = context.request.plan.revision;
+  header.incarnation = context.request.incarnation;
+  header.iteration = iteration;
+  header.base_version = iteration;
+  header.kind = ObjectKind::kOptimizer;
+  header.shard = shard;
+  header.elements = elements;
+  header.weights_xxh3 = Xxh3(payload[0]);
+  Xxh3Stream whole;
+  for (const ByteView& piece : payload) {
+    whole.Update(piece);
+    header.payload_bytes += piece.size();
+  }
+  header.payload_xxh3 = whole.Digest();
+  std::array<std::byte, kObjectHeaderBytes> encoded;
+  EncodeHeader(header, encoded);
+  payload.insert(payload.begin(), ByteView(encoded));
+  const std::string key = CheckpointPartKey(context.scope(), iteration, shard);
+  return context.store.Put(key, payload, PutOptions{})
+      .WithContext("writing checkpoint part " + key);
+}
+
+Status CompleteCheckpoint(const RoleContext& context, int64_t iteration,
+                          CheckpointManifest manifest) {
+  const SliceRequest& request = context.request;
+  manifest.job = Xxh3(AsBytes(request.job.uid));
+  manifest.iteration = iteration;
+  manifest.plan_revision = request.plan.revision;
+  manifest.incarnation = request.incarnation;
+  manifest.parameters = request.plan.parameters;
+  manifest.parts.clear();
+  for (int shard = 0; shard < request.plan.aggregation.shards; ++shard) {
+    int vectors = 0;
+    LDNN_ASSIGN_OR_RETURN(const CheckpointPart part, Await<CheckpointPart>(context, [&] {
+                            return ReadPartHeader(context, iteration, shard, &vectors);
+                          }));
+    if (shard > 0 && vectors != manifest.optimizer_vectors) {
+      return InternalError("checkpoint parts disagree in the number of optimizer vectors");
+    }
+    manifest.optimizer_vectors = vectors;
+    manifest.parts.push_back(part);
+  }
+  const std::string key = CheckpointManifestKey(context.scope(), iteration);
+  const std::string text = EncodeManifest(manifest);
+  LDNN_RETURN_IF_ERROR(
+      context.store.Put(key, AsBytes(text)).WithContext("writing checkpoint manifest " + key));
+  return Prune(context).WithContext("deleting old checkpoints");
+}
+
+Result<CheckpointManifest> AwaitCheckpoint(const RoleContext& context,
+                                           const CheckpointReference& checkpoint) {
+  auto manifest =
+      Await<CheckpointManifest>(context, [&] { return ReadManifest(context.store, checkpoint); });
+  if (manifest.ok()) return manifest;
+  return manifest.status().WithContext("waiting for the checkpoint of iteration " +
+                                       std::to_string(checkpoint.iteration));
+}
+
+Status ReadCheckpoint(ObjectStore& store, const CheckpointReference& checkpoint,
+                      const CheckpointManifest& manifest, ParameterState* out) {
+  const bool weights_only = out->vectors.empty();
+  if (out->elements.begin < 0 || out->elements.end > manifest.parameters) {
+    return FailedPreconditionError(
+        "the checkpoint of iteration " + std::to_string(manifest.iteration) + " has " +
+        std::to_string(manifest.parameters) + " parameters, the model has another number");
+  }
+  if (!weights_only && static_cast<int>(out->vectors.size()) != manifest.optimizer_vectors) {
+    return FailedPreconditionError(
+        "the checkpoint of iteration " + std::to_string(manifest.iteration) + " holds " +
+        std::to_string(manifest.optimizer_vectors) + " optimizer vectors, the optimizer needs " +
+        std::to_string(out->vectors.size()) + "; was it written by another optimizer?");
+  }
+  for (const CheckpointPart& part : manifest.parts) {
+    if (part.elements.end <= out->elements.begin || part.elements.begin >= out->elements.end) {
+      continue;
+    }
+    LDNN_ASSIGN_OR_RETURN(const Bytes bytes,
+                          ReadPart(store, checkpoint, manifest, part, weights_only));
+    const size_t vector_bytes = static_cast<size_t>(part.elements.size()) * sizeof(float);
+    const auto vector = [&](size_t number) {
+      return ByteView(bytes).subspan(kObjectHeaderBytes + number * vector_bytes, vector_bytes);
+    };
+    CopyOverlap(part, vector(0), out->elements, &out->weights);
+    for (size_t i = 0; i < out->vectors.size(); ++i)
+      CopyOverlap(part, vector(i + 1), out->elements, &out->vectors[i]);
+  }
+  return OkStatus();
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/collective/shard_exchange.h"
+
+#include <algorithm>
+#include <atomic>
+#include <vector>
+
+namespace lambdadnn {
+
+ShardExchange::ShardExchange(Runtime& runtime, Interrupt& interrupt, Transport& transport,
+                             StopAgreement& agreement, const AggregationPlan& aggregation,
+                             int64_t parameters, int rank)
+    : runtime_(runtime),
+      transport_(transport),
+      agreement_(agreement),
+      aggregation_(aggregation),
+      parameters_(parameters),
+      rank_(rank),
+      pushes_(runtime, interrupt, "push", std::min(kTransferLanes, aggregation.shards)),
+      pulls_(runtime, interrupt, "pull", std::min(kTransferLanes, aggregation.shards)) {}
+
+ObjectName ShardExchange::GradientName(int64_t iteration, int shard) const {
+  return {ObjectKind::kGradient, iteration, 0, shard, rank_};
+}
+
+Status ShardExchange::PullShard(int64_t version, int shard, std::span<float> weights) {
+  const Range range = ShardRange(parameters_, aggregation_.shards, shard);
+  const ObjectName name = {ObjectKind::kWeights, version, aggregation_.server_layers(), shard, 0};
+  LDNN_ASSIGN_OR_RETURN(const ReceivedObject received, transport_.Pull(name, range));
+  agreement_.Observe(received.header);
+  const auto values = received.values<float>();
+  std::copy(values.begin(), values.end(), weights.begin() + range.begin);
+  return OkStatus();
+}
+
+Status ShardExchange::Exchange(int64_t iteration, std::span<const float> gradient, int64_t samples,
+                               double loss_sum, std::span<float> weights) {
+  // The deletes of the iteration before must not wait behind this one's waits.
+  LDNN_RETURN_IF_ERROR(pushes_.WaitIdle());
+  std::atomic<int> arrived{0};
+  for (int shard = 0; shard < aggregation_.shards; ++shard) {
+    const Range range = ShardRange(parameters_, aggregation_.shards, shard);
+    pushes_.Submit([=, this]() -> Status {
+      ObjectNotes notes = {range, samples, loss_sum, 0, false};
+      agreement_.Mark(&notes);
+      const auto part =
+          gradient.subspan(static_cast<size_t>(range.begin), static_cast<size_t>(range.size()));
+      return transport_.Push(GradientName(iteration, shard), notes, AsBytes(part));
+    });
+    pulls_.Submit([=, this, &arrived]() -> Status {
+      LDNN_RETURN_IF_ERROR(PullShard(iteration + 1, shard, weights));
+      ++arrived;
+      return OkStatus();
+    });
+  }
+  // The caller reuses `gradient` once this returns, so even the reply to each push must be in.
+  LDNN_RETURN_IF_ERROR(pushes_.WaitIdle());
+  const Instant pushed = runtime_.clock.Now();
+  LDNN_RETURN_IF_ERROR(pulls_.WaitFor([&] { return arrived > 0; }));
+  wait_seconds_ += ToSeconds(runtime_.clock.Now() - pushed);
+  LDNN_RETURN_IF_ERROR(pulls_.WaitIdle());
+  // New weights prove that this iteration's gradients were merged: nobody reads them again.
+  pushes_.Submit([=, this] {
+    std::vector<ObjectName> names;
+    for (int shard = 0; shard < aggregation_.shards; ++shard)
+      names.push_back(GradientName(iteration, shard));
+    return transport_.Discard(names);
+  });
+  return OkStatus();
+}
+
+Status ShardExchange::Finish() {
+  LDNN_RETURN_IF_ERROR(pulls_.WaitIdle());
+  return pushes_.WaitIdle();
+}
+
+}  // namespace lambdadnn

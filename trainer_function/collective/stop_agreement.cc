@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/collective/stop_agreement.h"
+
+#include <algorithm>
+
+namespace lambdadnn {
+
+StopAgreement::StopAgreement(int64_t last, int64_t pending_stop)
+    : last_(last), final_stop_(pending_stop) {}
+
+void StopAgreement::Observe(const ObjectHeader& header) {
+  if (header.stop_at == kStopRequested) requested_.store(true);
+  if (header.stop_at > 0) {
+    (header.stop_is_final ? final_stop_ : slice_stop_).store(header.stop_at);
+  }
+}
+
+void StopAgreement::Mark(ObjectNotes* notes) const {
+  const int64_t slice_stop = slice_stop_.load();
+  const int64_t final_stop = final_stop_.load();
+  if (slice_stop > 0 && (final_stop == 0 || slice_stop < final_stop)) {
+    notes->stop_at = slice_stop;
+  } else if (final_stop > 0) {
+    notes->stop_at = final_stop;
+    notes->stop_is_final = true;
+  } else if (requested()) {
+    notes->stop_at = kStopRequested;
+  }
+}
+
+void StopAgreement::Answer(int64_t version) {
+  if (requested() && slice_stop_.load() == 0 && final_stop_.load() == 0) {
+    slice_stop_.store(version + 1);
+  }
+}
+
+void StopAgreement::Finish(int64_t version) {
+  if (final_stop_.load() == 0) final_stop_.store(version + 1);
+}
+
+int64_t StopAgreement::end() const {
+  int64_t end = last_;
+  if (const int64_t stop = slice_stop_.load(); stop > 0) end = std::min(end, stop);
+  if (const int64_t stop = final_stop_.load(); stop > 0) end = std::min(end, stop);
+  return end;
+}
+
+bool StopAgreement::is_final() const {
+  const int64_t final_stop = final_stop_.load();
+  return end() == last_ || (final_stop > 0 && end() == final_stop);
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// After which iteration do all roles of a slice stop? Agreed inside the exchange, so that every
+// role ends with the same iteration and no clock changes arithmetic (docs/design/001).
+//
+// A role that wants to stop writes kStopRequested into the headers of what it pushes; whoever reads
+// that repeats it. The root of shard 0 answers: the weights of version v say "stop at v + 1". All
+// workers read them before iteration v and repeat them in their gradients of iteration v, so every
+// server knows before iteration v, the last one, ends. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "trainer_function/transport/transport.h"
+
+namespace lambdadnn {
+
+class StopAgreement {
+ public:
+  // `last`: the plan's iterations. `pending_stop`: decided before this slice (the checkpoint's
+  // manifest), always final; 0 = none.
+  StopAgreement(int64_t last, int64_t pending_stop);
+
+  // This role wants to stop (budget, SIGTERM, asked by the operator).
+  void Request() { requested_.store(true); }
+  bool requested() const { return requested_.load(); }
+  // What a pulled object says.
+  void Observe(const ObjectHeader& header);
+  // What a pushed object must say.
+  void Mark(ObjectNotes* notes) const;
+
+  // Root of shard 0 only, before it publishes the weights of `version`: answers a request.
+  void Answer(int64_t version);
+  // Root of shard 0 only, likewise: the training's own end was reached by iteration version - 1.
+  void Finish(int64_t version);
+
+  // Iterations that are done when the slice ends, as far as known now.
+  int64_t end() const;
+  // The training is over at end().
+  bool is_final() const;
+  // Decided end of the training that lies beyond end(): for the manifest. 0 = none.
+  int64_t pending_stop() const { return final_stop_.load(); }
+
+ private:
+  const int64_t last_;
+  std::atomic<bool> requested_{false};
+  std::atomic<int64_t> slice_stop_{0};  // 0 = not agreed yet
+  std::atomic<int64_t> final_stop_{0};
+};
+
+}  // namespace lambdadnn

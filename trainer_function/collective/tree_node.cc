@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/collective/tree_node.h"
+
+#include <algorithm>
+
+#include "trainer_function/collective/merge_kernel.h"
+
+namespace lambdadnn {
+namespace {
+
+// Gradients held at a time, waiting for their turn in the sum.
+constexpr int64_t kPullsAhead = 2 * kTransferLanes;
+
+}  // namespace
+
+TreeNode::TreeNode(Runtime& runtime, Interrupt& interrupt, Transport& transport,
+                   StopAgreement& agreement, const AggregationPlan& aggregation, int64_t parameters,
+                   const ServerPosition& position)
+    : runtime_(runtime),
+      transport_(transport),
+      agreement_(agreement),
+      aggregation_(aggregation),
+      parameters_(parameters),
+      position_(position),
+      shards_(GroupShards(aggregation, position.group)),
+      children_(Children(aggregation, position.level, position.index)),
+      pulls_(runtime, interrupt, "pull") {
+  sums_.resize(static_cast<size_t>(elements().size()));
+}
+
+Range TreeNode::elements() const {
+  const int first = static_cast<int>(shards_.begin);
+  const int last = static_cast<int>(shards_.end) - 1;
+  return {ShardRange(parameters_, aggregation_.shards, first).begin,
+          ShardRange(parameters_, aggregation_.shards, last).end};
+}
+
+void TreeNode::PullNext(int64_t iteration) {
+  if (begun_ == shards_.size() * children_.size()) return;
+  const int shard = static_cast<int>(shards_.begin + begun_ / children_.size());
+  const int child = static_cast<int>(children_.begin + begun_ % children_.size());
+  ++begun_;
+  const ObjectName name = {ObjectKind::kGradient, iteration, position_.level - 1, shard, child};
+  const Range range = ShardRange(parameters_, aggregation_.shards, shard);
+  auto slot = std::make_shared<Pulled>();
+  ahead_.push_back(slot);
+  pulls_.Submit([=, this]() -> Status {
+    auto result = transport_.Pull(name, range);
+    const Status status = result.status();
+    slot->result = std::move(result);
+    slot->done.store(true);
+    return status;
+  });
+}
+
+Result<ReceivedObject> TreeNode::AwaitNext(int64_t iteration) {
+  while (static_cast<int64_t>(ahead_.size()) < kPullsAhead &&
+         begun_ < shards_.size() * children_.size()) {
+    PullNext(iteration);
+  }
+  const std::shared_ptr<Pulled> slot = ahead_.front();
+  ahead_.pop_front();
+  const Instant start = runtime_.clock.Now();
+  LDNN_RETURN_IF_ERROR(pulls_.WaitFor([&] { return slot->done.load(); }));
+  wait_seconds_ += ToSeconds(runtime_.clock.Now() - start);
+  return std::move(*slot->result);
+}
+
+Result<MergedShard> TreeNode::MergeShard(int64_t iteration, int shard) {
+  const Range range = ShardRange(parameters_, aggregation_.shards, shard);
+  MergedShard merged;
+  merged.shard = shard;
+  merged.elements = range;
+  merged.gradient = std::span(sums_).subspan(static_cast<size_t>(range.begin - elements().begin),
+                                             static_cast<size_t>(range.size()));
+  for (int64_t child = children_.begin; child < children_.end; ++child) {
+    LDNN_ASSIGN_OR_RETURN(const ReceivedObject received, AwaitNext(iteration));
+    agreement_.Observe(received.header);
+    const std::span<const float> values = received.values<float>();
+    MergeChildren(merged.gradient, std::span(&values, 1), child > children_.begin);
+    merged.samples += received.header.samples;
+    merged.loss_sum += received.header.loss_sum;
+  }
+  return merged;
+}
+
+Status TreeNode::Merge(int64_t iteration, const std::function<Status(const MergedShard&)>& merged) {
+  begun_ = 0;
+  ahead_.clear();
+  for (int64_t shard = shards_.begin; shard < shards_.end; ++shard) {
+    LDNN_ASSIGN_OR_RETURN(const MergedShard sum, MergeShard(iteration, static_cast<int>(shard)));
+    LDNN_RETURN_IF_ERROR(merged(sum));
+  }
+  return pulls_.WaitIdle();
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// A server's side of the tree reduce over shards: one node of the tree, for the shards of its
+// spread group. Pulls the gradients of its children, a few ahead, and sums them in the children's
+// order; shards are independent of each other and handed over one by one as they are complete.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "common/base/runtime.h"
+#include "common/plan/geometry.h"
+#include "trainer_function/collective/stop_agreement.h"
+#include "trainer_function/transport/transfer_pool.h"
+#include "trainer_function/transport/transport.h"
+
+namespace lambdadnn {
+
+// The sum over everything below a node, of one shard in one iteration.
+struct MergedShard {
+  int shard = 0;
+  Range elements;
+  std::span<float> gradient;  // the node's buffer; valid until the same shard's next merge
+  int64_t samples = 0;
+  double loss_sum = 0;
+};
+
+class TreeNode {
+ public:
+  TreeNode(Runtime& runtime, Interrupt& interrupt, Transport& transport, StopAgreement& agreement,
+           const AggregationPlan& aggregation, int64_t parameters, const ServerPosition& position);
+
+  // Merges all shards of the group for `iteration`, calling `merged` for each in order of shards
+  // while later ones still arrive. An error of `merged` ends the merge with it.
+  Status Merge(int64_t iteration, const std::function<Status(const MergedShard&)>& merged);
+
+  Range shards() const { return shards_; }
+  // The group's shards as one range of the flat vector.
+  Range elements() const;
+  double wait_seconds() const { return wait_seconds_; }
+
+ private:
+  struct Pulled {
+    std::optional<Result<ReceivedObject>> result;
+    std::atomic<bool> done{false};  // result may be read
+  };
+  void PullNext(int64_t iteration);
+  Result<ReceivedObject> AwaitNext(int64_t iteration);
+  Result<MergedShard> MergeShard(int64_t iteration, int shard);
+
+  Runtime& runtime_;
+  Transport& transport_;
+  StopAgreement& agreement_;
+  const AggregationPlan aggregation_;
+  const int64_t parameters_;
+  const ServerPosition position_;
+  const Range shards_;
+  const Range children_;
+  std::vector<float> sums_;  // of all shards of the group
+  double wait_seconds_ = 0;
+  // Pulls in flight or arrived, in (shard, child) order, and how many of the iteration began.
+  std::deque<std::shared_ptr<Pulled>> ahead_;
+  int64_t begun_ = 0;
+  TransferPool pulls_;
+};
+
+}  // namespace lambdadnn

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/parameter_server/root_update.h"
+
+#include <cmath>
+
+#include "trainer_function/parameter_server/gradient_math.h"
+#include "trainer_function/parameter_server/learning_rate.h"
+#include "trainer_function/parameter_server/optimizer.h"
+
+namespace lambdadnn {
+
+RootUpdate::RootUpdate(const RoleContext& context, Transport& transport, StopAgreement& agreement,
+                       TransferPool& pushes, ParameterState& state, Range shards,
+                       int64_t optimizer_start)
+    : context_(context),
+      optimizer_(context.request.training.optimizer),
+      transport_(transport),
+      agreement_(agreement),
+      pushes_(pushes),
+      state_(state),
+      shards_(shards),
+      optimizer_start_(optimizer_start) {}
+
+ObjectName RootUpdate::NormsName(int64_t iteration, int shard) const {
+  const int root = context_.request.plan.aggregation.server_layers();
+  return {ObjectKind::kNorms, iteration, root, shard, 0};
+}
+
+ObjectName RootUpdate::WeightsName(int64_t version, int shard) const {
+  const int root = context_.request.plan.aggregation.server_layers();
+  return {ObjectKind::kWeights, version, root, shard, 0};
+}
+
+Status RootUpdate::OnMerged(int64_t iteration, const MergedShard& merged) {
+  if (!std::isfinite(merged.loss_sum) || !AllFinite(merged.gradient)) {
+    return InvalidArgumentError(
+        "the " + std::string(std::isfinite(merged.loss_sum) ? "gradient" : "loss") +
+        " of iteration " + std::to_string(iteration) +
+        " is not a finite number; lower training.optimizer.learningRate, clip the gradient, or "
+        "look for bad values in the data set");
+  }
+  DivideBySamples(merged.gradient, merged.samples);
+  if (optimizer_.clip_value) ClipByValue(merged.gradient, *optimizer_.clip_value);
+  if (optimizer_.clip_global_norm) {
+    held_.push_back(merged);
+    return OkStatus();
+  }
+  return Publish(iteration, merged);
+}
+
+Status RootUpdate::FinishIteration(int64_t iteration) {
+  if (!optimizer_.clip_global_norm) return OkStatus();
+  LDNN_ASSIGN_OR_RETURN(const std::vector<double> squares, ExchangeNorms(iteration));
+  const float factor = NormClipFactor(squares, *optimizer_.clip_global_norm);
+  for (const MergedShard& merged : held_) {
+    Scale(merged.gradient, factor);
+    LDNN_RETURN_IF_ERROR(Publish(iteration, merged));
+  }
+  held_.clear();
+  return OkStatus();
+}
+
+Result<std::vector<double>> RootUpdate::ExchangeNorms(int64_t iteration) {
+  const Plan& plan = context_.request.plan;
+  std::vector<std::vector<double>> own;
+  for (const MergedShard& merged : held_) {
+    own.push_back(BlockSquares(merged.gradient));
+    ObjectNotes notes;
+    notes.elements = merged.elements;
+    LDNN_RETURN_IF_ERROR(transport_.Push(NormsName(iteration, merged.shard), notes,
+                                         std::as_bytes(std::span(own.back()))));
+  }
+  std::vector<double> all;  // in block order, whatever the shards
+  for (int shard = 0; shard < plan.aggregation.shards; ++shard) {
+    if (shard >= shards_.begin && shard < shards_.end) {
+      const auto& squares = own[static_cast<size_t>(shard - shards_.begin)];
+      all.insert(all.end(), squares.begin(), squares.end());
+      continue;
+    }
+    const Range range = ShardRange(plan.parameters, plan.aggregation.shards, shard);
+    LDNN_ASSIGN_OR_RETURN(const ReceivedObject received,
+                          transport_.Pull(NormsName(iteration, shard), range));
+    const auto squares = received.values<double>();
+    all.insert(all.end(), squares.begin(), squares.end());
+  }
+  return all;
+}
+
+Status RootUpdate::Publish(int64_t iteration, const MergedShard& merged) {
+  const auto offset = static_cast<size_t>(merged.elements.begin - state_.elements.begin);
+  const size_t size = merged.gradient.size();
+  const std::span<float> weights = std::span(state_.weights).subspan(offset, size);
+  std::vector<std::span<float>> vectors;
+  for (auto& vector : state_.vectors) vectors.push_back(std::span(vector).subspan(offset, size));
+  const OptimizerStep step = {LearningRate(optimizer_, iteration, context_.request.plan.iterations),
+                              iteration - optimizer_start_};
+  ApplyOptimizer(optimizer_, step, weights, merged.gradient, vectors);
+  context_.pace();
+  const ObjectName name = WeightsName(iteration + 1, merged.shard);
+  ObjectNotes notes = {merged.elements, merged.samples, merged.loss_sum, 0, false};
+  pushes_.Submit([this, name, notes, weights]() mutable {
+    agreement_.Mark(&notes);
+    return transport_.Push(name, notes, AsBytes(std::span<const float>(weights)));
+  });
+  return OkStatus();
+}
+
+std::vector<ObjectName> RootUpdate::Garbage(int64_t iteration, int shard) const {
+  std::vector<ObjectName> names = {WeightsName(iteration + 1, shard)};
+  if (optimizer_.clip_global_norm) names.push_back(NormsName(iteration, shard));
+  return names;
+}
+
+}  // namespace lambdadnn

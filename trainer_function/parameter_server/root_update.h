@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the roots do with merged gradients, shard by shard: mean, checks, clipping, optimizer, new
+// weights out. Without clipping by global norm each shard goes through at once; with it, all shards
+// wait for the norm, for which the roots of spread groups exchange block sums.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "trainer_function/checkpoint/checkpoint_io.h"
+#include "trainer_function/collective/stop_agreement.h"
+#include "trainer_function/collective/tree_node.h"
+#include "trainer_function/transport/role_context.h"
+#include "trainer_function/transport/transfer_pool.h"
+
+namespace lambdadnn {
+
+class RootUpdate {
+ public:
+  // `state` covers the node's shards. All references outlive the object.
+  RootUpdate(const RoleContext& context, Transport& transport, StopAgreement& agreement,
+             TransferPool& pushes, ParameterState& state, Range shards, int64_t optimizer_start);
+
+  // A shard's sum has come. Pushes its new weights unless a norm is still to come.
+  // kInvalidArgument naming the iteration when loss or gradient is not a number.
+  Status OnMerged(int64_t iteration, const MergedShard& merged);
+  // All shards have come: with a norm, exchanges it and pushes the new weights.
+  Status FinishIteration(int64_t iteration);
+
+  // Objects of `iteration` for one shard that this root's writer pushed and must delete later.
+  std::vector<ObjectName> Garbage(int64_t iteration, int shard) const;
+
+ private:
+  Status Publish(int64_t iteration, const MergedShard& merged);
+  Result<std::vector<double>> ExchangeNorms(int64_t iteration);
+  ObjectName NormsName(int64_t iteration, int shard) const;
+  ObjectName WeightsName(int64_t version, int shard) const;
+
+  const RoleContext& context_;
+  const OptimizerConfig& optimizer_;
+  Transport& transport_;
+  StopAgreement& agreement_;
+  TransferPool& pushes_;
+  ParameterState& state_;
+  const Range shards_;
+  const int64_t optimizer_start_;  // iteration at which the optimizer state was zero
+  std::vector<MergedShard> held_;  // waiting for the norm
+};
+
+}  // namespace lambdadnn

@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/parameter_server/server_role.h"
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <optional>
+
+#include "trainer_function/collective/tree_node.h"
+#include "trainer_function/parameter_server/optimizer.h"
+#include "trainer_function/parameter_server/root_update.h"
+#include "trainer_function/parameter_server/slice_start.h"
+#include "trainer_function/transport/slice_budget.h"
+#include "trainer_function/transport/store_transport.h"
+
+namespace lambdadnn {
+namespace {
+
+class ServerRole {
+ public:
+  ServerRole(const RoleContext& context, SliceRecord* record)
+      : context_(context),
+        plan_(context.request.plan),
+        position_(context.request.role.position),
+        is_root_(position_.level == plan_.aggregation.server_layers()),
+        leads_(is_root_ && position_.group == 0),
+        record_(*record),
+        budget_(context.runtime.clock, context.started, context.request.budget_seconds),
+        transport_(context.runtime, context.store, context.interrupt, context.scope(),
+                   context.request.job.uid) {}
+
+  Status Run() {
+    const Status status = Train();
+    // Also after a failure: this is where the job goes on.
+    if (completed_ >= 0) record_.checkpoint = CheckpointAt(context_.request, completed_);
+    return status;
+  }
+
+ private:
+  Status Train();
+  Status Load();
+  Status RunIteration(int64_t iteration);
+  Status OnMerged(int64_t iteration, const MergedShard& merged);
+  Status Decide(int64_t iteration, const MergedShard& merged);
+  void DiscardBefore(int64_t iteration, int shard);
+  std::vector<ObjectName> Garbage(int64_t iteration, int shard) const;
+  Status Checkpoint(int64_t iteration, bool last);
+  void Report(int64_t iteration, double seconds);
+  int64_t EpochIterations() const { return std::max<int64_t>(1, plan_.iterations_per_epoch); }
+
+  const RoleContext& context_;
+  const Plan& plan_;
+  const ServerPosition position_;
+  const bool is_root_;
+  const bool leads_;  // the root of shard 0
+  SliceRecord& record_;
+  SliceBudget budget_;
+  StoreTransport transport_;
+  std::optional<SliceStart> start_;
+  std::optional<StopAgreement> agreement_;
+  ParameterState state_;    // roots only
+  bool continues_ = false;  // the exchange of the slice before lies under the same keys
+  double epoch_loss_sum_ = 0;
+  int64_t epoch_samples_ = 0;
+  double iteration_loss_ = 0;
+  int64_t iteration_samples_ = 0;
+  std::unique_ptr<TreeNode> node_;
+  std::unique_ptr<TransferPool> pushes_;
+  std::atomic<int64_t> completed_{-1};         // newest checkpoint completed in this slice
+  std::unique_ptr<TransferPool> completions_;  // of checkpoints
+  std::unique_ptr<RootUpdate> update_;
+};
+
+Status ServerRole::Load() {
+  const PhaseTimer timer(context_.runtime.clock, &record_.phases.load);
+  LDNN_ASSIGN_OR_RETURN(start_, FindStart(context_));
+  const SliceRequest& request = context_.request;
+  agreement_.emplace(plan_.iterations, start_->manifest.stop_at);
+  continues_ = request.start.has_value() && !start_->warm &&
+               start_->checkpoint == CheckpointAt(request, request.first_iteration);
+  node_ = std::make_unique<TreeNode>(context_.runtime, context_.interrupt, transport_, *agreement_,
+                                     plan_.aggregation, plan_.parameters, position_);
+  pushes_ = std::make_unique<TransferPool>(context_.runtime, context_.interrupt, "push");
+  if (!is_root_) return OkStatus();
+  epoch_loss_sum_ = start_->manifest.epoch_loss_sum;
+  epoch_samples_ = start_->manifest.epoch_samples;
+  const int vectors = OptimizerStateVectors(request.training.optimizer);
+  state_ = ParameterState::Zero(node_->elements(), start_->warm ? 0 : vectors);
+  double read_seconds = 0;
+  {
+    const PhaseTimer reading(context_.runtime.clock, &read_seconds);
+    LDNN_RETURN_IF_ERROR(
+        ReadCheckpoint(context_.store, start_->checkpoint, start_->manifest, &state_));
+  }
+  // The best guess of what writing one takes, until the first is written.
+  budget_.EndWorkTook(read_seconds);
+  if (leads_) record_.checkpoint = start_->checkpoint;
+  if (start_->warm)
+    state_.vectors.assign(static_cast<size_t>(vectors), std::vector<float>(state_.weights.size()));
+  const int64_t optimizer_start = start_->warm ? request.first_iteration : 0;
+  update_ = std::make_unique<RootUpdate>(context_, transport_, *agreement_, *pushes_, state_,
+                                         node_->shards(), optimizer_start);
+  completions_ =
+      std::make_unique<TransferPool>(context_.runtime, context_.interrupt, "manifest", 1);
+  return OkStatus();
+}
+
+std::vector<ObjectName> ServerRole::Garbage(int64_t iteration, int shard) const {
+  if (is_root_) return update_->Garbage(iteration, shard);
+  return {{ObjectKind::kGradient, iteration, position_.level, shard, position_.index}};
+}
+
+// A gradient of `iteration` proves that everybody has read what this server pushed one iteration
+// before: its sender had all the weights that came of it.
+void ServerRole::DiscardBefore(int64_t iteration, int shard) {
+  if (iteration == context_.request.first_iteration && !continues_) return;
+  pushes_->Submit(
+      [this, names = Garbage(iteration - 1, shard)] { return transport_.Discard(names); });
+}
+
+Status ServerRole::Decide(int64_t iteration, const MergedShard& merged) {
+  iteration_loss_ = merged.loss_sum;
+  iteration_samples_ = merged.samples;
+  epoch_loss_sum_ += merged.loss_sum;
+  epoch_samples_ += merged.samples;
+  if ((iteration + 1) % EpochIterations() == 0) {
+    const auto& goal = context_.request.training.stop_at_loss;
+    const double mean = epoch_loss_sum_ / static_cast<double>(std::max<int64_t>(1, epoch_samples_));
+    if (goal && mean <= *goal) agreement_->Finish(iteration + 1);
+    epoch_loss_sum_ = 0;
+    epoch_samples_ = 0;
+  }
+  agreement_->Answer(iteration + 1);
+  return OkStatus();
+}
+
+Status ServerRole::OnMerged(int64_t iteration, const MergedShard& merged) {
+  context_.pace();
+  DiscardBefore(iteration, merged.shard);
+  if (!is_root_) {
+    ObjectNotes notes = {merged.elements, merged.samples, merged.loss_sum, 0, false};
+    const ObjectName name = {ObjectKind::kGradient, iteration, position_.level, merged.shard,
+                             position_.index};
+    pushes_->Submit([this, name, notes, gradient = merged.gradient]() mutable {
+      agreement_->Mark(&notes);
+      return transport_.Push(name, notes, AsBytes(std::span<const float>(gradient)));
+    });
+    return OkStatus();
+  }
+  const Status updated = [&]() -> Status {
+    if (leads_ && merged.shard == 0) LDNN_RETURN_IF_ERROR(Decide(iteration, merged));
+    return update_->OnMerged(iteration, merged);
+  }();
+  if (updated.code() == StatusCode::kInvalidArgument) record_.permanent = true;
+  return updated;
+}
+
+Status ServerRole::RunIteration(int64_t iteration) {
+  // Buffers of the last iteration are written again now: even the replies to its pushes must be in.
+  LDNN_RETURN_IF_ERROR(pushes_->WaitIdle());
+  if (context_.stop_wanted() || budget_.MustStop()) agreement_->Request();
+  LDNN_RETURN_IF_ERROR(node_->Merge(
+      iteration, [&](const MergedShard& merged) { return OnMerged(iteration, merged); }));
+  if (is_root_) LDNN_RETURN_IF_ERROR(update_->FinishIteration(iteration));
+  return OkStatus();
+}
+
+Status ServerRole::Checkpoint(int64_t iteration, bool last) {
+  const PhaseTimer timer(context_.runtime.clock, &record_.phases.checkpoint);
+  for (int64_t shard = node_->shards().begin; shard < node_->shards().end; ++shard) {
+    const Range elements =
+        ShardRange(plan_.parameters, plan_.aggregation.shards, static_cast<int>(shard));
+    LDNN_RETURN_IF_ERROR(
+        WriteCheckpointPart(context_, iteration, static_cast<int>(shard), elements, state_));
+  }
+  if (leads_) {
+    CheckpointManifest manifest;
+    const int64_t pending = agreement_->pending_stop();
+    manifest.stop_at = pending >= iteration ? pending : 0;
+    manifest.epoch_loss_sum = epoch_loss_sum_;
+    manifest.epoch_samples = epoch_samples_;
+    completions_->Submit([this, iteration, manifest]() -> Status {
+      LDNN_RETURN_IF_ERROR(CompleteCheckpoint(context_, iteration, manifest));
+      completed_.store(iteration);
+      return OkStatus();
+    });
+  }
+  if (last && leads_) LDNN_RETURN_IF_ERROR(completions_->WaitIdle());
+  if (last && !leads_) {
+    LDNN_RETURN_IF_ERROR(
+        AwaitCheckpoint(context_, CheckpointAt(context_.request, iteration)).status());
+  }
+  budget_.EndWorkTook(timer.Elapsed());
+  return OkStatus();
+}
+
+void ServerRole::Report(int64_t iteration, double seconds) {
+  if (!leads_) return;
+  ProgressLine line;
+  line.iteration = iteration + 1;
+  line.epoch = iteration / EpochIterations();
+  line.loss =
+      iteration_samples_ > 0 ? iteration_loss_ / static_cast<double>(iteration_samples_) : 0;
+  if (seconds > 0) line.samples_per_second = static_cast<double>(iteration_samples_) / seconds;
+  context_.emit(line);
+}
+
+Status ServerRole::Train() {
+  LDNN_RETURN_IF_ERROR(Load());
+  int64_t iteration = context_.request.first_iteration;
+  record_.next_iteration = iteration;
+  while (iteration < agreement_->end()) {
+    const Instant begin = context_.runtime.clock.Now();
+    LDNN_RETURN_IF_ERROR(RunIteration(iteration));
+    const double seconds = ToSeconds(context_.runtime.clock.Now() - begin);
+    // The first iteration waits for functions that start later: it says nothing about the next.
+    if (iteration > context_.request.first_iteration) budget_.IterationTook(seconds);
+    record_.phases.communicate += seconds;
+    Report(iteration, seconds);
+    ++iteration;
+    record_.next_iteration = iteration;
+    if (is_root_ && plan_.checkpoint_every > 0 && iteration % plan_.checkpoint_every == 0 &&
+        iteration < agreement_->end()) {
+      LDNN_RETURN_IF_ERROR(Checkpoint(iteration, false));
+    }
+  }
+  record_.phases.wait = node_->wait_seconds();
+  LDNN_RETURN_IF_ERROR(pushes_->WaitIdle());
+  if (is_root_ && iteration > context_.request.first_iteration) {
+    LDNN_RETURN_IF_ERROR(Checkpoint(iteration, true));
+  }
+  if (is_root_) record_.state_digest = Hex64(Xxh3(AsBytes(std::span<const float>(state_.weights))));
+  record_.outcome = agreement_->is_final() ? SliceOutcome::kFinished : SliceOutcome::kStopped;
+  return OkStatus();
+}
+
+Status Validate(const SliceRequest& request) {
+  const AggregationPlan& aggregation = request.plan.aggregation;
+  LDNN_RETURN_IF_ERROR(ValidateOptimizer(request.training.optimizer));
+  const ServerPosition& position = request.role.position;
+  if (position.level < 1 || position.level > aggregation.server_layers() || position.index < 0 ||
+      position.index >= aggregation.Width(position.level) || position.group < 0 ||
+      position.group >= aggregation.spread) {
+    return InvalidArgumentError(
+        "role: the plan has no server at level " + std::to_string(position.level) + ", index " +
+        std::to_string(position.index) + ", group " + std::to_string(position.group));
+  }
+  if (request.plan.parameters < 1) {
+    return InvalidArgumentError("plan.parameters: a server needs the size of the model");
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Status RunServerRole(const RoleContext& context, SliceRecord* record) {
+  if (const Status valid = Validate(context.request); !valid.ok()) {
+    record->permanent = true;
+    return valid;
+  }
+  return ServerRole(context, record).Run();
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/server/slice_runner.h"
+
+#include <utility>
+#include <variant>
+
+#include "common/protocol/object_keys.h"
+#include "common/protocol/slice_codec.h"
+#include "trainer_function/parameter_server/server_role.h"
+#include "trainer_function/training/profile_role.h"
+#include "trainer_function/training/worker_role.h"
+#include "trainer_function/transport/metered_store.h"
+
+namespace lambdadnn {
+namespace {
+
+// For writing a record when the slice's own time is already up.
+constexpr Duration kRecordGrace = std::chrono::seconds(5);
+
+ProcessUsage Usage(const SliceEnvironment& environment) {
+  return environment.usage ? environment.usage() : ProcessUsage{};
+}
+
+TrainingEnvironment TrainingPart(const SliceEnvironment& environment) {
+  return {environment.make_model, environment.open_dataset,
+          [&environment] { return Usage(environment).max_rss_bytes; }};
+}
+
+Status RunRole(const RoleContext& context, const SliceEnvironment& environment,
+               SliceRecord* record) {
+  switch (context.request.role.kind) {
+    case RoleKind::kServer:
+      return RunServerRole(context, record);
+    case RoleKind::kWorker:
+      return RunWorkerRole(context, TrainingPart(environment), record);
+    case RoleKind::kProfile:
+      return RunProfileRole(context, TrainingPart(environment), record);
+  }
+  return InternalError("unknown role");
+}
+
+// The record that an earlier run of this invocation left.
+std::optional<SliceRecord> FindRecord(ObjectStore& store, const SliceRequest& request) {
+  const auto bytes = store.Get(RecordKey(request.store.prefix, request.invocation));
+  if (!bytes.ok()) return {};
+  auto line = DecodeSliceLine(AsText(*bytes));
+  if (!line.ok() || !line->has_value()) return {};
+  if (auto* const record = std::get_if<SliceRecord>(&**line)) {
+    if (record->invocation == request.invocation) return std::move(*record);
+  }
+  return {};
+}
+
+// An aborted slice leaves no record: nobody may take its end for a result.
+bool LeavesRecord(const SliceRecord& record, const SliceSignals& signals) {
+  return !(signals.interrupt.aborted() && record.error.code() == StatusCode::kCancelled);
+}
+
+void WriteRecord(Runtime& runtime, ObjectStore& store, const SliceRequest& request,
+                 SliceRecord* record) {
+  // A failed role has aborted its own waits; the record gets fresh ones.
+  Interrupt interrupt(runtime, runtime.clock.Now() + kRecordGrace);
+  MeteredStore patient(runtime, store, interrupt);
+  const std::string text = EncodeRecord(*record);
+  const Status written =
+      patient.Put(RecordKey(request.store.prefix, request.invocation), AsBytes(text));
+  if (written.ok() || record->outcome == SliceOutcome::kFailed) return;
+  record->outcome = SliceOutcome::kFailed;
+  record->error = written.WithContext("writing the completion record");
+}
+
+}  // namespace
+
+Status ValidateRequest(const SliceRequest& request, const SliceEnvironment& environment) {
+  if (request.protocol > kProtocolVersion || request.protocol < 1) {
+    return InvalidArgumentError("protocol is " + std::to_string(request.protocol) +
+                                "; this function speaks version " +
+                                std::to_string(kProtocolVersion));
+  }
+  if (request.invocation.empty() || request.job.uid.empty() || request.store.prefix.empty()) {
+    return InvalidArgumentError("invocation, job.uid and store.prefix must not be empty");
+  }
+  LDNN_RETURN_IF_ERROR(ValidateKey(RecordKey(request.store.prefix, request.invocation))
+                           .WithContext("store.prefix and invocation"));
+  const Plan& plan = request.plan;
+  LDNN_RETURN_IF_ERROR(plan.Validate());
+  if (plan.aggregation.transport != TransportKind::kObjectStore ||
+      plan.aggregation.placement != Placement::kDedicated) {
+    return InvalidArgumentError(
+        "plan.aggregation: this function serves transport ObjectStore with placement Dedicated");
+  }
+  if (request.first_iteration < 0 || request.incarnation < 0) {
+    return InvalidArgumentError("firstIteration and incarnation must not be negative");
+  }
+  if (!plan.isa.empty() && !environment.isa.empty() && plan.isa != environment.isa) {
+    return InvalidArgumentError("plan.isa pins the instruction set " + plan.isa +
+                                ", this function uses " + environment.isa +
+                                "; place it on a machine of that kind, or plan anew");
+  }
+  if (request.role.kind != RoleKind::kServer && !environment.make_model) {
+    return InvalidArgumentError("this function has no LibTorch: it serves role server only");
+  }
+  return OkStatus();
+}
+
+SliceRecord RunSlice(Runtime& runtime, const SliceEnvironment& environment,
+                     const SliceRequest& request, SliceSignals& signals, Instant started,
+                     const std::function<void(const ProgressLine&)>& emit) {
+  const ProcessUsage before = Usage(environment);
+  SliceRecord record;
+  record.invocation = request.invocation;
+  record.next_iteration = request.first_iteration;
+  auto store = environment.open_store(request.store);
+  Status status = store.status();
+  if (status.ok()) {
+    MeteredStore metered(runtime, **store, signals.interrupt);
+    if (auto earlier = FindRecord(metered, request)) return *std::move(earlier);
+    const RoleContext context = {runtime,
+                                 metered,
+                                 signals.interrupt,
+                                 request,
+                                 emit,
+                                 [&signals] { return signals.stop_wanted.load(); },
+                                 environment.pace ? environment.pace : [] {},
+                                 started};
+    status = RunRole(context, environment, &record);
+    record.store = metered.counters();
+  } else {
+    record.permanent = status.code() == StatusCode::kInvalidArgument;
+  }
+  if (!status.ok()) {
+    record.outcome = SliceOutcome::kFailed;
+    record.error = status;
+  }
+  const ProcessUsage after = Usage(environment);
+  record.cpu_seconds = after.cpu_seconds - before.cpu_seconds;
+  record.max_rss_bytes = after.max_rss_bytes;
+  record.wall_seconds = ToSeconds(runtime.clock.Now() - started);
+  if (store.ok() && LeavesRecord(record, signals)) WriteRecord(runtime, **store, request, &record);
+  return record;
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Evaluation on test samples in pieces of bounded memory.
+#pragma once
+
+#include <functional>
+
+#include "common/base/status.h"
+#include "common/plan/geometry.h"
+#include "trainer_function/data/dataset.h"
+#include "trainer_function/model/trainable_model.h"
+
+namespace lambdadnn {
+
+// Sums over the loaded test samples in `samples`; `pace` is called after each piece.
+Result<EvaluationResult> EvaluateTest(TrainableModel& model, const Dataset& dataset, Range samples,
+                                      const std::function<void()>& pace);
+
+}  // namespace lambdadnn

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the training roles make of a request: a data set and a model. From SliceEnvironment
+// (server/slice_service.h) or a test.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+
+#include "common/base/status.h"
+#include "common/protocol/training_config.h"
+#include "trainer_function/data/dataset.h"
+#include "trainer_function/model/trainable_model.h"
+
+namespace lambdadnn {
+
+struct TrainingEnvironment {
+  std::function<Result<std::unique_ptr<TrainableModel>>(const TrainingConfig&, const DatasetInfo&,
+                                                        int threads)>
+      make_model;
+  std::function<Result<std::unique_ptr<Dataset>>(const DatasetConfig&)> open_dataset;
+  // Largest resident set of this process so far, in bytes. Never null.
+  std::function<int64_t()> max_rss_bytes;
+};
+
+}  // namespace lambdadnn

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a slice must stop waiting: it was told to end at once, or its time is up. Every wait of the
+// data plane sleeps here, so that an abort is felt at once however long the back-off has grown.
+// Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <memory>
+
+#include "common/base/runtime.h"
+#include "common/base/status.h"
+
+namespace lambdadnn {
+
+class Interrupt {
+ public:
+  // `deadline`: when waits give up with kDeadlineExceeded.
+  Interrupt(Runtime& runtime, Instant deadline);
+
+  // From now on everything returns kCancelled.
+  void Abort();
+  bool aborted() const { return aborted_.load(); }
+  Instant deadline() const { return deadline_; }
+  // OK, kCancelled or kDeadlineExceeded.
+  Status Check();
+  // OK once `time` has come; the errors of Check() as soon as they hold.
+  Status SleepUntil(Instant time);
+
+ private:
+  Clock& clock_;
+  const Instant deadline_;
+  std::unique_ptr<Monitor> monitor_;
+  std::atomic<bool> aborted_{false};
+};
+
+}  // namespace lambdadnn

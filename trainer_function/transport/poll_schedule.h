@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// When to ask for an object that is not there yet. Pure.
+//
+// Bounds, for any wait up to kMaxPollWait: at most kMaxMissesPerObject (plan/collective_cost.h)
+// questions in vain, and an object is found at most kPollGrowth x (time waited) + kMinPollGap after
+// it came, half of that on average. Both follow from gaps that are a fixed share of the time waited
+// so far: ln(3600 s / 8 ms) / ln(1 + kPollGrowth) + 8 < 128.
+//
+// Exchanges repeat, so the time at which the last ones came tells when to begin asking: the first
+// question is put shortly before the expected time, and gaps are smaller around it.
+#pragma once
+
+#include <optional>
+
+#include "common/base/clock.h"
+
+namespace lambdadnn {
+
+inline constexpr double kPollGrowth = 0.12;
+inline constexpr Duration kMinPollGap = std::chrono::milliseconds(1);
+inline constexpr Duration kMaxPollWait = std::chrono::seconds(3600);
+
+// How long objects of one kind let themselves be waited for. Not thread-safe.
+class ArrivalEstimate {
+ public:
+  // Wait before the first question; zero while nothing is known.
+  Duration FirstPoll() const;
+  Duration expected() const { return expected_; }
+  // An object was there at `hit` after the wait began; `last_miss` = the last time it was not.
+  void Observe(std::optional<Duration> last_miss, Duration hit);
+
+ private:
+  Duration expected_{};
+};
+
+// From a question in vain at `waited` to the next one.
+Duration NextPollGap(Duration waited, Duration expected);
+
+}  // namespace lambdadnn

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one role of one slice works with: the request, its store, when to stop, whom to tell. Made
+// by the slice service, outlives everything the role does.
+#pragma once
+
+#include <functional>
+
+#include "common/base/runtime.h"
+#include "common/objectstore/object_store.h"
+#include "common/protocol/object_keys.h"
+#include "common/protocol/slice.h"
+#include "trainer_function/transport/interrupt.h"
+
+namespace lambdadnn {
+
+struct RoleContext {
+  Runtime& runtime;
+  ObjectStore& store;  // counted; its keys begin with request.store.prefix
+  Interrupt& interrupt;
+  const SliceRequest& request;
+  std::function<void(const ProgressLine&)> emit;
+  // Somebody asked this role to stop gracefully.
+  std::function<bool()> stop_wanted;
+  // After each piece of CPU work, see SliceEnvironment::pace. Never null.
+  std::function<void()> pace;
+  Instant started{};
+
+  ExchangeScope scope() const {
+    return {request.store.prefix, request.plan.revision, request.incarnation};
+  }
+};
+
+// Adds the seconds of its life to `*seconds`.
+class PhaseTimer {
+ public:
+  PhaseTimer(Clock& clock, double* seconds)
+      : clock_(clock), seconds_(seconds), start_(clock.Now()) {}
+  ~PhaseTimer() { *seconds_ += Elapsed(); }
+  PhaseTimer(const PhaseTimer&) = delete;
+  PhaseTimer& operator=(const PhaseTimer&) = delete;
+  double Elapsed() const { return ToSeconds(clock_.Now() - start_); }
+
+ private:
+  Clock& clock_;
+  double* seconds_;
+  Instant start_;
+};
+
+}  // namespace lambdadnn

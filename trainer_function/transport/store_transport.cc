@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/transport/store_transport.h"
+
+#include <array>
+#include <cstdio>
+
+namespace lambdadnn {
+namespace {
+
+constexpr Duration kWrongFetchPause = std::chrono::milliseconds(10);
+
+std::string Seconds(Duration duration) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.1f s", ToSeconds(duration));
+  return text;
+}
+
+}  // namespace
+
+StoreTransport::StoreTransport(Runtime& runtime, ObjectStore& store, Interrupt& interrupt,
+                               ExchangeScope scope, const std::string& job_uid)
+    : runtime_(runtime),
+      store_(store),
+      interrupt_(interrupt),
+      scope_(std::move(scope)),
+      job_(Xxh3(AsBytes(job_uid))) {}
+
+std::string StoreTransport::KeyOf(const ObjectName& name) const {
+  switch (name.kind) {
+    case ObjectKind::kWeights:
+      return WeightsKey(scope_, name.iteration, name.shard);
+    case ObjectKind::kNorms:
+      return NormsKey(scope_, name.iteration, name.shard);
+    default:
+      return GradientKey(scope_, name.iteration, name.layer, name.shard, name.index);
+  }
+}
+
+ArrivalEstimate& StoreTransport::EstimateOf(const ObjectName& name) {
+  return estimates_[static_cast<size_t>(name.kind)][static_cast<uint8_t>(name.layer)];
+}
+
+Status StoreTransport::Push(const ObjectName& name, const ObjectNotes& notes, ByteView payload) {
+  LDNN_CHECK(payload.size() == PayloadBytes(name.kind, notes.elements), name.Brief());
+  ObjectHeader header;
+  header.job = job_;
+  header.plan_revision = scope_.plan_revision;
+  header.incarnation = scope_.incarnation;
+  header.iteration = name.iteration;
+  header.base_version = name.iteration;
+  header.kind = name.kind;
+  header.data_type = name.kind == ObjectKind::kNorms ? DataType::kFloat64 : DataType::kFloat32;
+  header.layer = static_cast<uint8_t>(name.layer);
+  header.shard = name.shard;
+  header.rank = name.index;
+  header.elements = notes.elements;
+  header.samples = notes.samples;
+  header.loss_sum = notes.loss_sum;
+  header.stop_at = notes.stop_at;
+  header.stop_is_final = notes.stop_is_final;
+  header.payload_bytes = payload.size();
+  header.payload_xxh3 = Xxh3(payload);
+  std::array<std::byte, kObjectHeaderBytes> encoded;
+  EncodeHeader(header, encoded);
+  const std::array<ByteView, 2> parts = {ByteView(encoded), payload};
+  return store_.Put(KeyOf(name), parts, PutOptions{}).WithContext("pushing the " + name.Brief());
+}
+
+Result<ReceivedObject> StoreTransport::Pull(const ObjectName& name, Range elements) {
+  const std::string key = KeyOf(name);
+  const Instant start = runtime_.clock.Now();
+  Duration expected;
+  Instant next = start;
+  {
+    const std::lock_guard lock(mutex_);
+    expected = EstimateOf(name).expected();
+    next += EstimateOf(name).FirstPoll();
+  }
+  std::optional<Duration> last_miss;
+  int wrong = 0;
+  for (;;) {
+    if (const Status status = interrupt_.SleepUntil(next); !status.ok()) {
+      return Status(status.code(), "waited " + Seconds(runtime_.clock.Now() - start) +
+                                       " in vain for the " + name.Brief() + " (" + key +
+                                       "): " + status.message());
+    }
+    const Duration asked = runtime_.clock.Now() - start;
+    auto bytes = store_.Get(key, std::nullopt);
+    if (bytes.ok()) {
+      auto received = Verify(name, elements, std::move(bytes).value());
+      if (received.ok()) {
+        const std::lock_guard lock(mutex_);
+        EstimateOf(name).Observe(last_miss, asked);
+        return received;
+      }
+      bytes = received.status();
+    }
+    const StatusCode code = bytes.status().code();
+    if (code == StatusCode::kNotFound) {
+      last_miss = asked;
+      next = runtime_.clock.Now() + NextPollGap(asked, expected);
+    } else if (code == StatusCode::kDataLoss && ++wrong < kMaxWrongFetches) {
+      next = runtime_.clock.Now() + kWrongFetchPause * (1 << wrong);
+    } else {
+      return bytes.status().WithContext("pulling the " + name.Brief() + " (" + key + ")");
+    }
+  }
+}
+
+Result<ReceivedObject> StoreTransport::Verify(const ObjectName& name, Range elements,
+                                              Bytes bytes) const {
+  ReceivedObject received;
+  LDNN_ASSIGN_OR_RETURN(received.header, DecodeHeader(bytes));
+  const ObjectHeader& header = received.header;
+  if (header.job != job_) return DataLossError("the object belongs to another job");
+  if (header.plan_revision != scope_.plan_revision || header.incarnation != scope_.incarnation) {
+    return DataLossError("the object is of revision " + std::to_string(header.plan_revision) +
+                         ", incarnation " + std::to_string(header.incarnation) + ", not of " +
+                         std::to_string(scope_.plan_revision) + ", " +
+                         std::to_string(scope_.incarnation));
+  }
+  if (header.iteration != name.iteration || header.kind != name.kind ||
+      header.shard != name.shard || header.elements != elements || header.layer != name.layer ||
+      header.rank != name.index || header.payload_bytes != PayloadBytes(name.kind, elements)) {
+    return DataLossError("the object is another one than its key says");
+  }
+  LDNN_RETURN_IF_ERROR(CheckPayload(header, ByteView(bytes).subspan(kObjectHeaderBytes)));
+  received.bytes = std::move(bytes);
+  return received;
+}
+
+Status StoreTransport::Discard(std::span<const ObjectName> names) {
+  std::vector<std::string> keys;
+  for (const ObjectName& name : names) keys.push_back(KeyOf(name));
+  return store_.DeleteMany(keys).WithContext("deleting exchanged objects");
+}
+
+}  // namespace lambdadnn

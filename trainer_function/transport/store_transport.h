@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// Transport over an object store: one object a push under a deterministic key, polled for with the
+// back-off of poll_schedule.h. Nothing is ever listed.
+#pragma once
+
+#include <array>
+#include <mutex>
+#include <string>
+
+#include "common/base/runtime.h"
+#include "common/objectstore/object_store.h"
+#include "common/protocol/object_keys.h"
+#include "trainer_function/transport/interrupt.h"
+#include "trainer_function/transport/poll_schedule.h"
+#include "trainer_function/transport/transport.h"
+
+namespace lambdadnn {
+
+// An object that is wrong (torn, foreign, stale) is fetched again this often before it is reported.
+inline constexpr int kMaxWrongFetches = 5;
+
+class StoreTransport final : public Transport {
+ public:
+  // All must outlive the transport. `job_uid` is checked against every object's header.
+  StoreTransport(Runtime& runtime, ObjectStore& store, Interrupt& interrupt, ExchangeScope scope,
+                 const std::string& job_uid);
+
+  Status Push(const ObjectName& name, const ObjectNotes& notes, ByteView payload) override;
+  Result<ReceivedObject> Pull(const ObjectName& name, Range elements) override;
+  Status Discard(std::span<const ObjectName> names) override;
+
+ private:
+  std::string KeyOf(const ObjectName& name) const;
+  // kDataLoss unless the bytes are this object, whole.
+  Result<ReceivedObject> Verify(const ObjectName& name, Range elements, Bytes bytes) const;
+  ArrivalEstimate& EstimateOf(const ObjectName& name);
+
+  Runtime& runtime_;
+  ObjectStore& store_;
+  Interrupt& interrupt_;
+  const ExchangeScope scope_;
+  const uint64_t job_;
+  std::mutex mutex_;  // guards estimates_
+  // By kind and layer of the writer: those arrive together.
+  static constexpr size_t kLayers = 256;
+  std::array<std::array<ArrivalEstimate, kLayers>, 6> estimates_;
+};
+
+}  // namespace lambdadnn

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/transport/transfer_pool.h"
+
+namespace lambdadnn {
+
+TransferPool::TransferPool(Runtime& runtime, Interrupt& interrupt, const std::string& name,
+                           int lanes)
+    : interrupt_(interrupt), monitor_(runtime.executor.NewMonitor()) {
+  for (int lane = 0; lane < lanes; ++lane) {
+    lanes_.push_back(
+        runtime.executor.Spawn(name + "-" + std::to_string(lane), [this] { RunLane(); }));
+  }
+}
+
+TransferPool::~TransferPool() {
+  bool busy = false;
+  {
+    const MonitorLock lock(*monitor_);
+    closed_ = true;
+    busy = running_ > 0;
+    queue_.clear();
+    monitor_->NotifyAll();
+  }
+  if (busy) interrupt_.Abort();
+  lanes_.clear();  // joins
+}
+
+void TransferPool::Submit(std::function<Status()> job) {
+  const MonitorLock lock(*monitor_);
+  if (!failure_.ok()) return;
+  queue_.push_back(std::move(job));
+  monitor_->NotifyAll();
+}
+
+Status TransferPool::WaitIdle() {
+  const MonitorLock lock(*monitor_);
+  while (running_ > 0 || !queue_.empty()) monitor_->Wait();
+  return failure_;
+}
+
+Status TransferPool::WaitFor(const std::function<bool()>& condition) {
+  const MonitorLock lock(*monitor_);
+  while (failure_.ok() && !condition()) monitor_->Wait();
+  return failure_;
+}
+
+void TransferPool::RunLane() {
+  const MonitorLock lock(*monitor_);
+  for (;;) {
+    while (!closed_ && queue_.empty()) monitor_->Wait();
+    if (closed_) return;
+    const std::function<Status()> job = std::move(queue_.front());
+    queue_.pop_front();
+    ++running_;
+    monitor_->Unlock();
+    Status status = job();
+    monitor_->Lock();
+    --running_;
+    if (!status.ok() && failure_.ok()) {
+      failure_ = std::move(status);
+      queue_.clear();
+    }
+    monitor_->NotifyAll();
+  }
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a collective sees of the outside: push an object, wait for one, discard one. Objects are
+// named by what they are, not by where they lie, so that the same collective runs over an object
+// store, over connections between functions, and in the simulator.
+//
+// Thread-safe. What Pull returns is exactly what was asked for (job, revision, incarnation,
+// iteration, kind, shard, range, writer) and whole; anything else is fetched again and in the end
+// reported, never returned.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "common/base/bytes.h"
+#include "common/base/status.h"
+#include "common/protocol/object_header.h"
+
+namespace lambdadnn {
+
+struct ObjectName {
+  ObjectKind kind = ObjectKind::kGradient;
+  int64_t iteration = 0;
+  int layer = 0;  // of the writer: 0 = worker, L = root
+  int shard = 0;
+  int index = 0;  // of the writer in its layer
+  // "gradient of iteration 12, shard 0, from worker 3": for messages.
+  std::string Brief() const;
+};
+
+// What travels with a payload; everything else of the header follows from name and transport.
+struct ObjectNotes {
+  Range elements;  // of the flat vector
+  int64_t samples = 0;
+  double loss_sum = 0;
+  int64_t stop_at = 0;
+  bool stop_is_final = false;
+};
+
+// A pulled object. The payload lies in `bytes`, aligned for its type.
+struct ReceivedObject {
+  ObjectHeader header;
+  Bytes bytes;
+  ByteView payload() const { return ByteView(bytes).subspan(kObjectHeaderBytes); }
+  template <typename T>
+  std::span<const T> values() const {
+    return {reinterpret_cast<const T*>(payload().data()), payload().size() / sizeof(T)};
+  }
+};
+
+class Transport {
+ public:
+  virtual ~Transport() = default;
+  // Returns when every later Pull can see the object. The payload is read until then.
+  virtual Status Push(const ObjectName& name, const ObjectNotes& notes, ByteView payload) = 0;
+  // Waits for the object. kDeadlineExceeded or kCancelled when the slice ends first; kDataLoss when
+  // what lies there stays wrong.
+  virtual Result<ReceivedObject> Pull(const ObjectName& name, Range elements) = 0;
+  // The caller has seen that nobody will pull these any more.
+  virtual Status Discard(std::span<const ObjectName> names) = 0;
+};
+
+// Payload bytes of an object: float32 elements, or one float64 a block for norms.
+uint64_t PayloadBytes(ObjectKind kind, Range elements);
+
+}  // namespace lambdadnn
