@@ -36,6 +36,7 @@ struct CommandContext {
 using AddCommand = void (*)(CLI::App& app, CommandContext& context);
 
 void AddDatasetCommand(CLI::App& app, CommandContext& context);
+void AddHostCommand(CLI::App& app, CommandContext& context);
 void AddReportCommand(CLI::App& app, CommandContext& context);
 void AddVersionCommand(CLI::App& app, CommandContext& context);
 

@@ -10,6 +10,7 @@ namespace {
 
 constexpr lambdadnn::AddCommand kCommands[] = {
     lambdadnn::AddDatasetCommand,
+    lambdadnn::AddHostCommand,
     lambdadnn::AddReportCommand,
     lambdadnn::AddVersionCommand,
 };

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/backends/local/host_protocol.h"
+
+#include <array>
+
+#include "common/json/json_reader.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr std::array<std::pair<FunctionPhase, const char*>, 4> kPhases = {{
+    {FunctionPhase::kPending, "Pending"},
+    {FunctionPhase::kReady, "Ready"},
+    {FunctionPhase::kTerminating, "Terminating"},
+    {FunctionPhase::kGone, "Gone"},
+}};
+
+// Reasons and log lines may hold any bytes.
+std::string Dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+bool DecodePhase(const std::string& name, FunctionPhase* phase) {
+  for (const auto& [value, known] : kPhases) {
+    if (name != known) continue;
+    *phase = value;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string EncodeFunctionSpec(const HostedFunctionSpec& spec) {
+  const FunctionGroup& group = spec.group;
+  return Dump({{"uid", spec.uid},
+               {"jobUid", group.job_uid},
+               {"namespace", group.namespace_name},
+               {"jobName", group.job_name},
+               {"group", group.name},
+               {"program", group.program},
+               {"memoryMib", group.memory_mib},
+               {"milliCpu", group.milli_cpu},
+               {"timeoutSeconds", group.timeout_seconds},
+               {"environment", group.environment}});
+}
+
+Result<HostedFunctionSpec> DecodeFunctionSpec(std::string_view text) {
+  LDNN_ASSIGN_OR_RETURN(const Json json, ParseJson(text));
+  HostedFunctionSpec spec;
+  std::vector<FieldError> errors;
+  JsonReader reader(json, "function", &errors);
+  reader.Required("uid", &spec.uid);
+  reader.Required("jobUid", &spec.group.job_uid);
+  reader.Optional("namespace", &spec.group.namespace_name);
+  reader.Optional("jobName", &spec.group.job_name);
+  reader.Required("group", &spec.group.name);
+  reader.Required("program", &spec.group.program);
+  reader.Optional("memoryMib", &spec.group.memory_mib);
+  reader.Optional("milliCpu", &spec.group.milli_cpu);
+  reader.Optional("timeoutSeconds", &spec.group.timeout_seconds);
+  if (const Json* environment = reader.Child("environment")) {
+    if (!environment->is_object()) {
+      reader.Report("environment", "must be an object of strings");
+    } else {
+      for (const auto& [name, value] : environment->items()) {
+        const bool valid_name = !name.empty() && name.find('=') == std::string::npos &&
+                                name.find('\0') == std::string::npos;
+        if (!valid_name || !value.is_string() ||
+            value.get_ref<const std::string&>().find('\0') != std::string::npos) {
+          reader.Report("environment", "must be an object of strings without '=' in a name");
+          break;
+        }
+        spec.group.environment[name] = value.get<std::string>();
+      }
+    }
+  }
+  reader.Finish();
+  LDNN_RETURN_IF_ERROR(ToStatus(errors));
+  return spec;
+}
+
+std::string EncodeFunctions(const std::vector<FunctionInstance>& functions) {
+  Json list = Json::array();
+  for (const FunctionInstance& function : functions) {
+    const char* phase = kPhases[static_cast<size_t>(function.phase)].second;
+    list.push_back({{"uid", function.uid},
+                    {"group", function.group},
+                    {"phase", phase},
+                    {"address", function.address},
+                    {"coldStartSeconds", function.cold_start_seconds},
+                    {"restarts", function.restarts},
+                    {"reason", function.reason},
+                    {"lastLogLine", function.last_log_line}});
+  }
+  return Dump({{"functions", std::move(list)}});
+}
+
+Result<std::vector<FunctionInstance>> DecodeFunctions(std::string_view text) {
+  LDNN_ASSIGN_OR_RETURN(const Json json, ParseJson(text));
+  std::vector<FieldError> errors;
+  JsonReader reader(json, "", &errors);
+  std::vector<FunctionInstance> functions;
+  const Json* list = reader.Child("functions");
+  if (list == nullptr || !list->is_array()) {
+    return InvalidArgumentError("functions: must be a list");
+  }
+  for (const Json& item : *list) {
+    FunctionInstance function;
+    std::string phase;
+    JsonReader fields(item, "functions[" + std::to_string(functions.size()) + "]", &errors);
+    fields.Required("uid", &function.uid);
+    fields.Required("group", &function.group);
+    if (fields.Required("phase", &phase) && !DecodePhase(phase, &function.phase)) {
+      fields.Report("phase", "must be Pending, Ready, Terminating or Gone");
+    }
+    fields.Optional("address", &function.address);
+    fields.Optional("coldStartSeconds", &function.cold_start_seconds);
+    fields.Optional("restarts", &function.restarts);
+    fields.Optional("reason", &function.reason);
+    fields.Optional("lastLogLine", &function.last_log_line);
+    fields.Finish();
+    functions.push_back(std::move(function));
+  }
+  reader.Finish();
+  LDNN_RETURN_IF_ERROR(ToStatus(errors));
+  return functions;
+}
+
+std::string EncodeHostInfo(const HostInfo& info) {
+  return Dump({{"pid", info.pid},
+               {"isolation", info.isolation},
+               {"isolationReason", info.isolation_reason},
+               {"directory", info.directory}});
+}
+
+Result<HostInfo> DecodeHostInfo(std::string_view text) {
+  LDNN_ASSIGN_OR_RETURN(const Json json, ParseJson(text));
+  HostInfo info;
+  std::vector<FieldError> errors;
+  JsonReader reader(json, "", &errors);
+  reader.Required("pid", &info.pid);
+  reader.Required("isolation", &info.isolation);
+  reader.Optional("isolationReason", &info.isolation_reason);
+  reader.Optional("directory", &info.directory);
+  reader.Finish();
+  LDNN_RETURN_IF_ERROR(ToStatus(errors));
+  return info;
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+// Real processes (tests/support/fake_function.cc) under the real host.
+#include "operator/backends/local/function_host.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "common/base/files.h"
+#include "common/base/text.h"
+#include "tests/support/paths.h"
+#include "tests/support/raw_http.h"
+
+namespace lambdadnn {
+namespace {
+
+namespace fs = std::filesystem;
+
+class FunctionHostTest : public testing::TestWithParam<bool> {
+ protected:
+  FunctionHostTest() {
+    options_.directory = MakeTempDir();
+    options_.program_directory = MakeTempDir();
+    options_.use_cgroups = GetParam();
+    fs::create_symlink(BinDir() + "/fake-function",
+                       options_.program_directory + "/lambdadnn-server");
+  }
+
+  void Open() {
+    auto host = FunctionHost::Open(runtime_, options_);
+    ASSERT_TRUE(host.ok()) << host.status().ToString();
+    host_ = *std::move(host);
+  }
+
+  HostedFunctionSpec Spec(const std::string& uid) {
+    HostedFunctionSpec spec;
+    spec.uid = uid;
+    spec.group.job_uid = "job";
+    spec.group.name = "servers";
+    spec.group.program = "server";
+    spec.group.memory_mib = 128;
+    return spec;
+  }
+
+  FunctionInstance View(const std::string& uid) {
+    for (const FunctionInstance& function : host_->List("job")) {
+      if (function.uid == uid) return function;
+    }
+    return {};
+  }
+
+  FunctionInstance Await(const std::string& uid, FunctionPhase phase) {
+    for (int i = 0; i < 1000 && View(uid).phase != phase; ++i) clock_.SleepFor(FromSeconds(0.01));
+    const FunctionInstance view = View(uid);
+    EXPECT_EQ(view.phase, phase) << uid << " " << view.reason << ": " << view.last_log_line;
+    return view;
+  }
+
+  void AwaitNone() {
+    for (int i = 0; i < 1000 && !host_->List("job").empty(); ++i) {
+      clock_.SleepFor(FromSeconds(0.01));
+    }
+    EXPECT_TRUE(host_->List("job").empty());
+  }
+
+  // From the first line of its log.
+  pid_t PidOf(const std::string& uid) {
+    const std::string log = ReadFile(options_.directory + "/logs/" + uid + ".log").value();
+    return std::atoi(log.substr(log.find("pid ") + 4).c_str());
+  }
+
+  static std::string EnvironmentOf(const FunctionInstance& function, const std::string& name) {
+    const int port = std::atoi(function.address.substr(function.address.find(':') + 1).c_str());
+    return Fetch(port, "GET /" + name).body;
+  }
+
+  SystemClock clock_;
+  ThreadExecutor executor_;
+  SystemRandom random_;
+  Runtime runtime_{clock_, executor_, random_};
+  FunctionHost::Options options_;
+  std::unique_ptr<FunctionHost> host_;
+};
+
+TEST_P(FunctionHostTest, StartsAFunctionAndMeasuresItsColdStart) {
+  Open();
+  ASSERT_TRUE(host_->Create(Spec("a")).ok());
+  const FunctionInstance function = Await("a", FunctionPhase::kReady);
+  EXPECT_TRUE(function.address.starts_with("127.0.0.1:"));
+  EXPECT_GT(function.cold_start_seconds, 0);
+  EXPECT_LT(function.cold_start_seconds, 5);
+  EXPECT_EQ(function.group, "servers");
+  EXPECT_TRUE(host_->List("another job").empty());
+}
+
+TEST_P(FunctionHostTest, GivesTheFunctionItsEnvironment) {
+  Open();
+  HostedFunctionSpec spec = Spec("a");
+  spec.group.environment = {{"LAMBDADNN_JOB_KEY", "secret"}, {"LAMBDADNN_MILLI_CPU", "7"}};
+  spec.group.milli_cpu = 500;
+  ASSERT_TRUE(host_->Create(spec).ok());
+  const FunctionInstance function = Await("a", FunctionPhase::kReady);
+  EXPECT_EQ(EnvironmentOf(function, "LAMBDADNN_JOB_KEY"), "secret");
+  EXPECT_EQ(EnvironmentOf(function, "LAMBDADNN_BIND"), "127.0.0.1");
+  // Paced by itself only where no cgroup does it, and never by what the spec says.
+  const bool pacing = host_->IsolationName() == "pacing";
+  EXPECT_EQ(EnvironmentOf(function, "LAMBDADNN_MILLI_CPU"), pacing ? "500" : "ok");
+}
+
+TEST_P(FunctionHostTest, ACreateThatIsRepeatedDoesNothing) {
+  Open();
+  ASSERT_TRUE(host_->Create(Spec("a")).ok());
+  ASSERT_TRUE(host_->Create(Spec("a")).ok());
+  Await("a", FunctionPhase::kReady);
+  EXPECT_EQ(host_->List("job").size(), 1u);
+}
+
+TEST_P(FunctionHostTest, AUidIsNeverUsedAgain) {
+  Open();
+  ASSERT_TRUE(host_->Create(Spec("a")).ok());
+  Await("a", FunctionPhase::kReady);
+  ASSERT_TRUE(host_->Delete("a", 10).ok());
+  AwaitNone();
+  EXPECT_EQ(host_->Create(Spec("a")).code(), StatusCode::kAlreadyExists);
+}
+
+TEST_P(FunctionHostTest, RefusesWhatItCannotRun) {
+  Open();
+  EXPECT_EQ(host_->Create(Spec("../a")).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(host_->Create(Spec("")).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(host_->Create(Spec(std::string(101, 'a'))).code(), StatusCode::kInvalidArgument);
+  HostedFunctionSpec spec = Spec("a");
+  spec.group.program = "sh";
+  EXPECT_EQ(host_->Create(spec).code(), StatusCode::kInvalidArgument);
+  spec.group.program = "worker";
+  const Status missing = host_->Create(spec);
+  EXPECT_EQ(missing.code(), StatusCode::kFailedPrecondition);
+  EXPECT_NE(missing.message().find("lambdadnn-worker"), std::string::npos);
+  EXPECT_TRUE(host_->List("job").empty());
+}
+
+TEST_P(FunctionHostTest, AProgramThatCannotBeExecutedIsGoneWithTheReason) {
+  std::ofstream(options_.program_directory + "/lambdadnn-worker") << "not a program";
+  fs::permissions(options_.program_directory + "/lambdadnn-worker", fs::perms::owner_all);
+  Open();
+  HostedFunctionSpec spec = Spec("a");
+  spec.group.program = "worker";
+  ASSERT_TRUE(host_->Create(spec).ok());
+  EXPECT_NE(Await("a", FunctionPhase::kGone).reason.find("NotStarted"), std::string::npos);
+}
+
+TEST_P(FunctionHostTest, SaysHowAFunctionEndedAndItsLastWords) {
+  Open();
+  HostedFunctionSpec spec = Spec("a");
+  spec.group.environment = {{"FAKE_EXIT", "3"}};
+  ASSERT_TRUE(host_->Create(spec).ok());
+  const FunctionInstance function = Await("a", FunctionPhase::kGone);
+  EXPECT_EQ(function.reason, "Exited 3");
+  EXPECT_EQ(function.last_log_line, "giving up with 3");
+  EXPECT_EQ(*host_->Logs("a", 1), "giving up with 3\n");
+}
+
+TEST_P(FunctionHostTest, AKilledFunctionIsGoneAndAnotherMayCome) {
+  Open();
+  ASSERT_TRUE(host_->Create(Spec("a")).ok());
+  Await("a", FunctionPhase::kReady);
+  ASSERT_EQ(::kill(PidOf("a"), SIGKILL), 0);
+  EXPECT_EQ(Await("a", FunctionPhase::kGone).reason, "Killed");
+  ASSERT_TRUE(host_->Create(Spec("b")).ok());
+  Await("b", FunctionPhase::kReady);
+}
+
+TEST_P(FunctionHostTest, AFunctionThatOutgrowsItsMemoryIsOomKilled) {
+  Open();
+  HostedFunctionSpec spec = Spec("a");
+  spec.group.memory_mib = 64;
+  spec.group.environment = {{"FAKE_ALLOCATE_MIB", "256"}};
+  ASSERT_TRUE(host_->Create(spec).ok());
+  const FunctionInstance function = Await("a", FunctionPhase::kGone);
+  EXPECT_EQ(function.reason, "OOMKilled");
+  EXPECT_EQ(function.last_log_line, "allocating 256 MiB");
+}
+
+TEST_P(FunctionHostTest, DeletesAGroupInOrder) {
+  Open();
+  for (const char* uid : {"a", "b"}) ASSERT_TRUE(host_->Create(Spec(uid)).ok());
+  HostedFunctionSpec other = Spec("c");
+  other.group.name = "others";
+  ASSERT_TRUE(host_->Create(other).ok());
+  for (const char* uid : {"a", "b", "c"}) Await(uid, FunctionPhase::kReady);
+  ASSERT_TRUE(host_->DeleteGroup("job", "servers", 10).ok());
+  for (int i = 0; i < 1000 && host_->List("job").size() > 1; ++i) {
+    clock_.SleepFor(FromSeconds(0.01));
+  }
+  ASSERT_EQ(host_->List("job").size(), 1u);
+  EXPECT_EQ(host_->List("job")[0].uid, "c");
+}
+
+TEST_P(FunctionHostTest, KillsWhatIgnoresSigtermAfterTheGrace) {
+  Open();
+  HostedFunctionSpec spec = Spec("a");
+  spec.group.environment = {{"FAKE_IGNORE_TERM", "1"}};
+  ASSERT_TRUE(host_->Create(spec).ok());
+  Await("a", FunctionPhase::kReady);
+  ASSERT_TRUE(host_->Delete("a", 0.3).ok());
+  EXPECT_EQ(View("a").phase, FunctionPhase::kTerminating);
+  AwaitNone();
+}
+
+TEST_P(FunctionHostTest, DeletingWhatIsNotThereIsOk) {
+  Open();
+  EXPECT_TRUE(host_->Delete("never", 1).ok());
+  EXPECT_TRUE(host_->DeleteGroup("job", "never", 1).ok());
+  EXPECT_EQ(host_->Logs("never", 1).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(host_->Logs("../../etc/passwd", 1).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(host_->SetCpu("never", 100).code(), StatusCode::kNotFound);
+}
+
+TEST_P(FunctionHostTest, LeavesNoProcessFileOrGroupBehind) {
+  Open();
+  ASSERT_TRUE(host_->Create(Spec("a")).ok());
+  Await("a", FunctionPhase::kReady);
+  const pid_t pid = PidOf("a");
+  host_.reset();
+  EXPECT_NE(::kill(pid, 0), 0);
+  EXPECT_TRUE(fs::is_empty(options_.directory + "/functions"));
+  for (const char* controller : {"cpu", "memory"}) {
+    std::error_code ignored;
+    for (const auto& entry :
+         fs::recursive_directory_iterator(std::string("/sys/fs/cgroup/") + controller, ignored)) {
+      EXPECT_FALSE(entry.path().filename().string().starts_with(std::to_string(::getpid()) + "-"))
+          << entry.path();
+    }
+  }
+}
+
+TEST_P(FunctionHostTest, EndsWithItsParent) {
+  options_.parent = 1 << 30;  // not our parent: as if it had died
+  Open();
+  for (int i = 0; i < 500 && !host_->Ended(); ++i) clock_.SleepFor(FromSeconds(0.01));
+  EXPECT_TRUE(host_->Ended());
+  EXPECT_EQ(host_->Create(Spec("a")).code(), StatusCode::kUnavailable);
+}
+
+INSTANTIATE_TEST_SUITE_P(Isolation, FunctionHostTest, testing::Bool(),
+                         [](const testing::TestParamInfo<bool>& parameter) {
+                           return parameter.param ? "Cgroups" : "Pacing";
+                         });
+
+class FunctionHostCpuTest : public FunctionHostTest {
+ protected:
+  // CPU seconds per second that the process uses.
+  double MeasureCpu(pid_t pid) {
+    const double before = CpuSeconds(pid);
+    const Instant start = clock_.Now();
+    clock_.SleepFor(FromSeconds(1));
+    return (CpuSeconds(pid) - before) / ToSeconds(clock_.Now() - start);
+  }
+  static double CpuSeconds(pid_t pid) {
+    const std::string stat = ReadFile("/proc/" + std::to_string(pid) + "/stat").value();
+    const auto fields = Split(stat.substr(stat.rfind(')') + 2), ' ');
+    return static_cast<double>(*ParseInteger(fields[11]) + *ParseInteger(fields[12])) /
+           static_cast<double>(::sysconf(_SC_CLK_TCK));
+  }
+};
+
+TEST_P(FunctionHostCpuTest, KeepsTheQuotaAndTakesANewOne) {
+  Open();
+  if (host_->IsolationName() == "pacing") GTEST_SKIP() << host_->IsolationReason();
+  HostedFunctionSpec spec = Spec("a");
+  spec.group.milli_cpu = 200;
+  spec.group.environment = {{"FAKE_BURN", "1"}};
+  ASSERT_TRUE(host_->Create(spec).ok());
+  Await("a", FunctionPhase::kReady);
+  // Upper bounds are the kernel's; a busy machine may give less.
+  const double first = MeasureCpu(PidOf("a"));
+  EXPECT_LT(first, 0.25);
+  EXPECT_GT(first, 0.1);
+  ASSERT_TRUE(host_->SetCpu("a", 50).ok());
+  EXPECT_LT(MeasureCpu(PidOf("a")), 0.08);
+}
+
+INSTANTIATE_TEST_SUITE_P(Isolation, FunctionHostCpuTest, testing::Values(true),
+                         [](const testing::TestParamInfo<bool>&) { return "Cgroups"; });
+
+TEST(FunctionHostPacing, NewQuotaReachesAPacingFunctionByFile) {
+  SystemClock clock;
+  ThreadExecutor executor;
+  SystemRandom random;
+  Runtime runtime{clock, executor, random};
+  FunctionHost::Options options;
+  options.directory = MakeTempDir();
+  options.program_directory = MakeTempDir();
+  options.use_cgroups = false;
+  fs::create_symlink(BinDir() + "/fake-function", options.program_directory + "/lambdadnn-server");
+  auto host = FunctionHost::Open(runtime, options);
+  ASSERT_TRUE(host.ok());
+  EXPECT_EQ((*host)->IsolationName(), "pacing");
+  HostedFunctionSpec spec;
+  spec.uid = "a";
+  spec.group.program = "server";
+  spec.group.milli_cpu = 300;
+  ASSERT_TRUE((*host)->Create(spec).ok());
+  const std::string file = options.directory + "/functions/a.cpu";
+  for (int i = 0; i < 500 && !fs::exists(file); ++i) clock.SleepFor(FromSeconds(0.01));
+  EXPECT_EQ(*ReadFile(file), "300\n");
+  ASSERT_TRUE((*host)->SetCpu("a", 450).ok());
+  EXPECT_EQ(*ReadFile(file), "450\n");
+}
+
+}  // namespace
+}  // namespace lambdadnn
