@@ -238,12 +238,12 @@ void FunctionHost::Launch(Function& function) {
     LogWarning("host", "control groups do not work here; functions pace themselves",
                {{"because", pid.status().message()}});
     isolation_reason_ = pid.status().message();
-    if (function.cgroup != nullptr) function.cgroup->Remove().ok();
-    function.cgroup.reset();
+    LeaveCgroup(function);
     cgroups_.reset();
     pid = LaunchProcess(function);
   }
   if (!pid.ok()) {
+    LeaveCgroup(function);
     function.stage = Stage::kGone;
     function.reason = "NotStarted: " + pid.status().message();
     LogError("host", "cannot start function",
@@ -311,16 +311,19 @@ void FunctionHost::Reap(Function& function) {
                                                       function.cgroup->OutOfMemoryKills() > 0);
   function.reason = out_of_memory ? "OOMKilled" : DescribeExit(wait_status);
   function.stage = Stage::kGone;
-  if (function.cgroup != nullptr) {
-    const Status removed = function.cgroup->Remove();
-    if (!removed.ok()) LogWarning("host", removed.message());
-    function.cgroup.reset();
-  }
+  LeaveCgroup(function);
   std::error_code ignored;
   for (const char* extension : {".port", ".cpu"}) {
     fs::remove(FileOf(function.spec.uid, extension), ignored);
   }
   LogInfo("host", "function ended", {{"uid", function.spec.uid}, {"reason", function.reason}});
+}
+
+void FunctionHost::LeaveCgroup(Function& function) {
+  if (function.cgroup == nullptr) return;
+  const Status removed = function.cgroup->Remove();
+  if (!removed.ok()) LogWarning("host", removed.message());
+  function.cgroup.reset();
 }
 
 void FunctionHost::Terminate(Function& function, double grace_seconds) {

@@ -93,6 +93,7 @@ class FunctionHost {
   void LookForPort(Function& function);
   void CheckMemory(Function& function);
   void Reap(Function& function);
+  void LeaveCgroup(Function& function);
   void Terminate(Function& function, double grace_seconds);
   void KillAll();
 
