@@ -3,19 +3,28 @@
 // those of lambdadnn: 0 complete, 2 usage or bad data, 4 environment.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <filesystem>
+#include <nlohmann/json.hpp>
 
+#include "common/base/bytes.h"
+#include "common/base/runtime.h"
+#include "common/base/text.h"
+#include "common/objectstore/open_store.h"
 #include "trainer_function/data/digit_renderer.h"
+#include "trainer_function/data/inspection.h"
+#include "trainer_function/data/sample_reader.h"
 
+namespace lambdadnn {
 namespace {
 
 constexpr int kExitUsage = 2;
 constexpr int kExitEnvironment = 4;
 
-int Fail(const lambdadnn::Status& status) {
+int Fail(const Status& status) {
   std::fprintf(stderr, "error: %s\n", status.message().c_str());
-  const bool bad_input = status.code() == lambdadnn::StatusCode::kInvalidArgument ||
-                         status.code() == lambdadnn::StatusCode::kOutOfRange ||
-                         status.code() == lambdadnn::StatusCode::kUnimplemented;
+  const bool bad_input = status.code() == StatusCode::kInvalidArgument ||
+                         status.code() == StatusCode::kOutOfRange ||
+                         status.code() == StatusCode::kUnimplemented;
   return bad_input ? kExitUsage : kExitEnvironment;
 }
 
@@ -26,9 +35,8 @@ struct RenderOptions {
   uint64_t seed = 1;
 };
 
-int RenderDigits(const RenderOptions& options) {
-  const lambdadnn::Status status =
-      lambdadnn::WriteRenderedDigits(options.out, options.train, options.test, options.seed);
+int Render(const RenderOptions& options) {
+  const Status status = WriteRenderedDigits(options.out, options.train, options.test, options.seed);
   if (!status.ok()) return Fail(status);
   std::printf("wrote %lld training and %lld test digits (28 x 28, IDX) to %s\n",
               static_cast<long long>(options.train), static_cast<long long>(options.test),
@@ -36,30 +44,149 @@ int RenderDigits(const RenderOptions& options) {
   return 0;
 }
 
+struct InspectOptions {
+  DatasetConfig dataset;
+  bool no_header = false;
+  StoreConfig store;
+  std::string output = "text";
+};
+
+nlohmann::json SummaryJson(const NumberSummary& summary) {
+  return {{"minimum", summary.minimum},
+          {"maximum", summary.maximum},
+          {"mean", summary.mean},
+          {"standardDeviation", summary.standard_deviation}};
+}
+
+nlohmann::json SetJson(const SetInspection& set) {
+  nlohmann::json json = {{"samples", set.samples}, {"features", SummaryJson(set.features)}};
+  if (set.targets.count > 0) json["targets"] = SummaryJson(set.targets);
+  if (!set.class_counts.empty()) json["classCounts"] = set.class_counts;
+  return json;
+}
+
+void PrintJson(const DatasetInspection& inspection) {
+  nlohmann::json json = {{"format", inspection.format},
+                         {"featureShape", inspection.info.feature_shape},
+                         {"classes", inspection.info.classes},
+                         {"trainingBytes", inspection.info.bytes},
+                         {"checksum", Hex64(inspection.checksum)},
+                         {"train", SetJson(inspection.train)},
+                         {"warnings", inspection.warnings}};
+  if (inspection.test.samples > 0) json["test"] = SetJson(inspection.test);
+  std::printf("%s\n", json.dump(2).c_str());
+}
+
+void PrintSummary(const char* what, const NumberSummary& summary) {
+  std::printf("  %-10s %.6g to %.6g, mean %.6g, standard deviation %.6g\n", what, summary.minimum,
+              summary.maximum, summary.mean, summary.standard_deviation);
+}
+
+void PrintSet(const char* name, const SetInspection& set) {
+  std::printf("%s: %lld samples\n", name, static_cast<long long>(set.samples));
+  PrintSummary("features", set.features);
+  if (set.targets.count > 0) PrintSummary("targets", set.targets);
+  constexpr size_t kShownClasses = 20;
+  for (size_t i = 0; i < std::min(set.class_counts.size(), kShownClasses); ++i) {
+    std::printf("  class %-4zu %8lld  %5.1f %%\n", i, static_cast<long long>(set.class_counts[i]),
+                100 * static_cast<double>(set.class_counts[i]) / static_cast<double>(set.samples));
+  }
+  if (set.class_counts.size() > kShownClasses) {
+    std::printf("  … and %zu more classes (-o json lists all)\n",
+                set.class_counts.size() - kShownClasses);
+  }
+}
+
+void PrintText(const DatasetInspection& inspection) {
+  std::printf("format %s, samples of shape %s, %s, %lld bytes of training files\n",
+              inspection.format.c_str(), ShapeText(inspection.info.feature_shape).c_str(),
+              inspection.info.classes > 0
+                  ? (std::to_string(inspection.info.classes) + " classes").c_str()
+                  : "numeric targets",
+              static_cast<long long>(inspection.info.bytes));
+  std::printf("checksum %s\n", Hex64(inspection.checksum).c_str());
+  PrintSet("train", inspection.train);
+  if (inspection.test.samples > 0) PrintSet("test", inspection.test);
+  for (const std::string& warning : inspection.warnings) {
+    std::printf("warning: %s\n", warning.c_str());
+  }
+}
+
+int Inspect(InspectOptions options) {
+  if (options.dataset.uri.find("://") == std::string::npos) {
+    options.dataset.uri =
+        "file://" + std::filesystem::absolute(options.dataset.uri).lexically_normal().string();
+  }
+  options.dataset.csv_header = !options.no_header;
+  const auto location = LocateDataset(options.dataset);
+  if (!location.ok()) return Fail(location.status());
+  SystemClock clock;
+  ThreadExecutor executor;
+  SystemRandom random;
+  Runtime runtime{clock, executor, random};
+  options.store.uri = location->folder_uri;
+  options.store.credentials = CredentialsFromEnvironment();
+  auto store = OpenStore(options.store, runtime);
+  if (!store.ok()) return Fail(store.status());
+  const auto inspection = InspectDataset(options.dataset, std::move(store).value());
+  if (!inspection.ok()) return Fail(inspection.status());
+  if (options.output == "json") {
+    PrintJson(*inspection);
+  } else {
+    PrintText(*inspection);
+  }
+  return 0;
+}
+
+void AddRender(CLI::App& app, RenderOptions& options, int& exit_code) {
+  CLI::App* const command = app.add_subcommand(
+      "render-digits", "Render a set of 28 x 28 digit images as IDX files like MNIST's");
+  command->add_option("--out", options.out, "Folder to write to")->required();
+  command->add_option("--train", options.train, "Training images")->capture_default_str();
+  command->add_option("--test", options.test, "Test images")->capture_default_str();
+  command->add_option("--seed", options.seed, "Decides every image")->capture_default_str();
+  command->footer(
+      "Example: lambdadnn dataset render-digits --out digits --train 12000 --test 2000");
+  command->callback([&] { exit_code = Render(options); });
+}
+
+void AddInspect(CLI::App& app, InspectOptions& options, int& exit_code) {
+  CLI::App* const command =
+      app.add_subcommand("inspect", "Read a whole data set and tell what it is and what is wrong");
+  command->add_option("uri", options.dataset.uri, "Folder or file: a path, file:///… or s3://…")
+      ->required();
+  command->add_option("--format", options.dataset.format, "Instead of guessing it from the names")
+      ->check(CLI::IsMember({"idx", "cifar10", "csv", "npy"}));
+  command->add_option("--test-uri", options.dataset.test_uri, "Where the test samples lie");
+  command->add_option("--classes", options.dataset.classes, "Number of classes");
+  command->add_option("--label-column", options.dataset.label_column, "CSV: name or index");
+  command->add_flag("--no-header", options.no_header, "CSV: the first line is a sample");
+  command->add_option("--endpoint", options.store.endpoint, "S3: https://host:port");
+  command->add_option("--region", options.store.region, "S3")->capture_default_str();
+  command->add_option("-o,--output", options.output, "text or json")
+      ->check(CLI::IsMember({"text", "json"}));
+  command->footer("Example: lambdadnn dataset inspect data/iris.csv --classes 3");
+  command->callback([&] { exit_code = Inspect(options); });
+}
+
 }  // namespace
+}  // namespace lambdadnn
 
 int main(int argc, char** argv) {
   CLI::App app{"Makes and examines data sets.", "lambdadnn dataset"};
   app.require_subcommand(1);
   int exit_code = 0;
-
-  RenderOptions render;
-  CLI::App* const digits = app.add_subcommand(
-      "render-digits", "Render a set of 28 x 28 digit images as IDX files like MNIST's");
-  digits->add_option("--out", render.out, "Folder to write to")->required();
-  digits->add_option("--train", render.train, "Training images")->capture_default_str();
-  digits->add_option("--test", render.test, "Test images")->capture_default_str();
-  digits->add_option("--seed", render.seed, "Decides every image")->capture_default_str();
-  digits->footer("Example: lambdadnn dataset render-digits --out digits --train 12000 --test 2000");
-  digits->callback([&] { exit_code = RenderDigits(render); });
-
+  lambdadnn::RenderOptions render;
+  lambdadnn::InspectOptions inspect;
+  lambdadnn::AddRender(app, render, exit_code);
+  lambdadnn::AddInspect(app, inspect, exit_code);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
     std::fprintf(stderr, "error: %s; see lambdadnn dataset --help\n", error.what());
-    return kExitUsage;
+    return lambdadnn::kExitUsage;
   }
   return exit_code;
 }

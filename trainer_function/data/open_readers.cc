@@ -188,7 +188,7 @@ Result<Reader> OpenNpySet(const DatasetConfig& config, const Store& store, const
     if (found.ok()) return OpenArrayFiles(config, store, features, labels);
     if (found.status().code() != StatusCode::kNotFound) return found.status();
   }
-  return NotFoundError("no arrays in " + InFolder(store->Describe(), path) +
+  return NotFoundError("no arrays in " + store->Describe() + (path.empty() ? "" : "/" + path) +
                        "; looked for data.npz and, as .npy files, " + ListNames(set));
 }
 

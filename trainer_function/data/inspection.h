@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a data set is and what is questionable about it, from one pass over all of its samples in
+// bounded memory. Broken records end the pass with the reader's own error.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/objectstore/object_store.h"
+#include "common/protocol/training_config.h"
+#include "trainer_function/data/dataset.h"
+
+namespace lambdadnn {
+
+struct NumberSummary {
+  int64_t count = 0;
+  double minimum = 0;
+  double maximum = 0;
+  double mean = 0;
+  double standard_deviation = 0;
+};
+
+struct SetInspection {
+  int64_t samples = 0;
+  NumberSummary features;
+  NumberSummary targets;              // without classes
+  std::vector<int64_t> class_counts;  // with classes
+};
+
+struct DatasetInspection {
+  std::string format;
+  DatasetInfo info;
+  SetInspection train;
+  SetInspection test;
+  uint64_t checksum = 0;  // XXH3 of all batches of the training set, in order
+  std::vector<std::string> warnings;
+};
+
+// The formats whose files lie at config.uri. kNotFound names what was looked for when there are
+// none, kInvalidArgument names them when there are several.
+Result<std::string> DetectFormat(const DatasetConfig& config,
+                                 const std::shared_ptr<ObjectStore>& store);
+
+// config.format may be empty: then it is detected.
+Result<DatasetInspection> InspectDataset(const DatasetConfig& config,
+                                         std::shared_ptr<ObjectStore> store);
+
+}  // namespace lambdadnn
