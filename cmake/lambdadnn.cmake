@@ -56,3 +56,10 @@ function(lambdadnn_fuzz name)
   target_link_libraries(${name} PRIVATE lambdadnn_flags ${ARG_DEPS})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
 endfunction()
+
+# lambdadnn_bench(NAME DEPS ...): a google-benchmark program from NAME.cc, run by scripts/bench.sh.
+function(lambdadnn_bench name)
+  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  add_executable(${name} ${name}.cc)
+  target_link_libraries(${name} PRIVATE lambdadnn_flags ${ARG_DEPS} benchmark::benchmark_main)
+endfunction()

@@ -9,8 +9,10 @@
 namespace {
 
 constexpr lambdadnn::AddCommand kCommands[] = {
-    lambdadnn::AddDatasetCommand, lambdadnn::AddHostCommand,   lambdadnn::AddPlanCommand,
-    lambdadnn::AddPredictCommand, lambdadnn::AddReportCommand, lambdadnn::AddVersionCommand,
+    lambdadnn::AddDatasetCommand,
+    lambdadnn::AddHostCommand,
+    lambdadnn::AddReportCommand,
+    lambdadnn::AddVersionCommand,
 };
 
 }  // namespace

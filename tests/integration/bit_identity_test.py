@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Guarantee 1 on real processes: for a pinned plan and seed the model's digest is the same however
+the run is disturbed. One test a disturbance.
+
+    bit_identity_test.py BIN_FOLDER [unittest arguments]
+"""
+import os
+import random
+import signal
+import sys
+import time
+import unittest
+
+from fault_store import FaultStore
+from run_support import Bench, processes
+
+BIN = ""
+CREDENTIALS = {"LAMBDADNN_S3_ACCESS_KEY_ID": "test", "LAMBDADNN_S3_SECRET_ACCESS_KEY": "test-secret"}
+
+
+class BitIdentity(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.bench = Bench(BIN)
+        cls.reference = cls.bench.run().digest()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.bench.close()
+
+    def same(self, run):
+        self.assertEqual(run.digest(), self.reference)
+        self.assertEqual(run.functions(), {}, "processes were left behind")
+
+    def test_an_undisturbed_run_repeats(self):
+        self.same(self.bench.run())
+
+    def test_another_seed_gives_other_bits(self):
+        run = self.bench.run("--set", "spec.training.seed=8")
+        self.assertNotEqual(run.digest(), self.reference)
+
+    def test_slices_of_three_seconds(self):
+        run = self.bench.run("--platform", self.bench.platform(functionTimeoutSeconds=3))
+        self.same(run)
+        self.assertGreater(run.report()["slices"], len(run.report()["timeline"]))
+
+    def test_any_number_of_shards(self):
+        for shards in (1, 5):
+            with self.subTest(shards=shards):
+                self.same(self.bench.run("--set", f"spec.aggregation.shards={shards}"))
+
+    def test_clipping_by_global_norm_for_any_number_of_shards(self):
+        digests = {self.bench.run("--set", "spec.training.optimizer.clip.globalNorm=0.5",
+                                  "--set", f"spec.aggregation.shards={shards}",
+                                  "--set", f"spec.aggregation.spread={spread}").digest()
+                   for shards, spread in ((1, 1), (2, 2), (5, 1))}
+        self.assertEqual(len(digests), 1)
+        self.assertNotIn(self.reference, digests, "the norm was never above the limit")
+
+    def kill_at_random(self, seed, kills):
+        """Kills functions at random moments; the run itself once."""
+        draw = random.Random(seed)
+        run = self.bench.start()
+        done = 0
+        while done < kills and run.process.poll() is None:
+            time.sleep(draw.uniform(0.2, 2.0))
+            functions = run.functions()
+            if not functions:
+                continue
+            try:
+                os.kill(draw.choice(sorted(functions)), signal.SIGKILL)
+            except ProcessLookupError:
+                continue
+            done += 1
+        run.wait()
+        return run, done
+
+    def test_functions_killed_at_random_moments(self):
+        killed = 0
+        for seed in range(1, 20):
+            run, done = self.kill_at_random(seed, kills=5)
+            killed += done
+            self.same(run)
+            if killed >= 16:
+                break
+        self.assertGreaterEqual(killed, 16)
+        self.assertGreaterEqual(run.report()["restarts"], 1)
+
+    def test_the_controller_killed_at_random_moments(self):
+        draw = random.Random(4)
+        run = self.bench.start()
+        for _ in range(4):
+            time.sleep(draw.uniform(1.0, 4.0))
+            run.kill()
+            time.sleep(0.5)
+            left = processes("lambdadnn-worker", "lambdadnn-server", "lambdadnn", mark=str(run.out))
+            self.assertEqual(left, {}, "kill -9 of run left processes behind")
+            run = self.bench.resume(run)
+        self.same(run.wait())
+
+    def test_interrupted_and_resumed(self):
+        run = self.bench.start()
+        run.wait_for_iteration(20)
+        run.interrupt()
+        self.assertEqual(run.wait().code, 130, run.text())
+        self.assertIn("--resume", run.text())
+        self.same(self.bench.resume(run).wait())
+
+    def test_a_store_that_refuses_and_delays(self):
+        store = FaultStore(unavailable=0.10, delayed=0.05)
+        self.addCleanup(store.close)
+        run = self.bench.run("--store", "s3://test", "--set",
+                             f"spec.objectStore.endpoint={store.endpoint}",
+                             environment=CREDENTIALS)
+        self.same(run)
+        self.assertGreater(store.refused, 100)
+        self.assertGreater(run.report()["store"]["retries"], 0)
+
+    def test_nothing_remains_but_results(self):
+        store = FaultStore()
+        self.addCleanup(store.close)
+        self.same(self.bench.run("--store", "s3://test", "--set",
+                                 f"spec.objectStore.endpoint={store.endpoint}",
+                                 environment=CREDENTIALS))
+        self.assertEqual([k for k in store.keys() if "/results/" not in k], [])
+        self.assertTrue(store.keys())
+
+
+if __name__ == "__main__":
+    BIN = sys.argv.pop(1)
+    unittest.main(verbosity=2)

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs of the real `lambdadnn` program for the integration tests: start, watch, kill, resume."""
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import tempfile
+import time
+
+HERE = pathlib.Path(__file__).parent
+FUNCTION_PROGRAMS = ("lambdadnn-worker", "lambdadnn-server")
+
+
+def processes(*programs, mark=""):
+    """Pids and command lines of the programs that run with `mark` in their environment or arguments."""
+    found = {}
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            if os.path.basename(command[0].decode()) not in programs:
+                continue
+            environment = pathlib.Path(f"/proc/{pid}/environ").read_bytes()
+            if mark.encode() in environment or mark.encode() in b" ".join(command):
+                found[int(pid)] = b" ".join(command).decode()
+        except OSError:
+            continue  # it ended meanwhile
+    return found
+
+
+class Bench:
+    """A folder with rendered digits and a job file, and the program under test."""
+
+    def __init__(self, programs, train=1000, test=200):
+        self.programs = pathlib.Path(programs)
+        self.lambdadnn = str(self.programs / "lambdadnn")
+        self.scratch = tempfile.TemporaryDirectory(prefix="lambdadnn-test-")
+        self.folder = pathlib.Path(self.scratch.name)
+        self.job = self.folder / "digits.yaml"
+        self.job.write_text((HERE / "jobs/digits.yaml").read_text())
+        subprocess.run([self.lambdadnn, "dataset", "render-digits", "--out", self.folder / "digits",
+                        "--train", str(train), "--test", str(test), "--seed", "1"],
+                       check=True, capture_output=True)
+        self.count = 0
+
+    def close(self):
+        self.scratch.cleanup()
+
+    def platform(self, **fields):
+        """A platform file: what lambdadnn would measure, with these fields changed."""
+        path = self.folder / f"platform-{len(list(self.folder.glob('platform-*')))}.yaml"
+        base = {"memory": {"minMiB": 128, "maxMiB": 1024, "stepMiB": 64},
+                "milliCpuPerGiB": 1000, "maxFunctions": 8, "functionTimeoutSeconds": 600,
+                "function": {"networkBytesPerSecond": 5e8, "storeBytesPerSecond": 5e8},
+                "parameterServer": {"networkBytesPerSecond": 1e9, "pricePerSecond": "0"},
+                "store": {"bytesPerSecond": 1e9, "requestSeconds": "0.001"},
+                "prices": {"gibSecond": "0.0000166667"}}
+        base.update(fields)
+        path.write_text(json.dumps(base))
+        return str(path)
+
+    def start(self, *options, job=None, out=None, environment=None):
+        self.count += 1
+        out = out or self.folder / f"run-{self.count}"
+        return Run(self, pathlib.Path(out), [str(job or self.job), "--out", str(out), *options],
+                   environment)
+
+    def run(self, *options, **named):
+        return self.start(*options, **named).wait()
+
+    def resume(self, run, *options, environment=None):
+        return Run(self, run.out, [str(self.job), "--resume", str(run.out), *options], environment)
+
+
+class Run:
+    def __init__(self, bench, out, arguments, environment=None):
+        self.bench, self.out = bench, out
+        self.log = bench.folder / f"{out.name}.{time.monotonic_ns()}.log"
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(
+                [bench.lambdadnn, "run", *arguments], stdout=log, stderr=subprocess.STDOUT,
+                cwd=bench.folder, env={**os.environ, **(environment or {})})
+
+    def wait(self, timeout=240):
+        try:
+            self.code = self.process.wait(timeout)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"no end after {timeout} s:\n{self.text()[-4000:]}")
+        return self
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def interrupt(self):
+        self.process.send_signal(signal.SIGINT)
+
+    def text(self):
+        return self.log.read_text(errors="replace")
+
+    def report(self):
+        return json.loads((self.out / "report.json").read_text())
+
+    def digest(self):
+        assert self.code == 0, f"exit code {self.code}:\n{self.text()[-4000:]}"
+        return self.report()["model"]["digest"]
+
+    def functions(self):
+        return processes(*FUNCTION_PROGRAMS, mark=str(self.out))
+
+    def events(self):
+        path = self.out / "events.jsonl"
+        return [json.loads(l) for l in path.read_text().splitlines()] if path.exists() else []
+
+    def wait_for_iteration(self, iteration, timeout=60):
+        """Waits until the run has said that it completed this iteration."""
+        end = time.monotonic() + timeout
+        while time.monotonic() < end:
+            if self.process.poll() is not None:
+                return False
+            if any(e.get("iteration", 0) >= iteration for e in self.events()):
+                return True
+            time.sleep(0.05)
+        raise AssertionError(f"iteration {iteration} not reached:\n{self.text()[-3000:]}")

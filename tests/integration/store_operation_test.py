@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Every store operation of one iteration, per role: the function that makes it is killed -9 before
+and after its effect, and the model's bits stay the same.
+
+    store_operation_test.py BIN_FOLDER [--share K/N]
+
+The operations of an iteration are recorded from an undisturbed run (not listed by hand), then each is
+hit once before and once after. --share takes every N-th of them.
+"""
+import os
+import re
+import signal
+import sys
+import threading
+
+from fault_store import FaultStore
+from run_support import Bench
+
+CREDENTIALS = {"LAMBDADNN_S3_ACCESS_KEY_ID": "test", "LAMBDADNN_S3_SECRET_ACCESS_KEY": "test-secret"}
+EXCHANGE = re.compile(r".*/x/r\d+\.i\d+/(\d+)/(.*)$")
+RECORDED_ITERATION = 30
+
+
+def options(store):
+    return ["--store", "s3://test", "--set", f"spec.objectStore.endpoint={store.endpoint}"]
+
+
+def shape(operation, iteration_of_writer=None):
+    """What stays the same in every iteration: verb and place in the tree."""
+    match = EXCHANGE.match(operation.key)
+    return (operation.method, match.group(2)) if match else None
+
+
+def record(bench):
+    """Undisturbed run: its digest, and who does what in one iteration: (role's pid order, shape)."""
+    store, seen, lock = FaultStore(), [], threading.Lock()
+
+    def after(operation):
+        match = EXCHANGE.match(operation.key)
+        if match and int(match.group(1)) == RECORDED_ITERATION:
+            with lock:
+                seen.append((shape(operation), operation.pid))
+        return True
+
+    store.after = after
+    run = bench.run(*options(store), environment=CREDENTIALS)
+    store.close()
+    # GETs of one object come from several functions: number the readers of each shape.
+    readers, steps = {}, []
+    for what, pid in seen:
+        order = readers.setdefault(what, [])
+        if pid not in order:
+            order.append(pid)
+            steps.append((what, len(order) - 1))
+    return run.digest(), sorted(steps)
+
+
+def strike(bench, steps, reference):
+    """One run in which the functions are killed at each of the steps in turn."""
+    store, lock = FaultStore(), threading.Lock()
+    waiting = [(step, moment) for step in steps for moment in ("before", "after")]
+    hit, readers = [], {}
+
+    def at(moment):
+        def callback(operation):
+            match = EXCHANGE.match(operation.key)
+            if not match or operation.pid is None:
+                return True
+            with lock:
+                if not waiting:
+                    return True
+                (what, order), wanted = waiting[0]
+                if wanted != moment or shape(operation) != what:
+                    return True
+                # The order-th process that has asked for this very object.
+                pids = readers.setdefault((operation.key, operation.method, moment), [])
+                if operation.pid not in pids:
+                    pids.append(operation.pid)
+                if pids.index(operation.pid) != order:
+                    return True
+                waiting.pop(0)
+                hit.append((what, order, moment))
+            os.kill(operation.pid, signal.SIGKILL)
+            return False
+        return callback
+
+    store.before, store.after = at("before"), at("after")
+    run = bench.run(*options(store), "--set", "spec.training.epochs=12", environment=CREDENTIALS)
+    store.close()
+    assert run.digest() == reference, f"other bits after {hit}"
+    assert run.functions() == {}, "processes were left behind"
+    return len(hit)
+
+
+def main():
+    bench = Bench(sys.argv[1])
+    share, parts = (1, 1)
+    if "--share" in sys.argv:
+        share, parts = map(int, sys.argv[sys.argv.index("--share") + 1].split("/"))
+    try:
+        reference, steps = record(bench)
+        assert steps, "no operation of the recorded iteration was seen"
+        chosen = steps[share - 1::parts]
+        print(f"{len(steps)} operations in an iteration, {len(chosen)} of them struck here")
+        passed = 0
+        # A few strikes a run: each costs the run a fall-back, and all must happen before its end.
+        for begin in range(0, len(chosen), 3):
+            group = chosen[begin:begin + 3]
+            hits = strike(bench, group, reference)
+            assert hits == 2 * len(group), f"only {hits} of {2 * len(group)} strikes for {group}"
+            passed += hits
+            print(f"struck {group}: same bits", flush=True)
+        print(f"{passed} passed, 0 failed")
+    finally:
+        bench.close()
+
+
+if __name__ == "__main__":
+    main()
