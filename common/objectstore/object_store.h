@@ -2,7 +2,8 @@
 // A flat store of immutable-by-convention objects: the only thing the data plane needs of S3.
 //
 // Keys are UTF-8 without control characters, 1 to 1,024 bytes, no leading '/', no empty, "." or
-// ".." segment. All methods block, are thread-safe, and may be called from fibers. Failures:
+// ".." segment; and no key should be another's folder ("a" beside "a/b"), which S3 servers on files
+// cannot keep. All methods block, are thread-safe, and may be called from fibers. Failures:
 // kNotFound (no such object or bucket; the message says which), kAlreadyExists (if_absent),
 // kPermissionDenied, kUnauthenticated, kResourceExhausted (disk or quota full), kInvalidArgument
 // (bad key, bad range), kUnavailable (retry the same call: the effect may or may not have

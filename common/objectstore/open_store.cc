@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/objectstore/open_store.h"
 
+#include <algorithm>
+
 #include "common/base/files.h"
 #include "common/base/text.h"
 #include "common/objectstore/filesystem_object_store.h"
 #include "common/objectstore/memory_object_store.h"
 #include "common/objectstore/prefix_object_store.h"
 #include "common/objectstore/retrying_object_store.h"
+#include "common/objectstore/s3_object_store.h"
 
 namespace lambdadnn {
 namespace {
@@ -55,6 +58,22 @@ Result<std::unique_ptr<ObjectStore>> OpenFileStore(const std::string& uri) {
   return std::unique_ptr<ObjectStore>(std::make_unique<FilesystemObjectStore>(root));
 }
 
+Result<std::unique_ptr<ObjectStore>> OpenS3Store(const StoreConfig& config,
+                                                 const std::string& bucket, Runtime& runtime) {
+  S3Options options;
+  options.endpoint = config.endpoint;
+  options.bucket = bucket;
+  options.region = config.region;
+  options.path_style = config.path_style;
+  options.credentials = config.credentials;
+  LDNN_RETURN_IF_ERROR(options.Validate());
+  LDNN_ASSIGN_OR_RETURN(std::unique_ptr<HttpTransport> transport,
+                        NewHttpTransport({.inactivity_seconds = config.request_timeout_seconds,
+                                          .ca_file = config.ca_file}));
+  return std::unique_ptr<ObjectStore>(
+      std::make_unique<S3ObjectStore>(std::move(transport), runtime.clock, std::move(options)));
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ObjectStore>> OpenStore(const StoreConfig& config, Runtime& runtime) {
@@ -66,7 +85,10 @@ Result<std::unique_ptr<ObjectStore>> OpenStore(const StoreConfig& config, Runtim
   } else if (config.uri.starts_with(kFile)) {
     LDNN_ASSIGN_OR_RETURN(store, OpenFileStore(config.uri));
   } else if (config.uri.starts_with(kS3)) {
-    return UnimplementedError("object store '" + config.uri + "': S3 is not built in yet");
+    const std::string rest = config.uri.substr(kS3.size());
+    const size_t slash = std::min(rest.find('/'), rest.size());
+    LDNN_ASSIGN_OR_RETURN(store, OpenS3Store(config, rest.substr(0, slash), runtime));
+    prefix = rest.substr(slash);
   } else {
     return BadUri(config.uri, "unknown kind of store");
   }

@@ -8,17 +8,13 @@
 
 #include "common/base/runtime.h"
 #include "common/objectstore/object_store.h"
+#include "common/objectstore/store_credentials.h"
 
 namespace lambdadnn {
 
-struct StoreCredentials {
-  std::string access_key;
-  std::string secret_key;
-  std::string session_token;
-};
-
 struct StoreConfig {
   // "file:///absolute/dir", "s3://bucket[/prefix]", or "memory:" (one per process, for tests).
+  // Taken as it is written: '%' stands for itself.
   std::string uri;
   std::string endpoint;  // "https://host:port"; empty = AWS's for the region
   std::string region = "us-east-1";

@@ -7,6 +7,7 @@
 
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 
 #include "common/objectstore/object_store.h"
@@ -21,9 +22,13 @@ struct StoreUnderTest {
   std::function<std::unique_ptr<ObjectStore>()> open_missing_bucket = {};
   // Objects larger than this go up in parts.
   uint64_t part_bytes = 0;
-  // Whether "a" and "a/b" may both be objects; servers that keep objects as files refuse it.
+  // Whether "a" and "a/b" may both be objects. MinIO does not list the second, versitygw refuses
+  // it.
   bool key_below_key = true;
 };
+
+// What test logs show.
+inline void PrintTo(const StoreUnderTest& store, std::ostream* out) { *out << store.name; }
 
 class ObjectStoreConformance : public testing::TestWithParam<StoreUnderTest> {};
 

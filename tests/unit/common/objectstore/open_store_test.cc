@@ -51,6 +51,33 @@ TEST_F(OpenStoreTest, OtherUrisAreRefusedWithWhatToWrite) {
   }
 }
 
+TEST_F(OpenStoreTest, S3NeedsABucketAnEndpointAndCredentials) {
+  StoreConfig config;
+  config.uri = "s3://bucket/some/prefix";
+  config.endpoint = "http://127.0.0.1:9000";
+  config.credentials = {.access_key = "key", .secret_key = "top-secret", .session_token = ""};
+  const auto store = OpenStore(config, runtime_);
+  ASSERT_TRUE(store.ok()) << store.status().ToString();
+  EXPECT_EQ(store->get()->Describe(), "s3://bucket/some/prefix");
+
+  const auto code = [&](auto change) {
+    StoreConfig changed = config;
+    change(changed);
+    const Status status = OpenStore(changed, runtime_).status();
+    EXPECT_THAT(status.message(), testing::Not(HasSubstr("top-secret")));
+    return status.code();
+  };
+  EXPECT_EQ(code([](auto& c) { c.uri = "s3://"; }), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code([](auto& c) { c.uri = "s3://no spaces/x"; }), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code([](auto& c) { c.uri = "s3://bucket/a/../b"; }), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code([](auto& c) { c.endpoint = "127.0.0.1:9000"; }), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code([](auto& c) { c.endpoint = "http://host/path"; }), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code([](auto& c) { c.region = ""; }), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code([](auto& c) { c.request_timeout_seconds = 0; }), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code([](auto& c) { c.ca_file = "/no/such/file.pem"; }), StatusCode::kInvalidArgument);
+  EXPECT_EQ(code([](auto& c) { c.credentials = {}; }), StatusCode::kUnauthenticated);
+}
+
 TEST_F(OpenStoreTest, CredentialsComeFromOnePlace) {
   setenv("AWS_ACCESS_KEY_ID", "aws", 1);
   setenv("AWS_SECRET_ACCESS_KEY", "aws-secret", 1);

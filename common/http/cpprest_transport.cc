@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+// HttpTransport over cpprestsdk. The only file that includes it.
+#define _TURN_OFF_PLATFORM_STRING
+#include <cpprest/http_client.h>
+#include <cpprest/streams.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509_vfy.h>
+#include <pplx/threadpool.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+
+#include "common/base/text.h"
+#include "common/http/http_transport.h"
+
+namespace lambdadnn {
+namespace {
+
+// Bodies go to and come from cpprest in pieces of this size.
+constexpr size_t kChunkBytes = 1 << 20;
+// Of cpprest, per process: they only move bytes, callers wait on their own threads.
+constexpr size_t kThreads = 4;
+
+// A request body read straight from the caller's pieces.
+class PiecesBuffer final : public concurrency::streams::details::streambuf_state_manager<uint8_t> {
+ public:
+  // The pieces outlive the buffer's use.
+  explicit PiecesBuffer(std::span<const ByteView> pieces)
+      : streambuf_state_manager(std::ios_base::in), pieces_(pieces) {
+    for (const ByteView piece : pieces) left_ += piece.size();
+  }
+
+  bool can_seek() const override { return false; }
+  bool has_size() const override { return false; }
+  utility::size64_t size() const override { return 0; }
+  size_t buffer_size(std::ios_base::openmode) const override { return 0; }
+  void set_buffer_size(size_t, std::ios_base::openmode) override {}
+  size_t in_avail() const override { return left_; }
+  bool acquire(uint8_t*& pointer, size_t& count) override {
+    pointer = nullptr;
+    count = 0;
+    return false;
+  }
+  void release(uint8_t*, size_t) override {}
+  pos_type getpos(std::ios_base::openmode) const override { return Nowhere(); }
+  pos_type seekpos(pos_type, std::ios_base::openmode) override { return Nowhere(); }
+  pos_type seekoff(off_type, std::ios_base::seekdir, std::ios_base::openmode) override {
+    return Nowhere();
+  }
+
+ protected:
+  pplx::task<bool> _sync() override { return pplx::task_from_result(true); }
+  pplx::task<int_type> _putc(uint8_t) override { return pplx::task_from_result(traits::eof()); }
+  pplx::task<size_t> _putn(const uint8_t*, size_t) override {
+    return pplx::task_from_result<size_t>(0);
+  }
+  uint8_t* _alloc(size_t) override { return nullptr; }
+  void _commit(size_t) override {}
+  pplx::task<size_t> _getn(uint8_t* target, size_t count) override {
+    return pplx::task_from_result(Take(target, count, true));
+  }
+  size_t _scopy(uint8_t* target, size_t count) override { return Take(target, count, false); }
+  pplx::task<int_type> _bumpc() override { return pplx::task_from_result(_sbumpc()); }
+  int_type _sbumpc() override {
+    uint8_t byte = 0;
+    return Take(&byte, 1, true) == 1 ? static_cast<int_type>(byte) : traits::eof();
+  }
+  pplx::task<int_type> _getc() override { return pplx::task_from_result(_sgetc()); }
+  int_type _sgetc() override {
+    uint8_t byte = 0;
+    return Take(&byte, 1, false) == 1 ? static_cast<int_type>(byte) : traits::eof();
+  }
+  pplx::task<int_type> _nextc() override {
+    _sbumpc();
+    return _getc();
+  }
+  pplx::task<int_type> _ungetc() override { return pplx::task_from_result(traits::eof()); }
+
+ private:
+  static pos_type Nowhere() { return static_cast<pos_type>(traits::eof()); }
+
+  size_t Take(uint8_t* target, size_t count, bool advance) {
+    size_t piece = piece_;
+    size_t offset = offset_;
+    size_t taken = 0;
+    while (taken < count && piece < pieces_.size()) {
+      const size_t part = std::min(count - taken, pieces_[piece].size() - offset);
+      if (part > 0) std::memcpy(target + taken, pieces_[piece].data() + offset, part);
+      taken += part;
+      offset += part;
+      if (offset == pieces_[piece].size()) {
+        ++piece;
+        offset = 0;
+      }
+    }
+    if (advance) {
+      piece_ = piece;
+      offset_ = offset;
+      left_ -= taken;
+    }
+    return taken;
+  }
+
+  const std::span<const ByteView> pieces_;
+  size_t piece_ = 0;
+  size_t offset_ = 0;
+  size_t left_ = 0;
+};
+
+// Authorities as cpprest's connections need them: parsed once, shared by reference count, instead
+// of once a connection.
+class TrustStore {
+ public:
+  static Result<std::shared_ptr<TrustStore>> Load(const std::string& ca_file) {
+    std::shared_ptr<TrustStore> trust(new TrustStore);
+    const int loaded = ca_file.empty() ? X509_STORE_set_default_paths(trust->store_)
+                                       : X509_STORE_load_file(trust->store_, ca_file.c_str());
+    if (loaded == 1) return trust;
+    ERR_clear_error();
+    return InvalidArgumentError("the file of certificate authorities " +
+                                (ca_file.empty() ? "of this system" : ca_file) +
+                                " cannot be read; give a PEM file with at least one certificate");
+  }
+  ~TrustStore() { X509_STORE_free(store_); }
+  TrustStore(const TrustStore&) = delete;
+  TrustStore& operator=(const TrustStore&) = delete;
+
+  void Install(SSL_CTX* context) const { SSL_CTX_set1_cert_store(context, store_); }
+
+ private:
+  TrustStore() : store_(X509_STORE_new()) {
+    LDNN_CHECK(store_ != nullptr, "no memory for certificates");
+  }
+  X509_STORE* const store_;
+};
+
+// "https://host:port" of an absolute URL.
+std::string OriginOf(const web::uri& uri) {
+  std::string origin = uri.scheme() + "://" + uri.host();
+  if (uri.port() > 0) origin += ":" + std::to_string(uri.port());
+  return origin;
+}
+
+Status TransportError(const std::string& origin, const std::string& what,
+                      const std::error_code& code) {
+  const auto contains = [&](std::string_view text) { return what.find(text) != what.npos; };
+  if (contains("certificate verify failed") || contains("wrong version number")) {
+    return FailedPreconditionError(
+        "TLS with " + origin + " failed: " + what +
+        (contains("wrong version")
+             ? "; the server does not speak TLS on this port, write http:// or another port"
+             : "; name the file with the server's certificate authority (PEM) as the CA file"));
+  }
+  if (code == std::errc::timed_out) {
+    return UnavailableError("no answer from " + origin + " in time (" + what + ")");
+  }
+  return UnavailableError("no answer from " + origin + ": " + what +
+                          "; is the server running and the endpoint right?");
+}
+
+// Whether the failure is what a server leaves that had closed a kept-alive connection.
+bool MayBeStaleConnection(const std::error_code& code) {
+  return code == std::errc::connection_aborted || code == std::errc::connection_reset ||
+         code == std::errc::broken_pipe || code == std::errc::host_unreachable ||
+         code == std::errc::not_connected || code == std::errc::bad_file_descriptor;
+}
+
+class CpprestTransport final : public HttpTransport {
+ public:
+  CpprestTransport(const HttpTransportOptions& options, std::shared_ptr<TrustStore> trust)
+      : options_(options), trust_(std::move(trust)) {}
+
+  Result<HttpResponse> Send(const HttpRequest& request) override;
+
+ private:
+  struct Failure {
+    Status status;
+    bool stale = false;  // no part of an answer came; the connection may have been an old one
+  };
+
+  std::shared_ptr<web::http::client::http_client> ClientFor(const web::uri& uri);
+  // nullopt: `response` is there.
+  std::optional<Failure> SendOnce(const HttpRequest& request, const web::uri& uri,
+                                  HttpResponse* response);
+  Status ReadBody(const HttpRequest& request, const web::http::http_response& reply,
+                  HttpResponse* response);
+
+  const HttpTransportOptions options_;
+  const std::shared_ptr<TrustStore> trust_;
+  std::mutex mutex_;
+  std::map<std::string, std::shared_ptr<web::http::client::http_client>> clients_;
+};
+
+std::shared_ptr<web::http::client::http_client> CpprestTransport::ClientFor(const web::uri& uri) {
+  const std::string origin = OriginOf(uri);
+  const std::lock_guard lock(mutex_);
+  auto& client = clients_[origin];
+  if (client == nullptr) {
+    web::http::client::http_client_config config;
+    config.set_timeout(
+        std::chrono::microseconds(static_cast<int64_t>(options_.inactivity_seconds * 1'000'000)));
+    config.set_chunksize(kChunkBytes);
+    config.set_max_redirects(0);
+    config.set_ssl_context_callback([trust = trust_](boost::asio::ssl::context& context) {
+      trust->Install(context.native_handle());
+    });
+    client = std::make_shared<web::http::client::http_client>(web::uri(origin), config);
+  }
+  return client;
+}
+
+Result<HttpResponse> CpprestTransport::Send(const HttpRequest& request) {
+  web::uri uri;
+  try {
+    uri = web::uri(request.url);
+  } catch (const std::exception& error) {
+    return InvalidArgumentError("'" + request.url + "' is not a URL: " + error.what());
+  }
+  if ((uri.scheme() != "http" && uri.scheme() != "https") || uri.host().empty()) {
+    return InvalidArgumentError("'" + request.url +
+                                "' is not a URL that begins with http:// or "
+                                "https:// and a host");
+  }
+  HttpResponse response;
+  std::optional<Failure> failure = SendOnce(request, uri, &response);
+  // Once, with a new request: cpprest does not rewind the body of the first.
+  if (failure && failure->stale && request.repeatable) {
+    response = {};
+    failure = SendOnce(request, uri, &response);
+  }
+  if (failure) return std::move(failure->status);
+  return response;
+}
+
+std::optional<CpprestTransport::Failure> CpprestTransport::SendOnce(const HttpRequest& request,
+                                                                    const web::uri& uri,
+                                                                    HttpResponse* response) {
+  const std::string origin = OriginOf(uri);
+  bool answered = false;
+  pplx::cancellation_token_source cancel;
+  try {
+    web::http::http_request message(request.method);
+    message.set_request_uri(uri.resource());
+    size_t body_bytes = 0;
+    for (const ByteView piece : request.body) body_bytes += piece.size();
+    if (body_bytes > 0 || request.method == "PUT" || request.method == "POST") {
+      const concurrency::streams::streambuf<uint8_t> buffer(
+          std::make_shared<PiecesBuffer>(request.body));
+      message.set_body(buffer.create_istream(), body_bytes, "application/octet-stream");
+    }
+    for (const auto& [name, value] : request.fields) message.headers()[name] = value;
+    web::http::http_response reply = ClientFor(uri)->request(message, cancel.get_token()).get();
+    answered = true;
+    response->status = reply.status_code();
+    for (const auto& [name, value] : reply.headers()) response->fields.emplace_back(name, value);
+    Status status = ReadBody(request, reply, response);
+    if (status.ok()) return std::nullopt;
+    cancel.cancel();
+    try {
+      reply.content_ready().wait();
+    } catch (const std::exception&) {
+      // It was just cancelled; waiting only keeps the caller's pieces valid until then.
+    }
+    return Failure{std::move(status)};
+  } catch (const web::http::http_exception& error) {
+    return Failure{TransportError(origin, error.what(), error.error_code()),
+                   !answered && MayBeStaleConnection(error.error_code())};
+  } catch (const std::exception& error) {
+    return Failure{TransportError(origin, error.what(), {})};
+  }
+}
+
+Status CpprestTransport::ReadBody(const HttpRequest& request, const web::http::http_response& reply,
+                                  HttpResponse* response) {
+  if (request.method == "HEAD") return OkStatus();
+  const bool streamed = request.on_body && response->status / 100 == 2;
+  const std::optional<long long> length =
+      ParseInteger(FindField(response->fields, "Content-Length"));
+  const auto too_long = [&] {
+    return ResourceExhaustedError("the answer to " + request.method + " " + request.url +
+                                  " is longer than " + std::to_string(request.max_response_bytes) +
+                                  " bytes");
+  };
+  if (length && static_cast<uint64_t>(*length) > request.max_response_bytes) return too_long();
+  Bytes& body = response->body;
+  if (length && !streamed) body.reserve(static_cast<size_t>(*length));
+  Bytes piece(streamed ? kChunkBytes : 0);
+  auto source = reply.body().streambuf();
+  uint64_t total = 0;
+  for (;;) {
+    const size_t wanted =
+        length ? std::min<uint64_t>(kChunkBytes, static_cast<uint64_t>(*length) - total)
+               : kChunkBytes;
+    if (wanted == 0) break;
+    if (!streamed) body.resize(total + wanted);
+    std::byte* const target = streamed ? piece.data() : body.data() + total;
+    // As a stream what there is; as a whole all that fits.
+    const size_t got = source.getn(reinterpret_cast<uint8_t*>(target), wanted).get();
+    if (!streamed) body.resize(total + got);
+    if (got == 0) break;
+    total += got;
+    if (total > request.max_response_bytes) return too_long();
+    if (streamed && !request.on_body(ByteView(piece).first(got))) {
+      return CancelledError(request.method + " " + request.url + " was ended by its caller");
+    }
+  }
+  reply.content_ready().wait();  // throws what broke the body
+  if (length && total != static_cast<uint64_t>(*length)) {
+    return UnavailableError("the answer to " + request.method + " " + request.url +
+                            " was cut after " + std::to_string(total) + " of " +
+                            std::to_string(*length) + " bytes");
+  }
+  return OkStatus();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<HttpTransport>> NewHttpTransport(const HttpTransportOptions& options) {
+  LDNN_RETURN_IF_ERROR(options.Validate());
+  LDNN_ASSIGN_OR_RETURN(std::shared_ptr<TrustStore> trust, TrustStore::Load(options.ca_file));
+  // Before the first use of cpprest, which would start forty threads.
+  static std::once_flag once;
+  std::call_once(once, [] { crossplat::threadpool::initialize_with_threads(kThreads); });
+  return std::unique_ptr<HttpTransport>(
+      std::make_unique<CpprestTransport>(options, std::move(trust)));
+}
+
+}  // namespace lambdadnn

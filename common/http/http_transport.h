@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// HTTP requests as an interface: Kubernetes, S3 and gateways are spoken to through it, so that
+// tests can stand in for the network.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/base/bytes.h"
+#include "common/base/status.h"
+
+namespace lambdadnn {
+
+using HttpFields = std::vector<std::pair<std::string, std::string>>;
+
+// The value of the first field with that name (case does not matter); empty when there is none.
+std::string_view FindField(const HttpFields& fields, std::string_view name);
+
+struct HttpRequest {
+  std::string method;
+  std::string url;  // absolute; path and query already percent-encoded, sent as they are
+  HttpFields fields;
+  // The body's pieces, which stay valid until Send returns; sent without joining them first.
+  std::vector<ByteView> body;
+  // Whether sending it twice does no harm. If so, a request that dies on a kept-alive connection
+  // which the server had closed is sent once more at once; otherwise that is kUnavailable.
+  bool repeatable = true;
+  // When set, pieces of a body with status 2xx go here as they arrive instead of into
+  // HttpResponse::body; false ends the request with kCancelled.
+  std::function<bool(ByteView)> on_body;
+  // A longer body is refused with kResourceExhausted.
+  uint64_t max_response_bytes = uint64_t{4} << 30;
+};
+
+struct HttpResponse {
+  int status = 0;
+  HttpFields fields;
+  Bytes body;
+};
+
+// Thread-safe; Send blocks. Any HTTP status is an OK result. kUnavailable: no whole answer came
+// (unreachable, timed out, cut), the request may or may not have had its effect;
+// kFailedPrecondition: TLS was refused; kInvalidArgument: no such URL. Redirects are not followed.
+class HttpTransport {
+ public:
+  virtual ~HttpTransport() = default;
+  virtual Result<HttpResponse> Send(const HttpRequest& request) = 0;
+};
+
+struct HttpTransportOptions {
+  // Longest silence within a request: to connect, between two pieces of a body, until the answer.
+  double inactivity_seconds = 30;
+  // PEM. The only authorities that are trusted; empty = the system's.
+  std::string ca_file;
+
+  Status Validate() const;
+};
+
+// Over cpprestsdk, connections kept alive per origin. The first call starts cpprest's threads.
+// kInvalidArgument for options or a ca_file that make no sense.
+Result<std::unique_ptr<HttpTransport>> NewHttpTransport(const HttpTransportOptions& options);
+
+}  // namespace lambdadnn

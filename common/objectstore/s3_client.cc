@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/objectstore/s3_client.h"
+
+#include <algorithm>
+
+#include "common/base/text.h"
+#include "common/objectstore/s3_errors.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr std::string_view kHttp = "http://";
+constexpr std::string_view kHttps = "https://";
+
+std::string EndpointOf(const S3Options& options) {
+  std::string endpoint = options.endpoint;
+  if (endpoint.empty()) endpoint = "https://s3." + options.region + ".amazonaws.com";
+  while (endpoint.ends_with('/')) endpoint.pop_back();
+  return endpoint;
+}
+
+// "host" or "host:port", without the scheme's own port, as the Host field has it.
+std::string AuthorityOf(const std::string& endpoint) {
+  const bool tls = endpoint.starts_with(kHttps);
+  std::string authority = endpoint.substr(tls ? kHttps.size() : kHttp.size());
+  const std::string_view own_port = tls ? ":443" : ":80";
+  if (authority.ends_with(own_port)) authority.resize(authority.size() - own_port.size());
+  return authority;
+}
+
+}  // namespace
+
+Status S3Options::Validate() const {
+  const auto bad = [](const std::string& field, const std::string& value, const std::string& what) {
+    return InvalidArgumentError("S3 " + field + " '" + value + "': " + what);
+  };
+  const std::string url = EndpointOf(*this);
+  if (!url.starts_with(kHttp) && !url.starts_with(kHttps)) {
+    return bad("endpoint", endpoint, "write http://host:port or https://host:port");
+  }
+  const std::string authority = AuthorityOf(url);
+  if (authority.empty() || authority.find_first_of("/?#@ ") != std::string::npos) {
+    return bad("endpoint", endpoint, "write http[s]://host:port without a path");
+  }
+  const auto bucket_letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '.' || c == '_';
+  };
+  if (bucket.size() < 3 || bucket.size() > 255 ||
+      !std::all_of(bucket.begin(), bucket.end(), bucket_letter)) {
+    return bad("bucket", bucket, "a bucket's name has 3 to 63 letters, digits, '-' and '.'");
+  }
+  if (region.empty()) return bad("region", region, "name one; 'us-east-1' suits most servers");
+  if (credentials.access_key.empty() || credentials.secret_key.empty()) {
+    return UnauthenticatedError(
+        "S3 bucket '" + bucket +
+        "' needs credentials; set LAMBDADNN_S3_ACCESS_KEY_ID and LAMBDADNN_S3_SECRET_ACCESS_KEY "
+        "(or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)");
+  }
+  constexpr uint64_t kMinPart = uint64_t{5} << 20;
+  constexpr uint64_t kMaxPart = uint64_t{5} << 30;
+  if (part_bytes < kMinPart || part_bytes > kMaxPart) {
+    return bad("part size", std::to_string(part_bytes), "choose 5 MiB to 5 GiB");
+  }
+  return OkStatus();
+}
+
+S3Client::S3Client(HttpTransport& transport, Clock& clock, S3Options options)
+    : endpoint_(EndpointOf(options)),
+      transport_(transport),
+      clock_(clock),
+      options_(std::move(options)) {
+  const Status valid = options_.Validate();
+  LDNN_CHECK(valid.ok(), valid.message());
+}
+
+std::string S3Client::Name() const { return endpoint_ + "/" + options_.bucket; }
+
+Result<HttpResponse> S3Client::Send(const S3Call& call) {
+  const bool tls = endpoint_.starts_with(kHttps);
+  std::string host = AuthorityOf(endpoint_);
+  std::string path = "/";
+  if (options_.path_style) {
+    path += options_.bucket + (call.key.empty() ? "" : "/");
+  } else {
+    host = options_.bucket + "." + host;
+  }
+  path += UriEncode(call.key, true);
+  const std::string timestamp = AmzTimestamp(clock_.Wall());
+
+  SigV4Request signed_request{.method = call.method,
+                              .path = path,
+                              .query = call.query,
+                              .fields = call.fields,
+                              // Over TLS nobody changes the payload, so its hash is spared.
+                              .payload_hash = tls && !call.body.empty()
+                                                  ? std::string(kUnsignedPayload)
+                                                  : Sha256Hex(call.body)};
+  HttpFields& fields = signed_request.fields;
+  fields.emplace_back("host", host);
+  fields.emplace_back("x-amz-content-sha256", signed_request.payload_hash);
+  fields.emplace_back("x-amz-date", timestamp);
+  const StoreCredentials& credentials = options_.credentials;
+  if (!credentials.session_token.empty()) {
+    fields.emplace_back("x-amz-security-token", credentials.session_token);
+  }
+  const std::string authorization = Authorization(
+      signed_request, credentials.access_key, credentials.secret_key, options_.region, timestamp);
+
+  HttpRequest request;
+  request.method = call.method;
+  request.url = std::string(tls ? kHttps : kHttp) + host + path;
+  if (!call.query.empty()) request.url += "?" + CanonicalQuery(call.query);
+  request.fields = std::move(fields);
+  request.fields.emplace_back("authorization", authorization);
+  request.body = call.body;
+  request.repeatable = call.repeatable;
+  return transport_.Send(request);
+}
+
+Result<HttpResponse> S3Client::Expect2xx(const S3Call& call) {
+  LDNN_ASSIGN_OR_RETURN(HttpResponse response, Send(call));
+  if (response.status / 100 != 2) return ErrorFrom(call, response);
+  return response;
+}
+
+Status S3Client::ErrorFrom(const S3Call& call, const HttpResponse& response) {
+  return S3Status(response, {.method = call.method,
+                             .endpoint = endpoint_,
+                             .bucket = options_.bucket,
+                             .region = options_.region,
+                             .key = std::string(call.key),
+                             .now = clock_.Wall()});
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// One bucket of an S3 endpoint: turns calls into signed requests, and what went wrong into a Status
+// with the next step in its message. Thread-safe.
+#pragma once
+
+#include <atomic>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/http/http_transport.h"
+#include "common/objectstore/sigv4.h"
+#include "common/objectstore/store_credentials.h"
+
+namespace lambdadnn {
+
+struct S3Options {
+  std::string endpoint;  // "http[s]://host[:port]"; empty = AWS's of the region
+  std::string bucket;
+  std::string region = "us-east-1";
+  bool path_style = true;  // endpoint/bucket/key instead of bucket.endpoint/key
+  StoreCredentials credentials;
+  // Larger objects go up in parts of this size. S3 wants 5 MiB to 5 GiB.
+  uint64_t part_bytes = uint64_t{32} << 20;
+
+  // kInvalidArgument naming the field.
+  Status Validate() const;
+};
+
+// A request to the bucket or to one of its objects.
+struct S3Call {
+  std::string method;
+  std::string_view key = {};  // empty: the bucket itself
+  QueryParameters query = {};
+  HttpFields fields = {};
+  std::vector<ByteView> body = {};
+  bool repeatable = true;
+};
+
+class S3Client {
+ public:
+  // `transport` and `clock` outlive this; `options` are valid.
+  S3Client(HttpTransport& transport, Clock& clock, S3Options options);
+
+  // The answer, whatever its status. An error says that there was none (HttpTransport).
+  Result<HttpResponse> Send(const S3Call& call);
+  // The answer if its status is 2xx and its body is no error, else what it means for the caller.
+  Result<HttpResponse> Expect2xx(const S3Call& call);
+  // What an answer that is not 2xx means.
+  Status ErrorFrom(const S3Call& call, const HttpResponse& response);
+
+  const S3Options& options() const { return options_; }
+  // "endpoint/bucket" as messages name it.
+  std::string Name() const;
+
+ private:
+  const std::string endpoint_;  // without trailing '/'
+  HttpTransport& transport_;
+  Clock& clock_;
+  const S3Options options_;
+};
+
+}  // namespace lambdadnn

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who one is to an S3 store. Never logged, never part of a message.
+#pragma once
+
+#include <string>
+
+namespace lambdadnn {
+
+struct StoreCredentials {
+  std::string access_key;
+  std::string secret_key;
+  std::string session_token;  // of temporary credentials; else empty
+};
+
+}  // namespace lambdadnn
