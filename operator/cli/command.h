@@ -37,6 +37,8 @@ using AddCommand = void (*)(CLI::App& app, CommandContext& context);
 
 void AddDatasetCommand(CLI::App& app, CommandContext& context);
 void AddHostCommand(CLI::App& app, CommandContext& context);
+void AddPlanCommand(CLI::App& app, CommandContext& context);
+void AddPredictCommand(CLI::App& app, CommandContext& context);
 void AddReportCommand(CLI::App& app, CommandContext& context);
 void AddVersionCommand(CLI::App& app, CommandContext& context);
 

@@ -9,10 +9,8 @@
 namespace {
 
 constexpr lambdadnn::AddCommand kCommands[] = {
-    lambdadnn::AddDatasetCommand,
-    lambdadnn::AddHostCommand,
-    lambdadnn::AddReportCommand,
-    lambdadnn::AddVersionCommand,
+    lambdadnn::AddDatasetCommand, lambdadnn::AddHostCommand,   lambdadnn::AddPlanCommand,
+    lambdadnn::AddPredictCommand, lambdadnn::AddReportCommand, lambdadnn::AddVersionCommand,
 };
 
 }  // namespace

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/cli/plan/outcome_json.h"
+
+#include <cmath>
+
+#include "common/plan_json/plan_json.h"
+
+namespace lambdadnn {
+namespace {
+
+// Whole numbers without a fraction: 32, not 32.0.
+Json Number(double value) {
+  const bool whole = std::floor(value) == value && std::abs(value) < 1e15;
+  return whole ? Json(static_cast<int64_t>(value)) : Json(value);
+}
+
+Json CertificateToJson(const InfeasibilityCertificate& certificate) {
+  Json json = {{"binding", certificate.binding}, {"reason", certificate.reason}};
+  if (certificate.fastest) {
+    json["fastestSeconds"] = certificate.fastest_seconds;
+    json["fastestPlan"] = CandidateToJson(*certificate.fastest);
+    json["nearestDeadlineSeconds"] = certificate.nearest_deadline_seconds;
+    json["cheapestPlan"] = CandidateToJson(*certificate.cheapest);
+    json["nearestBudget"] = certificate.nearest_budget;
+  } else {
+    for (const char* name : {"fastestSeconds", "fastestPlan", "nearestDeadlineSeconds"}) {
+      json[name] = nullptr;
+    }
+  }
+  return json;
+}
+
+}  // namespace
+
+Json CandidateToJson(const PlanCandidate& candidate) {
+  Json predicted = PredictionToJson(candidate.predicted);
+  predicted["iterations"] = Number(candidate.iterations);
+  return {{"functions", candidate.functions},
+          {"memoryMiB", candidate.memory_mib},
+          {"serverMemoryMiB", candidate.server_memory_mib},
+          {"localBatchSize", Number(candidate.local_batch_size)},
+          {"globalBatchSize", candidate.global_batch_size},
+          {"aggregation", AggregationToJson(candidate.aggregation)},
+          {"predicted", std::move(predicted)}};
+}
+
+Json OutcomeToJson(const PlanningOutcome& outcome) {
+  Json json;
+  if (outcome.feasible) {
+    json = CandidateToJson(outcome.chosen);
+    json["binding"] = outcome.plan.binding;
+    json["virtualPartitions"] = outcome.plan.virtual_partitions;
+    json["checkpointEvery"] = outcome.plan.checkpoint_every;
+    json["runnersUp"] = Json::array();
+    for (const PlanCandidate& candidate : outcome.runners_up) {
+      json["runnersUp"].push_back(CandidateToJson(candidate));
+    }
+  } else {
+    json["certificate"] = CertificateToJson(outcome.certificate);
+  }
+  json["feasible"] = outcome.feasible;
+  json["evaluated"] = outcome.evaluated;
+  json["paretoFront"] = Json::array();
+  for (const ParetoPoint& point : outcome.pareto_front) {
+    json["paretoFront"].push_back({{"functions", point.candidate.functions},
+                                   {"memoryMiB", point.candidate.memory_mib},
+                                   {"seconds", point.candidate.predicted.seconds},
+                                   {"cost", point.candidate.predicted.cost},
+                                   {"chosen", point.chosen}});
+  }
+  return json;
+}
+
+}  // namespace lambdadnn

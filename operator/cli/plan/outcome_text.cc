@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/cli/plan/outcome_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+
+#include "common/base/text.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr int kBarColumns = 34;
+
+[[gnu::format(printf, 1, 2)]] std::string Print(const char* format, ...) {
+  char buffer[512];
+  va_list arguments;
+  va_start(arguments, format);
+  std::vsnprintf(buffer, sizeof buffer, format, arguments);
+  va_end(arguments);
+  return buffer;
+}
+
+std::string Repeat(const char* text, int times) {
+  std::string repeated;
+  for (int i = 0; i < times; ++i) repeated += text;
+  return repeated;
+}
+
+std::string Thousands(int64_t number) {
+  std::string digits = std::to_string(number);
+  for (auto i = static_cast<int64_t>(digits.size()) - 3; i > 0; i -= 3) {
+    digits.insert(static_cast<size_t>(i), ",");
+  }
+  return digits;
+}
+
+std::string Decimal(double value) {
+  return value == std::floor(value) ? Thousands(static_cast<int64_t>(value)) : Print("%.1f", value);
+}
+
+std::string LayersOf(const AggregationPlan& plan) {
+  std::vector<std::string> widths;
+  for (const int width : plan.layers) widths.push_back(std::to_string(width));
+  return "[" + Join(widths, ", ") + "]";
+}
+
+bool Direct(const PlanCandidate& candidate) {
+  return candidate.aggregation.transport == TransportKind::kDirect;
+}
+
+std::string AggregationOf(const PlanCandidate& candidate) {
+  const AggregationPlan& plan = candidate.aggregation;
+  if (Direct(candidate)) return "one parameter server";
+  std::string text =
+      LayersOf(plan) + Print(", %d shard%s", plan.shards, plan.shards > 1 ? "s" : "");
+  if (plan.spread > 1) text += Print(", spread %d", plan.spread);
+  return text;
+}
+
+std::string ServersOf(const PlanCandidate& candidate) {
+  if (Direct(candidate)) return "beside the functions";
+  return Print("%d x %s MiB", candidate.aggregation.server_functions(),
+               Thousands(candidate.server_memory_mib).c_str());
+}
+
+std::string PlanLines(const PlanCandidate& candidate) {
+  const Prediction& predicted = candidate.predicted;
+  std::string text;
+  text += Print(
+      "  functions    %-26s  servers     %s\n",
+      Print("%d x %s MiB", candidate.functions, Thousands(candidate.memory_mib).c_str()).c_str(),
+      ServersOf(candidate).c_str());
+  text += Print("  batch        %-26s  iterations  %s\n",
+                Print("%s local, %d global", Decimal(candidate.local_batch_size).c_str(),
+                      candidate.global_batch_size)
+                    .c_str(),
+                Decimal(candidate.iterations).c_str());
+  text += Print("  time         %-26s  cost        %s\n", ShowSeconds(predicted.seconds).c_str(),
+                ShowDollars(predicted.cost).c_str());
+  text += "  aggregation  " + AggregationOf(candidate) + "\n";
+  return text;
+}
+
+// Where the time goes, one bar a phase.
+std::string PhaseLines(const PlanCandidate& candidate) {
+  const Prediction& predicted = candidate.predicted;
+  const struct {
+    const char* name;
+    double seconds;
+  } phases[] = {
+      {"cold start", predicted.cold_start_seconds},
+      {"load", predicted.load_seconds},
+      {"compute", predicted.compute_seconds * candidate.iterations},
+      {"communicate", predicted.communication_seconds * candidate.iterations},
+      {"evaluate", predicted.evaluation_seconds},
+      {"checkpoint", predicted.checkpoint_seconds},
+      {"slices", predicted.slice_overhead_seconds},
+  };
+  std::string text = "\n  where the time goes\n";
+  for (const auto& phase : phases) {
+    if (phase.seconds <= 0) continue;
+    const double share = phase.seconds / predicted.seconds;
+    const int columns = static_cast<int>(std::lround(share * kBarColumns));
+    const std::string bar = columns > 0 ? Repeat("█", columns) : "▏";
+    text += Print("    %-12s %12s  %5.1f %%  ", phase.name, ShowSeconds(phase.seconds).c_str(),
+                  share * 100) +
+            bar + "\n";
+  }
+  return text;
+}
+
+std::string RunnerUpLines(const std::vector<PlanCandidate>& candidates) {
+  if (candidates.empty()) return "";
+  std::string text = "\n  runners-up (best with another number of functions)\n";
+  for (const PlanCandidate& candidate : candidates) {
+    text += Print("    %4d x %6s MiB  %12s  %10s  ", candidate.functions,
+                  Thousands(candidate.memory_mib).c_str(),
+                  ShowSeconds(candidate.predicted.seconds).c_str(),
+                  ShowDollars(candidate.predicted.cost).c_str());
+    text += AggregationOf(candidate) + "\n";
+  }
+  return text;
+}
+
+// "deadline" -> what that means for this plan.
+std::string Meaning(const std::string& binding) {
+  if (binding == "deadline") return "with more time it would be cheaper";
+  if (binding == "budget") return "with more money it would be faster";
+  if (binding == "memory") return "another size than functions.memory allows would be better";
+  if (binding == "quota") return "more CPU or memory in all would be better";
+  if (binding == "functions") return "another number than is allowed would be better";
+  if (binding == "batch") return "the global batch is full, so each function's share shrinks";
+  if (binding == "parameterServerBandwidth") return "its network is shared by too many functions";
+  if (binding == "functionTimeout") return "one iteration has to fit into a slice";
+  if (binding == "fixed") return "functions and memory are given";
+  return "";
+}
+
+std::string BindingLines(const std::vector<std::string>& binding) {
+  std::string text = "\n  what binds\n";
+  if (binding.empty()) text += "    nothing: no neighbouring limit would give a better plan\n";
+  for (const std::string& name : binding) {
+    text += Print("    %-24s  %s\n", name.c_str(), Meaning(name).c_str());
+  }
+  return text;
+}
+
+std::string Wrapped(const std::string& sentence) {
+  constexpr size_t kColumns = 76;
+  std::string text;
+  std::string line;
+  for (const std::string& word : Split(sentence, ' ')) {
+    if (!line.empty() && line.size() + 1 + word.size() > kColumns) {
+      text += "  " + line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return text + "  " + line + "\n";
+}
+
+std::string CertificateLines(const InfeasibilityCertificate& certificate) {
+  std::string text = Wrapped(certificate.reason);
+  if (certificate.fastest) {
+    const bool budget = !certificate.binding.empty() && certificate.binding.front() == "budget";
+    text += budget ? "\n  the cheapest plan\n\n" : "\n  the fastest plan\n\n";
+    text += PlanLines(budget ? *certificate.cheapest : *certificate.fastest);
+  }
+  return text + BindingLines(certificate.binding);
+}
+
+}  // namespace
+
+std::string ShowSeconds(double seconds) {
+  if (seconds < 0.01) return Print("%.1f ms", seconds * 1e3);
+  if (seconds < 1) return Print("%.0f ms", seconds * 1e3);
+  if (seconds < 119.95) return Print("%.1f s", seconds);
+  const auto whole = static_cast<int64_t>(std::llround(seconds));
+  if (whole < 2 * 3600) {
+    return Print("%lld min %02lld s", static_cast<long long>(whole / 60),
+                 static_cast<long long>(whole % 60));
+  }
+  return Print("%lld h %02lld min", static_cast<long long>(whole / 3600),
+               static_cast<long long>(whole % 3600 / 60));
+}
+
+std::string ShowDollars(double dollars) {
+  if (dollars == 0) return "$0";
+  if (dollars >= 100) return Print("$%.0f", dollars);
+  // Three significant digits, but always cents.
+  const int places = std::max(2, 2 - static_cast<int>(std::floor(std::log10(std::abs(dollars)))));
+  return Print("$%.*f", std::min(places, 9), dollars);
+}
+
+std::string FormatOutcome(const std::string& title, const PlanningOutcome& outcome) {
+  std::string text = title + "\n\n";
+  if (!outcome.feasible) {
+    text += CertificateLines(outcome.certificate);
+  } else {
+    text += PlanLines(outcome.chosen) + PhaseLines(outcome.chosen) +
+            BindingLines(outcome.plan.binding) + RunnerUpLines(outcome.runners_up);
+  }
+  text += FormatParetoPlot(outcome.pareto_front);
+  text += "\n  " + Thousands(outcome.evaluated) + " predictions evaluated\n";
+  return text;
+}
+
+std::string FormatDeadlines(const std::string& title,
+                            const std::vector<DeadlineOutcome>& outcomes) {
+  std::string text = title + "\n\n";
+  text += Print("  %12s  %-16s  %12s  %10s  %s\n", "deadline", "functions", "time", "cost",
+                "aggregation");
+  for (const DeadlineOutcome& entry : outcomes) {
+    text += Print("  %12s  ", ShowSeconds(entry.deadline_seconds).c_str());
+    if (!entry.outcome.feasible) {
+      const InfeasibilityCertificate& certificate = entry.outcome.certificate;
+      text += certificate.fastest ? "infeasible: the fastest plan takes " +
+                                        ShowSeconds(certificate.fastest_seconds) + "\n"
+                                  : "infeasible: no plan can run\n";
+      continue;
+    }
+    const PlanCandidate& chosen = entry.outcome.chosen;
+    text +=
+        Print("%4d x %6s MiB  %12s  %10s  ", chosen.functions, Thousands(chosen.memory_mib).c_str(),
+              ShowSeconds(chosen.predicted.seconds).c_str(),
+              ShowDollars(chosen.predicted.cost).c_str()) +
+        AggregationOf(chosen) + "\n";
+  }
+  return text;
+}
+
+}  // namespace lambdadnn

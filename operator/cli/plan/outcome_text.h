@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// The outcome of planning for people: at most 80 columns, no escape sequences.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "operator/planner/planner.h"
+
+namespace lambdadnn {
+
+// `title` names the job and its objective.
+std::string FormatOutcome(const std::string& title, const PlanningOutcome& outcome);
+
+// One line a deadline.
+struct DeadlineOutcome {
+  double deadline_seconds = 0;
+  PlanningOutcome outcome;
+};
+std::string FormatDeadlines(const std::string& title, const std::vector<DeadlineOutcome>& outcomes);
+
+// Time against cost, the chosen point marked; empty with fewer than two points.
+std::string FormatParetoPlot(const std::vector<ParetoPoint>& front);
+
+// "52.7 s", "9 min 12 s", "3 h 07 min"; "$0.0341".
+std::string ShowSeconds(double seconds);
+std::string ShowDollars(double dollars);
+
+}  // namespace lambdadnn

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+// `lambdadnn plan` chooses functions, memory and aggregation for a job; `lambdadnn predict` says
+// what given ones would take. Neither needs a cluster, a store or LibTorch.
+#include <cstdio>
+#include <memory>
+
+#include "common/base/text.h"
+#include "operator/cli/command.h"
+#include "operator/cli/plan/outcome_json.h"
+#include "operator/cli/plan/outcome_text.h"
+#include "operator/cli/plan/plan_request.h"
+#include "operator/cli/plan/yaml_text.h"
+
+namespace lambdadnn {
+namespace {
+
+struct PlanOptions {
+  PlanArguments arguments;
+  std::string output = "text";
+  std::string deadlines;
+};
+
+void PrintDocument(const Json& document, const std::string& output) {
+  const std::string text = output == "yaml" ? FormatYaml(document) : document.dump(2) + "\n";
+  std::fputs(text.c_str(), stdout);
+}
+
+std::string ObjectiveOf(const Objective& objective) {
+  if (objective.deadline_seconds) return "deadline " + ShowSeconds(*objective.deadline_seconds);
+  if (objective.budget) return "budget " + ShowDollars(*objective.budget);
+  if (objective.performance_cost_ratio) return "best performance for its cost";
+  return "given functions and memory";
+}
+
+std::string TitleOf(const char* verb, const PlanRequest& request, const std::string& objective) {
+  std::string title = std::string(verb) + " for " + request.name;
+  if (!objective.empty()) title += ": " + objective;
+  const PlannerOptions& options = request.input.options;
+  if (options.model == PredictionModel::kLambdaDnn) title += ", λDNN's model";
+  if (options.search == SearchMethod::kAlgorithm1) title += ", Algorithm 1";
+  return title;
+}
+
+Result<std::vector<double>> ParseDeadlines(const std::string& text) {
+  std::vector<double> deadlines;
+  for (const std::string& part : Split(text, ',')) {
+    const auto seconds = ParseDouble(Trim(part));
+    if (!seconds || *seconds <= 0) {
+      return InvalidArgumentError("--deadlines: " + part +
+                                  " is not a positive number of seconds; write e.g. 60,120,300");
+    }
+    deadlines.push_back(*seconds);
+  }
+  return deadlines;
+}
+
+// One plan a deadline; infeasible (exit code 3) only when every one of them is.
+int PlanDeadlines(PlanRequest request, const PlanOptions& options) {
+  const auto deadlines = ParseDeadlines(options.deadlines);
+  if (!deadlines.ok()) return FailCommand(deadlines.status());
+  std::vector<DeadlineOutcome> outcomes;
+  bool feasible = false;
+  for (const double deadline : *deadlines) {
+    request.input.objective = Objective{};
+    request.input.objective.deadline_seconds = deadline;
+    request.input.options.explain = false;
+    auto outcome = MakePlan(request.input);
+    if (!outcome.ok()) return FailCommand(outcome.status());
+    feasible = feasible || outcome->feasible;
+    outcomes.push_back({deadline, *std::move(outcome)});
+  }
+  if (options.output == "text") {
+    std::fputs(FormatDeadlines(TitleOf("Plans", request, ""), outcomes).c_str(), stdout);
+  } else {
+    Json plans = Json::array();
+    for (const DeadlineOutcome& entry : outcomes) {
+      Json plan = OutcomeToJson(entry.outcome);
+      plan["deadlineSeconds"] = entry.deadline_seconds;
+      plan.erase("paretoFront");
+      plan.erase("runnersUp");
+      plans.push_back(std::move(plan));
+    }
+    PrintDocument({{"plans", std::move(plans)}}, options.output);
+  }
+  return feasible ? kExitComplete : kExitInfeasible;
+}
+
+int RunPlan(const PlanOptions& options, bool predict) {
+  auto request = LoadPlanRequest(options.arguments);
+  if (!request.ok()) return FailCommand(request.status());
+  if (!options.deadlines.empty()) return PlanDeadlines(*std::move(request), options);
+  if (predict && !request->input.objective.fixed) {
+    return FailCommand(InvalidArgumentError(
+        "predict needs --functions N and --memory MIB, or spec.objective.fixed in the job"));
+  }
+  const auto outcome = MakePlan(request->input);
+  if (!outcome.ok()) {
+    return FailCommand(outcome.status().WithContext(options.arguments.job_file));
+  }
+  if (options.output == "text") {
+    const std::string title =
+        TitleOf(predict ? "Prediction" : "Plan", *request, ObjectiveOf(request->input.objective));
+    std::fputs(FormatOutcome(title, *outcome).c_str(), stdout);
+  } else {
+    PrintDocument(OutcomeToJson(*outcome), options.output);
+  }
+  return outcome->feasible ? kExitComplete : kExitInfeasible;
+}
+
+CLI::App* AddCommon(CLI::App& app, const char* name, const char* description,
+                    PlanOptions* options) {
+  CLI::App* command = app.add_subcommand(name, description);
+  PlanArguments& arguments = options->arguments;
+  command->add_option("-f,--file", arguments.job_file, "Job (YAML or JSON); - = standard input")
+      ->required();
+  command->add_option("--platform", arguments.platform_file,
+                      "Platform (YAML or JSON): memory sizes, limits, bandwidths, prices");
+  command->add_option("--functions", arguments.functions, "This number of functions")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--memory", arguments.memory_mib, "This memory of a function, in MiB")
+      ->check(CLI::PositiveNumber);
+  command->add_option("--model", arguments.model, "lambdadnn or extended")
+      ->check(CLI::IsMember({"lambdadnn", "extended"}))
+      ->capture_default_str();
+  command->add_option("--set", arguments.overrides, "PATH=VALUE: override a field of the job");
+  command->add_option("-o,--output", options->output, "text, json or yaml")
+      ->check(CLI::IsMember({"text", "json", "yaml"}))
+      ->capture_default_str();
+  return command;
+}
+
+}  // namespace
+
+void AddPlanCommand(CLI::App& app, CommandContext& context) {
+  auto options = std::make_shared<PlanOptions>();
+  CLI::App* command =
+      AddCommon(app, "plan", "Choose functions, memory and aggregation for a job", options.get());
+  command->add_option("--search", options->arguments.search, "exact or algorithm1")
+      ->check(CLI::IsMember({"exact", "algorithm1"}))
+      ->capture_default_str();
+  command->add_option("--deadlines", options->deadlines,
+                      "Plan for each of these deadlines (seconds, separated by commas)");
+  command->footer(
+      "Example: lambdadnn plan -f examples/profiles/1dcnn-imdb.yaml \\\n"
+      "           --platform examples/platforms/lambda.yaml --deadlines 60,120,300");
+  command->callback([options, &context] { context.exit_code = RunPlan(*options, false); });
+}
+
+void AddPredictCommand(CLI::App& app, CommandContext& context) {
+  auto options = std::make_shared<PlanOptions>();
+  CLI::App* command = AddCommon(
+      app, "predict", "Predict time and cost of given functions and memory", options.get());
+  command->footer(
+      "Example: lambdadnn predict -f examples/profiles/1dcnn-imdb.yaml \\\n"
+      "           --platform examples/platforms/lambda.yaml --functions 14 --memory 3008");
+  command->callback([options, &context] { context.exit_code = RunPlan(*options, true); });
+}
+
+}  // namespace lambdadnn
