@@ -6,12 +6,14 @@
 #include <cstdio>
 
 #include "common/base/files.h"
+#include "common/base/process_usage.h"
 #include "common/base/text.h"
 #include "common/http/http_server.h"
 #include "common/objectstore/open_store.h"
 #include "common/telemetry/log.h"
 #include "trainer_function/server/cpu_pacer.h"
 #include "trainer_function/server/function_server.h"
+#include "trainer_function/server/pacing.h"
 
 namespace lambdadnn {
 namespace {
@@ -77,15 +79,6 @@ StoreConfig StoreConfigOf(const std::string& uri) {
   return config;
 }
 
-// "s3://b/digits/train.csv" -> "s3://b/digits"; a folder stays as it is.
-std::string DatasetFolder(const std::string& uri) {
-  const size_t scheme = uri.find("://");
-  const size_t slash = uri.rfind('/');
-  const bool names_file = slash != std::string::npos && scheme != std::string::npos &&
-                          slash > scheme + 2 && uri.find('.', slash) != std::string::npos;
-  return names_file ? uri.substr(0, slash) : uri;
-}
-
 void AddStores(Runtime& runtime, SliceEnvironment& environment) {
   environment.open_store = [&runtime](const StoreReference& reference) {
     StoreConfig config = StoreConfigOf(reference.uri);
@@ -98,9 +91,32 @@ void AddStores(Runtime& runtime, SliceEnvironment& environment) {
   };
   environment.open_dataset =
       [&runtime](const DatasetConfig& dataset) -> Result<std::unique_ptr<Dataset>> {
+    LDNN_ASSIGN_OR_RETURN(const DatasetLocation location, LocateDataset(dataset));
     LDNN_ASSIGN_OR_RETURN(std::unique_ptr<ObjectStore> store,
-                          OpenStore(StoreConfigOf(DatasetFolder(dataset.uri)), runtime));
+                          OpenStore(StoreConfigOf(location.folder_uri), runtime));
     return OpenDataset(dataset, std::shared_ptr<ObjectStore>(std::move(store)));
+  };
+}
+
+// Where no control group keeps the quota (the function host says so by LAMBDADNN_MILLI_CPU_FILE, a
+// platform without limits by LAMBDADNN_MILLI_CPU), models and stores pace themselves.
+void AddPacing(CpuPacer& pacer, SliceEnvironment& environment) {
+  environment.pace = [&pacer] { pacer.Pace(); };
+  const auto open_store = environment.open_store;
+  environment.open_store =
+      [open_store, pace = environment.pace](
+          const StoreReference& reference) -> Result<std::unique_ptr<ObjectStore>> {
+    LDNN_ASSIGN_OR_RETURN(std::unique_ptr<ObjectStore> store, open_store(reference));
+    return PaceStore(std::move(store), pace);
+  };
+  if (!environment.make_model) return;
+  const auto make_model = environment.make_model;
+  environment.make_model = [make_model, pace = environment.pace](
+                               const TrainingConfig& config, const DatasetInfo& dataset,
+                               int threads) -> Result<std::unique_ptr<TrainableModel>> {
+    LDNN_ASSIGN_OR_RETURN(std::unique_ptr<TrainableModel> model,
+                          make_model(config, dataset, threads));
+    return PaceModel(std::move(model), pace);
   };
 }
 
@@ -140,9 +156,9 @@ int RunFunction(Runtime& runtime, SliceEnvironment environment) {
 
   CpuPacer pacer(runtime.clock, settings->milli_cpu);
   pacer.FollowFile(settings->milli_cpu_file);
-  environment.pace = [&pacer] { pacer.Pace(); };
   environment.usage = CurrentProcessUsage;
   AddStores(runtime, environment);
+  if (settings->milli_cpu > 0 || !settings->milli_cpu_file.empty()) AddPacing(pacer, environment);
 
   MetricsRegistry metrics;
   SliceService service(runtime, std::move(environment));

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/server/pacing.h"
+
+#include <gtest/gtest.h>
+
+#include "common/objectstore/memory_object_store.h"
+#include "tests/support/arithmetic_model.h"
+
+namespace lambdadnn {
+namespace {
+
+TEST(PaceStore, PacesBeforeEachObjectThatIsStored) {
+  int paces = 0;
+  const auto store = PaceStore(std::make_unique<MemoryObjectStore>(), [&paces] { ++paces; });
+  ASSERT_TRUE(store->Put("a", AsBytes("1")).ok());
+  ASSERT_TRUE(store->Put("b", AsBytes("2")).ok());
+  EXPECT_EQ(paces, 2);
+  EXPECT_EQ(AsText(*store->Get("a")), "1");
+  EXPECT_EQ(store->Head("b")->size, 1u);
+  EXPECT_EQ(store->List("", "", 10)->objects.size(), 2u);
+  EXPECT_EQ(store->Get("c").status().code(), StatusCode::kNotFound);
+  ASSERT_TRUE(store->Delete("a").ok());
+  ASSERT_TRUE(store->DeleteMany(std::vector<std::string>{"b"}).ok());
+  EXPECT_TRUE(store->List("", "", 10)->objects.empty());
+  EXPECT_EQ(paces, 2);
+}
+
+TEST(PaceModel, PacesAfterEachBatchAndChangesNoNumber) {
+  constexpr int64_t kParameters = 3;
+  int paces = 0;
+  ArithmeticModel plain(kParameters);
+  const auto paced = PaceModel(std::make_unique<ArithmeticModel>(kParameters), [&] { ++paces; });
+  EXPECT_EQ(paced->manifest(), plain.manifest());
+  plain.Initialize(7);
+  paced->Initialize(7);
+  Batch batch;
+  batch.samples = 2;
+  batch.feature_shape = {1};
+  batch.features = {0.5F, -1.25F};
+  batch.labels = {0, 1};
+  std::vector<float> expected(kParameters);
+  std::vector<float> gradient(kParameters);
+  const auto expected_step = plain.ForwardBackward(batch, 9, expected);
+  const auto step = paced->ForwardBackward(batch, 9, gradient);
+  ASSERT_TRUE(expected_step.ok()) << expected_step.status().ToString();
+  ASSERT_TRUE(step.ok());
+  EXPECT_EQ(step->loss_sum, expected_step->loss_sum);
+  EXPECT_EQ(gradient, expected);
+  EXPECT_EQ(paces, 1);
+  EXPECT_EQ(paced->Evaluate(batch).ok(), plain.Evaluate(batch).ok());
+  EXPECT_EQ(paces, 2);
+}
+
+}  // namespace
+}  // namespace lambdadnn

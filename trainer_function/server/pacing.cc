@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/server/pacing.h"
+
+#include <utility>
+
+namespace lambdadnn {
+namespace {
+
+class PacedModel final : public TrainableModel {
+ public:
+  PacedModel(std::unique_ptr<TrainableModel> model, std::function<void()> pace)
+      : model_(std::move(model)), pace_(std::move(pace)) {}
+
+  const ParameterManifest& manifest() const override { return model_->manifest(); }
+  void Initialize(uint64_t seed) override { model_->Initialize(seed); }
+  void SetParameters(std::span<const float> flat) override { model_->SetParameters(flat); }
+  void GetParameters(std::span<float> flat) const override { model_->GetParameters(flat); }
+  Result<StepResult> ForwardBackward(const Batch& batch, uint64_t step_seed,
+                                     std::span<float> gradient) override {
+    Result<StepResult> result = model_->ForwardBackward(batch, step_seed, gradient);
+    pace_();
+    return result;
+  }
+  Result<EvaluationResult> Evaluate(const Batch& batch) override {
+    Result<EvaluationResult> result = model_->Evaluate(batch);
+    pace_();
+    return result;
+  }
+  Result<std::string> ExportTorchScript() override { return model_->ExportTorchScript(); }
+
+ private:
+  const std::unique_ptr<TrainableModel> model_;
+  const std::function<void()> pace_;
+};
+
+class PacedStore final : public ObjectStore {
+ public:
+  PacedStore(std::unique_ptr<ObjectStore> store, std::function<void()> pace)
+      : store_(std::move(store)), pace_(std::move(pace)) {}
+
+  Status Put(std::string_view key, std::span<const ByteView> parts,
+             const PutOptions& options) override {
+    pace_();
+    return store_->Put(key, parts, options);
+  }
+  Result<Bytes> Get(std::string_view key, std::optional<ByteRange> range) override {
+    return store_->Get(key, range);
+  }
+  Result<ObjectInfo> Head(std::string_view key) override { return store_->Head(key); }
+  Status Delete(std::string_view key) override { return store_->Delete(key); }
+  Status DeleteMany(std::span<const std::string> keys) override { return store_->DeleteMany(keys); }
+  Result<ObjectList> List(std::string_view prefix, std::string_view start_after,
+                          int limit) override {
+    return store_->List(prefix, start_after, limit);
+  }
+  bool SupportsPutIfAbsent() const override { return store_->SupportsPutIfAbsent(); }
+  std::string Describe() const override { return store_->Describe(); }
+  StoreCounts Counts() const override { return store_->Counts(); }
+
+ private:
+  const std::unique_ptr<ObjectStore> store_;
+  const std::function<void()> pace_;
+};
+
+}  // namespace
+
+std::unique_ptr<TrainableModel> PaceModel(std::unique_ptr<TrainableModel> model,
+                                          std::function<void()> pace) {
+  return std::make_unique<PacedModel>(std::move(model), std::move(pace));
+}
+
+std::unique_ptr<ObjectStore> PaceStore(std::unique_ptr<ObjectStore> store,
+                                       std::function<void()> pace) {
+  return std::make_unique<PacedStore>(std::move(store), std::move(pace));
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+// Puts the pacer between the pieces of a slice's work without the loops knowing: after each batch
+// of a model and before each object that is stored. Used where no control group limits the CPU.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "common/objectstore/object_store.h"
+#include "trainer_function/model/trainable_model.h"
+
+namespace lambdadnn {
+
+// `pace` is called on the thread that computes; it outlives what is returned.
+std::unique_ptr<TrainableModel> PaceModel(std::unique_ptr<TrainableModel> model,
+                                          std::function<void()> pace);
+std::unique_ptr<ObjectStore> PaceStore(std::unique_ptr<ObjectStore> store,
+                                       std::function<void()> pace);
+
+}  // namespace lambdadnn
