@@ -11,96 +11,110 @@ namespace {
 
 constexpr double kFloatBytes = 4;
 constexpr double kNormBytes = 8;
-
-double Quotient(double bytes, double bytes_per_second) {
-  return bytes_per_second > 0 ? bytes / bytes_per_second : 0;
-}
-
-// The root touches a shard once more than it merges: the optimizer's update.
+// The optimizer passes over a merged shard once.
 constexpr double kUpdatePasses = 1;
+// A server PUTs one object a shard and deletes the one of the iteration before.
+constexpr double kServerWrites = 2;
 
-double RequestsSeconds(const ExchangeSpeeds& speeds, double count, double bytes, double bandwidth) {
-  return std::ceil(count / speeds.requests_in_flight) * speeds.request_seconds +
-         Quotient(count * bytes, bandwidth);
-}
+double Inverse(double bytes_per_second) { return bytes_per_second > 0 ? 1 / bytes_per_second : 0; }
 
 double LargestShardElements(const ExchangeShape& shape) {
-  const auto blocks = BlockCount(shape.parameters);
-  const auto largest = (blocks + shape.aggregation.shards - 1) / shape.aggregation.shards;
+  const int64_t blocks = BlockCount(shape.parameters);
+  const int64_t largest = (blocks + shape.aggregation.shards - 1) / shape.aggregation.shards;
   return static_cast<double>(std::min(largest * kBlockElements, shape.parameters));
 }
 
-double ShardObjectBytes(const ExchangeShape& shape) {
-  return LargestShardElements(shape) * kFloatBytes + kExchangeHeaderBytes;
-}
+// Requests of one function: `seconds_per_byte` of its bandwidth.
+class Requests {
+ public:
+  Requests(const ExchangeSpeeds& speeds, double bytes, double seconds_per_byte)
+      : request_(speeds.request_seconds),
+        in_flight_(speeds.requests_in_flight),
+        transfer_(bytes * seconds_per_byte) {}
+  double First(double count) const {
+    return std::ceil(count / in_flight_) * request_ + count * transfer_;
+  }
+  double Rest(double count, double shards) const {
+    return (std::ceil(count * shards / in_flight_) - std::ceil(count / in_flight_)) * request_ +
+           count * (shards - 1) * transfer_;
+  }
 
-// One root writes the norms of its shards and reads those of all others.
-double NormSeconds(const ExchangeShape& shape, const ExchangeSpeeds& speeds,
-                   double shards_of_group) {
-  const double bytes =
-      std::ceil(LargestShardElements(shape) / static_cast<double>(kBlockElements)) * kNormBytes +
-      kExchangeHeaderBytes;
-  const double read = shape.aggregation.shards - shards_of_group;
-  return RequestsSeconds(speeds, shards_of_group, bytes, speeds.server_bytes_per_second) +
-         RequestsSeconds(speeds, read, bytes, speeds.server_bytes_per_second);
+ private:
+  double request_;
+  double in_flight_;
+  double transfer_;
+};
+
+// One root writes the norms of its shards and reads those of all others, one after another.
+double NormSeconds(const ExchangeShape& shape, const ExchangeSpeeds& speeds) {
+  const double blocks =
+      std::ceil(LargestShardElements(shape) / static_cast<double>(kBlockElements));
+  const double bytes = blocks * kNormBytes + static_cast<double>(kExchangeHeaderBytes);
+  return shape.aggregation.shards *
+         (speeds.request_seconds + bytes * Inverse(speeds.server_bytes_per_second));
 }
 
 }  // namespace
 
-double WorkerStageSeconds(const ExchangeShape& shape, const ExchangeSpeeds& speeds) {
-  return RequestsSeconds(speeds, 1, ShardObjectBytes(shape), speeds.worker_bytes_per_second);
-}
-
 ExchangeStages StagesOf(const ExchangeShape& shape, const ExchangeSpeeds& speeds) {
   const AggregationPlan& plan = shape.aggregation;
-  const double bytes = ShardObjectBytes(shape);
-  const double put = RequestsSeconds(speeds, 1, bytes, speeds.server_bytes_per_second);
   ExchangeStages stages;
   stages.shards = plan.shards;
   stages.shards_of_group = static_cast<double>(plan.shards) / plan.spread;
-  stages.up = stages.down = WorkerStageSeconds(shape, speeds);
+  const double group = stages.shards_of_group;
+  const double bytes =
+      LargestShardElements(shape) * kFloatBytes + static_cast<double>(kExchangeHeaderBytes);
+  stages.shard_bytes = bytes;
+  stages.request = speeds.request_seconds;
+  const Requests worker(speeds, bytes, 0);
+  stages.worker_rest = worker.Rest(1, stages.shards);
+  stages.worker_before = worker.Rest(1, stages.shards - group + 1);
+  stages.worker_seconds_per_byte = Inverse(speeds.worker_bytes_per_second);
+
+  const Requests server(speeds, bytes, Inverse(speeds.server_bytes_per_second));
+  const double merge_one = bytes * Inverse(speeds.merge_bytes_per_second);
+  stages.put_rest = server.Rest(kServerWrites, group);
   double copies = 2.0 * plan.workers();  // of the vector that cross the store's network
   for (int level = 1; level <= plan.server_layers(); ++level) {
     const int width = plan.Width(level);
     const int children = plan.Width(level - 1);
     const double fan_in = (children + width - 1) / width;
-    double seconds = RequestsSeconds(speeds, fan_in, bytes, speeds.server_bytes_per_second) +
-                     Quotient(fan_in * bytes, speeds.merge_bytes_per_second) + put;
+    const double rest = server.Rest(fan_in, group) + (group - 1) * fan_in * merge_one;
+    const double put = server.First(1);
+    stages.levels += server.First(fan_in) + fan_in * merge_one + put;
     if (level == plan.server_layers()) {
-      stages.root_put = Quotient(kUpdatePasses * bytes, speeds.merge_bytes_per_second) + put;
-      seconds += stages.root_put - put;
-      stages.root = seconds;
+      stages.root_put = kUpdatePasses * merge_one + put;
+      stages.levels += kUpdatePasses * merge_one;
+      stages.root_rest = rest + (group - 1) * kUpdatePasses * merge_one;
     } else {
-      stages.slowest_level = std::max(stages.slowest_level, seconds);
+      stages.level_rest = std::max({stages.level_rest, rest, stages.put_rest});
     }
-    stages.levels += seconds;
     copies += children + width;
   }
-  if (shape.clip_by_global_norm) {
-    stages.norms = NormSeconds(shape, speeds, stages.shards_of_group);
-  }
-  stages.least = Quotient(copies * static_cast<double>(shape.parameters) * kFloatBytes,
-                          speeds.store_bytes_per_second);
+  if (shape.clip_by_global_norm) stages.norms = NormSeconds(shape, speeds);
+  stages.least = copies * static_cast<double>(shape.parameters) * kFloatBytes *
+                 Inverse(speeds.store_bytes_per_second);
   return stages;
 }
 
 double ExchangeStages::PipelinedSeconds() const {
-  const double before_group = (shards - shards_of_group) * up;
-  const double more_of_group = shards_of_group - 1;
+  const double transfer = shard_bytes * worker_seconds_per_byte;
+  const double once = request + transfer;  // up, and down
+  const double rest = worker_rest + (shards - 1) * transfer;
+  const double before = worker_before + (shards - shards_of_group) * transfer;
   if (norms == 0) {
-    const double fill = up + levels + down;
-    const double slowest = std::max({up, slowest_level, root, down});
-    return std::max(fill + std::max(before_group + more_of_group * slowest, (shards - 1) * down),
-                    least);
+    const double servers = std::max({level_rest, root_rest, put_rest});
+    return std::max(2 * once + levels + std::max(rest, before + servers), least);
   }
-  const double merged = up + levels - root_put + before_group +
-                        more_of_group * std::max({up, slowest_level, root - root_put});
-  const double updated = root_put + down + std::max(more_of_group * root_put, (shards - 1) * down);
+  const double merged =
+      once + levels - root_put + std::max(rest, before + std::max(level_rest, root_rest));
+  const double updated = root_put + once + std::max(put_rest, rest);
   return std::max(merged + norms + updated, least);
 }
 
 double ExchangeStages::SequentialSeconds() const {
-  return std::max(shards * up + shards_of_group * levels + norms + shards * down, least);
+  const double once = request + shard_bytes * worker_seconds_per_byte;
+  return std::max(2 * shards * once + shards_of_group * levels + norms, least);
 }
 
 double PipelinedIterationSeconds(const ExchangeShape& shape, const ExchangeSpeeds& speeds) {
@@ -108,7 +122,9 @@ double PipelinedIterationSeconds(const ExchangeShape& shape, const ExchangeSpeed
 }
 
 double SequentialIterationSeconds(const ExchangeShape& shape, const ExchangeSpeeds& speeds) {
-  return StagesOf(shape, speeds).SequentialSeconds();
+  ExchangeSpeeds one = speeds;
+  one.requests_in_flight = 1;
+  return StagesOf(shape, one).SequentialSeconds();
 }
 
 }  // namespace lambdadnn

@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "common/plan/geometry.h"
+#include "common/plan/iteration_time.h"
 #include "operator/planner/space.h"
 
 namespace lambdadnn {
@@ -56,11 +57,13 @@ struct TreeBurden {
   int servers = 0;
   int layers = 0;
   int fan_ins = 0;  // sum over the layers of servers
+  int rounds = 0;   // of requests that wait for each other, likewise
   int root_fan_in = 0;
   int largest_below = 0;  // largest fan-in below the root
   bool NoMoreThan(const TreeBurden& other) const {
     return servers <= other.servers && layers <= other.layers && fan_ins <= other.fan_ins &&
-           root_fan_in <= other.root_fan_in && largest_below <= other.largest_below;
+           rounds <= other.rounds && root_fan_in <= other.root_fan_in &&
+           largest_below <= other.largest_below;
   }
 };
 
@@ -71,6 +74,7 @@ TreeBurden BurdenOf(const std::vector<int>& layers) {
     const int fan_in = (layers[i + 1] + layers[i] - 1) / layers[i];
     burden.servers += layers[i];
     burden.fan_ins += fan_in;
+    burden.rounds += (fan_in + kRequestsInFlight - 1) / kRequestsInFlight;
     if (i == 0) {
       burden.root_fan_in = fan_in;
     } else {

@@ -5,9 +5,9 @@
 //   layers     every tree [1, n], [1, m_1, n], [1, m_2, m_1, n] with shrinking widths. Only those
 //              that can be best are listed: for a fan-in f of a layer the fewest servers,
 //              ceil(width / f), are cheapest and no slower above; and a tree is left out when
-//              another has no more servers and layers, no larger sum of fan-ins, and no larger
-//              fan-in at the root and below it, since time and cost grow with each of these
-//              (common/plan/iteration_time.h, one request in flight)
+//              another has no more servers and layers, no larger sum of fan-ins and of rounds of
+//              requests, and no larger fan-in at the root and below it, since time and cost grow
+//              with each of these (common/plan/iteration_time.h)
 //   spread s   the divisors of K up to 8
 #pragma once
 

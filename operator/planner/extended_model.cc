@@ -171,10 +171,8 @@ Obstacle ExtendedModel::Check(const WorkerTerms& workers, int memory_mib,
 double ExtendedModel::ExchangeSeconds(const WorkerTerms& workers, int memory_mib,
                                       const AggregationOption& option) const {
   ExchangeStages stages = option.stages;
-  const ExchangeSpeeds speeds{
-      .worker_bytes_per_second = StoreBandwidth(workers.functions, memory_mib),
-      .request_seconds = input_.platform.store_request_seconds};
-  stages.up = stages.down = WorkerStageSeconds({option.plan, parameters_, false}, speeds);
+  const double bandwidth = StoreBandwidth(workers.functions, memory_mib);
+  stages.worker_seconds_per_byte = bandwidth > 0 ? 1 / bandwidth : 0;
   return stages.PipelinedSeconds();
 }
 

@@ -16,37 +16,63 @@ ExchangeShape Shape(int shards, std::vector<int> layers, int spread = 1, bool cl
   return shape;
 }
 
-constexpr ExchangeSpeeds kLatencyOnly{.request_seconds = 1};
+constexpr ExchangeSpeeds kOneByOne{.request_seconds = 1, .requests_in_flight = 1};
+constexpr ExchangeSpeeds kFourAtOnce{.request_seconds = 1, .requests_in_flight = 4};
 
 TEST(IterationTime, OneShardGoesThroughTheTreeOnce) {
   // PUT, 4 GETs, PUT, GET.
-  EXPECT_DOUBLE_EQ(PipelinedIterationSeconds(Shape(1, {1, 4}), kLatencyOnly), 7);
-  EXPECT_DOUBLE_EQ(SequentialIterationSeconds(Shape(1, {1, 4}), kLatencyOnly), 7);
+  EXPECT_DOUBLE_EQ(PipelinedIterationSeconds(Shape(1, {1, 4}), kOneByOne), 7);
+  EXPECT_DOUBLE_EQ(SequentialIterationSeconds(Shape(1, {1, 4}), kOneByOne), 7);
   // PUT, 2 GETs, PUT, 2 GETs, PUT, GET.
-  EXPECT_DOUBLE_EQ(PipelinedIterationSeconds(Shape(1, {1, 2, 4}), kLatencyOnly), 8);
+  EXPECT_DOUBLE_EQ(PipelinedIterationSeconds(Shape(1, {1, 2, 4}), kOneByOne), 8);
+}
+
+TEST(IterationTime, RequestsInFlightHideEachOthersLatency) {
+  EXPECT_DOUBLE_EQ(PipelinedIterationSeconds(Shape(1, {1, 4}), kFourAtOnce), 4);
+  EXPECT_DOUBLE_EQ(PipelinedIterationSeconds(Shape(1, {1, 5}), kFourAtOnce), 5);
+  // The four uploads run side by side, and the root reads 16 objects in 4 rounds, the first of
+  // which brings shard 0.
+  EXPECT_DOUBLE_EQ(PipelinedIterationSeconds(Shape(4, {1, 4}), kFourAtOnce), 4 + 3);
+  EXPECT_DOUBLE_EQ(SequentialIterationSeconds(Shape(4, {1, 4}), kFourAtOnce), 4 + 4 * 5 + 4);
 }
 
 TEST(IterationTime, MoreShardsAddTheSlowestStageEach) {
-  // The root's 4 GETs and PUT are the slowest stage: 5 for each further shard.
-  EXPECT_DOUBLE_EQ(PipelinedIterationSeconds(Shape(8, {1, 4}), kLatencyOnly), 7 + 7 * 5);
-  EXPECT_DOUBLE_EQ(SequentialIterationSeconds(Shape(8, {1, 4}), kLatencyOnly), 8 * 7);
+  // The root's 4 GETs are the slowest stage: 4 for each further shard.
+  EXPECT_DOUBLE_EQ(PipelinedIterationSeconds(Shape(8, {1, 4}), kOneByOne), 7 + 7 * 4);
+  EXPECT_DOUBLE_EQ(SequentialIterationSeconds(Shape(8, {1, 4}), kOneByOne), 8 * 7);
 }
 
 TEST(IterationTime, SpreadGroupsMergeSideBySide) {
-  const double one = PipelinedIterationSeconds(Shape(8, {1, 8}), kLatencyOnly);
-  const double four = PipelinedIterationSeconds(Shape(8, {1, 8}, 4), kLatencyOnly);
-  // fill 11; 7 more shards of 9 each, or 6 uploads before the last group and 1 more shard of it.
-  EXPECT_DOUBLE_EQ(one, 11 + 7 * 9);
-  EXPECT_DOUBLE_EQ(four, 11 + 6 + 9);
+  const double one = PipelinedIterationSeconds(Shape(8, {1, 8}), kOneByOne);
+  const double four = PipelinedIterationSeconds(Shape(8, {1, 8}, 4), kOneByOne);
+  // fill 11; 7 more shards of 8 GETs each, or 6 uploads before the last group and 1 more shard.
+  EXPECT_DOUBLE_EQ(one, 11 + 7 * 8);
+  EXPECT_DOUBLE_EQ(four, 11 + 6 + 8);
 }
 
-TEST(IterationTime, RequestsInFlightShareTheLatencyAndNotTheBandwidth) {
-  ExchangeSpeeds speeds{.server_bytes_per_second = 1e6, .request_seconds = 1};
+TEST(IterationTime, RequestsInFlightShareTheBandwidth) {
+  ExchangeSpeeds speeds{
+      .server_bytes_per_second = 1e6, .request_seconds = 1, .requests_in_flight = 1};
   const ExchangeShape shape = Shape(1, {1, 8});
   const double bytes = 64.0 * kBlockElements * 4 + kExchangeHeaderBytes;
   EXPECT_DOUBLE_EQ(PipelinedIterationSeconds(shape, speeds), 11 + 9 * bytes / 1e6);
   speeds.requests_in_flight = 4;
   EXPECT_DOUBLE_EQ(PipelinedIterationSeconds(shape, speeds), 5 + 9 * bytes / 1e6);
+}
+
+TEST(IterationTime, BandwidthOfAWorkerCountsForEveryShard) {
+  const ExchangeShape shape = Shape(4, {1, 1});
+  const double bytes = 16.0 * kBlockElements * 4 + kExchangeHeaderBytes;
+  // The last of four shards is up after 4 transfers, and one more brings it down.
+  EXPECT_DOUBLE_EQ(PipelinedIterationSeconds(shape, {.worker_bytes_per_second = 1e6}),
+                   5 * bytes / 1e6);
+}
+
+TEST(IterationTime, MergesAndTheUpdateTakeTheServersTime) {
+  const ExchangeShape shape = Shape(1, {1, 4});
+  const double bytes = 64.0 * kBlockElements * 4 + kExchangeHeaderBytes;
+  EXPECT_DOUBLE_EQ(PipelinedIterationSeconds(shape, {.merge_bytes_per_second = 1e8}),
+                   5 * bytes / 1e8);
 }
 
 TEST(IterationTime, NeverFasterThanTheStore) {
@@ -60,10 +86,11 @@ TEST(IterationTime, NothingLimitedTakesNoTime) {
 }
 
 TEST(IterationTime, ClippingWaitsForAllShardsAtTheRoots) {
-  const double plain = PipelinedIterationSeconds(Shape(8, {1, 4}), kLatencyOnly);
-  const double clipped = PipelinedIterationSeconds(Shape(8, {1, 4}, 1, true), kLatencyOnly);
-  // up 1 + 8 x 4 GETs, 8 norm PUTs, then 8 PUTs of weights and the last GET.
-  EXPECT_DOUBLE_EQ(clipped, 1 + 32 + 8 + 8 + 1);
+  const double plain = PipelinedIterationSeconds(Shape(8, {1, 4}), kOneByOne);
+  const double clipped = PipelinedIterationSeconds(Shape(8, {1, 4}, 1, true), kOneByOne);
+  // up 1 + 8 x 4 GETs, 8 norm PUTs, then the weights: PUT and GET of the first, and 7 more, each
+  // with a delete before it.
+  EXPECT_DOUBLE_EQ(clipped, 1 + 32 + 8 + 2 + 7 * 2);
   EXPECT_GT(clipped, plain);
 }
 
