@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: Apache-2.0
+// The programs as users run them: lambdadnn-server and `lambdadnn host` as processes, ended in
+// every way a process can end.
+#include "operator/backends/local/function_process.h"
+
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "common/base/files.h"
+#include "common/base/text.h"
+#include "common/protocol/slice_codec.h"
+#include "operator/backends/beast_slice_client.h"
+#include "operator/backends/local/local_backend.h"
+#include "tests/support/paths.h"
+#include "tests/support/raw_http.h"
+
+namespace lambdadnn {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kKey = "integration-key";
+
+class FunctionProcessTest : public testing::Test {
+ protected:
+  ~FunctionProcessTest() override {
+    for (const pid_t pid : started_) {
+      ::kill(pid, SIGKILL);
+      ::waitpid(pid, nullptr, 0);
+    }
+  }
+
+  static std::map<std::string, std::string> Environment() {
+    std::map<std::string, std::string> variables;
+    for (char** entry = environ; *entry != nullptr; ++entry) {
+      const std::string text = *entry;
+      variables[text.substr(0, text.find('='))] = text.substr(text.find('=') + 1);
+    }
+    return variables;
+  }
+
+  pid_t Start(std::vector<std::string> arguments,
+              const std::map<std::string, std::string>& variables = {}) {
+    ProcessSpec spec;
+    spec.arguments = std::move(arguments);
+    spec.environment = Environment();
+    for (const auto& [name, value] : variables) spec.environment[name] = value;
+    spec.log_file = directory_ + "/log";
+    const Result<pid_t> pid = StartProcess(spec);
+    EXPECT_TRUE(pid.ok()) << pid.status().ToString();
+    if (!pid.ok()) return 0;
+    started_.push_back(*pid);
+    return *pid;
+  }
+
+  // The exit code, or -signal; the process is reaped.
+  int Wait(pid_t pid) {
+    for (int i = 0; i < 1500; ++i) {
+      int status = 0;
+      if (::waitpid(pid, &status, WNOHANG) == pid) {
+        std::erase(started_, pid);
+        return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+      }
+      clock_.SleepFor(FromSeconds(0.01));
+    }
+    ADD_FAILURE() << "process " << pid << " does not end";
+    return -1000;
+  }
+
+  template <typename Condition>
+  bool Eventually(Condition condition, double seconds = 15) {
+    const Instant deadline = clock_.Now() + FromSeconds(seconds);
+    while (!condition()) {
+      if (clock_.Now() > deadline) return false;
+      clock_.SleepFor(FromSeconds(0.005));
+    }
+    return true;
+  }
+
+  static bool IsAlive(pid_t pid) {
+    // A zombie whose parent does not wait has ended all the same.
+    const Result<std::string> stat = ReadFile("/proc/" + std::to_string(pid) + "/stat");
+    return stat.ok() && stat->substr(stat->rfind(')') + 2, 1) != "Z";
+  }
+
+  std::string Log() { return ReadFile(directory_ + "/log").value(); }
+
+  SystemClock clock_;
+  ThreadExecutor executor_;
+  SystemRandom random_;
+  Runtime runtime_{clock_, executor_, random_};
+  const std::string directory_ = MakeTempDir();
+  std::vector<pid_t> started_;
+};
+
+class ServerProcessTest : public FunctionProcessTest {
+ protected:
+  pid_t StartServer(const std::map<std::string, std::string>& more = {}) {
+    std::map<std::string, std::string> variables = {{"LAMBDADNN_JOB_KEY", kKey},
+                                                    {"LAMBDADNN_PORT_FILE", directory_ + "/port"}};
+    for (const auto& [name, value] : more) variables[name] = value;
+    const pid_t pid = Start({BinDir() + "/lambdadnn-server"}, variables);
+    EXPECT_TRUE(Eventually([&] { return fs::exists(directory_ + "/port"); })) << Log();
+    port_ = std::atoi(ReadFile(directory_ + "/port").value().c_str());
+    return pid;
+  }
+  int port_ = 0;
+};
+
+TEST_F(ServerProcessTest, LinksNoLibTorch) {
+  const std::string libraries = directory_ + "/libraries";
+  const std::string command = "ldd " + BinDir() + "/lambdadnn-server > " + libraries;
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  const std::string text = ReadFile(libraries).value();
+  EXPECT_NE(text.find("libc.so"), std::string::npos);
+  for (const char* library : {"torch", "c10", "blas", "mkl", "gomp"}) {
+    EXPECT_EQ(text.find(library), std::string::npos) << library << " in\n" << text;
+  }
+}
+
+TEST_F(ServerProcessTest, IsReadySoonAndSmallAtRest) {
+  const Instant start = clock_.Now();
+  const pid_t pid = StartServer();
+  ASSERT_EQ(Fetch(port_, "GET /readyz").status, 200);
+  // Aims are 50 ms and 15 MB (tests/bench reports both); here only what no load excuses.
+  EXPECT_LT(ToSeconds(clock_.Now() - start), 2.0);
+  const std::string statm = ReadFile("/proc/" + std::to_string(pid) + "/statm").value();
+  const int64_t resident_bytes = *ParseInteger(Split(statm, ' ')[1]) * ::sysconf(_SC_PAGESIZE);
+  EXPECT_LT(resident_bytes, 15'000'000);
+}
+
+TEST_F(ServerProcessTest, EndsWithZeroOnSigterm) {
+  const pid_t pid = StartServer();
+  EXPECT_EQ(Fetch(port_, "GET /healthz").status, 200);
+  ::kill(pid, SIGTERM);
+  EXPECT_EQ(Wait(pid), 0);
+  EXPECT_FALSE(RawConnection("127.0.0.1", port_).Connected());
+}
+
+TEST_F(ServerProcessTest, EndsWithZeroAsPid1) {
+  // A new PID namespace: the function is its init, for which signals have no default action.
+  const pid_t pid =
+      Start({"/usr/bin/unshare", "--pid", "--fork", "--kill-child", BinDir() + "/lambdadnn-server"},
+            {{"LAMBDADNN_JOB_KEY", kKey}, {"LAMBDADNN_PORT_FILE", directory_ + "/port"}});
+  if (!Eventually([&] { return fs::exists(directory_ + "/port"); }, 5)) {
+    GTEST_SKIP() << "no PID namespaces here: " << Log();
+  }
+  // unshare's only child.
+  const std::string task = "/proc/" + std::to_string(pid) + "/task/" + std::to_string(pid);
+  const pid_t function = std::atoi(ReadFile(task + "/children").value().c_str());
+  ASSERT_GT(function, 0);
+  ::kill(function, SIGTERM);
+  EXPECT_EQ(Wait(pid), 0);
+}
+
+TEST_F(ServerProcessTest, RefusesToStartWithoutAKeyOrWithABadVariable) {
+  const pid_t no_key = Start({BinDir() + "/lambdadnn-server"}, {{"LAMBDADNN_JOB_KEY", ""}});
+  EXPECT_EQ(Wait(no_key), 2);
+  EXPECT_NE(Log().find("LAMBDADNN_JOB_KEY"), std::string::npos);
+  const pid_t bad_port =
+      Start({BinDir() + "/lambdadnn-server"}, {{"LAMBDADNN_JOB_KEY", "k"}, {"PORT", "http"}});
+  EXPECT_EQ(Wait(bad_port), 2);
+  EXPECT_NE(Log().find("PORT must be a whole number"), std::string::npos);
+}
+
+TEST_F(ServerProcessTest, SaysThatItsPortIsInUse) {
+  StartServer();
+  const pid_t second = Start({BinDir() + "/lambdadnn-server"},
+                             {{"LAMBDADNN_JOB_KEY", "k"}, {"PORT", std::to_string(port_)}});
+  EXPECT_EQ(Wait(second), 4);
+  EXPECT_NE(Log().find("Address already in use"), std::string::npos);
+}
+
+TEST_F(ServerProcessTest, SurvivesGarbageAndServesOn) {
+  const pid_t pid = StartServer();
+  SeededRandom noise(1);
+  for (int i = 0; i < 50; ++i) {
+    RawConnection connection("127.0.0.1", port_);
+    std::string bytes(1 + noise.Below(5000), '\0');
+    for (char& byte : bytes) byte = static_cast<char>(noise.Next());
+    if (i % 2 == 0) bytes.insert(0, "POST /v1/slices HTTP/1.1\r\n");
+    connection.Send(bytes);
+  }
+  EXPECT_EQ(Fetch(port_, "GET /readyz").status, 200);
+  EXPECT_EQ(Fetch(port_, "POST /v1/slices", kKey, "garbage").status, 400);
+  EXPECT_EQ(Fetch(port_, "GET /v1/slices").status, 401);
+  EXPECT_NE(Fetch(port_, "GET /metrics", kKey).body.find("lambdadnn_http_requests_total"),
+            std::string::npos);
+  EXPECT_TRUE(IsAlive(pid));
+}
+
+// A server slice whose workers never come: it waits, says so, and ends when told.
+class WaitingSliceTest : public ServerProcessTest {
+ protected:
+  SliceRequest Request(const std::string& invocation) {
+    SliceRequest request;
+    request.invocation = invocation;
+    request.job = {"job-1", "default", "demo"};
+    request.role.kind = RoleKind::kServer;
+    request.plan.functions = 1;
+    request.plan.memory_mib = 128;
+    request.plan.server_memory_mib = 128;
+    request.plan.local_batch_size = 1;
+    request.plan.global_batch_size = 1;
+    request.plan.iterations = 10;
+    request.plan.iterations_per_epoch = 10;
+    request.plan.parameters = 100;
+    request.training.model.name = "logistic";
+    request.training.training_samples = 10;
+    request.store.uri = "file://" + directory_ + "/store";
+    request.store.prefix = "default/job-1";
+    request.budget_seconds = 60;
+    return request;
+  }
+
+  SliceView Await(SliceClient& client, SlicePhase phase) {
+    SliceView view;
+    Eventually([&] {
+      const std::vector<SliceView> views = client.Poll("job-1");
+      if (!views.empty()) view = views[0];
+      return view.phase == phase;
+    });
+    EXPECT_EQ(view.phase, phase) << view.error.ToString();
+    return view;
+  }
+};
+
+TEST_F(WaitingSliceTest, HeartbeatsComeEveryTwoSecondsAndASecondCallerAttaches) {
+  StartServer();
+  BeastSliceClient client(runtime_);
+  const SliceRequest request = Request("slice-a");
+  const std::string address = "127.0.0.1:" + std::to_string(port_);
+  const Instant start = clock_.Now();
+  client.Start("instance", address, request, kKey);
+  ASSERT_TRUE(Eventually([&] {
+    const auto views = client.Poll("job-1");
+    return views[0].phase == SlicePhase::kLost || views[0].last_heard - start > FromSeconds(1.5);
+  }));
+  EXPECT_LT(ToSeconds(client.Poll("job-1")[0].last_heard - start), 3.5);
+  EXPECT_EQ(Fetch(port_, "GET /v1/slices", kKey).body, "{\"running\":\"slice-a\"}\n");
+
+  BeastSliceClient other(runtime_);
+  other.Start("instance", address, Request("slice-b"), kKey);
+  EXPECT_EQ(Await(other, SlicePhase::kRefused).busy_with, "slice-a");
+  other.Forget("slice-b");
+  other.Start("instance", address, request, "wrong key");
+  EXPECT_EQ(Await(other, SlicePhase::kRefused).error.code(), StatusCode::kUnauthenticated);
+  other.Forget("slice-a");
+  other.Start("instance", address, request, kKey);
+
+  client.Stop("slice-a", false);
+  const SliceView ended = Await(client, SlicePhase::kEnded);
+  ASSERT_TRUE(ended.record);
+  EXPECT_EQ(ended.record->invocation, "slice-a");
+  EXPECT_EQ(Await(other, SlicePhase::kEnded).record->invocation, "slice-a");
+}
+
+TEST_F(WaitingSliceTest, AKilledFunctionIsLostToItsCaller) {
+  const pid_t pid = StartServer();
+  BeastSliceClient client(runtime_);
+  client.Start("instance", "127.0.0.1:" + std::to_string(port_), Request("slice-a"), kKey);
+  ASSERT_TRUE(Eventually([&] {
+    return Fetch(port_, "GET /v1/slices", kKey).body.find("slice-a") != std::string::npos;
+  }));
+  ::kill(pid, SIGKILL);
+  EXPECT_FALSE(Await(client, SlicePhase::kLost).record);
+}
+
+// `lambdadnn` and its siblings in a folder of their own, where lambdadnn-server is the fake
+// function: the host finds programs beside itself.
+class HostProcessTest : public FunctionProcessTest {
+ protected:
+  HostProcessTest() {
+    fs::create_directories(directory_ + "/bin");
+    fs::copy(BinDir() + "/lambdadnn", directory_ + "/bin/lambdadnn");
+    fs::copy(BinDir() + "/fake-function", directory_ + "/bin/lambdadnn-server");
+  }
+
+  pid_t StartHost(const std::vector<std::string>& more = {}) {
+    std::vector<std::string> arguments = {
+        directory_ + "/bin/lambdadnn", "host", "--socket", socket_, "--dir", directory_ + "/host"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const pid_t pid = Start(arguments);
+    EXPECT_TRUE(Eventually([&] { return FetchUnix(socket_, "GET /v1/host").status == 200; }))
+        << Log();
+    return pid;
+  }
+
+  std::unique_ptr<LocalBackend> Connect() {
+    auto backend = LocalBackend::Connect(runtime_, socket_);
+    EXPECT_TRUE(backend.ok()) << backend.status().ToString();
+    return backend.ok() ? *std::move(backend) : nullptr;
+  }
+
+  static FunctionGroup Group(int count) {
+    FunctionGroup group;
+    group.job_uid = "job-1";
+    group.name = "servers";
+    group.program = "server";
+    group.count = count;
+    group.memory_mib = 64;
+    group.environment["LAMBDADNN_JOB_KEY"] = kKey;
+    return group;
+  }
+
+  std::vector<FunctionInstance> Ready(LocalBackend& backend, size_t count) {
+    std::vector<FunctionInstance> ready;
+    EXPECT_TRUE(Eventually([&] {
+      ready.clear();
+      const auto functions = backend.List("job-1");
+      if (!functions.ok()) return false;
+      for (const FunctionInstance& function : *functions) {
+        if (function.phase == FunctionPhase::kReady) ready.push_back(function);
+      }
+      return ready.size() == count;
+    })) << ready.size();
+    return ready;
+  }
+
+  pid_t PidOf(const std::string& uid, const std::string& host_directory) {
+    const std::string log = ReadFile(host_directory + "/logs/" + uid + ".log").value();
+    return std::atoi(log.substr(log.find("pid ") + 4).c_str());
+  }
+  pid_t PidOf(const FunctionInstance& function) {
+    return PidOf(function.uid, directory_ + "/host");
+  }
+
+  const std::string socket_ = directory_ + "/host.sock";
+};
+
+TEST_F(HostProcessTest, OutlivesItsStarterAndIsFoundAgain) {
+  StartHost();
+  auto first = Connect();
+  ASSERT_TRUE(first->EnsureGroup(Group(2)).ok());
+  const auto functions = Ready(*first, 2);
+  first.reset();
+  auto second = Connect();
+  EXPECT_EQ(*second->List("job-1"), functions);
+  ASSERT_TRUE(second->EnsureGroup(Group(2)).ok());
+  EXPECT_EQ(*second->List("job-1"), functions);
+  EXPECT_TRUE(second->List("job-2")->empty());
+}
+
+TEST_F(HostProcessTest, EnsureGroupGrowsShrinksAndDeletes) {
+  StartHost();
+  auto backend = Connect();
+  ASSERT_TRUE(backend->EnsureGroup(Group(1)).ok());
+  Ready(*backend, 1);
+  ASSERT_TRUE(backend->EnsureGroup(Group(3)).ok());
+  Ready(*backend, 3);
+  ASSERT_TRUE(backend->EnsureGroup(Group(1)).ok());
+  EXPECT_TRUE(Eventually([&] { return backend->List("job-1")->size() == 1; }));
+  ASSERT_TRUE(backend->EnsureGroup(Group(0)).ok());
+  EXPECT_TRUE(Eventually([&] { return backend->List("job-1")->empty(); }));
+}
+
+TEST_F(HostProcessTest, AKilledInstanceIsGoneAndReplacedUnderANewUid) {
+  StartHost();
+  auto backend = Connect();
+  ASSERT_TRUE(backend->EnsureGroup(Group(2)).ok());
+  const auto before = Ready(*backend, 2);
+  ASSERT_EQ(::kill(PidOf(before[0]), SIGKILL), 0);
+  FunctionInstance gone;
+  ASSERT_TRUE(Eventually([&] {
+    const std::vector<FunctionInstance> functions = *backend->List("job-1");
+    for (const FunctionInstance& function : functions) {
+      if (function.uid == before[0].uid) gone = function;
+    }
+    return gone.phase == FunctionPhase::kGone;
+  }));
+  EXPECT_EQ(gone.reason, "Killed");
+  EXPECT_NE(gone.last_log_line.find("fake function"), std::string::npos);
+  ASSERT_TRUE(backend->EnsureGroup(Group(2)).ok());
+  const auto after = Ready(*backend, 2);
+  for (const FunctionInstance& function : after) EXPECT_NE(function.uid, before[0].uid);
+  EXPECT_NE(backend->Logs("job-1", before[0].uid, 10)->find("fake function"), std::string::npos);
+}
+
+TEST_F(HostProcessTest, AFunctionThatAllocatesTooMuchIsOomKilled) {
+  StartHost();
+  auto backend = Connect();
+  FunctionGroup group = Group(1);
+  group.environment["FAKE_ALLOCATE_MIB"] = "200";
+  ASSERT_TRUE(backend->EnsureGroup(group).ok());
+  EXPECT_TRUE(Eventually([&] {
+    const std::vector<FunctionInstance> functions = *backend->List("job-1");
+    return functions.size() == 1 && functions[0].reason == "OOMKilled";
+  }));
+}
+
+TEST_F(HostProcessTest, ASecondHostOnTheSocketRefuses) {
+  StartHost();
+  const pid_t second = Start({directory_ + "/bin/lambdadnn", "host", "--socket", socket_, "--dir",
+                              directory_ + "/second"});
+  EXPECT_EQ(Wait(second), 4);
+  EXPECT_NE(Log().find("another function host serves"), std::string::npos);
+  EXPECT_EQ(FetchUnix(socket_, "GET /v1/host").status, 200);
+}
+
+TEST_F(HostProcessTest, TakesOverTheSocketOfAKilledHostWhoseFunctionsDiedWithIt) {
+  const pid_t first = StartHost();
+  auto backend = Connect();
+  ASSERT_TRUE(backend->EnsureGroup(Group(2)).ok());
+  const auto functions = Ready(*backend, 2);
+  ::kill(first, SIGKILL);
+  EXPECT_EQ(Wait(first), -SIGKILL);
+  for (const FunctionInstance& function : functions) {
+    EXPECT_TRUE(Eventually([&] { return !IsAlive(PidOf(function)); }));
+  }
+  EXPECT_TRUE(fs::exists(socket_));
+  EXPECT_EQ(backend->List("job-1").status().code(), StatusCode::kUnavailable);
+  StartHost();
+  EXPECT_TRUE(backend->List("job-1")->empty());
+}
+
+TEST_F(HostProcessTest, EndsInOrderOnSigterm) {
+  const pid_t host = StartHost();
+  auto backend = Connect();
+  ASSERT_TRUE(backend->EnsureGroup(Group(2)).ok());
+  const auto functions = Ready(*backend, 2);
+  ::kill(host, SIGTERM);
+  EXPECT_EQ(Wait(host), 0);
+  for (const FunctionInstance& function : functions) EXPECT_FALSE(IsAlive(PidOf(function)));
+  EXPECT_FALSE(fs::exists(socket_));
+  EXPECT_FALSE(fs::exists(socket_ + ".lock"));
+}
+
+TEST_F(HostProcessTest, RefusesBadRequestsWithASentence) {
+  StartHost();
+  EXPECT_EQ(FetchUnix(socket_, "POST /v1/functions", "{}").status, 400);
+  EXPECT_EQ(FetchUnix(socket_, "POST /v1/functions", "nonsense").status, 400);
+  EXPECT_EQ(FetchUnix(socket_, "GET /v1/nothing").status, 404);
+  EXPECT_EQ(FetchUnix(socket_, "PUT /v1/functions/x/cpu?milliCpu=-1").status, 400);
+  EXPECT_EQ(FetchUnix(socket_, "PUT /v1/functions/x/cpu?milliCpu=1").status, 404);
+  EXPECT_EQ(FetchUnix(socket_, "DELETE /v1/functions/x?graceSeconds=nan").status, 400);
+  EXPECT_EQ(FetchUnix(socket_, "GET /v1/functions/..%2f..%2fetc%2fpasswd/logs").status, 404);
+  auto backend = Connect();
+  FunctionGroup group = Group(1);
+  group.program = "worker";
+  const Status missing = backend->EnsureGroup(group);
+  EXPECT_EQ(missing.code(), StatusCode::kFailedPrecondition);
+  EXPECT_NE(missing.message().find("lambdadnn-worker"), std::string::npos);
+}
+
+// The parent is a shell that starts the host and then waits; the test kills it.
+TEST_F(HostProcessTest, DiesWithItsParentHoweverThatDies) {
+  for (const int signal_number : {SIGKILL, SIGTERM}) {
+    const pid_t parent = Start({"/bin/sh", "-c",
+                                directory_ + "/bin/lambdadnn host --socket " + socket_ + " --dir " +
+                                    directory_ + "/host --with-parent & wait"});
+    ASSERT_TRUE(Eventually([&] { return FetchUnix(socket_, "GET /v1/host").status == 200; }))
+        << Log();
+    auto backend = Connect();
+    ASSERT_TRUE(backend->EnsureGroup(Group(2)).ok());
+    const auto functions = Ready(*backend, 2);
+    const std::string info = FetchUnix(socket_, "GET /v1/host").body;
+    const pid_t host = std::atoi(info.substr(info.find("\"pid\":") + 6).c_str());
+    ASSERT_TRUE(IsAlive(host));
+    ::kill(parent, signal_number);
+    Wait(parent);
+    EXPECT_TRUE(Eventually([&] { return !IsAlive(host); }));
+    for (const FunctionInstance& function : functions) EXPECT_FALSE(IsAlive(PidOf(function)));
+    EXPECT_FALSE(fs::exists(socket_));
+  }
+}
+
+TEST_F(HostProcessTest, DiesWithAParentThatHadDiedBeforeItBegan) {
+  const pid_t host = Start({directory_ + "/bin/lambdadnn", "host", "--socket", socket_, "--dir",
+                            directory_ + "/host", "--with-parent", "999999999"});
+  EXPECT_EQ(Wait(host), 0);
+}
+
+class OwnHostTest : public HostProcessTest {
+ protected:
+  std::unique_ptr<LocalBackend> StartOwn(const std::string& host_directory) {
+    auto backend = LocalBackend::StartHost(
+        runtime_, {.directory = host_directory, .program = directory_ + "/bin/lambdadnn"});
+    EXPECT_TRUE(backend.ok()) << backend.status().ToString();
+    return backend.ok() ? *std::move(backend) : nullptr;
+  }
+};
+
+TEST_F(OwnHostTest, EndsWithTheBackend) {
+  auto backend = StartOwn(directory_ + "/own");
+  ASSERT_TRUE(backend->EnsureGroup(Group(2)).ok());
+  const auto functions = Ready(*backend, 2);
+  EXPECT_GT(functions[0].cold_start_seconds, 0);
+  const std::string socket = backend->socket();
+  backend.reset();
+  for (const FunctionInstance& function : functions) {
+    EXPECT_FALSE(IsAlive(PidOf(function.uid, directory_ + "/own")));
+  }
+  EXPECT_FALSE(fs::exists(socket));
+}
+
+TEST_F(OwnHostTest, IsStartedAgainWhenItWasKilled) {
+  auto backend = StartOwn(directory_ + "/own");
+  ASSERT_TRUE(backend->EnsureGroup(Group(1)).ok());
+  Ready(*backend, 1);
+  const std::string info = FetchUnix(backend->socket(), "GET /v1/host").body;
+  ::kill(std::atoi(info.substr(info.find("\"pid\":") + 6).c_str()), SIGKILL);
+  // The functions are gone with it; the next call starts a host, and the group comes again.
+  EXPECT_TRUE(Eventually([&] {
+    const auto functions = backend->List("job-1");
+    return functions.ok() && functions->empty();
+  }));
+  ASSERT_TRUE(backend->EnsureGroup(Group(1)).ok());
+  Ready(*backend, 1);
+}
+
+TEST_F(OwnHostTest, WorksInAFolderWhosePathIsTooLongForASocket) {
+  auto backend = StartOwn(directory_ + "/" + std::string(120, 'd'));
+  ASSERT_TRUE(backend->EnsureGroup(Group(1)).ok());
+  Ready(*backend, 1);
+}
+
+TEST_F(OwnHostTest, SaysWhyTheHostDoesNotStart) {
+  const auto missing =
+      LocalBackend::StartHost(runtime_, {.directory = directory_ + "/own", .program = "/nowhere"});
+  ASSERT_FALSE(missing.ok());
+  EXPECT_NE(missing.status().message().find("/nowhere"), std::string::npos);
+  std::ofstream(directory_ + "/file") << "not a folder";
+  EXPECT_FALSE(LocalBackend::StartHost(runtime_, {.directory = directory_ + "/file/own",
+                                                  .program = directory_ + "/bin/lambdadnn"})
+                   .ok());
+}
+
+}  // namespace
+}  // namespace lambdadnn
