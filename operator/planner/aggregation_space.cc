@@ -119,7 +119,10 @@ bool SimplerAggregation(const AggregationPlan& a, const AggregationPlan& b) {
 }
 
 std::vector<AggregationPlan> AggregationOptions(const PlannerInput& input, int functions) {
-  std::vector<AggregationPlan> options;
+  // One more than is allowed, so that it can be told what one function more would gain. The first
+  // option stands for all when none fits.
+  const int most = input.platform.max_functions + 1;
+  std::vector<std::pair<int, AggregationPlan>> options;  // with the number of servers, once
   for (const std::vector<int>& layers : Trees(input, functions)) {
     for (const int shards : ShardChoices(input)) {
       for (const int spread : SpreadChoices(input, shards)) {
@@ -127,12 +130,19 @@ std::vector<AggregationPlan> AggregationOptions(const PlannerInput& input, int f
         plan.shards = shards;
         plan.layers = layers;
         plan.spread = spread;
-        options.push_back(std::move(plan));
+        const int servers = plan.server_functions();
+        if (functions + servers > most && !options.empty()) continue;
+        options.emplace_back(servers, std::move(plan));
       }
     }
   }
-  std::sort(options.begin(), options.end(), SimplerAggregation);
-  return options;
+  std::sort(options.begin(), options.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : SimplerAggregation(a.second, b.second);
+  });
+  std::vector<AggregationPlan> plans;
+  plans.reserve(options.size());
+  for (auto& option : options) plans.push_back(std::move(option.second));
+  return plans;
 }
 
 }  // namespace lambdadnn

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+// The terms of the extended model, each worked out by hand.
+#include "operator/planner/extended_model.h"
+
+#include <gtest/gtest.h>
+
+#include "operator/planner/planner.h"
+
+namespace lambdadnn {
+namespace {
+
+// 100 samples in batches of 30 on rates that make mental arithmetic easy.
+PlannerInput Simple() {
+  PlannerInput input;
+  input.profile.training_samples = 100;
+  input.profile.training_bytes = 1000;
+  input.profile.model_bytes = 4 * 16384;
+  input.profile.training_rate = {.intercept = 10};
+  input.limits.global_batch_size = 30;
+  input.limits.epochs = 2;
+  input.platform.memory = {.min_mib = 128, .max_mib = 1024, .step_mib = 128};
+  input.platform.function_timeout_seconds = 0;
+  input.platform.prices.gib_second = 1;
+  input.objective.fixed = Objective::Fixed{4, 1024};
+  input.options.checkpoint_interval_seconds = 0;
+  return input;
+}
+
+PlanCandidate Predicted(const PlannerInput& input) {
+  const Objective::Fixed fixed = *input.objective.fixed;
+  return PredictPlan(input, fixed.functions, fixed.memory_mib).value();
+}
+
+TEST(ExtendedModel, CountsWholeIterationsAndTheShortLastBatch) {
+  // 30, 30, 30, 10 over 4 workers: 8, 8, 8 and 3 samples on the busiest, twice.
+  const PlanCandidate plan = Predicted(Simple());
+  EXPECT_EQ(plan.predicted.iterations, 8);
+  EXPECT_EQ(plan.local_batch_size, 8);
+  EXPECT_EQ(plan.global_batch_size, 30);
+  EXPECT_DOUBLE_EQ(plan.predicted.compute_seconds * 8, 2 * (8 + 8 + 8 + 3) / 10.0);
+  EXPECT_DOUBLE_EQ(plan.predicted.seconds, 5.4);
+}
+
+TEST(ExtendedModel, PartOfAnEpochIsRoundedUpToIterations) {
+  PlannerInput input = Simple();
+  input.limits.epochs = 0.6;  // 2.4 of 4 iterations
+  EXPECT_EQ(Predicted(input).predicted.iterations, 3);
+}
+
+TEST(ExtendedModel, ABatchOfAllSamplesIsOneIteration) {
+  PlannerInput input = Simple();
+  input.limits.global_batch_size = 100;
+  EXPECT_EQ(Predicted(input).predicted.iterations, 2);
+  input.limits.global_batch_size = 101;
+  EXPECT_FALSE(MakePlan(input).ok());
+}
+
+TEST(ExtendedModel, LargestBatchGrowsWithTheWorkersUpToItsLimit) {
+  PlannerInput input = Simple();
+  input.limits.global_batch_size.reset();
+  input.limits.local_batch_size = 8;
+  input.limits.max_global_batch_size = 20;
+  input.objective.fixed = Objective::Fixed{2, 1024};
+  EXPECT_EQ(Predicted(input).global_batch_size, 16);
+  input.objective.fixed = Objective::Fixed{4, 1024};
+  EXPECT_EQ(Predicted(input).global_batch_size, 20);
+  EXPECT_EQ(Predicted(input).local_batch_size, 5);
+}
+
+TEST(ExtendedModel, LoadsItsShareAtItsShareOfTheStore) {
+  PlannerInput input = Simple();
+  input.platform.store_bytes_per_second = 40;  // 10 for each of 4
+  input.platform.function_store_intercept = 25;
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted.load_seconds, 1000 / (4 * 10.0));
+  input.platform.store_bytes_per_second = 400;
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted.load_seconds, 1000 / (4 * 25.0));
+}
+
+TEST(ExtendedModel, AddsColdStartEvaluationAndOverhead) {
+  PlannerInput input = Simple();
+  const double before = Predicted(input).predicted.seconds;
+  input.profile.cold_start_seconds = 3;
+  input.profile.evaluation_samples = 80;
+  input.profile.evaluation_rate = {.intercept = 20};
+  input.profile.iteration_overhead_seconds = 0.5;
+  const Prediction predicted = Predicted(input).predicted;
+  EXPECT_DOUBLE_EQ(predicted.cold_start_seconds, 3);
+  EXPECT_DOUBLE_EQ(predicted.evaluation_seconds, 2 * 80 / 4 / 20.0);
+  EXPECT_DOUBLE_EQ(predicted.seconds, before + 3 + 2 + 8 * 0.5);
+}
+
+TEST(ExtendedModel, CheckpointsAsOftenAsTheIntervalAsks) {
+  EXPECT_EQ(CheckpointEvery(0, 1), 0);
+  EXPECT_EQ(CheckpointEvery(30, 7), 4);
+  EXPECT_EQ(CheckpointEvery(30, 31), 1);
+  EXPECT_EQ(CheckpointEvery(30, 0), 1);
+  PlannerInput input = Simple();
+  input.options.checkpoint_interval_seconds = 1.4;  // iterations of 0.675 s: every second one
+  input.profile.checkpoint_seconds = 0.25;
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted.checkpoint_seconds, 4 * 0.25);
+}
+
+TEST(ExtendedModel, SlicesEndBeforeTheFunctionTimeout) {
+  PlannerInput input = Simple();
+  input.platform.function_timeout_seconds = 3;
+  input.profile.slice_overhead_seconds = 1;
+  // 5.4 s of work in slices of 2 s: three, two of which are followed by another.
+  const Prediction predicted = Predicted(input).predicted;
+  EXPECT_DOUBLE_EQ(predicted.slice_overhead_seconds, 2);
+  EXPECT_DOUBLE_EQ(predicted.seconds, 7.4);
+  input.platform.function_timeout_seconds = 1.5;  // an iteration takes 0.675 s, 0.5 s are left
+  EXPECT_FALSE(PredictPlan(input, 4, 1024).ok());
+  const PlanningOutcome outcome = MakePlan(input).value();
+  EXPECT_EQ(outcome.certificate.binding, (std::vector<std::string>{"functionTimeout"}));
+}
+
+TEST(ExtendedModel, ChargesWorkersServersSidecarsAndRequests) {
+  PlannerInput input = Simple();
+  input.aggregation.layers = {1, 2, 4};
+  input.aggregation.server_memory_mib = 512;
+  const double seconds = Predicted(input).predicted.seconds;
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted.cost, (4 * 1.0 + 3 * 0.5) * seconds);
+  input.platform.sidecar_memory_mib = 256;
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted.cost, (4 * 1.25 + 3 * 0.75) * seconds);
+  input.platform.sidecar_memory_mib = 0;
+  input.platform.prices = {.gib_second = 0, .put_request = 1};
+  // 4 + 2 + 1 objects an iteration, and 8 iterations.
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted.cost, 8 * 7);
+  input.platform.prices = {.gib_second = 0, .get_request = 1};
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted.cost, 8 * (4 + 2 + 4));
+  input.platform.prices = {.gib_second = 0, .invocation = 1};
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted.cost, 7);
+  input.platform.prices = {.gib_second = 0, .vcpu_second = 1};
+  input.platform.milli_cpu_per_gib = 500;
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted.cost, (4 * 0.5 + 3 * 0.25) * seconds);
+}
+
+TEST(ExtendedModel, ExchangeIsThePipelinedFormula) {
+  PlannerInput input = Simple();
+  input.aggregation.layers = {1, 4};
+  input.aggregation.shards = 1;
+  input.platform.store_request_seconds = 0.25;
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted.communication_seconds, 4 * 0.25);
+  // A server on half a core merges at half the rate; it merges 4 shards and updates 1.
+  input.profile.merge_bytes_per_second = 65536 + 128;
+  input.platform.milli_cpu_per_gib = 1000;
+  input.aggregation.server_memory_mib = 512;
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted.communication_seconds, 1 + 5 / 0.5);
+}
+
+TEST(ExtendedModel, AWorkerNeedsMemoryForModelAndBatch) {
+  PlannerInput input = Simple();
+  input.profile.worker_base_memory_mib = 200;
+  input.profile.worker_bytes_per_sample = 10 << 20;
+  input.objective.fixed = Objective::Fixed{4, 256};
+  // 200 + 3 x 0.0625 + 8 x 10 MiB
+  EXPECT_NEAR(ExtendedModel(input).Workers(4).needed_mib, 280.19, 0.01);
+  const PlanningOutcome outcome = MakePlan(input).value();
+  ASSERT_FALSE(outcome.feasible);
+  EXPECT_EQ(outcome.certificate.binding, (std::vector<std::string>{"memory"}));
+  EXPECT_NE(outcome.certificate.reason.find("281 MiB"), std::string::npos);
+  input.objective.fixed = Objective::Fixed{4, 384};
+  EXPECT_TRUE(MakePlan(input)->feasible);
+}
+
+TEST(ExtendedModel, TheQuotaCountsServersAsWell) {
+  PlannerInput input = Simple();
+  input.platform.milli_cpu_per_gib = 1000;
+  input.aggregation.server_memory_mib = 512;
+  input.platform.total_milli_cpu = 4500;
+  EXPECT_TRUE(MakePlan(input)->feasible);
+  input.platform.total_milli_cpu = 4499;
+  EXPECT_EQ(MakePlan(input)->certificate.binding, (std::vector<std::string>{"quota"}));
+  input.platform.total_milli_cpu = 0;
+  input.platform.total_memory_mib = 4 * 1024 + 512;
+  EXPECT_TRUE(MakePlan(input)->feasible);
+  input.platform.total_memory_mib -= 1;
+  EXPECT_EQ(MakePlan(input)->certificate.binding, (std::vector<std::string>{"quota"}));
+}
+
+TEST(ExtendedModel, ServersFitTheirShardsAndAShareOfACore) {
+  PlannerInput input = Simple();
+  const auto server_mib = [&] { return Predicted(input).server_memory_mib; };
+  EXPECT_EQ(server_mib(), 128);
+  input.platform.milli_cpu_per_gib = 1000;
+  EXPECT_EQ(server_mib(), 256);  // 250 milli-CPU
+  input.aggregation.spread = 1;
+  input.profile.model_bytes = 100 << 20;
+  EXPECT_EQ(server_mib(), 384);  // 32 + (1 + 2) x 100
+  input.limits.optimizer_state_vectors = 2;
+  EXPECT_EQ(server_mib(), 640);
+}
+
+TEST(ExtendedModel, PlansAreComplete) {
+  PlannerInput input = Simple();
+  input.objective = Objective{};
+  input.objective.deadline_seconds = 1000;
+  input.platform.milli_cpu_per_gib = 2500;
+  input.platform.max_functions = 40;
+  input.options.checkpoint_interval_seconds = 30;
+  const Plan plan = MakePlan(input)->plan;
+  EXPECT_TRUE(plan.Validate().ok());
+  EXPECT_GE(plan.virtual_partitions, 64);
+  EXPECT_LT(plan.virtual_partitions - plan.functions, 64);
+  EXPECT_EQ(plan.parameters, 16384);
+  EXPECT_EQ(plan.iterations_per_epoch, 4);
+  EXPECT_EQ(plan.iterations, 8);
+  EXPECT_GE(plan.checkpoint_every, 1);
+  EXPECT_EQ(plan.threads, std::max(1, plan.memory_mib * 2500 / 1024 / 1000));
+}
+
+TEST(PlannerInput, SaysWhatIsWrong) {
+  const auto message = [](auto change) {
+    PlannerInput input = Simple();
+    change(&input);
+    const auto outcome = MakePlan(input);
+    return outcome.ok() ? std::string("accepted") : std::string(outcome.status().message());
+  };
+  const auto mentions = [&](auto change, const char* text) {
+    const std::string said = message(change);
+    EXPECT_NE(said.find(text), std::string::npos) << said;
+  };
+  mentions([](auto* in) { in->profile.training_samples = 0; }, "profile.trainingSamples");
+  mentions([](auto* in) { in->profile.model_bytes = -1; }, "profile.modelBytes");
+  mentions([](auto* in) { in->profile.merge_bytes_per_second = -1; }, "mergeBytesPerSecond");
+  mentions([](auto* in) { in->profile.training_rate.table = {{2, 1}, {1, 1}}; }, "ascending");
+  mentions([](auto* in) { in->limits.epochs = 0; }, "training.epochs");
+  mentions([](auto* in) { in->limits.global_batch_size = 0; }, "globalBatchSize");
+  mentions([](auto* in) { in->limits.max_global_batch_size = 3; }, "exactly one");
+  mentions([](auto* in) { in->limits.global_batch_size.reset(); }, "exactly one");
+  mentions([](auto* in) { in->objective.budget = 1; }, "exactly one");
+  mentions([](auto* in) { in->objective = Objective{}; }, "exactly one");
+  mentions([](auto* in) { in->objective.fixed->functions = 31; }, "no number of functions");
+  mentions([](auto* in) { in->objective.fixed->memory_mib = 64; }, "objective.fixed.memory");
+  mentions([](auto* in) { in->aggregation.shards = 2; }, "aggregation.shards");
+  mentions([](auto* in) { in->aggregation.layers = {2, 4}; }, "aggregation.layers");
+  mentions([](auto* in) { in->aggregation.transport = TransportKind::kDirect; }, "ObjectStore");
+  mentions([](auto* in) { in->aggregation.placement = Placement::kWorkers; }, "Dedicated");
+  mentions([](auto* in) { in->options.search = SearchMethod::kAlgorithm1; }, "lambdadnn");
+  mentions([](auto* in) { in->options.model = PredictionModel::kLambdaDnn; }, "network");
+  mentions([](auto* in) { in->platform.memory.step_mib = 0; }, "stepMiB");
+  mentions(
+      [](auto* in) {
+        in->objective = Objective{};
+        in->objective.budget = 1;
+        in->limits.min_memory_mib = 2000;
+      },
+      "do not overlap");
+}
+
+}  // namespace
+}  // namespace lambdadnn
