@@ -39,6 +39,7 @@ struct ObjectMeta {
 // Exactly one of builtin_name, torch_script_uri.
 struct ModelSpec {
   std::string builtin_name;  // mlp, cnn, cnn1d, logistic
+  // Name -> number, true/false or a list of numbers.
   Json builtin_parameters = Json::object();
   std::string torch_script_uri;
   friend bool operator==(const ModelSpec&, const ModelSpec&) = default;

@@ -106,6 +106,47 @@ ObjectMeta DecodeMetadata(const Json& json, Errors* errors) {
   return metadata;  // the rest (managedFields, ownerReferences, ...) belongs to the server
 }
 
+// One parameter of a model, or one entry of its list: decimals become numbers.
+bool DecodeParameter(const Json& value, const std::string& path, Errors* errors, Json* out) {
+  if (value.is_boolean() || value.is_number_integer()) {
+    *out = value;
+    return true;
+  }
+  if (value.is_string()) {
+    if (const auto number = ParseDouble(value.get_ref<const std::string&>())) {
+      *out = *number;
+      return true;
+    }
+  }
+  errors->push_back(
+      {path, value.is_number_float()
+                 ? "is a bare number; decimals are text here: write \"" + value.dump() + "\""
+                 : "must be a whole number, a decimal in quotes, true or false, or a "
+                   "list of such"});
+  return false;
+}
+
+Json DecodeParameters(const Json& json, const std::string& path, Errors* errors) {
+  Json parameters = Json::object();
+  for (const auto& [name, value] : json.items()) {
+    const std::string name_path = path + "." + name;
+    Json decoded;
+    if (value.is_array()) {
+      decoded = Json::array();
+      for (size_t i = 0; i < value.size(); ++i) {
+        Json entry;
+        if (DecodeParameter(value[i], name_path + "[" + std::to_string(i) + "]", errors, &entry)) {
+          decoded.push_back(std::move(entry));
+        }
+      }
+    } else if (!DecodeParameter(value, name_path, errors, &decoded)) {
+      continue;
+    }
+    parameters[name] = std::move(decoded);
+  }
+  return parameters;
+}
+
 ModelSpec DecodeModel(const Json& json, Errors* errors) {
   ModelSpec model;
   JsonReader reader(json, "spec.model", errors);
@@ -114,7 +155,8 @@ ModelSpec DecodeModel(const Json& json, Errors* errors) {
     nested.Required("name", &model.builtin_name);
     if (const Json* parameters = nested.Child("parameters")) {
       if (parameters->is_object()) {
-        model.builtin_parameters = *parameters;
+        model.builtin_parameters =
+            DecodeParameters(*parameters, nested.PathOf("parameters"), errors);
       } else {
         nested.Report("parameters", "must be a map of fields");
       }

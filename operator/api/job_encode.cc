@@ -47,11 +47,22 @@ Json EncodeMetadata(const ObjectMeta& metadata) {
   return json;
 }
 
+// Decimals as text.
+Json EncodeParameter(const Json& value) {
+  if (value.is_number_float()) return FormatDouble(value.get<double>());
+  if (!value.is_array()) return value;
+  Json list = Json::array();
+  for (const Json& entry : value) list.push_back(EncodeParameter(entry));
+  return list;
+}
+
 Json EncodeModel(const ModelSpec& model) {
   Json json = Json::object();
   if (!model.builtin_name.empty()) {
     json["builtin"] = {{"name", model.builtin_name}};
-    if (!model.builtin_parameters.empty()) json["builtin"]["parameters"] = model.builtin_parameters;
+    for (const auto& [name, value] : model.builtin_parameters.items()) {
+      json["builtin"]["parameters"][name] = EncodeParameter(value);
+    }
   }
   if (!model.torch_script_uri.empty()) json["torchScript"] = {{"uri", model.torch_script_uri}};
   return json;

@@ -26,7 +26,8 @@ WorkloadProfile FullProfile() {
 ModelSpec FullModel() {
   ModelSpec model;
   model.builtin_name = "cnn";
-  model.builtin_parameters = {{"hidden", {128, 64}}, {"dropout", "0.5"}};
+  model.builtin_parameters = {
+      {"hidden", {128, 64}}, {"dropout", 0.5}, {"rates", {0.25, 1}}, {"padding", true}};
   model.torch_script_uri = "s3://models/model.pt";
   return model;
 }

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/json/yaml.h"
+
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <sstream>
+
+#include "common/base/text.h"
+
+namespace lambdadnn {
+namespace {
+
+// Leaves the library's parser with an error of ours.
+struct BuildError {
+  YAML::Mark mark;
+  std::string message;
+};
+
+std::string LowerCase(std::string_view text) {
+  std::string lower(text);
+  std::transform(lower.begin(), lower.end(), lower.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return lower;
+}
+
+std::optional<Json> ParseYamlInteger(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  std::string_view digits = negative || text.starts_with('+') ? text.substr(1) : text;
+  int base = 10;
+  if (digits.starts_with("0x") || digits.starts_with("0o")) {
+    base = digits[1] == 'x' ? 16 : 8;
+    digits.remove_prefix(2);
+  } else if (digits.size() > 1 && digits.front() == '0') {
+    return std::nullopt;  // octal to some readers, decimal to others
+  }
+  uint64_t magnitude = 0;
+  const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), magnitude, base);
+  if (digits.empty() || read.ec != std::errc() || read.ptr != digits.data() + digits.size()) {
+    return std::nullopt;
+  }
+  if (!negative) return Json(magnitude);
+  if (magnitude > uint64_t{1} << 63) return std::nullopt;
+  return Json(static_cast<int64_t>(-magnitude));
+}
+
+// A plain scalar as kubectl reads it.
+Json ResolvePlain(const std::string& text) {
+  const std::string lower = LowerCase(text);
+  for (const char* word : {"true", "yes", "on", "y"}) {
+    if (lower == word) return true;
+  }
+  for (const char* word : {"false", "no", "off", "n"}) {
+    if (lower == word) return false;
+  }
+  if (const auto integer = ParseYamlInteger(text)) return *integer;
+  const bool may_be_number = text.find_first_not_of("0123456789+-.eE") == std::string::npos;
+  if (may_be_number) {
+    std::string_view number = text;
+    if (number.starts_with('+')) number.remove_prefix(1);
+    if (number.size() > 1 && number[0] == '0' && number[1] >= '0' && number[1] <= '9') return text;
+    if (const auto value = ParseDouble(number)) return *value;
+  }
+  return text;
+}
+
+// Where line `line` (from 0) begins.
+size_t OffsetOfLine(std::string_view text, int line) {
+  size_t offset = 0;
+  for (; line > 0 && offset != std::string_view::npos; --line) {
+    offset = text.find('\n', offset);
+    if (offset != std::string_view::npos) ++offset;
+  }
+  return std::min(offset, text.size());
+}
+
+// The library takes the end of the file for the end of a quoted text.
+bool IsUnclosedQuote(std::string_view text, const YAML::Mark& mark) {
+  const size_t begin = OffsetOfLine(text, mark.line) + static_cast<size_t>(mark.column);
+  if (begin >= text.size() || (text[begin] != '"' && text[begin] != '\'')) return false;
+  const char quote = text[begin];
+  for (size_t i = begin + 1; i < text.size(); ++i) {
+    if (text[i] == '\\' && quote == '"') {
+      ++i;
+    } else if (text[i] == quote) {
+      return false;  // a doubled single quote counts as closed: the rest of it is checked as well
+    }
+  }
+  return true;
+}
+
+class DocumentBuilder final : public YAML::EventHandler {
+ public:
+  explicit DocumentBuilder(std::string_view text) : text_(text) {}
+  YamlDocument TakeDocument() { return std::move(document_); }
+  bool has_content() const { return has_content_; }
+
+  void OnDocumentStart(const YAML::Mark&) override {}
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    if (TakesKey()) return TakeKey(mark, "");
+    Scalar(mark, anchor, nullptr);
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    const bool text = tag == "!" || tag == "tag:yaml.org,2002:str";
+    if (!text && tag != "?" && !tag.empty()) {
+      throw BuildError{mark, "tags such as " + tag + " are not allowed; remove it"};
+    }
+    if (tag == "!" && IsUnclosedQuote(text_, mark)) {
+      throw BuildError{mark, "a quote is not closed"};
+    }
+    if (TakesKey()) {
+      if (!text && value == "<<") {
+        throw BuildError{mark, "merge keys (<<) are not allowed; write the fields out"};
+      }
+      return TakeKey(mark, value);
+    }
+    Scalar(mark, anchor, text ? Json(value) : ResolvePlain(value));
+  }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    if (TakesKey()) throw BuildError{mark, "an alias cannot be the name of a field"};
+    const auto found = anchors_.find(anchor);
+    if (found == anchors_.end()) throw BuildError{mark, "an alias cannot stand inside its anchor"};
+    Count(mark, found->second.nodes);
+    RememberLine(mark, ChildPath());
+    Attach(mark, found->second.value, found->second.nodes);
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    Open(mark, tag, anchor, Json::array());
+  }
+  void OnSequenceEnd() override { Close(); }
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    Open(mark, tag, anchor, Json::object());
+  }
+  void OnMapEnd() override { Close(); }
+
+ private:
+  struct Frame {
+    Json container;
+    std::string path;
+    YAML::Mark mark;
+    YAML::anchor_t anchor;
+    size_t nodes = 1;
+    std::optional<std::string> key;        // read, its value still to come
+    std::map<std::string, int> key_lines;  // of a map
+  };
+  struct Anchored {
+    Json value;
+    size_t nodes;
+  };
+
+  bool TakesKey() const {
+    return !frames_.empty() && frames_.back().container.is_object() && !frames_.back().key;
+  }
+
+  void TakeKey(const YAML::Mark& mark, const std::string& key) {
+    if (key.empty()) throw BuildError{mark, "a field has no name"};
+    Frame& frame = frames_.back();
+    const auto [first, added] = frame.key_lines.emplace(key, mark.line + 1);
+    if (!added) {
+      throw BuildError{mark, "\"" + key + "\" is given twice, here and at line " +
+                                 std::to_string(first->second) + "; remove one"};
+    }
+    frame.key = key;
+    document_.lines.emplace(ChildPath(), mark.line + 1);
+  }
+
+  std::string ChildPath() const {
+    if (frames_.empty()) return "";
+    const Frame& frame = frames_.back();
+    if (frame.container.is_array()) {
+      return frame.path + "[" + std::to_string(frame.container.size()) + "]";
+    }
+    return frame.path.empty() ? *frame.key : frame.path + "." + *frame.key;
+  }
+
+  void Count(const YAML::Mark& mark, size_t nodes) {
+    nodes_ += nodes;
+    if (nodes_ > kMaxYamlNodes) {
+      throw BuildError{mark, "the document has more than " + std::to_string(kMaxYamlNodes) +
+                                 " values once its aliases are expanded; that is no job"};
+    }
+  }
+
+  void RememberLine(const YAML::Mark& mark, const std::string& path) {
+    if (!has_content_) document_.line = mark.line + 1;
+    has_content_ = true;
+    if (!path.empty()) document_.lines.emplace(path, mark.line + 1);
+  }
+
+  void Scalar(const YAML::Mark& mark, YAML::anchor_t anchor, Json value) {
+    Count(mark, 1);
+    // An empty document is a null at its top.
+    if (!frames_.empty() || !value.is_null()) RememberLine(mark, ChildPath());
+    if (anchor != YAML::NullAnchor) anchors_[anchor] = {value, 1};
+    Attach(mark, std::move(value), 1);
+  }
+
+  void Open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, Json empty) {
+    if (tag != "?" && tag != "!" && !tag.empty()) {
+      throw BuildError{mark, "tags such as " + tag + " are not allowed; remove it"};
+    }
+    if (TakesKey()) {
+      throw BuildError{mark, "a map or list cannot be the name of a field; is a '}' missing?"};
+    }
+    if (frames_.size() >= kMaxYamlDepth) {
+      throw BuildError{mark, "nested more than " + std::to_string(kMaxYamlDepth) + " levels deep"};
+    }
+    Count(mark, 1);
+    const std::string path = ChildPath();
+    RememberLine(mark, path);
+    frames_.push_back({std::move(empty), path, mark, anchor, 1, std::nullopt, {}});
+  }
+
+  void Close() {
+    Frame frame = std::move(frames_.back());
+    frames_.pop_back();
+    if (frame.anchor != YAML::NullAnchor) anchors_[frame.anchor] = {frame.container, frame.nodes};
+    Attach(frame.mark, std::move(frame.container), frame.nodes);
+  }
+
+  void Attach(const YAML::Mark&, Json value, size_t nodes) {
+    if (frames_.empty()) {
+      document_.value = std::move(value);
+      return;
+    }
+    Frame& frame = frames_.back();
+    frame.nodes += nodes;
+    if (frame.container.is_array()) {
+      frame.container.push_back(std::move(value));
+    } else {
+      frame.container[*frame.key] = std::move(value);
+      frame.key.reset();
+    }
+  }
+
+  const std::string_view text_;
+  YamlDocument document_;
+  bool has_content_ = false;
+  std::vector<Frame> frames_;
+  std::map<YAML::anchor_t, Anchored> anchors_;
+  size_t nodes_ = 0;
+};
+
+// Whether a line in [from, to] (from 1) begins a document or ends one.
+bool HasSeparator(std::string_view text, int from, int to) {
+  for (int line = from; line <= to; ++line) {
+    const std::string_view rest = text.substr(OffsetOfLine(text, line - 1));
+    if (rest.starts_with("---") || rest.starts_with("...")) return true;
+  }
+  return false;
+}
+
+// The first line whose indentation has a tab, from 1; 0 = none.
+int LineWithTabIndent(std::string_view text) {
+  int number = 0;
+  for (const std::string& line : Split(text, '\n')) {
+    ++number;
+    const size_t content = line.find_first_not_of(" \t\r");
+    const size_t tab = line.find('\t');
+    if (content != std::string::npos && tab < content) return number;
+  }
+  return 0;
+}
+
+// Offset of the first byte that is not UTF-8; npos when all are.
+size_t FirstInvalidUtf8(std::string_view text) {
+  for (size_t i = 0; i < text.size();) {
+    const auto lead = static_cast<unsigned char>(text[i]);
+    const size_t length = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
+    if (length == 0 || lead > 0xF4 || i + length > text.size()) return i;
+    for (size_t k = 1; k < length; ++k) {
+      if ((static_cast<unsigned char>(text[i + k]) & 0xC0) != 0x80) return i;
+    }
+    const auto second = length > 1 ? static_cast<unsigned char>(text[i + 1]) : 0;
+    const bool bad = (lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) ||
+                     (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F);
+    if (bad) return i;
+    i += length;
+  }
+  return std::string_view::npos;
+}
+
+// The library's messages, in words that say what to do.
+std::string Explain(const std::string& message) {
+  if (message.find("end of map not found") != std::string::npos ||
+      message.find("illegal map value") != std::string::npos) {
+    return "the indentation does not fit the lines above; line the field up with its neighbours";
+  }
+  if (message.find("end of sequence not found") != std::string::npos) {
+    return "a list is not closed, or its lines are not aligned";
+  }
+  if (message.find("end of map flow not found") != std::string::npos) return "a '}' is missing";
+  if (message.find("end of sequence flow not found") != std::string::npos) {
+    return "a ']' is missing";
+  }
+  if (message.find("illegal EOF in scalar") != std::string::npos) return "a quote is not closed";
+  if (message.find("unknown token") != std::string::npos) {
+    return "a value cannot begin with this character; put it in quotes";
+  }
+  if (message.find("illegal flow end") != std::string::npos) {
+    return "a '}' or ']' without the one that opens it";
+  }
+  return message;
+}
+
+YamlParseResult Failed(int line, int column, std::string message) {
+  YamlParseResult result;
+  result.error = YamlError{std::max(line, 1), std::max(column, 1), std::move(message)};
+  return result;
+}
+
+}  // namespace
+
+int YamlDocument::LineOf(std::string_view path) const {
+  while (!path.empty()) {
+    if (const auto found = lines.find(path); found != lines.end()) return found->second;
+    const size_t cut = path.find_last_of(".[");
+    path = cut == std::string_view::npos ? std::string_view() : path.substr(0, cut);
+  }
+  return line;
+}
+
+YamlParseResult ParseYaml(std::string_view text) {
+  if (text.size() > kMaxYamlBytes) {
+    return Failed(1, 1, "larger than 1 MiB; a job file is a page or two");
+  }
+  if (text.find('\0') != std::string_view::npos) {
+    return Failed(1, 1, "holds zero bytes; this is not a text file");
+  }
+  if (const size_t bad = FirstInvalidUtf8(text); bad != std::string_view::npos) {
+    const auto newlines = std::count(text.begin(), text.begin() + static_cast<long>(bad), '\n');
+    return Failed(static_cast<int>(newlines) + 1, 1, "is not UTF-8 text; save the file as UTF-8");
+  }
+  YamlParseResult result;
+  try {
+    std::istringstream stream{std::string(text)};
+    YAML::Parser parser(stream);
+    for (;;) {
+      DocumentBuilder builder(text);
+      if (!parser.HandleNextDocument(builder)) break;
+      if (!builder.has_content()) continue;
+      YamlDocument document = builder.TakeDocument();
+      const int previous = result.documents.empty() ? 0 : result.documents.back().line;
+      if (previous > 0 && !HasSeparator(text, previous, document.line)) {
+        return Failed(document.line, 1,
+                      "does not go on from the lines above; begin the next "
+                      "document with ---, or align the line");
+      }
+      result.documents.push_back(std::move(document));
+    }
+  } catch (const BuildError& error) {
+    return Failed(error.mark.line + 1, error.mark.column + 1, error.message);
+  } catch (const YAML::Exception& error) {
+    if (const int line = LineWithTabIndent(text); line > 0 && line <= error.mark.line + 2) {
+      return Failed(line, 1, "a tab in the indentation; YAML wants spaces there");
+    }
+    return Failed(error.mark.line + 1, error.mark.column + 1, Explain(error.msg));
+  }
+  return result;
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CRD's x-kubernetes-validations in C++, in the CRD's order.
+#include <algorithm>
+#include <optional>
+
+#include "common/base/text.h"
+#include "operator/api/job_validation.h"
+#include "operator/api/quantity.h"
+
+namespace lambdadnn {
+namespace {
+
+const Json* Find(const Json& self, const char* name) {
+  if (!self.is_object()) return nullptr;
+  const auto found = self.find(name);
+  return found == self.end() || found->is_null() ? nullptr : &*found;
+}
+
+// Follows "a.b.c".
+const Json* FindPath(const Json& self, std::string_view path) {
+  const Json* at = &self;
+  for (const std::string& name : Split(path, '.')) {
+    at = Find(*at, name.c_str());
+    if (at == nullptr) return nullptr;
+  }
+  return at;
+}
+
+bool Has(const Json& self, const char* name) { return Find(self, name) != nullptr; }
+
+std::optional<int64_t> Whole(const Json& self, std::string_view path) {
+  const Json* value = FindPath(self, path);
+  if (value == nullptr || !value->is_number_integer()) return std::nullopt;
+  return value->get<int64_t>();
+}
+
+std::optional<double> AsDecimal(const Json& self) {
+  if (!self.is_string()) return std::nullopt;
+  return ParseDouble(self.get_ref<const std::string&>());
+}
+
+// Absent or unreadable: 0, as the default of most decimals.
+double Decimal(const Json& self, std::string_view path) {
+  const Json* value = FindPath(self, path);
+  return value == nullptr ? 0 : AsDecimal(*value).value_or(0);
+}
+
+std::string Text(const Json& self, const char* name) {
+  const Json* value = Find(self, name);
+  return value != nullptr && value->is_string() ? value->get<std::string>() : "";
+}
+
+bool Flag(const Json& self, const char* name) {
+  const Json* value = Find(self, name);
+  return value != nullptr && value->is_boolean() && value->get<bool>();
+}
+
+// a <= b, or one of them is not there.
+bool NotAbove(std::optional<int64_t> a, std::optional<int64_t> b) { return !a || !b || *a <= *b; }
+
+bool IsAboveZero(const Json& self, const Json*) { return AsDecimal(self).value_or(1) > 0; }
+bool IsBelowOne(const Json& self, const Json*) { return AsDecimal(self).value_or(0) < 1; }
+
+bool IsWholeMib(const Json& self, const Json*) {
+  if (!self.is_string()) return true;
+  const auto& text = self.get_ref<const std::string&>();
+  // What is no quantity at all breaks the pattern, not this rule.
+  if (text.empty() || text.find_first_not_of("0123456789.KMGTki") != std::string::npos) return true;
+  return ParseMemoryMib(text).ok();
+}
+
+// Whether field `name` is as it was.
+template <const char* const& name>
+bool Unchanged(const Json& self, const Json* old) {
+  if (old == nullptr) return true;
+  const Json* now = Find(self, name);
+  const Json* before = Find(*old, name);
+  if (now == nullptr || before == nullptr) return now == before;
+  return *now == *before;
+}
+
+constexpr const char* kModel = "model";
+constexpr const char* kDataset = "dataset";
+constexpr const char* kTraining = "training";
+constexpr const char* kObjective = "objective";
+constexpr const char* kFunctions = "functions";
+constexpr const char* kAggregation = "aggregation";
+constexpr const char* kProfile = "profile";
+constexpr const char* kObjectStore = "objectStore";
+constexpr const char* kCheckpoint = "checkpoint";
+constexpr const char* kBackend = "backend";
+constexpr const char* kRuntime = "runtime";
+constexpr const char* kManagedBy = "managedBy";
+
+constexpr const char* kImmutable = "cannot be changed once the job exists; create another job";
+constexpr const char* kAboveZero = "must be above 0";
+constexpr const char* kBelowOne = "must be below 1";
+constexpr const char* kWholeMib = "must be a whole number of MiB, such as \"1728Mi\"";
+constexpr const char* kMinMax = "min must not be above max";
+
+bool FixedWithinFunctions(const Json& self, const Json*) {
+  const auto fixed = Whole(self, "objective.fixed.functions");
+  return NotAbove(Whole(self, "functions.min"), fixed) &&
+         NotAbove(fixed, Whole(self, "functions.max"));
+}
+
+bool LayersEndWithFixed(const Json& self, const Json*) {
+  const auto fixed = Whole(self, "objective.fixed.functions");
+  const Json* layers = FindPath(self, "aggregation.layers");
+  if (!fixed || layers == nullptr || !layers->is_array() || layers->empty()) return true;
+  return !layers->back().is_number_integer() || layers->back().get<int64_t>() == *fixed;
+}
+
+bool OneObjective(const Json& self, const Json*) {
+  const auto set = [&](const char* name) { return Has(self, name) ? 1 : 0; };
+  return set("deadlineSeconds") + set("budget") + set("performanceCostRatio") + set("fixed") == 1;
+}
+
+bool MomentumIsForSgd(const Json& self, const Json*) {
+  const std::string name = Text(self, "name");
+  if (name != "adam" && name != "adamw") return true;
+  return Decimal(self, "momentum") == 0 && Decimal(self, "dampening") == 0 &&
+         !Flag(self, "nesterov");
+}
+
+bool NesterovHasMomentum(const Json& self, const Json*) {
+  return !Flag(self, "nesterov") ||
+         (Decimal(self, "momentum") > 0 && Decimal(self, "dampening") == 0);
+}
+
+bool MemoryOrdered(const Json& self, const Json*) {
+  const auto min = ParseMemoryMib(Text(self, "min"));
+  const auto max = ParseMemoryMib(Text(self, "max"));
+  return !min.ok() || !max.ok() || *min <= *max;
+}
+
+bool LayersGrow(const Json& self, const Json*) {
+  const Json* layers = Find(self, "layers");
+  if (layers == nullptr || !layers->is_array() || layers->empty()) return true;
+  for (const Json& width : *layers) {
+    if (!width.is_number_integer()) return true;
+  }
+  return layers->front() == 1 && std::is_sorted(layers->begin(), layers->end());
+}
+
+bool SpreadDividesShards(const Json& self, const Json*) {
+  const auto spread = Whole(self, "spread");
+  const auto shards = Whole(self, "shards");
+  return !spread || !shards || *spread < 1 || *shards % *spread == 0;
+}
+
+constexpr const char* kOptimizer = "spec.training.optimizer";
+constexpr const char* kOptimizerClip = "spec.training.optimizer.clip";
+
+constexpr JobRule kRules[] = {
+    {"metadata", "name",
+     "metadata.name may have at most 44 characters, since the names of its functions are longer",
+     [](const Json& self, const Json*) { return Text(self, "name").size() <= 44; }},
+    {"spec", kModel, kImmutable, Unchanged<kModel>},
+    {"spec", kDataset, kImmutable, Unchanged<kDataset>},
+    {"spec", kTraining, kImmutable, Unchanged<kTraining>},
+    {"spec", kObjective, kImmutable, Unchanged<kObjective>},
+    {"spec", kFunctions, kImmutable, Unchanged<kFunctions>},
+    {"spec", kAggregation, kImmutable, Unchanged<kAggregation>},
+    {"spec", kProfile, kImmutable, Unchanged<kProfile>},
+    {"spec", kObjectStore, kImmutable, Unchanged<kObjectStore>},
+    {"spec", kCheckpoint, kImmutable, Unchanged<kCheckpoint>},
+    {"spec", kBackend, kImmutable, Unchanged<kBackend>},
+    {"spec", kRuntime, kImmutable, Unchanged<kRuntime>},
+    {"spec", kManagedBy, kImmutable, Unchanged<kManagedBy>},
+    {"spec", kTraining,
+     "globalBatchSize must not be larger than dataset.renderedDigits.train, the number of training "
+     "samples",
+     [](const Json& self, const Json*) {
+       return NotAbove(Whole(self, "training.globalBatchSize"),
+                       Whole(self, "dataset.renderedDigits.train"));
+     }},
+    {"spec", kTraining, "globalBatchSize must not be larger than profile.trainingSamples",
+     [](const Json& self, const Json*) {
+       return NotAbove(Whole(self, "training.globalBatchSize"),
+                       Whole(self, "profile.trainingSamples"));
+     }},
+    {"spec", kObjective, "fixed.functions must lie between functions.min and functions.max",
+     FixedWithinFunctions},
+    {"spec", kAggregation, "layers must end with objective.fixed.functions, the number of workers",
+     LayersEndWithFixed},
+    {"spec.model", "", "set exactly one of builtin and torchScript",
+     [](const Json& self, const Json*) {
+       return Has(self, "builtin") != Has(self, "torchScript");
+     }},
+    {"spec.dataset", "", "set exactly one of uri and renderedDigits",
+     [](const Json& self, const Json*) { return Has(self, "uri") != Has(self, "renderedDigits"); }},
+    {"spec.dataset", "", "format is required with uri: idx, cifar10, csv or npy",
+     [](const Json& self, const Json*) { return !Has(self, "uri") || Has(self, "format"); }},
+    {"spec.dataset", "", "rendered digits are of format idx; remove format",
+     [](const Json& self, const Json*) {
+       return !Has(self, "renderedDigits") || !Has(self, "format") || Text(self, "format") == "idx";
+     }},
+    {"spec.dataset", "", "testUri needs uri",
+     [](const Json& self, const Json*) { return !Has(self, "testUri") || Has(self, "uri"); }},
+    {"spec.dataset.normalize.standardDeviation", "", kAboveZero, IsAboveZero},
+    {"spec.training", "",
+     "set exactly one of globalBatchSize (this batch, whatever the number of functions) and "
+     "maxGlobalBatchSize (the planner may choose up to it)",
+     [](const Json& self, const Json*) {
+       return Has(self, "globalBatchSize") != Has(self, "maxGlobalBatchSize");
+     }},
+    {"spec.training", "", "localBatchSize is required with maxGlobalBatchSize",
+     [](const Json& self, const Json*) {
+       return !Has(self, "maxGlobalBatchSize") || Has(self, "localBatchSize");
+     }},
+    {"spec.training", "", "localBatchSize must not be larger than maxGlobalBatchSize",
+     [](const Json& self, const Json*) {
+       return NotAbove(Whole(self, "localBatchSize"), Whole(self, "maxGlobalBatchSize"));
+     }},
+    {kOptimizer, "", "momentum, dampening and nesterov belong to sgd; remove them or use sgd",
+     MomentumIsForSgd},
+    {kOptimizer, "", "nesterov needs a momentum above 0 and no dampening", NesterovHasMomentum},
+    {kOptimizer, "", "amsgrad belongs to adam and adamw; remove it or use one of them",
+     [](const Json& self, const Json*) {
+       return Text(self, "name") != "sgd" || !Flag(self, "amsgrad");
+     }},
+    {kOptimizer, "", "schedule.minLearningRate must not be above learningRate",
+     [](const Json& self, const Json*) {
+       return Decimal(self, "schedule.minLearningRate") <= Decimal(self, "learningRate");
+     }},
+    {"spec.training.optimizer.learningRate", "", kAboveZero, IsAboveZero},
+    {"spec.training.optimizer.beta1", "", kBelowOne, IsBelowOne},
+    {"spec.training.optimizer.beta2", "", kBelowOne, IsBelowOne},
+    {"spec.training.optimizer.epsilon", "", kAboveZero, IsAboveZero},
+    {"spec.training.optimizer.schedule", "", "stepIterations is required for the schedule step",
+     [](const Json& self, const Json*) {
+       return Text(self, "name") != "step" || Whole(self, "stepIterations").value_or(0) > 0;
+     }},
+    {"spec.training.optimizer.schedule.gamma", "", kAboveZero, IsAboveZero},
+    {kOptimizerClip, "", "set exactly one of value and globalNorm",
+     [](const Json& self, const Json*) { return Has(self, "value") != Has(self, "globalNorm"); }},
+    {"spec.training.optimizer.clip.value", "", kAboveZero, IsAboveZero},
+    {"spec.training.optimizer.clip.globalNorm", "", kAboveZero, IsAboveZero},
+    {"spec.objective", "",
+     "set exactly one of deadlineSeconds, budget, performanceCostRatio and fixed", OneObjective},
+    {"spec.objective.budget", "", kAboveZero, IsAboveZero},
+    {"spec.objective.fixed.memory", "", kWholeMib, IsWholeMib},
+    {"spec.functions", "", kMinMax,
+     [](const Json& self, const Json*) {
+       return NotAbove(Whole(self, "min"), Whole(self, "max"));
+     }},
+    {"spec.functions.memory", "", kMinMax, MemoryOrdered},
+    {"spec.functions.memory.min", "", kWholeMib, IsWholeMib},
+    {"spec.functions.memory.max", "", kWholeMib, IsWholeMib},
+    {"spec.functions.memory.step", "", kWholeMib, IsWholeMib},
+    {"spec.aggregation", "",
+     "layers begins with the root, 1, and never shrinks towards the workers, e.g. [1, 2, 8]",
+     LayersGrow},
+    {"spec.aggregation", "", "spread must divide shards", SpreadDividesShards},
+    {"spec.aggregation.serverMemory", "", kWholeMib, IsWholeMib},
+    {"spec.objectStore", "", "set uri or bucket, not both",
+     [](const Json& self, const Json*) { return !Has(self, "uri") || !Has(self, "bucket"); }},
+    {"spec.objectStore", "", "endpoint needs bucket",
+     [](const Json& self, const Json*) { return !Has(self, "endpoint") || Has(self, "bucket"); }},
+};
+
+}  // namespace
+
+std::span<const JobRule> JobRules() { return kRules; }
+
+void CheckJobRules(const Json& object, const Json* old, std::vector<FieldError>* errors) {
+  for (const JobRule& rule : kRules) {
+    const Json* self = FindPath(object, rule.path);
+    if (self == nullptr) continue;
+    const Json* before = old == nullptr ? nullptr : FindPath(*old, rule.path);
+    if (rule.holds(*self, before)) continue;
+    const std::string path = rule.path;
+    errors->push_back({*rule.field == '\0' ? path : path + "." + rule.field, rule.message});
+  }
+}
+
+}  // namespace lambdadnn
