@@ -19,20 +19,23 @@ Duration Share(Duration duration, double share) {
 
 }  // namespace
 
+Duration ArrivalEstimate::expected() const {
+  if (observed_ < kLeastObserved) return Duration::zero();
+  return *std::min_element(arrivals_.begin(), arrivals_.begin() + std::min(observed_, kWindow));
+}
+
 Duration ArrivalEstimate::FirstPoll() const {
   // Below a few gaps there is nothing to gain from waiting.
-  if (expected_ < 4 * kMinPollGap) return Duration::zero();
-  return Share(expected_, 1 - kEarly);
+  const Duration expected = this->expected();
+  if (expected < 4 * kMinPollGap) return Duration::zero();
+  return Share(expected, 1 - kEarly);
 }
 
 void ArrivalEstimate::Observe(std::optional<Duration> last_miss, Duration hit) {
-  if (!last_miss) {
-    // It may have come long before: ask earlier next time.
-    expected_ = Share(std::min(expected_, hit), 0.85);
-    return;
-  }
-  const Duration came = *last_miss + (hit - *last_miss) / 2;
-  expected_ = expected_ == Duration::zero() ? came : (expected_ + came) / 2;
+  // Found at the first question, it may have come at any time before.
+  const Duration came = last_miss.value_or(Duration::zero());
+  arrivals_[observed_ % kWindow] = came + (hit - came) / 2;
+  ++observed_;
 }
 
 Duration NextPollGap(Duration waited, Duration expected) {

@@ -6,10 +6,13 @@
 // it came, half of that on average. Both follow from gaps that are a fixed share of the time waited
 // so far: ln(3600 s / 8 ms) / ln(1 + kPollGrowth) + 8 < 128.
 //
-// Exchanges repeat, so the time at which the last ones came tells when to begin asking: the first
-// question is put shortly before the expected time, and gaps are smaller around it.
+// Exchanges repeat, so the times at which the last objects came tell when to begin asking: the
+// first question is put shortly before the earliest of them, and gaps are smaller around it. The
+// earliest, not the mean: an exchange is a circle of functions that wait for each other, and one
+// that oversleeps because of a single slow iteration makes all others learn that slowness.
 #pragma once
 
+#include <array>
 #include <optional>
 
 #include "common/base/clock.h"
@@ -23,14 +26,19 @@ inline constexpr Duration kMaxPollWait = std::chrono::seconds(3600);
 // How long objects of one kind let themselves be waited for. Not thread-safe.
 class ArrivalEstimate {
  public:
-  // Wait before the first question; zero while nothing is known.
+  // Wait before the first question; zero while too little is known.
   Duration FirstPoll() const;
-  Duration expected() const { return expected_; }
+  // The earliest of the last arrivals; zero while fewer than kLeastObserved are known.
+  Duration expected() const;
   // An object was there at `hit` after the wait began; `last_miss` = the last time it was not.
   void Observe(std::optional<Duration> last_miss, Duration hit);
 
+  static constexpr size_t kLeastObserved = 3;
+  static constexpr size_t kWindow = 8;
+
  private:
-  Duration expected_{};
+  std::array<Duration, kWindow> arrivals_{};
+  size_t observed_ = 0;
 };
 
 // From a question in vain at `waited` to the next one.

@@ -3,16 +3,43 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "common/checkpoint_index/checkpoint_index.h"
 #include "common/objectstore/memory_object_store.h"
 #include "common/plan/collective_cost.h"
+#include "tests/support/faulty_object_store.h"
 #include "tests/support/slice_harness.h"
 
 namespace lambdadnn {
 namespace {
 
+using testing::HasSubstr;
+
+constexpr char kPrefix[] = "root/team/uid-1";
+
 class SliceTraining : public testing::Test {
  protected:
+  // Trains in one slice on a store of its own and returns the model file.
+  std::string Model(const HarnessJob& job) {
+    MemoryObjectStore store;
+    SliceHarness harness(runtime_, store, job);
+    const HarnessResult result = harness.Run(0, std::nullopt);
+    EXPECT_TRUE(result.AllAre(SliceOutcome::kFinished)) << Errors(result);
+    return ModelBytes(store, job);
+  }
+
+  static std::string Errors(const HarnessResult& result) {
+    std::string text;
+    for (const auto& [role, record] : result.records)
+      text += role + ": " + record.error.ToString() + "\n";
+    return text;
+  }
+
+  std::optional<CheckpointReference> Newest(ObjectStore& store) {
+    return FindNewestCheckpoint(store, kPrefix).value();
+  }
+
   SystemClock clock_;
   ThreadExecutor executor_;
   SystemRandom random_;
@@ -20,21 +47,333 @@ class SliceTraining : public testing::Test {
   MemoryObjectStore store_;
 };
 
-void ExpectAllFinished(const HarnessResult& result, int64_t iterations) {
-  for (const auto& [role, record] : result.records) {
-    EXPECT_EQ(record.outcome, SliceOutcome::kFinished) << role << ": " << record.error.ToString();
-    EXPECT_EQ(record.next_iteration, iterations) << role;
-  }
+HarnessJob AdamJob() {
+  HarnessJob job;
+  job.optimizer.name = "adam";
+  job.optimizer.schedule.name = "cosine";
+  job.optimizer.schedule.warmup_iterations = 3;
+  return job;
 }
 
 TEST_F(SliceTraining, FourWorkersAndTwoLayersTrainToTheEnd) {
   const HarnessJob job;
   SliceHarness harness(runtime_, store_, job);
   const HarnessResult result = harness.Run(0, std::nullopt);
-  ExpectAllFinished(result, 14);
+  for (const auto& [role, record] : result.records) {
+    EXPECT_EQ(record.outcome, SliceOutcome::kFinished) << role << ": " << record.error.ToString();
+    EXPECT_EQ(record.next_iteration, 14) << role;
+  }
   EXPECT_EQ(result.records.size(), 7u);
   EXPECT_FALSE(ModelBytes(store_, job).empty());
-  EXPECT_EQ(result.Leader(job).checkpoint, (CheckpointReference{"root/team/uid-1", 14, 1, 0}));
+  EXPECT_EQ(result.Leader(job).checkpoint, (CheckpointReference{kPrefix, 14, 1, 0}));
+}
+
+TEST_F(SliceTraining, TheLossOfEveryIterationComesFromTheLeaderAndFalls) {
+  HarnessJob job;
+  job.optimizer.learning_rate = 0.3;
+  job.epochs = 4;
+  SliceHarness harness(runtime_, store_, job);
+  const HarnessResult result = harness.Run(0, std::nullopt);
+  std::vector<double> losses;
+  for (const auto& [role, lines] : result.lines) {
+    for (const ProgressLine& line : lines) {
+      if (line.loss) losses.push_back(*line.loss);
+    }
+  }
+  ASSERT_EQ(losses.size(), 28u);
+  EXPECT_LT(losses.back(), losses.front());
+}
+
+TEST_F(SliceTraining, EveryTestSampleIsEvaluatedOnceAnEpoch) {
+  HarnessJob job;
+  job.test_samples = 41;
+  SliceHarness harness(runtime_, store_, job);
+  const HarnessResult result = harness.Run(0, std::nullopt);
+  std::map<int64_t, int64_t> samples;
+  for (const auto& [role, record] : result.records) {
+    for (const EvaluationPart& part : record.evaluations) samples[part.epoch] += part.samples;
+  }
+  EXPECT_EQ(samples, (std::map<int64_t, int64_t>{{0, 41}, {1, 41}}));
+}
+
+TEST_F(SliceTraining, TheModelIsTheSameForEveryShardCountAndSpread) {
+  for (const bool clip : {false, true}) {
+    HarnessJob job = AdamJob();
+    job.parameters = 5 * 16 * 1024 + 77;  // six blocks
+    if (clip) job.optimizer.clip_global_norm = 0.5;
+    job.shards = 1;
+    const std::string expected = Model(job);
+    ASSERT_FALSE(expected.empty());
+    for (const auto& [shards, spread] :
+         std::vector<std::pair<int, int>>{{2, 1}, {5, 1}, {4, 2}, {6, 3}}) {
+      job.shards = shards;
+      job.spread = spread;
+      EXPECT_EQ(Model(job), expected) << "K = " << shards << ", spread " << spread;
+    }
+  }
+}
+
+TEST_F(SliceTraining, ClippingByGlobalNormChangesTheModel) {
+  HarnessJob job = AdamJob();
+  job.optimizer.name = "sgd";
+  const std::string free = Model(job);
+  job.optimizer.clip_global_norm = 0.01;
+  EXPECT_NE(Model(job), free);
+}
+
+TEST_F(SliceTraining, RanksWithoutSamplesAreNoSpecialCase) {
+  HarnessJob job;
+  job.layers = {1, 3, 9};
+  job.samples = 11;
+  job.global_batch = 4;  // fewer than workers; the last batch has 3
+  const std::string model = Model(job);
+  EXPECT_FALSE(model.empty());
+}
+
+// Trains in slices that are stopped `gap` lines after their begin; returns the number of slices.
+int TrainInSlices(SliceHarness& harness, std::optional<CheckpointReference> newest) {
+  int slices = 0;
+  for (bool finished = false; !finished && slices < 50;) {
+    EXPECT_TRUE(harness.Start(0, newest).ok());
+    // Some role, a different one each time, is asked to stop at once.
+    const Role role =
+        harness.job().Roles()[static_cast<size_t>(slices) % harness.job().Roles().size()];
+    EXPECT_TRUE(harness.Service(role.Name()).Stop(harness.Invocation(role.Name()), true).ok());
+    const HarnessResult result = harness.Await();
+    const SliceRecord& leader = result.Leader(harness.job());
+    for (const auto& [name, record] : result.records) {
+      EXPECT_EQ(record.next_iteration, leader.next_iteration) << name;
+      EXPECT_EQ(record.outcome, leader.outcome) << name << record.error.ToString();
+    }
+    EXPECT_TRUE(leader.checkpoint.has_value());
+    newest = leader.checkpoint;
+    finished = leader.outcome != SliceOutcome::kStopped;
+    ++slices;
+  }
+  return slices;
+}
+
+TEST_F(SliceTraining, SlicesEndTogetherAndGiveTheSameBits) {
+  for (const int spread : {1, 2}) {
+    HarnessJob job = AdamJob();
+    job.spread = spread;
+    const std::string expected = Model(job);
+    MemoryObjectStore store;
+    SliceHarness harness(runtime_, store, job);
+    const int slices = TrainInSlices(harness, std::nullopt);
+    // A stop is agreed one iteration ahead (two when it begins in another group): 2-4 iterations.
+    EXPECT_GE(slices, 4);
+    EXPECT_EQ(ModelBytes(store, job), expected);
+  }
+}
+
+TEST_F(SliceTraining, ABudgetEndsTheSliceInTime) {
+  HarnessJob job;
+  job.epochs = 100'000;
+  job.budget_seconds = 1.0;
+  job.parameters = 1000;
+  job.shards = 1;
+  SliceHarness harness(runtime_, store_, job);
+  const Instant begin = clock_.Now();
+  const HarnessResult result = harness.Run(0, std::nullopt);
+  EXPECT_LT(ToSeconds(clock_.Now() - begin), 1.5);
+  EXPECT_TRUE(result.AllAre(SliceOutcome::kStopped)) << Errors(result);
+  EXPECT_GT(result.Leader(job).next_iteration, 2);
+  EXPECT_EQ(Newest(store_), result.Leader(job).checkpoint);
+}
+
+TEST_F(SliceTraining, AKilledSliceFallsBackToItsCheckpointAndGivesTheSameBits) {
+  HarnessJob job = AdamJob();
+  job.checkpoint_every = 3;
+  const std::string expected = Model(job);
+  SliceHarness harness(runtime_, store_, job);
+  int64_t incarnation = 0;
+  for (const int64_t kill_after : {4, 7, 11}) {
+    ASSERT_TRUE(harness.Start(incarnation, Newest(store_)).ok());
+    const CheckpointReference waited = {kPrefix, kill_after / 3 * 3, 1, incarnation};
+    const Instant give_up = clock_.Now() + std::chrono::seconds(20);
+    while (!ReadManifest(store_, waited).ok() && clock_.Now() < give_up)
+      clock_.SleepFor(std::chrono::milliseconds(1));
+    harness.Kill();
+    ++incarnation;
+  }
+  const HarnessResult result = harness.Run(incarnation, Newest(store_));
+  EXPECT_TRUE(result.AllAre(SliceOutcome::kFinished)) << Errors(result);
+  EXPECT_EQ(ModelBytes(store_, job), expected);
+}
+
+TEST_F(SliceTraining, CheckpointsRestoreUnderOtherShardsAndSpread) {
+  HarnessJob job = AdamJob();
+  job.parameters = 5 * 16 * 1024 + 77;
+  job.shards = 4;
+  job.spread = 2;
+  const std::string expected = Model(job);
+  SliceHarness first(runtime_, store_, job);
+  ASSERT_TRUE(first.Start(0, std::nullopt).ok());
+  ASSERT_TRUE(first.Service("worker-1").Stop(first.Invocation("worker-1"), true).ok());
+  const HarnessResult stopped = first.Await();
+  ASSERT_TRUE(stopped.AllAre(SliceOutcome::kStopped)) << Errors(stopped);
+  job.shards = 3;
+  job.spread = 1;
+  SliceHarness second(runtime_, store_, job);
+  const HarnessResult result = second.Run(1, Newest(store_));
+  EXPECT_TRUE(result.AllAre(SliceOutcome::kFinished)) << Errors(result);
+  EXPECT_EQ(ModelBytes(store_, job), expected);
+}
+
+TEST_F(SliceTraining, RefusalsLostRepliesDelaysAndTornReadsChangeNothing) {
+  HarnessJob job = AdamJob();
+  job.spread = 2;
+  job.optimizer.clip_global_norm = 0.5;
+  job.checkpoint_every = 5;
+  const std::string expected = Model(job);
+  StoreFaults faults;
+  faults.refuse = 0.1;
+  faults.lose_reply = 0.05;
+  faults.delay = 0.05;
+  faults.max_delay_seconds = 0.01;
+  faults.tear_read = 0.02;
+  faults.corrupt_read = 0.02;
+  SliceHarness harness(runtime_, store_, job);
+  harness.WrapStores([&](const Role&, ObjectStore& store) -> std::unique_ptr<ObjectStore> {
+    return std::make_unique<FaultyObjectStore>(store, runtime_, faults);
+  });
+  const HarnessResult result = harness.Run(0, std::nullopt);
+  EXPECT_TRUE(result.AllAre(SliceOutcome::kFinished)) << Errors(result);
+  EXPECT_EQ(ModelBytes(store_, job), expected);
+  int64_t retries = 0;
+  for (const auto& [role, record] : result.records) retries += record.store.retries;
+  EXPECT_GT(retries, 0);
+}
+
+TEST_F(SliceTraining, ALossThatIsNotANumberFailsForGoodAndKeepsTheCheckpoint) {
+  HarnessJob job;
+  job.nan_at_version = 6;
+  job.checkpoint_every = 2;
+  job.budget_seconds = 3;
+  SliceHarness harness(runtime_, store_, job);
+  const HarnessResult result = harness.Run(0, std::nullopt);
+  const SliceRecord& leader = result.Leader(job);
+  EXPECT_EQ(leader.outcome, SliceOutcome::kFailed);
+  EXPECT_TRUE(leader.permanent);
+  EXPECT_THAT(leader.error.message(), HasSubstr("loss of iteration 6"));
+  EXPECT_EQ(leader.checkpoint, (CheckpointReference{kPrefix, 6, 1, 0}));
+  EXPECT_EQ(Newest(store_), leader.checkpoint);
+  EXPECT_FALSE(result.records.at("worker-0").permanent) << "only the cause is permanent";
+}
+
+TEST_F(SliceTraining, TrainingEndsOnceAnEpochsLossIsLowEnough) {
+  HarnessJob job;
+  job.epochs = 50;
+  job.optimizer.learning_rate = 0.5;
+  job.stop_at_loss = 0.06;
+  const std::string expected = Model(job);
+  SliceHarness whole(runtime_, store_, job);
+  const HarnessResult result = whole.Run(0, std::nullopt);
+  const int64_t end = result.Leader(job).next_iteration;
+  EXPECT_LT(end, job.MakePlan().iterations);
+  EXPECT_EQ(end % 7, 1) << "one iteration after an epoch's end";
+  // The same end in slices, also when one ends between the decision and the end.
+  MemoryObjectStore store;
+  SliceHarness harness(runtime_, store, job);
+  TrainInSlices(harness, std::nullopt);
+  EXPECT_EQ(ModelBytes(store, job), expected);
+}
+
+// --- what it costs ------------------------------------------------------------------------------
+
+struct CostCase {
+  std::vector<int> layers;
+  int shards;
+  int spread;
+  bool clip;
+};
+
+class SliceCost : public SliceTraining, public testing::WithParamInterface<CostCase> {};
+
+TEST_P(SliceCost, TwoLengthsDifferByTheFormulaTimesTheirIterations) {
+  HarnessJob job;
+  job.layers = GetParam().layers;
+  job.shards = GetParam().shards;
+  job.spread = GetParam().spread;
+  job.parameters = 6 * 16 * 1024 + 5;
+  if (GetParam().clip) job.optimizer.clip_global_norm = 1;
+  const auto run = [&](int64_t epochs) {
+    job.epochs = epochs;
+    MemoryObjectStore store;
+    SliceHarness harness(runtime_, store, job);
+    const HarnessResult result = harness.Run(0, std::nullopt);
+    EXPECT_TRUE(result.AllAre(SliceOutcome::kFinished)) << Errors(result);
+    return result;
+  };
+  // Equally long in digits, so that the manifests' text is equally long.
+  const HarnessResult shorter = run(2);
+  const HarnessResult longer = run(4);
+  const ExchangeShape shape = {job.MakePlan().aggregation, job.parameters, GetParam().clip};
+  const int64_t iterations = 14;  // of the two more epochs
+  for (const Role& role : job.Roles()) {
+    const RequestCount cost = role.kind == RoleKind::kWorker
+                                  ? WorkerIterationCost(shape)
+                                  : ServerIterationCost(shape, role.position);
+    const StoreCounters& first = shorter.records.at(role.Name()).store;
+    const StoreCounters& second = longer.records.at(role.Name()).store;
+    EXPECT_EQ(second.puts - first.puts, iterations * cost.puts) << role.Name();
+    EXPECT_EQ(second.gets - first.gets, iterations * cost.gets) << role.Name();
+    EXPECT_EQ(second.deletes - first.deletes, iterations * cost.deletes) << role.Name();
+    EXPECT_EQ(second.bytes_in - first.bytes_in, iterations * cost.bytes_in) << role.Name();
+    EXPECT_EQ(second.bytes_out - first.bytes_out, iterations * cost.bytes_out) << role.Name();
+    EXPECT_EQ(second.lists, first.lists) << role.Name();
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Grid, SliceCost,
+    testing::Values(CostCase{{1, 1}, 1, 1, false}, CostCase{{1, 2}, 2, 1, true},
+                    CostCase{{1, 2, 4, 8}, 1, 1, false}, CostCase{{1, 2, 4, 8}, 4, 2, true},
+                    CostCase{{1, 3, 9}, 3, 1, false}, CostCase{{1, 3, 9}, 6, 3, true},
+                    CostCase{{1, 4}, 5, 5, false}));
+
+// What stays behind: docs/formats.md, "Garbage".
+TEST_F(SliceTraining, OnlyTheLastIterationsObjectsWaitForTheController) {
+  HarnessJob job;
+  job.shards = 2;
+  job.optimizer.clip_global_norm = 1;
+  SliceHarness harness(runtime_, store_, job);
+  ASSERT_TRUE(harness.Run(0, std::nullopt).AllAre(SliceOutcome::kFinished));
+  const auto left = ListAll(store_, ExchangePrefix(kPrefix)).value();
+  std::vector<std::string> keys;
+  for (const ObjectInfo& object : left) keys.push_back(object.key);
+  const std::string scope = std::string(kPrefix) + "/x/r1.i0/";
+  EXPECT_THAT(keys, testing::UnorderedElementsAre(scope + "14/w/s0", scope + "14/w/s1",
+                                                  scope + "13/n/s0", scope + "13/n/s1",
+                                                  scope + "13/g1/s0/0", scope + "13/g1/s0/1",
+                                                  scope + "13/g1/s1/0", scope + "13/g1/s1/1"));
+}
+
+TEST_F(SliceTraining, TheNextSliceDeletesWhatTheLastOneLeft) {
+  HarnessJob job = AdamJob();
+  SliceHarness harness(runtime_, store_, job);
+  EXPECT_GE(TrainInSlices(harness, std::nullopt), 4);
+  const auto left = ListAll(store_, ExchangePrefix(kPrefix)).value();
+  EXPECT_EQ(left.size(), 2u + 4u) << "weights and merged gradients of the last iteration alone";
+}
+
+// --- fencing ------------------------------------------------------------------------------------
+
+TEST_F(SliceTraining, AZombieOfAnOlderIncarnationChangesNothing) {
+  HarnessJob job = AdamJob();
+  job.checkpoint_every = 4;
+  job.epochs = 6;
+  const std::string expected = Model(job);
+  // Incarnation 0 goes on, unseen by its operator, while incarnation 1 starts over beside it.
+  SliceHarness zombie(runtime_, store_, job);
+  ASSERT_TRUE(zombie.Start(0, std::nullopt).ok());
+  SliceHarness heir(runtime_, store_, job);
+  const HarnessResult result = heir.Run(1, std::nullopt);
+  EXPECT_TRUE(result.AllAre(SliceOutcome::kFinished)) << Errors(result);
+  zombie.Await();
+  EXPECT_EQ(ModelBytes(store_, job), expected);
+  EXPECT_EQ(result.Leader(job).checkpoint->incarnation, 1);
 }
 
 }  // namespace
