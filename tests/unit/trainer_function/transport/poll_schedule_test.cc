@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/transport/poll_schedule.h"
+
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include <cmath>
+
+#include "common/plan/collective_cost.h"
+
+namespace lambdadnn {
+namespace {
+
+struct Outcome {
+  int misses = 0;
+  Duration found{};
+};
+
+// Asks on virtual time for an object that comes after `arrival`, and learns from it.
+Outcome Poll(ArrivalEstimate& estimate, Duration arrival) {
+  Outcome outcome;
+  const Duration expected = estimate.expected();
+  Duration now = estimate.FirstPoll();
+  std::optional<Duration> last_miss;
+  while (now < arrival) {
+    ++outcome.misses;
+    last_miss = now;
+    now += NextPollGap(now, expected);
+  }
+  estimate.Observe(last_miss, now);
+  outcome.found = now;
+  return outcome;
+}
+
+ArrivalEstimate Trained(Duration arrival) {
+  ArrivalEstimate estimate;
+  for (int i = 0; i < 20; ++i) Poll(estimate, arrival);
+  return estimate;
+}
+
+TEST(PollSchedule, MissesAreBoundedForEveryWaitAndEveryExpectation) {
+  int worst = 0;
+  for (double expected = 1e-4; expected < 3600; expected *= 1.5) {
+    for (double wait = 1e-4; wait <= 3600; wait *= 1.2) {
+      ArrivalEstimate estimate = Trained(FromSeconds(expected));
+      worst = std::max(worst, Poll(estimate, FromSeconds(wait)).misses);
+    }
+    ArrivalEstimate estimate = Trained(FromSeconds(expected));
+    worst = std::max(worst, Poll(estimate, kMaxPollWait).misses);
+  }
+  ArrivalEstimate fresh;
+  worst = std::max(worst, Poll(fresh, kMaxPollWait).misses);
+  EXPECT_LE(worst, kMaxMissesPerObject);
+  EXPECT_GE(worst, 100) << "the bound is not idle";
+}
+
+TEST(PollSchedule, AnUnexpectedObjectIsFoundWithinTheStatedShareOfTheWait) {
+  for (double wait = 1e-3; wait <= 3600; wait *= 1.07) {
+    ArrivalEstimate fresh;
+    const Duration arrival = FromSeconds(wait);
+    const Duration late = Poll(fresh, arrival).found - arrival;
+    EXPECT_LE(ToSeconds(late), kPollGrowth * wait + ToSeconds(kMinPollGap)) << wait;
+  }
+}
+
+TEST(PollSchedule, TheMeanOverheadIsNearHalfTheGrowth) {
+  double late = 0;
+  double waited = 0;
+  for (double wait = 1; wait <= 100; wait *= 1.003) {
+    ArrivalEstimate fresh;
+    late += ToSeconds(Poll(fresh, FromSeconds(wait)).found) - wait;
+    waited += wait;
+  }
+  EXPECT_LT(late / waited, 0.065);
+}
+
+TEST(PollSchedule, ALearnedArrivalCostsFewMissesAndTwoPerCent) {
+  for (const double wait : {0.05, 0.5, 5.0, 50.0}) {
+    ArrivalEstimate estimate = Trained(FromSeconds(wait));
+    const Outcome outcome = Poll(estimate, FromSeconds(wait));
+    EXPECT_LE(outcome.misses, 12) << wait;
+    EXPECT_LE(ToSeconds(outcome.found), wait * 1.025 + ToSeconds(kMinPollGap)) << wait;
+  }
+}
+
+TEST(PollSchedule, OneSlowIterationIsNotLearned) {
+  ArrivalEstimate estimate = Trained(FromSeconds(0.02));
+  Poll(estimate, FromSeconds(10));
+  EXPECT_LT(ToSeconds(estimate.FirstPoll()), 0.02);
+  // Nor is the first, which waits for functions to start.
+  ArrivalEstimate fresh;
+  Poll(fresh, FromSeconds(10));
+  EXPECT_EQ(fresh.FirstPoll(), Duration::zero());
+}
+
+TEST(PollSchedule, ANewPaceIsLearnedDownwards) {
+  ArrivalEstimate estimate = Trained(FromSeconds(10));
+  double found = 0;
+  for (int i = 0; i < 12; ++i) found = ToSeconds(Poll(estimate, FromSeconds(0.1)).found);
+  EXPECT_LT(found, 0.12);
+}
+
+RC_GTEST_PROP(PollSchedule, AnyHistoryKeepsTheBound, (const std::vector<uint32_t>& history)) {
+  ArrivalEstimate estimate;
+  for (const uint32_t milliseconds : history) {
+    const Outcome outcome = Poll(estimate, std::chrono::milliseconds(milliseconds % 3'600'000));
+    RC_ASSERT(outcome.misses <= kMaxMissesPerObject);
+  }
+}
+
+}  // namespace
+}  // namespace lambdadnn

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/transport/store_transport.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <functional>
+
+#include "common/objectstore/memory_object_store.h"
+#include "tests/support/faulty_object_store.h"
+#include "tests/support/virtual_runtime.h"
+
+namespace lambdadnn {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr Range kElements = {16384, 16384 + 10};
+const ObjectName kName = {ObjectKind::kGradient, 7, 1, 2, 3};
+
+class StoreTransportTest : public testing::Test {
+ protected:
+  Status PushExample(StoreTransport& transport) {
+    ObjectNotes notes;
+    notes.elements = kElements;
+    notes.samples = 5;
+    notes.loss_sum = 2.5;
+    notes.stop_at = 9;
+    return transport.Push(kName, notes, AsBytes(std::span<const float>(values_)));
+  }
+
+  VirtualRuntime time_;
+  MemoryObjectStore memory_;
+  FaultyObjectStore store_{memory_, time_.runtime, StoreFaults{}};
+  Interrupt interrupt_{time_.runtime, time_.clock.Now() + std::chrono::seconds(100)};
+  StoreTransport transport_{time_.runtime, store_, interrupt_, {"p", 2, 4}, "uid"};
+  std::vector<float> values_ = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+};
+
+TEST_F(StoreTransportTest, WhatIsPushedIsPulled) {
+  ASSERT_TRUE(PushExample(transport_).ok());
+  const ReceivedObject received = transport_.Pull(kName, kElements).value();
+  EXPECT_EQ(received.header.samples, 5);
+  EXPECT_EQ(received.header.loss_sum, 2.5);
+  EXPECT_EQ(received.header.stop_at, 9);
+  EXPECT_EQ(received.header.base_version, 7);
+  EXPECT_TRUE(std::ranges::equal(received.values<float>(), values_));
+}
+
+TEST_F(StoreTransportTest, NormsAreOneDoubleABlock) {
+  const Range elements = {0, 2 * kBlockElements + 1};
+  const ObjectName name = {ObjectKind::kNorms, 7, 2, 0, 0};
+  const std::vector<double> norms = {1.5, 2.5, 3.5};
+  ObjectNotes notes;
+  notes.elements = elements;
+  ASSERT_TRUE(transport_.Push(name, notes, std::as_bytes(std::span(norms))).ok());
+  const ReceivedObject received = transport_.Pull(name, elements).value();
+  EXPECT_TRUE(std::ranges::equal(received.values<double>(), norms));
+}
+
+TEST_F(StoreTransportTest, APullWaitsForItsObject) {
+  int asked = 0;
+  store_.SetScript([&](StoreOperation operation, std::string_view, bool done) {
+    if (operation == StoreOperation::kGet && !done && ++asked == 20) {
+      EXPECT_TRUE(PushExample(transport_).ok());
+    }
+    return OkStatus();
+  });
+  EXPECT_TRUE(transport_.Pull(kName, kElements).ok());
+  EXPECT_EQ(asked, 20);
+  EXPECT_GT(time_.clock.Now(), Instant{});
+}
+
+TEST_F(StoreTransportTest, WhatNeverComesIsReportedByNameAtTheDeadline) {
+  const Status status = transport_.Pull(kName, kElements).status();
+  EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_THAT(status.message(),
+              HasSubstr("gradient of iteration 7, shard 2, from server layer 1 index 3"));
+  EXPECT_THAT(status.message(), HasSubstr("p/x/r2.i4/7/g1/s2/3"));
+  EXPECT_NEAR(ToSeconds(time_.clock.Now().time_since_epoch()), 100, 1);
+}
+
+TEST_F(StoreTransportTest, AnAbortEndsAPull) {
+  interrupt_.Abort();
+  EXPECT_EQ(transport_.Pull(kName, kElements).status().code(), StatusCode::kCancelled);
+}
+
+TEST_F(StoreTransportTest, ATornReadIsFetchedAgain) {
+  ASSERT_TRUE(PushExample(transport_).ok());
+  const std::string key = "p/x/r2.i4/7/g1/s2/3";
+  const Bytes whole = memory_.Get(key).value();
+  for (const size_t size : {size_t{0}, size_t{100}, kObjectHeaderBytes, whole.size() - 1}) {
+    ASSERT_TRUE(memory_.Put(key, ByteView(whole).first(size)).ok());
+    int asked = 0;
+    store_.SetScript([&](StoreOperation, std::string_view, bool done) {
+      if (!done && ++asked == 3) {
+        EXPECT_TRUE(memory_.Put(key, whole).ok());
+      }
+      return OkStatus();
+    });
+    EXPECT_TRUE(transport_.Pull(kName, kElements).ok()) << size;
+    EXPECT_EQ(asked, 3);
+  }
+}
+
+// Every way in which the object under the key can be another one than asked for.
+struct Wrong {
+  const char* what;
+  std::function<void(ObjectHeader&)> change;
+};
+
+class WrongObject : public StoreTransportTest, public testing::WithParamInterface<Wrong> {};
+
+TEST_P(WrongObject, IsNeverUsedAndReportedInTheEnd) {
+  ASSERT_TRUE(PushExample(transport_).ok());
+  const std::string key = "p/x/r2.i4/7/g1/s2/3";
+  Bytes bytes = memory_.Get(key).value();
+  ObjectHeader header = DecodeHeader(bytes).value();
+  GetParam().change(header);
+  EncodeHeader(header, bytes);  // with a valid checksum
+  ASSERT_TRUE(memory_.Put(key, bytes).ok());
+  int asked = 0;
+  store_.SetScript([&](StoreOperation, std::string_view, bool done) {
+    if (!done) ++asked;
+    return OkStatus();
+  });
+  const Status status = transport_.Pull(kName, kElements).status();
+  EXPECT_EQ(status.code(), StatusCode::kDataLoss);
+  EXPECT_THAT(status.message(), HasSubstr(key));
+  EXPECT_EQ(asked, kMaxWrongFetches);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Each, WrongObject,
+    testing::Values(Wrong{"job", [](ObjectHeader& h) { h.job ^= 1; }},
+                    Wrong{"revision", [](ObjectHeader& h) { h.plan_revision = 1; }},
+                    Wrong{"incarnation", [](ObjectHeader& h) { h.incarnation = 3; }},
+                    Wrong{"iteration", [](ObjectHeader& h) { h.iteration = 6; }},
+                    Wrong{"kind", [](ObjectHeader& h) { h.kind = ObjectKind::kWeights; }},
+                    Wrong{"shard", [](ObjectHeader& h) { h.shard = 1; }},
+                    Wrong{"layer", [](ObjectHeader& h) { h.layer = 0; }},
+                    Wrong{"rank", [](ObjectHeader& h) { h.rank = 2; }},
+                    Wrong{"elements", [](ObjectHeader& h) { h.elements.begin = 0; }},
+                    Wrong{"length", [](ObjectHeader& h) { h.payload_bytes = 36; }},
+                    Wrong{"checksum", [](ObjectHeader& h) { h.payload_xxh3 ^= 1; }}),
+    [](const auto& test) { return std::string(test.param.what); });
+
+TEST_F(StoreTransportTest, DiscardDeletesExactlyTheNamed) {
+  ASSERT_TRUE(PushExample(transport_).ok());
+  ObjectName other = kName;
+  other.index = 4;
+  EXPECT_TRUE(transport_.Discard(std::span(&other, 1)).ok());
+  EXPECT_TRUE(memory_.Get("p/x/r2.i4/7/g1/s2/3").ok());
+  EXPECT_TRUE(transport_.Discard(std::span(&kName, 1)).ok());
+  EXPECT_EQ(ListAll(memory_, "").value().size(), 0u);
+}
+
+}  // namespace
+}  // namespace lambdadnn
