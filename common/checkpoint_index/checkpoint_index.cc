@@ -93,6 +93,22 @@ Status CheckParts(const CheckpointManifest& manifest) {
   return OkStatus();
 }
 
+// Reads of a manifest before what arrives is believed to be what is stored.
+constexpr int kReadAttempts = 5;
+
+Result<CheckpointManifest> ReadOnce(ObjectStore& store, const std::string& key,
+                                    const CheckpointReference& checkpoint) {
+  LDNN_ASSIGN_OR_RETURN(const Bytes bytes, store.Get(key));
+  auto manifest = DecodeManifest(AsText(bytes));
+  if (!manifest.ok()) return manifest.status().WithContext("reading " + key);
+  if (manifest->iteration != checkpoint.iteration ||
+      manifest->plan_revision != checkpoint.plan_revision ||
+      manifest->incarnation != checkpoint.incarnation) {
+    return DataLossError("reading " + key + ": the manifest is of another checkpoint");
+  }
+  return manifest;
+}
+
 // "<prefix>/checkpoints/120/r1.i2/manifest.json" -> its reference.
 std::optional<CheckpointReference> ParseManifestKey(const std::string& prefix,
                                                     const std::string& key) {
@@ -202,14 +218,12 @@ Result<std::optional<CheckpointReference>> FindNewestCheckpoint(ObjectStore& sto
 Result<CheckpointManifest> ReadManifest(ObjectStore& store, const CheckpointReference& checkpoint) {
   const ExchangeScope scope = ScopeOf(checkpoint);
   const std::string key = CheckpointManifestKey(scope, checkpoint.iteration);
-  LDNN_ASSIGN_OR_RETURN(const Bytes bytes, store.Get(key));
-  auto manifest = DecodeManifest(AsText(bytes));
-  if (!manifest.ok()) return manifest.status().WithContext("reading " + key);
-  if (manifest->iteration != checkpoint.iteration ||
-      manifest->plan_revision != checkpoint.plan_revision ||
-      manifest->incarnation != checkpoint.incarnation) {
-    return DataLossError("reading " + key + ": the manifest is of another checkpoint");
+  auto manifest = ReadOnce(store, key, checkpoint);
+  for (int attempt = 1;
+       attempt < kReadAttempts && manifest.status().code() == StatusCode::kDataLoss; ++attempt) {
+    manifest = ReadOnce(store, key, checkpoint);
   }
+  if (!manifest.ok()) return manifest;
   for (const CheckpointPart& part : manifest->parts) {
     const std::string part_key = CheckpointPartKey(scope, checkpoint.iteration, part.shard);
     const auto info = store.Head(part_key);

@@ -169,9 +169,9 @@ HarnessResult SliceHarness::Run(int64_t incarnation, std::optional<CheckpointRef
   return Await();
 }
 
-std::string ModelBytes(ObjectStore& store, const HarnessJob&) {
+std::string ModelDigest(ObjectStore& store) {
   const auto bytes = store.Get(ResultKey(kPrefix, "model.safetensors"));
-  return bytes.ok() ? std::string(AsText(*bytes)) : std::string();
+  return bytes.ok() ? Hex64(Xxh3(*bytes)) : std::string("no model");
 }
 
 }  // namespace lambdadnn

@@ -83,8 +83,8 @@ class SliceHarness {
   std::map<std::string, std::string> invocations_;
 };
 
-// The bytes of results/model.safetensors; empty when there is none.
-std::string ModelBytes(ObjectStore& store, const HarnessJob& job);
+// XXH3 of results/model.safetensors; "no model" when there is none.
+std::string ModelDigest(ObjectStore& store);
 
 // A store that is owned by nobody: forwards everything.
 std::unique_ptr<ObjectStore> BorrowStore(ObjectStore& store);

@@ -14,13 +14,16 @@ namespace {
 // A read that arrives torn is repeated this often.
 constexpr int kReadAttempts = 5;
 
-// Calls `attempt` until it ends in something else than kNotFound, with the back-off of exchanges.
+// Calls `attempt` until it ends in something else than kNotFound, with the back-off of exchanges. A
+// read that arrives torn is repeated a few times.
 template <typename T>
 Result<T> Await(const RoleContext& context, const std::function<Result<T>()>& attempt) {
   const Instant start = context.runtime.clock.Now();
-  for (;;) {
+  for (int torn = 0;;) {
     Result<T> result = attempt();
-    if (result.ok() || result.status().code() != StatusCode::kNotFound) return result;
+    const StatusCode code = result.status().code();
+    if (code == StatusCode::kDataLoss && ++torn >= kReadAttempts) return result;
+    if (code != StatusCode::kNotFound && code != StatusCode::kDataLoss) return result;
     const Instant now = context.runtime.clock.Now();
     const Status woken =
         context.interrupt.SleepUntil(now + NextPollGap(now - start, Duration::zero()));

@@ -1,4 +1,244 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer_function/server/slice_service.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <variant>
+
+#include "common/objectstore/memory_object_store.h"
+#include "common/protocol/object_keys.h"
+#include "common/protocol/slice_codec.h"
+#include "tests/support/slice_harness.h"
+
+namespace lambdadnn {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr char kPrefix[] = "root/team/uid-1";
+
+HarnessJob SmallJob() {
+  HarnessJob job;
+  job.layers = {1, 1};
+  job.shards = 1;
+  return job;
+}
+
+const Role kWorker = {RoleKind::kWorker, 0, {}};
+const Role kServer = {RoleKind::kServer, 0, {1, 0, 0}};
+
+// A worker without its server waits until its budget ends: a slice that runs as long as a test
+// likes.
+class SliceServiceTest : public testing::Test {
+ protected:
+  SliceRequest Request(int64_t incarnation = 0, int attempt = 1) {
+    return job_.Request(kWorker, incarnation, std::nullopt, attempt);
+  }
+
+  // Reads lines until the record.
+  SliceRecord Record(SliceService& service, const std::string& invocation) {
+    for (int64_t index = 0;; ++index) {
+      const auto line = service.Line(invocation, index, clock_.Now() + std::chrono::seconds(20));
+      LDNN_CHECK(line.ok() && line->has_value(), "no record came");
+      const auto decoded = DecodeSliceLine(**line);
+      LDNN_CHECK(decoded.ok() && decoded->has_value(), **line);
+      if (const auto* const record = std::get_if<SliceRecord>(&**decoded)) return *record;
+    }
+  }
+
+  SystemClock clock_;
+  ThreadExecutor executor_;
+  SystemRandom random_;
+  Runtime runtime_{clock_, executor_, random_};
+  MemoryObjectStore store_;
+  HarnessJob job_ = SmallJob();
+  SliceHarness harness_{runtime_, store_, job_};
+  SliceService service_{runtime_, harness_.Environment(kWorker)};
+};
+
+TEST_F(SliceServiceTest, TheSameInvocationAttachesAndAnotherIsBusy) {
+  ASSERT_TRUE(service_.Start(Request()).ok());
+  EXPECT_TRUE(service_.Start(Request()).ok());
+  const Status busy = service_.Start(Request(0, 2));
+  EXPECT_EQ(busy.code(), StatusCode::kAlreadyExists);
+  EXPECT_EQ(busy.message(), Request().invocation);
+  EXPECT_EQ(service_.Running(), Request().invocation);
+}
+
+TEST_F(SliceServiceTest, LowerEpochRevisionAndIncarnationAreFenced) {
+  SliceRequest first = Request(5);
+  first.leader_epoch = 3;
+  first.plan.revision = 2;
+  ASSERT_TRUE(service_.Start(first).ok());
+  const auto refused = [&](const std::function<void(SliceRequest&)>& change) {
+    SliceRequest request = first;
+    request.invocation += "x";
+    change(request);
+    return service_.Start(request);
+  };
+  EXPECT_EQ(refused([](SliceRequest& r) { r.leader_epoch = 2; }).code(),
+            StatusCode::kFailedPrecondition);
+  EXPECT_EQ(refused([](SliceRequest& r) { r.plan.revision = 1; }).code(),
+            StatusCode::kFailedPrecondition);
+  EXPECT_EQ(refused([](SliceRequest& r) { r.incarnation = 4; }).code(),
+            StatusCode::kFailedPrecondition);
+  EXPECT_EQ(refused([](SliceRequest& r) { r.job.uid = "uid-2"; }).code(),
+            StatusCode::kFailedPrecondition);
+  // Not fenced, but busy.
+  EXPECT_EQ(refused([](SliceRequest& r) { r.leader_epoch = 4; }).code(),
+            StatusCode::kAlreadyExists);
+  // An old leader cannot even attach.
+  SliceRequest attach = first;
+  attach.leader_epoch = 2;
+  EXPECT_EQ(service_.Start(attach).code(), StatusCode::kFailedPrecondition);
+}
+
+TEST_F(SliceServiceTest, RequestsThatMakeNoSenseHereAreRefusedWithTheField) {
+  const auto message = [&](const std::function<void(SliceRequest&)>& change) {
+    SliceRequest request = Request();
+    change(request);
+    const Status status = service_.Start(request);
+    EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.ToString();
+    return status.message();
+  };
+  EXPECT_THAT(message([](SliceRequest& r) { r.protocol = kProtocolVersion + 1; }),
+              HasSubstr("protocol"));
+  EXPECT_THAT(message([](SliceRequest& r) { r.invocation = ""; }), HasSubstr("invocation"));
+  EXPECT_THAT(message([](SliceRequest& r) { r.invocation = "../../x"; }), HasSubstr("invocation"));
+  EXPECT_THAT(message([](SliceRequest& r) { r.store.prefix = "/abs"; }), HasSubstr("store.prefix"));
+  EXPECT_THAT(message([](SliceRequest& r) { r.plan.aggregation.layers = {2, 1}; }),
+              HasSubstr("layers"));
+  EXPECT_THAT(
+      message([](SliceRequest& r) { r.plan.aggregation.transport = TransportKind::kDirect; }),
+      HasSubstr("transport"));
+  EXPECT_THAT(message([](SliceRequest& r) { r.first_iteration = -1; }),
+              HasSubstr("firstIteration"));
+  EXPECT_FALSE(service_.Running().has_value());
+}
+
+TEST_F(SliceServiceTest, APinnedInstructionSetThatThisProcessHasNotIsRefused) {
+  SliceEnvironment environment = harness_.Environment(kWorker);
+  environment.isa = "avx2";
+  SliceService service(runtime_, environment);
+  SliceRequest request = Request();
+  request.plan.isa = "avx512";
+  EXPECT_THAT(service.Start(request).message(), HasSubstr("avx512"));
+  request.plan.isa = "avx2";
+  EXPECT_TRUE(service.Start(request).ok());
+}
+
+TEST_F(SliceServiceTest, AServerFunctionRefusesToTrain) {
+  SliceService service(runtime_, harness_.Environment(kServer));
+  EXPECT_THAT(service.Start(Request()).message(), HasSubstr("LibTorch"));
+}
+
+TEST_F(SliceServiceTest, LinesWaitUntilTheDeadlineAndEndWithTheRecord) {
+  ASSERT_TRUE(service_.Start(Request()).ok());
+  const std::string id = Request().invocation;
+  EXPECT_EQ(service_.Line("other", 0, clock_.Now()).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(service_.Line(id, 0, clock_.Now()).value(), std::nullopt);
+  ASSERT_TRUE(service_.Stop(id, false).ok());
+  const SliceRecord record = Record(service_, id);
+  EXPECT_EQ(record.outcome, SliceOutcome::kFailed);
+  EXPECT_EQ(record.error.code(), StatusCode::kCancelled);
+  EXPECT_EQ(service_.Line(id, 1, clock_.Now()).status().code(), StatusCode::kOutOfRange);
+  EXPECT_EQ(service_.Line(id, -1, clock_.Now()).status().code(), StatusCode::kOutOfRange);
+  EXPECT_FALSE(service_.Running().has_value());
+  EXPECT_TRUE(service_.Stop(id, true).ok()) << "stopping what has ended is no error";
+}
+
+TEST_F(SliceServiceTest, AnAbortedSliceLeavesNoRecordAndMayRunAgain) {
+  ASSERT_TRUE(service_.Start(Request()).ok());
+  ASSERT_TRUE(service_.Stop(Request().invocation, false).ok());
+  Record(service_, Request().invocation);
+  EXPECT_TRUE(ListAll(store_, RecordsPrefix(kPrefix)).value().empty());
+  EXPECT_TRUE(service_.Start(Request(0, 2)).ok());
+}
+
+TEST_F(SliceServiceTest, TheRecordIsInTheStoreBeforeItIsStreamed) {
+  const HarnessResult result = harness_.Run(0, std::nullopt);
+  ASSERT_TRUE(result.AllAre(SliceOutcome::kFinished));
+  for (const auto& [role, record] : result.records) {
+    const auto stored = store_.Get(RecordKey(kPrefix, record.invocation));
+    ASSERT_TRUE(stored.ok()) << role;
+    EXPECT_EQ(AsText(*stored), EncodeRecord(record)) << role;
+  }
+}
+
+TEST_F(SliceServiceTest, AnInvocationThatHasItsRecordDoesNotRunAgain) {
+  const HarnessResult result = harness_.Run(0, std::nullopt);
+  ASSERT_TRUE(result.AllAre(SliceOutcome::kFinished));
+  // A new process, as after a lost answer; nobody else runs, so training anew could not succeed.
+  const SliceRequest request = Request();
+  ASSERT_TRUE(service_.Start(request).ok());
+  EXPECT_EQ(EncodeRecord(Record(service_, request.invocation)),
+            EncodeRecord(result.records.at("worker-0")));
+}
+
+TEST_F(SliceServiceTest, ATornRecordIsNoRecord) {
+  const std::string key = RecordKey(kPrefix, Request().invocation);
+  ASSERT_TRUE(store_.Put(key, AsBytes("{\"type\":\"completed\",\"invoc")).ok());
+  EXPECT_TRUE(harness_.Run(0, std::nullopt).AllAre(SliceOutcome::kFinished));
+}
+
+TEST_F(SliceServiceTest, DrainingStopsTheSliceAndRefusesNewOnes) {
+  job_.epochs = 100'000;
+  SliceHarness harness(runtime_, store_, job_);
+  ASSERT_TRUE(harness.Start(0, std::nullopt).ok());
+  harness.Service("worker-0").Drain();
+  const HarnessResult result = harness.Await();
+  EXPECT_TRUE(result.AllAre(SliceOutcome::kStopped)) << "all roles stop with it";
+  SliceRequest next = harness.job().Request(kWorker, 0, std::nullopt, 2);
+  EXPECT_EQ(harness.Service("worker-0").Start(next).code(), StatusCode::kFailedPrecondition);
+}
+
+TEST_F(SliceServiceTest, WhatNeverComesFailsTheSliceAtItsBudgetAndNamesTheObject) {
+  job_.budget_seconds = 0.3;
+  SliceRequest request = job_.Request(kWorker, 0, std::nullopt);
+  ASSERT_TRUE(service_.Start(request).ok());
+  const SliceRecord record = Record(service_, request.invocation);
+  EXPECT_EQ(record.outcome, SliceOutcome::kFailed);
+  EXPECT_FALSE(record.permanent);
+  EXPECT_THAT(record.error.message(), HasSubstr("weights of version 1"));
+}
+
+TEST_F(SliceServiceTest, AMissingOrWrongStartIsAnErrorThatSaysSo) {
+  SliceRequest request = job_.Request(kWorker, 0, CheckpointReference{kPrefix, 8, 1, 0});
+  ASSERT_TRUE(service_.Start(request).ok());
+  const SliceRecord record = Record(service_, request.invocation);
+  EXPECT_EQ(record.error.code(), StatusCode::kNotFound);
+  EXPECT_THAT(record.error.message(), HasSubstr("checkpoints/8/r1.i0/manifest.json"));
+}
+
+TEST_F(SliceServiceTest, AnotherModelSizeThanPlannedIsTheJobsOwnFault) {
+  SliceRequest request = Request();
+  request.plan.parameters += 1;
+  ASSERT_TRUE(service_.Start(request).ok());
+  const SliceRecord record = Record(service_, request.invocation);
+  EXPECT_TRUE(record.permanent);
+  EXPECT_THAT(record.error.message(), HasSubstr("parameters"));
+}
+
+TEST_F(SliceServiceTest, AProfileMeasuresAndLeavesNothing) {
+  SliceRequest request = job_.Request({RoleKind::kProfile, 0, {}}, 0, std::nullopt);
+  request.plan.parameters = 0;  // not known yet
+  request.profile.iterations = 7;
+  request.profile.warmup_iterations = 2;
+  request.profile.batch_size = 16;
+  ASSERT_TRUE(service_.Start(request).ok());
+  const SliceRecord record = Record(service_, request.invocation);
+  ASSERT_EQ(record.outcome, SliceOutcome::kFinished) << record.error.ToString();
+  EXPECT_EQ(record.profile_iteration_seconds.size(), 7u);
+  EXPECT_GT(record.profile_evaluation_samples_per_second, 0);
+  EXPECT_EQ(record.metrics.at("parameters"), static_cast<double>(job_.parameters));
+  EXPECT_EQ(record.metrics.at("trainingSamples"), static_cast<double>(job_.samples));
+  EXPECT_EQ(record.metrics.at("testSamples"), static_cast<double>(job_.test_samples));
+  for (const char* name : {"storeRequestSeconds", "storeBytesPerSecond", "mergeBytesPerSecond"})
+    EXPECT_GT(record.metrics.at(name), 0) << name;
+  const auto left = ListAll(store_, "").value();
+  ASSERT_EQ(left.size(), 1u) << "its completion record alone";
+}
+
+}  // namespace
+}  // namespace lambdadnn

@@ -26,7 +26,7 @@ class SliceTraining : public testing::Test {
     SliceHarness harness(runtime_, store, job);
     const HarnessResult result = harness.Run(0, std::nullopt);
     EXPECT_TRUE(result.AllAre(SliceOutcome::kFinished)) << Errors(result);
-    return ModelBytes(store, job);
+    return ModelDigest(store);
   }
 
   static std::string Errors(const HarnessResult& result) {
@@ -64,7 +64,7 @@ TEST_F(SliceTraining, FourWorkersAndTwoLayersTrainToTheEnd) {
     EXPECT_EQ(record.next_iteration, 14) << role;
   }
   EXPECT_EQ(result.records.size(), 7u);
-  EXPECT_FALSE(ModelBytes(store_, job).empty());
+  EXPECT_NE(ModelDigest(store_), "no model");
   EXPECT_EQ(result.Leader(job).checkpoint, (CheckpointReference{kPrefix, 14, 1, 0}));
 }
 
@@ -103,7 +103,7 @@ TEST_F(SliceTraining, TheModelIsTheSameForEveryShardCountAndSpread) {
     if (clip) job.optimizer.clip_global_norm = 0.5;
     job.shards = 1;
     const std::string expected = Model(job);
-    ASSERT_FALSE(expected.empty());
+    ASSERT_NE(expected, "no model");
     for (const auto& [shards, spread] :
          std::vector<std::pair<int, int>>{{2, 1}, {5, 1}, {4, 2}, {6, 3}}) {
       job.shards = shards;
@@ -126,8 +126,7 @@ TEST_F(SliceTraining, RanksWithoutSamplesAreNoSpecialCase) {
   job.layers = {1, 3, 9};
   job.samples = 11;
   job.global_batch = 4;  // fewer than workers; the last batch has 3
-  const std::string model = Model(job);
-  EXPECT_FALSE(model.empty());
+  EXPECT_NE(Model(job), "no model");
 }
 
 // Trains in slices that are stopped `gap` lines after their begin; returns the number of slices.
@@ -163,7 +162,7 @@ TEST_F(SliceTraining, SlicesEndTogetherAndGiveTheSameBits) {
     const int slices = TrainInSlices(harness, std::nullopt);
     // A stop is agreed one iteration ahead (two when it begins in another group): 2-4 iterations.
     EXPECT_GE(slices, 4);
-    EXPECT_EQ(ModelBytes(store, job), expected);
+    EXPECT_EQ(ModelDigest(store), expected);
   }
 }
 
@@ -176,7 +175,7 @@ TEST_F(SliceTraining, ABudgetEndsTheSliceInTime) {
   SliceHarness harness(runtime_, store_, job);
   const Instant begin = clock_.Now();
   const HarnessResult result = harness.Run(0, std::nullopt);
-  EXPECT_LT(ToSeconds(clock_.Now() - begin), 1.5);
+  EXPECT_LT(ToSeconds(clock_.Now() - begin), 3);
   EXPECT_TRUE(result.AllAre(SliceOutcome::kStopped)) << Errors(result);
   EXPECT_GT(result.Leader(job).next_iteration, 2);
   EXPECT_EQ(Newest(store_), result.Leader(job).checkpoint);
@@ -199,7 +198,7 @@ TEST_F(SliceTraining, AKilledSliceFallsBackToItsCheckpointAndGivesTheSameBits) {
   }
   const HarnessResult result = harness.Run(incarnation, Newest(store_));
   EXPECT_TRUE(result.AllAre(SliceOutcome::kFinished)) << Errors(result);
-  EXPECT_EQ(ModelBytes(store_, job), expected);
+  EXPECT_EQ(ModelDigest(store_), expected);
 }
 
 TEST_F(SliceTraining, CheckpointsRestoreUnderOtherShardsAndSpread) {
@@ -218,7 +217,7 @@ TEST_F(SliceTraining, CheckpointsRestoreUnderOtherShardsAndSpread) {
   SliceHarness second(runtime_, store_, job);
   const HarnessResult result = second.Run(1, Newest(store_));
   EXPECT_TRUE(result.AllAre(SliceOutcome::kFinished)) << Errors(result);
-  EXPECT_EQ(ModelBytes(store_, job), expected);
+  EXPECT_EQ(ModelDigest(store_), expected);
 }
 
 TEST_F(SliceTraining, RefusalsLostRepliesDelaysAndTornReadsChangeNothing) {
@@ -240,7 +239,7 @@ TEST_F(SliceTraining, RefusalsLostRepliesDelaysAndTornReadsChangeNothing) {
   });
   const HarnessResult result = harness.Run(0, std::nullopt);
   EXPECT_TRUE(result.AllAre(SliceOutcome::kFinished)) << Errors(result);
-  EXPECT_EQ(ModelBytes(store_, job), expected);
+  EXPECT_EQ(ModelDigest(store_), expected);
   int64_t retries = 0;
   for (const auto& [role, record] : result.records) retries += record.store.retries;
   EXPECT_GT(retries, 0);
@@ -250,7 +249,7 @@ TEST_F(SliceTraining, ALossThatIsNotANumberFailsForGoodAndKeepsTheCheckpoint) {
   HarnessJob job;
   job.nan_at_version = 6;
   job.checkpoint_every = 2;
-  job.budget_seconds = 3;
+  job.budget_seconds = 1;
   SliceHarness harness(runtime_, store_, job);
   const HarnessResult result = harness.Run(0, std::nullopt);
   const SliceRecord& leader = result.Leader(job);
@@ -277,7 +276,7 @@ TEST_F(SliceTraining, TrainingEndsOnceAnEpochsLossIsLowEnough) {
   MemoryObjectStore store;
   SliceHarness harness(runtime_, store, job);
   TrainInSlices(harness, std::nullopt);
-  EXPECT_EQ(ModelBytes(store, job), expected);
+  EXPECT_EQ(ModelDigest(store), expected);
 }
 
 // --- what it costs ------------------------------------------------------------------------------
@@ -372,7 +371,7 @@ TEST_F(SliceTraining, AZombieOfAnOlderIncarnationChangesNothing) {
   const HarnessResult result = heir.Run(1, std::nullopt);
   EXPECT_TRUE(result.AllAre(SliceOutcome::kFinished)) << Errors(result);
   zombie.Await();
-  EXPECT_EQ(ModelBytes(store_, job), expected);
+  EXPECT_EQ(ModelDigest(store_), expected);
   EXPECT_EQ(result.Leader(job).checkpoint->incarnation, 1);
 }
 
