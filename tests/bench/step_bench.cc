@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+// The worker's own share of a step (batch out of the data set, parameters in, forward, backward,
+// gradient out; CNN, batch 64, one thread) against a plain LibTorch loop of the same parts. Both
+// take turns in one run; `ratio` is the median worker step over the median plain step, in processor
+// time.
+#include <benchmark/benchmark.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cstring>
+#include <ctime>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <vector>
+
+#include "common/base/random.h"
+#include "common/objectstore/memory_object_store.h"
+#include "trainer_function/data/dataset.h"
+#include "trainer_function/data/digit_renderer.h"
+#include "trainer_function/model/torch_model.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr int64_t kSamples = 2048;
+constexpr int64_t kBatch = 64;
+
+// One step of each kind, on the same samples.
+class Steps {
+ public:
+  Steps() {
+    const DigitSet digits = RenderDigits(kSamples, 1, DigitSplit::kTrain);
+    auto store = std::make_shared<MemoryObjectStore>();
+    const auto put = [&](const char* key, const std::string& bytes) {
+      LDNN_CHECK(store->ObjectStore::Put(key, AsBytes(bytes)).ok(), "memory store");
+    };
+    put("train-images-idx3-ubyte", EncodeIdxImages(digits));
+    put("train-labels-idx1-ubyte", EncodeIdxLabels(digits));
+    TrainingConfig config;
+    config.model.name = "cnn";
+    config.dataset.uri = "memory://bench";
+    config.dataset.format = "idx";
+    dataset_ = OpenDataset(config.dataset, store).value();
+    const Range all{0, kSamples};
+    LDNN_CHECK(dataset_->Load(std::span(&all, 1)).ok(), "loads");
+    model_ = MakeTorchModel(config, dataset_->info(), 1).value();
+    model_->Initialize(1);
+    parameters_.resize(static_cast<size_t>(model_->size()));
+    gradient_.resize(parameters_.size());
+    model_->GetParameters(parameters_);
+    images_ = torch::from_blob(const_cast<uint8_t*>(digits.images.data()), {kSamples, 1, 28, 28},
+                               torch::kUInt8)
+                  .clone();
+    labels_ =
+        torch::from_blob(const_cast<uint8_t*>(digits.labels.data()), {kSamples}, torch::kUInt8)
+            .to(torch::kLong);
+    plain_ = torch::nn::Sequential(torch::nn::Conv2d(1, 16, 5), torch::nn::ReLU(),
+                                   torch::nn::MaxPool2d(2), torch::nn::Conv2d(16, 32, 5),
+                                   torch::nn::ReLU(), torch::nn::MaxPool2d(2), torch::nn::Flatten(),
+                                   torch::nn::Linear(512, 128), torch::nn::ReLU(),
+                                   torch::nn::Linear(128, 10));
+  }
+
+  void Worker() {
+    Draw();
+    model_->SetParameters(parameters_);
+    const auto batch = dataset_->Read(indices_, 0);
+    const auto step = model_->ForwardBackward(batch.value(), 1, gradient_);
+    benchmark::DoNotOptimize(step.value().loss_sum);
+  }
+
+  void Plain() {
+    Draw();
+    size_t offset = 0;
+    {
+      torch::NoGradGuard no_grad;
+      for (torch::Tensor& parameter : plain_->parameters()) {
+        const auto count = static_cast<size_t>(parameter.numel());
+        std::memcpy(parameter.data_ptr<float>(), parameters_.data() + offset,
+                    count * sizeof(float));
+        offset += count;
+      }
+    }
+    const torch::Tensor index = torch::from_blob(indices_.data(), {kBatch}, torch::kLong);
+    const torch::Tensor x = images_.index_select(0, index).to(torch::kFloat).div_(255);
+    plain_->zero_grad();
+    const torch::Tensor loss = torch::nn::functional::cross_entropy(
+        plain_->forward(x), labels_.index_select(0, index),
+        torch::nn::functional::CrossEntropyFuncOptions().reduction(torch::kSum));
+    loss.backward();
+    std::vector<torch::Tensor> flat;
+    for (const torch::Tensor& parameter : plain_->parameters()) {
+      flat.push_back(parameter.grad().flatten());
+    }
+    const torch::Tensor gradient = torch::cat(flat);
+    benchmark::DoNotOptimize(gradient.data_ptr<float>());
+    benchmark::DoNotOptimize(loss.item<double>());
+  }
+
+ private:
+  void Draw() {
+    indices_.resize(kBatch);
+    for (int64_t& index : indices_) index = static_cast<int64_t>(random_.Below(kSamples));
+  }
+
+  SeededRandom random_{1};
+  std::unique_ptr<Dataset> dataset_;
+  std::unique_ptr<TrainableModel> model_;
+  std::vector<float> parameters_;
+  std::vector<float> gradient_;
+  std::vector<int64_t> indices_;
+  torch::Tensor images_;
+  torch::Tensor labels_;
+  torch::nn::Sequential plain_;
+};
+
+// Of processor time: one thread, and other programs on the machine do not count.
+double Milliseconds(const std::function<void()>& step) {
+  const std::clock_t begin = std::clock();
+  step();
+  return 1000.0 * static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+}
+
+double Median(std::vector<double> values) {
+  std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2),
+                   values.end());
+  return values[values.size() / 2];
+}
+
+void BM_CnnStep(benchmark::State& state) {
+  Steps steps;
+  for (int i = 0; i < 5; ++i) {
+    steps.Worker();
+    steps.Plain();
+  }
+  std::vector<double> worker;
+  std::vector<double> plain;
+  for (auto _ : state) {
+    // Alternate who goes first: what runs second finds warmer caches.
+    if (worker.size() % 2 == 0) {
+      worker.push_back(Milliseconds([&] { steps.Worker(); }));
+      plain.push_back(Milliseconds([&] { steps.Plain(); }));
+    } else {
+      plain.push_back(Milliseconds([&] { steps.Plain(); }));
+      worker.push_back(Milliseconds([&] { steps.Worker(); }));
+    }
+  }
+  state.counters["worker_ms"] = Median(worker);
+  state.counters["plain_ms"] = Median(plain);
+  state.counters["ratio"] = Median(worker) / Median(plain);
+}
+BENCHMARK(BM_CnnStep)->Iterations(120)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace lambdadnn
