@@ -111,29 +111,31 @@ class PiecesBuffer final : public concurrency::streams::details::streambuf_state
 };
 
 // Authorities as cpprest's connections need them: parsed once, shared by reference count, instead
-// of once a connection.
+// of once a connection; the system's, which are many, only when TLS is first spoken.
 class TrustStore {
  public:
   static Result<std::shared_ptr<TrustStore>> Load(const std::string& ca_file) {
-    std::shared_ptr<TrustStore> trust(new TrustStore);
-    const int loaded = ca_file.empty() ? X509_STORE_set_default_paths(trust->store_)
-                                       : X509_STORE_load_file(trust->store_, ca_file.c_str());
-    if (loaded == 1) return trust;
+    std::shared_ptr<TrustStore> trust(new TrustStore(ca_file.empty()));
+    if (ca_file.empty() || X509_STORE_load_file(trust->store_, ca_file.c_str()) == 1) return trust;
     ERR_clear_error();
-    return InvalidArgumentError("the file of certificate authorities " +
-                                (ca_file.empty() ? "of this system" : ca_file) +
+    return InvalidArgumentError("the file of certificate authorities " + ca_file +
                                 " cannot be read; give a PEM file with at least one certificate");
   }
   ~TrustStore() { X509_STORE_free(store_); }
   TrustStore(const TrustStore&) = delete;
   TrustStore& operator=(const TrustStore&) = delete;
 
-  void Install(SSL_CTX* context) const { SSL_CTX_set1_cert_store(context, store_); }
+  void Install(SSL_CTX* context) {
+    if (use_system_) std::call_once(once_, [&] { X509_STORE_set_default_paths(store_); });
+    SSL_CTX_set1_cert_store(context, store_);
+  }
 
  private:
-  TrustStore() : store_(X509_STORE_new()) {
+  explicit TrustStore(bool use_system) : use_system_(use_system), store_(X509_STORE_new()) {
     LDNN_CHECK(store_ != nullptr, "no memory for certificates");
   }
+  const bool use_system_;
+  std::once_flag once_;
   X509_STORE* const store_;
 };
 
@@ -144,16 +146,28 @@ std::string OriginOf(const web::uri& uri) {
   return origin;
 }
 
+// A failed handshake, whose error code is OpenSSL's packed one.
+Status TlsError(const std::string& origin, const std::error_code& code) {
+  const auto packed = static_cast<unsigned long>(static_cast<unsigned int>(code.value()));
+  const int reason = ERR_GET_REASON(packed);
+  const char* const text = ERR_reason_error_string(packed);
+  const std::string what = "TLS with " + origin + " failed: " + (text == nullptr ? "?" : text);
+  if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED) {
+    return FailedPreconditionError(
+        what +
+        "; name a file (PEM) with the certificate authority that signed the server's "
+        "certificate, and the host as it stands in that certificate");
+  }
+  if (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST) {
+    return FailedPreconditionError(
+        what + "; the server does not speak TLS on this port, write http:// or another port");
+  }
+  return UnavailableError(what);
+}
+
 Status TransportError(const std::string& origin, const std::string& what,
                       const std::error_code& code) {
-  const auto contains = [&](std::string_view text) { return what.find(text) != what.npos; };
-  if (contains("certificate verify failed") || contains("wrong version number")) {
-    return FailedPreconditionError(
-        "TLS with " + origin + " failed: " + what +
-        (contains("wrong version")
-             ? "; the server does not speak TLS on this port, write http:// or another port"
-             : "; name the file with the server's certificate authority (PEM) as the CA file"));
-  }
+  if (what.find("SSL handshake") != std::string::npos) return TlsError(origin, code);
   if (code == std::errc::timed_out) {
     return UnavailableError("no answer from " + origin + " in time (" + what + ")");
   }
@@ -226,8 +240,13 @@ Result<HttpResponse> CpprestTransport::Send(const HttpRequest& request) {
   }
   HttpResponse response;
   std::optional<Failure> failure = SendOnce(request, uri, &response);
-  // Once, with a new request: cpprest does not rewind the body of the first.
+  // Once, with a new request (cpprest does not rewind the body of the first) on a new connection:
+  // others in the pool may be as old.
   if (failure && failure->stale && request.repeatable) {
+    {
+      const std::lock_guard lock(mutex_);
+      clients_.erase(OriginOf(uri));
+    }
     response = {};
     failure = SendOnce(request, uri, &response);
   }
@@ -291,13 +310,16 @@ Status CpprestTransport::ReadBody(const HttpRequest& request, const web::http::h
   auto source = reply.body().streambuf();
   uint64_t total = 0;
   for (;;) {
-    const size_t wanted =
-        length ? std::min<uint64_t>(kChunkBytes, static_cast<uint64_t>(*length) - total)
-               : kChunkBytes;
+    size_t wanted = length ? std::min<uint64_t>(kChunkBytes, static_cast<uint64_t>(*length) - total)
+                           : kChunkBytes;
     if (wanted == 0) break;
+    if (streamed) {
+      // As soon as there is anything, what there is. A whole body comes in full chunks.
+      if (source.getc().get() == concurrency::streams::char_traits<uint8_t>::eof()) break;
+      wanted = std::min(wanted, source.in_avail());
+    }
     if (!streamed) body.resize(total + wanted);
     std::byte* const target = streamed ? piece.data() : body.data() + total;
-    // As a stream what there is; as a whole all that fits.
     const size_t got = source.getn(reinterpret_cast<uint8_t*>(target), wanted).get();
     if (!streamed) body.resize(total + got);
     if (got == 0) break;

@@ -1,0 +1,397 @@
+// SPDX-License-Identifier: Apache-2.0
+// The transport against servers that answer, and misbehave, byte by byte as written here.
+#include "common/http/http_transport.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/ssl.hpp>
+#include <boost/asio/write.hpp>
+#include <cstdlib>
+
+#include "common/base/executor.h"
+#include "common/base/text.h"
+#include "tests/support/paths.h"
+
+namespace lambdadnn {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr std::string_view kOk = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+
+// Reads one request from a connection: its head and its body, joined.
+std::string ReadRequest(int fd) {
+  std::string data;
+  std::array<char, 65536> buffer{};
+  size_t wanted = std::string::npos;
+  while (wanted == std::string::npos || data.size() < wanted) {
+    const ssize_t got = recv(fd, buffer.data(), buffer.size(), 0);
+    if (got <= 0) return data;
+    data.append(buffer.data(), static_cast<size_t>(got));
+    const size_t end = data.find("\r\n\r\n");
+    if (end == std::string::npos || wanted != std::string::npos) continue;
+    const size_t field = data.find("Content-Length:");
+    wanted = end + 4;
+    if (field < end) {
+      const size_t begin = field + 15;
+      wanted += static_cast<size_t>(
+          ParseInteger(Trim(data.substr(begin, data.find('\r', begin) - begin))).value());
+    }
+  }
+  return data;
+}
+
+void Write(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t sent = send(fd, text.data(), text.size(), MSG_NOSIGNAL);
+    if (sent <= 0) return;
+    text.remove_prefix(static_cast<size_t>(sent));
+  }
+}
+
+// Serves connection after connection, one at a time, each by the next script (the last one again
+// and again), and closes it when the script returns.
+class RawServer {
+ public:
+  using Script = std::function<void(int fd)>;
+  explicit RawServer(std::vector<Script> scripts) : scripts_(std::move(scripts)) {
+    listener_ = socket(AF_INET, SOCK_STREAM, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof address;
+    if (bind(listener_, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
+        listen(listener_, 16) != 0) {
+      std::abort();
+    }
+    getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
+    port_ = ntohs(address.sin_port);
+    task_ = executor_.Spawn("raw-server", [this] { Run(); });
+  }
+  ~RawServer() {
+    shutdown(listener_, SHUT_RDWR);
+    if (const int fd = current_.load(); fd >= 0) shutdown(fd, SHUT_RDWR);
+    task_->Join();
+    close(listener_);
+  }
+  std::string Url(const std::string& path = "/") const {
+    return "http://127.0.0.1:" + std::to_string(port_) + path;
+  }
+  int connections() const { return connections_; }
+
+ private:
+  void Run() {
+    for (;;) {
+      const int fd = accept(listener_, nullptr, nullptr);
+      if (fd < 0) return;
+      current_ = fd;
+      const auto index = static_cast<size_t>(connections_++);
+      scripts_[std::min(index, scripts_.size() - 1)](fd);
+      current_ = -1;
+      close(fd);
+    }
+  }
+
+  std::vector<Script> scripts_;
+  ThreadExecutor executor_;
+  int listener_ = -1;
+  int port_ = 0;
+  std::atomic<int> connections_{0};
+  std::atomic<int> current_{-1};
+  std::unique_ptr<Task> task_;
+};
+
+// A script that answers each of `count` requests with `answer`.
+RawServer::Script AnswerWith(std::string answer, int count = 1) {
+  return [answer = std::move(answer), count](int fd) {
+    for (int i = 0; i < count; ++i) {
+      if (ReadRequest(fd).empty()) return;
+      Write(fd, answer);
+    }
+  };
+}
+
+class HttpTransportTest : public testing::Test {
+ protected:
+  Result<HttpResponse> Send(HttpRequest request, double inactivity_seconds = 10,
+                            const std::string& ca_file = "") {
+    if (transport_ == nullptr) {
+      transport_ =
+          NewHttpTransport({.inactivity_seconds = inactivity_seconds, .ca_file = ca_file}).value();
+    }
+    return transport_->Send(request);
+  }
+  static HttpRequest Make(const std::string& method, const std::string& url) {
+    HttpRequest request;
+    request.method = method;
+    request.url = url;
+    return request;
+  }
+  std::unique_ptr<HttpTransport> transport_;
+};
+
+TEST_F(HttpTransportTest, SendsPathFieldsAndPiecesAsTheyAre) {
+  std::string seen;
+  RawServer server({[&](int fd) {
+    seen = ReadRequest(fd);
+    Write(fd, "HTTP/1.1 418 Teapot\r\nX-Kind: tea\r\nContent-Length: 5\r\n\r\nempty");
+  }});
+  HttpRequest request = Make("PUT", server.Url("/a%20b%2Bc/%C3%BC?x=%2F&y="));
+  request.fields = {{"X-One", "1"}};
+  const std::string large(3'000'000, 'L');
+  request.body = {AsBytes("head"), ByteView(), AsBytes(large)};
+  const Result<HttpResponse> response = Send(request);
+  ASSERT_TRUE(response.ok()) << response.status().ToString();
+  EXPECT_EQ(response->status, 418);
+  EXPECT_EQ(FindField(response->fields, "x-kind"), "tea");
+  EXPECT_EQ(FindField(response->fields, "absent"), "");
+  EXPECT_EQ(AsText(response->body), "empty");
+  EXPECT_TRUE(seen.starts_with("PUT /a%20b%2Bc/%C3%BC?x=%2F&y= HTTP/1.1\r\n"))
+      << seen.substr(0, 80);
+  EXPECT_THAT(seen.substr(0, 400), HasSubstr("X-One:1\r\n"));
+  EXPECT_THAT(seen.substr(0, 400), HasSubstr("Content-Length:3000004\r\n"));
+  EXPECT_TRUE(seen.ends_with("\r\n\r\nhead" + large));
+}
+
+TEST_F(HttpTransportTest, ConnectionsAreKeptAlive) {
+  RawServer server({AnswerWith(std::string(kOk), 3)});
+  for (int i = 0; i < 3; ++i) ASSERT_TRUE(Send(Make("GET", server.Url())).ok());
+  EXPECT_EQ(server.connections(), 1);
+}
+
+TEST_F(HttpTransportTest, StaleConnectionCostsOneRepetitionWithTheWholeBody) {
+  std::string second;
+  RawServer server({AnswerWith(std::string(kOk), 1), [&](int fd) {
+                      second = ReadRequest(fd);
+                      Write(fd, kOk);
+                    }});
+  ASSERT_TRUE(Send(Make("GET", server.Url())).ok());
+  HttpRequest put = Make("PUT", server.Url());
+  put.body = {AsBytes("all of"), AsBytes(" the body")};
+  const Result<HttpResponse> response = Send(put);
+  ASSERT_TRUE(response.ok()) << response.status().ToString();
+  EXPECT_TRUE(second.ends_with("\r\n\r\nall of the body")) << second;
+  EXPECT_EQ(server.connections(), 2);
+}
+
+TEST_F(HttpTransportTest, WhatMustNotBeRepeatedIsNot) {
+  RawServer server({[](int fd) { ReadRequest(fd); }});
+  HttpRequest put = Make("PUT", server.Url());
+  put.body = {AsBytes("once")};
+  put.repeatable = false;
+  EXPECT_EQ(Send(put).status().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(server.connections(), 1);
+}
+
+TEST_F(HttpTransportTest, CutAnswersAreUnavailableNeverShort) {
+  for (const std::string cut :
+       {"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this",
+        "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+        "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhel", "HTTP/1.1 200 OK\r\nCont",
+        "", "this is not HTTP\r\n\r\n"}) {
+    RawServer server({AnswerWith(cut)});
+    const Result<HttpResponse> response = Send(Make("GET", server.Url()));
+    EXPECT_EQ(response.status().code(), StatusCode::kUnavailable) << cut;
+  }
+}
+
+TEST_F(HttpTransportTest, ChunkedAnswersAreJoined) {
+  RawServer server(
+      {AnswerWith("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6\r\n "
+                  "world\r\n0\r\n\r\n")});
+  EXPECT_EQ(AsText(Send(Make("GET", server.Url()))->body), "hello world");
+}
+
+TEST_F(HttpTransportTest, HeadHasALengthAndNoBody) {
+  RawServer server({AnswerWith("HTTP/1.1 200 OK\r\nContent-Length: 1234\r\n\r\n", 2)});
+  for (int i = 0; i < 2; ++i) {
+    const Result<HttpResponse> response = Send(Make("HEAD", server.Url()));
+    ASSERT_TRUE(response.ok()) << response.status().ToString();
+    EXPECT_EQ(FindField(response->fields, "Content-Length"), "1234");
+    EXPECT_TRUE(response->body.empty());
+  }
+}
+
+TEST_F(HttpTransportTest, SilenceEndsInUnavailable) {
+  RawServer server({[](int fd) {
+    ReadRequest(fd);
+    ReadRequest(fd);  // until the client has had enough
+  }});
+  const Result<HttpResponse> response = Send(Make("GET", server.Url()), 0.3);
+  EXPECT_EQ(response.status().code(), StatusCode::kUnavailable);
+  EXPECT_THAT(response.status().message(), HasSubstr("in time"));
+}
+
+TEST_F(HttpTransportTest, SilenceInsideABodyEndsInUnavailable) {
+  RawServer server({[](int fd) {
+    ReadRequest(fd);
+    Write(fd, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nstart");
+    ReadRequest(fd);
+  }});
+  EXPECT_EQ(Send(Make("GET", server.Url()), 0.3).status().code(), StatusCode::kUnavailable);
+}
+
+TEST_F(HttpTransportTest, UnreachableServerIsNamed) {
+  std::string url;
+  {
+    RawServer server({AnswerWith(std::string(kOk))});
+    url = server.Url();
+  }
+  const Status status = Send(Make("GET", url)).status();
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(status.message(), HasSubstr(url.substr(0, url.size() - 1)));
+  EXPECT_THAT(status.message(), HasSubstr("is the server running"));
+  EXPECT_EQ(Send(Make("GET", "http://no-such-host.invalid/")).status().code(),
+            StatusCode::kUnavailable);
+}
+
+TEST_F(HttpTransportTest, RedirectsAreAnswers) {
+  RawServer server({AnswerWith(
+      "HTTP/1.1 307 Elsewhere\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n")});
+  EXPECT_EQ(Send(Make("GET", server.Url()))->status, 307);
+}
+
+TEST_F(HttpTransportTest, BodiesStreamWhileTheyArrive) {
+  std::atomic<bool> got_first{false};
+  RawServer server({[&](int fd) {
+    ReadRequest(fd);
+    Write(fd, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n");
+    while (!got_first) SystemClock().SleepFor(FromSeconds(0.001));
+    Write(fd, "6\r\nsecond\r\n0\r\n\r\n");
+  }});
+  HttpRequest request = Make("GET", server.Url());
+  std::string text;
+  request.on_body = [&](ByteView piece) {
+    text += AsText(piece);
+    got_first = true;
+    return true;
+  };
+  const Result<HttpResponse> response = Send(request);
+  ASSERT_TRUE(response.ok()) << response.status().ToString();
+  EXPECT_EQ(text, "firstsecond");
+  EXPECT_TRUE(response->body.empty());
+}
+
+TEST_F(HttpTransportTest, StreamsEndWhenTheCallerHasEnough) {
+  RawServer server({[&](int fd) {
+    ReadRequest(fd);
+    Write(fd, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n");
+    ReadRequest(fd);  // returns when the client closes
+  }});
+  HttpRequest request = Make("GET", server.Url());
+  request.on_body = [](ByteView) { return false; };
+  EXPECT_EQ(Send(request).status().code(), StatusCode::kCancelled);
+}
+
+TEST_F(HttpTransportTest, LongAnswersAreRefused) {
+  RawServer server({AnswerWith("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nlonger"),
+                    AnswerWith("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                               "6\r\nlonger\r\n0\r\n\r\n")});
+  for (int i = 0; i < 2; ++i) {
+    HttpRequest request = Make("GET", server.Url());
+    request.max_response_bytes = 5;
+    EXPECT_EQ(Send(request).status().code(), StatusCode::kResourceExhausted);
+  }
+}
+
+TEST_F(HttpTransportTest, WhatIsNoUrlIsRefused) {
+  for (const std::string url :
+       {"", "/path", "ftp://host/", "http://", "http://ho st/", "host:80"}) {
+    EXPECT_EQ(Send(Make("GET", url)).status().code(), StatusCode::kInvalidArgument) << url;
+  }
+  EXPECT_FALSE(NewHttpTransport({.inactivity_seconds = 0, .ca_file = ""}).ok());
+  const Status no_ca = NewHttpTransport({.inactivity_seconds = 1, .ca_file = "/none.pem"}).status();
+  EXPECT_EQ(no_ca.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(no_ca.message(), HasSubstr("/none.pem"));
+}
+
+// A TLS server with a certificate that only its own authority vouches for.
+class TlsServer {
+ public:
+  TlsServer() : folder_(MakeTempDir()) {
+    const std::string command =
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj "
+        "/CN=test -addext subjectAltName=IP:127.0.0.1 -keyout " +
+        folder_ + "/key.pem -out " + folder_ + "/cert.pem 2>/dev/null";
+    if (std::system(command.c_str()) != 0) std::abort();
+    context_.use_certificate_chain_file(certificate());
+    context_.use_private_key_file(folder_ + "/key.pem", boost::asio::ssl::context::pem);
+    task_ = executor_.Spawn("tls-server", [this] { Run(); });
+  }
+  ~TlsServer() {
+    shutdown(acceptor_.native_handle(), SHUT_RDWR);
+    task_->Join();
+  }
+  std::string certificate() const { return folder_ + "/cert.pem"; }
+  std::string Url(const std::string& host = "127.0.0.1") const {
+    return "https://" + host + ":" + std::to_string(acceptor_.local_endpoint().port()) + "/";
+  }
+
+ private:
+  void Run() {
+    for (;;) {
+      boost::asio::ssl::stream<boost::asio::ip::tcp::socket> stream(io_, context_);
+      boost::system::error_code error;
+      acceptor_.accept(stream.next_layer(), error);
+      if (error) return;
+      stream.handshake(boost::asio::ssl::stream_base::server, error);
+      if (error) continue;
+      std::array<char, 4096> buffer{};
+      stream.read_some(boost::asio::buffer(buffer), error);
+      boost::asio::write(stream, boost::asio::buffer(kOk.data(), kOk.size()), error);
+    }
+  }
+
+  const std::string folder_;
+  boost::asio::io_context io_;
+  boost::asio::ssl::context context_{boost::asio::ssl::context::tls_server};
+  boost::asio::ip::tcp::acceptor acceptor_{
+      io_, boost::asio::ip::tcp::endpoint(boost::asio::ip::address_v4::loopback(), 0)};
+  ThreadExecutor executor_;
+  std::unique_ptr<Task> task_;
+};
+
+TEST_F(HttpTransportTest, PrivateAuthorityIsTrustedWhenNamed) {
+  TlsServer server;
+  const Result<HttpResponse> response = Send(Make("GET", server.Url()), 10, server.certificate());
+  ASSERT_TRUE(response.ok()) << response.status().ToString();
+  EXPECT_EQ(AsText(response->body), "ok");
+}
+
+TEST_F(HttpTransportTest, UnknownAuthorityIsRefusedWithWhatToDo) {
+  TlsServer server;
+  const Status status = Send(Make("GET", server.Url())).status();
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.ToString();
+  EXPECT_THAT(status.message(), HasSubstr("certificate authority"));
+}
+
+TEST_F(HttpTransportTest, CertificateOfAnotherHostIsRefused) {
+  TlsServer server;
+  const Status status =
+      Send(Make("GET", server.Url("localhost")), 10, server.certificate()).status();
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.ToString();
+}
+
+TEST_F(HttpTransportTest, TlsToAServerWithoutItIsSaid) {
+  RawServer server({[](int fd) {
+    std::array<char, 1024> hello{};
+    (void)recv(fd, hello.data(), hello.size(), 0);
+    Write(fd, "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n");
+  }});
+  std::string url = server.Url();
+  url.replace(0, 4, "https");
+  const Status status = Send(Make("GET", url)).status();
+  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.ToString();
+  EXPECT_THAT(status.message(), HasSubstr("does not speak TLS"));
+}
+
+}  // namespace
+}  // namespace lambdadnn
