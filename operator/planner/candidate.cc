@@ -72,22 +72,32 @@ bool Cheaper(const Point& a, const Point& b) {
   return TieBreak(a) < TieBreak(b);
 }
 
-Collector::Collector(const Order& order, int max_functions, bool explain)
-    : order_(order), explain_(explain), best_of_(static_cast<size_t>(max_functions) + 1) {}
-
 void Collector::Offer(const Point& point) {
   if (explain_) {
     KeepBetter(&fastest_, point, Faster);
     KeepBetter(&cheapest_, point, Cheaper);
     OfferToFront(point);
   }
-  if (!order_.Allows(point)) return;
-  const auto better = [this](const Point& a, const Point& b) { return order_.Better(a, b); };
-  KeepBetter(&best_, point, better);
-  if (explain_) KeepBetter(&best_of_[static_cast<size_t>(point.functions)], point, better);
+  if (order_.Allows(point)) OfferToLeaders(point);
 }
 
-bool Collector::CanImprove(int functions, double least_seconds, double least_cost) const {
+// Who once leaves the leaders stays outside: they only get better.
+void Collector::OfferToLeaders(const Point& point) {
+  const auto better = [this](const Point& a, const Point& b) { return order_.Better(a, b); };
+  const size_t most = explain_ ? kLeaders : 1;
+  if (leaders_.size() == most && !better(point, leaders_.back())) return;
+  const auto same = std::find_if(leaders_.begin(), leaders_.end(), [&](const Point& leader) {
+    return leader.functions == point.functions;
+  });
+  if (same != leaders_.end()) {
+    if (!better(point, *same)) return;
+    leaders_.erase(same);
+  }
+  leaders_.insert(std::upper_bound(leaders_.begin(), leaders_.end(), point, better), point);
+  if (leaders_.size() > most) leaders_.pop_back();
+}
+
+bool Collector::CanImprove(double least_seconds, double least_cost) const {
   if (explain_) {
     if (!fastest_ || TimeRank(least_seconds) <= TimeRank(fastest_->seconds) ||
         CostRank(least_cost) <= CostRank(cheapest_->cost) ||
@@ -96,21 +106,18 @@ bool Collector::CanImprove(int functions, double least_seconds, double least_cos
     }
   }
   if (!order_.Allows(least_seconds, least_cost)) return false;
-  const std::optional<Point>& kept = explain_ ? best_of_[static_cast<size_t>(functions)] : best_;
-  return !kept || order_.Rank(least_seconds, least_cost) <= order_.Rank(kept->seconds, kept->cost);
+  if (leaders_.size() < (explain_ ? kLeaders : 1)) return true;
+  const Point& last = leaders_.back();
+  return order_.Rank(least_seconds, least_cost) <= order_.Rank(last.seconds, last.cost);
 }
 
-std::optional<Point> Collector::Best() const { return best_; }
+std::optional<Point> Collector::Best() const {
+  return leaders_.empty() ? std::nullopt : std::optional(leaders_.front());
+}
 
-std::vector<Point> Collector::RunnersUp(size_t count) const {
-  std::vector<Point> others;
-  for (const std::optional<Point>& point : best_of_) {
-    if (point && best_ && point->functions != best_->functions) others.push_back(*point);
-  }
-  std::sort(others.begin(), others.end(),
-            [this](const Point& a, const Point& b) { return order_.Better(a, b); });
-  if (others.size() > count) others.resize(count);
-  return others;
+std::vector<Point> Collector::RunnersUp() const {
+  if (leaders_.empty()) return {};
+  return {leaders_.begin() + 1, leaders_.end()};
 }
 
 // The member of the front with the largest time not above `seconds` has the least cost among these.

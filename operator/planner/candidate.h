@@ -71,33 +71,37 @@ class Order {
 bool Faster(const Point& a, const Point& b);
 bool Cheaper(const Point& a, const Point& b);
 
-// Keeps, of all candidates offered, the best allowed one; with `explain` also the best allowed one
-// of each n, the fastest and the cheapest of all, and the Pareto front of time against cost.
+// Keeps, of all candidates offered, the best allowed one; with `explain` also the best ones of
+// other numbers of functions (kLeaders in all), the fastest and the cheapest of all, and the Pareto
+// front of time against cost.
 class Collector {
  public:
-  Collector(const Order& order, int max_functions, bool explain);
+  static constexpr size_t kLeaders = 4;
+
+  Collector(const Order& order, bool explain) : order_(order), explain_(explain) {}
 
   void Offer(const Point& point);
-  // False when no candidate of this n with at least these seconds and this cost can change what is
-  // kept: the search leaves such candidates out.
-  bool CanImprove(int functions, double least_seconds, double least_cost) const;
+  // False when no candidate with at least these seconds and this cost can change what is kept: the
+  // search leaves such candidates out.
+  bool CanImprove(double least_seconds, double least_cost) const;
 
   std::optional<Point> Best() const;
   // The best of the other numbers of functions, best first.
-  std::vector<Point> RunnersUp(size_t count) const;
+  std::vector<Point> RunnersUp() const;
   const std::optional<Point>& fastest() const { return fastest_; }
   const std::optional<Point>& cheapest() const { return cheapest_; }
   // Ascending time, descending cost.
   std::vector<Point> Front() const { return front_; }
 
  private:
+  void OfferToLeaders(const Point& point);
   void OfferToFront(const Point& point);
   bool Dominated(double seconds, double cost) const;
 
   const Order& order_;
   bool explain_;
-  std::vector<std::optional<Point>> best_of_;  // by n
-  std::optional<Point> best_;
+  // The best allowed ones, at most one of each n, best first.
+  std::vector<Point> leaders_;
   std::optional<Point> fastest_;
   std::optional<Point> cheapest_;
   std::vector<Point> front_;

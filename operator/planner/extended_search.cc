@@ -57,7 +57,7 @@ class ExtendedSearch {
     double cost = 0;
     model_.LowerBound(workers, memory_mib, least.exchange_seconds, least.servers_gib, &seconds,
                       &cost);
-    return collector_.CanImprove(workers.functions, seconds * kSlack, cost * kSlack);
+    return collector_.CanImprove(seconds * kSlack, cost * kSlack);
   }
 
   bool AnyMemoryCanImprove(const WorkerTerms& workers, const LeastOfOptions& least) const {

@@ -18,7 +18,6 @@
 namespace lambdadnn {
 namespace {
 
-constexpr size_t kRunnersUp = 3;
 constexpr int kLeastPartitions = 64;
 constexpr double kMilliCpuPerThread = 1000;
 
@@ -109,7 +108,7 @@ class Planning {
   PlanningOutcome Run() {
     std::optional<Point> best;
     const bool explain = input_.options.explain;
-    Collector collector(order_, space_.max_functions, true);
+    Collector collector(order_, true);
     if (explain) Search(&collector);
     if (input_.options.search == SearchMethod::kAlgorithm1) {
       best = SearchAlgorithm1(*lambdadnn_, space_, order_.largest_seconds(), &outcome_.evaluated);
@@ -145,7 +144,7 @@ class Planning {
       deadline_binds_ = result.deadline_binds;
       return result.best;
     }
-    Collector collector(order, space_.max_functions, false);
+    Collector collector(order, false);
     if (lambdadnn_ != nullptr) {
       ScanLambdaDnn(*lambdadnn_, space_, &collector, &outcome_.evaluated);
     } else {
@@ -207,7 +206,7 @@ class Planning {
   }
 
   void Explain(const Collector& collector, const Point& best) {
-    for (const Point& point : collector.RunnersUp(kRunnersUp)) {
+    for (const Point& point : collector.RunnersUp()) {
       outcome_.runners_up.push_back(model_->Describe(point));
     }
     AddFront(collector, &best);

@@ -125,24 +125,24 @@ std::string RunnerUpLines(const std::vector<PlanCandidate>& candidates) {
 }
 
 // "deadline" -> what that means for this plan.
-std::string Meaning(const std::string& binding) {
-  if (binding == "deadline") return "with more time it would be cheaper";
-  if (binding == "budget") return "with more money it would be faster";
-  if (binding == "memory") return "another size than functions.memory allows would be better";
+std::string Meaning(const std::string& binding, bool feasible) {
+  if (binding == "deadline") return feasible ? "with more time it would be cheaper" : "too tight";
+  if (binding == "budget") return feasible ? "with more money it would be faster" : "too small";
+  if (binding == "memory") return "a size that is not allowed would be better";
   if (binding == "quota") return "more CPU or memory in all would be better";
-  if (binding == "functions") return "another number than is allowed would be better";
-  if (binding == "batch") return "the global batch is full, so each function's share shrinks";
-  if (binding == "parameterServerBandwidth") return "its network is shared by too many functions";
+  if (binding == "functions") return "a number that is not allowed would be better";
+  if (binding == "batch") return "the global batch is full: shares shrink";
+  if (binding == "parameterServerBandwidth") return "too many functions share its network";
   if (binding == "functionTimeout") return "one iteration has to fit into a slice";
   if (binding == "fixed") return "functions and memory are given";
   return "";
 }
 
-std::string BindingLines(const std::vector<std::string>& binding) {
+std::string BindingLines(const std::vector<std::string>& binding, bool feasible) {
   std::string text = "\n  what binds\n";
   if (binding.empty()) text += "    nothing: no neighbouring limit would give a better plan\n";
   for (const std::string& name : binding) {
-    text += Print("    %-24s  %s\n", name.c_str(), Meaning(name).c_str());
+    text += Print("    %-24s  %s\n", name.c_str(), Meaning(name, feasible).c_str());
   }
   return text;
 }
@@ -168,7 +168,7 @@ std::string CertificateLines(const InfeasibilityCertificate& certificate) {
     text += budget ? "\n  the cheapest plan\n\n" : "\n  the fastest plan\n\n";
     text += PlanLines(budget ? *certificate.cheapest : *certificate.fastest);
   }
-  return text + BindingLines(certificate.binding);
+  return text + BindingLines(certificate.binding, false);
 }
 
 }  // namespace
@@ -200,7 +200,7 @@ std::string FormatOutcome(const std::string& title, const PlanningOutcome& outco
     text += CertificateLines(outcome.certificate);
   } else {
     text += PlanLines(outcome.chosen) + PhaseLines(outcome.chosen) +
-            BindingLines(outcome.plan.binding) + RunnerUpLines(outcome.runners_up);
+            BindingLines(outcome.plan.binding, true) + RunnerUpLines(outcome.runners_up);
   }
   text += FormatParetoPlot(outcome.pareto_front);
   text += "\n  " + Thousands(outcome.evaluated) + " predictions evaluated\n";

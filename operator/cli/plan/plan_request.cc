@@ -3,59 +3,56 @@
 
 #include "common/base/files.h"
 #include "common/base/text.h"
-#include "operator/api/job_codec.h"
+#include "common/json/yaml.h"
+#include "operator/api/job_file.h"
 #include "operator/api/platform_codec.h"
 #include "operator/controller/planning.h"
 
 namespace lambdadnn {
 namespace {
 
-Result<Json> ReadDocument(const std::string& path) {
-  const std::string name = path == "-" ? "standard input" : path;
-  const auto text = ReadFile(path == "-" ? "/dev/stdin" : path);
-  if (!text.ok()) return InvalidArgumentError(text.status().message());
-  auto document = ParseJson(*text);
-  if (!document.ok()) return document.status().WithContext(name);
-  return document;
+// The problems with their lines, each but the first after "error: ", as LoadJobFile does.
+Status Describe(const std::vector<FieldError>& errors, const YamlDocument& document,
+                const std::string& file) {
+  std::vector<std::string> lines;
+  for (const FieldError& error : errors) {
+    const std::string place = file + ":" + std::to_string(document.LineOf(error.path)) + ": ";
+    lines.push_back(place + (error.path.empty() ? "" : error.path + ": ") + error.message);
+  }
+  return InvalidArgumentError(Join(lines, "\nerror: "));
 }
 
-// spec.training.epochs=3: the value is YAML.
-Status Override(const std::string& assignment, Json* document) {
-  const size_t equals = assignment.find('=');
-  if (equals == std::string::npos || equals == 0) {
-    return InvalidArgumentError("--set " + assignment +
-                                " must be PATH=VALUE, e.g. --set spec.training.epochs=3");
-  }
-  LDNN_ASSIGN_OR_RETURN(Json value, ParseJson(assignment.substr(equals + 1)));
-  Json* at = document;
-  for (const std::string& field : Split(assignment.substr(0, equals), '.')) {
-    if (!at->is_object() && !at->is_null()) {
-      return InvalidArgumentError("--set " + assignment + ": there is no map of fields at " +
-                                  field);
-    }
-    at = &(*at)[field];
-  }
-  *at = std::move(value);
-  return OkStatus();
-}
-
-Result<Job> LoadJob(const PlanArguments& arguments) {
-  LDNN_ASSIGN_OR_RETURN(Json document, ReadDocument(arguments.job_file));
-  for (const std::string& assignment : arguments.overrides) {
-    LDNN_RETURN_IF_ERROR(Override(assignment, &document));
-  }
-  auto job = DecodeJob(document);
-  if (!job.ok()) return job.status().WithContext(arguments.job_file);
-  return job;
+// A file that is not there is a mistake in the command, not in the environment.
+Status FileError(const Status& status) {
+  if (status.code() != StatusCode::kNotFound) return status;
+  return InvalidArgumentError(status.message() + "; check the path");
 }
 
 Result<Platform> LoadPlatform(const std::string& path) {
   if (path.empty()) {
     return InvalidArgumentError("plan needs --platform FILE; see examples/platforms");
   }
-  LDNN_ASSIGN_OR_RETURN(const Json document, ReadDocument(path));
-  auto platform = PlatformFromJson(document);
-  if (!platform.ok()) return platform.status().WithContext(path);
+  const auto text = ReadFile(path);
+  if (!text.ok()) return FileError(text.status());
+  const YamlParseResult parsed = ParseYaml(*text);
+  if (parsed.error) {
+    return InvalidArgumentError(path + ":" + std::to_string(parsed.error->line) + ": column " +
+                                std::to_string(parsed.error->column) + ": " +
+                                parsed.error->message);
+  }
+  if (parsed.documents.size() != 1) {
+    return InvalidArgumentError(path +
+                                ":1: must hold one YAML document, the platform; see "
+                                "examples/platforms");
+  }
+  const YamlDocument& document = parsed.documents.front();
+  // Helm values carry the platform under that name.
+  const bool wrapped = document.value.is_object() && document.value.contains("platform");
+  std::vector<FieldError> errors;
+  const Platform platform = wrapped
+                                ? DecodePlatform(document.value["platform"], "platform", &errors)
+                                : DecodePlatform(document.value, "", &errors);
+  if (!errors.empty()) return Describe(errors, document, path);
   return platform;
 }
 
@@ -78,7 +75,9 @@ void Narrow(const PlanArguments& arguments, PlannerInput* input) {
 }  // namespace
 
 Result<PlanRequest> LoadPlanRequest(const PlanArguments& arguments) {
-  LDNN_ASSIGN_OR_RETURN(Job job, LoadJob(arguments));
+  auto file = LoadJobFile(arguments.job_file, arguments.overrides);
+  if (!file.ok()) return FileError(file.status());
+  Job& job = file->job;
   LDNN_ASSIGN_OR_RETURN(const Platform platform, LoadPlatform(arguments.platform_file));
   if (!job.spec.profile) {
     return InvalidArgumentError(arguments.job_file +

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+// `lambdadnn plan` and `predict` as a user runs them: the program, its output and its exit codes.
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+
+#include <cstdio>
+
+#include "common/base/files.h"
+#include "common/base/text.h"
+#include "common/json/json_reader.h"
+#include "common/json/yaml.h"
+#include "tests/support/paths.h"
+
+namespace lambdadnn {
+namespace {
+
+struct Ended {
+  int exit_code = -1;
+  std::string output;  // both streams
+};
+
+Ended Lambdadnn(const std::string& arguments) {
+  const std::string command =
+      "cd " + SourceDir() + " && " + BinDir() + "/lambdadnn " + arguments + " 2>&1";
+  Ended run;
+  FILE* pipe = popen(command.c_str(), "r");
+  char buffer[4096];
+  size_t read = 0;
+  while ((read = std::fread(buffer, 1, sizeof buffer, pipe)) > 0) run.output.append(buffer, read);
+  run.exit_code = WEXITSTATUS(pclose(pipe));
+  return run;
+}
+
+const std::string kPlatform = " --platform examples/platforms/lambda.yaml";
+const std::string kOneDCnn = " -f examples/profiles/1dcnn-imdb.yaml" + kPlatform;
+
+Json Parsed(const Ended& run) {
+  const auto json = ParseJson(run.output);
+  EXPECT_TRUE(json.ok()) << run.output;
+  return json.ok() ? *json : Json();
+}
+
+TEST(PlanCommand, JsonHasThePromisedShape) {
+  const Ended run = Lambdadnn("plan --model lambdadnn -o json" + kOneDCnn);
+  EXPECT_EQ(run.exit_code, 0);
+  const Json plan = Parsed(run);
+  EXPECT_EQ(plan["feasible"], true);
+  for (const char* field : {"functions", "memoryMiB", "localBatchSize", "evaluated"}) {
+    EXPECT_TRUE(plan[field].is_number()) << field;
+  }
+  for (const char* field :
+       {"seconds", "cost", "iterations", "loadSeconds", "computeSeconds", "communicationSeconds"}) {
+    EXPECT_TRUE(plan["predicted"][field].is_number()) << field;
+  }
+  EXPECT_TRUE(plan["binding"].is_array());
+  EXPECT_EQ(plan["aggregation"]["layers"], Json({1, plan["functions"]}));
+  EXPECT_LE(plan["predicted"]["seconds"].get<double>(), 120);
+  EXPECT_EQ(plan["runnersUp"].size(), 3u);
+  EXPECT_GT(plan["paretoFront"].size(), 1u);
+}
+
+TEST(PlanCommand, InfeasibleIsExitCode3WithTheCertificate) {
+  const Ended run = Lambdadnn(
+      "plan --model lambdadnn -o json --set spec.objective.deadlineSeconds=20" + kOneDCnn);
+  EXPECT_EQ(run.exit_code, 3);
+  const Json certificate = Parsed(run)["certificate"];
+  EXPECT_EQ(Parsed(run)["feasible"], false);
+  EXPECT_NEAR(certificate["fastestSeconds"].get<double>(), 44.8, 0.05);
+  EXPECT_EQ(certificate["nearestDeadlineSeconds"], certificate["fastestSeconds"]);
+  EXPECT_EQ(certificate["fastestPlan"]["functions"], 23);
+  EXPECT_TRUE(certificate["binding"].is_array());
+  EXPECT_TRUE(certificate["reason"].is_string());
+}
+
+TEST(PlanCommand, PredictsWhatIsGiven) {
+  const Ended run =
+      Lambdadnn("predict --model lambdadnn -o json --functions 14 --memory 3008" + kOneDCnn);
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_NEAR(Parsed(run)["predicted"]["seconds"].get<double>(), 52.7, 0.05);
+  EXPECT_NEAR(Parsed(run)["predicted"]["iterations"].get<double>(), 150000.0 / 448, 1e-9);
+}
+
+TEST(PlanCommand, OneOfFunctionsAndMemoryNarrowsTheSearch) {
+  const Json plan = Parsed(Lambdadnn("plan --model lambdadnn -o json --functions 9" + kOneDCnn));
+  EXPECT_EQ(plan["functions"], 9);
+  const Json sized = Parsed(Lambdadnn("plan --model lambdadnn -o json --memory 1984" + kOneDCnn));
+  EXPECT_EQ(sized["memoryMiB"], 1984);
+}
+
+TEST(PlanCommand, YamlSaysTheSameAsJson) {
+  const std::string arguments = "plan --model lambdadnn" + kOneDCnn;
+  const YamlParseResult yaml = ParseYaml(Lambdadnn(arguments + " -o yaml").output);
+  ASSERT_FALSE(yaml.error.has_value()) << yaml.error->message;
+  EXPECT_EQ(yaml.documents.front().value, Parsed(Lambdadnn(arguments + " -o json")));
+}
+
+TEST(PlanCommand, TextFitsATerminal) {
+  for (const char* file : {"1dcnn-imdb", "mobilenet-cifar10", "resnet50-cifar10"}) {
+    for (const char* model : {"lambdadnn", "extended"}) {
+      const Ended run =
+          Lambdadnn("plan -f examples/profiles/" + std::string(file) +
+                    ".yaml --platform examples/platforms/lambda-s3.yaml --model " + model);
+      EXPECT_TRUE(run.exit_code == 0 || run.exit_code == 3) << run.output;
+      for (const std::string& line : Split(run.output, '\n')) {
+        int columns = 0;
+        for (const char byte : line) columns += (byte & 0xC0) != 0x80 ? 1 : 0;
+        EXPECT_LE(columns, 80) << line;
+      }
+      for (const char* part : {"functions", "cost", "what binds", "evaluated", "└"}) {
+        EXPECT_NE(run.output.find(part), std::string::npos) << part << " in\n" << run.output;
+      }
+    }
+  }
+}
+
+TEST(PlanCommand, DeadlinesAreATable) {
+  const Ended text = Lambdadnn("plan --model lambdadnn --deadlines 40,60,120" + kOneDCnn);
+  EXPECT_EQ(text.exit_code, 0);
+  EXPECT_NE(text.output.find("infeasible: the fastest plan takes 44.8 s"), std::string::npos);
+  const Json json =
+      Parsed(Lambdadnn("plan --model lambdadnn -o json --deadlines 40,60,120" + kOneDCnn));
+  ASSERT_EQ(json["plans"].size(), 3u);
+  EXPECT_EQ(json["plans"][0]["feasible"], false);
+  EXPECT_GE(json["plans"][1]["predicted"]["cost"], json["plans"][2]["predicted"]["cost"]);
+  EXPECT_EQ(Lambdadnn("plan --model lambdadnn --deadlines 10,20" + kOneDCnn).exit_code, 3);
+}
+
+TEST(PlanCommand, Algorithm1IsNeverCheaper) {
+  for (const char* deadline : {"60", "120", "600"}) {
+    const std::string arguments = "plan --model lambdadnn -o json --set spec.objective." +
+                                  ("deadlineSeconds=" + std::string(deadline)) + kOneDCnn;
+    const Json exact = Parsed(Lambdadnn(arguments));
+    const Json published = Parsed(Lambdadnn(arguments + " --search algorithm1"));
+    EXPECT_LE(exact["predicted"]["cost"].get<double>(),
+              published["predicted"]["cost"].get<double>() + 1e-9);
+  }
+}
+
+TEST(PlanCommand, ReadsStandardInput) {
+  const Ended run = Lambdadnn(
+      "plan --model lambdadnn -o json -f - < examples/profiles/1dcnn-imdb.yaml" + kPlatform);
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+}
+
+struct BadCase {
+  std::string arguments;
+  std::string expected;
+};
+
+TEST(PlanCommand, BadInputIsExitCode2AndOneSentence) {
+  const std::string folder = MakeTempDir();
+  const std::string broken = folder + "/broken.yaml";
+  ASSERT_TRUE(WriteFileAtomically(broken, "memory: {minMiB: 1\n").ok());
+  const std::string unknown = folder + "/unknown.yaml";
+  ASSERT_TRUE(WriteFileAtomically(unknown, "maxFunctions: 3\nstoer: {}\n").ok());
+  const std::string job = " -f examples/profiles/1dcnn-imdb.yaml";
+  const BadCase cases[] = {
+      {"plan", "--file"},
+      {"plan -f nowhere.yaml" + kPlatform, "nowhere.yaml"},
+      {"plan --platform nowhere.yaml" + job, "nowhere.yaml"},
+      {"plan --platform " + broken + job, "broken.yaml:"},
+      {"plan --platform " + unknown + job, "unknown.yaml:2: stoer"},
+      {"plan --set spec.training.epoch=3" + kOneDCnn, "did you mean epochs?"},
+      {"plan --deadlines 60,soon" + kOneDCnn, "soon"},
+      {"plan --deadlines -5" + kOneDCnn, "deadlines"},
+      {"plan --search algorithm1" + kOneDCnn, "lambdadnn"},
+      {"plan --search best" + kOneDCnn, "best"},
+      {"plan --functions 0" + kOneDCnn, "functions"},
+      {"plan --set spec.profile=" + kOneDCnn, "spec.profile is missing"},
+      {"predict" + kOneDCnn, "--functions"},
+      {"predict --functions 4 --memory 64" + kOneDCnn, "128 to 3008 MiB"},
+  };
+  for (const BadCase& each : cases) {
+    const Ended run = Lambdadnn(each.arguments);
+    EXPECT_EQ(run.exit_code, 2) << each.arguments << "\n" << run.output;
+    EXPECT_TRUE(run.output.starts_with("error: ")) << run.output;
+    EXPECT_NE(run.output.find(each.expected), std::string::npos) << run.output;
+  }
+}
+
+}  // namespace
+}  // namespace lambdadnn
