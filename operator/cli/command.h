@@ -39,7 +39,9 @@ void AddDatasetCommand(CLI::App& app, CommandContext& context);
 void AddHostCommand(CLI::App& app, CommandContext& context);
 void AddPlanCommand(CLI::App& app, CommandContext& context);
 void AddPredictCommand(CLI::App& app, CommandContext& context);
+void AddProfileCommand(CLI::App& app, CommandContext& context);
 void AddReportCommand(CLI::App& app, CommandContext& context);
+void AddRunCommand(CLI::App& app, CommandContext& context);
 void AddVersionCommand(CLI::App& app, CommandContext& context);
 
 }  // namespace lambdadnn

@@ -9,8 +9,9 @@
 namespace {
 
 constexpr lambdadnn::AddCommand kCommands[] = {
-    lambdadnn::AddDatasetCommand, lambdadnn::AddHostCommand,   lambdadnn::AddPlanCommand,
-    lambdadnn::AddPredictCommand, lambdadnn::AddReportCommand, lambdadnn::AddVersionCommand,
+    lambdadnn::AddDatasetCommand, lambdadnn::AddHostCommand,    lambdadnn::AddPlanCommand,
+    lambdadnn::AddPredictCommand, lambdadnn::AddProfileCommand, lambdadnn::AddReportCommand,
+    lambdadnn::AddRunCommand,     lambdadnn::AddVersionCommand,
 };
 
 }  // namespace

@@ -8,13 +8,6 @@
 namespace lambdadnn {
 namespace {
 
-std::string Metadata(const Json& object, const char* field) {
-  const auto metadata = object.find("metadata");
-  if (metadata == object.end() || !metadata->is_object()) return "";
-  const auto value = metadata->find(field);
-  return value != metadata->end() && value->is_string() ? value->get<std::string>() : "";
-}
-
 bool IsOlder(const Json& candidate, const Json& known) {
   if (UidOf(candidate) != UidOf(known)) return false;
   const auto a = ParseInteger(ResourceVersionOf(candidate));
@@ -24,11 +17,10 @@ bool IsOlder(const Json& candidate, const Json& known) {
 
 }  // namespace
 
-ObjectName NameOf(const Json& object) {
-  return {Metadata(object, "namespace"), Metadata(object, "name")};
+std::string UidOf(const Json& object) { return MetadataText(object, "uid"); }
+std::string ResourceVersionOf(const Json& object) {
+  return MetadataText(object, "resourceVersion");
 }
-std::string UidOf(const Json& object) { return Metadata(object, "uid"); }
-std::string ResourceVersionOf(const Json& object) { return Metadata(object, "resourceVersion"); }
 
 bool JobCache::Put(const Json& object) {
   const std::lock_guard lock(mutex_);

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "operator/kube/kube_client.h"
+#include "operator/kube/object_metadata.h"
 
 namespace lambdadnn {
 
-ObjectName NameOf(const Json& object);
 std::string UidOf(const Json& object);
 std::string ResourceVersionOf(const Json& object);
 

@@ -142,6 +142,7 @@ void JobMemory::AddRecord(SliceFact* slice, const Job& job, const Platform& plat
       static_cast<double>(requests.gets + requests.heads + requests.misses) * prices.get_request +
       prices.invocation;
   Json event = EventBase("slice", job, Time(now));
+  event["uid"] = slice->instance_uid;
   event["role"] = slice->role.Name();
   event["outcome"] = OutcomeText(record);
   event["firstIteration"] = slice->first_iteration;

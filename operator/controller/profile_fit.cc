@@ -94,6 +94,10 @@ TrainingRate FitLine(const std::vector<TrainingRate::Point>& points) {
   }
   rate.slope = covariance / variance;
   rate.intercept = mean_y - rate.slope * mean_x;
+  if (rate.slope > 0) return rate;
+  // More memory is never slower: such points are noise, and the residuals will say so.
+  rate.slope = mean_y / mean_x;
+  rate.intercept = 0;
   return rate;
 }
 

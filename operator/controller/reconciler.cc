@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "operator/api/job_codec.h"
+#include "operator/api/job_validation.h"
 #include "operator/controller/decide.h"
 #include "operator/controller/event_objects.h"
 #include "operator/controller/status.h"
@@ -53,6 +54,7 @@ Status Reconciler::Load(Pass* pass) {
   pass->object = std::move(*object);
   std::vector<FieldError> errors;
   pass->snapshot.job = DecodeJob(pass->object, &errors);
+  if (errors.empty()) errors = ValidateJob(pass->object);
   pass->snapshot.problem = ToStatus(errors);
   pass->snapshot.options = &options_;
   return OkStatus();

@@ -225,6 +225,13 @@ void Reconciler::StartSlice(Pass* pass, const SliceRequest& request,
     slice.incarnation = request.incarnation;
     slice.first_iteration = request.first_iteration;
     slice.started = slice.last_heard = now;
+    Tell(*pass, {{"type", "slice"},
+                 {"job", pass->name.name},
+                 {"time", pass->memory->Time(now)},
+                 {"uid", instance_uid},
+                 {"role", request.role.Name()},
+                 {"outcome", "Started"},
+                 {"firstIteration", request.first_iteration}});
   }
   slice.phase = SlicePhase::kStarting;
   slice.last_attach = now;

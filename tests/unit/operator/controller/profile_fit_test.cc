@@ -57,6 +57,12 @@ TEST(FitLine, OnePointGoesThroughTheOrigin) {
   EXPECT_DOUBLE_EQ(FitLine({}).slope, 0);
 }
 
+TEST(FitLine, NeverFallsWithMemory) {
+  const TrainingRate rate = FitLine({{256, 900}, {512, 700}, {1024, 500}});
+  EXPECT_GT(rate.slope, 0);
+  EXPECT_EQ(rate.intercept, 0);
+}
+
 TEST(FitProfile, RatesAreBatchOverMeanSeconds) {
   // 32 samples in 0.1 s and in 0.2 s: 320 and 160 samples/s at 1024 and 512 MiB.
   const auto fit = FitProfile({Measured(1024, 0.1), Measured(512, 0.2)}, 32, 1.5);

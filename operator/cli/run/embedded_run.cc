@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/cli/run/embedded_run.h"
+
+#include <cstdio>
+#include <filesystem>
+
+#include "common/base/files.h"
+#include "operator/api/job_codec.h"
+#include "operator/api/job_file.h"
+#include "operator/api/workload_profile_codec.h"
+#include "operator/cli/run/embedded_cluster.h"
+#include "operator/cli/run/interrupts.h"
+#include "operator/cli/run/job_source.h"
+#include "operator/cli/run/local_platform.h"
+#include "operator/cli/run/profile_file_cache.h"
+#include "operator/cli/run/run_output.h"
+#include "operator/cli/run/run_results.h"
+#include "operator/controller/snapshot.h"
+#include "operator/kube/object_metadata.h"
+#include "operator/resources/slice_requests.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr double kPollSeconds = 0.1;
+
+// Everything of one run between its start and its exit code.
+class EmbeddedRun {
+ public:
+  EmbeddedRun(const RunOptions& options, CommandContext& context)
+      : options_(options), context_(context), runtime_(context.runtime) {}
+
+  int Run() {
+    Status ready = Prepare();
+    if (!ready.ok()) return FailCommand(ready);
+    const Interrupts interrupts;
+    cluster_->StartController();
+    const int code = Watch(interrupts);
+    cluster_.reset();
+    return code;
+  }
+
+ private:
+  Status Prepare();
+  Status PreparePlatform();
+  Status PrepareJobObject();
+  int Watch(const Interrupts& interrupts);
+  int End(const Job& job);
+  int EndSuspended();
+  Status SetSuspend(const Json& object, bool suspend);
+  // nullopt: go on.
+  std::optional<int> Judge(const Json& object, const Job& job, int interrupts);
+
+  const RunOptions& options_;
+  CommandContext& context_;
+  Runtime& runtime_;
+  std::string directory_;
+  Json job_object_;
+  Machine machine_;
+  Platform platform_;
+  std::unique_ptr<ObjectStore> store_;
+  std::unique_ptr<ProfileFileCache> cache_;
+  std::unique_ptr<RunOutput> output_;
+  std::unique_ptr<EmbeddedCluster> cluster_;
+  int interrupts_seen_ = 0;
+};
+
+Status EmbeddedRun::Prepare() {
+  const bool resume = !options_.resume.empty();
+  if (resume) {
+    LDNN_ASSIGN_OR_RETURN(directory_, ResumeDirectory(options_.resume));
+  } else {
+    LDNN_ASSIGN_OR_RETURN(JobFile file, LoadJobFile(options_.file, options_.overrides));
+    job_object_ = std::move(file.object);
+    directory_ = !options_.directory.empty()
+                     ? options_.directory
+                     : DefaultDirectory(file.job.metadata.name, runtime_.clock.Wall());
+  }
+  std::error_code error;
+  std::filesystem::create_directories(directory_, error);
+  if (error) {
+    return PermissionDeniedError("cannot make the run's folder " + directory_ + ": " +
+                                 error.message() + "; name another with --out");
+  }
+  directory_ = std::filesystem::absolute(directory_).lexically_normal().string();
+  if (!resume && std::filesystem::exists(directory_ + "/state.json", error)) {
+    return InvalidArgumentError("there is a run in " + directory_ +
+                                " already; go on with --resume, or name another --out");
+  }
+  if (!resume) PrepareJob(options_, directory_, &job_object_);
+  output_ = std::make_unique<RunOutput>(runtime_, ChooseMode(options_.output), directory_);
+  LDNN_RETURN_IF_ERROR(PreparePlatform());
+
+  cache_ = std::make_unique<ProfileFileCache>(ProfileFileCache::DefaultDirectory(),
+                                              !options_.profile_again && !options_.profile_only);
+  EmbeddedClusterOptions cluster;
+  cluster.directory = directory_;
+  cluster.program = context_.program_path;
+  cluster.platform = platform_;
+  cluster.profile_cache = cache_.get();
+  cluster.observer = output_.get();
+  LDNN_ASSIGN_OR_RETURN(cluster_, EmbeddedCluster::Start(runtime_, cluster, resume));
+  LDNN_RETURN_IF_ERROR(PrepareJobObject());
+  output_->Say("folder: " + directory_);
+  output_->Say("machine: " + DescribePlatform(machine_, platform_));
+  std::string isolation = "isolation: " + cluster_->backend().IsolationName();
+  if (const std::string why = cluster_->backend().IsolationReason(); !why.empty()) {
+    isolation += " (" + why + ")";
+  }
+  output_->Say(isolation);
+  return OkStatus();
+}
+
+Status EmbeddedRun::PreparePlatform() {
+  const std::string saved = directory_ + "/platform.json";
+  machine_ = MeasureMachine();
+  if (!options_.resume.empty() && options_.platform_file.empty()) {
+    // The platform that the plan was made for.
+    LDNN_ASSIGN_OR_RETURN(platform_, ReadPlatform(saved));
+    return OkStatus();
+  }
+  if (!options_.platform_file.empty()) {
+    LDNN_ASSIGN_OR_RETURN(platform_, ReadPlatform(options_.platform_file));
+  } else {
+    platform_ = LocalPlatform(machine_);
+  }
+  if (!job_object_.is_null()) {
+    std::vector<FieldError> ignored;  // reported when the job is created
+    const Job job = DecodeJob(job_object_, &ignored);
+    LDNN_ASSIGN_OR_RETURN(store_, OpenJobStore(MakeStoreReference(job), "", runtime_));
+    if (options_.platform_file.empty()) {
+      const Status measured = MeasureStore(runtime_, *store_, &platform_);
+      if (!measured.ok()) {
+        return UnavailableError("the object store " + store_->Describe() +
+                                " cannot be used: " + measured.message());
+      }
+    }
+  }
+  return WritePlatform(saved, platform_);
+}
+
+Status EmbeddedRun::PrepareJobObject() {
+  if (options_.resume.empty()) {
+    Result<Json> created = cluster_->kube().Create(ServerlessTrainingJobType(), job_object_);
+    if (created.ok()) return OkStatus();
+    return InvalidArgumentError(options_.file + ": " + created.status().message());
+  }
+  LDNN_ASSIGN_OR_RETURN(const Json object, cluster_->OnlyJob());
+  std::vector<FieldError> errors;
+  const Job job = DecodeJob(object, &errors);
+  LDNN_RETURN_IF_ERROR(ToStatus(errors));
+  LDNN_ASSIGN_OR_RETURN(store_, OpenJobStore(MakeStoreReference(job), "", runtime_));
+  return SetSuspend(object, false);
+}
+
+Status EmbeddedRun::SetSuspend(const Json& object, bool suspend) {
+  const Json patch = {{"spec", {{"suspend", suspend}}}};
+  return cluster_->kube()
+      .Patch(ServerlessTrainingJobType(), NameOf(object), patch, Subresource::kNone)
+      .status();
+}
+
+int EmbeddedRun::EndSuspended() {
+  output_->Say("suspended; go on with: lambdadnn run --resume " + directory_);
+  return kExitInterrupted;
+}
+
+int EmbeddedRun::End(const Job& job) {
+  const RunResults results = CollectResults(*store_, job, directory_);
+  for (const std::string& line : DescribeResults(results, directory_)) output_->Say(line);
+  if (HasCondition(job, kConditionComplete)) return kExitComplete;
+  const Condition* failed = FindCondition(job, kConditionFailed);
+  std::fprintf(stderr, "error: job %s failed: %s: %s\n", job.metadata.name.c_str(),
+               failed->reason.c_str(), failed->message.c_str());
+  if (failed->reason == "Infeasible") return kExitInfeasible;
+  const bool unusable = failed->reason == "InvalidSpec" || failed->reason == "PlanningFailed" ||
+                        failed->reason.starts_with("Unsupported");
+  if (unusable) return kExitUsage;
+  return failed->reason == "FunctionStartFailed" ? kExitEnvironment : kExitJobFailed;
+}
+
+std::optional<int> EmbeddedRun::Judge(const Json& object, const Job& job, int interrupts) {
+  if (interrupts > interrupts_seen_) {
+    interrupts_seen_ = interrupts;
+    if (interrupts >= 2) {
+      output_->Say("aborted; go on from the last checkpoint with: lambdadnn run --resume " +
+                   directory_);
+      return kExitInterrupted;
+    }
+    output_->Say("stopping at a checkpoint (interrupt once more to abort)");
+    // Tried again with the next interrupt, if any.
+    (void)SetSuspend(object, true);
+  }
+  if (IsFinished(job)) return End(job);
+  if (options_.profile_only && job.status.profile.has_value()) {
+    const Json profile = {{"profile", EncodeWorkloadProfile(*job.status.profile)}};
+    output_->Finish();
+    std::printf("%s", FormatProfile(profile, options_.output).c_str());
+    return kExitComplete;
+  }
+  const bool suspended = HasCondition(job, kConditionSuspended) && job.spec.suspend;
+  if (suspended && interrupts > 0) return EndSuspended();
+  const Condition* accepted = FindCondition(job, kConditionAccepted);
+  if (accepted != nullptr && accepted->status == "False") {
+    std::fprintf(stderr, "error: %s\n", accepted->message.c_str());
+    return kExitEnvironment;
+  }
+  return std::nullopt;
+}
+
+int EmbeddedRun::Watch(const Interrupts& interrupts) {
+  while (true) {
+    Result<Json> object = cluster_->OnlyJob();
+    if (!object.ok()) return FailCommand(object.status());
+    std::vector<FieldError> ignored;
+    const Job job = DecodeJob(*object, &ignored);
+    output_->Update(job);
+    const std::optional<int> code = Judge(*object, job, interrupts.Count());
+    if (code.has_value()) {
+      output_->Finish();
+      return *code;
+    }
+    runtime_.clock.SleepFor(FromSeconds(kPollSeconds));
+  }
+}
+
+}  // namespace
+
+int RunEmbedded(const RunOptions& options, CommandContext& context) {
+  return EmbeddedRun(options, context).Run();
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/cli/run/local_platform.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+
+namespace lambdadnn {
+namespace {
+
+constexpr double kMilliCpuPerGib = 1000;
+constexpr double kGibSecondPrice = 1.66667e-5;
+constexpr double kMemoryShare = 0.8;
+constexpr int kMaxFunctions = 32;
+
+constexpr int kProbeRounds = 5;
+constexpr size_t kProbeBytes = size_t{1} << 20;
+
+// Median of an odd number of values.
+double Median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return values[values.size() / 2];
+}
+
+struct ProbeTimes {
+  std::vector<double> small;
+  std::vector<double> large;
+};
+
+Status ProbeOnce(Runtime& runtime, ObjectStore& store, const std::string& key, const Bytes& payload,
+                 std::vector<double>* seconds) {
+  const Instant begin = runtime.clock.Now();
+  LDNN_RETURN_IF_ERROR(store.Put(key, ByteView(payload)));
+  LDNN_RETURN_IF_ERROR(store.Get(key).status());
+  // A PUT and a GET.
+  seconds->push_back(ToSeconds(runtime.clock.Now() - begin) / 2);
+  return OkStatus();
+}
+
+}  // namespace
+
+Machine MeasureMachine() {
+  Machine machine;
+  machine.cores = std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
+  machine.memory_mib = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
+                       static_cast<double>(sysconf(_SC_PAGESIZE)) / (1024.0 * 1024.0);
+  return machine;
+}
+
+Platform LocalPlatform(const Machine& machine) {
+  Platform platform;
+  platform.memory.min_mib = 256;
+  platform.memory.max_mib = 1024;
+  platform.memory.step_mib = 64;
+  platform.milli_cpu_per_gib = kMilliCpuPerGib;
+  platform.total_milli_cpu = 1000.0 * machine.cores;
+  platform.total_memory_mib = kMemoryShare * machine.memory_mib;
+  platform.max_functions = kMaxFunctions;
+  platform.function_timeout_seconds = 900;
+  platform.prices.gib_second = kGibSecondPrice;
+  return platform;
+}
+
+Status MeasureStore(Runtime& runtime, ObjectStore& store, Platform* platform) {
+  const std::string prefix = "lambdadnn-probe/" + MakeUuid(runtime.random) + "/";
+  const Bytes small(1);
+  const Bytes large(kProbeBytes, std::byte{1});
+  ProbeTimes times;
+  Status status;
+  for (int round = 0; round < kProbeRounds && status.ok(); ++round) {
+    const std::string key = prefix + std::to_string(round);
+    status = ProbeOnce(runtime, store, key + "s", small, &times.small);
+    if (status.ok()) status = ProbeOnce(runtime, store, key + "l", large, &times.large);
+  }
+  const Status cleaned = DeletePrefix(store, prefix).status();
+  LDNN_RETURN_IF_ERROR(status);
+  LDNN_RETURN_IF_ERROR(cleaned);
+  const double request = Median(times.small);
+  // A busy machine may answer the small requests as slowly as the large ones.
+  const double whole = Median(times.large);
+  const double transfer = std::max(whole - request, whole / 10);
+  const double bytes_per_second = static_cast<double>(kProbeBytes) / transfer;
+  platform->store_request_seconds = request;
+  platform->store_bytes_per_second = bytes_per_second;
+  platform->function_store_slope = 0;
+  platform->function_store_intercept = bytes_per_second;
+  platform->function_network_bytes_per_second = bytes_per_second;
+  platform->parameter_server_network_bytes_per_second = bytes_per_second;
+  return OkStatus();
+}
+
+std::string DescribePlatform(const Machine& machine, const Platform& platform) {
+  char text[200];
+  std::snprintf(text, sizeof text,
+                "%d cores, %.0f GiB of memory; store: %.0f MB/s, %.2f ms a request", machine.cores,
+                machine.memory_mib / 1024, platform.store_bytes_per_second / 1e6,
+                platform.store_request_seconds * 1e3);
+  return text;
+}
+
+}  // namespace lambdadnn

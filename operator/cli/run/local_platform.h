@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// This machine as a FaaS platform: what a plan may use of it and what it would cost elsewhere.
+#pragma once
+
+#include <string>
+
+#include "common/base/runtime.h"
+#include "common/objectstore/object_store.h"
+#include "common/plan/workload.h"
+
+namespace lambdadnn {
+
+struct Machine {
+  int cores = 1;
+  double memory_mib = 0;
+};
+Machine MeasureMachine();
+
+// CPU in proportion to memory, one core a GiB; a function never has more than one core (its kernels
+// are pinned to one thread); all functions together have the machine and four fifths of its memory;
+// λDNN's price of a GiB second.
+Platform LocalPlatform(const Machine& machine);
+
+// Times a few requests and sets the platform's store speeds, which are then those of every
+// function. Leaves nothing in the store. The error says how the store cannot be used.
+Status MeasureStore(Runtime& runtime, ObjectStore& store, Platform* platform);
+
+// One sentence: "2 cores, 24 GiB, store 1.2 GB/s at 0.3 ms a request".
+std::string DescribePlatform(const Machine& machine, const Platform& platform);
+
+}  // namespace lambdadnn

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/cli/run/run_options.h"
+
+#include <algorithm>
+#include <filesystem>
+
+namespace lambdadnn {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kRunsFolder = "runs";
+constexpr const char* kStateFile = "state.json";
+
+}  // namespace
+
+std::string DefaultDirectory(const std::string& name, WallTime wall) {
+  std::string stamp;
+  for (const char c : FormatRfc3339(wall)) {
+    if (c >= '0' && c <= '9') stamp += c;
+    if (c == 'T') stamp += '-';
+  }
+  return std::string(kRunsFolder) + "/" + name + "-" + stamp;
+}
+
+Result<std::string> ResumeDirectory(const std::string& resume) {
+  std::error_code error;
+  if (resume != "latest") {
+    if (fs::exists(fs::path(resume) / kStateFile, error)) return resume;
+    return InvalidArgumentError("--resume " + resume +
+                                ": there is no run in this folder (no state.json); name the "
+                                "folder that the run printed");
+  }
+  std::string newest;
+  fs::file_time_type newest_time{};
+  for (const auto& entry : fs::directory_iterator(kRunsFolder, error)) {
+    const fs::path state = entry.path() / kStateFile;
+    const fs::file_time_type time = fs::last_write_time(state, error);
+    if (error) continue;
+    if (newest.empty() || time > newest_time) {
+      newest = entry.path().string();
+      newest_time = time;
+    }
+  }
+  if (newest.empty()) {
+    return InvalidArgumentError("--resume latest: there is no run under runs/; name its folder");
+  }
+  return newest;
+}
+
+void PrepareJob(const RunOptions& options, const std::string& directory, Json* job) {
+  Json& spec = (*job)["spec"];
+  spec["backend"] = "Local";
+  Json& store = spec["objectStore"];
+  if (!options.store.empty()) {
+    store["uri"] = options.store;
+  } else if (!store.is_object() || (!store.contains("uri") && !store.contains("bucket"))) {
+    store["uri"] = "file://" + fs::absolute(directory).lexically_normal().string() + "/store";
+  }
+  // What a controller elsewhere is to look after is looked after here all the same.
+  spec.erase("managedBy");
+  Json& metadata = (*job)["metadata"];
+  if (!metadata.contains("namespace")) metadata["namespace"] = "default";
+  metadata.erase("resourceVersion");
+  metadata.erase("uid");
+  job->erase("status");
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// What `lambdadnn run` and `lambdadnn profile` were asked, and the folder and job that follow.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/base/runtime.h"
+#include "common/plan/workload.h"
+#include "operator/api/job.h"
+
+namespace lambdadnn {
+
+struct RunOptions {
+  std::string file;  // "-" = standard input; may be empty with `resume`
+  std::string directory;
+  std::string store;
+  std::vector<std::string> overrides;
+  std::string resume;  // a folder, or "latest"
+  std::string output = "text";
+  std::string platform_file;
+  bool profile_again = false;
+  bool profile_only = false;  // `lambdadnn profile`
+};
+
+// runs/NAME-YYYYMMDD-HHMMSS.
+std::string DefaultDirectory(const std::string& name, WallTime wall);
+// The folder of --resume; "latest" = the newest under runs/ that holds a run. kInvalidArgument.
+Result<std::string> ResumeDirectory(const std::string& resume);
+
+// Makes a job object runnable here: the Local backend, and the store
+// of --store or of the folder.
+void PrepareJob(const RunOptions& options, const std::string& directory, Json* job);
+
+}  // namespace lambdadnn

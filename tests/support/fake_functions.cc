@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/fake_functions.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/checkpoint_index/checkpoint_index.h"
+#include "common/protocol/object_keys.h"
+#include "common/protocol/slice_codec.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr int64_t kParameters = 1000;
+
+std::string GroupKey(const std::string& job_uid, const std::string& group) {
+  return job_uid + "/" + group;
+}
+
+std::string RoundKey(const SliceRequest& request) {
+  return request.job.uid + ".r" + std::to_string(request.plan.revision) + ".i" +
+         std::to_string(request.incarnation) + ".f" + std::to_string(request.first_iteration);
+}
+
+}  // namespace
+
+FakeFunctions::FakeFunctions(Clock& clock, ObjectStore& store, FakeFunctionsOptions options)
+    : clock_(clock), store_(store), options_(options) {}
+
+Status FakeFunctions::Around(const std::string& call, const std::function<Status()>& effect) {
+  if (script) LDNN_RETURN_IF_ERROR(script(call, false));
+  const Status status = effect();
+  if (script) LDNN_RETURN_IF_ERROR(script(call, true));
+  return status;
+}
+
+Status FakeFunctions::EnsureGroup(const FunctionGroup& group) {
+  return Around("ensure", [&]() -> Status {
+    if (!refuse_groups.ok()) return refuse_groups;
+    wanted_[GroupKey(group.job_uid, group.name)] = group;
+    int live = 0;
+    for (const auto& [uid, instance] : instances_) {
+      const bool same =
+          instance.group.job_uid == group.job_uid && instance.group.name == group.name;
+      if (same && instance.instance.phase != FunctionPhase::kGone) ++live;
+    }
+    for (; live < group.count; ++live) {
+      char uid[16];
+      std::snprintf(uid, sizeof uid, "f%04d", next_instance_++);
+      Instance& instance = instances_[uid];
+      instance.group = group;
+      instance.milli_cpu = group.milli_cpu;
+      instance.created = clock_.Now();
+      instance.instance.uid = uid;
+      instance.instance.group = group.name;
+      instance.instance.address = std::string("fake:") + uid;
+      const auto key = group.environment.find("LAMBDADNN_JOB_KEY");
+      keys_.insert(key == group.environment.end() ? "" : key->second);
+      if (!die_at_start.empty()) Kill(uid, die_at_start);
+    }
+    return OkStatus();
+  });
+}
+
+Status FakeFunctions::DeleteGroup(const std::string& job_uid, const std::string& group) {
+  return Around("deleteGroup", [&] {
+    wanted_.erase(GroupKey(job_uid, group));
+    for (auto& [uid, instance] : instances_) {
+      if (instance.group.job_uid == job_uid && instance.group.name == group) Kill(uid, "");
+    }
+    return OkStatus();
+  });
+}
+
+Status FakeFunctions::DeleteInstance(const std::string&, const std::string& uid) {
+  return Around("deleteInstance", [&] {
+    Kill(uid, "Deleted");
+    return OkStatus();
+  });
+}
+
+void FakeFunctions::Kill(const std::string& uid, const std::string& reason) {
+  const auto found = instances_.find(uid);
+  if (found == instances_.end()) return;
+  Instance& instance = found->second;
+  if (instance.instance.phase == FunctionPhase::kGone) return;
+  instance.instance.phase = FunctionPhase::kGone;
+  instance.instance.reason = reason;
+  instance.slices.clear();
+}
+
+Result<std::vector<FunctionInstance>> FakeFunctions::List(const std::string& job_uid) {
+  Advance();
+  std::vector<FunctionInstance> list;
+  for (const auto& [uid, instance] : instances_) {
+    if (instance.group.job_uid == job_uid) list.push_back(instance.instance);
+  }
+  return list;
+}
+
+Status FakeFunctions::SetCpu(const std::string&, const std::string& uid, int milli_cpu) {
+  return Around("setCpu", [&] {
+    instances_[uid].milli_cpu = milli_cpu;
+    return OkStatus();
+  });
+}
+
+Result<std::string> FakeFunctions::Logs(const std::string&, const std::string&, int) {
+  return std::string();
+}
+
+void FakeFunctions::Start(const std::string& instance_uid, const std::string&,
+                          const SliceRequest& request, const std::string& job_key) {
+  Advance();
+  const Status fault = Around("startSlice", [&] {
+    keys_.insert(job_key);
+    Stream& stream = streams_[request.invocation];
+    stream = Stream{};
+    stream.instance_uid = instance_uid;
+    stream.role = request.role;
+    stream.job_uid = request.job.uid;
+    stream.last_heard = clock_.Now();
+    const auto found = instances_.find(instance_uid);
+    if (found == instances_.end() || found->second.instance.phase != FunctionPhase::kReady) {
+      stream.lost = true;
+      return OkStatus();
+    }
+    Instance& instance = found->second;
+    if (instance.slices.contains(request.invocation)) return OkStatus();  // attached
+    if (!instance.slice.empty() && !instance.slices[instance.slice].record.has_value()) {
+      stream.refused = AlreadyExistsError(instance.slice);
+      stream.busy_with = instance.slice;
+      return OkStatus();
+    }
+    instance.slices.clear();
+    instance.slice = request.invocation;
+    Slice& slice = instance.slices[request.invocation];
+    slice.request = request;
+    slice.started = clock_.Now();
+    started_.push_back(request.invocation);
+    CountRunning();
+    return OkStatus();
+  });
+  if (!fault.ok()) streams_[request.invocation].lost = true;
+}
+
+void FakeFunctions::CountRunning() {
+  std::map<std::string, int> running;
+  for (const auto& [uid, instance] : instances_) {
+    for (const auto& [invocation, slice] : instance.slices) {
+      if (!slice.record.has_value()) ++running[invocation];
+    }
+  }
+  for (const auto& [invocation, count] : running) {
+    max_running_per_role_ = std::max(max_running_per_role_, count);
+  }
+}
+
+void FakeFunctions::Stop(const std::string& invocation, bool graceful) {
+  Advance();
+  (void)Around("stopSlice", [&] {
+    const auto stream = streams_.find(invocation);
+    if (stream == streams_.end()) return OkStatus();
+    Instance& instance = instances_[stream->second.instance_uid];
+    const auto slice = instance.slices.find(invocation);
+    if (slice == instance.slices.end() || slice->second.record.has_value()) return OkStatus();
+    if (graceful) {
+      slice->second.stop = true;
+      return OkStatus();
+    }
+    SliceRecord record;
+    record.outcome = SliceOutcome::kFailed;
+    record.error = CancelledError("stopped");
+    End(slice->second, record);
+    return OkStatus();
+  });
+}
+
+void FakeFunctions::Forget(const std::string& invocation) { streams_.erase(invocation); }
+
+void FakeFunctions::ForgetStreams() { streams_.clear(); }
+
+void FakeFunctions::Silence(const std::string& uid) { instances_[uid].silent = true; }
+
+void FakeFunctions::FailNext(const std::string& role, Status error, bool permanent) {
+  fail_next_[role] = {std::move(error), permanent};
+}
+
+std::vector<SliceView> FakeFunctions::Poll(const std::string& job_uid) {
+  Advance();
+  std::vector<SliceView> views;
+  for (auto& [invocation, stream] : streams_) {
+    if (stream.job_uid != job_uid) continue;
+    SliceView view;
+    view.invocation = invocation;
+    view.instance_uid = stream.instance_uid;
+    view.role = stream.role;
+    view.last_heard = stream.last_heard;
+    view.error = stream.refused;
+    view.busy_with = stream.busy_with;
+    view.phase = SlicePhase::kRefused;
+    if (stream.refused.ok()) {
+      const Instance& instance = instances_[stream.instance_uid];
+      const auto slice = instance.slices.find(invocation);
+      if (stream.lost || slice == instance.slices.end()) {
+        view.phase = SlicePhase::kLost;
+      } else if (!instance.silent) {
+        stream.last_heard = view.last_heard = clock_.Now();
+        const auto& lines = slice->second.lines;
+        view.new_lines.assign(lines.begin() + static_cast<std::ptrdiff_t>(stream.lines_read),
+                              lines.end());
+        stream.lines_read = lines.size();
+        if (!lines.empty()) view.last = lines.back();
+        view.record = slice->second.record;
+        view.phase = view.record.has_value() ? SlicePhase::kEnded : SlicePhase::kRunning;
+      } else {
+        view.phase = SlicePhase::kRunning;
+      }
+    }
+    views.push_back(std::move(view));
+  }
+  return views;
+}
+
+std::vector<std::string> FakeFunctions::Live() const {
+  std::vector<std::string> live;
+  for (const auto& [uid, instance] : instances_) {
+    if (instance.instance.phase != FunctionPhase::kGone) live.push_back(uid);
+  }
+  return live;
+}
+
+void FakeFunctions::End(Slice& slice, SliceRecord record) {
+  record.invocation = slice.request.invocation;
+  record.store.puts = 1;
+  record.store.gets = 2;
+  record.wall_seconds = ToSeconds(clock_.Now() - slice.started);
+  slice.record = record;
+  if (record.error.code() == StatusCode::kCancelled) return;  // stopped at once: no record
+  (void)store_.Put(RecordKey(slice.request.store.prefix, record.invocation),
+                   AsBytes(EncodeRecord(record)));
+}
+
+void FakeFunctions::WriteCheckpoint(const SliceRequest& request, int64_t iteration) {
+  const ExchangeScope scope{request.store.prefix, request.plan.revision, request.incarnation};
+  CheckpointManifest manifest;
+  manifest.job = Xxh3(AsBytes(request.job.uid));
+  manifest.iteration = iteration;
+  manifest.plan_revision = request.plan.revision;
+  manifest.incarnation = request.incarnation;
+  manifest.parameters = kParameters;
+  manifest.parts.push_back({0, {0, kParameters}, 8, 0});
+  (void)store_.Put(CheckpointPartKey(scope, iteration, 0), AsBytes("12345678"));
+  (void)store_.Put(CheckpointManifestKey(scope, iteration), AsBytes(EncodeManifest(manifest)));
+}
+
+void FakeFunctions::EndRound(std::vector<std::pair<Instance*, Slice*>>& members, int64_t iteration,
+                             SliceOutcome outcome) {
+  const SliceRequest& request = members.front().second->request;
+  WriteCheckpoint(request, iteration);
+  for (auto& [instance, slice] : members) {
+    SliceRecord record;
+    record.outcome = outcome;
+    record.next_iteration = iteration;
+    if (slice->request.role.kind == RoleKind::kWorker) {
+      record.state_digest = "digest-" + std::to_string(iteration);
+    } else {
+      record.checkpoint =
+          CheckpointReference{slice->request.store.prefix, iteration, slice->request.plan.revision,
+                              slice->request.incarnation};
+    }
+    if (outcome == SliceOutcome::kFinished && slice->request.role.kind == RoleKind::kWorker &&
+        slice->request.role.rank == 0) {
+      (void)store_.Put(ResultKey(slice->request.store.prefix, "model.safetensors"),
+                       AsBytes("model"));
+    }
+    End(*slice, record);
+  }
+}
+
+void FakeFunctions::AdvanceRound(std::vector<std::pair<Instance*, Slice*>>& members) {
+  const SliceRequest& request = members.front().second->request;
+  const Plan& plan = request.plan;
+  const size_t roles = static_cast<size_t>(plan.functions + plan.aggregation.server_functions());
+  if (members.size() < roles) return;
+  Instant begin{};
+  bool stop = false;
+  for (auto& [instance, slice] : members) {
+    begin = std::max(begin, slice->started);
+    stop = stop || slice->stop;
+    const auto fail = fail_next_.find(slice->request.role.Name());
+    if (fail == fail_next_.end()) continue;
+    SliceRecord record;
+    record.outcome = SliceOutcome::kFailed;
+    record.error = fail->second.first;
+    record.permanent = fail->second.second;
+    fail_next_.erase(fail);
+    End(*slice, record);
+    return;
+  }
+  const double elapsed = ToSeconds(clock_.Now() - begin);
+  int64_t iteration =
+      request.first_iteration + static_cast<int64_t>(elapsed / options_.iteration_seconds);
+  iteration = std::min(iteration, plan.iterations);
+  int64_t& done = round_iteration_[RoundKey(request)];
+  done = std::max(done, request.first_iteration);
+  const int64_t every = std::max<int64_t>(
+      1, static_cast<int64_t>(options_.checkpoint_seconds / options_.iteration_seconds));
+  for (; done < iteration; ++done) {
+    ++iterations_done_;
+    for (auto& [instance, slice] : members) {
+      ProgressLine line;
+      line.iteration = done + 1;
+      if (slice->request.role.kind == RoleKind::kServer) line.loss = 1.0 / (1.0 + double(done));
+      slice->lines.push_back(line);
+    }
+    if ((done + 1) % every == 0) WriteCheckpoint(request, done + 1);
+  }
+  if (iteration >= plan.iterations) {
+    EndRound(members, iteration, SliceOutcome::kFinished);
+  } else if (stop || elapsed >= request.budget_seconds - 0.5) {
+    EndRound(members, iteration, SliceOutcome::kStopped);
+  }
+}
+
+void FakeFunctions::AdvanceProfile(Instance& instance, Slice& slice) {
+  const ProfileConfig& config = slice.request.profile;
+  const double rate = options_.samples_per_second_per_mib * instance.milli_cpu / 1000.0 * 1024.0;
+  const double seconds = config.batch_size / rate;
+  const int iterations = config.iterations + config.warmup_iterations;
+  if (ToSeconds(clock_.Now() - slice.started) < seconds * iterations) return;
+  SliceRecord record;
+  record.outcome = SliceOutcome::kFinished;
+  record.profile_iteration_seconds.assign(static_cast<size_t>(config.iterations), seconds);
+  record.metrics = {{"trainingSamples", 6400},
+                    {"trainingBytes", 64000},
+                    {"parameters", kParameters},
+                    {"testSamples", 100},
+                    {"baseMemoryMib", 64}};
+  End(slice, record);
+}
+
+void FakeFunctions::Advance() {
+  for (auto& [uid, instance] : instances_) {
+    const bool due = clock_.Now() - instance.created >= FromSeconds(options_.start_seconds);
+    if (instance.instance.phase == FunctionPhase::kPending && due && !start_nothing) {
+      instance.instance.phase = FunctionPhase::kReady;
+      instance.instance.cold_start_seconds = options_.start_seconds;
+    }
+  }
+  std::map<std::string, std::vector<std::pair<Instance*, Slice*>>> rounds;
+  for (auto& [uid, instance] : instances_) {
+    for (auto& [invocation, slice] : instance.slices) {
+      if (slice.record.has_value()) continue;
+      if (slice.request.role.kind == RoleKind::kProfile) {
+        AdvanceProfile(instance, slice);
+      } else {
+        rounds[RoundKey(slice.request)].emplace_back(&instance, &slice);
+      }
+    }
+  }
+  for (auto& [key, members] : rounds) AdvanceRound(members);
+}
+
+}  // namespace lambdadnn

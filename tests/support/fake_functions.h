@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions that train in virtual time: a FunctionBackend and a SliceClient over one little world.
+// The roles of a round advance together, one iteration every `iteration_seconds`, once all of them
+// have started; they stop together at their budget or when one is asked to, write a checkpoint and
+// their records to the store, and worker 0 writes the model at the end. For one thread.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/objectstore/object_store.h"
+#include "operator/backends/function_backend.h"
+#include "operator/backends/slice_client.h"
+
+namespace lambdadnn {
+
+struct FakeFunctionsOptions {
+  double start_seconds = 0.5;
+  double iteration_seconds = 0.1;
+  double checkpoint_seconds = 2;  // between checkpoints
+  // Samples a second of a profiling function, per MiB of its quota at 1000 mCPU a GiB.
+  double samples_per_second_per_mib = 1;
+};
+
+class FakeFunctions final : public FunctionBackend, public SliceClient {
+ public:
+  // Both outlive this.
+  FakeFunctions(Clock& clock, ObjectStore& store, FakeFunctionsOptions options = {});
+
+  // --- FunctionBackend ---
+  Status EnsureGroup(const FunctionGroup& group) override;
+  Status DeleteGroup(const std::string& job_uid, const std::string& group) override;
+  Status DeleteInstance(const std::string& job_uid, const std::string& uid) override;
+  Result<std::vector<FunctionInstance>> List(const std::string& job_uid) override;
+  Status SetCpu(const std::string& job_uid, const std::string& uid, int milli_cpu) override;
+  Result<std::string> Logs(const std::string& job_uid, const std::string& uid,
+                           int last_lines) override;
+  std::string IsolationName() const override { return "fake"; }
+
+  // --- SliceClient ---
+  void Start(const std::string& instance_uid, const std::string& address,
+             const SliceRequest& request, const std::string& job_key) override;
+  void Stop(const std::string& invocation, bool graceful) override;
+  void Forget(const std::string& invocation) override;
+  std::vector<SliceView> Poll(const std::string& job_uid) override;
+
+  // --- What befalls them ---
+  // Ends an instance as `kill -9` would.
+  void Kill(const std::string& uid, const std::string& reason = "Killed");
+  // The next slice of this role fails at its first iteration with this record.
+  void FailNext(const std::string& role, Status error, bool permanent);
+  // No line is heard of the instance any more, though it lives.
+  void Silence(const std::string& uid);
+  // As if the controller's process had died: all streams are closed and forgotten.
+  void ForgetStreams();
+  // Before (done = false) and after each effect on functions and slices: OK = no fault.
+  std::function<Status(const std::string& call, bool done)> script;
+  // Until set again, no new instance becomes ready.
+  bool start_nothing = false;
+  // EnsureGroup answers this while it is not OK.
+  Status refuse_groups;
+  // New instances end at once with this reason.
+  std::string die_at_start;
+
+  // --- What can be seen ---
+  std::vector<std::string> Live() const;  // uids
+  // Highest number of slices of one role (in one incarnation) that ran at once.
+  int max_running_per_role() const { return max_running_per_role_; }
+  int64_t iterations_done() const { return iterations_done_; }
+  const std::vector<std::string>& started() const { return started_; }  // invocations
+  bool all_keys_equal() const { return keys_.size() <= 1; }
+
+ private:
+  struct Slice {
+    SliceRequest request;
+    Instant started{};
+    bool stop = false;
+    std::optional<SliceRecord> record;
+    std::vector<ProgressLine> lines;
+  };
+  struct Instance {
+    FunctionGroup group;
+    FunctionInstance instance;
+    Instant created{};
+    int milli_cpu = 0;
+    bool silent = false;
+    std::string slice;  // the newest
+    std::map<std::string, Slice> slices;
+  };
+  struct Stream {
+    std::string instance_uid;
+    Role role;
+    std::string job_uid;
+    size_t lines_read = 0;
+    Instant last_heard{};
+    Status refused;
+    std::string busy_with;
+    bool lost = false;
+  };
+
+  Status Around(const std::string& call, const std::function<Status()>& effect);
+  void Advance();
+  void AdvanceProfile(Instance& instance, Slice& slice);
+  void AdvanceRound(std::vector<std::pair<Instance*, Slice*>>& members);
+  void EndRound(std::vector<std::pair<Instance*, Slice*>>& members, int64_t iteration,
+                SliceOutcome outcome);
+  void WriteCheckpoint(const SliceRequest& request, int64_t iteration);
+  void End(Slice& slice, SliceRecord record);
+  void CountRunning();
+
+  Clock& clock_;
+  ObjectStore& store_;
+  FakeFunctionsOptions options_;
+  std::map<std::string, Instance> instances_;
+  std::map<std::string, FunctionGroup> wanted_;  // job uid + group
+  std::map<std::string, Stream> streams_;        // by invocation
+  std::map<std::string, std::pair<Status, bool>> fail_next_;
+  std::map<std::string, int64_t> round_iteration_;
+  std::set<std::string> keys_;
+  std::vector<std::string> started_;
+  int next_instance_ = 0;
+  int max_running_per_role_ = 0;
+  int64_t iterations_done_ = 0;
+};
+
+}  // namespace lambdadnn

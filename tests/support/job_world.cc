@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/support/job_world.h"
+
+#include <algorithm>
+
+#include "operator/api/job_codec.h"
+#include "operator/api/job_schema.h"
+#include "operator/api/job_validation.h"
+
+namespace lambdadnn {
+namespace {
+
+const ObjectName kName{"default", "digits"};
+
+// Lends a store that outlives the borrower.
+class BorrowedStore final : public ObjectStore {
+ public:
+  explicit BorrowedStore(ObjectStore& store, std::function<Status(bool)> around)
+      : store_(store), around_(std::move(around)) {}
+  using ObjectStore::Get;
+  using ObjectStore::Put;
+  Status Put(std::string_view key, std::span<const ByteView> parts,
+             const PutOptions& options) override {
+    LDNN_RETURN_IF_ERROR(around_(false));
+    const Status status = store_.Put(key, parts, options);
+    LDNN_RETURN_IF_ERROR(around_(true));
+    return status;
+  }
+  Result<Bytes> Get(std::string_view key, std::optional<ByteRange> range) override {
+    return store_.Get(key, range);
+  }
+  Result<ObjectInfo> Head(std::string_view key) override { return store_.Head(key); }
+  Status Delete(std::string_view key) override {
+    LDNN_RETURN_IF_ERROR(around_(false));
+    const Status status = store_.Delete(key);
+    LDNN_RETURN_IF_ERROR(around_(true));
+    return status;
+  }
+  Result<ObjectList> List(std::string_view prefix, std::string_view start_after,
+                          int limit) override {
+    return store_.List(prefix, start_after, limit);
+  }
+  bool SupportsPutIfAbsent() const override { return true; }
+  std::string Describe() const override { return store_.Describe(); }
+
+ private:
+  ObjectStore& store_;
+  std::function<Status(bool)> around_;
+};
+
+bool IsWrite(const std::string& call) {
+  return call == "create" || call == "patch" || call == "patchStatus" || call == "delete" ||
+         call == "update" || call == "updateStatus";
+}
+
+}  // namespace
+
+class JobWorld::Observer final : public ControllerObserver {
+ public:
+  explicit Observer(std::vector<Json>* events) : events_(events) {}
+  void OnEvent(const Json& event) override { events_->push_back(event); }
+
+ private:
+  std::vector<Json>* events_;
+};
+
+JobWorld::JobWorld(FakeFunctionsOptions fake)
+    : server(time.runtime),
+      functions(time.clock, memory_store, fake),
+      kube_(server,
+            [this](const std::string& call, const std::string&, FaultyKubeClient::Point point) {
+              if (!IsWrite(call)) return OkStatus();
+              return Effect(call, point == FaultyKubeClient::Point::kAfter);
+            }) {
+  ResourceDefinition jobs = ReadResourceDefinition(JobCrd(), JobPatternHints()).value();
+  jobs.rules = CheckJobRules;
+  server.Define(jobs);
+  ResourceDefinition secrets;
+  secrets.type = SecretType();
+  server.Define(secrets);
+  server.Define(EventDefinition());
+  functions.script = [this](const std::string& call, bool done) { return Effect(call, done); };
+  observer_ = std::make_unique<Observer>(&events);
+
+  Platform& platform = options.platform;
+  platform.memory = {256, 1024, 64};
+  platform.milli_cpu_per_gib = 1000;
+  platform.total_milli_cpu = 4000;
+  platform.max_functions = 8;
+  platform.function_timeout_seconds = 600;
+  platform.store_bytes_per_second = 1e9;
+  platform.store_request_seconds = 0.001;
+  platform.function_store_intercept = 1e9;
+  platform.function_network_bytes_per_second = 1e9;
+  platform.parameter_server_network_bytes_per_second = 1e9;
+  platform.prices.gib_second = 1.66667e-5;
+  RestartController();
+}
+
+Json JobWorld::MinimalJob() {
+  return Json::parse(R"({
+    "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
+    "metadata": {"name": "digits", "namespace": "default"},
+    "spec": {
+      "model": {"builtin": {"name": "logistic"}},
+      "dataset": {"uri": "file:///data", "format": "idx", "classes": 10},
+      "training": {"epochs": 2, "globalBatchSize": 64, "seed": 7,
+                   "optimizer": {"name": "sgd", "learningRate": "0.1"}},
+      "objective": {"fixed": {"functions": 2, "memory": "512Mi"}},
+      "profile": {"trainingSamples": 3200, "trainingBytes": 100000, "modelBytes": 4000,
+                  "trainingRate": {"slope": "1", "intercept": "0"}},
+      "aggregation": {"shards": 1, "layers": [1, 2]},
+      "objectStore": {"uri": "file:///store"},
+      "backend": "Local"
+    }})");
+}
+
+void JobWorld::RestartController() {
+  functions.ForgetStreams();
+  cache_ = std::make_unique<JobCache>();
+  ControllerDependencies dependencies{
+      time.runtime,
+      kube_,
+      functions,
+      functions,
+      [this](const StoreReference&) -> Result<std::unique_ptr<ObjectStore>> {
+        return std::unique_ptr<ObjectStore>(std::make_unique<BorrowedStore>(
+            memory_store, [this](bool done) { return Effect("store", done); }));
+      },
+      {},
+      nullptr,
+      observer_.get()};
+  reconciler_ = std::make_unique<Reconciler>(dependencies, options, *cache_);
+}
+
+void JobWorld::Create(const Json& job) {
+  const auto created = server.Create(ServerlessTrainingJobType(), job);
+  LDNN_CHECK(created.ok(), created.status().ToString());
+}
+
+void JobWorld::Patch(const Json& merge_patch) {
+  const auto patched =
+      server.Patch(ServerlessTrainingJobType(), kName, merge_patch, Subresource::kNone);
+  LDNN_CHECK(patched.ok(), patched.status().ToString());
+}
+
+void JobWorld::Delete() {
+  const Status deleted = server.Delete(ServerlessTrainingJobType(), kName, "");
+  LDNN_CHECK(deleted.ok(), deleted.ToString());
+}
+
+void JobWorld::Sync() {
+  const auto object = server.Get(ServerlessTrainingJobType(), kName);
+  if (object.ok()) {
+    cache_->Put(*object);
+  } else {
+    cache_->Remove(kName);
+  }
+}
+
+bool JobWorld::RunUntil(const std::function<bool()>& done, double seconds) {
+  const Instant end = time.clock.Now() + FromSeconds(seconds);
+  while (time.clock.Now() < end) {
+    Duration next = FromSeconds(options.tick_seconds);
+    Sync();
+    try {
+      in_controller_ = true;
+      const Result<Duration> delay = reconciler_->Reconcile(kName);
+      in_controller_ = false;
+      if (delay.ok()) next = std::min(*delay, FromSeconds(1));
+    } catch (const ProcessDied&) {
+      in_controller_ = false;
+      RestartController();
+    }
+    if (done()) return true;
+    time.clock.SleepFor(next);
+  }
+  return done();
+}
+
+bool JobWorld::RunUntilFinished(double seconds) {
+  return RunUntil([this] { return Exists() && IsFinished(Read()); }, seconds);
+}
+
+Job JobWorld::Read() {
+  const auto object = server.Get(ServerlessTrainingJobType(), kName);
+  LDNN_CHECK(object.ok(), object.status().ToString());
+  std::vector<FieldError> errors;
+  Job job = DecodeJob(*object, &errors);
+  LDNN_CHECK(errors.empty(), ToStatus(errors).ToString());
+  return job;
+}
+
+bool JobWorld::Exists() { return server.Get(ServerlessTrainingJobType(), kName).ok(); }
+
+std::vector<std::string> JobWorld::Keys() {
+  std::vector<std::string> keys;
+  const auto objects = ListAll(memory_store, "");
+  LDNN_CHECK(objects.ok(), objects.status().ToString());
+  for (const ObjectInfo& object : *objects) keys.push_back(object.key);
+  return keys;
+}
+
+std::string JobWorld::Reason(const std::string& condition) {
+  const Job job = Read();
+  const Condition* found = FindCondition(job, condition);
+  return found == nullptr ? "" : found->status + "/" + found->reason;
+}
+
+void JobWorld::Inject(int64_t index, FaultKind kind) {
+  fault_index_ = index;
+  fault_kind_ = kind;
+}
+
+Status JobWorld::Effect(const std::string& what, bool done) {
+  if (!in_controller_) return OkStatus();
+  const int64_t index = done ? effects_ - 1 : effects_++;
+  if (index != fault_index_ || fault_happened_) return OkStatus();
+  const bool before = fault_kind_ == FaultKind::kFailBefore || fault_kind_ == FaultKind::kDieBefore;
+  if (before == done || fault_kind_ == FaultKind::kNone) return OkStatus();
+  fault_happened_ = true;
+  if (fault_kind_ == FaultKind::kDieBefore || fault_kind_ == FaultKind::kDieAfter) {
+    throw ProcessDied{};
+  }
+  return UnavailableError("injected fault at " + what);
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// One job, its API server, its store and its functions in virtual time, and a controller that can
+// fail or die at any of its effects. For one thread: the test is the work queue.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "common/objectstore/memory_object_store.h"
+#include "operator/controller/reconciler.h"
+#include "operator/kube/in_memory_api_server.h"
+#include "tests/support/fake_functions.h"
+#include "tests/support/faulty_kube_client.h"
+#include "tests/support/faulty_object_store.h"
+#include "tests/support/manual_runtime.h"
+
+namespace lambdadnn {
+
+// Thrown out of an effect: the process that was in it is no more.
+struct ProcessDied {};
+
+enum class FaultKind { kNone, kFailBefore, kLoseReply, kDieBefore, kDieAfter };
+
+class JobWorld {
+ public:
+  explicit JobWorld(FakeFunctionsOptions options = {});
+
+  // A small valid job; change it before Create.
+  static Json MinimalJob();
+  void Create(const Json& job);
+  // Passes and time go on until `done` or `seconds` of virtual time have passed; returns done().
+  bool RunUntil(const std::function<bool()>& done, double seconds);
+  bool RunUntilFinished(double seconds);
+  void Patch(const Json& merge_patch);
+  void Delete();
+  // A new process: nothing remembered, no stream open.
+  void RestartController();
+
+  Job Read();  // as the API server has it
+  bool Exists();
+  std::vector<std::string> Keys();  // of the store, sorted
+  std::string Reason(const std::string& condition);
+
+  // The `index`-th effect (counted from 0 over API, store and functions) suffers `kind`.
+  void Inject(int64_t index, FaultKind kind);
+  int64_t effects() const { return effects_; }
+  bool fault_happened() const { return fault_happened_; }
+
+  ManualRuntime time;
+  MemoryObjectStore memory_store;
+  InMemoryApiServer server;
+  FakeFunctions functions;
+  ControllerOptions options;
+  std::vector<Json> events;
+
+ private:
+  class Observer;
+  // Around each effect of the controller.
+  Status Effect(const std::string& what, bool done);
+  void Sync();
+
+  FaultyKubeClient kube_;
+  std::unique_ptr<JobCache> cache_;
+  std::unique_ptr<Reconciler> reconciler_;
+  std::unique_ptr<ControllerObserver> observer_;
+  int64_t effects_ = 0;
+  int64_t fault_index_ = -1;
+  FaultKind fault_kind_ = FaultKind::kNone;
+  bool fault_happened_ = false;
+  bool in_controller_ = false;
+};
+
+}  // namespace lambdadnn

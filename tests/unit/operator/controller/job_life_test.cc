@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole jobs in virtual time: the controller's code on an in-memory API server and fake functions.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/job_world.h"
+
+namespace lambdadnn {
+namespace {
+
+using testing::Each;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing::SizeIs;
+
+class JobLifeTest : public testing::Test {
+ protected:
+  // What every ended job leaves behind: no function, no key, only results in the store.
+  void ExpectNothingLeft() {
+    EXPECT_THAT(world_.functions.Live(), IsEmpty());
+    EXPECT_THAT(world_.Keys(), Each(HasSubstr("/results/")));
+    const auto secrets = world_.server.List(SecretType(), "", "", 100, "");
+    ASSERT_TRUE(secrets.ok());
+    EXPECT_THAT(secrets->items, IsEmpty());
+  }
+  bool RunUntilIteration(int64_t iteration) {
+    return world_.RunUntil([&] { return world_.Read().status.progress.iteration >= iteration; },
+                           120);
+  }
+  Json Report() {
+    for (const std::string& key : world_.Keys()) {
+      if (!key.ends_with("/results/report.json")) continue;
+      return *ParseJson(AsText(*world_.memory_store.Get(key, std::nullopt)));
+    }
+    return Json();
+  }
+
+  JobWorld world_;
+};
+
+TEST_F(JobLifeTest, RunsToCompletionAndLeavesOnlyResults) {
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  const Job job = world_.Read();
+  EXPECT_EQ(job.status.phase, "Complete");
+  EXPECT_EQ(job.status.progress.iteration, 100);  // 2 epochs of 3,200 samples in batches of 64
+  EXPECT_EQ(job.status.progress.progress_percentage, 100);
+  EXPECT_EQ(job.status.model_digest, "digest-100");
+  EXPECT_THAT(job.status.model_uri, HasSubstr("/results/model.safetensors"));
+  EXPECT_EQ(job.status.execution.incarnation, 0);
+  EXPECT_EQ(job.status.usage.restarts, 0);
+  EXPECT_EQ(job.status.usage.slices, 3);
+  EXPECT_GT(job.status.usage.cost, 0);
+  EXPECT_FALSE(job.status.completion_time.empty());
+  EXPECT_TRUE(world_.functions.all_keys_equal());
+  ExpectNothingLeft();
+}
+
+TEST_F(JobLifeTest, ReportComparesPredictedWithActual) {
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  const Json report = Report();
+  ASSERT_TRUE(report.is_object());
+  EXPECT_EQ(report["outcome"], "Complete");
+  EXPECT_EQ(report["curves"]["iterations"].size(), 100u);
+  EXPECT_EQ(report["timeline"].size(), 3u);
+  EXPECT_EQ(report["slices"], 3);
+  EXPECT_GT(report["predicted"]["seconds"].get<double>(), 0);
+  // 100 iterations of 0.1 s, and the start of the functions.
+  EXPECT_NEAR(report["actual"]["seconds"].get<double>(), 11, 1.5);
+  EXPECT_EQ(report["requests"]["actual"]["puts"], 3);
+  EXPECT_EQ(report["isolation"], "fake");
+}
+
+TEST_F(JobLifeTest, StatusTellsTheWay) {
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(RunUntilIteration(50));
+  const Job job = world_.Read();
+  EXPECT_EQ(job.status.phase, "Running");
+  EXPECT_EQ(world_.Reason("Accepted"), "True/SpecValid");
+  EXPECT_EQ(world_.Reason("Provisioned"), "True/Planned");
+  EXPECT_EQ(world_.Reason("Ready"), "True/FunctionsReady");
+  EXPECT_EQ(world_.Reason("Running"), "True/SlicesRunning");
+  EXPECT_EQ(job.status.workers_ready, 2);
+  EXPECT_EQ(job.status.workers_desired, 2);
+  EXPECT_NEAR(job.status.progress.samples_per_second, 640, 100);
+  EXPECT_GT(*job.status.progress.estimated_remaining_seconds, 0);
+}
+
+TEST_F(JobLifeTest, ThePlanIsWrittenBeforeAnyFunctionStarts) {
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(world_.RunUntil([&] { return !world_.functions.Live().empty(); }, 10));
+  EXPECT_TRUE(world_.Read().status.plan.has_value());
+}
+
+TEST_F(JobLifeTest, SlicesEndBeforeTheTimeoutAndGoOn) {
+  world_.options.platform.function_timeout_seconds = 5;
+  world_.RestartController();
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  const Job job = world_.Read();
+  EXPECT_EQ(job.status.execution.incarnation, 0);
+  EXPECT_GE(job.status.usage.slices, 9);               // at least three rounds of three roles
+  EXPECT_EQ(world_.functions.iterations_done(), 100);  // nothing twice
+  ExpectNothingLeft();
+}
+
+TEST_F(JobLifeTest, ALostWorkerFallsBackToTheNewestCheckpointAndNeverCounts) {
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(RunUntilIteration(50));
+  world_.functions.Kill(world_.functions.Live().front());
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Read().status.execution.incarnation == 1; }, 20));
+  const Job job = world_.Read();
+  EXPECT_EQ(job.status.execution.failures, 0);
+  EXPECT_GE(job.status.execution.first_iteration, 40);  // every 20 iterations
+  EXPECT_EQ(world_.Reason("Degraded"), "True/FunctionLost");
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(world_.Read().status.usage.restarts, 1);
+  ExpectNothingLeft();
+}
+
+TEST_F(JobLifeTest, EvictionsNeverExhaustTheBackoffLimit) {
+  Json job = JobWorld::MinimalJob();
+  job["spec"]["backoffLimit"] = 0;
+  world_.Create(job);
+  for (int kill = 1; kill <= 3; ++kill) {
+    ASSERT_TRUE(RunUntilIteration(5));
+    ASSERT_TRUE(world_.RunUntil([&] { return world_.Read().status.phase == "Running"; }, 60));
+    world_.functions.Kill(world_.functions.Live().back());
+    ASSERT_TRUE(
+        world_.RunUntil([&] { return world_.Read().status.execution.incarnation == kill; }, 60));
+  }
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+}
+
+TEST_F(JobLifeTest, FailuresOfItsOwnMakingExhaustTheBackoffLimit) {
+  Json job = JobWorld::MinimalJob();
+  job["spec"]["backoffLimit"] = 2;
+  world_.Create(job);
+  ASSERT_TRUE(world_.RunUntil(
+      [&] {
+        world_.functions.FailNext("worker-1", InternalError("out of luck"), false);
+        return IsFinished(world_.Read());
+      },
+      300));
+  EXPECT_EQ(world_.Reason("Failed"), "True/BackoffLimitExceeded");
+  EXPECT_THAT(FindCondition(world_.Read(), "Failed")->message, HasSubstr("out of luck"));
+  EXPECT_THAT(world_.functions.Live(), IsEmpty());
+}
+
+TEST_F(JobLifeTest, ANewerCheckpointForgivesFailures) {
+  Json job = JobWorld::MinimalJob();
+  job["spec"]["backoffLimit"] = 1;
+  world_.Create(job);
+  int64_t next = 25;  // beyond another checkpoint each time
+  ASSERT_TRUE(world_.RunUntil(
+      [&] {
+        const Job now = world_.Read();
+        if (now.status.progress.iteration >= next && next < 90) {
+          world_.functions.FailNext("worker-0", InternalError("again"), false);
+          next += 25;
+        }
+        return IsFinished(now);
+      },
+      300));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(world_.Read().status.usage.restarts, 3);
+}
+
+TEST_F(JobLifeTest, APermanentFailureEndsTheJobAtOnceAndKeepsTheLastCheckpoint) {
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(RunUntilIteration(50));
+  world_.functions.FailNext("server-0", DataLossError("loss is not a number at iteration 51"),
+                            true);
+  ASSERT_TRUE(world_.RunUntilFinished(60));
+  EXPECT_EQ(world_.Reason("Failed"), "True/SliceFailed");
+  EXPECT_THAT(FindCondition(world_.Read(), "Failed")->message,
+              HasSubstr("not a number at iteration 51"));
+  EXPECT_THAT(world_.functions.Live(), IsEmpty());
+  int manifests = 0;
+  for (const std::string& key : world_.Keys()) {
+    manifests += key.ends_with("manifest.json") ? 1 : 0;
+    EXPECT_THAT(key, Not(HasSubstr("/x/")));
+  }
+  EXPECT_EQ(manifests, 1);
+  EXPECT_EQ(Report()["outcome"], "Failed");
+}
+
+TEST_F(JobLifeTest, ASilentFunctionIsGivenUp) {
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(RunUntilIteration(20));
+  world_.functions.Silence(world_.functions.Live().front());
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+}
+
+TEST_F(JobLifeTest, SuspendGivesEverythingBackAndResumeGoesOn) {
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(RunUntilIteration(30));
+  world_.Patch({{"spec", {{"suspend", true}}}});
+  ASSERT_TRUE(
+      world_.RunUntil([&] { return world_.Reason("Suspended") == "True/JobSuspended"; }, 60));
+  Job job = world_.Read();
+  EXPECT_EQ(job.status.phase, "Suspended");
+  EXPECT_TRUE(job.status.start_time.empty());
+  EXPECT_GE(job.status.execution.first_iteration, 30);
+  EXPECT_GT(job.status.execution.active_seconds, 2);
+  EXPECT_THAT(world_.functions.Live(), IsEmpty());
+  const double active = job.status.execution.active_seconds;
+
+  world_.RunUntil([] { return false; }, 1000);  // a long night
+  world_.RestartController();
+  world_.Patch({{"spec", {{"suspend", false}}}});
+  ASSERT_TRUE(world_.RunUntilFinished(100));
+  job = world_.Read();
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(world_.Reason("Suspended"), "False/Resumed");
+  EXPECT_EQ(world_.functions.iterations_done(), 100);  // nothing twice
+  EXPECT_EQ(job.status.usage.restarts, 0);
+  // Time spent suspended is not counted.
+  EXPECT_LT(Report()["actual"]["seconds"].get<double>(), active + 30);
+  EXPECT_EQ(Report()["curves"]["iterations"].size(), 100u);  // of both lives
+  ExpectNothingLeft();
+}
+
+TEST_F(JobLifeTest, CreatedSuspendedStartsNothing) {
+  Json job = JobWorld::MinimalJob();
+  job["spec"]["suspend"] = true;
+  world_.Create(job);
+  world_.RunUntil([] { return false; }, 20);
+  EXPECT_EQ(world_.Read().status.phase, "Suspended");
+  EXPECT_THAT(world_.Keys(), IsEmpty());
+  EXPECT_THAT(world_.functions.Live(), IsEmpty());
+}
+
+TEST_F(JobLifeTest, DeletionCleansUpEvenInTheMiddle) {
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(RunUntilIteration(30));
+  world_.Delete();
+  ASSERT_TRUE(world_.RunUntil([&] { return !world_.Exists(); }, 60));
+  ExpectNothingLeft();
+}
+
+TEST_F(JobLifeTest, TtlDeletesTheFinishedJob) {
+  Json job = JobWorld::MinimalJob();
+  job["spec"]["ttlSecondsAfterFinished"] = 30;
+  world_.Create(job);
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  EXPECT_FALSE(world_.RunUntil([&] { return !world_.Exists(); }, 25));
+  EXPECT_TRUE(world_.RunUntil([&] { return !world_.Exists(); }, 20));
+}
+
+TEST_F(JobLifeTest, ActiveDeadlineFailsTheJob) {
+  Json job = JobWorld::MinimalJob();
+  job["spec"]["activeDeadlineSeconds"] = 5;
+  world_.Create(job);
+  ASSERT_TRUE(world_.RunUntilFinished(60));
+  EXPECT_EQ(world_.Reason("Failed"), "True/DeadlineExceeded");
+  EXPECT_THAT(world_.functions.Live(), IsEmpty());
+}
+
+TEST_F(JobLifeTest, AnInfeasibleObjectiveFailsWithTheCertificate) {
+  Json job = JobWorld::MinimalJob();
+  job["spec"]["objective"] = {{"deadlineSeconds", 1}};
+  job["spec"].erase("aggregation");
+  world_.Create(job);
+  ASSERT_TRUE(world_.RunUntilFinished(30));
+  EXPECT_EQ(world_.Reason("Failed"), "True/Infeasible");
+  EXPECT_THAT(FindCondition(world_.Read(), "Failed")->message, Not(IsEmpty()));
+  EXPECT_THAT(world_.functions.started(), IsEmpty());
+}
+
+TEST_F(JobLifeTest, WhatIsNotSupportedFailsBeforeAnythingStarts) {
+  Json job = JobWorld::MinimalJob();
+  job["spec"]["aggregation"]["transport"] = "Direct";
+  world_.Create(job);
+  ASSERT_TRUE(world_.RunUntilFinished(30));
+  EXPECT_EQ(world_.Reason("Failed"), "True/UnsupportedTransport");
+  EXPECT_THAT(world_.functions.Live(), IsEmpty());
+}
+
+TEST_F(JobLifeTest, ProfilesWhenNobodyDid) {
+  Json job = JobWorld::MinimalJob();
+  job["spec"].erase("profile");
+  job["spec"]["objective"] = {{"deadlineSeconds", 60}};
+  job["spec"].erase("aggregation");
+  world_.Create(job);
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  const Job done = world_.Read();
+  ASSERT_TRUE(done.status.profile.has_value());
+  EXPECT_NEAR(done.status.profile->training_rate.slope, 1, 0.05);
+  EXPECT_EQ(done.status.profile->training_samples, 6400);
+  EXPECT_GT(Report()["phases"]["profilingSeconds"].get<double>(), 0);
+  ExpectNothingLeft();
+}
+
+TEST_F(JobLifeTest, AllFunctionsOrNone) {
+  world_.Create(JobWorld::MinimalJob());
+  world_.functions.start_nothing = true;
+  ASSERT_TRUE(world_.RunUntil([&] { return !world_.functions.Live().empty(); }, 10));
+  // Given back once they have not come in time, and asked for again.
+  EXPECT_TRUE(world_.RunUntil([&] { return world_.functions.Live().empty(); }, 100));
+  world_.functions.start_nothing = false;
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+}
+
+TEST_F(JobLifeTest, WaitsForRoom) {
+  world_.Create(JobWorld::MinimalJob());
+  world_.functions.refuse_groups = ResourceExhaustedError("no room on this machine");
+  world_.RunUntil([] { return false; }, 20);
+  EXPECT_THAT(FindCondition(world_.Read(), "Ready")->message, HasSubstr("no room"));
+  world_.functions.refuse_groups = OkStatus();
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+}
+
+TEST_F(JobLifeTest, FunctionsThatCannotStartFailTheJobWithTheirReason) {
+  world_.Create(JobWorld::MinimalJob());
+  world_.functions.die_at_start = "Exited 127";
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Failed"), "True/FunctionStartFailed");
+  EXPECT_THAT(FindCondition(world_.Read(), "Failed")->message, HasSubstr("Exited 127"));
+}
+
+TEST_F(JobLifeTest, ARestartedControllerAttachesAndDisturbsNothing) {
+  world_.Create(JobWorld::MinimalJob());
+  for (const int64_t at : {10, 30, 60, 90}) {
+    ASSERT_TRUE(RunUntilIteration(at));
+    world_.RestartController();
+  }
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  EXPECT_EQ(world_.functions.iterations_done(), 100);
+  EXPECT_EQ(world_.Read().status.execution.incarnation, 0);
+  EXPECT_THAT(world_.functions.started(), SizeIs(3));
+  ExpectNothingLeft();
+}
+
+TEST_F(JobLifeTest, EventsTellOfTurningPoints) {
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  const auto events = world_.server.List(EventType(), "default", "", 500, "");
+  ASSERT_TRUE(events.ok());
+  std::vector<std::string> reasons;
+  for (const Json& event : events->items) reasons.push_back(event["reason"]);
+  EXPECT_THAT(reasons, testing::IsSupersetOf({"SpecValid", "Planned", "TrainingFinished"}));
+}
+
+}  // namespace
+}  // namespace lambdadnn
