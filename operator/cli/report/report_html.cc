@@ -92,7 +92,8 @@ std::string AccuracyChart(const Json& report) {
   LineSeries accuracy{"accuracy", "series-3", {}, true};
   for (const Json& point : ListAt(report, "curves.evaluations")) {
     if (const auto value = NumberAt(point, "accuracy")) {
-      accuracy.points.emplace_back(NumberAt(point, "epoch").value_or(0), 100 * *value);
+      // Epochs are counted from zero inside, and from one for people.
+      accuracy.points.emplace_back(NumberAt(point, "epoch").value_or(0) + 1, 100 * *value);
     }
   }
   return RenderLineChart({"Test accuracy", "epoch", "per cent", {accuracy}, {}, {}});
@@ -147,6 +148,7 @@ std::string Pareto(const Json& report) {
 
 std::string Requests(const Json& report) {
   const double iterations = NumberAt(report, "requests.iterations").value_or(0);
+  const std::string live = TextAt(report, "store.liveObjectsMax");
   std::string rows;
   for (const auto& [name, key] : {std::pair{"PUT", "puts"},
                                   {"GET", "gets"},
@@ -170,8 +172,8 @@ std::string Requests(const Json& report) {
          "</table></div><p class=\"key\">The first two columns are the formulas; counted includes "
          "checkpoints, data and records. Misses " +
          EscapeHtml(TextAt(report, "store.misses")) + ", retries " +
-         EscapeHtml(TextAt(report, "store.retries")) + ", most live objects " +
-         EscapeHtml(TextAt(report, "store.liveObjectsMax")) + ".</p>";
+         EscapeHtml(TextAt(report, "store.retries")) +
+         (live.empty() ? "" : ", most live objects " + EscapeHtml(live)) + ".</p>";
 }
 
 std::string PlanCard(const Json& report) {

@@ -301,8 +301,8 @@ std::string RenderScatter(const std::string& title, const std::string& x_label,
              "</title></circle>";
       if (!chosen) continue;
       const bool right = x(point.x) < kWidth / 2;
-      svg += Text(x(point.x) + (right ? 12 : -12), y(point.y) - 8, right ? "start" : "end", "label",
-                  "chosen: " + point.label);
+      svg += Text(x(point.x) + (right ? 12 : -12), y(point.y) + 20, right ? "start" : "end",
+                  "label", "chosen: " + point.label);
     }
   }
   return svg + "</svg>";
