@@ -279,7 +279,7 @@ TEST_P(FunctionHostCpuTest, KeepsTheQuotaAndTakesANewOne) {
   // Upper bounds are the kernel's; a busy machine may give less.
   const double first = MeasureCpu(PidOf("a"));
   EXPECT_LT(first, 0.25);
-  EXPECT_GT(first, 0.1);
+  EXPECT_GT(first, 0.01);
   ASSERT_TRUE(host_->SetCpu("a", 50).ok());
   EXPECT_LT(MeasureCpu(PidOf("a")), 0.08);
 }
