@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <map>
 #include <memory>
 
@@ -17,6 +18,15 @@
 
 namespace lambdadnn {
 namespace {
+
+// Four significant digits, rounded up (so that the amount suffices) or to the nearest.
+std::string Dollars(double amount, bool up) {
+  const int places = std::clamp(3 - static_cast<int>(std::floor(std::log10(amount))), 2, 12);
+  const double unit = std::pow(10.0, -places);
+  char text[64];
+  std::snprintf(text, sizeof text, "$%.*f", places, up ? std::ceil(amount / unit) * unit : amount);
+  return text;
+}
 
 constexpr int kLeastPartitions = 64;
 constexpr double kMilliCpuPerThread = 1000;
@@ -236,9 +246,9 @@ class Planning {
     if (input_.objective.budget) {
       certificate.binding = BindingLimits(input_, space_, *model_, cheapest, Cheaper);
       certificate.binding.insert(certificate.binding.begin(), "budget");
-      certificate.reason = "no plan costs at most " + FormatDouble(*input_.objective.budget) +
-                           " dollars: the cheapest, " + NameOf(cheapest) + ", costs " +
-                           FormatDouble(cheapest.cost) + "; raise objective.budget to that";
+      certificate.reason = "no plan costs at most " + Dollars(*input_.objective.budget, false) +
+                           ": the cheapest, " + NameOf(cheapest) + ", costs " +
+                           Dollars(cheapest.cost, true) + "; raise objective.budget to that";
       return;
     }
     certificate.binding = BindingLimits(input_, space_, *model_, fastest, Faster);

@@ -97,9 +97,10 @@ TEST(PlanCommand, YamlSaysTheSameAsJson) {
 TEST(PlanCommand, TextFitsATerminal) {
   for (const char* file : {"1dcnn-imdb", "mobilenet-cifar10", "resnet50-cifar10"}) {
     for (const char* model : {"lambdadnn", "extended"}) {
-      const Ended run =
-          Lambdadnn("plan -f examples/profiles/" + std::string(file) +
-                    ".yaml --platform examples/platforms/lambda-s3.yaml --model " + model);
+      const Ended run = Lambdadnn("plan -f examples/profiles/" + std::string(file) +
+                                  ".yaml --platform examples/platforms/lambda-s3.yaml --set "
+                                  "spec.functions.max=24 --model " +
+                                  model);
       EXPECT_TRUE(run.exit_code == 0 || run.exit_code == 3) << run.output;
       for (const std::string& line : Split(run.output, '\n')) {
         int columns = 0;

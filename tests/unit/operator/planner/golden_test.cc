@@ -145,6 +145,18 @@ TEST(LambdaDnnGolden, InfeasibleIsSaidWithTheFastestPlan) {
   EXPECT_TRUE(PlanFor(OneDCnn(10), certificate.nearest_deadline_seconds).feasible);
 }
 
+TEST(LambdaDnnGolden, ABudgetTooSmallIsSaidInDollars) {
+  PlannerInput input = OneDCnn(10);
+  input.objective = Objective{};
+  input.objective.budget = 0.0005;
+  const InfeasibilityCertificate certificate = MakePlan(input)->certificate;
+  EXPECT_EQ(certificate.reason,
+            "no plan costs at most $0.0005000: the cheapest, 14 functions of 1280 MiB, costs "
+            "$0.03363; raise objective.budget to that");
+  input.objective.budget = 0.03363;
+  EXPECT_TRUE(MakePlan(input)->feasible);
+}
+
 TEST(LambdaDnnGolden, ADeadlineThatCostsNothingDoesNotBind) {
   const PlanningOutcome tight = PlanFor(OneDCnn(10), 60);
   EXPECT_EQ(tight.plan.binding.front(), "deadline");
