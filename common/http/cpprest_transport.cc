@@ -146,6 +146,11 @@ std::string OriginOf(const web::uri& uri) {
   return origin;
 }
 
+bool IsOwnHost(const std::string& name, const std::string& value, const web::uri& uri) {
+  return name.size() == 4 && FindField({{name, value}}, "host") == value &&
+         (value == uri.host() || value == uri.host() + ":" + std::to_string(uri.port()));
+}
+
 // A failed handshake, whose error code is OpenSSL's packed one.
 Status TlsError(const std::string& origin, const std::error_code& code) {
   const auto packed = static_cast<unsigned long>(static_cast<unsigned int>(code.value()));
@@ -270,7 +275,12 @@ std::optional<CpprestTransport::Failure> CpprestTransport::SendOnce(const HttpRe
           std::make_shared<PiecesBuffer>(request.body));
       message.set_body(buffer.create_istream(), body_bytes, "application/octet-stream");
     }
-    for (const auto& [name, value] : request.fields) message.headers()[name] = value;
+    for (const auto& [name, value] : request.fields) {
+      // cpprest writes the URL's own host by itself. Set by us, it would also be compared, port and
+      // all, with the server's certificate.
+      if (IsOwnHost(name, value, uri)) continue;
+      message.headers()[name] = value;
+    }
     web::http::http_response reply = ClientFor(uri)->request(message, cancel.get_token()).get();
     answered = true;
     response->status = reply.status_code();

@@ -40,7 +40,10 @@ S3TestServer* ServerNamed(const std::string& name) {
                                         .key_file = "",
                                         .ca_file = ""});
     if (!started.ok()) {
-      std::fprintf(stderr, "%s\n", started.status().ToString().c_str());
+      std::fprintf(stderr, "%s: %s\n",
+                   WithoutServers() ? "NOT RUN, as LAMBDADNN_WITHOUT_SERVERS=1 allows"
+                                    : "FAILED to run the tests of real servers",
+                   started.status().message().c_str());
       std::exit(WithoutServers() ? 0 : 1);
     }
     server = *std::move(started);
@@ -118,6 +121,46 @@ TEST_P(RealS3, SkewedClockIsSaidWithTheDifference) {
     EXPECT_THAT(status.message(), HasSubstr("clocks"));
     EXPECT_THAT(status.message(), HasSubstr("NTP"));
   }
+}
+
+TEST(RealTls, ObjectsTravelUnderAPrivateAuthority) {
+  (void)ServerNamed("versitygw");  // says what is missing
+  const std::string folder = MakeTempDir();
+  const std::string command =
+      "cd " + folder +
+      " && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1"
+      " -subj /CN=test-authority -keyout ca.key -out ca.pem 2>/dev/null"
+      " && openssl req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=store"
+      " -keyout key.pem -out request.pem 2>/dev/null"
+      " && printf 'subjectAltName=IP:127.0.0.1' > names"
+      " && openssl x509 -req -in request.pem -CA ca.pem -CAkey ca.key -CAcreateserial -days 1"
+      " -extfile names -out cert.pem 2>/dev/null";
+  ASSERT_EQ(std::system(command.c_str()), 0);
+  const auto server = S3TestServer::Start({.name = "versitygw",
+                                           .bucket = "tls-bucket",
+                                           .certificate_file = folder + "/cert.pem",
+                                           .key_file = folder + "/key.pem",
+                                           .ca_file = folder + "/ca.pem"});
+  ASSERT_TRUE(server.ok()) << server.status().ToString();
+  SystemClock clock;
+  SystemRandom random;
+  ThreadExecutor executor;
+  Runtime runtime{clock, executor, random};
+  StoreConfig config;
+  config.uri = "s3://tls-bucket/some/prefix";
+  config.endpoint = (*server)->store_options().endpoint;
+  config.credentials = (*server)->store_options().credentials;
+  config.ca_file = folder + "/ca.pem";
+  const auto store = OpenStore(config, runtime).value();
+  const Bytes large(7'000'000, std::byte{7});
+  ASSERT_TRUE(store->Put("large", large).ok());
+  EXPECT_TRUE(store->Get("large").value() == large);
+  EXPECT_EQ(ListAll(*store, "")->front().key, "large");
+
+  config.ca_file = "";
+  const Status refused = OpenStore(config, runtime).value()->Get("large").status();
+  EXPECT_EQ(refused.code(), StatusCode::kFailedPrecondition) << refused.ToString();
+  EXPECT_THAT(refused.message(), HasSubstr("certificate authority"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Servers, RealS3, testing::Values("minio", "versitygw"));
