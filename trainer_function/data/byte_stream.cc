@@ -221,7 +221,11 @@ Status ForEachRecordChunk(const FilePart& part, uint64_t header_bytes, uint64_t 
       LDNN_RETURN_IF_ERROR(handle(first, chunk));
     }
   }
-  return OkStatus();
+  if (random_access) return OkStatus();
+  // At a compressed file's very end this makes the checksum in its trailer count.
+  std::byte beyond;
+  auto ended = stream->Read(MutableByteView(&beyond, 1));
+  return ended.ok() ? OkStatus() : AtFile(ended.status(), part.file);
 }
 
 Result<DataFile> OpenFirst(const std::shared_ptr<ObjectStore>& store,

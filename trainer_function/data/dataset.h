@@ -45,7 +45,7 @@ struct DatasetLocation {
 // kInvalidArgument when the two lie in different stores.
 Result<DatasetLocation> LocateDataset(const DatasetConfig& config);
 
-// Opens by format (names and layouts: docs/formats.md) and reads headers (CSV: one pass over the
+// Opens by format (which files: open_readers.h) and reads headers (CSV: one pass over the
 // rows). `store` is opened at LocateDataset(config)->folder_uri. Bytes (IDX, CIFAR-10, uint8 NPY)
 // are divided by 255 unless config.scale is set to something else than 1.
 Result<std::unique_ptr<Dataset>> OpenDataset(const DatasetConfig& config,

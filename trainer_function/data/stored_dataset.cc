@@ -48,10 +48,27 @@ class SampleMemory {
     ranges_.clear();
     block_ = SampleBlock();
     SampleBlock block;
+    Reserve(reader.layout(), ranges, block);
     LDNN_RETURN_IF_ERROR(reader.Read(ranges, block));
     block_ = std::move(block);
     ranges_ = std::move(ranges);
     return OkStatus();
+  }
+
+  // Vectors that grow by doubling would need three times the samples' memory at their peak. No more
+  // numbers are believed in than the files have bytes; compressed ones grow beyond it.
+  static void Reserve(const SampleLayout& layout, std::span<const Range> ranges,
+                      SampleBlock& block) {
+    int64_t samples = 0;
+    for (const Range& range : ranges) samples += range.size();
+    int64_t elements = samples;
+    for (const int64_t dimension : layout.feature_shape) elements *= dimension;
+    const auto count = static_cast<size_t>(std::min(elements, layout.stored_bytes));
+    if (layout.byte_features) {
+      block.byte_values.reserve(count);
+    } else {
+      block.values.reserve(count);
+    }
   }
 
   // Where sample `index` lies in block(); -1 when it is not loaded.

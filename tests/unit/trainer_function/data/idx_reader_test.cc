@@ -178,19 +178,18 @@ TEST(IdxErrors, CutFilesNameTheRecord) {
 TEST(IdxErrors, CutOrBrokenGzipIsNoticed) {
   const std::string images = std::string(kImages) + ".gz";
   const std::string packed = Gzip(Images());
-  for (size_t length = 0; length < packed.size(); length += 5) {
+  for (size_t length = 0; length < packed.size(); length += 3) {
     DataFixture fixture("idx");
     fixture.File(images, packed.substr(0, length)).File(kLabels, Labels());
     const Status error = fixture.Error();
-    // The trailer of the last 8 bytes is only needed by a reader that goes to the very end.
-    if (error.ok()) {
-      EXPECT_GE(length + 12, packed.size());
-      continue;
-    }
     EXPECT_EQ(error.code(), StatusCode::kInvalidArgument);
     EXPECT_THAT(error.message(), AllOf(HasSubstr(images), HasSubstr("cut"))) << length;
   }
   DataFixture fixture("idx");
+  std::string wrong = packed;
+  wrong[wrong.size() - 6] ^= 1;  // in the trailer's checksum
+  fixture.File(images, wrong).File(kLabels, Labels());
+  EXPECT_THAT(fixture.Error().message(), HasSubstr("not valid gzip"));
   fixture.File(images, "this is not gzip at all").File(kLabels, Labels());
   EXPECT_THAT(fixture.Error().message(), HasSubstr("not valid gzip"));
 }
