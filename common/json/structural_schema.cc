@@ -83,6 +83,12 @@ Status ReadLimits(const Json& json, StructuralSchema* schema) {
 }  // namespace
 
 Result<StructuralSchema> StructuralSchema::Compile(const Json& json, const PatternHints& hints) {
+  RegexCache regexes;  // a schema repeats a few patterns, and compiling one takes long
+  return CompileNode(json, hints, &regexes);
+}
+
+Result<StructuralSchema> StructuralSchema::CompileNode(const Json& json, const PatternHints& hints,
+                                                       RegexCache* regexes) {
   static const std::vector<std::string> kKnown = {"type",
                                                   "description",
                                                   "properties",
@@ -128,21 +134,22 @@ Result<StructuralSchema> StructuralSchema::Compile(const Json& json, const Patte
     LDNN_RETURN_IF_ERROR(ReadLimits(json, &schema));
     schema.pattern = json.value("pattern", "");
     if (!schema.pattern.empty()) {
-      schema.regex_ = std::make_shared<const std::regex>(
-          schema.pattern, std::regex::ECMAScript | std::regex::optimize);
+      auto& regex = (*regexes)[schema.pattern];
+      if (regex == nullptr) regex = std::make_shared<const std::regex>(schema.pattern);
+      schema.regex_ = regex;
       const auto hint = hints.find(schema.pattern);
       if (hint != hints.end()) schema.hint_ = hint->second;
     }
     if (json.contains("properties")) {
       for (const auto& [name, property] : json.at("properties").items()) {
-        auto compiled = Compile(property, hints);
+        auto compiled = CompileNode(property, hints, regexes);
         if (!compiled.ok()) return compiled.status().WithContext(name);
         schema.properties.emplace(name, std::move(compiled).value());
       }
     }
     const auto nested = [&](const char* name, std::shared_ptr<const StructuralSchema>* out) {
       if (!json.contains(name)) return OkStatus();
-      auto compiled = Compile(json.at(name), hints);
+      auto compiled = CompileNode(json.at(name), hints, regexes);
       if (!compiled.ok()) return compiled.status().WithContext(name);
       *out = std::make_shared<const StructuralSchema>(std::move(compiled).value());
       return OkStatus();
@@ -323,9 +330,14 @@ std::string StructuralSchema::TextProblem(const std::string& text) const {
 std::string StructuralSchema::NumberProblem(const Json& value) const {
   const bool whole_type = type == Type::kInteger;
   if (!value.is_number()) {
-    const bool quoted = value.is_string() && ParseInteger(value.get_ref<const std::string&>());
-    return std::string(whole_type ? "must be a whole number" : "must be a number") +
-           (quoted ? "; remove the quotes" : "");
+    std::string message = whole_type ? "must be a whole number" : "must be a number";
+    if (value.is_string()) {
+      const auto& text = value.get_ref<const std::string&>();
+      const bool padded = text.size() > 1 && text.front() == '0';
+      if (ParseInteger(text))
+        message += padded ? "; remove the leading zeros" : "; remove the quotes";
+    }
+    return message;
   }
   const double number = value.get<double>();
   if (maximum && number > *maximum) {

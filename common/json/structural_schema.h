@@ -61,6 +61,9 @@ class StructuralSchema {
   std::string pattern;
 
  private:
+  using RegexCache = std::map<std::string, std::shared_ptr<const std::regex>>;
+  static Result<StructuralSchema> CompileNode(const Json& schema, const PatternHints& hints,
+                                              RegexCache* regexes);
   void ValidateObject(const Json& value, const std::string& path,
                       std::vector<FieldError>* errors) const;
   void ValidateArray(const Json& value, const std::string& path,

@@ -311,6 +311,9 @@ std::string Explain(const std::string& message) {
   if (message.find("unknown token") != std::string::npos) {
     return "a value cannot begin with this character; put it in quotes";
   }
+  if (message.find("anchor is not defined") != std::string::npos) {
+    return "this alias (*) has no anchor (&) above";
+  }
   if (message.find("illegal flow end") != std::string::npos) {
     return "a '}' or ']' without the one that opens it";
   }

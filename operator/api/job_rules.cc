@@ -154,7 +154,7 @@ constexpr const char* kOptimizerClip = "spec.training.optimizer.clip";
 
 constexpr JobRule kRules[] = {
     {"metadata", "name",
-     "metadata.name may have at most 44 characters, since the names of its functions are longer",
+     "the name may have at most 44 characters, since the names of its functions are longer",
      [](const Json& self, const Json*) { return Text(self, "name").size() <= 44; }},
     {"spec", kModel, kImmutable, Unchanged<kModel>},
     {"spec", kDataset, kImmutable, Unchanged<kDataset>},
@@ -222,7 +222,8 @@ constexpr JobRule kRules[] = {
      }},
     {kOptimizer, "", "schedule.minLearningRate must not be above learningRate",
      [](const Json& self, const Json*) {
-       return Decimal(self, "schedule.minLearningRate") <= Decimal(self, "learningRate");
+       const double rate = Decimal(self, "learningRate");
+       return rate <= 0 || Decimal(self, "schedule.minLearningRate") <= rate;
      }},
     {"spec.training.optimizer.learningRate", "", kAboveZero, IsAboveZero},
     {"spec.training.optimizer.beta1", "", kBelowOne, IsBelowOne},

@@ -70,7 +70,12 @@ std::vector<FieldError> ValidateJob(const Json& object) {
   schema.CheckRequired(full, "", &errors);
   std::vector<FieldError> more;
   CheckJobRules(full, nullptr, &more);
-  for (FieldError& error : more) errors.push_back(std::move(error));
+  const std::vector<FieldError> of_schema = errors;
+  for (FieldError& error : more) {
+    const bool reported = std::any_of(of_schema.begin(), of_schema.end(),
+                                      [&](const auto& each) { return each.path == error.path; });
+    if (!reported) errors.push_back(std::move(error));
+  }
   more.clear();
   // What both see has been said better by the schema.
   const Job ignored = DecodeJob(full, &more);

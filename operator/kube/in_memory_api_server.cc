@@ -238,7 +238,13 @@ Result<Json> InMemoryApiServer::Patch(const ResourceType& type, const ObjectName
   if (!merge_patch.is_object()) {
     return InvalidArgumentError(Described(type, name) + ": the patch must be a JSON object");
   }
-  Json next = *found->second;
+  Json next;
+  if (subresource == Subresource::kStatus) {  // Replace looks at nothing else
+    next["metadata"] = found->second->at("metadata");
+    if (found->second->contains("status")) next["status"] = found->second->at("status");
+  } else {
+    next = *found->second;
+  }
   next.merge_patch(merge_patch);
   return Replace(*table, name, std::move(next), subresource);
 }
@@ -278,14 +284,16 @@ Result<Json> InMemoryApiServer::Replace(Table& table, const ObjectName& name, Js
       if (current->contains("status")) next["status"] = current->at("status");
     }
   }
-  if (table.definition.schema != nullptr) table.definition.schema->ApplyDefaults(&next);
+  if (table.definition.schema != nullptr && subresource == Subresource::kNone) {
+    table.definition.schema->ApplyDefaults(&next);
+  }
   if (next == *current) return *current;
   LDNN_RETURN_IF_ERROR(Validate(table, next, current.get(), subresource));
   if (IsBeingDeleted(*current) && subresource == Subresource::kNone) {
     LDNN_RETURN_IF_ERROR(
         CheckFinalizersOnlyShrink(*current, next).WithContext(Described(type, name)));
   }
-  if (DesiredStateDiffers(*current, next)) {
+  if (subresource == Subresource::kNone && DesiredStateDiffers(*current, next)) {
     next["metadata"]["generation"] = current->at("metadata").value("generation", int64_t{0}) + 1;
   }
   const bool gone = IsBeingDeleted(next) && !HasFinalizers(next);

@@ -12,7 +12,7 @@ WorkloadProfile FullProfile() {
   profile.training_rate = {0.03, 5.6, {{128, 10.5}, {256, 1.0 / 3}}, 950.5};
   profile.iteration_overhead_seconds = 0.001;
   profile.evaluation_samples = 2000;
-  profile.evaluation_rate = {0.1, 0.2, {}, std::nullopt};
+  profile.evaluation_rate = {0.1, 0.2, {{128, 55.5}}, 3000};
   profile.merge_bytes_per_second = 1e9;
   profile.cold_start_seconds = 0.6;
   profile.slice_overhead_seconds = 1.5;

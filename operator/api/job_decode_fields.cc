@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/base/text.h"
+#include "operator/api/job_decode.h"
+#include "operator/api/quantity.h"
+
+namespace lambdadnn::job_decode {
+namespace {
+
+bool ParseDecimal(JsonReader& reader, const char* name, const Json& value, double* out) {
+  if (value.is_number()) {
+    reader.Report(name, "is a bare number; decimals are text here: write \"" + value.dump() + "\"");
+    return false;
+  }
+  std::optional<double> number;
+  if (value.is_string()) number = ParseDouble(value.get_ref<const std::string&>());
+  if (!number) {
+    reader.Report(name, value.dump() + " is no decimal number, or beyond the range of one; write " +
+                            "it like \"0.5\"");
+    return false;
+  }
+  *out = *number;
+  return true;
+}
+
+}  // namespace
+
+void Decimal(JsonReader& reader, const char* name, double* out) {
+  if (const Json* value = reader.Child(name)) ParseDecimal(reader, name, *value, out);
+}
+
+void Decimal(JsonReader& reader, const char* name, std::optional<double>* out) {
+  double number = 0;
+  if (const Json* value = reader.Child(name)) {
+    if (ParseDecimal(reader, name, *value, &number)) *out = number;
+  }
+}
+
+bool Memory(JsonReader& reader, const char* name, int* out) {
+  const Json* value = reader.Child(name);
+  if (value == nullptr) return false;
+  if (!value->is_string()) {
+    reader.Report(name, "must be an amount of memory in quotes, such as \"1728Mi\"");
+    return false;
+  }
+  auto memory = ParseMemoryMib(value->get_ref<const std::string&>());
+  if (!memory.ok()) {
+    reader.Report(name, memory.status().message());
+    return false;
+  }
+  *out = *memory;
+  return true;
+}
+
+void Memory(JsonReader& reader, const char* name, std::optional<int>* out) {
+  int memory_mib = 0;
+  if (Memory(reader, name, &memory_mib)) *out = memory_mib;
+}
+
+void Whole(JsonReader& reader, const char* name, double* out) {
+  int64_t number = 0;
+  if (reader.Optional(name, &number)) *out = static_cast<double>(number);
+}
+
+void Whole(JsonReader& reader, const char* name, std::optional<double>* out) {
+  int64_t number = 0;
+  if (reader.Optional(name, &number)) *out = static_cast<double>(number);
+}
+
+}  // namespace lambdadnn::job_decode

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// The CRD against operator/api: the same fields, the same defaults, the same rules.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "common/base/files.h"
+#include "operator/api/conditions.h"
+#include "operator/api/embedded_crd.h"
+#include "operator/api/job_codec.h"
+#include "operator/api/job_schema.h"
+#include "operator/api/job_validation.h"
+#include "tests/support/paths.h"
+#include "tests/unit/operator/api/full_job.h"
+
+namespace lambdadnn {
+namespace {
+
+using ::testing::IsEmpty;
+
+// Calls visit(path, schema) for every field below `schema`.
+template <typename Visit>
+void Walk(const StructuralSchema& schema, const std::string& path, const Visit& visit) {
+  visit(path, schema);
+  for (const auto& [name, property] : schema.properties) {
+    Walk(property, path.empty() ? name : path + "." + name, visit);
+  }
+  if (schema.items != nullptr) Walk(*schema.items, path + "[]", visit);
+  if (schema.additional_properties != nullptr) {
+    Walk(*schema.additional_properties, path + ".*", visit);
+  }
+}
+
+// Paths of everything in an encoded object; maps of free keys end in ".*".
+void CollectPaths(const Json& json, const StructuralSchema* schema, const std::string& path,
+                  std::set<std::string>* paths) {
+  if (!path.empty()) paths->insert(path);
+  if (schema != nullptr && schema->preserve_unknown_fields) return;
+  if (json.is_object()) {
+    for (const auto& [name, value] : json.items()) {
+      const StructuralSchema* nested = nullptr;
+      std::string key = name;
+      if (schema != nullptr) {
+        const auto found = schema->properties.find(name);
+        if (found != schema->properties.end()) {
+          nested = &found->second;
+        } else if (schema->additional_properties != nullptr) {
+          nested = schema->additional_properties.get();
+          key = "*";
+        }
+      }
+      CollectPaths(value, nested, path.empty() ? key : path + "." + key, paths);
+    }
+  } else if (json.is_array()) {
+    for (const Json& item : json) {
+      CollectPaths(item, schema == nullptr ? nullptr : schema->items.get(), path + "[]", paths);
+    }
+  }
+}
+
+TEST(Crd, EmbeddedTextIsTheFile) {
+  EXPECT_EQ(EmbeddedCrd(),
+            *ReadFile(SourceDir() + "/crds/lambdadnn.io_serverlesstrainingjobs.yaml"));
+}
+
+TEST(Crd, EveryFieldOfTheCodecIsInTheSchema) {
+  const Json full = EncodeJob(FullJob());
+  std::vector<FieldError> errors;
+  JobSchema().ValidateProperty("spec", full["spec"], "", &errors);
+  JobSchema().ValidateProperty("status", full["status"], "", &errors);
+  EXPECT_EQ(ToStatus(errors).message(), "");
+}
+
+TEST(Crd, EveryFieldOfTheSchemaIsWrittenByTheCodec) {
+  Job job = FullJob();
+  std::set<std::string> written;
+  CollectPaths(EncodeJob(job), &JobSchema(), "", &written);
+  job.status.completion_time.clear();  // summary.eta is for jobs that run
+  CollectPaths(EncodeJob(job), &JobSchema(), "", &written);
+  Walk(JobSchema(), "", [&](const std::string& path, const StructuralSchema&) {
+    if (path.empty() || path == "metadata") return;
+    // The profile in status has the fields of the one in spec, encoded by the same function.
+    EXPECT_TRUE(written.contains(path) || path.starts_with("status.profile.")) << path;
+  });
+}
+
+TEST(Crd, EveryFieldOfTheSchemaIsReadByTheCodec) {
+  // A full job with one field taken away must decode to something else than the full one, unless
+  // the field only repeats others.
+  const Json full = EncodeJob(FullJob());
+  const Job job = DecodeJob(full).value();
+  const Json flat = full.flatten();
+  for (const auto& [pointer, value] : flat.items()) {
+    if (pointer.starts_with("/status/summary") || pointer.starts_with("/spec/runtime")) continue;
+    Json less = flat;
+    less.erase(pointer);
+    std::vector<FieldError> ignored;
+    const Job without = DecodeJob(less.unflatten(), &ignored);
+    const bool differs = !(without == job) || !ignored.empty();
+    const bool is_default = pointer == "/status/plan/threads" ||
+                            pointer == "/status/plan/virtualPartitions" ||
+                            pointer == "/status/plan/aggregation/transport" ||
+                            pointer == "/status/plan/aggregation/placement" ||
+                            pointer == "/spec/training/synchronization/mode" ||
+                            pointer == "/status/conditions/1/message";
+    EXPECT_TRUE(differs || is_default) << pointer;
+  }
+}
+
+TEST(Crd, DefaultsAreTheCodecs) {
+  Json minimal = Json::parse(R"({
+    "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
+    "metadata": {"name": "digits"},
+    "spec": {"model": {"builtin": {"name": "cnn"}}, "dataset": {"renderedDigits": {}},
+             "training": {"epochs": 3, "globalBatchSize": 120},
+             "objective": {"deadlineSeconds": 90}}})");
+  const Job from_codec = DecodeJob(minimal).value();
+  JobSchema().ApplyDefaults(&minimal);
+  EXPECT_EQ(DecodeJob(minimal).value().spec, from_codec.spec);
+  // And every default that the codec has is in the schema: nothing is added by encoding but
+  // dataset.format, which follows from renderedDigits.
+  Json encoded = EncodeSpec(from_codec.spec);
+  encoded["dataset"].erase("format");
+  EXPECT_EQ(encoded, minimal["spec"]);
+}
+
+TEST(Crd, EveryFieldIsDescribedAndBounded) {
+  Walk(JobSchema(), "", [](const std::string& path, const StructuralSchema& schema) {
+    EXPECT_FALSE(schema.description.empty()) << path;
+    const bool free = path == "apiVersion" || path == "kind" || !schema.enumeration.empty();
+    if (schema.type == StructuralSchema::Type::kString && !free) {
+      EXPECT_TRUE(schema.max_length) << path << " needs maxLength";
+    }
+    if (schema.type == StructuralSchema::Type::kArray) {
+      EXPECT_TRUE(schema.max_items) << path << " needs maxItems";
+    }
+    if (schema.additional_properties != nullptr) {
+      EXPECT_TRUE(schema.max_properties) << path << " needs maxProperties";
+    }
+    if (!schema.pattern.empty()) {
+      EXPECT_TRUE(JobPatternHints().contains(schema.pattern)) << path << " needs a hint";
+    }
+  });
+}
+
+// (path, sentence) of every x-kubernetes-validations entry.
+void CollectRules(const Json& schema, const std::string& path,
+                  std::multiset<std::pair<std::string, std::string>>* rules) {
+  for (const Json& rule : schema.value("x-kubernetes-validations", Json::array())) {
+    // The root's rule is about metadata.name, of which a CRD's schema knows nothing.
+    const std::string at = path.empty() ? "metadata.name" : path + rule.value("fieldPath", "");
+    rules->insert({at, rule.at("message").get<std::string>()});
+  }
+  const Json properties = schema.value("properties", Json::object());
+  for (const auto& [name, property] : properties.items()) {
+    CollectRules(property, path.empty() ? name : path + "." + name, rules);
+  }
+}
+
+TEST(Crd, RulesAreThoseOfTheCode) {
+  std::multiset<std::pair<std::string, std::string>> of_crd;
+  CollectRules(JobCrd().at(Json::json_pointer("/spec/versions/0/schema/openAPIV3Schema")), "",
+               &of_crd);
+  std::multiset<std::pair<std::string, std::string>> of_code;
+  for (const JobRule& rule : JobRules()) {
+    const std::string path = rule.path;
+    of_code.insert({*rule.field == '\0' ? path : path + "." + rule.field, rule.message});
+  }
+  EXPECT_EQ(of_crd, of_code);
+}
+
+TEST(Crd, PrinterColumnsReadFieldsThatExist) {
+  const Json& version = JobCrd().at(Json::json_pointer("/spec/versions/0"));
+  std::vector<std::string> names;
+  for (const Json& column : version.at("additionalPrinterColumns")) {
+    names.push_back(column.at("name"));
+    const std::string path = column.at("jsonPath").get<std::string>().substr(1);
+    if (!path.starts_with("metadata.")) {
+      EXPECT_NE(FindFieldSchema(path), nullptr) << path;
+    }
+  }
+  EXPECT_THAT(names, ::testing::ElementsAre("State", "Functions", "Memory", "Epoch", "Loss", "ETA",
+                                            "Cost", "Age", "Reason", "Plan", "Restarts"));
+  for (const Json& field : version.at("selectableFields")) {
+    EXPECT_NE(FindFieldSchema(field.at("jsonPath").get<std::string>().substr(1)), nullptr);
+  }
+}
+
+TEST(Crd, ConditionMessagesFit) {
+  const StructuralSchema* message = FindFieldSchema("status.conditions[0].message");
+  ASSERT_NE(message, nullptr);
+  std::vector<Condition> conditions;
+  SetCondition(&conditions, {"Failed", "True", "Bad", std::string(100'000, 'x'), "", 1}, {});
+  EXPECT_LE(conditions[0].message.size(), *message->max_length);
+}
+
+TEST(JobRules, ChangesThatAJobCannotTakeAreRefusedAndOthersAreNot) {
+  Json old = Json::parse(R"({
+    "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
+    "metadata": {"name": "digits"},
+    "spec": {"model": {"builtin": {"name": "cnn"}}, "dataset": {"renderedDigits": {}},
+             "training": {"epochs": 3, "globalBatchSize": 120},
+             "objective": {"deadlineSeconds": 90}}})");
+  JobSchema().ApplyDefaults(&old);
+  const auto broken_by = [&](const Json& patch) {
+    Json object = old;
+    object.merge_patch({{"spec", patch}});
+    std::vector<FieldError> errors;
+    CheckJobRules(object, &old, &errors);
+    std::vector<std::string> paths;
+    for (const FieldError& error : errors) paths.push_back(error.path);
+    return paths;
+  };
+  using ::testing::ElementsAre;
+  EXPECT_THAT(broken_by(Json::object()), IsEmpty());
+  EXPECT_THAT(broken_by({{"suspend", true},
+                         {"backoffLimit", 1},
+                         {"activeDeadlineSeconds", 5},
+                         {"ttlSecondsAfterFinished", 5},
+                         {"cleanupPolicy", "Never"}}),
+              IsEmpty());
+  EXPECT_THAT(broken_by({{"model", {{"builtin", {{"name", "mlp"}}}}}}), ElementsAre("spec.model"));
+  EXPECT_THAT(broken_by({{"dataset", {{"classes", 3}}}}), ElementsAre("spec.dataset"));
+  EXPECT_THAT(broken_by({{"training", {{"epochs", 4}}}}), ElementsAre("spec.training"));
+  EXPECT_THAT(broken_by({{"objective", {{"deadlineSeconds", 91}}}}), ElementsAre("spec.objective"));
+  EXPECT_THAT(broken_by({{"functions", {{"min", 2}}}}), ElementsAre("spec.functions"));
+  EXPECT_THAT(broken_by({{"aggregation", {{"shards", 2}}}}), ElementsAre("spec.aggregation"));
+  EXPECT_THAT(broken_by({{"profile", {{"trainingSamples", 9000}}}}), ElementsAre("spec.profile"));
+  EXPECT_THAT(broken_by({{"objectStore", {{"bucket", "other"}}}}), ElementsAre("spec.objectStore"));
+  EXPECT_THAT(broken_by({{"checkpoint", {{"keep", 9}}}}), ElementsAre("spec.checkpoint"));
+  EXPECT_THAT(broken_by({{"backend", "Knative"}}), ElementsAre("spec.backend"));
+  EXPECT_THAT(broken_by({{"runtime", {{"image", "x"}}}}), ElementsAre("spec.runtime"));
+  EXPECT_THAT(broken_by({{"managedBy", "me"}}), ElementsAre("spec.managedBy"));
+}
+
+TEST(JobValidation, AnythingGivesAnAnswer) {
+  for (const char* text : {"null", "[]", "7", "{}", R"({"spec": 1, "metadata": []})",
+                           R"({"spec": {"model": 1, "dataset": [], "training": "x",
+                                        "objective": null}, "metadata": {"name": 1}})"}) {
+    EXPECT_THAT(ValidateJob(Json::parse(text)), ::testing::Not(IsEmpty())) << text;
+  }
+}
+
+}  // namespace
+}  // namespace lambdadnn
