@@ -113,8 +113,9 @@ CLI::App* AddCommon(CLI::App& app, const char* name, const char* description,
   PlanArguments& arguments = options->arguments;
   command->add_option("-f,--file", arguments.job_file, "Job (YAML or JSON); - = standard input")
       ->required();
-  command->add_option("--platform", arguments.platform_file,
-                      "Platform (YAML or JSON): memory sizes, limits, bandwidths, prices");
+  command->add_option(
+      "--platform", arguments.platform_file,
+      "Platform (YAML or JSON): sizes, limits, bandwidths, prices; this machine without it");
   command->add_option("--functions", arguments.functions, "This number of functions")
       ->check(CLI::PositiveNumber);
   command->add_option("--memory", arguments.memory_mib, "This memory of a function, in MiB")

@@ -6,6 +6,7 @@
 #include "common/json/yaml.h"
 #include "operator/api/job_file.h"
 #include "operator/api/platform_codec.h"
+#include "operator/cli/run/local_platform.h"
 #include "operator/controller/planning.h"
 
 namespace lambdadnn {
@@ -28,10 +29,22 @@ Status FileError(const Status& status) {
   return InvalidArgumentError(status.message() + "; check the path");
 }
 
+// Without a platform file: what `lambdadnn run` would use, with typical figures for a folder of
+// files as the store, which it measures.
+Platform ThisMachine() {
+  constexpr double kStoreBytesPerSecond = 400e6;
+  constexpr double kStoreRequestSeconds = 0.0005;
+  Platform platform = LocalPlatform(MeasureMachine());
+  platform.store_bytes_per_second = kStoreBytesPerSecond;
+  platform.store_request_seconds = kStoreRequestSeconds;
+  platform.function_store_intercept = kStoreBytesPerSecond;
+  platform.function_network_bytes_per_second = kStoreBytesPerSecond;
+  platform.parameter_server_network_bytes_per_second = kStoreBytesPerSecond;
+  return platform;
+}
+
 Result<Platform> LoadPlatform(const std::string& path) {
-  if (path.empty()) {
-    return InvalidArgumentError("plan needs --platform FILE; see examples/platforms");
-  }
+  if (path.empty()) return ThisMachine();
   const auto text = ReadFile(path);
   if (!text.ok()) return FileError(text.status());
   const YamlParseResult parsed = ParseYaml(*text);

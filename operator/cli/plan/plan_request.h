@@ -11,8 +11,8 @@
 namespace lambdadnn {
 
 struct PlanArguments {
-  std::string job_file;  // "-" = standard input
-  std::string platform_file;
+  std::string job_file;                // "-" = standard input
+  std::string platform_file;           // empty = this machine
   std::vector<std::string> overrides;  // PATH=VALUE
   std::optional<int> functions;
   std::optional<int> memory_mib;

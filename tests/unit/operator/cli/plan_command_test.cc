@@ -137,6 +137,14 @@ TEST(PlanCommand, Algorithm1IsNeverCheaper) {
   }
 }
 
+TEST(PlanCommand, WithoutAPlatformItPlansForThisMachine) {
+  const Ended run = Lambdadnn(
+      "plan -o json -f examples/profiles/1dcnn-imdb.yaml --set "
+      "spec.objective.deadlineSeconds=9999");
+  EXPECT_EQ(run.exit_code, 0) << run.output;
+  EXPECT_LE(Parsed(run)["memoryMiB"], 1024);
+}
+
 TEST(PlanCommand, ReadsStandardInput) {
   const Ended run = Lambdadnn(
       "plan --model lambdadnn -o json -f - < examples/profiles/1dcnn-imdb.yaml" + kPlatform);
