@@ -26,7 +26,8 @@ std::vector<int> SpreadOrder(int count) {
     return Mirror(static_cast<uint32_t>(a)) < Mirror(static_cast<uint32_t>(b));
   });
   std::vector<int> order(by_mirror.size());
-  for (int rank = 0; rank < count; ++rank) order[static_cast<size_t>(by_mirror[rank])] = rank;
+  int rank = 0;
+  for (const int number : by_mirror) order[static_cast<size_t>(number)] = rank++;
   return order;
 }
 

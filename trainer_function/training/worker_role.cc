@@ -70,6 +70,7 @@ class WorkerRole {
   StoreTransport transport_;
   std::unique_ptr<Dataset> dataset_;
   std::unique_ptr<TrainableModel> model_;
+  bool evaluates_ = false;  // a rank without test samples reports an empty part
   Range test_samples_;
   ParameterState state_;  // weights alone
   std::vector<float> gradient_;
@@ -92,6 +93,7 @@ Status WorkerRole::LoadData() {
   }
   LDNN_RETURN_IF_ERROR(dataset_->Load(order_.RankSamples(plan_.functions, rank_)));
   if (request_.training.evaluate_each_epoch && info.test_samples > 0) {
+    evaluates_ = true;
     test_samples_ = EvenPart(info.test_samples, plan_.functions, rank_);
     if (test_samples_.size() > 0) LDNN_RETURN_IF_ERROR(dataset_->LoadTest(test_samples_));
   }
@@ -167,7 +169,7 @@ Status WorkerRole::RunIteration(int64_t iteration) {
 }
 
 Status WorkerRole::Evaluate(int64_t epoch) {
-  if (test_samples_.size() == 0) return OkStatus();
+  if (!evaluates_) return OkStatus();
   const PhaseTimer timer(context_.runtime.clock, &record_.phases.evaluate);
   auto result = EvaluateTest(*model_, *dataset_, test_samples_, context_.pace);
   if (!result.ok()) return Own(result.status());
@@ -210,6 +212,10 @@ Status WorkerRole::Run() {
   LDNN_RETURN_IF_ERROR(Load());
   int64_t iteration = request_.first_iteration;
   record_.next_iteration = iteration;
+  // The slice before may have been lost between the epoch's last checkpoint and its evaluation.
+  if (iteration > 0 && iteration % order_.batches_per_epoch() == 0) {
+    LDNN_RETURN_IF_ERROR(Evaluate(iteration / order_.batches_per_epoch() - 1));
+  }
   while (iteration < agreement_->end()) {
     const Instant begin = context_.runtime.clock.Now();
     LDNN_RETURN_IF_ERROR(RunIteration(iteration));

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+// Nodes and workers of one tree over a transport in memory.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <tuple>
+
+#include "trainer_function/collective/shard_exchange.h"
+#include "trainer_function/collective/tree_node.h"
+
+namespace lambdadnn {
+namespace {
+
+// Objects by name; Pull waits. Pushing a name twice replaces it, as in a store.
+class MemoryTransport final : public Transport {
+ public:
+  explicit MemoryTransport(Runtime& runtime) : monitor_(runtime.executor.NewMonitor()) {}
+
+  Status Push(const ObjectName& name, const ObjectNotes& notes, ByteView payload) override {
+    ReceivedObject object;
+    object.header.samples = notes.samples;
+    object.header.loss_sum = notes.loss_sum;
+    object.header.stop_at = notes.stop_at;
+    object.bytes.resize(kObjectHeaderBytes);
+    object.bytes.insert(object.bytes.end(), payload.begin(), payload.end());
+    const MonitorLock lock(*monitor_);
+    objects_[Key(name)] = std::move(object);
+    monitor_->NotifyAll();
+    return OkStatus();
+  }
+  Result<ReceivedObject> Pull(const ObjectName& name, Range) override {
+    const MonitorLock lock(*monitor_);
+    while (!objects_.contains(Key(name))) monitor_->Wait();
+    return objects_[Key(name)];
+  }
+  Status Discard(std::span<const ObjectName> names) override {
+    const MonitorLock lock(*monitor_);
+    for (const ObjectName& name : names) objects_.erase(Key(name));
+    return OkStatus();
+  }
+  size_t size() const {
+    const MonitorLock lock(*monitor_);
+    return objects_.size();
+  }
+
+ private:
+  using NameKey = std::tuple<int, int64_t, int, int, int>;
+  static NameKey Key(const ObjectName& name) {
+    return {static_cast<int>(name.kind), name.iteration, name.layer, name.shard, name.index};
+  }
+  std::unique_ptr<Monitor> monitor_;
+  std::map<NameKey, ReceivedObject> objects_;
+};
+
+class TreeReduce : public testing::Test {
+ protected:
+  void PushGradient(int64_t iteration, int child, float value) {
+    for (int shard = 0; shard < plan_.shards; ++shard) {
+      const Range range = ShardRange(kParameters, plan_.shards, shard);
+      const std::vector<float> values(static_cast<size_t>(range.size()), value);
+      ObjectNotes notes = {range, 2, 0.5, 0, false};
+      ASSERT_TRUE(transport_
+                      .Push({ObjectKind::kGradient, iteration, 0, shard, child}, notes,
+                            AsBytes(std::span<const float>(values)))
+                      .ok());
+    }
+  }
+
+  static constexpr int64_t kParameters = 3 * kBlockElements;
+  SystemClock clock_;
+  ThreadExecutor executor_;
+  SystemRandom random_;
+  Runtime runtime_{clock_, executor_, random_};
+  Interrupt interrupt_{runtime_, clock_.Now() + std::chrono::seconds(60)};
+  AggregationPlan plan_{.shards = 3, .layers = {1, 3}};
+  MemoryTransport transport_{runtime_};
+  StopAgreement agreement_{100, 0};
+};
+
+TEST_F(TreeReduce, EachShardIsHandedOverInOrderWithItsSums) {
+  TreeNode node(runtime_, interrupt_, transport_, agreement_, plan_, kParameters, {1, 0, 0});
+  for (const int child : {2, 0, 1}) PushGradient(4, child, static_cast<float>(child + 1));
+  std::vector<int> shards;
+  ASSERT_TRUE(node.Merge(4,
+                         [&](const MergedShard& merged) {
+                           shards.push_back(merged.shard);
+                           EXPECT_EQ(merged.samples, 6);
+                           EXPECT_EQ(merged.loss_sum, 1.5);
+                           EXPECT_EQ(merged.gradient.front(), 6.0F);
+                           EXPECT_EQ(merged.gradient.back(), 6.0F);
+                           return OkStatus();
+                         })
+                  .ok());
+  EXPECT_EQ(shards, (std::vector<int>{0, 1, 2}));
+}
+
+TEST_F(TreeReduce, DuplicatePushIsCountedOnce) {
+  TreeNode node(runtime_, interrupt_, transport_, agreement_, plan_, kParameters, {1, 0, 0});
+  for (const int child : {0, 1, 2, 1, 1}) PushGradient(4, child, 1);
+  ASSERT_TRUE(node.Merge(4,
+                         [&](const MergedShard& merged) {
+                           EXPECT_EQ(merged.samples, 6);
+                           EXPECT_EQ(merged.gradient[7], 3.0F);
+                           return OkStatus();
+                         })
+                  .ok());
+}
+
+TEST_F(TreeReduce, GradientsOfOtherIterationsAreNotMixedIn) {
+  TreeNode node(runtime_, interrupt_, transport_, agreement_, plan_, kParameters, {1, 0, 0});
+  for (const int child : {0, 1, 2}) {
+    PushGradient(3, child, 100);
+    PushGradient(4, child, 1);
+    PushGradient(5, child, 100);
+  }
+  ASSERT_TRUE(node.Merge(4,
+                         [&](const MergedShard& merged) {
+                           EXPECT_EQ(merged.gradient[7], 3.0F);
+                           return OkStatus();
+                         })
+                  .ok());
+}
+
+// While the last child's later shards are still missing, earlier shards go on.
+TEST_F(TreeReduce, AShardDoesNotWaitForOthers) {
+  TreeNode node(runtime_, interrupt_, transport_, agreement_, plan_, kParameters, {1, 0, 0});
+  PushGradient(4, 0, 1);
+  PushGradient(4, 1, 1);
+  const auto push = [&](int shard) {
+    const Range range = ShardRange(kParameters, plan_.shards, shard);
+    const std::vector<float> values(static_cast<size_t>(range.size()), 1.0F);
+    EXPECT_TRUE(transport_
+                    .Push({ObjectKind::kGradient, 4, 0, shard, 2}, {range, 2, 0.5, 0, false},
+                          AsBytes(std::span<const float>(values)))
+                    .ok());
+  };
+  push(0);
+  // Each shard's hand-over is what lets the next one come.
+  ASSERT_TRUE(node.Merge(4,
+                         [&](const MergedShard& merged) {
+                           if (merged.shard < 2) push(merged.shard + 1);
+                           return OkStatus();
+                         })
+                  .ok());
+}
+
+TEST_F(TreeReduce, AnErrorOfTheReceiverEndsTheMerge) {
+  TreeNode node(runtime_, interrupt_, transport_, agreement_, plan_, kParameters, {1, 0, 0});
+  for (const int child : {0, 1, 2}) PushGradient(4, child, 1);
+  EXPECT_EQ(node.Merge(4, [](const MergedShard&) { return InternalError("no"); }).code(),
+            StatusCode::kInternal);
+}
+
+TEST_F(TreeReduce, AnExchangeBringsTheNextWeightsAndLeavesNoGradients) {
+  ShardExchange exchange(runtime_, interrupt_, transport_, agreement_, plan_, kParameters, 1);
+  for (int shard = 2; shard >= 0; --shard) {  // whichever come
+    const Range range = ShardRange(kParameters, plan_.shards, shard);
+    const std::vector<float> values(static_cast<size_t>(range.size()), static_cast<float>(shard));
+    ASSERT_TRUE(transport_
+                    .Push({ObjectKind::kWeights, 5, 1, shard, 0},
+                          {range, 6, 0.5, shard == 0 ? 6 : 0, false},
+                          AsBytes(std::span<const float>(values)))
+                    .ok());
+  }
+  const std::vector<float> gradient(kParameters, 1.0F);
+  std::vector<float> weights(kParameters);
+  ASSERT_TRUE(exchange.Exchange(4, gradient, 2, 0.5, weights).ok());
+  ASSERT_TRUE(exchange.Finish().ok());
+  EXPECT_EQ(weights.front(), 0.0F);
+  EXPECT_EQ(weights[kBlockElements], 1.0F);
+  EXPECT_EQ(weights.back(), 2.0F);
+  EXPECT_EQ(agreement_.end(), 6) << "the stop came with shard 0";
+  EXPECT_EQ(transport_.size(), 3u) << "the weights; its own gradients are gone";
+}
+
+}  // namespace
+}  // namespace lambdadnn
