@@ -12,8 +12,10 @@ if(LAMBDADNN_WERROR)
   target_compile_options(lambdadnn_flags INTERFACE -Werror)
 endif()
 if(LAMBDADNN_SANITIZE)
-  # gcc 12 with sanitizers reports std::regex's own moves as reads of unset members.
-  target_compile_options(lambdadnn_flags INTERFACE -Wno-maybe-uninitialized)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+    # gcc 12 with sanitizers reports std::regex's own moves as reads of unset members.
+    target_compile_options(lambdadnn_flags INTERFACE -Wno-maybe-uninitialized)
+  endif()
   add_compile_options(-fsanitize=${LAMBDADNN_SANITIZE} -fno-sanitize-recover=all)
   add_link_options(-fsanitize=${LAMBDADNN_SANITIZE})
 endif()
