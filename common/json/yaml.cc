@@ -101,7 +101,9 @@ class DocumentBuilder final : public YAML::EventHandler {
   YamlDocument TakeDocument() { return std::move(document_); }
   bool has_content() const { return has_content_; }
 
-  void OnDocumentStart(const YAML::Mark&) override {}
+  const YAML::Mark& start() const { return start_; }
+
+  void OnDocumentStart(const YAML::Mark& mark) override { start_ = mark; }
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
@@ -248,6 +250,7 @@ class DocumentBuilder final : public YAML::EventHandler {
   }
 
   const std::string_view text_;
+  YAML::Mark start_;
   YamlDocument document_;
   bool has_content_ = false;
   std::vector<Frame> frames_;
@@ -352,9 +355,16 @@ YamlParseResult ParseYaml(std::string_view text) {
   try {
     std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);
+    int previous_start = -1;
     for (;;) {
       DocumentBuilder builder(text);
       if (!parser.HandleNextDocument(builder)) break;
+      // At some characters the library yields one empty document after another without moving on.
+      if (builder.start().pos == previous_start) {
+        return Failed(builder.start().line + 1, builder.start().column + 1,
+                      "nothing can begin with this character here; remove it or put it in quotes");
+      }
+      previous_start = builder.start().pos;
       if (!builder.has_content()) continue;
       YamlDocument document = builder.TakeDocument();
       const int previous = result.documents.empty() ? 0 : result.documents.back().line;

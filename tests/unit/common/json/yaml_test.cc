@@ -113,6 +113,7 @@ TEST(Yaml, WhatIsNotYamlHasALineAndASentence) {
   EXPECT_EQ(One("a: 'it''s\n  fine'"), (Json{{"a", "it's fine"}}));
   EXPECT_THAT(ErrorOf("? [a]\n: 1").message, HasSubstr("cannot be the name of a field"));
   EXPECT_EQ(ErrorOf("- a\nb: 1\n").line, 2);
+  EXPECT_THAT(ErrorOf("---\n,a\n").message, HasSubstr("nothing can begin with this character"));
   EXPECT_THAT(ErrorOf("a: @x").message, HasSubstr("put it in quotes"));
   EXPECT_EQ(ErrorOf("a: 1\nb: \xff\n").line, 2);
   EXPECT_THAT(ErrorOf("a: \xed\xa0\x80").message, HasSubstr("UTF-8"));
