@@ -9,20 +9,21 @@ namespace lambdadnn {
 
 enum class PlantedBug {
   kNone,
-  kGradientMergedTwice,        // a server adds its first child twice now and then
-  kStaleObjectAccepted,        // an object of another incarnation passes as current
+  kGradientMergedTwice,        // a server adds some children twice
+  kStaleObjectAccepted,        // weights of the version before pass as the new ones
   kManifestBeforeParts,        // a checkpoint is declared complete before its parts are stored
-  kTornCheckpointWins,         // a checkpoint without a manifest counts as the newest
-  kOptimizerStateNotRestored,  // momentum begins at zero after a fall-back
-  kStopAtOffByOne,             // roles disagree by one on where a slice ends
-  kGarbageTooEarly,            // objects are deleted an iteration before all readers are done
-  kSliceRunTwice,              // the same invocation starts again instead of being attached to
-  kOldRevisionAccepted,        // a function takes a slice of an older plan revision or incarnation
+  kCheckpointPrunedTooEarly,   // old checkpoints go before the new one is complete
+  kOptimizerStateNotRestored,  // momentum begins at zero in every slice
+  kStopAtOffByOne,             // a slice that stops one iteration early counts as the last
+  kGarbageTooEarly,            // a gradient is deleted before it was read
+  kNormsOfOwnGroupOnly,        // clipping takes the norm of one spread group for that of all
+  kSliceRunTwice,              // an invocation that has ended starts again instead of attaching
+  kOldIncarnationAccepted,     // a function takes a slice of an incarnation that was given up
   kLeaderEpochIgnored,         // a function takes a slice of a deposed leader
-  kFinalizerLost,              // the finalizer goes before the job's objects are gone
+  kFinalizerLost,              // the finalizer goes before what it holds
   kStatusWithoutVersion,       // status is written without the resourceVersion it was decided on
   kIncarnationNotRaised,       // a fall-back goes on under the old incarnation
-  kGarbageNeverCollected,      // abandoned objects stay in the store
+  kGarbageNeverCollected,      // the exchange's objects stay in the store
 };
 
 #ifdef LAMBDADNN_SIMULATION

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "common/base/planted_bug.h"
 #include "operator/controller/decide.h"
 #include "operator/controller/round_view.h"
 #include "operator/resources/function_groups.h"
@@ -117,7 +118,7 @@ std::vector<Action> DecideFallBack(const JobSnapshot& snapshot, const Round& rou
     next.first_iteration = newest->iteration;
     next.start_checkpoint = CheckpointToJson(*newest);
   }
-  ++next.incarnation;
+  if (!Planted(PlantedBug::kIncarnationNotRaised)) ++next.incarnation;
   if (broken.counts) {
     ++next.failures;
     if (next.failures > snapshot.job.spec.backoff_limit) {

@@ -24,6 +24,9 @@ struct ControllerOptions {
   double tick_seconds = 0.1;
   // A job with nothing running.
   double idle_tick_seconds = 5;
+  // A finished job: what a deposed leader made for it after its end is taken away at the latest
+  // then.
+  double finished_tick_seconds = 300;
   // A failed pass is repeated after this, doubled each time up to the limit.
   double retry_seconds = 0.1;
   double max_retry_seconds = 30;

@@ -14,17 +14,6 @@ const char* PointName(FaultPoint point) {
 
 }  // namespace
 
-void FaultLedger::CountCall(const std::string& role, const std::string& operation,
-                            FaultPoint point) {
-  ++cells_[{role, operation, point}].calls;
-}
-
-void FaultLedger::CountFault(const std::string& role, const std::string& operation,
-                             FaultPoint point, FaultKind kind) {
-  Cell& cell = cells_[{role, operation, point}];
-  ++(kind == FaultKind::kCrash ? cell.crashes : cell.others);
-}
-
 int64_t FaultLedger::TotalFaults() const {
   int64_t total = 0;
   for (const auto& [key, cell] : cells_) total += cell.faults();
@@ -102,16 +91,18 @@ std::vector<FaultLedger::Key> FaultLedger::Unstruck(int64_t calls) const {
   return keys;
 }
 
-FaultKind FaultInjector::Draw(const std::string& role, const std::string& operation,
-                              FaultPoint point, bool writes) {
-  ledger_.CountCall(role, operation, point);
+FaultKind FaultInjector::Draw(const char* role, const char* operation, FaultPoint point,
+                              bool writes) {
+  FaultLedger::Cell*& cell = cells_[{role, operation, point}];
+  if (cell == nullptr) cell = &ledger_.At(role, operation, point);
+  ++cell->calls;
   const FaultKind kind = Decide(role, operation, point, writes);
-  if (kind != FaultKind::kNone) ledger_.CountFault(role, operation, point, kind);
+  if (kind != FaultKind::kNone) ++(kind == FaultKind::kCrash ? cell->crashes : cell->others);
   return kind;
 }
 
-FaultKind FaultInjector::Decide(const std::string& role, const std::string& operation,
-                                FaultPoint point, bool writes) {
+FaultKind FaultInjector::Decide(std::string_view role, std::string_view operation, FaultPoint point,
+                                bool writes) {
   if (calm_) return FaultKind::kNone;
   for (CrashAppointment& appointment : appointments_) {
     if (appointment.point != point || appointment.occurrence <= 0) continue;

@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "common/base/random.h"
@@ -55,9 +57,10 @@ class FaultLedger {
   };
   using Key = std::tuple<std::string, std::string, FaultPoint>;
 
-  void CountCall(const std::string& role, const std::string& operation, FaultPoint point);
-  void CountFault(const std::string& role, const std::string& operation, FaultPoint point,
-                  FaultKind kind);
+  // The cell stays where it is.
+  Cell& At(const std::string& role, const std::string& operation, FaultPoint point) {
+    return cells_[{role, operation, point}];
+  }
   // Faults that belong to no call: kills at random moments, cut streams, partitions.
   void CountEvent(const std::string& what) { ++events_[what]; }
   int64_t TotalFaults() const;
@@ -84,15 +87,27 @@ class FaultInjector {
       : random_(random), rates_(rates), appointments_(std::move(appointments)) {}
 
   // What strikes this call at this point; counted.
-  FaultKind Draw(const std::string& role, const std::string& operation, FaultPoint point,
-                 bool writes);
+  FaultKind Draw(const char* role, const char* operation, FaultPoint point, bool writes);
   // Nothing strikes any more (the end of a world is given time to settle).
   void Calm() { calm_ = true; }
   bool calm() const { return calm_; }
   FaultLedger& ledger() { return ledger_; }
 
  private:
-  FaultKind Decide(const std::string& role, const std::string& operation, FaultPoint point,
+  // Literals by address: a simulated request is too short for comparing names.
+  struct CellKey {
+    const void* role;
+    const void* operation;
+    FaultPoint point;
+    bool operator==(const CellKey&) const = default;
+  };
+  struct CellHash {
+    size_t operator()(const CellKey& key) const {
+      return reinterpret_cast<size_t>(key.role) * 31 + reinterpret_cast<size_t>(key.operation) * 7 +
+             static_cast<size_t>(key.point);
+    }
+  };
+  FaultKind Decide(std::string_view role, std::string_view operation, FaultPoint point,
                    bool writes);
 
   Random& random_;
@@ -100,6 +115,7 @@ class FaultInjector {
   std::vector<CrashAppointment> appointments_;
   bool calm_ = false;
   FaultLedger ledger_;
+  std::unordered_map<CellKey, FaultLedger::Cell*, CellHash> cells_;
 };
 
 }  // namespace lambdadnn::simulation

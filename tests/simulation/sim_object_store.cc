@@ -22,6 +22,10 @@ Duration SimObjectStore::RequestTime() const {
   return FromSeconds(seconds);
 }
 
+void SimObjectStore::Tell(std::string_view operation, std::string_view key, ByteView bytes) const {
+  if (bucket_.observer_) bucket_.observer_({operation, key, bytes, &process_, nullptr, false});
+}
+
 Status SimObjectStore::Before(const char* operation, bool writes) {
   ++bucket_.requests_;
   switch (bucket_.faults_.Draw(process_.role(), operation, FaultPoint::kBefore, writes)) {
@@ -40,13 +44,15 @@ Status SimObjectStore::Before(const char* operation, bool writes) {
   return OkStatus();
 }
 
-Status SimObjectStore::After(const char* operation, bool writes,
+Status SimObjectStore::After(const char* operation, std::string_view key, bool writes,
                              const std::function<void()>& repeat) {
   switch (bucket_.faults_.Draw(process_.role(), operation, FaultPoint::kAfter, writes)) {
     case FaultKind::kCrash:
+      Tell("fault", key);
       process_.Kill();
       break;
     case FaultKind::kUnavailable:
+      Tell("fault", key);
       return UnavailableError("sim: the connection ended before the reply");
     case FaultKind::kLate: {
       const double delay = bucket_.scheduler_.random().Uniform() * bucket_.timing_.late_seconds;
@@ -57,6 +63,13 @@ Status SimObjectStore::After(const char* operation, bool writes,
       break;
   }
   return OkStatus();
+}
+
+Duration SimObjectStore::Transfer(Instant* free_at, size_t size) {
+  const Instant now = bucket_.scheduler_.Now();
+  *free_at = std::max(*free_at, now) +
+             FromSeconds(static_cast<double>(size) / bucket_.timing_.bytes_per_second);
+  return *free_at - now;
 }
 
 void SimObjectStore::Travel(Duration there, Duration back, std::function<void()> effect) {
@@ -90,11 +103,10 @@ Status SimObjectStore::Put(std::string_view key, std::span<const ByteView> parts
       bucket.observer_({"put", name, *bytes, process, replaced.get(), repeated});
     }
   };
-  const Duration transfer =
-      FromSeconds(static_cast<double>(size) / bucket_.timing_.bytes_per_second);
+  const Duration transfer = Transfer(&up_free_at_, size);
   const Duration request = RequestTime();
   Travel(request / 2 + transfer, request / 2, [effect] { effect(false); });
-  LDNN_RETURN_IF_ERROR(After("put", true, [effect] { effect(true); }));
+  LDNN_RETURN_IF_ERROR(After("put", key, true, [effect] { effect(true); }));
   return *outcome;
 }
 
@@ -113,15 +125,15 @@ Result<Bytes> SimObjectStore::Get(std::string_view key, std::optional<ByteRange>
       begin = range->offset;
       size = std::min<size_t>(range->length, object->size() - begin);
     }
-    process_.runtime().clock.SleepFor(
-        FromSeconds(static_cast<double>(size) / bucket_.timing_.bytes_per_second));
-    LDNN_RETURN_IF_ERROR(After("get", false, nullptr));
+    process_.runtime().clock.SleepFor(Transfer(&down_free_at_, size));
+    LDNN_RETURN_IF_ERROR(After("get", key, false, nullptr));
     const auto first = object->begin() + static_cast<std::ptrdiff_t>(begin);
     Bytes bytes(first, first + static_cast<std::ptrdiff_t>(size));
-    if (bucket_.observer_) bucket_.observer_({"get", key, bytes, &process_, nullptr, false});
+    Tell("get", key, bytes);
     return bytes;
   }
-  LDNN_RETURN_IF_ERROR(After("get", false, nullptr));
+  Tell("miss", key);
+  LDNN_RETURN_IF_ERROR(After("get", key, false, nullptr));
   return NotFoundError("sim: no object " + std::string(key));
 }
 
@@ -129,7 +141,7 @@ Result<ObjectInfo> SimObjectStore::Head(std::string_view key) {
   LDNN_RETURN_IF_ERROR(ValidateKey(key));
   LDNN_RETURN_IF_ERROR(Before("head", false));
   process_.runtime().clock.SleepFor(RequestTime());
-  LDNN_RETURN_IF_ERROR(After("head", false, nullptr));
+  LDNN_RETURN_IF_ERROR(After("head", key, false, nullptr));
   const auto found = bucket_.objects_.find(key);
   if (found == bucket_.objects_.end()) {
     return NotFoundError("sim: no object " + std::string(key));
@@ -151,7 +163,7 @@ Status SimObjectStore::Delete(std::string_view key) {
   };
   const Duration request = RequestTime();
   Travel(request / 2, request / 2, effect);
-  return After("delete", true, effect);
+  return After("delete", key, true, effect);
 }
 
 Status SimObjectStore::DeleteMany(std::span<const std::string> keys) {
@@ -168,24 +180,26 @@ Status SimObjectStore::DeleteMany(std::span<const std::string> keys) {
   };
   const Duration request = RequestTime();
   Travel(request / 2, request / 2, effect);
-  return After("delete_many", true, effect);
+  return After("delete_many", "", true, effect);
 }
 
 Result<ObjectList> SimObjectStore::List(std::string_view prefix, std::string_view start_after,
                                         int limit) {
   LDNN_RETURN_IF_ERROR(Before("list", false));
   process_.runtime().clock.SleepFor(RequestTime());
-  LDNN_RETURN_IF_ERROR(After("list", false, nullptr));
-  ObjectList list;
-  auto at = start_after > prefix ? bucket_.objects_.upper_bound(start_after)
-                                 : bucket_.objects_.lower_bound(prefix);
-  for (; at != bucket_.objects_.end() && at->first.starts_with(prefix); ++at) {
-    if (list.objects.size() == static_cast<size_t>(limit)) {
-      list.next_start_after = list.objects.back().key;
-      break;
-    }
-    list.objects.push_back({at->first, at->second->size()});
+  LDNN_RETURN_IF_ERROR(After("list", "", false, nullptr));
+  std::vector<ObjectInfo> found;
+  for (const auto& [key, bytes] : bucket_.objects_) {
+    if (key.starts_with(prefix) && key > start_after) found.push_back({key, bytes->size()});
   }
+  std::sort(found.begin(), found.end(),
+            [](const ObjectInfo& a, const ObjectInfo& b) { return a.key < b.key; });
+  ObjectList list;
+  if (found.size() > static_cast<size_t>(limit)) {
+    found.resize(static_cast<size_t>(limit));
+    list.next_start_after = found.back().key;
+  }
+  list.objects = std::move(found);
   return list;
 }
 

@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 
 #include "common/objectstore/object_store.h"
 #include "tests/simulation/faults.h"
@@ -22,14 +23,22 @@ struct StoreTiming {
   double request_seconds = 0.005;
   // A request takes up to (1 + jitter) x request_seconds; one in 200 ten times that.
   double jitter = 1;
-  double bytes_per_second = 100e6;  // of one request
+  double bytes_per_second = 100e6;  // of one process, each way; transfers queue up
   // A late repetition lands within this many seconds.
   double late_seconds = 3;
 };
 
+struct KeyHash {
+  using is_transparent = void;
+  size_t operator()(std::string_view key) const { return std::hash<std::string_view>{}(key); }
+};
+template <typename T>
+using KeyMap = std::unordered_map<std::string, T, KeyHash, std::equal_to<>>;
+
 // What took effect in the store; seen by the invariants.
 struct StoreEffect {
-  std::string_view operation;  // "put", "get", "delete"
+  // "put", "get", "delete"; "miss" = a get in vain; "fault" = this request was struck.
+  std::string_view operation;
   std::string_view key;
   ByteView bytes;             // put and get
   const SimProcess* process;  // who asked; may be dead by now
@@ -47,8 +56,8 @@ class SimBucket {
     observer_ = std::move(observer);
   }
   // Everything stored now, ascending by key.
-  const std::map<std::string, std::shared_ptr<const Bytes>, std::less<>>& objects() const {
-    return objects_;
+  std::map<std::string, std::shared_ptr<const Bytes>> objects() const {
+    return {objects_.begin(), objects_.end()};
   }
   int64_t requests() const { return requests_; }
 
@@ -57,7 +66,8 @@ class SimBucket {
   SimScheduler& scheduler_;
   FaultInjector& faults_;
   const StoreTiming timing_;
-  std::map<std::string, std::shared_ptr<const Bytes>, std::less<>> objects_;
+  // By hash: keys share long beginnings, and listing is rare.
+  KeyMap<std::shared_ptr<const Bytes>> objects_;
   std::function<void(const StoreEffect&)> observer_;
   int64_t requests_ = 0;
 };
@@ -83,14 +93,22 @@ class SimObjectStore final : public ObjectStore {
  private:
   // The await points of one request. Either may never return.
   Status Before(const char* operation, bool writes);
-  Status After(const char* operation, bool writes, const std::function<void()>& repeat);
+  Status After(const char* operation, std::string_view key, bool writes,
+               const std::function<void()>& repeat);
+  void Tell(std::string_view operation, std::string_view key, ByteView bytes = {}) const;
   Duration RequestTime() const;
   // Runs `effect` when the request reaches the store, whatever becomes of the process, and returns
   // after the reply's way back.
   void Travel(Duration there, Duration back, std::function<void()> effect);
 
+  // Time until `size` bytes are through one way of the process's link, which carries one transfer
+  // after the other.
+  Duration Transfer(Instant* free_at, size_t size);
+
   SimBucket& bucket_;
   SimProcess& process_;
+  Instant up_free_at_{};
+  Instant down_free_at_{};
 };
 
 }  // namespace lambdadnn::simulation

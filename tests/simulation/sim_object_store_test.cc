@@ -19,7 +19,7 @@ struct Bucket {
         bucket(scheduler, faults, timing) {}
 
   // Runs `body` as process `role` until it returns or dies, then `settle` more seconds.
-  void Run(const std::string& role, const std::function<void(ObjectStore&)>& body, int settle = 0) {
+  void Run(const char* role, const std::function<void(ObjectStore&)>& body, int settle = 0) {
     SimProcess& process = scheduler.NewProcess(role);
     process.set_role(role);
     auto* store = new SimObjectStore(bucket, process);  // a dying process frees nothing
@@ -169,7 +169,7 @@ std::string RunExchange(uint64_t seed) {
   bool consumed = false;
   const std::function<void(bool)> start = [&](bool producer) {
     SimProcess& process = world.scheduler.NewProcess(producer ? "producer" : "consumer");
-    process.set_role(process.name());
+    process.set_role(producer ? "producer" : "consumer");
     auto* store = new SimObjectStore(world.bucket, process);
     (void)process.Spawn("main", [&, store, producer] {
       if (producer) {
@@ -208,9 +208,8 @@ TEST(SimObjectStore, AnExchangeSurvivesCrashesAndReplaysToTheSameHistory) {
 
 TEST(FaultLedger, SurvivesSerializationAndNamesWhatWasNeverStruck) {
   FaultLedger ledger;
-  ledger.CountCall("worker", "put", FaultPoint::kBefore);
-  ledger.CountCall("worker", "get", FaultPoint::kAfter);
-  ledger.CountFault("worker", "put", FaultPoint::kBefore, FaultKind::kCrash);
+  ledger.At("worker", "put", FaultPoint::kBefore) = {1, 1, 0};
+  ledger.At("worker", "get", FaultPoint::kAfter).calls = 1;
   ledger.CountEvent("zombie");
   FaultLedger read;
   const std::string text = ledger.Serialize();

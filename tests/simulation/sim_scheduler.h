@@ -119,8 +119,9 @@ class SimProcess {
 
   const std::string& name() const { return name_; }
   // What the process does now ("worker", "root-server", "controller", …): faults are counted by it.
-  const std::string& role() const { return role_; }
-  void set_role(std::string role) { role_ = std::move(role); }
+  // A literal.
+  const char* role() const { return role_; }
+  void set_role(const char* role) { role_ = role; }
   bool alive() const { return alive_; }
   SimScheduler& scheduler() { return scheduler_; }
   Runtime& runtime() { return *runtime_; }
@@ -138,7 +139,7 @@ class SimProcess {
   SimScheduler& scheduler_;
   const std::string name_;
   std::function<void()> on_killed_;
-  std::string role_ = "idle";
+  const char* role_ = "idle";
   bool alive_ = true;
   std::vector<Fiber*> fibers_;    // that have not finished
   std::vector<Fiber*> finished_;  // kept for their joiners' sake until the world ends

@@ -5,6 +5,7 @@
 #include <array>
 #include <string>
 
+#include "common/base/planted_bug.h"
 #include "common/protocol/object_header.h"
 #include "trainer_function/transport/poll_schedule.h"
 
@@ -190,6 +191,13 @@ Status CompleteCheckpoint(const RoleContext& context, int64_t iteration,
   manifest.parts.clear();
   for (int shard = 0; shard < request.plan.aggregation.shards; ++shard) {
     int vectors = 0;
+    if (Planted(PlantedBug::kManifestBeforeParts) && shard > 0) {
+      CheckpointPart unseen = manifest.parts.back();
+      unseen.shard = shard;
+      unseen.elements = ShardRange(manifest.parameters, request.plan.aggregation.shards, shard);
+      manifest.parts.push_back(unseen);
+      continue;
+    }
     LDNN_ASSIGN_OR_RETURN(const CheckpointPart part, Await<CheckpointPart>(context, [&] {
                             return ReadPartHeader(context, iteration, shard, &vectors);
                           }));
@@ -201,6 +209,10 @@ Status CompleteCheckpoint(const RoleContext& context, int64_t iteration,
   }
   const std::string key = CheckpointManifestKey(context.scope(), iteration);
   const std::string text = EncodeManifest(manifest);
+  if (Planted(PlantedBug::kCheckpointPrunedTooEarly)) {
+    LDNN_RETURN_IF_ERROR(
+        DeletePrefix(context.store, CheckpointsPrefix(request.store.prefix)).status());
+  }
   LDNN_RETURN_IF_ERROR(
       context.store.Put(key, AsBytes(text)).WithContext("writing checkpoint manifest " + key));
   return Prune(context).WithContext("deleting old checkpoints");

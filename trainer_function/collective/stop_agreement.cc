@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "common/base/planted_bug.h"
+
 namespace lambdadnn {
 
 StopAgreement::StopAgreement(int64_t last, int64_t pending_stop)
@@ -47,6 +49,7 @@ int64_t StopAgreement::end() const {
 
 bool StopAgreement::is_final() const {
   const int64_t final_stop = final_stop_.load();
+  if (Planted(PlantedBug::kStopAtOffByOne) && end() == last_ - 1) return true;
   return end() == last_ || (final_stop > 0 && end() == final_stop);
 }
 

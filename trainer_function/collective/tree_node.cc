@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "common/base/planted_bug.h"
 #include "trainer_function/collective/merge_kernel.h"
 
 namespace lambdadnn {
@@ -78,6 +79,9 @@ Result<MergedShard> TreeNode::MergeShard(int64_t iteration, int shard) {
     agreement_.Observe(received.header);
     const std::span<const float> values = received.values<float>();
     MergeChildren(merged.gradient, std::span(&values, 1), child > children_.begin);
+    if (Planted(PlantedBug::kGradientMergedTwice) && iteration % 9 == 4 && child > 0) {
+      MergeChildren(merged.gradient, std::span(&values, 1), true);
+    }
     merged.samples += received.header.samples;
     merged.loss_sum += received.header.loss_sum;
   }

@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "common/base/planted_bug.h"
 #include "trainer_function/parameter_server/gradient_math.h"
 #include "trainer_function/parameter_server/learning_rate.h"
 #include "trainer_function/parameter_server/optimizer.h"
@@ -77,6 +78,7 @@ Result<std::vector<double>> RootUpdate::ExchangeNorms(int64_t iteration) {
       all.insert(all.end(), squares.begin(), squares.end());
       continue;
     }
+    if (Planted(PlantedBug::kNormsOfOwnGroupOnly)) continue;
     const Range range = ShardRange(plan.parameters, plan.aggregation.shards, shard);
     LDNN_ASSIGN_OR_RETURN(const ReceivedObject received,
                           transport_.Pull(NormsName(iteration, shard), range));

@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 
+#include "common/base/planted_bug.h"
 #include "trainer_function/collective/tree_node.h"
 #include "trainer_function/parameter_server/optimizer.h"
 #include "trainer_function/parameter_server/root_update.h"
@@ -94,6 +95,9 @@ Status ServerRole::Load() {
   }
   // The best guess of what writing one takes, until the first is written.
   budget_.EndWorkTook(read_seconds);
+  if (Planted(PlantedBug::kOptimizerStateNotRestored)) {
+    state_.vectors = ParameterState::Zero(node_->elements(), vectors).vectors;
+  }
   if (leads_) record_.checkpoint = start_->checkpoint;
   if (start_->warm)
     state_.vectors.assign(static_cast<size_t>(vectors), std::vector<float>(state_.weights.size()));

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/base/planted_bug.h"
 #include "common/protocol/slice_codec.h"
 #include "trainer_function/server/slice_runner.h"
 
@@ -55,11 +56,11 @@ Status SliceService::State::Admit(const SliceRequest& request) {
   if (!job_uid.empty() && request.job.uid != job_uid) {
     return FailedPreconditionError("this function belongs to job " + job_uid);
   }
-  if (request.leader_epoch < leader_epoch)
+  if (request.leader_epoch < leader_epoch && !Planted(PlantedBug::kLeaderEpochIgnored))
     return fenced("leader epoch", request.leader_epoch, leader_epoch);
   if (request.plan.revision < plan_revision)
     return fenced("plan revision", request.plan.revision, plan_revision);
-  if (request.incarnation < incarnation)
+  if (request.incarnation < incarnation && !Planted(PlantedBug::kOldIncarnationAccepted))
     return fenced("incarnation", request.incarnation, incarnation);
   return OkStatus();
 }
@@ -94,7 +95,9 @@ Status SliceService::Start(const SliceRequest& request) {
   const Instant started = state.runtime.clock.Now();
   const MonitorLock lock(*state.monitor);
   LDNN_RETURN_IF_ERROR(state.Admit(request));
-  if (state.slice != nullptr && state.slice->request.invocation == request.invocation) {
+  const bool run_again = Planted(PlantedBug::kSliceRunTwice) && !state.Busy();
+  if (state.slice != nullptr && state.slice->request.invocation == request.invocation &&
+      !run_again) {
     state.leader_epoch = request.leader_epoch;
     return OkStatus();
   }

@@ -4,6 +4,8 @@
 #include <array>
 #include <cstdio>
 
+#include "common/base/planted_bug.h"
+
 namespace lambdadnn {
 namespace {
 
@@ -96,6 +98,13 @@ Result<ReceivedObject> StoreTransport::Pull(const ObjectName& name, Range elemen
       bytes = received.status();
     }
     const StatusCode code = bytes.status().code();
+    if (Planted(PlantedBug::kStaleObjectAccepted) && code == StatusCode::kNotFound &&
+        name.kind == ObjectKind::kWeights && asked > std::chrono::seconds(1)) {
+      ObjectName stale = name;
+      --stale.iteration;
+      auto old = store_.Get(KeyOf(stale), std::nullopt);
+      if (old.ok()) return Verify(stale, elements, std::move(old).value());
+    }
     if (code == StatusCode::kNotFound) {
       last_miss = asked;
       next = runtime_.clock.Now() + NextPollGap(asked, expected);

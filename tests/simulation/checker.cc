@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/simulation/checker.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "common/base/text.h"
+#include "common/checkpoint_index/checkpoint_index.h"
+#include "common/protocol/object_header.h"
+
+namespace lambdadnn::simulation {
+namespace {
+
+bool IsFault(const StoreEffect& effect) { return effect.operation == "fault"; }
+
+}  // namespace
+
+Checker::Checker(const ExchangeShape& shape, const Reference& reference, std::string prefix)
+    : shape_(shape), reference_(reference), prefix_(std::move(prefix) + "/") {}
+
+void Checker::Fail(std::string what) {
+  if (violation_.ok()) violation_ = InternalError(std::move(what));
+}
+
+void Checker::Observe(const StoreEffect& effect) {
+  if (!violation_.ok() || !effect.key.starts_with(prefix_)) return;
+  const std::string_view rest = effect.key.substr(prefix_.size());
+  const bool exchange = rest.starts_with("x/");
+  const bool checkpoint = rest.starts_with("checkpoints/");
+  bool another_writer = false;
+  if (effect.operation == "put" && (exchange || checkpoint)) {
+    // The header of an exchanged object also carries the stop agreement, which may differ when a
+    // role runs twice; the payload may not.
+    const size_t skipped = rest.ends_with(".json") ? 0 : kObjectHeaderBytes;
+    const uint64_t content = Xxh3(effect.bytes.subspan(std::min(skipped, effect.bytes.size())));
+    const auto [known, fresh] = contents_.emplace(effect.key, Written{content, effect.process});
+    another_writer = known->second.writer != effect.process;
+    if (!fresh && known->second.content != content) {
+      return Fail("immutability: " + std::string(effect.key) +
+                  " was written with two contents, lastly by " + effect.process->name());
+    }
+  }
+  if (exchange) ObserveExchange(effect, rest.substr(2), another_writer);
+  if (checkpoint) ObserveCheckpoint(effect, rest.substr(std::strlen("checkpoints/")));
+}
+
+// "r1.i0/12/g0/s1/3", "r1.i0/12/w/s1", "r1.i0/12/n/s1".
+void Checker::ObserveExchange(const StoreEffect& effect, std::string_view rest,
+                              bool another_writer) {
+  const std::vector<std::string> parts = Split(rest, '/');
+  Scope& scope = scopes_[parts[0]];
+  const int64_t number = ParseInteger(parts[1]).value_or(-1);
+  const bool weights = parts[2] == "w";
+  // The weights of version v are the outcome of iteration v - 1.
+  Iteration& iteration = scope.iterations[weights ? number - 1 : number];
+  // A role that runs twice (its leader was deposed, its function cut off) writes the same bytes
+  // again: harmless, but not what the formula counts.
+  iteration.disturbed = iteration.disturbed || another_writer;
+  if (IsFault(effect)) {
+    iteration.disturbed = true;
+    return;
+  }
+  if (effect.operation == "miss") {
+    int& misses = misses_[std::string(effect.key)][effect.process];
+    if (++misses > kMaxMissesPerObject) {
+      Fail("store bound: " + effect.process->name() + " asked more than " +
+           std::to_string(kMaxMissesPerObject) + " times in vain for " + std::string(effect.key));
+    }
+    return;
+  }
+  if (effect.operation == "put") {
+    if (effect.repeated) {
+      iteration.disturbed = true;
+      return;
+    }
+    ++iteration.count.puts;
+    iteration.count.bytes_in += static_cast<int64_t>(effect.bytes.size());
+    if (weights) {
+      ++weights_written_;
+      scope.newest_weights = std::max(scope.newest_weights, number);
+      CheckWeights(effect, number);
+    }
+  } else if (effect.operation == "get") {
+    // More readers than the plan has: a role was started again in the same incarnation.
+    std::set<const SimProcess*>& readers = readers_[std::string(effect.key)];
+    readers.insert(effect.process);
+    const int planned = weights              ? shape_.aggregation.workers()
+                        : parts[2][0] == 'g' ? 1
+                                             : shape_.aggregation.spread - 1;
+    if (std::ssize(readers) > planned) iteration.disturbed = true;
+    ++iteration.count.gets;
+    iteration.count.bytes_out += static_cast<int64_t>(effect.bytes.size());
+  } else if (effect.operation == "delete") {
+    ++iteration.count.deletes;
+  }
+}
+
+void Checker::CheckWeights(const StoreEffect& effect, int64_t version) {
+  const auto header = DecodeHeader(effect.bytes);
+  if (!header.ok()) return Fail("a weights object has a bad header: " + std::string(effect.key));
+  const ByteView payload = effect.bytes.subspan(kObjectHeaderBytes);
+  const ByteView expected = reference_.Weights(version, header->elements);
+  if (expected.empty() || payload.size() < expected.size() ||
+      std::memcmp(payload.data(), expected.data(), expected.size()) != 0) {
+    Fail("aggregation: " + std::string(effect.key) + " by " + effect.process->name() +
+         " differs from the undisturbed weights of version " + std::to_string(version));
+  }
+}
+
+// "12/r1.i0/s1", "12/r1.i0/manifest.json".
+void Checker::ObserveCheckpoint(const StoreEffect& effect, std::string_view rest) {
+  if (effect.operation != "put") return;
+  const std::vector<std::string> parts = Split(rest, '/');
+  const int64_t version = ParseInteger(parts[0]).value_or(-1);
+  const std::string folder = parts[0] + "/" + parts[1] + "/";
+  if (parts[2] != "manifest.json") {
+    parts_.insert(std::string(rest));
+    return CheckWeights(effect, version);
+  }
+  manifests_.insert(folder);
+  const auto manifest = DecodeManifest(AsText(effect.bytes));
+  if (!manifest.ok()) return Fail("checkpoint: " + std::string(effect.key) + " cannot be read");
+  for (const CheckpointPart& part : manifest->parts) {
+    if (!parts_.contains(folder + "s" + std::to_string(part.shard))) {
+      Fail("checkpoint: " + std::string(effect.key) + " was written before its part " +
+           std::to_string(part.shard));
+    }
+  }
+}
+
+void Checker::CheckCounts() {
+  const RequestCount expected = IterationCost(shape_);
+  for (const auto& [name, scope] : scopes_) {
+    for (const auto& [number, iteration] : scope.iterations) {
+      // Weights two versions on prove that everyone has everything of this iteration.
+      if (iteration.disturbed || number + 2 > scope.newest_weights || number < 0) continue;
+      const RequestCount& count = iteration.count;
+      if (count.puts == 0) continue;  // only weights that a slice began with
+      ++counted_iterations_;
+      if (count.puts != expected.puts || count.gets != expected.gets ||
+          count.bytes_in != expected.bytes_in || count.bytes_out != expected.bytes_out ||
+          count.deletes > expected.deletes) {
+        Fail("store cost: iteration " + std::to_string(number) + " of " + name + " made " +
+             std::to_string(count.puts) + " PUT, " + std::to_string(count.gets) + " GET, " +
+             std::to_string(count.deletes) + " DELETE, " + std::to_string(count.bytes_in) + "/" +
+             std::to_string(count.bytes_out) + " bytes; the formula says " +
+             std::to_string(expected.puts) + ", " + std::to_string(expected.gets) + ", " +
+             std::to_string(expected.deletes) + ", " + std::to_string(expected.bytes_in) + "/" +
+             std::to_string(expected.bytes_out));
+      }
+    }
+  }
+}
+
+}  // namespace lambdadnn::simulation

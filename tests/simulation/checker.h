@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The invariants of the data plane, checked on every effect in the store:
+//   * an object never changes: a key is written with one content only, however often;
+//   * every weights object and checkpoint part is bit for bit what an undisturbed run computes
+//     (guarantees 1 and 2: each update is the mean of exactly that iteration's gradients);
+//   * a manifest is written only when all parts of its checkpoint are stored;
+//   * successful requests of undisturbed iterations equal common/plan/collective_cost, misses stay
+//     within their bound (guarantee 5).
+// The first violation is kept; the world ends with it.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+
+#include "common/plan/collective_cost.h"
+#include "tests/simulation/reference.h"
+#include "tests/simulation/sim_object_store.h"
+
+namespace lambdadnn::simulation {
+
+class Checker {
+ public:
+  // `reference` outlives this. Keys under `prefix` are the job's.
+  Checker(const ExchangeShape& shape, const Reference& reference, std::string prefix);
+
+  void Observe(const StoreEffect& effect);
+  // At the end of the world: the counts of all iterations that ran undisturbed.
+  void CheckCounts();
+  void Fail(std::string what);
+  const Status& violation() const { return violation_; }
+  int64_t counted_iterations() const { return counted_iterations_; }
+  int64_t checkpoints() const { return static_cast<int64_t>(manifests_.size()); }
+  // Successful requests under exchange keys, by all iterations: how much work was done twice.
+  int64_t weights_written() const { return weights_written_; }
+
+ private:
+  struct Iteration {
+    RequestCount count;
+    bool disturbed = false;
+  };
+  // One incarnation of one plan revision ("r1.i0").
+  struct Scope {
+    std::map<int64_t, Iteration> iterations;
+    int64_t newest_weights = -1;
+  };
+
+  void ObserveExchange(const StoreEffect& effect, std::string_view rest, bool another_writer);
+  void ObserveCheckpoint(const StoreEffect& effect, std::string_view rest);
+  void CheckWeights(const StoreEffect& effect, int64_t version);
+
+  const ExchangeShape shape_;
+  const Reference& reference_;
+  const std::string prefix_;
+  Status violation_;
+  std::map<std::string, Scope, std::less<>> scopes_;
+  struct Written {
+    uint64_t content = 0;  // XXH3 of the only content
+    const SimProcess* writer = nullptr;
+  };
+  KeyMap<Written> contents_;
+  // GETs in vain, by key and process.
+  KeyMap<std::map<const SimProcess*, int>> misses_;
+  KeyMap<std::set<const SimProcess*>> readers_;
+  std::set<std::string, std::less<>> parts_;  // checkpoint parts ever stored
+  std::set<std::string, std::less<>> manifests_;
+  int64_t counted_iterations_ = 0;
+  int64_t weights_written_ = 0;
+};
+
+}  // namespace lambdadnn::simulation

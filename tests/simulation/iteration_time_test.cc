@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+// In virtual time, without faults, an iteration of the production collective takes what the
+// planner's formula for the pipelined exchange says, and not what a sequential one would take.
+#include "common/plan/iteration_time.h"
+
+#include <gtest/gtest.h>
+
+#include "common/protocol/object_header.h"
+#include "tests/simulation/gang_driver.h"
+#include "tests/simulation/sim_training.h"
+
+namespace lambdadnn::simulation {
+namespace {
+
+constexpr double kRequestSeconds = 0.01;
+constexpr double kBytesPerSecond = 4000;
+constexpr double kComputeSeconds = 0.5;
+// Consumers poll: at each hop they find an object up to an eighth of the waiting time after it came
+// (trainer_function/transport/poll_schedule.h); plans here have up to five hops.
+constexpr double kPollingShare = 0.25;
+
+Scenario MakeTimedScenario(const std::vector<int>& layers, int shards, int spread) {
+  Scenario scenario;
+  Plan& plan = scenario.plan;
+  plan.aggregation.layers = layers;
+  plan.aggregation.shards = shards;
+  plan.aggregation.spread = spread;
+  plan.functions = layers.back();
+  plan.parameters = 60 * kBlockElements;
+  plan.global_batch_size = 4 * plan.functions;
+  plan.local_batch_size = 4;
+  plan.virtual_partitions = plan.functions;
+  plan.iterations = 20;
+  plan.iterations_per_epoch = 20;
+  scenario.training.training_samples = 20 * plan.global_batch_size;
+  scenario.training.seed = 1;
+  scenario.slice_seconds = 3600;
+  scenario.store.request_seconds = kRequestSeconds;
+  scenario.store.jitter = 0;
+  scenario.store.bytes_per_second = kBytesPerSecond;
+  return scenario;
+}
+
+// Mean time between the weights of neighbouring versions, of iterations 5 to 18.
+double MeasureIterationSeconds(const Scenario& scenario) {
+  SimScheduler scheduler(1);
+  FaultInjector faults(scheduler.random(), {}, {});
+  SimBucket bucket(scheduler, faults, scenario.store);
+  SimPlatform platform(scheduler, faults, scenario.platform, [&](SimFunction& function) {
+    SliceEnvironment environment;
+    SimProcess& process = *function.process;
+    environment.make_model = [&](const TrainingConfig&, const DatasetInfo&, int) {
+      return Result<std::unique_ptr<TrainableModel>>(MakeSimModel(
+          scenario.plan.parameters,
+          [&](int64_t) { process.runtime().clock.SleepFor(FromSeconds(kComputeSeconds)); }));
+    };
+    environment.open_dataset = [&](const DatasetConfig&) {
+      return Result<std::unique_ptr<Dataset>>(
+          MakeSimDataset(scenario.training.training_samples, 0));
+    };
+    environment.open_store = [&](const StoreReference&) {
+      return Result<std::unique_ptr<ObjectStore>>(
+          std::make_unique<SimObjectStore>(bucket, process));
+    };
+    return environment;
+  });
+  std::map<int64_t, Instant> last_weights;
+  bucket.Observe([&](const StoreEffect& effect) {
+    if (effect.operation != "put" || effect.key.find("/w/") == std::string_view::npos) return;
+    last_weights[DecodeHeader(effect.bytes)->iteration] = scheduler.Now();
+  });
+  SimProcess& driver = scheduler.NewProcess("driver");
+  driver.set_role("driver");
+  SimObjectStore store(bucket, driver);
+  GangResult result;
+  (void)driver.Spawn("main", [&] { DriveGang(scenario, "job", platform, driver, store, &result); });
+  // The gang is left alone once the iterations that are measured are over.
+  const Status ran =
+      scheduler.Run([&] { return last_weights.contains(19) || !result.error.ok(); }, {});
+  EXPECT_TRUE(ran.ok() && result.error.ok())
+      << ran.ToString() << result.error.ToString() << result.slices << " slices, "
+      << result.records.size() << " records, incarnation " << result.incarnation;
+  if (!last_weights.contains(18)) return 0;
+  return ToSeconds(last_weights.at(18) - last_weights.at(5)) / 13;
+}
+
+class IterationTime : public testing::TestWithParam<std::tuple<std::vector<int>, int, int>> {};
+
+TEST_P(IterationTime, IsThatOfThePipelinedFormula) {
+  const auto& [layers, shards, spread] = GetParam();
+  const Scenario scenario = MakeTimedScenario(layers, shards, spread);
+  ExchangeShape shape;
+  shape.aggregation = scenario.plan.aggregation;
+  shape.parameters = scenario.plan.parameters;
+  ExchangeSpeeds speeds;
+  speeds.worker_bytes_per_second = speeds.server_bytes_per_second = kBytesPerSecond;
+  speeds.request_seconds = kRequestSeconds;
+  speeds.requests_in_flight = 4;
+  const double pipelined = kComputeSeconds + PipelinedIterationSeconds(shape, speeds);
+  const double sequential = kComputeSeconds + SequentialIterationSeconds(shape, speeds);
+  const double measured = MeasureIterationSeconds(scenario);
+  RecordProperty("measured", std::to_string(measured));
+  EXPECT_NEAR(measured, pipelined, kPollingShare * pipelined)
+      << "pipelined " << pipelined << ", sequential " << sequential;
+  if (shards > 1) {
+    EXPECT_LT(measured, 0.85 * sequential) << "as slow as one shard after the other";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Plans, IterationTime,
+                         testing::Values(std::tuple(std::vector<int>{1, 2}, 1, 1),
+                                         std::tuple(std::vector<int>{1, 4}, 5, 1),
+                                         std::tuple(std::vector<int>{1, 2, 4}, 5, 1),
+                                         std::tuple(std::vector<int>{1, 2, 4, 8}, 5, 1),
+                                         std::tuple(std::vector<int>{1, 4}, 4, 2)));
+
+}  // namespace
+}  // namespace lambdadnn::simulation

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/simulation/reference.h"
+
+#include "common/base/random.h"
+#include "tests/simulation/sim_training.h"
+#include "trainer_function/parameter_server/gradient_math.h"
+#include "trainer_function/parameter_server/learning_rate.h"
+#include "trainer_function/parameter_server/optimizer.h"
+#include "trainer_function/training/sample_order.h"
+
+namespace lambdadnn::simulation {
+
+Reference::Reference(const Plan& plan, const TrainingConfig& training) {
+  const auto dataset = MakeSimDataset(training.training_samples, 0);
+  const Range all = {0, training.training_samples};
+  LDNN_CHECK(dataset->Load(std::span(&all, 1)).ok(), "the simulated data set loads");
+  const auto model = MakeSimModel(plan.parameters, [](int64_t) {});
+  model->Initialize(MixSeed({training.seed}));
+  const auto size = static_cast<size_t>(plan.parameters);
+  std::vector<float> weights(size);
+  std::vector<float> gradient(size);
+  std::vector<float> sum(size);
+  std::vector<std::vector<float>> state(
+      static_cast<size_t>(OptimizerStateVectors(training.optimizer)), std::vector<float>(size));
+  model->GetParameters(weights);
+  versions_.push_back(weights);
+
+  SampleOrder order(training.seed, training.training_samples, plan.virtual_partitions,
+                    plan.global_batch_size);
+  for (int64_t iteration = 0; iteration < plan.iterations; ++iteration) {
+    std::fill(sum.begin(), sum.end(), 0.0f);
+    int64_t samples = 0;
+    for (int rank = 0; rank < plan.functions; ++rank) {
+      const auto batch = dataset->Read(order.Samples(iteration, plan.functions, rank), 0);
+      const uint64_t seed =
+          MixSeed({training.seed, static_cast<uint64_t>(iteration), static_cast<uint64_t>(rank)});
+      samples += model->ForwardBackward(*batch, seed, gradient)->samples;
+      // Small integers: the sum is the same in any order, so no tree is needed.
+      for (size_t i = 0; i < size; ++i) sum[i] += gradient[i];
+    }
+    DivideBySamples(sum, samples);
+    if (training.optimizer.clip_value) ClipByValue(sum, *training.optimizer.clip_value);
+    if (training.optimizer.clip_global_norm) {
+      Scale(sum, NormClipFactor(BlockSquares(sum), *training.optimizer.clip_global_norm));
+    }
+    std::vector<std::span<float>> vectors(state.begin(), state.end());
+    ApplyOptimizer(training.optimizer,
+                   {LearningRate(training.optimizer, iteration, plan.iterations), iteration},
+                   weights, sum, vectors);
+    model->SetParameters(weights);
+    versions_.push_back(weights);
+  }
+  digest_ = Hex64(Xxh3(AsBytes(std::span<const float>(weights))));
+}
+
+ByteView Reference::Weights(int64_t version, Range elements) const {
+  if (version < 0 || version >= static_cast<int64_t>(versions_.size())) return {};
+  const std::vector<float>& weights = versions_[static_cast<size_t>(version)];
+  if (elements.begin < 0 || elements.end > static_cast<int64_t>(weights.size())) return {};
+  return AsBytes(std::span<const float>(weights).subspan(static_cast<size_t>(elements.begin),
+                                                         static_cast<size_t>(elements.size())));
+}
+
+}  // namespace lambdadnn::simulation

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/simulation/scenario.h"
+
+#include <algorithm>
+
+namespace lambdadnn::simulation {
+namespace {
+
+// A draw with the few words that scenarios are written in.
+class Dice {
+ public:
+  explicit Dice(uint64_t seed) : random_(MixSeed({seed, 0xd1ce})) {}
+  int64_t Between(int64_t low, int64_t high) {
+    return low + static_cast<int64_t>(random_.Below(static_cast<uint64_t>(high - low + 1)));
+  }
+  double Real(double low, double high) { return low + (high - low) * random_.Uniform(); }
+  bool Chance(double probability) { return random_.Uniform() < probability; }
+  template <typename T>
+  const T& Pick(const std::vector<T>& from) {
+    return from[random_.Below(from.size())];
+  }
+  uint64_t Bits() { return random_.Next(); }
+
+ private:
+  SeededRandom random_;
+};
+
+AggregationPlan MakeAggregation(Dice& dice) {
+  AggregationPlan aggregation;
+  const int workers = static_cast<int>(dice.Between(2, 8));
+  std::vector<int> layers = {workers};
+  const int64_t server_layers = dice.Between(1, 3);
+  for (int64_t level = 1; level < server_layers; ++level) {
+    layers.push_back(static_cast<int>(dice.Between(1, std::max(1, layers.back() / 2 + 1))));
+  }
+  layers.push_back(1);
+  std::reverse(layers.begin(), layers.end());
+  aggregation.layers = layers;
+  aggregation.shards = static_cast<int>(dice.Between(1, 5));
+  std::vector<int> divisors;
+  for (int s = 1; s <= aggregation.shards; ++s) {
+    if (aggregation.shards % s == 0) divisors.push_back(s);
+  }
+  // Many server functions cost much and show little.
+  aggregation.spread = dice.Chance(0.3) ? dice.Pick(divisors) : 1;
+  return aggregation;
+}
+
+OptimizerConfig MakeOptimizer(Dice& dice) {
+  OptimizerConfig optimizer;
+  // Powers of two keep most of the arithmetic exact and the runs easy to follow in a debugger.
+  optimizer.learning_rate = 0.03125;
+  switch (dice.Between(0, 3)) {
+    case 0:
+      break;
+    case 1:
+      optimizer.momentum = 0.5;
+      optimizer.nesterov = dice.Chance(0.5);
+      break;
+    case 2:
+      optimizer.name = "adam";
+      break;
+    default:
+      optimizer.name = "adamw";
+      optimizer.weight_decay = 0.125;
+      break;
+  }
+  if (dice.Chance(0.3)) optimizer.clip_global_norm = 1.5;
+  if (dice.Chance(0.2)) optimizer.schedule.warmup_iterations = 5;
+  return optimizer;
+}
+
+void AddAppointments(Dice& dice, const Scenario& scenario, std::vector<CrashAppointment>* out) {
+  static const std::vector<std::string> kFunctionOperations = {
+      "put", "put", "get", "get", "delete", "list", "head", "delete_many"};
+  static const std::vector<std::string> kControllerOperations = {"put",
+                                                                 "get",
+                                                                 "head",
+                                                                 "list",
+                                                                 "delete",
+                                                                 "delete_many",
+                                                                 "ensure_group",
+                                                                 "delete_group",
+                                                                 "delete_instance",
+                                                                 "list_instances",
+                                                                 "slice_start",
+                                                                 "slice_stop",
+                                                                 "kube_get",
+                                                                 "kube_list",
+                                                                 "kube_create",
+                                                                 "kube_update",
+                                                                 "kube_patch",
+                                                                 "kube_delete",
+                                                                 "start_watch",
+                                                                 "watch"};
+  std::vector<std::string> roles = {"worker", "root-server"};
+  if (scenario.plan.aggregation.server_layers() >= 2) roles.push_back("leaf-server");
+  if (scenario.plan.aggregation.server_layers() >= 3) roles.push_back("inner-server");
+  const int64_t functions = dice.Between(0, 3);
+  const int64_t controllers = dice.Between(0, 2);
+  for (int64_t i = 0; i < functions; ++i) {
+    CrashAppointment appointment;
+    appointment.role = dice.Pick(roles);
+    appointment.operation = dice.Pick(kFunctionOperations);
+    appointment.point = dice.Chance(0.5) ? FaultPoint::kBefore : FaultPoint::kAfter;
+    // Rare operations are reached by small numbers only.
+    const int64_t often = dice.Chance(0.5) ? 6 : 400;
+    appointment.occurrence = dice.Between(1, often);
+    out->push_back(appointment);
+  }
+  for (int64_t i = 0; i < controllers; ++i) {
+    CrashAppointment appointment;
+    appointment.role = "controller";
+    appointment.operation = dice.Pick(kControllerOperations);
+    appointment.point = dice.Chance(0.5) ? FaultPoint::kBefore : FaultPoint::kAfter;
+    appointment.occurrence = dice.Between(1, dice.Chance(0.6) ? 3 : 20);
+    out->push_back(appointment);
+  }
+}
+
+void AddDisturbances(Dice& dice, std::vector<Disturbance>* out) {
+  static const std::vector<DisturbanceKind> kKinds = {
+      DisturbanceKind::kKillFunction,   DisturbanceKind::kKillFunction,
+      DisturbanceKind::kCutOffFunction, DisturbanceKind::kSlowFunction,
+      DisturbanceKind::kCutStream,      DisturbanceKind::kKillController,
+      DisturbanceKind::kSecondLeader,   DisturbanceKind::kSuspend};
+  const int64_t count = dice.Between(1, 4);
+  for (int64_t i = 0; i < count; ++i) {
+    Disturbance disturbance;
+    disturbance.kind = dice.Pick(kKinds);
+    disturbance.at_seconds = dice.Real(0.5, 14);
+    disturbance.seconds = dice.Real(0.5, 20);
+    disturbance.choice = dice.Bits();
+    out->push_back(disturbance);
+  }
+}
+
+}  // namespace
+
+Scenario MakeScenario(uint64_t seed) {
+  Dice dice(seed);
+  Scenario scenario;
+  scenario.seed = seed;
+
+  Plan& plan = scenario.plan;
+  plan.aggregation = MakeAggregation(dice);
+  plan.functions = plan.aggregation.workers();
+  plan.memory_mib = 512;
+  plan.server_memory_mib = 256;
+  plan.parameters = dice.Between((plan.aggregation.shards - 1) * kBlockElements + 1,
+                                 (plan.aggregation.shards + 2) * kBlockElements);
+  plan.global_batch_size = static_cast<int>(dice.Between(plan.functions, 3 * plan.functions));
+  plan.local_batch_size = (plan.global_batch_size + plan.functions - 1) / plan.functions;
+  plan.virtual_partitions = plan.functions * static_cast<int>(dice.Between(1, 3));
+
+  TrainingConfig& training = scenario.training;
+  training.model.name = "simulated";
+  training.dataset.format = "simulated";
+  training.dataset.uri = "sim:data";
+  training.dataset.classes = 2;
+  training.optimizer = MakeOptimizer(dice);
+  training.seed = dice.Bits() >> 32;
+  training.training_samples = std::max<int64_t>(plan.virtual_partitions, plan.global_batch_size) +
+                              dice.Between(0, 3 * plan.global_batch_size);
+  training.evaluate_each_epoch = dice.Chance(0.5);
+  scenario.test_samples = training.evaluate_each_epoch ? 20 : 0;
+  plan.iterations_per_epoch =
+      (training.training_samples + plan.global_batch_size - 1) / plan.global_batch_size;
+  training.epochs = (20 + plan.iterations_per_epoch - 1) / plan.iterations_per_epoch;
+  plan.iterations = training.epochs * plan.iterations_per_epoch;
+  plan.checkpoint_every = dice.Between(3, 9);
+
+  scenario.slice_seconds = dice.Real(6, 9);
+  scenario.compute_seconds = dice.Real(0.01, 0.1);
+  scenario.compute_seconds_per_sample = dice.Real(0.001, 0.01);
+  scenario.keep_checkpoints = static_cast<int>(dice.Between(1, 3));
+  scenario.tick_seconds = dice.Pick<double>({0.25, 0.5, 1, 1, 1});
+  scenario.store.request_seconds = dice.Real(0.002, 0.01);
+  scenario.platform.stale_list_seconds = dice.Chance(0.5) ? dice.Real(0, 2) : 0;
+  scenario.kube.watch_lag_seconds = dice.Chance(0.5) ? dice.Real(0, 1) : 0.01;
+
+  scenario.rates.unavailable = dice.Pick<double>({0, 0.001, 0.003, 0.02});
+  scenario.rates.lost_reply = dice.Pick<double>({0, 0.001, 0.003});
+  scenario.rates.late = dice.Pick<double>({0, 0.002});
+  scenario.rates.full = dice.Pick<double>({0, 0, 0, 0.0005});
+  scenario.rates.conflict = dice.Pick<double>({0, 0.001});
+  scenario.rates.gone = dice.Pick<double>({0, 0.0005});
+  if (dice.Chance(0.08)) scenario.delete_at_seconds = dice.Real(1, 15);
+  AddAppointments(dice, scenario, &scenario.appointments);
+  AddDisturbances(dice, &scenario.disturbances);
+  return scenario;
+}
+
+std::string Scenario::Brief() const {
+  std::string layers;
+  for (const int width : plan.aggregation.layers) {
+    layers += (layers.empty() ? "" : ",") + std::to_string(width);
+  }
+  return "layers [" + layers + "], K " + std::to_string(plan.aggregation.shards) + ", spread " +
+         std::to_string(plan.aggregation.spread) + ", " + std::to_string(plan.parameters) +
+         " parameters, " + std::to_string(plan.iterations) + " iterations, " +
+         training.optimizer.name + (training.optimizer.clip_global_norm ? " clipped" : "") + ", " +
+         std::to_string(appointments.size()) + " crash appointments, " +
+         std::to_string(disturbances.size()) + " disturbances";
+}
+
+}  // namespace lambdadnn::simulation

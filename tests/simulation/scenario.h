@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a seed stands for: the job, its plan, and the faults that will strike it.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/protocol/slice.h"
+#include "tests/simulation/faults.h"
+#include "tests/simulation/sim_functions.h"
+#include "tests/simulation/sim_kube.h"
+#include "tests/simulation/sim_object_store.h"
+
+namespace lambdadnn::simulation {
+
+enum class DisturbanceKind {
+  kKillFunction,
+  kCutOffFunction,  // from the operator, not from the store
+  kSlowFunction,
+  kCutStream,
+  kKillController,
+  kSecondLeader,  // takes over while the first lives on
+  kSuspend,       // and resume a little later
+};
+
+struct Disturbance {
+  DisturbanceKind kind = DisturbanceKind::kKillFunction;
+  double at_seconds = 0;
+  double seconds = 0;  // how long it lasts, where it lasts
+  uint64_t choice = 0;
+};
+
+struct Scenario {
+  uint64_t seed = 0;
+  Plan plan;
+  TrainingConfig training;
+  int64_t test_samples = 0;
+  double slice_seconds = 4;
+  double checkpoint_interval_seconds = 2;
+  int keep_checkpoints = 2;
+  double tick_seconds = 1;       // of the controller
+  double delete_at_seconds = 0;  // the user deletes the running job; 0 = never
+  double compute_seconds_per_sample = 0.004;
+  double compute_seconds = 0.02;
+
+  StoreTiming store;
+  PlatformTiming platform;
+  KubeTiming kube;
+  FaultRates rates;
+  std::vector<CrashAppointment> appointments;
+  std::vector<Disturbance> disturbances;
+
+  std::string Brief() const;
+};
+
+Scenario MakeScenario(uint64_t seed);
+
+}  // namespace lambdadnn::simulation

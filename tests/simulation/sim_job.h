@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// A scenario's job as a user would apply it, and the platform that its controller plans for.
+#pragma once
+
+#include "operator/api/job.h"
+#include "operator/controller/options.h"
+#include "tests/simulation/scenario.h"
+
+namespace lambdadnn::simulation {
+
+Job MakeJob(const Scenario& scenario);
+ControllerOptions MakeControllerOptions(const Scenario& scenario, int64_t leader_epoch);
+
+}  // namespace lambdadnn::simulation

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/simulation/sim_kube.h"
+
+namespace lambdadnn::simulation {
+
+class SimWatch final : public Watch {
+ public:
+  SimWatch(SimKubeClient& client, std::unique_ptr<Watch> inner)
+      : client_(client), inner_(std::move(inner)) {}
+
+  Result<WatchEvent> Next(Duration timeout) override {
+    LDNN_RETURN_IF_ERROR(client_.Before("watch", false));
+    Result<WatchEvent> event = inner_->Next(timeout);
+    if (event.ok() && !client_.faults_.calm()) {
+      const double lag = client_.timing_.watch_lag_seconds;
+      Runtime& runtime = client_.process_.runtime();
+      runtime.clock.SleepFor(FromSeconds(lag * runtime.random.Uniform()));
+    }
+    LDNN_RETURN_IF_ERROR(client_.After("watch", false));
+    return event;
+  }
+
+ private:
+  SimKubeClient& client_;
+  std::unique_ptr<Watch> inner_;
+};
+
+Status SimKubeClient::Before(const char* operation, bool writes) {
+  switch (faults_.Draw(process_.role(), operation, FaultPoint::kBefore, writes)) {
+    case FaultKind::kCrash:
+      process_.Kill();
+      break;
+    case FaultKind::kNone:
+      break;
+    case FaultKind::kConflict:
+      return AbortedError("sim: the object has been modified; read it again");
+    case FaultKind::kGone:
+      return std::string_view(operation) == "watch"
+                 ? OutOfRangeError("sim: 410 Gone; list again")
+                 : UnavailableError("sim: the API server does not answer");
+    default:
+      return UnavailableError("sim: the API server does not answer");
+  }
+  return OkStatus();
+}
+
+Status SimKubeClient::After(const char* operation, bool writes) {
+  switch (faults_.Draw(process_.role(), operation, FaultPoint::kAfter, writes)) {
+    case FaultKind::kCrash:
+      process_.Kill();
+      break;
+    case FaultKind::kUnavailable:
+      return UnavailableError("sim: the API server's reply was lost");
+    default:
+      break;
+  }
+  return OkStatus();
+}
+
+template <typename T, typename F>
+Result<T> SimKubeClient::Request(const char* operation, bool writes, F call) {
+  Clock& clock = process_.runtime().clock;
+  const Duration one_way =
+      FromSeconds(timing_.request_seconds * (0.25 + 0.5 * process_.runtime().random.Uniform()));
+  LDNN_RETURN_IF_ERROR(Before(operation, writes));
+  clock.SleepFor(one_way);
+  Result<T> result = call();
+  clock.SleepFor(one_way);
+  LDNN_RETURN_IF_ERROR(After(operation, writes));
+  return result;
+}
+
+Result<Json> SimKubeClient::Get(const ResourceType& type, const ObjectName& name) {
+  return Request<Json>("kube_get", false, [&] { return server_.Get(type, name); });
+}
+
+Result<KubeList> SimKubeClient::List(const ResourceType& type, const std::string& namespace_name,
+                                     const std::string& label_selector, int limit,
+                                     const std::string& continue_token) {
+  return Request<KubeList>("kube_list", false, [&] {
+    return server_.List(type, namespace_name, label_selector, limit, continue_token);
+  });
+}
+
+Result<Json> SimKubeClient::Create(const ResourceType& type, const Json& object) {
+  return Request<Json>("kube_create", true, [&] { return server_.Create(type, object); });
+}
+
+Result<Json> SimKubeClient::Update(const ResourceType& type, const Json& object,
+                                   Subresource subresource) {
+  return Request<Json>("kube_update", true,
+                       [&] { return server_.Update(type, object, subresource); });
+}
+
+Result<Json> SimKubeClient::Patch(const ResourceType& type, const ObjectName& name,
+                                  const Json& merge_patch, Subresource subresource) {
+  return Request<Json>("kube_patch", true,
+                       [&] { return server_.Patch(type, name, merge_patch, subresource); });
+}
+
+Status SimKubeClient::Delete(const ResourceType& type, const ObjectName& name,
+                             const std::string& uid_precondition) {
+  struct Done {};
+  return Request<Done>("kube_delete", true,
+                       [&]() -> Result<Done> {
+                         LDNN_RETURN_IF_ERROR(server_.Delete(type, name, uid_precondition));
+                         return Done{};
+                       })
+      .status();
+}
+
+Result<std::unique_ptr<Watch>> SimKubeClient::StartWatch(const ResourceType& type,
+                                                         const std::string& namespace_name,
+                                                         const std::string& resource_version) {
+  return Request<std::unique_ptr<Watch>>(
+      "start_watch", false, [&]() -> Result<std::unique_ptr<Watch>> {
+        LDNN_ASSIGN_OR_RETURN(auto watch,
+                              server_.StartWatch(type, namespace_name, resource_version));
+        return std::unique_ptr<Watch>(std::make_unique<SimWatch>(*this, std::move(watch)));
+      });
+}
+
+}  // namespace lambdadnn::simulation

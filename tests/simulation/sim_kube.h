@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// The API server as one controller process sees it: late, refusing, losing replies after the
+// effect, conflicting, with watches that lag behind (stale caches), break, and forget history
+// (410).
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "operator/kube/kube_client.h"
+#include "tests/simulation/faults.h"
+#include "tests/simulation/sim_scheduler.h"
+
+namespace lambdadnn::simulation {
+
+struct KubeTiming {
+  double request_seconds = 0.003;
+  // A watch event arrives up to this much late.
+  double watch_lag_seconds = 0.5;
+};
+
+class SimKubeClient final : public KubeClient {
+ public:
+  // `server` is shared by all processes and never waits for any of them.
+  SimKubeClient(KubeClient& server, FaultInjector& faults, SimProcess& process, KubeTiming timing)
+      : server_(server), faults_(faults), process_(process), timing_(timing) {}
+
+  Result<Json> Get(const ResourceType& type, const ObjectName& name) override;
+  Result<KubeList> List(const ResourceType& type, const std::string& namespace_name,
+                        const std::string& label_selector, int limit,
+                        const std::string& continue_token) override;
+  Result<Json> Create(const ResourceType& type, const Json& object) override;
+  Result<Json> Update(const ResourceType& type, const Json& object,
+                      Subresource subresource) override;
+  Result<Json> Patch(const ResourceType& type, const ObjectName& name, const Json& merge_patch,
+                     Subresource subresource) override;
+  Status Delete(const ResourceType& type, const ObjectName& name,
+                const std::string& uid_precondition) override;
+  Result<std::unique_ptr<Watch>> StartWatch(const ResourceType& type,
+                                            const std::string& namespace_name,
+                                            const std::string& resource_version) override;
+
+ private:
+  friend class SimWatch;
+  Status Before(const char* operation, bool writes);
+  Status After(const char* operation, bool writes);
+  // Before, the way there, `call`, the way back, After.
+  template <typename T, typename F>
+  Result<T> Request(const char* operation, bool writes, F call);
+
+  KubeClient& server_;
+  FaultInjector& faults_;
+  SimProcess& process_;
+  const KubeTiming timing_;
+};
+
+}  // namespace lambdadnn::simulation

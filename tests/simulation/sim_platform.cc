@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+
+#include "tests/simulation/sim_functions.h"
+
+namespace lambdadnn::simulation {
+
+const char* RoleLabel(const SliceRequest& request) {
+  if (request.role.kind == RoleKind::kWorker) return "worker";
+  if (request.role.kind == RoleKind::kProfile) return "profile";
+  const int level = request.role.position.level;
+  if (level == request.plan.aggregation.server_layers()) return "root-server";
+  return level == 1 ? "leaf-server" : "inner-server";
+}
+
+void SimPlatform::Create(const FunctionGroup& group) {
+  functions_.push_back(std::make_unique<SimFunction>());
+  SimFunction& function = *functions_.back();
+  const std::string number = std::to_string(functions_.size());
+  function.job_uid = group.job_uid;
+  function.process = &scheduler_.NewProcess("fn" + number);
+  function.seen.uid = "instance-" + number;
+  function.seen.group = group.name;
+  function.process->OnKilled([this, &function] {
+    if (function.seen.phase != FunctionPhase::kGone) {
+      function.seen.phase = FunctionPhase::kGone;
+      function.seen.reason = "Killed";
+    }
+    scheduler_.At(scheduler_.Now() + FromSeconds(timing_.request_seconds), [this] { Reconcile(); });
+  });
+  ++cold_starts_;
+  const double start = timing_.cold_start_seconds * (0.5 + scheduler_.random().Uniform());
+  scheduler_.At(scheduler_.Now() + FromSeconds(start), [this, &function, start, number] {
+    if (!function.process->alive() || function.seen.phase != FunctionPhase::kPending) return;
+    function.service = new SliceService(function.process->runtime(), make_environment_(function));
+    function.seen.phase = FunctionPhase::kReady;
+    function.seen.address = "10.0.0." + number + ":8080";
+    function.seen.cold_start_seconds = start;
+  });
+}
+
+void SimPlatform::Reconcile() {
+  for (const auto& [name, group] : groups_) {
+    int live = 0;
+    for (const auto& function : functions_) {
+      if (function->seen.group != name || function->seen.phase == FunctionPhase::kGone) continue;
+      if (++live > group.count) Kill(*function, "Deleted");
+    }
+    for (; live < group.count; ++live) Create(group);
+  }
+  for (const auto& function : functions_) {
+    if (function->seen.phase == FunctionPhase::kGone) continue;
+    if (!groups_.contains(function->seen.group)) Kill(*function, "Deleted");
+  }
+}
+
+void SimPlatform::Kill(SimFunction& function, const std::string& reason) {
+  if (function.seen.phase != FunctionPhase::kGone) {
+    function.seen.phase = FunctionPhase::kGone;
+    function.seen.reason = reason;
+  }
+  function.process->Kill();
+}
+
+void SimPlatform::CutOff(SimFunction& function, Duration lives_on) {
+  function.cut_off = true;
+  scheduler_.Trace("cut off " + function.process->name());
+  // The platform notices a lost node late.
+  scheduler_.At(scheduler_.Now() + FromSeconds(scheduler_.random().Uniform() * 4),
+                [this, &function] {
+                  if (function.seen.phase == FunctionPhase::kGone) return;
+                  function.seen.phase = FunctionPhase::kGone;
+                  function.seen.reason = "NodeLost";
+                  Reconcile();
+                });
+  scheduler_.At(scheduler_.Now() + lives_on, [this, &function] {
+    if (function.process->alive()) Kill(function, "NodeLost");
+  });
+}
+
+void SimPlatform::CheckFences(SimFunction& function, const SliceRequest& request) {
+  const bool stale = request.leader_epoch < function.leader_epoch ||
+                     request.plan.revision < function.plan_revision ||
+                     request.incarnation < function.incarnation;
+  if (stale && report_) {
+    report_("guarantee 7: " + function.process->name() + " took " + request.invocation +
+            " of leader " + std::to_string(request.leader_epoch) + " after it had taken leader " +
+            std::to_string(function.leader_epoch) + ", incarnation " +
+            std::to_string(function.incarnation));
+  }
+  function.leader_epoch = request.leader_epoch;
+  function.plan_revision = request.plan.revision;
+  function.incarnation = request.incarnation;
+  function.invocations.insert(request.invocation);
+}
+
+std::vector<SimFunction*> SimPlatform::Ready() {
+  std::vector<SimFunction*> ready;
+  for (const auto& function : functions_) {
+    if (function->seen.phase == FunctionPhase::kReady && function->process->alive()) {
+      ready.push_back(function.get());
+    }
+  }
+  return ready;
+}
+
+int SimPlatform::Live() const {
+  return static_cast<int>(std::count_if(
+      functions_.begin(), functions_.end(),
+      [](const auto& function) { return function->seen.phase != FunctionPhase::kGone; }));
+}
+
+int SimPlatform::Running() const {
+  return static_cast<int>(std::count_if(functions_.begin(), functions_.end(),
+                                        [](const auto& f) { return f->process->alive(); }));
+}
+
+SimFunction* SimPlatform::Find(const std::string& uid) {
+  for (const auto& function : functions_) {
+    if (function->seen.uid == uid) return function.get();
+  }
+  return nullptr;
+}
+
+Status SimFunctionBackend::Request(const char* operation, bool writes,
+                                   const std::function<void()>& effect) {
+  const Duration latency = FromSeconds(platform_.timing().request_seconds);
+  FaultInjector& faults = platform_.faults();
+  Clock& clock = process_.runtime().clock;
+  switch (faults.Draw(process_.role(), operation, FaultPoint::kBefore, writes)) {
+    case FaultKind::kCrash:
+      process_.Kill();
+      break;
+    case FaultKind::kNone:
+      break;
+    case FaultKind::kFull:
+      clock.SleepFor(latency);
+      return ResourceExhaustedError("sim: the platform has no room");
+    default:
+      clock.SleepFor(latency);
+      return UnavailableError("sim: the platform does not answer");
+  }
+  clock.SleepFor(latency);
+  effect();
+  clock.SleepFor(latency);
+  switch (faults.Draw(process_.role(), operation, FaultPoint::kAfter, writes)) {
+    case FaultKind::kCrash:
+      process_.Kill();
+      break;
+    case FaultKind::kUnavailable:
+      return UnavailableError("sim: the platform's reply was lost");
+    default:
+      break;
+  }
+  return OkStatus();
+}
+
+Status SimFunctionBackend::EnsureGroup(const FunctionGroup& group) {
+  return Request("ensure_group", true, [this, &group] {
+    if (group.count == 0) {
+      platform_.groups_.erase(group.name);
+    } else {
+      platform_.groups_[group.name] = group;
+    }
+    platform_.Reconcile();
+  });
+}
+
+Status SimFunctionBackend::DeleteGroup(const std::string&, const std::string& group) {
+  return Request("delete_group", true, [this, &group] {
+    platform_.groups_.erase(group);
+    platform_.Reconcile();
+  });
+}
+
+Status SimFunctionBackend::DeleteInstance(const std::string&, const std::string& uid) {
+  return Request("delete_instance", true, [this, &uid] {
+    SimFunction* function = platform_.Find(uid);
+    // A lost node runs on whatever the operator deletes.
+    if (function == nullptr || function->cut_off) return;
+    if (function->seen.phase != FunctionPhase::kGone) platform_.Kill(*function, "Deleted");
+  });
+}
+
+Result<std::vector<FunctionInstance>> SimFunctionBackend::List(const std::string& job_uid) {
+  std::vector<FunctionInstance> instances;
+  LDNN_RETURN_IF_ERROR(Request("list_instances", false, [&] {
+    if (process_.runtime().clock.Now() < platform_.old_list_until_) {
+      instances = platform_.old_list_;
+      return;
+    }
+    for (const auto& function : platform_.functions_) {
+      if (function->job_uid == job_uid) instances.push_back(function->seen);
+    }
+    const double stale = platform_.timing().stale_list_seconds;
+    if (stale > 0 && !platform_.faults().calm()) {
+      platform_.old_list_ = instances;
+      platform_.old_list_until_ =
+          process_.runtime().clock.Now() + FromSeconds(stale * process_.runtime().random.Uniform());
+    }
+  }));
+  return instances;
+}
+
+Status SimFunctionBackend::SetCpu(const std::string&, const std::string&, int) {
+  return OkStatus();
+}
+
+Result<std::string> SimFunctionBackend::Logs(const std::string&, const std::string&, int) {
+  return std::string("simulated");
+}
+
+}  // namespace lambdadnn::simulation

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/simulation/sim_training.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "common/base/random.h"
+
+namespace lambdadnn::simulation {
+namespace {
+
+// Gradients repeat with this period over the vector, beside what the parameters add.
+constexpr int64_t kPattern = 32;
+
+int64_t SmallInteger(uint64_t bits) { return static_cast<int64_t>(bits % 17) - 8; }
+
+class SimModel final : public TrainableModel {
+ public:
+  SimModel(int64_t parameters, std::function<void(int64_t)> compute)
+      : compute_(std::move(compute)), values_(static_cast<size_t>(parameters)) {
+    const int64_t weights = (parameters + 1) / 2;
+    manifest_.push_back({"layer.weight", {weights}, 0, weights});
+    if (parameters > weights) {
+      manifest_.push_back({"layer.bias", {parameters - weights}, weights, parameters - weights});
+    }
+  }
+
+  const ParameterManifest& manifest() const override { return manifest_; }
+
+  void Initialize(uint64_t seed) override {
+    for (size_t i = 0; i < values_.size(); ++i) {
+      values_[i] = static_cast<float>(SmallInteger(MixSeed({seed, i}))) / 8;
+    }
+  }
+  void SetParameters(std::span<const float> flat) override {
+    values_.assign(flat.begin(), flat.end());
+  }
+  void GetParameters(std::span<float> flat) const override {
+    std::copy(values_.begin(), values_.end(), flat.begin());
+  }
+
+  Result<StepResult> ForwardBackward(const Batch& batch, uint64_t step_seed,
+                                     std::span<float> gradient) override {
+    compute_(batch.samples);
+    std::array<int64_t, kPattern> pattern{};
+    for (const float sample : batch.features) {
+      uint64_t bits = MixSeed({static_cast<uint64_t>(sample)});
+      for (int64_t& sum : pattern) {
+        bits = bits * 6364136223846793005u + 1442695040888963407u;
+        sum += SmallInteger(bits >> 33);
+      }
+    }
+    // Stands for dropout: a draw that must be the same whenever the step is repeated.
+    const int64_t drawn = batch.samples == 0 ? 0 : SmallInteger(step_seed);
+    for (size_t i = 0; i < gradient.size(); ++i) {
+      const auto state = static_cast<int64_t>(std::lround(std::fmod(values_[i] * 16, 8.0f)));
+      gradient[i] = static_cast<float>(pattern[i % kPattern] + drawn + batch.samples * state);
+    }
+    return StepResult{LossSum(batch), batch.samples};
+  }
+
+  Result<EvaluationResult> Evaluate(const Batch& batch) override {
+    return EvaluationResult{LossSum(batch), batch.samples / 2, batch.samples};
+  }
+  Result<std::string> ExportTorchScript() override {
+    return UnimplementedError("a simulated model has no TorchScript");
+  }
+
+ private:
+  double LossSum(const Batch& batch) const {
+    const float first = values_.empty() ? 0 : std::fmod(std::abs(values_[0]), 4.0f);
+    return static_cast<double>(batch.samples) * (1 + std::floor(first * 16) / 16.0);
+  }
+
+  std::function<void(int64_t)> compute_;
+  ParameterManifest manifest_;
+  std::vector<float> values_;
+};
+
+class SimDataset final : public Dataset {
+ public:
+  SimDataset(int64_t samples, int64_t test_samples) {
+    info_.samples = samples;
+    info_.test_samples = test_samples;
+    info_.feature_shape = {1};
+    info_.classes = 2;
+    info_.bytes = samples * 8;
+  }
+  const DatasetInfo& info() const override { return info_; }
+  Status Load(std::span<const Range> sample_ranges) override {
+    ranges_.insert(ranges_.end(), sample_ranges.begin(), sample_ranges.end());
+    return OkStatus();
+  }
+  Status LoadTest(Range) override { return OkStatus(); }
+  Result<Batch> Read(std::span<const int64_t> indices, uint64_t) const override {
+    Batch batch;
+    batch.samples = static_cast<int64_t>(indices.size());
+    batch.feature_shape = info_.feature_shape;
+    for (const int64_t index : indices) {
+      const bool loaded = std::any_of(ranges_.begin(), ranges_.end(), [index](const Range& range) {
+        return range.begin <= index && index < range.end;
+      });
+      if (!loaded) return InternalError("sample " + std::to_string(index) + " was not loaded");
+      batch.features.push_back(static_cast<float>(index));
+      batch.labels.push_back(index % 2);
+    }
+    return batch;
+  }
+  Result<Batch> ReadTest(Range samples) const override {
+    Batch batch;
+    batch.samples = samples.size();
+    batch.feature_shape = info_.feature_shape;
+    batch.features.resize(static_cast<size_t>(samples.size()));
+    batch.labels.resize(static_cast<size_t>(samples.size()));
+    return batch;
+  }
+
+ private:
+  DatasetInfo info_;
+  std::vector<Range> ranges_;
+};
+
+}  // namespace
+
+std::unique_ptr<TrainableModel> MakeSimModel(int64_t parameters,
+                                             std::function<void(int64_t samples)> compute) {
+  return std::make_unique<SimModel>(parameters, std::move(compute));
+}
+
+std::unique_ptr<Dataset> MakeSimDataset(int64_t samples, int64_t test_samples) {
+  return std::make_unique<SimDataset>(samples, test_samples);
+}
+
+}  // namespace lambdadnn::simulation

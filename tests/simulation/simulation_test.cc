@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <set>
+
+#include "tests/simulation/bugs.h"
+#include "tests/simulation/campaign.h"
+#include "tests/simulation/scenario.h"
+#include "tests/simulation/world.h"
+
+namespace lambdadnn::simulation {
+namespace {
+
+constexpr uint64_t kFixedSeeds = 400;
+
+// One campaign serves several tests.
+const CampaignResult& FixedSeeds() {
+  static const CampaignResult result = [] {
+    CampaignOptions options;
+    options.first_seed = 1;
+    options.last_seed = kFixedSeeds;
+    return RunCampaign(options);
+  }();
+  return result;
+}
+
+TEST(Simulation, FixedSeedsKeepAllGuarantees) {
+  EXPECT_EQ(FixedSeeds().seeds, kFixedSeeds);
+  for (const SeedFailure& failure : FixedSeeds().failures) {
+    ADD_FAILURE() << "seed " << failure.seed << ": " << failure.message
+                  << "\n  replay: build/release/bin/simulate --seed " << failure.seed << " --trace";
+  }
+}
+
+TEST(Simulation, FaultsStrikeEveryRoleAndOperation) {
+  EXPECT_GE(Median(FixedSeeds().faults_per_seed), 5);
+  EXPECT_GE(Median(FixedSeeds().slices_per_seed), 2);
+  for (const auto& [role, operation, point] : FixedSeeds().faults.Unstruck(2000)) {
+    ADD_FAILURE() << role << " " << operation << " "
+                  << (point == FaultPoint::kBefore ? "before" : "after") << " was never struck";
+  }
+}
+
+TEST(Simulation, ScenariosCoverThePlansOfTheProduct) {
+  std::set<int> workers;
+  std::set<int> shards;
+  std::set<int> layers;
+  std::set<int> spreads;
+  for (uint64_t seed = 1; seed <= kFixedSeeds; ++seed) {
+    const Scenario scenario = MakeScenario(seed);
+    EXPECT_GE(scenario.plan.iterations, 20);
+    EXPECT_TRUE(scenario.plan.aggregation.Validate().ok());
+    workers.insert(scenario.plan.functions);
+    shards.insert(scenario.plan.aggregation.shards);
+    layers.insert(scenario.plan.aggregation.server_layers());
+    spreads.insert(scenario.plan.aggregation.spread);
+  }
+  EXPECT_THAT(workers, testing::ElementsAre(2, 3, 4, 5, 6, 7, 8));
+  EXPECT_THAT(shards, testing::ElementsAre(1, 2, 3, 4, 5));
+  EXPECT_THAT(layers, testing::ElementsAre(1, 2, 3));
+  EXPECT_GE(spreads.size(), 4u);
+}
+
+TEST(Simulation, ASeedReplaysToTheSameTrace) {
+  const auto trace = [](uint64_t seed) {
+    std::string text;
+    WorldOptions options;
+    options.trace = [&text](const std::string& line) { text += line + "\n"; };
+    (void)RunWorld(seed, options);
+    return text;
+  };
+  const std::string first = trace(3);
+  EXPECT_GT(first.size(), 1000u);
+  EXPECT_EQ(first, trace(3));
+}
+
+class PlantedBugTest : public testing::TestWithParam<BugInfo> {};
+
+TEST_P(PlantedBugTest, IsFoundByItsRecordedSeed) {
+  if (GetParam().seed == 0) GTEST_SKIP() << "no seed is recorded";
+  CampaignOptions options;
+  options.first_seed = options.last_seed = GetParam().seed;
+  EXPECT_TRUE(RunCampaign(options).failures.empty()) << "the seed fails without the defect";
+  ASSERT_TRUE(PlantBug(GetParam().name));
+  const CampaignResult found = RunCampaign(options);
+  planted_bug = PlantedBug::kNone;
+  EXPECT_EQ(found.failures.size(), 1u) << "the defect was not found";
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PlantedBugTest, testing::ValuesIn(AllBugs().begin(), AllBugs().end()),
+                         [](const testing::TestParamInfo<BugInfo>& parameters) {
+                           std::string name = parameters.param.name;
+                           std::replace(name.begin(), name.end(), '-', '_');
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace lambdadnn::simulation

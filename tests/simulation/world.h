@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// One simulated world: a whole job from its creation to its clean end, under the faults that its
+// seed draws, with the invariants of the product's guarantees checked all along.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "common/base/status.h"
+#include "tests/simulation/faults.h"
+
+namespace lambdadnn::simulation {
+
+struct WorldOptions {
+  // Receives the trace; null = none.
+  std::function<void(const std::string&)> trace;
+};
+
+struct WorldResult {
+  // OK, or what was violated: the guarantee, the object and what was expected.
+  Status status;
+  std::string scenario;  // one line: n, K, layers, …
+  FaultLedger faults;
+  double virtual_seconds = 0;
+  int64_t events = 0;
+  int64_t store_requests = 0;
+  int64_t iterations = 0;
+  int64_t slices = 0;
+  int64_t checkpoints = 0;
+  int64_t incarnations = 0;
+  int64_t controllers = 0;  // that lived, one after or beside another
+  std::string model_digest;
+};
+
+// Deterministic: the same seed and build give the same result and trace.
+WorldResult RunWorld(uint64_t seed, const WorldOptions& options);
+
+}  // namespace lambdadnn::simulation
