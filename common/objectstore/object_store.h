@@ -77,8 +77,8 @@ class ObjectStore {
   // RetryingObjectStore its retries); zeros otherwise.
   virtual StoreCounts Counts() const { return {}; }
 
-  Status Put(std::string_view key, ByteView bytes) {
-    return Put(key, std::span<const ByteView>(&bytes, 1), PutOptions{});
+  Status Put(std::string_view key, ByteView bytes, const PutOptions& options = {}) {
+    return Put(key, std::span<const ByteView>(&bytes, 1), options);
   }
   Result<Bytes> Get(std::string_view key) { return Get(key, std::nullopt); }
 };

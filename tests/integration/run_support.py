@@ -32,7 +32,7 @@ class Bench:
     """A folder with rendered digits and a job file, and the program under test."""
 
     def __init__(self, programs, train=1000, test=200):
-        self.programs = pathlib.Path(programs)
+        self.programs = pathlib.Path(programs).resolve()
         self.lambdadnn = str(self.programs / "lambdadnn")
         self.scratch = tempfile.TemporaryDirectory(prefix="lambdadnn-test-")
         self.folder = pathlib.Path(self.scratch.name)

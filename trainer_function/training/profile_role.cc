@@ -150,7 +150,7 @@ Status ProfileRole::ProbeStore() {
   std::vector<double> request_seconds;
   const auto round_trip = [&](const Bytes& bytes) -> Result<double> {
     return Time([&]() -> Status {
-      LDNN_RETURN_IF_ERROR(context_.store.Put(key, bytes));
+      LDNN_RETURN_IF_ERROR(context_.store.Put(key, bytes, PutOptions{.ephemeral = true}));
       return context_.store.Get(key).status();
     });
   };

@@ -65,7 +65,9 @@ Status StoreTransport::Push(const ObjectName& name, const ObjectNotes& notes, By
   std::array<std::byte, kObjectHeaderBytes> encoded;
   EncodeHeader(header, encoded);
   const std::array<ByteView, 2> parts = {ByteView(encoded), payload};
-  return store_.Put(KeyOf(name), parts, PutOptions{}).WithContext("pushing the " + name.Brief());
+  // Nobody resumes from exchanged objects: after a power cut the checkpoint is what counts.
+  return store_.Put(KeyOf(name), parts, PutOptions{.ephemeral = true})
+      .WithContext("pushing the " + name.Brief());
 }
 
 Result<ReceivedObject> StoreTransport::Pull(const ObjectName& name, Range elements) {

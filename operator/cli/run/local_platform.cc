@@ -31,7 +31,7 @@ struct ProbeTimes {
 Status ProbeOnce(Runtime& runtime, ObjectStore& store, const std::string& key, const Bytes& payload,
                  std::vector<double>* seconds) {
   const Instant begin = runtime.clock.Now();
-  LDNN_RETURN_IF_ERROR(store.Put(key, ByteView(payload)));
+  LDNN_RETURN_IF_ERROR(store.Put(key, ByteView(payload), PutOptions{.ephemeral = true}));
   LDNN_RETURN_IF_ERROR(store.Get(key).status());
   // A PUT and a GET.
   seconds->push_back(ToSeconds(runtime.clock.Now() - begin) / 2);
