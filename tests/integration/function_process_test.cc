@@ -128,7 +128,7 @@ TEST_F(ServerProcessTest, IsReadySoonAndSmallAtRest) {
   const Instant start = clock_.Now();
   const pid_t pid = StartServer();
   ASSERT_EQ(Fetch(port_, "GET /readyz").status, 200);
-  // Aims are 50 ms and 15 MB (tests/bench reports both); here only what no load excuses.
+  // Aims are 50 ms and 15 MB (function_start_bench); here only what no load excuses.
   EXPECT_LT(ToSeconds(clock_.Now() - start), 2.0);
   const std::string statm = ReadFile("/proc/" + std::to_string(pid) + "/statm").value();
   const int64_t resident_bytes = *ParseInteger(Split(statm, ' ')[1]) * ::sysconf(_SC_PAGESIZE);
