@@ -25,8 +25,10 @@ void AddRunCommand(CLI::App& app, CommandContext& context) {
   CLI::App* command = app.add_subcommand("run", "Train a job on this machine, without a cluster");
   command->add_option("file", options->file, "Job file; - is standard input");
   AddCommonOptions(command, options.get());
-  command->add_option("--resume", options->resume,
-                      "Go on with the run in this folder; `latest` = the newest under runs/");
+  command->add_option(
+      "--resume", options->resume,
+      "Go on with the run in this folder (its own job, whatever FILE says); `latest` = "
+      "the newest under runs/");
   command->add_option("-o,--output", options->output, "text or json (one object a line)")
       ->check(CLI::IsMember({"text", "json"}));
   command->add_flag("--profile-again", options->profile_again,
@@ -36,9 +38,8 @@ void AddRunCommand(CLI::App& app, CommandContext& context) {
       "130 interrupted.\nExample: lambdadnn run examples/quickstart/job.yaml --set "
       "spec.training.epochs=3");
   command->callback([options, command, &context] {
-    if (options->file.empty() == options->resume.empty()) {
-      throw CLI::ValidationError(command->get_name(),
-                                 "needs either a job FILE or --resume DIR, not both");
+    if (options->file.empty() && options->resume.empty()) {
+      throw CLI::ValidationError(command->get_name(), "needs a job FILE, or --resume DIR");
     }
     context.exit_code = RunEmbedded(*options, context);
   });

@@ -38,6 +38,9 @@ std::vector<Action> DecideDeletion(const JobSnapshot& snapshot);
 Action FailJob(const std::string& reason, const std::string& message);
 Condition MakeCondition(const std::string& type, bool status, const std::string& reason,
                         const std::string& message);
+// The execution after the round was given up: the newest complete checkpoint (which must have been
+// looked up) under a new incarnation.
+ExecutionStatus FallenBack(const JobSnapshot& snapshot);
 // Asks every slice that may still run (and is selected) to stop, ever more firmly with time; empty
 // when none runs.
 enum class StopManner { kGraceful, kAtOnce };

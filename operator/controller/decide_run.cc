@@ -65,6 +65,13 @@ std::vector<Action> DecideFunctions(const JobSnapshot& snapshot) {
   return {EnsurePlannedGroups{}};
 }
 
+bool AllReady(const JobSnapshot& snapshot) {
+  for (const FunctionGroup& group : PlannedGroups(snapshot.job, snapshot.options->platform, {})) {
+    if (std::ssize(ReadyInstances(snapshot.facts, group.name)) < group.count) return false;
+  }
+  return true;
+}
+
 std::vector<Action> StartMissing(const JobSnapshot& snapshot, const RoundView& view) {
   const Facts& facts = snapshot.facts;
   const int revision = snapshot.job.status.plan->revision;
@@ -111,14 +118,7 @@ std::vector<Action> DecideFallBack(const JobSnapshot& snapshot, const Round& rou
   const Facts& facts = snapshot.facts;
   if (facts.checkpoint_looked_up != round) return {LookUpCheckpoint{round}};
 
-  ExecutionStatus next = snapshot.job.status.execution;
-  const auto& newest = facts.newest_checkpoint;
-  if (newest.has_value()) {
-    if (newest->iteration > next.first_iteration) next.failures = 0;
-    next.first_iteration = newest->iteration;
-    next.start_checkpoint = CheckpointToJson(*newest);
-  }
-  if (!Planted(PlantedBug::kIncarnationNotRaised)) ++next.incarnation;
+  ExecutionStatus next = FallenBack(snapshot);
   if (broken.counts) {
     ++next.failures;
     if (next.failures > snapshot.job.spec.backoff_limit) {
@@ -191,6 +191,18 @@ std::vector<Action> DecideSuccess(const JobSnapshot& snapshot, const RoundView& 
 
 }  // namespace
 
+ExecutionStatus FallenBack(const JobSnapshot& snapshot) {
+  ExecutionStatus next = snapshot.job.status.execution;
+  const auto& newest = snapshot.facts.newest_checkpoint;
+  if (newest.has_value()) {
+    if (newest->iteration > next.first_iteration) next.failures = 0;
+    next.first_iteration = newest->iteration;
+    next.start_checkpoint = CheckpointToJson(*newest);
+  }
+  if (!Planted(PlantedBug::kIncarnationNotRaised)) ++next.incarnation;
+  return next;
+}
+
 std::vector<Action> DecideRun(const JobSnapshot& snapshot) {
   const Facts& facts = snapshot.facts;
   const Round round = *CurrentRound(snapshot.job);
@@ -216,12 +228,18 @@ std::vector<Action> DecideRun(const JobSnapshot& snapshot) {
   }
   if (view.finished) return DecideSuccess(snapshot, view);
   if (view.all_ended) return DecideNextRound(snapshot, round, view);
+  if (!view.any_started && facts.own_round != round && !AllReady(snapshot)) {
+    // A predecessor may have run a part of it; with every function there its slices are joined.
+    RoundBreak inherited;
+    inherited.reason = "FunctionsLost";
+    inherited.message = "not every function was there when the controller began anew";
+    inherited.at = snapshot.now;
+    return DecideFallBack(snapshot, round, inherited);
+  }
   if (!view.any_started) {
     std::vector<Action> functions = DecideFunctions(snapshot);
     if (!functions.empty()) return functions;
-    for (const FunctionGroup& group : PlannedGroups(snapshot.job, snapshot.options->platform, {})) {
-      if (std::ssize(ReadyInstances(facts, group.name)) < group.count) return {};
-    }
+    if (!AllReady(snapshot)) return {};
   }
   return StartMissing(snapshot, view);
 }

@@ -48,6 +48,13 @@ std::vector<Action> DecideSuspend(const JobSnapshot& snapshot) {
   suspended.why = "suspended";
   suspended.start_time = "";
   suspended.execution = job.status.execution;
+  const bool unclean = round.has_value() && (view.any_started || facts.own_round != round);
+  if (unclean) {
+    // What had begun is never taken up again.
+    if (facts.checkpoint_looked_up != round) return {LookUpCheckpoint{*round}};
+    suspended.why = "suspended after an unclean stop";
+    suspended.execution = FallenBack(snapshot);
+  }
   suspended.execution->active_seconds = ActiveSeconds(job, snapshot.wall);
   suspended.conditions.push_back(MakeCondition(kConditionSuspended, true, "JobSuspended",
                                                "spec.suspend is set; no function is running"));

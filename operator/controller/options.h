@@ -52,8 +52,10 @@ struct ControllerOptions {
   // After the n-th failure of the job's own making: this x 2^(n-1), up to the limit.
   double failure_delay_seconds = 1;
   double max_failure_delay_seconds = 60;
-  // A slice must have ended this long before the platform's timeout cuts it.
-  double timeout_margin_seconds = 2;
+  // A slice must have ended this share of the platform's timeout before that cuts it, ...
+  double timeout_margin_share = 0.1;
+  // ... but no more seconds than this.
+  double max_timeout_margin_seconds = 5;
   // Deleting a job's objects is tried for this long; then CleanupIncomplete names what is left.
   double cleanup_seconds = 60;
   // Status is written for mere progress at most this often.

@@ -78,6 +78,8 @@ class Reconciler {
   Status EnsureJobKey(Pass* pass);
   void BeginStarting(Pass* pass);
   void StartSlice(Pass* pass, const SliceRequest& request, const std::string& instance_uid);
+  // Objects that nobody will read again.
+  void DropExchange(Pass* pass, const Round& round);
   void SaveHistory(Pass* pass);
   void LoadHistory(Pass* pass);
   void RecordChanges(const Pass& pass, const JobStatus& before, const JobStatus& after);

@@ -70,6 +70,14 @@ Result<ObjectStore*> Reconciler::StoreOf(Pass* pass) {
   return memory.store.get();
 }
 
+void Reconciler::DropExchange(Pass* pass, const Round& round) {
+  Result<ObjectStore*> store = StoreOf(pass);
+  if (!store.ok()) return;
+  const ExchangeScope scope{JobPrefix(pass->snapshot.job), round.plan_revision, round.incarnation};
+  // Best effort: the end of the job deletes what is left.
+  (void)DeletePrefix(**store, ExchangeScopePrefix(scope));
+}
+
 void Reconciler::SaveHistory(Pass* pass) {
   Result<ObjectStore*> store = StoreOf(pass);
   if (!store.ok() || pass->snapshot.job.status.start_time.empty()) return;

@@ -75,9 +75,12 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const WriteDecision& action)
     // A new incarnation repeats iterations.
     if (falls_back) memory.facts.iteration = action.execution->first_iteration;
     memory.facts.iteration_at = pass->snapshot.now;
+    memory.facts.own_round = CurrentRound(pass->snapshot.job);
     SaveHistory(pass);
   }
+  if (falls_back) DropExchange(pass, *CurrentRound(before));
   if (action.start_time.has_value()) {
+    memory.facts.own_round = CurrentRound(pass->snapshot.job);
     memory.facts.admission.reset();
     memory.facts.records_read.reset();
     memory.facts.checkpoint_looked_up.reset();
@@ -241,8 +244,9 @@ void Reconciler::StartSlice(Pass* pass, const SliceRequest& request,
 
 Result<Reconciler::Next> Reconciler::Do(Pass* pass, const StartTrainingSlice& action) {
   LDNN_RETURN_IF_ERROR(EnsureJobKey(pass));
-  const double budget =
-      std::max(1.0, options_.platform.function_timeout_seconds - options_.timeout_margin_seconds);
+  const double timeout = options_.platform.function_timeout_seconds;
+  const double budget = timeout - std::min(timeout * options_.timeout_margin_share,
+                                           options_.max_timeout_margin_seconds);
   JobHistory& history = pass->memory->history;
   if (history.functions_ready_at == 0) {
     history.functions_ready_at = pass->memory->Time(dependencies_.runtime.clock.Now());

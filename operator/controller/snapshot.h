@@ -75,6 +75,9 @@ struct Facts {
   std::map<std::string, InstanceFact> instances;  // by uid; gone ones are kept for the report
   std::map<std::string, SliceFact> slices;        // by invocation
 
+  // The round that this process wrote, or found at rest: nothing of it ran before. Any other one
+  // may have been started by a predecessor.
+  std::optional<Round> own_round;
   // The round whose completion records in the store have been looked for.
   std::optional<Round> records_read;
   // The round that was broken and the newest complete checkpoint then; absent inside = none.

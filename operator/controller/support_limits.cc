@@ -28,6 +28,10 @@ std::optional<Unsupported> FindUnsupported(const JobSpec& spec) {
                        "spec.model.torchScript is not available in this release; use "
                        "spec.model.builtin"};
   }
+  if (!spec.checkpoint.resume_from.empty()) {
+    return Unsupported{"UnsupportedResumeFrom",
+                       "spec.checkpoint.resumeFrom is not available in this release; leave it out"};
+  }
   if (spec.dataset.rendered_digits.has_value() && spec.dataset.uri.empty()) {
     return Unsupported{"UnsupportedDataset",
                        "spec.dataset.renderedDigits has to be rendered first: run `lambdadnn "

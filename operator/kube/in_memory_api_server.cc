@@ -360,7 +360,8 @@ Status InMemoryApiServer::Restore(const Json& snapshot) {
     const std::string kind = object.is_object() ? object.value("kind", "") : "";
     const auto table = std::find_if(tables_.begin(), tables_.end(), [&](const auto& each) {
       const ResourceType& type = each.second->definition.type;
-      return type.kind == kind && type.group + "/" + type.version == api_version;
+      const std::string group = type.group.empty() ? "" : type.group + "/";
+      return type.kind == kind && group + type.version == api_version;
     });
     if (table == tables_.end()) {
       return InvalidArgumentError("saved state: no resource for kind \"" + kind + "\" of \"" +

@@ -26,7 +26,7 @@ class Life {
  public:
   explicit Life(const Scenario& scenario) : scenario_(scenario) {
     world.options.platform.function_timeout_seconds = 6;
-    world.options.tick_seconds = 0.3;  // time is virtual, passes are not
+    world.options.tick_seconds = 0.5;  // time is virtual, passes are not
     world.RestartController();
   }
 

@@ -340,6 +340,45 @@ TEST_F(JobLifeTest, ARestartedControllerAttachesAndDisturbsNothing) {
   ExpectNothingLeft();
 }
 
+TEST_F(JobLifeTest, AfterTheWholeMachineDiedTheNewestCheckpointIsTakenUnderANewIncarnation) {
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(RunUntilIteration(50));
+  for (const std::string& uid : world_.functions.Live()) world_.functions.Kill(uid);
+  world_.RestartController();
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  const Job job = world_.Read();
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(job.status.execution.incarnation, 1);
+  EXPECT_EQ(job.status.execution.first_iteration, 40);
+  EXPECT_EQ(job.status.execution.failures, 0);
+  ExpectNothingLeft();
+}
+
+TEST_F(JobLifeTest, SuspendedInTheMiddleOfATroubleGoesOnUnderANewIncarnation) {
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(RunUntilIteration(50));
+  world_.functions.Kill(world_.functions.Live().front());
+  world_.Patch({{"spec", {{"suspend", true}}}});
+  ASSERT_TRUE(
+      world_.RunUntil([&] { return world_.Reason("Suspended") == "True/JobSuspended"; }, 60));
+  EXPECT_EQ(world_.Read().status.execution.incarnation, 1);
+  world_.RestartController();
+  world_.Patch({{"spec", {{"suspend", false}}}});
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  ExpectNothingLeft();
+}
+
+TEST_F(JobLifeTest, TheApiServersSavedStateHoldsEveryKindOfTheJob) {
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(RunUntilIteration(20));
+  // The job, its key (of the core group) and its events.
+  const Status restored = world_.server.Restore(world_.server.Snapshot());
+  EXPECT_TRUE(restored.ok()) << restored.ToString();
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+}
+
 TEST_F(JobLifeTest, EventsTellOfTurningPoints) {
   world_.Create(JobWorld::MinimalJob());
   ASSERT_TRUE(world_.RunUntilFinished(120));

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "common/base/files.h"
+#include "common/objectstore/memory_object_store.h"
+#include "operator/cli/run/local_platform.h"
+#include "operator/cli/run/profile_file_cache.h"
+#include "operator/cli/run/run_options.h"
+#include "operator/cli/run/run_results.h"
+#include "operator/cli/run/run_view.h"
+#include "tests/support/paths.h"
+
+namespace lambdadnn {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+RunView RunningView(int functions) {
+  RunView view;
+  view.name = "digits";
+  view.status.phase = "Running";
+  view.status.plan.emplace();
+  view.status.plan->iterations = 200;
+  view.status.plan->iterations_per_epoch = 100;
+  view.status.progress.iteration = 50;
+  view.status.progress.iterations = 200;
+  view.status.progress.progress_percentage = 25;
+  view.status.progress.loss = 0.5;
+  view.status.progress.samples_per_second = 640;
+  view.status.progress.estimated_remaining_seconds = 80;
+  for (int i = 0; i < functions; ++i) {
+    const std::string uid = "f" + std::to_string(i);
+    ApplyEvent({{"type", "function"}, {"uid", uid}, {"group", "workers"}, {"state", "Ready"}},
+               &view);
+    ApplyEvent({{"type", "slice"},
+                {"uid", uid},
+                {"role", "worker-" + std::to_string(i)},
+                {"outcome", "Started"}},
+               &view);
+  }
+  return view;
+}
+
+TEST(RunView, ShowsProgressAndEveryFunction) {
+  const auto lines = RenderLive(RunningView(2), 100, 24);
+  ASSERT_THAT(lines, SizeIs(4));
+  EXPECT_THAT(lines[0], AllOf(HasSubstr("digits"), HasSubstr("25 %"), HasSubstr("epoch 0/2"),
+                              HasSubstr("iteration 50/200")));
+  EXPECT_THAT(lines[1],
+              AllOf(HasSubstr("loss 0.5000"), HasSubstr("640 samples/s"), HasSubstr("ETA 1m20s")));
+  EXPECT_THAT(lines[2], AllOf(HasSubstr("worker-0"), HasSubstr("Running")));
+}
+
+TEST(RunView, NeverWiderOrHigherThanTheTerminal) {
+  const RunView view = RunningView(30);
+  for (const int columns : {1, 2, 10, 40, 79, 200}) {
+    for (const int rows : {1, 2, 5, 23, 60}) {
+      const auto lines = RenderLive(view, columns, rows);
+      EXPECT_LE(std::ssize(lines), rows);
+      for (const std::string& line : lines) {
+        EXPECT_LE(DisplayWidth(line), static_cast<size_t>(columns));
+      }
+    }
+  }
+}
+
+TEST(RunView, SaysThatMoreFunctionsAreThereThanFit) {
+  const auto lines = RenderLive(RunningView(30), 80, 10);
+  EXPECT_THAT(lines, testing::Contains(HasSubstr("30 functions in all")));
+}
+
+TEST(RunView, AFunctionsEndIsShownWithItsReason) {
+  RunView view = RunningView(1);
+  ApplyEvent({{"type", "function"},
+              {"uid", "f0"},
+              {"group", "workers"},
+              {"state", "Gone"},
+              {"reason", "Killed"}},
+             &view);
+  EXPECT_THAT(RenderLive(view, 80, 24).back(), AllOf(HasSubstr("Gone"), HasSubstr("Killed")));
+}
+
+TEST(RunView, EventsWithoutATerminal) {
+  EXPECT_THAT(RenderEventLine({{"type", "iteration"}, {"iteration", 3}, {"time", 1.0}}), IsEmpty());
+  EXPECT_THAT(RenderEventLine({{"type", "evaluation"},
+                               {"epoch", 0},
+                               {"accuracy", 0.9712},
+                               {"loss", 0.1},
+                               {"time", 1.0}}),
+              AllOf(HasSubstr("epoch 1 done"), HasSubstr("97.12 %")));
+  EXPECT_THAT(RenderEventLine({{"type", "event"},
+                               {"condition", "Degraded"},
+                               {"status", "True"},
+                               {"reason", "FunctionLost"},
+                               {"message", "gone"},
+                               {"time", 1.0}}),
+              HasSubstr("FunctionLost: gone"));
+}
+
+TEST(RunOptions, TheStoreIsAFolderOfTheRunUnlessSaidOtherwise) {
+  Json job = {{"metadata", {{"name", "a"}}}, {"spec", Json::object()}};
+  PrepareJob(RunOptions{}, "/runs/a", &job);
+  EXPECT_EQ(job["spec"]["objectStore"]["uri"], "file:///runs/a/store");
+  EXPECT_EQ(job["spec"]["backend"], "Local");
+  Json other = {{"metadata", {{"name", "a"}}}, {"spec", {{"objectStore", {{"bucket", "b"}}}}}};
+  PrepareJob(RunOptions{}, "/runs/a", &other);
+  EXPECT_FALSE(other["spec"]["objectStore"].contains("uri"));
+  RunOptions options;
+  options.store = "s3://mine";
+  PrepareJob(options, "/runs/a", &other);
+  EXPECT_EQ(other["spec"]["objectStore"]["uri"], "s3://mine");
+}
+
+TEST(RunOptions, FoldersAreNamedAfterJobAndTime) {
+  EXPECT_EQ(DefaultDirectory("digits", WallTime(std::chrono::seconds(0))),
+            "runs/digits-19700101-000000");
+}
+
+TEST(RunOptions, ResumingWhatIsNoRunIsAnError) {
+  const auto result = ResumeDirectory(MakeTempDir());
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(result.status().message(), HasSubstr("no run in this folder"));
+}
+
+TEST(LocalPlatform, FunctionsTogetherHaveTheMachineAndNoMore) {
+  const Platform platform = LocalPlatform({2, 8192});
+  EXPECT_EQ(platform.total_milli_cpu, 2000);
+  EXPECT_LT(platform.total_memory_mib, 8192);
+  EXPECT_LE(platform.memory.max_mib * platform.milli_cpu_per_gib / 1024, 1000);
+}
+
+TEST(LocalPlatform, MeasuringTheStoreLeavesNothing) {
+  SystemClock clock;
+  ThreadExecutor executor;
+  SeededRandom random(1);
+  Runtime runtime{clock, executor, random};
+  MemoryObjectStore store;
+  Platform platform;
+  ASSERT_TRUE(MeasureStore(runtime, store, &platform).ok());
+  EXPECT_GT(platform.store_bytes_per_second, 0);
+  EXPECT_GT(platform.store_request_seconds, 0);
+  EXPECT_THAT(*ListAll(store, ""), IsEmpty());
+}
+
+TEST(ProfileFileCache, GivesBackWhatItKept) {
+  const std::string directory = MakeTempDir();
+  ProfileFileCache cache(directory, true);
+  EXPECT_EQ(cache.Find("abc"), std::nullopt);
+  WorkloadProfile profile;
+  profile.training_samples = 100;
+  profile.training_rate.slope = 0.1;
+  cache.Keep("abc", profile);
+  EXPECT_EQ(cache.Find("abc"), profile);
+  EXPECT_EQ(ProfileFileCache(directory, false).Find("abc"), std::nullopt);
+  ASSERT_TRUE(WriteFileAtomically(directory + "/abc.json", "{").ok());
+  EXPECT_EQ(cache.Find("abc"), std::nullopt);  // torn: measured again
+}
+
+TEST(RunResults, ProfileIsYamlForAJob) {
+  const std::string text = FormatProfile(
+      Json::parse(R"({"profile": {"trainingSamples": 5, "trainingRate": {"slope": "0.5"}}})"),
+      "text");
+  EXPECT_EQ(text,
+            "spec:\n  profile:\n    trainingRate:\n      slope: \"0.5\"\n    trainingSamples: 5\n");
+}
+
+}  // namespace
+}  // namespace lambdadnn
