@@ -70,11 +70,13 @@ Status EmbeddedRun::Prepare() {
   if (resume) {
     LDNN_ASSIGN_OR_RETURN(directory_, ResumeDirectory(options_.resume));
   } else {
-    LDNN_ASSIGN_OR_RETURN(JobFile file, LoadJobFile(options_.file, options_.overrides));
-    job_object_ = std::move(file.object);
+    Result<JobFile> file = LoadJobFile(options_.file, options_.overrides);
+    // A file that cannot be read is a bad argument, not a bad environment.
+    if (!file.ok()) return InvalidArgumentError(file.status().message());
+    job_object_ = std::move(file->object);
     directory_ = !options_.directory.empty()
                      ? options_.directory
-                     : DefaultDirectory(file.job.metadata.name, runtime_.clock.Wall());
+                     : DefaultDirectory(file->job.metadata.name, runtime_.clock.Wall());
   }
   std::error_code error;
   std::filesystem::create_directories(directory_, error);
