@@ -174,6 +174,9 @@ Status SimObjectStore::DeleteMany(std::span<const std::string> keys) {
     for (const std::string& name : names) {
       const auto found = bucket.objects_.find(name);
       if (found == bucket.objects_.end()) continue;
+      if (bucket.scheduler_.tracing()) {
+        bucket.scheduler_.Trace(process->name() + " delete " + name);
+      }
       bucket.objects_.erase(found);
       if (bucket.observer_) bucket.observer_({"delete", name, {}, process, nullptr, false});
     }
