@@ -67,9 +67,10 @@ ControllerOptions MakeControllerOptions(const Scenario& scenario, int64_t leader
   options.max_start_retry_seconds = 4;
   options.max_failure_delay_seconds = 2;
   options.cleanup_seconds = 60;
-  options.timeout_margin_seconds = 2;
+  options.timeout_margin_share = 1;
+  options.max_timeout_margin_seconds = 2;
   Platform& platform = options.platform;
-  platform.function_timeout_seconds = scenario.slice_seconds + options.timeout_margin_seconds;
+  platform.function_timeout_seconds = scenario.slice_seconds + options.max_timeout_margin_seconds;
   platform.function_network_bytes_per_second = 1e8;
   platform.parameter_server_network_bytes_per_second = 1e9;
   platform.function_store_intercept = scenario.store.bytes_per_second;
