@@ -12,11 +12,10 @@ import sys
 import time
 import unittest
 
-from fault_store import FaultStore
+from fault_store import CREDENTIALS, FaultStore
 from run_support import Bench, processes
 
 BIN = ""
-CREDENTIALS = {"LAMBDADNN_S3_ACCESS_KEY_ID": "test", "LAMBDADNN_S3_SECRET_ACCESS_KEY": "test-secret"}
 
 
 class BitIdentity(unittest.TestCase):
@@ -110,9 +109,7 @@ class BitIdentity(unittest.TestCase):
     def test_a_store_that_refuses_and_delays(self):
         store = FaultStore(unavailable=0.10, delayed=0.05)
         self.addCleanup(store.close)
-        run = self.bench.run("--store", "s3://test", "--set",
-                             f"spec.objectStore.endpoint={store.endpoint}",
-                             environment=CREDENTIALS)
+        run = self.bench.run(*store.options(), environment=CREDENTIALS)
         self.same(run)
         self.assertGreater(store.refused, 100)
         self.assertGreater(run.report()["store"]["retries"], 0)
@@ -120,9 +117,7 @@ class BitIdentity(unittest.TestCase):
     def test_nothing_remains_but_results(self):
         store = FaultStore()
         self.addCleanup(store.close)
-        self.same(self.bench.run("--store", "s3://test", "--set",
-                                 f"spec.objectStore.endpoint={store.endpoint}",
-                                 environment=CREDENTIALS))
+        self.same(self.bench.run(*store.options(), environment=CREDENTIALS))
         self.assertEqual([k for k in store.keys() if "/results/" not in k], [])
         self.assertTrue(store.keys())
 

@@ -16,6 +16,10 @@ import urllib.parse
 from xml.sax.saxutils import escape
 
 
+CREDENTIALS = {"LAMBDADNN_S3_ACCESS_KEY_ID": "test",
+               "LAMBDADNN_S3_SECRET_ACCESS_KEY": "test-secret"}
+
+
 class Operation:
     def __init__(self, method, key, pid):
         self.method, self.key, self.pid = method, key, pid
@@ -84,6 +88,11 @@ class FaultStore:
         self.endpoint = f"http://127.0.0.1:{self.server.server_address[1]}"
         self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
         self.thread.start()
+
+    def options(self):
+        """What makes `lambdadnn run` use this store."""
+        return ["--set", f"spec.objectStore.endpoint={self.endpoint}",
+                "--set", "spec.objectStore.bucket=test"]
 
     def close(self):
         self.server.shutdown()

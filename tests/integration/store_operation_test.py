@@ -14,19 +14,14 @@ import signal
 import sys
 import threading
 
-from fault_store import FaultStore
+from fault_store import CREDENTIALS, FaultStore
 from run_support import Bench
 
-CREDENTIALS = {"LAMBDADNN_S3_ACCESS_KEY_ID": "test", "LAMBDADNN_S3_SECRET_ACCESS_KEY": "test-secret"}
 EXCHANGE = re.compile(r".*/x/r\d+\.i\d+/(\d+)/(.*)$")
 RECORDED_ITERATION = 30
 
 
-def options(store):
-    return ["--store", "s3://test", "--set", f"spec.objectStore.endpoint={store.endpoint}"]
-
-
-def shape(operation, iteration_of_writer=None):
+def shape(operation):
     """What stays the same in every iteration: verb and place in the tree."""
     match = EXCHANGE.match(operation.key)
     return (operation.method, match.group(2)) if match else None
@@ -44,7 +39,7 @@ def record(bench):
         return True
 
     store.after = after
-    run = bench.run(*options(store), environment=CREDENTIALS)
+    run = bench.run(*store.options(), environment=CREDENTIALS)
     store.close()
     # GETs of one object come from several functions: number the readers of each shape.
     readers, steps = {}, []
@@ -86,7 +81,7 @@ def strike(bench, steps, reference):
         return callback
 
     store.before, store.after = at("before"), at("after")
-    run = bench.run(*options(store), "--set", "spec.training.epochs=12", environment=CREDENTIALS)
+    run = bench.run(*store.options(), "--set", "spec.training.epochs=12", environment=CREDENTIALS)
     store.close()
     assert run.digest() == reference, f"other bits after {hit}"
     assert run.functions() == {}, "processes were left behind"

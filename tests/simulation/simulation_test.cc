@@ -79,7 +79,6 @@ TEST(Simulation, ASeedReplaysToTheSameTrace) {
 class PlantedBugTest : public testing::TestWithParam<BugInfo> {};
 
 TEST_P(PlantedBugTest, IsFoundByItsRecordedSeed) {
-  if (GetParam().seed == 0) GTEST_SKIP() << "no seed is recorded";
   CampaignOptions options;
   options.first_seed = options.last_seed = GetParam().seed;
   EXPECT_TRUE(RunCampaign(options).failures.empty()) << "the seed fails without the defect";
@@ -89,7 +88,16 @@ TEST_P(PlantedBugTest, IsFoundByItsRecordedSeed) {
   EXPECT_EQ(found.failures.size(), 1u) << "the defect was not found";
 }
 
-INSTANTIATE_TEST_SUITE_P(All, PlantedBugTest, testing::ValuesIn(AllBugs().begin(), AllBugs().end()),
+// docs/limits.md names the defects that no seed has found yet.
+std::vector<BugInfo> BugsWithASeed() {
+  std::vector<BugInfo> bugs;
+  for (const BugInfo& bug : AllBugs()) {
+    if (bug.seed != 0) bugs.push_back(bug);
+  }
+  return bugs;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, PlantedBugTest, testing::ValuesIn(BugsWithASeed()),
                          [](const testing::TestParamInfo<BugInfo>& parameters) {
                            std::string name = parameters.param.name;
                            std::replace(name.begin(), name.end(), '-', '_');
