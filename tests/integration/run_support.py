@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import signal
+import struct
 import subprocess
 import tempfile
 import time
@@ -28,8 +29,28 @@ def processes(*programs, mark=""):
     return found
 
 
+def read_safetensors(path):
+    """Tensors by name, read by hand (8 bytes of length, a JSON header, the tensors' bytes). Needs
+    PyTorch, which the tests that start no model do without."""
+    import numpy
+    import torch
+
+    data = pathlib.Path(path).read_bytes()
+    (length,) = struct.unpack("<Q", data[:8])
+    header = json.loads(data[8:8 + length])
+    header.pop("__metadata__", None)
+    tensors = {}
+    for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
+        begin, end = entry["data_offsets"]
+        assert entry["dtype"] == "F32"
+        values = numpy.frombuffer(data[8 + length + begin:8 + length + end], "<f4")
+        tensors[name] = torch.tensor(values).reshape(entry["shape"])
+    return tensors
+
+
 class Bench:
-    """A folder with rendered digits and a job file, and the program under test."""
+    """A folder with rendered digits (unless train is 0) and a job file, and the program under test.
+    """
 
     def __init__(self, programs, train=1000, test=200):
         self.programs = pathlib.Path(programs).resolve()
@@ -38,10 +59,14 @@ class Bench:
         self.folder = pathlib.Path(self.scratch.name)
         self.job = self.folder / "digits.yaml"
         self.job.write_text((HERE / "jobs/digits.yaml").read_text())
-        subprocess.run([self.lambdadnn, "dataset", "render-digits", "--out", self.folder / "digits",
-                        "--train", str(train), "--test", str(test), "--seed", "1"],
-                       check=True, capture_output=True)
+        if train > 0:
+            self.render_digits("digits", train, test)
         self.count = 0
+
+    def render_digits(self, name, train, test, seed=1):
+        subprocess.run([self.lambdadnn, "dataset", "render-digits", "--out", self.folder / name,
+                        "--train", str(train), "--test", str(test), "--seed", str(seed)],
+                       check=True, capture_output=True)
 
     def close(self):
         self.scratch.cleanup()

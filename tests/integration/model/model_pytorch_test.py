@@ -6,7 +6,6 @@ usage: /usr/bin/python3 model_pytorch_test.py BIN_DIR [unittest arguments]
 """
 import json
 import pathlib
-import struct
 import subprocess
 import sys
 import tempfile
@@ -16,9 +15,10 @@ import numpy
 import torch
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent.parent / "data")]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent / "data")]
 import pytorch_twins  # noqa: E402
 import real_digits  # noqa: E402
+from run_support import read_safetensors  # noqa: E402
 
 BIN = None
 MODELS = {
@@ -43,21 +43,6 @@ def probe(command, out, model, shape=None, parameters=None, **options):
                  for word in (f"--{name.replace('_', '-')}", str(value))] + words
     subprocess.run(line, check=True)
     return json.loads((pathlib.Path(out) / "result.json").read_text())
-
-
-def read_safetensors(path):
-    """By hand: the format is 8 bytes of length, a JSON header and the tensors' bytes."""
-    data = pathlib.Path(path).read_bytes()
-    (length,) = struct.unpack("<Q", data[:8])
-    header = json.loads(data[8:8 + length])
-    header.pop("__metadata__", None)
-    tensors = {}
-    for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
-        begin, end = entry["data_offsets"]
-        assert entry["dtype"] == "F32"
-        values = numpy.frombuffer(data[8 + length + begin:8 + length + end], "<f4")
-        tensors[name] = torch.tensor(values).reshape(entry["shape"])
-    return tensors
 
 
 class ModelCase(unittest.TestCase):

@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Real input, as users have it: the UCI handwritten digits as CSV and as NumPy arrays, trained by
+`lambdadnn run` on function processes; what comes out opens in PyTorch.
+
+    /usr/bin/python3 real_digits_test.py BIN_FOLDER
+"""
+import json
+import pathlib
+import sys
+import unittest
+
+import numpy
+import torch
+
+from run_support import HERE, Bench, read_safetensors
+
+sys.path[:0] = [str(HERE / "model"), str(HERE.parent / "data")]
+import pytorch_twins  # noqa: E402
+import real_digits  # noqa: E402
+
+BIN = ""
+
+
+def job(model, twin, dataset):
+    """Pixels go from 0 to 16: dividing by 16 is what `normalize` does here."""
+    model_bytes = 4 * sum(p.numel() for p in twin.parameters())
+    return json.dumps({
+        "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
+        "metadata": {"name": "real-digits"},
+        "spec": {
+            "model": {"builtin": model},
+            "dataset": {"uri": "digits", "classes": 10, **dataset,
+                        "normalize": {"mean": "0", "standardDeviation": "16"}},
+            "training": {"epochs": 15, "globalBatchSize": 32, "seed": 3,
+                         "optimizer": {"name": "sgd", "learningRate": "0.05",
+                                       "momentum": "0.9"}},
+            "objective": {"fixed": {"functions": 2, "memory": "512Mi"}},
+            "aggregation": {"shards": 1, "layers": [1, 2], "serverMemory": "128Mi"},
+            "profile": {"trainingSamples": 1437, "trainingBytes": 367872, "modelBytes": model_bytes,
+                        "trainingRate": {"slope": "4", "intercept": "0"}},
+            "backend": "Local"}})
+
+
+class RealDigits(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        torch.set_num_threads(1)
+        cls.bench = Bench(BIN, train=0)
+        real_digits.export(cls.bench.folder / "digits")
+        pixels = numpy.load(cls.bench.folder / "digits/x_test.npy")
+        cls.features = torch.tensor(pixels).unsqueeze(1) / 16
+        cls.labels = torch.tensor(numpy.load(cls.bench.folder / "digits/y_test.npy"))
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.bench.close()
+
+    def train(self, name, model, dataset, shape):
+        twin = pytorch_twins.make(model["name"], shape, 10, **model.get("parameters", {}))
+        path = self.bench.folder / f"{name}.yaml"
+        path.write_text(job(model, twin, dataset))
+        run = self.bench.run(job=path)
+        self.assertEqual(run.code, 0, run.text())
+        accuracy = run.report()["metrics"]["testAccuracy"]
+        self.assertGreaterEqual(accuracy, 0.95)
+        self.expect_opens_in_pytorch(run, twin, shape, accuracy)
+        return run
+
+    def expect_opens_in_pytorch(self, run, twin, shape, accuracy):
+        """model.pt, and PyTorch's own module with model.safetensors, say the same; and both are as
+        right on the held-out fifth as the run's report says."""
+        features = self.features.reshape(-1, *shape)
+        twin.load_state_dict(read_safetensors(run.out / "model.safetensors"), strict=True)
+        script = torch.jit.load(str(run.out / "model.pt")).eval()
+        with torch.no_grad():
+            expected, actual = twin(features), script(features)
+        self.assertEqual(actual.shape, (len(self.labels), 10))
+        self.assertLess((actual - expected).abs().max().item(), 1e-5)
+        right = (actual.argmax(1) == self.labels).double().mean().item()
+        self.assertAlmostEqual(right, accuracy, places=6)
+
+    def test_mlp_on_csv(self):
+        self.train("csv", {"name": "mlp", "parameters": {"hidden": [64]}}, {"format": "csv"}, [64])
+
+    def test_cnn_on_numpy_arrays(self):
+        self.train("npy", {"name": "cnn", "parameters": {"kernel": 3, "padding": 1}},
+                   {"format": "npy"}, [1, 8, 8])
+
+
+if __name__ == "__main__":
+    BIN = pathlib.Path(sys.argv.pop(1))
+    unittest.main(verbosity=2)
