@@ -1,0 +1,79 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A training run on real S3 servers: the bits of a run on a folder, every iteration's requests and
+bytes as the formulas of common/plan say, and nothing left but results.
+
+    real_store_run_test.py BIN_FOLDER [unittest arguments]
+"""
+import collections
+import re
+import sys
+import unittest
+
+from run_support import Bench
+from s3_servers import CREDENTIALS, CountingProxy, RealServer
+
+BIN = ""
+EXCHANGE = re.compile(r".*/x/r\d+\.i\d+/(\d+)/(.+)$")
+EPOCHS = ("--set", "spec.training.epochs=4")
+
+
+def exchanged(requests):
+    """Successful requests and payload bytes of every iteration, from what crossed the proxy."""
+    counts = collections.defaultdict(collections.Counter)
+    for request in requests:
+        match = EXCHANGE.match(request.key)
+        if match is None or not 200 <= request.status < 300:
+            continue
+        # Weights are named after the iteration that starts from them.
+        iteration = int(match.group(1)) - (1 if match.group(2).startswith("w/") else 0)
+        count = counts[iteration]
+        count[{"PUT": "puts", "GET": "gets", "DELETE": "deletes"}[request.method]] += 1
+        if request.method == "PUT":
+            count["bytesIn"] += request.bytes_in
+        if request.method == "GET":
+            count["bytesOut"] += request.bytes_out
+    return {iteration: dict(count) for iteration, count in counts.items()}
+
+
+class RealStoreRun(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.bench = Bench(BIN)
+        cls.reference = cls.bench.run(*EPOCHS)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.bench.close()
+
+    def train_on(self, name):
+        server = RealServer(name)
+        self.addCleanup(server.close)
+        proxy = CountingProxy(server.port)
+        self.addCleanup(proxy.close)
+        run = self.bench.run(*EPOCHS, *proxy.options(), environment=CREDENTIALS)
+        self.assertEqual(run.digest(), self.reference.digest())
+        self.assertEqual(run.functions(), {}, "processes were left behind")
+
+        requests = run.report()["requests"]
+        formula = requests["predictedPerIteration"]
+        self.assertGreater(formula["puts"], 0)
+        counts = exchanged(proxy.requests)
+        self.assertEqual(sorted(counts), list(range(requests["iterations"])))
+        for iteration, count in sorted(counts.items()):
+            self.assertEqual(count, formula, f"iteration {iteration}")
+
+        left = server.keys()
+        self.assertTrue(left)
+        self.assertEqual([key for key in left if "/results/" not in key], [])
+
+    def test_minio(self):
+        self.train_on("minio")
+
+    def test_versitygw(self):
+        self.train_on("versitygw")
+
+
+if __name__ == "__main__":
+    BIN = sys.argv.pop(1)
+    unittest.main(verbosity=2)

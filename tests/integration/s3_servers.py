@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real S3 servers for training runs, and a proxy before them that counts what crosses it."""
+import collections
+import http.client
+import http.server
+import os
+import pathlib
+import re
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+import urllib.parse
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BUCKET = "training"
+ACCESS_KEY, SECRET_KEY = "test-access-key", "test-secret-key"
+CREDENTIALS = {"LAMBDADNN_S3_ACCESS_KEY_ID": ACCESS_KEY,
+               "LAMBDADNN_S3_SECRET_ACCESS_KEY": SECRET_KEY}
+START_SECONDS = 60
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class RealServer:
+    """MinIO or versitygw, as scripts/test_servers.sh built it, on a folder of its own."""
+
+    def __init__(self, name):
+        self.name = name
+        found = subprocess.run([ROOT / "scripts/test_servers.sh", "path", name],
+                               capture_output=True, text=True)
+        if found.returncode != 0:
+            raise RuntimeError(f"{name} is not built; run scripts/test_servers.sh build {name}")
+        program = found.stdout.strip()
+        self.scratch = tempfile.TemporaryDirectory(prefix=f"lambdadnn-{name}-")
+        folder = pathlib.Path(self.scratch.name)
+        self.data, self.log = folder / "data", folder / "log"
+        (self.data / BUCKET).mkdir(parents=True)  # both take a folder for a bucket
+        (folder / "metadata").mkdir()
+        self.port = free_port()
+        address = f"127.0.0.1:{self.port}"
+        if name == "minio":
+            command = [program, "server", "--quiet", "--address", address, self.data]
+        else:
+            command = [program, "--quiet", "--keep-alive", "--port", address, "--access",
+                       ACCESS_KEY, "--secret", SECRET_KEY, "posix", "--sidecar",
+                       folder / "metadata", self.data]
+        environment = {"HOME": str(folder), "PATH": "/usr/bin:/bin", "MINIO_BROWSER": "off",
+                       "MINIO_UPDATE": "off", "MINIO_CI_CD": "1", "MINIO_ROOT_USER": ACCESS_KEY,
+                       "MINIO_ROOT_PASSWORD": SECRET_KEY}
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+        self.await_answer()
+
+    def await_answer(self):
+        end = time.monotonic() + START_SECONDS
+        while time.monotonic() < end and self.process.poll() is None:
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=2)
+            try:
+                connection.request("GET", f"/{BUCKET}/none")
+                if connection.getresponse().status in (403, 404):
+                    return
+            except OSError:
+                pass
+            finally:
+                connection.close()
+            time.sleep(0.1)
+        text = self.log.read_text(errors="replace")
+        self.close()
+        raise RuntimeError(f"{self.name} did not start; it said: {text[-2000:]}")
+
+    def keys(self):
+        """The objects of the bucket, read from the server's folder."""
+        bucket = self.data / BUCKET
+        files = [str(f.relative_to(bucket)) for f in bucket.rglob("*") if f.is_file()]
+        if self.name == "minio":
+            files = [f.removesuffix("/xl.meta") for f in files if f.endswith("/xl.meta")]
+        return sorted(files)
+
+    def close(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        self.scratch.cleanup()
+
+
+Request = collections.namedtuple("Request", "method key status bytes_in bytes_out")
+
+
+class CountingProxy:
+    """Passes every request on as it is (signatures hold) and keeps a list of what was answered.
+
+    A bulk delete is listed as one Request("DELETE", …) for each of its keys.
+    """
+
+    def __init__(self, port):
+        self.requests, self.lock = [], threading.Lock()
+        proxy = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+            wbufsize = 1 << 16
+
+            def setup(self):
+                super().setup()
+                self.upstream = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+
+            def finish(self):
+                self.upstream.close()
+                super().finish()
+
+            def log_message(self, *arguments):
+                pass
+
+            def __getattr__(self, name):
+                if name.startswith("do_"):
+                    return lambda: proxy.serve(self)
+                raise AttributeError(name)
+
+        class Server(http.server.ThreadingHTTPServer):
+            daemon_threads = True
+            request_queue_size = 256
+
+            def handle_error(self, request, client_address):
+                pass  # a caller that has gone
+
+        self.server = Server(("127.0.0.1", 0), Handler)
+        self.endpoint = f"http://127.0.0.1:{self.server.server_address[1]}"
+        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def options(self):
+        """What makes `lambdadnn run` use this store."""
+        return ["--set", f"spec.objectStore.endpoint={self.endpoint}",
+                "--set", f"spec.objectStore.bucket={BUCKET}"]
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def serve(self, request):
+        length = int(request.headers.get("Content-Length", 0))
+        body = request.rfile.read(length) if length else b""
+        request.upstream.putrequest(request.command, request.path, skip_host=True,
+                                    skip_accept_encoding=True)
+        for name, value in request.headers.items():
+            if name.lower() != "connection":
+                request.upstream.putheader(name, value)
+        request.upstream.endheaders(body)
+        answer = request.upstream.getresponse()
+        data = answer.read()
+        self.note(request, answer.status, body, data)
+        request.send_response_only(answer.status)
+        for name, value in answer.getheaders():
+            if name.lower() not in ("connection", "transfer-encoding", "content-length"):
+                request.send_header(name, value)
+        head = request.command == "HEAD"
+        size = answer.getheader("Content-Length", "0") if head else str(len(data))
+        request.send_header("Content-Length", size)
+        request.end_headers()
+        request.wfile.write(data)
+        request.wfile.flush()
+
+    def note(self, request, status, body, data):
+        url = urllib.parse.urlsplit(request.path)
+        key = urllib.parse.unquote(url.path).removeprefix(f"/{BUCKET}").removeprefix("/")
+        entries = [Request(request.command, key, status, len(body), len(data))]
+        if request.command == "POST" and "delete" in url.query and status == 200:
+            entries = [Request("DELETE", name, 204, 0, 0)
+                       for name in re.findall(r"<Key>(.*?)</Key>", body.decode())]
+        with self.lock:
+            self.requests.extend(entries)
