@@ -7,7 +7,8 @@
 //   * a segment of more than 120 bytes becomes folders of 120 bytes each, whose names end in "%+",
 //     and a rest, "%s" behind it if that is "." or ".." (a name on disk has at most 255 bytes);
 //   * an object whose name is taken by a folder ("a" beside "a/b") is the file "a%f";
-//   * "%tmp" in the root holds files that are being written.
+//   * "%tmp" in the root holds files that are being written, and "%tmp/wakeups"
+//     (base/wakeup_row.h).
 #pragma once
 
 #include <optional>
@@ -17,6 +18,7 @@
 namespace lambdadnn {
 
 inline constexpr std::string_view kTemporaryFolder = "%tmp";
+inline constexpr std::string_view kWakeupsFile = "wakeups";
 inline constexpr std::string_view kBesideFolderSuffix = "%f";
 
 // The path of a valid key's file, relative to the root.

@@ -70,6 +70,25 @@ Status SyncPath(const std::string& path) {
   return OkStatus();
 }
 
+uint64_t NumberOf(std::string_view key) { return Xxh3(AsBytes(key)); }
+
+class FileWatch final : public ArrivalWatch {
+ public:
+  FileWatch(WakeupRow& wakeups, uint64_t number)
+      : wakeups_(wakeups), number_(number), seen_(wakeups.Rung(number)) {}
+
+  bool Wait(Duration at_most) override {
+    wakeups_.Wait(number_, seen_, at_most);
+    const uint32_t before = std::exchange(seen_, wakeups_.Rung(number_));
+    return seen_ != before;
+  }
+
+ private:
+  WakeupRow& wakeups_;
+  const uint64_t number_;
+  uint32_t seen_;
+};
+
 // The object's file, wherever it lies, opened; its size in `info`.
 Result<OpenFile> OpenObject(const std::string& root, const std::string& path, struct stat* info) {
   for (const std::string& candidate : {path, BesideFolder(path)}) {
@@ -109,7 +128,10 @@ Status FilesystemObjectStore::Put(std::string_view key, std::span<const ByteView
   // After a rename the name is gone; after a link or a failure it is not.
   unlink(temporary->c_str());
   if (!published.ok()) return published;
-  if (options.ephemeral) return OkStatus();
+  if (options.ephemeral) {
+    if (WakeupRow* const wakeups = Wakeups()) wakeups->Ring(NumberOf(key));
+    return OkStatus();
+  }
   return SyncFolders(path).WithContext(context);
 }
 
@@ -156,6 +178,7 @@ void FilesystemObjectStore::RemoveOldTemporaries(const std::string& newest) {
   DIR* const items = opendir(folder.c_str());
   if (items == nullptr) return;
   while (const dirent* const item = readdir(items)) {
+    if (item->d_name == kWakeupsFile) continue;
     const std::string path = folder + "/" + item->d_name;
     struct stat info{};
     if (lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
@@ -194,6 +217,22 @@ Status FilesystemObjectStore::Publish(const std::string& temporary, std::string_
     LDNN_RETURN_IF_ERROR(MakeFolders(path));
   }
   return UnavailableError("writing " + path + ": its folder is removed again and again");
+}
+
+WakeupRow* FilesystemObjectStore::Wakeups() {
+  const std::lock_guard lock(wakeups_mutex_);
+  if (wakeups_ == nullptr) {
+    std::string path = root_ + "/" + std::string(kTemporaryFolder) + "/";
+    path += kWakeupsFile;
+    auto opened = WakeupRow::Open(path);
+    if (opened.ok()) wakeups_ = *std::move(opened);
+  }
+  return wakeups_.get();
+}
+
+std::unique_ptr<ArrivalWatch> FilesystemObjectStore::Watch(std::string_view key) {
+  WakeupRow* const wakeups = Wakeups();
+  return wakeups == nullptr ? nullptr : std::make_unique<FileWatch>(*wakeups, NumberOf(key));
 }
 
 Status FilesystemObjectStore::MakeFolders(const std::string& path) {

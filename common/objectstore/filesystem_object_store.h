@@ -4,14 +4,19 @@
 // A Put writes a temporary file on the same file system, syncs it (unless ephemeral) and renames it
 // into place, or links it where the object must be new; so readers see whole objects only, and a
 // killed writer leaves nothing but a temporary file, which a later writer removes. Folders come and
-// go with their objects. Thread-safe. One caveat: two processes that at the same moment create an
-// object and the first object "below" it ("a" and "a/b") may lose one of the two.
+// go with their objects. An ephemeral Put rings for those processes of this machine that wait for
+// its key (base/wakeup_row.h), so that nobody has to ask again and again. Thread-safe. One caveat:
+// two processes that at the same moment create an object and the first object "below" it ("a" and
+// "a/b") may lose one of the two.
 #pragma once
 
 #include <atomic>
+#include <memory>
+#include <mutex>
 #include <shared_mutex>
 #include <string>
 
+#include "common/base/wakeup_row.h"
 #include "common/objectstore/object_store.h"
 
 namespace lambdadnn {
@@ -30,6 +35,7 @@ class FilesystemObjectStore final : public ObjectStore {
   Status Delete(std::string_view key) override;
   Result<ObjectList> List(std::string_view prefix, std::string_view start_after,
                           int limit) override;
+  std::unique_ptr<ArrivalWatch> Watch(std::string_view key) override;
   bool SupportsPutIfAbsent() const override { return true; }
   std::string Describe() const override { return "file://" + root_; }
 
@@ -41,11 +47,15 @@ class FilesystemObjectStore final : public ObjectStore {
   Status MakeFolders(const std::string& path);
   Status MoveAsideForFolder(const std::string& path);
   Status SyncFolders(const std::string& path) const;
+  // Null while there is no folder for temporary files, or where the file cannot be mapped.
+  WakeupRow* Wakeups();
 
   const std::string root_;
   // Exclusive while a file makes way for a folder of the same name, shared while one is published.
   std::shared_mutex shape_mutex_;
   std::atomic<bool> cleaned_{false};
+  std::mutex wakeups_mutex_;
+  std::unique_ptr<WakeupRow> wakeups_;  // once made, it stays
 };
 
 }  // namespace lambdadnn

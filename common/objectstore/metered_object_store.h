@@ -24,6 +24,7 @@ class MeteredObjectStore final : public ObjectStore {
   Status DeleteMany(std::span<const std::string> keys) override;
   Result<ObjectList> List(std::string_view prefix, std::string_view start_after,
                           int limit) override;
+  std::unique_ptr<ArrivalWatch> Watch(std::string_view key) override { return inner_.Watch(key); }
   bool SupportsPutIfAbsent() const override { return inner_.SupportsPutIfAbsent(); }
   std::string Describe() const override { return inner_.Describe(); }
   // Its own counts and the inner store's retries since this was made.

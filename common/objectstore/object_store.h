@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "common/base/bytes.h"
+#include "common/base/clock.h"
 #include "common/base/status.h"
 #include "common/objectstore/store_counts.h"
 
@@ -52,6 +53,15 @@ struct PutOptions {
   bool ephemeral = false;
 };
 
+// A hint for one who waits for an object. Not thread-safe.
+class ArrivalWatch {
+ public:
+  virtual ~ArrivalWatch() = default;
+  // Returns when something may have been stored under the key since the watch was made or since the
+  // last Wait returned, at the latest after `at_most`. True = before that.
+  virtual bool Wait(Duration at_most) = 0;
+};
+
 class ObjectStore {
  public:
   virtual ~ObjectStore() = default;
@@ -70,6 +80,9 @@ class ObjectStore {
   // (1 .. 1000).
   virtual Result<ObjectList> List(std::string_view prefix, std::string_view start_after,
                                   int limit) = 0;
+  // Null where the store has no hints to give. Objects may come without one: ask now and then. The
+  // store outlives the watch.
+  virtual std::unique_ptr<ArrivalWatch> Watch(std::string_view /*key*/) { return nullptr; }
   virtual bool SupportsPutIfAbsent() const = 0;
   // "file:///data", "s3://bucket/prefix": what to print; never credentials.
   virtual std::string Describe() const = 0;

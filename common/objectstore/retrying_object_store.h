@@ -41,6 +41,7 @@ class RetryingObjectStore final : public ObjectStore {
   Status DeleteMany(std::span<const std::string> keys) override;
   Result<ObjectList> List(std::string_view prefix, std::string_view start_after,
                           int limit) override;
+  std::unique_ptr<ArrivalWatch> Watch(std::string_view key) override { return inner_->Watch(key); }
   bool SupportsPutIfAbsent() const override { return inner_->SupportsPutIfAbsent(); }
   std::string Describe() const override { return inner_->Describe(); }
   StoreCounts Counts() const override;

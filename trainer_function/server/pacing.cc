@@ -53,6 +53,7 @@ class PacedStore final : public ObjectStore {
                           int limit) override {
     return store_->List(prefix, start_after, limit);
   }
+  std::unique_ptr<ArrivalWatch> Watch(std::string_view key) override { return store_->Watch(key); }
   bool SupportsPutIfAbsent() const override { return store_->SupportsPutIfAbsent(); }
   std::string Describe() const override { return store_->Describe(); }
   StoreCounts Counts() const override { return store_->Counts(); }

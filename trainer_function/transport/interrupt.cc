@@ -4,6 +4,12 @@
 #include <algorithm>
 
 namespace lambdadnn {
+namespace {
+
+// Hints come from the kernel, aborts do not: between two looks.
+constexpr Duration kAbortLook = std::chrono::milliseconds(100);
+
+}  // namespace
 
 Interrupt::Interrupt(Runtime& runtime, Instant deadline)
     : clock_(runtime.clock), deadline_(deadline), monitor_(runtime.executor.NewMonitor()) {}
@@ -28,6 +34,15 @@ Status Interrupt::SleepUntil(Instant time) {
   }
   if (aborted()) return Check();
   return clock_.Now() >= time ? OkStatus() : Check();
+}
+
+Status Interrupt::SleepUntil(Instant time, ArrivalWatch& watch) {
+  for (;;) {
+    LDNN_RETURN_IF_ERROR(Check());
+    const Instant now = clock_.Now();
+    if (now >= time) return OkStatus();
+    if (watch.Wait(std::min({time - now, deadline_ - now, kAbortLook}))) return Check();
+  }
 }
 
 }  // namespace lambdadnn

@@ -9,6 +9,7 @@
 
 #include "common/base/runtime.h"
 #include "common/base/status.h"
+#include "common/objectstore/object_store.h"
 
 namespace lambdadnn {
 
@@ -25,6 +26,9 @@ class Interrupt {
   Status Check();
   // OK once `time` has come; the errors of Check() as soon as they hold.
   Status SleepUntil(Instant time);
+  // As SleepUntil, but ends with OK as soon as `watch` says so. An abort is felt within a tenth of
+  // a second.
+  Status SleepUntil(Instant time, ArrivalWatch& watch);
 
  private:
   Clock& clock_;

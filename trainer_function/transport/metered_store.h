@@ -30,6 +30,7 @@ class MeteredStore final : public ObjectStore {
   Status DeleteMany(std::span<const std::string> keys) override;
   Result<ObjectList> List(std::string_view prefix, std::string_view start_after,
                           int limit) override;
+  std::unique_ptr<ArrivalWatch> Watch(std::string_view key) override { return store_.Watch(key); }
   bool SupportsPutIfAbsent() const override { return store_.SupportsPutIfAbsent(); }
   std::string Describe() const override { return store_.Describe(); }
   using ObjectStore::Get;

@@ -45,4 +45,6 @@ Duration NextPollGap(Duration waited, Duration expected) {
   return std::max(gap, kMinPollGap);
 }
 
+Duration NextHintedGap(Duration waited) { return std::max(waited, kMinHintedGap); }
+
 }  // namespace lambdadnn

@@ -10,6 +10,10 @@
 // first question is put shortly before the earliest of them, and gaps are smaller around it. The
 // earliest, not the mean: an exchange is a circle of functions that wait for each other, and one
 // that oversleeps because of a single slow iteration makes all others learn that slowness.
+//
+// Where the store gives hints (ArrivalWatch), questions follow those, and the gaps between others
+// double: they serve only objects that came without a hint. A hint in vain costs a miss as well, so
+// after kMaxVainHints of them the wait goes on as if there were none.
 #pragma once
 
 #include <array>
@@ -43,5 +47,11 @@ class ArrivalEstimate {
 
 // From a question in vain at `waited` to the next one.
 Duration NextPollGap(Duration waited, Duration expected);
+
+inline constexpr Duration kMinHintedGap = std::chrono::milliseconds(8);
+inline constexpr int kMaxVainHints = 4;
+
+// The same while hints are expected.
+Duration NextHintedGap(Duration waited);
 
 }  // namespace lambdadnn

@@ -73,17 +73,23 @@ Status StoreTransport::Push(const ObjectName& name, const ObjectNotes& notes, By
 Result<ReceivedObject> StoreTransport::Pull(const ObjectName& name, Range elements) {
   const std::string key = KeyOf(name);
   const Instant start = runtime_.clock.Now();
+  // Made before the first question, so that no object slips between question and wait.
+  std::unique_ptr<ArrivalWatch> watch = store_.Watch(key);
   Duration expected;
   Instant next = start;
   {
     const std::lock_guard lock(mutex_);
     expected = EstimateOf(name).expected();
-    next += EstimateOf(name).FirstPoll();
+    if (watch == nullptr) next += EstimateOf(name).FirstPoll();
   }
   std::optional<Duration> last_miss;
   int wrong = 0;
+  int vain_hints = 0;
   for (;;) {
-    if (const Status status = interrupt_.SleepUntil(next); !status.ok()) {
+    const Status status =
+        watch == nullptr ? interrupt_.SleepUntil(next) : interrupt_.SleepUntil(next, *watch);
+    const bool hinted = watch != nullptr && runtime_.clock.Now() < next;
+    if (!status.ok()) {
       return Status(status.code(), "waited " + Seconds(runtime_.clock.Now() - start) +
                                        " in vain for the " + name.Brief() + " (" + key +
                                        "): " + status.message());
@@ -109,7 +115,9 @@ Result<ReceivedObject> StoreTransport::Pull(const ObjectName& name, Range elemen
     }
     if (code == StatusCode::kNotFound) {
       last_miss = asked;
-      next = runtime_.clock.Now() + NextPollGap(asked, expected);
+      if (hinted && ++vain_hints == kMaxVainHints) watch.reset();
+      next = runtime_.clock.Now() +
+             (watch == nullptr ? NextPollGap(asked, expected) : NextHintedGap(asked));
     } else if (code == StatusCode::kDataLoss && ++wrong < kMaxWrongFetches) {
       next = runtime_.clock.Now() + kWrongFetchPause * (1 << wrong);
     } else {

@@ -149,13 +149,20 @@ Status Cgroup::SetMilliCpu(int milli_cpu) {
   const int quota = std::max(static_cast<int>(int64_t{milli_cpu} * kCpuPeriodMicroseconds / 1000),
                              kMinQuotaMicroseconds);
   const std::string period = std::to_string(kCpuPeriodMicroseconds);
+  const std::string burst = cpu_folder_ + (version_ == 2 ? "/cpu.max.burst" : "/cpu.cfs_burst_us");
+  const bool can_burst = ::access(burst.c_str(), W_OK) == 0;
+  // No quota may be below the burst that stands.
+  if (can_burst) LDNN_RETURN_IF_ERROR(WriteControl(burst, "0"));
   if (version_ == 2) {
     const std::string value = milli_cpu <= 0 ? "max" : std::to_string(quota);
-    return WriteControl(cpu_folder_ + "/cpu.max", value + " " + period);
+    LDNN_RETURN_IF_ERROR(WriteControl(cpu_folder_ + "/cpu.max", value + " " + period));
+  } else {
+    LDNN_RETURN_IF_ERROR(WriteControl(cpu_folder_ + "/cpu.cfs_period_us", period));
+    LDNN_RETURN_IF_ERROR(WriteControl(cpu_folder_ + "/cpu.cfs_quota_us",
+                                      milli_cpu <= 0 ? "-1" : std::to_string(quota)));
   }
-  LDNN_RETURN_IF_ERROR(WriteControl(cpu_folder_ + "/cpu.cfs_period_us", period));
-  return WriteControl(cpu_folder_ + "/cpu.cfs_quota_us",
-                      milli_cpu <= 0 ? "-1" : std::to_string(quota));
+  if (!can_burst || milli_cpu <= 0) return OkStatus();
+  return WriteControl(burst, std::to_string(quota));
 }
 
 Status Cgroup::SetMemoryMib(int memory_mib) {

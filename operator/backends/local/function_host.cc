@@ -158,7 +158,11 @@ Status FunctionHost::SetCpu(const std::string& uid, int milli_cpu) {
     return NotFoundError("there is no running function " + uid);
   }
   function->spec.group.milli_cpu = milli_cpu;
-  if (function->cgroup != nullptr) return function->cgroup->SetMilliCpu(milli_cpu);
+  if (function->stage == Stage::kQueued || function->stage == Stage::kStarting) {
+    if (!IsPacing()) return OkStatus();  // it gets its quota when it is ready
+  } else if (function->cgroup != nullptr) {
+    return function->cgroup->SetMilliCpu(milli_cpu);
+  }
   return WriteFileAtomically(FileOf(uid, ".cpu"), std::to_string(milli_cpu) + "\n");
 }
 
@@ -273,7 +277,7 @@ Result<pid_t> FunctionHost::LaunchProcess(Function& function) {
   process.log_file = LogFile(function.spec.uid);
   if (!IsPacing()) {
     Result<std::unique_ptr<Cgroup>> cgroup =
-        cgroups_->Create(function.spec.uid, {group.memory_mib, group.milli_cpu});
+        cgroups_->Create(function.spec.uid, {.memory_mib = group.memory_mib, .milli_cpu = 0});
     if (!cgroup.ok()) return cgroup.status();
     function.cgroup = *std::move(cgroup);
     process.cgroup_files = function.cgroup->ProcessFiles();
@@ -293,6 +297,10 @@ void FunctionHost::LookForPort(Function& function) {
     function.port = static_cast<int>(ParseInteger(Trim(*text)).value_or(0));
   }
   if (function.port <= 0 || !AnswersReady(function.port)) return;
+  if (function.cgroup != nullptr) {
+    const Status limited = function.cgroup->SetMilliCpu(function.spec.group.milli_cpu);
+    if (!limited.ok()) LogWarning("host", limited.message());
+  }
   function.stage = Stage::kReady;
   function.cold_start_seconds = ToSeconds(runtime_.clock.Now() - function.created);
   LogInfo("host", "function ready",

@@ -3,6 +3,9 @@
 // the executor (the supervisor) is parent to all of them, so none outlives it, not even when the
 // host is killed. Nothing is restarted: who wants another function creates another.
 //
+// A function starts without a CPU quota, as platforms that boost a start do, and gets it when it is
+// ready: loading libraries under a fraction of a core would take many times as long.
+//
 // Thread-safe; no call waits for a process. Memory and CPU limits are kept by control groups where
 // these can be made (cgroups.h); else the host kills what grows beyond its memory, and functions
 // pace themselves by their CPU clock (LAMBDADNN_MILLI_CPU, LAMBDADNN_MILLI_CPU_FILE).

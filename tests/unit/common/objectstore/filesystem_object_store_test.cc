@@ -54,6 +54,40 @@ TEST(FilesystemObjectStore, RemovesWhatKilledWritersLeftLongAgo) {
   EXPECT_EQ(ListAll(store, "")->size(), 1U);
 }
 
+TEST(FilesystemObjectStore, AWatchSaysWhenAnotherProcessStoresItsKey) {
+  const std::string root = MakeTempDir();
+  FilesystemObjectStore writer(root);
+  FilesystemObjectStore reader(root);  // as in another process: nothing is shared but the folder
+  const ByteView value = AsBytes("x");
+  const auto put = [&](const char* key, bool ephemeral) {
+    return writer.Put(key, std::span(&value, 1), {.ephemeral = ephemeral});
+  };
+  EXPECT_EQ(reader.Watch("a"), nullptr) << "no folder to meet in yet";
+  ASSERT_TRUE(put("first", true).ok());
+  const auto watch = reader.Watch("a");
+  ASSERT_NE(watch, nullptr);
+  EXPECT_FALSE(watch->Wait(std::chrono::milliseconds(1)));
+  ASSERT_TRUE(put("b", true).ok());
+  EXPECT_FALSE(watch->Wait(std::chrono::milliseconds(1)));
+  ASSERT_TRUE(put("a", true).ok());
+  EXPECT_TRUE(watch->Wait(std::chrono::seconds(100)));
+  EXPECT_FALSE(watch->Wait(std::chrono::milliseconds(1))) << "said once";
+  EXPECT_TRUE(reader.Get("a").ok());
+  EXPECT_EQ(ListAll(reader, "")->size(), 3U);
+}
+
+TEST(FilesystemObjectStore, ThePlaceToMeetOutlivesTheRemovalOfOldTemporaries) {
+  const std::string root = MakeTempDir();
+  const ByteView value = AsBytes("x");
+  FilesystemObjectStore reader(root);
+  ASSERT_TRUE(FilesystemObjectStore(root).Put("a", std::span(&value, 1), {.ephemeral = true}).ok());
+  const auto watch = reader.Watch("a");
+  const utimbuf long_ago{.actime = 1000, .modtime = 1000};
+  ASSERT_EQ(utime((root + "/%tmp/wakeups").c_str(), &long_ago), 0);
+  ASSERT_TRUE(FilesystemObjectStore(root).Put("a", std::span(&value, 1), {.ephemeral = true}).ok());
+  EXPECT_TRUE(watch->Wait(std::chrono::seconds(100)));
+}
+
 TEST(FilesystemObjectStore, IgnoresWhatItNeverWrote) {
   const std::string root = MakeTempDir();
   ASSERT_TRUE(WriteFileAtomically(root + "/a%2Fb", "stranger").ok());

@@ -8,6 +8,7 @@
 #include <functional>
 
 #include "common/objectstore/memory_object_store.h"
+#include "common/plan/collective_cost.h"
 #include "tests/support/faulty_object_store.h"
 #include "tests/support/virtual_runtime.h"
 
@@ -145,6 +146,108 @@ INSTANTIATE_TEST_SUITE_P(
                     Wrong{"length", [](ObjectHeader& h) { h.payload_bytes = 36; }},
                     Wrong{"checksum", [](ObjectHeader& h) { h.payload_xxh3 ^= 1; }}),
     [](const auto& test) { return std::string(test.param.what); });
+
+// Gives hints at the given times.
+class HintingStore final : public ObjectStore {
+ public:
+  HintingStore(VirtualRuntime& time, ObjectStore& inner) : time_(time), inner_(inner) {}
+
+  Status Put(std::string_view key, std::span<const ByteView> parts,
+             const PutOptions& options) override {
+    return inner_.Put(key, parts, options);
+  }
+  Result<Bytes> Get(std::string_view key, std::optional<ByteRange> range) override {
+    ++asked_;
+    if (before_get_) before_get_();
+    return inner_.Get(key, range);
+  }
+  Result<ObjectInfo> Head(std::string_view key) override { return inner_.Head(key); }
+  Status Delete(std::string_view key) override { return inner_.Delete(key); }
+  Result<ObjectList> List(std::string_view prefix, std::string_view start_after,
+                          int limit) override {
+    return inner_.List(prefix, start_after, limit);
+  }
+  std::unique_ptr<ArrivalWatch> Watch(std::string_view) override {
+    return std::make_unique<ScriptedWatch>(*this);
+  }
+  bool SupportsPutIfAbsent() const override { return true; }
+  std::string Describe() const override { return "hinting"; }
+
+  std::vector<Duration> hints_;        // ascending, since the clock's begin
+  std::function<void()> before_hint_;  // what the hint is about
+  std::function<void()> before_get_;
+  int asked_ = 0;
+
+ private:
+  class ScriptedWatch final : public ArrivalWatch {
+   public:
+    explicit ScriptedWatch(HintingStore& store) : store_(store) {}
+    bool Wait(Duration at_most) override {
+      const Duration now = store_.time_.clock.Now().time_since_epoch();
+      if (next_ == store_.hints_.size() || store_.hints_[next_] > now + at_most) {
+        store_.time_.clock.SleepFor(at_most);
+        return false;
+      }
+      store_.time_.clock.SleepFor(store_.hints_[next_++] - now);
+      if (store_.before_hint_) store_.before_hint_();
+      return true;
+    }
+
+   private:
+    HintingStore& store_;
+    size_t next_ = 0;
+  };
+
+  VirtualRuntime& time_;
+  ObjectStore& inner_;
+};
+
+class HintedPull : public StoreTransportTest {
+ protected:
+  HintingStore hinting_{time_, memory_};
+  Interrupt patient_{time_.runtime, time_.clock.Now() + kMaxPollWait};
+  StoreTransport hinted_{time_.runtime, hinting_, patient_, {"p", 2, 4}, "uid"};
+};
+
+TEST_F(HintedPull, FindsTheObjectWhenItComesWithOneMiss) {
+  hinting_.hints_ = {FromSeconds(0.0031)};
+  hinting_.before_hint_ = [&] { EXPECT_TRUE(PushExample(transport_).ok()); };
+  ASSERT_TRUE(hinted_.Pull(kName, kElements).ok());
+  EXPECT_EQ(hinting_.asked_, 2);
+  EXPECT_EQ(time_.clock.Now().time_since_epoch(), FromSeconds(0.0031));
+}
+
+TEST_F(HintedPull, AsksNowAndThenForAnObjectThatComesWithoutAHint) {
+  hinting_.before_get_ = [&] {
+    if (hinting_.asked_ != 6) return;
+    EXPECT_TRUE(PushExample(transport_).ok());
+  };
+  EXPECT_TRUE(hinted_.Pull(kName, kElements).ok());
+  EXPECT_EQ(hinting_.asked_, 6);
+}
+
+TEST_F(HintedPull, VainHintsDoNotBreakTheBoundOfMisses) {
+  for (const double first : {0.0, 1e-4, 0.01, 1.0, 60.0}) {
+    hinting_.asked_ = 0;
+    hinting_.hints_.clear();
+    const Duration now = time_.clock.Now().time_since_epoch();
+    for (int i = 0; i < 1000; ++i) {
+      hinting_.hints_.push_back(now + FromSeconds(first + i * 1e-4));
+    }
+    Interrupt interrupt(time_.runtime, time_.clock.Now() + kMaxPollWait);
+    StoreTransport transport(time_.runtime, hinting_, interrupt, {"p", 2, 4}, "uid");
+    EXPECT_EQ(transport.Pull(kName, kElements).status().code(), StatusCode::kDeadlineExceeded);
+    EXPECT_LE(hinting_.asked_, kMaxMissesPerObject) << first;
+    EXPECT_GT(hinting_.asked_, 10) << first;
+  }
+}
+
+TEST_F(HintedPull, AnAbortEndsTheWaitForAHint) {
+  hinting_.hints_ = {FromSeconds(0.5)};
+  hinting_.before_hint_ = [&] { patient_.Abort(); };
+  EXPECT_EQ(hinted_.Pull(kName, kElements).status().code(), StatusCode::kCancelled);
+  EXPECT_EQ(time_.clock.Now().time_since_epoch(), FromSeconds(0.5));
+}
 
 TEST_F(StoreTransportTest, DiscardDeletesExactlyTheNamed) {
   ASSERT_TRUE(PushExample(transport_).ok());

@@ -59,6 +59,22 @@ TEST(Cgroup, WritesVersion1Files) {
   EXPECT_EQ(*ReadFile(memory + "/memory.limit_in_bytes"), "-1");
 }
 
+TEST(Cgroup, UnusedQuotaIsKeptForOnePeriodWhereTheKernelCan) {
+  for (const int version : {1, 2}) {
+    const std::string folder = MakeTempDir();
+    const std::string burst = folder + (version == 2 ? "/cpu.max.burst" : "/cpu.cfs_burst_us");
+    Cgroup group(version, folder, folder);
+    ASSERT_TRUE(group.SetMilliCpu(250).ok());
+    EXPECT_FALSE(ReadFile(burst).ok()) << "an old kernel has no such file";
+    ASSERT_TRUE(WriteFileAtomically(burst, "     ").ok());
+    ASSERT_TRUE(group.SetMilliCpu(500).ok());
+    EXPECT_EQ(ReadFile(burst)->substr(0, 5), "10000");
+    ASSERT_TRUE(WriteFileAtomically(burst, " ").ok());
+    ASSERT_TRUE(group.SetMilliCpu(0).ok());
+    EXPECT_EQ(*ReadFile(burst), "0") << "no quota, no burst";
+  }
+}
+
 TEST(Cgroup, KeepsToTheKernelsSmallestQuota) {
   const std::string folder = MakeTempDir();
   Cgroup group(2, folder, folder);
