@@ -19,7 +19,7 @@ unit        |3 |all unit tests                                             |
 tidy        |2 |all                                                        |
 conformance |3 |object stores: memory, files, strict S3 stand-in           |
 simulation  |4 |400 fixed seeds, recorded planted bugs                     |5 minutes of fresh seeds
-integration |15|processes killed and resumed, UCI digits, training on MinIO |20 kills, versitygw, every store operation of an iteration
+integration |15|kills, UCI digits, training on MinIO, bad input             |20 kills, versitygw, every store operation of an iteration
 sanitizers  |4 |address+undefined: parsers, readers, transport, servers    |all unit and conformance tests; thread sanitizer
 fuzz        |5 |each target 20 s                                           |each target 120 s
 '

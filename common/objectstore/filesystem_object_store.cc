@@ -240,10 +240,11 @@ Status FilesystemObjectStore::MakeFolders(const std::string& path) {
        slash = path.find('/', slash + 1)) {
     const std::string folder = path.substr(0, slash);
     if (mkdir(folder.c_str(), 0755) == 0) continue;
-    if (errno != EEXIST && !IsFolder(folder)) {
+    const int error = errno;  // the next look at the folder sets it anew
+    if (error != EEXIST && !IsFolder(folder)) {
       // ENOENT: a Delete removed the folder above; the caller tries again.
-      if (errno == ENOENT) return OkStatus();
-      return ErrnoStatus("making the folder " + folder, errno);
+      if (error == ENOENT) return OkStatus();
+      return ErrnoStatus("making the folder " + folder, error);
     }
     if (IsFolder(folder)) continue;
     if (slash <= root_.size()) {

@@ -73,6 +73,21 @@ bool NeedsAnother(const JobSnapshot& snapshot, const SliceFact& slice) {
   return snapshot.now - slice.started > FromSeconds(snapshot.options->profile_timeout_seconds);
 }
 
+// Every function of the largest size is killed: more of them would be killed as well.
+std::optional<Action> OutOfMemory(const JobSnapshot& snapshot, int memory_mib) {
+  int killed = 0;
+  for (const auto& [uid, fact] : snapshot.facts.instances) {
+    if (fact.instance.group != kProfileGroup || !fact.gone.has_value()) continue;
+    if (fact.instance.reason.starts_with("OOMKilled")) ++killed;
+  }
+  if (killed < snapshot.options->max_start_failures) return std::nullopt;
+  return FailJob("ProfilingFailed",
+                 "the model does not fit: functions of " + std::to_string(memory_mib) +
+                     " MiB were killed for want of memory (OOMKilled) while they were measured; "
+                     "raise functions.memory.max or objective.fixed.memory, or lower the batch "
+                     "size");
+}
+
 // Enough functions, or what to do about it.
 std::optional<std::vector<Action>> DecideProfileFunctions(const JobSnapshot& snapshot,
                                                           const ProfilePlan& plan) {
@@ -80,6 +95,9 @@ std::optional<std::vector<Action>> DecideProfileFunctions(const JobSnapshot& sna
   const auto live = LiveInstances(facts, kProfileGroup);
   const auto ready = ReadyInstances(facts, kProfileGroup);
   if (std::ssize(ready) >= plan.functions) return std::nullopt;
+  if (auto failure = OutOfMemory(snapshot, plan.memory_mib.front()); failure.has_value()) {
+    return std::vector<Action>{*failure};
+  }
   int gone_early = 0;
   const InstanceFact* last_gone = nullptr;
   for (const auto& [uid, fact] : facts.instances) {

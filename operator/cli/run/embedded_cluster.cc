@@ -36,8 +36,10 @@ std::map<std::string, std::string> StoreEnvironment(const std::string& ca_file) 
 }  // namespace
 
 Result<std::unique_ptr<ObjectStore>> OpenJobStore(const StoreReference& reference,
-                                                  const std::string& ca_file, Runtime& runtime) {
+                                                  const std::string& ca_file, Runtime& runtime,
+                                                  double retry_budget_seconds) {
   StoreConfig config;
+  if (retry_budget_seconds > 0) config.retry_budget_seconds = retry_budget_seconds;
   config.uri = reference.uri;
   config.endpoint = !reference.endpoint.empty()
                         ? reference.endpoint

@@ -23,6 +23,8 @@ namespace lambdadnn {
 namespace {
 
 constexpr double kPollSeconds = 0.1;
+// A user waits for the first answer of a store; a job that runs is more patient.
+constexpr double kProbeSeconds = 10;
 
 // Everything of one run between its start and its exit code.
 class EmbeddedRun {
@@ -32,7 +34,10 @@ class EmbeddedRun {
 
   int Run() {
     Status ready = Prepare();
-    if (!ready.ok()) return FailCommand(ready);
+    if (!ready.ok()) {
+      DropNewDirectory();
+      return FailCommand(ready);
+    }
     const Interrupts interrupts;
     cluster_->StartController();
     const int code = Watch(interrupts);
@@ -44,6 +49,7 @@ class EmbeddedRun {
   Status Prepare();
   Status PreparePlatform();
   Status PrepareJobObject();
+  void DropNewDirectory();
   int Watch(const Interrupts& interrupts);
   int End(const Job& job);
   int EndSuspended();
@@ -55,6 +61,7 @@ class EmbeddedRun {
   CommandContext& context_;
   Runtime& runtime_;
   std::string directory_;
+  bool directory_is_new_ = false;
   Json job_object_;
   Machine machine_;
   Platform platform_;
@@ -79,8 +86,10 @@ Status EmbeddedRun::Prepare() {
                      : DefaultDirectory(file->job.metadata.name, runtime_.clock.Wall());
   }
   std::error_code error;
+  directory_is_new_ = !std::filesystem::exists(directory_, error);
   std::filesystem::create_directories(directory_, error);
   if (error) {
+    directory_is_new_ = false;
     return PermissionDeniedError("cannot make the run's folder " + directory_ + ": " +
                                  error.message() + "; name another with --out");
   }
@@ -113,6 +122,15 @@ Status EmbeddedRun::Prepare() {
   return OkStatus();
 }
 
+// A run that never began leaves no folder behind.
+void EmbeddedRun::DropNewDirectory() {
+  if (!directory_is_new_) return;
+  cluster_.reset();
+  output_.reset();
+  std::error_code ignored;
+  std::filesystem::remove_all(directory_, ignored);
+}
+
 Status EmbeddedRun::PreparePlatform() {
   const std::string saved = directory_ + "/platform.json";
   machine_ = MeasureMachine();
@@ -131,9 +149,11 @@ Status EmbeddedRun::PreparePlatform() {
     const Job job = DecodeJob(job_object_, &ignored);
     LDNN_ASSIGN_OR_RETURN(store_, OpenJobStore(MakeStoreReference(job), "", runtime_));
     if (options_.platform_file.empty()) {
-      const Status measured = MeasureStore(runtime_, *store_, &platform_);
+      LDNN_ASSIGN_OR_RETURN(const std::unique_ptr<ObjectStore> probed,
+                            OpenJobStore(MakeStoreReference(job), "", runtime_, kProbeSeconds));
+      const Status measured = MeasureStore(runtime_, *probed, &platform_);
       if (!measured.ok()) {
-        return UnavailableError("the object store " + store_->Describe() +
+        return UnavailableError("the object store " + probed->Describe() +
                                 " cannot be used: " + measured.message());
       }
     }

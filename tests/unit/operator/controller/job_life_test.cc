@@ -299,6 +299,17 @@ TEST_F(JobLifeTest, ProfilesWhenNobodyDid) {
   ExpectNothingLeft();
 }
 
+TEST_F(JobLifeTest, FunctionsWithoutMemoryToProfileFailTheJob) {
+  Json job = JobWorld::MinimalJob();
+  job["spec"].erase("profile");
+  world_.Create(job);
+  world_.functions.die_at_start = "OOMKilled";
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Failed"), "True/ProfilingFailed");
+  EXPECT_THAT(FindCondition(world_.Read(), "Failed")->message, HasSubstr("functions.memory.max"));
+  EXPECT_THAT(world_.functions.Live(), IsEmpty());
+}
+
 TEST_F(JobLifeTest, AllFunctionsOrNone) {
   world_.Create(JobWorld::MinimalJob());
   world_.functions.start_nothing = true;

@@ -1,0 +1,387 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Bad input of every kind given to the real programs: one sentence that names what is wrong and what
+to do, the documented exit code, no process and no half-made thing left.
+
+    bad_input_test.py BIN_FOLDER [unittest arguments]
+"""
+import gzip
+import http.server
+import json
+import os
+import pathlib
+import re
+import shutil
+import socket
+import struct
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+from run_support import HERE, Bench
+from s3_servers import BUCKET, CREDENTIALS, RealServer, free_port
+
+BIN = ""
+BAD_FILES = HERE.parent / "data/bad"
+SAMPLES = 300
+USAGE, FAILED, INFEASIBLE, ENVIRONMENT = 2, 1, 3, 4
+
+
+def job(**changes):
+    """One worker, one server and a given profile: what starts fastest. Changes are of the spec."""
+    spec = {"model": {"builtin": {"name": "logistic"}},
+            "dataset": {"uri": "digits", "format": "idx", "classes": 10},
+            "training": {"epochs": 2, "globalBatchSize": 30, "seed": 1,
+                         "optimizer": {"name": "sgd", "learningRate": "0.05"}},
+            "objective": {"fixed": {"functions": 1, "memory": "512Mi"}},
+            "aggregation": {"shards": 1, "layers": [1, 1]},
+            "profile": {"trainingSamples": SAMPLES, "trainingBytes": 235200, "modelBytes": 31400,
+                        "trainingRate": {"slope": "2", "intercept": "0"}},
+            "checkpoint": {"intervalSeconds": 1, "keep": 2}, "backend": "Local"}
+    for path, value in changes.items():
+        *folders, name = path.split("__")
+        at = spec
+        for folder in folders:
+            at = at[folder]
+        if value is None:
+            del at[name]
+        else:
+            at[name] = value
+    return {"apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
+            "metadata": {"name": "bad"}, "spec": spec}
+
+
+class BadInput(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.bench = Bench(BIN, train=SAMPLES, test=60)
+        cls.folder = cls.bench.folder
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.bench.close()
+
+    def out(self):
+        self.bench.count += 1
+        return self.folder / f"out-{self.bench.count}"
+
+    def says(self, run, code, sentence):
+        """The exit code, and one line of error with this in it."""
+        self.assertEqual(run.code, code, run.text())
+        errors = [l for l in run.text().splitlines() if l.startswith("error: ")]
+        self.assertEqual(len(errors), 1, run.text())
+        self.assertRegex(errors[0], sentence)
+        self.assertEqual(run.functions(), {}, "processes were left behind")
+
+    def train(self, spec, *options, environment=None):
+        path = self.folder / "job.yaml"
+        path.write_text(json.dumps(spec))
+        return self.bench.run(*options, job=path, out=self.out(), environment=environment)
+
+
+class JobFiles(BadInput):
+    def test_each_bad_file_says_its_sentence_and_leaves_nothing(self):
+        files = sorted(BAD_FILES.glob("*.yaml"))
+        self.assertGreaterEqual(len(files), 100)
+        out = self.out()
+        for file in files:
+            with self.subTest(file=file.name):
+                done = subprocess.run([self.bench.lambdadnn, "run", file.name, "--out", out],
+                                      cwd=BAD_FILES, capture_output=True, text=True)
+                self.assertEqual(done.stderr, file.with_suffix(".txt").read_text())
+                self.assertEqual(done.returncode, USAGE)
+                self.assertFalse(out.exists())
+
+    def test_a_file_that_is_not_there(self):
+        run = self.bench.run(job="nowhere.yaml", out=self.out())
+        self.says(run, USAGE, r"nowhere\.yaml.*No such file")
+
+    def test_a_batch_above_the_samples(self):
+        run = self.train(job(training__globalBatchSize=SAMPLES + 1))
+        self.says(run, USAGE, r"job\.yaml:\d+: spec\.training: globalBatchSize must not be larger "
+                              r"than profile\.trainingSamples")
+
+    def test_memory_below_the_need_of_the_model(self):
+        wide = {"builtin": {"name": "mlp", "parameters": {"hidden": [20000, 2000]}}}
+        run = self.train(job(model=wide, profile__modelBytes=222_000_000,
+                             objective__fixed__memory="256Mi"))
+        self.says(run, INFEASIBLE, r"a worker needs \d+ MiB, but at most 256 MiB.*raise")
+
+    def test_memory_below_the_need_of_a_model_that_is_measured(self):
+        wide = {"builtin": {"name": "mlp", "parameters": {"hidden": [20000, 2000]}}}
+        run = self.train(job(model=wide, profile=None, objective__fixed__memory="256Mi"),
+                         "--profile-again")
+        if run.report().get("isolation", "").startswith("pacing"):
+            self.skipTest("no control groups here: nothing enforces the memory")
+        self.says(run, FAILED, r"does not fit: functions of 256 MiB were killed.*raise")
+
+
+def npy(array_bytes, dtype, shape, fortran=False):
+    header = f"{{'descr': '{dtype}', 'fortran_order': {fortran}, 'shape': {shape}, }}"
+    header += " " * (-(len(header) + 11) % 64) + "\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header.encode() + array_bytes
+
+
+def rows(change=None, line=""):
+    """A CSV of three columns whose record `change` is the given line."""
+    lines = [f"{i},{i * 2},{i % 2}" for i in range(SAMPLES)]
+    if change is not None:
+        lines[change] = line
+    return ("a,b,y\n" + "\n".join(lines) + "\n").encode()
+
+
+class Data(BadInput):
+    def refused(self, files, dataset, sentence):
+        """Both by `dataset inspect` and by a run, which loses nothing but the run."""
+        folder = self.folder / f"data-{self.id().rsplit('.', 1)[1]}"
+        folder.mkdir()
+        for name, content in files.items():
+            (folder / name).write_bytes(content)
+        uri = str(folder / dataset.pop("file", ""))
+        inspected = subprocess.run([self.bench.lambdadnn, "dataset", "inspect", uri],
+                                   capture_output=True, text=True)
+        if "classes" not in dataset:
+            self.assertEqual(inspected.returncode, USAGE, inspected.stdout)
+            self.assertRegex(inspected.stderr, r"\Aerror: [^\n]*" + sentence + r"[^\n]*\n\Z")
+        run = self.train(job(dataset={"uri": uri, **dataset}))
+        self.says(run, FAILED, sentence)
+        for name, content in files.items():
+            self.assertEqual((folder / name).read_bytes(), content, "the data set was changed")
+
+    def digits(self):
+        return {f.name: f.read_bytes() for f in (self.folder / "digits").iterdir()}
+
+    def test_truncated_idx(self):
+        files = self.digits()
+        files["train-images-idx3-ubyte"] = files["train-images-idx3-ubyte"][:-1000]
+        self.refused(files, {"format": "idx"},
+                     r"train-images-idx3-ubyte is cut: .*\(record 298 is incomplete\); copy")
+
+    def test_labels_outside_the_classes(self):
+        files = self.digits()
+        labels = bytearray(files["train-labels-idx1-ubyte"])
+        labels[8 + 17] = 12
+        files["train-labels-idx1-ubyte"] = bytes(labels)
+        self.refused(files, {"format": "idx", "classes": 10},
+                     r"train-labels-idx1-ubyte, record 17: .*12.*; ")
+
+    def test_a_gz_that_is_cut(self):
+        files = {f"{name}.gz": gzip.compress(content) for name, content in self.digits().items()}
+        images = files["train-images-idx3-ubyte.gz"]
+        files["train-images-idx3-ubyte.gz"] = images[:len(images) // 2]
+        self.refused(files, {"format": "idx"}, r"train-images-idx3-ubyte\.gz is cut: .*; copy")
+
+    def test_not_a_number_in_csv(self):
+        self.refused({"train.csv": rows(40, "40,nan,0")}, {"format": "csv", "file": "train.csv"},
+                     r"train\.csv, line 42, column 2 \('b'\): 'nan' is not a finite number; fill in")
+
+    def test_ragged_rows(self):
+        self.refused({"train.csv": rows(50, "1,2")}, {"format": "csv", "file": "train.csv"},
+                     r"train\.csv, line 52: has 2 columns where .* 3; correct the row")
+
+    def test_an_empty_data_set(self):
+        self.refused({"train.csv": b""}, {"format": "csv", "file": "train.csv"},
+                     r"train\.csv holds no samples; give a file with some")
+
+    def test_wrong_npy_dtype(self):
+        self.refused({"x.npy": npy(bytes(8 * 4 * SAMPLES), "<c8", (SAMPLES, 4)),
+                      "y.npy": npy(bytes(8 * SAMPLES), "<i8", (SAMPLES,))}, {"format": "npy"},
+                     r"x\.npy has the dtype '<c8'; save it as float32")
+
+    def test_fortran_order(self):
+        self.refused({"x.npy": npy(bytes(4 * 4 * SAMPLES), "<f4", (SAMPLES, 4), fortran=True),
+                      "y.npy": npy(bytes(8 * SAMPLES), "<i8", (SAMPLES,))}, {"format": "npy"},
+                     r"x\.npy is in Fortran order; save numpy\.ascontiguousarray")
+
+
+class SkewedStore(http.server.BaseHTTPRequestHandler):
+    """Answers everything as S3 does when the clocks differ."""
+    protocol_version = "HTTP/1.1"
+
+    def __getattr__(self, name):
+        if name.startswith("do_"):
+            return self.serve
+        raise AttributeError(name)
+
+    def log_message(self, *arguments):
+        pass
+
+    def serve(self):
+        self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        body = b"<Error><Code>RequestTimeTooSkewed</Code><Message>too large</Message></Error>"
+        self.send_response(403)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+
+class Stores(BadInput):
+    def refused(self, endpoint, sentence, bucket=BUCKET, credentials=None):
+        run = self.train(job(), "--set", f"spec.objectStore.endpoint={endpoint}", "--set",
+                         f"spec.objectStore.bucket={bucket}",
+                         environment=CREDENTIALS if credentials is None else credentials)
+        self.says(run, ENVIRONMENT, sentence)
+        self.assertFalse(run.out.exists(), "a run that never began left its folder")
+
+    def test_credentials_and_buckets_of_a_real_server(self):
+        server = RealServer("minio")
+        self.addCleanup(server.close)
+        endpoint = f"http://127.0.0.1:{server.port}"
+        self.refused(endpoint, r"the secret key does not fit the access key; correct",
+                     credentials={**CREDENTIALS, "LAMBDADNN_S3_SECRET_ACCESS_KEY": "wrong"})
+        self.refused(endpoint, r"the access key is unknown there; correct",
+                     credentials={**CREDENTIALS, "LAMBDADNN_S3_ACCESS_KEY_ID": "nobody"})
+        self.refused(endpoint, r"needs credentials; set LAMBDADNN_S3_ACCESS_KEY_ID", credentials={})
+        self.refused(endpoint, r"there is no bucket 'elsewhere'.*; create it", bucket="elsewhere")
+        self.assertEqual(server.keys(), [])
+
+    def test_an_unreachable_store(self):
+        begin = time.monotonic()
+        self.refused(f"http://127.0.0.1:{free_port()}", r"no answer from .*; is the server running")
+        self.assertLess(time.monotonic() - begin, 60)
+
+    def test_a_skewed_clock(self):
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), SkewedStore)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        self.addCleanup(server.server_close)
+        self.addCleanup(server.shutdown)
+        self.refused(f"http://127.0.0.1:{server.server_address[1]}", r"clocks .* differ.*NTP")
+
+
+class Mounted(BadInput):
+    """Runs in a mount namespace of their own, with a read-only or a small file system in it."""
+
+    def run_with(self, mounts, *options, **changes):
+        enter = ["unshare", "--mount", "--propagation", "private"]
+        if os.geteuid() != 0:
+            enter.insert(1, "--map-root-user")
+        if subprocess.run([*enter, "true"], capture_output=True).returncode != 0:
+            self.skipTest("no mount namespace can be made here")
+        place = self.out()
+        place.mkdir()
+        (place / "job.yaml").write_text(json.dumps(job(**changes)))
+        (place / "digits").symlink_to(self.folder / "digits")
+        (place / "disk").mkdir()
+        command = " ".join([self.bench.lambdadnn, "run", "job.yaml", *options])
+        self.done = subprocess.run([*enter, "bash", "-c", f"{mounts}\n{command}"], cwd=place,
+                                   capture_output=True, text=True, timeout=300)
+        return place
+
+    def said(self, code, sentence):
+        self.assertEqual(self.done.returncode, code, self.done.stdout + self.done.stderr)
+        errors = [l for l in self.done.stderr.splitlines() if l.startswith("error: ")]
+        self.assertEqual(len(errors), 1, self.done.stderr)
+        self.assertRegex(errors[0], sentence)
+
+    READ_ONLY = "mount --bind disk disk && mount -o remount,bind,ro disk"
+
+    def test_a_read_only_folder_for_the_run(self):
+        self.run_with(self.READ_ONLY, "--out", "disk/run")
+        self.said(ENVIRONMENT, r"folder disk/run: Read-only file system; name another with --out")
+
+    def test_a_read_only_store(self):
+        place = self.run_with(self.READ_ONLY, "--out", "run", "--store", "file://$PWD/disk/store")
+        self.said(ENVIRONMENT, r"Read-only file system; choose a folder that can be written")
+        self.assertFalse((place / "run").exists())
+
+    def test_a_disk_that_fills_up_while_training(self):
+        # Filled once the run has come to its 200th iteration; whatever it writes next, fails.
+        fill = """mount -t tmpfs -o size=8m none disk
+          (until grep -q '"iteration":200,' run/events.jsonl 2>/dev/null; do sleep 0.02; done
+           dd if=/dev/zero of=disk/filler bs=4k 2>/dev/null) &"""
+        place = self.run_with(fill, "--out", "run", "--store", "file://$PWD/disk/store", "; code=$?",
+                              "; cp -r disk kept; kill %1 2>/dev/null; exit $code",
+                              training__epochs=2000, backoffLimit=1)
+        self.said(FAILED, r"No space left on device; free some space")
+        kept = sorted((place / "kept/store").rglob("manifest.json"))
+        iterations = [int(m.parent.parent.name) for m in kept]
+        self.assertGreater(max(iterations, default=0), 0, "no checkpoint was kept")
+        for manifest in kept:
+            self.assertTrue(json.loads(manifest.read_text()), "a torn manifest")
+            self.assertTrue((manifest.parent / "s0").exists())
+
+
+class Training(BadInput):
+    def test_a_loss_that_becomes_not_a_number(self):
+        # The rate jumps beyond all floats at iteration 200, long after the first checkpoint.
+        schedule = {"name": "step", "stepIterations": 200, "gamma": "1" + "0" * 31}
+        run = self.train(job(training__epochs=60, training__optimizer__schedule=schedule,
+                             training__optimizer__learningRate="10000000"))
+        self.says(run, FAILED, r"the (loss|gradient) of iteration 20\d is not a finite number; "
+                               r"lower training\.optimizer\.learningRate")
+        kept = [int(m.parent.parent.name) for m in run.out.rglob("manifest.json")]
+        self.assertGreater(max(kept, default=0), 0, "no checkpoint was kept")
+        self.assertLessEqual(max(kept), 202)
+        self.assertEqual(run.report()["outcome"], "Failed")
+
+
+class Functions(BadInput):
+    def start(self, **environment):
+        server = self.bench.programs / "lambdadnn-server"
+        return subprocess.Popen([server], stderr=subprocess.PIPE, text=True,
+                                env={**os.environ, "LAMBDADNN_JOB_KEY": "key", **environment})
+
+    def test_a_port_in_use(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = taken.getsockname()[1]
+            function = self.start(PORT=str(port))
+            error = function.communicate(timeout=20)[1]
+        self.assertEqual(function.returncode, ENVIRONMENT)
+        self.assertRegex(error, rf"127\.0\.0\.1 port {port}: Address already in use; choose another")
+
+    def exchange(self, port, data):
+        """The status of the answer; None when the connection is closed without one."""
+        with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+            try:
+                connection.sendall(data)
+                answer = connection.recv(4096)
+            except ConnectionError:
+                return None
+        match = re.match(rb"HTTP/1\.1 (\d+)", answer)
+        return int(match.group(1)) if match else None
+
+    def test_http_garbage(self):
+        port_file = self.folder / "port"
+        function = self.start(PORT="0", LAMBDADNN_PORT_FILE=str(port_file))
+        self.addCleanup(function.stderr.close)
+        self.addCleanup(function.wait)
+        self.addCleanup(function.kill)
+        while not port_file.exists():
+            self.assertIsNone(function.poll())
+            time.sleep(0.01)
+        port = int(port_file.read_text())
+        post = b"POST /v1/slices HTTP/1.1\r\nHost: f\r\n"
+        key = b"Authorization: Bearer key\r\n"
+        many = b"".join(b"X-%d: %s\r\n" % (i, b"v" * 1000) for i in range(100))
+        cases = [
+            (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(range(256)) + b"\r\n\r\n", 400),
+            (b"GET / SPDY/9\r\n\r\n", 400),
+            (b"\r\n" * 200 + b"?\r\n\r\n", 400),
+            (post + many + b"\r\n", 431),
+            (post + b"Content-Length: -5\r\n\r\n", 400),
+            (post + key + b"Content-Length: 99999999999\r\n\r\n", 413),
+            (post + b"Content-Length: 2\r\n\r\n{}", 401),
+            (post + key + b"Content-Length: 7\r\n\r\n\xff\xfe{[]}\x00", 400),
+            (post + key + b"Content-Length: 2\r\n\r\n{}", 400),
+            (b"DELETE /v1/slices HTTP/1.1\r\nHost: f\r\n" + key + b"\r\n", (404, 405)),
+        ]
+        for data, expected in cases:
+            with self.subTest(data=data[:60]):
+                # Some may also be cut off, never served.
+                allowed = expected if isinstance(expected, tuple) else (expected,)
+                self.assertIn(self.exchange(port, data), (*allowed, None))
+        answered = [self.exchange(port, data) for data, _ in cases]
+        self.assertGreaterEqual(sum(a is not None for a in answered), 7, answered)
+        self.assertEqual(self.exchange(port, b"GET /healthz HTTP/1.1\r\nHost: f\r\n\r\n"), 200)
+        self.assertEqual(self.exchange(port, b"GET /readyz HTTP/1.1\r\nHost: f\r\n\r\n"), 200)
+        self.assertIsNone(function.poll())
+
+
+if __name__ == "__main__":
+    BIN = sys.argv.pop(1)
+    unittest.main(verbosity=2)
