@@ -31,18 +31,24 @@ void ReadModel(const Json& json, const std::string& path, ModelConfig* out,
 }
 
 Json DatasetToJson(const DatasetConfig& dataset) {
-  return {{"uri", dataset.uri},
-          {"testUri", dataset.test_uri},
-          {"format", dataset.format},
-          {"featureShape", dataset.feature_shape},
-          {"classes", dataset.classes},
-          {"normalizeMean", dataset.normalize_mean},
-          {"normalizeStandardDeviation", dataset.normalize_standard_deviation},
-          {"scale", dataset.scale},
-          {"augmentFlip", dataset.augment_flip},
-          {"augmentCropPadding", dataset.augment_crop_padding},
-          {"labelColumn", dataset.label_column},
-          {"csvHeader", dataset.csv_header}};
+  Json json = {{"uri", dataset.uri},
+               {"testUri", dataset.test_uri},
+               {"format", dataset.format},
+               {"featureShape", dataset.feature_shape},
+               {"classes", dataset.classes},
+               {"normalizeMean", dataset.normalize_mean},
+               {"normalizeStandardDeviation", dataset.normalize_standard_deviation},
+               {"scale", dataset.scale},
+               {"augmentFlip", dataset.augment_flip},
+               {"augmentCropPadding", dataset.augment_crop_padding},
+               {"labelColumn", dataset.label_column},
+               {"csvHeader", dataset.csv_header}};
+  if (dataset.rendered_digits) {
+    json["renderedDigits"] = {{"train", dataset.rendered_digits->train},
+                              {"test", dataset.rendered_digits->test},
+                              {"seed", dataset.rendered_digits->seed}};
+  }
+  return json;
 }
 
 void ReadDataset(const Json& json, const std::string& path, DatasetConfig* out,
@@ -60,6 +66,14 @@ void ReadDataset(const Json& json, const std::string& path, DatasetConfig* out,
   reader.Optional("augmentCropPadding", &out->augment_crop_padding);
   reader.Optional("labelColumn", &out->label_column);
   reader.Optional("csvHeader", &out->csv_header);
+  if (const Json* digits = reader.Child("renderedDigits")) {
+    RenderedDigitsConfig& rendered = out->rendered_digits.emplace();
+    JsonReader inner(*digits, reader.PathOf("renderedDigits"), errors);
+    inner.Required("train", &rendered.train);
+    inner.Required("test", &rendered.test);
+    inner.Required("seed", &rendered.seed);
+    inner.Finish();
+  }
   reader.Finish();
 }
 

@@ -19,8 +19,16 @@ struct ModelConfig {
   std::string torch_script_uri;  // instead of name
 };
 
+// The demo digits of trainer_function/data/digit_renderer.h, drawn by every function for itself.
+struct RenderedDigitsConfig {
+  int64_t train = 0;
+  int64_t test = 0;
+  uint64_t seed = 0;
+};
+
 struct DatasetConfig {
   std::string uri;  // folder or file: file:///…, s3://bucket/…; relative names below are under it
+  std::optional<RenderedDigitsConfig> rendered_digits;  // instead of uri; read as IDX
   std::string test_uri;                // empty = the format's own test files (IDX: t10k-*), if any
   std::string format;                  // idx, cifar10, csv, npy
   std::vector<int64_t> feature_shape;  // [] = what the file says

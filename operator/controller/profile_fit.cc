@@ -164,6 +164,11 @@ std::string ProfileSignature(const JobSpec& spec, const Platform& platform) {
                     {"milliCpuPerGib", platform.milli_cpu_per_gib},
                     {"totalMilliCpu", platform.total_milli_cpu},
                     {"runtime", spec.runtime}};
+  if (spec.dataset.rendered_digits) {
+    // The seed changes no time.
+    signature["renderedDigits"] = {spec.dataset.rendered_digits->train,
+                                   spec.dataset.rendered_digits->test};
+  }
   const ProfilePlan plan = MakeProfilePlan(spec, platform);
   signature["memory"] = plan.memory_mib;
   signature["batch"] = plan.batch_size;

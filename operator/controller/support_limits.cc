@@ -32,11 +32,6 @@ std::optional<Unsupported> FindUnsupported(const JobSpec& spec) {
     return Unsupported{"UnsupportedResumeFrom",
                        "spec.checkpoint.resumeFrom is not available in this release; leave it out"};
   }
-  if (spec.dataset.rendered_digits.has_value() && spec.dataset.uri.empty()) {
-    return Unsupported{"UnsupportedDataset",
-                       "spec.dataset.renderedDigits has to be rendered first: run `lambdadnn "
-                       "dataset render-digits --out DIR` and set spec.dataset.uri to the folder"};
-  }
   return std::nullopt;
 }
 

@@ -44,6 +44,10 @@ DatasetConfig BuildDataset(const DatasetSpec& spec) {
   dataset.augment_crop_padding = spec.augment_crop_padding;
   dataset.label_column = spec.label_column;
   dataset.csv_header = spec.csv_header;
+  if (spec.rendered_digits) {
+    dataset.rendered_digits = RenderedDigitsConfig{
+        spec.rendered_digits->train, spec.rendered_digits->test, spec.rendered_digits->seed};
+  }
   return dataset;
 }
 

@@ -57,6 +57,11 @@ class Geometry(Runs):
                 self.same(self.bench.run(*SHORT, "--set", f"spec.aggregation.shards={shards}"),
                           *SHORT)
 
+    def test_digits_that_the_functions_draw_themselves(self):
+        self.same(self.bench.run(*SHORT, "--set", "spec.dataset.uri=",
+                                 "--set", "spec.dataset.renderedDigits.train=1000",
+                                 "--set", "spec.dataset.renderedDigits.test=200"), *SHORT)
+
     def test_clipping_by_global_norm_for_any_number_of_shards(self):
         digests = {self.bench.run(*SHORT, "--set", "spec.training.optimizer.clip.globalNorm=0.5",
                                   "--set", f"spec.aggregation.shards={shards}",

@@ -45,10 +45,12 @@ class RangeStream final : public ByteStream {
 
 class InflateStream final : public ByteStream {
  public:
-  InflateStream(std::unique_ptr<ByteStream> inner, Compression compression, std::string file_name)
+  InflateStream(std::unique_ptr<ByteStream> inner, Compression compression, std::string file_name,
+                std::optional<uint32_t> expected_crc32)
       : inner_(std::move(inner)),
         gzip_(compression == Compression::kGzip),
         file_name_(std::move(file_name)),
+        expected_crc32_(expected_crc32),
         input_(kInflateInputBytes) {
     // 16 + MAX_WBITS: gzip with its checksum; negative: deflate without any header (zip members).
     LDNN_CHECK(inflateInit2(&state_, gzip_ ? 16 + MAX_WBITS : -MAX_WBITS) == Z_OK,
@@ -74,10 +76,22 @@ class InflateStream final : public ByteStream {
                                     "); copy the file again");
       }
     }
-    return static_cast<size_t>(wanted - state_.avail_out);
+    const size_t count = wanted - state_.avail_out;
+    LDNN_RETURN_IF_ERROR(CheckCrc32(out.first(count)));
+    return count;
   }
 
  private:
+  // zlib checks gzip's own; a zip member's stands in the archive's directory.
+  Status CheckCrc32(ByteView bytes) {
+    if (!expected_crc32_) return OkStatus();
+    crc32_ = crc32_z(crc32_, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+    if (!finished_ || crc32_ == *expected_crc32_) return OkStatus();
+    return InvalidArgumentError(file_name_ +
+                                " is damaged: a member's CRC-32 is not the one in its directory; "
+                                "copy the file again");
+  }
+
   Status Fill() {
     if (state_.avail_in > 0) return OkStatus();
     LDNN_ASSIGN_OR_RETURN(const size_t count, inner_->Read(input_));
@@ -108,6 +122,8 @@ class InflateStream final : public ByteStream {
   std::unique_ptr<ByteStream> inner_;
   const bool gzip_;
   const std::string file_name_;
+  const std::optional<uint32_t> expected_crc32_;
+  uLong crc32_ = 0;  // of what has been inflated
   Bytes input_;
   z_stream state_ = {};
   bool finished_ = false;
@@ -176,9 +192,10 @@ std::unique_ptr<ByteStream> StreamRange(DataFile file, uint64_t offset, uint64_t
 }
 
 std::unique_ptr<ByteStream> Inflate(std::unique_ptr<ByteStream> inner, Compression compression,
-                                    std::string file_name) {
+                                    std::string file_name, std::optional<uint32_t> crc32) {
   if (compression == Compression::kNone) return inner;
-  return std::make_unique<InflateStream>(std::move(inner), compression, std::move(file_name));
+  return std::make_unique<InflateStream>(std::move(inner), compression, std::move(file_name),
+                                         crc32);
 }
 
 Status AtFile(const Status& status, const DataFile& file) {
@@ -189,11 +206,11 @@ Status AtFile(const Status& status, const DataFile& file) {
 FilePart FilePart::Whole(DataFile file) {
   const uint64_t size = file.size();
   const Compression compression = file.gzipped() ? Compression::kGzip : Compression::kNone;
-  return {std::move(file), 0, size, compression};
+  return {std::move(file), 0, size, compression, std::nullopt};
 }
 
 std::unique_ptr<ByteStream> FilePart::Stream() const {
-  return Inflate(StreamRange(file, offset, stored_bytes), compression, file.name());
+  return Inflate(StreamRange(file, offset, stored_bytes), compression, file.name(), crc32);
 }
 
 Status ForEachRecordChunk(const FilePart& part, uint64_t header_bytes, uint64_t record_bytes,

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -60,9 +61,10 @@ std::unique_ptr<ByteStream> StreamRange(DataFile file, uint64_t offset, uint64_t
 
 enum class Compression { kNone, kGzip, kRawDeflate };
 // What `inner` inflates to (`inner` itself with kNone). A stream that ends early or has a wrong
-// checksum is kInvalidArgument.
+// checksum (gzip's own, or `crc32` of what a raw deflate stream holds) is kInvalidArgument.
 std::unique_ptr<ByteStream> Inflate(std::unique_ptr<ByteStream> inner, Compression compression,
-                                    std::string file_name);
+                                    std::string file_name,
+                                    std::optional<uint32_t> crc32 = std::nullopt);
 
 // `status` with the file's name before its message, unless it stands there already.
 Status AtFile(const Status& status, const DataFile& file);
@@ -73,6 +75,7 @@ struct FilePart {
   uint64_t offset = 0;
   uint64_t stored_bytes = 0;
   Compression compression = Compression::kNone;
+  std::optional<uint32_t> crc32 = {};  // of a raw deflate stream's contents, from its directory
 
   // The whole file, gzipped if its name ends in ".gz".
   static FilePart Whole(DataFile file);

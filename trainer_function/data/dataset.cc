@@ -6,6 +6,7 @@
 
 #include "common/base/text.h"
 #include "trainer_function/data/open_readers.h"
+#include "trainer_function/data/rendered_reader.h"
 #include "trainer_function/data/stored_dataset.h"
 
 namespace lambdadnn {
@@ -44,8 +45,18 @@ Result<DatasetLocation> LocateDataset(const DatasetConfig& config) {
   return DatasetLocation{Join(folder, "/"), relative(train), relative(test)};
 }
 
+std::string DescribeDataset(const DatasetConfig& config) {
+  if (!config.rendered_digits) return config.uri;
+  return std::to_string(config.rendered_digits->train) + " rendered digits of seed " +
+         std::to_string(config.rendered_digits->seed);
+}
+
 Result<std::unique_ptr<Dataset>> OpenDataset(const DatasetConfig& config,
                                              std::shared_ptr<ObjectStore> store) {
+  if (config.rendered_digits) {
+    LDNN_ASSIGN_OR_RETURN(SampleReaders rendered, OpenRenderedDigits(config));
+    return MakeStoredDataset(config, std::move(rendered.train), std::move(rendered.test));
+  }
   LDNN_ASSIGN_OR_RETURN(const DatasetLocation location, LocateDataset(config));
   LDNN_ASSIGN_OR_RETURN(SampleReaders readers, OpenReaders(config, location, store));
   return MakeStoredDataset(config, std::move(readers.train), std::move(readers.test));

@@ -156,15 +156,16 @@ void AppendBigEndian(uint32_t value, std::string& out) {
 
 }  // namespace
 
-DigitSet RenderDigits(int64_t count, uint64_t seed, DigitSplit split) {
+DigitSet RenderDigits(Range images, uint64_t seed, DigitSplit split) {
   std::vector<Glyph> glyphs;
   for (int digit = 0; digit < 10; ++digit) {
     for (int font = 0; font < kDigitFonts; ++font) glyphs.push_back(MakeGlyph(digit, font));
   }
   DigitSet digits;
-  digits.images.resize(static_cast<size_t>(count) * kPixels);
-  for (int64_t i = 0; i < count; ++i) {
-    Draws draws(MixSeed({seed, static_cast<uint64_t>(split), static_cast<uint64_t>(i)}));
+  digits.images.resize(static_cast<size_t>(images.size()) * kPixels);
+  for (int64_t i = 0; i < images.size(); ++i) {
+    const auto number = static_cast<uint64_t>(images.begin + i);
+    Draws draws(MixSeed({seed, static_cast<uint64_t>(split), number}));
     const int label = draws.Below(10);
     const int font = draws.Below(kDigitFonts);
     digits.labels.push_back(static_cast<uint8_t>(label));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/plan/geometry.h"
 
 namespace lambdadnn {
 
@@ -22,7 +23,11 @@ struct DigitSet {
   std::vector<uint8_t> labels;
 };
 
-DigitSet RenderDigits(int64_t count, uint64_t seed, DigitSplit split);
+// The images of these numbers. kMaxRenderedDigits is for callers to check.
+DigitSet RenderDigits(Range images, uint64_t seed, DigitSplit split);
+inline DigitSet RenderDigits(int64_t count, uint64_t seed, DigitSplit split) {
+  return RenderDigits(Range{0, count}, seed, split);
+}
 
 // The two IDX files of a set.
 std::string EncodeIdxImages(const DigitSet& digits);

@@ -66,6 +66,7 @@ Result<ZipMember> ReadEntry(const DataFile& file, ByteView entry) {
     return Broken(file, "member " + member.name + " is incomplete");
   }
   member.part.compression = method == kStored ? Compression::kNone : Compression::kRawDeflate;
+  if (method == kDeflated) member.part.crc32 = LoadLittleEndian<uint32_t>(entry, 16);
   member.part.file = file;
   return member;
 }

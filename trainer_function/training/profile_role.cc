@@ -76,7 +76,7 @@ Status ProfileRole::Load() {
   dataset_ = std::move(dataset).value();
   const DatasetInfo& info = dataset_->info();
   if (info.samples < 1) {
-    return InvalidArgumentError("the data set " + request_.training.dataset.uri +
+    return InvalidArgumentError("the data set " + DescribeDataset(request_.training.dataset) +
                                 " has no training samples");
   }
   // Enough distinct samples that caches see what they will see in training.

@@ -86,10 +86,10 @@ Status WorkerRole::LoadData() {
   dataset_ = std::move(dataset).value();
   const DatasetInfo& info = dataset_->info();
   if (info.samples != request_.training.training_samples) {
-    return InvalidArgumentError("the data set " + request_.training.dataset.uri + " has " +
-                                std::to_string(info.samples) + " training samples now, not " +
-                                std::to_string(request_.training.training_samples) +
-                                " as when the job was planned");
+    return InvalidArgumentError(
+        "the data set " + DescribeDataset(request_.training.dataset) + " has " +
+        std::to_string(info.samples) + " training samples now, not " +
+        std::to_string(request_.training.training_samples) + " as when the job was planned");
   }
   LDNN_RETURN_IF_ERROR(dataset_->Load(order_.RankSamples(plan_.functions, rank_)));
   if (request_.training.evaluate_each_epoch && info.test_samples > 0) {

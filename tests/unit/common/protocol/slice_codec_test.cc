@@ -95,6 +95,19 @@ TEST(SliceCodec, RequestIsTheGoldenFileAndRoundTrips) {
   EXPECT_EQ(decoded.start, ExampleRequest().start);
 }
 
+TEST(SliceCodec, RenderedDigitsComeThroughWhole) {
+  SliceRequest request = ExampleRequest();
+  EXPECT_FALSE(DecodeSliceRequest(EncodeSliceRequest(request))->training.dataset.rendered_digits);
+  constexpr uint64_t kSeed = std::numeric_limits<uint64_t>::max();
+  request.training.dataset.rendered_digits = RenderedDigitsConfig{600, 100, kSeed};
+  const auto digits =
+      DecodeSliceRequest(EncodeSliceRequest(request))->training.dataset.rendered_digits;
+  ASSERT_TRUE(digits.has_value());
+  EXPECT_EQ(digits->train, 600);
+  EXPECT_EQ(digits->test, 100);
+  EXPECT_EQ(digits->seed, kSeed);
+}
+
 TEST(SliceCodec, EveryMissingRequiredFieldIsNamedAtOnce) {
   const Status status = DecodeSliceRequest("{}").status();
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);

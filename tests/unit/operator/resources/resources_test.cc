@@ -110,6 +110,18 @@ TEST(TrainingConfig, LearningRateFollowsTheEffectiveBatch) {
   EXPECT_DOUBLE_EQ(BuildTrainingConfig(spec, 0, 64).optimizer.learning_rate, 0.2);
 }
 
+TEST(TrainingConfig, RenderedDigitsAreDrawnByTheFunctions) {
+  JobSpec spec;
+  spec.dataset.format = "idx";
+  EXPECT_FALSE(BuildTrainingConfig(spec, 600, 64).dataset.rendered_digits.has_value());
+  spec.dataset.rendered_digits = DatasetSpec::RenderedDigits{600, 100, 7};
+  const DatasetConfig config = BuildTrainingConfig(spec, 600, 64).dataset;
+  ASSERT_TRUE(config.rendered_digits.has_value());
+  EXPECT_EQ(config.rendered_digits->train, 600);
+  EXPECT_EQ(config.rendered_digits->test, 100);
+  EXPECT_EQ(config.rendered_digits->seed, 7u);
+}
+
 TEST(TrainingConfig, ModelParametersAreListsOfNumbers) {
   JobSpec spec;
   spec.model.builtin_name = "mlp";

@@ -37,6 +37,24 @@ std::vector<float> StoredPixels(size_t first, size_t count) {
   return values;
 }
 
+// Every compressed member's CRC-32 in the directory, turned by one bit.
+TEST(Npy, CompressedMembersWithAnotherChecksumAreRefused) {
+  const std::string whole = ReadFile(SourceDir() + "/tests/data/readers/deflated.npz").value();
+  int members = 0;
+  for (size_t at = whole.find("PK\1\2"); at != std::string::npos;
+       at = whole.find("PK\1\2", at + 1)) {
+    DataFixture fixture("npy");
+    fixture.config.classes = 3;
+    std::string bytes = whole;
+    bytes[at + 16] = static_cast<char>(bytes[at + 16] ^ 1);
+    fixture.File("data.npz", bytes);
+    EXPECT_EQ(fixture.Error().code(), StatusCode::kInvalidArgument) << members;
+    EXPECT_THAT(fixture.Error().message(), HasSubstr("CRC-32")) << members;
+    ++members;
+  }
+  EXPECT_EQ(members, 4);
+}
+
 TEST(Npy, ArchivesOfNumpyAreReadStoredAndDeflated) {
   uint64_t checksum = 0;
   for (const char* file : {"stored.npz", "deflated.npz"}) {
