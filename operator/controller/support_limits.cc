@@ -23,11 +23,6 @@ std::optional<Unsupported> FindUnsupported(const JobSpec& spec) {
                        "spec.aggregation.placement: Workers is not available in this release; use "
                        "Dedicated or Auto"};
   }
-  if (!spec.model.torch_script_uri.empty()) {
-    return Unsupported{"UnsupportedModel",
-                       "spec.model.torchScript is not available in this release; use "
-                       "spec.model.builtin"};
-  }
   if (!spec.checkpoint.resume_from.empty()) {
     return Unsupported{"UnsupportedResumeFrom",
                        "spec.checkpoint.resumeFrom is not available in this release; leave it out"};

@@ -91,6 +91,7 @@ void AddStores(Runtime& runtime, SliceEnvironment& environment) {
   };
   environment.open_dataset =
       [&runtime](const DatasetConfig& dataset) -> Result<std::unique_ptr<Dataset>> {
+    if (dataset.rendered_digits) return OpenDataset(dataset, nullptr);
     LDNN_ASSIGN_OR_RETURN(const DatasetLocation location, LocateDataset(dataset));
     LDNN_ASSIGN_OR_RETURN(std::unique_ptr<ObjectStore> store,
                           OpenStore(StoreConfigOf(location.folder_uri), runtime));
@@ -148,6 +149,27 @@ int Fail(const Status& status, int exit_code) {
 }
 
 }  // namespace
+
+Result<std::string> ReadObject(Runtime& runtime, const std::string& uri, uint64_t max_bytes) {
+  const size_t scheme = uri.find("://");
+  const size_t slash = uri.rfind('/');
+  if (scheme == std::string::npos || slash < scheme + 3 || slash + 1 == uri.size()) {
+    return InvalidArgumentError("'" + uri +
+                                "' names no object; write file:///folder/name or s3://bucket/name");
+  }
+  LDNN_ASSIGN_OR_RETURN(const std::unique_ptr<ObjectStore> store,
+                        OpenStore(StoreConfigOf(uri.substr(0, slash)), runtime));
+  const std::string key = uri.substr(slash + 1);
+  const auto info = store->Head(key);
+  if (!info.ok()) return info.status().WithContext(uri);
+  if (info->size > max_bytes) {
+    return InvalidArgumentError(uri + " has " + std::to_string(info->size) + " bytes; at most " +
+                                std::to_string(max_bytes) + " are read");
+  }
+  const auto bytes = store->Get(key);
+  if (!bytes.ok()) return bytes.status().WithContext(uri);
+  return std::string(AsText(*bytes));
+}
 
 int RunFunction(Runtime& runtime, SliceEnvironment environment) {
   const sigset_t signals = BlockEndSignals();

@@ -9,6 +9,25 @@
 #include "trainer_function/cmd/function_main.h"
 #include "trainer_function/model/blas.h"
 #include "trainer_function/model/torch_model.h"
+#include "trainer_function/model/torch_script_model.h"
+
+namespace lambdadnn {
+namespace {
+
+// Larger than what trains in a function, small enough to be held beside it.
+constexpr uint64_t kMaxArchiveBytes = uint64_t{1} << 30;
+
+Result<std::unique_ptr<TrainableModel>> MakeModel(Runtime& runtime, const TrainingConfig& config,
+                                                  const DatasetInfo& dataset, int threads) {
+  const std::string& uri = config.model.torch_script_uri;
+  if (uri.empty()) return MakeTorchModel(config, dataset, threads);
+  const auto archive = ReadObject(runtime, uri, kMaxArchiveBytes);
+  if (!archive.ok()) return archive.status().WithContext("spec.model.torchScript.uri");
+  return MakeTorchScriptModel(*archive, config, dataset, threads);
+}
+
+}  // namespace
+}  // namespace lambdadnn
 
 namespace {
 
@@ -29,7 +48,10 @@ int main() {
   lambdadnn::SystemRandom random;
   lambdadnn::Runtime runtime{clock, executor, random};
   lambdadnn::SliceEnvironment environment;
-  environment.make_model = lambdadnn::MakeTorchModel;
+  environment.make_model = [&runtime](const lambdadnn::TrainingConfig& config,
+                                      const lambdadnn::DatasetInfo& dataset, int threads) {
+    return lambdadnn::MakeModel(runtime, config, dataset, threads);
+  };
   environment.isa = lambdadnn::IsaLevel();
   if (const auto warning = lambdadnn::BlasWarning()) lambdadnn::LogWarning("worker", *warning);
   const int exit_code = lambdadnn::RunFunction(runtime, std::move(environment));

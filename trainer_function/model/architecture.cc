@@ -172,42 +172,6 @@ Status AppendConvolutions(const Parameters& parameters, size_t dimensions, int64
                      Product(shape), architecture);
 }
 
-Status SetLoss(const std::string& loss, const DatasetInfo& dataset, Architecture& architecture) {
-  architecture.classes = dataset.classes;
-  if (loss == "crossEntropy") {
-    if (dataset.classes < 2) {
-      return InvalidArgumentError(
-          "spec.training.loss: crossEntropy needs labels of at least 2 classes; set "
-          "spec.dataset.classes, or use mse for numbers");
-    }
-    architecture.loss = Loss::kCrossEntropy;
-    architecture.outputs = dataset.classes;
-    return OkStatus();
-  }
-  if (loss == "mse") {
-    if (dataset.classes != 0) {
-      return InvalidArgumentError(
-          "spec.training.loss: mse needs numbers as targets; leave out spec.dataset.classes, or "
-          "use crossEntropy");
-    }
-    architecture.loss = Loss::kMse;
-    architecture.outputs = dataset.target_size;
-    return OkStatus();
-  }
-  if (loss == "bceWithLogits") {
-    if (dataset.classes != 0 && dataset.classes != 2) {
-      return InvalidArgumentError(
-          "spec.training.loss: bceWithLogits needs 2 classes or targets between 0 and 1; use "
-          "crossEntropy for " +
-          std::to_string(dataset.classes) + " classes");
-    }
-    architecture.loss = Loss::kBceWithLogits;
-    architecture.outputs = dataset.classes == 2 ? 1 : dataset.target_size;
-    return OkStatus();
-  }
-  return InvalidArgumentError(Unknown("spec.training.loss", loss, kLosses));
-}
-
 // [channels, axes...] out of a shape that may lack the channels.
 Result<std::vector<int64_t>> ImageShape(const std::vector<int64_t>& shape, size_t axes,
                                         const std::string& model) {
@@ -239,11 +203,48 @@ std::vector<int64_t> Layer::weight_shape() const {
 
 int64_t Layer::fan_in() const { return Product(weight_shape()) / out; }
 
+Result<OutputForm> FindOutputForm(const std::string& loss, const DatasetInfo& dataset) {
+  OutputForm form;
+  form.classes = dataset.classes;
+  if (loss == "crossEntropy") {
+    if (dataset.classes < 2) {
+      return InvalidArgumentError(
+          "spec.training.loss: crossEntropy needs labels of at least 2 classes; set "
+          "spec.dataset.classes, or use mse for numbers");
+    }
+    form.loss = Loss::kCrossEntropy;
+    form.outputs = dataset.classes;
+    return form;
+  }
+  if (loss == "mse") {
+    if (dataset.classes != 0) {
+      return InvalidArgumentError(
+          "spec.training.loss: mse needs numbers as targets; leave out spec.dataset.classes, or "
+          "use crossEntropy");
+    }
+    form.loss = Loss::kMse;
+    form.outputs = dataset.target_size;
+    return form;
+  }
+  if (loss == "bceWithLogits") {
+    if (dataset.classes != 0 && dataset.classes != 2) {
+      return InvalidArgumentError(
+          "spec.training.loss: bceWithLogits needs 2 classes or targets between 0 and 1; use "
+          "crossEntropy for " +
+          std::to_string(dataset.classes) + " classes");
+    }
+    form.loss = Loss::kBceWithLogits;
+    form.outputs = dataset.classes == 2 ? 1 : dataset.target_size;
+    return form;
+  }
+  return InvalidArgumentError(Unknown("spec.training.loss", loss, kLosses));
+}
+
 Result<Architecture> BuildArchitecture(const ModelConfig& model, const DatasetInfo& dataset,
                                        const std::string& loss) {
   Architecture architecture;
   const Parameters parameters(model);
-  LDNN_RETURN_IF_ERROR(SetLoss(loss, dataset, architecture));
+  LDNN_ASSIGN_OR_RETURN(static_cast<OutputForm&>(architecture), FindOutputForm(loss, dataset));
   if (model.name == "logistic") {
     LDNN_RETURN_IF_ERROR(parameters.Allow({}));
     architecture.input_shape = {Product(dataset.feature_shape)};

@@ -44,14 +44,20 @@ struct Layer {
 
 enum class Loss { kCrossEntropy, kMse, kBceWithLogits };
 
-struct Architecture {
+// What a network puts out, and how that is compared with labels or targets.
+struct OutputForm {
+  int64_t outputs = 0;
+  Loss loss = Loss::kCrossEntropy;
+  int classes = 0;  // 0 = numeric targets
+};
+// kInvalidArgument naming spec.training.loss when the loss is unknown or does not fit the data.
+Result<OutputForm> FindOutputForm(const std::string& loss, const DatasetInfo& dataset);
+
+struct Architecture : OutputForm {
   // What the layers take, without the batch: [features], [channels, length] or
   // [channels, height, width].
   std::vector<int64_t> input_shape;
   std::vector<Layer> layers;
-  int64_t outputs = 0;
-  Loss loss = Loss::kCrossEntropy;
-  int classes = 0;
 };
 
 // Models: mlp {hidden: [128, 64], dropout: 0}; logistic {}; cnn {channels: [16, 32], kernel: 5,

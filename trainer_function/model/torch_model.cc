@@ -3,9 +3,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/CPUGeneratorImpl.h>
-#include <ATen/Parallel.h>
 #include <ATen/Version.h>
-#include <torch/csrc/jit/passes/tensorexpr_fuser.h>
 #include <torch/script.h>
 #include <torch/version.h>
 
@@ -18,47 +16,10 @@
 #include <utility>
 
 #include "trainer_function/model/architecture.h"
+#include "trainer_function/model/torch_support.h"
 
 namespace lambdadnn {
 namespace {
-
-// Separates dropout from whatever else a caller derives from the same step seed.
-constexpr uint64_t kDropoutStream = 0x64726f70;
-
-int64_t Elements(const std::vector<int64_t>& shape) {
-  int64_t count = 1;
-  for (const int64_t dimension : shape) count *= dimension;
-  return count;
-}
-
-// LibTorch's first sentence; the rest is a stack trace.
-std::string FirstLine(const std::exception& error) {
-  const std::string text = error.what();
-  return text.substr(0, text.find('\n'));
-}
-
-void ConfigureProcess(int threads) {
-  // Only the first call in a process may set it, and only before other work of the pool.
-  static const bool once = [] {
-    try {
-      at::set_num_interop_threads(1);
-    } catch (const std::exception&) {
-      return false;
-    }
-    return true;
-  }();
-  static_cast<void>(once);
-  at::set_num_threads(threads);
-  torch::jit::setTensorExprFuserEnabled(false);
-}
-
-// A copy in 64-byte aligned memory of LibTorch's own: the address a batch comes from never picks a
-// kernel.
-at::Tensor CopyToTensor(const float* data, std::vector<int64_t> shape) {
-  at::Tensor tensor = at::empty(shape, at::kFloat);
-  std::memcpy(tensor.data_ptr<float>(), data, sizeof(float) * static_cast<size_t>(tensor.numel()));
-  return tensor;
-}
 
 at::Tensor Dropout(const at::Tensor& x, double probability, at::Generator& generator) {
   const at::Tensor kept = at::empty_like(x).bernoulli_(1 - probability, generator);
@@ -113,15 +74,15 @@ class TorchModel final : public TrainableModel {
   Result<StepResult> ForwardBackward(const Batch& batch, uint64_t step_seed,
                                      std::span<float> gradient) override {
     LDNN_CHECK(static_cast<int64_t>(gradient.size()) == size(), "wrong size of the gradient");
-    LDNN_RETURN_IF_ERROR(CheckBatch(batch));
+    LDNN_RETURN_IF_ERROR(CheckBatch(batch, architecture_.input_shape, architecture_));
     if (batch.samples == 0) {
       std::fill(gradient.begin(), gradient.end(), 0.0f);
       return StepResult{};
     }
     try {
-      at::Generator generator =
-          at::make_generator<at::CPUGeneratorImpl>(step_seed ^ kDropoutStream);
-      const at::Tensor loss = LossSum(Forward(Input(batch), &generator), batch);
+      at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(step_seed ^ kStepStream);
+      const at::Tensor loss = LossSum(
+          Forward(InputTensor(batch, architecture_.input_shape), &generator), batch, architecture_);
       loss.backward();
       for (size_t i = 0; i < manifest_.size(); ++i) {
         at::Tensor& slope = parameters_[i].mutable_grad();
@@ -132,22 +93,22 @@ class TorchModel final : public TrainableModel {
       }
       return StepResult{loss.item<double>(), batch.samples};
     } catch (const std::exception& error) {
-      return InternalError("LibTorch failed in a training step: " + FirstLine(error));
+      return InternalError("LibTorch failed in a training step: " + TorchErrorText(error));
     }
   }
 
   Result<EvaluationResult> Evaluate(const Batch& batch) override {
-    LDNN_RETURN_IF_ERROR(CheckBatch(batch));
+    LDNN_RETURN_IF_ERROR(CheckBatch(batch, architecture_.input_shape, architecture_));
     EvaluationResult result;
     result.samples = batch.samples;
     if (batch.samples == 0) return result;
     try {
       at::NoGradGuard no_grad;
-      const at::Tensor outputs = Forward(Input(batch), nullptr);
-      result.loss_sum = LossSum(outputs, batch).item<double>();
-      result.correct = CountCorrect(outputs, batch);
+      const at::Tensor outputs = Forward(InputTensor(batch, architecture_.input_shape), nullptr);
+      result.loss_sum = LossSum(outputs, batch, architecture_).item<double>();
+      result.correct = CountCorrect(outputs, batch, architecture_);
     } catch (const std::exception& error) {
-      return InternalError("LibTorch failed in an evaluation: " + FirstLine(error));
+      return InternalError("LibTorch failed in an evaluation: " + TorchErrorText(error));
     }
     return result;
   }
@@ -169,46 +130,11 @@ class TorchModel final : public TrainableModel {
       module.save(archive);
       return std::move(archive).str();
     } catch (const std::exception& error) {
-      return InternalError("LibTorch failed to export the model: " + FirstLine(error));
+      return InternalError("LibTorch failed to export the model: " + TorchErrorText(error));
     }
   }
 
  private:
-  Status CheckBatch(const Batch& batch) const {
-    const int64_t features = Elements(architecture_.input_shape);
-    const auto count = [](const auto& values) { return static_cast<int64_t>(values.size()); };
-    if (batch.samples < 0 || Elements(batch.feature_shape) != features ||
-        count(batch.features) != batch.samples * features) {
-      return InvalidArgumentError("a batch of " + std::to_string(batch.samples) +
-                                  " samples does not fit the model, which takes " +
-                                  std::to_string(features) + " numbers a sample");
-    }
-    if (architecture_.classes == 0) {
-      if (count(batch.targets) == batch.samples * architecture_.outputs) return OkStatus();
-      return InvalidArgumentError("a batch has " + std::to_string(batch.targets.size()) +
-                                  " targets where the model needs " +
-                                  std::to_string(architecture_.outputs) + " a sample");
-    }
-    if (count(batch.labels) != batch.samples) {
-      return InvalidArgumentError("a batch has " + std::to_string(batch.labels.size()) +
-                                  " labels for " + std::to_string(batch.samples) + " samples");
-    }
-    for (const int64_t label : batch.labels) {
-      if (label < 0 || label >= architecture_.classes) {
-        return InvalidArgumentError("the label " + std::to_string(label) +
-                                    " is outside the model's " +
-                                    std::to_string(architecture_.classes) + " classes");
-      }
-    }
-    return OkStatus();
-  }
-
-  at::Tensor Input(const Batch& batch) const {
-    std::vector<int64_t> shape = {batch.samples};
-    shape.insert(shape.end(), architecture_.input_shape.begin(), architecture_.input_shape.end());
-    return CopyToTensor(batch.features.data(), std::move(shape));
-  }
-
   // Dropout acts when there is a generator.
   at::Tensor Forward(at::Tensor x, at::Generator* generator) const {
     size_t next = 0;
@@ -246,48 +172,6 @@ class TorchModel final : public TrainableModel {
     return x;
   }
 
-  at::Tensor Labels(const Batch& batch) const {
-    at::Tensor labels = at::empty({batch.samples}, at::kLong);
-    std::copy(batch.labels.begin(), batch.labels.end(), labels.data_ptr<int64_t>());
-    return labels;
-  }
-
-  // Targets as numbers; the two classes of bceWithLogits are 0 and 1.
-  at::Tensor Targets(const Batch& batch) const {
-    if (architecture_.classes == 0) {
-      return CopyToTensor(batch.targets.data(), {batch.samples, architecture_.outputs});
-    }
-    return Labels(batch).to(at::kFloat).unsqueeze(1);
-  }
-
-  at::Tensor LossSum(const at::Tensor& outputs, const Batch& batch) const {
-    const auto width = static_cast<double>(architecture_.outputs);
-    switch (architecture_.loss) {
-      case Loss::kMse:
-        return at::mse_loss(outputs, Targets(batch), at::Reduction::Sum) / width;
-      case Loss::kBceWithLogits:
-        return at::binary_cross_entropy_with_logits(outputs, Targets(batch), {}, {},
-                                                    at::Reduction::Sum) /
-               width;
-      case Loss::kCrossEntropy:
-        break;
-    }
-    return at::cross_entropy_loss(outputs, Labels(batch), {}, at::Reduction::Sum);
-  }
-
-  // With several targets a sample counts when all of them are right.
-  int64_t CountCorrect(const at::Tensor& outputs, const Batch& batch) const {
-    switch (architecture_.loss) {
-      case Loss::kMse:
-        return 0;
-      case Loss::kBceWithLogits:
-        return (outputs > 0).eq(Targets(batch) > 0.5).all(1).sum().item<int64_t>();
-      case Loss::kCrossEntropy:
-        break;
-    }
-    return outputs.argmax(1).eq(Labels(batch)).sum().item<int64_t>();
-  }
-
   const Architecture architecture_;
   const ParameterManifest manifest_;
   std::vector<at::Tensor> parameters_;
@@ -301,10 +185,10 @@ Result<std::unique_ptr<TrainableModel>> MakeTorchModel(const TrainingConfig& con
   LDNN_ASSIGN_OR_RETURN(Architecture architecture,
                         BuildArchitecture(config.model, dataset, config.loss));
   try {
-    ConfigureProcess(threads);
+    ConfigureTorch(threads);
     return std::unique_ptr<TrainableModel>(std::make_unique<TorchModel>(std::move(architecture)));
   } catch (const std::exception& error) {
-    return InternalError("LibTorch failed to make the model: " + FirstLine(error));
+    return InternalError("LibTorch failed to make the model: " + TorchErrorText(error));
   }
 }
 

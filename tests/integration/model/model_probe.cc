@@ -14,6 +14,7 @@
 #include "common/objectstore/open_store.h"
 #include "trainer_function/data/dataset.h"
 #include "trainer_function/model/torch_model.h"
+#include "trainer_function/model/torch_script_model.h"
 #include "trainer_function/training/safetensors.h"
 
 namespace lambdadnn {
@@ -62,9 +63,17 @@ Batch RandomBatch(const DatasetInfo& dataset, int64_t samples) {
   return batch;
 }
 
+Result<std::unique_ptr<TrainableModel>> MakeModel(const Options& options,
+                                                  const DatasetInfo& dataset) {
+  const std::string& script = options.config.model.torch_script_uri;
+  if (script.empty()) return MakeTorchModel(options.config, dataset, 1);
+  LDNN_ASSIGN_OR_RETURN(const std::string archive, ReadFile(script));
+  return MakeTorchScriptModel(archive, options.config, dataset, 1);
+}
+
 // One step on random data; everything that went in and came out.
 Status Step(const Options& options) {
-  LDNN_ASSIGN_OR_RETURN(const auto model, MakeTorchModel(options.config, options.dataset, 1));
+  LDNN_ASSIGN_OR_RETURN(const auto model, MakeModel(options, options.dataset));
   model->Initialize(options.config.seed);
   const Batch batch = RandomBatch(options.dataset, options.batch);
   std::vector<float> gradient(static_cast<size_t>(model->size()));
@@ -124,7 +133,7 @@ Status Train(const Options& options) {
   const Range test{0, dataset->info().test_samples};
   LDNN_RETURN_IF_ERROR(dataset->Load(std::span(&all, 1)));
   LDNN_RETURN_IF_ERROR(dataset->LoadTest(test));
-  LDNN_ASSIGN_OR_RETURN(const auto model, MakeTorchModel(options.config, dataset->info(), 1));
+  LDNN_ASSIGN_OR_RETURN(const auto model, MakeModel(options, dataset->info()));
   model->Initialize(options.config.seed);
   LDNN_RETURN_IF_ERROR(TrainEpochs(options, *dataset, *model));
   LDNN_ASSIGN_OR_RETURN(const Batch batch, dataset->ReadTest(test));
@@ -172,6 +181,7 @@ int main(int argc, char** argv) {
   app.require_subcommand(1);
   Options options;
   app.add_option("--model", options.config.model.name);
+  app.add_option("--torch-script", options.config.model.torch_script_uri);
   app.add_option("--parameters", options.parameters);
   app.add_option("--loss", options.config.loss);
   app.add_option("--seed", options.config.seed);

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Users' own modules against PyTorch: gradients, what stays as it is, and what is refused.
+
+usage: /usr/bin/python3 torch_script_test.py BIN_DIR [unittest arguments]
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import numpy
+import torch
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent / "data")]
+import torch_script_modules as modules  # noqa: E402
+from run_support import read_safetensors  # noqa: E402
+
+BIN = None
+
+
+class ScriptCase(unittest.TestCase):
+    def setUp(self):
+        torch.set_num_threads(1)
+        torch.manual_seed(4)
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.out = pathlib.Path(folder.name)
+        self.file = self.out / "in.pt"
+
+    def save(self, module):
+        torch.jit.script(module).save(str(self.file))
+        return module
+
+    def step(self, shape, expect=0, **options):
+        """One step on random data by the worker's own code."""
+        options = {"classes": 10, "batch": 6, "seed": 1, **options}
+        step = ["step"]
+        if "target_size" in options:
+            step += ["--target-size", str(options.pop("target_size"))]
+        line = [str(BIN / "model_probe"), "--torch-script", str(self.file), "--out", str(self.out),
+                "--shape", ",".join(map(str, shape))]
+        line += [word for name, value in options.items() for word in (f"--{name}", str(value))]
+        done = subprocess.run(line + step, capture_output=True, text=True)
+        self.assertEqual(done.returncode, expect, done.stderr)
+        if expect != 0:
+            self.assertTrue(done.stderr.startswith("error: spec."), done.stderr)
+            self.assertEqual(done.stderr.count("\n"), 1, done.stderr)
+            return done.stderr
+        return json.loads((self.out / "result.json").read_text())
+
+    def array(self, name, dtype):
+        return torch.tensor(numpy.fromfile(self.out / name, dtype))
+
+
+class Steps(ScriptCase):
+    def expect_gradient(self, module, shape, loss, y):
+        features = self.array("features.f32", "<f4").reshape(6, *shape)
+        value = loss(module(features), y)
+        value.backward()
+        expected = torch.cat([p.grad.flatten() for p in module.parameters() if p.requires_grad])
+        actual = self.array("gradient.f32", "<f4")
+        self.assertEqual(actual.shape, expected.shape)
+        self.assertLess((actual - expected).abs().max().item(), 1e-5 * expected.abs().max().item())
+        return value.item(), features
+
+    def test_gradients_and_loss_of_a_module_with_branches_are_pytorchs(self):
+        module = self.save(modules.Branches())
+        result = self.step([1, 28, 28])
+        loss, features = self.expect_gradient(
+            module, [1, 28, 28], lambda out, y: torch.nn.functional.cross_entropy(
+                out, y, reduction="sum"), self.array("labels.i64", "<i8"))
+        self.assertAlmostEqual(result["lossSum"], loss, places=4)
+        tensors = read_safetensors(self.out / "model.safetensors")
+        self.assertEqual(set(tensors), set(module.state_dict()))
+        for name, tensor in module.state_dict().items():
+            self.assertTrue(torch.equal(tensors[name], tensor), name)
+        exported = torch.jit.load(str(self.out / "model.pt"))
+        self.assertFalse(exported.training)
+        with torch.no_grad():
+            self.assertTrue(torch.equal(exported(features), module.eval()(features)))
+
+    def test_losses_of_numbers(self):
+        for loss, outputs in (("mse", 3), ("bceWithLogits", 3), ("mse", 1)):
+            with self.subTest(loss=loss, outputs=outputs):
+                module = self.save(modules.Vector(8) if outputs == 1 else modules.Flat(8, outputs))
+                self.step([8], classes=0, loss=loss, target_size=outputs)
+                function = (torch.nn.functional.mse_loss if loss == "mse" else
+                            torch.nn.functional.binary_cross_entropy_with_logits)
+                self.expect_gradient(
+                    module, [8], lambda out, y: function(
+                        out.reshape(6, -1), y.reshape(6, -1), reduction="sum") / outputs,
+                    self.array("targets.f32", "<f4"))
+
+    def test_dropout_acts_and_draws_the_same_for_the_same_step(self):
+        self.save(modules.Branches(dropout=0.5))
+        gradients = []
+        for _ in range(2):
+            result = self.step([1, 28, 28])
+            gradients.append(self.array("gradient.f32", "<f4"))
+        self.assertTrue(torch.equal(*gradients))
+        self.assertNotAlmostEqual(result["lossSum"], result["evaluationLossSum"], places=4)
+
+    def test_frozen_parameters_and_constant_buffers_stay(self):
+        module = self.save(modules.Frozen(8))
+        self.step([8])
+        self.expect_gradient(module, [8], lambda out, y: torch.nn.functional.cross_entropy(
+            out, y, reduction="sum"), self.array("labels.i64", "<i8"))
+        self.assertEqual(set(read_safetensors(self.out / "model.safetensors")),
+                         {"out.weight", "out.bias"})
+        exported = torch.jit.load(str(self.out / "model.pt")).state_dict()
+        self.assertEqual(set(exported), set(module.state_dict()))
+        for name, tensor in module.state_dict().items():
+            self.assertTrue(torch.equal(exported[name], tensor), name)
+
+    def test_traced_modules_train_too(self):
+        module = modules.Flat(8, 10)
+        torch.jit.trace(module, torch.zeros(2, 8)).save(str(self.file))
+        self.step([8])
+        self.expect_gradient(module, [8], lambda out, y: torch.nn.functional.cross_entropy(
+            out, y, reduction="sum"), self.array("labels.i64", "<i8"))
+
+
+class Refused(ScriptCase):
+    def refused(self, *words, shape=(8,), **options):
+        message = self.step(list(shape), expect=1, **options)
+        for word in words:
+            self.assertIn(word, message)
+
+    def test_what_is_no_torchscript(self):
+        self.file.write_text("not a model")
+        self.refused("spec.model.torchScript.uri", "torch.jit.script")
+        self.file.write_bytes(b"")
+        self.refused("spec.model.torchScript.uri")
+        torch.save(modules.Flat(8, 10).state_dict(), self.file)
+        self.refused("spec.model.torchScript.uri", "torch.jit.script")
+
+    def test_an_archive_that_is_cut(self):
+        self.save(modules.Flat(8, 10))
+        whole = self.file.read_bytes()
+        for length in range(0, len(whole), len(whole) // 7):
+            self.file.write_bytes(whole[:length])
+            self.refused("spec.model.torchScript.uri")
+
+    def test_parameters_of_another_type(self):
+        self.save(modules.Flat(8, 10).double())
+        self.refused("out.weight", "Double", ".float()")
+
+    def test_buffers_that_change_in_training(self):
+        self.save(modules.Flat(8, 10, torch.nn.BatchNorm1d(8)))
+        self.refused("inner.running", "batch norm")
+
+    def test_two_names_of_one_tensor(self):
+        self.save(modules.Tied(10))
+        self.refused("first.weight", "second.weight", shape=[10])
+
+    def test_nothing_to_train(self):
+        self.save(modules.Flat(8, 10).requires_grad_(False))
+        self.refused("no parameters")
+
+    def test_samples_that_do_not_fit(self):
+        self.save(modules.Flat(9, 10))
+        self.refused("[2, 8]", "spec.dataset.featureShape")
+
+    def test_outputs_that_do_not_fit_the_loss(self):
+        self.save(modules.Flat(8, 7))
+        self.refused("[2, 7]", "10 a sample", "one a class")
+        self.refused("3 a sample", classes=0, loss="mse", target_size=3)
+
+    def test_a_loss_that_does_not_fit_the_data(self):
+        self.save(modules.Flat(8, 10))
+        self.refused("spec.training.loss", loss="mse")
+
+
+if __name__ == "__main__":
+    BIN = pathlib.Path(sys.argv.pop(1)).resolve()
+    unittest.main()

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/model/torch_script_model.h"
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <torch/csrc/jit/runtime/graph_executor.h>
+#include <torch/script.h>
+#include <torch/version.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <sstream>
+#include <utility>
+
+#include "trainer_function/model/architecture.h"
+#include "trainer_function/model/torch_support.h"
+
+namespace lambdadnn {
+namespace {
+
+// Samples of the trial step: batch norm in training needs more than one.
+constexpr int64_t kTrialSamples = 2;
+
+std::string ShapeText(c10::IntArrayRef shape) {
+  std::ostringstream text;
+  text << shape;
+  return text.str();
+}
+
+class ScriptModel final : public TrainableModel {
+ public:
+  ScriptModel(torch::jit::Module module, OutputForm form, std::vector<int64_t> sample_shape)
+      : module_(std::move(module)), form_(form), sample_shape_(std::move(sample_shape)) {}
+
+  // Finds what to train; then one trial step.
+  Status Prepare() {
+    LDNN_RETURN_IF_ERROR(FindParameters());
+    initial_.resize(static_cast<size_t>(size()));
+    GetParameters(initial_);
+    return TryStep();
+  }
+
+  const ParameterManifest& manifest() const override { return manifest_; }
+
+  // The file's values; a seed has no part in them.
+  void Initialize(uint64_t) override { SetParameters(initial_); }
+
+  void SetParameters(std::span<const float> flat) override {
+    LDNN_CHECK(static_cast<int64_t>(flat.size()) == size(), "wrong number of parameters");
+    for (size_t i = 0; i < manifest_.size(); ++i) {
+      std::memcpy(parameters_[i].data_ptr<float>(), flat.data() + manifest_[i].offset,
+                  sizeof(float) * static_cast<size_t>(manifest_[i].size));
+    }
+  }
+
+  void GetParameters(std::span<float> flat) const override {
+    LDNN_CHECK(static_cast<int64_t>(flat.size()) == size(), "wrong number of parameters");
+    for (size_t i = 0; i < manifest_.size(); ++i) {
+      std::memcpy(flat.data() + manifest_[i].offset, parameters_[i].data_ptr<float>(),
+                  sizeof(float) * static_cast<size_t>(manifest_[i].size));
+    }
+  }
+
+  Result<StepResult> ForwardBackward(const Batch& batch, uint64_t step_seed,
+                                     std::span<float> gradient) override {
+    LDNN_CHECK(static_cast<int64_t>(gradient.size()) == size(), "wrong size of the gradient");
+    LDNN_RETURN_IF_ERROR(CheckBatch(batch, sample_shape_, form_));
+    std::fill(gradient.begin(), gradient.end(), 0.0f);
+    if (batch.samples == 0) return StepResult{};
+    try {
+      Seed(step_seed);
+      LDNN_ASSIGN_OR_RETURN(const at::Tensor outputs,
+                            Forward(InputTensor(batch, sample_shape_), true));
+      const at::Tensor loss = LossSum(outputs, batch, form_);
+      loss.backward();
+      for (size_t i = 0; i < manifest_.size(); ++i) {
+        at::Tensor& slope = parameters_[i].mutable_grad();
+        if (!slope.defined()) continue;  // no part in this batch's outputs
+        const at::Tensor whole = slope.contiguous();
+        std::memcpy(gradient.data() + manifest_[i].offset, whole.data_ptr<float>(),
+                    sizeof(float) * static_cast<size_t>(manifest_[i].size));
+        slope.reset();
+      }
+      return StepResult{loss.item<double>(), batch.samples};
+    } catch (const std::exception& error) {
+      return InternalError("the TorchScript model failed in a training step: " +
+                           TorchErrorText(error));
+    }
+  }
+
+  Result<EvaluationResult> Evaluate(const Batch& batch) override {
+    LDNN_RETURN_IF_ERROR(CheckBatch(batch, sample_shape_, form_));
+    EvaluationResult result;
+    result.samples = batch.samples;
+    if (batch.samples == 0) return result;
+    try {
+      at::NoGradGuard no_grad;
+      LDNN_ASSIGN_OR_RETURN(const at::Tensor outputs,
+                            Forward(InputTensor(batch, sample_shape_), false));
+      result.loss_sum = LossSum(outputs, batch, form_).item<double>();
+      result.correct = CountCorrect(outputs, batch, form_);
+    } catch (const std::exception& error) {
+      return InternalError("the TorchScript model failed in an evaluation: " +
+                           TorchErrorText(error));
+    }
+    return result;
+  }
+
+  // The user's module with the trained parameters, ready to predict.
+  Result<std::string> ExportTorchScript() override {
+    try {
+      module_.train(false);
+      std::ostringstream archive;
+      module_.save(archive);
+      return std::move(archive).str();
+    } catch (const std::exception& error) {
+      return InternalError("LibTorch failed to export the model: " + TorchErrorText(error));
+    }
+  }
+
+ private:
+  Status FindParameters() {
+    int64_t offset = 0;
+    std::map<const void*, std::string> owners;
+    for (const auto& named : module_.named_parameters(/*recurse=*/true)) {
+      at::Tensor parameter = named.value;
+      if (!parameter.requires_grad()) continue;
+      if (parameter.scalar_type() != at::kFloat) {
+        return InvalidArgumentError("spec.model.torchScript: the parameter " + named.name + " is " +
+                                    c10::toString(parameter.scalar_type()) +
+                                    ", not Float; save the module after .float()");
+      }
+      const auto [owner, is_new] = owners.emplace(parameter.unsafeGetTensorImpl(), named.name);
+      if (!is_new) {
+        return InvalidArgumentError("spec.model.torchScript: the parameters " + owner->second +
+                                    " and " + named.name +
+                                    " are one tensor, which is not supported; give each its own");
+      }
+      // Memory of its own, whatever views or layouts the file had.
+      parameter.set_data(parameter.detach().clone(at::MemoryFormat::Contiguous));
+      manifest_.push_back({named.name, parameter.sizes().vec(), offset, parameter.numel()});
+      offset += parameter.numel();
+      parameters_.push_back(std::move(parameter));
+    }
+    if (offset > 0) return OkStatus();
+    return InvalidArgumentError(
+        "spec.model.torchScript: the module has no parameters that require a gradient; save it "
+        "before torch.jit.freeze, with requires_grad");
+  }
+
+  // Forward in training on zeros: whether samples fit, outputs fit the loss, buffers stay.
+  Status TryStep() {
+    at::NoGradGuard no_grad;
+    std::vector<std::pair<std::string, at::Tensor>> before;
+    for (const auto& named : module_.named_buffers(/*recurse=*/true)) {
+      before.emplace_back(named.name, named.value.clone());
+    }
+    std::vector<int64_t> shape = {kTrialSamples};
+    shape.insert(shape.end(), sample_shape_.begin(), sample_shape_.end());
+    try {
+      LDNN_RETURN_IF_ERROR(Forward(at::zeros(shape, at::kFloat), true).status());
+    } catch (const std::exception& error) {
+      return InvalidArgumentError(
+          "spec.model.torchScript: forward cannot take samples of the data set, a batch of shape " +
+          ShapeText(shape) + " (" + TorchErrorText(error) +
+          "); set spec.dataset.featureShape, or save a module for this shape");
+    }
+    size_t next = 0;
+    for (const auto& named : module_.named_buffers(/*recurse=*/true)) {
+      const auto& [name, old] = before[next++];
+      if (at::equal(named.value, old)) continue;
+      return InvalidArgumentError(
+          "spec.model.torchScript: the buffer " + name +
+          " changes in training (batch norm?), and buffers are not exchanged between functions; "
+          "use group or layer norm, or save the module with those layers in eval mode by trace");
+    }
+    return OkStatus();
+  }
+
+  // In a script dropout draws from the process's own generator.
+  static void Seed(uint64_t step_seed) {
+    at::Generator generator = at::detail::getDefaultCPUGenerator();
+    const std::lock_guard<std::mutex> lock(generator.mutex());
+    generator.set_current_seed(step_seed ^ kStepStream);
+  }
+
+  Result<at::Tensor> Forward(at::Tensor x, bool training) {
+    module_.train(training);
+    const torch::jit::GraphOptimizerEnabledGuard plain(false);
+    const int64_t samples = x.size(0);
+    const c10::IValue value = module_.forward({std::move(x)});
+    if (!value.isTensor() || value.toTensor().scalar_type() != at::kFloat) {
+      return InvalidArgumentError(
+          "spec.model.torchScript: forward must give one float32 tensor, not " + value.tagKind());
+    }
+    at::Tensor outputs = value.toTensor();
+    if (outputs.dim() == 1 && form_.outputs == 1) outputs = outputs.unsqueeze(1);
+    if (outputs.sizes() == c10::IntArrayRef({samples, form_.outputs})) return outputs;
+    return InvalidArgumentError("spec.model.torchScript: forward gives outputs of shape " +
+                                ShapeText(outputs.sizes()) + " for " + std::to_string(samples) +
+                                " samples, and the loss needs " + std::to_string(form_.outputs) +
+                                " a sample" +
+                                (form_.loss == Loss::kCrossEntropy ? ", one a class" : "") +
+                                "; change the module's last layer or spec.training.loss");
+  }
+
+  torch::jit::Module module_;
+  const OutputForm form_;
+  const std::vector<int64_t> sample_shape_;
+  ParameterManifest manifest_;
+  std::vector<at::Tensor> parameters_;
+  std::vector<float> initial_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<TrainableModel>> MakeTorchScriptModel(const std::string& archive,
+                                                             const TrainingConfig& config,
+                                                             const DatasetInfo& dataset,
+                                                             int threads) {
+  if (threads < 1) return InvalidArgumentError("a model needs at least 1 thread");
+  LDNN_ASSIGN_OR_RETURN(const OutputForm form, FindOutputForm(config.loss, dataset));
+  std::optional<torch::jit::Module> module;
+  try {
+    ConfigureTorch(threads);
+    std::istringstream stream(archive);
+    module = torch::jit::load(stream, at::kCPU);
+  } catch (const std::exception& error) {
+    return InvalidArgumentError(
+        "spec.model.torchScript.uri: " + config.model.torch_script_uri +
+        " is no TorchScript archive that LibTorch " TORCH_VERSION " reads (" +
+        TorchErrorText(error) + "); save it with torch.jit.script(module).save(FILE)");
+  }
+  try {
+    auto model = std::make_unique<ScriptModel>(*std::move(module), form, dataset.feature_shape);
+    LDNN_RETURN_IF_ERROR(model->Prepare());
+    return std::unique_ptr<TrainableModel>(std::move(model));
+  } catch (const std::exception& error) {
+    return InvalidArgumentError("spec.model.torchScript.uri: " + config.model.torch_script_uri +
+                                " cannot be trained (" + TorchErrorText(error) + ")");
+  }
+}
+
+}  // namespace lambdadnn

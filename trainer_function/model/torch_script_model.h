@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model of the user's own: a TorchScript archive (torch.jit.script or trace, then save). Its
+// float32 parameters that require a gradient are trained, from the values in the file, under the
+// names that named_parameters() gives them; frozen parameters and buffers stay as they are. The
+// script runs without the JIT's optimizations, whose kernels depend on how often they ran, and
+// every draw in it (dropout) comes from step_seed alone.
+//
+// forward takes one float32 tensor [samples, feature_shape...] and gives one [samples, outputs]:
+// crossEntropy as many outputs as classes, mse and bceWithLogits one a target ([samples] will do
+// for one). Attributes that a script changes itself are not the training's and end with a slice;
+// buffers that change in training (batch norm) are found by a trial step and refused.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "common/base/status.h"
+#include "common/protocol/training_config.h"
+#include "trainer_function/model/dataset_info.h"
+#include "trainer_function/model/trainable_model.h"
+
+namespace lambdadnn {
+
+// `archive`: the bytes at config.model.torch_script_uri. Sets the process's LibTorch to `threads`
+// threads. kInvalidArgument naming the field, and the parameter or buffer, for whatever of the
+// above does not hold.
+Result<std::unique_ptr<TrainableModel>> MakeTorchScriptModel(const std::string& archive,
+                                                             const TrainingConfig& config,
+                                                             const DatasetInfo& dataset,
+                                                             int threads);
+
+}  // namespace lambdadnn

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the models on LibTorch share: the process's settings, batches in, losses and hits out.
+// Names at::Tensor without its header, which costs seconds in every file. All may throw what
+// LibTorch throws, but for CheckBatch and TorchErrorText.
+#pragma once
+
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "trainer_function/model/architecture.h"
+#include "trainer_function/model/trainable_model.h"
+
+namespace at {
+class Tensor;
+}
+
+namespace lambdadnn {
+
+// Separates the draws of a step from whatever else a caller derives from the same step seed.
+inline constexpr uint64_t kStepStream = 0x64726f70;
+
+// Sets the process's threads; no fusion of graphs, whose kernels depend on how often they ran.
+void ConfigureTorch(int threads);
+
+// The sentence of LibTorch's message that says what is wrong, without stack traces.
+std::string TorchErrorText(const std::exception& error);
+
+// kInvalidArgument when the batch has not `sample_shape`'s numbers a sample, or labels or targets
+// that the form does not expect.
+Status CheckBatch(const Batch& batch, const std::vector<int64_t>& sample_shape,
+                  const OutputForm& form);
+
+// [samples, sample_shape...], a copy in LibTorch's own aligned memory: the address that a batch
+// comes from never picks a kernel.
+at::Tensor InputTensor(const Batch& batch, const std::vector<int64_t>& sample_shape);
+
+// `outputs` is [samples, form.outputs]. A scalar with a gradient, see torch_model.h for the means.
+at::Tensor LossSum(const at::Tensor& outputs, const Batch& batch, const OutputForm& form);
+// Samples whose class is right; with several binary targets a sample counts when all are.
+int64_t CountCorrect(const at::Tensor& outputs, const Batch& batch, const OutputForm& form);
+
+}  // namespace lambdadnn
