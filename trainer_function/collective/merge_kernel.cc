@@ -2,20 +2,60 @@
 #include "trainer_function/collective/merge_kernel.h"
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstring>
+#include <utility>
 
 #include "common/base/check.h"
 
 namespace lambdadnn {
 namespace {
 
-// The sum of a tile stays in the first-level cache while all children are added to it, so every
-// child is read once from memory and the sum is written once.
-constexpr size_t kTileElements = 2048;
+// Children that one pass reads side by side, the sum in a register meanwhile: every child is read
+// once and the sum is written once. More streams than the processor prefetches would be slower.
+constexpr size_t kGroup = 8;
+// With more children than that, the sum of a tile stays in the first-level cache between passes.
+constexpr size_t kTileElements = 4096;
 
-void AddTile(float* __restrict sum, const float* __restrict addend, size_t count) {
-  for (size_t i = 0; i < count; ++i) sum[i] += addend[i];
+using Children = std::span<const std::span<const float>>;
+
+// One pass over as many children as there are indices, in their order.
+template <bool kAccumulate, size_t... kChild>
+void AddPass(float* __restrict sum, Children children, size_t begin, size_t count,
+             std::index_sequence<kChild...>) {
+  const std::array<const float*, sizeof...(kChild)> from = {children[kChild].data() + begin...};
+  for (size_t i = 0; i < count; ++i) {
+    if constexpr (kAccumulate) {
+      sum[i] = (sum[i] + ... + from[kChild][i]);
+    } else {
+      sum[i] = (... + from[kChild][i]);
+    }
+  }
+}
+
+template <bool kAccumulate, size_t kCount = kGroup>
+void AddGroup(float* sum, Children children, size_t begin, size_t count) {
+  if constexpr (kCount > 1) {
+    if (children.size() < kCount) {
+      AddGroup<kAccumulate, kCount - 1>(sum, children, begin, count);
+      return;
+    }
+  }
+  AddPass<kAccumulate>(sum, children, begin, count, std::make_index_sequence<kCount>());
+}
+
+void AddTile(float* sum, Children children, size_t begin, size_t count, bool accumulate) {
+  while (!children.empty()) {
+    const Children group = children.first(std::min(kGroup, children.size()));
+    if (accumulate) {
+      AddGroup<true>(sum, group, begin, count);
+    } else {
+      AddGroup<false>(sum, group, begin, count);
+    }
+    accumulate = true;
+    children = children.subspan(group.size());
+  }
 }
 
 }  // namespace
@@ -26,15 +66,15 @@ void MergeChildren(std::span<float> sum, std::span<const std::span<const float>>
   for (const auto& child : children) {
     LDNN_CHECK(child.size() == sum.size(), "children of different sizes");
   }
-  for (size_t begin = 0; begin < sum.size(); begin += kTileElements) {
-    const size_t count = std::min(kTileElements, sum.size() - begin);
-    float* const tile = sum.data() + begin;
-    size_t next = 0;
-    if (!accumulate) {
-      std::memcpy(tile, children[0].data() + begin, count * sizeof(float));
-      next = 1;
-    }
-    for (; next < children.size(); ++next) AddTile(tile, children[next].data() + begin, count);
+  if (sum.empty()) return;
+  if (children.size() == 1 && !accumulate) {
+    std::memcpy(sum.data(), children[0].data(), sum.size_bytes());
+    return;
+  }
+  const size_t step = children.size() <= kGroup ? sum.size() : kTileElements;
+  for (size_t begin = 0; begin < sum.size(); begin += step) {
+    const size_t count = std::min(step, sum.size() - begin);
+    AddTile(sum.data() + begin, children, begin, count, accumulate);
   }
 }
 
