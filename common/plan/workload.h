@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/plan/exchange_cpu.h"
 
 namespace lambdadnn {
 
@@ -43,8 +44,13 @@ struct WorkloadProfile {
   double cold_start_seconds = 0;          // create -> ready, of a worker
   double slice_overhead_seconds = 0;      // checkpoint + relaunch, per slice
   double checkpoint_seconds = 0;          // one checkpoint
-  double worker_base_memory_mib = 0;      // resident before the first batch
-  double worker_bytes_per_sample = 0;     // activations and batch
+  // CPU seconds: what a function of a fraction of a core takes several times as long for.
+  double iteration_cpu_seconds = 0;    // of a step beside its samples
+  TransferCpu transfer;                // of exchanged objects
+  double start_cpu_seconds = 0;        // of a worker's cold start
+  double finish_cpu_seconds = 0;       // of worker 0 for writing the trained model
+  double worker_base_memory_mib = 0;   // resident before the first batch
+  double worker_bytes_per_sample = 0;  // activations and batch
   // How well the fit matched its measurements: largest relative residual. 0 = given by the user.
   double residual = 0;
   friend bool operator==(const WorkloadProfile&, const WorkloadProfile&) = default;
@@ -58,6 +64,7 @@ struct Platform {
     friend bool operator==(const Memory&, const Memory&) = default;
   } memory;
   double milli_cpu_per_gib = 0;   // CPU quota of a function = memory x this; 0 = none
+  double cpu_burst_seconds = 0;   // how long a function keeps quota that it has not used
   double total_milli_cpu = 0;     // quota over all functions at once; 0 = unlimited
   double total_memory_mib = 0;    // likewise
   double sidecar_memory_mib = 0;  // counted in the cost of every function

@@ -159,7 +159,9 @@ struct SliceRecord {
   StoreCounters store;
   std::vector<EvaluationPart> evaluations;
   // Role profile: trainingSamples, testSamples, trainingBytes, parameters, classes, baseMemoryMib,
-  // bytesPerSample, storeRequestSeconds, storeBytesPerSecond, mergeBytesPerSecond.
+  // bytesPerSample, storeRequestSeconds, storeBytesPerSecond, mergeBytesPerSecond; and CPU time:
+  // startCpuSeconds, stepCpuSeconds, iterationCpuSeconds, finishCpuSeconds, pushCpuSeconds,
+  // pushCpuSecondsPerByte, pullCpuSeconds, pullCpuSecondsPerByte (docs/formats.md).
   std::map<std::string, double> metrics;
   // Role profile: one entry per measured iteration, seconds.
   std::vector<double> profile_iteration_seconds;

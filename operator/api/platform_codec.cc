@@ -78,6 +78,7 @@ Platform DecodePlatform(const Json& json, const std::string& path,
     DecodeMemory(*memory, reader.PathOf("memory"), errors, &platform.memory);
   }
   Amount(&reader, "milliCpuPerGiB", &platform.milli_cpu_per_gib);
+  Amount(&reader, "cpuBurstSeconds", &platform.cpu_burst_seconds);
   Amount(&reader, "totalMilliCpu", &platform.total_milli_cpu);
   Amount(&reader, "totalMemoryMiB", &platform.total_memory_mib);
   Amount(&reader, "sidecarMemoryMiB", &platform.sidecar_memory_mib);
@@ -129,6 +130,7 @@ Json PlatformToJson(const Platform& platform) {
         {"maxMiB", platform.memory.max_mib},
         {"stepMiB", platform.memory.step_mib}}},
       {"milliCpuPerGiB", platform.milli_cpu_per_gib},
+      {"cpuBurstSeconds", platform.cpu_burst_seconds},
       {"totalMilliCpu", platform.total_milli_cpu},
       {"totalMemoryMiB", platform.total_memory_mib},
       {"sidecarMemoryMiB", platform.sidecar_memory_mib},

@@ -19,9 +19,24 @@ constexpr DecimalField kDecimals[] = {
     {"coldStartSeconds", &WorkloadProfile::cold_start_seconds},
     {"sliceOverheadSeconds", &WorkloadProfile::slice_overhead_seconds},
     {"checkpointSeconds", &WorkloadProfile::checkpoint_seconds},
+    {"iterationCpuSeconds", &WorkloadProfile::iteration_cpu_seconds},
+    {"startCpuSeconds", &WorkloadProfile::start_cpu_seconds},
+    {"finishCpuSeconds", &WorkloadProfile::finish_cpu_seconds},
     {"workerBaseMemoryMiB", &WorkloadProfile::worker_base_memory_mib},
     {"workerBytesPerSample", &WorkloadProfile::worker_bytes_per_sample},
     {"residual", &WorkloadProfile::residual},
+};
+
+struct TransferField {
+  const char* name;
+  double TransferCpu::* member;
+};
+
+constexpr TransferField kTransfer[] = {
+    {"pushCpuSeconds", &TransferCpu::push_seconds},
+    {"pushCpuSecondsPerByte", &TransferCpu::push_seconds_per_byte},
+    {"pullCpuSeconds", &TransferCpu::pull_seconds},
+    {"pullCpuSecondsPerByte", &TransferCpu::pull_seconds_per_byte},
 };
 
 constexpr DecimalField kWholes[] = {
@@ -79,6 +94,9 @@ WorkloadProfile DecodeWorkloadProfile(const Json& json, const std::string& path,
     if (reader.Optional(field.name, &number)) profile.*field.member = static_cast<double>(number);
   }
   for (const DecimalField& field : kDecimals) reader.Optional(field.name, &(profile.*field.member));
+  for (const TransferField& field : kTransfer) {
+    reader.Optional(field.name, &(profile.transfer.*field.member));
+  }
   if (const Json* rate = reader.Child("trainingRate")) {
     profile.training_rate = DecodeRate(*rate, reader.PathOf("trainingRate"), errors);
   }
@@ -97,6 +115,10 @@ Json EncodeWorkloadProfile(const WorkloadProfile& profile) {
   }
   for (const DecimalField& field : kDecimals) {
     if (profile.*field.member != 0) json[field.name] = FormatDouble(profile.*field.member);
+  }
+  for (const TransferField& field : kTransfer) {
+    const double value = profile.transfer.*field.member;
+    if (value != 0) json[field.name] = FormatDouble(value);
   }
   if (profile.evaluation_rate != TrainingRate{}) {
     json["evaluationRate"] = EncodeRate(profile.evaluation_rate);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the training rate when nobody has given it: a few functions at once, size after size.
+// Measures the training rate when nobody has given it, size after size: one function under the
+// quota of each size, others beside it so that the machine is as full as the run will make it.
+#include <algorithm>
 #include <map>
 
 #include "common/base/text.h"
@@ -35,7 +37,9 @@ double MeanColdStart(const Facts& facts) {
 std::vector<Action> WriteFit(const JobSnapshot& snapshot, const ProfilePlan& plan,
                              const std::map<SizeAndRank, const SliceFact*>& slices) {
   std::vector<ProfileSample> samples;
-  for (const auto& [key, slice] : slices) samples.push_back({key.first, *slice->record});
+  for (const auto& [key, slice] : slices) {
+    if (key.second == 0) samples.push_back({key.first, *slice->record});
+  }
   Result<ProfileFit> fit = FitProfile(samples, plan.batch_size, MeanColdStart(snapshot.facts));
   if (!fit.ok()) return {FailJob("ProfilingFailed", fit.status().message())};
   WriteDecision write;
@@ -44,7 +48,7 @@ std::vector<Action> WriteFit(const JobSnapshot& snapshot, const ProfilePlan& pla
   if (fit->profile.residual > snapshot.options->max_profile_residual) {
     write.conditions.push_back(MakeCondition(
         kConditionDegraded, true, "ProfileUncertain",
-        "the measured training rates do not lie on a line (" + fit->worst +
+        "the measured training rates cannot be trusted (" + fit->worst +
             "); predictions may be off by as much: profile again on a quieter machine, narrow "
             "spec.functions.memory, or give spec.profile"));
   }
@@ -162,23 +166,30 @@ std::vector<Action> DecideProfile(const JobSnapshot& snapshot) {
     if (auto functions = DecideProfileFunctions(snapshot, plan); functions.has_value()) {
       return *functions;
     }
-    const int milli_cpu = MilliCpuOf(snapshot.options->platform, memory_mib);
+    const int measured_cpu = MilliCpuOf(snapshot.options->platform, memory_mib);
+    // A filler must be at work for as long as the measuring function is, and a little longer.
+    constexpr double kLonger = 1.3;
+    const double filler_factor =
+        measured_cpu > 0 ? kLonger * std::max(plan.filler_milli_cpu, measured_cpu) / measured_cpu
+                         : 1;
     std::vector<Action> quotas;
     std::vector<Action> starts;
     const auto ready = ReadyInstances(facts, kProfileGroup);
     for (int rank = 0; rank < plan.functions; ++rank) {
       const std::string& uid = ready[static_cast<size_t>(rank)]->instance.uid;
+      const int milli_cpu = rank == 0 ? measured_cpu : plan.filler_milli_cpu;
+      const double factor = rank == 0 ? 1 : filler_factor;
       const auto set = facts.cpu_set.find(uid);
       if (milli_cpu > 0 && (set == facts.cpu_set.end() || set->second != milli_cpu)) {
         quotas.push_back(SetFunctionCpu{uid, milli_cpu});
       }
       const auto found = slices.find({memory_mib, rank});
       if (found == slices.end()) {
-        starts.push_back(StartProfileSlice{rank, uid, memory_mib, plan.batch_size});
+        starts.push_back(StartProfileSlice{rank, uid, memory_mib, plan.batch_size, factor});
       } else if (found->second->phase == SlicePhase::kLost &&
                  snapshot.now - found->second->last_attach >= FromSeconds(1)) {
-        starts.push_back(
-            StartProfileSlice{rank, found->second->instance_uid, memory_mib, plan.batch_size});
+        starts.push_back(StartProfileSlice{rank, found->second->instance_uid, memory_mib,
+                                           plan.batch_size, factor});
       }
     }
     if (!quotas.empty()) return quotas;

@@ -13,18 +13,77 @@ namespace {
 
 constexpr int kMaxProfileFunctions = 4;
 constexpr int kDefaultBatch = 32;
+constexpr int kMilliPerCore = 1000;
 
 double Metric(const SliceRecord& record, const std::string& name) {
   const auto found = record.metrics.find(name);
   return found == record.metrics.end() ? 0 : found->second;
 }
 
-// Samples per second over all measured iterations: what a quota really let through.
-double MeasuredRate(const SliceRecord& record, int batch_size) {
+// Seconds of a step, over all measured iterations: what a quota really let through.
+double MeanSeconds(const SliceRecord& record) {
+  if (record.profile_iteration_seconds.empty()) return 0;
   double seconds = 0;
   for (const double iteration : record.profile_iteration_seconds) seconds += iteration;
-  if (seconds <= 0) return 0;
-  return batch_size * static_cast<double>(record.profile_iteration_seconds.size()) / seconds;
+  return seconds / static_cast<double>(record.profile_iteration_seconds.size());
+}
+
+// How far the halves of a measurement lie from their mean, relative to it.
+double HalvesDiffer(const SliceRecord& record) {
+  const auto& seconds = record.profile_iteration_seconds;
+  const size_t half = seconds.size() / 2;
+  if (half == 0) return 0;
+  double first = 0;
+  double second = 0;
+  for (size_t i = 0; i < half; ++i) {
+    first += seconds[i];
+    second += seconds[seconds.size() - 1 - i];
+  }
+  return first + second > 0 ? std::abs(first - second) / (first + second) : 0;
+}
+
+double MedianMetric(const std::vector<ProfileSample>& samples, const std::string& name) {
+  std::vector<double> values;
+  for (const ProfileSample& sample : samples) {
+    const auto found = sample.record.metrics.find(name);
+    if (found != sample.record.metrics.end()) values.push_back(found->second);
+  }
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+double LargestResidual(const TrainingRate& rate, const std::vector<TrainingRate::Point>& points,
+                       const TrainingRate::Point** worst = nullptr) {
+  double largest = -1;
+  for (const auto& point : points) {
+    const double residual =
+        std::abs(rate.At(point.memory_mib) - point.samples_per_second) / point.samples_per_second;
+    if (residual <= largest) continue;
+    largest = residual;
+    if (worst != nullptr) *worst = &point;
+  }
+  return largest;
+}
+
+// Proportional to memory over the first points, constant over the others.
+TrainingRate FitCeiling(const std::vector<TrainingRate::Point>& points, size_t growing) {
+  TrainingRate rate;
+  double product = 0;
+  double square = 0;
+  double ceiling = 0;
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (i >= growing) {
+      ceiling += points[i].samples_per_second / static_cast<double>(points.size() - growing);
+      continue;
+    }
+    product += points[i].memory_mib * points[i].samples_per_second;
+    square += points[i].memory_mib * points[i].memory_mib;
+  }
+  rate.slope = product / square;
+  rate.max_samples_per_second = ceiling;
+  return rate;
 }
 
 // Mean over the functions that measured the same size.
@@ -58,10 +117,14 @@ ProfilePlan MakeProfilePlan(const JobSpec& spec, const Platform& platform) {
   if (smallest < largest) plan.memory_mib.push_back(smallest);
 
   const int milli_cpu = MilliCpuOf(platform, largest);
-  if (platform.total_milli_cpu > 0 && milli_cpu > 0) {
-    plan.functions = static_cast<int>(platform.total_milli_cpu) / milli_cpu;
+  const int most =
+      spec.objective.fixed ? spec.objective.fixed->functions : spec.functions.max.value_or(2);
+  if (platform.total_milli_cpu > 0 && milli_cpu > 0 && most > 1) {
+    const int total = static_cast<int>(platform.total_milli_cpu);
+    plan.filler_milli_cpu = std::max(kMilliPerCore, milli_cpu);
+    plan.functions =
+        std::clamp(1 + (total - milli_cpu) / plan.filler_milli_cpu, 1, kMaxProfileFunctions);
   }
-  plan.functions = std::clamp(plan.functions, 1, kMaxProfileFunctions);
 
   if (spec.training.local_batch_size > 0) {
     plan.batch_size = spec.training.local_batch_size;
@@ -101,6 +164,16 @@ TrainingRate FitLine(const std::vector<TrainingRate::Point>& points) {
   return rate;
 }
 
+TrainingRate FitRate(const std::vector<TrainingRate::Point>& points) {
+  TrainingRate best = FitLine(points);
+  // With one point more than its two numbers a form can be wrong.
+  for (size_t growing = 1; points.size() >= 3 && growing < points.size(); ++growing) {
+    const TrainingRate ceiling = FitCeiling(points, growing);
+    if (LargestResidual(ceiling, points) < LargestResidual(best, points)) best = ceiling;
+  }
+  return best;
+}
+
 Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int batch_size,
                               double cold_start_seconds) {
   ProfileFit fit;
@@ -108,10 +181,25 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
   std::map<int, std::vector<double>> training;
   std::map<int, std::vector<double>> evaluation;
   double merge_rates = 0;
+  profile.iteration_cpu_seconds = MedianMetric(samples, "iterationCpuSeconds");
+  profile.finish_cpu_seconds = MedianMetric(samples, "finishCpuSeconds");
+  profile.transfer = {
+      MedianMetric(samples, "pushCpuSeconds"), MedianMetric(samples, "pushCpuSecondsPerByte"),
+      MedianMetric(samples, "pullCpuSeconds"), MedianMetric(samples, "pullCpuSecondsPerByte")};
   for (const ProfileSample& sample : samples) {
     const SliceRecord& record = sample.record;
-    const double rate = MeasuredRate(record, batch_size);
-    if (rate > 0) training[sample.memory_mib].push_back(rate);
+    // Later slices of the same process have what the earlier ones used in it.
+    const double start_cpu = Metric(record, "startCpuSeconds");
+    if (start_cpu > 0 &&
+        (profile.start_cpu_seconds == 0 || start_cpu < profile.start_cpu_seconds)) {
+      profile.start_cpu_seconds = start_cpu;
+    }
+    // What a step costs beside its samples is counted apart.
+    const double step_cpu = Metric(record, "stepCpuSeconds");
+    const double of_samples =
+        step_cpu > profile.iteration_cpu_seconds ? 1 - profile.iteration_cpu_seconds / step_cpu : 1;
+    const double seconds = MeanSeconds(record) * of_samples;
+    if (seconds > 0) training[sample.memory_mib].push_back(batch_size / seconds);
     if (record.profile_evaluation_samples_per_second > 0) {
       evaluation[sample.memory_mib].push_back(record.profile_evaluation_samples_per_second);
     }
@@ -132,24 +220,28 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
     return FailedPreconditionError(
         "profiling measured no iteration; look at the functions' logs, or give spec.profile");
   }
-  profile.training_rate = FitLine(points);
+  profile.training_rate = FitRate(points);
   profile.merge_bytes_per_second = merge_rates;
   profile.cold_start_seconds = cold_start_seconds;
   const std::vector<TrainingRate::Point> evaluation_points = MeanPoints(evaluation);
   if (evaluation_points.empty()) {
     profile.evaluation_samples = 0;
   } else {
-    profile.evaluation_rate = FitLine(evaluation_points);
+    profile.evaluation_rate = FitRate(evaluation_points);
   }
-  for (const auto& point : points) {
-    const double line =
-        profile.training_rate.slope * point.memory_mib + profile.training_rate.intercept;
-    const double residual = std::abs(line - point.samples_per_second) / point.samples_per_second;
-    if (residual < profile.residual) continue;
-    profile.residual = residual;
-    fit.worst = "at " + FormatDouble(point.memory_mib) + " MiB " +
-                std::to_string(std::lround(point.samples_per_second)) +
-                " samples/s were measured and the line says " + std::to_string(std::lround(line));
+  const TrainingRate::Point* worst = &points.front();
+  profile.residual = LargestResidual(profile.training_rate, points, &worst);
+  fit.worst = "at " + FormatDouble(worst->memory_mib) + " MiB " +
+              std::to_string(std::lround(worst->samples_per_second)) +
+              " samples/s were measured and the fitted rate says " +
+              std::to_string(std::lround(profile.training_rate.At(worst->memory_mib)));
+  for (const ProfileSample& sample : samples) {
+    const double halves = HalvesDiffer(sample.record);
+    if (halves <= profile.residual) continue;
+    profile.residual = halves;
+    fit.worst = "at " + std::to_string(sample.memory_mib) + " MiB one half of the steps took " +
+                std::to_string(std::lround(100 * (1 + halves) / (1 - halves) - 100)) +
+                " % longer than the other";
   }
   return fit;
 }
@@ -172,6 +264,9 @@ std::string ProfileSignature(const JobSpec& spec, const Platform& platform) {
   const ProfilePlan plan = MakeProfilePlan(spec, platform);
   signature["memory"] = plan.memory_mib;
   signature["batch"] = plan.batch_size;
+  signature["functions"] = plan.functions;
+  // Raised whenever a profile measures something new, so that none without it is taken for whole.
+  signature["form"] = 2;
   return Hex64(Xxh3(AsBytes(signature.dump())));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // From measurements of a few functions to the profile that the planner needs: which sizes to
-// measure, and the least-squares line R(m) = slope x m + intercept through them (theory.md, Eq. 6).
+// measure, and the training rate R(m) that they give (docs/theory.md, section 3).
 // Pure.
 #pragma once
 
@@ -18,24 +18,32 @@ struct ProfilePlan {
   // Descending; the functions are made at the first and slowed down to the others by their CPU
   // quota.
   std::vector<int> memory_mib;
-  int functions = 1;   // that measure at once, filling the machine as the run will
+  // The first measures; the others are given `filler_milli_cpu` and keep the rest of the machine
+  // busy meanwhile, as the run will.
+  int functions = 1;
+  int filler_milli_cpu = 0;
   int batch_size = 1;  // samples of a step
 };
 ProfilePlan MakeProfilePlan(const JobSpec& spec, const Platform& platform);
 
-// What one function measured at one size.
+// What the measuring function measured at one size.
 struct ProfileSample {
   int memory_mib = 0;
   SliceRecord record;
 };
 
 struct ProfileFit {
-  WorkloadProfile profile;  // residual = the largest relative one
-  std::string worst;        // "at 256 MiB: measured 93 samples/s, the line says 110"
+  // residual = the largest relative one: of a point from the fitted rate, or of the two halves of a
+  // measurement from their mean.
+  WorkloadProfile profile;
+  std::string worst;  // "at 256 MiB: measured 93 samples/s, the line says 110"
 };
 // kFailedPrecondition, with what to do, when nothing usable was measured.
 Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int batch_size,
                               double cold_start_seconds);
+
+// The form of R(m) that the points fit best: FitLine, or growing with memory up to a ceiling.
+TrainingRate FitRate(const std::vector<TrainingRate::Point>& points);
 
 // A line through points by least squares; through the origin when there is one point.
 TrainingRate FitLine(const std::vector<TrainingRate::Point>& points);

@@ -58,6 +58,23 @@ double ExtendedModel::MilliCpu(double memory_mib) const {
   return memory_mib * input_.platform.milli_cpu_per_gib / kMibPerGib;
 }
 
+double ExtendedModel::CoreShare(double memory_mib) const {
+  const double milli_cpu = MilliCpu(memory_mib);
+  return milli_cpu > 0 ? std::min(1.0, milli_cpu / kMilliPerCore) : 1;
+}
+
+double ExtendedModel::OverheadSeconds(double memory_mib) const {
+  return input_.profile.iteration_overhead_seconds +
+         input_.profile.iteration_cpu_seconds / CoreShare(memory_mib);
+}
+
+// n functions start at once and share the machine's cores; one was measured with a core of its own.
+double ExtendedModel::ColdStartSeconds(int functions) const {
+  const double cores = input_.platform.total_milli_cpu / kMilliPerCore;
+  const double crowd = cores > 0 ? std::max(0.0, functions / cores - 1) : 0;
+  return input_.profile.cold_start_seconds + crowd * input_.profile.start_cpu_seconds;
+}
+
 // min(α2 m + β2, B_s / n); zero = unlimited, negative = this memory gives none.
 double ExtendedModel::StoreBandwidth(int functions, double memory_mib) const {
   const Platform& platform = input_.platform;
@@ -129,6 +146,10 @@ AggregationOption ExtendedModel::Option(const AggregationPlan& plan) const {
         std::min(1.0, MilliCpu(option.server_memory_mib) / kMilliPerCore);
   }
   option.stages = StagesOf(shape, speeds);
+  option.worker_cpu_seconds = WorkerExchangeCpuSeconds(shape, input_.profile.transfer);
+  option.server_cpu_seconds = ServerExchangeCpuSeconds(shape, input_.profile.transfer,
+                                                       input_.profile.merge_bytes_per_second);
+  option.server_core_share = CoreShare(option.server_memory_mib);
   if (platform.prices.put_request > 0 || platform.prices.get_request > 0) {
     const RequestCount requests = IterationCost(shape);
     option.request_price = static_cast<double>(requests.puts) * platform.prices.put_request +
@@ -168,12 +189,47 @@ Obstacle ExtendedModel::Check(const WorkerTerms& workers, int memory_mib,
   return Obstacle::kNone;
 }
 
-double ExtendedModel::ExchangeSeconds(const WorkerTerms& workers, int memory_mib,
-                                      const AggregationOption& option) const {
+double ExtendedModel::PipelinedSeconds(const WorkerTerms& workers, int memory_mib,
+                                       const AggregationOption& option) const {
   ExchangeStages stages = option.stages;
   const double bandwidth = StoreBandwidth(workers.functions, memory_mib);
   stages.worker_seconds_per_byte = bandwidth > 0 ? 1 / bandwidth : 0;
-  return stages.PipelinedSeconds();
+  return std::max(stages.PipelinedSeconds(), option.worker_cpu_seconds + option.server_cpu_seconds);
+}
+
+double ExtendedModel::ExchangeSeconds(const WorkerTerms& workers, int memory_mib,
+                                      const AggregationOption& option,
+                                      double compute_seconds) const {
+  const double share = CoreShare(memory_mib);
+  const double step_cpu = compute_seconds * share;
+  const double cores = input_.platform.total_milli_cpu / kMilliPerCore;
+  const double n = workers.functions;
+  // All compute at once, each as fast as its neighbours let it: quota that it has not used while it
+  // waited, it may use now, but not what is older than the burst.
+  const double crowd = cores > 0 ? std::max(1.0, n / cores) : 1 / share;
+  const double unhindered = std::min(1 / share, crowd) * step_cpu;
+  const double wait = PipelinedSeconds(workers, memory_mib, option);
+  double iteration =
+      std::max(unhindered + wait, compute_seconds + wait - input_.platform.cpu_burst_seconds);
+  // No function gets more than its quota, and all of them not more than the machine.
+  iteration = std::max(iteration, (step_cpu + option.worker_cpu_seconds) / share);
+  if (option.server_core_share < 1) {
+    iteration = std::max(iteration, option.server_cpu_seconds / option.server_core_share);
+  }
+  if (cores > 0) {
+    iteration = std::max(iteration, (n * (step_cpu + option.worker_cpu_seconds) +
+                                     option.servers * option.server_cpu_seconds) /
+                                        cores);
+  }
+  return std::max(0.0, iteration - compute_seconds);
+}
+
+double ExtendedModel::LeastExchangeSeconds(const WorkerTerms& workers, int low_mib, int high_mib,
+                                           const AggregationOption& option) const {
+  const double share = std::max(CoreShare(low_mib), CoreShare(high_mib));
+  const double wait = std::min(PipelinedSeconds(workers, low_mib, option),
+                               PipelinedSeconds(workers, high_mib, option));
+  return std::max(option.worker_cpu_seconds / share, wait - input_.platform.cpu_burst_seconds);
 }
 
 // What one second of the whole plan costs.
@@ -195,12 +251,13 @@ std::optional<Prediction> ExtendedModel::Predict(const WorkerTerms& workers, int
 
   Prediction prediction;
   prediction.iterations = workers.iterations;
-  prediction.cold_start_seconds = profile.cold_start_seconds;
+  const double share = CoreShare(memory_mib);
+  prediction.cold_start_seconds = ColdStartSeconds(workers.functions);
   prediction.load_seconds = platform.store_request_seconds +
                             (bandwidth > 0 ? profile.training_bytes / (n * bandwidth) : 0);
-  prediction.compute_seconds =
-      workers.samples / rate / iterations + profile.iteration_overhead_seconds;
-  prediction.communication_seconds = ExchangeSeconds(workers, memory_mib, option);
+  prediction.compute_seconds = workers.samples / rate / iterations + OverheadSeconds(memory_mib);
+  prediction.communication_seconds =
+      ExchangeSeconds(workers, memory_mib, option, prediction.compute_seconds);
   const double evaluation_rate = profile.evaluation_rate.At(memory_mib);
   if (evaluation_rate > 0) {
     prediction.evaluation_seconds = workers.evaluated_samples / evaluation_rate;
@@ -208,7 +265,8 @@ std::optional<Prediction> ExtendedModel::Predict(const WorkerTerms& workers, int
   const double iteration = prediction.compute_seconds + prediction.communication_seconds;
   const int64_t every = CheckpointEvery(input_.options.checkpoint_interval_seconds, iteration);
   const auto checkpoints = static_cast<double>(every > 0 ? workers.iterations / every : 0);
-  prediction.checkpoint_seconds = checkpoints * profile.checkpoint_seconds;
+  prediction.checkpoint_seconds =
+      checkpoints * profile.checkpoint_seconds + profile.finish_cpu_seconds / share;
 
   const double busy = prediction.load_seconds + iterations * iteration +
                       prediction.evaluation_seconds + prediction.checkpoint_seconds;
@@ -239,9 +297,9 @@ void ExtendedModel::LowerBound(const WorkerTerms& workers, int memory_mib, doubl
   const auto iterations = static_cast<double>(workers.iterations);
   const double rate = profile.training_rate.At(memory_mib);
   const double bandwidth = StoreBandwidth(workers.functions, memory_mib);
-  *seconds =
-      profile.cold_start_seconds + (bandwidth > 0 ? profile.training_bytes / (n * bandwidth) : 0) +
-      workers.samples / rate + iterations * (profile.iteration_overhead_seconds + exchange_seconds);
+  *seconds = ColdStartSeconds(workers.functions) +
+             (bandwidth > 0 ? profile.training_bytes / (n * bandwidth) : 0) +
+             workers.samples / rate + iterations * (OverheadSeconds(memory_mib) + exchange_seconds);
   *cost = SecondPrice(n * (memory_mib + platform.sidecar_memory_mib), servers_gib, 0,
                       n * MilliCpu(memory_mib)) *
           *seconds;

@@ -36,6 +36,10 @@ struct AggregationOption {
   double servers_mib = 0;  // likewise
   double servers_milli_cpu = 0;
   double request_price = 0;  // of one iteration, US dollars
+  // CPU seconds of one iteration's exchange, and the share of a core that a server has.
+  double worker_cpu_seconds = 0;
+  double server_cpu_seconds = 0;  // of the busiest
+  double server_core_share = 1;
 };
 
 // What stops a plan from running at all.
@@ -73,15 +77,25 @@ class ExtendedModel {
   // of the options, and every fee is left out.
   void LowerBound(const WorkerTerms& workers, int memory_mib, double exchange_seconds,
                   double servers_gib, double* seconds, double* cost) const;
-  // Seconds of one iteration's exchange.
+  // What one iteration takes beside its compute time; `compute_seconds` = of the same iteration.
   double ExchangeSeconds(const WorkerTerms& workers, int memory_mib,
-                         const AggregationOption& option) const;
+                         const AggregationOption& option, double compute_seconds) const;
+  // Not more than that, whatever the compute time and the memory from `low_mib` to `high_mib`.
+  double LeastExchangeSeconds(const WorkerTerms& workers, int low_mib, int high_mib,
+                              const AggregationOption& option) const;
   PlanCandidate Candidate(const WorkerTerms& workers, int memory_mib,
                           const AggregationOption& option, const Prediction& prediction) const;
 
  private:
   double StoreBandwidth(int functions, double memory_mib) const;
   double MilliCpu(double memory_mib) const;
+  // Of a core, for one thread: min(1, quota); 1 without quotas.
+  double CoreShare(double memory_mib) const;
+  double PipelinedSeconds(const WorkerTerms& workers, int memory_mib,
+                          const AggregationOption& option) const;
+  double ColdStartSeconds(int functions) const;
+  // Of one iteration beside samples / R.
+  double OverheadSeconds(double memory_mib) const;
   double SecondPrice(double workers_mib, double servers_gib, double servers_milli_cpu,
                      double workers_milli_cpu) const;
 

@@ -15,16 +15,14 @@ struct LeastOfOptions {
   double servers_gib = std::numeric_limits<double>::infinity();
 };
 
-// A worker's bandwidth is a line over memory, so the exchange is fastest at one of the ends.
 LeastOfOptions LeastOf(const ExtendedModel& model, const WorkerTerms& workers,
                        const std::vector<int>& memory_mib,
                        const std::vector<AggregationOption>& options) {
   LeastOfOptions least;
   for (const AggregationOption& option : options) {
-    for (const int memory : {memory_mib.front(), memory_mib.back()}) {
-      least.exchange_seconds =
-          std::min(least.exchange_seconds, model.ExchangeSeconds(workers, memory, option));
-    }
+    least.exchange_seconds = std::min(
+        least.exchange_seconds,
+        model.LeastExchangeSeconds(workers, memory_mib.front(), memory_mib.back(), option));
     least.servers_gib = std::min(least.servers_gib, option.servers_gib);
   }
   return least;

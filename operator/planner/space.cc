@@ -62,6 +62,13 @@ Status ValidateProfile(const WorkloadProfile& profile) {
                           {"profile.coldStartSeconds", profile.cold_start_seconds},
                           {"profile.sliceOverheadSeconds", profile.slice_overhead_seconds},
                           {"profile.checkpointSeconds", profile.checkpoint_seconds},
+                          {"profile.iterationCpuSeconds", profile.iteration_cpu_seconds},
+                          {"profile.startCpuSeconds", profile.start_cpu_seconds},
+                          {"profile.finishCpuSeconds", profile.finish_cpu_seconds},
+                          {"profile.pushCpuSeconds", profile.transfer.push_seconds},
+                          {"profile.pushCpuSecondsPerByte", profile.transfer.push_seconds_per_byte},
+                          {"profile.pullCpuSeconds", profile.transfer.pull_seconds},
+                          {"profile.pullCpuSecondsPerByte", profile.transfer.pull_seconds_per_byte},
                           {"profile.workerBaseMemoryMiB", profile.worker_base_memory_mib},
                           {"profile.workerBytesPerSample", profile.worker_bytes_per_sample}}));
   LDNN_RETURN_IF_ERROR(ValidateRate("profile.trainingRate", profile.training_rate));
@@ -78,6 +85,7 @@ Status ValidatePlatform(const Platform& platform, PredictionModel model) {
   }
   LDNN_RETURN_IF_ERROR(RequireNotNegative(
       {{"platform.milliCpuPerGiB", platform.milli_cpu_per_gib},
+       {"platform.cpuBurstSeconds", platform.cpu_burst_seconds},
        {"platform.totalMilliCpu", platform.total_milli_cpu},
        {"platform.totalMemoryMiB", platform.total_memory_mib},
        {"platform.sidecarMemoryMiB", platform.sidecar_memory_mib},

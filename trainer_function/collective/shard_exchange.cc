@@ -6,8 +6,11 @@
 #include <vector>
 
 #include "common/base/planted_bug.h"
+#include "common/plan/iteration_time.h"
 
 namespace lambdadnn {
+
+static_assert(kTransferLanes == kRequestsInFlight, "the planner predicts with as many");
 
 ShardExchange::ShardExchange(Runtime& runtime, Interrupt& interrupt, Transport& transport,
                              StopAgreement& agreement, const AggregationPlan& aggregation,

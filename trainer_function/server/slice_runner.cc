@@ -23,7 +23,8 @@ ProcessUsage Usage(const SliceEnvironment& environment) {
 
 TrainingEnvironment TrainingPart(const SliceEnvironment& environment) {
   return {environment.make_model, environment.open_dataset,
-          [&environment] { return Usage(environment).max_rss_bytes; }};
+          [&environment] { return Usage(environment).max_rss_bytes; },
+          [&environment] { return Usage(environment).cpu_seconds; }};
 }
 
 Status RunRole(const RoleContext& context, const SliceEnvironment& environment,

@@ -9,7 +9,9 @@
 #include "trainer_function/collective/merge_kernel.h"
 #include "trainer_function/parameter_server/optimizer.h"
 #include "trainer_function/training/evaluation.h"
+#include "trainer_function/training/safetensors.h"
 #include "trainer_function/training/sample_order.h"
+#include "trainer_function/transport/store_transport.h"
 
 namespace lambdadnn {
 namespace {
@@ -22,6 +24,10 @@ constexpr size_t kMergeProbeElements = 1 << 20;  // 4 MiB a child: beyond the ca
 constexpr int kMergeProbeChildren = 4;
 constexpr int kMergeProbes = 5;
 constexpr int64_t kEvaluationProbeSamples = 1024;
+// A step of a fraction of the batch tells what a step costs beside its samples.
+constexpr int kSmallBatchPart = 4;
+constexpr int kTransferProbes = 12;
+constexpr int64_t kLargeTransferElements = 1 << 18;
 constexpr double kMebibyte = 1024.0 * 1024.0;
 
 double Median(std::vector<double> values) {
@@ -42,6 +48,12 @@ class ProfileRole {
  private:
   Status Load();
   Status MeasureIterations();
+  // CPU seconds of one of `iterations` steps, also timed into `seconds` if that is not null.
+  Result<double> MeasureSteps(int batch_size, int iterations, std::vector<double>* seconds);
+  Status MeasureFinish();
+  Status ProbeTransfer();
+  // CPU seconds of one push, with its later delete, and of one pull of so many elements.
+  Status TimeTransfers(int64_t elements, double* push, double* pull);
   Status MeasureEvaluation();
   Status ProbeStore();
   void ProbeMerge();
@@ -59,6 +71,9 @@ class ProfileRole {
   std::unique_ptr<Dataset> dataset_;
   std::unique_ptr<TrainableModel> model_;
   int64_t loaded_samples_ = 0;
+  std::vector<float> weights_;
+  std::vector<float> gradient_;
+  int64_t next_sample_ = 0;
 };
 
 Result<double> ProfileRole::Time(const std::function<Status()>& work) {
@@ -96,36 +111,109 @@ Status ProfileRole::Load() {
   return OkStatus();
 }
 
-Status ProfileRole::MeasureIterations() {
-  const PhaseTimer timer(context_.runtime.clock, &record_.phases.compute);
-  const int64_t base_bytes = environment_.max_rss_bytes();
-  const int batch_size = BatchSize();
-  const int total = request_.profile.warmup_iterations + request_.profile.iterations;
-  std::vector<float> gradient(static_cast<size_t>(model_->size()));
-  std::vector<float> weights(gradient.size());
-  model_->GetParameters(weights);
-  int64_t next = 0;
-  for (int iteration = 0; iteration < total; ++iteration) {
+Result<double> ProfileRole::MeasureSteps(int batch_size, int iterations,
+                                         std::vector<double>* seconds) {
+  const double cpu_before = environment_.cpu_seconds();
+  for (int iteration = 0; iteration < iterations; ++iteration) {
     std::vector<int64_t> samples;
-    for (int i = 0; i < batch_size; ++i) samples.push_back(next++ % loaded_samples_);
+    for (int i = 0; i < batch_size; ++i) samples.push_back(next_sample_++ % loaded_samples_);
     LDNN_ASSIGN_OR_RETURN(
-        const double seconds, Time([&]() -> Status {
+        const double took, Time([&]() -> Status {
           LDNN_ASSIGN_OR_RETURN(const Batch batch, dataset_->Read(samples, 0));
-          LDNN_RETURN_IF_ERROR(model_->ForwardBackward(batch, 0, gradient).status());
-          model_->SetParameters(weights);
+          LDNN_RETURN_IF_ERROR(model_->ForwardBackward(batch, 0, gradient_).status());
+          model_->SetParameters(weights_);
           return OkStatus();
         }));
-    if (iteration >= request_.profile.warmup_iterations)
-      record_.profile_iteration_seconds.push_back(seconds);
+    if (seconds != nullptr) seconds->push_back(took);
     ProgressLine line;
     line.iteration = iteration + 1;
-    line.samples_per_second = seconds > 0 ? batch_size / seconds : 0;
+    line.samples_per_second = took > 0 ? batch_size / took : 0;
     context_.emit(line);
   }
+  return (environment_.cpu_seconds() - cpu_before) / std::max(1, iterations);
+}
+
+Status ProfileRole::MeasureIterations() {
+  const PhaseTimer timer(context_.runtime.clock, &record_.phases.compute);
+  const ProfileConfig& profile = request_.profile;
+  const int64_t base_bytes = environment_.max_rss_bytes();
+  const int batch_size = BatchSize();
+  gradient_.resize(static_cast<size_t>(model_->size()));
+  weights_.resize(gradient_.size());
+  model_->GetParameters(weights_);
+  LDNN_RETURN_IF_ERROR(MeasureSteps(batch_size, profile.warmup_iterations, nullptr).status());
+  LDNN_ASSIGN_OR_RETURN(const double step_cpu, MeasureSteps(batch_size, profile.iterations,
+                                                            &record_.profile_iteration_seconds));
   const int64_t peak_bytes = environment_.max_rss_bytes();
   record_.metrics["baseMemoryMib"] = static_cast<double>(base_bytes) / kMebibyte;
   record_.metrics["bytesPerSample"] =
       static_cast<double>(std::max<int64_t>(0, peak_bytes - base_bytes)) / batch_size;
+  if (step_cpu <= 0 || batch_size < kSmallBatchPart) return OkStatus();
+  const int small_size = batch_size / kSmallBatchPart;
+  LDNN_RETURN_IF_ERROR(MeasureSteps(small_size, 1, nullptr).status());
+  LDNN_ASSIGN_OR_RETURN(const double small_cpu,
+                        MeasureSteps(small_size, profile.iterations, nullptr));
+  const double part = static_cast<double>(small_size) / batch_size;
+  record_.metrics["stepCpuSeconds"] = step_cpu;
+  record_.metrics["iterationCpuSeconds"] =
+      std::max(0.0, (small_cpu - part * step_cpu) / (1 - part));
+  return OkStatus();
+}
+
+// What worker 0 does at the end of the training, but for the two objects that it writes then.
+Status ProfileRole::MeasureFinish() {
+  const double cpu_before = environment_.cpu_seconds();
+  const std::string file = EncodeSafetensors(model_->manifest(), weights_, {{"format", "pt"}});
+  const auto script = model_->ExportTorchScript();
+  context_.pace();
+  if (script.status().code() == StatusCode::kUnimplemented) return OkStatus();
+  LDNN_RETURN_IF_ERROR(script.status().WithContext("exporting the model"));
+  record_.metrics["finishCpuSeconds"] = environment_.cpu_seconds() - cpu_before;
+  return OkStatus();
+}
+
+Status ProfileRole::TimeTransfers(int64_t elements, double* push, double* pull) {
+  // Keys that no training of this job ever uses.
+  const ExchangeScope scope = {
+      ExchangePrefix(request_.store.prefix) + "probe-" + request_.role.Name(), 1, 0};
+  StoreTransport transport(context_.runtime, context_.store, context_.interrupt, scope,
+                           request_.job.uid);
+  ObjectNotes notes;
+  notes.elements = {0, elements};
+  std::vector<float> values(static_cast<size_t>(elements), 1.0F);
+  *push = 0;
+  *pull = 0;
+  for (int i = -1; i < kTransferProbes; ++i) {
+    const ObjectName name = {ObjectKind::kGradient, i + 1, 0, 0, 0};
+    const double before = environment_.cpu_seconds();
+    LDNN_RETURN_IF_ERROR(transport.Push(name, notes, AsBytes(std::span<const float>(values))));
+    const double pushed = environment_.cpu_seconds();
+    LDNN_ASSIGN_OR_RETURN(const ReceivedObject received, transport.Pull(name, notes.elements));
+    const auto arrived = received.values<float>();
+    std::copy(arrived.begin(), arrived.end(), values.begin());
+    const double pulled = environment_.cpu_seconds();
+    LDNN_RETURN_IF_ERROR(transport.Discard(std::span(&name, 1)));
+    context_.pace();
+    if (i < 0) continue;  // warms up
+    *pull += (pulled - pushed) / kTransferProbes;
+    *push += (pushed - before + environment_.cpu_seconds() - pulled) / kTransferProbes;
+  }
+  return OkStatus();
+}
+
+Status ProfileRole::ProbeTransfer() {
+  double push = 0;
+  double pull = 0;
+  double large_push = 0;
+  double large_pull = 0;
+  LDNN_RETURN_IF_ERROR(TimeTransfers(1, &push, &pull));
+  LDNN_RETURN_IF_ERROR(TimeTransfers(kLargeTransferElements, &large_push, &large_pull));
+  if (push <= 0 || pull <= 0) return OkStatus();  // no clock of CPU time
+  constexpr double kBytes = kLargeTransferElements * sizeof(float);
+  record_.metrics["pushCpuSeconds"] = push;
+  record_.metrics["pullCpuSeconds"] = pull;
+  record_.metrics["pushCpuSecondsPerByte"] = std::max(0.0, large_push - push) / kBytes;
+  record_.metrics["pullCpuSecondsPerByte"] = std::max(0.0, large_pull - pull) / kBytes;
   return OkStatus();
 }
 
@@ -194,6 +282,7 @@ void ProfileRole::ProbeMerge() {
 }
 
 Status ProfileRole::Run() {
+  record_.metrics["startCpuSeconds"] = environment_.cpu_seconds();
   const Status loaded = Load();
   if (!loaded.ok()) {
     // A bad data set or model stays bad.
@@ -206,7 +295,9 @@ Status ProfileRole::Run() {
   if (measured.code() == StatusCode::kInvalidArgument) record_.permanent = true;
   LDNN_RETURN_IF_ERROR(measured);
   LDNN_RETURN_IF_ERROR(MeasureEvaluation());
+  LDNN_RETURN_IF_ERROR(MeasureFinish());
   LDNN_RETURN_IF_ERROR(ProbeStore());
+  LDNN_RETURN_IF_ERROR(ProbeTransfer());
   ProbeMerge();
   record_.outcome = SliceOutcome::kFinished;
   return OkStatus();

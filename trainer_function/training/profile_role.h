@@ -4,7 +4,8 @@
 //
 // Fills in the record's profile_iteration_seconds (batch, forward, backward, as in training, each
 // with the pacing of the function's CPU quota), profile_evaluation_samples_per_second and metrics
-// (names in protocol/slice.h).
+// (names in protocol/slice.h). CPU time hardly depends on the quota, so it tells costs apart that
+// wall time under a quota of 20 ms periods would drown.
 #pragma once
 
 #include "common/base/status.h"

@@ -21,6 +21,8 @@ struct TrainingEnvironment {
   std::function<Result<std::unique_ptr<Dataset>>(const DatasetConfig&)> open_dataset;
   // Largest resident set of this process so far, in bytes. Never null.
   std::function<int64_t()> max_rss_bytes;
+  // CPU time of this process so far, all threads. Never null.
+  std::function<double()> cpu_seconds;
 };
 
 }  // namespace lambdadnn

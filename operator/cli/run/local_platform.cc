@@ -10,6 +10,8 @@ namespace lambdadnn {
 namespace {
 
 constexpr double kMilliCpuPerGib = 1000;
+// Control groups and the functions' own pacing keep what one period of 20 ms has left over.
+constexpr double kCpuBurstSeconds = 0.02;
 constexpr double kGibSecondPrice = 1.66667e-5;
 constexpr double kMemoryShare = 0.8;
 constexpr int kMaxFunctions = 32;
@@ -54,6 +56,7 @@ Platform LocalPlatform(const Machine& machine) {
   platform.memory.max_mib = 1024;
   platform.memory.step_mib = 64;
   platform.milli_cpu_per_gib = kMilliCpuPerGib;
+  platform.cpu_burst_seconds = kCpuBurstSeconds;
   platform.total_milli_cpu = 1000.0 * machine.cores;
   platform.total_memory_mib = kMemoryShare * machine.memory_mib;
   platform.max_functions = kMaxFunctions;

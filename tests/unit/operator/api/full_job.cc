@@ -17,6 +17,10 @@ WorkloadProfile FullProfile() {
   profile.cold_start_seconds = 0.6;
   profile.slice_overhead_seconds = 1.5;
   profile.checkpoint_seconds = 0.05;
+  profile.iteration_cpu_seconds = 0.0015;
+  profile.start_cpu_seconds = 0.4;
+  profile.finish_cpu_seconds = 0.06;
+  profile.transfer = {1e-4, 2e-9, 3e-5, 1.5e-9};
   profile.worker_base_memory_mib = 120.5;
   profile.worker_bytes_per_sample = 40000;
   profile.residual = 0.02;

@@ -45,6 +45,59 @@ TEST(ProfilePlan, NoFunctionGetsMoreThanTheMachine) {
   EXPECT_EQ(MakeProfilePlan(JobSpec{}, platform).memory_mib.front(), 2048);
 }
 
+TEST(ProfilePlan, WhatTheMeasuringFunctionLeavesIsFilled) {
+  JobSpec spec;
+  ProfilePlan plan = MakeProfilePlan(spec, TwoCores());
+  EXPECT_EQ(plan.filler_milli_cpu, 1000);
+  spec.objective.fixed = Objective::Fixed{2, 256};
+  plan = MakeProfilePlan(spec, TwoCores());
+  EXPECT_EQ(plan.functions, 2) << "a quarter of a core measures, one core is kept busy";
+  EXPECT_EQ(plan.filler_milli_cpu, 1000);
+  spec.objective.fixed = Objective::Fixed{1, 256};
+  EXPECT_EQ(MakeProfilePlan(spec, TwoCores()).functions, 1) << "one function runs alone";
+}
+
+TEST(FitRate, AMeasuredLineStaysALine) {
+  const TrainingRate rate = FitRate({{256, 300}, {640, 700}, {1024, 1080}});
+  EXPECT_FALSE(rate.max_samples_per_second.has_value());
+  EXPECT_NEAR(rate.At(640), 693, 1);
+}
+
+TEST(FitRate, ACeilingIsSeen) {
+  // One thread has nothing of a second core.
+  const TrainingRate rate = FitRate({{512, 1000}, {1024, 2000}, {1536, 2010}, {2048, 1990}});
+  ASSERT_TRUE(rate.max_samples_per_second.has_value());
+  EXPECT_NEAR(rate.At(2048), 2000, 1e-6);
+  EXPECT_NEAR(rate.At(512), 1000, 1e-6);
+  EXPECT_NEAR(rate.At(256), 500, 1e-6);
+}
+
+TEST(FitProfile, WhatAStepCostsBesideItsSamplesIsNotInTheRate) {
+  // 0.2 s a step of 32 at half a core: 0.1 s of CPU, 0.02 s of which are not for samples.
+  ProfileSample sample = Measured(512, 0.2);
+  sample.record.metrics["stepCpuSeconds"] = 0.1;
+  sample.record.metrics["iterationCpuSeconds"] = 0.02;
+  sample.record.metrics["pushCpuSeconds"] = 0.001;
+  sample.record.metrics["startCpuSeconds"] = 0.6;
+  ProfileSample later = sample;
+  later.record.metrics["startCpuSeconds"] = 1.9;
+  const auto fit = FitProfile({sample, later}, 32, 0);
+  ASSERT_TRUE(fit.ok());
+  EXPECT_NEAR(fit->profile.training_rate.At(512), 32 / 0.16, 1e-6);
+  EXPECT_EQ(fit->profile.iteration_cpu_seconds, 0.02);
+  EXPECT_EQ(fit->profile.transfer.push_seconds, 0.001);
+  EXPECT_EQ(fit->profile.start_cpu_seconds, 0.6) << "of the process' first slice";
+}
+
+TEST(FitProfile, AMeasurementThatChangesUnderWayIsNotTrusted) {
+  ProfileSample sample = Measured(512, 0.1);
+  sample.record.profile_iteration_seconds = {0.1, 0.1, 0.2, 0.2};
+  const auto fit = FitProfile({sample}, 32, 0);
+  ASSERT_TRUE(fit.ok());
+  EXPECT_NEAR(fit->profile.residual, 1.0 / 3, 1e-9);
+  EXPECT_THAT(fit->worst, testing::HasSubstr("100 % longer"));
+}
+
 TEST(FitLine, ExactLineIsFoundAgain) {
   const TrainingRate rate = FitLine({{256, 2 * 256 + 5}, {512, 2 * 512 + 5}, {1024, 2 * 1024 + 5}});
   EXPECT_NEAR(rate.slope, 2, 1e-9);

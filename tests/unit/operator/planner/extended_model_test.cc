@@ -89,6 +89,69 @@ TEST(ExtendedModel, AddsColdStartEvaluationAndOverhead) {
   EXPECT_DOUBLE_EQ(predicted.seconds, before + 3 + 2 + 8 * 0.5);
 }
 
+// 4 workers of a quarter of a core, 1 GiB each, on 2 cores; a step takes 0.4 s of it, 0.1 s of CPU.
+PlannerInput QuarterCores() {
+  PlannerInput input = Simple();
+  input.platform.milli_cpu_per_gib = 250;
+  input.platform.total_milli_cpu = 2000;
+  input.platform.cpu_burst_seconds = 100;
+  input.profile.training_rate = {.intercept = 4 / 0.4};  // local batch 4
+  input.profile.training_samples = 96;
+  input.limits.global_batch_size = 16;
+  input.aggregation.layers = {1, 4};
+  return input;
+}
+
+TEST(ExtendedModel, AFractionOfACorePaysForTheExchangeInCpuTime) {
+  PlannerInput input = QuarterCores();
+  const Prediction idle = Predicted(input).predicted;
+  EXPECT_NEAR(idle.compute_seconds, 0.4, 1e-9);
+  input.profile.transfer.push_seconds = 0.004;
+  input.profile.transfer.pull_seconds = 0.001;
+  // The waits fit into quota that the burst keeps, the exchange's own CPU time does not.
+  EXPECT_NEAR(Predicted(input).predicted.communication_seconds, 0.005 / 0.25, 1e-9);
+  // Without a burst it is what the exchange waits for.
+  input.platform.cpu_burst_seconds = 0;
+  EXPECT_GT(Predicted(input).predicted.communication_seconds,
+            idle.communication_seconds + 0.005 / 0.25);
+}
+
+TEST(ExtendedModel, AStepBesideItsSamplesTakesItsShareOfACore) {
+  PlannerInput input = QuarterCores();
+  input.profile.iteration_cpu_seconds = 0.01;
+  EXPECT_NEAR(Predicted(input).predicted.compute_seconds, 0.4 + 0.01 / 0.25, 1e-9);
+  input.platform.milli_cpu_per_gib = 0;
+  EXPECT_NEAR(Predicted(input).predicted.compute_seconds, 0.4 + 0.01, 1e-9);
+}
+
+TEST(ExtendedModel, ColdStartsShareTheMachinesCores) {
+  PlannerInput input = QuarterCores();
+  input.profile.cold_start_seconds = 0.8;
+  input.profile.start_cpu_seconds = 0.5;
+  EXPECT_NEAR(Predicted(input).predicted.cold_start_seconds, 0.8 + 0.5, 1e-9);
+  input.aggregation.layers.clear();
+  input.objective.fixed->functions = 2;
+  EXPECT_NEAR(Predicted(input).predicted.cold_start_seconds, 0.8, 1e-9);
+  input.platform.total_milli_cpu = 0;  // a cluster: each has its own
+  input.objective.fixed->functions = 4;
+  EXPECT_NEAR(Predicted(input).predicted.cold_start_seconds, 0.8, 1e-9);
+}
+
+TEST(ExtendedModel, WritingTheModelTakesItsShareOfACore) {
+  PlannerInput input = QuarterCores();
+  const double before = Predicted(input).predicted.seconds;
+  input.profile.finish_cpu_seconds = 0.05;
+  EXPECT_NEAR(Predicted(input).predicted.seconds, before + 0.2, 1e-9);
+}
+
+TEST(ExtendedModel, ServersOfAFractionOfACoreCanBeTheSlowestPart) {
+  PlannerInput input = QuarterCores();
+  input.aggregation.server_memory_mib = 1024;
+  input.profile.transfer.pull_seconds = 0.05;  // 4 pulls and a push: 0.25 s on a whole core
+  input.profile.transfer.push_seconds = 0.05;
+  EXPECT_NEAR(Predicted(input).predicted.communication_seconds, 0.25 / 0.25 - 0.4, 1e-9);
+}
+
 TEST(ExtendedModel, CheckpointsAsOftenAsTheIntervalAsks) {
   EXPECT_EQ(CheckpointEvery(0, 1), 0);
   EXPECT_EQ(CheckpointEvery(30, 7), 4);

@@ -36,6 +36,14 @@ PlannerInput RandomInput(uint64_t seed) {
   profile.checkpoint_seconds = choose.Real(0, 1);
   profile.worker_base_memory_mib = choose.Chance(0.5) ? choose.Real(0, 400) : 0;
   profile.worker_bytes_per_sample = choose.Chance(0.5) ? choose.Scale(1, 1e7) : 0;
+  if (choose.Chance(0.5)) {
+    profile.iteration_cpu_seconds = choose.Real(0, 0.02);
+    profile.start_cpu_seconds = choose.Real(0, 1);
+    profile.finish_cpu_seconds = choose.Real(0, 0.5);
+    profile.transfer = {choose.Scale(1e-5, 1e-2), choose.Scale(1e-10, 1e-7),
+                        choose.Scale(1e-5, 1e-2), choose.Scale(1e-10, 1e-7)};
+  }
+  input.platform.cpu_burst_seconds = choose.Chance(0.5) ? choose.Real(0, 0.2) : 0;
   TrainingLimits& limits = input.limits;
   limits.epochs = choose.Chance(0.3) ? choose.Real(0.5, 5) : choose.Whole(1, 5);
   if (choose.Chance(0.5)) {

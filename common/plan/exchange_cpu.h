@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// How much CPU time the exchange of one iteration takes from a function: what counts where a
+// function has a fraction of a core (common/plan/iteration_time.h has the waits instead).
+//
+// A push is checksum, header and PUT of an object, and its DELETE later; a pull is GET, check and
+// copy. Each is so many seconds an object and a byte, measured by the profile step.
+//   worker           K pushes and K pulls, the vector up and down once
+//   server, level l  per shard of its group fan-in pulls, the merge of fan-in shards, 1 push, and
+//                    one more pass over the shard: the root's update, which is counted for all
+#pragma once
+
+#include "common/plan/collective_cost.h"
+
+namespace lambdadnn {
+
+// CPU seconds; zero = unknown, and left out.
+struct TransferCpu {
+  double push_seconds = 0;  // an object
+  double push_seconds_per_byte = 0;
+  double pull_seconds = 0;
+  double pull_seconds_per_byte = 0;
+  friend bool operator==(const TransferCpu&, const TransferCpu&) = default;
+};
+
+double WorkerExchangeCpuSeconds(const ExchangeShape& shape, const TransferCpu& cpu);
+// Of the busiest server. `merge_bytes_per_second`: with a whole core; 0 = not limited.
+double ServerExchangeCpuSeconds(const ExchangeShape& shape, const TransferCpu& cpu,
+                                double merge_bytes_per_second);
+
+}  // namespace lambdadnn

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// The exchange of one iteration on MinIO, by the functions' own code, beside the least that the
+// same bytes and requests could take there: all bytes of the iteration at the bandwidth that the
+// store gives to plain concurrent requests of the same size in the same run, and four requests one
+// after another (up, server in, server out, down). Everything shares this machine's cores, MinIO
+// included, so that bandwidth is low; the ratio is what counts. Reprint: scripts/bench.sh exchange
+#include <cstdio>
+#include <cstdlib>
+
+#include "common/base/runtime.h"
+#include "common/objectstore/s3_object_store.h"
+#include "common/plan/collective_cost.h"
+#include "tests/support/s3_test_server.h"
+#include "tests/support/slice_harness.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr int kIterations = 5;
+constexpr int kLanes = 4;
+constexpr int kRequestProbes = 20;
+
+struct Machine {
+  SystemClock clock;
+  ThreadExecutor executor;
+  SystemRandom random;
+  Runtime runtime{clock, executor, random};
+};
+
+void MustBeOk(const Status& status) {
+  if (status.ok()) return;
+  std::fprintf(stderr, "%s\n", status.ToString().c_str());
+  std::exit(4);
+}
+
+// Seconds of one Put and one Get of a small object, halved.
+double RequestSeconds(Machine& machine, ObjectStore& store) {
+  const Instant begin = machine.clock.Now();
+  for (int i = 0; i < kRequestProbes; ++i) {
+    MustBeOk(store.Put("probe", Bytes(kExchangeHeaderBytes)));
+    MustBeOk(store.Get("probe").status());
+  }
+  return ToSeconds(machine.clock.Now() - begin) / (2 * kRequestProbes);
+}
+
+// Bytes a second of kLanes tasks that Put and Get objects of this size, as many as the exchange.
+double BytesPerSecond(Machine& machine, ObjectStore& store, size_t bytes) {
+  const int rounds = static_cast<int>(std::max<size_t>(2, (32 << 20) / bytes / kLanes));
+  const Bytes payload(bytes);
+  const Instant begin = machine.clock.Now();
+  std::vector<std::unique_ptr<Task>> tasks;
+  for (int lane = 0; lane < kLanes; ++lane) {
+    tasks.push_back(machine.executor.Spawn("lane", [&, key = "lane-" + std::to_string(lane)] {
+      for (int round = 0; round < rounds; ++round) {
+        MustBeOk(store.Put(key, payload));
+        MustBeOk(store.Get(key).status());
+      }
+    }));
+  }
+  tasks.clear();  // joins
+  return 2.0 * kLanes * rounds * static_cast<double>(bytes) /
+         ToSeconds(machine.clock.Now() - begin);
+}
+
+void Measure(Machine& machine, ObjectStore& store, int workers, int megabytes, int shards) {
+  HarnessJob job;
+  job.layers = {1, workers};
+  job.shards = shards;
+  job.parameters = int64_t{megabytes} * 1'000'000 / 4;
+  job.global_batch = workers;
+  job.samples = int64_t{workers} * kIterations;
+  job.test_samples = 0;
+  job.epochs = 1;
+  job.budget_seconds = 0;
+  SliceHarness harness(machine.runtime, store, job);
+  const HarnessResult result = harness.Run(0, std::nullopt);
+  if (!result.AllAre(SliceOutcome::kFinished)) MustBeOk(InternalError("a role failed"));
+  double seconds = 0;
+  int64_t misses = 0;
+  for (const auto& [role, record] : result.records) {
+    misses += record.store.misses;
+    if (role.starts_with("worker")) seconds += record.phases.communicate / kIterations / workers;
+  }
+  ExchangeShape shape;
+  shape.aggregation = job.MakePlan().aggregation;
+  shape.parameters = job.parameters;
+  const RequestCount cost = IterationCost(shape);
+  const double shard_bytes = 4.0 * static_cast<double>(job.parameters) / shards;
+  const double bandwidth = BytesPerSecond(machine, store, static_cast<size_t>(shard_bytes));
+  const double request = RequestSeconds(machine, store);
+  const double least =
+      static_cast<double>(cost.bytes_in + cost.bytes_out) / bandwidth + 4 * request;
+  std::printf("%2d | %3d | %2d | %8.3f | %8.3f | %5.2f | %6.0f | %6.2f | %5.1f\n", workers,
+              megabytes, shards, seconds, least, seconds / least, bandwidth / 1e6, request * 1e3,
+              static_cast<double>(misses) / kIterations);
+  std::fflush(stdout);
+  MustBeOk(DeletePrefix(store, "").status());
+}
+
+int Run(int most_megabytes) {
+  Machine machine;
+  auto server = S3TestServer::Start(
+      {.name = "minio", .bucket = "bench", .certificate_file = "", .key_file = "", .ca_file = ""});
+  MustBeOk(server.status());
+  S3ObjectStore store(NewHttpTransport({.inactivity_seconds = 60, .ca_file = ""}).value(),
+                      machine.clock, (*server)->store_options());
+  std::printf(" n |  MB |  K | exchange |    least | ratio |   MB/s | ms/req | misses\n");
+  const struct {
+    int megabytes;
+    int shards;
+  } models[] = {{1, 1}, {10, 4}, {50, 8}};
+  for (const auto& model : models) {
+    if (model.megabytes > most_megabytes) continue;
+    for (const int workers : {1, 2, 4, 8}) {
+      Measure(machine, store, workers, model.megabytes, model.shards);
+    }
+  }
+  return 0;
+}
+
+}  // namespace
+}  // namespace lambdadnn
+
+// The one argument: the largest model in MB, 50 without it.
+int main(int argc, char** argv) { return lambdadnn::Run(argc > 1 ? std::atoi(argv[1]) : 50); }
