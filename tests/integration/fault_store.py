@@ -65,6 +65,7 @@ class FaultStore:
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             wbufsize = 1 << 16
+            peer = None  # the process at the other end: looked up once a connection
 
             def log_message(self, *arguments):
                 pass
@@ -126,13 +127,22 @@ class FaultStore:
             return self.error(request, 503, "SlowDown", "try again")
         operation = None
         if self.before or self.after:
-            operation = Operation(request.command, key, pid_of_peer(request.client_address[1]))
+            request.peer = request.peer or pid_of_peer(request.client_address[1])
+            operation = self.operation(request, key, query, body)
         if self.before and self.before(operation) is False:
             return self.cut(request)
         answer = self.apply(request, key, query, body)
         if self.after and self.after(operation) is False:
             return self.cut(request)
         return self.answer(request, *answer)
+
+    @staticmethod
+    def operation(request, key, query, body):
+        """A bulk delete goes by the first of its keys."""
+        if request.command == "POST" and "delete" in query:
+            names = re.findall(r"<Key>(.*?)</Key>", body.decode())
+            return Operation("DELETE", min(names, default=""), request.peer)
+        return Operation(request.command, key, request.peer)
 
     def apply(self, request, key, query, body):
         method = request.command
