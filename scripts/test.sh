@@ -20,6 +20,7 @@ tidy        |2 |all                                                        |
 conformance |3 |object stores: memory, files, strict S3 stand-in           |
 simulation  |4 |400 fixed seeds, recorded planted bugs                     |5 minutes of fresh seeds
 integration |15|kills, UCI digits, training on MinIO, bad input             |20 kills, versitygw, every store operation of an iteration
+timing      |4 |predicted against actual time, median of 3 runs, two plans    |median of 5 runs
 sanitizers  |4 |address+undefined: parsers, readers, transport, servers    |all unit and conformance tests; thread sanitizer
 fuzz        |5 |each target 20 s                                           |each target 120 s
 '
@@ -128,6 +129,9 @@ tier_integration() {
   fi
   tier_simple integration 2
 }
+
+# Last of those that need the machine to themselves.
+tier_timing() { tier_simple timing 1; }
 
 # What reads bytes from outside, and the threads under it: quick to build.
 readonly SANITIZED='base_test json_test plan_json_test protocol_test data_test http_server_test transport_test checkpoint_test'

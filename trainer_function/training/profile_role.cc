@@ -23,6 +23,10 @@ constexpr int kBandwidthProbes = 3;
 constexpr size_t kMergeProbeElements = 1 << 20;  // 4 MiB a child: beyond the caches in sum
 constexpr int kMergeProbeChildren = 4;
 constexpr int kMergeProbes = 5;
+// Steps before the measured ones go on for as long as this, so that CPU quota saved up while idle
+// is used; at most so many times the steps asked for.
+constexpr double kWarmupSeconds = 0.15;
+constexpr int kMostWarmups = 20;
 constexpr int64_t kEvaluationProbeSamples = 1024;
 // A step of a fraction of the batch tells what a step costs beside its samples.
 constexpr int kSmallBatchPart = 4;
@@ -141,7 +145,9 @@ Status ProfileRole::MeasureIterations() {
   gradient_.resize(static_cast<size_t>(model_->size()));
   weights_.resize(gradient_.size());
   model_->GetParameters(weights_);
-  LDNN_RETURN_IF_ERROR(MeasureSteps(batch_size, profile.warmup_iterations, nullptr).status());
+  for (int i = 0; i < kMostWarmups && timer.Elapsed() < kWarmupSeconds; ++i) {
+    LDNN_RETURN_IF_ERROR(MeasureSteps(batch_size, profile.warmup_iterations, nullptr).status());
+  }
   LDNN_ASSIGN_OR_RETURN(const double step_cpu, MeasureSteps(batch_size, profile.iterations,
                                                             &record_.profile_iteration_seconds));
   const int64_t peak_bytes = environment_.max_rss_bytes();

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Is predicted time near actual time, and the deadline met? Whole runs with fresh profiles on this
+machine; of each plan the median over the runs must be within 15 %, on a machine that does nothing
+else. Not one point only: the quickstart as the planner plans it, and another model with another
+number of functions and another memory.
+
+    predicted_time_test.py BIN_FOLDER [--runs N]
+"""
+import argparse
+import pathlib
+import re
+import shutil
+import statistics
+import sys
+import unittest
+
+HERE = pathlib.Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "integration"))
+from run_support import Bench  # noqa: E402
+
+QUICKSTART = HERE.parent.parent / "examples/quickstart/job.yaml"
+TOLERANCE = 0.15
+OPTIONS = None
+
+
+class PredictedTime(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.bench = Bench(OPTIONS.bin, train=12000, test=2000)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.bench.close()
+
+    def measure(self, name, text, deadline):
+        path = self.bench.folder / f"{name}.yaml"
+        path.write_text(text)
+        errors = []
+        for number in range(OPTIONS.runs):
+            cache = self.bench.folder / f"cache-{name}-{number}"  # each run profiles anew
+            run = self.bench.run(job=path, environment={"XDG_CACHE_HOME": str(cache)})
+            shutil.rmtree(cache, ignore_errors=True)
+            self.assertEqual(run.code, 0, run.text())
+            report = run.report()
+            predicted, actual = report["predicted"], report["actual"]["seconds"]
+            profiling = predicted["profilingSeconds"]
+            error = predicted["seconds"] / actual - 1
+            errors.append(abs(error))
+            plan = report["plan"]
+            print(f"{name} run {number + 1}: {plan['functions']} x {plan['memoryMiB']} MiB, "
+                  f"predicted {predicted['seconds']:.1f} s, actual {actual:.1f} s "
+                  f"({error:+.1%}; {profiling:.1f} s of both are profiling; residual "
+                  f"{float(report['profile'].get('residual', 0)):.1%})", flush=True)
+            self.assertLessEqual(actual, deadline)
+        median = statistics.median(errors)
+        print(f"{name}: median error {median:.1%} of {len(errors)} runs", flush=True)
+        self.assertLessEqual(median, TOLERANCE, f"{name}: predicted time is off by {median:.1%}")
+
+    def test_the_quickstart(self):
+        self.measure("quickstart", QUICKSTART.read_text(), 90)
+
+    def test_two_functions_of_another_model_and_size(self):
+        text = re.sub(r"name: cnn\n", "name: mlp\n      parameters: {hidden: [256]}\n",
+                      QUICKSTART.read_text())
+        text = text.replace("deadlineSeconds: 90", "fixed: {functions: 2, memory: 512Mi}")
+        text = text.replace("epochs: 3", "epochs: 8")  # else it is over in 3 s
+        self.measure("mlp", text, 90)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("bin")
+    parser.add_argument("--runs", type=int, default=5)
+    OPTIONS, rest = parser.parse_known_args()
+    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)
