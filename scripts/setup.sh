@@ -48,6 +48,16 @@ if ! command -v apt-get >/dev/null; then
   exit 4
 fi
 
+sudo=()
+need_root() {
+  [ "$(id -u)" = 0 ] && return
+  command -v sudo >/dev/null || {
+    echo "error: installing packages needs root; run this script as root or install them yourself" >&2
+    exit 4
+  }
+  sudo=(sudo)
+}
+
 mapfile -t missing < <(missing_packages "${wanted[@]}")
 if [ "$mode" = check ]; then
   [ ${#missing[@]} -eq 0 ] && { echo "all packages are installed"; exit 0; }
@@ -56,14 +66,7 @@ if [ "$mode" = check ]; then
 fi
 if [ ${#missing[@]} -gt 0 ]; then
   echo "installing ${#missing[@]} packages with apt: ${missing[*]}"
-  sudo=()
-  if [ "$(id -u)" != 0 ]; then
-    command -v sudo >/dev/null || {
-      echo "error: installing packages needs root; run this script as root or install them yourself" >&2
-      exit 4
-    }
-    sudo=(sudo)
-  fi
+  need_root
   "${sudo[@]}" apt-get update -qq
   if ! "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
     --no-install-recommends "${missing[@]}" >/dev/null; then
@@ -85,7 +88,9 @@ if [ "$mode" = all ] && ! go_is_new_enough; then
   if [ ! -x "$cache/bin/go" ]; then
     command -v go >/dev/null || {
       echo "installing golang with apt to fetch Go $GO_VERSION with it"
-      DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends golang-go >/dev/null
+      need_root
+      "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+        --no-install-recommends golang-go >/dev/null
     }
     echo "fetching Go $GO_VERSION into $cache"
     module=golang.org/toolchain@v0.0.1-go$GO_VERSION.linux-$(dpkg --print-architecture)

@@ -24,7 +24,8 @@ need_server() {
 
 go_program() {
   local candidate
-  for candidate in go /usr/local/go/bin/go; do
+  # What scripts/setup.sh fetched comes first: it did so because the other one is too old.
+  for candidate in "$cache"/go-*/bin/go go /usr/local/go/bin/go; do
     command -v "$candidate" && return
   done
   echo "error: the test servers are built with Go 1.26 or newer, which is not installed; run scripts/setup.sh" >&2
