@@ -120,6 +120,10 @@ class FaultStore:
         url = urllib.parse.urlsplit(request.path)
         key = urllib.parse.unquote(url.path).removeprefix("/test").removeprefix("/")
         query = dict(urllib.parse.parse_qsl(url.query, keep_blank_values=True))
+        if not (url.path + "/").startswith("/test/"):
+            return self.error(request, 404, "NoSuchBucket", "no such bucket")
+        if "Credential=test/" not in request.headers.get("Authorization", ""):
+            return self.error(request, 403, "InvalidAccessKeyId", "no such key")
         fault = self.draw()
         if fault == "delay":
             time.sleep(self.delay_seconds)

@@ -70,6 +70,15 @@ void WriteRecord(Runtime& runtime, ObjectStore& store, const SliceRequest& reque
   record->error = written.WithContext("writing the completion record");
 }
 
+// Whatever it was that failed, the same request would fail again: the store knows these credentials
+// and refuses, or does not know them, or something asked for does not exist in this function. What
+// is not found or torn is permanent for data sets and models only, where the role says so: of an
+// exchange it may yet come.
+bool IsPermanent(StatusCode code) {
+  return code == StatusCode::kInvalidArgument || code == StatusCode::kPermissionDenied ||
+         code == StatusCode::kUnauthenticated || code == StatusCode::kUnimplemented;
+}
+
 }  // namespace
 
 Status ValidateRequest(const SliceRequest& request, const SliceEnvironment& environment) {
@@ -126,10 +135,9 @@ SliceRecord RunSlice(Runtime& runtime, const SliceEnvironment& environment,
                                  started};
     status = RunRole(context, environment, &record);
     record.store = metered.counters();
-  } else {
-    record.permanent = status.code() == StatusCode::kInvalidArgument;
   }
   if (!status.ok()) {
+    record.permanent = record.permanent || IsPermanent(status.code());
     record.outcome = SliceOutcome::kFailed;
     record.error = status;
   }
