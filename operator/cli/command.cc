@@ -26,9 +26,9 @@ int FailCommand(const Status& status) {
 }
 
 void AddVersionCommand(CLI::App& app, CommandContext&) {
-  app.add_subcommand("version", "Print the version")->callback([] {
-    std::printf("lambdadnn %s\n", LAMBDADNN_VERSION);
-  });
+  CLI::App* command = app.add_subcommand("version", "Print the version");
+  command->footer("Example: lambdadnn version");
+  command->callback([] { std::printf("lambdadnn %s\n", LAMBDADNN_VERSION); });
 }
 
 }  // namespace lambdadnn

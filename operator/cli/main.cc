@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // `lambdadnn`: the command line. Every sub-command is one file beside this one.
 #include <CLI/CLI.hpp>
+#include <cstdio>
 #include <filesystem>
+#include <string>
+#include <vector>
 
 #include "common/base/runtime.h"
 #include "operator/cli/command.h"
+#include "operator/cli/usage_error.h"
 
 namespace {
 
@@ -26,16 +30,19 @@ int main(int argc, char** argv) {
                                     std::filesystem::read_symlink("/proc/self/exe", ignored)};
 
   CLI::App app{"Trains neural networks on serverless functions, predictably.", "lambdadnn"};
+  app.footer(
+      "Example: lambdadnn run examples/quickstart/job.yaml\n"
+      "         lambdadnn COMMAND --help says more, with an example of each.");
   app.require_subcommand(1);
-  app.failure_message([](const CLI::App* failed, const CLI::Error& error) {
-    return "error: " + std::string(error.what()) + "; see " + failed->get_name() + " --help\n";
-  });
   for (const lambdadnn::AddCommand add : kCommands) add(app, context);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    const int code = app.exit(error);
-    return code == 0 ? lambdadnn::kExitComplete : lambdadnn::kExitUsage;
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    const std::string what = lambdadnn::DescribeUsageError(app, error, words);
+    std::fprintf(stderr, "error: %s\n", what.c_str());
+    return lambdadnn::kExitUsage;
   }
   return context.exit_code;
 }

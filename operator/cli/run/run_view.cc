@@ -9,7 +9,8 @@
 namespace lambdadnn {
 namespace {
 
-constexpr size_t kBarWidth = 24;
+constexpr size_t kLongestBar = 24;
+constexpr size_t kShortestBar = 6;
 
 template <typename... Values>
 std::string Format(const char* format, Values... values) {
@@ -41,18 +42,20 @@ std::string Cut(const std::string& text, size_t columns) {
   return cut;
 }
 
-std::string Bar(int percentage) {
-  const size_t filled = kBarWidth * static_cast<size_t>(std::clamp(percentage, 0, 100)) / 100;
-  return "[" + std::string(filled, '#') + std::string(kBarWidth - filled, '.') + "]";
+// A quarter of the line, within reason.
+std::string Bar(int percentage, size_t columns) {
+  const size_t width = std::clamp(columns / 4, kShortestBar, kLongestBar);
+  const size_t filled = width * static_cast<size_t>(std::clamp(percentage, 0, 100)) / 100;
+  return "[" + std::string(filled, '#') + std::string(width - filled, '.') + "]";
 }
 
-// Parts joined by two spaces, as many as fit whole; the first always.
+// Parts joined by two spaces, those that fit whole; the first always.
 std::string JoinFitting(const std::vector<std::string>& parts, size_t columns) {
   std::string line;
   for (const std::string& part : parts) {
     if (part.empty()) continue;
     const size_t width = DisplayWidth(line) + (line.empty() ? 0 : 2) + DisplayWidth(part);
-    if (!line.empty() && width > columns) break;
+    if (!line.empty() && width > columns) continue;
     line += (line.empty() ? "" : "  ") + part;
   }
   return Cut(line, columns);
@@ -117,7 +120,7 @@ std::vector<std::string> RenderLive(const RunView& view, int columns, int rows) 
   std::vector<std::string> lines;
   std::vector<std::string> head = {view.name, status.phase.empty() ? "Pending" : status.phase};
   if (status.plan.has_value()) {
-    head.push_back(Bar(progress.progress_percentage) +
+    head.push_back(Bar(progress.progress_percentage, width) +
                    Format(" %d %%", progress.progress_percentage));
     head.push_back(Format("epoch %lld/%lld", static_cast<long long>(progress.epoch),
                           static_cast<long long>(Epochs(status))));

@@ -15,6 +15,8 @@ TEST(Text, NearestWordFindsTypingMistakesOnly) {
   const std::vector<std::string> fields = {"epochs", "seed", "globalBatchSize"};
   EXPECT_EQ(NearestWord("epoch", fields), "epochs");
   EXPECT_EQ(NearestWord("globalBatchsize", fields), "globalBatchSize");
+  EXPECT_EQ(NearestWord("epohcs", fields), "epochs");
+  EXPECT_EQ(NearestWord("rnu", std::vector<std::string>{"plan", "run"}), "run");
   EXPECT_EQ(NearestWord("momentum", fields), std::nullopt);
 }
 
