@@ -41,8 +41,8 @@ Status Plan::Validate() const {
   if (global_batch_size < 1 || local_batch_size < 1) {
     return InvalidArgumentError("plan batch sizes must be at least 1");
   }
-  if (virtual_partitions < 1 || virtual_partitions % functions != 0) {
-    return InvalidArgumentError("plan.virtualPartitions must be a multiple of plan.functions");
+  if (virtual_partitions < functions) {
+    return InvalidArgumentError("plan.virtualPartitions must not be below plan.functions");
   }
   if (parameters > 0 && aggregation.shards > BlockCount(parameters)) {
     return InvalidArgumentError("aggregation.shards is " + std::to_string(aggregation.shards) +

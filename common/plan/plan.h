@@ -73,7 +73,7 @@ struct Plan {
   // What pins the bits beside the above (design guarantee 1).
   int threads = 1;               // of one worker's kernels
   std::string isa;               // "avx2", "avx512", ...; empty = not pinned
-  int virtual_partitions = 64;   // V: a multiple of n
+  int virtual_partitions = 64;   // V >= n; constant within an epoch
   int64_t checkpoint_every = 0;  // iterations between checkpoints; 0 = only where slices end
 
   int64_t parameters = 0;  // elements of the flat vector, float32

@@ -200,7 +200,23 @@ struct ExecutionStatus {
   std::optional<Json> start_checkpoint;  // CheckpointReference of it; absent = fresh
   int64_t failures = 0;       // counted against backoffLimit; back to 0 on a newer checkpoint
   double active_seconds = 0;  // before the last suspension
+  std::string planned_for;    // PlanningSignature of the spec that the plan in force was made for
   friend bool operator==(const ExecutionStatus&, const ExecutionStatus&) = default;
+};
+
+// One revision of the plan, as it was made: replaying the list gives the same bits.
+struct PlanRecord {
+  int revision = 1;
+  int64_t first_iteration = 0;
+  int functions = 0;
+  int memory_mib = 0;
+  AggregationPlan aggregation;
+  std::string reason;     // why it was made
+  double at_seconds = 0;  // active time of the job then, and what had been spent
+  double cost_before = 0;
+  double predicted_seconds = 0;  // of the whole job, as seen then
+  double predicted_cost = 0;
+  friend bool operator==(const PlanRecord&, const PlanRecord&) = default;
 };
 
 struct JobStatus {
@@ -209,6 +225,7 @@ struct JobStatus {
       phase;  // Pending, Profiling, Planning, Starting, Running, Suspended, Complete, Failed
   std::vector<Condition> conditions;
   std::optional<Plan> plan;
+  std::vector<PlanRecord> plan_history;    // the plan in force last
   std::optional<WorkloadProfile> profile;  // as measured, or a copy of the given one
   ExecutionStatus execution;
   ProgressStatus progress;

@@ -79,6 +79,23 @@ bool Unchanged(const Json& self, const Json* old) {
   return *now == *before;
 }
 
+// Whether field `name` is as it was, or the job was suspended before the change.
+template <const char* const& name>
+bool UnchangedOrSuspended(const Json& self, const Json* old) {
+  return old == nullptr || Flag(*old, "suspend") || Unchanged<name>(self, old);
+}
+
+// The same text inside spec.runtime.
+template <const char* const& name>
+bool UnchangedInRuntime(const Json& self, const Json* old) {
+  if (old == nullptr) return true;
+  const auto text = [](const Json& spec) {
+    const Json* runtime = Find(spec, "runtime");
+    return runtime == nullptr ? std::string() : Text(*runtime, name);
+  };
+  return text(self) == text(*old);
+}
+
 constexpr const char* kModel = "model";
 constexpr const char* kDataset = "dataset";
 constexpr const char* kTraining = "training";
@@ -91,8 +108,12 @@ constexpr const char* kCheckpoint = "checkpoint";
 constexpr const char* kBackend = "backend";
 constexpr const char* kRuntime = "runtime";
 constexpr const char* kManagedBy = "managedBy";
+constexpr const char* kImage = "image";
+constexpr const char* kServerImage = "serverImage";
 
 constexpr const char* kImmutable = "cannot be changed once the job exists; create another job";
+constexpr const char* kWhileRunning =
+    "cannot be changed while the job runs; set spec.suspend to true first";
 constexpr const char* kAboveZero = "must be above 0";
 constexpr const char* kBelowOne = "must be below 1";
 constexpr const char* kWholeMib = "must be a whole number of MiB, such as \"1728Mi\"";
@@ -159,14 +180,15 @@ constexpr JobRule kRules[] = {
     {"spec", kModel, kImmutable, Unchanged<kModel>},
     {"spec", kDataset, kImmutable, Unchanged<kDataset>},
     {"spec", kTraining, kImmutable, Unchanged<kTraining>},
-    {"spec", kObjective, kImmutable, Unchanged<kObjective>},
-    {"spec", kFunctions, kImmutable, Unchanged<kFunctions>},
-    {"spec", kAggregation, kImmutable, Unchanged<kAggregation>},
+    {"spec", kFunctions, kWhileRunning, UnchangedOrSuspended<kFunctions>},
+    {"spec", kAggregation, kWhileRunning, UnchangedOrSuspended<kAggregation>},
     {"spec", kProfile, kImmutable, Unchanged<kProfile>},
     {"spec", kObjectStore, kImmutable, Unchanged<kObjectStore>},
     {"spec", kCheckpoint, kImmutable, Unchanged<kCheckpoint>},
     {"spec", kBackend, kImmutable, Unchanged<kBackend>},
-    {"spec", kRuntime, kImmutable, Unchanged<kRuntime>},
+    {"spec", kRuntime, kWhileRunning, UnchangedOrSuspended<kRuntime>},
+    {"spec", "runtime.image", kImmutable, UnchangedInRuntime<kImage>},
+    {"spec", "runtime.serverImage", kImmutable, UnchangedInRuntime<kServerImage>},
     {"spec", kManagedBy, kImmutable, Unchanged<kManagedBy>},
     {"spec", kTraining,
      "globalBatchSize must not be larger than dataset.renderedDigits.train, the number of training "

@@ -42,6 +42,33 @@ void DecodeExecution(const Json& json, const std::string& path, Errors* errors,
   }
   reader.Optional("failures", &execution->failures);
   reader.Optional("activeSeconds", &execution->active_seconds);
+  reader.Optional("plannedFor", &execution->planned_for);
+}
+
+std::vector<PlanRecord> DecodeHistory(const Json& json, const std::string& path, Errors* errors) {
+  std::vector<PlanRecord> history;
+  if (!json.is_array()) {
+    errors->push_back({path, "must be a list"});
+    return history;
+  }
+  for (size_t i = 0; i < json.size(); ++i) {
+    PlanRecord record;
+    JsonReader reader(json[i], path + "[" + std::to_string(i) + "]", errors);
+    reader.Required("revision", &record.revision);
+    reader.Optional("firstIteration", &record.first_iteration);
+    reader.Optional("functions", &record.functions);
+    reader.Optional("memoryMiB", &record.memory_mib);
+    reader.Optional("layers", &record.aggregation.layers);
+    reader.Optional("shards", &record.aggregation.shards);
+    reader.Optional("spread", &record.aggregation.spread);
+    reader.Optional("reason", &record.reason);
+    reader.Optional("atSeconds", &record.at_seconds);
+    reader.Optional("costBefore", &record.cost_before);
+    reader.Optional("predictedSeconds", &record.predicted_seconds);
+    reader.Optional("predictedCost", &record.predicted_cost);
+    history.push_back(std::move(record));
+  }
+  return history;
 }
 
 void DecodeProgress(const Json& json, const std::string& path, Errors* errors,
@@ -86,8 +113,28 @@ Json EncodeExecution(const ExecutionStatus& execution) {
                {"firstIteration", execution.first_iteration},
                {"failures", execution.failures},
                {"activeSeconds", FormatDouble(execution.active_seconds)}};
+  if (!execution.planned_for.empty()) json["plannedFor"] = execution.planned_for;
   if (execution.start_checkpoint) json["startCheckpoint"] = *execution.start_checkpoint;
   return json;
+}
+
+Json EncodeHistory(const std::vector<PlanRecord>& history) {
+  Json list = Json::array();
+  for (const PlanRecord& record : history) {
+    list.push_back({{"revision", record.revision},
+                    {"firstIteration", record.first_iteration},
+                    {"functions", record.functions},
+                    {"memoryMiB", record.memory_mib},
+                    {"layers", record.aggregation.layers},
+                    {"shards", record.aggregation.shards},
+                    {"spread", record.aggregation.spread},
+                    {"reason", record.reason},
+                    {"atSeconds", FormatDouble(record.at_seconds)},
+                    {"costBefore", FormatDouble(record.cost_before)},
+                    {"predictedSeconds", FormatDouble(record.predicted_seconds)},
+                    {"predictedCost", FormatDouble(record.predicted_cost)}});
+  }
+  return list;
 }
 
 Json EncodeProgress(const ProgressStatus& progress) {
@@ -147,6 +194,9 @@ JobStatus DecodeStatus(const Json& json, Errors* errors) {
   if (const Json* plan = reader.Child("plan")) {
     status.plan = DecodePlan(*plan, "status.plan", errors);
   }
+  if (const Json* history = reader.Child("planHistory")) {
+    status.plan_history = DecodeHistory(*history, "status.planHistory", errors);
+  }
   if (const Json* profile = reader.Child("profile")) {
     status.profile = DecodeWorkloadProfile(*profile, "status.profile", errors);
   }
@@ -184,6 +234,7 @@ Json EncodeStatus(const JobStatus& status) {
   if (!status.phase.empty()) json["phase"] = status.phase;
   if (!status.conditions.empty()) json["conditions"] = EncodeConditions(status.conditions);
   if (status.plan) json["plan"] = PlanToJson(*status.plan);
+  if (!status.plan_history.empty()) json["planHistory"] = EncodeHistory(status.plan_history);
   if (status.profile) json["profile"] = EncodeWorkloadProfile(*status.profile);
   Json model = Json::object();
   if (!status.model_uri.empty()) model["uri"] = status.model_uri;

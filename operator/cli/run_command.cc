@@ -27,16 +27,17 @@ void AddRunCommand(CLI::App& app, CommandContext& context) {
   AddCommonOptions(command, options.get());
   command->add_option(
       "--resume", options->resume,
-      "Go on with the run in this folder (its own job, whatever FILE says); `latest` = "
-      "the newest under runs/");
+      "Go on with the run in this folder; `latest` = the newest under runs/. FILE and --set may "
+      "change its objective, functions and aggregation");
   command->add_option("-o,--output", options->output, "text or json (one object a line)")
       ->check(CLI::IsMember({"text", "json"}));
   command->add_flag("--profile-again", options->profile_again,
                     "Measure the model even if an equal job was measured before");
   command->footer(
       "Exit codes: 0 complete, 1 the job failed, 2 usage or bad file, 3 infeasible, 4 environment, "
-      "130 interrupted.\nExample: lambdadnn run examples/quickstart/job.yaml --set "
-      "spec.training.epochs=3");
+      "130 interrupted.\n"
+      "Example: lambdadnn run examples/quickstart/job.yaml --set spec.training.epochs=3\n"
+      "         lambdadnn run --resume latest --set spec.objective='{deadlineSeconds: 300}'");
   command->callback([options, command, &context] {
     if (options->file.empty() && options->resume.empty()) {
       throw CLI::ValidationError(command->get_name(), "needs a job FILE, or --resume DIR");

@@ -20,6 +20,7 @@ struct RemoveFinalizer {};
 struct WriteDecision {
   std::string why;  // for logs and tests
   std::optional<Plan> plan;
+  std::optional<std::vector<PlanRecord>> plan_history;
   std::optional<WorkloadProfile> profile;
   std::optional<ExecutionStatus> execution;
   std::optional<std::string> start_time;  // "" clears it
@@ -77,6 +78,8 @@ struct ForgetSlice {
 // --- Looking (results become facts) ---
 struct CheckAdmission {};
 struct ReadProfileCache {};
+// Brings the checkpoint of spec.checkpoint.resumeFrom under the job's own prefix.
+struct BringCheckpoint {};
 struct ReadRecords {
   Round round;
 };
@@ -97,7 +100,7 @@ using Action =
     std::variant<AddFinalizer, RemoveFinalizer, WriteDecision, DeleteJobObject, EnsurePlannedGroups,
                  EnsureProfileGroup, DeleteAllGroups, DeleteOneGroup, DeleteFunction,
                  SetFunctionCpu, StartTrainingSlice, StartProfileSlice, StopSlice, ForgetSlice,
-                 CheckAdmission, ReadProfileCache, ReadRecords, LookUpCheckpoint, CheckResults,
-                 WriteReport, CleanUpStore, DeleteJobKey>;
+                 CheckAdmission, ReadProfileCache, BringCheckpoint, ReadRecords, LookUpCheckpoint,
+                 CheckResults, WriteReport, CleanUpStore, DeleteJobKey>;
 
 }  // namespace lambdadnn

@@ -116,6 +116,7 @@ std::vector<Action> Decide(const JobSnapshot& snapshot) {
   if (std::vector<Action> actions = DecideAdmission(snapshot); !actions.empty()) return actions;
   if (!job.status.profile.has_value()) return DecideProfile(snapshot);
   if (!job.status.plan.has_value()) return DecidePlan(snapshot);
+  if (NeedsReplan(job)) return DecideReplan(snapshot);
   return DecideRun(snapshot);
 }
 

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "operator/controller/action.h"
+#include "operator/controller/round_view.h"
 #include "operator/controller/snapshot.h"
 
 namespace lambdadnn {
@@ -25,6 +26,10 @@ std::vector<Action> Decide(const JobSnapshot& snapshot);
 std::vector<Action> DecideProfile(const JobSnapshot& snapshot);
 std::vector<Action> DecidePlan(const JobSnapshot& snapshot);
 std::vector<Action> DecideRun(const JobSnapshot& snapshot);
+// Of a job with a plan that was made for another objective or other bounds, or that is on its way
+// to the next one.
+bool NeedsReplan(const Job& job);
+std::vector<Action> DecideReplan(const JobSnapshot& snapshot);
 std::vector<Action> DecideSuspend(const JobSnapshot& snapshot);
 // With the outcome known: give back, report, clean up, then Complete or Failed.
 std::vector<Action> DecideEnding(const JobSnapshot& snapshot);
@@ -41,6 +46,16 @@ Condition MakeCondition(const std::string& type, bool status, const std::string&
 // The execution after the round was given up: the newest complete checkpoint (which must have been
 // looked up) under a new incarnation.
 ExecutionStatus FallenBack(const JobSnapshot& snapshot);
+// What is left to do until no slice runs, the place where they stopped is written and no function
+// is left; nullopt = at rest. `view` is of the current round.
+std::optional<std::vector<Action>> ComeToRest(const JobSnapshot& snapshot, const RoundView& view);
+// Where a job at rest goes on.
+struct RestingPlace {
+  ExecutionStatus execution;
+  bool clean = true;  // false: what had begun is given up for the newest checkpoint
+  std::optional<LookUpCheckpoint> look_up;  // to be done first
+};
+RestingPlace PlaceOfRest(const JobSnapshot& snapshot, const RoundView& view);
 // Asks every slice that may still run (and is selected) to stop, ever more firmly with time; empty
 // when none runs.
 enum class StopManner { kGraceful, kAtOnce };

@@ -106,6 +106,18 @@ std::vector<Action> StartMissing(const JobSnapshot& snapshot, const RoundView& v
   return actions;
 }
 
+// The checkpoint that the plan in force began with is lost: it holds from an older one on, and its
+// record says so.
+void BeginPlanEarlier(const Job& job, int64_t iteration, WriteDecision* write) {
+  if (iteration >= job.status.plan->first_iteration) return;
+  write->plan = job.status.plan;
+  write->plan->first_iteration = iteration;
+  write->plan_history = job.status.plan_history;
+  for (PlanRecord& record : *write->plan_history) {
+    if (record.revision == write->plan->revision) record.first_iteration = iteration;
+  }
+}
+
 std::vector<Action> DecideFallBack(const JobSnapshot& snapshot, const Round& round,
                                    const RoundBreak& broken) {
   if (!broken.silent_uid.empty()) {
@@ -132,6 +144,7 @@ std::vector<Action> DecideFallBack(const JobSnapshot& snapshot, const Round& rou
   WriteDecision write;
   write.why = "fall back: " + broken.reason + ": " + broken.message;
   write.execution = next;
+  BeginPlanEarlier(snapshot.job, next.first_iteration, &write);
   write.conditions.push_back(MakeCondition(
       kConditionDegraded, true, broken.reason,
       broken.message + "; going on from iteration " + std::to_string(next.first_iteration)));
@@ -206,7 +219,13 @@ ExecutionStatus FallenBack(const JobSnapshot& snapshot) {
 std::vector<Action> DecideRun(const JobSnapshot& snapshot) {
   const Facts& facts = snapshot.facts;
   const Round round = *CurrentRound(snapshot.job);
-  if (!LiveInstances(facts, kProfileGroup).empty()) return {DeleteOneGroup{kProfileGroup}};
+  // The profiler's, or an older plan's.
+  for (const auto& [uid, fact] : facts.instances) {
+    const std::string& group = fact.instance.group;
+    const bool planned = group == WorkersGroupName(round.plan_revision) ||
+                         group == ServersGroupName(round.plan_revision);
+    if (!planned && !fact.gone.has_value()) return {DeleteOneGroup{group}};
+  }
 
   // Whatever ran before must be over before anything starts.
   if (std::vector<Action> stops = StopSlices(snapshot, StopManner::kAtOnce, OfAnotherRound, round);

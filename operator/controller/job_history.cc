@@ -21,13 +21,15 @@ const char* OutcomeName(SliceOutcome outcome) {
   return "";
 }
 
-void AddPhases(const PhaseSeconds& from, PhaseSeconds* to) {
-  to->load += from.load;
-  to->compute += from.compute;
-  to->communicate += from.communicate;
-  to->checkpoint += from.checkpoint;
-  to->evaluate += from.evaluate;
-  to->wait += from.wait;
+// One worker's part of the mean over `workers`.
+void AddPhases(const PhaseSeconds& from, int workers, PhaseSeconds* to) {
+  const double share = 1.0 / std::max(1, workers);
+  to->load += share * from.load;
+  to->compute += share * from.compute;
+  to->communicate += share * from.communicate;
+  to->checkpoint += share * from.checkpoint;
+  to->evaluate += share * from.evaluate;
+  to->wait += share * from.wait;
 }
 
 }  // namespace
@@ -124,7 +126,7 @@ bool JobHistory::ObserveRecord(const SliceFact& slice, int workers, double time)
   ++slices_;
   store_ += record.store;
   if (slice.role.kind == RoleKind::kWorker) {
-    AddPhases(record.phases, &worker_phases_);
+    AddPhases(record.phases, workers, &worker_phases_);
     for (const EvaluationPart& part : record.evaluations) {
       AddEvaluation(slice.role.rank, part, workers, time);
     }

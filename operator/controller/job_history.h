@@ -70,7 +70,7 @@ class JobHistory {
   const std::map<std::string, FunctionEntry>& functions() const { return functions_; }
   const std::map<int64_t, IterationPoint>& iterations() const { return iterations_; }
   const std::map<int64_t, EvaluationPoint>& evaluations() const { return evaluations_; }
-  // Of training slices: sums over slices and workers; mean per worker in the report.
+  // Of training slices: sums over slices, means over the workers of the plan that each belonged to.
   const PhaseSeconds& worker_phases() const { return worker_phases_; }
   const StoreCounters& store() const { return store_; }
   int64_t slices() const { return slices_; }
@@ -80,6 +80,7 @@ class JobHistory {
   double profiling_seconds = 0;
   double planned_at = 0;
   double functions_ready_at = 0;
+  double cold_start_seconds = 0;      // from each plan until its functions were ready
   std::vector<std::string> problems;  // why fall-backs happened
 
   Json ToJson() const;

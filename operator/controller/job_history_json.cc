@@ -76,6 +76,7 @@ Json JobHistory::ToJson() const {
   Json json = {{"profilingSeconds", profiling_seconds},
                {"plannedAt", planned_at},
                {"functionsReadyAt", functions_ready_at},
+               {"coldStartSeconds", cold_start_seconds},
                {"problems", problems},
                {"slices", slices_},
                {"phases",
@@ -106,6 +107,7 @@ std::optional<JobHistory> JobHistory::FromJson(const Json& json) {
   reader.Required("profilingSeconds", &history.profiling_seconds);
   reader.Required("plannedAt", &history.planned_at);
   reader.Required("functionsReadyAt", &history.functions_ready_at);
+  reader.Optional("coldStartSeconds", &history.cold_start_seconds);
   reader.Optional("problems", &history.problems);
   reader.Required("slices", &history.slices_);
   std::vector<double> phases;

@@ -63,44 +63,109 @@ Json CountersToJson(const StoreCounters& store) {
           {"retries", store.retries}, {"bytesIn", store.bytes_in}, {"bytesOut", store.bytes_out}};
 }
 
+// One revision of the plan and how many of the iterations that count were done under it.
+struct PlanSpan {
+  PlanRecord record;
+  int64_t iterations = 0;
+};
+
+std::vector<PlanSpan> SpansOf(const Job& job) {
+  std::vector<PlanSpan> spans;
+  const std::vector<PlanRecord>& history = job.status.plan_history;
+  for (size_t i = 0; i < history.size(); ++i) {
+    const int64_t end = i + 1 < history.size()
+                            ? history[i + 1].first_iteration
+                            : std::max(job.status.progress.iteration, history[i].first_iteration);
+    spans.push_back({history[i], end - history[i].first_iteration});
+  }
+  return spans;
+}
+
 Json RequestsOf(const JobSnapshot& snapshot, const JobHistory& history) {
-  const Plan& plan = *snapshot.job.status.plan;
+  const Job& job = snapshot.job;
+  const int64_t iterations = job.status.progress.iteration;
   ExchangeShape shape;
-  shape.aggregation = plan.aggregation;
-  shape.parameters = plan.parameters;
-  shape.clip_by_global_norm = snapshot.job.spec.training.optimizer.clip_global_norm.has_value();
-  const RequestCount cost = IterationCost(shape);
-  return {{"iterations", snapshot.job.status.progress.iteration},
-          {"predictedPerIteration",
-           {{"puts", cost.puts},
-            {"gets", cost.gets},
-            {"deletes", cost.deletes},
-            {"bytesIn", cost.bytes_in},
-            {"bytesOut", cost.bytes_out}}},
+  shape.parameters = job.status.plan->parameters;
+  shape.clip_by_global_norm = job.spec.training.optimizer.clip_global_norm.has_value();
+  Json formula = Json::object();
+  const auto add = [&](const char* name, auto count, int64_t times) {
+    // Whole numbers stay whole under a single plan; several are averaged.
+    if (times == iterations || iterations <= 0) {
+      formula[name] = count;
+    } else {
+      formula[name] = formula.value(name, 0.0) + static_cast<double>(count) *
+                                                     static_cast<double>(times) /
+                                                     static_cast<double>(iterations);
+    }
+  };
+  for (const PlanSpan& span : SpansOf(job)) {
+    shape.aggregation = span.record.aggregation;
+    const RequestCount cost = IterationCost(shape);
+    add("puts", cost.puts, span.iterations);
+    add("gets", cost.gets, span.iterations);
+    add("deletes", cost.deletes, span.iterations);
+    add("bytesIn", cost.bytes_in, span.iterations);
+    add("bytesOut", cost.bytes_out, span.iterations);
+  }
+  return {{"iterations", iterations},
+          {"predictedPerIteration", formula},
           {"actual", CountersToJson(history.store())}};
 }
 
-Json PhasesOf(const JobSnapshot& snapshot, const JobHistory& history) {
-  const Plan& plan = *snapshot.job.status.plan;
-  const PhaseSeconds& sum = history.worker_phases();
-  const double workers = plan.functions;
+// Every revision with what it was expected and came to take.
+Json PlansOf(const Job& job, double seconds, double cost) {
+  Json plans = Json::array();
+  const std::vector<PlanSpan> spans = SpansOf(job);
+  for (size_t i = 0; i < spans.size(); ++i) {
+    const PlanRecord& record = spans[i].record;
+    const bool last = i + 1 == spans.size();
+    const double until = last ? seconds : spans[i + 1].record.at_seconds;
+    const double spent = last ? cost : spans[i + 1].record.cost_before;
+    plans.push_back(
+        {{"revision", record.revision},
+         {"firstIteration", record.first_iteration},
+         {"iterations", spans[i].iterations},
+         {"functions", record.functions},
+         {"memoryMiB", record.memory_mib},
+         {"layers", record.aggregation.layers},
+         {"shards", record.aggregation.shards},
+         {"spread", record.aggregation.spread},
+         {"reason", record.reason},
+         {"atSeconds", record.at_seconds},
+         {"predicted", {{"seconds", record.predicted_seconds}, {"cost", record.predicted_cost}}},
+         {"actual",
+          {{"seconds", until - record.at_seconds}, {"cost", spent - record.cost_before}}}});
+  }
+  return plans;
+}
+
+Json PhasesOf(const JobHistory& history) {
+  const PhaseSeconds& mean = history.worker_phases();
   return {{"profilingSeconds", history.profiling_seconds},
-          {"coldStartSeconds", std::max(0.0, history.functions_ready_at - history.planned_at)},
-          {"loadSeconds", sum.load / workers},
-          {"computeSeconds", sum.compute / workers},
-          {"communicationSeconds", sum.communicate / workers},
-          {"waitSeconds", sum.wait / workers},
-          {"evaluationSeconds", sum.evaluate / workers},
-          {"checkpointSeconds", sum.checkpoint / workers}};
+          {"coldStartSeconds", history.cold_start_seconds},
+          {"loadSeconds", mean.load},
+          {"computeSeconds", mean.compute},
+          {"communicationSeconds", mean.communicate},
+          {"waitSeconds", mean.wait},
+          {"evaluationSeconds", mean.evaluate},
+          {"checkpointSeconds", mean.checkpoint}};
 }
 
 // The front as the planner saw it when it chose.
 Json ParetoOf(const JobSnapshot& snapshot, const JobHistory& history) {
   Json pareto = {{"points", Json::array()}};
-  Result<PlanningOutcome> outcome = MakePlan(PlannerInputOf(
-      snapshot.job, snapshot.options->platform, history.planned_at, 0, /*explain=*/true));
-  if (!outcome.ok()) return pareto;
   const Plan& plan = *snapshot.job.status.plan;
+  const std::vector<PlanRecord>& plans = snapshot.job.status.plan_history;
+  const bool first = plan.revision <= 1 || plans.empty();
+  const double elapsed = first ? history.planned_at : plans.back().at_seconds;
+  const double spent = first ? 0 : plans.back().cost_before;
+  const Platform& platform = snapshot.options->platform;
+  PlannerInput input =
+      first ? PlannerInputOf(snapshot.job, platform, elapsed, spent, true)
+            : ReplannerInputOf(snapshot.job, platform, elapsed, spent, plan.first_iteration);
+  input.options.explain = true;
+  Result<PlanningOutcome> outcome = MakePlan(input);
+  if (!outcome.ok()) return pareto;
   for (const ParetoPoint& point : outcome->pareto_front) {
     const PlanCandidate& candidate = point.candidate;
     if (candidate.functions == plan.functions && candidate.memory_mib == plan.memory_mib) {
@@ -108,8 +173,8 @@ Json ParetoOf(const JobSnapshot& snapshot, const JobHistory& history) {
     }
     pareto["points"].push_back({{"functions", candidate.functions},
                                 {"memoryMiB", candidate.memory_mib},
-                                {"seconds", candidate.predicted.seconds + history.planned_at},
-                                {"cost", candidate.predicted.cost}});
+                                {"seconds", candidate.predicted.seconds + elapsed},
+                                {"cost", candidate.predicted.cost + spent}});
   }
   if (!pareto.contains("chosen")) {
     pareto["chosen"] = pareto["points"].size();
@@ -174,6 +239,7 @@ Json BuildReport(const JobSnapshot& snapshot, const JobHistory& history,
   const Plan& plan = *job.status.plan;
   const Prediction& predicted = plan.predicted;
   report["plan"] = PlanToJson(plan);
+  report["plans"] = PlansOf(job, seconds, cost);
   report["binding"] = plan.binding;
   report["predicted"] = {{"seconds", predicted.seconds},
                          {"cost", predicted.cost},
@@ -183,7 +249,7 @@ Json BuildReport(const JobSnapshot& snapshot, const JobHistory& history,
   report["model"] = {{"uri", job.status.model_uri},
                      {"digest", job.status.model_digest},
                      {"parameters", plan.parameters}};
-  report["phases"] = PhasesOf(snapshot, history);
+  report["phases"] = PhasesOf(history);
   report["requests"] = RequestsOf(snapshot, history);
   report["pareto"] = ParetoOf(snapshot, history);
   return report;

@@ -2,10 +2,23 @@
 #include "operator/controller/planning.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "common/base/bytes.h"
+#include "operator/api/job_codec.h"
 #include "operator/resources/training_config_builder.h"
 
 namespace lambdadnn {
+namespace {
+
+// As many as status.planHistory may have.
+constexpr size_t kMaxPlanRecords = 64;
+
+bool AtEpochBegin(const Plan& plan, int64_t iteration) {
+  return plan.iterations_per_epoch <= 0 || iteration % plan.iterations_per_epoch == 0;
+}
+
+}  // namespace
 
 PlannerInput PlannerInputOf(const Job& job, const Platform& platform, double elapsed_seconds,
                             double spent, bool explain) {
@@ -33,6 +46,114 @@ PlannerInput PlannerInputOf(const Job& job, const Platform& platform, double ela
   input.options.checkpoint_interval_seconds = job.spec.checkpoint.interval_seconds;
   input.options.explain = explain;
   return input;
+}
+
+std::string PlanningSignature(const JobSpec& spec) {
+  const Json encoded = EncodeSpec(spec);
+  Json planned = Json::object();
+  for (const char* field : {"objective", "functions", "aggregation"}) {
+    if (encoded.contains(field)) planned[field] = encoded.at(field);
+  }
+  return Hex64(Xxh3(AsBytes(planned.dump())));
+}
+
+bool PlanIsOutOfDate(const Job& job) {
+  const std::string& planned_for = job.status.execution.planned_for;
+  return job.status.plan.has_value() && !planned_for.empty() &&
+         planned_for != PlanningSignature(job.spec);
+}
+
+void LimitToRest(const Plan& whole, int64_t first_iteration, TrainingLimits* limits) {
+  limits->global_batch_size = whole.global_batch_size;
+  limits->max_global_batch_size.reset();
+  // A quarter less than the iterations that are left, so that rounding up gives just these.
+  const double left = static_cast<double>(std::max<int64_t>(1, whole.iterations - first_iteration));
+  const double per_epoch = static_cast<double>(std::max<int64_t>(1, whole.iterations_per_epoch));
+  limits->epochs = (left - 0.25) / per_epoch;
+}
+
+std::optional<Plan> WholePlan(const PlannerInput& input, const PlanningOutcome& outcome) {
+  if (outcome.feasible) return outcome.plan;
+  if (!input.limits.global_batch_size.has_value()) return std::nullopt;
+  Plan plan;
+  plan.global_batch_size = *input.limits.global_batch_size;
+  const int64_t samples = input.profile.training_samples;
+  plan.iterations_per_epoch = (samples + plan.global_batch_size - 1) / plan.global_batch_size;
+  plan.iterations = static_cast<int64_t>(
+      std::ceil(input.limits.epochs * static_cast<double>(plan.iterations_per_epoch)));
+  plan.parameters = input.parameters > 0
+                        ? input.parameters
+                        : static_cast<int64_t>(input.profile.model_bytes / sizeof(float));
+  return plan;
+}
+
+PlannerInput ReplannerInputOf(const Job& job, const Platform& platform, double elapsed_seconds,
+                              double spent, int64_t first_iteration) {
+  const Plan& plan = *job.status.plan;
+  PlannerInput input = PlannerInputOf(job, platform, elapsed_seconds, spent, false);
+  LimitToRest(plan, first_iteration, &input.limits);
+  TrainingLimits& limits = input.limits;
+  if (!AtEpochBegin(plan, first_iteration)) {
+    limits.max_functions =
+        std::min(limits.max_functions.value_or(plan.virtual_partitions), plan.virtual_partitions);
+  }
+  return input;
+}
+
+Plan NextRevision(const Job& job, Plan planned, double elapsed_seconds, double spent,
+                  int64_t first_iteration) {
+  const Plan& before = *job.status.plan;
+  planned.revision = before.revision + 1;
+  planned.first_iteration = first_iteration;
+  planned.iterations = before.iterations;
+  planned.iterations_per_epoch = before.iterations_per_epoch;
+  planned.isa = before.isa;
+  if (!AtEpochBegin(before, first_iteration))
+    planned.virtual_partitions = before.virtual_partitions;
+  planned.predicted.seconds += elapsed_seconds;
+  planned.predicted.cost += spent;
+  return planned;
+}
+
+bool SameWork(const Plan& a, const Plan& b) {
+  return a.functions == b.functions && a.memory_mib == b.memory_mib &&
+         a.server_memory_mib == b.server_memory_mib && a.aggregation == b.aggregation &&
+         a.threads == b.threads && a.virtual_partitions == b.virtual_partitions;
+}
+
+bool WithinFunctions(const JobSpec& spec, const Plan& plan) {
+  const JobSpec::Functions& bounds = spec.functions;
+  return plan.functions >= bounds.min && plan.functions <= bounds.max.value_or(plan.functions) &&
+         plan.memory_mib >= bounds.memory_min_mib.value_or(plan.memory_mib) &&
+         plan.memory_mib <= bounds.memory_max_mib.value_or(plan.memory_mib);
+}
+
+PlanRecord RecordOf(const Plan& plan, const std::string& reason, double elapsed_seconds,
+                    double spent) {
+  PlanRecord record;
+  record.revision = plan.revision;
+  record.first_iteration = plan.first_iteration;
+  record.functions = plan.functions;
+  record.memory_mib = plan.memory_mib;
+  record.aggregation = plan.aggregation;
+  // The transport and the placement are not written: there is one of each so far.
+  record.aggregation.transport = AggregationPlan{}.transport;
+  record.aggregation.placement = AggregationPlan{}.placement;
+  record.reason = reason;
+  record.at_seconds = elapsed_seconds;
+  record.cost_before = spent;
+  record.predicted_seconds = plan.predicted.seconds;
+  record.predicted_cost = plan.predicted.cost;
+  return record;
+}
+
+std::vector<PlanRecord> WithRecord(const JobStatus& status, PlanRecord record) {
+  std::vector<PlanRecord> history = status.plan_history;
+  history.push_back(std::move(record));
+  if (history.size() > kMaxPlanRecords) {
+    history.erase(history.begin(), history.end() - static_cast<std::ptrdiff_t>(kMaxPlanRecords));
+  }
+  return history;
 }
 
 }  // namespace lambdadnn

@@ -12,4 +12,32 @@ namespace lambdadnn {
 PlannerInput PlannerInputOf(const Job& job, const Platform& platform, double elapsed_seconds,
                             double spent, bool explain);
 
+// What a whole job has to do, as far as that is known: the plan found, or for a given global batch
+// its iterations and parameters alone.
+std::optional<Plan> WholePlan(const PlannerInput& input, const PlanningOutcome& outcome);
+// Leaves of the job what comes from `first_iteration` on, in the same batches.
+void LimitToRest(const Plan& whole, int64_t first_iteration, TrainingLimits* limits);
+
+// Of everything that a plan follows from and that may change in a job's life. The plan in force is
+// out of date when it was made for another one.
+std::string PlanningSignature(const JobSpec& spec);
+bool PlanIsOutOfDate(const Job& job);
+
+// The same for the iterations from `first_iteration` on. The global batch stays what it is, so that
+// epochs keep their iterations; within an epoch the data order stays as well.
+PlannerInput ReplannerInputOf(const Job& job, const Platform& platform, double elapsed_seconds,
+                              double spent, int64_t first_iteration);
+// `planned` as the revision of `job` that follows the one in force.
+Plan NextRevision(const Job& job, Plan planned, double elapsed_seconds, double spent,
+                  int64_t first_iteration);
+// Whether both make the same functions do the same arithmetic.
+bool SameWork(const Plan& a, const Plan& b);
+// Whether spec.functions still allows this plan.
+bool WithinFunctions(const JobSpec& spec, const Plan& plan);
+
+PlanRecord RecordOf(const Plan& plan, const std::string& reason, double elapsed_seconds,
+                    double spent);
+// status.planHistory with one more; the oldest are dropped beyond what the API holds.
+std::vector<PlanRecord> WithRecord(const JobStatus& status, PlanRecord record);
+
 }  // namespace lambdadnn

@@ -63,6 +63,7 @@ class Reconciler {
   Result<Next> Do(Pass* pass, const ForgetSlice& action);
   Result<Next> Do(Pass* pass, const CheckAdmission& action);
   Result<Next> Do(Pass* pass, const ReadProfileCache& action);
+  Result<Next> Do(Pass* pass, const BringCheckpoint& action);
   Result<Next> Do(Pass* pass, const ReadRecords& action);
   Result<Next> Do(Pass* pass, const LookUpCheckpoint& action);
   Result<Next> Do(Pass* pass, const CheckResults& action);

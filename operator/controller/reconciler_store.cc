@@ -125,6 +125,21 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const ReadProfileCache&) {
   return Next::kDecideAgain;
 }
 
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const BringCheckpoint&) {
+  LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, StoreOf(pass));
+  const Job& job = pass->snapshot.job;
+  const auto open = [&](const std::string& uri) {
+    StoreReference reference = MakeStoreReference(job);
+    reference.uri = uri;
+    return dependencies_.open_store(reference);
+  };
+  Result<ImportedCheckpoint> imported =
+      ImportCheckpoint(job.spec.checkpoint.resume_from, open, *store, JobPrefix(job));
+  if (imported.status().code() == StatusCode::kUnavailable) return imported.status();
+  pass->memory->facts.imported = std::move(imported);
+  return Next::kDecideAgain;
+}
+
 Result<Reconciler::Next> Reconciler::Do(Pass* pass, const ReadRecords& action) {
   LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, StoreOf(pass));
   LoadHistory(pass);
@@ -162,13 +177,13 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const ReadRecords& action) {
 }
 
 Result<Reconciler::Next> Reconciler::Do(Pass* pass, const LookUpCheckpoint& action) {
+  const Job& job = pass->snapshot.job;
   LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, StoreOf(pass));
-  LDNN_ASSIGN_OR_RETURN(pass->memory->facts.newest_checkpoint,
-                        FindNewestCheckpoint(*store, JobPrefix(pass->snapshot.job),
-                                             [&](const CheckpointReference& checkpoint) {
-                                               return checkpoint.plan_revision <=
-                                                      action.round.plan_revision;
-                                             }));
+  LDNN_ASSIGN_OR_RETURN(
+      pass->memory->facts.newest_checkpoint,
+      FindNewestCheckpoint(*store, JobPrefix(job), [&](const CheckpointReference& checkpoint) {
+        return IsOfThePlans(job, checkpoint);
+      }));
   pass->memory->facts.checkpoint_looked_up = action.round;
   return Next::kDecideAgain;
 }

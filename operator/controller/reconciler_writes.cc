@@ -50,7 +50,8 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const WriteDecision& action)
   Refresh(pass);
   JobMemory& memory = *pass->memory;
   const Job before = pass->snapshot.job;
-  const bool falls_back = action.execution.has_value() &&
+  // A first plan may begin with another job's incarnation.
+  const bool falls_back = before.status.plan.has_value() && action.execution.has_value() &&
                           action.execution->incarnation > before.status.execution.incarnation;
   if (falls_back) ++pass->snapshot.meter.usage.restarts;
   LDNN_RETURN_IF_ERROR(WriteStatus(pass, ComputeStatus(pass->snapshot, action)));
@@ -67,7 +68,13 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const WriteDecision& action)
                                         *action.profile);
     }
   }
-  if (action.plan.has_value()) memory.history.planned_at = time;
+  const bool other_plan =
+      action.plan.has_value() &&
+      (!before.status.plan.has_value() || action.plan->revision != before.status.plan->revision);
+  if (other_plan) {
+    memory.history.planned_at = time;
+    memory.history.functions_ready_at = 0;
+  }
   if (action.plan.has_value() || action.execution.has_value()) {
     memory.facts.start_since.reset();
     memory.facts.start_attempts = 0;
@@ -75,10 +82,13 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const WriteDecision& action)
     // A new incarnation repeats iterations.
     if (falls_back) memory.facts.iteration = action.execution->first_iteration;
     memory.facts.iteration_at = pass->snapshot.now;
-    memory.facts.own_round = CurrentRound(pass->snapshot.job);
+    if (CurrentRound(before) != CurrentRound(pass->snapshot.job)) {
+      memory.facts.own_round = CurrentRound(pass->snapshot.job);
+    }
     SaveHistory(pass);
   }
-  if (falls_back) DropExchange(pass, *CurrentRound(before));
+  const bool replanned = other_plan && before.status.plan.has_value();
+  if (falls_back || replanned) DropExchange(pass, *CurrentRound(before));
   if (action.start_time.has_value()) {
     memory.facts.own_round = CurrentRound(pass->snapshot.job);
     memory.facts.admission.reset();
@@ -250,6 +260,7 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const StartTrainingSlice& ac
   JobHistory& history = pass->memory->history;
   if (history.functions_ready_at == 0) {
     history.functions_ready_at = pass->memory->Time(dependencies_.runtime.clock.Now());
+    history.cold_start_seconds += std::max(0.0, history.functions_ready_at - history.planned_at);
   }
   StartSlice(pass,
              MakeTrainingSlice(pass->snapshot.job, action.role, options_.leader_epoch, budget),

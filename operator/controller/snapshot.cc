@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/controller/snapshot.h"
 
+#include <algorithm>
+
 namespace lambdadnn {
 
 const Condition* FindCondition(const Job& job, const std::string& type) {
@@ -23,6 +25,17 @@ std::optional<Round> CurrentRound(const Job& job) {
   if (!job.status.plan.has_value()) return std::nullopt;
   return Round{job.status.plan->revision, job.status.execution.incarnation,
                job.status.execution.first_iteration};
+}
+
+bool IsOfThePlans(const Job& job, const CheckpointReference& checkpoint) {
+  if (!job.status.plan.has_value()) return false;
+  const Plan& plan = *job.status.plan;
+  if (checkpoint.plan_revision >= plan.revision) return checkpoint.plan_revision == plan.revision;
+  int64_t end = plan.first_iteration;
+  for (const PlanRecord& record : job.status.plan_history) {
+    if (record.revision > checkpoint.plan_revision) end = std::min(end, record.first_iteration);
+  }
+  return checkpoint.iteration <= end;
 }
 
 bool InRound(const SliceFact& slice, const Round& round) {

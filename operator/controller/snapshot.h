@@ -14,6 +14,7 @@
 #include "operator/api/job.h"
 #include "operator/backends/function_backend.h"
 #include "operator/backends/slice_client.h"
+#include "operator/controller/checkpoint_import.h"
 #include "operator/controller/options.h"
 
 namespace lambdadnn {
@@ -97,6 +98,8 @@ struct Facts {
   std::optional<Status> admission;
   std::optional<WorkloadProfile> cached_profile;
   bool profile_cache_read = false;
+  // Of spec.checkpoint.resumeFrom; absent = not looked for yet.
+  std::optional<Result<ImportedCheckpoint>> imported;
 
   // Newest iteration seen done and when it was first seen.
   int64_t iteration = -1;
@@ -137,6 +140,10 @@ bool HasCondition(const Job& job, const std::string& type);  // status "True"
 const Condition* FindCondition(const Job& job, const std::string& type);
 bool IsFinished(const Job& job);  // Complete or Failed
 std::optional<Round> CurrentRound(const Job& job);
+// Whether a checkpoint lies on the way that the job's plan revisions went: one of an older revision
+// counts only up to where the next one began. What a function that nobody hears any more wrote
+// beyond that does not.
+bool IsOfThePlans(const Job& job, const CheckpointReference& checkpoint);
 bool InRound(const SliceFact& slice, const Round& round);
 // Gone, or never heard of.
 bool IsGone(const Facts& facts, const std::string& uid);

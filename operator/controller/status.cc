@@ -19,6 +19,11 @@ bool AnySliceRuns(const Facts& facts) {
   return false;
 }
 
+bool IsEnding(const Job& job) {
+  return HasCondition(job, kConditionSuccessCriteriaMet) ||
+         HasCondition(job, kConditionFailureTarget);
+}
+
 std::string PhaseOf(const JobSnapshot& snapshot, const Job& job) {
   if (HasCondition(job, kConditionComplete)) return "Complete";
   if (HasCondition(job, kConditionFailed)) return "Failed";
@@ -26,6 +31,8 @@ std::string PhaseOf(const JobSnapshot& snapshot, const Job& job) {
   if (job.status.start_time.empty()) return "Pending";
   if (!job.status.profile.has_value()) return "Profiling";
   if (!job.status.plan.has_value()) return "Planning";
+  // Nothing starts any more; it ends as soon as the results are put away.
+  if (IsEnding(job)) return "Running";
   return AnySliceRuns(snapshot.facts) ? "Running" : "Starting";
 }
 
@@ -58,11 +65,11 @@ void AddProgress(const JobSnapshot& snapshot, JobStatus* status) {
   }
 }
 
-void AddFunctions(const JobSnapshot& snapshot, JobStatus* status) {
+void AddFunctions(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
   status->workers_desired = 0;
   status->workers_ready = 0;
   if (!status->plan.has_value() || status->phase == "Suspended") return;
-  if (status->phase == "Complete" || status->phase == "Failed") return;
+  if (status->phase == "Complete" || status->phase == "Failed" || ending) return;
   status->workers_desired = status->plan->functions;
   const auto ready = ReadyInstances(snapshot.facts, WorkersGroupName(status->plan->revision));
   status->workers_ready = static_cast<int>(ready.size());
@@ -74,8 +81,8 @@ void AddFunctions(const JobSnapshot& snapshot, JobStatus* status) {
       MakeCondition(kConditionReady, all, all ? "FunctionsReady" : "FunctionsStarting", message));
 }
 
-void AddRunning(const JobSnapshot& snapshot, JobStatus* status) {
-  const bool running = status->phase == "Running";
+void AddRunning(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
+  const bool running = status->phase == "Running" && !ending;
   const bool was = FindCondition(status->conditions, kConditionRunning) != nullptr;
   if (!running && !was) return;
   std::string reason = running ? "SlicesRunning" : "NotRunning";
@@ -102,6 +109,7 @@ JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decisi
   Job job = snapshot.job;
   JobStatus& status = job.status;
   if (decision.plan.has_value()) status.plan = decision.plan;
+  if (decision.plan_history.has_value()) status.plan_history = *decision.plan_history;
   if (decision.profile.has_value()) status.profile = decision.profile;
   if (decision.execution.has_value()) status.execution = *decision.execution;
   if (decision.start_time.has_value()) status.start_time = *decision.start_time;
@@ -116,12 +124,13 @@ JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decisi
   AddAdmission(snapshot, &status);
   status.phase = PhaseOf(snapshot, job);
   AddProgress(snapshot, &status);
-  AddFunctions(snapshot, &status);
-  AddRunning(snapshot, &status);
+  const bool ending = IsEnding(job);
+  AddFunctions(snapshot, ending, &status);
+  AddRunning(snapshot, ending, &status);
   // What was wrong is over once work goes on beyond where it began.
   const Condition* degraded = FindCondition(status.conditions, kConditionDegraded);
   if (degraded != nullptr && degraded->status == "True" && status.phase == "Running" &&
-      degraded->reason != "ProfileUncertain" &&
+      degraded->reason != "ProfileUncertain" && degraded->reason != "ReplanInfeasible" &&
       snapshot.facts.iteration > status.execution.first_iteration) {
     Set(&status, snapshot,
         MakeCondition(kConditionDegraded, false, "Recovered", "training goes on"));

@@ -23,10 +23,6 @@ std::optional<Unsupported> FindUnsupported(const JobSpec& spec) {
                        "spec.aggregation.placement: Workers is not available in this release; use "
                        "Dedicated or Auto"};
   }
-  if (!spec.checkpoint.resume_from.empty()) {
-    return Unsupported{"UnsupportedResumeFrom",
-                       "spec.checkpoint.resumeFrom is not available in this release; leave it out"};
-  }
   return std::nullopt;
 }
 

@@ -93,14 +93,17 @@ class Bench:
     def run(self, *options, **named):
         return self.start(*options, **named).wait()
 
-    def resume(self, run, *options, environment=None):
-        return Run(self, run.out, [str(self.job), "--resume", str(run.out), *options], environment)
+    def resume(self, run, *options, job=None, environment=None):
+        """With the job's file; job="" = none, the run has its own."""
+        file = [str(self.job if job is None else job)] if job != "" else []
+        return Run(self, run.out, [*file, "--resume", str(run.out), *options], environment)
 
 
 class Run:
     def __init__(self, bench, out, arguments, environment=None):
         self.bench, self.out = bench, out
         self.log = bench.folder / f"{out.name}.{time.monotonic_ns()}.log"
+        self.begin, self.end = time.monotonic(), None
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
                 [bench.lambdadnn, "run", *arguments], stdout=log, stderr=subprocess.STDOUT,
@@ -109,6 +112,7 @@ class Run:
     def wait(self, timeout=240):
         try:
             self.code = self.process.wait(timeout)
+            self.end = self.end or time.monotonic()
         except subprocess.TimeoutExpired:
             self.kill()
             raise AssertionError(f"no end after {timeout} s:\n{self.text()[-4000:]}")
@@ -117,9 +121,13 @@ class Run:
     def kill(self):
         self.process.kill()
         self.process.wait()
+        self.end = time.monotonic()
 
     def interrupt(self):
         self.process.send_signal(signal.SIGINT)
+
+    def wall_seconds(self):
+        return self.end - self.begin
 
     def text(self):
         return self.log.read_text(errors="replace")

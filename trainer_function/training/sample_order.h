@@ -24,7 +24,7 @@ inline constexpr int64_t kMaxExtraSamples = 4;
 
 class SampleOrder {
  public:
-  // partitions is a multiple of every number of workers that is asked for.
+  // partitions >= workers, whatever is asked for; shares are equal when it is a multiple.
   SampleOrder(uint64_t seed, int64_t samples, int partitions, int64_t global_batch_size);
 
   // ceil(samples / globalBatchSize).

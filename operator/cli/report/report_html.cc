@@ -176,6 +176,29 @@ std::string Requests(const Json& report) {
          (live.empty() ? "" : ", most live objects " + EscapeHtml(live)) + ".</p>";
 }
 
+// The plans of a job that changed its objective on the way.
+std::string Revisions(const Json& report) {
+  const Json& plans = ListAt(report, "plans");
+  if (plans.size() < 2) return "";
+  std::string rows;
+  for (const Json& plan : plans) {
+    const auto show = [&](const char* path, auto format) {
+      const auto value = NumberAt(plan, path);
+      return "<td>" + (value ? EscapeHtml(format(*value)) : "-") + "</td>";
+    };
+    rows += "<tr><td>" + EscapeHtml(TextAt(plan, "revision")) + "</td><td>" +
+            EscapeHtml(TextAt(plan, "firstIteration")) + "</td><td>" +
+            EscapeHtml(TextAt(plan, "functions")) + " × " + EscapeHtml(TextAt(plan, "memoryMiB")) +
+            " MiB</td>" + show("predicted.seconds", FormatSeconds) +
+            show("predicted.cost", FormatCost) + show("actual.seconds", FormatSeconds) +
+            show("actual.cost", FormatCost) + "</tr>";
+  }
+  return "<h2>Plan revisions</h2><div class=\"scroll\"><table><tr><th></th><th>from iteration</th>"
+         "<th>functions</th><th>whole job, predicted</th><th></th><th>under this plan</th><th></th>"
+         "</tr>" +
+         rows + "</table></div>";
+}
+
 std::string PlanCard(const Json& report) {
   std::string binding;
   for (const Json& name : ListAt(report, "binding")) {
@@ -202,7 +225,7 @@ std::string PlanCard(const Json& report) {
     rows += std::string("<tr><td>") + name + "</td><td>" + EscapeHtml(value) + "</td></tr>";
   }
   return "<h2>The plan, and what binds it</h2><p>" + (binding.empty() ? "nothing binds" : binding) +
-         "</p><div class=\"scroll\"><table>" + rows + "</table></div>";
+         "</p><div class=\"scroll\"><table>" + rows + "</table></div>" + Revisions(report);
 }
 
 }  // namespace

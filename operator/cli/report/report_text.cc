@@ -51,6 +51,15 @@ std::string RenderReportText(const Json& report) {
                              TextAt(report, "plan.aggregation.shards") + ", layers " +
                              TextAt(report, "plan.aggregation.layers"));
   }
+  const Json& plans = ListAt(report, "plans");
+  for (size_t i = 0; plans.size() > 1 && i < plans.size(); ++i) {
+    const Json& plan = plans[i];
+    text += Pair("revision " + TextAt(plan, "revision"),
+                 TextAt(plan, "functions") + " functions of " + TextAt(plan, "memoryMiB") +
+                     " MiB from iteration " + TextAt(plan, "firstIteration") +
+                     " on: " + Or(NumberAt(plan, "actual.seconds"), FormatSeconds) + ", " +
+                     Or(NumberAt(plan, "actual.cost"), FormatCost));
+  }
   if (const auto accuracy = NumberAt(report, "metrics.testAccuracy")) {
     char line[32];
     std::snprintf(line, sizeof line, "%.2f %%", 100 * *accuracy);

@@ -54,6 +54,10 @@ class EmbeddedRun {
   int End(const Job& job);
   int EndSuspended();
   Status SetSuspend(const Json& object, bool suspend);
+  // Of --resume: what the command line says about the job from now on.
+  Status ChangeJob(const Json& stored);
+  Result<Json> ChangedSpec(const Json& stored);
+  Status TakeOffIdleTime(const Json& object, const Job& job);
   // nullopt: go on.
   std::optional<int> Judge(const Json& object, const Job& job, int interrupts);
 
@@ -70,12 +74,15 @@ class EmbeddedRun {
   std::unique_ptr<RunOutput> output_;
   std::unique_ptr<EmbeddedCluster> cluster_;
   int interrupts_seen_ = 0;
+  // When the run that is resumed wrote its state for the last time.
+  std::optional<WallTime> last_alive_;
 };
 
 Status EmbeddedRun::Prepare() {
   const bool resume = !options_.resume.empty();
   if (resume) {
     LDNN_ASSIGN_OR_RETURN(directory_, ResumeDirectory(options_.resume));
+    last_alive_ = LastWritten(directory_);
   } else {
     Result<JobFile> file = LoadJobFile(options_.file, options_.overrides);
     // A file that cannot be read is a bad argument, not a bad environment.
@@ -172,7 +179,64 @@ Status EmbeddedRun::PrepareJobObject() {
   const Job job = DecodeJob(object, &errors);
   LDNN_RETURN_IF_ERROR(ToStatus(errors));
   LDNN_ASSIGN_OR_RETURN(store_, OpenJobStore(MakeStoreReference(job), "", runtime_));
-  return SetSuspend(object, false);
+  LDNN_RETURN_IF_ERROR(TakeOffIdleTime(object, job));
+  if (options_.file.empty() && options_.overrides.empty()) return SetSuspend(object, false);
+  return ChangeJob(object);
+}
+
+// A run that was killed was not active until it is resumed.
+Status EmbeddedRun::TakeOffIdleTime(const Json& object, const Job& job) {
+  WallTime start;
+  if (!last_alive_ || IsFinished(job) || !ParseRfc3339(job.status.start_time, &start)) {
+    return OkStatus();
+  }
+  const Duration idle = runtime_.clock.Wall() - *last_alive_;
+  if (idle < FromSeconds(1)) return OkStatus();
+  const Json patch = {{"status", {{"startTime", FormatRfc3339(start + idle)}}}};
+  return cluster_->kube()
+      .Patch(ServerlessTrainingJobType(), NameOf(object), patch, Subresource::kStatus)
+      .status();
+}
+
+Result<Json> EmbeddedRun::ChangedSpec(const Json& stored) {
+  if (options_.file.empty()) {
+    Json written = stored;
+    written.erase("status");
+    std::error_code ignored;
+    LDNN_ASSIGN_OR_RETURN(
+        const JobFile file,
+        ParseJobFile(written.dump(1), directory_ + "/state.json",
+                     std::filesystem::current_path(ignored).string(), options_.overrides));
+    return file.object.at("spec");
+  }
+  Result<JobFile> file = LoadJobFile(options_.file, options_.overrides);
+  if (!file.ok()) return InvalidArgumentError(file.status().message());
+  const std::string name = NameOf(stored).name;
+  if (file->job.metadata.name != name) {
+    return InvalidArgumentError(options_.file + ": is job " + file->job.metadata.name +
+                                ", but the run in " + directory_ + " is job " + name +
+                                "; leave FILE away to go on with that one as it is");
+  }
+  const ObjectStoreSpec& store = file->job.spec.object_store;
+  const bool names_store = !options_.store.empty() || !store.uri.empty() || !store.bucket.empty();
+  PrepareJob(options_, directory_, &file->object);
+  Json spec = file->object.at("spec");
+  if (!names_store) spec["objectStore"] = stored.at("spec").at("objectStore");
+  return spec;
+}
+
+Status EmbeddedRun::ChangeJob(const Json& stored) {
+  LDNN_ASSIGN_OR_RETURN(Json spec, ChangedSpec(stored));
+  spec["suspend"] = false;
+  // Nothing runs yet, so that all that may change in a suspended job may change now.
+  LDNN_RETURN_IF_ERROR(SetSuspend(stored, true));
+  LDNN_ASSIGN_OR_RETURN(Json object, cluster_->OnlyJob());
+  object["spec"] = std::move(spec);
+  const Status changed =
+      cluster_->kube().Update(ServerlessTrainingJobType(), object, Subresource::kNone).status();
+  if (changed.ok()) return changed;
+  const std::string what = options_.file.empty() ? "--set" : options_.file;
+  return InvalidArgumentError(what + ": " + changed.message());
 }
 
 Status EmbeddedRun::SetSuspend(const Json& object, bool suspend) {
@@ -196,6 +260,7 @@ int EmbeddedRun::End(const Job& job) {
                failed->reason.c_str(), failed->message.c_str());
   if (failed->reason == "Infeasible") return kExitInfeasible;
   const bool unusable = failed->reason == "InvalidSpec" || failed->reason == "PlanningFailed" ||
+                        failed->reason == "ResumeFromUnusable" ||
                         failed->reason.starts_with("Unsupported");
   if (unusable) return kExitUsage;
   return failed->reason == "FunctionStartFailed" ? kExitEnvironment : kExitJobFailed;

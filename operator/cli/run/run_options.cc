@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/cli/run/run_options.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
 
@@ -46,6 +48,13 @@ Result<std::string> ResumeDirectory(const std::string& resume) {
     return InvalidArgumentError("--resume latest: there is no run under runs/; name its folder");
   }
   return newest;
+}
+
+std::optional<WallTime> LastWritten(const std::string& directory) {
+  struct stat info{};
+  if (::stat((fs::path(directory) / kStateFile).c_str(), &info) != 0) return std::nullopt;
+  return WallTime(std::chrono::seconds(info.st_mtim.tv_sec) +
+                  std::chrono::nanoseconds(info.st_mtim.tv_nsec));
 }
 
 void PrepareJob(const RunOptions& options, const std::string& directory, Json* job) {

@@ -2,6 +2,7 @@
 // What `lambdadnn run` and `lambdadnn profile` were asked, and the folder and job that follow.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,9 @@ struct RunOptions {
 std::string DefaultDirectory(const std::string& name, WallTime wall);
 // The folder of --resume; "latest" = the newest under runs/ that holds a run. kInvalidArgument.
 Result<std::string> ResumeDirectory(const std::string& resume);
+
+// When the run in `directory` last wrote its state; while it runs that is every second or so.
+std::optional<WallTime> LastWritten(const std::string& directory);
 
 // Makes a job object runnable here: the Local backend, and the store
 // of --store or of the folder.

@@ -216,6 +216,7 @@ TEST(JobRules, ChangesThatAJobCannotTakeAreRefusedAndOthersAreNot) {
   EXPECT_THAT(broken_by(Json::object()), IsEmpty());
   EXPECT_THAT(broken_by({{"suspend", true},
                          {"backoffLimit", 1},
+                         {"objective", {{"deadlineSeconds", 91}}},
                          {"activeDeadlineSeconds", 5},
                          {"ttlSecondsAfterFinished", 5},
                          {"cleanupPolicy", "Never"}}),
@@ -223,15 +224,46 @@ TEST(JobRules, ChangesThatAJobCannotTakeAreRefusedAndOthersAreNot) {
   EXPECT_THAT(broken_by({{"model", {{"builtin", {{"name", "mlp"}}}}}}), ElementsAre("spec.model"));
   EXPECT_THAT(broken_by({{"dataset", {{"classes", 3}}}}), ElementsAre("spec.dataset"));
   EXPECT_THAT(broken_by({{"training", {{"epochs", 4}}}}), ElementsAre("spec.training"));
-  EXPECT_THAT(broken_by({{"objective", {{"deadlineSeconds", 91}}}}), ElementsAre("spec.objective"));
   EXPECT_THAT(broken_by({{"functions", {{"min", 2}}}}), ElementsAre("spec.functions"));
   EXPECT_THAT(broken_by({{"aggregation", {{"shards", 2}}}}), ElementsAre("spec.aggregation"));
   EXPECT_THAT(broken_by({{"profile", {{"trainingSamples", 9000}}}}), ElementsAre("spec.profile"));
   EXPECT_THAT(broken_by({{"objectStore", {{"bucket", "other"}}}}), ElementsAre("spec.objectStore"));
   EXPECT_THAT(broken_by({{"checkpoint", {{"keep", 9}}}}), ElementsAre("spec.checkpoint"));
   EXPECT_THAT(broken_by({{"backend", "Knative"}}), ElementsAre("spec.backend"));
-  EXPECT_THAT(broken_by({{"runtime", {{"image", "x"}}}}), ElementsAre("spec.runtime"));
+  EXPECT_THAT(broken_by({{"runtime", {{"nodeSelector", {{"disk", "ssd"}}}}}}),
+              ElementsAre("spec.runtime"));
+  EXPECT_THAT(broken_by({{"runtime", {{"image", "x"}}}}),
+              ElementsAre("spec.runtime", "spec.runtime.image"));
   EXPECT_THAT(broken_by({{"managedBy", "me"}}), ElementsAre("spec.managedBy"));
+}
+
+TEST(JobRules, WhatIsPlannedMayChangeWhileTheJobIsSuspended) {
+  Json old = Json::parse(R"({
+    "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
+    "metadata": {"name": "digits"},
+    "spec": {"model": {"builtin": {"name": "cnn"}}, "dataset": {"renderedDigits": {}},
+             "training": {"epochs": 3, "globalBatchSize": 120}, "suspend": true,
+             "objective": {"deadlineSeconds": 90}}})");
+  JobSchema().ApplyDefaults(&old);
+  const auto broken_by = [&](const Json& patch) {
+    Json object = old;
+    object.merge_patch({{"spec", patch}});
+    std::vector<FieldError> errors;
+    CheckJobRules(object, &old, &errors);
+    std::vector<std::string> paths;
+    for (const FieldError& error : errors) paths.push_back(error.path);
+    return paths;
+  };
+  using ::testing::ElementsAre;
+  EXPECT_THAT(broken_by({{"functions", {{"min", 2}, {"memory", {{"max", "2Gi"}}}}},
+                         {"aggregation", {{"shards", 2}}},
+                         {"runtime", {{"nodeSelector", {{"disk", "ssd"}}}}},
+                         {"suspend", false}}),
+              IsEmpty());
+  EXPECT_THAT(broken_by({{"runtime", {{"image", "x"}}}}), ElementsAre("spec.runtime.image"));
+  EXPECT_THAT(broken_by({{"runtime", {{"serverImage", "x"}}}}),
+              ElementsAre("spec.runtime.serverImage"));
+  EXPECT_THAT(broken_by({{"training", {{"epochs", 4}}}}), ElementsAre("spec.training"));
 }
 
 TEST(JobValidation, AnythingGivesAnAnswer) {

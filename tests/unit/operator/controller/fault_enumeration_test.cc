@@ -20,6 +20,7 @@ struct Scenario {
   bool kill = false;
   bool measured_profile = false;
   bool deleted = false;
+  bool replan = false;
 };
 
 class Life {
@@ -51,6 +52,12 @@ class Life {
       if (!suspended) return false;
       if (!world.functions.Live().empty()) return false;
       world.Patch({{"spec", {{"suspend", false}}}});
+    }
+    if (scenario_.replan) {
+      if (!Reached(10)) return false;
+      world.Patch({{"spec", {{"objective", {{"fixed", {{"memory", "768Mi"}}}}}}}});
+      return world.RunUntilFinished(400) && world.Reason("Complete") == "True/TrainingFinished" &&
+             world.Read().status.plan->revision == 2;
     }
     if (scenario_.deleted) {
       if (!Reached(10)) return false;
@@ -108,6 +115,7 @@ INSTANTIATE_TEST_SUITE_P(Lives, FaultEnumeration,
                          testing::Values(Scenario{.name = "Plain"},
                                          Scenario{.name = "Suspended", .suspend = true},
                                          Scenario{.name = "Killed", .kill = true},
+                                         Scenario{.name = "Replanned", .replan = true},
                                          Scenario{.name = "Profiled", .measured_profile = true},
                                          Scenario{.name = "Deleted", .deleted = true}),
                          [](const auto& instance) { return std::string(instance.param.name); });

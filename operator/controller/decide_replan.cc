@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+// Another plan for the rest of a job, because its objective or bounds changed: the job comes to
+// rest at a checkpoint and goes on under the next plan revision. An objective that leads to the
+// same plan disturbs nothing; one that no plan can meet leaves the plan in force, unless the job's
+// own bounds forbid that.
+#include <algorithm>
+
+#include "operator/controller/decide.h"
+#include "operator/controller/planning.h"
+#include "operator/controller/round_view.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr const char* kReplanning = "Replanning";
+constexpr const char* kReplanInfeasible = "ReplanInfeasible";
+
+bool IsUnderWay(const Job& job) {
+  const Condition* condition = FindCondition(job, kConditionProvisioned);
+  return condition != nullptr && condition->status == "False" && condition->reason == kReplanning;
+}
+
+struct Replanned {
+  std::optional<Plan> plan;
+  std::string obstacle;  // why there is none
+};
+
+Replanned PlanFrom(const JobSnapshot& snapshot, int64_t first_iteration) {
+  const Job& job = snapshot.job;
+  const double elapsed = ActiveSeconds(job, snapshot.wall);
+  const double spent = snapshot.meter.usage.cost;
+  Result<PlanningOutcome> outcome =
+      MakePlan(ReplannerInputOf(job, snapshot.options->platform, elapsed, spent, first_iteration));
+  Replanned replanned;
+  if (!outcome.ok()) {
+    replanned.obstacle = outcome.status().message();
+  } else if (!outcome->feasible) {
+    replanned.obstacle = outcome->certificate.reason;
+  } else {
+    replanned.plan = NextRevision(job, outcome->plan, elapsed, spent, first_iteration);
+  }
+  return replanned;
+}
+
+std::string Describe(const Plan& plan) {
+  return std::to_string(plan.functions) + " functions of " + std::to_string(plan.memory_mib) +
+         " MiB and " + std::to_string(plan.aggregation.server_functions()) + " parameter servers";
+}
+
+// The plan in force is the answer to the spec as it is now.
+WriteDecision KeepPlan(const JobSnapshot& snapshot, const std::string& why) {
+  WriteDecision keep;
+  keep.why = why;
+  keep.execution = snapshot.job.status.execution;
+  keep.execution->planned_for = PlanningSignature(snapshot.job.spec);
+  return keep;
+}
+
+std::vector<Action> KeepDespite(const JobSnapshot& snapshot, const std::string& obstacle) {
+  const Job& job = snapshot.job;
+  if (!WithinFunctions(job.spec, *job.status.plan)) {
+    return {FailJob("Infeasible", "the job cannot go on under its new bounds: " + obstacle)};
+  }
+  WriteDecision keep = KeepPlan(snapshot, "no other plan");
+  const int revision = job.status.plan->revision;
+  keep.conditions.push_back(
+      MakeCondition(kConditionDegraded, true, kReplanInfeasible,
+                    "the changed objective cannot be met, the job goes on under plan revision " +
+                        std::to_string(revision) + ": " + obstacle));
+  keep.conditions.push_back(MakeCondition(
+      kConditionProvisioned, true, "PlanKept",
+      "plan revision " + std::to_string(revision) + " stays: " + Describe(*job.status.plan)));
+  return {keep};
+}
+
+std::vector<Action> KeepTheSame(const JobSnapshot& snapshot) {
+  WriteDecision keep = KeepPlan(snapshot, "the same plan again");
+  keep.conditions.push_back(MakeCondition(
+      kConditionProvisioned, true, "PlanKept",
+      "the changed objective leads to the plan in force: " + Describe(*snapshot.job.status.plan)));
+  const Condition* degraded = FindCondition(snapshot.job, kConditionDegraded);
+  if (degraded != nullptr && degraded->reason == kReplanInfeasible) {
+    keep.conditions.push_back(MakeCondition(kConditionDegraded, false, "Recovered",
+                                            "the objective can be met under the plan in force"));
+  }
+  return {keep};
+}
+
+std::vector<Action> Begin(const JobSnapshot& snapshot) {
+  const Job& job = snapshot.job;
+  const int64_t iteration =
+      std::max(snapshot.facts.iteration, job.status.execution.first_iteration);
+  const Replanned replanned = PlanFrom(snapshot, iteration);
+  if (!replanned.plan.has_value()) return KeepDespite(snapshot, replanned.obstacle);
+  if (SameWork(*replanned.plan, *job.status.plan)) return KeepTheSame(snapshot);
+  WriteDecision begin;
+  begin.why = "replanning";
+  begin.conditions.push_back(
+      MakeCondition(kConditionProvisioned, false, kReplanning,
+                    "the objective or the bounds changed: stopping at a checkpoint to go on with " +
+                        Describe(*replanned.plan)));
+  return {begin};
+}
+
+std::vector<Action> Finish(const JobSnapshot& snapshot, const ExecutionStatus& execution) {
+  const Job& job = snapshot.job;
+  const Replanned replanned = PlanFrom(snapshot, execution.first_iteration);
+  // `execution` is written with either answer: it is where the job rests.
+  if (!replanned.plan.has_value() || SameWork(*replanned.plan, *job.status.plan)) {
+    std::vector<Action> actions = replanned.plan.has_value()
+                                      ? KeepTheSame(snapshot)
+                                      : KeepDespite(snapshot, replanned.obstacle);
+    auto* keep = std::get_if<WriteDecision>(&actions.front());
+    if (keep != nullptr && keep->execution.has_value()) {
+      const std::string planned_for = keep->execution->planned_for;
+      keep->execution = execution;
+      keep->execution->planned_for = planned_for;
+    }
+    return actions;
+  }
+  WriteDecision write;
+  write.why = "plan revision " + std::to_string(replanned.plan->revision);
+  write.plan = replanned.plan;
+  write.execution = execution;
+  write.execution->planned_for = PlanningSignature(job.spec);
+  write.plan_history = WithRecord(
+      job.status, RecordOf(*write.plan, "the objective or the bounds changed",
+                           ActiveSeconds(job, snapshot.wall), snapshot.meter.usage.cost));
+  write.conditions.push_back(MakeCondition(
+      kConditionProvisioned, true, "Replanned",
+      "plan revision " + std::to_string(write.plan->revision) + " from iteration " +
+          std::to_string(write.plan->first_iteration) + " on: " + Describe(*write.plan)));
+  const Condition* degraded = FindCondition(job, kConditionDegraded);
+  if (degraded != nullptr && degraded->reason == kReplanInfeasible) {
+    write.conditions.push_back(MakeCondition(kConditionDegraded, false, "Recovered",
+                                             "there is a plan for the changed objective"));
+  }
+  return {write};
+}
+
+}  // namespace
+
+std::vector<Action> DecideReplan(const JobSnapshot& snapshot) {
+  const Job& job = snapshot.job;
+  const Round round = *CurrentRound(job);
+  const RoundView view = ViewRound(snapshot, round);
+  if (view.broken.has_value() && view.broken->permanent) {
+    return {FailJob(view.broken->reason, view.broken->message)};
+  }
+  // The last slices finished before they heard of it: the job is done.
+  if (view.finished && snapshot.facts.records_read == round) return DecideRun(snapshot);
+  if (!IsUnderWay(job)) return Begin(snapshot);
+  if (auto actions = ComeToRest(snapshot, view); actions.has_value()) return *actions;
+  const RestingPlace place = PlaceOfRest(snapshot, view);
+  if (place.look_up.has_value()) return {*place.look_up};
+  return Finish(snapshot, place.execution);
+}
+
+bool NeedsReplan(const Job& job) { return PlanIsOutOfDate(job) || IsUnderWay(job); }
+
+}  // namespace lambdadnn
