@@ -18,7 +18,7 @@ readonly TIERS='
 unit        |3 |all unit tests                                             |
 tidy        |2 |all                                                        |
 conformance |3 |object stores: memory, files, strict S3 stand-in           |
-simulation  |4 |400 fixed seeds, recorded planted bugs                     |5 minutes of fresh seeds
+simulation  |6 |400 fixed seeds, planted bugs, 2 minutes of fresh seeds    |10 minutes of fresh seeds, each planted bug within 10,000
 integration |15|kills, UCI digits, training on MinIO, bad input             |20 kills, versitygw, every store operation of an iteration
 timing      |4 |predicted against actual time, median of 3 runs, two plans    |median of 5 runs
 sanitizers  |4 |address+undefined: parsers, readers, transport, servers    |all unit and conformance tests; thread sanitizer
@@ -116,10 +116,26 @@ tier_simple() {  # TIER PARALLELISM
 
 tier_simulation() {
   tier_simple simulation 2
+  local simulate=build/release/bin/simulate minutes=2 begin=$SECONDS bug jobs=() bugs=() i
+  [ -x "$simulate" ] || return 0  # counted above
+  [ "$all" = 1 ] && minutes=10
+  if "$simulate" --minutes "$minutes" >build/simulate.log; then count 1 0; else count 0 1; fi
+  grep -vE '^ *(replay|[a-z-]+ +[a-z_]+ +(before|after)) ' build/simulate.log
+  note simulation "$(grep -oE '^[0-9]+ passed, [0-9]+ failed' build/simulate.log) of the fresh seeds, $((SECONDS - begin)) s"
   [ "$all" = 1 ] || return 0
-  local begin=$SECONDS
-  if build/release/bin/simulate --minutes 5; then count 1 0; else count 0 1; fi
-  note simulation "fresh seeds: $((SECONDS - begin)) s"
+  begin=$SECONDS
+  for bug in $("$simulate" --list-bugs) ''; do
+    if [ ${#jobs[@]} -eq 2 ] || [ -z "$bug" ]; then
+      for i in "${!jobs[@]}"; do
+        if wait "${jobs[$i]}"; then count 1 0; else fail simulation "${bugs[$i]} was not found"; fi
+      done
+      jobs=() bugs=()
+    fi
+    [ -n "$bug" ] || continue
+    "$simulate" --seeds 1..10000 --expect-failure --bug "$bug" >"build/simulate.$bug.log" &
+    jobs+=($!) bugs+=("$bug")
+  done
+  note simulation "planted bugs searched: $((SECONDS - begin)) s"
 }
 
 tier_integration() {

@@ -201,6 +201,11 @@ struct ExecutionStatus {
   int64_t failures = 0;       // counted against backoffLimit; back to 0 on a newer checkpoint
   double active_seconds = 0;  // before the last suspension
   std::string planned_for;    // PlanningSignature of the spec that the plan in force was made for
+  // Uids of the instances that run the roles of the present round (incarnation, first iteration),
+  // in order of PlannedRoles. Written before the first of its slices starts; empty = none has.
+  std::vector<std::string> functions;
+  // Of the newest controller that took the job over: older ones leave it alone.
+  int64_t leader_epoch = 0;
   friend bool operator==(const ExecutionStatus&, const ExecutionStatus&) = default;
 };
 

@@ -43,6 +43,8 @@ void DecodeExecution(const Json& json, const std::string& path, Errors* errors,
   reader.Optional("failures", &execution->failures);
   reader.Optional("activeSeconds", &execution->active_seconds);
   reader.Optional("plannedFor", &execution->planned_for);
+  reader.Optional("functions", &execution->functions);
+  reader.Optional("leaderEpoch", &execution->leader_epoch);
 }
 
 std::vector<PlanRecord> DecodeHistory(const Json& json, const std::string& path, Errors* errors) {
@@ -112,7 +114,9 @@ Json EncodeExecution(const ExecutionStatus& execution) {
   Json json = {{"incarnation", execution.incarnation},
                {"firstIteration", execution.first_iteration},
                {"failures", execution.failures},
-               {"activeSeconds", FormatDouble(execution.active_seconds)}};
+               {"activeSeconds", FormatDouble(execution.active_seconds)},
+               {"functions", execution.functions},
+               {"leaderEpoch", execution.leader_epoch}};
   if (!execution.planned_for.empty()) json["plannedFor"] = execution.planned_for;
   if (execution.start_checkpoint) json["startCheckpoint"] = *execution.start_checkpoint;
   return json;

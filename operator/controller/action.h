@@ -93,6 +93,7 @@ struct WriteReport {};
 // Deletes the working objects; with `keep_checkpoints` the newest checkpoint stays.
 struct CleanUpStore {
   bool keep_checkpoints = false;
+  bool again = false;  // for what landed late
 };
 struct DeleteJobKey {};
 

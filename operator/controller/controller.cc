@@ -51,7 +51,7 @@ struct Controller::State {
                    {{"namespace", name->namespace_name}, {"job", name->name}});
       }
       // A job that is gone has no next time.
-      if (next.ok() && !cache.Get(*name).has_value()) {
+      if (next.ok() && cache.Get(*name) == nullptr) {
         queue.Done(*name);
         continue;
       }
@@ -72,7 +72,7 @@ struct Controller::State {
       token = page.continue_token;
       version = page.resource_version;
     } while (!token.empty());
-    for (const ObjectName& name : cache.Replace(objects)) queue.Add(name);
+    for (const ObjectName& name : cache.Replace(std::move(objects))) queue.Add(name);
     return version;
   }
 

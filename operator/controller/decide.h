@@ -55,7 +55,7 @@ struct RestingPlace {
   bool clean = true;  // false: what had begun is given up for the newest checkpoint
   std::optional<LookUpCheckpoint> look_up;  // to be done first
 };
-RestingPlace PlaceOfRest(const JobSnapshot& snapshot, const RoundView& view);
+RestingPlace PlaceOfRest(const JobSnapshot& snapshot);
 // Asks every slice that may still run (and is selected) to stop, ever more firmly with time; empty
 // when none runs.
 enum class StopManner { kGraceful, kAtOnce };

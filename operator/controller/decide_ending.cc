@@ -27,6 +27,18 @@ std::vector<Action> GiveBack(const JobSnapshot& snapshot) {
   return {};
 }
 
+bool WantsCleanStore(const Job& job, bool success) {
+  const std::string& policy = job.spec.cleanup_policy;
+  return policy == "Always" || (policy == "OnSuccess" && success);
+}
+
+// Seconds since a finished job's completion.
+double FinishedSeconds(const JobSnapshot& snapshot) {
+  WallTime completed;
+  if (!ParseRfc3339(snapshot.job.status.completion_time, &completed)) return 0;
+  return ToSeconds(snapshot.wall - completed);
+}
+
 std::string LeftOver(const JobSnapshot& snapshot) {
   return "objects may be left under " + MakeStoreReference(snapshot.job).uri + "/" +
          JobPrefix(snapshot.job) + ": " + snapshot.facts.cleanup_error.message() +
@@ -47,8 +59,7 @@ std::vector<Action> DecideEnding(const JobSnapshot& snapshot) {
   // A job that never started has nothing in the store, and perhaps no store either.
   const bool touched_store = job.status.profile.has_value() || !facts.slices.empty() ||
                              HasCondition(job, kConditionAccepted);
-  const std::string& policy = job.spec.cleanup_policy;
-  const bool clean = policy == "Always" || (policy == "OnSuccess" && success);
+  const bool clean = WantsCleanStore(job, success);
   if (touched_store && !timed_out) {
     if (!facts.report_written) return {WriteReport{}};
     if (clean && !facts.exchange_cleaned) return {CleanUpStore{!success}};
@@ -84,6 +95,14 @@ std::vector<Action> DecideFinished(const JobSnapshot& snapshot) {
   if (snapshot.facts.instances_known && AnyLiveInstance(snapshot.facts)) {
     return {DeleteAllGroups{}};
   }
+  const ControllerOptions& options = *snapshot.options;
+  const double age = FinishedSeconds(snapshot);
+  const bool success = HasCondition(job, kConditionComplete);
+  if (!snapshot.facts.cleaned_again && HasCondition(job, kConditionAccepted) &&
+      WantsCleanStore(job, success) && age >= options.cleanup_settle_seconds &&
+      age < options.cleanup_late_seconds) {
+    return {CleanUpStore{!success, true}};
+  }
   const std::optional<double>& ttl = job.spec.ttl_seconds_after_finished;
   WallTime completed;
   if (ttl.has_value() && ParseRfc3339(job.status.completion_time, &completed) &&
@@ -101,8 +120,15 @@ std::vector<Action> DecideDeletion(const JobSnapshot& snapshot) {
   if (!timed_out) {
     if (!facts.instances_known) return {};
     if (std::vector<Action> actions = GiveBack(snapshot); !actions.empty()) return actions;
-    const bool clean = job.spec.cleanup_policy != "Never";
-    if (clean && !facts.exchange_cleaned && snapshot.problem.ok()) return {CleanUpStore{false}};
+    const bool clean = job.spec.cleanup_policy != "Never" && snapshot.problem.ok();
+    if (clean && !facts.exchange_cleaned) return {CleanUpStore{}};
+    const double settle = snapshot.options->cleanup_settle_seconds;
+    const bool settled = IsFinished(job) && FinishedSeconds(snapshot) >= settle;
+    const bool touched = HasCondition(job, kConditionAccepted);
+    if (clean && touched && !settled && !facts.cleaned_again) {
+      if (snapshot.now - *facts.cleaned_at < FromSeconds(settle)) return {};
+      return {CleanUpStore{false, true}};
+    }
     if (!facts.job_key_deleted) return {DeleteJobKey{}};
   } else if (!facts.exchange_cleaned && !HasCondition(job, kConditionDegraded)) {
     WriteDecision incomplete;

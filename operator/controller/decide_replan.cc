@@ -151,7 +151,7 @@ std::vector<Action> DecideReplan(const JobSnapshot& snapshot) {
   if (view.finished && snapshot.facts.records_read == round) return DecideRun(snapshot);
   if (!IsUnderWay(job)) return Begin(snapshot);
   if (auto actions = ComeToRest(snapshot, view); actions.has_value()) return *actions;
-  const RestingPlace place = PlaceOfRest(snapshot, view);
+  const RestingPlace place = PlaceOfRest(snapshot);
   if (place.look_up.has_value()) return {*place.look_up};
   return Finish(snapshot, place.execution);
 }

@@ -29,6 +29,7 @@ std::optional<std::vector<Action>> ComeToRest(const JobSnapshot& snapshot, const
     write.execution = job.status.execution;
     write.execution->first_iteration = view.next_iteration;
     write.execution->start_checkpoint = CheckpointToJson(*view.checkpoint);
+    write.execution->functions.clear();
     if (view.next_iteration == round->first_iteration) ++write.execution->incarnation;
     return Actions{write};
   }
@@ -36,12 +37,12 @@ std::optional<std::vector<Action>> ComeToRest(const JobSnapshot& snapshot, const
   return std::nullopt;
 }
 
-RestingPlace PlaceOfRest(const JobSnapshot& snapshot, const RoundView& view) {
+RestingPlace PlaceOfRest(const JobSnapshot& snapshot) {
   const std::optional<Round> round = CurrentRound(snapshot.job);
   RestingPlace place;
   place.execution = snapshot.job.status.execution;
-  const bool unclean = round.has_value() && (view.any_started || snapshot.facts.own_round != round);
-  if (!unclean) return place;
+  const bool begun = round.has_value() && !place.execution.functions.empty();
+  if (!begun) return place;
   // What had begun is never taken up again.
   place.clean = false;
   if (snapshot.facts.checkpoint_looked_up != round) {

@@ -72,38 +72,57 @@ bool AllReady(const JobSnapshot& snapshot) {
   return true;
 }
 
-std::vector<Action> StartMissing(const JobSnapshot& snapshot, const RoundView& view) {
-  const Facts& facts = snapshot.facts;
-  const int revision = snapshot.job.status.plan->revision;
-  std::vector<Action> actions;
+// An instance for every role, in order; empty unless all of them are ready.
+std::vector<std::string> Bind(const JobSnapshot& snapshot) {
+  const Plan& plan = *snapshot.job.status.plan;
+  if (!AllReady(snapshot)) return {};
+  std::vector<std::string> uids;
   std::set<std::string> taken;
-  for (const RoundView::Entry& entry : view.entries) {
-    if (entry.slice != nullptr && entry.slice->phase != SlicePhase::kRefused) {
-      taken.insert(entry.slice->instance_uid);
-    }
-  }
-  for (const RoundView::Entry& entry : view.entries) {
-    if (entry.slice != nullptr) {
-      const SliceFact& slice = *entry.slice;
-      if (slice.record.has_value()) continue;
-      if (slice.phase == SlicePhase::kLost && snapshot.now - slice.last_attach >= FromSeconds(1)) {
-        actions.push_back(StartTrainingSlice{entry.role, slice.instance_uid});
-      } else if (slice.phase == SlicePhase::kRefused) {
-        // Busy with what nobody here knows, fenced, or ending: another instance takes the role.
-        actions.push_back(DeleteFunction{slice.instance_uid, slice.error.message()});
-        actions.push_back(ForgetSlice{slice.invocation});
-      }
-      continue;
-    }
-    const std::string group = entry.role.kind == RoleKind::kWorker ? WorkersGroupName(revision)
-                                                                   : ServersGroupName(revision);
-    for (const InstanceFact* instance : ReadyInstances(facts, group)) {
+  for (const Role& role : PlannedRoles(plan)) {
+    const std::string group = role.kind == RoleKind::kWorker ? WorkersGroupName(plan.revision)
+                                                             : ServersGroupName(plan.revision);
+    for (const InstanceFact* instance : ReadyInstances(snapshot.facts, group)) {
       if (!taken.insert(instance->instance.uid).second) continue;
-      actions.push_back(StartTrainingSlice{entry.role, instance->instance.uid});
+      uids.push_back(instance->instance.uid);
       break;
     }
   }
+  return uids.size() == PlannedRoles(plan).size() ? uids : std::vector<std::string>();
+}
+
+// Who does what is written down before anybody begins: whoever leads next joins exactly these
+// functions, or gives the whole round up.
+std::vector<Action> DecideBinding(const JobSnapshot& snapshot) {
+  std::vector<Action> functions = DecideFunctions(snapshot);
+  if (!functions.empty()) return functions;
+  WriteDecision bind;
+  bind.why = "bind";
+  bind.execution = snapshot.job.status.execution;
+  bind.execution->functions = Bind(snapshot);
+  if (bind.execution->functions.empty()) return {};
+  return {bind};
+}
+
+// Starts the slices of a bound round, or joins those that run.
+std::vector<Action> JoinRound(const JobSnapshot& snapshot, const RoundView& view) {
+  std::vector<Action> actions;
+  for (const RoundView::Entry& entry : view.entries) {
+    if (entry.slice == nullptr) {
+      if (entry.instance_uid.empty() || IsGone(snapshot.facts, entry.instance_uid)) continue;
+      actions.push_back(StartTrainingSlice{entry.role, entry.instance_uid});
+    } else if (const SliceFact& slice = *entry.slice; !slice.record.has_value()) {
+      if (slice.phase == SlicePhase::kLost && snapshot.now - slice.last_attach >= FromSeconds(1)) {
+        actions.push_back(StartTrainingSlice{entry.role, slice.instance_uid});
+      }
+    }
+  }
   return actions;
+}
+
+bool AllJoined(const JobSnapshot& snapshot, const RoundView& view) {
+  return std::all_of(view.entries.begin(), view.entries.end(), [&](const RoundView::Entry& entry) {
+    return entry.slice != nullptr || IsGone(snapshot.facts, entry.instance_uid);
+  });
 }
 
 // The checkpoint that the plan in force began with is lost: it holds from an older one on, and its
@@ -120,8 +139,8 @@ void BeginPlanEarlier(const Job& job, int64_t iteration, WriteDecision* write) {
 
 std::vector<Action> DecideFallBack(const JobSnapshot& snapshot, const Round& round,
                                    const RoundBreak& broken) {
-  if (!broken.silent_uid.empty()) {
-    return {DeleteFunction{broken.silent_uid, broken.message}};
+  if (!broken.unusable_uid.empty()) {
+    return {DeleteFunction{broken.unusable_uid, broken.message}};
   }
   std::vector<Action> stops = StopSlices(snapshot, StopManner::kAtOnce, InRound, round);
   for (const auto& [invocation, slice] : snapshot.facts.slices) {
@@ -175,6 +194,7 @@ std::vector<Action> DecideNextRound(const JobSnapshot& snapshot, const Round& ro
   if (view.next_iteration > write.execution->first_iteration) write.execution->failures = 0;
   write.execution->first_iteration = view.next_iteration;
   write.execution->start_checkpoint = CheckpointToJson(*checkpoint);
+  write.execution->functions = Bind(snapshot);
   if (view.next_iteration == round.first_iteration) {
     // Nothing was done: the same round again would find its own records.
     ++write.execution->incarnation;
@@ -212,6 +232,7 @@ ExecutionStatus FallenBack(const JobSnapshot& snapshot) {
     next.first_iteration = newest->iteration;
     next.start_checkpoint = CheckpointToJson(*newest);
   }
+  next.functions.clear();
   if (!Planted(PlantedBug::kIncarnationNotRaised)) ++next.incarnation;
   return next;
 }
@@ -239,28 +260,18 @@ std::vector<Action> DecideRun(const JobSnapshot& snapshot) {
   ForgetOthers(snapshot, round, &actions);
   if (!actions.empty()) return actions;
 
+  if (snapshot.job.status.execution.functions.empty()) return DecideBinding(snapshot);
   if (facts.records_read != round) return {ReadRecords{round}};
   const RoundView view = ViewRound(snapshot, round);
+  // Also a broken round is joined first: what is not heard of cannot be stopped.
+  if (!AllJoined(snapshot, view)) return JoinRound(snapshot, view);
   if (view.broken.has_value()) {
     if (view.broken->permanent) return {FailJob(view.broken->reason, view.broken->message)};
     return DecideFallBack(snapshot, round, *view.broken);
   }
   if (view.finished) return DecideSuccess(snapshot, view);
   if (view.all_ended) return DecideNextRound(snapshot, round, view);
-  if (!view.any_started && facts.own_round != round && !AllReady(snapshot)) {
-    // A predecessor may have run a part of it; with every function there its slices are joined.
-    RoundBreak inherited;
-    inherited.reason = "FunctionsLost";
-    inherited.message = "not every function was there when the controller began anew";
-    inherited.at = snapshot.now;
-    return DecideFallBack(snapshot, round, inherited);
-  }
-  if (!view.any_started) {
-    std::vector<Action> functions = DecideFunctions(snapshot);
-    if (!functions.empty()) return functions;
-    if (!AllReady(snapshot)) return {};
-  }
-  return StartMissing(snapshot, view);
+  return JoinRound(snapshot, view);
 }
 
 }  // namespace lambdadnn

@@ -23,7 +23,7 @@ std::vector<Action> DecideSuspend(const JobSnapshot& snapshot) {
     for (const auto& [invocation, slice] : facts.slices) forget.push_back(ForgetSlice{invocation});
     return forget;
   }
-  const RestingPlace place = PlaceOfRest(snapshot, view);
+  const RestingPlace place = PlaceOfRest(snapshot);
   if (place.look_up.has_value()) return {*place.look_up};
   WriteDecision suspended;
   suspended.why = place.clean ? "suspended" : "suspended after an unclean stop";

@@ -22,23 +22,21 @@ std::string ResourceVersionOf(const Json& object) {
   return MetadataText(object, "resourceVersion");
 }
 
-bool JobCache::Put(const Json& object) {
+bool JobCache::Put(Json object) {
   const std::lock_guard lock(mutex_);
-  const auto found = objects_.find(NameOf(object));
-  if (found == objects_.end()) {
-    objects_.emplace(NameOf(object), object);
-    return true;
+  std::shared_ptr<const Json>& known = objects_[NameOf(object)];
+  if (known != nullptr) {
+    if (IsOlder(object, *known)) return false;
+    if (ResourceVersionOf(object) == ResourceVersionOf(*known)) return false;
   }
-  if (IsOlder(object, found->second)) return false;
-  if (ResourceVersionOf(object) == ResourceVersionOf(found->second)) return false;
-  found->second = object;
+  known = std::make_shared<const Json>(std::move(object));
   return true;
 }
 
 void JobCache::Remove(const Json& object) {
   const std::lock_guard lock(mutex_);
   const auto found = objects_.find(NameOf(object));
-  if (found != objects_.end() && UidOf(found->second) == UidOf(object)) objects_.erase(found);
+  if (found != objects_.end() && UidOf(*found->second) == UidOf(object)) objects_.erase(found);
 }
 
 void JobCache::Remove(const ObjectName& name) {
@@ -46,24 +44,25 @@ void JobCache::Remove(const ObjectName& name) {
   objects_.erase(name);
 }
 
-std::optional<Json> JobCache::Get(const ObjectName& name) const {
+std::shared_ptr<const Json> JobCache::Get(const ObjectName& name) const {
   const std::lock_guard lock(mutex_);
   const auto found = objects_.find(name);
-  if (found == objects_.end()) return std::nullopt;
-  return found->second;
+  return found == objects_.end() ? nullptr : found->second;
 }
 
-std::vector<ObjectName> JobCache::Replace(const std::vector<Json>& objects) {
+std::vector<ObjectName> JobCache::Replace(std::vector<Json> objects) {
   const std::lock_guard lock(mutex_);
   std::set<ObjectName> names;
   for (const auto& [name, object] : objects_) names.insert(name);
-  std::map<ObjectName, Json> next;
-  for (const Json& object : objects) {
+  std::map<ObjectName, std::shared_ptr<const Json>> next;
+  for (Json& object : objects) {
     const ObjectName name = NameOf(object);
     names.insert(name);
     const auto known = objects_.find(name);
-    const bool keep = known != objects_.end() && IsOlder(object, known->second);
-    next.emplace(name, keep ? known->second : object);
+    const bool keep =
+        known != objects_.end() && (IsOlder(object, *known->second) ||
+                                    ResourceVersionOf(object) == ResourceVersionOf(*known->second));
+    next.emplace(name, keep ? known->second : std::make_shared<const Json>(std::move(object)));
   }
   objects_ = std::move(next);
   return {names.begin(), names.end()};

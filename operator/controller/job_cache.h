@@ -5,8 +5,8 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <mutex>
-#include <optional>
 #include <vector>
 
 #include "operator/kube/kube_client.h"
@@ -20,18 +20,19 @@ std::string ResourceVersionOf(const Json& object);
 class JobCache {
  public:
   // Returns whether the object is news.
-  bool Put(const Json& object);
+  bool Put(Json object);
   // The object was deleted, at its last resourceVersion.
   void Remove(const Json& object);
   // The server says that there is no such object.
   void Remove(const ObjectName& name);
-  std::optional<Json> Get(const ObjectName& name) const;
+  // Null when there is none. The same version is the same pointer.
+  std::shared_ptr<const Json> Get(const ObjectName& name) const;
   // After a list: everything else is gone. Returns all names, before and after.
-  std::vector<ObjectName> Replace(const std::vector<Json>& objects);
+  std::vector<ObjectName> Replace(std::vector<Json> objects);
 
  private:
   mutable std::mutex mutex_;
-  std::map<ObjectName, Json> objects_;
+  std::map<ObjectName, std::shared_ptr<const Json>> objects_;
 };
 
 }  // namespace lambdadnn

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <set>
 
+#include "operator/api/job_codec.h"
+#include "operator/api/job_validation.h"
 #include "operator/controller/profile_fit.h"
 #include "operator/resources/function_groups.h"
 
@@ -42,6 +44,24 @@ double PricePerSecond(const Platform& platform, int memory_mib) {
   const double gib = (memory_mib + platform.sidecar_memory_mib) / 1024.0;
   return gib * platform.prices.gib_second +
          MilliCpuOf(platform, memory_mib) / 1000.0 * platform.prices.vcpu_second;
+}
+
+const JobMemory::Decoded& JobMemory::Decode(const std::shared_ptr<const Json>& object) {
+  if (object == decoded_from_) return decoded_;
+  std::vector<FieldError> errors;
+  decoded_.job = DecodeJob(*object, &errors);
+  decoded_from_ = object;
+  decoded_.problem = ToStatus(errors);
+  if (!errors.empty()) return decoded_;
+  const int64_t generation = decoded_.job.metadata.generation;
+  if (generation == 0 || generation != validated_generation_) {
+    Json written = *object;
+    written.erase("status");
+    invalid_ = ToStatus(ValidateJob(written));
+    validated_generation_ = generation;
+  }
+  decoded_.problem = invalid_;
+  return decoded_;
 }
 
 void JobMemory::Begin(const Job& job, Instant now, WallTime wall) {

@@ -16,6 +16,14 @@ namespace lambdadnn {
 
 class JobMemory {
  public:
+  // The object as a job; `problem` says why it cannot be used as it is.
+  struct Decoded {
+    Job job;
+    Status problem;
+  };
+  // Reads the object once a version, and validates what the user wrote once a generation.
+  const Decoded& Decode(const std::shared_ptr<const Json>& object);
+
   Facts facts;
   Meter meter;
   JobHistory history;
@@ -45,6 +53,11 @@ class JobMemory {
 
  private:
   void Bill(const Job& job, const Platform& platform, Instant now);
+
+  std::shared_ptr<const Json> decoded_from_;
+  Decoded decoded_;
+  int64_t validated_generation_ = 0;  // 0 = none yet
+  Status invalid_;                    // of that generation
 };
 
 // Memory of an instance of `group`: the plan's, or the profiler's.

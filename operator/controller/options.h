@@ -58,6 +58,11 @@ struct ControllerOptions {
   double max_timeout_margin_seconds = 5;
   // Deleting a job's objects is tried for this long; then CleanupIncomplete names what is left.
   double cleanup_seconds = 60;
+  // A write that was under way when its function was deleted may land until then: what a job leaves
+  // in the store is deleted a second time after this. It does not delay Complete.
+  double cleanup_settle_seconds = 5;
+  // Nothing lands any more; older jobs are not looked at again by a controller that begins.
+  double cleanup_late_seconds = 600;
   // Status is written for mere progress at most this often.
   double progress_seconds = 1;
 

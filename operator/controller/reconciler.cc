@@ -5,7 +5,6 @@
 
 #include "common/base/planted_bug.h"
 #include "operator/api/job_codec.h"
-#include "operator/api/job_validation.h"
 #include "operator/controller/decide.h"
 #include "operator/controller/event_objects.h"
 #include "operator/controller/status.h"
@@ -50,13 +49,12 @@ void Reconciler::Drop(const ObjectName& name) {
 }
 
 Status Reconciler::Load(Pass* pass) {
-  std::optional<Json> object = cache_.Get(pass->name);
-  if (!object.has_value()) return NotFoundError("the job is gone");
-  pass->object = std::move(*object);
-  std::vector<FieldError> errors;
-  pass->snapshot.job = DecodeJob(pass->object, &errors);
-  if (errors.empty()) errors = ValidateJob(pass->object);
-  pass->snapshot.problem = ToStatus(errors);
+  pass->object = cache_.Get(pass->name);
+  if (pass->object == nullptr) return NotFoundError("the job is gone");
+  if (pass->memory == nullptr) pass->memory = MemoryOf(pass->name, UidOf(*pass->object));
+  const JobMemory::Decoded& decoded = pass->memory->Decode(pass->object);
+  pass->snapshot.job = decoded.job;
+  pass->snapshot.problem = decoded.problem;
   pass->snapshot.options = &options_;
   return OkStatus();
 }
@@ -118,6 +116,23 @@ Result<Reconciler::Next> Reconciler::Apply(Pass* pass, const Action& action) {
   return std::visit([&](const auto& one) { return Do(pass, one); }, action);
 }
 
+bool Reconciler::IsDeposed(const Pass& pass) const {
+  return pass.snapshot.job.status.execution.leader_epoch > options_.leader_epoch;
+}
+
+Status Reconciler::ConfirmLead(Pass* pass) {
+  Result<Json> object = dependencies_.kube.Get(ServerlessTrainingJobType(), pass->name);
+  if (object.status().code() == StatusCode::kNotFound) {
+    cache_.Remove(pass->name);
+    pass->gone = true;
+  }
+  if (!object.ok()) return object.status().WithContext("cannot read job " + pass->name.name);
+  const bool newer = ResourceVersionOf(*object) != ResourceVersionOf(*pass->object);
+  if (!newer) return OkStatus();
+  cache_.Put(*object);
+  return AbortedError("job " + pass->name.name + " has changed; deciding again");
+}
+
 void Reconciler::ReadBack(Pass* pass) {
   Result<Json> object = dependencies_.kube.Get(ServerlessTrainingJobType(), pass->name);
   if (object.ok()) {
@@ -129,9 +144,9 @@ void Reconciler::ReadBack(Pass* pass) {
 }
 
 Status Reconciler::WriteStatus(Pass* pass, const JobStatus& status) {
-  Json patch = MakeStatusPatch(pass->object, status);
+  Json patch = MakeStatusPatch(*pass->object, status);
   if (patch.empty()) return OkStatus();
-  patch["metadata"]["resourceVersion"] = ResourceVersionOf(pass->object);
+  patch["metadata"]["resourceVersion"] = ResourceVersionOf(*pass->object);
   if (Planted(PlantedBug::kStatusWithoutVersion)) patch.erase("metadata");
   const JobStatus before = pass->snapshot.job.status;
   Result<Json> written = dependencies_.kube.Patch(ServerlessTrainingJobType(), pass->name, patch,
@@ -183,15 +198,16 @@ Duration Reconciler::NextLook(const Pass& pass) const {
   if (!job.metadata.deletion_timestamp.empty()) return FromSeconds(options_.tick_seconds);
   if (IsFinished(job)) {
     if (AnyLiveInstance(facts)) return FromSeconds(options_.tick_seconds);
-    const Duration resync = FromSeconds(options_.finished_tick_seconds);
+    const Duration tick = FromSeconds(options_.tick_seconds);
+    Duration next = FromSeconds(options_.finished_tick_seconds);
     WallTime completed;
-    if (!job.spec.ttl_seconds_after_finished.has_value() ||
-        !ParseRfc3339(job.status.completion_time, &completed)) {
-      return resync;
-    }
-    const Duration left =
-        completed + FromSeconds(*job.spec.ttl_seconds_after_finished) - pass.snapshot.wall;
-    return std::clamp<Duration>(left, FromSeconds(options_.tick_seconds), resync);
+    if (!ParseRfc3339(job.status.completion_time, &completed)) return next;
+    const Duration age = pass.snapshot.wall - completed;
+    const Duration settle = FromSeconds(options_.cleanup_settle_seconds);
+    if (age < settle) next = std::min(next, std::max(tick, settle - age));
+    if (!job.spec.ttl_seconds_after_finished.has_value()) return next;
+    return std::clamp<Duration>(FromSeconds(*job.spec.ttl_seconds_after_finished) - age, tick,
+                                next);
   }
   const bool resting =
       job.status.phase == "Suspended" || (facts.admission.has_value() && !facts.admission->ok());
@@ -205,8 +221,7 @@ Result<Duration> Reconciler::Reconcile(const ObjectName& name) {
     Drop(name);
     return kNever;
   }
-  const std::shared_ptr<JobMemory> memory = MemoryOf(name, pass.snapshot.job.metadata.uid);
-  pass.memory = memory.get();
+  if (IsDeposed(pass)) return FromSeconds(options_.idle_tick_seconds);
   LDNN_RETURN_IF_ERROR(Gather(&pass));
   const Status applied = DecideAndApply(&pass);
   // What was observed is shown even when something could not be done.

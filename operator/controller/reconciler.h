@@ -29,9 +29,9 @@ class Reconciler {
   // One pass: everything that it carries from step to step.
   struct Pass {
     ObjectName name;
-    Json object;
+    std::shared_ptr<const Json> object;
     JobSnapshot snapshot;
-    JobMemory* memory = nullptr;
+    std::shared_ptr<JobMemory> memory;
     bool gone = false;  // the object was deleted in this pass
   };
   enum class Next { kDecideAgain, kGoOn };
@@ -71,6 +71,11 @@ class Reconciler {
   Result<Next> Do(Pass* pass, const CleanUpStore& action);
   Result<Next> Do(Pass* pass, const DeleteJobKey& action);
 
+  // A younger controller has taken the job over.
+  bool IsDeposed(const Pass& pass) const;
+  // What is about to happen to the functions was decided on the job as it is now: not by a deposed
+  // controller, and not on a stale cache.
+  Status ConfirmLead(Pass* pass);
   Status WriteStatus(Pass* pass, const JobStatus& status);
   Status WriteFinalizers(Pass* pass, bool with_ours);
   // After a write whose effect is unknown: what the server holds now.

@@ -226,6 +226,7 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const WriteReport&) {
 }
 
 Result<Reconciler::Next> Reconciler::Do(Pass* pass, const CleanUpStore& action) {
+  LDNN_RETURN_IF_ERROR(ConfirmLead(pass));
   Facts& facts = pass->memory->facts;
   const auto attempt = [&]() -> Status {
     LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, StoreOf(pass));
@@ -240,6 +241,8 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const CleanUpStore& action) 
     return cleaned;
   }
   facts.exchange_cleaned = true;
+  if (!facts.cleaned_at.has_value()) facts.cleaned_at = dependencies_.runtime.clock.Now();
+  if (action.again) facts.cleaned_again = true;
   return Next::kDecideAgain;
 }
 

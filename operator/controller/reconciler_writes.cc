@@ -19,7 +19,7 @@ Status Reconciler::WriteFinalizers(Pass* pass, bool with_ours) {
   if (with_ours) finalizers.emplace_back(kCleanupFinalizer);
   const Json patch = {
       {"metadata",
-       {{"finalizers", finalizers}, {"resourceVersion", ResourceVersionOf(pass->object)}}}};
+       {{"finalizers", finalizers}, {"resourceVersion", ResourceVersionOf(*pass->object)}}}};
   Result<Json> written =
       dependencies_.kube.Patch(ServerlessTrainingJobType(), pass->name, patch, Subresource::kNone);
   if (!written.ok()) {
@@ -47,6 +47,8 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const RemoveFinalizer&) {
 }
 
 Result<Reconciler::Next> Reconciler::Do(Pass* pass, const WriteDecision& action) {
+  // What earlier processes saw, before this one's first save replaces it.
+  if (action.execution.has_value()) LoadHistory(pass);
   Refresh(pass);
   JobMemory& memory = *pass->memory;
   const Job before = pass->snapshot.job;
@@ -82,15 +84,15 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const WriteDecision& action)
     // A new incarnation repeats iterations.
     if (falls_back) memory.facts.iteration = action.execution->first_iteration;
     memory.facts.iteration_at = pass->snapshot.now;
-    if (CurrentRound(before) != CurrentRound(pass->snapshot.job)) {
-      memory.facts.own_round = CurrentRound(pass->snapshot.job);
-    }
+    // Nothing of a round that only now begins can have left a record.
+    const bool begun = CurrentRound(before) == CurrentRound(pass->snapshot.job) &&
+                       !before.status.execution.functions.empty();
+    if (!begun) memory.facts.records_read = CurrentRound(pass->snapshot.job);
     SaveHistory(pass);
   }
   const bool replanned = other_plan && before.status.plan.has_value();
   if (falls_back || replanned) DropExchange(pass, *CurrentRound(before));
   if (action.start_time.has_value()) {
-    memory.facts.own_round = CurrentRound(pass->snapshot.job);
     memory.facts.admission.reset();
     memory.facts.records_read.reset();
     memory.facts.checkpoint_looked_up.reset();
@@ -140,6 +142,7 @@ Status Reconciler::EnsureJobKey(Pass* pass) {
 }
 
 Result<Reconciler::Next> Reconciler::Do(Pass* pass, const EnsurePlannedGroups&) {
+  LDNN_RETURN_IF_ERROR(ConfirmLead(pass));
   LDNN_RETURN_IF_ERROR(EnsureJobKey(pass));
   BeginStarting(pass);
   const FunctionSecrets secrets{pass->memory->job_key, dependencies_.store_environment};
@@ -155,6 +158,7 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const EnsurePlannedGroups&) 
 }
 
 Result<Reconciler::Next> Reconciler::Do(Pass* pass, const EnsureProfileGroup& action) {
+  LDNN_RETURN_IF_ERROR(ConfirmLead(pass));
   LDNN_RETURN_IF_ERROR(EnsureJobKey(pass));
   BeginStarting(pass);
   const FunctionSecrets secrets{pass->memory->job_key, dependencies_.store_environment};
@@ -169,6 +173,7 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const EnsureProfileGroup& ac
 }
 
 Result<Reconciler::Next> Reconciler::Do(Pass* pass, const DeleteAllGroups& action) {
+  LDNN_RETURN_IF_ERROR(ConfirmLead(pass));
   JobMemory& memory = *pass->memory;
   Facts& facts = memory.facts;
   const Job& job = pass->snapshot.job;
@@ -202,6 +207,7 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const DeleteAllGroups& actio
 }
 
 Result<Reconciler::Next> Reconciler::Do(Pass* pass, const DeleteOneGroup& action) {
+  LDNN_RETURN_IF_ERROR(ConfirmLead(pass));
   LDNN_RETURN_IF_ERROR(
       dependencies_.backend.DeleteGroup(pass->snapshot.job.metadata.uid, action.group));
   pass->memory->facts.start_since.reset();
@@ -209,6 +215,7 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const DeleteOneGroup& action
 }
 
 Result<Reconciler::Next> Reconciler::Do(Pass* pass, const DeleteFunction& action) {
+  LDNN_RETURN_IF_ERROR(ConfirmLead(pass));
   const Status deleted =
       dependencies_.backend.DeleteInstance(pass->snapshot.job.metadata.uid, action.uid);
   if (!deleted.ok() && deleted.code() != StatusCode::kNotFound) return deleted;

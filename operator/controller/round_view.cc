@@ -15,12 +15,13 @@ bool IsOwnMaking(const std::string& reason) {
          reason.starts_with("Crashed");
 }
 
-RoundBreak BreakOfLostFunction(const SliceFact& slice, const Facts& facts) {
+RoundBreak BreakOfLostFunction(const Role& role, const std::string& uid, Instant at,
+                               const Facts& facts) {
   RoundBreak lost;
   lost.reason = "FunctionLost";
-  lost.at = slice.ended.value_or(slice.last_heard);
-  lost.message = "the function of " + slice.role.Name() + " is gone";
-  const auto found = facts.instances.find(slice.instance_uid);
+  lost.at = at;
+  lost.message = "the function of " + role.Name() + " is gone";
+  const auto found = facts.instances.find(uid);
   if (found != facts.instances.end()) {
     const FunctionInstance& instance = found->second.instance;
     if (!instance.reason.empty()) lost.message += " (" + instance.reason + ")";
@@ -57,29 +58,31 @@ std::optional<RoundBreak> BreakOfSilence(const JobSnapshot& snapshot, const Slic
   silent.message = "nothing was heard of " + slice.role.Name() + " for " +
                    std::to_string(static_cast<int>(limit)) + " seconds";
   silent.at = snapshot.now;
-  silent.silent_uid = slice.instance_uid;
+  silent.unusable_uid = slice.instance_uid;
   return silent;
 }
 
-std::optional<RoundBreak> BreakOfRefusal(const SliceFact& slice) {
-  if (slice.phase != SlicePhase::kRefused) return std::nullopt;
-  if (slice.error.code() != StatusCode::kInvalidArgument &&
-      slice.error.code() != StatusCode::kUnimplemented) {
-    return std::nullopt;
-  }
+// Either the request can never work, or the function is busy with what nobody here knows, or it is
+// ending: then another function takes the role, in a round of its own.
+RoundBreak BreakOfRefusal(const SliceFact& slice, const Facts& facts) {
   RoundBreak refused;
   refused.reason = "SliceRefused";
   refused.message = slice.role.Name() + " refused its slice: " + slice.error.message();
-  refused.permanent = true;
+  refused.permanent = slice.error.code() == StatusCode::kInvalidArgument ||
+                      slice.error.code() == StatusCode::kUnimplemented;
   refused.at = slice.started;
+  if (!refused.permanent && !IsGone(facts, slice.instance_uid)) {
+    refused.unusable_uid = slice.instance_uid;
+  }
   return refused;
 }
 
 std::optional<RoundBreak> BreakOfSlice(const JobSnapshot& snapshot, const SliceFact& slice) {
   if (slice.record.has_value()) return BreakOfRecord(slice);
-  if (slice.phase == SlicePhase::kRefused) return BreakOfRefusal(slice);
+  if (slice.phase == SlicePhase::kRefused) return BreakOfRefusal(slice, snapshot.facts);
   if (IsGone(snapshot.facts, slice.instance_uid)) {
-    return BreakOfLostFunction(slice, snapshot.facts);
+    return BreakOfLostFunction(slice.role, slice.instance_uid,
+                               slice.ended.value_or(slice.last_heard), snapshot.facts);
   }
   return BreakOfSilence(snapshot, slice);
 }
@@ -148,42 +151,38 @@ void ViewStall(const JobSnapshot& snapshot, RoundView* view) {
 }  // namespace
 
 RoundView ViewRound(const JobSnapshot& snapshot, const Round& round) {
+  const Facts& facts = snapshot.facts;
+  const std::vector<std::string>& bound = snapshot.job.status.execution.functions;
   RoundView view;
   for (const Role& role : PlannedRoles(*snapshot.job.status.plan)) {
-    view.entries.push_back({role, nullptr});
+    const size_t index = view.entries.size();
+    view.entries.push_back({role, index < bound.size() ? bound[index] : "", nullptr});
   }
-  for (const auto& [invocation, slice] : snapshot.facts.slices) {
+  for (const auto& [invocation, slice] : facts.slices) {
     if (!InRound(slice, round)) continue;
     for (RoundView::Entry& entry : view.entries) {
       if (entry.role == slice.role) entry.slice = &slice;
     }
   }
   bool all_have_records = true;
-  bool some_from_store = false;
   for (const RoundView::Entry& entry : view.entries) {
-    if (entry.slice == nullptr) {
+    std::optional<RoundBreak> broken;
+    if (entry.slice != nullptr) {
+      view.any_started = true;
+      all_have_records = all_have_records && entry.slice->record.has_value();
+      broken = BreakOfSlice(snapshot, *entry.slice);
+    } else {
       all_have_records = false;
-      continue;
+      // What it had begun, it may still be doing out of sight: nobody may begin that anew.
+      if (!entry.instance_uid.empty() && IsGone(facts, entry.instance_uid)) {
+        broken = BreakOfLostFunction(entry.role, entry.instance_uid, snapshot.now, facts);
+      }
     }
-    some_from_store = some_from_store || entry.slice->instance_uid.empty();
-    view.any_started = true;
-    all_have_records = all_have_records && entry.slice->record.has_value();
-    const std::optional<RoundBreak> broken = BreakOfSlice(snapshot, *entry.slice);
     if (broken.has_value() && (!view.broken.has_value() || WorseThan(*broken, *view.broken))) {
       view.broken = broken;
     }
   }
   if (view.broken.has_value()) return view;
-  if (some_from_store && !all_have_records) {
-    // Found after a restart or an unclean suspension: the others may never have ended, and those
-    // that have cannot be joined again.
-    RoundBreak incomplete;
-    incomplete.reason = "RoundIncomplete";
-    incomplete.message = "some slices had ended and others were unknown when the controller began";
-    incomplete.at = snapshot.now;
-    view.broken = incomplete;
-    return view;
-  }
   if (all_have_records && !view.entries.empty()) {
     ViewEnd(&view);
   } else if (view.any_started) {

@@ -17,13 +17,14 @@ struct RoundBreak {
   bool counts = false;     // a failure of the job's own making: counts against backoffLimit
   bool permanent = false;  // running it again cannot help
   Instant at{};
-  std::string silent_uid;  // of a function to be deleted, if any
+  std::string unusable_uid;  // of a function to be deleted, if any
 };
 
 struct RoundView {
   struct Entry {
     Role role;
-    const SliceFact* slice = nullptr;  // null: not started
+    std::string instance_uid;          // that the round is bound to; empty while it is not
+    const SliceFact* slice = nullptr;  // null: not started, or not joined yet
   };
   std::vector<Entry> entries;  // one per planned role, in order
   bool any_started = false;

@@ -76,10 +76,8 @@ struct Facts {
   std::map<std::string, InstanceFact> instances;  // by uid; gone ones are kept for the report
   std::map<std::string, SliceFact> slices;        // by invocation
 
-  // The round that this process wrote, or found at rest: nothing of it ran before. Any other one
-  // may have been started by a predecessor.
-  std::optional<Round> own_round;
-  // The round whose completion records in the store have been looked for.
+  // The round whose completion records in the store have been looked for, or that this process
+  // began: then there are none.
   std::optional<Round> records_read;
   // The round that was broken and the newest complete checkpoint then; absent inside = none.
   std::optional<Round> checkpoint_looked_up;
@@ -109,6 +107,8 @@ struct Facts {
   std::optional<Status> results;  // of checking the model in the store
   bool report_written = false;
   bool exchange_cleaned = false;
+  std::optional<Instant> cleaned_at;  // first
+  bool cleaned_again = false;
   bool job_key_deleted = false;
   std::optional<Instant> cleanup_since;
   Status cleanup_error;

@@ -121,6 +121,7 @@ JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decisi
   status.observed_generation = snapshot.job.metadata.generation;
   status.usage = snapshot.meter.usage;
   if (IsFinished(snapshot.job)) return status;  // final but for late clean-up
+  status.execution.leader_epoch = snapshot.options->leader_epoch;
   AddAdmission(snapshot, &status);
   status.phase = PhaseOf(snapshot, job);
   AddProgress(snapshot, &status);

@@ -3,30 +3,50 @@
 
 #include <array>
 
+#include "common/base/files.h"
+#include "common/base/text.h"
+
 namespace lambdadnn::simulation {
 namespace {
 
 constexpr std::array kBugs = {
-    BugInfo{PlantedBug::kGradientMergedTwice, "gradient-merged-twice", 1},
-    BugInfo{PlantedBug::kStaleObjectAccepted, "stale-object-accepted", 14},
-    BugInfo{PlantedBug::kManifestBeforeParts, "manifest-before-parts", 2},
-    BugInfo{PlantedBug::kCheckpointPrunedTooEarly, "checkpoint-pruned-too-early", 1},
-    BugInfo{PlantedBug::kOptimizerStateNotRestored, "optimizer-state-not-restored", 4},
-    BugInfo{PlantedBug::kStopAtOffByOne, "stop-at-off-by-one", 137},
-    BugInfo{PlantedBug::kGarbageTooEarly, "garbage-too-early", 1},
-    BugInfo{PlantedBug::kNormsOfOwnGroupOnly, "norms-of-own-group-only", 18},
-    BugInfo{PlantedBug::kSliceRunTwice, "slice-run-twice", 1},
-    BugInfo{PlantedBug::kOldIncarnationAccepted, "old-incarnation-accepted", 0},
-    BugInfo{PlantedBug::kLeaderEpochIgnored, "leader-epoch-ignored", 1},
-    BugInfo{PlantedBug::kFinalizerLost, "finalizer-lost", 20},
-    BugInfo{PlantedBug::kStatusWithoutVersion, "status-without-version", 454},
-    BugInfo{PlantedBug::kIncarnationNotRaised, "incarnation-not-raised", 0},
-    BugInfo{PlantedBug::kGarbageNeverCollected, "garbage-never-collected", 1},
+    BugInfo{PlantedBug::kGradientMergedTwice, "gradient-merged-twice"},
+    BugInfo{PlantedBug::kStaleObjectAccepted, "stale-object-accepted"},
+    BugInfo{PlantedBug::kManifestBeforeParts, "manifest-before-parts"},
+    BugInfo{PlantedBug::kCheckpointPrunedTooEarly, "checkpoint-pruned-too-early"},
+    BugInfo{PlantedBug::kOptimizerStateNotRestored, "optimizer-state-not-restored"},
+    BugInfo{PlantedBug::kStopAtOffByOne, "stop-at-off-by-one"},
+    BugInfo{PlantedBug::kGarbageTooEarly, "garbage-too-early"},
+    BugInfo{PlantedBug::kNormsOfOwnGroupOnly, "norms-of-own-group-only"},
+    BugInfo{PlantedBug::kSliceRunTwice, "slice-run-twice"},
+    BugInfo{PlantedBug::kOldIncarnationAccepted, "old-incarnation-accepted"},
+    BugInfo{PlantedBug::kLeaderEpochIgnored, "leader-epoch-ignored"},
+    BugInfo{PlantedBug::kFinalizerLost, "finalizer-lost"},
+    BugInfo{PlantedBug::kStatusWithoutVersion, "status-without-version"},
+    BugInfo{PlantedBug::kIncarnationNotRaised, "incarnation-not-raised"},
+    BugInfo{PlantedBug::kGarbageNeverCollected, "garbage-never-collected"},
 };
 
 }  // namespace
 
 std::span<const BugInfo> AllBugs() { return kBugs; }
+
+Result<std::map<std::string, std::vector<uint64_t>>> ReadRecordedSeeds(const std::string& path) {
+  LDNN_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
+  std::map<std::string, std::vector<uint64_t>> seeds;
+  for (const std::string& line : Split(text, '\n')) {
+    if (line.empty() || line.starts_with("#")) continue;
+    const std::vector<std::string> words = Split(line, ' ');
+    for (size_t i = 1; i < words.size(); ++i) {
+      const auto seed = ParseInteger(words[i]);
+      if (!seed.has_value() || *seed < 0) {
+        return InvalidArgumentError(path + ": \"" + words[i] + "\" is not a seed");
+      }
+      seeds[words[0]].push_back(static_cast<uint64_t>(*seed));
+    }
+  }
+  return seeds;
+}
 
 bool PlantBug(const std::string& name) {
   for (const BugInfo& bug : kBugs) {

@@ -14,12 +14,12 @@ namespace lambdadnn::simulation {
 
 struct CampaignOptions {
   uint64_t first_seed = 1;
-  uint64_t last_seed = 0;    // inclusive
-  double limit_seconds = 0;  // of real time; 0 = none
-  bool stop_at_failure = false;
+  uint64_t last_seed = 0;          // inclusive
+  double limit_seconds = 0;        // of real time; 0 = none
+  size_t stop_after_failures = 0;  // 0 = never
   int seeds_per_child = 100;
-  // A world that takes longer hangs; real time.
-  unsigned hang_seconds = 60;
+  // A world that takes more CPU time hangs.
+  unsigned hang_seconds = 20;
 };
 
 struct SeedFailure {

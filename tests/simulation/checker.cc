@@ -2,6 +2,7 @@
 #include "tests/simulation/checker.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "common/base/text.h"
@@ -12,6 +13,19 @@ namespace lambdadnn::simulation {
 namespace {
 
 bool IsFault(const StoreEffect& effect) { return effect.operation == "fault"; }
+
+// The parts of a key, without making strings of them: this runs for every effect.
+using KeyParts = std::array<std::string_view, 4>;
+KeyParts SplitKey(std::string_view key) {
+  KeyParts parts;
+  for (std::string_view& part : parts) {
+    const size_t slash = key.find('/');
+    part = key.substr(0, slash);
+    if (slash == std::string_view::npos) break;
+    key.remove_prefix(slash + 1);
+  }
+  return parts;
+}
 
 }  // namespace
 
@@ -44,11 +58,21 @@ void Checker::Observe(const StoreEffect& effect) {
   if (checkpoint) ObserveCheckpoint(effect, rest.substr(std::strlen("checkpoints/")));
 }
 
+void Checker::ObserveRound(const std::string& scope, int64_t first_iteration) {
+  if (!rounds_.emplace(scope, first_iteration).second) return;
+  const auto found = scopes_.find(scope);
+  if (found == scopes_.end() || found->second.newest_weights <= first_iteration) return;
+  Fail("guarantee 2: a round begins at iteration " + std::to_string(first_iteration) + " of " +
+       scope + ", which has weights of version " + std::to_string(found->second.newest_weights));
+}
+
 // "r1.i0/12/g0/s1/3", "r1.i0/12/w/s1", "r1.i0/12/n/s1".
 void Checker::ObserveExchange(const StoreEffect& effect, std::string_view rest,
                               bool another_writer) {
-  const std::vector<std::string> parts = Split(rest, '/');
-  Scope& scope = scopes_[parts[0]];
+  const KeyParts parts = SplitKey(rest);
+  auto place = scopes_.find(parts[0]);
+  if (place == scopes_.end()) place = scopes_.emplace(std::string(parts[0]), Scope{}).first;
+  Scope& scope = place->second;
   const int64_t number = ParseInteger(parts[1]).value_or(-1);
   const bool weights = parts[2] == "w";
   // The weights of version v are the outcome of iteration v - 1.
@@ -110,9 +134,9 @@ void Checker::CheckWeights(const StoreEffect& effect, int64_t version) {
 // "12/r1.i0/s1", "12/r1.i0/manifest.json".
 void Checker::ObserveCheckpoint(const StoreEffect& effect, std::string_view rest) {
   if (effect.operation != "put") return;
-  const std::vector<std::string> parts = Split(rest, '/');
+  const KeyParts parts = SplitKey(rest);
   const int64_t version = ParseInteger(parts[0]).value_or(-1);
-  const std::string folder = parts[0] + "/" + parts[1] + "/";
+  const std::string folder = std::string(parts[0]) + "/" + std::string(parts[1]) + "/";
   if (parts[2] != "manifest.json") {
     parts_.insert(std::string(rest));
     return CheckWeights(effect, version);

@@ -3,6 +3,9 @@
 //   * an object never changes: a key is written with one content only, however often;
 //   * every weights object and checkpoint part is bit for bit what an undisturbed run computes
 //     (guarantees 1 and 2: each update is the mean of exactly that iteration's gradients);
+//   * no two rounds of one incarnation do the same iteration (guarantee 2: what was given up goes
+//   on
+//     under a higher one);
 //   * a manifest is written only when all parts of its checkpoint are stored;
 //   * successful requests of undisturbed iterations equal common/plan/collective_cost, misses stay
 //     within their bound (guarantee 5).
@@ -14,6 +17,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 
 #include "common/plan/collective_cost.h"
 #include "tests/simulation/reference.h"
@@ -29,6 +33,9 @@ class Checker {
   void Observe(const StoreEffect& effect);
   // At the end of the world: the counts of all iterations that ran undisturbed.
   void CheckCounts();
+  // A round of slices of `scope` ("r1.i0") begins at `first_iteration`: none of its iterations may
+  // have been done in that scope before.
+  void ObserveRound(const std::string& scope, int64_t first_iteration);
   void Fail(std::string what);
   const Status& violation() const { return violation_; }
   int64_t counted_iterations() const { return counted_iterations_; }
@@ -56,6 +63,7 @@ class Checker {
   const std::string prefix_;
   Status violation_;
   std::map<std::string, Scope, std::less<>> scopes_;
+  std::set<std::pair<std::string, int64_t>> rounds_;
   struct Written {
     uint64_t content = 0;  // XXH3 of the only content
     const SimProcess* writer = nullptr;

@@ -8,6 +8,9 @@
 namespace lambdadnn::simulation {
 namespace {
 
+// A world has thousands of writes, but a few dozen requests for slices.
+constexpr double kRareFactor = 25;
+
 const char* PointName(FaultPoint point) {
   return point == FaultPoint::kBefore ? "before" : "after";
 }
@@ -116,7 +119,8 @@ FaultKind FaultInjector::Decide(std::string_view role, std::string_view operatio
   };
   if (point == FaultPoint::kAfter) {
     if (strikes(rates_.lost_reply)) return FaultKind::kUnavailable;
-    if (writes && strikes(rates_.late)) return FaultKind::kLate;
+    const bool rare = operation == "slice_start";
+    if (writes && strikes(rare ? kRareFactor * rates_.late : rates_.late)) return FaultKind::kLate;
     return FaultKind::kNone;
   }
   if (strikes(rates_.unavailable)) return FaultKind::kUnavailable;

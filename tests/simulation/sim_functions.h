@@ -10,6 +10,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "operator/backends/function_backend.h"
@@ -32,6 +33,7 @@ struct SimFunction {
   int64_t leader_epoch = 0;
   int plan_revision = 0;
   int64_t incarnation = 0;
+  std::string scope;  // "r1.i0": revision and incarnation of the newest slice, as keys write them
   std::set<std::string> invocations;
   int64_t slices_run = 0;  // stores opened
 };
@@ -71,6 +73,12 @@ class SimPlatform {
   void ObserveRequests(std::function<void(const SliceRequest&)> observer) {
     on_request_ = std::move(observer);
   }
+  // Sees every request that a function took, or took again.
+  void ObserveStarts(std::function<void(const SimFunction&, const SliceRequest&)> observer) {
+    on_start_ = std::move(observer);
+  }
+  // Null when the process is no function.
+  const SimFunction* FunctionOf(const SimProcess* process) const;
   // Is told when a function does what its contract forbids.
   void ReportViolations(std::function<void(std::string)> report) { report_ = std::move(report); }
   FaultInjector& faults() { return faults_; }
@@ -93,7 +101,9 @@ class SimPlatform {
   std::map<std::string, FunctionGroup> groups_;  // by name
   std::vector<std::unique_ptr<SimFunction>> functions_;
   int64_t cold_starts_ = 0;
+  std::unordered_map<const SimProcess*, const SimFunction*> by_process_;
   std::function<void(const SliceRequest&)> on_request_;
+  std::function<void(const SimFunction&, const SliceRequest&)> on_start_;
   std::function<void(std::string)> report_;
   // What List answers while it is stale.
   std::vector<FunctionInstance> old_list_;
@@ -142,6 +152,10 @@ class SimSliceClient final : public SliceClient {
     int64_t generation = 0;  // readers of an older connection stop
   };
   void Connect(const std::shared_ptr<Stream>& stream, const SliceRequest& request);
+  // The function's answer to the request, in a fiber of its own process.
+  Status Ask(SimFunction& function, const SliceRequest& request);
+  // The network delivers the request once more, when nobody expects it.
+  void RepeatLate(SimFunction& function, const SliceRequest& request);
   void Pump(const std::shared_ptr<Stream>& stream, SimFunction& function, int64_t generation);
   void Deliver(Stream& stream, const std::string& line);
 

@@ -67,6 +67,7 @@ ControllerOptions MakeControllerOptions(const Scenario& scenario, int64_t leader
   options.max_start_retry_seconds = 4;
   options.max_failure_delay_seconds = 2;
   options.cleanup_seconds = 60;
+  options.cleanup_settle_seconds = 4;  // beyond StoreTiming::late_seconds
   options.timeout_margin_share = 1;
   options.max_timeout_margin_seconds = 2;
   Platform& platform = options.platform;

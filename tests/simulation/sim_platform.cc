@@ -19,6 +19,7 @@ void SimPlatform::Create(const FunctionGroup& group) {
   const std::string number = std::to_string(functions_.size());
   function.job_uid = group.job_uid;
   function.process = &scheduler_.NewProcess("fn" + number);
+  by_process_[function.process] = &function;
   function.seen.uid = "instance-" + number;
   function.seen.group = group.name;
   function.process->OnKilled([this, &function] {
@@ -91,7 +92,15 @@ void SimPlatform::CheckFences(SimFunction& function, const SliceRequest& request
   function.leader_epoch = request.leader_epoch;
   function.plan_revision = request.plan.revision;
   function.incarnation = request.incarnation;
+  function.scope =
+      "r" + std::to_string(request.plan.revision) + ".i" + std::to_string(request.incarnation);
   function.invocations.insert(request.invocation);
+  if (on_start_) on_start_(function, request);
+}
+
+const SimFunction* SimPlatform::FunctionOf(const SimProcess* process) const {
+  const auto found = by_process_.find(process);
+  return found == by_process_.end() ? nullptr : found->second;
 }
 
 std::vector<SimFunction*> SimPlatform::Ready() {

@@ -71,13 +71,6 @@ struct Fiber::Context {
 #endif
 };
 
-SimScheduler::Event SimScheduler::EventQueue::PopFront() {
-  std::pop_heap(c.begin(), c.end(), comp);
-  Event event = std::move(c.back());
-  c.pop_back();
-  return event;
-}
-
 SimScheduler::SimScheduler(uint64_t seed) : seed_(seed), random_(MixSeed({seed, 0x5eed})) {}
 
 SimScheduler::~SimScheduler() {
@@ -93,26 +86,23 @@ SimProcess& SimScheduler::NewProcess(std::string name) {
   return *processes_.back();
 }
 
-void SimScheduler::Push(Event event) {
-  event.tie = random_.Next();
-  event.sequence = next_sequence_++;
-  event.time = std::max(event.time, now_);
-  events_.push(std::move(event));
+void SimScheduler::Push(Instant time, Event event) {
+  size_t slot = slots_.size();
+  if (free_slots_.empty()) {
+    slots_.push_back(std::move(event));
+  } else {
+    slot = free_slots_.back();
+    free_slots_.pop_back();
+    slots_[slot] = std::move(event);
+  }
+  events_.push({std::max(time, now_), random_.Next(), next_sequence_++, slot});
 }
 
 void SimScheduler::At(Instant time, std::function<void()> callback) {
-  Event event;
-  event.time = time;
-  event.callback = std::move(callback);
-  Push(std::move(event));
+  Push(time, {{}, std::move(callback)});
 }
 
-void SimScheduler::WakeAt(const WakeToken& token, Instant time) {
-  Event event;
-  event.time = time;
-  event.token = token;
-  Push(std::move(event));
-}
+void SimScheduler::WakeAt(const WakeToken& token, Instant time) { Push(time, {token, nullptr}); }
 
 SimProcess* SimScheduler::current_process() const {
   return current_ == nullptr ? nullptr : current_->process;
@@ -126,13 +116,16 @@ Status SimScheduler::Run(const std::function<bool()>& finished, const RunLimits&
     if (events_.empty()) {
       return FailedPreconditionError("deadlock: nothing can happen any more; " + DescribeBlocked());
     }
-    Event event = events_.PopFront();
-    if (event.time > end || events_run_ >= last_event) {
+    const Appointment next = events_.top();
+    if (next.time > end || events_run_ >= last_event) {
       return DeadlineExceededError(
-          "livelock: no end after " + std::to_string(ToSeconds(event.time - Instant{})) +
+          "livelock: no end after " + std::to_string(ToSeconds(next.time - Instant{})) +
           " virtual seconds and " + std::to_string(events_run_) + " events; " + DescribeBlocked());
     }
-    now_ = event.time;
+    events_.pop();
+    const Event event = std::move(slots_[next.slot]);
+    free_slots_.push_back(next.slot);
+    now_ = next.time;
     ++events_run_;
     if (event.callback) {
       event.callback();

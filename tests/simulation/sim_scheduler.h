@@ -79,22 +79,22 @@ class SimScheduler {
  private:
   friend class SimProcess;
   struct Event {
+    WakeToken token;
+    std::function<void()> callback;
+  };
+  // What the queue is ordered by; the event itself lies still in its slot.
+  struct Appointment {
     Instant time;
     uint64_t tie = 0;
     uint64_t sequence = 0;
-    WakeToken token;
-    std::function<void()> callback;
-    bool operator>(const Event& other) const {
+    size_t slot = 0;
+    bool operator>(const Appointment& other) const {
       if (time != other.time) return time > other.time;
       return tie != other.tie ? tie > other.tie : sequence > other.sequence;
     }
   };
-  class EventQueue : public std::priority_queue<Event, std::vector<Event>, std::greater<>> {
-   public:
-    Event PopFront();
-  };
 
-  void Push(Event event);
+  void Push(Instant time, Event event);
   void Resume(Fiber* fiber);
   std::string DescribeBlocked() const;
 
@@ -103,7 +103,9 @@ class SimScheduler {
   Instant now_{};
   uint64_t next_sequence_ = 0;
   int64_t events_run_ = 0;
-  EventQueue events_;
+  std::priority_queue<Appointment, std::vector<Appointment>, std::greater<>> events_;
+  std::vector<Event> slots_;
+  std::vector<size_t> free_slots_;
   std::vector<std::unique_ptr<SimProcess>> processes_;
   Fiber* current_ = nullptr;
   std::function<void(const std::string&)> trace_;

@@ -14,6 +14,9 @@ struct Answer {
 };
 
 constexpr double kRequestTimeoutSeconds = 3;
+// Proxies and retrying clients hold a request back for so long at most: more than a fall-back
+// takes.
+constexpr double kLateSeconds = 8;
 // The production server writes a heartbeat as often.
 constexpr double kHeartbeatSeconds = 2;
 
@@ -59,16 +62,14 @@ void SimSliceClient::Connect(const std::shared_ptr<Stream>& stream, const SliceR
     }
     const Result<Answer> answer = CallProcess<Answer>(
         process_, *function->process, FromSeconds(platform_.timing().request_seconds),
-        FromSeconds(kRequestTimeoutSeconds), [this, function, request] {
-          Status status = function->service->Start(request);
-          if (status.ok()) {
-            function->process->set_role(RoleLabel(request));
-            platform_.CheckFences(*function, request);
-          }
-          return Answer{status};
-        });
-    const FaultKind after = faults.Draw(process_.role(), "slice_start", FaultPoint::kAfter, false);
+        FromSeconds(kRequestTimeoutSeconds),
+        [this, function, request] { return Answer{Ask(*function, request)}; });
+    FaultKind after = faults.Draw(process_.role(), "slice_start", FaultPoint::kAfter, true);
     if (after == FaultKind::kCrash) process_.Kill();
+    if (after == FaultKind::kLate) {
+      RepeatLate(*function, request);
+      after = FaultKind::kNone;
+    }
     if (stream->generation != generation) return;
     if (!answer.ok() || after != FaultKind::kNone) {
       return lost(UnavailableError("sim: the connection ended"));
@@ -84,6 +85,30 @@ void SimSliceClient::Connect(const std::shared_ptr<Stream>& stream, const SliceR
       return;
     }
     Pump(stream, *function, generation);
+  });
+}
+
+Status SimSliceClient::Ask(SimFunction& function, const SliceRequest& request) {
+  Status status = function.service->Start(request);
+  SimScheduler& scheduler = platform_.scheduler();
+  if (scheduler.tracing()) {
+    scheduler.Trace("asked by leader " + std::to_string(request.leader_epoch) + " to run " +
+                    request.invocation + ": " + (status.ok() ? "OK" : status.ToString()));
+  }
+  if (status.ok()) {
+    function.process->set_role(RoleLabel(request));
+    platform_.CheckFences(function, request);
+  }
+  return status;
+}
+
+void SimSliceClient::RepeatLate(SimFunction& function, const SliceRequest& request) {
+  SimScheduler& scheduler = platform_.scheduler();
+  const double delay = scheduler.random().Uniform() * kLateSeconds;
+  scheduler.At(scheduler.Now() + FromSeconds(delay), [this, &function, request] {
+    if (!function.process->alive()) return;
+    (void)function.process->Spawn("late request",
+                                  [this, &function, request] { (void)Ask(function, request); });
   });
 }
 
@@ -180,7 +205,11 @@ void SimSliceClient::Stop(const std::string& invocation, bool graceful) {
     if (before != FaultKind::kNone) return;
     (void)CallProcess<Answer>(
         process_, *function->process, FromSeconds(platform_.timing().request_seconds),
-        FromSeconds(kRequestTimeoutSeconds), [function, invocation, graceful] {
+        FromSeconds(kRequestTimeoutSeconds), [this, function, invocation, graceful] {
+          if (platform_.scheduler().tracing()) {
+            platform_.scheduler().Trace("asked to stop " + invocation +
+                                        (graceful ? "" : " at once"));
+          }
           return Answer{function->service->Stop(invocation, graceful)};
         });
     if (faults.Draw(process_.role(), "slice_stop", FaultPoint::kAfter, false) ==

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "common/base/files.h"
 #include "common/base/random.h"
 #include "common/base/text.h"
 #include "common/telemetry/log.h"
@@ -21,6 +22,8 @@ struct Arguments {
   std::string bug;
   bool list_bugs = false;
   bool stop_at_failure = false;
+  bool expect_failure = false;
+  std::string record;
 };
 
 int RunOne(uint64_t seed, bool trace) {
@@ -63,6 +66,61 @@ int RunMany(const Arguments& arguments, const CampaignOptions& options) {
   return result.failures.empty() ? 0 : 1;
 }
 
+// Seeds in the record for each defect.
+constexpr size_t kRecordedSeeds = 3;
+
+// Looks for every defect, or `only`; exit code 1 when one is not found.
+int Record(const std::string& path, const std::string& only, CampaignOptions options) {
+  std::map<std::string, std::vector<uint64_t>> record;
+  if (auto known = ReadRecordedSeeds(path); known.ok()) record = *std::move(known);
+  options.stop_after_failures = kRecordedSeeds;
+  options.seeds_per_child = 10;
+  int missing = 0;
+  for (const BugInfo& bug : AllBugs()) {
+    if (!only.empty() && only != bug.name) continue;
+    planted_bug = bug.bug;
+    const CampaignResult found = RunCampaign(options);
+    planted_bug = PlantedBug::kNone;
+    std::vector<uint64_t>& seeds = record[bug.name];
+    seeds.clear();
+    for (const SeedFailure& failure : found.failures) {
+      // A world that hangs takes a minute to be found: no seed to be replayed often.
+      if (failure.message.starts_with("the world hangs")) continue;
+      if (seeds.size() < kRecordedSeeds) seeds.push_back(failure.seed);
+    }
+    missing += seeds.empty() ? 1 : 0;
+    std::printf("%-30s %s\n", bug.name,
+                seeds.empty() ? "NOT FOUND" : found.failures.front().message.c_str());
+    std::fflush(stdout);
+  }
+  std::string text =
+      "# Planted defects and seeds that find them: written by simulate --record, replayed by\n"
+      "# simulation_test.\n";
+  for (const auto& [name, seeds] : record) {
+    text += name;
+    for (const uint64_t seed : seeds) text += " " + std::to_string(seed);
+    text += "\n";
+  }
+  const Status written = WriteFileAtomically(path, text);
+  if (!written.ok()) std::fprintf(stderr, "error: %s\n", written.ToString().c_str());
+  return missing == 0 && written.ok() ? 0 : 1;
+}
+
+// "12..90" or "12"; false when it is neither.
+bool ParseSeeds(const std::string& text, CampaignOptions* options) {
+  const size_t dots = text.find("..");
+  const auto first = ParseInteger(text.substr(0, dots));
+  const auto last = dots == std::string::npos ? first : ParseInteger(text.substr(dots + 2));
+  if (!first.has_value() || !last.has_value() || *first < 0 || *last < *first) {
+    std::fprintf(stderr, "error: --seeds %s: not a range; write FIRST..LAST, or --minutes M\n",
+                 text.c_str());
+    return false;
+  }
+  options->first_seed = static_cast<uint64_t>(*first);
+  options->last_seed = static_cast<uint64_t>(*last);
+  return true;
+}
+
 int Main(int argc, char** argv) {
   CLI::App app(
       "Runs whole jobs on virtual time under faults drawn from a seed, and checks the "
@@ -75,6 +133,11 @@ int Main(int argc, char** argv) {
   app.add_option("--bug", arguments.bug, "Switch on a planted defect");
   app.add_flag("--list-bugs", arguments.list_bugs, "Print the planted defects");
   app.add_flag("--stop", arguments.stop_at_failure, "End at the first failing seed");
+  app.add_flag("--expect-failure", arguments.expect_failure,
+               "With --bug: exit code 0 when a seed fails, at which it ends");
+  app.add_option("--record", arguments.record,
+                 "Find every planted defect (or the one of --bug) within --seeds and write the "
+                 "seeds into this file");
   CLI11_PARSE(app, argc, argv);
   // Controllers complain about every fault, as they should.
   SetLogLevel(arguments.trace ? LogLevel::kWarning : LogLevel::kError);
@@ -91,28 +154,22 @@ int Main(int argc, char** argv) {
   if (arguments.seed.has_value()) return RunOne(*arguments.seed, arguments.trace);
 
   CampaignOptions options;
-  options.stop_at_failure = arguments.stop_at_failure;
-  if (options.stop_at_failure) options.seeds_per_child = 10;
+  if (arguments.stop_at_failure || arguments.expect_failure) {
+    options.stop_after_failures = 1;
+    options.seeds_per_child = 10;
+  }
   if (arguments.minutes > 0) {
     SystemRandom random;
     options.first_seed = (random.Next() >> 24) + 1'000'000;
     options.last_seed = options.first_seed + 100'000'000;
     options.limit_seconds = arguments.minutes * 60;
     std::printf("fresh seeds from %llu on\n", static_cast<unsigned long long>(options.first_seed));
-  } else {
-    const size_t dots = arguments.seeds.find("..");
-    const auto first = ParseInteger(arguments.seeds.substr(0, dots));
-    const auto last =
-        dots == std::string::npos ? first : ParseInteger(arguments.seeds.substr(dots + 2));
-    if (!first.has_value() || !last.has_value() || *first < 0 || *last < *first) {
-      std::fprintf(stderr, "error: --seeds %s: not a range; write FIRST..LAST, or --minutes M\n",
-                   arguments.seeds.c_str());
-      return 2;
-    }
-    options.first_seed = static_cast<uint64_t>(*first);
-    options.last_seed = static_cast<uint64_t>(*last);
+  } else if (!ParseSeeds(arguments.seeds, &options)) {
+    return 2;
   }
-  return RunMany(arguments, options);
+  if (!arguments.record.empty()) return Record(arguments.record, arguments.bug, options);
+  const int code = RunMany(arguments, options);
+  return arguments.expect_failure ? 1 - code : code;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "operator/api/job_codec.h"
 #include "operator/controller/controller.h"
 #include "operator/kube/in_memory_api_server.h"
+#include "operator/kube/object_metadata.h"
 #include "operator/resources/slice_requests.h"
 #include "tests/simulation/checker.h"
 #include "tests/simulation/job_definition.h"
@@ -75,6 +76,9 @@ class World {
     server_.Define(SecretDefinition());
     platform_.ReportViolations([this](std::string what) { Fail(std::move(what)); });
     platform_.ObserveRequests([this](const SliceRequest& request) { OnRequest(request); });
+    platform_.ObserveStarts([this](const SimFunction& function, const SliceRequest& request) {
+      OnStart(function, request);
+    });
     bucket_.Observe([this](const StoreEffect& effect) { Observe(effect); });
   }
 
@@ -162,11 +166,31 @@ class World {
     checker_ = std::make_unique<Checker>(shape, *reference_, request.store.prefix);
   }
 
+  // A slice is one function's, for good: whoever follows a lost one works in another incarnation.
+  void OnStart(const SimFunction& function, const SliceRequest& request) {
+    if (request.role.kind == RoleKind::kProfile) return;
+    const auto [owner, is_new] = owners_.emplace(request.invocation, function.process);
+    if (owner->second != function.process) {
+      return Fail("guarantee 2: " + function.process->name() + " begins " + request.invocation +
+                  ", which is a slice of " + owner->second->name());
+    }
+    if (is_new) checker_->ObserveRound(function.scope, request.first_iteration);
+  }
+
+  // Objects of another plan revision or incarnation may be there, but are nobody's input.
+  void CheckConsumed(const StoreEffect& effect) {
+    const SimFunction* function = platform_.FunctionOf(effect.process);
+    if (function == nullptr || !effect.key.starts_with(exchange_prefix_)) return;
+    const std::string_view rest = effect.key.substr(exchange_prefix_.size());
+    if (rest.substr(0, rest.find('/')) == function->scope) return;
+    Fail("guarantee 2: " + function->process->name() + ", which runs " + function->scope +
+         ", took " + std::string(effect.key));
+  }
+
   void Observe(const StoreEffect& effect) {
     if (checker_ != nullptr) checker_->Observe(effect);
-    if (effect.operation == "put")
-      writers_[std::string(effect.key)] = {effect.process->name(),
-                                           effect.repeated || !effect.process->alive()};
+    if (effect.operation == "put") writers_[std::string(effect.key)] = effect.process->name();
+    if (effect.operation == "get") CheckConsumed(effect);
   }
 
   // --- Faults that belong to no call ---
@@ -258,16 +282,19 @@ class World {
     if (!created.ok()) return Fail("the job is refused: " + created.status().ToString());
     job_ = *DecodeJob(*created);
     prefix_ = JobPrefix(job_);
+    exchange_prefix_ = prefix_ + "/x/";
     while (true) {
       clock.SleepFor(FromSeconds(kLookSeconds));
       if (scheduler_.Now() > Instant{} + FromSeconds(kCalmAfterSeconds)) suspend_ = false;
       ApplySuspend();
       const Json json = ReadJob();
       if (json.is_null()) return Fail("guarantee 6: the job is gone although nobody deleted it");
-      const Result<Job> job = DecodeJob(json);
-      if (!job.ok()) return Fail("the job's object cannot be read: " + job.status().ToString());
-      CheckProgress(*job);
-      job_ = *job;
+      if (MetadataText(json, "resourceVersion") != job_.metadata.resource_version) {
+        const Result<Job> job = DecodeJob(json);
+        if (!job.ok()) return Fail("the job's object cannot be read: " + job.status().ToString());
+        CheckProgress(*job);
+        job_ = *job;
+      }
       if (scenario_.delete_at_seconds > 0 &&
           scheduler_.Now() > Instant{} + FromSeconds(scenario_.delete_at_seconds)) {
         faults_.ledger().CountEvent("job deleted while it ran");
@@ -319,10 +346,9 @@ class World {
   void CheckLeftovers(const std::string& when) {
     for (const auto& [key, bytes] : bucket_.objects()) {
       if (!key.starts_with(prefix_ + "/") || key.starts_with(prefix_ + "/results/")) continue;
-      const auto& [writer, repeated] = writers_[key];
-      // What a cut-off function or a delayed request writes after the clean-up, nobody can take
-      // away.
-      if (repeated || zombies_.contains(writer)) continue;
+      const std::string& writer = writers_[key];
+      // What a cut-off function writes after the clean-up, nobody can take away.
+      if (zombies_.contains(writer)) continue;
       return Fail("guarantee 5: " + key + " by " + writer + " is left after " + when);
     }
   }
@@ -393,7 +419,9 @@ class World {
   Job job_;
   std::string prefix_;
   std::set<std::string> zombies_;
-  KeyMap<std::pair<std::string, bool>> writers_;  // key -> last writer, late?
+  std::string exchange_prefix_;
+  std::map<std::string, const SimProcess*> owners_;  // by invocation
+  KeyMap<std::string> writers_;                      // key -> last writer
 };
 
 }  // namespace

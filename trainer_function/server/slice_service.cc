@@ -42,6 +42,7 @@ struct SliceService::State {
   std::string job_uid;
   int64_t leader_epoch = 0;
   int64_t incarnation = 0;
+  int64_t first_iteration = 0;
   int plan_revision = 0;
   std::unique_ptr<Slice> slice;
   std::unique_ptr<Task> task;
@@ -62,6 +63,10 @@ Status SliceService::State::Admit(const SliceRequest& request) {
     return fenced("plan revision", request.plan.revision, plan_revision);
   if (request.incarnation < incarnation && !Planted(PlantedBug::kOldIncarnationAccepted))
     return fenced("incarnation", request.incarnation, incarnation);
+  if (request.role.kind != RoleKind::kProfile && request.plan.revision == plan_revision &&
+      request.incarnation == incarnation && request.first_iteration < first_iteration) {
+    return fenced("first iteration", request.first_iteration, first_iteration);
+  }
   return OkStatus();
 }
 
@@ -110,6 +115,7 @@ Status SliceService::Start(const SliceRequest& request) {
   state.leader_epoch = request.leader_epoch;
   state.plan_revision = request.plan.revision;
   state.incarnation = request.incarnation;
+  if (request.role.kind != RoleKind::kProfile) state.first_iteration = request.first_iteration;
   const Instant deadline =
       started + (request.budget_seconds > 0 ? FromSeconds(request.budget_seconds) : kUnlimited);
   state.task.reset();  // of the slice before; it has ended

@@ -4,8 +4,9 @@
 //
 // Thread-safe. One slice runs at a time; its lines are kept until another slice starts, so that a
 // caller can attach late. Start's errors: kAlreadyExists = busy with another slice (the message is
-// its invocation id), kFailedPrecondition = fenced (leader epoch, plan revision or incarnation too
-// low, or another job's), kInvalidArgument = the request makes no sense for this function.
+// its invocation id), kFailedPrecondition = fenced (leader epoch, plan revision, incarnation or
+// first iteration too low, or another job's), kInvalidArgument = the request makes no sense for
+// this function.
 #pragma once
 
 #include <cstdint>

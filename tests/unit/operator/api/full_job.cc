@@ -130,7 +130,14 @@ JobStatus FullStatus() {
       {"Running", "True", "SlicesRunning", "", "2026-01-31T12:00:09Z", 2}};
   status.plan = FullPlan();
   status.profile = FullProfile();
-  status.execution = {3, 120, Json{{"prefix", "p"}, {"iteration", 120}}, 1, 12.25, "00ff"};
+  status.execution = {3,
+                      120,
+                      Json{{"prefix", "p"}, {"iteration", 120}},
+                      1,
+                      12.25,
+                      "00ff",
+                      {"instance-1", "instance-2"},
+                      4};
   PlanRecord record;
   record.revision = 2;
   record.first_iteration = 40;

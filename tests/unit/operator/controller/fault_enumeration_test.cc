@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "tests/support/job_world.h"
 
 namespace lambdadnn {
@@ -67,6 +69,16 @@ class Life {
     return world.RunUntilFinished(400) && world.Reason("Complete") == "True/TrainingFinished";
   }
 
+  std::vector<std::string> TrainingSlicesStartedTwice() const {
+    std::set<std::string> seen;
+    std::vector<std::string> twice;
+    for (const std::string& invocation : world.functions.started()) {
+      const bool training = invocation.find("profile") == std::string::npos;
+      if (training && !seen.insert(invocation).second) twice.push_back(invocation);
+    }
+    return twice;
+  }
+
   JobWorld world;
 
  private:
@@ -105,6 +117,7 @@ TEST_P(FaultEnumeration, EveryEffectMayFailOrBeTheLast) {
       ASSERT_THAT(life.world.functions.Live(), IsEmpty());
       ASSERT_THAT(life.world.Keys(), Each(HasSubstr("/results/")));
       ASSERT_LE(life.world.functions.max_running_per_role(), 1);
+      ASSERT_THAT(life.TrainingSlicesStartedTwice(), IsEmpty());
       ASSERT_TRUE(life.world.functions.all_keys_equal());
     }
     EXPECT_GT(happened, effects - 3);

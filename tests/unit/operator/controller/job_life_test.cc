@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "operator/resources/function_groups.h"
+#include "operator/resources/slice_requests.h"
 #include "tests/support/job_world.h"
 
 namespace lambdadnn {
@@ -348,6 +350,69 @@ TEST_F(JobLifeTest, ARestartedControllerAttachesAndDisturbsNothing) {
   EXPECT_EQ(world_.functions.iterations_done(), 100);
   EXPECT_EQ(world_.Read().status.execution.incarnation, 0);
   EXPECT_THAT(world_.functions.started(), SizeIs(3));
+  ExpectNothingLeft();
+}
+
+TEST_F(JobLifeTest, AFunctionReplacedWhileNobodyLedIsNoticedAtOnce) {
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(RunUntilIteration(50));
+  world_.functions.Kill(world_.functions.Live().front());
+  // The platform replaces it while there is no controller.
+  const Job job = world_.Read();
+  for (const FunctionGroup& group : PlannedGroups(job, world_.options.platform, {})) {
+    ASSERT_TRUE(world_.functions.EnsureGroup(group).ok());
+  }
+  world_.time.clock.SleepFor(FromSeconds(2));
+  ASSERT_THAT(world_.functions.Live(), SizeIs(3));
+  world_.RestartController();
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Read().status.execution.incarnation == 1; }, 10));
+  EXPECT_EQ(world_.Reason("Degraded"), "True/FunctionLost");
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+}
+
+TEST_F(JobLifeTest, WhoDoesWhatIsWrittenDownBeforeAnySliceStarts) {
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(world_.RunUntil([&] { return !world_.functions.started().empty(); }, 20));
+  EXPECT_THAT(world_.Read().status.execution.functions, SizeIs(3));
+}
+
+TEST_F(JobLifeTest, ADeposedControllerLeavesTheJobAlone) {
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(RunUntilIteration(30));
+  const Json younger = {{"status", {{"execution", {{"leaderEpoch", 9}}}}}};
+  ASSERT_TRUE(
+      world_.server
+          .Patch(ServerlessTrainingJobType(), {"default", "digits"}, younger, Subresource::kStatus)
+          .ok());
+  world_.functions.Kill(world_.functions.Live().front());
+  world_.RunUntil([] { return false; }, 20);
+  EXPECT_EQ(world_.Read().status.execution.incarnation, 0);
+  EXPECT_THAT(world_.functions.started(), SizeIs(3));
+
+  world_.options.leader_epoch = 9;
+  world_.RestartController();
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  EXPECT_EQ(world_.Read().status.execution.incarnation, 1);
+}
+
+TEST_F(JobLifeTest, WhatLandsAfterTheCleanUpIsDeletedALittleLater) {
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  const std::string key = JobPrefix(world_.Read()) + "/x/r1.i0/99/g0/s0/1";
+  ASSERT_TRUE(world_.memory_store.Put(key, AsBytes("late")).ok());
+  world_.RunUntil([] { return false; }, 10);
+  ExpectNothingLeft();
+}
+
+TEST_F(JobLifeTest, WhatLandsWhileTheJobIsDeletedGoesBeforeTheFinalizer) {
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(RunUntilIteration(30));
+  const std::string key = JobPrefix(world_.Read()) + "/x/r1.i0/99/g0/s0/1";
+  world_.Delete();
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Keys().empty(); }, 60));
+  ASSERT_TRUE(world_.memory_store.Put(key, AsBytes("late")).ok());
+  ASSERT_TRUE(world_.RunUntil([&] { return !world_.Exists(); }, 60));
   ExpectNothingLeft();
 }
 

@@ -308,7 +308,6 @@ JobSnapshot SnapshotOf(const Job& job, const ControllerOptions& options) {
   snapshot.job = job;
   snapshot.options = &options;
   snapshot.facts.instances_known = true;
-  snapshot.facts.own_round = CurrentRound(job);
   return snapshot;
 }
 

@@ -70,6 +70,7 @@ TEST_F(SliceServiceTest, LowerEpochRevisionAndIncarnationAreFenced) {
   SliceRequest first = Request(5);
   first.leader_epoch = 3;
   first.plan.revision = 2;
+  first.first_iteration = 6;
   ASSERT_TRUE(service_.Start(first).ok());
   const auto refused = [&](const std::function<void(SliceRequest&)>& change) {
     SliceRequest request = first;
@@ -85,7 +86,15 @@ TEST_F(SliceServiceTest, LowerEpochRevisionAndIncarnationAreFenced) {
             StatusCode::kFailedPrecondition);
   EXPECT_EQ(refused([](SliceRequest& r) { r.job.uid = "uid-2"; }).code(),
             StatusCode::kFailedPrecondition);
+  // A request of the round before that arrives late.
+  EXPECT_EQ(refused([](SliceRequest& r) { r.first_iteration = 5; }).code(),
+            StatusCode::kFailedPrecondition);
   // Not fenced, but busy.
+  EXPECT_EQ(refused([](SliceRequest& r) {
+              r.incarnation = 6;
+              r.first_iteration = 0;
+            }).code(),
+            StatusCode::kAlreadyExists);
   EXPECT_EQ(refused([](SliceRequest& r) { r.leader_epoch = 4; }).code(),
             StatusCode::kAlreadyExists);
   // An old leader cannot even attach.
