@@ -106,7 +106,10 @@ Status EmbeddedRun::Prepare() {
                                 " already; go on with --resume, or name another --out");
   }
   if (!resume) PrepareJob(options_, directory_, &job_object_);
-  output_ = std::make_unique<RunOutput>(runtime_, ChooseMode(options_.output), directory_);
+  // What `profile` prints is the profile alone.
+  output_ = options_.profile_only
+                ? std::make_unique<RunOutput>(runtime_, RunOutputMode::kLines, directory_, stderr)
+                : std::make_unique<RunOutput>(runtime_, ChooseMode(options_.output), directory_);
   LDNN_RETURN_IF_ERROR(PreparePlatform());
 
   cache_ = std::make_unique<ProfileFileCache>(ProfileFileCache::DefaultDirectory(),

@@ -37,8 +37,9 @@ RunOutputMode ChooseMode(const std::string& format) {
   return isatty(STDOUT_FILENO) == 1 ? RunOutputMode::kLive : RunOutputMode::kLines;
 }
 
-RunOutput::RunOutput(Runtime& runtime, RunOutputMode mode, const std::string& directory)
-    : runtime_(runtime), mode_(mode), begin_(runtime.clock.Now()) {
+RunOutput::RunOutput(Runtime& runtime, RunOutputMode mode, const std::string& directory,
+                     std::FILE* out)
+    : runtime_(runtime), mode_(mode), out_(out), begin_(runtime.clock.Now()) {
   events_ = std::fopen((directory + "/events.jsonl").c_str(), "ae");
 }
 
@@ -47,8 +48,8 @@ RunOutput::~RunOutput() {
 }
 
 void RunOutput::PrintJson(const Json& json) {
-  std::printf("%s\n", json.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
-  std::fflush(stdout);
+  std::fprintf(out_, "%s\n", json.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+  std::fflush(out_);
 }
 
 void RunOutput::OnEvent(const Json& event) {
@@ -66,8 +67,8 @@ void RunOutput::OnEvent(const Json& event) {
   const std::string line = RenderEventLine(event);
   if (line.empty()) return;
   if (mode_ == RunOutputMode::kLive) Erase();
-  std::printf("%s\n", line.c_str());
-  std::fflush(stdout);
+  std::fprintf(out_, "%s\n", line.c_str());
+  std::fflush(out_);
   if (mode_ == RunOutputMode::kLive) Draw();
 }
 
@@ -92,8 +93,8 @@ void RunOutput::Update(const Job& job) {
       PrintJson({{"type", "status"}, {"job", view_.name}, {"status", EncodeStatus(job.status)}});
     }
   } else if (news && job.status.phase == "Running") {
-    std::printf("%s\n", RenderProgressLine(view_).c_str());
-    std::fflush(stdout);
+    std::fprintf(out_, "%s\n", RenderProgressLine(view_).c_str());
+    std::fflush(out_);
   }
   if (news) {
     last_line_ = now;
@@ -108,8 +109,8 @@ void RunOutput::Say(const std::string& line) {
     return;
   }
   if (mode_ == RunOutputMode::kLive) Erase();
-  std::printf("%s\n", line.c_str());
-  std::fflush(stdout);
+  std::fprintf(out_, "%s\n", line.c_str());
+  std::fflush(out_);
 }
 
 void RunOutput::Erase() {
@@ -120,7 +121,7 @@ void RunOutput::Erase() {
   for (const std::string& line : drawn_) {
     rows += std::max<size_t>(1, (DisplayWidth(line) + columns - 1) / columns);
   }
-  std::printf("\x1b[%zuA\r\x1b[J", rows);
+  std::fprintf(out_, "\x1b[%zuA\r\x1b[J", rows);
   drawn_.clear();
 }
 
@@ -128,8 +129,8 @@ void RunOutput::Draw() {
   const TerminalSize size = SizeOfTerminal();
   // One column and row less than there is: no terminal wraps or scrolls then.
   drawn_ = RenderLive(view_, size.columns - 1, size.rows - 1);
-  for (const std::string& line : drawn_) std::printf("%s\n", line.c_str());
-  std::fflush(stdout);
+  for (const std::string& line : drawn_) std::fprintf(out_, "%s\n", line.c_str());
+  std::fflush(out_);
 }
 
 void RunOutput::Finish() {

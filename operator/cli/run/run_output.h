@@ -18,8 +18,9 @@ enum class RunOutputMode { kLive, kLines, kJson };
 
 class RunOutput final : public ControllerObserver {
  public:
-  // Appends to DIR/events.jsonl.
-  RunOutput(Runtime& runtime, RunOutputMode mode, const std::string& directory);
+  // Appends to DIR/events.jsonl; prints to `out`.
+  RunOutput(Runtime& runtime, RunOutputMode mode, const std::string& directory,
+            std::FILE* out = stdout);
   ~RunOutput() override;
   RunOutput(const RunOutput&) = delete;
   RunOutput& operator=(const RunOutput&) = delete;
@@ -39,6 +40,7 @@ class RunOutput final : public ControllerObserver {
 
   Runtime& runtime_;
   const RunOutputMode mode_;
+  std::FILE* const out_;
   const Instant begin_;
   std::mutex mutex_;
   std::FILE* events_ = nullptr;
