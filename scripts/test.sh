@@ -139,7 +139,7 @@ tier_simulation() {
 }
 
 tier_integration() {
-  if ! scripts/test_servers.sh build; then
+  if ! scripts/test_servers.sh build minio versitygw; then
     fail integration "the test servers could not be built"
     return
   fi

@@ -1,25 +1,44 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The real S3 servers that the integration tests run against, built from pinned Go modules
-# (tests/servers/NAME/go.mod, go.sum). They are built once and kept in
+# The real servers that the tests run against, built from pinned Go modules: a folder
+# tests/servers/NAME with go.mod and go.sum, whose `tool` lines name the programs (one: it is called
+# NAME; several: each by its own name), and with linker flags in the file ldflags where a program
+# wants them. Programs are built once and kept in
 # ${XDG_CACHE_HOME:-~/.cache}/lambdadnn/<hash of the pins and the Go version>/bin.
 #
-#   scripts/test_servers.sh build [NAME...]   build what is missing (minio takes minutes)
-#   scripts/test_servers.sh path NAME         print where the binary is (to be); 1 if not built
-#   scripts/test_servers.sh list              the names
+#   scripts/test_servers.sh build [NAME...]   build what is missing (takes minutes, once)
+#   scripts/test_servers.sh path PROGRAM      print where the program is (to be); 1 if not built
+#   scripts/test_servers.sh list              each NAME with its programs
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/lambdadnn
 
-main_package() {
-  sed -n 's/^tool //p' "$root/tests/servers/$1/go.mod"
+names() {
+  local file
+  for file in "$root"/tests/servers/*/go.mod; do basename "$(dirname "$file")"; done
 }
 
-need_server() {
-  [ -f "$root/tests/servers/$1/go.mod" ] && return
-  echo "error: there is no test server '$1'; the names are: $(list | tr '\n' ' ')" >&2
+need_name() {
+  [ -n "$1" ] && [ -f "$root/tests/servers/$1/go.mod" ] && return
+  echo "error: there is no test server '$1'; the names are: $(names | tr '\n' ' ')" >&2
   exit 2
+}
+
+# The import paths that NAME builds.
+packages() {
+  awk '$1 == "tool" && $2 != "(" {print $2} /^tool \($/ {inside = 1; next} /^\)/ {inside = 0}
+       inside {print $1}' "$root/tests/servers/$1/go.mod"
+}
+
+# What the program of an import path is called: program NAME PACKAGE.
+program() {
+  if [ "$(packages "$1" | wc -l)" = 1 ]; then echo "$1"; else basename "$2"; fi
+}
+
+programs() {
+  local package
+  for package in $(packages "$1"); do program "$1" "$package"; done
 }
 
 go_program() {
@@ -32,64 +51,73 @@ go_program() {
   exit 4
 }
 
-binary_path() {
-  local go version key
-  go=$(go_program)
-  version=$("$go" env GOVERSION)
-  key=$( (cat "$root/tests/servers/$1/go.mod" "$root/tests/servers/$1/go.sum"; echo "$version") |
-    sha256sum | cut -c1-16)
-  echo "$cache/$key/bin/$1"
+# Where NAME's programs are kept.
+directory() {
+  local version key
+  version=$("$(go_program)" env GOVERSION)
+  key=$( (cat "$root/tests/servers/$1/"{go.mod,go.sum}; cat "$root/tests/servers/$1/ldflags" 2>/dev/null || true
+    echo "$version") | sha256sum | cut -c1-16)
+  echo "$cache/$key/bin"
 }
 
-list() {
-  local directory
-  for directory in "$root"/tests/servers/*/; do
-    [ -f "$directory/go.mod" ] && basename "$directory"
-  done
+build_program() {  # NAME PACKAGE BINARY
+  local work started flags="-s -w"
+  [ -f "$root/tests/servers/$1/ldflags" ] && flags="$flags $(tr '\n' ' ' <"$root/tests/servers/$1/ldflags")"
+  # In a copy: go may touch go.mod and go.sum, and the checkout may be read-only.
+  work=$(mktemp -d "$cache/build-XXXXXX")
+  cp "$root/tests/servers/$1"/go.* "$work/"
+  started=$(date +%s)
+  echo "building $(basename "$3") (minutes, once) ..." >&2
+  if ! (cd "$work" && GOFLAGS=-mod=mod CGO_ENABLED=0 nice "$(go_program)" build -p 1 -trimpath \
+      -ldflags "$flags" -o "$work/program" "$2"); then
+    rm -rf "$work"
+    echo "error: building $(basename "$3") failed, see above; is the Go module proxy reachable?" >&2
+    exit 4
+  fi
+  mv "$work/program" "$3"
+  rm -rf "$work"
+  echo "$(basename "$3"): $3 ($(($(date +%s) - started)) s)"
 }
 
 build() {
-  local name=$1 binary work started
-  need_server "$name"
-  binary=$(binary_path "$name")
-  mkdir -p "$(dirname "$binary")"
+  local name=$1 package binary
+  need_name "$name"
+  mkdir -p "$(directory "$name")"
   # Two builds at once would only fight for the processor; the second finds the work done.
   exec 9>"$cache/test_servers.lock"
   flock 9
-  if [ -x "$binary" ]; then
-    echo "$name: $binary"
+  for package in $(packages "$name"); do
+    binary=$(directory "$name")/$(program "$name" "$package")
+    if [ -x "$binary" ]; then
+      echo "$(basename "$binary"): $binary"
+    else
+      build_program "$name" "$package" "$binary"
+    fi
+  done
+}
+
+path() {
+  local name binary
+  for name in $(names); do
+    programs "$name" | grep -x -- "$1" >/dev/null || continue
+    binary=$(directory "$name")/$1
+    echo "$binary"
+    [ -x "$binary" ]
     return
-  fi
-  # In a copy: go may touch go.mod and go.sum, and the checkout may be read-only.
-  work=$(mktemp -d "$cache/build-$name-XXXXXX")
-  cp "$root/tests/servers/$name"/go.* "$work/"
-  started=$(date +%s)
-  echo "building $name (minutes, once) ..." >&2
-  if ! (cd "$work" && GOFLAGS=-mod=mod CGO_ENABLED=0 nice "$(go_program)" build -p 1 -trimpath \
-      -ldflags "-s -w" -o "$work/$name" "$(main_package "$name")"); then
-    rm -rf "$work"
-    echo "error: building $name failed, see above; is the Go module proxy reachable?" >&2
-    exit 4
-  fi
-  mv "$work/$name" "$binary"
-  rm -rf "$work"
-  echo "$name: $binary ($(($(date +%s) - started)) s)"
+  done
+  echo "error: there is no test program '$1'; see scripts/test_servers.sh list" >&2
+  exit 2
 }
 
 case "${1:-}" in
   build)
     shift
-    for name in ${*:-$(list)}; do build "$name"; done
+    for name in ${*:-$(names)}; do build "$name"; done
     ;;
-  path)
-    need_server "${2:-}"
-    binary=$(binary_path "$2")
-    echo "$binary"
-    [ -x "$binary" ]
-    ;;
-  list) list ;;
+  path) path "${2:-}" ;;
+  list) for name in $(names); do echo "$name: $(programs "$name" | tr '\n' ' ')"; done ;;
   *)
-    sed -n '3,9s/^# \{0,1\}//p' "$0" >&2
+    sed -n '3,11s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac

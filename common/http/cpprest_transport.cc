@@ -5,16 +5,18 @@
 #include <cpprest/streams.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
-#include <openssl/x509_vfy.h>
 #include <pplx/threadpool.h>
 
 #include <algorithm>
+#include <atomic>
+#include <boost/asio/steady_timer.hpp>
 #include <cstring>
 #include <map>
 #include <mutex>
 
 #include "common/base/text.h"
 #include "common/http/http_transport.h"
+#include "common/http/tls_material.h"
 
 namespace lambdadnn {
 namespace {
@@ -110,35 +112,6 @@ class PiecesBuffer final : public concurrency::streams::details::streambuf_state
   size_t left_ = 0;
 };
 
-// Authorities as cpprest's connections need them: parsed once, shared by reference count, instead
-// of once a connection; the system's, which are many, only when TLS is first spoken.
-class TrustStore {
- public:
-  static Result<std::shared_ptr<TrustStore>> Load(const std::string& ca_file) {
-    std::shared_ptr<TrustStore> trust(new TrustStore(ca_file.empty()));
-    if (ca_file.empty() || X509_STORE_load_file(trust->store_, ca_file.c_str()) == 1) return trust;
-    ERR_clear_error();
-    return InvalidArgumentError("the file of certificate authorities " + ca_file +
-                                " cannot be read; give a PEM file with at least one certificate");
-  }
-  ~TrustStore() { X509_STORE_free(store_); }
-  TrustStore(const TrustStore&) = delete;
-  TrustStore& operator=(const TrustStore&) = delete;
-
-  void Install(SSL_CTX* context) {
-    if (use_system_) std::call_once(once_, [&] { X509_STORE_set_default_paths(store_); });
-    SSL_CTX_set1_cert_store(context, store_);
-  }
-
- private:
-  explicit TrustStore(bool use_system) : use_system_(use_system), store_(X509_STORE_new()) {
-    LDNN_CHECK(store_ != nullptr, "no memory for certificates");
-  }
-  const bool use_system_;
-  std::once_flag once_;
-  X509_STORE* const store_;
-};
-
 // "https://host:port" of an absolute URL.
 std::string OriginOf(const web::uri& uri) {
   std::string origin = uri.scheme() + "://" + uri.host();
@@ -187,10 +160,56 @@ bool MayBeStaleConnection(const std::error_code& code) {
          code == std::errc::not_connected || code == std::errc::bad_file_descriptor;
 }
 
+// Ends one request early: by its cancellation or after its total time.
+class EarlyEnd {
+ public:
+  explicit EarlyEnd(const HttpRequest& request)
+      : cancellation_(request.cancellation.get()),
+        timer_(crossplat::threadpool::shared_instance().service()) {
+    if (cancellation_ != nullptr) {
+      subscription_ = cancellation_->Subscribe([source = source_] { source.cancel(); });
+    }
+    if (request.total_seconds <= 0) return;
+    timer_.expires_after(
+        std::chrono::nanoseconds(static_cast<int64_t>(request.total_seconds * 1e9)));
+    timer_.async_wait(
+        [source = source_, expired = expired_](const boost::system::error_code& code) {
+          if (code) return;
+          *expired = true;
+          source.cancel();
+        });
+  }
+  ~EarlyEnd() {
+    if (cancellation_ != nullptr) cancellation_->Unsubscribe(subscription_);
+  }
+  EarlyEnd(const EarlyEnd&) = delete;
+  EarlyEnd& operator=(const EarlyEnd&) = delete;
+
+  void Now() { source_.cancel(); }
+  pplx::cancellation_token token() const { return source_.get_token(); }
+  // Why the request ended early; nullopt when it did not.
+  std::optional<Status> Reason(const HttpRequest& request) const {
+    const std::string what = request.method + " " + request.url;
+    if (cancellation_ != nullptr && cancellation_->cancelled()) {
+      return CancelledError(what + " was ended by its caller");
+    }
+    if (!*expired_) return std::nullopt;
+    return UnavailableError("no whole answer to " + what + " within " +
+                            FormatDouble(request.total_seconds) + " s");
+  }
+
+ private:
+  HttpCancellation* const cancellation_;
+  const pplx::cancellation_token_source source_;
+  const std::shared_ptr<std::atomic<bool>> expired_ = std::make_shared<std::atomic<bool>>(false);
+  boost::asio::steady_timer timer_;
+  int subscription_ = 0;
+};
+
 class CpprestTransport final : public HttpTransport {
  public:
-  CpprestTransport(const HttpTransportOptions& options, std::shared_ptr<TrustStore> trust)
-      : options_(options), trust_(std::move(trust)) {}
+  CpprestTransport(const HttpTransportOptions& options, std::shared_ptr<TlsMaterial> tls)
+      : options_(options), tls_(std::move(tls)) {}
 
   Result<HttpResponse> Send(const HttpRequest& request) override;
 
@@ -208,7 +227,7 @@ class CpprestTransport final : public HttpTransport {
                   HttpResponse* response);
 
   const HttpTransportOptions options_;
-  const std::shared_ptr<TrustStore> trust_;
+  const std::shared_ptr<TlsMaterial> tls_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<web::http::client::http_client>> clients_;
 };
@@ -223,9 +242,11 @@ std::shared_ptr<web::http::client::http_client> CpprestTransport::ClientFor(cons
         std::chrono::microseconds(static_cast<int64_t>(options_.inactivity_seconds * 1'000'000)));
     config.set_chunksize(kChunkBytes);
     config.set_max_redirects(0);
-    config.set_ssl_context_callback([trust = trust_](boost::asio::ssl::context& context) {
-      trust->Install(context.native_handle());
+    config.set_validate_certificates(!options_.insecure_skip_verify);
+    config.set_ssl_context_callback([tls = tls_](boost::asio::ssl::context& context) {
+      tls->Install(context.native_handle());
     });
+    if (!options_.proxy_url.empty()) config.set_proxy(web::web_proxy(web::uri(options_.proxy_url)));
     client = std::make_shared<web::http::client::http_client>(web::uri(origin), config);
   }
   return client;
@@ -264,7 +285,7 @@ std::optional<CpprestTransport::Failure> CpprestTransport::SendOnce(const HttpRe
                                                                     HttpResponse* response) {
   const std::string origin = OriginOf(uri);
   bool answered = false;
-  pplx::cancellation_token_source cancel;
+  EarlyEnd end(request);
   try {
     web::http::http_request message(request.method);
     message.set_request_uri(uri.resource());
@@ -281,13 +302,15 @@ std::optional<CpprestTransport::Failure> CpprestTransport::SendOnce(const HttpRe
       if (IsOwnHost(name, value, uri)) continue;
       message.headers()[name] = value;
     }
-    web::http::http_response reply = ClientFor(uri)->request(message, cancel.get_token()).get();
+    // cpprest takes the name that the certificate must hold from this field.
+    if (!options_.server_name.empty()) message.headers()["Host"] = options_.server_name;
+    web::http::http_response reply = ClientFor(uri)->request(message, end.token()).get();
     answered = true;
     response->status = reply.status_code();
     for (const auto& [name, value] : reply.headers()) response->fields.emplace_back(name, value);
     Status status = ReadBody(request, reply, response);
     if (status.ok()) return std::nullopt;
-    cancel.cancel();
+    end.Now();
     try {
       reply.content_ready().wait();
     } catch (const std::exception&) {
@@ -295,9 +318,11 @@ std::optional<CpprestTransport::Failure> CpprestTransport::SendOnce(const HttpRe
     }
     return Failure{std::move(status)};
   } catch (const web::http::http_exception& error) {
+    if (const std::optional<Status> reason = end.Reason(request)) return Failure{*reason};
     return Failure{TransportError(origin, error.what(), error.error_code()),
                    !answered && MayBeStaleConnection(error.error_code())};
   } catch (const std::exception& error) {
+    if (const std::optional<Status> reason = end.Reason(request)) return Failure{*reason};
     return Failure{TransportError(origin, error.what(), {})};
   }
 }
@@ -352,12 +377,12 @@ Status CpprestTransport::ReadBody(const HttpRequest& request, const web::http::h
 
 Result<std::unique_ptr<HttpTransport>> NewHttpTransport(const HttpTransportOptions& options) {
   LDNN_RETURN_IF_ERROR(options.Validate());
-  LDNN_ASSIGN_OR_RETURN(std::shared_ptr<TrustStore> trust, TrustStore::Load(options.ca_file));
+  LDNN_ASSIGN_OR_RETURN(std::shared_ptr<TlsMaterial> tls, TlsMaterial::Load(options));
   // Before the first use of cpprest, which would start forty threads.
   static std::once_flag once;
   std::call_once(once, [] { crossplat::threadpool::initialize_with_threads(kThreads); });
   return std::unique_ptr<HttpTransport>(
-      std::make_unique<CpprestTransport>(options, std::move(trust)));
+      std::make_unique<CpprestTransport>(options, std::move(tls)));
 }
 
 }  // namespace lambdadnn

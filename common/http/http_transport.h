@@ -5,7 +5,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,6 +23,24 @@ using HttpFields = std::vector<std::pair<std::string, std::string>>;
 // The value of the first field with that name (case does not matter); empty when there is none.
 std::string_view FindField(const HttpFields& fields, std::string_view name);
 
+// Ends requests from another thread. Thread-safe; shared by the one who waits and the one who ends.
+class HttpCancellation {
+ public:
+  // Requests that carry it end soon with kCancelled, those to come at once. Idempotent.
+  void Cancel();
+  bool cancelled() const;
+  // For transports: `end` runs when Cancel is called, at once if it has been; until Unsubscribe.
+  int Subscribe(std::function<void()> end);
+  // Returns when `end` does not run and will not run.
+  void Unsubscribe(int id);
+
+ private:
+  mutable std::mutex mutex_;
+  bool cancelled_ = false;
+  int next_id_ = 0;
+  std::map<int, std::function<void()>> subscribers_;
+};
+
 struct HttpRequest {
   std::string method;
   std::string url;  // absolute; path and query already percent-encoded, sent as they are
@@ -35,6 +55,9 @@ struct HttpRequest {
   std::function<bool(ByteView)> on_body;
   // A longer body is refused with kResourceExhausted.
   uint64_t max_response_bytes = uint64_t{4} << 30;
+  // Longest time for the whole request, from Send to the last byte; 0 = only inactivity counts.
+  double total_seconds = 0;
+  std::shared_ptr<HttpCancellation> cancellation;
 };
 
 struct HttpResponse {
@@ -44,8 +67,9 @@ struct HttpResponse {
 };
 
 // Thread-safe; Send blocks. Any HTTP status is an OK result. kUnavailable: no whole answer came
-// (unreachable, timed out, cut), the request may or may not have had its effect;
-// kFailedPrecondition: TLS was refused; kInvalidArgument: no such URL. Redirects are not followed.
+// (unreachable, timed out, cut), the request may or may not have had its effect; kCancelled: by
+// on_body or the cancellation, so too; kFailedPrecondition: TLS was refused; kInvalidArgument: no
+// such URL. Redirects are not followed.
 class HttpTransport {
  public:
   virtual ~HttpTransport() = default;
@@ -55,8 +79,18 @@ class HttpTransport {
 struct HttpTransportOptions {
   // Longest silence within a request: to connect, between two pieces of a body, until the answer.
   double inactivity_seconds = 30;
-  // PEM. The only authorities that are trusted; empty = the system's.
-  std::string ca_file;
+  // PEM. The only authorities that are trusted, by file or as text; both empty = the system's.
+  std::string ca_file = "";
+  std::string ca_pem = "";
+  // PEM. What this side shows the server (mutual TLS); both or neither.
+  std::string client_certificate_pem = "";
+  std::string client_key_pem = "";
+  // The name that the server's certificate must hold; empty = the URL's host.
+  std::string server_name = "";
+  // Takes any certificate. For tests of people who know what they do.
+  bool insecure_skip_verify = false;
+  // "http://host:port": a proxy that tunnels (CONNECT) for https and forwards for http.
+  std::string proxy_url = "";
 
   Status Validate() const;
 };

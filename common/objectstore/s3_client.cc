@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "common/base/text.h"
+#include "common/base/percent_encoding.h"
 #include "common/objectstore/s3_errors.h"
 
 namespace lambdadnn {
@@ -85,7 +85,7 @@ Result<HttpResponse> S3Client::Send(const S3Call& call) {
   } else {
     host = options_.bucket + "." + host;
   }
-  path += UriEncode(call.key, true);
+  path += PercentEncode(call.key, "/");
   const std::string timestamp = AmzTimestamp(clock_.Wall());
 
   SigV4Request signed_request{.method = call.method,

@@ -10,6 +10,7 @@
 #include <ctime>
 
 #include "common/base/check.h"
+#include "common/base/percent_encoding.h"
 #include "common/base/text.h"
 
 namespace lambdadnn {
@@ -77,27 +78,10 @@ std::string Scope(std::string_view timestamp, std::string_view region) {
 
 }  // namespace
 
-std::string UriEncode(std::string_view text, bool keep_slash) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
-  std::string encoded;
-  for (const char c : text) {
-    const bool plain = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '.' || c == '_' || c == '~' || (keep_slash && c == '/');
-    if (plain) {
-      encoded += c;
-    } else {
-      encoded += '%';
-      encoded += kDigits[static_cast<unsigned char>(c) >> 4];
-      encoded += kDigits[static_cast<unsigned char>(c) & 15];
-    }
-  }
-  return encoded;
-}
-
 std::string CanonicalQuery(QueryParameters query) {
   for (auto& [name, value] : query) {
-    name = UriEncode(name, false);
-    value = UriEncode(value, false);
+    name = PercentEncode(name);
+    value = PercentEncode(value);
   }
   std::sort(query.begin(), query.end());
   std::string text;

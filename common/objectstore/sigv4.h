@@ -20,7 +20,7 @@ using QueryParameters = std::vector<std::pair<std::string, std::string>>;  // no
 // What of a request is signed.
 struct SigV4Request {
   std::string method;
-  std::string path;  // as in the request line, encoded by UriEncode, begins with '/'
+  std::string path;  // as in the request line, encoded by PercentEncode(path, "/"), begins with '/'
   QueryParameters query;
   HttpFields fields;  // all that are signed; "host" and "x-amz-date" are among them
   std::string payload_hash;
@@ -29,8 +29,6 @@ struct SigV4Request {
 // For payloads that TLS protects.
 inline constexpr std::string_view kUnsignedPayload = "UNSIGNED-PAYLOAD";
 
-// Percent-encodes all but A-Z a-z 0-9 - . _ ~ (and '/', if kept).
-std::string UriEncode(std::string_view text, bool keep_slash);
 // "a=1&b=", sorted and encoded as it is signed; the same text belongs into the URL.
 std::string CanonicalQuery(QueryParameters query);
 // Names in lower case, sorted, joined by ';'.

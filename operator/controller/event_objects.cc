@@ -2,6 +2,7 @@
 #include "operator/controller/event_objects.h"
 
 #include "common/base/bytes.h"
+#include "operator/kube/micro_time.h"
 
 namespace lambdadnn {
 namespace {
@@ -16,12 +17,6 @@ bool IsBad(const Condition& condition) {
   return condition.type == "Accepted" && !is_true;
 }
 
-std::string MicroTime(WallTime wall) {
-  std::string text = FormatRfc3339(wall);
-  if (!text.empty() && text.back() == 'Z') text.insert(text.size() - 1, ".000000");
-  return text;
-}
-
 }  // namespace
 
 Json MakeEvent(const Job& job, const Condition& condition, WallTime wall) {
@@ -33,7 +28,7 @@ Json MakeEvent(const Job& job, const Condition& condition, WallTime wall) {
           {"metadata",
            {{"name", job.metadata.name + "." + Hex64(Xxh3(AsBytes(content)))},
             {"namespace", job.metadata.namespace_name}}},
-          {"eventTime", MicroTime(wall)},
+          {"eventTime", FormatMicroTime(wall)},
           {"reportingController", "lambdadnn.io/controller"},
           {"reportingInstance", "lambdadnn-operator"},
           {"action", condition.type},

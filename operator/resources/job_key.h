@@ -19,7 +19,4 @@ Json JobKeySecret(const Job& job, const std::string& key);
 // The key in a Secret of this job; nullopt when it is another job's or not a key.
 std::optional<std::string> KeyOfSecret(const Job& job, const Json& secret);
 
-std::string EncodeBase64(std::string_view text);
-std::optional<std::string> DecodeBase64(std::string_view text);
-
 }  // namespace lambdadnn

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "common/base/percent_encoding.h"
 #include "common/base/text.h"
 #include "common/objectstore/s3_xml.h"
 
@@ -116,7 +117,7 @@ std::optional<HttpResponse> StrictS3::CheckTarget(const StrictS3Request& request
   const size_t mark = std::min(request.target.find('?'), request.target.size());
   const std::string path = request.target.substr(0, mark);
   const auto decoded = PercentDecode(path);
-  if (!decoded || UriEncode(*decoded, true) != path) {
+  if (!decoded || PercentEncode(*decoded, "/") != path) {
     return Violation(400, "InvalidURI", "the path " + path + " is not encoded as it is signed");
   }
   const std::string host(FindField(request.fields, "Host"));
@@ -244,7 +245,7 @@ HttpResponse StrictS3::List(const Parsed& parsed) {
   std::string xml = "<?xml version=\"1.0\"?>\n<ListBucketResult xmlns=\"urn:x\">";
   if (encode) xml += "<EncodingType>url</EncodingType>";
   for (const ObjectInfo& object : list.objects) {
-    xml += "<Contents><Key>" + (encode ? UriEncode(object.key, true) : EscapeXml(object.key)) +
+    xml += "<Contents><Key>" + (encode ? PercentEncode(object.key, "/") : EscapeXml(object.key)) +
            "</Key><Size>" + std::to_string(object.size) + "</Size></Contents>";
   }
   xml += list.next_start_after.empty() ? "<IsTruncated>false</IsTruncated>"

@@ -77,22 +77,4 @@ Result<std::string> HostClient::Call(const std::string& method, const std::strin
   return std::move(answer.get().body());
 }
 
-std::string PercentEncode(const std::string& text) {
-  constexpr std::string_view kHexDigits = "0123456789ABCDEF";
-  std::string out;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                       c == '-' || c == '_' || c == '.' || c == '~';
-    if (plain) {
-      out.push_back(c);
-    } else {
-      out.push_back('%');
-      out.push_back(kHexDigits[byte >> 4]);
-      out.push_back(kHexDigits[byte & 15]);
-    }
-  }
-  return out;
-}
-
 }  // namespace lambdadnn

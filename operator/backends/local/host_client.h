@@ -25,7 +25,4 @@ class HostClient {
   const double timeout_seconds_;
 };
 
-// For the query of a target: "a b" -> "a%20b".
-std::string PercentEncode(const std::string& text);
-
 }  // namespace lambdadnn

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "common/base/bytes.h"
+#include "common/base/percent_encoding.h"
 #include "common/base/random.h"
 #include "operator/backends/local/function_files.h"
 #include "operator/backends/local/function_process.h"

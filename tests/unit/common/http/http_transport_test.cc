@@ -10,16 +10,12 @@
 
 #include <array>
 #include <atomic>
-#include <boost/asio/ip/tcp.hpp>
-#include <boost/asio/ssl.hpp>
-#include <boost/asio/write.hpp>
 #include <cstdlib>
 #include <mutex>
 #include <set>
 
 #include "common/base/executor.h"
 #include "common/base/text.h"
-#include "tests/support/paths.h"
 
 namespace lambdadnn {
 namespace {
@@ -308,6 +304,67 @@ TEST_F(HttpTransportTest, StreamsEndWhenTheCallerHasEnough) {
   EXPECT_EQ(Send(request).status().code(), StatusCode::kCancelled);
 }
 
+TEST_F(HttpTransportTest, AllOfARequestHasATime) {
+  // Never silent, never done.
+  RawServer server({[](int fd) {
+    ReadRequest(fd);
+    Write(fd, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+    std::array<char, 1> byte{};
+    timeval patience{.tv_sec = 0, .tv_usec = 20'000};
+    setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    while (recv(fd, byte.data(), 1, 0) != 0) Write(fd, "1\r\nx\r\n");
+  }});
+  HttpRequest request = Make("GET", server.Url());
+  request.total_seconds = 0.3;
+  const Result<HttpResponse> response = Send(request);
+  EXPECT_EQ(response.status().code(), StatusCode::kUnavailable);
+  EXPECT_THAT(response.status().message(), HasSubstr("within 0.3 s"));
+}
+
+TEST_F(HttpTransportTest, AnotherThreadEndsARequest) {
+  for (const bool streaming : {false, true}) {
+    const auto cancellation = std::make_shared<HttpCancellation>();
+    // Ends the request while the client waits: for the head, or for more of the body.
+    RawServer server({[&](int fd) {
+      ReadRequest(fd);
+      if (streaming) Write(fd, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\nx\r\n");
+      if (!streaming) cancellation->Cancel();
+      ReadRequest(fd);  // until the client closes
+    }});
+    ThreadExecutor executor;
+    std::unique_ptr<Task> other;
+    HttpRequest request = Make("GET", server.Url());
+    request.cancellation = cancellation;
+    request.on_body = [&](ByteView) {
+      other = executor.Spawn("cancel", [&] { cancellation->Cancel(); });
+      return true;
+    };
+    EXPECT_EQ(Send(request, 60).status().code(), StatusCode::kCancelled) << streaming;
+  }
+}
+
+TEST_F(HttpTransportTest, CancelledBeforehandIsNotSent) {
+  RawServer server({AnswerWith(std::string(kOk))});
+  HttpRequest request = Make("POST", server.Url());
+  request.cancellation = std::make_shared<HttpCancellation>();
+  request.cancellation->Cancel();
+  EXPECT_EQ(Send(request).status().code(), StatusCode::kCancelled);
+}
+
+TEST_F(HttpTransportTest, ProxyGetsWholeUrls) {
+  std::string seen;
+  RawServer proxy({[&](int fd) {
+    seen = ReadRequest(fd);
+    Write(fd, kOk);
+  }});
+  const auto transport =
+      NewHttpTransport({.inactivity_seconds = 10, .proxy_url = proxy.Url("")}).value();
+  const Result<HttpResponse> response =
+      transport->Send(Make("GET", "http://api.invalid:8080/apis?limit=1"));
+  ASSERT_TRUE(response.ok()) << response.status().ToString();
+  EXPECT_TRUE(seen.starts_with("GET http://api.invalid:8080/apis?limit=1 HTTP/1.1\r\n")) << seen;
+}
+
 TEST_F(HttpTransportTest, LongAnswersAreRefused) {
   RawServer server({AnswerWith("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nlonger"),
                     AnswerWith("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -328,76 +385,6 @@ TEST_F(HttpTransportTest, WhatIsNoUrlIsRefused) {
   const Status no_ca = NewHttpTransport({.inactivity_seconds = 1, .ca_file = "/none.pem"}).status();
   EXPECT_EQ(no_ca.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(no_ca.message(), HasSubstr("/none.pem"));
-}
-
-// A TLS server with a certificate that only its own authority vouches for.
-class TlsServer {
- public:
-  TlsServer() : folder_(MakeTempDir()) {
-    const std::string command =
-        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 1 -subj "
-        "/CN=test -addext subjectAltName=IP:127.0.0.1 -keyout " +
-        folder_ + "/key.pem -out " + folder_ + "/cert.pem 2>/dev/null";
-    if (std::system(command.c_str()) != 0) std::abort();
-    context_.use_certificate_chain_file(certificate());
-    context_.use_private_key_file(folder_ + "/key.pem", boost::asio::ssl::context::pem);
-    task_ = executor_.Spawn("tls-server", [this] { Run(); });
-  }
-  ~TlsServer() {
-    shutdown(acceptor_.native_handle(), SHUT_RDWR);
-    task_->Join();
-  }
-  std::string certificate() const { return folder_ + "/cert.pem"; }
-  std::string Url(const std::string& host = "127.0.0.1") const {
-    return "https://" + host + ":" + std::to_string(acceptor_.local_endpoint().port()) + "/";
-  }
-
- private:
-  void Run() {
-    for (;;) {
-      boost::asio::ssl::stream<boost::asio::ip::tcp::socket> stream(io_, context_);
-      boost::system::error_code error;
-      acceptor_.accept(stream.next_layer(), error);
-      if (error) return;
-      stream.handshake(boost::asio::ssl::stream_base::server, error);
-      if (error) continue;
-      std::array<char, 4096> buffer{};
-      stream.read_some(boost::asio::buffer(buffer), error);
-      boost::asio::write(stream, boost::asio::buffer(kOk.data(), kOk.size()), error);
-    }
-  }
-
-  const std::string folder_;
-  boost::asio::io_context io_;
-  boost::asio::ssl::context context_{boost::asio::ssl::context::tls_server};
-  boost::asio::ip::tcp::acceptor acceptor_{
-      io_, boost::asio::ip::tcp::endpoint(boost::asio::ip::address_v4::loopback(), 0)};
-  ThreadExecutor executor_;
-  std::unique_ptr<Task> task_;
-};
-
-TEST_F(HttpTransportTest, PrivateAuthorityIsTrustedWhenNamed) {
-  TlsServer server;
-  HttpRequest request = Make("GET", server.Url());
-  // As signers set it, with the port, which no certificate names.
-  request.fields = {{"host", request.url.substr(8, request.url.size() - 9)}};
-  const Result<HttpResponse> response = Send(request, 10, server.certificate());
-  ASSERT_TRUE(response.ok()) << response.status().ToString();
-  EXPECT_EQ(AsText(response->body), "ok");
-}
-
-TEST_F(HttpTransportTest, UnknownAuthorityIsRefusedWithWhatToDo) {
-  TlsServer server;
-  const Status status = Send(Make("GET", server.Url())).status();
-  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.ToString();
-  EXPECT_THAT(status.message(), HasSubstr("certificate authority"));
-}
-
-TEST_F(HttpTransportTest, CertificateOfAnotherHostIsRefused) {
-  TlsServer server;
-  const Status status =
-      Send(Make("GET", server.Url("localhost")), 10, server.certificate()).status();
-  EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.ToString();
 }
 
 TEST_F(HttpTransportTest, TlsToAServerWithoutItIsSaid) {

@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "common/base/percent_encoding.h"
+
 namespace lambdadnn {
 namespace {
 
@@ -63,7 +65,7 @@ TEST(SigV4, PutObjectWithAnEncodedKey) {
   const std::string hash = Sha256Hex("Welcome to Amazon S3.");
   EXPECT_EQ(hash, "44ce7dd67c959e0d3524ffac1771dfbba87d2b6b4b4e99e42034a8b803f8b072");
   const SigV4Request request = Example(
-      "PUT", UriEncode("/test$file.text", true), {},
+      "PUT", PercentEncode("/test$file.text", "/"), {},
       {{"Date", "Fri, 24 May 2013 00:00:00 GMT"}, {"x-amz-storage-class", "REDUCED_REDUNDANCY"}},
       hash);
   EXPECT_EQ(Sha256Hex(CanonicalRequest(request)),
@@ -88,9 +90,9 @@ TEST(SigV4, QueryParametersInAnyOrder) {
 }
 
 TEST(SigV4, EncodesAllButTheUnreserved) {
-  EXPECT_EQ(UriEncode("a-Z_0.9~", false), "a-Z_0.9~");
-  EXPECT_EQ(UriEncode("a b+c%/ü*", true), "a%20b%2Bc%25/%C3%BC%2A");
-  EXPECT_EQ(UriEncode("a/b", false), "a%2Fb");
+  EXPECT_EQ(PercentEncode("a-Z_0.9~"), "a-Z_0.9~");
+  EXPECT_EQ(PercentEncode("a b+c%/ü*", "/"), "a%20b%2Bc%25/%C3%BC%2A");
+  EXPECT_EQ(PercentEncode("a/b"), "a%2Fb");
   EXPECT_EQ(CanonicalQuery({{"b", "2"}, {"a", "x y"}, {"a-", ""}}), "a=x%20y&a-=&b=2");
 }
 

@@ -261,7 +261,8 @@ TEST_P(KubeClientConformance, AChildGoesWhenItsLastOwnerHasGone) {
                                                     {"uid", MetadataText(*owner, "uid")}});
   }
   ASSERT_TRUE(client().Create(WidgetType(), child).ok());
-  const auto watch = client().StartWatch(WidgetType(), "", "");
+  const auto list = client().List(WidgetType(), "", "", 0, "");
+  const auto watch = client().StartWatch(WidgetType(), "", list->resource_version);
   ASSERT_TRUE(watch.ok());
   ASSERT_TRUE(client().Delete(WidgetType(), Named("first"), "").ok());
   EXPECT_TRUE(client().Get(WidgetType(), Named("child")).ok());

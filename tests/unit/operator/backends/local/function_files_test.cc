@@ -47,10 +47,5 @@ TEST(HostClient, SaysThatThereIsNoHost) {
   EXPECT_EQ(answer.status().code(), StatusCode::kUnavailable);
 }
 
-TEST(PercentEncode, EncodesWhatAQueryCannotHold) {
-  EXPECT_EQ(PercentEncode("a-b_c.d~9"), "a-b_c.d~9");
-  EXPECT_EQ(PercentEncode("a b&c=/\n\xff"), "a%20b%26c%3D%2F%0A%FF");
-}
-
 }  // namespace
 }  // namespace lambdadnn

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// The bytes of a watch as events: one JSON document a line, cut anywhere by the network.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/base/bytes.h"
+#include "operator/kube/kube_client.h"
+
+namespace lambdadnn {
+
+class WatchDecoder {
+ public:
+  // Appends the events that `bytes` completes. kDataLoss: what came is no watch (then the stream is
+  // of no more use); the message shows the beginning of the line. kResourceExhausted: a line that
+  // no API server would send.
+  Status Append(ByteView bytes, std::vector<WatchEvent>* events);
+
+  static constexpr size_t kMaxLineBytes = size_t{64} << 20;
+
+ private:
+  Status Decode(std::string_view line, std::vector<WatchEvent>* events);
+  std::string line_;  // the unfinished one
+};
+
+}  // namespace lambdadnn

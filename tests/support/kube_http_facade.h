@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The in-memory API server as a real one looks from the wire: an HttpTransport that answers what
+// HttpKubeClient sends, so that the production client runs against it, on threads or fibers.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <vector>
+
+#include "common/http/http_transport.h"
+#include "operator/kube/kube_client.h"
+
+namespace lambdadnn {
+
+class KubeHttpFacade final : public HttpTransport {
+ public:
+  // Serves `types` of `server`, which outlives it. A watch's bytes come `watch_piece` at a time.
+  KubeHttpFacade(KubeClient& server, std::vector<ResourceType> types, size_t watch_piece);
+
+  Result<HttpResponse> Send(const HttpRequest& request) override;
+
+  // Asked before each request; an answer is given in the server's place.
+  std::function<std::optional<Result<HttpResponse>>(const HttpRequest&)> intercept;
+
+ private:
+  struct Target;
+  std::optional<Target> Parse(const HttpRequest& request) const;
+  Result<Json> Call(const HttpRequest& request, const Target& target);
+  HttpResponse Stream(const HttpRequest& request, const Target& target);
+  bool SendPieces(const HttpRequest& request, const std::string& line) const;
+
+  KubeClient& server_;
+  const std::vector<ResourceType> types_;
+  const size_t watch_piece_;
+};
+
+// What a real server answers for this error: an HTTP status and a Status object.
+HttpResponse KubeRefusal(const Status& status);
+
+}  // namespace lambdadnn
