@@ -23,4 +23,5 @@ cmake --build build/release --target "${wanted[@]/%/_bench}" >build/bench.build.
 for name in "${wanted[@]}"; do
   echo "== $name: build/release/bin/${name}_bench"
   "build/release/bin/${name}_bench"
+  [ "$name" != step ] || /usr/bin/python3 tests/bench/step_python.py
 done

@@ -21,7 +21,7 @@ conformance |3 |object stores: memory, files, strict S3 stand-in           |
 simulation  |6 |400 fixed seeds, planted bugs, 2 minutes of fresh seeds    |10 minutes of fresh seeds, each planted bug within 10,000
 integration |15|kills, UCI digits, training on MinIO, bad input             |20 kills, versitygw, every store operation of an iteration
 timing      |4 |none: needs a quiet machine; --tier timing: 3 runs of two plans|predicted against actual time, median of 5 runs
-sanitizers  |4 |address+undefined: parsers, readers, transport, servers    |all unit and conformance tests; thread sanitizer
+sanitizers  |4 |address+undefined: parsers, readers, transport, servers    |all unit and conformance tests; thread sanitizer; a training with LibTorch
 fuzz        |5 |each target 20 s                                           |each target 120 s
 '
 
@@ -166,6 +166,20 @@ tier_sanitizers() {
   run_ctest sanitizers asan-ubsan -L '^(unit|conformance)$' -j 2
   build tsan || { fail sanitizers "the tsan build failed"; return; }
   run_ctest sanitizers tsan -L '^(unit|conformance)$' -j 2
+  sanitized_training
+}
+
+# The functions alone are built with the address sanitizer and LibTorch; the command is release's.
+sanitized_training() {
+  build release lambdadnn lambdadnn-dataset && build asan-torch lambdadnn-worker lambdadnn-server ||
+    { fail sanitizers "the asan-torch build failed"; return; }
+  local begin=$SECONDS
+  if python3 tests/integration/sanitized_run_test.py build/release/bin build/asan-torch/bin; then
+    count 1 0
+    note sanitizers "training with LibTorch: 1 passed, $((SECONDS - begin)) s"
+  else
+    fail sanitizers "the training with LibTorch"
+  fi
 }
 
 tier_fuzz() {
