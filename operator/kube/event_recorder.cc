@@ -5,6 +5,7 @@
 
 #include "common/base/bytes.h"
 #include "operator/kube/micro_time.h"
+#include "operator/kube/object_metadata.h"
 
 namespace lambdadnn {
 namespace {
@@ -12,11 +13,6 @@ namespace {
 // Limits of events.k8s.io.
 constexpr size_t kMaxNoteBytes = 1000;
 constexpr size_t kMaxNameBytes = 253;
-
-std::string RegardingText(const Json& regarding, const char* field) {
-  const auto found = regarding.find(field);
-  return found != regarding.end() && found->is_string() ? found->get<std::string>() : "";
-}
 
 // Two drafts with the same key are the same event again.
 std::string KeyOf(const EventDraft& draft) {
@@ -122,10 +118,10 @@ Status EventRecorder::WriteOnce(const std::string& key, const Waiting& waiting) 
     series_.erase(known);  // the server has let it go: a new one
   }
   const EventDraft& draft = waiting.draft;
-  const std::string about = RegardingText(draft.regarding, "name");
+  const std::string about = TextField(draft.regarding, "name");
   // The name follows from content and time: created twice, it is one event.
   const std::string suffix = "." + Hex64(Xxh3(AsBytes(key + "|" + time)));
-  const std::string space = RegardingText(draft.regarding, "namespace");
+  const std::string space = TextField(draft.regarding, "namespace");
   const ObjectName name{space.empty() ? "default" : space,
                         Cut(about, kMaxNameBytes - suffix.size()) + suffix};
   const Json event = {{"apiVersion", "events.k8s.io/v1"},

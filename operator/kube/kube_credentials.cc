@@ -7,6 +7,7 @@
 #include "common/base/files.h"
 #include "common/base/subprocess.h"
 #include "common/base/text.h"
+#include "operator/kube/object_metadata.h"
 
 namespace lambdadnn {
 namespace {
@@ -34,34 +35,29 @@ Json ExecInfo(const KubeConnection& connection) {
           {"spec", std::move(spec)}};
 }
 
-std::string TextAt(const Json& object, const char* field) {
-  const auto found = object.find(field);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 }  // namespace
 
 Result<KubeCredential> ParseExecCredential(std::string_view output,
                                            std::optional<WallTime>* expires) {
   const Result<Json> json = ParseJson(output);
   if (!json.ok()) return UnauthenticatedError("did not print JSON: " + json.status().message());
-  if (!json->is_object() || TextAt(*json, "kind") != "ExecCredential") {
+  if (!json->is_object() || TextField(*json, "kind") != "ExecCredential") {
     return UnauthenticatedError("did not print an ExecCredential");
   }
   const auto status = json->find("status");
   if (status == json->end() || !status->is_object()) {
     return UnauthenticatedError("printed an ExecCredential without status");
   }
-  KubeCredential credential{.token = TextAt(*status, "token"),
-                            .client_certificate_pem = TextAt(*status, "clientCertificateData"),
-                            .client_key_pem = TextAt(*status, "clientKeyData")};
+  KubeCredential credential{.token = TextField(*status, "token"),
+                            .client_certificate_pem = TextField(*status, "clientCertificateData"),
+                            .client_key_pem = TextField(*status, "clientKeyData")};
   if (credential.token.empty() && credential.client_certificate_pem.empty()) {
     return UnauthenticatedError("printed neither a token nor a client certificate");
   }
   if (credential.client_certificate_pem.empty() != credential.client_key_pem.empty()) {
     return UnauthenticatedError("printed a client certificate without its key, or a key alone");
   }
-  if (const std::string text = TextAt(*status, "expirationTimestamp"); !text.empty()) {
+  if (const std::string text = TextField(*status, "expirationTimestamp"); !text.empty()) {
     WallTime time;
     if (!ParseRfc3339(text, &time)) {
       return UnauthenticatedError("printed an expirationTimestamp that is no time: " + text);

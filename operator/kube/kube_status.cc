@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "common/base/text.h"
+#include "operator/kube/object_metadata.h"
 
 namespace lambdadnn {
 namespace {
@@ -11,16 +12,10 @@ namespace {
 constexpr size_t kMaxMessageBytes = 4096;
 constexpr double kMaxWaitSeconds = 60;
 
-std::string TextAt(const Json& object, const char* field) {
-  if (!object.is_object()) return "";
-  const auto found = object.find(field);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
-
 // The object of a refusal; null when the body is something else (a proxy's page, nothing).
 Json StatusObject(const HttpResponse& response) {
   Result<Json> json = ParseJson(AsText(response.body));
-  if (!json.ok() || TextAt(*json, "kind") != "Status") return nullptr;
+  if (!json.ok() || TextField(*json, "kind") != "Status") return nullptr;
   return std::move(*json);
 }
 
@@ -31,14 +26,14 @@ Json Details(const Json& object) {
 
 // The server repeats causes inside message for 422; elsewhere they are news.
 std::string MessageOf(const Json& object, int http_status) {
-  std::string message = TextAt(object, "message");
+  std::string message = TextField(object, "message");
   if (message.empty()) message = "HTTP status " + std::to_string(http_status);
   const Json details = Details(object);
   if (details.is_object() && details.contains("causes") && details["causes"].is_array()) {
     for (const Json& cause : details["causes"]) {
-      const std::string text = TextAt(cause, "message");
+      const std::string text = TextField(cause, "message");
       if (text.empty() || message.find(text) != std::string::npos) continue;
-      const std::string field = TextAt(cause, "field");
+      const std::string field = TextField(cause, "field");
       message += "; " + (field.empty() ? text : field + ": " + text);
     }
   }
@@ -76,7 +71,7 @@ StatusCode CodeOf(int http_status, const std::string& reason) {
 }  // namespace
 
 Status StatusOfObject(std::string_view what, const Json& object, int http_status) {
-  const std::string reason = TextAt(object, "reason");
+  const std::string reason = TextField(object, "reason");
   if (object.is_object()) {
     const auto code = object.find("code");
     if (code != object.end() && code->is_number_integer()) {

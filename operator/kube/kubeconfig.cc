@@ -7,6 +7,7 @@
 #include "common/base/text.h"
 #include "common/json/yaml.h"
 #include "operator/kube/kube_connection.h"
+#include "operator/kube/object_metadata.h"
 
 namespace lambdadnn {
 namespace {
@@ -17,11 +18,6 @@ struct Entry {
   std::string file;
   std::string what;  // "FILE: user 'admin'", for messages
 };
-
-std::string TextOf(const Json& object, const char* field) {
-  const auto found = object.find(field);
-  return found != object.end() && found->is_string() ? found->get<std::string>() : "";
-}
 
 // All files that exist, in order.
 class Kubeconfig {
@@ -54,7 +50,7 @@ class Kubeconfig {
 
   std::string CurrentContext() const {
     for (const auto& [file, json] : files_) {
-      if (std::string name = TextOf(json, "current-context"); !name.empty()) return name;
+      if (std::string name = TextField(json, "current-context"); !name.empty()) return name;
     }
     return "";
   }
@@ -67,7 +63,7 @@ class Kubeconfig {
       if (list == json.end() || !list->is_array()) continue;
       for (const Json& item : *list) {
         if (!item.is_object()) continue;
-        names.push_back(TextOf(item, "name"));
+        names.push_back(TextField(item, "name"));
         if (names.back() != name) continue;
         const auto value = item.find(kind);
         if (value == item.end() || value->is_null()) return Entry{Json::object(), file, ""};
@@ -101,7 +97,7 @@ std::string Absolute(const Entry& entry, const std::string& path) {
 // `field`-data as base64, else the content of the file `field`; data wins, as with kubectl.
 Status ReadMaterial(const Entry& entry, const char* field, std::string* out) {
   const std::string data_field = std::string(field) + "-data";
-  if (const std::string data = TextOf(entry.value, data_field.c_str()); !data.empty()) {
+  if (const std::string data = TextField(entry.value, data_field); !data.empty()) {
     std::optional<std::string> decoded = DecodeBase64(data);
     if (!decoded) {
       return InvalidArgumentError(entry.what + ": " + data_field +
@@ -110,7 +106,7 @@ Status ReadMaterial(const Entry& entry, const char* field, std::string* out) {
     *out = std::move(*decoded);
     return OkStatus();
   }
-  const std::string file = Absolute(entry, TextOf(entry.value, field));
+  const std::string file = Absolute(entry, TextField(entry.value, field));
   if (file.empty()) return OkStatus();
   Result<std::string> content = ReadFile(file);
   if (!content.ok()) return content.status().WithContext(entry.what + ": " + field);
@@ -120,7 +116,7 @@ Status ReadMaterial(const Entry& entry, const char* field, std::string* out) {
 
 Status ReadCluster(const Entry& entry, KubeConnection* connection) {
   const Json& cluster = entry.value;
-  connection->server = TextOf(cluster, "server");
+  connection->server = TextField(cluster, "server");
   while (connection->server.ends_with('/')) connection->server.pop_back();
   if (!connection->server.starts_with("https://") && !connection->server.starts_with("http://")) {
     return InvalidArgumentError(entry.what + ": server '" + connection->server +
@@ -132,8 +128,8 @@ Status ReadCluster(const Entry& entry, KubeConnection* connection) {
                                 "a host name that resolves to it (and tls-server-name if the "
                                 "certificate has another)");
   }
-  connection->server_name = TextOf(cluster, "tls-server-name");
-  connection->proxy_url = TextOf(cluster, "proxy-url");
+  connection->server_name = TextField(cluster, "tls-server-name");
+  connection->proxy_url = TextField(cluster, "proxy-url");
   const auto insecure = cluster.find("insecure-skip-tls-verify");
   connection->insecure_skip_verify =
       insecure != cluster.end() && insecure->is_boolean() && insecure->get<bool>();
@@ -142,9 +138,9 @@ Status ReadCluster(const Entry& entry, KubeConnection* connection) {
 
 Status ReadExec(const Entry& entry, const Json& json, KubeConnection* connection) {
   ExecCredentialPlugin plugin;
-  plugin.api_version = TextOf(json, "apiVersion");
-  plugin.command = TextOf(json, "command");
-  plugin.install_hint = TextOf(json, "installHint");
+  plugin.api_version = TextField(json, "apiVersion");
+  plugin.command = TextField(json, "command");
+  plugin.install_hint = TextField(json, "installHint");
   if (plugin.command.empty()) return InvalidArgumentError(entry.what + ": exec has no command");
   if (plugin.api_version != "client.authentication.k8s.io/v1" &&
       plugin.api_version != "client.authentication.k8s.io/v1beta1") {
@@ -162,13 +158,13 @@ Status ReadExec(const Entry& entry, const Json& json, KubeConnection* connection
   if (const auto env = json.find("env"); env != json.end() && env->is_array()) {
     for (const Json& variable : *env) {
       if (variable.is_object()) {
-        plugin.environment[TextOf(variable, "name")] = TextOf(variable, "value");
+        plugin.environment[TextField(variable, "name")] = TextField(variable, "value");
       }
     }
   }
   const auto info = json.find("provideClusterInfo");
   plugin.provide_cluster_info = info != json.end() && info->is_boolean() && info->get<bool>();
-  if (const std::string mode = TextOf(json, "interactiveMode"); !mode.empty()) {
+  if (const std::string mode = TextField(json, "interactiveMode"); !mode.empty()) {
     plugin.interactive_mode = mode;
   }
   connection->exec = std::move(plugin);
@@ -185,8 +181,8 @@ Status ReadUser(const Entry& entry, KubeConnection* connection) {
                                 ": client-certificate and client-key belong together; give both");
   }
   // The file wins over the value, as with kubectl: it is the one that is renewed.
-  connection->token_file = Absolute(entry, TextOf(user, "tokenFile"));
-  if (connection->token_file.empty()) connection->token = TextOf(user, "token");
+  connection->token_file = Absolute(entry, TextField(user, "tokenFile"));
+  if (connection->token_file.empty()) connection->token = TextField(user, "token");
   for (const char* gone : {"auth-provider", "username"}) {
     if (user.contains(gone)) {
       return InvalidArgumentError(entry.what + ": " + gone +
@@ -223,14 +219,14 @@ Result<KubeConnection> LoadKubeconfig(const std::vector<std::string>& files,
   }
   LDNN_ASSIGN_OR_RETURN(const Entry chosen, config.Find("context", name));
   LDNN_ASSIGN_OR_RETURN(const Entry cluster,
-                        config.Find("cluster", TextOf(chosen.value, "cluster")));
+                        config.Find("cluster", TextField(chosen.value, "cluster")));
   KubeConnection connection;
   LDNN_RETURN_IF_ERROR(ReadCluster(cluster, &connection));
-  if (const std::string user_name = TextOf(chosen.value, "user"); !user_name.empty()) {
+  if (const std::string user_name = TextField(chosen.value, "user"); !user_name.empty()) {
     LDNN_ASSIGN_OR_RETURN(const Entry user, config.Find("user", user_name));
     LDNN_RETURN_IF_ERROR(ReadUser(user, &connection));
   }
-  if (const std::string space = TextOf(chosen.value, "namespace"); !space.empty()) {
+  if (const std::string space = TextField(chosen.value, "namespace"); !space.empty()) {
     connection.namespace_name = space;
   }
   return connection;

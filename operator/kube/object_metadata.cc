@@ -84,6 +84,12 @@ void CheckOwners(JsonReader& metadata, std::vector<FieldError>* errors) {
 
 }  // namespace
 
+std::string TextField(const Json& value, std::string_view field) {
+  if (!value.is_object()) return "";
+  const auto found = value.find(field);
+  return found != value.end() && found->is_string() ? found->get<std::string>() : "";
+}
+
 std::string MetadataText(const Json& object, const char* field) {
   const Json* value = MetadataField(object, field);
   return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/json/json_reader.h"
@@ -10,7 +11,9 @@
 
 namespace lambdadnn {
 
-// A text field of metadata; empty when absent or not text.
+// A text field of any JSON value; empty when that is no object, or the field absent or not text.
+std::string TextField(const Json& value, std::string_view field);
+// The same of an API object's metadata.
 std::string MetadataText(const Json& object, const char* field);
 ObjectName NameOf(const Json& object);
 bool HasFinalizers(const Json& object);

@@ -57,18 +57,12 @@ class TorchModel final : public TrainableModel {
 
   void SetParameters(std::span<const float> flat) override {
     LDNN_CHECK(static_cast<int64_t>(flat.size()) == size(), "wrong number of parameters");
-    for (size_t i = 0; i < manifest_.size(); ++i) {
-      std::memcpy(parameters_[i].data_ptr<float>(), flat.data() + manifest_[i].offset,
-                  sizeof(float) * static_cast<size_t>(manifest_[i].size));
-    }
+    CopyToParameters(flat, manifest_, parameters_);
   }
 
   void GetParameters(std::span<float> flat) const override {
     LDNN_CHECK(static_cast<int64_t>(flat.size()) == size(), "wrong number of parameters");
-    for (size_t i = 0; i < manifest_.size(); ++i) {
-      std::memcpy(flat.data() + manifest_[i].offset, parameters_[i].data_ptr<float>(),
-                  sizeof(float) * static_cast<size_t>(manifest_[i].size));
-    }
+    CopyFromParameters(manifest_, parameters_, flat);
   }
 
   Result<StepResult> ForwardBackward(const Batch& batch, uint64_t step_seed,

@@ -93,6 +93,22 @@ Status CheckBatch(const Batch& batch, const std::vector<int64_t>& sample_shape,
   return OkStatus();
 }
 
+void CopyToParameters(std::span<const float> flat, const ParameterManifest& manifest,
+                      std::vector<at::Tensor>& parameters) {
+  for (size_t i = 0; i < manifest.size(); ++i) {
+    std::memcpy(parameters[i].data_ptr<float>(), flat.data() + manifest[i].offset,
+                sizeof(float) * static_cast<size_t>(manifest[i].size));
+  }
+}
+
+void CopyFromParameters(const ParameterManifest& manifest,
+                        const std::vector<at::Tensor>& parameters, std::span<float> flat) {
+  for (size_t i = 0; i < manifest.size(); ++i) {
+    std::memcpy(flat.data() + manifest[i].offset, parameters[i].data_ptr<float>(),
+                sizeof(float) * static_cast<size_t>(manifest[i].size));
+  }
+}
+
 at::Tensor InputTensor(const Batch& batch, const std::vector<int64_t>& sample_shape) {
   std::vector<int64_t> shape = {batch.samples};
   shape.insert(shape.end(), sample_shape.begin(), sample_shape.end());

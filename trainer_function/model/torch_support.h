@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,13 @@ std::string TorchErrorText(const std::exception& error);
 // that the form does not expect.
 Status CheckBatch(const Batch& batch, const std::vector<int64_t>& sample_shape,
                   const OutputForm& form);
+
+// Between the flat vector and the model's tensors, which are contiguous float32 in the manifest's
+// order; `flat` has exactly the manifest's size.
+void CopyToParameters(std::span<const float> flat, const ParameterManifest& manifest,
+                      std::vector<at::Tensor>& parameters);
+void CopyFromParameters(const ParameterManifest& manifest,
+                        const std::vector<at::Tensor>& parameters, std::span<float> flat);
 
 // [samples, sample_shape...], a copy in LibTorch's own aligned memory: the address that a batch
 // comes from never picks a kernel.

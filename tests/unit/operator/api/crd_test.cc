@@ -212,6 +212,17 @@ TEST(Crd, ConditionMessagesFit) {
   EXPECT_LE(conditions[0].message.size(), *message->max_length);
 }
 
+// Where the rules refuse `old` with a change of its spec.
+std::vector<std::string> BrokenBy(const Json& old, const Json& patch) {
+  Json object = old;
+  object.merge_patch({{"spec", patch}});
+  std::vector<FieldError> errors;
+  CheckJobRules(object, &old, &errors);
+  std::vector<std::string> paths;
+  for (const FieldError& error : errors) paths.push_back(error.path);
+  return paths;
+}
+
 TEST(JobRules, ChangesThatAJobCannotTakeAreRefusedAndOthersAreNot) {
   Json old = Json::parse(R"({
     "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
@@ -220,15 +231,7 @@ TEST(JobRules, ChangesThatAJobCannotTakeAreRefusedAndOthersAreNot) {
              "training": {"epochs": 3, "globalBatchSize": 120},
              "objective": {"deadlineSeconds": 90}}})");
   JobSchema().ApplyDefaults(&old);
-  const auto broken_by = [&](const Json& patch) {
-    Json object = old;
-    object.merge_patch({{"spec", patch}});
-    std::vector<FieldError> errors;
-    CheckJobRules(object, &old, &errors);
-    std::vector<std::string> paths;
-    for (const FieldError& error : errors) paths.push_back(error.path);
-    return paths;
-  };
+  const auto broken_by = [&](const Json& patch) { return BrokenBy(old, patch); };
   using ::testing::ElementsAre;
   EXPECT_THAT(broken_by(Json::object()), IsEmpty());
   EXPECT_THAT(broken_by({{"suspend", true},
@@ -262,15 +265,7 @@ TEST(JobRules, WhatIsPlannedMayChangeWhileTheJobIsSuspended) {
              "training": {"epochs": 3, "globalBatchSize": 120}, "suspend": true,
              "objective": {"deadlineSeconds": 90}}})");
   JobSchema().ApplyDefaults(&old);
-  const auto broken_by = [&](const Json& patch) {
-    Json object = old;
-    object.merge_patch({{"spec", patch}});
-    std::vector<FieldError> errors;
-    CheckJobRules(object, &old, &errors);
-    std::vector<std::string> paths;
-    for (const FieldError& error : errors) paths.push_back(error.path);
-    return paths;
-  };
+  const auto broken_by = [&](const Json& patch) { return BrokenBy(old, patch); };
   using ::testing::ElementsAre;
   EXPECT_THAT(broken_by({{"functions", {{"min", 2}, {"memory", {{"max", "2Gi"}}}}},
                          {"aggregation", {{"shards", 2}}},
