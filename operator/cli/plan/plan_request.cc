@@ -6,7 +6,7 @@
 #include "common/json/yaml.h"
 #include "operator/api/job_file.h"
 #include "operator/api/platform_codec.h"
-#include "operator/cli/run/local_platform.h"
+#include "operator/backends/local/local_platform.h"
 #include "operator/controller/planning.h"
 
 namespace lambdadnn {

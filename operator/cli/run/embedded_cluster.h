@@ -50,10 +50,4 @@ class EmbeddedCluster {
   std::unique_ptr<Controller> controller_;
 };
 
-// The store of a job, with credentials of this process's environment. A retry budget of 0 is the
-// store's own.
-Result<std::unique_ptr<ObjectStore>> OpenJobStore(const StoreReference& reference,
-                                                  const std::string& ca_file, Runtime& runtime,
-                                                  double retry_budget_seconds = 0);
-
 }  // namespace lambdadnn

@@ -6,7 +6,7 @@
 
 #include "common/base/files.h"
 #include "common/objectstore/memory_object_store.h"
-#include "operator/cli/run/local_platform.h"
+#include "operator/backends/local/local_platform.h"
 #include "operator/cli/run/profile_file_cache.h"
 #include "operator/cli/run/run_options.h"
 #include "operator/cli/run/run_results.h"

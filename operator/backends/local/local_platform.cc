@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/cli/run/local_platform.h"
+#include "operator/backends/local/local_platform.h"
 
 #include <unistd.h>
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/cli/run/job_source.h"
+#include "operator/api/platform_file.h"
 
 #include "common/base/files.h"
 #include "common/json/yaml.h"
-#include "operator/api/job_schema.h"
-#include "operator/api/job_validation.h"
 #include "operator/api/platform_codec.h"
 
 namespace lambdadnn {
@@ -36,13 +34,6 @@ Result<Platform> ReadPlatform(const std::string& file) {
 
 Status WritePlatform(const std::string& file, const Platform& platform) {
   return WriteFileAtomically(file, PlatformToJson(platform).dump(1) + "\n");
-}
-
-Result<ResourceDefinition> JobDefinition() {
-  LDNN_ASSIGN_OR_RETURN(ResourceDefinition jobs,
-                        ReadResourceDefinition(JobCrd(), JobPatternHints()));
-  jobs.rules = CheckJobRules;
-  return jobs;
 }
 
 }  // namespace lambdadnn

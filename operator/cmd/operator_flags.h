@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+// The command line of lambdadnn-operator. Every flag has a variable LAMBDADNN_<FLAG>, which the
+// flag overrides.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "operator/server/operator_options.h"
+
+namespace lambdadnn {
+
+struct OperatorFlags {
+  OperatorOptions options;
+  std::string log_level = "info";
+};
+
+// nullopt: the process is to end with *exit_code; what was to be said has been printed.
+std::optional<OperatorFlags> ParseOperatorFlags(int argc, char** argv, int* exit_code);
+
+}  // namespace lambdadnn

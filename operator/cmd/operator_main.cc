@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// `lambdadnn-operator`: the controller manager. Exit codes: 0 told to end, 1 the lead was lost,
+// 2 usage, 4 environment.
+#include <signal.h>
+
+#include <cstdio>
+
+#include "common/base/runtime.h"
+#include "common/telemetry/log.h"
+#include "operator/cmd/operator_flags.h"
+#include "operator/server/operator_process.h"
+
+namespace {
+
+constexpr int kExitUsage = 2;
+constexpr int kExitEnvironment = 4;
+
+int Fail(const lambdadnn::Status& status) {
+  std::fprintf(stderr, "error: %s\n", status.message().c_str());
+  return status.code() == lambdadnn::StatusCode::kInvalidArgument ? kExitUsage : kExitEnvironment;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  int exit_code = 0;
+  const auto flags = lambdadnn::ParseOperatorFlags(argc, argv, &exit_code);
+  if (!flags) return exit_code;
+  lambdadnn::SetLogLevel(flags->log_level);
+
+  // Before any thread starts, so that only the wait below takes them.
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGTERM);
+  sigaddset(&signals, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  signal(SIGPIPE, SIG_IGN);
+
+  lambdadnn::SystemClock clock;
+  lambdadnn::ThreadExecutor executor;
+  lambdadnn::SystemRandom random;
+  lambdadnn::Runtime runtime{clock, executor, random};
+  auto process = lambdadnn::OperatorProcess::Start(runtime, flags->options);
+  if (!process.ok()) return Fail(process.status());
+  int signal_number = 0;
+  sigwait(&signals, &signal_number);
+  lambdadnn::LogInfo("operator", "told to end", {{"signal", signal_number}});
+  (*process)->Stop();
+  return 0;
+}
