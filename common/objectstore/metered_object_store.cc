@@ -3,15 +3,15 @@
 
 namespace lambdadnn {
 
-void MeteredObjectStore::Add(const StoreCounts& counts) {
+void MeteredObjectStore::Add(const StoreCounters& counts) {
   const std::lock_guard lock(mutex_);
   counts_ += counts;
 }
 
-StoreCounts MeteredObjectStore::Counts() const {
+StoreCounters MeteredObjectStore::Counts() const {
   const int64_t retries = inner_.Counts().retries - retries_before_;
   const std::lock_guard lock(mutex_);
-  StoreCounts counts = counts_;
+  StoreCounters counts = counts_;
   counts.retries += retries;
   return counts;
 }
@@ -19,8 +19,8 @@ StoreCounts MeteredObjectStore::Counts() const {
 Status MeteredObjectStore::Put(std::string_view key, std::span<const ByteView> parts,
                                const PutOptions& options) {
   LDNN_RETURN_IF_ERROR(inner_.Put(key, parts, options));
-  StoreCounts counts{.puts = 1};
-  for (const ByteView part : parts) counts.bytes_out += static_cast<int64_t>(part.size());
+  StoreCounters counts{.puts = 1};
+  for (const ByteView part : parts) counts.bytes_in += static_cast<int64_t>(part.size());
   Add(counts);
   return OkStatus();
 }
@@ -28,7 +28,7 @@ Status MeteredObjectStore::Put(std::string_view key, std::span<const ByteView> p
 Result<Bytes> MeteredObjectStore::Get(std::string_view key, std::optional<ByteRange> range) {
   Result<Bytes> result = inner_.Get(key, range);
   if (result.ok()) {
-    Add({.gets = 1, .bytes_in = static_cast<int64_t>(result->size())});
+    Add({.gets = 1, .bytes_out = static_cast<int64_t>(result->size())});
   } else if (result.status().code() == StatusCode::kNotFound) {
     Add({.misses = 1});
   }

@@ -28,15 +28,15 @@ class MeteredObjectStore final : public ObjectStore {
   bool SupportsPutIfAbsent() const override { return inner_.SupportsPutIfAbsent(); }
   std::string Describe() const override { return inner_.Describe(); }
   // Its own counts and the inner store's retries since this was made.
-  StoreCounts Counts() const override;
+  StoreCounters Counts() const override;
 
  private:
-  void Add(const StoreCounts& counts);
+  void Add(const StoreCounters& counts);
 
   ObjectStore& inner_;
   const int64_t retries_before_ = inner_.Counts().retries;
   mutable std::mutex mutex_;
-  StoreCounts counts_;
+  StoreCounters counts_;
 };
 
 }  // namespace lambdadnn

@@ -22,7 +22,7 @@
 #include "common/base/bytes.h"
 #include "common/base/clock.h"
 #include "common/base/status.h"
-#include "common/objectstore/store_counts.h"
+#include "common/base/store_counters.h"
 
 namespace lambdadnn {
 
@@ -88,7 +88,7 @@ class ObjectStore {
   virtual std::string Describe() const = 0;
   // What was asked of this store so far, as far as it counts (MeteredObjectStore does, and
   // RetryingObjectStore its retries); zeros otherwise.
-  virtual StoreCounts Counts() const { return {}; }
+  virtual StoreCounters Counts() const { return {}; }
 
   Status Put(std::string_view key, ByteView bytes, const PutOptions& options = {}) {
     return Put(key, std::span<const ByteView>(&bytes, 1), options);

@@ -76,7 +76,7 @@ Result<std::unique_ptr<ObjectStore>> OpenS3Store(const StoreConfig& config,
 
 }  // namespace
 
-Result<std::unique_ptr<ObjectStore>> OpenStore(const StoreConfig& config, Runtime& runtime) {
+Result<std::unique_ptr<ObjectStore>> OpenPlainStore(const StoreConfig& config, Runtime& runtime) {
   std::unique_ptr<ObjectStore> store;
   std::string prefix;
   if (config.uri.starts_with(kMemory)) {
@@ -99,6 +99,11 @@ Result<std::unique_ptr<ObjectStore>> OpenStore(const StoreConfig& config, Runtim
     if (!valid.ok()) return BadUri(config.uri, "its prefix is no key: " + valid.message());
     store = std::make_unique<PrefixObjectStore>(std::move(store), prefix + "/");
   }
+  return store;
+}
+
+Result<std::unique_ptr<ObjectStore>> OpenStore(const StoreConfig& config, Runtime& runtime) {
+  LDNN_ASSIGN_OR_RETURN(std::unique_ptr<ObjectStore> store, OpenPlainStore(config, runtime));
   const RetryOptions retry{.budget_seconds = config.retry_budget_seconds};
   LDNN_RETURN_IF_ERROR(retry.Validate());
   return std::unique_ptr<ObjectStore>(

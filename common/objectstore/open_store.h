@@ -21,13 +21,15 @@ struct StoreConfig {
   bool path_style = true;
   std::string ca_file;  // PEM; empty = the system's
   StoreCredentials credentials;
-  // Of one request, and the total a retried call may take.
   double request_timeout_seconds = 30;
-  double retry_budget_seconds = 60;
+  double retry_budget_seconds = 60;  // that a call of OpenStore's store may take in all
 };
 
-// The store with keys relative to the URI's prefix, retries included (RetryingObjectStore).
-// kInvalidArgument for a URI that is none of the above; nothing is contacted yet.
+// The store with keys relative to the URI's prefix, one attempt a call: for owners who repeat calls
+// in their own way. kInvalidArgument for a URI that is none of the above; nothing is contacted yet.
+Result<std::unique_ptr<ObjectStore>> OpenPlainStore(const StoreConfig& config, Runtime& runtime);
+
+// The same with retries (RetryingObjectStore).
 Result<std::unique_ptr<ObjectStore>> OpenStore(const StoreConfig& config, Runtime& runtime);
 
 // Credentials from LAMBDADNN_S3_ACCESS_KEY_ID / _SECRET_ACCESS_KEY / _SESSION_TOKEN, else AWS_*.

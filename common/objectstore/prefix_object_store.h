@@ -30,7 +30,7 @@ class PrefixObjectStore final : public ObjectStore {
   }
   bool SupportsPutIfAbsent() const override { return inner_->SupportsPutIfAbsent(); }
   std::string Describe() const override;
-  StoreCounts Counts() const override { return inner_->Counts(); }
+  StoreCounters Counts() const override { return inner_->Counts(); }
 
  private:
   // kInvalidArgument for a relative key that is none by itself: "../x" must not leave the prefix.

@@ -2,6 +2,7 @@
 #include "common/objectstore/retrying_object_store.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "common/base/text.h"
@@ -18,15 +19,28 @@ Status RetryOptions::Validate() const {
       " s make no sense; waits are positive, the first is the shortest");
 }
 
-RetryingObjectStore::RetryingObjectStore(std::unique_ptr<ObjectStore> inner, Runtime& runtime,
-                                         RetryOptions options)
-    : inner_(std::move(inner)), runtime_(runtime), options_(options) {
+RetryingObjectStore::RetryingObjectStore(ObjectStore& inner, Runtime& runtime, RetryOptions options)
+    : inner_(inner), runtime_(runtime), options_(std::move(options)) {
   const Status valid = options_.Validate();
   LDNN_CHECK(valid.ok(), valid.message());
 }
 
+RetryingObjectStore::RetryingObjectStore(std::unique_ptr<ObjectStore> inner, Runtime& runtime,
+                                         RetryOptions options)
+    : RetryingObjectStore(*inner, runtime, std::move(options)) {
+  owned_ = std::move(inner);
+}
+
+Status RetryingObjectStore::SleepUntil(Instant time) {
+  if (options_.sleep_until) return options_.sleep_until(time);
+  runtime_.clock.SleepFor(time - runtime_.clock.Now());
+  return OkStatus();
+}
+
 RetryingObjectStore::Outcome RetryingObjectStore::Repeat(const std::function<Status()>& attempt) {
-  const Instant give_up = runtime_.clock.Now() + FromSeconds(options_.budget_seconds);
+  const Instant give_up = std::isinf(options_.budget_seconds)
+                              ? Instant::max()
+                              : runtime_.clock.Now() + FromSeconds(options_.budget_seconds);
   double bound_seconds = options_.first_wait_seconds;
   Outcome outcome;
   for (;;) {
@@ -35,8 +49,14 @@ RetryingObjectStore::Outcome RetryingObjectStore::Repeat(const std::function<Sta
     if (outcome.status.code() != StatusCode::kUnavailable) return outcome;
     const Duration wait = FromSeconds(runtime_.random.Uniform() * bound_seconds);
     bound_seconds = std::min(bound_seconds * 2, options_.max_wait_seconds);
-    if (runtime_.clock.Now() + wait > give_up) break;
-    runtime_.clock.SleepFor(wait);
+    const Instant wake = runtime_.clock.Now() + wait;
+    if (wake > give_up) break;
+    const Status woken = SleepUntil(wake);
+    if (!woken.ok()) {
+      outcome.status =
+          Status(woken.code(), woken.message() + "; last: " + outcome.status.message());
+      return outcome;
+    }
     retries_.fetch_add(1, std::memory_order_relaxed);
   }
   outcome.status =
@@ -60,7 +80,7 @@ bool RetryingObjectStore::HoldsExactly(std::string_view key, std::span<const Byt
 
 Status RetryingObjectStore::Put(std::string_view key, std::span<const ByteView> parts,
                                 const PutOptions& options) {
-  const Outcome outcome = Repeat([&] { return inner_->Put(key, parts, options); });
+  const Outcome outcome = Repeat([&] { return inner_.Put(key, parts, options); });
   if (options.if_absent && outcome.attempts > 1 &&
       outcome.status.code() == StatusCode::kAlreadyExists && HoldsExactly(key, parts)) {
     return OkStatus();
@@ -71,7 +91,7 @@ Status RetryingObjectStore::Put(std::string_view key, std::span<const ByteView> 
 Result<Bytes> RetryingObjectStore::Get(std::string_view key, std::optional<ByteRange> range) {
   Bytes bytes;
   LDNN_RETURN_IF_ERROR(Repeat([&] {
-                         Result<Bytes> result = inner_->Get(key, range);
+                         Result<Bytes> result = inner_.Get(key, range);
                          if (result.ok()) bytes = *std::move(result);
                          return result.status();
                        }).status);
@@ -81,7 +101,7 @@ Result<Bytes> RetryingObjectStore::Get(std::string_view key, std::optional<ByteR
 Result<ObjectInfo> RetryingObjectStore::Head(std::string_view key) {
   ObjectInfo info;
   LDNN_RETURN_IF_ERROR(Repeat([&] {
-                         Result<ObjectInfo> result = inner_->Head(key);
+                         Result<ObjectInfo> result = inner_.Head(key);
                          if (result.ok()) info = *std::move(result);
                          return result.status();
                        }).status);
@@ -89,26 +109,26 @@ Result<ObjectInfo> RetryingObjectStore::Head(std::string_view key) {
 }
 
 Status RetryingObjectStore::Delete(std::string_view key) {
-  return Repeat([&] { return inner_->Delete(key); }).status;
+  return Repeat([&] { return inner_.Delete(key); }).status;
 }
 
 Status RetryingObjectStore::DeleteMany(std::span<const std::string> keys) {
-  return Repeat([&] { return inner_->DeleteMany(keys); }).status;
+  return Repeat([&] { return inner_.DeleteMany(keys); }).status;
 }
 
 Result<ObjectList> RetryingObjectStore::List(std::string_view prefix, std::string_view start_after,
                                              int limit) {
   ObjectList list;
   LDNN_RETURN_IF_ERROR(Repeat([&] {
-                         Result<ObjectList> result = inner_->List(prefix, start_after, limit);
+                         Result<ObjectList> result = inner_.List(prefix, start_after, limit);
                          if (result.ok()) list = *std::move(result);
                          return result.status();
                        }).status);
   return list;
 }
 
-StoreCounts RetryingObjectStore::Counts() const {
-  StoreCounts counts = inner_->Counts();
+StoreCounters RetryingObjectStore::Counts() const {
+  StoreCounters counts = inner_.Counts();
   counts.retries += retries_.load(std::memory_order_relaxed);
   return counts;
 }

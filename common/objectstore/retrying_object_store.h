@@ -2,7 +2,7 @@
 // Repeats calls of another store that ended in kUnavailable, and only these: "not there" is an
 // answer. Waits grow exponentially with full jitter (uniform between zero and the bound), until the
 // budget of the call is used; then the last error is returned with the number of attempts.
-// Thread-safe; waits on the runtime's clock.
+// Thread-safe; waits on the runtime's clock, or as its owner wishes.
 //
 // A create-only Put whose reply was lost finds its own object at the second attempt. It is taken
 // for ours when the bytes are the same, so writers who race must write different bytes.
@@ -20,7 +20,11 @@ namespace lambdadnn {
 struct RetryOptions {
   double first_wait_seconds = 0.05;  // bound of the first wait; doubles with each
   double max_wait_seconds = 5;
-  double budget_seconds = 60;  // of a call, from its begin to that of its last attempt
+  // Of a call, from its begin to that of its last attempt. Infinite = until sleep_until fails.
+  double budget_seconds = 60;
+  // Waits until then. A failure ends the call with that code and both sentences: how a slice that
+  // must end leaves a store that stays away. Null = the runtime's clock.
+  std::function<Status(Instant)> sleep_until = nullptr;
 
   // kInvalidArgument unless 0 < first <= max and budget >= 0.
   Status Validate() const;
@@ -28,7 +32,8 @@ struct RetryOptions {
 
 class RetryingObjectStore final : public ObjectStore {
  public:
-  // `options` must be valid.
+  // `options` must be valid; an `inner` by reference outlives this.
+  RetryingObjectStore(ObjectStore& inner, Runtime& runtime, RetryOptions options);
   RetryingObjectStore(std::unique_ptr<ObjectStore> inner, Runtime& runtime, RetryOptions options);
 
   using ObjectStore::Get;
@@ -41,10 +46,10 @@ class RetryingObjectStore final : public ObjectStore {
   Status DeleteMany(std::span<const std::string> keys) override;
   Result<ObjectList> List(std::string_view prefix, std::string_view start_after,
                           int limit) override;
-  std::unique_ptr<ArrivalWatch> Watch(std::string_view key) override { return inner_->Watch(key); }
-  bool SupportsPutIfAbsent() const override { return inner_->SupportsPutIfAbsent(); }
-  std::string Describe() const override { return inner_->Describe(); }
-  StoreCounts Counts() const override;
+  std::unique_ptr<ArrivalWatch> Watch(std::string_view key) override { return inner_.Watch(key); }
+  bool SupportsPutIfAbsent() const override { return inner_.SupportsPutIfAbsent(); }
+  std::string Describe() const override { return inner_.Describe(); }
+  StoreCounters Counts() const override;
 
  private:
   // Calls `attempt` until it ends in something else than kUnavailable or the budget is used.
@@ -54,9 +59,11 @@ class RetryingObjectStore final : public ObjectStore {
     int attempts = 0;
   };
   Outcome Repeat(const std::function<Status()>& attempt);
+  Status SleepUntil(Instant time);
   bool HoldsExactly(std::string_view key, std::span<const ByteView> parts);
 
-  const std::unique_ptr<ObjectStore> inner_;
+  std::unique_ptr<ObjectStore> owned_;  // null: somebody else does
+  ObjectStore& inner_;
   Runtime& runtime_;
   const RetryOptions options_;
   std::atomic<int64_t> retries_{0};

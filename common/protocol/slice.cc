@@ -16,17 +16,4 @@ std::string MakeInvocationId(const SliceRequest& request, int attempt) {
          std::to_string(request.first_iteration) + ".a" + std::to_string(attempt);
 }
 
-StoreCounters& StoreCounters::operator+=(const StoreCounters& other) {
-  puts += other.puts;
-  gets += other.gets;
-  heads += other.heads;
-  deletes += other.deletes;
-  lists += other.lists;
-  misses += other.misses;
-  retries += other.retries;
-  bytes_in += other.bytes_in;
-  bytes_out += other.bytes_out;
-  return *this;
-}
-
 }  // namespace lambdadnn

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/base/store_counters.h"
 #include "common/plan/geometry.h"
 #include "common/plan/plan.h"
 #include "common/protocol/training_config.h"
@@ -101,20 +102,6 @@ struct PhaseSeconds {
   double checkpoint = 0;
   double evaluate = 0;
   double wait = 0;  // part of communicate: polling for objects that were not there yet
-};
-
-struct StoreCounters {
-  int64_t puts = 0;
-  int64_t gets = 0;
-  int64_t heads = 0;
-  int64_t deletes = 0;
-  int64_t lists = 0;
-  int64_t misses = 0;     // GET/HEAD answered "not there (yet)"
-  int64_t retries = 0;    // attempts after the first
-  int64_t bytes_in = 0;   // put into the store (as plan/collective_cost.h counts)
-  int64_t bytes_out = 0;  // read from it
-  StoreCounters& operator+=(const StoreCounters& other);
-  friend bool operator==(const StoreCounters&, const StoreCounters&) = default;
 };
 
 // One rank's share of the test set after an epoch; the controller adds the ranks up.

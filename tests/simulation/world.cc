@@ -120,8 +120,8 @@ class World {
       if (++function.slices_run > std::ssize(function.invocations)) {
         Fail("guarantee 2: " + process.name() + " runs a slice for the second time");
       }
-      return Result<std::unique_ptr<ObjectStore>>(std::make_unique<RetryingObjectStore>(
-          std::make_unique<SimObjectStore>(bucket_, process), process.runtime(), RetryOptions{}));
+      return Result<std::unique_ptr<ObjectStore>>(
+          std::make_unique<SimObjectStore>(bucket_, process));
     };
     return environment;
   }

@@ -44,7 +44,7 @@ class FaultyObjectStore final : public ObjectStore {
                           int limit) override;
   bool SupportsPutIfAbsent() const override { return inner_.SupportsPutIfAbsent(); }
   std::string Describe() const override { return inner_.Describe(); }
-  StoreCounts Counts() const override { return inner_.Counts(); }
+  StoreCounters Counts() const override { return inner_.Counts(); }
 
  private:
   Status Before(StoreOperation operation, std::string_view key);

@@ -87,7 +87,7 @@ void AddStores(Runtime& runtime, SliceEnvironment& environment) {
       config.path_style = reference.path_style;
     }
     if (!reference.region.empty()) config.region = reference.region;
-    return OpenStore(config, runtime);
+    return OpenPlainStore(config, runtime);
   };
   environment.open_dataset =
       [&runtime](const DatasetConfig& dataset) -> Result<std::unique_ptr<Dataset>> {

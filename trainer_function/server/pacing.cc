@@ -56,7 +56,7 @@ class PacedStore final : public ObjectStore {
   std::unique_ptr<ArrivalWatch> Watch(std::string_view key) override { return store_->Watch(key); }
   bool SupportsPutIfAbsent() const override { return store_->SupportsPutIfAbsent(); }
   std::string Describe() const override { return store_->Describe(); }
-  StoreCounts Counts() const override { return store_->Counts(); }
+  StoreCounters Counts() const override { return store_->Counts(); }
 
  private:
   const std::unique_ptr<ObjectStore> store_;

@@ -1,21 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer_function/server/slice_runner.h"
 
+#include <limits>
 #include <utility>
 #include <variant>
 
+#include "common/objectstore/metered_object_store.h"
+#include "common/objectstore/retrying_object_store.h"
 #include "common/protocol/object_keys.h"
 #include "common/protocol/slice_codec.h"
 #include "trainer_function/parameter_server/server_role.h"
 #include "trainer_function/training/profile_role.h"
 #include "trainer_function/training/worker_role.h"
-#include "trainer_function/transport/metered_store.h"
 
 namespace lambdadnn {
 namespace {
 
 // For writing a record when the slice's own time is already up.
 constexpr Duration kRecordGrace = std::chrono::seconds(5);
+
+// A slice rides out a store that is away for as long as it may run itself: all effects of the data
+// plane are idempotent, so that "may or may not have happened" is harmless.
+RetryOptions RetriesUntil(Interrupt& interrupt) {
+  return {.first_wait_seconds = 0.05,
+          .max_wait_seconds = 2,
+          .budget_seconds = std::numeric_limits<double>::infinity(),
+          .sleep_until = [&interrupt](Instant time) { return interrupt.SleepUntil(time); }};
+}
 
 ProcessUsage Usage(const SliceEnvironment& environment) {
   return environment.usage ? environment.usage() : ProcessUsage{};
@@ -61,7 +72,7 @@ void WriteRecord(Runtime& runtime, ObjectStore& store, const SliceRequest& reque
                  SliceRecord* record) {
   // A failed role has aborted its own waits; the record gets fresh ones.
   Interrupt interrupt(runtime, runtime.clock.Now() + kRecordGrace);
-  MeteredStore patient(runtime, store, interrupt);
+  RetryingObjectStore patient(store, runtime, RetriesUntil(interrupt));
   const std::string text = EncodeRecord(*record);
   const Status written =
       patient.Put(RecordKey(request.store.prefix, request.invocation), AsBytes(text));
@@ -123,7 +134,8 @@ SliceRecord RunSlice(Runtime& runtime, const SliceEnvironment& environment,
   auto store = environment.open_store(request.store);
   Status status = store.status();
   if (status.ok()) {
-    MeteredStore metered(runtime, **store, signals.interrupt);
+    RetryingObjectStore patient(**store, runtime, RetriesUntil(signals.interrupt));
+    MeteredObjectStore metered(patient);
     if (auto earlier = FindRecord(metered, request)) return *std::move(earlier);
     const RoleContext context = {runtime,
                                  metered,
@@ -134,7 +146,7 @@ SliceRecord RunSlice(Runtime& runtime, const SliceEnvironment& environment,
                                  environment.pace ? environment.pace : [] {},
                                  started};
     status = RunRole(context, environment, &record);
-    record.store = metered.counters();
+    record.store = metered.Counts();
   }
   if (!status.ok()) {
     record.permanent = record.permanent || IsPermanent(status.code());

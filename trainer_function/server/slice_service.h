@@ -33,6 +33,7 @@ struct SliceEnvironment {
                                                         int threads)>
       make_model;
   std::function<Result<std::unique_ptr<Dataset>>(const DatasetConfig&)> open_dataset;
+  // One attempt a call: the slice repeats calls itself, and stops doing so when it must end.
   std::function<Result<std::unique_ptr<ObjectStore>>(const StoreReference&)> open_store;
   // Instruction set level that the kernels of this process use; a plan pinned to another is
   // refused.

@@ -25,14 +25,14 @@ TEST(MeteredObjectStore, CountsSuccessesMissesAndPayload) {
   const std::vector<std::string> both = {"a", "b"};
   ASSERT_TRUE(store.DeleteMany(both).ok());
   ASSERT_TRUE(store.List("", "", 10).ok());
-  const StoreCounts expected{.puts = 2,
-                             .gets = 2,
-                             .heads = 1,
-                             .deletes = 3,
-                             .lists = 1,
-                             .misses = 2,
-                             .bytes_in = 12,
-                             .bytes_out = 9};
+  const StoreCounters expected{.puts = 2,
+                               .gets = 2,
+                               .heads = 1,
+                               .deletes = 3,
+                               .lists = 1,
+                               .misses = 2,
+                               .bytes_in = 9,
+                               .bytes_out = 12};
   EXPECT_EQ(store.Counts(), expected);
 }
 
@@ -49,7 +49,7 @@ TEST(MeteredObjectStore, FailuresAreNotCounted) {
   EXPECT_FALSE(store.Head("a").ok());
   EXPECT_FALSE(store.Delete("a").ok());
   EXPECT_FALSE(store.List("", "", 10).ok());
-  EXPECT_EQ(store.Counts(), StoreCounts{});
+  EXPECT_EQ(store.Counts(), StoreCounters{});
 }
 
 TEST(MeteredObjectStore, ConcurrentCallsAreAllCounted) {
@@ -67,7 +67,7 @@ TEST(MeteredObjectStore, ConcurrentCallsAreAllCounted) {
     }
   }
   EXPECT_EQ(store.Counts().puts, 400);
-  EXPECT_EQ(store.Counts().bytes_out, 800);
+  EXPECT_EQ(store.Counts().bytes_in, 800);
 }
 
 }  // namespace

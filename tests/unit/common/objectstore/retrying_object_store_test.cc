@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "common/objectstore/memory_object_store.h"
 #include "common/objectstore/metered_object_store.h"
 #include "tests/support/faulty_object_store.h"
@@ -96,6 +98,35 @@ TEST_F(RetryingObjectStoreTest, EveryOperationIsRepeated) {
   const std::vector<std::string> keys = {"key"};
   EXPECT_TRUE(Make(2, false)->DeleteMany(keys).ok());
   EXPECT_EQ(attempts_, 5 * 3);
+}
+
+TEST_F(RetryingObjectStoreTest, AnOwnerWhoWaitsNoLongerEndsTheCallWithBothSentences) {
+  const Instant end = clock_.Now() + std::chrono::seconds(10);
+  const auto store = Make(1'000'000, false,
+                          {.first_wait_seconds = 1,
+                           .max_wait_seconds = 4,
+                           .budget_seconds = std::numeric_limits<double>::infinity(),
+                           .sleep_until = [&](Instant time) {
+                             if (time > end) return DeadlineExceededError("the time is up");
+                             clock_.SleepFor(time - clock_.Now());
+                             return OkStatus();
+                           }});
+  const Status status = store->Put("key", AsBytes("x"));
+  EXPECT_EQ(status.code(), StatusCode::kDeadlineExceeded);
+  EXPECT_EQ(status.message(), "the time is up; last: injected 503");
+  // 1 + 2 + 4; another 4 would be more than 10.
+  EXPECT_EQ(clock_.sleeps_seconds.size(), 3U);
+  EXPECT_EQ(store->Counts().retries, 3);
+}
+
+TEST_F(RetryingObjectStoreTest, OtherErrorsAreNotRetried) {
+  auto faulty = std::make_unique<FaultyObjectStore>(memory_, runtime_, StoreFaults{});
+  faulty->SetScript([](StoreOperation, std::string_view, bool) -> Status {
+    return ResourceExhaustedError("disk full");
+  });
+  RetryingObjectStore store(std::move(faulty), runtime_, {});
+  EXPECT_EQ(store.Put("key", AsBytes("x")).code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(store.Counts().retries, 0);
 }
 
 TEST_F(RetryingObjectStoreTest, AnAbsentObjectIsAnAnswerAndIsNotAskedForAgain) {

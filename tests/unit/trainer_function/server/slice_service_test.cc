@@ -9,6 +9,7 @@
 #include "common/objectstore/memory_object_store.h"
 #include "common/protocol/object_keys.h"
 #include "common/protocol/slice_codec.h"
+#include "tests/support/faulty_object_store.h"
 #include "tests/support/slice_harness.h"
 
 namespace lambdadnn {
@@ -163,6 +164,23 @@ TEST_F(SliceServiceTest, AnAbortedSliceLeavesNoRecordAndMayRunAgain) {
   Record(service_, Request().invocation);
   EXPECT_TRUE(ListAll(store_, RecordsPrefix(kPrefix)).value().empty());
   EXPECT_TRUE(service_.Start(Request(0, 2)).ok());
+}
+
+TEST_F(SliceServiceTest, AnAbortIsFeltAtOnceWhileTheStoreIsAway) {
+  std::atomic<int> asked{0};
+  FaultyObjectStore away(store_, runtime_, {});
+  away.SetScript([&](StoreOperation, std::string_view, bool) -> Status {
+    ++asked;
+    return UnavailableError("connection refused");
+  });
+  harness_.WrapStores([&](const Role&, ObjectStore&) { return BorrowStore(away); });
+  SliceService service(runtime_, harness_.Environment(kWorker));
+  ASSERT_TRUE(service.Start(Request()).ok());
+  while (asked < 3) clock_.SleepFor(std::chrono::milliseconds(1));
+  ASSERT_TRUE(service.Stop(Request().invocation, false).ok());
+  const SliceRecord record = Record(service, Request().invocation);
+  EXPECT_EQ(record.error.code(), StatusCode::kCancelled);
+  EXPECT_GE(record.store.retries, 2);
 }
 
 TEST_F(SliceServiceTest, TheRecordIsInTheStoreBeforeItIsStreamed) {

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was asked of an object store: requests that succeeded by verb, what they carried, and apart
+// from them what came to nothing. The figures of design.md's guarantee "bounded store", from the
+// store's meter to the completion record and the report. Seen from the store: in = put into it.
+#pragma once
+
+#include <cstdint>
+
+namespace lambdadnn {
+
+struct StoreCounters {
+  int64_t puts = 0;
+  int64_t gets = 0;
+  int64_t heads = 0;
+  int64_t deletes = 0;    // objects; a DeleteMany of n counts n
+  int64_t lists = 0;      // pages
+  int64_t misses = 0;     // Get or Head answered "not there (yet)"
+  int64_t retries = 0;    // attempts after the first
+  int64_t bytes_in = 0;   // payload put into the store (as plan/collective_cost.h counts)
+  int64_t bytes_out = 0;  // payload read from it
+
+  StoreCounters& operator+=(const StoreCounters& other) {
+    puts += other.puts;
+    gets += other.gets;
+    heads += other.heads;
+    deletes += other.deletes;
+    lists += other.lists;
+    misses += other.misses;
+    retries += other.retries;
+    bytes_in += other.bytes_in;
+    bytes_out += other.bytes_out;
+    return *this;
+  }
+  friend bool operator==(const StoreCounters&, const StoreCounters&) = default;
+};
+
+}  // namespace lambdadnn
