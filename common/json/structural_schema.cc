@@ -80,15 +80,27 @@ Status ReadLimits(const Json& json, StructuralSchema* schema) {
   return OkStatus();
 }
 
-}  // namespace
-
-Result<StructuralSchema> StructuralSchema::Compile(const Json& json, const PatternHints& hints) {
-  RegexCache regexes;  // a schema repeats a few patterns, and compiling one takes long
-  return CompileNode(json, hints, &regexes);
+// The field `pattern`, or the rule that API servers can say something better about.
+void ReadPattern(const Json& json, std::string* pattern, std::string* hint) {
+  constexpr std::string_view kBegin = "self.matches(r'";
+  constexpr std::string_view kEnd = "')";
+  *pattern = json.value("pattern", "");
+  for (const Json& rule : json.value("x-kubernetes-validations", Json::array())) {
+    const std::string text = rule.value("rule", "");
+    if (!text.starts_with(kBegin) || !text.ends_with(kEnd)) continue;
+    *pattern = text.substr(kBegin.size(), text.size() - kBegin.size() - kEnd.size());
+    *hint = rule.value("message", "");
+  }
 }
 
-Result<StructuralSchema> StructuralSchema::CompileNode(const Json& json, const PatternHints& hints,
-                                                       RegexCache* regexes) {
+}  // namespace
+
+Result<StructuralSchema> StructuralSchema::Compile(const Json& json) {
+  RegexCache regexes;  // a schema repeats a few patterns, and compiling one takes long
+  return CompileNode(json, &regexes);
+}
+
+Result<StructuralSchema> StructuralSchema::CompileNode(const Json& json, RegexCache* regexes) {
   static const std::vector<std::string> kKnown = {"type",
                                                   "description",
                                                   "properties",
@@ -132,24 +144,22 @@ Result<StructuralSchema> StructuralSchema::CompileNode(const Json& json, const P
     schema.nullable = json.value("nullable", false);
     if (json.contains("default")) schema.default_value = json.at("default");
     LDNN_RETURN_IF_ERROR(ReadLimits(json, &schema));
-    schema.pattern = json.value("pattern", "");
+    ReadPattern(json, &schema.pattern, &schema.hint_);
     if (!schema.pattern.empty()) {
       auto& regex = (*regexes)[schema.pattern];
       if (regex == nullptr) regex = std::make_shared<const std::regex>(schema.pattern);
       schema.regex_ = regex;
-      const auto hint = hints.find(schema.pattern);
-      if (hint != hints.end()) schema.hint_ = hint->second;
     }
     if (json.contains("properties")) {
       for (const auto& [name, property] : json.at("properties").items()) {
-        auto compiled = CompileNode(property, hints, regexes);
+        auto compiled = CompileNode(property, regexes);
         if (!compiled.ok()) return compiled.status().WithContext(name);
         schema.properties.emplace(name, std::move(compiled).value());
       }
     }
     const auto nested = [&](const char* name, std::shared_ptr<const StructuralSchema>* out) {
       if (!json.contains(name)) return OkStatus();
-      auto compiled = CompileNode(json.at(name), hints, regexes);
+      auto compiled = CompileNode(json.at(name), regexes);
       if (!compiled.ok()) return compiled.status().WithContext(name);
       *out = std::make_shared<const StructuralSchema>(std::move(compiled).value());
       return OkStatus();
@@ -245,6 +255,13 @@ void StructuralSchema::ValidateObject(const Json& value, const std::string& path
                                       std::vector<FieldError>* errors) const {
   if (!value.is_object()) {
     errors->push_back({path, "must be a map of fields"});
+    return;
+  }
+  if (max_properties == 0u && !value.empty()) {
+    for (const auto& [name, item] : value.items()) {
+      errors->push_back(
+          {PathIn(path, name), "is not a field here; remove it: nothing goes in here"});
+    }
     return;
   }
   if (max_properties && value.size() > *max_properties) {

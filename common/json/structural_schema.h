@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Structural schemas: the subset of OpenAPI v3 in which CustomResourceDefinitions describe their
 // objects (type, properties, required, enum, ranges, lengths, pattern, default, nullable,
-// x-kubernetes-preserve-unknown-fields, x-kubernetes-int-or-string). Validation reports every
-// problem with its field path and what to write instead; unknown fields are problems. Immutable
-// once compiled: use one from any thread.
+// x-kubernetes-preserve-unknown-fields, x-kubernetes-int-or-string). Of x-kubernetes-validations it
+// knows one form, a pattern with a sentence: {rule: "self.matches(r'PATTERN')", message: SENTENCE}.
+// Validation reports every problem with its field path and what to write instead; unknown fields
+// are problems. Immutable once compiled: use one from any thread.
 #pragma once
 
 #include <cstdint>
@@ -19,15 +20,12 @@
 
 namespace lambdadnn {
 
-// What to tell about values that do not match a pattern: pattern -> "must be a decimal number …".
-using PatternHints = std::map<std::string, std::string>;
-
 class StructuralSchema {
  public:
   enum class Type { kAny, kObject, kArray, kString, kInteger, kNumber, kBoolean, kIntOrString };
 
   // kInvalidArgument when the schema is not a structural one that this class understands.
-  static Result<StructuralSchema> Compile(const Json& schema, const PatternHints& hints = {});
+  static Result<StructuralSchema> Compile(const Json& schema);
 
   // Fills absent fields that have a default, inside of objects that are there, and drops nulls
   // where the schema does not allow them and has a default.
@@ -62,8 +60,7 @@ class StructuralSchema {
 
  private:
   using RegexCache = std::map<std::string, std::shared_ptr<const std::regex>>;
-  static Result<StructuralSchema> CompileNode(const Json& schema, const PatternHints& hints,
-                                              RegexCache* regexes);
+  static Result<StructuralSchema> CompileNode(const Json& schema, RegexCache* regexes);
   void ValidateObject(const Json& value, const std::string& path,
                       std::vector<FieldError>* errors) const;
   void ValidateArray(const Json& value, const std::string& path,

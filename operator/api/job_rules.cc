@@ -119,6 +119,15 @@ constexpr const char* kBelowOne = "must be below 1";
 constexpr const char* kWholeMib = "must be a whole number of MiB, such as \"1728Mi\"";
 constexpr const char* kMinMax = "min must not be above max";
 
+bool HasNameOfLabels(const Json& self, const Json*) {
+  const Json* name = Find(self, "name");
+  if (name == nullptr || !name->is_string()) return true;
+  const auto& text = name->get_ref<const std::string&>();
+  const auto is_word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  return !text.empty() && is_word(text.front()) && is_word(text.back()) &&
+         std::all_of(text.begin(), text.end(), [&](char c) { return is_word(c) || c == '-'; });
+}
+
 bool FixedWithinFunctions(const Json& self, const Json*) {
   const auto fixed = Whole(self, "objective.fixed.functions");
   return NotAbove(Whole(self, "functions.min"), fixed) &&
@@ -177,6 +186,9 @@ constexpr JobRule kRules[] = {
     {"metadata", "name",
      "the name may have at most 44 characters, since the names of its functions are longer",
      [](const Json& self, const Json*) { return Text(self, "name").size() <= 44; }},
+    {"metadata", "name",
+     "must consist of lower-case letters, digits and '-', and begin and end with a letter or digit",
+     HasNameOfLabels},
     {"spec", kModel, kImmutable, Unchanged<kModel>},
     {"spec", kDataset, kImmutable, Unchanged<kDataset>},
     {"spec", kTraining, kImmutable, Unchanged<kTraining>},

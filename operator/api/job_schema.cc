@@ -18,29 +18,11 @@ const Json& JobCrd() {
   return kCrd;
 }
 
-const PatternHints& JobPatternHints() {
-  static const PatternHints kHints = {
-      {R"(^[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]{1,3})?$)",
-       "must be a decimal number of at least 0 in quotes, such as \"0.5\""},
-      {R"(^-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]{1,3})?$)",
-       "must be a decimal number in quotes, such as \"-0.5\""},
-      {R"(^[0-9]+(\.[0-9]+)?(Ki|Mi|Gi|Ti|k|M|G|T)?$)",
-       "must be an amount of memory in quotes, such as \"1728Mi\" or \"2Gi\""},
-      {"^(s3|file)://.+$", "must be a URI such as s3://bucket/folder or file:///folder"},
-      {R"(^https?://[^\s/]+/?$)", "must be a URL such as https://minio.example:9000"},
-      {"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$",
-       "must be a bucket's name: 3 to 63 lower-case letters, digits, '-' and '.'"},
-      {R"(^[^\s/]+(/[^\s/]+)*$)",
-       "must be a folder such as team/runs, without slashes at its ends and without spaces"},
-  };
-  return kHints;
-}
-
 const StructuralSchema& JobSchema() {
   static const StructuralSchema kSchema = [] {
     const Json::json_pointer pointer("/spec/versions/0/schema/openAPIV3Schema");
     LDNN_CHECK(JobCrd().contains(pointer), "the embedded CRD has no schema");
-    auto compiled = StructuralSchema::Compile(JobCrd().at(pointer), JobPatternHints());
+    auto compiled = StructuralSchema::Compile(JobCrd().at(pointer));
     LDNN_CHECK(compiled.ok(), compiled.status().ToString());
     return std::move(compiled).value();
   }();

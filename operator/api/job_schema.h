@@ -10,8 +10,6 @@ namespace lambdadnn {
 const Json& JobCrd();
 // Its openAPIV3Schema; paths begin at the object ("spec.model").
 const StructuralSchema& JobSchema();
-// What to say about texts that do not match the CRD's patterns.
-const PatternHints& JobPatternHints();
 // The schema of a field such as "spec.training.epochs" or "spec.aggregation.layers[0]"; nullptr
 // when there is none.
 const StructuralSchema* FindFieldSchema(std::string_view path);

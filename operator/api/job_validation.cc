@@ -9,12 +9,6 @@
 namespace lambdadnn {
 namespace {
 
-bool IsNameOfLabels(const std::string& name) {
-  const auto is_word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
-  return !name.empty() && is_word(name.front()) && is_word(name.back()) &&
-         std::all_of(name.begin(), name.end(), [&](char c) { return is_word(c) || c == '-'; });
-}
-
 void CheckIdentity(const Json& object, std::vector<FieldError>* errors) {
   std::string text;
   JsonReader reader(object, "", errors);
@@ -28,11 +22,7 @@ void CheckIdentity(const Json& object, std::vector<FieldError>* errors) {
   if (json == nullptr) return reader.Report("metadata", "is required; add it with a name");
   JsonReader metadata(*json, "metadata", errors);
   if (!json->is_object()) return;
-  if (metadata.Required("name", &text) && !IsNameOfLabels(text)) {
-    metadata.Report("name",
-                    "must consist of lower-case letters, digits and '-', and begin and end "
-                    "with a letter or digit");
-  }
+  metadata.Required("name", &text);
   for (const char* field :
        {"namespace", "labels", "annotations", "finalizers", "ownerReferences", "uid",
         "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",

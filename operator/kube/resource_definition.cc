@@ -3,7 +3,7 @@
 
 namespace lambdadnn {
 
-Result<ResourceDefinition> ReadResourceDefinition(const Json& crd, const PatternHints& hints) {
+Result<ResourceDefinition> ReadResourceDefinition(const Json& crd) {
   try {
     ResourceDefinition definition;
     const Json& spec = crd.at("spec");
@@ -17,8 +17,8 @@ Result<ResourceDefinition> ReadResourceDefinition(const Json& crd, const Pattern
                        spec.at("names").at("kind").get<std::string>()};
     definition.has_status =
         version.contains("subresources") && version.at("subresources").contains("status");
-    LDNN_ASSIGN_OR_RETURN(
-        auto schema, StructuralSchema::Compile(version.at("schema").at("openAPIV3Schema"), hints));
+    LDNN_ASSIGN_OR_RETURN(auto schema,
+                          StructuralSchema::Compile(version.at("schema").at("openAPIV3Schema")));
     definition.schema = std::make_shared<const StructuralSchema>(std::move(schema));
     return definition;
   } catch (const Json::exception& error) {

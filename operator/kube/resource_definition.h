@@ -26,7 +26,7 @@ struct ResourceDefinition {
 
 // From a CustomResourceDefinition (apiextensions.k8s.io/v1) with exactly one version, as JSON. Its
 // x-kubernetes-validations are not interpreted: set `rules`.
-Result<ResourceDefinition> ReadResourceDefinition(const Json& crd, const PatternHints& hints = {});
+Result<ResourceDefinition> ReadResourceDefinition(const Json& crd);
 // events.k8s.io/v1 events, kept for an hour as a cluster does.
 ResourceDefinition EventDefinition();
 

@@ -72,7 +72,7 @@ JobWorld::JobWorld(FakeFunctionsOptions fake)
               if (!IsWrite(call)) return OkStatus();
               return Effect(call, point == FaultyKubeClient::Point::kAfter);
             }) {
-  ResourceDefinition jobs = ReadResourceDefinition(JobCrd(), JobPatternHints()).value();
+  ResourceDefinition jobs = ReadResourceDefinition(JobCrd()).value();
   jobs.rules = CheckJobRules;
   server.Define(jobs);
   ResourceDefinition secrets;

@@ -9,9 +9,10 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
-StructuralSchema Schema(const char* text, const PatternHints& hints = {}) {
-  auto schema = StructuralSchema::Compile(Json::parse(text), hints);
+StructuralSchema Schema(const char* text) {
+  auto schema = StructuralSchema::Compile(Json::parse(text));
   EXPECT_TRUE(schema.ok()) << schema.status().ToString();
   return std::move(schema).value();
 }
@@ -69,13 +70,23 @@ TEST(StructuralSchema, TextEnumsLengthsAndPatterns) {
               HasSubstr("must be a time"));
 }
 
-TEST(StructuralSchema, AHintReplacesThePattern) {
-  const auto schema =
-      Schema(R"({"type": "string", "pattern": "^[0-9]+$"})", {{"^[0-9]+$", "must be digits"}});
+TEST(StructuralSchema, TheSentenceOfARuleReplacesThePattern) {
+  const auto schema = Schema(R"x({"type": "string", "x-kubernetes-validations": [
+                  {"rule": "self != 'x'", "message": "another rule, not known here"},
+                  {"rule": "self.matches(r'^[0-9]+$')", "message": "must be digits"}]})x");
   EXPECT_THAT(Errors(schema, "\"x\""),
               ElementsAre(FieldError{"v", "must be digits; here stands \"x\""}));
   EXPECT_THAT(Errors(schema, "0.1"),
               ElementsAre(FieldError{"v", "must be digits; here stands the bare value 0.1"}));
+}
+
+TEST(StructuralSchema, AnObjectOfNoPropertiesNamesWhatIsInIt) {
+  const auto schema = Schema(R"({"type": "object", "maxProperties": 0,
+                                 "x-kubernetes-preserve-unknown-fields": true})");
+  EXPECT_THAT(Errors(schema, "{}"), IsEmpty());
+  EXPECT_THAT(
+      Errors(schema, R"({"weight": 1})"),
+      ElementsAre(FieldError{"v.weight", "is not a field here; remove it: nothing goes in here"}));
 }
 
 TEST(StructuralSchema, ALongTextDoesNotOverflowTheMatcher) {

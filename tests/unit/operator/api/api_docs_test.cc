@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// docs/api.md is written from the CRD. To write it anew after a change of the CRD:
+// docs/reference/api.md is written from the CRD. To write it anew after a change of the CRD:
 //   LAMBDADNN_UPDATE_DOCS=1 build/no-torch/bin/api_test --gtest_filter=ApiDocs.*
 #include <gtest/gtest.h>
 
@@ -103,13 +103,14 @@ std::string RenderDocs() {
 }
 
 TEST(ApiDocs, AreWrittenFromTheCrd) {
-  const std::string file = SourceDir() + "/docs/api.md";
+  const std::string file = SourceDir() + "/docs/reference/api.md";
   if (GetEnvironment("LAMBDADNN_UPDATE_DOCS")) {
     ASSERT_TRUE(WriteFileAtomically(file, RenderDocs()).ok());
   }
   const auto text = ReadFile(file);
   ASSERT_TRUE(text.ok()) << text.status().ToString();
-  EXPECT_EQ(*text, RenderDocs()) << "docs/api.md is out of date: see the top of this file";
+  EXPECT_EQ(*text, RenderDocs())
+      << "docs/reference/api.md is out of date: see the top of this file";
 }
 
 }  // namespace

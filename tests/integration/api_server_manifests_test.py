@@ -1,0 +1,271 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The CRD on a real API server: what it refuses and with which sentence, what it keeps, what it
+lets change, what kubectl shows of it.
+
+    api_server_manifests_test.py BIN_FOLDER [unittest arguments]
+
+tests/data/bad/NAME.txt holds what `lambdadnn` says of NAME.yaml. Where an API server says the same,
+nothing more is needed; where it says it in other words these stand in NAME.server.txt, to be
+written anew with LAMBDADNN_UPDATE_SERVER_MESSAGES=1 (and read before they are committed).
+"""
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/support"))
+from kube_api import JOBS, KubeApi, Kubectl, job_path  # noqa: E402
+from kube_control_plane import ControlPlane  # noqa: E402
+
+BIN = None
+BAD, GOOD = ROOT / "tests/data/bad", ROOT / "tests/data/good"
+# What an API server cannot see, and why; `lambdadnn` refuses it.
+BEYOND_THE_SERVER = {
+    "duplicate-key": "kubectl reads the last of two equal keys",
+    "epochs-octal": "kubectl reads YAML 1.1, where 010 is 8",
+    "merge-key": "kubectl merges <<; the server sees the result",
+    "model-parameter-float": "CEL cannot look into the free fields of model.builtin.parameters",
+    "model-parameter-text": "CEL cannot look into the free fields of model.builtin.parameters",
+    "profile-table-order": "the operator refuses it; comparing neighbours is beyond CEL's lists",
+    "two-jobs": "two jobs in one file are two objects",
+}
+# Good ones that are for the command line alone.
+FOR_FILES_ONLY = {"relative-paths": "paths relative to the job file"}
+
+
+def server_lines(text):
+    """The API server's problems, each as "field: sentence", in order."""
+    text = re.sub(r'^The ServerlessTrainingJob "[^"]*" is invalid: *\n?', "", text.strip())
+    lines = []
+    for line in text.replace(str(BAD) + "/", "").splitlines():
+        line = line.removeprefix("* ").rstrip()
+        # What is wrong is repeated in front of the sentence of a rule: null, or a quoted value.
+        line = re.sub(r': Invalid value: (?:"(?:[^"\\]|\\.)*": )?(?![\d"-]|null)', ": ", line)
+        if line and not line.startswith("<nil>: Invalid value: null: some validation rules"):
+            lines.append(line)
+    return sorted(lines)
+
+
+def our_lines(name):
+    lines = (BAD / f"{name}.txt").read_text().splitlines()
+    return sorted(re.sub(r"; here stands .*", "", re.sub(r"^error: [^:]*:\d*:? ", "", line))
+                  for line in lines)
+
+
+class OnAnApiServer(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(cls.folder.cleanup)
+        cls.plane = ControlPlane(pathlib.Path(cls.folder.name) / "plane")
+        cls.addClassCleanup(cls.plane.down)
+        cls.plane.up()
+        cls.kubectl = Kubectl(cls.plane.kubeconfig, cls.folder.name)
+        cls.api = KubeApi(cls.plane.kubeconfig)
+        cls.addClassCleanup(cls.api.close)
+        cls.kubectl.ok("apply", "-f", ROOT / "crds")
+        cls.kubectl.ok("wait", "--for=condition=Established", "--timeout=30s",
+                       "crd/serverlesstrainingjobs.lambdadnn.io")
+        cls.api.create("/api/v1/namespaces", {"metadata": {"name": "team"}})
+
+    def dry_run(self, file):
+        return self.kubectl.run("apply", "--server-side", "--dry-run=server", "-f", file)
+
+    def minimal(self, name, **changes):
+        """A new job in the cluster; returns its path."""
+        spec = {"model": {"builtin": {"name": "mlp"}}, "dataset": {"renderedDigits": {}},
+                "training": {"epochs": 3, "globalBatchSize": 120},
+                "objective": {"deadlineSeconds": 90}, **changes}
+        code, answer = self.api.create(JOBS.format("default"), {
+            "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
+            "metadata": {"name": name}, "spec": spec})
+        self.assertEqual(code, 201, answer)
+        return job_path(name)
+
+    # ---- bad ones
+
+    def test_bad_manifests_are_refused_with_the_sentences_written_down(self):
+        names = sorted(file.stem for file in BAD.glob("*.yaml"))
+        self.assertGreaterEqual(len(names), 60)
+        with concurrent.futures.ThreadPoolExecutor(3) as pool:
+            answers = dict(zip(names, pool.map(lambda n: self.dry_run(BAD / f"{n}.yaml"), names)))
+        same = 0
+        for name, answer in answers.items():
+            with self.subTest(name):
+                if name in BEYOND_THE_SERVER:
+                    self.assertEqual(answer.returncode, 0, f"refused by now: {answer.stderr}")
+                    self.refused_offline(name)
+                    continue
+                self.assertNotEqual(answer.returncode, 0, answer.stdout)
+                said, ours = server_lines(answer.stderr), our_lines(name)
+                written = BAD / f"{name}.server.txt"
+                if said == ours:
+                    self.assertFalse(written.exists(), f"{written.name} is not needed")
+                    same += 1
+                    continue
+                text = "\n".join(said) + "\n"
+                if os.environ.get("LAMBDADNN_UPDATE_SERVER_MESSAGES"):
+                    written.write_text(text)
+                self.assertTrue(written.exists(), f"no {written.name} for:\n{text}")
+                self.assertEqual(text, written.read_text())
+        print(f"{len(names)} bad manifests: {same} with our sentence, "
+              f"{len(names) - same - len(BEYOND_THE_SERVER)} with another, "
+              f"{len(BEYOND_THE_SERVER)} seen by us alone")
+
+    def refused_offline(self, name):
+        ours = subprocess.run([BIN / "lambdadnn", "plan", "-f", f"{name}.yaml"], cwd=BAD,
+                              capture_output=True, text=True)
+        self.assertEqual(ours.returncode, 2)
+        self.assertEqual(ours.stderr, (BAD / f"{name}.txt").read_text())
+
+    # ---- good ones
+
+    def test_good_manifests_round_trip(self):
+        files = [f for f in sorted(GOOD.glob("*.yaml")) if f.stem not in FOR_FILES_ONLY]
+        self.assertGreaterEqual(len(files), 20)
+        written = self.kubectl.ok("create", "--dry-run=client", "--validate=false", "-o", "json",
+                                  *[word for f in files for word in ("-f", f)])
+        decoder, objects, at = json.JSONDecoder(), [], 0
+        while at < len(written):
+            value, at = decoder.raw_decode(written, at)
+            objects += value["items"] if value["kind"] == "List" else [value]
+            at += len(written[at:]) - len(written[at:].lstrip())
+        jobs = [o for o in objects if o["kind"] == "ServerlessTrainingJob"]
+        self.assertEqual(len(jobs), len(files))
+        for number, job in enumerate(jobs):  # all are called digits
+            job["metadata"] = {**job["metadata"], "name": f"good-{number}", "namespace": "team"}
+        self.kubectl.ok("apply", "--server-side", "-f", "-",
+                        stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": jobs}))
+        kept = {job["metadata"]["name"]: job for job in self.api.get(JOBS.format("team"))["items"]}
+        for file, job in zip(files, jobs):
+            with self.subTest(file.stem):
+                self.holds_all(kept[job["metadata"]["name"]], job, "")
+        for name in FOR_FILES_ONLY:
+            self.assertNotEqual(self.dry_run(GOOD / f"{name}.yaml").returncode, 0)
+
+    def holds_all(self, kept, given, path):
+        if isinstance(given, dict):
+            for key, value in given.items():
+                if key in ("creationTimestamp", "status"):
+                    continue
+                self.assertIn(key, kept, path)
+                self.holds_all(kept[key], value, f"{path}.{key}")
+        else:
+            self.assertEqual(kept, given, path)
+
+    # ---- changes
+
+    def test_what_a_running_job_lets_change(self):
+        path = self.minimal("running")
+        code, _ = self.api.patch(path + "/status", {"status": {"phase": "Running"}})
+        self.assertEqual(code, 200)
+        runs = "cannot be changed while the job runs; set spec.suspend to true first"
+        never = "cannot be changed once the job exists; create another job"
+        refused = {
+            "model": ({"builtin": {"name": "cnn"}}, never), "dataset": ({"classes": 3}, never),
+            "training": ({"epochs": 4}, never), "functions": ({"min": 2}, runs),
+            "aggregation": ({"shards": 2}, runs), "checkpoint": ({"keep": 9}, never),
+            "objectStore": ({"bucket": "other"}, never), "backend": ("Knative", never),
+            "runtime": ({"nodeSelector": {"disk": "ssd"}}, runs), "managedBy": ("me", never),
+            "profile": ({"trainingSamples": 9000, "modelBytes": 4, "trainingRate": {}}, never)}
+        for field, (value, sentence) in refused.items():
+            with self.subTest(field):
+                code, answer = self.api.patch(path, {"spec": {field: value}}, "?dryRun=All")
+                self.assertEqual(code, 422)
+                self.assertIn(f"spec.{field}: Invalid value: ", answer["message"])
+                self.assertIn(sentence, answer["message"])
+        for field, value in {"objective": {"deadlineSeconds": 91}, "suspend": True,
+                             "ttlSecondsAfterFinished": 5, "activeDeadlineSeconds": 5,
+                             "backoffLimit": 1, "cleanupPolicy": "Never"}.items():
+            with self.subTest(field):
+                code, answer = self.api.patch(path, {"spec": {field: value}})
+                self.assertEqual(code, 200, answer)
+        # It is suspended now.
+        for field in ("functions", "aggregation", "runtime"):
+            with self.subTest(field + " while suspended"):
+                code, answer = self.api.patch(path, {"spec": {field: refused[field][0]}})
+                self.assertEqual(code, 200, answer)
+        code, answer = self.api.patch(path, {"spec": {"runtime": {"image": "other"}}})
+        self.assertEqual((code, never in answer["message"]), (422, True))
+        code, _ = self.api.patch(path, {"spec": {"suspend": False}})
+        self.assertEqual(code, 200)
+        # Rules about changes do not stand in the way of writing status.
+        code, answer = self.api.patch(path + "/status", {"status": {"phase": "Suspended"}})
+        self.assertEqual((code, answer["status"]["phase"]), (200, "Suspended"))
+
+    def test_status_is_written_through_its_subresource_alone(self):
+        path = self.minimal("status")
+        code, answer = self.api.patch(path, {"status": {"phase": "Complete"}})
+        self.assertEqual((code, "status" in answer), (200, False))
+        code, answer = self.api.patch(path + "/status", {"spec": {"suspend": True},
+                                                         "status": {"phase": "Running"}})
+        self.assertEqual((code, answer["spec"]["suspend"]), (200, False))
+        self.assertEqual(answer["metadata"]["generation"], 1)
+        # A field of a later version: pruned in silence, refused where strictness is asked for.
+        later = {"status": {"ofALaterVersion": 1}}
+        code, answer = self.api.patch(path + "/status", later)
+        self.assertEqual((code, answer["status"]), (200, {"phase": "Running"}))
+        code, answer = self.api.patch(path + "/status", later, "?fieldValidation=Strict")
+        self.assertEqual(code, 422)
+        self.assertIn('unknown field "status.ofALaterVersion"', answer["message"])
+        # Where status is open it keeps what it does not know.
+        opened = {"status": {"execution": {"startCheckpoint": {"ofALaterVersion": 1}}}}
+        code, answer = self.api.patch(path + "/status", opened, "?fieldValidation=Strict")
+        self.assertEqual((code, answer["status"]["execution"]), (200, opened["status"]["execution"]))
+
+    def test_conditions_are_a_map_by_type(self):
+        path = self.minimal("conditions")
+        condition = {"type": "Accepted", "status": "True", "reason": "A", "message": "",
+                     "lastTransitionTime": "2026-01-31T12:00:00Z"}
+        code, answer = self.api.patch(path + "/status",
+                                      {"status": {"conditions": [condition, condition]}})
+        self.assertEqual(code, 422)
+        self.assertIn("Duplicate value", answer["message"])
+
+    # ---- what kubectl shows
+
+    def test_kubectl_shows_the_job(self):
+        path = self.minimal("shown", suspend=True)
+        began = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+        self.api.patch(path + "/status", {"status": {
+            "phase": "Running", "usage": {"restarts": 1},
+            "summary": {"functions": "4/4", "memory": "1728Mi", "epoch": "2/3", "loss": "0.31",
+                        "eta": "41s", "cost": "$0.0042", "reason": "Training", "plan": "4 x 1728Mi"},
+            "conditions": [{"type": "Complete", "status": "True", "reason": "Trained",
+                            "message": "all epochs are done", "lastTransitionTime": began}]}})
+        table = self.kubectl.ok("get", "stj", "shown", "-o", "wide").splitlines()
+        self.assertEqual(table[0].split(), ["NAME", "STATE", "FUNCTIONS", "MEMORY", "EPOCH", "LOSS",
+                                            "ETA", "COST", "AGE", "REASON", "PLAN", "RESTARTS"])
+        self.assertRegex(table[1], r"^shown +Running +4/4 +1728Mi +2/3 +0.31 +41s +\$0.0042 +\d+s "
+                                   r"+Training +4 x 1728Mi +1$")
+        narrow = self.kubectl.ok("get", "stj", "shown").splitlines()[0].split()
+        self.assertEqual(narrow[-1], "AGE")
+        for category in ("training", "all"):
+            self.assertIn("/shown", self.kubectl.ok("get", category, "-o", "name"))
+        chosen = self.kubectl.ok(
+            "get", "stj", "-o", "name", "--field-selector",
+            "status.phase=Running,spec.suspend=true,spec.backend=Local")
+        self.assertEqual(chosen, "serverlesstrainingjob.lambdadnn.io/shown\n")
+        self.kubectl.ok("wait", "--for=condition=Complete", "--timeout=10s", "stj/shown")
+        told = self.kubectl.ok("describe", "stj", "shown")
+        for part in ("Trained", "all epochs are done", "Deadline Seconds:  90"):
+            self.assertIn(part, told)
+
+    def test_kubectl_explains(self):
+        told = self.kubectl.ok("explain", "stj.spec.aggregation")
+        for part in ("How gradients are merged", "transport", "Through the object store, or directly",
+                     "enum: Auto, ObjectStore, Direct", "Ranges into which the parameters are cut"):
+            self.assertIn(part, told)
+
+
+if __name__ == "__main__":
+    BIN = pathlib.Path(sys.argv.pop(1)).resolve()
+    unittest.main()
