@@ -5,22 +5,50 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <nlohmann/json.hpp>
+
 #include "common/base/text.h"
 
 namespace lambdadnn {
 namespace {
+
+constexpr const char* kTextPattern = "%Y-%m-%dT%H:%M:%S.%eZ %L %v";
+constexpr const char* kJsonPattern = R"({"ts":"%Y-%m-%dT%H:%M:%S.%eZ","level":"%l",%v)";
+
+bool as_json = false;
 
 // Not spdlog's registry: its default logger and periodic flusher are not wanted here.
 spdlog::logger& Logger() {
   static spdlog::logger& logger = []() -> spdlog::logger& {
     // Leaked, so that threads which outlive main() can still log.
     auto* made = new spdlog::logger("lambdadnn", std::make_shared<spdlog::sinks::stderr_sink_mt>());
-    made->set_formatter(std::make_unique<spdlog::pattern_formatter>(
-        "%Y-%m-%dT%H:%M:%S.%eZ %L %v", spdlog::pattern_time_type::utc));
+    made->set_formatter(
+        std::make_unique<spdlog::pattern_formatter>(kTextPattern, spdlog::pattern_time_type::utc));
     made->set_level(spdlog::level::info);
     return *made;
   }();
   return logger;
+}
+
+void AppendJsonText(std::string_view text, std::string* out) {
+  using Error = nlohmann::json::error_handler_t;
+  *out += nlohmann::json(text).dump(-1, ' ', false, Error::replace);
+}
+
+// What follows the time and the level.
+std::string JsonMembers(std::string_view component, std::string_view message,
+                        std::initializer_list<LogField> fields) {
+  std::string line = "\"logger\":";
+  AppendJsonText(component, &line);
+  line += ",\"msg\":";
+  AppendJsonText(message, &line);
+  for (const LogField& field : fields) {
+    line += ',';
+    AppendJsonText(field.name, &line);
+    line += ':';
+    AppendJsonText(field.value, &line);
+  }
+  return line + "}";
 }
 
 spdlog::level::level_enum ToSpdlog(LogLevel level) {
@@ -86,10 +114,21 @@ void Log(LogLevel level, std::string_view component, std::string_view message,
   spdlog::logger& logger = Logger();
   const spdlog::level::level_enum spdlog_level = ToSpdlog(level);
   if (!logger.should_log(spdlog_level)) return;
-  std::string line(component);
-  line += ": ";
-  line += FormatLogMessage(message, fields);
+  std::string line;
+  if (as_json) {
+    line = JsonMembers(component, message, fields);
+  } else {
+    line += component;
+    line += ": ";
+    line += FormatLogMessage(message, fields);
+  }
   logger.log(spdlog_level, spdlog::string_view_t(line.data(), line.size()));
+}
+
+void SetLogFormat(LogFormat format) {
+  as_json = format == LogFormat::kJson;
+  Logger().set_formatter(std::make_unique<spdlog::pattern_formatter>(
+      as_json ? kJsonPattern : kTextPattern, spdlog::pattern_time_type::utc));
 }
 
 void SetLogLevel(LogLevel level) { Logger().set_level(ToSpdlog(level)); }

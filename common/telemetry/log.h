@@ -54,6 +54,12 @@ inline void LogError(std::string_view component, std::string_view message,
   Log(LogLevel::kError, component, message, fields);
 }
 
+// For collectors instead of people:
+// {"ts":…,"level":"info","logger":"server","msg":…,"iteration":"12"} a line. kText at first; set it
+// before other threads log.
+enum class LogFormat { kText, kJson };
+void SetLogFormat(LogFormat format);
+
 // Lines below it are dropped; kInfo at first.
 void SetLogLevel(LogLevel level);
 // "debug", "info", "warning", "error"; false for anything else.

@@ -23,14 +23,20 @@ CLI::Option* AddValue(CLI::App& app, const std::string& flag, T& value, const st
   return app.add_option(flag, value, help)->envname(VariableOf(flag))->capture_default_str();
 }
 
+CLI::Option* AddSwitch(CLI::App& app, const std::string& flag, bool& value,
+                       const std::string& help) {
+  return app.add_flag(flag, value, help)->envname(VariableOf(flag));
+}
+
 void AddFlags(CLI::App& app, OperatorFlags& flags) {
   OperatorOptions& options = flags.options;
   AddValue(app, "--kubeconfig", options.kubeconfig,
            "Kubeconfig of the API server; without it this pod's service account, else what "
            "kubectl would use");
   AddValue(app, "--context", options.context, "Context of the kubeconfig, if not the current one");
-  AddValue(app, "--namespace", options.namespace_name,
-           "Look after the jobs of this namespace only");
+  AddValue(app, "--namespaces", options.namespaces,
+           "Look after the jobs of these namespaces only (separated by commas)")
+      ->delimiter(',');
   AddValue(app, "--backend", options.backend, "Where functions run: Local");
   AddValue(app, "--host-socket", options.host_socket,
            "Backend Local: the socket of the function host (lambdadnn host)");
@@ -38,9 +44,27 @@ void AddFlags(CLI::App& app, OperatorFlags& flags) {
            "Prices, sizes and limits of functions (docs/formats.md); without it this machine's");
   AddValue(app, "--store-ca-file", options.store_ca_file,
            "PEM file of the authorities that the object stores' certificates are signed by");
+  AddSwitch(app, "--leader-elect", options.leader_elect,
+            "Be one of several replicas, of which one acts");
+  AddValue(app, "--lease-namespace", options.lease_namespace,
+           "Namespace of the Lease; without it the pod's or the context's");
+  AddValue(app, "--lease-name", options.lease_name, "Name of the Lease");
+  AddValue(app, "--identity", options.identity,
+           "Name of this process in the Lease; without it the host's name and a random part");
+  AddValue(app, "--metrics-address", options.metrics_address,
+           "Serve /metrics here (HOST:PORT or :PORT; 0 = nowhere)");
+  AddValue(app, "--health-address", options.health_address,
+           "Serve /healthz and /readyz here (HOST:PORT or :PORT; 0 = nowhere)");
   AddValue(app, "--workers", options.workers, "Jobs reconciled at once");
+  AddValue(app, "--log-format", flags.log_format, "Lines for people or for machines: text, json")
+      ->check(CLI::IsMember({"text", "json"}));
   AddValue(app, "--log-level", flags.log_level, "debug, info, warning or error")
       ->check(CLI::IsMember({"debug", "info", "warning", "error"}));
+  app.add_flag("--check", flags.check,
+               "Verify access to the API server, its version of the CRD, the function host and "
+               "the platform; say what is missing and end");
+  app.add_option("--check-store", options.check_store,
+                 "With --check: an object store to try as well, e.g. s3://bucket");
 }
 
 }  // namespace

@@ -12,6 +12,8 @@ namespace lambdadnn {
 
 struct OperatorFlags {
   OperatorOptions options;
+  bool check = false;  // say what is missing, and end
+  std::string log_format = "text";
   std::string log_level = "info";
 };
 

@@ -8,6 +8,7 @@
 #include "common/base/runtime.h"
 #include "common/telemetry/log.h"
 #include "operator/cmd/operator_flags.h"
+#include "operator/server/operator_check.h"
 #include "operator/server/operator_process.h"
 
 namespace {
@@ -20,6 +21,13 @@ int Fail(const lambdadnn::Status& status) {
   return status.code() == lambdadnn::StatusCode::kInvalidArgument ? kExitUsage : kExitEnvironment;
 }
 
+int Check(lambdadnn::Runtime& runtime, const lambdadnn::OperatorOptions& options) {
+  const auto findings = lambdadnn::CheckEnvironment(runtime, options);
+  if (!findings.ok()) return Fail(findings.status());
+  std::printf("%s", lambdadnn::FormatFindings(*findings).c_str());
+  return lambdadnn::AllUsable(*findings) ? 0 : kExitEnvironment;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -27,6 +35,8 @@ int main(int argc, char** argv) {
   const auto flags = lambdadnn::ParseOperatorFlags(argc, argv, &exit_code);
   if (!flags) return exit_code;
   lambdadnn::SetLogLevel(flags->log_level);
+  lambdadnn::SetLogFormat(flags->log_format == "json" ? lambdadnn::LogFormat::kJson
+                                                      : lambdadnn::LogFormat::kText);
 
   // Before any thread starts, so that only the wait below takes them.
   sigset_t signals;
@@ -40,6 +50,7 @@ int main(int argc, char** argv) {
   lambdadnn::ThreadExecutor executor;
   lambdadnn::SystemRandom random;
   lambdadnn::Runtime runtime{clock, executor, random};
+  if (flags->check) return Check(runtime, flags->options);
   auto process = lambdadnn::OperatorProcess::Start(runtime, flags->options);
   if (!process.ok()) return Fail(process.status());
   int signal_number = 0;

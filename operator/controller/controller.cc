@@ -7,26 +7,32 @@
 #include <vector>
 
 #include "common/telemetry/log.h"
-#include "operator/controller/job_cache.h"
 #include "operator/controller/reconciler.h"
 #include "operator/controller/work_queue.h"
 
 namespace lambdadnn {
 namespace {
 
-constexpr int kListPage = 500;
-// A watch that is silent this long is asked whether the controller stops.
-constexpr Duration kWatchPatience = std::chrono::milliseconds(500);
-constexpr double kRelistSeconds = 0.2;
+// In metrics, as controller-runtime would name it.
+constexpr const char* kControllerName = "serverlesstrainingjob";
+
+InformerOptions JobInformer() { return {.type = ServerlessTrainingJobType()}; }
 
 }  // namespace
 
 struct Controller::State {
-  State(const ControllerDependencies& of, const ControllerOptions& with)
+  // Null: an informer of its own.
+  State(const ControllerDependencies& of, const ControllerOptions& with, Informer* informer)
       : dependencies(of),
         options(with),
-        queue(of.runtime),
-        reconciler(dependencies, options, cache) {}
+        own(informer == nullptr ? std::make_unique<Informer>(of.kube, of.runtime, JobInformer())
+                                : nullptr),
+        jobs(informer == nullptr ? *own : *informer),
+        metrics(of.metrics == nullptr ? nullptr
+                                      : std::make_unique<ControllerMetrics>(
+                                            *of.metrics, kControllerName, with.workers)),
+        queue(of.runtime, metrics.get()),
+        reconciler(dependencies, options, jobs.cache()) {}
 
   // Failed passes in a row decide how long to wait.
   Duration BackOff(const ObjectName& name, bool failed) {
@@ -42,7 +48,12 @@ struct Controller::State {
 
   void Work() {
     while (const std::optional<ObjectName> name = queue.Get()) {
+      const Instant begin = dependencies.runtime.clock.Now();
       Result<Duration> next = reconciler.Reconcile(*name);
+      if (metrics != nullptr) {
+        metrics->Ended(next.ok(), dependencies.runtime.clock.Now() - begin);
+        if (!next.ok()) metrics->Retried();
+      }
       Duration delay = BackOff(*name, !next.ok());
       if (next.ok()) {
         delay = *next;
@@ -51,7 +62,7 @@ struct Controller::State {
                    {{"namespace", name->namespace_name}, {"job", name->name}});
       }
       // A job that is gone has no next time.
-      if (next.ok() && cache.Get(*name) == nullptr) {
+      if (next.ok() && jobs.cache().Get(*name) == nullptr) {
         queue.Done(*name);
         continue;
       }
@@ -60,86 +71,46 @@ struct Controller::State {
     }
   }
 
-  Result<std::string> ListAll(const std::string& namespace_name) {
-    std::vector<Json> objects;
-    std::string token;
-    std::string version;
-    do {
-      LDNN_ASSIGN_OR_RETURN(KubeList page,
-                            dependencies.kube.List(ServerlessTrainingJobType(), namespace_name, "",
-                                                   kListPage, token));
-      objects.insert(objects.end(), page.items.begin(), page.items.end());
-      token = page.continue_token;
-      version = page.resource_version;
-    } while (!token.empty());
-    for (const ObjectName& name : cache.Replace(std::move(objects))) queue.Add(name);
-    return version;
-  }
-
-  // Follows one watch until it ends; the version to go on from, or an error = list again.
-  Result<std::string> Follow(const std::string& namespace_name, std::string version) {
-    LDNN_ASSIGN_OR_RETURN(
-        const std::unique_ptr<Watch> watch,
-        dependencies.kube.StartWatch(ServerlessTrainingJobType(), namespace_name, version));
-    while (!queue.closed()) {
-      Result<WatchEvent> event = watch->Next(kWatchPatience);
-      if (!event.ok()) {
-        if (event.status().code() == StatusCode::kDeadlineExceeded) continue;
-        if (event.status().code() == StatusCode::kUnavailable) return version;
-        return event.status();
-      }
-      if (event->kind == WatchEvent::Kind::kError) {
-        return OutOfRangeError("the watch is too old; list again");
-      }
-      version = ResourceVersionOf(event->object);
-      if (event->kind == WatchEvent::Kind::kBookmark) continue;
-      if (event->kind == WatchEvent::Kind::kDeleted) {
-        cache.Remove(event->object);
-        queue.Add(NameOf(event->object));
-      } else if (cache.Put(event->object)) {
-        queue.Add(NameOf(event->object));
-      }
-    }
-    return version;
-  }
-
-  void WatchJobs(const std::string& namespace_name) {
-    while (!queue.closed()) {
-      Result<std::string> version = ListAll(namespace_name);
-      while (version.ok() && !queue.closed()) version = Follow(namespace_name, *version);
-      if (queue.closed()) return;
-      dependencies.runtime.clock.SleepFor(FromSeconds(kRelistSeconds));
-    }
-  }
-
   ControllerDependencies dependencies;
   ControllerOptions options;
-  JobCache cache;
+  const std::unique_ptr<Informer> own;
+  Informer& jobs;
+  const std::unique_ptr<ControllerMetrics> metrics;
   WorkQueue queue;
   Reconciler reconciler;
   std::mutex mutex;
   std::map<ObjectName, int> failures;
   std::vector<std::unique_ptr<Task>> tasks;
+  bool stopped = false;
 };
 
 Controller::Controller(const ControllerDependencies& dependencies, const ControllerOptions& options)
-    : state_(std::make_unique<State>(dependencies, options)) {}
+    : state_(std::make_unique<State>(dependencies, options, nullptr)) {}
+
+Controller::Controller(const ControllerDependencies& dependencies, const ControllerOptions& options,
+                       Informer& jobs)
+    : state_(std::make_unique<State>(dependencies, options, &jobs)) {}
 
 Controller::~Controller() { Stop(); }
 
-void Controller::Start(const std::string& namespace_name) {
-  Executor& executor = state_->dependencies.runtime.executor;
+void Controller::Start() {
   State* const state = state_.get();
-  state_->tasks.push_back(
-      executor.Spawn("job-watch", [state, namespace_name] { state->WatchJobs(namespace_name); }));
-  for (int i = 0; i < state_->options.workers; ++i) {
-    state_->tasks.push_back(
-        executor.Spawn("reconcile-" + std::to_string(i), [state] { state->Work(); }));
+  state->jobs.SetHandler([state](const ObjectName& name) { state->queue.Add(name); });
+  if (state->own != nullptr) state->own->Start();
+  for (int i = 0; i < state->options.workers; ++i) {
+    state->tasks.push_back(state->dependencies.runtime.executor.Spawn(
+        "reconcile-" + std::to_string(i), [state] { state->Work(); }));
   }
 }
 
+void Controller::UpdateMetrics() const { state_->queue.UpdateMetrics(); }
+
 void Controller::Stop() {
+  if (state_->stopped) return;
+  state_->stopped = true;
+  state_->jobs.SetHandler(nullptr);
   state_->queue.Close();
+  if (state_->own != nullptr) state_->own->Stop();
   for (const auto& task : state_->tasks) task->Join();
   state_->tasks.clear();
 }

@@ -1,26 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
-// The controller: lists and watches jobs and reconciles each of them whenever something changed or
-// its time has come. Start returns at once; Stop (or the destructor) ends all tasks, after the pass
-// that each is in. Running jobs are not disturbed by either.
+// The controller: reconciles every job of an informer whenever something changed or its time has
+// come. Start returns at once; Stop (or the destructor) ends all tasks, after the pass that each is
+// in. Running jobs are not disturbed by either.
 #pragma once
 
 #include <memory>
 
 #include "operator/controller/dependencies.h"
 #include "operator/controller/options.h"
+#include "operator/kube/informer.h"
 
 namespace lambdadnn {
 
 class Controller {
  public:
+  // With an informer of its own.
   Controller(const ControllerDependencies& dependencies, const ControllerOptions& options);
+  // With one of jobs that is started and stopped by others, and outlives this.
+  Controller(const ControllerDependencies& dependencies, const ControllerOptions& options,
+             Informer& jobs);
   ~Controller();
   Controller(const Controller&) = delete;
   Controller& operator=(const Controller&) = delete;
 
-  // `namespace_name` empty = all namespaces.
-  void Start(const std::string& namespace_name);
+  void Start();
   void Stop();
+  // Sets the metrics that are as of now.
+  void UpdateMetrics() const;
 
  private:
   struct State;

@@ -14,8 +14,10 @@
 #include "common/objectstore/object_store.h"
 #include "common/plan/workload.h"
 #include "common/protocol/slice.h"
+#include "common/telemetry/metrics.h"
 #include "operator/backends/function_backend.h"
 #include "operator/backends/slice_client.h"
+#include "operator/kube/event_recorder.h"
 #include "operator/kube/kube_client.h"
 
 namespace lambdadnn {
@@ -48,6 +50,10 @@ struct ControllerDependencies {
   std::map<std::string, std::string> store_environment;
   ProfileCache* profile_cache = nullptr;
   ControllerObserver* observer = nullptr;
+  // An event about a job (EventRecorder::Record). Must neither block nor fail; null = nobody is
+  // told.
+  std::function<void(EventDraft)> record_event = nullptr;
+  MetricsRegistry* metrics = nullptr;
 };
 
 // core/v1 secrets.

@@ -1,14 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/controller/event_objects.h"
 
-#include "common/base/bytes.h"
-#include "operator/kube/micro_time.h"
-
 namespace lambdadnn {
 namespace {
-
-// events.k8s.io limits `note` to 1 kB.
-constexpr size_t kMaxNoteBytes = 1000;
 
 bool IsBad(const Condition& condition) {
   const bool is_true = condition.status == "True";
@@ -19,28 +13,16 @@ bool IsBad(const Condition& condition) {
 
 }  // namespace
 
-Json MakeEvent(const Job& job, const Condition& condition, WallTime wall) {
-  const std::string content = job.metadata.uid + "|" + condition.type + "|" + condition.status +
-                              "|" + condition.reason + "|" + condition.message + "|" +
-                              FormatRfc3339(wall);
-  return {{"apiVersion", "events.k8s.io/v1"},
-          {"kind", "Event"},
-          {"metadata",
-           {{"name", job.metadata.name + "." + Hex64(Xxh3(AsBytes(content)))},
-            {"namespace", job.metadata.namespace_name}}},
-          {"eventTime", FormatMicroTime(wall)},
-          {"reportingController", "lambdadnn.io/controller"},
-          {"reportingInstance", "lambdadnn-operator"},
-          {"action", condition.type},
-          {"reason", condition.reason},
-          {"type", IsBad(condition) ? "Warning" : "Normal"},
-          {"regarding",
-           {{"apiVersion", kApiVersion},
-            {"kind", kJobKind},
-            {"name", job.metadata.name},
-            {"namespace", job.metadata.namespace_name},
-            {"uid", job.metadata.uid}}},
-          {"note", condition.message.substr(0, kMaxNoteBytes)}};
+EventDraft MakeEvent(const Job& job, const Condition& condition) {
+  return {.regarding = {{"apiVersion", kApiVersion},
+                        {"kind", kJobKind},
+                        {"name", job.metadata.name},
+                        {"namespace", job.metadata.namespace_name},
+                        {"uid", job.metadata.uid}},
+          .warning = IsBad(condition),
+          .action = condition.type,
+          .reason = condition.reason,
+          .note = condition.message};
 }
 
 }  // namespace lambdadnn

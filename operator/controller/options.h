@@ -63,8 +63,10 @@ struct ControllerOptions {
   double cleanup_settle_seconds = 5;
   // Nothing lands any more; older jobs are not looked at again by a controller that begins.
   double cleanup_late_seconds = 600;
-  // Status is written for mere progress at most this often.
-  double progress_seconds = 1;
+  // Status is written for mere progress at most this often a job ...
+  double progress_seconds = 2;
+  // ... and at most this often for all jobs together: their intervals grow with their number.
+  double max_progress_writes_per_second = 20;
 
   // Profiling: iterations per memory size, and the share of the machine's CPU quota that co-runners
   // fill.

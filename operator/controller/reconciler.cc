@@ -8,6 +8,7 @@
 #include "operator/controller/decide.h"
 #include "operator/controller/event_objects.h"
 #include "operator/controller/status.h"
+#include "operator/kube/object_metadata.h"
 #include "operator/resources/slice_requests.h"
 
 namespace lambdadnn {
@@ -31,7 +32,7 @@ const ResourceType& SecretType() {
 }
 
 Reconciler::Reconciler(const ControllerDependencies& dependencies, const ControllerOptions& options,
-                       JobCache& cache)
+                       ObjectCache& cache)
     : dependencies_(dependencies), options_(options), cache_(cache) {}
 
 std::shared_ptr<JobMemory> Reconciler::MemoryOf(const ObjectName& name, const std::string& uid) {
@@ -46,6 +47,7 @@ std::shared_ptr<JobMemory> Reconciler::MemoryOf(const ObjectName& name, const st
 void Reconciler::Drop(const ObjectName& name) {
   const std::lock_guard lock(mutex_);
   memories_.erase(name);
+  in_progress_.erase(name);
 }
 
 Status Reconciler::Load(Pass* pass) {
@@ -123,7 +125,7 @@ bool Reconciler::IsDeposed(const Pass& pass) const {
 Status Reconciler::ConfirmLead(Pass* pass) {
   Result<Json> object = dependencies_.kube.Get(ServerlessTrainingJobType(), pass->name);
   if (object.status().code() == StatusCode::kNotFound) {
-    cache_.Remove(pass->name);
+    cache_.Remove(pass->name, UidOf(*pass->object));
     pass->gone = true;
   }
   if (!object.ok()) return object.status().WithContext("cannot read job " + pass->name.name);
@@ -138,7 +140,7 @@ void Reconciler::ReadBack(Pass* pass) {
   if (object.ok()) {
     cache_.Put(*object);
   } else if (object.status().code() == StatusCode::kNotFound) {
-    cache_.Remove(pass->name);
+    cache_.Remove(pass->name, UidOf(*pass->object));
     pass->gone = true;
   }
 }
@@ -164,9 +166,9 @@ Status Reconciler::WriteStatus(Pass* pass, const JobStatus& status) {
 
 void Reconciler::RecordChanges(const Pass& pass, const JobStatus& before, const JobStatus& after) {
   for (const Condition& condition : ChangedConditions(before, after)) {
-    const Json event = MakeEvent(pass.snapshot.job, condition, pass.snapshot.wall);
-    // Best effort: a lost event changes nothing.
-    (void)dependencies_.kube.Create(EventType(), event);
+    if (dependencies_.record_event) {
+      dependencies_.record_event(MakeEvent(pass.snapshot.job, condition));
+    }
     Json told = {{"type", "event"},
                  {"job", pass.name.name},
                  {"time", pass.memory->Time(pass.snapshot.now)},
@@ -178,6 +180,19 @@ void Reconciler::RecordChanges(const Pass& pass, const JobStatus& before, const 
   }
 }
 
+Duration Reconciler::ProgressInterval(const Job& job) {
+  const ObjectName name{job.metadata.namespace_name, job.metadata.name};
+  const std::lock_guard lock(mutex_);
+  if (job.status.phase == "Running" || job.status.phase == "Profiling") {
+    in_progress_.insert(name);
+  } else {
+    in_progress_.erase(name);
+  }
+  const double share =
+      static_cast<double>(in_progress_.size()) / options_.max_progress_writes_per_second;
+  return FromSeconds(std::max(options_.progress_seconds, share));
+}
+
 Status Reconciler::WriteStatusIfChanged(Pass* pass) {
   if (pass->gone) return OkStatus();
   Refresh(pass);
@@ -185,8 +200,7 @@ Status Reconciler::WriteStatusIfChanged(Pass* pass) {
   const bool deleted = !job.metadata.deletion_timestamp.empty();
   if (deleted || job.metadata.finalizers.empty()) return OkStatus();
   const JobStatus status = ComputeStatus(pass->snapshot);
-  const bool due =
-      pass->snapshot.now - pass->memory->progress_written >= FromSeconds(options_.progress_seconds);
+  const bool due = pass->snapshot.now - pass->memory->progress_written >= ProgressInterval(job);
   if (!DiffersInSubstance(job.status, status) && !due) return OkStatus();
   return WriteStatus(pass, status);
 }

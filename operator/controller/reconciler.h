@@ -7,20 +7,21 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 
 #include "operator/controller/action.h"
 #include "operator/controller/dependencies.h"
-#include "operator/controller/job_cache.h"
 #include "operator/controller/job_memory.h"
 #include "operator/controller/options.h"
+#include "operator/kube/object_cache.h"
 
 namespace lambdadnn {
 
 class Reconciler {
  public:
   Reconciler(const ControllerDependencies& dependencies, const ControllerOptions& options,
-             JobCache& cache);
+             ObjectCache& cache);
 
   // When to look again; an error = soon, with back-off.
   Result<Duration> Reconcile(const ObjectName& name);
@@ -44,6 +45,8 @@ class Reconciler {
   void Refresh(Pass* pass);
   Status DecideAndApply(Pass* pass);
   Status WriteStatusIfChanged(Pass* pass);
+  // Between two writes of mere progress: longer the more jobs make progress.
+  Duration ProgressInterval(const Job& job);
   Duration NextLook(const Pass& pass) const;
 
   Result<Next> Apply(Pass* pass, const Action& action);
@@ -93,9 +96,10 @@ class Reconciler {
 
   ControllerDependencies dependencies_;
   ControllerOptions options_;
-  JobCache& cache_;
+  ObjectCache& cache_;
   std::mutex mutex_;
   std::map<ObjectName, std::pair<std::string, std::shared_ptr<JobMemory>>> memories_;
+  std::set<ObjectName> in_progress_;
 };
 
 }  // namespace lambdadnn

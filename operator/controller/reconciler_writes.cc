@@ -7,6 +7,7 @@
 #include "operator/controller/profile_fit.h"
 #include "operator/controller/reconciler.h"
 #include "operator/controller/status.h"
+#include "operator/kube/object_metadata.h"
 #include "operator/resources/function_groups.h"
 #include "operator/resources/job_key.h"
 #include "operator/resources/slice_requests.h"
@@ -29,7 +30,7 @@ Status Reconciler::WriteFinalizers(Pass* pass, bool with_ours) {
   }
   if (!with_ours) {
     pass->gone = true;
-    cache_.Remove(pass->name);
+    cache_.Remove(pass->name, UidOf(*pass->object));
     return OkStatus();
   }
   cache_.Put(*written);

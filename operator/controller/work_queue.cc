@@ -5,15 +5,23 @@
 
 namespace lambdadnn {
 
-WorkQueue::WorkQueue(Runtime& runtime)
-    : runtime_(runtime), monitor_(runtime.executor.NewMonitor()) {}
+WorkQueue::WorkQueue(Runtime& runtime, ControllerMetrics* metrics)
+    : runtime_(runtime), metrics_(metrics), monitor_(runtime.executor.NewMonitor()) {}
 
-void WorkQueue::Add(const ObjectName& name) { AddAt(name, runtime_.clock.Now()); }
+void WorkQueue::Add(const ObjectName& name) {
+  if (metrics_ != nullptr) metrics_->Added();
+  AddAt(name, runtime_.clock.Now());
+}
 
 void WorkQueue::AddAt(const ObjectName& name, Instant when) {
   const MonitorLock lock(*monitor_);
   const auto [found, is_new] = due_.try_emplace(name, when);
-  if (!is_new) found->second = std::min(found->second, when);
+  if (!is_new && when >= found->second) return;
+  if (!working_.contains(name)) {
+    order_.erase({found->second, name});
+    order_.insert({when, name});
+  }
+  found->second = when;
   monitor_->NotifyAll();
 }
 
@@ -21,21 +29,23 @@ std::optional<ObjectName> WorkQueue::Get() {
   const MonitorLock lock(*monitor_);
   while (!closed_) {
     const Instant now = runtime_.clock.Now();
-    auto next = due_.end();
-    for (auto it = due_.begin(); it != due_.end(); ++it) {
-      if (working_.contains(it->first)) continue;
-      if (next == due_.end() || it->second < next->second) next = it;
-    }
-    if (next == due_.end()) {
+    if (order_.empty()) {
       monitor_->Wait();
-    } else if (next->second > now) {
-      monitor_->WaitUntil(next->second);
-    } else {
-      const ObjectName name = next->first;
-      due_.erase(next);
-      working_.insert(name);
-      return name;
+      continue;
     }
+    const auto [when, name] = *order_.begin();
+    if (when > now) {
+      monitor_->WaitUntil(when);
+      continue;
+    }
+    order_.erase(order_.begin());
+    due_.erase(name);
+    working_[name] = now;
+    if (metrics_ != nullptr) {
+      metrics_->Taken(now - when);
+      metrics_->Begun();
+    }
+    return name;
   }
   return std::nullopt;
 }
@@ -43,6 +53,7 @@ std::optional<ObjectName> WorkQueue::Get() {
 void WorkQueue::Done(const ObjectName& name) {
   const MonitorLock lock(*monitor_);
   working_.erase(name);
+  if (const auto again = due_.find(name); again != due_.end()) order_.insert({again->second, name});
   monitor_->NotifyAll();
 }
 
@@ -55,6 +66,24 @@ void WorkQueue::Close() {
 bool WorkQueue::closed() const {
   const MonitorLock lock(*monitor_);
   return closed_;
+}
+
+void WorkQueue::UpdateMetrics() const {
+  if (metrics_ == nullptr) return;
+  const MonitorLock lock(*monitor_);
+  const Instant now = runtime_.clock.Now();
+  size_t depth = 0;
+  for (const auto& [when, name] : order_) {
+    if (when > now) break;
+    ++depth;
+  }
+  Duration unfinished{0};
+  Duration longest{0};
+  for (const auto& [name, since] : working_) {
+    unfinished += now - since;
+    longest = std::max(longest, now - since);
+  }
+  metrics_->SetQueue(depth, unfinished, longest);
 }
 
 }  // namespace lambdadnn

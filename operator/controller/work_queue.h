@@ -7,15 +7,18 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "common/base/runtime.h"
+#include "operator/controller/controller_metrics.h"
 #include "operator/kube/kube_client.h"
 
 namespace lambdadnn {
 
 class WorkQueue {
  public:
-  explicit WorkQueue(Runtime& runtime);
+  // `metrics` outlives it; null = nothing is counted.
+  explicit WorkQueue(Runtime& runtime, ControllerMetrics* metrics = nullptr);
 
   void Add(const ObjectName& name);
   // No later than `when`; an earlier time stands.
@@ -25,12 +28,16 @@ class WorkQueue {
   void Done(const ObjectName& name);
   void Close();
   bool closed() const;
+  // Sets the metrics that are as of now.
+  void UpdateMetrics() const;
 
  private:
   Runtime& runtime_;
+  ControllerMetrics* const metrics_;
   std::unique_ptr<Monitor> monitor_;
   std::map<ObjectName, Instant> due_;
-  std::set<ObjectName> working_;
+  std::set<std::pair<Instant, ObjectName>> order_;  // of those of due_ that nobody works on
+  std::map<ObjectName, Instant> working_;           // since when
   bool closed_ = false;
 };
 

@@ -221,12 +221,14 @@ Status HttpKubeClient::Delete(const ResourceType& type, const ObjectName& name,
 
 Result<std::unique_ptr<Watch>> HttpKubeClient::StartWatch(const ResourceType& type,
                                                           const std::string& namespace_name,
+                                                          const std::string& label_selector,
                                                           const std::string& resource_version) {
   const int seconds =
       options_.watch_seconds + static_cast<int>(runtime_.random.Below(
                                    static_cast<uint64_t>(std::max(1, options_.watch_seconds))));
   std::string path = CollectionPath(type, namespace_name) +
                      "?watch=1&allowWatchBookmarks=true&timeoutSeconds=" + std::to_string(seconds);
+  if (!label_selector.empty()) path += "&labelSelector=" + PercentEncode(label_selector);
   if (!resource_version.empty()) path += "&resourceVersion=" + PercentEncode(resource_version);
   WaitForTurn();
   KubeCredential credential;

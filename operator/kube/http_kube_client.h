@@ -64,6 +64,7 @@ class HttpKubeClient final : public KubeClient {
   // An error of the server's (403, 410) comes from the watch's first Next.
   Result<std::unique_ptr<Watch>> StartWatch(const ResourceType& type,
                                             const std::string& namespace_name,
+                                            const std::string& label_selector,
                                             const std::string& resource_version) override;
 
   const std::string& server() const { return connection_.server; }

@@ -15,7 +15,7 @@
 //   * finalizers, deletionTimestamp; children whose owners are all gone are deleted after
 //     garbage_collection_delay.
 // Not there: server-side apply and managedFields, admission webhooks, field selectors, foreground
-// deletion, watch by label.
+// deletion.
 //
 // Thread-safe, without threads of its own: what is due in the background happens inside calls and
 // waiting watches. Blocks only on the runtime's monitors, so it runs on fibers as well. Outlives
@@ -69,6 +69,7 @@ class InMemoryApiServer final : public KubeClient {
                 const std::string& uid_precondition) override;
   Result<std::unique_ptr<Watch>> StartWatch(const ResourceType& type,
                                             const std::string& namespace_name,
+                                            const std::string& label_selector,
                                             const std::string& resource_version) override;
 
   // Forgets all history: every watch that is behind, and every continue token, gets 410.
@@ -89,6 +90,7 @@ class InMemoryApiServer final : public KubeClient {
     const Table* table;
     std::string namespace_name;
     std::shared_ptr<const Json> object;
+    std::shared_ptr<const Json> before;  // null: there was none
   };
   struct ListSnapshot {
     uint64_t resource_version;

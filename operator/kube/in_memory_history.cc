@@ -3,8 +3,11 @@
 // and garbage, watches.
 #include <algorithm>
 #include <charconv>
+#include <optional>
+#include <utility>
 
 #include "operator/kube/in_memory_table.h"
+#include "operator/kube/label_selector.h"
 #include "operator/kube/object_metadata.h"
 
 namespace lambdadnn {
@@ -34,8 +37,8 @@ void InMemoryApiServer::Store(Table& table, WatchEvent::Kind kind, Json object) 
   const ObjectName name = NameOf(object);
   living_[MetadataText(object, "uid")] = name;
   auto stored = std::make_shared<const Json>(std::move(object));
-  table.objects[name] = stored;
-  history_.push_back({kind, &table, name.namespace_name, std::move(stored)});
+  std::shared_ptr<const Json> before = std::exchange(table.objects[name], stored);
+  history_.push_back({kind, &table, name.namespace_name, std::move(stored), std::move(before)});
   while (history_.size() > options_.history_limit) history_.pop_front();
   monitor_->NotifyAll();
 }
@@ -44,10 +47,11 @@ void InMemoryApiServer::Remove(Table& table, const ObjectName& name, Json object
   ++version_;
   object["metadata"]["resourceVersion"] = std::to_string(version_);
   const std::string uid = MetadataText(object, "uid");
+  std::shared_ptr<const Json> before = table.objects.at(name);
   table.objects.erase(name);
   living_.erase(uid);
   history_.push_back({WatchEvent::Kind::kDeleted, &table, name.namespace_name,
-                      std::make_shared<const Json>(std::move(object))});
+                      std::make_shared<const Json>(std::move(object)), std::move(before)});
   while (history_.size() > options_.history_limit) history_.pop_front();
   pending_collections_.push_back({runtime_.clock.Now() + options_.garbage_collection_delay, uid});
   if (options_.garbage_collection_delay.count() == 0) CollectGarbage();
@@ -113,10 +117,12 @@ void InMemoryApiServer::CompactHistory() {
 class InMemoryApiServer::StreamingWatch final : public Watch {
  public:
   StreamingWatch(InMemoryApiServer& server, const Table& table, std::string namespace_name,
-                 uint64_t seen, std::deque<std::shared_ptr<const Json>> initial)
+                 LabelSelector selector, uint64_t seen,
+                 std::deque<std::shared_ptr<const Json>> initial)
       : server_(server),
         table_(table),
         namespace_name_(std::move(namespace_name)),
+        selector_(std::move(selector)),
         seen_(seen),
         initial_(std::move(initial)),
         end_(server.runtime_.clock.Now() + server.options_.watch_timeout),
@@ -139,9 +145,7 @@ class InMemoryApiServer::StreamingWatch final : public Watch {
       while (seen_ < server_.version_) {
         const HistoryEvent& event = server_.history_[seen_ + 1 - server_.first_version()];
         ++seen_;
-        const bool wanted = event.table == &table_ &&
-                            (namespace_name_.empty() || event.namespace_name == namespace_name_);
-        if (wanted) return WatchEvent{event.kind, *event.object};
+        if (const auto kind = KindFor(event)) return WatchEvent{*kind, *event.object};
       }
       const Instant now = server_.runtime_.clock.Now();
       if (now >= end_) return UnavailableError("the watch has ended; watch on from the last event");
@@ -159,6 +163,18 @@ class InMemoryApiServer::StreamingWatch final : public Watch {
   }
 
  private:
+  // What the change is for this watch; nullopt = nothing.
+  std::optional<WatchEvent::Kind> KindFor(const HistoryEvent& event) const {
+    const bool here = event.table == &table_ &&
+                      (namespace_name_.empty() || event.namespace_name == namespace_name_);
+    if (!here) return std::nullopt;
+    const bool was = event.before != nullptr && selector_.Matches(*event.before);
+    const bool is = event.kind != WatchEvent::Kind::kDeleted && selector_.Matches(*event.object);
+    if (!was && !is) return std::nullopt;
+    if (!is) return WatchEvent::Kind::kDeleted;
+    return was ? WatchEvent::Kind::kModified : WatchEvent::Kind::kAdded;
+  }
+
   WatchEvent Bookmark() const {
     const ResourceType& type = table_.definition.type;
     return {WatchEvent::Kind::kBookmark,
@@ -170,6 +186,7 @@ class InMemoryApiServer::StreamingWatch final : public Watch {
   InMemoryApiServer& server_;
   const Table& table_;
   const std::string namespace_name_;
+  const LabelSelector selector_;
   uint64_t seen_;
   std::deque<std::shared_ptr<const Json>> initial_;
   const Instant end_;
@@ -178,16 +195,17 @@ class InMemoryApiServer::StreamingWatch final : public Watch {
 
 Result<std::unique_ptr<Watch>> InMemoryApiServer::StartWatch(const ResourceType& type,
                                                              const std::string& namespace_name,
+                                                             const std::string& label_selector,
                                                              const std::string& resource_version) {
   MonitorLock lock(*monitor_);
   LDNN_ASSIGN_OR_RETURN(Table * table, FindTable(type));
+  LDNN_ASSIGN_OR_RETURN(LabelSelector selector, LabelSelector::Parse(label_selector));
   std::deque<std::shared_ptr<const Json>> initial;
   uint64_t seen = version_;
   if (resource_version.empty() || resource_version == "0") {
     for (const auto& [name, object] : table->objects) {
-      if (namespace_name.empty() || name.namespace_name == namespace_name) {
-        initial.push_back(object);
-      }
+      const bool here = namespace_name.empty() || name.namespace_name == namespace_name;
+      if (here && selector.Matches(*object)) initial.push_back(object);
     }
   } else {
     const char* end = resource_version.data() + resource_version.size();
@@ -204,8 +222,8 @@ Result<std::unique_ptr<Watch>> InMemoryApiServer::StartWatch(const ResourceType&
                              " is too old (410); list again");
     }
   }
-  return std::unique_ptr<Watch>(
-      std::make_unique<StreamingWatch>(*this, *table, namespace_name, seen, std::move(initial)));
+  return std::unique_ptr<Watch>(std::make_unique<StreamingWatch>(
+      *this, *table, namespace_name, std::move(selector), seen, std::move(initial)));
 }
 
 }  // namespace lambdadnn

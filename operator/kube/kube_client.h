@@ -79,8 +79,10 @@ class KubeClient {
   // With a uid: only that incarnation of the object.
   virtual Status Delete(const ResourceType& type, const ObjectName& name,
                         const std::string& uid_precondition) = 0;
+  // An object that begins to match the selector is added, one that ceases to is deleted.
   virtual Result<std::unique_ptr<Watch>> StartWatch(const ResourceType& type,
                                                     const std::string& namespace_name,
+                                                    const std::string& label_selector,
                                                     const std::string& resource_version) = 0;
 };
 

@@ -99,6 +99,11 @@ ObjectName NameOf(const Json& object) {
   return {MetadataText(object, "namespace"), MetadataText(object, "name")};
 }
 
+std::string UidOf(const Json& object) { return MetadataText(object, "uid"); }
+std::string ResourceVersionOf(const Json& object) {
+  return MetadataText(object, "resourceVersion");
+}
+
 bool HasFinalizers(const Json& object) {
   const Json* finalizers = MetadataField(object, "finalizers");
   return finalizers != nullptr && finalizers->is_array() && !finalizers->empty();

@@ -16,6 +16,8 @@ std::string TextField(const Json& value, std::string_view field);
 // The same of an API object's metadata.
 std::string MetadataText(const Json& object, const char* field);
 ObjectName NameOf(const Json& object);
+std::string UidOf(const Json& object);
+std::string ResourceVersionOf(const Json& object);
 bool HasFinalizers(const Json& object);
 bool IsBeingDeleted(const Json& object);
 // uids of metadata.ownerReferences.

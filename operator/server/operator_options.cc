@@ -1,12 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/server/operator_options.h"
 
+#include "common/base/text.h"
+
 namespace lambdadnn {
 namespace {
 
 constexpr int kMaxWorkers = 64;
+constexpr long long kMaxPort = 65535;
+
+Status CheckAddress(const char* flag, const std::string& text) {
+  if (text.empty() || text == "0") return OkStatus();
+  return ParseListenAddress(flag, text).status();
+}
 
 }  // namespace
+
+Result<ListenAddress> ParseListenAddress(const std::string& flag, const std::string& text) {
+  const size_t colon = text.rfind(':');
+  const auto port =
+      colon == std::string::npos ? std::nullopt : ParseInteger(text.substr(colon + 1));
+  if (!port || *port < 0 || *port > kMaxPort) {
+    return InvalidArgumentError(flag + ": \"" + text +
+                                "\" is no address; write HOST:PORT or :PORT, or 0 for none");
+  }
+  ListenAddress address{text.substr(0, colon), static_cast<int>(*port)};
+  if (address.host.empty()) address.host = "0.0.0.0";
+  const bool bracketed = address.host.size() > 2 && address.host.front() == '[';
+  if (bracketed && address.host.back() == ']') {
+    address.host = address.host.substr(1, address.host.size() - 2);
+  }
+  return address;
+}
 
 Status OperatorOptions::Validate() const {
   if (backend != "Local") {
@@ -18,10 +43,16 @@ Status OperatorOptions::Validate() const {
         "--host-socket: the backend Local needs the socket of a function host; start one with: "
         "lambdadnn host --socket SOCKET --dir FOLDER");
   }
+  for (const std::string& name : namespaces) {
+    if (name.empty()) {
+      return InvalidArgumentError("--namespaces: holds an empty name; leave the flag away for all");
+    }
+  }
   if (workers < 1 || workers > kMaxWorkers) {
     return InvalidArgumentError("--workers: must be from 1 to " + std::to_string(kMaxWorkers));
   }
-  return OkStatus();
+  LDNN_RETURN_IF_ERROR(CheckAddress("--metrics-address", metrics_address));
+  return CheckAddress("--health-address", health_address);
 }
 
 }  // namespace lambdadnn

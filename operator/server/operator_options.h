@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "common/base/status.h"
 
@@ -14,7 +15,7 @@ struct OperatorOptions {
   std::string kubeconfig = "";
   std::string context = "";
   // Whose jobs are looked after; empty = all namespaces.
-  std::string namespace_name = "";
+  std::vector<std::string> namespaces = {};
 
   // Where functions run. Local: the function host (`lambdadnn host`) that serves this socket.
   std::string backend = "Local";
@@ -24,9 +25,28 @@ struct OperatorOptions {
   // PEM file of the authorities that sign the object stores' certificates; empty = the system's.
   std::string store_ca_file = "";
 
+  // One of several replicas acts, the others stand by.
+  bool leader_elect = false;
+  std::string lease_namespace = "";  // empty = the namespace of this pod or context
+  std::string lease_name = "lambdadnn-operator";
+  std::string identity = "";  // empty = host name and a random part
+
+  // "HOST:PORT", port 0 = a free one, which the log names; "0" or empty = not served.
+  std::string metrics_address = "127.0.0.1:8080";
+  std::string health_address = "127.0.0.1:8081";
   int workers = 2;  // jobs reconciled at once
+
+  // --check: an object store to try, e.g. s3://bucket; empty = none.
+  std::string check_store = "";
 
   Status Validate() const;
 };
+
+// "HOST:PORT" or ":PORT" (all addresses) taken apart; kInvalidArgument names `flag`.
+struct ListenAddress {
+  std::string host;
+  int port = 0;
+};
+Result<ListenAddress> ParseListenAddress(const std::string& flag, const std::string& text);
 
 }  // namespace lambdadnn

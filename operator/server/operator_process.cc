@@ -1,8 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/server/operator_process.h"
 
+#include <unistd.h>
+
+#include <array>
+#include <mutex>
+
 #include "common/base/files.h"
+#include "common/base/process_usage.h"
+#include "common/base/text.h"
 #include "common/telemetry/log.h"
+#include "common/telemetry/metrics.h"
 #include "operator/api/platform_file.h"
 #include "operator/backends/beast_slice_client.h"
 #include "operator/backends/local/local_backend.h"
@@ -10,8 +18,46 @@
 #include "operator/controller/controller.h"
 #include "operator/controller/store_access.h"
 #include "operator/kube/http_kube_client.h"
+#include "operator/kube/leader_election.h"
+#include "operator/server/job_metrics.h"
+#include "operator/server/operator_http.h"
 
 namespace lambdadnn {
+namespace {
+
+// The election must notice in time that the API server does not answer.
+constexpr double kElectionCallSeconds = 4;
+constexpr double kEpochRetrySeconds = 1;
+constexpr int kExitLeadLost = 1;
+
+std::string HostName() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown";
+}
+
+std::string IdentityOf(const OperatorOptions& options, Random& random) {
+  if (!options.identity.empty()) return options.identity;
+  return HostName() + "_" + MakeUuid(random);
+}
+
+std::function<void(const std::string&, int, double)> CountRequests(MetricsRegistry& metrics,
+                                                                   const std::string& server) {
+  const std::string host = server.substr(server.find("://") + 3);
+  return [&metrics, host](const std::string& method, int code, double seconds) {
+    const std::string answer = code == 0 ? "<error>" : std::to_string(code);
+    metrics
+        .GetCounter("rest_client_requests_total", "Requests to the API server by their answer.",
+                    {{"code", answer}, {"host", host}, {"method", method}})
+        .Add();
+    metrics
+        .GetHistogram("rest_client_request_duration_seconds", "Duration of requests.",
+                      {0.005, 0.025, 0.1, 0.25, 0.5, 1, 2, 4, 8, 15, 30, 60},
+                      {{"host", host}, {"verb", method}})
+        .Observe(seconds);
+  };
+}
+
+}  // namespace
 
 Result<KubeConnection> ConnectionOf(const OperatorOptions& options) {
   const auto host = GetEnvironment("KUBERNETES_SERVICE_HOST");
@@ -24,58 +70,225 @@ Result<KubeConnection> ConnectionOf(const OperatorOptions& options) {
 }
 
 struct OperatorProcess::State {
-  State(Runtime& of, OperatorOptions with) : runtime(of), options(std::move(with)) {}
+  State(Runtime& of, OperatorOptions with)
+      : runtime(of), options(std::move(with)), identity(IdentityOf(options, of.random)) {}
+
+  Status Open();
+  Status Serve();
+  void StartLeading();
+  void Lead(int64_t epoch);
+  void AwaitEpoch();
+  ControllerDependencies Dependencies();
+  HttpServerReply Ready();
+  HttpServerReply Metrics();
 
   Runtime& runtime;
   const OperatorOptions options;
+  const std::string identity;
+  MetricsRegistry metrics;
+  KubeConnection connection;
   Platform platform;
   std::unique_ptr<HttpKubeClient> kube;
+  std::unique_ptr<HttpKubeClient> election_kube;
   std::unique_ptr<LocalBackend> backend;
   std::unique_ptr<BeastSliceClient> slices;
-  std::unique_ptr<Controller> controller;
+  std::unique_ptr<EventRecorder> recorder;
+  std::unique_ptr<Informer> jobs;
+  OperatorHttp health_pages;
+  OperatorHttp metrics_pages;
+  std::unique_ptr<HttpServer> health;
+  std::unique_ptr<HttpServer> metrics_server;
+  std::unique_ptr<LeaderElection> election;
+  std::unique_ptr<Task> epoch_task;
+  std::mutex mutex;
+  bool stopping = false;                   // with the mutex
+  std::unique_ptr<Controller> controller;  // made with the mutex, once
 };
 
 OperatorProcess::OperatorProcess(std::unique_ptr<State> state) : state_(std::move(state)) {}
 
 OperatorProcess::~OperatorProcess() { Stop(); }
 
+Status OperatorProcess::State::Open() {
+  if (options.platform_file.empty()) {
+    platform = LocalPlatform(MeasureMachine());
+  } else {
+    LDNN_ASSIGN_OR_RETURN(platform, ReadPlatform(options.platform_file));
+  }
+  LDNN_ASSIGN_OR_RETURN(connection, ConnectionOf(options));
+  kube = std::make_unique<HttpKubeClient>(
+      connection, runtime,
+      HttpKubeClientOptions{.user_agent = "lambdadnn-operator",
+                            .on_request = CountRequests(metrics, connection.server)});
+  Result<std::unique_ptr<LocalBackend>> connected =
+      LocalBackend::Connect(runtime, options.host_socket);
+  if (!connected.ok()) {
+    return connected.status().WithContext("--host-socket " + options.host_socket);
+  }
+  backend = std::move(*connected);
+  slices = std::make_unique<BeastSliceClient>(runtime);
+  recorder = std::make_unique<EventRecorder>(
+      *kube, runtime,
+      EventRecorder::Options{.instance = "lambdadnn-operator-" + identity.substr(0, 100)});
+  jobs = std::make_unique<Informer>(
+      *kube, runtime,
+      InformerOptions{.type = ServerlessTrainingJobType(), .namespaces = options.namespaces});
+  return OkStatus();
+}
+
+HttpServerReply OperatorProcess::State::Ready() {
+  if (jobs->synced()) return TextReply(200, "ok");
+  const std::string why = jobs->Problem().value_or("");
+  return TextReply(503, "jobs are not listed yet" + (why.empty() ? "" : ": " + why));
+}
+
+HttpServerReply OperatorProcess::State::Metrics() {
+  {
+    const std::lock_guard lock(mutex);
+    if (controller != nullptr) controller->UpdateMetrics();
+  }
+  const ProcessUsage usage = CurrentProcessUsage();
+  metrics.GetGauge("process_resident_memory_bytes", "Resident memory.")
+      .Set(static_cast<double>(ResidentBytes()));
+  Counter& cpu = metrics.GetCounter("process_cpu_seconds_total", "Processor time.");
+  cpu.Add(std::max(0.0, usage.cpu_seconds - cpu.value()));
+  if (election != nullptr) {
+    metrics
+        .GetGauge("leader_election_master_status", "1 = this process leads.",
+                  {{"name", options.lease_name}})
+        .Set(election->is_leader() ? 1 : 0);
+  }
+  const Informer::Counts counts = jobs->counts();
+  metrics.GetGauge("lambdadnn_informer_lists", "Lists of all jobs since the start.")
+      .Set(static_cast<double>(counts.lists));
+  metrics.GetGauge("lambdadnn_informer_watches", "Watches begun since the start.")
+      .Set(static_cast<double>(counts.watches));
+  metrics.GetGauge("lambdadnn_events_dropped", "Events that could not be written.")
+      .Set(static_cast<double>(recorder->dropped()));
+  HttpServerReply reply;
+  reply.content_type = MetricsRegistry::kContentType;
+  reply.body = metrics.Text() + JobMetrics(jobs->cache().All());
+  return reply;
+}
+
+Status OperatorProcess::State::Serve() {
+  const auto alive = [](const HttpServerRequest&) { return TextReply(200, "ok"); };
+  health_pages.Add("/healthz", alive);
+  health_pages.Add("/readyz", [this](const HttpServerRequest&) { return Ready(); });
+  metrics_pages.Add("/metrics", [this](const HttpServerRequest&) { return Metrics(); });
+  LDNN_ASSIGN_OR_RETURN(health,
+                        health_pages.Listen(runtime, "--health-address", options.health_address));
+  LDNN_ASSIGN_OR_RETURN(
+      metrics_server, metrics_pages.Listen(runtime, "--metrics-address", options.metrics_address));
+  return OkStatus();
+}
+
+ControllerDependencies OperatorProcess::State::Dependencies() {
+  const std::string ca_file = options.store_ca_file;
+  Runtime& with = runtime;
+  EventRecorder& events = *recorder;
+  return {runtime,
+          *kube,
+          *backend,
+          *slices,
+          [ca_file, &with](const StoreReference& reference) {
+            return OpenJobStore(reference, ca_file, with);
+          },
+          StoreEnvironment(ca_file),
+          nullptr,
+          nullptr,
+          [&events](EventDraft draft) { events.Record(std::move(draft)); },
+          &metrics};
+}
+
+void OperatorProcess::State::Lead(int64_t epoch) {
+  ControllerOptions with;
+  with.platform = platform;
+  with.workers = options.workers;
+  with.leader_epoch = epoch;
+  const std::lock_guard lock(mutex);
+  if (stopping) return;
+  LogInfo("operator", "leading", {{"identity", identity}, {"epoch", epoch}});
+  controller = std::make_unique<Controller>(Dependencies(), with, *jobs);
+  controller->Start();
+}
+
+// Without an election this process is the only one; its epoch still follows those of others before
+// it, whatever they got theirs from: versions of the API server grow.
+void OperatorProcess::State::AwaitEpoch() {
+  const std::string space = options.namespaces.empty() ? "" : options.namespaces.front();
+  for (std::string said;;) {
+    {
+      const std::lock_guard lock(mutex);
+      if (stopping) return;
+    }
+    const Result<KubeList> list = kube->List(ServerlessTrainingJobType(), space, "", 1, "");
+    if (list.ok()) return Lead(ParseInteger(list->resource_version).value_or(1));
+    if (list.status().message() != said) {
+      said = list.status().message();
+      LogWarning("operator", "waits for the API server: " + said);
+    }
+    runtime.clock.SleepFor(FromSeconds(kEpochRetrySeconds));
+  }
+}
+
+void OperatorProcess::State::StartLeading() {
+  if (!options.leader_elect) {
+    epoch_task = runtime.executor.Spawn("epoch", [this] { AwaitEpoch(); });
+    return;
+  }
+  election_kube = std::make_unique<HttpKubeClient>(
+      connection, runtime,
+      HttpKubeClientOptions{.user_agent = "lambdadnn-operator/leader-election",
+                            .call_inactivity_seconds = kElectionCallSeconds,
+                            .call_total_seconds = kElectionCallSeconds,
+                            .max_attempts = 1,
+                            .on_request = CountRequests(metrics, connection.server)});
+  const std::string space =
+      options.lease_namespace.empty() ? connection.namespace_name : options.lease_namespace;
+  election = std::make_unique<LeaderElection>(
+      *election_kube, runtime,
+      LeaderElectionOptions{.lease = {space, options.lease_name}, .identity = identity},
+      LeaderElection::Callbacks{.on_acquired = [this](int64_t epoch) { Lead(epoch); },
+                                .on_lost =
+                                    [](const std::string& why) {
+                                      LogError("operator", "lost the lead, ending: " + why);
+                                      ::_exit(kExitLeadLost);
+                                    },
+                                .on_new_leader =
+                                    [](const std::string& leader) {
+                                      LogInfo("operator", "stands by", {{"leader", leader}});
+                                    }});
+  election->Start();
+}
+
 Result<std::unique_ptr<OperatorProcess>> OperatorProcess::Start(Runtime& runtime,
                                                                 const OperatorOptions& options) {
   LDNN_RETURN_IF_ERROR(options.Validate());
   auto state = std::make_unique<State>(runtime, options);
-  if (options.platform_file.empty()) {
-    state->platform = LocalPlatform(MeasureMachine());
-  } else {
-    LDNN_ASSIGN_OR_RETURN(state->platform, ReadPlatform(options.platform_file));
-  }
-  LDNN_ASSIGN_OR_RETURN(const KubeConnection connection, ConnectionOf(options));
-  state->kube = std::make_unique<HttpKubeClient>(connection, runtime);
-  Result<std::unique_ptr<LocalBackend>> backend =
-      LocalBackend::Connect(runtime, options.host_socket);
-  if (!backend.ok()) return backend.status().WithContext("--host-socket " + options.host_socket);
-  state->backend = std::move(*backend);
-  state->slices = std::make_unique<BeastSliceClient>(runtime);
-
-  ControllerOptions controller;
-  controller.platform = state->platform;
-  controller.workers = options.workers;
-  const std::string ca_file = options.store_ca_file;
-  const ControllerDependencies dependencies{runtime,
-                                            *state->kube,
-                                            *state->backend,
-                                            *state->slices,
-                                            [ca_file, &runtime](const StoreReference& reference) {
-                                              return OpenJobStore(reference, ca_file, runtime);
-                                            },
-                                            StoreEnvironment(ca_file)};
-  state->controller = std::make_unique<Controller>(dependencies, controller);
-  state->controller->Start(options.namespace_name);
-  LogInfo("operator", "started", {{"server", connection.server}});
-  return std::unique_ptr<OperatorProcess>(new OperatorProcess(std::move(state)));
+  LDNN_RETURN_IF_ERROR(state->Open());
+  std::unique_ptr<OperatorProcess> process(new OperatorProcess(std::move(state)));
+  LDNN_RETURN_IF_ERROR(process->state_->Serve());
+  process->state_->jobs->Start();
+  process->state_->StartLeading();
+  LogInfo("operator", "started", {{"server", process->state_->connection.server}});
+  return process;
 }
 
 void OperatorProcess::Stop() {
+  {
+    const std::lock_guard lock(state_->mutex);
+    if (state_->stopping) return;
+    state_->stopping = true;
+  }
+  // In this order: the lease is given back only when nothing acts any more.
+  if (state_->epoch_task != nullptr) state_->epoch_task->Join();
   if (state_->controller != nullptr) state_->controller->Stop();
+  if (state_->election != nullptr) state_->election->Stop();
+  state_->health.reset();
+  state_->metrics_server.reset();
+  if (state_->jobs != nullptr) state_->jobs->Stop();
+  state_->recorder.reset();
 }
 
 }  // namespace lambdadnn

@@ -111,11 +111,12 @@ Status SimKubeClient::Delete(const ResourceType& type, const ObjectName& name,
 
 Result<std::unique_ptr<Watch>> SimKubeClient::StartWatch(const ResourceType& type,
                                                          const std::string& namespace_name,
+                                                         const std::string& label_selector,
                                                          const std::string& resource_version) {
   return Request<std::unique_ptr<Watch>>(
       "start_watch", false, [&]() -> Result<std::unique_ptr<Watch>> {
-        LDNN_ASSIGN_OR_RETURN(auto watch,
-                              server_.StartWatch(type, namespace_name, resource_version));
+        LDNN_ASSIGN_OR_RETURN(
+            auto watch, server_.StartWatch(type, namespace_name, label_selector, resource_version));
         return std::unique_ptr<Watch>(std::make_unique<SimWatch>(*this, std::move(watch)));
       });
 }

@@ -38,6 +38,7 @@ class SimKubeClient final : public KubeClient {
                 const std::string& uid_precondition) override;
   Result<std::unique_ptr<Watch>> StartWatch(const ResourceType& type,
                                             const std::string& namespace_name,
+                                            const std::string& label_selector,
                                             const std::string& resource_version) override;
 
  private:

@@ -42,7 +42,9 @@ struct Leader {
                      [this, &bucket](const StoreReference&) { return OpenStore(bucket); },
                      {},
                      nullptr,
-                     nullptr},
+                     nullptr,
+                     [this](EventDraft draft) { recorder.Record(std::move(draft)); }},
+        recorder(kube, process.runtime(), {}),
         controller(dependencies, MakeControllerOptions(scenario, epoch)) {}
 
   Result<std::unique_ptr<ObjectStore>> OpenStore(SimBucket& bucket) {
@@ -55,6 +57,7 @@ struct Leader {
   SimFunctionBackend backend;
   SimSliceClient slices;
   ControllerDependencies dependencies;
+  EventRecorder recorder;
   Controller controller;
 };
 
@@ -143,7 +146,7 @@ class World {
       (void)process.Spawn("main", [this, &process, epoch] {
         auto* leader = new Leader(process, server_, platform_, faults_, bucket_, scenario_, epoch);
         leader_ = leader;
-        leader->controller.Start("");
+        leader->controller.Start();
       });
     });
   }

@@ -55,10 +55,12 @@ class FaultyKubeClient final : public KubeClient {
   }
   Result<std::unique_ptr<Watch>> StartWatch(const ResourceType& type,
                                             const std::string& namespace_name,
+                                            const std::string& label_selector,
                                             const std::string& resource_version) override {
     using Started = Result<std::unique_ptr<Watch>>;
-    Started started = Around<Started>(
-        "watch", "", [&] { return client_.StartWatch(type, namespace_name, resource_version); });
+    Started started = Around<Started>("watch", "", [&] {
+      return client_.StartWatch(type, namespace_name, label_selector, resource_version);
+    });
     if (!started.ok()) return started;
     return std::unique_ptr<Watch>(std::make_unique<FaultyWatch>(*this, std::move(*started)));
   }

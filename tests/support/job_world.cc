@@ -6,6 +6,7 @@
 #include "operator/api/job_codec.h"
 #include "operator/api/job_schema.h"
 #include "operator/api/job_validation.h"
+#include "operator/kube/object_metadata.h"
 
 namespace lambdadnn {
 namespace {
@@ -82,6 +83,7 @@ JobWorld::JobWorld(FakeFunctionsOptions fake)
   functions.script = [this](const std::string& call, bool done) { return Effect(call, done); };
   observer_ = std::make_unique<Observer>(&events);
 
+  options.progress_seconds = 1;
   Platform& platform = options.platform;
   platform.memory = {256, 1024, 64};
   platform.milli_cpu_per_gib = 1000;
@@ -117,7 +119,7 @@ Json JobWorld::MinimalJob() {
 
 void JobWorld::RestartController() {
   functions.ForgetStreams();
-  cache_ = std::make_unique<JobCache>();
+  cache_ = std::make_unique<ObjectCache>();
   ControllerDependencies dependencies{
       time.runtime,
       kube_,
@@ -129,7 +131,8 @@ void JobWorld::RestartController() {
       },
       {},
       nullptr,
-      observer_.get()};
+      observer_.get(),
+      [this](EventDraft draft) { told.push_back(std::move(draft)); }};
   reconciler_ = std::make_unique<Reconciler>(dependencies, options, *cache_);
 }
 
@@ -153,8 +156,8 @@ void JobWorld::Sync() {
   const auto object = server.Get(ServerlessTrainingJobType(), kName);
   if (object.ok()) {
     cache_->Put(*object);
-  } else {
-    cache_->Remove(kName);
+  } else if (const auto known = cache_->Get(kName); known != nullptr) {
+    cache_->Remove(kName, UidOf(*known));
   }
 }
 

@@ -53,6 +53,7 @@ class JobWorld {
   FakeFunctions functions;
   ControllerOptions options;
   std::vector<Json> events;
+  std::vector<EventDraft> told;  // to the event recorder
 
  private:
   class Observer;
@@ -61,7 +62,7 @@ class JobWorld {
   void Sync();
 
   FaultyKubeClient kube_;
-  std::unique_ptr<JobCache> cache_;
+  std::unique_ptr<ObjectCache> cache_;
   std::unique_ptr<Reconciler> reconciler_;
   std::unique_ptr<ControllerObserver> observer_;
   int64_t effects_ = 0;

@@ -201,7 +201,8 @@ bool KubeHttpFacade::SendPieces(const HttpRequest& request, const std::string& l
 
 HttpResponse KubeHttpFacade::Stream(const HttpRequest& request, const Target& target) {
   Result<std::unique_ptr<Watch>> watch =
-      server_.StartWatch(target.type, target.name.namespace_name, target.Query("resourceVersion"));
+      server_.StartWatch(target.type, target.name.namespace_name, target.Query("labelSelector"),
+                         target.Query("resourceVersion"));
   if (!watch.ok()) return KubeRefusal(watch.status());
   HttpResponse response;
   response.status = 200;

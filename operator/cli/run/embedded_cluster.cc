@@ -22,6 +22,7 @@ EmbeddedCluster::~EmbeddedCluster() {
   // In this order: nobody calls what is already gone.
   if (controller_ != nullptr) controller_->Stop();
   controller_.reset();
+  recorder_.reset();
   slices_.reset();
   backend_.reset();
 }
@@ -47,20 +48,25 @@ void EmbeddedCluster::StartController() {
   ControllerOptions controller;
   controller.platform = options_.platform;
   controller.workers = 1;
+  // Nobody else writes here, and somebody looks on.
+  controller.progress_seconds = 1;
   const std::string ca_file = options_.ca_file;
   Runtime& runtime = runtime_;
-  ControllerDependencies dependencies{runtime_,
-                                      server_,
-                                      *backend_,
-                                      *slices_,
-                                      [ca_file, &runtime](const StoreReference& reference) {
-                                        return OpenJobStore(reference, ca_file, runtime);
-                                      },
-                                      StoreEnvironment(ca_file),
-                                      options_.profile_cache,
-                                      options_.observer};
+  ControllerDependencies dependencies{
+      runtime_,
+      server_,
+      *backend_,
+      *slices_,
+      [ca_file, &runtime](const StoreReference& reference) {
+        return OpenJobStore(reference, ca_file, runtime);
+      },
+      StoreEnvironment(ca_file),
+      options_.profile_cache,
+      options_.observer,
+      [this](EventDraft draft) { recorder_->Record(std::move(draft)); }};
+  recorder_ = std::make_unique<EventRecorder>(server_, runtime_, EventRecorder::Options{});
   controller_ = std::make_unique<Controller>(dependencies, controller);
-  controller_->Start("");
+  controller_->Start();
 }
 
 Result<Json> EmbeddedCluster::OnlyJob() {

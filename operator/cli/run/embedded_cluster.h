@@ -47,6 +47,7 @@ class EmbeddedCluster {
   InMemoryApiServer server_;
   std::unique_ptr<LocalBackend> backend_;
   std::unique_ptr<BeastSliceClient> slices_;
+  std::unique_ptr<EventRecorder> recorder_;
   std::unique_ptr<Controller> controller_;
 };
 

@@ -31,6 +31,19 @@ TEST(Log, DropsLinesBelowTheLevel) {
   EXPECT_FALSE(SetLogLevel("verbose"));
 }
 
+TEST(Log, WritesOneJsonObjectALineForCollectors) {
+  SetLogFormat(LogFormat::kJson);
+  const std::string line = Captured(LogLevel::kWarning, "two\nlines, \"quoted\", \xff");
+  SetLogFormat(LogFormat::kText);
+  EXPECT_TRUE(line.starts_with("{\"ts\":\"20")) << line;
+  EXPECT_TRUE(
+      line.ends_with("Z\",\"level\":\"warning\",\"logger\":\"server\","
+                     "\"msg\":\"two\\nlines, \\\"quoted\\\", \xEF\xBF\xBD\","
+                     "\"iteration\":\"12\"}\n"))
+      << line;
+  EXPECT_EQ(Captured(LogLevel::kInfo, "plain").find('{'), std::string::npos);
+}
+
 TEST(FormatLogMessage, KeepsALineALine) {
   EXPECT_EQ(FormatLogMessage("two\nlines", {}), "two\\x0alines");
   EXPECT_EQ(FormatLogMessage("m", {{"a", "x y"}, {"b", "q\"q"}, {"c", ""}, {"d", "1\t2"}}),

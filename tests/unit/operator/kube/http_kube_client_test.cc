@@ -215,7 +215,7 @@ TEST_F(HttpKubeClientTest, WatchErrorsComeFromTheFirstNext) {
   HttpKubeClient& client = ClientOn(server_runtime_);
   for (const StatusCode code :
        {StatusCode::kOutOfRange, StatusCode::kPermissionDenied, StatusCode::kUnavailable}) {
-    const auto watch = client.StartWatch(WidgetType(), "", "1");
+    const auto watch = client.StartWatch(WidgetType(), "", "", "1");
     ASSERT_TRUE(watch.ok());
     EXPECT_EQ((*watch)->Next(std::chrono::hours(1)).status().code(), code);
   }
@@ -229,7 +229,7 @@ TEST_F(HttpKubeClientTest, AWatchEndsWhenItIsNotWantedAnyMore) {
   for (int i = 0; i < 3000; ++i) {  // more than wait for Next
     ASSERT_TRUE(server_.Create(WidgetType(), MakeWidget("w" + std::to_string(i))).ok());
   }
-  auto watch = client.StartWatch(WidgetType(), "", "");
+  auto watch = client.StartWatch(WidgetType(), "", "", "");
   ASSERT_TRUE(watch.ok());
   EXPECT_EQ(NameOf((*watch)->Next(std::chrono::seconds(10))->object).name, "w0");
   watch->reset();  // returns

@@ -63,7 +63,7 @@ TEST(InMemoryApiServer, UnknownResourcesAreNotFound) {
   const auto server = world.NewServer();
   const ResourceType pods{"", "v1", "pods", "Pod"};
   EXPECT_EQ(server->Get(pods, {"default", "x"}).status().code(), StatusCode::kNotFound);
-  EXPECT_EQ(server->StartWatch(pods, "", "").status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(server->StartWatch(pods, "", "", "").status().code(), StatusCode::kNotFound);
 }
 
 TEST(InMemoryApiServer, RulesSeeTheOldObjectOfAnUpdate) {
@@ -87,13 +87,13 @@ TEST(InMemoryApiServer, RulesSeeTheOldObjectOfAnUpdate) {
 TEST(InMemoryApiServer, AWatchThatFellBehindGetsGone) {
   World world;
   const auto server = world.NewServer({.history_limit = 2});
-  const auto watch = server->StartWatch(WidgetType(), "", "");
+  const auto watch = server->StartWatch(WidgetType(), "", "", "");
   const std::string start = server->List(WidgetType(), "", "", 0, "")->resource_version;
   for (const char* name : {"a", "b", "c"}) {
     ASSERT_TRUE(server->Create(WidgetType(), MakeWidget(name)).ok());
   }
   EXPECT_EQ((*watch)->Next(seconds(1)).status().code(), StatusCode::kOutOfRange);
-  EXPECT_EQ(server->StartWatch(WidgetType(), "", "0").status().code(), StatusCode::kOk);
+  EXPECT_EQ(server->StartWatch(WidgetType(), "", "", "0").status().code(), StatusCode::kOk);
   EXPECT_NE(start, "");
 }
 
@@ -105,10 +105,10 @@ TEST(InMemoryApiServer, CompactionEndsOldVersionsAndContinueTokensButNotTheNewes
   ASSERT_TRUE(server->Create(WidgetType(), MakeWidget("b")).ok());
   const auto page = server->List(WidgetType(), "", "", 1, "");
   server->CompactHistory();
-  EXPECT_EQ(server->StartWatch(WidgetType(), "", old).status().code(), StatusCode::kOutOfRange);
+  EXPECT_EQ(server->StartWatch(WidgetType(), "", "", old).status().code(), StatusCode::kOutOfRange);
   EXPECT_EQ(server->List(WidgetType(), "", "", 1, page->continue_token).status().code(),
             StatusCode::kOutOfRange);
-  const auto watch = server->StartWatch(WidgetType(), "", page->resource_version);
+  const auto watch = server->StartWatch(WidgetType(), "", "", page->resource_version);
   ASSERT_TRUE(watch.ok());
   ASSERT_TRUE(server->Create(WidgetType(), MakeWidget("c")).ok());
   EXPECT_EQ((*watch)->Next(seconds(1))->kind, WatchEvent::Kind::kAdded);
@@ -117,9 +117,10 @@ TEST(InMemoryApiServer, CompactionEndsOldVersionsAndContinueTokensButNotTheNewes
 TEST(InMemoryApiServer, NonsenseVersionsAndTokensAreRefused) {
   World world;
   const auto server = world.NewServer();
-  EXPECT_EQ(server->StartWatch(WidgetType(), "", "abc").status().code(),
+  EXPECT_EQ(server->StartWatch(WidgetType(), "", "", "abc").status().code(),
             StatusCode::kInvalidArgument);
-  EXPECT_EQ(server->StartWatch(WidgetType(), "", "99").status().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(server->StartWatch(WidgetType(), "", "", "99").status().code(),
+            StatusCode::kUnavailable);
   EXPECT_EQ(server->List(WidgetType(), "", "", 1, "x").status().code(),
             StatusCode::kInvalidArgument);
   EXPECT_EQ(server->List(WidgetType(), "", "", 1, "7:1").status().code(), StatusCode::kOutOfRange);
@@ -132,7 +133,7 @@ TEST(InMemoryApiServer, BookmarksComeWhileNothingElseDoesAndStreamsEnd) {
     InMemoryApiServer server(
         runtime, {.bookmark_interval = minutes(1), .watch_timeout = minutes(2) + seconds(30)});
     server.Define(ReadResourceDefinition(ConformanceCrd()).value());
-    const auto watch = server.StartWatch(WidgetType(), "", "");
+    const auto watch = server.StartWatch(WidgetType(), "", "", "");
     const Instant start = runtime.clock.Now();
     ASSERT_TRUE(server.Create(WidgetType(), MakeWidget("a")).ok());
     EXPECT_EQ((*watch)->Next(minutes(9))->kind, WatchEvent::Kind::kAdded);
@@ -155,7 +156,7 @@ TEST(InMemoryApiServer, AWaitingWatchWakesForAnotherFibersWriteAndForDueGarbage)
     const Json owner = *server.Create(WidgetType(), MakeWidget("owner"));
     ASSERT_TRUE(server.Create(WidgetType(), OwnedBy(MakeWidget("child"), owner)).ok());
     const std::string version = server.List(WidgetType(), "", "", 0, "")->resource_version;
-    const auto watch = server.StartWatch(WidgetType(), "", version);
+    const auto watch = server.StartWatch(WidgetType(), "", "", version);
     const Instant start = runtime.clock.Now();
     const auto writer = runtime.executor.Spawn("writer", [&] {
       runtime.clock.SleepFor(seconds(5));
@@ -228,7 +229,7 @@ TEST(InMemoryApiServer, ASavedStateIsRestoredAndOldWatchesListAgain) {
   const auto patched = server->Patch(WidgetType(), {"default", "a"}, {{"status", {{"ready", 2}}}},
                                      Subresource::kStatus);
   const auto heir = world.NewServer({.file = file});
-  const auto watch = heir->StartWatch(WidgetType(), "", "");
+  const auto watch = heir->StartWatch(WidgetType(), "", "", "");
   ASSERT_TRUE(heir->RestoreFile().ok());
   EXPECT_EQ(*heir->Get(WidgetType(), {"default", "a"}), *patched);
   EXPECT_EQ((*watch)->Next(seconds(1)).status().code(), StatusCode::kOutOfRange);

@@ -262,7 +262,7 @@ TEST_P(KubeClientConformance, AChildGoesWhenItsLastOwnerHasGone) {
   }
   ASSERT_TRUE(client().Create(WidgetType(), child).ok());
   const auto list = client().List(WidgetType(), "", "", 0, "");
-  const auto watch = client().StartWatch(WidgetType(), "", list->resource_version);
+  const auto watch = client().StartWatch(WidgetType(), "", "", list->resource_version);
   ASSERT_TRUE(watch.ok());
   ASSERT_TRUE(client().Delete(WidgetType(), Named("first"), "").ok());
   EXPECT_TRUE(client().Get(WidgetType(), Named("child")).ok());
@@ -318,7 +318,7 @@ TEST_P(KubeClientConformance, WatchGoesOnWhereTheListWas) {
   ASSERT_TRUE(
       client().Patch(WidgetType(), Named("a"), {{"spec", {{"size", 4}}}}, Subresource::kNone).ok());
   ASSERT_TRUE(client().Delete(WidgetType(), Named("b"), "").ok());
-  const auto watch = client().StartWatch(WidgetType(), "", list->resource_version);
+  const auto watch = client().StartWatch(WidgetType(), "", "", list->resource_version);
   ASSERT_TRUE(watch.ok()) << watch.status().ToString();
   WatchEvent event = NextEvent(**watch);
   EXPECT_EQ(event.kind, WatchEvent::Kind::kAdded);
@@ -332,10 +332,42 @@ TEST_P(KubeClientConformance, WatchGoesOnWhereTheListWas) {
   EXPECT_NE(VersionOf(event.object), version) << "a deletion has a version of its own";
 }
 
+TEST_P(KubeClientConformance, WatchBySelectorFollowsWhatBeginsAndCeasesToMatch) {
+  const auto labelled = [](const std::string& name, const std::string& value) {
+    Json widget = MakeWidget(name);
+    widget["metadata"]["labels"] = {{"app", value}};
+    return widget;
+  };
+  const auto relabel = [&](const std::string& name, const std::string& value) {
+    const Json patch = {{"metadata", {{"labels", {{"app", value}}}}}};
+    const ObjectName of{"default", name};
+    ASSERT_TRUE(client().Patch(WidgetType(), of, patch, Subresource::kNone).ok());
+  };
+  ASSERT_TRUE(client().Create(WidgetType(), labelled("mine", "x")).ok());
+  ASSERT_TRUE(client().Create(WidgetType(), labelled("other", "y")).ok());
+  const auto list = client().List(WidgetType(), "", "app=x", 0, "");
+  ASSERT_TRUE(list.ok());
+  const auto watch = client().StartWatch(WidgetType(), "", "app=x", list->resource_version);
+  ASSERT_TRUE(client().Create(WidgetType(), labelled("unseen", "y")).ok());
+  relabel("other", "x");
+  WatchEvent event = NextEvent(**watch);
+  EXPECT_EQ(event.kind, WatchEvent::Kind::kAdded);
+  EXPECT_EQ(NameOf(event.object).name, "other");
+  relabel("mine", "y");
+  event = NextEvent(**watch);
+  EXPECT_EQ(event.kind, WatchEvent::Kind::kDeleted);
+  EXPECT_EQ(NameOf(event.object).name, "mine");
+  ASSERT_TRUE(client().Delete(WidgetType(), {"default", "unseen"}, "").ok());
+  ASSERT_TRUE(client().Delete(WidgetType(), {"default", "other"}, "").ok());
+  event = NextEvent(**watch);
+  EXPECT_EQ(event.kind, WatchEvent::Kind::kDeleted);
+  EXPECT_EQ(NameOf(event.object).name, "other");
+}
+
 TEST_P(KubeClientConformance, WatchFromNothingBeginsWithWhatIsThere) {
   ASSERT_TRUE(client().Create(WidgetType(), MakeWidget("a")).ok());
   ASSERT_TRUE(client().Create(WidgetType(), MakeWidget("b", "kube-public")).ok());
-  const auto watch = client().StartWatch(WidgetType(), "default", "");
+  const auto watch = client().StartWatch(WidgetType(), "default", "", "");
   ASSERT_TRUE(client().Create(WidgetType(), MakeWidget("c", "kube-public")).ok());
   ASSERT_TRUE(client().Create(WidgetType(), MakeWidget("d")).ok());
   EXPECT_EQ(NameOf(NextEvent(**watch).object).name, "a");

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/server/access_check.h"
+
+#include <set>
+
+#include "operator/api/job_schema.h"
+#include "operator/server/access_rules.h"
+
+namespace lambdadnn {
+namespace {
+
+using Level = CheckFinding::Level;
+
+constexpr const char* kCrdName = "serverlesstrainingjobs.lambdadnn.io";
+constexpr size_t kMaxNamed = 5;
+
+const ResourceType& CrdType() {
+  static const ResourceType type{"apiextensions.k8s.io", "v1", "customresourcedefinitions",
+                                 "CustomResourceDefinition"};
+  return type;
+}
+
+const ResourceType& AccessReviewType() {
+  static const ResourceType type{"authorization.k8s.io", "v1", "selfsubjectaccessreviews",
+                                 "SelfSubjectAccessReview"};
+  return type;
+}
+
+// Paths of all fields below a structural schema.
+void CollectFields(const Json& schema, const std::string& path, std::set<std::string>* fields) {
+  if (schema.contains("items")) CollectFields(schema.at("items"), path + "[]", fields);
+  if (schema.contains("additionalProperties") && schema.at("additionalProperties").is_object()) {
+    CollectFields(schema.at("additionalProperties"), path + ".*", fields);
+  }
+  if (!schema.contains("properties")) return;
+  for (const auto& [name, child] : schema.at("properties").items()) {
+    const std::string field = path.empty() ? name : path + "." + name;
+    fields->insert(field);
+    CollectFields(child, field, fields);
+  }
+}
+
+// Of the version that this program speaks; empty when the CRD does not serve it.
+std::set<std::string> FieldsOf(const Json& crd) {
+  std::set<std::string> fields;
+  for (const Json& version : crd.value(Json::json_pointer("/spec/versions"), Json(Json::array()))) {
+    if (version.value("name", "") != ServerlessTrainingJobType().version) continue;
+    CollectFields(version.value(Json::json_pointer("/schema/openAPIV3Schema"), Json::object()), "",
+                  &fields);
+  }
+  return fields;
+}
+
+CheckFinding CompareCrd(const Json& installed) {
+  const std::set<std::string> have = FieldsOf(installed);
+  std::string missing;
+  size_t count = 0;
+  for (const std::string& field : FieldsOf(JobCrd())) {
+    if (have.contains(field)) continue;
+    if (++count <= kMaxNamed) missing += (missing.empty() ? "" : ", ") + field;
+  }
+  if (count == 0) return {Level::kGood, "CRD", std::string(kCrdName) + " is the operator's"};
+  if (count > kMaxNamed) missing += " and " + std::to_string(count - kMaxNamed) + " more";
+  return {Level::kMissing, "CRD",
+          std::string(kCrdName) + " is of another version, it lacks " + missing +
+              "; apply the CRD that came with this operator"};
+}
+
+CheckFinding CheckCrd(KubeClient& kube) {
+  const Result<Json> crd = kube.Get(CrdType(), {"", kCrdName});
+  if (crd.ok()) return CompareCrd(*crd);
+  if (crd.status().code() == StatusCode::kNotFound) {
+    return {Level::kMissing, "CRD",
+            std::string(kCrdName) + " is not installed; apply crds/ of this release"};
+  }
+  if (crd.status().code() == StatusCode::kPermissionDenied) {
+    return {Level::kWarning, "CRD",
+            "its version cannot be compared without the right to get " + std::string(kCrdName)};
+  }
+  return {Level::kMissing, "CRD", crd.status().message()};
+}
+
+Result<bool> MayI(KubeClient& kube, const AccessRule& rule, const std::string& namespace_name) {
+  Json attributes = {{"group", rule.group}, {"resource", rule.resource}, {"verb", rule.verb}};
+  if (!rule.subresource.empty()) attributes["subresource"] = rule.subresource;
+  if (!rule.name.empty()) attributes["name"] = rule.name;
+  if (!namespace_name.empty()) attributes["namespace"] = namespace_name;
+  LDNN_ASSIGN_OR_RETURN(
+      const Json review,
+      kube.Create(AccessReviewType(), {{"apiVersion", "authorization.k8s.io/v1"},
+                                       {"kind", "SelfSubjectAccessReview"},
+                                       {"spec", {{"resourceAttributes", attributes}}}}));
+  return review.value(Json::json_pointer("/status/allowed"), false);
+}
+
+// A finding per rule that is missing, in `namespace_name` (empty = in the whole cluster).
+void CheckRules(KubeClient& kube, const std::string& set, const std::string& namespace_name,
+                std::vector<CheckFinding>* findings) {
+  int allowed = 0;
+  int missing = 0;
+  const std::string where =
+      namespace_name.empty() ? "in all namespaces" : "in namespace " + namespace_name;
+  for (const AccessRule& rule : AccessRules()) {
+    if (rule.set != set) continue;
+    const Result<bool> answer = MayI(kube, rule, namespace_name);
+    if (!answer.ok()) {
+      findings->push_back({Level::kMissing, "access", answer.status().message()});
+      return;
+    }
+    ++(*answer ? allowed : missing);
+    if (*answer || set == "optional") continue;
+    findings->push_back({Level::kMissing, "access",
+                         "may not " + DescribeRule(rule) + " " + where +
+                             "; bind the rules of rbac-rules.yaml to this user"});
+  }
+  if (missing > 0) return;
+  findings->push_back({Level::kGood, "access",
+                       "all " + std::to_string(allowed) + " rules for " +
+                           (set == "lease" ? "the Lease" : set) + " hold " + where});
+}
+
+}  // namespace
+
+std::vector<CheckFinding> CheckCluster(KubeClient& kube, const AccessCheckOptions& options) {
+  std::vector<CheckFinding> findings;
+  // Everybody may ask what he may do: an answer at all shows server and credentials.
+  const Result<bool> reached = MayI(kube, AccessRules().front(), "default");
+  if (!reached.ok()) {
+    findings.push_back({Level::kMissing, "API server", reached.status().message()});
+    return findings;
+  }
+  findings.push_back({Level::kGood, "API server", "answers"});
+  findings.push_back(CheckCrd(kube));
+  std::vector<std::string> namespaces = options.namespaces;
+  if (namespaces.empty()) namespaces.emplace_back();
+  for (const std::string& name : namespaces) CheckRules(kube, "jobs", name, &findings);
+  if (!options.lease_namespace.empty()) {
+    CheckRules(kube, "lease", options.lease_namespace, &findings);
+  }
+  return findings;
+}
+
+CheckFinding CheckStore(Runtime& runtime, ObjectStore& store) {
+  const std::string prefix = "lambdadnn-probe/" + MakeUuid(runtime.random) + "/";
+  const Bytes content = ToBytes("probe");
+  const auto attempt = [&]() -> Status {
+    LDNN_RETURN_IF_ERROR(store.Put(prefix + "object", ByteView(content)));
+    LDNN_ASSIGN_OR_RETURN(const Bytes read, store.Get(prefix + "object"));
+    if (read != content) return DataLossError("what was written is not what is read");
+    LDNN_ASSIGN_OR_RETURN(const std::vector<ObjectInfo> listed, ListAll(store, prefix));
+    if (listed.size() != 1) return DataLossError("what was written is not listed");
+    return OkStatus();
+  };
+  const Status tried = attempt();
+  const Status cleaned = DeletePrefix(store, prefix).status();
+  const Status& bad = tried.ok() ? cleaned : tried;
+  if (bad.ok())
+    return {Level::kGood, "object store", store.Describe() + " takes and gives objects"};
+  return {Level::kMissing, "object store", store.Describe() + ": " + bad.message()};
+}
+
+bool AllUsable(const std::vector<CheckFinding>& findings) {
+  for (const CheckFinding& finding : findings) {
+    if (finding.level == Level::kMissing) return false;
+  }
+  return true;
+}
+
+std::string FormatFindings(const std::vector<CheckFinding>& findings) {
+  std::string text;
+  for (const CheckFinding& finding : findings) {
+    switch (finding.level) {
+      case Level::kGood:
+        text += "ok       ";
+        break;
+      case Level::kWarning:
+        text += "warning  ";
+        break;
+      case Level::kMissing:
+        text += "missing  ";
+        break;
+    }
+    text += finding.subject + ": " + finding.text + "\n";
+  }
+  return text;
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// charts/lambdadnn-operator/files/rbac-rules.yaml as it was when this program was built: what the
+// operator must be allowed to do.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace lambdadnn {
+
+// One permission: a verb on a resource of a group.
+struct AccessRule {
+  std::string set;  // "jobs", "lease", "optional"
+  std::string group;
+  std::string resource;
+  std::string subresource;
+  std::string name;  // of one object; empty = any
+  std::string verb;
+};
+
+const std::vector<AccessRule>& AccessRules();
+
+// "patch serverlesstrainingjobs/status in lambdadnn.io".
+std::string DescribeRule(const AccessRule& rule);
+
+}  // namespace lambdadnn

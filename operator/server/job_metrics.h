@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Metrics of jobs, made from the objects themselves when somebody asks: the series of a job end
+// with it.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/json/json_reader.h"
+
+namespace lambdadnn {
+
+// Prometheus text of all jobs: how many in which phase; of each its plan, prediction, progress,
+// slices, cost and store requests.
+std::string JobMetrics(const std::vector<std::shared_ptr<const Json>>& jobs);
+
+}  // namespace lambdadnn

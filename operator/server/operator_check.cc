@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/server/operator_check.h"
+
+#include "operator/api/platform_file.h"
+#include "operator/backends/local/local_backend.h"
+#include "operator/controller/store_access.h"
+#include "operator/kube/http_kube_client.h"
+#include "operator/server/operator_process.h"
+
+namespace lambdadnn {
+namespace {
+
+using Level = CheckFinding::Level;
+
+// A person waits for the answers.
+constexpr double kCallSeconds = 10;
+
+CheckFinding CheckHost(Runtime& runtime, const std::string& socket) {
+  const auto backend = LocalBackend::Connect(runtime, socket);
+  if (backend.ok()) {
+    return {Level::kGood, "function host",
+            "answers on " + socket + ", isolation: " + (*backend)->IsolationName()};
+  }
+  return {Level::kMissing, "function host", backend.status().message()};
+}
+
+CheckFinding CheckPlatform(const std::string& file) {
+  const Result<Platform> platform = ReadPlatform(file);
+  if (platform.ok()) return {Level::kGood, "platform", file + " can be read"};
+  return {Level::kMissing, "platform", platform.status().message()};
+}
+
+CheckFinding CheckNamedStore(Runtime& runtime, const OperatorOptions& options) {
+  StoreReference reference;
+  reference.uri = options.check_store;
+  const auto store = OpenJobStore(reference, options.store_ca_file, runtime, kCallSeconds);
+  if (store.ok()) return CheckStore(runtime, **store);
+  return {Level::kMissing, "object store", store.status().message()};
+}
+
+}  // namespace
+
+Result<std::vector<CheckFinding>> CheckEnvironment(Runtime& runtime,
+                                                   const OperatorOptions& options) {
+  LDNN_ASSIGN_OR_RETURN(const KubeConnection connection, ConnectionOf(options));
+  HttpKubeClient kube(connection, runtime,
+                      {.user_agent = "lambdadnn-operator/check",
+                       .call_inactivity_seconds = kCallSeconds,
+                       .call_total_seconds = kCallSeconds,
+                       .max_attempts = 1});
+  AccessCheckOptions access{.namespaces = options.namespaces};
+  if (options.leader_elect) {
+    access.lease_namespace =
+        options.lease_namespace.empty() ? connection.namespace_name : options.lease_namespace;
+  }
+  std::vector<CheckFinding> findings = CheckCluster(kube, access);
+  findings.push_back(CheckHost(runtime, options.host_socket));
+  if (!options.platform_file.empty()) findings.push_back(CheckPlatform(options.platform_file));
+  if (!options.check_store.empty()) findings.push_back(CheckNamedStore(runtime, options));
+  return findings;
+}
+
+}  // namespace lambdadnn

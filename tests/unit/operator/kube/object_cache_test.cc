@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/kube/object_cache.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace lambdadnn {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+const ObjectName kName{"default", "a"};
+
+Json Object(const std::string& name, const std::string& uid, int version,
+            const std::string& namespace_name = "default") {
+  return {{"metadata",
+           {{"name", name},
+            {"namespace", namespace_name},
+            {"uid", uid},
+            {"resourceVersion", std::to_string(version)}}}};
+}
+
+int64_t VersionIn(const ObjectCache& cache, const ObjectName& name = kName) {
+  const auto object = cache.Get(name);
+  return object == nullptr
+             ? -1
+             : std::stoll((*object)["metadata"]["resourceVersion"].get<std::string>());
+}
+
+TEST(ObjectCache, AnOlderVersionDoesNotReplaceANewerOne) {
+  ObjectCache cache;
+  EXPECT_TRUE(cache.Put(Object("a", "u1", 9)));
+  EXPECT_FALSE(cache.Put(Object("a", "u1", 8)));
+  EXPECT_FALSE(cache.Put(Object("a", "u1", 9))) << "the same version is no news";
+  EXPECT_EQ(VersionIn(cache), 9);
+  EXPECT_TRUE(cache.Put(Object("a", "u1", 10))) << "not an order of letters";
+  EXPECT_EQ(VersionIn(cache), 10);
+}
+
+TEST(ObjectCache, AnotherObjectOfTheNameReplacesTheOldOne) {
+  ObjectCache cache;
+  cache.Put(Object("a", "u1", 9));
+  EXPECT_TRUE(cache.Put(Object("a", "u2", 12)));
+  EXPECT_FALSE(cache.Remove(Object("a", "u1", 10))) << "the deletion of the old one comes late";
+  EXPECT_EQ(VersionIn(cache), 12);
+  cache.Remove(kName, "u1");
+  EXPECT_EQ(VersionIn(cache), 12);
+  cache.Remove(kName, "u2");
+  EXPECT_EQ(VersionIn(cache), -1);
+}
+
+TEST(ObjectCache, ALateAnswerDoesNotBringADeletedObjectBack) {
+  ObjectCache cache;
+  cache.Put(Object("a", "u1", 9));
+  EXPECT_TRUE(cache.Remove(Object("a", "u1", 11)));
+  EXPECT_FALSE(cache.Put(Object("a", "u1", 10)));
+  EXPECT_EQ(cache.size(), 0u);
+  for (size_t i = 0; i < ObjectCache::kRememberedDeletions; ++i) {
+    cache.Remove(Object("b", "other-" + std::to_string(i), 1));
+  }
+  EXPECT_TRUE(cache.Put(Object("a", "u1", 10))) << "what is remembered is bounded";
+}
+
+TEST(ObjectCache, AListTellsWhatIsNewChangedAndGone) {
+  ObjectCache cache;
+  cache.Put(Object("same", "u1", 1));
+  cache.Put(Object("changed", "u2", 2));
+  cache.Put(Object("gone", "u3", 3));
+  cache.Put(Object("written-since", "u4", 21));
+  const auto changed = cache.Replace(
+      "", "20", {Object("same", "u1", 1), Object("changed", "u2", 12), Object("new", "u5", 15)});
+  EXPECT_THAT(changed,
+              UnorderedElementsAre(ObjectName{"default", "changed"}, ObjectName{"default", "gone"},
+                                   ObjectName{"default", "new"}));
+  EXPECT_EQ(VersionIn(cache, {"default", "written-since"}), 21);
+  EXPECT_FALSE(cache.Put(Object("gone", "u3", 4))) << "an answer from before its end";
+}
+
+TEST(ObjectCache, AListOfOneNamespaceLeavesTheOthersAlone) {
+  ObjectCache cache;
+  cache.Put(Object("a", "u1", 1, "one"));
+  cache.Put(Object("a", "u2", 2, "two"));
+  EXPECT_THAT(cache.Replace("one", "5", {}), ElementsAre(ObjectName{"one", "a"}));
+  EXPECT_THAT(cache.Names(), ElementsAre(ObjectName{"two", "a"}));
+  EXPECT_THAT(cache.Replace("two", "5", {Object("a", "u2", 2, "two")}), IsEmpty());
+}
+
+}  // namespace
+}  // namespace lambdadnn

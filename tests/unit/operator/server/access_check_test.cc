@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/server/access_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "common/objectstore/memory_object_store.h"
+#include "operator/api/job_schema.h"
+#include "operator/server/access_rules.h"
+#include "tests/support/manual_runtime.h"
+
+namespace lambdadnn {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+// Answers access reviews and the CRD as told; nothing else.
+class ReviewingKube final : public KubeClient {
+ public:
+  std::set<std::string> forbidden;  // "NAMESPACE: verb resource/subresource"
+  Result<Json> crd = JobCrd();
+  Status down;
+
+  Result<Json> Get(const ResourceType&, const ObjectName&) override { return crd; }
+  Result<Json> Create(const ResourceType& type, const Json& object) override {
+    if (!down.ok()) return down;
+    EXPECT_EQ(type.kind, "SelfSubjectAccessReview");
+    const Json& asked = object.at("spec").at("resourceAttributes");
+    std::string what = asked.value("namespace", "") + ": " + asked.at("verb").get<std::string>() +
+                       " " + asked.at("resource").get<std::string>();
+    if (asked.contains("subresource")) what += "/" + asked["subresource"].get<std::string>();
+    Json answer = object;
+    answer["status"] = {{"allowed", !forbidden.contains(what)}};
+    return answer;
+  }
+  Result<KubeList> List(const ResourceType&, const std::string&, const std::string&, int,
+                        const std::string&) override {
+    return UnimplementedError("list");
+  }
+  Result<Json> Update(const ResourceType&, const Json&, Subresource) override {
+    return UnimplementedError("update");
+  }
+  Result<Json> Patch(const ResourceType&, const ObjectName&, const Json&, Subresource) override {
+    return UnimplementedError("patch");
+  }
+  Status Delete(const ResourceType&, const ObjectName&, const std::string&) override {
+    return UnimplementedError("delete");
+  }
+  Result<std::unique_ptr<Watch>> StartWatch(const ResourceType&, const std::string&,
+                                            const std::string&, const std::string&) override {
+    return UnimplementedError("watch");
+  }
+};
+
+TEST(AccessRules, HoldWhatTheOperatorAsksOfTheServer) {
+  std::set<std::string> rules;
+  for (const AccessRule& rule : AccessRules()) rules.insert(rule.set + ": " + DescribeRule(rule));
+  EXPECT_TRUE(rules.contains("jobs: watch serverlesstrainingjobs in lambdadnn.io"));
+  EXPECT_TRUE(rules.contains("jobs: patch serverlesstrainingjobs/status in lambdadnn.io"));
+  EXPECT_TRUE(rules.contains("jobs: create secrets"));
+  EXPECT_TRUE(rules.contains("lease: update leases in coordination.k8s.io"));
+  EXPECT_TRUE(rules.contains(
+      "optional: get customresourcedefinitions \"serverlesstrainingjobs.lambdadnn.io\" in "
+      "apiextensions.k8s.io"));
+}
+
+TEST(AccessCheck, AllIsWell) {
+  ReviewingKube kube;
+  const auto findings = CheckCluster(kube, {.namespaces = {"a", "b"}, .lease_namespace = "system"});
+  EXPECT_TRUE(AllUsable(findings)) << FormatFindings(findings);
+  const std::string text = FormatFindings(findings);
+  EXPECT_THAT(text, HasSubstr("in namespace a"));
+  EXPECT_THAT(text, HasSubstr("in namespace b"));
+  EXPECT_THAT(text, HasSubstr("the Lease hold in namespace system"));
+  EXPECT_THAT(text, Not(HasSubstr("missing")));
+}
+
+TEST(AccessCheck, EveryMissingRuleIsNamedWithItsNamespace) {
+  for (const AccessRule& rule : AccessRules()) {
+    if (rule.set == "optional") continue;
+    ReviewingKube kube;
+    std::string what = rule.verb + " " + rule.resource;
+    if (!rule.subresource.empty()) what += "/" + rule.subresource;
+    kube.forbidden = {"b: " + what, "system: " + what};
+    const auto findings =
+        CheckCluster(kube, {.namespaces = {"a", "b"}, .lease_namespace = "system"});
+    EXPECT_FALSE(AllUsable(findings)) << what;
+    EXPECT_THAT(FormatFindings(findings), HasSubstr("may not " + DescribeRule(rule)));
+    EXPECT_THAT(FormatFindings(findings), Not(HasSubstr("in namespace a; bind")));
+  }
+}
+
+TEST(AccessCheck, AServerThatDoesNotAnswerIsTheOnlyFinding) {
+  ReviewingKube kube;
+  kube.down = UnavailableError("connection refused");
+  const auto findings = CheckCluster(kube, {});
+  ASSERT_EQ(findings.size(), 1u);
+  EXPECT_THAT(findings[0].text, HasSubstr("connection refused"));
+  EXPECT_FALSE(AllUsable(findings));
+}
+
+TEST(AccessCheck, SaysWhatACrdLacks) {
+  ReviewingKube kube;
+  Json& version = kube.crd.value()["spec"]["versions"][0];
+  version["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"].erase("training");
+  EXPECT_FALSE(AllUsable(CheckCluster(kube, {})));
+  EXPECT_THAT(FormatFindings(CheckCluster(kube, {})), HasSubstr("lacks spec.training"));
+  kube.crd.value()["spec"]["versions"][0]["name"] = "v1";
+  EXPECT_FALSE(AllUsable(CheckCluster(kube, {})));
+  kube.crd = NotFoundError("no");
+  EXPECT_THAT(FormatFindings(CheckCluster(kube, {})), HasSubstr("is not installed"));
+  kube.crd = PermissionDeniedError("forbidden");
+  EXPECT_TRUE(AllUsable(CheckCluster(kube, {}))) << "it may be right";
+  EXPECT_THAT(FormatFindings(CheckCluster(kube, {})), HasSubstr("warning"));
+}
+
+TEST(CheckStore, TriesAndLeavesNothing) {
+  ManualRuntime time;
+  MemoryObjectStore store;
+  EXPECT_EQ(CheckStore(time.runtime, store).level, CheckFinding::Level::kGood);
+  EXPECT_TRUE(ListAll(store, "").value().empty());
+}
+
+}  // namespace
+}  // namespace lambdadnn

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/server/operator_options.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace lambdadnn {
+namespace {
+
+using testing::HasSubstr;
+
+OperatorOptions Good() {
+  OperatorOptions options;
+  options.host_socket = "/run/host.sock";
+  return options;
+}
+
+TEST(OperatorOptions, NamesTheFlagThatIsWrong) {
+  EXPECT_TRUE(Good().Validate().ok());
+  OperatorOptions options = Good();
+  options.backend = "Knative";
+  EXPECT_THAT(options.Validate().message(), HasSubstr("--backend"));
+  options = Good();
+  options.host_socket = "";
+  EXPECT_THAT(options.Validate().message(), HasSubstr("--host-socket"));
+  options = Good();
+  options.namespaces = {"a", ""};
+  EXPECT_THAT(options.Validate().message(), HasSubstr("--namespaces"));
+  options = Good();
+  options.workers = 0;
+  EXPECT_THAT(options.Validate().message(), HasSubstr("--workers"));
+  options = Good();
+  options.metrics_address = "8080";
+  EXPECT_THAT(options.Validate().message(), HasSubstr("--metrics-address"));
+  options = Good();
+  options.health_address = "localhost:99999";
+  EXPECT_THAT(options.Validate().message(), HasSubstr("--health-address"));
+}
+
+TEST(ParseListenAddress, TakesHostsPortsAndBrackets) {
+  EXPECT_EQ(ParseListenAddress("f", ":80")->host, "0.0.0.0");
+  EXPECT_EQ(ParseListenAddress("f", "127.0.0.1:0")->port, 0);
+  EXPECT_EQ(ParseListenAddress("f", "[::1]:81")->host, "::1");
+  for (const char* bad : {"", "x", "a:b", "a:-1", "a:65536", "a:1x"}) {
+    EXPECT_FALSE(ParseListenAddress("f", bad).ok()) << bad;
+  }
+}
+
+}  // namespace
+}  // namespace lambdadnn
