@@ -25,18 +25,20 @@ double WorkerExchangeCpuSeconds(const ExchangeShape& shape, const TransferCpu& c
 }
 
 double ServerExchangeCpuSeconds(const ExchangeShape& shape, const TransferCpu& cpu,
-                                double merge_bytes_per_second) {
+                                double merge_bytes_per_second, double update_seconds_per_byte) {
   const AggregationPlan& plan = shape.aggregation;
   const double group = static_cast<double>(plan.shards) / plan.spread;
   const double bytes = static_cast<double>(shape.parameters) * kFloatBytes / plan.spread;
-  const double merge_seconds_per_byte = merge_bytes_per_second > 0 ? 1 / merge_bytes_per_second : 0;
+  const double merge = merge_bytes_per_second > 0 ? 1 / merge_bytes_per_second : 0;
+  const double update = update_seconds_per_byte > 0 ? update_seconds_per_byte : merge;
   double busiest = 0;
   for (int level = 1; level <= plan.server_layers(); ++level) {
     const int width = plan.Width(level);
     const double fan_in = (plan.Width(level - 1) + width - 1) / width;
-    busiest =
-        std::max(busiest, Pulls(cpu, fan_in * group, fan_in * bytes) + Pushes(cpu, group, bytes) +
-                              (fan_in + 1) * bytes * merge_seconds_per_byte);
+    double seconds = Pulls(cpu, fan_in * group, fan_in * bytes) + Pushes(cpu, group, bytes) +
+                     fan_in * bytes * merge;
+    if (level == plan.server_layers()) seconds += bytes * update;
+    busiest = std::max(busiest, seconds);
   }
   return busiest;
 }

@@ -5,8 +5,8 @@
 // A push is checksum, header and PUT of an object, and its DELETE later; a pull is GET, check and
 // copy. Each is so many seconds an object and a byte, measured by the profile step.
 //   worker           K pushes and K pulls, the vector up and down once
-//   server, level l  per shard of its group fan-in pulls, the merge of fan-in shards, 1 push, and
-//                    one more pass over the shard: the root's update, which is counted for all
+//   server, level l  per shard of its group fan-in pulls, the merge of fan-in shards and 1 push;
+//                    the root's update besides (as long as one merge where it is not known)
 #pragma once
 
 #include "common/plan/collective_cost.h"
@@ -24,7 +24,8 @@ struct TransferCpu {
 
 double WorkerExchangeCpuSeconds(const ExchangeShape& shape, const TransferCpu& cpu);
 // Of the busiest server. `merge_bytes_per_second`: with a whole core; 0 = not limited.
+// `update_seconds_per_byte`: the root's, of its shards; 0 = unknown.
 double ServerExchangeCpuSeconds(const ExchangeShape& shape, const TransferCpu& cpu,
-                                double merge_bytes_per_second);
+                                double merge_bytes_per_second, double update_seconds_per_byte);
 
 }  // namespace lambdadnn

@@ -45,12 +45,13 @@ struct WorkloadProfile {
   double slice_overhead_seconds = 0;      // checkpoint + relaunch, per slice
   double checkpoint_seconds = 0;          // one checkpoint
   // CPU seconds: what a function of a fraction of a core takes several times as long for.
-  double iteration_cpu_seconds = 0;    // of a step beside its samples
-  TransferCpu transfer;                // of exchanged objects
-  double start_cpu_seconds = 0;        // of a worker's cold start
-  double finish_cpu_seconds = 0;       // of worker 0 for writing the trained model
-  double worker_base_memory_mib = 0;   // resident before the first batch
-  double worker_bytes_per_sample = 0;  // activations and batch
+  double iteration_cpu_seconds = 0;        // of a step beside its samples
+  TransferCpu transfer;                    // of exchanged objects
+  double start_cpu_seconds = 0;            // of a worker's cold start
+  double update_cpu_seconds_per_byte = 0;  // of a root for its shards: mean, optimizer
+  double finish_cpu_seconds = 0;           // of worker 0 for writing the trained model
+  double worker_base_memory_mib = 0;       // resident before the first batch
+  double worker_bytes_per_sample = 0;      // activations and batch
   // How well the fit matched its measurements: largest relative residual. 0 = given by the user.
   double residual = 0;
   friend bool operator==(const WorkloadProfile&, const WorkloadProfile&) = default;

@@ -60,9 +60,13 @@ struct CheckpointReference {
 };
 
 struct ProfileConfig {
-  int iterations = 30;
+  int iterations = 30;  // measured at least
+  double seconds = 0;   // measured for at least so long: a CPU quota is felt over several periods
   int warmup_iterations = 3;
   int batch_size = 0;
+  // Measures nothing: steps until it is stopped, so that another function is measured on a machine
+  // as busy as the run will make it.
+  bool filler = false;
 };
 
 struct SliceRequest {
@@ -148,9 +152,10 @@ struct SliceRecord {
   // Role profile: trainingSamples, testSamples, trainingBytes, parameters, classes, baseMemoryMib,
   // bytesPerSample, storeRequestSeconds, storeBytesPerSecond, mergeBytesPerSecond; and CPU time:
   // startCpuSeconds, stepCpuSeconds, iterationCpuSeconds, finishCpuSeconds, pushCpuSeconds,
-  // pushCpuSecondsPerByte, pullCpuSeconds, pullCpuSecondsPerByte (docs/formats.md).
+  // pushCpuSecondsPerByte, pullCpuSeconds, pullCpuSecondsPerByte, disturbedCpuSeconds,
+  // updateCpuSecondsPerByte (docs/theory.md, section 3).
   std::map<std::string, double> metrics;
-  // Role profile: one entry per measured iteration, seconds.
+  // Role profile: seconds of a step, the mean of so many that there are a few dozen entries.
   std::vector<double> profile_iteration_seconds;
   double profile_evaluation_samples_per_second = 0;
 };

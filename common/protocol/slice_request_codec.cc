@@ -226,7 +226,9 @@ void ReadProfile(const Json& json, const std::string& path, ProfileConfig* out,
                  std::vector<FieldError>* errors) {
   JsonReader reader(json, path, errors);
   reader.Optional("iterations", &out->iterations);
+  reader.Optional("seconds", &out->seconds);
   reader.Optional("warmupIterations", &out->warmup_iterations);
+  reader.Optional("filler", &out->filler);
   reader.Optional("batchSize", &out->batch_size);
   reader.Finish();
 }
@@ -268,8 +270,10 @@ std::string EncodeSliceRequest(const SliceRequest& request) {
                {"checkpointKeep", request.checkpoint_keep},
                {"profile",
                 {{"iterations", request.profile.iterations},
+                 {"seconds", request.profile.seconds},
                  {"warmupIterations", request.profile.warmup_iterations},
-                 {"batchSize", request.profile.batch_size}}}};
+                 {"batchSize", request.profile.batch_size},
+                 {"filler", request.profile.filler}}}};
   if (request.start) json["start"] = codec::CheckpointToJson(*request.start);
   return codec::Dump(json);
 }

@@ -21,6 +21,7 @@ constexpr DecimalField kDecimals[] = {
     {"checkpointSeconds", &WorkloadProfile::checkpoint_seconds},
     {"iterationCpuSeconds", &WorkloadProfile::iteration_cpu_seconds},
     {"startCpuSeconds", &WorkloadProfile::start_cpu_seconds},
+    {"updateCpuSecondsPerByte", &WorkloadProfile::update_cpu_seconds_per_byte},
     {"finishCpuSeconds", &WorkloadProfile::finish_cpu_seconds},
     {"workerBaseMemoryMiB", &WorkloadProfile::worker_base_memory_mib},
     {"workerBytesPerSample", &WorkloadProfile::worker_bytes_per_sample},

@@ -65,7 +65,7 @@ struct StartProfileSlice {
   std::string instance_uid;
   int memory_mib = 0;
   int batch_size = 0;
-  double iterations_factor = 1;  // of options.profile_iterations
+  bool filler = false;
 };
 struct StopSlice {
   std::string invocation;

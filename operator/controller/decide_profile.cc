@@ -3,6 +3,7 @@
 // quota of each size, others beside it so that the machine is as full as the run will make it.
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "common/base/text.h"
 #include "operator/controller/decide.h"
@@ -70,11 +71,14 @@ std::optional<Action> ProfileFailure(const JobSnapshot& snapshot, const SliceFac
 }
 
 bool NeedsAnother(const JobSnapshot& snapshot, const SliceFact& slice) {
-  if (slice.record.has_value()) return slice.record->outcome == SliceOutcome::kFailed;
+  // A filler that ended fills no more.
+  const bool filler = slice.role.rank > 0;
+  if (slice.record.has_value()) return filler || slice.record->outcome == SliceOutcome::kFailed;
   if (slice.phase == SlicePhase::kRefused || IsGone(snapshot.facts, slice.instance_uid)) {
     return true;
   }
-  return snapshot.now - slice.started > FromSeconds(snapshot.options->profile_timeout_seconds);
+  const Duration limit = FromSeconds(snapshot.options->profile_timeout_seconds);
+  return snapshot.now - (filler ? slice.last_heard : slice.started) > limit;
 }
 
 // Every function of the largest size is killed: more of them would be killed as well.
@@ -129,6 +133,67 @@ std::optional<std::vector<Action>> DecideProfileFunctions(const JobSnapshot& sna
   return std::vector<Action>{EnsureProfileGroup{plan.functions, plan.memory_mib.front()}};
 }
 
+// The function of each rank: that of its slices, else one that has none.
+std::vector<std::string> FunctionsOfRanks(const Facts& facts, const ProfilePlan& plan,
+                                          const std::map<SizeAndRank, const SliceFact*>& slices) {
+  std::vector<std::string> uids(static_cast<size_t>(plan.functions));
+  std::set<std::string> taken;
+  for (const auto& [key, slice] : slices) {
+    if (key.second >= plan.functions) continue;
+    uids[static_cast<size_t>(key.second)] = slice->instance_uid;
+    taken.insert(slice->instance_uid);
+  }
+  for (const InstanceFact* ready : ReadyInstances(facts, kProfileGroup)) {
+    const auto free = std::find(uids.begin(), uids.end(), "");
+    if (free == uids.end()) break;
+    if (taken.insert(ready->instance.uid).second) *free = ready->instance.uid;
+  }
+  return uids;
+}
+
+// Starts the slice unless it runs; attaches again to one that was lost sight of.
+void Start(const JobSnapshot& snapshot, const std::map<SizeAndRank, const SliceFact*>& slices,
+           StartProfileSlice start, std::vector<Action>* actions) {
+  const auto found = slices.find({start.memory_mib, start.rank});
+  if (found != slices.end()) {
+    const SliceFact& slice = *found->second;
+    const Duration since = snapshot.now - slice.last_attach;
+    if (slice.phase != SlicePhase::kLost || since < FromSeconds(1)) return;
+  }
+  actions->push_back(start);
+}
+
+// Quotas, then the fillers, then, once all of them are at work, the function that measures.
+std::vector<Action> MeasureSize(const JobSnapshot& snapshot, const ProfilePlan& plan,
+                                const std::map<SizeAndRank, const SliceFact*>& slices,
+                                int memory_mib) {
+  const Facts& facts = snapshot.facts;
+  const std::vector<std::string> uids = FunctionsOfRanks(facts, plan, slices);
+  std::vector<Action> quotas;
+  std::vector<Action> starts;
+  bool filled = true;
+  for (int rank = 0; rank < plan.functions; ++rank) {
+    const std::string& uid = uids[static_cast<size_t>(rank)];
+    if (uid.empty()) return {};  // the next look will find one
+    const int milli_cpu =
+        rank == 0 ? MilliCpuOf(snapshot.options->platform, memory_mib) : plan.filler_milli_cpu;
+    const auto set = facts.cpu_set.find(uid);
+    if (milli_cpu > 0 && (set == facts.cpu_set.end() || set->second != milli_cpu)) {
+      quotas.push_back(SetFunctionCpu{uid, milli_cpu});
+    }
+    if (rank == 0) continue;
+    const int key = plan.memory_mib.front();  // one slice for all sizes
+    Start(snapshot, slices, {rank, uid, key, plan.batch_size, true}, &starts);
+    const auto filler = slices.find({key, rank});
+    filled = filled && filler != slices.end() && filler->second->last.has_value();
+  }
+  if (!quotas.empty()) return quotas;
+  if (filled) {
+    Start(snapshot, slices, {0, uids.front(), memory_mib, plan.batch_size, false}, &starts);
+  }
+  return starts;
+}
+
 }  // namespace
 
 std::vector<Action> DecideProfile(const JobSnapshot& snapshot) {
@@ -155,45 +220,13 @@ std::vector<Action> DecideProfile(const JobSnapshot& snapshot) {
     return {DeleteFunction{slice->instance_uid, "its profiling slice failed"},
             ForgetSlice{slice->invocation}};
   }
-  // The first size that is not measured by all.
   for (const int memory_mib : plan.memory_mib) {
-    bool measured = true;
-    for (int rank = 0; rank < plan.functions; ++rank) {
-      const auto found = slices.find({memory_mib, rank});
-      measured = measured && found != slices.end() && found->second->record.has_value();
-    }
-    if (measured) continue;
+    const auto found = slices.find({memory_mib, 0});
+    if (found != slices.end() && found->second->record.has_value()) continue;
     if (auto functions = DecideProfileFunctions(snapshot, plan); functions.has_value()) {
       return *functions;
     }
-    const int measured_cpu = MilliCpuOf(snapshot.options->platform, memory_mib);
-    // A filler must be at work for as long as the measuring function is, and a little longer.
-    constexpr double kLonger = 1.3;
-    const double filler_factor =
-        measured_cpu > 0 ? kLonger * std::max(plan.filler_milli_cpu, measured_cpu) / measured_cpu
-                         : 1;
-    std::vector<Action> quotas;
-    std::vector<Action> starts;
-    const auto ready = ReadyInstances(facts, kProfileGroup);
-    for (int rank = 0; rank < plan.functions; ++rank) {
-      const std::string& uid = ready[static_cast<size_t>(rank)]->instance.uid;
-      const int milli_cpu = rank == 0 ? measured_cpu : plan.filler_milli_cpu;
-      const double factor = rank == 0 ? 1 : filler_factor;
-      const auto set = facts.cpu_set.find(uid);
-      if (milli_cpu > 0 && (set == facts.cpu_set.end() || set->second != milli_cpu)) {
-        quotas.push_back(SetFunctionCpu{uid, milli_cpu});
-      }
-      const auto found = slices.find({memory_mib, rank});
-      if (found == slices.end()) {
-        starts.push_back(StartProfileSlice{rank, uid, memory_mib, plan.batch_size, factor});
-      } else if (found->second->phase == SlicePhase::kLost &&
-                 snapshot.now - found->second->last_attach >= FromSeconds(1)) {
-        starts.push_back(StartProfileSlice{rank, found->second->instance_uid, memory_mib,
-                                           plan.batch_size, factor});
-      }
-    }
-    if (!quotas.empty()) return quotas;
-    return starts;
+    return MeasureSize(snapshot, plan, slices, memory_mib);
   }
   return WriteFit(snapshot, plan, slices);
 }

@@ -68,9 +68,9 @@ struct ControllerOptions {
   // ... and at most this often for all jobs together: their intervals grow with their number.
   double max_progress_writes_per_second = 20;
 
-  // Profiling: iterations per memory size, and the share of the machine's CPU quota that co-runners
-  // fill.
+  // Profiling: iterations and seconds that are measured at least, per memory size.
   int profile_iterations = 8;
+  double profile_seconds = 0.4;
   int profile_warmup_iterations = 2;
   double profile_timeout_seconds = 120;
   // Largest relative residual of a profile that is trusted.

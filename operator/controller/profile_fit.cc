@@ -180,8 +180,9 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
   WorkloadProfile& profile = fit.profile;
   std::map<int, std::vector<double>> training;
   std::map<int, std::vector<double>> evaluation;
-  double merge_rates = 0;
-  profile.iteration_cpu_seconds = MedianMetric(samples, "iterationCpuSeconds");
+  const double beside_samples = MedianMetric(samples, "iterationCpuSeconds");
+  profile.iteration_cpu_seconds = beside_samples + MedianMetric(samples, "disturbedCpuSeconds");
+  profile.update_cpu_seconds_per_byte = MedianMetric(samples, "updateCpuSecondsPerByte");
   profile.finish_cpu_seconds = MedianMetric(samples, "finishCpuSeconds");
   profile.transfer = {
       MedianMetric(samples, "pushCpuSeconds"), MedianMetric(samples, "pushCpuSecondsPerByte"),
@@ -196,8 +197,7 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
     }
     // What a step costs beside its samples is counted apart.
     const double step_cpu = Metric(record, "stepCpuSeconds");
-    const double of_samples =
-        step_cpu > profile.iteration_cpu_seconds ? 1 - profile.iteration_cpu_seconds / step_cpu : 1;
+    const double of_samples = step_cpu > beside_samples ? 1 - beside_samples / step_cpu : 1;
     const double seconds = MeanSeconds(record) * of_samples;
     if (seconds > 0) training[sample.memory_mib].push_back(batch_size / seconds);
     if (record.profile_evaluation_samples_per_second > 0) {
@@ -213,7 +213,6 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
         std::max(profile.worker_base_memory_mib, Metric(record, "baseMemoryMib"));
     profile.worker_bytes_per_sample =
         std::max(profile.worker_bytes_per_sample, Metric(record, "bytesPerSample"));
-    merge_rates = std::max(merge_rates, Metric(record, "mergeBytesPerSecond"));
   }
   const std::vector<TrainingRate::Point> points = MeanPoints(training);
   if (points.empty() || profile.training_samples <= 0 || profile.model_bytes <= 0) {
@@ -221,7 +220,7 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
         "profiling measured no iteration; look at the functions' logs, or give spec.profile");
   }
   profile.training_rate = FitRate(points);
-  profile.merge_bytes_per_second = merge_rates;
+  profile.merge_bytes_per_second = MedianMetric(samples, "mergeBytesPerSecond");
   profile.cold_start_seconds = cold_start_seconds;
   const std::vector<TrainingRate::Point> evaluation_points = MeanPoints(evaluation);
   if (evaluation_points.empty()) {
@@ -266,7 +265,7 @@ std::string ProfileSignature(const JobSpec& spec, const Platform& platform) {
   signature["batch"] = plan.batch_size;
   signature["functions"] = plan.functions;
   // Raised whenever a profile measures something new, so that none without it is taken for whole.
-  signature["form"] = 2;
+  signature["form"] = 3;
   return Hex64(Xxh3(AsBytes(signature.dump())));
 }
 

@@ -279,8 +279,9 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const StartTrainingSlice& ac
 Result<Reconciler::Next> Reconciler::Do(Pass* pass, const StartProfileSlice& action) {
   LDNN_RETURN_IF_ERROR(EnsureJobKey(pass));
   ProfileConfig config;
-  config.iterations =
-      static_cast<int>(std::ceil(options_.profile_iterations * action.iterations_factor));
+  config.iterations = options_.profile_iterations;
+  config.seconds = options_.profile_seconds;
+  config.filler = action.filler;
   config.warmup_iterations = options_.profile_warmup_iterations;
   config.batch_size = action.batch_size;
   StartSlice(pass,

@@ -148,7 +148,8 @@ AggregationOption ExtendedModel::Option(const AggregationPlan& plan) const {
   option.stages = StagesOf(shape, speeds);
   option.worker_cpu_seconds = WorkerExchangeCpuSeconds(shape, input_.profile.transfer);
   option.server_cpu_seconds = ServerExchangeCpuSeconds(shape, input_.profile.transfer,
-                                                       input_.profile.merge_bytes_per_second);
+                                                       input_.profile.merge_bytes_per_second,
+                                                       input_.profile.update_cpu_seconds_per_byte);
   option.server_core_share = CoreShare(option.server_memory_mib);
   if (platform.prices.put_request > 0 || platform.prices.get_request > 0) {
     const RequestCount requests = IterationCost(shape);

@@ -64,6 +64,7 @@ Status ValidateProfile(const WorkloadProfile& profile) {
                           {"profile.checkpointSeconds", profile.checkpoint_seconds},
                           {"profile.iterationCpuSeconds", profile.iteration_cpu_seconds},
                           {"profile.startCpuSeconds", profile.start_cpu_seconds},
+                          {"profile.updateCpuSecondsPerByte", profile.update_cpu_seconds_per_byte},
                           {"profile.finishCpuSeconds", profile.finish_cpu_seconds},
                           {"profile.pushCpuSeconds", profile.transfer.push_seconds},
                           {"profile.pushCpuSecondsPerByte", profile.transfer.push_seconds_per_byte},

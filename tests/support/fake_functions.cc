@@ -222,6 +222,15 @@ std::vector<SliceView> FakeFunctions::Poll(const std::string& job_uid) {
   return views;
 }
 
+std::string FakeFunctions::InstanceOf(const std::string& role) const {
+  for (const auto& [uid, instance] : instances_) {
+    for (const auto& [invocation, slice] : instance.slices) {
+      if (!slice.record.has_value() && slice.request.role.Name() == role) return uid;
+    }
+  }
+  return "";
+}
+
 std::vector<std::string> FakeFunctions::Live() const {
   std::vector<std::string> live;
   for (const auto& [uid, instance] : instances_) {
@@ -325,6 +334,10 @@ void FakeFunctions::AdvanceRound(std::vector<std::pair<Instance*, Slice*>>& memb
 
 void FakeFunctions::AdvanceProfile(Instance& instance, Slice& slice) {
   const ProfileConfig& config = slice.request.profile;
+  if (config.filler) {
+    if (slice.lines.empty()) slice.lines.emplace_back();
+    return;
+  }
   const double rate = options_.samples_per_second_per_mib * instance.milli_cpu / 1000.0 * 1024.0;
   const double seconds = config.batch_size / rate;
   const int iterations = config.iterations + config.warmup_iterations;

@@ -69,6 +69,8 @@ class FakeFunctions final : public FunctionBackend, public SliceClient {
 
   // --- What can be seen ---
   std::vector<std::string> Live() const;  // uids
+  // The live instance that runs a slice of this role; "" = none.
+  std::string InstanceOf(const std::string& role) const;
   // Highest number of slices of one role (in one incarnation) that ran at once.
   int max_running_per_role() const { return max_running_per_role_; }
   int64_t iterations_done() const { return iterations_done_; }

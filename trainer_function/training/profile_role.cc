@@ -2,27 +2,22 @@
 #include "trainer_function/training/profile_role.h"
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "trainer_function/collective/merge_kernel.h"
-#include "trainer_function/parameter_server/optimizer.h"
+#include "common/base/text.h"
 #include "trainer_function/training/evaluation.h"
+#include "trainer_function/training/exchange_probe.h"
 #include "trainer_function/training/safetensors.h"
 #include "trainer_function/training/sample_order.h"
-#include "trainer_function/transport/store_transport.h"
 
 namespace lambdadnn {
 namespace {
 
 constexpr int kMaxProfileIterations = 10'000;
-constexpr int kRequestProbes = 8;                 // of one small object, up and down
-constexpr size_t kBandwidthProbeBytes = 4 << 20;  // beyond what latency dominates
-constexpr int kBandwidthProbes = 3;
-constexpr size_t kMergeProbeElements = 1 << 20;  // 4 MiB a child: beyond the caches in sum
-constexpr int kMergeProbeChildren = 4;
-constexpr int kMergeProbes = 5;
+constexpr double kMaxProfileSeconds = 600;
 // Steps before the measured ones go on for as long as this, so that CPU quota saved up while idle
 // is used; at most so many times the steps asked for.
 constexpr double kWarmupSeconds = 0.15;
@@ -30,16 +25,10 @@ constexpr int kMostWarmups = 20;
 constexpr int64_t kEvaluationProbeSamples = 1024;
 // A step of a fraction of the batch tells what a step costs beside its samples.
 constexpr int kSmallBatchPart = 4;
-constexpr int kTransferProbes = 12;
-constexpr int64_t kLargeTransferElements = 1 << 18;
+// Entries of the record's times, when a step is much shorter than the time to measure for.
+constexpr double kMostEntries = 64;
+constexpr double kFillerReportSeconds = 0.5;
 constexpr double kMebibyte = 1024.0 * 1024.0;
-
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 class ProfileRole {
  public:
@@ -52,15 +41,13 @@ class ProfileRole {
  private:
   Status Load();
   Status MeasureIterations();
-  // CPU seconds of one of `iterations` steps, also timed into `seconds` if that is not null.
-  Result<double> MeasureSteps(int batch_size, int iterations, std::vector<double>* seconds);
+  // Reads a batch, and trains on it without an exchange.
+  Status Step(int batch_size);
+  // CPU seconds of one of `entries` x `steps` steps, also timed into `seconds` if that is not null.
+  Result<double> MeasureSteps(int batch_size, int entries, int steps, std::vector<double>* seconds);
   Status MeasureFinish();
-  Status ProbeTransfer();
-  // CPU seconds of one push, with its later delete, and of one pull of so many elements.
-  Status TimeTransfers(int64_t elements, double* push, double* pull);
   Status MeasureEvaluation();
-  Status ProbeStore();
-  void ProbeMerge();
+  Status Fill();
   Result<double> Time(const std::function<Status()>& work);
   int BatchSize() const {
     const int wanted = request_.profile.batch_size > 0 ? request_.profile.batch_size
@@ -78,6 +65,7 @@ class ProfileRole {
   std::vector<float> weights_;
   std::vector<float> gradient_;
   int64_t next_sample_ = 0;
+  double step_cpu_seconds_ = 0;
 };
 
 Result<double> ProfileRole::Time(const std::function<Status()>& work) {
@@ -107,6 +95,9 @@ Status ProfileRole::Load() {
   if (!model.ok()) return model.status();
   model_ = std::move(model).value();
   model_->Initialize(MixSeed({request_.training.seed}));
+  gradient_.resize(static_cast<size_t>(model_->size()));
+  weights_.resize(gradient_.size());
+  model_->GetParameters(weights_);
   record_.metrics["trainingSamples"] = static_cast<double>(info.samples);
   record_.metrics["testSamples"] = static_cast<double>(info.test_samples);
   record_.metrics["trainingBytes"] = static_cast<double>(info.bytes);
@@ -115,26 +106,31 @@ Status ProfileRole::Load() {
   return OkStatus();
 }
 
-Result<double> ProfileRole::MeasureSteps(int batch_size, int iterations,
+Status ProfileRole::Step(int batch_size) {
+  std::vector<int64_t> samples;
+  for (int i = 0; i < batch_size; ++i) samples.push_back(next_sample_++ % loaded_samples_);
+  LDNN_ASSIGN_OR_RETURN(const Batch batch, dataset_->Read(samples, 0));
+  LDNN_RETURN_IF_ERROR(model_->ForwardBackward(batch, 0, gradient_).status());
+  model_->SetParameters(weights_);
+  return OkStatus();
+}
+
+Result<double> ProfileRole::MeasureSteps(int batch_size, int entries, int steps,
                                          std::vector<double>* seconds) {
   const double cpu_before = environment_.cpu_seconds();
-  for (int iteration = 0; iteration < iterations; ++iteration) {
-    std::vector<int64_t> samples;
-    for (int i = 0; i < batch_size; ++i) samples.push_back(next_sample_++ % loaded_samples_);
-    LDNN_ASSIGN_OR_RETURN(
-        const double took, Time([&]() -> Status {
-          LDNN_ASSIGN_OR_RETURN(const Batch batch, dataset_->Read(samples, 0));
-          LDNN_RETURN_IF_ERROR(model_->ForwardBackward(batch, 0, gradient_).status());
-          model_->SetParameters(weights_);
-          return OkStatus();
-        }));
-    if (seconds != nullptr) seconds->push_back(took);
+  for (int entry = 0; entry < entries; ++entry) {
+    double sum = 0;
+    for (int i = 0; i < steps; ++i) {
+      LDNN_ASSIGN_OR_RETURN(const double took, Time([&] { return Step(batch_size); }));
+      sum += took;
+    }
+    if (seconds != nullptr) seconds->push_back(sum / steps);
     ProgressLine line;
-    line.iteration = iteration + 1;
-    line.samples_per_second = took > 0 ? batch_size / took : 0;
+    line.iteration = (entry + 1) * steps;
+    line.samples_per_second = sum > 0 ? batch_size * steps / sum : 0;
     context_.emit(line);
   }
-  return (environment_.cpu_seconds() - cpu_before) / std::max(1, iterations);
+  return (environment_.cpu_seconds() - cpu_before) / (std::max(1, entries) * steps);
 }
 
 Status ProfileRole::MeasureIterations() {
@@ -142,27 +138,46 @@ Status ProfileRole::MeasureIterations() {
   const ProfileConfig& profile = request_.profile;
   const int64_t base_bytes = environment_.max_rss_bytes();
   const int batch_size = BatchSize();
-  gradient_.resize(static_cast<size_t>(model_->size()));
-  weights_.resize(gradient_.size());
-  model_->GetParameters(weights_);
+  int warmups = 0;
   for (int i = 0; i < kMostWarmups && timer.Elapsed() < kWarmupSeconds; ++i) {
-    LDNN_RETURN_IF_ERROR(MeasureSteps(batch_size, profile.warmup_iterations, nullptr).status());
+    LDNN_RETURN_IF_ERROR(
+        MeasureSteps(batch_size, 1, std::max(1, profile.warmup_iterations), nullptr).status());
+    warmups += std::max(1, profile.warmup_iterations);
   }
-  LDNN_ASSIGN_OR_RETURN(const double step_cpu, MeasureSteps(batch_size, profile.iterations,
+  const double wanted = std::ceil(warmups * profile.seconds / std::max(1e-9, timer.Elapsed()));
+  const double most = static_cast<double>(kMaxProfileIterations);
+  const double steps = std::clamp(wanted, static_cast<double>(profile.iterations), most);
+  const int a_time = profile.seconds > 0 ? static_cast<int>(std::ceil(steps / kMostEntries)) : 1;
+  const int entries = static_cast<int>(std::ceil(steps / a_time));
+  LDNN_ASSIGN_OR_RETURN(const double step_cpu, MeasureSteps(batch_size, entries, a_time,
                                                             &record_.profile_iteration_seconds));
   const int64_t peak_bytes = environment_.max_rss_bytes();
   record_.metrics["baseMemoryMib"] = static_cast<double>(base_bytes) / kMebibyte;
   record_.metrics["bytesPerSample"] =
       static_cast<double>(std::max<int64_t>(0, peak_bytes - base_bytes)) / batch_size;
+  step_cpu_seconds_ = step_cpu;
   if (step_cpu <= 0 || batch_size < kSmallBatchPart) return OkStatus();
   const int small_size = batch_size / kSmallBatchPart;
-  LDNN_RETURN_IF_ERROR(MeasureSteps(small_size, 1, nullptr).status());
-  LDNN_ASSIGN_OR_RETURN(const double small_cpu,
-                        MeasureSteps(small_size, profile.iterations, nullptr));
+  LDNN_RETURN_IF_ERROR(MeasureSteps(small_size, 1, 1, nullptr).status());
+  LDNN_ASSIGN_OR_RETURN(const double small_cpu, MeasureSteps(small_size, entries, a_time, nullptr));
   const double part = static_cast<double>(small_size) / batch_size;
   record_.metrics["stepCpuSeconds"] = step_cpu;
   record_.metrics["iterationCpuSeconds"] =
       std::max(0.0, (small_cpu - part * step_cpu) / (1 - part));
+  return OkStatus();
+}
+
+Status ProfileRole::Fill() {
+  Instant reported = context_.runtime.clock.Now() - FromSeconds(kFillerReportSeconds);
+  for (int64_t steps = 1; !context_.stop_wanted(); ++steps) {
+    LDNN_RETURN_IF_ERROR(Time([&] { return Step(BatchSize()); }).status());
+    const Instant now = context_.runtime.clock.Now();
+    if (now - reported < FromSeconds(kFillerReportSeconds)) continue;
+    reported = now;
+    ProgressLine line;
+    line.iteration = steps;
+    context_.emit(line);
+  }
   return OkStatus();
 }
 
@@ -175,51 +190,6 @@ Status ProfileRole::MeasureFinish() {
   if (script.status().code() == StatusCode::kUnimplemented) return OkStatus();
   LDNN_RETURN_IF_ERROR(script.status().WithContext("exporting the model"));
   record_.metrics["finishCpuSeconds"] = environment_.cpu_seconds() - cpu_before;
-  return OkStatus();
-}
-
-Status ProfileRole::TimeTransfers(int64_t elements, double* push, double* pull) {
-  // Keys that no training of this job ever uses.
-  const ExchangeScope scope = {
-      ExchangePrefix(request_.store.prefix) + "probe-" + request_.role.Name(), 1, 0};
-  StoreTransport transport(context_.runtime, context_.store, context_.interrupt, scope,
-                           request_.job.uid);
-  ObjectNotes notes;
-  notes.elements = {0, elements};
-  std::vector<float> values(static_cast<size_t>(elements), 1.0F);
-  *push = 0;
-  *pull = 0;
-  for (int i = -1; i < kTransferProbes; ++i) {
-    const ObjectName name = {ObjectKind::kGradient, i + 1, 0, 0, 0};
-    const double before = environment_.cpu_seconds();
-    LDNN_RETURN_IF_ERROR(transport.Push(name, notes, AsBytes(std::span<const float>(values))));
-    const double pushed = environment_.cpu_seconds();
-    LDNN_ASSIGN_OR_RETURN(const ReceivedObject received, transport.Pull(name, notes.elements));
-    const auto arrived = received.values<float>();
-    std::copy(arrived.begin(), arrived.end(), values.begin());
-    const double pulled = environment_.cpu_seconds();
-    LDNN_RETURN_IF_ERROR(transport.Discard(std::span(&name, 1)));
-    context_.pace();
-    if (i < 0) continue;  // warms up
-    *pull += (pulled - pushed) / kTransferProbes;
-    *push += (pushed - before + environment_.cpu_seconds() - pulled) / kTransferProbes;
-  }
-  return OkStatus();
-}
-
-Status ProfileRole::ProbeTransfer() {
-  double push = 0;
-  double pull = 0;
-  double large_push = 0;
-  double large_pull = 0;
-  LDNN_RETURN_IF_ERROR(TimeTransfers(1, &push, &pull));
-  LDNN_RETURN_IF_ERROR(TimeTransfers(kLargeTransferElements, &large_push, &large_pull));
-  if (push <= 0 || pull <= 0) return OkStatus();  // no clock of CPU time
-  constexpr double kBytes = kLargeTransferElements * sizeof(float);
-  record_.metrics["pushCpuSeconds"] = push;
-  record_.metrics["pullCpuSeconds"] = pull;
-  record_.metrics["pushCpuSecondsPerByte"] = std::max(0.0, large_push - push) / kBytes;
-  record_.metrics["pullCpuSecondsPerByte"] = std::max(0.0, large_pull - pull) / kBytes;
   return OkStatus();
 }
 
@@ -238,55 +208,6 @@ Status ProfileRole::MeasureEvaluation() {
   return OkStatus();
 }
 
-Status ProfileRole::ProbeStore() {
-  const PhaseTimer timer(context_.runtime.clock, &record_.phases.communicate);
-  const std::string key = ExchangePrefix(request_.store.prefix) + "probe/" + request_.role.Name();
-  std::vector<double> request_seconds;
-  const auto round_trip = [&](const Bytes& bytes) -> Result<double> {
-    return Time([&]() -> Status {
-      LDNN_RETURN_IF_ERROR(context_.store.Put(key, bytes, PutOptions{.ephemeral = true}));
-      return context_.store.Get(key).status();
-    });
-  };
-  for (int i = 0; i < kRequestProbes; ++i) {
-    LDNN_ASSIGN_OR_RETURN(const double seconds, round_trip(Bytes(128)));
-    request_seconds.push_back(seconds / 2);
-  }
-  const double latency = Median(request_seconds);
-  std::vector<double> large_seconds;
-  for (int i = 0; i < kBandwidthProbes; ++i) {
-    LDNN_ASSIGN_OR_RETURN(const double seconds, round_trip(Bytes(kBandwidthProbeBytes)));
-    large_seconds.push_back(seconds / 2);
-  }
-  LDNN_RETURN_IF_ERROR(context_.store.Delete(key));
-  record_.metrics["storeRequestSeconds"] = latency;
-  const double transfer = Median(large_seconds) - latency;
-  if (transfer > 0)
-    record_.metrics["storeBytesPerSecond"] = static_cast<double>(kBandwidthProbeBytes) / transfer;
-  return OkStatus();
-}
-
-void ProfileRole::ProbeMerge() {
-  const std::vector<float> source(kMergeProbeElements * kMergeProbeChildren, 1.0F);
-  std::vector<float> sum(kMergeProbeElements);
-  std::vector<std::span<const float>> children;
-  for (size_t i = 0; i < kMergeProbeChildren; ++i)
-    children.push_back(std::span(source).subspan(i * kMergeProbeElements, kMergeProbeElements));
-  std::vector<double> seconds;
-  for (int i = 0; i < kMergeProbes; ++i) {
-    const auto took = Time([&] {
-      MergeChildren(sum, children, false);
-      return OkStatus();
-    });
-    if (took.ok() && *took > 0) seconds.push_back(*took);
-  }
-  const double median = Median(seconds);
-  if (median > 0) {
-    record_.metrics["mergeBytesPerSecond"] =
-        static_cast<double>(source.size() * sizeof(float)) / median;
-  }
-}
-
 Status ProfileRole::Run() {
   record_.metrics["startCpuSeconds"] = environment_.cpu_seconds();
   const Status loaded = Load();
@@ -297,14 +218,21 @@ Status ProfileRole::Run() {
                         loaded.code() != StatusCode::kDeadlineExceeded;
     return loaded;
   }
+  if (request_.profile.filler) {
+    LDNN_RETURN_IF_ERROR(Fill());
+    record_.outcome = SliceOutcome::kFinished;
+    return OkStatus();
+  }
   const Status measured = MeasureIterations();
   if (measured.code() == StatusCode::kInvalidArgument) record_.permanent = true;
   LDNN_RETURN_IF_ERROR(measured);
   LDNN_RETURN_IF_ERROR(MeasureEvaluation());
   LDNN_RETURN_IF_ERROR(MeasureFinish());
-  LDNN_RETURN_IF_ERROR(ProbeStore());
-  LDNN_RETURN_IF_ERROR(ProbeTransfer());
-  ProbeMerge();
+  ExchangeProbe exchange(context_, environment_, gradient_, &record_);
+  LDNN_RETURN_IF_ERROR(exchange.MeasureStore());
+  LDNN_RETURN_IF_ERROR(
+      exchange.MeasureTransfers(step_cpu_seconds_, [&] { return Step(BatchSize()); }));
+  LDNN_RETURN_IF_ERROR(exchange.MeasureServer());
   record_.outcome = SliceOutcome::kFinished;
   return OkStatus();
 }
@@ -319,10 +247,12 @@ Status RunProfileRole(const RoleContext& context, const TrainingEnvironment& env
     return InvalidArgumentError("this function has no LibTorch: it serves role server only");
   }
   if (profile.iterations < 1 || profile.iterations > kMaxProfileIterations ||
-      profile.warmup_iterations < 0 || profile.warmup_iterations > kMaxProfileIterations) {
+      profile.warmup_iterations < 0 || profile.warmup_iterations > kMaxProfileIterations ||
+      !(profile.seconds >= 0 && profile.seconds <= kMaxProfileSeconds)) {
     record->permanent = true;
     return InvalidArgumentError("profile.iterations must be 1 to " +
-                                std::to_string(kMaxProfileIterations));
+                                std::to_string(kMaxProfileIterations) +
+                                " and profile.seconds 0 to " + FormatDouble(kMaxProfileSeconds));
   }
   return ProfileRole(context, environment, record).Run();
 }

@@ -26,22 +26,32 @@ TEST(ExchangeCpu, AWorkerPushesAndPullsEachShardAndTheWholeVectorOnce) {
 }
 
 TEST(ExchangeCpu, AServerPullsFromItsChildrenAndPushesOnce) {
-  EXPECT_DOUBLE_EQ(ServerExchangeCpuSeconds(Shape({1, 4}, 2, 1), kCpu, 0),
+  EXPECT_DOUBLE_EQ(ServerExchangeCpuSeconds(Shape({1, 4}, 2, 1), kCpu, 0, 0),
                    2 * (4 * 0.1 + 1) + 4000 * (4 * 0.001 + 0.01));
   // Half of the shards each.
-  EXPECT_DOUBLE_EQ(ServerExchangeCpuSeconds(Shape({1, 4}, 2, 2), kCpu, 0),
+  EXPECT_DOUBLE_EQ(ServerExchangeCpuSeconds(Shape({1, 4}, 2, 2), kCpu, 0, 0),
                    4 * 0.1 + 1 + 2000 * (4 * 0.001 + 0.01));
 }
 
 TEST(ExchangeCpu, TheBusiestServerIsTheOneWithTheMostChildren) {
   // 5 workers over 2 servers: one of them has 3.
-  EXPECT_DOUBLE_EQ(ServerExchangeCpuSeconds(Shape({1, 2, 5}, 1, 1), kCpu, 0),
+  EXPECT_DOUBLE_EQ(ServerExchangeCpuSeconds(Shape({1, 2, 5}, 1, 1), kCpu, 0, 0),
                    3 * 0.1 + 1 + 4000 * (3 * 0.001 + 0.01));
 }
 
 TEST(ExchangeCpu, MergingPassesOverEachChildAndTheSum) {
-  EXPECT_DOUBLE_EQ(ServerExchangeCpuSeconds(Shape({1, 4}, 1, 1), {}, 1e3), 5 * 4000 / 1e3);
-  EXPECT_DOUBLE_EQ(ServerExchangeCpuSeconds(Shape({1, 4}, 1, 1), {}, 0), 0);
+  EXPECT_DOUBLE_EQ(ServerExchangeCpuSeconds(Shape({1, 4}, 1, 1), {}, 1e3, 0), 5 * 4000 / 1e3);
+  EXPECT_DOUBLE_EQ(ServerExchangeCpuSeconds(Shape({1, 4}, 1, 1), {}, 0, 0), 0);
+}
+
+TEST(ExchangeCpu, TheUpdateIsTheRootsAlone) {
+  EXPECT_DOUBLE_EQ(ServerExchangeCpuSeconds(Shape({1, 4}, 1, 1), {}, 1e3, 0.5),
+                   4 * 4000 / 1e3 + 4000 * 0.5);
+  // The leaves have three children each, the root two: without its update it is not the busiest.
+  EXPECT_DOUBLE_EQ(ServerExchangeCpuSeconds(Shape({1, 2, 5}, 1, 1), {}, 1e3, 0.0001),
+                   3 * 4000 / 1e3);
+  EXPECT_DOUBLE_EQ(ServerExchangeCpuSeconds(Shape({1, 2, 5}, 1, 1), {}, 1e3, 0.5),
+                   2 * 4000 / 1e3 + 4000 * 0.5);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@ WorkloadProfile FullProfile() {
   profile.checkpoint_seconds = 0.05;
   profile.iteration_cpu_seconds = 0.0015;
   profile.start_cpu_seconds = 0.4;
+  profile.update_cpu_seconds_per_byte = 1e-9;
   profile.finish_cpu_seconds = 0.06;
   profile.transfer = {1e-4, 2e-9, 3e-5, 1.5e-9};
   profile.worker_base_memory_mib = 120.5;

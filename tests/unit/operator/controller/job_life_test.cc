@@ -301,6 +301,40 @@ TEST_F(JobLifeTest, ProfilesWhenNobodyDid) {
   ExpectNothingLeft();
 }
 
+std::vector<std::string> Profiled(const FakeFunctions& functions, const std::string& role) {
+  std::vector<std::string> found;
+  for (const std::string& invocation : functions.started()) {
+    if (invocation.find(role) != std::string::npos) found.push_back(invocation);
+  }
+  return found;
+}
+
+TEST_F(JobLifeTest, AFillerWorksOnWhileAllSizesAreMeasured) {
+  Json job = JobWorld::MinimalJob();
+  job["spec"].erase("profile");
+  job["spec"]["objective"] = {{"deadlineSeconds", 60}};
+  job["spec"].erase("aggregation");
+  world_.Create(job);
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_THAT(Profiled(world_.functions, "profile-0"), SizeIs(3));
+  EXPECT_THAT(Profiled(world_.functions, "profile-1"), SizeIs(1));
+}
+
+TEST_F(JobLifeTest, ADeadFillerIsReplaced) {
+  Json job = JobWorld::MinimalJob();
+  job["spec"].erase("profile");
+  job["spec"]["objective"] = {{"deadlineSeconds", 60}};
+  job["spec"].erase("aggregation");
+  world_.Create(job);
+  ASSERT_TRUE(
+      world_.RunUntil([&] { return !Profiled(world_.functions, "profile-0").empty(); }, 50));
+  world_.functions.Kill(world_.functions.InstanceOf("profile-1"));
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_THAT(Profiled(world_.functions, "profile-1"), SizeIs(2));
+  ExpectNothingLeft();
+}
+
 TEST_F(JobLifeTest, FunctionsWithoutMemoryToProfileFailTheJob) {
   Json job = JobWorld::MinimalJob();
   job["spec"].erase("profile");

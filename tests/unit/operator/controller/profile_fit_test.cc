@@ -78,6 +78,7 @@ TEST(FitProfile, WhatAStepCostsBesideItsSamplesIsNotInTheRate) {
   sample.record.metrics["stepCpuSeconds"] = 0.1;
   sample.record.metrics["iterationCpuSeconds"] = 0.02;
   sample.record.metrics["pushCpuSeconds"] = 0.001;
+  sample.record.metrics["updateCpuSecondsPerByte"] = 1e-9;
   sample.record.metrics["startCpuSeconds"] = 0.6;
   ProfileSample later = sample;
   later.record.metrics["startCpuSeconds"] = 1.9;
@@ -85,8 +86,20 @@ TEST(FitProfile, WhatAStepCostsBesideItsSamplesIsNotInTheRate) {
   ASSERT_TRUE(fit.ok());
   EXPECT_NEAR(fit->profile.training_rate.At(512), 32 / 0.16, 1e-6);
   EXPECT_EQ(fit->profile.iteration_cpu_seconds, 0.02);
+  EXPECT_EQ(fit->profile.update_cpu_seconds_per_byte, 1e-9);
   EXPECT_EQ(fit->profile.transfer.push_seconds, 0.001);
   EXPECT_EQ(fit->profile.start_cpu_seconds, 0.6) << "of the process' first slice";
+}
+
+TEST(FitProfile, WhatAnExchangeCostsAStepIsOverheadNotRate) {
+  ProfileSample sample = Measured(512, 0.2);
+  sample.record.metrics["stepCpuSeconds"] = 0.1;
+  sample.record.metrics["iterationCpuSeconds"] = 0.02;
+  sample.record.metrics["disturbedCpuSeconds"] = 0.03;
+  const auto fit = FitProfile({sample}, 32, 0);
+  ASSERT_TRUE(fit.ok());
+  EXPECT_NEAR(fit->profile.training_rate.At(512), 32 / 0.16, 1e-6);
+  EXPECT_NEAR(fit->profile.iteration_cpu_seconds, 0.05, 1e-12);
 }
 
 TEST(FitProfile, AMeasurementThatChangesUnderWayIsNotTrusted) {

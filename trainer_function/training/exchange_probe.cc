@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/training/exchange_probe.h"
+
+#include <algorithm>
+
+#include "trainer_function/collective/merge_kernel.h"
+#include "trainer_function/parameter_server/gradient_math.h"
+#include "trainer_function/parameter_server/optimizer.h"
+#include "trainer_function/transport/transfer_pool.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr int kRequestProbes = 8;                 // of one small object, up and down
+constexpr size_t kBandwidthProbeBytes = 4 << 20;  // beyond what latency dominates
+constexpr int kBandwidthProbes = 3;
+constexpr int kTransferProbes = 12;
+constexpr int kServerProbes = 5;
+// Objects of at least so many elements show what a byte costs; more of them show nothing new.
+constexpr int64_t kFewestElements = 1 << 16;
+constexpr int64_t kMostElements = 1 << 22;
+// Beside longer steps an exchange's CPU time does not count, and measuring it would take long.
+constexpr double kLongStepCpuSeconds = 0.1;
+
+double Median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+ObjectName ProbeName(int probe) { return {ObjectKind::kGradient, probe, 0, 0, 0}; }
+
+}  // namespace
+
+// A pull that waits for its object while `step` and then the push of it run, as in training.
+class ExchangeProbe::Exchange {
+ public:
+  Exchange(ExchangeProbe& probe, std::span<const float> payload)
+      : transport_(probe.transport_),
+        payload_(payload),
+        notes_{{0, static_cast<int64_t>(payload.size())}},
+        copy_(payload.size()),
+        pushes_(probe.context_.runtime, probe.context_.interrupt, "probe-push"),
+        pulls_(probe.context_.runtime, probe.context_.interrupt, "probe-pull") {}
+
+  const ObjectNotes& notes() const { return notes_; }
+
+  Status Run(const ObjectName& name, const std::function<Status()>& step) {
+    pulls_.Submit([this, name]() -> Status {
+      LDNN_ASSIGN_OR_RETURN(const ReceivedObject received, transport_.Pull(name, notes_.elements));
+      const auto arrived = received.values<float>();
+      std::copy(arrived.begin(), arrived.end(), copy_.begin());
+      return OkStatus();
+    });
+    LDNN_RETURN_IF_ERROR(step());
+    pushes_.Submit([this, name] { return transport_.Push(name, notes_, AsBytes(payload_)); });
+    LDNN_RETURN_IF_ERROR(pulls_.WaitIdle());
+    LDNN_RETURN_IF_ERROR(pushes_.WaitIdle());
+    return transport_.Discard(std::span(&name, 1));
+  }
+
+ private:
+  StoreTransport& transport_;
+  std::span<const float> payload_;
+  ObjectNotes notes_;
+  std::vector<float> copy_;
+  TransferPool pushes_;
+  TransferPool pulls_;
+};
+
+ExchangeProbe::ExchangeProbe(const RoleContext& context, const TrainingEnvironment& environment,
+                             std::span<const float> gradient, SliceRecord* record)
+    : context_(context),
+      environment_(environment),
+      values_(gradient.begin(), gradient.end()),
+      record_(*record),
+      // Keys that no training of this job ever uses.
+      transport_(
+          context.runtime, context.store, context.interrupt,
+          {ExchangePrefix(context.request.store.prefix) + "probe-" + context.request.role.Name(), 1,
+           0},
+          context.request.job.uid) {
+  values_.resize(std::clamp<size_t>(values_.size(), kFewestElements, kMostElements));
+}
+
+Result<double> ExchangeProbe::RoundTrip(const std::string& key, size_t size) {
+  LDNN_RETURN_IF_ERROR(context_.interrupt.Check());
+  const Bytes bytes(size);
+  const Instant begin = context_.runtime.clock.Now();
+  LDNN_RETURN_IF_ERROR(context_.store.Put(key, bytes, PutOptions{.ephemeral = true}));
+  LDNN_RETURN_IF_ERROR(context_.store.Get(key).status());
+  context_.pace();
+  return ToSeconds(context_.runtime.clock.Now() - begin) / 2;
+}
+
+Status ExchangeProbe::MeasureStore() {
+  const PhaseTimer timer(context_.runtime.clock, &record_.phases.communicate);
+  const std::string key =
+      ExchangePrefix(context_.request.store.prefix) + "probe/" + context_.request.role.Name();
+  std::vector<double> small;
+  std::vector<double> large;
+  for (int i = 0; i < kRequestProbes; ++i) {
+    LDNN_ASSIGN_OR_RETURN(const double seconds, RoundTrip(key, 128));
+    small.push_back(seconds);
+  }
+  for (int i = 0; i < kBandwidthProbes; ++i) {
+    LDNN_ASSIGN_OR_RETURN(const double seconds, RoundTrip(key, kBandwidthProbeBytes));
+    large.push_back(seconds);
+  }
+  LDNN_RETURN_IF_ERROR(context_.store.Delete(key));
+  const double latency = Median(small);
+  record_.metrics["storeRequestSeconds"] = latency;
+  const double transfer = Median(large) - latency;
+  if (transfer > 0)
+    record_.metrics["storeBytesPerSecond"] = static_cast<double>(kBandwidthProbeBytes) / transfer;
+  return OkStatus();
+}
+
+Result<ExchangeProbe::Cpu> ExchangeProbe::TimeTransfers(int64_t elements) {
+  const auto payload = std::span<const float>(values_).first(static_cast<size_t>(elements));
+  std::vector<double> push;
+  std::vector<double> both;
+  Exchange exchange(*this, payload);
+  for (int i = -1; i < kTransferProbes; ++i) {
+    const ObjectName name = ProbeName(i + 1);
+    const double before = environment_.cpu_seconds();
+    LDNN_RETURN_IF_ERROR(transport_.Push(name, exchange.notes(), AsBytes(payload)));
+    LDNN_RETURN_IF_ERROR(transport_.Discard(std::span(&name, 1)));
+    const double pushed = environment_.cpu_seconds();
+    LDNN_RETURN_IF_ERROR(exchange.Run(name, [] { return OkStatus(); }));
+    const double exchanged = environment_.cpu_seconds();
+    context_.pace();
+    if (i < 0) continue;  // warms up
+    push.push_back(pushed - before);
+    both.push_back(exchanged - pushed);
+  }
+  const Cpu cpu = {Median(push), Median(both) - Median(push)};
+  return Cpu{cpu.push, std::max(0.0, cpu.pull)};
+}
+
+Result<double> ExchangeProbe::TimeWithinSteps(const std::function<Status()>& step) {
+  std::vector<double> without;
+  std::vector<double> with;
+  for (int i = 0; i < kTransferProbes; ++i) {
+    const double before = environment_.cpu_seconds();
+    LDNN_RETURN_IF_ERROR(step());
+    without.push_back(environment_.cpu_seconds() - before);
+    context_.pace();
+  }
+  Exchange exchange(*this, values_);
+  for (int i = 0; i < kTransferProbes; ++i) {
+    const double before = environment_.cpu_seconds();
+    LDNN_RETURN_IF_ERROR(exchange.Run(ProbeName(i), step));
+    with.push_back(environment_.cpu_seconds() - before);
+    context_.pace();
+  }
+  return Median(with) - Median(without);
+}
+
+Status ExchangeProbe::MeasureTransfers(double step_cpu_seconds,
+                                       const std::function<Status()>& step) {
+  const PhaseTimer timer(context_.runtime.clock, &record_.phases.communicate);
+  LDNN_ASSIGN_OR_RETURN(const Cpu small, TimeTransfers(1));
+  LDNN_ASSIGN_OR_RETURN(const Cpu large, TimeTransfers(static_cast<int64_t>(values_.size())));
+  if (large.push <= 0) return OkStatus();  // no clock of CPU time
+  const double bytes = static_cast<double>(values_.size() - 1) * sizeof(float);
+  record_.metrics["pushCpuSeconds"] = small.push;
+  record_.metrics["pullCpuSeconds"] = small.pull;
+  record_.metrics["pushCpuSecondsPerByte"] = std::max(0.0, large.push - small.push) / bytes;
+  record_.metrics["pullCpuSecondsPerByte"] = std::max(0.0, large.pull - small.pull) / bytes;
+  if (step_cpu_seconds > kLongStepCpuSeconds) return OkStatus();
+  LDNN_ASSIGN_OR_RETURN(const double within, TimeWithinSteps(step));
+  record_.metrics["disturbedCpuSeconds"] = std::max(0.0, within - large.push - large.pull);
+  return OkStatus();
+}
+
+// As a root does with a shard: gradients that just arrived, one after the other; then the update.
+Status ExchangeProbe::MeasureServer() {
+  const OptimizerConfig& optimizer = context_.request.training.optimizer;
+  const auto elements = static_cast<int64_t>(values_.size());
+  const ObjectNotes notes = {{0, elements}};
+  std::vector<float> sum(values_.size());
+  std::vector<float> weights(values_.size());
+  std::vector<std::vector<float>> state(static_cast<size_t>(OptimizerStateVectors(optimizer)),
+                                        std::vector<float>(values_.size()));
+  std::vector<std::span<float>> vectors(state.begin(), state.end());
+  std::vector<double> merge;
+  std::vector<double> update;
+  for (int i = 0; i < kServerProbes; ++i) {
+    const ObjectName name = ProbeName(i);
+    LDNN_RETURN_IF_ERROR(transport_.Push(name, notes, AsBytes(std::span<const float>(values_))));
+    LDNN_ASSIGN_OR_RETURN(const ReceivedObject received, transport_.Pull(name, notes.elements));
+    const auto arrived = received.values<float>();
+    const double before = environment_.cpu_seconds();
+    MergeChildren(sum, std::span(&arrived, 1), true);
+    const double merged = environment_.cpu_seconds();
+    if (AllFinite(sum)) DivideBySamples(sum, 1);
+    ApplyOptimizer(optimizer, {0, i}, weights, sum, vectors);
+    const double updated = environment_.cpu_seconds();
+    LDNN_RETURN_IF_ERROR(transport_.Discard(std::span(&name, 1)));
+    context_.pace();
+    merge.push_back(merged - before);
+    update.push_back(updated - merged);
+  }
+  const double bytes = static_cast<double>(values_.size() * sizeof(float));
+  if (Median(merge) <= 0) return OkStatus();
+  record_.metrics["mergeBytesPerSecond"] = bytes / Median(merge);
+  record_.metrics["updateCpuSecondsPerByte"] = Median(update) / bytes;
+  return OkStatus();
+}
+
+}  // namespace lambdadnn

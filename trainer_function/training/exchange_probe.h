@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measures on one function what the exchange of gradients and weights costs there: latency and
+// bandwidth of the store, CPU time of pushes, pulls, merges and updates. Part of role `profile`;
+// fills in the record's metrics (protocol/slice.h).
+//
+// Not thread-safe; runs on the slice's task.
+#pragma once
+
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "trainer_function/training/training_environment.h"
+#include "trainer_function/transport/role_context.h"
+#include "trainer_function/transport/store_transport.h"
+
+namespace lambdadnn {
+
+class ExchangeProbe {
+ public:
+  // `gradient` is as long as the model; it is pushed, never changed.
+  ExchangeProbe(const RoleContext& context, const TrainingEnvironment& environment,
+                std::span<const float> gradient, SliceRecord* record);
+
+  // storeRequestSeconds, storeBytesPerSecond.
+  Status MeasureStore();
+  // push- and pullCpuSeconds(PerByte); and disturbedCpuSeconds: how much longer a step takes with
+  // an exchange beside it, as in training, than both alone (they take each other's caches).
+  // `step_cpu_seconds` = CPU time of a step.
+  Status MeasureTransfers(double step_cpu_seconds, const std::function<Status()>& step);
+  // mergeBytesPerSecond, updateCpuSecondsPerByte.
+  Status MeasureServer();
+
+ private:
+  struct Cpu {
+    double push = 0;  // with its later delete
+    double pull = 0;  // with the wait for the object
+  };
+  class Exchange;
+  // Of objects of so many elements.
+  Result<Cpu> TimeTransfers(int64_t elements);
+  // What an exchange of all elements adds to a step.
+  Result<double> TimeWithinSteps(const std::function<Status()>& step);
+  Result<double> RoundTrip(const std::string& key, size_t bytes);
+
+  const RoleContext& context_;
+  const TrainingEnvironment& environment_;
+  std::vector<float> values_;
+  SliceRecord& record_;
+  StoreTransport transport_;
+};
+
+}  // namespace lambdadnn
