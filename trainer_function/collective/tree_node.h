@@ -51,6 +51,7 @@ class TreeNode {
   };
   void PullNext(int64_t iteration);
   Result<ReceivedObject> AwaitNext(int64_t iteration);
+  bool NextHasArrived() const;
   Result<MergedShard> MergeShard(int64_t iteration, int shard);
 
   Runtime& runtime_;

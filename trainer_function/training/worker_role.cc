@@ -106,8 +106,12 @@ Status WorkerRole::MakeModel() {
   model_ = std::move(model).value();
   if (model_->size() != plan_.parameters) {
     return InvalidArgumentError("the model has " + std::to_string(model_->size()) +
-                                " parameters, the plan says " + std::to_string(plan_.parameters) +
-                                "; profile the job again");
+                                " parameters with the data set as it is (" +
+                                std::to_string(dataset_->info().classes) + " classes), and had " +
+                                std::to_string(plan_.parameters) +
+                                " when it was profiled: if labels or features have changed, "
+                                "profile it again (lambdadnn run "
+                                "--profile-again), or set spec.dataset.classes");
   }
   return OkStatus();
 }
