@@ -3,6 +3,7 @@
 
 #include <variant>
 
+#include "common/base/process_usage.h"
 #include "common/protocol/object_keys.h"
 #include "common/protocol/slice_codec.h"
 #include "tests/support/arithmetic_model.h"
@@ -110,6 +111,7 @@ SliceHarness::SliceHarness(Runtime& runtime, ObjectStore& store, HarnessJob job)
 
 SliceEnvironment SliceHarness::Environment(const Role& role) {
   SliceEnvironment environment;
+  environment.usage = CurrentProcessUsage;
   environment.open_store = [this,
                             role](const StoreReference&) -> Result<std::unique_ptr<ObjectStore>> {
     return wrapper_ ? wrapper_(role, store_) : BorrowStore(store_);

@@ -261,10 +261,38 @@ TEST_F(SliceServiceTest, AProfileMeasuresAndLeavesNothing) {
   EXPECT_EQ(record.metrics.at("parameters"), static_cast<double>(job_.parameters));
   EXPECT_EQ(record.metrics.at("trainingSamples"), static_cast<double>(job_.samples));
   EXPECT_EQ(record.metrics.at("testSamples"), static_cast<double>(job_.test_samples));
-  for (const char* name : {"storeRequestSeconds", "storeBytesPerSecond", "mergeBytesPerSecond"})
+  for (const char* name : {"storeRequestSeconds", "storeBytesPerSecond", "mergeBytesPerSecond",
+                           "pushCpuSeconds", "updateCpuSecondsPerByte"})
     EXPECT_GT(record.metrics.at(name), 0) << name;
   const auto left = ListAll(store_, "").value();
   ASSERT_EQ(left.size(), 1u) << "its completion record alone";
+}
+
+TEST_F(SliceServiceTest, AProfileMeasuresForAsLongAsAsked) {
+  SliceRequest request = job_.Request({RoleKind::kProfile, 0, {}}, 0, std::nullopt);
+  request.profile.iterations = 1;
+  request.profile.seconds = 0.05;
+  request.profile.batch_size = 16;
+  ASSERT_TRUE(service_.Start(request).ok());
+  const SliceRecord record = Record(service_, request.invocation);
+  ASSERT_EQ(record.outcome, SliceOutcome::kFinished) << record.error.ToString();
+  // Steps of this model take microseconds: many of them are one entry.
+  EXPECT_GT(record.profile_iteration_seconds.size(), 32u);
+  EXPECT_LE(record.profile_iteration_seconds.size(), 64u);
+}
+
+TEST_F(SliceServiceTest, AFillerStepsUntilItIsStopped) {
+  SliceRequest request = job_.Request({RoleKind::kProfile, 1, {}}, 0, std::nullopt);
+  request.profile.filler = true;
+  request.profile.batch_size = 16;
+  ASSERT_TRUE(service_.Start(request).ok());
+  const auto line = service_.Line(request.invocation, 0, clock_.Now() + std::chrono::seconds(20));
+  ASSERT_TRUE(line.ok() && line->has_value());
+  EXPECT_EQ(service_.Running(), request.invocation);
+  ASSERT_TRUE(service_.Stop(request.invocation, true).ok());
+  const SliceRecord record = Record(service_, request.invocation);
+  EXPECT_EQ(record.outcome, SliceOutcome::kFinished);
+  EXPECT_TRUE(record.metrics.count("mergeBytesPerSecond") == 0) << "it measures nothing";
 }
 
 }  // namespace
