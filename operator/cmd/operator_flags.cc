@@ -55,6 +55,9 @@ void AddFlags(CLI::App& app, OperatorFlags& flags) {
            "Serve /metrics here (HOST:PORT or :PORT; 0 = nowhere)");
   AddValue(app, "--health-address", options.health_address,
            "Serve /healthz and /readyz here (HOST:PORT or :PORT; 0 = nowhere)");
+  AddSwitch(
+      app, "--enable-debug", options.debug_endpoint,
+      "Serve /debug/jobs/NAMESPACE/NAME at the metrics address, which must be of this machine");
   AddValue(app, "--workers", options.workers, "Jobs reconciled at once");
   AddValue(app, "--log-format", flags.log_format, "Lines for people or for machines: text, json")
       ->check(CLI::IsMember({"text", "json"}));

@@ -58,8 +58,10 @@ struct Controller::State {
       if (next.ok()) {
         delay = *next;
       } else {
-        LogWarning("controller", next.status().ToString(),
-                   {{"namespace", name->namespace_name}, {"job", name->name}});
+        // Somebody else wrote in between: the usual way of two who write one object.
+        const bool conflict = next.status().code() == StatusCode::kAborted;
+        Log(conflict ? LogLevel::kDebug : LogLevel::kWarning, "controller",
+            next.status().ToString(), {{"namespace", name->namespace_name}, {"job", name->name}});
       }
       // A job that is gone has no next time.
       if (next.ok() && jobs.cache().Get(*name) == nullptr) {
@@ -101,6 +103,15 @@ void Controller::Start() {
     state->tasks.push_back(state->dependencies.runtime.executor.Spawn(
         "reconcile-" + std::to_string(i), [state] { state->Work(); }));
   }
+}
+
+Result<Json> Controller::Describe(const ObjectName& name) {
+  if (!state_->queue.TryHold(name)) {
+    return UnavailableError("a pass over " + name.name + " is under way; ask again");
+  }
+  Result<Json> described = state_->reconciler.Describe(name);
+  state_->queue.Done(name);
+  return described;
 }
 
 void Controller::UpdateMetrics() const { state_->queue.UpdateMetrics(); }

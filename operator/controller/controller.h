@@ -25,6 +25,8 @@ class Controller {
 
   void Start();
   void Stop();
+  // Reconciler::Describe; kUnavailable while a pass over the job is under way.
+  Result<Json> Describe(const ObjectName& name);
   // Sets the metrics that are as of now.
   void UpdateMetrics() const;
 

@@ -109,7 +109,11 @@ void JobMemory::ObserveInstances(const std::vector<FunctionInstance>& instances,
     news(event);
   };
   Bill(job, platform, now);
+  // What is there at the first look was counted by the process before this one, unless that ended
+  // too early to write it down.
+  const bool first_look = !facts.instances_known;
   facts.instances_known = true;
+  int new_instances = 0;
   std::set<std::string> seen;
   for (const FunctionInstance& instance : instances) {
     seen.insert(instance.uid);
@@ -117,7 +121,7 @@ void JobMemory::ObserveInstances(const std::vector<FunctionInstance>& instances,
     InstanceFact& fact = found->second;
     if (is_new) {
       fact.first_seen = now;
-      if (instance.phase != FunctionPhase::kGone) ++meter.usage.cold_starts;
+      if (instance.phase != FunctionPhase::kGone) ++new_instances;
     }
     if (fact.gone.has_value()) continue;
     fact.instance = instance;
@@ -130,6 +134,9 @@ void JobMemory::ObserveInstances(const std::vector<FunctionInstance>& instances,
       tell(instance, "Gone");
     }
   }
+  int64_t& cold_starts = meter.usage.cold_starts;
+  cold_starts =
+      first_look ? std::max<int64_t>(cold_starts, new_instances) : cold_starts + new_instances;
   for (auto& [uid, fact] : facts.instances) {
     if (!seen.contains(uid) && !fact.gone.has_value()) {
       fact.gone = now;

@@ -7,6 +7,7 @@
 #include "operator/api/job_codec.h"
 #include "operator/controller/decide.h"
 #include "operator/controller/event_objects.h"
+#include "operator/controller/snapshot_json.h"
 #include "operator/controller/status.h"
 #include "operator/kube/object_metadata.h"
 #include "operator/resources/slice_requests.h"
@@ -226,6 +227,15 @@ Duration Reconciler::NextLook(const Pass& pass) const {
   const bool resting =
       job.status.phase == "Suspended" || (facts.admission.has_value() && !facts.admission->ok());
   return FromSeconds(resting ? options_.idle_tick_seconds : options_.tick_seconds);
+}
+
+Result<Json> Reconciler::Describe(const ObjectName& name) {
+  Pass pass;
+  pass.name = name;
+  LDNN_RETURN_IF_ERROR(Load(&pass));
+  Refresh(&pass);
+  return Json{{"snapshot", SnapshotToJson(pass.snapshot)},
+              {"decision", ActionsToJson(Decide(pass.snapshot))}};
 }
 
 Result<Duration> Reconciler::Reconcile(const ObjectName& name) {

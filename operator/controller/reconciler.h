@@ -25,6 +25,9 @@ class Reconciler {
 
   // When to look again; an error = soon, with back-off.
   Result<Duration> Reconcile(const ObjectName& name);
+  // What is known of a job and what would be decided on it now: {"snapshot": …, "decision": …}.
+  // Nothing is asked of anybody, nothing is done. kNotFound: no such job.
+  Result<Json> Describe(const ObjectName& name);
 
  private:
   // One pass: everything that it carries from step to step.

@@ -57,6 +57,13 @@ void WorkQueue::Done(const ObjectName& name) {
   monitor_->NotifyAll();
 }
 
+bool WorkQueue::TryHold(const ObjectName& name) {
+  const MonitorLock lock(*monitor_);
+  if (!working_.try_emplace(name, runtime_.clock.Now()).second) return false;
+  if (const auto due = due_.find(name); due != due_.end()) order_.erase({due->second, name});
+  return true;
+}
+
 void WorkQueue::Close() {
   const MonitorLock lock(*monitor_);
   closed_ = true;

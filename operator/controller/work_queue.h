@@ -26,6 +26,8 @@ class WorkQueue {
   // Blocks; nullopt once the queue is closed. Every name got must be given to Done.
   std::optional<ObjectName> Get();
   void Done(const ObjectName& name);
+  // Keeps workers from the name until Done; false while one works on it.
+  bool TryHold(const ObjectName& name);
   void Close();
   bool closed() const;
   // Sets the metrics that are as of now.

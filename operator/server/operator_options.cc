@@ -52,6 +52,14 @@ Status OperatorOptions::Validate() const {
     return InvalidArgumentError("--workers: must be from 1 to " + std::to_string(kMaxWorkers));
   }
   LDNN_RETURN_IF_ERROR(CheckAddress("--metrics-address", metrics_address));
+  if (debug_endpoint) {
+    LDNN_ASSIGN_OR_RETURN(const ListenAddress listen,
+                          ParseListenAddress("--metrics-address", metrics_address));
+    if (listen.host != "127.0.0.1" && listen.host != "::1" && listen.host != "localhost") {
+      return InvalidArgumentError(
+          "--enable-debug: shows jobs to whoever asks; set --metrics-address to 127.0.0.1:PORT");
+    }
+  }
   return CheckAddress("--health-address", health_address);
 }
 

@@ -34,7 +34,12 @@ struct OperatorOptions {
   // "HOST:PORT", port 0 = a free one, which the log names; "0" or empty = not served.
   std::string metrics_address = "127.0.0.1:8080";
   std::string health_address = "127.0.0.1:8081";
-  int workers = 2;  // jobs reconciled at once
+  // /debug/jobs/NAMESPACE/NAME beside the metrics, which must then be served to this machine alone.
+  bool debug_endpoint = false;
+
+  // Jobs reconciled at once. A pass may wait for its job's store for some seconds; this many that
+  // do not answer hold up the others.
+  int workers = 8;
 
   // --check: an object store to try, e.g. s3://bucket; empty = none.
   std::string check_store = "";

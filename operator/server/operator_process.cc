@@ -28,6 +28,7 @@ namespace {
 // The election must notice in time that the API server does not answer.
 constexpr double kElectionCallSeconds = 4;
 constexpr double kEpochRetrySeconds = 1;
+constexpr double kStoreRetrySeconds = 5;
 constexpr int kExitLeadLost = 1;
 
 std::string HostName() {
@@ -81,6 +82,7 @@ struct OperatorProcess::State {
   ControllerDependencies Dependencies();
   HttpServerReply Ready();
   HttpServerReply Metrics();
+  HttpServerReply Debug(const std::string& path);
 
   Runtime& runtime;
   const OperatorOptions options;
@@ -171,11 +173,27 @@ HttpServerReply OperatorProcess::State::Metrics() {
   return reply;
 }
 
+HttpServerReply OperatorProcess::State::Debug(const std::string& path) {
+  const std::vector<std::string> words = Split(path, '/');  // "", debug, jobs, NAMESPACE, NAME
+  if (words.size() != 5) return TextReply(404, "ask for /debug/jobs/NAMESPACE/NAME");
+  const std::lock_guard lock(mutex);
+  if (controller == nullptr) return TextReply(503, "this process does not lead");
+  const Result<Json> described = controller->Describe({words[3], words[4]});
+  if (!described.ok()) return ErrorReply(described.status());
+  HttpServerReply reply;
+  reply.body = described->dump(1) + "\n";
+  return reply;
+}
+
 Status OperatorProcess::State::Serve() {
   const auto alive = [](const HttpServerRequest&) { return TextReply(200, "ok"); };
   health_pages.Add("/healthz", alive);
   health_pages.Add("/readyz", [this](const HttpServerRequest&) { return Ready(); });
   metrics_pages.Add("/metrics", [this](const HttpServerRequest&) { return Metrics(); });
+  if (options.debug_endpoint) {
+    metrics_pages.Add("/debug/jobs/",
+                      [this](const HttpServerRequest& request) { return Debug(request.path); });
+  }
   LDNN_ASSIGN_OR_RETURN(health,
                         health_pages.Listen(runtime, "--health-address", options.health_address));
   LDNN_ASSIGN_OR_RETURN(
@@ -192,7 +210,8 @@ ControllerDependencies OperatorProcess::State::Dependencies() {
           *backend,
           *slices,
           [ca_file, &with](const StoreReference& reference) {
-            return OpenJobStore(reference, ca_file, with);
+            // The controller repeats what fails; meanwhile others have their turn.
+            return OpenJobStore(reference, ca_file, with, kStoreRetrySeconds);
           },
           StoreEnvironment(ca_file),
           nullptr,

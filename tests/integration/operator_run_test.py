@@ -7,6 +7,7 @@ of a host that outlives the operator, to the bits of `lambdadnn run` of the same
 """
 import subprocess
 import sys
+import time
 import unittest
 
 from operator_support import Cluster
@@ -56,6 +57,46 @@ class OperatorRun(unittest.TestCase):
             self.assertIn(word, described)
         self.assertEqual(operator.stop(), 0)
 
+
+    def test_it_is_small_and_quick(self):
+        """Also prints the figures of docs/benchmarks.md."""
+        cluster = self.cluster
+        program = cluster.programs / "lambdadnn-operator"
+        stripped = cluster.folder / "stripped"
+        subprocess.run(["strip", "-o", stripped, program], check=True)
+        megabytes = stripped.stat().st_size / 1e6
+        operator = cluster.start_operator(self.host)
+        cluster.wait_for("ready", lambda: operator.page("health", "/readyz") == (200, "ok\n"))
+        time.sleep(2)
+        idle = operator.metric("process_resident_memory_bytes") / 1e6
+        times = []
+        for number in range(5):
+            name = f"quick-{number}"
+            path = cluster.manifest(name, training={"epochs": 1})
+            begin = time.monotonic()
+            cluster.create_job(path)
+            cluster.wait_for("the first slice", lambda: cluster.condition(
+                cluster.get(name), "Running") or cluster.condition(cluster.get(name), "Complete"),
+                every=0.02)
+            times.append(time.monotonic() - begin)
+            cluster.wait_complete(name)
+        writes = sum(value for labels, value in operator.series("rest_client_requests_total")
+                     if 'method="GET"' not in labels)
+        print(f"\noperator: {megabytes:.1f} MB stripped, {idle:.0f} MB resident when idle, "
+              f"{operator.metric('process_resident_memory_bytes') / 1e6:.0f} MB after 5 jobs; "
+              f"apply to first slice {sorted(times)[2]:.2f} s (median of 5, "
+              f"{min(times):.2f} to {max(times):.2f}); {writes / 5:.0f} writes a job, events "
+              f"included", flush=True)
+        self.assertLess(megabytes, 40)
+        self.assertLess(idle, 50)
+        text = operator.page("metrics", "/metrics")[1]
+        self.assertIn('lambdadnn_jobs{phase="Complete"}', text)
+        self.assertIn('lambdadnn_job_slices_total{name="quick-0",namespace="default"} 6', text)
+        self.assertIn('controller_runtime_reconcile_total{controller="serverlesstrainingjob"', text)
+        cluster.api("DELETE", cluster.job_path("quick-0"))
+        cluster.wait_for("its series end with the job", lambda: 'name="quick-0"' not in
+                         operator.page("metrics", "/metrics")[1])
+        self.assertEqual(operator.stop(), 0)
 
     def test_a_check_names_what_is_missing(self):
         cluster = self.cluster

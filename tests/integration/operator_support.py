@@ -86,6 +86,27 @@ class Process:
         raise AssertionError(f"{self.log.name} never said {pattern}:\n{self.text()[-3000:]}")
 
 
+class Operator(Process):
+    def page(self, server, path):
+        """GET of a path of the "health" or "metrics" server: (HTTP status, text)."""
+        port = self.wait_for_line(rf"flag=--{server}-address .*port=(\d+)").group(1)
+        connection = http.client.HTTPConnection("127.0.0.1", int(port), timeout=5)
+        try:
+            connection.request("GET", path)
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()
+
+    def series(self, name):
+        """[(labels, value)] of a metric."""
+        return [(match.group(1), float(match.group(2))) for match in re.finditer(
+            rf"^{name}(\{{.*\}})? (\S+)$", self.page("metrics", "/metrics")[1], re.MULTILINE)]
+
+    def metric(self, name):
+        return self.series(name)[0][1]
+
+
 class Cluster:
     """A control plane with the CRD, and what of ours was started in it; close() ends all."""
 
@@ -198,8 +219,8 @@ class Cluster:
     def tails(self):
         return "\n".join(f"--- {p.log.name}\n{p.text()[-2500:]}" for p in self.started)
 
-    def start(self, name, arguments, environment=None):
-        process = Process(self, name, arguments, environment)
+    def start(self, name, arguments, environment=None, kind=Process):
+        process = kind(self, name, arguments, environment)
         self.started.append(process)
         return process
 
@@ -217,7 +238,7 @@ class Cluster:
             self.programs / "lambdadnn-operator", "--kubeconfig",
             kubeconfig or self.plane.kubeconfig, "--host-socket", host.socket,
             "--metrics-address", "127.0.0.1:0", "--health-address", "127.0.0.1:0", *flags],
-            environment)
+            environment, kind=Operator)
         return operator
 
     def manifest(self, name, namespace="default", **spec):

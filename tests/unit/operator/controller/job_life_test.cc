@@ -109,6 +109,16 @@ TEST_F(JobLifeTest, SlicesEndBeforeTheTimeoutAndGoOn) {
   ExpectNothingLeft();
 }
 
+TEST_F(JobLifeTest, ANewControllerCountsNoColdStartAgain) {
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(RunUntilIteration(50));
+  world_.RestartController();
+  ASSERT_TRUE(RunUntilIteration(70));
+  world_.RestartController();
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  EXPECT_EQ(world_.Read().status.usage.cold_starts, 3) << "two workers and a server";
+}
+
 TEST_F(JobLifeTest, ALostWorkerFallsBackToTheNewestCheckpointAndNeverCounts) {
   world_.Create(JobWorld::MinimalJob());
   ASSERT_TRUE(RunUntilIteration(50));

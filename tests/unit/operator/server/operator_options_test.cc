@@ -33,6 +33,11 @@ TEST(OperatorOptions, NamesTheFlagThatIsWrong) {
   options.metrics_address = "8080";
   EXPECT_THAT(options.Validate().message(), HasSubstr("--metrics-address"));
   options = Good();
+  options.debug_endpoint = true;
+  EXPECT_TRUE(options.Validate().ok());
+  options.metrics_address = ":8080";
+  EXPECT_THAT(options.Validate().message(), HasSubstr("--enable-debug"));
+  options = Good();
   options.health_address = "localhost:99999";
   EXPECT_THAT(options.Validate().message(), HasSubstr("--health-address"));
 }

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Replicas of the operator while a job runs: a leader is killed, another is frozen in the middle of a
+request and woken when a second one has taken over. No function is started again, nothing that the
+frozen one still sends takes effect, and the digest is that of an undisturbed run.
+
+    operator_failover_test.py BIN_FOLDER [unittest arguments]
+
+Prints how long each take-over took.
+"""
+import signal
+import sys
+import threading
+import time
+import unittest
+
+from api_proxy import ApiProxy
+from operator_support import Cluster
+
+BIN = ""
+EPOCHS = {"epochs": 50}
+ACTS_WITHIN = 20
+HEARS_WITHIN = 10
+FROZEN_SECONDS = 30
+
+
+class Replica:
+    """An operator behind a proxy of its own, which keeps what it asked and what it was told."""
+
+    def __init__(self, test, name):
+        self.cluster, self.name = test.cluster, name
+        self.proxy = ApiProxy(test.cluster.plane)
+        self.log = []  # (time, request, status)
+        self.proxy.after = lambda request, status: self.log.append(
+            (time.monotonic(), request, status))
+        self.operator = test.cluster.start_operator(
+            test.host, "--leader-elect", "--lease-name", test.id().split(".")[-1].replace("_", "-"),
+            "--identity", name, "--platform", test.slow, name=f"operator-{name}",
+            kubeconfig=self.proxy.kubeconfig(test.cluster.folder, name))
+
+    def leads(self):
+        return "leading" in self.operator.text()
+
+    def writes(self, since=0.0):
+        return [(at, request, status) for at, request, status in self.log
+                if at >= since and request.method != "GET"]
+
+
+class Failover(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(BIN)
+        cls.host = cls.cluster.start_host()
+        # Functions with little CPU: a job that lasts and leaves the machine to others. How fast
+        # they are changes no bit.
+        cls.slow = cls.cluster.bench.platform(milliCpuPerGiB=400)
+        cls.reference = cls.cluster.bench.run(
+            job=cls.cluster.manifest("reference", training=EPOCHS)).digest()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.cluster.close()
+
+    def setUp(self):
+        self.addCleanup(lambda: [p.kill() for p in self.cluster.started
+                                 if p.alive() and "operator" in p.log.name])
+
+    def progress(self, name):
+        return self.cluster.get(name).get("status", {}).get("progress", {}).get("iteration", 0)
+
+    def begin(self, name):
+        """A job that runs, slowly; its functions."""
+        self.cluster.create_job(self.cluster.manifest(name, training=EPOCHS))
+        self.cluster.wait_for("iterations", lambda: self.progress(name) > 20, 120)
+        functions = set(self.cluster.functions())
+        self.assertEqual(len(functions), 6)
+        return functions
+
+    def end(self, name):
+        job = self.cluster.wait_complete(name, seconds=240)
+        self.assertEqual(job["status"]["usage"]["coldStarts"], 6)
+        self.assertEqual(job["status"]["usage"].get("restarts", 0), 0)
+        self.assertEqual(job["status"]["model"]["digest"], self.reference)
+
+    def take_over(self, name, leader, since):
+        """Waits until the replica leads, writes and hears the functions; prints how long it took."""
+        self.cluster.wait_for("a new leader", leader.leads, ACTS_WITHIN + 5, every=0.05)
+        led = time.monotonic()
+
+        def job_write():
+            return next((at for at, request, status in leader.writes()
+                         if request.resource == "serverlesstrainingjobs" and status == 200), None)
+        acted = self.cluster.wait_for("a write of the new leader", job_write, 15, every=0.05)
+        seen = self.progress(name)
+        self.cluster.wait_for("progress under the new leader", lambda: self.progress(name) > seen,
+                              HEARS_WITHIN + 5)
+        heard = time.monotonic()
+        print(f"\n{leader.name} leads after {led - since:.1f} s, writes after "
+              f"{acted - since:.1f} s, shows newer progress after {heard - since:.1f} s", flush=True)
+        self.assertLess(acted - since, ACTS_WITHIN)
+        self.assertLess(heard - led, HEARS_WITHIN)
+
+    def test_a_killed_leader(self):
+        first = Replica(self, "first")
+        self.cluster.wait_for("the first leader", first.leads, 15)
+        second = Replica(self, "second")
+        second.operator.wait_for_line("stands by")
+        # A standby is ready, its caches are in step, and it writes nothing.
+        self.cluster.wait_for("the standby is ready", lambda: second.operator.page(
+            "health", "/readyz")[0] == 200)
+        self.assertEqual(second.operator.metric("leader_election_master_status"), 0)
+        self.assertEqual(first.operator.metric("leader_election_master_status"), 1)
+        functions = self.begin("killed")
+        self.assertEqual([request for _, request, _ in second.writes()
+                          if request.resource != "leases"], [])
+        first.operator.kill()
+        self.take_over("killed", second, time.monotonic())
+        self.assertEqual(set(self.cluster.functions()), functions, "a function was started again")
+        self.end("killed")
+
+        # SIGTERM gives the lease back: nobody waits for its time.
+        third = Replica(self, "third")
+        third.operator.wait_for_line("stands by")
+        begin = time.monotonic()
+        self.assertEqual(second.operator.stop(), 0)
+        self.cluster.wait_for("the third leads", third.leads, 10, every=0.05)
+        print(f"a lease that is given back is taken after {time.monotonic() - begin:.1f} s")
+
+    def test_a_frozen_leader(self):
+        old = Replica(self, "old")
+        self.cluster.wait_for("the first leader", old.leads, 15)
+        new = Replica(self, "new")
+        new.operator.wait_for_line("stands by")
+        functions = self.begin("frozen")
+        frozen = threading.Event()
+
+        # When the server has answered a request about the job and the leader is about to act on it.
+        def freeze(request, status):
+            old.log.append((time.monotonic(), request, status))
+            if request.resource == "serverlesstrainingjobs" and not frozen.is_set():
+                old.operator.signal(signal.SIGSTOP)
+                frozen.set()
+        old.proxy.after = freeze
+        self.assertTrue(frozen.wait(30))
+        stopped = time.monotonic()
+        self.take_over("frozen", new, stopped)
+        time.sleep(max(0, stopped + FROZEN_SECONDS - time.monotonic()))
+        job = self.cluster.get("frozen")
+        self.assertNotIn(job["status"]["phase"], ("Complete", "Failed"),
+                         "the job must outlast the frozen leader; give it more epochs")
+        woken = time.monotonic()
+        old.operator.signal(signal.SIGCONT)
+        self.assertEqual(old.operator.process.wait(15), 1, old.operator.text()[-2000:])
+        ended = time.monotonic()
+        self.assertIn("lost the lead", old.operator.text())
+        late = [(request.method, request.resource, status) for _, request, status in
+                old.writes(woken) if status < 300 and request.resource != "events"]
+        self.assertEqual(late, [], "a write of a deposed leader took effect")
+        print(f"the frozen leader ended {ended - woken:.1f} s after it was woken; "
+              f"{len(old.writes(woken))} of its writes were refused", flush=True)
+        self.assertEqual(self.cluster.get("frozen")["status"]["execution"]["leaderEpoch"],
+                         job["status"]["execution"]["leaderEpoch"])
+        self.assertEqual(set(self.cluster.functions()), functions, "a function was started again")
+        self.end("frozen")
+
+
+if __name__ == "__main__":
+    BIN = sys.argv.pop(1)
+    unittest.main(verbosity=2)
