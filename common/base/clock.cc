@@ -46,6 +46,9 @@ bool ParseRfc3339(const std::string& text, WallTime* time) {
       fraction += (*rest - '0') * scale;
   }
   if (std::string_view(rest) != "Z" && std::string_view(rest) != "+00:00") return false;
+  // What nanoseconds since 1970 can hold.
+  constexpr int kTmEpoch = 1900;
+  if (parts.tm_year < 1678 - kTmEpoch || parts.tm_year > 2261 - kTmEpoch) return false;
   *time = WallTime(std::chrono::duration_cast<Duration>(std::chrono::seconds(timegm(&parts)))) +
           FromSeconds(fraction);
   return true;

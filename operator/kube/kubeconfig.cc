@@ -65,9 +65,9 @@ class Kubeconfig {
         if (!item.is_object()) continue;
         names.push_back(TextField(item, "name"));
         if (names.back() != name) continue;
-        const auto value = item.find(kind);
-        if (value == item.end() || value->is_null()) return Entry{Json::object(), file, ""};
         const std::string what = file + ": " + kind + " '" + name + "'";
+        const auto value = item.find(kind);
+        if (value == item.end() || value->is_null()) return Entry{Json::object(), file, what};
         if (!value->is_object()) return InvalidArgumentError(what + " is not a mapping");
         return Entry{*value, file, what};
       }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kube/leader_election.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "common/base/text.h"
 #include "operator/kube/micro_time.h"
@@ -15,8 +17,10 @@ constexpr double kJitter = 0.2;
 
 // A field of spec; null where the lease, or the field, is not there.
 Json FieldOf(const Json& lease, const char* field) {
-  if (!lease.is_object()) return nullptr;
-  return lease.value(Json::json_pointer(std::string("/spec/") + field), Json());
+  const auto spec = lease.find("spec");  // of what is no object, there is none
+  if (spec == lease.end()) return nullptr;
+  const auto value = spec->find(field);
+  return value == spec->end() ? Json() : *value;
 }
 
 std::string TextOf(const Json& lease, const char* field) {
@@ -24,9 +28,11 @@ std::string TextOf(const Json& lease, const char* field) {
   return value.is_string() ? value.get<std::string>() : "";
 }
 
+// The API has int32 fields that are not negative; a lease may hold anything until it is validated.
 int64_t NumberOf(const Json& lease, const char* field) {
   const Json value = FieldOf(lease, field);
-  return value.is_number_integer() ? value.get<int64_t>() : 0;
+  if (!value.is_number_integer()) return 0;
+  return std::clamp<int64_t>(value.get<int64_t>(), 0, std::numeric_limits<int32_t>::max() - 1);
 }
 
 std::string HolderOf(const Json& lease) { return TextOf(lease, "holderIdentity"); }
@@ -129,7 +135,7 @@ void LeaderElection::Observe(const Json& lease) {
 bool LeaderElection::SeenExpired() const {
   // The holder's own duration counts: it may have been configured otherwise.
   const int64_t seconds = NumberOf(observed_, "leaseDurationSeconds");
-  return runtime_.clock.Now() - observed_at_ > std::chrono::seconds(std::max<int64_t>(seconds, 0));
+  return runtime_.clock.Now() - observed_at_ > std::chrono::seconds(seconds);
 }
 
 Json LeaderElection::OurLease(const Json& current) const {
@@ -175,6 +181,10 @@ LeaderElection::Attempt LeaderElection::TryOnce(std::string* why) {
     if (current.status().code() != StatusCode::kNotFound) return Attempt::kFailed;
     // Deleted under a leader: to make it anew would be another acquisition.
     return is_leader() ? Attempt::kOther : Write(OurLease(nullptr), false, why);
+  }
+  if (!current->is_object()) {
+    *why = "what the server has in its place is no Lease";
+    return Attempt::kFailed;
   }
   Observe(*current);
   const std::string holder = HolderOf(*current);

@@ -12,6 +12,14 @@ TEST(Clock, Rfc3339RoundTrips) {
   EXPECT_EQ(FormatRfc3339(time), "2026-01-31T12:00:05Z");
 }
 
+TEST(Clock, Rfc3339RefusesYearsThatNanosecondsCannotHold) {
+  WallTime time;
+  EXPECT_TRUE(ParseRfc3339("1678-01-01T00:00:00Z", &time));
+  EXPECT_TRUE(ParseRfc3339("2261-12-31T00:00:00Z", &time));
+  EXPECT_FALSE(ParseRfc3339("0026-11-21T09:00:00Z", &time));
+  EXPECT_FALSE(ParseRfc3339("2262-01-01T00:00:00Z", &time));
+}
+
 TEST(Clock, Rfc3339ReadsFractionsAndRefusesOtherThings) {
   WallTime whole;
   WallTime fraction;

@@ -132,6 +132,11 @@ TEST_F(KubeconfigTest, MissingThingsAreNamed) {
   EXPECT_THAT(Refusal(Write("none", "clusters: []\n")).message(), HasSubstr("--context"));
   EXPECT_THAT(Refusal(Write("bad", "clusters: [\n")).message(), HasSubstr("/bad:"));
   EXPECT_THAT(Refusal(Write("list", "- a\n")).message(), HasSubstr("is not a kubeconfig"));
+  EXPECT_THAT(Refusal(Write("empty",
+                            "current-context: c\nclusters: [{name: k}]\n"
+                            "contexts: [{name: c, context: {cluster: k}}]\n"))
+                  .message(),
+              HasSubstr("/empty: cluster 'k': server ''"));
   EXPECT_THAT(Refusal(WriteConfig(std::string(kServer) + ", certificate-authority: gone.pem", ""))
                   .message(),
               HasSubstr("gone.pem"));

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any text as a quantity of memory and as a time: what is taken is written back as the same value.
+#include <cstddef>
+#include <cstdint>
+
+#include "common/base/check.h"
+#include "common/base/clock.h"
+#include "operator/api/quantity.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace lambdadnn;
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  if (const auto mib = ParseMemoryMib(text); mib.ok()) {
+    const auto again = ParseMemoryMib(FormatMemoryMib(*mib));
+    LDNN_CHECK(again.ok() && *again == *mib, text);
+  } else {
+    LDNN_CHECK(mib.status().code() == StatusCode::kInvalidArgument, mib.status().ToString());
+  }
+  WallTime time;
+  if (ParseRfc3339(text, &time)) {
+    WallTime again;
+    LDNN_CHECK(ParseRfc3339(FormatRfc3339(time), &again), text);
+    LDNN_CHECK(time - again < std::chrono::seconds(1) && again - time < std::chrono::seconds(1),
+               text);
+  }
+  return 0;
+}
