@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The operator is killed (-9) before, after, and after with the reply lost of every write to the API
 server in the lives of jobs: one that completes and is deleted by its time to live, one that is
-suspended and resumed, one that is planned anew, one that fails, one that is deleted as it runs.
-Each ends as if nothing had happened: same digest, no function and no object left, no child twice.
+suspended and resumed, one that is planned anew, one that fails, one that is deleted as it runs; and
+at moments in between, as it starts slices and hears of them. Each ends as if nothing had happened: same digest, no function and no object left, no child twice.
 
     operator_kill_test.py BIN_FOLDER [--every N] [--record]
 
@@ -14,6 +14,7 @@ import argparse
 import collections
 import pathlib
 import sys
+import threading
 import time
 
 from api_proxy import ApiProxy, Lost
@@ -21,6 +22,8 @@ from operator_support import Cluster
 
 TABLE = pathlib.Path(__file__).parent / "operator_writes.txt"
 MODES = ("before", "after", "reply lost")
+MOMENT = "at a moment"
+MOMENTS = [0.3 * number for number in range(1, 25)]  # seconds after a job was made
 QUIET = ("events", "leases")
 SEEN = 10  # iterations, before anybody disturbs a job
 TRAINING = {"epochs": 12}
@@ -81,13 +84,17 @@ class Lives:
         path = self.cluster.manifest(name, **{"training": TRAINING, **spec})
         return name, self.cluster.create_job(path)
 
-    def until(self, name, what, condition, seconds=90):
+    def until(self, name, what, condition, seconds=180):
         """The job, once the condition holds; the operator is started again when it has died."""
         def look():
             self.operate()
             job = self.cluster.get(name)
             return (job or {"gone": True}) if condition(job) else None
-        return self.cluster.wait_for(f"{name}: {what}", look, seconds, every=0.05)
+        try:
+            return self.cluster.wait_for(f"{name}: {what}", look, seconds, every=0.05)
+        except AssertionError as error:
+            page = self.operate().page("metrics", f"/debug/jobs/default/{name}")[1]
+            raise AssertionError(f"{page[-6000:]}\n{str(error)[-3000:]}")
 
     def running(self, name):
         return self.until(name, "running", lambda job: job.get("status", {}).get(
@@ -177,7 +184,8 @@ class KillTest:
         if self.operator is None or not self.operator.alive():
             self.starts += 1
             self.operator = self.cluster.start_operator(
-                self.host, name="operator", kubeconfig=self.kubeconfig)
+                self.host, "--enable-debug", name="operator", kubeconfig=self.kubeconfig)
+        return self.operator
 
     def live(self, life, row=None):
         """One life, with the operator killed as the row says. The writes seen, and whether it was."""
@@ -205,10 +213,21 @@ class KillTest:
             if request.number in strike and row.mode == "after":
                 self.operator.kill()
 
+        def kill_then():
+            struck.append(self.operator.alive())
+            self.operator.kill()
+
         self.proxy.reset()
+        timer = threading.Timer(row.occurrence, kill_then) if row and row.mode == MOMENT else None
         self.proxy.before, self.proxy.after, self.proxy.done = before, after, done
         self.operate()
-        getattr(self.lives, life)()
+        if timer:
+            timer.start()
+        try:
+            getattr(self.lives, life)()
+        finally:
+            if timer:
+                timer.cancel()
         return seen, bool(struck)
 
     def record(self):
@@ -227,6 +246,7 @@ class KillTest:
                 "WATCH" if r.watch else r.method for r in self.proxy.requests)
             print(f"{life}: {len(seen)} writes with {sum(map(len, seen))} changes; all requests: "
                   f"{dict(by_method)}", flush=True)
+        rows.extend(Row("complete", "seconds", moment, MOMENT) for moment in MOMENTS)
         return rows, sorted(writes)
 
 
@@ -235,6 +255,7 @@ def main():
     parser.add_argument("programs")
     parser.add_argument("--every", type=int, default=1)
     parser.add_argument("--record", action="store_true")
+    parser.add_argument("--only", default="", help="rows that hold this text")
     arguments = parser.parse_args()
     test = KillTest(arguments.programs)
     failed, missed, struck, begin = [], [], 0, time.monotonic()
@@ -249,7 +270,8 @@ def main():
         if new:
             print(f"FAILED: writes that are not in {TABLE.name}: {new}; add them with --record")
             return 1
-        chosen = rows[::arguments.every]
+        chosen = [row for row in rows[::arguments.every] if arguments.only in
+                  f"{row.life}: {row.write} #{row.occurrence}, killed {row.mode}"]
         for row in chosen:
             text = f"{row.life}: {row.write} #{row.occurrence}, killed {row.mode}"
             started = time.monotonic()
@@ -262,7 +284,7 @@ def main():
                       f"{time.monotonic() - started:.0f} s", flush=True)
             except AssertionError as error:
                 failed.append(text)
-                print(f"FAILED {text}\n{str(error)[-6000:]}", flush=True)
+                print(f"FAILED {text}\n{str(error)[-9000:]}", flush=True)
         print(f"{len(rows)} rows, {len(chosen)} taken, operator killed in {struck}, "
               f"{test.starts} starts, {time.monotonic() - begin:.0f} s")
         for text in missed:

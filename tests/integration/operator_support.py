@@ -217,7 +217,8 @@ class Cluster:
         raise AssertionError(f"{what}: not within {seconds} s; {self.tails()}")
 
     def tails(self):
-        return "\n".join(f"--- {p.log.name}\n{p.text()[-2500:]}" for p in self.started)
+        logs = {p.log.name: p.text()[-2500:] for p in self.started}
+        return "\n".join(f"--- {name}\n{text}" for name, text in logs.items())
 
     def start(self, name, arguments, environment=None, kind=Process):
         process = kind(self, name, arguments, environment)

@@ -1,0 +1,132 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs are deleted in every phase, with their store reachable and not, alone and with their
+namespace: the finalizer always ends, no function stays, no object but kept results; what could not
+be cleaned up is named in an event.
+
+    operator_deletion_test.py BIN_FOLDER [unittest arguments]
+"""
+import json
+import signal
+import sys
+import time
+import unittest
+
+from operator_support import Cluster
+from s3_servers import BUCKET, CREDENTIALS, RealServer
+
+BIN = ""
+EPOCHS = {"epochs": 40}
+# Clean-up is tried for a minute.
+ENDS_WITHIN = 90
+
+
+class Deletion(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(BIN)
+        cls.host = cls.cluster.start_host()
+        cls.operator = cls.cluster.start_operator(cls.host, environment=CREDENTIALS)
+        cls.minio = RealServer("minio")
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.minio.close()
+        cls.cluster.close()
+
+    def begin(self, name, namespace="default", s3=False, **spec):
+        path = self.cluster.manifest(name, namespace=namespace, **{"training": EPOCHS, **spec})
+        if s3:
+            job = json.loads(path.read_text())
+            job["spec"]["objectStore"] = {"endpoint": f"http://127.0.0.1:{self.minio.port}",
+                                          "bucket": BUCKET}
+            path.write_text(json.dumps(job))
+        return self.cluster.create_job(path)
+
+    def until_phase(self, name, *phases, namespace="default"):
+        def reached():
+            job = self.cluster.get(name, namespace)
+            return job if job.get("status", {}).get("phase") in phases else None
+        return self.cluster.wait_for(f"{name} is {phases}", reached, 60, every=0.02)
+
+    def delete_and_wait(self, name, namespace="default", seconds=ENDS_WITHIN):
+        begin = time.monotonic()
+        self.cluster.api("DELETE", self.cluster.job_path(name, namespace))
+        self.cluster.wait_for(f"{name} is gone", lambda: self.cluster.get(name, namespace) is None,
+                              seconds)
+        return time.monotonic() - begin
+
+    def nothing_left(self, job, results=False):
+        left = [key for key in self.cluster.store_keys(job)
+                if not (results and "/results/" in key)]
+        self.assertEqual(left, [])
+        self.cluster.wait_for("no function is left", lambda: not self.cluster.functions(), 15)
+        _, secrets = self.cluster.api("GET", f"/api/v1/namespaces/"
+                                      f"{job['metadata']['namespace']}/secrets")
+        self.assertEqual([s["metadata"]["name"] for s in secrets["items"]
+                          if s["metadata"]["name"].startswith(job["metadata"]["name"])], [])
+
+    def test_at_every_phase(self):
+        took = {}
+        for phase in ("created", "Starting", "Running", "Suspended", "Complete", "Failed"):
+            name = f"at-{phase.lower()}"
+            spec = {}
+            if phase == "Suspended":
+                spec = {"suspend": True}
+            if phase == "Complete":
+                spec = {"training": {"epochs": 1}}
+            if phase == "Failed":
+                spec = {"dataset": {"uri": "file:///nowhere/digits"}}
+            job = self.begin(name, **spec)
+            if phase != "created":
+                self.until_phase(name, phase)
+            took[phase] = self.delete_and_wait(name)
+            self.nothing_left(job, results=phase in ("Complete", "Failed"))
+        print("\ndeletion took", {phase: f"{seconds:.1f} s" for phase, seconds in took.items()})
+
+    def test_with_a_namespace(self):
+        self.cluster.api("POST", "/api/v1/namespaces", {"metadata": {"name": "team"}})
+        job = self.begin("mine", namespace="team")
+        self.until_phase("mine", "Running", namespace="team")
+        begin = time.monotonic()
+        self.cluster.api("DELETE", "/api/v1/namespaces/team")
+        self.cluster.wait_for("the namespace is gone", lambda: self.cluster.api(
+            "GET", "/api/v1/namespaces/team")[0] == 404, ENDS_WITHIN)
+        print(f"\nthe namespace was gone after {time.monotonic() - begin:.1f} s")
+        self.nothing_left(job)
+
+    def test_with_a_store_that_does_not_answer(self):
+        self.begin("stuck", s3=True)
+        self.until_phase("stuck", "Running")
+        self.minio.process.send_signal(signal.SIGSTOP)
+        try:
+            took = self.delete_and_wait("stuck", seconds=240)
+        finally:
+            self.minio.process.send_signal(signal.SIGCONT)
+        print(f"\nwithout a store the finalizer ended after {took:.0f} s")
+        self.cluster.wait_for("no function is left", lambda: not self.cluster.functions(), 15)
+
+        def told():
+            _, events = self.cluster.api("GET",
+                                         "/apis/events.k8s.io/v1/namespaces/default/events")
+            return [event["note"] for event in events["items"]
+                    if event["reason"] == "CleanupIncomplete"
+                    and event["regarding"]["name"] == "stuck"]
+        notes = self.cluster.wait_for("the event CleanupIncomplete", told, 30)
+        self.assertIn("lambdadnn/default/", notes[0])
+
+    def test_with_a_store_that_answers_again(self):
+        job = self.begin("back", s3=True)
+        self.until_phase("back", "Running")
+        self.minio.process.send_signal(signal.SIGSTOP)
+        self.cluster.api("DELETE", self.cluster.job_path("back"))
+        time.sleep(5)
+        self.minio.process.send_signal(signal.SIGCONT)
+        self.cluster.wait_for("it is gone", lambda: self.cluster.get("back") is None, 60)
+        uid = job["metadata"]["uid"]
+        self.assertEqual([key for key in self.minio.keys() if uid in key], [])
+
+
+if __name__ == "__main__":
+    BIN = sys.argv.pop(1)
+    unittest.main(verbosity=2)
