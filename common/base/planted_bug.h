@@ -23,6 +23,8 @@ enum class PlantedBug {
   kFinalizerLost,              // the finalizer goes before what it holds
   kStatusWithoutVersion,       // status is written without the resourceVersion it was decided on
   kIncarnationNotRaised,       // a fall-back goes on under the old incarnation
+  kOlderPlanAccepted,          // a checkpoint that an older plan wrote after its end counts
+  kOlderPlanPulled,            // a function takes what one of an older plan wrote for its own
   kGarbageNeverCollected,      // the exchange's objects stay in the store
 };
 

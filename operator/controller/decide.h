@@ -56,6 +56,10 @@ struct RestingPlace {
   std::optional<LookUpCheckpoint> look_up;  // to be done first
 };
 RestingPlace PlaceOfRest(const JobSnapshot& snapshot);
+// When the place from which `write` goes on is not the one that the plan in force was to begin
+// with (that checkpoint was lost before there was another), the same plan holds from there on as
+// the next revision: what was begun under the old number is nobody's input any more.
+void HoldPlanFromRest(const JobSnapshot& snapshot, WriteDecision* write);
 // Asks every slice that may still run (and is selected) to stop, ever more firmly with time; empty
 // when none runs.
 enum class StopManner { kGraceful, kAtOnce };

@@ -5,9 +5,11 @@
 // own bounds forbid that.
 #include <algorithm>
 
+#include "common/base/planted_bug.h"
 #include "operator/controller/decide.h"
 #include "operator/controller/planning.h"
 #include "operator/controller/round_view.h"
+#include "operator/resources/slice_requests.h"
 
 namespace lambdadnn {
 namespace {
@@ -102,6 +104,23 @@ std::vector<Action> Begin(const JobSnapshot& snapshot) {
   return {begin};
 }
 
+// Writes the record of `write`'s plan. Revisions that came to nothing are struck: those later than
+// the checkpoint from which `write` goes on, unless they begin where it does.
+void AddToLog(const JobSnapshot& snapshot, const std::string& reason, WriteDecision* write) {
+  std::optional<CheckpointReference> base;
+  if (write->execution->start_checkpoint.has_value()) {
+    base = CheckpointFromJson(*write->execution->start_checkpoint);
+  }
+  JobStatus status = snapshot.job.status;
+  std::erase_if(status.plan_history, [&](const PlanRecord& record) {
+    return record.revision > (base.has_value() ? base->plan_revision : 0) &&
+           record.first_iteration != write->plan->first_iteration;
+  });
+  write->plan_history =
+      WithRecord(status, RecordOf(*write->plan, reason, ActiveSeconds(snapshot.job, snapshot.wall),
+                                  snapshot.meter.usage.cost));
+}
+
 std::vector<Action> Finish(const JobSnapshot& snapshot, const ExecutionStatus& execution) {
   const Job& job = snapshot.job;
   const Replanned replanned = PlanFrom(snapshot, execution.first_iteration);
@@ -115,6 +134,7 @@ std::vector<Action> Finish(const JobSnapshot& snapshot, const ExecutionStatus& e
       const std::string planned_for = keep->execution->planned_for;
       keep->execution = execution;
       keep->execution->planned_for = planned_for;
+      HoldPlanFromRest(snapshot, keep);
     }
     return actions;
   }
@@ -123,9 +143,7 @@ std::vector<Action> Finish(const JobSnapshot& snapshot, const ExecutionStatus& e
   write.plan = replanned.plan;
   write.execution = execution;
   write.execution->planned_for = PlanningSignature(job.spec);
-  write.plan_history = WithRecord(
-      job.status, RecordOf(*write.plan, "the objective or the bounds changed",
-                           ActiveSeconds(job, snapshot.wall), snapshot.meter.usage.cost));
+  AddToLog(snapshot, "the objective or the bounds changed", &write);
   write.conditions.push_back(MakeCondition(
       kConditionProvisioned, true, "Replanned",
       "plan revision " + std::to_string(write.plan->revision) + " from iteration " +
@@ -139,6 +157,23 @@ std::vector<Action> Finish(const JobSnapshot& snapshot, const ExecutionStatus& e
 }
 
 }  // namespace
+
+void HoldPlanFromRest(const JobSnapshot& snapshot, WriteDecision* write) {
+  const std::optional<Plan>& plan = snapshot.job.status.plan;
+  if (!plan.has_value() || !write->execution->start_checkpoint.has_value()) return;
+  const auto base = CheckpointFromJson(*write->execution->start_checkpoint);
+  if (!base.has_value() || base->plan_revision >= plan->revision ||
+      base->iteration == plan->first_iteration || Planted(PlantedBug::kOlderPlanAccepted)) {
+    return;
+  }
+  write->plan = plan;
+  ++write->plan->revision;
+  write->plan->first_iteration = base->iteration;
+  AddToLog(snapshot,
+           "the checkpoint that revision " + std::to_string(plan->revision) +
+               " was to begin with is lost",
+           write);
+}
 
 std::vector<Action> DecideReplan(const JobSnapshot& snapshot) {
   const Job& job = snapshot.job;

@@ -125,18 +125,6 @@ bool AllJoined(const JobSnapshot& snapshot, const RoundView& view) {
   });
 }
 
-// The checkpoint that the plan in force began with is lost: it holds from an older one on, and its
-// record says so.
-void BeginPlanEarlier(const Job& job, int64_t iteration, WriteDecision* write) {
-  if (iteration >= job.status.plan->first_iteration) return;
-  write->plan = job.status.plan;
-  write->plan->first_iteration = iteration;
-  write->plan_history = job.status.plan_history;
-  for (PlanRecord& record : *write->plan_history) {
-    if (record.revision == write->plan->revision) record.first_iteration = iteration;
-  }
-}
-
 std::vector<Action> DecideFallBack(const JobSnapshot& snapshot, const Round& round,
                                    const RoundBreak& broken) {
   if (!broken.unusable_uid.empty()) {
@@ -163,7 +151,7 @@ std::vector<Action> DecideFallBack(const JobSnapshot& snapshot, const Round& rou
   WriteDecision write;
   write.why = "fall back: " + broken.reason + ": " + broken.message;
   write.execution = next;
-  BeginPlanEarlier(snapshot.job, next.first_iteration, &write);
+  HoldPlanFromRest(snapshot, &write);
   write.conditions.push_back(MakeCondition(
       kConditionDegraded, true, broken.reason,
       broken.message + "; going on from iteration " + std::to_string(next.first_iteration)));
@@ -177,6 +165,7 @@ std::vector<Action> DecideNextRound(const JobSnapshot& snapshot, const Round& ro
   if (!checkpoint.has_value()) {
     if (facts.checkpoint_looked_up != round) return {LookUpCheckpoint{round}};
     if (!facts.newest_checkpoint.has_value() ||
+        facts.newest_checkpoint->plan_revision != round.plan_revision ||
         facts.newest_checkpoint->iteration != view.next_iteration) {
       RoundBreak missing;
       missing.reason = "CheckpointMissing";

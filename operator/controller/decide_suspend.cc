@@ -30,6 +30,7 @@ std::vector<Action> DecideSuspend(const JobSnapshot& snapshot) {
   suspended.start_time = "";
   suspended.execution = place.execution;
   suspended.execution->active_seconds = ActiveSeconds(job, snapshot.wall);
+  HoldPlanFromRest(snapshot, &suspended);
   suspended.conditions.push_back(MakeCondition(kConditionSuspended, true, "JobSuspended",
                                                "spec.suspend is set; no function is running"));
   return {suspended};

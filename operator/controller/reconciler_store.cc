@@ -36,13 +36,21 @@ Status DeleteOtherCheckpoints(ObjectStore& store, const std::string& prefix,
   return others.empty() ? OkStatus() : store.DeleteMany(others);
 }
 
-Status CleanUp(ObjectStore& store, const std::string& prefix, bool keep_checkpoints) {
+Result<std::optional<CheckpointReference>> NewestCheckpoint(
+    ObjectStore& store, const Job& job, bool (*counts)(const Job&, const CheckpointReference&)) {
+  return FindNewestCheckpoint(
+      store, JobPrefix(job),
+      [&job, counts](const CheckpointReference& checkpoint) { return counts(job, checkpoint); });
+}
+
+Status CleanUp(ObjectStore& store, const Job& job, bool keep_checkpoints) {
+  const std::string prefix = JobPrefix(job);
   if (!Planted(PlantedBug::kGarbageNeverCollected)) {
     LDNN_RETURN_IF_ERROR(DeletePrefix(store, ExchangePrefix(prefix)).status());
   }
   if (keep_checkpoints) {
     LDNN_ASSIGN_OR_RETURN(const std::optional<CheckpointReference> newest,
-                          FindNewestCheckpoint(store, prefix));
+                          NewestCheckpoint(store, job, IsOfThePlans));
     if (newest.has_value()) {
       LDNN_RETURN_IF_ERROR(DeleteOtherCheckpoints(store, prefix, *newest));
     }
@@ -179,11 +187,12 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const ReadRecords& action) {
 Result<Reconciler::Next> Reconciler::Do(Pass* pass, const LookUpCheckpoint& action) {
   const Job& job = pass->snapshot.job;
   LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, StoreOf(pass));
-  LDNN_ASSIGN_OR_RETURN(
-      pass->memory->facts.newest_checkpoint,
-      FindNewestCheckpoint(*store, JobPrefix(job), [&](const CheckpointReference& checkpoint) {
-        return IsOfThePlans(job, checkpoint);
-      }));
+  LDNN_ASSIGN_OR_RETURN(std::optional<CheckpointReference> newest,
+                        NewestCheckpoint(*store, job, IsOfThePlans));
+  if (!newest.has_value()) {
+    LDNN_ASSIGN_OR_RETURN(newest, NewestCheckpoint(*store, job, IsOfTheEarlierPlans));
+  }
+  pass->memory->facts.newest_checkpoint = newest;
   pass->memory->facts.checkpoint_looked_up = action.round;
   return Next::kDecideAgain;
 }
@@ -230,7 +239,7 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const CleanUpStore& action) 
   Facts& facts = pass->memory->facts;
   const auto attempt = [&]() -> Status {
     LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, StoreOf(pass));
-    return CleanUp(*store, JobPrefix(pass->snapshot.job), action.keep_checkpoints);
+    return CleanUp(*store, pass->snapshot.job, action.keep_checkpoints);
   };
   const Status cleaned = attempt();
   if (!cleaned.ok()) {

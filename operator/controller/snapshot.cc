@@ -2,6 +2,9 @@
 #include "operator/controller/snapshot.h"
 
 #include <algorithm>
+#include <span>
+
+#include "common/base/planted_bug.h"
 
 namespace lambdadnn {
 
@@ -27,15 +30,39 @@ std::optional<Round> CurrentRound(const Job& job) {
                job.status.execution.first_iteration};
 }
 
+namespace {
+
+// `in_force`: the last of the records that count, and where it begins.
+bool LiesOnTheWay(std::span<const PlanRecord> history, int in_force, int64_t begin,
+                  const CheckpointReference& checkpoint) {
+  const int revision = checkpoint.plan_revision;
+  if (revision >= in_force) return revision == in_force;
+  int64_t end = begin;
+  // Before the first record lies another job's work, or what the log no longer holds.
+  bool known = history.empty() || revision < history.front().revision;
+  for (const PlanRecord& record : history) {
+    if (record.revision > revision) end = std::min(end, record.first_iteration);
+    known = known || record.revision == revision;
+  }
+  return known && checkpoint.iteration <= end;
+}
+
+}  // namespace
+
 bool IsOfThePlans(const Job& job, const CheckpointReference& checkpoint) {
   if (!job.status.plan.has_value()) return false;
   const Plan& plan = *job.status.plan;
-  if (checkpoint.plan_revision >= plan.revision) return checkpoint.plan_revision == plan.revision;
-  int64_t end = plan.first_iteration;
-  for (const PlanRecord& record : job.status.plan_history) {
-    if (record.revision > checkpoint.plan_revision) end = std::min(end, record.first_iteration);
+  if (Planted(PlantedBug::kOlderPlanAccepted) && checkpoint.plan_revision <= plan.revision) {
+    return true;
   }
-  return checkpoint.iteration <= end;
+  return LiesOnTheWay(job.status.plan_history, plan.revision, plan.first_iteration, checkpoint);
+}
+
+bool IsOfTheEarlierPlans(const Job& job, const CheckpointReference& checkpoint) {
+  const std::span<const PlanRecord> history = job.status.plan_history;
+  if (history.size() < 2) return false;
+  const std::span<const PlanRecord> earlier = history.first(history.size() - 1);
+  return LiesOnTheWay(earlier, earlier.back().revision, earlier.back().first_iteration, checkpoint);
 }
 
 bool InRound(const SliceFact& slice, const Round& round) {

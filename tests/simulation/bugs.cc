@@ -24,6 +24,8 @@ constexpr std::array kBugs = {
     BugInfo{PlantedBug::kFinalizerLost, "finalizer-lost"},
     BugInfo{PlantedBug::kStatusWithoutVersion, "status-without-version"},
     BugInfo{PlantedBug::kIncarnationNotRaised, "incarnation-not-raised"},
+    BugInfo{PlantedBug::kOlderPlanAccepted, "older-plan-accepted"},
+    BugInfo{PlantedBug::kOlderPlanPulled, "older-plan-pulled"},
     BugInfo{PlantedBug::kGarbageNeverCollected, "garbage-never-collected"},
 };
 

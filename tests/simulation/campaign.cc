@@ -34,7 +34,7 @@ void LimitCpu(unsigned seconds) {
   LDNN_CHECK(setitimer(ITIMER_PROF, &timer, nullptr) == 0, "no timer");
 }
 
-// Lines: "begin N", "ok N faults slices incarnations", "fail N message", ledger lines.
+// Lines: "begin N", "ok N faults slices incarnations revisions", "fail N message", ledger lines.
 void RunChild(int out, uint64_t first, uint64_t last, unsigned hang_seconds) {
   SetLogLevel(LogLevel::kError);
   FaultLedger ledger;
@@ -47,7 +47,7 @@ void RunChild(int out, uint64_t first, uint64_t last, unsigned hang_seconds) {
       WriteAll(out, "ok\t" + std::to_string(seed) + "\t" +
                         std::to_string(result.faults.TotalFaults()) + "\t" +
                         std::to_string(result.slices) + "\t" + std::to_string(result.incarnations) +
-                        "\n");
+                        "\t" + std::to_string(result.plan_revisions) + "\n");
     } else {
       std::string message = result.status.ToString() + " [" + result.scenario + "]";
       std::replace(message.begin(), message.end(), '\n', ' ');
@@ -127,6 +127,7 @@ uint64_t RunBatch(uint64_t first, uint64_t last, unsigned hang_seconds, Campaign
     result->faults_per_seed.push_back(*ParseInteger(parts[2]));
     result->slices_per_seed.push_back(*ParseInteger(parts[3]));
     result->incarnations_per_seed.push_back(*ParseInteger(parts[4]));
+    result->revisions_per_seed.push_back(*ParseInteger(parts[5]));
   }
   const std::string end = child.Wait();
   if (!end.empty() || in_world) {

@@ -36,6 +36,7 @@ struct CampaignResult {
   std::vector<int64_t> faults_per_seed;
   std::vector<int64_t> slices_per_seed;
   std::vector<int64_t> incarnations_per_seed;
+  std::vector<int64_t> revisions_per_seed;  // of the plan
   double SeedsPerMinute() const;
 };
 

@@ -29,8 +29,24 @@ KeyParts SplitKey(std::string_view key) {
 
 }  // namespace
 
-Checker::Checker(const ExchangeShape& shape, const Reference& reference, std::string prefix)
-    : shape_(shape), reference_(reference), prefix_(std::move(prefix) + "/") {}
+Checker::Checker(std::string prefix) : prefix_(std::move(prefix) + "/") {}
+
+void Checker::Begin(const std::string& name, const ExchangeShape& shape,
+                    const Reference& reference) {
+  Scope& scope = scopes_[name];
+  scope.shape = shape;
+  scope.reference = &reference;
+}
+
+Checker::Scope* Checker::FindScope(std::string_view name, const StoreEffect& effect) {
+  const auto found = scopes_.find(name);
+  if (found != scopes_.end()) return &found->second;
+  if (effect.operation == "put") {
+    Fail("guarantee 7: " + std::string(effect.key) + " was written by " + effect.process->name() +
+         ", of a revision or incarnation that nobody began");
+  }
+  return nullptr;
+}
 
 void Checker::Fail(std::string what) {
   if (violation_.ok()) violation_ = InternalError(std::move(what));
@@ -70,9 +86,9 @@ void Checker::ObserveRound(const std::string& scope, int64_t first_iteration) {
 void Checker::ObserveExchange(const StoreEffect& effect, std::string_view rest,
                               bool another_writer) {
   const KeyParts parts = SplitKey(rest);
-  auto place = scopes_.find(parts[0]);
-  if (place == scopes_.end()) place = scopes_.emplace(std::string(parts[0]), Scope{}).first;
-  Scope& scope = place->second;
+  Scope* const found = FindScope(parts[0], effect);
+  if (found == nullptr) return;
+  Scope& scope = *found;
   const int64_t number = ParseInteger(parts[1]).value_or(-1);
   const bool weights = parts[2] == "w";
   // The weights of version v are the outcome of iteration v - 1.
@@ -102,15 +118,16 @@ void Checker::ObserveExchange(const StoreEffect& effect, std::string_view rest,
     if (weights) {
       ++weights_written_;
       scope.newest_weights = std::max(scope.newest_weights, number);
-      CheckWeights(effect, number);
+      CheckWeights(effect, scope, number);
     }
   } else if (effect.operation == "get") {
     // More readers than the plan has: a role was started again in the same incarnation.
     std::set<const SimProcess*>& readers = readers_[std::string(effect.key)];
     readers.insert(effect.process);
-    const int planned = weights              ? shape_.aggregation.workers()
+    const AggregationPlan& aggregation = scope.shape.aggregation;
+    const int planned = weights              ? aggregation.workers()
                         : parts[2][0] == 'g' ? 1
-                                             : shape_.aggregation.spread - 1;
+                                             : aggregation.spread - 1;
     if (std::ssize(readers) > planned) iteration.disturbed = true;
     ++iteration.count.gets;
     iteration.count.bytes_out += static_cast<int64_t>(effect.bytes.size());
@@ -119,11 +136,11 @@ void Checker::ObserveExchange(const StoreEffect& effect, std::string_view rest,
   }
 }
 
-void Checker::CheckWeights(const StoreEffect& effect, int64_t version) {
+void Checker::CheckWeights(const StoreEffect& effect, const Scope& scope, int64_t version) {
   const auto header = DecodeHeader(effect.bytes);
   if (!header.ok()) return Fail("a weights object has a bad header: " + std::string(effect.key));
   const ByteView payload = effect.bytes.subspan(kObjectHeaderBytes);
-  const ByteView expected = reference_.Weights(version, header->elements);
+  const ByteView expected = scope.reference->Weights(version, header->elements);
   if (expected.empty() || payload.size() < expected.size() ||
       std::memcmp(payload.data(), expected.data(), expected.size()) != 0) {
     Fail("aggregation: " + std::string(effect.key) + " by " + effect.process->name() +
@@ -138,8 +155,10 @@ void Checker::ObserveCheckpoint(const StoreEffect& effect, std::string_view rest
   const int64_t version = ParseInteger(parts[0]).value_or(-1);
   const std::string folder = std::string(parts[0]) + "/" + std::string(parts[1]) + "/";
   if (parts[2] != "manifest.json") {
+    const Scope* const scope = FindScope(parts[1], effect);
+    if (scope == nullptr) return;
     parts_.insert(std::string(rest));
-    return CheckWeights(effect, version);
+    return CheckWeights(effect, *scope, version);
   }
   manifests_.insert(folder);
   const auto manifest = DecodeManifest(AsText(effect.bytes));
@@ -153,8 +172,8 @@ void Checker::ObserveCheckpoint(const StoreEffect& effect, std::string_view rest
 }
 
 void Checker::CheckCounts() {
-  const RequestCount expected = IterationCost(shape_);
   for (const auto& [name, scope] : scopes_) {
+    const RequestCount expected = IterationCost(scope.shape);
     for (const auto& [number, iteration] : scope.iterations) {
       // Weights two versions on prove that everyone has everything of this iteration.
       if (iteration.disturbed || number + 2 > scope.newest_weights || number < 0) continue;

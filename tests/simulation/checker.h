@@ -2,7 +2,8 @@
 // The invariants of the data plane, checked on every effect in the store:
 //   * an object never changes: a key is written with one content only, however often;
 //   * every weights object and checkpoint part is bit for bit what an undisturbed run computes
-//     (guarantees 1 and 2: each update is the mean of exactly that iteration's gradients);
+//     under the same plans (guarantees 1 and 2: each update is the mean of exactly that iteration's
+//     gradients);
 //   * no two rounds of one incarnation do the same iteration (guarantee 2: what was given up goes
 //   on
 //     under a higher one);
@@ -27,8 +28,12 @@ namespace lambdadnn::simulation {
 
 class Checker {
  public:
-  // `reference` outlives this. Keys under `prefix` are the job's.
-  Checker(const ExchangeShape& shape, const Reference& reference, std::string prefix);
+  // Keys under `prefix` are the job's.
+  explicit Checker(std::string prefix);
+
+  // What is done in `scope` ("r1.i0": plan revision and incarnation) from now on, and what it must
+  // come to. `reference` outlives this.
+  void Begin(const std::string& scope, const ExchangeShape& shape, const Reference& reference);
 
   void Observe(const StoreEffect& effect);
   // At the end of the world: the counts of all iterations that ran undisturbed.
@@ -48,18 +53,19 @@ class Checker {
     RequestCount count;
     bool disturbed = false;
   };
-  // One incarnation of one plan revision ("r1.i0").
   struct Scope {
+    ExchangeShape shape;
+    const Reference* reference = nullptr;
     std::map<int64_t, Iteration> iterations;
     int64_t newest_weights = -1;
   };
 
   void ObserveExchange(const StoreEffect& effect, std::string_view rest, bool another_writer);
   void ObserveCheckpoint(const StoreEffect& effect, std::string_view rest);
-  void CheckWeights(const StoreEffect& effect, int64_t version);
+  void CheckWeights(const StoreEffect& effect, const Scope& scope, int64_t version);
+  // Null when nobody has begun it; a violation when somebody writes there.
+  Scope* FindScope(std::string_view name, const StoreEffect& effect);
 
-  const ExchangeShape shape_;
-  const Reference& reference_;
   const std::string prefix_;
   Status violation_;
   std::map<std::string, Scope, std::less<>> scopes_;

@@ -86,10 +86,16 @@ std::string FaultLedger::Report() const {
   return text;
 }
 
-std::vector<FaultLedger::Key> FaultLedger::Unstruck(int64_t calls) const {
+int64_t FaultLedger::FaultsAt(const std::string& role, const std::string& operation,
+                              FaultPoint point) const {
+  const auto cell = cells_.find({role, operation, point});
+  return cell == cells_.end() ? 0 : cell->second.faults();
+}
+
+std::vector<FaultLedger::Key> FaultLedger::Unstruck() const {
   std::vector<Key> keys;
   for (const auto& [key, cell] : cells_) {
-    if (cell.calls >= calls && cell.faults() == 0) keys.push_back(key);
+    if (cell.calls > 0 && cell.faults() == 0) keys.push_back(key);
   }
   return keys;
 }

@@ -72,8 +72,10 @@ class FaultLedger {
   bool MergeLine(const std::string& line);
   // A table for people; cells that were called but never struck end in "NEVER STRUCK".
   std::string Report() const;
-  // Cells with at least `calls` calls and no fault.
-  std::vector<Key> Unstruck(int64_t calls) const;
+  // Faults of a cell; 0 as well when it was never called.
+  int64_t FaultsAt(const std::string& role, const std::string& operation, FaultPoint point) const;
+  // Cells that were called and never struck.
+  std::vector<Key> Unstruck() const;
 
  private:
   std::map<Key, Cell> cells_;

@@ -11,23 +11,36 @@
 namespace lambdadnn::simulation {
 
 Reference::Reference(const Plan& plan, const TrainingConfig& training) {
+  const auto model = MakeSimModel(plan.parameters, [](int64_t) {});
+  model->Initialize(MixSeed({training.seed}));
+  const auto size = static_cast<size_t>(plan.parameters);
+  const auto vectors = static_cast<size_t>(OptimizerStateVectors(training.optimizer));
+  std::vector<std::vector<float>> state(1 + vectors, std::vector<float>(size));
+  model->GetParameters(state.front());
+  versions_.push_back(std::move(state));
+  Train(plan, training);
+}
+
+Reference::Reference(const Reference& before, int64_t iteration, const Plan& plan,
+                     const TrainingConfig& training)
+    : versions_(before.versions_.begin(), before.versions_.begin() + iteration + 1) {
+  Train(plan, training);
+}
+
+void Reference::Train(const Plan& plan, const TrainingConfig& training) {
   const auto dataset = MakeSimDataset(training.training_samples, 0);
   const Range all = {0, training.training_samples};
   LDNN_CHECK(dataset->Load(std::span(&all, 1)).ok(), "the simulated data set loads");
   const auto model = MakeSimModel(plan.parameters, [](int64_t) {});
-  model->Initialize(MixSeed({training.seed}));
   const auto size = static_cast<size_t>(plan.parameters);
-  std::vector<float> weights(size);
   std::vector<float> gradient(size);
   std::vector<float> sum(size);
-  std::vector<std::vector<float>> state(
-      static_cast<size_t>(OptimizerStateVectors(training.optimizer)), std::vector<float>(size));
-  model->GetParameters(weights);
-  versions_.push_back(weights);
+  std::vector<std::vector<float>> now = versions_.back();
+  model->SetParameters(now.front());
 
   SampleOrder order(training.seed, training.training_samples, plan.virtual_partitions,
                     plan.global_batch_size);
-  for (int64_t iteration = 0; iteration < plan.iterations; ++iteration) {
+  for (int64_t iteration = iterations(); iteration < plan.iterations; ++iteration) {
     std::fill(sum.begin(), sum.end(), 0.0f);
     int64_t samples = 0;
     for (int rank = 0; rank < plan.functions; ++rank) {
@@ -43,19 +56,42 @@ Reference::Reference(const Plan& plan, const TrainingConfig& training) {
     if (training.optimizer.clip_global_norm) {
       Scale(sum, NormClipFactor(BlockSquares(sum), *training.optimizer.clip_global_norm));
     }
-    std::vector<std::span<float>> vectors(state.begin(), state.end());
+    std::vector<std::span<float>> vectors(now.begin() + 1, now.end());
     ApplyOptimizer(training.optimizer,
                    {LearningRate(training.optimizer, iteration, plan.iterations), iteration},
-                   weights, sum, vectors);
-    model->SetParameters(weights);
-    versions_.push_back(weights);
+                   now.front(), sum, vectors);
+    model->SetParameters(now.front());
+    versions_.push_back(now);
   }
-  digest_ = Hex64(Xxh3(AsBytes(std::span<const float>(weights))));
+  digest_ = Hex64(Xxh3(AsBytes(std::span<const float>(now.front()))));
+}
+
+const Reference* References::Continue(const Reference* before, int64_t iteration, const Plan& plan,
+                                      const TrainingConfig& training) {
+  // Who goes on as before changes nothing.
+  for (const Course& course : courses_) {
+    if (course.reference.get() == before && course.functions == plan.functions &&
+        course.virtual_partitions == plan.virtual_partitions) {
+      return before;
+    }
+  }
+  const Reference*& known = known_[{before, iteration, plan.functions, plan.virtual_partitions}];
+  if (known == nullptr) {
+    Course course;
+    course.reference = before == nullptr
+                           ? std::make_unique<Reference>(plan, training)
+                           : std::make_unique<Reference>(*before, iteration, plan, training);
+    course.functions = plan.functions;
+    course.virtual_partitions = plan.virtual_partitions;
+    known = course.reference.get();
+    courses_.push_back(std::move(course));
+  }
+  return known;
 }
 
 ByteView Reference::Weights(int64_t version, Range elements) const {
   if (version < 0 || version >= static_cast<int64_t>(versions_.size())) return {};
-  const std::vector<float>& weights = versions_[static_cast<size_t>(version)];
+  const std::vector<float>& weights = versions_[static_cast<size_t>(version)].front();
   if (elements.begin < 0 || elements.end > static_cast<int64_t>(weights.size())) return {};
   return AsBytes(std::span<const float>(weights).subspan(static_cast<size_t>(elements.begin),
                                                          static_cast<size_t>(elements.size())));

@@ -25,9 +25,12 @@ class Dice {
   SeededRandom random_;
 };
 
-AggregationPlan MakeAggregation(Dice& dice) {
+constexpr int kMostWorkers = 8;
+constexpr int kMostShards = 5;
+
+AggregationPlan MakeAggregation(Dice& dice, int most_workers, int most_shards) {
   AggregationPlan aggregation;
-  const int workers = static_cast<int>(dice.Between(2, 8));
+  const int workers = static_cast<int>(dice.Between(2, most_workers));
   std::vector<int> layers = {workers};
   const int64_t server_layers = dice.Between(1, 3);
   for (int64_t level = 1; level < server_layers; ++level) {
@@ -36,7 +39,7 @@ AggregationPlan MakeAggregation(Dice& dice) {
   layers.push_back(1);
   std::reverse(layers.begin(), layers.end());
   aggregation.layers = layers;
-  aggregation.shards = static_cast<int>(dice.Between(1, 5));
+  aggregation.shards = static_cast<int>(dice.Between(1, most_shards));
   std::vector<int> divisors;
   for (int s = 1; s <= aggregation.shards; ++s) {
     if (aggregation.shards % s == 0) divisors.push_back(s);
@@ -77,7 +80,6 @@ void AddAppointments(Dice& dice, const Scenario& scenario, std::vector<CrashAppo
                                                                  "get",
                                                                  "head",
                                                                  "list",
-                                                                 "delete",
                                                                  "delete_many",
                                                                  "ensure_group",
                                                                  "delete_group",
@@ -114,6 +116,8 @@ void AddAppointments(Dice& dice, const Scenario& scenario, std::vector<CrashAppo
     appointment.operation = dice.Pick(kControllerOperations);
     appointment.point = dice.Chance(0.5) ? FaultPoint::kBefore : FaultPoint::kAfter;
     appointment.occurrence = dice.Between(1, dice.Chance(0.6) ? 3 : 20);
+    // Once in a life.
+    if (appointment.operation == "kube_delete") appointment.occurrence = 1;
     out->push_back(appointment);
   }
 }
@@ -135,6 +139,43 @@ void AddDisturbances(Dice& dice, std::vector<Disturbance>* out) {
   }
 }
 
+// Drawn apart, so that the rest of a scenario does not depend on it.
+void AddPlanChanges(Dice dice, Scenario* scenario) {
+  if (!dice.Chance(0.35)) return;
+  scenario->planner_chooses_layers = dice.Chance(0.5);
+  const int64_t count = dice.Between(1, 2);
+  double at_seconds = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    PlanChange change;
+    at_seconds += dice.Real(2, 10);
+    change.at_seconds = at_seconds;
+    change.while_suspended = !scenario->planner_chooses_layers;
+    change.suspended_seconds = dice.Real(0.5, 6);
+    const auto blocks =
+        static_cast<int>((scenario->plan.parameters + kBlockElements - 1) / kBlockElements);
+    change.aggregation =
+        MakeAggregation(dice, std::min(kMostWorkers, scenario->plan.global_batch_size),
+                        std::min(kMostShards, blocks));
+    // What the old plan's functions write while the new one begins must be nobody's input.
+    if (dice.Chance(0.5)) {
+      Disturbance zombies;
+      zombies.kind = DisturbanceKind::kCutOffAll;
+      zombies.at_seconds = std::max(0.5, at_seconds + dice.Real(-2, 1));
+      zombies.seconds = dice.Real(5, 25);
+      scenario->disturbances.push_back(zombies);
+    }
+    // A fall-back among them.
+    if (dice.Chance(0.5)) {
+      Disturbance loss;
+      loss.at_seconds = at_seconds + dice.Real(3, 15);
+      loss.choice = dice.Bits();
+      scenario->disturbances.push_back(loss);
+    }
+    if (change.while_suspended) at_seconds += change.suspended_seconds;
+    scenario->plan_changes.push_back(change);
+  }
+}
+
 }  // namespace
 
 Scenario MakeScenario(uint64_t seed) {
@@ -143,7 +184,7 @@ Scenario MakeScenario(uint64_t seed) {
   scenario.seed = seed;
 
   Plan& plan = scenario.plan;
-  plan.aggregation = MakeAggregation(dice);
+  plan.aggregation = MakeAggregation(dice, kMostWorkers, kMostShards);
   plan.functions = plan.aggregation.workers();
   plan.memory_mib = 512;
   plan.server_memory_mib = 256;
@@ -188,6 +229,7 @@ Scenario MakeScenario(uint64_t seed) {
   if (dice.Chance(0.08)) scenario.delete_at_seconds = dice.Real(1, 15);
   AddAppointments(dice, scenario, &scenario.appointments);
   AddDisturbances(dice, &scenario.disturbances);
+  AddPlanChanges(Dice(MixSeed({seed, 0x9e})), &scenario);
   return scenario;
 }
 
@@ -201,7 +243,8 @@ std::string Scenario::Brief() const {
          " parameters, " + std::to_string(plan.iterations) + " iterations, " +
          training.optimizer.name + (training.optimizer.clip_global_norm ? " clipped" : "") + ", " +
          std::to_string(appointments.size()) + " crash appointments, " +
-         std::to_string(disturbances.size()) + " disturbances";
+         std::to_string(disturbances.size()) + " disturbances, " +
+         std::to_string(plan_changes.size()) + " plan changes";
 }
 
 }  // namespace lambdadnn::simulation

@@ -17,6 +17,7 @@ namespace lambdadnn::simulation {
 enum class DisturbanceKind {
   kKillFunction,
   kCutOffFunction,  // from the operator, not from the store
+  kCutOffAll,       // every function: together they go on where nobody sees them
   kSlowFunction,
   kCutStream,
   kKillController,
@@ -29,6 +30,16 @@ struct Disturbance {
   double at_seconds = 0;
   double seconds = 0;  // how long it lasts, where it lasts
   uint64_t choice = 0;
+};
+
+// The user wants another plan for the rest of the job.
+struct PlanChange {
+  double at_seconds = 0;
+  // Suspends first, and changes the aggregation as well; otherwise the objective alone.
+  bool while_suspended = false;
+  double suspended_seconds = 0;
+  AggregationPlan aggregation;
+  int functions() const { return aggregation.workers(); }
 };
 
 struct Scenario {
@@ -50,6 +61,9 @@ struct Scenario {
   FaultRates rates;
   std::vector<CrashAppointment> appointments;
   std::vector<Disturbance> disturbances;
+  std::vector<PlanChange> plan_changes;  // in order of time
+  // Of a job whose objective changes: only the planner can fit the layers to another number.
+  bool planner_chooses_layers = false;
 
   std::string Brief() const;
 };

@@ -60,7 +60,7 @@ class SimPlatform {
   // kill -9; the group makes another instance.
   void Kill(SimFunction& function, const std::string& reason);
   // The node of the instance is lost to the operator: it is reported gone and replaced, and runs on
-  // for that long.
+  // for that long, whatever is deleted meanwhile.
   void CutOff(SimFunction& function, Duration lives_on);
   // Instances that the operator sees as ready.
   std::vector<SimFunction*> Ready();
@@ -90,6 +90,8 @@ class SimPlatform {
   friend class SimFunctionBackend;
   friend class SimSliceClient;
   void Reconcile();
+  // As the platform deletes an instance: one on a lost node only disappears from its lists.
+  void Remove(SimFunction& function);
   void Create(const FunctionGroup& group);
   // The function took the request: was it right to do so?
   void CheckFences(SimFunction& function, const SliceRequest& request);

@@ -44,7 +44,9 @@ Job MakeJob(const Scenario& scenario) {
   spec.training.optimizer = MakeOptimizerSpec(scenario.training.optimizer);
   spec.objective.fixed = Objective::Fixed{scenario.plan.functions, scenario.plan.memory_mib};
   spec.aggregation.shards = scenario.plan.aggregation.shards;
-  spec.aggregation.layers = scenario.plan.aggregation.layers;
+  if (!scenario.planner_chooses_layers) {
+    spec.aggregation.layers = scenario.plan.aggregation.layers;
+  }
   spec.aggregation.spread = scenario.plan.aggregation.spread;
   spec.aggregation.server_memory_mib = scenario.plan.server_memory_mib;
   spec.profile = MakeProfile(scenario);

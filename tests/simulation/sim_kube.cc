@@ -10,10 +10,12 @@ class SimWatch final : public Watch {
 
   Result<WatchEvent> Next(Duration timeout) override {
     LDNN_RETURN_IF_ERROR(client_.Before("watch", false));
+    Runtime& runtime = client_.process_.runtime();
+    const Instant now = runtime.clock.Now();
+    if (now < client_.frozen_until_) runtime.clock.SleepFor(client_.frozen_until_ - now);
     Result<WatchEvent> event = inner_->Next(timeout);
     if (event.ok() && !client_.faults_.calm()) {
       const double lag = client_.timing_.watch_lag_seconds;
-      Runtime& runtime = client_.process_.runtime();
       runtime.clock.SleepFor(FromSeconds(lag * runtime.random.Uniform()));
     }
     LDNN_RETURN_IF_ERROR(client_.After("watch", false));
@@ -94,8 +96,15 @@ Result<Json> SimKubeClient::Update(const ResourceType& type, const Json& object,
 
 Result<Json> SimKubeClient::Patch(const ResourceType& type, const ObjectName& name,
                                   const Json& merge_patch, Subresource subresource) {
-  return Request<Json>("kube_patch", true,
-                       [&] { return server_.Patch(type, name, merge_patch, subresource); });
+  return Request<Json>("kube_patch", true, [&] {
+    if (subresource != Subresource::kStatus || !on_status_write_) {
+      return server_.Patch(type, name, merge_patch, subresource);
+    }
+    const Result<Json> before = server_.Get(type, name);
+    Result<Json> written = server_.Patch(type, name, merge_patch, subresource);
+    if (written.ok() && before.ok()) on_status_write_(*before);
+    return written;
+  });
 }
 
 Status SimKubeClient::Delete(const ResourceType& type, const ObjectName& name,

@@ -4,6 +4,7 @@
 // (410).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -24,6 +25,13 @@ class SimKubeClient final : public KubeClient {
   // `server` is shared by all processes and never waits for any of them.
   SimKubeClient(KubeClient& server, FaultInjector& faults, SimProcess& process, KubeTiming timing)
       : server_(server), faults_(faults), process_(process), timing_(timing) {}
+
+  // Sees the object as it was before each status write of this process that took effect.
+  void ObserveStatusWrites(std::function<void(const Json& before)> observer) {
+    on_status_write_ = std::move(observer);
+  }
+  // Watches deliver nothing until then: half-open connections.
+  void FreezeWatches(Instant until) { frozen_until_ = until; }
 
   Result<Json> Get(const ResourceType& type, const ObjectName& name) override;
   Result<KubeList> List(const ResourceType& type, const std::string& namespace_name,
@@ -53,6 +61,8 @@ class SimKubeClient final : public KubeClient {
   FaultInjector& faults_;
   SimProcess& process_;
   const KubeTiming timing_;
+  std::function<void(const Json& before)> on_status_write_;
+  Instant frozen_until_{};
 };
 
 }  // namespace lambdadnn::simulation

@@ -220,8 +220,8 @@ TEST(FaultLedger, SurvivesSerializationAndNamesWhatWasNeverStruck) {
   }
   EXPECT_EQ(read.Serialize(), text);
   EXPECT_EQ(read.TotalFaults(), 2);
-  ASSERT_EQ(read.Unstruck(1).size(), 1u);
-  EXPECT_EQ(std::get<1>(read.Unstruck(1)[0]), "get");
+  ASSERT_EQ(read.Unstruck().size(), 1u);
+  EXPECT_EQ(std::get<1>(read.Unstruck()[0]), "get");
   EXPECT_FALSE(read.MergeLine("something else"));
 }
 

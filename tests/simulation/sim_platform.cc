@@ -45,14 +45,20 @@ void SimPlatform::Reconcile() {
     int live = 0;
     for (const auto& function : functions_) {
       if (function->seen.group != name || function->seen.phase == FunctionPhase::kGone) continue;
-      if (++live > group.count) Kill(*function, "Deleted");
+      if (++live > group.count) Remove(*function);
     }
     for (; live < group.count; ++live) Create(group);
   }
   for (const auto& function : functions_) {
     if (function->seen.phase == FunctionPhase::kGone) continue;
-    if (!groups_.contains(function->seen.group)) Kill(*function, "Deleted");
+    if (!groups_.contains(function->seen.group)) Remove(*function);
   }
+}
+
+void SimPlatform::Remove(SimFunction& function) {
+  if (!function.cut_off) return Kill(function, "Deleted");
+  function.seen.phase = FunctionPhase::kGone;
+  function.seen.reason = "NodeLost";
 }
 
 void SimPlatform::Kill(SimFunction& function, const std::string& reason) {

@@ -15,8 +15,10 @@ struct Answer {
 
 constexpr double kRequestTimeoutSeconds = 3;
 // Proxies and retrying clients hold a request back for so long at most: more than a fall-back
-// takes.
+// takes; now and then for longer than a whole slice.
 constexpr double kLateSeconds = 8;
+constexpr double kVeryLateSeconds = 30;
+constexpr double kVeryLateShare = 0.25;
 // The production server writes a heartbeat as often.
 constexpr double kHeartbeatSeconds = 2;
 
@@ -104,7 +106,8 @@ Status SimSliceClient::Ask(SimFunction& function, const SliceRequest& request) {
 
 void SimSliceClient::RepeatLate(SimFunction& function, const SliceRequest& request) {
   SimScheduler& scheduler = platform_.scheduler();
-  const double delay = scheduler.random().Uniform() * kLateSeconds;
+  const bool very_late = scheduler.random().Uniform() < kVeryLateShare;
+  const double delay = scheduler.random().Uniform() * (very_late ? kVeryLateSeconds : kLateSeconds);
   scheduler.At(scheduler.Now() + FromSeconds(delay), [this, &function, request] {
     if (!function.process->alive()) return;
     (void)function.process->Spawn("late request",

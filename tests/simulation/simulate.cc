@@ -34,11 +34,11 @@ int RunOne(uint64_t seed, bool trace) {
               result.status.ToString().c_str(), result.scenario.c_str());
   std::printf(
       "  %.1f virtual s, %lld events, %lld store requests, %lld slices, %lld checkpoints, "
-      "%lld incarnations, %lld controllers, %lld faults, model %s\n",
+      "%lld plan revisions, %lld incarnations, %lld controllers, %lld faults, model %s\n",
       result.virtual_seconds, static_cast<long long>(result.events),
       static_cast<long long>(result.store_requests), static_cast<long long>(result.slices),
-      static_cast<long long>(result.checkpoints), static_cast<long long>(result.incarnations),
-      static_cast<long long>(result.controllers),
+      static_cast<long long>(result.checkpoints), static_cast<long long>(result.plan_revisions),
+      static_cast<long long>(result.incarnations), static_cast<long long>(result.controllers),
       static_cast<long long>(result.faults.TotalFaults()), result.model_digest.c_str());
   return result.status.ok() ? 0 : 1;
 }

@@ -26,6 +26,7 @@ constexpr double kLookSeconds = 1;
 constexpr double kSettleSeconds = 8;
 // Faults end after this long: a job must get done in a world that becomes calm.
 constexpr double kCalmAfterSeconds = 90;
+constexpr double kSlowZombieSeconds = 12;
 
 // One controller process and what it holds. Never destroyed: it ends by kill.
 struct Leader {
@@ -145,28 +146,58 @@ class World {
       // Never destroyed, like all that a process holds.
       (void)process.Spawn("main", [this, &process, epoch] {
         auto* leader = new Leader(process, server_, platform_, faults_, bucket_, scenario_, epoch);
+        leader->kube.ObserveStatusWrites(
+            [this, epoch](const Json& before) { CheckStatusWriter(epoch, before); });
         leader_ = leader;
         leader->controller.Start();
       });
     });
   }
 
-  // The plan that the controller chose is what the job must be held to.
+  void CheckStatusWriter(int64_t epoch, const Json& before) {
+    const int64_t lead =
+        before.value(Json::json_pointer("/status/execution/leaderEpoch"), int64_t{0});
+    if (lead <= epoch) return;
+    Fail("guarantee 7: leader " + std::to_string(epoch) + " wrote status after leader " +
+         std::to_string(lead) + " had taken over");
+  }
+
+  static std::string ScopeName(int plan_revision, int64_t incarnation) {
+    return "r" + std::to_string(plan_revision) + ".i" + std::to_string(incarnation);
+  }
+
+  // The plans that the controller chose are what the job must be held to.
   void OnRequest(const SliceRequest& request) {
-    if (reference_ != nullptr) {
-      if (request.plan.revision == plan_.revision && request.plan != plan_) {
-        Fail("guarantee 1: plan revision " + std::to_string(plan_.revision) +
-             " changed its content");
-      }
-      return;
+    if (request.role.kind == RoleKind::kProfile) return;
+    if (checker_ == nullptr) checker_ = std::make_unique<Checker>(request.store.prefix);
+    const auto [plan, new_plan] = plans_.emplace(request.plan.revision, request.plan);
+    if (plan->second != request.plan) {
+      return Fail("guarantee 1: plan revision " + std::to_string(request.plan.revision) +
+                  " changed its content");
     }
-    plan_ = request.plan;
-    reference_ = std::make_unique<Reference>(plan_, request.training);
+    training_ = request.training;
+    const Reference* before = nullptr;
+    if (request.start.has_value()) {
+      before = courses_[ScopeName(request.start->plan_revision, request.start->incarnation)];
+      if (before == nullptr) {
+        return Fail("guarantee 2: " + request.invocation + " starts from a checkpoint of nobody");
+      }
+    }
+    const Reference* course =
+        references_.Continue(before, request.first_iteration, request.plan, request.training);
+    const std::string scope = ScopeName(request.plan.revision, request.incarnation);
+    const auto [known, is_new] = courses_.emplace(scope, course);
+    if (known->second != course && known->second != nullptr) {
+      return Fail("guarantee 1: " + request.invocation + " goes on from other weights than " +
+                  scope + " has");
+    }
+    if (!is_new && known->second != nullptr) return;
+    known->second = course;
     ExchangeShape shape;
-    shape.aggregation = plan_.aggregation;
-    shape.parameters = plan_.parameters;
+    shape.aggregation = request.plan.aggregation;
+    shape.parameters = request.plan.parameters;
     shape.clip_by_global_norm = request.training.optimizer.clip_global_norm.has_value();
-    checker_ = std::make_unique<Checker>(shape, *reference_, request.store.prefix);
+    checker_->Begin(scope, shape, *course);
   }
 
   // A slice is one function's, for good: whoever follows a lost one works in another incarnation.
@@ -219,6 +250,16 @@ class World {
         zombies_.insert(function->process->name());
         platform_.CutOff(*function, FromSeconds(disturbance.seconds));
         break;
+      case DisturbanceKind::kCutOffAll:
+        if (ready.empty()) return;
+        faults_.ledger().CountEvent("all functions cut off from the operator");
+        for (SimFunction* one : ready) {
+          zombies_.insert(one->process->name());
+          platform_.CutOff(*one, FromSeconds(disturbance.seconds));
+          // The long-lived are slow, so that they are still at work when others have taken over.
+          if (disturbance.seconds > kSlowZombieSeconds) one->slow_factor = 8;
+        }
+        break;
       case DisturbanceKind::kSlowFunction:
         if (function == nullptr) return;
         faults_.ledger().CountEvent("function slow");
@@ -252,6 +293,10 @@ class World {
     if (leader_ == nullptr) return;
     faults_.ledger().CountEvent("second leader");
     SimProcess& old = leader_->process;
+    if (scheduler_.random().Uniform() < 0.5) {
+      faults_.ledger().CountEvent("watches of a deposed leader frozen");
+      leader_->kube.FreezeWatches(scheduler_.Now() + FromSeconds(seconds));
+    }
     leader_ = nullptr;
     leading_epoch_ = 0;
     StartLeader(0);
@@ -269,7 +314,45 @@ class World {
     return job.ok() ? *job : Json();
   }
 
+  // What `kubectl patch` does; false = the server refuses or conflicts, try again.
+  bool PatchSpec(const Json& spec) {
+    return server_
+        .Patch(ServerlessTrainingJobType(), {"default", "job"}, {{"spec", spec}},
+               Subresource::kNone)
+        .ok();
+  }
+
+  // A change of plan is the objective alone, or suspend, everything else, resume.
+  void ApplyPlanChange() {
+    if (next_change_ >= scenario_.plan_changes.size()) return;
+    const PlanChange& change = scenario_.plan_changes[next_change_];
+    const Instant now = scheduler_.Now();
+    if (now < Instant{} + FromSeconds(change.at_seconds)) return;
+    const Json fixed = {{"functions", change.functions()},
+                        {"memory", std::to_string(scenario_.plan.memory_mib) + "Mi"}};
+    Json spec = {{"objective", {{"fixed", fixed}}}};
+    if (change.while_suspended) {
+      // From here to resuming it is this change that holds the job, whatever else suspends it.
+      if (!changing_since_.has_value()) {
+        if (PatchSpec({{"suspend", true}})) changing_since_ = now;
+        return;
+      }
+      if (now < *changing_since_ + FromSeconds(change.suspended_seconds)) return;
+      const AggregationPlan& aggregation = change.aggregation;
+      spec["aggregation"] = {{"layers", aggregation.layers},
+                             {"shards", aggregation.shards},
+                             {"spread", aggregation.spread}};
+      spec["suspend"] = suspend_;
+      suspend_applied_ = suspend_;
+    }
+    if (!PatchSpec(spec)) return Fail("the API server refuses a change of plan: " + spec.dump());
+    faults_.ledger().CountEvent("plan changed");
+    changing_since_.reset();
+    ++next_change_;
+  }
+
   void ApplySuspend() {
+    if (changing_since_.has_value()) return;
     if (suspend_ == suspend_applied_) return;
     const Json patch = {{"spec", {{"suspend", suspend_}}}};
     if (server_.Patch(ServerlessTrainingJobType(), {"default", "job"}, patch, Subresource::kNone)
@@ -290,12 +373,14 @@ class World {
       clock.SleepFor(FromSeconds(kLookSeconds));
       if (scheduler_.Now() > Instant{} + FromSeconds(kCalmAfterSeconds)) suspend_ = false;
       ApplySuspend();
+      ApplyPlanChange();
       const Json json = ReadJob();
       if (json.is_null()) return Fail("guarantee 6: the job is gone although nobody deleted it");
       if (MetadataText(json, "resourceVersion") != job_.metadata.resource_version) {
         const Result<Job> job = DecodeJob(json);
         if (!job.ok()) return Fail("the job's object cannot be read: " + job.status().ToString());
         CheckProgress(*job);
+        TraceConditions(*job);
         job_ = *job;
       }
       if (scenario_.delete_at_seconds > 0 &&
@@ -320,6 +405,17 @@ class World {
     over_ = true;
   }
 
+  void TraceConditions(const Job& job) {
+    for (const Condition& condition : job.status.conditions) {
+      const Condition* was = FindCondition(job_.status.conditions, condition.type);
+      if (was != nullptr && was->status == condition.status && was->message == condition.message) {
+        continue;
+      }
+      scheduler_.Trace("status: " + condition.type + " " + condition.status + " " +
+                       condition.reason + ": " + condition.message);
+    }
+  }
+
   // What may never go back, whoever leads.
   void CheckProgress(const Job& job) {
     const ExecutionStatus& was = job_.status.execution;
@@ -339,10 +435,22 @@ class World {
     CheckLeftovers("the job's end");
     if (checker_ == nullptr) return Fail("the job is complete without a slice");
     checker_->CheckCounts();
-    const std::string& expected = reference_->digest();
-    if (job_.status.model_digest != expected) {
+    CheckDigest();
+  }
+
+  // The log of plans in status, replayed without a disturbance.
+  void CheckDigest() {
+    const Reference* course = nullptr;
+    for (const PlanRecord& record : job_.status.plan_history) {
+      const auto plan = plans_.find(record.revision);
+      // One that was replaced before any slice of it began.
+      if (plan == plans_.end()) continue;
+      course = references_.Continue(course, record.first_iteration, plan->second, training_);
+    }
+    if (course == nullptr) return Fail("guarantee 1: status has no log of its plans");
+    if (job_.status.model_digest != course->digest()) {
       Fail("guarantee 1: the model's digest is " + job_.status.model_digest +
-           ", of an undisturbed run " + expected);
+           ", of an undisturbed run under the same plans " + course->digest());
     }
   }
 
@@ -393,7 +501,8 @@ class World {
     result.store_requests = bucket_.requests();
     result.slices = job_.status.usage.slices;
     result.incarnations = job_.status.execution.incarnation + 1;
-    result.iterations = plan_.iterations;
+    result.iterations = plans_.empty() ? 0 : plans_.begin()->second.iterations;
+    result.plan_revisions = static_cast<int64_t>(plans_.size());
     result.checkpoints = checker_ == nullptr ? 0 : checker_->checkpoints();
     result.controllers = leaders_started_;
     result.model_digest = job_.status.model_digest;
@@ -408,8 +517,10 @@ class World {
   SimProcess& control_plane_;
   SimProcess& user_;
   InMemoryApiServer server_;
-  Plan plan_;
-  std::unique_ptr<Reference> reference_;
+  std::map<int, Plan> plans_;  // by revision
+  TrainingConfig training_;
+  References references_;
+  std::map<std::string, const Reference*> courses_;  // by scope
   std::unique_ptr<Checker> checker_;
   Leader* leader_ = nullptr;
   int64_t leaders_started_ = 0;
@@ -417,6 +528,8 @@ class World {
   int deposed_alive_ = 0;
   bool suspend_ = false;
   bool suspend_applied_ = false;
+  size_t next_change_ = 0;  // of scenario_.plan_changes
+  std::optional<Instant> changing_since_;
   bool over_ = false;
   Status violation_;
   Job job_;

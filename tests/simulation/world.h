@@ -29,6 +29,7 @@ struct WorldResult {
   int64_t slices = 0;
   int64_t checkpoints = 0;
   int64_t incarnations = 0;
+  int64_t plan_revisions = 0;
   int64_t controllers = 0;  // that lived, one after or beside another
   std::string model_digest;
 };

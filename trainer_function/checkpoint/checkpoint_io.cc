@@ -80,11 +80,22 @@ bool MayPrune(const RoleContext& context, const CheckpointReference& other) {
          other.incarnation <= context.request.incarnation;
 }
 
+// A checkpoint that a function of an older plan wrote beyond the iteration from which this plan
+// holds: nobody may start from it.
+bool IsWorthless(const RoleContext& context, const CheckpointReference& other) {
+  if (Planted(PlantedBug::kOlderPlanAccepted)) return false;
+  return other.plan_revision < context.request.plan.revision &&
+         other.iteration > context.request.plan.first_iteration;
+}
+
 Status Prune(const RoleContext& context) {
   const std::string& prefix = context.request.store.prefix;
   LDNN_ASSIGN_OR_RETURN(const auto found, ListCheckpoints(context.store, prefix));
   const auto keep = static_cast<size_t>(std::max(1, context.request.checkpoint_keep));
-  for (size_t i = keep; i < found.size(); ++i) {
+  size_t kept = 0;
+  for (size_t i = 0; i < found.size(); ++i) {
+    const bool worthless = IsWorthless(context, found[i]);
+    if (!worthless && kept++ < keep) continue;
     if (!MayPrune(context, found[i])) continue;
     const ExchangeScope scope = ScopeOf(found[i]);
     std::string folder = CheckpointManifestKey(scope, found[i].iteration);

@@ -100,10 +100,12 @@ Status RootUpdate::Publish(int64_t iteration, const MergedShard& merged) {
   context_.pace();
   const ObjectName name = WeightsName(iteration + 1, merged.shard);
   ObjectNotes notes = {merged.elements, merged.samples, merged.loss_sum, 0, false};
-  pushes_.Submit([this, name, notes, weights]() mutable {
-    agreement_.Mark(&notes);
-    return transport_.Push(name, notes, AsBytes(std::span<const float>(weights)));
-  });
+  // Not by `this`: after a failure the update goes while pushes are still under way.
+  pushes_.Submit(
+      [&agreement = agreement_, &transport = transport_, name, notes, weights]() mutable {
+        agreement.Mark(&notes);
+        return transport.Push(name, notes, AsBytes(std::span<const float>(weights)));
+      });
   return OkStatus();
 }
 

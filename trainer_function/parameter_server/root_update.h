@@ -17,7 +17,8 @@ namespace lambdadnn {
 
 class RootUpdate {
  public:
-  // `state` covers the node's shards. All references outlive the object.
+  // `state` covers the node's shards. All references outlive the object
+  // and the jobs in `pushes`; the object may go before these.
   RootUpdate(const RoleContext& context, Transport& transport, StopAgreement& agreement,
              TransferPool& pushes, ParameterState& state, Range shards, int64_t optimizer_start);
 

@@ -30,7 +30,6 @@ class StoreTransport final : public Transport {
   Status Discard(std::span<const ObjectName> names) override;
 
  private:
-  std::string KeyOf(const ObjectName& name) const;
   // kDataLoss unless the bytes are this object, whole.
   Result<ReceivedObject> Verify(const ObjectName& name, Range elements, Bytes bytes) const;
   ArrivalEstimate& EstimateOf(const ObjectName& name);

@@ -6,6 +6,7 @@
 #include "operator/controller/decide.h"
 #include "operator/controller/planning.h"
 #include "operator/resources/function_groups.h"
+#include "operator/resources/slice_requests.h"
 #include "tests/support/job_world.h"
 
 namespace lambdadnn {
@@ -255,6 +256,58 @@ TEST(PlanLog, OnlyCheckpointsOnTheWayOfTheRevisionsCount) {
   EXPECT_TRUE(counts(3, 60));
   EXPECT_TRUE(counts(3, 99));
   EXPECT_FALSE(counts(4, 61));
+}
+
+TEST(PlanLog, ARevisionThatIsNotInTheLogCameToNothing) {
+  Job job = PlannedJob();
+  job.status.plan_history.erase(job.status.plan_history.begin() + 1);  // 1 from 0, 3 from 60
+  const auto counts = [&](int revision, int64_t iteration) {
+    return IsOfThePlans(job, {"p", iteration, revision, 0});
+  };
+  EXPECT_FALSE(counts(2, 40));
+  EXPECT_TRUE(counts(1, 60));
+  EXPECT_FALSE(counts(1, 61));
+  job.status.plan_history.erase(
+      job.status.plan_history.begin());  // 3 from 60: another job's before
+  EXPECT_TRUE(counts(2, 60));
+  EXPECT_FALSE(counts(2, 61));
+}
+
+TEST(PlanLog, AnOlderPlansNewerCheckpointServesAPlanThatHasNone) {
+  const Job job = PlannedJob();  // 1 from 0, 2 from 30, 3 from 60
+  const auto counts = [&](int revision, int64_t iteration) {
+    return IsOfTheEarlierPlans(job, {"p", iteration, revision, 0});
+  };
+  EXPECT_TRUE(counts(2, 75));
+  EXPECT_TRUE(counts(1, 30));
+  EXPECT_FALSE(counts(1, 31));
+  EXPECT_FALSE(counts(3, 75));
+}
+
+// A function that was cut off deleted the checkpoint that revision 3 was to begin with, and left a
+// newer one of revision 2.
+TEST(HoldPlanFromRest, APlanWhoseFirstCheckpointIsLostHoldsFromAnotherOneUnderAnotherNumber) {
+  JobSnapshot snapshot;
+  snapshot.job = PlannedJob();
+  WriteDecision write;
+  write.execution = snapshot.job.status.execution;
+  write.execution->first_iteration = 75;
+  write.execution->start_checkpoint = CheckpointToJson({"p", 75, 2, 0});
+  HoldPlanFromRest(snapshot, &write);
+  ASSERT_TRUE(write.plan.has_value());
+  EXPECT_EQ(write.plan->revision, 4);
+  EXPECT_EQ(write.plan->first_iteration, 75);
+  EXPECT_EQ(write.plan->functions, snapshot.job.status.plan->functions);
+  ASSERT_THAT(*write.plan_history, SizeIs(3)) << "revision 3 is struck";
+  EXPECT_EQ(write.plan_history->at(1).revision, 2);
+  EXPECT_EQ(write.plan_history->at(2).revision, 4);
+  EXPECT_EQ(write.plan_history->at(2).first_iteration, 75);
+
+  WriteDecision as_planned;
+  as_planned.execution = snapshot.job.status.execution;
+  as_planned.execution->start_checkpoint = CheckpointToJson({"p", 60, 2, 0});
+  HoldPlanFromRest(snapshot, &as_planned);
+  EXPECT_FALSE(as_planned.plan.has_value());
 }
 
 TEST(PlanningSignature, IsOfObjectiveBoundsAndAggregationAlone) {
