@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/api/status_codec.h"
 
+#include <cmath>
+
 #include "common/base/text.h"
 #include "common/plan_json/plan_json.h"
 #include "operator/api/job_codec.h"
@@ -150,8 +152,15 @@ Json EncodeProgress(const ProgressStatus& progress) {
   if (progress.loss) json["loss"] = FormatDouble(*progress.loss);
   if (progress.test_accuracy) json["testAccuracy"] = FormatDouble(*progress.test_accuracy);
   if (progress.estimated_remaining_seconds) {
-    json["estimatedRemainingSeconds"] = FormatDouble(*progress.estimated_remaining_seconds);
+    json["estimatedRemainingSeconds"] =
+        static_cast<int64_t>(std::llround(*progress.estimated_remaining_seconds));
   }
+  Json metrics = Json::array();
+  for (const char* name : {"loss", "testAccuracy", "samplesPerSecond"}) {
+    const auto value = json.find(name);
+    if (value != json.end()) metrics.push_back({{"name", name}, {"value", *value}});
+  }
+  json["metrics"] = std::move(metrics);
   return json;
 }
 

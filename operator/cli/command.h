@@ -30,18 +30,30 @@ struct CommandContext {
   Runtime& runtime;
   std::string program_path;  // of this executable: siblings are found beside it
   int exit_code = kExitComplete;
+  // Called as a plugin of kubectl: what is on this machine and in a cluster alike is then the
+  // cluster's.
+  bool kubectl_plugin = false;
 };
 
 // Registers one sub-command on `app`; its callback sets context.exit_code.
 using AddCommand = void (*)(CLI::App& app, CommandContext& context);
 
+void AddCompletionCommand(CLI::App& app, CommandContext& context);
 void AddDatasetCommand(CLI::App& app, CommandContext& context);
+void AddDeleteCommand(CLI::App& app, CommandContext& context);
+void AddDoctorCommand(CLI::App& app, CommandContext& context);
+void AddEventsCommand(CLI::App& app, CommandContext& context);
 void AddHostCommand(CLI::App& app, CommandContext& context);
+void AddLogsCommand(CLI::App& app, CommandContext& context);
 void AddPlanCommand(CLI::App& app, CommandContext& context);
 void AddPredictCommand(CLI::App& app, CommandContext& context);
 void AddProfileCommand(CLI::App& app, CommandContext& context);
 void AddReportCommand(CLI::App& app, CommandContext& context);
+void AddResumeCommand(CLI::App& app, CommandContext& context);
 void AddRunCommand(CLI::App& app, CommandContext& context);
+void AddStatusCommand(CLI::App& app, CommandContext& context);
+void AddSubmitCommand(CLI::App& app, CommandContext& context);
+void AddSuspendCommand(CLI::App& app, CommandContext& context);
 void AddVersionCommand(CLI::App& app, CommandContext& context);
 
 }  // namespace lambdadnn

@@ -13,9 +13,12 @@
 namespace {
 
 constexpr lambdadnn::AddCommand kCommands[] = {
-    lambdadnn::AddDatasetCommand, lambdadnn::AddHostCommand,    lambdadnn::AddPlanCommand,
-    lambdadnn::AddPredictCommand, lambdadnn::AddProfileCommand, lambdadnn::AddReportCommand,
-    lambdadnn::AddRunCommand,     lambdadnn::AddVersionCommand,
+    lambdadnn::AddCompletionCommand, lambdadnn::AddDatasetCommand, lambdadnn::AddDeleteCommand,
+    lambdadnn::AddDoctorCommand,     lambdadnn::AddEventsCommand,  lambdadnn::AddHostCommand,
+    lambdadnn::AddLogsCommand,       lambdadnn::AddPlanCommand,    lambdadnn::AddPredictCommand,
+    lambdadnn::AddProfileCommand,    lambdadnn::AddReportCommand,  lambdadnn::AddResumeCommand,
+    lambdadnn::AddRunCommand,        lambdadnn::AddStatusCommand,  lambdadnn::AddSubmitCommand,
+    lambdadnn::AddSuspendCommand,    lambdadnn::AddVersionCommand,
 };
 
 }  // namespace
@@ -28,8 +31,12 @@ int main(int argc, char** argv) {
   std::error_code ignored;
   lambdadnn::CommandContext context{runtime,
                                     std::filesystem::read_symlink("/proc/self/exe", ignored)};
+  // kubectl calls the program that it finds under this name for `kubectl lambdadnn`.
+  context.kubectl_plugin =
+      argc > 0 && std::filesystem::path(argv[0]).filename() == "kubectl-lambdadnn";
 
-  CLI::App app{"Trains neural networks on serverless functions, predictably.", "lambdadnn"};
+  CLI::App app{"Trains neural networks on serverless functions, predictably.",
+               context.kubectl_plugin ? "kubectl lambdadnn" : "lambdadnn"};
   app.footer(
       "Example: lambdadnn run examples/quickstart/job.yaml\n"
       "         lambdadnn COMMAND --help says more, with an example of each.");

@@ -5,6 +5,8 @@
 #include <memory>
 
 #include "common/base/text.h"
+#include "operator/cli/cluster/cluster_access.h"
+#include "operator/cli/cluster/cluster_platform.h"
 #include "operator/cli/command.h"
 #include "operator/cli/plan/outcome_json.h"
 #include "operator/cli/plan/outcome_text.h"
@@ -24,7 +26,13 @@ struct PlanOptions {
   PlanArguments arguments;
   std::string output = "text";
   std::string deadlines;
+  bool of_cluster = false;
+  ClusterFlags cluster;
 };
+
+bool IsThisMachine(const PlanOptions& options) {
+  return options.arguments.platform_file.empty() && options.arguments.platform_name.empty();
+}
 
 void PrintDocument(const Json& document, const std::string& output) {
   const std::string text = output == "yaml" ? FormatYaml(document) : document.dump(2) + "\n";
@@ -77,7 +85,7 @@ int PlanDeadlines(PlanRequest request, const PlanOptions& options) {
   }
   if (options.output == "text") {
     std::fputs(FormatDeadlines(TitleOf("Plans", request, ""), outcomes).c_str(), stdout);
-    if (options.arguments.platform_file.empty()) std::fputs(kAssumedStore, stdout);
+    if (IsThisMachine(options)) std::fputs(kAssumedStore, stdout);
   } else {
     Json plans = Json::array();
     for (const DeadlineOutcome& entry : outcomes) {
@@ -92,7 +100,32 @@ int PlanDeadlines(PlanRequest request, const PlanOptions& options) {
   return feasible ? kExitComplete : kExitInfeasible;
 }
 
-int RunPlan(const PlanOptions& options, bool predict) {
+// The platform and, where the file has none, the profile that the cluster knows.
+Status AskCluster(PlanOptions* options, CommandContext& context) {
+  PlanArguments& arguments = options->arguments;
+  auto opened = OpenCluster(context.runtime, options->cluster);
+  if (!opened.ok()) return opened.status();
+  const auto cluster = std::make_shared<Cluster>(*std::move(opened));
+  if (arguments.platform_file.empty()) {
+    const auto platform = ReadClusterPlatform(*cluster->kube);
+    if (!platform.ok()) return ExplainJobError(platform.status(), {}, cluster->server);
+    arguments.platform_text = *platform;
+    arguments.platform_name =
+        std::string("ConfigMap ") + kPlatformNamespace + "/" + kPlatformConfigMap;
+  }
+  arguments.find_profile = [cluster](const Job& job) {
+    return FindMeasuredProfile(*cluster->kube, {cluster->namespace_name, job.metadata.name}, job);
+  };
+  return OkStatus();
+}
+
+int RunPlan(PlanOptions options, bool predict, CommandContext& context) {
+  const ClusterFlags& flags = options.cluster;
+  if (options.of_cluster || context.kubectl_plugin || !flags.context.empty() ||
+      !flags.kubeconfig.empty() || !flags.namespace_name.empty()) {
+    const Status asked = AskCluster(&options, context);
+    if (!asked.ok()) return FailCommand(asked);
+  }
   auto request = LoadPlanRequest(options.arguments);
   if (!request.ok()) return FailCommand(request.status());
   if (!options.deadlines.empty()) return PlanDeadlines(*std::move(request), options);
@@ -108,7 +141,7 @@ int RunPlan(const PlanOptions& options, bool predict) {
     const std::string title =
         TitleOf(predict ? "Prediction" : "Plan", *request, ObjectiveOf(request->input.objective));
     std::fputs(FormatOutcome(title, *outcome).c_str(), stdout);
-    if (options.arguments.platform_file.empty()) std::fputs(kAssumedStore, stdout);
+    if (IsThisMachine(options)) std::fputs(kAssumedStore, stdout);
   } else {
     PrintDocument(OutcomeToJson(*outcome), options.output);
   }
@@ -124,6 +157,10 @@ CLI::App* AddCommon(CLI::App& app, const char* name, const char* description,
   command->add_option(
       "--platform", arguments.platform_file,
       "Platform (YAML or JSON): sizes, limits, bandwidths, prices; this machine without it");
+  command->add_flag("--cluster", options->of_cluster,
+                    "Take the platform, and a profile measured before, from the cluster (as "
+                    "kubectl lambdadnn does)");
+  AddClusterFlags(command, &options->cluster);
   command->add_option("--functions", arguments.functions, "This number of functions")
       ->check(CLI::PositiveNumber);
   command->add_option("--memory", arguments.memory_mib, "This memory of a function, in MiB")
@@ -151,8 +188,9 @@ void AddPlanCommand(CLI::App& app, CommandContext& context) {
                       "Plan for each of these deadlines (seconds, separated by commas)");
   command->footer(
       "Example: lambdadnn plan -f examples/profiles/1dcnn-imdb.yaml \\\n"
-      "           --platform examples/platforms/lambda.yaml --deadlines 60,120,300");
-  command->callback([options, &context] { context.exit_code = RunPlan(*options, false); });
+      "           --platform examples/platforms/lambda.yaml --deadlines 60,120,300\n"
+      "         kubectl lambdadnn plan -f job.yaml");
+  command->callback([options, &context] { context.exit_code = RunPlan(*options, false, context); });
 }
 
 void AddPredictCommand(CLI::App& app, CommandContext& context) {
@@ -162,7 +200,7 @@ void AddPredictCommand(CLI::App& app, CommandContext& context) {
   command->footer(
       "Example: lambdadnn predict -f examples/profiles/1dcnn-imdb.yaml \\\n"
       "           --platform examples/platforms/lambda.yaml --functions 14 --memory 3008");
-  command->callback([options, &context] { context.exit_code = RunPlan(*options, true); });
+  command->callback([options, &context] { context.exit_code = RunPlan(*options, true, context); });
 }
 
 }  // namespace lambdadnn

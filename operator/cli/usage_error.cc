@@ -36,13 +36,15 @@ bool Has(const std::vector<std::string>& names, const std::string& name) {
 
 std::string DescribeUsageError(const CLI::App& app, const CLI::ParseError& error,
                                std::span<const std::string> words) {
+  const std::string program = app.get_name();
   const CLI::App* command = &app;
   for (const std::string& word : words) {
     const bool is_flag = word.size() > 1 && word.front() == '-';
     if (command == &app && !is_flag) {
       const std::vector<std::string> names = CommandNames(app);
       if (!Has(names, word)) {
-        return "unknown command \"" + word + "\"" + Guess(word, names) + "; see lambdadnn --help";
+        return "unknown command \"" + word + "\"" + Guess(word, names) + "; see " + program +
+               " --help";
       }
       command = app.get_subcommand(word);
       continue;
@@ -52,13 +54,13 @@ std::string DescribeUsageError(const CLI::App& app, const CLI::ParseError& error
     const std::string name = word.substr(0, word.find('='));
     const std::vector<std::string> names = FlagNames(*command);
     if (!Has(names, name)) {
-      const std::string where = command == &app ? "lambdadnn" : "lambdadnn " + command->get_name();
+      const std::string where = command == &app ? program : program + " " + command->get_name();
       return "unknown flag \"" + name + "\" of " + where + Guess(name, names) + "; see " + where +
              " --help";
     }
   }
-  const std::string where = command == &app ? "lambdadnn" : "lambdadnn " + command->get_name();
-  if (command == &app) return "no command is given; see lambdadnn --help";
+  const std::string where = command == &app ? program : program + " " + command->get_name();
+  if (command == &app) return "no command is given; see " + where + " --help";
   return std::string(error.what()) + "; see " + where + " --help";
 }
 

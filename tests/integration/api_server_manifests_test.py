@@ -16,14 +16,11 @@ import pathlib
 import re
 import subprocess
 import sys
-import tempfile
-import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
-from kube_api import JOBS, KubeApi, Kubectl, job_path  # noqa: E402
-from kube_control_plane import ControlPlane  # noqa: E402
+from kube_api import JOBS, ClusterTest, condition  # noqa: E402
 
 BIN = None
 BAD, GOOD = ROOT / "tests/data/bad", ROOT / "tests/data/good"
@@ -60,35 +57,9 @@ def our_lines(name):
                   for line in lines)
 
 
-class OnAnApiServer(unittest.TestCase):
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.addClassCleanup(cls.folder.cleanup)
-        cls.plane = ControlPlane(pathlib.Path(cls.folder.name) / "plane")
-        cls.addClassCleanup(cls.plane.down)
-        cls.plane.up()
-        cls.kubectl = Kubectl(cls.plane.kubeconfig, cls.folder.name)
-        cls.api = KubeApi(cls.plane.kubeconfig)
-        cls.addClassCleanup(cls.api.close)
-        cls.kubectl.ok("apply", "-f", ROOT / "crds")
-        cls.kubectl.ok("wait", "--for=condition=Established", "--timeout=30s",
-                       "crd/serverlesstrainingjobs.lambdadnn.io")
-        cls.api.create("/api/v1/namespaces", {"metadata": {"name": "team"}})
-
+class OnAnApiServer(ClusterTest):
     def dry_run(self, file):
         return self.kubectl.run("apply", "--server-side", "--dry-run=server", "-f", file)
-
-    def minimal(self, name, **changes):
-        """A new job in the cluster; returns its path."""
-        spec = {"model": {"builtin": {"name": "mlp"}}, "dataset": {"renderedDigits": {}},
-                "training": {"epochs": 3, "globalBatchSize": 120},
-                "objective": {"deadlineSeconds": 90}, **changes}
-        code, answer = self.api.create(JOBS.format("default"), {
-            "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
-            "metadata": {"name": name}, "spec": spec})
-        self.assertEqual(code, 201, answer)
-        return job_path(name)
 
     # ---- bad ones
 
@@ -223,10 +194,9 @@ class OnAnApiServer(unittest.TestCase):
 
     def test_conditions_are_a_map_by_type(self):
         path = self.minimal("conditions")
-        condition = {"type": "Accepted", "status": "True", "reason": "A", "message": "",
-                     "lastTransitionTime": "2026-01-31T12:00:00Z"}
+        accepted = condition("Accepted", "A")
         code, answer = self.api.patch(path + "/status",
-                                      {"status": {"conditions": [condition, condition]}})
+                                      {"status": {"conditions": [accepted, accepted]}})
         self.assertEqual(code, 422)
         self.assertIn("Duplicate value", answer["message"])
 
@@ -234,13 +204,11 @@ class OnAnApiServer(unittest.TestCase):
 
     def test_kubectl_shows_the_job(self):
         path = self.minimal("shown", suspend=True)
-        began = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        self.api.patch(path + "/status", {"status": {
-            "phase": "Running", "usage": {"restarts": 1},
-            "summary": {"functions": "4/4", "memory": "1728Mi", "epoch": "2/3", "loss": "0.31",
-                        "eta": "41s", "cost": "$0.0042", "reason": "Training", "plan": "4 x 1728Mi"},
-            "conditions": [{"type": "Complete", "status": "True", "reason": "Trained",
-                            "message": "all epochs are done", "lastTransitionTime": began}]}})
+        self.write_status(
+            path, phase="Running", usage={"restarts": 1},
+            summary={"functions": "4/4", "memory": "1728Mi", "epoch": "2/3", "loss": "0.31",
+                     "eta": "41s", "cost": "$0.0042", "reason": "Training", "plan": "4 x 1728Mi"},
+            conditions=[condition("Complete", "Trained", "all epochs are done")])
         table = self.kubectl.ok("get", "stj", "shown", "-o", "wide").splitlines()
         self.assertEqual(table[0].split(), ["NAME", "STATE", "FUNCTIONS", "MEMORY", "EPOCH", "LOSS",
                                             "ETA", "COST", "AGE", "REASON", "PLAN", "RESTARTS"])

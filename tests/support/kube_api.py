@@ -1,15 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Requests to a test's API server over one connection, as a user of a kubeconfig that ControlPlane
-wrote; and kubectl, for what people do."""
+wrote; kubectl, for what people do; and the ground that tests of a cluster stand on."""
 import http.client
 import json
 import os
 import pathlib
 import ssl
 import subprocess
+import tempfile
+import time
+import unittest
 import urllib.parse
 
-from kube_control_plane import program
+from kube_control_plane import ROOT, ControlPlane, program
 
 JOBS = "/apis/lambdadnn.io/v1alpha1/namespaces/{}/serverlesstrainingjobs"
 
@@ -25,11 +28,12 @@ class KubeApi:
                                                       context=context, timeout=30)
 
     def call(self, method, path, body=None, content_type="application/json"):
-        """(HTTP status, answer as JSON)."""
+        """(HTTP status, answer as JSON, or as text where it is none)."""
         headers = {"Content-Type": content_type, "Accept": "application/json"}
         self.connection.request(method, path, None if body is None else json.dumps(body), headers)
         answer = self.connection.getresponse()
-        return answer.status, json.loads(answer.read())
+        text = answer.read().decode()
+        return answer.status, json.loads(text) if text.startswith("{") else text
 
     def get(self, path):
         return self.call("GET", path)[1]
@@ -65,3 +69,43 @@ class Kubectl:
         done = self.run(*arguments, stdin=stdin)
         assert done.returncode == 0, f"kubectl {arguments}: {done.stderr}"
         return done.stdout
+
+
+class ClusterTest(unittest.TestCase):
+    """A control plane with the CRD for all tests of a class: cls.api, cls.kubectl, cls.folder."""
+
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.folder = pathlib.Path(folder.name)
+        cls.plane = ControlPlane(cls.folder / "plane")
+        cls.addClassCleanup(cls.plane.down)
+        cls.plane.up()
+        cls.kubectl = Kubectl(cls.plane.kubeconfig, cls.folder)
+        cls.api = KubeApi(cls.plane.kubeconfig)
+        cls.addClassCleanup(cls.api.close)
+        cls.kubectl.ok("apply", "-f", ROOT / "crds")
+        cls.kubectl.ok("wait", "--for=condition=Established", "--timeout=30s",
+                       "crd/serverlesstrainingjobs.lambdadnn.io")
+        cls.api.create("/api/v1/namespaces", {"metadata": {"name": "team"}})
+
+    def minimal(self, name, namespace="default", **changes):
+        """A new job in the cluster; returns its path."""
+        spec = {"model": {"builtin": {"name": "mlp"}}, "dataset": {"renderedDigits": {}},
+                "training": {"epochs": 3, "globalBatchSize": 120},
+                "objective": {"deadlineSeconds": 90}, **changes}
+        code, answer = self.api.create(JOBS.format(namespace), {
+            "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
+            "metadata": {"name": name}, "spec": spec})
+        self.assertEqual(code, 201, answer)
+        return job_path(name, namespace)
+
+    def write_status(self, path, **status):
+        code, answer = self.api.patch(path + "/status", {"status": status})
+        self.assertEqual(code, 200, answer)
+
+
+def condition(kind, reason, message="", status="True"):
+    return {"type": kind, "status": status, "reason": reason, "message": message,
+            "lastTransitionTime": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}

@@ -43,11 +43,8 @@ Platform ThisMachine() {
   return platform;
 }
 
-Result<Platform> LoadPlatform(const std::string& path) {
-  if (path.empty()) return ThisMachine();
-  const auto text = ReadFile(path);
-  if (!text.ok()) return FileError(text.status());
-  const YamlParseResult parsed = ParseYaml(*text);
+Result<Platform> ReadPlatformText(const std::string& text, const std::string& path) {
+  const YamlParseResult parsed = ParseYaml(text);
   if (parsed.error) {
     return InvalidArgumentError(path + ":" + std::to_string(parsed.error->line) + ": column " +
                                 std::to_string(parsed.error->column) + ": " +
@@ -67,6 +64,17 @@ Result<Platform> LoadPlatform(const std::string& path) {
                                 : DecodePlatform(document.value, "", &errors);
   if (!errors.empty()) return Describe(errors, document, path);
   return platform;
+}
+
+Result<Platform> LoadPlatform(const PlanArguments& arguments) {
+  const std::string& path = arguments.platform_file;
+  if (!path.empty()) {
+    const auto text = ReadFile(path);
+    if (!text.ok()) return FileError(text.status());
+    return ReadPlatformText(*text, path);
+  }
+  if (arguments.platform_name.empty()) return ThisMachine();
+  return ReadPlatformText(arguments.platform_text, arguments.platform_name);
 }
 
 void Narrow(const PlanArguments& arguments, PlannerInput* input) {
@@ -91,7 +99,8 @@ Result<PlanRequest> LoadPlanRequest(const PlanArguments& arguments) {
   auto file = LoadJobFile(arguments.job_file, arguments.overrides);
   if (!file.ok()) return FileError(file.status());
   Job& job = file->job;
-  LDNN_ASSIGN_OR_RETURN(const Platform platform, LoadPlatform(arguments.platform_file));
+  LDNN_ASSIGN_OR_RETURN(const Platform platform, LoadPlatform(arguments));
+  if (!job.spec.profile && arguments.find_profile) job.spec.profile = arguments.find_profile(job);
   if (!job.spec.profile) {
     return InvalidArgumentError(arguments.job_file +
                                 ": spec.profile is missing, so time and cost cannot be predicted; "

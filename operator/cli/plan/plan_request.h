@@ -2,10 +2,12 @@
 // From the files and options of `lambdadnn plan` and `predict` to what the planner is asked.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "operator/api/job.h"
 #include "operator/planner/planner.h"
 
 namespace lambdadnn {
@@ -18,6 +20,11 @@ struct PlanArguments {
   std::optional<int> memory_mib;
   std::string model = "extended";
   std::string search = "exact";
+  // A platform that was read elsewhere, and where (for messages); used without platform_file.
+  std::string platform_text = "";
+  std::string platform_name = "";
+  // Asked for the profile of a job that has none in its file.
+  std::function<std::optional<WorkloadProfile>(const Job& job)> find_profile = nullptr;
 };
 
 struct PlanRequest {

@@ -10,6 +10,7 @@
 #include "operator/api/platform_file.h"
 #include "operator/api/workload_profile_codec.h"
 #include "operator/backends/local/local_platform.h"
+#include "operator/cli/job_outcome.h"
 #include "operator/cli/run/embedded_cluster.h"
 #include "operator/cli/run/interrupts.h"
 #include "operator/cli/run/profile_file_cache.h"
@@ -258,16 +259,9 @@ int EmbeddedRun::EndSuspended() {
 int EmbeddedRun::End(const Job& job) {
   const RunResults results = CollectResults(*store_, job, directory_);
   for (const std::string& line : DescribeResults(results, directory_)) output_->Say(line);
-  if (HasCondition(job, kConditionComplete)) return kExitComplete;
-  const Condition* failed = FindCondition(job, kConditionFailed);
-  std::fprintf(stderr, "error: job %s failed: %s: %s\n", job.metadata.name.c_str(),
-               failed->reason.c_str(), failed->message.c_str());
-  if (failed->reason == "Infeasible") return kExitInfeasible;
-  const bool unusable = failed->reason == "InvalidSpec" || failed->reason == "PlanningFailed" ||
-                        failed->reason == "ResumeFromUnusable" ||
-                        failed->reason.starts_with("Unsupported");
-  if (unusable) return kExitUsage;
-  return failed->reason == "FunctionStartFailed" ? kExitEnvironment : kExitJobFailed;
+  const std::string failure = DescribeFailure(job);
+  if (!failure.empty()) std::fprintf(stderr, "error: %s\n", failure.c_str());
+  return ExitCodeOfFinished(job);
 }
 
 std::optional<int> EmbeddedRun::Judge(const Json& object, const Job& job, int interrupts) {

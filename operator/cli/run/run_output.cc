@@ -40,7 +40,7 @@ RunOutputMode ChooseMode(const std::string& format) {
 RunOutput::RunOutput(Runtime& runtime, RunOutputMode mode, const std::string& directory,
                      std::FILE* out)
     : runtime_(runtime), mode_(mode), out_(out), begin_(runtime.clock.Now()) {
-  events_ = std::fopen((directory + "/events.jsonl").c_str(), "ae");
+  if (!directory.empty()) events_ = std::fopen((directory + "/events.jsonl").c_str(), "ae");
 }
 
 RunOutput::~RunOutput() {

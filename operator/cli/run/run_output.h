@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a run's events go: events.jsonl always; and standard output as a live display (terminal),
+// Where a run's events go: events.jsonl; and standard output as a live display (terminal),
 // plain lines (no terminal), or one JSON object a line (-o json). Thread-safe.
 #pragma once
 
@@ -18,7 +18,7 @@ enum class RunOutputMode { kLive, kLines, kJson };
 
 class RunOutput final : public ControllerObserver {
  public:
-  // Appends to DIR/events.jsonl; prints to `out`.
+  // Appends to DIR/events.jsonl, unless DIR is empty; prints to `out`.
   RunOutput(Runtime& runtime, RunOutputMode mode, const std::string& directory,
             std::FILE* out = stdout);
   ~RunOutput() override;

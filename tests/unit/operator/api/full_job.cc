@@ -155,7 +155,7 @@ JobStatus FullStatus() {
   PlanRecord first;
   first.functions = 4;
   status.plan_history = {first, record};
-  status.progress = {130, 300, 1, 0.1 + 0.2, 0.97, 1234.5, 43, 40.5};
+  status.progress = {130, 300, 1, 0.1 + 0.2, 0.97, 1234.5, 43, 41};
   status.usage = {12.5, 1.0 / 3, 4242, 1 << 30, 16, 2, 9};
   status.workers_desired = 8;
   status.workers_ready = 7;

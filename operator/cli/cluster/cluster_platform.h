@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a cluster's administrator published about its functions: sizes, limits, quota and prices,
+// and the profiles that were measured there.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "operator/api/job.h"
+#include "operator/kube/kube_client.h"
+
+namespace lambdadnn {
+
+// The ConfigMap with the operator's --platform file under the key platform.yaml.
+inline constexpr const char* kPlatformNamespace = "lambdadnn-system";
+inline constexpr const char* kPlatformConfigMap = "lambdadnn-platform";
+inline constexpr const char* kPlatformKey = "platform.yaml";
+
+// Its text. kFailedPrecondition says what is missing and what to give instead.
+Result<std::string> ReadClusterPlatform(KubeClient& kube);
+
+// The profile in the status of the job of this name, if it is there and of the same model, data
+// set and batch.
+std::optional<WorkloadProfile> FindMeasuredProfile(KubeClient& kube, const ObjectName& name,
+                                                   const Job& like);
+
+}  // namespace lambdadnn

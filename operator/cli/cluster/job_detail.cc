@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/cli/cluster/job_detail.h"
+
+#include <cstdio>
+
+#include "common/base/text.h"
+#include "operator/api/job_summary.h"
+#include "operator/cli/cluster/job_table.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr size_t kLabelWidth = 12;
+
+template <typename... Values>
+std::string Format(const char* format, Values... values) {
+  char buffer[256];
+  std::snprintf(buffer, sizeof buffer, format, values...);
+  return buffer;
+}
+
+std::string Line(std::string label, const std::string& value) {
+  if (value.empty()) return "";
+  label.resize(kLabelWidth, ' ');
+  return "  " + label + value + "\n";
+}
+
+std::string DescribeObjective(const Objective& objective) {
+  if (objective.deadline_seconds) {
+    return "done within " + FormatShortDuration(*objective.deadline_seconds) +
+           ", as cheaply as possible";
+  }
+  if (objective.budget) return "as fast as possible for " + Format("$%.4g", *objective.budget);
+  if (objective.fixed) return "with the functions and memory given";
+  return objective.performance_cost_ratio ? "the best speed for its cost" : "";
+}
+
+std::string DescribeData(const DatasetSpec& dataset) {
+  if (dataset.rendered_digits) {
+    return Format("%lld rendered digits", static_cast<long long>(dataset.rendered_digits->train));
+  }
+  return dataset.uri;
+}
+
+std::string DescribeProgress(const JobStatus& status, const JobSummary& summary) {
+  const ProgressStatus& progress = status.progress;
+  std::vector<std::string> parts;
+  if (!summary.epoch.empty()) parts.push_back("epoch " + summary.epoch);
+  if (progress.iterations > 0) {
+    parts.push_back(Format("iteration %lld/%lld", static_cast<long long>(progress.iteration),
+                           static_cast<long long>(progress.iterations)));
+  }
+  if (!summary.loss.empty()) parts.push_back("loss " + summary.loss);
+  if (progress.test_accuracy) {
+    parts.push_back(Format("test accuracy %.2f %%", 100 * *progress.test_accuracy));
+  }
+  if (progress.samples_per_second > 0) {
+    parts.push_back(Format("%.0f samples/s", progress.samples_per_second));
+  }
+  if (!summary.eta.empty()) parts.push_back(summary.eta + " left");
+  return Join(parts, ", ");
+}
+
+std::string DescribeUsage(const UsageStatus& usage) {
+  if (usage.cold_starts == 0 && usage.cost <= 0) return "";
+  return Format("%.1f GiB s, $%.4f; %lld slices, %lld cold starts, %lld restarts",
+                usage.billed_gib_seconds, usage.cost, static_cast<long long>(usage.slices),
+                static_cast<long long>(usage.cold_starts), static_cast<long long>(usage.restarts));
+}
+
+std::string DescribeTimes(const JobStatus& status, WallTime now) {
+  if (status.start_time.empty()) return "";
+  std::string text = AgeSince(status.start_time, now) + " ago";
+  WallTime start;
+  WallTime end;
+  if (ParseRfc3339(status.start_time, &start) && ParseRfc3339(status.completion_time, &end)) {
+    text += ", ended after " + FormatShortDuration(ToSeconds(end - start));
+  }
+  return text;
+}
+
+std::string FormatConditions(const JobStatus& status, WallTime now) {
+  if (status.conditions.empty()) return "";
+  std::vector<TableRow> rows = {{"CONDITION", "STATUS", "SINCE", "REASON", "MESSAGE"}};
+  for (const Condition& condition : status.conditions) {
+    rows.push_back({condition.type, condition.status, AgeSince(condition.last_transition_time, now),
+                    condition.reason, condition.message});
+  }
+  return "\n" + FormatTable(rows);
+}
+
+}  // namespace
+
+std::string FormatJobDetail(const Job& job, WallTime now) {
+  const JobStatus& status = job.status;
+  const JobSummary summary = Summarize(status);
+  std::string text = job.metadata.name + " (namespace " + job.metadata.namespace_name + ")";
+  if (!job.metadata.deletion_timestamp.empty()) {
+    text += ": being deleted";
+  } else if (status.phase.empty()) {
+    text += ": no operator has looked at it yet";
+  } else {
+    text += ": " + status.phase;
+    if (status.plan) text += Format(", %d %% done", status.progress.progress_percentage);
+  }
+  text += "\n";
+  const std::string model = job.spec.model.builtin_name.empty()
+                                ? job.spec.model.torch_script_uri
+                                : "built-in " + job.spec.model.builtin_name;
+  text += Line("trains", model + " on " + DescribeData(job.spec.dataset));
+  text += Line("objective", DescribeObjective(job.spec.objective));
+  if (status.plan) {
+    text += Line("plan", summary.plan + Format("; revision %d", status.plan->revision));
+    text += Line("predicted", FormatShortDuration(status.plan->predicted.seconds) +
+                                  Format(", $%.4f", status.plan->predicted.cost));
+  }
+  text += Line("functions", summary.functions.empty() ? "" : summary.functions + " workers ready");
+  text += Line("progress", DescribeProgress(status, summary));
+  text += Line("used", DescribeUsage(status.usage));
+  text += Line("started", DescribeTimes(status, now));
+  text += Line("result", status.model_uri);
+  return text + FormatConditions(status, now);
+}
+
+}  // namespace lambdadnn

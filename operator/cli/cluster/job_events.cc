@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/cli/cluster/job_events.h"
+
+#include "operator/api/job.h"
+#include "operator/kube/object_metadata.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr int kPage = 500;
+
+bool IsAbout(const Json& event, const std::string& name) {
+  const auto regarding = event.is_object() ? event.find("regarding") : event.end();
+  if (!event.is_object() || regarding == event.end()) return false;
+  return TextField(*regarding, "kind") == kJobKind &&
+         TextField(*regarding, "apiVersion").starts_with("lambdadnn.io/") &&
+         (name.empty() || TextField(*regarding, "name") == name);
+}
+
+}  // namespace
+
+Result<std::vector<Json>> ListJobEvents(KubeClient& kube, const ObjectName& name) {
+  std::vector<Json> events;
+  std::string token;
+  do {
+    LDNN_ASSIGN_OR_RETURN(KubeList page,
+                          kube.List(EventType(), name.namespace_name, "", kPage, token));
+    for (Json& event : page.items) {
+      if (IsAbout(event, name.name)) events.push_back(std::move(event));
+    }
+    token = page.continue_token;
+  } while (!token.empty());
+  return events;
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/cli/cluster/job_list.h"
+
+#include <algorithm>
+
+#include "operator/cli/run/interrupts.h"
+#include "operator/kube/object_metadata.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr int kPage = 500;
+constexpr double kTickSeconds = 0.25;
+constexpr double kRetrySeconds = 1;
+constexpr double kPatienceSeconds = 120;
+
+}  // namespace
+
+Result<KubeList> ListJobs(KubeClient& kube, const std::string& namespace_name) {
+  KubeList all;
+  do {
+    LDNN_ASSIGN_OR_RETURN(KubeList page, kube.List(ServerlessTrainingJobType(), namespace_name, "",
+                                                   kPage, all.continue_token));
+    for (Json& object : page.items) all.items.push_back(std::move(object));
+    all.resource_version = page.resource_version;
+    all.continue_token = page.continue_token;
+  } while (!all.continue_token.empty());
+  return all;
+}
+
+JobTableWatch::JobTableWatch(KubeClient& kube, Runtime& runtime, std::string namespace_name,
+                             JobTableOptions options)
+    : kube_(kube),
+      runtime_(runtime),
+      namespace_name_(std::move(namespace_name)),
+      options_(options) {}
+
+Status JobTableWatch::Run(const std::function<void(const std::string& text)>& print) {
+  print_ = print;
+  const Interrupts interrupts;
+  const auto interrupted = [&] { return interrupts.Count() > 0; };
+  Instant answered = runtime_.clock.Now();
+  while (!interrupted()) {
+    const Status ended = Once(interrupted);
+    if (ended.ok()) return ended;
+    const Instant now = runtime_.clock.Now();
+    if (answered_) answered = now;
+    answered_ = false;
+    const StatusCode code = ended.code();
+    if (code != StatusCode::kUnavailable && code != StatusCode::kOutOfRange) return ended;
+    if (now - answered > FromSeconds(kPatienceSeconds)) return ended;
+    runtime_.clock.SleepFor(FromSeconds(kRetrySeconds));
+  }
+  return OkStatus();
+}
+
+// Lists, then watches until the watch ends; OK only when interrupted.
+Status JobTableWatch::Once(const std::function<bool()>& interrupted) {
+  LDNN_ASSIGN_OR_RETURN(const KubeList list, ListJobs(kube_, namespace_name_));
+  answered_ = true;
+  // The widths of all that is there, before the first line is printed.
+  std::vector<TableRow> rows = {JobTableHeader(options_)};
+  for (const Json& object : list.items) {
+    rows.push_back(JobTableEntry(object, options_, runtime_.clock.Wall()));
+  }
+  FormatTable(rows, &widths_);
+  for (const Json& object : list.items) Show(object, false);
+  LDNN_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Watch> watch,
+      kube_.StartWatch(ServerlessTrainingJobType(), namespace_name_, "", list.resource_version));
+  while (!interrupted()) {
+    Result<WatchEvent> event = watch->Next(FromSeconds(kTickSeconds));
+    if (!event.ok()) {
+      if (event.status().code() == StatusCode::kDeadlineExceeded) continue;
+      return event.status();
+    }
+    if (event->kind == WatchEvent::Kind::kError) return UnavailableError("the watch ended");
+    if (event->kind == WatchEvent::Kind::kBookmark) continue;
+    Show(event->object, event->kind == WatchEvent::Kind::kDeleted);
+  }
+  return OkStatus();
+}
+
+void JobTableWatch::Show(const Json& object, bool deleted) {
+  TableRow row = JobTableEntry(object, options_, runtime_.clock.Wall());
+  const TableRow header = JobTableHeader(options_);
+  const auto column = [&](const char* name) {
+    return static_cast<size_t>(std::find(header.begin(), header.end(), name) - header.begin());
+  };
+  if (deleted) row[column("STATE")] = "Deleted";
+  TableRow without_age = row;
+  without_age[column("AGE")].clear();
+  TableRow& known = shown_[MetadataText(object, "uid")];
+  if (known == without_age) return;
+  known = without_age;
+  if (!header_shown_) print_(FormatTable({header}, &widths_));
+  header_shown_ = true;
+  print_(FormatTable({row}, &widths_));
+  if (deleted) shown_.erase(MetadataText(object, "uid"));
+}
+
+}  // namespace lambdadnn
