@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs of a cluster by kubectl lambdadnn alone, with a real operator and real functions: submitted
+and waited for, watched, suspended and resumed, their logs read, their results fetched.
+
+    operator_people_test.py BIN_FOLDER [unittest arguments]
+"""
+import json
+import os
+import subprocess
+import sys
+import unittest
+
+from operator_support import Cluster
+
+BIN = ""
+
+
+class People(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(BIN)
+        cls.addClassCleanup(cls.cluster.close)
+        cls.host = cls.cluster.start_host()
+        cls.operator = cls.cluster.start_operator(cls.host)
+
+    def environment(self):
+        return {**os.environ, "KUBECONFIG": str(self.cluster.plane.kubeconfig),
+                "HOME": str(self.cluster.folder), "LAMBDADNN_HOST_SOCKET": str(self.host.socket)}
+
+    def begin(self, *words):
+        return subprocess.Popen(
+            [self.cluster.programs / "kubectl-lambdadnn", *map(str, words)], text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=self.environment(),
+            cwd=self.cluster.folder)
+
+    def command(self, *words, code=0):
+        process = self.begin(*words)
+        output, _ = process.communicate(timeout=180)
+        self.assertEqual(process.returncode, code, output)
+        return output
+
+    def test_from_submit_to_the_model(self):
+        path = self.cluster.manifest("digits", training={"epochs": 4})
+        waiting = self.begin("submit", "-f", path, "--wait")
+        self.cluster.wait_for("iterations", lambda: (self.cluster.get("digits") or {}).get(
+            "status", {}).get("progress", {}).get("iteration", 0) > 0)
+        following = self.begin("logs", "digits", "-f")
+        self.assertIn("suspended", self.command("suspend", "digits"))
+        self.cluster.wait_for("its end", lambda: self.cluster.condition(
+            self.cluster.get("digits"), "Suspended"))
+        self.assertIn("digits (namespace default): Suspended", self.command("status", "digits"))
+        self.assertIn("resumed", self.command("resume", "digits"))
+
+        output, _ = waiting.communicate(timeout=180)
+        self.assertEqual(waiting.returncode, 0, output)
+        for part in ("digits created", "Planned: ", "JobSuspended: ", "TrainingFinished: "):
+            self.assertIn(part, output)
+        logs, _ = following.communicate(timeout=60)
+        self.assertEqual(following.returncode, 0, logs)
+        self.assertIn("[worker-0] ", logs)
+
+        told = self.command("report", "digits", "--out", self.cluster.folder / "fetched")
+        self.assertIn("predicted", told)
+        report = json.loads((self.cluster.folder / "fetched/report.json").read_text())
+        job = self.cluster.get("digits")
+        self.assertEqual(report["model"]["digest"], job["status"]["model"]["digest"])
+        self.assertTrue((self.cluster.folder / "fetched/model.safetensors").stat().st_size > 0)
+        self.assertIn("TrainingFinished", self.command("events", "digits"))
+        self.assertIn("has looked at every job", self.command("doctor"))
+        metrics = {m["name"]: m["value"] for m in job["status"]["progress"]["metrics"]}
+        self.assertEqual(metrics["loss"], job["status"]["progress"]["loss"])
+        self.assertIn("deleted", self.command("delete", "digits"))
+        self.assertIsNone(self.cluster.get("digits"))
+
+    def test_what_cannot_be_is_said_with_the_exit_code_of_run(self):
+        path = self.cluster.manifest("hopeless", objective={"deadlineSeconds": 1, "fixed": None})
+        job = json.loads(path.read_text())
+        job["spec"]["objective"] = {"deadlineSeconds": 1}
+        path.write_text(json.dumps(job))
+        self.assertIn("Infeasible", self.command("submit", "-f", path, "-w", code=3))
+        self.command("delete", "hopeless")
+
+
+if __name__ == "__main__":
+    BIN = sys.argv.pop(1)
+    unittest.main()
