@@ -20,6 +20,7 @@ Status ToStatus(const std::vector<FieldError>& errors) {
 JsonReader::JsonReader(const Json& json, std::string path, std::vector<FieldError>* errors)
     : json_(json), path_(std::move(path)), errors_(errors) {
   if (!json_.is_object()) errors_->push_back({path_, "must be a map of fields"});
+  known_.reserve(json_.size());
 }
 
 bool JsonReader::Has(std::string_view name) const {
@@ -38,8 +39,9 @@ void JsonReader::Report(std::string_view name, std::string message) {
 
 const Json* JsonReader::Find(std::string_view name) {
   known_.emplace_back(name);
-  if (!Has(name)) return nullptr;
-  return &*json_.find(name);
+  if (!json_.is_object()) return nullptr;
+  const auto found = json_.find(name);
+  return found == json_.end() || found->is_null() ? nullptr : &*found;
 }
 
 const Json* JsonReader::Child(std::string_view name) { return Find(name); }

@@ -13,6 +13,7 @@
 #include "common/base/clock.h"
 #include "common/base/text.h"
 #include "common/telemetry/log.h"
+#include "tests/simulation/job_definition.h"
 #include "tests/simulation/world.h"
 
 namespace lambdadnn::simulation {
@@ -152,6 +153,8 @@ int64_t Median(std::vector<int64_t> values) {
 
 CampaignResult RunCampaign(const CampaignOptions& options) {
   CampaignResult result;
+  // Parsed once, here, for all children.
+  (void)SharedJobDefinition();
   SystemClock clock;
   const Instant begin = clock.Now();
   uint64_t seed = options.first_seed;

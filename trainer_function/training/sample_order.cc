@@ -13,9 +13,10 @@ namespace {
 // 0, 1, 2, ... with the bits of each number mirrored: a sequence whose neighbours lie far apart and
 // every stretch of which is spread evenly.
 uint32_t Mirror(uint32_t value) {
-  uint32_t mirrored = 0;
-  for (int bit = 0; bit < 32; ++bit) mirrored |= ((value >> bit) & 1U) << (31 - bit);
-  return mirrored;
+  value = ((value >> 1) & 0x55555555U) | ((value & 0x55555555U) << 1);
+  value = ((value >> 2) & 0x33333333U) | ((value & 0x33333333U) << 2);
+  value = ((value >> 4) & 0x0F0F0F0FU) | ((value & 0x0F0F0F0FU) << 4);
+  return __builtin_bswap32(value);
 }
 
 // The permutation of 0..count-1 that has the order of the mirrored sequence.
