@@ -46,16 +46,22 @@ class RealServer:
         self.port = free_port()
         address = f"127.0.0.1:{self.port}"
         if name == "minio":
-            command = [program, "server", "--quiet", "--address", address, self.data]
+            self.command = [program, "server", "--quiet", "--address", address, self.data]
         else:
-            command = [program, "--quiet", "--keep-alive", "--port", address, "--access",
-                       ACCESS_KEY, "--secret", SECRET_KEY, "posix", "--sidecar",
-                       folder / "metadata", self.data]
-        environment = {"HOME": str(folder), "PATH": "/usr/bin:/bin", "MINIO_BROWSER": "off",
-                       "MINIO_UPDATE": "off", "MINIO_CI_CD": "1", "MINIO_ROOT_USER": ACCESS_KEY,
-                       "MINIO_ROOT_PASSWORD": SECRET_KEY}
-        with open(self.log, "wb") as log:
-            self.process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+            self.command = [program, "--quiet", "--keep-alive", "--port", address, "--access",
+                            ACCESS_KEY, "--secret", SECRET_KEY, "posix", "--sidecar",
+                            folder / "metadata", self.data]
+        self.environment = {
+            "HOME": str(folder), "PATH": "/usr/bin:/bin", "MINIO_BROWSER": "off",
+            "MINIO_UPDATE": "off", "MINIO_CI_CD": "1", "MINIO_ROOT_USER": ACCESS_KEY,
+            "MINIO_ROOT_PASSWORD": SECRET_KEY}
+        self.start()
+
+    def start(self):
+        """Also after a kill, on the same port and folder."""
+        with open(self.log, "ab") as log:
+            self.process = subprocess.Popen(self.command, stdout=log, stderr=log,
+                                            env=self.environment)
         self.await_answer()
 
     def await_answer(self):

@@ -1,0 +1,123 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The access rules are all that the operator needs and nothing more: with each of them taken away a
+job's life is not what it is with all. The key of a job shows nowhere but in its Secret.
+
+    operator_access_test.py BIN_FOLDER [unittest arguments]
+"""
+import base64
+import json
+import sys
+import time
+import unittest
+
+from operator_support import Cluster, access_rules
+
+BIN = ""
+TRAINING = {"epochs": 12}
+LIFE_SECONDS = 60
+LAST = {("serverlesstrainingjobs", "delete"): "deleted", ("secrets", "delete"): "deleted",
+        ("events", "create"): "events", ("events", "patch"): "series of events"}
+
+
+class Access(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(BIN)
+        cls.host = cls.cluster.start_host()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.cluster.close()
+
+    def start(self, name, without=None, *flags):
+        kubeconfig = self.cluster.operator_user(name, without=without)
+        operator = self.cluster.start_operator(
+            self.host, "--leader-elect", "--lease-name", name, *flags, name=f"operator-{name}",
+            kubeconfig=kubeconfig)
+        return operator
+
+    def events(self, name):
+        _, events = self.cluster.api("GET", "/apis/events.k8s.io/v1/namespaces/default/events")
+        return [e for e in events["items"] if e["regarding"].get("name") == name]
+
+    def phase(self, name):
+        return ((self.cluster.get(name) or {}).get("status") or {}).get("phase")
+
+    def life(self, name, seconds):
+        """What is missing of a whole life: run, suspended and resumed twice (so that events come
+        again), complete, deleted by its time to live. "" when nothing is."""
+        cluster = self.cluster
+        cluster.create_job(cluster.manifest(name, training=TRAINING, ttlSecondsAfterFinished=1,
+                                            suspend=True))
+        try:
+            for suspended in (False, True, False, True, False):
+                before = "Suspended" if not suspended else "Running"
+                cluster.wait_for(before, lambda: self.phase(name) == before, seconds)
+                cluster.patch_job(name, {"spec": {"suspend": suspended}})
+            uid = cluster.get(name)["metadata"]["uid"]
+            cluster.wait_for("deleted", lambda: cluster.get(name) is None, seconds)
+        except AssertionError as error:
+            return str(error).split(":")[0]  # what was waited for
+        time.sleep(1)
+        told = [e for e in self.events(name) if e["regarding"]["uid"] == uid]
+        if not told:
+            return "events"
+        if not any(e.get("series") for e in told):
+            return "series of events"
+        secrets = cluster.api("GET", "/api/v1/namespaces/default/secrets")[1]["items"]
+        return "its secret stays" if any(s["metadata"]["name"].startswith(f"{name}-")
+                                         for s in secrets) else ""
+
+    def test_every_rule_is_needed(self):
+        operator = self.start("all")
+        self.assertEqual(self.life("with-all", LIFE_SECONDS), "", operator.text()[-3000:])
+        operator.stop()
+        superfluous = []
+        for which in ("jobs", "lease"):
+            for index, rule in enumerate(access_rules()[which]):
+                for verb in rule["verbs"]:
+                    name = f"no-{verb}-{rule['resources'][0].replace('/', '-')}"
+                    operator = self.start(name, (which, index, verb))
+                    # What only shows at the end of a life is waited for.
+                    last = LAST.get((rule["resources"][0], verb))
+                    missing = self.life(name, LIFE_SECONDS if last else 12)
+                    print(f"without {verb} {rule['resources'][0]}: no {missing}", flush=True)
+                    if not missing or (last and missing != last):
+                        superfluous.append(f"{name}: {missing}")
+                    operator.kill()
+                    self.cluster.api("PATCH", self.cluster.job_path(name),
+                                     {"metadata": {"finalizers": None}})
+                    self.cluster.api("DELETE", self.cluster.job_path(name))
+        self.assertEqual(superfluous, [])
+
+    def test_the_key_of_a_job_is_nowhere_else(self):
+        cluster = self.cluster
+        operator = self.start("keys", None, "--enable-debug", "--log-level", "debug")
+        cluster.create_job(cluster.manifest("secretive", training=TRAINING))
+        cluster.wait_for("running", lambda: self.phase("secretive") == "Running")
+        _, secret = cluster.api(
+            "GET", "/api/v1/namespaces/default/secrets/secretive-lambdadnn-key")
+        coded = secret["data"]["key"]
+        key = base64.b64decode(coded).decode()
+        self.assertGreaterEqual(len(key), 32)
+
+        def debug():
+            status, text = operator.page("metrics", "/debug/jobs/default/secretive")
+            return text if status == 200 else None
+        page = cluster.wait_for("the debug page", debug)
+        self.assertIn('"decision"', page)
+        job = cluster.wait_complete("secretive")
+        shown = {"debug": page, "status": json.dumps(job), "log": operator.text(),
+                 "events": json.dumps(self.events("secretive")),
+                 "host's log": self.host.text(),
+                 "metrics": operator.page("metrics", "/metrics")[1]}
+        for what, text in shown.items():
+            self.assertNotIn(key, text, what)
+            self.assertNotIn(coded, text, what)
+        operator.stop()
+
+
+if __name__ == "__main__":
+    BIN = sys.argv.pop(1)
+    unittest.main(verbosity=2)

@@ -1,0 +1,70 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""MinIO goes away for 20 seconds while an operator's job trains on it, and comes back with its data:
+the job ends with the digest of an undisturbed run, and nothing is left but results.
+
+    operator_store_test.py BIN_FOLDER [unittest arguments]
+"""
+import json
+import sys
+import time
+import unittest
+
+from operator_support import Cluster
+from s3_servers import BUCKET, CREDENTIALS, RealServer
+
+BIN = ""
+EPOCHS = {"epochs": 30}
+DOWN_SECONDS = 20
+
+
+class StoreGoesAway(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(BIN)
+        cls.host = cls.cluster.start_host()
+        cls.operator = cls.cluster.start_operator(cls.host, environment=CREDENTIALS)
+        # The bits are the same on every store.
+        cls.reference = cls.cluster.bench.run(
+            job=cls.cluster.manifest("reference", training=EPOCHS)).digest()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.cluster.close()
+
+    def disturb(self, name):
+        minio = RealServer("minio")
+        self.addCleanup(minio.close)
+        path = self.cluster.manifest(name, training=EPOCHS)
+        job = json.loads(path.read_text())
+        job["spec"]["objectStore"] = {"endpoint": f"http://127.0.0.1:{minio.port}",
+                                      "bucket": BUCKET}
+        path.write_text(json.dumps(job))
+        self.cluster.create_job(path)
+        self.cluster.wait_for("iterations", lambda: (self.cluster.get(name).get("status") or {}).get(
+            "progress", {}).get("iteration", 0) > 20)
+        minio.process.kill()
+        minio.process.wait()
+        time.sleep(DOWN_SECONDS)
+        minio.start()
+        job = self.cluster.wait_for("the job's end", lambda: next(
+            (seen for seen in [self.cluster.get(name)]
+             if seen["status"]["phase"] in ("Complete", "Failed")), None), 240)
+        usage = job["status"]["usage"]
+        print(f"\n{name}: {job['status']['phase']}, {usage.get('restarts', 0)} restarts, "
+              f"{usage['coldStarts']} cold starts", flush=True)
+        uid = job["metadata"]["uid"]
+        self.cluster.wait_for("only results are left", lambda: not [
+            key for key in minio.keys() if uid in key and "/results/" not in key], 30)
+        self.cluster.wait_for("no function is left", lambda: not self.cluster.functions(), 15)
+        return job
+
+    def test_and_comes_back_with_its_data(self):
+        job = self.disturb("kept")
+        self.assertEqual(job["status"]["phase"], "Complete", job["status"]["conditions"])
+        self.assertEqual(job["status"]["model"]["digest"], self.reference)
+
+
+if __name__ == "__main__":
+    BIN = sys.argv.pop(1)
+    unittest.main(verbosity=2)
