@@ -15,6 +15,7 @@ struct HostArguments {
   std::string directory;
   int parent = 0;
   bool no_cgroups = false;
+  int64_t memory_mib = 0;
 };
 
 int RunHostCommand(const HostArguments& arguments, bool with_parent, CommandContext& context) {
@@ -25,6 +26,7 @@ int RunHostCommand(const HostArguments& arguments, bool with_parent, CommandCont
   options.host.program_directory =
       std::filesystem::path(context.program_path).parent_path().string();
   options.host.use_cgroups = !arguments.no_cgroups;
+  options.host.memory_mib = arguments.memory_mib;
   if (with_parent) {
     options.host.parent = arguments.parent > 0 ? static_cast<pid_t>(arguments.parent) : ::getppid();
   }
@@ -50,6 +52,10 @@ void AddHostCommand(CLI::App& app, CommandContext& context) {
                        "End, and kill all functions, when the parent process ends; its pid may "
                        "follow, so that one that has ended already is noticed")
           ->expected(0, 1);
+  command
+      ->add_option("--memory", arguments->memory_mib,
+                   "Most memory of all functions together, in MiB; jobs without room wait")
+      ->check(CLI::PositiveNumber);
   command->add_flag("--no-cgroups", arguments->no_cgroups,
                     "Let functions pace themselves even where control groups could be made");
   command->callback([arguments, parent, &context] {

@@ -77,8 +77,10 @@ void AddFunctions(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
   std::string message = std::to_string(status->workers_ready) + " of " +
                         std::to_string(status->workers_desired) + " workers are ready";
   if (!snapshot.facts.start_error.ok()) message += ": " + snapshot.facts.start_error.message();
+  const bool no_room = snapshot.facts.start_error.code() == StatusCode::kResourceExhausted;
+  const char* missing = no_room ? "WaitingForRoom" : "FunctionsStarting";
   Set(status, snapshot,
-      MakeCondition(kConditionReady, all, all ? "FunctionsReady" : "FunctionsStarting", message));
+      MakeCondition(kConditionReady, all, all ? "FunctionsReady" : missing, message));
 }
 
 void AddRunning(const JobSnapshot& snapshot, bool ending, JobStatus* status) {

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Jobs of a cluster by kubectl lambdadnn alone, with a real operator and real functions: submitted
-and waited for, watched, suspended and resumed, their logs read, their results fetched.
+and waited for, watched, suspended and resumed, their logs read, their results fetched; and how they
+wait for room.
 
     operator_people_test.py BIN_FOLDER [unittest arguments]
 """
@@ -80,6 +81,34 @@ class People(unittest.TestCase):
         path.write_text(json.dumps(job))
         self.assertIn("Infeasible", self.command("submit", "-f", path, "-w", code=3))
         self.command("delete", "hopeless")
+
+
+class Room(unittest.TestCase):
+    def test_of_two_jobs_with_room_for_one_and_a_half_one_waits_and_both_complete(self):
+        cluster = Cluster(BIN)
+        self.addCleanup(cluster.close)
+        one = 3 * 384 + 3 * 128  # MiB of the workers and servers of jobs/digits.yaml
+        host = cluster.start_host("host", "--memory", str(one * 3 // 2))
+        cluster.start_operator(host)
+        names = ("left", "right")
+        for name in names:
+            cluster.create_job(cluster.manifest(name, training={"epochs": 4}))
+        most = 0
+        reasons = set()
+
+        def both_complete():
+            nonlocal most
+            most = max(most, len(cluster.functions()))
+            jobs = [cluster.get(name) for name in names]
+            reasons.update(c["reason"] for job in jobs for c in job.get("status", {}).get(
+                "conditions", []) if c["type"] == "Ready" and "no room" in c["message"])
+            return all(cluster.condition(job, "Complete") for job in jobs)
+        cluster.wait_for("both jobs", both_complete, seconds=150, every=0.05)
+        self.assertEqual(reasons, {"WaitingForRoom"})
+        # Never the functions of both: what had begun was given back.
+        self.assertGreaterEqual(most, 3 + 3)
+        self.assertLess(most, 2 * (3 + 3))
+        self.assertEqual(cluster.functions(), {})
 
 
 if __name__ == "__main__":

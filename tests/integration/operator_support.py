@@ -225,10 +225,10 @@ class Cluster:
         self.started.append(process)
         return process
 
-    def start_host(self, name="host"):
+    def start_host(self, name="host", *flags):
         socket = self.folder / f"{name}.sock"
         host = self.start(name, [self.programs / "lambdadnn", "host", "--socket", socket, "--dir",
-                                 self.folder / name])
+                                 self.folder / name, *flags])
         host.socket = socket
         host.wait_for_line("serving")
         return host

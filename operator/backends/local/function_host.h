@@ -41,6 +41,8 @@ class FunctionHost {
     // When this process is no longer the parent, all functions are killed and Ended() holds.
     std::optional<pid_t> parent;
     bool use_cgroups = true;
+    // Most memory of all functions together; 0 = no limit.
+    int64_t memory_mib = 0;
   };
 
   // kUnavailable when the directory cannot be written.
@@ -51,6 +53,7 @@ class FunctionHost {
   FunctionHost& operator=(const FunctionHost&) = delete;
 
   // The same uid again does nothing while that function is known; kAlreadyExists afterwards.
+  // kResourceExhausted: there is no room for it beside the others, until some of them are gone.
   Status Create(const HostedFunctionSpec& spec);
   // Ended functions stay in the list, with their reason, until they or their group are deleted.
   std::vector<FunctionInstance> List(const std::string& job_uid) const;
@@ -102,6 +105,7 @@ class FunctionHost {
 
   bool IsPacing() const { return cgroups_ == nullptr; }
   Function* Find(const std::string& uid);
+  Status CheckRoom(const FunctionGroup& group) const;
   std::string FileOf(const std::string& uid, const char* extension) const;
   std::string LogFile(const std::string& uid) const;
   FunctionInstance View(const Function& function) const;

@@ -119,6 +119,29 @@ TEST_P(FunctionHostTest, ACreateThatIsRepeatedDoesNothing) {
   EXPECT_EQ(host_->List("job").size(), 1u);
 }
 
+TEST_P(FunctionHostTest, RefusesWhatHasNoRoomUntilSomethingHasGone) {
+  options_.memory_mib = 300;
+  Open();
+  const auto create = [&](const std::string& uid, int memory_mib) {
+    HostedFunctionSpec spec = Spec(uid);
+    spec.group.memory_mib = memory_mib;
+    return host_->Create(spec);
+  };
+  ASSERT_TRUE(create("a", 200).ok());
+  const Status refused = create("b", 101);
+  EXPECT_EQ(refused.code(), StatusCode::kResourceExhausted);
+  EXPECT_NE(refused.message().find("200 of the host's 300 MiB"), std::string::npos);
+  ASSERT_TRUE(create("c", 100).ok());  // exactly the rest
+  Await("a", FunctionPhase::kReady);
+  ASSERT_TRUE(host_->Delete("a", 10).ok());
+  Status again = create("b", 101);
+  for (int i = 0; i < 1000 && !again.ok(); ++i) {
+    clock_.SleepFor(FromSeconds(0.01));
+    again = create("b", 101);  // a refused uid may be used later
+  }
+  EXPECT_TRUE(again.ok()) << again.ToString();
+}
+
 TEST_P(FunctionHostTest, AUidIsNeverUsedAgain) {
   Open();
   ASSERT_TRUE(host_->Create(Spec("a")).ok());
