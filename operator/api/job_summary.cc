@@ -19,7 +19,8 @@ std::string Rounded(const char* format, double value) {
 
 // The end of the story first, then what stands in the way, then how far the job has come.
 std::string TellingReason(const std::vector<Condition>& conditions) {
-  for (const char* type : {"Failed", "Complete", "Suspended", "Degraded"}) {
+  for (const char* type :
+       {"Failed", "Complete", "FailureTarget", "SuccessCriteriaMet", "Suspended", "Degraded"}) {
     if (IsConditionTrue(conditions, type)) return FindCondition(conditions, type)->reason;
   }
   for (const char* type : {"Accepted", "Provisioned", "Ready"}) {

@@ -42,6 +42,14 @@ TEST(JobSummary, TheReasonThatStandsInTheWayComesBeforeProgress) {
   EXPECT_EQ(Summarize(status).reason, "NoFeasiblePlan");
 }
 
+TEST(JobSummary, AnOutcomeThatIsDecidedComesBeforeTheConditionsOfTheWayThere) {
+  JobStatus status;
+  status.conditions = {{"Ready", "True", "FunctionsReady", "", "", 1},
+                       {"Degraded", "True", "FunctionLost", "", "", 1},
+                       {"SuccessCriteriaMet", "True", "TrainingFinished", "", "", 1}};
+  EXPECT_EQ(Summarize(status).reason, "TrainingFinished");
+}
+
 TEST(JobSummary, DurationsAreShort) {
   EXPECT_EQ(FormatShortDuration(0), "0s");
   EXPECT_EQ(FormatShortDuration(59.7), "1m0s");
