@@ -11,6 +11,9 @@
 namespace lambdadnn {
 namespace {
 
+// Thirty years.
+constexpr double kLongestEstimateSeconds = 1e9;
+
 bool AnySliceRuns(const Facts& facts) {
   for (const auto& [invocation, slice] : facts.slices) {
     const bool training = slice.role.kind != RoleKind::kProfile;
@@ -61,7 +64,9 @@ void AddProgress(const JobSnapshot& snapshot, JobStatus* status) {
   const double rate = progress.samples_per_second;
   if (rate > 0 && plan.global_batch_size > 0) {
     const double left = static_cast<double>(plan.iterations - progress.iteration);
-    progress.estimated_remaining_seconds = std::ceil(left * plan.global_batch_size / rate);
+    const double seconds = std::ceil(left * plan.global_batch_size / rate);
+    // A rate that has only begun to be measured says nothing.
+    if (seconds < kLongestEstimateSeconds) progress.estimated_remaining_seconds = seconds;
   }
 }
 

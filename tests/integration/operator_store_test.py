@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""MinIO goes away for 20 seconds while an operator's job trains on it, and comes back with its data:
-the job ends with the digest of an undisturbed run, and nothing is left but results.
+"""MinIO goes away for 20 seconds while an operator's job trains on it, and comes back with its data,
+or without: the job ends with the digest of an undisturbed run, or fails with a sentence that says
+what is gone. Nothing is left but results.
 
     operator_store_test.py BIN_FOLDER [unittest arguments]
 """
 import json
+import shutil
 import sys
 import time
 import unittest
@@ -32,7 +34,7 @@ class StoreGoesAway(unittest.TestCase):
     def tearDownClass(cls):
         cls.cluster.close()
 
-    def disturb(self, name):
+    def disturb(self, name, with_data):
         minio = RealServer("minio")
         self.addCleanup(minio.close)
         path = self.cluster.manifest(name, training=EPOCHS)
@@ -45,6 +47,9 @@ class StoreGoesAway(unittest.TestCase):
             "progress", {}).get("iteration", 0) > 20)
         minio.process.kill()
         minio.process.wait()
+        if not with_data:
+            shutil.rmtree(minio.data)
+            (minio.data / BUCKET).mkdir(parents=True)
         time.sleep(DOWN_SECONDS)
         minio.start()
         job = self.cluster.wait_for("the job's end", lambda: next(
@@ -60,9 +65,18 @@ class StoreGoesAway(unittest.TestCase):
         return job
 
     def test_and_comes_back_with_its_data(self):
-        job = self.disturb("kept")
+        job = self.disturb("kept", with_data=True)
         self.assertEqual(job["status"]["phase"], "Complete", job["status"]["conditions"])
         self.assertEqual(job["status"]["model"]["digest"], self.reference)
+
+    def test_and_comes_back_without_its_data(self):
+        job = self.disturb("lost", with_data=False)
+        failed = self.cluster.condition(job, "Failed")
+        if failed:
+            print(f"failed: {failed['reason']}: {failed['message']}")
+            self.assertRegex(failed["message"], r"\w+ \w+ \w+")
+        else:
+            self.assertEqual(job["status"]["model"]["digest"], self.reference)
 
 
 if __name__ == "__main__":
