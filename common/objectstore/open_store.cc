@@ -69,7 +69,8 @@ Result<std::unique_ptr<ObjectStore>> OpenS3Store(const StoreConfig& config,
   LDNN_RETURN_IF_ERROR(options.Validate());
   LDNN_ASSIGN_OR_RETURN(std::unique_ptr<HttpTransport> transport,
                         NewHttpTransport({.inactivity_seconds = config.request_timeout_seconds,
-                                          .ca_file = config.ca_file}));
+                                          .ca_file = config.ca_file,
+                                          .ca_pem = config.ca_pem}));
   return std::unique_ptr<ObjectStore>(
       std::make_unique<S3ObjectStore>(std::move(transport), runtime.clock, std::move(options)));
 }

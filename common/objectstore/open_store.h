@@ -19,7 +19,8 @@ struct StoreConfig {
   std::string endpoint;  // "https://host:port"; empty = AWS's for the region
   std::string region = "us-east-1";
   bool path_style = true;
-  std::string ca_file;  // PEM; empty = the system's
+  std::string ca_file;  // PEM; with both empty the system's
+  std::string ca_pem;
   StoreCredentials credentials;
   double request_timeout_seconds = 30;
   double retry_budget_seconds = 60;  // that a call of OpenStore's store may take in all

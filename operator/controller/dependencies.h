@@ -17,6 +17,7 @@
 #include "common/telemetry/metrics.h"
 #include "operator/backends/function_backend.h"
 #include "operator/backends/slice_client.h"
+#include "operator/controller/store_access.h"
 #include "operator/kube/event_recorder.h"
 #include "operator/kube/kube_client.h"
 
@@ -45,8 +46,11 @@ struct ControllerDependencies {
   KubeClient& kube;
   FunctionBackend& backend;
   SliceClient& slices;
-  std::function<Result<std::unique_ptr<ObjectStore>>(const StoreReference&)> open_store;
-  // Environment of every function: credentials of the store.
+  // `secrets` = of the job's own Secrets; without them as this process may.
+  std::function<Result<std::unique_ptr<ObjectStore>>(const StoreReference&,
+                                                     const StoreSecrets& secrets)>
+      open_store;
+  // Environment of every function: credentials of the store where the job brings none.
   std::map<std::string, std::string> store_environment;
   ProfileCache* profile_cache = nullptr;
   ControllerObserver* observer = nullptr;

@@ -11,6 +11,7 @@
 #include "common/objectstore/object_store.h"
 #include "operator/controller/job_history.h"
 #include "operator/controller/snapshot.h"
+#include "operator/controller/store_access.h"
 
 namespace lambdadnn {
 
@@ -28,6 +29,7 @@ class JobMemory {
   Meter meter;
   JobHistory history;
   std::unique_ptr<ObjectStore> store;
+  StoreSecrets store_secrets;  // once there is a store
   std::string job_key;
   // When status was last written for progress alone.
   Instant progress_written{};

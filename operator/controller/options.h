@@ -73,6 +73,9 @@ struct ControllerOptions {
   double profile_seconds = 0.4;
   int profile_warmup_iterations = 2;
   double profile_timeout_seconds = 120;
+  // Whether stores are reached with the Secrets that a job names. Without, with this process's
+  // environment: `lambdadnn run` has no Secrets but those of its user.
+  bool use_store_secrets = true;
   // Largest relative residual of a profile that is trusted.
   double max_profile_residual = 0.15;
 

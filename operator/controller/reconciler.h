@@ -15,6 +15,7 @@
 #include "operator/controller/job_memory.h"
 #include "operator/controller/options.h"
 #include "operator/kube/object_cache.h"
+#include "operator/resources/function_groups.h"
 
 namespace lambdadnn {
 
@@ -88,6 +89,7 @@ class Reconciler {
   void ReadBack(Pass* pass);
   Result<ObjectStore*> StoreOf(Pass* pass);
   Status EnsureJobKey(Pass* pass);
+  Result<FunctionSecrets> SecretsOf(Pass* pass);
   void BeginStarting(Pass* pass);
   void StartSlice(Pass* pass, const SliceRequest& request, const std::string& instance_uid);
   // Objects that nobody will read again.

@@ -72,8 +72,12 @@ std::optional<SliceRecord> ParseRecord(ByteView bytes) {
 Result<ObjectStore*> Reconciler::StoreOf(Pass* pass) {
   JobMemory& memory = *pass->memory;
   if (memory.store == nullptr) {
+    const Job& job = pass->snapshot.job;
+    if (options_.use_store_secrets) {
+      LDNN_ASSIGN_OR_RETURN(memory.store_secrets, ReadStoreSecrets(dependencies_.kube, job));
+    }
     LDNN_ASSIGN_OR_RETURN(memory.store,
-                          dependencies_.open_store(MakeStoreReference(pass->snapshot.job)));
+                          dependencies_.open_store(MakeStoreReference(job), memory.store_secrets));
   }
   return memory.store.get();
 }
@@ -139,7 +143,7 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const BringCheckpoint&) {
   const auto open = [&](const std::string& uri) {
     StoreReference reference = MakeStoreReference(job);
     reference.uri = uri;
-    return dependencies_.open_store(reference);
+    return dependencies_.open_store(reference, pass->memory->store_secrets);
   };
   Result<ImportedCheckpoint> imported =
       ImportCheckpoint(job.spec.checkpoint.resume_from, open, *store, JobPrefix(job));

@@ -142,11 +142,17 @@ Status Reconciler::EnsureJobKey(Pass* pass) {
   return OkStatus();
 }
 
+Result<FunctionSecrets> Reconciler::SecretsOf(Pass* pass) {
+  LDNN_RETURN_IF_ERROR(EnsureJobKey(pass));
+  LDNN_RETURN_IF_ERROR(StoreOf(pass).status());  // what its Secrets say is known with it
+  return FunctionSecrets{pass->memory->job_key, StoreEnvironment(dependencies_.store_environment,
+                                                                 pass->memory->store_secrets)};
+}
+
 Result<Reconciler::Next> Reconciler::Do(Pass* pass, const EnsurePlannedGroups&) {
   LDNN_RETURN_IF_ERROR(ConfirmLead(pass));
-  LDNN_RETURN_IF_ERROR(EnsureJobKey(pass));
   BeginStarting(pass);
-  const FunctionSecrets secrets{pass->memory->job_key, dependencies_.store_environment};
+  LDNN_ASSIGN_OR_RETURN(const FunctionSecrets secrets, SecretsOf(pass));
   for (const FunctionGroup& group : PlannedGroups(pass->snapshot.job, options_.platform, secrets)) {
     const Status ensured = dependencies_.backend.EnsureGroup(group);
     if (ensured.code() == StatusCode::kResourceExhausted) {
@@ -160,9 +166,8 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const EnsurePlannedGroups&) 
 
 Result<Reconciler::Next> Reconciler::Do(Pass* pass, const EnsureProfileGroup& action) {
   LDNN_RETURN_IF_ERROR(ConfirmLead(pass));
-  LDNN_RETURN_IF_ERROR(EnsureJobKey(pass));
   BeginStarting(pass);
-  const FunctionSecrets secrets{pass->memory->job_key, dependencies_.store_environment};
+  LDNN_ASSIGN_OR_RETURN(const FunctionSecrets secrets, SecretsOf(pass));
   const Status ensured = dependencies_.backend.EnsureGroup(ProfileGroup(
       pass->snapshot.job, options_.platform, action.count, action.memory_mib, secrets));
   if (ensured.code() == StatusCode::kResourceExhausted) {

@@ -1,12 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/controller/store_access.h"
 
+#include "common/base/base64.h"
 #include "common/base/files.h"
-#include "common/objectstore/open_store.h"
+#include "operator/controller/dependencies.h"
 
 namespace lambdadnn {
+namespace {
 
-// What functions need to reach the store as this process does.
+constexpr const char* kCredentialsField = "spec.objectStore.credentialsSecretRef";
+constexpr const char* kCaField = "spec.objectStore.caSecretRef";
+
+Result<Json> ReadSecret(KubeClient& kube, const Job& job, const std::string& name,
+                        const std::string& field, const std::string& keys) {
+  Result<Json> secret = kube.Get(SecretType(), {job.metadata.namespace_name, name});
+  if (secret.status().code() == StatusCode::kNotFound) {
+    return FailedPreconditionError(field + ": there is no Secret '" + name + "' in namespace " +
+                                   job.metadata.namespace_name + "; create it with " + keys);
+  }
+  if (!secret.ok()) return secret.status().WithContext(field);
+  return secret;
+}
+
+// "" = it has no such key.
+Result<std::string> ValueOf(const Json& secret, const std::string& key, const std::string& field) {
+  const auto data = secret.find("data");
+  if (data == secret.end() || !data->is_object() || !data->contains(key)) return std::string();
+  const Json& encoded = data->at(key);
+  auto value = encoded.is_string() ? DecodeBase64(encoded.get<std::string>()) : std::nullopt;
+  if (!value) return FailedPreconditionError(field + ": its key " + key + " is not base64 text");
+  return *std::move(value);
+}
+
+// It has the key, and something in it.
+Result<std::string> NeededValue(const Json& secret, const std::string& key, const std::string& name,
+                                const std::string& field) {
+  LDNN_ASSIGN_OR_RETURN(std::string value, ValueOf(secret, key, field));
+  if (!value.empty()) return value;
+  return FailedPreconditionError(field + ": Secret '" + name + "' has no " + key + "; add it");
+}
+
+}  // namespace
+
+Result<StoreSecrets> ReadStoreSecrets(KubeClient& kube, const Job& job) {
+  StoreSecrets secrets;
+  const std::string& credentials = job.spec.object_store.credentials_secret;
+  if (!credentials.empty()) {
+    LDNN_ASSIGN_OR_RETURN(const Json secret,
+                          ReadSecret(kube, job, credentials, kCredentialsField,
+                                     "the keys accessKeyId and secretAccessKey"));
+    LDNN_ASSIGN_OR_RETURN(secrets.credentials.access_key,
+                          NeededValue(secret, "accessKeyId", credentials, kCredentialsField));
+    LDNN_ASSIGN_OR_RETURN(secrets.credentials.secret_key,
+                          NeededValue(secret, "secretAccessKey", credentials, kCredentialsField));
+    LDNN_ASSIGN_OR_RETURN(secrets.credentials.session_token,
+                          ValueOf(secret, "sessionToken", kCredentialsField));
+  }
+  const std::string& ca = job.spec.object_store.ca_secret;
+  if (!ca.empty()) {
+    LDNN_ASSIGN_OR_RETURN(const Json secret,
+                          ReadSecret(kube, job, ca, kCaField, "the key ca.crt (PEM)"));
+    LDNN_ASSIGN_OR_RETURN(secrets.ca_pem, NeededValue(secret, "ca.crt", ca, kCaField));
+  }
+  return secrets;
+}
+
 std::map<std::string, std::string> StoreEnvironment(const std::string& ca_file) {
   std::map<std::string, std::string> environment;
   const StoreCredentials credentials = CredentialsFromEnvironment();
@@ -25,7 +83,26 @@ std::map<std::string, std::string> StoreEnvironment(const std::string& ca_file) 
   return environment;
 }
 
+std::map<std::string, std::string> StoreEnvironment(
+    const std::map<std::string, std::string>& of_process, const StoreSecrets& secrets) {
+  std::map<std::string, std::string> environment = of_process;
+  if (!secrets.credentials.access_key.empty()) {
+    environment["LAMBDADNN_S3_ACCESS_KEY_ID"] = secrets.credentials.access_key;
+    environment["LAMBDADNN_S3_SECRET_ACCESS_KEY"] = secrets.credentials.secret_key;
+    environment.erase("LAMBDADNN_S3_SESSION_TOKEN");
+    if (!secrets.credentials.session_token.empty()) {
+      environment["LAMBDADNN_S3_SESSION_TOKEN"] = secrets.credentials.session_token;
+    }
+  }
+  if (!secrets.ca_pem.empty()) {
+    environment.erase("LAMBDADNN_S3_CA_FILE");
+    environment["LAMBDADNN_S3_CA_PEM"] = secrets.ca_pem;
+  }
+  return environment;
+}
+
 Result<std::unique_ptr<ObjectStore>> OpenJobStore(const StoreReference& reference,
+                                                  const StoreSecrets& secrets,
                                                   const std::string& ca_file, Runtime& runtime,
                                                   double retry_budget_seconds) {
   StoreConfig config;
@@ -36,8 +113,13 @@ Result<std::unique_ptr<ObjectStore>> OpenJobStore(const StoreReference& referenc
                         : GetEnvironment("LAMBDADNN_S3_ENDPOINT").value_or("");
   config.region = reference.region;
   config.path_style = reference.path_style;
-  config.ca_file = !ca_file.empty() ? ca_file : GetEnvironment("LAMBDADNN_S3_CA_FILE").value_or("");
-  config.credentials = CredentialsFromEnvironment();
+  config.ca_pem = secrets.ca_pem;
+  if (config.ca_pem.empty()) {
+    config.ca_file =
+        !ca_file.empty() ? ca_file : GetEnvironment("LAMBDADNN_S3_CA_FILE").value_or("");
+  }
+  config.credentials =
+      !secrets.credentials.access_key.empty() ? secrets.credentials : CredentialsFromEnvironment();
   return OpenStore(config, runtime);
 }
 

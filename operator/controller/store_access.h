@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a controller's process and its functions reach the object stores of jobs: with the
-// credentials of this process's environment.
+// How a controller's process and its functions reach the object stores of jobs: with what the
+// Secrets say that the job names, else with the credentials of this process's environment.
 #pragma once
 
 #include <map>
@@ -9,16 +9,31 @@
 
 #include "common/base/runtime.h"
 #include "common/objectstore/object_store.h"
+#include "common/objectstore/open_store.h"
 #include "common/protocol/slice.h"
+#include "operator/api/job.h"
+#include "operator/kube/kube_client.h"
 
 namespace lambdadnn {
 
+// What spec.objectStore.credentialsSecretRef and caSecretRef hold; empty = the job names none.
+struct StoreSecrets {
+  StoreCredentials credentials = {};
+  std::string ca_pem = "";
+};
+// kFailedPrecondition with a sentence that says which Secret or key is missing.
+Result<StoreSecrets> ReadStoreSecrets(KubeClient& kube, const Job& job);
+
 // The store of a job. A retry budget of 0 is the store's own.
 Result<std::unique_ptr<ObjectStore>> OpenJobStore(const StoreReference& reference,
+                                                  const StoreSecrets& secrets,
                                                   const std::string& ca_file, Runtime& runtime,
                                                   double retry_budget_seconds = 0);
 
-// What functions need in their environment to reach the store as this process does.
+// What functions need in their environment to reach the store as this process does; and as a job's
+// own Secrets say.
 std::map<std::string, std::string> StoreEnvironment(const std::string& ca_file);
+std::map<std::string, std::string> StoreEnvironment(
+    const std::map<std::string, std::string>& of_process, const StoreSecrets& secrets);
 
 }  // namespace lambdadnn

@@ -33,7 +33,7 @@ CheckFinding CheckPlatform(const std::string& file) {
 CheckFinding CheckNamedStore(Runtime& runtime, const OperatorOptions& options) {
   StoreReference reference;
   reference.uri = options.check_store;
-  const auto store = OpenJobStore(reference, options.store_ca_file, runtime, kCallSeconds);
+  const auto store = OpenJobStore(reference, {}, options.store_ca_file, runtime, kCallSeconds);
   if (store.ok()) return CheckStore(runtime, **store);
   return {Level::kMissing, "object store", store.status().message()};
 }

@@ -209,9 +209,9 @@ ControllerDependencies OperatorProcess::State::Dependencies() {
           *kube,
           *backend,
           *slices,
-          [ca_file, &with](const StoreReference& reference) {
+          [ca_file, &with](const StoreReference& reference, const StoreSecrets& secrets) {
             // The controller repeats what fails; meanwhile others have their turn.
-            return OpenJobStore(reference, ca_file, with, kStoreRetrySeconds);
+            return OpenJobStore(reference, secrets, ca_file, with, kStoreRetrySeconds);
           },
           StoreEnvironment(ca_file),
           nullptr,

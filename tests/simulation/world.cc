@@ -40,7 +40,9 @@ struct Leader {
                      kube,
                      backend,
                      slices,
-                     [this, &bucket](const StoreReference&) { return OpenStore(bucket); },
+                     [this, &bucket](const StoreReference&, const StoreSecrets&) {
+                       return OpenStore(bucket);
+                     },
                      {},
                      nullptr,
                      nullptr,

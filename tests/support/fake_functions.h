@@ -69,6 +69,10 @@ class FakeFunctions final : public FunctionBackend, public SliceClient {
 
   // --- What can be seen ---
   std::vector<std::string> Live() const;  // uids
+  // What a live instance was told by its environment.
+  const std::map<std::string, std::string>& EnvironmentOf(const std::string& uid) const {
+    return instances_.at(uid).group.environment;
+  }
   // The live instance that runs a slice of this role; "" = none.
   std::string InstanceOf(const std::string& role) const;
   // Highest number of slices of one role (in one incarnation) that ran at once.

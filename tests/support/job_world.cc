@@ -125,11 +125,13 @@ void JobWorld::RestartController() {
       kube_,
       functions,
       functions,
-      [this](const StoreReference&) -> Result<std::unique_ptr<ObjectStore>> {
+      [this](const StoreReference&,
+             const StoreSecrets& secrets) -> Result<std::unique_ptr<ObjectStore>> {
+        store_secrets = secrets;
         return std::unique_ptr<ObjectStore>(std::make_unique<BorrowedStore>(
             memory_store, [this](bool done) { return Effect("store", done); }));
       },
-      {},
+      {{"LAMBDADNN_S3_ACCESS_KEY_ID", "the operator's"}, {"LAMBDADNN_S3_CA_FILE", "/its/ca"}},
       nullptr,
       observer_.get(),
       [this](EventDraft draft) { told.push_back(std::move(draft)); }};

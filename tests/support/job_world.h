@@ -53,6 +53,7 @@ class JobWorld {
   FakeFunctions functions;
   ControllerOptions options;
   std::vector<Json> events;
+  StoreSecrets store_secrets;    // that the job's store was last opened with
   std::vector<EventDraft> told;  // to the event recorder
 
  private:

@@ -75,6 +75,7 @@ StoreConfig StoreConfigOf(const std::string& uri) {
   config.region = GetEnvironment("LAMBDADNN_S3_REGION").value_or(config.region);
   config.path_style = GetEnvironment("LAMBDADNN_S3_PATH_STYLE").value_or("true") != "false";
   config.ca_file = GetEnvironment("LAMBDADNN_S3_CA_FILE").value_or("");
+  config.ca_pem = GetEnvironment("LAMBDADNN_S3_CA_PEM").value_or("");
   config.credentials = CredentialsFromEnvironment();
   return config;
 }

@@ -50,6 +50,7 @@ void EmbeddedCluster::StartController() {
   controller.workers = 1;
   // Nobody else writes here, and somebody looks on.
   controller.progress_seconds = 1;
+  controller.use_store_secrets = false;
   const std::string ca_file = options_.ca_file;
   Runtime& runtime = runtime_;
   ControllerDependencies dependencies{
@@ -57,8 +58,8 @@ void EmbeddedCluster::StartController() {
       server_,
       *backend_,
       *slices_,
-      [ca_file, &runtime](const StoreReference& reference) {
-        return OpenJobStore(reference, ca_file, runtime);
+      [ca_file, &runtime](const StoreReference& reference, const StoreSecrets& secrets) {
+        return OpenJobStore(reference, secrets, ca_file, runtime);
       },
       StoreEnvironment(ca_file),
       options_.profile_cache,

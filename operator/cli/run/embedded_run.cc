@@ -159,10 +159,10 @@ Status EmbeddedRun::PreparePlatform() {
   if (!job_object_.is_null()) {
     std::vector<FieldError> ignored;  // reported when the job is created
     const Job job = DecodeJob(job_object_, &ignored);
-    LDNN_ASSIGN_OR_RETURN(store_, OpenJobStore(MakeStoreReference(job), "", runtime_));
+    LDNN_ASSIGN_OR_RETURN(store_, OpenJobStore(MakeStoreReference(job), {}, "", runtime_));
     if (options_.platform_file.empty()) {
       LDNN_ASSIGN_OR_RETURN(const std::unique_ptr<ObjectStore> probed,
-                            OpenJobStore(MakeStoreReference(job), "", runtime_, kProbeSeconds));
+                            OpenJobStore(MakeStoreReference(job), {}, "", runtime_, kProbeSeconds));
       const Status measured = MeasureStore(runtime_, *probed, &platform_);
       if (!measured.ok()) {
         return UnavailableError("the object store " + probed->Describe() +
@@ -183,7 +183,7 @@ Status EmbeddedRun::PrepareJobObject() {
   std::vector<FieldError> errors;
   const Job job = DecodeJob(object, &errors);
   LDNN_RETURN_IF_ERROR(ToStatus(errors));
-  LDNN_ASSIGN_OR_RETURN(store_, OpenJobStore(MakeStoreReference(job), "", runtime_));
+  LDNN_ASSIGN_OR_RETURN(store_, OpenJobStore(MakeStoreReference(job), {}, "", runtime_));
   LDNN_RETURN_IF_ERROR(TakeOffIdleTime(object, job));
   if (options_.file.empty() && options_.overrides.empty()) return SetSuspend(object, false);
   return ChangeJob(object);

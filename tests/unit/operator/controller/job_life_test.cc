@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/base/base64.h"
 #include "operator/resources/function_groups.h"
 #include "operator/resources/slice_requests.h"
 #include "tests/support/job_world.h"
@@ -293,6 +294,57 @@ TEST_F(JobLifeTest, WhatIsNotSupportedFailsBeforeAnythingStarts) {
   ASSERT_TRUE(world_.RunUntilFinished(30));
   EXPECT_EQ(world_.Reason("Failed"), "True/UnsupportedTransport");
   EXPECT_THAT(world_.functions.Live(), IsEmpty());
+}
+
+Json StoreSecret(const std::string& name, const std::map<std::string, std::string>& values) {
+  Json secret = {{"apiVersion", "v1"},
+                 {"kind", "Secret"},
+                 {"metadata", {{"name", name}, {"namespace", "default"}}}};
+  for (const auto& [key, value] : values) secret["data"][key] = EncodeBase64(value);
+  return secret;
+}
+
+TEST_F(JobLifeTest, AJobsStoreIsReachedWithItsOwnSecretsAlone) {
+  Json job = JobWorld::MinimalJob();
+  job["spec"]["objectStore"]["credentialsSecretRef"]["name"] = "s3";
+  job["spec"]["objectStore"]["caSecretRef"]["name"] = "ca";
+  world_.Create(job);
+  const auto refusal = [&](const std::string& words) {
+    return world_.RunUntil(
+        [&] {
+          const Condition* const accepted = FindCondition(world_.Read(), "Accepted");
+          return accepted != nullptr && accepted->message.find(words) != std::string::npos;
+        },
+        60);
+  };
+  EXPECT_TRUE(refusal("credentialsSecretRef: there is no Secret 's3'"));
+  EXPECT_EQ(world_.Reason("Accepted"), "False/StoreNotUsable");
+  EXPECT_THAT(world_.functions.Live(), IsEmpty());
+  ASSERT_TRUE(world_.server.Create(SecretType(), StoreSecret("s3", {{"accessKeyId", "a"}})).ok());
+  EXPECT_TRUE(refusal("Secret 's3' has no secretAccessKey"));
+  const Json whole = StoreSecret("s3", {{"accessKeyId", "a"}, {"secretAccessKey", "s"}});
+  ASSERT_TRUE(
+      world_.server
+          .Patch(SecretType(), {"default", "s3"}, {{"data", whole["data"]}}, Subresource::kNone)
+          .ok());
+  EXPECT_TRUE(refusal("caSecretRef: there is no Secret 'ca'"));
+  ASSERT_TRUE(world_.server.Create(SecretType(), StoreSecret("ca", {{"ca.crt", "PEM"}})).ok());
+
+  ASSERT_TRUE(world_.RunUntil([&] { return !world_.functions.Live().empty(); }, 60));
+  EXPECT_EQ(world_.store_secrets.credentials.secret_key, "s");
+  EXPECT_EQ(world_.store_secrets.ca_pem, "PEM");
+  for (const std::string& uid : world_.functions.Live()) {
+    const auto& environment = world_.functions.EnvironmentOf(uid);
+    EXPECT_EQ(environment.at("LAMBDADNN_S3_ACCESS_KEY_ID"), "a");
+    EXPECT_EQ(environment.at("LAMBDADNN_S3_SECRET_ACCESS_KEY"), "s");
+    EXPECT_EQ(environment.at("LAMBDADNN_S3_CA_PEM"), "PEM");
+    EXPECT_FALSE(environment.contains("LAMBDADNN_S3_CA_FILE"));
+  }
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(
+      world_.server.Get(ServerlessTrainingJobType(), {"default", "digits"})->dump().find("\"s\""),
+      std::string::npos);
 }
 
 TEST_F(JobLifeTest, ProfilesWhenNobodyDid) {
