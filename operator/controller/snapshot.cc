@@ -60,9 +60,14 @@ bool IsOfThePlans(const Job& job, const CheckpointReference& checkpoint) {
 
 bool IsOfTheEarlierPlans(const Job& job, const CheckpointReference& checkpoint) {
   const std::span<const PlanRecord> history = job.status.plan_history;
-  if (history.size() < 2) return false;
-  const std::span<const PlanRecord> earlier = history.first(history.size() - 1);
-  return LiesOnTheWay(earlier, earlier.back().revision, earlier.back().first_iteration, checkpoint);
+  // Any of them may have been replaced before it had a checkpoint.
+  for (size_t count = 1; count < history.size(); ++count) {
+    const PlanRecord& last = history[count - 1];
+    if (LiesOnTheWay(history.first(count), last.revision, last.first_iteration, checkpoint)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 bool InRound(const SliceFact& slice, const Round& round) {

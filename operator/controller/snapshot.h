@@ -144,8 +144,8 @@ std::optional<Round> CurrentRound(const Job& job);
 // counts only up to where the next one began. What a function that nobody hears any more wrote
 // beyond that does not.
 bool IsOfThePlans(const Job& job, const CheckpointReference& checkpoint);
-// The same for the revisions before the one in force: for a plan that has no checkpoint yet, when
-// the one that it was to begin with is lost.
+// The same as if the plan in force, or the last few, had never been made: for a plan that has no
+// checkpoint yet, when the one that it was to begin with is lost.
 bool IsOfTheEarlierPlans(const Job& job, const CheckpointReference& checkpoint);
 bool InRound(const SliceFact& slice, const Round& round);
 // Gone, or never heard of.

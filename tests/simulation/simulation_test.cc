@@ -38,6 +38,14 @@ TEST(Simulation, FixedSeedsKeepAllGuarantees) {
   }
 }
 
+TEST(Simulation, SeedsThatOnceFailedKeepAllGuarantees) {
+  // Two plans replaced before they had a checkpoint, while the first one's functions went on.
+  for (const uint64_t seed : {uint64_t{998710967438}}) {
+    const WorldResult result = RunWorld(seed, {});
+    EXPECT_TRUE(result.status.ok()) << "seed " << seed << ": " << result.status.ToString();
+  }
+}
+
 TEST(Simulation, FaultsStrikeEveryRoleAndOperation) {
   EXPECT_GE(Median(FixedSeeds().faults_per_seed), 5);
   EXPECT_GE(Median(FixedSeeds().slices_per_seed), 2);

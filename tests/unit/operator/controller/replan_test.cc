@@ -280,7 +280,7 @@ TEST(PlanLog, AnOlderPlansNewerCheckpointServesAPlanThatHasNone) {
   };
   EXPECT_TRUE(counts(2, 75));
   EXPECT_TRUE(counts(1, 30));
-  EXPECT_FALSE(counts(1, 31));
+  EXPECT_TRUE(counts(1, 31)) << "revision 2 may have been replaced before it had one, too";
   EXPECT_FALSE(counts(3, 75));
 }
 
