@@ -68,7 +68,7 @@ build_program() {  # NAME PACKAGE BINARY
   cp "$root/tests/servers/$1"/go.* "$work/"
   started=$(date +%s)
   echo "building $(basename "$3") (minutes, once) ..." >&2
-  if ! (cd "$work" && GOFLAGS=-mod=mod CGO_ENABLED=0 nice "$(go_program)" build -p 1 -trimpath \
+  if ! (cd "$work" && GOFLAGS=-mod=mod CGO_ENABLED=0 nice "$(go_program)" build -p 2 -trimpath \
       -ldflags "$flags" -o "$work/program" "$2"); then
     rm -rf "$work"
     echo "error: building $(basename "$3") failed, see above; is the Go module proxy reachable?" >&2
