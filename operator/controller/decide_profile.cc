@@ -133,13 +133,13 @@ std::optional<std::vector<Action>> DecideProfileFunctions(const JobSnapshot& sna
   return std::vector<Action>{EnsureProfileGroup{plan.functions, plan.memory_mib.front()}};
 }
 
-// The function of each rank: that of its slices, else one that has none.
+// The function of each rank: that of its slices while it lives, else one that has none.
 std::vector<std::string> FunctionsOfRanks(const Facts& facts, const ProfilePlan& plan,
                                           const std::map<SizeAndRank, const SliceFact*>& slices) {
   std::vector<std::string> uids(static_cast<size_t>(plan.functions));
   std::set<std::string> taken;
   for (const auto& [key, slice] : slices) {
-    if (key.second >= plan.functions) continue;
+    if (key.second >= plan.functions || IsGone(facts, slice->instance_uid)) continue;
     uids[static_cast<size_t>(key.second)] = slice->instance_uid;
     taken.insert(slice->instance_uid);
   }

@@ -397,6 +397,21 @@ TEST_F(JobLifeTest, ADeadFillerIsReplaced) {
   ExpectNothingLeft();
 }
 
+TEST_F(JobLifeTest, ADeadMeasuringFunctionIsReplacedAndSizesItMeasuredCount) {
+  Json job = JobWorld::MinimalJob();
+  job["spec"].erase("profile");
+  job["spec"]["objective"] = {{"deadlineSeconds", 60}};
+  job["spec"].erase("aggregation");
+  world_.Create(job);
+  ASSERT_TRUE(
+      world_.RunUntil([&] { return Profiled(world_.functions, "profile-0").size() == 2; }, 50));
+  world_.functions.Kill(world_.functions.InstanceOf("profile-0"));
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_THAT(Profiled(world_.functions, "profile-0"), SizeIs(4));
+  ExpectNothingLeft();
+}
+
 TEST_F(JobLifeTest, FunctionsWithoutMemoryToProfileFailTheJob) {
   Json job = JobWorld::MinimalJob();
   job["spec"].erase("profile");
