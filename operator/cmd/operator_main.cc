@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "common/base/end_signals.h"
 #include "common/base/runtime.h"
 #include "common/telemetry/log.h"
 #include "operator/cmd/operator_flags.h"
@@ -38,13 +39,7 @@ int main(int argc, char** argv) {
   lambdadnn::SetLogFormat(flags->log_format == "json" ? lambdadnn::LogFormat::kJson
                                                       : lambdadnn::LogFormat::kText);
 
-  // Before any thread starts, so that only the wait below takes them.
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  signal(SIGPIPE, SIG_IGN);
+  const sigset_t signals = lambdadnn::BlockEndSignals();
 
   lambdadnn::SystemClock clock;
   lambdadnn::ThreadExecutor executor;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "common/base/bytes.h"
+#include "common/base/statistics.h"
 #include "common/base/text.h"
 #include "operator/resources/function_groups.h"
 
@@ -48,10 +49,7 @@ double MedianMetric(const std::vector<ProfileSample>& samples, const std::string
     const auto found = sample.record.metrics.find(name);
     if (found != sample.record.metrics.end()) values.push_back(found->second);
   }
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
+  return Median(std::move(values));
 }
 
 double LargestResidual(const TrainingRate& rate, const std::vector<TrainingRate::Point>& points,

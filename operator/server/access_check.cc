@@ -159,6 +159,11 @@ CheckFinding CheckStore(Runtime& runtime, ObjectStore& store) {
   return {Level::kMissing, "object store", store.Describe() + ": " + bad.message()};
 }
 
+CheckFinding CheckStore(Runtime& runtime, const Result<std::unique_ptr<ObjectStore>>& store) {
+  if (store.ok()) return CheckStore(runtime, **store);
+  return {Level::kMissing, "object store", store.status().message()};
+}
+
 bool AllUsable(const std::vector<CheckFinding>& findings) {
   for (const CheckFinding& finding : findings) {
     if (finding.level == Level::kMissing) return false;

@@ -35,6 +35,8 @@ std::vector<CheckFinding> CheckCluster(KubeClient& kube, const AccessCheckOption
 
 // Writes, reads, lists and deletes one small object under "lambdadnn-probe/".
 CheckFinding CheckStore(Runtime& runtime, ObjectStore& store);
+// The same for a store that may not even have opened.
+CheckFinding CheckStore(Runtime& runtime, const Result<std::unique_ptr<ObjectStore>>& store);
 
 // False when something is missing.
 bool AllUsable(const std::vector<CheckFinding>& findings);

@@ -33,9 +33,8 @@ CheckFinding CheckPlatform(const std::string& file) {
 CheckFinding CheckNamedStore(Runtime& runtime, const OperatorOptions& options) {
   StoreReference reference;
   reference.uri = options.check_store;
-  const auto store = OpenJobStore(reference, {}, options.store_ca_file, runtime, kCallSeconds);
-  if (store.ok()) return CheckStore(runtime, **store);
-  return {Level::kMissing, "object store", store.status().message()};
+  return CheckStore(runtime,
+                    OpenJobStore(reference, {}, options.store_ca_file, runtime, kCallSeconds));
 }
 
 }  // namespace
@@ -49,10 +48,7 @@ Result<std::vector<CheckFinding>> CheckEnvironment(Runtime& runtime,
                        .call_total_seconds = kCallSeconds,
                        .max_attempts = 1});
   AccessCheckOptions access{.namespaces = options.namespaces};
-  if (options.leader_elect) {
-    access.lease_namespace =
-        options.lease_namespace.empty() ? connection.namespace_name : options.lease_namespace;
-  }
+  if (options.leader_elect) access.lease_namespace = LeaseNamespace(options, connection);
   std::vector<CheckFinding> findings = CheckCluster(kube, access);
   findings.push_back(CheckHost(runtime, options.host_socket));
   if (!options.platform_file.empty()) findings.push_back(CheckPlatform(options.platform_file));

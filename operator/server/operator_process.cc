@@ -70,6 +70,10 @@ Result<KubeConnection> ConnectionOf(const OperatorOptions& options) {
       options.context);
 }
 
+std::string LeaseNamespace(const OperatorOptions& options, const KubeConnection& connection) {
+  return options.lease_namespace.empty() ? connection.namespace_name : options.lease_namespace;
+}
+
 struct OperatorProcess::State {
   State(Runtime& of, OperatorOptions with)
       : runtime(of), options(std::move(with)), identity(IdentityOf(options, of.random)) {}
@@ -263,11 +267,10 @@ void OperatorProcess::State::StartLeading() {
                             .call_total_seconds = kElectionCallSeconds,
                             .max_attempts = 1,
                             .on_request = CountRequests(metrics, connection.server)});
-  const std::string space =
-      options.lease_namespace.empty() ? connection.namespace_name : options.lease_namespace;
   election = std::make_unique<LeaderElection>(
       *election_kube, runtime,
-      LeaderElectionOptions{.lease = {space, options.lease_name}, .identity = identity},
+      LeaderElectionOptions{.lease = {LeaseNamespace(options, connection), options.lease_name},
+                            .identity = identity},
       LeaderElection::Callbacks{.on_acquired = [this](int64_t epoch) { Lead(epoch); },
                                 .on_lost =
                                     [](const std::string& why) {

@@ -14,6 +14,9 @@ namespace lambdadnn {
 // The API server that the options mean. kNotFound or kFailedPrecondition say what to give.
 Result<KubeConnection> ConnectionOf(const OperatorOptions& options);
 
+// Where the Lease of an election is: the one asked for, else that of this pod or context.
+std::string LeaseNamespace(const OperatorOptions& options, const KubeConnection& connection);
+
 class OperatorProcess {
  public:
   // `runtime` outlives it. An API server that does not answer is no error: it is waited for.

@@ -5,7 +5,6 @@
 // merge time (1 = as fast as memory allows), `bytes_per_second` counts (n + 1) x bytes.
 #include <benchmark/benchmark.h>
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <ctime>
@@ -14,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/base/statistics.h"
 #include "trainer_function/collective/merge_kernel.h"
 
 namespace lambdadnn {
@@ -32,12 +32,6 @@ double Seconds(const auto& work) {
   const std::clock_t begin = std::clock();
   work();
   return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
-}
-
-double Median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 // All children in one call, or one call a child as a server makes them when gradients arrive apart.

@@ -6,13 +6,14 @@ Operators speak plain HTTP to it; it speaks TLS to the server, as the user of a 
 """
 import collections
 import http.client
-import http.server
 import json
 import socket
 import ssl
 import threading
 import time
 import urllib.parse
+
+from loopback_server import Handler, LoopbackServer
 
 UPSTREAM_SECONDS = 90
 
@@ -59,33 +60,18 @@ class ApiProxy:
         self.watches, self.frozen = set(), False
         proxy = self
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
+        class ProxyHandler(Handler):
             disable_nagle_algorithm = True
 
-            def log_message(self, *arguments):
-                pass
+            def serve(self):
+                proxy.serve(self)
 
-            def __getattr__(self, name):
-                if name.startswith("do_"):
-                    return lambda: proxy.serve(self)
-                raise AttributeError(name)
-
-        class Server(http.server.ThreadingHTTPServer):
-            daemon_threads = True
-            request_queue_size = 256
-
-            def handle_error(self, request, client_address):
-                pass  # a caller that has gone
-
-        self.server = Server(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.server = LoopbackServer(ProxyHandler)
+        self.url = self.server.url
 
     def close(self):
         self.cut_watches()
-        self.server.shutdown()
-        self.server.server_close()
+        self.server.close()
 
     def kubeconfig(self, folder, name="proxy"):
         path = folder / f"{name}.conf"

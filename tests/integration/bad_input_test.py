@@ -6,7 +6,6 @@ to do, the documented exit code, no process and no half-made thing left.
     bad_input_test.py BIN_FOLDER [unittest arguments]
 """
 import gzip
-import http.server
 import json
 import os
 import pathlib
@@ -16,10 +15,10 @@ import socket
 import struct
 import subprocess
 import sys
-import threading
 import time
 import unittest
 
+from loopback_server import Handler, LoopbackServer
 from run_support import HERE, Bench
 from s3_servers import BUCKET, CREDENTIALS, RealServer, free_port
 
@@ -196,17 +195,8 @@ class Data(BadInput):
                      r"x\.npy is in Fortran order; save numpy\.ascontiguousarray")
 
 
-class SkewedStore(http.server.BaseHTTPRequestHandler):
+class SkewedStore(Handler):
     """Answers everything as S3 does when the clocks differ."""
-    protocol_version = "HTTP/1.1"
-
-    def __getattr__(self, name):
-        if name.startswith("do_"):
-            return self.serve
-        raise AttributeError(name)
-
-    def log_message(self, *arguments):
-        pass
 
     def serve(self):
         self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -244,11 +234,9 @@ class Stores(BadInput):
         self.assertLess(time.monotonic() - begin, 60)
 
     def test_a_skewed_clock(self):
-        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), SkewedStore)
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        self.addCleanup(server.server_close)
-        self.addCleanup(server.shutdown)
-        self.refused(f"http://127.0.0.1:{server.server_address[1]}", r"clocks .* differ.*NTP")
+        server = LoopbackServer(SkewedStore)
+        self.addCleanup(server.close)
+        self.refused(server.url, r"clocks .* differ.*NTP")
 
 
 class Mounted(BadInput):

@@ -5,7 +5,6 @@ before and after the effect of every operation, with the process that asked for 
 It checks no signatures: the strict stand-in of the conformance suite does that.
 """
 import hashlib
-import http.server
 import os
 import random
 import re
@@ -14,6 +13,8 @@ import threading
 import time
 import urllib.parse
 from xml.sax.saxutils import escape
+
+from loopback_server import Handler, LoopbackServer
 
 
 CREDENTIALS = {"LAMBDADNN_S3_ACCESS_KEY_ID": "test",
@@ -62,33 +63,15 @@ class FaultStore:
         self.before = self.after = None
         store = self
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
+        class StoreHandler(Handler):
             wbufsize = 1 << 16
             peer = None  # the process at the other end: looked up once a connection
-
-            def log_message(self, *arguments):
-                pass
-
-            def __getattr__(self, name):
-                if name.startswith("do_"):
-                    return self.serve
-                raise AttributeError(name)
 
             def serve(self):
                 store.serve(self)
 
-        class Server(http.server.ThreadingHTTPServer):
-            daemon_threads = True
-            request_queue_size = 256
-
-            def handle_error(self, request, client_address):
-                pass  # a caller that was killed in the middle of a request
-
-        self.server = Server(("127.0.0.1", 0), Handler)
-        self.endpoint = f"http://127.0.0.1:{self.server.server_address[1]}"
-        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
-        self.thread.start()
+        self.server = LoopbackServer(StoreHandler)
+        self.endpoint = self.server.url
 
     def options(self):
         """What makes `lambdadnn run` use this store."""
@@ -96,8 +79,7 @@ class FaultStore:
                 "--set", "spec.objectStore.bucket=test"]
 
     def close(self):
-        self.server.shutdown()
-        self.server.server_close()
+        self.server.close()
 
     def keys(self):
         with self.lock:

@@ -2,7 +2,6 @@
 """Real S3 servers for training runs, and a proxy before them that counts what crosses it."""
 import collections
 import http.client
-import http.server
 import os
 import pathlib
 import re
@@ -13,6 +12,8 @@ import tempfile
 import threading
 import time
 import urllib.parse
+
+from loopback_server import Handler, LoopbackServer
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUCKET = "training"
@@ -109,8 +110,7 @@ class CountingProxy:
         self.requests, self.lock = [], threading.Lock()
         proxy = self
 
-        class Handler(http.server.BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
+        class ProxyHandler(Handler):
             wbufsize = 1 << 16
 
             def setup(self):
@@ -121,24 +121,11 @@ class CountingProxy:
                 self.upstream.close()
                 super().finish()
 
-            def log_message(self, *arguments):
-                pass
+            def serve(self):
+                proxy.serve(self)
 
-            def __getattr__(self, name):
-                if name.startswith("do_"):
-                    return lambda: proxy.serve(self)
-                raise AttributeError(name)
-
-        class Server(http.server.ThreadingHTTPServer):
-            daemon_threads = True
-            request_queue_size = 256
-
-            def handle_error(self, request, client_address):
-                pass  # a caller that has gone
-
-        self.server = Server(("127.0.0.1", 0), Handler)
-        self.endpoint = f"http://127.0.0.1:{self.server.server_address[1]}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        self.server = LoopbackServer(ProxyHandler)
+        self.endpoint = self.server.url
 
     def options(self):
         """What makes `lambdadnn run` use this store."""
@@ -146,8 +133,7 @@ class CountingProxy:
                 "--set", f"spec.objectStore.bucket={BUCKET}"]
 
     def close(self):
-        self.server.shutdown()
-        self.server.server_close()
+        self.server.close()
 
     def serve(self, request):
         length = int(request.headers.get("Content-Length", 0))

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 
+#include "common/base/end_signals.h"
 #include "common/base/files.h"
 #include "common/base/process_usage.h"
 #include "common/base/text.h"
@@ -120,17 +121,6 @@ void AddPacing(CpuPacer& pacer, SliceEnvironment& environment) {
                           make_model(config, dataset, threads));
     return PaceModel(std::move(model), pace);
   };
-}
-
-// The kernel has no default action for these signals in PID 1, so they are waited for.
-sigset_t BlockEndSignals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  signal(SIGPIPE, SIG_IGN);
-  return signals;
 }
 
 // Until the slice has ended and its callers have read the record; a second signal ends it at once.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "common/base/statistics.h"
 #include "trainer_function/collective/merge_kernel.h"
 #include "trainer_function/parameter_server/gradient_math.h"
 #include "trainer_function/parameter_server/optimizer.h"
@@ -21,13 +22,6 @@ constexpr int64_t kFewestElements = 1 << 16;
 constexpr int64_t kMostElements = 1 << 22;
 // Beside longer steps an exchange's CPU time does not count, and measuring it would take long.
 constexpr double kLongStepCpuSeconds = 0.1;
-
-double Median(std::vector<double> values) {
-  if (values.empty()) return 0;
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 ObjectName ProbeName(int probe) { return {ObjectKind::kGradient, probe, 0, 0, 0}; }
 
@@ -135,8 +129,8 @@ Result<ExchangeProbe::Cpu> ExchangeProbe::TimeTransfers(int64_t elements) {
     push.push_back(pushed - before);
     both.push_back(exchanged - pushed);
   }
-  const Cpu cpu = {Median(push), Median(both) - Median(push)};
-  return Cpu{cpu.push, std::max(0.0, cpu.pull)};
+  const double push_alone = Median(push);
+  return Cpu{push_alone, std::max(0.0, Median(both) - push_alone)};
 }
 
 Result<double> ExchangeProbe::TimeWithinSteps(const std::function<Status()>& step) {

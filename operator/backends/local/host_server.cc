@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "common/base/end_signals.h"
 #include "common/base/text.h"
 #include "common/telemetry/log.h"
 #include "operator/backends/local/host_protocol.h"
@@ -181,12 +182,7 @@ HttpServerReply HostServer::OneFunction(const HttpServerRequest& request, std::s
 }
 
 Status RunHost(Runtime& runtime, const HostProgramOptions& options) {
-  sigset_t signals;
-  sigemptyset(&signals);
-  sigaddset(&signals, SIGTERM);
-  sigaddset(&signals, SIGINT);
-  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  signal(SIGPIPE, SIG_IGN);
+  const sigset_t signals = BlockEndSignals();
 
   LDNN_ASSIGN_OR_RETURN(const SocketLock lock, SocketLock::Take(options.socket));
   ::unlink(options.socket.c_str());  // of a host that was killed: its lock is ours

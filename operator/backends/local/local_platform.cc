@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "common/base/statistics.h"
+
 namespace lambdadnn {
 namespace {
 
@@ -18,12 +20,6 @@ constexpr int kMaxFunctions = 32;
 
 constexpr int kProbeRounds = 5;
 constexpr size_t kProbeBytes = size_t{1} << 20;
-
-// Median of an odd number of values.
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 struct ProbeTimes {
   std::vector<double> small;

@@ -59,9 +59,7 @@ CheckFinding CheckOperator(KubeClient& kube, Runtime& runtime, const std::string
 CheckFinding CheckNamedStore(Runtime& runtime, const std::string& uri) {
   StoreReference reference;
   reference.uri = uri;
-  const auto store = OpenJobStore(reference, {}, "", runtime, kStoreSeconds);
-  if (store.ok()) return CheckStore(runtime, **store);
-  return {Level::kMissing, "object store", store.status().message()};
+  return CheckStore(runtime, OpenJobStore(reference, {}, "", runtime, kStoreSeconds));
 }
 
 int Examine(const DoctorOptions& options, CommandContext& context) {
