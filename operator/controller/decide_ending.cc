@@ -112,6 +112,19 @@ std::vector<Action> DecideFinished(const JobSnapshot& snapshot) {
   return {};
 }
 
+namespace {
+
+// After a clean-up of a job that is being deleted. One that came late enough after the functions'
+// end has met what they wrote late; that of a job which finished just before its deletion has not.
+bool MayHoldLateObjects(const JobSnapshot& snapshot) {
+  if (snapshot.facts.cleaned_again || !HasCondition(snapshot.job, kConditionAccepted)) return false;
+  const double since_cleaned = ToSeconds(snapshot.now - *snapshot.facts.cleaned_at);
+  return !IsFinished(snapshot.job) ||
+         FinishedSeconds(snapshot) - since_cleaned < snapshot.options->cleanup_settle_seconds;
+}
+
+}  // namespace
+
 std::vector<Action> DecideDeletion(const JobSnapshot& snapshot) {
   const Job& job = snapshot.job;
   const Facts& facts = snapshot.facts;
@@ -122,10 +135,8 @@ std::vector<Action> DecideDeletion(const JobSnapshot& snapshot) {
     if (std::vector<Action> actions = GiveBack(snapshot); !actions.empty()) return actions;
     const bool clean = job.spec.cleanup_policy != "Never" && snapshot.problem.ok();
     if (clean && !facts.exchange_cleaned) return {CleanUpStore{}};
-    const double settle = snapshot.options->cleanup_settle_seconds;
-    const bool settled = IsFinished(job) && FinishedSeconds(snapshot) >= settle;
-    const bool touched = HasCondition(job, kConditionAccepted);
-    if (clean && touched && !settled && !facts.cleaned_again) {
+    if (clean && MayHoldLateObjects(snapshot)) {
+      const double settle = snapshot.options->cleanup_settle_seconds;
       if (snapshot.now - *facts.cleaned_at < FromSeconds(settle)) return {};
       return {CleanUpStore{false, true}};
     }

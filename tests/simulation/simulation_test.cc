@@ -39,8 +39,11 @@ TEST(Simulation, FixedSeedsKeepAllGuarantees) {
 }
 
 TEST(Simulation, SeedsThatOnceFailedKeepAllGuarantees) {
-  // Two plans replaced before they had a checkpoint, while the first one's functions went on.
-  for (const uint64_t seed : {uint64_t{998710967438}}) {
+  const uint64_t seeds[] = {
+      998710967438,  // two plans replaced before they had a checkpoint; the first one's went on
+      934639494631,  // an object that landed late, of a job finished just before its deletion
+  };
+  for (const uint64_t seed : seeds) {
     const WorldResult result = RunWorld(seed, {});
     EXPECT_TRUE(result.status.ok()) << "seed " << seed << ": " << result.status.ToString();
   }
