@@ -32,6 +32,7 @@ std::string PhaseOf(const JobSnapshot& snapshot, const Job& job) {
   if (HasCondition(job, kConditionFailed)) return "Failed";
   if (HasCondition(job, kConditionSuspended) && job.spec.suspend) return "Suspended";
   if (job.status.start_time.empty()) return "Pending";
+  if (job.spec.suspend && !IsEnding(job)) return "Suspending";
   if (!job.status.profile.has_value()) return "Profiling";
   if (!job.status.plan.has_value()) return "Planning";
   // Nothing starts any more; it ends as soon as the results are put away.
@@ -89,7 +90,7 @@ void AddFunctions(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
 }
 
 void AddRunning(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
-  const bool running = status->phase == "Running" && !ending;
+  const bool running = !ending && AnySliceRuns(snapshot.facts);
   const bool was = FindCondition(status->conditions, kConditionRunning) != nullptr;
   if (!running && !was) return;
   std::string reason = running ? "SlicesRunning" : "NotRunning";

@@ -11,8 +11,9 @@
 namespace lambdadnn {
 namespace {
 
-constexpr std::array<const char*, 8> kPhases = {"Pending", "Profiling", "Planning", "Starting",
-                                                "Running", "Suspended", "Complete", "Failed"};
+constexpr std::array<const char*, 9> kPhases = {"Pending",   "Profiling", "Planning",
+                                                "Starting",  "Running",   "Suspending",
+                                                "Suspended", "Complete",  "Failed"};
 
 // From start to end; nullopt unless it has ended.
 std::optional<double> ActualSeconds(const JobStatus& status) {

@@ -331,7 +331,7 @@ class HostProcessTest : public FunctionProcessTest {
     return PidOf(function.uid, directory_ + "/host");
   }
 
-  const std::string socket_ = directory_ + "/host.sock";
+  std::string socket_ = directory_ + "/host.sock";
 };
 
 TEST_F(HostProcessTest, OutlivesItsStarterAndIsFoundAgain) {
@@ -400,6 +400,13 @@ TEST_F(HostProcessTest, ASecondHostOnTheSocketRefuses) {
                               directory_ + "/second"});
   EXPECT_EQ(Wait(second), 4);
   EXPECT_NE(Log().find("another function host serves"), std::string::npos);
+  EXPECT_EQ(FetchUnix(socket_, "GET /v1/host").status, 200);
+}
+
+TEST_F(HostProcessTest, MakesTheFolderOfItsSocketForItsUserAlone) {
+  socket_ = directory_ + "/not/there/host.sock";
+  StartHost();
+  EXPECT_EQ(fs::status(directory_ + "/not/there").permissions(), fs::perms::owner_all);
   EXPECT_EQ(FetchUnix(socket_, "GET /v1/host").status, 200);
 }
 

@@ -9,6 +9,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 
 #include "common/base/end_signals.h"
@@ -70,6 +71,19 @@ class SocketLock {
   int descriptor_ = -1;
   bool held_ = false;  // set by the move out of Take(): a lock that was not got removes nothing
 };
+
+// The folder of the socket, as /run/lambdadnn after a boot, is made for the host's user alone.
+Status MakeSocketFolder(const std::string& socket) {
+  namespace fs = std::filesystem;
+  const fs::path folder = fs::path(socket).parent_path();
+  std::error_code error;
+  if (folder.empty() || fs::is_directory(folder, error)) return OkStatus();
+  fs::create_directories(folder, error);
+  if (!error) fs::permissions(folder, fs::perms::owner_all, error);
+  if (!error) return OkStatus();
+  return UnavailableError("making the folder of " + socket + ": " + error.message() +
+                          "; make it, or name another --socket");
+}
 
 Result<double> GraceOf(const HttpServerRequest& request) {
   const auto found = request.query.find("graceSeconds");
@@ -184,6 +198,7 @@ HttpServerReply HostServer::OneFunction(const HttpServerRequest& request, std::s
 Status RunHost(Runtime& runtime, const HostProgramOptions& options) {
   const sigset_t signals = BlockEndSignals();
 
+  LDNN_RETURN_IF_ERROR(MakeSocketFolder(options.socket));
   LDNN_ASSIGN_OR_RETURN(const SocketLock lock, SocketLock::Take(options.socket));
   ::unlink(options.socket.c_str());  // of a host that was killed: its lock is ours
   LDNN_ASSIGN_OR_RETURN(const std::unique_ptr<FunctionHost> host,

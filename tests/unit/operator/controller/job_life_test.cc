@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "common/base/base64.h"
 #include "operator/resources/function_groups.h"
 #include "operator/resources/slice_requests.h"
@@ -16,6 +18,7 @@ using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
+using testing::UnorderedElementsAre;
 
 class JobLifeTest : public testing::Test {
  protected:
@@ -215,10 +218,16 @@ TEST_F(JobLifeTest, SuspendGivesEverythingBackAndResumeGoesOn) {
   world_.Create(JobWorld::MinimalJob());
   ASSERT_TRUE(RunUntilIteration(30));
   world_.Patch({{"spec", {{"suspend", true}}}});
-  ASSERT_TRUE(
-      world_.RunUntil([&] { return world_.Reason("Suspended") == "True/JobSuspended"; }, 60));
+  std::set<std::string> on_the_way;
+  ASSERT_TRUE(world_.RunUntil(
+      [&] {
+        const Job now = world_.Read();
+        if (now.status.observed_generation == 2) on_the_way.insert(now.status.phase);
+        return world_.Reason("Suspended") == "True/JobSuspended";
+      },
+      60));
+  EXPECT_THAT(on_the_way, UnorderedElementsAre("Suspending", "Suspended"));
   Job job = world_.Read();
-  EXPECT_EQ(job.status.phase, "Suspended");
   EXPECT_TRUE(job.status.start_time.empty());
   EXPECT_GE(job.status.execution.first_iteration, 30);
   EXPECT_GT(job.status.execution.active_seconds, 2);
