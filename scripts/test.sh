@@ -143,7 +143,7 @@ tier_simulation() {
 }
 
 tier_integration() {
-  if ! scripts/test_servers.sh build minio versitygw etcd kubernetes; then
+  if ! scripts/test_servers.sh build minio versitygw etcd kubernetes promtool; then
     fail integration "the test servers could not be built"
     return
   fi

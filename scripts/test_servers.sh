@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# The real servers that the tests run against, built from pinned Go modules: a folder
-# tests/servers/NAME with go.mod and go.sum, whose `tool` lines name the programs (one: it is called
-# NAME; several: each by its own name), and with linker flags in the file ldflags where a program
-# wants them. Programs are built once and kept in
+# The real servers and tools that the tests run, each a folder tests/servers/NAME. Most are built
+# from pinned Go modules: go.mod and go.sum, whose `tool` lines name the programs (one: it is called
+# NAME; several: each by its own name), and linker flags in the file ldflags where a program wants
+# them. A file deb names a Debian package and the path of the one program in it that is wanted,
+# without the services that installing it would start. Programs are made once and kept in
 # ${XDG_CACHE_HOME:-~/.cache}/lambdadnn/<hash of the pins and the Go version>/bin.
 #
 #   scripts/test_servers.sh build [NAME...]   build what is missing (takes minutes, once)
@@ -16,17 +17,22 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/lambdadnn
 
 names() {
   local file
-  for file in "$root"/tests/servers/*/go.mod; do basename "$(dirname "$file")"; done
+  for file in "$root"/tests/servers/*/{go.mod,deb}; do
+    [ ! -f "$file" ] || basename "$(dirname "$file")"
+  done
 }
 
 need_name() {
-  [ -n "$1" ] && [ -f "$root/tests/servers/$1/go.mod" ] && return
+  [ -n "$1" ] && names | grep -x -- "$1" >/dev/null && return
   echo "error: there is no test server '$1'; the names are: $(names | tr '\n' ' ')" >&2
   exit 2
 }
 
-# The import paths that NAME builds.
+is_deb() { [ -f "$root/tests/servers/$1/deb" ]; }
+
+# The import paths that NAME builds; of a Debian package the path in it.
 packages() {
+  if is_deb "$1"; then cut -d' ' -f2 "$root/tests/servers/$1/deb"; return; fi
   awk '$1 == "tool" && $2 != "(" {print $2} /^tool \($/ {inside = 1; next} /^\)/ {inside = 0}
        inside {print $1}' "$root/tests/servers/$1/go.mod"
 }
@@ -54,10 +60,28 @@ go_program() {
 # Where NAME's programs are kept.
 directory() {
   local version key
+  if is_deb "$1"; then
+    echo "$cache/$(sha256sum "$root/tests/servers/$1/deb" | cut -c1-16)/bin"
+    return
+  fi
   version=$("$(go_program)" env GOVERSION)
   key=$( (cat "$root/tests/servers/$1/"{go.mod,go.sum}; cat "$root/tests/servers/$1/ldflags" 2>/dev/null || true
     echo "$version") | sha256sum | cut -c1-16)
   echo "$cache/$key/bin"
+}
+
+unpack_program() {  # NAME PATH BINARY
+  local work package
+  package=$(cut -d' ' -f1 "$root/tests/servers/$1/deb")
+  work=$(mktemp -d "$cache/build-XXXXXX")
+  if ! (cd "$work" && apt-get -qq -o APT::Sandbox::User=root download "$package" && dpkg -x "$package"_*.deb .) >&2; then
+    rm -rf "$work"
+    echo "error: $1 could not be taken from the Debian package $package, see above; is its archive reachable (apt-get update)?" >&2
+    exit 4
+  fi
+  mv "$work/$2" "$3"
+  rm -rf "$work"
+  echo "$(basename "$3"): $3"
 }
 
 build_program() {  # NAME PACKAGE BINARY
@@ -90,6 +114,8 @@ build() {
     binary=$(directory "$name")/$(program "$name" "$package")
     if [ -x "$binary" ]; then
       echo "$(basename "$binary"): $binary"
+    elif is_deb "$name"; then
+      unpack_program "$name" "$package" "$binary"
     else
       build_program "$name" "$package" "$binary"
     fi
@@ -117,7 +143,7 @@ case "${1:-}" in
   path) path "${2:-}" ;;
   list) for name in $(names); do echo "$name: $(programs "$name" | tr '\n' ' ')"; done ;;
   *)
-    sed -n '3,11s/^# \{0,1\}//p' "$0" >&2
+    sed -n '3,13s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac

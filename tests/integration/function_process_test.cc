@@ -13,6 +13,7 @@
 #include <fstream>
 
 #include "common/base/files.h"
+#include "common/base/subprocess.h"
 #include "common/base/text.h"
 #include "common/protocol/slice_codec.h"
 #include "operator/backends/beast_slice_client.h"
@@ -193,6 +194,21 @@ TEST_F(ServerProcessTest, SurvivesGarbageAndServesOn) {
   EXPECT_NE(Fetch(port_, "GET /metrics", kKey).body.find("lambdadnn_http_requests_total"),
             std::string::npos);
   EXPECT_TRUE(IsAlive(pid));
+}
+
+TEST_F(ServerProcessTest, ItsMetricsAreInPrometheusForm) {
+  StartServer();
+  const Result<SubprocessResult> promtool =
+      RunSubprocess({.arguments = {SourceDir() + "/scripts/test_servers.sh", "path", "promtool"}});
+  ASSERT_TRUE(promtool.ok() && promtool->exit_code == 0)
+      << "scripts/test_servers.sh build promtool";
+  ASSERT_TRUE(
+      WriteFileAtomically(directory_ + "/metrics", Fetch(port_, "GET /metrics", kKey).body).ok());
+  const std::string program = promtool->output.substr(0, promtool->output.find('\n'));
+  const Result<SubprocessResult> check = RunSubprocess(
+      {.arguments = {"sh", "-c", program + " check metrics < " + directory_ + "/metrics 2>&1"}});
+  ASSERT_TRUE(check.ok()) << check.status().ToString();
+  EXPECT_EQ(check->exit_code, 0) << check->output;
 }
 
 // A server slice whose workers never come: it waits, says so, and ends when told.

@@ -10,7 +10,7 @@ import sys
 import time
 import unittest
 
-from operator_support import Cluster
+from operator_support import Cluster, program
 
 BIN = ""
 EPOCHS = {"epochs": 4}
@@ -61,9 +61,9 @@ class OperatorRun(unittest.TestCase):
     def test_it_is_small_and_quick(self):
         """Also prints the figures of docs/benchmarks.md."""
         cluster = self.cluster
-        program = cluster.programs / "lambdadnn-operator"
+        binary = cluster.programs / "lambdadnn-operator"
         stripped = cluster.folder / "stripped"
-        subprocess.run(["strip", "-o", stripped, program], check=True)
+        subprocess.run(["strip", "-o", stripped, binary], check=True)
         megabytes = stripped.stat().st_size / 1e6
         operator = cluster.start_operator(self.host)
         cluster.wait_for("ready", lambda: operator.page("health", "/readyz") == (200, "ok\n"))
@@ -93,6 +93,9 @@ class OperatorRun(unittest.TestCase):
         self.assertIn('lambdadnn_jobs{phase="Complete"}', text)
         self.assertIn('lambdadnn_job_slices_total{name="quick-0",namespace="default"} 6', text)
         self.assertIn('controller_runtime_reconcile_total{controller="serverlesstrainingjob"', text)
+        check = subprocess.run([program("promtool"), "check", "metrics"], input=text,
+                               capture_output=True, text=True)
+        self.assertEqual((check.returncode, check.stderr), (0, ""))
         cluster.api("DELETE", cluster.job_path("quick-0"))
         cluster.wait_for("its series end with the job", lambda: 'name="quick-0"' not in
                          operator.page("metrics", "/metrics")[1])
