@@ -17,14 +17,16 @@ class DecideDeletionTest : public ::testing::Test {
     snapshot_.now = Instant(FromSeconds(1000));
     snapshot_.wall = WallTime(FromSeconds(1'700'000'000));
     snapshot_.job.metadata.finalizers = {kCleanupFinalizer};
-    snapshot_.job.status.conditions.push_back(MakeCondition(kConditionAccepted, true, "SpecValid", ""));
+    snapshot_.job.status.conditions.push_back(
+        MakeCondition(kConditionAccepted, true, "SpecValid", ""));
     snapshot_.facts.instances_known = true;
     snapshot_.facts.exchange_cleaned = true;
     snapshot_.facts.job_key_deleted = true;
   }
 
   void Finished(double seconds_ago) {
-    snapshot_.job.status.conditions.push_back(MakeCondition(kConditionComplete, true, "TrainingFinished", ""));
+    snapshot_.job.status.conditions.push_back(
+        MakeCondition(kConditionComplete, true, "TrainingFinished", ""));
     snapshot_.job.status.completion_time = FormatRfc3339(snapshot_.wall - FromSeconds(seconds_ago));
   }
   void CleanedUp(double seconds_ago) {
