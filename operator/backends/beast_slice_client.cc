@@ -5,6 +5,7 @@
 #include <boost/asio/post.hpp>
 #include <map>
 #include <mutex>
+#include <set>
 
 #include "common/json/json_reader.h"
 #include "common/protocol/slice_codec.h"
@@ -72,7 +73,7 @@ bool IsAlive(SlicePhase phase) {
 // One slice: what Poll shows, and the call that feeds it.
 struct Slice {
   SliceView view;
-  std::string job_uid;
+  JobIdentity job;
   std::string address;
   std::string job_key;
   int64_t lines = 0;     // of the stream, heartbeats not counted: where attaching goes on
@@ -98,7 +99,10 @@ struct BeastSliceClient::State {
   void With(const std::string& invocation, uint64_t attempt, Change change) {
     std::lock_guard lock(mutex);
     const auto found = slices.find(invocation);
-    if (found != slices.end() && found->second.attempt == attempt) change(found->second);
+    if (found == slices.end() || found->second.attempt != attempt) return;
+    const SlicePhase before = found->second.view.phase;
+    change(found->second);
+    if (found->second.view.phase != before && listener) listener(found->second.job);
   }
 
   // Closing runs on the io task; the call keeps itself alive until its last handler has run.
@@ -111,8 +115,10 @@ struct BeastSliceClient::State {
   net::io_context io{1};
   net::executor_work_guard<net::io_context::executor_type> work{io.get_executor()};
   std::mutex mutex;
-  std::map<std::string, Slice> slices;  // by invocation; under mutex
-  uint64_t attempts = 0;                // under mutex
+  std::map<std::string, Slice> slices;                   // by invocation; under mutex
+  std::map<std::string, std::set<std::string>> of_jobs;  // invocations by job uid; under mutex
+  uint64_t attempts = 0;                                 // under mutex
+  Listener listener;                                     // under mutex
   std::unique_ptr<Task> task;
 };
 
@@ -153,7 +159,8 @@ void BeastSliceClient::Start(const std::string& instance_uid, const std::string&
   slice.view.role = request.role;
   slice.view.new_lines = std::move(unread);
   slice.view.last_heard = state.runtime.clock.Now();
-  slice.job_uid = request.job.uid;
+  slice.job = request.job;
+  state.of_jobs[request.job.uid].insert(request.invocation);
   slice.address = address;
   slice.job_key = job_key;
   slice.lines = from;
@@ -282,18 +289,28 @@ void BeastSliceClient::Forget(const std::string& invocation) {
   const auto found = state_->slices.find(invocation);
   if (found == state_->slices.end()) return;
   state_->CloseCall(std::move(found->second.call));
+  const auto siblings = state_->of_jobs.find(found->second.job.uid);
+  siblings->second.erase(invocation);
+  if (siblings->second.empty()) state_->of_jobs.erase(siblings);
   state_->slices.erase(found);
 }
 
 std::vector<SliceView> BeastSliceClient::Poll(const std::string& job_uid) {
   std::lock_guard lock(state_->mutex);
   std::vector<SliceView> views;
-  for (auto& [invocation, slice] : state_->slices) {
-    if (slice.job_uid != job_uid) continue;
-    views.push_back(slice.view);
-    slice.view.new_lines.clear();
+  const auto invocations = state_->of_jobs.find(job_uid);
+  if (invocations == state_->of_jobs.end()) return views;
+  for (const std::string& invocation : invocations->second) {
+    SliceView& view = state_->slices.at(invocation).view;
+    views.push_back(view);
+    view.new_lines = {};  // with its memory: jobs may be many
   }
   return views;
+}
+
+void BeastSliceClient::SetListener(Listener listener) {
+  std::lock_guard lock(state_->mutex);
+  state_->listener = std::move(listener);
 }
 
 }  // namespace lambdadnn

@@ -5,6 +5,7 @@
 // instance again continues behind the last line that came; nothing is seen twice.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "common/base/runtime.h"
@@ -32,6 +33,12 @@ class BeastSliceClient final : public SliceClient {
   void Stop(const std::string& invocation, bool graceful) override;
   void Forget(const std::string& invocation) override;
   std::vector<SliceView> Poll(const std::string& job_uid) override;
+
+  // Told whose slice changed its phase, so that jobs need not be polled often for that. Runs on the
+  // task that reads the streams: must neither block nor call this client. nullptr = nobody; once
+  // that returns, nobody is told any more.
+  using Listener = std::function<void(const JobIdentity& job)>;
+  void SetListener(Listener listener);
 
  private:
   struct State;

@@ -40,7 +40,7 @@ void HttpCall::Begin() {
   request_.set(http::field::connection, "close");
   if (!call_.bearer.empty()) request_.set(http::field::authorization, "Bearer " + call_.bearer);
   if (!call_.body.empty()) request_.set(http::field::content_type, "application/json");
-  request_.body() = call_.body;
+  request_.body() = std::move(call_.body);
   request_.prepare_payload();
   Resolve();
 }
@@ -80,6 +80,7 @@ void HttpCall::Write() {
   stream_.expires_after(FromSeconds(limits_.silence_seconds));
   http::async_write(stream_, request_, [self = shared_from_this()](ErrorCode error, size_t) {
     if (error) return self->Fail("sending to", error);
+    self->request_ = {};  // thousands of answers may stream for hours
     self->ReadHeader();
   });
 }

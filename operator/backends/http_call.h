@@ -63,7 +63,7 @@ class HttpCall : public std::enable_shared_from_this<HttpCall> {
   void Fail(std::string_view doing, ErrorCode error);
   void End(const Status& status);
 
-  const HttpCallRequest call_;
+  HttpCallRequest call_;  // its body moves into request_
   const HttpCallLimits limits_;
   Callbacks callbacks_;
   std::string host_;

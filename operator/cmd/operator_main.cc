@@ -3,8 +3,10 @@
 // 2 usage, 4 environment.
 #include <signal.h>
 
+#include <algorithm>
 #include <cstdio>
 
+#include "common/base/descriptor_limit.h"
 #include "common/base/end_signals.h"
 #include "common/base/runtime.h"
 #include "common/telemetry/log.h"
@@ -16,6 +18,20 @@ namespace {
 
 constexpr int kExitUsage = 2;
 constexpr int kExitEnvironment = 4;
+// Beside the streams of functions: connections to the API server and to stores.
+constexpr int64_t kOwnDescriptors = 256;
+// What comes with a service manager's usual hard limit needs no word.
+constexpr int64_t kFewDescriptors = 8192;
+
+void CheckDescriptors() {
+  const int64_t limit = lambdadnn::RaiseDescriptorLimit();
+  if (limit >= kFewDescriptors) return;
+  lambdadnn::LogWarning("operator",
+                        "this process may open " + std::to_string(limit) +
+                            " files and sockets, enough for about " +
+                            std::to_string(std::max<int64_t>(0, limit - kOwnDescriptors)) +
+                            " functions at once; raise the hard limit (ulimit -Hn, LimitNOFILE=)");
+}
 
 int Fail(const lambdadnn::Status& status) {
   std::fprintf(stderr, "error: %s\n", status.message().c_str());
@@ -39,6 +55,7 @@ int main(int argc, char** argv) {
   lambdadnn::SetLogFormat(flags->log_format == "json" ? lambdadnn::LogFormat::kJson
                                                       : lambdadnn::LogFormat::kText);
 
+  CheckDescriptors();
   const sigset_t signals = lambdadnn::BlockEndSignals();
 
   lambdadnn::SystemClock clock;

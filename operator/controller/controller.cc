@@ -105,6 +105,8 @@ void Controller::Start() {
   }
 }
 
+void Controller::Wake(const ObjectName& name) { state_->queue.Add(name); }
+
 Result<Json> Controller::Describe(const ObjectName& name) {
   if (!state_->queue.TryHold(name)) {
     return UnavailableError("a pass over " + name.name + " is under way; ask again");

@@ -25,6 +25,8 @@ class Controller {
 
   void Start();
   void Stop();
+  // Something happened to the job that no informer tells: a pass over it soon.
+  void Wake(const ObjectName& name);
   // Reconciler::Describe; kUnavailable while a pass over the job is under way.
   Result<Json> Describe(const ObjectName& name);
   // Sets the metrics that are as of now.

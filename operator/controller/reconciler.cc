@@ -17,6 +17,10 @@ namespace {
 
 // A pass that has decided this often has made progress; the rest is for the next one.
 constexpr int kMaxSteps = 16;
+// Looks at jobs that may change by themselves, of all of them together: their ticks grow with their
+// number. What can be told (the object changed, a slice began or ended) brings a pass of its own.
+constexpr double kMaxLooksPerSecond = 200;
+
 // Nothing will change by itself.
 constexpr Duration kNever = std::chrono::hours(24 * 365);
 
@@ -49,6 +53,7 @@ void Reconciler::Drop(const ObjectName& name) {
   const std::lock_guard lock(mutex_);
   memories_.erase(name);
   in_progress_.erase(name);
+  ticking_.erase(name);
 }
 
 Status Reconciler::Load(Pass* pass) {
@@ -206,27 +211,36 @@ Status Reconciler::WriteStatusIfChanged(Pass* pass) {
   return WriteStatus(pass, status);
 }
 
-Duration Reconciler::NextLook(const Pass& pass) const {
+Duration Reconciler::Tick(const Pass& pass) {
+  const std::lock_guard lock(mutex_);
+  ticking_.insert(pass.name);
+  const double share = static_cast<double>(ticking_.size()) / kMaxLooksPerSecond;
+  return FromSeconds(std::max(options_.tick_seconds, share));
+}
+
+Duration Reconciler::NextLook(const Pass& pass) {
   const Job& job = pass.snapshot.job;
   const Facts& facts = pass.snapshot.facts;
   if (pass.gone) return kNever;
-  if (!job.metadata.deletion_timestamp.empty()) return FromSeconds(options_.tick_seconds);
-  if (IsFinished(job)) {
-    if (AnyLiveInstance(facts)) return FromSeconds(options_.tick_seconds);
-    const Duration tick = FromSeconds(options_.tick_seconds);
-    Duration next = FromSeconds(options_.finished_tick_seconds);
-    WallTime completed;
-    if (!ParseRfc3339(job.status.completion_time, &completed)) return next;
-    const Duration age = pass.snapshot.wall - completed;
-    const Duration settle = FromSeconds(options_.cleanup_settle_seconds);
-    if (age < settle) next = std::min(next, std::max(tick, settle - age));
-    if (!job.spec.ttl_seconds_after_finished.has_value()) return next;
-    return std::clamp<Duration>(FromSeconds(*job.spec.ttl_seconds_after_finished) - age, tick,
-                                next);
-  }
+  const bool deleted = !job.metadata.deletion_timestamp.empty();
+  const bool finished = IsFinished(job);
   const bool resting =
       job.status.phase == "Suspended" || (facts.admission.has_value() && !facts.admission->ok());
-  return FromSeconds(resting ? options_.idle_tick_seconds : options_.tick_seconds);
+  if (deleted || (finished ? AnyLiveInstance(facts) : !resting)) return Tick(pass);
+  {
+    const std::lock_guard lock(mutex_);
+    ticking_.erase(pass.name);
+  }
+  if (!finished) return FromSeconds(options_.idle_tick_seconds);
+  const Duration tick = FromSeconds(options_.tick_seconds);
+  Duration next = FromSeconds(options_.finished_tick_seconds);
+  WallTime completed;
+  if (!ParseRfc3339(job.status.completion_time, &completed)) return next;
+  const Duration age = pass.snapshot.wall - completed;
+  const Duration settle = FromSeconds(options_.cleanup_settle_seconds);
+  if (age < settle) next = std::min(next, std::max(tick, settle - age));
+  if (!job.spec.ttl_seconds_after_finished.has_value()) return next;
+  return std::clamp<Duration>(FromSeconds(*job.spec.ttl_seconds_after_finished) - age, tick, next);
 }
 
 Result<Json> Reconciler::Describe(const ObjectName& name) {

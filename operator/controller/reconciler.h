@@ -51,7 +51,9 @@ class Reconciler {
   Status WriteStatusIfChanged(Pass* pass);
   // Between two writes of mere progress: longer the more jobs make progress.
   Duration ProgressInterval(const Job& job);
-  Duration NextLook(const Pass& pass) const;
+  // Between two looks at a job that may change by itself: longer the more such jobs there are.
+  Duration Tick(const Pass& pass);
+  Duration NextLook(const Pass& pass);
 
   Result<Next> Apply(Pass* pass, const Action& action);
   Result<Next> Do(Pass* pass, const AddFinalizer& action);
@@ -105,6 +107,7 @@ class Reconciler {
   std::mutex mutex_;
   std::map<ObjectName, std::pair<std::string, std::shared_ptr<JobMemory>>> memories_;
   std::set<ObjectName> in_progress_;
+  std::set<ObjectName> ticking_;
 };
 
 }  // namespace lambdadnn

@@ -18,6 +18,13 @@ bool IsSameVersion(const Json& a, const Json& b) {
   return UidOf(a) == UidOf(b) && ResourceVersionOf(a) == ResourceVersionOf(b);
 }
 
+// Who wrote which field is most of an object that is patched often, and nobody here asks.
+std::shared_ptr<const Json> Kept(Json object) {
+  const auto metadata = object.find("metadata");
+  if (metadata != object.end() && metadata->is_object()) metadata->erase("managedFields");
+  return std::make_shared<const Json>(std::move(object));
+}
+
 }  // namespace
 
 bool ObjectCache::Put(Json object) {
@@ -25,7 +32,7 @@ bool ObjectCache::Put(Json object) {
   if (buried_.contains(UidOf(object))) return false;
   std::shared_ptr<const Json>& known = objects_[NameOf(object)];
   if (known != nullptr && (IsOlder(object, *known) || IsSameVersion(object, *known))) return false;
-  known = std::make_shared<const Json>(std::move(object));
+  known = Kept(std::move(object));
   return true;
 }
 
@@ -97,7 +104,7 @@ std::vector<ObjectName> ObjectCache::Replace(const std::string& namespace_name,
       if (IsOlder(object, *known) || IsSameVersion(object, *known)) continue;
       if (UidOf(object) != UidOf(*known)) Bury(UidOf(*known));
     }
-    known = std::make_shared<const Json>(std::move(object));
+    known = Kept(std::move(object));
     changed.push_back(name);
   }
   std::erase_if(objects_, [&](const auto& entry) {

@@ -6,6 +6,7 @@
 #include <array>
 #include <mutex>
 
+#include "common/base/descriptor_limit.h"
 #include "common/base/files.h"
 #include "common/base/process_usage.h"
 #include "common/base/text.h"
@@ -29,6 +30,8 @@ namespace {
 constexpr double kElectionCallSeconds = 4;
 constexpr double kEpochRetrySeconds = 1;
 constexpr double kStoreRetrySeconds = 5;
+// What more than a thousand jobs have to say when they begin at once.
+constexpr size_t kWaitingEvents = 8000;
 constexpr int kExitLeadLost = 1;
 
 std::string HostName() {
@@ -135,7 +138,8 @@ Status OperatorProcess::State::Open() {
   slices = std::make_unique<BeastSliceClient>(runtime);
   recorder = std::make_unique<EventRecorder>(
       *kube, runtime,
-      EventRecorder::Options{.instance = "lambdadnn-operator-" + identity.substr(0, 100)});
+      EventRecorder::Options{.instance = "lambdadnn-operator-" + identity.substr(0, 100),
+                             .queue_limit = kWaitingEvents});
   jobs = std::make_unique<Informer>(
       *kube, runtime,
       InformerOptions{.type = ServerlessTrainingJobType(), .namespaces = options.namespaces});
@@ -158,6 +162,8 @@ HttpServerReply OperatorProcess::State::Metrics() {
       .Set(static_cast<double>(ResidentBytes()));
   Counter& cpu = metrics.GetCounter("process_cpu_seconds_total", "Processor time.");
   cpu.Add(std::max(0.0, usage.cpu_seconds - cpu.value()));
+  metrics.GetGauge("process_open_fds", "Open files and sockets.")
+      .Set(static_cast<double>(OpenDescriptors()));
   if (election != nullptr) {
     metrics
         .GetGauge("leader_election_master_status", "1 = this process leads.",
@@ -234,6 +240,9 @@ void OperatorProcess::State::Lead(int64_t epoch) {
   LogInfo("operator", "leading", {{"identity", identity}, {"epoch", epoch}});
   controller = std::make_unique<Controller>(Dependencies(), with, *jobs);
   controller->Start();
+  slices->SetListener([leading = controller.get()](const JobIdentity& job) {
+    leading->Wake({job.namespace_name, job.name});
+  });
 }
 
 // Without an election this process is the only one; its epoch still follows those of others before
@@ -305,6 +314,7 @@ void OperatorProcess::Stop() {
   }
   // In this order: the lease is given back only when nothing acts any more.
   if (state_->epoch_task != nullptr) state_->epoch_task->Join();
+  if (state_->slices != nullptr) state_->slices->SetListener(nullptr);
   if (state_->controller != nullptr) state_->controller->Stop();
   if (state_->election != nullptr) state_->election->Stop();
   state_->health.reset();

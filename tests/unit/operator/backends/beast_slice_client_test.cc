@@ -151,6 +151,42 @@ TEST_F(SliceClientTest, ARecordEndsTheSliceEvenIfTheResponseNeverDoes) {
   EXPECT_EQ(Await(SlicePhase::kEnded).record->next_iteration, 7);
 }
 
+TEST_F(SliceClientTest, TheListenerHearsOfEachPhaseAndNotOfLines) {
+  std::mutex mutex;
+  std::vector<std::string> told;
+  client_->SetListener([&](const JobIdentity& job) {
+    const std::lock_guard lock(mutex);
+    told.push_back(job.namespace_name + "/" + job.name);
+  });
+  function_.Then({.pieces = {Progress(1), Progress(2), kHeartbeat, Progress(3),
+                             Record(request_.invocation, 3)}});
+  Start();
+  Await(SlicePhase::kEnded);
+  client_->SetListener(nullptr);
+  const std::lock_guard lock(mutex);
+  // It runs; it has ended. Where all comes at once, the first is passed over.
+  EXPECT_GE(told.size(), 1u);
+  EXPECT_LE(told.size(), 2u);
+  EXPECT_EQ(told.front(), "default/demo");
+}
+
+TEST_F(SliceClientTest, PollShowsTheSlicesOfOneJob) {
+  SliceRequest other = request_;
+  other.invocation = "job-2.r1.i0.worker-0.f0.a1";
+  other.job.uid = "job-2";
+  function_.Then({.hang = true});
+  function_.Then({.hang = true});
+  Start();
+  client_->Start("instance-2", address(), other, "key");
+  ASSERT_EQ(client_->Poll("job-1").size(), 1u);
+  EXPECT_EQ(client_->Poll("job-1").front().invocation, request_.invocation);
+  EXPECT_EQ(client_->Poll("job-2").size(), 1u);
+  EXPECT_TRUE(client_->Poll("job-3").empty());
+  client_->Forget(other.invocation);
+  EXPECT_TRUE(client_->Poll("job-2").empty());
+  EXPECT_EQ(client_->Poll("job-1").size(), 1u);
+}
+
 TEST_F(SliceClientTest, JoinsLinesThatComeInPieces) {
   const std::string line = Progress(5);
   function_.Then({.pieces = {line.substr(0, 4), line.substr(4), Record(request_.invocation, 5)}});

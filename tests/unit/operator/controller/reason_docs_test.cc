@@ -20,19 +20,33 @@ using ::testing::ContainsRegex;
 using ::testing::SizeIs;
 
 // Words of that form that are something else: types of conditions, phases, kinds, values of fields.
-const std::set<std::string> kNoReasons = {"Accepted",    "Always",
-                                          "Complete",    "Degraded",
-                                          "Direct",      "FailureTarget",
-                                          "Failed",      "Gone",
-                                          "Local",       "Never",
-                                          "OnSuccess",   "Pending",
-                                          "Planning",    "Profiling",
-                                          "Provisioned", "Ready",
-                                          "Running",     "Starting",
-                                          "Crashed",     "Exited",
-                                          "Suspended",   "SuccessCriteriaMet",
-                                          "True",        "False",
-                                          "Workers",     "BSP"};
+const std::set<std::string> kNoReasons = {"Accepted",
+                                          "Always",
+                                          "Complete",
+                                          "Degraded",
+                                          "Direct",
+                                          "FailureTarget",
+                                          "Failed",
+                                          "Gone",
+                                          "Local",
+                                          "Never",
+                                          "OnSuccess",
+                                          "Pending",
+                                          "Planning",
+                                          "Profiling",
+                                          "Provisioned",
+                                          "Ready",
+                                          "Running",
+                                          "Starting",
+                                          "Crashed",
+                                          "Exited",
+                                          "Suspending",
+                                          "Suspended",
+                                          "SuccessCriteriaMet",
+                                          "True",
+                                          "False",
+                                          "Workers",
+                                          "BSP"};
 
 std::string Source(const std::filesystem::path& file) { return ReadFile(file.string()).value(); }
 

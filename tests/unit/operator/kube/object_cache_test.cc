@@ -39,6 +39,18 @@ TEST(ObjectCache, AnOlderVersionDoesNotReplaceANewerOne) {
   EXPECT_EQ(VersionIn(cache), 10);
 }
 
+TEST(ObjectCache, WhoWroteWhichFieldIsNotKept) {
+  ObjectCache cache;
+  Json object = Object("a", "u1", 1);
+  object["metadata"]["managedFields"] = Json::array({{{"manager", "kubectl"}}});
+  EXPECT_TRUE(cache.Put(object));
+  EXPECT_FALSE((*cache.Get(kName))["metadata"].contains("managedFields"));
+  object["metadata"]["resourceVersion"] = "2";
+  cache.Replace("", "2", {object});
+  EXPECT_EQ(VersionIn(cache), 2);
+  EXPECT_FALSE((*cache.Get(kName))["metadata"].contains("managedFields"));
+}
+
 TEST(ObjectCache, AnotherObjectOfTheNameReplacesTheOldOne) {
   ObjectCache cache;
   cache.Put(Object("a", "u1", 9));

@@ -1,0 +1,271 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Many jobs at once: a thousand of them, each with five open streams, on a real API server, two
+replicas of the operator, and a function host whose functions are entries of a table
+(tests/support/stub_function_host.cc). Nothing is trained.
+
+    operator_scale_test.py BIN_FOLDER [--jobs N] [--seconds N] [unittest arguments]
+
+Prints what docs/benchmarks.md shows: seconds until all jobs are accepted and planned, and until all
+streams are open; resident memory, descriptors, processor time and writes a second while they are;
+seconds until the next leader has joined all of them; what is left when all are deleted.
+"""
+import concurrent.futures
+import json
+import os
+import pathlib
+import re
+import socket
+import sys
+import threading
+import time
+import unittest
+
+from operator_support import Cluster  # and the path of what follows
+from kube_api import KubeApi  # noqa: E402
+
+BIN, JOBS, SECONDS = "", 60, 10
+FUNCTIONS = 4
+STREAMS = FUNCTIONS + 1  # and a parameter server
+NAMESPACE = "scale"
+PLANNED_WITHIN = 60
+JOINED_WITHIN = 30
+IDLE_BYTES, BUSY_BYTES = 50e6, 250e6
+PROGRESS_WRITES = 20  # a second
+WRITERS = 6
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+def cpu_seconds(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS
+
+
+def resident(pid):
+    return int(re.search(r"VmRSS:\s+(\d+)",
+                         pathlib.Path(f"/proc/{pid}/status").read_text()).group(1)) * 1024
+
+
+def threads(pid):
+    return len(os.listdir(f"/proc/{pid}/task"))
+
+
+def descriptors(pid):
+    return len(os.listdir(f"/proc/{pid}/fd"))
+
+
+def megabytes(size):
+    return f"{size / 1e6:.0f} MB"
+
+
+class Scale(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = cluster = Cluster(BIN, train=0)
+        cls.addClassCleanup(cluster.close)
+        cls.socket = str(cluster.folder / "stub.sock")
+        cls.stub = cluster.start("stub", [cluster.programs / "stub-function-host", cls.socket])
+        cls.stub.socket = cls.socket
+        cls.stub.wait_for_line("serving")
+        cls.api = KubeApi(cluster.plane.kubeconfig)
+        cls.addClassCleanup(cls.api.close)
+        cls.api.create("/api/v1/namespaces", {"metadata": {"name": NAMESPACE}})
+        cls.platform = cluster.bench.platform()
+
+    def replica(self, name):
+        operator = self.cluster.start_operator(
+            self.stub, "--leader-elect", "--identity", name, "--platform", self.platform, name=name)
+        self.cluster.wait_for(f"{name} is ready",
+                              lambda: operator.page("health", "/readyz")[0] == 200, 30)
+        return operator
+
+    def stats(self):
+        """What the stub counts."""
+        with socket.socket(socket.AF_UNIX) as stub:
+            stub.connect(self.socket)
+            stub.sendall(b"GET /v1/stats HTTP/1.1\r\nHost: stub\r\n\r\n")
+            text = b"".join(iter(lambda: stub.recv(65536), b""))
+        return json.loads(text.split(b"\r\n\r\n", 1)[1])
+
+    def watches(self):
+        """Watches of jobs that the API server counts."""
+        text = self.api.get("/metrics")
+        return sum(float(value) for labels, value in re.findall(
+            r"^apiserver_longrunning_requests\{(.*)\} (\S+)$", text, re.MULTILINE)
+            if 'resource="serverlesstrainingjobs"' in labels and 'verb="WATCH"' in labels)
+
+    def writes(self, operator):
+        """Writes that the API server has answered, {method: count}."""
+        found = {}
+        for labels, value in operator.series("rest_client_requests_total"):
+            method = re.search(r'method="(\w+)"', labels).group(1)
+            if method != "GET":
+                found[method] = found.get(method, 0) + value
+        return found
+
+    def manifest(self, name):
+        return {
+            "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
+            "metadata": {"name": name, "namespace": NAMESPACE},
+            "spec": {
+                "model": {"builtin": {"name": "mlp", "parameters": {"hidden": [128]}}},
+                "dataset": {"uri": f"file://{self.cluster.folder}/digits", "format": "idx"},
+                "training": {"epochs": 1000, "globalBatchSize": 60, "seed": 7,
+                             "optimizer": {"name": "sgd", "learningRate": "0.05"}},
+                "objective": {"fixed": {"functions": FUNCTIONS, "memory": "384Mi"}},
+                "aggregation": {"shards": 1, "serverMemory": "128Mi"},
+                "profile": {"trainingSamples": 60000, "trainingBytes": 47040000,
+                            "modelBytes": 407080,
+                            "trainingRate": {"slope": "2", "intercept": "0"}},
+                "objectStore": {"uri": f"file://{self.cluster.folder}/store"},
+                "backend": "Local"}}
+
+    def create_all(self):
+        """Creates all jobs; returns when the first was asked for."""
+        local = threading.local()
+
+        def create(number):
+            if not hasattr(local, "api"):
+                local.api = KubeApi(self.cluster.plane.kubeconfig)
+                self.addCleanup(local.api.close)
+            status, made = local.api.create(self.cluster.job_path("", NAMESPACE),
+                                            self.manifest(f"job-{number:04}"))
+            self.assertEqual(status, 201, made)
+        begun = time.monotonic()
+        with concurrent.futures.ThreadPoolExecutor(WRITERS) as pool:
+            list(pool.map(create, range(JOBS)))
+        return begun
+
+    def jobs(self):
+        """All of them, in pages."""
+        items, token = [], ""
+        while True:
+            page = self.api.get(self.cluster.job_path("", NAMESPACE) +
+                                f"?limit=250&continue={token}")
+            items += page["items"]
+            token = page["metadata"].get("continue", "")
+            if not token:
+                return items
+
+    def count(self, holds):
+        return sum(1 for job in self.jobs() if holds(job))
+
+    def wait_count(self, what, holds, begun, seconds):
+        """Seconds since `begun` when it held of all jobs."""
+        self.cluster.wait_for(what, lambda: self.count(holds) == JOBS, seconds, every=1)
+        return time.monotonic() - begun
+
+    def is_planned(self, job):
+        return self.cluster.condition(job, "Accepted") and "plan" in job["status"]
+
+    def wait_streams(self, what, begun, seconds, attached=0):
+        def open_streams():
+            stats = self.stats()
+            return stats["attached"] >= attached and stats["streams"] == JOBS * STREAMS
+        self.cluster.wait_for(what, open_streams, seconds, every=0.2)
+        return time.monotonic() - begun
+
+    def measure(self, operator):
+        """Running jobs as they go on."""
+        before, stats = self.writes(operator), self.stats()
+        cpu, begin = cpu_seconds(operator.pid), time.monotonic()
+        host = cpu_seconds(self.stub.pid)
+        time.sleep(SECONDS)
+        took = time.monotonic() - begin
+        busy = (cpu_seconds(operator.pid) - cpu) / took
+        lines = (self.stats()["lines"] - stats["lines"]) / took
+        begin = time.monotonic()
+        page = operator.page("metrics", "/metrics")[1]
+        scrape = time.monotonic() - begin
+        after = self.writes(operator)
+        writes = {method: (count - before.get(method, 0)) / took
+                  for method, count in after.items()}
+        print(f"running: {lines:.0f} lines/s; operator: {busy:.2f} cores, "
+              f"{megabytes(resident(operator.pid))}, {descriptors(operator.pid)} descriptors, "
+              f"{threads(operator.pid)} threads; writes/s "
+              f"{ {method: round(rate, 1) for method, rate in writes.items()} }; "
+              f"stub {(cpu_seconds(self.stub.pid) - host) / took:.2f} cores; a scrape "
+              f"{1000 * scrape:.0f} ms, {megabytes(len(page))}; load {os.getloadavg()[0]:.1f}",
+              flush=True)
+        self.assertGreater(lines, JOBS * STREAMS / 2 * 0.8)
+        self.assertLess(writes["PATCH"], min(PROGRESS_WRITES, JOBS / 2) * 1.2 + 1)
+        self.assertLess(resident(operator.pid), BUSY_BYTES)
+        self.assertLess(descriptors(operator.pid), JOBS * STREAMS + 200)
+        self.assertLess(threads(operator.pid), 100)
+
+    def assert_one_watch(self, operator, watches):
+        """The operator's own, renewed at its usual end; the garbage collector may have begun one."""
+        self.assertEqual(operator.metric("lambdadnn_informer_lists"), 1)
+        self.assertLessEqual(operator.metric("lambdadnn_informer_watches"), 2)
+        self.assertLessEqual(self.watches(), watches + 1)
+
+    def test_many_jobs(self):
+        first, second = self.replica("first"), self.replica("second")
+        self.cluster.wait_for("a leader", lambda: "leading" in first.text(), 30)
+        time.sleep(2)
+        idle = {"memory": resident(first.pid), "descriptors": descriptors(first.pid)}
+        watches = self.watches()
+        secrets = f"/api/v1/namespaces/{NAMESPACE}/secrets"
+        before = {item["metadata"]["name"] for item in self.api.get(secrets)["items"]}
+        print(f"\nidle: {megabytes(idle['memory'])}, {idle['descriptors']} descriptors, "
+              f"{threads(first.pid)} threads, {watches:.0f} watches of jobs", flush=True)
+        self.assertLess(idle["memory"], IDLE_BYTES)
+
+        begun = self.create_all()
+        created = time.monotonic() - begun
+        planned = self.wait_count("all planned", self.is_planned, begun, PLANNED_WITHIN * 4)
+        print(f"{JOBS} jobs created in {created:.1f} s, accepted and planned after {planned:.1f} s; "
+              f"load {os.getloadavg()[0]:.1f}", flush=True)
+        opened = self.wait_streams("all streams open", begun, 120)
+        running = self.wait_count("all running", lambda job: self.cluster.condition(job, "Running"),
+                                  begun, 60)
+        print(f"{JOBS * STREAMS} streams open after {opened:.1f} s, all Running after "
+              f"{running:.1f} s; operator {cpu_seconds(first.pid):.1f} s of CPU, "
+              f"writes {self.writes(first)}, "
+              f"{first.metric('lambdadnn_events_dropped'):.0f} events dropped", flush=True)
+        self.assertLess(planned, PLANNED_WITHIN)
+        self.measure(first)
+        self.assert_one_watch(first, watches)
+
+        stats = self.stats()
+        first.kill()
+        begun = time.monotonic()
+        self.cluster.wait_for("a new leader", lambda: "leading" in second.text(), 30, every=0.05)
+        led = time.monotonic() - begun
+        joined = self.wait_streams("all streams joined again", begun, JOINED_WITHIN * 4,
+                                   stats["attached"] + JOBS * STREAMS)
+        print(f"leader killed: the next one leads after {led:.1f} s, has joined all "
+              f"{JOBS * STREAMS} streams after {joined:.1f} s", flush=True)
+        self.assertEqual(self.stats()["begun"], stats["begun"], "a slice was begun a second time")
+        self.assertEqual(self.stats()["functions"], stats["functions"])
+        self.assertLess(joined, JOINED_WITHIN)
+        self.measure(second)
+
+        begun = time.monotonic()
+        status, answer = self.api.call("DELETE", self.cluster.job_path("", NAMESPACE))
+        self.assertEqual(status, 200, answer)
+        self.cluster.wait_for("all deleted", lambda: not self.jobs(), 240, every=1)
+        print(f"all deleted after {time.monotonic() - begun:.1f} s", flush=True)
+        self.cluster.wait_for("streams closed", lambda: not self.stats()["streams"], 20)
+        left = self.stats()
+        self.assertEqual((left["functions"], left["slices"]), (0, 0), left)
+        self.assertEqual({item["metadata"]["name"] for item in self.api.get(secrets)["items"]},
+                         before)
+        store = self.cluster.folder / "store"
+        self.assertEqual([str(f) for f in store.rglob("*") if f.is_file()], [])
+        self.assert_one_watch(second, watches - 1)  # without the killed leader's
+        self.cluster.wait_for("descriptors given back", lambda: descriptors(second.pid) <
+                              idle["descriptors"] + 40, 60)
+        print(f"then: {megabytes(resident(second.pid))}, {descriptors(second.pid)} descriptors, "
+              f"{threads(second.pid)} threads", flush=True)
+        self.assertEqual([labels for labels, _ in second.series("lambdadnn_job_functions")], [])
+
+
+if __name__ == "__main__":
+    BIN = sys.argv.pop(1)
+    for option in ("--jobs", "--seconds"):
+        if option in sys.argv:
+            at = sys.argv.index(option)
+            globals()[option.strip("-").upper()] = int(sys.argv[at + 1])
+            del sys.argv[at:at + 2]
+    unittest.main(verbosity=2)
