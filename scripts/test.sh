@@ -143,7 +143,10 @@ tier_simulation() {
 }
 
 tier_integration() {
-  if ! scripts/test_servers.sh build minio versitygw etcd kubernetes promtool; then
+  local servers='minio versitygw etcd kubernetes promtool'
+  [ "$all" = 1 ] && servers="$servers kube-apiserver-oldest"
+  # shellcheck disable=SC2086
+  if ! scripts/test_servers.sh build $servers; then
     fail integration "the test servers could not be built"
     return
   fi

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "operator/api/pause.h"
 #include "operator/controller/support_limits.h"
 
 namespace lambdadnn {
@@ -11,11 +12,6 @@ namespace {
 bool HasFinalizer(const Job& job) {
   const auto& finalizers = job.metadata.finalizers;
   return std::find(finalizers.begin(), finalizers.end(), kCleanupFinalizer) != finalizers.end();
-}
-
-bool IsOurs(const JobSnapshot& snapshot) {
-  const std::string& managed_by = snapshot.job.spec.managed_by;
-  return managed_by.empty() || managed_by == snapshot.options->controller_name;
 }
 
 std::vector<Action> DecideAdmission(const JobSnapshot& snapshot) {
@@ -89,9 +85,16 @@ std::vector<Action> StopSlices(const JobSnapshot& snapshot, StopManner manner,
   return actions;
 }
 
+bool IsLeftAlone(const JobSnapshot& snapshot) {
+  const Job& job = snapshot.job;
+  const std::string& managed_by = job.spec.managed_by;
+  if (!managed_by.empty() && managed_by != snapshot.options->controller_name) return true;
+  return IsPaused(job) && job.metadata.deletion_timestamp.empty();
+}
+
 std::vector<Action> Decide(const JobSnapshot& snapshot) {
   const Job& job = snapshot.job;
-  if (!IsOurs(snapshot)) return {};
+  if (IsLeftAlone(snapshot)) return {};
   if (!job.metadata.deletion_timestamp.empty()) {
     return HasFinalizer(job) ? DecideDeletion(snapshot) : std::vector<Action>{};
   }

@@ -20,6 +20,9 @@
 namespace lambdadnn {
 
 std::vector<Action> Decide(const JobSnapshot& snapshot);
+// Another controller's, or paused by annotation: nothing is decided and nothing written, and what
+// runs runs on. A deletion ends the pause.
+bool IsLeftAlone(const JobSnapshot& snapshot);
 
 // --- Parts, one file each ---
 

@@ -172,7 +172,7 @@ std::vector<Action> DecideNextRound(const JobSnapshot& snapshot, const Round& ro
       missing.message = "the slices stopped at iteration " + std::to_string(view.next_iteration) +
                         " without a complete checkpoint there";
       missing.counts = true;
-      missing.at = snapshot.now;
+      missing.at = view.ended_at;
       return DecideFallBack(snapshot, round, missing);
     }
     checkpoint = facts.newest_checkpoint;

@@ -43,8 +43,10 @@ struct ControllerOptions {
   double silence_seconds = 10;
   // ... and a ready one after this.
   double ready_silence_seconds = 30;
-  // No iteration ends for this long although all functions are heard: fall back.
-  double stall_seconds = 180;
+  // No iteration ends for this long, and for this many times what lies between two at the most by
+  // the plan, although all functions are heard: fall back.
+  double stall_seconds = 60;
+  double stall_factor = 10;
   // A slice told to stop at once is given this long before its instance is deleted.
   double stop_seconds = 5;
   // A slice told to stop with a checkpoint is given this long before it is stopped at once.

@@ -204,7 +204,7 @@ Status Reconciler::WriteStatusIfChanged(Pass* pass) {
   Refresh(pass);
   const Job& job = pass->snapshot.job;
   const bool deleted = !job.metadata.deletion_timestamp.empty();
-  if (deleted || job.metadata.finalizers.empty()) return OkStatus();
+  if (deleted || job.metadata.finalizers.empty() || IsLeftAlone(pass->snapshot)) return OkStatus();
   const JobStatus status = ComputeStatus(pass->snapshot);
   const bool due = pass->snapshot.now - pass->memory->progress_written >= ProgressInterval(job);
   if (!DiffersInSubstance(job.status, status) && !due) return OkStatus();

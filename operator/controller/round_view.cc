@@ -26,6 +26,7 @@ RoundBreak BreakOfLostFunction(const Role& role, const std::string& uid, Instant
     const FunctionInstance& instance = found->second.instance;
     if (!instance.reason.empty()) lost.message += " (" + instance.reason + ")";
     if (!instance.last_log_line.empty()) lost.message += ": " + instance.last_log_line;
+    lost.at = std::min(at, found->second.gone.value_or(at));
     lost.counts = IsOwnMaking(instance.reason);
   }
   return lost;
@@ -97,6 +98,9 @@ bool WorseThan(const RoundBreak& a, const RoundBreak& b) {
 // Records of all roles are there, and none failed: do they agree?
 void ViewEnd(RoundView* view) {
   const SliceRecord& first = *view->entries.front().slice->record;
+  for (const RoundView::Entry& entry : view->entries) {
+    view->ended_at = std::max(view->ended_at, entry.slice->ended.value_or(entry.slice->started));
+  }
   view->next_iteration = first.next_iteration;
   view->finished = first.outcome == SliceOutcome::kFinished;
   view->all_ended = true;
@@ -132,19 +136,37 @@ void ViewEnd(RoundView* view) {
   }
 }
 
+// Between the ends of two iterations lies a step with its exchange, at a slice's begin the loading,
+// at an epoch's end an evaluation.
+double StallSeconds(const JobSnapshot& snapshot) {
+  const ControllerOptions& options = *snapshot.options;
+  const Plan& plan = *snapshot.job.status.plan;
+  const Prediction& predicted = plan.predicted;
+  const int64_t epochs =
+      std::max<int64_t>(1, plan.iterations / std::max<int64_t>(1, plan.iterations_per_epoch));
+  const double expected = predicted.compute_seconds + predicted.communication_seconds +
+                          predicted.load_seconds +
+                          predicted.evaluation_seconds / static_cast<double>(epochs);
+  return std::max(options.stall_seconds, options.stall_factor * expected);
+}
+
+// Also of a round that was stopped because it stood still: its slices say only that they were.
 void ViewStall(const JobSnapshot& snapshot, RoundView* view) {
+  if (view->broken.has_value() && (view->broken->counts || view->broken->permanent)) return;
+  const Instant until = view->broken.has_value() ? view->broken->at : snapshot.now;
   Instant since = snapshot.facts.iteration_at;
   for (const RoundView::Entry& entry : view->entries) {
     if (entry.slice != nullptr) since = std::max(since, entry.slice->started);
   }
-  if (snapshot.now - since < FromSeconds(snapshot.options->stall_seconds)) return;
+  const double limit = StallSeconds(snapshot);
+  if (until - since < FromSeconds(limit)) return;
   RoundBreak stalled;
   stalled.reason = "Stalled";
-  stalled.message = "no iteration ended for " +
-                    std::to_string(static_cast<int>(snapshot.options->stall_seconds)) +
+  stalled.message = "no iteration ended for " + std::to_string(static_cast<int>(limit)) +
                     " seconds although every function is heard";
   stalled.counts = true;
-  stalled.at = snapshot.now;
+  // Not now: the delay before the next try counts from here.
+  stalled.at = since + FromSeconds(limit);
   view->broken = stalled;
 }
 
@@ -182,8 +204,7 @@ RoundView ViewRound(const JobSnapshot& snapshot, const Round& round) {
       view.broken = broken;
     }
   }
-  if (view.broken.has_value()) return view;
-  if (all_have_records && !view.entries.empty()) {
+  if (all_have_records && !view.entries.empty() && !view.broken.has_value()) {
     ViewEnd(&view);
   } else if (view.any_started) {
     ViewStall(snapshot, &view);

@@ -31,6 +31,7 @@ struct RoundView {
   bool all_ended = false;  // every role has a record, none of them failed
   bool finished = false;   // all ended as kFinished
   int64_t next_iteration = 0;
+  Instant ended_at{};  // of all_ended: when this process heard of the last one
   // Of all_ended and not finished: the checkpoint at next_iteration, if a record names it.
   std::optional<CheckpointReference> checkpoint;
   std::optional<RoundBreak> broken;

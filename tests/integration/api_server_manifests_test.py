@@ -3,7 +3,9 @@
 """The CRD on a real API server: what it refuses and with which sentence, what it keeps, what it
 lets change, what kubectl shows of it.
 
-    api_server_manifests_test.py BIN_FOLDER [unittest arguments]
+    api_server_manifests_test.py BIN_FOLDER [--oldest] [unittest arguments]
+
+--oldest asks the oldest Kubernetes that docs/operations.md names.
 
 tests/data/bad/NAME.txt holds what `lambdadnn` says of NAME.yaml. Where an API server says the same,
 nothing more is needed; where it says it in other words these stand in NAME.server.txt, to be
@@ -236,4 +238,7 @@ class OnAnApiServer(ClusterTest):
 
 if __name__ == "__main__":
     BIN = pathlib.Path(sys.argv.pop(1)).resolve()
+    if "--oldest" in sys.argv:
+        sys.argv.remove("--oldest")
+        OnAnApiServer.api_server = "kube-apiserver-oldest"
     unittest.main()

@@ -5,10 +5,10 @@ server in the lives of jobs: one that completes and is deleted by its time to li
 suspended and resumed, one that is planned anew, one that fails, one that is deleted as it runs; and
 at moments in between, as it starts slices and hears of them. Each ends as if nothing had happened: same digest, no function and no object left, no child twice.
 
-    operator_kill_test.py BIN_FOLDER [--every N] [--record]
+    operator_kill_test.py BIN_FOLDER [--share I/N] [--record]
 
 What is written is taken from a recorded run of each life and must be in operator_writes.txt
-(--record writes it anew). --every N takes each N-th row of the table; the first run says which.
+(--record writes it anew). --share I/N takes each N-th row of the table, from the I-th on.
 """
 import argparse
 import collections
@@ -253,7 +253,7 @@ class KillTest:
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("programs")
-    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--share", default="1/1")
     parser.add_argument("--record", action="store_true")
     parser.add_argument("--only", default="", help="rows that hold this text")
     arguments = parser.parse_args()
@@ -270,7 +270,8 @@ def main():
         if new:
             print(f"FAILED: writes that are not in {TABLE.name}: {new}; add them with --record")
             return 1
-        chosen = [row for row in rows[::arguments.every] if arguments.only in
+        first, step = map(int, arguments.share.split("/"))
+        chosen = [row for row in rows[first - 1::step] if arguments.only in
                   f"{row.life}: {row.write} #{row.occurrence}, killed {row.mode}"]
         for row in chosen:
             text = f"{row.life}: {row.write} #{row.occurrence}, killed {row.mode}"

@@ -38,19 +38,20 @@ def record(bench):
         match = EXCHANGE.match(operation.key)
         if match and int(match.group(1)) == RECORDED_ITERATION:
             with lock:
-                seen.append((shape(operation), operation.pid))
+                seen.append((operation.key, shape(operation), operation.pid))
         return True
 
     store.after = after
     run = bench.run(*LENGTH, *store.options(), environment=CREDENTIALS)
     store.close()
-    # GETs of one object come from several functions: number the readers of each shape.
-    readers, steps = {}, []
-    for what, pid in seen:
-        order = readers.setdefault(what, [])
+    # GETs of one object come from several functions: number its readers. (A slow machine may have
+    # made the run fall back: then the iteration was there twice, under other keys.)
+    readers, steps = {}, set()
+    for key, what, pid in seen:
+        order = readers.setdefault((key, what), [])
         if pid not in order:
             order.append(pid)
-            steps.append((what, len(order) - 1))
+            steps.add((what, len(order) - 1))
     return run.digest(), sorted(steps)
 
 

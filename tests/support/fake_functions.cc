@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "common/checkpoint_index/checkpoint_index.h"
 #include "common/protocol/object_keys.h"
@@ -266,14 +267,15 @@ void FakeFunctions::WriteCheckpoint(const SliceRequest& request, int64_t iterati
 void FakeFunctions::EndRound(std::vector<std::pair<Instance*, Slice*>>& members, int64_t iteration,
                              SliceOutcome outcome) {
   const SliceRequest& request = members.front().second->request;
-  WriteCheckpoint(request, iteration);
+  const bool lost = std::exchange(lose_checkpoint, false);
+  if (!lost) WriteCheckpoint(request, iteration);
   for (auto& [instance, slice] : members) {
     SliceRecord record;
     record.outcome = outcome;
     record.next_iteration = iteration;
     if (slice->request.role.kind == RoleKind::kWorker) {
       record.state_digest = "digest-" + std::to_string(iteration);
-    } else {
+    } else if (!lost) {
       record.checkpoint =
           CheckpointReference{slice->request.store.prefix, iteration, slice->request.plan.revision,
                               slice->request.incarnation};
@@ -311,6 +313,9 @@ void FakeFunctions::AdvanceRound(std::vector<std::pair<Instance*, Slice*>>& memb
   int64_t iteration =
       request.first_iteration + static_cast<int64_t>(elapsed / options_.iteration_seconds);
   iteration = std::min(iteration, plan.iterations);
+  if (stuck_at.has_value() && request.incarnation < stuck_incarnations) {
+    iteration = std::min(iteration, *stuck_at);
+  }
   int64_t& done = round_iteration_[RoundKey(request)];
   done = std::max(done, request.first_iteration);
   const int64_t every = std::max<int64_t>(

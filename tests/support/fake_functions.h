@@ -60,6 +60,11 @@ class FakeFunctions final : public FunctionBackend, public SliceClient {
   void ForgetStreams();
   // Before (done = false) and after each effect on functions and slices: OK = no fault.
   std::function<Status(const std::string& call, bool done)> script;
+  // What the first incarnations wait for at this iteration never comes.
+  std::optional<int64_t> stuck_at;
+  int64_t stuck_incarnations = 1;
+  // The next round to end writes no checkpoint, whatever its records say.
+  bool lose_checkpoint = false;
   // Until set again, no new instance becomes ready.
   bool start_nothing = false;
   // EnsureGroup answers this while it is not OK.

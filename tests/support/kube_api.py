@@ -74,12 +74,14 @@ class Kubectl:
 class ClusterTest(unittest.TestCase):
     """A control plane with the CRD for all tests of a class: cls.api, cls.kubectl, cls.folder."""
 
+    api_server = "kube-apiserver"  # or another of scripts/test_servers.sh
+
     @classmethod
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.folder = pathlib.Path(folder.name)
-        cls.plane = ControlPlane(cls.folder / "plane")
+        cls.plane = ControlPlane(cls.folder / "plane", cls.api_server)
         cls.addClassCleanup(cls.plane.down)
         cls.plane.up()
         cls.kubectl = Kubectl(cls.plane.kubeconfig, cls.folder)

@@ -68,7 +68,7 @@ class Authority:
 
 
 class ControlPlane:
-    def __init__(self, folder):
+    def __init__(self, folder, api_server="kube-apiserver"):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.processes = {}
@@ -82,7 +82,7 @@ class ControlPlane:
             free_port() for _ in range(4))
         self.server = f"https://127.0.0.1:{self.port}"
         self.kubeconfig = self.user("admin", "/O=system:masters/CN=admin")
-        self._describe()
+        self._describe(api_server)
 
     def user(self, name, subject):
         """A kubeconfig for a new user (or group: "/O=group/CN=name") with a client certificate."""
@@ -99,7 +99,7 @@ class ControlPlane:
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}]}))
         return str(path)
 
-    def _describe(self):
+    def _describe(self, api_server):
         pki = self.pki.folder
         etcd = f"http://127.0.0.1:{self.etcd_port}"
         peer = f"http://127.0.0.1:{self.peer_port}"
@@ -109,7 +109,7 @@ class ControlPlane:
             "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}",
             "--unsafe-no-fsync", "--log-level", "warn"]
         self.commands["kube-apiserver"] = [
-            program("kube-apiserver"), "--etcd-servers", etcd, "--bind-address", "127.0.0.1",
+            program(api_server), "--etcd-servers", etcd, "--bind-address", "127.0.0.1",
             "--secure-port", str(self.port), "--advertise-address", ADVERTISED,
             "--endpoint-reconciler-type", "none", "--service-cluster-ip-range", "10.96.0.0/16",
             "--tls-cert-file", pki / "apiserver.crt", "--tls-private-key-file",

@@ -5,6 +5,7 @@
 
 #include "common/base/text.h"
 #include "operator/api/job_summary.h"
+#include "operator/api/pause.h"
 #include "operator/cli/cluster/job_table.h"
 
 namespace lambdadnn {
@@ -109,6 +110,10 @@ std::string FormatJobDetail(const Job& job, WallTime now) {
                                 : "built-in " + job.spec.model.builtin_name;
   text += Line("trains", model + " on " + DescribeData(job.spec.dataset));
   text += Line("objective", DescribeObjective(job.spec.objective));
+  if (IsPaused(job)) {
+    text += Line("paused", std::string("by the annotation ") + kPausedAnnotation +
+                               ": the operator leaves the job alone until it is taken away");
+  }
   if (status.plan) {
     text += Line("plan", summary.plan + Format("; revision %d", status.plan->revision));
     text += Line("predicted", FormatShortDuration(status.plan->predicted.seconds) +

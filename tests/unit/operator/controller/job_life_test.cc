@@ -9,41 +9,16 @@
 #include "operator/resources/function_groups.h"
 #include "operator/resources/slice_requests.h"
 #include "tests/support/job_world.h"
+#include "tests/unit/operator/controller/job_life_fixture.h"
 
 namespace lambdadnn {
 namespace {
 
-using testing::Each;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 using testing::UnorderedElementsAre;
-
-class JobLifeTest : public testing::Test {
- protected:
-  // What every ended job leaves behind: no function, no key, only results in the store.
-  void ExpectNothingLeft() {
-    EXPECT_THAT(world_.functions.Live(), IsEmpty());
-    EXPECT_THAT(world_.Keys(), Each(HasSubstr("/results/")));
-    const auto secrets = world_.server.List(SecretType(), "", "", 100, "");
-    ASSERT_TRUE(secrets.ok());
-    EXPECT_THAT(secrets->items, IsEmpty());
-  }
-  bool RunUntilIteration(int64_t iteration) {
-    return world_.RunUntil([&] { return world_.Read().status.progress.iteration >= iteration; },
-                           120);
-  }
-  Json Report() {
-    for (const std::string& key : world_.Keys()) {
-      if (!key.ends_with("/results/report.json")) continue;
-      return *ParseJson(AsText(*world_.memory_store.Get(key, std::nullopt)));
-    }
-    return Json();
-  }
-
-  JobWorld world_;
-};
 
 TEST_F(JobLifeTest, RunsToCompletionAndLeavesOnlyResults) {
   world_.Create(JobWorld::MinimalJob());
