@@ -33,6 +33,11 @@ struct FunctionInstance {
   friend bool operator==(const FunctionInstance&, const FunctionInstance&) = default;
 };
 
+// What all functions of the platform together may take; 0 = no limit.
+struct FunctionCapacity {
+  int64_t memory_mib = 0;
+};
+
 // Thread-safe. Every call is idempotent.
 class FunctionBackend {
  public:
@@ -49,6 +54,8 @@ class FunctionBackend {
   virtual Status SetCpu(const std::string& job_uid, const std::string& uid, int milli_cpu) = 0;
   virtual Result<std::string> Logs(const std::string& job_uid, const std::string& uid,
                                    int last_lines) = 0;
+  // Who asks for more gets kResourceExhausted.
+  virtual Result<FunctionCapacity> Capacity() { return FunctionCapacity{}; }
   // "cgroup v1", "cgroup v2", "pacing" or the platform's own words: stands in the report.
   virtual std::string IsolationName() const = 0;
 };

@@ -24,6 +24,11 @@ struct WriteDecision {
   std::optional<WorkloadProfile> profile;
   std::optional<ExecutionStatus> execution;
   std::optional<std::string> start_time;  // "" clears it
+  // The room that the job holds from this write on; somebody else may be faster, and then nothing
+  // is written.
+  std::optional<Room> room;
+  // The job goes back into the queue because not all of its functions came.
+  bool start_failed = false;
   std::optional<std::string> completion_time;
   std::optional<std::string> model_uri;
   std::optional<std::string> model_digest;

@@ -32,7 +32,10 @@ struct Controller::State {
                                       : std::make_unique<ControllerMetrics>(
                                             *of.metrics, kControllerName, with.workers)),
         queue(of.runtime, metrics.get()),
-        reconciler(dependencies, options, jobs.cache()) {}
+        reconciler(
+            dependencies, options, jobs.cache(),
+            [this](const ObjectName& name) { queue.Add(name); }, [this] { return jobs.synced(); }) {
+  }
 
   // Failed passes in a row decide how long to wait.
   Duration BackOff(const ObjectName& name, bool failed) {

@@ -16,16 +16,12 @@ bool HasFinalizer(const Job& job) {
 
 std::vector<Action> DecideAdmission(const JobSnapshot& snapshot) {
   const Job& job = snapshot.job;
-  if (job.status.start_time.empty()) {
-    WriteDecision start;
-    start.why = "start";
-    start.start_time = FormatRfc3339(snapshot.wall);
-    const bool resumed = FindCondition(job, kConditionSuspended) != nullptr;
-    if (resumed) {
-      start.conditions.push_back(
-          MakeCondition(kConditionSuspended, false, "Resumed", "spec.suspend is no longer set"));
-    }
-    return {start};
+  if (HasCondition(job, kConditionSuspended)) {
+    WriteDecision resume;
+    resume.why = "resume";
+    resume.conditions.push_back(
+        MakeCondition(kConditionSuspended, false, "Resumed", "spec.suspend is no longer set"));
+    return {resume};
   }
   if (!snapshot.facts.admission.has_value()) return {CheckAdmission{}};
   if (!snapshot.facts.admission->ok()) return {CheckAdmission{}};

@@ -34,6 +34,8 @@ std::vector<Action> DecideRun(const JobSnapshot& snapshot);
 bool NeedsReplan(const Job& job);
 std::vector<Action> DecideReplan(const JobSnapshot& snapshot);
 std::vector<Action> DecideSuspend(const JobSnapshot& snapshot);
+// Until the job has room for its functions; nullopt = it is started.
+std::optional<std::vector<Action>> AwaitRoom(const JobSnapshot& snapshot);
 // With the outcome known: give back, report, clean up, then Complete or Failed.
 std::vector<Action> DecideEnding(const JobSnapshot& snapshot);
 // After the end: time to live.
@@ -52,6 +54,13 @@ ExecutionStatus FallenBack(const JobSnapshot& snapshot);
 // What is left to do until no slice runs, the place where they stopped is written and no function
 // is left; nullopt = at rest. `view` is of the current round.
 std::optional<std::vector<Action>> ComeToRest(const JobSnapshot& snapshot, const RoundView& view);
+// The functions of a started job did not come: once none is left it goes back into the queue.
+std::vector<Action> GiveBackRoom(const JobSnapshot& snapshot);
+// A started job that gets a plan for which there is no room: what it does before it waits for that.
+std::optional<std::vector<Action>> RestBeforeOtherRoom(const JobSnapshot& snapshot,
+                                                       const Plan& plan);
+// Of one with no function left: `write` keeps it started if there is room, else it waits.
+void ChangeRoom(const JobSnapshot& snapshot, const Plan& plan, WriteDecision* write);
 // Where a job at rest goes on.
 struct RestingPlace {
   ExecutionStatus execution;

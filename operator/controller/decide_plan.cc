@@ -54,6 +54,8 @@ std::vector<Action> DecidePlan(const JobSnapshot& snapshot) {
     write.execution->incarnation = start.reference.incarnation;
     write.execution->start_checkpoint = CheckpointToJson(start.reference);
   }
+  if (auto rest = RestBeforeOtherRoom(snapshot, *write.plan); rest.has_value()) return *rest;
+  ChangeRoom(snapshot, *write.plan, &write);
   // Predictions count from status.startTime, profiling included.
   write.plan->predicted.seconds += elapsed;
   write.plan->predicted.cost += spent;

@@ -120,9 +120,7 @@ std::optional<std::vector<Action>> DecideProfileFunctions(const JobSnapshot& sna
                                            last_gone->instance.reason +
                                            "): " + last_gone->instance.last_log_line)};
   }
-  if (facts.start_again_at.has_value() && snapshot.now < *facts.start_again_at) {
-    return std::vector<Action>{};
-  }
+  if (facts.start_again_at.has_value()) return GiveBackRoom(snapshot);
   if (facts.start_since.has_value() &&
       snapshot.now - *facts.start_since > FromSeconds(snapshot.options->ready_timeout_seconds)) {
     return std::vector<Action>{DeleteAllGroups{true}};
@@ -212,6 +210,7 @@ std::vector<Action> DecideProfile(const JobSnapshot& snapshot) {
     cached.profile = facts.cached_profile;
     return {cached};
   }
+  if (auto waits = AwaitRoom(snapshot); waits.has_value()) return *waits;
   const ProfilePlan plan = MakeProfilePlan(job.spec, snapshot.options->platform);
   const std::map<SizeAndRank, const SliceFact*> slices = ProfileSlices(facts);
   for (const auto& [key, slice] : slices) {

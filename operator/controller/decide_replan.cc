@@ -143,6 +143,7 @@ std::vector<Action> Finish(const JobSnapshot& snapshot, const ExecutionStatus& e
   write.plan = replanned.plan;
   write.execution = execution;
   write.execution->planned_for = PlanningSignature(job.spec);
+  ChangeRoom(snapshot, *write.plan, &write);
   AddToLog(snapshot, "the objective or the bounds changed", &write);
   write.conditions.push_back(MakeCondition(
       kConditionProvisioned, true, "Replanned",

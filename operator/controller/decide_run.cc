@@ -56,7 +56,7 @@ std::vector<Action> DecideFunctions(const JobSnapshot& snapshot) {
                                                last_gone->instance.reason +
                                                "): " + last_gone->instance.last_log_line)};
   }
-  if (facts.start_again_at.has_value() && snapshot.now < *facts.start_again_at) return {};
+  if (facts.start_again_at.has_value()) return GiveBackRoom(snapshot);
   if (facts.start_since.has_value() &&
       snapshot.now - *facts.start_since > FromSeconds(options.ready_timeout_seconds)) {
     return {DeleteAllGroups{true}};
@@ -93,6 +93,7 @@ std::vector<std::string> Bind(const JobSnapshot& snapshot) {
 // Who does what is written down before anybody begins: whoever leads next joins exactly these
 // functions, or gives the whole round up.
 std::vector<Action> DecideBinding(const JobSnapshot& snapshot) {
+  if (auto waits = AwaitRoom(snapshot); waits.has_value()) return *waits;
   std::vector<Action> functions = DecideFunctions(snapshot);
   if (!functions.empty()) return functions;
   WriteDecision bind;

@@ -38,6 +38,8 @@ class JobMemory {
   Instant active_since{};
   std::optional<Instant> metered;
   int failed_passes = 0;
+  // The object as the last pass left it.
+  std::shared_ptr<const Json> left;
 
   // Takes over what earlier processes knew; `now` is the first pass.
   void Begin(const Job& job, Instant now, WallTime wall);

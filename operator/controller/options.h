@@ -7,11 +7,15 @@
 
 #include "common/base/status.h"
 #include "common/plan/workload.h"
+#include "operator/controller/room.h"
 
 namespace lambdadnn {
 
 struct ControllerOptions {
   Platform platform;
+  // What all jobs together may take, as given (a measured machine gives nothing); what the backend
+  // says of itself comes on top. 0 = no limit.
+  Room capacity;
 
   // Which jobs are ours: spec.managedBy must be empty or this.
   std::string controller_name = "lambdadnn.io/controller";
@@ -24,6 +28,8 @@ struct ControllerOptions {
   double tick_seconds = 0.1;
   // A job with nothing running.
   double idle_tick_seconds = 5;
+  // A job that waits for room, and is told at once when it is the next.
+  double waiting_tick_seconds = 5;
   // A finished job: what a deposed leader made for it after its end is taken away at the latest
   // then.
   double finished_tick_seconds = 300;
@@ -33,7 +39,8 @@ struct ControllerOptions {
 
   // All functions of a plan must be ready within this, else all are given back.
   double ready_timeout_seconds = 90;
-  // Between two attempts to get all functions; doubled each time up to the limit.
+  // Between two attempts to get all functions; doubled each time up to the limit, and a quarter
+  // more or less by chance, so that two that hinder each other part.
   double start_retry_seconds = 1;
   double max_start_retry_seconds = 60;
   // Instances that end before they were ever ready, before the job is failed.

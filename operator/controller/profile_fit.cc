@@ -108,6 +108,9 @@ ProfilePlan MakeProfilePlan(const JobSpec& spec, const Platform& platform) {
     const double whole = platform.total_milli_cpu / platform.milli_cpu_per_gib * 1024.0;
     largest = std::min(largest, static_cast<int>(whole));
   }
+  if (platform.total_memory_mib > 0) {
+    largest = std::min(largest, static_cast<int>(platform.total_memory_mib));
+  }
   largest = std::max(largest, smallest);
   const int middle = (largest + smallest) / 2;
   plan.memory_mib = {largest};
@@ -122,6 +125,11 @@ ProfilePlan MakeProfilePlan(const JobSpec& spec, const Platform& platform) {
     plan.filler_milli_cpu = std::max(kMilliPerCore, milli_cpu);
     plan.functions =
         std::clamp(1 + (total - milli_cpu) / plan.filler_milli_cpu, 1, kMaxProfileFunctions);
+    if (platform.total_memory_mib > 0) {
+      const double each = largest + platform.sidecar_memory_mib;
+      const int room = static_cast<int>(platform.total_memory_mib / each);
+      plan.functions = std::min(plan.functions, std::max(1, room));
+    }
   }
 
   if (spec.training.local_batch_size > 0) {

@@ -25,8 +25,20 @@ constexpr double kMaxLooksPerSecond = 200;
 constexpr Duration kNever = std::chrono::hours(24 * 365);
 
 bool MayHaveFunctions(const Job& job) {
-  return !job.status.start_time.empty() || job.status.profile.has_value() ||
+  return IsStarted(job) || job.status.profile.has_value() ||
+         FindCondition(job, kConditionReady) != nullptr ||
          !job.metadata.deletion_timestamp.empty() || !job.status.completion_time.empty();
+}
+
+// Not started, or on the way to another plan.
+bool SeesQueue(const Job& job) {
+  if (IsFinished(job) || job.spec.suspend || !job.metadata.deletion_timestamp.empty()) return false;
+  return !IsStarted(job) || !job.status.plan.has_value() || NeedsReplan(job);
+}
+
+bool IsWaiting(const Job& job) {
+  const Condition* ready = FindCondition(job, kConditionReady);
+  return !IsStarted(job) && ready != nullptr && !HasCondition(job, kConditionSuspended);
 }
 
 }  // namespace
@@ -37,8 +49,13 @@ const ResourceType& SecretType() {
 }
 
 Reconciler::Reconciler(const ControllerDependencies& dependencies, const ControllerOptions& options,
-                       ObjectCache& cache)
-    : dependencies_(dependencies), options_(options), cache_(cache) {}
+                       ObjectCache& cache, std::function<void(const ObjectName&)> wake,
+                       std::function<bool()> synced)
+    : dependencies_(dependencies),
+      options_(options),
+      cache_(cache),
+      queue_(dependencies_.runtime, dependencies_.backend, options_, cache_, std::move(synced)),
+      wake_(std::move(wake)) {}
 
 std::shared_ptr<JobMemory> Reconciler::MemoryOf(const ObjectName& name, const std::string& uid) {
   const std::lock_guard lock(mutex_);
@@ -74,6 +91,7 @@ void Reconciler::Refresh(Pass* pass) {
   pass->memory->Begin(snapshot.job, snapshot.now, snapshot.wall);
   snapshot.facts = pass->memory->facts;
   snapshot.meter = pass->memory->meter;
+  if (SeesQueue(snapshot.job)) snapshot.queue = queue_.View(pass->name);
 }
 
 void Reconciler::Tell(const Pass& pass, Json event) {
@@ -189,7 +207,7 @@ void Reconciler::RecordChanges(const Pass& pass, const JobStatus& before, const 
 Duration Reconciler::ProgressInterval(const Job& job) {
   const ObjectName name{job.metadata.namespace_name, job.metadata.name};
   const std::lock_guard lock(mutex_);
-  if (job.status.phase == "Running" || job.status.phase == "Profiling") {
+  if (job.status.phase == "Running" || job.status.phase == "Profiling" || IsWaiting(job)) {
     in_progress_.insert(name);
   } else {
     in_progress_.erase(name);
@@ -224,12 +242,19 @@ Duration Reconciler::NextLook(const Pass& pass) {
   if (pass.gone) return kNever;
   const bool deleted = !job.metadata.deletion_timestamp.empty();
   const bool finished = IsFinished(job);
+  const bool waiting = !deleted && !finished && IsWaiting(job) && !AnyLiveInstance(facts);
   const bool resting =
       job.status.phase == "Suspended" || (facts.admission.has_value() && !facts.admission->ok());
-  if (deleted || (finished ? AnyLiveInstance(facts) : !resting)) return Tick(pass);
+  if (deleted || (finished ? AnyLiveInstance(facts) : !resting && !waiting)) return Tick(pass);
   {
     const std::lock_guard lock(mutex_);
     ticking_.erase(pass.name);
+  }
+  if (waiting) {
+    const Duration longest = FromSeconds(options_.waiting_tick_seconds);
+    if (!facts.start_again_at.has_value()) return longest;
+    return std::clamp<Duration>(*facts.start_again_at - pass.snapshot.now,
+                                FromSeconds(options_.tick_seconds), longest);
   }
   if (!finished) return FromSeconds(options_.idle_tick_seconds);
   const Duration tick = FromSeconds(options_.tick_seconds);
@@ -252,11 +277,17 @@ Result<Json> Reconciler::Describe(const ObjectName& name) {
               {"decision", ActionsToJson(Decide(pass.snapshot))}};
 }
 
+void Reconciler::WakeNext() {
+  const std::optional<ObjectName> next = queue_.NextAfterChange();
+  if (next.has_value() && wake_ != nullptr) wake_(*next);
+}
+
 Result<Duration> Reconciler::Reconcile(const ObjectName& name) {
   Pass pass;
   pass.name = name;
   if (!Load(&pass).ok()) {
     Drop(name);
+    WakeNext();
     return kNever;
   }
   if (IsDeposed(pass)) return FromSeconds(options_.idle_tick_seconds);
@@ -264,6 +295,11 @@ Result<Duration> Reconciler::Reconcile(const ObjectName& name) {
   const Status applied = DecideAndApply(&pass);
   // What was observed is shown even when something could not be done.
   const Status shown = WriteStatusIfChanged(&pass);
+  // Also what others wrote may let somebody go: a suspension, a deletion.
+  if (std::shared_ptr<const Json> now = cache_.Get(name); now != pass.memory->left) {
+    pass.memory->left = std::move(now);
+    WakeNext();
+  }
   LDNN_RETURN_IF_ERROR(applied);
   LDNN_RETURN_IF_ERROR(shown);
   if (pass.gone) Drop(name);

@@ -4,6 +4,7 @@
 // queue sees to it).
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -11,6 +12,7 @@
 #include <string>
 
 #include "operator/controller/action.h"
+#include "operator/controller/admission_queue.h"
 #include "operator/controller/dependencies.h"
 #include "operator/controller/job_memory.h"
 #include "operator/controller/options.h"
@@ -21,8 +23,11 @@ namespace lambdadnn {
 
 class Reconciler {
  public:
+  // `wake`: that a job is the next to get room (null: nobody); `synced`: whether the cache holds
+  // every job (null: it does).
   Reconciler(const ControllerDependencies& dependencies, const ControllerOptions& options,
-             ObjectCache& cache);
+             ObjectCache& cache, std::function<void(const ObjectName&)> wake = nullptr,
+             std::function<bool()> synced = nullptr);
 
   // When to look again; an error = soon, with back-off.
   Result<Duration> Reconcile(const ObjectName& name);
@@ -54,6 +59,7 @@ class Reconciler {
   // Between two looks at a job that may change by itself: longer the more such jobs there are.
   Duration Tick(const Pass& pass);
   Duration NextLook(const Pass& pass);
+  void WakeNext();
 
   Result<Next> Apply(Pass* pass, const Action& action);
   Result<Next> Do(Pass* pass, const AddFinalizer& action);
@@ -104,6 +110,8 @@ class Reconciler {
   ControllerDependencies dependencies_;
   ControllerOptions options_;
   ObjectCache& cache_;
+  AdmissionQueue queue_;
+  const std::function<void(const ObjectName&)> wake_;
   std::mutex mutex_;
   std::map<ObjectName, std::pair<std::string, std::shared_ptr<JobMemory>>> memories_;
   std::set<ObjectName> in_progress_;

@@ -54,10 +54,15 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const WriteDecision& action)
   JobMemory& memory = *pass->memory;
   const Job before = pass->snapshot.job;
   // A first plan may begin with another job's incarnation.
+  if (action.room.has_value() && !queue_.Reserve(pass->name, *action.room)) {
+    return Next::kDecideAgain;
+  }
   const bool falls_back = before.status.plan.has_value() && action.execution.has_value() &&
                           action.execution->incarnation > before.status.execution.incarnation;
   if (falls_back) ++pass->snapshot.meter.usage.restarts;
-  LDNN_RETURN_IF_ERROR(WriteStatus(pass, ComputeStatus(pass->snapshot, action)));
+  const Status written = WriteStatus(pass, ComputeStatus(pass->snapshot, action));
+  queue_.Settle(pass->name);
+  LDNN_RETURN_IF_ERROR(written);
   if (falls_back) {
     ++memory.meter.usage.restarts;
     memory.history.problems.push_back(action.why);
@@ -80,8 +85,10 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const WriteDecision& action)
   }
   if (action.plan.has_value() || action.execution.has_value()) {
     memory.facts.start_since.reset();
-    memory.facts.start_attempts = 0;
-    memory.facts.start_again_at.reset();
+    if (!action.start_failed) {
+      memory.facts.start_attempts = 0;
+      memory.facts.start_again_at.reset();
+    }
     // A new incarnation repeats iterations.
     if (falls_back) memory.facts.iteration = action.execution->first_iteration;
     memory.facts.iteration_at = pass->snapshot.now;
@@ -94,10 +101,19 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const WriteDecision& action)
   const bool replanned = other_plan && before.status.plan.has_value();
   if (falls_back || replanned) DropExchange(pass, *CurrentRound(before));
   if (action.start_time.has_value()) {
-    memory.facts.admission.reset();
+    if (action.start_time->empty()) {
+      memory.facts.admission.reset();
+    } else {
+      memory.facts.start_again_at.reset();
+    }
     memory.facts.records_read.reset();
     memory.facts.checkpoint_looked_up.reset();
     memory.active_since = {};
+    Refresh(pass);
+    // What was before the start took none of the job's time.
+    if (memory.history.functions_ready_at == 0) {
+      memory.history.planned_at = memory.Time(pass->snapshot.now);
+    }
     if (action.start_time->empty()) SaveHistory(pass);
   }
   return Next::kDecideAgain;
@@ -204,10 +220,13 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const DeleteAllGroups& actio
   }
   if (action.start_failed) {
     const double doubled = options_.start_retry_seconds * std::pow(2.0, facts.start_attempts);
+    const double chance = 0.75 + 0.5 * dependencies_.runtime.random.Uniform();
     ++facts.start_attempts;
     facts.start_since.reset();
-    facts.start_again_at = dependencies_.runtime.clock.Now() +
-                           FromSeconds(std::min(doubled, options_.max_start_retry_seconds));
+    facts.start_again_at =
+        dependencies_.runtime.clock.Now() +
+        FromSeconds(std::min(doubled, options_.max_start_retry_seconds) * chance);
+    queue_.StandBack(pass->name, *facts.start_again_at);
   }
   return Next::kGoOn;
 }

@@ -108,6 +108,8 @@ bool AnyLiveInstance(const Facts& facts) {
   return false;
 }
 
+bool IsStarted(const Job& job) { return !job.status.start_time.empty(); }
+
 double ActiveSeconds(const Job& job, WallTime wall) {
   double seconds = job.status.execution.active_seconds;
   WallTime start;

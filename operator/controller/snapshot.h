@@ -16,6 +16,7 @@
 #include "operator/backends/slice_client.h"
 #include "operator/controller/checkpoint_import.h"
 #include "operator/controller/options.h"
+#include "operator/controller/room.h"
 
 namespace lambdadnn {
 
@@ -128,6 +129,8 @@ struct JobSnapshot {
   Status problem;
   Facts facts;
   Meter meter;
+  // Of a job that is not started, or may come to need other functions.
+  QueueView queue;
   Instant now{};
   WallTime wall{};
 
@@ -156,7 +159,10 @@ bool MayRun(const SliceFact& slice, const Facts& facts);
 std::vector<const InstanceFact*> LiveInstances(const Facts& facts, const std::string& group);
 std::vector<const InstanceFact*> ReadyInstances(const Facts& facts, const std::string& group);
 bool AnyLiveInstance(const Facts& facts);
-// Seconds since status.startTime (0 when not started) plus those before the last suspension.
+// Seconds since status.startTime (0 when not started) plus those before it last waited
+// or was suspended.
 double ActiveSeconds(const Job& job, WallTime wall);
+// status.startTime: admitted, and with room for its functions.
+bool IsStarted(const Job& job);
 
 }  // namespace lambdadnn

@@ -132,6 +132,12 @@ Json SnapshotToJson(const JobSnapshot& snapshot) {
                {"slices", std::move(slices)},
                {"iteration", facts.iteration},
                {"startAttempts", facts.start_attempts}};
+  if (const QueueView& queue = snapshot.queue; queue.limited) {
+    json["queue"] = {{"capacity", DescribeRoom(queue.capacity, queue.capacity)},
+                     {"taken", DescribeRoom(queue.taken, queue.capacity)},
+                     {"ahead", queue.ahead},
+                     {"known", queue.known}};
+  }
   if (!snapshot.problem.ok()) json["problem"] = snapshot.problem.ToString();
   if (!facts.start_error.ok()) json["startError"] = facts.start_error.ToString();
   if (!facts.cleanup_error.ok()) json["cleanupError"] = facts.cleanup_error.ToString();

@@ -22,6 +22,11 @@ bool AnySliceRuns(const Facts& facts) {
   return false;
 }
 
+// What WaitingCondition says of the first in the queue.
+bool IsNext(const std::string& message) {
+  return message.find("place 1 in the queue") != std::string::npos;
+}
+
 bool IsEnding(const Job& job) {
   return HasCondition(job, kConditionSuccessCriteriaMet) ||
          HasCondition(job, kConditionFailureTarget);
@@ -71,11 +76,35 @@ void AddProgress(const JobSnapshot& snapshot, JobStatus* status) {
   }
 }
 
+// Of a job that waits for room; false = it does not.
+bool AddWaiting(const JobSnapshot& snapshot, JobStatus* status) {
+  const Condition* ready = FindCondition(status->conditions, kConditionReady);
+  const bool waited = ready != nullptr && ready->reason == "WaitingForRoom";
+  if (!status->start_time.empty()) {
+    if (!waited || status->plan.has_value()) return false;
+    Set(status, snapshot,
+        MakeCondition(kConditionReady, false, "FunctionsStarting",
+                      "the functions that measure the model are starting"));
+    return false;
+  }
+  const Condition* accepted = FindCondition(status->conditions, kConditionAccepted);
+  if (accepted == nullptr || accepted->status != "True") return false;
+  Job job = snapshot.job;
+  job.status = *status;
+  const bool profiled = job.spec.profile.has_value() || job.status.profile.has_value();
+  if (!job.status.plan.has_value() && profiled) return false;
+  const std::optional<Condition> condition =
+      WaitingCondition(job, snapshot.queue, snapshot.options->platform);
+  if (condition.has_value()) Set(status, snapshot, *condition);
+  return condition.has_value();
+}
+
 void AddFunctions(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
   status->workers_desired = 0;
   status->workers_ready = 0;
-  if (!status->plan.has_value() || status->phase == "Suspended") return;
+  if (status->phase == "Suspended") return;
   if (status->phase == "Complete" || status->phase == "Failed" || ending) return;
+  if (AddWaiting(snapshot, status) || !status->plan.has_value()) return;
   status->workers_desired = status->plan->functions;
   const auto ready = ReadyInstances(snapshot.facts, WorkersGroupName(status->plan->revision));
   status->workers_ready = static_cast<int>(ready.size());
@@ -151,6 +180,14 @@ bool DiffersInSubstance(const JobStatus& a, const JobStatus& b) {
   JobStatus left = a;
   left.progress = b.progress;
   left.usage = b.usage;
+  // One's place in the queue is progress too, but for being the next.
+  for (Condition& condition : left.conditions) {
+    const Condition* other = FindCondition(b.conditions, condition.type);
+    const bool waits = condition.reason == "WaitingForRoom" && other != nullptr;
+    const bool same = waits && other->reason == condition.reason &&
+                      IsNext(other->message) == IsNext(condition.message);
+    if (same) condition.message = other->message;
+  }
   return !(left == b);
 }
 

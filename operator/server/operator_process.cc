@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <mutex>
 
@@ -97,6 +98,7 @@ struct OperatorProcess::State {
   MetricsRegistry metrics;
   KubeConnection connection;
   Platform platform;
+  Room capacity;  // of all jobs together, as the platform file gives it
   std::unique_ptr<HttpKubeClient> kube;
   std::unique_ptr<HttpKubeClient> election_kube;
   std::unique_ptr<LocalBackend> backend;
@@ -123,6 +125,7 @@ Status OperatorProcess::State::Open() {
     platform = LocalPlatform(MeasureMachine());
   } else {
     LDNN_ASSIGN_OR_RETURN(platform, ReadPlatform(options.platform_file));
+    capacity = {platform.total_memory_mib, platform.total_milli_cpu};
   }
   LDNN_ASSIGN_OR_RETURN(connection, ConnectionOf(options));
   kube = std::make_unique<HttpKubeClient>(
@@ -135,6 +138,12 @@ Status OperatorProcess::State::Open() {
     return connected.status().WithContext("--host-socket " + options.host_socket);
   }
   backend = std::move(*connected);
+  LDNN_ASSIGN_OR_RETURN(const FunctionCapacity room, backend->Capacity());
+  if (const auto most = static_cast<double>(room.memory_mib); most > 0) {
+    // No plan needs more than the host has.
+    const double total = platform.total_memory_mib;
+    platform.total_memory_mib = total > 0 ? std::min(total, most) : most;
+  }
   slices = std::make_unique<BeastSliceClient>(runtime);
   recorder = std::make_unique<EventRecorder>(
       *kube, runtime,
@@ -233,6 +242,7 @@ ControllerDependencies OperatorProcess::State::Dependencies() {
 void OperatorProcess::State::Lead(int64_t epoch) {
   ControllerOptions with;
   with.platform = platform;
+  with.capacity = capacity;
   with.workers = options.workers;
   with.leader_epoch = epoch;
   const std::lock_guard lock(mutex);

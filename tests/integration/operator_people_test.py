@@ -84,28 +84,45 @@ class People(unittest.TestCase):
 
 
 class Room(unittest.TestCase):
-    def test_of_two_jobs_with_room_for_one_and_a_half_one_waits_and_both_complete(self):
+    def test_with_room_for_one_and_a_half_jobs_wait_in_order_and_all_complete(self):
         cluster = Cluster(BIN)
         self.addCleanup(cluster.close)
         one = 3 * 384 + 3 * 128  # MiB of the workers and servers of jobs/digits.yaml
         host = cluster.start_host("host", "--memory", str(one * 3 // 2))
         cluster.start_operator(host)
-        names = ("left", "right")
-        for name in names:
+        # The third is the smallest, and would fit beside the first.
+        names = ("left", "right", "small")
+        for name in names[:2]:
             cluster.create_job(cluster.manifest(name, training={"epochs": 4}))
+        cluster.create_job(cluster.manifest(
+            "small", training={"epochs": 4},
+            objective={"fixed": {"functions": 1, "memory": "384Mi"}},
+            aggregation={"shards": 1, "layers": [1, 1], "serverMemory": "128Mi"}))
         most = 0
-        reasons = set()
+        waited = {}  # what each said of its wait
+        order = []   # in which they got room
 
-        def both_complete():
+        def all_complete():
             nonlocal most
             most = max(most, len(cluster.functions()))
             jobs = [cluster.get(name) for name in names]
-            reasons.update(c["reason"] for job in jobs for c in job.get("status", {}).get(
-                "conditions", []) if c["type"] == "Ready" and "no room" in c["message"])
+            for name, job in zip(names, jobs):
+                status = job.get("status", {})
+                if status.get("startTime") and name not in order:
+                    order.append(name)
+                for condition in status.get("conditions", []):
+                    if condition["reason"] == "WaitingForRoom":
+                        waited.setdefault(name, []).append(condition["message"])
             return all(cluster.condition(job, "Complete") for job in jobs)
-        cluster.wait_for("both jobs", both_complete, seconds=150, every=0.05)
-        self.assertEqual(reasons, {"WaitingForRoom"})
-        # Never the functions of both: what had begun was given back.
+        cluster.wait_for("all jobs", all_complete, seconds=200, every=0.05)
+        self.assertEqual(order, list(names))
+        self.assertEqual(set(waited), {"right", "small"})
+        self.assertIn("place 1 in the queue: the plan needs 1536 MiB", " ".join(waited["right"]))
+        self.assertIn("right is next", " ".join(waited["small"]))
+        # None was asked for in vain: then the message is the host's refusal.
+        for messages in waited.values():
+            self.assertTrue(all("in the queue" in message for message in messages), messages)
+        # Never the functions of two large ones.
         self.assertGreaterEqual(most, 3 + 3)
         self.assertLess(most, 2 * (3 + 3))
         self.assertEqual(cluster.functions(), {})

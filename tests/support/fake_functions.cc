@@ -46,6 +46,9 @@ Status FakeFunctions::EnsureGroup(const FunctionGroup& group) {
       if (same && instance.instance.phase != FunctionPhase::kGone) ++live;
     }
     for (; live < group.count; ++live) {
+      if (capacity_mib > 0 && taken_mib() + group.memory_mib > capacity_mib) {
+        return ResourceExhaustedError("no room for a function");
+      }
       char uid[16];
       std::snprintf(uid, sizeof uid, "f%04d", next_instance_++);
       Instance& instance = instances_[uid];
@@ -61,6 +64,14 @@ Status FakeFunctions::EnsureGroup(const FunctionGroup& group) {
     }
     return OkStatus();
   });
+}
+
+int64_t FakeFunctions::taken_mib() const {
+  int64_t taken = 0;
+  for (const auto& [uid, instance] : instances_) {
+    if (instance.instance.phase != FunctionPhase::kGone) taken += instance.group.memory_mib;
+  }
+  return taken;
 }
 
 Status FakeFunctions::DeleteGroup(const std::string& job_uid, const std::string& group) {

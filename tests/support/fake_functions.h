@@ -41,6 +41,7 @@ class FakeFunctions final : public FunctionBackend, public SliceClient {
   Result<std::string> Logs(const std::string& job_uid, const std::string& uid,
                            int last_lines) override;
   std::string IsolationName() const override { return "fake"; }
+  Result<FunctionCapacity> Capacity() override { return FunctionCapacity{capacity_mib}; }
 
   // --- SliceClient ---
   void Start(const std::string& instance_uid, const std::string& address,
@@ -69,6 +70,9 @@ class FakeFunctions final : public FunctionBackend, public SliceClient {
   bool start_nothing = false;
   // EnsureGroup answers this while it is not OK.
   Status refuse_groups;
+  // Of all instances together, beyond which groups are refused; 0 = no limit.
+  int64_t capacity_mib = 0;
+  int64_t taken_mib() const;
   // New instances end at once with this reason.
   std::string die_at_start;
 

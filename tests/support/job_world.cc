@@ -2,6 +2,7 @@
 #include "tests/support/job_world.h"
 
 #include <algorithm>
+#include <set>
 
 #include "operator/api/job_codec.h"
 #include "operator/api/job_schema.h"
@@ -11,7 +12,7 @@
 namespace lambdadnn {
 namespace {
 
-const ObjectName kName{"default", "digits"};
+ObjectName Named(const std::string& name) { return {"default", name}; }
 
 // Lends a store that outlives the borrower.
 class BorrowedStore final : public ObjectStore {
@@ -135,7 +136,10 @@ void JobWorld::RestartController() {
       nullptr,
       observer_.get(),
       [this](EventDraft draft) { told.push_back(std::move(draft)); }};
-  reconciler_ = std::make_unique<Reconciler>(dependencies, options, *cache_);
+  due_.clear();
+  reconciler_ = std::make_unique<Reconciler>(
+      dependencies, options, *cache_,
+      [this](const ObjectName& name) { due_[name] = time.clock.Now(); });
 }
 
 void JobWorld::Create(const Json& job) {
@@ -143,42 +147,66 @@ void JobWorld::Create(const Json& job) {
   LDNN_CHECK(created.ok(), created.status().ToString());
 }
 
-void JobWorld::Patch(const Json& merge_patch) {
+void JobWorld::Patch(const Json& merge_patch, const std::string& name) {
   const auto patched =
-      server.Patch(ServerlessTrainingJobType(), kName, merge_patch, Subresource::kNone);
+      server.Patch(ServerlessTrainingJobType(), Named(name), merge_patch, Subresource::kNone);
   LDNN_CHECK(patched.ok(), patched.status().ToString());
+  due_.erase(Named(name));
 }
 
-void JobWorld::Delete() {
-  const Status deleted = server.Delete(ServerlessTrainingJobType(), kName, "");
+void JobWorld::Delete(const std::string& name) {
+  const Status deleted = server.Delete(ServerlessTrainingJobType(), Named(name), "");
   LDNN_CHECK(deleted.ok(), deleted.ToString());
+  due_.erase(Named(name));
 }
 
 void JobWorld::Sync() {
-  const auto object = server.Get(ServerlessTrainingJobType(), kName);
-  if (object.ok()) {
-    cache_->Put(*object);
-  } else if (const auto known = cache_->Get(kName); known != nullptr) {
-    cache_->Remove(kName, UidOf(*known));
+  const auto list = server.List(ServerlessTrainingJobType(), "default", "", 0, "");
+  LDNN_CHECK(list.ok(), list.status().ToString());
+  std::set<ObjectName> there;
+  for (const Json& object : list->items) {
+    there.insert(NameOf(object));
+    cache_->Put(object);
+    due_.try_emplace(NameOf(object), time.clock.Now());
   }
+  for (const ObjectName& name : cache_->Names()) {
+    if (there.contains(name)) continue;
+    cache_->Remove(name, UidOf(*cache_->Get(name)));
+    due_[name] = time.clock.Now();
+  }
+}
+
+Duration JobWorld::Pass(const ObjectName& name) {
+  Duration next = FromSeconds(options.tick_seconds);
+  try {
+    in_controller_ = true;
+    const Result<Duration> delay = reconciler_->Reconcile(name);
+    in_controller_ = false;
+    if (delay.ok()) next = std::min(*delay, FromSeconds(most_seconds_between_passes));
+  } catch (const ProcessDied&) {
+    in_controller_ = false;
+    RestartController();
+  }
+  return next;
 }
 
 bool JobWorld::RunUntil(const std::function<bool()>& done, double seconds) {
   const Instant end = time.clock.Now() + FromSeconds(seconds);
   while (time.clock.Now() < end) {
-    Duration next = FromSeconds(options.tick_seconds);
     Sync();
-    try {
-      in_controller_ = true;
-      const Result<Duration> delay = reconciler_->Reconcile(kName);
-      in_controller_ = false;
-      if (delay.ok()) next = std::min(*delay, FromSeconds(1));
-    } catch (const ProcessDied&) {
-      in_controller_ = false;
-      RestartController();
+    const std::map<ObjectName, Instant> due = due_;
+    for (const auto& [name, when] : due) {
+      if (when > time.clock.Now()) continue;
+      due_[name] = Instant::max();  // unless the pass wakes it
+      const Instant next = time.clock.Now() + Pass(name);
+      due_[name] = std::min(due_[name], next);
+      Sync();
+      if (cache_->Get(name) == nullptr) due_.erase(name);
     }
     if (done()) return true;
-    time.clock.SleepFor(next);
+    Instant next = end;
+    for (const auto& [name, when] : due_) next = std::min(next, when);
+    time.clock.SleepFor(due_.empty() ? FromSeconds(1) : next - time.clock.Now());
   }
   return done();
 }
@@ -187,8 +215,8 @@ bool JobWorld::RunUntilFinished(double seconds) {
   return RunUntil([this] { return Exists() && IsFinished(Read()); }, seconds);
 }
 
-Job JobWorld::Read() {
-  const auto object = server.Get(ServerlessTrainingJobType(), kName);
+Job JobWorld::Read(const std::string& name) {
+  const auto object = server.Get(ServerlessTrainingJobType(), Named(name));
   LDNN_CHECK(object.ok(), object.status().ToString());
   std::vector<FieldError> errors;
   Job job = DecodeJob(*object, &errors);
@@ -196,7 +224,9 @@ Job JobWorld::Read() {
   return job;
 }
 
-bool JobWorld::Exists() { return server.Get(ServerlessTrainingJobType(), kName).ok(); }
+bool JobWorld::Exists(const std::string& name) {
+  return server.Get(ServerlessTrainingJobType(), Named(name)).ok();
+}
 
 std::vector<std::string> JobWorld::Keys() {
   std::vector<std::string> keys;
@@ -206,8 +236,8 @@ std::vector<std::string> JobWorld::Keys() {
   return keys;
 }
 
-std::string JobWorld::Reason(const std::string& condition) {
-  const Job job = Read();
+std::string JobWorld::Reason(const std::string& condition, const std::string& name) {
+  const Job job = Read(name);
   const Condition* found = FindCondition(job, condition);
   return found == nullptr ? "" : found->status + "/" + found->reason;
 }

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One job, its API server, its store and its functions in virtual time, and a controller that can
-// fail or die at any of its effects. For one thread: the test is the work queue.
+// Jobs (one called "digits" unless told otherwise), their API server, its store and its functions
+// in virtual time, and a controller that can fail or die at any of its effects. For one thread: the
+// test is the work queue.
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -32,15 +34,15 @@ class JobWorld {
   // Passes and time go on until `done` or `seconds` of virtual time have passed; returns done().
   bool RunUntil(const std::function<bool()>& done, double seconds);
   bool RunUntilFinished(double seconds);
-  void Patch(const Json& merge_patch);
-  void Delete();
+  void Patch(const Json& merge_patch, const std::string& name = "digits");
+  void Delete(const std::string& name = "digits");
   // A new process: nothing remembered, no stream open.
   void RestartController();
 
-  Job Read();  // as the API server has it
-  bool Exists();
+  Job Read(const std::string& name = "digits");  // as the API server has it
+  bool Exists(const std::string& name = "digits");
   std::vector<std::string> Keys();  // of the store, sorted
-  std::string Reason(const std::string& condition);
+  std::string Reason(const std::string& condition, const std::string& name = "digits");
 
   // The `index`-th effect (counted from 0 over API, store and functions) suffers `kind`.
   void Inject(int64_t index, FaultKind kind);
@@ -52,6 +54,8 @@ class JobWorld {
   InMemoryApiServer server;
   FakeFunctions functions;
   ControllerOptions options;
+  // However long the controller would not look.
+  double most_seconds_between_passes = 1;
   std::vector<Json> events;
   StoreSecrets store_secrets;    // that the job's store was last opened with
   std::vector<EventDraft> told;  // to the event recorder
@@ -61,11 +65,13 @@ class JobWorld {
   // Around each effect of the controller.
   Status Effect(const std::string& what, bool done);
   void Sync();
+  Duration Pass(const ObjectName& name);
 
   FaultyKubeClient kube_;
   std::unique_ptr<ObjectCache> cache_;
   std::unique_ptr<Reconciler> reconciler_;
   std::unique_ptr<ControllerObserver> observer_;
+  std::map<ObjectName, Instant> due_;  // passes, by job
   int64_t effects_ = 0;
   int64_t fault_index_ = -1;
   FaultKind fault_kind_ = FaultKind::kNone;

@@ -65,6 +65,8 @@ class FunctionHost {
   Result<std::string> Logs(const std::string& uid, int last_lines) const;
   // "cgroup v1", "cgroup v2", "pacing".
   std::string IsolationName() const;
+  // Options::memory_mib.
+  int64_t memory_mib() const { return options_.memory_mib; }
   // Why it is "pacing"; empty otherwise.
   std::string IsolationReason() const;
 

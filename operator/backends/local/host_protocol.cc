@@ -131,7 +131,8 @@ std::string EncodeHostInfo(const HostInfo& info) {
   return Dump({{"pid", info.pid},
                {"isolation", info.isolation},
                {"isolationReason", info.isolation_reason},
-               {"directory", info.directory}});
+               {"directory", info.directory},
+               {"memoryMib", info.memory_mib}});
 }
 
 Result<HostInfo> DecodeHostInfo(std::string_view text) {
@@ -143,7 +144,8 @@ Result<HostInfo> DecodeHostInfo(std::string_view text) {
   reader.Required("isolation", &info.isolation);
   reader.Optional("isolationReason", &info.isolation_reason);
   reader.Optional("directory", &info.directory);
-  reader.Finish();
+  reader.Optional("memoryMib", &info.memory_mib);
+  // A host outlives operators: what a newer one says beyond this is not for us.
   LDNN_RETURN_IF_ERROR(ToStatus(errors));
   return info;
 }

@@ -16,6 +16,7 @@ struct HostInfo {
   std::string isolation;         // FunctionBackend::IsolationName()
   std::string isolation_reason;  // why it is "pacing"
   std::string directory;
+  int64_t memory_mib = 0;  // of all functions together; 0 = no limit
 };
 
 // Decoding is strict: kInvalidArgument with field paths.

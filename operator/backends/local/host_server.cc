@@ -128,8 +128,8 @@ HttpServerReply HostServer::Handle(HttpServerRequest request) {
     }
     if (request.method != "GET") return NoSuchRoute(request);
     HttpServerReply reply;
-    reply.body =
-        EncodeHostInfo({::getpid(), host_.IsolationName(), host_.IsolationReason(), directory_});
+    reply.body = EncodeHostInfo({::getpid(), host_.IsolationName(), host_.IsolationReason(),
+                                 directory_, host_.memory_mib()});
     return reply;
   }
   if (request.path == kFunctionsPath) return Functions(request);

@@ -177,6 +177,12 @@ Status LocalBackend::SetCpu(const std::string&, const std::string& uid, int mill
       .status();
 }
 
+Result<FunctionCapacity> LocalBackend::Capacity() {
+  LDNN_ASSIGN_OR_RETURN(const std::string text, Call("GET", "/v1/host"));
+  LDNN_ASSIGN_OR_RETURN(const HostInfo info, DecodeHostInfo(text));
+  return FunctionCapacity{info.memory_mib};
+}
+
 Result<std::string> LocalBackend::Logs(const std::string&, const std::string& uid, int last_lines) {
   return Call("GET",
               "/v1/functions/" + PercentEncode(uid) + "/logs?lines=" + std::to_string(last_lines));

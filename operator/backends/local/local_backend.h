@@ -45,6 +45,7 @@ class LocalBackend final : public FunctionBackend {
   Status SetCpu(const std::string& job_uid, const std::string& uid, int milli_cpu) override;
   Result<std::string> Logs(const std::string& job_uid, const std::string& uid,
                            int last_lines) override;
+  Result<FunctionCapacity> Capacity() override;
   std::string IsolationName() const override { return isolation_; }
   // Why isolation is "pacing": said to the user once.
   std::string IsolationReason() const { return isolation_reason_; }
