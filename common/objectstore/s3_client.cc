@@ -2,6 +2,7 @@
 #include "common/objectstore/s3_client.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "common/base/percent_encoding.h"
 #include "common/objectstore/s3_errors.h"
@@ -11,6 +12,9 @@ namespace {
 
 constexpr std::string_view kHttp = "http://";
 constexpr std::string_view kHttps = "https://";
+// S3 allows 15 minutes; a request that is refused although times agree is refused for something
+// else.
+constexpr double kSameTimeSeconds = 120;
 
 std::string EndpointOf(const S3Options& options) {
   std::string endpoint = options.endpoint;
@@ -76,7 +80,27 @@ S3Client::S3Client(HttpTransport& transport, Clock& clock, S3Options options)
 
 std::string S3Client::Name() const { return endpoint_ + "/" + options_.bucket; }
 
+WallTime S3Client::ServerTime() const {
+  return clock_.Wall() + std::chrono::nanoseconds(ahead_ns_.load());
+}
+
+bool S3Client::LearnTime(const HttpResponse& response, WallTime signed_at) {
+  WallTime theirs;
+  if (!ParseHttpDate(FindField(response.fields, "Date"), &theirs)) return false;
+  if (std::abs(ToSeconds(theirs - signed_at)) < kSameTimeSeconds) return false;
+  ahead_ns_ = (theirs - clock_.Wall()).count();
+  return true;
+}
+
 Result<HttpResponse> S3Client::Send(const S3Call& call) {
+  const WallTime at = ServerTime();
+  LDNN_ASSIGN_OR_RETURN(HttpResponse response, SendSigned(call, at));
+  // A refused HEAD does not say why, and servers name the reason differently: the times tell.
+  if (response.status != 403 || !LearnTime(response, at)) return response;
+  return SendSigned(call, ServerTime());
+}
+
+Result<HttpResponse> S3Client::SendSigned(const S3Call& call, WallTime at) {
   const bool tls = endpoint_.starts_with(kHttps);
   std::string host = AuthorityOf(endpoint_);
   std::string path = "/";
@@ -86,7 +110,7 @@ Result<HttpResponse> S3Client::Send(const S3Call& call) {
     host = options_.bucket + "." + host;
   }
   path += PercentEncode(call.key, "/");
-  const std::string timestamp = AmzTimestamp(clock_.Wall());
+  const std::string timestamp = AmzTimestamp(at);
 
   SigV4Request signed_request{.method = call.method,
                               .path = path,

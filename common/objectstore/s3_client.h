@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One bucket of an S3 endpoint: turns calls into signed requests, and what went wrong into a Status
-// with the next step in its message. Thread-safe.
+// with the next step in its message. Requests are signed with the time of `clock`; a server that
+// refuses them and has another time is asked again with its own. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -55,10 +56,16 @@ class S3Client {
   std::string Name() const;
 
  private:
+  Result<HttpResponse> SendSigned(const S3Call& call, WallTime at);
+  WallTime ServerTime() const;
+  // Whether the server's time is another one than that which the refused request was signed with.
+  bool LearnTime(const HttpResponse& response, WallTime signed_at);
+
   const std::string endpoint_;  // without trailing '/'
   HttpTransport& transport_;
   Clock& clock_;
   const S3Options options_;
+  std::atomic<int64_t> ahead_ns_{0};  // the server's clock before ours, once it mattered
 };
 
 }  // namespace lambdadnn

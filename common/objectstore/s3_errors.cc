@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/objectstore/s3_errors.h"
 
-#include <time.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -129,16 +127,6 @@ Status S3Status(const HttpResponse& response, const S3Context& context) {
 
 Status S3Status(const S3Error& error, int http_status, const S3Context& context) {
   return Classify(error, http_status, context, {});
-}
-
-bool ParseHttpDate(std::string_view text, WallTime* time) {
-  std::tm utc{};
-  const std::string copy(text);
-  const char* const end = strptime(copy.c_str(), "%a, %d %b %Y %H:%M:%S GMT", &utc);
-  if (end == nullptr || *end != '\0') return false;
-  *time =
-      std::chrono::time_point_cast<Duration>(std::chrono::system_clock::from_time_t(timegm(&utc)));
-  return true;
 }
 
 }  // namespace lambdadnn

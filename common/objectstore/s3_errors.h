@@ -7,6 +7,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/status.h"
+#include "common/http/http_date.h"
 #include "common/http/http_transport.h"
 #include "common/objectstore/s3_xml.h"
 
@@ -25,8 +26,5 @@ struct S3Context {
 Status S3Status(const HttpResponse& response, const S3Context& context);
 // For an error inside an answer with `http_status`.
 Status S3Status(const S3Error& error, int http_status, const S3Context& context);
-
-// The time of an HTTP Date field ("Fri, 24 May 2013 00:00:00 GMT"); false when it is none.
-bool ParseHttpDate(std::string_view text, WallTime* time);
 
 }  // namespace lambdadnn

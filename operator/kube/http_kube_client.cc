@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "common/base/percent_encoding.h"
+#include "common/http/http_date.h"
 #include "operator/kube/http_watch.h"
 #include "operator/kube/kube_status.h"
 #include "operator/kube/object_metadata.h"
@@ -119,9 +120,14 @@ Result<HttpResponse> HttpKubeClient::SendOnce(const Call& call, const std::strin
   }
   const Instant begin = runtime_.clock.Now();
   Result<HttpResponse> response = session->calls->Send(request);
+  const Instant end = runtime_.clock.Now();
   if (options_.on_request) {
-    options_.on_request(call.method, response.ok() ? response->status : 0,
-                        ToSeconds(runtime_.clock.Now() - begin));
+    options_.on_request(call.method, response.ok() ? response->status : 0, ToSeconds(end - begin));
+  }
+  WallTime date;
+  if (options_.on_date && response.ok() &&
+      ParseHttpDate(FindField(response->fields, "Date"), &date)) {
+    options_.on_date(date, begin, end);
   }
   return response;
 }

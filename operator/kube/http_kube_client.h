@@ -37,6 +37,8 @@ struct HttpKubeClientOptions {
   int burst = 100;
   // Told about every answer: method, HTTP status (0 = none came), seconds. Must not block.
   std::function<void(const std::string& method, int code, double seconds)> on_request = nullptr;
+  // Told the server's time of every answer that has one, and when it was asked for and came.
+  std::function<void(WallTime date, Instant sent, Instant received)> on_date = nullptr;
 };
 
 using HttpTransportFactory =

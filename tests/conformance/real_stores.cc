@@ -112,14 +112,13 @@ class LateClock final : public Clock {
   void SleepFor(Duration duration) override { TheClock().SleepFor(duration); }
 };
 
-TEST_P(RealS3, SkewedClockIsSaidWithTheDifference) {
+TEST_P(RealS3, ASkewedClockCorrectsItself) {
   LateClock clock;
   S3ObjectStore store(NewHttpTransport({.inactivity_seconds = 30, .ca_file = ""}).value(), clock,
                       Options());
-  for (const Status& status : {store.Put("key", AsBytes("x")), store.Head("key").status()}) {
-    EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.ToString();
-    EXPECT_THAT(status.message(), HasSubstr("clocks"));
-    EXPECT_THAT(status.message(), HasSubstr("NTP"));
+  for (const Status& status : {store.Put("late-key", AsBytes("x")), store.Head("late-key").status(),
+                               store.Get("late-key").status(), store.Delete("late-key")}) {
+    EXPECT_TRUE(status.ok()) << status.ToString();
   }
 }
 

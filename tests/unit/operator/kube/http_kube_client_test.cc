@@ -113,6 +113,20 @@ TEST_F(HttpKubeClientTest, WritesAreStrictAndSigned) {
               ElementsAre("POST", "PATCH", "DELETE"));
 }
 
+TEST_F(HttpKubeClientTest, TellsTheServersTimeOfEveryAnswerThatHasOne) {
+  std::vector<WallTime> dates;
+  HttpKubeClient& client =
+      Client({}, {.on_date = [&](WallTime date, Instant sent, Instant received) {
+               EXPECT_LE(sent, received);
+               dates.push_back(date);
+             }});
+  script_.push_back(Answer(404, {{"Date", "Fri, 24 May 2013 00:00:00 GMT"}}));
+  script_.push_back(Answer(404, {{"Date", "yesterday"}}));
+  script_.push_back(Answer(404));
+  for (int i = 0; i < 3; ++i) EXPECT_FALSE(client.Get(WidgetType(), {"default", "a"}).ok());
+  EXPECT_THAT(dates, ElementsAre(WallTime(std::chrono::seconds(1'369'353'600))));
+}
+
 TEST_F(HttpKubeClientTest, NamesNeverLeaveTheirPlaceInThePath) {
   EXPECT_EQ(Client().Get(WidgetType(), {"a/b", "../secrets?x"}).status().code(),
             StatusCode::kNotFound);
