@@ -18,7 +18,7 @@ readonly BUILD_PACKAGES=(
 )
 readonly TEST_PACKAGES=(
   clang-14 libclang-rt-14-dev clang-format-19 python3 python3-torch python3-sklearn
-  python3-pyte
+  python3-pyte libfaketime
   chromium git procps curl
 )
 # The oldest Go that builds the servers of the conformance tests (tests/servers).

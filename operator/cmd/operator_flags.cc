@@ -42,6 +42,13 @@ void AddFlags(CLI::App& app, OperatorFlags& flags) {
            "Backend Local: the socket of the function host (lambdadnn host)");
   AddValue(app, "--platform", options.platform_file,
            "Prices, sizes and limits of functions (docs/formats.md); without it this machine's");
+  AddValue(app, "--store", options.store,
+           "The operator's own store, for jobs that name none: s3://bucket/prefix at "
+           "LAMBDADNN_S3_ENDPOINT, or file:///folder; without it every job names a Secret");
+  AddValue(app, "--readable", options.readable,
+           "Folders that jobs may read with the operator's rights (separated by commas), e.g. "
+           "s3://data/public or s3://data/{namespace}; {namespace} stands for the job's")
+      ->delimiter(',');
   AddValue(app, "--store-ca-file", options.store_ca_file,
            "PEM file of the authorities that the object stores' certificates are signed by");
   AddSwitch(app, "--leader-elect", options.leader_elect,

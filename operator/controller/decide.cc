@@ -101,6 +101,7 @@ std::vector<Action> Decide(const JobSnapshot& snapshot) {
     return DecideEnding(snapshot);
   }
   if (!snapshot.problem.ok()) return {FailJob("InvalidSpec", snapshot.problem.message())};
+  if (!snapshot.reach.ok()) return {FailJob("StoreNotAllowed", snapshot.reach.message())};
   if (const auto unsupported = FindUnsupported(job.spec); unsupported.has_value()) {
     return {FailJob(unsupported->reason, unsupported->message)};
   }

@@ -99,8 +99,8 @@ std::vector<Action> DecideFinished(const JobSnapshot& snapshot) {
   const double age = FinishedSeconds(snapshot);
   const bool success = HasCondition(job, kConditionComplete);
   if (!snapshot.facts.cleaned_again && HasCondition(job, kConditionAccepted) &&
-      WantsCleanStore(job, success) && age >= options.cleanup_settle_seconds &&
-      age < options.cleanup_late_seconds) {
+      snapshot.reach.ok() && WantsCleanStore(job, success) &&
+      age >= options.cleanup_settle_seconds && age < options.cleanup_late_seconds) {
     return {CleanUpStore{!success, true}};
   }
   const std::optional<double>& ttl = job.spec.ttl_seconds_after_finished;
@@ -133,7 +133,9 @@ std::vector<Action> DecideDeletion(const JobSnapshot& snapshot) {
   if (!timed_out) {
     if (!facts.instances_known) return {};
     if (std::vector<Action> actions = GiveBack(snapshot); !actions.empty()) return actions;
-    const bool clean = job.spec.cleanup_policy != "Never" && snapshot.problem.ok();
+    // What may not be reached was not written to either, unless it could be once.
+    const bool reached = snapshot.reach.ok() || HasCondition(job, kConditionAccepted);
+    const bool clean = job.spec.cleanup_policy != "Never" && snapshot.problem.ok() && reached;
     if (clean && !facts.exchange_cleaned) return {CleanUpStore{}};
     if (clean && MayHoldLateObjects(snapshot)) {
       const double settle = snapshot.options->cleanup_settle_seconds;

@@ -137,6 +137,8 @@ std::vector<Action> DecideFallBack(const JobSnapshot& snapshot, const Round& rou
   }
   const Facts& facts = snapshot.facts;
   if (facts.checkpoint_looked_up != round) return {LookUpCheckpoint{round}};
+  // What was refused is asked anew by functions with the credentials of now.
+  if (facts.credentials_changed && AnyLiveInstance(facts)) return {DeleteAllGroups{}};
 
   ExecutionStatus next = FallenBack(snapshot);
   if (broken.counts) {
@@ -256,7 +258,8 @@ std::vector<Action> DecideRun(const JobSnapshot& snapshot) {
   // Also a broken round is joined first: what is not heard of cannot be stopped.
   if (!AllJoined(snapshot, view)) return JoinRound(snapshot, view);
   if (view.broken.has_value()) {
-    if (view.broken->permanent) return {FailJob(view.broken->reason, view.broken->message)};
+    const bool permanent = view.broken->permanent && !facts.credentials_changed;
+    if (permanent) return {FailJob(view.broken->reason, view.broken->message)};
     return DecideFallBack(snapshot, round, *view.broken);
   }
   if (view.finished) return DecideSuccess(snapshot, view);

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +31,11 @@ class JobMemory {
   JobHistory history;
   std::unique_ptr<ObjectStore> store;
   StoreSecrets store_secrets;  // once there is a store
+  Instant secrets_read{};
+  bool store_refused = false;  // the store did, to what they said then
+  // Whether the job may reach what it names, which no change of its spec changes; absent = not
+  // looked at yet.
+  std::optional<Status> reach;
   std::string job_key;
   // When status was last written for progress alone.
   Instant progress_written{};

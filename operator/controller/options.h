@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "common/base/status.h"
 #include "common/plan/workload.h"
 #include "operator/controller/room.h"
+#include "operator/controller/tenant_rules.h"
 
 namespace lambdadnn {
 
@@ -85,6 +87,11 @@ struct ControllerOptions {
   // Whether stores are reached with the Secrets that a job names. Without, with this process's
   // environment: `lambdadnn run` has no Secrets but those of its user.
   bool use_store_secrets = true;
+  // Secrets of a job are read again this often while its store is used; at once when it refuses.
+  double secrets_seconds = 30;
+  // What jobs may reach with this process's credentials; absent = all that they reach, for whom
+  // jobs are the user's own.
+  std::optional<TenantRules> tenants;
   // Largest relative residual of a profile that is trusted.
   double max_profile_residual = 0.15;
 

@@ -80,6 +80,12 @@ Status Reconciler::Load(Pass* pass) {
   const JobMemory::Decoded& decoded = pass->memory->Decode(pass->object);
   pass->snapshot.job = decoded.job;
   pass->snapshot.problem = decoded.problem;
+  if (options_.tenants.has_value() && decoded.problem.ok()) {
+    UseOperatorStore(*options_.tenants, &pass->snapshot.job);
+    std::optional<Status>& reach = pass->memory->reach;
+    if (!reach.has_value()) reach = CheckReach(*options_.tenants, pass->snapshot.job);
+    pass->snapshot.reach = *reach;
+  }
   pass->snapshot.options = &options_;
   return OkStatus();
 }
@@ -121,6 +127,13 @@ Status Reconciler::Gather(Pass* pass) {
   }
   memory.ObserveSlices(dependencies_.slices.Poll(job.metadata.uid), job, options_.platform, now,
                        news);
+  // A function was refused by the store: its environment may be what the Secret no longer says.
+  for (const auto& [invocation, slice] : memory.facts.slices) {
+    if (!slice.record.has_value() || memory.facts.credentials_changed) continue;
+    if (IsAccessFailure(slice.record->error)) memory.store_refused = true;
+  }
+  // What cannot be read is said by whoever needs it.
+  if (memory.store_refused) (void)LookAtSecrets(pass);
   Refresh(pass);
   return OkStatus();
 }
@@ -293,6 +306,7 @@ Result<Duration> Reconciler::Reconcile(const ObjectName& name) {
   if (IsDeposed(pass)) return FromSeconds(options_.idle_tick_seconds);
   LDNN_RETURN_IF_ERROR(Gather(&pass));
   const Status applied = DecideAndApply(&pass);
+  if (IsAccessFailure(applied)) pass.memory->store_refused = true;
   // What was observed is shown even when something could not be done.
   const Status shown = WriteStatusIfChanged(&pass);
   // Also what others wrote may let somebody go: a suspension, a deletion.

@@ -96,6 +96,9 @@ class Reconciler {
   // After a write whose effect is unknown: what the server holds now.
   void ReadBack(Pass* pass);
   Result<ObjectStore*> StoreOf(Pass* pass);
+  // Reads the job's Secrets again from time to time, and at once when a store refused what they
+  // said; a store that was opened with what they said before is let go.
+  Status LookAtSecrets(Pass* pass);
   Status EnsureJobKey(Pass* pass);
   Result<FunctionSecrets> SecretsOf(Pass* pass);
   void BeginStarting(Pass* pass);

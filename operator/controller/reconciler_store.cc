@@ -70,16 +70,38 @@ std::optional<SliceRecord> ParseRecord(ByteView bytes) {
 }  // namespace
 
 Result<ObjectStore*> Reconciler::StoreOf(Pass* pass) {
+  LDNN_RETURN_IF_ERROR(pass->snapshot.reach);
   JobMemory& memory = *pass->memory;
+  LDNN_RETURN_IF_ERROR(LookAtSecrets(pass));
   if (memory.store == nullptr) {
-    const Job& job = pass->snapshot.job;
-    if (options_.use_store_secrets) {
-      LDNN_ASSIGN_OR_RETURN(memory.store_secrets, ReadStoreSecrets(dependencies_.kube, job));
-    }
-    LDNN_ASSIGN_OR_RETURN(memory.store,
-                          dependencies_.open_store(MakeStoreReference(job), memory.store_secrets));
+    LDNN_ASSIGN_OR_RETURN(
+        memory.store,
+        dependencies_.open_store(MakeStoreReference(pass->snapshot.job), memory.store_secrets));
   }
   return memory.store.get();
+}
+
+Status Reconciler::LookAtSecrets(Pass* pass) {
+  JobMemory& memory = *pass->memory;
+  const Job& job = pass->snapshot.job;
+  const ObjectStoreSpec& store = job.spec.object_store;
+  const bool has_secrets = !store.credentials_secret.empty() || !store.ca_secret.empty();
+  if (!options_.use_store_secrets || !has_secrets) return OkStatus();
+  const Instant now = dependencies_.runtime.clock.Now();
+  const bool needed = memory.store == nullptr || memory.store_refused;
+  if (!needed && now - memory.secrets_read < FromSeconds(options_.secrets_seconds)) {
+    return OkStatus();
+  }
+  memory.secrets_read = now;
+  Result<StoreSecrets> secrets = ReadStoreSecrets(dependencies_.kube, job);
+  // A store that answers is used with what was known.
+  if (!secrets.ok()) return needed ? secrets.status() : OkStatus();
+  memory.store_refused = false;
+  if (secrets->version == memory.store_secrets.version) return OkStatus();
+  if (!memory.store_secrets.version.empty()) memory.facts.credentials_changed = true;
+  memory.store.reset();
+  memory.store_secrets = *std::move(secrets);
+  return OkStatus();
 }
 
 void Reconciler::DropExchange(Pass* pass, const Round& round) {
@@ -121,6 +143,7 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const CheckAdmission&) {
     answer = answer.WithContext("spec.objectStore: " + MakeStoreReference(pass->snapshot.job).uri +
                                 " cannot be used");
     facts.admission = answer;
+    pass->memory->store_refused = IsAccessFailure(answer);
     return Next::kGoOn;
   }
   facts.admission = OkStatus();
@@ -206,6 +229,11 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const CheckResults&) {
   const std::string key = ResultKey(JobPrefix(pass->snapshot.job), kModelName);
   const Status there = store->Head(key).status();
   if (there.code() == StatusCode::kUnavailable) return there;
+  if (IsAccessFailure(there)) {
+    pass->memory->store_refused = true;
+    LDNN_RETURN_IF_ERROR(LookAtSecrets(pass));
+    if (pass->memory->store == nullptr) return there;  // again, with what they say now
+  }
   pass->memory->facts.results =
       there.ok() ? there : there.WithContext("training finished but the model is missing");
   return Next::kDecideAgain;

@@ -161,8 +161,18 @@ Status Reconciler::EnsureJobKey(Pass* pass) {
 Result<FunctionSecrets> Reconciler::SecretsOf(Pass* pass) {
   LDNN_RETURN_IF_ERROR(EnsureJobKey(pass));
   LDNN_RETURN_IF_ERROR(StoreOf(pass).status());  // what its Secrets say is known with it
-  return FunctionSecrets{pass->memory->job_key, StoreEnvironment(dependencies_.store_environment,
-                                                                 pass->memory->store_secrets)};
+  const StoreSecrets& secrets = pass->memory->store_secrets;
+  auto environment = StoreEnvironment(dependencies_.store_environment, secrets);
+  const ObjectStoreSpec& store = pass->snapshot.job.spec.object_store;
+  if (!secrets.credentials.access_key.empty() && !store.endpoint.empty()) {
+    // The user's credentials are for the user's service: data and models are read there as well.
+    environment["LAMBDADNN_S3_ENDPOINT"] = store.endpoint;
+    environment["LAMBDADNN_S3_REGION"] = store.region;
+    environment["LAMBDADNN_S3_PATH_STYLE"] = store.path_style ? "true" : "false";
+  }
+  // Whoever runs with other ones has been given back before (DecideFallBack).
+  pass->memory->facts.credentials_changed = false;
+  return FunctionSecrets{pass->memory->job_key, std::move(environment)};
 }
 
 Result<Reconciler::Next> Reconciler::Do(Pass* pass, const EnsurePlannedGroups&) {

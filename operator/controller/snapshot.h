@@ -93,6 +93,9 @@ struct Facts {
   // CPU quota set on profiling instances, by uid.
   std::map<std::string, int> cpu_set;
 
+  // The job's Secrets say something else than when the functions that there are were started.
+  bool credentials_changed = false;
+
   // The store and the data set answered at admission.
   std::optional<Status> admission;
   std::optional<WorkloadProfile> cached_profile;
@@ -127,6 +130,8 @@ struct JobSnapshot {
   Job job;
   // Why the object cannot be used as it is (decoding, validation); OK = it can.
   Status problem;
+  // Why the job may not reach what it names (TenantRules); OK = it may.
+  Status reach;
   Facts facts;
   Meter meter;
   // Of a job that is not started, or may come to need other functions.

@@ -139,6 +139,7 @@ Json SnapshotToJson(const JobSnapshot& snapshot) {
                      {"known", queue.known}};
   }
   if (!snapshot.problem.ok()) json["problem"] = snapshot.problem.ToString();
+  if (!snapshot.reach.ok()) json["reach"] = snapshot.reach.ToString();
   if (!facts.start_error.ok()) json["startError"] = facts.start_error.ToString();
   if (!facts.cleanup_error.ok()) json["cleanupError"] = facts.cleanup_error.ToString();
   if (facts.admission.has_value()) json["admission"] = facts.admission->ToString();

@@ -4,6 +4,7 @@
 #include "common/base/base64.h"
 #include "common/base/files.h"
 #include "operator/controller/dependencies.h"
+#include "operator/kube/object_metadata.h"
 
 namespace lambdadnn {
 namespace {
@@ -49,6 +50,7 @@ Result<StoreSecrets> ReadStoreSecrets(KubeClient& kube, const Job& job) {
     LDNN_ASSIGN_OR_RETURN(const Json secret,
                           ReadSecret(kube, job, credentials, kCredentialsField,
                                      "the keys accessKeyId and secretAccessKey"));
+    secrets.version = ResourceVersionOf(secret);
     LDNN_ASSIGN_OR_RETURN(secrets.credentials.access_key,
                           NeededValue(secret, "accessKeyId", credentials, kCredentialsField));
     LDNN_ASSIGN_OR_RETURN(secrets.credentials.secret_key,
@@ -60,9 +62,15 @@ Result<StoreSecrets> ReadStoreSecrets(KubeClient& kube, const Job& job) {
   if (!ca.empty()) {
     LDNN_ASSIGN_OR_RETURN(const Json secret,
                           ReadSecret(kube, job, ca, kCaField, "the key ca.crt (PEM)"));
+    secrets.version += "/" + ResourceVersionOf(secret);
     LDNN_ASSIGN_OR_RETURN(secrets.ca_pem, NeededValue(secret, "ca.crt", ca, kCaField));
   }
   return secrets;
+}
+
+bool IsAccessFailure(const Status& status) {
+  return status.code() == StatusCode::kUnauthenticated ||
+         status.code() == StatusCode::kPermissionDenied;
 }
 
 std::map<std::string, std::string> StoreEnvironment(const std::string& ca_file) {

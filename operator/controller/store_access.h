@@ -20,9 +20,14 @@ namespace lambdadnn {
 struct StoreSecrets {
   StoreCredentials credentials = {};
   std::string ca_pem = "";
+  // Changes whenever one of them does.
+  std::string version = "";
 };
 // kFailedPrecondition with a sentence that says which Secret or key is missing.
 Result<StoreSecrets> ReadStoreSecrets(KubeClient& kube, const Job& job);
+
+// Whether a store refused because of who asks: what a changed Secret may mend.
+bool IsAccessFailure(const Status& status);
 
 // The store of a job. A retry budget of 0 is the store's own.
 Result<std::unique_ptr<ObjectStore>> OpenJobStore(const StoreReference& reference,

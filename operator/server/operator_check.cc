@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/server/operator_check.h"
 
+#include "common/base/files.h"
 #include "operator/api/platform_file.h"
 #include "operator/backends/local/local_backend.h"
 #include "operator/controller/store_access.h"
@@ -30,9 +31,12 @@ CheckFinding CheckPlatform(const std::string& file) {
   return {Level::kMissing, "platform", platform.status().message()};
 }
 
-CheckFinding CheckNamedStore(Runtime& runtime, const OperatorOptions& options) {
+CheckFinding CheckNamedStore(Runtime& runtime, const OperatorOptions& options,
+                             const std::string& uri) {
   StoreReference reference;
-  reference.uri = options.check_store;
+  reference.uri = uri;
+  reference.region = GetEnvironment("LAMBDADNN_S3_REGION").value_or("us-east-1");
+  reference.path_style = GetEnvironment("LAMBDADNN_S3_PATH_STYLE").value_or("true") != "false";
   return CheckStore(runtime,
                     OpenJobStore(reference, {}, options.store_ca_file, runtime, kCallSeconds));
 }
@@ -52,7 +56,9 @@ Result<std::vector<CheckFinding>> CheckEnvironment(Runtime& runtime,
   std::vector<CheckFinding> findings = CheckCluster(kube, access);
   findings.push_back(CheckHost(runtime, options.host_socket));
   if (!options.platform_file.empty()) findings.push_back(CheckPlatform(options.platform_file));
-  if (!options.check_store.empty()) findings.push_back(CheckNamedStore(runtime, options));
+  for (const std::string& uri : {options.store, options.check_store}) {
+    if (!uri.empty()) findings.push_back(CheckNamedStore(runtime, options, uri));
+  }
   return findings;
 }
 

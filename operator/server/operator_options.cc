@@ -2,6 +2,7 @@
 #include "operator/server/operator_options.h"
 
 #include "common/base/text.h"
+#include "operator/controller/tenant_rules.h"
 
 namespace lambdadnn {
 namespace {
@@ -47,6 +48,12 @@ Status OperatorOptions::Validate() const {
     if (name.empty()) {
       return InvalidArgumentError("--namespaces: holds an empty name; leave the flag away for all");
     }
+  }
+  if (!store.empty()) {
+    LDNN_RETURN_IF_ERROR(CheckPlace(store).WithContext("--store"));
+  }
+  for (const std::string& folder : readable) {
+    LDNN_RETURN_IF_ERROR(CheckPlace(folder).WithContext("--readable"));
   }
   if (workers < 1 || workers > kMaxWorkers) {
     return InvalidArgumentError("--workers: must be from 1 to " + std::to_string(kMaxWorkers));

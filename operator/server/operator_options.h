@@ -22,6 +22,11 @@ struct OperatorOptions {
   std::string host_socket = "";
   // Prices, sizes and limits of functions; empty = this machine's, for the backend Local.
   std::string platform_file = "";
+  // The operator's own store and what jobs may read with its rights (controller/tenant_rules.h).
+  // The endpoint of an S3 store is LAMBDADNN_S3_ENDPOINT, as its credentials are of the
+  // environment.
+  std::string store = "";
+  std::vector<std::string> readable = {};
   // PEM file of the authorities that sign the object stores' certificates; empty = the system's.
   std::string store_ca_file = "";
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <mutex>
 
 #include "common/base/descriptor_limit.h"
@@ -21,6 +22,7 @@
 #include "operator/controller/store_access.h"
 #include "operator/kube/http_kube_client.h"
 #include "operator/kube/leader_election.h"
+#include "operator/kube/server_clock.h"
 #include "operator/server/job_metrics.h"
 #include "operator/server/operator_http.h"
 
@@ -34,6 +36,8 @@ constexpr double kStoreRetrySeconds = 5;
 // What more than a thousand jobs have to say when they begin at once.
 constexpr size_t kWaitingEvents = 8000;
 constexpr int kExitLeadLost = 1;
+// Less than this is what answers leave open.
+constexpr double kNotedSkewSeconds = 2;
 
 std::string HostName() {
   std::array<char, 256> name{};
@@ -88,11 +92,18 @@ struct OperatorProcess::State {
   void Lead(int64_t epoch);
   void AwaitEpoch();
   ControllerDependencies Dependencies();
+  TenantRules Tenants() const;
   HttpServerReply Ready();
   HttpServerReply Metrics();
   HttpServerReply Debug(const std::string& path);
 
+  // Asks and tells the time by which objects go.
+  HttpKubeClientOptions ServerTimed(HttpKubeClientOptions with);
+
   Runtime& runtime;
+  ServerClock server_clock{runtime.clock};
+  // Times of objects are the API server's.
+  Runtime server_runtime{server_clock, runtime.executor, runtime.random};
   const OperatorOptions options;
   const std::string identity;
   MetricsRegistry metrics;
@@ -120,6 +131,22 @@ OperatorProcess::OperatorProcess(std::unique_ptr<State> state) : state_(std::mov
 
 OperatorProcess::~OperatorProcess() { Stop(); }
 
+HttpKubeClientOptions OperatorProcess::State::ServerTimed(HttpKubeClientOptions with) {
+  with.on_request = CountRequests(metrics, connection.server);
+  with.on_date = [this](WallTime date, Instant sent, Instant received) {
+    const bool first = !server_clock.OwnAhead().has_value();
+    server_clock.Observe(date, sent, received);
+    const double ahead = ToSeconds(server_clock.OwnAhead().value());
+    if (first && std::abs(ahead) > kNotedSkewSeconds) {
+      LogWarning("operator",
+                 "the clocks of this machine and of the API server differ; times of jobs are the "
+                 "server's",
+                 {{"aheadSeconds", std::round(ahead)}});
+    }
+  };
+  return with;
+}
+
 Status OperatorProcess::State::Open() {
   if (options.platform_file.empty()) {
     platform = LocalPlatform(MeasureMachine());
@@ -128,10 +155,8 @@ Status OperatorProcess::State::Open() {
     capacity = {platform.total_memory_mib, platform.total_milli_cpu};
   }
   LDNN_ASSIGN_OR_RETURN(connection, ConnectionOf(options));
-  kube = std::make_unique<HttpKubeClient>(
-      connection, runtime,
-      HttpKubeClientOptions{.user_agent = "lambdadnn-operator",
-                            .on_request = CountRequests(metrics, connection.server)});
+  kube = std::make_unique<HttpKubeClient>(connection, server_runtime,
+                                          ServerTimed({.user_agent = "lambdadnn-operator"}));
   Result<std::unique_ptr<LocalBackend>> connected =
       LocalBackend::Connect(runtime, options.host_socket);
   if (!connected.ok()) {
@@ -146,11 +171,11 @@ Status OperatorProcess::State::Open() {
   }
   slices = std::make_unique<BeastSliceClient>(runtime);
   recorder = std::make_unique<EventRecorder>(
-      *kube, runtime,
+      *kube, server_runtime,
       EventRecorder::Options{.instance = "lambdadnn-operator-" + identity.substr(0, 100),
                              .queue_limit = kWaitingEvents});
   jobs = std::make_unique<Informer>(
-      *kube, runtime,
+      *kube, server_runtime,
       InformerOptions{.type = ServerlessTrainingJobType(), .namespaces = options.namespaces});
   return OkStatus();
 }
@@ -178,6 +203,12 @@ HttpServerReply OperatorProcess::State::Metrics() {
         .GetGauge("leader_election_master_status", "1 = this process leads.",
                   {{"name", options.lease_name}})
         .Set(election->is_leader() ? 1 : 0);
+  }
+  if (const auto ahead = server_clock.OwnAhead(); ahead.has_value()) {
+    metrics
+        .GetGauge("lambdadnn_clock_ahead_seconds",
+                  "How far this machine's clock is ahead of the API server's.")
+        .Set(ToSeconds(*ahead));
   }
   const Informer::Counts counts = jobs->counts();
   metrics.GetGauge("lambdadnn_informer_lists", "Lists of all jobs since the start.")
@@ -224,7 +255,7 @@ ControllerDependencies OperatorProcess::State::Dependencies() {
   const std::string ca_file = options.store_ca_file;
   Runtime& with = runtime;
   EventRecorder& events = *recorder;
-  return {runtime,
+  return {server_runtime,
           *kube,
           *backend,
           *slices,
@@ -239,8 +270,20 @@ ControllerDependencies OperatorProcess::State::Dependencies() {
           &metrics};
 }
 
+// Without a store of its own an operator still has rules: only Secrets reach anything then.
+TenantRules OperatorProcess::State::Tenants() const {
+  TenantRules rules;
+  rules.uri = options.store;
+  rules.endpoint = GetEnvironment("LAMBDADNN_S3_ENDPOINT").value_or("");
+  rules.region = GetEnvironment("LAMBDADNN_S3_REGION").value_or(rules.region);
+  rules.path_style = GetEnvironment("LAMBDADNN_S3_PATH_STYLE").value_or("true") != "false";
+  rules.readable = options.readable;
+  return rules;
+}
+
 void OperatorProcess::State::Lead(int64_t epoch) {
   ControllerOptions with;
+  with.tenants = Tenants();
   with.platform = platform;
   with.capacity = capacity;
   with.workers = options.workers;
@@ -280,14 +323,13 @@ void OperatorProcess::State::StartLeading() {
     return;
   }
   election_kube = std::make_unique<HttpKubeClient>(
-      connection, runtime,
-      HttpKubeClientOptions{.user_agent = "lambdadnn-operator/leader-election",
-                            .call_inactivity_seconds = kElectionCallSeconds,
-                            .call_total_seconds = kElectionCallSeconds,
-                            .max_attempts = 1,
-                            .on_request = CountRequests(metrics, connection.server)});
+      connection, server_runtime,
+      ServerTimed({.user_agent = "lambdadnn-operator/leader-election",
+                   .call_inactivity_seconds = kElectionCallSeconds,
+                   .call_total_seconds = kElectionCallSeconds,
+                   .max_attempts = 1}));
   election = std::make_unique<LeaderElection>(
-      *election_kube, runtime,
+      *election_kube, server_runtime,
       LeaderElectionOptions{.lease = {LeaseNamespace(options, connection), options.lease_name},
                             .identity = identity},
       LeaderElection::Callbacks{.on_acquired = [this](int64_t epoch) { Lead(epoch); },

@@ -13,7 +13,7 @@ import time
 import unittest
 
 from operator_support import Cluster
-from s3_servers import BUCKET, CREDENTIALS, RealServer
+from s3_servers import ACCESS_KEY, BUCKET, SECRET_KEY, RealServer
 
 BIN = ""
 EPOCHS = {"epochs": 40}
@@ -26,7 +26,8 @@ class Deletion(unittest.TestCase):
     def setUpClass(cls):
         cls.cluster = Cluster(BIN)
         cls.host = cls.cluster.start_host()
-        cls.operator = cls.cluster.start_operator(cls.host, environment=CREDENTIALS)
+        cls.operator = cls.cluster.start_operator(cls.host)
+        cls.cluster.create_secret("s3", accessKeyId=ACCESS_KEY, secretAccessKey=SECRET_KEY)
         cls.minio = RealServer("minio")
 
     @classmethod
@@ -39,7 +40,8 @@ class Deletion(unittest.TestCase):
         if s3:
             job = json.loads(path.read_text())
             job["spec"]["objectStore"] = {"endpoint": f"http://127.0.0.1:{self.minio.port}",
-                                          "bucket": BUCKET}
+                                          "bucket": BUCKET,
+                                          "credentialsSecretRef": {"name": "s3"}}
             path.write_text(json.dumps(job))
         return self.cluster.create_job(path)
 

@@ -13,7 +13,7 @@ import time
 import unittest
 
 from operator_support import Cluster
-from s3_servers import BUCKET, CREDENTIALS, RealServer
+from s3_servers import ACCESS_KEY, BUCKET, SECRET_KEY, RealServer
 
 BIN = ""
 EPOCHS = {"epochs": 30}
@@ -25,7 +25,8 @@ class StoreGoesAway(unittest.TestCase):
     def setUpClass(cls):
         cls.cluster = Cluster(BIN)
         cls.host = cls.cluster.start_host()
-        cls.operator = cls.cluster.start_operator(cls.host, environment=CREDENTIALS)
+        cls.operator = cls.cluster.start_operator(cls.host)
+        cls.cluster.create_secret("s3", accessKeyId=ACCESS_KEY, secretAccessKey=SECRET_KEY)
         # The bits are the same on every store.
         cls.reference = cls.cluster.bench.run(
             job=cls.cluster.manifest("reference", training=EPOCHS)).digest()
@@ -40,7 +41,8 @@ class StoreGoesAway(unittest.TestCase):
         path = self.cluster.manifest(name, training=EPOCHS)
         job = json.loads(path.read_text())
         job["spec"]["objectStore"] = {"endpoint": f"http://127.0.0.1:{minio.port}",
-                                      "bucket": BUCKET}
+                                      "bucket": BUCKET,
+                                      "credentialsSecretRef": {"name": "s3"}}
         path.write_text(json.dumps(job))
         self.cluster.create_job(path)
         self.cluster.wait_for("iterations", lambda: (self.cluster.get(name).get("status") or {}).get(

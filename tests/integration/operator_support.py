@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A cluster without nodes for the integration tests: a real control plane, function hosts and
 operators as processes, jobs by kubectl."""
+import base64
 import http.client
 import json
 import os
@@ -225,19 +226,22 @@ class Cluster:
         self.started.append(process)
         return process
 
-    def start_host(self, name="host", *flags):
+    def start_host(self, name="host", *flags, environment=None):
         socket = self.folder / f"{name}.sock"
         host = self.start(name, [self.programs / "lambdadnn", "host", "--socket", socket, "--dir",
-                                 self.folder / name, *flags])
+                                 self.folder / name, *flags], environment)
         host.socket = socket
         host.wait_for_line("serving")
         return host
 
     def start_operator(self, host, *flags, name=None, kubeconfig=None, environment=None):
+        """Its own store is the folder "store", if the flags name none; jobs may read the digits."""
+        store = [] if "--store" in flags else ["--store", f"file://{self.folder}/store"]
         count = sum(p.log.name.startswith("operator") for p in self.started)
         operator = self.start(name or f"operator-{count}", [
             self.programs / "lambdadnn-operator", "--kubeconfig",
             kubeconfig or self.plane.kubeconfig, "--host-socket", host.socket,
+            *store, "--readable", f"file://{self.folder}/digits,file:///nowhere",
             "--metrics-address", "127.0.0.1:0", "--health-address", "127.0.0.1:0", *flags],
             environment, kind=Operator)
         return operator
@@ -256,6 +260,12 @@ class Cluster:
         path = self.folder / f"{namespace}-{name}.json"
         path.write_text(json.dumps(job))
         return path
+
+    def create_secret(self, name, namespace="default", **values):
+        data = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
+        status, made = self.api("POST", f"/api/v1/namespaces/{namespace}/secrets",
+                                {"metadata": {"name": name}, "data": data})
+        assert status == 201, made
 
     def get(self, name, namespace="default"):
         """The job as the server has it; None when it is gone."""

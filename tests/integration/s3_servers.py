@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real S3 servers for training runs, and a proxy before them that counts what crosses it."""
 import collections
+import hashlib
+import hmac
 import http.client
+import json
 import os
 import pathlib
 import re
@@ -89,6 +92,55 @@ class RealServer:
         if self.name == "minio":
             files = [f.removesuffix("/xl.meta") for f in files if f.endswith("/xl.meta")]
         return sorted(files)
+
+    def limited_to(self, prefix):
+        """What the Secret of a user holds that may use the folder `prefix` of the bucket alone:
+        temporary credentials with the policy of docs/operations.md (MinIO only)."""
+        policy = {"Version": "2012-10-17", "Statement": [
+            {"Effect": "Allow", "Action": ["s3:GetObject", "s3:PutObject", "s3:DeleteObject",
+                                           "s3:AbortMultipartUpload"],
+             "Resource": [f"arn:aws:s3:::{BUCKET}/{prefix}/*"]},
+            {"Effect": "Allow", "Action": ["s3:ListBucket"],
+             "Resource": [f"arn:aws:s3:::{BUCKET}"],
+             "Condition": {"StringLike": {"s3:prefix": [f"{prefix}/*"]}}}]}
+        body = urllib.parse.urlencode({
+            "Action": "AssumeRole", "Version": "2011-06-15", "DurationSeconds": "3600",
+            "Policy": json.dumps(policy)})
+        answer = self.signed("POST", "/", body, "sts")
+        return {field[0].lower() + field[1:]: re.search(f"<{tag}>(.*?)</{tag}>", answer).group(1)
+                for field, tag in (("AccessKeyId", "AccessKeyId"),
+                                   ("SecretAccessKey", "SecretAccessKey"),
+                                   ("SessionToken", "SessionToken"))}
+
+    def signed(self, method, path, body, service):
+        """The text of an answer to a request of the server's root."""
+        now = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+        digest = hashlib.sha256(body.encode()).hexdigest()
+        fields = {"content-type": "application/x-www-form-urlencoded",
+                  "host": f"127.0.0.1:{self.port}", "x-amz-content-sha256": digest,
+                  "x-amz-date": now}
+        names = ";".join(sorted(fields))
+        canonical = "\n".join([method, path, "", *(f"{n}:{fields[n]}" for n in sorted(fields)), "",
+                               names, digest])
+        scope = f"{now[:8]}/us-east-1/{service}/aws4_request"
+        text = "\n".join(["AWS4-HMAC-SHA256", now, scope,
+                          hashlib.sha256(canonical.encode()).hexdigest()])
+        key = f"AWS4{SECRET_KEY}".encode()
+        for word in scope.split("/"):
+            key = hmac.digest(key, word.encode(), "sha256")
+        fields["authorization"] = (
+            f"AWS4-HMAC-SHA256 Credential={ACCESS_KEY}/{scope}, SignedHeaders={names}, "
+            f"Signature={hmac.digest(key, text.encode(), 'sha256').hex()}")
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        try:
+            connection.request(method, path, body, fields)
+            answer = connection.getresponse()
+            told = answer.read().decode()
+        finally:
+            connection.close()
+        if answer.status != 200:
+            raise RuntimeError(f"{method} {path}: {answer.status} {told}")
+        return told
 
     def close(self):
         if self.process.poll() is None:

@@ -17,22 +17,30 @@ ObjectName Named(const std::string& name) { return {"default", name}; }
 // Lends a store that outlives the borrower.
 class BorrowedStore final : public ObjectStore {
  public:
-  explicit BorrowedStore(ObjectStore& store, std::function<Status(bool)> around)
-      : store_(store), around_(std::move(around)) {}
+  // `access` is asked before each call, `around` before and after each write.
+  BorrowedStore(ObjectStore& store, std::function<Status()> access,
+                std::function<Status(bool)> around)
+      : store_(store), access_(std::move(access)), around_(std::move(around)) {}
   using ObjectStore::Get;
   using ObjectStore::Put;
   Status Put(std::string_view key, std::span<const ByteView> parts,
              const PutOptions& options) override {
+    LDNN_RETURN_IF_ERROR(access_());
     LDNN_RETURN_IF_ERROR(around_(false));
     const Status status = store_.Put(key, parts, options);
     LDNN_RETURN_IF_ERROR(around_(true));
     return status;
   }
   Result<Bytes> Get(std::string_view key, std::optional<ByteRange> range) override {
+    LDNN_RETURN_IF_ERROR(access_());
     return store_.Get(key, range);
   }
-  Result<ObjectInfo> Head(std::string_view key) override { return store_.Head(key); }
+  Result<ObjectInfo> Head(std::string_view key) override {
+    LDNN_RETURN_IF_ERROR(access_());
+    return store_.Head(key);
+  }
   Status Delete(std::string_view key) override {
+    LDNN_RETURN_IF_ERROR(access_());
     LDNN_RETURN_IF_ERROR(around_(false));
     const Status status = store_.Delete(key);
     LDNN_RETURN_IF_ERROR(around_(true));
@@ -40,6 +48,7 @@ class BorrowedStore final : public ObjectStore {
   }
   Result<ObjectList> List(std::string_view prefix, std::string_view start_after,
                           int limit) override {
+    LDNN_RETURN_IF_ERROR(access_());
     return store_.List(prefix, start_after, limit);
   }
   bool SupportsPutIfAbsent() const override { return true; }
@@ -47,6 +56,7 @@ class BorrowedStore final : public ObjectStore {
 
  private:
   ObjectStore& store_;
+  std::function<Status()> access_;
   std::function<Status(bool)> around_;
 };
 
@@ -126,11 +136,17 @@ void JobWorld::RestartController() {
       kube_,
       functions,
       functions,
-      [this](const StoreReference&,
+      [this](const StoreReference& reference,
              const StoreSecrets& secrets) -> Result<std::unique_ptr<ObjectStore>> {
+        opened.push_back(reference.uri);
         store_secrets = secrets;
+        const auto access = [this, key = secrets.credentials.access_key] {
+          return store_key.empty() || key == store_key
+                     ? OkStatus()
+                     : UnauthenticatedError("the access key is unknown");
+        };
         return std::unique_ptr<ObjectStore>(std::make_unique<BorrowedStore>(
-            memory_store, [this](bool done) { return Effect("store", done); }));
+            memory_store, access, [this](bool done) { return Effect("store", done); }));
       },
       {{"LAMBDADNN_S3_ACCESS_KEY_ID", "the operator's"}, {"LAMBDADNN_S3_CA_FILE", "/its/ca"}},
       nullptr,

@@ -57,8 +57,10 @@ class JobWorld {
   // However long the controller would not look.
   double most_seconds_between_passes = 1;
   std::vector<Json> events;
-  StoreSecrets store_secrets;    // that the job's store was last opened with
-  std::vector<EventDraft> told;  // to the event recorder
+  StoreSecrets store_secrets;       // that the job's store was last opened with
+  std::string store_key;            // the store refuses any other access key; "" = takes all
+  std::vector<std::string> opened;  // URIs of stores, in order
+  std::vector<EventDraft> told;     // to the event recorder
 
  private:
   class Observer;

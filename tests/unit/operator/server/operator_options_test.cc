@@ -27,6 +27,14 @@ TEST(OperatorOptions, NamesTheFlagThatIsWrong) {
   options.namespaces = {"a", ""};
   EXPECT_THAT(options.Validate().message(), HasSubstr("--namespaces"));
   options = Good();
+  options.store = "s3://training/runs";
+  options.readable = {"s3://data/public", "file:///data/{namespace}"};
+  EXPECT_TRUE(options.Validate().ok());
+  options.readable.push_back("data");
+  EXPECT_THAT(options.Validate().message(), HasSubstr("--readable"));
+  options.store = "s3://training/../x";
+  EXPECT_THAT(options.Validate().message(), HasSubstr("--store"));
+  options = Good();
   options.workers = 0;
   EXPECT_THAT(options.Validate().message(), HasSubstr("--workers"));
   options = Good();

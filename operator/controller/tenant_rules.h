@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a job may reach with the operator's own credentials: its place in the operator's store and
+// the folders that an administrator lists. Everything else that a spec names needs a Secret of its
+// user, and a file needs to be listed: functions read files with the rights of the function host,
+// whatever Secret the job has.
+//
+// Places compare by whole parts of their paths ("s3://b/data" holds "s3://b/data/x", not
+// "s3://b/data2"). A path with '..', an empty part, a backslash or an encoded '.', '/' or '\' is
+// refused instead of being made sense of. Files are also compared with every symbolic link
+// resolved.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "operator/api/job.h"
+
+namespace lambdadnn {
+
+struct TenantRules {
+  // The operator's own store: "s3://bucket/prefix" or "file:///folder"; empty = it has none. A job
+  // keeps its objects below <uri>/lambdadnn/<namespace>/<uid>.
+  std::string uri;
+  // Of that store; an empty endpoint = AWS's.
+  std::string endpoint;
+  std::string region = "us-east-1";
+  bool path_style = true;
+  // Folders that jobs may read, in the operator's store or elsewhere at its endpoint. "{namespace}"
+  // in one stands for the job's namespace.
+  std::vector<std::string> readable;
+};
+
+// kInvalidArgument says what is wrong with a place as an administrator writes it.
+Status CheckPlace(const std::string& uri);
+
+// A job that names no store keeps its objects in the operator's.
+void UseOperatorStore(const TenantRules& rules, Job* job);
+
+// kPermissionDenied names the field, what is wrong with it and what to do. `job` is as
+// UseOperatorStore leaves it. Looks at symbolic links, so may wait for the file system.
+Status CheckReach(const TenantRules& rules, const Job& job);
+
+}  // namespace lambdadnn

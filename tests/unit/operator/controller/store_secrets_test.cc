@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Secrets of a job's store that change while the operator runs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/base/base64.h"
+#include "tests/support/job_world.h"
+
+namespace lambdadnn {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class StoreSecretsTest : public testing::Test {
+ protected:
+  StoreSecretsTest() {
+    Json secret = {{"apiVersion", "v1"},
+                   {"kind", "Secret"},
+                   {"metadata", {{"name", "s3"}, {"namespace", "default"}}}};
+    secret.update(Holding("old"));
+    EXPECT_TRUE(world_.server.Create(SecretType(), secret).ok());
+    Json job = JobWorld::MinimalJob();
+    job["spec"]["objectStore"]["credentialsSecretRef"]["name"] = "s3";
+    world_.Create(job);
+  }
+  static Json Holding(const std::string& key) {
+    return {{"data",
+             {{"accessKeyId", EncodeBase64(key)}, {"secretAccessKey", EncodeBase64("s-" + key)}}}};
+  }
+  void Change(const std::string& key) {
+    EXPECT_TRUE(
+        world_.server.Patch(SecretType(), {"default", "s3"}, Holding(key), Subresource::kNone)
+            .ok());
+  }
+  bool RunUntilIteration(int64_t iteration) {
+    return world_.RunUntil([&] { return world_.Read().status.progress.iteration >= iteration; },
+                           60);
+  }
+  std::string KeyOfFunctions() {
+    std::string keys;
+    for (const std::string& uid : world_.functions.Live()) {
+      const std::string key = world_.functions.EnvironmentOf(uid).at("LAMBDADNN_S3_ACCESS_KEY_ID");
+      if (keys.find(key) == std::string::npos) keys += key;
+    }
+    return keys;
+  }
+
+  JobWorld world_;
+};
+
+TEST_F(StoreSecretsTest, AnswersOfTheStoreToAWrongOneAreToldUntilItIsRight) {
+  world_.store_key = "new";
+  EXPECT_FALSE(RunUntilIteration(1));
+  EXPECT_EQ(world_.Reason("Accepted"), "False/StoreNotUsable");
+  const Job job = world_.Read();
+  EXPECT_THAT(FindCondition(job, "Accepted")->message, HasSubstr("the access key is unknown"));
+  Change("new");
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+}
+
+TEST_F(StoreSecretsTest, FunctionsThatAreRefusedGetTheNewOne) {
+  ASSERT_TRUE(RunUntilIteration(30));
+  EXPECT_EQ(KeyOfFunctions(), "old");
+  world_.store_key = "new";
+  Change("new");
+  world_.functions.FailNext("worker-0", UnauthenticatedError("the access key is unknown"), true);
+  ASSERT_TRUE(world_.RunUntil([&] { return KeyOfFunctions() == "new"; }, 60));
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  const Job job = world_.Read();
+  EXPECT_EQ(job.status.usage.restarts, 1);
+  EXPECT_EQ(job.status.model_digest, "digest-100");
+}
+
+TEST_F(StoreSecretsTest, ARefusalThatNoChangeExplainsFailsTheJob) {
+  ASSERT_TRUE(RunUntilIteration(30));
+  world_.functions.FailNext("worker-0", UnauthenticatedError("the access key is unknown"), true);
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  EXPECT_EQ(world_.Reason("Failed"), "True/SliceFailed");
+}
+
+TEST_F(StoreSecretsTest, AChangeIsSeenBeforeAnythingIsRefused) {
+  world_.options.secrets_seconds = 2;
+  world_.RestartController();
+  ASSERT_TRUE(RunUntilIteration(10));
+  Change("new");
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  EXPECT_EQ(world_.store_secrets.credentials.access_key, "new");
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(world_.Read().status.usage.restarts, 0) << "nobody was disturbed";
+}
+
+// A Secret that is gone is missed only by whoever needs it, and holds up no deletion.
+TEST_F(StoreSecretsTest, AJobWhoseSecretIsGoneRunsOnAndCanBeDeleted) {
+  world_.options.secrets_seconds = 1;
+  world_.RestartController();
+  ASSERT_TRUE(RunUntilIteration(10));
+  ASSERT_TRUE(world_.server.Delete(SecretType(), {"default", "s3"}, "").ok());
+  ASSERT_TRUE(RunUntilIteration(60));
+  EXPECT_THAT(world_.Reason("Degraded"), Not(HasSubstr("True")));
+  world_.Delete();
+  EXPECT_TRUE(world_.RunUntil([&] { return !world_.Exists(); }, 120));
+}
+
+}  // namespace
+}  // namespace lambdadnn
