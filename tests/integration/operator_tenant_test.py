@@ -12,6 +12,7 @@ import json
 import os
 import socket
 import stat
+import subprocess
 import sys
 import unittest
 
@@ -126,6 +127,13 @@ class Tenants(unittest.TestCase):
         places = {key.split("/results/")[0] for key in self.minio.keys() if "/results/" in key}
         self.assertEqual(places, {f"runs/lambdadnn/team-b/{plain['metadata']['uid']}",
                                   f"team-a/team-a/{theirs['metadata']['uid']}"})
+        out = self.cluster.folder / "fetched"
+        fetched = subprocess.run(
+            [self.cluster.programs / "lambdadnn", "report", "plain", "-n", "team-b", "--out", out,
+             "--kubeconfig", self.cluster.plane.kubeconfig], capture_output=True, text=True,
+            env={**os.environ, **CREDENTIALS, "LAMBDADNN_S3_ENDPOINT": self.endpoint})
+        self.assertEqual(fetched.returncode, 0, fetched.stderr)
+        self.assertTrue((out / "model.safetensors").stat().st_size > 0)
         shown = json.dumps(self.cluster.get("theirs", "team-a")) + self.operator.text()
         for value in right.values():
             self.assertNotIn(value, shown)

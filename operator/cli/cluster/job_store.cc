@@ -10,18 +10,27 @@ namespace {
 // The user waits.
 constexpr double kRetryBudgetSeconds = 10;
 
+// Where a job that names no store has its objects, as its end told: the operator's own store.
+std::string OperatorStoreOf(const Job& job) {
+  const std::string below = "/" + JobPrefix(job) + "/results/model.safetensors";
+  const std::string& model = job.status.model_uri;
+  return model.ends_with(below) ? model.substr(0, model.size() - below.size()) : "";
+}
+
 }  // namespace
 
 Result<std::unique_ptr<ObjectStore>> OpenStoreOfJob(KubeClient& kube, Runtime& runtime,
                                                     const Job& job) {
   const ObjectStoreSpec& spec = job.spec.object_store;
+  StoreReference reference = MakeStoreReference(job);
   if (spec.uri.empty() && spec.bucket.empty()) {
-    return InvalidArgumentError("job " + job.metadata.name +
-                                " names no object store (spec.objectStore): its results are in "
-                                "the operator's own" +
-                                (job.status.model_uri.empty() ? "" : ": " + job.status.model_uri));
+    reference.uri = OperatorStoreOf(job);
+    if (reference.uri.empty()) {
+      return InvalidArgumentError("job " + job.metadata.name +
+                                  " names no object store (spec.objectStore) and has no model: "
+                                  "what it left is in the operator's own store");
+    }
   }
-  const StoreReference reference = MakeStoreReference(job);
   StoreSecrets secrets;
   // A user's own credentials go before those that the job's functions have.
   if (CredentialsFromEnvironment().access_key.empty()) {

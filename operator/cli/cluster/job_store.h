@@ -12,7 +12,9 @@
 namespace lambdadnn {
 
 // With the credentials of this environment (LAMBDADNN_S3_*, AWS_*), else those of the Secret that
-// the job names, if the user may read it. kInvalidArgument: the job names no store.
+// the job names, if the user may read it. A job that names no store has its results in the
+// operator's, as status.model says (an S3 store at LAMBDADNN_S3_ENDPOINT). kInvalidArgument:
+// neither says where.
 Result<std::unique_ptr<ObjectStore>> OpenStoreOfJob(KubeClient& kube, Runtime& runtime,
                                                     const Job& job);
 
