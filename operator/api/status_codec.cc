@@ -174,6 +174,19 @@ Json EncodeUsage(const UsageStatus& usage) {
           {"coldStarts", usage.cold_starts}};
 }
 
+// Of what was read, all that an older version wrote in another form: it must be written anew.
+void KeepOtherForms(const Json& written, Json* encoded) {
+  for (auto& [key, value] : encoded->items()) {
+    const auto old = written.find(key);
+    if (old == written.end()) continue;
+    if (value.is_object() && old->is_object()) {
+      KeepOtherForms(*old, &value);
+    } else if (value.is_number() != old->is_number() || value.is_string() != old->is_string()) {
+      value = *old;
+    }
+  }
+}
+
 // The merge patch from `before` to `after`, two encodings of ours.
 Json Difference(const Json& before, const Json& after) {
   Json patch = Json::object();
@@ -269,6 +282,7 @@ Json MakeStatusPatch(const Json& object, const JobStatus& status) {
     for (auto field = before.begin(); field != before.end();) {
       field = found->contains(field.key()) ? std::next(field) : before.erase(field);
     }
+    KeepOtherForms(*found, &before);
     if (found->contains("summary")) before["summary"] = found->at("summary");
   }
   Json patch = Difference(before, EncodeStatus(status));

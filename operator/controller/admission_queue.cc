@@ -4,6 +4,7 @@
 #include <set>
 
 #include "operator/api/job_codec.h"
+#include "operator/api/pause.h"
 #include "operator/controller/decide.h"
 
 namespace lambdadnn {
@@ -65,7 +66,7 @@ void AdmissionQueue::Read(Entry* entry) {
   entry->created = job.metadata.creation_timestamp;
   entry->started = counts && !job.status.start_time.empty();
   const bool may_start = counts && !entry->started && !job.spec.suspend && !IsDecided(job) &&
-                         job.metadata.deletion_timestamp.empty();
+                         job.metadata.deletion_timestamp.empty() && !IsPaused(job);
   const Condition* accepted = FindCondition(job, kConditionAccepted);
   const bool usable = accepted != nullptr && accepted->status == "True";
   const bool needs_profile = !job.spec.profile.has_value() && !job.status.profile.has_value();

@@ -119,6 +119,17 @@ Result<Json> Controller::Describe(const ObjectName& name) {
   return described;
 }
 
+Controller::Counts Controller::counts() const {
+  Counts counts;
+  counts.cached = state_->jobs.cache().size();
+  counts.remembered = state_->reconciler.remembered();
+  counts.queued = state_->queue.size();
+  counts.admission = state_->reconciler.waiting_or_holding();
+  const std::lock_guard lock(state_->mutex);
+  counts.failing = state_->failures.size();
+  return counts;
+}
+
 void Controller::UpdateMetrics() const { state_->queue.UpdateMetrics(); }
 
 void Controller::Stop() {

@@ -29,6 +29,15 @@ class Controller {
   void Wake(const ObjectName& name);
   // Reconciler::Describe; kUnavailable while a pass over the job is under way.
   Result<Json> Describe(const ObjectName& name);
+  // What this process holds of jobs: nothing of a job that is gone.
+  struct Counts {
+    size_t cached = 0;      // objects
+    size_t remembered = 0;  // jobs with facts
+    size_t queued = 0;      // to be looked at, now or later
+    size_t admission = 0;   // known to the admission queue
+    size_t failing = 0;     // with failed passes
+  };
+  Counts counts() const;
   // Sets the metrics that are as of now.
   void UpdateMetrics() const;
 

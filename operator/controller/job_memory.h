@@ -11,6 +11,7 @@
 
 #include "common/objectstore/object_store.h"
 #include "operator/controller/job_history.h"
+#include "operator/controller/refused_fields.h"
 #include "operator/controller/snapshot.h"
 #include "operator/controller/store_access.h"
 
@@ -37,6 +38,8 @@ class JobMemory {
   // looked at yet.
   std::optional<Status> reach;
   std::string job_key;
+  // Of status, which this API server's CRD refuses: not written again by this process.
+  RefusedFields refused_fields;
   // When status was last written for progress alone.
   Instant progress_written{};
   bool started = false;  // meter and history were taken over from the job's status

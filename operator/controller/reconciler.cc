@@ -4,9 +4,11 @@
 #include <algorithm>
 
 #include "common/base/planted_bug.h"
+#include "common/telemetry/log.h"
 #include "operator/api/job_codec.h"
 #include "operator/controller/decide.h"
 #include "operator/controller/event_objects.h"
+#include "operator/controller/refused_fields.h"
 #include "operator/controller/snapshot_json.h"
 #include "operator/controller/status.h"
 #include "operator/kube/object_metadata.h"
@@ -20,7 +22,8 @@ constexpr int kMaxSteps = 16;
 // Looks at jobs that may change by themselves, of all of them together: their ticks grow with their
 // number. What can be told (the object changed, a slice began or ended) brings a pass of its own.
 constexpr double kMaxLooksPerSecond = 200;
-
+// Fields of status found out one by one to be refused.
+constexpr int kMaxRefusals = 8;
 // Nothing will change by itself.
 constexpr Duration kNever = std::chrono::hours(24 * 365);
 
@@ -71,6 +74,11 @@ void Reconciler::Drop(const ObjectName& name) {
   memories_.erase(name);
   in_progress_.erase(name);
   ticking_.erase(name);
+}
+
+size_t Reconciler::remembered() const {
+  const std::lock_guard lock(mutex_);
+  return std::max(memories_.size(), in_progress_.size());
 }
 
 Status Reconciler::Load(Pass* pass) {
@@ -182,14 +190,54 @@ void Reconciler::ReadBack(Pass* pass) {
   }
 }
 
+Result<Json> Reconciler::PatchStatus(Pass* pass, Json patch) {
+  const auto send = [&] {
+    return dependencies_.kube.Patch(ServerlessTrainingJobType(), pass->name, patch,
+                                    Subresource::kStatus);
+  };
+  Result<Json> written = send();
+  RefusedFields& refused = pass->memory->refused_fields;
+  // One answer may not name all of them.
+  for (int attempt = 0; attempt < kMaxRefusals; ++attempt) {
+    if (written.status().code() != StatusCode::kInvalidArgument) return written;
+    if (!AddRefused(written.status().message(), patch, &refused)) return written;
+    const std::string note =
+        "the API server refuses a part of status, which is left out from now on; apply the CRD of "
+        "this operator's version: " +
+        written.status().message();
+    LogWarning("controller", note, {{"job", pass->name.name}});
+    if (dependencies_.record_event) {
+      Condition refusal;
+      refusal.type = kConditionDegraded;
+      refusal.status = "True";
+      refusal.reason = "StatusFieldRefused";
+      refusal.message = note;
+      dependencies_.record_event(MakeEvent(pass->snapshot.job, refusal));
+    }
+    if (!DropStatusFields(RefusedIn(patch, refused), &patch)) return *pass->object;
+    written = send();
+  }
+  return written;
+}
+
+bool Reconciler::Differs(const Pass& pass, const JobStatus& status) const {
+  if (!DiffersInSubstance(pass.snapshot.job.status, status)) return false;
+  const RefusedFields& refused = pass.memory->refused_fields;
+  if (refused.empty()) return true;
+  // What is refused always differs.
+  Json patch = MakeStatusPatch(*pass.object, status);
+  if (!DropStatusFields(RefusedIn(patch, refused), &patch)) return false;
+  return DropStatusFields({"progress", "usage", "summary"}, &patch);
+}
+
 Status Reconciler::WriteStatus(Pass* pass, const JobStatus& status) {
   Json patch = MakeStatusPatch(*pass->object, status);
-  if (patch.empty()) return OkStatus();
+  const std::set<std::string> refused = RefusedIn(patch, pass->memory->refused_fields);
+  if (!DropStatusFields(refused, &patch)) return OkStatus();
   patch["metadata"]["resourceVersion"] = ResourceVersionOf(*pass->object);
   if (Planted(PlantedBug::kStatusWithoutVersion)) patch.erase("metadata");
   const JobStatus before = pass->snapshot.job.status;
-  Result<Json> written = dependencies_.kube.Patch(ServerlessTrainingJobType(), pass->name, patch,
-                                                  Subresource::kStatus);
+  Result<Json> written = PatchStatus(pass, std::move(patch));
   if (!written.ok()) {
     ReadBack(pass);
     return written.status().WithContext("cannot write the status of job " + pass->name.name);
@@ -238,7 +286,7 @@ Status Reconciler::WriteStatusIfChanged(Pass* pass) {
   if (deleted || job.metadata.finalizers.empty() || IsLeftAlone(pass->snapshot)) return OkStatus();
   const JobStatus status = ComputeStatus(pass->snapshot);
   const bool due = pass->snapshot.now - pass->memory->progress_written >= ProgressInterval(job);
-  if (!DiffersInSubstance(job.status, status) && !due) return OkStatus();
+  if (!Differs(*pass, status) && !due) return OkStatus();
   return WriteStatus(pass, status);
 }
 

@@ -35,6 +35,10 @@ class Reconciler {
   // Nothing is asked of anybody, nothing is done. kNotFound: no such job.
   Result<Json> Describe(const ObjectName& name);
 
+  // Jobs of which anything is kept between passes.
+  size_t remembered() const;
+  size_t waiting_or_holding() const { return queue_.size(); }
+
  private:
   // One pass: everything that it carries from step to step.
   struct Pass {
@@ -92,6 +96,10 @@ class Reconciler {
   // controller, and not on a stale cache.
   Status ConfirmLead(Pass* pass);
   Status WriteStatus(Pass* pass, const JobStatus& status);
+  // The patch without what this server refuses; what it names for the first time is told.
+  Result<Json> PatchStatus(Pass* pass, Json patch);
+  // Anything to be written at once, beside progress.
+  bool Differs(const Pass& pass, const JobStatus& status) const;
   Status WriteFinalizers(Pass* pass, bool with_ours);
   // After a write whose effect is unknown: what the server holds now.
   void ReadBack(Pass* pass);
@@ -115,7 +123,7 @@ class Reconciler {
   ObjectCache& cache_;
   AdmissionQueue queue_;
   const std::function<void(const ObjectName&)> wake_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::map<ObjectName, std::pair<std::string, std::shared_ptr<JobMemory>>> memories_;
   std::set<ObjectName> in_progress_;
   std::set<ObjectName> ticking_;

@@ -70,6 +70,11 @@ void WorkQueue::Close() {
   monitor_->NotifyAll();
 }
 
+size_t WorkQueue::size() const {
+  const MonitorLock lock(*monitor_);
+  return due_.size() + working_.size();
+}
+
 bool WorkQueue::closed() const {
   const MonitorLock lock(*monitor_);
   return closed_;

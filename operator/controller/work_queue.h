@@ -30,6 +30,7 @@ class WorkQueue {
   bool TryHold(const ObjectName& name);
   void Close();
   bool closed() const;
+  size_t size() const;  // names that it knows
   // Sets the metrics that are as of now.
   void UpdateMetrics() const;
 

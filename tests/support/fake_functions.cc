@@ -192,6 +192,16 @@ void FakeFunctions::Forget(const std::string& invocation) { streams_.erase(invoc
 
 void FakeFunctions::ForgetStreams() { streams_.clear(); }
 
+void FakeFunctions::ForgetGone() {
+  std::erase_if(instances_,
+                [](const auto& one) { return one.second.instance.phase == FunctionPhase::kGone; });
+  if (!instances_.empty()) return;
+  round_iteration_.clear();
+  fail_next_.clear();
+  keys_.clear();
+  started_.clear();
+}
+
 void FakeFunctions::Silence(const std::string& uid) { instances_[uid].silent = true; }
 
 void FakeFunctions::FailNext(const std::string& role, Status error, bool permanent) {

@@ -88,6 +88,9 @@ class FakeFunctions final : public FunctionBackend, public SliceClient {
   int max_running_per_role() const { return max_running_per_role_; }
   int64_t iterations_done() const { return iterations_done_; }
   const std::vector<std::string>& started() const { return started_; }  // invocations
+  size_t streams() const { return streams_.size(); }
+  // As if nobody had ever asked for what is gone by now.
+  void ForgetGone();
   bool all_keys_equal() const { return keys_.size() <= 1; }
 
  private:

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/cli/run/embedded_cluster.h"
 
+#include "common/base/files.h"
+#include "operator/cli/run/run_state.h"
 #include "operator/controller/store_access.h"
 #include "operator/kube/job_definition.h"
 
@@ -11,6 +13,13 @@ InMemoryApiServerOptions ServerOptions(const std::string& directory) {
   InMemoryApiServerOptions options;
   options.file = directory + "/state.json";
   return options;
+}
+
+Status Restore(const std::string& file, InMemoryApiServer& server) {
+  LDNN_ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
+  const Result<Json> state = ReadRunState(text);
+  if (!state.ok()) return state.status().WithContext(file);
+  return server.Restore(*state).WithContext(file);
 }
 
 }  // namespace
@@ -35,7 +44,7 @@ Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::Start(
   secrets.type = SecretType();
   cluster->server_.Define(std::move(secrets));
   cluster->server_.Define(EventDefinition());
-  if (restore) LDNN_RETURN_IF_ERROR(cluster->server_.RestoreFile());
+  if (restore) LDNN_RETURN_IF_ERROR(Restore(options.directory + "/state.json", cluster->server_));
   LocalBackend::HostOptions host;
   host.directory = options.directory;
   host.program = options.program;

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/cli/run/run_state.h"
+
+#include "operator/api/job_codec.h"
+#include "operator/api/job_schema.h"
+#include "operator/controller/refused_fields.h"
+
+namespace lambdadnn {
+namespace {
+
+Status CheckStatus(const Json& object) {
+  std::vector<FieldError> errors;
+  const auto status = object.find("status");
+  if (status != object.end()) JobSchema().ValidateProperty("status", *status, "", &errors);
+  return ToStatus(errors);
+}
+
+}  // namespace
+
+Result<Json> ReadRunState(std::string_view text) {
+  LDNN_ASSIGN_OR_RETURN(Json state, ParseJson(text));
+  if (!state.is_object() || !state.contains("objects") || !state.at("objects").is_array()) {
+    return InvalidArgumentError("this is not the state of a run");
+  }
+  for (Json& object : state.at("objects")) {
+    if (!object.is_object() || object.value("kind", "") != kJobKind) continue;
+    const Status valid = CheckStatus(object);
+    if (valid.ok()) continue;
+    DropStatusFields(RefusedStatusFields(valid.message()), &object);
+    const Status after = CheckStatus(object);
+    if (after.ok()) continue;
+    return InvalidArgumentError(
+        "the run was begun by another version of lambdadnn, whose state this one does not "
+        "understand (" +
+        after.message() + "); go on with that version, or run the job anew without --resume");
+  }
+  return state;
+}
+
+}  // namespace lambdadnn
