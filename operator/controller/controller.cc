@@ -8,6 +8,7 @@
 
 #include "common/telemetry/log.h"
 #include "operator/controller/reconciler.h"
+#include "operator/controller/store_lanes.h"
 #include "operator/controller/work_queue.h"
 
 namespace lambdadnn {
@@ -34,8 +35,8 @@ struct Controller::State {
         queue(of.runtime, metrics.get()),
         reconciler(
             dependencies, options, jobs.cache(),
-            [this](const ObjectName& name) { queue.Add(name); }, [this] { return jobs.synced(); }) {
-  }
+            [this](const ObjectName& name) { queue.Add(name); }, [this] { return jobs.synced(); }),
+        lanes(of.runtime.executor, {}) {}
 
   // Failed passes in a row decide how long to wait.
   Duration BackOff(const ObjectName& name, bool failed) {
@@ -52,28 +53,40 @@ struct Controller::State {
   void Work() {
     while (const std::optional<ObjectName> name = queue.Get()) {
       const Instant begin = dependencies.runtime.clock.Now();
-      Result<Duration> next = reconciler.Reconcile(*name);
-      if (metrics != nullptr) {
-        metrics->Ended(next.ok(), dependencies.runtime.clock.Now() - begin);
-        if (!next.ok()) metrics->Retried();
-      }
-      Duration delay = BackOff(*name, !next.ok());
-      if (next.ok()) {
-        delay = *next;
-      } else {
-        // Somebody else wrote in between: the usual way of two who write one object.
-        const bool conflict = next.status().code() == StatusCode::kAborted;
-        Log(conflict ? LogLevel::kDebug : LogLevel::kWarning, "controller",
-            next.status().ToString(), {{"namespace", name->namespace_name}, {"job", name->name}});
-      }
-      // A job that is gone has no next time.
-      if (next.ok() && jobs.cache().Get(*name) == nullptr) {
-        queue.Done(*name);
+      std::string lane;
+      const Result<Duration> next = reconciler.Reconcile(*name, &lane);
+      if (lane.empty()) {
+        End(*name, begin, next);
         continue;
       }
-      queue.AddAt(*name, dependencies.runtime.clock.Now() + delay);
-      queue.Done(*name);
+      // It stays with this pass until that has ended: no other one begins meanwhile.
+      lanes.Run(lane,
+                [this, name = *name, begin] { End(name, begin, reconciler.Reconcile(name)); });
     }
+  }
+
+  // After a pass: when the next one is.
+  void End(const ObjectName& name, Instant begin, const Result<Duration>& next) {
+    if (metrics != nullptr) {
+      metrics->Ended(next.ok(), dependencies.runtime.clock.Now() - begin);
+      if (!next.ok()) metrics->Retried();
+    }
+    Duration delay = BackOff(name, !next.ok());
+    if (next.ok()) {
+      delay = *next;
+    } else {
+      // Somebody else wrote in between: the usual way of two who write one object.
+      const bool conflict = next.status().code() == StatusCode::kAborted;
+      Log(conflict ? LogLevel::kDebug : LogLevel::kWarning, "controller", next.status().ToString(),
+          {{"namespace", name.namespace_name}, {"job", name.name}});
+    }
+    // A job that is gone has no next time.
+    if (next.ok() && jobs.cache().Get(name) == nullptr) {
+      queue.Done(name);
+      return;
+    }
+    queue.AddAt(name, dependencies.runtime.clock.Now() + delay);
+    queue.Done(name);
   }
 
   ControllerDependencies dependencies;
@@ -85,6 +98,7 @@ struct Controller::State {
   Reconciler reconciler;
   std::mutex mutex;
   std::map<ObjectName, int> failures;
+  StoreLanes lanes;
   std::vector<std::unique_ptr<Task>> tasks;
   bool stopped = false;
 };
@@ -140,6 +154,7 @@ void Controller::Stop() {
   if (state_->own != nullptr) state_->own->Stop();
   for (const auto& task : state_->tasks) task->Join();
   state_->tasks.clear();
+  state_->lanes.Close();
 }
 
 }  // namespace lambdadnn

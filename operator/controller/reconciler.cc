@@ -24,6 +24,14 @@ constexpr int kMaxSteps = 16;
 constexpr double kMaxLooksPerSecond = 200;
 // Fields of status found out one by one to be refused.
 constexpr int kMaxRefusals = 8;
+
+// Jobs for which the same store hangs.
+std::string StoreLaneOf(const Job& job) {
+  const StoreReference store = MakeStoreReference(job);
+  return job.metadata.namespace_name + " " + (store.endpoint.empty() ? store.uri : store.endpoint) +
+         " " + job.spec.object_store.credentials_secret;
+}
+
 // Nothing will change by itself.
 constexpr Duration kNever = std::chrono::hours(24 * 365);
 
@@ -151,6 +159,10 @@ Status Reconciler::DecideAndApply(Pass* pass) {
     Refresh(pass);
     bool again = false;
     for (const Action& action : Decide(pass->snapshot)) {
+      if (!pass->may_wait && UsesStore(*pass, action)) {
+        pass->store_lane = StoreLaneOf(pass->snapshot.job);
+        return OkStatus();
+      }
       LDNN_ASSIGN_OR_RETURN(const Next next, Apply(pass, action));
       again = again || next == Next::kDecideAgain;
     }
@@ -343,9 +355,10 @@ void Reconciler::WakeNext() {
   if (next.has_value() && wake_ != nullptr) wake_(*next);
 }
 
-Result<Duration> Reconciler::Reconcile(const ObjectName& name) {
+Result<Duration> Reconciler::Reconcile(const ObjectName& name, std::string* store_lane) {
   Pass pass;
   pass.name = name;
+  pass.may_wait = store_lane == nullptr;
   if (!Load(&pass).ok()) {
     Drop(name);
     WakeNext();
@@ -355,6 +368,10 @@ Result<Duration> Reconciler::Reconcile(const ObjectName& name) {
   LDNN_RETURN_IF_ERROR(Gather(&pass));
   const Status applied = DecideAndApply(&pass);
   if (IsAccessFailure(applied)) pass.memory->store_refused = true;
+  if (!pass.store_lane.empty()) {
+    *store_lane = std::move(pass.store_lane);
+    return Duration::zero();
+  }
   // What was observed is shown even when something could not be done.
   const Status shown = WriteStatusIfChanged(&pass);
   // Also what others wrote may let somebody go: a suspension, a deletion.

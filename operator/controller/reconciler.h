@@ -29,8 +29,10 @@ class Reconciler {
              ObjectCache& cache, std::function<void(const ObjectName&)> wake = nullptr,
              std::function<bool()> synced = nullptr);
 
-  // When to look again; an error = soon, with back-off.
-  Result<Duration> Reconcile(const ObjectName& name);
+  // When to look again; an error = soon, with back-off. May wait for the job's store, unless there
+  // is a `store_lane`: then a pass that comes to that ends, and the next is to be one that may
+  // wait, in this lane (store_lanes.h).
+  Result<Duration> Reconcile(const ObjectName& name, std::string* store_lane = nullptr);
   // What is known of a job and what would be decided on it now: {"snapshot": …, "decision": …}.
   // Nothing is asked of anybody, nothing is done. kNotFound: no such job.
   Result<Json> Describe(const ObjectName& name);
@@ -47,6 +49,8 @@ class Reconciler {
     JobSnapshot snapshot;
     std::shared_ptr<JobMemory> memory;
     bool gone = false;  // the object was deleted in this pass
+    bool may_wait = true;
+    std::string store_lane;  // where it is to go on, as it may not wait
   };
   enum class Next { kDecideAgain, kGoOn };
 
@@ -66,6 +70,8 @@ class Reconciler {
   void WakeNext();
 
   Result<Next> Apply(Pass* pass, const Action& action);
+  // Whether the action asks the job's store something.
+  static bool UsesStore(const Pass& pass, const Action& action);
   Result<Next> Do(Pass* pass, const AddFinalizer& action);
   Result<Next> Do(Pass* pass, const RemoveFinalizer& action);
   Result<Next> Do(Pass* pass, const WriteDecision& action);

@@ -69,6 +69,22 @@ std::optional<SliceRecord> ParseRecord(ByteView bytes) {
 
 }  // namespace
 
+bool Reconciler::UsesStore(const Pass& pass, const Action& action) {
+  const auto* write = std::get_if<WriteDecision>(&action);
+  // The history is kept there.
+  if (write != nullptr) return write->plan || write->execution || write->start_time;
+  const bool asks_for_functions = std::holds_alternative<EnsurePlannedGroups>(action) ||
+                                  std::holds_alternative<EnsureProfileGroup>(action);
+  if (asks_for_functions) return pass.memory->store == nullptr;  // it is opened before
+  return std::holds_alternative<CheckAdmission>(action) ||
+         std::holds_alternative<BringCheckpoint>(action) ||
+         std::holds_alternative<ReadRecords>(action) ||
+         std::holds_alternative<LookUpCheckpoint>(action) ||
+         std::holds_alternative<CheckResults>(action) ||
+         std::holds_alternative<WriteReport>(action) ||
+         std::holds_alternative<CleanUpStore>(action);
+}
+
 Result<ObjectStore*> Reconciler::StoreOf(Pass* pass) {
   LDNN_RETURN_IF_ERROR(pass->snapshot.reach);
   JobMemory& memory = *pass->memory;

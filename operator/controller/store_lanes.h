@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where passes go on that have to wait for an object store, so that a store which hangs holds up
+// its own jobs only: none of the work queue's workers waits for one.
+//
+// A lane is a store as its jobs see it (namespace, endpoint, Secret). Each has a few tasks at most,
+// and as soon as many are busy in all, one: a store that hangs then takes one of them, however many
+// jobs wait for it. Work of a lane begins in the order in which it came. Thread-safe.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "common/base/executor.h"
+
+namespace lambdadnn {
+
+class StoreLanes {
+ public:
+  struct Limits {
+    int of_a_lane = 8;
+    int crowded = 64;  // from here on a lane that has a task gets no other
+    int of_all = 256;  // less `crowded`: stores that may hang and hold up nobody else
+  };
+
+  StoreLanes(Executor& executor, const Limits& limits);
+  ~StoreLanes();
+  StoreLanes(const StoreLanes&) = delete;
+  StoreLanes& operator=(const StoreLanes&) = delete;
+
+  // Never blocks. `work` runs once, later; not at all when Close comes before its turn.
+  void Run(const std::string& lane, std::function<void()> work);
+  // Returns when what is under way has ended.
+  void Close();
+
+ private:
+  using Work = std::function<void()>;
+  struct Lane {
+    std::deque<Work> waiting;
+    int under_way = 0;
+    int64_t last_begun = 0;
+  };
+  struct Runner {
+    std::unique_ptr<Task> task;
+    bool ended = false;
+  };
+  using Lanes = std::map<std::string, Lane>;
+
+  bool MayBegin(const Lane& lane) const;
+  Work Begin(Lane& lane);
+  // The lane whose turn it is; end() = none has work that may begin.
+  Lanes::iterator Next();
+  void Serve(Runner* runner, std::string lane, Work work);
+
+  Executor& executor_;
+  const Limits limits_;
+  const std::unique_ptr<Monitor> monitor_;
+  Lanes lanes_;                // those with work; with the monitor, as all that follows
+  std::list<Runner> runners_;  // their addresses stay
+  int under_way_ = 0;
+  int64_t begun_ = 0;
+  bool closed_ = false;
+};
+
+}  // namespace lambdadnn

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/controller/store_lanes.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "common/objectstore/memory_object_store.h"
+#include "operator/api/job_codec.h"
+#include "operator/api/job_schema.h"
+#include "operator/api/job_validation.h"
+#include "operator/controller/controller.h"
+#include "operator/kube/in_memory_api_server.h"
+#include "tests/simulation/sim_scheduler.h"
+#include "tests/support/fake_functions.h"
+#include "tests/support/job_world.h"
+
+namespace lambdadnn {
+namespace {
+
+using simulation::SimProcess;
+using simulation::SimScheduler;
+
+constexpr Duration kHang = std::chrono::seconds(60);
+
+// Runs `body` on fibers, in virtual time, to its end.
+void InVirtualTime(const std::function<void(Runtime&)>& body) {
+  SimScheduler scheduler(1);
+  SimProcess& process = scheduler.NewProcess("operator");
+  bool ended = false;
+  (void)process.Spawn("main", [&] {
+    body(process.runtime());
+    ended = true;
+  });
+  const Status run = scheduler.Run([&] { return ended; }, {});
+  ASSERT_TRUE(run.ok()) << run.message();
+}
+
+TEST(StoreLanes, ALaneHasAFewTasksAndBeginsItsWorkInOrder) {
+  InVirtualTime([](Runtime& runtime) {
+    StoreLanes lanes(runtime.executor, {.of_a_lane = 3, .crowded = 64, .of_all = 256});
+    std::vector<int> begun;
+    int under_way = 0;
+    int most = 0;
+    for (int i = 0; i < 10; ++i) {
+      lanes.Run("store", [&, i] {
+        begun.push_back(i);
+        most = std::max(most, ++under_way);
+        runtime.clock.SleepFor(std::chrono::seconds(1));
+        --under_way;
+      });
+    }
+    runtime.clock.SleepFor(std::chrono::seconds(10));
+    EXPECT_EQ(begun.size(), 10u);
+    EXPECT_TRUE(std::is_sorted(begun.begin() + 3, begun.end()));
+    EXPECT_EQ(most, 3);
+    EXPECT_EQ(under_way, 0);
+  });
+}
+
+TEST(StoreLanes, StoresThatHangTakeOneTaskEachOnceManyAreBusy) {
+  InVirtualTime([](Runtime& runtime) {
+    StoreLanes lanes(runtime.executor, {.of_a_lane = 4, .crowded = 8, .of_all = 18});
+    for (int lane = 0; lane < 10; ++lane) {
+      for (int i = 0; i < 4; ++i) {
+        lanes.Run("hangs-" + std::to_string(lane), [&] { runtime.clock.SleepFor(kHang); });
+      }
+    }
+    const Instant begin = runtime.clock.Now();
+    std::optional<Duration> waited;
+    lanes.Run("answers", [&] { waited = runtime.clock.Now() - begin; });
+    runtime.clock.SleepFor(std::chrono::milliseconds(1));
+    ASSERT_TRUE(waited.has_value()) << "no task was left";
+    EXPECT_LT(*waited, std::chrono::milliseconds(1));
+  });
+}
+
+TEST(StoreLanes, CloseEndsWhatIsUnderWayAndDropsWhatWaits) {
+  InVirtualTime([](Runtime& runtime) {
+    int begun = 0;
+    int ended = 0;
+    StoreLanes lanes(runtime.executor, {.of_a_lane = 1, .crowded = 2, .of_all = 2});
+    for (int i = 0; i < 3; ++i) {
+      lanes.Run("store", [&] {
+        ++begun;
+        runtime.clock.SleepFor(std::chrono::seconds(1));
+        ++ended;
+      });
+    }
+    runtime.clock.SleepFor(std::chrono::milliseconds(1));
+    lanes.Close();
+    EXPECT_EQ(begun, 1);
+    EXPECT_EQ(ended, 1);
+    lanes.Run("store", [&] { ++begun; });
+    runtime.clock.SleepFor(std::chrono::seconds(1));
+    EXPECT_EQ(begun, 1);
+  });
+}
+
+// Every operation takes a minute and then fails.
+class HangingStore final : public ObjectStore {
+ public:
+  explicit HangingStore(Clock& clock) : clock_(clock) {}
+  using ObjectStore::Get;
+  using ObjectStore::Put;
+  Status Put(std::string_view, std::span<const ByteView>, const PutOptions&) override {
+    return Hang();
+  }
+  Result<Bytes> Get(std::string_view, std::optional<ByteRange>) override { return Hang(); }
+  Result<ObjectInfo> Head(std::string_view) override { return Hang(); }
+  Status Delete(std::string_view) override { return Hang(); }
+  Result<ObjectList> List(std::string_view, std::string_view, int) override { return Hang(); }
+  bool SupportsPutIfAbsent() const override { return true; }
+  std::string Describe() const override { return "hangs"; }
+
+ private:
+  Status Hang() {
+    clock_.SleepFor(kHang);
+    return UnavailableError("no answer in time");
+  }
+  Clock& clock_;
+};
+
+// Lends a store that outlives the borrower.
+class LentStore final : public ObjectStore {
+ public:
+  explicit LentStore(ObjectStore& store) : store_(store) {}
+  using ObjectStore::Get;
+  using ObjectStore::Put;
+  Status Put(std::string_view key, std::span<const ByteView> parts,
+             const PutOptions& options) override {
+    return store_.Put(key, parts, options);
+  }
+  Result<Bytes> Get(std::string_view key, std::optional<ByteRange> range) override {
+    return store_.Get(key, range);
+  }
+  Result<ObjectInfo> Head(std::string_view key) override { return store_.Head(key); }
+  Status Delete(std::string_view key) override { return store_.Delete(key); }
+  Result<ObjectList> List(std::string_view prefix, std::string_view after, int limit) override {
+    return store_.List(prefix, after, limit);
+  }
+  bool SupportsPutIfAbsent() const override { return true; }
+  std::string Describe() const override { return store_.Describe(); }
+
+ private:
+  ObjectStore& store_;
+};
+
+// Seconds from a job's creation to Complete, beside so many jobs whose stores hang.
+double SecondsToComplete(int hanging_jobs, bool one_store) {
+  double seconds = -1;
+  InVirtualTime([&](Runtime& runtime) {
+    InMemoryApiServer server(runtime);
+    ResourceDefinition jobs = ReadResourceDefinition(JobCrd()).value();
+    jobs.rules = CheckJobRules;
+    server.Define(jobs);
+    ResourceDefinition secrets;
+    secrets.type = SecretType();
+    server.Define(secrets);
+    MemoryObjectStore store;
+    FakeFunctions functions(runtime.clock, store);
+    ControllerOptions options = JobWorld().options;
+    options.workers = 2;
+    ControllerDependencies dependencies{
+        runtime,
+        server,
+        functions,
+        functions,
+        [&](const StoreReference& reference, const StoreSecrets&) {
+          std::unique_ptr<ObjectStore> opened = std::make_unique<LentStore>(store);
+          if (reference.uri != "file:///store") {
+            opened = std::make_unique<HangingStore>(runtime.clock);
+          }
+          return Result<std::unique_ptr<ObjectStore>>(std::move(opened));
+        },
+        {}};
+    Controller controller(dependencies, options);
+    controller.Start();
+    for (int i = 0; i < hanging_jobs; ++i) {
+      Json job = JobWorld::MinimalJob();
+      job["metadata"]["name"] = "hangs-" + std::to_string(i);
+      job["spec"]["objectStore"]["uri"] = "file:///hangs-" + std::to_string(one_store ? 0 : i);
+      ASSERT_TRUE(server.Create(ServerlessTrainingJobType(), job).ok());
+    }
+    runtime.clock.SleepFor(std::chrono::seconds(5));  // by now they hang
+    const Instant begin = runtime.clock.Now();
+    ASSERT_TRUE(server.Create(ServerlessTrainingJobType(), JobWorld::MinimalJob()).ok());
+    const auto is_complete = [&] {
+      std::vector<FieldError> errors;
+      const auto object = server.Get(ServerlessTrainingJobType(), {"default", "digits"});
+      return object.ok() && HasCondition(DecodeJob(*object, &errors), kConditionComplete);
+    };
+    while (!is_complete() && runtime.clock.Now() - begin < std::chrono::minutes(30)) {
+      runtime.clock.SleepFor(std::chrono::milliseconds(100));
+    }
+    seconds = ToSeconds(runtime.clock.Now() - begin);
+    controller.Stop();
+  });
+  return seconds;
+}
+
+TEST(StoreLanes, MoreHangingStoresThanWorkersDelayNoOtherJob) {
+  const double alone = SecondsToComplete(0, false);
+  ASSERT_GT(alone, 5);
+  ASSERT_LT(alone, 60);
+  EXPECT_NEAR(SecondsToComplete(12, false), alone, 0.3);
+}
+
+TEST(StoreLanes, ManyJobsOfOneHangingStoreDelayNoOtherJob) {
+  const double alone = SecondsToComplete(0, false);
+  EXPECT_NEAR(SecondsToComplete(40, true), alone, 0.3);
+}
+
+}  // namespace
+}  // namespace lambdadnn
