@@ -117,7 +117,7 @@ namespace {
 // After a clean-up of a job that is being deleted. One that came late enough after the functions'
 // end has met what they wrote late; that of a job which finished just before its deletion has not.
 bool MayHoldLateObjects(const JobSnapshot& snapshot) {
-  if (snapshot.facts.cleaned_again || !HasCondition(snapshot.job, kConditionAccepted)) return false;
+  if (snapshot.facts.cleaned_again) return false;
   const double since_cleaned = ToSeconds(snapshot.now - *snapshot.facts.cleaned_at);
   return !IsFinished(snapshot.job) ||
          FinishedSeconds(snapshot) - since_cleaned < snapshot.options->cleanup_settle_seconds;
@@ -133,9 +133,9 @@ std::vector<Action> DecideDeletion(const JobSnapshot& snapshot) {
   if (!timed_out) {
     if (!facts.instances_known) return {};
     if (std::vector<Action> actions = GiveBack(snapshot); !actions.empty()) return actions;
-    // What may not be reached was not written to either, unless it could be once.
-    const bool reached = snapshot.reach.ok() || HasCondition(job, kConditionAccepted);
-    const bool clean = job.spec.cleanup_policy != "Never" && snapshot.problem.ok() && reached;
+    // Nothing was ever written by a job whose store was never found usable.
+    const bool touched = HasCondition(job, kConditionAccepted) || job.status.plan.has_value();
+    const bool clean = touched && job.spec.cleanup_policy != "Never" && snapshot.problem.ok();
     if (clean && !facts.exchange_cleaned) return {CleanUpStore{}};
     if (clean && MayHoldLateObjects(snapshot)) {
       const double settle = snapshot.options->cleanup_settle_seconds;

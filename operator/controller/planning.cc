@@ -28,6 +28,8 @@ PlannerInput PlannerInputOf(const Job& job, const Platform& platform, double ela
   input.platform = platform;
   input.limits = BuildTrainingLimits(job.spec);
   input.objective = job.spec.objective;
+  input.elapsed_seconds = elapsed_seconds;
+  input.spent_dollars = spent;
   if (input.objective.deadline_seconds.has_value()) {
     // Never zero: the planner says by how much a deadline is missed.
     input.objective.deadline_seconds =

@@ -20,6 +20,8 @@ namespace lambdadnn {
 namespace {
 
 // Four significant digits, rounded up (so that the amount suffices) or to the nearest.
+double Rounded(double value, double parts) { return std::round(value * parts) / parts; }
+
 std::string Dollars(double amount, bool up) {
   const int places = std::clamp(3 - static_cast<int>(std::floor(std::log10(amount))), 2, 12);
   const double unit = std::pow(10.0, -places);
@@ -248,7 +250,13 @@ class Planning {
       certificate.binding.insert(certificate.binding.begin(), "budget");
       certificate.reason = "no plan costs at most " + Dollars(*input_.objective.budget, false) +
                            ": the cheapest, " + NameOf(cheapest) + ", costs " +
-                           Dollars(cheapest.cost, true) + "; raise objective.budget to that";
+                           Dollars(cheapest.cost, true);
+      const double whole = input_.spent_dollars + cheapest.cost;
+      certificate.reason += input_.spent_dollars > 0
+                                ? " beside the " + Dollars(input_.spent_dollars, true) +
+                                      " that are spent; raise objective.budget to " +
+                                      Dollars(whole, true)
+                                : "; raise objective.budget to that";
       return;
     }
     certificate.binding = BindingLimits(input_, space_, *model_, fastest, Faster);
@@ -259,10 +267,15 @@ class Planning {
                            NameOf(fastest) + " meets it; use --search exact";
       return;
     }
+    const double elapsed = input_.elapsed_seconds;
     certificate.reason = "no plan meets the deadline of " +
-                         FormatDouble(*input_.objective.deadline_seconds) + " s: the fastest, " +
-                         NameOf(fastest) + ", takes " + FormatDouble(rounded_up) +
-                         " s; raise objective.deadlineSeconds to that";
+                         FormatDouble(Rounded(*input_.objective.deadline_seconds + elapsed, 1e3)) +
+                         " s: the fastest, " + NameOf(fastest) + ", takes " +
+                         FormatDouble(rounded_up) + " s";
+    certificate.reason += elapsed > 0 ? ", and " + FormatDouble(Rounded(elapsed, 10)) +
+                                            " s have passed; raise objective.deadlineSeconds to " +
+                                            FormatDouble(std::ceil(elapsed + fastest.seconds))
+                                      : "; raise objective.deadlineSeconds to that";
   }
 
   void CertifyNothingRuns() {
@@ -290,9 +303,11 @@ class Planning {
     const double needed = std::ceil(model_->NeededMib(space_.max_functions));
     const int largest = space_.memory_mib.back();
     if (needed > largest) {
-      certificate.reason = "a worker needs " + FormatDouble(needed) + " MiB, but at most " +
-                           std::to_string(largest) +
-                           " MiB are allowed; raise functions.memory.max or lower the batch size";
+      certificate.reason =
+          "a worker needs " + FormatDouble(needed) + " MiB, but at most " +
+          std::to_string(largest) + " MiB are allowed; raise " +
+          (input_.objective.fixed ? "objective.fixed.memory" : "functions.memory.max") +
+          " or lower the batch size";
     } else {
       certificate.reason =
           "the profile's training rate is not positive at any allowed memory up to " +

@@ -46,7 +46,10 @@ struct PlannerInput {
   WorkloadProfile profile;
   Platform platform;
   TrainingLimits limits;
+  // Of what is still to be done; a certificate speaks of the whole, which has taken this already.
   Objective objective;
+  double elapsed_seconds = 0;
+  double spent_dollars = 0;
   AggregationConstraints aggregation;
   int64_t parameters = 0;  // elements of the exchanged vector; 0 = profile.model_bytes / 4
   PlannerOptions options;

@@ -48,9 +48,14 @@ def server_lines(text):
         line = line.removeprefix("* ").rstrip()
         # What is wrong is repeated in front of the sentence of a rule: null, or a quoted value.
         line = re.sub(r': Invalid value: (?:"(?:[^"\\]|\\.)*": )?(?![\d"-]|null)', ": ", line)
-        if line and not line.startswith("<nil>: Invalid value: null: some validation rules"):
+        if line and not re.match("<nil>: .*some validation rules were not checked", line):
             lines.append(line)
     return sorted(lines)
+
+
+def fields(text):
+    """What the problems are about."""
+    return {line.split(":")[0] for line in text.splitlines()} - {"<nil>"}
 
 
 def our_lines(name):
@@ -88,7 +93,10 @@ class OnAnApiServer(ClusterTest):
                 if os.environ.get("LAMBDADNN_UPDATE_SERVER_MESSAGES"):
                     written.write_text(text)
                 self.assertTrue(written.exists(), f"no {written.name} for:\n{text}")
-                self.assertEqual(text, written.read_text())
+                if self.api_server == ClusterTest.api_server:
+                    self.assertEqual(text, written.read_text())
+                else:  # which has words of its own
+                    self.assertEqual(fields(text), fields(written.read_text()))
         print(f"{len(names)} bad manifests: {same} with our sentence, "
               f"{len(names) - same - len(BEYOND_THE_SERVER)} with another, "
               f"{len(BEYOND_THE_SERVER)} seen by us alone")

@@ -20,7 +20,7 @@ import time
 import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-START_SECONDS = 60
+START_SECONDS = 120
 STOP_SECONDS = 5
 # For the endpoints of the service "kubernetes", which nothing here uses; loopback is refused.
 ADVERTISED = "192.0.2.1"

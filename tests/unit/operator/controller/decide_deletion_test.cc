@@ -74,5 +74,11 @@ TEST_F(DecideDeletionTest, NothingIsCleanedUpOfAJobThatKeepsAll) {
   EXPECT_TRUE(Ends());
 }
 
+TEST_F(DecideDeletionTest, AStoreThatWasNeverUsableIsNotAsked) {
+  snapshot_.job.status.conditions.clear();
+  snapshot_.facts.exchange_cleaned = false;
+  EXPECT_TRUE(Ends());
+}
+
 }  // namespace
 }  // namespace lambdadnn
