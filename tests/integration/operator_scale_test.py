@@ -136,6 +136,20 @@ class Scale(unittest.TestCase):
             list(pool.map(create, range(JOBS)))
         return begun
 
+    def delete_all(self):
+        """Each by itself: the server gives up a call that deletes a thousand of them at once."""
+        local = threading.local()
+
+        def delete(job):
+            if not hasattr(local, "api"):
+                local.api = KubeApi(self.cluster.plane.kubeconfig)
+                self.addCleanup(local.api.close)
+            status, answer = local.api.call(
+                "DELETE", self.cluster.job_path(job["metadata"]["name"], NAMESPACE))
+            self.assertIn(status, (200, 202), answer)
+        with concurrent.futures.ThreadPoolExecutor(WRITERS) as pool:
+            list(pool.map(delete, self.jobs()))
+
     def jobs(self):
         """All of them, in pages."""
         items, token = [], ""
@@ -223,7 +237,6 @@ class Scale(unittest.TestCase):
               f"{running:.1f} s; operator {cpu_seconds(first.pid):.1f} s of CPU, "
               f"writes {self.writes(first)}, "
               f"{first.metric('lambdadnn_events_dropped'):.0f} events dropped", flush=True)
-        self.assertLess(planned, PLANNED_WITHIN)
         self.measure(first)
         self.assert_one_watch(first, watches)
 
@@ -238,12 +251,10 @@ class Scale(unittest.TestCase):
               f"{JOBS * STREAMS} streams after {joined:.1f} s", flush=True)
         self.assertEqual(self.stats()["begun"], stats["begun"], "a slice was begun a second time")
         self.assertEqual(self.stats()["functions"], stats["functions"])
-        self.assertLess(joined, JOINED_WITHIN)
         self.measure(second)
 
         begun = time.monotonic()
-        status, answer = self.api.call("DELETE", self.cluster.job_path("", NAMESPACE))
-        self.assertEqual(status, 200, answer)
+        self.delete_all()
         self.cluster.wait_for("all deleted", lambda: not self.jobs(), 240, every=1)
         print(f"all deleted after {time.monotonic() - begun:.1f} s", flush=True)
         self.cluster.wait_for("streams closed", lambda: not self.stats()["streams"], 20)
@@ -259,6 +270,9 @@ class Scale(unittest.TestCase):
         print(f"then: {megabytes(resident(second.pid))}, {descriptors(second.pid)} descriptors, "
               f"{threads(second.pid)} threads", flush=True)
         self.assertEqual([labels for labels, _ in second.series("lambdadnn_job_functions")], [])
+        # Last, so that a busy machine hides nothing else.
+        self.assertLess(planned, PLANNED_WITHIN)
+        self.assertLess(joined, JOINED_WITHIN)
 
 
 if __name__ == "__main__":
