@@ -136,7 +136,8 @@ std::vector<Action> DecideDeletion(const JobSnapshot& snapshot) {
     // Nothing was ever written by a job whose store was never found usable.
     const bool touched = HasCondition(job, kConditionAccepted) || job.status.plan.has_value();
     const bool clean = touched && job.spec.cleanup_policy != "Never" && snapshot.problem.ok();
-    if (clean && !facts.exchange_cleaned) return {CleanUpStore{}};
+    // What a failed job kept goes with it.
+    if (clean && (!facts.exchange_cleaned || facts.checkpoint_kept)) return {CleanUpStore{}};
     if (clean && MayHoldLateObjects(snapshot)) {
       const double settle = snapshot.options->cleanup_settle_seconds;
       if (snapshot.now - *facts.cleaned_at < FromSeconds(settle)) return {};

@@ -298,6 +298,7 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const CleanUpStore& action) 
     return cleaned;
   }
   facts.exchange_cleaned = true;
+  facts.checkpoint_kept = action.keep_checkpoints;
   if (!facts.cleaned_at.has_value()) facts.cleaned_at = dependencies_.runtime.clock.Now();
   if (action.again) facts.cleaned_again = true;
   return Next::kDecideAgain;

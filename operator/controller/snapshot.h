@@ -111,6 +111,7 @@ struct Facts {
   std::optional<Status> results;  // of checking the model in the store
   bool report_written = false;
   bool exchange_cleaned = false;
+  bool checkpoint_kept = false;       // by the last clean-up: a failed job may be gone on from
   std::optional<Instant> cleaned_at;  // first
   bool cleaned_again = false;
   bool job_key_deleted = false;

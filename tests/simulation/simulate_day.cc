@@ -220,7 +220,9 @@ class Day {
     const auto objects = ListAll(store_, "");
     // Models and reports are the user's.
     for (const ObjectInfo& object : *objects) {
-      counts["working objects"] += object.key.find("/results/") == std::string::npos ? 1 : 0;
+      const bool working = object.key.find("/results/") == std::string::npos;
+      counts["working objects"] += working ? 1 : 0;
+      if (working) std::fprintf(stderr, "left: %s\n", object.key.c_str());
       if (object.key.find("/results/") != std::string::npos) (void)store_.Delete(object.key);
     }
     for (const ResourceType& type : {ServerlessTrainingJobType(), SecretType()}) {

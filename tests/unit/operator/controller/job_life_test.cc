@@ -181,6 +181,18 @@ TEST_F(JobLifeTest, APermanentFailureEndsTheJobAtOnceAndKeepsTheLastCheckpoint) 
   EXPECT_EQ(Report()["outcome"], "Failed");
 }
 
+// Found by simulate_day: the process that had kept the checkpoint thought that all was cleaned up.
+TEST_F(JobLifeTest, TheCheckpointOfAFailedJobGoesWithTheJob) {
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(RunUntilIteration(50));
+  world_.functions.FailNext("server-0", DataLossError("loss is not a number"), true);
+  ASSERT_TRUE(world_.RunUntilFinished(60));
+  world_.RunUntil([] { return false; }, 10);
+  world_.Delete();
+  ASSERT_TRUE(world_.RunUntil([this] { return !world_.Exists(); }, 60));
+  for (const std::string& key : world_.Keys()) EXPECT_THAT(key, HasSubstr("/results/"));
+}
+
 TEST_F(JobLifeTest, ASilentFunctionIsGivenUp) {
   world_.Create(JobWorld::MinimalJob());
   ASSERT_TRUE(RunUntilIteration(20));
