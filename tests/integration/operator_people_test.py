@@ -42,7 +42,7 @@ class People(unittest.TestCase):
         return output
 
     def test_from_submit_to_the_model(self):
-        path = self.cluster.manifest("digits", training={"epochs": 4})
+        path = self.cluster.manifest("digits", training={"epochs": 24})
         waiting = self.begin("submit", "-f", path, "--wait")
         self.cluster.wait_for("iterations", lambda: (self.cluster.get("digits") or {}).get(
             "status", {}).get("progress", {}).get("iteration", 0) > 0)
