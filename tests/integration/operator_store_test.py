@@ -56,7 +56,7 @@ class StoreGoesAway(unittest.TestCase):
         minio.start()
         job = self.cluster.wait_for("the job's end", lambda: next(
             (seen for seen in [self.cluster.get(name)]
-             if seen["status"]["phase"] in ("Complete", "Failed")), None), 240)
+             if seen["status"]["phase"] in ("Complete", "Failed")), None), 480)
         usage = job["status"]["usage"]
         print(f"\n{name}: {job['status']['phase']}, {usage.get('restarts', 0)} restarts, "
               f"{usage['coldStarts']} cold starts", flush=True)
