@@ -21,11 +21,6 @@ double Smaller(double a, double b) {
   return b <= 0 ? a : std::min(a, b);
 }
 
-bool IsDecided(const Job& job) {
-  return HasCondition(job, kConditionFailureTarget) ||
-         HasCondition(job, kConditionSuccessCriteriaMet);
-}
-
 }  // namespace
 
 AdmissionQueue::AdmissionQueue(Runtime& runtime, FunctionBackend& backend,
@@ -59,13 +54,12 @@ void AdmissionQueue::Read(Entry* entry) {
   std::vector<FieldError> errors;
   const Job job = DecodeJob(*entry->source, &errors);
   const Entry before = *entry;
-  const bool ours = job.spec.managed_by.empty() || job.spec.managed_by == options_.controller_name;
-  const bool counts = errors.empty() && ours && !IsFinished(job);
+  const bool counts = errors.empty() && IsOurs(job, options_) && !IsFinished(job);
   if (job.metadata.uid != entry->uid) entry->first_seen = runtime_.clock.Now();
   entry->uid = job.metadata.uid;
   entry->created = job.metadata.creation_timestamp;
   entry->started = counts && !job.status.start_time.empty();
-  const bool may_start = counts && !entry->started && !job.spec.suspend && !IsDecided(job) &&
+  const bool may_start = counts && !entry->started && !job.spec.suspend && !IsEnding(job) &&
                          job.metadata.deletion_timestamp.empty() && !IsPaused(job);
   const Condition* accepted = FindCondition(job, kConditionAccepted);
   const bool usable = accepted != nullptr && accepted->status == "True";

@@ -81,10 +81,13 @@ std::vector<Action> StopSlices(const JobSnapshot& snapshot, StopManner manner,
   return actions;
 }
 
+bool IsOurs(const Job& job, const ControllerOptions& options) {
+  return job.spec.managed_by.empty() || job.spec.managed_by == options.controller_name;
+}
+
 bool IsLeftAlone(const JobSnapshot& snapshot) {
   const Job& job = snapshot.job;
-  const std::string& managed_by = job.spec.managed_by;
-  if (!managed_by.empty() && managed_by != snapshot.options->controller_name) return true;
+  if (!IsOurs(job, *snapshot.options)) return true;
   return IsPaused(job) && job.metadata.deletion_timestamp.empty();
 }
 
@@ -96,10 +99,7 @@ std::vector<Action> Decide(const JobSnapshot& snapshot) {
   }
   if (IsFinished(job)) return DecideFinished(snapshot);
   if (!HasFinalizer(job)) return {AddFinalizer{}};
-  if (HasCondition(job, kConditionFailureTarget) ||
-      HasCondition(job, kConditionSuccessCriteriaMet)) {
-    return DecideEnding(snapshot);
-  }
+  if (IsEnding(job)) return DecideEnding(snapshot);
   if (!snapshot.problem.ok()) return {FailJob("InvalidSpec", snapshot.problem.message())};
   if (!snapshot.reach.ok()) return {FailJob("StoreNotAllowed", snapshot.reach.message())};
   if (const auto unsupported = FindUnsupported(job.spec); unsupported.has_value()) {

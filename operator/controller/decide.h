@@ -20,6 +20,8 @@
 namespace lambdadnn {
 
 std::vector<Action> Decide(const JobSnapshot& snapshot);
+// By spec.managedBy.
+bool IsOurs(const Job& job, const ControllerOptions& options);
 // Another controller's, or paused by annotation: nothing is decided and nothing written, and what
 // runs runs on. A deletion ends the pause.
 bool IsLeftAlone(const JobSnapshot& snapshot);

@@ -39,6 +39,21 @@ double FinishedSeconds(const JobSnapshot& snapshot) {
   return ToSeconds(snapshot.wall - completed);
 }
 
+// After a clean-up of a job that is being deleted. One that came late enough after the functions'
+// end has met what they wrote late; that of a job which finished just before its deletion has not.
+bool MayHoldLateObjects(const JobSnapshot& snapshot) {
+  if (snapshot.facts.cleaned_again) return false;
+  const double since_cleaned = ToSeconds(snapshot.now - *snapshot.facts.cleaned_at);
+  return !IsFinished(snapshot.job) ||
+         FinishedSeconds(snapshot) - since_cleaned < snapshot.options->cleanup_settle_seconds;
+}
+
+// A job that never started has nothing in the store, and perhaps no store either.
+bool TouchedStore(const JobSnapshot& snapshot) {
+  return HasCondition(snapshot.job, kConditionAccepted) ||
+         snapshot.job.status.profile.has_value() || !snapshot.facts.slices.empty();
+}
+
 std::string LeftOver(const JobSnapshot& snapshot) {
   return "objects may be left under " + MakeStoreReference(snapshot.job).uri + "/" +
          JobPrefix(snapshot.job) + ": " + snapshot.facts.cleanup_error.message() +
@@ -56,9 +71,7 @@ std::vector<Action> DecideEnding(const JobSnapshot& snapshot) {
   if (!timed_out) {
     if (std::vector<Action> actions = GiveBack(snapshot); !actions.empty()) return actions;
   }
-  // A job that never started has nothing in the store, and perhaps no store either.
-  const bool touched_store = job.status.profile.has_value() || !facts.slices.empty() ||
-                             HasCondition(job, kConditionAccepted);
+  const bool touched_store = TouchedStore(snapshot);
   const bool clean = WantsCleanStore(job, success);
   if (touched_store && !timed_out) {
     if (!facts.report_written) return {WriteReport{}};
@@ -112,19 +125,6 @@ std::vector<Action> DecideFinished(const JobSnapshot& snapshot) {
   return {};
 }
 
-namespace {
-
-// After a clean-up of a job that is being deleted. One that came late enough after the functions'
-// end has met what they wrote late; that of a job which finished just before its deletion has not.
-bool MayHoldLateObjects(const JobSnapshot& snapshot) {
-  if (snapshot.facts.cleaned_again) return false;
-  const double since_cleaned = ToSeconds(snapshot.now - *snapshot.facts.cleaned_at);
-  return !IsFinished(snapshot.job) ||
-         FinishedSeconds(snapshot) - since_cleaned < snapshot.options->cleanup_settle_seconds;
-}
-
-}  // namespace
-
 std::vector<Action> DecideDeletion(const JobSnapshot& snapshot) {
   const Job& job = snapshot.job;
   const Facts& facts = snapshot.facts;
@@ -133,9 +133,8 @@ std::vector<Action> DecideDeletion(const JobSnapshot& snapshot) {
   if (!timed_out) {
     if (!facts.instances_known) return {};
     if (std::vector<Action> actions = GiveBack(snapshot); !actions.empty()) return actions;
-    // Nothing was ever written by a job whose store was never found usable.
-    const bool touched = HasCondition(job, kConditionAccepted) || job.status.plan.has_value();
-    const bool clean = touched && job.spec.cleanup_policy != "Never" && snapshot.problem.ok();
+    const bool clean =
+        TouchedStore(snapshot) && job.spec.cleanup_policy != "Never" && snapshot.problem.ok();
     // What a failed job kept goes with it.
     if (clean && (!facts.exchange_cleaned || facts.checkpoint_kept)) return {CleanUpStore{}};
     if (clean && MayHoldLateObjects(snapshot)) {

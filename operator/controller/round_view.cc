@@ -98,14 +98,12 @@ bool WorseThan(const RoundBreak& a, const RoundBreak& b) {
 // Records of all roles are there, and none failed: do they agree?
 void ViewEnd(RoundView* view) {
   const SliceRecord& first = *view->entries.front().slice->record;
-  for (const RoundView::Entry& entry : view->entries) {
-    view->ended_at = std::max(view->ended_at, entry.slice->ended.value_or(entry.slice->started));
-  }
   view->next_iteration = first.next_iteration;
   view->finished = first.outcome == SliceOutcome::kFinished;
   view->all_ended = true;
   std::string worker_digest;
   for (const RoundView::Entry& entry : view->entries) {
+    view->ended_at = std::max(view->ended_at, entry.slice->ended.value_or(entry.slice->started));
     const SliceRecord& record = *entry.slice->record;
     const bool agrees =
         record.next_iteration == first.next_iteration && record.outcome == first.outcome;

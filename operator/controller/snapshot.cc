@@ -24,6 +24,11 @@ bool IsFinished(const Job& job) {
   return HasCondition(job, kConditionComplete) || HasCondition(job, kConditionFailed);
 }
 
+bool IsEnding(const Job& job) {
+  return HasCondition(job, kConditionSuccessCriteriaMet) ||
+         HasCondition(job, kConditionFailureTarget);
+}
+
 std::optional<Round> CurrentRound(const Job& job) {
   if (!job.status.plan.has_value()) return std::nullopt;
   return Round{job.status.plan->revision, job.status.execution.incarnation,

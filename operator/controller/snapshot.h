@@ -148,6 +148,7 @@ struct JobSnapshot {
 bool HasCondition(const Job& job, const std::string& type);  // status "True"
 const Condition* FindCondition(const Job& job, const std::string& type);
 bool IsFinished(const Job& job);  // Complete or Failed
+bool IsEnding(const Job& job);    // how it ends is decided, whether or not it has ended
 std::optional<Round> CurrentRound(const Job& job);
 // Whether a checkpoint lies on the way that the job's plan revisions went: one of an older revision
 // counts only up to where the next one began. What a function that nobody hears any more wrote

@@ -27,11 +27,6 @@ bool IsNext(const std::string& message) {
   return message.find("place 1 in the queue") != std::string::npos;
 }
 
-bool IsEnding(const Job& job) {
-  return HasCondition(job, kConditionSuccessCriteriaMet) ||
-         HasCondition(job, kConditionFailureTarget);
-}
-
 std::string PhaseOf(const JobSnapshot& snapshot, const Job& job) {
   if (HasCondition(job, kConditionComplete)) return "Complete";
   if (HasCondition(job, kConditionFailed)) return "Failed";

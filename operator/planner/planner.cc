@@ -19,9 +19,10 @@
 namespace lambdadnn {
 namespace {
 
-// Four significant digits, rounded up (so that the amount suffices) or to the nearest.
+// To whole parts of one.
 double Rounded(double value, double parts) { return std::round(value * parts) / parts; }
 
+// Four significant digits, rounded up (so that the amount suffices) or to the nearest.
 std::string Dollars(double amount, bool up) {
   const int places = std::clamp(3 - static_cast<int>(std::floor(std::log10(amount))), 2, 12);
   const double unit = std::pow(10.0, -places);

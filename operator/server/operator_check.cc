@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/server/operator_check.h"
 
-#include "common/base/files.h"
 #include "operator/api/platform_file.h"
 #include "operator/backends/local/local_backend.h"
 #include "operator/controller/store_access.h"
@@ -35,8 +34,9 @@ CheckFinding CheckNamedStore(Runtime& runtime, const OperatorOptions& options,
                              const std::string& uri) {
   StoreReference reference;
   reference.uri = uri;
-  reference.region = GetEnvironment("LAMBDADNN_S3_REGION").value_or("us-east-1");
-  reference.path_style = GetEnvironment("LAMBDADNN_S3_PATH_STYLE").value_or("true") != "false";
+  const TenantRules own = TenantRulesOf(options);
+  reference.region = own.region;
+  reference.path_style = own.path_style;
   return CheckStore(runtime,
                     OpenJobStore(reference, {}, options.store_ca_file, runtime, kCallSeconds));
 }

@@ -82,6 +82,16 @@ std::string LeaseNamespace(const OperatorOptions& options, const KubeConnection&
   return options.lease_namespace.empty() ? connection.namespace_name : options.lease_namespace;
 }
 
+TenantRules TenantRulesOf(const OperatorOptions& options) {
+  TenantRules rules;
+  rules.uri = options.store;
+  rules.endpoint = GetEnvironment("LAMBDADNN_S3_ENDPOINT").value_or("");
+  rules.region = GetEnvironment("LAMBDADNN_S3_REGION").value_or(rules.region);
+  rules.path_style = GetEnvironment("LAMBDADNN_S3_PATH_STYLE").value_or("true") != "false";
+  rules.readable = options.readable;
+  return rules;
+}
+
 struct OperatorProcess::State {
   State(Runtime& of, OperatorOptions with)
       : runtime(of), options(std::move(with)), identity(IdentityOf(options, of.random)) {}
@@ -92,7 +102,6 @@ struct OperatorProcess::State {
   void Lead(int64_t epoch);
   void AwaitEpoch();
   ControllerDependencies Dependencies();
-  TenantRules Tenants() const;
   HttpServerReply Ready();
   HttpServerReply Metrics();
   HttpServerReply Debug(const std::string& path);
@@ -270,20 +279,9 @@ ControllerDependencies OperatorProcess::State::Dependencies() {
           &metrics};
 }
 
-// Without a store of its own an operator still has rules: only Secrets reach anything then.
-TenantRules OperatorProcess::State::Tenants() const {
-  TenantRules rules;
-  rules.uri = options.store;
-  rules.endpoint = GetEnvironment("LAMBDADNN_S3_ENDPOINT").value_or("");
-  rules.region = GetEnvironment("LAMBDADNN_S3_REGION").value_or(rules.region);
-  rules.path_style = GetEnvironment("LAMBDADNN_S3_PATH_STYLE").value_or("true") != "false";
-  rules.readable = options.readable;
-  return rules;
-}
-
 void OperatorProcess::State::Lead(int64_t epoch) {
   ControllerOptions with;
-  with.tenants = Tenants();
+  with.tenants = TenantRulesOf(options);
   with.platform = platform;
   with.capacity = capacity;
   with.workers = options.workers;

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "common/base/runtime.h"
+#include "operator/controller/tenant_rules.h"
 #include "operator/kube/kube_connection.h"
 #include "operator/server/operator_options.h"
 
@@ -16,6 +17,10 @@ Result<KubeConnection> ConnectionOf(const OperatorOptions& options);
 
 // Where the Lease of an election is: the one asked for, else that of this pod or context.
 std::string LeaseNamespace(const OperatorOptions& options, const KubeConnection& connection);
+
+// What jobs may reach with the operator's rights, by its flags and its environment. Without a store
+// of its own an operator still has rules: only Secrets reach anything then.
+TenantRules TenantRulesOf(const OperatorOptions& options);
 
 class OperatorProcess {
  public:

@@ -5,60 +5,14 @@
 #include <set>
 
 #include "operator/api/job_codec.h"
-#include "operator/api/job_schema.h"
-#include "operator/api/job_validation.h"
+#include "operator/kube/job_definition.h"
 #include "operator/kube/object_metadata.h"
+#include "tests/support/faulty_object_store.h"
 
 namespace lambdadnn {
 namespace {
 
 ObjectName Named(const std::string& name) { return {"default", name}; }
-
-// Lends a store that outlives the borrower.
-class BorrowedStore final : public ObjectStore {
- public:
-  // `access` is asked before each call, `around` before and after each write.
-  BorrowedStore(ObjectStore& store, std::function<Status()> access,
-                std::function<Status(bool)> around)
-      : store_(store), access_(std::move(access)), around_(std::move(around)) {}
-  using ObjectStore::Get;
-  using ObjectStore::Put;
-  Status Put(std::string_view key, std::span<const ByteView> parts,
-             const PutOptions& options) override {
-    LDNN_RETURN_IF_ERROR(access_());
-    LDNN_RETURN_IF_ERROR(around_(false));
-    const Status status = store_.Put(key, parts, options);
-    LDNN_RETURN_IF_ERROR(around_(true));
-    return status;
-  }
-  Result<Bytes> Get(std::string_view key, std::optional<ByteRange> range) override {
-    LDNN_RETURN_IF_ERROR(access_());
-    return store_.Get(key, range);
-  }
-  Result<ObjectInfo> Head(std::string_view key) override {
-    LDNN_RETURN_IF_ERROR(access_());
-    return store_.Head(key);
-  }
-  Status Delete(std::string_view key) override {
-    LDNN_RETURN_IF_ERROR(access_());
-    LDNN_RETURN_IF_ERROR(around_(false));
-    const Status status = store_.Delete(key);
-    LDNN_RETURN_IF_ERROR(around_(true));
-    return status;
-  }
-  Result<ObjectList> List(std::string_view prefix, std::string_view start_after,
-                          int limit) override {
-    LDNN_RETURN_IF_ERROR(access_());
-    return store_.List(prefix, start_after, limit);
-  }
-  bool SupportsPutIfAbsent() const override { return true; }
-  std::string Describe() const override { return store_.Describe(); }
-
- private:
-  ObjectStore& store_;
-  std::function<Status()> access_;
-  std::function<Status(bool)> around_;
-};
 
 bool IsWrite(const std::string& call) {
   return call == "create" || call == "patch" || call == "patchStatus" || call == "delete" ||
@@ -84,9 +38,7 @@ JobWorld::JobWorld(FakeFunctionsOptions fake)
               if (!IsWrite(call)) return OkStatus();
               return Effect(call, point == FaultyKubeClient::Point::kAfter);
             }) {
-  ResourceDefinition jobs = ReadResourceDefinition(JobCrd()).value();
-  jobs.rules = CheckJobRules;
-  server.Define(jobs);
+  server.Define(JobDefinition());
   ResourceDefinition secrets;
   secrets.type = SecretType();
   server.Define(secrets);
@@ -140,13 +92,18 @@ void JobWorld::RestartController() {
              const StoreSecrets& secrets) -> Result<std::unique_ptr<ObjectStore>> {
         opened.push_back(reference.uri);
         store_secrets = secrets;
-        const auto access = [this, key = secrets.credentials.access_key] {
-          return store_key.empty() || key == store_key
-                     ? OkStatus()
-                     : UnauthenticatedError("the access key is unknown");
-        };
-        return std::unique_ptr<ObjectStore>(std::make_unique<BorrowedStore>(
-            memory_store, access, [this](bool done) { return Effect("store", done); }));
+        auto lent = std::make_unique<FaultyObjectStore>(memory_store, time.runtime, StoreFaults{});
+        // Each call needs the right key; each write is an effect.
+        lent->SetScript([this, key = secrets.credentials.access_key](
+                            StoreOperation operation, std::string_view, bool done) -> Status {
+          if (!store_key.empty() && key != store_key) {
+            return UnauthenticatedError("the access key is unknown");
+          }
+          const bool writes =
+              operation == StoreOperation::kPut || operation == StoreOperation::kDelete;
+          return writes ? Effect("store", done) : OkStatus();
+        });
+        return std::unique_ptr<ObjectStore>(std::move(lent));
       },
       {{"LAMBDADNN_S3_ACCESS_KEY_ID", "the operator's"}, {"LAMBDADNN_S3_CA_FILE", "/its/ca"}},
       nullptr,

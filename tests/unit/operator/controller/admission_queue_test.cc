@@ -52,6 +52,10 @@ class AdmissionQueueTest : public ::testing::Test {
   }
   bool Started(const std::string& name) { return IsStarted(world_.Read(name)); }
   bool Finished(const std::string& name) { return IsFinished(world_.Read(name)); }
+  bool RunUntilItWaits(const std::string& name) {
+    return world_.RunUntil([&] { return world_.Reason("Ready", name) == "False/WaitingForRoom"; },
+                           20);
+  }
   std::string Message(const std::string& name) {
     const Job job = world_.Read(name);
     const Condition* ready = FindCondition(job, kConditionReady);
@@ -159,8 +163,7 @@ TEST_F(AdmissionQueueTest, ANewLeaderKeepsTheOrderAndTheRoom) {
   Create(Named("c"));
   Create(Named("b"));
   Create(Named("a", true));
-  ASSERT_TRUE(
-      world_.RunUntil([&] { return world_.Reason("Ready", "a") == "False/WaitingForRoom"; }, 20));
+  ASSERT_TRUE(RunUntilItWaits("a"));
   for (int i = 0; i < 5; ++i) {
     world_.RestartController();
     world_.RunUntil([] { return false; }, 0.7);
@@ -176,8 +179,7 @@ TEST_F(AdmissionQueueTest, TheNextGoesWhenTheHeadIsDeleted) {
   Create(Named("a"));
   Create(Named("b"));
   Create(Named("c", true));
-  ASSERT_TRUE(
-      world_.RunUntil([&] { return world_.Reason("Ready", "c") == "False/WaitingForRoom"; }, 20));
+  ASSERT_TRUE(RunUntilItWaits("c"));
   world_.Delete("b");
   ASSERT_TRUE(world_.RunUntil([&] { return Started("c"); }, 2));
   EXPECT_FALSE(Finished("a"));
@@ -189,8 +191,7 @@ TEST_F(AdmissionQueueTest, ASuspendedJobWaitsForNothingAndComesBackToItsPlace) {
   Create(Named("a"));
   Create(Named("b"));
   Create(Named("c", true));
-  ASSERT_TRUE(
-      world_.RunUntil([&] { return world_.Reason("Ready", "c") == "False/WaitingForRoom"; }, 20));
+  ASSERT_TRUE(RunUntilItWaits("c"));
   world_.Patch({{"spec", {{"suspend", true}}}}, "b");
   ASSERT_TRUE(world_.RunUntil([&] { return Started("c"); }, 2));
   EXPECT_EQ(world_.Reason("Suspended", "b"), "True/JobSuspended");
@@ -250,8 +251,7 @@ TEST_F(AdmissionQueueTest, ProfilingTakesItsTurnAndNoMoreThanThereIs) {
   Create(Named("a"));
   Create(measured);
   Create(Named("c", true));
-  ASSERT_TRUE(
-      world_.RunUntil([&] { return world_.Reason("Ready", "c") == "False/WaitingForRoom"; }, 20));
+  ASSERT_TRUE(RunUntilItWaits("c"));
   EXPECT_THAT(Message("b"), HasSubstr("profiling needs"));
   EXPECT_THAT(OrderOfStarts(300), ElementsAre("a", "b", "c"));
   EXPECT_LE(most_mib_, world_.functions.capacity_mib);
@@ -267,8 +267,7 @@ TEST_F(AdmissionQueueTest, AGrownPlanWaitsForItsRoom) {
   ASSERT_TRUE(world_.RunUntil([&] { return Started("b"); }, 20));
   world_.Patch({{"spec", {{"objective", {{"fixed", {{"functions", 2}, {"memory", "512Mi"}}}}}}}},
                "a");
-  ASSERT_TRUE(
-      world_.RunUntil([&] { return world_.Reason("Ready", "a") == "False/WaitingForRoom"; }, 20));
+  ASSERT_TRUE(RunUntilItWaits("a"));
   EXPECT_FALSE(Started("a"));
   EXPECT_FALSE(Finished("b"));
   OrderOfStarts(600);

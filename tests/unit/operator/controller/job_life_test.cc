@@ -343,12 +343,17 @@ TEST_F(JobLifeTest, AJobsStoreIsReachedWithItsOwnSecretsAlone) {
       std::string::npos);
 }
 
-TEST_F(JobLifeTest, ProfilesWhenNobodyDid) {
+// Planned by the measured profile.
+Json JobToProfile() {
   Json job = JobWorld::MinimalJob();
   job["spec"].erase("profile");
   job["spec"]["objective"] = {{"deadlineSeconds", 60}};
   job["spec"].erase("aggregation");
-  world_.Create(job);
+  return job;
+}
+
+TEST_F(JobLifeTest, ProfilesWhenNobodyDid) {
+  world_.Create(JobToProfile());
   ASSERT_TRUE(world_.RunUntilFinished(200));
   EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
   const Job done = world_.Read();
@@ -368,22 +373,14 @@ std::vector<std::string> Profiled(const FakeFunctions& functions, const std::str
 }
 
 TEST_F(JobLifeTest, AFillerWorksOnWhileAllSizesAreMeasured) {
-  Json job = JobWorld::MinimalJob();
-  job["spec"].erase("profile");
-  job["spec"]["objective"] = {{"deadlineSeconds", 60}};
-  job["spec"].erase("aggregation");
-  world_.Create(job);
+  world_.Create(JobToProfile());
   ASSERT_TRUE(world_.RunUntilFinished(200));
   EXPECT_THAT(Profiled(world_.functions, "profile-0"), SizeIs(3));
   EXPECT_THAT(Profiled(world_.functions, "profile-1"), SizeIs(1));
 }
 
 TEST_F(JobLifeTest, ADeadFillerIsReplaced) {
-  Json job = JobWorld::MinimalJob();
-  job["spec"].erase("profile");
-  job["spec"]["objective"] = {{"deadlineSeconds", 60}};
-  job["spec"].erase("aggregation");
-  world_.Create(job);
+  world_.Create(JobToProfile());
   ASSERT_TRUE(
       world_.RunUntil([&] { return !Profiled(world_.functions, "profile-0").empty(); }, 50));
   world_.functions.Kill(world_.functions.InstanceOf("profile-1"));
@@ -394,11 +391,7 @@ TEST_F(JobLifeTest, ADeadFillerIsReplaced) {
 }
 
 TEST_F(JobLifeTest, ADeadMeasuringFunctionIsReplacedAndSizesItMeasuredCount) {
-  Json job = JobWorld::MinimalJob();
-  job["spec"].erase("profile");
-  job["spec"]["objective"] = {{"deadlineSeconds", 60}};
-  job["spec"].erase("aggregation");
-  world_.Create(job);
+  world_.Create(JobToProfile());
   ASSERT_TRUE(
       world_.RunUntil([&] { return Profiled(world_.functions, "profile-0").size() == 2; }, 50));
   world_.functions.Kill(world_.functions.InstanceOf("profile-0"));

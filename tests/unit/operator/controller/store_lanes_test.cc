@@ -8,12 +8,12 @@
 
 #include "common/objectstore/memory_object_store.h"
 #include "operator/api/job_codec.h"
-#include "operator/api/job_schema.h"
-#include "operator/api/job_validation.h"
 #include "operator/controller/controller.h"
 #include "operator/kube/in_memory_api_server.h"
+#include "operator/kube/job_definition.h"
 #include "tests/simulation/sim_scheduler.h"
 #include "tests/support/fake_functions.h"
+#include "tests/support/faulty_object_store.h"
 #include "tests/support/job_world.h"
 
 namespace lambdadnn {
@@ -98,63 +98,24 @@ TEST(StoreLanes, CloseEndsWhatIsUnderWayAndDropsWhatWaits) {
   });
 }
 
-// Every operation takes a minute and then fails.
-class HangingStore final : public ObjectStore {
- public:
-  explicit HangingStore(Clock& clock) : clock_(clock) {}
-  using ObjectStore::Get;
-  using ObjectStore::Put;
-  Status Put(std::string_view, std::span<const ByteView>, const PutOptions&) override {
-    return Hang();
+// Lends a store that outlives the borrower; one that hangs takes a minute and then fails.
+std::unique_ptr<ObjectStore> Lend(ObjectStore& store, Runtime& runtime, bool hangs) {
+  auto lent = std::make_unique<FaultyObjectStore>(store, runtime, StoreFaults{});
+  if (hangs) {
+    lent->SetScript([&clock = runtime.clock](StoreOperation, std::string_view, bool) -> Status {
+      clock.SleepFor(kHang);
+      return UnavailableError("no answer in time");
+    });
   }
-  Result<Bytes> Get(std::string_view, std::optional<ByteRange>) override { return Hang(); }
-  Result<ObjectInfo> Head(std::string_view) override { return Hang(); }
-  Status Delete(std::string_view) override { return Hang(); }
-  Result<ObjectList> List(std::string_view, std::string_view, int) override { return Hang(); }
-  bool SupportsPutIfAbsent() const override { return true; }
-  std::string Describe() const override { return "hangs"; }
-
- private:
-  Status Hang() {
-    clock_.SleepFor(kHang);
-    return UnavailableError("no answer in time");
-  }
-  Clock& clock_;
-};
-
-// Lends a store that outlives the borrower.
-class LentStore final : public ObjectStore {
- public:
-  explicit LentStore(ObjectStore& store) : store_(store) {}
-  using ObjectStore::Get;
-  using ObjectStore::Put;
-  Status Put(std::string_view key, std::span<const ByteView> parts,
-             const PutOptions& options) override {
-    return store_.Put(key, parts, options);
-  }
-  Result<Bytes> Get(std::string_view key, std::optional<ByteRange> range) override {
-    return store_.Get(key, range);
-  }
-  Result<ObjectInfo> Head(std::string_view key) override { return store_.Head(key); }
-  Status Delete(std::string_view key) override { return store_.Delete(key); }
-  Result<ObjectList> List(std::string_view prefix, std::string_view after, int limit) override {
-    return store_.List(prefix, after, limit);
-  }
-  bool SupportsPutIfAbsent() const override { return true; }
-  std::string Describe() const override { return store_.Describe(); }
-
- private:
-  ObjectStore& store_;
-};
+  return lent;
+}
 
 // Seconds from a job's creation to Complete, beside so many jobs whose stores hang.
 double SecondsToComplete(int hanging_jobs, bool one_store) {
   double seconds = -1;
   InVirtualTime([&](Runtime& runtime) {
     InMemoryApiServer server(runtime);
-    ResourceDefinition jobs = ReadResourceDefinition(JobCrd()).value();
-    jobs.rules = CheckJobRules;
-    server.Define(jobs);
+    server.Define(JobDefinition());
     ResourceDefinition secrets;
     secrets.type = SecretType();
     server.Define(secrets);
@@ -162,19 +123,15 @@ double SecondsToComplete(int hanging_jobs, bool one_store) {
     FakeFunctions functions(runtime.clock, store);
     ControllerOptions options = JobWorld().options;
     options.workers = 2;
-    ControllerDependencies dependencies{
-        runtime,
-        server,
-        functions,
-        functions,
-        [&](const StoreReference& reference, const StoreSecrets&) {
-          std::unique_ptr<ObjectStore> opened = std::make_unique<LentStore>(store);
-          if (reference.uri != "file:///store") {
-            opened = std::make_unique<HangingStore>(runtime.clock);
-          }
-          return Result<std::unique_ptr<ObjectStore>>(std::move(opened));
-        },
-        {}};
+    ControllerDependencies dependencies{runtime,
+                                        server,
+                                        functions,
+                                        functions,
+                                        [&](const StoreReference& reference, const StoreSecrets&) {
+                                          return Result<std::unique_ptr<ObjectStore>>(Lend(
+                                              store, runtime, reference.uri != "file:///store"));
+                                        },
+                                        {}};
     Controller controller(dependencies, options);
     controller.Start();
     for (int i = 0; i < hanging_jobs; ++i) {
