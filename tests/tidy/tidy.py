@@ -188,6 +188,21 @@ def check_header_order(tree):
             yield name, 1, f"the first include must be {header}"
 
 
+def check_simulated(tree):
+    """The simulator compiles anew just the sources that LAMBDADNN_SIMULATION changes."""
+    cmake = "tests/simulation/CMakeLists.txt"
+    if cmake not in tree.files:
+        return
+    listed = set(re.findall(r"^ +((?:%s)/\S+\.cc)" % "|".join(PROGRAM_FOLDERS), tree.text(cmake),
+                            re.MULTILINE))
+    changed = {name for name in tree.sources(".cc") if name.split("/")[0] in PROGRAM_FOLDERS
+               and re.search(r"\bPlanted\(|\bkBlockElements\b", tree.text(name))}
+    for name in sorted(changed - listed):
+        yield name, 0, f"depends on LAMBDADNN_SIMULATION and is not in {cmake}"
+    for name in sorted(listed - changed):
+        yield cmake, 0, f"{name} does not depend on LAMBDADNN_SIMULATION"
+
+
 def check_format(tree):
     program = shutil.which("clang-format-19")
     if program is None:
@@ -279,8 +294,8 @@ def report_sizes(tree):
 
 def findings(tree, cli=None):
     for check in (check_arrows, check_cmake_links, check_licences, check_banned,
-                  check_header_order, check_format, check_sizes, check_todo, check_paths,
-                  check_document_links):
+                  check_header_order, check_simulated, check_format, check_sizes, check_todo,
+                  check_paths, check_document_links):
         yield from check(tree)
     yield from check_document_commands(tree, cli)
 

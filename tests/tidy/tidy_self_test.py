@@ -74,6 +74,21 @@ class TidyFindsPlantedViolations(unittest.TestCase):
         # The formatter, which would have moved it, complains as well.
         self.assertTrue(any("first include" in m for m in self.messages()))
 
+    def test_simulated_source_that_is_not_listed(self):
+        mark = "# SPDX-License-Identifier: Apache-2.0\n"
+        self.write("tests/simulation/CMakeLists.txt", mark + "set(sources\n  common/base/a.cc)\n")
+        include = '#include "common/base/planted_bug.h"\n\n'
+        use = "bool b = Planted(PlantedBug::kNone);\n"
+        self.write("common/base/a.cc", LICENCE + include + use)
+        self.assertEqual(self.messages(), [])
+        self.write("common/base/b.cc", LICENCE + include + use)
+        self.expect("common/base/b.cc: depends on LAMBDADNN_SIMULATION and is not in tests")
+
+    def test_listed_source_that_is_not_simulated(self):
+        mark = "# SPDX-License-Identifier: Apache-2.0\n"
+        self.write("tests/simulation/CMakeLists.txt", mark + "set(sources\n  common/base/a.cc)\n")
+        self.expect("common/base/a.cc does not depend on LAMBDADNN_SIMULATION")
+
     def test_bad_format(self):
         self.write("common/base/z.cc", LICENCE + "int   z;\n")
         self.expect("not formatted")
