@@ -19,6 +19,10 @@ import sys
 import time
 import urllib.request
 
+from certificates import Authority, write_kubeconfig
+from control_plane_commands import (api_server_command, controller_manager_command,
+                                    etcd_command)
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 START_SECONDS = 120
 STOP_SECONDS = 5
@@ -40,33 +44,6 @@ def free_port():
         return probe.getsockname()[1]
 
 
-class Authority:
-    """A certificate authority in a folder."""
-
-    def __init__(self, folder):
-        self.folder = pathlib.Path(folder)
-        self.folder.mkdir(parents=True)
-        self.openssl("ecparam", "-genkey", "-name", "prime256v1", "-noout", "-out", "ca.key")
-        self.openssl("req", "-x509", "-new", "-key", "ca.key", "-days", "2", "-subj", "/CN=test-ca",
-                     "-out", "ca.crt")
-
-    def openssl(self, *arguments):
-        subprocess.run(["openssl", *arguments], cwd=self.folder, check=True, capture_output=True)
-
-    def leaf(self, name, subject, names=""):
-        """NAME.crt and NAME.key for `subject` ("/O=group/CN=user"), valid for `names` ("DNS:…")."""
-        self.openssl("ecparam", "-genkey", "-name", "prime256v1", "-noout", "-out", f"{name}.key")
-        self.openssl("req", "-new", "-key", f"{name}.key", "-subj", subject, "-out", f"{name}.csr")
-        extensions = ["basicConstraints=CA:FALSE", "keyUsage=digitalSignature,keyEncipherment",
-                      "extendedKeyUsage=serverAuth,clientAuth"]
-        if names:
-            extensions.append(f"subjectAltName={names}")
-        (self.folder / f"{name}.ext").write_text("\n".join(extensions) + "\n")
-        self.openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.crt", "-CAkey", "ca.key",
-                     "-CAcreateserial", "-days", "2", "-extfile", f"{name}.ext", "-out",
-                     f"{name}.crt")
-
-
 class ControlPlane:
     def __init__(self, folder, api_server="kube-apiserver"):
         self.folder = pathlib.Path(folder)
@@ -76,8 +53,7 @@ class ControlPlane:
         self.pki = Authority(self.folder / "pki")
         self.pki.leaf("apiserver", "/CN=kube-apiserver",
                       "DNS:localhost,DNS:kubernetes.default.svc,IP:127.0.0.1")
-        self.pki.openssl("genrsa", "-out", "sa.key", "2048")
-        self.pki.openssl("rsa", "-in", "sa.key", "-pubout", "-out", "sa.pub")
+        self.pki.service_account_keys()
         self.port, self.etcd_port, self.peer_port, self.manager_port = (
             free_port() for _ in range(4))
         self.server = f"https://127.0.0.1:{self.port}"
@@ -87,44 +63,22 @@ class ControlPlane:
     def user(self, name, subject):
         """A kubeconfig for a new user (or group: "/O=group/CN=name") with a client certificate."""
         self.pki.leaf(name, subject)
-        pki = self.pki.folder
-        path = self.folder / f"{name}.conf"
-        path.write_text(json.dumps({
-            "apiVersion": "v1", "kind": "Config", "current-context": "test",
-            "clusters": [{"name": "test", "cluster": {
-                "server": self.server, "certificate-authority": str(pki / "ca.crt")}}],
-            "users": [{"name": "test", "user": {
-                "client-certificate": str(pki / f"{name}.crt"),
-                "client-key": str(pki / f"{name}.key")}}],
-            "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test"}}]}))
-        return str(path)
+        return write_kubeconfig(self.folder / f"{name}.conf", self.server, self.pki.folder, name)
 
     def _describe(self, api_server):
         pki = self.pki.folder
         etcd = f"http://127.0.0.1:{self.etcd_port}"
         peer = f"http://127.0.0.1:{self.peer_port}"
-        self.commands["etcd"] = [
-            program("etcd"), "--data-dir", self.folder / "etcd", "--listen-client-urls", etcd,
-            "--advertise-client-urls", etcd, "--listen-peer-urls", peer,
-            "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}",
-            "--unsafe-no-fsync", "--log-level", "warn"]
-        self.commands["kube-apiserver"] = [
-            program(api_server), "--etcd-servers", etcd, "--bind-address", "127.0.0.1",
-            "--secure-port", str(self.port), "--advertise-address", ADVERTISED,
-            "--endpoint-reconciler-type", "none", "--service-cluster-ip-range", "10.96.0.0/16",
-            "--tls-cert-file", pki / "apiserver.crt", "--tls-private-key-file",
-            pki / "apiserver.key", "--client-ca-file", pki / "ca.crt", "--authorization-mode",
-            "RBAC", "--service-account-issuer", "https://kubernetes.default.svc.cluster.local",
-            "--service-account-key-file", pki / "sa.pub", "--service-account-signing-key-file",
-            pki / "sa.key"]
-        manager = self.user("controller-manager", "/CN=system:kube-controller-manager")
-        self.commands["kube-controller-manager"] = [
-            program("kube-controller-manager"), "--kubeconfig", manager,
-            "--authentication-kubeconfig", manager, "--authorization-kubeconfig", manager,
-            "--service-account-private-key-file", pki / "sa.key", "--root-ca-file", pki / "ca.crt",
-            "--use-service-account-credentials", "--leader-elect=false", "--bind-address",
-            "127.0.0.1", "--secure-port", str(self.manager_port), "--controllers",
-            "garbagecollector,namespace,serviceaccount,serviceaccount-token,root-ca-cert-publisher"]
+        self.commands["etcd"] = etcd_command(program("etcd"), self.folder / "etcd", etcd, peer)
+        self.commands["kube-apiserver"] = api_server_command(
+            program(api_server), etcd, self.port, pki, "RBAC") + [
+                "--bind-address", "127.0.0.1", "--advertise-address", ADVERTISED,
+                "--endpoint-reconciler-type", "none"]
+        self.commands["kube-controller-manager"] = controller_manager_command(
+            program("kube-controller-manager"),
+            self.user("controller-manager", "/CN=system:kube-controller-manager"), pki,
+            "garbagecollector,namespace,serviceaccount,serviceaccount-token,"
+            "root-ca-cert-publisher") + ["--secure-port", str(self.manager_port)]
 
     def start(self, name):
         """One of etcd, kube-apiserver, kube-controller-manager; its state is kept in the folder."""

@@ -1,0 +1,3 @@
+module lambdadnn.test/test-function
+
+go 1.26.0
