@@ -23,6 +23,8 @@ namespace {
 
 // Bodies go to and come from cpprest in pieces of this size.
 constexpr size_t kChunkBytes = 1 << 20;
+// An answer of unknown length, as API servers give, is mostly small: room for it grows from this.
+constexpr size_t kFirstBytes = 16 << 10;
 // Of cpprest, per process: they only move bytes, callers wait on their own threads.
 constexpr size_t kThreads = 4;
 
@@ -342,11 +344,13 @@ Status CpprestTransport::ReadBody(const HttpRequest& request, const web::http::h
   Bytes& body = response->body;
   if (length && !streamed) body.reserve(static_cast<size_t>(*length));
   Bytes piece(streamed ? kChunkBytes : 0);
+  size_t room = streamed ? kChunkBytes : kFirstBytes;
   auto source = reply.body().streambuf();
   uint64_t total = 0;
   for (;;) {
-    size_t wanted = length ? std::min<uint64_t>(kChunkBytes, static_cast<uint64_t>(*length) - total)
-                           : kChunkBytes;
+    size_t wanted =
+        length ? std::min<uint64_t>(kChunkBytes, static_cast<uint64_t>(*length) - total) : room;
+    room = std::min(2 * room, kChunkBytes);
     if (wanted == 0) break;
     if (streamed) {
       // As soon as there is anything, what there is. A whole body comes in full chunks.

@@ -19,6 +19,9 @@ struct RemoveFinalizer {};
 // Writes ComputeStatus with these fields replaced; what is absent stays.
 struct WriteDecision {
   std::string why;  // for logs and tests
+  // A step between a job's admission and the start of its clock that depends on nothing but the
+  // job: several of them in a row are one write (Decide puts them together).
+  bool early = false;
   std::optional<Plan> plan;
   std::optional<std::vector<PlanRecord>> plan_history;
   std::optional<WorkloadProfile> profile;

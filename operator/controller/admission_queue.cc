@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/controller/admission_queue.h"
 
-#include <set>
+#include <vector>
 
 #include "operator/api/job_codec.h"
 #include "operator/api/pause.h"
@@ -15,6 +15,8 @@ constexpr Duration kCapacityAge = std::chrono::seconds(10);
 // A job that has just come holds back younger ones until it is known whether it waits, but no
 // longer than this: its store may not answer for hours.
 constexpr Duration kUndecided = std::chrono::seconds(10);
+// One that has just come as well does not say for so long that it waits for them.
+constexpr Duration kMoment = std::chrono::seconds(2);
 
 double Smaller(double a, double b) {
   if (a <= 0) return b;
@@ -73,25 +75,26 @@ void AdmissionQueue::Read(Entry* entry) {
 }
 
 void AdmissionQueue::Sync() {
-  std::set<ObjectName> there;
-  for (const ObjectName& name : cache_.Names()) {
-    const std::shared_ptr<const Json> object = cache_.Get(name);
-    if (object == nullptr) continue;
-    there.insert(name);
+  if (const auto changes = cache_.ChangesSince(&seen_); changes.has_value()) {
+    for (const ObjectName& name : *changes) SyncOne(name);
+    return;
+  }
+  std::vector<ObjectName> names = cache_.Names();
+  for (const auto& [name, entry] : entries_) names.push_back(name);
+  for (const ObjectName& name : names) SyncOne(name);
+}
+
+void AdmissionQueue::SyncOne(const ObjectName& name) {
+  const std::shared_ptr<const Json> object = cache_.Get(name);
+  if (object != nullptr) {
     Entry& entry = entries_[name];
-    if (entry.source == object) continue;
+    if (entry.source == object) return;
     entry.source = object;
     Read(&entry);
-  }
-  for (auto entry = entries_.begin(); entry != entries_.end();) {
-    if (there.contains(entry->first)) {
-      ++entry;
-      continue;
-    }
+  } else if (entries_.erase(name) > 0) {
     changed_ = true;
-    reserved_.erase(entry->first);
-    stands_back_.erase(entry->first);
-    entry = entries_.erase(entry);
+    reserved_.erase(name);
+    stands_back_.erase(name);
   }
 }
 
@@ -120,6 +123,7 @@ QueueView AdmissionQueue::ViewLocked(const ObjectName& name) {
   Sync();
   view.known = capacity_known_ && (synced_ == nullptr || synced_());
   const ObjectName* first = nullptr;
+  int undecided = 0;
   for (const auto& [other, entry] : entries_) {
     if (other == name) continue;
     const auto reserved = reserved_.find(other);
@@ -129,11 +133,22 @@ QueueView AdmissionQueue::ViewLocked(const ObjectName& name) {
       view.taken = view.taken + entry.room;
     } else if (Waits(other, entry) && Before(other, name)) {
       ++view.ahead;
+      if (entry.undecided) ++undecided;
       if (first == nullptr || Before(other, *first)) first = &other;
     }
   }
   if (first != nullptr && first->namespace_name == name.namespace_name) view.first = first->name;
+  view.unsettled = undecided > 0 && undecided == view.ahead && IsUnsettled(name);
   return view;
+}
+
+bool AdmissionQueue::IsUnsettled(const ObjectName& name) {
+  const auto own = entries_.find(name);
+  if (own == entries_.end() || !own->second.undecided) return false;
+  const Instant now = runtime_.clock.Now();
+  std::optional<Instant>& since = own->second.unsettled_since;
+  if (!since.has_value()) since = now;
+  return now - *since < kMoment;
 }
 
 QueueView AdmissionQueue::View(const ObjectName& name) {

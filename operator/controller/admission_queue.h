@@ -46,16 +46,20 @@ class AdmissionQueue {
     std::string uid;
     std::string created;
     Instant first_seen{};
-    bool started = false;    // holds `room`
-    bool waits = false;      // for `room`
-    bool undecided = false;  // has not said yet whether it waits
+    std::optional<Instant> unsettled_since;  // when its view first was
+    bool started = false;                    // holds `room`
+    bool waits = false;                      // for `room`
+    bool undecided = false;                  // has not said yet whether it waits
     Room room;
   };
 
   void Sync();
+  void SyncOne(const ObjectName& name);
   void Read(Entry* entry);
   void AskCapacity();
   QueueView ViewLocked(const ObjectName& name);
+  // Whether it is a moment since the job's view was first asked for with such jobs before it.
+  bool IsUnsettled(const ObjectName& name);
   bool Waits(const ObjectName& name, const Entry& entry) const;
   bool Before(const ObjectName& a, const ObjectName& b) const;
 
@@ -65,6 +69,7 @@ class AdmissionQueue {
   const ObjectCache& cache_;
   const std::function<bool()> synced_;
   mutable std::mutex mutex_;
+  uint64_t seen_ = 0;  // of the cache's changes
   std::map<ObjectName, Entry> entries_;
   std::map<ObjectName, Room> reserved_;
   std::map<ObjectName, Instant> stands_back_;

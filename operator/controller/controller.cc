@@ -35,7 +35,8 @@ struct Controller::State {
         queue(of.runtime, metrics.get()),
         reconciler(
             dependencies, options, jobs.cache(),
-            [this](const ObjectName& name) { queue.Add(name); }, [this] { return jobs.synced(); }),
+            [this](const ObjectName& name) { queue.Add(name); }, [this] { return jobs.synced(); },
+            [this] { return queue.Behind(); }),
         lanes(of.runtime.executor, {}) {}
 
   // Failed passes in a row decide how long to wait.

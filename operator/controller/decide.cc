@@ -4,10 +4,14 @@
 #include <algorithm>
 
 #include "operator/api/pause.h"
+#include "operator/controller/status.h"
 #include "operator/controller/support_limits.h"
 
 namespace lambdadnn {
 namespace {
+
+// accept, profile, plan, start.
+constexpr int kEarlySteps = 4;
 
 bool HasFinalizer(const Job& job) {
   const auto& finalizers = job.metadata.finalizers;
@@ -28,11 +32,65 @@ std::vector<Action> DecideAdmission(const JobSnapshot& snapshot) {
   if (!HasCondition(job, kConditionAccepted)) {
     WriteDecision accept;
     accept.why = "accept";
+    accept.early = true;
     accept.conditions.push_back(MakeCondition(kConditionAccepted, true, "SpecValid",
                                               "the spec is valid and the object store answers"));
     return {accept};
   }
   return {};
+}
+
+std::vector<Action> DecideStep(const JobSnapshot& snapshot) {
+  const Job& job = snapshot.job;
+  if (IsLeftAlone(snapshot)) return {};
+  if (!job.metadata.deletion_timestamp.empty()) {
+    return HasFinalizer(job) ? DecideDeletion(snapshot) : std::vector<Action>{};
+  }
+  if (IsFinished(job)) return DecideFinished(snapshot);
+  if (!HasFinalizer(job)) return {AddFinalizer{}};
+  if (IsEnding(job)) return DecideEnding(snapshot);
+  if (!snapshot.problem.ok()) return {FailJob("InvalidSpec", snapshot.problem.message())};
+  if (!snapshot.reach.ok()) return {FailJob("StoreNotAllowed", snapshot.reach.message())};
+  if (const auto unsupported = FindUnsupported(job.spec); unsupported.has_value()) {
+    return {FailJob(unsupported->reason, unsupported->message)};
+  }
+  if (!snapshot.facts.instances_known) return {};
+  const std::optional<double>& limit = job.spec.active_deadline_seconds;
+  if (limit.has_value() && ActiveSeconds(job, snapshot.wall) >= *limit) {
+    return {FailJob("DeadlineExceeded", "the job was active for spec.activeDeadlineSeconds = " +
+                                            std::to_string(static_cast<int64_t>(*limit)) +
+                                            " seconds; raise it or suspend the job in time")};
+  }
+  if (job.spec.suspend) return DecideSuspend(snapshot);
+  if (std::vector<Action> actions = DecideAdmission(snapshot); !actions.empty()) return actions;
+  if (!job.status.profile.has_value()) return DecideProfile(snapshot);
+  if (!job.status.plan.has_value()) return DecidePlan(snapshot);
+  if (NeedsReplan(job)) return DecideReplan(snapshot);
+  return DecideRun(snapshot);
+}
+
+// The early step that is all of `actions`, if it is.
+const WriteDecision* EarlyStep(const std::vector<Action>& actions) {
+  if (actions.size() != 1) return nullptr;
+  const auto* write = std::get_if<WriteDecision>(&actions.front());
+  return write != nullptr && write->early ? write : nullptr;
+}
+
+template <typename Field>
+void Replace(const std::optional<Field>& newer, std::optional<Field>* field) {
+  if (newer.has_value()) *field = newer;
+}
+
+// Of what early steps set.
+void Append(const WriteDecision& next, WriteDecision* write) {
+  write->why += ", " + next.why;
+  Replace(next.plan, &write->plan);
+  Replace(next.plan_history, &write->plan_history);
+  Replace(next.profile, &write->profile);
+  Replace(next.execution, &write->execution);
+  Replace(next.start_time, &write->start_time);
+  Replace(next.room, &write->room);
+  write->conditions.insert(write->conditions.end(), next.conditions.begin(), next.conditions.end());
 }
 
 }  // namespace
@@ -91,33 +149,25 @@ bool IsLeftAlone(const JobSnapshot& snapshot) {
   return IsPaused(job) && job.metadata.deletion_timestamp.empty();
 }
 
+bool IsHeld(const JobSnapshot& snapshot) {
+  return snapshot.queue.unsettled && snapshot.job.status.conditions.empty();
+}
+
 std::vector<Action> Decide(const JobSnapshot& snapshot) {
-  const Job& job = snapshot.job;
-  if (IsLeftAlone(snapshot)) return {};
-  if (!job.metadata.deletion_timestamp.empty()) {
-    return HasFinalizer(job) ? DecideDeletion(snapshot) : std::vector<Action>{};
+  std::vector<Action> actions = DecideStep(snapshot);
+  const WriteDecision* const first = EarlyStep(actions);
+  if (first == nullptr || IsStarted(snapshot.job)) return actions;
+  if (IsHeld(snapshot)) return {};
+  WriteDecision together = *first;
+  JobSnapshot after = snapshot;
+  for (int steps = 1; steps < kEarlySteps && !IsStarted(after.job); ++steps) {
+    after.job.status = ComputeStatus(snapshot, together);
+    const std::vector<Action> more = DecideStep(after);
+    const WriteDecision* const next = EarlyStep(more);
+    if (next == nullptr) break;
+    Append(*next, &together);
   }
-  if (IsFinished(job)) return DecideFinished(snapshot);
-  if (!HasFinalizer(job)) return {AddFinalizer{}};
-  if (IsEnding(job)) return DecideEnding(snapshot);
-  if (!snapshot.problem.ok()) return {FailJob("InvalidSpec", snapshot.problem.message())};
-  if (!snapshot.reach.ok()) return {FailJob("StoreNotAllowed", snapshot.reach.message())};
-  if (const auto unsupported = FindUnsupported(job.spec); unsupported.has_value()) {
-    return {FailJob(unsupported->reason, unsupported->message)};
-  }
-  if (!snapshot.facts.instances_known) return {};
-  const std::optional<double>& limit = job.spec.active_deadline_seconds;
-  if (limit.has_value() && ActiveSeconds(job, snapshot.wall) >= *limit) {
-    return {FailJob("DeadlineExceeded", "the job was active for spec.activeDeadlineSeconds = " +
-                                            std::to_string(static_cast<int64_t>(*limit)) +
-                                            " seconds; raise it or suspend the job in time")};
-  }
-  if (job.spec.suspend) return DecideSuspend(snapshot);
-  if (std::vector<Action> actions = DecideAdmission(snapshot); !actions.empty()) return actions;
-  if (!job.status.profile.has_value()) return DecideProfile(snapshot);
-  if (!job.status.plan.has_value()) return DecidePlan(snapshot);
-  if (NeedsReplan(job)) return DecideReplan(snapshot);
-  return DecideRun(snapshot);
+  return {together};
 }
 
 }  // namespace lambdadnn

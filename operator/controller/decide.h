@@ -3,8 +3,8 @@
 // triggered: any state that a crash can leave behind is a valid input, and repeating the actions of
 // a pass is harmless. No I/O, no clock, no memory.
 //
-//   finalizer -> accepted -> [profile] -> plan -> functions -> rounds of slices -> success criteria
-//   met -> functions given back, report, clean-up -> Complete
+//   finalizer -> accepted -> [profile] -> plan -> start -> functions -> rounds of slices -> success
+//   criteria met -> functions given back, report, clean-up -> Complete
 //
 // A round is one slice of every role from one iteration on. It ends when all roles have stopped at
 // the same iteration (next round), finished (success), or when one is lost: then the others are
@@ -20,6 +20,9 @@
 namespace lambdadnn {
 
 std::vector<Action> Decide(const JobSnapshot& snapshot);
+// A job of which nothing has been said yet, and whose place in the queue will be known in a moment
+// (QueueView::unsettled): what it says then is one write less.
+bool IsHeld(const JobSnapshot& snapshot);
 // By spec.managedBy.
 bool IsOurs(const Job& job, const ControllerOptions& options);
 // Another controller's, or paused by annotation: nothing is decided and nothing written, and what

@@ -31,6 +31,7 @@ std::vector<Action> DecidePlan(const JobSnapshot& snapshot) {
 
   WriteDecision write;
   write.why = "plan";
+  write.early = true;
   write.execution = job.status.execution;
   write.execution->planned_for = PlanningSignature(job.spec);
   if (!resumes) {

@@ -200,6 +200,7 @@ std::vector<Action> DecideProfile(const JobSnapshot& snapshot) {
   if (job.spec.profile.has_value()) {
     WriteDecision given;
     given.why = "given profile";
+    given.early = true;
     given.profile = job.spec.profile;
     return {given};
   }
@@ -207,6 +208,7 @@ std::vector<Action> DecideProfile(const JobSnapshot& snapshot) {
   if (facts.cached_profile.has_value()) {
     WriteDecision cached;
     cached.why = "cached profile";
+    cached.early = true;
     cached.profile = facts.cached_profile;
     return {cached};
   }

@@ -33,6 +33,7 @@ std::optional<std::vector<Action>> AwaitRoom(const JobSnapshot& snapshot) {
   }
   WriteDecision start;
   start.why = "start";
+  start.early = true;
   start.start_time = FormatRfc3339(snapshot.wall);
   start.room = RoomOf(snapshot.job, snapshot.options->platform);
   if (!HasRoom(snapshot.queue, *start.room)) return std::vector<Action>{};

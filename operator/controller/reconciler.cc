@@ -5,6 +5,7 @@
 
 #include "common/base/planted_bug.h"
 #include "common/telemetry/log.h"
+#include "operator/api/conditions.h"
 #include "operator/api/job_codec.h"
 #include "operator/controller/decide.h"
 #include "operator/controller/event_objects.h"
@@ -22,6 +23,14 @@ constexpr int kMaxSteps = 16;
 // Looks at jobs that may change by themselves, of all of them together: their ticks grow with their
 // number. What can be told (the object changed, a slice began or ended) brings a pass of its own.
 constexpr double kMaxLooksPerSecond = 200;
+// A write that was taken says, for as long, that the job is as this process knows it.
+constexpr Duration kWriteConfirms = std::chrono::milliseconds(500);
+// While passes come this late, progress is written only when what is shown is that old: what jobs
+// wait for goes first.
+constexpr Duration kBehind = std::chrono::seconds(1);
+constexpr Duration kOldProgress = std::chrono::seconds(30);
+// Until the next look at a job that is held.
+constexpr Duration kMoment = std::chrono::milliseconds(50);
 // Fields of status found out one by one to be refused.
 constexpr int kMaxRefusals = 8;
 
@@ -61,12 +70,13 @@ const ResourceType& SecretType() {
 
 Reconciler::Reconciler(const ControllerDependencies& dependencies, const ControllerOptions& options,
                        ObjectCache& cache, std::function<void(const ObjectName&)> wake,
-                       std::function<bool()> synced)
+                       std::function<bool()> synced, std::function<Duration()> behind)
     : dependencies_(dependencies),
       options_(options),
       cache_(cache),
       queue_(dependencies_.runtime, dependencies_.backend, options_, cache_, std::move(synced)),
-      wake_(std::move(wake)) {}
+      wake_(std::move(wake)),
+      behind_(std::move(behind)) {}
 
 std::shared_ptr<JobMemory> Reconciler::MemoryOf(const ObjectName& name, const std::string& uid) {
   const std::lock_guard lock(mutex_);
@@ -157,6 +167,7 @@ Status Reconciler::Gather(Pass* pass) {
 Status Reconciler::DecideAndApply(Pass* pass) {
   for (int step = 0; step < kMaxSteps && !pass->gone; ++step) {
     Refresh(pass);
+    pass->held = IsHeld(pass->snapshot);
     bool again = false;
     for (const Action& action : Decide(pass->snapshot)) {
       if (!pass->may_wait && UsesStore(*pass, action)) {
@@ -180,6 +191,11 @@ bool Reconciler::IsDeposed(const Pass& pass) const {
 }
 
 Status Reconciler::ConfirmLead(Pass* pass) {
+  const Instant now = dependencies_.runtime.clock.Now();
+  const bool known = cache_.Get(pass->name) == pass->object;
+  if (known && pass->written.has_value() && now - *pass->written < kWriteConfirms) {
+    return OkStatus();
+  }
   Result<Json> object = dependencies_.kube.Get(ServerlessTrainingJobType(), pass->name);
   if (object.status().code() == StatusCode::kNotFound) {
     cache_.Remove(pass->name, UidOf(*pass->object));
@@ -256,14 +272,18 @@ Status Reconciler::WriteStatus(Pass* pass, const JobStatus& status) {
   }
   cache_.Put(*written);
   LDNN_RETURN_IF_ERROR(Load(pass));
-  pass->memory->progress_written = dependencies_.runtime.clock.Now();
+  pass->written = dependencies_.runtime.clock.Now();
+  pass->memory->progress_written = *pass->written;
   RecordChanges(*pass, before, pass->snapshot.job.status);
   return OkStatus();
 }
 
 void Reconciler::RecordChanges(const Pass& pass, const JobStatus& before, const JobStatus& after) {
   for (const Condition& condition : ChangedConditions(before, after)) {
-    if (dependencies_.record_event) {
+    // "Planned" has just said it.
+    const bool begins = condition.reason == "FunctionsStarting" &&
+                        FindCondition(before.conditions, condition.type) == nullptr;
+    if (dependencies_.record_event && !begins) {
       dependencies_.record_event(MakeEvent(pass.snapshot.job, condition));
     }
     Json told = {{"type", "event"},
@@ -296,8 +316,17 @@ Status Reconciler::WriteStatusIfChanged(Pass* pass) {
   const Job& job = pass->snapshot.job;
   const bool deleted = !job.metadata.deletion_timestamp.empty();
   if (deleted || job.metadata.finalizers.empty() || IsLeftAlone(pass->snapshot)) return OkStatus();
+  if (pass->held) return OkStatus();
   const JobStatus status = ComputeStatus(pass->snapshot);
-  const bool due = pass->snapshot.now - pass->memory->progress_written >= ProgressInterval(job);
+  if (IsJoining(pass->snapshot)) {
+    // First all streams of all jobs, then who leads them.
+    JobStatus same = status;
+    same.execution.leader_epoch = job.status.execution.leader_epoch;
+    if (!Differs(*pass, same)) return OkStatus();
+  }
+  const Duration since = pass->snapshot.now - pass->memory->progress_written;
+  const bool in_time = behind_ == nullptr || behind_() < kBehind || since >= kOldProgress;
+  const bool due = in_time && since >= ProgressInterval(job);
   if (!Differs(*pass, status) && !due) return OkStatus();
   return WriteStatus(pass, status);
 }
@@ -315,6 +344,7 @@ Duration Reconciler::NextLook(const Pass& pass) {
   if (pass.gone) return kNever;
   const bool deleted = !job.metadata.deletion_timestamp.empty();
   const bool finished = IsFinished(job);
+  if (pass.held) return kMoment;
   const bool waiting = !deleted && !finished && IsWaiting(job) && !AnyLiveInstance(facts);
   const bool resting =
       job.status.phase == "Suspended" || (facts.admission.has_value() && !facts.admission->ok());

@@ -24,10 +24,10 @@ namespace lambdadnn {
 class Reconciler {
  public:
   // `wake`: that a job is the next to get room (null: nobody); `synced`: whether the cache holds
-  // every job (null: it does).
+  // every job (null: it does); `behind`: how late passes are (null: they never are).
   Reconciler(const ControllerDependencies& dependencies, const ControllerOptions& options,
              ObjectCache& cache, std::function<void(const ObjectName&)> wake = nullptr,
-             std::function<bool()> synced = nullptr);
+             std::function<bool()> synced = nullptr, std::function<Duration()> behind = nullptr);
 
   // When to look again; an error = soon, with back-off. May wait for the job's store, unless there
   // is a `store_lane`: then a pass that comes to that ends, and the next is to be one that may
@@ -48,7 +48,9 @@ class Reconciler {
     std::shared_ptr<const Json> object;
     JobSnapshot snapshot;
     std::shared_ptr<JobMemory> memory;
-    bool gone = false;  // the object was deleted in this pass
+    bool gone = false;               // the object was deleted in this pass
+    bool held = false;               // IsHeld, when it was last decided upon
+    std::optional<Instant> written;  // when the API server last took a status of this pass
     bool may_wait = true;
     std::string store_lane;  // where it is to go on, as it may not wait
   };
@@ -129,6 +131,7 @@ class Reconciler {
   ObjectCache& cache_;
   AdmissionQueue queue_;
   const std::function<void(const ObjectName&)> wake_;
+  const std::function<Duration()> behind_;
   mutable std::mutex mutex_;
   std::map<ObjectName, std::pair<std::string, std::shared_ptr<JobMemory>>> memories_;
   std::set<ObjectName> in_progress_;

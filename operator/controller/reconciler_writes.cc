@@ -96,7 +96,8 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const WriteDecision& action)
     const bool begun = CurrentRound(before) == CurrentRound(pass->snapshot.job) &&
                        !before.status.execution.functions.empty();
     if (!begun) memory.facts.records_read = CurrentRound(pass->snapshot.job);
-    SaveHistory(pass);
+    // Of a job that is only starting there is none.
+    if (IsStarted(before)) SaveHistory(pass);
   }
   const bool replanned = other_plan && before.status.plan.has_value();
   if (falls_back || replanned) DropExchange(pass, *CurrentRound(before));

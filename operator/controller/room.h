@@ -38,6 +38,9 @@ struct QueueView {
   Room capacity;
   Room taken;     // by other jobs
   int ahead = 0;  // jobs that wait before this one
+  // All of those have only just come, and this one as well: in a moment it will be known whether
+  // they wait at all.
+  bool unsettled = false;
   // The first of them; empty when it is of another namespace.
   std::string first;
 };

@@ -37,7 +37,7 @@ std::string PhaseOf(const JobSnapshot& snapshot, const Job& job) {
   if (!job.status.plan.has_value()) return "Planning";
   // Nothing starts any more; it ends as soon as the results are put away.
   if (IsEnding(job)) return "Running";
-  return AnySliceRuns(snapshot.facts) ? "Running" : "Starting";
+  return AnySliceRuns(snapshot.facts) || IsJoining(snapshot) ? "Running" : "Starting";
 }
 
 void Set(JobStatus* status, const JobSnapshot& snapshot, Condition condition) {
@@ -114,7 +114,7 @@ void AddFunctions(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
 }
 
 void AddRunning(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
-  const bool running = !ending && AnySliceRuns(snapshot.facts);
+  const bool running = !ending && (AnySliceRuns(snapshot.facts) || IsJoining(snapshot));
   const bool was = FindCondition(status->conditions, kConditionRunning) != nullptr;
   if (!running && !was) return;
   std::string reason = running ? "SlicesRunning" : "NotRunning";
@@ -132,6 +132,30 @@ void AddAdmission(const JobSnapshot& snapshot, JobStatus* status) {
 }
 
 }  // namespace
+
+bool IsJoining(const JobSnapshot& snapshot) {
+  const Job& job = snapshot.job;
+  const Facts& facts = snapshot.facts;
+  const std::optional<Round> round = CurrentRound(job);
+  const std::vector<std::string>& functions = job.status.execution.functions;
+  if (!HasCondition(job, kConditionRunning) || !round.has_value() || functions.empty()) {
+    return false;
+  }
+  if (!facts.instances_known) return true;
+  for (const std::string& uid : functions) {
+    if (IsGone(facts, uid)) return false;
+  }
+  bool asked = false;
+  for (const auto& [invocation, slice] : facts.slices) {
+    if (!InRound(slice, *round) || slice.phase == SlicePhase::kRunning) continue;
+    const bool waits =
+        slice.phase == SlicePhase::kStarting &&
+        snapshot.now - slice.started < FromSeconds(snapshot.options->silence_seconds);
+    if (!waits) return false;
+    asked = true;
+  }
+  return asked || facts.records_read != *round;
+}
 
 JobStatus ComputeStatus(const JobSnapshot& snapshot) {
   return ComputeStatus(snapshot, WriteDecision{});

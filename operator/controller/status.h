@@ -11,6 +11,10 @@ namespace lambdadnn {
 JobStatus ComputeStatus(const JobSnapshot& snapshot);
 JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decision);
 
+// Who has just taken the job over has asked for the streams of its slices, or is about to, and has
+// heard of none: what status says of them stands.
+bool IsJoining(const JobSnapshot& snapshot);
+
 // Whether the two differ in more than measurements (progress, usage), which are written less often.
 bool DiffersInSubstance(const JobStatus& a, const JobStatus& b);
 

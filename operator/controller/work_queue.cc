@@ -75,6 +75,12 @@ size_t WorkQueue::size() const {
   return due_.size() + working_.size();
 }
 
+Duration WorkQueue::Behind() const {
+  const MonitorLock lock(*monitor_);
+  if (order_.empty()) return Duration::zero();
+  return std::max(Duration::zero(), runtime_.clock.Now() - order_.begin()->first);
+}
+
 bool WorkQueue::closed() const {
   const MonitorLock lock(*monitor_);
   return closed_;

@@ -31,6 +31,8 @@ class WorkQueue {
   void Close();
   bool closed() const;
   size_t size() const;  // names that it knows
+  // How long the name that is to come next has been due; zero when its time is still to come.
+  Duration Behind() const;
   // Sets the metrics that are as of now.
   void UpdateMetrics() const;
 

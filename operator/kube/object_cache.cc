@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/kube/object_cache.h"
 
+#include <utility>
+
 #include "common/base/text.h"
 #include "operator/kube/object_metadata.h"
 
@@ -33,7 +35,22 @@ bool ObjectCache::Put(Json object) {
   std::shared_ptr<const Json>& known = objects_[NameOf(object)];
   if (known != nullptr && (IsOlder(object, *known) || IsSameVersion(object, *known))) return false;
   known = Kept(std::move(object));
+  Note(NameOf(*known));
   return true;
+}
+
+void ObjectCache::Note(const ObjectName& name) {
+  ++change_count_;
+  changes_.push_back(name);
+  if (changes_.size() > kRememberedChanges) changes_.pop_front();
+}
+
+std::optional<std::vector<ObjectName>> ObjectCache::ChangesSince(uint64_t* cursor) const {
+  const std::lock_guard lock(mutex_);
+  const uint64_t before = std::exchange(*cursor, change_count_);
+  if (before == 0 || change_count_ - before > changes_.size()) return std::nullopt;
+  const auto first = changes_.end() - static_cast<std::ptrdiff_t>(change_count_ - before);
+  return std::vector<ObjectName>(first, changes_.end());
 }
 
 void ObjectCache::Bury(const std::string& uid) {
@@ -50,6 +67,7 @@ bool ObjectCache::Remove(const Json& object) {
   Bury(UidOf(object));
   const auto found = objects_.find(NameOf(object));
   if (found == objects_.end() || UidOf(*found->second) != UidOf(object)) return false;
+  Note(found->first);
   objects_.erase(found);
   return true;
 }
@@ -58,7 +76,9 @@ void ObjectCache::Remove(const ObjectName& name, const std::string& uid) {
   const std::lock_guard lock(mutex_);
   Bury(uid);
   const auto found = objects_.find(name);
-  if (found != objects_.end() && UidOf(*found->second) == uid) objects_.erase(found);
+  if (found == objects_.end() || UidOf(*found->second) != uid) return;
+  Note(found->first);
+  objects_.erase(found);
 }
 
 std::shared_ptr<const Json> ObjectCache::Get(const ObjectName& name) const {
@@ -116,6 +136,7 @@ std::vector<ObjectName> ObjectCache::Replace(const std::string& namespace_name,
     changed.push_back(entry.first);
     return true;
   });
+  for (const ObjectName& name : changed) Note(name);
   return changed;
 }
 

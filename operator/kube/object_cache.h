@@ -6,10 +6,12 @@
 // Thread-safe.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -31,6 +33,9 @@ class ObjectCache {
   std::vector<std::shared_ptr<const Json>> All() const;
   std::vector<ObjectName> Names() const;
   size_t size() const;
+  // Names of objects that are new, changed or gone since `*cursor` (0 = the first call), which is
+  // moved on. nullopt: too much has changed since, or it is the first call; look at all Names().
+  std::optional<std::vector<ObjectName>> ChangesSince(uint64_t* cursor) const;
   // After a list of one namespace (empty = all), as of `version`: what is missing from it is gone,
   // unless it was written since. Returns the names of what is new, changed or gone.
   std::vector<ObjectName> Replace(const std::string& namespace_name, const std::string& version,
@@ -38,14 +43,19 @@ class ObjectCache {
 
   // Deletions remembered, so that a late answer does not bring an object back.
   static constexpr size_t kRememberedDeletions = 4096;
+  // Changes remembered for those who ask now and then.
+  static constexpr size_t kRememberedChanges = 4096;
 
  private:
   void Bury(const std::string& uid);
+  void Note(const ObjectName& name);
 
   mutable std::mutex mutex_;
   std::map<ObjectName, std::shared_ptr<const Json>> objects_;
   std::set<std::string> buried_;
   std::deque<std::string> burials_;  // oldest first
+  std::deque<ObjectName> changes_;   // the newest ones, oldest first
+  uint64_t change_count_ = 1;        // of all; 1 = none yet
 };
 
 }  // namespace lambdadnn

@@ -161,16 +161,51 @@ class Scale(unittest.TestCase):
             if not token:
                 return items
 
-    def count(self, holds):
-        return sum(1 for job in self.jobs() if holds(job))
+    def wait_each(self, what, holds, begun, seconds):
+        """Seconds since `begun` when it had held of every job. Asks for one after the other, as a
+        list of all of them, again and again, would be most of what the API server does."""
+        left = [f"job-{number:04}" for number in reversed(range(JOBS))]
 
-    def wait_count(self, what, holds, begun, seconds):
-        """Seconds since `begun` when it held of all jobs."""
-        self.cluster.wait_for(what, lambda: self.count(holds) == JOBS, seconds, every=1)
+        def all_held():
+            while left and holds(self.api.get(self.cluster.job_path(left[-1], NAMESPACE))):
+                left.pop()
+            return not left
+        self.cluster.wait_for(what, all_held, seconds, every=0.2)
         return time.monotonic() - begun
 
     def is_planned(self, job):
         return self.cluster.condition(job, "Accepted") and "plan" in job["status"]
+
+    def answered(self):
+        """Requests that the API server has answered: {"PATCH serverlesstrainingjobs/status": count}."""
+        found = {}
+        for labels, value in re.findall(r"^apiserver_request_total\{(.*)\} (\S+)$",
+                                        self.api.get("/metrics"), re.MULTILINE):
+            label = dict(re.findall(r'(\w+)="([^"]*)"', labels))
+            what = "/".join(filter(None, (label["resource"], label["subresource"])))
+            if label["resource"] in ("serverlesstrainingjobs", "secrets", "events", "leases"):
+                what = f"{label['verb']} {what}"
+                found[what] = found.get(what, 0) + float(value)
+        return found
+
+    def spent(self):
+        """Processor seconds so far, by process."""
+        pids = {name: process.pid for name, process in self.cluster.plane.processes.items()}
+        pids.update({process.log.stem: process.pid for process in self.cluster.started
+                     if process.alive()})
+        return {name: cpu_seconds(pid) for name, pid in pids.items()}
+
+    def tell(self, what, before, requests=None):
+        """What it took since, of processor time and of the API server, a job."""
+        took = {name: round(1000 * (seconds - before.get(name, 0)) / JOBS, 1)
+                for name, seconds in self.spent().items()}
+        print(f"  {what}: milliseconds of processor time a job {took}; "
+              f"load {os.getloadavg()[0]:.1f}", flush=True)
+        if requests is not None:
+            counts = {name: round((count - requests.get(name, 0)) / JOBS, 2)
+                      for name, count in self.answered().items()}
+            print("  requests a job:", {name: count for name, count in sorted(counts.items())
+                                        if count >= 0.05}, flush=True)
 
     def wait_streams(self, what, begun, seconds, attached=0):
         def open_streams():
@@ -225,38 +260,47 @@ class Scale(unittest.TestCase):
               f"{threads(first.pid)} threads, {watches:.0f} watches of jobs", flush=True)
         self.assertLess(idle["memory"], IDLE_BYTES)
 
+        spent, answered = self.spent(), self.answered()
         begun = self.create_all()
         created = time.monotonic() - begun
-        planned = self.wait_count("all planned", self.is_planned, begun, PLANNED_WITHIN * 4)
+        planned = self.wait_each("all planned", self.is_planned, begun, PLANNED_WITHIN * 6)
         print(f"{JOBS} jobs created in {created:.1f} s, accepted and planned after {planned:.1f} s; "
               f"load {os.getloadavg()[0]:.1f}", flush=True)
-        opened = self.wait_streams("all streams open", begun, 120)
-        running = self.wait_count("all running", lambda job: self.cluster.condition(job, "Running"),
-                                  begun, 60)
+        self.tell("planned", spent, answered)
+        opened = self.wait_streams("all streams open", begun, PLANNED_WITHIN * 4)
+        running = self.wait_each("all running", lambda job: self.cluster.condition(job, "Running"),
+                                 begun, 120)
         print(f"{JOBS * STREAMS} streams open after {opened:.1f} s, all Running after "
               f"{running:.1f} s; operator {cpu_seconds(first.pid):.1f} s of CPU, "
               f"writes {self.writes(first)}, "
               f"{first.metric('lambdadnn_events_dropped'):.0f} events dropped", flush=True)
+        self.tell("running", spent, answered)
         self.measure(first)
         self.assert_one_watch(first, watches)
 
-        stats = self.stats()
+        stats, spent, answered = self.stats(), self.spent(), self.answered()
         first.kill()
         begun = time.monotonic()
         self.cluster.wait_for("a new leader", lambda: "leading" in second.text(), 30, every=0.05)
         led = time.monotonic() - begun
-        joined = self.wait_streams("all streams joined again", begun, JOINED_WITHIN * 4,
+        joined = self.wait_streams("all streams joined again", begun, JOINED_WITHIN * 8,
                                    stats["attached"] + JOBS * STREAMS)
         print(f"leader killed: the next one leads after {led:.1f} s, has joined all "
               f"{JOBS * STREAMS} streams after {joined:.1f} s", flush=True)
+        self.tell("joined", spent, answered)
         self.assertEqual(self.stats()["begun"], stats["begun"], "a slice was begun a second time")
         self.assertEqual(self.stats()["functions"], stats["functions"])
         self.measure(second)
 
+        spent, answered = self.spent(), self.answered()
         begun = time.monotonic()
         self.delete_all()
-        self.cluster.wait_for("all deleted", lambda: not self.jobs(), 240, every=1)
-        print(f"all deleted after {time.monotonic() - begun:.1f} s", flush=True)
+        asked = time.monotonic() - begun
+        self.cluster.wait_for("all deleted", lambda: not self.api.get(
+            self.cluster.job_path("", NAMESPACE) + "?limit=1")["items"], 600, every=0.5)
+        print(f"all deleted after {time.monotonic() - begun:.1f} s, {asked:.1f} s of it for asking",
+              flush=True)
+        self.tell("deleted", spent, answered)
         self.cluster.wait_for("streams closed", lambda: not self.stats()["streams"], 20)
         left = self.stats()
         self.assertEqual((left["functions"], left["slices"]), (0, 0), left)

@@ -41,6 +41,8 @@ using Timer = net::steady_timer;
 using TimePoint = std::chrono::steady_clock::time_point;
 
 constexpr auto kLineInterval = std::chrono::seconds(2);
+// Room for all, but a limit: jobs take it in order.
+constexpr int64_t kMemoryMib = 16 << 20;
 constexpr uint64_t kMaxBodyBytes = 4 * 1024 * 1024;
 
 // One slice: its lines follow from the time that it has run.
@@ -133,7 +135,8 @@ class Stub {
   Answer OfHost(const Request& request) {
     const Target target(std::string_view(request.target().data(), request.target().size()));
     if (target.path == "/v1/host") {
-      return {200, EncodeHostInfo({::getpid(), "stub", "functions are entries of a table", ""})};
+      return {200, EncodeHostInfo(
+                       {::getpid(), "stub", "functions are entries of a table", "", kMemoryMib})};
     }
     if (target.path == "/v1/stats") return Stats();
     if (target.path == "/v1/functions") return Functions(request, target);

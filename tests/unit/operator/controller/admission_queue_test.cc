@@ -11,6 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 
 class AdmissionQueueTest : public ::testing::Test {
  protected:
@@ -140,6 +141,16 @@ TEST_F(AdmissionQueueTest, JobsOfOneSecondStandByName) {
     names_.emplace_back(name);
   }
   EXPECT_THAT(OrderOfStarts(300), ElementsAre("a", "b", "c"));
+}
+
+TEST_F(AdmissionQueueTest, WhoComesWithOthersForWhomThereIsRoomNeverSaysThatItWaits) {
+  LimitTo(3);
+  for (const char* name : {"c", "b", "a"}) {
+    world_.Create(Named(name));
+    names_.emplace_back(name);
+  }
+  EXPECT_THAT(OrderOfStarts(300), UnorderedElementsAre("a", "b", "c"));
+  for (const EventDraft& event : world_.told) EXPECT_NE(event.reason, "WaitingForRoom");
 }
 
 TEST_F(AdmissionQueueTest, TimeInTheQueueCountsAgainstNoDeadline) {

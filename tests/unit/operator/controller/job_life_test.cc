@@ -453,6 +453,21 @@ TEST_F(JobLifeTest, ARestartedControllerAttachesAndDisturbsNothing) {
   ExpectNothingLeft();
 }
 
+TEST_F(JobLifeTest, ANewControllerNeverSaysThatWhatItJoinsDoesNotRun) {
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(RunUntilIteration(50));
+  world_.told.clear();
+  ++world_.options.leader_epoch;
+  world_.RestartController();
+  ASSERT_TRUE(world_.RunUntil(
+      [&] { return world_.Read().status.execution.leader_epoch == world_.options.leader_epoch; },
+      10));
+  EXPECT_EQ(world_.Read().status.phase, "Running");
+  ASSERT_TRUE(RunUntilIteration(70));
+  EXPECT_EQ(world_.Reason("Running"), "True/SlicesRunning");
+  EXPECT_THAT(world_.told, IsEmpty());
+}
+
 TEST_F(JobLifeTest, AFunctionReplacedWhileNobodyLedIsNoticedAtOnce) {
   world_.Create(JobWorld::MinimalJob());
   ASSERT_TRUE(RunUntilIteration(50));

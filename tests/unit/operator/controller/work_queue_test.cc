@@ -50,6 +50,16 @@ TEST_F(WorkQueueTest, WaitsForTheDueTimeAndNoLonger) {
   EXPECT_GE(clock_.Now(), due);
 }
 
+TEST_F(WorkQueueTest, IsBehindByTheNameThatHasWaitedLongest) {
+  EXPECT_EQ(queue_.Behind(), Duration::zero());
+  queue_.AddAt(a_, clock_.Now() + std::chrono::hours(1));
+  EXPECT_EQ(queue_.Behind(), Duration::zero());
+  queue_.AddAt(b_, clock_.Now() - std::chrono::hours(1));
+  EXPECT_GE(queue_.Behind(), std::chrono::hours(1));
+  EXPECT_EQ(queue_.Get(), b_);
+  EXPECT_EQ(queue_.Behind(), Duration::zero());
+}
+
 TEST_F(WorkQueueTest, CloseWakesTheWaiting) {
   const auto task = executor_.Spawn("close", [&] { queue_.Close(); });
   EXPECT_EQ(queue_.Get(), std::nullopt);

@@ -99,5 +99,40 @@ TEST(ObjectCache, AListOfOneNamespaceLeavesTheOthersAlone) {
   EXPECT_THAT(cache.Replace("two", "5", {Object("a", "u2", 2, "two")}), IsEmpty());
 }
 
+TEST(ObjectCache, TellsWhatHasChangedSinceItWasLastAsked) {
+  ObjectCache cache;
+  cache.Put(Object("a", "u1", 1));
+  uint64_t cursor = 0;
+  EXPECT_EQ(cache.ChangesSince(&cursor), std::nullopt) << "whoever begins looks at all";
+  using Names = std::vector<ObjectName>;
+  EXPECT_EQ(cache.ChangesSince(&cursor), Names());
+  cache.Put(Object("a", "u1", 1));  // no news
+  EXPECT_EQ(cache.ChangesSince(&cursor), Names());
+
+  const ObjectName a{"default", "a"};
+  const ObjectName b{"default", "b"};
+  uint64_t other = cursor;
+  cache.Put(Object("a", "u1", 2));
+  cache.Put(Object("b", "u2", 3));
+  EXPECT_EQ(cache.ChangesSince(&cursor), (Names{a, b}));
+  cache.Remove(a, "u1");
+  cache.Remove(Object("b", "u2", 4));
+  EXPECT_EQ(cache.ChangesSince(&cursor), (Names{a, b}));
+  cache.Replace("", "9", {Object("a", "u3", 9)});
+  EXPECT_EQ(cache.ChangesSince(&cursor), Names{a});
+  EXPECT_EQ(cache.ChangesSince(&other), (Names{a, b, a, b, a})) << "each who asks by itself";
+
+  for (int i = 0; i < static_cast<int>(ObjectCache::kRememberedChanges); ++i) {
+    cache.Put(Object("a", "u3", 10 + i));
+  }
+  EXPECT_EQ(cache.ChangesSince(&cursor)->size(), ObjectCache::kRememberedChanges);
+  EXPECT_EQ(cache.ChangesSince(&other)->size(), ObjectCache::kRememberedChanges);
+  for (int i = 0; i <= static_cast<int>(ObjectCache::kRememberedChanges); ++i) {
+    cache.Put(Object("a", "u3", 10'000 + i));
+  }
+  EXPECT_EQ(cache.ChangesSince(&cursor), std::nullopt) << "what is remembered is bounded";
+  EXPECT_EQ(cache.ChangesSince(&cursor), Names());
+}
+
 }  // namespace
 }  // namespace lambdadnn
