@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "common/base/text.h"
+#include "common/json/unknown_field.h"
 
 namespace lambdadnn {
 
@@ -109,9 +110,9 @@ void JsonReader::Finish() {
   for (const auto& [name, value] : json_.items()) {
     if (std::find(known_.begin(), known_.end(), name) != known_.end()) continue;
     const auto nearest = NearestWord(name, known_);
-    Report(name, nearest ? "is not a field here; did you mean " + *nearest + "?"
-                         : "is not a field here; remove it, or look at the fields with "
-                           "kubectl explain");
+    Report(name, std::string(kUnknownField) +
+                     (nearest ? "; did you mean " + *nearest + "?"
+                              : "; remove it, or look at the fields with kubectl explain"));
   }
 }
 

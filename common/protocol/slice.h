@@ -21,7 +21,10 @@
 namespace lambdadnn {
 
 // The version of this contract; an operator drives functions of this version and of the one before.
-inline constexpr int kProtocolVersion = 1;
+inline constexpr int kProtocolVersion = 2;
+// The oldest functions that this version's operators drive: a running job keeps its image through
+// an upgrade of the operator.
+inline constexpr int kOldestProtocol = 1;
 
 enum class RoleKind { kWorker, kServer, kProfile };
 
@@ -71,6 +74,9 @@ struct ProfileConfig {
 
 struct SliceRequest {
   int protocol = kProtocolVersion;
+  // Since 2. What a function must know at least to compute the same bits: one of that version or
+  // later leaves out what it does not know of a newer request.
+  int minimum_protocol = kOldestProtocol;
   std::string invocation;  // MakeInvocationId(); the same id twice attaches to the running slice
   JobIdentity job;
   // Fences: a function refuses a request whose epoch, revision or incarnation is below the highest

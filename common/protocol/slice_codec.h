@@ -13,7 +13,10 @@
 
 namespace lambdadnn {
 
+// As request.protocol says, without what that version does not know.
 std::string EncodeSliceRequest(const SliceRequest& request);
+// Of a newer protocol than this version's, fields that it does not know are left out when
+// minimumProtocol allows it; in all other cases they are errors.
 Result<SliceRequest> DecodeSliceRequest(std::string_view text);
 
 // Lines without the newline.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "common/json/unknown_field.h"
 #include "common/plan_json/plan_json.h"
 #include "common/protocol/codec_internal.h"
 #include "common/protocol/slice_codec.h"
@@ -274,6 +275,7 @@ std::string EncodeSliceRequest(const SliceRequest& request) {
                  {"warmupIterations", request.profile.warmup_iterations},
                  {"batchSize", request.profile.batch_size},
                  {"filler", request.profile.filler}}}};
+  if (request.protocol >= 2) json["minimumProtocol"] = request.minimum_protocol;
   if (request.start) json["start"] = codec::CheckpointToJson(*request.start);
   return codec::Dump(json);
 }
@@ -284,6 +286,8 @@ Result<SliceRequest> DecodeSliceRequest(std::string_view text) {
   std::vector<FieldError> errors;
   JsonReader reader(json, "", &errors);
   reader.Required("protocol", &request.protocol);
+  // Requests of protocol 1 have none.
+  if (request.protocol >= 2) reader.Required("minimumProtocol", &request.minimum_protocol);
   reader.Required("invocation", &request.invocation);
   reader.Required("leaderEpoch", &request.leader_epoch);
   reader.Required("incarnation", &request.incarnation);
@@ -292,6 +296,8 @@ Result<SliceRequest> DecodeSliceRequest(std::string_view text) {
   reader.Optional("checkpointKeep", &request.checkpoint_keep);
   ReadParts(reader, &request, &errors);
   reader.Finish();
+  const bool newer = request.protocol > kProtocolVersion;
+  if (newer && request.minimum_protocol <= kProtocolVersion) std::erase_if(errors, IsUnknownField);
   LDNN_RETURN_IF_ERROR(ToStatus(errors));
   return request;
 }

@@ -66,6 +66,15 @@ std::string BusyWith(const std::string& body) {
   return running != json->end() && running->is_string() ? running->get<std::string>() : "";
 }
 
+// The protocol that a refusal says the function speaks; functions of version 1 say none.
+int ProtocolOf(const std::string& body) {
+  const Result<Json> json = ParseJson(body);
+  if (!json.ok() || !json->is_object()) return kOldestProtocol;
+  const auto protocol = json->find("protocol");
+  const bool told = protocol != json->end() && protocol->is_number_integer();
+  return told ? std::max(kOldestProtocol, protocol->get<int>()) : kOldestProtocol;
+}
+
 bool IsAlive(SlicePhase phase) {
   return phase == SlicePhase::kStarting || phase == SlicePhase::kRunning;
 }
@@ -79,6 +88,8 @@ struct Slice {
   int64_t lines = 0;     // of the stream, heartbeats not counted: where attaching goes on
   uint64_t attempt = 0;  // calls of an older attempt change nothing
   std::shared_ptr<HttpCall> call;
+  // Until the function takes it: one of an older version is asked again in its own.
+  std::optional<SliceRequest> request;
   int http_status = 0;
   std::string pending;  // an unfinished line, or the body of a refusal
 };
@@ -93,6 +104,8 @@ struct BeastSliceClient::State {
   void OnLine(Slice& slice, std::string_view line);
   void OnEnd(Slice& slice, const Status& status);
   void Lose(Slice& slice, Status error);
+  // Sends the slice's request; the answer is that of `attempt`.
+  void Call(Slice& slice, uint64_t attempt);
 
   // Runs `change` on the slice if `attempt` still is the newest one.
   template <typename Change>
@@ -164,27 +177,32 @@ void BeastSliceClient::Start(const std::string& instance_uid, const std::string&
   slice.address = address;
   slice.job_key = job_key;
   slice.lines = from;
-  slice.attempt = ++state.attempts;
+  slice.request = request;
+  state.Call(slice, ++state.attempts);
+}
 
-  const std::string invocation = request.invocation;
-  const uint64_t attempt = slice.attempt;
+void BeastSliceClient::State::Call(Slice& slice, uint64_t attempt) {
+  slice.attempt = attempt;
+  const std::string invocation = slice.request->invocation;
   HttpCall::Callbacks callbacks;
-  callbacks.on_status = [&state, invocation, attempt](int status) {
-    state.With(invocation, attempt, [status](Slice& target) { target.http_status = status; });
+  callbacks.on_status = [this, invocation, attempt](int status) {
+    With(invocation, attempt, [status](Slice& target) {
+      target.http_status = status;
+      if (status == 200) target.request.reset();
+    });
   };
-  callbacks.on_body = [&state, invocation, attempt](std::string_view bytes) {
-    state.With(invocation, attempt, [&](Slice& target) { state.OnBody(target, bytes); });
+  callbacks.on_body = [this, invocation, attempt](std::string_view bytes) {
+    With(invocation, attempt, [&](Slice& target) { OnBody(target, bytes); });
   };
-  callbacks.on_end = [&state, invocation, attempt](const Status& status) {
-    state.With(invocation, attempt, [&](Slice& target) { state.OnEnd(target, status); });
+  callbacks.on_end = [this, invocation, attempt](const Status& status) {
+    With(invocation, attempt, [&](Slice& target) { OnEnd(target, status); });
   };
   slice.call = std::make_shared<HttpCall>(
-      state.io,
-      HttpCallRequest{address, "POST", "/v1/slices?from=" + std::to_string(from), job_key,
-                      EncodeSliceRequest(request)},
-      HttpCallLimits{state.options.connect_seconds, state.options.silence_seconds},
-      std::move(callbacks));
-  net::post(state.io, [call = slice.call] { call->Begin(); });
+      io,
+      HttpCallRequest{slice.address, "POST", "/v1/slices?from=" + std::to_string(slice.lines),
+                      slice.job_key, EncodeSliceRequest(*slice.request)},
+      HttpCallLimits{options.connect_seconds, options.silence_seconds}, std::move(callbacks));
+  net::post(io, [call = slice.call] { call->Begin(); });
 }
 
 void BeastSliceClient::State::OnBody(Slice& slice, std::string_view bytes) {
@@ -246,6 +264,14 @@ void BeastSliceClient::State::OnEnd(Slice& slice, const Status& status) {
                            ? UnavailableError("the stream of slice " + slice.view.invocation +
                                               " ended without a completion record")
                            : status);
+  }
+  const int protocol = ProtocolOf(slice.pending);
+  if (slice.http_status == 400 && slice.request.has_value() && protocol < slice.request->protocol &&
+      slice.request->minimum_protocol <= protocol) {
+    slice.request->protocol = protocol;
+    slice.pending.clear();
+    slice.http_status = 0;
+    return Call(slice, ++attempts);
   }
   slice.view.phase = SlicePhase::kRefused;
   slice.view.error =

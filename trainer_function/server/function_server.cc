@@ -36,6 +36,16 @@ HttpServerReply TextReply(int status, std::string body) {
   return reply;
 }
 
+// Whoever asked in a newer protocol learns from it which one to ask in.
+HttpServerReply RefusalReply(const Status& status) {
+  HttpServerReply reply = ErrorReply(status);
+  auto body = nlohmann::json::parse(reply.body, nullptr, false);
+  if (!body.is_object()) return reply;
+  body["protocol"] = kProtocolVersion;
+  reply.body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return reply;
+}
+
 HttpServerReply RunningReply(int status, const std::optional<std::string>& running) {
   nlohmann::json body;
   body["running"] = running ? nlohmann::json(*running) : nlohmann::json(nullptr);
@@ -116,7 +126,7 @@ HttpServerReply FunctionServer::PostSlice(const HttpServerRequest& request) {
     from = *number;
   }
   const Result<SliceRequest> slice = DecodeSliceRequest(request.body);
-  if (!slice.ok()) return ErrorReply(slice.status());
+  if (!slice.ok()) return RefusalReply(slice.status());
   const Status started = slices_.Start(*slice);
   if (started.code() == StatusCode::kAlreadyExists) {
     return RunningReply(409, started.message());
@@ -124,7 +134,7 @@ HttpServerReply FunctionServer::PostSlice(const HttpServerRequest& request) {
   if (!started.ok()) {
     LogWarning("server", "slice refused",
                {{"invocation", slice->invocation}, {"error", started.ToString()}});
-    return ErrorReply(started);
+    return RefusalReply(started);
   }
   return Stream(slice->invocation, from);
 }

@@ -93,7 +93,9 @@ bool IsPermanent(StatusCode code) {
 }  // namespace
 
 Status ValidateRequest(const SliceRequest& request, const SliceEnvironment& environment) {
-  if (request.protocol > kProtocolVersion || request.protocol < 1) {
+  const bool too_new =
+      request.protocol > kProtocolVersion && request.minimum_protocol > kProtocolVersion;
+  if (too_new || request.protocol < kOldestProtocol) {
     return InvalidArgumentError("protocol is " + std::to_string(request.protocol) +
                                 "; this function speaks version " +
                                 std::to_string(kProtocolVersion));

@@ -95,6 +95,44 @@ TEST(SliceCodec, RequestIsTheGoldenFileAndRoundTrips) {
   EXPECT_EQ(decoded.start, ExampleRequest().start);
 }
 
+// Functions of an older version refuse what they do not know: this file is all that they know, and
+// never changes.
+TEST(SliceCodec, ARequestOfAnOlderProtocolIsItsGoldenFile) {
+  SliceRequest request = ExampleRequest();
+  request.protocol = 1;
+  EXPECT_EQ(EncodeSliceRequest(request), Golden("slice_request_v1.json"));
+  const SliceRequest decoded = DecodeSliceRequest(Golden("slice_request_v1.json")).value();
+  EXPECT_EQ(decoded.protocol, 1);
+  EXPECT_EQ(decoded.minimum_protocol, 1);
+  EXPECT_EQ(decoded.plan, request.plan);
+}
+
+TEST(SliceCodec, WhatANewerRequestAddsIsLeftOutWhenItSaysSo) {
+  SliceRequest request = ExampleRequest();
+  request.protocol = kProtocolVersion + 1;
+  request.minimum_protocol = kProtocolVersion;
+  Json json = *ParseJson(EncodeSliceRequest(request));
+  json["colour"] = "red";
+  json["training"]["optimizer"]["flavour"] = {{"of", "something"}};
+  const auto decoded = DecodeSliceRequest(json.dump());
+  ASSERT_TRUE(decoded.ok()) << decoded.status().ToString();
+  EXPECT_EQ(decoded->training.seed, request.training.seed);
+  // A field that is known must still be right.
+  json["leaderEpoch"] = "late";
+  EXPECT_FALSE(DecodeSliceRequest(json.dump()).ok());
+}
+
+TEST(SliceCodec, WhatANewerRequestNeedsIsNotLeftOut) {
+  SliceRequest request = ExampleRequest();
+  request.protocol = request.minimum_protocol = kProtocolVersion + 1;
+  Json json = *ParseJson(EncodeSliceRequest(request));
+  json["training"]["flavour"] = 1;
+  EXPECT_THAT(DecodeSliceRequest(json.dump()).status().message(), HasSubstr("training.flavour"));
+  json = *ParseJson(EncodeSliceRequest(ExampleRequest()));
+  json["training"]["flavour"] = 1;
+  EXPECT_FALSE(DecodeSliceRequest(json.dump()).ok());
+}
+
 TEST(SliceCodec, RenderedDigitsComeThroughWhole) {
   SliceRequest request = ExampleRequest();
   EXPECT_FALSE(DecodeSliceRequest(EncodeSliceRequest(request))->training.dataset.rendered_digits);

@@ -112,8 +112,10 @@ TEST_F(SliceServiceTest, RequestsThatMakeNoSenseHereAreRefusedWithTheField) {
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.ToString();
     return status.message();
   };
-  EXPECT_THAT(message([](SliceRequest& r) { r.protocol = kProtocolVersion + 1; }),
-              HasSubstr("protocol"));
+  EXPECT_THAT(
+      message([](SliceRequest& r) { r.protocol = r.minimum_protocol = kProtocolVersion + 1; }),
+      HasSubstr("protocol"));
+  EXPECT_THAT(message([](SliceRequest& r) { r.protocol = 0; }), HasSubstr("protocol"));
   EXPECT_THAT(message([](SliceRequest& r) { r.invocation = ""; }), HasSubstr("invocation"));
   EXPECT_THAT(message([](SliceRequest& r) { r.invocation = "../../x"; }), HasSubstr("invocation"));
   EXPECT_THAT(message([](SliceRequest& r) { r.store.prefix = "/abs"; }), HasSubstr("store.prefix"));
