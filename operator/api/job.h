@@ -190,6 +190,10 @@ struct UsageStatus {
   int64_t slices = 0;
   int64_t restarts = 0;
   int64_t cold_starts = 0;
+  // Up to when functions are billed, told by the age that one of them had then: a controller that
+  // takes over bills what came since, whatever its clock says. Empty = none was there.
+  std::string metered_function;
+  double metered_seconds = 0;
   friend bool operator==(const UsageStatus&, const UsageStatus&) = default;
 };
 

@@ -97,6 +97,8 @@ void DecodeUsage(const Json& json, const std::string& path, Errors* errors, Usag
   reader.Optional("slices", &usage->slices);
   reader.Optional("restarts", &usage->restarts);
   reader.Optional("coldStarts", &usage->cold_starts);
+  reader.Optional("meteredFunction", &usage->metered_function);
+  reader.Optional("meteredSeconds", &usage->metered_seconds);
 }
 
 Json EncodeConditions(const std::vector<Condition>& conditions) {
@@ -165,13 +167,18 @@ Json EncodeProgress(const ProgressStatus& progress) {
 }
 
 Json EncodeUsage(const UsageStatus& usage) {
-  return {{"billedGiBSeconds", FormatDouble(usage.billed_gib_seconds)},
-          {"cost", FormatDouble(usage.cost)},
-          {"storeRequests", usage.store_requests},
-          {"storeBytes", usage.store_bytes},
-          {"slices", usage.slices},
-          {"restarts", usage.restarts},
-          {"coldStarts", usage.cold_starts}};
+  Json json = {{"billedGiBSeconds", FormatDouble(usage.billed_gib_seconds)},
+               {"cost", FormatDouble(usage.cost)},
+               {"storeRequests", usage.store_requests},
+               {"storeBytes", usage.store_bytes},
+               {"slices", usage.slices},
+               {"restarts", usage.restarts},
+               {"coldStarts", usage.cold_starts}};
+  if (!usage.metered_function.empty()) {
+    json["meteredFunction"] = usage.metered_function;
+    json["meteredSeconds"] = FormatDouble(usage.metered_seconds);
+  }
+  return json;
 }
 
 // Of what was read, all that an older version wrote in another form: it must be written anew.

@@ -30,6 +30,9 @@ struct FunctionInstance {
   // kGone: why ("Killed", "OOMKilled", "Exited 2", …) and the last line it logged.
   std::string reason;
   std::string last_log_line;
+  // Since it was created, by the platform's clock, also when it is gone; 0 = it does not say.
+  double age_seconds = 0;
+  double ended_seconds = 0;  // kGone: since its end
   friend bool operator==(const FunctionInstance&, const FunctionInstance&) = default;
 };
 

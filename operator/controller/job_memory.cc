@@ -30,6 +30,25 @@ const char* OutcomeText(const SliceRecord& record) {
   return "";
 }
 
+bool Lives(const FunctionInstance& instance) { return instance.phase != FunctionPhase::kGone; }
+
+// Of the last `window` seconds, those that the instance was there.
+double SecondsWithin(const FunctionInstance& instance, double window) {
+  const double since_end = Lives(instance) ? 0 : std::min(instance.ended_seconds, window);
+  return std::min(instance.age_seconds, window) - since_end;
+}
+
+// What another process left unbilled of an instance: all, when none lived at its last bill.
+double SecondsSinceMetered(const UsageStatus& usage, const FunctionInstance& instance,
+                           const std::vector<FunctionInstance>& instances) {
+  if (usage.metered_function.empty()) return Lives(instance) ? instance.age_seconds : 0;
+  for (const FunctionInstance& metered : instances) {
+    if (metered.uid != usage.metered_function) continue;
+    return SecondsWithin(instance, std::max(0.0, metered.age_seconds - usage.metered_seconds));
+  }
+  return 0;  // nothing tells
+}
+
 }  // namespace
 
 int GroupMemoryMib(const Job& job, const Platform& platform, const std::string& group) {
@@ -85,17 +104,35 @@ double JobMemory::Time(Instant now) const {
   return active_since == Instant{} ? 0 : active_offset + ToSeconds(now - active_since);
 }
 
-void JobMemory::Bill(const Job& job, const Platform& platform, Instant now) {
-  const double seconds = metered.has_value() ? ToSeconds(now - *metered) : 0;
+void JobMemory::Bill(const std::vector<FunctionInstance>& instances, const Job& job,
+                     const Platform& platform, Instant now) {
+  const double window = metered.has_value() ? ToSeconds(now - *metered) : 0;
+  const bool first_bill = !metered.has_value();
   metered = now;
-  if (seconds <= 0) return;
-  for (const auto& [uid, fact] : facts.instances) {
-    if (fact.gone.has_value()) continue;
-    const int memory_mib = GroupMemoryMib(job, platform, fact.instance.group);
+  const auto charge = [&](const std::string& group, double seconds) {
+    if (seconds <= 0) return;
+    const int memory_mib = GroupMemoryMib(job, platform, group);
     const double gib = (memory_mib + platform.sidecar_memory_mib) / 1024.0;
     meter.usage.billed_gib_seconds += gib * seconds;
     meter.usage.cost += PricePerSecond(platform, memory_mib) * seconds;
+  };
+  const UsageStatus before = meter.usage;
+  std::set<std::string> told;
+  const FunctionInstance* oldest = nullptr;
+  for (const FunctionInstance& instance : instances) {
+    if (instance.age_seconds <= 0) continue;
+    told.insert(instance.uid);
+    charge(instance.group, first_bill ? SecondsSinceMetered(before, instance, instances)
+                                      : SecondsWithin(instance, window));
+    if (!Lives(instance)) continue;
+    if (oldest == nullptr || instance.age_seconds > oldest->age_seconds) oldest = &instance;
   }
+  // Those of which the platform says nothing, or nothing any more.
+  for (const auto& [uid, fact] : facts.instances) {
+    if (!fact.gone.has_value() && !told.contains(uid)) charge(fact.instance.group, window);
+  }
+  meter.usage.metered_function = oldest == nullptr ? "" : oldest->uid;
+  meter.usage.metered_seconds = oldest == nullptr ? 0 : oldest->age_seconds;
 }
 
 void JobMemory::ObserveInstances(const std::vector<FunctionInstance>& instances, const Job& job,
@@ -108,7 +145,7 @@ void JobMemory::ObserveInstances(const std::vector<FunctionInstance>& instances,
     if (!instance.reason.empty()) event["reason"] = instance.reason;
     news(event);
   };
-  Bill(job, platform, now);
+  Bill(instances, job, platform, now);
   // What is there at the first look was counted by the process before this one, unless that ended
   // too early to write it down.
   const bool first_look = !facts.instances_known;

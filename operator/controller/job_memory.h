@@ -65,7 +65,9 @@ class JobMemory {
                  const News& news);
 
  private:
-  void Bill(const Job& job, const Platform& platform, Instant now);
+  // Bills all functions from the last call on; before the first, from where the status left off.
+  void Bill(const std::vector<FunctionInstance>& instances, const Job& job,
+            const Platform& platform, Instant now);
 
   std::shared_ptr<const Json> decoded_from_;
   Decoded decoded_;

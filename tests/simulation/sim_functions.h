@@ -24,6 +24,8 @@ namespace lambdadnn::simulation {
 struct SimFunction {
   FunctionInstance seen;  // as the operator would see it now
   std::string job_uid;
+  Instant created{};
+  Instant ended{};
   SimProcess* process = nullptr;
   SliceService* service = nullptr;  // never destroyed: instances end by kill
   // No request of the operator arrives any more; the store is within reach.
@@ -93,6 +95,10 @@ class SimPlatform {
   // As the platform deletes an instance: one on a lost node only disappears from its lists.
   void Remove(SimFunction& function);
   void Create(const FunctionGroup& group);
+  // From now on the operator sees it gone.
+  void SetGone(SimFunction& function, const std::string& reason);
+  // As List shows it.
+  FunctionInstance View(const SimFunction& function) const;
   // The function took the request: was it right to do so?
   void CheckFences(SimFunction& function, const SliceRequest& request);
 

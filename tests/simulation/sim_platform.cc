@@ -20,13 +20,11 @@ void SimPlatform::Create(const FunctionGroup& group) {
   function.job_uid = group.job_uid;
   function.process = &scheduler_.NewProcess("fn" + number);
   by_process_[function.process] = &function;
+  function.created = scheduler_.Now();
   function.seen.uid = "instance-" + number;
   function.seen.group = group.name;
   function.process->OnKilled([this, &function] {
-    if (function.seen.phase != FunctionPhase::kGone) {
-      function.seen.phase = FunctionPhase::kGone;
-      function.seen.reason = "Killed";
-    }
+    SetGone(function, "Killed");
     scheduler_.At(scheduler_.Now() + FromSeconds(timing_.request_seconds), [this] { Reconcile(); });
   });
   ++cold_starts_;
@@ -57,15 +55,27 @@ void SimPlatform::Reconcile() {
 
 void SimPlatform::Remove(SimFunction& function) {
   if (!function.cut_off) return Kill(function, "Deleted");
+  SetGone(function, "NodeLost");
+}
+
+void SimPlatform::SetGone(SimFunction& function, const std::string& reason) {
+  if (function.seen.phase == FunctionPhase::kGone) return;
   function.seen.phase = FunctionPhase::kGone;
-  function.seen.reason = "NodeLost";
+  function.seen.reason = reason;
+  function.ended = scheduler_.Now();
+}
+
+FunctionInstance SimPlatform::View(const SimFunction& function) const {
+  FunctionInstance view = function.seen;
+  view.age_seconds = ToSeconds(scheduler_.Now() - function.created);
+  if (view.phase == FunctionPhase::kGone) {
+    view.ended_seconds = ToSeconds(scheduler_.Now() - function.ended);
+  }
+  return view;
 }
 
 void SimPlatform::Kill(SimFunction& function, const std::string& reason) {
-  if (function.seen.phase != FunctionPhase::kGone) {
-    function.seen.phase = FunctionPhase::kGone;
-    function.seen.reason = reason;
-  }
+  SetGone(function, reason);
   function.process->Kill();
 }
 
@@ -76,8 +86,7 @@ void SimPlatform::CutOff(SimFunction& function, Duration lives_on) {
   scheduler_.At(scheduler_.Now() + FromSeconds(scheduler_.random().Uniform() * 4),
                 [this, &function] {
                   if (function.seen.phase == FunctionPhase::kGone) return;
-                  function.seen.phase = FunctionPhase::kGone;
-                  function.seen.reason = "NodeLost";
+                  SetGone(function, "NodeLost");
                   Reconcile();
                 });
   scheduler_.At(scheduler_.Now() + lives_on, [this, &function] {
@@ -205,7 +214,7 @@ Result<std::vector<FunctionInstance>> SimFunctionBackend::List(const std::string
       return;
     }
     for (const auto& function : platform_.functions_) {
-      if (function->job_uid == job_uid) instances.push_back(function->seen);
+      if (function->job_uid == job_uid) instances.push_back(platform_.View(*function));
     }
     const double stale = platform_.timing().stale_list_seconds;
     if (stale > 0 && !platform_.faults().calm()) {

@@ -98,6 +98,7 @@ void FakeFunctions::Kill(const std::string& uid, const std::string& reason) {
   if (instance.instance.phase == FunctionPhase::kGone) return;
   instance.instance.phase = FunctionPhase::kGone;
   instance.instance.reason = reason;
+  instance.ended = clock_.Now();
   instance.slices.clear();
 }
 
@@ -105,7 +106,12 @@ Result<std::vector<FunctionInstance>> FakeFunctions::List(const std::string& job
   Advance();
   std::vector<FunctionInstance> list;
   for (const auto& [uid, instance] : instances_) {
-    if (instance.group.job_uid == job_uid) list.push_back(instance.instance);
+    if (instance.group.job_uid != job_uid) continue;
+    FunctionInstance& seen = list.emplace_back(instance.instance);
+    seen.age_seconds = ToSeconds(clock_.Now() - instance.created);
+    if (seen.phase == FunctionPhase::kGone) {
+      seen.ended_seconds = ToSeconds(clock_.Now() - instance.ended);
+    }
   }
   return list;
 }

@@ -105,6 +105,7 @@ class FakeFunctions final : public FunctionBackend, public SliceClient {
     FunctionGroup group;
     FunctionInstance instance;
     Instant created{};
+    Instant ended{};
     int milli_cpu = 0;
     bool silent = false;
     std::string slice;  // the newest

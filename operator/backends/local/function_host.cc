@@ -264,6 +264,7 @@ void FunctionHost::Launch(Function& function) {
   if (!pid.ok()) {
     LeaveCgroup(function);
     function.stage = Stage::kGone;
+    function.ended = runtime_.clock.Now();
     function.reason = "NotStarted: " + pid.status().message();
     LogError("host", "cannot start function",
              {{"uid", function.spec.uid}, {"error", pid.status().message()}});
@@ -340,6 +341,7 @@ void FunctionHost::Reap(Function& function) {
                                                       function.cgroup->OutOfMemoryKills() > 0);
   function.reason = out_of_memory ? "OOMKilled" : DescribeExit(wait_status);
   function.stage = Stage::kGone;
+  function.ended = runtime_.clock.Now();
   LeaveCgroup(function);
   std::error_code ignored;
   for (const char* extension : {".port", ".cpu"}) {
@@ -360,6 +362,7 @@ void FunctionHost::Terminate(Function& function, double grace_seconds) {
   if (function.stage == Stage::kGone) return;
   if (function.stage == Stage::kQueued) {
     function.stage = Stage::kGone;
+    function.ended = runtime_.clock.Now();
     return;
   }
   const Instant kill_at = runtime_.clock.Now() + FromSeconds(grace_seconds);
@@ -391,6 +394,9 @@ FunctionInstance FunctionHost::View(const Function& function) const {
   view.uid = function.spec.uid;
   view.group = function.spec.group.name;
   view.cold_start_seconds = function.cold_start_seconds;
+  const Instant now = runtime_.clock.Now();
+  view.age_seconds = ToSeconds(now - function.created);
+  if (function.ended.has_value()) view.ended_seconds = ToSeconds(now - *function.ended);
   switch (function.stage) {
     case Stage::kQueued:
     case Stage::kStarting:

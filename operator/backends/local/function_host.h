@@ -83,6 +83,7 @@ class FunctionHost {
     pid_t pid = 0;
     int port = 0;
     Instant created{};
+    std::optional<Instant> ended;
     double cold_start_seconds = 0;
     Instant kill_at{};  // kTerminating
     bool deleted = false;

@@ -89,6 +89,8 @@ std::string EncodeFunctions(const std::vector<FunctionInstance>& functions) {
                     {"phase", phase},
                     {"address", function.address},
                     {"coldStartSeconds", function.cold_start_seconds},
+                    {"ageSeconds", function.age_seconds},
+                    {"endedSeconds", function.ended_seconds},
                     {"restarts", function.restarts},
                     {"reason", function.reason},
                     {"lastLogLine", function.last_log_line}});
@@ -116,10 +118,11 @@ Result<std::vector<FunctionInstance>> DecodeFunctions(std::string_view text) {
     }
     fields.Optional("address", &function.address);
     fields.Optional("coldStartSeconds", &function.cold_start_seconds);
+    fields.Optional("ageSeconds", &function.age_seconds);
+    fields.Optional("endedSeconds", &function.ended_seconds);
     fields.Optional("restarts", &function.restarts);
     fields.Optional("reason", &function.reason);
     fields.Optional("lastLogLine", &function.last_log_line);
-    fields.Finish();
     functions.push_back(std::move(function));
   }
   reader.Finish();

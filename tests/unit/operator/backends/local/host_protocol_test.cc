@@ -31,8 +31,9 @@ TEST(HostProtocol, FunctionSpecSurvivesTheTrip) {
 
 TEST(HostProtocol, FunctionsSurviveTheTrip) {
   std::vector<FunctionInstance> functions(2);
-  functions[0] = {"a", "workers", FunctionPhase::kReady, "127.0.0.1:1", 0.5, 0, "", ""};
-  functions[1] = {"b", "workers", FunctionPhase::kGone, "", 0, 0, "OOMKilled", "last \"words\""};
+  functions[0] = {"a", "workers", FunctionPhase::kReady, "127.0.0.1:1", 0.5, 0, "", "", 7.5};
+  functions[1] = {"b", "workers",   FunctionPhase::kGone, "", 0,
+                  0,   "OOMKilled", "last \"words\"",     9,  2.25};
   const auto decoded = DecodeFunctions(EncodeFunctions(functions));
   ASSERT_TRUE(decoded.ok()) << decoded.status().ToString();
   EXPECT_EQ(*decoded, functions);
