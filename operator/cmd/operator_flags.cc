@@ -34,6 +34,11 @@ void AddFlags(CLI::App& app, OperatorFlags& flags) {
            "Kubeconfig of the API server; without it this pod's service account, else what "
            "kubectl would use");
   AddValue(app, "--context", options.context, "Context of the kubeconfig, if not the current one");
+  AddValue(app, "--kube-api-qps", options.kube_api_qps,
+           "Most requests to the API server a second, on average; 0 = no limit of this process");
+  AddValue(
+      app, "--kube-api-burst", options.kube_api_burst,
+      "With --kube-api-qps: requests that may go out at once before the limit holds them back");
   AddValue(app, "--namespaces", options.namespaces,
            "Look after the jobs of these namespaces only (separated by commas)")
       ->delimiter(',');

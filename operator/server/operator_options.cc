@@ -8,6 +8,9 @@ namespace lambdadnn {
 namespace {
 
 constexpr int kMaxWorkers = 64;
+constexpr double kMinQps = 0.1;
+constexpr double kMaxQps = 10000;
+constexpr int kMaxBurst = 10000;
 constexpr long long kMaxPort = 65535;
 
 Status CheckAddress(const char* flag, const std::string& text) {
@@ -48,6 +51,12 @@ Status OperatorOptions::Validate() const {
     if (name.empty()) {
       return InvalidArgumentError("--namespaces: holds an empty name; leave the flag away for all");
     }
+  }
+  if (kube_api_qps != 0 && !(kube_api_qps >= kMinQps && kube_api_qps <= kMaxQps)) {
+    return InvalidArgumentError("--kube-api-qps: must be 0 (no limit) or from 0.1 to 10000");
+  }
+  if (kube_api_burst < 1 || kube_api_burst > kMaxBurst) {
+    return InvalidArgumentError("--kube-api-burst: must be from 1 to " + std::to_string(kMaxBurst));
   }
   if (!store.empty()) {
     LDNN_RETURN_IF_ERROR(CheckPlace(store).WithContext("--store"));

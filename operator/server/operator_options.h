@@ -14,6 +14,10 @@ struct OperatorOptions {
   // The API server. Both empty: this pod's service account, else what kubectl would use.
   std::string kubeconfig = "";
   std::string context = "";
+  // This process's own limit of requests to it: a second on average, and at once; 0 = none (the
+  // server has its own). The Lease does not wait for it.
+  double kube_api_qps = 0;
+  int kube_api_burst = 100;
   // Whose jobs are looked after; empty = all namespaces.
   std::vector<std::string> namespaces = {};
 

@@ -165,7 +165,9 @@ Status OperatorProcess::State::Open() {
   }
   LDNN_ASSIGN_OR_RETURN(connection, ConnectionOf(options));
   kube = std::make_unique<HttpKubeClient>(connection, server_runtime,
-                                          ServerTimed({.user_agent = "lambdadnn-operator"}));
+                                          ServerTimed({.user_agent = "lambdadnn-operator",
+                                                       .queries_per_second = options.kube_api_qps,
+                                                       .burst = options.kube_api_burst}));
   Result<std::unique_ptr<LocalBackend>> connected =
       LocalBackend::Connect(runtime, options.host_socket);
   if (!connected.ok()) {

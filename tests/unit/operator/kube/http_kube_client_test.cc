@@ -154,6 +154,27 @@ TEST_F(HttpKubeClientTest, PatienceEnds) {
             FromSeconds(options.max_retry_after_seconds) * (options.max_attempts - 1));
 }
 
+TEST_F(HttpKubeClientTest, RequestsBeyondTheBurstTakeTurns) {
+  HttpKubeClient& client = Client({}, {.queries_per_second = 10, .burst = 5});
+  const auto ask = [&](int times) {
+    const Instant begin = clock_.Now();
+    for (int i = 0; i < times; ++i) (void)client.Get(WidgetType(), {"default", "a"});
+    return ToSeconds(clock_.Now() - begin);
+  };
+  EXPECT_EQ(ask(5), 0);
+  EXPECT_NEAR(ask(20), 2, 1e-6);
+  // What was not used does not add up beyond the burst.
+  clock_.SleepFor(FromSeconds(60));
+  EXPECT_NEAR(ask(6), 0.1, 1e-6);
+}
+
+TEST_F(HttpKubeClientTest, ByDefaultNothingIsHeldBack) {
+  HttpKubeClient& client = Client();
+  const Instant begin = clock_.Now();
+  for (int i = 0; i < 300; ++i) (void)client.Get(WidgetType(), {"default", "a"});
+  EXPECT_EQ(clock_.Now(), begin);
+}
+
 TEST_F(HttpKubeClientTest, OtherFailuresAreTheCallersToRepeat) {
   script_ = {Answer(500), Answer(503), UnavailableError("cut")};
   HttpKubeClient& client = Client();

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 namespace lambdadnn {
 namespace {
 
@@ -37,6 +39,17 @@ TEST(OperatorOptions, NamesTheFlagThatIsWrong) {
   options = Good();
   options.workers = 0;
   EXPECT_THAT(options.Validate().message(), HasSubstr("--workers"));
+  options = Good();
+  for (const double qps : {-1.0, 0.01, 10001.0, std::nan("")}) {
+    options.kube_api_qps = qps;
+    EXPECT_THAT(options.Validate().message(), HasSubstr("--kube-api-qps")) << qps;
+  }
+  options.kube_api_qps = 0.1;
+  EXPECT_TRUE(options.Validate().ok());
+  for (const int burst : {0, 10001}) {
+    options.kube_api_burst = burst;
+    EXPECT_THAT(options.Validate().message(), HasSubstr("--kube-api-burst")) << burst;
+  }
   options = Good();
   options.metrics_address = "8080";
   EXPECT_THAT(options.Validate().message(), HasSubstr("--metrics-address"));
