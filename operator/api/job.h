@@ -243,6 +243,9 @@ struct JobStatus {
   int workers_ready = 0;
   std::string model_uri;
   std::string model_digest;
+  // What was found out about the object store when the job was accepted
+  // (operator/controller/store_probe.h); absent = not asked yet.
+  std::optional<std::vector<std::string>> store_capabilities;
   std::string start_time;
   std::string completion_time;
   friend bool operator==(const JobStatus&, const JobStatus&) = default;

@@ -252,6 +252,10 @@ JobStatus DecodeStatus(const Json& json, Errors* errors) {
     nested.Optional("uri", &status.model_uri);
     nested.Optional("digest", &status.model_digest);
   }
+  if (const Json* store = reader.Child("objectStore")) {
+    JsonReader nested(*store, "status.objectStore", errors);
+    nested.Optional("capabilities", &status.store_capabilities.emplace());
+  }
   reader.Optional("startTime", &status.start_time);
   reader.Optional("completionTime", &status.completion_time);
   return status;
@@ -273,6 +277,9 @@ Json EncodeStatus(const JobStatus& status) {
   if (!status.model_uri.empty()) model["uri"] = status.model_uri;
   if (!status.model_digest.empty()) model["digest"] = status.model_digest;
   if (!model.empty()) json["model"] = std::move(model);
+  if (status.store_capabilities) {
+    json["objectStore"] = {{"capabilities", *status.store_capabilities}};
+  }
   if (!status.start_time.empty()) json["startTime"] = status.start_time;
   if (!status.completion_time.empty()) json["completionTime"] = status.completion_time;
   return json;

@@ -37,7 +37,8 @@ std::vector<Action> DecideAdmission(const JobSnapshot& snapshot) {
                                               "the spec is valid and the object store answers"));
     return {accept};
   }
-  return {};
+  const bool probed = job.status.store_capabilities || snapshot.facts.store_capabilities;
+  return probed ? std::vector<Action>{} : std::vector<Action>{CheckAdmission{}};
 }
 
 std::vector<Action> DecideStep(const JobSnapshot& snapshot) {

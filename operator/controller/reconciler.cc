@@ -34,13 +34,6 @@ constexpr Duration kMoment = std::chrono::milliseconds(50);
 // Fields of status found out one by one to be refused.
 constexpr int kMaxRefusals = 8;
 
-// Jobs for which the same store hangs.
-std::string StoreLaneOf(const Job& job) {
-  const StoreReference store = MakeStoreReference(job);
-  return job.metadata.namespace_name + " " + (store.endpoint.empty() ? store.uri : store.endpoint) +
-         " " + job.spec.object_store.credentials_secret;
-}
-
 // Nothing will change by itself.
 constexpr Duration kNever = std::chrono::hours(24 * 365);
 
@@ -180,6 +173,12 @@ Status Reconciler::DecideAndApply(Pass* pass) {
     if (!again) break;
   }
   return OkStatus();
+}
+
+std::string Reconciler::StoreLaneOf(const Job& job) {
+  const StoreReference store = MakeStoreReference(job);
+  return job.metadata.namespace_name + " " + (store.endpoint.empty() ? store.uri : store.endpoint) +
+         " " + job.spec.object_store.credentials_secret;
 }
 
 Result<Reconciler::Next> Reconciler::Apply(Pass* pass, const Action& action) {

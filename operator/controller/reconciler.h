@@ -10,6 +10,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "operator/controller/action.h"
 #include "operator/controller/admission_queue.h"
@@ -72,6 +73,8 @@ class Reconciler {
   void WakeNext();
 
   Result<Next> Apply(Pass* pass, const Action& action);
+  // Jobs for which the same store hangs.
+  static std::string StoreLaneOf(const Job& job);
   // Whether the action asks the job's store something.
   static bool UsesStore(const Pass& pass, const Action& action);
   Result<Next> Do(Pass* pass, const AddFinalizer& action);
@@ -119,6 +122,8 @@ class Reconciler {
   Result<FunctionSecrets> SecretsOf(Pass* pass);
   void BeginStarting(Pass* pass);
   void StartSlice(Pass* pass, const SliceRequest& request, const std::string& instance_uid);
+  // What the store can do, for the job's status: the first of the jobs of a store asks it.
+  Status LearnCapabilities(Pass* pass, ObjectStore& store);
   // Objects that nobody will read again.
   void DropExchange(Pass* pass, const Round& round);
   void SaveHistory(Pass* pass);
@@ -136,6 +141,7 @@ class Reconciler {
   std::map<ObjectName, std::pair<std::string, std::shared_ptr<JobMemory>>> memories_;
   std::set<ObjectName> in_progress_;
   std::set<ObjectName> ticking_;
+  std::map<std::string, std::vector<std::string>> capabilities_;  // by lane of the store
 };
 
 }  // namespace lambdadnn

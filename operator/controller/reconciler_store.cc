@@ -9,6 +9,7 @@
 #include "operator/controller/job_report.h"
 #include "operator/controller/profile_fit.h"
 #include "operator/controller/reconciler.h"
+#include "operator/controller/store_probe.h"
 #include "operator/resources/job_key.h"
 #include "operator/resources/slice_requests.h"
 
@@ -150,11 +151,34 @@ void Reconciler::LoadHistory(Pass* pass) {
   if (saved.has_value()) history = std::move(*saved);
 }
 
+Status Reconciler::LearnCapabilities(Pass* pass, ObjectStore& store) {
+  const Job& job = pass->snapshot.job;
+  std::optional<std::vector<std::string>>& learnt = pass->memory->facts.store_capabilities;
+  if (job.status.store_capabilities.has_value()) return OkStatus();
+  const std::string lane = StoreLaneOf(job);
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = capabilities_.find(lane);
+    if (found != capabilities_.end()) learnt = found->second;
+  }
+  // A job that has never been accepted leaves nothing behind when it is deleted: it writes nothing.
+  const bool may_write = FindCondition(job, kConditionAccepted) != nullptr;
+  if (learnt.has_value() || !may_write) return OkStatus();
+  // A controller that was deposed may be asking at the same time.
+  const std::string key =
+      RecordsPrefix(JobPrefix(job)) + "probe-" + std::to_string(options_.leader_epoch);
+  LDNN_ASSIGN_OR_RETURN(learnt, ProbeStore(store, key));
+  const std::lock_guard lock(mutex_);
+  capabilities_[lane] = *learnt;
+  return OkStatus();
+}
+
 Result<Reconciler::Next> Reconciler::Do(Pass* pass, const CheckAdmission&) {
   Facts& facts = pass->memory->facts;
   Result<ObjectStore*> store = StoreOf(pass);
   Status answer = store.status();
   if (store.ok()) answer = (*store)->List(JobPrefix(pass->snapshot.job) + "/", "", 1).status();
+  if (answer.ok()) answer = LearnCapabilities(pass, **store);
   if (!answer.ok()) {
     answer = answer.WithContext("spec.objectStore: " + MakeStoreReference(pass->snapshot.job).uri +
                                 " cannot be used");

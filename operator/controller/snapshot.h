@@ -98,6 +98,8 @@ struct Facts {
 
   // The store and the data set answered at admission.
   std::optional<Status> admission;
+  // What the store's probe found, when status did not say it.
+  std::optional<std::vector<std::string>> store_capabilities;
   std::optional<WorkloadProfile> cached_profile;
   bool profile_cache_read = false;
   // Of spec.checkpoint.resumeFrom; absent = not looked for yet.

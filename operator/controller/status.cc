@@ -179,6 +179,7 @@ JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decisi
   if (IsFinished(snapshot.job)) return status;  // final but for late clean-up
   status.execution.leader_epoch = snapshot.options->leader_epoch;
   AddAdmission(snapshot, &status);
+  if (!status.store_capabilities.has_value()) status.store_capabilities = snapshot.facts.store_capabilities;
   status.phase = PhaseOf(snapshot, job);
   AddProgress(snapshot, &status);
   const bool ending = IsEnding(job);

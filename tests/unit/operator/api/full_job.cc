@@ -161,6 +161,7 @@ JobStatus FullStatus() {
   status.workers_ready = 7;
   status.model_uri = "file:///out/model.safetensors";
   status.model_digest = "0123456789abcdef";
+  status.store_capabilities = {"ConditionalPut", "ArrivalHints"};
   status.start_time = "2026-01-31T12:00:01Z";
   status.completion_time = "2026-01-31T12:01:12Z";
   return status;

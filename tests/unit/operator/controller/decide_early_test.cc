@@ -22,6 +22,7 @@ class DecideEarlyTest : public ::testing::Test {
     snapshot_.job.metadata.finalizers = {kCleanupFinalizer};
     snapshot_.facts.instances_known = true;
     snapshot_.facts.admission = OkStatus();
+    snapshot_.facts.store_capabilities.emplace();
     snapshot_.options = &world_.options;
     snapshot_.now = Instant(FromSeconds(1000));
     snapshot_.wall = WallTime(FromSeconds(1'700'000'000));
@@ -50,6 +51,17 @@ class DecideEarlyTest : public ::testing::Test {
 };
 
 using Words = std::vector<std::string>;
+
+// What it may leave in the store goes with a job that was accepted.
+TEST_F(DecideEarlyTest, AJobIsAcceptedBeforeAnythingIsWrittenToItsStore) {
+  snapshot_.facts.store_capabilities.reset();
+  const WriteDecision write = Written();
+  EXPECT_EQ(write.why, "accept");
+  snapshot_.job.status.conditions = write.conditions;
+  const std::vector<Action> next = Decide(snapshot_);
+  ASSERT_EQ(next.size(), 1u);
+  EXPECT_TRUE(std::holds_alternative<CheckAdmission>(next[0]));
+}
 
 TEST_F(DecideEarlyTest, AJobThatNothingHoldsUpIsAcceptedPlannedAndStartedByOneWrite) {
   const WriteDecision write = Written();
