@@ -59,6 +59,7 @@ std::vector<Action> WriteFit(const JobSnapshot& snapshot, const ProfilePlan& pla
 // What stops profiling for good, if anything.
 std::optional<Action> ProfileFailure(const JobSnapshot& snapshot, const SliceFact& slice) {
   if (slice.record.has_value() && slice.record->outcome == SliceOutcome::kFailed) {
+    if (snapshot.facts.credentials_changed) return std::nullopt;
     if (slice.record->permanent ||
         snapshot.facts.start_attempts >= snapshot.options->max_start_failures) {
       return FailJob("ProfilingFailed", slice.record->error.message());
@@ -215,6 +216,8 @@ std::vector<Action> DecideProfile(const JobSnapshot& snapshot) {
   if (auto waits = AwaitRoom(snapshot); waits.has_value()) return *waits;
   const ProfilePlan plan = MakeProfilePlan(job.spec, snapshot.options->platform);
   const std::map<SizeAndRank, const SliceFact*> slices = ProfileSlices(facts);
+  // What was refused is measured anew by functions with the credentials of now.
+  if (facts.credentials_changed && AnyLiveInstance(facts)) return {DeleteOneGroup{kProfileGroup}};
   for (const auto& [key, slice] : slices) {
     if (auto failure = ProfileFailure(snapshot, *slice); failure.has_value()) return {*failure};
     if (!NeedsAnother(snapshot, *slice)) continue;

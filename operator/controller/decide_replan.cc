@@ -180,7 +180,8 @@ std::vector<Action> DecideReplan(const JobSnapshot& snapshot) {
   const Job& job = snapshot.job;
   const Round round = *CurrentRound(job);
   const RoundView view = ViewRound(snapshot, round);
-  if (view.broken.has_value() && view.broken->permanent) {
+  const bool refused = snapshot.facts.credentials_changed;
+  if (view.broken.has_value() && view.broken->permanent && !refused) {
     return {FailJob(view.broken->reason, view.broken->message)};
   }
   // The last slices finished before they heard of it: the job is done.

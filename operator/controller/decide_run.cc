@@ -141,7 +141,7 @@ std::vector<Action> DecideFallBack(const JobSnapshot& snapshot, const Round& rou
   if (facts.credentials_changed && AnyLiveInstance(facts)) return {DeleteAllGroups{}};
 
   ExecutionStatus next = FallenBack(snapshot);
-  if (broken.counts) {
+  if (broken.counts && !facts.credentials_changed) {
     ++next.failures;
     if (next.failures > snapshot.job.spec.backoff_limit) {
       return {FailJob("BackoffLimitExceeded",

@@ -11,7 +11,7 @@ std::vector<Action> DecideSuspend(const JobSnapshot& snapshot) {
   const std::optional<Round> round = CurrentRound(job);
   RoundView view;
   if (round.has_value()) view = ViewRound(snapshot, *round);
-  if (view.broken.has_value() && view.broken->permanent) {
+  if (view.broken.has_value() && view.broken->permanent && !facts.credentials_changed) {
     return {FailJob(view.broken->reason, view.broken->message)};
   }
   // The last slices finished before they heard of it: the job is done.

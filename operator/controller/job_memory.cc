@@ -49,6 +49,10 @@ double SecondsSinceMetered(const UsageStatus& usage, const FunctionInstance& ins
   return 0;  // nothing tells
 }
 
+bool IsRefused(const SliceFact& slice) {
+  return slice.record.has_value() && IsAccessFailure(slice.record->error);
+}
+
 }  // namespace
 
 int GroupMemoryMib(const Job& job, const Platform& platform, const std::string& group) {
@@ -158,6 +162,7 @@ void JobMemory::ObserveInstances(const std::vector<FunctionInstance>& instances,
     InstanceFact& fact = found->second;
     if (is_new) {
       fact.first_seen = now;
+      fact.secrets_version = facts.secrets_version;
       if (instance.phase != FunctionPhase::kGone) ++new_instances;
     }
     if (fact.gone.has_value()) continue;
@@ -263,6 +268,21 @@ void JobMemory::ObserveSlices(const std::vector<SliceView>& views, const Job& jo
   if (job.status.plan.has_value()) {
     meter.samples_per_second = history.RecentSamplesPerSecond(job.status.plan->global_batch_size);
   }
+}
+
+bool JobMemory::AnyRefused() const {
+  return std::any_of(facts.slices.begin(), facts.slices.end(),
+                     [](const auto& named) { return IsRefused(named.second); });
+}
+
+bool JobMemory::AnyRefusedWithOtherSecrets() const {
+  return std::any_of(facts.slices.begin(), facts.slices.end(), [this](const auto& named) {
+    if (!IsRefused(named.second)) return false;
+    // Of a record that lay in the store nobody knows whose it is.
+    const auto instance = facts.instances.find(named.second.instance_uid);
+    return instance == facts.instances.end() ||
+           instance->second.secrets_version != store_secrets.version;
+  });
 }
 
 }  // namespace lambdadnn

@@ -63,6 +63,10 @@ class JobMemory {
   // A record found in the store or received.
   void AddRecord(SliceFact* slice, const Job& job, const Platform& platform, Instant now,
                  const News& news);
+  // Functions that their store would not serve, by what their slices say; and those of them that
+  // may have been started with something else than the Secrets say now.
+  bool AnyRefused() const;
+  bool AnyRefusedWithOtherSecrets() const;
 
  private:
   // Bills all functions from the last call on; before the first, from where the status left off.

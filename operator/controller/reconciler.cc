@@ -147,12 +147,10 @@ Status Reconciler::Gather(Pass* pass) {
   memory.ObserveSlices(dependencies_.slices.Poll(job.metadata.uid), job, options_.platform, now,
                        news);
   // A function was refused by the store: its environment may be what the Secret no longer says.
-  for (const auto& [invocation, slice] : memory.facts.slices) {
-    if (!slice.record.has_value() || memory.facts.credentials_changed) continue;
-    if (IsAccessFailure(slice.record->error)) memory.store_refused = true;
-  }
+  if (!memory.facts.credentials_changed && memory.AnyRefused()) memory.store_refused = true;
   // What cannot be read is said by whoever needs it.
   if (memory.store_refused) (void)LookAtSecrets(pass);
+  memory.facts.credentials_changed = memory.AnyRefusedWithOtherSecrets();
   Refresh(pass);
   return OkStatus();
 }

@@ -115,7 +115,6 @@ Status Reconciler::LookAtSecrets(Pass* pass) {
   if (!secrets.ok()) return needed ? secrets.status() : OkStatus();
   memory.store_refused = false;
   if (secrets->version == memory.store_secrets.version) return OkStatus();
-  if (!memory.store_secrets.version.empty()) memory.facts.credentials_changed = true;
   memory.store.reset();
   memory.store_secrets = *std::move(secrets);
   return OkStatus();

@@ -171,8 +171,7 @@ Result<FunctionSecrets> Reconciler::SecretsOf(Pass* pass) {
     environment["LAMBDADNN_S3_REGION"] = store.region;
     environment["LAMBDADNN_S3_PATH_STYLE"] = store.path_style ? "true" : "false";
   }
-  // Whoever runs with other ones has been given back before (DecideFallBack).
-  pass->memory->facts.credentials_changed = false;
+  pass->memory->facts.secrets_version = secrets.version;
   return FunctionSecrets{pass->memory->job_key, std::move(environment)};
 }
 

@@ -61,6 +61,8 @@ struct InstanceFact {
   Instant first_seen{};
   std::optional<Instant> ready;
   std::optional<Instant> gone;
+  // Of the Secrets that it was started with; absent = by another process, which knew.
+  std::optional<std::string> secrets_version;
 };
 
 // Which slices belong together: all roles of a plan from one iteration on.
@@ -93,7 +95,10 @@ struct Facts {
   // CPU quota set on profiling instances, by uid.
   std::map<std::string, int> cpu_set;
 
-  // The job's Secrets say something else than when the functions that there are were started.
+  // Of the Secrets that this process last asked for functions with; absent = it has not yet.
+  std::optional<std::string> secrets_version;
+  // A store refused a function that was not started with what the Secrets say now, as far as this
+  // process knows.
   bool credentials_changed = false;
 
   // The store and the data set answered at admission.

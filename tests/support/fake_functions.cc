@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 #include <utility>
 
 #include "common/checkpoint_index/checkpoint_index.h"
@@ -370,11 +371,17 @@ void FakeFunctions::AdvanceProfile(Instance& instance, Slice& slice) {
     if (slice.lines.empty()) slice.lines.emplace_back();
     return;
   }
+  SliceRecord record;
+  if (const auto fail = fail_next_.find(slice.request.role.Name()); fail != fail_next_.end()) {
+    record.outcome = SliceOutcome::kFailed;
+    std::tie(record.error, record.permanent) = fail->second;
+    fail_next_.erase(fail);
+    return End(slice, record);
+  }
   const double rate = options_.samples_per_second_per_mib * instance.milli_cpu / 1000.0 * 1024.0;
   const double seconds = config.batch_size / rate;
   const int iterations = config.iterations + config.warmup_iterations;
   if (ToSeconds(clock_.Now() - slice.started) < seconds * iterations) return;
-  SliceRecord record;
   record.outcome = SliceOutcome::kFinished;
   record.profile_iteration_seconds.assign(static_cast<size_t>(config.iterations), seconds);
   record.metrics = {{"trainingSamples", 6400},

@@ -81,6 +81,78 @@ TEST_F(StoreSecretsTest, ARefusalThatNoChangeExplainsFailsTheJob) {
   EXPECT_EQ(world_.Reason("Failed"), "True/SliceFailed");
 }
 
+// Who led before knew what they were started with; this process does not.
+TEST_F(StoreSecretsTest, FunctionsOfAnEarlierProcessThatAreRefusedAreReplaced) {
+  ASSERT_TRUE(RunUntilIteration(30));
+  world_.store_key = "new";
+  Change("new");
+  world_.RestartController();
+  ASSERT_TRUE(RunUntilIteration(40));
+  EXPECT_EQ(KeyOfFunctions(), "old");
+  world_.functions.FailNext("worker-0", UnauthenticatedError("the access key is unknown"), true);
+  ASSERT_TRUE(world_.RunUntil([&] { return KeyOfFunctions() == "new"; }, 60));
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(world_.Read().status.usage.restarts, 1);
+  EXPECT_EQ(world_.Read().status.model_digest, "digest-100");
+}
+
+TEST_F(StoreSecretsTest, ARefusalThatNobodyHeardBeforeTheRestartReplacesThemToo) {
+  ASSERT_TRUE(RunUntilIteration(30));
+  world_.store_key = "new";
+  Change("new");
+  world_.functions.FailNext("worker-0", UnauthenticatedError("the access key is unknown"), true);
+  world_.time.clock.SleepFor(FromSeconds(5));
+  world_.RestartController();
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(KeyOfFunctions(), "");
+}
+
+TEST_F(StoreSecretsTest, WhoIsRefusedWithTheCredentialsOfNowFailsTheJob) {
+  ASSERT_TRUE(RunUntilIteration(30));
+  world_.RestartController();
+  ASSERT_TRUE(RunUntilIteration(40));
+  const Status refusal = UnauthenticatedError("the access key is unknown");
+  world_.functions.FailNext("worker-0", refusal, true);
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Read().status.usage.restarts == 1; }, 60));
+  world_.functions.FailNext("worker-0", refusal, true);
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  EXPECT_EQ(world_.Reason("Failed"), "True/SliceFailed");
+}
+
+// Not of the job's own making.
+TEST_F(StoreSecretsTest, AChangedSecretDoesNotCountAgainstTheBackoffLimit) {
+  world_.Patch({{"spec", {{"backoffLimit", 0}}}});
+  ASSERT_TRUE(RunUntilIteration(30));
+  Change("new");
+  world_.functions.FailNext("worker-0", UnauthenticatedError("the access key is unknown"), true);
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(world_.Read().status.execution.failures, 0);
+}
+
+TEST_F(StoreSecretsTest, ProfilingFunctionsThatAreRefusedGetTheNewOne) {
+  for (const bool restarted : {false, true}) {
+    Json job = JobWorld::MinimalJob();
+    job["metadata"]["name"] = restarted ? "second" : "first";
+    job["spec"].erase("profile");
+    job["spec"].erase("aggregation");
+    job["spec"]["objective"] = {{"deadlineSeconds", 600}};
+    job["spec"]["objectStore"]["credentialsSecretRef"]["name"] = "s3";
+    const std::string& name = job["metadata"]["name"].get_ref<const std::string&>();
+    world_.Create(job);
+    ASSERT_TRUE(
+        world_.RunUntil([&] { return !world_.functions.InstanceOf("profile-0").empty(); }, 120));
+    Change(restarted ? "third" : "new");
+    if (restarted) world_.RestartController();
+    world_.functions.FailNext("profile-0", UnauthenticatedError("the access key is unknown"), true);
+    ASSERT_TRUE(world_.RunUntil([&] { return world_.Read(name).status.profile.has_value(); }, 200));
+    ASSERT_TRUE(world_.RunUntil([&] { return world_.Reason("Complete", name) != ""; }, 300));
+    EXPECT_EQ(world_.Reason("Complete", name), "True/TrainingFinished");
+  }
+}
+
 TEST_F(StoreSecretsTest, AChangeIsSeenBeforeAnythingIsRefused) {
   world_.options.secrets_seconds = 2;
   world_.RestartController();
