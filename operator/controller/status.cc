@@ -74,7 +74,7 @@ void AddProgress(const JobSnapshot& snapshot, JobStatus* status) {
 // Of a job that waits for room; false = it does not.
 bool AddWaiting(const JobSnapshot& snapshot, JobStatus* status) {
   const Condition* ready = FindCondition(status->conditions, kConditionReady);
-  const bool waited = ready != nullptr && ready->reason == "WaitingForRoom";
+  const bool waited = ready != nullptr && ready->status == "False";  // or was suspended
   if (!status->start_time.empty()) {
     if (!waited || status->plan.has_value()) return false;
     Set(status, snapshot,
@@ -94,11 +94,27 @@ bool AddWaiting(const JobSnapshot& snapshot, JobStatus* status) {
   return condition.has_value();
 }
 
+// Ready of a job that has no functions any more, or is about to have none, is False for the reason
+// that it has none for.
+void EndReady(const JobSnapshot& snapshot, JobStatus* status) {
+  if (FindCondition(status->conditions, kConditionReady) == nullptr) return;
+  for (const char* type : {kConditionComplete, kConditionFailed, kConditionSuccessCriteriaMet,
+                           kConditionFailureTarget, kConditionSuspended}) {
+    if (!IsConditionTrue(status->conditions, type)) continue;
+    const std::string reason = FindCondition(status->conditions, type)->reason;
+    Set(status, snapshot,
+        MakeCondition(kConditionReady, false, reason, "the job's functions are given back"));
+    return;
+  }
+}
+
 void AddFunctions(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
   status->workers_desired = 0;
   status->workers_ready = 0;
-  if (status->phase == "Suspended") return;
-  if (status->phase == "Complete" || status->phase == "Failed" || ending) return;
+  const std::string& phase = status->phase;
+  if (phase == "Suspended" || phase == "Complete" || phase == "Failed" || ending) {
+    return EndReady(snapshot, status);
+  }
   if (AddWaiting(snapshot, status) || !status->plan.has_value()) return;
   status->workers_desired = status->plan->functions;
   const auto ready = ReadyInstances(snapshot.facts, WorkersGroupName(status->plan->revision));
@@ -179,7 +195,8 @@ JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decisi
   if (IsFinished(snapshot.job)) return status;  // final but for late clean-up
   status.execution.leader_epoch = snapshot.options->leader_epoch;
   AddAdmission(snapshot, &status);
-  if (!status.store_capabilities.has_value()) status.store_capabilities = snapshot.facts.store_capabilities;
+  if (!status.store_capabilities.has_value())
+    status.store_capabilities = snapshot.facts.store_capabilities;
   status.phase = PhaseOf(snapshot, job);
   AddProgress(snapshot, &status);
   const bool ending = IsEnding(job);

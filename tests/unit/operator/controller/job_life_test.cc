@@ -35,6 +35,8 @@ TEST_F(JobLifeTest, RunsToCompletionAndLeavesOnlyResults) {
   EXPECT_EQ(job.status.usage.slices, 3);
   EXPECT_GT(job.status.usage.cost, 0);
   EXPECT_FALSE(job.status.completion_time.empty());
+  EXPECT_EQ(world_.Reason("Ready"), "False/TrainingFinished");
+  EXPECT_EQ(world_.Reason("Running"), "False/NotRunning");
   EXPECT_TRUE(world_.functions.all_keys_equal());
   ExpectNothingLeft();
 }
@@ -214,6 +216,7 @@ TEST_F(JobLifeTest, SuspendGivesEverythingBackAndResumeGoesOn) {
       },
       60));
   EXPECT_THAT(on_the_way, UnorderedElementsAre("Suspending", "Suspended"));
+  EXPECT_EQ(world_.Reason("Ready"), "False/JobSuspended");
   Job job = world_.Read();
   EXPECT_TRUE(job.status.start_time.empty());
   EXPECT_GE(job.status.execution.first_iteration, 30);
