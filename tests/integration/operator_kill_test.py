@@ -157,7 +157,8 @@ class Lives:
         self.nothing_left(name, job, results=True)
 
     def delete(self):
-        name, job = self.begin()
+        # Too long to complete before it is deleted, however late that is: its results would stay.
+        name, job = self.begin(training={**TRAINING, "epochs": 400})
         self.running(name)
         self.cluster.api("DELETE", self.cluster.job_path(name))
         self.until(name, "deleted", lambda seen: seen is None)
