@@ -32,30 +32,44 @@ bool IsPlainDecimal(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
-}  // namespace
+std::string Shown(std::string_view quantity) {
+  return "\"" + std::string(quantity.substr(0, 40)) + "\"";
+}
 
-Result<int> ParseMemoryMib(std::string_view quantity) {
-  const std::string shown = "\"" + std::string(quantity.substr(0, 40)) + "\"";
+Result<double> Mebibytes(std::string_view quantity) {
   for (const Unit& unit : kUnits) {
     if (!quantity.ends_with(unit.suffix)) continue;
     const std::string_view number = quantity.substr(0, quantity.size() - unit.suffix.size());
     if (!IsPlainDecimal(number)) continue;
     const auto value = ParseDouble(number);
     if (!value) break;
-    const double mib = *value * unit.bytes / kMib;
-    if (mib > std::numeric_limits<int>::max()) {
-      return InvalidArgumentError(shown + " is more memory than any function has; give it in Mi");
-    }
-    const double whole = std::round(mib);
-    if (whole < 1 || std::abs(mib - whole) > 1e-9 * std::max(1.0, whole)) {
-      return InvalidArgumentError(shown + " is not a whole number of MiB; write \"" +
-                                  std::to_string(static_cast<int>(std::max(1.0, std::ceil(mib)))) +
-                                  "Mi\"");
-    }
-    return static_cast<int>(whole);
+    return *value * unit.bytes / kMib;
   }
-  return InvalidArgumentError(shown +
+  return InvalidArgumentError(Shown(quantity) +
                               " is not an amount of memory; write it like \"1728Mi\" or \"2Gi\"");
+}
+
+}  // namespace
+
+Result<int> ParseMemoryMib(std::string_view quantity) {
+  LDNN_ASSIGN_OR_RETURN(const double mib, Mebibytes(quantity));
+  if (mib > std::numeric_limits<int>::max()) {
+    return InvalidArgumentError(Shown(quantity) +
+                                " is more memory than any function has; give it in Mi");
+  }
+  const double whole = std::round(mib);
+  if (whole < 1 || std::abs(mib - whole) > 1e-9 * std::max(1.0, whole)) {
+    return InvalidArgumentError(Shown(quantity) + " is not a whole number of MiB; write \"" +
+                                std::to_string(static_cast<int>(std::max(1.0, std::ceil(mib)))) +
+                                "Mi\"");
+  }
+  return static_cast<int>(whole);
+}
+
+Result<int64_t> ParseMemoryMibRoundedDown(std::string_view quantity) {
+  constexpr double kMost = 1e15;  // far beyond every machine, and exact
+  LDNN_ASSIGN_OR_RETURN(const double mib, Mebibytes(quantity));
+  return static_cast<int64_t>(std::min(mib, kMost));
 }
 
 std::string FormatMemoryMib(int memory_mib) { return std::to_string(memory_mib) + "Mi"; }

@@ -3,6 +3,7 @@
 // sized in whole MiB, so a quantity between two MiB is refused rather than rounded.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -12,6 +13,8 @@ namespace lambdadnn {
 
 // kInvalidArgument with a sentence that says what to write.
 Result<int> ParseMemoryMib(std::string_view quantity);
+// What others measured, e.g. a node's "16268452Ki": whole MiB, rounded down.
+Result<int64_t> ParseMemoryMibRoundedDown(std::string_view quantity);
 // 1728 -> "1728Mi".
 std::string FormatMemoryMib(int memory_mib);
 

@@ -42,9 +42,13 @@ void AddFlags(CLI::App& app, OperatorFlags& flags) {
   AddValue(app, "--namespaces", options.namespaces,
            "Look after the jobs of these namespaces only (separated by commas)")
       ->delimiter(',');
-  AddValue(app, "--backend", options.backend, "Where functions run: Local");
+  AddValue(app, "--backend", options.backend, "Where functions run: Local or Knative");
   AddValue(app, "--host-socket", options.host_socket,
            "Backend Local: the socket of the function host (lambdadnn host)");
+  AddValue(app, "--worker-image", options.worker_image,
+           "Backend Knative: the image of workers, where a job names none");
+  AddValue(app, "--server-image", options.server_image,
+           "Backend Knative: the image of parameter servers, where a job names none");
   AddValue(app, "--platform", options.platform_file,
            "Prices, sizes and limits of functions (docs/formats.md); without it this machine's");
   AddValue(app, "--store", options.store,

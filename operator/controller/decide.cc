@@ -52,7 +52,8 @@ std::vector<Action> DecideStep(const JobSnapshot& snapshot) {
   if (IsEnding(job)) return DecideEnding(snapshot);
   if (!snapshot.problem.ok()) return {FailJob("InvalidSpec", snapshot.problem.message())};
   if (!snapshot.reach.ok()) return {FailJob("StoreNotAllowed", snapshot.reach.message())};
-  if (const auto unsupported = FindUnsupported(job.spec); unsupported.has_value()) {
+  if (const auto unsupported = FindUnsupported(job.spec, snapshot.options->backend);
+      unsupported.has_value()) {
     return {FailJob(unsupported->reason, unsupported->message)};
   }
   if (!snapshot.facts.instances_known) return {};

@@ -60,7 +60,4 @@ struct ControllerDependencies {
   MetricsRegistry* metrics = nullptr;
 };
 
-// core/v1 secrets.
-const ResourceType& SecretType();
-
 }  // namespace lambdadnn

@@ -19,6 +19,9 @@ struct ControllerOptions {
   // says of itself comes on top. 0 = no limit.
   Room capacity;
 
+  // What functions run with here; jobs that ask for another one are refused.
+  std::string backend = "Local";
+
   // Which jobs are ours: spec.managedBy must be empty or this.
   std::string controller_name = "lambdadnn.io/controller";
   // Fence of two controllers: functions refuse a lower one.

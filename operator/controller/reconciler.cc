@@ -56,11 +56,6 @@ bool IsWaiting(const Job& job) {
 
 }  // namespace
 
-const ResourceType& SecretType() {
-  static const ResourceType type{"", "v1", "secrets", "Secret"};
-  return type;
-}
-
 Reconciler::Reconciler(const ControllerDependencies& dependencies, const ControllerOptions& options,
                        ObjectCache& cache, std::function<void(const ObjectName&)> wake,
                        std::function<bool()> synced, std::function<Duration()> behind)

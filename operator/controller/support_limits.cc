@@ -3,10 +3,11 @@
 
 namespace lambdadnn {
 
-std::optional<Unsupported> FindUnsupported(const JobSpec& spec) {
-  if (spec.backend != "Local") {
+std::optional<Unsupported> FindUnsupported(const JobSpec& spec, const std::string& backend) {
+  if (spec.backend != backend) {
     return Unsupported{"UnsupportedBackend", "spec.backend: " + spec.backend +
-                                                 " is not available in this release; use Local"};
+                                                 " is not what runs functions here; use " +
+                                                 backend + " (see --backend of the operator)"};
   }
   if (spec.training.synchronization != "BSP") {
     return Unsupported{"UnsupportedSynchronization",

@@ -15,6 +15,7 @@ struct Unsupported {
   std::string message;  // names the field and what to write instead
 };
 
-std::optional<Unsupported> FindUnsupported(const JobSpec& spec);
+// `backend` = the one that is there.
+std::optional<Unsupported> FindUnsupported(const JobSpec& spec, const std::string& backend);
 
 }  // namespace lambdadnn

@@ -133,18 +133,21 @@ Result<HttpResponse> HttpKubeClient::SendOnce(const Call& call, const std::strin
 }
 
 Result<Json> HttpKubeClient::Do(const Call& call) {
+  LDNN_ASSIGN_OR_RETURN(const HttpResponse response, Ask(call));
+  Result<Json> json = ParseJson(AsText(response.body));
+  if (json.ok()) return json;
+  return UnavailableError(call.what + ": the answer is not JSON: " + json.status().message());
+}
+
+Result<HttpResponse> HttpKubeClient::Ask(const Call& call) {
   const std::string body = call.body == nullptr ? "" : call.body->dump();
   bool refused = false;
   for (int attempt = 1;; ++attempt) {
     WaitForTurn();
     KubeCredential credential;
-    const Result<HttpResponse> response = SendOnce(call, body, &credential);
+    Result<HttpResponse> response = SendOnce(call, body, &credential);
     if (!response.ok()) return response.status().WithContext(call.what);
-    if (response->status / 100 == 2) {
-      Result<Json> json = ParseJson(AsText(response->body));
-      if (json.ok()) return json;
-      return UnavailableError(call.what + ": the answer is not JSON: " + json.status().message());
-    }
+    if (response->status / 100 == 2) return response;
     // Neither of these had any effect, whatever the method.
     if (response->status == 401 && !refused && credentials_.Refuse(credential)) {
       refused = true;
@@ -215,14 +218,36 @@ Result<Json> HttpKubeClient::Patch(const ResourceType& type, const ObjectName& n
 
 Status HttpKubeClient::Delete(const ResourceType& type, const ObjectName& name,
                               const std::string& uid_precondition) {
-  Json options = {
-      {"apiVersion", "v1"}, {"kind", "DeleteOptions"}, {"propagationPolicy", "Background"}};
+  return DeleteWith(type, name, uid_precondition, Json::object());
+}
+
+Status HttpKubeClient::DeleteWithin(const ResourceType& type, const ObjectName& name,
+                                    const std::string& uid_precondition, int grace_seconds) {
+  return DeleteWith(type, name, uid_precondition, {{"gracePeriodSeconds", grace_seconds}});
+}
+
+Status HttpKubeClient::DeleteWith(const ResourceType& type, const ObjectName& name,
+                                  const std::string& uid_precondition, Json options) {
+  options["apiVersion"] = "v1";
+  options["kind"] = "DeleteOptions";
+  options["propagationPolicy"] = "Background";
   if (!uid_precondition.empty()) options["preconditions"] = {{"uid", uid_precondition}};
   return Do({.what = Describe("delete", type, name.namespace_name, name.name),
              .method = "DELETE",
              .path = ObjectPath(type, name, Subresource::kNone),
              .body = &options})
       .status();
+}
+
+Result<std::string> HttpKubeClient::PodLog(const ObjectName& pod, const std::string& container,
+                                           int last_lines) {
+  LDNN_ASSIGN_OR_RETURN(
+      const HttpResponse response,
+      Ask({.what = Describe("get log of", PodType(), pod.namespace_name, pod.name),
+           .method = "GET",
+           .path = ObjectPath(PodType(), pod, Subresource::kNone) + "/log?container=" +
+                   PercentEncode(container) + "&tailLines=" + std::to_string(last_lines)}));
+  return std::string(AsText(response.body));
 }
 
 Result<std::unique_ptr<Watch>> HttpKubeClient::StartWatch(const ResourceType& type,

@@ -63,6 +63,10 @@ class HttpKubeClient final : public KubeClient {
                      Subresource subresource) override;
   Status Delete(const ResourceType& type, const ObjectName& name,
                 const std::string& uid_precondition) override;
+  Status DeleteWithin(const ResourceType& type, const ObjectName& name,
+                      const std::string& uid_precondition, int grace_seconds) override;
+  Result<std::string> PodLog(const ObjectName& pod, const std::string& container,
+                             int last_lines) override;
   // An error of the server's (403, 410) comes from the watch's first Next.
   Result<std::unique_ptr<Watch>> StartWatch(const ResourceType& type,
                                             const std::string& namespace_name,
@@ -90,6 +94,10 @@ class HttpKubeClient final : public KubeClient {
   Result<std::shared_ptr<Session>> SessionNow(KubeCredential* credential);
   HttpRequest MakeRequest(const std::string& method, const std::string& path,
                           const KubeCredential& credential) const;
+  Status DeleteWith(const ResourceType& type, const ObjectName& name,
+                    const std::string& uid_precondition, Json options);
+  // Answers other than 2xx are errors.
+  Result<HttpResponse> Ask(const Call& call);
   Result<Json> Do(const Call& call);
   Result<HttpResponse> SendOnce(const Call& call, const std::string& body,
                                 KubeCredential* credential);

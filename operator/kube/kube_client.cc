@@ -14,4 +14,23 @@ const ResourceType& EventType() {
   return kType;
 }
 
+const ResourceType& SecretType() {
+  static const ResourceType kType{"", "v1", "secrets", "Secret"};
+  return kType;
+}
+
+const ResourceType& PodType() {
+  static const ResourceType kType{"", "v1", "pods", "Pod"};
+  return kType;
+}
+
+const ResourceType& NodeType() {
+  static const ResourceType kType{"", "v1", "nodes", "Node"};
+  return kType;
+}
+
+Result<std::string> KubeClient::PodLog(const ObjectName& pod, const std::string&, int) {
+  return UnimplementedError("this API server has no pods, and no log of " + pod.name);
+}
+
 }  // namespace lambdadnn

@@ -28,6 +28,10 @@ struct ResourceType {
 const ResourceType& ServerlessTrainingJobType();
 // events.k8s.io/v1 events.
 const ResourceType& EventType();
+// core/v1 secrets, pods, nodes.
+const ResourceType& SecretType();
+const ResourceType& PodType();
+const ResourceType& NodeType();
 
 struct ObjectName {
   std::string namespace_name;
@@ -79,6 +83,16 @@ class KubeClient {
   // With a uid: only that incarnation of the object.
   virtual Status Delete(const ResourceType& type, const ObjectName& name,
                         const std::string& uid_precondition) = 0;
+  // As Delete, for a pod: SIGKILL so long after SIGTERM, whatever the pod says (0 would take the
+  // object away before the processes are gone).
+  virtual Status DeleteWithin(const ResourceType& type, const ObjectName& name,
+                              const std::string& uid_precondition, int grace_seconds) {
+    static_cast<void>(grace_seconds);
+    return Delete(type, name, uid_precondition);
+  }
+  // The last lines that a container of a pod has logged. kUnimplemented where there are no pods.
+  virtual Result<std::string> PodLog(const ObjectName& pod, const std::string& container,
+                                     int last_lines);
   // An object that begins to match the selector is added, one that ceases to is deleted.
   virtual Result<std::unique_ptr<Watch>> StartWatch(const ResourceType& type,
                                                     const std::string& namespace_name,

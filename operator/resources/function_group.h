@@ -5,6 +5,8 @@
 #include <map>
 #include <string>
 
+#include "common/json/json_reader.h"
+
 namespace lambdadnn {
 
 // Wanted: `count` instances of one size and program. The name is unique within the job ("workers",
@@ -20,6 +22,8 @@ struct FunctionGroup {
   int milli_cpu = 0;  // 0 = no CPU limit
   double timeout_seconds = 0;
   std::map<std::string, std::string> environment;
+  Json runtime =
+      Json::object();  // spec.runtime: image, pull secrets, …; for backends that have pods
   friend bool operator==(const FunctionGroup&, const FunctionGroup&) = default;
 };
 

@@ -17,6 +17,7 @@ FunctionGroup BaseGroup(const Job& job, const Platform& platform, const Function
   group.namespace_name = job.metadata.namespace_name;
   group.job_name = job.metadata.name;
   group.timeout_seconds = platform.function_timeout_seconds;
+  group.runtime = job.spec.runtime;
   group.environment = secrets.store_environment;
   group.environment[kJobKeyVariable] = secrets.job_key;
   return group;

@@ -3,6 +3,7 @@
 
 #include "common/base/base64.h"
 #include "common/base/bytes.h"
+#include "operator/resources/job_children.h"
 
 namespace lambdadnn {
 std::string JobKeySecretName(const Job& job) { return job.metadata.name + "-lambdadnn-key"; }
@@ -19,13 +20,8 @@ Json JobKeySecret(const Job& job, const std::string& key) {
           {"metadata",
            {{"name", JobKeySecretName(job)},
             {"namespace", job.metadata.namespace_name},
-            {"labels", {{"app.kubernetes.io/managed-by", "lambdadnn-operator"}}},
-            {"ownerReferences", Json::array({{{"apiVersion", kApiVersion},
-                                              {"kind", kJobKind},
-                                              {"name", job.metadata.name},
-                                              {"uid", job.metadata.uid},
-                                              {"controller", true},
-                                              {"blockOwnerDeletion", true}}})}}},
+            {"labels", {{kManagedByLabel, kManagedBy}}},
+            {"ownerReferences", OwnerReferences(job.metadata.name, job.metadata.uid)}}},
           {"type", "Opaque"},
           {"data", {{"key", EncodeBase64(key)}}}};
 }

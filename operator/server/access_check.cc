@@ -133,7 +133,10 @@ std::vector<CheckFinding> CheckCluster(KubeClient& kube, const AccessCheckOption
   findings.push_back(CheckCrd(kube));
   std::vector<std::string> namespaces = options.namespaces;
   if (namespaces.empty()) namespaces.emplace_back();
-  for (const std::string& name : namespaces) CheckRules(kube, "jobs", name, &findings);
+  for (const std::string& name : namespaces) {
+    CheckRules(kube, "jobs", name, &findings);
+    if (options.knative) CheckRules(kube, "knative", name, &findings);
+  }
   if (!options.lease_namespace.empty()) {
     CheckRules(kube, "lease", options.lease_namespace, &findings);
   }

@@ -18,6 +18,8 @@ struct AccessCheckOptions {
   std::vector<std::string> namespaces = {};
   // Where the Lease lies; empty = no leader election.
   std::string lease_namespace = "";
+  // Functions are pods of Knative.
+  bool knative = false;
 };
 
 struct CheckFinding {

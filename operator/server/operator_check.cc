@@ -51,10 +51,11 @@ Result<std::vector<CheckFinding>> CheckEnvironment(Runtime& runtime,
                        .call_inactivity_seconds = kCallSeconds,
                        .call_total_seconds = kCallSeconds,
                        .max_attempts = 1});
-  AccessCheckOptions access{.namespaces = options.namespaces};
+  AccessCheckOptions access{.namespaces = options.namespaces,
+                            .knative = options.backend == "Knative"};
   if (options.leader_elect) access.lease_namespace = LeaseNamespace(options, connection);
   std::vector<CheckFinding> findings = CheckCluster(kube, access);
-  findings.push_back(CheckHost(runtime, options.host_socket));
+  if (options.backend == "Local") findings.push_back(CheckHost(runtime, options.host_socket));
   if (!options.platform_file.empty()) findings.push_back(CheckPlatform(options.platform_file));
   for (const std::string& uri : {options.store, options.check_store}) {
     if (!uri.empty()) findings.push_back(CheckNamedStore(runtime, options, uri));

@@ -38,11 +38,16 @@ Result<ListenAddress> ParseListenAddress(const std::string& flag, const std::str
 }
 
 Status OperatorOptions::Validate() const {
-  if (backend != "Local") {
+  if (backend != "Local" && backend != "Knative") {
     return InvalidArgumentError("--backend: " + backend +
-                                " is not available in this release; use Local");
+                                " is not available in this release; use Local or Knative");
   }
-  if (host_socket.empty()) {
+  if (backend == "Knative" && platform_file.empty()) {
+    return InvalidArgumentError(
+        "--platform: the backend Knative needs the prices and sizes of its functions in a file "
+        "(docs/formats.md)");
+  }
+  if (backend == "Local" && host_socket.empty()) {
     return InvalidArgumentError(
         "--host-socket: the backend Local needs the socket of a function host; start one with: "
         "lambdadnn host --socket SOCKET --dir FOLDER");

@@ -21,10 +21,13 @@ struct OperatorOptions {
   // Whose jobs are looked after; empty = all namespaces.
   std::vector<std::string> namespaces = {};
 
-  // Where functions run. Local: the function host (`lambdadnn host`) that serves this socket.
+  // Where functions run: Local or Knative. Local: the function host (`lambdadnn host`) that serves
+  // this socket. Knative: pods of these images, where a job names none.
   std::string backend = "Local";
   std::string host_socket = "";
-  // Prices, sizes and limits of functions; empty = this machine's, for the backend Local.
+  std::string worker_image = "";
+  std::string server_image = "";
+  // Prices, sizes and limits of functions; empty = this machine's, for the backend Local alone.
   std::string platform_file = "";
   // The operator's own store and what jobs may read with its rights (controller/tenant_rules.h).
   // The endpoint of an S3 store is LAMBDADNN_S3_ENDPOINT, as its credentials are of the

@@ -16,6 +16,7 @@
 #include "common/telemetry/metrics.h"
 #include "operator/api/platform_file.h"
 #include "operator/backends/beast_slice_client.h"
+#include "operator/backends/knative/knative_backend.h"
 #include "operator/backends/local/local_backend.h"
 #include "operator/backends/local/local_platform.h"
 #include "operator/controller/controller.h"
@@ -97,6 +98,7 @@ struct OperatorProcess::State {
       : runtime(of), options(std::move(with)), identity(IdentityOf(options, of.random)) {}
 
   Status Open();
+  Status OpenBackend();
   Status Serve();
   void StartLeading();
   void Lead(int64_t epoch);
@@ -121,7 +123,7 @@ struct OperatorProcess::State {
   Room capacity;  // of all jobs together, as the platform file gives it
   std::unique_ptr<HttpKubeClient> kube;
   std::unique_ptr<HttpKubeClient> election_kube;
-  std::unique_ptr<LocalBackend> backend;
+  std::unique_ptr<FunctionBackend> backend;
   std::unique_ptr<BeastSliceClient> slices;
   std::unique_ptr<EventRecorder> recorder;
   std::unique_ptr<Informer> jobs;
@@ -168,6 +170,27 @@ Status OperatorProcess::State::Open() {
                                           ServerTimed({.user_agent = "lambdadnn-operator",
                                                        .queries_per_second = options.kube_api_qps,
                                                        .burst = options.kube_api_burst}));
+  LDNN_RETURN_IF_ERROR(OpenBackend());
+  slices = std::make_unique<BeastSliceClient>(runtime);
+  recorder = std::make_unique<EventRecorder>(
+      *kube, server_runtime,
+      EventRecorder::Options{.instance = "lambdadnn-operator-" + identity.substr(0, 100),
+                             .queue_limit = kWaitingEvents});
+  jobs = std::make_unique<Informer>(
+      *kube, server_runtime,
+      InformerOptions{.type = ServerlessTrainingJobType(), .namespaces = options.namespaces});
+  return OkStatus();
+}
+
+Status OperatorProcess::State::OpenBackend() {
+  if (options.backend == "Knative") {
+    backend = std::make_unique<KnativeBackend>(
+        *kube, server_runtime,
+        KnativeBackend::Options{.services = {.worker_image = options.worker_image,
+                                             .server_image = options.server_image},
+                                .namespaces = options.namespaces});
+    return OkStatus();
+  }
   Result<std::unique_ptr<LocalBackend>> connected =
       LocalBackend::Connect(runtime, options.host_socket);
   if (!connected.ok()) {
@@ -180,14 +203,6 @@ Status OperatorProcess::State::Open() {
     const double total = platform.total_memory_mib;
     platform.total_memory_mib = total > 0 ? std::min(total, most) : most;
   }
-  slices = std::make_unique<BeastSliceClient>(runtime);
-  recorder = std::make_unique<EventRecorder>(
-      *kube, server_runtime,
-      EventRecorder::Options{.instance = "lambdadnn-operator-" + identity.substr(0, 100),
-                             .queue_limit = kWaitingEvents});
-  jobs = std::make_unique<Informer>(
-      *kube, server_runtime,
-      InformerOptions{.type = ServerlessTrainingJobType(), .namespaces = options.namespaces});
   return OkStatus();
 }
 
@@ -284,6 +299,7 @@ ControllerDependencies OperatorProcess::State::Dependencies() {
 void OperatorProcess::State::Lead(int64_t epoch) {
   ControllerOptions with;
   with.tenants = TenantRulesOf(options);
+  with.backend = options.backend;
   with.platform = platform;
   with.capacity = capacity;
   with.workers = options.workers;

@@ -113,6 +113,27 @@ TEST_F(HttpKubeClientTest, WritesAreStrictAndSigned) {
               ElementsAre("POST", "PATCH", "DELETE"));
 }
 
+TEST_F(HttpKubeClientTest, APodGetsTheGraceThatItsDeletionNames) {
+  HttpKubeClient& client = Client();
+  script_.push_back(Answer(200, {}, "{}"));
+  ASSERT_TRUE(client.DeleteWithin(PodType(), {"team", "a"}, "uid-1", 5).ok());
+  ASSERT_EQ(seen_.size(), 1u);
+  EXPECT_EQ(seen_[0].url, "https://api.test:6443/api/v1/namespaces/team/pods/a");
+  EXPECT_THAT(seen_[0].body, HasSubstr("\"gracePeriodSeconds\":5"));
+  EXPECT_THAT(seen_[0].body, HasSubstr("\"uid\":\"uid-1\""));
+}
+
+TEST_F(HttpKubeClientTest, ALogIsTextAndNoJson) {
+  HttpKubeClient& client = Client();
+  script_.push_back(Answer(200, {}, "one\ntwo\n"));
+  EXPECT_EQ(client.PodLog({"team", "a"}, "function", 20).value(), "one\ntwo\n");
+  EXPECT_EQ(seen_[0].url,
+            "https://api.test:6443/api/v1/namespaces/team/pods/a/log?container=function"
+            "&tailLines=20");
+  script_.push_back(Answer(404));
+  EXPECT_EQ(client.PodLog({"team", "a"}, "function", 20).status().code(), StatusCode::kNotFound);
+}
+
 TEST_F(HttpKubeClientTest, TellsTheServersTimeOfEveryAnswerThatHasOne) {
   std::vector<WallTime> dates;
   HttpKubeClient& client =

@@ -85,8 +85,8 @@ TEST(AccessCheck, EveryMissingRuleIsNamedWithItsNamespace) {
     std::string what = rule.verb + " " + rule.resource;
     if (!rule.subresource.empty()) what += "/" + rule.subresource;
     kube.forbidden = {"b: " + what, "system: " + what};
-    const auto findings =
-        CheckCluster(kube, {.namespaces = {"a", "b"}, .lease_namespace = "system"});
+    const auto findings = CheckCluster(
+        kube, {.namespaces = {"a", "b"}, .lease_namespace = "system", .knative = true});
     EXPECT_FALSE(AllUsable(findings)) << what;
     EXPECT_THAT(FormatFindings(findings), HasSubstr("may not " + DescribeRule(rule)));
     EXPECT_THAT(FormatFindings(findings), Not(HasSubstr("in namespace a; bind")));

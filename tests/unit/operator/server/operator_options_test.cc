@@ -20,8 +20,13 @@ OperatorOptions Good() {
 TEST(OperatorOptions, NamesTheFlagThatIsWrong) {
   EXPECT_TRUE(Good().Validate().ok());
   OperatorOptions options = Good();
-  options.backend = "Knative";
+  options.backend = "OpenFaaS";
   EXPECT_THAT(options.Validate().message(), HasSubstr("--backend"));
+  options.backend = "Knative";
+  options.host_socket = "";
+  EXPECT_THAT(options.Validate().message(), HasSubstr("--platform"));
+  options.platform_file = "platform.yaml";
+  EXPECT_TRUE(options.Validate().ok());
   options = Good();
   options.host_socket = "";
   EXPECT_THAT(options.Validate().message(), HasSubstr("--host-socket"));

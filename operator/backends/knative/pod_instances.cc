@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/backends/knative/pod_instances.h"
+
+#include <algorithm>
+
+#include "common/base/clock.h"
+#include "operator/kube/object_metadata.h"
+#include "operator/resources/knative_service.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr const char* kPodDeleted = "Deleted";
+// As a shell counts the end by SIGKILL.
+constexpr int kKilledExitCode = 128 + 9;
+
+// The value below, or null.
+const Json& At(const Json& value, const char* field) {
+  static const Json null;
+  if (!value.is_object()) return null;
+  const auto found = value.find(field);
+  return found == value.end() ? null : *found;
+}
+
+// The element of a list whose `field` is `text`, or null.
+const Json& Named(const Json& list, const char* field, std::string_view text) {
+  static const Json null;
+  if (!list.is_array()) return null;
+  for (const Json& element : list) {
+    if (TextField(element, field) == text) return element;
+  }
+  return null;
+}
+
+const Json& FunctionStatus(const Json& pod) {
+  return Named(At(At(pod, "status"), "containerStatuses"), "name", kFunctionContainer);
+}
+
+int RestartsOf(const Json& container) {
+  const Json& count = At(container, "restartCount");
+  return count.is_number_integer() ? count.get<int>() : 0;
+}
+
+// ContainerStateTerminated as the backends name ends: "OOMKilled", "Killed", "Exited 2".
+std::string ReasonOf(const Json& terminated) {
+  const std::string reason = TextField(terminated, "reason");
+  if (reason == "OOMKilled") return reason;
+  const Json& code = At(terminated, "exitCode");
+  const int exit_code = code.is_number_integer() ? code.get<int>() : 0;
+  if (exit_code == kKilledExitCode) return "Killed";
+  return "Exited " + std::to_string(exit_code);
+}
+
+// Why a pod is not ready yet, in the platform's words; empty = it just takes its time.
+std::string PendingReason(const Json& pod) {
+  const Json& scheduled = Named(At(At(pod, "status"), "conditions"), "type", "PodScheduled");
+  if (TextField(scheduled, "status") == "False") {
+    return TextField(scheduled, "reason") + ": " + TextField(scheduled, "message");
+  }
+  const Json& waiting = At(At(FunctionStatus(pod), "state"), "waiting");
+  const std::string reason = TextField(waiting, "reason");
+  if (reason.empty() || reason == "ContainerCreating" || reason == "PodInitializing") return "";
+  return reason + ": " + TextField(waiting, "message");
+}
+
+double ColdStartSeconds(const Json& pod, const Json& ready) {
+  WallTime created;
+  WallTime since;
+  if (!ParseRfc3339(MetadataText(pod, "creationTimestamp"), &created)) return 0;
+  if (!ParseRfc3339(TextField(ready, "lastTransitionTime"), &since)) return 0;
+  return std::max(0.0, ToSeconds(since - created));
+}
+
+std::string InstanceUid(const Json& pod, int restarts) {
+  return UidOf(pod) + "." + std::to_string(restarts);
+}
+
+// Known before the pod is ready, and kept while it is not for a moment.
+std::string AddressOf(const Json& pod) {
+  const std::string ip = TextField(At(pod, "status"), "podIP");
+  if (ip.empty()) return "";
+  const bool literal6 = ip.find(':') != std::string::npos;
+  return (literal6 ? "[" + ip + "]" : ip) + ":" + std::to_string(kQueueProxyPort);
+}
+
+void ReadPhase(const Json& pod, FunctionInstance* instance) {
+  const Json& status = At(pod, "status");
+  const Json& container = FunctionStatus(pod);
+  const Json& terminated = At(At(container, "state"), "terminated");
+  const std::string phase = TextField(status, "phase");
+  const Json& ready = Named(At(status, "conditions"), "type", "Ready");
+  if (IsBeingDeleted(pod)) {
+    instance->phase = FunctionPhase::kTerminating;
+    instance->reason = kPodDeleted;
+  } else if (phase == "Failed" || phase == "Succeeded") {
+    // Evicted, or its node is gone: the pod never runs again.
+    instance->phase = FunctionPhase::kGone;
+    const std::string reason = TextField(status, "reason");
+    instance->reason = !reason.empty() ? reason : ReasonOf(terminated);
+    instance->last_log_line = TextField(status, "message");
+  } else if (terminated.is_object()) {
+    instance->phase = FunctionPhase::kGone;
+    instance->reason = ReasonOf(terminated);
+  } else if (IsCrashLooping(pod)) {
+    instance->phase = FunctionPhase::kGone;
+    instance->reason = ReasonOf(At(At(container, "lastState"), "terminated"));
+  } else if (TextField(ready, "status") == "True" && !instance->address.empty()) {
+    instance->phase = FunctionPhase::kReady;
+    instance->cold_start_seconds = ColdStartSeconds(pod, ready);
+  } else {
+    instance->phase = FunctionPhase::kPending;
+    instance->reason = PendingReason(pod);
+  }
+}
+
+}  // namespace
+
+bool IsCrashLooping(const Json& pod) {
+  return TextField(At(At(FunctionStatus(pod), "state"), "waiting"), "reason") == "CrashLoopBackOff";
+}
+
+std::string PodUidOf(const std::string& instance_uid) {
+  return instance_uid.substr(0, instance_uid.rfind('.'));
+}
+
+std::vector<FunctionInstance> InstancesOf(const Json& pod) {
+  const Json& labels = At(At(pod, "metadata"), "labels");
+  const std::string group = TextField(labels, kGroupLabel);
+  if (group.empty() || UidOf(pod).empty()) return {};
+  std::vector<FunctionInstance> lives;
+  const Json& container = FunctionStatus(pod);
+  const int restarts = RestartsOf(container);
+  FunctionInstance instance;
+  instance.group = group;
+  const Json& before = At(At(container, "lastState"), "terminated");
+  if (restarts > 0 && before.is_object() && !IsCrashLooping(pod)) {
+    FunctionInstance last = instance;
+    last.uid = InstanceUid(pod, restarts - 1);
+    last.phase = FunctionPhase::kGone;
+    last.restarts = restarts - 1;
+    last.reason = ReasonOf(before);
+    lives.push_back(std::move(last));
+  }
+  instance.uid = InstanceUid(pod, restarts);
+  instance.restarts = restarts;
+  instance.address = AddressOf(pod);
+  ReadPhase(pod, &instance);
+  lives.push_back(std::move(instance));
+  return lives;
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a pod of a Knative revision says about the function in it: pure reading.
+//
+// A container that ends is started again in the same pod, and what ran in it before is lost: so an
+// instance is one life of the container, "POD_UID.RESTARTS", and a slice bound to it never reaches
+// the next one. Ready is the pod's own condition; the Service's and the Revision's say nothing
+// about one function.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/json/json_reader.h"
+#include "operator/backends/function_backend.h"
+
+namespace lambdadnn {
+
+// The port of queue-proxy, in front of the function.
+inline constexpr int kQueueProxyPort = 8012;
+
+// The present life, preceded by the one before it where the pod still knows how that ended. None
+// for a pod that is no function of ours.
+std::vector<FunctionInstance> InstancesOf(const Json& pod);
+
+// The uid of the pod in the uid of an instance.
+std::string PodUidOf(const std::string& instance_uid);
+
+// Ended twice, so that the kubelet waits longer and longer before it tries again: another pod would
+// be ready sooner.
+bool IsCrashLooping(const Json& pod);
+
+}  // namespace lambdadnn

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/resources/job_children.h"
+
+#include "operator/api/job.h"
+
+namespace lambdadnn {
+
+Json OwnerReferences(const std::string& job_name, const std::string& job_uid) {
+  return Json::array({{{"apiVersion", kApiVersion},
+                       {"kind", kJobKind},
+                       {"name", job_name},
+                       {"uid", job_uid},
+                       {"controller", true},
+                       {"blockOwnerDeletion", true}}});
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+// What every object that belongs to a job says of itself.
+#pragma once
+
+#include <string>
+
+#include "common/json/json_reader.h"
+
+namespace lambdadnn {
+
+inline constexpr const char* kManagedByLabel = "app.kubernetes.io/managed-by";
+inline constexpr const char* kManagedBy = "lambdadnn-operator";
+
+// metadata.ownerReferences of a child, which goes with its job.
+Json OwnerReferences(const std::string& job_name, const std::string& job_uid);
+
+}  // namespace lambdadnn

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/resources/knative_service.h"
+
+#include <cmath>
+
+#include "common/base/bytes.h"
+#include "operator/resources/job_children.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr size_t kMaxNameBytes = 52;
+constexpr int kFunctionPort = 8080;
+// Of the function, whose probes have a thread of their own but share its CPU quota.
+constexpr int kProbePeriodSeconds = 1;
+constexpr int kProbeTimeoutSeconds = 5;
+
+Json Labels(const FunctionGroup& group) {
+  return {{kManagedByLabel, kManagedBy},
+          {kJobUidLabel, group.job_uid},
+          {kJobNameLabel, group.job_name},
+          {kGroupLabel, group.name}};
+}
+
+Json Metadata(const FunctionGroup& group) {
+  return {{"name", KnativeServiceName(group)},
+          {"namespace", group.namespace_name},
+          {"labels", Labels(group)},
+          {"ownerReferences", OwnerReferences(group.job_name, group.job_uid)}};
+}
+
+Json Annotations(const FunctionGroup& group, const KnativeOptions& options) {
+  const std::string count = std::to_string(group.count);
+  const std::string cpu = std::to_string(options.queue_proxy_milli_cpu) + "m";
+  const std::string memory = std::to_string(options.queue_proxy_memory_mib) + "Mi";
+  return {
+      {"autoscaling.knative.dev/min-scale", count},
+      {"autoscaling.knative.dev/max-scale", count},
+      {"autoscaling.knative.dev/initial-scale", count},
+      {"serving.knative.dev/progress-deadline",
+       std::to_string(options.progress_deadline_seconds) + "s"},
+      {"queue.sidecar.serving.knative.dev/cpu-resource-request", cpu},
+      {"queue.sidecar.serving.knative.dev/memory-resource-request", memory},
+      {"queue.sidecar.serving.knative.dev/memory-resource-limit", memory},
+  };
+}
+
+// Limits and requests are the plan's, so that what was planned is what runs.
+Json Resources(const FunctionGroup& group) {
+  Json amounts = {{"memory", std::to_string(group.memory_mib) + "Mi"}};
+  if (group.milli_cpu > 0) amounts["cpu"] = std::to_string(group.milli_cpu) + "m";
+  return {{"requests", amounts}, {"limits", amounts}};
+}
+
+Json Container(const FunctionGroup& group, const std::string& image) {
+  Json environment = group.runtime.value("env", Json(Json::array()));
+  environment.push_back({{"name", "LAMBDADNN_BIND"}, {"value", "0.0.0.0"}});
+  return {{"name", kFunctionContainer},
+          {"image", image},
+          {"ports", Json::array({{{"containerPort", kFunctionPort}}})},
+          {"env", std::move(environment)},
+          {"envFrom", Json::array({{{"secretRef", {{"name", KnativeServiceName(group)}}}}})},
+          {"resources", Resources(group)},
+          {"readinessProbe",
+           {{"httpGet", {{"path", "/readyz"}}},
+            {"periodSeconds", kProbePeriodSeconds},
+            {"timeoutSeconds", kProbeTimeoutSeconds}}},
+          {"securityContext",
+           {{"allowPrivilegeEscalation", false},
+            {"capabilities", {{"drop", Json::array({"ALL"})}}},
+            {"readOnlyRootFilesystem", true},
+            {"runAsNonRoot", true},
+            {"seccompProfile", {{"type", "RuntimeDefault"}}}}}};
+}
+
+// What spec.runtime says of the pod itself.
+constexpr const char* kPodFields[] = {"imagePullSecrets", "serviceAccountName",
+                                      "nodeSelector",     "tolerations",
+                                      "affinity",         "priorityClassName"};
+
+}  // namespace
+
+std::string KnativeServiceName(const FunctionGroup& group) {
+  std::string name = group.job_name + "-" + group.name;
+  // A Service's name is a DNS label, which begins with a letter; a job's may begin with a digit.
+  if (name[0] < 'a' || name[0] > 'z') name = "j" + name;
+  if (name.size() <= kMaxNameBytes) return name;
+  const std::string suffix =
+      "-" + Hex64(Xxh3(AsBytes(group.job_name))).substr(0, 8) + "-" + group.name;
+  return name.substr(0, kMaxNameBytes - suffix.size()) + suffix;
+}
+
+Json EnvironmentSecret(const FunctionGroup& group) {
+  Json values = Json::object();
+  for (const auto& [name, value] : group.environment) values[name] = value;
+  return {{"apiVersion", "v1"},
+          {"kind", "Secret"},
+          {"metadata", Metadata(group)},
+          {"type", "Opaque"},
+          {"stringData", std::move(values)}};
+}
+
+Result<Json> KnativeService(const FunctionGroup& group, const KnativeOptions& options) {
+  const bool worker = group.program == "worker";
+  const std::string image = group.runtime.value(
+      worker ? "image" : "serverImage", worker ? options.worker_image : options.server_image);
+  if (image.empty()) {
+    return FailedPreconditionError(std::string("no image for the functions of group ") +
+                                   group.name + "; set spec.runtime." +
+                                   (worker ? "image" : "serverImage") + " or the operator's --" +
+                                   (worker ? "worker" : "server") + "-image");
+  }
+  const auto timeout = static_cast<int64_t>(std::floor(group.timeout_seconds));
+  Json pod = {
+      // Knative would queue control requests behind the running slice; the function says 409
+      // itself.
+      {"containerConcurrency", 0},
+      {"timeoutSeconds", timeout},
+      // Explicit, since the default of 300 leaves longer responses without their end.
+      {"responseStartTimeoutSeconds", 0},
+      {"automountServiceAccountToken", false},
+      {"enableServiceLinks", false},
+      {"containers", Json::array({Container(group, image)})},
+  };
+  for (const char* field : kPodFields) {
+    if (group.runtime.contains(field)) pod[field] = group.runtime[field];
+  }
+  Json metadata = Metadata(group);
+  metadata["labels"]["networking.knative.dev/visibility"] = "cluster-local";
+  return Json{
+      {"apiVersion", "serving.knative.dev/v1"},
+      {"kind", "Service"},
+      {"metadata", std::move(metadata)},
+      {"spec",
+       {{"template",
+         {{"metadata", {{"labels", Labels(group)}, {"annotations", Annotations(group, options)}}},
+          {"spec", std::move(pod)}}}}}};
+}
+
+std::string GroupSelector(const std::string& job_uid, const std::string& group) {
+  std::string selector = std::string(kJobUidLabel) + "=" + job_uid;
+  if (!group.empty()) selector += std::string(",") + kGroupLabel + "=" + group;
+  return selector;
+}
+
+}  // namespace lambdadnn

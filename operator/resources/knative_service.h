@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// A group of functions as Knative's objects: pure builders, no I/O. One serving.knative.dev/v1
+// Service per group, of a fixed scale, that the cluster's own network alone reaches; it is created
+// once and never written again, since any change of its template would replace every pod.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/json/json_reader.h"
+#include "operator/resources/function_group.h"
+
+namespace lambdadnn {
+
+// Labels of everything that belongs to a group.
+inline constexpr const char* kJobUidLabel = "lambdadnn.io/job-uid";
+inline constexpr const char* kJobNameLabel = "lambdadnn.io/job-name";
+inline constexpr const char* kGroupLabel = "lambdadnn.io/group";
+// The container of the function in its pod, beside Knative's queue-proxy.
+inline constexpr const char* kFunctionContainer = "function";
+
+struct KnativeOptions {
+  // Images of functions of jobs whose spec.runtime names none.
+  std::string worker_image = "";
+  std::string server_image = "";
+  // Of the queue-proxy in each pod: explicit, so that quotas and limit ranges add nothing.
+  int queue_proxy_milli_cpu = 25;
+  int queue_proxy_memory_mib = 64;
+  // Knative gives a revision up when no pod was ready for this long.
+  int progress_deadline_seconds = 600;
+};
+
+// At most 52 characters, so that Knative's own names ("NAME-00001-deployment-…") fit as labels; a
+// long job's name is cut and told apart by a hash.
+std::string KnativeServiceName(const FunctionGroup& group);
+// core/v1 Secret of the same name: the group's environment (its key and the store's credentials),
+// never part of the Service.
+Json EnvironmentSecret(const FunctionGroup& group);
+// kFailedPrecondition when neither the job nor the operator names an image.
+Result<Json> KnativeService(const FunctionGroup& group, const KnativeOptions& options);
+// "lambdadnn.io/job-uid=UID,lambdadnn.io/group=NAME"; all groups of the job without a name.
+std::string GroupSelector(const std::string& job_uid, const std::string& group);
+
+}  // namespace lambdadnn

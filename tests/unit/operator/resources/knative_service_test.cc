@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/resources/knative_service.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/resources/node_capacity.h"
+
+namespace lambdadnn {
+namespace {
+
+using testing::HasSubstr;
+using testing::SizeIs;
+
+FunctionGroup Workers() {
+  FunctionGroup group;
+  group.job_uid = "uid-1";
+  group.namespace_name = "team";
+  group.job_name = "digits";
+  group.name = "workers-r2";
+  group.program = "worker";
+  group.count = 4;
+  group.memory_mib = 1728;
+  group.milli_cpu = 430;
+  group.timeout_seconds = 299.9;
+  return group;
+}
+
+Json Template(const FunctionGroup& group) {
+  return KnativeService(group, {.worker_image = "w:1", .server_image = "s:1"})
+      .value()["spec"]["template"];
+}
+
+TEST(KnativeService, HasAFixedScaleThatNobodyOutsideReaches) {
+  const Json service = KnativeService(Workers(), {.worker_image = "w:1"}).value();
+  EXPECT_EQ(service["metadata"]["labels"]["networking.knative.dev/visibility"], "cluster-local");
+  const Json& annotations = service["spec"]["template"]["metadata"]["annotations"];
+  for (const char* name : {"min-scale", "max-scale", "initial-scale"}) {
+    EXPECT_EQ(annotations[std::string("autoscaling.knative.dev/") + name], "4");
+  }
+  EXPECT_FALSE(service["metadata"].contains("annotations"));  // refused there
+}
+
+TEST(KnativeService, AsksForWhatWasPlanned) {
+  const Json container = Template(Workers())["spec"]["containers"][0];
+  for (const char* kind : {"requests", "limits"}) {
+    EXPECT_EQ(container["resources"][kind]["memory"], "1728Mi");
+    EXPECT_EQ(container["resources"][kind]["cpu"], "430m");
+  }
+  FunctionGroup unlimited = Workers();
+  unlimited.milli_cpu = 0;
+  EXPECT_FALSE(Template(unlimited)["spec"]["containers"][0]["resources"]["limits"].contains("cpu"));
+}
+
+TEST(KnativeService, StatesTheTimesThatDefaultsWouldCut) {
+  const Json spec = Template(Workers())["spec"];
+  EXPECT_EQ(spec["timeoutSeconds"], 299);
+  EXPECT_EQ(spec["responseStartTimeoutSeconds"], 0);
+  EXPECT_EQ(spec["containerConcurrency"], 0);
+  EXPECT_EQ(spec["containers"][0]["readinessProbe"]["periodSeconds"], 1);
+}
+
+TEST(KnativeService, TakesImagesOfTheJobThenOfTheOperator) {
+  FunctionGroup group = Workers();
+  EXPECT_EQ(Template(group)["spec"]["containers"][0]["image"], "w:1");
+  group.program = "server";
+  EXPECT_EQ(Template(group)["spec"]["containers"][0]["image"], "s:1");
+  group.runtime = {{"image", "mine:1"}, {"serverImage", "mine:2"}};
+  EXPECT_EQ(Template(group)["spec"]["containers"][0]["image"], "mine:2");
+  group.program = "worker";
+  EXPECT_EQ(Template(group)["spec"]["containers"][0]["image"], "mine:1");
+}
+
+TEST(KnativeService, WithoutAnImageSaysWhereToNameOne) {
+  const auto service = KnativeService(Workers(), {});
+  EXPECT_EQ(service.status().code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(service.status().message(), HasSubstr("set spec.runtime.image"));
+  EXPECT_THAT(service.status().message(), HasSubstr("--worker-image"));
+}
+
+TEST(KnativeService, CarriesWhatTheJobSaysOfItsPods) {
+  FunctionGroup group = Workers();
+  group.runtime = {{"imagePullSecrets", Json::array({{{"name", "mine"}}})},
+                   {"nodeSelector", {{"disk", "fast"}}},
+                   {"env", Json::array({{{"name", "A"}, {"value", "b"}}})}};
+  const Json spec = Template(group)["spec"];
+  EXPECT_EQ(spec["imagePullSecrets"][0]["name"], "mine");
+  EXPECT_EQ(spec["nodeSelector"]["disk"], "fast");
+  EXPECT_EQ(spec["containers"][0]["env"][0]["name"], "A");
+  EXPECT_FALSE(spec.contains("affinity"));
+}
+
+TEST(KnativeService, MayRunWhereOnlyRestrictedPodsMay) {
+  const Json context = Template(Workers())["spec"]["containers"][0]["securityContext"];
+  EXPECT_EQ(context["runAsNonRoot"], true);
+  EXPECT_EQ(context["allowPrivilegeEscalation"], false);
+  EXPECT_EQ(context["capabilities"]["drop"][0], "ALL");
+  EXPECT_EQ(context["seccompProfile"]["type"], "RuntimeDefault");
+}
+
+TEST(KnativeServiceName, FitsAndTellsLongNamesApart) {
+  FunctionGroup group = Workers();
+  EXPECT_EQ(KnativeServiceName(group), "digits-workers-r2");
+  group.job_name = "4digits";
+  EXPECT_EQ(KnativeServiceName(group), "j4digits-workers-r2");
+  group.job_name = std::string(60, 'a') + "1";
+  const std::string one = KnativeServiceName(group);
+  group.job_name.back() = '2';
+  const std::string two = KnativeServiceName(group);
+  EXPECT_THAT(one, SizeIs(52));
+  EXPECT_THAT(two, SizeIs(52));
+  EXPECT_NE(one, two);
+  EXPECT_THAT(one, testing::EndsWith("-workers-r2"));
+}
+
+TEST(NodeCapacity, IsWholeMebibytesOfNodesThatTakePods) {
+  Json node = {{"status", {{"allocatable", {{"memory", "2097151Ki"}}}}}};
+  EXPECT_EQ(SchedulableMemoryMib(node), 2047);
+  node["spec"] = {{"unschedulable", true}};
+  EXPECT_EQ(SchedulableMemoryMib(node), 0);
+  EXPECT_EQ(SchedulableMemoryMib(Json::object()), 0);
+  EXPECT_EQ(SchedulableMemoryMib({{"status", {{"allocatable", {{"memory", "much"}}}}}}), 0);
+}
+
+}  // namespace
+}  // namespace lambdadnn
