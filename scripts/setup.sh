@@ -5,6 +5,7 @@
 #
 #   scripts/setup.sh            everything (build, tests, test servers' Go toolchain)
 #   scripts/setup.sh --build    only what building and running need
+#   scripts/setup.sh --cluster  only what scripts/cluster.sh needs, with Go for its parts
 #   scripts/setup.sh --check    installs nothing; exit code 1 when something is missing
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -21,6 +22,11 @@ readonly TEST_PACKAGES=(
   python3-pyte libfaketime
   chromium git procps curl
 )
+# Only root can use these, and only for a cluster (docs/development.md).
+readonly CLUSTER_PACKAGES=(
+  containerd runc containernetworking-plugins iptables conntrack socat iproute2 util-linux
+  gcc libc6-dev openssl python3 curl
+)
 # The oldest Go that builds the servers of the conformance tests (tests/servers).
 readonly GO_VERSION=1.26.0
 
@@ -28,13 +34,17 @@ mode=all
 case "${1:-}" in
   "") ;;
   --build) mode=build ;;
+  --cluster) mode=cluster ;;
   --check) mode=check ;;
-  -h | --help) sed -n '3,9p' "$0" | cut -c3-; exit 0 ;;
+  -h | --help) sed -n '3,10p' "$0" | cut -c3-; exit 0 ;;
   *) echo "error: unknown option $1; see scripts/setup.sh --help" >&2; exit 2 ;;
 esac
 
-wanted=("${BUILD_PACKAGES[@]}")
-[ "$mode" = build ] || wanted+=("${TEST_PACKAGES[@]}")
+case "$mode" in
+  build) wanted=("${BUILD_PACKAGES[@]}") ;;
+  cluster) wanted=("${CLUSTER_PACKAGES[@]}") ;;
+  *) wanted=("${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}") ;;
+esac
 
 missing_packages() {
   local package
@@ -84,7 +94,7 @@ go_is_new_enough() {
   have=$(GOTOOLCHAIN=local go env GOVERSION 2>/dev/null | sed 's/^go//')
   [ "$(printf '%s\n%s\n' "$GO_VERSION" "${have:-0}" | sort -V | head -1)" = "$GO_VERSION" ]
 }
-if [ "$mode" = all ] && ! go_is_new_enough; then
+if [[ "$mode" = all || "$mode" = cluster ]] && ! go_is_new_enough; then
   cache=${XDG_CACHE_HOME:-$HOME/.cache}/lambdadnn/go-$GO_VERSION
   if [ ! -x "$cache/bin/go" ]; then
     command -v go >/dev/null || {

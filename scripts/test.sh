@@ -23,6 +23,7 @@ integration |20|kills, UCI digits, MinIO, bad input, CRD, operator           |20
 timing      |4 |none: needs a quiet machine; --tier timing: 3 runs of two plans|predicted against actual time, median of 5 runs
 sanitizers  |4 |address+undefined: parsers, readers, transport, servers    |all unit and conformance tests; thread sanitizer; a training with LibTorch
 fuzz        |5 |each target 20 s                                           |each target 120 s
+e2e         |1 |none yet; --tier e2e: a cluster with Knative on this machine|
 '
 
 all=0 setup=1 wanted=()
@@ -51,9 +52,9 @@ while [ $# -gt 0 ]; do
   shift
 done
 if [ ${#wanted[@]} -eq 0 ]; then
-  mapfile -t wanted < <(echo "$TIERS" | sed -n 's/^\([a-z]*\) *|.*/\1/p')
-  # Times mean nothing where others use the machine, as where ci runs.
-  [ "$all" = 1 ] || mapfile -t wanted < <(printf '%s\n' "${wanted[@]}" | grep -vx timing)
+  mapfile -t wanted < <(echo "$TIERS" | sed -n 's/^\([a-z0-9]*\) *|.*/\1/p')
+  # Times mean nothing where others use the machine, as where ci runs; a cluster takes long to build.
+  [ "$all" = 1 ] || mapfile -t wanted < <(printf '%s\n' "${wanted[@]}" | grep -vxE 'timing|e2e')
 fi
 
 passed=0 failed=0 summary=()
@@ -61,7 +62,7 @@ note() { summary+=("$(printf '%-12s %s' "$1" "$2")"); }
 count() { passed=$((passed + $1)); failed=$((failed + $2)); }
 budget_of() { echo "$TIERS" | sed -n "s/^$1 *|\([0-9]*\) *|.*/\1/p"; }
 # Seconds that a command of this tier may take.
-limit_of() { [ "$all" = 1 ] && echo 21600 || echo $(($(budget_of "$1") * 60)); }
+limit_of() { [[ "$all" = 1 || "$1" = e2e ]] && echo 21600 || echo $(($(budget_of "$1") * 60)); }
 
 # build PRESET [TARGET...]: configures once, builds, counts a failure when it cannot.
 declare -A built
@@ -156,6 +157,16 @@ tier_integration() {
 # Last of those that need the machine to themselves.
 tier_timing() { tier_simple timing 1; }
 
+# The whole of it even without --all: who names it wants the cluster.
+tier_e2e() {
+  if ! scripts/setup.sh --cluster || ! scripts/cluster.sh build; then
+    fail e2e "the parts of the cluster could not be installed or built"
+    return
+  fi
+  build release || { fail e2e "the build failed"; return; }
+  run_ctest e2e release -L '^e2e$' -j 1
+}
+
 # What reads bytes from outside, and the threads under it: quick to build.
 readonly SANITIZED='base_test json_test plan_json_test protocol_test data_test http_server_test transport_test checkpoint_test'
 tier_sanitizers() {
@@ -239,11 +250,17 @@ echo "== what ran"
 printf '%s\n' "${summary[@]}"
 if [ "$all" = 0 ]; then
   echo "== what did not run"
-  for tier in $(echo "$TIERS" | sed -n 's/^\([a-z]*\) *|.*/\1/p'); do
+  for tier in $(echo "$TIERS" | sed -n 's/^\([a-z0-9]*\) *|.*/\1/p'); do
     extra=$(echo "$TIERS" | sed -n "s/^$tier *|[^|]*|[^|]*|\(..*\)/\1/p")
     case " ${wanted[*]} " in
       *" $tier "*) [ -z "$extra" ] || echo "$tier: $extra (only with --all)" ;;
-      *) echo "$tier: $([ "$tier" = timing ] && echo 'needs a quiet machine (--tier timing, --all)' || echo 'not asked for')" ;;
+      *)
+        case "$tier" in
+          timing) echo "timing: needs a quiet machine (--tier timing, --all)" ;;
+          e2e) echo "e2e: needs root and a cluster's parts (--tier e2e, --all)" ;;
+          *) echo "$tier: not asked for" ;;
+        esac
+        ;;
     esac
   done
 fi

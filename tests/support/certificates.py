@@ -6,31 +6,38 @@ import subprocess
 
 
 class Authority:
-    """A certificate authority in a new folder: ca.crt and ca.key, and a pair for each leaf."""
+    """A certificate authority in a folder: ca.crt and ca.key, and a pair for each leaf. One that is
+    there already is gone on with."""
 
     def __init__(self, folder, days=2):
         self.folder = pathlib.Path(folder)
         self.days = str(days)
-        self.folder.mkdir(parents=True, mode=0o700)
-        self.openssl("ecparam", "-genkey", "-name", "prime256v1", "-noout", "-out", "ca.key")
-        self.openssl("req", "-x509", "-new", "-key", "ca.key", "-days", self.days, "-subj",
-                     "/CN=test-ca", "-out", "ca.crt")
+        self.folder.mkdir(parents=True, mode=0o700, exist_ok=True)
+        if (self.folder / "ca.crt").exists():
+            return
+        self._request("ca", "/CN=test-ca", ["basicConstraints=critical,CA:TRUE",
+                                            "keyUsage=keyCertSign,cRLSign"])
 
     def openssl(self, *arguments):
         subprocess.run(["openssl", *arguments], cwd=self.folder, check=True, capture_output=True)
 
     def leaf(self, name, subject, names=""):
         """NAME.crt and NAME.key for `subject` ("/O=group/CN=user"), valid for `names` ("DNS:…")."""
-        self.openssl("ecparam", "-genkey", "-name", "prime256v1", "-noout", "-out", f"{name}.key")
-        self.openssl("req", "-new", "-key", f"{name}.key", "-subj", subject, "-out", f"{name}.csr")
         extensions = ["basicConstraints=CA:FALSE", "keyUsage=digitalSignature,keyEncipherment",
                       "extendedKeyUsage=serverAuth,clientAuth"]
         if names:
             extensions.append(f"subjectAltName={names}")
-        (self.folder / f"{name}.ext").write_text("\n".join(extensions) + "\n")
-        self.openssl("x509", "-req", "-in", f"{name}.csr", "-CA", "ca.crt", "-CAkey", "ca.key",
-                     "-CAcreateserial", "-days", self.days, "-extfile", f"{name}.ext", "-out",
-                     f"{name}.crt")
+        self._request(name, subject, extensions, "-CA", "ca.crt", "-CAkey", "ca.key")
+
+    def _request(self, name, subject, extensions, *signer):
+        """A new pair, signed by itself or by `signer`, in one call: there are many to make."""
+        settings = self.folder / f"{name}.cnf"
+        settings.write_text("\n".join(["[req]", "distinguished_name=none", "x509_extensions=own",
+                                       "[none]", "[own]", *extensions]) + "\n")
+        self.openssl("req", "-x509", "-newkey", "ec", "-pkeyopt",
+                     "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", f"{name}.key", "-subj",
+                     subject, "-days", self.days, "-out", f"{name}.crt", "-config",
+                     settings.name, *signer)
 
     def service_account_keys(self):
         """sa.key, which signs the tokens of service accounts, and sa.pub, which verifies them."""
