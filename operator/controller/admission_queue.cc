@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/controller/admission_queue.h"
 
-#include <vector>
+#include <algorithm>
 
 #include "operator/api/job_codec.h"
 #include "operator/api/pause.h"
@@ -17,6 +17,9 @@ constexpr Duration kCapacityAge = std::chrono::seconds(10);
 constexpr Duration kUndecided = std::chrono::seconds(10);
 // One that has just come as well does not say for so long that it waits for them.
 constexpr Duration kMoment = std::chrono::seconds(2);
+
+// Each that starts is a change, and wakes the next ones.
+constexpr size_t kWokenAtOnce = 16;
 
 double Smaller(double a, double b) {
   if (a <= 0) return b;
@@ -123,7 +126,6 @@ QueueView AdmissionQueue::ViewLocked(const ObjectName& name) {
   Sync();
   view.known = capacity_known_ && (synced_ == nullptr || synced_());
   const ObjectName* first = nullptr;
-  int undecided = 0;
   for (const auto& [other, entry] : entries_) {
     if (other == name) continue;
     const auto reserved = reserved_.find(other);
@@ -133,12 +135,14 @@ QueueView AdmissionQueue::ViewLocked(const ObjectName& name) {
       view.taken = view.taken + entry.room;
     } else if (Waits(other, entry) && Before(other, name)) {
       ++view.ahead;
-      if (entry.undecided) ++undecided;
+      if (entry.undecided) ++view.undecided;
+      view.before = view.before + entry.room;  // none, of the undecided
       if (first == nullptr || Before(other, *first)) first = &other;
     }
   }
   if (first != nullptr && first->namespace_name == name.namespace_name) view.first = first->name;
-  view.unsettled = undecided > 0 && undecided == view.ahead && IsUnsettled(name);
+  view.unsettled = view.undecided > 0 && FitsWithin(view.taken + view.before, view.capacity) &&
+                   IsUnsettled(name);
   return view;
 }
 
@@ -189,18 +193,36 @@ void AdmissionQueue::StandBack(const ObjectName& name, Instant until) {
   changed_ = true;
 }
 
-std::optional<ObjectName> AdmissionQueue::NextAfterChange() {
+std::vector<ObjectName> AdmissionQueue::NextAfterChange() {
   const std::lock_guard lock(mutex_);
-  if (capacity_ == Room{}) return std::nullopt;
+  if (capacity_ == Room{}) return {};
   Sync();
-  if (!changed_) return std::nullopt;
+  if (!changed_) return {};
   changed_ = false;
-  const ObjectName* first = nullptr;
+  Room taken;
+  std::vector<ObjectName> waiting;
   for (const auto& [name, entry] : entries_) {
-    if (!entry.waits || reserved_.contains(name) || !Waits(name, entry)) continue;
-    if (first == nullptr || Before(name, *first)) first = &name;
+    const auto reserved = reserved_.find(name);
+    if (reserved != reserved_.end()) {
+      taken = taken + reserved->second;
+    } else if (entry.started) {
+      taken = taken + entry.room;
+    } else if (Waits(name, entry)) {
+      waiting.push_back(name);
+    }
   }
-  return first == nullptr ? std::nullopt : std::optional<ObjectName>(*first);
+  std::sort(waiting.begin(), waiting.end(),
+            [this](const ObjectName& a, const ObjectName& b) { return Before(a, b); });
+  // Up to the first for whom there is no room, or of whom it is not known what it needs.
+  const auto stays = [&](const ObjectName& name) {
+    const Entry& entry = entries_.at(name);
+    taken = taken + entry.room;
+    return entry.undecided || !FitsWithin(taken, capacity_);
+  };
+  const size_t most = std::min(waiting.size(), kWokenAtOnce);
+  const auto end = waiting.begin() + static_cast<std::ptrdiff_t>(most);
+  waiting.erase(std::find_if(waiting.begin(), end, stays), waiting.end());
+  return waiting;
 }
 
 size_t AdmissionQueue::size() const {

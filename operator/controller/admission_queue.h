@@ -11,6 +11,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/base/runtime.h"
 #include "operator/backends/function_backend.h"
@@ -35,8 +36,9 @@ class AdmissionQueue {
   void Settle(const ObjectName& name);
   // A job whose start failed stands back until then: whoever is next may try.
   void StandBack(const ObjectName& name, Instant until);
-  // The first of those who wait, whenever anything has changed since the last call.
-  std::optional<ObjectName> NextAfterChange();
+  // Those who wait and may start now, in order (the first few of them), whenever anything has
+  // changed since the last call.
+  std::vector<ObjectName> NextAfterChange();
   size_t size() const;  // of what is remembered
 
  private:

@@ -373,8 +373,9 @@ Result<Json> Reconciler::Describe(const ObjectName& name) {
 }
 
 void Reconciler::WakeNext() {
-  const std::optional<ObjectName> next = queue_.NextAfterChange();
-  if (next.has_value() && wake_ != nullptr) wake_(*next);
+  for (const ObjectName& next : queue_.NextAfterChange()) {
+    if (wake_ != nullptr) wake_(next);
+  }
 }
 
 Result<Duration> Reconciler::Reconcile(const ObjectName& name, std::string* store_lane) {

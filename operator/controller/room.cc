@@ -56,7 +56,8 @@ std::string DescribeRoom(const Room& room, const Room& capacity) {
 
 bool HasRoom(const QueueView& queue, const Room& room) {
   if (!queue.limited) return true;
-  return queue.known && queue.ahead == 0 && FitsWithin(queue.taken + room, queue.capacity);
+  return queue.known && queue.undecided == 0 &&
+         FitsWithin(queue.taken + queue.before + room, queue.capacity);
 }
 
 std::optional<Condition> WaitingCondition(const Job& job, const QueueView& queue,

@@ -36,16 +36,18 @@ struct QueueView {
   // Not everything has been asked yet that counts; nobody starts meanwhile.
   bool known = true;
   Room capacity;
-  Room taken;     // by other jobs
-  int ahead = 0;  // jobs that wait before this one
-  // All of those have only just come, and this one as well: in a moment it will be known whether
-  // they wait at all.
+  Room taken;         // by other jobs
+  int ahead = 0;      // jobs that wait before this one, ...
+  Room before;        // ... the room that they wait for, ...
+  int undecided = 0;  // ... and those among them that have only just come, of which that is unknown
+  // Only of those is it unknown, and this one has just come as well: in a moment it will be known.
   bool unsettled = false;
   // The first of them; empty when it is of another namespace.
   std::string first;
 };
 
-// Whether a job that takes `room` may start, or grow to it, now.
+// Whether a job that takes `room` may start, or grow to it, now: it does not take what those before
+// it wait for.
 bool HasRoom(const QueueView& queue, const Room& room);
 // Why a job that is not started does not start, as its condition Ready; nullopt = it may.
 std::optional<Condition> WaitingCondition(const Job& job, const QueueView& queue,

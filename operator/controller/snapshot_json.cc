@@ -136,6 +136,8 @@ Json SnapshotToJson(const JobSnapshot& snapshot) {
     json["queue"] = {{"capacity", DescribeRoom(queue.capacity, queue.capacity)},
                      {"taken", DescribeRoom(queue.taken, queue.capacity)},
                      {"ahead", queue.ahead},
+                     {"before", DescribeRoom(queue.before, queue.capacity)},
+                     {"undecided", queue.undecided},
                      {"known", queue.known}};
   }
   if (!snapshot.problem.ok()) json["problem"] = snapshot.problem.ToString();

@@ -153,6 +153,26 @@ TEST_F(AdmissionQueueTest, WhoComesWithOthersForWhomThereIsRoomNeverSaysThatItWa
   for (const EventDraft& event : world_.told) EXPECT_NE(event.reason, "WaitingForRoom");
 }
 
+TEST_F(AdmissionQueueTest, AllForWhomThereIsRoomGoAtOnceWhenItIsFreed) {
+  LimitTo(1.1);
+  Create(Named("large"));
+  std::vector<std::string> small;
+  for (int i = 0; i < 2; ++i) {
+    small.push_back("s" + std::to_string(i));
+    Create(Named(small.back(), true));
+  }
+  ASSERT_TRUE(RunUntilItWaits(small.back()));
+  ASSERT_TRUE(world_.RunUntil([&] { return IsEnding(world_.Read("large")); }, 60));
+  const auto started = [&] {
+    return std::all_of(small.begin(), small.end(), [&](const auto& name) { return Started(name); });
+  };
+  EXPECT_FALSE(Started(small.front()));
+  ASSERT_TRUE(world_.RunUntil([&] { return Started(small.front()); }, 60));
+  ASSERT_TRUE(world_.RunUntil(started, 0.5)) << "none of them waits for another";
+  EXPECT_LE(most_mib_, world_.functions.capacity_mib);
+  OrderOfStarts(300);
+}
+
 TEST_F(AdmissionQueueTest, TimeInTheQueueCountsAgainstNoDeadline) {
   LimitTo(1);
   Create(Named("a"));

@@ -86,13 +86,19 @@ TEST_F(DecideEarlyTest, AJobForWhichThereIsNoRoomIsPlannedAndNotStarted) {
 
   LimitTo(needed);
   EXPECT_TRUE(Written().start_time.has_value());
+  // Nobody takes what others before wait for, or may be about to.
   snapshot_.queue.ahead = 1;
+  snapshot_.queue.before.memory_mib = 1;
+  EXPECT_FALSE(Written().start_time.has_value());
+  LimitTo(needed + 1);
+  EXPECT_TRUE(Written().start_time.has_value());
+  snapshot_.queue.undecided = 1;
   EXPECT_FALSE(Written().start_time.has_value());
 }
 
 TEST_F(DecideEarlyTest, NothingIsSaidForTheMomentUntilThePlaceInTheQueueIsKnown) {
   LimitTo(1e6);
-  snapshot_.queue.ahead = 1;
+  snapshot_.queue.ahead = snapshot_.queue.undecided = 1;
   snapshot_.queue.unsettled = true;
   EXPECT_TRUE(IsHeld(snapshot_));
   EXPECT_TRUE(Decide(snapshot_).empty());
