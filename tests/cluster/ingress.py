@@ -71,7 +71,7 @@ def is_reported(ingress):
     status = ingress.get("status", {})
     return (status.get("observedGeneration") == ingress["metadata"]["generation"] and
             any(each["type"] == "Ready" and each["status"] == "True"
-                for each in status.get("conditions", [])))
+                for each in status.get("conditions") or []))
 
 
 class Router:

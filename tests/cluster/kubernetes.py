@@ -82,7 +82,7 @@ class Kubernetes:
 
 def condition(item, kind):
     """The status ("True", "False", "Unknown", "") of an object's condition."""
-    for each in item.get("status", {}).get("conditions", []):
+    for each in item.get("status", {}).get("conditions") or []:
         if each["type"] == kind:
             return each["status"]
     return ""
