@@ -76,6 +76,24 @@ class Failover(unittest.TestCase):
         self.assertEqual(len(functions), 6)
         return functions
 
+    def billed(self, name):
+        """The newest bill: (GiB seconds, function, the age that it had), and GiB of all functions."""
+        status = self.cluster.get(name)["status"]
+        usage, plan = status["usage"], status["plan"]
+        servers = sum(plan["aggregation"]["layers"][:-1]) * plan["aggregation"]["spread"]
+        mib = plan["functions"] * plan["memoryMiB"] + servers * plan["serverMemoryMiB"]
+        return (float(usage["billedGiBSeconds"]), usage["meteredFunction"],
+                float(usage["meteredSeconds"]), mib / 1024)
+
+    def all_is_billed(self, before, after):
+        """Between two bills, no function came or went: it does not matter who was there to look."""
+        self.assertEqual(before[1], after[1])
+        seconds, gib = after[2] - before[2], after[3]
+        self.assertGreater(seconds, 5)
+        print(f"{after[0] - before[0]:.1f} GiB s billed in {seconds:.1f} s of {gib} GiB")
+        # Asking for the ages takes time too.
+        self.assertAlmostEqual(after[0] - before[0], seconds * gib, delta=max(1, seconds / 20) * gib)
+
     def end(self, name):
         job = self.cluster.wait_complete(name, seconds=240)
         self.assertEqual(job["status"]["usage"]["coldStarts"], 6)
@@ -113,8 +131,10 @@ class Failover(unittest.TestCase):
         functions = self.begin("killed")
         self.assertEqual([request for _, request, _ in second.writes()
                           if request.resource != "leases"], [])
+        before = self.billed("killed")
         first.operator.kill()
         self.take_over("killed", second, time.monotonic())
+        self.all_is_billed(before, self.billed("killed"))
         self.assertEqual(set(self.cluster.functions()), functions, "a function was started again")
         self.end("killed")
 
