@@ -22,8 +22,8 @@ from settings import ClusterError
 START_SECONDS = 120
 STOP_SECONDS = 5
 # How long a part that was found running may look unwell before it is started anew.
-PATIENCE_SECONDS = 10
-PROBE_SECONDS = 3
+PATIENCE_SECONDS = 30
+PROBE_SECONDS = 5
 POLL_SECONDS = 0.1
 
 
