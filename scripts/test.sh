@@ -23,7 +23,7 @@ integration |20|kills, UCI digits, MinIO, bad input, CRD, operator           |20
 timing      |4 |none: needs a quiet machine; --tier timing: 3 runs of two plans|predicted against actual time, median of 5 runs
 sanitizers  |4 |address+undefined: parsers, readers, transport, servers    |all unit and conformance tests; thread sanitizer; a training with LibTorch
 fuzz        |5 |each target 20 s                                           |each target 120 s
-e2e         |1 |none yet; --tier e2e: a cluster with Knative on this machine|
+e2e         |1 |none yet; --tier e2e: a cluster, jobs on pods of Knative    |
 '
 
 all=0 setup=1 wanted=()

@@ -181,16 +181,15 @@ Status KnativeBackend::DeleteGroup(const std::string& job_uid, const std::string
                           kube_.List(KnativeServiceType(), place, selector, kPageSize, ""));
     for (const Json& service : services.items) {
       const ObjectName name = NameOf(service);
-      // The Service first: its pods come again while it is there.
       const Status deleted = kube_.Delete(KnativeServiceType(), name, UidOf(service));
       if (!Ignorable(deleted)) return deleted;
       const Status secret = kube_.Delete(SecretType(), name, "");
       if (!Ignorable(secret)) return secret;
     }
   }
-  if (!pods_.synced()) return OkStatus();  // those of the Service end with it, only later
+  // The pods end with their Service, only late; one deleted before that would come again.
   for (const std::shared_ptr<const Json>& pod : PodsOf(job_uid, group)) {
-    LDNN_RETURN_IF_ERROR(DeletePod(*pod));
+    if (EndsLater(*pod, options_.grace_seconds)) LDNN_RETURN_IF_ERROR(DeletePod(*pod));
   }
   return OkStatus();
 }

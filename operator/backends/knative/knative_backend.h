@@ -33,7 +33,7 @@ class KnativeBackend final : public FunctionBackend {
   struct Options {
     KnativeOptions services;
     std::vector<std::string> namespaces = {};  // empty = all
-    // Between SIGTERM and SIGKILL of a pod whose group or instance is deleted: its slice is over or
+    // Between SIGTERM and SIGKILL of a pod that goes with its group or alone: its slice is over or
     // given up, so that Knative's own drain of 30 s would only hold its memory.
     int grace_seconds = 5;
     // A Service that was seen right is not looked at again for this long.

@@ -119,6 +119,11 @@ bool IsCrashLooping(const Json& pod) {
   return TextField(At(At(FunctionStatus(pod), "state"), "waiting"), "reason") == "CrashLoopBackOff";
 }
 
+bool EndsLater(const Json& pod, int grace_seconds) {
+  const Json& grace = At(At(pod, "metadata"), "deletionGracePeriodSeconds");
+  return grace.is_number_integer() && grace.get<int64_t>() > grace_seconds;
+}
+
 std::string PodUidOf(const std::string& instance_uid) {
   return instance_uid.substr(0, instance_uid.rfind('.'));
 }

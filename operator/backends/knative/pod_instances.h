@@ -29,4 +29,7 @@ std::string PodUidOf(const std::string& instance_uid);
 // be ready sooner.
 bool IsCrashLooping(const Json& pod);
 
+// Is being deleted, and may take longer than this.
+bool EndsLater(const Json& pod, int grace_seconds);
+
 }  // namespace lambdadnn

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <map>
 
+#include "operator/backends/knative/pod_instances.h"
 #include "tests/simulation/sim_runtime.h"
 #include "tests/simulation/sim_scheduler.h"
 #include "tests/support/faulty_kube_client.h"
@@ -187,6 +188,26 @@ TEST_F(Knative, JobsAndGroupsAreToldApart) {
   EXPECT_EQ(List()[0].group, "servers");
   EXPECT_THAT(List("other"), SizeIs(3));
   EXPECT_THAT(stand_in_.All(SecretType()), SizeIs(2));
+}
+
+TEST_F(Knative, NoPodIsDeletedBeforeTheEndOfItsServiceHasReachedIt) {
+  Start();
+  ASSERT_TRUE(Ensure(Group(2)).ok());
+  Settle();
+  int deleted = 0;
+  decide_ = [&](const std::string& call, Point point) {
+    deleted += call == "delete" && point == Point::kBefore ? 1 : 0;
+    return OkStatus();
+  };
+  Do([&] { EXPECT_TRUE(backend_->DeleteGroup(JobUid("digits"), "workers").ok()); });
+  EXPECT_EQ(deleted, 2);  // the Service and its Secret
+}
+
+TEST(PodInstances, APodThatEndsLaterThanItNeedsToIsHurriedOnce) {
+  const auto pod = [](const Json& metadata) { return Json{{"metadata", metadata}}; };
+  EXPECT_FALSE(EndsLater(pod(Json::object()), 5));
+  EXPECT_TRUE(EndsLater(pod({{"deletionGracePeriodSeconds", 300}}), 5));
+  EXPECT_FALSE(EndsLater(pod({{"deletionGracePeriodSeconds", 5}}), 5));
 }
 
 TEST_F(Knative, DeletingWhatIsNotThereIsNoError) {
