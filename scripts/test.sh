@@ -19,7 +19,7 @@ unit        |3 |all unit tests                                             |
 tidy        |2 |all                                                        |
 conformance |3 |object stores: memory, files, strict S3 stand-in           |
 simulation  |6 |600 fixed seeds, planted bugs, 5 h of jobs, 2 min of seeds|a day of jobs, 10 minutes of fresh seeds, each planted bug within 10,000
-integration |20|kills, UCI digits, MinIO, bad input, CRD, operator           |20 kills, versitygw, every store operation of an iteration, the operator killed at every write
+integration |25|kills, UCI digits, MinIO, bad input, CRD, operator           |20 kills, versitygw, every store operation of an iteration, the operator killed at every write
 timing      |4 |none: needs a quiet machine; --tier timing: 3 runs of two plans|predicted against actual time, median of 5 runs
 sanitizers  |4 |address+undefined: parsers, readers, transport, servers    |all unit and conformance tests; thread sanitizer; a training with LibTorch
 fuzz        |5 |each target 20 s                                           |each target 120 s

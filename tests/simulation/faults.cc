@@ -8,7 +8,8 @@
 namespace lambdadnn::simulation {
 namespace {
 
-// A world has thousands of writes, but a few dozen requests for slices.
+// A world has thousands of reads and writes, but a few dozen requests for slices and few looks at
+// whether an object is there.
 constexpr double kRareFactor = 25;
 
 const char* PointName(FaultPoint point) {
@@ -124,9 +125,10 @@ FaultKind FaultInjector::Decide(std::string_view role, std::string_view operatio
     return draw < 0;
   };
   if (point == FaultPoint::kAfter) {
-    if (strikes(rates_.lost_reply)) return FaultKind::kUnavailable;
-    const bool rare = operation == "slice_start";
-    if (writes && strikes(rare ? kRareFactor * rates_.late : rates_.late)) return FaultKind::kLate;
+    const double lost = operation == "head" ? kRareFactor : 1;
+    if (strikes(lost * rates_.lost_reply)) return FaultKind::kUnavailable;
+    const double late = operation == "slice_start" ? kRareFactor : 1;
+    if (writes && strikes(late * rates_.late)) return FaultKind::kLate;
     return FaultKind::kNone;
   }
   if (strikes(rates_.unavailable)) return FaultKind::kUnavailable;

@@ -108,6 +108,7 @@ void AddAppointments(Dice& dice, const Scenario& scenario, std::vector<CrashAppo
     // Rare operations are reached by small numbers only.
     const int64_t often = dice.Chance(0.5) ? 6 : 400;
     appointment.occurrence = dice.Between(1, often);
+    if (appointment.operation == "head") appointment.occurrence = 1;  // hardly more in a life
     out->push_back(appointment);
   }
   for (int64_t i = 0; i < controllers; ++i) {
