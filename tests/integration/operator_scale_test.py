@@ -307,7 +307,9 @@ class Scale(unittest.TestCase):
         self.assertEqual({item["metadata"]["name"] for item in self.api.get(secrets)["items"]},
                          before)
         store = self.cluster.folder / "store"
-        self.assertEqual([str(f) for f in store.rglob("*") if f.is_file()], [])
+        # A folder as a store keeps what its clients wake each other with.
+        self.assertEqual([str(f) for f in store.rglob("*") if f.is_file() and
+                          "%tmp" not in f.parts], [])
         self.assert_one_watch(second, watches - 1)  # without the killed leader's
         self.cluster.wait_for("descriptors given back", lambda: descriptors(second.pid) <
                               idle["descriptors"] + 40, 60)
