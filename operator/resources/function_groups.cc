@@ -23,6 +23,15 @@ FunctionGroup BaseGroup(const Job& job, const Platform& platform, const Function
   return group;
 }
 
+// OpenBLAS' own threads (its pthread variant) would spin away the quota of the others; and how many
+// there are decides on the bits of a product, so that every backend must have the same.
+void LimitThreads(FunctionGroup* group) {
+  constexpr int kMilliCpuPerThread = 1000;
+  if (group->milli_cpu <= 0) return;
+  group->environment["OPENBLAS_NUM_THREADS"] =
+      std::to_string(std::max(1, group->milli_cpu / kMilliCpuPerThread));
+}
+
 }  // namespace
 
 std::string WorkersGroupName(int plan_revision) { return WithRevision("workers", plan_revision); }
@@ -44,6 +53,7 @@ std::vector<FunctionGroup> PlannedGroups(const Job& job, const Platform& platfor
   workers.count = plan.functions;
   workers.memory_mib = plan.memory_mib;
   workers.milli_cpu = MilliCpuOf(platform, plan.memory_mib);
+  LimitThreads(&workers);
   if (plan.aggregation.placement == Placement::kWorkers) return {workers};
 
   FunctionGroup servers = BaseGroup(job, platform, secrets);
@@ -63,6 +73,7 @@ FunctionGroup ProfileGroup(const Job& job, const Platform& platform, int count, 
   group.count = count;
   group.memory_mib = memory_mib;
   group.milli_cpu = MilliCpuOf(platform, memory_mib);
+  LimitThreads(&group);
   return group;
 }
 

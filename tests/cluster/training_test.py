@@ -254,4 +254,4 @@ class Training(unittest.TestCase):
 
 if __name__ == "__main__":
     BIN = pathlib.Path(sys.argv.pop(1)).resolve()
-    unittest.main(failfast=True, verbosity=2)
+    unittest.main(verbosity=2)

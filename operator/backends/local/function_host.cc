@@ -280,12 +280,6 @@ Result<pid_t> FunctionHost::LaunchProcess(Function& function) {
   process.arguments = {options_.program_directory + "/lambdadnn-" + group.program};
   process.environment = OwnEnvironment();
   for (const auto& [name, value] : group.environment) process.environment[name] = value;
-  if (group.milli_cpu > 0) {
-    // OpenBLAS' own threads (its pthread variant) would spin away the quota of the others.
-    constexpr int kMilliCpuPerThread = 1000;
-    process.environment.emplace("OPENBLAS_NUM_THREADS",
-                                std::to_string(std::max(1, group.milli_cpu / kMilliCpuPerThread)));
-  }
   process.environment["PORT"] = "0";
   process.environment["LAMBDADNN_BIND"] = "127.0.0.1";
   process.environment["LAMBDADNN_PORT_FILE"] = FileOf(function.spec.uid, ".port");

@@ -39,6 +39,8 @@ TEST(FunctionGroups, WorkersAndServersGetTheirShareOfCpu) {
   EXPECT_EQ(groups[0].name, "workers");
   EXPECT_EQ(groups[0].count, 4);
   EXPECT_EQ(groups[0].milli_cpu, 500);
+  // The bits of its products depend on it, whatever the backend.
+  EXPECT_EQ(groups[0].environment.at("OPENBLAS_NUM_THREADS"), "1");
   EXPECT_EQ(groups[1].name, "servers");
   EXPECT_EQ(groups[1].count, 6);  // (1 + 2) x spread
   EXPECT_EQ(groups[1].milli_cpu, 250);
