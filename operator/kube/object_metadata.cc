@@ -95,6 +95,11 @@ std::string MetadataText(const Json& object, const char* field) {
   return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
 }
 
+std::string LabelText(const Json& object, std::string_view label) {
+  const Json* labels = MetadataField(object, "labels");
+  return labels == nullptr ? std::string() : TextField(*labels, label);
+}
+
 ObjectName NameOf(const Json& object) {
   return {MetadataText(object, "namespace"), MetadataText(object, "name")};
 }

@@ -15,6 +15,8 @@ namespace lambdadnn {
 std::string TextField(const Json& value, std::string_view field);
 // The same of an API object's metadata.
 std::string MetadataText(const Json& object, const char* field);
+// The value of a label; empty when there is none.
+std::string LabelText(const Json& object, std::string_view label);
 ObjectName NameOf(const Json& object);
 std::string UidOf(const Json& object);
 std::string ResourceVersionOf(const Json& object);

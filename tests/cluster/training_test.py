@@ -9,7 +9,6 @@ On a cluster of its own, or on the one that LAMBDADNN_CLUSTER_DIR names, which s
 The images are made of the programs in BIN_FOLDER and the libraries that they load. Needs root, and
 once the parts of the cluster (scripts/cluster.sh build).
 """
-import base64
 import json
 import os
 import pathlib

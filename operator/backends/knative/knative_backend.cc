@@ -12,12 +12,6 @@ constexpr const char* kMinScale = "autoscaling.knative.dev/min-scale";
 constexpr const char* kMaxScale = "autoscaling.knative.dev/max-scale";
 constexpr int kPageSize = 500;
 
-std::string LabelOf(const Json& object, const char* label) {
-  const auto metadata = object.find("metadata");
-  if (metadata == object.end()) return "";
-  return TextField(metadata->value("labels", Json::object()), label);
-}
-
 std::string ScaleOf(const Json& service) {
   const Json annotations = service.value(Json::json_pointer("/spec/template/metadata/annotations"),
                                          Json(Json::object()));
@@ -57,7 +51,7 @@ KnativeBackend::KnativeBackend(KubeClient& kube, Runtime& runtime, Options optio
 
 void KnativeBackend::Index(const ObjectName& pod) {
   const std::shared_ptr<const Json> object = pods_.cache().Get(pod);
-  const std::string job = object == nullptr ? "" : LabelOf(*object, kJobUidLabel);
+  const std::string job = object == nullptr ? "" : LabelText(*object, kJobUidLabel);
   const std::lock_guard lock(mutex_);
   const auto known = job_of_pod_.find(pod);
   if (known != job_of_pod_.end()) {
@@ -91,7 +85,7 @@ KnativeBackend::Pods KnativeBackend::PodsOf(const std::string& job_uid,
   for (const ObjectName& name : names) {
     std::shared_ptr<const Json> pod = pods_.cache().Get(name);
     if (pod == nullptr) continue;
-    if (group.empty() || LabelOf(*pod, kGroupLabel) == group) pods.push_back(std::move(pod));
+    if (group.empty() || LabelText(*pod, kGroupLabel) == group) pods.push_back(std::move(pod));
   }
   return pods;
 }
@@ -151,7 +145,7 @@ Status KnativeBackend::CheckService(const FunctionGroup& group) {
   const Result<Json> service = kube_.Get(KnativeServiceType(), name);
   if (service.status().code() == StatusCode::kNotFound) return CreateService(group);
   LDNN_RETURN_IF_ERROR(service.status());
-  if (LabelOf(*service, kJobUidLabel) != group.job_uid) {
+  if (LabelText(*service, kJobUidLabel) != group.job_uid) {
     return UnavailableError("Service " + name.name +
                             " is of another job of the same name, which is being deleted");
   }
@@ -225,21 +219,24 @@ Result<std::string> KnativeBackend::Logs(const std::string& job_uid, const std::
 }
 
 Result<FunctionCapacity> KnativeBackend::Capacity() {
-  const std::lock_guard lock(mutex_);
   const Instant now = runtime_.clock.Now();
-  if (capacity_.has_value() && now - capacity_at_ < FromSeconds(options_.capacity_seconds)) {
-    return *capacity_;
+  {
+    const std::lock_guard lock(mutex_);
+    const bool fresh = now - capacity_at_ < FromSeconds(options_.capacity_seconds);
+    if (capacity_.has_value() && fresh) return *capacity_;
   }
+  // Nobody else waits while the API server is asked.
   const Result<KubeList> nodes = kube_.List(NodeType(), "", "", kPageSize, "");
-  if (nodes.status().code() == StatusCode::kPermissionDenied) {
-    capacity_ = FunctionCapacity{};
-  } else {
-    LDNN_RETURN_IF_ERROR(nodes.status());
-    capacity_ = FunctionCapacity{};
-    for (const Json& node : nodes->items) capacity_->memory_mib += SchedulableMemoryMib(node);
+  FunctionCapacity found;
+  if (nodes.ok()) {
+    for (const Json& node : nodes->items) found.memory_mib += SchedulableMemoryMib(node);
+  } else if (nodes.status().code() != StatusCode::kPermissionDenied) {
+    return nodes.status();
   }
+  const std::lock_guard lock(mutex_);
+  capacity_ = found;
   capacity_at_ = now;
-  return *capacity_;
+  return found;
 }
 
 }  // namespace lambdadnn

@@ -129,8 +129,7 @@ std::string PodUidOf(const std::string& instance_uid) {
 }
 
 std::vector<FunctionInstance> InstancesOf(const Json& pod) {
-  const Json& labels = At(At(pod, "metadata"), "labels");
-  const std::string group = TextField(labels, kGroupLabel);
+  const std::string group = LabelText(pod, kGroupLabel);
   if (group.empty() || UidOf(pod).empty()) return {};
   std::vector<FunctionInstance> lives;
   const Json& container = FunctionStatus(pod);
