@@ -22,6 +22,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/cluster"))
 import cluster as whole  # noqa: E402
+import job_crd  # noqa: E402
 import network  # noqa: E402
 import settings  # noqa: E402
 
@@ -76,9 +77,7 @@ class Training(unittest.TestCase):
                                    for name, program in programs.items()))
         # MinIO takes a folder for a bucket.
         (cls.config.run / "objects" / BUCKET).mkdir(exist_ok=True)
-        cls.kube.apply((ROOT / "crds/lambdadnn.io_serverlesstrainingjobs.yaml").read_text())
-        cls.kube.kubectl("wait", "--for=condition=Established", "--timeout=60s",
-                         "crd/serverlesstrainingjobs.lambdadnn.io")
+        job_crd.install(lambda *words: cls.kube.kubectl(*words, check=False))
         cls.kube.apply_objects([{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "store"},
                                  "stringData": {"accessKeyId": settings.S3_USER,
                                                 "secretAccessKey": settings.S3_PASSWORD}}])

@@ -16,11 +16,9 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 
+import job_crd  # noqa: E402
 from kube_control_plane import ControlPlane, program  # noqa: E402
 from run_support import HERE, Bench, FUNCTION_PROGRAMS, processes  # noqa: E402
-
-CRD = ROOT / "crds/lambdadnn.io_serverlesstrainingjobs.yaml"
-
 
 RULES = ROOT / "charts/lambdadnn-operator/files/rbac-rules.yaml"
 
@@ -120,9 +118,7 @@ class Cluster:
         self.plane = ControlPlane(self.folder / "plane")
         try:
             self.plane.up()
-            self.kubectl("apply", "--server-side", "-f", CRD)
-            self.kubectl("wait", "--for=condition=Established", "--timeout=30s",
-                         "crd/serverlesstrainingjobs.lambdadnn.io")
+            job_crd.install(lambda *words: self.kubectl(*words, check=False))
             # kubectl reads YAML for us.
             self.digits = json.loads(self.kubectl(
                 "create", "--dry-run=client", "--validate=false", "-o", "json", "-f",

@@ -12,7 +12,8 @@ import time
 import unittest
 import urllib.parse
 
-from kube_control_plane import ROOT, ControlPlane, program
+import job_crd
+from kube_control_plane import ControlPlane, program
 
 JOBS = "/apis/lambdadnn.io/v1alpha1/namespaces/{}/serverlesstrainingjobs"
 
@@ -87,9 +88,7 @@ class ClusterTest(unittest.TestCase):
         cls.kubectl = Kubectl(cls.plane.kubeconfig, cls.folder)
         cls.api = KubeApi(cls.plane.kubeconfig)
         cls.addClassCleanup(cls.api.close)
-        cls.kubectl.ok("apply", "-f", ROOT / "crds")
-        cls.kubectl.ok("wait", "--for=condition=Established", "--timeout=30s",
-                       "crd/serverlesstrainingjobs.lambdadnn.io")
+        job_crd.install(cls.kubectl.run)
         cls.api.create("/api/v1/namespaces", {"metadata": {"name": "team"}})
 
     def minimal(self, name, namespace="default", **changes):
