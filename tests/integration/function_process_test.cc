@@ -416,6 +416,35 @@ TEST_F(HostProcessTest, AFunctionThatAllocatesTooMuchIsOomKilled) {
   }));
 }
 
+TEST_F(HostProcessTest, ABackendTellsTheIsolationOfNowNotOfItsStart) {
+  const pid_t host = StartHost();
+  auto backend = Connect();
+  if (backend->IsolationName() == "pacing") GTEST_SKIP() << backend->IsolationReason();
+  EXPECT_EQ(backend->IsolationReason(), "");
+  // Somebody takes the host's groups away, so that it cannot make one for its first function.
+  const CgroupPlaces places =
+      FindCgroups(*ReadFile("/proc/self/mountinfo"), *ReadFile("/proc/self/cgroup"));
+  int removed = 0;
+  for (const auto& [mount, path] : {std::pair(places.cpu_mount, places.cpu_path),
+                                    std::pair(places.memory_mount, places.memory_path),
+                                    std::pair(places.v2_mount, places.v2_path)}) {
+    if (mount.empty()) continue;
+    for (const std::string& base : CgroupFolders(mount, path)) {
+      std::error_code ignored;
+      for (const auto& entry : fs::directory_iterator(base + "/lambdadnn", ignored)) {
+        const std::string name = entry.path().filename().string();
+        if (!name.starts_with(std::to_string(host) + "-")) continue;
+        removed += ::rmdir(entry.path().c_str()) == 0;
+      }
+    }
+  }
+  ASSERT_GT(removed, 0);
+  ASSERT_TRUE(backend->EnsureGroup(Group(1)).ok());
+  Ready(*backend, 1);
+  EXPECT_EQ(backend->IsolationName(), "pacing");
+  EXPECT_NE(backend->IsolationReason(), "");
+}
+
 TEST_F(HostProcessTest, ASecondHostOnTheSocketRefuses) {
   StartHost();
   const pid_t second = Start({directory_ + "/bin/lambdadnn", "host", "--socket", socket_, "--dir",

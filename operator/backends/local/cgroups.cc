@@ -60,22 +60,6 @@ int64_t ReadKeyedValue(const std::string& path, std::string_view key) {
   return 0;
 }
 
-// mount + path, mount + parent of path, …, mount: the own group first. Inside a container the path
-// may be the outer machine's and not exist.
-std::vector<std::string> Ancestors(const std::string& mount, std::string path) {
-  std::vector<std::string> folders;
-  while (path.size() > 1) {
-    folders.push_back(mount + path);
-    path.resize(path.rfind('/'));
-  }
-  folders.push_back(mount);
-  std::erase_if(folders, [](const std::string& folder) {
-    std::error_code ignored;
-    return !fs::is_directory(folder, ignored);
-  });
-  return folders;
-}
-
 // Folders "<pid>-…" of hosts that were killed.
 void SweepDeadHosts(const std::string& parent) {
   std::error_code ignored;
@@ -222,6 +206,21 @@ CgroupPlaces FindCgroups(const std::string& mountinfo, const std::string& cgroup
   return places;
 }
 
+std::vector<std::string> CgroupFolders(const std::string& mount, std::string path) {
+  std::vector<std::string> folders;
+  while (path.size() > 1) {
+    folders.push_back(mount + path);
+    const size_t slash = path.rfind('/');
+    path.resize(slash == std::string::npos ? 0 : slash);
+  }
+  folders.push_back(mount);
+  std::erase_if(folders, [](const std::string& folder) {
+    std::error_code ignored;
+    return !fs::is_directory(folder, ignored);
+  });
+  return folders;
+}
+
 Result<std::unique_ptr<CgroupTree>> CgroupTree::Open(const std::string& name,
                                                      const std::string& proc) {
   LDNN_ASSIGN_OR_RETURN(const std::string mountinfo, ReadFile(proc + "/self/mountinfo"));
@@ -229,8 +228,8 @@ Result<std::unique_ptr<CgroupTree>> CgroupTree::Open(const std::string& name,
   const CgroupPlaces places = FindCgroups(mountinfo, cgroup);
   Status last = NotFoundError("no cgroup hierarchy with CPU and memory is mounted");
   if (!places.cpu_mount.empty() && !places.memory_mount.empty()) {
-    const auto cpu_bases = Ancestors(places.cpu_mount, places.cpu_path);
-    const auto memory_bases = Ancestors(places.memory_mount, places.memory_path);
+    const auto cpu_bases = CgroupFolders(places.cpu_mount, places.cpu_path);
+    const auto memory_bases = CgroupFolders(places.memory_mount, places.memory_path);
     if (!cpu_bases.empty() && !memory_bases.empty()) {
       Result<std::string> cpu = MakeVersion1Folder(cpu_bases.front(), name);
       Result<std::string> memory = MakeVersion1Folder(memory_bases.front(), name);
@@ -242,7 +241,7 @@ Result<std::unique_ptr<CgroupTree>> CgroupTree::Open(const std::string& name,
     }
   }
   if (!places.v2_mount.empty()) {
-    for (const std::string& base : Ancestors(places.v2_mount, places.v2_path)) {
+    for (const std::string& base : CgroupFolders(places.v2_mount, places.v2_path)) {
       const Result<std::string> folder = MakeVersion2Folder(base, name);
       if (folder.ok()) {
         return std::unique_ptr<CgroupTree>(new CgroupTree(2, *folder, *folder));

@@ -84,4 +84,8 @@ struct CgroupPlaces {
 };
 CgroupPlaces FindCgroups(const std::string& mountinfo, const std::string& cgroup);
 
+// Of a hierarchy: mount + path, mount + the parent of path, …, mount, so the own group first; those
+// that are there. Inside a container the path may be the outer machine's and not exist.
+std::vector<std::string> CgroupFolders(const std::string& mount, std::string path);
+
 }  // namespace lambdadnn

@@ -57,10 +57,7 @@ Result<std::unique_ptr<LocalBackend>> LocalBackend::StartHost(Runtime& runtime,
 Result<std::unique_ptr<LocalBackend>> LocalBackend::Connect(Runtime& runtime,
                                                             const std::string& socket) {
   std::unique_ptr<LocalBackend> backend(new LocalBackend(runtime, socket, HostOptions{}, false));
-  LDNN_ASSIGN_OR_RETURN(const std::string text, backend->client_.Call("GET", "/v1/host"));
-  LDNN_ASSIGN_OR_RETURN(const HostInfo info, DecodeHostInfo(text));
-  backend->isolation_ = info.isolation;
-  backend->isolation_reason_ = info.isolation_reason;
+  LDNN_RETURN_IF_ERROR(backend->AskHost().status());
   return backend;
 }
 
@@ -78,6 +75,7 @@ Status LocalBackend::LaunchHost() {
                        "--socket",       client_.socket(),
                        "--dir",          options_.directory,
                        "--with-parent",  std::to_string(::getpid())};
+  if (!options_.use_cgroups) process.arguments.push_back("--no-cgroups");
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string text = *entry;
     const size_t equals = text.find('=');
@@ -93,22 +91,37 @@ Status LocalBackend::LaunchHost() {
 Status LocalBackend::AwaitHost() {
   const Instant deadline = runtime_.clock.Now() + FromSeconds(kHostStartSeconds);
   while (true) {
-    const Result<std::string> text = client_.Call("GET", "/v1/host");
-    if (text.ok()) {
-      LDNN_ASSIGN_OR_RETURN(const HostInfo info, DecodeHostInfo(*text));
-      isolation_ = info.isolation;
-      isolation_reason_ = info.isolation_reason;
-      return OkStatus();
-    }
+    const Status answered = AskHost().status();
+    if (answered.ok() || answered.code() == StatusCode::kInvalidArgument) return answered;
     std::lock_guard lock(host_mutex_);
     if (::waitpid(host_pid_, nullptr, WNOHANG) == host_pid_) {
       host_pid_ = 0;
       return UnavailableError("the function host ended at once: " +
                               LastLine(options_.directory + "/host.log"));
     }
-    if (runtime_.clock.Now() >= deadline) return text.status();
+    if (runtime_.clock.Now() >= deadline) return answered;
     runtime_.clock.SleepFor(kHostPoll);
   }
+}
+
+Result<HostInfo> LocalBackend::AskHost() const {
+  LDNN_ASSIGN_OR_RETURN(const std::string text, client_.Call("GET", "/v1/host"));
+  LDNN_ASSIGN_OR_RETURN(HostInfo info, DecodeHostInfo(text));
+  const std::lock_guard lock(isolation_mutex_);
+  isolation_ = info.isolation;
+  isolation_reason_ = info.isolation_reason;
+  return info;
+}
+
+std::string LocalBackend::IsolationName() const {
+  (void)AskHost();
+  const std::lock_guard lock(isolation_mutex_);
+  return isolation_;
+}
+
+std::string LocalBackend::IsolationReason() const {
+  const std::lock_guard lock(isolation_mutex_);
+  return isolation_reason_;
 }
 
 Status LocalBackend::ReviveHost() {

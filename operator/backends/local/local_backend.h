@@ -13,6 +13,7 @@
 #include "common/base/runtime.h"
 #include "operator/backends/function_backend.h"
 #include "operator/backends/local/host_client.h"
+#include "operator/backends/local/host_protocol.h"
 
 namespace lambdadnn {
 
@@ -25,6 +26,8 @@ class LocalBackend final : public FunctionBackend {
     std::string program;
     // Between SIGTERM and SIGKILL when a function is deleted.
     double grace_seconds = 10;
+    // false: functions pace themselves even where control groups could be made.
+    bool use_cgroups = true;
   };
 
   // Starts a host that ends with this process, however that ends, and with this object; it is
@@ -46,9 +49,11 @@ class LocalBackend final : public FunctionBackend {
   Result<std::string> Logs(const std::string& job_uid, const std::string& uid,
                            int last_lines) override;
   Result<FunctionCapacity> Capacity() override;
-  std::string IsolationName() const override { return isolation_; }
-  // Why isolation is "pacing": said to the user once.
-  std::string IsolationReason() const { return isolation_reason_; }
+  // As the host says now, which may begin to pace at its first function; what it said last while
+  // it does not answer.
+  std::string IsolationName() const override;
+  // Why isolation is "pacing": said to the user once. Of the last IsolationName().
+  std::string IsolationReason() const;
   const std::string& socket() const { return client_.socket(); }
 
  private:
@@ -62,6 +67,7 @@ class LocalBackend final : public FunctionBackend {
                            const std::string& body = {});
   Status LaunchHost();
   Status AwaitHost();
+  Result<HostInfo> AskHost() const;
   // Starts the own host again when it has died; its functions died with it.
   Status ReviveHost();
 
@@ -69,8 +75,9 @@ class LocalBackend final : public FunctionBackend {
   const HostOptions options_;
   const bool owns_host_;
   const HostClient client_;
-  std::string isolation_;
-  std::string isolation_reason_;
+  mutable std::mutex isolation_mutex_;
+  mutable std::string isolation_;         // under isolation_mutex_
+  mutable std::string isolation_reason_;  // likewise
   std::mutex host_mutex_;
   pid_t host_pid_ = 0;  // under host_mutex_
 };

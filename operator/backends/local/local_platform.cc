@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/backends/local/local_platform.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdio>
 
@@ -38,14 +36,6 @@ Status ProbeOnce(Runtime& runtime, ObjectStore& store, const std::string& key, c
 
 }  // namespace
 
-Machine MeasureMachine() {
-  Machine machine;
-  machine.cores = std::max(1, static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN)));
-  machine.memory_mib = static_cast<double>(sysconf(_SC_PHYS_PAGES)) *
-                       static_cast<double>(sysconf(_SC_PAGESIZE)) / (1024.0 * 1024.0);
-  return machine;
-}
-
 Platform LocalPlatform(const Machine& machine) {
   Platform platform;
   platform.memory.min_mib = 256;
@@ -53,12 +43,18 @@ Platform LocalPlatform(const Machine& machine) {
   platform.memory.step_mib = 64;
   platform.milli_cpu_per_gib = kMilliCpuPerGib;
   platform.cpu_burst_seconds = kCpuBurstSeconds;
-  platform.total_milli_cpu = 1000.0 * machine.cores;
+  platform.total_milli_cpu = 1000.0 * machine.cpus;
   platform.total_memory_mib = kMemoryShare * machine.memory_mib;
   platform.max_functions = kMaxFunctions;
   platform.function_timeout_seconds = 900;
   platform.prices.gib_second = kGibSecondPrice;
   return platform;
+}
+
+void LimitToMachine(const Machine& machine, Platform* platform) {
+  const Platform whole = LocalPlatform(machine);
+  if (platform->total_milli_cpu == 0) platform->total_milli_cpu = whole.total_milli_cpu;
+  if (platform->total_memory_mib == 0) platform->total_memory_mib = whole.total_memory_mib;
 }
 
 Status MeasureStore(Runtime& runtime, ObjectStore& store, Platform* platform) {
@@ -92,9 +88,9 @@ Status MeasureStore(Runtime& runtime, ObjectStore& store, Platform* platform) {
 std::string DescribePlatform(const Machine& machine, const Platform& platform) {
   char text[200];
   std::snprintf(text, sizeof text,
-                "%d cores, %.0f GiB of memory; store: %.0f MB/s, %.2f ms a request", machine.cores,
-                machine.memory_mib / 1024, platform.store_bytes_per_second / 1e6,
-                platform.store_request_seconds * 1e3);
+                "%.3g %s, %.3g GiB of memory; store: %.0f MB/s, %.2f ms a request", machine.cpus,
+                machine.cpus == 1 ? "core" : "cores", machine.memory_mib / 1024,
+                platform.store_bytes_per_second / 1e6, platform.store_request_seconds * 1e3);
   return text;
 }
 

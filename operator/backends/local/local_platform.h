@@ -7,19 +7,18 @@
 #include "common/base/runtime.h"
 #include "common/objectstore/object_store.h"
 #include "common/plan/workload.h"
+#include "operator/backends/local/machine.h"
 
 namespace lambdadnn {
-
-struct Machine {
-  int cores = 1;
-  double memory_mib = 0;
-};
-Machine MeasureMachine();
 
 // CPU in proportion to memory, one core a GiB; a function never has more than one core (its kernels
 // are pinned to one thread); all functions together have the machine and four fifths of its memory;
 // λDNN's price of a GiB second.
 Platform LocalPlatform(const Machine& machine);
+
+// What a platform file leaves out of the quota over all functions is this machine's: they run here,
+// whatever platform the file describes.
+void LimitToMachine(const Machine& machine, Platform* platform);
 
 // Times a few requests and sets the platform's store speeds, which are then those of every
 // function. Leaves nothing in the store. The error says how the store cannot be used.

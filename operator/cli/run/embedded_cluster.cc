@@ -48,6 +48,7 @@ Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::Start(
   LocalBackend::HostOptions host;
   host.directory = options.directory;
   host.program = options.program;
+  host.use_cgroups = options.use_cgroups;
   LDNN_ASSIGN_OR_RETURN(cluster->backend_, LocalBackend::StartHost(runtime, host));
   cluster->slices_ = std::make_unique<BeastSliceClient>(runtime);
   return cluster;

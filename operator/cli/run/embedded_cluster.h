@@ -19,6 +19,7 @@ struct EmbeddedClusterOptions {
   std::string program;    // the `lambdadnn` executable
   Platform platform;
   std::string ca_file;
+  bool use_cgroups = true;
   ProfileCache* profile_cache = nullptr;
   ControllerObserver* observer = nullptr;
 };

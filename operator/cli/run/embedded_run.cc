@@ -25,6 +25,7 @@ namespace lambdadnn {
 namespace {
 
 constexpr double kPollSeconds = 0.1;
+constexpr double kIsolationSeconds = 1;
 // A user waits for the first answer of a store; a job that runs is more patient.
 constexpr double kProbeSeconds = 10;
 
@@ -35,7 +36,8 @@ class EmbeddedRun {
       : options_(options), context_(context), runtime_(context.runtime) {}
 
   int Run() {
-    Status ready = Prepare();
+    Status ready = CheckOptions(options_);
+    if (ready.ok()) ready = Prepare();
     if (!ready.ok()) {
       DropNewDirectory();
       return FailCommand(ready);
@@ -52,6 +54,7 @@ class EmbeddedRun {
   Status PreparePlatform();
   Status PrepareJobObject();
   void DropNewDirectory();
+  void SayIsolation();
   int Watch(const Interrupts& interrupts);
   int End(const Job& job);
   int EndSuspended();
@@ -76,6 +79,8 @@ class EmbeddedRun {
   std::unique_ptr<RunOutput> output_;
   std::unique_ptr<EmbeddedCluster> cluster_;
   int interrupts_seen_ = 0;
+  std::string isolation_;  // as it was said last
+  Instant isolation_asked_{};
   // When the run that is resumed wrote its state for the last time.
   std::optional<WallTime> last_alive_;
 };
@@ -122,16 +127,24 @@ Status EmbeddedRun::Prepare() {
   cluster.platform = platform_;
   cluster.profile_cache = cache_.get();
   cluster.observer = output_.get();
+  cluster.use_cgroups = !options_.no_cgroups;
   LDNN_ASSIGN_OR_RETURN(cluster_, EmbeddedCluster::Start(runtime_, cluster, resume));
   LDNN_RETURN_IF_ERROR(PrepareJobObject());
   output_->Say("folder: " + directory_);
   output_->Say("machine: " + DescribePlatform(machine_, platform_));
-  std::string isolation = "isolation: " + cluster_->backend().IsolationName();
-  if (const std::string why = cluster_->backend().IsolationReason(); !why.empty()) {
-    isolation += " (" + why + ")";
-  }
-  output_->Say(isolation);
+  SayIsolation();
   return OkStatus();
+}
+
+// Once, and again when the host had to change it: control groups may turn out not to work with the
+// first function.
+void EmbeddedRun::SayIsolation() {
+  const std::string name = cluster_->backend().IsolationName();
+  isolation_asked_ = runtime_.clock.Now();
+  if (name == isolation_) return;
+  isolation_ = name;
+  const std::string why = cluster_->backend().IsolationReason();
+  output_->Say("isolation: " + name + (why.empty() ? "" : " (" + why + ")"));
 }
 
 // A run that never began leaves no folder behind.
@@ -149,10 +162,12 @@ Status EmbeddedRun::PreparePlatform() {
   if (!options_.resume.empty() && options_.platform_file.empty()) {
     // The platform that the plan was made for.
     LDNN_ASSIGN_OR_RETURN(platform_, ReadPlatform(saved));
+    LimitToMachine(machine_, &platform_);
     return OkStatus();
   }
   if (!options_.platform_file.empty()) {
     LDNN_ASSIGN_OR_RETURN(platform_, ReadPlatform(options_.platform_file));
+    LimitToMachine(machine_, &platform_);
   } else {
     platform_ = LocalPlatform(machine_);
   }
@@ -257,6 +272,7 @@ int EmbeddedRun::EndSuspended() {
 }
 
 int EmbeddedRun::End(const Job& job) {
+  SayIsolation();
   const RunResults results = CollectResults(*store_, job, directory_);
   for (const std::string& line : DescribeResults(results, directory_)) output_->Say(line);
   const std::string failure = DescribeFailure(job);
@@ -305,6 +321,7 @@ int EmbeddedRun::Watch(const Interrupts& interrupts) {
       output_->Finish();
       return *code;
     }
+    if (runtime_.clock.Now() - isolation_asked_ >= FromSeconds(kIsolationSeconds)) SayIsolation();
     runtime_.clock.SleepFor(FromSeconds(kPollSeconds));
   }
 }

@@ -16,6 +16,21 @@ constexpr const char* kStateFile = "state.json";
 
 }  // namespace
 
+Status CheckOptions(const RunOptions& options) {
+  if (options.resume.empty()) return OkStatus();
+  if (!options.store.empty()) {
+    return InvalidArgumentError(
+        "--store cannot be given with --resume: the run goes on in the store that its checkpoints "
+        "are in; leave --store away");
+  }
+  if (!options.directory.empty()) {
+    return InvalidArgumentError(
+        "--out cannot be given with --resume: the run goes on in its own "
+        "folder; leave --out away");
+  }
+  return OkStatus();
+}
+
 std::string DefaultDirectory(const std::string& name, WallTime wall) {
   std::string stamp;
   for (const char c : FormatRfc3339(wall)) {
@@ -62,7 +77,10 @@ void PrepareJob(const RunOptions& options, const std::string& directory, Json* j
   spec["backend"] = "Local";
   Json& store = spec["objectStore"];
   if (!options.store.empty()) {
+    if (!store.is_object()) store = Json::object();
     store["uri"] = options.store;
+    store.erase("bucket");
+    store.erase("endpoint");
   } else if (!store.is_object() || (!store.contains("uri") && !store.contains("bucket"))) {
     store["uri"] = "file://" + fs::absolute(directory).lexically_normal().string() + "/store";
   }

@@ -21,8 +21,13 @@ struct RunOptions {
   std::string output = "text";
   std::string platform_file;
   bool profile_again = false;
+  bool no_cgroups = false;
   bool profile_only = false;  // `lambdadnn profile`
 };
+
+// kInvalidArgument when options exclude each other: what --resume goes on with has its folder and
+// its store.
+Status CheckOptions(const RunOptions& options);
 
 // runs/NAME-YYYYMMDD-HHMMSS.
 std::string DefaultDirectory(const std::string& name, WallTime wall);
@@ -32,8 +37,8 @@ Result<std::string> ResumeDirectory(const std::string& resume);
 // When the run in `directory` last wrote its state; while it runs that is every second or so.
 std::optional<WallTime> LastWritten(const std::string& directory);
 
-// Makes a job object runnable here: the Local backend, and the store
-// of --store or of the folder.
+// Makes a job object runnable here: the Local backend, and the store of --store, of the job, or of
+// the folder. --store takes the place of the job's URI, or of its bucket and that one's endpoint.
 void PrepareJob(const RunOptions& options, const std::string& directory, Json* job);
 
 }  // namespace lambdadnn

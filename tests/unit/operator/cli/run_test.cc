@@ -6,6 +6,7 @@
 
 #include "common/base/files.h"
 #include "common/objectstore/memory_object_store.h"
+#include "operator/api/job_validation.h"
 #include "operator/backends/local/local_platform.h"
 #include "operator/cli/run/profile_file_cache.h"
 #include "operator/cli/run/run_options.h"
@@ -117,6 +118,34 @@ TEST(RunOptions, TheStoreIsAFolderOfTheRunUnlessSaidOtherwise) {
   EXPECT_EQ(other["spec"]["objectStore"]["uri"], "s3://mine");
 }
 
+TEST(RunOptions, TheStoreOfTheCommandTakesThePlaceOfABucketAndItsEndpoint) {
+  Json job = {{"metadata", {{"name", "a"}}},
+              {"spec",
+               {{"objectStore",
+                 {{"bucket", "b"}, {"endpoint", "https://s3.example.com"}, {"prefix", "p"}}}}}};
+  RunOptions options;
+  options.store = "file:///tmp/st";
+  PrepareJob(options, "/runs/a", &job);
+  EXPECT_EQ(job["spec"]["objectStore"], (Json{{"uri", "file:///tmp/st"}, {"prefix", "p"}}));
+  for (const FieldError& error : ValidateJob(job)) {
+    EXPECT_THAT(error.path, testing::Not(testing::StartsWith("spec.objectStore"))) << error.message;
+  }
+}
+
+TEST(RunOptions, WhatIsResumedHasItsFolderAndItsStore) {
+  RunOptions options;
+  options.store = "file:///tmp/st";
+  options.directory = "/runs/a";
+  EXPECT_TRUE(CheckOptions(options).ok());
+  options.resume = "latest";
+  EXPECT_THAT(CheckOptions(options).message(), HasSubstr("leave --store away"));
+  options.store.clear();
+  EXPECT_EQ(CheckOptions(options).code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(CheckOptions(options).message(), HasSubstr("leave --out away"));
+  options.directory.clear();
+  EXPECT_TRUE(CheckOptions(options).ok());
+}
+
 TEST(RunOptions, FoldersAreNamedAfterJobAndTime) {
   EXPECT_EQ(DefaultDirectory("digits", WallTime(std::chrono::seconds(0))),
             "runs/digits-19700101-000000");
@@ -134,6 +163,24 @@ TEST(LocalPlatform, FunctionsTogetherHaveTheMachineAndNoMore) {
   EXPECT_EQ(platform.total_milli_cpu, 2000);
   EXPECT_LT(platform.total_memory_mib, 8192);
   EXPECT_LE(platform.memory.max_mib * platform.milli_cpu_per_gib / 1024, 1000);
+}
+
+TEST(LocalPlatform, AContainerOfHalfACpuIsAMachineOfThatSize) {
+  const Machine machine{0.5, 2048};
+  EXPECT_EQ(LocalPlatform(machine).total_milli_cpu, 500);
+  EXPECT_THAT(DescribePlatform(machine, Platform{}), HasSubstr("0.5 cores, 2 GiB of memory"));
+}
+
+TEST(LocalPlatform, TheMachineLimitsWhatAPlatformFileLeavesOut) {
+  Platform platform;
+  LimitToMachine({2, 8192}, &platform);
+  EXPECT_EQ(platform.total_milli_cpu, 2000);
+  EXPECT_EQ(platform.total_memory_mib, LocalPlatform({2, 8192}).total_memory_mib);
+  platform.total_milli_cpu = 700;
+  platform.total_memory_mib = 0;
+  LimitToMachine({4, 4096}, &platform);
+  EXPECT_EQ(platform.total_milli_cpu, 700) << "what it states stays";
+  EXPECT_EQ(platform.total_memory_mib, LocalPlatform({4, 4096}).total_memory_mib);
 }
 
 TEST(LocalPlatform, MeasuringTheStoreLeavesNothing) {

@@ -97,6 +97,19 @@ TEST(Usage, NothingAtAllAndWhatIsMissingAreOneSentence) {
   EXPECT_THAT(neither.output, HasSubstr("needs a job FILE, or --resume DIR"));
 }
 
+TEST(Usage, WhatAResumedRunCannotChangeIsRefused) {
+  const Ended store = Lambdadnn("run --resume latest --store file:///tmp/st");
+  EXPECT_EQ(store.exit_code, 2);
+  EXPECT_EQ(store.output,
+            "error: --store cannot be given with --resume: the run goes on in the store that its "
+            "checkpoints are in; leave --store away\n");
+  const Ended out = Lambdadnn("run --resume latest --out elsewhere");
+  EXPECT_EQ(out.exit_code, 2);
+  EXPECT_EQ(out.output,
+            "error: --out cannot be given with --resume: the run goes on in its own folder; leave "
+            "--out away\n");
+}
+
 TEST(Usage, AValueThatIsNoneOfThoseAllowedIsNamed) {
   const Ended run = Lambdadnn("plan -f job.yaml -o xml");
   EXPECT_EQ(run.exit_code, 2);
