@@ -69,6 +69,12 @@ need_root() {
   sudo=(sudo)
 }
 
+update_lists() {
+  "${sudo[@]}" apt-get update -qq && return
+  echo "error: apt-get could not update its package lists, see above; mend /etc/apt/sources.list or the network, then run this again" >&2
+  exit 4
+}
+
 mapfile -t missing < <(missing_packages "${wanted[@]}")
 if [ "$mode" = check ]; then
   [ ${#missing[@]} -eq 0 ] && { echo "all packages are installed"; exit 0; }
@@ -78,7 +84,7 @@ fi
 if [ ${#missing[@]} -gt 0 ]; then
   echo "installing ${#missing[@]} packages with apt: ${missing[*]}"
   need_root
-  "${sudo[@]}" apt-get update -qq
+  update_lists
   if ! "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
     --no-install-recommends "${missing[@]}" >/dev/null; then
     echo "error: apt-get could not install the packages above; see its message, then run this again" >&2
@@ -100,12 +106,22 @@ if [[ "$mode" = all || "$mode" = cluster ]] && ! go_is_new_enough; then
     command -v go >/dev/null || {
       echo "installing golang with apt to fetch Go $GO_VERSION with it"
       need_root
-      "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
-        --no-install-recommends golang-go >/dev/null
+      update_lists
+      if ! "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+        --no-install-recommends golang-go >/dev/null; then
+        echo "error: apt-get could not install golang-go; see its message, or put Go $GO_VERSION on the PATH, then run this again" >&2
+        exit 4
+      fi
     }
     echo "fetching Go $GO_VERSION into $cache"
     module=golang.org/toolchain@v0.0.1-go$GO_VERSION.linux-$(dpkg --print-architecture)
-    directory=$(cd / && GOFLAGS=-mod=mod go mod download -json "$module" | sed -n 's/^\t"Dir": "\(.*\)",/\1/p')
+    # What it says stands in its JSON, also when it fails.
+    if ! answer=$(cd / && GOFLAGS=-mod=mod go mod download -json "$module"); then
+      why=$(sed -n 's/^\t"Error": "\(.*\)",\{0,1\}$/\1/p' <<<"$answer" | sed 's/\\"/"/g')
+      echo "error: Go $GO_VERSION could not be fetched: ${why:-see above}; is the Go module proxy (GOPROXY) reachable? Or put Go $GO_VERSION on the PATH" >&2
+      exit 4
+    fi
+    directory=$(sed -n 's/^\t"Dir": "\(.*\)",/\1/p' <<<"$answer")
     mkdir -p "$(dirname "$cache")"
     rm -rf "$cache.new"
     cp -r "$directory" "$cache.new"

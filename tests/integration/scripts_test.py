@@ -1,0 +1,228 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The scripts of scripts/ as their users meet them, in copies beside stand-ins for what installs
+and compiles; ctest, python3 and the program under test are real.
+
+    scripts_test.py BIN_FOLDER [unittest arguments]
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+BIN = ""
+ROOT = pathlib.Path(__file__).parent.parent.parent
+DONE, FAILED, USAGE, ENVIRONMENT = 0, 1, 2, 4
+
+
+class ScriptTest(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="lambdadnn-scripts-")
+        self.addCleanup(scratch.cleanup)
+        self.root = pathlib.Path(scratch.name).resolve()
+        self.calls = self.root / "calls"
+        self.calls.write_text("")
+        self.tools = self.root / "tools"
+        self.tools.mkdir()
+        shutil.copytree(ROOT / "scripts", self.root / "scripts")
+        (self.root / "tests/support").mkdir(parents=True)
+        shutil.copy(ROOT / "tests/support/skipped_tests.py", self.root / "tests/support")
+
+    def tool(self, name, body):
+        """A stand-in that writes down how it was called."""
+        path = self.tools / name
+        path.write_text(f'#!/bin/bash\necho "{name} $*" >>{self.calls}\n{body}\n')
+        path.chmod(0o755)
+
+    def run_script(self, name, *arguments, path=None, **environment):
+        done = subprocess.run(
+            ["bash", self.root / "scripts" / name, *arguments], capture_output=True, text=True,
+            timeout=200, stdin=subprocess.DEVNULL,
+            env={**os.environ, "PATH": path or f"{self.tools}:{os.environ['PATH']}",
+                 "XDG_CACHE_HOME": str(self.root / "cache"), **environment})
+        self.said = done.stdout + done.stderr
+        return done
+
+    def one_error(self, done, code, *words):
+        self.assertEqual(done.returncode, code, self.said)
+        errors = [line for line in done.stderr.splitlines() if line.startswith("error: ")]
+        self.assertEqual(len(errors), 1, self.said)
+        for word in words:
+            self.assertIn(word, errors[0])
+
+
+class TestScript(ScriptTest):
+    def made_of(self, *lines):
+        """A build folder with these ctest tests; configuring and building it is nothing."""
+        self.tool("cmake", f"""
+            mkdir -p {self.root}/build/release
+            cp {self.root}/tests.cmake {self.root}/build/release/CTestTestfile.cmake""")
+        (self.root / "tests.cmake").write_text("\n".join(
+            f'add_test(t{i} sh -c [==[{line}]==])\n'
+            f'set_tests_properties(t{i} PROPERTIES LABELS unit SKIP_RETURN_CODE 77)'
+            for i, line in enumerate(lines)))
+
+    def unit(self, **environment):
+        return self.run_script("test.sh", "--no-setup", "--tier", "unit", **environment)
+
+    def test_the_list_names_every_tier_and_what_the_ci_set_takes(self):
+        done = self.run_script("test.sh", "--list")
+        self.assertEqual(done.returncode, DONE, self.said)
+        table = done.stdout.splitlines()
+        budgets = {line.split()[0]: int(line.split()[1]) for line in table[1:-1]}
+        self.assertEqual(set(budgets), {
+            "build", "unit", "tidy", "conformance", "simulation", "integration", "timing",
+            "sanitizers", "fuzz", "e2e"})
+        ci = sum(budgets.values()) - budgets["timing"] - budgets["e2e"]
+        self.assertLessEqual(ci, 40)
+        self.assertEqual(table[-1], f"the ci set in all: {ci} of at most 40 minutes")
+
+    def test_budgets_beyond_the_ci_sets_are_refused(self):
+        script = self.root / "scripts/test.sh"
+        script.write_text(re.sub(r"(?m)^integration \|\d+\|", "integration |99|",
+                                 script.read_text()))
+        self.one_error(self.run_script("test.sh", "--list"), USAGE, "more than the 40", "lower one")
+
+    def test_usage(self):
+        self.one_error(self.run_script("test.sh", "--lists"), USAGE, "--lists", "--help")
+        self.one_error(self.run_script("test.sh", "--tier", "units"), USAGE, "units", "--list")
+        self.one_error(self.run_script("test.sh", "--tier"), USAGE, "--list")
+        self.one_error(self.run_script("test.sh", "--tier", "build"), USAGE, "build")
+        self.assertEqual(self.run_script("test.sh", "--help").returncode, DONE)
+        self.assertIn("--tier NAME", self.said)
+        self.assertNotIn("set -uo", self.said)
+
+    def test_what_passes_ends_with_the_count_and_0(self):
+        self.made_of("exit 0", "exit 0")
+        done = self.unit()
+        self.assertEqual(done.returncode, DONE, self.said)
+        self.assertEqual(done.stdout.splitlines()[-1], "2 passed, 0 failed")
+        self.assertIn("== what did not run", done.stdout)
+        self.assertIn("tidy: not asked for", done.stdout)
+        self.assertIn("timing: needs a quiet machine", done.stdout)
+
+    def test_a_failure_ends_with_1_and_shows_what_the_test_said(self):
+        self.made_of("exit 0", "echo it broke here; exit 1")
+        done = self.unit()
+        self.assertEqual(done.returncode, FAILED, self.said)
+        self.assertEqual(done.stdout.splitlines()[-1], "1 passed, 1 failed")
+        self.assertIn("it broke here", done.stdout)
+
+    def test_no_test_at_all_is_a_failure(self):
+        self.made_of()
+        self.assertEqual(self.unit().returncode, FAILED, self.said)
+        self.assertIn("ctest ran no test", self.said)
+
+    def test_a_build_that_fails_is_a_failure(self):
+        self.tool("cmake", "echo 'a.cc:1: error: no such thing'; exit 1")
+        done = self.unit()
+        self.assertEqual(done.returncode, FAILED, self.said)
+        self.assertIn("a.cc:1: error: no such thing", done.stdout)
+        self.assertEqual(done.stdout.splitlines()[-1], "0 passed, 1 failed")
+
+    def test_what_skipped_itself_is_listed_with_its_reason(self):
+        self.made_of(
+            "echo '[ RUN      ] A.B'; echo 'x.cc:3: Skipped'; echo 'no groups here'; echo; "
+            "echo '[  SKIPPED ] A.B (0 ms)'; echo '[  SKIPPED ] 1 test, listed below:'; "
+            "echo '[  SKIPPED ] A.B'",
+            "echo 'test_c (__main__.A.test_c) ... skipped \"it is'\"'\"'s not root\"'",
+            "echo the servers are not built; exit 77",
+            "exit 0")
+        done = self.unit()
+        self.assertEqual(done.returncode, DONE, self.said)
+        left_out = done.stdout.split("== what did not run\n")[1].splitlines()
+        self.assertEqual(left_out[:3], [
+            "unit: release: t0: A.B: no groups here",
+            "unit: release: t1: test_c: it is's not root",
+            "unit: release: t2: the servers are not built"])
+        # A program that did nothing has not passed.
+        self.assertEqual(done.stdout.splitlines()[-1], "3 passed, 0 failed")
+        self.assertIn("release: 3 passed, 0 failed, 1 skipped", done.stdout)
+
+    def test_servers_cannot_be_left_out(self):
+        self.made_of('test -z "${LAMBDADNN_WITHOUT_SERVERS+set}"')
+        self.assertEqual(self.unit(LAMBDADNN_WITHOUT_SERVERS="1").returncode, DONE, self.said)
+
+
+class SetupScript(ScriptTest):
+    def setUp(self):
+        super().setUp()
+        self.installed = self.root / "installed"
+        self.installed.write_text("")
+        self.tool("sudo", 'exec "$@"')
+        self.tool("dpkg-query", f'grep -qx -- "${{@: -1}}" {self.installed} && echo "install ok installed"')
+        self.tool("apt-get", f'[ "$1" != install ] || for name in "$@"; do echo "$name"; done >>{self.installed}')
+
+    def calls_of(self, name):
+        return [line for line in self.calls.read_text().splitlines() if line.startswith(name)]
+
+    def everything_is_installed(self):
+        done = self.run_script("setup.sh", "--check")
+        names = done.stdout.removeprefix("missing: ").split()
+        self.assertGreater(len(names), 20, self.said)
+        self.installed.write_text("\n".join(names) + "\n")
+
+    def test_the_second_run_changes_nothing(self):
+        done = self.run_script("setup.sh", "--build")
+        self.assertEqual(done.returncode, DONE, self.said)
+        self.assertRegex(done.stdout, r"^installing \d+ packages with apt: g\+\+ cmake")
+        self.assertEqual(len(self.calls_of("apt-get")), 2, self.calls.read_text())
+        self.calls.write_text("")
+        done = self.run_script("setup.sh", "--build")
+        self.assertEqual((done.returncode, done.stdout), (DONE, ""), self.said)
+        self.assertEqual(self.calls_of("apt-get"), [])
+
+    def test_check_installs_nothing(self):
+        done = self.run_script("setup.sh", "--check")
+        self.assertEqual(done.returncode, FAILED, self.said)
+        self.assertRegex(done.stdout, r"^missing: g\+\+ ")
+        self.everything_is_installed()
+        self.assertEqual(self.run_script("setup.sh", "--check").returncode, DONE, self.said)
+        self.assertEqual(self.calls_of("apt-get"), [])
+
+    def test_an_unknown_option(self):
+        self.one_error(self.run_script("setup.sh", "--bulid"), USAGE, "--bulid", "--help")
+
+    def test_lists_that_cannot_be_updated(self):
+        self.tool("apt-get", 'echo "E: no network"; [ "$1" != update ] || exit 100')
+        self.one_error(self.run_script("setup.sh", "--build"), ENVIRONMENT, "package lists",
+                       "run this again")
+
+    def test_packages_that_cannot_be_installed(self):
+        self.tool("apt-get", '[ "$1" = update ] || exit 100')
+        self.one_error(self.run_script("setup.sh", "--build"), ENVIRONMENT, "could not install",
+                       "run this again")
+
+    def test_a_system_without_apt(self):
+        """Only what the script needs up to there is on its path."""
+        for name in ("bash", "dirname", "sed", "grep", "cat", "id"):
+            (self.tools / name).symlink_to(shutil.which(name))
+        (self.tools / "apt-get").unlink()
+        done = self.run_script("setup.sh", "--build", path=str(self.tools))
+        self.one_error(done, ENVIRONMENT, "apt-get is not here", "g++ cmake")
+
+    def test_a_go_that_cannot_be_fetched(self):
+        self.everything_is_installed()
+        self.tool("go", r"""
+            [ "$1" != env ] || { echo go1.19; exit 0; }
+            printf '{\n\t"Path": "golang.org/toolchain",\n\t"Error": "Get \\"proxy\\": refused"\n}\n'
+            exit 1""")
+        self.one_error(self.run_script("setup.sh"), ENVIRONMENT, 'Get "proxy": refused',
+                       "proxy (GOPROXY) reachable")
+
+    def test_a_go_that_cannot_be_installed(self):
+        self.everything_is_installed()
+        self.tool("apt-get", "exit 100")
+        for name in ("bash", "dirname", "sed", "grep", "cat", "id", "sort", "head", "env"):
+            (self.tools / name).symlink_to(shutil.which(name))
+        done = self.run_script("setup.sh", path=str(self.tools))
+        self.one_error(done, ENVIRONMENT, "package lists")
+
+
+if __name__ == "__main__":
+    BIN = pathlib.Path(sys.argv.pop(1)).resolve()
+    unittest.main(verbosity=2)
