@@ -14,6 +14,8 @@ import shutil
 import subprocess
 import sys
 
+import documents
+
 # Folder -> folders whose headers its files may include, beside its own. ARCHITECTURE.md draws it.
 ARROWS = {
     "common/base": [],
@@ -81,6 +83,7 @@ BANNED_EXEMPT = ("common/base/",)
 MAX_LINES = 600
 REPORT_LINES = 400
 SOURCE_SUFFIXES = {".h", ".cc", ".py", ".sh", ".cmake"}
+TEXT_SUFFIXES = {".md", ".yaml", ".yml", ".txt", ".json"}  # .txt: CMakeLists.txt too
 COMMENT_MARK = {".h": "//", ".cc": "//", ".py": "#", ".sh": "#", ".cmake": "#", ".yaml": "#"}
 
 
@@ -226,8 +229,8 @@ def check_sizes(tree):
 
 def check_todo(tree):
     limits = tree.text("docs/limits.md") if "docs/limits.md" in tree.files else ""
-    for name in tree.sources(*SOURCE_SUFFIXES):
-        if name.startswith("tests/tidy/"):
+    for name in tree.sources(*SOURCE_SUFFIXES, *TEXT_SUFFIXES):
+        if name.startswith(("tests/tidy/", "tests/data/", "tests/fuzz/corpus/")):
             continue
         for number, line in enumerate(tree.text(name).split("\n"), 1):
             match = re.search(r"\b(TODO|FIXME|XXX)\b:?\s*(.*)", line)
@@ -239,7 +242,7 @@ def check_paths(tree):
     """No path of one developer's machine."""
     pattern = re.compile(r"(?<![\w.])/(home|Users|work|farm|root)/\w+")
     for name in tree.files:
-        if pathlib.Path(name).suffix not in SOURCE_SUFFIXES | {".md", ".yaml", ".txt", ".json"}:
+        if pathlib.Path(name).suffix not in SOURCE_SUFFIXES | TEXT_SUFFIXES:
             continue
         if name.startswith(("tests/data/", "tests/tidy/")):
             continue
@@ -256,26 +259,6 @@ def check_document_links(tree):
                     continue
                 if not (tree.root / pathlib.Path(name).parent / target).exists():
                     yield name, number, f"links to {target}, which does not exist"
-
-
-def check_document_commands(tree, cli):
-    """`lambdadnn X` and `scripts/x.sh` in documents exist."""
-    known = None
-    if cli:
-        help_text = subprocess.run([cli, "--help"], capture_output=True, text=True).stdout
-        section = help_text.split("Subcommands:")[-1]
-        known = set(re.findall(r"^  (\w[\w-]*)", section, re.MULTILINE))
-    for name in tree.sources(".md"):
-        for number, line in enumerate(tree.text(name).split("\n"), 1):
-            for script in re.findall(r"(?<![\w/])(scripts/[\w.-]+\.sh)", line):
-                if script not in tree.files:
-                    yield name, number, f"names {script}, which does not exist"
-            if known is None:
-                continue
-            for command in re.findall(r"`(?:\S*/)?lambdadnn ([a-z][\w|-]*)", line):
-                for word in command.split("|"):
-                    if word not in known:
-                        yield name, number, f"names the command `lambdadnn {word}`, which does not exist"
 
 
 def report_sizes(tree):
@@ -295,9 +278,10 @@ def report_sizes(tree):
 def findings(tree, cli=None):
     for check in (check_arrows, check_cmake_links, check_licences, check_banned,
                   check_header_order, check_simulated, check_format, check_sizes, check_todo,
-                  check_paths, check_document_links):
+                  check_paths, check_document_links, documents.check_paths_exist,
+                  documents.check_anchors, documents.check_scripts):
         yield from check(tree)
-    yield from check_document_commands(tree, cli)
+    yield from documents.check_commands(tree, cli)
 
 
 def main():

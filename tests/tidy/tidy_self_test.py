@@ -13,7 +13,7 @@ import tidy  # noqa: E402
 LICENCE = "// SPDX-License-Identifier: Apache-2.0\n"
 
 
-class TidyFindsPlantedViolations(unittest.TestCase):
+class SmallTree(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.TemporaryDirectory()
         self.root = pathlib.Path(self.folder.name)
@@ -37,6 +37,8 @@ class TidyFindsPlantedViolations(unittest.TestCase):
         self.assertEqual(len(messages), 1, messages)
         self.assertIn(part, messages[0])
 
+
+class TidyFindsPlantedViolations(SmallTree):
     def test_a_clean_tree_has_no_findings(self):
         self.assertEqual(self.messages(), [])
 
@@ -114,6 +116,87 @@ class TidyFindsPlantedViolations(unittest.TestCase):
     def test_dead_script(self):
         self.write("docs/a.md", "run scripts/nothing.sh\n")
         self.expect("scripts/nothing.sh")
+
+    def test_todo_in_a_text(self):
+        todo = "TO" + "DO: write it\n"
+        for name, text in (("common/CMakeLists.txt", f"# SPDX-License-Identifier: Apache-2.0\n# {todo}"),
+                           ("charts/a.yaml", f"# SPDX-License-Identifier: Apache-2.0\n# {todo}"),
+                           ("docs/a.md", todo)):
+            self.write(name, text)
+            self.expect(f"{name}: a TO" + "DO needs its sentence")
+            (self.root / name).unlink()
+
+    def test_dead_path(self):
+        for text in ("see tests/nothing/x_test.py", "`tests/nothing`", "```\ncat examples/no.yaml\n```",
+                     "all of common/*/nothing.h"):
+            self.write("docs/a.md", text + "\n")
+            self.expect("which does not exist")
+        self.write("docs/a.md", "`common/base/x.h`, `common/base/`, common/base/x and common/*/x.h; "
+                                "operator/cli/NAME_command.cc, common/base/<name>.h. In common/base.\n")
+        self.assertEqual(self.messages(), [])
+
+    def test_dead_anchor(self):
+        self.write("docs/b.md", "# One, *two* and `three`\n## Again\n## Again\n```\n# code\n```\n")
+        for link in ("b.md#once", "b.md#code", "b.md#again-2", "#again"):
+            self.write("docs/a.md", f"[x]({link})\n")
+            self.expect("which is no section of")
+        self.write("docs/a.md", "[x](b.md#one-two-and-three) [y](b.md#again-1) [z](#own)\n# Own\n")
+        self.assertEqual(self.messages(), [])
+
+    def test_dead_flag_of_a_script(self):
+        self.write("scripts/a.sh", "# SPDX-License-Identifier: Apache-2.0\n--all) ;; --list-bugs) ;;\n")
+        for text in ("`scripts/a.sh --al`", "```\nscripts/a.sh --all | less --al\nscripts/a.sh --list\n```"):
+            self.write("docs/a.md", text + "\n")
+            self.expect("gives scripts/a.sh the flag")
+        self.write("docs/a.md", "`scripts/a.sh\n--all`\n")
+        self.assertEqual(self.messages(), [])
+
+
+class TidyHoldsCommandsAgainstTheirHelp(SmallTree):
+    """With programs whose help is known."""
+
+    def setUp(self):
+        super().setUp()
+        self.programs = tempfile.TemporaryDirectory()
+        self.addCleanup(self.programs.cleanup)
+        self.program("lambdadnn", """
+            case "$1" in
+            run) echo "  --out TEXT   Folder"; echo "  -o,--output TEXT"; echo "  --resume" ;;
+            plan) echo "  -f,--file TEXT" ;;
+            dataset) [ "$2" = inspect ] && echo "  --format TEXT" ;;
+            *) printf 'Options:\\n  -h,--help\\nSubcommands:\\n  run   Train\\n  plan  Plan\\n  dataset\\n' ;;
+            esac""")
+        self.program("lambdadnn-operator", 'echo "  --store TEXT"')
+
+    def program(self, name, body):
+        path = pathlib.Path(self.programs.name) / name
+        path.write_text(f"#!/bin/sh\n{body}\n")
+        path.chmod(0o755)
+
+    def messages(self):
+        cli = pathlib.Path(self.programs.name) / "lambdadnn"
+        return [f"{n}: {m}" for n, _, m in tidy.findings(tidy.Tree(self.root), str(cli))]
+
+    def test_dead_command(self):
+        for text in ("`lambdadnn rnu job.yaml`", "`build/release/bin/lambdadnn plan|perdict`",
+                     "`kubectl lambdadnn rnu`", "```\n$ lambdadnn run a && lambdadnn rnu b\n```",
+                     "```sh\nkubectl lambdadnn rnu\n```", "a `lambdadnn\nrnu x` of two lines"):
+            self.write("docs/a.md", text + "\n")
+            self.expect("which does not exist")
+        self.write("docs/a.md", "`lambdadnn run`, and lambdadnn knows; `kubectl lambdadnn plan -f F`\n"
+                                "```\nlambdadnn plan \\\n  -f F  # --not a flag\n```\n")
+        self.assertEqual(self.messages(), [])
+
+    def test_dead_flag(self):
+        for text in ("`lambdadnn run job.yaml --uot x`", "`lambdadnn plan --out x`",
+                     "`lambdadnn dataset inspect --fromat idx`", "`--uot`",
+                     "`lambdadnn-operator --sotre s`",
+                     "```\nlambdadnn plan -f x | less --tricky\nlambdadnn run \\\n  -x y\n```"):
+            self.write("docs/a.md", text + "\n")
+            self.expect("the flag")
+        self.write("docs/a.md", "`lambdadnn run --out=x -o json`, `lambdadnn dataset inspect --format x`, "
+                                "`lambdadnn-operator --store s &`, `--resume` and `--store`\n")
+        self.assertEqual(self.messages(), [])
 
 
 if __name__ == "__main__":
