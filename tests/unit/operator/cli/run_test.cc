@@ -2,16 +2,21 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 
 #include "common/base/files.h"
+#include "common/base/text.h"
 #include "common/objectstore/memory_object_store.h"
 #include "operator/api/job_validation.h"
 #include "operator/backends/local/local_platform.h"
 #include "operator/cli/run/profile_file_cache.h"
 #include "operator/cli/run/run_options.h"
+#include "operator/cli/run/run_output.h"
 #include "operator/cli/run/run_results.h"
 #include "operator/cli/run/run_view.h"
+#include "tests/support/manual_runtime.h"
 #include "tests/support/paths.h"
 
 namespace lambdadnn {
@@ -56,6 +61,95 @@ TEST(RunView, ShowsProgressAndEveryFunction) {
   EXPECT_THAT(lines[1],
               AllOf(HasSubstr("loss 0.5000"), HasSubstr("640 samples/s"), HasSubstr("ETA 1m20s")));
   EXPECT_THAT(lines[2], AllOf(HasSubstr("worker-0"), HasSubstr("Running")));
+}
+
+TEST(RunView, ShowsTheCostSoFarOnceThereIsOne) {
+  RunView view = RunningView(1);
+  EXPECT_THAT(RenderLive(view, 100, 24)[1], testing::Not(HasSubstr("$")));
+  view.status.usage.cost = 0.001234567;
+  EXPECT_THAT(RenderLive(view, 100, 24)[1], HasSubstr("$0.001235"));
+}
+
+TEST(RunView, AProgressLineHoldsWhatTheLiveDisplayShows) {
+  RunView view = RunningView(1);
+  view.seconds = 12.34;
+  view.status.usage.cost = 0.001234567;
+  view.status.progress.test_accuracy = 0.9712;
+  EXPECT_EQ(RenderProgressLine(view),
+            "   12.3 s  epoch 0/2  iteration 50/200  loss 0.5000  test 97.12 %  640 samples/s  "
+            "ETA 1m20s  $0.001235");
+}
+
+// What a RunOutput prints, by a clock that is set by hand.
+class RunOutputTest : public testing::Test {
+ protected:
+  ~RunOutputTest() override {
+    std::fclose(out_);
+    std::free(text_);
+  }
+  std::vector<std::string> Lines() {
+    std::fflush(out_);
+    std::vector<std::string> lines = Split(text_, '\n');
+    if (!lines.empty() && lines.back().empty()) lines.pop_back();
+    return lines;
+  }
+  static Job RunningJob(int64_t iteration) {
+    Job job;
+    job.metadata.name = "digits";
+    job.status = RunningView(0).status;
+    job.status.progress.iteration = iteration;
+    return job;
+  }
+
+  ManualRuntime runtime_;
+  char* text_ = nullptr;
+  size_t size_ = 0;
+  std::FILE* const out_ = open_memstream(&text_, &size_);
+};
+
+TEST_F(RunOutputTest, PlainProgressLinesComeEveryFewSecondsAndOnlyWithNews) {
+  RunOutput output(runtime_.runtime, RunOutputMode::kLines, "", out_);
+  runtime_.clock.SleepFor(FromSeconds(10));
+  output.Update(RunningJob(1));
+  ASSERT_THAT(Lines(), SizeIs(1));
+  EXPECT_THAT(Lines()[0], AllOf(HasSubstr("iteration 1/200"), HasSubstr("loss 0.5000")));
+  runtime_.clock.SleepFor(FromSeconds(1));
+  output.Update(RunningJob(2));
+  EXPECT_THAT(Lines(), SizeIs(1)) << "too soon";
+  runtime_.clock.SleepFor(FromSeconds(5));
+  output.Update(RunningJob(1));
+  EXPECT_THAT(Lines(), SizeIs(1)) << "no news";
+  output.Update(RunningJob(3));
+  ASSERT_THAT(Lines(), SizeIs(2));
+  EXPECT_THAT(Lines()[1], HasSubstr("iteration 3/200"));
+}
+
+TEST_F(RunOutputTest, WithoutATerminalNothingIsErased) {
+  RunOutput output(runtime_.runtime, RunOutputMode::kLines, "", out_);
+  output.Say("isolation: pacing");
+  output.OnEvent({{"type", "evaluation"}, {"epoch", 0}, {"accuracy", 0.5}, {"loss", 1.0}});
+  runtime_.clock.SleepFor(FromSeconds(10));
+  output.Update(RunningJob(1));
+  output.Finish();
+  EXPECT_THAT(Lines(), SizeIs(3));
+  for (const std::string& line : Lines()) EXPECT_EQ(line.find('\x1b'), std::string::npos) << line;
+}
+
+TEST_F(RunOutputTest, JsonIsOneObjectALineAndNothingElse) {
+  RunOutput output(runtime_.runtime, RunOutputMode::kJson, "", out_);
+  output.Say("of two\nlines, with \"quotes\"");
+  output.OnEvent({{"type", "event"}, {"message", std::string("not UTF-8: \xff")}});
+  output.OnEvent({{"type", "iteration"}, {"iteration", 1}});
+  runtime_.clock.SleepFor(FromSeconds(10));
+  output.Update(RunningJob(1));
+  output.Finish();
+  std::vector<std::string> types;
+  for (const std::string& line : Lines()) {
+    const Json object = Json::parse(line, nullptr, false);
+    ASSERT_TRUE(object.is_object()) << line;
+    types.push_back(object["type"]);
+  }
+  EXPECT_THAT(types, testing::ElementsAre("note", "event", "iteration", "status"));
 }
 
 TEST(RunView, NeverWiderOrHigherThanTheTerminal) {
