@@ -93,8 +93,10 @@ Status CheckParts(const CheckpointManifest& manifest) {
   return OkStatus();
 }
 
-// Reads of a manifest before what arrives is believed to be what is stored.
+// Reads of a manifest or part before what arrives is believed to be what is stored.
 constexpr int kReadAttempts = 5;
+// Of a part that is verified at once.
+constexpr uint64_t kPieceBytes = 4 << 20;
 
 Result<CheckpointManifest> ReadOnce(ObjectStore& store, const std::string& key,
                                     const CheckpointReference& checkpoint) {
@@ -107,6 +109,47 @@ Result<CheckpointManifest> ReadOnce(ObjectStore& store, const std::string& key,
     return DataLossError("reading " + key + ": the manifest is of another checkpoint");
   }
   return manifest;
+}
+
+Result<ObjectHeader> ReadPartHeader(ObjectStore& store, const std::string& key,
+                                    const CheckpointReference& checkpoint,
+                                    const CheckpointManifest& manifest,
+                                    const CheckpointPart& part) {
+  LDNN_ASSIGN_OR_RETURN(const Bytes bytes, store.Get(key, ByteRange{0, kObjectHeaderBytes}));
+  LDNN_ASSIGN_OR_RETURN(const ObjectHeader header, DecodeHeader(bytes));
+  LDNN_RETURN_IF_ERROR(CheckPartHeader(header, manifest.job, checkpoint, part));
+  const uint64_t vector_bytes = static_cast<uint64_t>(part.elements.size()) * sizeof(float);
+  const uint64_t payload = vector_bytes * static_cast<uint64_t>(manifest.optimizer_vectors + 1);
+  if (header.payload_xxh3 != part.payload_xxh3 || header.payload_bytes != payload ||
+      part.bytes != kObjectHeaderBytes + payload) {
+    return DataLossError("the part is not the one that the manifest names");
+  }
+  return header;
+}
+
+Status VerifyPartOnce(ObjectStore& store, const std::string& key,
+                      const CheckpointReference& checkpoint, const CheckpointManifest& manifest,
+                      const CheckpointPart& part) {
+  LDNN_ASSIGN_OR_RETURN(const ObjectHeader header,
+                        ReadPartHeader(store, key, checkpoint, manifest, part));
+  const uint64_t weight_bytes = static_cast<uint64_t>(part.elements.size()) * sizeof(float);
+  Xxh3Stream whole;
+  Xxh3Stream weights;
+  for (uint64_t done = 0; done < header.payload_bytes;) {
+    const uint64_t length = std::min(kPieceBytes, header.payload_bytes - done);
+    LDNN_ASSIGN_OR_RETURN(const Bytes bytes,
+                          store.Get(key, ByteRange{kObjectHeaderBytes + done, length}));
+    if (bytes.size() != length) return DataLossError("the part is too short");
+    whole.Update(bytes);
+    if (done < weight_bytes) {
+      weights.Update(ByteView(bytes).first(std::min<uint64_t>(length, weight_bytes - done)));
+    }
+    done += length;
+  }
+  if (whole.Digest() != header.payload_xxh3 || weights.Digest() != header.weights_xxh3) {
+    return DataLossError("the checksum does not match");
+  }
+  return OkStatus();
 }
 
 // "<prefix>/checkpoints/120/r1.i2/manifest.json" -> its reference.
@@ -234,6 +277,58 @@ Result<CheckpointManifest> ReadManifest(ObjectStore& store, const CheckpointRefe
     }
   }
   return manifest;
+}
+
+Status CheckPartHeader(const ObjectHeader& header, uint64_t job,
+                       const CheckpointReference& checkpoint, const CheckpointPart& part) {
+  if (header.job != job || header.plan_revision != checkpoint.plan_revision ||
+      header.incarnation != checkpoint.incarnation || header.iteration != checkpoint.iteration ||
+      header.kind != ObjectKind::kOptimizer || header.shard != part.shard ||
+      header.elements != part.elements || header.payload_bytes == 0 ||
+      header.payload_bytes % (static_cast<uint64_t>(part.elements.size()) * sizeof(float)) != 0) {
+    return DataLossError("the checkpoint part is another one than its key says");
+  }
+  return OkStatus();
+}
+
+Status VerifyParts(ObjectStore& store, const CheckpointReference& checkpoint,
+                   const CheckpointManifest& manifest) {
+  for (const CheckpointPart& part : manifest.parts) {
+    const std::string key =
+        CheckpointPartKey(ScopeOf(checkpoint), checkpoint.iteration, part.shard);
+    Status read;
+    for (int attempt = 0; attempt < kReadAttempts; ++attempt) {
+      read = VerifyPartOnce(store, key, checkpoint, manifest, part);
+      if (read.code() != StatusCode::kDataLoss) break;
+    }
+    const bool lost =
+        read.code() == StatusCode::kNotFound || read.code() == StatusCode::kOutOfRange;
+    if (lost) read = DataLossError(read.message());
+    if (!read.ok()) return read.WithContext("reading checkpoint part " + key);
+  }
+  return OkStatus();
+}
+
+Result<std::optional<CheckpointReference>> FindNewestIntactCheckpoint(
+    ObjectStore& store, const std::string& prefix, const CheckpointFilter& accept,
+    std::vector<CheckpointReference>* damaged) {
+  std::vector<CheckpointReference> passed_over;
+  for (;;) {
+    LDNN_ASSIGN_OR_RETURN(
+        const auto newest, FindNewestCheckpoint(store, prefix, [&](const auto& checkpoint) {
+          const bool known =
+              std::find(passed_over.begin(), passed_over.end(), checkpoint) != passed_over.end();
+          return !known && (!accept || accept(checkpoint));
+        }));
+    if (!newest.has_value()) return newest;
+    const auto manifest = ReadManifest(store, *newest);
+    const Status read = manifest.ok() ? VerifyParts(store, *newest, *manifest) : manifest.status();
+    if (read.ok()) return newest;
+    const bool gone = read.code() == StatusCode::kNotFound;
+    if (!gone && read.code() != StatusCode::kDataLoss) return read;
+    passed_over.push_back(*newest);
+    if (damaged != nullptr && !gone) damaged->push_back(*newest);
+  }
 }
 
 }  // namespace lambdadnn

@@ -5,7 +5,9 @@
 //
 // A checkpoint is complete if and only if its manifest decodes and every part it lists is there
 // with the listed size. The manifest is written last and carries its own checksum, so a torn one is
-// no checkpoint at all. docs/formats.md has the layout.
+// no checkpoint at all. Whether the parts still hold the bytes that were written costs reading all
+// of them (VerifyParts): functions do when they start, the operator when one of them has found that
+// they do not, and before it deletes others. docs/formats.md has the layout.
 #pragma once
 
 #include <cstdint>
@@ -18,6 +20,7 @@
 #include "common/base/status.h"
 #include "common/objectstore/object_store.h"
 #include "common/plan/geometry.h"
+#include "common/protocol/object_header.h"
 #include "common/protocol/object_keys.h"
 #include "common/protocol/slice.h"
 
@@ -72,5 +75,21 @@ Result<std::optional<CheckpointReference>> FindNewestCheckpoint(
 // The manifest, verified: it decodes, belongs to this reference and all parts are there with their
 // sizes. kNotFound: no manifest; kDataLoss: it is torn or a part is missing.
 Result<CheckpointManifest> ReadManifest(ObjectStore& store, const CheckpointReference& checkpoint);
+
+// kDataLoss unless the header is of this part of this checkpoint, written by `job` (XXH3 of its
+// uid); the part's size and checksum are not looked at.
+Status CheckPartHeader(const ObjectHeader& header, uint64_t job,
+                       const CheckpointReference& checkpoint, const CheckpointPart& part);
+
+// Reads every byte of the checkpoint, a few MiB at a time. kDataLoss, naming the part, when one is
+// gone or is not what the manifest says, also when it is read again.
+Status VerifyParts(ObjectStore& store, const CheckpointReference& checkpoint,
+                   const CheckpointManifest& manifest);
+
+// The newest complete checkpoint of which every byte is what was written; what is found damaged is
+// added to `damaged` (when given). Reads all bytes of those that it comes across.
+Result<std::optional<CheckpointReference>> FindNewestIntactCheckpoint(
+    ObjectStore& store, const std::string& prefix, const CheckpointFilter& accept = nullptr,
+    std::vector<CheckpointReference>* damaged = nullptr);
 
 }  // namespace lambdadnn

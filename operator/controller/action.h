@@ -93,6 +93,8 @@ struct ReadRecords {
 };
 struct LookUpCheckpoint {
   Round round;
+  // All bytes are read, since a function found that some are not what was written.
+  bool intact = false;
 };
 struct CheckResults {};
 

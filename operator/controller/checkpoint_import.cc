@@ -85,7 +85,7 @@ Result<ImportedCheckpoint> ImportCheckpoint(const std::string& uri, const StoreO
                                 std::to_string(jobs->size()) + " jobs; name one of them, such as " +
                                 Join(names, ", "));
   }
-  auto newest = FindNewestCheckpoint(store, *jobs->begin());
+  auto newest = FindNewestIntactCheckpoint(store, *jobs->begin());
   if (!newest.ok()) return newest.status().WithContext(kField);
   if (!newest->has_value()) return NoCheckpoint(uri);
   ImportedCheckpoint imported;

@@ -46,7 +46,7 @@ RestingPlace PlaceOfRest(const JobSnapshot& snapshot) {
   // What had begun is never taken up again.
   place.clean = false;
   if (snapshot.facts.checkpoint_looked_up != round) {
-    place.look_up = LookUpCheckpoint{*round};
+    place.look_up = LookUpCheckpoint{*round, FoundDataLoss(snapshot.facts, *round)};
   } else {
     place.execution = FallenBack(snapshot);
   }

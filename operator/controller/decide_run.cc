@@ -126,6 +126,12 @@ bool AllJoined(const JobSnapshot& snapshot, const RoundView& view) {
   });
 }
 
+// Back to an older checkpoint, since the one that the round began with cannot be read: the store's
+// doing, and it happens at most once to each of them.
+bool LeavesDamaged(const JobSnapshot& snapshot, const Round& round, const ExecutionStatus& next) {
+  return FoundDataLoss(snapshot.facts, round) && next.first_iteration < round.first_iteration;
+}
+
 std::vector<Action> DecideFallBack(const JobSnapshot& snapshot, const Round& round,
                                    const RoundBreak& broken) {
   if (!broken.unusable_uid.empty()) {
@@ -136,12 +142,14 @@ std::vector<Action> DecideFallBack(const JobSnapshot& snapshot, const Round& rou
     if (InRound(slice, round) && MayRun(slice, snapshot.facts)) return stops;
   }
   const Facts& facts = snapshot.facts;
-  if (facts.checkpoint_looked_up != round) return {LookUpCheckpoint{round}};
+  if (facts.checkpoint_looked_up != round) {
+    return {LookUpCheckpoint{round, FoundDataLoss(facts, round)}};
+  }
   // What was refused is asked anew by functions with the credentials of now.
   if (facts.credentials_changed && AnyLiveInstance(facts)) return {DeleteAllGroups{}};
 
   ExecutionStatus next = FallenBack(snapshot);
-  if (broken.counts && !facts.credentials_changed) {
+  if (broken.counts && !facts.credentials_changed && !LeavesDamaged(snapshot, round, next)) {
     ++next.failures;
     if (next.failures > snapshot.job.spec.backoff_limit) {
       return {FailJob("BackoffLimitExceeded",

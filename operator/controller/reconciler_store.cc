@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Actions on the job's object store: looking things up, the report, clean-up.
+#include <algorithm>
 #include <variant>
 
 #include "common/base/planted_bug.h"
@@ -37,11 +38,15 @@ Status DeleteOtherCheckpoints(ObjectStore& store, const std::string& prefix,
   return others.empty() ? OkStatus() : store.DeleteMany(others);
 }
 
-Result<std::optional<CheckpointReference>> NewestCheckpoint(
-    ObjectStore& store, const Job& job, bool (*counts)(const Job&, const CheckpointReference&)) {
-  return FindNewestCheckpoint(
-      store, JobPrefix(job),
-      [&job, counts](const CheckpointReference& checkpoint) { return counts(job, checkpoint); });
+// The only one that is left, or the newest that can be read: what it is kept for is worth that.
+Result<std::optional<CheckpointReference>> CheckpointToKeep(ObjectStore& store, const Job& job) {
+  const std::string prefix = JobPrefix(job);
+  const CheckpointFilter counts = [&job](const CheckpointReference& checkpoint) {
+    return IsOfThePlans(job, checkpoint);
+  };
+  LDNN_ASSIGN_OR_RETURN(const auto all, ListCheckpoints(store, prefix));
+  return all.size() <= 1 ? FindNewestCheckpoint(store, prefix, counts)
+                         : FindNewestIntactCheckpoint(store, prefix, counts);
 }
 
 Status CleanUp(ObjectStore& store, const Job& job, bool keep_checkpoints) {
@@ -50,11 +55,9 @@ Status CleanUp(ObjectStore& store, const Job& job, bool keep_checkpoints) {
     LDNN_RETURN_IF_ERROR(DeletePrefix(store, ExchangePrefix(prefix)).status());
   }
   if (keep_checkpoints) {
-    LDNN_ASSIGN_OR_RETURN(const std::optional<CheckpointReference> newest,
-                          NewestCheckpoint(store, job, IsOfThePlans));
-    if (newest.has_value()) {
-      LDNN_RETURN_IF_ERROR(DeleteOtherCheckpoints(store, prefix, *newest));
-    }
+    LDNN_ASSIGN_OR_RETURN(const std::optional<CheckpointReference> keep,
+                          CheckpointToKeep(store, job));
+    if (keep.has_value()) LDNN_RETURN_IF_ERROR(DeleteOtherCheckpoints(store, prefix, *keep));
   } else {
     LDNN_RETURN_IF_ERROR(DeletePrefix(store, CheckpointsPrefix(prefix)).status());
   }
@@ -253,13 +256,26 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const ReadRecords& action) {
 Result<Reconciler::Next> Reconciler::Do(Pass* pass, const LookUpCheckpoint& action) {
   const Job& job = pass->snapshot.job;
   LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, StoreOf(pass));
-  LDNN_ASSIGN_OR_RETURN(std::optional<CheckpointReference> newest,
-                        NewestCheckpoint(*store, job, IsOfThePlans));
-  if (!newest.has_value()) {
-    LDNN_ASSIGN_OR_RETURN(newest, NewestCheckpoint(*store, job, IsOfTheEarlierPlans));
+  Facts& facts = pass->memory->facts;
+  std::vector<CheckpointReference>& damaged = facts.damaged_checkpoints;
+  std::optional<CheckpointReference> newest;
+  for (const auto& counts : {IsOfThePlans, IsOfTheEarlierPlans}) {
+    const CheckpointFilter accept = [&](const CheckpointReference& checkpoint) {
+      const bool readable = std::find(damaged.begin(), damaged.end(), checkpoint) == damaged.end();
+      return readable && counts(job, checkpoint);
+    };
+    if (action.intact) {
+      std::vector<CheckpointReference> found;
+      LDNN_ASSIGN_OR_RETURN(newest,
+                            FindNewestIntactCheckpoint(*store, JobPrefix(job), accept, &found));
+      damaged.insert(damaged.end(), found.begin(), found.end());
+    } else {
+      LDNN_ASSIGN_OR_RETURN(newest, FindNewestCheckpoint(*store, JobPrefix(job), accept));
+    }
+    if (newest.has_value()) break;
   }
-  pass->memory->facts.newest_checkpoint = newest;
-  pass->memory->facts.checkpoint_looked_up = action.round;
+  facts.newest_checkpoint = newest;
+  facts.checkpoint_looked_up = action.round;
   return Next::kDecideAgain;
 }
 

@@ -80,6 +80,14 @@ bool InRound(const SliceFact& slice, const Round& round) {
          slice.incarnation == round.incarnation && slice.first_iteration == round.first_iteration;
 }
 
+bool FoundDataLoss(const Facts& facts, const Round& round) {
+  return std::any_of(facts.slices.begin(), facts.slices.end(), [&](const auto& entry) {
+    const SliceFact& slice = entry.second;
+    return InRound(slice, round) && slice.record.has_value() &&
+           slice.record->error.code() == StatusCode::kDataLoss;
+  });
+}
+
 bool IsGone(const Facts& facts, const std::string& uid) {
   const auto found = facts.instances.find(uid);
   return found == facts.instances.end() || found->second.gone.has_value();

@@ -85,6 +85,8 @@ struct Facts {
   // The round that was broken and the newest complete checkpoint then; absent inside = none.
   std::optional<Round> checkpoint_looked_up;
   std::optional<CheckpointReference> newest_checkpoint;
+  // Found damaged by this process, and not looked at again: a function that starts there fails.
+  std::vector<CheckpointReference> damaged_checkpoints;
 
   // Since when the current set of functions is being started; how often that failed.
   std::optional<Instant> start_since;
@@ -165,6 +167,9 @@ bool IsOfThePlans(const Job& job, const CheckpointReference& checkpoint);
 // checkpoint yet, when the one that it was to begin with is lost.
 bool IsOfTheEarlierPlans(const Job& job, const CheckpointReference& checkpoint);
 bool InRound(const SliceFact& slice, const Round& round);
+// A slice of the round ended because something stored is not what was written: it may be the
+// checkpoint that the round began with.
+bool FoundDataLoss(const Facts& facts, const Round& round);
 // Gone, or never heard of.
 bool IsGone(const Facts& facts, const std::string& uid);
 // Neither ended by a record nor with its instance: it may still have effects.

@@ -2,7 +2,9 @@
 #include "tests/support/fake_functions.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <span>
 #include <tuple>
 #include <utility>
 
@@ -287,8 +289,23 @@ void FakeFunctions::WriteCheckpoint(const SliceRequest& request, int64_t iterati
   manifest.plan_revision = request.plan.revision;
   manifest.incarnation = request.incarnation;
   manifest.parameters = kParameters;
-  manifest.parts.push_back({0, {0, kParameters}, 8, 0});
-  (void)store_.Put(CheckpointPartKey(scope, iteration, 0), AsBytes("12345678"));
+  const std::vector<float> weights(kParameters, static_cast<float>(iteration));
+  const ByteView payload = AsBytes(std::span(weights));
+  ObjectHeader header;
+  header.job = manifest.job;
+  header.plan_revision = manifest.plan_revision;
+  header.incarnation = manifest.incarnation;
+  header.iteration = header.base_version = iteration;
+  header.kind = ObjectKind::kOptimizer;
+  header.elements = {0, kParameters};
+  header.payload_bytes = payload.size();
+  header.payload_xxh3 = header.weights_xxh3 = Xxh3(payload);
+  std::array<std::byte, kObjectHeaderBytes> encoded;
+  EncodeHeader(header, encoded);
+  const ByteView part[] = {ByteView(encoded), payload};
+  manifest.parts.push_back(
+      {0, header.elements, kObjectHeaderBytes + payload.size(), header.payload_xxh3});
+  (void)store_.Put(CheckpointPartKey(scope, iteration, 0), part, PutOptions{});
   (void)store_.Put(CheckpointManifestKey(scope, iteration), AsBytes(EncodeManifest(manifest)));
 }
 
@@ -317,6 +334,22 @@ void FakeFunctions::EndRound(std::vector<std::pair<Instance*, Slice*>>& members,
   }
 }
 
+bool FakeFunctions::ReadsStart(std::vector<std::pair<Instance*, Slice*>>& members) {
+  const SliceRequest& request = members.front().second->request;
+  if (!request.start.has_value() || round_iteration_.contains(RoundKey(request))) return true;
+  const auto manifest = ReadManifest(store_, *request.start);
+  const Status read =
+      manifest.ok() ? VerifyParts(store_, *request.start, *manifest) : manifest.status();
+  if (read.code() != StatusCode::kDataLoss) return true;
+  for (auto& [instance, slice] : members) {
+    SliceRecord record;
+    record.outcome = SliceOutcome::kFailed;
+    record.error = read;
+    End(*slice, record);
+  }
+  return false;
+}
+
 void FakeFunctions::AdvanceRound(std::vector<std::pair<Instance*, Slice*>>& members) {
   const SliceRequest& request = members.front().second->request;
   const Plan& plan = request.plan;
@@ -337,6 +370,7 @@ void FakeFunctions::AdvanceRound(std::vector<std::pair<Instance*, Slice*>>& memb
     End(*slice, record);
     return;
   }
+  if (!ReadsStart(members)) return;
   const double elapsed = ToSeconds(clock_.Now() - begin);
   int64_t iteration =
       request.first_iteration + static_cast<int64_t>(elapsed / options_.iteration_seconds);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions that train in virtual time: a FunctionBackend and a SliceClient over one little world.
 // The roles of a round advance together, one iteration every `iteration_seconds`, once all of them
-// have started; they stop together at their budget or when one is asked to, write a checkpoint and
+// have started and the checkpoint that they begin with is what was written; they stop together at
+// their budget or when one is asked to, write a checkpoint and
 // their records to the store, and worker 0 writes the model at the end. For one thread.
 #pragma once
 
@@ -125,6 +126,8 @@ class FakeFunctions final : public FunctionBackend, public SliceClient {
   Status Around(const std::string& call, const std::function<Status()>& effect);
   void Advance();
   void AdvanceProfile(Instance& instance, Slice& slice);
+  // False: the checkpoint that the round begins with is damaged, and every slice has failed of it.
+  bool ReadsStart(std::vector<std::pair<Instance*, Slice*>>& members);
   void AdvanceRound(std::vector<std::pair<Instance*, Slice*>>& members);
   void EndRound(std::vector<std::pair<Instance*, Slice*>>& members, int64_t iteration,
                 SliceOutcome outcome);

@@ -37,19 +37,6 @@ ByteView BytesOf(const std::vector<float>& values, Range within, Range elements)
                                            static_cast<size_t>(elements.size())));
 }
 
-Status CheckPartHeader(const ObjectHeader& header, uint64_t job, const ExchangeScope& scope,
-                       int64_t iteration, int shard, Range elements) {
-  if (header.job != job || header.plan_revision != scope.plan_revision ||
-      header.incarnation != scope.incarnation || header.iteration != iteration ||
-      header.kind != ObjectKind::kOptimizer || header.shard != shard ||
-      header.elements != elements ||
-      header.payload_bytes % (static_cast<uint64_t>(elements.size()) * sizeof(float)) != 0 ||
-      header.payload_bytes == 0) {
-    return DataLossError("the checkpoint part is another one than its key says");
-  }
-  return OkStatus();
-}
-
 // A part's header, checked; kNotFound while it is not written yet.
 Result<CheckpointPart> ReadPartHeader(const RoleContext& context, int64_t iteration, int shard,
                                       int* vectors) {
@@ -60,8 +47,9 @@ Result<CheckpointPart> ReadPartHeader(const RoleContext& context, int64_t iterat
   LDNN_ASSIGN_OR_RETURN(const Bytes bytes,
                         context.store.Get(key, ByteRange{0, kObjectHeaderBytes}));
   LDNN_ASSIGN_OR_RETURN(const ObjectHeader header, DecodeHeader(bytes));
-  LDNN_RETURN_IF_ERROR(CheckPartHeader(header, Xxh3(AsBytes(request.job.uid)), context.scope(),
-                                       iteration, shard, elements));
+  LDNN_RETURN_IF_ERROR(CheckPartHeader(header, Xxh3(AsBytes(request.job.uid)),
+                                       CheckpointAt(request, iteration),
+                                       CheckpointPart{shard, elements, 0, 0}));
   LDNN_ASSIGN_OR_RETURN(const ObjectInfo info, context.store.Head(key));
   if (info.size != kObjectHeaderBytes + header.payload_bytes) {
     return DataLossError(key + " has " + std::to_string(info.size) + " bytes, its header says " +
@@ -81,20 +69,28 @@ bool MayPrune(const RoleContext& context, const CheckpointReference& other) {
 }
 
 // A checkpoint that a function of an older plan wrote beyond the iteration from which this plan
-// holds: nobody may start from it.
-bool IsWorthless(const RoleContext& context, const CheckpointReference& other) {
+// holds: nobody may start from it. Or one of an earlier incarnation at or beyond what this one has
+// just written: had it been readable, this incarnation would have begun there. Damaged ones must
+// not take the place of those that are kept.
+bool IsWorthless(const RoleContext& context, int64_t written, const CheckpointReference& other) {
   if (Planted(PlantedBug::kOlderPlanAccepted)) return false;
-  return other.plan_revision < context.request.plan.revision &&
-         other.iteration > context.request.plan.first_iteration;
+  const SliceRequest& request = context.request;
+  if (other.plan_revision < request.plan.revision &&
+      other.iteration > request.plan.first_iteration) {
+    return true;
+  }
+  const bool read_by_others = request.start.has_value() && other == *request.start;
+  return other.incarnation < request.incarnation && other.iteration >= written && !read_by_others;
 }
 
-Status Prune(const RoleContext& context) {
+// After the checkpoint of iteration `written`.
+Status Prune(const RoleContext& context, int64_t written) {
   const std::string& prefix = context.request.store.prefix;
   LDNN_ASSIGN_OR_RETURN(const auto found, ListCheckpoints(context.store, prefix));
   const auto keep = static_cast<size_t>(std::max(1, context.request.checkpoint_keep));
   size_t kept = 0;
   for (size_t i = 0; i < found.size(); ++i) {
-    const bool worthless = IsWorthless(context, found[i]);
+    const bool worthless = IsWorthless(context, written, found[i]);
     if (!worthless && kept++ < keep) continue;
     if (!MayPrune(context, found[i])) continue;
     const ExchangeScope scope = ScopeOf(found[i]);
@@ -121,8 +117,7 @@ Result<Bytes> ReadPart(ObjectStore& store, const CheckpointReference& checkpoint
     const auto header = DecodeHeader(bytes);
     last = header.status();
     if (last.ok()) {
-      last = CheckPartHeader(*header, manifest.job, ScopeOf(checkpoint), checkpoint.iteration,
-                             part.shard, part.elements);
+      last = CheckPartHeader(*header, manifest.job, checkpoint, part);
     }
     if (last.ok() && header->payload_xxh3 != part.payload_xxh3) {
       last = DataLossError("the part is not the one that the manifest names");
@@ -226,7 +221,7 @@ Status CompleteCheckpoint(const RoleContext& context, int64_t iteration,
   }
   LDNN_RETURN_IF_ERROR(
       context.store.Put(key, AsBytes(text)).WithContext("writing checkpoint manifest " + key));
-  return Prune(context).WithContext("deleting old checkpoints");
+  return Prune(context, iteration).WithContext("deleting old checkpoints");
 }
 
 Result<CheckpointManifest> AwaitCheckpoint(const RoleContext& context,

@@ -36,7 +36,9 @@ Status WriteCheckpointPart(const RoleContext& context, int64_t iteration, int sh
 
 // Waits for all parts of the plan's shards, verifies their headers and writes the manifest;
 // `manifest` brings stop_at and the epoch's loss. Then deletes what is older than the newest
-// request.checkpoint_keep checkpoints and was not written by a later revision or incarnation.
+// request.checkpoint_keep checkpoints and was not written by a later revision or incarnation; and
+// what earlier incarnations wrote at or beyond this iteration (it could not be read, or this one
+// would have begun there), which counts for none of the kept.
 Status CompleteCheckpoint(const RoleContext& context, int64_t iteration,
                           CheckpointManifest manifest);
 

@@ -5,10 +5,15 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <set>
+#include <span>
+
 #include "common/base/bytes.h"
 #include "common/base/files.h"
 #include "common/objectstore/memory_object_store.h"
+#include "tests/support/faulty_object_store.h"
 #include "tests/support/paths.h"
+#include "tests/support/virtual_runtime.h"
 
 namespace lambdadnn {
 namespace {
@@ -142,6 +147,116 @@ TEST_F(CheckpointIndex, StrayKeysAreIgnored) {
     ASSERT_TRUE(store_.Put(key, AsBytes("{}")).ok());
   }
   EXPECT_TRUE(ListCheckpoints(store_, "p").value().empty());
+}
+
+// Checkpoints whose parts are whole objects: two shards of one weight vector and one state vector.
+class IntactCheckpoint : public CheckpointIndex {
+ protected:
+  CheckpointReference WriteWhole(int64_t iteration) {
+    const CheckpointReference reference = {"p", iteration, 1, 0};
+    CheckpointManifest manifest = Example(iteration, 1, 0);
+    manifest.optimizer_vectors = 1;
+    for (CheckpointPart& part : manifest.parts) {
+      const auto size = static_cast<size_t>(part.elements.size());
+      const std::vector<float> values(2 * size, static_cast<float>(iteration));
+      ObjectHeader header;
+      header.job = manifest.job;
+      header.plan_revision = 1;
+      header.iteration = iteration;
+      header.kind = ObjectKind::kOptimizer;
+      header.shard = part.shard;
+      header.elements = part.elements;
+      header.payload_bytes = 2 * size * sizeof(float);
+      header.payload_xxh3 = part.payload_xxh3 = Xxh3(AsBytes(std::span(values)));
+      header.weights_xxh3 = Xxh3(AsBytes(std::span(values).first(size)));
+      Bytes object(kObjectHeaderBytes);
+      EncodeHeader(header, object);
+      const ByteView payload = AsBytes(std::span(values));
+      object.insert(object.end(), payload.begin(), payload.end());
+      part.bytes = object.size();
+      EXPECT_TRUE(store_.Put(PartKey(reference, part.shard), object).ok());
+    }
+    EXPECT_TRUE(store_.Put(ManifestKey(reference), AsBytes(EncodeManifest(manifest))).ok());
+    return reference;
+  }
+  static std::string PartKey(const CheckpointReference& reference, int shard) {
+    return CheckpointPartKey(ScopeOf(reference), reference.iteration, shard);
+  }
+  void Flip(const std::string& key, size_t at) {
+    Bytes bytes = store_.Get(key).value();
+    bytes.at(at) ^= std::byte{4};
+    ASSERT_TRUE(store_.Put(key, bytes).ok());
+  }
+  Status Verify(const CheckpointReference& reference) {
+    const auto manifest = ReadManifest(store_, reference);
+    return manifest.ok() ? VerifyParts(store_, reference, *manifest) : manifest.status();
+  }
+};
+
+TEST_F(IntactCheckpoint, IsTheNewestOfWhichEveryByteIsWhatWasWritten) {
+  const CheckpointReference first = WriteWhole(10);
+  const CheckpointReference second = WriteWhole(20);
+  const CheckpointReference third = WriteWhole(30);
+  std::vector<CheckpointReference> damaged;
+  EXPECT_EQ(FindNewestIntactCheckpoint(store_, "p", nullptr, &damaged).value(), third);
+  EXPECT_TRUE(damaged.empty());
+  Flip(PartKey(third, 0), 200);
+  EXPECT_EQ(FindNewestCheckpoint(store_, "p").value(), third) << "nobody has read it yet";
+  EXPECT_EQ(FindNewestIntactCheckpoint(store_, "p", nullptr, &damaged).value(), second);
+  EXPECT_EQ(damaged, std::vector<CheckpointReference>{third});
+  Flip(PartKey(second, 1), kObjectHeaderBytes + 4 * (20000 - 16384) + 3);  // optimizer state
+  EXPECT_EQ(FindNewestIntactCheckpoint(store_, "p").value(), first);
+  Flip(PartKey(first, 1), 0);
+  EXPECT_EQ(FindNewestIntactCheckpoint(store_, "p").value(), std::nullopt);
+}
+
+TEST_F(IntactCheckpoint, EveryKindOfDamageIsFoundAndNamesThePart) {
+  const CheckpointReference reference = WriteWhole(10);
+  const std::string key = PartKey(reference, 1);
+  const Bytes whole = store_.Get(key).value();
+  ASSERT_TRUE(Verify(reference).ok());
+  for (size_t at = 0; at < kObjectHeaderBytes; ++at) {
+    Flip(key, at);
+    EXPECT_EQ(Verify(reference).code(), StatusCode::kDataLoss) << "header byte " << at;
+    ASSERT_TRUE(store_.Put(key, whole).ok());
+  }
+  for (const size_t at : {kObjectHeaderBytes, whole.size() / 2, whole.size() - 1}) {
+    Flip(key, at);
+    EXPECT_EQ(Verify(reference).code(), StatusCode::kDataLoss) << at;
+    EXPECT_THAT(Verify(reference).message(), testing::HasSubstr(key));
+    ASSERT_TRUE(store_.Put(key, whole).ok());
+  }
+  // Another checkpoint's part under this key, whole in itself.
+  const CheckpointReference other = WriteWhole(20);
+  ASSERT_TRUE(store_.Put(key, store_.Get(PartKey(other, 1)).value()).ok());
+  EXPECT_EQ(Verify(reference).code(), StatusCode::kDataLoss);
+}
+
+TEST_F(IntactCheckpoint, AReadThatArrivesTornOnceIsRepeated) {
+  const CheckpointReference newest = WriteWhole(10);
+  VirtualRuntime time;
+  FaultyObjectStore torn(store_, time.runtime, StoreFaults{});
+  std::set<std::string> read;
+  torn.SetScript([&](StoreOperation operation, std::string_view key, bool) {
+    const bool first = operation == StoreOperation::kGet && read.insert(std::string(key)).second;
+    return first ? DataLossError("torn on the way") : OkStatus();
+  });
+  EXPECT_EQ(FindNewestIntactCheckpoint(torn, "p").value(), newest);
+  EXPECT_EQ(read.size(), 3u) << "the manifest and both parts";
+}
+
+TEST_F(IntactCheckpoint, AStoreThatIsAwayJudgesNothing) {
+  WriteWhole(10);
+  VirtualRuntime time;
+  FaultyObjectStore away(store_, time.runtime, StoreFaults{});
+  away.SetScript([](StoreOperation operation, std::string_view key, bool) {
+    const bool part = operation == StoreOperation::kGet && !key.ends_with(".json");
+    return part ? UnavailableError("away") : OkStatus();
+  });
+  std::vector<CheckpointReference> damaged;
+  EXPECT_EQ(FindNewestIntactCheckpoint(away, "p", nullptr, &damaged).status().code(),
+            StatusCode::kUnavailable);
+  EXPECT_TRUE(damaged.empty());
 }
 
 RC_GTEST_PROP(CheckpointManifestDecoder, AnyTextIsSafe, (const std::string& text)) {

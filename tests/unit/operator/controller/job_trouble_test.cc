@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs that stand still, whose ends nobody saw, or that are to be left alone.
+#include <algorithm>
+
 #include "operator/api/pause.h"
 #include "tests/unit/operator/controller/job_life_fixture.h"
 
@@ -100,6 +102,109 @@ TEST_F(JobTroubleTest, AJobOfAnotherControllerIsNeverTouched) {
   world_.RunUntil([] { return false; }, 60);
   EXPECT_EQ(world_.Read().metadata.resource_version, version);
   EXPECT_THAT(world_.functions.started(), IsEmpty());
+}
+
+class DamagedCheckpointTest : public JobLifeTest {
+ protected:
+  // A job at an iteration beyond its second checkpoint (every 20 iterations) whose functions were
+  // killed. Nobody has acted on that yet.
+  void RunAndKill() {
+    Json job = JobWorld::MinimalJob();
+    job["spec"]["backoffLimit"] = 0;
+    job["spec"]["training"]["epochs"] = 3;
+    world_.Create(job);
+    ASSERT_TRUE(RunUntilIteration(50));
+    for (const std::string& uid : world_.functions.Live()) world_.functions.Kill(uid);
+  }
+  std::vector<std::string> Parts() {
+    std::vector<std::string> parts;
+    for (const std::string& key : world_.Keys()) {
+      const bool part = key.find("/checkpoints/") != std::string::npos;
+      if (part && !key.ends_with("/manifest.json")) parts.push_back(key);
+    }
+    return parts;
+  }
+  // One byte becomes another; the size stays. Negative offsets count from the end.
+  void Damage(const std::string& key, int64_t offset) {
+    Bytes bytes = world_.memory_store.Get(key).value();
+    const auto at = static_cast<size_t>(offset < 0 ? std::ssize(bytes) + offset : offset);
+    bytes[at] ^= std::byte{1};
+    ASSERT_TRUE(world_.memory_store.Put(key, bytes).ok());
+  }
+  std::string PartOf(int64_t iteration) {
+    const std::string folder = "/checkpoints/" + std::to_string(iteration) + "/";
+    for (const std::string& key : Parts()) {
+      if (key.find(folder) != std::string::npos) return key;
+    }
+    ADD_FAILURE() << "no checkpoint of iteration " << iteration;
+    return "";
+  }
+  bool AnyStartedAt(const std::string& iteration) {
+    const auto& started = world_.functions.started();
+    return std::any_of(started.begin(), started.end(), [&](const std::string& invocation) {
+      return invocation.find(".f" + iteration + ".") != std::string::npos;
+    });
+  }
+};
+
+TEST_F(DamagedCheckpointTest, TheNewestReadableOneWinsWhateverByteIsWrong) {
+  for (const int64_t offset : {0, 130, -1}) {  // header, weights, the end
+    SCOPED_TRACE(offset);
+    RunAndKill();
+    Damage(PartOf(40), offset);
+    ASSERT_TRUE(world_.RunUntilFinished(300));
+    EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+    EXPECT_TRUE(AnyStartedAt("40")) << "nobody met the damage";
+    EXPECT_TRUE(AnyStartedAt("20"));
+    EXPECT_EQ(world_.Read().status.execution.failures, 0) << "the store's doing, not the job's";
+    EXPECT_EQ(world_.Read().status.model_digest, "digest-150");
+    world_.Delete();
+    ASSERT_TRUE(world_.RunUntil([&] { return !world_.Exists(); }, 60));
+    world_.functions.ForgetGone();
+  }
+}
+
+TEST_F(DamagedCheckpointTest, IsNotChosenAgainAfterTheNextLoss) {
+  RunAndKill();
+  Damage(PartOf(40), 130);
+  ASSERT_TRUE(world_.RunUntil([&] { return AnyStartedAt("20"); }, 60));
+  const auto incarnation = world_.Read().status.execution.incarnation;
+  for (const std::string& uid : world_.functions.Live()) world_.functions.Kill(uid);
+  ASSERT_TRUE(world_.RunUntilFinished(300));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(world_.Read().status.execution.incarnation, incarnation + 1)
+      << "the damaged one was tried once more";
+}
+
+TEST_F(DamagedCheckpointTest, ARestartedControllerFindsTheDamageItself) {
+  RunAndKill();
+  Damage(PartOf(40), 130);
+  ASSERT_TRUE(world_.RunUntil([&] { return AnyStartedAt("40"); }, 60));
+  world_.RestartController();
+  ASSERT_TRUE(world_.RunUntilFinished(300));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_TRUE(AnyStartedAt("20"));
+}
+
+TEST_F(DamagedCheckpointTest, AJobWithNoReadableOneFailsAndSaysWhatIsDamaged) {
+  RunAndKill();
+  for (const std::string& part : Parts()) Damage(part, 130);
+  const std::vector<std::string> parts = Parts();
+  ASSERT_TRUE(world_.RunUntilFinished(300));
+  EXPECT_EQ(world_.Reason("Failed"), "True/BackoffLimitExceeded");
+  EXPECT_THAT(FindCondition(world_.Read(), "Failed")->message,
+              HasSubstr("reading checkpoint part"));
+  EXPECT_EQ(Parts(), parts) << "there is nothing better to keep";
+}
+
+TEST_F(DamagedCheckpointTest, AFailedJobKeepsTheNewestThatCanBeRead) {
+  RunAndKill();
+  const std::string readable = PartOf(20);
+  Damage(PartOf(40), 130);
+  world_.functions.FailNext("worker-0", InternalError("no such layer"), true);
+  ASSERT_TRUE(world_.RunUntilFinished(300));
+  EXPECT_EQ(world_.Reason("Failed"), "True/SliceFailed");
+  EXPECT_EQ(Parts(), std::vector<std::string>{readable});
 }
 
 }  // namespace

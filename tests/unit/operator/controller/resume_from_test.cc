@@ -71,6 +71,22 @@ TEST_F(ResumeFromTest, FallsBackToTheBroughtCheckpointBeforeThereIsANewerOne) {
   EXPECT_EQ(world_.Read().status.execution.failures, 0);
 }
 
+TEST_F(ResumeFromTest, PassesOverANewerCheckpointThatIsDamaged) {
+  RunFirst();
+  std::string newest;
+  for (const std::string& key : world_.Keys()) {
+    if (key.find("/checkpoints/50/") == std::string::npos || key.ends_with(".json")) continue;
+    newest = key;
+  }
+  Bytes bytes = world_.memory_store.Get(newest).value();
+  bytes.back() ^= std::byte{1};
+  ASSERT_TRUE(world_.memory_store.Put(newest, bytes).ok());
+  world_.Create(JobOf(2, "file:///store"));
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(world_.Read().status.plan->first_iteration, 40);
+}
+
 TEST_F(ResumeFromTest, SaysWhenTheModelDoesNotFit) {
   RunFirst();
   Json other_model = JobOf(2, "file:///store");

@@ -193,6 +193,27 @@ TEST_F(CheckpointIo, ALateWriterDeletesNothingOfItsSuccessors) {
   EXPECT_EQ(Iterations(), (std::vector<int64_t>{30, 20, 9, 5}));
 }
 
+// A fall-back to 10 says that 20 and 30 could not be read: they must not take the places of what is
+// kept, nor come back.
+TEST_F(CheckpointIo, WhatAnEarlierIncarnationWroteBeyondGoesAndCountsForNothing) {
+  request_.checkpoint_keep = 3;
+  for (const int64_t iteration : {10, 20, 30}) ASSERT_TRUE(WriteAll(iteration).ok());
+  request_.checkpoint_keep = 1;
+  request_.incarnation = 1;
+  request_.start = CheckpointReference{"p", 10, request_.plan.revision, 0};
+  ASSERT_TRUE(WriteAll(15).ok());
+  EXPECT_EQ(Iterations(), (std::vector<int64_t>{15}));
+}
+
+TEST_F(CheckpointIo, TheStartIsNotDeletedUnderThoseWhoStillReadIt) {
+  request_.checkpoint_keep = 2;
+  ASSERT_TRUE(WriteAll(10).ok());
+  request_.incarnation = 1;
+  request_.start = CheckpointReference{"p", 10, request_.plan.revision, 0};
+  ASSERT_TRUE(WriteAll(10).ok());
+  EXPECT_EQ(Iterations(), (std::vector<int64_t>{10, 10}));
+}
+
 // The process dies before or after any operation of the store: complete or absent, never between.
 TEST_F(CheckpointIo, IsCompleteOrAbsentWhereverTheWriterDies) {
   ASSERT_TRUE(WriteAll(10).ok());

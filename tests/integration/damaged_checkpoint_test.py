@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""A run whose newest checkpoint is complete but damaged goes on from the one before, and ends with
+the bits of an undisturbed run.
+
+    damaged_checkpoint_test.py BIN_FOLDER [unittest arguments]
+"""
+import sys
+import time
+import unittest
+
+from run_support import Bench
+
+BIN = ""
+# Checkpoints every few dozen iterations of very many, so that the run is killed between two.
+LENGTH = ("--set", "spec.training.epochs=60", "--set", "spec.checkpoint.intervalSeconds=1")
+
+
+def complete_checkpoints(run):
+    """Their folders, oldest first; without that of the initialised model."""
+    found = [path.parent for path in run.out.rglob("checkpoints/*/r*.i*/manifest.json")]
+    found.sort(key=lambda folder: (int(folder.parent.name), int(folder.name.split(".i")[1])))
+    return [folder for folder in found if int(folder.parent.name) > 0]
+
+
+class DamagedCheckpoint(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.bench = Bench(BIN)
+        cls.reference = cls.bench.run(*LENGTH).digest()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.bench.close()
+
+    def killed_with_two(self):
+        """A run that was killed, controller and functions, when it had two checkpoints."""
+        run = self.bench.start(*LENGTH)
+        end = time.monotonic() + 120
+        while len(complete_checkpoints(run)) < 2:
+            self.assertIsNone(run.process.poll(), f"it ended too early:\n{run.text()[-2000:]}")
+            self.assertLess(time.monotonic(), end, run.text()[-2000:])
+            time.sleep(0.01)
+        run.kill()
+        while run.functions():
+            self.assertLess(time.monotonic(), end, "functions are left")
+            time.sleep(0.05)
+        return run
+
+    def resumes_from_the_one_before(self, damage):
+        run = self.killed_with_two()
+        *_, before, newest = complete_checkpoints(run)
+        part = newest / "s1"
+        whole = part.read_bytes()
+        part.write_bytes(damage(whole))
+        self.assertEqual(len(part.read_bytes()), len(whole))
+        seen = len(run.events())
+        run = self.bench.resume(run).wait()
+        self.assertEqual(run.digest(), self.reference)
+        self.assertEqual(run.functions(), {})
+        told = " ".join(str(event) for event in run.events()[seen:])
+        self.assertIn("reading checkpoint part", told, "nobody met the damage")
+        self.assertIn(f"going on from iteration {before.parent.name}", told)
+
+    def test_wrong_weights(self):
+        self.resumes_from_the_one_before(lambda b: b[:1000] + bytes([b[1000] ^ 1]) + b[1001:])
+
+    def test_wrong_optimizer_state(self):
+        self.resumes_from_the_one_before(lambda b: b[:-1] + bytes([b[-1] ^ 128]))
+
+
+if __name__ == "__main__":
+    BIN = sys.argv.pop(1)
+    unittest.main(verbosity=2)
