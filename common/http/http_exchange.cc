@@ -77,6 +77,8 @@ Result<HttpServerRequest> DecodeHead(const HttpRequestParser& parser) {
     return InvalidArgumentError("the request's target has a '%' without two hexadecimal digits");
   }
   request.path = *path;
+  const auto length = parser.content_length();
+  request.has_body = parser.chunked() || (length && *length > 0);
   const auto [begin, end] = message.equal_range(http::field::authorization);
   for (auto field = begin; field != end; ++field) {
     if (field != begin) return InvalidArgumentError("more than one Authorization header");

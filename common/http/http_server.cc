@@ -132,6 +132,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   static constexpr size_t kReadAheadBytes = 64 * 1024;
 
   void ReadHeader() {
+    head_only_ = false;
     parser_.emplace();
     ApplyLimits(server_.limits, *parser_);
     stream_.expires_after(FromSeconds(server_.limits.header_seconds));
@@ -145,6 +146,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
     Result<HttpServerRequest> head = DecodeHead(*parser_);
     if (!head.ok()) return Reply(ErrorReply(head.status()), false);
     request_ = *std::move(head);
+    head_only_ = request_.method == "HEAD";
     if (std::optional<HttpServerReply> refusal = server_.handler.Admit(request_)) {
       return Reply(*std::move(refusal), parser_->is_done() && parser_->keep_alive());
     }
@@ -185,7 +187,8 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   void Reply(HttpServerReply reply, bool keep_alive) {
     if (reply.stream) return StartStream(std::move(reply));
     const bool refused = !keep_alive;
-    out_ = EncodeReplyHead(reply, keep_alive) + reply.body;
+    out_ = EncodeReplyHead(reply, keep_alive);
+    if (!head_only_) out_ += reply.body;
     ++server_.active_replies;
     stream_.expires_after(FromSeconds(server_.limits.write_seconds));
     net::async_write(stream_, net::buffer(out_),
@@ -269,6 +272,7 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   beast::flat_buffer buffer_;
   std::optional<HttpRequestParser> parser_;
   HttpServerRequest request_;
+  bool head_only_ = false;
   std::string out_;
   size_t discarded_bytes_ = 0;
   std::unique_ptr<Monitor> monitor_;
@@ -419,6 +423,7 @@ std::string ServeBytes(HttpServerHandler& handler, const HttpServerLimits& limit
       return out + EncodeReplyHead(reply, false) + reply.body;
     }
     HttpServerRequest request = *std::move(head);
+    const bool head_only = request.method == "HEAD";
     std::optional<HttpServerReply> reply = handler.Admit(request);
     const bool admitted = !reply;
     if (admitted && !parser.is_done()) return out;  // the peer left inside the body
@@ -427,7 +432,8 @@ std::string ServeBytes(HttpServerHandler& handler, const HttpServerLimits& limit
       reply = handler.Handle(std::move(request));
     }
     const bool keep_alive = parser.is_done() && parser.keep_alive() && !reply->stream;
-    out += EncodeReplyHead(*reply, keep_alive) + reply->body;
+    out += EncodeReplyHead(*reply, keep_alive);
+    if (!head_only) out += reply->body;
     if (reply->stream) {
       while (const std::optional<std::string> piece = reply->stream()) out += EncodeChunk(*piece);
       out += kLastChunk;

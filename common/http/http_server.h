@@ -6,7 +6,8 @@
 // soon (a probe waits for it). A reply may stream its body: its source then runs on a task of its
 // own and may block. Header, body, connections, streams and every wait are limited; a request that
 // breaks a limit or the protocol is answered 4xx and its connection closed. Request bodies are read
-// only after Admit() has let the header pass. Plain HTTP: TLS is the platform's.
+// only after Admit() has let the header pass. HEAD is answered like GET, without the body. Plain
+// HTTP: TLS is the platform's.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +28,7 @@ struct HttpServerRequest {
   std::string path;    // percent-decoded, without the query
   std::map<std::string, std::string> query;
   std::string authorization;  // value of the header; empty when absent
+  bool has_body = false;      // the header announces one: a length above 0, or chunks
   std::string body;           // empty in Admit()
 };
 

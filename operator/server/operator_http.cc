@@ -23,6 +23,7 @@ const OperatorHttp::Page* OperatorHttp::Find(const std::string& path) const {
 
 std::optional<HttpServerReply> OperatorHttp::Admit(const HttpServerRequest& head) {
   if (head.method != "GET" && head.method != "HEAD") return TextReply(405, "only GET");
+  if (head.has_body) return TextReply(413, "no page takes a body");
   if (Find(head.path) == nullptr) return TextReply(404, "no such page");
   return std::nullopt;
 }

@@ -15,8 +15,11 @@ namespace {
 constexpr std::string_view kSlicesPath = "/v1/slices";
 constexpr std::string_view kHeartbeatLine = "{\"type\":\"heartbeat\"}\n";
 
+// What a platform asks without a key. Anything else that only names a probe's path is not one: of
+// a stranger not a byte of a body is read.
 bool IsProbe(const HttpServerRequest& request) {
-  return request.path == "/healthz" || request.path == "/readyz";
+  const bool reads = request.method == "GET" || request.method == "HEAD";
+  return reads && !request.has_body && (request.path == "/healthz" || request.path == "/readyz");
 }
 
 // Time depends on neither the key nor where a wrong one differs.
@@ -94,8 +97,8 @@ HttpServerReply FunctionServer::Handle(HttpServerRequest request) {
 }
 
 HttpServerReply FunctionServer::Route(const HttpServerRequest& request) {
-  if (IsProbe(request)) {
-    if (request.method != "GET") return WrongMethod(request, "GET");
+  if (request.path == "/healthz" || request.path == "/readyz") {
+    if (!IsProbe(request)) return WrongMethod(request, "GET or HEAD without a body");
     if (request.path == "/readyz" && !ready_) return TextReply(503, "draining\n");
     return TextReply(200, "ok\n");
   }

@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <vector>
+
 #include "common/protocol/slice_codec.h"
 #include "tests/support/fake_slice_control.h"
 #include "tests/support/raw_http.h"
@@ -39,7 +42,49 @@ class FunctionServerTest : public testing::Test {
 TEST_F(FunctionServerTest, ProbesNeedNoKey) {
   EXPECT_EQ(Ask("GET /healthz", "").status, 200);
   EXPECT_EQ(Ask("GET /readyz", "").status, 200);
-  EXPECT_EQ(Ask("POST /healthz", "").status, 405);
+  EXPECT_EQ(Ask("HEAD /readyz", "").status, 200);
+  EXPECT_EQ(Ask("HEAD /readyz", "").body, "");
+  EXPECT_EQ(Ask("POST /healthz").status, 405);
+}
+
+// The body is announced and never sent: whoever answers has not waited for it.
+TEST_F(FunctionServerTest, NoByteOfABodyIsReadWithoutTheKey) {
+  auto server = HttpServer::ListenTcp(runtime_, server_, "127.0.0.1", 0, HttpServerLimits{});
+  ASSERT_TRUE(server.ok()) << server.status().ToString();
+  std::vector<std::unique_ptr<RawConnection>> open;
+  for (const char* target : {"GET /healthz", "POST /healthz", "HEAD /readyz", "PUT /readyz",
+                             "POST /v1/slices", "GET /metrics", "POST /"}) {
+    for (const char* body : {"Content-Length: 4194304", "Transfer-Encoding: chunked",
+                             "Content-Length: 4194304\r\nExpect: 100-continue"}) {
+      SCOPED_TRACE(std::string(target) + ", " + body);
+      auto& connection =
+          *open.emplace_back(std::make_unique<RawConnection>("127.0.0.1", (*server)->port()));
+      ASSERT_TRUE(connection.Send(std::string(target) + " HTTP/1.1\r\n" + body + "\r\n\r\n"));
+      const RawReply reply = ParseReply(connection.ReadUntil("\r\n\r\n"));
+      EXPECT_EQ(reply.status, 401);
+      EXPECT_NE(reply.head.find("Connection: close"), std::string::npos) << reply.head;
+    }
+  }
+}
+
+// As many strangers as there are connections, each with the largest body that is taken at all: what
+// they send is thrown away unread, and the server is as large as before.
+TEST_F(FunctionServerTest, StrangersCostNoMemory) {
+  HttpServerLimits limits;
+  limits.connections = 64;
+  auto server = HttpServer::ListenTcp(runtime_, server_, "127.0.0.1", 0, limits);
+  ASSERT_TRUE(server.ok()) << server.status().ToString();
+  const std::string piece(256 * 1024, 'x');
+  ASSERT_EQ(Fetch((*server)->port(), "GET /healthz").status, 200);
+  const int64_t before = ResidentBytes();
+  std::vector<std::unique_ptr<RawConnection>> open;
+  for (int i = 0; i < limits.connections; ++i) {
+    auto& connection =
+        *open.emplace_back(std::make_unique<RawConnection>("127.0.0.1", (*server)->port()));
+    if (!connection.Send("POST /healthz HTTP/1.1\r\nContent-Length: 4194304\r\n\r\n")) continue;
+    for (int sent = 0; sent < 4 && connection.Send(piece);) ++sent;
+  }
+  EXPECT_LT(ResidentBytes() - before, int64_t{32} << 20) << "64 bodies are 256 MiB";
 }
 
 TEST_F(FunctionServerTest, ADrainingFunctionIsHealthyButNotReady) {
