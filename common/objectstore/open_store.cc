@@ -5,6 +5,7 @@
 
 #include "common/base/files.h"
 #include "common/base/text.h"
+#include "common/http/http_transport.h"
 #include "common/objectstore/filesystem_object_store.h"
 #include "common/objectstore/memory_object_store.h"
 #include "common/objectstore/prefix_object_store.h"
@@ -44,6 +45,24 @@ class SharedMemoryStore final : public ObjectStore {
   }
 };
 
+// Requests that can be ended from another thread.
+class EndableTransport final : public HttpTransport {
+ public:
+  EndableTransport(std::unique_ptr<HttpTransport> transport,
+                   std::shared_ptr<HttpCancellation> cancellation)
+      : transport_(std::move(transport)), cancellation_(std::move(cancellation)) {}
+
+  Result<HttpResponse> Send(const HttpRequest& request) override {
+    HttpRequest endable = request;  // bodies are views
+    endable.cancellation = cancellation_;
+    return transport_->Send(endable);
+  }
+
+ private:
+  const std::unique_ptr<HttpTransport> transport_;
+  const std::shared_ptr<HttpCancellation> cancellation_;
+};
+
 Status BadUri(const std::string& uri, const std::string& what) {
   return InvalidArgumentError("object store '" + uri + "': " + what +
                               "; write file:///absolute/folder or s3://bucket/prefix");
@@ -71,6 +90,9 @@ Result<std::unique_ptr<ObjectStore>> OpenS3Store(const StoreConfig& config,
                         NewHttpTransport({.inactivity_seconds = config.request_timeout_seconds,
                                           .ca_file = config.ca_file,
                                           .ca_pem = config.ca_pem}));
+  if (config.cancellation != nullptr) {
+    transport = std::make_unique<EndableTransport>(std::move(transport), config.cancellation);
+  }
   return std::unique_ptr<ObjectStore>(
       std::make_unique<S3ObjectStore>(std::move(transport), runtime.clock, std::move(options)));
 }

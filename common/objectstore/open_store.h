@@ -12,6 +12,8 @@
 
 namespace lambdadnn {
 
+class HttpCancellation;
+
 struct StoreConfig {
   // "file:///absolute/dir", "s3://bucket[/prefix]", or "memory:" (one per process, for tests).
   // Taken as it is written: '%' stands for itself.
@@ -24,6 +26,9 @@ struct StoreConfig {
   StoreCredentials credentials;
   double request_timeout_seconds = 30;
   double retry_budget_seconds = 60;  // that a call of OpenStore's store may take in all
+  // Ends requests to a store that is reached over HTTP: those under way and those to come are
+  // kCancelled. Null = nobody ends them.
+  std::shared_ptr<HttpCancellation> cancellation = nullptr;
 };
 
 // The store with keys relative to the URI's prefix, one attempt a call: for owners who repeat calls

@@ -6,6 +6,25 @@
 #include "common/plan/geometry.h"
 
 namespace lambdadnn {
+namespace {
+
+// Functions of one job, workers and servers: each is named in its status.
+constexpr int64_t kMaxFunctions = 10'000;
+// Beyond these nothing that is computed with them would be right.
+constexpr int kMaxRevision = 1'000'000;
+constexpr int64_t kMaxIterations = 1'000'000'000'000'000;
+
+bool Within(int64_t value, int64_t least, int64_t most) { return value >= least && value <= most; }
+
+// Of all layers and spread groups; more than any job may have as soon as one number is.
+int64_t CountFunctions(const AggregationPlan& plan) {
+  int64_t servers = 0;
+  for (size_t i = 0; i + 1 < plan.layers.size(); ++i) servers += plan.layers[i];
+  if (servers > kMaxFunctions || plan.spread > kMaxFunctions) return kMaxFunctions + 1;
+  return servers * plan.spread + plan.workers();
+}
+
+}  // namespace
 
 int AggregationPlan::server_functions() const {
   int per_group = 0;
@@ -30,6 +49,10 @@ Status AggregationPlan::Validate() const {
     return InvalidArgumentError("aggregation.spread must divide aggregation.shards (" +
                                 std::to_string(shards) + ")");
   }
+  if (CountFunctions(*this) > kMaxFunctions) {
+    return InvalidArgumentError("aggregation has more than " + std::to_string(kMaxFunctions) +
+                                " functions, workers and servers together; use fewer");
+  }
   return OkStatus();
 }
 
@@ -37,6 +60,15 @@ Status Plan::Validate() const {
   LDNN_RETURN_IF_ERROR(aggregation.Validate());
   if (functions < 1 || aggregation.workers() != functions) {
     return InvalidArgumentError("plan.functions must be at least 1 and equal the last layer");
+  }
+  if (!Within(revision, 1, kMaxRevision)) {
+    return InvalidArgumentError("plan.revision must be between 1 and " +
+                                std::to_string(kMaxRevision));
+  }
+  if (!Within(iterations, 0, kMaxIterations) || !Within(iterations_per_epoch, 0, kMaxIterations) ||
+      !Within(first_iteration, 0, kMaxIterations) || !Within(checkpoint_every, 0, kMaxIterations)) {
+    return InvalidArgumentError("plan iterations must be between 0 and " +
+                                std::to_string(kMaxIterations));
   }
   if (global_batch_size < 1 || local_batch_size < 1) {
     return InvalidArgumentError("plan batch sizes must be at least 1");

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/api/status_codec.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "common/base/text.h"
@@ -13,6 +14,32 @@ namespace lambdadnn {
 namespace {
 
 using Errors = std::vector<FieldError>;
+
+// Beyond these nothing that is computed with them would be right.
+constexpr int64_t kMaxCount = 1'000'000'000'000'000;
+constexpr int64_t kMaxUsage = 1'000'000'000'000'000'000;
+
+void OptionalCount(JsonReader& reader, const char* name, int64_t* out) {
+  int64_t count = 0;
+  if (!reader.Optional(name, &count)) return;
+  if (count < 0 || count > kMaxCount) {
+    return reader.Report(name, "must be between 0 and " + std::to_string(kMaxCount));
+  }
+  *out = count;
+}
+
+// What was used, as whoever may write status left it: what cannot have been used was not.
+void OptionalAmount(JsonReader& reader, const char* name, double* out) {
+  if (reader.Optional(name, out)) *out = std::max(0.0, *out);
+}
+void OptionalUsage(JsonReader& reader, const char* name, int64_t* out) {
+  if (reader.Optional(name, out)) *out = std::clamp<int64_t>(*out, 0, kMaxUsage);
+}
+
+// What the schema takes: a number, and not below 0.
+std::string FormatAmount(double value) {
+  return FormatDouble(std::isfinite(value) ? std::max(0.0, value) : 0);
+}
 
 std::vector<Condition> DecodeConditions(const Json& json, const std::string& path, Errors* errors) {
   std::vector<Condition> conditions;
@@ -37,13 +64,13 @@ std::vector<Condition> DecodeConditions(const Json& json, const std::string& pat
 void DecodeExecution(const Json& json, const std::string& path, Errors* errors,
                      ExecutionStatus* execution) {
   JsonReader reader(json, path, errors);
-  reader.Optional("incarnation", &execution->incarnation);
-  reader.Optional("firstIteration", &execution->first_iteration);
+  OptionalCount(reader, "incarnation", &execution->incarnation);
+  OptionalCount(reader, "firstIteration", &execution->first_iteration);
   if (const Json* checkpoint = reader.Child("startCheckpoint")) {
     execution->start_checkpoint = *checkpoint;
   }
-  reader.Optional("failures", &execution->failures);
-  reader.Optional("activeSeconds", &execution->active_seconds);
+  OptionalCount(reader, "failures", &execution->failures);
+  OptionalAmount(reader, "activeSeconds", &execution->active_seconds);
   reader.Optional("plannedFor", &execution->planned_for);
   reader.Optional("functions", &execution->functions);
   reader.Optional("leaderEpoch", &execution->leader_epoch);
@@ -78,8 +105,8 @@ std::vector<PlanRecord> DecodeHistory(const Json& json, const std::string& path,
 void DecodeProgress(const Json& json, const std::string& path, Errors* errors,
                     ProgressStatus* progress) {
   JsonReader reader(json, path, errors);
-  reader.Optional("iteration", &progress->iteration);
-  reader.Optional("iterations", &progress->iterations);
+  OptionalCount(reader, "iteration", &progress->iteration);
+  OptionalCount(reader, "iterations", &progress->iterations);
   reader.Optional("epoch", &progress->epoch);
   reader.Optional("loss", &progress->loss);
   reader.Optional("testAccuracy", &progress->test_accuracy);
@@ -90,15 +117,15 @@ void DecodeProgress(const Json& json, const std::string& path, Errors* errors,
 
 void DecodeUsage(const Json& json, const std::string& path, Errors* errors, UsageStatus* usage) {
   JsonReader reader(json, path, errors);
-  reader.Optional("billedGiBSeconds", &usage->billed_gib_seconds);
-  reader.Optional("cost", &usage->cost);
-  reader.Optional("storeRequests", &usage->store_requests);
-  reader.Optional("storeBytes", &usage->store_bytes);
-  reader.Optional("slices", &usage->slices);
-  reader.Optional("restarts", &usage->restarts);
-  reader.Optional("coldStarts", &usage->cold_starts);
+  OptionalAmount(reader, "billedGiBSeconds", &usage->billed_gib_seconds);
+  OptionalAmount(reader, "cost", &usage->cost);
+  OptionalUsage(reader, "storeRequests", &usage->store_requests);
+  OptionalUsage(reader, "storeBytes", &usage->store_bytes);
+  OptionalUsage(reader, "slices", &usage->slices);
+  OptionalUsage(reader, "restarts", &usage->restarts);
+  OptionalUsage(reader, "coldStarts", &usage->cold_starts);
   reader.Optional("meteredFunction", &usage->metered_function);
-  reader.Optional("meteredSeconds", &usage->metered_seconds);
+  OptionalAmount(reader, "meteredSeconds", &usage->metered_seconds);
 }
 
 Json EncodeConditions(const std::vector<Condition>& conditions) {
@@ -118,7 +145,7 @@ Json EncodeExecution(const ExecutionStatus& execution) {
   Json json = {{"incarnation", execution.incarnation},
                {"firstIteration", execution.first_iteration},
                {"failures", execution.failures},
-               {"activeSeconds", FormatDouble(execution.active_seconds)},
+               {"activeSeconds", FormatAmount(execution.active_seconds)},
                {"functions", execution.functions},
                {"leaderEpoch", execution.leader_epoch}};
   if (!execution.planned_for.empty()) json["plannedFor"] = execution.planned_for;
@@ -137,10 +164,10 @@ Json EncodeHistory(const std::vector<PlanRecord>& history) {
                     {"shards", record.aggregation.shards},
                     {"spread", record.aggregation.spread},
                     {"reason", record.reason},
-                    {"atSeconds", FormatDouble(record.at_seconds)},
-                    {"costBefore", FormatDouble(record.cost_before)},
-                    {"predictedSeconds", FormatDouble(record.predicted_seconds)},
-                    {"predictedCost", FormatDouble(record.predicted_cost)}});
+                    {"atSeconds", FormatAmount(record.at_seconds)},
+                    {"costBefore", FormatAmount(record.cost_before)},
+                    {"predictedSeconds", FormatAmount(record.predicted_seconds)},
+                    {"predictedCost", FormatAmount(record.predicted_cost)}});
   }
   return list;
 }
@@ -149,10 +176,10 @@ Json EncodeProgress(const ProgressStatus& progress) {
   Json json = {{"iteration", progress.iteration},
                {"iterations", progress.iterations},
                {"epoch", progress.epoch},
-               {"samplesPerSecond", FormatDouble(progress.samples_per_second)},
+               {"samplesPerSecond", FormatAmount(progress.samples_per_second)},
                {"progressPercentage", progress.progress_percentage}};
-  if (progress.loss) json["loss"] = FormatDouble(*progress.loss);
-  if (progress.test_accuracy) json["testAccuracy"] = FormatDouble(*progress.test_accuracy);
+  if (progress.loss && std::isfinite(*progress.loss)) json["loss"] = FormatDouble(*progress.loss);
+  if (progress.test_accuracy) json["testAccuracy"] = FormatAmount(*progress.test_accuracy);
   if (progress.estimated_remaining_seconds) {
     json["estimatedRemainingSeconds"] =
         static_cast<int64_t>(std::llround(*progress.estimated_remaining_seconds));
@@ -167,8 +194,8 @@ Json EncodeProgress(const ProgressStatus& progress) {
 }
 
 Json EncodeUsage(const UsageStatus& usage) {
-  Json json = {{"billedGiBSeconds", FormatDouble(usage.billed_gib_seconds)},
-               {"cost", FormatDouble(usage.cost)},
+  Json json = {{"billedGiBSeconds", FormatAmount(usage.billed_gib_seconds)},
+               {"cost", FormatAmount(usage.cost)},
                {"storeRequests", usage.store_requests},
                {"storeBytes", usage.store_bytes},
                {"slices", usage.slices},
@@ -176,19 +203,20 @@ Json EncodeUsage(const UsageStatus& usage) {
                {"coldStarts", usage.cold_starts}};
   if (!usage.metered_function.empty()) {
     json["meteredFunction"] = usage.metered_function;
-    json["meteredSeconds"] = FormatDouble(usage.metered_seconds);
+    json["meteredSeconds"] = FormatAmount(usage.metered_seconds);
   }
   return json;
 }
 
-// Of what was read, all that an older version wrote in another form: it must be written anew.
+// Of what was read, all that others wrote in another form, or that was not taken as it stood: it
+// must be written anew.
 void KeepOtherForms(const Json& written, Json* encoded) {
   for (auto& [key, value] : encoded->items()) {
     const auto old = written.find(key);
     if (old == written.end()) continue;
     if (value.is_object() && old->is_object()) {
       KeepOtherForms(*old, &value);
-    } else if (value.is_number() != old->is_number() || value.is_string() != old->is_string()) {
+    } else if (!value.is_array() && value != *old) {
       value = *old;
     }
   }

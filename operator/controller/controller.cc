@@ -17,6 +17,10 @@ namespace {
 // In metrics, as controller-runtime would name it.
 constexpr const char* kControllerName = "serverlesstrainingjob";
 
+// Passes that wait for a store which answers end sooner. A successor waits as long, and a pod is
+// killed half a minute after it was asked to end.
+constexpr Duration kStoresSettle = std::chrono::seconds(3);
+
 InformerOptions JobInformer() { return {.type = ServerlessTrainingJobType()}; }
 
 }  // namespace
@@ -51,18 +55,28 @@ struct Controller::State {
                                 options.max_retry_seconds));
   }
 
+  // What is odd about one job must not end the process of all: no library that a pass uses throws
+  // at anything known.
+  Result<Duration> Pass(const ObjectName& name, std::string* lane) {
+    try {
+      return reconciler.Reconcile(name, lane);
+    } catch (const std::exception& error) {
+      return InternalError(std::string("a pass ended with an exception, which is a bug: ") +
+                           error.what());
+    }
+  }
+
   void Work() {
     while (const std::optional<ObjectName> name = queue.Get()) {
       const Instant begin = dependencies.runtime.clock.Now();
       std::string lane;
-      const Result<Duration> next = reconciler.Reconcile(*name, &lane);
+      const Result<Duration> next = Pass(*name, &lane);
       if (lane.empty()) {
         End(*name, begin, next);
         continue;
       }
       // It stays with this pass until that has ended: no other one begins meanwhile.
-      lanes.Run(lane,
-                [this, name = *name, begin] { End(name, begin, reconciler.Reconcile(name)); });
+      lanes.Run(lane, [this, name = *name, begin] { End(name, begin, Pass(name, nullptr)); });
     }
   }
 
@@ -155,6 +169,12 @@ void Controller::Stop() {
   if (state_->own != nullptr) state_->own->Stop();
   for (const auto& task : state_->tasks) task->Join();
   state_->tasks.clear();
+  const ControllerDependencies& dependencies = state_->dependencies;
+  if (!state_->lanes.Settle(dependencies.runtime.clock.Now() + kStoresSettle)) {
+    // What is cut off says nothing about a store: nobody may decide on it.
+    state_->reconciler.Abandon();
+    if (dependencies.end_store_requests != nullptr) dependencies.end_store_requests();
+  }
   state_->lanes.Close();
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The controller: reconciles every job of an informer whenever something changed or its time has
 // come. Start returns at once; Stop (or the destructor) ends all tasks, after the pass that each is
-// in. Running jobs are not disturbed by either.
+// in: one that waits for a store which does not answer is abandoned after a few seconds, and writes
+// nothing any more. Running jobs are not disturbed by either.
 #pragma once
 
 #include <memory>

@@ -58,6 +58,11 @@ struct ControllerDependencies {
   // told.
   std::function<void(EventDraft)> record_event = nullptr;
   MetricsRegistry* metrics = nullptr;
+  // Ends what is asked of stores, now and from now on: those that hang must not keep a process that
+  // is to end. Null = nothing does.
+  std::function<void()> end_store_requests = nullptr;
+  // Whether this process leads by the API server's word at this moment; null = nobody can tell.
+  std::function<Result<bool>()> leads_now = nullptr;
 };
 
 }  // namespace lambdadnn

@@ -75,7 +75,12 @@ const JobMemory::Decoded& JobMemory::Decode(const std::shared_ptr<const Json>& o
   decoded_.job = DecodeJob(*object, &errors);
   decoded_from_ = object;
   decoded_.problem = ToStatus(errors);
-  if (!errors.empty()) return decoded_;
+  if (!errors.empty()) {
+    // Passes over the job go on until it is put away: what they count by must be right.
+    std::optional<Plan>& plan = decoded_.job.status.plan;
+    if (plan.has_value() && !plan->Validate().ok()) plan.reset();
+    return decoded_;
+  }
   const int64_t generation = decoded_.job.metadata.generation;
   if (generation == 0 || generation != validated_generation_) {
     Json written = *object;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "common/base/planted_bug.h"
+#include "common/base/text.h"
 #include "common/telemetry/log.h"
 #include "operator/api/conditions.h"
 #include "operator/api/job_codec.h"
@@ -156,6 +157,7 @@ Status Reconciler::DecideAndApply(Pass* pass) {
     pass->held = IsHeld(pass->snapshot);
     bool again = false;
     for (const Action& action : Decide(pass->snapshot)) {
+      LDNN_RETURN_IF_ERROR(CheckWanted());
       if (!pass->may_wait && UsesStore(*pass, action)) {
         pass->store_lane = StoreLaneOf(pass->snapshot.job);
         return OkStatus();
@@ -178,11 +180,31 @@ Result<Reconciler::Next> Reconciler::Apply(Pass* pass, const Action& action) {
   return std::visit([&](const auto& one) { return Do(pass, one); }, action);
 }
 
-bool Reconciler::IsDeposed(const Pass& pass) const {
-  return pass.snapshot.job.status.execution.leader_epoch > options_.leader_epoch;
+Result<bool> Reconciler::IsDeposed(const Pass& pass) {
+  const int64_t epoch = pass.snapshot.job.status.execution.leader_epoch;
+  if (epoch <= options_.leader_epoch) return false;
+  bool forged = false;
+  if (dependencies_.leads_now != nullptr) {
+    LDNN_ASSIGN_OR_RETURN(forged, dependencies_.leads_now());
+  } else {
+    // A leader's epoch is a version of the API server from before it wrote the job's.
+    const auto version = ParseInteger(ResourceVersionOf(*pass.object));
+    forged = version.has_value() && epoch > *version;
+  }
+  if (forged) {
+    LogWarning("controller",
+               "status.execution.leaderEpoch is of no controller that leads, and is not heeded",
+               {{"namespace", pass.name.namespace_name}, {"job", pass.name.name}});
+  }
+  return !forged;
+}
+
+Status Reconciler::CheckWanted() const {
+  return abandoned_ ? CancelledError("this process is ending") : OkStatus();
 }
 
 Status Reconciler::ConfirmLead(Pass* pass) {
+  LDNN_RETURN_IF_ERROR(CheckWanted());
   const Instant now = dependencies_.runtime.clock.Now();
   const bool known = cache_.Get(pass->name) == pass->object;
   if (known && pass->written.has_value() && now - *pass->written < kWriteConfirms) {
@@ -251,6 +273,7 @@ bool Reconciler::Differs(const Pass& pass, const JobStatus& status) const {
 }
 
 Status Reconciler::WriteStatus(Pass* pass, const JobStatus& status) {
+  LDNN_RETURN_IF_ERROR(CheckWanted());
   Json patch = MakeStatusPatch(*pass->object, status);
   const std::set<std::string> refused = RefusedIn(patch, pass->memory->refused_fields);
   if (!DropStatusFields(refused, &patch)) return OkStatus();
@@ -387,7 +410,8 @@ Result<Duration> Reconciler::Reconcile(const ObjectName& name, std::string* stor
     WakeNext();
     return kNever;
   }
-  if (IsDeposed(pass)) return FromSeconds(options_.idle_tick_seconds);
+  LDNN_ASSIGN_OR_RETURN(const bool deposed, IsDeposed(pass));
+  if (deposed) return FromSeconds(options_.idle_tick_seconds);
   LDNN_RETURN_IF_ERROR(Gather(&pass));
   const Status applied = DecideAndApply(&pass);
   if (IsAccessFailure(applied)) pass.memory->store_refused = true;

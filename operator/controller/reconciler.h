@@ -4,6 +4,7 @@
 // queue sees to it).
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -34,6 +35,9 @@ class Reconciler {
   // is a `store_lane`: then a pass that comes to that ends, and the next is to be one that may
   // wait, in this lane (store_lanes.h).
   Result<Duration> Reconcile(const ObjectName& name, std::string* store_lane = nullptr);
+  // From now on passes, also those under way, do and write nothing more: what they learn may be
+  // wrong, as what they ask is cut off.
+  void Abandon() { abandoned_ = true; }
   // What is known of a job and what would be decided on it now: {"snapshot": …, "decision": …}.
   // Nothing is asked of anybody, nothing is done. kNotFound: no such job.
   Result<Json> Describe(const ObjectName& name);
@@ -101,8 +105,11 @@ class Reconciler {
   Result<Next> Do(Pass* pass, const CleanUpStore& action);
   Result<Next> Do(Pass* pass, const DeleteJobKey& action);
 
-  // A younger controller has taken the job over.
-  bool IsDeposed(const Pass& pass) const;
+  // A younger controller has taken the job over, and it was one: whoever may write status may write
+  // any number.
+  Result<bool> IsDeposed(const Pass& pass);
+  // kCancelled once passes are abandoned.
+  Status CheckWanted() const;
   // What is about to happen to the functions was decided on the job as it is now: not by a deposed
   // controller, and not on a stale cache.
   Status ConfirmLead(Pass* pass);
@@ -137,6 +144,7 @@ class Reconciler {
   AdmissionQueue queue_;
   const std::function<void(const ObjectName&)> wake_;
   const std::function<Duration()> behind_;
+  std::atomic<bool> abandoned_{false};
   mutable std::mutex mutex_;
   std::map<ObjectName, std::pair<std::string, std::shared_ptr<JobMemory>>> memories_;
   std::set<ObjectName> in_progress_;

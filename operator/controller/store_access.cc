@@ -73,6 +73,15 @@ bool IsAccessFailure(const Status& status) {
          status.code() == StatusCode::kPermissionDenied;
 }
 
+StoreReference OwnStoreReference(const std::string& uri) {
+  const ObjectStoreSpec defaults;
+  StoreReference reference;
+  reference.uri = uri;
+  reference.region = GetEnvironment("LAMBDADNN_S3_REGION").value_or(defaults.region);
+  reference.path_style = GetEnvironment("LAMBDADNN_S3_PATH_STYLE").value_or("true") != "false";
+  return reference;
+}
+
 std::map<std::string, std::string> StoreEnvironment(const std::string& ca_file) {
   std::map<std::string, std::string> environment;
   const StoreCredentials credentials = CredentialsFromEnvironment();
@@ -112,8 +121,10 @@ std::map<std::string, std::string> StoreEnvironment(
 Result<std::unique_ptr<ObjectStore>> OpenJobStore(const StoreReference& reference,
                                                   const StoreSecrets& secrets,
                                                   const std::string& ca_file, Runtime& runtime,
-                                                  double retry_budget_seconds) {
+                                                  double retry_budget_seconds,
+                                                  std::shared_ptr<HttpCancellation> cancellation) {
   StoreConfig config;
+  config.cancellation = std::move(cancellation);
   if (retry_budget_seconds > 0) config.retry_budget_seconds = retry_budget_seconds;
   config.uri = reference.uri;
   config.endpoint = !reference.endpoint.empty()

@@ -29,11 +29,17 @@ Result<StoreSecrets> ReadStoreSecrets(KubeClient& kube, const Job& job);
 // Whether a store refused because of who asks: what a changed Secret may mend.
 bool IsAccessFailure(const Status& status);
 
-// The store of a job. A retry budget of 0 is the store's own.
-Result<std::unique_ptr<ObjectStore>> OpenJobStore(const StoreReference& reference,
-                                                  const StoreSecrets& secrets,
-                                                  const std::string& ca_file, Runtime& runtime,
-                                                  double retry_budget_seconds = 0);
+// The store of a job. A retry budget of 0 is the store's own; `cancellation` ends its requests
+// (StoreConfig).
+Result<std::unique_ptr<ObjectStore>> OpenJobStore(
+    const StoreReference& reference, const StoreSecrets& secrets, const std::string& ca_file,
+    Runtime& runtime, double retry_budget_seconds = 0,
+    std::shared_ptr<HttpCancellation> cancellation = nullptr);
+
+// A store that no job describes, as the environment of this process does: the region and how
+// buckets are named (LAMBDADNN_S3_REGION, LAMBDADNN_S3_PATH_STYLE). Its endpoint is OpenJobStore's
+// to know.
+StoreReference OwnStoreReference(const std::string& uri);
 
 // What functions need in their environment to reach the store as this process does; and as a job's
 // own Secrets say.

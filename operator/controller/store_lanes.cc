@@ -66,6 +66,7 @@ void StoreLanes::Serve(Runner* runner, std::string lane, Work work) {
     const auto done = lanes_.find(lane);
     --done->second.under_way;
     --under_way_;
+    monitor_->NotifyAll();
     if (done->second.under_way == 0 && done->second.waiting.empty()) lanes_.erase(done);
     if (const auto next = Next(); next != lanes_.end()) {
       lane = next->first;
@@ -76,12 +77,25 @@ void StoreLanes::Serve(Runner* runner, std::string lane, Work work) {
   }
 }
 
+void StoreLanes::StopBeginning() {
+  closed_ = true;
+  for (auto& [name, lane] : lanes_) lane.waiting.clear();
+}
+
+bool StoreLanes::Settle(Instant until) {
+  const MonitorLock lock(*monitor_);
+  StopBeginning();
+  while (under_way_ > 0) {
+    if (!monitor_->WaitUntil(until)) return under_way_ == 0;
+  }
+  return true;
+}
+
 void StoreLanes::Close() {
   std::list<Runner> last;
   {
     const MonitorLock lock(*monitor_);
-    closed_ = true;
-    for (auto& [name, lane] : lanes_) lane.waiting.clear();
+    StopBeginning();
     // Run is about to say who has begun.
     const auto all_known = [this] {
       for (const Runner& runner : runners_) {

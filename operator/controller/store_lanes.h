@@ -33,7 +33,10 @@ class StoreLanes {
 
   // Never blocks. `work` runs once, later; not at all when Close comes before its turn.
   void Run(const std::string& lane, std::function<void()> work);
-  // Returns when what is under way has ended.
+  // Nothing begins any more. Waits for what is under way until then: false = some of it has not
+  // ended.
+  bool Settle(Instant until);
+  // The same, until all has ended.
   void Close();
 
  private:
@@ -49,6 +52,7 @@ class StoreLanes {
   };
   using Lanes = std::map<std::string, Lane>;
 
+  void StopBeginning();  // with the monitor
   bool MayBegin(const Lane& lane) const;
   Work Begin(Lane& lane);
   // The lane whose turn it is; end() = none has work that may begin.

@@ -38,10 +38,15 @@ HttpTransportOptions TransportOptions(const KubeConnection& connection,
 void NameItems(const ResourceType& type, Json* items) {
   const std::string version = type.group.empty() ? type.version : type.group + "/" + type.version;
   for (Json& item : *items) {
-    if (!item.is_object()) continue;
     if (!item.contains("apiVersion")) item["apiVersion"] = version;
     if (!item.contains("kind")) item["kind"] = type.kind;
   }
+}
+
+bool AreObjects(const Json& items) {
+  if (items.is_null()) return true;  // none
+  return items.is_array() &&
+         std::all_of(items.begin(), items.end(), [](const Json& item) { return item.is_object(); });
 }
 
 bool SameCertificate(const KubeCredential& a, const KubeCredential& b) {
@@ -135,8 +140,15 @@ Result<HttpResponse> HttpKubeClient::SendOnce(const Call& call, const std::strin
 Result<Json> HttpKubeClient::Do(const Call& call) {
   LDNN_ASSIGN_OR_RETURN(const HttpResponse response, Ask(call));
   Result<Json> json = ParseJson(AsText(response.body));
-  if (json.ok()) return json;
-  return UnavailableError(call.what + ": the answer is not JSON: " + json.status().message());
+  if (!json.ok()) {
+    return UnavailableError(call.what + ": the answer is not JSON: " + json.status().message());
+  }
+  // Whoever answers for the server, a proxy say: callers look for fields in what they get.
+  if (!json->is_object()) return UnavailableError(call.what + ": the answer is no object");
+  if (!call.name.empty() && MetadataText(*json, "name") != call.name) {
+    return UnavailableError(call.what + ": the answer is not the object that was asked for");
+  }
+  return json;
 }
 
 Result<HttpResponse> HttpKubeClient::Ask(const Call& call) {
@@ -164,7 +176,8 @@ Result<HttpResponse> HttpKubeClient::Ask(const Call& call) {
 Result<Json> HttpKubeClient::Get(const ResourceType& type, const ObjectName& name) {
   return Do({.what = Describe("get", type, name.namespace_name, name.name),
              .method = "GET",
-             .path = ObjectPath(type, name, Subresource::kNone)});
+             .path = ObjectPath(type, name, Subresource::kNone),
+             .name = name.name});
 }
 
 Result<KubeList> HttpKubeClient::List(const ResourceType& type, const std::string& namespace_name,
@@ -175,9 +188,9 @@ Result<KubeList> HttpKubeClient::List(const ResourceType& type, const std::strin
   if (!continue_token.empty()) path += "&continue=" + PercentEncode(continue_token);
   const std::string what = Describe("list", type, namespace_name, "");
   LDNN_ASSIGN_OR_RETURN(Json json, Do({.what = what, .method = "GET", .path = path}));
-  Json* const items = json.is_object() && json.contains("items") ? &json["items"] : nullptr;
-  if (items == nullptr || !(items->is_array() || items->is_null())) {
-    return UnavailableError(what + ": the answer is no list");
+  Json* const items = json.contains("items") ? &json["items"] : nullptr;
+  if (items == nullptr || !AreObjects(*items)) {
+    return UnavailableError(what + ": the answer is no list of objects");
   }
   NameItems(type, items);
   KubeList list;
@@ -203,7 +216,8 @@ Result<Json> HttpKubeClient::Update(const ResourceType& type, const Json& object
              .method = "PUT",
              .path = ObjectPath(type, name, subresource) + "?fieldValidation=Strict" +
                      "&fieldManager=" + PercentEncode(options_.field_manager),
-             .body = &object});
+             .body = &object,
+             .name = name.name});
 }
 
 Result<Json> HttpKubeClient::Patch(const ResourceType& type, const ObjectName& name,
@@ -213,7 +227,8 @@ Result<Json> HttpKubeClient::Patch(const ResourceType& type, const ObjectName& n
              .path = ObjectPath(type, name, subresource) + "?fieldValidation=Strict" +
                      "&fieldManager=" + PercentEncode(options_.field_manager),
              .body = &merge_patch,
-             .content_type = "application/merge-patch+json"});
+             .content_type = "application/merge-patch+json",
+             .name = name.name});
 }
 
 Status HttpKubeClient::Delete(const ResourceType& type, const ObjectName& name,

@@ -88,6 +88,7 @@ class HttpKubeClient final : public KubeClient {
     std::string path;  // with query, from the server's root
     const Json* body = nullptr;
     std::string content_type = "application/json";
+    std::string name = "";  // that the object in the answer must have; empty = any, or none
   };
 
   // The session of the credentials of now, and these.

@@ -35,6 +35,11 @@ int64_t NumberOf(const Json& lease, const char* field) {
   return std::clamp<int64_t>(value.get<int64_t>(), 0, std::numeric_limits<int32_t>::max() - 1);
 }
 
+// 0 = not one that can be compared.
+int64_t EpochOf(const Json& lease) {
+  return ParseInteger(MetadataText(lease, "resourceVersion")).value_or(0);
+}
+
 std::string HolderOf(const Json& lease) { return TextOf(lease, "holderIdentity"); }
 
 }  // namespace
@@ -83,6 +88,13 @@ bool LeaderElection::is_leader() const {
   return is_leader_;
 }
 
+Result<bool> LeaderElection::HoldsNow() {
+  const Result<Json> lease = client_.Get(LeaseType(), options_.lease);
+  if (lease.status().code() == StatusCode::kNotFound) return false;
+  if (!lease.ok()) return lease.status().WithContext("cannot read the lease");
+  return HolderOf(*lease) == options_.identity;
+}
+
 bool LeaderElection::Sleep(double seconds) {
   const Instant until = runtime_.clock.Now() + FromSeconds(seconds);
   const MonitorLock lock(*monitor_);
@@ -99,7 +111,7 @@ void LeaderElection::Run() {
     const MonitorLock lock(*monitor_);
     is_leader_ = true;
   }
-  callbacks_.on_acquired(ParseInteger(MetadataText(observed_, "resourceVersion")).value());
+  callbacks_.on_acquired(EpochOf(observed_));
   Instant renewed = runtime_.clock.Now();
   while (Sleep(options_.retry_seconds)) {
     // Counted from before the request: the server may have written it then.
@@ -165,6 +177,10 @@ LeaderElection::Attempt LeaderElection::Write(const Json& lease, bool exists, st
     *why = written.status().message();
     return Attempt::kFailed;
   }
+  if (EpochOf(*written) < 1) {
+    *why = "the server answers with a Lease that has no number as its resourceVersion";
+    return Attempt::kFailed;
+  }
   Observe(*written);
   return Attempt::kHeld;
 }
@@ -200,10 +216,9 @@ LeaderElection::Attempt LeaderElection::TryOnce(std::string* why) {
 }
 
 void LeaderElection::GiveBack() {
-  Json lease = observed_;
+  Json lease = OurLease(observed_);
   lease["spec"]["holderIdentity"] = "";
   lease["spec"]["leaseDurationSeconds"] = 1;
-  lease["spec"]["renewTime"] = FormatMicroTime(runtime_.clock.Wall());
   // Best effort: otherwise the next leader waits for the lease's time.
   (void)client_.Update(LeaseType(), lease, Subresource::kNone);
   const MonitorLock lock(*monitor_);

@@ -60,6 +60,9 @@ class LeaderElection {
   // when nothing acts on the leadership any more.
   void Stop();
   bool is_leader() const;
+  // Asks the API server, at once and from any task, whether this process holds the lease: what it
+  // believes itself may be old. An error: the server did not say.
+  Result<bool> HoldsNow();
 
  private:
   enum class Attempt { kHeld, kOther, kFailed };

@@ -3,6 +3,7 @@
 
 #include "common/base/base64.h"
 #include "common/base/bytes.h"
+#include "common/json/json_path.h"
 #include "operator/resources/job_children.h"
 
 namespace lambdadnn {
@@ -27,17 +28,17 @@ Json JobKeySecret(const Job& job, const std::string& key) {
 }
 
 std::optional<std::string> KeyOfSecret(const Job& job, const Json& secret) {
-  const Json owners =
-      secret.value(Json::json_pointer("/metadata/ownerReferences"), Json(Json::array()));
+  const Json* owners = FindPath(secret, {"metadata", "ownerReferences"});
   bool ours = false;
-  if (owners.is_array()) {
-    for (const Json& owner : owners) {
-      ours = ours || (owner.is_object() && owner.value("uid", "") == job.metadata.uid);
+  if (owners != nullptr && owners->is_array()) {
+    for (const Json& owner : *owners) {
+      const Json* uid = FindPath(owner, {"uid"});
+      ours = ours || (uid != nullptr && *uid == job.metadata.uid);
     }
   }
-  const Json key = secret.value(Json::json_pointer("/data/key"), Json());
-  if (!ours || !key.is_string()) return std::nullopt;
-  std::optional<std::string> decoded = DecodeBase64(key.get<std::string>());
+  const Json* key = FindPath(secret, {"data", "key"});
+  if (!ours || key == nullptr || !key->is_string()) return std::nullopt;
+  std::optional<std::string> decoded = DecodeBase64(key->get<std::string>());
   if (!decoded.has_value() || decoded->empty()) return std::nullopt;
   return decoded;
 }

@@ -3,7 +3,9 @@
 
 #include <set>
 
+#include "common/json/json_path.h"
 #include "operator/api/job_schema.h"
+#include "operator/kube/object_metadata.h"
 #include "operator/server/access_rules.h"
 
 namespace lambdadnn {
@@ -28,12 +30,13 @@ const ResourceType& AccessReviewType() {
 
 // Paths of all fields below a structural schema.
 void CollectFields(const Json& schema, const std::string& path, std::set<std::string>* fields) {
-  if (schema.contains("items")) CollectFields(schema.at("items"), path + "[]", fields);
-  if (schema.contains("additionalProperties") && schema.at("additionalProperties").is_object()) {
-    CollectFields(schema.at("additionalProperties"), path + ".*", fields);
+  if (const Json* items = FindPath(schema, {"items"})) CollectFields(*items, path + "[]", fields);
+  if (const Json* values = FindPath(schema, {"additionalProperties"})) {
+    CollectFields(*values, path + ".*", fields);
   }
-  if (!schema.contains("properties")) return;
-  for (const auto& [name, child] : schema.at("properties").items()) {
+  const Json* properties = FindPath(schema, {"properties"});
+  if (properties == nullptr || !properties->is_object()) return;
+  for (const auto& [name, child] : properties->items()) {
     const std::string field = path.empty() ? name : path + "." + name;
     fields->insert(field);
     CollectFields(child, field, fields);
@@ -43,10 +46,12 @@ void CollectFields(const Json& schema, const std::string& path, std::set<std::st
 // Of the version that this program speaks; empty when the CRD does not serve it.
 std::set<std::string> FieldsOf(const Json& crd) {
   std::set<std::string> fields;
-  for (const Json& version : crd.value(Json::json_pointer("/spec/versions"), Json(Json::array()))) {
-    if (version.value("name", "") != ServerlessTrainingJobType().version) continue;
-    CollectFields(version.value(Json::json_pointer("/schema/openAPIV3Schema"), Json::object()), "",
-                  &fields);
+  const Json* versions = FindPath(crd, {"spec", "versions"});
+  if (versions == nullptr || !versions->is_array()) return fields;
+  for (const Json& version : *versions) {
+    if (TextField(version, "name") != ServerlessTrainingJobType().version) continue;
+    const Json* schema = FindPath(version, {"schema", "openAPIV3Schema"});
+    if (schema != nullptr) CollectFields(*schema, "", &fields);
   }
   return fields;
 }
@@ -90,7 +95,8 @@ Result<bool> MayI(KubeClient& kube, const AccessRule& rule, const std::string& n
       kube.Create(AccessReviewType(), {{"apiVersion", "authorization.k8s.io/v1"},
                                        {"kind", "SelfSubjectAccessReview"},
                                        {"spec", {{"resourceAttributes", attributes}}}}));
-  return review.value(Json::json_pointer("/status/allowed"), false);
+  // What does not say so in a way that can be read allows nothing.
+  return IsTrueAt(review, {"status", "allowed"});
 }
 
 // A finding per rule that is missing, in `namespace_name` (empty = in the whole cluster).

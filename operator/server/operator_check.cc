@@ -32,13 +32,8 @@ CheckFinding CheckPlatform(const std::string& file) {
 
 CheckFinding CheckNamedStore(Runtime& runtime, const OperatorOptions& options,
                              const std::string& uri) {
-  StoreReference reference;
-  reference.uri = uri;
-  const TenantRules own = TenantRulesOf(options);
-  reference.region = own.region;
-  reference.path_style = own.path_style;
-  return CheckStore(runtime,
-                    OpenJobStore(reference, {}, options.store_ca_file, runtime, kCallSeconds));
+  return CheckStore(runtime, OpenJobStore(OwnStoreReference(uri), {}, options.store_ca_file,
+                                          runtime, kCallSeconds));
 }
 
 }  // namespace

@@ -12,6 +12,7 @@
 #include "common/base/files.h"
 #include "common/base/process_usage.h"
 #include "common/base/text.h"
+#include "common/http/http_transport.h"
 #include "common/telemetry/log.h"
 #include "common/telemetry/metrics.h"
 #include "operator/api/platform_file.h"
@@ -87,8 +88,9 @@ TenantRules TenantRulesOf(const OperatorOptions& options) {
   TenantRules rules;
   rules.uri = options.store;
   rules.endpoint = GetEnvironment("LAMBDADNN_S3_ENDPOINT").value_or("");
-  rules.region = GetEnvironment("LAMBDADNN_S3_REGION").value_or(rules.region);
-  rules.path_style = GetEnvironment("LAMBDADNN_S3_PATH_STYLE").value_or("true") != "false";
+  const StoreReference own = OwnStoreReference(options.store);
+  rules.region = own.region;
+  rules.path_style = own.path_style;
   rules.readable = options.readable;
   return rules;
 }
@@ -104,6 +106,7 @@ struct OperatorProcess::State {
   void Lead(int64_t epoch);
   void AwaitEpoch();
   ControllerDependencies Dependencies();
+  std::function<Result<bool>()> LeadsNow();
   HttpServerReply Ready();
   HttpServerReply Metrics();
   HttpServerReply Debug(const std::string& path);
@@ -125,6 +128,7 @@ struct OperatorProcess::State {
   std::unique_ptr<HttpKubeClient> election_kube;
   std::unique_ptr<FunctionBackend> backend;
   std::unique_ptr<BeastSliceClient> slices;
+  const std::shared_ptr<HttpCancellation> store_requests = std::make_shared<HttpCancellation>();
   std::unique_ptr<EventRecorder> recorder;
   std::unique_ptr<Informer> jobs;
   OperatorHttp health_pages;
@@ -285,15 +289,24 @@ ControllerDependencies OperatorProcess::State::Dependencies() {
           *kube,
           *backend,
           *slices,
-          [ca_file, &with](const StoreReference& reference, const StoreSecrets& secrets) {
+          [ca_file, &with, requests = store_requests](const StoreReference& reference,
+                                                      const StoreSecrets& secrets) {
             // The controller repeats what fails; meanwhile others have their turn.
-            return OpenJobStore(reference, secrets, ca_file, with, kStoreRetrySeconds);
+            return OpenJobStore(reference, secrets, ca_file, with, kStoreRetrySeconds, requests);
           },
           StoreEnvironment(ca_file),
           nullptr,
           nullptr,
           [&events](EventDraft draft) { events.Record(std::move(draft)); },
-          &metrics};
+          &metrics,
+          [requests = store_requests] { requests->Cancel(); },
+          LeadsNow()};
+}
+
+// Without an election nobody knows who else there is.
+std::function<Result<bool>()> OperatorProcess::State::LeadsNow() {
+  if (election == nullptr) return nullptr;
+  return [of = election.get()] { return of->HoldsNow(); };
 }
 
 void OperatorProcess::State::Lead(int64_t epoch) {

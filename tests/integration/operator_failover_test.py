@@ -8,6 +8,7 @@ frozen one still sends takes effect, and the digest is that of an undisturbed ru
 
 Prints how long each take-over took.
 """
+import json
 import signal
 import sys
 import threading
@@ -16,6 +17,7 @@ import unittest
 
 from api_proxy import ApiProxy
 from operator_support import Cluster
+from s3_servers import ACCESS_KEY, BUCKET, SECRET_KEY, RealServer
 
 BIN = ""
 EPOCHS = {"epochs": 50}
@@ -34,8 +36,8 @@ class Replica:
         self.proxy.after = lambda request, status: self.log.append(
             (time.monotonic(), request, status))
         self.operator = test.cluster.start_operator(
-            test.host, "--leader-elect", "--lease-name", test.id().split(".")[-1].replace("_", "-"),
-            "--identity", name, "--platform", test.slow, name=f"operator-{name}",
+            test.host, "--leader-elect", "--lease-name", test.lease_name(), "--identity", name,
+            "--platform", test.slow, name=f"operator-{name}",
             kubeconfig=self.proxy.kubeconfig(test.cluster.folder, name))
 
     def leads(self):
@@ -64,6 +66,9 @@ class Failover(unittest.TestCase):
     def setUp(self):
         self.addCleanup(lambda: [p.kill() for p in self.cluster.started
                                  if p.alive() and "operator" in p.log.name])
+
+    def lease_name(self):
+        return self.id().split(".")[-1].replace("_", "-")[:60].strip("-")
 
     def progress(self, name):
         return self.cluster.get(name).get("status", {}).get("progress", {}).get("iteration", 0)
@@ -145,6 +150,48 @@ class Failover(unittest.TestCase):
         self.assertEqual(second.operator.stop(), 0)
         self.cluster.wait_for("the third leads", third.leads, 10, every=0.05)
         print(f"a lease that is given back is taken after {time.monotonic() - begin:.1f} s")
+
+    def test_a_leader_that_waits_for_a_store_ends_when_it_is_told_to(self):
+        minio = RealServer("minio")
+        self.addCleanup(minio.close)
+        self.cluster.create_secret("s3", accessKeyId=ACCESS_KEY, secretAccessKey=SECRET_KEY)
+
+        def create(name):
+            path = self.cluster.manifest(name, training={"epochs": 1})
+            job = json.loads(path.read_text())
+            job["spec"]["objectStore"] = {"endpoint": f"http://127.0.0.1:{minio.port}",
+                                          "bucket": BUCKET,
+                                          "credentialsSecretRef": {"name": "s3"}}
+            path.write_text(json.dumps(job))
+            self.cluster.create_job(path)
+        first = Replica(self, "waiting")
+        self.cluster.wait_for("the first leader", first.leads, 15)
+        create("before")
+        self.cluster.wait_complete("before")  # the store is known
+        minio.process.send_signal(signal.SIGSTOP)
+        try:
+            create("waits")
+            for _ in range(20):  # its admission asks the store, and goes on asking
+                self.cluster.wait_for("a pass that does not end", lambda: first.operator.metric(
+                    "controller_runtime_active_workers") == 1, 30)
+                time.sleep(0.1)
+            job = self.cluster.get("waits")
+            begin = time.monotonic()
+            self.assertEqual(first.operator.stop(seconds=60), 0)
+            took = time.monotonic() - begin
+            # A pod is killed after 30 s, and a request to the store takes as long to time out.
+            self.assertLess(took, 20)
+            _, lease = self.cluster.api("GET", f"/apis/coordination.k8s.io/v1/namespaces/default/"
+                                        f"leases/{self.lease_name()}")
+            self.assertEqual(lease["spec"]["holderIdentity"], "", "the lease is given back")
+            self.assertEqual(self.cluster.get("waits").get("status"), job.get("status"),
+                             "nothing is said of a store that was not waited for")
+        finally:
+            minio.process.send_signal(signal.SIGCONT)
+        print(f"\na leader that waits for a store ends {took:.1f} s after SIGTERM", flush=True)
+        second = Replica(self, "successor")
+        self.cluster.wait_for("the second leads", second.leads, 30)
+        self.cluster.wait_complete("waits")
 
     def test_a_frozen_leader(self):
         old = Replica(self, "old")

@@ -108,7 +108,10 @@ void JobWorld::RestartController() {
       {{"LAMBDADNN_S3_ACCESS_KEY_ID", "the operator's"}, {"LAMBDADNN_S3_CA_FILE", "/its/ca"}},
       nullptr,
       observer_.get(),
-      [this](EventDraft draft) { told.push_back(std::move(draft)); }};
+      [this](EventDraft draft) { told.push_back(std::move(draft)); },
+      nullptr,
+      nullptr,
+      leads_now};
   due_.clear();
   reconciler_ = std::make_unique<Reconciler>(
       dependencies, options, *cache_,

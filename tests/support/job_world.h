@@ -61,6 +61,9 @@ class JobWorld {
   std::string store_key;            // the store refuses any other access key; "" = takes all
   std::vector<std::string> opened;  // URIs of stores, in order
   std::vector<EventDraft> told;     // to the event recorder
+  // Who leads, by the API server's word; null = there is no election. Heeded from the next restart
+  // of the controller on.
+  std::function<Result<bool>()> leads_now;
 
  private:
   class Observer;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/backends/knative/knative_backend.h"
 
+#include "common/json/json_path.h"
 #include "operator/backends/knative/pod_instances.h"
 #include "operator/kube/object_metadata.h"
 #include "operator/resources/node_capacity.h"
@@ -13,9 +14,8 @@ constexpr const char* kMaxScale = "autoscaling.knative.dev/max-scale";
 constexpr int kPageSize = 500;
 
 std::string ScaleOf(const Json& service) {
-  const Json annotations = service.value(Json::json_pointer("/spec/template/metadata/annotations"),
-                                         Json(Json::object()));
-  return TextField(annotations, kMinScale);
+  const Json* annotations = FindPath(service, {"spec", "template", "metadata", "annotations"});
+  return annotations == nullptr ? "" : TextField(*annotations, kMinScale);
 }
 
 std::string KeyOf(const FunctionGroup& group) { return group.job_uid + "/" + group.name; }
@@ -109,8 +109,9 @@ Status KnativeBackend::CreateService(const FunctionGroup& group) {
 }
 
 Status KnativeBackend::Rescale(const Json& service, int count) {
-  const Json status = service.value("status", Json::object());
-  const std::string revision = TextField(status, "latestCreatedRevisionName");
+  const Json* status = FindPath(service, {"status"});
+  const std::string revision =
+      status == nullptr ? "" : TextField(*status, "latestCreatedRevisionName");
   if (revision.empty()) return UnavailableError("the Service has no revision yet");
   const std::string scale = std::to_string(count);
   const Json annotations = {{kMinScale, scale}, {kMaxScale, scale}};

@@ -169,5 +169,99 @@ TEST(StoreLanes, ManyJobsOfOneHangingStoreDelayNoOtherJob) {
   EXPECT_NEAR(SecondsToComplete(40, true), alone, 0.3);
 }
 
+TEST(StoreLanes, SettlingWaitsForWhatIsUnderWayAndNoLonger) {
+  InVirtualTime([](Runtime& runtime) {
+    StoreLanes lanes(runtime.executor, {.of_a_lane = 1, .crowded = 2, .of_all = 2});
+    const auto in = [&](int seconds) {
+      return runtime.clock.Now() + std::chrono::seconds(seconds);
+    };
+    EXPECT_TRUE(lanes.Settle(in(1))) << "nothing is under way";
+    StoreLanes busy(runtime.executor, {.of_a_lane = 1, .crowded = 2, .of_all = 2});
+    int begun = 0;
+    for (int i = 0; i < 2; ++i) {
+      busy.Run("store", [&] {
+        ++begun;
+        runtime.clock.SleepFor(std::chrono::seconds(10));
+      });
+    }
+    runtime.clock.SleepFor(std::chrono::milliseconds(1));
+    const Instant begin = runtime.clock.Now();
+    EXPECT_FALSE(busy.Settle(in(3)));
+    EXPECT_NEAR(ToSeconds(runtime.clock.Now() - begin), 3, 0.01);
+    EXPECT_TRUE(busy.Settle(in(30)));
+    EXPECT_NEAR(ToSeconds(runtime.clock.Now() - begin), 10, 0.01);
+    EXPECT_EQ(begun, 1) << "what waited never begins";
+  });
+}
+
+// How a controller ends while a job's admission waits for a store that answers after so long, if
+// nobody ends the request.
+struct Ending {
+  double seconds = -1;
+  bool requests_ended = false;
+  Json before;
+  Json after;
+};
+Ending EndWhileAStoreIsAsked(Duration answers_after) {
+  Ending ending;
+  InVirtualTime([&](Runtime& runtime) {
+    InMemoryApiServer server(runtime);
+    server.Define(JobDefinition());
+    ResourceDefinition secrets;
+    secrets.type = SecretType();
+    server.Define(secrets);
+    MemoryObjectStore store;
+    FakeFunctions functions(runtime.clock, store);
+    int asked = 0;
+    const auto ask = [&](StoreOperation, std::string_view, bool) -> Status {
+      ++asked;
+      const Instant until = runtime.clock.Now() + answers_after;
+      while (runtime.clock.Now() < until) {
+        if (ending.requests_ended) return CancelledError("ended");
+        runtime.clock.SleepFor(std::chrono::milliseconds(100));
+      }
+      return OkStatus();
+    };
+    ControllerDependencies dependencies{
+        runtime,
+        server,
+        functions,
+        functions,
+        [&](const StoreReference&, const StoreSecrets&) {
+          auto lent = std::make_unique<FaultyObjectStore>(store, runtime, StoreFaults{});
+          lent->SetScript(ask);
+          return Result<std::unique_ptr<ObjectStore>>(std::move(lent));
+        },
+        {}};
+    dependencies.end_store_requests = [&] { ending.requests_ended = true; };
+    Controller controller(dependencies, JobWorld().options);
+    controller.Start();
+    ASSERT_TRUE(server.Create(ServerlessTrainingJobType(), JobWorld::MinimalJob()).ok());
+    while (asked == 0) runtime.clock.SleepFor(std::chrono::milliseconds(10));
+    const ObjectName name{"default", "digits"};
+    ending.before = server.Get(ServerlessTrainingJobType(), name).value();
+    const Instant begin = runtime.clock.Now();
+    controller.Stop();
+    ending.seconds = ToSeconds(runtime.clock.Now() - begin);
+    ending.after = server.Get(ServerlessTrainingJobType(), name).value();
+  });
+  return ending;
+}
+
+TEST(StoreLanes, AStoreThatHangsHoldsUpTheEndForAFewSecondsAndIsNotJudged) {
+  const Ending ending = EndWhileAStoreIsAsked(std::chrono::hours(1));
+  EXPECT_TRUE(ending.requests_ended);
+  EXPECT_GT(ending.seconds, 1);
+  EXPECT_LT(ending.seconds, 5);
+  EXPECT_EQ(ending.before, ending.after) << "nothing is decided on a request that was cut off";
+}
+
+TEST(StoreLanes, AStoreThatAnswersInTimeEndsItsPass) {
+  const Ending ending = EndWhileAStoreIsAsked(std::chrono::milliseconds(50));
+  EXPECT_FALSE(ending.requests_ended);
+  EXPECT_LT(ending.seconds, 3);
+  EXPECT_NE(ending.before, ending.after) << "the pass wrote what it learnt";
+}
+
 }  // namespace
 }  // namespace lambdadnn

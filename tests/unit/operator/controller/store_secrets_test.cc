@@ -176,5 +176,19 @@ TEST_F(StoreSecretsTest, AJobWhoseSecretIsGoneRunsOnAndCanBeDeleted) {
   EXPECT_TRUE(world_.RunUntil([&] { return !world_.Exists(); }, 120));
 }
 
+TEST(OwnStore, IsReachedAsTheEnvironmentSays) {
+  StoreReference reference = OwnStoreReference("s3://models");
+  EXPECT_EQ(reference.uri, "s3://models");
+  EXPECT_EQ(reference.region, "us-east-1");
+  EXPECT_TRUE(reference.path_style);
+  setenv("LAMBDADNN_S3_REGION", "eu-west-1", 1);
+  setenv("LAMBDADNN_S3_PATH_STYLE", "false", 1);
+  reference = OwnStoreReference("s3://models");
+  EXPECT_EQ(reference.region, "eu-west-1");
+  EXPECT_FALSE(reference.path_style);
+  unsetenv("LAMBDADNN_S3_REGION");
+  unsetenv("LAMBDADNN_S3_PATH_STYLE");
+}
+
 }  // namespace
 }  // namespace lambdadnn

@@ -257,6 +257,48 @@ TEST_F(HttpKubeClientTest, AnswersThatMakeNoSenseAreUnavailable) {
   }
 }
 
+TEST_F(HttpKubeClientTest, WhatIsNoObjectIsNotTakenForOne) {
+  HttpKubeClient& client = Client();
+  const Json widget = {{"metadata", {{"name", "a"}, {"namespace", "d"}}}};
+  for (const char* answer : {"[]", "5", "null", "\"text\"", "true"}) {
+    const auto code = [&](const auto& call) {
+      script_ = {Answer(200, {}, answer)};
+      return call().code();
+    };
+    EXPECT_EQ(code([&] { return client.Get(WidgetType(), {"d", "a"}).status(); }),
+              StatusCode::kUnavailable);
+    EXPECT_EQ(code([&] { return client.Create(WidgetType(), widget).status(); }),
+              StatusCode::kUnavailable);
+    EXPECT_EQ(
+        code([&] { return client.Update(WidgetType(), widget, Subresource::kNone).status(); }),
+        StatusCode::kUnavailable);
+    EXPECT_EQ(code([&] {
+                return client.Patch(WidgetType(), {"d", "a"}, widget, Subresource::kNone).status();
+              }),
+              StatusCode::kUnavailable);
+    EXPECT_EQ(code([&] { return client.Delete(WidgetType(), {"d", "a"}, "u"); }),
+              StatusCode::kUnavailable);
+    EXPECT_EQ(code([&] { return client.List(WidgetType(), "", "", 0, "").status(); }),
+              StatusCode::kUnavailable);
+  }
+  script_ = {Answer(200, {}, R"({"items":[{"metadata":{}},5]})")};
+  EXPECT_EQ(client.List(WidgetType(), "", "", 0, "").status().code(), StatusCode::kUnavailable);
+}
+
+TEST_F(HttpKubeClientTest, AnotherObjectIsNotTheOneAskedFor) {
+  HttpKubeClient& client = Client();
+  for (const char* answer :
+       {"{}", R"({"metadata":[]})", R"({"metadata":{"name":5}})", R"({"metadata":{"name":"b"}})"}) {
+    script_ = {Answer(200, {}, answer), Answer(200, {}, answer)};
+    const Status got = client.Get(WidgetType(), {"d", "a"}).status();
+    EXPECT_EQ(got.code(), StatusCode::kUnavailable) << answer;
+    EXPECT_THAT(got.message(), HasSubstr("not the object that was asked for"));
+    EXPECT_EQ(
+        client.Patch(WidgetType(), {"d", "a"}, Json::object(), Subresource::kNone).status().code(),
+        StatusCode::kUnavailable);
+  }
+}
+
 TEST_F(HttpKubeClientTest, OurOwnLimitSpreadsRequests) {
   HttpKubeClient& client = Client({}, {.queries_per_second = 10, .burst = 5});
   const Instant begin = clock_.Now();

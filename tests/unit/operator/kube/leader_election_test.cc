@@ -203,6 +203,82 @@ TEST_F(Elections, LostRequestsAndRepliesNeverMakeTwoLeaders) {
   for (size_t i = 1; i < epochs_.size(); ++i) EXPECT_GT(epochs_[i], epochs_[i - 1]);
 }
 
+TEST_F(Elections, WhoHoldsTheLeaseIsTheServersWord) {
+  bool cut = false;
+  Add("a", [&](const std::string& call, const auto&, auto) {
+    // Renewals that are lost leave the process in its belief for a while.
+    return cut && call == "update" ? UnavailableError("lost") : OkStatus();
+  });
+  RunUntil(1);
+  LeaderElection& election = *candidates_["a"].election;
+  EXPECT_EQ(election.HoldsNow().value(), true);
+  cut = true;
+  Json lease = server_.Get(LeaseType(), kLease).value();
+  lease["spec"]["holderIdentity"] = "b";
+  ASSERT_TRUE(server_.Update(LeaseType(), lease, Subresource::kNone).ok());
+  EXPECT_TRUE(election.is_leader());
+  EXPECT_EQ(election.HoldsNow().value(), false);
+  ASSERT_TRUE(server_.Delete(LeaseType(), kLease, "").ok());
+  EXPECT_EQ(election.HoldsNow().value(), false);
+}
+
+TEST_F(Elections, WithoutAnAnswerNobodyKnowsWhoHoldsTheLease) {
+  bool cut = false;
+  Add("a", [&](const std::string& call, const auto&, auto) {
+    return cut && call == "get" ? UnavailableError("no route to host") : OkStatus();
+  });
+  RunUntil(1);
+  cut = true;
+  EXPECT_EQ(candidates_["a"].election->HoldsNow().status().code(), StatusCode::kUnavailable);
+}
+
+// Answers writes of a Lease with whatever it is told.
+class OddLeases final : public KubeClient {
+ public:
+  explicit OddLeases(Json answer) : answer_(std::move(answer)) {}
+  Result<Json> Get(const ResourceType&, const ObjectName&) override {
+    return NotFoundError("no lease");
+  }
+  Result<Json> Create(const ResourceType&, const Json&) override { return answer_; }
+  Result<Json> Update(const ResourceType&, const Json&, Subresource) override { return answer_; }
+  Result<Json> Patch(const ResourceType&, const ObjectName&, const Json&, Subresource) override {
+    return UnimplementedError("patch");
+  }
+  Result<KubeList> List(const ResourceType&, const std::string&, const std::string&, int,
+                        const std::string&) override {
+    return UnimplementedError("list");
+  }
+  Status Delete(const ResourceType&, const ObjectName&, const std::string&) override {
+    return UnimplementedError("delete");
+  }
+  Result<std::unique_ptr<Watch>> StartWatch(const ResourceType&, const std::string&,
+                                            const std::string&, const std::string&) override {
+    return UnimplementedError("watch");
+  }
+
+ private:
+  const Json answer_;
+};
+
+TEST_F(Elections, AnAnswerWithoutAVersionMakesNoLeader) {
+  for (const char* answer :
+       {"[]", "5", "{}", R"({"metadata":[]})", R"({"metadata":{"resourceVersion":"soon"}})",
+        R"({"metadata":{"resourceVersion":"-7"}})"}) {
+    OddLeases client(Json::parse(answer));
+    SimProcess& process = scheduler_.NewProcess(answer);
+    int acquired = 0;
+    LeaderElection election(client, process.runtime(), {.lease = kLease, .identity = "a"},
+                            {.on_acquired = [&](int64_t) { ++acquired; },
+                             .on_lost = [](const std::string&) {},
+                             .on_new_leader = nullptr});
+    process.Spawn("main", [&] { election.Start(); });
+    RunUntil(ToSeconds(Now()) + 30);
+    EXPECT_EQ(acquired, 0) << answer;
+    process.Spawn("stop", [&] { election.Stop(); });
+    RunUntil(ToSeconds(Now()) + 30);
+  }
+}
+
 TEST(LeaderElectionOptions, TimesMustBeInOrder) {
   EXPECT_TRUE(LeaderElectionOptions{}.Validate().ok());
   EXPECT_FALSE(LeaderElectionOptions{.renew_seconds = 15}.Validate().ok());

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <set>
 
 #include "common/objectstore/memory_object_store.h"
@@ -23,6 +24,7 @@ class ReviewingKube final : public KubeClient {
   std::set<std::string> forbidden;  // "NAMESPACE: verb resource/subresource"
   Result<Json> crd = JobCrd();
   Status down;
+  std::optional<Json> review;  // instead of an answer that makes sense
 
   Result<Json> Get(const ResourceType&, const ObjectName&) override { return crd; }
   Result<Json> Create(const ResourceType& type, const Json& object) override {
@@ -32,6 +34,7 @@ class ReviewingKube final : public KubeClient {
     std::string what = asked.value("namespace", "") + ": " + asked.at("verb").get<std::string>() +
                        " " + asked.at("resource").get<std::string>();
     if (asked.contains("subresource")) what += "/" + asked["subresource"].get<std::string>();
+    if (review.has_value()) return *review;
     Json answer = object;
     answer["status"] = {{"allowed", !forbidden.contains(what)}};
     return answer;
@@ -115,6 +118,35 @@ TEST(AccessCheck, SaysWhatACrdLacks) {
   kube.crd = PermissionDeniedError("forbidden");
   EXPECT_TRUE(AllUsable(CheckCluster(kube, {}))) << "it may be right";
   EXPECT_THAT(FormatFindings(CheckCluster(kube, {})), HasSubstr("warning"));
+}
+
+TEST(AccessCheck, AReviewThatDoesNotSayYesAllowsNothing) {
+  for (const char* answer :
+       {"[]", "5", "null", "\"yes\"", "{}", "{\"status\":[1]}", "{\"status\":\"allowed\"}",
+        "{\"status\":{\"allowed\":\"yes\"}}", "{\"status\":{\"allowed\":1}}"}) {
+    ReviewingKube kube;
+    kube.review = Json::parse(answer);
+    const auto findings = CheckCluster(kube, {.lease_namespace = "system"});
+    EXPECT_FALSE(AllUsable(findings)) << answer;
+    EXPECT_THAT(FormatFindings(findings), HasSubstr("may not ")) << answer;
+  }
+}
+
+TEST(AccessCheck, ACrdThatMakesNoSenseLacksAll) {
+  for (const char* spec :
+       {"[]", "5", "{}", "{\"versions\":5}", "{\"versions\":[5]}", "{\"versions\":{\"a\":1}}",
+        "{\"versions\":[{\"name\":\"v1alpha1\",\"schema\":[]}]}",
+        "{\"versions\":[{\"name\":\"v1alpha1\",\"schema\":{\"openAPIV3Schema\":{\"properties\":[5],"
+        "\"items\":5,\"additionalProperties\":true}}}]}"}) {
+    ReviewingKube kube;
+    kube.crd.value()["spec"] = Json::parse(spec);
+    const auto findings = CheckCluster(kube, {});
+    EXPECT_FALSE(AllUsable(findings)) << spec;
+    EXPECT_THAT(FormatFindings(findings), HasSubstr("it lacks")) << spec;
+  }
+  ReviewingKube kube;
+  kube.crd = Json::array();
+  EXPECT_FALSE(AllUsable(CheckCluster(kube, {})));
 }
 
 TEST(CheckStore, TriesAndLeavesNothing) {

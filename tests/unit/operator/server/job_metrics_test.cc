@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "operator/api/job_codec.h"
+#include "tests/support/hostile_values.h"
+#include "tests/unit/operator/api/full_job.h"
+
 namespace lambdadnn {
 namespace {
 
@@ -46,6 +50,31 @@ TEST(JobMetrics, ActualTimeStandsBesideThePredictedOne) {
   EXPECT_THAT(text,
               HasSubstr("lambdadnn_job_predicted_seconds{name=\"a\",namespace=\"team-a\"} 60"));
   EXPECT_THAT(text, HasSubstr("lambdadnn_job_functions{name=\"a\",namespace=\"team-a\"} 3"));
+}
+
+TEST(JobMetrics, WhatCannotHaveBeenUsedIsNotCounted) {
+  const std::string text = JobMetrics({MakeJob(
+      "a",
+      {{"usage", {{"billedGiBSeconds", "-1"}, {"slices", -4}, {"restarts", 2}, {"cost", "-5"}}}})});
+  const auto line = [](const char* name, int value) {
+    return std::string(name) + "{name=\"a\",namespace=\"team-a\"} " + std::to_string(value) + "\n";
+  };
+  EXPECT_THAT(text, HasSubstr(line("lambdadnn_job_billed_gib_seconds_total", 0)));
+  EXPECT_THAT(text, HasSubstr(line("lambdadnn_job_slices_total", 0)));
+  EXPECT_THAT(text, HasSubstr(line("lambdadnn_job_restarts_total", 2)));
+}
+
+TEST(JobMetrics, NoFieldOfAJobEndsThoseOfTheOthers) {
+  const auto good = MakeJob("good", {{"phase", "Running"}, {"usage", {{"slices", 6}}}});
+  const std::string line = "lambdadnn_job_slices_total{name=\"good\",namespace=\"team-a\"} 6\n";
+  int pages = 0;
+  ForEachHostileField(*MakeJob("a", EncodeStatus(FullJob().status)), Json::json_pointer(""),
+                      [&](const Json& with) {
+                        const auto bad = std::make_shared<const Json>(with);
+                        ASSERT_NE(JobMetrics({bad, good}).find(line), std::string::npos);
+                        ++pages;
+                      });
+  EXPECT_GT(pages, 1000);
 }
 
 TEST(JobMetrics, AJobThatCannotBeReadIsCounted) {

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+// Fields deep in JSON that others wrote, an API server say: nothing of it need be of the type that
+// it should be, and the accessors of the library throw then.
+#pragma once
+
+#include <initializer_list>
+#include <string_view>
+
+#include "common/json/json_reader.h"
+
+namespace lambdadnn {
+
+// nullptr when the field, or an object on the way to it, is absent or the way leads through what is
+// no object.
+inline const Json* FindPath(const Json& value, std::initializer_list<std::string_view> path) {
+  const Json* at = &value;
+  for (const std::string_view name : path) {
+    if (!at->is_object()) return nullptr;
+    const auto found = at->find(name);
+    if (found == at->end()) return nullptr;
+    at = &*found;
+  }
+  return at;
+}
+
+// Whether it is there and true.
+inline bool IsTrueAt(const Json& value, std::initializer_list<std::string_view> path) {
+  const Json* found = FindPath(value, path);
+  return found != nullptr && found->is_boolean() && found->get<bool>();
+}
+
+}  // namespace lambdadnn
