@@ -9,6 +9,24 @@
 namespace lambdadnn {
 namespace {
 
+// What the rules of names demand of the beginning of one. The server adds five letters or digits.
+void CheckGeneratedName(JsonReader& metadata) {
+  constexpr size_t kMostBytes = 39;
+  std::string begin;
+  if (!metadata.Optional("generateName", &begin)) return;
+  const auto is_word = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9'); };
+  if (begin.size() > kMostBytes) {
+    metadata.Report("generateName", "may have at most " + std::to_string(kMostBytes) +
+                                        " characters, since the name is longer");
+  } else if (begin.empty() || !is_word(begin.front()) ||
+             !std::all_of(begin.begin(), begin.end(),
+                          [&](char c) { return is_word(c) || c == '-'; })) {
+    metadata.Report("generateName",
+                    "must consist of lower-case letters, digits and '-', and begin with a letter "
+                    "or digit");
+  }
+}
+
 void CheckIdentity(const Json& object, std::vector<FieldError>* errors) {
   std::string text;
   JsonReader reader(object, "", errors);
@@ -22,7 +40,12 @@ void CheckIdentity(const Json& object, std::vector<FieldError>* errors) {
   if (json == nullptr) return reader.Report("metadata", "is required; add it with a name");
   JsonReader metadata(*json, "metadata", errors);
   if (!json->is_object()) return;
-  metadata.Required("name", &text);
+  // The server makes the name then, as of `kubectl create`.
+  if (metadata.Has("generateName") && !metadata.Has("name")) {
+    CheckGeneratedName(metadata);
+  } else {
+    metadata.Required("name", &text);
+  }
   for (const char* field :
        {"namespace", "labels", "annotations", "finalizers", "ownerReferences", "uid",
         "resourceVersion", "generation", "creationTimestamp", "deletionTimestamp",

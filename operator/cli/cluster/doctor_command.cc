@@ -57,9 +57,7 @@ CheckFinding CheckOperator(KubeClient& kube, Runtime& runtime, const std::string
 }
 
 CheckFinding CheckNamedStore(Runtime& runtime, const std::string& uri) {
-  StoreReference reference;
-  reference.uri = uri;
-  return CheckStore(runtime, OpenJobStore(reference, {}, "", runtime, kStoreSeconds));
+  return CheckStore(runtime, OpenJobStore(OwnStoreReference(uri), {}, "", runtime, kStoreSeconds));
 }
 
 int Examine(const DoctorOptions& options, CommandContext& context) {
@@ -87,8 +85,10 @@ void AddDoctorCommand(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<DoctorOptions>();
   CLI::App* command = app.add_subcommand(
       "doctor", "Say what a cluster lacks for jobs to run (as the user of the kubeconfig)");
-  command->add_option("--store", options->store,
-                      "Try an object store as well, with the credentials of this environment");
+  command->add_option(
+      "--store", options->store,
+      "Try an object store as well, with the credentials, endpoint and region of this "
+      "environment (LAMBDADNN_S3_...)");
   AddClusterFlags(command, &options->cluster);
   command->footer(
       "Exit codes: 0 nothing is missing, 2 usage, 4 something is missing.\n"

@@ -2,6 +2,7 @@
 #include "operator/cli/cluster/job_list.h"
 
 #include <algorithm>
+#include <set>
 
 #include "operator/cli/run/interrupts.h"
 #include "operator/kube/object_metadata.h"
@@ -64,6 +65,7 @@ Status JobTableWatch::Once(const std::function<bool()>& interrupted) {
     rows.push_back(JobTableEntry(object, options_, runtime_.clock.Wall()));
   }
   FormatTable(rows, &widths_);
+  ShowDeletedMeanwhile(list.items);
   for (const Json& object : list.items) Show(object, false);
   LDNN_ASSIGN_OR_RETURN(
       const std::unique_ptr<Watch> watch,
@@ -81,6 +83,15 @@ Status JobTableWatch::Once(const std::function<bool()>& interrupted) {
   return OkStatus();
 }
 
+// What was shown and is listed no more went while there was no watch.
+void JobTableWatch::ShowDeletedMeanwhile(const std::vector<Json>& listed) {
+  std::set<std::string> there;
+  for (const Json& object : listed) there.insert(UidOf(object));
+  for (const auto& [uid, shown] : std::map(shown_)) {
+    if (!there.contains(uid)) Show(shown.object, true);
+  }
+}
+
 void JobTableWatch::Show(const Json& object, bool deleted) {
   TableRow row = JobTableEntry(object, options_, runtime_.clock.Wall());
   const TableRow header = JobTableHeader(options_);
@@ -90,13 +101,15 @@ void JobTableWatch::Show(const Json& object, bool deleted) {
   if (deleted) row[column("STATE")] = "Deleted";
   TableRow without_age = row;
   without_age[column("AGE")].clear();
-  TableRow& known = shown_[MetadataText(object, "uid")];
-  if (known == without_age) return;
-  known = without_age;
+  const std::string uid = UidOf(object);
+  Shown& known = shown_[uid];
+  const bool same = known.without_age == without_age;
+  known = {object, without_age};
+  if (same) return;
   if (!header_shown_) print_(FormatTable({header}, &widths_));
   header_shown_ = true;
   print_(FormatTable({row}, &widths_));
-  if (deleted) shown_.erase(MetadataText(object, "uid"));
+  if (deleted) shown_.erase(uid);
 }
 
 }  // namespace lambdadnn

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "common/base/runtime.h"
 #include "operator/cli/cluster/job_table.h"
@@ -27,6 +28,7 @@ class JobTableWatch {
 
  private:
   Status Once(const std::function<bool()>& interrupted);
+  void ShowDeletedMeanwhile(const std::vector<Json>& listed);
   void Show(const Json& object, bool deleted);
 
   KubeClient& kube_;
@@ -37,7 +39,11 @@ class JobTableWatch {
   std::vector<size_t> widths_;
   bool header_shown_ = false;
   bool answered_ = false;
-  std::map<std::string, TableRow> shown_;  // by uid, without the age
+  struct Shown {
+    Json object;
+    TableRow without_age;
+  };
+  std::map<std::string, Shown> shown_;  // by uid
 };
 
 }  // namespace lambdadnn

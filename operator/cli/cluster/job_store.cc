@@ -24,7 +24,11 @@ Result<std::unique_ptr<ObjectStore>> OpenStoreOfJob(KubeClient& kube, Runtime& r
   const ObjectStoreSpec& spec = job.spec.object_store;
   StoreReference reference = MakeStoreReference(job);
   if (spec.uri.empty() && spec.bucket.empty()) {
-    reference.uri = OperatorStoreOf(job);
+    // As the operator reaches it, in an environment like the operator's.
+    const StoreReference own = OwnStoreReference(OperatorStoreOf(job));
+    reference.uri = own.uri;
+    reference.region = own.region;
+    reference.path_style = own.path_style;
     if (reference.uri.empty()) {
       return InvalidArgumentError("job " + job.metadata.name +
                                   " names no object store (spec.objectStore) and has no model: "

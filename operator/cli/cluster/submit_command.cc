@@ -56,11 +56,12 @@ int Submit(const SubmitOptions& options, CommandContext& context) {
   object.erase("status");
   const Status placed = PutNamespace(options, *cluster, &object);
   if (!placed.ok()) return FailCommand(placed);
-  const ObjectName name = NameOf(object);
   const auto created = cluster->kube->Create(ServerlessTrainingJobType(), object);
   if (!created.ok()) {
-    return FailCommand(ExplainCreateError(created.status(), name, *cluster, options.file));
+    return FailCommand(
+        ExplainCreateError(created.status(), NameOf(object), *cluster, options.file));
   }
+  const ObjectName name = NameOf(*created);  // the server may have made it
   if (options.output == "text") {
     std::printf("%s created\n", ResourceName(*created).c_str());
   } else if (!options.wait) {

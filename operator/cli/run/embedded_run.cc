@@ -95,9 +95,10 @@ Status EmbeddedRun::Prepare() {
     // A file that cannot be read is a bad argument, not a bad environment.
     if (!file.ok()) return InvalidArgumentError(file.status().message());
     job_object_ = std::move(file->object);
+    const std::string& name = file->job.metadata.name;  // none with generateName
     directory_ = !options_.directory.empty()
                      ? options_.directory
-                     : DefaultDirectory(file->job.metadata.name, runtime_.clock.Wall());
+                     : DefaultDirectory(name.empty() ? "job" : name, runtime_.clock.Wall());
   }
   std::error_code error;
   directory_is_new_ = !std::filesystem::exists(directory_, error);
@@ -232,7 +233,7 @@ Result<Json> EmbeddedRun::ChangedSpec(const Json& stored) {
   Result<JobFile> file = LoadJobFile(options_.file, options_.overrides);
   if (!file.ok()) return InvalidArgumentError(file.status().message());
   const std::string name = NameOf(stored).name;
-  if (file->job.metadata.name != name) {
+  if (!file->job.metadata.name.empty() && file->job.metadata.name != name) {
     return InvalidArgumentError(options_.file + ": is job " + file->job.metadata.name +
                                 ", but the run in " + directory_ + " is job " + name +
                                 "; leave FILE away to go on with that one as it is");

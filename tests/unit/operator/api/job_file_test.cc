@@ -103,6 +103,28 @@ TEST(JobFile, OfSeveralDocumentsExactlyOneIsAJob) {
   EXPECT_THAT(ErrorOf(secret + "---\n" + secret), HasSubstr("of which 0 are"));
 }
 
+TEST(JobFile, TheServerMayMakeTheName) {
+  const auto with = [](const std::string& metadata) {
+    const std::string text = R"({"apiVersion": "lambdadnn.io/v1alpha1",
+        "kind": "ServerlessTrainingJob", "metadata": )" +
+                             metadata + R"(, "spec": {
+        "model": {"builtin": {"name": "cnn"}}, "dataset": {"renderedDigits": {}},
+        "training": {"epochs": 1, "globalBatchSize": 120}, "objective": {"deadlineSeconds": 90}}})";
+    return ParseJobFile(text, "job.json", "/", {}).status().message();
+  };
+  EXPECT_EQ(with(R"({"generateName": "digits-"})"), "");
+  EXPECT_EQ(with(R"({"generateName": ")" + std::string(39, 'a') + "\"}"), "");
+  EXPECT_THAT(with(R"({"generateName": ")" + std::string(40, 'a') + "\"}"),
+              HasSubstr("metadata.generateName: may have at most 39 characters"));
+  EXPECT_THAT(with(R"({"generateName": "Digits-"})"), HasSubstr("metadata.generateName: must"));
+  EXPECT_THAT(with(R"({"generateName": "-digits"})"), HasSubstr("metadata.generateName: must"));
+  EXPECT_THAT(with(R"({"generateName": ""})"), HasSubstr("metadata.generateName: must"));
+  EXPECT_THAT(with(R"({"generateName": 5})"), HasSubstr("metadata.generateName: must be text"));
+  EXPECT_THAT(with(R"({})"), HasSubstr("metadata.name: is required"));
+  // The name counts, as on a server.
+  EXPECT_EQ(with(R"({"name": "digits", "generateName": "Digits-"})"), "");
+}
+
 TEST(JobFile, AFileThatIsNotThereAndAFolderAreNamed) {
   const std::string folder = MakeTempDir();
   EXPECT_EQ(LoadJobFile(folder + "/none.yaml").status().code(), StatusCode::kNotFound);

@@ -246,6 +246,25 @@ TEST_F(OnACluster, AWatchedTableGrowsALineForAChangeButNotForAge) {
   EXPECT_THAT(text, HasSubstr("b      Running"));
 }
 
+TEST_F(OnACluster, AWatchedTableShowsWhatWasDeletedWhileTheWatchWasAway) {
+  for (const char* name : {"a", "b", "c"}) Make(name);
+  kube.watch_errors = {UnavailableError("cut"), OutOfRangeError("410"),
+                       PermissionDeniedError("enough")};
+  std::vector<std::string> lines;
+  JobTableWatch watch(kube, time.runtime, "team", {});
+  const Status ended = watch.Run([&](const std::string& line) {
+    lines.push_back(line);
+    // All are shown: the watch ends, and b goes before the next list.
+    if (lines.size() == 4) {
+      ASSERT_TRUE(server.Delete(ServerlessTrainingJobType(), {"team", "b"}, "").ok());
+    }
+  });
+  EXPECT_EQ(ended.code(), StatusCode::kPermissionDenied);
+  ASSERT_EQ(lines.size(), 5u) << "once";
+  EXPECT_THAT(lines[4], testing::StartsWith("b "));
+  EXPECT_THAT(lines[4], HasSubstr("Deleted"));
+}
+
 TEST_F(OnACluster, EventsAreThoseAboutTheJob) {
   const auto event = [&](const char* id, const char* kind, const char* api, const char* name) {
     Json json = {{"apiVersion", "events.k8s.io/v1"},
