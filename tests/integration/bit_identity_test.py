@@ -13,10 +13,12 @@ import time
 import unittest
 
 from fault_store import CREDENTIALS, FaultStore
-from run_support import Bench, processes
+from run_support import FUNCTION_PROGRAMS, Bench, processes
 
 BIN = ""
+# At least twice as many as there are victims: every second one is chosen by kind.
 KILLS = 8
+VICTIMS = ("worker", "leaf server", "root server", "controller")
 # Enough for what happens in every iteration; the job's own twelve are for what needs time.
 SHORT = ("--set", "spec.training.epochs=3")
 
@@ -77,33 +79,56 @@ class Disturbance(Runs):
         self.same(run)
         self.assertGreater(run.report()["slices"], len(run.report()["timeline"]))
 
-    def kill_at_random(self, draw, kills):
-        """Kills functions in turn while they train and at any moment, starting ones too."""
+    def strike(self, run, victim, draw):
+        """Kills a process of this kind, or any function for None. Returns what it was, or None when
+        there was no such process, and the run that goes on."""
+        if victim == "controller":
+            run.kill()
+            if run.process.returncode != -signal.SIGKILL:
+                return None, run  # it had just ended
+            while processes(*FUNCTION_PROGRAMS, "lambdadnn", mark=str(run.out)):
+                time.sleep(0.05)
+            return victim, self.bench.resume(run)
+        roles = run.roles()
+        wanted = sorted(pid for pid in run.functions() if victim in (None, roles.get(pid)))
+        if not wanted:
+            return None, run
+        pid = draw.choice(wanted)
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            return None, run
+        return roles.get(pid, "starting function"), run
+
+    def kill_at_random(self, draw, kills, struck):
+        """In turn: while it trains, one kind of process after the other; and at any moment any
+        function, starting ones too."""
         run = self.bench.start()
         reached = done = 0
         while done < kills and run.process.poll() is None:
-            if done % 2 == 0 and not run.wait_for_iteration(reached + draw.randint(1, 30)):
+            trains = done % 2 == 0
+            if trains and not run.wait_for_iteration(reached + draw.randint(1, 30)):
                 break
-            time.sleep(draw.uniform(0.0, 0.3 if done % 2 == 0 else 2.0))
-            functions = run.functions()
-            if not functions:
-                continue
+            time.sleep(draw.uniform(0.0, 0.3 if trains else 2.0))
+            if run.process.poll() is not None:
+                break
+            victim = VICTIMS[sum(kind for _, kind in struck) % len(VICTIMS)] if trains else None
             reached = max((e.get("iteration", 0) for e in run.events()), default=0)
-            try:
-                os.kill(draw.choice(sorted(functions)), signal.SIGKILL)
-            except ProcessLookupError:
-                continue
-            done += 1
+            hit, run = self.strike(run, victim, draw)
+            if hit:
+                struck.append((hit, trains))
+                done += 1
         return run.wait(), done
 
-    def test_functions_killed_at_random_moments(self):
-        draw, killed = random.Random(1), 0
-        while killed < KILLS:
-            run, done = self.kill_at_random(draw, kills=min(5, KILLS - killed))
-            killed += done
+    def test_functions_and_controller_killed_at_random_moments(self):
+        draw, struck = random.Random(1), []
+        while len(struck) < KILLS:
+            run, done = self.kill_at_random(draw, min(5, KILLS - len(struck)), struck)
             self.same(run)
             self.assertGreater(done, 0)
             self.assertGreaterEqual(run.report()["restarts"], 1)
+        print("struck:", ", ".join(kind for kind, _ in struck))
+        self.assertLessEqual(set(VICTIMS), {kind for kind, _ in struck})
 
     def test_the_controller_killed_at_random_moments(self):
         draw = random.Random(4)

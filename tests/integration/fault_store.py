@@ -124,10 +124,12 @@ class FaultStore:
 
     @staticmethod
     def operation(request, key, query, body):
-        """A bulk delete goes by the first of its keys."""
+        """A bulk delete goes by the first of its keys, a listing by its prefix."""
         if request.command == "POST" and "delete" in query:
             names = re.findall(r"<Key>(.*?)</Key>", body.decode())
             return Operation("DELETE", min(names, default=""), request.peer)
+        if request.command == "GET" and not key:
+            return Operation("LIST", query.get("prefix", ""), request.peer)
         return Operation(request.command, key, request.peer)
 
     def apply(self, request, key, query, body):

@@ -142,6 +142,28 @@ class Run:
     def functions(self):
         return processes(*FUNCTION_PROGRAMS, mark=str(self.out))
 
+    def roles(self):
+        """What each of its functions does, by pid: "worker", "leaf server" (whose children are
+        workers) or "root server". Functions that are not bound to a role yet are left out."""
+        objects = json.loads((self.out / "state.json").read_text())["objects"]
+        status = next(o for o in objects if o["kind"] == "ServerlessTrainingJob").get("status", {})
+        bound = status.get("execution", {}).get("functions", [])
+        if not bound:
+            return {}
+        workers, layers = status["plan"]["functions"], status["plan"]["aggregation"]["layers"]
+        roots = layers[1] * status["plan"]["aggregation"]["spread"]
+        kinds = {uid: "worker" if index < workers else
+                 "root server" if index < workers + roots else "leaf server"
+                 for index, uid in enumerate(bound)}
+        found = {}
+        for pid in self.functions():
+            try:
+                environment = pathlib.Path(f"/proc/{pid}/environ").read_text(errors="replace")
+            except OSError:
+                continue  # it ended meanwhile
+            found.update({pid: kind for uid, kind in kinds.items() if f"{uid}.port" in environment})
+        return found
+
     def events(self):
         path = self.out / "events.jsonl"
         return [json.loads(l) for l in path.read_text().splitlines()] if path.exists() else []

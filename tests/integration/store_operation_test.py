@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every store operation of one iteration, per role: the function that makes it is killed -9 before
-and after its effect, and the model's bits stay the same.
+"""Every store operation that functions make, per role: the function is killed -9 before and after
+its effect, and the model's bits stay the same.
 
-    store_operation_test.py BIN_FOLDER [--share K/N]
+    store_operation_test.py BIN_FOLDER [--share K/N] [--list]
 
-The operations of an iteration are recorded from an undisturbed run (not listed by hand), then each is
-hit once before and once after. --share takes every N-th of them.
+The operations are recorded from an undisturbed run (not listed by hand): those of one iteration, those
+of checkpoints (parts, manifest, the search for old ones and their deletion, reading where a slice
+starts) and the records at a slice's end. The job clips by global norm, so that norms are exchanged as
+well. Each operation is hit once before and once after. --share takes every N-th of each kind; --list
+prints them and strikes none.
 """
 import os
 import re
@@ -18,41 +21,66 @@ from fault_store import CREDENTIALS, FaultStore
 from run_support import Bench
 
 EXCHANGE = re.compile(r".*/x/r\d+\.i\d+/(\d+)/(.*)$")
+CHECKPOINT = re.compile(r".*/checkpoints/\d+/r\d+\.i\d+/(.*)$")
+RECORD = re.compile(r".*/records/.*\.((?:worker|server)-\d+)\.f\d+\.a\d+\.json$")
 RECORDED_ITERATION = 12
-LENGTH = ("--set", "spec.training.epochs=2")
+# The profile says that an iteration takes a third of a second, so that every third ends with a
+# checkpoint: a strike costs that many, and the next checkpoint is never far.
+LENGTH = ("--set", "spec.training.epochs=6", "--set", "spec.checkpoint.intervalSeconds=1",
+          "--set", "spec.profile.trainingRate.slope=0.15",
+          "--set", "spec.training.optimizer.clip.globalNorm=0.5")
+# In this order: a slice's end comes after everything else.
+KINDS = ("exchange", "checkpoint", "record")
 # A few strikes a run: each costs the run a fall-back, and all must happen before its end.
 STEPS_PER_RUN = 5
 
 
 def shape(operation):
-    """What stays the same in every iteration: verb and place in the tree."""
+    """What stays the same in every iteration, checkpoint or slice: kind, verb and place. None: it is
+    not struck."""
+    if match := EXCHANGE.match(operation.key):
+        return ("exchange", operation.method, match.group(2))
+    if match := CHECKPOINT.match(operation.key):
+        return ("checkpoint", operation.method, match.group(1))
+    if operation.method == "LIST" and operation.key.endswith("/checkpoints/"):
+        return ("checkpoint", operation.method, "")
+    if operation.method == "PUT" and (match := RECORD.match(operation.key)):
+        return ("record", operation.method, match.group(1))
+    return None
+
+
+def is_recorded(operation):
     match = EXCHANGE.match(operation.key)
-    return (operation.method, match.group(2)) if match else None
+    return shape(operation) and (not match or int(match.group(1)) == RECORDED_ITERATION)
 
 
 def record(bench):
-    """Undisturbed run: its digest, and who does what in one iteration: (role's pid order, shape)."""
+    """Undisturbed run: its digest, and who does what: (shape, which of the functions that do)."""
     store, seen, lock = FaultStore(), [], threading.Lock()
 
     def after(operation):
-        match = EXCHANGE.match(operation.key)
-        if match and int(match.group(1)) == RECORDED_ITERATION:
+        if is_recorded(operation):
             with lock:
                 seen.append((operation.key, shape(operation), operation.pid))
         return True
 
     store.after = after
-    run = bench.run(*LENGTH, *store.options(), environment=CREDENTIALS)
+    run = bench.start(*LENGTH, *store.options(), environment=CREDENTIALS)
+    run.wait(timeout=600)
     store.close()
+    # The controller looks for checkpoints and cleans up: its operations are struck elsewhere.
+    seen = [entry for entry in seen if entry[2] not in (None, run.process.pid)]
     # GETs of one object come from several functions: number its readers. (A slow machine may have
-    # made the run fall back: then the iteration was there twice, under other keys.)
+    # made the run fall back: then the iteration was there twice, under other keys.) Listings have no
+    # object: one of them stands for all.
     readers, steps = {}, set()
     for key, what, pid in seen:
         order = readers.setdefault((key, what), [])
-        if pid not in order:
+        if pid not in order and (what[1] != "LIST" or not order):
             order.append(pid)
             steps.add((what, len(order) - 1))
-    return run.digest(), sorted(steps)
+    order = sorted(steps, key=lambda step: (KINDS.index(step[0][0]), step))
+    return run.digest(), order
 
 
 def strike(bench, steps, reference):
@@ -63,15 +91,14 @@ def strike(bench, steps, reference):
 
     def at(moment):
         def callback(operation):
-            match = EXCHANGE.match(operation.key)
-            # The controller deletes what an abandoned incarnation left: it is not struck here.
-            if not match or operation.pid is None or operation.pid in controller:
+            done = shape(operation)
+            if done is None or operation.pid is None or operation.pid in controller:
                 return True
             with lock:
                 if not waiting:
                     return True
                 (what, order), wanted = waiting[0]
-                if wanted != moment or shape(operation) != what:
+                if wanted != moment or done != what:
                     return True
                 # The order-th process that has asked for this very object.
                 pids = readers.setdefault((operation.key, operation.method, moment), [])
@@ -105,11 +132,19 @@ def main():
     try:
         reference, steps = record(bench)
         assert steps, "no operation of the recorded iteration was seen"
-        chosen = steps[share - 1::parts]
-        print(f"{len(steps)} operations in an iteration, {len(chosen)} of them struck here")
+        groups, counts = [], []
+        for kind in KINDS:
+            of_kind = [step for step in steps if step[0][0] == kind]
+            assert of_kind, f"no {kind} operation was seen"
+            chosen = of_kind[(share - 1) % len(of_kind)::parts]
+            counts.append(f"{len(chosen)} of {len(of_kind)} {kind}")
+            groups += [chosen[begin:begin + STEPS_PER_RUN]
+                       for begin in range(0, len(chosen), STEPS_PER_RUN)]
+        print(f"struck here: {', '.join(counts)} operations", flush=True)
+        if "--list" in sys.argv:
+            return print("\n".join(f"{what}, function {order}" for what, order in steps))
         passed = 0
-        for begin in range(0, len(chosen), STEPS_PER_RUN):
-            group = chosen[begin:begin + STEPS_PER_RUN]
+        for group in groups:
             hits = strike(bench, group, reference)
             assert hits == 2 * len(group), f"only {hits} of {2 * len(group)} strikes for {group}"
             passed += hits
