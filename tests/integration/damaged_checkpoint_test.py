@@ -9,7 +9,7 @@ import sys
 import time
 import unittest
 
-from run_support import Bench
+from run_support import Bench, files_like
 
 BIN = ""
 # Checkpoints every few dozen iterations of very many, so that the run is killed between two.
@@ -18,7 +18,8 @@ LENGTH = ("--set", "spec.training.epochs=60", "--set", "spec.checkpoint.interval
 
 def complete_checkpoints(run):
     """Their folders, oldest first; without that of the initialised model."""
-    found = [path.parent for path in run.out.rglob("checkpoints/*/r*.i*/manifest.json")]
+    manifests = files_like(run.out / "store", "*/*/*/checkpoints/*/r*.i*/manifest.json")
+    found = [path.parent for path in manifests]
     found.sort(key=lambda folder: (int(folder.parent.name), int(folder.name.split(".i")[1])))
     return [folder for folder in found if int(folder.parent.name) > 0]
 
@@ -55,7 +56,7 @@ class DamagedCheckpoint(unittest.TestCase):
         part.write_bytes(damage(whole))
         self.assertEqual(len(part.read_bytes()), len(whole))
         seen = len(run.events())
-        run = self.bench.resume(run).wait()
+        run = self.bench.resume(run, job="").wait()
         self.assertEqual(run.digest(), self.reference)
         self.assertEqual(run.functions(), {})
         told = " ".join(str(event) for event in run.events()[seen:])

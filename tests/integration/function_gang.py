@@ -10,6 +10,8 @@ import subprocess
 import threading
 import time
 
+from run_support import files_like
+
 HERE = pathlib.Path(__file__).parent
 KEY = "gang-key"
 GOLDEN = HERE.parent / "data/formats/slice_request.json"
@@ -40,7 +42,8 @@ class Job:
 
     def checkpoints(self):
         """Complete ones: iteration, revision, incarnation; the newest last."""
-        found = [MANIFEST.search(str(path)) for path in self.path("checkpoints").rglob("manifest.json")]
+        manifests = files_like(self.path("checkpoints"), "*/*/manifest.json")
+        found = [MANIFEST.search(str(path)) for path in manifests]
         return sorted(tuple(map(int, match.groups())) for match in found if match)
 
     def reference(self, checkpoint):

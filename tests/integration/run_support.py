@@ -29,6 +29,15 @@ def processes(*programs, mark=""):
     return found
 
 
+def files_like(folder, pattern):
+    """Files below a folder from which others delete meanwhile."""
+    while True:
+        try:
+            return sorted(pathlib.Path(folder).glob(pattern))
+        except FileNotFoundError:
+            continue  # a folder went between its listing and its reading
+
+
 def read_safetensors(path):
     """Tensors by name, read by hand (8 bytes of length, a JSON header, the tensors' bytes). Needs
     PyTorch, which the tests that start no model do without."""
