@@ -16,6 +16,11 @@ from s3_servers import CREDENTIALS, CountingProxy, RealServer
 BIN = ""
 EXCHANGE = re.compile(r".*/x/r\d+\.i\d+/(\d+)/(.+)$")
 EPOCHS = ("--set", "spec.training.epochs=4")
+SPREAD_AND_CLIPPED = ("--set", "spec.training.epochs=2", "--set", "spec.aggregation.shards=4",
+                      "--set", "spec.aggregation.spread=2",
+                      "--set", "spec.training.optimizer.clip.globalNorm=0.5")
+# kMaxMissesPerObject of common/plan: what one reader may ask in vain for one object.
+MISSES_PER_OBJECT = 128
 
 
 def exchanged(requests):
@@ -46,13 +51,13 @@ class RealStoreRun(unittest.TestCase):
     def tearDownClass(cls):
         cls.bench.close()
 
-    def train_on(self, name):
+    def train_on(self, name, length=EPOCHS, reference=None):
         server = RealServer(name)
         self.addCleanup(server.close)
         proxy = CountingProxy(server.port)
         self.addCleanup(proxy.close)
-        run = self.bench.run(*EPOCHS, *proxy.options(), environment=CREDENTIALS)
-        self.assertEqual(run.digest(), self.reference.digest())
+        run = self.bench.run(*length, *proxy.options(), environment=CREDENTIALS)
+        self.assertEqual(run.digest(), (reference or self.reference).digest())
         self.assertEqual(run.functions(), {}, "processes were left behind")
 
         requests = run.report()["requests"]
@@ -63,12 +68,22 @@ class RealStoreRun(unittest.TestCase):
         for iteration, count in sorted(counts.items()):
             self.assertEqual(count, formula, f"iteration {iteration}")
 
+        found, missed = collections.Counter(), collections.Counter()
+        for request in proxy.requests:
+            if request.method == "GET" and EXCHANGE.match(request.key):
+                (missed if request.status == 404 else found)[request.key] += 1
+        for key, misses in missed.items():
+            self.assertLessEqual(misses, MISSES_PER_OBJECT * found[key], key)
+
         left = server.keys()
         self.assertTrue(left)
         self.assertEqual([key for key in left if "/results/" not in key], [])
 
     def test_minio(self):
         self.train_on("minio")
+
+    def test_minio_with_spread_and_clipping_by_global_norm(self):
+        self.train_on("minio", SPREAD_AND_CLIPPED, self.bench.run(*SPREAD_AND_CLIPPED))
 
     def test_versitygw(self):
         self.train_on("versitygw")

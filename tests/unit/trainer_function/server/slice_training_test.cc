@@ -7,7 +7,6 @@
 
 #include "common/checkpoint_index/checkpoint_index.h"
 #include "common/objectstore/memory_object_store.h"
-#include "common/plan/collective_cost.h"
 #include "tests/support/faulty_object_store.h"
 #include "tests/support/slice_harness.h"
 
@@ -279,60 +278,9 @@ TEST_F(SliceTraining, TrainingEndsOnceAnEpochsLossIsLowEnough) {
   EXPECT_EQ(ModelDigest(store), expected);
 }
 
-// --- what it costs ------------------------------------------------------------------------------
+// --- what stays behind -------------------------------------------------------------------------
 
-struct CostCase {
-  std::vector<int> layers;
-  int shards;
-  int spread;
-  bool clip;
-};
-
-class SliceCost : public SliceTraining, public testing::WithParamInterface<CostCase> {};
-
-TEST_P(SliceCost, TwoLengthsDifferByTheFormulaTimesTheirIterations) {
-  HarnessJob job;
-  job.layers = GetParam().layers;
-  job.shards = GetParam().shards;
-  job.spread = GetParam().spread;
-  job.parameters = 6 * 16 * 1024 + 5;
-  if (GetParam().clip) job.optimizer.clip_global_norm = 1;
-  const auto run = [&](int64_t epochs) {
-    job.epochs = epochs;
-    MemoryObjectStore store;
-    SliceHarness harness(runtime_, store, job);
-    const HarnessResult result = harness.Run(0, std::nullopt);
-    EXPECT_TRUE(result.AllAre(SliceOutcome::kFinished)) << Errors(result);
-    return result;
-  };
-  // Equally long in digits, so that the manifests' text is equally long.
-  const HarnessResult shorter = run(2);
-  const HarnessResult longer = run(4);
-  const ExchangeShape shape = {job.MakePlan().aggregation, job.parameters, GetParam().clip};
-  const int64_t iterations = 14;  // of the two more epochs
-  for (const Role& role : job.Roles()) {
-    const RequestCount cost = role.kind == RoleKind::kWorker
-                                  ? WorkerIterationCost(shape)
-                                  : ServerIterationCost(shape, role.position);
-    const StoreCounters& first = shorter.records.at(role.Name()).store;
-    const StoreCounters& second = longer.records.at(role.Name()).store;
-    EXPECT_EQ(second.puts - first.puts, iterations * cost.puts) << role.Name();
-    EXPECT_EQ(second.gets - first.gets, iterations * cost.gets) << role.Name();
-    EXPECT_EQ(second.deletes - first.deletes, iterations * cost.deletes) << role.Name();
-    EXPECT_EQ(second.bytes_in - first.bytes_in, iterations * cost.bytes_in) << role.Name();
-    EXPECT_EQ(second.bytes_out - first.bytes_out, iterations * cost.bytes_out) << role.Name();
-    EXPECT_EQ(second.lists, first.lists) << role.Name();
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(
-    Grid, SliceCost,
-    testing::Values(CostCase{{1, 1}, 1, 1, false}, CostCase{{1, 2}, 2, 1, true},
-                    CostCase{{1, 2, 4, 8}, 1, 1, false}, CostCase{{1, 2, 4, 8}, 4, 2, true},
-                    CostCase{{1, 3, 9}, 3, 1, false}, CostCase{{1, 3, 9}, 6, 3, true},
-                    CostCase{{1, 4}, 5, 5, false}));
-
-// What stays behind: docs/formats.md, "Garbage".
+// docs/formats.md, "Garbage".
 TEST_F(SliceTraining, OnlyTheLastIterationsObjectsWaitForTheController) {
   HarnessJob job;
   job.shards = 2;
