@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A run whose newest checkpoint is complete but damaged goes on from the one before, and ends with
-the bits of an undisturbed run.
+the bits of an undisturbed run; one whose data has changed goes on with nothing.
 
     damaged_checkpoint_test.py BIN_FOLDER [unittest arguments]
 """
@@ -34,9 +34,9 @@ class DamagedCheckpoint(unittest.TestCase):
     def tearDownClass(cls):
         cls.bench.close()
 
-    def killed_with_two(self):
+    def killed_with_two(self, bench=None):
         """A run that was killed, controller and functions, when it had two checkpoints."""
-        run = self.bench.start(*LENGTH)
+        run = (bench or self.bench).start(*LENGTH)
         end = time.monotonic() + 120
         while len(complete_checkpoints(run)) < 2:
             self.assertIsNone(run.process.poll(), f"it ended too early:\n{run.text()[-2000:]}")
@@ -62,6 +62,17 @@ class DamagedCheckpoint(unittest.TestCase):
         told = " ".join(str(event) for event in run.events()[seen:])
         self.assertIn("reading checkpoint part", told, "nobody met the damage")
         self.assertIn(f"going on from iteration {before.parent.name}", told)
+
+    def test_data_that_changed_while_nothing_ran(self):
+        bench = Bench(BIN)
+        self.addCleanup(bench.close)
+        run = self.killed_with_two(bench)
+        bench.render_digits("digits", 1000, 200, seed=2)
+        run = bench.resume(run, job="").wait()
+        self.assertEqual(run.code, 1, run.text())
+        self.assertIn("has changed since this job began", run.text())
+        self.assertIn("put the data back", run.text())
+        self.assertEqual(run.functions(), {})
 
     def test_wrong_weights(self):
         self.resumes_from_the_one_before(lambda b: b[:1000] + bytes([b[1000] ^ 1]) + b[1001:])

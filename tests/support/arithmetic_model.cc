@@ -76,7 +76,8 @@ Result<std::string> ArithmeticModel::ExportTorchScript() {
   return UnimplementedError("the arithmetic model has no TorchScript form");
 }
 
-InMemoryDataset::InMemoryDataset(int64_t samples, int64_t test_samples) {
+InMemoryDataset::InMemoryDataset(int64_t samples, int64_t test_samples, uint64_t checksum)
+    : checksum_(checksum) {
   info_.samples = samples;
   info_.test_samples = test_samples;
   info_.feature_shape = {1};

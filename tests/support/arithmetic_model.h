@@ -37,18 +37,21 @@ class ArithmeticModel final : public TrainableModel {
   int64_t versions_ = 0;
 };
 
-// One feature a sample, a function of its number.
+// One feature a sample, a function of its number. It says `checksum` of whatever is loaded; 0 = it
+// knows none.
 class InMemoryDataset final : public Dataset {
  public:
-  InMemoryDataset(int64_t samples, int64_t test_samples);
+  InMemoryDataset(int64_t samples, int64_t test_samples, uint64_t checksum = 0);
 
   const DatasetInfo& info() const override { return info_; }
   Status Load(std::span<const Range> sample_ranges) override;
   Status LoadTest(Range samples) override;
   Result<Batch> Read(std::span<const int64_t> indices, uint64_t augment_seed) const override;
   Result<Batch> ReadTest(Range samples) const override;
+  uint64_t loaded_checksum() const override { return checksum_; }
 
  private:
+  const uint64_t checksum_;
   DatasetInfo info_;
   std::vector<Range> loaded_;
   Range loaded_test_;

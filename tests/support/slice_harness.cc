@@ -124,7 +124,7 @@ SliceEnvironment SliceHarness::Environment(const Role& role) {
   };
   environment.open_dataset = [this](const DatasetConfig&) -> Result<std::unique_ptr<Dataset>> {
     return std::unique_ptr<Dataset>(
-        std::make_unique<InMemoryDataset>(job_.samples, job_.test_samples));
+        std::make_unique<InMemoryDataset>(job_.samples, job_.test_samples, job_.data_checksum));
   };
   return environment;
 }

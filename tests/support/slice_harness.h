@@ -24,6 +24,7 @@ struct HarnessJob {
   int64_t parameters = 2 * 16 * 1024 + 100;
   int64_t samples = 200;
   int64_t test_samples = 40;
+  uint64_t data_checksum = 0;  // that the data set says; 0 = none
   int global_batch = 32;
   int64_t epochs = 2;
   int64_t checkpoint_every = 0;

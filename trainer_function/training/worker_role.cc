@@ -11,6 +11,7 @@
 #include "trainer_function/collective/shard_exchange.h"
 #include "trainer_function/parameter_server/optimizer.h"
 #include "trainer_function/parameter_server/slice_start.h"
+#include "trainer_function/training/data_record.h"
 #include "trainer_function/training/evaluation.h"
 #include "trainer_function/training/safetensors.h"
 #include "trainer_function/training/sample_order.h"
@@ -133,6 +134,9 @@ Status WorkerRole::WriteFreshCheckpoint() {
 Status WorkerRole::Load() {
   const PhaseTimer timer(context_.runtime.clock, &record_.phases.load);
   LDNN_RETURN_IF_ERROR(Own(LoadData()));
+  const Status unchanged = CheckDataRecord(context_, *dataset_);
+  record_.permanent = unchanged.code() == StatusCode::kFailedPrecondition;
+  LDNN_RETURN_IF_ERROR(unchanged);
   LDNN_RETURN_IF_ERROR(Own(MakeModel()));
   if (!request_.start && rank_ == 0) LDNN_RETURN_IF_ERROR(WriteFreshCheckpoint());
   LDNN_ASSIGN_OR_RETURN(const SliceStart start, FindStart(context_));

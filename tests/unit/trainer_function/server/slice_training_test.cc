@@ -305,6 +305,50 @@ TEST_F(SliceTraining, TheNextSliceDeletesWhatTheLastOneLeft) {
   EXPECT_EQ(left.size(), 2u + 4u) << "weights and merged gradients of the last iteration alone";
 }
 
+// --- the data stays what it was ---------------------------------------------------------------
+
+TEST_F(SliceTraining, DataThatChangedEndsTheJobBeforeItIsTrainedOn) {
+  HarnessJob job;
+  job.data_checksum = 0xabc;
+  ASSERT_TRUE(
+      SliceHarness(runtime_, store_, job).Run(0, std::nullopt).AllAre(SliceOutcome::kFinished));
+  const auto before = ListAll(store_, CheckpointsPrefix(kPrefix)).value().size();
+  job.data_checksum = 0xabd;
+  job.epochs = 3;
+  SliceHarness changed(runtime_, store_, job);
+  ASSERT_TRUE(changed.Start(1, Newest(store_)).ok());
+  for (const Role& role : job.Roles()) {
+    if (role.kind == RoleKind::kServer) {
+      ASSERT_TRUE(changed.Service(role.Name()).Stop(changed.Invocation(role.Name()), false).ok());
+    }
+  }
+  const HarnessResult result = changed.Await();
+  for (const Role& role : job.Roles()) {
+    if (role.kind != RoleKind::kWorker) continue;
+    const SliceRecord& record = result.records.at(role.Name());
+    EXPECT_EQ(record.outcome, SliceOutcome::kFailed);
+    EXPECT_TRUE(record.permanent);
+    EXPECT_THAT(record.error.message(), HasSubstr("the data set memory:data"));
+    EXPECT_THAT(record.error.message(), HasSubstr("put the data back"));
+  }
+  EXPECT_EQ(ListAll(store_, CheckpointsPrefix(kPrefix)).value().size(), before);
+}
+
+TEST_F(SliceTraining, TheSameDataGoesOnAndOfAnotherRevisionNothingIsKnown) {
+  HarnessJob job = AdamJob();
+  job.data_checksum = 0xabc;
+  SliceHarness harness(runtime_, store_, job);
+  EXPECT_GE(TrainInSlices(harness, std::nullopt), 4);
+  const std::string note = std::string(kPrefix) + "/records/data.r1.worker-2";
+  ASSERT_TRUE(store_.Head(note).ok());
+  // A note that was damaged is none.
+  ASSERT_TRUE(store_.Put(note, AsBytes("0000000000000abc0000000000000000")).ok());
+  ASSERT_TRUE(
+      SliceHarness(runtime_, store_, job).Run(1, std::nullopt).AllAre(SliceOutcome::kFinished));
+  EXPECT_EQ(store_.Get(note).value().size(), 32u);
+  EXPECT_TRUE(AsText(store_.Get(note).value()).starts_with("0000000000000abc"));
+}
+
 // --- fencing ------------------------------------------------------------------------------------
 
 TEST_F(SliceTraining, AZombieOfAnOlderIncarnationChangesNothing) {
