@@ -8,8 +8,10 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import tempfile
 import threading
@@ -33,10 +35,12 @@ def free_port():
 
 
 class RealServer:
-    """MinIO or versitygw, as scripts/test_servers.sh built it, on a folder of its own."""
+    """MinIO or versitygw, as scripts/test_servers.sh built it, on a folder of its own; over TLS
+    with `certificate`, the path of a pair less .crt and .key (MinIO only)."""
 
-    def __init__(self, name):
+    def __init__(self, name, certificate=None):
         self.name = name
+        self.tls = ssl._create_unverified_context() if certificate else None
         found = subprocess.run([ROOT / "scripts/test_servers.sh", "path", name],
                                capture_output=True, text=True)
         if found.returncode != 0:
@@ -51,6 +55,11 @@ class RealServer:
         address = f"127.0.0.1:{self.port}"
         if name == "minio":
             self.command = [program, "server", "--quiet", "--address", address, self.data]
+            if certificate:
+                (folder / "certificates").mkdir()
+                for made, wanted in (("crt", "public.crt"), ("key", "private.key")):
+                    shutil.copy(f"{certificate}.{made}", folder / "certificates" / wanted)
+                self.command[2:2] = ["--certs-dir", folder / "certificates"]
         else:
             self.command = [program, "--quiet", "--keep-alive", "--port", address, "--access",
                             ACCESS_KEY, "--secret", SECRET_KEY, "posix", "--sidecar",
@@ -71,7 +80,9 @@ class RealServer:
     def await_answer(self):
         end = time.monotonic() + START_SECONDS
         while time.monotonic() < end and self.process.poll() is None:
-            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=2)
+            connection = (
+                http.client.HTTPSConnection("127.0.0.1", self.port, timeout=2, context=self.tls)
+                if self.tls else http.client.HTTPConnection("127.0.0.1", self.port, timeout=2))
             try:
                 connection.request("GET", f"/{BUCKET}/none")
                 if connection.getresponse().status in (403, 404):

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The scripts of scripts/ as their users meet them, in copies beside stand-ins for what installs
-and compiles; ctest, python3 and the program under test are real.
+and compiles (ctest, python3 and the program under test are real), and what `cmake --install` installs.
 
     scripts_test.py BIN_FOLDER [unittest arguments]
 """
+import json
 import os
 import pathlib
 import re
@@ -221,6 +222,73 @@ class SetupScript(ScriptTest):
             (self.tools / name).symlink_to(shutil.which(name))
         done = self.run_script("setup.sh", path=str(self.tools))
         self.one_error(done, ENVIRONMENT, "package lists")
+
+
+class QuickstartScript(ScriptTest):
+    def test_its_end_tells_what_was_predicted_and_where_the_results_are(self):
+        if not (BIN / "lambdadnn-worker").exists():
+            self.skipTest("built without LibTorch: nothing can be trained")
+        self.tool("dpkg-query", "echo install ok installed")
+        self.tool("cmake", "echo 'ninja: no work to do.'")
+        (self.root / "build/release").mkdir(parents=True)
+        (self.root / "build/release/bin").symlink_to(BIN)
+        (self.root / "build/release/build.ninja").write_text("")
+        examples = self.root / "examples/quickstart"
+        examples.mkdir(parents=True)
+        shutil.copy(ROOT / "examples/quickstart/job.yaml", examples)
+        # Rendered already, and less of it than the script would render.
+        subprocess.run([BIN / "lambdadnn", "dataset", "render-digits", "--out",
+                        examples / "digits", "--train", "600", "--test", "200"],
+                       check=True, capture_output=True)
+        # A plan and a profile that are given: it trains at once.
+        done = self.run_script(
+            "quickstart.sh", "--set", "spec.training.epochs=1",
+            "--set", "spec.objective={fixed: {functions: 2, memory: 512Mi}}",
+            "--set", "spec.profile={trainingSamples: 600, trainingBytes: 470400, "
+                     "modelBytes: 320808, trainingRate: {slope: '1', intercept: '0'}}")
+        self.assertEqual(done.returncode, DONE, self.said)
+        for phrase in ("rendering", "building", "configuring", "installing"):
+            self.assertNotIn(phrase, done.stdout.lower())
+        self.assertRegex(done.stdout, r"(?m)^\s*predicted\s+actual")
+        self.assertRegex(done.stdout, r"test accuracy\D+\d")
+        paths = dict(re.findall(r"(?m)^(report|model): +(/.*)$", done.stdout))
+        self.assertEqual(set(paths), {"report", "model"}, done.stdout)
+        for path in paths.values():
+            self.assertGreater(pathlib.Path(path).stat().st_size, 0, path)
+
+
+class Installed(ScriptTest):
+    PROGRAMS = {"lambdadnn", "kubectl-lambdadnn", "lambdadnn-operator", "lambdadnn-dataset",
+                "lambdadnn-server"}
+
+    def test_what_is_installed_works_from_its_prefix(self):
+        prefix = self.root / "prefix"
+        done = subprocess.run(["cmake", "--install", BIN.parent, "--prefix", prefix],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        wanted = set(self.PROGRAMS)
+        if (BIN / "lambdadnn-worker").exists():
+            wanted.add("lambdadnn-worker")
+        self.assertEqual({path.name for path in (prefix / "bin").iterdir()}, wanted)
+
+        def call(*command):
+            """From a folder of no interest, with nothing of the build on the path."""
+            done = subprocess.run(command, capture_output=True, text=True, cwd=prefix, timeout=60,
+                                  env={"PATH": f"{prefix}/bin:/usr/bin:/bin", "HOME": str(prefix)})
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            return done.stdout
+
+        plan = json.loads(call(
+            "lambdadnn", "plan", "-f", ROOT / "examples/profiles/1dcnn-imdb.yaml", "--platform",
+            ROOT / "examples/platforms/lambda.yaml", "--model", "lambdadnn", "-o", "json"))
+        self.assertTrue(plan["feasible"])
+        self.assertIn("Usage: ", call("lambdadnn-operator", "--help"))
+        call("lambdadnn", "dataset", "render-digits", "--out", "digits", "--train", "60", "--test",
+             "20")
+        self.assertIn("60", call("lambdadnn", "dataset", "inspect", "digits"))
+        # kubectl takes a program of this name on the path for a command of its own.
+        self.assertTrue((prefix / "bin/kubectl-lambdadnn").exists())
+        self.assertIn("Example: ", call("kubectl-lambdadnn", "submit", "--help"))
 
 
 if __name__ == "__main__":

@@ -58,5 +58,6 @@ def left_out(log, ctest_output):
 if __name__ == "__main__":
     folder, printed = map(pathlib.Path, sys.argv[1:])
     last = (folder / "Testing/Temporary/LastTest.log").read_text(errors="replace")
-    for sentence in left_out(last, printed.read_text(errors="replace")):
+    # In one order, whatever ran beside what.
+    for sentence in sorted(left_out(last, printed.read_text(errors="replace"))):
         print(sentence)
