@@ -34,4 +34,7 @@ struct StoreCounters {
   friend bool operator==(const StoreCounters&, const StoreCounters&) = default;
 };
 
+// Below zero for who deletes what others put.
+inline int64_t ObjectsAdded(const StoreCounters& counts) { return counts.puts - counts.deletes; }
+
 }  // namespace lambdadnn

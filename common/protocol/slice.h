@@ -131,6 +131,8 @@ struct ProgressLine {
   std::optional<double> loss;
   std::optional<EvaluationPart> evaluation;  // from workers, at an epoch's end
   double samples_per_second = 0;
+  // What the slice has put into the store so far less what it has deleted, whoever put that.
+  int64_t objects_added = 0;
   bool heartbeat = false;  // nothing new; the function lives
 };
 

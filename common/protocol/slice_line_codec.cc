@@ -102,9 +102,9 @@ ProgressLine ReadProgress(JsonReader& reader, bool heartbeat, std::vector<FieldE
   reader.Optional("epoch", &line.epoch);
   reader.Optional("loss", &line.loss);
   reader.Optional("samplesPerSecond", &line.samples_per_second);
+  reader.Optional("objectsAdded", &line.objects_added);
   if (const Json* evaluation = reader.Child("evaluation"))
     line.evaluation = ReadEvaluation(*evaluation, "evaluation", errors);
-  reader.Finish();
   return line;
 }
 
@@ -197,7 +197,8 @@ std::string EncodeProgress(const ProgressLine& line) {
   Json json = {{"type", line.heartbeat ? "heartbeat" : "progress"},
                {"iteration", line.iteration},
                {"epoch", line.epoch},
-               {"samplesPerSecond", line.samples_per_second}};
+               {"samplesPerSecond", line.samples_per_second},
+               {"objectsAdded", line.objects_added}};
   if (line.loss) json["loss"] = *line.loss;
   if (line.evaluation) json["evaluation"] = EvaluationToJson(*line.evaluation);
   return codec::Dump(json);

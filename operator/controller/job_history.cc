@@ -70,7 +70,15 @@ void JobHistory::ObserveSlice(const SliceFact& slice, double time) {
   }
   if (!entry->second.outcome.empty()) return;
   entry->second.end = time;
-  if (slice.last.has_value()) entry->second.next_iteration = slice.last->iteration;
+  if (!slice.last.has_value()) return;
+  entry->second.next_iteration = slice.last->iteration;
+  SetObjectsAdded(&entry->second, slice.last->objects_added);
+}
+
+void JobHistory::SetObjectsAdded(SliceEntry* slice, int64_t objects) {
+  live_objects_ += objects - slice->objects_added;
+  live_objects_max_ = std::max(live_objects_max_, live_objects_);
+  slice->objects_added = objects;
 }
 
 void JobHistory::ObserveLostSlice(const SliceFact& slice, double time) {
@@ -120,6 +128,7 @@ bool JobHistory::ObserveRecord(const SliceFact& slice, int workers, double time)
     if (entry.outcome.empty()) entry.end = time;
     entry.outcome = OutcomeName(record.outcome);
     entry.next_iteration = record.next_iteration;
+    SetObjectsAdded(&entry, ObjectsAdded(record.store));
   }
   if (recorded_[slice.invocation]) return false;
   recorded_[slice.invocation] = true;

@@ -25,7 +25,8 @@ struct SliceEntry {
   double end = 0;
   int64_t first_iteration = 0;
   int64_t next_iteration = 0;
-  std::string outcome;  // Stopped, Finished, Failed, Lost; empty while it runs
+  std::string outcome;        // Stopped, Finished, Failed, Lost; empty while it runs
+  int64_t objects_added = 0;  // to the store, less those deleted: as last told
 };
 
 struct FunctionEntry {
@@ -73,6 +74,9 @@ class JobHistory {
   // Of training slices: sums over slices, means over the workers of the plan that each belonged to.
   const PhaseSeconds& worker_phases() const { return worker_phases_; }
   const StoreCounters& store() const { return store_; }
+  // The most objects of its functions that the store held at once, as far as they told: each says
+  // with its lines what it added and deleted, so that the sum is off by what moved in between.
+  int64_t live_objects_max() const { return live_objects_max_; }
   int64_t slices() const { return slices_; }
   // Samples per second over the last iterations, as of `time`.
   double RecentSamplesPerSecond(int global_batch_size) const;
@@ -87,6 +91,7 @@ class JobHistory {
   static std::optional<JobHistory> FromJson(const Json& json);
 
  private:
+  void SetObjectsAdded(SliceEntry* slice, int64_t objects);
   bool AddEvaluation(int rank, const EvaluationPart& part, int workers, double time);
 
   std::map<std::string, FunctionEntry> functions_;
@@ -96,6 +101,8 @@ class JobHistory {
   std::map<std::string, bool> recorded_;                    // invocations whose record was added
   PhaseSeconds worker_phases_;
   StoreCounters store_;
+  int64_t live_objects_ = 0;
+  int64_t live_objects_max_ = 0;
   int64_t slices_ = 0;
 };
 

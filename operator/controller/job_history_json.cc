@@ -11,7 +11,8 @@ Json SliceToJson(const SliceEntry& slice) {
           {"end", slice.end},
           {"firstIteration", slice.first_iteration},
           {"nextIteration", slice.next_iteration},
-          {"outcome", slice.outcome}};
+          {"outcome", slice.outcome},
+          {"objectsAdded", slice.objects_added}};
 }
 
 Json FunctionToJson(const FunctionEntry& function) {
@@ -42,6 +43,7 @@ void ReadSlices(const Json& json, const std::string& path, std::vector<FieldErro
     reader.Required("firstIteration", &slice.first_iteration);
     reader.Required("nextIteration", &slice.next_iteration);
     reader.Required("outcome", &slice.outcome);
+    reader.Optional("objectsAdded", &slice.objects_added);
   }
 }
 
@@ -79,6 +81,8 @@ Json JobHistory::ToJson() const {
                {"coldStartSeconds", cold_start_seconds},
                {"problems", problems},
                {"slices", slices_},
+               {"liveObjects", live_objects_},
+               {"liveObjectsMax", live_objects_max_},
                {"phases",
                 {worker_phases_.load, worker_phases_.compute, worker_phases_.communicate,
                  worker_phases_.checkpoint, worker_phases_.evaluate, worker_phases_.wait}},
@@ -110,6 +114,8 @@ std::optional<JobHistory> JobHistory::FromJson(const Json& json) {
   reader.Optional("coldStartSeconds", &history.cold_start_seconds);
   reader.Optional("problems", &history.problems);
   reader.Required("slices", &history.slices_);
+  reader.Optional("liveObjects", &history.live_objects_);
+  reader.Optional("liveObjectsMax", &history.live_objects_max_);
   std::vector<double> phases;
   std::vector<int64_t> store;
   reader.Required("phases", &phases);

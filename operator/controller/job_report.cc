@@ -216,13 +216,15 @@ Json BuildReport(const JobSnapshot& snapshot, const JobHistory& history,
   const Job& job = snapshot.job;
   const double seconds = ActiveSeconds(job, snapshot.wall);
   const double cost = snapshot.meter.usage.cost;
+  Json store = CountersToJson(history.store());
+  store["liveObjectsMax"] = history.live_objects_max();
   Json report = {{"job",
                   {{"name", job.metadata.name},
                    {"namespace", job.metadata.namespace_name},
                    {"uid", job.metadata.uid}}},
                  {"actual", {{"seconds", seconds}, {"cost", cost}}},
                  {"metrics", MetricsOf(history)},
-                 {"store", CountersToJson(history.store())},
+                 {"store", std::move(store)},
                  {"slices", snapshot.meter.usage.slices},
                  {"restarts", snapshot.meter.usage.restarts},
                  {"coldStarts", snapshot.meter.usage.cold_starts},

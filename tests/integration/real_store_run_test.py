@@ -41,6 +41,20 @@ def exchanged(requests):
     return {iteration: dict(count) for iteration, count in counts.items()}
 
 
+def most_live(requests):
+    """The most objects that were there at once, from the successful PUTs and DELETEs."""
+    live, most = set(), 0
+    for request in requests:
+        if not 200 <= request.status < 300:
+            continue
+        if request.method == "PUT":
+            live.add(request.key)
+        elif request.method == "DELETE":
+            live.discard(request.key)
+        most = max(most, len(live))
+    return most
+
+
 class RealStoreRun(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -74,6 +88,10 @@ class RealStoreRun(unittest.TestCase):
                 (missed if request.status == 404 else found)[request.key] += 1
         for key, misses in missed.items():
             self.assertLessEqual(misses, MISSES_PER_OBJECT * found[key], key)
+
+        # Each function tells what it put and deleted once an iteration, all at their own moments.
+        self.assertAlmostEqual(run.report()["store"]["liveObjectsMax"], most_live(proxy.requests),
+                               delta=2 * formula["puts"])
 
         left = server.keys()
         self.assertTrue(left)

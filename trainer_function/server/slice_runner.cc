@@ -139,11 +139,15 @@ SliceRecord RunSlice(Runtime& runtime, const SliceEnvironment& environment,
     RetryingObjectStore patient(**store, runtime, RetriesUntil(signals.interrupt));
     MeteredObjectStore metered(patient);
     if (auto earlier = FindRecord(metered, request)) return *std::move(earlier);
+    const auto tell = [&metered, &emit](ProgressLine line) {
+      line.objects_added = ObjectsAdded(metered.Counts());
+      emit(line);
+    };
     const RoleContext context = {runtime,
                                  metered,
                                  signals.interrupt,
                                  request,
-                                 emit,
+                                 tell,
                                  [&signals] { return signals.stop_wanted.load(); },
                                  environment.pace ? environment.pace : [] {},
                                  started};

@@ -170,15 +170,22 @@ TEST(SliceCodec, ProgressLinesAreTheGoldenFile) {
   line.epoch = 1;
   line.loss = 0.5;
   line.samples_per_second = 1200;
+  line.objects_added = -3;
   line.evaluation = EvaluationPart{0, 1.5, 9, 10};
   EXPECT_EQ(EncodeProgress(line), Golden("slice_progress.json"));
   const auto decoded = std::get<ProgressLine>(**DecodeSliceLine(EncodeProgress(line)));
   EXPECT_EQ(decoded.iteration, 12);
   EXPECT_EQ(decoded.loss, 0.5);
+  EXPECT_EQ(decoded.objects_added, -3);
   EXPECT_EQ(decoded.evaluation, line.evaluation);
   ProgressLine heartbeat;
   heartbeat.heartbeat = true;
   EXPECT_TRUE(std::get<ProgressLine>(**DecodeSliceLine(EncodeProgress(heartbeat))).heartbeat);
+}
+
+TEST(SliceCodec, AProgressLineOfANewerFunctionIsReadWithoutItsNewFields) {
+  const auto line = DecodeSliceLine(R"({"type":"progress","iteration":7,"mood":"good"})");
+  EXPECT_EQ(std::get<ProgressLine>(**line).iteration, 7);
 }
 
 TEST(SliceCodec, ALossThatIsNotANumberIsAbsent) {
