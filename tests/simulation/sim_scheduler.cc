@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/simulation/sim_scheduler.h"
 
+#include <sanitizer/asan_interface.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -28,6 +29,9 @@ class StackPool {
   context::stack_context Take() {
     if (!free_.empty()) {
       const context::stack_context stack = free_.back();
+      // Of a fiber that crashed, whose frames were never left.
+      ASAN_UNPOISON_MEMORY_REGION(static_cast<char*>(stack.sp) - stack.size + kGuardBytes,
+                                  stack.size - kGuardBytes);
       free_.pop_back();
       return stack;
     }

@@ -24,6 +24,8 @@ namespace fs = std::filesystem;
 // Starting and ending functions are looked at often, so that a cold start is measured to a few
 // milliseconds; the rest of the time the host should cost nothing.
 constexpr Duration kBusyTick = std::chrono::milliseconds(5);
+// A process that a function made may outlive it by a moment, and keeps its group.
+constexpr Duration kLeavingTime = std::chrono::seconds(5);
 constexpr Duration kIdleTick = std::chrono::milliseconds(50);
 constexpr size_t kMaxUidBytes = 100;
 // Ended functions that are remembered at most.
@@ -221,10 +223,15 @@ void FunctionHost::Supervise() {
            static_cast<ptrdiff_t>(kMaxGone)) {
       functions_.erase(std::find_if(functions_.begin(), functions_.end(), is_gone));
     }
-    if (stopping_ && std::all_of(functions_.begin(), functions_.end(), is_gone)) break;
-    const bool busy = std::any_of(functions_.begin(), functions_.end(), [](const Function& f) {
-      return f.stage != Stage::kReady && f.stage != Stage::kGone;
-    });
+    RemoveLeftGroups();
+    if (stopping_ && leaving_.empty() &&
+        std::all_of(functions_.begin(), functions_.end(), is_gone)) {
+      break;
+    }
+    const bool busy = !leaving_.empty() ||
+                      std::any_of(functions_.begin(), functions_.end(), [](const Function& f) {
+                        return f.stage != Stage::kReady && f.stage != Stage::kGone;
+                      });
     monitor_->WaitUntil(runtime_.clock.Now() + (busy ? kBusyTick : kIdleTick));
   }
   cgroups_.reset();
@@ -346,9 +353,19 @@ void FunctionHost::Reap(Function& function) {
 
 void FunctionHost::LeaveCgroup(Function& function) {
   if (function.cgroup == nullptr) return;
-  const Status removed = function.cgroup->Remove();
-  if (!removed.ok()) LogWarning("host", removed.message());
-  function.cgroup.reset();
+  leaving_.push_back({std::move(function.cgroup), runtime_.clock.Now()});
+  RemoveLeftGroups();
+}
+
+void FunctionHost::RemoveLeftGroups() {
+  const Instant now = runtime_.clock.Now();
+  std::erase_if(leaving_, [now](LeftGroup& left) {
+    const Status removed = left.group->Remove();
+    if (removed.ok()) return true;
+    if (now - left.since < kLeavingTime) return false;
+    LogWarning("host", removed.message());
+    return true;
+  });
 }
 
 void FunctionHost::Terminate(Function& function, double grace_seconds) {

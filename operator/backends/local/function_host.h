@@ -103,6 +103,7 @@ class FunctionHost {
   void CheckMemory(Function& function);
   void Reap(Function& function);
   void LeaveCgroup(Function& function);
+  void RemoveLeftGroups();
   void Terminate(Function& function, double grace_seconds);
   void KillAll();
 
@@ -117,6 +118,12 @@ class FunctionHost {
   const Options options_;
   std::unique_ptr<Monitor> monitor_;
   std::unique_ptr<CgroupTree> cgroups_;
+  // Of functions that are gone, until the last of the processes that these made is gone as well.
+  struct LeftGroup {
+    std::unique_ptr<Cgroup> group;
+    Instant since;
+  };
+  std::vector<LeftGroup> leaving_;
   std::string isolation_reason_;
   std::list<Function> functions_;
   std::set<std::string> used_uids_;

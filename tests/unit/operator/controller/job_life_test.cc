@@ -311,7 +311,8 @@ TEST_F(JobLifeTest, AJobsStoreIsReachedWithItsOwnSecretsAlone) {
   const auto refusal = [&](const std::string& words) {
     return world_.RunUntil(
         [&] {
-          const Condition* const accepted = FindCondition(world_.Read(), "Accepted");
+          const Job job_now = world_.Read();
+          const Condition* const accepted = FindCondition(job_now, "Accepted");
           return accepted != nullptr && accepted->message.find(words) != std::string::npos;
         },
         60);

@@ -2,8 +2,10 @@
 // Real processes (tests/support/fake_function.cc) under the real host.
 #include "operator/backends/local/function_host.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -19,6 +21,9 @@ namespace lambdadnn {
 namespace {
 
 namespace fs = std::filesystem;
+
+using ::testing::IsEmpty;
+using ::testing::Not;
 
 class FunctionHostTest : public testing::TestWithParam<bool> {
  protected:
@@ -71,6 +76,21 @@ class FunctionHostTest : public testing::TestWithParam<bool> {
   pid_t PidOf(const std::string& uid) {
     const std::string log = ReadFile(options_.directory + "/logs/" + uid + ".log").value();
     return std::atoi(log.substr(log.find("pid ") + 4).c_str());
+  }
+
+  // Of hosts of this process, and in them.
+  static std::vector<std::string> GroupFolders() {
+    std::vector<std::string> folders;
+    const std::string host = "/" + std::to_string(::getpid()) + "-";
+    for (const char* controller : {"cpu", "memory"}) {
+      std::error_code ignored;
+      for (const auto& entry :
+           fs::recursive_directory_iterator(std::string("/sys/fs/cgroup/") + controller, ignored)) {
+        if (!entry.is_directory(ignored)) continue;
+        if (entry.path().string().find(host) != std::string::npos) folders.push_back(entry.path());
+      }
+    }
+    return folders;
   }
 
   static std::string EnvironmentOf(const FunctionInstance& function, const std::string& name) {
@@ -251,14 +271,30 @@ TEST_P(FunctionHostTest, LeavesNoProcessFileOrGroupBehind) {
   host_.reset();
   EXPECT_NE(::kill(pid, 0), 0);
   EXPECT_TRUE(fs::is_empty(options_.directory + "/functions"));
-  for (const char* controller : {"cpu", "memory"}) {
-    std::error_code ignored;
-    for (const auto& entry :
-         fs::recursive_directory_iterator(std::string("/sys/fs/cgroup/") + controller, ignored)) {
-      EXPECT_FALSE(entry.path().filename().string().starts_with(std::to_string(::getpid()) + "-"))
-          << entry.path();
-    }
+  EXPECT_THAT(GroupFolders(), IsEmpty());
+}
+
+TEST_P(FunctionHostTest, AGroupIsRemovedOnceTheLastProcessInItIsGone) {
+  Open();
+  if (host_->IsolationName() == "pacing") GTEST_SKIP() << "pacing makes no groups";
+  ASSERT_TRUE(host_->Create(Spec("a")).ok());
+  Await("a", FunctionPhase::kReady);
+  const pid_t straggler = ::fork();
+  if (straggler == 0) {
+    ::pause();
+    ::_exit(0);
   }
+  for (const std::string& folder : GroupFolders()) {
+    if (fs::path(folder).filename() != "a") continue;
+    std::ofstream(folder + "/cgroup.procs") << straggler << std::flush;
+  }
+  ::kill(PidOf("a"), SIGKILL);
+  Await("a", FunctionPhase::kGone);
+  EXPECT_THAT(GroupFolders(), Not(IsEmpty()));
+  ::kill(straggler, SIGKILL);
+  ::waitpid(straggler, nullptr, 0);
+  host_.reset();
+  EXPECT_THAT(GroupFolders(), IsEmpty());
 }
 
 TEST_P(FunctionHostTest, EndsWithItsParent) {
