@@ -12,6 +12,7 @@
 #include "operator/cli/plan/outcome_text.h"
 #include "operator/cli/plan/plan_request.h"
 #include "operator/cli/plan/yaml_text.h"
+#include "operator/controller/options.h"
 
 namespace lambdadnn {
 namespace {
@@ -119,6 +120,14 @@ Status AskCluster(PlanOptions* options, CommandContext& context) {
   return OkStatus();
 }
 
+void WarnOfProfile(const WorkloadProfile& profile) {
+  if (profile.residual <= ControllerOptions().max_profile_residual) return;
+  std::printf(
+      "  warning: the profile's rates were up to %.0f %% off when it was fitted, and so may "
+      "be this\n           plan; measure anew with `lambdadnn profile`\n",
+      100 * profile.residual);
+}
+
 int RunPlan(PlanOptions options, bool predict, CommandContext& context) {
   const ClusterFlags& flags = options.cluster;
   if (options.of_cluster || context.kubectl_plugin || !flags.context.empty() ||
@@ -141,6 +150,7 @@ int RunPlan(PlanOptions options, bool predict, CommandContext& context) {
     const std::string title =
         TitleOf(predict ? "Prediction" : "Plan", *request, ObjectiveOf(request->input.objective));
     std::fputs(FormatOutcome(title, *outcome).c_str(), stdout);
+    WarnOfProfile(request->input.profile);
     if (IsThisMachine(options)) std::fputs(kAssumedStore, stdout);
   } else {
     PrintDocument(OutcomeToJson(*outcome), options.output);

@@ -15,6 +15,9 @@ constexpr double kMibPerGib = 1024;
 constexpr double kMilliPerCore = 1000;
 constexpr double kFloatBytes = 4;
 
+// What a slice keeps free for its end (trainer_function/transport/slice_budget.h).
+constexpr double kIterationsToStop = 4.5;
+
 // Memory on the platform's grid, at least its minimum.
 int OnGrid(const Platform::Memory& memory, double needed_mib) {
   const double steps = std::ceil((needed_mib - memory.min_mib) / memory.step_mib);
@@ -273,7 +276,9 @@ std::optional<Prediction> ExtendedModel::Predict(const WorkerTerms& workers, int
                       prediction.evaluation_seconds + prediction.checkpoint_seconds;
   double slices = 1;
   if (platform.function_timeout_seconds > 0) {
-    const double usable = platform.function_timeout_seconds - profile.slice_overhead_seconds;
+    // Less than one iteration before that, and no slice would get anywhere.
+    const double usable = platform.function_timeout_seconds - profile.slice_overhead_seconds -
+                          kIterationsToStop * iteration;
     if (usable < iteration) return std::nullopt;
     slices = std::max(1.0, std::ceil(busy / usable));
     prediction.slice_overhead_seconds = (slices - 1) * profile.slice_overhead_seconds;

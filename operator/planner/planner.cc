@@ -273,10 +273,11 @@ class Planning {
                          FormatDouble(Rounded(*input_.objective.deadline_seconds + elapsed, 1e3)) +
                          " s: the fastest, " + NameOf(fastest) + ", takes " +
                          FormatDouble(rounded_up) + " s";
-    certificate.reason += elapsed > 0 ? ", and " + FormatDouble(Rounded(elapsed, 10)) +
-                                            " s have passed; raise objective.deadlineSeconds to " +
-                                            FormatDouble(std::ceil(elapsed + fastest.seconds))
-                                      : "; raise objective.deadlineSeconds to that";
+    if (elapsed > 0) {
+      certificate.reason += ", and " + FormatDouble(Rounded(elapsed, 10)) + " s have passed";
+    }
+    certificate.reason += "; raise objective.deadlineSeconds to " +
+                          FormatDouble(std::ceil(elapsed + fastest.seconds));
   }
 
   void CertifyNothingRuns() {
@@ -295,8 +296,9 @@ class Planning {
         return;
       case Obstacle::kTimeout:
         certificate.reason =
-            "one iteration takes longer than platform.functionTimeoutSeconds allows; lower the "
-            "batch size or raise functions.memory";
+            "platform.functionTimeoutSeconds is too short for any slice to get on: functions need "
+            "four to five iterations to agree on its end; lower the batch size, or raise "
+            "functions.memory or the timeout";
         return;
       default:
         break;

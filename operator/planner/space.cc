@@ -12,6 +12,9 @@ namespace lambdadnn {
 namespace {
 
 constexpr double kFloatBytes = 4;
+// Twice what λDNN's paper searches (memory by single MiB up to 10,240, 200 functions): seconds.
+constexpr int64_t kMaxMemorySizes = 20'000;
+constexpr int64_t kMaxCandidates = 4'000'000;
 
 struct Number {
   const char* field;
@@ -198,17 +201,35 @@ Status ValidateAggregation(const PlannerInput& input) {
   return OkStatus();
 }
 
-std::vector<int> MemoryGrid(const PlannerInput& input) {
+// The platform's sizes within the job's bounds, every `functions.memory.step`.
+Result<std::vector<int>> MemoryGrid(const PlannerInput& input) {
   const Platform::Memory& memory = input.platform.memory;
   const TrainingLimits& limits = input.limits;
-  const int from = std::max(memory.min_mib, limits.min_memory_mib.value_or(memory.min_mib));
-  const int to = std::min(memory.max_mib, limits.max_memory_mib.value_or(memory.max_mib));
+  const int64_t from = std::max(memory.min_mib, limits.min_memory_mib.value_or(memory.min_mib));
+  const int64_t to = std::min(memory.max_mib, limits.max_memory_mib.value_or(memory.max_mib));
   const int step = limits.memory_step_mib.value_or(memory.step_mib);
-  const int above = (from - memory.min_mib + memory.step_mib - 1) / memory.step_mib;
-  std::vector<int> grid;
-  for (int64_t m = memory.min_mib + int64_t{above} * memory.step_mib; m <= to; m += step) {
-    grid.push_back(static_cast<int>(m));
+  if (step % memory.step_mib != 0) {
+    return InvalidArgumentError("functions.memory.step is " + std::to_string(step) +
+                                " MiB; the platform's sizes are " +
+                                std::to_string(memory.step_mib) + " MiB apart: give a multiple");
   }
+  const std::string sizes = std::to_string(memory.min_mib) + " to " +
+                            std::to_string(memory.max_mib) + " MiB, " +
+                            std::to_string(memory.step_mib) + " MiB apart";
+  const int64_t above = (from - memory.min_mib + memory.step_mib - 1) / memory.step_mib;
+  const int64_t first = memory.min_mib + above * memory.step_mib;
+  if (first > to) {
+    return InvalidArgumentError("no memory size is allowed: none of the platform's (" + sizes +
+                                ") lies within functions.memory; change min or max");
+  }
+  if ((to - first) / step >= kMaxMemorySizes) {
+    return InvalidArgumentError("the platform has " + std::to_string((to - first) / step + 1) +
+                                " memory sizes (" + sizes + "), more than the " +
+                                std::to_string(kMaxMemorySizes) +
+                                " that are searched; raise platform.memory.stepMiB");
+  }
+  std::vector<int> grid;
+  for (int64_t m = first; m <= to; m += step) grid.push_back(static_cast<int>(m));
   return grid;
 }
 
@@ -269,7 +290,7 @@ Result<SearchSpace> SpaceOf(const PlannerInput& input) {
     space.max_functions =
         std::min(input.platform.max_functions,
                  input.limits.max_functions.value_or(input.platform.max_functions));
-    space.memory_mib = MemoryGrid(input);
+    LDNN_ASSIGN_OR_RETURN(space.memory_mib, MemoryGrid(input));
   }
   if (!input.aggregation.layers.empty()) {
     const int n = input.aggregation.layers.back();
@@ -287,11 +308,13 @@ Result<SearchSpace> SpaceOf(const PlannerInput& input) {
         " by the job, at most " + std::to_string(space.max_functions) +
         " by functions.max, platform.maxFunctions, aggregation.layers and the batch size");
   }
-  if (space.memory_mib.empty()) {
+  const int64_t numbers = int64_t{space.max_functions} - space.min_functions + 1;
+  if (numbers * std::ssize(space.memory_mib) > kMaxCandidates) {
     return InvalidArgumentError(
-        "no memory size is allowed: functions.memory and platform.memory (" +
-        std::to_string(input.platform.memory.min_mib) + " to " +
-        std::to_string(input.platform.memory.max_mib) + " MiB) do not overlap");
+        "there are " + std::to_string(numbers) + " numbers of functions and " +
+        std::to_string(space.memory_mib.size()) + " memory sizes to choose from, more than the " +
+        std::to_string(kMaxCandidates) +
+        " pairs that are searched; lower functions.max, or raise functions.memory.step");
   }
   return space;
 }

@@ -40,6 +40,14 @@ Json Parsed(const Ended& run) {
   return json.ok() ? *json : Json();
 }
 
+TEST(PlanCommand, ABadlyFittedProfileIsToldBelowThePlan) {
+  EXPECT_EQ(Lambdadnn("plan --model lambdadnn" + kOneDCnn).output.find("warning"),
+            std::string::npos);
+  const Ended run = Lambdadnn("plan --model lambdadnn --set spec.profile.residual=0.9" + kOneDCnn);
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_NE(run.output.find("up to 90 % off"), std::string::npos) << run.output;
+}
+
 TEST(PlanCommand, JsonHasThePromisedShape) {
   const Ended run = Lambdadnn("plan --model lambdadnn -o json" + kOneDCnn);
   EXPECT_EQ(run.exit_code, 0);

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "operator/planner/planner.h"
 
 namespace lambdadnn {
@@ -165,13 +167,14 @@ TEST(ExtendedModel, CheckpointsAsOftenAsTheIntervalAsks) {
 
 TEST(ExtendedModel, SlicesEndBeforeTheFunctionTimeout) {
   PlannerInput input = Simple();
-  input.platform.function_timeout_seconds = 3;
+  // An iteration takes 0.675 s, and stopping 4.5 of them.
+  input.platform.function_timeout_seconds = 2 + 1 + 4.5 * 0.675;
   input.profile.slice_overhead_seconds = 1;
   // 5.4 s of work in slices of 2 s: three, two of which are followed by another.
   const Prediction predicted = Predicted(input).predicted;
   EXPECT_DOUBLE_EQ(predicted.slice_overhead_seconds, 2);
   EXPECT_DOUBLE_EQ(predicted.seconds, 7.4);
-  input.platform.function_timeout_seconds = 1.5;  // an iteration takes 0.675 s, 0.5 s are left
+  input.platform.function_timeout_seconds = 0.6 + 1 + 4.5 * 0.675;  // no iteration fits
   EXPECT_FALSE(PredictPlan(input, 4, 1024).ok());
   const PlanningOutcome outcome = MakePlan(input).value();
   EXPECT_EQ(outcome.certificate.binding, (std::vector<std::string>{"functionTimeout"}));
@@ -308,7 +311,39 @@ TEST(PlannerInput, SaysWhatIsWrong) {
         in->objective.budget = 1;
         in->limits.min_memory_mib = 2000;
       },
-      "do not overlap");
+      "none of the platform's (128 to 1024 MiB, 128 MiB apart)");
+  const auto free = [](auto* in) {
+    in->objective = Objective{};
+    in->objective.budget = 1;
+  };
+  mentions(
+      [&](auto* in) {
+        free(in);
+        in->limits.min_memory_mib = 300;
+        in->limits.max_memory_mib = 310;
+      },
+      "lies within functions.memory");
+  mentions(
+      [&](auto* in) {
+        free(in);
+        in->limits.memory_step_mib = 1;
+      },
+      "give a multiple");
+  mentions(
+      [&](auto* in) {
+        free(in);
+        in->platform.memory = {128, std::numeric_limits<int>::max(), 1};
+      },
+      "raise platform.memory.stepMiB");
+  mentions(
+      [&](auto* in) {
+        free(in);
+        in->platform.memory = {128, 10'240, 1};
+        in->platform.max_functions = std::numeric_limits<int>::max();
+        in->profile.training_samples = 100'000;
+        in->limits.global_batch_size = 50'000;  // at most so many functions
+      },
+      "lower functions.max");
 }
 
 }  // namespace

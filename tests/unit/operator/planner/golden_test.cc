@@ -49,6 +49,31 @@ TEST(LambdaDnnGolden, LocalBatchShrinksAndTheServerSaturates) {
   EXPECT_NEAR(plan.predicted.compute_seconds, 25.6 / 87.2, 1e-12);
 }
 
+// Worked out apart from this code, from the equations and the table of docs/theory.md, by trying
+// every n <= 200 and every m in steps of 64 MiB.
+TEST(LambdaDnnGolden, ThePlansOfTheThreeWorkloads) {
+  struct Row {
+    const char* name;
+    PlannerInput input;
+    double deadline;
+    int functions;
+    int memory_mib;
+    double seconds;
+    double cost;
+  };
+  for (const Row& row : {Row{"1DCNN", OneDCnn(10), 60, 15, 2368, 59.508475, 0.0359506264},
+                         Row{"1DCNN", OneDCnn(10), 120, 14, 1280, 105.854353, 0.0336264611},
+                         Row{"MobileNet", MobileNet(5), 600, 11, 1792, 592.252234, 0.2054131965},
+                         Row{"MobileNet", MobileNet(5), 1200, 8, 1728, 753.470224, 0.1891213651},
+                         Row{"ResNet50", ResNet50(2), 1500, 8, 2496, 893.343741, 0.3135642338}}) {
+    const Plan plan = PlanFor(row.input, row.deadline).plan;
+    EXPECT_EQ(plan.functions, row.functions) << row.name << " " << row.deadline;
+    EXPECT_EQ(plan.memory_mib, row.memory_mib) << row.name << " " << row.deadline;
+    EXPECT_NEAR(plan.predicted.seconds, row.seconds, 1e-6) << row.name << " " << row.deadline;
+    EXPECT_NEAR(plan.predicted.cost, row.cost, 1e-10) << row.name << " " << row.deadline;
+  }
+}
+
 struct Golden {
   const char* name;
   PlannerInput input;
