@@ -8,6 +8,8 @@
 namespace lambdadnn {
 namespace {
 
+constexpr const char* kCleanupIncomplete = "CleanupIncomplete";
+
 bool Every(const SliceFact&, const Round&) { return true; }
 
 bool CleanupTimedOut(const JobSnapshot& snapshot) {
@@ -54,6 +56,12 @@ bool TouchedStore(const JobSnapshot& snapshot) {
          snapshot.job.status.profile.has_value() || !snapshot.facts.slices.empty();
 }
 
+// Degraded may stand for another reason, which would not tell what is left.
+bool SaysCleanupIncomplete(const Job& job) {
+  const Condition* degraded = FindCondition(job, kConditionDegraded);
+  return degraded != nullptr && degraded->reason == kCleanupIncomplete;
+}
+
 std::string LeftOver(const JobSnapshot& snapshot) {
   return "objects may be left under " + MakeStoreReference(snapshot.job).uri + "/" +
          JobPrefix(snapshot.job) + ": " + snapshot.facts.cleanup_error.message() +
@@ -93,7 +101,7 @@ std::vector<Action> DecideEnding(const JobSnapshot& snapshot) {
   }
   if (timed_out && !facts.exchange_cleaned && touched_store) {
     end.conditions.push_back(
-        MakeCondition(kConditionDegraded, true, "CleanupIncomplete", LeftOver(snapshot)));
+        MakeCondition(kConditionDegraded, true, kCleanupIncomplete, LeftOver(snapshot)));
   }
   return {end};
 }
@@ -143,11 +151,11 @@ std::vector<Action> DecideDeletion(const JobSnapshot& snapshot) {
       return {CleanUpStore{false, true}};
     }
     if (!facts.job_key_deleted) return {DeleteJobKey{}};
-  } else if (!facts.exchange_cleaned && !HasCondition(job, kConditionDegraded)) {
+  } else if (!facts.exchange_cleaned && !SaysCleanupIncomplete(job)) {
     WriteDecision incomplete;
     incomplete.why = "clean-up incomplete";
     incomplete.conditions.push_back(
-        MakeCondition(kConditionDegraded, true, "CleanupIncomplete", LeftOver(snapshot)));
+        MakeCondition(kConditionDegraded, true, kCleanupIncomplete, LeftOver(snapshot)));
     return {incomplete};
   }
   return {RemoveFinalizer{}};

@@ -2,6 +2,7 @@
 // Measures the training rate when nobody has given it, size after size: one function under the
 // quota of each size, others beside it so that the machine is as full as the run will make it.
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -35,6 +36,15 @@ double MeanColdStart(const Facts& facts) {
   return count == 0 ? 0 : sum / count;
 }
 
+// Nothing, while the rates of a profile were fitted well enough.
+void DoubtProfile(const JobSnapshot& snapshot, const std::string& why, WriteDecision* write) {
+  if (write->profile->residual <= snapshot.options->max_profile_residual) return;
+  write->conditions.push_back(MakeCondition(
+      kConditionDegraded, true, "ProfileUncertain",
+      why + "; predictions may be off by as much: profile again on a quieter machine, narrow "
+            "spec.functions.memory, or give spec.profile"));
+}
+
 std::vector<Action> WriteFit(const JobSnapshot& snapshot, const ProfilePlan& plan,
                              const std::map<SizeAndRank, const SliceFact*>& slices) {
   std::vector<ProfileSample> samples;
@@ -46,13 +56,8 @@ std::vector<Action> WriteFit(const JobSnapshot& snapshot, const ProfilePlan& pla
   WriteDecision write;
   write.why = "profile";
   write.profile = fit->profile;
-  if (fit->profile.residual > snapshot.options->max_profile_residual) {
-    write.conditions.push_back(MakeCondition(
-        kConditionDegraded, true, "ProfileUncertain",
-        "the measured training rates cannot be trusted (" + fit->worst +
-            "); predictions may be off by as much: profile again on a quieter machine, narrow "
-            "spec.functions.memory, or give spec.profile"));
-  }
+  DoubtProfile(snapshot, "the measured training rates cannot be trusted (" + fit->worst + ")",
+               &write);
   return {write};
 }
 
@@ -203,6 +208,10 @@ std::vector<Action> DecideProfile(const JobSnapshot& snapshot) {
     given.why = "given profile";
     given.early = true;
     given.profile = job.spec.profile;
+    DoubtProfile(snapshot,
+                 "spec.profile says of itself that its rates were " +
+                     FormatDouble(std::round(100 * job.spec.profile->residual)) + " % off",
+                 &given);
     return {given};
   }
   if (!facts.profile_cache_read) return {ReadProfileCache{}};

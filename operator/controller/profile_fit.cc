@@ -7,6 +7,7 @@
 #include "common/base/bytes.h"
 #include "common/base/statistics.h"
 #include "common/base/text.h"
+#include "operator/api/job_codec.h"
 #include "operator/resources/function_groups.h"
 
 namespace lambdadnn {
@@ -252,26 +253,30 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
 }
 
 std::string ProfileSignature(const JobSpec& spec, const Platform& platform) {
-  Json signature = {{"model", spec.model.builtin_name},
-                    {"modelParameters", spec.model.builtin_parameters},
-                    {"torchScript", spec.model.torch_script_uri},
-                    {"dataset", spec.dataset.uri},
-                    {"format", spec.dataset.format},
+  const Json encoded = EncodeSpec(spec);
+  Json dataset = encoded["dataset"];
+  // The seed of generated data changes no time.
+  if (spec.dataset.rendered_digits) dataset["renderedDigits"].erase("seed");
+  // Of the optimizer, what its update computes; of the store, whose client the functions use.
+  const OptimizerSpec& optimizer = spec.training.optimizer;
+  const std::string& uri = spec.object_store.uri;
+  Json signature = {{"model", encoded["model"]},
+                    {"dataset", std::move(dataset)},
                     {"loss", spec.training.loss},
+                    {"optimizer",
+                     {optimizer.name, optimizer.momentum != 0, optimizer.nesterov,
+                      optimizer.weight_decay != 0, optimizer.amsgrad,
+                      optimizer.clip_value.has_value(), optimizer.clip_global_norm.has_value()}},
+                    {"store", {uri.substr(0, uri.find("://")), spec.object_store.endpoint}},
                     {"milliCpuPerGib", platform.milli_cpu_per_gib},
                     {"totalMilliCpu", platform.total_milli_cpu},
                     {"runtime", spec.runtime}};
-  if (spec.dataset.rendered_digits) {
-    // The seed changes no time.
-    signature["renderedDigits"] = {spec.dataset.rendered_digits->train,
-                                   spec.dataset.rendered_digits->test};
-  }
   const ProfilePlan plan = MakeProfilePlan(spec, platform);
   signature["memory"] = plan.memory_mib;
   signature["batch"] = plan.batch_size;
   signature["functions"] = plan.functions;
   // Raised whenever a profile measures something new, so that none without it is taken for whole.
-  signature["form"] = 3;
+  signature["form"] = 4;
   return Hex64(Xxh3(AsBytes(signature.dump())));
 }
 

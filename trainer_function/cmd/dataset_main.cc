@@ -113,6 +113,9 @@ void PrintText(const DatasetInspection& inspection) {
 }
 
 int Inspect(InspectOptions options) {
+  if (options.dataset.uri.empty()) {
+    return Fail(InvalidArgumentError("the data set's folder or URI is empty; name one"));
+  }
   if (options.dataset.uri.find("://") == std::string::npos) {
     options.dataset.uri =
         "file://" + std::filesystem::absolute(options.dataset.uri).lexically_normal().string();
@@ -175,6 +178,7 @@ void AddInspect(CLI::App& app, InspectOptions& options, int& exit_code) {
 int main(int argc, char** argv) {
   CLI::App app{"Makes and examines data sets.", "lambdadnn dataset"};
   app.require_subcommand(1);
+  app.footer("Example: lambdadnn dataset render-digits --out digits --train 12000 --test 2000");
   int exit_code = 0;
   lambdadnn::RenderOptions render;
   lambdadnn::InspectOptions inspect;

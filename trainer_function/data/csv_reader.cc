@@ -251,10 +251,19 @@ class CsvReader final : public SampleReader {
                                 "; correct the row");
   }
 
+  // The begin of a field, as a terminal or a C string can carry it.
+  static std::string Shown(std::string_view field) {
+    std::string shown(field.substr(0, 40));
+    for (char& c : shown) {
+      if (static_cast<unsigned char>(c) < ' ' || c == '\x7f') c = '?';
+    }
+    return shown;
+  }
+
   Status BadNumber(Parsed parsed, std::string_view field, std::string_view line,
                    int64_t line_number, int64_t column) const {
     if (CountFields(line, separator_) != columns_) return Ragged(line, line_number);
-    const std::string shown(field.substr(0, 40));
+    const std::string shown = Shown(field);
     if (parsed == Parsed::kNotFinite) {
       return InvalidArgumentError(Place(line_number, column) + ": '" + shown +
                                   "' is not a finite number; fill in a value or remove the row");

@@ -90,7 +90,9 @@ Status WorkerRole::LoadData() {
     return InvalidArgumentError(
         "the data set " + DescribeDataset(request_.training.dataset) + " has " +
         std::to_string(info.samples) + " training samples now, not " +
-        std::to_string(request_.training.training_samples) + " as when the job was planned");
+        std::to_string(request_.training.training_samples) +
+        " as when the job was planned; give it the older data, or create it anew with a new "
+        "profile (`lambdadnn run --profile-again`)");
   }
   LDNN_RETURN_IF_ERROR(dataset_->Load(order_.RankSamples(plan_.functions, rank_)));
   if (request_.training.evaluate_each_epoch && info.test_samples > 0) {

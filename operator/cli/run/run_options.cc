@@ -37,7 +37,14 @@ std::string DefaultDirectory(const std::string& name, WallTime wall) {
     if (c >= '0' && c <= '9') stamp += c;
     if (c == 'T') stamp += '-';
   }
-  return std::string(kRunsFolder) + "/" + name + "-" + stamp;
+  const std::string folder = std::string(kRunsFolder) + "/" + name + "-" + stamp;
+  // Another run of this second has it.
+  std::string free = folder;
+  std::error_code ignored;
+  for (int i = 2; std::filesystem::exists(free, ignored); ++i) {
+    free = folder + "-" + std::to_string(i);
+  }
+  return free;
 }
 
 Result<std::string> ResumeDirectory(const std::string& resume) {

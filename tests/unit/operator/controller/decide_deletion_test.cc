@@ -74,6 +74,20 @@ TEST_F(DecideDeletionTest, NothingIsCleanedUpOfAJobThatKeepsAll) {
   EXPECT_TRUE(Ends());
 }
 
+TEST_F(DecideDeletionTest, WhatIsLeftIsToldAlsoOfAJobThatIsDegradedForAnotherReason) {
+  snapshot_.facts.exchange_cleaned = false;
+  snapshot_.facts.cleanup_since = snapshot_.now - FromSeconds(2 * options_.cleanup_seconds);
+  std::vector<Condition>& conditions = snapshot_.job.status.conditions;
+  conditions.push_back(MakeCondition(kConditionDegraded, true, "ProfileUncertain", ""));
+  const std::vector<Action> actions = DecideDeletion(snapshot_);
+  ASSERT_EQ(actions.size(), 1u);
+  const auto* told = std::get_if<WriteDecision>(&actions[0]);
+  ASSERT_NE(told, nullptr);
+  EXPECT_EQ(told->conditions.at(0).reason, "CleanupIncomplete");
+  conditions.back() = told->conditions.at(0);
+  EXPECT_TRUE(Ends());
+}
+
 TEST_F(DecideDeletionTest, AStoreThatWasNeverUsableIsNotAsked) {
   snapshot_.job.status.conditions.clear();
   snapshot_.facts.exchange_cleaned = false;

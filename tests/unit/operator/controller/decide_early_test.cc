@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is decided between a job's admission and its start is one write.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "operator/api/conditions.h"
 #include "operator/api/job_codec.h"
 #include "operator/controller/decide.h"
 #include "operator/controller/room.h"
@@ -73,6 +75,15 @@ TEST_F(DecideEarlyTest, AJobThatNothingHoldsUpIsAcceptedPlannedAndStartedByOneWr
   EXPECT_TRUE(write.execution.has_value());
   EXPECT_EQ(write.start_time, FormatRfc3339(snapshot_.wall));
   EXPECT_EQ(write.room, RoomOf(*write.plan, world_.options.platform));
+}
+
+TEST_F(DecideEarlyTest, AGivenProfileThatFitsBadlyIsToldBeforeAnybodyTrustsThePlan) {
+  snapshot_.job.spec.profile->residual = 0.9;
+  const WriteDecision write = Written();
+  const Condition* degraded = FindCondition(write.conditions, kConditionDegraded);
+  ASSERT_NE(degraded, nullptr);
+  EXPECT_EQ(degraded->reason, "ProfileUncertain");
+  EXPECT_THAT(degraded->message, testing::HasSubstr("90 % off"));
 }
 
 TEST_F(DecideEarlyTest, AJobForWhichThereIsNoRoomIsPlannedAndNotStarted) {

@@ -163,8 +163,21 @@ TEST(ProfileSignature, ChangesWithWhatChangesTheRate) {
   EXPECT_EQ(ProfileSignature(spec, TwoCores()), before);
   spec.training.epochs = 7;  // not a matter of speed
   EXPECT_EQ(ProfileSignature(spec, TwoCores()), before);
-  spec.model.builtin_name = "cnn";
-  EXPECT_NE(ProfileSignature(spec, TwoCores()), before);
+  spec.training.optimizer.learning_rate = 0.5;
+  EXPECT_EQ(ProfileSignature(spec, TwoCores()), before);
+  const auto changed = [&](auto change) {
+    JobSpec other = spec;
+    change(&other);
+    return ProfileSignature(other, TwoCores()) != before;
+  };
+  EXPECT_TRUE(changed([](JobSpec* s) { s->model.builtin_name = "cnn"; }));
+  EXPECT_TRUE(changed([](JobSpec* s) { s->dataset.test_uri = "file:///test"; }));
+  EXPECT_TRUE(changed([](JobSpec* s) { s->dataset.classes = 7; }));
+  EXPECT_TRUE(changed([](JobSpec* s) { s->dataset.feature_shape = {1, 8, 8}; }));
+  EXPECT_TRUE(changed([](JobSpec* s) { s->dataset.label_column = "y"; }));
+  EXPECT_TRUE(changed([](JobSpec* s) { s->training.optimizer.name = "adam"; }));
+  EXPECT_TRUE(changed([](JobSpec* s) { s->training.optimizer.momentum = 0.9; }));
+  EXPECT_TRUE(changed([](JobSpec* s) { s->object_store.uri = "s3://bucket"; }));
 }
 
 }  // namespace

@@ -137,6 +137,8 @@ TEST(CsvErrors, NotANumberNamesLineAndColumn) {
   EXPECT_THAT(MakeFixture("a,b,y\n1e99,2,0\n").Error().message(), HasSubstr("not a finite"));
   EXPECT_THAT(MakeFixture("a,b,y\nred,2,0\n").Error().message(),
               AllOf(HasSubstr("line 2, column 1 ('a')"), HasSubstr("'red' is not a number")));
+  EXPECT_THAT(MakeFixture(std::string("a,b,y\n1\0x,2,0\n", 14)).Error().message(),
+              HasSubstr("'1?x' is not a number; encode"));
   EXPECT_THAT(MakeFixture("a,b,y\n1,,0\n").Error().message(), HasSubstr("empty"));
   EXPECT_THAT(MakeFixture("a,b,y\n1,\"2,0\n").Error().message(), HasSubstr("quote"));
 }
