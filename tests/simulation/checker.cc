@@ -82,6 +82,12 @@ void Checker::ObserveRound(const std::string& scope, int64_t first_iteration) {
        scope + ", which has weights of version " + std::to_string(found->second.newest_weights));
 }
 
+int64_t Checker::renewals() const {
+  std::set<std::string> begun;
+  for (const auto& [scope, first_iteration] : rounds_) begun.insert(scope);
+  return std::ssize(rounds_) - std::ssize(begun);
+}
+
 // "r1.i0/12/g0/s1/3", "r1.i0/12/w/s1", "r1.i0/12/n/s1".
 void Checker::ObserveExchange(const StoreEffect& effect, std::string_view rest,
                               bool another_writer) {

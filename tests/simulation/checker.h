@@ -45,6 +45,8 @@ class Checker {
   const Status& violation() const { return violation_; }
   int64_t counted_iterations() const { return counted_iterations_; }
   int64_t checkpoints() const { return static_cast<int64_t>(manifests_.size()); }
+  // Rounds that went on where one before them in the same incarnation had stopped.
+  int64_t renewals() const;
   // Successful requests under exchange keys, by all iterations: how much work was done twice.
   int64_t weights_written() const { return weights_written_; }
 

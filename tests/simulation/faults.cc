@@ -102,17 +102,17 @@ std::vector<FaultLedger::Key> FaultLedger::Unstruck() const {
 }
 
 FaultKind FaultInjector::Draw(const char* role, const char* operation, FaultPoint point,
-                              bool writes) {
+                              FaultKinds kinds) {
   FaultLedger::Cell*& cell = cells_[{role, operation, point}];
   if (cell == nullptr) cell = &ledger_.At(role, operation, point);
   ++cell->calls;
-  const FaultKind kind = Decide(role, operation, point, writes);
+  const FaultKind kind = Decide(role, operation, point, kinds);
   if (kind != FaultKind::kNone) ++(kind == FaultKind::kCrash ? cell->crashes : cell->others);
   return kind;
 }
 
 FaultKind FaultInjector::Decide(std::string_view role, std::string_view operation, FaultPoint point,
-                                bool writes) {
+                                FaultKinds kinds) {
   if (calm_) return FaultKind::kNone;
   for (CrashAppointment& appointment : appointments_) {
     if (appointment.point != point || appointment.occurrence <= 0) continue;
@@ -120,21 +120,22 @@ FaultKind FaultInjector::Decide(std::string_view role, std::string_view operatio
     if (--appointment.occurrence == 0) return FaultKind::kCrash;
   }
   double draw = random_.Uniform();
-  const auto strikes = [&draw](double rate) {
+  const auto strikes = [&draw, kinds](FaultKind kind, double rate) {
+    if ((kinds & Kind(kind)) == 0) return false;
     draw -= rate;
     return draw < 0;
   };
   if (point == FaultPoint::kAfter) {
     const double lost = operation == "head" ? kRareFactor : 1;
-    if (strikes(lost * rates_.lost_reply)) return FaultKind::kUnavailable;
+    if (strikes(FaultKind::kUnavailable, lost * rates_.lost_reply)) return FaultKind::kUnavailable;
     const double late = operation == "slice_start" ? kRareFactor : 1;
-    if (writes && strikes(late * rates_.late)) return FaultKind::kLate;
+    if (strikes(FaultKind::kLate, late * rates_.late)) return FaultKind::kLate;
     return FaultKind::kNone;
   }
-  if (strikes(rates_.unavailable)) return FaultKind::kUnavailable;
-  if (writes && strikes(rates_.full)) return FaultKind::kFull;
-  if (writes && strikes(rates_.conflict)) return FaultKind::kConflict;
-  if (strikes(rates_.gone)) return FaultKind::kGone;
+  if (strikes(FaultKind::kUnavailable, rates_.unavailable)) return FaultKind::kUnavailable;
+  if (strikes(FaultKind::kFull, rates_.full)) return FaultKind::kFull;
+  if (strikes(FaultKind::kConflict, rates_.conflict)) return FaultKind::kConflict;
+  if (strikes(FaultKind::kGone, rates_.gone)) return FaultKind::kGone;
   return FaultKind::kNone;
 }
 

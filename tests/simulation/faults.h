@@ -29,6 +29,10 @@ enum class FaultKind {
   kLate,         // after: the effect is repeated later, when nobody expects it
 };
 
+// Which kinds a call can suffer: those of which it makes something. A crash strikes every call.
+using FaultKinds = unsigned;
+constexpr FaultKinds Kind(FaultKind kind) { return 1u << static_cast<unsigned>(kind); }
+
 struct FaultRates {
   double unavailable = 0;
   double lost_reply = 0;
@@ -89,7 +93,7 @@ class FaultInjector {
       : random_(random), rates_(rates), appointments_(std::move(appointments)) {}
 
   // What strikes this call at this point; counted.
-  FaultKind Draw(const char* role, const char* operation, FaultPoint point, bool writes);
+  FaultKind Draw(const char* role, const char* operation, FaultPoint point, FaultKinds kinds);
   // Nothing strikes any more (the end of a world is given time to settle).
   void Calm() { calm_ = true; }
   bool calm() const { return calm_; }
@@ -110,7 +114,7 @@ class FaultInjector {
     }
   };
   FaultKind Decide(std::string_view role, std::string_view operation, FaultPoint point,
-                   bool writes);
+                   FaultKinds kinds);
 
   Random& random_;
   const FaultRates rates_;

@@ -212,12 +212,17 @@ Scenario MakeScenario(uint64_t seed) {
   plan.iterations = training.epochs * plan.iterations_per_epoch;
   plan.checkpoint_every = dice.Between(3, 9);
 
-  scenario.slice_seconds = dice.Real(6, 9);
   scenario.compute_seconds = dice.Real(0.01, 0.1);
   scenario.compute_seconds_per_sample = dice.Real(0.001, 0.01);
   scenario.keep_checkpoints = static_cast<int>(dice.Between(1, 3));
   scenario.tick_seconds = dice.Pick<double>({0.25, 0.5, 1, 1, 1});
   scenario.store.request_seconds = dice.Real(0.002, 0.01);
+  // Less than all iterations take, so that functions hand over to their next slices on the way, and
+  // enough for the handful that a slice needs to agree on its end.
+  const double iteration_seconds =
+      scenario.compute_seconds + scenario.compute_seconds_per_sample * plan.local_batch_size +
+      5 * scenario.store.request_seconds * (plan.aggregation.server_layers() + 1);
+  scenario.slice_seconds = iteration_seconds * dice.Real(8, 14);
   scenario.platform.stale_list_seconds = dice.Chance(0.5) ? dice.Real(0, 2) : 0;
   scenario.kube.watch_lag_seconds = dice.Chance(0.5) ? dice.Real(0, 1) : 0.01;
 

@@ -18,7 +18,7 @@ class SimWatch final : public Watch {
       const double lag = client_.timing_.watch_lag_seconds;
       runtime.clock.SleepFor(FromSeconds(lag * runtime.random.Uniform()));
     }
-    LDNN_RETURN_IF_ERROR(client_.After("watch", false));
+    LDNN_RETURN_IF_ERROR(client_.After("watch"));
     return event;
   }
 
@@ -28,7 +28,11 @@ class SimWatch final : public Watch {
 };
 
 Status SimKubeClient::Before(const char* operation, bool writes) {
-  switch (faults_.Draw(process_.role(), operation, FaultPoint::kBefore, writes)) {
+  const bool history = std::string_view(operation) == "watch";
+  const FaultKinds kinds = Kind(FaultKind::kUnavailable) |
+                           (writes ? Kind(FaultKind::kConflict) : 0) |
+                           (history ? Kind(FaultKind::kGone) : 0);
+  switch (faults_.Draw(process_.role(), operation, FaultPoint::kBefore, kinds)) {
     case FaultKind::kCrash:
       process_.Kill();
       break;
@@ -37,17 +41,16 @@ Status SimKubeClient::Before(const char* operation, bool writes) {
     case FaultKind::kConflict:
       return AbortedError("sim: the object has been modified; read it again");
     case FaultKind::kGone:
-      return std::string_view(operation) == "watch"
-                 ? OutOfRangeError("sim: 410 Gone; list again")
-                 : UnavailableError("sim: the API server does not answer");
+      return OutOfRangeError("sim: 410 Gone; list again");
     default:
       return UnavailableError("sim: the API server does not answer");
   }
   return OkStatus();
 }
 
-Status SimKubeClient::After(const char* operation, bool writes) {
-  switch (faults_.Draw(process_.role(), operation, FaultPoint::kAfter, writes)) {
+Status SimKubeClient::After(const char* operation) {
+  switch (
+      faults_.Draw(process_.role(), operation, FaultPoint::kAfter, Kind(FaultKind::kUnavailable))) {
     case FaultKind::kCrash:
       process_.Kill();
       break;
@@ -68,7 +71,7 @@ Result<T> SimKubeClient::Request(const char* operation, bool writes, F call) {
   clock.SleepFor(one_way);
   Result<T> result = call();
   clock.SleepFor(one_way);
-  LDNN_RETURN_IF_ERROR(After(operation, writes));
+  LDNN_RETURN_IF_ERROR(After(operation));
   return result;
 }
 

@@ -52,7 +52,7 @@ class SimKubeClient final : public KubeClient {
  private:
   friend class SimWatch;
   Status Before(const char* operation, bool writes);
-  Status After(const char* operation, bool writes);
+  Status After(const char* operation);
   // Before, the way there, `call`, the way back, After.
   template <typename T, typename F>
   Result<T> Request(const char* operation, bool writes, F call);

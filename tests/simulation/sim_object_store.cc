@@ -28,7 +28,8 @@ void SimObjectStore::Tell(std::string_view operation, std::string_view key, Byte
 
 Status SimObjectStore::Before(const char* operation, bool writes) {
   ++bucket_.requests_;
-  switch (bucket_.faults_.Draw(process_.role(), operation, FaultPoint::kBefore, writes)) {
+  const FaultKinds kinds = Kind(FaultKind::kUnavailable) | (writes ? Kind(FaultKind::kFull) : 0);
+  switch (bucket_.faults_.Draw(process_.role(), operation, FaultPoint::kBefore, kinds)) {
     case FaultKind::kCrash:
       process_.Kill();
       break;
@@ -44,9 +45,10 @@ Status SimObjectStore::Before(const char* operation, bool writes) {
   return OkStatus();
 }
 
-Status SimObjectStore::After(const char* operation, std::string_view key, bool writes,
+Status SimObjectStore::After(const char* operation, std::string_view key,
                              const std::function<void()>& repeat) {
-  switch (bucket_.faults_.Draw(process_.role(), operation, FaultPoint::kAfter, writes)) {
+  const FaultKinds kinds = Kind(FaultKind::kUnavailable) | (repeat ? Kind(FaultKind::kLate) : 0);
+  switch (bucket_.faults_.Draw(process_.role(), operation, FaultPoint::kAfter, kinds)) {
     case FaultKind::kCrash:
       Tell("fault", key);
       process_.Kill();
@@ -56,7 +58,7 @@ Status SimObjectStore::After(const char* operation, std::string_view key, bool w
       return UnavailableError("sim: the connection ended before the reply");
     case FaultKind::kLate: {
       const double delay = bucket_.scheduler_.random().Uniform() * bucket_.timing_.late_seconds;
-      if (repeat) bucket_.scheduler_.At(bucket_.scheduler_.Now() + FromSeconds(delay), repeat);
+      bucket_.scheduler_.At(bucket_.scheduler_.Now() + FromSeconds(delay), repeat);
       break;
     }
     default:
@@ -106,7 +108,7 @@ Status SimObjectStore::Put(std::string_view key, std::span<const ByteView> parts
   const Duration transfer = Transfer(&up_free_at_, size);
   const Duration request = RequestTime();
   Travel(request / 2 + transfer, request / 2, [effect] { effect(false); });
-  LDNN_RETURN_IF_ERROR(After("put", key, true, [effect] { effect(true); }));
+  LDNN_RETURN_IF_ERROR(After("put", key, [effect] { effect(true); }));
   return *outcome;
 }
 
@@ -126,14 +128,14 @@ Result<Bytes> SimObjectStore::Get(std::string_view key, std::optional<ByteRange>
       size = std::min<size_t>(range->length, object->size() - begin);
     }
     process_.runtime().clock.SleepFor(Transfer(&down_free_at_, size));
-    LDNN_RETURN_IF_ERROR(After("get", key, false, nullptr));
+    LDNN_RETURN_IF_ERROR(After("get", key, nullptr));
     const auto first = object->begin() + static_cast<std::ptrdiff_t>(begin);
     Bytes bytes(first, first + static_cast<std::ptrdiff_t>(size));
     Tell("get", key, bytes);
     return bytes;
   }
   Tell("miss", key);
-  LDNN_RETURN_IF_ERROR(After("get", key, false, nullptr));
+  LDNN_RETURN_IF_ERROR(After("get", key, nullptr));
   return NotFoundError("sim: no object " + std::string(key));
 }
 
@@ -141,7 +143,7 @@ Result<ObjectInfo> SimObjectStore::Head(std::string_view key) {
   LDNN_RETURN_IF_ERROR(ValidateKey(key));
   LDNN_RETURN_IF_ERROR(Before("head", false));
   process_.runtime().clock.SleepFor(RequestTime());
-  LDNN_RETURN_IF_ERROR(After("head", key, false, nullptr));
+  LDNN_RETURN_IF_ERROR(After("head", key, nullptr));
   const auto found = bucket_.objects_.find(key);
   if (found == bucket_.objects_.end()) {
     return NotFoundError("sim: no object " + std::string(key));
@@ -163,7 +165,7 @@ Status SimObjectStore::Delete(std::string_view key) {
   };
   const Duration request = RequestTime();
   Travel(request / 2, request / 2, effect);
-  return After("delete", key, true, effect);
+  return After("delete", key, effect);
 }
 
 Status SimObjectStore::DeleteMany(std::span<const std::string> keys) {
@@ -183,14 +185,14 @@ Status SimObjectStore::DeleteMany(std::span<const std::string> keys) {
   };
   const Duration request = RequestTime();
   Travel(request / 2, request / 2, effect);
-  return After("delete_many", "", true, effect);
+  return After("delete_many", "", effect);
 }
 
 Result<ObjectList> SimObjectStore::List(std::string_view prefix, std::string_view start_after,
                                         int limit) {
   LDNN_RETURN_IF_ERROR(Before("list", false));
   process_.runtime().clock.SleepFor(RequestTime());
-  LDNN_RETURN_IF_ERROR(After("list", "", false, nullptr));
+  LDNN_RETURN_IF_ERROR(After("list", "", nullptr));
   std::vector<ObjectInfo> found;
   for (const auto& [key, bytes] : bucket_.objects_) {
     if (key.starts_with(prefix) && key > start_after) found.push_back({key, bytes->size()});

@@ -93,8 +93,7 @@ class SimObjectStore final : public ObjectStore {
  private:
   // The await points of one request. Either may never return.
   Status Before(const char* operation, bool writes);
-  Status After(const char* operation, std::string_view key, bool writes,
-               const std::function<void()>& repeat);
+  Status After(const char* operation, std::string_view key, const std::function<void()>& repeat);
   void Tell(std::string_view operation, std::string_view key, ByteView bytes = {}) const;
   Duration RequestTime() const;
   // Runs `effect` when the request reaches the store, whatever becomes of the process, and returns

@@ -151,7 +151,8 @@ Status SimFunctionBackend::Request(const char* operation, bool writes,
   const Duration latency = FromSeconds(platform_.timing().request_seconds);
   FaultInjector& faults = platform_.faults();
   Clock& clock = process_.runtime().clock;
-  switch (faults.Draw(process_.role(), operation, FaultPoint::kBefore, writes)) {
+  const FaultKinds kinds = Kind(FaultKind::kUnavailable) | (writes ? Kind(FaultKind::kFull) : 0);
+  switch (faults.Draw(process_.role(), operation, FaultPoint::kBefore, kinds)) {
     case FaultKind::kCrash:
       process_.Kill();
       break;
@@ -167,7 +168,8 @@ Status SimFunctionBackend::Request(const char* operation, bool writes,
   clock.SleepFor(latency);
   effect();
   clock.SleepFor(latency);
-  switch (faults.Draw(process_.role(), operation, FaultPoint::kAfter, writes)) {
+  switch (
+      faults.Draw(process_.role(), operation, FaultPoint::kAfter, Kind(FaultKind::kUnavailable))) {
     case FaultKind::kCrash:
       process_.Kill();
       break;

@@ -53,8 +53,8 @@ void SimSliceClient::Connect(const std::shared_ptr<Stream>& stream, const SliceR
       stream->view.phase = SlicePhase::kLost;
       stream->view.error = status;
     };
-    const FaultKind before =
-        faults.Draw(process_.role(), "slice_start", FaultPoint::kBefore, false);
+    const FaultKind before = faults.Draw(process_.role(), "slice_start", FaultPoint::kBefore,
+                                         Kind(FaultKind::kUnavailable));
     if (before == FaultKind::kCrash) process_.Kill();
     SimFunction* function = platform_.Find(stream->view.instance_uid);
     if (before != FaultKind::kNone || function == nullptr || function->service == nullptr ||
@@ -66,7 +66,8 @@ void SimSliceClient::Connect(const std::shared_ptr<Stream>& stream, const SliceR
         process_, *function->process, FromSeconds(platform_.timing().request_seconds),
         FromSeconds(kRequestTimeoutSeconds),
         [this, function, request] { return Answer{Ask(*function, request)}; });
-    FaultKind after = faults.Draw(process_.role(), "slice_start", FaultPoint::kAfter, true);
+    FaultKind after = faults.Draw(process_.role(), "slice_start", FaultPoint::kAfter,
+                                  Kind(FaultKind::kUnavailable) | Kind(FaultKind::kLate));
     if (after == FaultKind::kCrash) process_.Kill();
     if (after == FaultKind::kLate) {
       RepeatLate(*function, request);
@@ -203,7 +204,8 @@ void SimSliceClient::Stop(const std::string& invocation, bool graceful) {
   if (function == nullptr || function->service == nullptr || function->cut_off) return;
   (void)process_.Spawn("stop", [this, function, invocation, graceful] {
     FaultInjector& faults = platform_.faults();
-    const FaultKind before = faults.Draw(process_.role(), "slice_stop", FaultPoint::kBefore, false);
+    const FaultKind before = faults.Draw(process_.role(), "slice_stop", FaultPoint::kBefore,
+                                         Kind(FaultKind::kUnavailable));
     if (before == FaultKind::kCrash) process_.Kill();
     if (before != FaultKind::kNone) return;
     (void)CallProcess<Answer>(
@@ -215,8 +217,7 @@ void SimSliceClient::Stop(const std::string& invocation, bool graceful) {
           }
           return Answer{function->service->Stop(invocation, graceful)};
         });
-    if (faults.Draw(process_.role(), "slice_stop", FaultPoint::kAfter, false) ==
-        FaultKind::kCrash) {
+    if (faults.Draw(process_.role(), "slice_stop", FaultPoint::kAfter, {}) == FaultKind::kCrash) {
       process_.Kill();
     }
   });

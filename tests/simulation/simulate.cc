@@ -33,7 +33,7 @@ int RunOne(uint64_t seed, bool trace) {
   std::printf("seed %llu: %s\n  %s\n", static_cast<unsigned long long>(seed),
               result.status.ToString().c_str(), result.scenario.c_str());
   std::printf(
-      "  %.1f virtual s, %lld events, %lld store requests, %lld slices, %lld checkpoints, "
+      "  %.1f virtual s, %lld events, %lld store requests, %lld renewed slices, %lld checkpoints, "
       "%lld plan revisions, %lld incarnations, %lld controllers, %lld faults, model %s\n",
       result.virtual_seconds, static_cast<long long>(result.events),
       static_cast<long long>(result.store_requests), static_cast<long long>(result.slices),
@@ -47,7 +47,8 @@ int RunMany(const Arguments& arguments, const CampaignOptions& options) {
   const CampaignResult result = RunCampaign(options);
   std::printf("%s", result.faults.Report().c_str());
   std::printf(
-      "%llu seeds in %.1f s: %.0f seeds a minute; medians a seed: %lld faults, %lld slices, %lld "
+      "%llu seeds in %.1f s: %.0f seeds a minute; medians a seed: %lld faults, %lld renewed "
+      "slices, %lld "
       "incarnations\n",
       static_cast<unsigned long long>(result.seeds), result.seconds, result.SeedsPerMinute(),
       static_cast<long long>(Median(result.faults_per_seed)),

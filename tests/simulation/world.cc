@@ -501,7 +501,7 @@ class World {
     result.virtual_seconds = ToSeconds(scheduler_.Now() - Instant{});
     result.events = scheduler_.events_run();
     result.store_requests = bucket_.requests();
-    result.slices = job_.status.usage.slices;
+    result.slices = checker_ == nullptr ? 0 : checker_->renewals();
     result.incarnations = job_.status.execution.incarnation + 1;
     result.iterations = plans_.empty() ? 0 : plans_.begin()->second.iterations;
     result.plan_revisions = static_cast<int64_t>(plans_.size());

@@ -26,7 +26,7 @@ struct WorldResult {
   int64_t events = 0;
   int64_t store_requests = 0;
   int64_t iterations = 0;
-  int64_t slices = 0;
+  int64_t slices = 0;  // after the first ones of an incarnation: where all roles went on together
   int64_t checkpoints = 0;
   int64_t incarnations = 0;
   int64_t plan_revisions = 0;
