@@ -12,8 +12,11 @@ import unittest
 from run_support import Bench, files_like
 
 BIN = ""
-# Checkpoints every few dozen iterations of very many, so that the run is killed between two.
-LENGTH = ("--set", "spec.training.epochs=60", "--set", "spec.checkpoint.intervalSeconds=1")
+# The profile says that an iteration takes a tenth of a second: a checkpoint every ten of two hundred,
+# so that two are there long before the end.
+LENGTH = ("--set", "spec.profile.trainingRate.slope=0.5",
+          "--set", "spec.checkpoint.intervalSeconds=1")
+PATIENCE_SECONDS = 900
 
 
 def complete_checkpoints(run):
@@ -28,7 +31,7 @@ class DamagedCheckpoint(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.bench = Bench(BIN)
-        cls.reference = cls.bench.run(*LENGTH).digest()
+        cls.reference = cls.bench.start(*LENGTH).wait(PATIENCE_SECONDS).digest()
 
     @classmethod
     def tearDownClass(cls):
@@ -37,7 +40,7 @@ class DamagedCheckpoint(unittest.TestCase):
     def killed_with_two(self, bench=None):
         """A run that was killed, controller and functions, when it had two checkpoints."""
         run = (bench or self.bench).start(*LENGTH)
-        end = time.monotonic() + 120
+        end = time.monotonic() + PATIENCE_SECONDS
         while len(complete_checkpoints(run)) < 2:
             self.assertIsNone(run.process.poll(), f"it ended too early:\n{run.text()[-2000:]}")
             self.assertLess(time.monotonic(), end, run.text()[-2000:])
@@ -56,7 +59,7 @@ class DamagedCheckpoint(unittest.TestCase):
         part.write_bytes(damage(whole))
         self.assertEqual(len(part.read_bytes()), len(whole))
         seen = len(run.events())
-        run = self.bench.resume(run, job="").wait()
+        run = self.bench.resume(run, job="").wait(PATIENCE_SECONDS)
         self.assertEqual(run.digest(), self.reference)
         self.assertEqual(run.functions(), {})
         told = " ".join(str(event) for event in run.events()[seen:])
@@ -68,7 +71,7 @@ class DamagedCheckpoint(unittest.TestCase):
         self.addCleanup(bench.close)
         run = self.killed_with_two(bench)
         bench.render_digits("digits", 1000, 200, seed=2)
-        run = bench.resume(run, job="").wait()
+        run = bench.resume(run, job="").wait(PATIENCE_SECONDS)
         self.assertEqual(run.code, 1, run.text())
         self.assertIn("has changed since this job began", run.text())
         self.assertIn("put the data back", run.text())

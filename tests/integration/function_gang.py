@@ -17,9 +17,9 @@ KEY = "gang-key"
 GOLDEN = HERE.parent / "data/formats/slice_request.json"
 WORKERS = 2
 # Long enough for a gang to be stopped, replaced and woken meanwhile on any machine.
-ITERATIONS, EPOCH, CHECKPOINT_EVERY = 510, 17, 17
+ITERATIONS, EPOCH, CHECKPOINT_EVERY = 204, 17, 17
 MANIFEST = re.compile(r"checkpoints/(\d+)/r(\d+)\.i(\d+)/manifest\.json$")
-PATIENCE_SECONDS = 240
+PATIENCE_SECONDS = 900
 
 
 def wait_until(what, condition):
@@ -59,7 +59,7 @@ class Job:
             "job": {"name": "gang", "namespace": "test", "uid": uid},
             "invocation": f"{uid}.r{revision}.i{incarnation}.{kind}-{rank}.f{first}.a1",
             "leaderEpoch": epoch, "incarnation": incarnation, "firstIteration": first,
-            "checkpointKeep": 2, "budgetSeconds": 900.0,
+            "checkpointKeep": 2, "budgetSeconds": 1800.0,
             "role": ({"kind": "worker", "rank": rank} if kind == "worker" else
                      {"kind": "server", "rank": rank, "level": 1, "group": 0, "index": 0})})
         request.pop("start")
@@ -116,7 +116,7 @@ class Function:
         self.lines = lines = []
 
         def hear():
-            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=900)
+            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=2 * PATIENCE_SECONDS)
             try:
                 connection.request("POST", "/v1/slices", json.dumps(request),
                                    {"Authorization": f"Bearer {KEY}"})

@@ -11,7 +11,8 @@ import signal
 import sys
 import unittest
 
-from function_gang import ITERATIONS, CHECKPOINT_EVERY, Gang, Job, wait_until
+from function_gang import (CHECKPOINT_EVERY, ITERATIONS, PATIENCE_SECONDS, Gang, Job,
+                           wait_until)
 from run_support import Bench
 
 BIN = ""
@@ -152,7 +153,7 @@ class Termination(Gangs):
                 told = gang.of(kind, rank)
                 told.signal(signal.SIGTERM)
                 records = [function.record() for function in gang.functions]
-                self.assertEqual(told.process.wait(60), 0, told.log.read_text()[-2000:])
+                self.assertEqual(told.process.wait(PATIENCE_SECONDS), 0, told.log.read_text()[-2000:])
                 place = records[0]["nextIteration"]
                 self.assertGreaterEqual(place, 20)
                 for record in records:
