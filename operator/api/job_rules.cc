@@ -85,15 +85,17 @@ bool UnchangedOrSuspended(const Json& self, const Json* old) {
   return old == nullptr || Flag(*old, "suspend") || Unchanged<name>(self, old);
 }
 
-// The same text inside spec.runtime.
+// The same inside spec.runtime, of a suspended job too.
 template <const char* const& name>
 bool UnchangedInRuntime(const Json& self, const Json* old) {
   if (old == nullptr) return true;
-  const auto text = [](const Json& spec) {
+  const auto field = [](const Json& spec) {
     const Json* runtime = Find(spec, "runtime");
-    return runtime == nullptr ? std::string() : Text(*runtime, name);
+    return runtime == nullptr ? nullptr : Find(*runtime, name);
   };
-  return text(self) == text(*old);
+  const Json* now = field(self);
+  const Json* before = field(*old);
+  return now == nullptr || before == nullptr ? now == before : *now == *before;
 }
 
 constexpr const char* kModel = "model";
@@ -110,6 +112,9 @@ constexpr const char* kRuntime = "runtime";
 constexpr const char* kManagedBy = "managedBy";
 constexpr const char* kImage = "image";
 constexpr const char* kServerImage = "serverImage";
+constexpr const char* kImagePullSecrets = "imagePullSecrets";
+constexpr const char* kServiceAccountName = "serviceAccountName";
+constexpr const char* kEnv = "env";
 
 constexpr const char* kImmutable = "cannot be changed once the job exists; create another job";
 constexpr const char* kWhileRunning =
@@ -179,6 +184,19 @@ bool SpreadDividesShards(const Json& self, const Json*) {
   return !spread || !shards || *spread < 1 || *shards % *spread == 0;
 }
 
+// The widest layer of servers is the one next to the workers.
+bool ServersFitWorkers(const Json& self, const Json*) {
+  const Json* layers = Find(self, "layers");
+  if (Text(self, "placement") != "Workers" || layers == nullptr || !layers->is_array()) return true;
+  const size_t count = layers->size();
+  if (count < 2) return true;
+  const Json& servers = (*layers)[count - 2];
+  const Json& workers = (*layers)[count - 1];
+  if (!servers.is_number_integer() || !workers.is_number_integer()) return true;
+  const double spread = static_cast<double>(Whole(self, "spread").value_or(1));
+  return servers.get<double>() * spread <= workers.get<double>();
+}
+
 constexpr const char* kOptimizer = "spec.training.optimizer";
 constexpr const char* kOptimizerClip = "spec.training.optimizer.clip";
 
@@ -201,6 +219,9 @@ constexpr JobRule kRules[] = {
     {"spec", kRuntime, kWhileRunning, UnchangedOrSuspended<kRuntime>},
     {"spec", "runtime.image", kImmutable, UnchangedInRuntime<kImage>},
     {"spec", "runtime.serverImage", kImmutable, UnchangedInRuntime<kServerImage>},
+    {"spec", "runtime.imagePullSecrets", kImmutable, UnchangedInRuntime<kImagePullSecrets>},
+    {"spec", "runtime.serviceAccountName", kImmutable, UnchangedInRuntime<kServiceAccountName>},
+    {"spec", "runtime.env", kImmutable, UnchangedInRuntime<kEnv>},
     {"spec", kManagedBy, kImmutable, Unchanged<kManagedBy>},
     {"spec", kTraining,
      "globalBatchSize must not be larger than dataset.renderedDigits.train, the number of training "
@@ -218,6 +239,12 @@ constexpr JobRule kRules[] = {
      FixedWithinFunctions},
     {"spec", kAggregation, "layers must end with objective.fixed.functions, the number of workers",
      LayersEndWithFixed},
+    {"spec", kAggregation,
+     "functions of backend OpenFaaS cannot reach each other; use transport ObjectStore or Auto",
+     [](const Json& self, const Json*) {
+       const Json* transport = FindPath(self, "aggregation.transport");
+       return Text(self, kBackend) != "OpenFaaS" || transport == nullptr || *transport != "Direct";
+     }},
     {"spec.model", "", "set exactly one of builtin and torchScript",
      [](const Json& self, const Json*) {
        return Has(self, "builtin") != Has(self, "torchScript");
@@ -288,6 +315,17 @@ constexpr JobRule kRules[] = {
      "layers begins with the root, 1, and never shrinks towards the workers, e.g. [1, 2, 8]",
      LayersGrow},
     {"spec.aggregation", "", "spread must divide shards", SpreadDividesShards},
+    {"spec.aggregation", "",
+     "serverMemory belongs to placement Dedicated; with Workers the servers are inside the "
+     "workers, "
+     "remove it",
+     [](const Json& self, const Json*) {
+       return Text(self, "placement") != "Workers" || !Has(self, "serverMemory");
+     }},
+    {"spec.aggregation", "",
+     "with placement Workers no layer may have more servers (its width times spread) than there "
+     "are workers",
+     ServersFitWorkers},
     {"spec.aggregation.serverMemory", "", kWholeMib, IsWholeMib},
     {"spec.objectStore", "", "set uri or bucket, not both",
      [](const Json& self, const Json*) { return !Has(self, "uri") || !Has(self, "bucket"); }},

@@ -18,6 +18,14 @@ bool HasFinalizer(const Job& job) {
   return std::find(finalizers.begin(), finalizers.end(), kCleanupFinalizer) != finalizers.end();
 }
 
+// As batch/v1 counts them for activeDeadlineSeconds: from status.startTime, and so anew after each
+// suspension. What a plan counts against its objective goes on (ActiveSeconds).
+double SecondsSinceStart(const Job& job, WallTime wall) {
+  WallTime start;
+  const bool started = IsStarted(job) && ParseRfc3339(job.status.start_time, &start);
+  return started ? ToSeconds(wall - start) : 0;
+}
+
 std::vector<Action> DecideAdmission(const JobSnapshot& snapshot) {
   const Job& job = snapshot.job;
   if (HasCondition(job, kConditionSuspended)) {
@@ -58,7 +66,7 @@ std::vector<Action> DecideStep(const JobSnapshot& snapshot) {
   }
   if (!snapshot.facts.instances_known) return {};
   const std::optional<double>& limit = job.spec.active_deadline_seconds;
-  if (limit.has_value() && ActiveSeconds(job, snapshot.wall) >= *limit) {
+  if (limit.has_value() && SecondsSinceStart(job, snapshot.wall) >= *limit) {
     return {FailJob("DeadlineExceeded", "the job was active for spec.activeDeadlineSeconds = " +
                                             std::to_string(static_cast<int64_t>(*limit)) +
                                             " seconds; raise it or suspend the job in time")};

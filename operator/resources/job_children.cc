@@ -5,6 +5,10 @@
 
 namespace lambdadnn {
 
+Json ChildLabels(const std::string& job_name, const std::string& job_uid) {
+  return {{kManagedByLabel, kManagedBy}, {kJobUidLabel, job_uid}, {kJobNameLabel, job_name}};
+}
+
 Json OwnerReferences(const std::string& job_name, const std::string& job_uid) {
   return Json::array({{{"apiVersion", kApiVersion},
                        {"kind", kJobKind},

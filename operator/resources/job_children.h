@@ -10,6 +10,11 @@ namespace lambdadnn {
 
 inline constexpr const char* kManagedByLabel = "app.kubernetes.io/managed-by";
 inline constexpr const char* kManagedBy = "lambdadnn-operator";
+inline constexpr const char* kJobUidLabel = "lambdadnn.io/job-uid";
+inline constexpr const char* kJobNameLabel = "lambdadnn.io/job-name";
+
+// metadata.labels of a child.
+Json ChildLabels(const std::string& job_name, const std::string& job_uid);
 
 // metadata.ownerReferences of a child, which goes with its job.
 Json OwnerReferences(const std::string& job_name, const std::string& job_uid);

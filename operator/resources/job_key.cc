@@ -21,7 +21,7 @@ Json JobKeySecret(const Job& job, const std::string& key) {
           {"metadata",
            {{"name", JobKeySecretName(job)},
             {"namespace", job.metadata.namespace_name},
-            {"labels", {{kManagedByLabel, kManagedBy}}},
+            {"labels", ChildLabels(job.metadata.name, job.metadata.uid)},
             {"ownerReferences", OwnerReferences(job.metadata.name, job.metadata.uid)}}},
           {"type", "Opaque"},
           {"data", {{"key", EncodeBase64(key)}}}};

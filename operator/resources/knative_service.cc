@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "common/base/bytes.h"
-#include "operator/resources/job_children.h"
 
 namespace lambdadnn {
 namespace {
@@ -16,10 +15,9 @@ constexpr int kProbePeriodSeconds = 1;
 constexpr int kProbeTimeoutSeconds = 5;
 
 Json Labels(const FunctionGroup& group) {
-  return {{kManagedByLabel, kManagedBy},
-          {kJobUidLabel, group.job_uid},
-          {kJobNameLabel, group.job_name},
-          {kGroupLabel, group.name}};
+  Json labels = ChildLabels(group.job_name, group.job_uid);
+  labels[kGroupLabel] = group.name;
+  return labels;
 }
 
 Json Metadata(const FunctionGroup& group) {

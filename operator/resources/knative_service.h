@@ -9,12 +9,11 @@
 
 #include "common/json/json_reader.h"
 #include "operator/resources/function_group.h"
+#include "operator/resources/job_children.h"
 
 namespace lambdadnn {
 
-// Labels of everything that belongs to a group.
-inline constexpr const char* kJobUidLabel = "lambdadnn.io/job-uid";
-inline constexpr const char* kJobNameLabel = "lambdadnn.io/job-name";
+// Of everything that belongs to a group, beside the labels of every child (job_children.h).
 inline constexpr const char* kGroupLabel = "lambdadnn.io/group";
 // The container of the function in its pod, beside Knative's queue-proxy.
 inline constexpr const char* kFunctionContainer = "function";

@@ -49,8 +49,8 @@ struct OperatorOptions {
   // /debug/jobs/NAMESPACE/NAME beside the metrics, which must then be served to this machine alone.
   bool debug_endpoint = false;
 
-  // Jobs reconciled at once. A pass may wait for its job's store for some seconds; this many that
-  // do not answer hold up the others.
+  // Jobs reconciled at once. Passes that have to wait for a store do so elsewhere
+  // (controller/store_lanes.h).
   int workers = 8;
 
   // --check: an object store to try, e.g. s3://bucket; empty = none.

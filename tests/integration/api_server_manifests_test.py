@@ -174,8 +174,17 @@ class OnAnApiServer(ClusterTest):
             with self.subTest(field + " while suspended"):
                 code, answer = self.api.patch(path, {"spec": {field: refused[field][0]}})
                 self.assertEqual(code, 200, answer)
-        code, answer = self.api.patch(path, {"spec": {"runtime": {"image": "other"}}})
-        self.assertEqual((code, never in answer["message"]), (422, True))
+        for field, value in {"image": "other", "serverImage": "other", "env": [{"name": "A"}],
+                             "serviceAccountName": "other",
+                             "imagePullSecrets": [{"name": "other"}]}.items():
+            with self.subTest(f"runtime.{field} while suspended"):
+                code, answer = self.api.patch(path, {"spec": {"runtime": {field: value}}})
+                self.assertEqual((code, never in answer["message"]), (422, True))
+                self.assertIn(f"spec.runtime.{field}: Invalid value: ", answer["message"])
+        for field, value in {"tolerations": [{"key": "gpu"}], "priorityClassName": "low"}.items():
+            with self.subTest(f"runtime.{field} while suspended"):
+                code, answer = self.api.patch(path, {"spec": {"runtime": {field: value}}})
+                self.assertEqual(code, 200, answer)
         code, _ = self.api.patch(path, {"spec": {"suspend": False}})
         self.assertEqual(code, 200)
         # Rules about changes do not stand in the way of writing status.

@@ -194,6 +194,10 @@ class KubectlLambdadnn(ClusterTest):
         self.says(self.command("suspend", "digits"), COMPLETE, "is suspended already")
         self.says(self.command("resume", "digits"), COMPLETE, "resumed")
         self.assertFalse(self.api.get(path)["spec"]["suspend"])
+        named = "serverlesstrainingjob.lambdadnn.io/digits\n"
+        self.assertEqual(self.command("suspend", "digits", "-o", "name").stdout, named)
+        done = self.command("resume", "digits", "-o", "json")
+        self.assertFalse(json.loads(done.stdout)["spec"]["suspend"])
         self.says(self.command("resume", "nobody"), ENVIRONMENT, "there is no job nobody")
         self.write_status(path, conditions=[condition("Complete", "Trained")])
         self.says(self.command("suspend", "digits"), ENVIRONMENT,
@@ -208,6 +212,8 @@ class KubectlLambdadnn(ClusterTest):
         self.says(self.command("delete", "digits", "--timeout", "1"), ENVIRONMENT,
                   "job digits is being deleted still; its clean-up waits for the operator")
         self.says(self.command("delete", "digits", "--no-wait"), COMPLETE, "is being deleted")
+        self.assertEqual(self.command("delete", "digits", "--no-wait", "-o", "name").stdout,
+                         "serverlesstrainingjob.lambdadnn.io/digits\n")
         self.says(self.command("status"), COMPLETE, "Terminating")
         cleaned = threading.Timer(1, lambda: self.kubectl.ok(
             "patch", "stj", "digits", "--type=merge", "-p", '{"metadata":{"finalizers":null}}'))
@@ -233,6 +239,11 @@ class KubectlLambdadnn(ClusterTest):
         self.assertNotIn("other", done.stdout)
         self.says(self.command("events"), COMPLETE, "4 functions for other")
         self.says(self.command("events", "-n", "team"), COMPLETE, "no events about jobs")
+        self.says(self.command("events", "-A", "-o", "wide"), COMPLETE, "NAMESPACE", "default",
+                  "JOB", "lambdadnn.io/controller", "4 functions for other")
+        self.says(self.command("events", "digits", "-o", "name"), COMPLETE,
+                  "event.events.k8s.io/e0\n")
+        self.says(self.command("events", "digits", "-A"), USAGE, "-A is for all jobs")
 
     def test_plan_asks_the_cluster(self):
         job = ROOT / "tests/data/good/given-profile.yaml"
@@ -284,7 +295,7 @@ class KubectlLambdadnn(ClusterTest):
         self.says(self.command("logs", "digits"), USAGE, "name its socket with --host-socket")
         self.minimal("pods", backend="Knative")
         self.says(self.command("logs", "pods"), USAGE,
-                  "kubectl logs -n default -l lambdadnn.io/job=pods --prefix")
+                  "kubectl logs -n default -l lambdadnn.io/job-name=pods --prefix")
         self.says(self.command("logs", "digits", "--host-socket", "/nowhere.sock"), ENVIRONMENT,
                   "/nowhere.sock")
 

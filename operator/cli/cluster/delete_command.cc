@@ -17,6 +17,7 @@ namespace {
 struct DeleteOptions {
   ClusterFlags cluster;
   std::vector<std::string> names;
+  std::string output = "text";
   bool wait = true;
   double timeout_seconds = 300;
 };
@@ -49,8 +50,8 @@ Status DeleteOne(Cluster& cluster, Runtime& runtime, const ObjectName& name,
   if (options.wait) {
     LDNN_RETURN_IF_ERROR(AwaitEnd(cluster, runtime, name, options.timeout_seconds, interrupts));
   }
-  std::printf("%s %s\n", ResourceName(*stored).c_str(),
-              options.wait ? "deleted" : "is being deleted");
+  const char* sentence = options.wait ? " deleted" : " is being deleted";
+  std::printf("%s%s\n", ResourceName(*stored).c_str(), options.output == "name" ? "" : sentence);
   std::fflush(stdout);
   return OkStatus();
 }
@@ -80,6 +81,9 @@ void AddDeleteCommand(CLI::App& app, CommandContext& context) {
   command->add_option("--timeout", options->timeout_seconds, "Longest wait, in seconds")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
+  // As of kubectl: of what is gone only the name is left.
+  command->add_option("-o,--output", options->output, "text or name")
+      ->check(CLI::IsMember({"text", "name"}));
   AddClusterFlags(command, &options->cluster);
   command->footer("Example: lambdadnn delete digits -n team");
   command->callback([options, &context] { context.exit_code = DeleteEach(*options, context); });

@@ -8,8 +8,8 @@
 
 namespace lambdadnn {
 
-// Of one job, or with an empty name of all jobs in the namespace. Pages through the namespace's
-// events: API servers cannot select them by kind.
+// Of one job, or with an empty name of all jobs in the namespace, with that empty as well of all
+// namespaces. Pages through all events there: API servers cannot select them by kind.
 Result<std::vector<Json>> ListJobEvents(KubeClient& kube, const ObjectName& name);
 
 }  // namespace lambdadnn

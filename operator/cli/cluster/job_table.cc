@@ -97,20 +97,39 @@ TableRow JobTableEntry(const Json& object, const JobTableOptions& options, WallT
   return row;
 }
 
-std::string FormatEvents(std::vector<Json> events, WallTime now) {
+std::string FormatEvents(std::vector<Json> events, const EventTableOptions& options, WallTime now) {
   std::stable_sort(events.begin(), events.end(),
                    [](const Json& a, const Json& b) { return LastSeen(a) < LastSeen(b); });
-  std::vector<TableRow> rows = {{"LAST SEEN", "TYPE", "REASON", "COUNT", "MESSAGE"}};
+  TableRow header;
+  if (options.with_namespace) header.push_back("NAMESPACE");
+  header.push_back("LAST SEEN");
+  if (options.with_job) header.push_back("JOB");
+  header.insert(header.end(), {"TYPE", "REASON", "COUNT"});
+  if (options.wide) header.insert(header.end(), {"FROM", "NAME"});
+  header.push_back("MESSAGE");
+  std::vector<TableRow> rows = {header};
   for (const Json& event : events) {
-    rows.push_back(
-        {AgeSince(LastSeen(event), now), TextField(event, "type"), TextField(event, "reason"),
-         std::to_string(WholeOr(Child(event, "series"), "count", 1)), TextField(event, "note")});
+    TableRow row;
+    if (options.with_namespace) row.push_back(MetadataText(event, "namespace"));
+    row.push_back(AgeSince(LastSeen(event), now));
+    if (options.with_job) row.push_back(TextField(Child(event, "regarding"), "name"));
+    row.push_back(TextField(event, "type"));
+    row.push_back(TextField(event, "reason"));
+    row.push_back(std::to_string(WholeOr(Child(event, "series"), "count", 1)));
+    if (options.wide) {
+      row.push_back(TextField(event, "reportingController"));
+      row.push_back(MetadataText(event, "name"));
+    }
+    row.push_back(TextField(event, "note"));
+    rows.push_back(std::move(row));
   }
   return FormatTable(rows);
 }
 
 std::string ResourceName(const Json& object) {
-  return "serverlesstrainingjob.lambdadnn.io/" + MetadataText(object, "name");
+  const bool event = TextField(object, "kind") == "Event";
+  return (event ? "event.events.k8s.io/" : "serverlesstrainingjob.lambdadnn.io/") +
+         MetadataText(object, "name");
 }
 
 std::string FormatObject(const Json& object, const std::string& format) {

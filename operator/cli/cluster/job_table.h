@@ -24,10 +24,15 @@ TableRow JobTableHeader(const JobTableOptions& options);
 // From the object as the API server gave it.
 TableRow JobTableEntry(const Json& object, const JobTableOptions& options, WallTime now);
 
+struct EventTableOptions {
+  bool with_namespace = false;
+  bool with_job = false;
+  bool wide = false;  // also who told it, and the event's name
+};
 // LAST SEEN, TYPE, REASON, COUNT, MESSAGE of events.k8s.io events, the oldest first.
-std::string FormatEvents(std::vector<Json> events, WallTime now);
+std::string FormatEvents(std::vector<Json> events, const EventTableOptions& options, WallTime now);
 
-// "serverlesstrainingjob.lambdadnn.io/digits".
+// "serverlesstrainingjob.lambdadnn.io/digits"; of an event "event.events.k8s.io/digits.17f3".
 std::string ResourceName(const Json& object);
 
 // One object for `-o json|yaml|name`, with the newline at its end.

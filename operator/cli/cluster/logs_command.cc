@@ -34,7 +34,7 @@ Status Unreachable(const Job& job) {
   return InvalidArgumentError("the functions of job " + job.metadata.name + " are pods of " +
                               job.spec.backend + ": kubectl logs -n " +
                               job.metadata.namespace_name +
-                              " -l lambdadnn.io/job=" + job.metadata.name + " --prefix");
+                              " -l lambdadnn.io/job-name=" + job.metadata.name + " --prefix");
 }
 
 int Show(const LogsOptions& options, const Job& first, Cluster& cluster, Runtime& runtime) {

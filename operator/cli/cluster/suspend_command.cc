@@ -16,9 +16,20 @@ namespace {
 struct SuspendOptions {
   ClusterFlags cluster;
   std::vector<std::string> names;
+  std::string output = "text";
 };
 
-Status SetSuspend(Cluster& cluster, const ObjectName& name, bool suspend) {
+// Of a job that is as it was to be.
+void Tell(const SuspendOptions& options, const Json& object, const std::string& sentence) {
+  if (options.output == "text") {
+    std::printf("%s %s\n", ResourceName(object).c_str(), sentence.c_str());
+  } else {
+    std::fputs(FormatObject(object, options.output).c_str(), stdout);
+  }
+}
+
+Status SetSuspend(const SuspendOptions& options, Cluster& cluster, const ObjectName& name,
+                  bool suspend) {
   const auto stored = cluster.kube->Get(ServerlessTrainingJobType(), name);
   if (!stored.ok()) return stored.status();
   std::vector<FieldError> ignored;
@@ -28,17 +39,15 @@ Status SetSuspend(Cluster& cluster, const ObjectName& name, bool suspend) {
     return FailedPreconditionError("job " + name.name + " is " + how + " and cannot be " +
                                    (suspend ? "suspended" : "resumed"));
   }
-  const char* verb = suspend ? "suspended" : "resumed";
   if (job.spec.suspend == suspend) {
-    std::printf("%s is %s already\n", ResourceName(*stored).c_str(),
-                suspend ? "suspended" : "not suspended");
+    Tell(options, *stored, suspend ? "is suspended already" : "is not suspended already");
     return OkStatus();
   }
   const Json patch = {{"metadata", {{"uid", job.metadata.uid}}}, {"spec", {{"suspend", suspend}}}};
-  LDNN_RETURN_IF_ERROR(
-      cluster.kube->Patch(ServerlessTrainingJobType(), name, patch, Subresource::kNone).status());
-  std::printf("%s %s%s\n", ResourceName(*stored).c_str(), verb,
-              suspend ? "; it gives its functions back after its next checkpoint" : "");
+  LDNN_ASSIGN_OR_RETURN(const Json changed, cluster.kube->Patch(ServerlessTrainingJobType(), name,
+                                                                patch, Subresource::kNone));
+  Tell(options, changed,
+       suspend ? "suspended; it gives its functions back after its next checkpoint" : "resumed");
   return OkStatus();
 }
 
@@ -48,7 +57,7 @@ int ForEach(const SuspendOptions& options, bool suspend, CommandContext& context
   int code = kExitComplete;
   for (const std::string& each : options.names) {
     const ObjectName name = {cluster->namespace_name, each};
-    const Status status = SetSuspend(*cluster, name, suspend);
+    const Status status = SetSuspend(options, *cluster, name, suspend);
     if (!status.ok()) code = FailCommand(ExplainJobError(status, name, cluster->server));
   }
   return code;
@@ -59,6 +68,8 @@ void Add(CLI::App& app, CommandContext& context, const char* name, const char* d
   auto options = std::make_shared<SuspendOptions>();
   CLI::App* command = app.add_subcommand(name, description);
   command->add_option("name", options->names, "Names of jobs")->required();
+  command->add_option("-o,--output", options->output, "text, json, yaml or name")
+      ->check(CLI::IsMember({"text", "json", "yaml", "name"}));
   AddClusterFlags(command, &options->cluster);
   command->footer(std::string("Example: lambdadnn ") + name + " digits -n team");
   command->callback(

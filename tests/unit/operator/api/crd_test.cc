@@ -260,6 +260,8 @@ TEST(JobRules, ChangesThatAJobCannotTakeAreRefusedAndOthersAreNot) {
               ElementsAre("spec.runtime"));
   EXPECT_THAT(broken_by({{"runtime", {{"image", "x"}}}}),
               ElementsAre("spec.runtime", "spec.runtime.image"));
+  EXPECT_THAT(broken_by({{"runtime", {{"env", {{{"name", "A"}}}}}}}),
+              ElementsAre("spec.runtime", "spec.runtime.env"));
   EXPECT_THAT(broken_by({{"managedBy", "me"}}), ElementsAre("spec.managedBy"));
 }
 
@@ -281,6 +283,19 @@ TEST(JobRules, WhatIsPlannedMayChangeWhileTheJobIsSuspended) {
   EXPECT_THAT(broken_by({{"runtime", {{"image", "x"}}}}), ElementsAre("spec.runtime.image"));
   EXPECT_THAT(broken_by({{"runtime", {{"serverImage", "x"}}}}),
               ElementsAre("spec.runtime.serverImage"));
+  // What functions may do and reach, other than where they run.
+  EXPECT_THAT(broken_by({{"runtime", {{"env", {{{"name", "A"}}}}}}}),
+              ElementsAre("spec.runtime.env"));
+  EXPECT_THAT(broken_by({{"runtime", {{"serviceAccountName", "x"}}}}),
+              ElementsAre("spec.runtime.serviceAccountName"));
+  EXPECT_THAT(broken_by({{"runtime", {{"imagePullSecrets", {{{"name", "x"}}}}}}}),
+              ElementsAre("spec.runtime.imagePullSecrets"));
+  Json with = old;
+  with["spec"]["runtime"] = {{"env", {{{"name", "A"}, {"value", "1"}}}}};
+  EXPECT_THAT(BrokenBy(with, {{"runtime", {{"tolerations", {{{"key", "gpu"}}}}}}}), IsEmpty());
+  EXPECT_THAT(BrokenBy(with, {{"runtime", {{"env", nullptr}}}}), ElementsAre("spec.runtime.env"));
+  EXPECT_THAT(BrokenBy(with, {{"runtime", {{"env", {{{"name", "A"}, {"value", "2"}}}}}}}),
+              ElementsAre("spec.runtime.env"));
   EXPECT_THAT(broken_by({{"training", {{"epochs", 4}}}}), ElementsAre("spec.training"));
 }
 

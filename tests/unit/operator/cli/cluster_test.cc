@@ -348,10 +348,30 @@ TEST(JobTable, EventsAreInOrderOfTheirLastTime) {
   };
   EXPECT_EQ(FormatEvents({event("B", "1970-01-01T00:00:01Z", 3, "1970-01-01T00:01:00.000000Z"),
                           event("A", "1970-01-01T00:00:30.000000Z", 0, "")},
-                         At(90)),
+                         {}, At(90)),
             "LAST SEEN   TYPE     REASON   COUNT   MESSAGE\n"
             "1m0s        Normal   A        1       why\n"
             "30s         Normal   B        3       why\n");
+}
+
+TEST(JobTable, EventsOfManyJobsNameTheirs) {
+  const Json event = Json::parse(R"({"kind": "Event", "eventTime": "1970-01-01T00:00:30Z",
+      "metadata": {"name": "digits.17f3", "namespace": "team"}, "type": "Normal", "reason": "A",
+      "note": "why", "reportingController": "lambdadnn.io/controller",
+      "regarding": {"name": "digits"}})");
+  EXPECT_EQ(FormatEvents({event}, {.with_job = true}, At(90)),
+            "LAST SEEN   JOB      TYPE     REASON   COUNT   MESSAGE\n"
+            "1m0s        digits   Normal   A        1       why\n");
+  EXPECT_EQ(
+      FormatEvents({event}, {.with_namespace = true, .with_job = true, .wide = true}, At(90)),
+      "NAMESPACE   LAST SEEN   JOB      TYPE     REASON   COUNT   FROM                      NAME"
+      "          MESSAGE\n"
+      "team        1m0s        digits   Normal   A        1       lambdadnn.io/controller   "
+      "digits.17f3   why\n");
+  EXPECT_EQ(FormatObjects({event}, "name"), "event.events.k8s.io/digits.17f3\n");
+  // What is no event of a server that can be trusted.
+  EXPECT_THAT(FormatEvents({Json::parse(R"({"regarding": 5})")}, {.with_job = true}, At(90)),
+              HasSubstr("<unknown>"));
 }
 
 TEST(JobTable, MachineFormatsAreLists) {

@@ -154,6 +154,10 @@ TEST(JobKey, SecretGivesTheKeyBackToItsOwnJobOnly) {
   EXPECT_EQ(key.size(), 64u);
   const Json secret = JobKeySecret(job, key);
   EXPECT_EQ(KeyOfSecret(job, secret), key);
+  const Json& labels = secret["metadata"]["labels"];
+  EXPECT_EQ(labels["app.kubernetes.io/managed-by"], "lambdadnn-operator");
+  EXPECT_EQ(labels["lambdadnn.io/job-name"], job.metadata.name);
+  EXPECT_EQ(labels["lambdadnn.io/job-uid"], job.metadata.uid);
   job.metadata.uid = "another";
   EXPECT_EQ(KeyOfSecret(job, secret), std::nullopt);
   EXPECT_EQ(KeyOfSecret(job, Json::parse("{}")), std::nullopt);
