@@ -8,7 +8,7 @@
 
 namespace lambdadnn {
 
-// False when it is no such date; `time` is left alone then.
+// False when it is no such date, or of a year before 1970 or after 2261; `time` is left alone then.
 bool ParseHttpDate(std::string_view text, WallTime* time);
 
 }  // namespace lambdadnn

@@ -82,6 +82,9 @@ class Deletion(unittest.TestCase):
             job = self.begin(name, **spec)
             if phase != "created":
                 self.until_phase(name, phase)
+            if phase in ("Complete", "Failed"):  # what scripts wait for
+                self.cluster.kubectl("wait", f"--for=condition={phase}", f"stj/{name}",
+                                     "--timeout=30s")
             took[phase] = self.delete_and_wait(name)
             self.nothing_left(job, results=phase in ("Complete", "Failed"))
         print("\ndeletion took", {phase: f"{seconds:.1f} s" for phase, seconds in took.items()})
