@@ -89,6 +89,59 @@ class Deletion(unittest.TestCase):
             self.nothing_left(job, results=phase in ("Complete", "Failed"))
         print("\ndeletion took", {phase: f"{seconds:.1f} s" for phase, seconds in took.items()})
 
+    def test_between_phases(self):
+        """What lasts a moment may be over when it is met: then the next phase is deleted."""
+        def profiled(name):
+            path = self.cluster.manifest(name, training=EPOCHS)
+            job = json.loads(path.read_text())
+            del job["spec"]["profile"]
+            path.write_text(json.dumps(job))
+            return self.cluster.create_job(path)
+        took = {}
+        job = profiled("profiles")
+        self.until_phase("profiles", "Profiling", "Planning", "Starting", "Running", "Complete")
+        took["Profiling"] = self.delete_and_wait("profiles")
+        self.nothing_left(job, results=True)
+        for what, change in (("Suspending", {"suspend": True}),
+                             ("Replanning", {"objective": {"fixed": {"memory": "448Mi"}}})):
+            name = what.lower()
+            job = self.begin(name)
+            self.until_phase(name, "Running")
+            self.cluster.patch_job(name, {"spec": change})
+            self.cluster.wait_for(what, lambda: any(
+                seen in json.dumps(self.cluster.get(name)["status"]["conditions"])
+                or self.cluster.get(name)["status"]["phase"] == seen
+                for seen in (what, "Suspended", "Replanned", "Complete")), 60, every=0.02)
+            took[what] = self.delete_and_wait(name)
+            self.nothing_left(job, results=True)
+        print("\ndeletion took", {phase: f"{seconds:.1f} s" for phase, seconds in took.items()})
+
+    def test_with_a_store_that_refuses_connections(self):
+        self.begin("refused", s3=True)
+        self.until_phase("refused", "Running")
+        self.minio.process.kill()
+        self.minio.process.wait()
+        try:
+            took = self.delete_and_wait("refused", seconds=240)
+        finally:
+            self.minio.start()
+        print(f"\nwith a store that refuses connections the finalizer ended after {took:.0f} s")
+        self.cluster.wait_for("no function is left", lambda: not self.cluster.functions(), 15)
+
+    def test_with_a_namespace_whose_secret_goes_first(self):
+        self.cluster.api("POST", "/api/v1/namespaces", {"metadata": {"name": "crew"}})
+        self.cluster.create_secret("s3", namespace="crew", accessKeyId=ACCESS_KEY,
+                                   secretAccessKey=SECRET_KEY)
+        self.begin("ours", namespace="crew", s3=True)
+        self.until_phase("ours", "Running", namespace="crew")
+        self.assertEqual(self.cluster.api("DELETE", "/api/v1/namespaces/crew/secrets/s3")[0], 200)
+        begin = time.monotonic()
+        self.cluster.api("DELETE", "/api/v1/namespaces/crew")
+        self.cluster.wait_for("the namespace is gone", lambda: self.cluster.api(
+            "GET", "/api/v1/namespaces/crew")[0] == 404, 240)
+        print(f"\nwithout its Secret the namespace was gone after {time.monotonic() - begin:.1f} s")
+        self.cluster.wait_for("no function is left", lambda: not self.cluster.functions(), 15)
+
     def test_with_a_namespace(self):
         self.cluster.api("POST", "/api/v1/namespaces", {"metadata": {"name": "team"}})
         job = self.begin("mine", namespace="team")
