@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of lambdadnn-operator. Every flag but --check and --check-store, which are for one
-// call, has a variable LAMBDADNN_<FLAG>, which the flag overrides.
+// The command line of lambdadnn-operator. Every flag but --check and --check-store, which are for
+// one call, has a variable LAMBDADNN_<FLAG>, which the flag overrides.
 #pragma once
 
 #include <optional>

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <set>
 
 #include "common/base/base64.h"
@@ -274,37 +273,6 @@ TEST_F(JobLifeTest, ActiveDeadlineFailsTheJob) {
   ASSERT_TRUE(world_.RunUntilFinished(60));
   EXPECT_EQ(world_.Reason("Failed"), "True/DeadlineExceeded");
   EXPECT_THAT(world_.functions.Live(), IsEmpty());
-}
-
-TEST_F(JobLifeTest, TheActiveDeadlineBeginsAnewOnResume) {
-  Json job = JobWorld::MinimalJob();
-  world_.Create(job);
-  ASSERT_TRUE(RunUntilIteration(70));
-  world_.Patch({{"spec", {{"suspend", true}}}});
-  ASSERT_TRUE(
-      world_.RunUntil([&] { return world_.Reason("Suspended") == "True/JobSuspended"; }, 60));
-  const double before = world_.Read().status.execution.active_seconds;
-  // The second life takes less; both together take more.
-  const auto limit = static_cast<int64_t>(std::ceil(before));
-  world_.Patch({{"spec", {{"suspend", false}, {"activeDeadlineSeconds", limit}}}});
-  ASSERT_TRUE(world_.RunUntilFinished(100));
-  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
-  EXPECT_GT(Report()["actual"]["seconds"].get<double>(), static_cast<double>(limit));
-}
-
-TEST_F(JobLifeTest, ASuspendedJobDoesNotExceedItsActiveDeadline) {
-  world_.Create(JobWorld::MinimalJob());
-  ASSERT_TRUE(RunUntilIteration(40));
-  world_.Patch({{"spec", {{"suspend", true}}}});
-  ASSERT_TRUE(
-      world_.RunUntil([&] { return world_.Reason("Suspended") == "True/JobSuspended"; }, 60));
-  world_.Patch({{"spec", {{"activeDeadlineSeconds", 1}}}});
-  EXPECT_FALSE(world_.RunUntilFinished(60));
-  EXPECT_EQ(world_.Read().status.phase, "Suspended");
-  // It has a second then.
-  world_.Patch({{"spec", {{"suspend", false}}}});
-  ASSERT_TRUE(world_.RunUntilFinished(60));
-  EXPECT_EQ(world_.Reason("Failed"), "True/DeadlineExceeded");
 }
 
 TEST_F(JobLifeTest, AnInfeasibleObjectiveFailsWithTheCertificate) {

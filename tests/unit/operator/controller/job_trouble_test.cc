@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs that stand still, whose ends nobody saw, or that are to be left alone.
 #include <algorithm>
+#include <cmath>
 
 #include "operator/api/pause.h"
 #include "tests/unit/operator/controller/job_life_fixture.h"
@@ -205,6 +206,37 @@ TEST_F(DamagedCheckpointTest, AFailedJobKeepsTheNewestThatCanBeRead) {
   ASSERT_TRUE(world_.RunUntilFinished(300));
   EXPECT_EQ(world_.Reason("Failed"), "True/SliceFailed");
   EXPECT_EQ(Parts(), std::vector<std::string>{readable});
+}
+
+TEST_F(JobTroubleTest, TheActiveDeadlineBeginsAnewOnResume) {
+  Json job = JobWorld::MinimalJob();
+  world_.Create(job);
+  ASSERT_TRUE(RunUntilIteration(70));
+  world_.Patch({{"spec", {{"suspend", true}}}});
+  ASSERT_TRUE(
+      world_.RunUntil([&] { return world_.Reason("Suspended") == "True/JobSuspended"; }, 60));
+  const double before = world_.Read().status.execution.active_seconds;
+  // The second life takes less; both together take more.
+  const auto limit = static_cast<int64_t>(std::ceil(before));
+  world_.Patch({{"spec", {{"suspend", false}, {"activeDeadlineSeconds", limit}}}});
+  ASSERT_TRUE(world_.RunUntilFinished(100));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_GT(Report()["actual"]["seconds"].get<double>(), static_cast<double>(limit));
+}
+
+TEST_F(JobTroubleTest, ASuspendedJobDoesNotExceedItsActiveDeadline) {
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(RunUntilIteration(40));
+  world_.Patch({{"spec", {{"suspend", true}}}});
+  ASSERT_TRUE(
+      world_.RunUntil([&] { return world_.Reason("Suspended") == "True/JobSuspended"; }, 60));
+  world_.Patch({{"spec", {{"activeDeadlineSeconds", 1}}}});
+  EXPECT_FALSE(world_.RunUntilFinished(60));
+  EXPECT_EQ(world_.Read().status.phase, "Suspended");
+  // It has a second then.
+  world_.Patch({{"spec", {{"suspend", false}}}});
+  ASSERT_TRUE(world_.RunUntilFinished(60));
+  EXPECT_EQ(world_.Reason("Failed"), "True/DeadlineExceeded");
 }
 
 }  // namespace

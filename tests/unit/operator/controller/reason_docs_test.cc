@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every reason that the controller can write into a condition or an event has an entry in docs/operations.md.
-// Reasons are the words like `FunctionLost` between quotes in its sources.
+// Every reason that the controller can write into a condition or an event has an entry in
+// docs/operations.md. Reasons are the words like `FunctionLost` between quotes in its sources.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,34 +20,12 @@ using ::testing::ContainsRegex;
 using ::testing::SizeIs;
 
 // Words of that form that are something else: types of conditions, phases, kinds, values of fields.
-const std::set<std::string> kNoReasons = {"Accepted",
-                                          "Always",
-                                          "Complete",
-                                          "Degraded",
-                                          "Direct",
-                                          "FailureTarget",
-                                          "Failed",
-                                          "Gone",
-                                          "Local",
-                                          "Never",
-                                          "OnSuccess",
-                                          "Pending",
-                                          "Planning",
-                                          "Profiling",
-                                          "Provisioned",
-                                          "Ready",
-                                          "Running",
-                                          "Started",
-                                          "Starting",
-                                          "Crashed",
-                                          "Exited",
-                                          "Suspending",
-                                          "Suspended",
-                                          "SuccessCriteriaMet",
-                                          "True",
-                                          "False",
-                                          "Workers",
-                                          "BSP"};
+const std::set<std::string> kNoReasons = {
+    "Accepted", "Always",    "Complete",    "Degraded",   "Direct",    "FailureTarget",
+    "Failed",   "Gone",      "Local",       "Never",      "OnSuccess", "Pending",
+    "Planning", "Profiling", "Provisioned", "Ready",      "Running",   "Started",
+    "Starting", "Crashed",   "Exited",      "Suspending", "Suspended", "SuccessCriteriaMet",
+    "True",     "False",     "Workers",     "BSP"};
 
 std::string Source(const std::filesystem::path& file) { return ReadFile(file.string()).value(); }
 
