@@ -144,6 +144,8 @@ void AddDisturbances(Dice& dice, std::vector<Disturbance>* out) {
 void AddPlanChanges(Dice dice, Scenario* scenario) {
   if (!dice.Chance(0.35)) return;
   scenario->planner_chooses_layers = dice.Chance(0.5);
+  // Functions of an older plan must live on to do harm.
+  if (dice.Chance(0.5)) scenario->slice_seconds = dice.Real(6, 9);
   const int64_t count = dice.Between(1, 2);
   double at_seconds = 0;
   for (int64_t i = 0; i < count; ++i) {
