@@ -17,9 +17,9 @@ KEY = "gang-key"
 GOLDEN = HERE.parent / "data/formats/slice_request.json"
 WORKERS = 2
 # Long enough for a gang to be stopped, replaced and woken meanwhile on any machine.
-ITERATIONS, EPOCH, CHECKPOINT_EVERY = 204, 17, 17
+ITERATIONS, EPOCH, CHECKPOINT_EVERY = 408, 17, 17
 MANIFEST = re.compile(r"checkpoints/(\d+)/r(\d+)\.i(\d+)/manifest\.json$")
-PATIENCE_SECONDS = 900
+PATIENCE_SECONDS = 300
 
 
 def wait_until(what, condition):
@@ -116,7 +116,8 @@ class Function:
         self.lines = lines = []
 
         def hear():
-            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=2 * PATIENCE_SECONDS)
+            connection = http.client.HTTPConnection("127.0.0.1", self.port,
+                                                    timeout=2 * PATIENCE_SECONDS)
             try:
                 connection.request("POST", "/v1/slices", json.dumps(request),
                                    {"Authorization": f"Bearer {KEY}"})
@@ -130,9 +131,6 @@ class Function:
 
         self.stream = threading.Thread(target=hear, daemon=True)
         self.stream.start()
-
-    def iteration(self):
-        return max((line.get("iteration", 0) for line in list(self.lines)), default=0)
 
     def record(self):
         """The completion record; waits for it."""
@@ -173,9 +171,12 @@ class Gang:
         self.of(kind, rank).end()
         self.functions[self.ROLES.index((kind, rank))] = Function(self.programs, self.folder, kind)
 
-    def wait_for_iteration(self, iteration):
-        first = self.functions[0]
-        wait_until(f"iteration {iteration}", lambda: first.iteration() >= iteration)
+    def wait_for_checkpoint(self, incarnation=0, after=0):
+        """Until one of this incarnation is complete beyond iteration `after`. Progress lines come
+        once in a while; a gang may be at its end before the next one."""
+        wait_until(f"a checkpoint of incarnation {incarnation} after iteration {after}",
+                   lambda: any(iteration > after and of == incarnation
+                               for iteration, _, of in self.job.checkpoints()))
 
     def signal(self, number):
         for function in self.functions:

@@ -54,10 +54,11 @@ class Gangs(unittest.TestCase):
         """A gang of incarnation 0 in the middle of an iteration, every process of it stopped; and
         the newest complete checkpoint."""
         gang = self.gang(job).begin()
-        gang.wait_for_iteration(CHECKPOINT_EVERY + 5)
-        wait_until("a checkpoint", lambda: job.checkpoints()[-1:] > [(0, 1, 0)])
+        gang.wait_for_checkpoint()
         gang.signal(signal.SIGSTOP)
-        return gang, job.checkpoints()[-1]
+        newest = job.checkpoints()[-1]
+        self.assertLess(newest[0], ITERATIONS, "too fast to be stopped on the way")
+        return gang, newest
 
 
 class Fencing(Gangs):
@@ -65,7 +66,7 @@ class Fencing(Gangs):
         job = self.job("cut-off")
         old, newest = self.stopped_halfway(job)
         new = self.gang(job).begin(incarnation=1, start=newest)
-        new.wait_for_iteration(newest[0] + 5)
+        new.wait_for_checkpoint(incarnation=1, after=newest[0])
         old.signal(signal.SIGCONT)
         self.assertEqual(new.digest(), self.reference)
         # What the old ones still had to do, they have done as well.
@@ -82,7 +83,7 @@ class Fencing(Gangs):
             if function is not left:
                 function.end()
         new = self.gang(job).begin(incarnation=1, start=newest)
-        new.wait_for_iteration(newest[0] + 5)
+        new.wait_for_checkpoint(incarnation=1, after=newest[0])
         left.signal(signal.SIGCONT)
         self.assertEqual(new.digest(), self.reference)
         self.assertEqual(self.model_of(job), self.model)
@@ -91,7 +92,7 @@ class Fencing(Gangs):
     def test_requests_of_those_who_were_replaced_are_refused(self):
         job = self.job("replaced")
         gang = self.gang(job).begin(incarnation=3, revision=2, epoch=5)
-        gang.wait_for_iteration(5)
+        gang.wait_for_checkpoint(incarnation=3)
         for role, function in zip(gang.ROLES, gang.functions):
             for what, older in (("incarnation", {"incarnation": 2, "revision": 2, "epoch": 5}),
                                 ("plan revision", {"incarnation": 3, "revision": 1, "epoch": 5}),
@@ -149,13 +150,14 @@ class Termination(Gangs):
             with self.subTest(kind=kind):
                 job = self.job(f"sigterm-{kind}")
                 gang = self.gang(job).begin()
-                gang.wait_for_iteration(20)
+                gang.wait_for_checkpoint()
                 told = gang.of(kind, rank)
                 told.signal(signal.SIGTERM)
                 records = [function.record() for function in gang.functions]
-                self.assertEqual(told.process.wait(PATIENCE_SECONDS), 0, told.log.read_text()[-2000:])
+                self.assertEqual(told.process.wait(PATIENCE_SECONDS), 0,
+                                 told.log.read_text()[-2000:])
                 place = records[0]["nextIteration"]
-                self.assertGreaterEqual(place, 20)
+                self.assertGreaterEqual(place, CHECKPOINT_EVERY)
                 for record in records:
                     self.assertEqual((record["outcome"], record["nextIteration"]),
                                      ("stopped", place))
