@@ -40,6 +40,11 @@ function(lambdadnn_library name)
   endif()
 endfunction()
 
+# For code that waits for others or runs once: a quarter less to compile than with -O2.
+function(lambdadnn_compile_quickly name)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
+endfunction()
+
 # lambdadnn_test(NAME SOURCES ... DEPS ... LABELS tier): a GoogleTest program, one ctest entry a program.
 function(lambdadnn_test name)
   cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT" ${ARGN})
@@ -48,6 +53,9 @@ function(lambdadnn_test name)
   add_test(NAME ${name} COMMAND ${name})
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
+  endif()
+  if("unit" IN_LIST ARG_LABELS)
+    lambdadnn_compile_quickly(${name})
   endif()
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)

@@ -6,20 +6,25 @@
 #   scripts/setup.sh            everything (build, tests, test servers' Go toolchain)
 #   scripts/setup.sh --build    only what building and running need
 #   scripts/setup.sh --cluster  only what scripts/cluster.sh needs, with Go for its parts
+#   scripts/setup.sh --images   only what scripts/images.sh needs beside a compiler
+#   scripts/setup.sh --compile  only what compiling the programs without LibTorch needs
 #   scripts/setup.sh --check    installs nothing; exit code 1 when something is missing
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly BUILD_PACKAGES=(
+readonly COMPILE_PACKAGES=(
   g++ cmake ninja-build ccache
   libcpprest-dev libyaml-cpp-dev libssl-dev zlib1g-dev libspdlog-dev nlohmann-json3-dev
   libcli11-dev libxxhash-dev libboost-dev libboost-system-dev libboost-context-dev
+)
+readonly BUILD_PACKAGES=(
+  "${COMPILE_PACKAGES[@]}"
   libtorch-dev libopenblas0-openmp
   libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev
 )
 readonly TEST_PACKAGES=(
   clang-14 libclang-rt-14-dev clang-format-19 python3 python3-torch python3-sklearn
-  python3-pyte libfaketime
+  python3-pyte python3-yaml libfaketime
   chromium git procps curl
 )
 # Only root can use these, and only for a cluster (docs/development.md).
@@ -27,6 +32,8 @@ readonly CLUSTER_PACKAGES=(
   containerd runc containernetworking-plugins iptables conntrack socat iproute2 util-linux
   gcc libc6-dev openssl python3 curl
 )
+# Images are made without a daemon (docs/development.md).
+readonly IMAGE_PACKAGES=(buildah mmdebstrap python3 python3-pip util-linux)
 # The oldest Go that builds the servers of the conformance tests (tests/servers).
 readonly GO_VERSION=1.26.0
 
@@ -35,14 +42,18 @@ case "${1:-}" in
   "") ;;
   --build) mode=build ;;
   --cluster) mode=cluster ;;
+  --images) mode=images ;;
+  --compile) mode=compile ;;
   --check) mode=check ;;
-  -h | --help) sed -n '3,10p' "$0" | cut -c3-; exit 0 ;;
+  -h | --help) sed -n '3,12p' "$0" | cut -c3-; exit 0 ;;
   *) echo "error: unknown option $1; see scripts/setup.sh --help" >&2; exit 2 ;;
 esac
 
 case "$mode" in
   build) wanted=("${BUILD_PACKAGES[@]}") ;;
   cluster) wanted=("${CLUSTER_PACKAGES[@]}") ;;
+  images) wanted=("${IMAGE_PACKAGES[@]}") ;;
+  compile) wanted=("${COMPILE_PACKAGES[@]}") ;;
   *) wanted=("${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}") ;;
 esac
 

@@ -27,11 +27,11 @@ unit        |3 |all unit tests                                             |
 tidy        |1 |all                                                        |
 conformance |1 |object stores: memory, files, strict S3 stand-in           |
 simulation  |5 |600 fixed seeds, planted bugs, 5 h of jobs, 2 min of seeds|a day of jobs, 10 minutes of fresh seeds, each planted bug within 10,000
-integration |19|kills, UCI digits, MinIO, bad input, CRD, operator           |20 kills, versitygw, every store operation of an iteration, the operator killed at every write
+integration |19|kills, UCI digits, MinIO, bad input, CRD, operator, chart    |20 kills, versitygw, every store operation of an iteration, the operator killed at every write
 timing      |4 |none: needs a quiet machine; --tier timing: 3 runs of two plans|predicted against actual time, median of 5 runs
 sanitizers  |1 |address+undefined: parsers, readers, transport, servers    |all unit and conformance tests; thread sanitizer; a training with LibTorch
 fuzz        |4 |each target 20 s                                           |each target 120 s
-e2e         |15|none; --tier e2e: a cluster, jobs on pods of Knative    |
+e2e         |20|none; --tier e2e: images, a cluster, jobs on pods, their isolation, the chart|
 '
 
 # Where the tests run, real servers are not optional; who runs a program by hand may leave them out.
@@ -159,8 +159,9 @@ run_ctest() {
 # fail TIER WHY: a tier that could not run is a failure, never a silent skip.
 fail() { count 0 1; note "$1" "FAILED: $2"; }
 
-# Labels: a test carries its tier, and `long` when only --all runs it.
-labels() { [ "$all" = 1 ] && echo "-L ^$1\$" || echo "-L ^$1\$ -LE ^long\$"; }
+# Labels: a test carries its tier, `long` when only --all runs it, and `share` when it is a part of
+# one of those, which --all need not run twice.
+labels() { [ "$all" = 1 ] && echo "-L ^$1\$ -LE ^share\$" || echo "-L ^$1\$ -LE ^long\$"; }
 
 tier_simple() {  # TIER PARALLELISM
   build release || { fail "$1" "the build failed"; return; }
@@ -198,7 +199,7 @@ tier_simulation() {
 }
 
 tier_integration() {
-  local servers='minio versitygw etcd kubernetes promtool'
+  local servers='minio versitygw etcd kubernetes promtool helm kubeconform kube-score'
   [ "$all" = 1 ] && servers="$servers kube-apiserver-oldest"
   local begin=$SECONDS ready=0
   # shellcheck disable=SC2086
@@ -217,7 +218,7 @@ tier_timing() { tier_simple timing 1; }
 # The whole of it even without --all: who names it wants the cluster.
 tier_e2e() {
   local begin=$SECONDS ready=0
-  scripts/setup.sh --cluster && scripts/cluster.sh build && ready=1
+  scripts/setup.sh --cluster && scripts/cluster.sh build && scripts/test_servers.sh build helm && ready=1
   add_built $((SECONDS - begin))
   if [ "$ready" = 0 ]; then
     fail e2e "the parts of the cluster could not be installed or built"

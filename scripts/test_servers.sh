@@ -5,13 +5,14 @@
 # NAME; several: each by its own name, after what the file prefix holds), and linker flags in the
 # file ldflags where a program wants them. Without a `tool` line the folder's own main.go is the
 # program. A file deb names a Debian package and the path of the one program in it that is wanted,
-# without the services that installing it would start. Programs are made once and kept in
+# without the services that installing it would start. A file source names a module and its version
+# of which nothing is built, only its files are read. Programs are made once and kept in
 # ${XDG_CACHE_HOME:-~/.cache}/lambdadnn/<hash of the pins and the Go version>/bin; a build that was
 # interrupted goes on with the program that it was at.
 #
 #   scripts/test_servers.sh build [NAME...]     build what is missing (takes minutes, once)
 #   scripts/test_servers.sh path PROGRAM        print where the program is (to be); 1 if not built
-#   scripts/test_servers.sh source NAME MODULE  print where the source of one of NAME's modules is
+#   scripts/test_servers.sh source NAME [MODULE]  print where the source of one of NAME's modules is
 #   scripts/test_servers.sh list                each NAME with its programs
 set -euo pipefail
 
@@ -149,7 +150,18 @@ build_all() {
   done
 }
 
+# The folder of a module that nothing is built of.
+source_alone() {  # NAME
+  local module
+  module=$(tr ' ' '@' <"$root/tests/servers/$1/source")
+  (cd / && GOFLAGS=-mod=mod "$(go_program)" mod download -json "$module") | sed -n 's/^\t"Dir": "\(.*\)",\{0,1\}$/\1/p' |
+    grep . && return
+  echo "error: the source of $module could not be fetched; is the Go module proxy reachable?" >&2
+  exit 4
+}
+
 source_of() {  # NAME MODULE
+  if [ -f "$root/tests/servers/$1/source" ]; then source_alone "$1"; return; fi
   need_name "$1"
   copy_module "$1"
   (cd "$work" && export GOFLAGS=-mod=mod && "$(go_program)" mod download "$2" >&2 &&
@@ -181,7 +193,7 @@ case "${1:-}" in
   source) source_of "${2:-}" "${3:-}" ;;
   list) for name in $(names); do echo "$name: $(programs "$name" | tr '\n' ' ')"; done ;;
   *)
-    sed -n '3,16s/^# \{0,1\}//p' "$0" >&2
+    sed -n '3,17s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac

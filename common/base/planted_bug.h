@@ -26,6 +26,8 @@ enum class PlantedBug {
   kOlderPlanAccepted,          // a checkpoint that an older plan wrote after its end counts
   kOlderPlanPulled,            // a function takes what one of an older plan wrote for its own
   kGarbageNeverCollected,      // the exchange's objects stay in the store
+  kFileNotSynced,              // a file store renames a file whose content is not on the disk yet
+  kFolderNotSynced,            // a file store does not sync the folders of what it has written
 };
 
 #ifdef LAMBDADNN_SIMULATION

@@ -7,6 +7,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/text.h"
+#include "common/json/json_path.h"
 
 namespace lambdadnn {
 namespace {
@@ -200,7 +201,7 @@ void StructuralSchema::ApplyDefaults(Json* value) const {
 }
 
 void StructuralSchema::Validate(const Json& value, const std::string& path,
-                                std::vector<FieldError>* errors) const {
+                                std::vector<FieldError>* errors, const Json* taken) const {
   if (value.is_null()) {
     if (!nullable && type != Type::kAny) {
       errors->push_back({path, "has no value; give it one or remove the line"});
@@ -211,9 +212,9 @@ void StructuralSchema::Validate(const Json& value, const std::string& path,
     case Type::kAny:
       return;
     case Type::kObject:
-      return ValidateObject(value, path, errors);
+      return ValidateObject(value, path, errors, taken);
     case Type::kArray:
-      return ValidateArray(value, path, errors);
+      return ValidateArray(value, path, errors, taken);
     default:
       if (std::string problem = ScalarProblem(value); !problem.empty()) {
         errors->push_back({path, std::move(problem)});
@@ -222,13 +223,14 @@ void StructuralSchema::Validate(const Json& value, const std::string& path,
 }
 
 void StructuralSchema::ValidateProperty(const std::string& name, const Json& value,
-                                        const std::string& path,
-                                        std::vector<FieldError>* errors) const {
+                                        const std::string& path, std::vector<FieldError>* errors,
+                                        const Json* taken) const {
+  if (taken != nullptr && *taken == value) return;
   const auto known = properties.find(name);
   if (known != properties.end()) {
-    known->second.Validate(value, PathIn(path, name), errors);
+    known->second.Validate(value, PathIn(path, name), errors, taken);
   } else if (additional_properties != nullptr) {
-    additional_properties->Validate(value, PathIn(path, name), errors);
+    additional_properties->Validate(value, PathIn(path, name), errors, taken);
   } else if (!preserve_unknown_fields) {
     const std::vector<std::string> keys = KeysOf(properties);
     const auto nearest = NearestWord(name, keys);
@@ -252,7 +254,7 @@ void StructuralSchema::CheckRequired(const Json& object, const std::string& path
 }
 
 void StructuralSchema::ValidateObject(const Json& value, const std::string& path,
-                                      std::vector<FieldError>* errors) const {
+                                      std::vector<FieldError>* errors, const Json* taken) const {
   if (!value.is_object()) {
     errors->push_back({path, "must be a map of fields"});
     return;
@@ -268,12 +270,15 @@ void StructuralSchema::ValidateObject(const Json& value, const std::string& path
     errors->push_back({path, "has " + std::to_string(value.size()) + " entries; at most " +
                                  std::to_string(*max_properties) + " are allowed"});
   }
-  for (const auto& [name, item] : value.items()) ValidateProperty(name, item, path, errors);
+  for (const auto& [name, item] : value.items()) {
+    const Json* const known = taken == nullptr ? nullptr : FindPath(*taken, {name});
+    ValidateProperty(name, item, path, errors, known);
+  }
   CheckRequired(value, path, errors);
 }
 
 void StructuralSchema::ValidateArray(const Json& value, const std::string& path,
-                                     std::vector<FieldError>* errors) const {
+                                     std::vector<FieldError>* errors, const Json* taken) const {
   if (!value.is_array()) {
     errors->push_back({path, "must be a list"});
     return;
@@ -288,7 +293,10 @@ void StructuralSchema::ValidateArray(const Json& value, const std::string& path,
                                  std::to_string(*min_items) + " are needed"});
   }
   for (size_t i = 0; i < value.size(); ++i) {
-    items->Validate(value[i], path + "[" + std::to_string(i) + "]", errors);
+    const bool known = taken != nullptr && taken->is_array() && i < taken->size();
+    if (known && (*taken)[i] == value[i]) continue;
+    items->Validate(value[i], path + "[" + std::to_string(i) + "]", errors,
+                    known ? &(*taken)[i] : nullptr);
   }
 }
 

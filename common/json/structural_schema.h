@@ -30,10 +30,13 @@ class StructuralSchema {
   // Fills absent fields that have a default, inside of objects that are there, and drops nulls
   // where the schema does not allow them and has a default.
   void ApplyDefaults(Json* value) const;
-  void Validate(const Json& value, const std::string& path, std::vector<FieldError>* errors) const;
+  // What stands in `taken`, the value as it was validated before, as it stands in `value` is not
+  // looked at again.
+  void Validate(const Json& value, const std::string& path, std::vector<FieldError>* errors,
+                const Json* taken = nullptr) const;
   // Validates one field of an object; an unknown one is reported.
   void ValidateProperty(const std::string& name, const Json& value, const std::string& path,
-                        std::vector<FieldError>* errors) const;
+                        std::vector<FieldError>* errors, const Json* taken = nullptr) const;
   // Reports required fields that `object` lacks (of the object itself, not of nested ones).
   void CheckRequired(const Json& object, const std::string& path,
                      std::vector<FieldError>* errors) const;
@@ -61,10 +64,10 @@ class StructuralSchema {
  private:
   using RegexCache = std::map<std::string, std::shared_ptr<const std::regex>>;
   static Result<StructuralSchema> CompileNode(const Json& schema, RegexCache* regexes);
-  void ValidateObject(const Json& value, const std::string& path,
-                      std::vector<FieldError>* errors) const;
-  void ValidateArray(const Json& value, const std::string& path,
-                     std::vector<FieldError>* errors) const;
+  void ValidateObject(const Json& value, const std::string& path, std::vector<FieldError>* errors,
+                      const Json* taken) const;
+  void ValidateArray(const Json& value, const std::string& path, std::vector<FieldError>* errors,
+                     const Json* taken) const;
   // The sentence that is wrong about a scalar; empty when nothing is.
   std::string ScalarProblem(const Json& value) const;
   std::string TextProblem(const std::string& text) const;

@@ -1,18 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/objectstore/filesystem_object_store.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <algorithm>
 #include <cerrno>
-#include <cstdio>
-#include <cstdlib>
+#include <limits>
 #include <mutex>
 #include <utility>
+#include <vector>
 
+#include "common/base/planted_bug.h"
 #include "common/objectstore/filesystem_errors.h"
 #include "common/objectstore/filesystem_layout.h"
 #include "common/objectstore/filesystem_walk.h"
@@ -21,54 +16,15 @@ namespace lambdadnn {
 namespace {
 
 // A writer that is still alive has touched its temporary file more recently than this.
-constexpr time_t kAbandonedAfterSeconds = 3600;
+constexpr int64_t kAbandonedAfterSeconds = 3600;
 // Each try loses a race against a Delete that removed the folder just made.
 constexpr int kMaxPublishTries = 1000;
-
-class OpenFile {
- public:
-  explicit OpenFile(int fd) : fd_(fd) {}
-  ~OpenFile() {
-    if (fd_ >= 0) close(fd_);
-  }
-  OpenFile(OpenFile&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  OpenFile& operator=(OpenFile&&) = delete;
-  int fd() const { return fd_; }
-
- private:
-  int fd_;
-};
 
 std::string BesideFolder(const std::string& path) {
   return path + std::string(kBesideFolderSuffix);
 }
 
 std::string ParentOf(const std::string& path) { return path.substr(0, path.rfind('/')); }
-
-bool IsFolder(const std::string& path) {
-  struct stat info{};
-  return stat(path.c_str(), &info) == 0 && S_ISDIR(info.st_mode);
-}
-
-bool Exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
-
-Status WriteAll(int fd, ByteView bytes) {
-  while (!bytes.empty()) {
-    const ssize_t written = write(fd, bytes.data(), bytes.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return ErrnoStatus("writing a temporary file", errno);
-    bytes = bytes.subspan(static_cast<size_t>(written));
-  }
-  return OkStatus();
-}
-
-Status SyncPath(const std::string& path) {
-  const OpenFile folder(open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (folder.fd() < 0 || fsync(folder.fd()) != 0) {
-    return ErrnoStatus("syncing the folder " + path, errno);
-  }
-  return OkStatus();
-}
 
 uint64_t NumberOf(std::string_view key) { return Xxh3(AsBytes(key)); }
 
@@ -89,31 +45,18 @@ class FileWatch final : public ArrivalWatch {
   uint32_t seen_;
 };
 
-// The object's file, wherever it lies, opened; its size in `info`.
-Result<OpenFile> OpenObject(const std::string& root, const std::string& path, struct stat* info) {
-  for (const std::string& candidate : {path, BesideFolder(path)}) {
-    OpenFile file(open(candidate.c_str(), O_RDONLY | O_CLOEXEC));
-    if (file.fd() < 0) {
-      if (errno == ENOENT || errno == ENOTDIR) continue;
-      return ErrnoStatus("reading " + candidate, errno);
-    }
-    if (fstat(file.fd(), info) != 0) return ErrnoStatus("reading " + candidate, errno);
-    if (S_ISREG(info->st_mode)) return file;
-  }
-  if (!Exists(root)) {
-    return NotFoundError("there is no object " + path + ": the store's folder " + root +
-                         " does not exist");
-  }
-  return NotFoundError("there is no object " + path);
-}
-
 }  // namespace
 
 FilesystemObjectStore::FilesystemObjectStore(std::string root)
+    : FilesystemObjectStore(std::move(root), nullptr) {}
+
+FilesystemObjectStore::FilesystemObjectStore(std::string root, FileSystem* files)
     : root_([&] {
         while (root.size() > 1 && root.ends_with('/')) root.pop_back();
         return std::move(root);
-      }()) {
+      }()),
+      files_(files == nullptr ? posix_ : *files),
+      has_wakeups_(files == nullptr) {
   LDNN_CHECK(root_.starts_with('/'), "a file store needs an absolute path, not " + root_);
 }
 
@@ -126,46 +69,26 @@ Status FilesystemObjectStore::Put(std::string_view key, std::span<const ByteView
   if (!temporary.ok()) return temporary.status().WithContext(context);
   const Status published = Publish(*temporary, key, path, options.if_absent);
   // After a rename the name is gone; after a link or a failure it is not.
-  unlink(temporary->c_str());
+  files_.Unlink(*temporary);
   if (!published.ok()) return published;
   if (options.ephemeral) {
     if (WakeupRow* const wakeups = Wakeups()) wakeups->Ring(NumberOf(key));
     return OkStatus();
   }
+  if (Planted(PlantedBug::kFolderNotSynced)) return OkStatus();
   return SyncFolders(path).WithContext(context);
 }
 
 Result<std::string> FilesystemObjectStore::WriteTemporary(std::span<const ByteView> parts,
                                                           const PutOptions& options) {
   const std::string folder = root_ + "/" + std::string(kTemporaryFolder);
-  std::string name;
-  const auto create = [&] {
-    name = folder + "/XXXXXX";
-    return mkostemp(name.data(), O_CLOEXEC);
-  };
-  int fd = create();
-  if (fd < 0 && errno == ENOENT) {
+  const bool sync = !options.ephemeral && !Planted(PlantedBug::kFileNotSynced);
+  Result<std::string> name = files_.WriteNew(folder, parts, sync);
+  if (name.status().code() == StatusCode::kNotFound) {
     LDNN_RETURN_IF_ERROR(MakeFolders(folder + "/file"));
-    fd = create();
+    name = files_.WriteNew(folder, parts, sync);
   }
-  if (fd < 0) return ErrnoStatus("creating a temporary file in " + folder, errno);
-  const OpenFile file(fd);
-  if (!cleaned_.exchange(true)) RemoveOldTemporaries(name);
-
-  Status status;
-  for (const ByteView part : parts) {
-    if (status.ok()) status = WriteAll(fd, part);
-  }
-  if (status.ok() && fchmod(fd, 0644) != 0) {
-    status = ErrnoStatus("setting the mode of " + name, errno);
-  }
-  if (status.ok() && !options.ephemeral && fsync(fd) != 0) {
-    status = ErrnoStatus("syncing " + name, errno);
-  }
-  if (!status.ok()) {
-    unlink(name.c_str());
-    return status;
-  }
+  if (name.ok() && !cleaned_.exchange(true)) RemoveOldTemporaries(*name);
   return name;
 }
 
@@ -173,29 +96,32 @@ Result<std::string> FilesystemObjectStore::WriteTemporary(std::span<const ByteVi
 // another machine's clock does no harm.
 void FilesystemObjectStore::RemoveOldTemporaries(const std::string& newest) {
   const std::string folder = ParentOf(newest);
-  struct stat now{};
-  if (stat(newest.c_str(), &now) != 0) return;
-  DIR* const items = opendir(folder.c_str());
-  if (items == nullptr) return;
-  while (const dirent* const item = readdir(items)) {
-    if (item->d_name == kWakeupsFile) continue;
-    const std::string path = folder + "/" + item->d_name;
-    struct stat info{};
-    if (lstat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode) &&
-        info.st_mtime + kAbandonedAfterSeconds < now.st_mtime) {
-      unlink(path.c_str());
+  FileInfo now;
+  std::vector<FolderItem> items;
+  if (files_.Look(newest, &now) != 0 || files_.List(folder, &items) != 0) return;
+  for (const FolderItem& item : items) {
+    if (item.name == kWakeupsFile || !item.info.is_file) continue;
+    if (item.info.modified_seconds + kAbandonedAfterSeconds < now.modified_seconds) {
+      files_.Unlink(folder + "/" + item.name);
     }
   }
-  closedir(items);
+}
+
+bool FilesystemObjectStore::IsFolder(const std::string& path) const {
+  FileInfo info;
+  return files_.Look(path, &info) == 0 && info.is_folder;
+}
+
+bool FilesystemObjectStore::Exists(const std::string& path) const {
+  FileInfo info;
+  return files_.Look(path, &info) == 0;
 }
 
 Status FilesystemObjectStore::Publish(const std::string& temporary, std::string_view key,
                                       const std::string& path, bool if_absent) {
   const std::string beside = BesideFolder(path);
   const auto place = [&](const std::string& target) {
-    const int done = if_absent ? link(temporary.c_str(), target.c_str())
-                               : rename(temporary.c_str(), target.c_str());
-    return done == 0 ? 0 : errno;
+    return if_absent ? files_.Link(temporary, target) : files_.Rename(temporary, target);
   };
   const Status already_there =
       AlreadyExistsError("object '" + std::string(key) + "' is already in " + Describe());
@@ -206,7 +132,7 @@ Status FilesystemObjectStore::Publish(const std::string& temporary, std::string_
       if (if_absent && Exists(beside)) return already_there;
       error = place(path);
       if (error == 0) {
-        if (!if_absent) unlink(beside.c_str());
+        if (!if_absent) files_.Unlink(beside);
         return OkStatus();
       }
       if ((error == EISDIR || error == EEXIST) && IsFolder(path)) error = place(beside);
@@ -220,6 +146,7 @@ Status FilesystemObjectStore::Publish(const std::string& temporary, std::string_
 }
 
 WakeupRow* FilesystemObjectStore::Wakeups() {
+  if (!has_wakeups_) return nullptr;
   const std::lock_guard lock(wakeups_mutex_);
   if (wakeups_ == nullptr) {
     std::string path = root_ + "/" + std::string(kTemporaryFolder) + "/";
@@ -239,8 +166,12 @@ Status FilesystemObjectStore::MakeFolders(const std::string& path) {
   for (size_t slash = path.find('/', 1); slash != std::string::npos;
        slash = path.find('/', slash + 1)) {
     const std::string folder = path.substr(0, slash);
-    if (mkdir(folder.c_str(), 0755) == 0) continue;
-    const int error = errno;  // the next look at the folder sets it anew
+    const int error = files_.MakeFolder(folder);
+    if (error == 0) {
+      // What is made inside is synced with the object, but nobody else syncs where the root lies.
+      if (slash <= root_.size()) files_.SyncFolder(ParentOf(folder) + "/");
+      continue;
+    }
     if (error != EEXIST && !IsFolder(folder)) {
       // ENOENT: a Delete removed the folder above; the caller tries again.
       if (error == ENOENT) return OkStatus();
@@ -259,11 +190,11 @@ Status FilesystemObjectStore::MakeFolders(const std::string& path) {
 Status FilesystemObjectStore::MoveAsideForFolder(const std::string& path) {
   const std::unique_lock lock(shape_mutex_);
   if (IsFolder(path)) return OkStatus();
-  if (rename(path.c_str(), BesideFolder(path).c_str()) != 0 && errno != ENOENT) {
-    return ErrnoStatus("moving the object " + path, errno);
-  }
-  if (mkdir(path.c_str(), 0755) != 0 && errno != EEXIST && errno != ENOENT) {
-    return ErrnoStatus("making the folder " + path, errno);
+  int error = files_.Rename(path, BesideFolder(path));
+  if (error != 0 && error != ENOENT) return ErrnoStatus("moving the object " + path, error);
+  error = files_.MakeFolder(path);
+  if (error != 0 && error != EEXIST && error != ENOENT) {
+    return ErrnoStatus("making the folder " + path, error);
   }
   return OkStatus();
 }
@@ -271,39 +202,51 @@ Status FilesystemObjectStore::MoveAsideForFolder(const std::string& path) {
 Status FilesystemObjectStore::SyncFolders(const std::string& path) const {
   for (std::string folder = ParentOf(path); folder.size() >= root_.size();
        folder = ParentOf(folder)) {
-    Status status = SyncPath(folder);
+    const int error = files_.SyncFolder(folder);
     // A folder that is gone went with the object: somebody has deleted it already.
-    if (!status.ok() && status.code() != StatusCode::kNotFound) return status;
+    if (error != 0 && error != ENOENT && error != ENOTDIR) {
+      return ErrnoStatus("syncing the folder " + folder, error);
+    }
     if (folder.empty()) break;
   }
   return OkStatus();
 }
 
+// Of the object's file, wherever it lies.
+Result<FileInfo> FilesystemObjectStore::ReadObject(const std::string& path, ByteRange range,
+                                                   Bytes* bytes) const {
+  for (const std::string& candidate : {path, BesideFolder(path)}) {
+    FileInfo info;
+    const int error = files_.Read(candidate, range.offset, range.length, bytes, &info);
+    if (error == ENOENT || error == ENOTDIR) continue;
+    if (error != 0) return ErrnoStatus("reading " + candidate, error);
+    if (info.is_file) return info;
+  }
+  if (!Exists(root_)) {
+    return NotFoundError("there is no object " + path + ": the store's folder " + root_ +
+                         " does not exist");
+  }
+  return NotFoundError("there is no object " + path);
+}
+
 Result<Bytes> FilesystemObjectStore::Get(std::string_view key, std::optional<ByteRange> range) {
   LDNN_RETURN_IF_ERROR(ValidateKey(key));
   const std::string path = root_ + "/" + KeyToPath(key);
-  struct stat info{};
-  LDNN_ASSIGN_OR_RETURN(const OpenFile file, OpenObject(root_, path, &info));
-  const auto size = static_cast<uint64_t>(info.st_size);
-  LDNN_ASSIGN_OR_RETURN(const ByteRange part,
-                        ClipRange(key, range.value_or(ByteRange{0, size}), size));
-  Bytes bytes(part.length);
-  for (size_t done = 0; done < bytes.size();) {
-    const ssize_t got = pread(file.fd(), bytes.data() + done, bytes.size() - done,
-                              static_cast<off_t>(part.offset + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return ErrnoStatus("reading " + path, errno);
-    if (got == 0) return DataLossError("reading " + path + ": the file became shorter meanwhile");
-    done += static_cast<size_t>(got);
+  const ByteRange wanted = range.value_or(ByteRange{0, std::numeric_limits<uint64_t>::max()});
+  Bytes bytes;
+  LDNN_ASSIGN_OR_RETURN(const FileInfo info, ReadObject(path, wanted, &bytes));
+  LDNN_ASSIGN_OR_RETURN(const ByteRange part, ClipRange(key, wanted, info.size));
+  if (bytes.size() != part.length) {
+    return DataLossError("reading " + path + ": the file became shorter meanwhile");
   }
   return bytes;
 }
 
 Result<ObjectInfo> FilesystemObjectStore::Head(std::string_view key) {
   LDNN_RETURN_IF_ERROR(ValidateKey(key));
-  struct stat info{};
-  LDNN_RETURN_IF_ERROR(OpenObject(root_, root_ + "/" + KeyToPath(key), &info).status());
-  return ObjectInfo{std::string(key), static_cast<uint64_t>(info.st_size)};
+  Bytes none;
+  LDNN_ASSIGN_OR_RETURN(const FileInfo info, ReadObject(root_ + "/" + KeyToPath(key), {}, &none));
+  return ObjectInfo{std::string(key), info.size};
 }
 
 Status FilesystemObjectStore::Delete(std::string_view key) {
@@ -313,15 +256,14 @@ Status FilesystemObjectStore::Delete(std::string_view key) {
   // The old object beside a folder first, lest it shows when the newer one is gone; and last, in
   // case the newer one was just moved there.
   for (const std::string& file : {beside, path, beside}) {
-    if (unlink(file.c_str()) == 0) continue;
     // Linux says EISDIR, POSIX EPERM, when it is a folder.
-    const int error = errno;
-    if (error == ENOENT || error == ENOTDIR || IsFolder(file)) continue;
+    const int error = files_.Unlink(file);
+    if (error == 0 || error == ENOENT || error == ENOTDIR || IsFolder(file)) continue;
     return ErrnoStatus("deleting " + file, error);
   }
   for (std::string folder = ParentOf(path); folder.size() > root_.size();
        folder = ParentOf(folder)) {
-    if (rmdir(folder.c_str()) != 0) break;
+    if (files_.RemoveFolder(folder) != 0) break;
   }
   return OkStatus();
 }
@@ -329,7 +271,7 @@ Status FilesystemObjectStore::Delete(std::string_view key) {
 Result<ObjectList> FilesystemObjectStore::List(std::string_view prefix,
                                                std::string_view start_after, int limit) {
   LDNN_RETURN_IF_ERROR(ValidateListLimit(limit));
-  return ListFolder(root_, prefix, start_after, limit);
+  return ListFolder(files_, root_, prefix, start_after, limit);
 }
 
 }  // namespace lambdadnn

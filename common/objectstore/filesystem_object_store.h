@@ -17,6 +17,7 @@
 #include <string>
 
 #include "common/base/wakeup_row.h"
+#include "common/objectstore/file_system.h"
 #include "common/objectstore/object_store.h"
 
 namespace lambdadnn {
@@ -25,6 +26,9 @@ class FilesystemObjectStore final : public ObjectStore {
  public:
   // `root`: an absolute path; it and its parents are made by the first Put.
   explicit FilesystemObjectStore(std::string root);
+  // On other files than the machine's, which outlive this; null = the machine's. Nobody rings
+  // there.
+  FilesystemObjectStore(std::string root, FileSystem* files);
 
   using ObjectStore::Get;
   using ObjectStore::Put;
@@ -47,10 +51,16 @@ class FilesystemObjectStore final : public ObjectStore {
   Status MakeFolders(const std::string& path);
   Status MoveAsideForFolder(const std::string& path);
   Status SyncFolders(const std::string& path) const;
+  bool IsFolder(const std::string& path) const;
+  bool Exists(const std::string& path) const;
+  Result<FileInfo> ReadObject(const std::string& path, ByteRange range, Bytes* bytes) const;
   // Null while there is no folder for temporary files, or where the file cannot be mapped.
   WakeupRow* Wakeups();
 
   const std::string root_;
+  PosixFileSystem posix_;
+  FileSystem& files_;
+  const bool has_wakeups_;
   // Exclusive while a file makes way for a folder of the same name, shared while one is published.
   std::shared_mutex shape_mutex_;
   std::atomic<bool> cleaned_{false};

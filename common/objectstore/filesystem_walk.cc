@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/objectstore/filesystem_walk.h"
 
-#include <dirent.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-
 #include <algorithm>
 #include <cerrno>
 #include <limits>
-#include <memory>
 
 #include "common/objectstore/filesystem_errors.h"
 #include "common/objectstore/filesystem_layout.h"
@@ -27,8 +22,8 @@ struct Entry {
 
 class Walk {
  public:
-  Walk(std::string_view prefix, std::string_view start_after, size_t limit)
-      : prefix_(prefix), start_after_(start_after), limit_(limit) {}
+  Walk(FileSystem& files, std::string_view prefix, std::string_view start_after, size_t limit)
+      : files_(files), prefix_(prefix), start_after_(start_after), limit_(limit) {}
 
   Status Visit(const std::string& path, const std::string& key_prefix);
   std::vector<ObjectInfo>& found() { return found_; }
@@ -43,6 +38,7 @@ class Walk {
   }
   Result<std::vector<Entry>> ReadFolder(const std::string& path, const std::string& key_prefix);
 
+  FileSystem& files_;
   const std::string_view prefix_;
   const std::string_view start_after_;
   size_t limit_;
@@ -52,40 +48,27 @@ class Walk {
 Result<std::vector<Entry>> Walk::ReadFolder(const std::string& path,
                                             const std::string& key_prefix) {
   std::vector<Entry> entries;
-  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(path.c_str()), &closedir);
-  if (folder == nullptr) {
-    if (errno == ENOENT || errno == ENOTDIR) return entries;
-    return ErrnoStatus("listing the folder " + path, errno);
-  }
-  for (;;) {
-    errno = 0;
-    const dirent* const item = readdir(folder.get());
-    if (item == nullptr) {
-      if (errno != 0) return ErrnoStatus("listing the folder " + path, errno);
-      return entries;
-    }
-    const std::string name = item->d_name;
-    if (name == "." || name == "..") continue;
-    std::optional<DecodedName> decoded = DecodeName(name);
+  std::vector<FolderItem> items;
+  const int error = files_.List(path, &items);
+  if (error == ENOENT || error == ENOTDIR) return entries;
+  if (error != 0) return ErrnoStatus("listing the folder " + path, error);
+  for (const FolderItem& item : items) {
+    std::optional<DecodedName> decoded = DecodeName(item.name);
     if (!decoded) continue;
-    struct stat info{};
-    if (fstatat(dirfd(folder.get()), item->d_name, &info, 0) != 0) {
-      if (errno == ENOENT || errno == ELOOP) continue;
-      return ErrnoStatus("listing the folder " + path, errno);
-    }
     Entry entry{.key = key_prefix + decoded->text,
-                .name = name,
-                .size = static_cast<uint64_t>(info.st_size),
-                .is_folder = S_ISDIR(info.st_mode),
+                .name = item.name,
+                .size = item.info.size,
+                .is_folder = item.info.is_folder,
                 .beside_folder = decoded->beside_folder,
                 .continued = decoded->continued};
     if (entry.is_folder && entry.beside_folder) continue;
-    if (!entry.is_folder && (entry.continued || !S_ISREG(info.st_mode))) continue;
+    if (!entry.is_folder && (entry.continued || !item.info.is_file)) continue;
     if (entry.is_folder && !entry.continued) entry.key += '/';
     if (entry.is_folder ? MayHoldMatches(entry.key) : Matches(entry.key)) {
       entries.push_back(std::move(entry));
     }
   }
+  return entries;
 }
 
 Status Walk::Visit(const std::string& path, const std::string& key_prefix) {
@@ -118,10 +101,10 @@ Status Walk::Visit(const std::string& path, const std::string& key_prefix) {
 
 }  // namespace
 
-Result<ObjectList> ListFolder(const std::string& root, std::string_view prefix,
+Result<ObjectList> ListFolder(FileSystem& files, const std::string& root, std::string_view prefix,
                               std::string_view start_after, int limit) {
   const size_t wanted = static_cast<size_t>(limit);
-  Walk walk(prefix, start_after, wanted + 1);  // one more tells whether there is more
+  Walk walk(files, prefix, start_after, wanted + 1);  // one more tells whether there is more
   LDNN_RETURN_IF_ERROR(walk.Visit(root, ""));
   ObjectList list;
   list.objects = std::move(walk.found());

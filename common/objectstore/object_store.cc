@@ -25,6 +25,18 @@ size_t Utf8SequenceLength(std::string_view text) {
   return length;
 }
 
+// Nearly every key is, and every request validates one: visible characters of ASCII, in segments
+// that are not empty and do not begin with a dot.
+bool IsPlain(std::string_view key) {
+  char before = '/';
+  for (const char byte : key) {
+    if (byte < 0x20 || byte == 0x7F) return false;
+    if (before == '/' && (byte == '/' || byte == '.')) return false;
+    before = byte;
+  }
+  return before != '/';
+}
+
 Status BadKey(std::string_view key, std::string_view rule) {
   constexpr size_t kShown = 80;
   std::string shown;
@@ -42,14 +54,12 @@ Status ValidateKey(std::string_view key) {
   if (key.size() > kMaxKeyBytes) {
     return BadKey(key, "is longer than " + std::to_string(kMaxKeyBytes) + " bytes");
   }
+  if (IsPlain(key)) return OkStatus();
   for (size_t i = 0; i < key.size();) {
     const auto byte = static_cast<unsigned char>(key[i]);
-    // Nearly every byte of every key, and every request validates one.
-    if (byte >= 0x20 && byte < 0x7F) {
-      ++i;
-      continue;
+    if (byte < 0x20 || byte == 0x7F) {
+      return BadKey(key, "has a control character at byte " + std::to_string(i));
     }
-    if (byte <= 0x7F) return BadKey(key, "has a control character at byte " + std::to_string(i));
     const size_t length = Utf8SequenceLength(key.substr(i));
     if (length == 0) return BadKey(key, "is not UTF-8 at byte " + std::to_string(i));
     i += length;

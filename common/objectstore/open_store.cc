@@ -11,6 +11,7 @@
 #include "common/objectstore/prefix_object_store.h"
 #include "common/objectstore/retrying_object_store.h"
 #include "common/objectstore/s3_object_store.h"
+#include "common/objectstore/sts.h"
 
 namespace lambdadnn {
 namespace {
@@ -77,8 +78,7 @@ Result<std::unique_ptr<ObjectStore>> OpenFileStore(const std::string& uri) {
   return std::unique_ptr<ObjectStore>(std::make_unique<FilesystemObjectStore>(root));
 }
 
-Result<std::unique_ptr<ObjectStore>> OpenS3Store(const StoreConfig& config,
-                                                 const std::string& bucket, Runtime& runtime) {
+Result<S3Options> S3OptionsOf(const StoreConfig& config, const std::string& bucket) {
   S3Options options;
   options.endpoint = config.endpoint;
   options.bucket = bucket;
@@ -86,6 +86,10 @@ Result<std::unique_ptr<ObjectStore>> OpenS3Store(const StoreConfig& config,
   options.path_style = config.path_style;
   options.credentials = config.credentials;
   LDNN_RETURN_IF_ERROR(options.Validate());
+  return options;
+}
+
+Result<std::unique_ptr<HttpTransport>> TransportOf(const StoreConfig& config) {
   LDNN_ASSIGN_OR_RETURN(std::unique_ptr<HttpTransport> transport,
                         NewHttpTransport({.inactivity_seconds = config.request_timeout_seconds,
                                           .ca_file = config.ca_file,
@@ -93,6 +97,13 @@ Result<std::unique_ptr<ObjectStore>> OpenS3Store(const StoreConfig& config,
   if (config.cancellation != nullptr) {
     transport = std::make_unique<EndableTransport>(std::move(transport), config.cancellation);
   }
+  return transport;
+}
+
+Result<std::unique_ptr<ObjectStore>> OpenS3Store(const StoreConfig& config,
+                                                 const std::string& bucket, Runtime& runtime) {
+  LDNN_ASSIGN_OR_RETURN(S3Options options, S3OptionsOf(config, bucket));
+  LDNN_ASSIGN_OR_RETURN(std::unique_ptr<HttpTransport> transport, TransportOf(config));
   return std::unique_ptr<ObjectStore>(
       std::make_unique<S3ObjectStore>(std::move(transport), runtime.clock, std::move(options)));
 }
@@ -131,6 +142,22 @@ Result<std::unique_ptr<ObjectStore>> OpenStore(const StoreConfig& config, Runtim
   LDNN_RETURN_IF_ERROR(retry.Validate());
   return std::unique_ptr<ObjectStore>(
       std::make_unique<RetryingObjectStore>(std::move(store), runtime, retry));
+}
+
+Result<TemporaryCredentials> AssumeStoreRole(const StoreConfig& config, Runtime& runtime,
+                                             const AssumedRole& role) {
+  if (!config.uri.starts_with(kS3)) {
+    return UnimplementedError("'" + config.uri + "' is no S3 store and has no credentials");
+  }
+  const bool of_aws = config.endpoint.find(".amazonaws.com") != std::string::npos;
+  if (config.endpoint.empty() || of_aws) {
+    return UnimplementedError(
+        "AssumeRole of AWS wants the name of a role, which jobs have no field for");
+  }
+  const std::string bucket = Split(config.uri.substr(kS3.size()), '/').front();
+  LDNN_ASSIGN_OR_RETURN(const S3Options options, S3OptionsOf(config, bucket));
+  LDNN_ASSIGN_OR_RETURN(const std::unique_ptr<HttpTransport> transport, TransportOf(config));
+  return AssumeRole(*transport, runtime.clock, options, role);
 }
 
 StoreCredentials CredentialsFromEnvironment() {

@@ -7,8 +7,9 @@
 #include <string>
 
 #include "common/base/runtime.h"
+#include "common/base/store_credentials.h"
+#include "common/objectstore/assumed_role.h"
 #include "common/objectstore/object_store.h"
-#include "common/objectstore/store_credentials.h"
 
 namespace lambdadnn {
 
@@ -37,6 +38,11 @@ Result<std::unique_ptr<ObjectStore>> OpenPlainStore(const StoreConfig& config, R
 
 // The same with retries (RetryingObjectStore).
 Result<std::unique_ptr<ObjectStore>> OpenStore(const StoreConfig& config, Runtime& runtime);
+
+// Credentials for less than config's, from the S3 server of its URI (sts.h); kUnimplemented for
+// stores that are none, and for AWS, whose STS wants a role that nothing here names.
+Result<TemporaryCredentials> AssumeStoreRole(const StoreConfig& config, Runtime& runtime,
+                                             const AssumedRole& role);
 
 // Credentials from LAMBDADNN_S3_ACCESS_KEY_ID / _SECRET_ACCESS_KEY / _SESSION_TOKEN, else AWS_*.
 StoreCredentials CredentialsFromEnvironment();

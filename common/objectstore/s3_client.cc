@@ -16,6 +16,8 @@ constexpr std::string_view kHttps = "https://";
 // else.
 constexpr double kSameTimeSeconds = 120;
 
+}  // namespace
+
 std::string EndpointOf(const S3Options& options) {
   std::string endpoint = options.endpoint;
   if (endpoint.empty()) endpoint = "https://s3." + options.region + ".amazonaws.com";
@@ -23,7 +25,6 @@ std::string EndpointOf(const S3Options& options) {
   return endpoint;
 }
 
-// "host" or "host:port", without the scheme's own port, as the Host field has it.
 std::string AuthorityOf(const std::string& endpoint) {
   const bool tls = endpoint.starts_with(kHttps);
   std::string authority = endpoint.substr(tls ? kHttps.size() : kHttp.size());
@@ -31,8 +32,6 @@ std::string AuthorityOf(const std::string& endpoint) {
   if (authority.ends_with(own_port)) authority.resize(authority.size() - own_port.size());
   return authority;
 }
-
-}  // namespace
 
 Status S3Options::Validate() const {
   const auto bad = [](const std::string& field, const std::string& value, const std::string& what) {

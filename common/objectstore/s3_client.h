@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/store_credentials.h"
 #include "common/http/http_transport.h"
 #include "common/objectstore/sigv4.h"
-#include "common/objectstore/store_credentials.h"
 
 namespace lambdadnn {
 
@@ -28,6 +28,12 @@ struct S3Options {
   // kInvalidArgument naming the field.
   Status Validate() const;
 };
+
+// Where requests go, without trailing '/'.
+std::string EndpointOf(const S3Options& options);
+// "host" or "host:port" of such an endpoint, without the scheme's own port, as the Host field has
+// it.
+std::string AuthorityOf(const std::string& endpoint);
 
 // A request to the bucket or to one of its objects.
 struct S3Call {

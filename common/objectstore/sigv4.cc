@@ -71,9 +71,9 @@ HttpFields Canonical(const HttpFields& fields) {
   return canonical;
 }
 
-std::string Scope(std::string_view timestamp, std::string_view region) {
-  return std::string(timestamp.substr(0, kDateDigits)) + "/" + std::string(region) +
-         "/s3/aws4_request";
+std::string Scope(std::string_view timestamp, std::string_view region, std::string_view service) {
+  return std::string(timestamp.substr(0, kDateDigits)) + "/" + std::string(region) + "/" +
+         std::string(service) + "/aws4_request";
 }
 
 }  // namespace
@@ -140,27 +140,28 @@ bool ParseAmzTimestamp(std::string_view text, WallTime* time) {
 }
 
 std::string StringToSign(std::string_view timestamp, std::string_view region,
-                         std::string_view canonical_request) {
-  return std::string(kAlgorithm) + "\n" + std::string(timestamp) + "\n" + Scope(timestamp, region) +
-         "\n" + Sha256Hex(canonical_request);
+                         std::string_view canonical_request, std::string_view service) {
+  return std::string(kAlgorithm) + "\n" + std::string(timestamp) + "\n" +
+         Scope(timestamp, region, service) + "\n" + Sha256Hex(canonical_request);
 }
 
 std::string Signature(std::string_view secret_key, std::string_view timestamp,
-                      std::string_view region, std::string_view string_to_sign) {
+                      std::string_view region, std::string_view string_to_sign,
+                      std::string_view service) {
   std::string key = HmacSha256("AWS4" + std::string(secret_key), timestamp.substr(0, kDateDigits));
   key = HmacSha256(key, region);
-  key = HmacSha256(key, "s3");
+  key = HmacSha256(key, service);
   key = HmacSha256(key, "aws4_request");
   return ToHex(HmacSha256(key, string_to_sign));
 }
 
 std::string Authorization(const SigV4Request& request, std::string_view access_key,
                           std::string_view secret_key, std::string_view region,
-                          std::string_view timestamp) {
-  const std::string to_sign = StringToSign(timestamp, region, CanonicalRequest(request));
+                          std::string_view timestamp, std::string_view service) {
+  const std::string to_sign = StringToSign(timestamp, region, CanonicalRequest(request), service);
   return std::string(kAlgorithm) + " Credential=" + std::string(access_key) + "/" +
-         Scope(timestamp, region) + ",SignedHeaders=" + SignedFieldNames(request.fields) +
-         ",Signature=" + Signature(secret_key, timestamp, region, to_sign);
+         Scope(timestamp, region, service) + ",SignedHeaders=" + SignedFieldNames(request.fields) +
+         ",Signature=" + Signature(secret_key, timestamp, region, to_sign, service);
 }
 
 std::string Sha256Hex(std::span<const ByteView> parts) {

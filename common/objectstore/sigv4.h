@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// AWS Signature Version 4 for S3 ("Authenticating Requests: Using the Authorization Header" in the
-// S3 API reference), step by step, and the digests that S3 asks for. Pure functions.
+// AWS Signature Version 4 for S3, and for STS ("Authenticating Requests: Using the Authorization
+// Header" in the S3 API reference), step by step, and the digests that S3 asks for. Pure functions.
 #pragma once
 
 #include <span>
@@ -40,13 +40,14 @@ std::string AmzTimestamp(WallTime time);
 bool ParseAmzTimestamp(std::string_view text, WallTime* time);
 // `timestamp` is AmzTimestamp's.
 std::string StringToSign(std::string_view timestamp, std::string_view region,
-                         std::string_view canonical_request);
+                         std::string_view canonical_request, std::string_view service = "s3");
 std::string Signature(std::string_view secret_key, std::string_view timestamp,
-                      std::string_view region, std::string_view string_to_sign);
+                      std::string_view region, std::string_view string_to_sign,
+                      std::string_view service = "s3");
 // The value of the Authorization field.
 std::string Authorization(const SigV4Request& request, std::string_view access_key,
                           std::string_view secret_key, std::string_view region,
-                          std::string_view timestamp);
+                          std::string_view timestamp, std::string_view service = "s3");
 
 // Lower-case hexadecimal SHA-256 of the concatenation.
 std::string Sha256Hex(std::span<const ByteView> parts);

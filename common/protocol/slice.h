@@ -14,14 +14,15 @@
 
 #include "common/base/status.h"
 #include "common/base/store_counters.h"
+#include "common/base/store_credentials.h"
 #include "common/plan/geometry.h"
 #include "common/plan/plan.h"
 #include "common/protocol/training_config.h"
 
 namespace lambdadnn {
 
-// The version of this contract; an operator drives functions of this version and of the one before.
-inline constexpr int kProtocolVersion = 2;
+// The version of this contract; an operator drives functions of kOldestProtocol and later.
+inline constexpr int kProtocolVersion = 3;
 // The oldest functions that this version's operators drive: a running job keeps its image through
 // an upgrade of the operator.
 inline constexpr int kOldestProtocol = 1;
@@ -44,7 +45,7 @@ struct JobIdentity {
   friend bool operator==(const JobIdentity&, const JobIdentity&) = default;
 };
 
-// Where the functions of a job keep their objects. Credentials come by environment, never here.
+// Where the functions of a job keep their objects.
 struct StoreReference {
   std::string uri;  // of the store's root; the job's keys lie under `prefix`
   std::string endpoint;
@@ -87,6 +88,10 @@ struct SliceRequest {
   Plan plan;
   TrainingConfig training;
   StoreReference store;
+  // Since 3. With which this slice reaches the store, data and model; they are good for longer than
+  // its budget. Absent = those of the function's environment. A request with credentials is never
+  // logged, kept or shown.
+  std::optional<StoreCredentials> credentials;
   int64_t first_iteration = 0;
   // Where the slice begins. Absent = fresh job: worker 0 initialises the model and writes
   // checkpoint 0 of this revision and incarnation, all other roles wait for it.
@@ -158,7 +163,8 @@ struct SliceRecord {
   StoreCounters store;
   std::vector<EvaluationPart> evaluations;
   // Role profile: trainingSamples, testSamples, trainingBytes, parameters, classes, baseMemoryMib,
-  // bytesPerSample, storeRequestSeconds, storeBytesPerSecond, mergeBytesPerSecond; and CPU time:
+  // bytesPerSample, storeRequestSeconds, storeBytesPerSecond, mergeBytesPerSecond,
+  // checkpointSeconds, restoreSeconds, resumeSeconds (load and restore); and CPU time:
   // startCpuSeconds, stepCpuSeconds, iterationCpuSeconds, finishCpuSeconds, pushCpuSeconds,
   // pushCpuSecondsPerByte, pullCpuSeconds, pullCpuSecondsPerByte, disturbedCpuSeconds,
   // updateCpuSecondsPerByte (docs/theory.md, section 3).

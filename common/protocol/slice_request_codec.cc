@@ -214,6 +214,16 @@ void ReadStore(const Json& json, const std::string& path, StoreReference* out,
   reader.Finish();
 }
 
+void ReadCredentials(const Json& json, const std::string& path,
+                     std::optional<StoreCredentials>* out, std::vector<FieldError>* errors) {
+  JsonReader reader(json, path, errors);
+  StoreCredentials& credentials = out->emplace();
+  reader.Required("accessKeyId", &credentials.access_key);
+  reader.Required("secretAccessKey", &credentials.secret_key);
+  reader.Optional("sessionToken", &credentials.session_token);
+  reader.Finish();
+}
+
 void ReadJob(const Json& json, const std::string& path, JobIdentity* out,
              std::vector<FieldError>* errors) {
   JsonReader reader(json, path, errors);
@@ -245,6 +255,8 @@ void ReadParts(JsonReader& reader, SliceRequest* out, std::vector<FieldError>* e
     ReadTraining(*training, "training", &out->training, errors);
   if (const Json* store = codec::RequiredChild(reader, "store"))
     ReadStore(*store, "store", &out->store, errors);
+  if (const Json* credentials = reader.Child("credentials"))
+    ReadCredentials(*credentials, "credentials", &out->credentials, errors);
   if (const Json* start = reader.Child("start"))
     out->start = codec::ReadCheckpoint(*start, "start", errors);
   if (const Json* profile = reader.Child("profile"))
@@ -276,6 +288,11 @@ std::string EncodeSliceRequest(const SliceRequest& request) {
                  {"batchSize", request.profile.batch_size},
                  {"filler", request.profile.filler}}}};
   if (request.protocol >= 2) json["minimumProtocol"] = request.minimum_protocol;
+  if (request.credentials && request.protocol >= 3) {
+    json["credentials"] = {{"accessKeyId", request.credentials->access_key},
+                           {"secretAccessKey", request.credentials->secret_key},
+                           {"sessionToken", request.credentials->session_token}};
+  }
   if (request.start) json["start"] = codec::CheckpointToJson(*request.start);
   return codec::Dump(json);
 }

@@ -210,6 +210,10 @@ struct ExecutionStatus {
   std::vector<std::string> functions;
   // Of the newest controller that took the job over: older ones leave it alone.
   int64_t leader_epoch = 0;
+  // The most memory with which a worker, and a server, was killed for want of it: no later plan
+  // gives that or less. 0 = none was.
+  int too_small_worker_mib = 0;
+  int too_small_server_mib = 0;
   friend bool operator==(const ExecutionStatus&, const ExecutionStatus&) = default;
 };
 
@@ -227,6 +231,10 @@ struct PlanRecord {
   double predicted_cost = 0;
   friend bool operator==(const PlanRecord&, const PlanRecord&) = default;
 };
+
+inline constexpr const char* kPerJobCredentials = "PerJob";      // the store's, for this job alone
+inline constexpr const char* kSecretCredentials = "Secret";      // the job's Secret's
+inline constexpr const char* kOperatorCredentials = "Operator";  // the operator's own
 
 struct JobStatus {
   int64_t observed_generation = 0;
@@ -246,6 +254,10 @@ struct JobStatus {
   // What was found out about the object store when the job was accepted
   // (operator/controller/store_probe.h); absent = not asked yet.
   std::optional<std::vector<std::string>> store_capabilities;
+  // With whose credentials the functions reach an S3 store: kPerJobCredentials, or another's and
+  // why. Empty = not decided, or another kind of store.
+  std::string store_credentials;
+  std::string store_credentials_message;
   std::string start_time;
   std::string completion_time;
   friend bool operator==(const JobStatus&, const JobStatus&) = default;

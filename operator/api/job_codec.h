@@ -18,10 +18,16 @@ namespace lambdadnn {
 Result<Job> DecodeJob(const Json& object);
 // The same, with the problems appended to `errors`; the job holds what could be read.
 Job DecodeJob(const Json& object, std::vector<FieldError>* errors);
+// The same, when another version of the object has been read before without a problem: what has not
+// changed since, most of it as a rule, is taken from `known_job`.
+Job DecodeJob(const Json& object, const Json& known_object, const Job& known_job,
+              std::vector<FieldError>* errors);
 
 // The whole object, defaults written out. Decode(Encode(job)) equals job.
 Json EncodeJob(const Job& job);
 Json EncodeSpec(const JobSpec& spec);
+// Of EncodeSpec, those fields that say what is planned: objective, functions, aggregation.
+Json EncodePlannedFields(const JobSpec& spec);
 // Without nulls; fields that say nothing are left out. Includes status.summary (job_summary.h).
 Json EncodeStatus(const JobStatus& status);
 

@@ -177,9 +177,13 @@ JobSpec DecodeSpec(const Json& json, Errors* errors) {
   return spec;
 }
 
-}  // namespace
+// Another version of the object, read without a problem.
+struct KnownVersion {
+  const Json& object;
+  const Job& job;
+};
 
-Job DecodeJob(const Json& object, Errors* errors) {
+Job DecodeVersion(const Json& object, const KnownVersion* known, Errors* errors) {
   Job job;
   JsonReader reader(object, "", errors);
   if (!object.is_object()) return job;
@@ -195,15 +199,28 @@ Job DecodeJob(const Json& object, Errors* errors) {
     job.metadata = DecodeMetadata(*metadata, errors);
   }
   if (const Json* spec = reader.Child("spec")) {
-    job.spec = DecodeSpec(*spec, errors);
+    const bool same = known != nullptr && known->object.at("spec") == *spec;
+    job.spec = same ? known->job.spec : DecodeSpec(*spec, errors);
   } else {
     reader.Report("spec", "is required; add it");
   }
   if (const Json* status = reader.Child("status")) {
-    job.status = DecodeStatus(*status, errors);
+    const bool had_status = known != nullptr && known->object.contains("status");
+    job.status = had_status
+                     ? DecodeStatus(*status, known->object.at("status"), known->job.status, errors)
+                     : DecodeStatus(*status, errors);
   }
   reader.Finish();
   return job;
+}
+
+}  // namespace
+
+Job DecodeJob(const Json& object, Errors* errors) { return DecodeVersion(object, nullptr, errors); }
+
+Job DecodeJob(const Json& object, const Json& known_object, const Job& known_job, Errors* errors) {
+  const KnownVersion known{known_object, known_job};
+  return DecodeVersion(object, &known, errors);
 }
 
 Result<Job> DecodeJob(const Json& object) {

@@ -180,19 +180,23 @@ Json EncodeCheckpoint(const CheckpointSpec& checkpoint) {
 
 }  // namespace
 
+Json EncodePlannedFields(const JobSpec& spec) {
+  return {{"objective", EncodeObjective(spec.objective)},
+          {"functions", EncodeFunctions(spec.functions)},
+          {"aggregation", EncodeAggregation(spec.aggregation)}};
+}
+
 Json EncodeSpec(const JobSpec& spec) {
-  Json json = {{"model", EncodeModel(spec.model)},
-               {"dataset", EncodeDataset(spec.dataset)},
-               {"training", EncodeTraining(spec.training)},
-               {"objective", EncodeObjective(spec.objective)},
-               {"functions", EncodeFunctions(spec.functions)},
-               {"aggregation", EncodeAggregation(spec.aggregation)},
-               {"objectStore", EncodeObjectStore(spec.object_store)},
-               {"checkpoint", EncodeCheckpoint(spec.checkpoint)},
-               {"backend", spec.backend},
-               {"suspend", spec.suspend},
-               {"backoffLimit", spec.backoff_limit},
-               {"cleanupPolicy", spec.cleanup_policy}};
+  Json json = EncodePlannedFields(spec);
+  json["model"] = EncodeModel(spec.model);
+  json["dataset"] = EncodeDataset(spec.dataset);
+  json["training"] = EncodeTraining(spec.training);
+  json["objectStore"] = EncodeObjectStore(spec.object_store);
+  json["checkpoint"] = EncodeCheckpoint(spec.checkpoint);
+  json["backend"] = spec.backend;
+  json["suspend"] = spec.suspend;
+  json["backoffLimit"] = spec.backoff_limit;
+  json["cleanupPolicy"] = spec.cleanup_policy;
   if (spec.profile) json["profile"] = EncodeWorkloadProfile(*spec.profile);
   if (!spec.runtime.empty()) json["runtime"] = spec.runtime;
   PutText(&json, "managedBy", spec.managed_by);

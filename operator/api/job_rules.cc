@@ -317,8 +317,7 @@ constexpr JobRule kRules[] = {
     {"spec.aggregation", "", "spread must divide shards", SpreadDividesShards},
     {"spec.aggregation", "",
      "serverMemory belongs to placement Dedicated; with Workers the servers are inside the "
-     "workers, "
-     "remove it",
+     "workers, remove it",
      [](const Json& self, const Json*) {
        return Text(self, "placement") != "Workers" || !Has(self, "serverMemory");
      }},

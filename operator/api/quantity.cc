@@ -72,6 +72,33 @@ Result<int64_t> ParseMemoryMibRoundedDown(std::string_view quantity) {
   return static_cast<int64_t>(std::min(mib, kMost));
 }
 
+Result<double> ParseQuantity(std::string_view quantity) {
+  // Longest suffixes first. An exponent is part of the number: "1E" is exa, "1E3" a thousand.
+  static constexpr std::array<Unit, 16> kAll = {{{"Ki", 0x1p10},
+                                                 {"Mi", 0x1p20},
+                                                 {"Gi", 0x1p30},
+                                                 {"Ti", 0x1p40},
+                                                 {"Pi", 0x1p50},
+                                                 {"Ei", 0x1p60},
+                                                 {"n", 1e-9},
+                                                 {"u", 1e-6},
+                                                 {"m", 1e-3},
+                                                 {"k", 1e3},
+                                                 {"M", 1e6},
+                                                 {"G", 1e9},
+                                                 {"T", 1e12},
+                                                 {"P", 1e15},
+                                                 {"E", 1e18},
+                                                 {"", 1.0}}};
+  for (const Unit& unit : kAll) {
+    if (!quantity.ends_with(unit.suffix)) continue;
+    const auto number = ParseDouble(quantity.substr(0, quantity.size() - unit.suffix.size()));
+    if (number.has_value() && *number >= 0) return *number * unit.bytes;
+    break;
+  }
+  return InvalidArgumentError(Shown(quantity) + " is no quantity of Kubernetes");
+}
+
 std::string FormatMemoryMib(int memory_mib) { return std::to_string(memory_mib) + "Mi"; }
 
 }  // namespace lambdadnn

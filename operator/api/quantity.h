@@ -15,6 +15,9 @@ namespace lambdadnn {
 Result<int> ParseMemoryMib(std::string_view quantity);
 // What others measured, e.g. a node's "16268452Ki": whole MiB, rounded down.
 Result<int64_t> ParseMemoryMibRoundedDown(std::string_view quantity);
+// Any quantity in its base unit: "1500m" -> 1.5, "2Gi" -> 2147483648, "1e3" -> 1000.
+// kInvalidArgument: none, or negative.
+Result<double> ParseQuantity(std::string_view quantity);
 // 1728 -> "1728Mi".
 std::string FormatMemoryMib(int memory_mib);
 

@@ -74,6 +74,8 @@ void DecodeExecution(const Json& json, const std::string& path, Errors* errors,
   reader.Optional("plannedFor", &execution->planned_for);
   reader.Optional("functions", &execution->functions);
   reader.Optional("leaderEpoch", &execution->leader_epoch);
+  reader.Optional("tooSmallWorkerMiB", &execution->too_small_worker_mib);
+  reader.Optional("tooSmallServerMiB", &execution->too_small_server_mib);
 }
 
 std::vector<PlanRecord> DecodeHistory(const Json& json, const std::string& path, Errors* errors) {
@@ -150,6 +152,12 @@ Json EncodeExecution(const ExecutionStatus& execution) {
                {"leaderEpoch", execution.leader_epoch}};
   if (!execution.planned_for.empty()) json["plannedFor"] = execution.planned_for;
   if (execution.start_checkpoint) json["startCheckpoint"] = *execution.start_checkpoint;
+  if (execution.too_small_worker_mib > 0) {
+    json["tooSmallWorkerMiB"] = execution.too_small_worker_mib;
+  }
+  if (execution.too_small_server_mib > 0) {
+    json["tooSmallServerMiB"] = execution.too_small_server_mib;
+  }
   return json;
 }
 
@@ -222,6 +230,37 @@ void KeepOtherForms(const Json& written, Json* encoded) {
   }
 }
 
+// A status, or some of its fields, as this version would have written it.
+Json EncodedAsRead(Json written) {
+  std::vector<FieldError> unreadable;  // what cannot be read is written anew
+  const JobStatus read = DecodeStatus(written, &unreadable);
+  if (!unreadable.empty()) return written;
+  Json encoded = EncodeStatus(read);
+  // Fields that decode to their defaults but are not there must be written once.
+  for (auto field = encoded.begin(); field != encoded.end();) {
+    field = written.contains(field.key()) ? std::next(field) : encoded.erase(field);
+  }
+  KeepOtherForms(written, &encoded);
+  if (written.contains("summary")) encoded["summary"] = std::move(written["summary"]);
+  return encoded;
+}
+
+// Both are maps, and `after` has every field that `before` has; or lists of such maps, or neither.
+bool HasFieldsOf(const Json& after, const Json& before) {
+  if (!after.is_structured() && !before.is_structured()) return true;
+  if (after.is_array() && before.is_array()) {
+    for (size_t i = 0; i < std::min(before.size(), after.size()); ++i) {
+      if (!HasFieldsOf(after[i], before[i])) return false;
+    }
+    return true;
+  }
+  if (!after.is_object() || !before.is_object()) return false;
+  return std::all_of(before.items().begin(), before.items().end(), [&](const auto& item) {
+    const auto found = after.find(item.key());
+    return found != after.end() && HasFieldsOf(*found, item.value());
+  });
+}
+
 // The merge patch from `before` to `after`, two encodings of ours.
 Json Difference(const Json& before, const Json& after) {
   Json patch = Json::object();
@@ -242,27 +281,54 @@ Json Difference(const Json& before, const Json& after) {
   return patch;
 }
 
-}  // namespace
+// The large fields of another status, where they stand as they did.
+class KnownStatus {
+ public:
+  KnownStatus(const Json* json, const JobStatus* status) : json_(json), status_(status) {}
+  // Whether `field` was there with this value; then `*out` is what it was read as.
+  template <typename T>
+  bool Take(const char* field, const Json& value, T JobStatus::* member, JobStatus* out) const {
+    if (json_ == nullptr || !json_->is_object()) return false;
+    const auto was = json_->find(field);
+    if (was == json_->end() || *was != value) return false;
+    out->*member = status_->*member;
+    return true;
+  }
 
-JobStatus DecodeStatus(const Json& json, Errors* errors) {
+ private:
+  const Json* json_;
+  const JobStatus* status_;
+};
+
+JobStatus DecodeFields(const Json& json, const KnownStatus& known, Errors* errors) {
   JobStatus status;
   JsonReader reader(json, "status", errors);
   reader.Optional("observedGeneration", &status.observed_generation);
   reader.Optional("phase", &status.phase);
   if (const Json* conditions = reader.Child("conditions")) {
-    status.conditions = DecodeConditions(*conditions, "status.conditions", errors);
+    if (!known.Take("conditions", *conditions, &JobStatus::conditions, &status)) {
+      status.conditions = DecodeConditions(*conditions, "status.conditions", errors);
+    }
   }
   if (const Json* plan = reader.Child("plan")) {
-    status.plan = DecodePlan(*plan, "status.plan", errors);
+    if (!known.Take("plan", *plan, &JobStatus::plan, &status)) {
+      status.plan = DecodePlan(*plan, "status.plan", errors);
+    }
   }
   if (const Json* history = reader.Child("planHistory")) {
-    status.plan_history = DecodeHistory(*history, "status.planHistory", errors);
+    if (!known.Take("planHistory", *history, &JobStatus::plan_history, &status)) {
+      status.plan_history = DecodeHistory(*history, "status.planHistory", errors);
+    }
   }
   if (const Json* profile = reader.Child("profile")) {
-    status.profile = DecodeWorkloadProfile(*profile, "status.profile", errors);
+    if (!known.Take("profile", *profile, &JobStatus::profile, &status)) {
+      status.profile = DecodeWorkloadProfile(*profile, "status.profile", errors);
+    }
   }
   if (const Json* execution = reader.Child("execution")) {
-    DecodeExecution(*execution, "status.execution", errors, &status.execution);
+    if (!known.Take("execution", *execution, &JobStatus::execution, &status)) {
+      DecodeExecution(*execution, "status.execution", errors, &status.execution);
+    }
   }
   if (const Json* progress = reader.Child("progress")) {
     DecodeProgress(*progress, "status.progress", errors, &status.progress);
@@ -282,11 +348,27 @@ JobStatus DecodeStatus(const Json& json, Errors* errors) {
   }
   if (const Json* store = reader.Child("objectStore")) {
     JsonReader nested(*store, "status.objectStore", errors);
-    nested.Optional("capabilities", &status.store_capabilities.emplace());
+    std::vector<std::string> capabilities;
+    if (nested.Optional("capabilities", &capabilities)) {
+      status.store_capabilities = std::move(capabilities);
+    }
+    nested.Optional("credentials", &status.store_credentials);
+    nested.Optional("credentialsMessage", &status.store_credentials_message);
   }
   reader.Optional("startTime", &status.start_time);
   reader.Optional("completionTime", &status.completion_time);
   return status;
+}
+
+}  // namespace
+
+JobStatus DecodeStatus(const Json& json, Errors* errors) {
+  return DecodeFields(json, {nullptr, nullptr}, errors);
+}
+
+JobStatus DecodeStatus(const Json& json, const Json& known_json, const JobStatus& known,
+                       Errors* errors) {
+  return DecodeFields(json, {&known_json, &known}, errors);
 }
 
 Json EncodeStatus(const JobStatus& status) {
@@ -306,7 +388,13 @@ Json EncodeStatus(const JobStatus& status) {
   if (!status.model_digest.empty()) model["digest"] = status.model_digest;
   if (!model.empty()) json["model"] = std::move(model);
   if (status.store_capabilities) {
-    json["objectStore"] = {{"capabilities", *status.store_capabilities}};
+    json["objectStore"]["capabilities"] = *status.store_capabilities;
+  }
+  if (!status.store_credentials.empty()) {
+    json["objectStore"]["credentials"] = status.store_credentials;
+  }
+  if (!status.store_credentials_message.empty()) {
+    json["objectStore"]["credentialsMessage"] = status.store_credentials_message;
   }
   if (!status.start_time.empty()) json["startTime"] = status.start_time;
   if (!status.completion_time.empty()) json["completionTime"] = status.completion_time;
@@ -314,20 +402,25 @@ Json EncodeStatus(const JobStatus& status) {
 }
 
 Json MakeStatusPatch(const Json& object, const JobStatus& status) {
+  Json after = EncodeStatus(status);
   Json before = Json::object();
   const auto found = object.find("status");
-  if (found != object.end() && found->is_object() && !found->empty()) {
-    std::vector<FieldError> unreadable;  // what cannot be read is written anew
-    before = EncodeStatus(DecodeStatus(*found, &unreadable));
-    if (!unreadable.empty()) before = *found;
-    // Fields that decode to their defaults but are not there must be written once.
-    for (auto field = before.begin(); field != before.end();) {
-      field = found->contains(field.key()) ? std::next(field) : before.erase(field);
+  if (found != object.end() && found->is_object()) {
+    // What stands there already, most of it as a rule, need not be read; nor what only changes.
+    Json other = Json::object();
+    for (const auto& [key, value] : found->items()) {
+      const auto next = after.find(key);
+      if (next != after.end() && *next == value) {
+        after.erase(next);
+      } else if (next != after.end() && HasFieldsOf(*next, value)) {
+        before[key] = value;
+      } else {
+        other[key] = value;
+      }
     }
-    KeepOtherForms(*found, &before);
-    if (found->contains("summary")) before["summary"] = found->at("summary");
+    if (!other.empty()) before.update(EncodedAsRead(std::move(other)));
   }
-  Json patch = Difference(before, EncodeStatus(status));
+  Json patch = Difference(before, after);
   if (patch.empty()) return Json::object();
   return {{"status", std::move(patch)}};
 }

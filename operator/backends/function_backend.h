@@ -51,6 +51,12 @@ class FunctionBackend {
   virtual Status DeleteGroup(const std::string& job_uid, const std::string& group) = 0;
   // Ends one instance for good; the group makes another while it wants one.
   virtual Status DeleteInstance(const std::string& job_uid, const std::string& uid) = 0;
+  // Takes away what the groups of a job had in common, once it needs no more of them.
+  virtual Status ReleaseJob(const std::string& namespace_name, const std::string& job_name,
+                            const std::string& job_uid) {
+    static_cast<void>(namespace_name), static_cast<void>(job_name), static_cast<void>(job_uid);
+    return OkStatus();
+  }
   virtual Result<std::vector<FunctionInstance>> List(const std::string& job_uid) = 0;
   // CPU quota of a running instance: the profiler measures several sizes on one process.
   // kUnimplemented where the platform cannot.

@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "common/base/text.h"
+#include "operator/backends/knative/cluster_reader.h"
 #include "operator/cli/cluster/cluster_access.h"
 #include "operator/cli/cluster/cluster_platform.h"
 #include "operator/cli/command.h"
@@ -13,6 +14,7 @@
 #include "operator/cli/plan/plan_request.h"
 #include "operator/cli/plan/yaml_text.h"
 #include "operator/controller/options.h"
+#include "operator/resources/knative_service.h"
 
 namespace lambdadnn {
 namespace {
@@ -117,7 +119,29 @@ Status AskCluster(PlanOptions* options, CommandContext& context) {
   arguments.find_profile = [cluster](const Job& job) {
     return FindMeasuredProfile(*cluster->kube, {cluster->namespace_name, job.metadata.name}, job);
   };
+  // Functions beside the operator have the limits of their host, which the platform says.
+  arguments.find_limits = [cluster, &context](const Job& job) -> Result<ClusterLimits> {
+    if (job.spec.backend != "Knative") return ClusterLimits{};
+    ClusterReader reader(*cluster->kube, context.runtime, {.sidecar = SidecarOf({})});
+    return reader.Limits(cluster->namespace_name, job.spec.runtime);
+  };
   return OkStatus();
+}
+
+void PrintLimits(const PlanRequest& request) {
+  for (const std::string& narrowed : request.narrowed) {
+    std::printf("  cluster      %s\n", narrowed.c_str());
+  }
+  for (const std::string& unknown : request.unknown) {
+    std::printf("  not counted  %s\n", unknown.c_str());
+  }
+}
+
+Json WithLimits(Json plan, const PlanRequest& request) {
+  if (!request.narrowed.empty() || !request.unknown.empty()) {
+    plan["cluster"] = {{"narrowed", request.narrowed}, {"notCounted", request.unknown}};
+  }
+  return plan;
 }
 
 void WarnOfProfile(const WorkloadProfile& profile) {
@@ -137,6 +161,11 @@ int RunPlan(PlanOptions options, bool predict, CommandContext& context) {
   }
   auto request = LoadPlanRequest(options.arguments);
   if (!request.ok()) return FailCommand(request.status());
+  if (!request->obstacle.empty()) {
+    std::fprintf(stderr, "error: no plan fits what the cluster allows now: %s\n",
+                 request->obstacle.c_str());
+    return kExitInfeasible;
+  }
   if (!options.deadlines.empty()) return PlanDeadlines(*std::move(request), options);
   if (predict && !request->input.objective.fixed) {
     return FailCommand(InvalidArgumentError(
@@ -144,16 +173,22 @@ int RunPlan(PlanOptions options, bool predict, CommandContext& context) {
   }
   const auto outcome = MakePlan(request->input);
   if (!outcome.ok()) {
-    return FailCommand(outcome.status().WithContext(options.arguments.job_file));
+    std::string message = outcome.status().message();
+    if (!request->narrowed.empty()) {
+      message += "; the cluster allows no more: " + Join(request->narrowed, ", ");
+    }
+    return FailCommand(
+        Status(outcome.status().code(), message).WithContext(options.arguments.job_file));
   }
   if (options.output == "text") {
     const std::string title =
         TitleOf(predict ? "Prediction" : "Plan", *request, ObjectiveOf(request->input.objective));
     std::fputs(FormatOutcome(title, *outcome).c_str(), stdout);
+    PrintLimits(*request);
     WarnOfProfile(request->input.profile);
     if (IsThisMachine(options)) std::fputs(kAssumedStore, stdout);
   } else {
-    PrintDocument(OutcomeToJson(*outcome), options.output);
+    PrintDocument(WithLimits(OutcomeToJson(*outcome), *request), options.output);
   }
   return outcome->feasible ? kExitComplete : kExitInfeasible;
 }

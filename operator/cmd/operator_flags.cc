@@ -49,6 +49,9 @@ void AddFlags(CLI::App& app, OperatorFlags& flags) {
            "Backend Knative: the image of workers, where a job names none");
   AddValue(app, "--server-image", options.server_image,
            "Backend Knative: the image of parameter servers, where a job names none");
+  AddValue(app, "--network-policies", options.network_policies_file,
+           "Backend Knative: bound what reaches functions and what they reach as this file says "
+           "(docs/formats.md), by a NetworkPolicy for each job; without it none is made");
   AddValue(app, "--platform", options.platform_file,
            "Prices, sizes and limits of functions (docs/formats.md); without it this machine's");
   AddValue(app, "--store", options.store,
@@ -84,6 +87,27 @@ void AddFlags(CLI::App& app, OperatorFlags& flags) {
                "the platform; say what is missing and end");
   app.add_option("--check-store", options.check_store,
                  "With --check: an object store to try as well, e.g. s3://bucket");
+  app.add_flag("--prepare-uninstall", flags.prepare_uninstall,
+               "Before an operator goes for good: suspend its jobs, end it, delete what functions "
+               "are left and take the jobs' finalizers off; then end");
+  app.add_option("--uninstall-deployment", flags.uninstall_deployment,
+                 "With --prepare-uninstall: NAMESPACE/NAME of the operator's Deployment");
+  app.add_option("--uninstall-wait", flags.uninstall_wait_seconds,
+                 "With --prepare-uninstall: seconds that jobs may take to come to rest")
+      ->capture_default_str();
+}
+
+Status Validate(const OperatorFlags& flags) {
+  if (!flags.prepare_uninstall) return flags.options.Validate();
+  const std::string& name = flags.uninstall_deployment;
+  const size_t slash = name.find('/');
+  if (!name.empty() && (slash == std::string::npos || slash == 0 || slash + 1 == name.size())) {
+    return InvalidArgumentError("--uninstall-deployment: \"" + name + "\" is no NAMESPACE/NAME");
+  }
+  if (!(flags.uninstall_wait_seconds >= 0)) {
+    return InvalidArgumentError("--uninstall-wait: must be a number of seconds of at least 0");
+  }
+  return OkStatus();
 }
 
 }  // namespace
@@ -111,7 +135,7 @@ std::optional<OperatorFlags> ParseOperatorFlags(int argc, char** argv, int* exit
     *exit_code = kExitUsage;
     return std::nullopt;
   }
-  if (const Status valid = flags.options.Validate(); !valid.ok()) {
+  if (const Status valid = Validate(flags); !valid.ok()) {
     std::fprintf(stderr, "error: %s\n", valid.message().c_str());
     *exit_code = kExitUsage;
     return std::nullopt;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of lambdadnn-operator. Every flag but --check and --check-store, which are for
-// one call, has a variable LAMBDADNN_<FLAG>, which the flag overrides.
+// The command line of lambdadnn-operator. Every flag but --check and --check-store, and those of
+// the uninstallation, which are for one call, has a variable LAMBDADNN_<FLAG>, which the flag
+// overrides.
 #pragma once
 
 #include <optional>
@@ -12,7 +13,10 @@ namespace lambdadnn {
 
 struct OperatorFlags {
   OperatorOptions options;
-  bool check = false;  // say what is missing, and end
+  bool check = false;                     // say what is missing, and end
+  bool prepare_uninstall = false;         // make ready to go, and end
+  std::string uninstall_deployment = "";  // "NAMESPACE/NAME"; empty = none
+  double uninstall_wait_seconds = 120;
   std::string log_format = "text";
   std::string log_level = "info";
 };

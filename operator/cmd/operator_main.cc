@@ -12,8 +12,10 @@
 #include "common/base/runtime.h"
 #include "common/telemetry/log.h"
 #include "operator/cmd/operator_flags.h"
+#include "operator/kube/http_kube_client.h"
 #include "operator/server/operator_check.h"
 #include "operator/server/operator_process.h"
+#include "operator/server/prepare_uninstall.h"
 
 namespace {
 
@@ -53,6 +55,25 @@ int Check(lambdadnn::Runtime& runtime, const lambdadnn::OperatorOptions& options
   return lambdadnn::AllUsable(*findings) ? 0 : kExitEnvironment;
 }
 
+int PrepareUninstall(lambdadnn::Runtime& runtime, const lambdadnn::OperatorFlags& flags) {
+  const auto connection = lambdadnn::ConnectionOf(flags.options);
+  if (!connection.ok()) return Fail(connection.status());
+  lambdadnn::HttpKubeClient kube(*connection, runtime,
+                                 {.user_agent = "lambdadnn-operator/uninstall"});
+  const std::string& deployment = flags.uninstall_deployment;
+  const size_t slash = std::min(deployment.find('/'), deployment.size());
+  const auto done = lambdadnn::PrepareUninstall(
+      kube, runtime,
+      {.namespaces = flags.options.namespaces,
+       .knative = flags.options.backend == "Knative",
+       .deployment = {deployment.substr(0, slash),
+                      deployment.substr(std::min(slash + 1, deployment.size()))},
+       .wait_seconds = flags.uninstall_wait_seconds});
+  if (!done.ok()) return Fail(done.status());
+  std::printf("%s\n", done->Brief().c_str());
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -71,6 +92,7 @@ int main(int argc, char** argv) {
   lambdadnn::ThreadExecutor executor;
   lambdadnn::SystemRandom random;
   lambdadnn::Runtime runtime{clock, executor, random};
+  if (flags->prepare_uninstall) return PrepareUninstall(runtime, *flags);
   if (flags->check) return Check(runtime, flags->options);
   auto process = lambdadnn::OperatorProcess::Start(runtime, flags->options);
   if (!process.ok()) return Fail(process.status());

@@ -31,8 +31,13 @@ Replanned PlanFrom(const JobSnapshot& snapshot, int64_t first_iteration) {
   const Job& job = snapshot.job;
   const double elapsed = ActiveSeconds(job, snapshot.wall);
   const double spent = snapshot.meter.usage.cost;
-  Result<PlanningOutcome> outcome =
-      MakePlan(ReplannerInputOf(job, snapshot.options->platform, elapsed, spent, first_iteration));
+  PlannerInput input = ReplannerInputOf(job, PlatformOf(snapshot), elapsed, spent, first_iteration);
+  Result<PlanningOutcome> outcome = MakePlan(input);
+  if (snapshot.platform != nullptr && (!outcome.ok() || !outcome->feasible)) {
+    // What the cluster allows just now is no reason to say that there is none: it is waited for.
+    input.platform = snapshot.options->platform;
+    outcome = MakePlan(input);
+  }
   Replanned replanned;
   if (!outcome.ok()) {
     replanned.obstacle = outcome.status().message();
@@ -40,6 +45,8 @@ Replanned PlanFrom(const JobSnapshot& snapshot, int64_t first_iteration) {
     replanned.obstacle = outcome->certificate.reason;
   } else {
     replanned.plan = NextRevision(job, outcome->plan, elapsed, spent, first_iteration);
+    replanned.obstacle = TooSmall(job, *replanned.plan);
+    if (!replanned.obstacle.empty()) replanned.plan.reset();
   }
   return replanned;
 }
@@ -49,17 +56,26 @@ std::string Describe(const Plan& plan) {
          " MiB and " + std::to_string(plan.aggregation.server_functions()) + " parameter servers";
 }
 
+std::string ReasonOf(const Job& job) {
+  return TooSmall(job, *job.status.plan).empty() ? "the objective or the bounds changed"
+                                                 : "functions were killed for want of memory";
+}
+
 // The plan in force is the answer to the spec as it is now.
 WriteDecision KeepPlan(const JobSnapshot& snapshot, const std::string& why) {
   WriteDecision keep;
   keep.why = why;
   keep.execution = snapshot.job.status.execution;
-  keep.execution->planned_for = PlanningSignature(snapshot.job.spec);
+  keep.execution->planned_for = PlanningSignature(snapshot.job.spec, *keep.execution);
   return keep;
 }
 
 std::vector<Action> KeepDespite(const JobSnapshot& snapshot, const std::string& obstacle) {
   const Job& job = snapshot.job;
+  if (!TooSmall(job, *job.status.plan).empty()) {
+    return {FailJob("OutOfMemory",
+                    TooSmall(job, *job.status.plan) + ", and no plan gives more: " + obstacle)};
+  }
   if (!WithinFunctions(job.spec, *job.status.plan)) {
     return {FailJob("Infeasible", "the job cannot go on under its new bounds: " + obstacle)};
   }
@@ -97,10 +113,9 @@ std::vector<Action> Begin(const JobSnapshot& snapshot) {
   if (SameWork(*replanned.plan, *job.status.plan)) return KeepTheSame(snapshot);
   WriteDecision begin;
   begin.why = "replanning";
-  begin.conditions.push_back(
-      MakeCondition(kConditionProvisioned, false, kReplanning,
-                    "the objective or the bounds changed: stopping at a checkpoint to go on with " +
-                        Describe(*replanned.plan)));
+  begin.conditions.push_back(MakeCondition(
+      kConditionProvisioned, false, kReplanning,
+      ReasonOf(job) + ": stopping at a checkpoint to go on with " + Describe(*replanned.plan)));
   return {begin};
 }
 
@@ -142,9 +157,9 @@ std::vector<Action> Finish(const JobSnapshot& snapshot, const ExecutionStatus& e
   write.why = "plan revision " + std::to_string(replanned.plan->revision);
   write.plan = replanned.plan;
   write.execution = execution;
-  write.execution->planned_for = PlanningSignature(job.spec);
+  write.execution->planned_for = PlanningSignature(job.spec, execution);
   ChangeRoom(snapshot, *write.plan, &write);
-  AddToLog(snapshot, "the objective or the bounds changed", &write);
+  AddToLog(snapshot, ReasonOf(job), &write);
   write.conditions.push_back(MakeCondition(
       kConditionProvisioned, true, "Replanned",
       "plan revision " + std::to_string(write.plan->revision) + " from iteration " +

@@ -6,6 +6,7 @@
 
 #include "common/base/planted_bug.h"
 #include "operator/controller/decide.h"
+#include "operator/controller/planning.h"
 #include "operator/controller/round_view.h"
 #include "operator/resources/function_groups.h"
 #include "operator/resources/slice_requests.h"
@@ -29,12 +30,30 @@ void ForgetOthers(const JobSnapshot& snapshot, const Round& round, std::vector<A
   }
 }
 
+// What was killed for want of memory is not given again, if the job lets the next plan give more.
+// True = that is news.
+bool LearnWant(const JobSnapshot& snapshot, const RoundView& view, ExecutionStatus* next) {
+  const Plan& plan = *snapshot.job.status.plan;
+  bool news = false;
+  const auto learn = [&](bool workers, int memory_mib, int* known) {
+    std::string field;
+    if (memory_mib <= *known) return;
+    if (!MayGrow(snapshot.job, snapshot.options->platform, workers, memory_mib, &field)) return;
+    *known = memory_mib;
+    news = true;
+  };
+  if (view.worker_too_small) learn(true, plan.memory_mib, &next->too_small_worker_mib);
+  if (view.server_too_small) learn(false, plan.server_memory_mib, &next->too_small_server_mib);
+  return news;
+}
+
 // All functions, or none: asked for together, given back together when they do not come in time.
 std::vector<Action> DecideFunctions(const JobSnapshot& snapshot) {
   const Facts& facts = snapshot.facts;
   const ControllerOptions& options = *snapshot.options;
   int gone_early = 0;
   const InstanceFact* last_gone = nullptr;
+  RoundView want;
   bool all_ready = true;
   bool all_there = true;
   for (const FunctionGroup& group : PlannedGroups(snapshot.job, options.platform, {})) {
@@ -44,13 +63,25 @@ std::vector<Action> DecideFunctions(const JobSnapshot& snapshot) {
     all_there = all_there && std::ssize(live) >= group.count;
     for (const auto& [uid, fact] : facts.instances) {
       if (fact.instance.group != group.name || !fact.gone.has_value()) continue;
-      if (!fact.ready.has_value() && fact.instance.reason.starts_with("Exited")) {
-        ++gone_early;
-        last_gone = &fact;
-      }
+      const std::string& reason = fact.instance.reason;
+      const bool killed = reason.starts_with("OOMKilled");
+      if (fact.ready.has_value() || !(killed || reason.starts_with("Exited"))) continue;
+      ++gone_early;
+      last_gone = &fact;
+      if (killed)
+        (group.program == "worker" ? want.worker_too_small : want.server_too_small) = true;
     }
   }
   if (all_ready) return {};
+  ExecutionStatus next = snapshot.job.status.execution;
+  if (LearnWant(snapshot, want, &next)) {
+    WriteDecision grow;
+    grow.why = "functions were killed for want of memory before they were ready";
+    grow.execution = next;
+    grow.conditions.push_back(MakeCondition(kConditionDegraded, true, "OOMKilled",
+                                            grow.why + "; the next plan gives more"));
+    return {grow};
+  }
   if (gone_early >= options.max_start_failures) {
     return {FailJob("FunctionStartFailed", "functions end before they are ready (" +
                                                last_gone->instance.reason +
@@ -133,7 +164,7 @@ bool LeavesDamaged(const JobSnapshot& snapshot, const Round& round, const Execut
 }
 
 std::vector<Action> DecideFallBack(const JobSnapshot& snapshot, const Round& round,
-                                   const RoundBreak& broken) {
+                                   const RoundView& view, const RoundBreak& broken) {
   if (!broken.unusable_uid.empty()) {
     return {DeleteFunction{broken.unusable_uid, broken.message}};
   }
@@ -149,7 +180,10 @@ std::vector<Action> DecideFallBack(const JobSnapshot& snapshot, const Round& rou
   if (facts.credentials_changed && AnyLiveInstance(facts)) return {DeleteAllGroups{}};
 
   ExecutionStatus next = FallenBack(snapshot);
-  if (broken.counts && !facts.credentials_changed && !LeavesDamaged(snapshot, round, next)) {
+  // Bounded by what memory there is, not by how often it was too little.
+  const bool grows = LearnWant(snapshot, view, &next);
+  const bool counts = broken.counts && !grows;
+  if (counts && !facts.credentials_changed && !LeavesDamaged(snapshot, round, next)) {
     ++next.failures;
     if (next.failures > snapshot.job.spec.backoff_limit) {
       return {FailJob("BackoffLimitExceeded",
@@ -184,7 +218,7 @@ std::vector<Action> DecideNextRound(const JobSnapshot& snapshot, const Round& ro
                         " without a complete checkpoint there";
       missing.counts = true;
       missing.at = view.ended_at;
-      return DecideFallBack(snapshot, round, missing);
+      return DecideFallBack(snapshot, round, view, missing);
     }
     checkpoint = facts.newest_checkpoint;
   }
@@ -268,7 +302,7 @@ std::vector<Action> DecideRun(const JobSnapshot& snapshot) {
   if (view.broken.has_value()) {
     const bool permanent = view.broken->permanent && !facts.credentials_changed;
     if (permanent) return {FailJob(view.broken->reason, view.broken->message)};
-    return DecideFallBack(snapshot, round, *view.broken);
+    return DecideFallBack(snapshot, round, view, *view.broken);
   }
   if (view.finished) return DecideSuccess(snapshot, view);
   if (view.all_ended) return DecideNextRound(snapshot, round, view);

@@ -15,6 +15,7 @@
 #include "common/plan/workload.h"
 #include "common/protocol/slice.h"
 #include "common/telemetry/metrics.h"
+#include "operator/backends/cluster_bound.h"
 #include "operator/backends/function_backend.h"
 #include "operator/backends/slice_client.h"
 #include "operator/controller/store_access.h"
@@ -63,6 +64,16 @@ struct ControllerDependencies {
   std::function<void()> end_store_requests = nullptr;
   // Whether this process leads by the API server's word at this moment; null = nobody can tell.
   std::function<Result<bool>()> leads_now = nullptr;
+  // Credentials of a store for less than what `secrets` allow (AssumeStoreRole); null = functions
+  // get those.
+  std::function<Result<TemporaryCredentials>(const StoreReference&, const StoreSecrets& secrets,
+                                             const AssumedRole&)>
+      assume_role = nullptr;
+  // Whether the last lines that the backend has of functions go into the job's results; false =
+  // somebody keeps all of them anyway.
+  bool keep_logs = true;
+  // What the cluster of the functions has a say in; null = the configured platform is all there is.
+  ClusterBound* cluster = nullptr;
 };
 
 }  // namespace lambdadnn

@@ -72,7 +72,9 @@ double PricePerSecond(const Platform& platform, int memory_mib) {
 const JobMemory::Decoded& JobMemory::Decode(const std::shared_ptr<const Json>& object) {
   if (object == decoded_from_) return decoded_;
   std::vector<FieldError> errors;
-  decoded_.job = DecodeJob(*object, &errors);
+  decoded_.job = readable_ ? DecodeJob(*object, *decoded_from_, decoded_.job, &errors)
+                           : DecodeJob(*object, &errors);
+  readable_ = errors.empty();
   decoded_from_ = object;
   decoded_.problem = ToStatus(errors);
   if (!errors.empty()) {
@@ -280,13 +282,17 @@ bool JobMemory::AnyRefused() const {
                      [](const auto& named) { return IsRefused(named.second); });
 }
 
-bool JobMemory::AnyRefusedWithOtherSecrets() const {
-  return std::any_of(facts.slices.begin(), facts.slices.end(), [this](const auto& named) {
+std::string JobMemory::StartedWith(bool own_credentials) const {
+  return store_secrets.version + (own_credentials ? " own" : "");
+}
+
+bool JobMemory::AnyRefusedWithOtherSecrets(bool own_credentials) const {
+  return std::any_of(facts.slices.begin(), facts.slices.end(), [&](const auto& named) {
     if (!IsRefused(named.second)) return false;
     // Of a record that lay in the store nobody knows whose it is.
     const auto instance = facts.instances.find(named.second.instance_uid);
     return instance == facts.instances.end() ||
-           instance->second.secrets_version != store_secrets.version;
+           instance->second.secrets_version != StartedWith(own_credentials);
   });
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +17,14 @@
 #include "operator/controller/store_access.h"
 
 namespace lambdadnn {
+
+// Of a store, for the slices of one job.
+struct IssuedCredentials {
+  StoreCredentials credentials;
+  Instant end{};
+  double lifetime_seconds = 0;
+  std::string of_version;  // of the Secrets that they were made from
+};
 
 class JobMemory {
  public:
@@ -34,10 +43,13 @@ class JobMemory {
   StoreSecrets store_secrets;  // once there is a store
   Instant secrets_read{};
   bool store_refused = false;  // the store did, to what they said then
+  std::optional<IssuedCredentials> issued;
   // Whether the job may reach what it names, which no change of its spec changes; absent = not
   // looked at yet.
   std::optional<Status> reach;
   std::string job_key;
+  // As of the last planning, or the first look at a job that has a plan; null = not yet.
+  std::shared_ptr<const PlatformView> platform_view;
   // Of status, which this API server's CRD refuses: not written again by this process.
   RefusedFields refused_fields;
   // When status was last written for progress alone.
@@ -47,6 +59,9 @@ class JobMemory {
   Instant active_since{};
   std::optional<Instant> metered;
   int failed_passes = 0;
+  // What the functions wrote last, by role, until it is in the store.
+  std::map<std::string, std::string> logs;
+  bool logs_gathered = false;
   // The object as the last pass left it.
   std::shared_ptr<const Json> left;
 
@@ -66,7 +81,9 @@ class JobMemory {
   // Functions that their store would not serve, by what their slices say; and those of them that
   // may have been started with something else than the Secrets say now.
   bool AnyRefused() const;
-  bool AnyRefusedWithOtherSecrets() const;
+  bool AnyRefusedWithOtherSecrets(bool own_credentials) const;
+  // What functions that are asked for now are started with; `own_credentials` = slices bring them.
+  std::string StartedWith(bool own_credentials) const;
 
  private:
   // Bills all functions from the last call on; before the first, from where the status left off.
@@ -75,6 +92,7 @@ class JobMemory {
 
   std::shared_ptr<const Json> decoded_from_;
   Decoded decoded_;
+  bool readable_ = false;             // decoded_from_ had no problem
   int64_t validated_generation_ = 0;  // 0 = none yet
   Status invalid_;                    // of that generation
 };

@@ -17,6 +17,7 @@ Status ControllerOptions::Validate() const {
     return InvalidArgumentError("controller option leader_epoch must be at least 1");
   }
   LDNN_RETURN_IF_ERROR(NeedsPositive("tick_seconds", tick_seconds));
+  LDNN_RETURN_IF_ERROR(NeedsPositive("starting_tick_seconds", starting_tick_seconds));
   LDNN_RETURN_IF_ERROR(NeedsPositive("idle_tick_seconds", idle_tick_seconds));
   LDNN_RETURN_IF_ERROR(NeedsPositive("finished_tick_seconds", finished_tick_seconds));
   LDNN_RETURN_IF_ERROR(NeedsPositive("retry_seconds", retry_seconds));

@@ -31,6 +31,8 @@ struct ControllerOptions {
   int workers = 2;
   // A job with running functions is looked at this often: it bounds how late a slice's end is seen.
   double tick_seconds = 0.1;
+  // One whose functions start or end: others wait for them.
+  double starting_tick_seconds = 0.1;
   // A job with nothing running.
   double idle_tick_seconds = 5;
   // A job that waits for room, and is told at once when it is the next.

@@ -45,24 +45,89 @@ PlannerInput PlannerInputOf(const Job& job, const Platform& platform, double ela
   input.aggregation.layers = spec.layers;
   input.aggregation.spread = spec.spread;
   input.aggregation.server_memory_mib = spec.server_memory_mib;
+  const ExecutionStatus& execution = job.status.execution;
+  input.aggregation.least_server_memory_mib =
+      LeastMemoryMib(platform, execution.too_small_server_mib);
+  if (const int least = LeastMemoryMib(platform, execution.too_small_worker_mib); least > 0) {
+    std::optional<int>& bound = input.limits.min_memory_mib;
+    bound = std::max(bound.value_or(0), least);
+  }
   input.options.checkpoint_interval_seconds = job.spec.checkpoint.interval_seconds;
   input.options.explain = explain;
   return input;
 }
 
-std::string PlanningSignature(const JobSpec& spec) {
-  const Json encoded = EncodeSpec(spec);
-  Json planned = Json::object();
-  for (const char* field : {"objective", "functions", "aggregation"}) {
-    if (encoded.contains(field)) planned[field] = encoded.at(field);
+namespace {
+
+std::string SignatureOf(const JobSpec& spec) {
+  // Every pass over a job asks more than once, and specs hardly ever change.
+  struct Answer {
+    Objective objective;
+    JobSpec::Functions functions;
+    AggregationSpec aggregation;
+    std::string signature;
+  };
+  thread_local Answer last;
+  if (last.signature.empty() || last.objective != spec.objective ||
+      last.functions != spec.functions || last.aggregation != spec.aggregation) {
+    last = {spec.objective, spec.functions, spec.aggregation,
+            Hex64(Xxh3(AsBytes(EncodePlannedFields(spec).dump())))};
   }
-  return Hex64(Xxh3(AsBytes(planned.dump())));
+  return last.signature;
+}
+
+}  // namespace
+
+std::string PlanningSignature(const JobSpec& spec, const ExecutionStatus& execution) {
+  std::string signature = SignatureOf(spec);
+  if (execution.too_small_worker_mib > 0 || execution.too_small_server_mib > 0) {
+    signature += "." + std::to_string(execution.too_small_worker_mib) + "." +
+                 std::to_string(execution.too_small_server_mib);
+  }
+  return signature;
+}
+
+int LeastMemoryMib(const Platform& platform, int too_small_mib) {
+  if (too_small_mib <= 0) return 0;
+  const int step = std::max(1, platform.memory.step_mib);
+  const int wanted = too_small_mib + std::max(step, too_small_mib / 4);
+  const int above = std::max(0, wanted - platform.memory.min_mib);
+  return platform.memory.min_mib + (above + step - 1) / step * step;
+}
+
+bool MayGrow(const Job& job, const Platform& platform, bool workers, int memory_mib,
+             std::string* field) {
+  const JobSpec& spec = job.spec;
+  int most = platform.memory.max_mib;
+  *field = "the platform's largest memory";
+  if (workers && spec.objective.fixed.has_value()) {
+    most = spec.objective.fixed->memory_mib;
+    *field = "spec.objective.fixed.memory";
+  } else if (workers && spec.functions.memory_max_mib.value_or(most) < most) {
+    most = *spec.functions.memory_max_mib;
+    *field = "spec.functions.memory.max";
+  } else if (!workers && spec.aggregation.server_memory_mib.has_value()) {
+    most = *spec.aggregation.server_memory_mib;
+    *field = "spec.aggregation.serverMemory";
+  }
+  return LeastMemoryMib(platform, memory_mib) <= most;
+}
+
+std::string TooSmall(const Job& job, const Plan& plan) {
+  const ExecutionStatus& execution = job.status.execution;
+  const int worker_mib = execution.too_small_worker_mib;
+  const int server_mib = execution.too_small_server_mib;
+  const bool workers = worker_mib > 0 && plan.memory_mib <= worker_mib;
+  const bool servers = server_mib > 0 && plan.server_memory_mib <= server_mib;
+  if (!workers && !servers) return "";
+  return std::string(workers ? "workers" : "parameter servers") + " of " +
+         std::to_string(workers ? worker_mib : server_mib) + " MiB were killed for want of memory";
 }
 
 bool PlanIsOutOfDate(const Job& job) {
   const std::string& planned_for = job.status.execution.planned_for;
   return job.status.plan.has_value() && !planned_for.empty() &&
-         planned_for != PlanningSignature(job.spec);
+         planned_for != PlanningSignature(job.spec, job.status.execution);
 }
 
 void LimitToRest(const Plan& whole, int64_t first_iteration, TrainingLimits* limits) {

@@ -18,10 +18,21 @@ std::optional<Plan> WholePlan(const PlannerInput& input, const PlanningOutcome& 
 // Leaves of the job what comes from `first_iteration` on, in the same batches.
 void LimitToRest(const Plan& whole, int64_t first_iteration, TrainingLimits* limits);
 
-// Of everything that a plan follows from and that may change in a job's life. The plan in force is
-// out of date when it was made for another one.
-std::string PlanningSignature(const JobSpec& spec);
+// Of everything that a plan follows from and that may change in a job's life: of the spec, and of
+// what was too small in `execution`. The plan in force is out of date when it was made for another
+// one.
+std::string PlanningSignature(const JobSpec& spec, const ExecutionStatus& execution);
 bool PlanIsOutOfDate(const Job& job);
+
+// The least memory of a function after one of `too_small_mib` was killed for want of it: a quarter
+// more, on the platform's grid. 0 = none was.
+int LeastMemoryMib(const Platform& platform, int too_small_mib);
+// Whether the job lets a plan give more than this to workers, or servers; else `field` is the one
+// to raise.
+bool MayGrow(const Job& job, const Platform& platform, bool workers, int memory_mib,
+             std::string* field);
+// Why this plan would give functions what was too small already; empty = it does not.
+std::string TooSmall(const Job& job, const Plan& plan);
 
 // The same for the iterations from `first_iteration` on. The global batch stays what it is, so that
 // epochs keep their iterations; within an epoch the data order stays as well.

@@ -194,6 +194,7 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
   profile.transfer = {
       MedianMetric(samples, "pushCpuSeconds"), MedianMetric(samples, "pushCpuSecondsPerByte"),
       MedianMetric(samples, "pullCpuSeconds"), MedianMetric(samples, "pullCpuSecondsPerByte")};
+  double least_resume = 0;
   for (const ProfileSample& sample : samples) {
     const SliceRecord& record = sample.record;
     // Later slices of the same process have what the earlier ones used in it.
@@ -202,6 +203,9 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
         (profile.start_cpu_seconds == 0 || start_cpu < profile.start_cpu_seconds)) {
       profile.start_cpu_seconds = start_cpu;
     }
+    // The first slice of a process warms it up.
+    const double resume = Metric(record, "resumeSeconds");
+    if (resume > 0 && (least_resume == 0 || resume < least_resume)) least_resume = resume;
     // What a step costs beside its samples is counted apart.
     const double step_cpu = Metric(record, "stepCpuSeconds");
     const double of_samples = step_cpu > beside_samples ? 1 - beside_samples / step_cpu : 1;
@@ -221,6 +225,8 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
     profile.worker_bytes_per_sample =
         std::max(profile.worker_bytes_per_sample, Metric(record, "bytesPerSample"));
   }
+  profile.checkpoint_seconds = MedianMetric(samples, "checkpointSeconds");
+  profile.slice_overhead_seconds = profile.checkpoint_seconds + least_resume;
   const std::vector<TrainingRate::Point> points = MeanPoints(training);
   if (points.empty() || profile.training_samples <= 0 || profile.model_bytes <= 0) {
     return FailedPreconditionError(
@@ -276,7 +282,7 @@ std::string ProfileSignature(const JobSpec& spec, const Platform& platform) {
   signature["batch"] = plan.batch_size;
   signature["functions"] = plan.functions;
   // Raised whenever a profile measures something new, so that none without it is taken for whole.
-  signature["form"] = 4;
+  signature["form"] = 5;
   return Hex64(Xxh3(AsBytes(signature.dump())));
 }
 

@@ -45,9 +45,23 @@ bool MayHaveFunctions(const Job& job) {
 }
 
 // Not started, or on the way to another plan.
+// Something of the job starts or ends.
+bool AnyInTransit(const Facts& facts) {
+  return std::any_of(facts.instances.begin(), facts.instances.end(), [](const auto& entry) {
+    const FunctionPhase phase = entry.second.instance.phase;
+    return phase == FunctionPhase::kPending || phase == FunctionPhase::kTerminating;
+  });
+}
+
 bool SeesQueue(const Job& job) {
   if (IsFinished(job) || job.spec.suspend || !job.metadata.deletion_timestamp.empty()) return false;
   return !IsStarted(job) || !job.status.plan.has_value() || NeedsReplan(job);
+}
+
+// For the cluster to allow a plan.
+bool WaitsForCluster(const Job& job) {
+  const Condition* provisioned = FindCondition(job, kConditionProvisioned);
+  return provisioned != nullptr && provisioned->reason == "ClusterTooSmall";
 }
 
 bool IsWaiting(const Job& job) {
@@ -102,6 +116,7 @@ Status Reconciler::Load(Pass* pass) {
     pass->snapshot.reach = *reach;
   }
   pass->snapshot.options = &options_;
+  pass->sees_queue = SeesQueue(pass->snapshot.job);
   return OkStatus();
 }
 
@@ -112,7 +127,8 @@ void Reconciler::Refresh(Pass* pass) {
   pass->memory->Begin(snapshot.job, snapshot.now, snapshot.wall);
   snapshot.facts = pass->memory->facts;
   snapshot.meter = pass->memory->meter;
-  if (SeesQueue(snapshot.job)) snapshot.queue = queue_.View(pass->name);
+  snapshot.platform = pass->memory->platform_view;
+  if (pass->sees_queue) snapshot.queue = queue_.View(pass->name);
 }
 
 void Reconciler::Tell(const Pass& pass, Json event) {
@@ -121,8 +137,33 @@ void Reconciler::Tell(const Pass& pass, Json event) {
   dependencies_.observer->OnEvent(event);
 }
 
+// A plan is made of what the cluster allows at that moment; it is followed under what it allowed
+// then, as far as this process knows.
+Status Reconciler::LookAtPlatform(Pass* pass) {
+  if (dependencies_.cluster == nullptr) return OkStatus();
+  const Job& job = pass->snapshot.job;
+  JobMemory& memory = *pass->memory;
+  const bool plans = pass->sees_queue && (!job.status.plan.has_value() || NeedsReplan(job));
+  const bool lives = !IsFinished(job) && job.metadata.deletion_timestamp.empty();
+  if (!plans && (memory.platform_view != nullptr || !lives || !job.status.plan.has_value())) {
+    return OkStatus();
+  }
+  const Result<ClusterLimits> limits =
+      dependencies_.cluster->Limits(job.metadata.namespace_name, job.spec.runtime);
+  if (!limits.ok()) {
+    return plans ? limits.status().WithContext("cannot plan without the cluster's limits")
+                 : OkStatus();
+  }
+  auto view = std::make_shared<PlatformView>();
+  view->narrowed = WithinLimits(options_.platform, *limits);
+  view->unknown = limits->unknown;
+  memory.platform_view = std::move(view);
+  return OkStatus();
+}
+
 Status Reconciler::Gather(Pass* pass) {
   Refresh(pass);
+  LDNN_RETURN_IF_ERROR(LookAtPlatform(pass));
   const Job& job = pass->snapshot.job;
   JobMemory& memory = *pass->memory;
   if (!MayHaveFunctions(job)) {
@@ -143,10 +184,13 @@ Status Reconciler::Gather(Pass* pass) {
   memory.ObserveSlices(dependencies_.slices.Poll(job.metadata.uid), job, options_.platform, now,
                        news);
   // A function was refused by the store: its environment may be what the Secret no longer says.
-  if (!memory.facts.credentials_changed && memory.AnyRefused()) memory.store_refused = true;
+  if (!memory.facts.credentials_changed && memory.AnyRefused()) {
+    memory.store_refused = true;
+    memory.issued.reset();  // whatever was wrong with them
+  }
   // What cannot be read is said by whoever needs it.
   if (memory.store_refused) (void)LookAtSecrets(pass);
-  memory.facts.credentials_changed = memory.AnyRefusedWithOtherSecrets();
+  memory.facts.credentials_changed = memory.AnyRefusedWithOtherSecrets(HasOwnCredentials(*pass));
   Refresh(pass);
   return OkStatus();
 }
@@ -285,7 +329,7 @@ Status Reconciler::WriteStatus(Pass* pass, const JobStatus& status) {
     ReadBack(pass);
     return written.status().WithContext("cannot write the status of job " + pass->name.name);
   }
-  cache_.Put(*written);
+  cache_.Put(*std::move(written));
   LDNN_RETURN_IF_ERROR(Load(pass));
   pass->written = dependencies_.runtime.clock.Now();
   pass->memory->progress_written = *pass->written;
@@ -350,7 +394,9 @@ Duration Reconciler::Tick(const Pass& pass) {
   const std::lock_guard lock(mutex_);
   ticking_.insert(pass.name);
   const double share = static_cast<double>(ticking_.size()) / kMaxLooksPerSecond;
-  return FromSeconds(std::max(options_.tick_seconds, share));
+  const double tick =
+      AnyInTransit(pass.snapshot.facts) ? options_.starting_tick_seconds : options_.tick_seconds;
+  return FromSeconds(std::max(tick, share));
 }
 
 Duration Reconciler::NextLook(const Pass& pass) {
@@ -361,8 +407,8 @@ Duration Reconciler::NextLook(const Pass& pass) {
   const bool finished = IsFinished(job);
   if (pass.held) return kMoment;
   const bool waiting = !deleted && !finished && IsWaiting(job) && !AnyLiveInstance(facts);
-  const bool resting =
-      job.status.phase == "Suspended" || (facts.admission.has_value() && !facts.admission->ok());
+  const bool resting = job.status.phase == "Suspended" || WaitsForCluster(job) ||
+                       (facts.admission.has_value() && !facts.admission->ok());
   if (deleted || (finished ? AnyLiveInstance(facts) : !resting && !waiting)) return Tick(pass);
   {
     const std::lock_guard lock(mutex_);

@@ -53,6 +53,7 @@ class Reconciler {
     std::shared_ptr<const Json> object;
     JobSnapshot snapshot;
     std::shared_ptr<JobMemory> memory;
+    bool sees_queue = false;         // of the job as it was loaded
     bool gone = false;               // the object was deleted in this pass
     bool held = false;               // IsHeld, when it was last decided upon
     std::optional<Instant> written;  // when the API server last took a status of this pass
@@ -65,6 +66,7 @@ class Reconciler {
   void Drop(const ObjectName& name);
   // kNotFound: the job is gone.
   Status Load(Pass* pass);
+  Status LookAtPlatform(Pass* pass);
   Status Gather(Pass* pass);
   void Refresh(Pass* pass);
   Status DecideAndApply(Pass* pass);
@@ -80,7 +82,7 @@ class Reconciler {
   // Jobs for which the same store hangs.
   static std::string StoreLaneOf(const Job& job);
   // Whether the action asks the job's store something.
-  static bool UsesStore(const Pass& pass, const Action& action);
+  bool UsesStore(const Pass& pass, const Action& action) const;
   Result<Next> Do(Pass* pass, const AddFinalizer& action);
   Result<Next> Do(Pass* pass, const RemoveFinalizer& action);
   Result<Next> Do(Pass* pass, const WriteDecision& action);
@@ -125,12 +127,34 @@ class Reconciler {
   // Reads the job's Secrets again from time to time, and at once when a store refused what they
   // said; a store that was opened with what they said before is let go.
   Status LookAtSecrets(Pass* pass);
+  // kFailedPrecondition: the platform refuses them. Other errors: it does not answer.
+  Status TryFunctions(Pass* pass);
   Status EnsureJobKey(Pass* pass);
   Result<FunctionSecrets> SecretsOf(Pass* pass);
   void BeginStarting(Pass* pass);
   void StartSlice(Pass* pass, const SliceRequest& request, const std::string& instance_uid);
   // What the store can do, for the job's status: the first of the jobs of a store asks it.
   Status LearnCapabilities(Pass* pass, ObjectStore& store);
+  // Whether slices of the job bring credentials, so that its functions have none in their
+  // environment.
+  static bool HasOwnCredentials(const Pass& pass);
+  // Once a job: whether its store gives credentials for it alone. The first job of a store with one
+  // Secret tries them out, when it `may_try`; false = that is still to come.
+  bool ChooseCredentials(Pass* pass, bool may_try);
+  Status TryCredentials(Pass* pass);
+  // Functions get the Secret's, or the operator's, by their environment.
+  void UseOthersCredentials(Pass* pass, const std::string& why);
+  // Asks the store for some that are good for so long, or what it gives. kUnavailable: ask again.
+  Status IssueCredentials(Pass* pass, double seconds);
+  // Whether a slice of this budget needs others than those at hand.
+  bool NeedsCredentials(const Pass& pass, double budget_seconds) const;
+  // Of a job that has its own: the slice gets them, and ends before they do.
+  Status AddCredentials(Pass* pass, SliceRequest* request);
+  double TrainingBudgetSeconds(const Pass& pass) const;
+  // The last lines of the functions of a job that is ending, before they are given back; and into
+  // its results.
+  void GatherLogs(Pass* pass);
+  void SaveLogs(Pass* pass, ObjectStore& store);
   // Objects that nobody will read again.
   void DropExchange(Pass* pass, const Round& round);
   void SaveHistory(Pass* pass);
@@ -150,6 +174,9 @@ class Reconciler {
   std::set<ObjectName> in_progress_;
   std::set<ObjectName> ticking_;
   std::map<std::string, std::vector<std::string>> capabilities_;  // by lane of the store
+  // By the same and the version of its Secrets: whether it gives credentials for one job, or why
+  // not.
+  std::map<std::string, Status> roles_;
 };
 
 }  // namespace lambdadnn

@@ -73,13 +73,19 @@ std::optional<SliceRecord> ParseRecord(ByteView bytes) {
 
 }  // namespace
 
-bool Reconciler::UsesStore(const Pass& pass, const Action& action) {
+bool Reconciler::UsesStore(const Pass& pass, const Action& action) const {
   const auto* write = std::get_if<WriteDecision>(&action);
   // The history is kept there.
   if (write != nullptr) return write->plan || write->execution || write->start_time;
   const bool asks_for_functions = std::holds_alternative<EnsurePlannedGroups>(action) ||
                                   std::holds_alternative<EnsureProfileGroup>(action);
   if (asks_for_functions) return pass.memory->store == nullptr;  // it is opened before
+  if (std::holds_alternative<StartTrainingSlice>(action)) {
+    return NeedsCredentials(pass, TrainingBudgetSeconds(pass));
+  }
+  if (std::holds_alternative<StartProfileSlice>(action)) {
+    return NeedsCredentials(pass, options_.profile_timeout_seconds);
+  }
   return std::holds_alternative<CheckAdmission>(action) ||
          std::holds_alternative<BringCheckpoint>(action) ||
          std::holds_alternative<ReadRecords>(action) ||
@@ -157,14 +163,15 @@ Status Reconciler::LearnCapabilities(Pass* pass, ObjectStore& store) {
   const Job& job = pass->snapshot.job;
   std::optional<std::vector<std::string>>& learnt = pass->memory->facts.store_capabilities;
   if (job.status.store_capabilities.has_value()) return OkStatus();
+  // A job that has never been accepted leaves nothing behind when it is deleted: it writes nothing.
+  const bool may_write = FindCondition(job, kConditionAccepted) != nullptr;
+  const bool chosen = ChooseCredentials(pass, may_write);
   const std::string lane = StoreLaneOf(job);
   {
     const std::lock_guard lock(mutex_);
     const auto found = capabilities_.find(lane);
-    if (found != capabilities_.end()) learnt = found->second;
+    if (chosen && found != capabilities_.end()) learnt = found->second;
   }
-  // A job that has never been accepted leaves nothing behind when it is deleted: it writes nothing.
-  const bool may_write = FindCondition(job, kConditionAccepted) != nullptr;
   if (learnt.has_value() || !may_write) return OkStatus();
   // A controller that was deposed may be asking at the same time.
   const std::string key =
@@ -188,8 +195,28 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const CheckAdmission&) {
     pass->memory->store_refused = IsAccessFailure(answer);
     return Next::kGoOn;
   }
-  facts.admission = OkStatus();
-  return Next::kDecideAgain;
+  answer = TryFunctions(pass);
+  facts.functions_refused = answer.code() == StatusCode::kFailedPrecondition;
+  if (!answer.ok() && !facts.functions_refused) return answer;
+  facts.admission = answer;
+  return answer.ok() ? Next::kDecideAgain : Next::kGoOn;
+}
+
+// Of a job that nothing has been made for yet: what its platform refuses is told before. It does
+// not depend on the plan: one worker and one server of the smallest size stand for all.
+Status Reconciler::TryFunctions(Pass* pass) {
+  if (dependencies_.cluster == nullptr || HasCondition(pass->snapshot.job, kConditionAccepted)) {
+    return OkStatus();
+  }
+  const Platform& platform = PlatformOf(pass->snapshot);
+  Job trial = pass->snapshot.job;
+  Plan& plan = trial.status.plan.emplace();
+  plan.functions = 1;
+  plan.memory_mib = plan.server_memory_mib = platform.memory.min_mib;
+  for (const FunctionGroup& group : PlannedGroups(trial, platform, {})) {
+    LDNN_RETURN_IF_ERROR(dependencies_.cluster->Preflight(group));
+  }
+  return OkStatus();
 }
 
 Result<Reconciler::Next> Reconciler::Do(Pass* pass, const ReadProfileCache&) {
@@ -299,6 +326,7 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const WriteReport&) {
   const auto attempt = [&]() -> Status {
     LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, StoreOf(pass));
     LoadHistory(pass);
+    SaveLogs(pass, *store);
     const std::string key = ResultKey(JobPrefix(pass->snapshot.job), kReportName);
     // A predecessor that knew more may have written it.
     const Status there = store->Head(key).status();
@@ -348,6 +376,8 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const DeleteJobKey&) {
   const Status deleted = dependencies_.kube.Delete(
       SecretType(), {job.metadata.namespace_name, JobKeySecretName(job)}, "");
   if (!deleted.ok() && deleted.code() != StatusCode::kNotFound) return deleted;
+  LDNN_RETURN_IF_ERROR(dependencies_.backend.ReleaseJob(job.metadata.namespace_name,
+                                                        job.metadata.name, job.metadata.uid));
   pass->memory->facts.job_key_deleted = true;
   return Next::kDecideAgain;
 }

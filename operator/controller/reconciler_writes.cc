@@ -33,7 +33,7 @@ Status Reconciler::WriteFinalizers(Pass* pass, bool with_ours) {
     cache_.Remove(pass->name, UidOf(*pass->object));
     return OkStatus();
   }
-  cache_.Put(*written);
+  cache_.Put(*std::move(written));
   return Load(pass);
 }
 
@@ -171,7 +171,14 @@ Result<FunctionSecrets> Reconciler::SecretsOf(Pass* pass) {
     environment["LAMBDADNN_S3_REGION"] = store.region;
     environment["LAMBDADNN_S3_PATH_STYLE"] = store.path_style ? "true" : "false";
   }
-  pass->memory->facts.secrets_version = secrets.version;
+  const bool own = HasOwnCredentials(*pass);
+  if (own) {
+    for (const char* name : {"LAMBDADNN_S3_ACCESS_KEY_ID", "LAMBDADNN_S3_SECRET_ACCESS_KEY",
+                             "LAMBDADNN_S3_SESSION_TOKEN"}) {
+      environment.erase(name);
+    }
+  }
+  pass->memory->facts.secrets_version = pass->memory->StartedWith(own);
   return FunctionSecrets{pass->memory->job_key, std::move(environment)};
 }
 
@@ -179,12 +186,15 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const EnsurePlannedGroups&) 
   LDNN_RETURN_IF_ERROR(ConfirmLead(pass));
   BeginStarting(pass);
   LDNN_ASSIGN_OR_RETURN(const FunctionSecrets secrets, SecretsOf(pass));
-  for (const FunctionGroup& group : PlannedGroups(pass->snapshot.job, options_.platform, secrets)) {
+  for (const FunctionGroup& group :
+       PlannedGroups(pass->snapshot.job, PlatformOf(pass->snapshot), secrets)) {
     const Status ensured = dependencies_.backend.EnsureGroup(group);
     if (ensured.code() == StatusCode::kResourceExhausted) {
       pass->memory->facts.start_error = ensured;
       return Do(pass, DeleteAllGroups{true});
     }
+    // Who waits for functions is told why there are none.
+    if (!ensured.ok()) pass->memory->facts.start_error = ensured;
     LDNN_RETURN_IF_ERROR(ensured);
   }
   return Next::kGoOn;
@@ -206,6 +216,7 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const EnsureProfileGroup& ac
 
 Result<Reconciler::Next> Reconciler::Do(Pass* pass, const DeleteAllGroups& action) {
   LDNN_RETURN_IF_ERROR(ConfirmLead(pass));
+  GatherLogs(pass);
   JobMemory& memory = *pass->memory;
   Facts& facts = memory.facts;
   const Job& job = pass->snapshot.job;
@@ -294,19 +305,23 @@ void Reconciler::StartSlice(Pass* pass, const SliceRequest& request,
                              pass->memory->job_key);
 }
 
+double Reconciler::TrainingBudgetSeconds(const Pass& pass) const {
+  const double timeout = PlatformOf(pass.snapshot).function_timeout_seconds;
+  return timeout -
+         std::min(timeout * options_.timeout_margin_share, options_.max_timeout_margin_seconds);
+}
+
 Result<Reconciler::Next> Reconciler::Do(Pass* pass, const StartTrainingSlice& action) {
   LDNN_RETURN_IF_ERROR(EnsureJobKey(pass));
-  const double timeout = options_.platform.function_timeout_seconds;
-  const double budget = timeout - std::min(timeout * options_.timeout_margin_share,
-                                           options_.max_timeout_margin_seconds);
+  SliceRequest request = MakeTrainingSlice(pass->snapshot.job, action.role, options_.leader_epoch,
+                                           TrainingBudgetSeconds(*pass));
+  LDNN_RETURN_IF_ERROR(AddCredentials(pass, &request));
   JobHistory& history = pass->memory->history;
   if (history.functions_ready_at == 0) {
     history.functions_ready_at = pass->memory->Time(dependencies_.runtime.clock.Now());
     history.cold_start_seconds += std::max(0.0, history.functions_ready_at - history.planned_at);
   }
-  StartSlice(pass,
-             MakeTrainingSlice(pass->snapshot.job, action.role, options_.leader_epoch, budget),
-             action.instance_uid);
+  StartSlice(pass, request, action.instance_uid);
   return Next::kGoOn;
 }
 
@@ -318,10 +333,11 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const StartProfileSlice& act
   config.filler = action.filler;
   config.warmup_iterations = options_.profile_warmup_iterations;
   config.batch_size = action.batch_size;
-  StartSlice(pass,
-             MakeProfileSlice(pass->snapshot.job, options_.platform, action.rank, action.memory_mib,
-                              config, options_.leader_epoch, options_.profile_timeout_seconds),
-             action.instance_uid);
+  SliceRequest request =
+      MakeProfileSlice(pass->snapshot.job, options_.platform, action.rank, action.memory_mib,
+                       config, options_.leader_epoch, options_.profile_timeout_seconds);
+  LDNN_RETURN_IF_ERROR(AddCredentials(pass, &request));
+  StartSlice(pass, request, action.instance_uid);
   return Next::kGoOn;
 }
 

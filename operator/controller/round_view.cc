@@ -2,21 +2,44 @@
 #include "operator/controller/round_view.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "operator/controller/planning.h"
+#include "operator/planner/extended_model.h"
 #include "operator/resources/slice_requests.h"
 
 namespace lambdadnn {
 namespace {
 
+constexpr const char* kOutOfMemory = "OOMKilled";
+
 // Ends of functions that the job caused; everything else (kills, evictions, node losses, deletions)
 // is the platform's doing and never counts.
 bool IsOwnMaking(const std::string& reason) {
-  return reason.starts_with("OOMKilled") || reason.starts_with("Exited") ||
+  return reason.starts_with(kOutOfMemory) || reason.starts_with("Exited") ||
          reason.starts_with("Crashed");
 }
 
-RoundBreak BreakOfLostFunction(const Role& role, const std::string& uid, Instant at,
-                               const Facts& facts) {
+// What the function had, and what the plan thought that it would need.
+std::string DescribeWant(const JobSnapshot& snapshot, const Role& role) {
+  const JobStatus& status = snapshot.job.status;
+  const Plan& plan = *status.plan;
+  const bool worker = role.kind == RoleKind::kWorker;
+  std::string text = role.Name() + " was killed for want of memory (OOMKilled): it had " +
+                     std::to_string(worker ? plan.memory_mib : plan.server_memory_mib) + " MiB";
+  if (worker && status.profile.has_value()) {
+    const double needed = NeededWorkerMib(*status.profile, plan.parameters, plan.local_batch_size);
+    text += ", of which it was to need " + std::to_string(static_cast<int64_t>(std::ceil(needed)));
+  }
+  std::string field;
+  const bool grows = MayGrow(snapshot.job, snapshot.options->platform, worker,
+                             worker ? plan.memory_mib : plan.server_memory_mib, &field);
+  return text + (grows ? "; the next plan gives more" : "; raise " + field);
+}
+
+RoundBreak BreakOfLostFunction(const JobSnapshot& snapshot, const Role& role,
+                               const std::string& uid, Instant at) {
+  const Facts& facts = snapshot.facts;
   RoundBreak lost;
   lost.reason = "FunctionLost";
   lost.at = at;
@@ -28,6 +51,11 @@ RoundBreak BreakOfLostFunction(const Role& role, const std::string& uid, Instant
     if (!instance.last_log_line.empty()) lost.message += ": " + instance.last_log_line;
     lost.at = std::min(at, found->second.gone.value_or(at));
     lost.counts = IsOwnMaking(instance.reason);
+    lost.out_of_memory = instance.reason.starts_with(kOutOfMemory);
+    if (lost.out_of_memory) {
+      lost.reason = kOutOfMemory;
+      lost.message = DescribeWant(snapshot, role);
+    }
   }
   return lost;
 }
@@ -82,15 +110,17 @@ std::optional<RoundBreak> BreakOfSlice(const JobSnapshot& snapshot, const SliceF
   if (slice.record.has_value()) return BreakOfRecord(slice);
   if (slice.phase == SlicePhase::kRefused) return BreakOfRefusal(slice, snapshot.facts);
   if (IsGone(snapshot.facts, slice.instance_uid)) {
-    return BreakOfLostFunction(slice.role, slice.instance_uid,
-                               slice.ended.value_or(slice.last_heard), snapshot.facts);
+    return BreakOfLostFunction(snapshot, slice.role, slice.instance_uid,
+                               slice.ended.value_or(slice.last_heard));
   }
   return BreakOfSilence(snapshot, slice);
 }
 
-// Permanent before counted before any other; the earliest of equals.
+// Permanent before want of memory, which others may only have been dragged down by, before counted
+// before any other; the earliest of equals.
 bool WorseThan(const RoundBreak& a, const RoundBreak& b) {
   if (a.permanent != b.permanent) return a.permanent;
+  if (a.out_of_memory != b.out_of_memory) return a.out_of_memory;
   if (a.counts != b.counts) return a.counts;
   return a.at < b.at;
 }
@@ -195,8 +225,12 @@ RoundView ViewRound(const JobSnapshot& snapshot, const Round& round) {
       all_have_records = false;
       // What it had begun, it may still be doing out of sight: nobody may begin that anew.
       if (!entry.instance_uid.empty() && IsGone(facts, entry.instance_uid)) {
-        broken = BreakOfLostFunction(entry.role, entry.instance_uid, snapshot.now, facts);
+        broken = BreakOfLostFunction(snapshot, entry.role, entry.instance_uid, snapshot.now);
       }
+    }
+    if (broken.has_value() && broken->out_of_memory) {
+      const bool worker = entry.role.kind == RoleKind::kWorker;
+      (worker ? view.worker_too_small : view.server_too_small) = true;
     }
     if (broken.has_value() && (!view.broken.has_value() || WorseThan(*broken, *view.broken))) {
       view.broken = broken;

@@ -18,6 +18,7 @@ struct RoundBreak {
   bool permanent = false;  // running it again cannot help
   Instant at{};
   std::string unusable_uid;  // of a function to be deleted, if any
+  bool out_of_memory = false;
 };
 
 struct RoundView {
@@ -35,6 +36,9 @@ struct RoundView {
   // Of all_ended and not finished: the checkpoint at next_iteration, if a record names it.
   std::optional<CheckpointReference> checkpoint;
   std::optional<RoundBreak> broken;
+  // Functions that were killed for want of memory.
+  bool worker_too_small = false;
+  bool server_too_small = false;
 };
 
 RoundView ViewRound(const JobSnapshot& snapshot, const Round& round);

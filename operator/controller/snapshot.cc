@@ -15,6 +15,11 @@ const Condition* FindCondition(const Job& job, const std::string& type) {
   return nullptr;
 }
 
+const Platform& PlatformOf(const JobSnapshot& snapshot) {
+  return snapshot.platform == nullptr ? snapshot.options->platform
+                                      : snapshot.platform->narrowed.platform;
+}
+
 bool HasCondition(const Job& job, const std::string& type) {
   const Condition* condition = FindCondition(job, type);
   return condition != nullptr && condition->status == "True";

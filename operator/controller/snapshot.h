@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,7 @@
 #include "operator/controller/checkpoint_import.h"
 #include "operator/controller/options.h"
 #include "operator/controller/room.h"
+#include "operator/resources/cluster_limits.h"
 
 namespace lambdadnn {
 
@@ -105,8 +107,13 @@ struct Facts {
 
   // The store and the data set answered at admission.
   std::optional<Status> admission;
+  // The functions of the job are what is not taken, by the platform.
+  bool functions_refused = false;
   // What the store's probe found, when status did not say it.
   std::optional<std::vector<std::string>> store_capabilities;
+  // What this process decided, when status did not say it or must say something else from now on.
+  std::string store_credentials;
+  std::string store_credentials_message;
   std::optional<WorkloadProfile> cached_profile;
   bool profile_cache_read = false;
   // Of spec.checkpoint.resumeFrom; absent = not looked for yet.
@@ -136,6 +143,12 @@ struct Meter {
   std::optional<double> test_accuracy;
 };
 
+// The configured platform as the cluster lets it be for one job.
+struct PlatformView {
+  NarrowedPlatform narrowed;
+  std::vector<std::string> unknown;  // as in ClusterLimits
+};
+
 struct JobSnapshot {
   Job job;
   // Why the object cannot be used as it is (decoding, validation); OK = it can.
@@ -150,9 +163,14 @@ struct JobSnapshot {
   WallTime wall{};
 
   const ControllerOptions* options = nullptr;
+  // Null: as it is configured.
+  std::shared_ptr<const PlatformView> platform;
 };
 
 // Helpers shared by Decide and ComputeStatus.
+
+// What functions of the job may be.
+const Platform& PlatformOf(const JobSnapshot& snapshot);
 
 bool HasCondition(const Job& job, const std::string& type);  // status "True"
 const Condition* FindCondition(const Job& job, const std::string& type);

@@ -6,6 +6,7 @@
 
 #include "operator/api/conditions.h"
 #include "operator/controller/decide.h"
+#include "operator/controller/pending_functions.h"
 #include "operator/resources/function_groups.h"
 
 namespace lambdadnn {
@@ -108,6 +109,14 @@ void EndReady(const JobSnapshot& snapshot, JobStatus* status) {
   }
 }
 
+// Of functions that are not there, by what the backend said when it was asked for them.
+std::string ReasonOfMissing(const Status& error) {
+  if (error.code() == StatusCode::kFailedPrecondition) return "FunctionNotCreated";
+  if (error.code() != StatusCode::kResourceExhausted) return "FunctionsStarting";
+  const bool quota = error.message().find("exceeded quota") != std::string::npos;
+  return quota ? "QuotaExceeded" : "WaitingForRoom";
+}
+
 void AddFunctions(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
   status->workers_desired = 0;
   status->workers_ready = 0;
@@ -123,8 +132,13 @@ void AddFunctions(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
   std::string message = std::to_string(status->workers_ready) + " of " +
                         std::to_string(status->workers_desired) + " workers are ready";
   if (!snapshot.facts.start_error.ok()) message += ": " + snapshot.facts.start_error.message();
-  const bool no_room = snapshot.facts.start_error.code() == StatusCode::kResourceExhausted;
-  const char* missing = no_room ? "WaitingForRoom" : "FunctionsStarting";
+  std::string missing = ReasonOfMissing(snapshot.facts.start_error);
+  if (!all) {
+    if (const auto obstacle = FindPendingObstacle(snapshot.facts, status->plan->revision)) {
+      missing = obstacle->reason;
+      message += ": " + obstacle->message;
+    }
+  }
   Set(status, snapshot,
       MakeCondition(kConditionReady, all, all ? "FunctionsReady" : missing, message));
 }
@@ -144,7 +158,9 @@ void AddAdmission(const JobSnapshot& snapshot, JobStatus* status) {
   const std::optional<Status>& admission = snapshot.facts.admission;
   if (!admission.has_value() || admission->ok()) return;
   Set(status, snapshot,
-      MakeCondition(kConditionAccepted, false, "StoreNotUsable", admission->message()));
+      MakeCondition(kConditionAccepted, false,
+                    snapshot.facts.functions_refused ? "UnsupportedByCluster" : "StoreNotUsable",
+                    admission->message()));
 }
 
 }  // namespace
@@ -197,6 +213,10 @@ JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decisi
   AddAdmission(snapshot, &status);
   if (!status.store_capabilities.has_value())
     status.store_capabilities = snapshot.facts.store_capabilities;
+  if (!snapshot.facts.store_credentials.empty()) {
+    status.store_credentials = snapshot.facts.store_credentials;
+    status.store_credentials_message = snapshot.facts.store_credentials_message;
+  }
   status.phase = PhaseOf(snapshot, job);
   AddProgress(snapshot, &status);
   const bool ending = IsEnding(job);
@@ -206,6 +226,7 @@ JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decisi
   const Condition* degraded = FindCondition(status.conditions, kConditionDegraded);
   if (degraded != nullptr && degraded->status == "True" && status.phase == "Running" &&
       degraded->reason != "ProfileUncertain" && degraded->reason != "ReplanInfeasible" &&
+      degraded->reason != "LimitsUnknown" &&
       snapshot.facts.iteration > status.execution.first_iteration) {
     Set(&status, snapshot,
         MakeCondition(kConditionDegraded, false, "Recovered", "training goes on"));

@@ -100,6 +100,17 @@ std::map<std::string, std::string> StoreEnvironment(const std::string& ca_file) 
   return environment;
 }
 
+Result<std::map<std::string, std::string>> PortableStoreEnvironment(const std::string& ca_file) {
+  std::map<std::string, std::string> environment = StoreEnvironment(ca_file);
+  const auto file = environment.find("LAMBDADNN_S3_CA_FILE");
+  if (file == environment.end()) return environment;
+  Result<std::string> pem = ReadFile(file->second);
+  if (!pem.ok()) return pem.status().WithContext("the authorities of the object stores");
+  environment["LAMBDADNN_S3_CA_PEM"] = *std::move(pem);
+  environment.erase("LAMBDADNN_S3_CA_FILE");
+  return environment;
+}
+
 std::map<std::string, std::string> StoreEnvironment(
     const std::map<std::string, std::string>& of_process, const StoreSecrets& secrets) {
   std::map<std::string, std::string> environment = of_process;
@@ -118,14 +129,12 @@ std::map<std::string, std::string> StoreEnvironment(
   return environment;
 }
 
-Result<std::unique_ptr<ObjectStore>> OpenJobStore(const StoreReference& reference,
-                                                  const StoreSecrets& secrets,
-                                                  const std::string& ca_file, Runtime& runtime,
-                                                  double retry_budget_seconds,
-                                                  std::shared_ptr<HttpCancellation> cancellation) {
+namespace {
+
+StoreConfig ConfigOf(const StoreReference& reference, const StoreSecrets& secrets,
+                     const std::string& ca_file, std::shared_ptr<HttpCancellation> cancellation) {
   StoreConfig config;
   config.cancellation = std::move(cancellation);
-  if (retry_budget_seconds > 0) config.retry_budget_seconds = retry_budget_seconds;
   config.uri = reference.uri;
   config.endpoint = !reference.endpoint.empty()
                         ? reference.endpoint
@@ -139,7 +148,27 @@ Result<std::unique_ptr<ObjectStore>> OpenJobStore(const StoreReference& referenc
   }
   config.credentials =
       !secrets.credentials.access_key.empty() ? secrets.credentials : CredentialsFromEnvironment();
+  return config;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ObjectStore>> OpenJobStore(const StoreReference& reference,
+                                                  const StoreSecrets& secrets,
+                                                  const std::string& ca_file, Runtime& runtime,
+                                                  double retry_budget_seconds,
+                                                  std::shared_ptr<HttpCancellation> cancellation) {
+  StoreConfig config = ConfigOf(reference, secrets, ca_file, std::move(cancellation));
+  if (retry_budget_seconds > 0) config.retry_budget_seconds = retry_budget_seconds;
   return OpenStore(config, runtime);
+}
+
+Result<TemporaryCredentials> AssumeJobRole(const StoreReference& reference,
+                                           const StoreSecrets& secrets, const std::string& ca_file,
+                                           Runtime& runtime, const AssumedRole& role,
+                                           std::shared_ptr<HttpCancellation> cancellation) {
+  return AssumeStoreRole(ConfigOf(reference, secrets, ca_file, std::move(cancellation)), runtime,
+                         role);
 }
 
 }  // namespace lambdadnn

@@ -36,6 +36,12 @@ Result<std::unique_ptr<ObjectStore>> OpenJobStore(
     Runtime& runtime, double retry_budget_seconds = 0,
     std::shared_ptr<HttpCancellation> cancellation = nullptr);
 
+// Credentials for less than what `secrets` allow, or else this process's (sts.h).
+Result<TemporaryCredentials> AssumeJobRole(
+    const StoreReference& reference, const StoreSecrets& secrets, const std::string& ca_file,
+    Runtime& runtime, const AssumedRole& role,
+    std::shared_ptr<HttpCancellation> cancellation = nullptr);
+
 // A store that no job describes, as the environment of this process does: the region and how
 // buckets are named (LAMBDADNN_S3_REGION, LAMBDADNN_S3_PATH_STYLE). Its endpoint is OpenJobStore's
 // to know.
@@ -44,6 +50,9 @@ StoreReference OwnStoreReference(const std::string& uri);
 // What functions need in their environment to reach the store as this process does; and as a job's
 // own Secrets say.
 std::map<std::string, std::string> StoreEnvironment(const std::string& ca_file);
+// The same for functions on other machines: what a file of this one says stands in the environment.
+// An error names a file that cannot be read.
+Result<std::map<std::string, std::string>> PortableStoreEnvironment(const std::string& ca_file);
 std::map<std::string, std::string> StoreEnvironment(
     const std::map<std::string, std::string>& of_process, const StoreSecrets& secrets);
 

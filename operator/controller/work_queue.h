@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Names to be worked on: each at most once in the queue, never by two workers at the same time (a
-// name added while it is worked on comes again afterwards), now or at a later time. Thread-safe.
+// name added while it is worked on comes again afterwards), now or at a later time. Names that were
+// never worked on get three turns of four while there are any: who comes with many others is told
+// soon what becomes of it, and who is at work is not left alone. Thread-safe.
 #pragma once
 
 #include <map>
@@ -41,8 +43,17 @@ class WorkQueue {
   ControllerMetrics* const metrics_;
   std::unique_ptr<Monitor> monitor_;
   std::map<ObjectName, Instant> due_;
-  std::set<std::pair<Instant, ObjectName>> order_;  // of those of due_ that nobody works on
-  std::map<ObjectName, Instant> working_;           // since when
+  using Order = std::set<std::pair<Instant, ObjectName>>;
+  // The set that the name belongs into, and the one whose turn it is; with the monitor.
+  Order& OrderOf(const ObjectName& name) { return known_.contains(name) ? order_ : new_order_; }
+  Order& Next(Instant now);
+
+  // Of those of due_ that nobody works on.
+  Order order_;
+  Order new_order_;
+  std::set<ObjectName> known_;             // worked on before
+  int new_turns_ = 0;                      // one after the other
+  std::map<ObjectName, Instant> working_;  // since when
   bool closed_ = false;
 };
 

@@ -209,6 +209,16 @@ Result<Json> HttpKubeClient::Create(const ResourceType& type, const Json& object
              .body = &object});
 }
 
+Result<Json> HttpKubeClient::CreateDryRun(const ResourceType& type, const Json& object) {
+  const ObjectName name = NameOf(object);
+  return Do({.what = Describe("try to create", type, name.namespace_name, name.name),
+             .method = "POST",
+             .path = CollectionPath(type, name.namespace_name) +
+                     "?dryRun=All&fieldValidation=Strict" +
+                     "&fieldManager=" + PercentEncode(options_.field_manager),
+             .body = &object});
+}
+
 Result<Json> HttpKubeClient::Update(const ResourceType& type, const Json& object,
                                     Subresource subresource) {
   const ObjectName name = NameOf(object);

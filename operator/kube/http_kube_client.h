@@ -57,6 +57,8 @@ class HttpKubeClient final : public KubeClient {
                         const std::string& label_selector, int limit,
                         const std::string& continue_token) override;
   Result<Json> Create(const ResourceType& type, const Json& object) override;
+  // What Create would answer: the server checks everything and stores nothing.
+  Result<Json> CreateDryRun(const ResourceType& type, const Json& object);
   Result<Json> Update(const ResourceType& type, const Json& object,
                       Subresource subresource) override;
   Result<Json> Patch(const ResourceType& type, const ObjectName& name, const Json& merge_patch,

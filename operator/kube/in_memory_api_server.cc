@@ -61,6 +61,14 @@ void KeepServerFields(const Json& current, Json* next) {
   (*next)["kind"] = current.at("kind");
 }
 
+Json WithoutStatus(const Json& object) {
+  Json rest = Json::object();
+  for (const auto& [key, value] : object.items()) {
+    if (key != "status") rest[key] = value;
+  }
+  return rest;
+}
+
 // Whether anything outside of metadata and status differs.
 bool DesiredStateDiffers(const Json& a, const Json& b) {
   const auto counts = [](const std::string& key) { return key != "metadata" && key != "status"; };
@@ -110,6 +118,15 @@ Result<Json> InMemoryApiServer::Get(const ResourceType& type, const ObjectName& 
   const auto found = table->objects.find(name);
   if (found == table->objects.end()) return NotFound(type, name);
   return *found->second;
+}
+
+std::shared_ptr<const Json> InMemoryApiServer::Peek(const ResourceType& type,
+                                                    const ObjectName& name) {
+  MonitorLock lock(*monitor_);
+  const Result<Table*> table = FindTable(type);
+  if (!table.ok()) return nullptr;
+  const auto found = (*table)->objects.find(name);
+  return found == (*table)->objects.end() ? nullptr : found->second;
 }
 
 Result<KubeList> InMemoryApiServer::List(const ResourceType& type,
@@ -166,7 +183,8 @@ Status InMemoryApiServer::Validate(const Table& table, const Json& object, const
     for (const auto& [key, value] : object.items()) {
       if (key == "apiVersion" || key == "kind" || key == "metadata") continue;
       if ((key == "status") != (changed == Subresource::kStatus)) continue;
-      definition.schema->ValidateProperty(key, value, "", &errors);
+      const bool known = old != nullptr && old->contains(key);
+      definition.schema->ValidateProperty(key, value, "", &errors, known ? &old->at(key) : nullptr);
     }
     if (changed == Subresource::kNone) definition.schema->CheckRequired(object, "", &errors);
   }
@@ -243,7 +261,7 @@ Result<Json> InMemoryApiServer::Patch(const ResourceType& type, const ObjectName
     next["metadata"] = found->second->at("metadata");
     if (found->second->contains("status")) next["status"] = found->second->at("status");
   } else {
-    next = *found->second;
+    next = table->definition.has_status ? WithoutStatus(*found->second) : *found->second;
   }
   next.merge_patch(merge_patch);
   return Replace(*table, name, std::move(next), subresource);
@@ -270,12 +288,8 @@ Result<Json> InMemoryApiServer::Replace(Table& table, const ObjectName& name, Js
   if (!uid.empty() && uid != MetadataText(*current, "uid")) return Conflict(type, name);
 
   if (subresource == Subresource::kStatus) {
-    Json with_status = *current;
-    if (next.contains("status")) {
-      with_status["status"] = std::move(next["status"]);
-    } else {
-      with_status.erase("status");
-    }
+    Json with_status = WithoutStatus(*current);
+    if (next.contains("status")) with_status["status"] = std::move(next["status"]);
     next = std::move(with_status);
   } else {
     KeepServerFields(*current, &next);

@@ -72,6 +72,9 @@ class InMemoryApiServer final : public KubeClient {
                                             const std::string& label_selector,
                                             const std::string& resource_version) override;
 
+  // The object itself, as it stands, instead of a copy; null when there is none.
+  std::shared_ptr<const Json> Peek(const ResourceType& type, const ObjectName& name);
+
   // Forgets all history: every watch that is behind, and every continue token, gets 410.
   void CompactHistory();
 

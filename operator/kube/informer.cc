@@ -147,10 +147,11 @@ Status Informer::ListAll(Place* place) {
   return OkStatus();
 }
 
-void Informer::Take(const WatchEvent& event) {
+void Informer::Take(WatchEvent event) {
+  const ObjectName name = NameOf(event.object);
   const bool news = event.kind == WatchEvent::Kind::kDeleted ? cache_.Remove(event.object)
-                                                             : cache_.Put(event.object);
-  if (news) Tell(NameOf(event.object));
+                                                             : cache_.Put(std::move(event.object));
+  if (news) Tell(name);
 }
 
 Informer::Outcome Informer::Follow(Place* place) {
@@ -178,11 +179,10 @@ Informer::Outcome Informer::Follow(Place* place) {
     if (!heard) NoteHealthy(place);
     heard = true;
     place->fresh = false;
-    if (event->kind != WatchEvent::Kind::kBookmark) Take(*event);
+    std::string version = ResourceVersionOf(event->object);
+    if (event->kind != WatchEvent::Kind::kBookmark) Take(*std::move(event));
     // Behind the event, so that one is never skipped.
-    if (std::string version = ResourceVersionOf(event->object); !version.empty()) {
-      place->version = std::move(version);
-    }
+    if (!version.empty()) place->version = std::move(version);
   }
   return Outcome::kGoOn;
 }

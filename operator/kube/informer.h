@@ -81,7 +81,7 @@ class Informer {
   Outcome Follow(Place* place);
   Outcome JudgeEnd(const Status& status, bool healthy, Place* place);
   Outcome JudgeError(const Json& status, Place* place);
-  void Take(const WatchEvent& event);
+  void Take(WatchEvent event);
   void Tell(const ObjectName& name);
   void Note(Place* place, const std::string& problem);
   void NoteHealthy(Place* place);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "common/plan/slice_end.h"
 #include "operator/planner/aggregation_space.h"
 
 namespace lambdadnn {
@@ -15,8 +16,8 @@ constexpr double kMibPerGib = 1024;
 constexpr double kMilliPerCore = 1000;
 constexpr double kFloatBytes = 4;
 
-// What a slice keeps free for its end (trainer_function/transport/slice_budget.h).
-constexpr double kIterationsToStop = 4.5;
+// What a slice keeps free for its end.
+constexpr double kIterationsKeptFree = kStopSafetyFactor * kIterationsToStop;
 
 // Memory on the platform's grid, at least its minimum.
 int OnGrid(const Platform::Memory& memory, double needed_mib) {
@@ -56,6 +57,13 @@ int64_t CheckpointEvery(double interval_seconds, double iteration_seconds) {
 
 ExtendedModel::ExtendedModel(const PlannerInput& input)
     : input_(input), batches_(input), parameters_(ParametersOf(input)) {}
+
+double NeededWorkerMib(const WorkloadProfile& profile, int64_t parameters, double local_batch) {
+  return profile.worker_base_memory_mib +
+         (kWorkerVectorCopies * static_cast<double>(parameters) * kFloatBytes +
+          local_batch * profile.worker_bytes_per_sample) /
+             kMib;
+}
 
 double ExtendedModel::MilliCpu(double memory_mib) const {
   return memory_mib * input_.platform.milli_cpu_per_gib / kMibPerGib;
@@ -109,10 +117,7 @@ WorkerTerms ExtendedModel::Workers(int functions) const {
       static_cast<int64_t>(whole_epochs * static_cast<double>(terms.iterations_per_epoch) + rest);
   terms.samples = whole_epochs * epoch_samples + rest * terms.local_batch;
 
-  terms.needed_mib = profile.worker_base_memory_mib +
-                     (kWorkerVectorCopies * static_cast<double>(parameters_) * kFloatBytes +
-                      terms.local_batch * profile.worker_bytes_per_sample) /
-                         kMib;
+  terms.needed_mib = NeededWorkerMib(profile, parameters_, terms.local_batch);
   terms.evaluated_samples =
       profile.evaluation_samples * std::ceil(input_.limits.epochs) / functions;
   return terms;
@@ -132,6 +137,7 @@ AggregationOption ExtendedModel::Option(const AggregationPlan& plan) const {
     if (platform.milli_cpu_per_gib > 0) {
       needed = std::max(needed, kLeastServerMilliCpu / platform.milli_cpu_per_gib * kMibPerGib);
     }
+    needed = std::max<double>(needed, input_.aggregation.least_server_memory_mib);
     option.server_memory_mib = OnGrid(platform.memory, needed);
   }
   option.servers_mib = option.servers * (option.server_memory_mib + platform.sidecar_memory_mib);
@@ -277,11 +283,13 @@ std::optional<Prediction> ExtendedModel::Predict(const WorkerTerms& workers, int
   double slices = 1;
   if (platform.function_timeout_seconds > 0) {
     // Less than one iteration before that, and no slice would get anywhere.
-    const double usable = platform.function_timeout_seconds - profile.slice_overhead_seconds -
-                          kIterationsToStop * iteration;
+    // Each slice reads its data anew.
+    const double overhead = profile.slice_overhead_seconds + prediction.load_seconds;
+    const double usable =
+        platform.function_timeout_seconds - overhead - kIterationsKeptFree * iteration;
     if (usable < iteration) return std::nullopt;
     slices = std::max(1.0, std::ceil(busy / usable));
-    prediction.slice_overhead_seconds = (slices - 1) * profile.slice_overhead_seconds;
+    prediction.slice_overhead_seconds = (slices - 1) * overhead;
   }
   prediction.seconds = prediction.cold_start_seconds + busy + prediction.slice_overhead_seconds;
 

@@ -26,6 +26,9 @@ inline constexpr double kLeastServerMilliCpu = 250;
 // Copies of the exchanged vector in a worker: weights, gradients, and the shards in flight.
 inline constexpr double kWorkerVectorCopies = 3;
 
+// What the planner takes a worker to need: a size below is no candidate.
+double NeededWorkerMib(const WorkloadProfile& profile, int64_t parameters, double local_batch);
+
 // An aggregation with everything about it that does not depend on the workers' memory.
 struct AggregationOption {
   AggregationPlan plan;

@@ -31,6 +31,8 @@ struct AggregationConstraints {
   std::vector<int> layers;
   std::optional<int> spread;
   std::optional<int> server_memory_mib;
+  // What a server gets at least where server_memory_mib does not say it; 0 = what its rule gives.
+  int least_server_memory_mib = 0;
 };
 
 struct PlannerOptions {

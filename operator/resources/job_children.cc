@@ -18,4 +18,13 @@ Json OwnerReferences(const std::string& job_name, const std::string& job_uid) {
                        {"blockOwnerDeletion", true}}});
 }
 
+Json JobReference(const std::string& namespace_name, const std::string& job_name,
+                  const std::string& job_uid) {
+  return {{"apiVersion", kApiVersion},
+          {"kind", kJobKind},
+          {"name", job_name},
+          {"namespace", namespace_name},
+          {"uid", job_uid}};
+}
+
 }  // namespace lambdadnn

@@ -19,4 +19,8 @@ Json ChildLabels(const std::string& job_name, const std::string& job_uid);
 // metadata.ownerReferences of a child, which goes with its job.
 Json OwnerReferences(const std::string& job_name, const std::string& job_uid);
 
+// The job as events name what they are about.
+Json JobReference(const std::string& namespace_name, const std::string& job_name,
+                  const std::string& job_uid);
+
 }  // namespace lambdadnn

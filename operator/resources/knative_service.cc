@@ -31,7 +31,7 @@ Json Annotations(const FunctionGroup& group, const KnativeOptions& options) {
   const std::string count = std::to_string(group.count);
   const std::string cpu = std::to_string(options.queue_proxy_milli_cpu) + "m";
   const std::string memory = std::to_string(options.queue_proxy_memory_mib) + "Mi";
-  return {
+  Json annotations = {
       {"autoscaling.knative.dev/min-scale", count},
       {"autoscaling.knative.dev/max-scale", count},
       {"autoscaling.knative.dev/initial-scale", count},
@@ -41,6 +41,11 @@ Json Annotations(const FunctionGroup& group, const KnativeOptions& options) {
       {"queue.sidecar.serving.knative.dev/memory-resource-request", memory},
       {"queue.sidecar.serving.knative.dev/memory-resource-limit", memory},
   };
+  if (options.queue_proxy_milli_cpu_limit > 0) {
+    annotations["queue.sidecar.serving.knative.dev/cpu-resource-limit"] =
+        std::to_string(options.queue_proxy_milli_cpu_limit) + "m";
+  }
+  return annotations;
 }
 
 // Limits and requests are the plan's, so that what was planned is what runs.
@@ -78,6 +83,11 @@ constexpr const char* kPodFields[] = {"imagePullSecrets", "serviceAccountName",
 
 }  // namespace
 
+PodResources SidecarOf(const KnativeOptions& options) {
+  return {static_cast<double>(options.queue_proxy_memory_mib),
+          static_cast<double>(options.queue_proxy_milli_cpu), 0};
+}
+
 std::string KnativeServiceName(const FunctionGroup& group) {
   std::string name = group.job_name + "-" + group.name;
   // A Service's name is a DNS label, which begins with a letter; a job's may begin with a digit.
@@ -98,7 +108,8 @@ Json EnvironmentSecret(const FunctionGroup& group) {
           {"stringData", std::move(values)}};
 }
 
-Result<Json> KnativeService(const FunctionGroup& group, const KnativeOptions& options) {
+Result<Json> KnativeService(const FunctionGroup& group, const KnativeOptions& options,
+                            const std::string& account) {
   const bool worker = group.program == "worker";
   const std::string image = group.runtime.value(
       worker ? "image" : "serverImage", worker ? options.worker_image : options.server_image);
@@ -120,6 +131,7 @@ Result<Json> KnativeService(const FunctionGroup& group, const KnativeOptions& op
       {"enableServiceLinks", false},
       {"containers", Json::array({Container(group, image)})},
   };
+  if (!account.empty()) pod["serviceAccountName"] = account;
   for (const char* field : kPodFields) {
     if (group.runtime.contains(field)) pod[field] = group.runtime[field];
   }

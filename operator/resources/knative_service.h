@@ -10,6 +10,7 @@
 #include "common/json/json_reader.h"
 #include "operator/resources/function_group.h"
 #include "operator/resources/job_children.h"
+#include "operator/resources/node_capacity.h"
 
 namespace lambdadnn {
 
@@ -24,10 +25,16 @@ struct KnativeOptions {
   std::string server_image = "";
   // Of the queue-proxy in each pod: explicit, so that quotas and limit ranges add nothing.
   int queue_proxy_milli_cpu = 25;
+  int queue_proxy_milli_cpu_limit = 0;  // 0 = none
   int queue_proxy_memory_mib = 64;
   // Knative gives a revision up when no pod was ready for this long.
   int progress_deadline_seconds = 600;
 };
+
+// Of the queue-proxy where a quota wants a limit of CPU.
+inline constexpr int kQueueProxyMilliCpuLimit = 100;
+// What the queue-proxy requests beside each function.
+PodResources SidecarOf(const KnativeOptions& options);
 
 // At most 52 characters, so that Knative's own names ("NAME-00001-deployment-…") fit as labels; a
 // long job's name is cut and told apart by a hash.
@@ -35,8 +42,10 @@ std::string KnativeServiceName(const FunctionGroup& group);
 // core/v1 Secret of the same name: the group's environment (its key and the store's credentials),
 // never part of the Service.
 Json EnvironmentSecret(const FunctionGroup& group);
-// kFailedPrecondition when neither the job nor the operator names an image.
-Result<Json> KnativeService(const FunctionGroup& group, const KnativeOptions& options);
+// kFailedPrecondition when neither the job nor the operator names an image. `account` = what the
+// pods run as where the job names none; empty = the namespace's default.
+Result<Json> KnativeService(const FunctionGroup& group, const KnativeOptions& options,
+                            const std::string& account = "");
 // "lambdadnn.io/job-uid=UID,lambdadnn.io/group=NAME"; all groups of the job without a name.
 std::string GroupSelector(const std::string& job_uid, const std::string& group);
 

@@ -1,14 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node of the cluster can give to pods.
+// What nodes of a cluster can give to pods, and what pods ask of them: pure reading of core/v1
+// objects. What cannot be read counts as nothing and is told in one sentence.
 #pragma once
 
-#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "common/json/json_reader.h"
 
 namespace lambdadnn {
 
-// status.allocatable.memory of a core/v1 Node in MiB; 0 for a node that takes no new pods.
-int64_t SchedulableMemoryMib(const Json& node);
+// Requests of pods, or room for them.
+struct PodResources {
+  double memory_mib = 0;
+  double milli_cpu = 0;
+  double pods = 0;
+  PodResources& operator+=(const PodResources& other);
+  friend bool operator==(const PodResources&, const PodResources&) = default;
+};
+PodResources operator-(const PodResources& a, const PodResources& b);  // never below zero
+
+struct NodeCapacity {
+  std::string name;
+  PodResources allocatable;
+  Json labels = Json::object();
+  Json taints = Json::array();
+};
+
+// nullopt for a node that takes no new pods (cordoned), or of which nothing can be read.
+std::optional<NodeCapacity> ReadNode(const Json& node, std::vector<std::string>* unknown);
+// Whether pods with this spec.runtime may be put there: its node selector and its taints. Affinity
+// is not looked at.
+bool Admits(const NodeCapacity& node, const Json& runtime);
+// Whether pods of some job may be: not on nodes that are not ready or run the control plane.
+bool AdmitsSome(const NodeCapacity& node);
+
+// What the scheduler counts of a pod; nothing of one that has ended.
+PodResources ReadPodResources(const Json& pod, std::vector<std::string>* unknown);
+
+// A quantity in a list of resources ("memory" in MiB, "cpu" in mCPU, else as it is); 0 without it.
+// What is no quantity is told of `what`.
+double ReadAmount(const Json* amounts, const std::string& resource, const std::string& what,
+                  std::vector<std::string>* unknown);
 
 }  // namespace lambdadnn

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/server/access_check.h"
 
+#include <map>
 #include <set>
 
 #include "common/json/json_path.h"
@@ -115,6 +116,13 @@ void CheckRules(KubeClient& kube, const std::string& set, const std::string& nam
     }
     ++(*answer ? allowed : missing);
     if (*answer || set == "optional") continue;
+    if (set == "isolation") {
+      findings->push_back({Level::kWarning, "access",
+                           "may not " + DescribeRule(rule) + " " + where +
+                               "; jobs run all the same, less bounded (docs/operations.md, "
+                               "Isolation)"});
+      continue;
+    }
     findings->push_back({Level::kMissing, "access",
                          "may not " + DescribeRule(rule) + " " + where +
                              "; bind the rules of rbac-rules.yaml to this user"});
@@ -123,6 +131,39 @@ void CheckRules(KubeClient& kube, const std::string& set, const std::string& nam
   findings->push_back({Level::kGood, "access",
                        "all " + std::to_string(allowed) + " rules for " +
                            (set == "lease" ? "the Lease" : set) + " hold " + where});
+}
+
+// What goes on without a rule that is optional; "" = somebody else tells.
+std::string LossWithout(const AccessRule& rule) {
+  static const std::map<std::string, std::string> losses = {
+      {"nodes", "jobs are planned and admitted as if the nodes had room without end"},
+      {"pods", "room on the nodes counts as if no other pods used it"},
+      {"configmaps",
+       "the platform file alone says how long a request may take and how many "
+       "functions there may be"},
+      {"resourcequotas", "plans may exceed the namespace's quota, and their functions then wait"},
+      {"limitranges",
+       "functions may be larger or smaller than the namespace allows, and are then "
+       "not created"},
+  };
+  const auto found = losses.find(rule.resource);
+  return found == losses.end() ? "" : found->second;
+}
+
+// A warning per rule that is missing and could be spared.
+void CheckOptionalRules(KubeClient& kube, const std::string& set, const std::string& namespace_name,
+                        std::vector<CheckFinding>* findings) {
+  for (const AccessRule& rule : AccessRules()) {
+    const std::string loss = rule.set == set ? LossWithout(rule) : "";
+    if (loss.empty()) continue;
+    const Result<bool> answer = MayI(kube, rule, namespace_name);
+    if (answer.ok() && *answer) continue;
+    findings->push_back(
+        {Level::kWarning, "access",
+         "may not " + DescribeRule(rule) +
+             (namespace_name.empty() ? " in all namespaces" : " in namespace " + namespace_name) +
+             ": " + loss});
+  }
 }
 
 }  // namespace
@@ -141,8 +182,12 @@ std::vector<CheckFinding> CheckCluster(KubeClient& kube, const AccessCheckOption
   if (namespaces.empty()) namespaces.emplace_back();
   for (const std::string& name : namespaces) {
     CheckRules(kube, "jobs", name, &findings);
-    if (options.knative) CheckRules(kube, "knative", name, &findings);
+    if (!options.knative) continue;
+    CheckRules(kube, "knative", name, &findings);
+    CheckRules(kube, "isolation", name, &findings);
+    CheckOptionalRules(kube, "limits", name, &findings);
   }
+  if (options.knative) CheckOptionalRules(kube, "optional", "", &findings);
   if (!options.lease_namespace.empty()) {
     CheckRules(kube, "lease", options.lease_namespace, &findings);
   }

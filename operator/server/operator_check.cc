@@ -5,6 +5,7 @@
 #include "operator/backends/local/local_backend.h"
 #include "operator/controller/store_access.h"
 #include "operator/kube/http_kube_client.h"
+#include "operator/resources/network_policy.h"
 #include "operator/server/operator_process.h"
 
 namespace lambdadnn {
@@ -30,6 +31,15 @@ CheckFinding CheckPlatform(const std::string& file) {
   return {Level::kMissing, "platform", platform.status().message()};
 }
 
+CheckFinding CheckNetworkPolicies(const std::string& file) {
+  const Result<JobNetworkOptions> network = ReadJobNetworkOptions(file);
+  if (network.ok()) {
+    return {Level::kGood, "network policies",
+            file + " can be read; whether they are enforced is up to the cluster's network"};
+  }
+  return {Level::kMissing, "network policies", network.status().message()};
+}
+
 CheckFinding CheckNamedStore(Runtime& runtime, const OperatorOptions& options,
                              const std::string& uri) {
   return CheckStore(runtime, OpenJobStore(OwnStoreReference(uri), {}, options.store_ca_file,
@@ -51,6 +61,13 @@ Result<std::vector<CheckFinding>> CheckEnvironment(Runtime& runtime,
   if (options.leader_elect) access.lease_namespace = LeaseNamespace(options, connection);
   std::vector<CheckFinding> findings = CheckCluster(kube, access);
   if (options.backend == "Local") findings.push_back(CheckHost(runtime, options.host_socket));
+  if (!options.network_policies_file.empty()) {
+    findings.push_back(CheckNetworkPolicies(options.network_policies_file));
+  } else if (options.backend == "Knative") {
+    findings.push_back({Level::kWarning, "network policies",
+                        "none are made without --network-policies: jobs reach each other's "
+                        "functions, and functions reach everything"});
+  }
   if (!options.platform_file.empty()) findings.push_back(CheckPlatform(options.platform_file));
   for (const std::string& uri : {options.store, options.check_store}) {
     if (!uri.empty()) findings.push_back(CheckNamedStore(runtime, options, uri));

@@ -52,6 +52,10 @@ Status OperatorOptions::Validate() const {
         "--host-socket: the backend Local needs the socket of a function host; start one with: "
         "lambdadnn host --socket SOCKET --dir FOLDER");
   }
+  if (backend != "Knative" && !network_policies_file.empty()) {
+    return InvalidArgumentError(
+        "--network-policies: bounds pods, which the backend Knative alone has; leave it away");
+  }
   for (const std::string& name : namespaces) {
     if (name.empty()) {
       return InvalidArgumentError("--namespaces: holds an empty name; leave the flag away for all");

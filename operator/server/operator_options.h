@@ -27,6 +27,9 @@ struct OperatorOptions {
   std::string host_socket = "";
   std::string worker_image = "";
   std::string server_image = "";
+  // Backend Knative: who reaches functions and whom they reach (resources/network_policy.h); empty
+  // = no network policies.
+  std::string network_policies_file = "";
   // Prices, sizes and limits of functions; empty = this machine's, for the backend Local alone.
   std::string platform_file = "";
   // The operator's own store and what jobs may read with its rights (controller/tenant_rules.h).

@@ -127,6 +127,7 @@ struct OperatorProcess::State {
   std::unique_ptr<HttpKubeClient> kube;
   std::unique_ptr<HttpKubeClient> election_kube;
   std::unique_ptr<FunctionBackend> backend;
+  ClusterBound* cluster = nullptr;  // the same, where it has one
   std::unique_ptr<BeastSliceClient> slices;
   const std::shared_ptr<HttpCancellation> store_requests = std::make_shared<HttpCancellation>();
   std::unique_ptr<EventRecorder> recorder;
@@ -174,12 +175,12 @@ Status OperatorProcess::State::Open() {
                                           ServerTimed({.user_agent = "lambdadnn-operator",
                                                        .queries_per_second = options.kube_api_qps,
                                                        .burst = options.kube_api_burst}));
-  LDNN_RETURN_IF_ERROR(OpenBackend());
-  slices = std::make_unique<BeastSliceClient>(runtime);
   recorder = std::make_unique<EventRecorder>(
       *kube, server_runtime,
       EventRecorder::Options{.instance = "lambdadnn-operator-" + identity.substr(0, 100),
                              .queue_limit = kWaitingEvents});
+  LDNN_RETURN_IF_ERROR(OpenBackend());
+  slices = std::make_unique<BeastSliceClient>(runtime);
   jobs = std::make_unique<Informer>(
       *kube, server_runtime,
       InformerOptions{.type = ServerlessTrainingJobType(), .namespaces = options.namespaces});
@@ -188,11 +189,21 @@ Status OperatorProcess::State::Open() {
 
 Status OperatorProcess::State::OpenBackend() {
   if (options.backend == "Knative") {
-    backend = std::make_unique<KnativeBackend>(
-        *kube, server_runtime,
-        KnativeBackend::Options{.services = {.worker_image = options.worker_image,
-                                             .server_image = options.server_image},
-                                .namespaces = options.namespaces});
+    KnativeBackend::Options with{
+        .services = {.worker_image = options.worker_image, .server_image = options.server_image},
+        .namespaces = options.namespaces};
+    if (!options.network_policies_file.empty()) {
+      Result<JobNetworkOptions> network = ReadJobNetworkOptions(options.network_policies_file);
+      if (!network.ok()) return network.status().WithContext("--network-policies");
+      with.network = *std::move(network);
+    }
+    with.try_create = [this](const ResourceType& type, const Json& object) {
+      return kube->CreateDryRun(type, object);
+    };
+    with.record_event = [this](EventDraft draft) { recorder->Record(std::move(draft)); };
+    auto knative = std::make_unique<KnativeBackend>(*kube, server_runtime, std::move(with));
+    cluster = knative.get();
+    backend = std::move(knative);
     return OkStatus();
   }
   Result<std::unique_ptr<LocalBackend>> connected =
@@ -283,24 +294,40 @@ Status OperatorProcess::State::Serve() {
 
 ControllerDependencies OperatorProcess::State::Dependencies() {
   const std::string ca_file = options.store_ca_file;
+  std::map<std::string, std::string> environment = StoreEnvironment(ca_file);
+  if (options.backend == "Knative") {
+    auto portable = PortableStoreEnvironment(ca_file);
+    if (portable.ok()) {
+      environment = *std::move(portable);
+    } else {
+      LogWarning("operator", "functions will not trust the store: " + portable.status().message());
+    }
+  }
   Runtime& with = runtime;
   EventRecorder& events = *recorder;
-  return {server_runtime,
-          *kube,
-          *backend,
-          *slices,
-          [ca_file, &with, requests = store_requests](const StoreReference& reference,
-                                                      const StoreSecrets& secrets) {
-            // The controller repeats what fails; meanwhile others have their turn.
-            return OpenJobStore(reference, secrets, ca_file, with, kStoreRetrySeconds, requests);
-          },
-          StoreEnvironment(ca_file),
-          nullptr,
-          nullptr,
-          [&events](EventDraft draft) { events.Record(std::move(draft)); },
-          &metrics,
-          [requests = store_requests] { requests->Cancel(); },
-          LeadsNow()};
+  return {
+      server_runtime,
+      *kube,
+      *backend,
+      *slices,
+      [ca_file, &with, requests = store_requests](const StoreReference& reference,
+                                                  const StoreSecrets& secrets) {
+        // The controller repeats what fails; meanwhile others have their turn.
+        return OpenJobStore(reference, secrets, ca_file, with, kStoreRetrySeconds, requests);
+      },
+      environment,
+      nullptr,
+      nullptr,
+      [&events](EventDraft draft) { events.Record(std::move(draft)); },
+      &metrics,
+      [requests = store_requests] { requests->Cancel(); },
+      LeadsNow(),
+      [ca_file, &with, requests = store_requests](
+          const StoreReference& reference, const StoreSecrets& secrets, const AssumedRole& role) {
+        return AssumeJobRole(reference, secrets, ca_file, with, role, requests);
+      },
+      true,
+      cluster};
 }
 
 // Without an election nobody knows who else there is.

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Images of one program each, written as docker archives without a daemon or a registry.
+"""Images of the test cluster's own parts: one static program each, written as docker archives.
+The product's are those of scripts/images.sh.
 
 Archives are kept in the cache, named by what they were made of; the same input gives the same
 bytes. Their names begin with dev.local, whose tags Knative does not look up in a registry.
@@ -32,26 +33,14 @@ def _add(archive, name, data=None, mode=0o755):
         archive.addfile(member, io.BytesIO(data))
 
 
-def libraries(binary):
-    """The shared libraries that a program loads, its loader included, where it looks for them."""
-    listed = subprocess.run(["ldd", binary], capture_output=True, text=True)
-    if listed.returncode != 0:
-        return []  # static
-    words = [line.split("=>")[-1].split() for line in listed.stdout.splitlines()]
-    return sorted({each[0] for each in words if each and each[0].startswith("/")})
-
-
-def write_archive(path, name, binary, target, others=()):
-    """An image `name` at `path` in which the program `binary` is /`target`, its entry point, beside
-    `others`, files that are where they are here."""
+def write_archive(path, name, binary, target):
+    """An image `name` at `path` in which the program `binary` is /`target`, its entry point."""
     layer = io.BytesIO()
     with tarfile.open(fileobj=layer, mode="w") as files:
         _add(files, "tmp", mode=0o1777)
         _add(files, "etc")
         _add(files, "etc/passwd", _PASSWD, 0o644)
         _add(files, target, pathlib.Path(binary).read_bytes())
-        for other in others:
-            _add(files, str(other).lstrip("/"), pathlib.Path(other).read_bytes())
     digest = hashlib.sha256(layer.getbuffer()).hexdigest()
     settings = json.dumps({
         "architecture": "amd64", "os": "linux",
@@ -75,7 +64,7 @@ class Images:
         return self.folder / hashlib.sha256(stamp).hexdigest()[:16]
 
     def of_program(self, name, binary):
-        """The archive of image dev.local/NAME:1 with one program in it and what that loads."""
+        """The archive of image dev.local/NAME:1 with one program in it."""
         binary = pathlib.Path(binary).resolve()
         found = binary.stat()
         stamp = f"{binary} {found.st_size} {found.st_mtime_ns} {name}\n".encode()
@@ -84,7 +73,7 @@ class Images:
             kept.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryDirectory(dir=self.folder) as work:
                 fresh = pathlib.Path(work, "image.tar")
-                write_archive(fresh, f"dev.local/{name}:1", binary, name, libraries(binary))
+                write_archive(fresh, f"dev.local/{name}:1", binary, name)
                 os.replace(fresh, kept)
         return kept
 

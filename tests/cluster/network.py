@@ -63,13 +63,18 @@ class Network:
 
     def call(self, namespace, function):
         """The result of function() in a thread of its own that is in the namespace."""
+        return self.call_in(self.file(namespace), function)
+
+    @staticmethod
+    def call_in(file, function):
+        """The same in the namespace that the file is, e.g. /proc/PID/ns/net."""
         outcome = {}
 
         def body():
             try:
-                with open(self.file(namespace), "rb") as handle:
+                with open(file, "rb") as handle:
                     if _libc.setns(handle.fileno(), CLONE_NEWNET) != 0:
-                        raise OSError(ctypes.get_errno(), f"cannot enter namespace {namespace}")
+                        raise OSError(ctypes.get_errno(), f"cannot enter namespace {file}")
                 outcome["value"] = function()
             except BaseException as error:  # handed to the caller
                 outcome["error"] = error

@@ -3,33 +3,29 @@
 """Jobs on pods of Knative: trained on the test cluster by a real operator, with the bits that the
 same plan gives on one machine.
 
-    training_test.py BIN_FOLDER [unittest arguments]
+    training_test.py PRESET [unittest arguments]      e.g. release
 
 On a cluster of its own, or on the one that LAMBDADNN_CLUSTER_DIR names, which stays.
-The images are made of the programs in BIN_FOLDER and the libraries that they load. Needs root, and
-once the parts of the cluster (scripts/cluster.sh build).
+The images are those of scripts/images.sh, of what is compiled in build/PRESET (the worker in
+build/upstream); the operator and `lambdadnn run` are the same programs, so that both sides have one
+LibTorch. Needs root, and once the parts of the cluster (scripts/cluster.sh build).
 """
 import json
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
-import tempfile
-import time
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/cluster"))
-import cluster as whole  # noqa: E402
-import job_crd  # noqa: E402
-import network  # noqa: E402
 import settings  # noqa: E402
+from cluster_case import BesideOperator  # noqa: E402
 
-BIN = ""
-KEPT = "LAMBDADNN_CLUSTER_DIR"
-WAIT_SECONDS = 300
-BUCKET = "training"
+PRESET = "release"
+TAG = "training-test"
 JOBS = "/apis/lambdadnn.io/v1alpha1/namespaces/default/serverlesstrainingjobs"
 SERVICES = "/apis/serving.knative.dev/v1/namespaces/default/services"
 PODS = "/api/v1/namespaces/default/pods"
@@ -59,88 +55,61 @@ def spec(epochs):
     }
 
 
-class Training(unittest.TestCase):
+class OnPods(BesideOperator):
+    """A cluster, an operator beside it, and what tests ask of both."""
+    PLATFORM = PLATFORM
+
     @classmethod
     def setUpClass(cls):
-        cls.scratch = tempfile.TemporaryDirectory(prefix="ldnn-train-", dir="/tmp")
-        cls.addClassCleanup(cls.scratch.cleanup)
-        cls.folder = pathlib.Path(cls.scratch.name)
-        if not os.environ.get(KEPT):
-            os.environ[KEPT] = str(cls.folder / "run")
-            cls.addClassCleanup(cls.script, "down")
-        cls.config = settings.Settings()
-        cls.cluster = whole.Cluster(cls.config)
-        cls.kube = cls.cluster.kubernetes
-        cls.script("up")
-        programs = {name: BIN / f"lambdadnn-{name}" for name in ("worker", "server")}
-        cls.script("load-image", *(str(cls.cluster.images.of_program(f"lambdadnn-{name}", program))
-                                   for name, program in programs.items()))
-        # MinIO takes a folder for a bucket.
-        (cls.config.run / "objects" / BUCKET).mkdir(exist_ok=True)
-        job_crd.install(lambda *words: cls.kube.kubectl(*words, check=False))
-        cls.kube.apply_objects([{"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "store"},
-                                 "stringData": {"accessKeyId": settings.S3_USER,
-                                                "secretAccessKey": settings.S3_PASSWORD}}])
-        (cls.folder / "platform.yaml").write_text(PLATFORM)
+        super().setUpClass()
+        cls.bin = cls.build_images()
+        cls.script("load-image", *(str(ROOT / f"build/images/{name}.tar")
+                                   for name in ("worker", "server")))
         cls.operator = cls.start_operator()
         cls.addClassCleanup(lambda: cls.stop(cls.operator))
         cls.digests = {}
 
     @classmethod
-    def script(cls, *words):
-        done = subprocess.run([ROOT / "scripts/cluster.sh", *words], capture_output=True, text=True)
-        assert done.returncode == 0, f"cluster.sh {words}:\n{done.stdout}{done.stderr}"
-        return done.stdout
+    def build_images(cls):
+        """Builds them; the folder of all their programs, on this machine."""
+        done = subprocess.run([ROOT / "scripts/images.sh", "build", "--preset", PRESET, "--tag", TAG],
+                              capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        for name in ("operator", "worker", "server"):
+            shutil.copytree(ROOT / f"build/images/{name}/install/usr", cls.folder / "usr",
+                            symlinks=True, dirs_exist_ok=True)
+        return cls.folder / "usr/bin"
+
+    @classmethod
+    def operator_flags(cls):
+        """More of them, once the cluster is up."""
+        return []
 
     @classmethod
     def start_operator(cls):
-        with open(cls.folder / "operator.log", "a") as log:
-            return cls.operator_process(log)
-
-    @classmethod
-    def operator_process(cls, log):
-        return subprocess.Popen(
-            [*cls.cluster.network.prefix(network.LAB), BIN / "lambdadnn-operator",
-             "--kubeconfig", cls.config.kubeconfig(), "--backend", "Knative",
-             "--platform", cls.folder / "platform.yaml",
-             "--worker-image", "dev.local/lambdadnn-worker:1",
-             "--server-image", "dev.local/lambdadnn-server:1",
-             "--metrics-address", "0", "--health-address", "0"],
-            stdout=log, stderr=log, env={**os.environ, "NO_PROXY": "*", "no_proxy": "*"})
+        return cls.run_operator(
+            cls.bin / "lambdadnn-operator", "--worker-image", f"dev.local/lambdadnn-worker:{TAG}",
+            "--server-image", f"dev.local/lambdadnn-server:{TAG}", *cls.operator_flags())
 
     @staticmethod
     def stop(process, number=signal.SIGTERM):
         process.send_signal(number)
         process.wait()
 
-    @classmethod
-    def post(cls, path, body):
-        status, answer = cls.kube.request("POST", path, body)
-        assert status < 300, answer
-        return answer
-
-    def create(self, name, epochs):
-        return self.post(JOBS, {
+    def create(self, name, epochs, changes=None):
+        return self.request("POST", JOBS, {
             "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
             "metadata": {"name": name},
-            "spec": {**spec(epochs), "backend": "Knative", "objectStore": {
-                "endpoint": f"http://{settings.S3_ADDRESS}", "bucket": BUCKET, "prefix": "jobs",
+            "spec": {**spec(epochs), **(changes or {}), "backend": "Knative", "objectStore": {
+                "endpoint": f"http://{settings.S3_ADDRESS}", "bucket": self.BUCKET, "prefix": "jobs",
                 "credentialsSecretRef": {"name": "store"}}}})
 
     def job(self, name):
         return self.kube.get(f"{JOBS}/{name}")
 
-    def wait(self, what, check):
-        deadline = time.monotonic() + WAIT_SECONDS
-        while time.monotonic() < deadline:
-            value = check()
-            if value:
-                return value
-            time.sleep(0.2)
-        log = (self.folder / "operator.log").read_text()[-4000:]
+    def told(self):
         states = [(pod["metadata"]["name"], pod["status"]) for pod in self.pods()]
-        raise AssertionError(f"{what}: not within {WAIT_SECONDS} s\n{log}\n"
-                             f"{json.dumps(states, indent=1)[:6000]}")
+        return f"{super().told()}\n{json.dumps(states, indent=1)[:6000]}"
 
     def pods(self, name=None):
         selector = f"lambdadnn.io/job-name={name}" if name else "lambdadnn.io/job-uid"
@@ -175,7 +144,7 @@ class Training(unittest.TestCase):
                 "metadata": {"name": f"local-{epochs}"},
                 "spec": {**spec(epochs), "backend": "Local"}}))
             out = self.folder / f"local-{epochs}"
-            done = subprocess.run([BIN / "lambdadnn", "run", file, "--out", out],
+            done = subprocess.run([self.bin / "lambdadnn", "run", file, "--out", out],
                                   capture_output=True, text=True)
             self.assertEqual(0, done.returncode, done.stdout + done.stderr)
             self.digests[epochs] = json.loads((out / "report.json").read_text())["model"]["digest"]
@@ -190,6 +159,8 @@ class Training(unittest.TestCase):
             return not left
         self.wait("no Service, pod or Secret of a job", clean)
 
+
+class Training(OnPods):
     def test_1_a_job_trains_on_pods_to_the_bits_of_one_machine(self):
         self.create("plain", 4)
         self.running("plain", 1)
@@ -251,5 +222,5 @@ class Training(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    BIN = pathlib.Path(sys.argv.pop(1)).resolve()
+    PRESET = sys.argv.pop(1)
     unittest.main(verbosity=2)

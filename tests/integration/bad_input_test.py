@@ -20,7 +20,8 @@ import unittest
 
 from loopback_server import Handler, LoopbackServer
 from run_support import HERE, Bench
-from s3_servers import BUCKET, CREDENTIALS, RealServer, free_port
+from s3_servers import BUCKET, CREDENTIALS, RealServer
+from ports import reserve_port  # s3_servers says where
 
 BIN = ""
 BAD_FILES = HERE.parent / "data/bad"
@@ -230,7 +231,7 @@ class Stores(BadInput):
 
     def test_an_unreachable_store(self):
         begin = time.monotonic()
-        self.refused(f"http://127.0.0.1:{free_port()}", r"no answer from .*; is the server running")
+        self.refused(f"http://127.0.0.1:{reserve_port()}", r"no answer from .*; is the server running")
         self.assertLess(time.monotonic() - begin, 60)
 
     def test_a_skewed_clock(self):

@@ -117,6 +117,34 @@ class Access(unittest.TestCase):
             self.assertNotIn(coded, text, what)
         operator.stop()
 
+    def test_the_debug_page_is_the_leaders_and_only_where_it_is_enabled(self):
+        cluster = self.cluster
+        kubeconfig = cluster.operator_user("debug")
+
+        def start(name, *flags):
+            return cluster.start_operator(self.host, "--leader-elect", "--lease-name", "debug",
+                                          *flags, name=f"operator-{name}", kubeconfig=kubeconfig)
+
+        def page(operator, path):
+            return operator.page("metrics", f"/debug/jobs/{path}")
+        leader = start("debug-leader", "--enable-debug")
+        cluster.wait_for("it leads", lambda: leader.metric("leader_election_master_status") == 1)
+        standby = start("debug-standby", "--enable-debug")
+        standby.wait_for_line("stands by")
+        cluster.create_job(cluster.manifest("looked-at", training={"epochs": 1}))
+        cluster.wait_complete("looked-at")
+        status, text = page(leader, "default/looked-at")
+        self.assertEqual(status, 200)
+        self.assertEqual(set(json.loads(text)), {"snapshot", "decision"})
+        self.assertEqual(page(leader, "default/nobody")[0], 404)
+        self.assertEqual(page(leader, "default"), (404, "ask for /debug/jobs/NAMESPACE/NAME\n"))
+        self.assertEqual(page(standby, "default/looked-at"), (503, "this process does not lead\n"))
+        self.assertEqual((standby.stop(), leader.stop()), (0, 0))
+        plain = start("debug-plain")
+        cluster.wait_for("it leads", lambda: plain.metric("leader_election_master_status") == 1)
+        self.assertEqual(page(plain, "default/looked-at")[0], 404)
+        self.assertEqual(plain.stop(), 0)
+
 
 if __name__ == "__main__":
     BIN = sys.argv.pop(1)

@@ -19,7 +19,7 @@ import time
 import unittest
 
 from operator_support import Cluster
-from s3_servers import ACCESS_KEY, BUCKET, SECRET_KEY, RealServer
+from s3_servers import ACCESS_KEY, SECRET_KEY, RealServer
 
 import kube_control_plane  # operator_support knows where it is
 
@@ -80,12 +80,8 @@ class Clocks(unittest.TestCase):
         return lease["spec"]
 
     def create(self, name, **spec):
-        path = self.cluster.manifest(name, training=EPOCHS, **spec)
-        job = json.loads(path.read_text())
-        job["spec"]["objectStore"] = {"endpoint": f"http://127.0.0.1:{self.minio.port}",
-                                      "bucket": BUCKET, "credentialsSecretRef": {"name": "s3"}}
-        path.write_text(json.dumps(job))
-        return self.cluster.create_job(path)
+        return self.cluster.create_job(
+            self.cluster.manifest(name, minio=self.minio, training=EPOCHS, **spec))
 
     def now(self):
         """The API server's clock is this machine's."""

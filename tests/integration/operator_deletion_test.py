@@ -13,7 +13,7 @@ import time
 import unittest
 
 from operator_support import Cluster
-from s3_servers import ACCESS_KEY, BUCKET, SECRET_KEY, RealServer
+from s3_servers import ACCESS_KEY, SECRET_KEY, RealServer
 
 BIN = ""
 EPOCHS = {"epochs": 40}
@@ -36,14 +36,9 @@ class Deletion(unittest.TestCase):
         cls.cluster.close()
 
     def begin(self, name, namespace="default", s3=False, **spec):
-        path = self.cluster.manifest(name, namespace=namespace, **{"training": EPOCHS, **spec})
-        if s3:
-            job = json.loads(path.read_text())
-            job["spec"]["objectStore"] = {"endpoint": f"http://127.0.0.1:{self.minio.port}",
-                                          "bucket": BUCKET,
-                                          "credentialsSecretRef": {"name": "s3"}}
-            path.write_text(json.dumps(job))
-        return self.cluster.create_job(path)
+        return self.cluster.create_job(self.cluster.manifest(
+            name, namespace=namespace, minio=self.minio if s3 else None,
+            **{"training": EPOCHS, **spec}))
 
     def until_phase(self, name, *phases, namespace="default"):
         def reached():

@@ -8,7 +8,6 @@ frozen one still sends takes effect, and the digest is that of an undisturbed ru
 
 Prints how long each take-over took.
 """
-import json
 import signal
 import sys
 import threading
@@ -17,7 +16,7 @@ import unittest
 
 from api_proxy import ApiProxy
 from operator_support import Cluster
-from s3_servers import ACCESS_KEY, BUCKET, SECRET_KEY, RealServer
+from s3_servers import ACCESS_KEY, SECRET_KEY, RealServer
 
 BIN = ""
 EPOCHS = {"epochs": 50}
@@ -31,7 +30,7 @@ class Replica:
 
     def __init__(self, test, name):
         self.cluster, self.name = test.cluster, name
-        self.proxy = ApiProxy(test.cluster.plane)
+        self.proxy = ApiProxy(test.cluster.plane, test.cluster.own_user())
         self.log = []  # (time, request, status)
         self.proxy.after = lambda request, status: self.log.append(
             (time.monotonic(), request, status))
@@ -157,13 +156,8 @@ class Failover(unittest.TestCase):
         self.cluster.create_secret("s3", accessKeyId=ACCESS_KEY, secretAccessKey=SECRET_KEY)
 
         def create(name):
-            path = self.cluster.manifest(name, training={"epochs": 1})
-            job = json.loads(path.read_text())
-            job["spec"]["objectStore"] = {"endpoint": f"http://127.0.0.1:{minio.port}",
-                                          "bucket": BUCKET,
-                                          "credentialsSecretRef": {"name": "s3"}}
-            path.write_text(json.dumps(job))
-            self.cluster.create_job(path)
+            self.cluster.create_job(
+                self.cluster.manifest(name, minio=minio, training={"epochs": 1}))
         first = Replica(self, "waiting")
         self.cluster.wait_for("the first leader", first.leads, 15)
         create("before")

@@ -44,7 +44,7 @@ class Faults(unittest.TestCase):
         cls.cluster.close()
 
     def setUp(self):
-        self.proxy = ApiProxy(self.cluster.plane)
+        self.proxy = ApiProxy(self.cluster.plane, self.cluster.own_user())
         self.addCleanup(self.proxy.close)
         self.operator = self.cluster.start_operator(
             self.host, name=f"operator-{self.id().split('.')[-1]}",

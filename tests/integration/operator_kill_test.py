@@ -172,7 +172,7 @@ class KillTest:
     def __init__(self, programs):
         self.cluster = Cluster(programs)
         self.host = self.cluster.start_host()
-        self.proxy = ApiProxy(self.cluster.plane)
+        self.proxy = ApiProxy(self.cluster.plane, self.cluster.own_user())
         self.kubeconfig = self.proxy.kubeconfig(self.cluster.folder)
         self.operator, self.starts = None, 0
         self.lives = Lives(self.cluster, self.operate)

@@ -5,6 +5,8 @@ of a host that outlives the operator, to the bits of `lambdadnn run` of the same
 
     operator_run_test.py BIN_FOLDER [unittest arguments]
 """
+import json
+import pathlib
 import subprocess
 import sys
 import time
@@ -14,6 +16,7 @@ from operator_support import Cluster, program
 
 BIN = ""
 EPOCHS = {"epochs": 4}
+QUICKSTART = pathlib.Path(__file__).parent.parent.parent / "examples/quickstart/no-files.yaml"
 
 
 class OperatorRun(unittest.TestCase):
@@ -57,6 +60,28 @@ class OperatorRun(unittest.TestCase):
             self.assertIn(word, described)
         self.assertEqual(operator.stop(), 0)
 
+    def test_the_quickstart_job_is_measured_planned_and_trained_within_its_deadline(self):
+        """As it stands: nothing of it is pinned. A run of the same file with the plan that the
+        operator chose ends with the same bits."""
+        cluster = self.cluster
+        operator = cluster.start_operator(self.host, "--leader-elect",
+                                          kubeconfig=cluster.operator_user("quickstart"))
+        cluster.kubectl("apply", "-f", QUICKSTART)
+        job = cluster.wait_complete("digits-drawn", seconds=240)
+        status = job["status"]
+        self.assertIn("trainingRate", status["profile"])
+        metrics = {told["name"]: float(told["value"]) for told in status["progress"]["metrics"]}
+        self.assertGreaterEqual(metrics["testAccuracy"], 0.97)
+        plan = status["plan"]
+        tree = plan["aggregation"]
+        reference = cluster.bench.run(
+            "--set", f"spec.objective={{fixed: {{functions: {plan['functions']}, "
+            f"memory: {plan['memoryMiB']}Mi}}}}",
+            "--set", f"spec.aggregation={{shards: {tree['shards']}, spread: {tree['spread']}, "
+            f"layers: {json.dumps(tree['layers'])}}}", job=QUICKSTART)
+        self.assertEqual(reference.code, 0, reference.text())
+        self.assertEqual(status["model"]["digest"], reference.digest())
+        self.assertEqual(operator.stop(), 0)
 
     def test_it_is_small_and_quick(self):
         """Also prints the figures of docs/benchmarks.md."""
@@ -93,6 +118,7 @@ class OperatorRun(unittest.TestCase):
         self.assertIn('lambdadnn_jobs{phase="Complete"}', text)
         self.assertIn('lambdadnn_job_slices_total{name="quick-0",namespace="default"} 6', text)
         self.assertIn('controller_runtime_reconcile_total{controller="serverlesstrainingjob"', text)
+        self.shows_what_status_says(operator, "quick-0")
         check = subprocess.run([program("promtool"), "check", "metrics"], input=text,
                                capture_output=True, text=True)
         self.assertEqual((check.returncode, check.stderr), (0, ""))
@@ -100,6 +126,27 @@ class OperatorRun(unittest.TestCase):
         cluster.wait_for("its series end with the job", lambda: 'name="quick-0"' not in
                          operator.page("metrics", "/metrics")[1])
         self.assertEqual(operator.stop(), 0)
+
+    def shows_what_status_says(self, operator, name):
+        status = self.cluster.get(name)["status"]
+        plan, usage = status["plan"], status["usage"]
+        said = {"plan_revision": plan["revision"], "functions": plan["functions"],
+                "function_memory_bytes": plan["memoryMiB"] << 20, "ready_functions": 0,
+                "iterations": plan["iterations"], "iteration": plan["iterations"],
+                "predicted_seconds": plan["predicted"]["seconds"],
+                "predicted_cost_dollars": plan["predicted"]["cost"],
+                "loss": status["progress"]["loss"], "cost_dollars": usage["cost"],
+                "billed_gib_seconds_total": usage["billedGiBSeconds"],
+                "slices_total": usage["slices"], "restarts_total": usage["restarts"],
+                "cold_starts_total": usage["coldStarts"],
+                "store_requests_total": usage["storeRequests"],
+                "store_bytes_total": usage["storeBytes"]}
+        for metric, value in said.items():
+            with self.subTest(metric):
+                shown = [value for labels, value in operator.series(f"lambdadnn_job_{metric}")
+                         if f'name="{name}"' in labels]
+                self.assertEqual(len(shown), 1)
+                self.assertAlmostEqual(shown[0] / (float(value) or 1), 1 if float(value) else 0, 5)
 
     def test_a_check_names_what_is_missing(self):
         cluster = self.cluster

@@ -6,7 +6,6 @@ what is gone. Nothing is left but results.
 
     operator_store_test.py BIN_FOLDER [unittest arguments]
 """
-import json
 import shutil
 import sys
 import time
@@ -38,13 +37,7 @@ class StoreGoesAway(unittest.TestCase):
     def disturb(self, name, with_data):
         minio = RealServer("minio")
         self.addCleanup(minio.close)
-        path = self.cluster.manifest(name, training=EPOCHS)
-        job = json.loads(path.read_text())
-        job["spec"]["objectStore"] = {"endpoint": f"http://127.0.0.1:{minio.port}",
-                                      "bucket": BUCKET,
-                                      "credentialsSecretRef": {"name": "s3"}}
-        path.write_text(json.dumps(job))
-        self.cluster.create_job(path)
+        self.cluster.create_job(self.cluster.manifest(name, minio=minio, training=EPOCHS))
         self.cluster.wait_for("iterations", lambda: (self.cluster.get(name).get("status") or {}).get(
             "progress", {}).get("iteration", 0) > 20)
         minio.process.kill()

@@ -19,6 +19,7 @@ sys.path.insert(0, str(ROOT / "tests/support"))
 import job_crd  # noqa: E402
 from kube_control_plane import ControlPlane, program  # noqa: E402
 from run_support import HERE, Bench, FUNCTION_PROGRAMS, processes  # noqa: E402
+from s3_servers import BUCKET  # noqa: E402
 
 RULES = ROOT / "charts/lambdadnn-operator/files/rbac-rules.yaml"
 
@@ -115,6 +116,7 @@ class Cluster:
         self.programs = self.bench.programs
         self.kubectl_program = program("kubectl")
         self.started = []
+        self.rules_user = None
         self.plane = ControlPlane(self.folder / "plane")
         try:
             self.plane.up()
@@ -151,10 +153,22 @@ class Cluster:
             raise AssertionError(f"kubectl {' '.join(map(str, arguments))}: {done.stderr}")
         return done
 
+    def own_user(self):
+        """The user with exactly the access rules, as whom operators of this test file run."""
+        if self.rules_user is None:
+            name = pathlib.Path(sys.argv[0]).stem.replace("_", "-")
+            self.operator_user(name)
+            self.rules_user = name
+        return self.rules_user
+
     def operator_user(self, name="operator", sets=("jobs", "lease", "optional"), without=None,
                       namespaces=()):
         """A kubeconfig for a user that has exactly the access rules (but `without` (set, index,
         verb)): in the whole cluster, or with Roles in `namespaces`."""
+        self.grant(name, sets, without, namespaces)
+        return self.plane.user(name, f"/CN={name}")
+
+    def grant(self, name, sets, without=None, namespaces=()):
         rules = []
         for which in sets:
             for index, rule in enumerate(access_rules()[which]):
@@ -171,7 +185,6 @@ class Cluster:
                 status, made = self.api("POST", f"{path}{resource.lower()}s",
                                         {"metadata": {"name": name}, **body})
                 assert status == 201, made
-        return self.plane.user(name, f"/CN={name}")
 
     def api(self, method, path, body=None):
         """A request as the administrator: (HTTP status, JSON). Cheaper than kubectl."""
@@ -231,23 +244,28 @@ class Cluster:
         return host
 
     def start_operator(self, host, *flags, name=None, kubeconfig=None, environment=None):
-        """Its own store is the folder "store", if the flags name none; jobs may read the digits."""
+        """As a user with exactly the operator's rules. Its own store is the folder "store", if the
+        flags name none; jobs may read the digits."""
         store = [] if "--store" in flags else ["--store", f"file://{self.folder}/store"]
         count = sum(p.log.name.startswith("operator") for p in self.started)
         operator = self.start(name or f"operator-{count}", [
             self.programs / "lambdadnn-operator", "--kubeconfig",
-            kubeconfig or self.plane.kubeconfig, "--host-socket", host.socket,
+            kubeconfig or self.plane.folder / f"{self.own_user()}.conf", *(
+                ["--host-socket", host.socket] if host else []),
             *store, "--readable", f"file://{self.folder}/digits,file:///nowhere",
             "--metrics-address", "127.0.0.1:0", "--health-address", "127.0.0.1:0", *flags],
             environment, kind=Operator)
         return operator
 
-    def manifest(self, name, namespace="default", **spec):
-        """The job of jobs/digits.yaml on this cluster's folder, with fields of spec replaced."""
+    def manifest(self, name, namespace="default", minio=None, **spec):
+        """The job of jobs/digits.yaml on this cluster's folder, with fields of spec replaced. Its
+        store is a folder, or the bucket of `minio` with the keys in Secret s3."""
         job = json.loads(json.dumps(self.digits))
         job["metadata"] = {"name": name, "namespace": namespace}
         job["spec"]["dataset"]["uri"] = f"file://{self.folder}/digits"
-        job["spec"]["objectStore"] = {"uri": f"file://{self.folder}/store"}
+        job["spec"]["objectStore"] = {"uri": f"file://{self.folder}/store"} if minio is None else {
+            "endpoint": f"http://127.0.0.1:{minio.port}", "bucket": BUCKET,
+            "credentialsSecretRef": {"name": "s3"}}
         for field, value in spec.items():
             if isinstance(value, dict) and isinstance(job["spec"].get(field), dict):
                 job["spec"][field].update(value)

@@ -8,6 +8,7 @@ no control groups, few CPUs, the newest run resumed, a store with a certificate 
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import unittest
@@ -38,12 +39,8 @@ class RunCommand(unittest.TestCase):
             text=True, timeout=200, cwd=folder or self.bench.folder,
             env={**os.environ, **(environment or {})})
 
-    def out(self):
-        self.bench.count += 1
-        return self.bench.folder / f"run-{self.bench.count}"
-
     def test_json_is_one_object_a_line_and_nothing_else(self):
-        out = self.out()
+        out = self.bench.next_out()
         done = self.command(self.bench.job, "--out", out, "-o", "json", *EPOCH)
         self.assertEqual(done.returncode, 0, done.stderr)
         types = set()
@@ -58,7 +55,7 @@ class RunCommand(unittest.TestCase):
         self.assertEqual(last["status"]["phase"], "Complete")
 
     def test_json_of_a_failed_run_keeps_its_error_apart(self):
-        done = self.command(self.bench.job, "--out", self.out(), "-o", "json",
+        done = self.command(self.bench.job, "--out", self.bench.next_out(), "-o", "json",
                             "--set", f"spec.dataset.uri={self.bench.folder}/nowhere")
         self.assertEqual(done.returncode, 1, done.stderr)
         for line in done.stdout.splitlines():
@@ -76,7 +73,7 @@ class RunCommand(unittest.TestCase):
 
     def test_the_machine_is_what_the_command_may_use_of_it(self):
         first = min(os.sched_getaffinity(0))
-        out = self.out()
+        out = self.bench.next_out()
         done = self.command(self.bench.job, "--out", out, *EPOCH,
                             "--set", "spec.objective={fixed: {functions: 2, memory: 256Mi}}",
                             "--set", "spec.aggregation={shards: 1, layers: [1, 2]}",
@@ -88,7 +85,7 @@ class RunCommand(unittest.TestCase):
         # What a platform file leaves out is the machine's as well.
         partial = self.bench.folder / "partial.yaml"
         partial.write_text("milliCpuPerGiB: 1000\nmaxFunctions: 8\n")
-        out = self.out()
+        out = self.bench.next_out()
         done = self.command(self.bench.job, "--out", out, "--platform", partial,
                             "--set", "spec.objective={fixed: {functions: 6, memory: 512Mi}}",
                             "--set", "spec.aggregation={shards: 1, layers: [1, 6]}",
@@ -96,9 +93,32 @@ class RunCommand(unittest.TestCase):
         self.assertEqual(done.returncode, 3, done.stdout + done.stderr)
         self.assertIn("totalMilliCpu", done.stderr)
 
+    def test_the_second_run_knows_what_the_first_measured(self):
+        job = self.bench.folder / "unknown.yaml"
+        job.write_text(re.sub(r"(?m)^  profile:\n(    .*\n)+", "", self.bench.job.read_text()))
+        # One size alone, which is quick to measure.
+        options = [*EPOCH, "--set", "spec.objective={fixed: {functions: 2, memory: 512Mi}}",
+                   "--set", "spec.aggregation={shards: 1, layers: [1, 2]}"]
+        cache = {"XDG_CACHE_HOME": str(self.bench.folder / "profiles")}
+
+        def measured(*more):
+            """Whether the run measured, and the profile that it used."""
+            run = self.bench.run(*options, *more, job=job, environment=cache)
+            self.assertEqual(run.code, 0, run.text())
+            report = run.report()
+            roles = {function["role"] for function in report["timeline"]}
+            return "profile-0" in roles, report["profile"]
+
+        first, profile = measured()
+        self.assertTrue(first)
+        self.assertEqual(measured(), (False, profile))
+        # Another model has never been measured, and who asks gets a new measurement.
+        self.assertTrue(measured("--set", "spec.model.builtin={name: logistic}")[0])
+        self.assertTrue(measured("--profile-again")[0])
+
     def test_a_store_of_the_command_takes_the_place_of_the_jobs_bucket(self):
         store = self.bench.folder / "elsewhere"
-        out = self.out()
+        out = self.bench.next_out()
         done = self.command(self.bench.job, "--out", out, "--store", f"file://{store}", *EPOCH,
                             "--set", "spec.objectStore.bucket=mine",
                             "--set", "spec.objectStore.endpoint=http://127.0.0.1:9")

@@ -93,9 +93,13 @@ class Bench:
         path.write_text(json.dumps(base))
         return str(path)
 
-    def start(self, *options, job=None, out=None, environment=None):
+    def next_out(self):
+        """A folder for another run."""
         self.count += 1
-        out = out or self.folder / f"run-{self.count}"
+        return self.folder / f"run-{self.count}"
+
+    def start(self, *options, job=None, out=None, environment=None):
+        out = out or self.next_out()
         return Run(self, pathlib.Path(out), [str(job or self.job), "--out", str(out), *options],
                    environment)
 

@@ -10,28 +10,25 @@ import pathlib
 import re
 import shutil
 import signal
-import socket
 import ssl
 import subprocess
+import sys
 import tempfile
 import threading
 import time
 import urllib.parse
 
-from loopback_server import Handler, LoopbackServer
-
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests/support"))
+from loopback_server import Handler, LoopbackServer  # noqa: E402
+from ports import reserve_port  # noqa: E402
+
 BUCKET = "training"
 ACCESS_KEY, SECRET_KEY = "test-access-key", "test-secret-key"
 CREDENTIALS = {"LAMBDADNN_S3_ACCESS_KEY_ID": ACCESS_KEY,
                "LAMBDADNN_S3_SECRET_ACCESS_KEY": SECRET_KEY}
+ROOT_SECRET = {"accessKeyId": ACCESS_KEY, "secretAccessKey": SECRET_KEY}
 START_SECONDS = 60
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class RealServer:
@@ -51,7 +48,7 @@ class RealServer:
         self.data, self.log = folder / "data", folder / "log"
         (self.data / BUCKET).mkdir(parents=True)  # both take a folder for a bucket
         (folder / "metadata").mkdir()
-        self.port = free_port()
+        self.port = reserve_port()
         address = f"127.0.0.1:{self.port}"
         if name == "minio":
             self.command = [program, "server", "--quiet", "--address", address, self.data]
@@ -125,33 +122,42 @@ class RealServer:
 
     def signed(self, method, path, body, service):
         """The text of an answer to a request of the server's root."""
+        status, told = self.request(method, path, body, service=service)
+        if status != 200:
+            raise RuntimeError(f"{method} {path}: {status} {told}")
+        return told
+
+    def request(self, method, path, body="", credentials=None, query="", service="s3"):
+        """(HTTP status, text) of a signed request; `credentials` as a Secret has them, else root's.
+        `query` is encoded and sorted."""
+        credentials = credentials or ROOT_SECRET
+        body = body.encode() if isinstance(body, str) else body
         now = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-        digest = hashlib.sha256(body.encode()).hexdigest()
+        digest = hashlib.sha256(body).hexdigest()
         fields = {"content-type": "application/x-www-form-urlencoded",
                   "host": f"127.0.0.1:{self.port}", "x-amz-content-sha256": digest,
                   "x-amz-date": now}
+        if "sessionToken" in credentials:
+            fields["x-amz-security-token"] = credentials["sessionToken"]
         names = ";".join(sorted(fields))
-        canonical = "\n".join([method, path, "", *(f"{n}:{fields[n]}" for n in sorted(fields)), "",
-                               names, digest])
+        canonical = "\n".join([method, path, query, *(f"{n}:{fields[n]}" for n in sorted(fields)),
+                               "", names, digest])
         scope = f"{now[:8]}/us-east-1/{service}/aws4_request"
         text = "\n".join(["AWS4-HMAC-SHA256", now, scope,
                           hashlib.sha256(canonical.encode()).hexdigest()])
-        key = f"AWS4{SECRET_KEY}".encode()
+        key = f"AWS4{credentials['secretAccessKey']}".encode()
         for word in scope.split("/"):
             key = hmac.digest(key, word.encode(), "sha256")
         fields["authorization"] = (
-            f"AWS4-HMAC-SHA256 Credential={ACCESS_KEY}/{scope}, SignedHeaders={names}, "
-            f"Signature={hmac.digest(key, text.encode(), 'sha256').hex()}")
+            f"AWS4-HMAC-SHA256 Credential={credentials['accessKeyId']}/{scope}, "
+            f"SignedHeaders={names}, Signature={hmac.digest(key, text.encode(), 'sha256').hex()}")
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
         try:
-            connection.request(method, path, body, fields)
+            connection.request(method, path + ("?" + query if query else ""), body, fields)
             answer = connection.getresponse()
-            told = answer.read().decode()
+            return answer.status, answer.read().decode(errors="replace")
         finally:
             connection.close()
-        if answer.status != 200:
-            raise RuntimeError(f"{method} {path}: {answer.status} {told}")
-        return told
 
     def close(self):
         if self.process.poll() is None:

@@ -284,6 +284,14 @@ class Installed(ScriptTest):
             ROOT / "examples/platforms/lambda.yaml", "--model", "lambdadnn", "-o", "json"))
         self.assertTrue(plan["feasible"])
         self.assertIn("Usage: ", call("lambdadnn-operator", "--help"))
+        for function in sorted(wanted & {"lambdadnn-server", "lambdadnn-worker"}):
+            self.assertIn(f"Example: LAMBDADNN_JOB_KEY=secret PORT=8080 {function}\n",
+                          call(function, "--help"))
+            self.assertRegex(call(function, "--version"), rf"^{function} [0-9.]+, slice protocol ")
+            wrong = subprocess.run([prefix / "bin" / function, "--port=1"], capture_output=True,
+                                   text=True, timeout=60)
+            self.assertEqual(wrong.returncode, USAGE)
+            self.assertIn("'--port=1'", wrong.stderr)
         call("lambdadnn", "dataset", "render-digits", "--out", "digits", "--train", "60", "--test",
              "20")
         self.assertIn("60", call("lambdadnn", "dataset", "inspect", "digits"))

@@ -36,8 +36,7 @@ class OnATerminal(unittest.TestCase):
         cls.bench.close()
 
     def start(self, columns, *options):
-        self.bench.count += 1
-        self.out = self.bench.folder / f"run-{self.bench.count}"
+        self.out = self.bench.next_out()
         return Terminal([self.bench.lambdadnn, "run", str(self.bench.job), "--out", str(self.out),
                          *options], columns, cwd=self.bench.folder)
 

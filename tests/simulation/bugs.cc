@@ -27,6 +27,8 @@ constexpr std::array kBugs = {
     BugInfo{PlantedBug::kOlderPlanAccepted, "older-plan-accepted"},
     BugInfo{PlantedBug::kOlderPlanPulled, "older-plan-pulled"},
     BugInfo{PlantedBug::kGarbageNeverCollected, "garbage-never-collected"},
+    BugInfo{PlantedBug::kFileNotSynced, "file-not-synced"},
+    BugInfo{PlantedBug::kFolderNotSynced, "folder-not-synced"},
 };
 
 }  // namespace

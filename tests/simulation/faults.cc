@@ -8,8 +8,8 @@
 namespace lambdadnn::simulation {
 namespace {
 
-// A world has thousands of reads and writes, but a few dozen requests for slices and few looks at
-// whether an object is there.
+// A world has thousands of reads and writes, but a few dozen requests for slices and writes to the
+// API server, and few looks at whether an object is there.
 constexpr double kRareFactor = 25;
 
 const char* PointName(FaultPoint point) {
@@ -29,8 +29,7 @@ void FaultLedger::Merge(const FaultLedger& other) {
   for (const auto& [key, cell] : other.cells_) {
     Cell& own = cells_[key];
     own.calls += cell.calls;
-    own.crashes += cell.crashes;
-    own.others += cell.others;
+    for (size_t kind = 0; kind < kFaultKinds; ++kind) own.struck[kind] += cell.struck[kind];
   }
   for (const auto& [what, count] : other.events_) events_[what] += count;
 }
@@ -40,8 +39,9 @@ std::string FaultLedger::Serialize() const {
   for (const auto& [key, cell] : cells_) {
     const auto& [role, operation, point] = key;
     text += "cell\t" + role + "\t" + operation + "\t" + PointName(point) + "\t" +
-            std::to_string(cell.calls) + "\t" + std::to_string(cell.crashes) + "\t" +
-            std::to_string(cell.others) + "\n";
+            std::to_string(cell.calls);
+    for (const int64_t count : cell.struck) text += "\t" + std::to_string(count);
+    text += "\n";
   }
   for (const auto& [what, count] : events_) {
     text += "event\t" + what + "\t" + std::to_string(count) + "\n";
@@ -51,12 +51,13 @@ std::string FaultLedger::Serialize() const {
 
 bool FaultLedger::MergeLine(const std::string& line) {
   const std::vector<std::string> parts = Split(line, '\t');
-  if (parts.size() == 7 && parts[0] == "cell") {
+  if (parts.size() == 5 + kFaultKinds && parts[0] == "cell") {
     const FaultPoint point = parts[3] == "before" ? FaultPoint::kBefore : FaultPoint::kAfter;
     Cell& cell = cells_[{parts[1], parts[2], point}];
     cell.calls += ParseInteger(parts[4]).value_or(0);
-    cell.crashes += ParseInteger(parts[5]).value_or(0);
-    cell.others += ParseInteger(parts[6]).value_or(0);
+    for (size_t kind = 0; kind < kFaultKinds; ++kind) {
+      cell.struck[kind] += ParseInteger(parts[5 + kind]).value_or(0);
+    }
     return true;
   }
   if (parts.size() == 3 && parts[0] == "event") {
@@ -69,14 +70,20 @@ bool FaultLedger::MergeLine(const std::string& line) {
 std::string FaultLedger::Report() const {
   std::string text;
   char line[160];
-  std::snprintf(line, sizeof line, "%-14s %-14s %-7s %12s %9s %9s\n", "role", "operation", "point",
-                "calls", "crashes", "others");
+  std::snprintf(line, sizeof line, "%-12s %-15s %-6s %9s %8s %8s %6s %8s %6s %8s\n", "role",
+                "operation", "point", "calls", "crashed", "unheard", "full", "conflict", "gone",
+                "repeated");
   text += line;
-  for (const auto& [key, cell] : cells_) {
+  for (const auto& [key, counted] : cells_) {
     const auto& [role, operation, point] = key;
-    std::snprintf(line, sizeof line, "%-14s %-14s %-7s %12lld %9lld %9lld%s\n", role.c_str(),
+    const Cell& cell = counted;
+    const auto count = [&cell](FaultKind kind) { return static_cast<long long>(cell.of(kind)); };
+    std::snprintf(line, sizeof line,
+                  "%-12s %-15s %-6s %9lld %8lld %8lld %6lld %8lld %6lld %8lld%s\n", role.c_str(),
                   operation.c_str(), PointName(point), static_cast<long long>(cell.calls),
-                  static_cast<long long>(cell.crashes), static_cast<long long>(cell.others),
+                  count(FaultKind::kCrash), count(FaultKind::kUnavailable), count(FaultKind::kFull),
+                  count(FaultKind::kConflict), count(FaultKind::kGone),
+                  count(FaultKind::kLate) + count(FaultKind::kTwice),
                   cell.faults() == 0 ? "  NEVER STRUCK" : "");
     text += line;
   }
@@ -87,10 +94,10 @@ std::string FaultLedger::Report() const {
   return text;
 }
 
-int64_t FaultLedger::FaultsAt(const std::string& role, const std::string& operation,
-                              FaultPoint point) const {
+FaultLedger::Cell FaultLedger::Count(const std::string& role, const std::string& operation,
+                                     FaultPoint point) const {
   const auto cell = cells_.find({role, operation, point});
-  return cell == cells_.end() ? 0 : cell->second.faults();
+  return cell == cells_.end() ? Cell{} : cell->second;
 }
 
 std::vector<FaultLedger::Key> FaultLedger::Unstruck() const {
@@ -101,23 +108,33 @@ std::vector<FaultLedger::Key> FaultLedger::Unstruck() const {
   return keys;
 }
 
-FaultKind FaultInjector::Draw(const char* role, const char* operation, FaultPoint point,
-                              FaultKinds kinds) {
-  FaultLedger::Cell*& cell = cells_[{role, operation, point}];
-  if (cell == nullptr) cell = &ledger_.At(role, operation, point);
-  ++cell->calls;
-  const FaultKind kind = Decide(role, operation, point, kinds);
-  if (kind != FaultKind::kNone) ++(kind == FaultKind::kCrash ? cell->crashes : cell->others);
-  return kind;
-}
-
-FaultKind FaultInjector::Decide(std::string_view role, std::string_view operation, FaultPoint point,
-                                FaultKinds kinds) {
-  if (calm_) return FaultKind::kNone;
+FaultInjector::Place& FaultInjector::PlaceOf(const char* role, const char* operation,
+                                             FaultPoint point) {
+  Place& place = places_[{role, operation, point}];
+  if (place.cell != nullptr) return place;
+  place.cell = &ledger_.At(role, operation, point);
   for (CrashAppointment& appointment : appointments_) {
     if (appointment.point != point || appointment.occurrence <= 0) continue;
     if (appointment.operation != operation || appointment.role != role) continue;
-    if (--appointment.occurrence == 0) return FaultKind::kCrash;
+    place.appointments.push_back(&appointment);
+  }
+  return place;
+}
+
+FaultKind FaultInjector::Draw(const char* role, const char* operation, FaultPoint point,
+                              FaultKinds kinds) {
+  Place& place = PlaceOf(role, operation, point);
+  ++place.cell->calls;
+  const FaultKind kind = Decide(place, operation, point, kinds);
+  if (kind != FaultKind::kNone) ++place.cell->of(kind);
+  return kind;
+}
+
+FaultKind FaultInjector::Decide(const Place& place, std::string_view operation, FaultPoint point,
+                                FaultKinds kinds) {
+  if (calm_) return FaultKind::kNone;
+  for (CrashAppointment* appointment : place.appointments) {
+    if (appointment->occurrence > 0 && --appointment->occurrence == 0) return FaultKind::kCrash;
   }
   double draw = random_.Uniform();
   const auto strikes = [&draw, kinds](FaultKind kind, double rate) {
@@ -125,16 +142,19 @@ FaultKind FaultInjector::Decide(std::string_view role, std::string_view operatio
     draw -= rate;
     return draw < 0;
   };
+  const bool api_write = (kinds & Kind(FaultKind::kTwice)) != 0;
   if (point == FaultPoint::kAfter) {
-    const double lost = operation == "head" ? kRareFactor : 1;
+    const double lost = operation == "head" || api_write ? kRareFactor : 1;
     if (strikes(FaultKind::kUnavailable, lost * rates_.lost_reply)) return FaultKind::kUnavailable;
-    const double late = operation == "slice_start" ? kRareFactor : 1;
-    if (strikes(FaultKind::kLate, late * rates_.late)) return FaultKind::kLate;
+    const bool rare = operation == "slice_start" || api_write;
+    const double late = rare ? kRareFactor * rates_.late : rates_.late;
+    if (strikes(FaultKind::kLate, late)) return FaultKind::kLate;
+    if (strikes(FaultKind::kTwice, late)) return FaultKind::kTwice;
     return FaultKind::kNone;
   }
   if (strikes(FaultKind::kUnavailable, rates_.unavailable)) return FaultKind::kUnavailable;
   if (strikes(FaultKind::kFull, rates_.full)) return FaultKind::kFull;
-  if (strikes(FaultKind::kConflict, rates_.conflict)) return FaultKind::kConflict;
+  if (strikes(FaultKind::kConflict, kRareFactor * rates_.conflict)) return FaultKind::kConflict;
   if (strikes(FaultKind::kGone, rates_.gone)) return FaultKind::kGone;
   return FaultKind::kNone;
 }

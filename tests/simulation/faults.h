@@ -5,8 +5,10 @@
 // rare calls as often as frequent ones.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -27,7 +29,9 @@ enum class FaultKind {
   kConflict,     // before: another writer was faster (API server)
   kGone,         // before: 410, history is no longer there (API server)
   kLate,         // after: the effect is repeated later, when nobody expects it
+  kTwice,        // after: the request is made again at once, and its second reply is the answer
 };
+inline constexpr size_t kFaultKinds = 8;
 
 // Which kinds a call can suffer: those of which it makes something. A crash strikes every call.
 using FaultKinds = unsigned;
@@ -55,9 +59,10 @@ class FaultLedger {
  public:
   struct Cell {
     int64_t calls = 0;
-    int64_t crashes = 0;
-    int64_t others = 0;
-    int64_t faults() const { return crashes + others; }
+    std::array<int64_t, kFaultKinds> struck{};  // by FaultKind
+    int64_t& of(FaultKind kind) { return struck[static_cast<size_t>(kind)]; }
+    int64_t of(FaultKind kind) const { return struck[static_cast<size_t>(kind)]; }
+    int64_t faults() const { return std::accumulate(struck.begin(), struck.end(), int64_t{0}); }
   };
   using Key = std::tuple<std::string, std::string, FaultPoint>;
 
@@ -70,14 +75,14 @@ class FaultLedger {
   int64_t TotalFaults() const;
 
   void Merge(const FaultLedger& other);
-  // Lines "cell\trole\toperation\tbefore|after\tcalls\tcrashes\tothers" and "event\twhat\tcount";
-  // MergeLine reads one back and is false for anything else.
+  // Lines "cell\trole\toperation\tbefore|after\tcalls\t" with the numbers of each kind, and
+  // "event\twhat\tcount"; MergeLine reads one back and is false for anything else.
   std::string Serialize() const;
   bool MergeLine(const std::string& line);
   // A table for people; cells that were called but never struck end in "NEVER STRUCK".
   std::string Report() const;
-  // Faults of a cell; 0 as well when it was never called.
-  int64_t FaultsAt(const std::string& role, const std::string& operation, FaultPoint point) const;
+  // A copy of a cell; all zeros when it was never called.
+  Cell Count(const std::string& role, const std::string& operation, FaultPoint point) const;
   // Cells that were called and never struck.
   std::vector<Key> Unstruck() const;
 
@@ -113,7 +118,13 @@ class FaultInjector {
              static_cast<size_t>(key.point);
     }
   };
-  FaultKind Decide(std::string_view role, std::string_view operation, FaultPoint point,
+  // One place in the code: where its calls are counted, and who has an appointment there.
+  struct Place {
+    FaultLedger::Cell* cell = nullptr;
+    std::vector<CrashAppointment*> appointments;
+  };
+  Place& PlaceOf(const char* role, const char* operation, FaultPoint point);
+  FaultKind Decide(const Place& place, std::string_view operation, FaultPoint point,
                    FaultKinds kinds);
 
   Random& random_;
@@ -121,7 +132,7 @@ class FaultInjector {
   std::vector<CrashAppointment> appointments_;
   bool calm_ = false;
   FaultLedger ledger_;
-  std::unordered_map<CellKey, FaultLedger::Cell*, CellHash> cells_;
+  std::unordered_map<CellKey, Place, CellHash> places_;
 };
 
 }  // namespace lambdadnn::simulation

@@ -27,6 +27,8 @@ class Dice {
 
 constexpr int kMostWorkers = 8;
 constexpr int kMostShards = 5;
+// They take longer to simulate, and a power cut ends much of what the other faults are about.
+constexpr double kFileStores = 0.15;
 
 AggregationPlan MakeAggregation(Dice& dice, int most_workers, int most_shards) {
   AggregationPlan aggregation;
@@ -179,6 +181,31 @@ void AddPlanChanges(Dice dice, Scenario* scenario) {
   }
 }
 
+// The controller's only deletion of a single object: a probe of the store, once in its life. Drawn
+// apart as well.
+void AddProbeCrash(Dice dice, Scenario* scenario) {
+  if (!dice.Chance(0.03)) return;
+  CrashAppointment appointment;
+  appointment.role = "controller";
+  appointment.operation = "delete";
+  appointment.point = dice.Chance(0.5) ? FaultPoint::kBefore : FaultPoint::kAfter;
+  scenario->appointments.push_back(appointment);
+}
+
+// Drawn apart as well.
+void AddPowerCuts(Dice dice, Scenario* scenario) {
+  scenario->store_is_files = dice.Chance(kFileStores);
+  if (!scenario->store_is_files) return;
+  double at_seconds = 0.5;
+  for (int64_t left = dice.Between(1, 2); left > 0; --left) {
+    PowerCut cut;
+    at_seconds += dice.Real(0.5, 10);
+    cut.at_seconds = at_seconds;
+    if (dice.Chance(0.6)) cut.changes = dice.Between(1, dice.Chance(0.5) ? 60 : 600);
+    scenario->power_cuts.push_back(cut);
+  }
+}
+
 }  // namespace
 
 Scenario MakeScenario(uint64_t seed) {
@@ -238,6 +265,8 @@ Scenario MakeScenario(uint64_t seed) {
   AddAppointments(dice, scenario, &scenario.appointments);
   AddDisturbances(dice, &scenario.disturbances);
   AddPlanChanges(Dice(MixSeed({seed, 0x9e})), &scenario);
+  AddProbeCrash(Dice(MixSeed({seed, 0xde1e7e})), &scenario);
+  AddPowerCuts(Dice(MixSeed({seed, 0xd15c})), &scenario);
   return scenario;
 }
 
@@ -252,7 +281,8 @@ std::string Scenario::Brief() const {
          training.optimizer.name + (training.optimizer.clip_global_norm ? " clipped" : "") + ", " +
          std::to_string(appointments.size()) + " crash appointments, " +
          std::to_string(disturbances.size()) + " disturbances, " +
-         std::to_string(plan_changes.size()) + " plan changes";
+         std::to_string(plan_changes.size()) + " plan changes" +
+         (store_is_files ? ", files, " + std::to_string(power_cuts.size()) + " power cuts" : "");
 }
 
 }  // namespace lambdadnn::simulation

@@ -42,6 +42,13 @@ struct PlanChange {
   int functions() const { return aggregation.workers(); }
 };
 
+// The host of everything but the API server loses power: what it had not synced is lost as well.
+struct PowerCut {
+  double at_seconds = 0;
+  // Not then, but at this many changes to the disk after that: in the middle of a write. 0 = then.
+  int64_t changes = 0;
+};
+
 struct Scenario {
   uint64_t seed = 0;
   Plan plan;
@@ -62,6 +69,9 @@ struct Scenario {
   std::vector<CrashAppointment> appointments;
   std::vector<Disturbance> disturbances;
   std::vector<PlanChange> plan_changes;  // in order of time
+  // The store is the production file store, on a disk that can lose power.
+  bool store_is_files = false;
+  std::vector<PowerCut> power_cuts;  // in order of time
   // Of a job whose objective changes: only the planner can fit the layers to another number.
   bool planner_chooses_layers = false;
 

@@ -61,6 +61,8 @@ class SimPlatform {
 
   // kill -9; the group makes another instance.
   void Kill(SimFunction& function, const std::string& reason);
+  // All at once, cut off or not.
+  void KillAll(const std::string& reason);
   // The node of the instance is lost to the operator: it is reported gone and replaced, and runs on
   // for that long, whatever is deleted meanwhile.
   void CutOff(SimFunction& function, Duration lives_on);

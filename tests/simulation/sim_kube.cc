@@ -27,6 +27,10 @@ class SimWatch final : public Watch {
   std::unique_ptr<Watch> inner_;
 };
 
+Duration SimKubeClient::OneWay() const {
+  return FromSeconds(timing_.request_seconds * (0.25 + 0.5 * process_.runtime().random.Uniform()));
+}
+
 Status SimKubeClient::Before(const char* operation, bool writes) {
   const bool history = std::string_view(operation) == "watch";
   const FaultKinds kinds = Kind(FaultKind::kUnavailable) |
@@ -63,11 +67,10 @@ Status SimKubeClient::After(const char* operation) {
 }
 
 template <typename T, typename F>
-Result<T> SimKubeClient::Request(const char* operation, bool writes, F call) {
+Result<T> SimKubeClient::Read(const char* operation, F call) {
   Clock& clock = process_.runtime().clock;
-  const Duration one_way =
-      FromSeconds(timing_.request_seconds * (0.25 + 0.5 * process_.runtime().random.Uniform()));
-  LDNN_RETURN_IF_ERROR(Before(operation, writes));
+  const Duration one_way = OneWay();
+  LDNN_RETURN_IF_ERROR(Before(operation, false));
   clock.SleepFor(one_way);
   Result<T> result = call();
   clock.SleepFor(one_way);
@@ -75,49 +78,90 @@ Result<T> SimKubeClient::Request(const char* operation, bool writes, F call) {
   return result;
 }
 
+template <typename T, typename F>
+Result<T> SimKubeClient::Write(const char* operation, F call) {
+  Clock& clock = process_.runtime().clock;
+  const Duration one_way = OneWay();
+  LDNN_RETURN_IF_ERROR(Before(operation, true));
+  clock.SleepFor(one_way);
+  Result<T> result = call();
+  clock.SleepFor(one_way);
+  const FaultKinds kinds =
+      Kind(FaultKind::kUnavailable) | Kind(FaultKind::kLate) | Kind(FaultKind::kTwice);
+  switch (faults_.Draw(process_.role(), operation, FaultPoint::kAfter, kinds)) {
+    case FaultKind::kCrash:
+      process_.Kill();
+      break;
+    case FaultKind::kUnavailable:
+      return UnavailableError("sim: the API server's reply was lost");
+    case FaultKind::kTwice:
+      clock.SleepFor(one_way);
+      result = call();
+      clock.SleepFor(one_way);
+      break;
+    case FaultKind::kLate: {
+      SimScheduler& scheduler = process_.scheduler();
+      const double delay = scheduler.random().Uniform() * timing_.late_seconds;
+      const bool heard = scheduler.random().Uniform() < 0.5;
+      scheduler.At(scheduler.Now() + FromSeconds(delay), [call] { (void)call(); });
+      if (!heard) return UnavailableError("sim: the connection ended before the reply");
+      break;
+    }
+    default:
+      break;
+  }
+  return result;
+}
+
 Result<Json> SimKubeClient::Get(const ResourceType& type, const ObjectName& name) {
-  return Request<Json>("kube_get", false, [&] { return server_.Get(type, name); });
+  return Read<Json>("kube_get", [&] { return server_.Get(type, name); });
 }
 
 Result<KubeList> SimKubeClient::List(const ResourceType& type, const std::string& namespace_name,
                                      const std::string& label_selector, int limit,
                                      const std::string& continue_token) {
-  return Request<KubeList>("kube_list", false, [&] {
+  return Read<KubeList>("kube_list", [&] {
     return server_.List(type, namespace_name, label_selector, limit, continue_token);
   });
 }
 
 Result<Json> SimKubeClient::Create(const ResourceType& type, const Json& object) {
-  return Request<Json>("kube_create", true, [&] { return server_.Create(type, object); });
+  return Write<Json>("kube_create", [this, type, object] { return server_.Create(type, object); });
 }
 
 Result<Json> SimKubeClient::Update(const ResourceType& type, const Json& object,
                                    Subresource subresource) {
-  return Request<Json>("kube_update", true,
-                       [&] { return server_.Update(type, object, subresource); });
+  return Write<Json>("kube_update", [this, type, object, subresource] {
+    return server_.Update(type, object, subresource);
+  });
 }
 
 Result<Json> SimKubeClient::Patch(const ResourceType& type, const ObjectName& name,
                                   const Json& merge_patch, Subresource subresource) {
-  return Request<Json>("kube_patch", true, [&] {
-    if (subresource != Subresource::kStatus || !on_status_write_) {
-      return server_.Patch(type, name, merge_patch, subresource);
-    }
-    const Result<Json> before = server_.Get(type, name);
-    Result<Json> written = server_.Patch(type, name, merge_patch, subresource);
-    if (written.ok() && before.ok()) on_status_write_(*before);
-    return written;
+  return Write<Json>("kube_patch", [this, type, name, merge_patch, subresource] {
+    return PatchNow(type, name, merge_patch, subresource);
   });
+}
+
+Result<Json> SimKubeClient::PatchNow(const ResourceType& type, const ObjectName& name,
+                                     const Json& merge_patch, Subresource subresource) {
+  if (subresource != Subresource::kStatus || !on_status_write_) {
+    return server_.Patch(type, name, merge_patch, subresource);
+  }
+  const std::shared_ptr<const Json> before = server_.Peek(type, name);
+  Result<Json> written = server_.Patch(type, name, merge_patch, subresource);
+  if (written.ok() && before != nullptr) on_status_write_(*before);
+  return written;
 }
 
 Status SimKubeClient::Delete(const ResourceType& type, const ObjectName& name,
                              const std::string& uid_precondition) {
   struct Done {};
-  return Request<Done>("kube_delete", true,
-                       [&]() -> Result<Done> {
-                         LDNN_RETURN_IF_ERROR(server_.Delete(type, name, uid_precondition));
-                         return Done{};
-                       })
+  return Write<Done>("kube_delete",
+                     [this, type, name, uid_precondition]() -> Result<Done> {
+                       LDNN_RETURN_IF_ERROR(server_.Delete(type, name, uid_precondition));
+                       return Done{};
+                     })
       .status();
 }
 
@@ -125,12 +169,11 @@ Result<std::unique_ptr<Watch>> SimKubeClient::StartWatch(const ResourceType& typ
                                                          const std::string& namespace_name,
                                                          const std::string& label_selector,
                                                          const std::string& resource_version) {
-  return Request<std::unique_ptr<Watch>>(
-      "start_watch", false, [&]() -> Result<std::unique_ptr<Watch>> {
-        LDNN_ASSIGN_OR_RETURN(
-            auto watch, server_.StartWatch(type, namespace_name, label_selector, resource_version));
-        return std::unique_ptr<Watch>(std::make_unique<SimWatch>(*this, std::move(watch)));
-      });
+  return Read<std::unique_ptr<Watch>>("start_watch", [&]() -> Result<std::unique_ptr<Watch>> {
+    LDNN_ASSIGN_OR_RETURN(
+        auto watch, server_.StartWatch(type, namespace_name, label_selector, resource_version));
+    return std::unique_ptr<Watch>(std::make_unique<SimWatch>(*this, std::move(watch)));
+  });
 }
 
 }  // namespace lambdadnn::simulation

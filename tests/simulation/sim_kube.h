@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The API server as one controller process sees it: late, refusing, losing replies after the
-// effect, conflicting, with watches that lag behind (stale caches), break, and forget history
-// (410).
+// effect, conflicting, taking writes twice, with watches that lag behind (stale caches), break, and
+// forget history (410).
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
 
-#include "operator/kube/kube_client.h"
+#include "operator/kube/in_memory_api_server.h"
 #include "tests/simulation/faults.h"
 #include "tests/simulation/sim_scheduler.h"
 
@@ -18,12 +18,15 @@ struct KubeTiming {
   double request_seconds = 0.003;
   // A watch event arrives up to this much late.
   double watch_lag_seconds = 0.5;
+  // A late repetition lands within this many seconds.
+  double late_seconds = 3;
 };
 
 class SimKubeClient final : public KubeClient {
  public:
   // `server` is shared by all processes and never waits for any of them.
-  SimKubeClient(KubeClient& server, FaultInjector& faults, SimProcess& process, KubeTiming timing)
+  SimKubeClient(InMemoryApiServer& server, FaultInjector& faults, SimProcess& process,
+                KubeTiming timing)
       : server_(server), faults_(faults), process_(process), timing_(timing) {}
 
   // Sees the object as it was before each status write of this process that took effect.
@@ -51,13 +54,20 @@ class SimKubeClient final : public KubeClient {
 
  private:
   friend class SimWatch;
+  Duration OneWay() const;
   Status Before(const char* operation, bool writes);
   Status After(const char* operation);
   // Before, the way there, `call`, the way back, After.
   template <typename T, typename F>
-  Result<T> Request(const char* operation, bool writes, F call);
+  Result<T> Read(const char* operation, F call);
+  // The same for a write, which the network may make twice: at once, and the second answer counts,
+  // or late. `call` holds what it needs.
+  template <typename T, typename F>
+  Result<T> Write(const char* operation, F call);
+  Result<Json> PatchNow(const ResourceType& type, const ObjectName& name, const Json& merge_patch,
+                        Subresource subresource);
 
-  KubeClient& server_;
+  InMemoryApiServer& server_;
   FaultInjector& faults_;
   SimProcess& process_;
   const KubeTiming timing_;

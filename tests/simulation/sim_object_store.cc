@@ -11,6 +11,82 @@ constexpr double kSlowFactor = 10;
 
 }  // namespace
 
+Status SimBucket::Put(const Write& write, bool repeated) {
+  if (files_ != nullptr) {
+    const ByteView whole(*write.bytes);
+    Status done = files_->Put(write.key, std::span(&whole, 1), write.options);
+    if (!done.ok()) {
+      if (observer_)
+        observer_({"cut", write.key, whole, write.process, repeated, write.options.ephemeral});
+      return done;
+    }
+  } else {
+    std::shared_ptr<const Bytes>& place = objects_[write.key];
+    if (place != nullptr && write.options.if_absent) {
+      return AlreadyExistsError("sim: " + write.key + " is there already");
+    }
+    place = write.bytes;
+  }
+  if (scheduler_.tracing()) {
+    scheduler_.Trace(write.process->name() + (repeated ? " late put " : " put ") + write.key);
+  }
+  if (observer_) {
+    observer_({"put", write.key, *write.bytes, write.process, repeated, write.options.ephemeral});
+  }
+  return OkStatus();
+}
+
+Result<std::shared_ptr<const Bytes>> SimBucket::Get(std::string_view key) const {
+  if (files_ != nullptr) {
+    LDNN_ASSIGN_OR_RETURN(Bytes bytes, files_->Get(key));
+    return std::make_shared<const Bytes>(std::move(bytes));
+  }
+  const auto found = objects_.find(key);
+  if (found == objects_.end()) return NotFoundError("sim: no object " + std::string(key));
+  return found->second;
+}
+
+void SimBucket::Delete(const std::string& key, const SimProcess* process) {
+  if (scheduler_.tracing()) scheduler_.Trace(process->name() + " delete " + key);
+  if (files_ != nullptr) {
+    if (!files_->Head(key).ok()) return;
+    if (!files_->Delete(key).ok()) {
+      if (observer_) observer_({"cut", key, {}, process});
+      return;
+    }
+  } else if (objects_.erase(key) == 0) {
+    return;
+  }
+  if (observer_) observer_({"delete", key, {}, process});
+}
+
+Result<ObjectList> SimBucket::List(std::string_view prefix, std::string_view start_after,
+                                   int limit) const {
+  if (files_ != nullptr) return files_->List(prefix, start_after, limit);
+  std::vector<ObjectInfo> found;
+  for (const auto& [key, bytes] : objects_) {
+    if (key.starts_with(prefix) && key > start_after) found.push_back({key, bytes->size()});
+  }
+  std::sort(found.begin(), found.end(),
+            [](const ObjectInfo& a, const ObjectInfo& b) { return a.key < b.key; });
+  ObjectList list;
+  if (found.size() > static_cast<size_t>(limit)) {
+    found.resize(static_cast<size_t>(limit));
+    list.next_start_after = found.back().key;
+  }
+  list.objects = std::move(found);
+  return list;
+}
+
+std::map<std::string, std::shared_ptr<const Bytes>> SimBucket::objects() const {
+  if (files_ == nullptr) return {objects_.begin(), objects_.end()};
+  std::map<std::string, std::shared_ptr<const Bytes>> all;
+  const auto listed = ListAll(*files_, "");
+  LDNN_CHECK(listed.ok(), "the simulated disk cannot be listed: " + listed.status().ToString());
+  for (const ObjectInfo& object : *listed) all[object.key] = *Get(object.key);
+  return all;
+}
+
 Duration SimObjectStore::RequestTime() const {
   const StoreTiming& timing = bucket_.timing_;
   double seconds = timing.request_seconds;
@@ -23,7 +99,7 @@ Duration SimObjectStore::RequestTime() const {
 }
 
 void SimObjectStore::Tell(std::string_view operation, std::string_view key, ByteView bytes) const {
-  if (bucket_.observer_) bucket_.observer_({operation, key, bytes, &process_, nullptr, false});
+  if (bucket_.observer_) bucket_.observer_({operation, key, bytes, &process_});
 }
 
 Status SimObjectStore::Before(const char* operation, bool writes) {
@@ -58,7 +134,7 @@ Status SimObjectStore::After(const char* operation, std::string_view key,
       return UnavailableError("sim: the connection ended before the reply");
     case FaultKind::kLate: {
       const double delay = bucket_.scheduler_.random().Uniform() * bucket_.timing_.late_seconds;
-      bucket_.scheduler_.At(bucket_.scheduler_.Now() + FromSeconds(delay), repeat);
+      bucket_.scheduler_.At(bucket_.scheduler_.Now() + FromSeconds(delay), Effect(repeat));
       break;
     }
     default:
@@ -74,8 +150,14 @@ Duration SimObjectStore::Transfer(Instant* free_at, size_t size) {
   return *free_at - now;
 }
 
+std::function<void()> SimObjectStore::Effect(std::function<void()> effect) const {
+  return [&bucket = bucket_, generation = bucket_.generation_, effect = std::move(effect)] {
+    if (bucket.generation_ == generation) effect();
+  };
+}
+
 void SimObjectStore::Travel(Duration there, Duration back, std::function<void()> effect) {
-  bucket_.scheduler_.At(bucket_.scheduler_.Now() + there, std::move(effect));
+  bucket_.scheduler_.At(bucket_.scheduler_.Now() + there, Effect(std::move(effect)));
   process_.runtime().clock.SleepFor(there + std::max(back, Duration(1)));
 }
 
@@ -90,20 +172,10 @@ Status SimObjectStore::Put(std::string_view key, std::span<const ByteView> parts
   for (const ByteView part : parts) bytes->insert(bytes->end(), part.begin(), part.end());
 
   auto outcome = std::make_shared<Status>();
-  const auto effect = [&bucket = bucket_, process = &process_, name = std::string(key), bytes,
-                       if_absent = options.if_absent, outcome](bool repeated) {
-    std::shared_ptr<const Bytes>& place = bucket.objects_[name];
-    if (place != nullptr && if_absent) {
-      *outcome = AlreadyExistsError("sim: " + name + " is there already");
-      return;
-    }
-    const std::shared_ptr<const Bytes> replaced = std::exchange(place, bytes);
-    if (bucket.scheduler_.tracing()) {
-      bucket.scheduler_.Trace(process->name() + (repeated ? " late put " : " put ") + name);
-    }
-    if (bucket.observer_) {
-      bucket.observer_({"put", name, *bytes, process, replaced.get(), repeated});
-    }
+  const auto write = std::make_shared<const SimBucket::Write>(
+      SimBucket::Write{std::string(key), std::move(bytes), options, &process_});
+  const auto effect = [&bucket = bucket_, write, outcome](bool repeated) {
+    *outcome = bucket.Put(*write, repeated);
   };
   const Duration transfer = Transfer(&up_free_at_, size);
   const Duration request = RequestTime();
@@ -116,27 +188,26 @@ Result<Bytes> SimObjectStore::Get(std::string_view key, std::optional<ByteRange>
   LDNN_RETURN_IF_ERROR(ValidateKey(key));
   LDNN_RETURN_IF_ERROR(Before("get", false));
   process_.runtime().clock.SleepFor(RequestTime());
-  const auto found = bucket_.objects_.find(key);
-  const std::shared_ptr<const Bytes> object =
-      found == bucket_.objects_.end() ? nullptr : found->second;
-  if (object != nullptr) {
+  const Result<std::shared_ptr<const Bytes>> object = bucket_.Get(key);
+  if (object.ok()) {
+    const Bytes& whole = **object;
     size_t begin = 0;
-    size_t size = object->size();
+    size_t size = whole.size();
     if (range.has_value()) {
-      if (range->offset > object->size()) return OutOfRangeError("sim: range beyond the object");
+      if (range->offset > whole.size()) return OutOfRangeError("sim: range beyond the object");
       begin = range->offset;
-      size = std::min<size_t>(range->length, object->size() - begin);
+      size = std::min<size_t>(range->length, whole.size() - begin);
     }
     process_.runtime().clock.SleepFor(Transfer(&down_free_at_, size));
     LDNN_RETURN_IF_ERROR(After("get", key, nullptr));
-    const auto first = object->begin() + static_cast<std::ptrdiff_t>(begin);
+    const auto first = whole.begin() + static_cast<std::ptrdiff_t>(begin);
     Bytes bytes(first, first + static_cast<std::ptrdiff_t>(size));
     Tell("get", key, bytes);
     return bytes;
   }
   Tell("miss", key);
   LDNN_RETURN_IF_ERROR(After("get", key, nullptr));
-  return NotFoundError("sim: no object " + std::string(key));
+  return object.status();
 }
 
 Result<ObjectInfo> SimObjectStore::Head(std::string_view key) {
@@ -144,24 +215,15 @@ Result<ObjectInfo> SimObjectStore::Head(std::string_view key) {
   LDNN_RETURN_IF_ERROR(Before("head", false));
   process_.runtime().clock.SleepFor(RequestTime());
   LDNN_RETURN_IF_ERROR(After("head", key, nullptr));
-  const auto found = bucket_.objects_.find(key);
-  if (found == bucket_.objects_.end()) {
-    return NotFoundError("sim: no object " + std::string(key));
-  }
-  return ObjectInfo{found->first, found->second->size()};
+  LDNN_ASSIGN_OR_RETURN(const std::shared_ptr<const Bytes> object, bucket_.Get(key));
+  return ObjectInfo{std::string(key), object->size()};
 }
 
 Status SimObjectStore::Delete(std::string_view key) {
   LDNN_RETURN_IF_ERROR(ValidateKey(key));
   LDNN_RETURN_IF_ERROR(Before("delete", true));
   const auto effect = [&bucket = bucket_, process = &process_, name = std::string(key)] {
-    if (bucket.scheduler_.tracing()) {
-      bucket.scheduler_.Trace(process->name() + " delete " + name);
-    }
-    const auto found = bucket.objects_.find(name);
-    if (found == bucket.objects_.end()) return;
-    bucket.objects_.erase(found);
-    if (bucket.observer_) bucket.observer_({"delete", name, {}, process, nullptr, false});
+    bucket.Delete(name, process);
   };
   const Duration request = RequestTime();
   Travel(request / 2, request / 2, effect);
@@ -173,15 +235,7 @@ Status SimObjectStore::DeleteMany(std::span<const std::string> keys) {
   LDNN_RETURN_IF_ERROR(Before("delete_many", true));
   const auto effect = [&bucket = bucket_, process = &process_,
                        names = std::vector<std::string>(keys.begin(), keys.end())] {
-    for (const std::string& name : names) {
-      const auto found = bucket.objects_.find(name);
-      if (found == bucket.objects_.end()) continue;
-      if (bucket.scheduler_.tracing()) {
-        bucket.scheduler_.Trace(process->name() + " delete " + name);
-      }
-      bucket.objects_.erase(found);
-      if (bucket.observer_) bucket.observer_({"delete", name, {}, process, nullptr, false});
-    }
+    for (const std::string& name : names) bucket.Delete(name, process);
   };
   const Duration request = RequestTime();
   Travel(request / 2, request / 2, effect);
@@ -193,19 +247,7 @@ Result<ObjectList> SimObjectStore::List(std::string_view prefix, std::string_vie
   LDNN_RETURN_IF_ERROR(Before("list", false));
   process_.runtime().clock.SleepFor(RequestTime());
   LDNN_RETURN_IF_ERROR(After("list", "", nullptr));
-  std::vector<ObjectInfo> found;
-  for (const auto& [key, bytes] : bucket_.objects_) {
-    if (key.starts_with(prefix) && key > start_after) found.push_back({key, bytes->size()});
-  }
-  std::sort(found.begin(), found.end(),
-            [](const ObjectInfo& a, const ObjectInfo& b) { return a.key < b.key; });
-  ObjectList list;
-  if (found.size() > static_cast<size_t>(limit)) {
-    found.resize(static_cast<size_t>(limit));
-    list.next_start_after = found.back().key;
-  }
-  list.objects = std::move(found);
-  return list;
+  return bucket_.List(prefix, start_after, limit);
 }
 
 }  // namespace lambdadnn::simulation

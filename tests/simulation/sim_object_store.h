@@ -37,39 +37,55 @@ using KeyMap = std::unordered_map<std::string, T, KeyHash, std::equal_to<>>;
 
 // What took effect in the store; seen by the invariants.
 struct StoreEffect {
-  // "put", "get", "delete"; "miss" = a get in vain; "fault" = this request was struck.
+  // "put", "get", "delete"; "miss" = a get in vain; "fault" = this request was struck; "cut" = a
+  // put or delete that failed on the disk, whatever it has left there.
   std::string_view operation;
   std::string_view key;
   ByteView bytes;             // put and get
   const SimProcess* process;  // who asked; may be dead by now
-  const Bytes* replaced;      // put: what stood there before, or nullptr
   bool repeated = false;      // a late repetition
+  bool ephemeral = false;     // put
 };
 
 // The bucket itself: outlives all processes.
 class SimBucket {
  public:
-  SimBucket(SimScheduler& scheduler, FaultInjector& faults, StoreTiming timing)
-      : scheduler_(scheduler), faults_(faults), timing_(timing) {}
+  // `files`: keeps the objects, a production store on a SimDisk; null = they are kept in memory.
+  SimBucket(SimScheduler& scheduler, FaultInjector& faults, StoreTiming timing,
+            ObjectStore* files = nullptr)
+      : scheduler_(scheduler), faults_(faults), timing_(timing), files_(files) {}
 
   void Observe(std::function<void(const StoreEffect&)> observer) {
     observer_ = std::move(observer);
   }
   // Everything stored now, ascending by key.
-  std::map<std::string, std::shared_ptr<const Bytes>> objects() const {
-    return {objects_.begin(), objects_.end()};
-  }
+  std::map<std::string, std::shared_ptr<const Bytes>> objects() const;
   int64_t requests() const { return requests_; }
+  // What is under way to the store does not arrive any more.
+  void DropRequests() { ++generation_; }
 
  private:
   friend class SimObjectStore;
+  struct Write {
+    std::string key;
+    std::shared_ptr<const Bytes> bytes;
+    PutOptions options;
+    const SimProcess* process;
+  };
+  Status Put(const Write& write, bool repeated);
+  Result<std::shared_ptr<const Bytes>> Get(std::string_view key) const;
+  void Delete(const std::string& key, const SimProcess* process);
+  Result<ObjectList> List(std::string_view prefix, std::string_view start_after, int limit) const;
+
   SimScheduler& scheduler_;
   FaultInjector& faults_;
   const StoreTiming timing_;
+  ObjectStore* const files_;
   // By hash: keys share long beginnings, and listing is rare.
   KeyMap<std::shared_ptr<const Bytes>> objects_;
   std::function<void(const StoreEffect&)> observer_;
   int64_t requests_ = 0;
+  int64_t generation_ = 0;
 };
 
 // The bucket as one process sees it.
@@ -96,6 +112,8 @@ class SimObjectStore final : public ObjectStore {
   Status After(const char* operation, std::string_view key, const std::function<void()>& repeat);
   void Tell(std::string_view operation, std::string_view key, ByteView bytes = {}) const;
   Duration RequestTime() const;
+  // Nothing happens when the request was dropped on its way.
+  std::function<void()> Effect(std::function<void()> effect) const;
   // Runs `effect` when the request reaches the store, whatever becomes of the process, and returns
   // after the reply's way back.
   void Travel(Duration there, Duration back, std::function<void()> effect);

@@ -208,7 +208,8 @@ TEST(SimObjectStore, AnExchangeSurvivesCrashesAndReplaysToTheSameHistory) {
 
 TEST(FaultLedger, SurvivesSerializationAndNamesWhatWasNeverStruck) {
   FaultLedger ledger;
-  ledger.At("worker", "put", FaultPoint::kBefore) = {1, 1, 0};
+  ledger.At("worker", "put", FaultPoint::kBefore).calls = 1;
+  ledger.At("worker", "put", FaultPoint::kBefore).of(FaultKind::kTwice) = 1;
   ledger.At("worker", "get", FaultPoint::kAfter).calls = 1;
   ledger.CountEvent("zombie");
   FaultLedger read;
@@ -220,6 +221,8 @@ TEST(FaultLedger, SurvivesSerializationAndNamesWhatWasNeverStruck) {
   }
   EXPECT_EQ(read.Serialize(), text);
   EXPECT_EQ(read.TotalFaults(), 2);
+  EXPECT_EQ(read.Count("worker", "put", FaultPoint::kBefore).of(FaultKind::kTwice), 1);
+  EXPECT_EQ(read.Count("worker", "list", FaultPoint::kBefore).calls, 0);
   ASSERT_EQ(read.Unstruck().size(), 1u);
   EXPECT_EQ(std::get<1>(read.Unstruck()[0]), "get");
   EXPECT_FALSE(read.MergeLine("something else"));

@@ -79,6 +79,12 @@ void SimPlatform::Kill(SimFunction& function, const std::string& reason) {
   function.process->Kill();
 }
 
+void SimPlatform::KillAll(const std::string& reason) {
+  for (const auto& function : functions_) {
+    if (function->process->alive()) Kill(*function, reason);
+  }
+}
+
 void SimPlatform::CutOff(SimFunction& function, Duration lives_on) {
   function.cut_off = true;
   scheduler_.Trace("cut off " + function.process->name());

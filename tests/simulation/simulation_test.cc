@@ -72,10 +72,18 @@ TEST(Simulation, FaultsStrikeEveryRoleAndOperation) {
   for (const auto& [role, performed] : operations) {
     for (const std::string& operation : performed) {
       for (const FaultPoint point : {FaultPoint::kBefore, FaultPoint::kAfter}) {
-        EXPECT_GT(FixedSeeds().faults.FaultsAt(role, operation, point), 0)
+        EXPECT_GT(FixedSeeds().faults.Count(role, operation, point).faults(), 0)
             << name(role, operation, point);
       }
     }
+  }
+  for (const std::string operation : {"kube_create", "kube_patch", "kube_delete"}) {
+    const FaultLedger& faults = FixedSeeds().faults;
+    const FaultLedger::Cell before = faults.Count("controller", operation, FaultPoint::kBefore);
+    const FaultLedger::Cell after = faults.Count("controller", operation, FaultPoint::kAfter);
+    EXPECT_GT(before.of(FaultKind::kConflict), 0) << operation;
+    EXPECT_GT(after.of(FaultKind::kTwice), 0) << operation;
+    EXPECT_GT(after.of(FaultKind::kLate), 0) << operation;
   }
 }
 

@@ -17,6 +17,7 @@
 #include "tests/simulation/sim_job.h"
 #include "tests/simulation/sim_kube.h"
 #include "tests/simulation/sim_training.h"
+#include "tests/simulation/store_host.h"
 
 namespace lambdadnn::simulation {
 namespace {
@@ -30,8 +31,8 @@ constexpr double kSlowZombieSeconds = 12;
 
 // One controller process and what it holds. Never destroyed: it ends by kill.
 struct Leader {
-  Leader(SimProcess& process_in, KubeClient& server, SimPlatform& platform, FaultInjector& faults,
-         SimBucket& bucket, const Scenario& scenario, int64_t epoch)
+  Leader(SimProcess& process_in, InMemoryApiServer& server, SimPlatform& platform,
+         FaultInjector& faults, SimBucket& bucket, const Scenario& scenario, int64_t epoch)
       : process(process_in),
         kube(server, faults, process, scenario.kube),
         backend(platform, process),
@@ -70,7 +71,9 @@ class World {
       : scenario_(MakeScenario(seed)),
         scheduler_(seed),
         faults_(scheduler_.random(), scenario_.rates, scenario_.appointments),
-        bucket_(scheduler_, faults_, scenario_.store),
+        host_(seed),
+        bucket_(scheduler_, faults_, scenario_.store,
+                scenario_.store_is_files ? &host_.store() : nullptr),
         platform_(scheduler_, faults_, scenario_.platform,
                   [this](SimFunction& function) { return MakeEnvironment(function); }),
         control_plane_(scheduler_.NewProcess("apiserver")),
@@ -92,11 +95,12 @@ class World {
     (void)user_.Spawn("user", [this] { UserStory(); });
     StartLeader(0);
     for (const Disturbance& disturbance : scenario_.disturbances) Schedule(disturbance);
-    scheduler_.At(Instant{} + FromSeconds(kCalmAfterSeconds), [this] { faults_.Calm(); });
+    for (const PowerCut& cut : scenario_.power_cuts) Schedule(cut);
+    scheduler_.At(Instant{} + FromSeconds(kCalmAfterSeconds), [this] { Calm(); });
     RunLimits limits;
     limits.virtual_time = std::chrono::minutes(20);
     limits.events = 5'000'000;
-    const Status ran = scheduler_.Run([this] { return over_ || !violation().ok(); }, limits);
+    const Status ran = scheduler_.Run([this] { return over_ || IsViolated(); }, limits);
     return Conclude(ran);
   }
 
@@ -138,6 +142,7 @@ class World {
       const int64_t epoch = ++leaders_started_;
       SimProcess& process = scheduler_.NewProcess("controller-" + std::to_string(epoch));
       process.set_role("controller");
+      controllers_.push_back(&process);
       leading_epoch_ = epoch;
       process.OnKilled([this, epoch] {
         if (leading_epoch_ != epoch) return;
@@ -224,6 +229,11 @@ class World {
   }
 
   void Observe(const StoreEffect& effect) {
+    if (scenario_.store_is_files) {
+      const bool once_more = effect.operation == "delete" && host_.CameBack(effect.key);
+      host_.Observe(effect);
+      if (once_more || effect.operation == "cut") return;
+    }
     if (checker_ != nullptr) checker_->Observe(effect);
     if (effect.operation == "put") writers_[std::string(effect.key)] = effect.process->name();
     if (effect.operation == "get") CheckConsumed(effect);
@@ -235,6 +245,30 @@ class World {
     scheduler_.At(Instant{} + FromSeconds(disturbance.at_seconds), [this, disturbance] {
       if (!over_ && !faults_.calm()) Disturb(disturbance);
     });
+  }
+
+  void Calm() {
+    faults_.Calm();
+    host_.disk().CutPowerAt(0, nullptr);
+  }
+
+  void Schedule(const PowerCut& cut) {
+    scheduler_.At(Instant{} + FromSeconds(cut.at_seconds), [this, cut] {
+      if (over_ || faults_.calm()) return;
+      if (cut.changes == 0) return CutPower();
+      // In the middle of a write: what it belongs to has to end first.
+      host_.disk().CutPowerAt(cut.changes,
+                              [this] { scheduler_.At(scheduler_.Now(), [this] { CutPower(); }); });
+    });
+  }
+
+  void CutPower() {
+    faults_.ledger().CountEvent("power cut");
+    scheduler_.Trace("the power fails");
+    for (SimProcess* controller : controllers_) controller->Kill();
+    platform_.KillAll("PowerCut");
+    bucket_.DropRequests();
+    for (std::string& violation : host_.CutPower()) Fail(std::move(violation));
   }
 
   void Disturb(const Disturbance& disturbance) {
@@ -311,9 +345,9 @@ class World {
 
   // --- The user ---
 
-  Json ReadJob() {
-    const Result<Json> job = server_.Get(ServerlessTrainingJobType(), {"default", "job"});
-    return job.ok() ? *job : Json();
+  // Null when there is none.
+  std::shared_ptr<const Json> ReadJob() {
+    return server_.Peek(ServerlessTrainingJobType(), {"default", "job"});
   }
 
   // What `kubectl patch` does; false = the server refuses or conflicts, try again.
@@ -368,7 +402,8 @@ class World {
     Result<Json> created =
         server_.Create(ServerlessTrainingJobType(), EncodeJob(MakeJob(scenario_)));
     if (!created.ok()) return Fail("the job is refused: " + created.status().ToString());
-    job_ = *DecodeJob(*created);
+    auto seen = std::make_shared<const Json>(*std::move(created));
+    job_ = *DecodeJob(*seen);
     prefix_ = JobPrefix(job_);
     exchange_prefix_ = prefix_ + "/x/";
     while (true) {
@@ -376,14 +411,16 @@ class World {
       if (scheduler_.Now() > Instant{} + FromSeconds(kCalmAfterSeconds)) suspend_ = false;
       ApplySuspend();
       ApplyPlanChange();
-      const Json json = ReadJob();
-      if (json.is_null()) return Fail("guarantee 6: the job is gone although nobody deleted it");
-      if (MetadataText(json, "resourceVersion") != job_.metadata.resource_version) {
-        const Result<Job> job = DecodeJob(json);
-        if (!job.ok()) return Fail("the job's object cannot be read: " + job.status().ToString());
-        CheckProgress(*job);
-        TraceConditions(*job);
-        job_ = *job;
+      const std::shared_ptr<const Json> json = ReadJob();
+      if (json == nullptr) return Fail("guarantee 6: the job is gone although nobody deleted it");
+      if (MetadataText(*json, "resourceVersion") != job_.metadata.resource_version) {
+        std::vector<FieldError> errors;
+        Job job = DecodeJob(*json, *seen, job_, &errors);
+        if (!errors.empty()) return Fail("the job cannot be read: " + ToStatus(errors).ToString());
+        CheckProgress(job);
+        TraceConditions(job);
+        job_ = std::move(job);
+        seen = json;
       }
       if (scenario_.delete_at_seconds > 0 &&
           scheduler_.Now() > Instant{} + FromSeconds(scenario_.delete_at_seconds)) {
@@ -398,7 +435,7 @@ class World {
         return Fail("the job failed: " + failed->reason + ": " + failed->message);
       }
     }
-    faults_.Calm();
+    Calm();
     // A deposed leader that still runs may do anything up to its death, but not for good.
     while (deposed_alive_ > 0) clock.SleepFor(FromSeconds(kLookSeconds));
     clock.SleepFor(FromSeconds(kSettleSeconds));
@@ -462,6 +499,8 @@ class World {
       const std::string& writer = writers_[key];
       // What a cut-off function writes after the clean-up, nobody can take away.
       if (zombies_.contains(writer)) continue;
+      // Deleted, but not for good.
+      if (host_.CameBack(key)) continue;
       return Fail("guarantee 5: " + key + " by " + writer + " is left after " + when);
     }
   }
@@ -470,7 +509,7 @@ class World {
     Clock& clock = user_.runtime().clock;
     const Instant give_up = clock.Now() + FromSeconds(120);
     (void)server_.Delete(ServerlessTrainingJobType(), {"default", "job"}, "");
-    while (!ReadJob().is_null()) {
+    while (ReadJob() != nullptr) {
       if (clock.Now() > give_up) {
         return Fail("guarantee 6: the job's finalizer does not end within two minutes");
       }
@@ -480,6 +519,11 @@ class World {
     clock.SleepFor(FromSeconds(kSettleSeconds));
     if (platform_.Live() > 0) Fail("guarantee 6: functions are left after the job's deletion");
     CheckLeftovers("the job's deletion");
+    const Result<KubeList> secrets = server_.List(SecretType(), "", "", 0, "");
+    if (secrets.ok() && !secrets->items.empty()) {
+      Fail("guarantee 6: " + MetadataText(secrets->items.front(), "name") +
+           " is left after the job's deletion");
+    }
   }
 
   // --- The end ---
@@ -487,6 +531,9 @@ class World {
   void Fail(std::string what) {
     if (violation_.ok()) violation_ = InternalError(std::move(what));
     over_ = true;
+  }
+  bool IsViolated() const {
+    return !violation_.ok() || (checker_ != nullptr && !checker_->violation().ok());
   }
   Status violation() const {
     if (!violation_.ok() || checker_ == nullptr) return violation_;
@@ -514,6 +561,7 @@ class World {
   Scenario scenario_;
   SimScheduler scheduler_;
   FaultInjector faults_;
+  StoreHost host_;
   SimBucket bucket_;
   SimPlatform platform_;
   SimProcess& control_plane_;
@@ -525,6 +573,7 @@ class World {
   std::map<std::string, const Reference*> courses_;  // by scope
   std::unique_ptr<Checker> checker_;
   Leader* leader_ = nullptr;
+  std::vector<SimProcess*> controllers_;  // that ever lived
   int64_t leaders_started_ = 0;
   int64_t leading_epoch_ = 0;
   int deposed_alive_ = 0;

@@ -126,8 +126,10 @@ Status FakeFunctions::SetCpu(const std::string&, const std::string& uid, int mil
   });
 }
 
-Result<std::string> FakeFunctions::Logs(const std::string&, const std::string&, int) {
-  return std::string();
+Result<std::string> FakeFunctions::Logs(const std::string&, const std::string& uid, int) {
+  const auto found = logs.find(uid);
+  if (!log_failure.ok()) return log_failure;
+  return found == logs.end() ? std::string() : found->second;
 }
 
 void FakeFunctions::Start(const std::string& instance_uid, const std::string&,
@@ -159,6 +161,7 @@ void FakeFunctions::Start(const std::string& instance_uid, const std::string&,
     slice.request = request;
     slice.started = clock_.Now();
     started_.push_back(request.invocation);
+    requests_.emplace_back(slice.started, request);
     CountRunning();
     return OkStatus();
   });

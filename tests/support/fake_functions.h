@@ -15,6 +15,7 @@
 
 #include "common/base/clock.h"
 #include "common/objectstore/object_store.h"
+#include "operator/backends/cluster_bound.h"
 #include "operator/backends/function_backend.h"
 #include "operator/backends/slice_client.h"
 
@@ -28,7 +29,7 @@ struct FakeFunctionsOptions {
   double samples_per_second_per_mib = 1;
 };
 
-class FakeFunctions final : public FunctionBackend, public SliceClient {
+class FakeFunctions final : public FunctionBackend, public ClusterBound, public SliceClient {
  public:
   // Both outlive this.
   FakeFunctions(Clock& clock, ObjectStore& store, FakeFunctionsOptions options = {});
@@ -43,6 +44,10 @@ class FakeFunctions final : public FunctionBackend, public SliceClient {
                            int last_lines) override;
   std::string IsolationName() const override { return "fake"; }
   Result<FunctionCapacity> Capacity() override { return FunctionCapacity{capacity_mib}; }
+
+  // --- ClusterBound ---
+  Result<ClusterLimits> Limits(const std::string&, const Json&) override { return limits; }
+  Status Preflight(const FunctionGroup&) override { return preflight; }
 
   // --- SliceClient ---
   void Start(const std::string& instance_uid, const std::string& address,
@@ -74,6 +79,12 @@ class FakeFunctions final : public FunctionBackend, public SliceClient {
   // Of all instances together, beyond which groups are refused; 0 = no limit.
   int64_t capacity_mib = 0;
   int64_t taken_mib() const;
+  // What instances wrote, by uid; and why nobody can be told.
+  std::map<std::string, std::string> logs;
+  Status log_failure;
+  // What the cluster says of a job's functions before any is made.
+  Result<ClusterLimits> limits = ClusterLimits{};
+  Status preflight;
   // New instances end at once with this reason.
   std::string die_at_start;
 
@@ -89,6 +100,8 @@ class FakeFunctions final : public FunctionBackend, public SliceClient {
   int max_running_per_role() const { return max_running_per_role_; }
   int64_t iterations_done() const { return iterations_done_; }
   const std::vector<std::string>& started() const { return started_; }  // invocations
+  // The requests of these, and when they came.
+  const std::vector<std::pair<Instant, SliceRequest>>& requests() const { return requests_; }
   size_t streams() const { return streams_.size(); }
   // As if nobody had ever asked for what is gone by now.
   void ForgetGone();
@@ -145,6 +158,7 @@ class FakeFunctions final : public FunctionBackend, public SliceClient {
   std::map<std::string, int64_t> round_iteration_;
   std::set<std::string> keys_;
   std::vector<std::string> started_;
+  std::vector<std::pair<Instant, SliceRequest>> requests_;
   int next_instance_ = 0;
   int max_running_per_role_ = 0;
   int64_t iterations_done_ = 0;

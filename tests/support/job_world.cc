@@ -94,11 +94,13 @@ void JobWorld::RestartController() {
         store_secrets = secrets;
         auto lent = std::make_unique<FaultyObjectStore>(memory_store, time.runtime, StoreFaults{});
         // Each call needs the right key; each write is an effect.
-        lent->SetScript([this, key = secrets.credentials.access_key](
-                            StoreOperation operation, std::string_view, bool done) -> Status {
+        lent->SetScript([this, key = secrets.credentials.access_key](StoreOperation operation,
+                                                                     std::string_view object,
+                                                                     bool done) -> Status {
           if (!store_key.empty() && key != store_key) {
             return UnauthenticatedError("the access key is unknown");
           }
+          if (store_rule) LDNN_RETURN_IF_ERROR(store_rule(key, object));
           const bool writes =
               operation == StoreOperation::kPut || operation == StoreOperation::kDelete;
           return writes ? Effect("store", done) : OkStatus();
@@ -111,7 +113,10 @@ void JobWorld::RestartController() {
       [this](EventDraft draft) { told.push_back(std::move(draft)); },
       nullptr,
       nullptr,
-      leads_now};
+      leads_now,
+      assume_role,
+      true,
+      &functions};
   due_.clear();
   reconciler_ = std::make_unique<Reconciler>(
       dependencies, options, *cache_,
@@ -198,6 +203,10 @@ Job JobWorld::Read(const std::string& name) {
   Job job = DecodeJob(*object, &errors);
   LDNN_CHECK(errors.empty(), ToStatus(errors).ToString());
   return job;
+}
+
+std::string JobWorld::Described(const std::string& name) {
+  return reconciler_->Describe(Named(name))->dump();
 }
 
 bool JobWorld::Exists(const std::string& name) {

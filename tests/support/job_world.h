@@ -41,7 +41,8 @@ class JobWorld {
 
   Job Read(const std::string& name = "digits");  // as the API server has it
   bool Exists(const std::string& name = "digits");
-  std::vector<std::string> Keys();  // of the store, sorted
+  std::string Described(const std::string& name = "digits");  // the controller's page
+  std::vector<std::string> Keys();                            // of the store, sorted
   std::string Reason(const std::string& condition, const std::string& name = "digits");
 
   // The `index`-th effect (counted from 0 over API, store and functions) suffers `kind`.
@@ -57,8 +58,12 @@ class JobWorld {
   // However long the controller would not look.
   double most_seconds_between_passes = 1;
   std::vector<Json> events;
-  StoreSecrets store_secrets;       // that the job's store was last opened with
-  std::string store_key;            // the store refuses any other access key; "" = takes all
+  StoreSecrets store_secrets;  // that the job's store was last opened with
+  std::string store_key;       // the store refuses any other access key; "" = takes all
+  // What the store answers to who asks for an object with this access key; null = allows all.
+  std::function<Status(const std::string& key, std::string_view object)> store_rule;
+  // Of the store; heeded from the next restart of the controller on. Null = it has no such thing.
+  decltype(ControllerDependencies::assume_role) assume_role;
   std::vector<std::string> opened;  // URIs of stores, in order
   std::vector<EventDraft> told;     // to the event recorder
   // Who leads, by the API server's word; null = there is no election. Heeded from the next restart

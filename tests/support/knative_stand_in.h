@@ -17,8 +17,12 @@ namespace lambdadnn {
 class KnativeStandIn {
  public:
   explicit KnativeStandIn(InMemoryApiServer& server) : server_(server) {
+    const ResourceType config_maps = {"", "v1", "configmaps", "ConfigMap"};
+    const ResourceType quotas = {"", "v1", "resourcequotas", "ResourceQuota"};
+    const ResourceType limit_ranges = {"", "v1", "limitranges", "LimitRange"};
     for (const ResourceType& type :
-         {ServerlessTrainingJobType(), SecretType(), PodType(), NodeType(), PodAutoscalerType()}) {
+         {ServerlessTrainingJobType(), SecretType(), PodType(), NodeType(), PodAutoscalerType(),
+          ServiceAccountType(), NetworkPolicyType(), config_maps, quotas, limit_ranges}) {
       ResourceDefinition definition;
       definition.type = type;
       server_.Define(std::move(definition));

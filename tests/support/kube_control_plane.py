@@ -13,7 +13,6 @@ import json
 import os
 import pathlib
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -22,6 +21,7 @@ import urllib.request
 from certificates import Authority, write_kubeconfig
 from control_plane_commands import (api_server_command, controller_manager_command,
                                     etcd_command)
+from ports import reserve_port
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 START_SECONDS = 120
@@ -38,12 +38,6 @@ def program(name):
     return found.stdout.strip()
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 class ControlPlane:
     def __init__(self, folder, api_server="kube-apiserver"):
         self.folder = pathlib.Path(folder)
@@ -55,7 +49,7 @@ class ControlPlane:
                       "DNS:localhost,DNS:kubernetes.default.svc,IP:127.0.0.1")
         self.pki.service_account_keys()
         self.port, self.etcd_port, self.peer_port, self.manager_port = (
-            free_port() for _ in range(4))
+            reserve_port() for _ in range(4))
         self.server = f"https://127.0.0.1:{self.port}"
         self.kubeconfig = self.user("admin", "/O=system:masters/CN=admin")
         self._describe(api_server)

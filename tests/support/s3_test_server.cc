@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -13,6 +14,7 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 
 #include "common/base/clock.h"
 #include "common/base/files.h"
@@ -41,18 +43,36 @@ Result<std::string> FindServer(const std::string& name) {
                                  std::string(Trim(output)) + ")");
 }
 
-// Free when asked; servers here have no way to say which port they took.
-Result<int> FreePort() {
+// The range and the files of ports.py, which says why; the lock is the descriptor's.
+constexpr int kFirstPort = 20000;
+constexpr int kPortCount = 8000;
+
+bool Bindable(int port) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int yes = 1;
   sockaddr_in address{};
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  socklen_t size = sizeof address;
-  const bool good = fd >= 0 && bind(fd, reinterpret_cast<sockaddr*>(&address), size) == 0 &&
-                    getsockname(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0;
-  if (fd >= 0) close(fd);
-  if (!good) return UnavailableError("no free port on 127.0.0.1");
-  return ntohs(address.sin_port);
+  address.sin_port = htons(static_cast<std::uint16_t>(port));
+  const bool bound = setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
+                     bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+  close(fd);
+  return bound;
+}
+
+Result<int> ReservePort(int* lock) {
+  const std::filesystem::path folder =
+      std::filesystem::temp_directory_path() / ("lambdadnn-ports-" + std::to_string(getuid()));
+  std::filesystem::create_directories(folder);
+  for (int i = 0; i < kPortCount; ++i) {
+    const int port = kFirstPort + (getpid() + i) % kPortCount;
+    const std::string file = folder / std::to_string(port);
+    *lock = open(file.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (*lock >= 0 && flock(*lock, LOCK_EX | LOCK_NB) == 0 && Bindable(port)) return port;
+    if (*lock >= 0) close(*lock);
+    *lock = -1;
+  }
+  return UnavailableError("no free port on 127.0.0.1");
 }
 
 int Spawn(const std::vector<std::string>& arguments, const std::vector<std::string>& environment,
@@ -81,7 +101,8 @@ bool WithoutServers() { return GetEnvironment("LAMBDADNN_WITHOUT_SERVERS") == "1
 
 Result<std::unique_ptr<S3TestServer>> S3TestServer::Start(const S3TestServerOptions& options) {
   LDNN_ASSIGN_OR_RETURN(const std::string program, FindServer(options.name));
-  LDNN_ASSIGN_OR_RETURN(const int port, FreePort());
+  std::unique_ptr<S3TestServer> server(new S3TestServer);
+  LDNN_ASSIGN_OR_RETURN(const int port, ReservePort(&server->port_lock_));
   const std::string folder = MakeTempDir();
   const std::string data = folder + "/data";
   mkdir(data.c_str(), 0755);
@@ -89,7 +110,6 @@ Result<std::unique_ptr<S3TestServer>> S3TestServer::Start(const S3TestServerOpti
   const std::string access = "test-access-key";
   const std::string secret = "test-secret-key/+=";
 
-  std::unique_ptr<S3TestServer> server(new S3TestServer);
   server->log_file_ = folder + "/log";
   S3Options& store = server->store_options_;
   store.endpoint = (options.certificate_file.empty() ? "http://" : "https://") + address;
@@ -133,9 +153,11 @@ Result<std::unique_ptr<S3TestServer>> S3TestServer::Start(const S3TestServerOpti
 }
 
 S3TestServer::~S3TestServer() {
-  if (pid_ <= 0) return;
-  kill(pid_, SIGKILL);
-  waitpid(pid_, nullptr, 0);
+  if (pid_ > 0) {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  if (port_lock_ >= 0) close(port_lock_);
 }
 
 }  // namespace lambdadnn

@@ -38,6 +38,7 @@ class S3TestServer {
 
   S3Options store_options_;
   std::string log_file_;
+  int port_lock_ = -1;
   int pid_ = -1;
 };
 

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/store_credentials.h"
 #include "common/http/http_transport.h"
 #include "common/objectstore/memory_object_store.h"
 #include "common/objectstore/sigv4.h"
-#include "common/objectstore/store_credentials.h"
 
 namespace lambdadnn {
 

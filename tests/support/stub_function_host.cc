@@ -4,8 +4,9 @@
 // says (lines every two seconds, attaching with ?from=, fences, sealed records). For tests that
 // need thousands of functions; nothing is trained.
 //
-//   stub-function-host SOCKET
+//   stub-function-host SOCKET [REQUESTS]
 //
+// The requests of slices that began lie in the folder REQUESTS, each under its invocation.
 // GET /v1/stats on the socket counts: {"functions", "slices", "streams", "begun", "attached",
 // "lines"}. Ends on SIGTERM.
 #include <unistd.h>
@@ -27,6 +28,7 @@
 #include <string>
 
 #include "common/base/descriptor_limit.h"
+#include "common/base/files.h"
 #include "common/base/text.h"
 #include "common/protocol/slice_codec.h"
 #include "operator/backends/local/host_protocol.h"
@@ -127,7 +129,8 @@ struct Target {
 
 class Stub {
  public:
-  explicit Stub(int port) : address_("127.0.0.1:" + std::to_string(port)) {}
+  Stub(int port, std::string requests)
+      : address_("127.0.0.1:" + std::to_string(port)), requests_(std::move(requests)) {}
 
   using Request = http::request<http::string_body>;
 
@@ -261,6 +264,9 @@ class Stub {
     std::shared_ptr<Slice>& slice = slices_[request->invocation];
     if (slice == nullptr) {
       slice = std::make_shared<Slice>();
+      if (!requests_.empty()) {
+        (void)WriteFileAtomically(requests_ + "/" + request->invocation, body);
+      }
       // The rest of a request of a thousand functions is long, and of no use here.
       request->training = {};
       slice->request = *std::move(request);
@@ -276,6 +282,7 @@ class Stub {
   }
 
   const std::string address_;
+  const std::string requests_;
   std::map<std::string, Function> functions_;
   std::map<std::string, std::set<std::string>> of_job_;
   std::map<std::string, int64_t> epochs_;
@@ -376,7 +383,7 @@ void Accept(typename Protocol::acceptor& acceptor, Stub& stub, Handler handler) 
   });
 }
 
-int Serve(const std::string& path) {
+int Serve(const std::string& path, const std::string& requests) {
   RaiseDescriptorLimit();
   net::io_context io{1};
   net::signal_set signals(io, SIGTERM, SIGINT);
@@ -384,7 +391,7 @@ int Serve(const std::string& path) {
   net::ip::tcp::acceptor functions(io, {net::ip::make_address("127.0.0.1"), 0});
   ::unlink(path.c_str());
   net::local::stream_protocol::acceptor host(io, net::local::stream_protocol::endpoint(path));
-  Stub stub(functions.local_endpoint().port());
+  Stub stub(functions.local_endpoint().port(), requests);
   Accept<net::ip::tcp>(functions, stub, &Stub::OfFunction);
   Accept<net::local::stream_protocol>(host, stub, &Stub::OfHost);
   std::printf("serving\n");
@@ -398,9 +405,9 @@ int Serve(const std::string& path) {
 }  // namespace lambdadnn
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: stub-function-host SOCKET\n");
+  if (argc != 2 && argc != 3) {
+    std::fprintf(stderr, "usage: stub-function-host SOCKET [REQUESTS]\n");
     return 2;
   }
-  return lambdadnn::Serve(argv[1]);
+  return lambdadnn::Serve(argv[1], argc == 3 ? argv[2] : "");
 }

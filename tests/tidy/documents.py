@@ -85,6 +85,8 @@ def flag_problems(words, known, what):
 
 
 def command_problems(code, programs):
+    # helm's releases and charts are called as the program is; flags behind them are helm's.
+    code = re.sub(r"(?<![\w./-])helm\s+[^;&|#\n]*", "", code)
     for match in re.finditer(rf"(?<![\w./-])({PROGRAMS})(?=\s)", code):
         program = match[1].split("/")[-1]
         words = words_of(code[match.end():])

@@ -25,6 +25,29 @@ constexpr int kExitCannotListen = 4;
 // Between two looks at whether the last slice has ended after SIGTERM.
 constexpr Duration kDrainPoll = std::chrono::milliseconds(20);
 
+// docs/formats.md, "Environment of a function".
+constexpr char kHelp[] =
+    R"(%s: a function of lambdadnn, which serves the slices of one job over HTTP.
+It is set up by environment variables, and ends after SIGTERM once its slice has.
+
+  LAMBDADNN_JOB_KEY         required: the key that callers must hold
+  PORT                      port to serve; 0 or absent = any free one
+  LAMBDADNN_BIND            address to serve (default 127.0.0.1)
+  LAMBDADNN_PORT_FILE       file that the port is written to once it is served
+  LAMBDADNN_MILLI_CPU       CPU quota to keep by pacing, where the platform keeps none; 0 = none
+  LAMBDADNN_MILLI_CPU_FILE  file with the quota of the moment
+  LAMBDADNN_LOG_LEVEL       debug, info (default), warning or error
+  LAMBDADNN_S3_ACCESS_KEY_ID, _SECRET_ACCESS_KEY, _SESSION_TOKEN
+                            credentials of the object store, else AWS_*; those of a slice's
+                            request go before them
+  LAMBDADNN_S3_ENDPOINT, _REGION, _PATH_STYLE, _CA_FILE
+                            of s3:// data sets, and of stores whose request says nothing
+
+Exit codes: 0 orderly end, 2 bad environment or argument, 4 cannot listen.
+
+Example: LAMBDADNN_JOB_KEY=secret PORT=8080 %s
+)";
+
 struct FunctionSettings {
   std::string bind_address = "127.0.0.1";
   int port = 0;
@@ -69,7 +92,7 @@ Result<FunctionSettings> ReadSettings() {
   return settings;
 }
 
-StoreConfig StoreConfigOf(const std::string& uri) {
+StoreConfig StoreConfigOf(const SliceCredentials& credentials, const std::string& uri) {
   StoreConfig config;
   config.uri = uri;
   config.endpoint = GetEnvironment("LAMBDADNN_S3_ENDPOINT").value_or("");
@@ -77,13 +100,16 @@ StoreConfig StoreConfigOf(const std::string& uri) {
   config.path_style = GetEnvironment("LAMBDADNN_S3_PATH_STYLE").value_or("true") != "false";
   config.ca_file = GetEnvironment("LAMBDADNN_S3_CA_FILE").value_or("");
   config.ca_pem = GetEnvironment("LAMBDADNN_S3_CA_PEM").value_or("");
-  config.credentials = CredentialsFromEnvironment();
+  config.credentials = credentials.Now();
   return config;
 }
 
-void AddStores(Runtime& runtime, SliceEnvironment& environment) {
-  environment.open_store = [&runtime](const StoreReference& reference) {
-    StoreConfig config = StoreConfigOf(reference.uri);
+void AddStores(Runtime& runtime, SliceCredentials& credentials, SliceEnvironment& environment) {
+  environment.use_credentials = [&credentials](const std::optional<StoreCredentials>& of_slice) {
+    credentials.Use(of_slice);
+  };
+  environment.open_store = [&runtime, &credentials](const StoreReference& reference) {
+    StoreConfig config = StoreConfigOf(credentials, reference.uri);
     if (!reference.endpoint.empty()) {
       config.endpoint = reference.endpoint;
       config.path_style = reference.path_style;
@@ -92,11 +118,11 @@ void AddStores(Runtime& runtime, SliceEnvironment& environment) {
     return OpenPlainStore(config, runtime);
   };
   environment.open_dataset =
-      [&runtime](const DatasetConfig& dataset) -> Result<std::unique_ptr<Dataset>> {
+      [&runtime, &credentials](const DatasetConfig& dataset) -> Result<std::unique_ptr<Dataset>> {
     if (dataset.rendered_digits) return OpenDataset(dataset, nullptr);
     LDNN_ASSIGN_OR_RETURN(const DatasetLocation location, LocateDataset(dataset));
     LDNN_ASSIGN_OR_RETURN(std::unique_ptr<ObjectStore> store,
-                          OpenStore(StoreConfigOf(location.folder_uri), runtime));
+                          OpenStore(StoreConfigOf(credentials, location.folder_uri), runtime));
     return OpenDataset(dataset, std::shared_ptr<ObjectStore>(std::move(store)));
   };
 }
@@ -141,7 +167,18 @@ int Fail(const Status& status, int exit_code) {
 
 }  // namespace
 
-Result<std::string> ReadObject(Runtime& runtime, const std::string& uri, uint64_t max_bytes) {
+void SliceCredentials::Use(const std::optional<StoreCredentials>& of_slice) {
+  const std::lock_guard lock(mutex_);
+  of_slice_ = of_slice;
+}
+
+StoreCredentials SliceCredentials::Now() const {
+  const std::lock_guard lock(mutex_);
+  return of_slice_.has_value() ? *of_slice_ : CredentialsFromEnvironment();
+}
+
+Result<std::string> ReadObject(Runtime& runtime, const SliceCredentials& credentials,
+                               const std::string& uri, uint64_t max_bytes) {
   const size_t scheme = uri.find("://");
   const size_t slash = uri.rfind('/');
   if (scheme == std::string::npos || slash < scheme + 3 || slash + 1 == uri.size()) {
@@ -149,7 +186,7 @@ Result<std::string> ReadObject(Runtime& runtime, const std::string& uri, uint64_
                                 "' names no object; write file:///folder/name or s3://bucket/name");
   }
   LDNN_ASSIGN_OR_RETURN(const std::unique_ptr<ObjectStore> store,
-                        OpenStore(StoreConfigOf(uri.substr(0, slash)), runtime));
+                        OpenStore(StoreConfigOf(credentials, uri.substr(0, slash)), runtime));
   const std::string key = uri.substr(slash + 1);
   const auto info = store->Head(key);
   if (!info.ok()) return info.status().WithContext(uri);
@@ -162,7 +199,25 @@ Result<std::string> ReadObject(Runtime& runtime, const std::string& uri, uint64_
   return std::string(AsText(*bytes));
 }
 
-int RunFunction(Runtime& runtime, SliceEnvironment environment) {
+std::optional<int> AnswerArguments(const char* name, int argc, char** argv) {
+  if (argc < 2) return std::nullopt;
+  const std::string argument = argv[1];
+  if (argc == 2 && (argument == "-h" || argument == "--help")) {
+    std::printf(kHelp, name, name);
+    return kExitOk;
+  }
+  if (argc == 2 && argument == "--version") {
+    std::printf("%s %s, slice protocol %d\n", name, LAMBDADNN_VERSION, kProtocolVersion);
+    return kExitOk;
+  }
+  std::fprintf(stderr,
+               "error: %s takes no argument '%s': it is set up by environment variables; see %s "
+               "--help\n",
+               name, argument.c_str(), name);
+  return kExitBadEnvironment;
+}
+
+int RunFunction(Runtime& runtime, SliceEnvironment environment, SliceCredentials& credentials) {
   const sigset_t signals = BlockEndSignals();
   Result<FunctionSettings> settings = ReadSettings();
   if (!settings.ok()) return Fail(settings.status(), kExitBadEnvironment);
@@ -170,7 +225,7 @@ int RunFunction(Runtime& runtime, SliceEnvironment environment) {
   CpuPacer pacer(runtime.clock, settings->milli_cpu);
   pacer.FollowFile(settings->milli_cpu_file);
   environment.usage = CurrentProcessUsage;
-  AddStores(runtime, environment);
+  AddStores(runtime, credentials, environment);
   if (settings->milli_cpu > 0 || !settings->milli_cpu_file.empty()) AddPacing(pacer, environment);
 
   MetricsRegistry metrics;

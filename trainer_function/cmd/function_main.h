@@ -4,21 +4,41 @@
 #pragma once
 
 #include <cstdint>
+#include <mutex>
+#include <optional>
 #include <string>
 
 #include "common/base/runtime.h"
 #include "common/base/status.h"
+#include "common/base/store_credentials.h"
 #include "trainer_function/server/slice_service.h"
 
 namespace lambdadnn {
 
+// Whose credentials stores are opened with: the slice's, where its request brings some, else the
+// environment's. Thread-safe.
+class SliceCredentials {
+ public:
+  void Use(const std::optional<StoreCredentials>& of_slice);
+  StoreCredentials Now() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::optional<StoreCredentials> of_slice_;
+};
+
+// Of the program `name`; its only arguments are --help and --version, all else comes from the
+// environment. The exit code when arguments were given (2: unknown), nullopt to go on.
+std::optional<int> AnswerArguments(const char* name, int argc, char** argv);
+
 // Fills in environment.open_store, open_dataset and pace, serves until SIGTERM or SIGINT, and
 // returns the exit code: 0 after an orderly end, 2 for a bad environment, 4 when it cannot listen.
 // Call it first in main(): it blocks signals before any thread starts.
-int RunFunction(Runtime& runtime, SliceEnvironment environment);
+int RunFunction(Runtime& runtime, SliceEnvironment environment, SliceCredentials& credentials);
 
 // The object at this URI (file:///folder/name or s3://bucket/name), with the environment's
 // settings. kInvalidArgument when it is no such URI or larger than `max_bytes`; errors name it.
-Result<std::string> ReadObject(Runtime& runtime, const std::string& uri, uint64_t max_bytes);
+Result<std::string> ReadObject(Runtime& runtime, const SliceCredentials& credentials,
+                               const std::string& uri, uint64_t max_bytes);
 
 }  // namespace lambdadnn

@@ -2,10 +2,12 @@
 // `lambdadnn-server`: the parameter-server function. No LibTorch: it starts in milliseconds.
 #include "trainer_function/cmd/function_main.h"
 
-int main() {
+int main(int argc, char** argv) {
+  if (const auto code = lambdadnn::AnswerArguments("lambdadnn-server", argc, argv)) return *code;
   lambdadnn::SystemClock clock;
   lambdadnn::ThreadExecutor executor;
   lambdadnn::SystemRandom random;
   lambdadnn::Runtime runtime{clock, executor, random};
-  return lambdadnn::RunFunction(runtime, lambdadnn::SliceEnvironment{});
+  lambdadnn::SliceCredentials credentials;
+  return lambdadnn::RunFunction(runtime, lambdadnn::SliceEnvironment{}, credentials);
 }

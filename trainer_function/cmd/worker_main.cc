@@ -17,11 +17,13 @@ namespace {
 // Larger than what trains in a function, small enough to be held beside it.
 constexpr uint64_t kMaxArchiveBytes = uint64_t{1} << 30;
 
-Result<std::unique_ptr<TrainableModel>> MakeModel(Runtime& runtime, const TrainingConfig& config,
+Result<std::unique_ptr<TrainableModel>> MakeModel(Runtime& runtime,
+                                                  const SliceCredentials& credentials,
+                                                  const TrainingConfig& config,
                                                   const DatasetInfo& dataset, int threads) {
   const std::string& uri = config.model.torch_script_uri;
   if (uri.empty()) return MakeTorchModel(config, dataset, threads);
-  const auto archive = ReadObject(runtime, uri, kMaxArchiveBytes);
+  const auto archive = ReadObject(runtime, credentials, uri, kMaxArchiveBytes);
   if (!archive.ok()) return archive.status().WithContext("spec.model.torchScript.uri");
   return MakeTorchScriptModel(*archive, config, dataset, threads);
 }
@@ -41,20 +43,27 @@ void KeepFreedMemory() {
 
 }  // namespace
 
-int main() {
+int main(int argc, char** argv) {
+  if (const auto code = lambdadnn::AnswerArguments("lambdadnn-worker", argc, argv)) return *code;
   KeepFreedMemory();
   lambdadnn::SystemClock clock;
   lambdadnn::ThreadExecutor executor;
   lambdadnn::SystemRandom random;
   lambdadnn::Runtime runtime{clock, executor, random};
   lambdadnn::SliceEnvironment environment;
-  environment.make_model = [&runtime](const lambdadnn::TrainingConfig& config,
-                                      const lambdadnn::DatasetInfo& dataset, int threads) {
-    return lambdadnn::MakeModel(runtime, config, dataset, threads);
+  lambdadnn::SliceCredentials credentials;
+  environment.make_model = [&runtime, &credentials](const lambdadnn::TrainingConfig& config,
+                                                    const lambdadnn::DatasetInfo& dataset,
+                                                    int threads) {
+    return lambdadnn::MakeModel(runtime, credentials, config, dataset, threads);
   };
   environment.isa = lambdadnn::IsaLevel();
+  lambdadnn::LogInfo("worker", "kernels",
+                     {{"libtorch", lambdadnn::TorchVersion()},
+                      {"isa", environment.isa},
+                      {"blas", lambdadnn::BlasDescription()}});
   if (const auto warning = lambdadnn::BlasWarning()) lambdadnn::LogWarning("worker", *warning);
-  const int exit_code = lambdadnn::RunFunction(runtime, std::move(environment));
+  const int exit_code = lambdadnn::RunFunction(runtime, std::move(environment), credentials);
   // Nothing is left to do, and taking down LibTorch takes a fraction of a core long.
   std::fflush(nullptr);
   std::_Exit(exit_code);

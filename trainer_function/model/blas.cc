@@ -10,7 +10,7 @@ namespace lambdadnn {
 namespace {
 
 struct LoadedBlas {
-  std::string path;     // of the library with sgemm; empty = none exported
+  std::string path;     // of the library with sgemm; empty = LibTorch's own
   std::string version;  // OpenBLAS only
 };
 
@@ -22,6 +22,7 @@ LoadedBlas FindBlas() {
   std::error_code ignored;
   blas.path = std::filesystem::canonical(info.dli_fname, ignored).string();
   if (blas.path.empty()) blas.path = info.dli_fname;
+  if (std::filesystem::path(blas.path).filename().string().starts_with("libtorch")) return {};
   using GetConfig = char* (*)();
   const auto get_config = reinterpret_cast<GetConfig>(dlsym(RTLD_DEFAULT, "openblas_get_config"));
   if (get_config != nullptr) blas.version = get_config();

@@ -8,8 +8,8 @@
 
 namespace lambdadnn {
 
-// "OpenBLAS 0.3.21 … (/usr/lib/…/libblas.so.3)", "reference BLAS (…)" or "built in" where no sgemm
-// is exported (upstream LibTorch has MKL inside).
+// "OpenBLAS 0.3.21 … (/usr/lib/…/libblas.so.3)", "reference BLAS (…)" or "built in" where LibTorch
+// brings its own (upstream's has MKL inside).
 std::string BlasDescription();
 // What to tell the user, once, when the BLAS is a slow one.
 std::optional<std::string> BlasWarning();

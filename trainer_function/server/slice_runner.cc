@@ -133,6 +133,7 @@ SliceRecord RunSlice(Runtime& runtime, const SliceEnvironment& environment,
   SliceRecord record;
   record.invocation = request.invocation;
   record.next_iteration = request.first_iteration;
+  if (environment.use_credentials) environment.use_credentials(request.credentials);
   auto store = environment.open_store(request.store);
   Status status = store.status();
   if (status.ok()) {

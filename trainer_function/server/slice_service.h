@@ -33,6 +33,9 @@ struct SliceEnvironment {
                                                         int threads)>
       make_model;
   std::function<Result<std::unique_ptr<Dataset>>(const DatasetConfig&)> open_dataset;
+  // Told when a slice begins, before anything is opened for it: its request's credentials; absent =
+  // the environment's. May be null.
+  std::function<void(const std::optional<StoreCredentials>&)> use_credentials;
   // One attempt a call: the slice repeats calls itself, and stops doing so when it must end.
   std::function<Result<std::unique_ptr<ObjectStore>>(const StoreReference&)> open_store;
   // Instruction set level that the kernels of this process use; a plan pinned to another is

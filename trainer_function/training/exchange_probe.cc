@@ -15,6 +15,8 @@ namespace {
 constexpr int kRequestProbes = 8;                 // of one small object, up and down
 constexpr size_t kBandwidthProbeBytes = 4 << 20;  // beyond what latency dominates
 constexpr int kBandwidthProbes = 3;
+constexpr int kCheckpointProbes = 3;
+constexpr size_t kManifestBytes = 512;
 constexpr int kTransferProbes = 12;
 constexpr int kServerProbes = 5;
 // Objects of at least so many elements show what a byte costs; more of them show nothing new.
@@ -108,6 +110,38 @@ Status ExchangeProbe::MeasureStore() {
   const double transfer = Median(large) - latency;
   if (transfer > 0)
     record_.metrics["storeBytesPerSecond"] = static_cast<double>(kBandwidthProbeBytes) / transfer;
+  return OkStatus();
+}
+
+// One part and its manifest: those of other shards are written at the same time by their own roots.
+Status ExchangeProbe::MeasureCheckpoint(int64_t parameters) {
+  const PhaseTimer timer(context_.runtime.clock, &record_.phases.checkpoint);
+  const std::string folder =
+      ExchangePrefix(context_.request.store.prefix) + "probe/" + context_.request.role.Name();
+  const std::string part = folder + "-part";
+  const std::string manifest = folder + "-manifest";
+  const int vectors = 1 + OptimizerStateVectors(context_.request.training.optimizer);
+  const Bytes state(static_cast<size_t>(parameters) * sizeof(float) * static_cast<size_t>(vectors));
+  const Bytes small(kManifestBytes);
+  std::vector<double> writes;
+  std::vector<double> reads;
+  for (int i = 0; i < kCheckpointProbes; ++i) {
+    LDNN_RETURN_IF_ERROR(context_.interrupt.Check());
+    const Instant begin = context_.runtime.clock.Now();
+    LDNN_RETURN_IF_ERROR(context_.store.Put(part, state));
+    LDNN_RETURN_IF_ERROR(context_.store.Put(manifest, small));
+    context_.pace();
+    const Instant written = context_.runtime.clock.Now();
+    LDNN_RETURN_IF_ERROR(context_.store.Get(manifest).status());
+    LDNN_RETURN_IF_ERROR(context_.store.Get(part).status());
+    context_.pace();
+    writes.push_back(ToSeconds(written - begin));
+    reads.push_back(ToSeconds(context_.runtime.clock.Now() - written));
+  }
+  LDNN_RETURN_IF_ERROR(context_.store.Delete(part));
+  LDNN_RETURN_IF_ERROR(context_.store.Delete(manifest));
+  record_.metrics["checkpointSeconds"] = Median(writes);
+  record_.metrics["restoreSeconds"] = Median(reads);
   return OkStatus();
 }
 

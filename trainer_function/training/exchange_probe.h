@@ -25,6 +25,9 @@ class ExchangeProbe {
 
   // storeRequestSeconds, storeBytesPerSecond.
   Status MeasureStore();
+  // checkpointSeconds: a checkpoint of `parameters` elements with the optimizer's state, durable;
+  // restoreSeconds: reading it back.
+  Status MeasureCheckpoint(int64_t parameters);
   // push- and pullCpuSeconds(PerByte); and disturbedCpuSeconds: how much longer a step takes with
   // an exchange beside it, as in training, than both alone (they take each other's caches).
   // `step_cpu_seconds` = CPU time of a step.

@@ -230,6 +230,9 @@ Status ProfileRole::Run() {
   LDNN_RETURN_IF_ERROR(MeasureFinish());
   ExchangeProbe exchange(context_, environment_, gradient_, &record_);
   LDNN_RETURN_IF_ERROR(exchange.MeasureStore());
+  LDNN_RETURN_IF_ERROR(exchange.MeasureCheckpoint(model_->size()));
+  // Until a function that is warm already trains again.
+  record_.metrics["resumeSeconds"] = record_.phases.load + record_.metrics["restoreSeconds"];
   LDNN_RETURN_IF_ERROR(
       exchange.MeasureTransfers(step_cpu_seconds_, [&] { return Step(BatchSize()); }));
   LDNN_RETURN_IF_ERROR(exchange.MeasureServer());

@@ -7,7 +7,6 @@ namespace lambdadnn {
 namespace {
 
 constexpr size_t kWindow = 256;
-constexpr double kIterationsToStop = 3;
 // Of a slice that has measured nothing yet, and of writing the record.
 constexpr double kLeastStopSeconds = 0.1;
 

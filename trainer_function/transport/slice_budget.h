@@ -10,10 +10,9 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/plan/slice_end.h"
 
 namespace lambdadnn {
-
-inline constexpr double kStopSafetyFactor = 1.5;
 
 class SliceBudget {
  public:

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/backends/knative/knative_backend.h"
 
+#include <iterator>
+
 #include "common/json/json_path.h"
 #include "operator/backends/knative/pod_instances.h"
+#include "operator/backends/knative/service_refusal.h"
 #include "operator/kube/object_metadata.h"
-#include "operator/resources/node_capacity.h"
+#include "operator/resources/knative_config.h"
 
 namespace lambdadnn {
 namespace {
@@ -12,9 +15,16 @@ namespace {
 constexpr const char* kMinScale = "autoscaling.knative.dev/min-scale";
 constexpr const char* kMaxScale = "autoscaling.knative.dev/max-scale";
 constexpr int kPageSize = 500;
+constexpr const char* kNodeLost =
+    "NodeLost: the pod was deleted, and its node has not confirmed its end";
 
-std::string ScaleOf(const Json& service) {
-  const Json* annotations = FindPath(service, {"spec", "template", "metadata", "annotations"});
+// What Knative made of the Service last; "" = nothing yet.
+std::string RevisionOf(const Json& service) {
+  const Json* status = FindPath(service, {"status"});
+  return status == nullptr ? "" : TextField(*status, "latestCreatedRevisionName");
+}
+
+std::string ScaleIn(const Json* annotations) {
   return annotations == nullptr ? "" : TextField(*annotations, kMinScale);
 }
 
@@ -22,6 +32,29 @@ std::string KeyOf(const FunctionGroup& group) { return group.job_uid + "/" + gro
 
 bool Ignorable(const Status& status) {
   return status.ok() || status.code() == StatusCode::kNotFound;
+}
+
+bool Says(const Status& status, const char* words) {
+  return status.message().find(words) != std::string::npos;
+}
+
+// The server serves no such kind; a namespace that is gone is named.
+bool IsWithoutKnative(const Status& answer) {
+  return answer.code() == StatusCode::kNotFound && !Says(answer, "namespaces");
+}
+
+// The cluster would not take it, now or later.
+bool IsRefusal(const Status& answer) {
+  if (Says(answer, "exceeded quota") || Says(answer, "does not support dry run")) return false;
+  // What the operator itself may not do, and a namespace that ends, are no matter of the object.
+  if (Says(answer, "cannot create resource") || Says(answer, "being terminated")) return false;
+  return answer.code() == StatusCode::kInvalidArgument ||
+         answer.code() == StatusCode::kPermissionDenied || IsWithoutKnative(answer);
+}
+
+bool IsTransient(const Status& answer) {
+  return answer.code() == StatusCode::kUnavailable ||
+         answer.code() == StatusCode::kDeadlineExceeded || answer.code() == StatusCode::kAborted;
 }
 
 }  // namespace
@@ -41,6 +74,15 @@ KnativeBackend::KnativeBackend(KubeClient& kube, Runtime& runtime, Options optio
     : kube_(kube),
       runtime_(runtime),
       options_(std::move(options)),
+      reader_(kube, runtime,
+              {.namespaces = options_.namespaces,
+               .sidecar = SidecarOf(options_.services),
+               .fresh_seconds = options_.limits_seconds}),
+      isolation_(kube, runtime,
+                 {.network = options_.network,
+                  .namespaces = options_.namespaces,
+                  .record_event = options_.record_event,
+                  .seen_seconds = options_.service_seconds}),
       pods_(kube, runtime,
             InformerOptions{.type = PodType(),
                             .namespaces = options_.namespaces,
@@ -52,7 +94,13 @@ KnativeBackend::KnativeBackend(KubeClient& kube, Runtime& runtime, Options optio
 void KnativeBackend::Index(const ObjectName& pod) {
   const std::shared_ptr<const Json> object = pods_.cache().Get(pod);
   const std::string job = object == nullptr ? "" : LabelText(*object, kJobUidLabel);
+  const Instant now = runtime_.clock.Now();
   const std::lock_guard lock(mutex_);
+  if (object != nullptr && IsBeingDeleted(*object)) {
+    deleted_since_.try_emplace(pod, now);
+  } else {
+    deleted_since_.erase(pod);
+  }
   const auto known = job_of_pod_.find(pod);
   if (known != job_of_pod_.end()) {
     if (known->second == job) return;
@@ -98,26 +146,53 @@ std::shared_ptr<const Json> KnativeBackend::PodOf(const std::string& job_uid,
   return nullptr;
 }
 
-Status KnativeBackend::CreateService(const FunctionGroup& group) {
-  LDNN_ASSIGN_OR_RETURN(const Json service, KnativeService(group, options_.services));
-  const Status secret = kube_.Create(SecretType(), EnvironmentSecret(group)).status();
-  if (!secret.ok() && secret.code() != StatusCode::kAlreadyExists) return secret;
+// Without its Service a Secret of this name is of an earlier attempt, or of an earlier group, and
+// may hold other keys.
+Status KnativeBackend::CreateSecret(const FunctionGroup& group) {
+  const Json secret = EnvironmentSecret(group);
+  const Status created = kube_.Create(SecretType(), secret).status();
+  if (created.code() != StatusCode::kAlreadyExists) return created;
+  const Status deleted = kube_.Delete(SecretType(), NameOf(secret), "");
+  if (!Ignorable(deleted)) return deleted;
+  return kube_.Create(SecretType(), secret).status();
+}
+
+// A quota on limits of CPU refuses pods of which a container has none; without such a quota none is
+// best.
+KnativeOptions KnativeBackend::ServicesIn(const FunctionGroup& group) {
+  KnativeOptions services = options_.services;
+  const Result<ClusterLimits> limits = reader_.Limits(group.namespace_name, group.runtime);
+  if (limits.ok() && limits->quota.limits_cpu) {
+    services.queue_proxy_milli_cpu_limit = kQueueProxyMilliCpuLimit;
+  }
+  return services;
+}
+
+Status KnativeBackend::CreateService(const FunctionGroup& group, const std::string& account) {
+  LDNN_ASSIGN_OR_RETURN(const Json service, KnativeService(group, ServicesIn(group), account));
+  LDNN_RETURN_IF_ERROR(CreateSecret(group));
   const Status created = kube_.Create(KnativeServiceType(), service).status();
   // An earlier attempt whose answer was lost.
   if (created.code() == StatusCode::kAlreadyExists) return OkStatus();
   return created;
 }
 
-Status KnativeBackend::Rescale(const Json& service, int count) {
-  const Json* status = FindPath(service, {"status"});
-  const std::string revision =
-      status == nullptr ? "" : TextField(*status, "latestCreatedRevisionName");
-  if (revision.empty()) return UnavailableError("the Service has no revision yet");
+// The Service says how it was made; the PodAutoscaler, once there is one, how many pods there are.
+Status KnativeBackend::EnsureScale(const Json& service, int count) {
   const std::string scale = std::to_string(count);
+  const ObjectName name{NameOf(service).namespace_name, RevisionOf(service)};
+  if (name.name.empty()) {
+    const Json* made = FindPath(service, {"spec", "template", "metadata", "annotations"});
+    return ScaleIn(made) == scale ? OkStatus()
+                                  : UnavailableError("the Service has no revision yet");
+  }
+  const Result<Json> autoscaler = kube_.Get(PodAutoscalerType(), name);
+  LDNN_RETURN_IF_ERROR(autoscaler.status());
+  if (ScaleIn(FindPath(*autoscaler, {"metadata", "annotations"})) == scale) return OkStatus();
   const Json annotations = {{kMinScale, scale}, {kMaxScale, scale}};
   return kube_
-      .Patch(PodAutoscalerType(), {NameOf(service).namespace_name, revision},
-             {{"metadata", {{"annotations", annotations}}}}, Subresource::kNone)
+      .Patch(PodAutoscalerType(), name, {{"metadata", {{"annotations", annotations}}}},
+             Subresource::kNone)
       .status();
 }
 
@@ -142,9 +217,11 @@ Status KnativeBackend::EnsureGroup(const FunctionGroup& group) {
 }
 
 Status KnativeBackend::CheckService(const FunctionGroup& group) {
+  // Before the first pod, and again for those that come later.
+  LDNN_ASSIGN_OR_RETURN(const std::string account, isolation_.Ensure(group));
   const ObjectName name{group.namespace_name, KnativeServiceName(group)};
   const Result<Json> service = kube_.Get(KnativeServiceType(), name);
-  if (service.status().code() == StatusCode::kNotFound) return CreateService(group);
+  if (service.status().code() == StatusCode::kNotFound) return CreateService(group, account);
   LDNN_RETURN_IF_ERROR(service.status());
   if (LabelText(*service, kJobUidLabel) != group.job_uid) {
     return UnavailableError("Service " + name.name +
@@ -153,8 +230,11 @@ Status KnativeBackend::CheckService(const FunctionGroup& group) {
   if (IsBeingDeleted(*service)) {
     return UnavailableError("Service " + name.name + " is being deleted");
   }
-  return ScaleOf(*service) == std::to_string(group.count) ? OkStatus()
-                                                          : Rescale(*service, group.count);
+  // What it says of pods is of the last that was refused: with all of them there it is old.
+  if (std::ssize(PodsOf(group.job_uid, group.name)) < group.count) {
+    LDNN_RETURN_IF_ERROR(RefusalOfPods(*service));
+  }
+  return EnsureScale(*service, group.count);
 }
 
 Status KnativeBackend::DeletePod(const Json& pod) {
@@ -198,11 +278,32 @@ Status KnativeBackend::DeleteInstance(const std::string& job_uid, const std::str
   return DeletePod(*pod);
 }
 
+Status KnativeBackend::ReleaseJob(const std::string& namespace_name, const std::string& job_name,
+                                  const std::string& job_uid) {
+  return isolation_.Release(namespace_name, job_name, job_uid);
+}
+
+// Only the kubelet ends a pod's deletion, which that of a lost node never does.
+bool KnativeBackend::IsOverdue(const Json& pod) const {
+  const std::lock_guard lock(mutex_);
+  const auto seen = deleted_since_.find(NameOf(pod));
+  if (seen == deleted_since_.end() || !IsBeingDeleted(pod)) return false;
+  const Duration limit =
+      FromSeconds(static_cast<double>(DeletionGraceSeconds(pod)) + options_.lost_node_seconds);
+  return runtime_.clock.Now() - seen->second > limit;
+}
+
 Result<std::vector<FunctionInstance>> KnativeBackend::List(const std::string& job_uid) {
   LDNN_RETURN_IF_ERROR(CheckSynced());
+  isolation_.Keep(job_uid);
   std::vector<FunctionInstance> instances;
   for (const std::shared_ptr<const Json>& pod : PodsOf(job_uid, "")) {
-    for (FunctionInstance& instance : InstancesOf(*pod)) instances.push_back(std::move(instance));
+    std::vector<FunctionInstance> lives = InstancesOf(*pod);
+    if (!lives.empty() && IsOverdue(*pod)) {
+      lives.back().phase = FunctionPhase::kGone;
+      lives.back().reason = kNodeLost;
+    }
+    std::move(lives.begin(), lives.end(), std::back_inserter(instances));
   }
   return instances;
 }
@@ -219,25 +320,21 @@ Result<std::string> KnativeBackend::Logs(const std::string& job_uid, const std::
   return kube_.PodLog(NameOf(*pod), kFunctionContainer, last_lines);
 }
 
-Result<FunctionCapacity> KnativeBackend::Capacity() {
-  const Instant now = runtime_.clock.Now();
-  {
-    const std::lock_guard lock(mutex_);
-    const bool fresh = now - capacity_at_ < FromSeconds(options_.capacity_seconds);
-    if (capacity_.has_value() && fresh) return *capacity_;
-  }
-  // Nobody else waits while the API server is asked.
-  const Result<KubeList> nodes = kube_.List(NodeType(), "", "", kPageSize, "");
-  FunctionCapacity found;
-  if (nodes.ok()) {
-    for (const Json& node : nodes->items) found.memory_mib += SchedulableMemoryMib(node);
-  } else if (nodes.status().code() != StatusCode::kPermissionDenied) {
-    return nodes.status();
-  }
-  const std::lock_guard lock(mutex_);
-  capacity_ = found;
-  capacity_at_ = now;
-  return found;
+Status KnativeBackend::Preflight(const FunctionGroup& group) {
+  LDNN_ASSIGN_OR_RETURN(Json service, KnativeService(group, ServicesIn(group)));
+  if (options_.try_create == nullptr) return OkStatus();
+  service["metadata"]["annotations"]["features.knative.dev/podspec-dryrun"] = "enabled";
+  const Status answer = options_.try_create(KnativeServiceType(), service).status();
+  if (!IsRefusal(answer)) return Ignorable(answer) || !IsTransient(answer) ? OkStatus() : answer;
+  return FailedPreconditionError("Knative does not take this job's functions: " + answer.message() +
+                                 "; " + NextStepForRefusal(answer.message()));
+}
+
+Result<FunctionCapacity> KnativeBackend::Capacity() { return reader_.Capacity(); }
+
+Result<ClusterLimits> KnativeBackend::Limits(const std::string& namespace_name,
+                                             const Json& runtime) {
+  return reader_.Limits(namespace_name, runtime);
 }
 
 }  // namespace lambdadnn

@@ -8,6 +8,7 @@
 // when its group is ensured, which makes Knative start another.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -17,7 +18,10 @@
 #include <vector>
 
 #include "common/base/runtime.h"
+#include "operator/backends/cluster_bound.h"
 #include "operator/backends/function_backend.h"
+#include "operator/backends/knative/cluster_reader.h"
+#include "operator/backends/knative/job_isolation.h"
 #include "operator/kube/informer.h"
 #include "operator/kube/kube_client.h"
 #include "operator/resources/knative_service.h"
@@ -28,7 +32,7 @@ namespace lambdadnn {
 const ResourceType& KnativeServiceType();
 const ResourceType& PodAutoscalerType();
 
-class KnativeBackend final : public FunctionBackend {
+class KnativeBackend final : public FunctionBackend, public ClusterBound {
  public:
   struct Options {
     KnativeOptions services;
@@ -36,10 +40,18 @@ class KnativeBackend final : public FunctionBackend {
     // Between SIGTERM and SIGKILL of a pod that goes with its group or alone: its slice is over or
     // given up, so that Knative's own drain of 30 s would only hold its memory.
     int grace_seconds = 5;
+    // A deleted pod that is still there so long after its grace counts as gone: its node is lost,
+    // and what runs there still is fenced like any function that was cut off.
+    double lost_node_seconds = 60;
     // A Service that was seen right is not looked at again for this long.
     double service_seconds = 2;
-    // How long the nodes' sum is taken for true.
-    double capacity_seconds = 30;
+    // Creates an object as a trial that leaves nothing; null = groups are not tried.
+    std::function<Result<Json>(const ResourceType&, const Json&)> try_create = nullptr;
+    // How long what the cluster allows is taken for true.
+    double limits_seconds = 30;
+    // What bounds the pods of a job; its namespaces and seconds are those above.
+    std::optional<JobNetworkOptions> network = {};
+    std::function<void(EventDraft)> record_event = nullptr;
   };
 
   // All outlive this. The watch begins at once.
@@ -50,14 +62,20 @@ class KnativeBackend final : public FunctionBackend {
   Status EnsureGroup(const FunctionGroup& group) override;
   Status DeleteGroup(const std::string& job_uid, const std::string& group) override;
   Status DeleteInstance(const std::string& job_uid, const std::string& uid) override;
-  // kUnavailable until the pods have been listed once.
+  Status ReleaseJob(const std::string& namespace_name, const std::string& job_name,
+                    const std::string& job_uid) override;
+  // kUnavailable until the pods have been listed once. Also mends what bounds the job's pods.
   Result<std::vector<FunctionInstance>> List(const std::string& job_uid) override;
   // kUnimplemented: a revision's CPU cannot change.
   Status SetCpu(const std::string& job_uid, const std::string& uid, int milli_cpu) override;
   Result<std::string> Logs(const std::string& job_uid, const std::string& uid,
                            int last_lines) override;
-  // What the nodes can give to pods in all; no limit where nodes may not be read.
+  // What other pods leave on the nodes in all; no limit where nodes may not be read.
   Result<FunctionCapacity> Capacity() override;
+  Result<ClusterLimits> Limits(const std::string& namespace_name, const Json& runtime) override;
+  // A server-side dry run, which Knative carries on to the pod where it is allowed to. What only a
+  // quota that is used up refuses is no reason: others end.
+  Status Preflight(const FunctionGroup& group) override;
   std::string IsolationName() const override { return "pods"; }
 
  private:
@@ -71,8 +89,12 @@ class KnativeBackend final : public FunctionBackend {
   // Whether there is a Service of this group with this scale, as far as was seen lately.
   bool SeenRight(const FunctionGroup& group);
   Status CheckService(const FunctionGroup& group);
-  Status CreateService(const FunctionGroup& group);
-  Status Rescale(const Json& service, int count);
+  Status CreateService(const FunctionGroup& group, const std::string& account);
+  // As the namespace wants them.
+  KnativeOptions ServicesIn(const FunctionGroup& group);
+  Status CreateSecret(const FunctionGroup& group);
+  Status EnsureScale(const Json& service, int count);
+  bool IsOverdue(const Json& pod) const;
   Status DeletePod(const Json& pod);
 
   KubeClient& kube_;
@@ -82,13 +104,14 @@ class KnativeBackend final : public FunctionBackend {
   // With the mutex:
   std::map<std::string, std::set<ObjectName>> pods_of_job_;  // by the job's uid
   std::map<ObjectName, std::string> job_of_pod_;
+  std::map<ObjectName, Instant> deleted_since_;  // first seen so, by this clock
   struct Checked {
     int count = 0;
     Instant at{};
   };
   std::map<std::string, Checked> checked_;  // by job and group
-  std::optional<FunctionCapacity> capacity_;
-  Instant capacity_at_{};
+  ClusterReader reader_;
+  JobIsolation isolation_;
   Informer pods_;  // last: it calls Index
 };
 

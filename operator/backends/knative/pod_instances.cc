@@ -2,6 +2,7 @@
 #include "operator/backends/knative/pod_instances.h"
 
 #include <algorithm>
+#include <cstdint>
 
 #include "common/base/clock.h"
 #include "operator/kube/object_metadata.h"
@@ -119,9 +120,13 @@ bool IsCrashLooping(const Json& pod) {
   return TextField(At(At(FunctionStatus(pod), "state"), "waiting"), "reason") == "CrashLoopBackOff";
 }
 
-bool EndsLater(const Json& pod, int grace_seconds) {
+int64_t DeletionGraceSeconds(const Json& pod) {
   const Json& grace = At(At(pod, "metadata"), "deletionGracePeriodSeconds");
-  return grace.is_number_integer() && grace.get<int64_t>() > grace_seconds;
+  return grace.is_number_integer() ? std::max<int64_t>(0, grace.get<int64_t>()) : 0;
+}
+
+bool EndsLater(const Json& pod, int grace_seconds) {
+  return DeletionGraceSeconds(pod) > grace_seconds;
 }
 
 std::string PodUidOf(const std::string& instance_uid) {

@@ -29,6 +29,8 @@ std::string PodUidOf(const std::string& instance_uid);
 // be ready sooner.
 bool IsCrashLooping(const Json& pod);
 
+// Between its deletion and its end at the latest; 0 when it is not being deleted.
+int64_t DeletionGraceSeconds(const Json& pod);
 // Is being deleted, and may take longer than this.
 bool EndsLater(const Json& pod, int grace_seconds);
 

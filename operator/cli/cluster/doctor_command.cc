@@ -4,9 +4,11 @@
 #include <memory>
 
 #include "operator/api/job_codec.h"
+#include "operator/backends/knative/cluster_reader.h"
 #include "operator/cli/cluster/cluster_access.h"
 #include "operator/cli/cluster/cluster_platform.h"
 #include "operator/cli/cluster/job_list.h"
+#include "operator/cli/cluster/node_check.h"
 #include "operator/cli/command.h"
 #include "operator/controller/store_access.h"
 #include "operator/server/access_check.h"
@@ -26,10 +28,29 @@ struct DoctorOptions {
   std::string store;
 };
 
-CheckFinding CheckPublishedPlatform(KubeClient& kube) {
+// Who publishes a platform has functions on Knative, with the cluster's own limits.
+void CheckPublishedPlatform(KubeClient& kube, Runtime& runtime, const std::string& namespace_name,
+                            std::vector<CheckFinding>* findings) {
   const auto text = ReadClusterPlatform(kube);
-  if (text.ok()) return {Level::kGood, "platform", "is published; kubectl lambdadnn plan uses it"};
-  return {Level::kWarning, "platform", text.status().message()};
+  if (!text.ok()) {
+    findings->push_back({Level::kWarning, "platform", text.status().message()});
+    return;
+  }
+  findings->push_back({Level::kGood, "platform", "is published; kubectl lambdadnn plan uses it"});
+  ClusterReader reader(kube, runtime, {});
+  const auto limits = reader.Limits(namespace_name, Json::object());
+  if (!limits.ok()) {
+    findings->push_back({Level::kWarning, "limits", limits.status().message()});
+    return;
+  }
+  for (const std::string& unknown : limits->unknown) {
+    findings->push_back(
+        {Level::kWarning, "limits", "not counted by kubectl lambdadnn plan: " + unknown});
+  }
+  if (!limits->unknown.empty()) return;
+  findings->push_back({Level::kGood, "limits",
+                       "nodes, quotas and Knative's configuration can be read; kubectl lambdadnn "
+                       "plan heeds them"});
 }
 
 // Jobs that nobody has looked at tell whether an operator runs, whatever its name and place.
@@ -70,7 +91,8 @@ int Examine(const DoctorOptions& options, CommandContext& context) {
   if (AllUsable(findings)) {
     findings.push_back(CheckOperator(*cluster->kube, context.runtime,
                                      one_namespace ? cluster->namespace_name : ""));
-    findings.push_back(CheckPublishedPlatform(*cluster->kube));
+    CheckPublishedPlatform(*cluster->kube, context.runtime, cluster->namespace_name, &findings);
+    findings.push_back(CheckNodes(*cluster->kube));
   }
   if (!options.store.empty()) {
     findings.push_back(CheckNamedStore(context.runtime, options.store));

@@ -2,12 +2,11 @@
 #include "operator/cli/cluster/job_events.h"
 
 #include "operator/api/job.h"
+#include "operator/kube/list_all.h"
 #include "operator/kube/object_metadata.h"
 
 namespace lambdadnn {
 namespace {
-
-constexpr int kPage = 500;
 
 bool IsAbout(const Json& event, const std::string& name) {
   const auto regarding = event.is_object() ? event.find("regarding") : event.end();
@@ -20,16 +19,11 @@ bool IsAbout(const Json& event, const std::string& name) {
 }  // namespace
 
 Result<std::vector<Json>> ListJobEvents(KubeClient& kube, const ObjectName& name) {
+  LDNN_ASSIGN_OR_RETURN(KubeList all, ListAll(kube, EventType(), name.namespace_name));
   std::vector<Json> events;
-  std::string token;
-  do {
-    LDNN_ASSIGN_OR_RETURN(KubeList page,
-                          kube.List(EventType(), name.namespace_name, "", kPage, token));
-    for (Json& event : page.items) {
-      if (IsAbout(event, name.name)) events.push_back(std::move(event));
-    }
-    token = page.continue_token;
-  } while (!token.empty());
+  for (Json& event : all.items) {
+    if (IsAbout(event, name.name)) events.push_back(std::move(event));
+  }
   return events;
 }
 

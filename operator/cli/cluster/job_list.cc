@@ -5,12 +5,12 @@
 #include <set>
 
 #include "operator/cli/run/interrupts.h"
+#include "operator/kube/list_all.h"
 #include "operator/kube/object_metadata.h"
 
 namespace lambdadnn {
 namespace {
 
-constexpr int kPage = 500;
 constexpr double kTickSeconds = 0.25;
 constexpr double kRetrySeconds = 1;
 constexpr double kPatienceSeconds = 120;
@@ -18,15 +18,7 @@ constexpr double kPatienceSeconds = 120;
 }  // namespace
 
 Result<KubeList> ListJobs(KubeClient& kube, const std::string& namespace_name) {
-  KubeList all;
-  do {
-    LDNN_ASSIGN_OR_RETURN(KubeList page, kube.List(ServerlessTrainingJobType(), namespace_name, "",
-                                                   kPage, all.continue_token));
-    for (Json& object : page.items) all.items.push_back(std::move(object));
-    all.resource_version = page.resource_version;
-    all.continue_token = page.continue_token;
-  } while (!all.continue_token.empty());
-  return all;
+  return ListAll(kube, ServerlessTrainingJobType(), namespace_name);
 }
 
 JobTableWatch::JobTableWatch(KubeClient& kube, Runtime& runtime, std::string namespace_name,

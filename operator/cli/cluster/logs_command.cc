@@ -7,6 +7,7 @@
 #include "operator/api/job_codec.h"
 #include "operator/cli/cluster/cluster_access.h"
 #include "operator/cli/cluster/function_logs.h"
+#include "operator/cli/cluster/job_store.h"
 #include "operator/cli/command.h"
 #include "operator/cli/run/interrupts.h"
 #include "operator/controller/snapshot.h"
@@ -25,31 +26,43 @@ struct LogsOptions {
   std::string host_socket;
 };
 
-Status Unreachable(const Job& job) {
-  if (job.spec.backend == "Local") {
-    return InvalidArgumentError("the functions of job " + job.metadata.name +
-                                " run on a function host; name its socket with --host-socket (or "
-                                "LAMBDADNN_HOST_SOCKET), on the machine where lambdadnn host runs");
-  }
-  return InvalidArgumentError("the functions of job " + job.metadata.name + " are pods of " +
-                              job.spec.backend + ": kubectl logs -n " +
-                              job.metadata.namespace_name +
-                              " -l lambdadnn.io/job-name=" + job.metadata.name + " --prefix");
+Status NoSocket(const Job& job) {
+  return InvalidArgumentError("the functions of job " + job.metadata.name +
+                              " run on a function host; name its socket with --host-socket (or "
+                              "LAMBDADNN_HOST_SOCKET), on the machine where lambdadnn host runs");
+}
+
+void Print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+
+// Of a job that has ended: what stands beside its results.
+int ShowKept(const LogsOptions& options, const Job& job, Cluster& cluster, Runtime& runtime) {
+  const auto store = OpenStoreOfJob(*cluster.kube, runtime, job);
+  if (!store.ok()) return FailCommand(store.status());
+  const Status printed = PrintKeptLogs(**store, job, options.rank, options.lines, Print);
+  std::fflush(stdout);
+  return printed.ok() ? kExitComplete : FailCommand(printed);
 }
 
 int Show(const LogsOptions& options, const Job& first, Cluster& cluster, Runtime& runtime) {
   const ObjectName name = {cluster.namespace_name, options.name};
   const HostClient host(options.host_socket);
-  FunctionLogs logs(host, first.metadata.uid, options.rank, options.lines);
+  const std::unique_ptr<FunctionLogSource> source =
+      first.spec.backend == "Local" ? LogsOfHost(host) : LogsOfPods(*cluster.kube);
+  FunctionLogs logs(*source, options.rank, options.lines);
   const Interrupts interrupts;
   Job job = first;
+  bool printed = false;
   while (true) {
     // Read before the logs, so that a finished job's last lines are not missed.
     const bool finished = IsFinished(job) || !job.metadata.deletion_timestamp.empty();
-    const Status read = logs.Read(
-        job, [](const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); });
+    const Result<bool> read = logs.Read(job, [&](const std::string& text) {
+      printed = true;
+      Print(text);
+    });
     std::fflush(stdout);
-    if (!read.ok()) return FailCommand(read);
+    if (!read.ok()) return FailCommand(read.status());
+    // Its functions are gone.
+    if (IsFinished(job) && !*read && !printed) return ShowKept(options, job, cluster, runtime);
     if (!options.follow || finished) return kExitComplete;
     if (interrupts.Count() > 0) return kExitInterrupted;
     runtime.clock.SleepFor(FromSeconds(kFollowSeconds));
@@ -74,8 +87,9 @@ int Logs(LogsOptions options, CommandContext& context) {
   if (options.host_socket.empty()) {
     options.host_socket = GetEnvironment("LAMBDADNN_HOST_SOCKET").value_or("");
   }
-  if (job.spec.backend != "Local" || options.host_socket.empty()) {
-    return FailCommand(Unreachable(job));
+  if (job.spec.backend == "Local" && options.host_socket.empty()) {
+    if (IsFinished(job)) return ShowKept(options, job, *cluster, context.runtime);
+    return FailCommand(NoSocket(job));
   }
   return Show(options, job, *cluster, context.runtime);
 }
@@ -96,6 +110,7 @@ void AddLogsCommand(CLI::App& app, CommandContext& context) {
                       "Backend Local: socket of the function host (or LAMBDADNN_HOST_SOCKET)");
   AddClusterFlags(command, &options->cluster);
   command->footer(
+      "Of a job that has ended: the last lines of each rank, as they stand beside its results.\n"
       "Example: lambdadnn logs digits --rank 0 -f --host-socket /run/lambdadnn/host.sock");
   command->callback([options, &context] { context.exit_code = Logs(*options, context); });
 }

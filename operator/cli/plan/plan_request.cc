@@ -8,6 +8,7 @@
 #include "operator/api/platform_codec.h"
 #include "operator/backends/local/local_platform.h"
 #include "operator/controller/planning.h"
+#include "operator/resources/knative_config.h"
 
 namespace lambdadnn {
 namespace {
@@ -99,7 +100,19 @@ Result<PlanRequest> LoadPlanRequest(const PlanArguments& arguments) {
   auto file = LoadJobFile(arguments.job_file, arguments.overrides);
   if (!file.ok()) return FileError(file.status());
   Job& job = file->job;
-  LDNN_ASSIGN_OR_RETURN(const Platform platform, LoadPlatform(arguments));
+  PlanRequest request;
+  LDNN_ASSIGN_OR_RETURN(Platform platform, LoadPlatform(arguments));
+  if (arguments.find_limits) {
+    LDNN_ASSIGN_OR_RETURN(const ClusterLimits limits, arguments.find_limits(job));
+    NarrowedPlatform narrowed = WithinLimits(platform, limits);
+    platform = narrowed.platform;
+    request.narrowed = std::move(narrowed.narrowed);
+    request.obstacle = std::move(narrowed.obstacle);
+    request.unknown = limits.unknown;
+    for (std::string& refused : RefusedFields(job.spec.runtime, limits.disabled_features)) {
+      request.unknown.push_back(std::move(refused));
+    }
+  }
   if (!job.spec.profile && arguments.find_profile) job.spec.profile = arguments.find_profile(job);
   if (!job.spec.profile) {
     return InvalidArgumentError(arguments.job_file +
@@ -108,7 +121,6 @@ Result<PlanRequest> LoadPlanRequest(const PlanArguments& arguments) {
                                 arguments.job_file + ", or add it");
   }
   job.status.profile = job.spec.profile;
-  PlanRequest request;
   request.name = job.metadata.name.empty() ? "job" : job.metadata.name;
   request.input = PlannerInputOf(job, platform, 0, 0, true);
   request.input.options.model =

@@ -9,6 +9,7 @@
 
 #include "operator/api/job.h"
 #include "operator/planner/planner.h"
+#include "operator/resources/cluster_limits.h"
 
 namespace lambdadnn {
 
@@ -25,11 +26,18 @@ struct PlanArguments {
   std::string platform_name = "";
   // Asked for the profile of a job that has none in its file.
   std::function<std::optional<WorkloadProfile>(const Job& job)> find_profile = nullptr;
+  // Asked what the cluster allows the job; the platform is narrowed to that.
+  std::function<Result<ClusterLimits>(const Job& job)> find_limits = nullptr;
 };
 
 struct PlanRequest {
   std::string name;  // of the job
   PlannerInput input;
+  // What the cluster narrows, and what of it could not be read, for people.
+  std::vector<std::string> narrowed;
+  std::vector<std::string> unknown;
+  // Why nothing fits into the cluster now; empty = something may.
+  std::string obstacle;
 };
 
 // Functions and memory together fix the plan; one of them alone narrows the search. Errors name

@@ -29,6 +29,7 @@ EmbeddedCluster::EmbeddedCluster(Runtime& runtime, const EmbeddedClusterOptions&
 
 EmbeddedCluster::~EmbeddedCluster() {
   // In this order: nobody calls what is already gone.
+  if (slices_ != nullptr) slices_->SetListener(nullptr);
   if (controller_ != nullptr) controller_->Stop();
   controller_.reset();
   recorder_.reset();
@@ -60,6 +61,7 @@ void EmbeddedCluster::StartController() {
   controller.workers = 1;
   // Nobody else writes here, and somebody looks on.
   controller.progress_seconds = 1;
+  controller.starting_tick_seconds = 0.02;
   controller.use_store_secrets = false;
   const std::string ca_file = options_.ca_file;
   Runtime& runtime = runtime_;
@@ -75,9 +77,12 @@ void EmbeddedCluster::StartController() {
       options_.profile_cache,
       options_.observer,
       [this](EventDraft draft) { recorder_->Record(std::move(draft)); }};
+  dependencies.keep_logs = false;
   recorder_ = std::make_unique<EventRecorder>(server_, runtime_, EventRecorder::Options{});
   controller_ = std::make_unique<Controller>(dependencies, controller);
   controller_->Start();
+  slices_->SetListener(
+      [this](const JobIdentity& job) { controller_->Wake({job.namespace_name, job.name}); });
 }
 
 Result<Json> EmbeddedCluster::OnlyJob() {

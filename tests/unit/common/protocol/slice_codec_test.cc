@@ -107,6 +107,30 @@ TEST(SliceCodec, ARequestOfAnOlderProtocolIsItsGoldenFile) {
   EXPECT_EQ(decoded.plan, request.plan);
 }
 
+TEST(SliceCodec, ARequestOfVersion2IsItsGoldenFileAndHasNoCredentials) {
+  SliceRequest request = ExampleRequest();
+  request.protocol = 2;
+  request.credentials = StoreCredentials{"key", "secret", "token"};
+  EXPECT_EQ(EncodeSliceRequest(request), Golden("slice_request_v2.json"));
+  EXPECT_EQ(DecodeSliceRequest(Golden("slice_request_v2.json"))->credentials, std::nullopt);
+}
+
+TEST(SliceCodec, CredentialsGoAlongSinceVersion3) {
+  SliceRequest request = ExampleRequest();
+  request.minimum_protocol = 3;
+  request.credentials = StoreCredentials{"key", "secret", "token"};
+  const auto decoded = DecodeSliceRequest(EncodeSliceRequest(request));
+  ASSERT_TRUE(decoded.ok()) << decoded.status().ToString();
+  EXPECT_EQ(decoded->credentials, request.credentials);
+  EXPECT_EQ(decoded->minimum_protocol, 3);
+  Json json = *ParseJson(EncodeSliceRequest(request));
+  json["credentials"].erase("secretAccessKey");
+  // What is missing is named, what is there is not quoted.
+  const std::string message = DecodeSliceRequest(json.dump()).status().message();
+  EXPECT_THAT(message, HasSubstr("credentials.secretAccessKey"));
+  EXPECT_EQ(message.find("token"), std::string::npos) << message;
+}
+
 TEST(SliceCodec, WhatANewerRequestAddsIsLeftOutWhenItSaysSo) {
   SliceRequest request = ExampleRequest();
   request.protocol = kProtocolVersion + 1;

@@ -138,7 +138,9 @@ JobStatus FullStatus() {
                       12.25,
                       "00ff",
                       {"instance-1", "instance-2"},
-                      4};
+                      4,
+                      512,
+                      256};
   PlanRecord record;
   record.revision = 2;
   record.first_iteration = 40;
@@ -162,6 +164,8 @@ JobStatus FullStatus() {
   status.model_uri = "file:///out/model.safetensors";
   status.model_digest = "0123456789abcdef";
   status.store_capabilities = {"ConditionalPut", "ArrivalHints"};
+  status.store_credentials = kSecretCredentials;
+  status.store_credentials_message = "the store has no AssumeRole";
   status.start_time = "2026-01-31T12:00:01Z";
   status.completion_time = "2026-01-31T12:01:12Z";
   return status;

@@ -4,6 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <string>
+
 namespace lambdadnn {
 namespace {
 
@@ -37,6 +40,24 @@ TEST(Quantity, NonsenseIsRefused) {
 TEST(Quantity, FormatsSoThatItReadsBack) {
   EXPECT_EQ(FormatMemoryMib(1728), "1728Mi");
   EXPECT_EQ(*ParseMemoryMib(FormatMemoryMib(1)), 1);
+}
+
+TEST(Quantity, AnyIsReadInItsBaseUnit) {
+  const std::map<std::string, double> good = {{"0", 0},         {"2", 2},
+                                              {"1500m", 1.5},   {"0.5", 0.5},
+                                              {"1e3", 1000},    {"1E3", 1000},
+                                              {"1E", 1e18},     {"2Gi", 2147483648.0},
+                                              {"1Pi", 0x1p50},  {"128974848000m", 128974848},
+                                              {"250u", 250e-6}, {"3n", 3e-9}};
+  for (const auto& [text, value] : good) {
+    const Result<double> read = ParseQuantity(text);
+    ASSERT_TRUE(read.ok()) << text;
+    EXPECT_DOUBLE_EQ(*read, value) << text;
+  }
+  for (const char* bad :
+       {"", "m", "Gi", "-1", "1 Gi", "1gi", "1GiB", "nan", "inf", "1e999", "0x10"}) {
+    EXPECT_EQ(ParseQuantity(bad).status().code(), StatusCode::kInvalidArgument) << bad;
+  }
 }
 
 }  // namespace

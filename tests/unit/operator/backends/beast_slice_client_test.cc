@@ -78,6 +78,11 @@ std::string Record(const std::string& invocation, int64_t next_iteration) {
 
 constexpr const char* kHeartbeat = "{\"type\":\"heartbeat\"}\n";
 
+// Of a function of this version.
+std::string Refusal(const std::string& why) {
+  return Json{{"error", {{"message", why}}}, {"protocol", kProtocolVersion}}.dump();
+}
+
 class SliceClientTest : public testing::Test {
  protected:
   SliceClientTest() {
@@ -158,7 +163,7 @@ TEST_F(SliceClientTest, WhatAnOlderFunctionRefusesInItsOwnProtocolIsRefused) {
 }
 
 TEST_F(SliceClientTest, AFunctionOfThisVersionIsAskedOnce) {
-  function_.Then({.status = 400, .body = R"({"error":{"message":"no"},"protocol":2})"});
+  function_.Then({.status = 400, .body = Refusal("no")});
   Start();
   Await(SlicePhase::kRefused);
   EXPECT_EQ(function_.requests().size(), 1U);
@@ -307,8 +312,7 @@ TEST_F(SliceClientTest, RefusalsKeepTheirCodeAndMessage) {
                                               {503, StatusCode::kUnavailable},
                                               {500, StatusCode::kUnknown}};
   for (const auto& [status, code] : cases) {
-    function_.Then(
-        {.status = status, .body = "{\"error\": {\"message\": \"because\"}, \"protocol\": 2}"});
+    function_.Then({.status = status, .body = Refusal("because")});
     Start();
     const SliceView view = Await(SlicePhase::kRefused);
     EXPECT_EQ(view.error, Status(code, "because")) << status;

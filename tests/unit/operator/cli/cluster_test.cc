@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/objectstore/memory_object_store.h"
 #include "operator/api/job_codec.h"
 #include "operator/cli/cluster/cluster_platform.h"
 #include "operator/cli/cluster/completion_script.h"
@@ -12,10 +13,12 @@
 #include "operator/cli/cluster/job_follow.h"
 #include "operator/cli/cluster/job_list.h"
 #include "operator/cli/cluster/job_table.h"
+#include "operator/cli/cluster/node_check.h"
 #include "operator/cli/job_outcome.h"
 #include "operator/kube/in_memory_api_server.h"
 #include "operator/kube/job_definition.h"
 #include "operator/kube/object_metadata.h"
+#include "operator/resources/slice_requests.h"
 #include "tests/support/virtual_runtime.h"
 
 namespace lambdadnn {
@@ -122,6 +125,54 @@ class OnACluster : public ::testing::Test {
   InMemoryApiServer server;
   ScriptedKube kube;
 };
+
+class Nodes : public OnACluster {
+ protected:
+  Nodes() {
+    ResourceDefinition nodes;
+    nodes.type = NodeType();
+    server.Define(nodes);
+  }
+  void Add(const std::string& name, const std::string& architecture) {
+    ASSERT_TRUE(
+        server
+            .Create(NodeType(), {{"apiVersion", "v1"},
+                                 {"kind", "Node"},
+                                 {"metadata", {{"name", name}}},
+                                 {"status", {{"nodeInfo", {{"architecture", architecture}}}}}})
+            .ok());
+  }
+};
+
+TEST_F(Nodes, OfTheImagesArchitectureAreWell) {
+  EXPECT_EQ(CheckNodes(kube).text, "there are none");
+  for (const char* name : {"a", "b", "c"}) Add(name, "amd64");
+  EXPECT_EQ(CheckNodes(kube).level, CheckFinding::Level::kGood);
+  EXPECT_EQ(CheckNodes(kube).text, "are 3, all amd64");
+}
+
+TEST_F(Nodes, OfTwoArchitecturesAreWarnedOfWithWhatToWrite) {
+  Add("a", "amd64");
+  Add("b", "amd64");
+  Add("small", "arm64");
+  const CheckFinding found = CheckNodes(kube);
+  EXPECT_EQ(found.level, CheckFinding::Level::kWarning);
+  EXPECT_THAT(found.text, HasSubstr("1 of 3 are not amd64 (small is arm64)"));
+  EXPECT_THAT(found.text, HasSubstr("nodeSelector {kubernetes.io/arch: amd64}"));
+}
+
+TEST_F(Nodes, OfAnotherArchitectureAloneAreMissing) {
+  Add("a", "arm64");
+  const CheckFinding found = CheckNodes(kube);
+  EXPECT_EQ(found.level, CheckFinding::Level::kMissing);
+  EXPECT_THAT(found.text, HasSubstr("none is amd64 (a is arm64)"));
+}
+
+TEST_F(OnACluster, NodesThatMayNotBeListedAreNotJudged) {
+  const CheckFinding found = CheckNodes(kube);
+  EXPECT_EQ(found.level, CheckFinding::Level::kGood);
+  EXPECT_THAT(found.text, HasSubstr("cannot be judged"));
+}
 
 TEST_F(OnACluster, FollowingSeesEachChangeAndEndsWhenToldTo) {
   Make("digits");
@@ -424,6 +475,68 @@ TEST(FunctionLogs, OnlyWhatIsNewIsPrinted) {
   EXPECT_EQ(NewText("a\nb\nc\n", "b\nc\nd\n"), "d\n");  // "a" has left the window
   EXPECT_EQ(NewText("a\na\n", "a\na\na\n"), "a\n");
   EXPECT_EQ(NewText("a\nb\n", "x\ny\n"), "x\ny\n");  // all of it is new
+}
+
+class ThreeFunctions final : public FunctionLogSource {
+ public:
+  Result<std::vector<std::pair<std::string, std::string>>> Functions(const Job&) override {
+    return functions;
+  }
+  Result<std::string> Tail(const std::string& uid, int) override {
+    if (!texts.contains(uid)) return NotFoundError("nothing yet");
+    return texts[uid];
+  }
+  std::vector<std::pair<std::string, std::string>> functions = {
+      {"a", "workers"}, {"b", "servers"}, {"c", "workers"}};
+  std::map<std::string, std::string> texts = {{"a", "one\n"}, {"b", "two\nhal"}};
+};
+
+Job BoundJob() {
+  Job job;
+  job.metadata.name = "digits";
+  job.metadata.namespace_name = "team";
+  job.metadata.uid = "uid-1";
+  job.status.plan.emplace().functions = 1;
+  job.status.plan->aggregation.layers = {1, 1};
+  job.status.execution.functions = {"a", "b"};
+  return job;
+}
+
+TEST(FunctionLogs, AreNamedByRankAndGoOnWhereTheyWere) {
+  ThreeFunctions source;
+  FunctionLogs logs(source, std::nullopt, 100);
+  std::string printed;
+  const auto print = [&](const std::string& text) { printed += text; };
+  EXPECT_TRUE(logs.Read(BoundJob(), print).value());
+  EXPECT_EQ(printed, "[worker-0] one\n[server-0] two\n");
+  source.texts = {{"a", "one\n"}, {"b", "two\nhalf\n"}, {"c", "idle\n"}};
+  printed.clear();
+  EXPECT_TRUE(logs.Read(BoundJob(), print).value());
+  EXPECT_EQ(printed, "[server-0] half\n[workers] idle\n");
+  source.texts.clear();
+  EXPECT_FALSE(logs.Read(BoundJob(), print).value());
+  FunctionLogs of_one(source, 0, 100);
+  source.texts["a"] = "alone\n";
+  printed.clear();
+  EXPECT_TRUE(of_one.Read(BoundJob(), print).value());
+  EXPECT_EQ(printed, "alone\n");
+}
+
+TEST(FunctionLogs, OfFunctionsThatAreGoneStandBesideTheResults) {
+  MemoryObjectStore store;
+  const Job job = BoundJob();
+  const std::string folder = JobPrefix(job) + "/results/logs/";
+  std::string printed;
+  const auto print = [&](const std::string& text) { printed += text; };
+  EXPECT_EQ(PrintKeptLogs(store, job, std::nullopt, 10, print).code(), StatusCode::kNotFound);
+  ASSERT_TRUE(store.ObjectStore::Put(folder + "server-0.log", AsBytes("x\n")).ok());
+  ASSERT_TRUE(store.ObjectStore::Put(folder + "worker-0.log", AsBytes("a\nb\nc\n")).ok());
+  EXPECT_TRUE(PrintKeptLogs(store, job, std::nullopt, 10, print).ok());
+  EXPECT_EQ(printed, "[server-0] x\n[worker-0] a\n[worker-0] b\n[worker-0] c\n");
+  printed.clear();
+  EXPECT_TRUE(PrintKeptLogs(store, job, 0, 2, print).ok());
+  EXPECT_EQ(printed, "b\nc\n");
+  EXPECT_THAT(PrintKeptLogs(store, job, 7, 2, print).message(), HasSubstr("worker 7"));
 }
 
 TEST(Completion, KnowsEveryCommandAndFlag) {

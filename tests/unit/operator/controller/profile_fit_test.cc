@@ -141,6 +141,20 @@ TEST(FitProfile, RatesAreBatchOverMeanSeconds) {
   EXPECT_NEAR(fit->profile.residual, 0, 1e-9);
 }
 
+TEST(FitProfile, ASliceIsResumedAsFastAsAWarmFunctionDid) {
+  std::vector<ProfileSample> samples = {Measured(1024, 0.1), Measured(512, 0.2),
+                                        Measured(256, 0.4)};
+  const double resume[] = {0.9, 0.05, 0.06};  // the first warms the process up
+  for (size_t i = 0; i < samples.size(); ++i) {
+    samples[i].record.metrics["checkpointSeconds"] = 0.01;
+    samples[i].record.metrics["resumeSeconds"] = resume[i];
+  }
+  const Result<ProfileFit> fit = FitProfile(samples, 32, 1);
+  ASSERT_TRUE(fit.ok());
+  EXPECT_DOUBLE_EQ(fit->profile.checkpoint_seconds, 0.01);
+  EXPECT_DOUBLE_EQ(fit->profile.slice_overhead_seconds, 0.06);
+}
+
 TEST(FitProfile, AStragglingPointShowsInTheResidual) {
   const auto fit = FitProfile({Measured(1024, 0.1), Measured(512, 0.2), Measured(768, 0.4)}, 32, 0);
   ASSERT_TRUE(fit.ok());

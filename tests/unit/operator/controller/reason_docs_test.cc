@@ -21,30 +21,38 @@ using ::testing::SizeIs;
 
 // Words of that form that are something else: types of conditions, phases, kinds, values of fields.
 const std::set<std::string> kNoReasons = {
-    "Accepted", "Always",    "Complete",    "Degraded",   "Direct",    "FailureTarget",
-    "Failed",   "Gone",      "Local",       "Never",      "OnSuccess", "Pending",
-    "Planning", "Profiling", "Provisioned", "Ready",      "Running",   "Started",
-    "Starting", "Crashed",   "Exited",      "Suspending", "Suspended", "SuccessCriteriaMet",
-    "True",     "False",     "Workers",     "BSP"};
+    "Accepted", "Always", "Complete", "Degraded", "Direct", "FailureTarget", "Failed", "Gone",
+    "Local", "Never", "OnSuccess", "Pending", "Planning", "Profiling", "Provisioned", "Ready",
+    "Running", "Started", "Starting", "Crashed", "Exited", "Suspending", "Suspended",
+    "SuccessCriteriaMet", "True", "False", "Workers", "BSP", "Isolate", "NetworkPolicy",
+    "ServiceAccount",
+    // Words of the kubelet.
+    "CreateContainerConfigError", "CreateContainerError", "ErrImageNeverPull", "ErrImagePull",
+    "ImagePullBackOff", "InvalidImageName", "RegistryUnavailable", "RunContainerError"};
 
 std::string Source(const std::filesystem::path& file) { return ReadFile(file.string()).value(); }
+
+void AddReasonsIn(const std::filesystem::path& file, std::set<std::string>* reasons) {
+  static const std::regex word("\"([A-Z]+[a-z]+(?:[A-Z][a-zA-Z]*)*)\"");
+  const std::string text = Source(file);
+  for (std::sregex_iterator at(text.begin(), text.end(), word), end; at != end; ++at) {
+    if (!kNoReasons.contains((*at)[1])) reasons->insert((*at)[1]);
+  }
+}
 
 // What is decided, shown and told.
 std::set<std::string> ReasonsInSources() {
   std::set<std::string> reasons;
-  const std::regex word("\"([A-Z][a-z]+(?:[A-Z][a-zA-Z]*)*)\"");
+  AddReasonsIn(SourceDir() + "/operator/backends/knative/job_isolation.cc", &reasons);
   for (const auto& entry :
        std::filesystem::directory_iterator(SourceDir() + "/operator/controller")) {
     const std::string name = entry.path().filename().string();
     const bool decides = name.starts_with("decide") || name == "status.cc" ||
                          name == "round_view.cc" || name == "support_limits.cc" ||
-                         name == "room.cc" || name.starts_with("admission") ||
-                         name.starts_with("reconciler");
+                         name == "room.cc" || name == "pending_functions.cc" ||
+                         name.starts_with("admission") || name.starts_with("reconciler");
     if (!decides || entry.path().extension() != ".cc") continue;
-    const std::string text = Source(entry.path());
-    for (std::sregex_iterator at(text.begin(), text.end(), word), end; at != end; ++at) {
-      if (!kNoReasons.contains((*at)[1])) reasons.insert((*at)[1]);
-    }
+    AddReasonsIn(entry.path(), &reasons);
   }
   return reasons;
 }

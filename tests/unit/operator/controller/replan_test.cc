@@ -239,7 +239,7 @@ Job PlannedJob() {
     job.status.plan_history[static_cast<size_t>(i)].revision = i + 1;
     job.status.plan_history[static_cast<size_t>(i)].first_iteration = 30 * i;
   }
-  job.status.execution.planned_for = PlanningSignature(job.spec);
+  job.status.execution.planned_for = PlanningSignature(job.spec, job.status.execution);
   return job;
 }
 
@@ -308,6 +308,21 @@ TEST(HoldPlanFromRest, APlanWhoseFirstCheckpointIsLostHoldsFromAnotherOneUnderAn
   as_planned.execution->start_checkpoint = CheckpointToJson({"p", 60, 2, 0});
   HoldPlanFromRest(snapshot, &as_planned);
   EXPECT_FALSE(as_planned.plan.has_value());
+}
+
+TEST(LeastMemory, IsAQuarterMoreOnThePlatformsGrid) {
+  Platform platform;
+  platform.memory = {128, 3008, 64};
+  EXPECT_EQ(LeastMemoryMib(platform, 0), 0);
+  EXPECT_EQ(LeastMemoryMib(platform, 128), 192);
+  EXPECT_EQ(LeastMemoryMib(platform, 512), 640);
+  EXPECT_EQ(LeastMemoryMib(platform, 520), 704);  // 650
+}
+
+TEST(PlanningSignature, OfWhatWasTooSmallAsWell) {
+  Job job = PlannedJob();
+  job.status.execution.too_small_server_mib = 256;
+  EXPECT_TRUE(PlanIsOutOfDate(job));
 }
 
 TEST(PlanningSignature, IsOfObjectiveBoundsAndAggregationAlone) {

@@ -110,15 +110,19 @@ std::unique_ptr<ObjectStore> Lend(ObjectStore& store, Runtime& runtime, bool han
   return lent;
 }
 
+void DefineTypes(InMemoryApiServer* server) {
+  server->Define(JobDefinition());
+  ResourceDefinition secrets;
+  secrets.type = SecretType();
+  server->Define(secrets);
+}
+
 // Seconds from a job's creation to Complete, beside so many jobs whose stores hang.
 double SecondsToComplete(int hanging_jobs, bool one_store) {
   double seconds = -1;
   InVirtualTime([&](Runtime& runtime) {
     InMemoryApiServer server(runtime);
-    server.Define(JobDefinition());
-    ResourceDefinition secrets;
-    secrets.type = SecretType();
-    server.Define(secrets);
+    DefineTypes(&server);
     MemoryObjectStore store;
     FakeFunctions functions(runtime.clock, store);
     ControllerOptions options = JobWorld().options;
@@ -206,10 +210,7 @@ Ending EndWhileAStoreIsAsked(Duration answers_after) {
   Ending ending;
   InVirtualTime([&](Runtime& runtime) {
     InMemoryApiServer server(runtime);
-    server.Define(JobDefinition());
-    ResourceDefinition secrets;
-    secrets.type = SecretType();
-    server.Define(secrets);
+    DefineTypes(&server);
     MemoryObjectStore store;
     FakeFunctions functions(runtime.clock, store);
     int asked = 0;

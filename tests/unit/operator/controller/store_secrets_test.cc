@@ -4,13 +4,29 @@
 #include <gtest/gtest.h>
 
 #include "common/base/base64.h"
+#include "common/base/files.h"
+#include "operator/controller/store_access.h"
 #include "tests/support/job_world.h"
+#include "tests/support/paths.h"
 
 namespace lambdadnn {
 namespace {
 
 using testing::HasSubstr;
 using testing::Not;
+
+TEST(StoreEnvironment, FunctionsElsewhereGetWhatTheFileOfAuthoritiesSays) {
+  const std::string file = MakeTempDir() + "/ca.crt";
+  ASSERT_TRUE(WriteFileAtomically(file, "PEM").ok());
+  EXPECT_EQ(StoreEnvironment(file).at("LAMBDADNN_S3_CA_FILE"), file);
+  const auto environment = PortableStoreEnvironment(file);
+  ASSERT_TRUE(environment.ok());
+  EXPECT_EQ(environment->at("LAMBDADNN_S3_CA_PEM"), "PEM");
+  EXPECT_FALSE(environment->contains("LAMBDADNN_S3_CA_FILE"));
+  EXPECT_EQ(PortableStoreEnvironment("")->count("LAMBDADNN_S3_CA_PEM"), 0u);
+  const auto missing = PortableStoreEnvironment(file + "-missing");
+  EXPECT_THAT(missing.status().message(), HasSubstr(file + "-missing"));
+}
 
 class StoreSecretsTest : public testing::Test {
  protected:

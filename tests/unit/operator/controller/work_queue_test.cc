@@ -60,6 +60,44 @@ TEST_F(WorkQueueTest, IsBehindByTheNameThatHasWaitedLongest) {
   EXPECT_EQ(queue_.Behind(), Duration::zero());
 }
 
+TEST_F(WorkQueueTest, NewNamesGetThreeTurnsOfFour) {
+  const Instant now = clock_.Now();
+  const auto name = [](int number) { return ObjectName{"default", std::to_string(number)}; };
+  for (int i = 0; i < 3; ++i) {  // known, and due for longest
+    queue_.AddAt(name(i), now - std::chrono::hours(1));
+    EXPECT_EQ(queue_.Get(), name(i));
+    queue_.AddAt(name(i), now - std::chrono::minutes(59 - i));
+    queue_.Done(name(i));
+  }
+  for (int i = 10; i < 17; ++i) queue_.AddAt(name(i), now - std::chrono::seconds(100 - i));
+  for (const int next : {0, 10, 11, 12, 1, 13, 14, 15, 2, 16}) {
+    EXPECT_EQ(queue_.Get(), name(next));
+  }
+}
+
+TEST_F(WorkQueueTest, ANameThatIsGoneIsNewWhenItComesAgain) {
+  const Instant now = clock_.Now();
+  queue_.AddAt(a_, now);
+  EXPECT_EQ(queue_.Get(), a_);
+  queue_.AddAt(a_, now);
+  queue_.Done(a_);
+  queue_.AddAt(b_, now);
+  EXPECT_EQ(queue_.Get(), b_);  // new, and due no sooner
+  queue_.Done(b_);              // gone
+  queue_.AddAt(b_, now);
+  EXPECT_EQ(queue_.Get(), b_);
+  EXPECT_EQ(queue_.Get(), a_);
+}
+
+TEST_F(WorkQueueTest, ANameToComeDelaysNoneThatIsDue) {
+  queue_.AddAt(a_, clock_.Now());
+  EXPECT_EQ(queue_.Get(), a_);
+  queue_.AddAt(a_, clock_.Now());
+  queue_.Done(a_);
+  queue_.AddAt(b_, clock_.Now() + std::chrono::hours(1));
+  EXPECT_EQ(queue_.Get(), a_);
+}
+
 TEST_F(WorkQueueTest, CloseWakesTheWaiting) {
   const auto task = executor_.Spawn("close", [&] { queue_.Close(); });
   EXPECT_EQ(queue_.Get(), std::nullopt);

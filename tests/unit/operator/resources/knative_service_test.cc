@@ -4,8 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "operator/resources/node_capacity.h"
-
 namespace lambdadnn {
 namespace {
 
@@ -111,15 +109,6 @@ TEST(KnativeServiceName, FitsAndTellsLongNamesApart) {
   EXPECT_THAT(two, SizeIs(52));
   EXPECT_NE(one, two);
   EXPECT_THAT(one, testing::EndsWith("-workers-r2"));
-}
-
-TEST(NodeCapacity, IsWholeMebibytesOfNodesThatTakePods) {
-  Json node = {{"status", {{"allocatable", {{"memory", "2097151Ki"}}}}}};
-  EXPECT_EQ(SchedulableMemoryMib(node), 2047);
-  node["spec"] = {{"unschedulable", true}};
-  EXPECT_EQ(SchedulableMemoryMib(node), 0);
-  EXPECT_EQ(SchedulableMemoryMib(Json::object()), 0);
-  EXPECT_EQ(SchedulableMemoryMib({{"status", {{"allocatable", {{"memory", "much"}}}}}}), 0);
 }
 
 }  // namespace

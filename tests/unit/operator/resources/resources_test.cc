@@ -6,7 +6,6 @@
 
 #include "operator/resources/function_groups.h"
 #include "operator/resources/job_key.h"
-#include "operator/resources/node_capacity.h"
 #include "operator/resources/slice_requests.h"
 #include "operator/resources/training_config_builder.h"
 #include "tests/support/hostile_values.h"
@@ -166,18 +165,6 @@ TEST(JobKey, SecretGivesTheKeyBackToItsOwnJobOnly) {
     EXPECT_EQ(KeyOfSecret(job, answer), std::nullopt);
     if (answer.is_array() && !answer.empty()) (void)KeyOfSecret(job, answer[0]);
   });
-}
-
-TEST(NodeCapacity, AnswersThatMakeNoSenseHaveNoRoom) {
-  const Json node =
-      Json::parse(R"({"spec":{"unschedulable":false},"status":{"allocatable":{"memory":"2Gi"}}})");
-  EXPECT_EQ(SchedulableMemoryMib(node), 2048);
-  for (const char* answer :
-       {"[]", "5", "null", R"({"status":[]})", R"({"status":{"allocatable":5}})",
-        R"({"status":{"allocatable":{"memory":5}}})"}) {
-    EXPECT_EQ(SchedulableMemoryMib(Json::parse(answer)), 0) << answer;
-  }
-  EXPECT_EQ(SchedulableMemoryMib(Json::parse(R"({"spec":{"unschedulable":true}})")), 0);
 }
 
 }  // namespace

@@ -81,9 +81,28 @@ TEST(AccessCheck, AllIsWell) {
   EXPECT_THAT(text, Not(HasSubstr("missing")));
 }
 
+TEST(AccessCheck, AMissingRuleOfIsolationIsAWarningThatNamesIt) {
+  int rules = 0;
+  for (const AccessRule& rule : AccessRules()) {
+    if (rule.set != "isolation") continue;
+    ++rules;
+    ReviewingKube kube;
+    kube.forbidden = {"b: " + rule.verb + " " + rule.resource};
+    const AccessCheckOptions options{.namespaces = {"a", "b"}, .knative = true};
+    const auto findings = CheckCluster(kube, options);
+    EXPECT_TRUE(AllUsable(findings));
+    EXPECT_THAT(FormatFindings(findings),
+                HasSubstr("warning  access: may not " + DescribeRule(rule) + " in namespace b"));
+    EXPECT_THAT(FormatFindings(CheckCluster(kube, {.namespaces = {"b"}})),
+                Not(HasSubstr("may not")))
+        << "the backend Local needs none";
+  }
+  EXPECT_GT(rules, 0);
+}
+
 TEST(AccessCheck, EveryMissingRuleIsNamedWithItsNamespace) {
   for (const AccessRule& rule : AccessRules()) {
-    if (rule.set == "optional") continue;
+    if (rule.set == "optional" || rule.set == "isolation" || rule.set == "limits") continue;
     ReviewingKube kube;
     std::string what = rule.verb + " " + rule.resource;
     if (!rule.subresource.empty()) what += "/" + rule.subresource;
@@ -93,6 +112,23 @@ TEST(AccessCheck, EveryMissingRuleIsNamedWithItsNamespace) {
     EXPECT_FALSE(AllUsable(findings)) << what;
     EXPECT_THAT(FormatFindings(findings), HasSubstr("may not " + DescribeRule(rule)));
     EXPECT_THAT(FormatFindings(findings), Not(HasSubstr("in namespace a; bind")));
+  }
+}
+
+TEST(AccessCheck, EveryOptionalRuleThatIsMissingIsAWarningWithWhatIsLost) {
+  for (const AccessRule& rule : AccessRules()) {
+    if (rule.set != "optional" && rule.set != "limits") continue;
+    if (rule.resource == "customresourcedefinitions") continue;  // CheckCrd's
+    ReviewingKube kube;
+    const std::string place = rule.set == "limits" ? "b: " : ": ";
+    kube.forbidden = {place + rule.verb + " " + rule.resource};
+    const auto findings = CheckCluster(kube, {.namespaces = {"a", "b"}, .knative = true});
+    EXPECT_TRUE(AllUsable(findings)) << rule.resource;
+    EXPECT_THAT(FormatFindings(findings),
+                HasSubstr("warning  access: may not " + DescribeRule(rule)));
+    EXPECT_THAT(FormatFindings(CheckCluster(kube, {.namespaces = {"a", "b"}})),
+                Not(HasSubstr("warning")))
+        << "functions of the backend Local have no such limits";
   }
 }
 

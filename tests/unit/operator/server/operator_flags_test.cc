@@ -124,5 +124,18 @@ TEST_F(OperatorFlagsTest, WhatCannotBeEndsWithTheNameOfTheFlag) {
   }
 }
 
+TEST_F(OperatorFlagsTest, AnUninstallationNeedsNoPlatformAndAWholeName) {
+  const auto flags = Parse({"--prepare-uninstall", "--backend", "Knative", "--uninstall-deployment",
+                            "system/operator", "--uninstall-wait", "7"});
+  ASSERT_TRUE(flags.has_value());
+  EXPECT_EQ(flags->uninstall_deployment, "system/operator");
+  EXPECT_EQ(flags->uninstall_wait_seconds, 7);
+  for (const char* wrong : {"operator", "/operator", "system/"}) {
+    EXPECT_FALSE(Parse({"--prepare-uninstall", "--uninstall-deployment", wrong}).has_value());
+    EXPECT_EQ(exit_code_, 2);
+  }
+  EXPECT_FALSE(Parse({"--prepare-uninstall", "--uninstall-wait", "-1"}).has_value());
+}
+
 }  // namespace
 }  // namespace lambdadnn

@@ -27,6 +27,11 @@ TEST(OperatorOptions, NamesTheFlagThatIsWrong) {
   EXPECT_THAT(options.Validate().message(), HasSubstr("--platform"));
   options.platform_file = "platform.yaml";
   EXPECT_TRUE(options.Validate().ok());
+  options.network_policies_file = "policies.yaml";
+  EXPECT_TRUE(options.Validate().ok());
+  options = Good();
+  options.network_policies_file = "policies.yaml";
+  EXPECT_THAT(options.Validate().message(), HasSubstr("--network-policies"));
   options = Good();
   options.host_socket = "";
   EXPECT_THAT(options.Validate().message(), HasSubstr("--host-socket"));

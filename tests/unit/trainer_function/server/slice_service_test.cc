@@ -263,8 +263,9 @@ TEST_F(SliceServiceTest, AProfileMeasuresAndLeavesNothing) {
   EXPECT_EQ(record.metrics.at("parameters"), static_cast<double>(job_.parameters));
   EXPECT_EQ(record.metrics.at("trainingSamples"), static_cast<double>(job_.samples));
   EXPECT_EQ(record.metrics.at("testSamples"), static_cast<double>(job_.test_samples));
-  for (const char* name : {"storeRequestSeconds", "storeBytesPerSecond", "mergeBytesPerSecond",
-                           "pushCpuSeconds", "updateCpuSecondsPerByte"})
+  for (const char* name :
+       {"storeRequestSeconds", "storeBytesPerSecond", "mergeBytesPerSecond", "pushCpuSeconds",
+        "updateCpuSecondsPerByte", "checkpointSeconds", "restoreSeconds", "resumeSeconds"})
     EXPECT_GT(record.metrics.at(name), 0) << name;
   const auto left = ListAll(store_, "").value();
   ASSERT_EQ(left.size(), 1u) << "its completion record alone";

@@ -9,123 +9,14 @@
 #include <map>
 
 #include "operator/backends/knative/pod_instances.h"
-#include "tests/simulation/sim_runtime.h"
-#include "tests/simulation/sim_scheduler.h"
-#include "tests/support/faulty_kube_client.h"
-#include "tests/support/knative_stand_in.h"
+#include "tests/unit/operator/backends/knative/knative_fixture.h"
 
 namespace lambdadnn {
 namespace {
 
-using simulation::SimProcess;
-using simulation::SimScheduler;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
-
-class Knative : public testing::Test {
- protected:
-  using Point = FaultyKubeClient::Point;
-
-  Knative()
-      : server_process_(scheduler_.NewProcess("server")),
-        process_(scheduler_.NewProcess("operator")),
-        server_(server_process_.runtime()),
-        stand_in_(server_),
-        client_(server_, [this](const std::string& call, const std::string&, Point point) {
-          if (point == Point::kBefore) ++calls_[call];
-          return decide_ ? decide_(call, point) : OkStatus();
-        }) {}
-  ~Knative() override { (void)backend_.release(); }  // its fibers go with the scheduler
-
-  // The uid of a job, which is there from the first question on: children of nobody are collected.
-  std::string JobUid(const std::string& job) {
-    std::string& uid = job_uids_[job];
-    if (uid.empty()) {
-      const Json object = {{"apiVersion", "lambdadnn.io/v1alpha1"},
-                           {"kind", "ServerlessTrainingJob"},
-                           {"metadata", {{"name", job}, {"namespace", "team"}}}};
-      uid = UidOf(server_.Create(ServerlessTrainingJobType(), object).value());
-    }
-    return uid;
-  }
-  FunctionGroup Group(int count, const std::string& name = "workers",
-                      const std::string& job = "digits") {
-    FunctionGroup group;
-    group.job_uid = JobUid(job);
-    group.namespace_name = "team";
-    group.job_name = job;
-    group.name = name;
-    group.program = name == "servers" ? "server" : "worker";
-    group.count = count;
-    group.memory_mib = 512;
-    group.milli_cpu = 250;
-    group.timeout_seconds = 300;
-    group.environment = {{"LAMBDADNN_JOB_KEY", "secret-key"}};
-    return group;
-  }
-  void Start(KnativeBackend::Options options = {}) {
-    options.services.worker_image = "worker:1";
-    options.services.server_image = "server:1";
-    Do([&] { backend_ = std::make_unique<KnativeBackend>(client_, process_.runtime(), options); });
-    RunFor(1);
-  }
-  // In the operator's process, to its end.
-  void Do(const std::function<void()>& work) {
-    bool done = false;
-    (void)process_.Spawn("work", [&] {
-      work();
-      done = true;
-    });
-    const Status ran = scheduler_.Run([&] { return done; }, {});
-    ASSERT_TRUE(ran.ok()) << ran.ToString();
-  }
-  void RunFor(double seconds) {
-    bool done = false;
-    scheduler_.At(scheduler_.Now() + FromSeconds(seconds), [&] { done = true; });
-    const Status ran = scheduler_.Run([&] { return done; }, {});
-    ASSERT_TRUE(ran.ok()) << ran.ToString();
-  }
-  Status Ensure(const FunctionGroup& group) {
-    Status status;
-    Do([&] { status = backend_->EnsureGroup(group); });
-    return status;
-  }
-  // What the watch has seen after Knative has acted.
-  void Settle() {
-    stand_in_.Reconcile();
-    RunFor(1);
-  }
-  void MakeAllReady() {
-    for (const Json& pod : stand_in_.All(PodType())) stand_in_.MakeReady(pod);
-    RunFor(1);
-  }
-  std::vector<FunctionInstance> List(const std::string& job = "digits") {
-    std::vector<FunctionInstance> instances;
-    Do([&] { instances = backend_->List(JobUid(job)).value(); });
-    return instances;
-  }
-  // The end of a container, as the kubelet tells it.
-  static Json Ended(int exit_code, const std::string& reason) {
-    return {{"terminated", {{"exitCode", exit_code}, {"reason", reason}}}};
-  }
-  void SetContainer(const Json& pod, Json container) {
-    container["name"] = kFunctionContainer;
-    stand_in_.SetStatus(pod, {{"containerStatuses", Json::array({container})}});
-    RunFor(1);
-  }
-
-  SimScheduler scheduler_{1};
-  SimProcess& server_process_;
-  SimProcess& process_;
-  InMemoryApiServer server_;
-  KnativeStandIn stand_in_;
-  std::function<Status(const std::string& call, Point point)> decide_;
-  std::map<std::string, int> calls_;
-  std::map<std::string, std::string> job_uids_;
-  FaultyKubeClient client_;
-  std::unique_ptr<KnativeBackend> backend_;
-};
 
 TEST_F(Knative, AGroupBecomesReadyInstances) {
   Start();
@@ -172,6 +63,24 @@ TEST_F(Knative, KeysStandInTheSecretAlone) {
   ASSERT_TRUE(Ensure(Group(1)).ok());
   EXPECT_THAT(stand_in_.All(KnativeServiceType())[0].dump(), Not(HasSubstr("secret-key")));
   EXPECT_THAT(stand_in_.All(SecretType())[0].dump(), HasSubstr("secret-key"));
+}
+
+TEST_F(Knative, PodsRunAsTheAccountOfTheirJobBehindItsPolicy) {
+  KnativeBackend::Options options;
+  options.network.emplace();
+  Start(options);
+  ASSERT_TRUE(Ensure(Group(1)).ok());
+  const Json made = stand_in_.All(KnativeServiceType())[0]["spec"]["template"];
+  EXPECT_EQ(made["spec"]["serviceAccountName"], "digits-lambdadnn");
+  ASSERT_THAT(stand_in_.All(NetworkPolicyType()), SizeIs(1));
+  RunFor(10);
+  ASSERT_TRUE(server_.Delete(NetworkPolicyType(), {"team", "digits-lambdadnn"}, "").ok());
+  RunFor(10);
+  EXPECT_THAT(List(), IsEmpty());
+  EXPECT_THAT(stand_in_.All(NetworkPolicyType()), SizeIs(1));
+  Do([&] { EXPECT_TRUE(backend_->ReleaseJob("team", "digits", JobUid("digits")).ok()); });
+  EXPECT_THAT(stand_in_.All(NetworkPolicyType()), IsEmpty());
+  EXPECT_THAT(stand_in_.All(ServiceAccountType()), IsEmpty());
 }
 
 TEST_F(Knative, JobsAndGroupsAreToldApart) {
@@ -279,6 +188,57 @@ TEST_F(Knative, AnotherScaleKeepsThePodsThatStay) {
   }
 }
 
+TEST_F(Knative, AScaleThatIsTakenBackIsTheOneThatStands) {
+  Start();
+  for (const int count : {2, 4, 2}) {
+    ASSERT_TRUE(Ensure(Group(count)).ok());
+    Settle();
+    EXPECT_THAT(List(), SizeIs(count));
+  }
+  // Also for an operator that comes later, and knows nothing of it.
+  const std::vector<FunctionInstance> before = List();
+  Do([&] { backend_.reset(); });
+  Start();
+  ASSERT_TRUE(Ensure(Group(2)).ok());
+  Settle();
+  EXPECT_EQ(List(), before);
+}
+
+TEST_F(Knative, ASecretThatIsLeftWithoutItsServiceIsMadeAnew) {
+  Start();
+  decide_ = [&](const std::string& call, Point point) {
+    return call == "create" && point == Point::kAfter ? UnavailableError("cut") : OkStatus();
+  };
+  EXPECT_FALSE(Ensure(Group(1)).ok());  // made, and the answer lost
+  decide_ = nullptr;
+  FunctionGroup later = Group(1);
+  later.environment["LAMBDADNN_JOB_KEY"] = "another-key";
+  ASSERT_TRUE(Ensure(later).ok());
+  ASSERT_THAT(stand_in_.All(SecretType()), SizeIs(1));
+  EXPECT_THAT(stand_in_.All(SecretType())[0].dump(), HasSubstr("another-key"));
+}
+
+TEST_F(Knative, ADeletedPodOfALostNodeIsGoneOnceItIsOverdue) {
+  Start();
+  ASSERT_TRUE(Ensure(Group(1)).ok());
+  Settle();
+  MakeAllReady();
+  const Json pod = stand_in_.All(PodType())[0];
+  // Its kubelet, which alone could end it, is cut off.
+  Do([&] {
+    const Json held = {{"metadata", {{"finalizers", {"test/kubelet"}}}}};
+    ASSERT_TRUE(server_.Patch(PodType(), NameOf(pod), held, Subresource::kNone).ok());
+    ASSERT_TRUE(server_.Delete(PodType(), NameOf(pod), "").ok());
+  });
+  RunFor(50);
+  ASSERT_THAT(List(), SizeIs(1));
+  EXPECT_EQ(List()[0].phase, FunctionPhase::kTerminating);
+  RunFor(50);
+  ASSERT_THAT(List(), SizeIs(1));
+  EXPECT_EQ(List()[0].phase, FunctionPhase::kGone);
+  EXPECT_THAT(List()[0].reason, HasSubstr("NodeLost"));
+}
+
 TEST_F(Knative, WhyAPodIsNotReadyIsTold) {
   Start();
   ASSERT_TRUE(Ensure(Group(1)).ok());
@@ -316,7 +276,12 @@ TEST_F(Knative, TheServiceOfAnEarlierJobOfThatNameIsWaitedFor) {
   FunctionGroup old = Group(1);
   old.job_uid = JobUid("other");
   ASSERT_TRUE(Ensure(old).ok());
-  const Status status = Ensure(Group(1));
+  FunctionGroup next = Group(1);
+  Status status = Ensure(next);
+  EXPECT_EQ(status.code(), StatusCode::kUnavailable);
+  EXPECT_THAT(status.message(), HasSubstr("ServiceAccount"));
+  next.runtime = {{"serviceAccountName", "mine"}};  // which is no job's
+  status = Ensure(next);
   EXPECT_EQ(status.code(), StatusCode::kUnavailable);
   EXPECT_THAT(status.message(), HasSubstr("another job of the same name"));
 }
@@ -331,30 +296,6 @@ TEST_F(Knative, OneWatchHoweverManyJobs) {
   for (int i = 0; i < 50; ++i) EXPECT_THAT(List("job" + std::to_string(i)), SizeIs(1));
   EXPECT_EQ(calls_["list"], before);
   EXPECT_EQ(calls_["watch"], 1);
-}
-
-TEST_F(Knative, CapacityIsWhatNodesGiveAndNoLimitWhereTheyMayNotBeRead) {
-  Start();
-  const auto node = [](const std::string& name, const std::string& memory, bool closed) {
-    return Json{{"apiVersion", "v1"},
-                {"kind", "Node"},
-                {"metadata", {{"name", name}}},
-                {"spec", {{"unschedulable", closed}}},
-                {"status", {{"allocatable", {{"memory", memory}}}}}};
-  };
-  Do([&] {
-    decide_ = [](const std::string& call, Point) {
-      return call == "list" ? PermissionDeniedError("no") : OkStatus();
-    };
-    EXPECT_EQ(backend_->Capacity()->memory_mib, 0);
-    decide_ = nullptr;
-    ASSERT_TRUE(server_.Create(NodeType(), node("a", "2097151Ki", false)).ok());
-    ASSERT_TRUE(server_.Create(NodeType(), node("b", "4Gi", false)).ok());
-    ASSERT_TRUE(server_.Create(NodeType(), node("c", "8Gi", true)).ok());
-    EXPECT_EQ(backend_->Capacity()->memory_mib, 0);  // as it was a moment ago
-    process_.runtime().clock.SleepFor(FromSeconds(31));
-    EXPECT_EQ(backend_->Capacity()->memory_mib, 2047 + 4096);
-  });
 }
 
 }  // namespace

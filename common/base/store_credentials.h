@@ -10,6 +10,7 @@ struct StoreCredentials {
   std::string access_key;
   std::string secret_key;
   std::string session_token;  // of temporary credentials; else empty
+  friend bool operator==(const StoreCredentials&, const StoreCredentials&) = default;
 };
 
 }  // namespace lambdadnn

@@ -1,0 +1,253 @@
+{{/*
+# SPDX-License-Identifier: Apache-2.0 */}}
+{{- define "lambdadnn.name" -}}
+{{- default .Chart.Name .Values.nameOverride | trunc 63 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "lambdadnn.fullname" -}}
+{{- if .Values.fullnameOverride }}
+{{- .Values.fullnameOverride | trunc 52 | trimSuffix "-" }}
+{{- else }}
+{{- $name := include "lambdadnn.name" . }}
+{{- if contains $name .Release.Name }}
+{{- .Release.Name | trunc 52 | trimSuffix "-" }}
+{{- else }}
+{{- printf "%s-%s" .Release.Name $name | trunc 52 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "lambdadnn.namespace" -}}
+{{- default .Release.Namespace .Values.namespaceOverride }}
+{{- end }}
+
+{{- define "lambdadnn.serviceAccount" -}}
+{{- if .Values.serviceAccount.create }}
+{{- default (include "lambdadnn.fullname" .) .Values.serviceAccount.name }}
+{{- else }}
+{{- default "default" .Values.serviceAccount.name }}
+{{- end }}
+{{- end }}
+
+{{/* Selectors cannot be changed: nothing that a user may set stands in them but names. */}}
+{{- define "lambdadnn.selectorLabels" -}}
+app.kubernetes.io/name: {{ include "lambdadnn.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "lambdadnn.commonLabels" -}}
+app.kubernetes.io/part-of: lambdadnn
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | quote }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "lambdadnn.labels" -}}
+{{ include "lambdadnn.selectorLabels" . }}
+app.kubernetes.io/component: operator
+{{ include "lambdadnn.commonLabels" . }}
+{{- end }}
+
+{{- define "lambdadnn.minioLabels" -}}
+{{ include "lambdadnn.selectorLabels" . }}
+app.kubernetes.io/component: minio
+{{ include "lambdadnn.commonLabels" . }}
+{{- end }}
+
+{{/* (dict "image" .Values.image "root" $): registry/repository:tag@digest */}}
+{{- define "lambdadnn.image" -}}
+{{- $registry := default .image.registry .root.Values.global.imageRegistry }}
+{{- $tag := default .root.Chart.AppVersion .image.tag }}
+{{- if $registry }}{{ $registry }}/{{ end }}{{ .image.repository }}:{{ $tag }}
+{{- with .image.digest }}@{{ . }}{{ end }}
+{{- end }}
+
+{{- define "lambdadnn.minioImage" -}}
+{{- $image := .Values.minio.image }}
+{{- if not $image.repository }}
+{{- fail "minio.image.repository: name an image of MinIO that your nodes can pull; no maintained one is published" }}
+{{- end }}
+{{- with .Values.global.imageRegistry }}{{ . }}/{{ end }}{{ $image.repository }}:{{ default "latest" $image.tag }}
+{{- end }}
+
+{{- define "lambdadnn.pullSecrets" -}}
+{{- with concat .Values.global.imagePullSecrets .Values.imagePullSecrets | uniq }}
+imagePullSecrets:
+{{- range . }}
+- name: {{ . }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{- define "lambdadnn.minioName" -}}
+{{ include "lambdadnn.fullname" . }}-minio
+{{- end }}
+
+{{- define "lambdadnn.minioSecret" -}}
+{{- default (include "lambdadnn.minioName" .) .Values.minio.existingSecret }}
+{{- end }}
+
+{{- define "lambdadnn.storeUri" -}}
+{{- if and .Values.minio.enabled (not .Values.objectStore.uri) -}}
+s3://{{ .Values.minio.bucket }}
+{{- else }}
+{{- .Values.objectStore.uri }}
+{{- end }}
+{{- end }}
+
+{{- define "lambdadnn.storeEndpoint" -}}
+{{- if and .Values.minio.enabled (not .Values.objectStore.endpoint) -}}
+http://{{ include "lambdadnn.minioName" . }}.{{ include "lambdadnn.namespace" . }}.svc:9000
+{{- else }}
+{{- .Values.objectStore.endpoint }}
+{{- end }}
+{{- end }}
+
+{{- define "lambdadnn.storeSecret" -}}
+{{- if .Values.objectStore.existingSecret }}
+{{- .Values.objectStore.existingSecret }}
+{{- else if .Values.minio.enabled }}
+{{- include "lambdadnn.minioSecret" . }}
+{{- end }}
+{{- end }}
+
+{{/* Who reaches the functions of jobs and whom they reach: the operator's --network-policies. */}}
+{{- define "lambdadnn.jobNetworkPolicies" -}}
+operators:
+- namespaceSelector:
+    matchLabels:
+      kubernetes.io/metadata.name: {{ include "lambdadnn.namespace" . }}
+  podSelector:
+    matchLabels:
+      {{- include "lambdadnn.selectorLabels" . | nindent 6 }}
+      app.kubernetes.io/component: operator
+{{- $jobs := .Values.networkPolicy.jobs }}
+{{- range $name := list "knative" "gateways" "names" "store" "extraIngress" "extraEgress" }}
+{{- with index $jobs $name }}
+{{ $name }}:
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/* What the operator and its check are told; keep both alike. */}}
+{{- define "lambdadnn.args" -}}
+- --backend=Knative
+- --platform=/etc/lambdadnn/platform/platform.yaml
+{{- if .Values.networkPolicy.jobs.enabled }}
+- --network-policies=/etc/lambdadnn/network-policies/network-policies.yaml
+{{- end }}
+- --worker-image={{ include "lambdadnn.image" (dict "image" .Values.workerImage "root" .) }}
+- --server-image={{ include "lambdadnn.image" (dict "image" .Values.serverImage "root" .) }}
+{{- with .Values.watchNamespaces }}
+- --namespaces={{ join "," . }}
+{{- end }}
+{{- if .Values.leaderElection.enabled }}
+- --leader-elect
+- --lease-namespace={{ include "lambdadnn.namespace" . }}
+- --lease-name={{ include "lambdadnn.fullname" . }}
+{{- end }}
+{{- with include "lambdadnn.storeUri" . }}
+- --store={{ . }}
+{{- end }}
+{{- with .Values.objectStore.readable }}
+- --readable={{ join "," . }}
+{{- end }}
+{{- if .Values.objectStore.caSecret }}
+- --store-ca-file=/etc/lambdadnn/store-ca/ca.crt
+{{- end }}
+{{- if .Values.metrics.enabled }}
+- --metrics-address=:{{ .Values.metrics.port }}
+{{- else }}
+- --metrics-address=0
+{{- end }}
+- --health-address=:8081
+- --workers={{ .Values.controller.workers }}
+{{- if .Values.controller.kubeApiQps }}
+- --kube-api-qps={{ .Values.controller.kubeApiQps }}
+{{- end }}
+- --log-level={{ .Values.logging.level }}
+- --log-format={{ .Values.logging.format }}
+{{- with .Values.extraArgs }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "lambdadnn.env" -}}
+{{- with include "lambdadnn.storeEndpoint" . }}
+- name: LAMBDADNN_S3_ENDPOINT
+  value: {{ . | quote }}
+{{- end }}
+- name: LAMBDADNN_S3_REGION
+  value: {{ .Values.objectStore.region | quote }}
+- name: LAMBDADNN_S3_PATH_STYLE
+  value: {{ .Values.objectStore.pathStyle | quote }}
+{{- with include "lambdadnn.storeSecret" . }}
+{{- $made := and (not $.Values.objectStore.existingSecret) $.Values.minio.enabled }}
+- name: LAMBDADNN_S3_ACCESS_KEY_ID
+  valueFrom:
+    secretKeyRef:
+      name: {{ . }}
+      key: {{ $made | ternary "accessKeyId" $.Values.objectStore.accessKeyKey }}
+- name: LAMBDADNN_S3_SECRET_ACCESS_KEY
+  valueFrom:
+    secretKeyRef:
+      name: {{ . }}
+      key: {{ $made | ternary "secretAccessKey" $.Values.objectStore.secretKeyKey }}
+{{- end }}
+{{- with .Values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "lambdadnn.volumeMounts" -}}
+- name: platform
+  mountPath: /etc/lambdadnn/platform
+  readOnly: true
+{{- if .Values.networkPolicy.jobs.enabled }}
+- name: network-policies
+  mountPath: /etc/lambdadnn/network-policies
+  readOnly: true
+{{- end }}
+{{- if .Values.objectStore.caSecret }}
+- name: store-ca
+  mountPath: /etc/lambdadnn/store-ca
+  readOnly: true
+{{- end }}
+{{- with .Values.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- define "lambdadnn.volumes" -}}
+- name: platform
+  configMap:
+    name: lambdadnn-platform
+{{- if .Values.networkPolicy.jobs.enabled }}
+- name: network-policies
+  configMap:
+    name: {{ include "lambdadnn.fullname" . }}-network-policies
+{{- end }}
+{{- with .Values.objectStore.caSecret }}
+- name: store-ca
+  secret:
+    secretName: {{ . }}
+    items:
+    - key: ca.crt
+      path: ca.crt
+{{- end }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{/* The rules of a set of files/rbac-rules.yaml, which the operator itself carries, too. */}}
+{{- define "lambdadnn.rules" -}}
+{{- $sets := (.root.Files.Get "files/rbac-rules.yaml" | fromYaml).sets }}
+{{- range .sets }}
+{{- toYaml (index $sets .) }}
+{{ end }}
+{{- end }}

@@ -1,0 +1,30 @@
+# SPDX-License-Identifier: Apache-2.0
+# What headers leave in our programs, beside the shared libraries that these load: installed as
+# share/lambdadnn/compiled_in/COMPONENT, a line each (name, version, licence, supplier, separated by tabs),
+# from which images make their list of packages, with the licences' texts where Debian keeps them.
+function(lambdadnn_compiled_in component)
+  set(lines "")
+  foreach(entry ${ARGN})
+    string(REPLACE "|" ";" fields "${entry}")
+    list(POP_BACK fields debian_package)
+    list(JOIN fields "\t" line)
+    string(APPEND lines "${line}\n")
+    if(NOT debian_package STREQUAL "-")
+      install(FILES /usr/share/doc/${debian_package}/copyright OPTIONAL
+              DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${debian_package} COMPONENT ${component})
+    endif()
+  endforeach()
+  file(CONFIGURE OUTPUT ${CMAKE_BINARY_DIR}/compiled_in/${component} CONTENT "${lines}" @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/compiled_in/${component}
+          DESTINATION ${CMAKE_INSTALL_DATADIR}/lambdadnn/compiled_in COMPONENT ${component})
+endfunction()
+
+set(_json "nlohmann-json|${nlohmann_json_VERSION}|MIT|Organization: Debian|nlohmann-json3-dev")
+set(_cli11 "CLI11|${CLI11_VERSION}|BSD-3-Clause|Organization: Debian|libcli11-dev")
+set(_boost "Boost|${Boost_VERSION_STRING}|BSL-1.0|Organization: Debian|libboost1.74-dev")
+lambdadnn_compiled_in(operator ${_json} ${_boost} ${_cli11})
+lambdadnn_compiled_in(server ${_json} ${_boost})
+if(TARGET UpstreamTorch::cpu)
+  lambdadnn_compiled_in(worker ${_json} ${_boost}
+    "LibTorch|${UpstreamTorch_VERSION}|BSD-3-Clause|Organization: PyTorch|-")
+endif()

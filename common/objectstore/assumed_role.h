@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+// What is asked of a Security Token Service (sts.h) and what it gives.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "common/base/store_credentials.h"
+
+namespace lambdadnn {
+
+// The least that servers grant.
+inline constexpr int kMinRoleSeconds = 900;
+// A longer policy is refused (AWS), so that none is sent.
+inline constexpr size_t kMaxRolePolicyCharacters = 2048;
+
+struct AssumedRole {
+  std::string policy;  // IAM, JSON
+  int duration_seconds = kMinRoleSeconds;
+};
+
+struct TemporaryCredentials {
+  StoreCredentials credentials;
+  // How long they are good for, from when they were asked for: by the server's own clock, whatever
+  // the time is here.
+  double lifetime_seconds = 0;
+};
+
+}  // namespace lambdadnn

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/objectstore/sts.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "common/base/percent_encoding.h"
+#include "common/http/http_date.h"
+#include "common/objectstore/s3_xml.h"
+#include "common/objectstore/sigv4.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr const char* kFormType = "application/x-www-form-urlencoded";
+// As in S3Client: a request that is refused although times agree is refused for something else.
+constexpr double kSameTimeSeconds = 120;
+constexpr uint64_t kMaxAnswerBytes = 1 << 20;
+
+std::string Form(const AssumedRole& role) {
+  return "Action=AssumeRole&DurationSeconds=" + std::to_string(role.duration_seconds) +
+         "&Policy=" + PercentEncode(role.policy) + "&Version=2011-06-15";
+}
+
+Result<HttpResponse> Send(HttpTransport& transport, const S3Options& options,
+                          const std::string& form, WallTime at) {
+  const std::string endpoint = EndpointOf(options);
+  const std::string timestamp = AmzTimestamp(at);
+  SigV4Request signed_request{.method = "POST",
+                              .path = "/",
+                              .query = {},
+                              .fields = {{"content-type", kFormType},
+                                         {"host", AuthorityOf(endpoint)},
+                                         {"x-amz-date", timestamp}},
+                              .payload_hash = Sha256Hex(form)};
+  signed_request.fields.emplace_back("x-amz-content-sha256", signed_request.payload_hash);
+  const StoreCredentials& own = options.credentials;
+  if (!own.session_token.empty()) {
+    signed_request.fields.emplace_back("x-amz-security-token", own.session_token);
+  }
+  HttpRequest request;
+  request.method = "POST";
+  request.url = endpoint + "/";
+  request.fields = signed_request.fields;
+  request.fields.emplace_back(
+      "authorization", Authorization(signed_request, own.access_key, own.secret_key, options.region,
+                                     timestamp, "sts"));
+  request.body = {AsBytes(form)};
+  request.max_response_bytes = kMaxAnswerBytes;
+  return transport.Send(request);
+}
+
+std::optional<WallTime> DateOf(const HttpResponse& response) {
+  WallTime date;
+  if (!ParseHttpDate(FindField(response.fields, "Date"), &date)) return std::nullopt;
+  return date;
+}
+
+Status Refusal(const std::string& endpoint, const HttpResponse& response) {
+  const Result<XmlElement> root = ParseXml(AsText(response.body));
+  const S3Error error = ParseS3Error(AsText(response.body)).value_or(S3Error{});
+  constexpr size_t kShown = 300;
+  const std::string answer = "HTTP " + std::to_string(response.status) +
+                             (error.code.empty() ? "" : " " + error.code) +
+                             (error.message.empty() ? "" : ": " + error.message.substr(0, kShown));
+  if (response.status == 401 || response.status == 403) {
+    return PermissionDeniedError(endpoint + " refuses AssumeRole to these credentials (" + answer +
+                                 "); credentials of a user may ask for it, those of a service "
+                                 "account may not");
+  }
+  const bool busy = response.status == 429 || response.status == 408 ||
+                    (response.status / 100 == 5 && response.status != 501);
+  if (busy) return UnavailableError(endpoint + ": AssumeRole is not answered (" + answer + ")");
+  // Only a Security Token Service wraps its errors.
+  if (response.status == 400 && root.ok() && root->name == "ErrorResponse") {
+    return InvalidArgumentError(endpoint + " refuses AssumeRole with this policy or duration (" +
+                                answer + ")");
+  }
+  return UnimplementedError(endpoint + " has no AssumeRole (" + answer + ")");
+}
+
+Result<TemporaryCredentials> ReadAnswer(const std::string& endpoint, const AssumedRole& role,
+                                        const HttpResponse& response) {
+  const Result<XmlElement> root = ParseXml(AsText(response.body));
+  const XmlElement* const result = root.ok() ? root->Child("AssumeRoleResult") : nullptr;
+  const XmlElement* const given = result != nullptr ? result->Child("Credentials") : nullptr;
+  TemporaryCredentials answer;
+  WallTime end;
+  if (given != nullptr) {
+    answer.credentials = {given->ChildText("AccessKeyId"), given->ChildText("SecretAccessKey"),
+                          given->ChildText("SessionToken")};
+  }
+  const StoreCredentials& credentials = answer.credentials;
+  if (credentials.access_key.empty() || credentials.secret_key.empty() ||
+      credentials.session_token.empty()) {
+    return UnimplementedError(endpoint + " answers AssumeRole without credentials");
+  }
+  answer.lifetime_seconds = role.duration_seconds;
+  const std::optional<WallTime> date = DateOf(response);
+  if (date.has_value() && ParseRfc3339(given->ChildText("Expiration"), &end)) {
+    answer.lifetime_seconds = std::min(answer.lifetime_seconds, ToSeconds(end - *date));
+  }
+  return answer;
+}
+
+}  // namespace
+
+Result<TemporaryCredentials> AssumeRole(HttpTransport& transport, Clock& clock,
+                                        const S3Options& options, const AssumedRole& role) {
+  const std::string endpoint = EndpointOf(options);
+  const std::string form = Form(role);
+  const WallTime at = clock.Wall();
+  LDNN_ASSIGN_OR_RETURN(HttpResponse response, Send(transport, options, form, at));
+  if (response.status / 100 != 2) {
+    const std::optional<WallTime> date = DateOf(response);
+    const bool skewed = date.has_value() && std::abs(ToSeconds(*date - at)) >= kSameTimeSeconds;
+    if (skewed) {
+      LDNN_ASSIGN_OR_RETURN(response, Send(transport, options, form, *date));
+    }
+  }
+  if (response.status / 100 != 2) return Refusal(endpoint, response);
+  return ReadAnswer(endpoint, role, response);
+}
+
+}  // namespace lambdadnn

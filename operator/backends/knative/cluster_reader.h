@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reads what a cluster with Knative lets functions be: Knative's ConfigMaps, nodes and what other
+// pods on them request, quotas and limit ranges of the job's namespace. For the operator's planner
+// and for `kubectl lambdadnn plan`, each with its own rights: what may not be read is left out, and
+// told.
+//
+// Answers are kept for a while, so that a thousand jobs cost what one does: a page of pods is read,
+// added up and forgotten. Thread-safe; nobody waits for another's requests.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/runtime.h"
+#include "operator/backends/function_backend.h"
+#include "operator/kube/kube_client.h"
+#include "operator/resources/cluster_limits.h"
+#include "operator/resources/node_capacity.h"
+
+namespace lambdadnn {
+
+class ClusterReader {
+ public:
+  struct Options {
+    // Whose functions are ours; those of other namespaces are pods like any others. Empty = all.
+    std::vector<std::string> namespaces = {};
+    // Requested next to each function in its pod.
+    PodResources sidecar = {};
+    // How long an answer is taken for true.
+    double fresh_seconds = 30;
+  };
+
+  // All outlive this.
+  ClusterReader(KubeClient& kube, Runtime& runtime, Options options);
+
+  // For a job with this spec.runtime. Errors are those of a server that does not answer: what is
+  // forbidden or absent stands in `unknown`.
+  Result<ClusterLimits> Limits(const std::string& namespace_name, const Json& runtime);
+  // For the functions of all jobs together; no limit where nodes may not be read.
+  Result<FunctionCapacity> Capacity();
+
+ private:
+  struct Nodes {
+    std::optional<std::vector<NodeCapacity>> nodes;
+    std::map<std::string, PodResources> others;  // by node, of pods that are no functions of ours
+    std::vector<std::string> unknown;
+  };
+  struct Kept {
+    ClusterLimits limits;
+    Instant at{};
+  };
+
+  template <typename Kind>
+  bool IsFresh(const std::optional<std::pair<Kind, Instant>>& kept) const;
+  Result<Nodes> ReadNodes();
+  Result<Nodes> NodesNow();
+  Result<ClusterLimits> ReadKnative();
+  Result<ClusterLimits> KnativeNow();
+  // Adds what holds in the namespace.
+  Status ReadNamespace(const std::string& namespace_name, ClusterLimits* limits);
+
+  KubeClient& kube_;
+  Runtime& runtime_;
+  const Options options_;
+  mutable std::mutex mutex_;
+  // With the mutex:
+  std::optional<std::pair<Nodes, Instant>> nodes_;
+  std::optional<std::pair<ClusterLimits, Instant>> knative_;
+  std::map<std::string, Kept> namespaces_;
+};
+
+}  // namespace lambdadnn

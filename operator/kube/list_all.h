@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole list, page by page, for those who look once; who follows objects has an Informer.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "operator/kube/kube_client.h"
+
+namespace lambdadnn {
+
+// Every object of a kind, in all namespaces when `namespace_name` is empty. resource_version is the
+// last page's. The errors are List's.
+Result<KubeList> ListAll(KubeClient& kube, const ResourceType& type,
+                         const std::string& namespace_name, const std::string& label_selector = "");
+
+// The same for those who need no object for long: one page is held at a time.
+Status ForEachListed(KubeClient& kube, const ResourceType& type, const std::string& namespace_name,
+                     const std::string& label_selector,
+                     const std::function<void(const Json&)>& each);
+
+}  // namespace lambdadnn

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Knative Serving's ConfigMaps allow functions: pure reading. A key that is absent has the
+// default that Knative documents; a value that is none is told in one sentence and not counted.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/json/json_reader.h"
+
+namespace lambdadnn {
+
+inline constexpr const char* kKnativeNamespace = "knative-serving";
+inline constexpr const char* kKnativeDefaults = "config-defaults";
+inline constexpr const char* kKnativeAutoscaler = "config-autoscaler";
+inline constexpr const char* kKnativeFeatures = "config-features";
+
+// config-defaults: the longest timeout that a revision may have.
+double MaxTimeoutSeconds(const Json& config_map, std::vector<std::string>* unknown);
+// config-autoscaler: the most instances that a revision may ask for; 0 = any number.
+int MaxScale(const Json& config_map, std::vector<std::string>* unknown);
+// config-features: those that are switched off by name. What is off unless it is switched on, and
+// is not named, depends on the version: only Knative itself tells.
+std::set<std::string> DisabledFeatures(const Json& config_map);
+
+// The feature that a field of spec.runtime needs; "" = none.
+std::string FeatureOfField(const std::string& field);
+// A sentence for each field of spec.runtime that needs a feature which is off.
+std::vector<std::string> RefusedFields(const Json& runtime, const std::set<std::string>& disabled);
+// What to do about a refusal of Knative's webhook, by what it says.
+std::string NextStepForRefusal(const std::string& message);
+
+}  // namespace lambdadnn

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/resources/network_policy.h"
+
+#include "common/base/files.h"
+#include "common/base/text.h"
+#include "common/json/yaml.h"
+#include "operator/resources/job_account.h"
+#include "operator/resources/job_children.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr const char* kEndpointVariable = "LAMBDADNN_S3_ENDPOINT";
+constexpr int kHttpPort = 80;
+constexpr int kHttpsPort = 443;
+constexpr int kNamesPort = 53;
+constexpr int kMaxPort = 65535;
+// Of queue-proxy: requests, the same with TLS inside the cluster, probes and draining, figures for
+// the autoscaler.
+constexpr int kRequests = 8012;
+constexpr int kTlsRequests = 8112;
+constexpr int kAdministration = 8022;
+constexpr int kScaling = 9090;
+
+Json Ports(std::initializer_list<int> ports, const char* protocol = "TCP") {
+  Json list = Json::array();
+  for (const int port : ports) list.push_back({{"port", port}, {"protocol", protocol}});
+  return list;
+}
+
+// A rule for nobody is none: without peers it would be for everybody.
+void AdmitFrom(const Json& peers, const Json& ports, Json* rules) {
+  if (!peers.empty()) rules->push_back({{"from", peers}, {"ports", ports}});
+}
+
+// The other pods of the job, at any port.
+Json PeersOfJob(const FunctionGroup& group) {
+  return Json::array({{{"podSelector", {{"matchLabels", {{kJobUidLabel, group.job_uid}}}}}}});
+}
+
+void Append(const Json& rules, Json* to) {
+  for (const Json& rule : rules) to->push_back(rule);
+}
+
+// --- Reading.
+
+bool IsOneOf(const std::string& word, std::initializer_list<const char*> words) {
+  for (const char* each : words) {
+    if (word == each) return true;
+  }
+  return false;
+}
+
+// A peer that says nothing would be refused, or worse, be everybody.
+void CheckPeer(const Json& peer, const std::string& path, std::vector<FieldError>* errors) {
+  if (!peer.is_object() || peer.empty()) {
+    errors->push_back({path, "must be podSelector, namespaceSelector or ipBlock"});
+    return;
+  }
+  for (const auto& [name, value] : peer.items()) {
+    if (!IsOneOf(name, {"podSelector", "namespaceSelector", "ipBlock"}) || !value.is_object()) {
+      errors->push_back({path + "." + name,
+                         "is no peer of a NetworkPolicy; write podSelector, namespaceSelector or "
+                         "ipBlock"});
+    }
+  }
+}
+
+void CheckPeers(const Json& peers, const std::string& path, std::vector<FieldError>* errors) {
+  if (!peers.is_array()) {
+    errors->push_back({path, "must be a list of peers of a NetworkPolicy"});
+    return;
+  }
+  for (size_t i = 0; i < peers.size(); ++i) {
+    CheckPeer(peers[i], path + "[" + std::to_string(i) + "]", errors);
+  }
+}
+
+// As the API server would store it: a list that is empty is none, a port is one of TCP.
+void CheckRule(const std::string& peers, const std::string& path, Json* rule,
+               std::vector<FieldError>* errors) {
+  if (!rule->is_object()) {
+    errors->push_back({path, "must be a rule of a NetworkPolicy"});
+    return;
+  }
+  for (const auto& [name, value] : rule->items()) {
+    if (name == peers) {
+      CheckPeers(value, path + "." + name, errors);
+    } else if (name != "ports" || !value.is_array()) {
+      errors->push_back({path + "." + name, "is no field of this rule; write " + peers +
+                                                " and ports, which are lists"});
+    }
+  }
+  for (const std::string& name : {peers, std::string("ports")}) {
+    if (rule->contains(name) && (*rule)[name].empty()) rule->erase(name);
+  }
+  if (!rule->contains("ports") || !(*rule)["ports"].is_array()) return;
+  for (Json& port : (*rule)["ports"]) {
+    if (port.is_object() && !port.contains("protocol")) port["protocol"] = "TCP";
+  }
+}
+
+void TakePeers(JsonReader* reader, const char* name, Json* out, std::vector<FieldError>* errors) {
+  const Json* value = reader->Child(name);
+  if (value == nullptr) return;
+  CheckPeers(*value, reader->PathOf(name), errors);
+  *out = *value;
+}
+
+void TakeRules(JsonReader* reader, const char* name, const char* peers, Json* out,
+               std::vector<FieldError>* errors) {
+  const Json* value = reader->Child(name);
+  if (value == nullptr) return;
+  *out = *value;
+  if (!out->is_array()) {
+    reader->Report(name, "must be a list of rules of a NetworkPolicy");
+    return;
+  }
+  for (size_t i = 0; i < out->size(); ++i) {
+    CheckRule(peers, reader->PathOf(name) + "[" + std::to_string(i) + "]", &(*out)[i], errors);
+  }
+}
+
+}  // namespace
+
+Json JobNetworkOptions::DefaultKnative() {
+  return Json::array(
+      {{{"namespaceSelector",
+         {{"matchLabels", {{"kubernetes.io/metadata.name", "knative-serving"}}}}},
+        {"podSelector",
+         {{"matchExpressions",
+           Json::array({{{"key", "app"},
+                         {"operator", "In"},
+                         {"values", Json::array({"activator", "autoscaler"})}}})}}}}});
+}
+
+Result<JobNetworkOptions> JobNetworkOptionsFromJson(const Json& json) {
+  JobNetworkOptions options;
+  std::vector<FieldError> errors;
+  JsonReader reader(json, "", &errors);
+  TakePeers(&reader, "operators", &options.operators, &errors);
+  TakePeers(&reader, "knative", &options.knative, &errors);
+  TakePeers(&reader, "gateways", &options.gateways, &errors);
+  TakePeers(&reader, "names", &options.names, &errors);
+  TakeRules(&reader, "store", "to", &options.store, &errors);
+  TakeRules(&reader, "extraIngress", "from", &options.extra_ingress, &errors);
+  TakeRules(&reader, "extraEgress", "to", &options.extra_egress, &errors);
+  reader.Finish();
+  if (errors.empty() && options.operators.empty()) {
+    errors.push_back({"operators",
+                      "must name the operator's own pods or address: functions that it cannot "
+                      "reach do nothing"});
+  }
+  LDNN_RETURN_IF_ERROR(ToStatus(errors));
+  return options;
+}
+
+Result<JobNetworkOptions> ReadJobNetworkOptions(const std::string& file) {
+  const auto text = ReadFile(file);
+  if (!text.ok()) return InvalidArgumentError(text.status().message());
+  const YamlParseResult parsed = ParseYaml(*text);
+  if (parsed.error.has_value()) {
+    return InvalidArgumentError(file + ":" + std::to_string(parsed.error->line) + ": " +
+                                parsed.error->message);
+  }
+  if (parsed.documents.size() != 1) {
+    return InvalidArgumentError(file + ": must hold one YAML document");
+  }
+  auto options = JobNetworkOptionsFromJson(parsed.documents.front().value);
+  if (!options.ok()) return options.status().WithContext(file);
+  return options;
+}
+
+int StorePort(const FunctionGroup& group) {
+  const auto found = group.environment.find(kEndpointVariable);
+  if (found == group.environment.end() || found->second.empty()) return kHttpsPort;
+  std::string host = found->second;
+  const int usual = host.starts_with("http://") ? kHttpPort : kHttpsPort;
+  if (const size_t scheme = host.find("://"); scheme != std::string::npos) {
+    host = host.substr(scheme + 3);
+  }
+  host = host.substr(0, host.find('/'));
+  const size_t colon = host.rfind(':');
+  // The colons of an address of version 6 stand between brackets.
+  if (colon == std::string::npos || host.find(']', colon) != std::string::npos) return usual;
+  const auto port = ParseInteger(host.substr(colon + 1));
+  return port.has_value() && *port > 0 && *port <= kMaxPort ? static_cast<int>(*port) : usual;
+}
+
+Json JobNetworkPolicy(const FunctionGroup& group, const JobNetworkOptions& options) {
+  Json ingress = Json::array();
+  ingress.push_back({{"from", PeersOfJob(group)}});
+  AdmitFrom(options.operators, Ports({kRequests}), &ingress);
+  AdmitFrom(options.knative, Ports({kRequests, kTlsRequests, kAdministration, kScaling}), &ingress);
+  AdmitFrom(options.gateways, Ports({kRequests, kTlsRequests}), &ingress);
+  Append(options.extra_ingress, &ingress);
+  Json egress = Json::array();
+  egress.push_back({{"to", PeersOfJob(group)}});
+  Json names = {{"ports", Ports({kNamesPort}, "UDP")}};
+  names["ports"].push_back(Ports({kNamesPort})[0]);
+  if (!options.names.empty()) names["to"] = options.names;
+  egress.push_back(std::move(names));
+  if (options.store.empty()) egress.push_back({{"ports", Ports({StorePort(group)})}});
+  Append(options.store, &egress);
+  Append(options.extra_egress, &egress);
+  return {{"apiVersion", "networking.k8s.io/v1"},
+          {"kind", "NetworkPolicy"},
+          {"metadata",
+           {{"name", JobChildName(group.job_name)},
+            {"namespace", group.namespace_name},
+            {"labels", ChildLabels(group.job_name, group.job_uid)},
+            {"ownerReferences", OwnerReferences(group.job_name, group.job_uid)}}},
+          {"spec",
+           {{"podSelector", {{"matchLabels", {{kJobUidLabel, group.job_uid}}}}},
+            {"policyTypes", Json::array({"Ingress", "Egress"})},
+            {"ingress", std::move(ingress)},
+            {"egress", std::move(egress)}}}};
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// What reaches the pods of one job and what they reach: one networking.k8s.io/v1 NetworkPolicy a
+// job that selects all its pods in both directions, so that nothing is admitted but what it lists.
+// Pure builders.
+//
+// Admitted to the pods: the operator at queue-proxy's port, Knative's activator and autoscaler at
+// queue-proxy's ports, the ingress gateway where one is named, and the job's other pods. Kubernetes
+// itself admits what the node of a pod sends to it, so the kubelet's probes need no rule. Admitted
+// from the pods: names, the object store, the job's other pods. Another policy of the namespace can
+// only admit more.
+#pragma once
+
+#include <string>
+
+#include "common/json/json_reader.h"
+#include "operator/resources/function_group.h"
+
+namespace lambdadnn {
+
+// Lists of networking.k8s.io/v1 as the API server takes them: NetworkPolicyPeers, and rules where
+// it says so.
+struct JobNetworkOptions {
+  Json operators = Json::array();  // the operator's own pods
+  Json knative = DefaultKnative();
+  Json gateways = Json::array();  // of the ingress; none = no gateway calls functions
+  Json names = Json::array();     // servers of names; none = any address at port 53
+  // Egress rules. None = any address at the port of the job's store.
+  Json store = Json::array();
+  Json extra_ingress = Json::array();  // rules
+  Json extra_egress = Json::array();   // rules
+
+  // Activator and autoscaler in the namespace knative-serving.
+  static Json DefaultKnative();
+};
+
+// From a file like (all fields may be left away):
+//   operators: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name:
+//   lambdadnn-system}}}] store: [{to: [{ipBlock: {cidr: 192.0.2.7/32}}], ports: [{port: 9000}]}]
+// kInvalidArgument names the field that makes no sense.
+Result<JobNetworkOptions> JobNetworkOptionsFromJson(const Json& json);
+Result<JobNetworkOptions> ReadJobNetworkOptions(const std::string& file);
+
+// The policy of the job that the group is of; its name is JobChildName.
+Json JobNetworkPolicy(const FunctionGroup& group, const JobNetworkOptions& options);
+
+// Where functions of the group reach their store: the port of LAMBDADNN_S3_ENDPOINT in their
+// environment, 443 without one.
+int StorePort(const FunctionGroup& group);
+
+}  // namespace lambdadnn

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// `lambdadnn-operator --prepare-uninstall`: what has to happen before an operator goes for good, so
+// that no function runs on unattended and nothing hangs on its finalizer. Jobs are kept, suspended
+// at a checkpoint; another operator can resume them. Every step may be repeated.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/base/runtime.h"
+#include "operator/kube/kube_client.h"
+
+namespace lambdadnn {
+
+struct PrepareUninstallOptions {
+  // Whose jobs are looked after; empty = all namespaces.
+  std::vector<std::string> namespaces = {};
+  // Functions are pods of Knative, which are deleted where the operator did not come to it.
+  bool knative = false;
+  // The Deployment of the operator, which would add its finalizers again: it is scaled to nothing
+  // before they go. Without a name there is none.
+  ObjectName deployment = {};
+  // For jobs to come to rest; there is no wait where no replica is ready.
+  double wait_seconds = 120;
+  // For the operator's pods to end.
+  double stop_seconds = 90;
+};
+
+struct PrepareUninstallResult {
+  int suspended = 0;  // jobs that ran and were told to stop
+  int unsettled = 0;  // of these, not at rest in time: their work since a checkpoint is lost
+  int groups = 0;     // groups of functions that had to be deleted
+  int released = 0;   // jobs whose finalizer was taken off
+  std::string Brief() const;
+};
+
+// Suspends the jobs, waits for their rest, ends the operator, deletes what functions are left,
+// takes the finalizers off. An error names the step; finalizers stay as long as an operator may
+// run.
+Result<PrepareUninstallResult> PrepareUninstall(KubeClient& kube, Runtime& runtime,
+                                                const PrepareUninstallOptions& options);
+
+}  // namespace lambdadnn

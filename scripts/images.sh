@@ -1,0 +1,192 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The images of lambdadnn (operator, worker, server), built without a daemon from images/*/Dockerfile
+# and from what is compiled here. Needs root on Debian 12; `docker build` needs neither
+# (images/README.md).
+#
+#   scripts/images.sh build [NAME...]    compile, build, and write build/images/NAME.tar (OCI archives)
+#   scripts/images.sh list               the archives: name, digest, compressed and unpacked size
+#   scripts/images.sh measure            how fast they start and what they take, beside the aims
+#   scripts/images.sh push [NAME...]     copy the archives' images to --registry
+#   scripts/images.sh clean              remove the archives, and the base from the cache
+#
+#   --registry R      what the names begin with: dev.local, which is never looked up, unless told
+#   --tag T           the project's version unless told
+#   --preset P        build folder of operator and server: release; the worker's is upstream
+#   --no-compile      take the programs in the build folders as they are
+#   --fresh-base      make the base anew, with today's packages
+#   --mirror URL      of Debian, for the base
+#   --authfile FILE   for push: credentials as `buildah login` or `docker login` write them
+#   --cert-dir DIR    for push: certificates of the registry's authority (*.crt)
+#   --plain-http      for push: a registry without TLS
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+readonly NAMES=(operator worker server)
+readonly SUITE=bookworm
+readonly FOLDER=build/images
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/lambdadnn/images
+
+fail() { echo "error: $*" >&2; exit "${code:-1}"; }
+usage() { code=2 fail "$*; see scripts/images.sh --help"; }
+
+registry=dev.local tag='' preset=release compile=1 fresh=0 mirror='' push_options=() wanted=()
+command=${1:-}
+case "$command" in
+  build | list | measure | push | clean) shift ;;
+  -h | --help) sed -n '3,21p' "$0" | cut -c3-; exit 0 ;;
+  *) usage "unknown command '$command'" ;;
+esac
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --registry | --tag | --preset | --mirror | --authfile | --cert-dir)
+      [ $# -ge 2 ] || usage "$1 needs a value" ;;&
+    --registry) registry=$2; shift ;;
+    --tag) tag=$2; shift ;;
+    --preset) preset=$2; shift ;;
+    --mirror) mirror=$2; shift ;;
+    --authfile | --cert-dir) push_options+=("$1" "$2"); shift ;;
+    --plain-http) push_options+=(--tls-verify=false) ;;
+    --no-compile) compile=0 ;;
+    --fresh-base) fresh=1 ;;
+    -*) usage "unknown option $1" ;;
+    *)
+      [[ " ${NAMES[*]} " = *" $1 "* ]] || usage "there is no image '$1', only ${NAMES[*]}"
+      wanted+=("$1") ;;
+  esac
+  shift
+done
+[ ${#wanted[@]} -gt 0 ] || wanted=("${NAMES[@]}")
+version=$(sed -n 's/^project(lambdadnn VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
+tag=${tag:-$version}
+
+# The same tree gives the same bits: nothing in an image knows the time, only the commit's.
+revision=unknown epoch=0
+if git rev-parse --git-dir >/dev/null 2>&1; then
+  revision=$(git rev-parse HEAD)
+  epoch=$(git log -1 --format=%ct)
+  [ -z "$(git status --porcelain)" ] || revision=$revision-modified
+fi
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$epoch}
+
+readonly POLICY=$cache/policy.json  # what is built here is not signed
+run_buildah() {
+  local verb=$1
+  shift
+  case "$verb" in
+    commit | bud | push | pull) set -- --signature-policy "$POLICY" "$@" ;;
+  esac
+  buildah --root "$cache/storage" --runroot "$cache/run" --storage-driver vfs "$verb" "$@"
+}
+
+# One at a time: the storage is shared by all checkouts.
+lock() {
+  [ "$(id -u)" = 0 ] || fail "building images here needs root (mmdebstrap, buildah); or use docker build"
+  mkdir -p "$cache"
+  exec 9>"$cache/lock"
+  flock -n 9 || { echo "waiting for another scripts/images.sh"; flock 9; }
+  echo '{"default": [{"type": "insecureAcceptAnything"}]}' >"$POLICY"
+}
+
+# Debian's minimal userland with all packages that the images take files from.
+make_base() {
+  local packages identity tar container
+  packages=$(cat images/*/packages | sed 's/#.*//' | grep . | sort -u | paste -sd,)
+  identity=$(echo "$SUITE $packages" | sha256sum | cut -c1-16)
+  base=localhost/lambdadnn-base:$identity
+  [ "$fresh" = 0 ] && run_buildah inspect "$base" >/dev/null 2>&1 && return
+  tar=$cache/base.tar
+  echo "making the base, Debian $SUITE with ${packages//,/ }"
+  mmdebstrap --quiet --variant=minbase --mode=root --include="$packages" "$SUITE" "$tar" \
+    ${mirror:+"$mirror"} || fail "mmdebstrap could not make the base, see above; is Debian's mirror reachable? (--mirror URL)"
+  container=$(run_buildah from scratch)
+  run_buildah add -q "$container" "$tar" / >/dev/null
+  run_buildah commit -q --rm "$container" "$base" >/dev/null
+  rm "$tar"
+}
+
+# install_tree NAME: the programs and data of an image, as they lie in it.
+install_tree() {
+  local from=$preset tree=$FOLDER/$1/install targets
+  case "$1" in
+    operator) targets='lambdadnn lambdadnn-operator lambdadnn-dataset' ;;
+    worker) targets=lambdadnn-worker from=upstream ;;
+    *) targets=lambdadnn-$1 ;;
+  esac
+  if [ "$compile" = 1 ]; then
+    [ "$from" != upstream ] || scripts/libtorch.sh fetch
+    [ -f "build/$from/build.ninja" ] || cmake --preset "$from" >/dev/null
+    # shellcheck disable=SC2086
+    cmake --build "build/$from" --target $targets >"$FOLDER/compile.log" 2>&1 ||
+      { tail -40 "$FOLDER/compile.log" >&2; fail "the programs of image $1 do not compile"; }
+  fi
+  rm -rf "$tree"
+  cmake --install "build/$from" --component "$1" --strip --prefix "$tree/usr" >/dev/null ||
+    fail "the programs of image $1 are not in build/$from; leave out --no-compile"
+}
+
+# archive_of NAME REFERENCE: an OCI archive whose bytes depend on what is in it alone.
+archive_of() {
+  local layout
+  layout=$(mktemp -d "$FOLDER/$1.XXXXXX")
+  run_buildah push -q --format oci --compression-format gzip "$2" "oci:$layout:$2"
+  tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=a+rX,u+w,go-w \
+    -C "$layout" -cf "$FOLDER/$1.tar.new" .
+  rm -r "$layout"
+  mv "$FOLDER/$1.tar.new" "$FOLDER/$1.tar"
+}
+
+build() {
+  scripts/setup.sh --images
+  lock
+  mkdir -p "$FOLDER"
+  make_base
+  local name reference begin
+  for name in "${wanted[@]}"; do
+    begin=$SECONDS reference=$registry/lambdadnn-$name:$tag
+    install_tree "$name"
+    run_buildah bud --isolation chroot --timestamp "$SOURCE_DATE_EPOCH" --format oci \
+      --build-arg BASE="$base" --build-arg COMPILED=compiled-here \
+      --build-arg VERSION="$version" --build-arg REVISION="$revision" \
+      --build-arg SOURCE_DATE_EPOCH="$SOURCE_DATE_EPOCH" \
+      -t "$reference" -f "images/$name/Dockerfile" . >"$FOLDER/$name.log" 2>&1 ||
+      { tail -20 "$FOLDER/$name.log" >&2; fail "image $name could not be built (all of it: $FOLDER/$name.log)"; }
+    archive_of "$name" "$reference"
+    run_buildah rmi -f "$reference" >/dev/null
+    run_buildah rmi --prune -f >/dev/null 2>&1 || true
+    echo "$reference: $FOLDER/$name.tar, $((SECONDS - begin)) s"
+  done
+}
+
+list() {
+  local name archives=()
+  for name in "${wanted[@]}"; do
+    [ ! -f "$FOLDER/$name.tar" ] || archives+=("$FOLDER/$name.tar")
+  done
+  [ ${#archives[@]} -gt 0 ] || fail "no image is built; run scripts/images.sh build"
+  python3 images/archive.py "${archives[@]}"
+}
+
+measure() {
+  [ -f "$FOLDER/worker.tar" ] || fail "no image is built; run scripts/images.sh build"
+  python3 tests/images/images_test.py --measure
+}
+
+push() {
+  [ "$registry" != dev.local ] || usage "dev.local is no registry; name yours with --registry"
+  lock
+  local name image
+  for name in "${wanted[@]}"; do
+    [ -f "$FOLDER/$name.tar" ] || fail "$FOLDER/$name.tar is not there; run scripts/images.sh build $name"
+    image=$(run_buildah pull -q "oci-archive:$FOLDER/$name.tar")
+    run_buildah push --format oci "${push_options[@]}" "$image" "docker://$registry/lambdadnn-$name:$tag"
+    run_buildah rmi -f "$image" >/dev/null
+    echo "$registry/lambdadnn-$name:$tag"
+  done
+}
+
+clean() {
+  lock
+  rm -rf "$FOLDER" "$cache/storage" "$cache/run"
+}
+"$command"

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The chart as helm renders it, for its tests."""
+import pathlib
+import subprocess
+import sys
+
+import yaml
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CHART = ROOT / "charts/lambdadnn-operator"
+RELEASE = "lambdadnn-operator"
+NAMESPACE = "lambdadnn-system"
+NEWEST = "1.36.3"
+# The names that helm gives objects of this release.
+NAME = "lambdadnn-operator"
+
+# Everything that can be switched on at once.
+EVERYTHING = {
+    "networkPolicy": {"enabled": True, "extraEgress": [{"ports": [{"port": 9443}]}]},
+    "metrics": {"serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
+                "prometheusRule": {"enabled": True, "alertLabels": {"team": "ml"}}},
+    "grafanaDashboard": {"enabled": True},
+    "objectStore": {"caSecret": "store-ca", "readable": ["s3://data/public"]},
+    "minio": {"enabled": True, "image": {"repository": "example.org/minio", "tag": "1"}},
+    "watchNamespaces": ["team-a", "team-b"],
+    "imagePullSecrets": ["registry"],
+    "global": {"imagePullSecrets": ["mirror"]},
+    "commonLabels": {"cost-centre": "42"},
+    "priorityClassName": "system-cluster-critical",
+    "topologySpreadConstraints": [{
+        "maxSkew": 1, "topologyKey": "topology.kubernetes.io/zone",
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": {"app.kubernetes.io/name": "lambdadnn-operator"}}}],
+    "extraEnv": [{"name": "NO_PROXY", "value": "*"}],
+    "extraObjects": [{"apiVersion": "v1", "kind": "ConfigMap",
+                      "metadata": {"name": "{{ .Release.Name }}-own"}}],
+}
+
+
+def program(name):
+    found = subprocess.run([ROOT / "scripts/test_servers.sh", "path", name], capture_output=True,
+                           text=True)
+    if found.returncode != 0:
+        sys.exit(f"error: {name} is not built; run scripts/test_servers.sh build {name}")
+    return found.stdout.strip()
+
+
+def helm(*words, values=None, check=True):
+    """A helm command on the chart; `values` as a values file."""
+    command = [program("helm"), *map(str, words)]
+    if values is not None:
+        command += ["--values", "-"]
+    done = subprocess.run(command, input=None if values is None else yaml.safe_dump(values),
+                          capture_output=True, text=True)
+    if check and done.returncode != 0:
+        raise AssertionError(f"{' '.join(command)}: {done.stderr}")
+    return done
+
+
+def render(values=None, kube=NEWEST, check=True):
+    return helm("template", RELEASE, CHART, "--namespace", NAMESPACE, "--kube-version", kube,
+                values=values or {}, check=check)
+
+
+def objects(values=None, hooks=False):
+    """{(kind, namespace, name): object} of a release with these values."""
+    made = {}
+    for each in yaml.safe_load_all(render(values).stdout):
+        if not each:
+            continue
+        hook = "helm.sh/hook" in each["metadata"].get("annotations", {})
+        if hook == hooks:
+            key = (each["kind"], each["metadata"].get("namespace", ""), each["metadata"]["name"])
+            assert key not in made, f"{key} is rendered twice"
+            made[key] = each
+    return made
+
+
+def pods(values=None):
+    """[(kind, spec of a pod)] of everything that runs, hooks included."""
+    made = [*objects(values).values(), *objects(values, hooks=True).values()]
+    return [(each["kind"], each["spec"] if each["kind"] == "Pod"
+             else each["spec"]["template"]["spec"]) for each in made
+            if each["kind"] in ("Pod", "Deployment", "StatefulSet", "Job")]
+
+
+def images_of(of_pods):
+    """Every image that these pods run or tell functions to run."""
+    found = set()
+    for pod in of_pods:
+        for each in pod["containers"]:
+            found.add(each["image"])
+            found |= {word.split("=", 1)[1] for word in each["args"] if "-image=" in word}
+    return sorted(found)
+
+
+def refusal(values):
+    """What helm says to values that it refuses."""
+    done = render(values, check=False)
+    assert done.returncode != 0, f"these values are taken: {values}"
+    return done.stderr

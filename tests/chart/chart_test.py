@@ -1,0 +1,365 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What the chart renders: with which values, accepted by helm's and others' checks. Nothing is
+installed (install_test.py does).
+
+    chart_test.py [--all] [unittest arguments]
+
+--all: the schemas of the oldest Kubernetes, too. Needs scripts/test_servers.sh build helm
+kubeconform kube-score promtool.
+"""
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import yaml
+
+import kubernetes_schemas
+from chart_support import (CHART, EVERYTHING, NAME, NAMESPACE, NEWEST, ROOT, helm, images_of, objects,
+                           pods, program, refusal, render)
+
+VERSIONS = {"kubernetes": NEWEST}
+OLDEST = {"kube-apiserver-oldest": "1.31.14"}
+
+# What kube-score finds wrong, and why it is so.
+EXCEPTIONS = {
+    # A node that holds the image already must not need its registry, as after load-image.
+    "container-image-pull-policy",
+    # A limit of CPU would slow the operator down just when it has the most to do; memory has one.
+    "container-resources",
+    # MinIO's Service has an address of its own, which outlives its pod; nobody asks for pods by name.
+    "statefulset-has-servicename",
+}
+# networkPolicy.enabled is off: it would cut the operator off from stores and API servers at ports
+# that it does not know.
+OF_DEFAULTS = {"pod-networkpolicy"}
+
+
+def deployment(values=None):
+    return objects(values)[("Deployment", NAMESPACE, NAME)]
+
+
+def container(workload):
+    return workload["spec"]["template"]["spec"]["containers"][0]
+
+
+def arguments(values=None):
+    return container(deployment(values))["args"]
+
+
+class Values(unittest.TestCase):
+    """Each switch does what it says."""
+
+    def test_images_are_named_by_registry_tag_and_digest(self):
+        digest = "sha256:" + "0" * 64
+        image = container(deployment({"image": {"registry": "r.example", "tag": "7",
+                                                "digest": digest}}))["image"]
+        self.assertEqual(image, f"r.example/lambdadnn-operator:7@{digest}")
+
+    def test_one_registry_for_all_images(self):
+        values = {**EVERYTHING, "global": {"imageRegistry": "mirror.example/x"}}
+        images = images_of(pod for _, pod in pods(values))
+        self.assertEqual(len(images), 4)  # the operator's, MinIO's, and two in its flags
+        for image in images:
+            self.assertTrue(image.startswith("mirror.example/x/"), image)
+
+    def test_two_replicas_need_an_election(self):
+        self.assertIn("leaderElection.enabled",
+                      refusal({"leaderElection": {"enabled": False}}))
+        alone = deployment({"leaderElection": {"enabled": False}, "replicaCount": 1})
+        self.assertNotIn("--leader-elect", container(alone)["args"])
+        # Else two of them would act at once while one replaces the other.
+        self.assertEqual(alone["spec"]["strategy"], {"type": "Recreate"})
+
+    def test_namespaces_get_roles_and_the_cluster_none_for_jobs(self):
+        made = objects({"watchNamespaces": ["a", "b"], "rbac": {"clusterReads": False}})
+        self.assertIn("--namespaces=a,b", container(made[("Deployment", NAMESPACE, NAME)])["args"])
+        for space in ("a", "b"):
+            self.assertIn(("Role", space, NAME), made)
+            self.assertIn(("RoleBinding", space, NAME), made)
+        self.assertFalse([key for key in made if key[0] == "ClusterRoleBinding"])
+
+    def test_roles_are_the_rules_of_the_one_file(self):
+        sets = yaml.safe_load((CHART / "files/rbac-rules.yaml").read_text())["sets"]
+        made = objects()
+        self.assertEqual(made[("ClusterRole", "", NAME)]["rules"],
+                         sets["jobs"] + sets["knative"] + sets["isolation"] + sets["limits"])
+        self.assertEqual(made[("ClusterRole", "", f"{NAME}-cluster-reads")]["rules"],
+                         sets["optional"])
+        self.assertEqual(made[("Role", NAMESPACE, f"{NAME}-lease")]["rules"], sets["lease"])
+
+    def test_jobs_are_bounded_as_the_values_say(self):
+        block = [{"to": [{"ipBlock": {"cidr": "192.0.2.7/32"}}], "ports": [{"port": 9000}]}]
+        made = objects({"networkPolicy": {"jobs": {"store": block}}})
+        name = ("ConfigMap", NAMESPACE, f"{NAME}-network-policies")
+        said = yaml.safe_load(made[name]["data"]["network-policies.yaml"])
+        self.assertEqual(said["store"], block)
+        self.assertNotIn("knative", said)  # the operator's own default
+        operator = made[("Deployment", NAMESPACE, NAME)]
+        labels = operator["spec"]["template"]["metadata"]["labels"]
+        [peer] = said["operators"]
+        self.assertEqual({"kubernetes.io/metadata.name": NAMESPACE},
+                         peer["namespaceSelector"]["matchLabels"])
+        self.assertLessEqual(peer["podSelector"]["matchLabels"].items(), labels.items())
+        [flag] = [word for word in container(operator)["args"] if "--network-policies=" in word]
+        mounts = [each["mountPath"] for each in container(operator)["volumeMounts"]]
+        self.assertIn(str(pathlib.PurePath(flag.split("=")[1]).parent), mounts)
+
+    def test_jobs_are_not_bounded_where_that_is_switched_off(self):
+        made = objects({"networkPolicy": {"jobs": {"enabled": False}}})
+        self.assertNotIn(("ConfigMap", NAMESPACE, f"{NAME}-network-policies"), made)
+        operator = container(made[("Deployment", NAMESPACE, NAME)])
+        self.assertFalse([word for word in operator["args"] if "--network-policies" in word])
+        self.assertFalse([each for each in operator["volumeMounts"]
+                          if "network-policies" in each["name"]])
+        self.assertIn("podSelectr", refusal(
+            {"networkPolicy": {"jobs": {"knative": [{"podSelectr": {}}]}}}))
+
+    def test_without_rbac_there_is_no_role_of_the_operator(self):
+        values = {"rbac": {"create": False, "aggregateRoles": False}, "platformReaders": False}
+        made = {**objects(values), **objects(values, hooks=True)}
+        self.assertFalse([key for key in made if "Role" in key[0]])
+
+    def test_an_account_of_ones_own(self):
+        values = {"serviceAccount": {"create": False, "name": "mine"}}
+        made = objects(values)
+        self.assertFalse([key for key in made if key[0] == "ServiceAccount"])
+        pod = made[("Deployment", NAMESPACE, NAME)]["spec"]["template"]["spec"]
+        self.assertEqual(pod["serviceAccountName"], "mine")
+        subjects = made[("ClusterRoleBinding", "", NAME)]["subjects"]
+        self.assertEqual([each["name"] for each in subjects], ["mine"])
+
+    def test_the_crd_is_kept_unless_told(self):
+        source = yaml.safe_load(next((ROOT / "crds").glob("*.yaml")).read_text())
+        name = ("CustomResourceDefinition", "", source["metadata"]["name"])
+        kept = objects()[name]
+        self.assertEqual(kept["spec"], source["spec"])
+        self.assertEqual(kept["metadata"]["annotations"]["helm.sh/resource-policy"], "keep")
+        self.assertNotIn("annotations", objects({"crds": {"keep": False}})[name]["metadata"])
+        self.assertNotIn(name, objects({"crds": {"enabled": False}}))
+
+    def test_the_store_and_its_secret(self):
+        values = {"objectStore": {"uri": "s3://b/p", "endpoint": "https://s3.example:9000",
+                                  "existingSecret": "keys", "accessKeyKey": "id",
+                                  "caSecret": "ca", "pathStyle": False}}
+        operator = container(deployment(values))
+        self.assertIn("--store=s3://b/p", operator["args"])
+        self.assertIn("--store-ca-file=/etc/lambdadnn/store-ca/ca.crt", operator["args"])
+        variables = {each["name"]: each.get("value", each.get("valueFrom"))
+                     for each in operator["env"]}
+        self.assertEqual(variables["LAMBDADNN_S3_ENDPOINT"], "https://s3.example:9000")
+        self.assertEqual(variables["LAMBDADNN_S3_PATH_STYLE"], "false")
+        self.assertEqual(variables["LAMBDADNN_S3_ACCESS_KEY_ID"],
+                         {"secretKeyRef": {"name": "keys", "key": "id"}})
+
+    def test_minio_becomes_the_store(self):
+        minio = {"minio": {"enabled": True, "image": {"repository": "example.org/minio"}}}
+        made = objects(minio)
+        operator = container(made[("Deployment", NAMESPACE, NAME)])
+        self.assertIn("--store=s3://lambdadnn", operator["args"])
+        self.assertIn({"name": "LAMBDADNN_S3_ENDPOINT",
+                       "value": f"http://{NAME}-minio.{NAMESPACE}.svc:9000"}, operator["env"])
+        secret = made[("Secret", NAMESPACE, f"{NAME}-minio")]["stringData"]
+        self.assertGreaterEqual(len(secret["secretAccessKey"]), 32)
+        self.assertIn("minio.image.repository", refusal({"minio": {"enabled": True}}))
+        # Without a volume claim, too.
+        minio["minio"]["persistence"] = {"enabled": False}
+        self.assertNotIn("volumeClaimTemplates",
+                         objects(minio)[("StatefulSet", NAMESPACE, f"{NAME}-minio")]["spec"])
+
+    def test_a_changed_platform_restarts_the_operator(self):
+        def stamp(**platform):
+            return deployment({"platform": platform})["spec"]["template"]["metadata"]["annotations"]
+        self.assertNotEqual(stamp(maxFunctions=8), stamp(maxFunctions=9))
+
+    def test_the_selector_depends_on_names_alone(self):
+        self.assertEqual(deployment()["spec"]["selector"],
+                         deployment(EVERYTHING)["spec"]["selector"])
+        for kind in ("Deployment", "PodDisruptionBudget"):
+            spec = objects()[(kind, NAMESPACE, NAME)]["spec"]
+            # The pods of hooks and of MinIO are none of the operator's.
+            self.assertEqual(spec["selector"]["matchLabels"]["app.kubernetes.io/component"],
+                             "operator")
+
+    def test_every_pod_is_restricted(self):
+        made = pods(EVERYTHING)
+        self.assertEqual(sorted(kind for kind, _ in made),
+                         ["Deployment", "Job", "Pod", "StatefulSet"])
+        for _, pod in made:
+            self.assertTrue(pod["securityContext"]["runAsNonRoot"])
+            self.assertEqual(pod["securityContext"]["seccompProfile"]["type"], "RuntimeDefault")
+            for each in pod["containers"]:
+                self.assertFalse(each["securityContext"]["allowPrivilegeEscalation"])
+                self.assertEqual(each["securityContext"]["capabilities"], {"drop": ["ALL"]})
+                self.assertTrue(each["securityContext"]["readOnlyRootFilesystem"])
+
+    def test_every_object_is_labelled(self):
+        made = {**objects(EVERYTHING), **objects(EVERYTHING, hooks=True)}
+        for key, each in made.items():
+            if key[2] == f"{NAME}-own":
+                continue
+            labels = each["metadata"]["labels"]
+            self.assertEqual(labels["app.kubernetes.io/instance"], NAME, key)
+            self.assertEqual(labels["cost-centre"], "42", key)
+
+    def test_a_namespace_of_its_own(self):
+        spaces = {key[1] for key in objects({**EVERYTHING, "namespaceOverride": "elsewhere"})}
+        self.assertEqual(spaces, {"", "elsewhere", "team-a", "team-b"})
+
+    def test_the_hook_of_the_uninstallation_mounts_nothing(self):
+        hook = objects(EVERYTHING, hooks=True)[("Job", NAMESPACE, f"{NAME}-uninstall")]
+        pod = hook["spec"]["template"]["spec"]
+        self.assertNotIn("volumes", pod)
+        self.assertNotIn("env", pod["containers"][0])
+        self.assertIn("--namespaces=team-a,team-b", pod["containers"][0]["args"])
+        off = objects({"uninstall": {"prepare": False}}, hooks=True)
+        self.assertEqual({key[0] for key in off}, {"Pod"})
+
+    def test_without_metrics_there_is_no_service(self):
+        values = {"metrics": {"enabled": False}}
+        self.assertIn("--metrics-address=0", arguments(values))
+        self.assertFalse([key for key in objects(values) if key[0] == "Service"])
+        for name in ("serviceMonitor", "prometheusRule"):
+            self.assertIn(f"metrics.{name}.enabled",
+                          refusal({"metrics": {"enabled": False, name: {"enabled": True}}}))
+
+    def test_typing_errors_are_refused_by_name(self):
+        for values, said in (({"replicas": 3}, "replicas"),
+                             ({"crds": {"kept": True}}, "kept"),
+                             ({"image": {"tagg": "1"}}, "tagg"),
+                             ({"platform": {"memory": {"minMB": 1}}}, "minMB"),
+                             ({"replicaCount": "two"}, "replicaCount"),
+                             ({"objectStore": {"uri": "http://b"}}, "uri"),
+                             ({"logging": {"level": "loud"}}, "level")):
+            self.assertIn(said, refusal(values))
+
+
+class Checks(unittest.TestCase):
+    """What others' programs say to it."""
+
+    @classmethod
+    def setUpClass(cls):
+        scratch = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(scratch.cleanup)
+        cls.folder = pathlib.Path(scratch.name)
+        cls.rendered = {}
+        for name, values in (("default", {}), ("everything", EVERYTHING)):
+            cls.rendered[name] = cls.folder / f"{name}.yaml"
+            cls.rendered[name].write_text(render(values).stdout)
+
+    def passes(self, *command):
+        done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        return done.stdout
+
+    def test_helm_lint(self):
+        for values in ({}, EVERYTHING):
+            helm("lint", "--strict", "--kube-version", NEWEST, CHART, values=values)
+
+    def test_a_package_renders_what_the_folder_does(self):
+        """Its CRDs are a link in the folder."""
+        helm("package", CHART, "--destination", self.folder)
+        packed, = self.folder.glob("*.tgz")
+        done = helm("template", NAME, packed, "--namespace", NAMESPACE, "--kube-version", NEWEST,
+                    values={})
+        self.assertEqual(done.stdout, self.rendered["default"].read_text())
+
+    def test_schemas_of_kubernetes(self):
+        everything = list(yaml.safe_load_all(self.rendered["everything"].read_text()))
+        everything += yaml.safe_load_all(self.rendered["default"].read_text())
+        kinds = {(each["apiVersion"], each["kind"]) for each in everything
+                 if each and each["apiVersion"].split("/")[0] != "monitoring.coreos.com"}
+        monitoring = kubernetes_schemas.source("prometheus-operator")
+        crds = [monitoring / "example/prometheus-operator-crd" /
+                f"monitoring.coreos.com_{name}.yaml" for name in ("servicemonitors",
+                                                                  "prometheusrules")]
+        crds += (ROOT / "crds").glob("*.yaml")
+        for server, version in VERSIONS.items():
+            folder = self.folder / version
+            folder.mkdir()
+            swagger = kubernetes_schemas.source(server, "k8s.io/kubernetes") / \
+                "api/openapi-spec/swagger.json"
+            kubernetes_schemas.write_kinds(swagger, sorted(kinds), folder)
+            for crd in crds:
+                kubernetes_schemas.write_crds(crd.read_text(), folder)
+            conform = [program("kubeconform"), "-strict", "-summary", "-schema-location",
+                       f"{folder}/{{{{.ResourceKind}}}}{{{{.KindSuffix}}}}.json"]
+            said = self.passes(*conform, *self.rendered.values())
+            self.assertIn("Invalid: 0, Errors: 0, Skipped: 0", said)
+            self.assertNotIn("Valid: 0", said)
+            self.refuses_what_is_wrong(conform)
+
+    def refuses_what_is_wrong(self, conform):
+        """Else the schemas above say nothing."""
+        wrong = self.folder / "wrong.yaml"
+        text = self.rendered["default"].read_text()
+        for right, typed in (("revisionHistoryLimit", "revisionsHistoryLimit"),
+                             ("maxUnavailable", "maxUnavailible"),
+                             ("roleRef:", "rolesRef:")):
+            self.assertIn(right, text)
+            wrong.write_text(text.replace(right, typed))
+            done = subprocess.run([*conform, wrong], capture_output=True, text=True)
+            self.assertNotEqual(done.returncode, 0, typed)
+
+    def test_the_quickstart_is_of_the_crds_schema(self):
+        for crd in (ROOT / "crds").glob("*.yaml"):
+            kubernetes_schemas.write_crds(crd.read_text(), self.folder)
+        jobs = sorted((ROOT / "examples/quickstart").glob("*.yaml"))
+        self.assertTrue(jobs)
+        self.passes(program("kubeconform"), "-strict", "-schema-location",
+                    f"{self.folder}/{{{{.ResourceKind}}}}{{{{.KindSuffix}}}}.json", *jobs)
+
+    def test_kube_score(self):
+        for name, rendered in self.rendered.items():
+            exceptions = EXCEPTIONS | (OF_DEFAULTS if name == "default" else set())
+            ignored = [word for each in sorted(exceptions) for word in ("--ignore-test", each)]
+            text = "---\n".join(yaml.safe_dump(each) for each in
+                                yaml.safe_load_all(rendered.read_text())
+                                if each and each["kind"] != "CustomResourceDefinition")
+            done = subprocess.run([program("kube-score"), "score", "--output-format", "ci",
+                                   *ignored, "-"], input=text, capture_output=True, text=True)
+            found = [line for line in done.stdout.splitlines()
+                     if line.startswith(("[CRITICAL]", "[WARNING]"))]
+            self.assertEqual(found, [])
+            self.assertIn("[OK]", done.stdout, done.stderr)
+
+    def test_alerts(self):
+        made = objects(EVERYTHING)
+        rules = made[("PrometheusRule", NAMESPACE, NAME)]["spec"]
+        for group in rules["groups"]:
+            for rule in group["rules"]:
+                # As alerts_test.yaml has them; here they are those of any release.
+                self.assertEqual(rule["labels"].pop("team"), "ml")
+        (self.folder / "alerts.yaml").write_text(yaml.safe_dump(rules))
+        source = yaml.safe_load((CHART / "files/alerts.yaml").read_text())
+        self.assertEqual(rules, source)
+        self.passes(program("promtool"), "check", "rules", self.folder / "alerts.yaml")
+        tests = (ROOT / "tests/chart/alerts_test.yaml").read_text()
+        (self.folder / "alerts_test.yaml").write_text(tests)
+        self.passes(program("promtool"), "test", "rules", self.folder / "alerts_test.yaml")
+        tested = {each["alertname"] for test in yaml.safe_load(tests)["tests"]
+                  for each in test["alert_rule_test"]}
+        self.assertEqual(tested, {rule["alert"] for group in source["groups"]
+                                  for rule in group["rules"]})
+
+    def test_the_dashboard_asks_what_prometheus_understands(self):
+        dashboard = json.loads((CHART / "files/dashboard.json").read_text())
+        asked = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+        self.assertEqual(len({panel["id"] for panel in dashboard["panels"]}),
+                         len(dashboard["panels"]))
+        rules = {"groups": [{"name": "dashboard", "rules": [
+            {"record": f"asked:{number}", "expr": text.replace("$__rate_interval", "5m")}
+            for number, text in enumerate(asked)]}]}
+        file = self.folder / "dashboard.yaml"
+        file.write_text(yaml.safe_dump(rules))
+        self.passes(program("promtool"), "check", "rules", file)
+
+
+if __name__ == "__main__":
+    if "--all" in sys.argv:
+        sys.argv.remove("--all")
+        VERSIONS.update(OLDEST)
+    unittest.main(verbosity=2)

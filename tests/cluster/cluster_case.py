@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tests on a whole cluster begin with: a cluster of their own, or the one that
+LAMBDADNN_CLUSTER_DIR names, which stays. Needs root, and once the parts of the cluster
+(scripts/cluster.sh build)."""
+import os
+import pathlib
+import subprocess
+import tempfile
+import time
+import unittest
+
+import cluster as whole
+import job_crd
+import network
+import settings
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+KEPT = "LAMBDADNN_CLUSTER_DIR"
+
+
+class ClusterCase(unittest.TestCase):
+    WAIT_SECONDS = 300
+
+    @classmethod
+    def setUpClass(cls):
+        scratch = tempfile.TemporaryDirectory(prefix="ldnn-test-", dir="/tmp")
+        cls.addClassCleanup(scratch.cleanup)
+        cls.folder = pathlib.Path(scratch.name)
+        if not os.environ.get(KEPT):
+            os.environ[KEPT] = str(cls.folder / "run")
+            cls.addClassCleanup(cls.script, "down")
+        cls.config = settings.Settings()
+        cls.cluster = whole.Cluster(cls.config)
+        cls.kube = cls.cluster.kubernetes
+        cls.script("up")
+
+    @classmethod
+    def script(cls, *words):
+        done = subprocess.run([ROOT / "scripts/cluster.sh", *words], capture_output=True, text=True)
+        assert done.returncode == 0, f"cluster.sh {words}:\n{done.stdout}{done.stderr}"
+
+    @classmethod
+    def make_bucket(cls, name):
+        """In the cluster's MinIO, which takes a folder for one."""
+        (cls.config.run / "objects" / name).mkdir(exist_ok=True)
+
+    @classmethod
+    def make_store_secret(cls, name, namespace="default"):
+        cls.kube.apply_objects([{
+            "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": namespace},
+            "stringData": {"accessKeyId": settings.S3_USER,
+                           "secretAccessKey": settings.S3_PASSWORD}}])
+
+    @classmethod
+    def request(cls, method, path, body):
+        content = "application/merge-patch+json" if method == "PATCH" else "application/json"
+        status, answer = cls.kube.request(method, path, body, content)
+        assert status < 300, answer
+        return answer
+
+    def told(self):
+        """What helps to see why something was waited for in vain."""
+        return ""
+
+    def wait(self, what, check, seconds=None):
+        seconds = seconds or self.WAIT_SECONDS
+        deadline = time.monotonic() + seconds
+        while time.monotonic() < deadline:
+            value = check()
+            if value:
+                return value
+            time.sleep(0.2)
+        self.fail(f"{what}: not within {seconds} s\n{self.told()}")
+
+
+class BesideOperator(ClusterCase):
+    """With the job's kind, a bucket and its Secret `store`, and an operator of the tests' own among
+    the clients."""
+    BUCKET = "training"
+    PLATFORM = ""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.make_bucket(cls.BUCKET)
+        job_crd.install(lambda *words: cls.kube.kubectl(*words, check=False))
+        cls.make_store_secret("store")
+        (cls.folder / "platform.yaml").write_text(cls.PLATFORM)
+
+    @classmethod
+    def run_operator(cls, program, *flags):
+        with open(cls.folder / "operator.log", "a") as log:
+            return subprocess.Popen(
+                [*cls.cluster.network.prefix(network.LAB), program, "--kubeconfig",
+                 cls.config.kubeconfig(), "--backend", "Knative", "--platform",
+                 cls.folder / "platform.yaml", "--metrics-address", "0", "--health-address", "0",
+                 *flags],
+                stdout=log, stderr=log, env={**os.environ, "NO_PROXY": "*", "no_proxy": "*"})
+
+    def told(self):
+        return (self.folder / "operator.log").read_text()[-4000:]

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs an image as Kubernetes would under its strictest rules: as the image's user, without
+capabilities, on a read-only root. By runc, in the machine's own network. Needs root."""
+import http.client
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "images"))
+import archive  # noqa: E402
+
+POLL_SECONDS = 0.002
+
+
+def unpack(image, folder):
+    """The image's file system, owned by root as it is in the image."""
+    for layer in image.layers():
+        layer.extractall(folder, numeric_owner=True, filter="tar")
+    return folder
+
+
+def resident_mib(pid):
+    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) / 1024
+    raise ValueError(f"process {pid} has no VmRSS")
+
+
+class Container:
+    """One run of an image unpacked at `rootfs`; end() removes it."""
+
+    def __init__(self, image, rootfs, folder, words=(), environment=None, mounts=()):
+        self.folder = pathlib.Path(folder)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        self.identity = f"lambdadnn-{os.getpid()}-{self.folder.name}"
+        config = image.config["config"]
+        uid, gid = (int(part) for part in config["User"].split(":"))
+        variables = config.get("Env", []) + [f"{k}={v}" for k, v in (environment or {}).items()]
+        (self.folder / "config.json").write_text(json.dumps({
+            "ociVersion": "1.0.2",
+            "process": {"user": {"uid": uid, "gid": gid}, "cwd": "/", "noNewPrivileges": True,
+                        "args": config["Entrypoint"] + list(words), "env": variables},
+            "root": {"path": str(rootfs), "readonly": True},
+            "mounts": [{"destination": "/proc", "type": "proc", "source": "proc"},
+                       {"destination": "/dev", "type": "tmpfs", "source": "tmpfs",
+                        "options": ["nosuid", "mode=755"]},
+                       *({"destination": str(path), "source": str(path), "type": "bind",
+                          "options": ["bind", "ro"]} for path in mounts)],
+            "linux": {"cgroupsPath": f"/{self.identity}",
+                      "namespaces": [{"type": kind} for kind in ("pid", "mount", "ipc", "uts")]}}))
+        self.log = self.folder / "log"
+        self.began = time.monotonic()
+        with open(self.log, "w") as log:
+            self.process = subprocess.Popen(
+                [*self._runc(), "run", "--bundle", self.folder, self.identity],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+
+    def _runc(self):
+        return ["runc", "--root", self.folder / "state"]
+
+    def ready(self, port, path="/readyz", seconds=120):
+        """Seconds from the start until it answers 200."""
+        deadline = self.began + seconds
+        while time.monotonic() < deadline:
+            if self.process.poll() is not None:
+                raise AssertionError(f"ended with {self.process.returncode}: {self.output()}")
+            try:
+                connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+                connection.request("GET", path)
+                if connection.getresponse().status == 200:
+                    return time.monotonic() - self.began
+            except OSError:
+                pass
+            finally:
+                connection.close()
+            time.sleep(POLL_SECONDS)
+        raise AssertionError(f"{path} of port {port} not ready within {seconds} s: {self.output()}")
+
+    def pid(self):
+        state = subprocess.run([*self._runc(), "state", self.identity], capture_output=True,
+                               text=True, check=True)
+        return json.loads(state.stdout)["pid"]
+
+    def output(self):
+        return self.log.read_text()[-3000:]
+
+    def wait(self, seconds=120):
+        """The exit code of a program that ends by itself."""
+        return self.process.wait(seconds)
+
+    def end(self, seconds=60):
+        """SIGTERM, as the kubelet sends it. The exit code."""
+        if self.process.poll() is None:
+            subprocess.run([*self._runc(), "kill", self.identity, "TERM"], check=False)
+            try:
+                self.process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                subprocess.run([*self._runc(), "kill", self.identity, "KILL"], check=False)
+                self.process.wait()
+        subprocess.run([*self._runc(), "delete", "--force", self.identity], capture_output=True,
+                       check=False)
+        return self.process.returncode

@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What can be held of the images without building one: that the Dockerfiles are well formed and
+name files and programs that exist, and that the lists of packages are what the programs load.
+
+    definitions_test.py IMAGE=PROGRAM...      e.g. server=build/release/bin/lambdadnn-server
+"""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+NAMES = ("operator", "worker", "server")
+INSTRUCTIONS = {"ARG", "FROM", "COPY", "RUN", "ENV", "USER", "EXPOSE", "LABEL", "ENTRYPOINT"}
+NOT_LOADED = {"ca-certificates"}  # a file of it is copied
+PROGRAMS = {}
+
+
+class Dockerfile:
+    """Its instructions, continued lines joined: [(instruction, rest)]."""
+
+    def __init__(self, text):
+        lines = [line for line in text.splitlines() if not line.startswith("#")]
+        joined = re.sub(r"\\\n", " ", "\n".join(lines))
+        self.steps = [(words[0], words[1].strip()) for words in
+                      (line.split(maxsplit=1) for line in joined.splitlines() if line.strip())]
+
+    def all(self, instruction):
+        return [rest for name, rest in self.steps if name == instruction]
+
+
+def dockerfile(name):
+    return Dockerfile((ROOT / f"images/{name}/Dockerfile").read_text())
+
+
+def packages(name):
+    text = (ROOT / f"images/{name}/packages").read_text()
+    return [line for line in re.sub("#.*", "", text).split() if line]
+
+
+def loaded_packages(program):
+    """The Debian packages that the shared libraries of a program are from; not those that the
+    program brings along, which belong to none."""
+    listed = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
+    paths = re.findall(r"(?:=> |^\s*)(/\S+) \(", listed, re.MULTILINE)
+    found = set()
+    for path in paths:
+        real = pathlib.Path(path).resolve()
+        for name in (real, re.sub("^/usr", "", str(real))):
+            owner = subprocess.run(["dpkg-query", "-S", name], capture_output=True, text=True)
+            if owner.returncode == 0:
+                found.add(owner.stdout.split(":")[0])
+                break
+    return found
+
+
+def on_debian_12():
+    try:
+        release = pathlib.Path("/etc/os-release").read_text()
+    except OSError:
+        return False
+    return "VERSION_CODENAME=bookworm" in release and shutil.which("dpkg-query") is not None
+
+
+class Definitions(unittest.TestCase):
+    def test_every_instruction_is_known(self):
+        for name in NAMES:
+            self.assertLessEqual({each for each, _ in dockerfile(name).steps}, INSTRUCTIONS, name)
+
+    def test_every_stage_that_is_named_is_there_before(self):
+        for name in NAMES:
+            stages, arguments = {"scratch"}, {}
+            for instruction, rest in dockerfile(name).steps:
+                if instruction == "ARG" and "=" in rest and stages == {"scratch"}:
+                    key, value = rest.split("=", 1)
+                    arguments[f"${{{key}}}"] = value
+                if instruction == "FROM":
+                    words = rest.split()
+                    source = arguments.get(words[0], words[0])
+                    self.assertTrue(source in stages or ":" in source, f"{name}: FROM {rest}")
+                    self.assertFalse(source.endswith(":latest"), f"{name}: FROM {rest}")
+                    stages.add(words[2] if words[1:2] == ["AS"] else "")
+                for stage in re.findall(r"--from=(\S+)", rest):
+                    self.assertIn(stage, stages, f"{name}: {rest}")
+
+    def test_every_source_that_is_copied_exists(self):
+        for name in NAMES:
+            made_by_the_script = f"build/images/{name}/install"
+            self.assertIn(f"{made_by_the_script} /install", dockerfile(name).all("COPY"))
+            for rest in dockerfile(name).all("COPY"):
+                if rest.startswith("--from"):
+                    continue
+                for source in rest.split()[:-1]:
+                    self.assertTrue(source == made_by_the_script or (ROOT / source).exists(),
+                                    f"images/{name}/Dockerfile copies {source}")
+
+    def test_the_version_is_the_projects(self):
+        version = re.search(r"project\(lambdadnn VERSION (\S+)",
+                            (ROOT / "CMakeLists.txt").read_text())[1]
+        for name in NAMES:
+            stated = [rest.split("=")[1] for rest in dockerfile(name).all("ARG")
+                      if rest.startswith("VERSION=")]
+            self.assertEqual([version, version], stated, name)
+
+    def test_the_user_is_a_number_and_the_program_needs_no_shell(self):
+        for name in NAMES:
+            self.assertEqual(["65532:65532"], dockerfile(name).all("USER"))
+            self.assertEqual([f'["/usr/bin/lambdadnn-{name}"]'],
+                             dockerfile(name).all("ENTRYPOINT"))
+
+    def test_scripts_of_images_are_shell_that_parses(self):
+        for script in [*ROOT.glob("images/*.sh"), ROOT / "scripts/images.sh",
+                       ROOT / "scripts/libtorch.sh"]:
+            shell = "sh" if script.parent.name == "images" else "bash"
+            done = subprocess.run([shell, "-n", script], capture_output=True, text=True)
+            self.assertEqual("", done.stderr)
+            self.assertEqual(0, done.returncode, script)
+
+    def test_lists_of_packages_are_sorted_and_without_repetition(self):
+        for name in NAMES:
+            self.assertEqual(sorted(set(packages(name))), packages(name), name)
+
+    @unittest.skipUnless(on_debian_12(), "the packages are Debian 12's")
+    def test_lists_of_packages_are_what_the_programs_load(self):
+        self.assertTrue(PROGRAMS)
+        for name, programs in PROGRAMS.items():
+            loaded = set().union(*(loaded_packages(program) for program in programs))
+            self.assertEqual(loaded, set(packages(name)) - NOT_LOADED,
+                             f"images/{name}/packages and what {programs} load")
+
+
+if __name__ == "__main__":
+    while len(sys.argv) > 1 and "=" in sys.argv[1]:
+        image, path = sys.argv.pop(1).split("=", 1)
+        PROGRAMS.setdefault(image, []).append(path)
+    unittest.main(verbosity=2)

@@ -1,0 +1,253 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The images as scripts/images.sh builds them: what is in them, that their list of packages is true,
+that they start without rights and on a read-only root, how large they are, and that the same tree
+gives the same bytes. Needs root, and network once for the base and LibTorch.
+
+    images_test.py PRESET [unittest arguments]     e.g. release
+    images_test.py --measure                             figures of the archives in build/images
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+sys.path[:0] = [str(HERE), str(ROOT / "images"), str(ROOT / "tests/support")]
+import archive  # noqa: E402
+import container  # noqa: E402
+import job_crd  # noqa: E402
+import kube_control_plane  # noqa: E402
+from ports import reserve_port  # noqa: E402
+from definitions_test import NAMES, packages  # noqa: E402
+
+FOLDER = ROOT / "build/images"
+PRESET = "release"
+# Aims: compressed megabytes, seconds from the container's start to /readyz, megabytes at rest.
+AIMS = {"operator": (40, 0.3, None), "worker": (200, 0.7, 125), "server": (25, 0.1, 20)}
+LIBRARY = re.compile(r"\(NEEDED\).*\[(.*)\]")
+JOB_KEY = "00" * 32
+
+
+class Images:
+    """The archives of build/images, unpacked below `folder`, and a control plane for the operator."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.images = {name: archive.Image(FOLDER / f"{name}.tar") for name in NAMES}
+        self.roots = {}
+        for name, image in self.images.items():
+            self.roots[name] = self.folder / name
+            self.roots[name].mkdir()
+            container.unpack(image, self.roots[name])
+        self.plane = None
+        self.runs = 0
+
+    def control_plane(self):
+        if self.plane is None:
+            self.plane = kube_control_plane.ControlPlane(self.folder / "plane").up()
+            kubectl = kube_control_plane.program("kubectl")
+            job_crd.install(lambda *words: subprocess.run(
+                [kubectl, "--kubeconfig", self.plane.kubeconfig, *words], capture_output=True,
+                text=True))
+        return self.plane
+
+    def end(self):
+        for image in self.images.values():
+            image.close()
+        if self.plane is not None:
+            self.plane.down()
+
+    def start(self, name, words=None):
+        """(container, port): a function with its job's key, or an operator of the control plane."""
+        port = reserve_port()
+        self.runs += 1
+        given, environment, mounts = [], {"PORT": port, "LAMBDADNN_JOB_KEY": JOB_KEY}, []
+        if name == "operator" and words is None:
+            folder = self.readable_plane()
+            (folder / "platform.yaml").write_text("memory: {minMiB: 128, maxMiB: 1024, stepMiB: 64}\n"
+                                                  "maxFunctions: 4\n")
+            mounts, environment = [folder], {"NO_PROXY": "*"}
+            given = ["--kubeconfig", folder / "admin.conf", "--backend", "Knative",
+                     "--platform", folder / "platform.yaml",
+                     "--worker-image", "dev.local/w:1", "--server-image", "dev.local/s:1",
+                     "--health-address", f"127.0.0.1:{port}", "--metrics-address", "0"]
+        run = container.Container(self.images[name], self.roots[name],
+                                  self.folder / f"run-{self.runs}", [str(w) for w in words or given],
+                                  environment, mounts)
+        return run, port
+
+    def readable_plane(self):
+        """The control plane's kubeconfig and certificates where the image's user can read them."""
+        source = self.control_plane().folder
+        for path in [source, *source.rglob("*")]:
+            if path.is_dir():
+                path.chmod(0o755)
+            elif path.suffix in (".conf", ".crt", ".key"):
+                path.chmod(0o644)
+        return source
+
+    def measure(self, name, runs):
+        """(median seconds to /readyz, megabytes at rest)."""
+        seconds, resident = [], []
+        for _ in range(runs):
+            run, port = self.start(name)
+            try:
+                seconds.append(run.ready(port))
+                resident.append(container.resident_mib(run.pid()) * 1.048576)
+            finally:
+                run.end()
+        return statistics.median(seconds), statistics.median(resident)
+
+
+def is_elf(data):
+    return data is not None and data[:4] == b"\x7fELF"
+
+
+class BuiltImages(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        done = subprocess.run([ROOT / "scripts/images.sh", "build", "--preset", PRESET],
+                              capture_output=True, text=True)
+        assert done.returncode == 0, done.stdout + done.stderr
+        scratch = tempfile.TemporaryDirectory(prefix="ldnn-images-", dir="/tmp")
+        cls.addClassCleanup(scratch.cleanup)
+        os.chmod(scratch.name, 0o755)
+        cls.built = Images(scratch.name)
+        cls.addClassCleanup(cls.built.end)
+        cls.files = {name: image.files() for name, image in cls.built.images.items()}
+
+    def test_nobody_is_root_and_labels_say_what_it_is(self):
+        for name, image in self.built.images.items():
+            config = image.config["config"]
+            self.assertEqual("amd64", image.config["architecture"])
+            self.assertEqual("65532:65532", config["User"])
+            self.assertEqual([f"/usr/bin/lambdadnn-{name}"], config["Entrypoint"])
+            labels = {key.removeprefix("org.opencontainers.image."): value
+                      for key, value in config["Labels"].items()}
+            self.assertEqual(f"lambdadnn-{name}", labels["title"])
+            self.assertEqual("Apache-2.0", labels["licenses"])
+            self.assertTrue(image.name.endswith(f"/lambdadnn-{name}:{labels['version']}"))
+            self.assertTrue(labels["revision"])
+
+    def test_no_shell_no_setuid_nothing_writable_but_tmp(self):
+        for name, files in self.files.items():
+            programs = {pathlib.Path(path).name for path, (member, _) in files.items()
+                        if path.startswith("usr/bin/")}
+            expected = {f"lambdadnn-{name}"}
+            if name == "operator":
+                expected |= {"lambdadnn", "kubectl-lambdadnn", "lambdadnn-dataset"}
+            self.assertEqual(expected, programs)
+            for path, (member, _) in files.items():
+                self.assertFalse(member.mode & 0o6000, path)
+                if not member.issym() and path != "tmp":
+                    self.assertFalse(member.mode & 0o022, path)
+                self.assertEqual(0, member.uid, path)
+
+    def test_every_library_that_is_named_is_there_and_no_other(self):
+        for name, files in self.files.items():
+            libraries = {pathlib.Path(path).name for path in files
+                         if path.startswith(("usr/lib/", "usr/lib64/")) and ".so" in path}
+            needed = set()
+            for path, (_, data) in files.items():
+                if is_elf(data):
+                    listed = subprocess.run(["readelf", "-dW", self.built.roots[name] / path],
+                                            capture_output=True, text=True, check=True).stdout
+                    needed |= set(LIBRARY.findall(listed))
+            self.assertEqual(needed, libraries, name)
+
+    def test_the_list_of_packages_is_true_and_every_licence_is_there(self):
+        for name, files in self.files.items():
+            listed = json.loads(files["usr/share/lambdadnn/sbom.spdx.json"][1])
+            self.assertEqual("SPDX-2.3", listed["spdxVersion"])
+            debian = {}
+            for package in listed["packages"]:
+                self.assertTrue(package["versionInfo"], package)
+                for reference in package.get("externalRefs", []):
+                    debian[package["name"]] = package["versionInfo"]
+                    self.assertTrue(reference["referenceLocator"].startswith("pkg:deb/debian/"))
+            self.assertEqual(set(packages(name)), set(debian))
+            for package in debian:
+                self.assertIn(f"usr/share/doc/{package}/copyright", files)
+            compiled_in = {package["name"] for package in listed["packages"]} - set(debian)
+            expected = {f"lambdadnn-{name}", "nlohmann-json", "Boost"}
+            expected |= {"operator": {"CLI11"}, "worker": {"LibTorch"}}.get(name, set())
+            self.assertEqual(expected, compiled_in)
+            self.assertEqual((ROOT / "LICENSE").read_bytes(),
+                             files["usr/share/doc/lambdadnn/LICENSE"][1])
+            related = {each["relatedSpdxElement"] for each in listed["relationships"]}
+            self.assertEqual({each["SPDXID"] for each in listed["packages"]}, related)
+        self.assertIn("usr/share/doc/libtorch/LICENSE", self.files["worker"])
+
+    def test_the_operators_image_has_the_crds_and_the_commands(self):
+        for crd in ROOT.glob("crds/*.yaml"):
+            self.assertEqual(crd.read_bytes(),
+                             self.files["operator"][f"usr/share/lambdadnn/crds/{crd.name}"][1])
+        run, _ = self.built.start("operator", ["--version"])
+        self.assertEqual(0, run.wait(), run.output())
+        run.end()
+
+    def test_sizes_are_within_the_aims(self):
+        for name, image in self.built.images.items():
+            self.assertLessEqual(image.compressed_bytes / 1e6, AIMS[name][0], name)
+
+    def test_each_starts_on_a_read_only_root_without_rights_and_ends_when_told(self):
+        for name in NAMES:
+            run, port = self.built.start(name)
+            try:
+                run.ready(port)
+                status = pathlib.Path(f"/proc/{run.pid()}/status").read_text()
+                resident_mb = container.resident_mib(run.pid()) * 1.048576
+            finally:
+                code = run.end()
+            self.assertEqual(0, code, run.output())
+            self.assertRegex(status, r"Uid:\s65532\s65532")
+            self.assertRegex(status, r"CapEff:\s0{16}")
+            self.assertRegex(status, r"NoNewPrivs:\s1")
+            if AIMS[name][2]:
+                self.assertLessEqual(resident_mb, AIMS[name][2], name)
+
+    def test_the_same_tree_gives_the_same_bytes(self):
+        before = {name: (FOLDER / f"{name}.tar").read_bytes() for name in ("operator", "server")}
+        digests = {name: image.digest for name, image in self.built.images.items()}
+        done = subprocess.run([ROOT / "scripts/images.sh", "build", "--no-compile", "--preset",
+                               PRESET], capture_output=True, text=True)
+        self.assertEqual(0, done.returncode, done.stdout + done.stderr)
+        for name in NAMES:
+            with archive.Image(FOLDER / f"{name}.tar") as image:
+                self.assertEqual(digests[name], image.digest, name)
+        for name, data in before.items():
+            self.assertEqual(data, (FOLDER / f"{name}.tar").read_bytes(), name)
+
+
+def measure():
+    folder = tempfile.mkdtemp(prefix="ldnn-images-", dir="/tmp")
+    os.chmod(folder, 0o755)
+    built = Images(folder)
+    try:
+        print(f"{'IMAGE':<10} {'COMPRESSED':>16} {'START TO /readyz':>22} {'AT REST':>18}")
+        for name in NAMES:
+            seconds, resident_mb = built.measure(name, 7)
+            aims = AIMS[name]
+            at_rest = f"(aim {aims[2]})" if aims[2] else ""
+            print(f"{name:<10} {built.images[name].compressed_bytes / 1e6:>6.1f} MB "
+                  f"(aim {aims[0]:>3}) {seconds:>8.3f} s (aim {aims[1]}) "
+                  f"{resident_mb:>7.1f} MB {at_rest}", flush=True)
+    finally:
+        built.end()
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--measure"]:
+        measure()
+    else:
+        PRESET = sys.argv.pop(1)
+        unittest.main(verbosity=2)

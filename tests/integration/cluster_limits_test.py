@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a cluster with Knative allows functions, as the planner sees it: a real kube-apiserver with
+nodes, quotas and Knative's ConfigMaps, and Knative's kinds without Knative. No function runs.
+
+    cluster_limits_test.py BIN_FOLDER [unittest arguments]
+"""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import unittest
+
+from operator_support import ROOT, Cluster, access_rules
+from s3_servers import ACCESS_KEY, SECRET_KEY, RealServer
+
+BIN = None
+PLATFORM = """
+memory: {minMiB: 128, maxMiB: 1024, stepMiB: 64}
+milliCpuPerGiB: 500
+sidecarMemoryMiB: 64
+maxFunctions: 32
+functionTimeoutSeconds: 300
+prices: {gibSecond: "0.0000166667"}
+"""
+SPACE = "team"
+SETS = ("jobs", "knative", "isolation", "limits")
+KNATIVE = "knative-serving"
+SERVICES = f"/apis/serving.knative.dev/v1/namespaces/{SPACE}/services"
+# What Knative's webhook says of a feature that is off.
+REFUSAL = "must not set the field(s): spec.template.spec.nodeSelector"
+
+
+def kind(group, version, plural, name, schema):
+    """A definition of one of Knative's kinds."""
+    return {"metadata": {"name": f"{plural}.{group}"}, "spec": {
+        "group": group, "scope": "Namespaced",
+        "names": {"plural": plural, "singular": name.lower(), "kind": name},
+        "versions": [{"name": version, "served": True, "storage": True,
+                      "subresources": {"status": {}},
+                      "schema": {"openAPIV3Schema": {"type": "object", "properties": {
+                          "spec": schema, "status": {
+                              "type": "object", "x-kubernetes-preserve-unknown-fields": True}}}}}]}}
+
+
+ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+# Refuses a node selector, as Knative does without the feature.
+SERVICE_SPEC = {**ANYTHING, "properties": {"template": {**ANYTHING, "properties": {"spec": {
+    **ANYTHING, "properties": {"nodeSelector": {
+        "type": "object", "additionalProperties": {"type": "string"}}},
+    "x-kubernetes-validations": [{"rule": "!has(self.nodeSelector)", "message": REFUSAL}]}}}}}
+
+
+class ClusterLimits(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = cluster = Cluster(BIN, train=0)
+        cls.addClassCleanup(cluster.close)
+        cls.minio = RealServer("minio")
+        cls.addClassCleanup(cls.minio.close)
+        for name in (SPACE, KNATIVE, "lambdadnn-system"):
+            cls.post("/api/v1/namespaces", {"metadata": {"name": name}})
+        for definition in (
+                kind("serving.knative.dev", "v1", "services", "Service", SERVICE_SPEC),
+                kind("autoscaling.internal.knative.dev", "v1alpha1", "podautoscalers",
+                     "PodAutoscaler", ANYTHING)):
+            cls.post("/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition)
+        cluster.wait_for("Knative's kinds are served",
+                         lambda: cluster.api("GET", SERVICES)[0] == 200)
+        cluster.create_secret("s3", SPACE, accessKeyId=ACCESS_KEY, secretAccessKey=SECRET_KEY)
+        cls.platform = cluster.folder / "platform.yaml"
+        cls.platform.write_text(PLATFORM)
+        cls.post("/api/v1/namespaces/lambdadnn-system/configmaps", {
+            "metadata": {"name": "lambdadnn-platform"}, "data": {"platform.yaml": PLATFORM}})
+        for name, data in (("config-defaults", {"max-revision-timeout-seconds": "60"}),
+                           ("config-autoscaler", {}), ("config-features", {})):
+            cls.post(f"/api/v1/namespaces/{KNATIVE}/configmaps",
+                     {"metadata": {"name": name}, "data": data})
+
+    @classmethod
+    def post(cls, path, body):
+        status, made = cls.cluster.api("POST", path, body)
+        assert status == 201, made
+        return made
+
+    def setUp(self):
+        self.undo = []
+        self.addCleanup(lambda: [self.cluster.api("DELETE", path) for path in self.undo])
+
+    def create(self, path, body):
+        made = self.post(path, body)
+        self.undo.append(f"{path}/{made['metadata']['name']}")
+
+    def node(self, name, memory, cpu="2"):
+        self.create("/api/v1/nodes", {"metadata": {"name": name}})
+        # Nodes are born with the taint of those that are not ready, and without a status.
+        for part, change in (("", {"spec": {"taints": None}}), ("/status", {"status": {
+                "allocatable": {"memory": memory, "cpu": cpu, "pods": "50"}}})):
+            status, answer = self.cluster.api("PATCH", f"/api/v1/nodes/{name}{part}", change)
+            self.assertEqual(status, 200, answer)
+
+    def job(self, name, **spec):
+        """Created by nobody yet: a file."""
+        return self.cluster.manifest(name, SPACE, self.minio, backend="Knative", **spec)
+
+    def plan(self, path, kubeconfig=None):
+        """What `kubectl lambdadnn plan` says: (exit code, JSON or its error)."""
+        done = subprocess.run(
+            [BIN / "kubectl-lambdadnn", "plan", "-f", path, "-n", SPACE, "-o", "json",
+             "--kubeconfig", kubeconfig or self.cluster.plane.kubeconfig],
+            capture_output=True, text=True, timeout=60,
+            env={**os.environ, "HOME": str(self.cluster.folder)})
+        return done.returncode, json.loads(done.stdout) if done.stdout else done.stderr
+
+    def free_job(self, name="free"):
+        """One whose size the planner chooses, that wants the most memory it may have."""
+        path = self.job(name)
+        job = json.loads(path.read_text())
+        job["spec"]["objective"] = {"budget": "1000"}  # the fastest plan
+        del job["spec"]["aggregation"]
+        path.write_text(json.dumps(job))
+        return path
+
+    def start_operator(self, name, sets, without=None):
+        """One of namespace `team`: what it reads of the cluster is optional."""
+        cluster = self.cluster
+        cluster.grant(f"{name}-cluster", ["optional"], without)
+        subject = [{"kind": "User", "name": name, "apiGroup": "rbac.authorization.k8s.io"}]
+        status, bound = cluster.api(
+            "PATCH", f"/apis/rbac.authorization.k8s.io/v1/clusterrolebindings/{name}-cluster",
+            {"subjects": subject})
+        assert status == 200, bound
+        kubeconfig = cluster.operator_user(name, sets, without, [SPACE])
+        flags = ["--backend", "Knative", "--platform", self.platform, "--namespaces", SPACE,
+                 "--worker-image", "worker:1", "--server-image", "server:1"]
+        check = subprocess.run(
+            [BIN / "lambdadnn-operator", "--check", "--kubeconfig", kubeconfig, *flags],
+            capture_output=True, text=True)
+        operator = cluster.start_operator(None, *flags, name=f"operator-{name}",
+                                          kubeconfig=kubeconfig)
+        self.addCleanup(lambda: operator.alive() and operator.kill())
+        return operator, check
+
+    def reason(self, name, condition):
+        job = self.cluster.get(name, SPACE)
+        for found in (job or {}).get("status", {}).get("conditions", []):
+            if found["type"] == condition:
+                return f"{found['status']}/{found['reason']}: {found['message']}"
+        return ""
+
+    def wait_reason(self, name, condition, words):
+        return self.cluster.wait_for(f"{name} {condition} {words}", lambda: (
+            self.reason(name, condition) if self.reason(name, condition).startswith(words) else ""),
+            150)
+
+    def delete(self, name):
+        self.cluster.api("DELETE", self.cluster.job_path(name, SPACE))
+        self.cluster.wait_for(f"{name} is gone", lambda: self.cluster.get(name, SPACE) is None)
+
+    def services(self):
+        status, listed = self.cluster.api("GET", SERVICES)
+        self.assertEqual(status, 200, listed)
+        return [item["metadata"]["name"] for item in listed["items"]]
+
+    def test_plan_follows_nodes_quotas_and_limit_ranges(self):
+        code, plan = self.plan(self.free_job())
+        self.assertEqual(code, 0, plan)
+        self.assertGreater(plan["memoryMiB"], 448, "the choice without limits")
+        self.assertEqual([words for words in plan["cluster"]["narrowed"] if "60 s" in words],
+                         plan["cluster"]["narrowed"])
+        self.assertEqual(plan["cluster"]["notCounted"], [])
+        self.node("small", "600Mi")
+        self.node("other", "600Mi")
+        code, plan = self.plan(self.free_job())
+        self.assertEqual(code, 0, plan)
+        self.assertLessEqual(plan["memoryMiB"], 512)
+        self.assertIn("a function has at most 512 MiB (the most that a node has left)",
+                      plan["cluster"]["narrowed"])
+        self.create(f"/api/v1/namespaces/{SPACE}/resourcequotas", {
+            "metadata": {"name": "q"}, "spec": {"hard": {"requests.memory": "900Mi"}}})
+        code, plan = self.plan(self.free_job())
+        self.assertEqual(code, 0, plan)
+        used = (plan["functions"] * (plan["memoryMiB"] + 64) + plan["serverMemoryMiB"] + 64)
+        self.assertLessEqual(used, 900)
+        self.assertIn("all functions have 900 MiB (a ResourceQuota)", plan["cluster"]["narrowed"])
+        self.create(f"/api/v1/namespaces/{SPACE}/limitranges", {
+            "metadata": {"name": "r"}, "spec": {"limits": [
+                {"type": "Container", "max": {"memory": "300Mi"}}]}})
+        code, plan = self.plan(self.free_job())
+        self.assertEqual(code, 0, plan)
+        self.assertLessEqual(plan["memoryMiB"], 256)
+        # Functions of 384 MiB fit no more.
+        code, error = self.plan(self.job("fixed"))
+        self.assertEqual(code, 2, error)
+        self.assertIn("a function has at most 256 MiB (a LimitRange)", error)
+
+    def test_plan_says_what_its_user_may_not_read(self):
+        user = self.cluster.operator_user("reader", ("jobs",), namespaces=[SPACE])
+        role = {"metadata": {"name": "platform"}, "rules": [
+            {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}]}
+        path = "/apis/rbac.authorization.k8s.io/v1/namespaces/lambdadnn-system/"
+        self.create(path + "roles", role)
+        self.create(path + "rolebindings", {
+            "metadata": {"name": "platform"},
+            "subjects": [{"kind": "User", "name": "reader",
+                          "apiGroup": "rbac.authorization.k8s.io"}],
+            "roleRef": {"kind": "Role", "name": "platform",
+                        "apiGroup": "rbac.authorization.k8s.io"}})
+
+        def planned():
+            code, plan = self.plan(self.free_job(), user)
+            return plan if code == 0 else None
+        plan = self.cluster.wait_for("the user may read the platform", planned, every=1)
+        told = "\n".join(plan["cluster"]["notCounted"])
+        for words in ("nodes", "longest timeout", "largest scale", "ResourceQuotas", "LimitRanges"):
+            self.assertIn(words, told)
+        self.assertEqual(plan["cluster"]["narrowed"], [])
+
+    def test_each_optional_rule_that_is_missing_is_named_and_the_job_goes_on(self):
+        self.node("large", "8Gi", "8")
+        told = {"nodes": ["what the nodes can hold"], "pods": ["what other pods"],
+                "configmaps": ["Knative's longest timeout", "Knative's largest scale",
+                               "Knative's features"],
+                "resourcequotas": ["ResourceQuotas", "LimitRanges"]}
+        operator, check = self.start_operator("with-all", SETS)
+        self.assertEqual(check.returncode, 0, check.stdout + check.stderr)
+        self.assertNotIn("may not", check.stdout)
+        self.cluster.create_job(self.job("with-all"))
+        message = self.wait_reason("with-all", "Provisioned", "True/Planned")
+        self.assertIn("a request ends after 60 s (Knative's max-revision-timeout-seconds)", message)
+        self.assertEqual(self.reason("with-all", "Degraded"), "")
+        self.cluster.wait_for("its services", lambda: len(self.services()) == 2)
+        service = self.cluster.api("GET", f"{SERVICES}/with-all-workers")[1]
+        self.assertEqual(service["spec"]["template"]["spec"]["timeoutSeconds"], 60)
+        self.delete("with-all")
+        self.assertEqual(operator.stop(), 0)
+        rules = access_rules()
+        for which in ("limits", "optional"):
+            for index, rule in enumerate(rules[which]):
+                resource = rule["resources"][0]
+                name = f"no-{resource}"
+                with self.subTest(name):
+                    verb, = rule["verbs"]
+                    operator, check = self.start_operator(name, SETS, (which, index, verb))
+                    self.assertEqual(check.returncode, 0, check.stdout + check.stderr)
+                    self.assertIn("warning", check.stdout)
+                    if resource == "customresourcedefinitions":  # for --check alone
+                        self.assertIn("its version cannot be compared", check.stdout)
+                        operator.kill()
+                        continue
+                    self.assertIn(f"may not {verb} {resource}", check.stdout)
+                    self.cluster.create_job(self.job(name))
+                    message = self.wait_reason(name, "Degraded", "True/LimitsUnknown")
+                    for words in told[resource]:
+                        self.assertIn(words, message)
+                    for other in set(sum(told.values(), [])) - set(told[resource]):
+                        self.assertNotIn(other, message)
+                    self.cluster.wait_for("its services", lambda: len(self.services()) == 2)
+                    self.delete(name)
+                    self.assertEqual(operator.stop(), 0)
+
+    def test_a_cluster_that_is_too_small_or_refuses_is_waited_for(self):
+        self.node("small", "300Mi")
+        operator, _ = self.start_operator("waits", SETS)
+        self.cluster.create_job(self.job("waits"))
+        message = self.wait_reason("waits", "Provisioned", "False/ClusterTooSmall")
+        self.assertIn("the most that a node has left", message)
+        self.assertEqual(self.services(), [])
+        self.node("large", "8Gi", "8")
+        self.wait_reason("waits", "Provisioned", "True/Planned")
+        self.cluster.create_job(self.job("refused", runtime={"nodeSelector": {"zone": "a"}}))
+        message = self.wait_reason("refused", "Accepted", "False/UnsupportedByCluster")
+        self.assertIn(REFUSAL, message)
+        self.assertIn("kubernetes.podspec-nodeselector", message)
+        self.assertEqual([name for name in self.services() if name.startswith("refused")], [])
+        secrets = self.cluster.api("GET", f"/api/v1/namespaces/{SPACE}/secrets")[1]["items"]
+        self.assertEqual([s["metadata"]["name"] for s in secrets
+                          if s["metadata"]["name"].startswith("refused")], [])
+        for name in ("waits", "refused"):
+            self.delete(name)
+        self.assertEqual(operator.stop(), 0)
+
+
+if __name__ == "__main__":
+    BIN = pathlib.Path(sys.argv.pop(1))
+    unittest.main(verbosity=2)

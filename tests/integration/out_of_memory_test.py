@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Workers that the kernel kills for want of memory, since the profile says too little of what the
+model needs: later plans give more, and the bits are those of a job that had enough.
+
+    out_of_memory_test.py BIN_FOLDER [unittest arguments]
+"""
+import sys
+import unittest
+
+from run_support import Bench
+
+BIN = ""
+# 23 MB of weights, and as much of gradients, beside LibTorch.
+MODEL = ("hidden: [128]", "hidden: [2048, 2048]")
+PROFILE = ("modelBytes: 407080", "modelBytes: 23298088")
+SERVERS = ("serverMemory: 128Mi", "serverMemory: 256Mi")
+EPOCHS = ("epochs: 12", "epochs: 1")
+FIXED = "fixed: {functions: 3, memory: 384Mi}"
+
+
+class OutOfMemory(unittest.TestCase):
+    def setUp(self):
+        self.bench = Bench(BIN)
+        self.addCleanup(self.bench.close)
+
+    def job(self, *replacements):
+        text = self.bench.job.read_text()
+        for old, new in (MODEL, PROFILE, SERVERS, EPOCHS, *replacements):
+            self.assertIn(old, text)
+            text = text.replace(old, new)
+        path = self.bench.folder / f"job-{len(replacements)}.yaml"
+        path.write_text(text)
+        return path
+
+    def test_the_next_plans_give_more_until_it_fits(self):
+        platform = self.bench.platform(milliCpuPerGiB=0)
+        enough = self.bench.run("--platform", platform,
+                                job=self.job((FIXED, "fixed: {functions: 3, memory: 768Mi}")))
+        self.assertEqual(enough.code, 0, enough.text())
+        if enough.report()["isolation"].startswith("pacing"):
+            self.skipTest("without control groups nobody is killed")
+        # The cheapest plan that is in time has the least memory.
+        job = self.job((FIXED, "deadlineSeconds: 100000"),
+                       ("spec:\n", "spec:\n  functions: {min: 3, max: 3}\n"))
+        run = self.bench.run("--platform", platform, job=job)
+        self.assertEqual(run.code, 0, run.text())
+        memory = [plan["memoryMiB"] for plan in run.report()["plans"]]
+        self.assertEqual(memory[0], 128)
+        self.assertGreater(len(memory), 1, run.text())
+        for before, after in zip(memory, memory[1:]):
+            self.assertGreaterEqual(after, before * 5 // 4)
+        self.assertIn("was killed for want of memory (OOMKilled): it had 128 MiB", run.text())
+        self.assertEqual(run.digest(), enough.digest())
+        self.assertEqual(run.functions(), {})
+
+
+if __name__ == "__main__":
+    BIN = sys.argv.pop(1)
+    unittest.main(verbosity=2)

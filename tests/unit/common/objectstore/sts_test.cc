@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// AssumeRole against answers as real servers give them; on real servers in
+// operator_credentials_test.
+#include "common/objectstore/sts.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/base/runtime.h"
+#include "common/objectstore/open_store.h"
+
+namespace lambdadnn {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr const char* kGiven =
+    R"(<?xml version="1.0" encoding="UTF-8"?>
+<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult>
+<AssumedRoleUser><Arn></Arn></AssumedRoleUser><Credentials><AccessKeyId>AK</AccessKeyId>
+<SecretAccessKey>S+/=</SecretAccessKey><SessionToken>T.o.k</SessionToken>
+<Expiration>2026-01-31T12:10:00Z</Expiration></Credentials></AssumeRoleResult>
+</AssumeRoleResponse>)";
+constexpr const char* kDate = "Sat, 31 Jan 2026 12:00:00 GMT";
+
+std::string Refused(const std::string& code, const std::string& message = "why") {
+  return "<ErrorResponse><Error><Type></Type><Code>" + code + "</Code><Message>" + message +
+         "</Message></Error></ErrorResponse>";
+}
+
+// Answers in turn, the last one again and again.
+class Server final : public HttpTransport {
+ public:
+  void Then(int status, const std::string& body, const std::string& date = kDate) {
+    HttpResponse response;
+    response.status = status;
+    response.body = ToBytes(body);
+    if (!date.empty()) response.fields = {{"Date", date}};
+    answers_.push_back(std::move(response));
+  }
+  Result<HttpResponse> Send(const HttpRequest& request) override {
+    requests.push_back(request);
+    bodies.emplace_back(AsText(request.body.at(0)));
+    return answers_[std::min(requests.size(), answers_.size()) - 1];
+  }
+  std::vector<HttpRequest> requests;
+  std::vector<std::string> bodies;
+
+ private:
+  std::vector<HttpResponse> answers_;
+};
+
+class FixedClock final : public Clock {
+ public:
+  Instant Now() override { return {}; }
+  WallTime Wall() override {
+    WallTime time;
+    ParseRfc3339("2026-01-31T12:00:00Z", &time);
+    return time + FromSeconds(shift_seconds);
+  }
+  void SleepFor(Duration) override {}
+  double shift_seconds = 0;
+};
+
+class StsTest : public testing::Test {
+ protected:
+  Result<TemporaryCredentials> Ask(int seconds = 900) {
+    S3Options options;
+    options.endpoint = "http://store:9000/";
+    options.bucket = "bucket";
+    options.credentials = {"parent", "parent-secret", ""};
+    return AssumeRole(server_, clock_, options, {R"({"Version":"2012-10-17"})", seconds});
+  }
+  Status Answer(int status, const std::string& body) {
+    server_ = Server();
+    server_.Then(status, body);
+    return Ask().status();
+  }
+
+  Server server_;
+  FixedClock clock_;
+};
+
+TEST_F(StsTest, AsksByASignedFormAndReadsWhatIsGiven) {
+  server_.Then(200, kGiven);
+  const auto given = Ask();
+  ASSERT_TRUE(given.ok()) << given.status().ToString();
+  EXPECT_EQ(given->credentials, (StoreCredentials{"AK", "S+/=", "T.o.k"}));
+  // It ends by the server's clock, and no later than was asked for.
+  EXPECT_EQ(given->lifetime_seconds, 600);
+  EXPECT_EQ(server_.requests.size(), 1u);
+  const HttpRequest& request = server_.requests[0];
+  EXPECT_EQ(request.url, "http://store:9000/");
+  EXPECT_EQ(server_.bodies[0],
+            "Action=AssumeRole&DurationSeconds=900&Policy=%7B%22Version%22%3A%222012-10-17%22%7D&"
+            "Version=2011-06-15");
+  EXPECT_THAT(std::string(FindField(request.fields, "authorization")),
+              HasSubstr("Credential=parent/20260131/us-east-1/sts/aws4_request"));
+}
+
+TEST_F(StsTest, WithoutADateTheWholeDurationCounts) {
+  server_.Then(200, kGiven, "");
+  EXPECT_EQ(Ask(1000)->lifetime_seconds, 1000);
+}
+
+TEST_F(StsTest, AWrongClockOfOursIsNoRefusal) {
+  clock_.shift_seconds = -7200;
+  server_.Then(403, Refused("RequestTimeTooSkewed"));
+  server_.Then(200, kGiven);
+  EXPECT_TRUE(Ask().ok());
+  ASSERT_EQ(server_.requests.size(), 2u);
+  EXPECT_EQ(FindField(server_.requests[0].fields, "x-amz-date"), "20260131T100000Z");
+  EXPECT_EQ(FindField(server_.requests[1].fields, "x-amz-date"), "20260131T120000Z");
+}
+
+TEST_F(StsTest, SaysWhyNoneAreGiven) {
+  const Status service_account = Answer(403, Refused("AccessDenied", "Access Denied."));
+  EXPECT_EQ(service_account.code(), StatusCode::kPermissionDenied);
+  EXPECT_THAT(service_account.message(), HasSubstr("http://store:9000 refuses AssumeRole"));
+  EXPECT_THAT(service_account.message(), HasSubstr("service account"));
+  EXPECT_THAT(service_account.message(), Not(HasSubstr("parent-secret")));
+  EXPECT_EQ(Answer(400, Refused("InvalidParameterValue")).code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(Answer(405, "<Error><Code>MethodNotAllowed</Code></Error>").code(),
+            StatusCode::kUnimplemented);
+  EXPECT_EQ(Answer(400, "<Error><Code>InvalidRequest</Code></Error>").code(),
+            StatusCode::kUnimplemented);
+  EXPECT_EQ(Answer(501, "").code(), StatusCode::kUnimplemented);
+  EXPECT_EQ(Answer(503, "").code(), StatusCode::kUnavailable);
+  EXPECT_EQ(Answer(429, "slow down").code(), StatusCode::kUnavailable);
+  for (const char* odd : {"", "hello", "<html/>", "<AssumeRoleResponse/>",
+                          "<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>a"
+                          "</AccessKeyId></Credentials></AssumeRoleResult></AssumeRoleResponse>"}) {
+    EXPECT_EQ(Answer(200, odd).code(), StatusCode::kUnimplemented) << odd;
+  }
+}
+
+TEST(AssumeStoreRole, OtherStoresAndAwsHaveNoneForUs) {
+  SystemClock clock;
+  ThreadExecutor executor;
+  SystemRandom random;
+  Runtime runtime{clock, executor, random};
+  StoreConfig config;
+  config.credentials = {"a", "b", ""};
+  for (const auto& [uri, endpoint] :
+       std::map<std::string, std::string>{{"file:///store", ""},
+                                          {"s3://bucket/x", ""},
+                                          {"s3://bucket", "https://s3.eu-west-1.amazonaws.com"}}) {
+    config.uri = uri;
+    config.endpoint = endpoint;
+    EXPECT_EQ(AssumeStoreRole(config, runtime, {"{}", 900}).status().code(),
+              StatusCode::kUnimplemented)
+        << uri;
+  }
+}
+
+}  // namespace
+}  // namespace lambdadnn
