@@ -237,10 +237,14 @@ tier_sanitizers() {
     run_ctest sanitizers asan-ubsan -R "^(${SANITIZED// /|})\$" -j 2
     return
   fi
-  build asan-ubsan || { fail sanitizers "the asan-ubsan build failed"; return; }
-  run_ctest sanitizers asan-ubsan -L '^(unit|conformance)$' -j 2
-  build tsan || { fail sanitizers "the tsan build failed"; return; }
-  run_ctest sanitizers tsan -L '^(unit|conformance)$' -j 2
+  local preset
+  for preset in asan-ubsan tsan; do
+    if build "$preset" unit_tests conformance_tests; then
+      run_ctest sanitizers "$preset" -L '^(unit|conformance)$' -j 2
+    else
+      fail sanitizers "the $preset build failed"
+    fi
+  done
   sanitized_training
 }
 

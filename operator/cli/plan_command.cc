@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `lambdadnn plan` chooses functions, memory and aggregation for a job; `lambdadnn predict` says
 // what given ones would take. Neither needs a cluster, a store or LibTorch.
+#include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <memory>
 
@@ -60,6 +62,7 @@ std::string TitleOf(const char* verb, const PlanRequest& request, const std::str
 
 Result<std::vector<double>> ParseDeadlines(const std::string& text) {
   std::vector<double> deadlines;
+  if (text.empty()) return deadlines;
   for (const std::string& part : Split(text, ',')) {
     const auto seconds = ParseDouble(Trim(part));
     if (!seconds || *seconds <= 0) {
@@ -72,12 +75,11 @@ Result<std::vector<double>> ParseDeadlines(const std::string& text) {
 }
 
 // One plan a deadline; infeasible (exit code 3) only when every one of them is.
-int PlanDeadlines(PlanRequest request, const PlanOptions& options) {
-  const auto deadlines = ParseDeadlines(options.deadlines);
-  if (!deadlines.ok()) return FailCommand(deadlines.status());
+int PlanDeadlines(PlanRequest request, const std::vector<double>& deadlines,
+                  const PlanOptions& options) {
   std::vector<DeadlineOutcome> outcomes;
   bool feasible = false;
-  for (const double deadline : *deadlines) {
+  for (const double deadline : deadlines) {
     request.input.objective = Objective{};
     request.input.objective.deadline_seconds = deadline;
     request.input.options.explain = false;
@@ -101,6 +103,23 @@ int PlanDeadlines(PlanRequest request, const PlanOptions& options) {
     PrintDocument({{"plans", std::move(plans)}}, options.output);
   }
   return feasible ? kExitComplete : kExitInfeasible;
+}
+
+// Which of the deadlines a prediction meets.
+Json MeetsDeadlines(double seconds, const std::vector<double>& deadlines) {
+  Json verdicts = Json::array();
+  for (const double deadline : deadlines) {
+    verdicts.push_back({{"deadlineSeconds", deadline}, {"met", seconds <= deadline}});
+  }
+  return verdicts;
+}
+
+void PrintVerdicts(double seconds, const std::vector<double>& deadlines) {
+  for (const double deadline : deadlines) {
+    std::printf("  deadline     %s: %s by %s\n", ShowSeconds(deadline).c_str(),
+                seconds <= deadline ? "met" : "missed",
+                ShowSeconds(std::abs(deadline - seconds)).c_str());
+  }
 }
 
 // The platform and, where the file has none, the profile that the cluster knows.
@@ -166,11 +185,17 @@ int RunPlan(PlanOptions options, bool predict, CommandContext& context) {
                  request->obstacle.c_str());
     return kExitInfeasible;
   }
-  if (!options.deadlines.empty()) return PlanDeadlines(*std::move(request), options);
+  const auto deadlines = ParseDeadlines(options.deadlines);
+  if (!deadlines.ok()) return FailCommand(deadlines.status());
+  if (!predict && !deadlines->empty()) {
+    return PlanDeadlines(*std::move(request), *deadlines, options);
+  }
   if (predict && !request->input.objective.fixed) {
     return FailCommand(InvalidArgumentError(
         "predict needs --functions N and --memory MIB, or spec.objective.fixed in the job"));
   }
+  // What is given leaves nothing to search, whatever --search says.
+  if (predict) request->input.options.search = SearchMethod::kExact;
   const auto outcome = MakePlan(request->input);
   if (!outcome.ok()) {
     std::string message = outcome.status().message();
@@ -184,13 +209,23 @@ int RunPlan(PlanOptions options, bool predict, CommandContext& context) {
     const std::string title =
         TitleOf(predict ? "Prediction" : "Plan", *request, ObjectiveOf(request->input.objective));
     std::fputs(FormatOutcome(title, *outcome).c_str(), stdout);
+    if (outcome->feasible) PrintVerdicts(outcome->chosen.predicted.seconds, *deadlines);
     PrintLimits(*request);
     WarnOfProfile(request->input.profile);
     if (IsThisMachine(options)) std::fputs(kAssumedStore, stdout);
   } else {
-    PrintDocument(WithLimits(OutcomeToJson(*outcome), *request), options.output);
+    Json document = WithLimits(OutcomeToJson(*outcome), *request);
+    if (outcome->feasible && !deadlines->empty()) {
+      document["deadlines"] = MeetsDeadlines(outcome->chosen.predicted.seconds, *deadlines);
+    }
+    PrintDocument(document, options.output);
   }
-  return outcome->feasible ? kExitComplete : kExitInfeasible;
+  if (!outcome->feasible) return kExitInfeasible;
+  // As for plans: infeasible when not one of the deadlines is met.
+  const bool any = std::any_of(deadlines->begin(), deadlines->end(), [&](double deadline) {
+    return outcome->chosen.predicted.seconds <= deadline;
+  });
+  return deadlines->empty() || any ? kExitComplete : kExitInfeasible;
 }
 
 CLI::App* AddCommon(CLI::App& app, const char* name, const char* description,
@@ -213,6 +248,9 @@ CLI::App* AddCommon(CLI::App& app, const char* name, const char* description,
   command->add_option("--model", arguments.model, "lambdadnn or extended")
       ->check(CLI::IsMember({"lambdadnn", "extended"}))
       ->capture_default_str();
+  command->add_option("--search", arguments.search, "exact or algorithm1")
+      ->check(CLI::IsMember({"exact", "algorithm1"}))
+      ->capture_default_str();
   command->add_option("--set", arguments.overrides, "PATH=VALUE: override a field of the job");
   command->add_option("-o,--output", options->output, "text, json or yaml")
       ->check(CLI::IsMember({"text", "json", "yaml"}))
@@ -226,9 +264,6 @@ void AddPlanCommand(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<PlanOptions>();
   CLI::App* command =
       AddCommon(app, "plan", "Choose functions, memory and aggregation for a job", options.get());
-  command->add_option("--search", options->arguments.search, "exact or algorithm1")
-      ->check(CLI::IsMember({"exact", "algorithm1"}))
-      ->capture_default_str();
   command->add_option("--deadlines", options->deadlines,
                       "Plan for each of these deadlines (seconds, separated by commas)");
   command->footer(
@@ -242,6 +277,8 @@ void AddPredictCommand(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<PlanOptions>();
   CLI::App* command = AddCommon(
       app, "predict", "Predict time and cost of given functions and memory", options.get());
+  command->add_option("--deadlines", options->deadlines,
+                      "Say which of these deadlines are met (seconds, separated by commas)");
   command->footer(
       "Example: lambdadnn predict -f examples/profiles/1dcnn-imdb.yaml \\\n"
       "           --platform examples/platforms/lambda.yaml --functions 14 --memory 3008");

@@ -157,8 +157,8 @@ Json ParetoOf(const JobSnapshot& snapshot, const JobHistory& history) {
   const Plan& plan = *snapshot.job.status.plan;
   const std::vector<PlanRecord>& plans = snapshot.job.status.plan_history;
   const bool first = plan.revision <= 1 || plans.empty();
-  const double elapsed = first ? history.planned_at : plans.back().at_seconds;
-  const double spent = first ? 0 : plans.back().cost_before;
+  const double elapsed = plans.empty() ? history.planned_at : plans.back().at_seconds;
+  const double spent = plans.empty() ? 0 : plans.back().cost_before;
   const Platform& platform = snapshot.options->platform;
   PlannerInput input =
       first ? PlannerInputOf(snapshot.job, platform, elapsed, spent, true)

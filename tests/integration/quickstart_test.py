@@ -37,6 +37,11 @@ class Quickstart(unittest.TestCase):
         report = run.report()
         self.assertGreaterEqual(report["metrics"]["testAccuracy"], 0.97)
         self.assertLessEqual(report["actual"]["seconds"], 90)
+        # The point on the page is the plan, what profiling took and cost included.
+        chosen = report["pareto"]["points"][report["pareto"]["chosen"]]
+        self.assertGreater(report["phases"]["profilingSeconds"], 0)
+        for measure in ("seconds", "cost"):
+            self.assertAlmostEqual(chosen[measure] / report["predicted"][measure], 1, delta=1e-3)
         for name in ("model.safetensors", "model.pt", "report.html", "events.jsonl"):
             self.assertGreater((run.out / name).stat().st_size, 0, name)
         self.assertIn("test accuracy", run.text())

@@ -88,6 +88,20 @@ TEST(PlanCommand, PredictsWhatIsGiven) {
   EXPECT_NEAR(Parsed(run)["predicted"]["iterations"].get<double>(), 150000.0 / 448, 1e-9);
 }
 
+TEST(PlanCommand, APredictionSaysWhichDeadlinesItMeets) {
+  const std::string predict =
+      "predict --model lambdadnn --search algorithm1 --functions 14 --memory 3008" + kOneDCnn;
+  const Ended run = Lambdadnn(predict + " -o json --deadlines 50,60");
+  EXPECT_EQ(run.exit_code, 0);
+  EXPECT_EQ(Parsed(run)["deadlines"], Json::parse(R"([{"deadlineSeconds": 50.0, "met": false},
+                                                      {"deadlineSeconds": 60.0, "met": true}])"));
+  EXPECT_EQ(Lambdadnn(predict + " --deadlines 50").exit_code, 3);
+  const Ended text = Lambdadnn(predict + " --deadlines 50,60");
+  EXPECT_NE(text.output.find("50.0 s: missed by 2.7 s"), std::string::npos) << text.output;
+  EXPECT_NE(text.output.find("60.0 s: met by 7.3 s"), std::string::npos) << text.output;
+  EXPECT_EQ(Lambdadnn(predict + " --deadlines 60,soon").exit_code, 2);
+}
+
 TEST(PlanCommand, OneOfFunctionsAndMemoryNarrowsTheSearch) {
   const Json plan = Parsed(Lambdadnn("plan --model lambdadnn -o json --functions 9" + kOneDCnn));
   EXPECT_EQ(plan["functions"], 9);
