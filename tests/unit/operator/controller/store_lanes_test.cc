@@ -9,33 +9,15 @@
 #include "common/objectstore/memory_object_store.h"
 #include "operator/api/job_codec.h"
 #include "operator/controller/controller.h"
-#include "operator/kube/in_memory_api_server.h"
-#include "operator/kube/job_definition.h"
-#include "tests/simulation/sim_scheduler.h"
 #include "tests/support/fake_functions.h"
 #include "tests/support/faulty_object_store.h"
 #include "tests/support/job_world.h"
+#include "tests/unit/operator/controller/virtual_time.h"
 
 namespace lambdadnn {
 namespace {
 
-using simulation::SimProcess;
-using simulation::SimScheduler;
-
 constexpr Duration kHang = std::chrono::seconds(60);
-
-// Runs `body` on fibers, in virtual time, to its end.
-void InVirtualTime(const std::function<void(Runtime&)>& body) {
-  SimScheduler scheduler(1);
-  SimProcess& process = scheduler.NewProcess("operator");
-  bool ended = false;
-  (void)process.Spawn("main", [&] {
-    body(process.runtime());
-    ended = true;
-  });
-  const Status run = scheduler.Run([&] { return ended; }, {});
-  ASSERT_TRUE(run.ok()) << run.message();
-}
 
 TEST(StoreLanes, ALaneHasAFewTasksAndBeginsItsWorkInOrder) {
   InVirtualTime([](Runtime& runtime) {
@@ -108,13 +90,6 @@ std::unique_ptr<ObjectStore> Lend(ObjectStore& store, Runtime& runtime, bool han
     });
   }
   return lent;
-}
-
-void DefineTypes(InMemoryApiServer* server) {
-  server->Define(JobDefinition());
-  ResourceDefinition secrets;
-  secrets.type = SecretType();
-  server->Define(secrets);
 }
 
 // Seconds from a job's creation to Complete, beside so many jobs whose stores hang.
