@@ -3,7 +3,8 @@
 """The operator is killed (-9) before, after, and after with the reply lost of every write to the API
 server in the lives of jobs: one that completes and is deleted by its time to live, one that is
 suspended and resumed, one that is planned anew, one that fails, one that is deleted as it runs; and
-at moments in between, as it starts slices and hears of them. Each ends as if nothing had happened: same digest, no function and no object left, no child twice.
+before it posts the slice of each role, once the function has it, and between lines of the answer. Each
+ends as if nothing had happened: same digest, no function and no object left, no child twice.
 
     operator_kill_test.py BIN_FOLDER [--share I/N] [--record]
 
@@ -14,16 +15,17 @@ import argparse
 import collections
 import pathlib
 import sys
-import threading
 import time
 
 from api_proxy import ApiProxy, Lost
+from host_proxy import HostProxy
 from operator_support import Cluster
 
 TABLE = pathlib.Path(__file__).parent / "operator_writes.txt"
 MODES = ("before", "after", "reply lost")
-MOMENT = "at a moment"
-MOMENTS = [0.3 * number for number in range(1, 25)]  # seconds after a job was made
+# Of the slice of a role; the occurrence is the line of its answer that is not heard any more, 0 its head.
+POST, LINE = "before its slice", "before a line"
+LINES = 6  # of an answer, taken evenly
 QUIET = ("events", "leases")
 SEEN = 10  # iterations, before anybody disturbs a job
 TRAINING = {"epochs": 12}
@@ -172,20 +174,23 @@ class KillTest:
     def __init__(self, programs):
         self.cluster = Cluster(programs)
         self.host = self.cluster.start_host()
+        self.functions = HostProxy(self.host.socket, self.cluster.folder / "functions.sock")
         self.proxy = ApiProxy(self.cluster.plane, self.cluster.own_user())
         self.kubeconfig = self.proxy.kubeconfig(self.cluster.folder)
         self.operator, self.starts = None, 0
+        self.most = {}  # group -> functions of it at once, in an undisturbed life
         self.lives = Lives(self.cluster, self.operate)
 
     def close(self):
         self.proxy.close()
+        self.functions.close()
         self.cluster.close()
 
     def operate(self):
         if self.operator is None or not self.operator.alive():
             self.starts += 1
             self.operator = self.cluster.start_operator(
-                self.host, "--enable-debug", name="operator", kubeconfig=self.kubeconfig)
+                self.functions, "--enable-debug", name="operator", kubeconfig=self.kubeconfig)
         return self.operator
 
     def live(self, life, row=None):
@@ -214,21 +219,24 @@ class KillTest:
             if request.number in strike and row.mode == "after":
                 self.operator.kill()
 
-        def kill_then():
-            struck.append(self.operator.alive())
-            self.operator.kill()
+        def at_slice(mode):
+            def hook(role, line=0):
+                if row and (role, line, mode) == (row.write, row.occurrence, row.mode) and not struck:
+                    struck.append(role)
+                    self.operator.kill()
+                    raise Lost()
+            return hook
 
         self.proxy.reset()
-        timer = threading.Timer(row.occurrence, kill_then) if row and row.mode == MOMENT else None
+        self.functions.reset()
         self.proxy.before, self.proxy.after, self.proxy.done = before, after, done
+        self.functions.before, self.functions.line = at_slice(POST), at_slice(LINE)
         self.operate()
-        if timer:
-            timer.start()
-        try:
-            getattr(self.lives, life)()
-        finally:
-            if timer:
-                timer.cancel()
+        getattr(self.lives, life)()
+        for group, count in self.functions.most.items():
+            # A later revision's functions are as many: the lives change none of the numbers.
+            most = self.most.setdefault(group.split("-r")[0], count)
+            assert count <= most, f"{count} functions of group {group} at once, not {most}"
         return seen, bool(struck)
 
     def record(self):
@@ -247,7 +255,13 @@ class KillTest:
                 "WATCH" if r.watch else r.method for r in self.proxy.requests)
             print(f"{life}: {len(seen)} writes with {sum(map(len, seen))} changes; all requests: "
                   f"{dict(by_method)}", flush=True)
-        rows.extend(Row("complete", "seconds", moment, MOMENT) for moment in MOMENTS)
+            if life == "complete":
+                answers = dict(self.functions.lines)
+        for role, lines in sorted(answers.items()):
+            rows.append(Row("complete", role, 0, POST))
+            taken = sorted({round(lines * number / (LINES - 1)) for number in range(LINES)})
+            rows.extend(Row("complete", role, line, LINE) for line in taken)
+        print(f"lines of the answers of each role: {answers}", flush=True)
         return rows, sorted(writes)
 
 

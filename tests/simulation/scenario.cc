@@ -212,6 +212,7 @@ Scenario MakeScenario(uint64_t seed) {
   Dice dice(seed);
   Scenario scenario;
   scenario.seed = seed;
+  scenario.kube_over_http = seed % 4 == 0;
 
   Plan& plan = scenario.plan;
   plan.aggregation = MakeAggregation(dice, kMostWorkers, kMostShards);
@@ -282,7 +283,8 @@ std::string Scenario::Brief() const {
          std::to_string(appointments.size()) + " crash appointments, " +
          std::to_string(disturbances.size()) + " disturbances, " +
          std::to_string(plan_changes.size()) + " plan changes" +
-         (store_is_files ? ", files, " + std::to_string(power_cuts.size()) + " power cuts" : "");
+         (store_is_files ? ", files, " + std::to_string(power_cuts.size()) + " power cuts" : "") +
+         (kube_over_http ? ", HTTP to the API server" : "");
 }
 
 }  // namespace lambdadnn::simulation

@@ -65,6 +65,8 @@ struct Scenario {
   StoreTiming store;
   PlatformTiming platform;
   KubeTiming kube;
+  // The controller speaks HTTP to the API server (every fourth seed).
+  bool kube_over_http = false;
   FaultRates rates;
   std::vector<CrashAppointment> appointments;
   std::vector<Disturbance> disturbances;

@@ -4,18 +4,16 @@
 #include <algorithm>
 #include <memory>
 
-#include "common/objectstore/retrying_object_store.h"
 #include "operator/api/conditions.h"
 #include "operator/api/job_codec.h"
-#include "operator/controller/controller.h"
 #include "operator/kube/in_memory_api_server.h"
 #include "operator/kube/object_metadata.h"
 #include "operator/resources/slice_requests.h"
 #include "tests/simulation/checker.h"
 #include "tests/simulation/job_definition.h"
+#include "tests/simulation/leader.h"
 #include "tests/simulation/sim_functions.h"
 #include "tests/simulation/sim_job.h"
-#include "tests/simulation/sim_kube.h"
 #include "tests/simulation/sim_training.h"
 #include "tests/simulation/store_host.h"
 
@@ -28,42 +26,6 @@ constexpr double kSettleSeconds = 8;
 // Faults end after this long: a job must get done in a world that becomes calm.
 constexpr double kCalmAfterSeconds = 90;
 constexpr double kSlowZombieSeconds = 12;
-
-// One controller process and what it holds. Never destroyed: it ends by kill.
-struct Leader {
-  Leader(SimProcess& process_in, InMemoryApiServer& server, SimPlatform& platform,
-         FaultInjector& faults, SimBucket& bucket, const Scenario& scenario, int64_t epoch)
-      : process(process_in),
-        kube(server, faults, process, scenario.kube),
-        backend(platform, process),
-        slices(platform, process),
-        dependencies{process.runtime(),
-                     kube,
-                     backend,
-                     slices,
-                     [this, &bucket](const StoreReference&, const StoreSecrets&) {
-                       return OpenStore(bucket);
-                     },
-                     {},
-                     nullptr,
-                     nullptr,
-                     [this](EventDraft draft) { recorder.Record(std::move(draft)); }},
-        recorder(kube, process.runtime(), {}),
-        controller(dependencies, MakeControllerOptions(scenario, epoch)) {}
-
-  Result<std::unique_ptr<ObjectStore>> OpenStore(SimBucket& bucket) {
-    return std::unique_ptr<ObjectStore>(std::make_unique<RetryingObjectStore>(
-        std::make_unique<SimObjectStore>(bucket, process), process.runtime(), RetryOptions{}));
-  }
-
-  SimProcess& process;
-  SimKubeClient kube;
-  SimFunctionBackend backend;
-  SimSliceClient slices;
-  ControllerDependencies dependencies;
-  EventRecorder recorder;
-  Controller controller;
-};
 
 class World {
  public:

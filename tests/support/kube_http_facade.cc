@@ -10,8 +10,6 @@
 namespace lambdadnn {
 namespace {
 
-constexpr Duration kWatchPoll = std::chrono::milliseconds(20);
-
 std::string PercentDecode(std::string_view text) {
   std::string out;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -111,8 +109,11 @@ struct KubeHttpFacade::Target {
 };
 
 KubeHttpFacade::KubeHttpFacade(KubeClient& server, std::vector<ResourceType> types,
-                               size_t watch_piece)
-    : server_(server), types_(std::move(types)), watch_piece_(watch_piece) {}
+                               size_t watch_piece, Duration watch_poll)
+    : server_(server),
+      types_(std::move(types)),
+      watch_piece_(watch_piece),
+      watch_poll_(watch_poll) {}
 
 std::optional<KubeHttpFacade::Target> KubeHttpFacade::Parse(const HttpRequest& request) const {
   Target target;
@@ -207,7 +208,7 @@ HttpResponse KubeHttpFacade::Stream(const HttpRequest& request, const Target& ta
   HttpResponse response;
   response.status = 200;
   while (!request.cancellation->cancelled()) {
-    Result<WatchEvent> event = (*watch)->Next(kWatchPoll);
+    Result<WatchEvent> event = (*watch)->Next(watch_poll_);
     if (!event.ok()) {
       if (event.status().code() == StatusCode::kDeadlineExceeded) continue;
       if (event.status().code() != StatusCode::kOutOfRange) break;  // the stream ends

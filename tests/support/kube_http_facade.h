@@ -14,8 +14,10 @@ namespace lambdadnn {
 
 class KubeHttpFacade final : public HttpTransport {
  public:
-  // Serves `types` of `server`, which outlives it. A watch's bytes come `watch_piece` at a time.
-  KubeHttpFacade(KubeClient& server, std::vector<ResourceType> types, size_t watch_piece);
+  // Serves `types` of `server`, which outlives it. A watch's bytes come `watch_piece` at a time;
+  // that its caller has gone it notices every `watch_poll`.
+  KubeHttpFacade(KubeClient& server, std::vector<ResourceType> types, size_t watch_piece,
+                 Duration watch_poll = std::chrono::milliseconds(20));
 
   Result<HttpResponse> Send(const HttpRequest& request) override;
 
@@ -32,6 +34,7 @@ class KubeHttpFacade final : public HttpTransport {
   KubeClient& server_;
   const std::vector<ResourceType> types_;
   const size_t watch_piece_;
+  const Duration watch_poll_;
 };
 
 // What a real server answers for this error: an HTTP status and a Status object.
