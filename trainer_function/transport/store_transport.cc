@@ -39,7 +39,7 @@ StoreTransport::StoreTransport(Runtime& runtime, ObjectStore& store, Interrupt& 
       job_(Xxh3(AsBytes(job_uid))) {}
 
 ArrivalEstimate& StoreTransport::EstimateOf(const ObjectName& name) {
-  return estimates_[static_cast<size_t>(name.kind)][static_cast<uint8_t>(name.layer)];
+  return estimates_[{name.kind, name.layer}];
 }
 
 Status StoreTransport::Push(const ObjectName& name, const ObjectNotes& notes, ByteView payload) {

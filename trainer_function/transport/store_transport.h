@@ -3,9 +3,10 @@
 // back-off of poll_schedule.h, or when the store says that it has come. Nothing is ever listed.
 #pragma once
 
-#include <array>
+#include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "common/base/runtime.h"
 #include "common/objectstore/object_store.h"
@@ -41,8 +42,7 @@ class StoreTransport final : public Transport {
   const uint64_t job_;
   std::mutex mutex_;  // guards estimates_
   // By kind and layer of the writer: those arrive together.
-  static constexpr size_t kLayers = 256;
-  std::array<std::array<ArrivalEstimate, kLayers>, 6> estimates_;
+  std::map<std::pair<ObjectKind, int>, ArrivalEstimate> estimates_;
 };
 
 }  // namespace lambdadnn
