@@ -262,20 +262,18 @@ bool HasFieldsOf(const Json& after, const Json& before) {
 }
 
 // The merge patch from `before` to `after`, two encodings of ours.
-Json Difference(const Json& before, const Json& after) {
+Json Difference(const Json& before, Json after) {
   Json patch = Json::object();
   for (const auto& [key, value] : before.items()) {
     if (!after.contains(key)) patch[key] = nullptr;
   }
-  for (const auto& [key, value] : after.items()) {
+  for (auto& [key, value] : after.items()) {
     const auto old = before.find(key);
-    if (old == before.end()) {
-      patch[key] = value;
-    } else if (value.is_object() && old->is_object()) {
-      Json nested = Difference(*old, value);
+    if (old != before.end() && value.is_object() && old->is_object()) {
+      Json nested = Difference(*old, std::move(value));
       if (!nested.empty()) patch[key] = std::move(nested);
-    } else if (*old != value) {
-      patch[key] = value;
+    } else if (old == before.end() || *old != value) {
+      patch[key] = std::move(value);
     }
   }
   return patch;
@@ -403,24 +401,28 @@ Json EncodeStatus(const JobStatus& status) {
 
 Json MakeStatusPatch(const Json& object, const JobStatus& status) {
   Json after = EncodeStatus(status);
-  Json before = Json::object();
+  Json patch = Json::object();
+  Json other = Json::object();
   const auto found = object.find("status");
   if (found != object.end() && found->is_object()) {
     // What stands there already, most of it as a rule, need not be read; nor what only changes.
-    Json other = Json::object();
     for (const auto& [key, value] : found->items()) {
       const auto next = after.find(key);
-      if (next != after.end() && *next == value) {
-        after.erase(next);
-      } else if (next != after.end() && HasFieldsOf(*next, value)) {
-        before[key] = value;
-      } else {
+      const bool same = next != after.end() && *next == value;
+      if (!same && (next == after.end() || !HasFieldsOf(*next, value))) {
         other[key] = value;
+        continue;
       }
+      if (!same && value.is_object()) {
+        patch[key] = Difference(value, std::move(*next));
+      } else if (!same) {
+        patch[key] = std::move(*next);
+      }
+      after.erase(next);
     }
-    if (!other.empty()) before.update(EncodedAsRead(std::move(other)));
   }
-  Json patch = Difference(before, after);
+  patch.update(
+      Difference(other.empty() ? other : EncodedAsRead(std::move(other)), std::move(after)));
   if (patch.empty()) return Json::object();
   return {{"status", std::move(patch)}};
 }

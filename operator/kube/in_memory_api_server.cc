@@ -69,6 +69,16 @@ Json WithoutStatus(const Json& object) {
   return rest;
 }
 
+bool HaveSameStatus(const Json& a, const Json& b) {
+  const auto status_of = [](const Json& object) {
+    const auto found = object.find("status");
+    return found == object.end() ? nullptr : &*found;
+  };
+  const Json* const status = status_of(a);
+  const Json* const other = status_of(b);
+  return status == nullptr || other == nullptr ? status == other : *status == *other;
+}
+
 // Whether anything outside of metadata and status differs.
 bool DesiredStateDiffers(const Json& a, const Json& b) {
   const auto counts = [](const std::string& key) { return key != "metadata" && key != "status"; };
@@ -288,6 +298,7 @@ Result<Json> InMemoryApiServer::Replace(Table& table, const ObjectName& name, Js
   if (!uid.empty() && uid != MetadataText(*current, "uid")) return Conflict(type, name);
 
   if (subresource == Subresource::kStatus) {
+    if (HaveSameStatus(next, *current)) return *current;
     Json with_status = WithoutStatus(*current);
     if (next.contains("status")) with_status["status"] = std::move(next["status"]);
     next = std::move(with_status);
@@ -298,10 +309,10 @@ Result<Json> InMemoryApiServer::Replace(Table& table, const ObjectName& name, Js
       if (current->contains("status")) next["status"] = current->at("status");
     }
   }
-  if (table.definition.schema != nullptr && subresource == Subresource::kNone) {
-    table.definition.schema->ApplyDefaults(&next);
+  if (subresource == Subresource::kNone) {
+    if (table.definition.schema != nullptr) table.definition.schema->ApplyDefaults(&next);
+    if (next == *current) return *current;
   }
-  if (next == *current) return *current;
   LDNN_RETURN_IF_ERROR(Validate(table, next, current.get(), subresource));
   if (IsBeingDeleted(*current) && subresource == Subresource::kNone) {
     LDNN_RETURN_IF_ERROR(
