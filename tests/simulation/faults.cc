@@ -110,7 +110,12 @@ std::vector<FaultLedger::Key> FaultLedger::Unstruck() const {
 
 FaultInjector::Place& FaultInjector::PlaceOf(const char* role, const char* operation,
                                              FaultPoint point) {
-  Place& place = places_[{role, operation, point}];
+  const CellKey key = {role, operation, point};
+  const size_t hash = CellHash()(key);
+  Recent& recent = recent_[(hash ^ (hash >> 6)) % recent_.size()];
+  if (recent.place != nullptr && recent.key == key) return *recent.place;
+  Place& place = places_[key];
+  recent = {key, &place};
   if (place.cell != nullptr) return place;
   place.cell = &ledger_.At(role, operation, point);
   for (CrashAppointment& appointment : appointments_) {

@@ -133,6 +133,12 @@ class FaultInjector {
   bool calm_ = false;
   FaultLedger ledger_;
   std::unordered_map<CellKey, Place, CellHash> places_;
+  // Those asked for lately, by their hash: no division, and mostly one look.
+  struct Recent {
+    CellKey key{};
+    Place* place = nullptr;
+  };
+  std::array<Recent, 64> recent_;
 };
 
 }  // namespace lambdadnn::simulation
