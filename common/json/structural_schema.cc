@@ -124,6 +124,7 @@ Result<StructuralSchema> StructuralSchema::CompileNode(const Json& json, RegexCa
                                                   "x-kubernetes-validations",
                                                   "x-kubernetes-list-type",
                                                   "x-kubernetes-list-map-keys",
+                                                  "x-kubernetes-map-type",
                                                   "x-kubernetes-preserve-unknown-fields",
                                                   "x-kubernetes-int-or-string"};
   try {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The CRD's x-kubernetes-validations in C++, in the CRD's order.
+// The CRD's x-kubernetes-validations in C++: the same places and sentences.
 #include <algorithm>
 #include <optional>
 
