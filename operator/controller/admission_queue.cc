@@ -15,7 +15,8 @@ constexpr Duration kCapacityAge = std::chrono::seconds(10);
 // A job that has just come holds back younger ones until it is known whether it waits, but no
 // longer than this: its store may not answer for hours.
 constexpr Duration kUndecided = std::chrono::seconds(10);
-// One that has just come as well does not say for so long that it waits for them.
+// One that has just come as well says that it waits for them when none of them was decided for so
+// long: of many that come at once each is written when its turn has come, once.
 constexpr Duration kMoment = std::chrono::seconds(2);
 
 // Each that starts is a change, and wakes the next ones.
@@ -142,17 +143,20 @@ QueueView AdmissionQueue::ViewLocked(const ObjectName& name) {
   }
   if (first != nullptr && first->namespace_name == name.namespace_name) view.first = first->name;
   view.unsettled = view.undecided > 0 && FitsWithin(view.taken + view.before, view.capacity) &&
-                   IsUnsettled(name);
+                   IsUnsettled(name, view.undecided);
   return view;
 }
 
-bool AdmissionQueue::IsUnsettled(const ObjectName& name) {
+bool AdmissionQueue::IsUnsettled(const ObjectName& name, int undecided) {
   const auto own = entries_.find(name);
   if (own == entries_.end() || !own->second.undecided) return false;
   const Instant now = runtime_.clock.Now();
-  std::optional<Instant>& since = own->second.unsettled_since;
-  if (!since.has_value()) since = now;
-  return now - *since < kMoment;
+  Entry& entry = own->second;
+  if (!entry.unsettled_since.has_value() || undecided < entry.fewest_undecided) {
+    entry.unsettled_since = now;
+    entry.fewest_undecided = undecided;
+  }
+  return now - *entry.unsettled_since < kMoment;
 }
 
 QueueView AdmissionQueue::View(const ObjectName& name) {

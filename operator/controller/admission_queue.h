@@ -48,10 +48,11 @@ class AdmissionQueue {
     std::string uid;
     std::string created;
     Instant first_seen{};
-    std::optional<Instant> unsettled_since;  // when its view first was
-    bool started = false;                    // holds `room`
-    bool waits = false;                      // for `room`
-    bool undecided = false;                  // has not said yet whether it waits
+    std::optional<Instant> unsettled_since;  // when its view first was, with so few before it
+    int fewest_undecided = 0;
+    bool started = false;    // holds `room`
+    bool waits = false;      // for `room`
+    bool undecided = false;  // has not said yet whether it waits
     Room room;
   };
 
@@ -60,8 +61,9 @@ class AdmissionQueue {
   void Read(Entry* entry);
   void AskCapacity();
   QueueView ViewLocked(const ObjectName& name);
-  // Whether it is a moment since the job's view was first asked for with such jobs before it.
-  bool IsUnsettled(const ObjectName& name);
+  // Whether it is less than a moment since the `undecided` jobs before it were more, or since the
+  // job's view was first asked for with such jobs before it.
+  bool IsUnsettled(const ObjectName& name, int undecided);
   bool Waits(const ObjectName& name, const Entry& entry) const;
   bool Before(const ObjectName& a, const ObjectName& b) const;
 

@@ -30,8 +30,10 @@ constexpr Duration kWriteConfirms = std::chrono::milliseconds(500);
 // wait for goes first.
 constexpr Duration kBehind = std::chrono::seconds(1);
 constexpr Duration kOldProgress = std::chrono::seconds(30);
-// Until the next look at a job that is held.
+// Until the next look at a job that is held by one or a few others; longer the more there are.
 constexpr Duration kMoment = std::chrono::milliseconds(50);
+constexpr int kFew = 4;
+constexpr Duration kLongestHold = std::chrono::seconds(1);
 // Fields of status found out one by one to be refused.
 constexpr int kMaxRefusals = 8;
 
@@ -405,7 +407,9 @@ Duration Reconciler::NextLook(const Pass& pass) {
   if (pass.gone) return kNever;
   const bool deleted = !job.metadata.deletion_timestamp.empty();
   const bool finished = IsFinished(job);
-  if (pass.held) return kMoment;
+  if (pass.held) {
+    return std::min<Duration>(kLongestHold, kMoment * (1 + pass.snapshot.queue.undecided / kFew));
+  }
   const bool waiting = !deleted && !finished && IsWaiting(job) && !AnyLiveInstance(facts);
   const bool resting = job.status.phase == "Suspended" || WaitsForCluster(job) ||
                        (facts.admission.has_value() && !facts.admission->ok());
