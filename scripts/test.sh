@@ -238,6 +238,7 @@ tier_sanitizers() {
     return
   fi
   local preset
+  export TSAN_OPTIONS="suppressions=$PWD/tests/support/tsan_suppressions.txt"
   for preset in asan-ubsan tsan; do
     if build "$preset" unit_tests conformance_tests; then
       run_ctest sanitizers "$preset" -L '^(unit|conformance)$' -j 2

@@ -52,13 +52,13 @@ StrictS3Server::StrictS3Server(Runtime& runtime, const StrictS3Options& options)
       service_(runtime.clock, options),
       network_(std::make_unique<Network>()),
       port_(network_->acceptor.local_endpoint().port()) {
-  tasks_.push_back(runtime_.executor.Spawn("s3-accept", [this] { Accept(); }));
+  accepting_ = runtime_.executor.Spawn("s3-accept", [this] { Accept(); });
 }
 
 StrictS3Server::~StrictS3Server() {
   stopping_ = true;
   ::shutdown(network_->acceptor.native_handle(), SHUT_RDWR);
-  tasks_.front()->Join();
+  accepting_->Join();
   {
     const std::lock_guard lock(mutex_);
     for (auto& [id, socket] : network_->sockets) {

@@ -58,7 +58,8 @@ class StrictS3Server {
   std::atomic<int64_t> requests_{0};
   std::atomic<int64_t> connections_{0};
   std::atomic<int64_t> injected_{0};
-  std::vector<std::unique_ptr<Task>> tasks_;
+  std::unique_ptr<Task> accepting_;
+  std::vector<std::unique_ptr<Task>> tasks_;  // of connections; the accepting task's until it ends
 };
 
 }  // namespace lambdadnn
