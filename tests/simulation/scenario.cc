@@ -142,6 +142,13 @@ void AddDisturbances(Dice& dice, std::vector<Disturbance>* out) {
   }
 }
 
+double IterationSeconds(const Scenario& scenario, const AggregationPlan& aggregation) {
+  const int workers = aggregation.workers();
+  const int batch = (scenario.plan.global_batch_size + workers - 1) / workers;
+  return scenario.compute_seconds + scenario.compute_seconds_per_sample * batch +
+         5 * scenario.store.request_seconds * (aggregation.server_layers() + 1);
+}
+
 // Drawn apart, so that the rest of a scenario does not depend on it.
 void AddPlanChanges(Dice dice, Scenario* scenario) {
   if (!dice.Chance(0.35)) return;
@@ -177,6 +184,9 @@ void AddPlanChanges(Dice dice, Scenario* scenario) {
       scenario->disturbances.push_back(loss);
     }
     if (change.while_suspended) at_seconds += change.suspended_seconds;
+    // The planner takes no plan of which a slice does not hold a handful of iterations.
+    scenario->slice_seconds =
+        std::max(scenario->slice_seconds, 8 * IterationSeconds(*scenario, change.aggregation));
     scenario->plan_changes.push_back(change);
   }
 }
@@ -249,10 +259,7 @@ Scenario MakeScenario(uint64_t seed) {
   scenario.store.request_seconds = dice.Real(0.002, 0.01);
   // Less than all iterations take, so that functions hand over to their next slices on the way, and
   // enough for the handful that a slice needs to agree on its end.
-  const double iteration_seconds =
-      scenario.compute_seconds + scenario.compute_seconds_per_sample * plan.local_batch_size +
-      5 * scenario.store.request_seconds * (plan.aggregation.server_layers() + 1);
-  scenario.slice_seconds = iteration_seconds * dice.Real(8, 14);
+  scenario.slice_seconds = IterationSeconds(scenario, plan.aggregation) * dice.Real(8, 14);
   scenario.platform.stale_list_seconds = dice.Chance(0.5) ? dice.Real(0, 2) : 0;
   scenario.kube.watch_lag_seconds = dice.Chance(0.5) ? dice.Real(0, 1) : 0.01;
 
