@@ -38,7 +38,7 @@ INSTANTIATE_TEST_SUITE_P(Files, ObjectStoreConformance,
 // The strict service and the machine it runs on, for one test.
 class StrictWorld {
  public:
-  explicit StrictWorld(const StrictS3Faults& faults) : server_(runtime_, StrictS3Options{}) {
+  explicit StrictWorld(const StrictS3Faults& faults) : server_(service_, StrictS3Options{}) {
     server_.SetFaults(faults);
   }
   ~StrictWorld() {
@@ -65,7 +65,10 @@ class StrictWorld {
  private:
   SystemClock clock_;
   ThreadExecutor executor_;
-  SeededRandom random_{7};
+  // The service guards its own; those who ask may do so at once.
+  SeededRandom chance_{7};
+  Runtime service_{clock_, executor_, chance_};
+  SystemRandom random_;
   Runtime runtime_{clock_, executor_, random_};
   StrictS3Server server_;
 };
