@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # JSON, GoogleTest and the standard containers, parsed once for all files that use them: a fifth of a
-# build's time. A file still includes what it uses: tests/tidy compiles each header by itself, and the
-# fuzz build (clang) has no precompiled ones.
+# build's time. A file still includes what it uses: the builds without precompiled headers (fuzz and
+# tsan) tell.
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
   set(precompile_default ON)
 else()

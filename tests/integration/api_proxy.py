@@ -115,11 +115,7 @@ class ApiProxy:
                 return self.reply(handler, status, list(fields.items()), text.encode())
             self.forward(handler, request, body)
         except (Lost, OSError, http.client.HTTPException):
-            handler.close_connection = True
-            try:
-                handler.connection.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                pass
+            handler.hang_up()
 
     def forward(self, handler, request, body):
         upstream = http.client.HTTPSConnection(

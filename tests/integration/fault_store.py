@@ -8,7 +8,6 @@ import hashlib
 import os
 import random
 import re
-import socket
 import threading
 import time
 import urllib.parse
@@ -116,10 +115,10 @@ class FaultStore:
             request.peer = request.peer or pid_of_peer(request.client_address[1])
             operation = self.operation(request, key, query, body)
         if self.before and self.before(operation) is False:
-            return self.cut(request)
+            return request.hang_up()
         answer = self.apply(request, key, query, body)
         if self.after and self.after(operation) is False:
-            return self.cut(request)
+            return request.hang_up()
         return self.answer(request, *answer)
 
     @staticmethod
@@ -199,11 +198,3 @@ class FaultStore:
             request.wfile.flush()
         except OSError:
             request.close_connection = True
-
-    @staticmethod
-    def cut(request):
-        request.close_connection = True
-        try:
-            request.connection.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass  # the caller has gone already

@@ -7,26 +7,15 @@ import collections
 import http.client
 import json
 import os
-import socket
 import socketserver
 import threading
 import urllib.parse
 
 from api_proxy import Lost
 from loopback_server import Handler, LoopbackServer
+from unix_connection import UnixConnection
 
 UPSTREAM_SECONDS = 120
-
-
-class UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("localhost", timeout=UPSTREAM_SECONDS)
-        self.path = str(path)
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX)
-        self.sock.settimeout(self.timeout)
-        self.sock.connect(self.path)
 
 
 class UnixServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
@@ -55,14 +44,6 @@ def answer_whole(handler, status, data):
     handler.send_header("Content-Length", str(len(data)))
     handler.end_headers()
     handler.wfile.write(data)
-
-
-def drop(handler):
-    handler.close_connection = True
-    try:
-        handler.connection.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        pass
 
 
 class HostProxy:
@@ -102,7 +83,7 @@ class HostProxy:
             server.close()
 
     def serve_host(self, handler):
-        upstream = UnixConnection(self.upstream)
+        upstream = UnixConnection(self.upstream, UPSTREAM_SECONDS)
         try:
             answer = ask(handler, upstream, read(handler))
             data = answer.read()
@@ -116,7 +97,7 @@ class HostProxy:
                 data = json.dumps(listed).encode()
             answer_whole(handler, answer.status, data)
         except (OSError, http.client.HTTPException):
-            drop(handler)
+            handler.hang_up()
         finally:
             upstream.close()
 
@@ -152,7 +133,7 @@ class HostProxy:
             self.before(role)
             self.stream(handler, ask(handler, upstream, body), role)
         except (Lost, OSError, http.client.HTTPException):
-            drop(handler)
+            handler.hang_up()
         finally:
             upstream.close()
 

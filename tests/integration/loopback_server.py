@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """An HTTP server on a free loopback port, a thread for each caller."""
 import http.server
+import socket
 import threading
 
 
@@ -10,6 +11,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *arguments):
         pass
+
+    def hang_up(self):
+        """Ends the connection as it is, in the middle of an answer too."""
+        self.close_connection = True
+        try:
+            self.connection.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
 
     def __getattr__(self, name):
         if name.startswith("do_"):

@@ -10,7 +10,6 @@ import base64
 import http.client
 import json
 import os
-import socket
 import stat
 import subprocess
 import sys
@@ -18,19 +17,10 @@ import unittest
 
 from operator_support import Cluster
 from s3_servers import BUCKET, CREDENTIALS, RealServer
+from unix_connection import UnixConnection
 
 BIN = ""
 ROOT_URI = f"s3://{BUCKET}/runs"
-
-
-class UnixConnection(http.client.HTTPConnection):
-    def __init__(self, path):
-        super().__init__("host", timeout=10)
-        self.path = str(path)
-
-    def connect(self):
-        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        self.sock.connect(self.path)
 
 
 class Tenants(unittest.TestCase):
@@ -163,7 +153,7 @@ class Tenants(unittest.TestCase):
         return base64.b64decode(secret["data"]["key"]).decode()
 
     def functions_of(self, job):
-        connection = UnixConnection(self.host.socket)
+        connection = UnixConnection(self.host.socket, timeout=10)
         connection.request("GET", f"/v1/functions?jobUid={job['metadata']['uid']}")
         listed = json.loads(connection.getresponse().read())["functions"]
         connection.close()
