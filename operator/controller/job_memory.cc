@@ -97,6 +97,7 @@ const JobMemory::Decoded& JobMemory::Decode(const std::shared_ptr<const Json>& o
 void JobMemory::Begin(const Job& job, Instant now, WallTime wall) {
   if (!started) {
     started = true;
+    progress_written = now;
     meter.usage = job.status.usage;
     meter.test_accuracy = job.status.progress.test_accuracy;
     meter.loss = job.status.progress.loss;

@@ -52,7 +52,9 @@ class JobMemory {
   std::shared_ptr<const PlatformView> platform_view;
   // Of status, which this API server's CRD refuses: not written again by this process.
   RefusedFields refused_fields;
-  // When status was last written for progress alone.
+  // When the API server last took a status of this process.
+  std::optional<Instant> status_written;
+  // When progress was last shown: by that, or by whoever led before the first pass.
   Instant progress_written{};
   bool started = false;  // meter and history were taken over from the job's status
   double active_offset = 0;

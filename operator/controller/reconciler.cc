@@ -30,6 +30,8 @@ constexpr Duration kWriteConfirms = std::chrono::milliseconds(500);
 // wait for goes first.
 constexpr Duration kBehind = std::chrono::seconds(1);
 constexpr Duration kOldProgress = std::chrono::seconds(30);
+// Writes of progress that nobody took can be made up for later, those of this long.
+constexpr Duration kProgressBurst = std::chrono::seconds(1);
 // Until the next look at a job that is held by one or a few others; longer the more there are.
 constexpr Duration kMoment = std::chrono::milliseconds(50);
 constexpr int kFew = 4;
@@ -97,6 +99,7 @@ void Reconciler::Drop(const ObjectName& name) {
   memories_.erase(name);
   in_progress_.erase(name);
   ticking_.erase(name);
+  joining_.erase(name);
 }
 
 size_t Reconciler::remembered() const {
@@ -209,6 +212,10 @@ Status Reconciler::DecideAndApply(Pass* pass) {
         return OkStatus();
       }
       LDNN_ASSIGN_OR_RETURN(const Next next, Apply(pass, action));
+      if (next == Next::kYield) {
+        pass->yields = true;
+        return OkStatus();
+      }
       again = again || next == Next::kDecideAgain;
     }
     if (!again) break;
@@ -253,9 +260,8 @@ Status Reconciler::ConfirmLead(Pass* pass) {
   LDNN_RETURN_IF_ERROR(CheckWanted());
   const Instant now = dependencies_.runtime.clock.Now();
   const bool known = cache_.Get(pass->name) == pass->object;
-  if (known && pass->written.has_value() && now - *pass->written < kWriteConfirms) {
-    return OkStatus();
-  }
+  const std::optional<Instant>& written = pass->memory->status_written;
+  if (known && written.has_value() && now - *written < kWriteConfirms) return OkStatus();
   Result<Json> object = dependencies_.kube.Get(ServerlessTrainingJobType(), pass->name);
   if (object.status().code() == StatusCode::kNotFound) {
     cache_.Remove(pass->name, UidOf(*pass->object));
@@ -333,8 +339,8 @@ Status Reconciler::WriteStatus(Pass* pass, const JobStatus& status) {
   }
   cache_.Put(*std::move(written));
   LDNN_RETURN_IF_ERROR(Load(pass));
-  pass->written = dependencies_.runtime.clock.Now();
-  pass->memory->progress_written = *pass->written;
+  pass->memory->status_written = dependencies_.runtime.clock.Now();
+  pass->memory->progress_written = *pass->memory->status_written;
   RecordChanges(*pass, before, pass->snapshot.job.status);
   return OkStatus();
 }
@@ -358,6 +364,17 @@ void Reconciler::RecordChanges(const Pass& pass, const JobStatus& before, const 
   }
 }
 
+bool Reconciler::AnyJoining(const Pass& pass) {
+  const bool joins = IsJoining(pass.snapshot);
+  const std::lock_guard lock(mutex_);
+  if (joins) {
+    joining_.insert(pass.name);
+  } else {
+    joining_.erase(pass.name);
+  }
+  return !joining_.empty();
+}
+
 Duration Reconciler::ProgressInterval(const Job& job) {
   const ObjectName name{job.metadata.namespace_name, job.metadata.name};
   const std::lock_guard lock(mutex_);
@@ -371,6 +388,14 @@ Duration Reconciler::ProgressInterval(const Job& job) {
   return FromSeconds(std::max(options_.progress_seconds, share));
 }
 
+bool Reconciler::TakeProgressWrite(Instant now) {
+  const std::lock_guard lock(mutex_);
+  if (now < progress_write_) return false;
+  const Duration each = FromSeconds(1 / options_.max_progress_writes_per_second);
+  progress_write_ = std::max(progress_write_, now - kProgressBurst) + each;
+  return true;
+}
+
 Status Reconciler::WriteStatusIfChanged(Pass* pass) {
   if (pass->gone) return OkStatus();
   Refresh(pass);
@@ -379,16 +404,17 @@ Status Reconciler::WriteStatusIfChanged(Pass* pass) {
   if (deleted || job.metadata.finalizers.empty() || IsLeftAlone(pass->snapshot)) return OkStatus();
   if (pass->held) return OkStatus();
   const JobStatus status = ComputeStatus(pass->snapshot);
-  if (IsJoining(pass->snapshot)) {
-    // First all streams of all jobs, then who leads them.
-    JobStatus same = status;
-    same.execution.leader_epoch = job.status.execution.leader_epoch;
-    if (!Differs(*pass, same)) return OkStatus();
-  }
   const Duration since = pass->snapshot.now - pass->memory->progress_written;
-  const bool in_time = behind_ == nullptr || behind_() < kBehind || since >= kOldProgress;
+  const bool behind = behind_ != nullptr && behind_() >= kBehind;
+  const bool joins = IsJoining(pass->snapshot);
+  const bool others_first = (AnyJoining(*pass) || behind) && since < kOldProgress;
+  JobStatus news = status;
+  // First all streams of all jobs, then who leads them.
+  if (joins || others_first) news.execution.leader_epoch = job.status.execution.leader_epoch;
+  const bool in_time = !joins && (!behind || since >= kOldProgress);
   const bool due = in_time && since >= ProgressInterval(job);
-  if (!Differs(*pass, status) && !due) return OkStatus();
+  const bool differs = Differs(*pass, news);
+  if (!differs && !(due && TakeProgressWrite(pass->snapshot.now))) return OkStatus();
   return WriteStatus(pass, status);
 }
 
@@ -466,6 +492,7 @@ Result<Duration> Reconciler::Reconcile(const ObjectName& name, std::string* stor
   const Status applied = DecideAndApply(&pass);
   if (IsAccessFailure(applied)) pass.memory->store_refused = true;
   if (!pass.store_lane.empty()) {
+    (void)AnyJoining(pass);
     *store_lane = std::move(pass.store_lane);
     return Duration::zero();
   }
@@ -479,7 +506,7 @@ Result<Duration> Reconciler::Reconcile(const ObjectName& name, std::string* stor
   LDNN_RETURN_IF_ERROR(applied);
   LDNN_RETURN_IF_ERROR(shown);
   if (pass.gone) Drop(name);
-  return NextLook(pass);
+  return pass.yields ? Duration::zero() : NextLook(pass);
 }
 
 }  // namespace lambdadnn

@@ -53,14 +53,14 @@ class Reconciler {
     std::shared_ptr<const Json> object;
     JobSnapshot snapshot;
     std::shared_ptr<JobMemory> memory;
-    bool sees_queue = false;         // of the job as it was loaded
-    bool gone = false;               // the object was deleted in this pass
-    bool held = false;               // IsHeld, when it was last decided upon
-    std::optional<Instant> written;  // when the API server last took a status of this pass
+    bool sees_queue = false;  // of the job as it was loaded
+    bool gone = false;        // the object was deleted in this pass
+    bool held = false;        // IsHeld, when it was last decided upon
+    bool yields = false;      // ended for others to be told first; goes on at once
     bool may_wait = true;
     std::string store_lane;  // where it is to go on, as it may not wait
   };
-  enum class Next { kDecideAgain, kGoOn };
+  enum class Next { kDecideAgain, kGoOn, kYield };
 
   std::shared_ptr<JobMemory> MemoryOf(const ObjectName& name, const std::string& uid);
   void Drop(const ObjectName& name);
@@ -71,8 +71,12 @@ class Reconciler {
   void Refresh(Pass* pass);
   Status DecideAndApply(Pass* pass);
   Status WriteStatusIfChanged(Pass* pass);
+  // Notes whether this one joins what runs; whether any does.
+  bool AnyJoining(const Pass& pass);
   // Between two writes of mere progress: longer the more jobs make progress.
   Duration ProgressInterval(const Job& job);
+  // Takes one of the writes of progress that there are a second, for all jobs together.
+  bool TakeProgressWrite(Instant now);
   // Between two looks at a job that may change by itself: longer the more such jobs there are.
   Duration Tick(const Pass& pass);
   Duration NextLook(const Pass& pass);
@@ -173,6 +177,8 @@ class Reconciler {
   std::map<ObjectName, std::pair<std::string, std::shared_ptr<JobMemory>>> memories_;
   std::set<ObjectName> in_progress_;
   std::set<ObjectName> ticking_;
+  std::set<ObjectName> joining_;
+  Instant progress_write_{};  // when the next one of all jobs is due
   std::map<std::string, std::vector<std::string>> capabilities_;  // by lane of the store
   // By the same and the version of its Secrets: whether it gives credentials for one job, or why
   // not.

@@ -116,6 +116,8 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const WriteDecision& action)
       memory.history.planned_at = memory.Time(pass->snapshot.now);
     }
     if (action.start_time->empty()) SaveHistory(pass);
+    // Where many jobs come at once, what becomes of each is told before the functions of any start.
+    return Next::kYield;
   }
   return Next::kDecideAgain;
 }
@@ -140,7 +142,9 @@ Status Reconciler::EnsureJobKey(Pass* pass) {
   if (!memory.job_key.empty()) return OkStatus();
   const Job& job = pass->snapshot.job;
   const ObjectName name{job.metadata.namespace_name, JobKeySecretName(job)};
-  Result<Json> secret = dependencies_.kube.Get(SecretType(), name);
+  Result<Json> secret = NotFoundError("not asked for");
+  // A job whose functions have never begun most likely has none.
+  if (!job.status.execution.functions.empty()) secret = dependencies_.kube.Get(SecretType(), name);
   if (!secret.ok() && secret.status().code() == StatusCode::kNotFound) {
     const std::string key = MakeJobKey(dependencies_.runtime.random);
     secret = dependencies_.kube.Create(SecretType(), JobKeySecret(job, key));

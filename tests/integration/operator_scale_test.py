@@ -58,6 +58,31 @@ def megabytes(size):
     return f"{size / 1e6:.0f} MB"
 
 
+class FirstSeen:
+    """When each job was first seen to be so: one watch, as asking for them again and again would be
+    much of what the API server does."""
+
+    def __init__(self, kubeconfig, path, **states):
+        self.api, self.states = KubeApi(kubeconfig), states
+        self.times = {state: {} for state in states}
+        self.thread = threading.Thread(target=self.look, args=(path,), daemon=True)
+        self.thread.start()
+
+    def look(self, path):
+        try:
+            for _, job in self.api.watch(path):
+                for state, holds in self.states.items():
+                    if holds(job):
+                        self.times[state].setdefault(job["metadata"]["name"], time.monotonic())
+        except (OSError, ValueError):  # stop(), or a watch that the server ended: the wait fails
+            pass
+
+    def stop(self):
+        self.api.connection.sock.shutdown(socket.SHUT_RDWR)
+        self.thread.join()
+        self.api.close()
+
+
 class Scale(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -161,17 +186,15 @@ class Scale(unittest.TestCase):
             if not token:
                 return items
 
-    def wait_each(self, what, holds, begun, seconds):
-        """Seconds since `begun` when it had held of every job. Asks for one after the other, as a
-        list of all of them, again and again, would be most of what the API server does."""
-        left = [f"job-{number:04}" for number in reversed(range(JOBS))]
+    def watch(self, **states):
+        return FirstSeen(self.cluster.plane.kubeconfig, self.cluster.job_path("", NAMESPACE),
+                         **states)
 
-        def all_held():
-            while left and holds(self.api.get(self.cluster.job_path(left[-1], NAMESPACE))):
-                left.pop()
-            return not left
-        self.cluster.wait_for(what, all_held, seconds, every=0.2)
-        return time.monotonic() - begun
+    def wait_each(self, seen, state, begun, seconds):
+        """Seconds since `begun` until the last job was seen in that state."""
+        times = seen.times[state]
+        self.cluster.wait_for(f"all {state}", lambda: len(times) == JOBS, seconds, every=0.2)
+        return max(times.values()) - begun
 
     def is_planned(self, job):
         return self.cluster.condition(job, "Accepted") and "plan" in job["status"]
@@ -261,15 +284,17 @@ class Scale(unittest.TestCase):
         self.assertLess(idle["memory"], IDLE_BYTES)
 
         spent, answered = self.spent(), self.answered()
+        seen = self.watch(planned=self.is_planned,
+                          running=lambda job: self.cluster.condition(job, "Running"))
         begun = self.create_all()
         created = time.monotonic() - begun
-        planned = self.wait_each("all planned", self.is_planned, begun, PLANNED_WITHIN * 6)
+        planned = self.wait_each(seen, "planned", begun, PLANNED_WITHIN * 6)
         print(f"{JOBS} jobs created in {created:.1f} s, accepted and planned after {planned:.1f} s; "
               f"load {os.getloadavg()[0]:.1f}", flush=True)
         self.tell("planned", spent, answered)
         opened = self.wait_streams("all streams open", begun, PLANNED_WITHIN * 4)
-        running = self.wait_each("all running", lambda job: self.cluster.condition(job, "Running"),
-                                 begun, 120)
+        running = self.wait_each(seen, "running", begun, 120)
+        seen.stop()
         print(f"{JOBS * STREAMS} streams open after {opened:.1f} s, all Running after "
               f"{running:.1f} s; operator {cpu_seconds(first.pid):.1f} s of CPU, "
               f"writes {self.writes(first)}, "
@@ -279,6 +304,8 @@ class Scale(unittest.TestCase):
         self.assert_one_watch(first, watches)
 
         stats, spent, answered = self.stats(), self.spent(), self.answered()
+        epoch = self.jobs()[0]["status"]["execution"]["leaderEpoch"]
+        seen = self.watch(led=lambda job: job["status"]["execution"]["leaderEpoch"] > epoch)
         first.kill()
         begun = time.monotonic()
         self.cluster.wait_for("a new leader", lambda: "leading" in second.text(), 30, every=0.05)
@@ -288,6 +315,8 @@ class Scale(unittest.TestCase):
         print(f"leader killed: the next one leads after {led:.1f} s, has joined all "
               f"{JOBS * STREAMS} streams after {joined:.1f} s", flush=True)
         self.tell("joined", spent, answered)
+        print(f"all jobs say so after {self.wait_each(seen, 'led', begun, 120):.1f} s", flush=True)
+        seen.stop()
         self.assertEqual(self.stats()["begun"], stats["begun"], "a slice was begun a second time")
         self.assertEqual(self.stats()["functions"], stats["functions"])
         self.measure(second)

@@ -39,6 +39,15 @@ class KubeApi:
     def get(self, path):
         return self.call("GET", path)[1]
 
+    def watch(self, path):
+        """Yields (type, object) of what the server tells, until it ends the watch."""
+        self.connection.request("GET", path + "?watch=1", headers={"Accept": "application/json"})
+        answer = self.connection.getresponse()
+        assert answer.status == 200, answer.read()
+        for line in answer:
+            event = json.loads(line)
+            yield event["type"], event["object"]
+
     def create(self, path, body):
         return self.call("POST", path + "?fieldValidation=Strict", body)
 

@@ -43,6 +43,7 @@ class ProgressWritesTest : public testing::Test {
       }
       return false;
     };
+    count();
     world_.RunUntil(count, seconds);
     return writes;
   }
@@ -82,6 +83,18 @@ TEST_F(ProgressWritesTest, ManyJobsShareTheWritesOfASecond) {
     sum += writes;
   }
   EXPECT_LE(sum, 2 * 20);
+}
+
+TEST_F(ProgressWritesTest, WhatWasHeldBackComesNotAllAtOnce) {
+  std::vector<std::string> names;
+  for (int i = 0; i < 16; ++i) names.push_back("job-" + std::to_string(i));
+  for (const std::string& name : names) world_.Create(LongJob(name));
+  ASSERT_TRUE(AllTrain(names));
+  world_.time.clock.SleepFor(FromSeconds(20));  // nobody looks
+  int sum = 0;
+  for (const auto& [name, writes] : WritesIn(1, names)) sum += writes;
+  EXPECT_GE(sum, 2);
+  EXPECT_LE(sum, 2 * 2 + 1) << "those of this second and of one before";
 }
 
 }  // namespace
