@@ -42,6 +42,8 @@ if(LAMBDADNN_PRECOMPILE)
   lambdadnn_precompiled(library HEADERS ${LAMBDADNN_COMMON_HEADERS} DEPS nlohmann_json::nlohmann_json)
   lambdadnn_precompiled(quick_library QUICKLY HEADERS ${LAMBDADNN_COMMON_HEADERS}
     DEPS nlohmann_json::nlohmann_json)
+  lambdadnn_precompiled(command QUICKLY HEADERS ${LAMBDADNN_COMMON_HEADERS} <CLI/CLI.hpp>
+    DEPS nlohmann_json::nlohmann_json CLI11::CLI11)
   if(LAMBDADNN_TESTS)
     lambdadnn_precompiled(test EXECUTABLE QUICKLY HEADERS ${LAMBDADNN_TEST_HEADERS}
       DEPS nlohmann_json::nlohmann_json GTest::gtest GTest::gmock)
