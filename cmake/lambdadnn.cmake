@@ -58,6 +58,9 @@ function(lambdadnn_compile_quickly name)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
 
+# The statements of a test run once or a few thousand times: a seventh less to compile than with -O1.
+set(LAMBDADNN_TEST_OPTIONS $<$<CONFIG:Release>:-O0>)
+
 # All GoogleTest programs of a tier, as one target: what the sanitizers run is two tiers.
 foreach(tier unit conformance)
   add_custom_target(${tier}_tests)
@@ -76,7 +79,7 @@ function(lambdadnn_test name)
   if(TARGET ${tier}_tests)
     add_dependencies(${tier}_tests ${name})
   endif()
-  lambdadnn_compile_quickly(${name})
+  target_compile_options(${name} PRIVATE ${LAMBDADNN_TEST_OPTIONS})
   lambdadnn_precompile(${name} test)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
