@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operator's processes of a world, and what must hold of who leads (guarantee 7). In two worlds
-// of three there is one leader by the world's say, whose epochs are 1, 2, …: its successor begins
-// when it dies, or beside it while it lives on. In every third there are replicas that elect their
-// leader by the production LeaderElection, on clocks that differ by minutes:
+// The operator's processes of a world, and what must hold of who leads (guarantee 7). In five
+// worlds of six there is one leader by the world's say, whose epochs are 1, 2, …: its successor
+// begins when it dies, or beside it while it lives on. In every sixth there are replicas that elect
+// their leader by the production LeaderElection, on clocks that differ by minutes:
 //   * epochs grow, and no leader writes status after one of a higher epoch has;
 //   * nobody begins to lead while another, which is not frozen, believes that it leads;
 //   * a leader that was deposed while it was frozen ends;

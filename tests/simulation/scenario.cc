@@ -204,7 +204,7 @@ void AddProbeCrash(Dice dice, Scenario* scenario) {
 
 // Drawn apart as well.
 void AddElection(Dice dice, Scenario* scenario) {
-  if (scenario->seed % 3 != 0) return;
+  if (scenario->seed % 6 != 0) return;
   scenario->replicas = dice.Pick<int>({1, 2, 2, 2, 3});
   static const std::vector<DisturbanceKind> kKinds = {
       DisturbanceKind::kKillController, DisturbanceKind::kSecondLeader,

@@ -70,7 +70,7 @@ struct Scenario {
   KubeTiming kube;
   // The controller speaks HTTP to the API server (every fourth seed).
   bool kube_over_http = false;
-  // The operator's replicas that elect their leader by the Lease (every third seed). 0 = there is
+  // The operator's replicas that elect their leader by the Lease (every sixth seed). 0 = there is
   // one leader by the world's say, and at times another beside it.
   int replicas = 0;
   FaultRates rates;
