@@ -28,6 +28,8 @@ enum class PlantedBug {
   kGarbageNeverCollected,      // the exchange's objects stay in the store
   kFileNotSynced,              // a file store renames a file whose content is not on the disk yet
   kFolderNotSynced,            // a file store does not sync the folders of what it has written
+  kLeaseTakenByForeignClock,   // a Lease's age is taken from its renewTime, by the own wall clock
+  kLeadKeptUnrenewed,          // a leader whose renewals fail or hang does not end by its own clock
 };
 
 #ifdef LAMBDADNN_SIMULATION

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "common/base/planted_bug.h"
 #include "common/base/text.h"
 #include "operator/kube/micro_time.h"
 #include "operator/kube/object_metadata.h"
@@ -112,24 +113,41 @@ void LeaderElection::Run() {
     is_leader_ = true;
   }
   callbacks_.on_acquired(EpochOf(observed_));
-  Instant renewed = runtime_.clock.Now();
+  const auto deadline = runtime_.executor.Spawn("lead-deadline", [this] { WatchDeadline(); });
   while (Sleep(options_.retry_seconds)) {
-    // Counted from before the request: the server may have written it then.
-    const Instant begin = runtime_.clock.Now();
     const Attempt attempt = TryOnce(&why);
-    if (attempt == Attempt::kHeld) renewed = begin;
-    const bool late = runtime_.clock.Now() - renewed > FromSeconds(options_.renew_seconds);
-    if (attempt != Attempt::kOther && !late) continue;
-    {
-      const MonitorLock lock(*monitor_);
-      is_leader_ = false;
-    }
-    callbacks_.on_lost(attempt == Attempt::kOther
-                           ? "another process took the lease: " + why
-                           : "the lease could not be renewed in time: " + why);
-    return;
+    if (attempt == Attempt::kOther) return Lose("another process took the lease: " + why);
+    const MonitorLock lock(*monitor_);
+    if (!is_leader_) return;
+    problem_ = attempt == Attempt::kHeld ? "" : why;
   }
-  GiveBack();
+  if (is_leader()) GiveBack();
+}
+
+void LeaderElection::WatchDeadline() {
+  if (Planted(PlantedBug::kLeadKeptUnrenewed)) return;
+  std::string why;
+  {
+    const MonitorLock lock(*monitor_);
+    while (is_leader_ && !stopping_) {
+      const Instant end = renewed_ + FromSeconds(options_.renew_seconds);
+      if (runtime_.clock.Now() >= end) break;
+      monitor_->WaitUntil(end);
+    }
+    if (stopping_) return;
+    why = problem_.empty() ? "no answer was heard" : problem_;
+  }
+  Lose("the lease could not be renewed in time: " + why);
+}
+
+void LeaderElection::Lose(const std::string& why) {
+  {
+    const MonitorLock lock(*monitor_);
+    if (!is_leader_) return;
+    is_leader_ = false;
+    monitor_->NotifyAll();
+  }
+  callbacks_.on_lost(why);
 }
 
 void LeaderElection::Observe(const Json& lease) {
@@ -147,6 +165,10 @@ void LeaderElection::Observe(const Json& lease) {
 bool LeaderElection::SeenExpired() const {
   // The holder's own duration counts: it may have been configured otherwise.
   const int64_t seconds = NumberOf(observed_, "leaseDurationSeconds");
+  if (Planted(PlantedBug::kLeaseTakenByForeignClock)) {
+    return FormatMicroTime(runtime_.clock.Wall() - std::chrono::seconds(seconds)) >
+           TextOf(observed_, "renewTime");
+  }
   return runtime_.clock.Now() - observed_at_ > std::chrono::seconds(seconds);
 }
 
@@ -171,6 +193,7 @@ Json LeaderElection::OurLease(const Json& current) const {
 }
 
 LeaderElection::Attempt LeaderElection::Write(const Json& lease, bool exists, std::string* why) {
+  const Instant begin = runtime_.clock.Now();
   const Result<Json> written = exists ? client_.Update(LeaseType(), lease, Subresource::kNone)
                                       : client_.Create(LeaseType(), lease);
   if (!written.ok()) {
@@ -182,6 +205,8 @@ LeaderElection::Attempt LeaderElection::Write(const Json& lease, bool exists, st
     return Attempt::kFailed;
   }
   Observe(*written);
+  const MonitorLock lock(*monitor_);
+  renewed_ = begin;
   return Attempt::kHeld;
 }
 

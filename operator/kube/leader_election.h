@@ -4,8 +4,9 @@
 // differ do no harm.
 //
 // A leader that cannot renew for renew_seconds must end its process (on_lost): the others take over
-// lease_seconds after its last renewal. What it still sends by then, or after it was frozen in
-// between, is stopped by resourceVersions and by the epoch that functions check.
+// lease_seconds after its last renewal. It is told so at that time by its own clock, also while a
+// renewal hangs. What it still sends by then, or after it was frozen in between, is stopped by
+// resourceVersions and by the epoch that functions check.
 #pragma once
 
 #include <cstdint>
@@ -40,15 +41,16 @@ class LeaderElection {
     // This process leads from now on. `epoch` is higher than that of every leader before: the
     // Lease's resourceVersion at the moment of acquisition, which also grows when the Lease is
     // deleted and made anew.
+    // Must return soon.
     std::function<void(int64_t epoch)> on_acquired;
-    // It led and may not any more; the last call. Not called by Stop.
+    // It led and may not any more; the last call. Not called by Stop, nor once that has begun.
     std::function<void(const std::string& why)> on_lost;
     // Another process holds the lease; told once per holder.
     std::function<void(const std::string& identity)> on_new_leader;
   };
 
   // `client` should be one of its own, whose calls give up well before renew_seconds. Callbacks run
-  // on the election's task. All outlive this.
+  // on the election's tasks, one at a time. All outlive this.
   LeaderElection(KubeClient& client, Runtime& runtime, LeaderElectionOptions options,
                  Callbacks callbacks);
   ~LeaderElection();
@@ -67,6 +69,9 @@ class LeaderElection {
  private:
   enum class Attempt { kHeld, kOther, kFailed };
   void Run();
+  // Ends the lead when the last renewal is too long ago.
+  void WatchDeadline();
+  void Lose(const std::string& why);
   // Get the lease or renew it, once.
   Attempt TryOnce(std::string* why);
   Attempt Write(const Json& lease, bool exists, std::string* why);
@@ -84,6 +89,8 @@ class LeaderElection {
   const std::unique_ptr<Monitor> monitor_;
   bool stopping_ = false;   // with the monitor
   bool is_leader_ = false;  // with the monitor
+  Instant renewed_{};       // with the monitor; from before the request
+  std::string problem_;     // with the monitor; why the last attempt failed
   // Of the task:
   Json observed_;  // the lease as last seen; null = never
   Instant observed_at_{};

@@ -74,6 +74,7 @@ class HostProxy:
         self.before = self.line = lambda *_: None
         with self.lock:
             self.lines = {}                     # role -> lines of the answer to its first request
+            self.heard = collections.Counter()  # UID of a job -> lines of its longest answer
             self.most = collections.Counter()   # group -> living functions of one job at once
 
     def close(self):
@@ -129,15 +130,15 @@ class HostProxy:
                 return answer_whole(handler, answer.status, answer.read())
             body = read(handler)
             # UID.rREVISION.iINCARNATION.ROLE.fFIRST.aATTEMPT
-            role = json.loads(body)["invocation"].split(".")[3]
+            job, _, _, role = json.loads(body)["invocation"].split(".")[:4]
             self.before(role)
-            self.stream(handler, ask(handler, upstream, body), role)
+            self.stream(handler, ask(handler, upstream, body), job, role)
         except (Lost, OSError, http.client.HTTPException):
             handler.hang_up()
         finally:
             upstream.close()
 
-    def stream(self, handler, answer, role):
+    def stream(self, handler, answer, job, role):
         with self.lock:
             first = role not in self.lines
             self.lines.setdefault(role, 0)
@@ -147,7 +148,10 @@ class HostProxy:
         handler.send_header("Content-Type", answer.headers.get("Content-Type", ""))
         handler.send_header("Transfer-Encoding", "chunked")
         handler.end_headers()
+        count = 0
         while text := answer.readline():
+            count += 1
+            self.heard[job] = max(self.heard[job], count)
             if first:
                 self.lines[role] += 1
                 hook(role, self.lines[role])

@@ -29,6 +29,8 @@ constexpr std::array kBugs = {
     BugInfo{PlantedBug::kGarbageNeverCollected, "garbage-never-collected"},
     BugInfo{PlantedBug::kFileNotSynced, "file-not-synced"},
     BugInfo{PlantedBug::kFolderNotSynced, "folder-not-synced"},
+    BugInfo{PlantedBug::kLeaseTakenByForeignClock, "lease-taken-by-foreign-clock"},
+    BugInfo{PlantedBug::kLeadKeptUnrenewed, "lead-kept-unrenewed"},
 };
 
 }  // namespace

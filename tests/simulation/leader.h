@@ -15,44 +15,57 @@
 
 namespace lambdadnn::simulation {
 
-// One controller process and what it holds. Never destroyed: it ends by kill.
+// One operator process and what it holds, with a controller once it leads. Never destroyed: it ends
+// by kill.
 struct Leader {
   Leader(SimProcess& process_in, InMemoryApiServer& server, SimPlatform& platform,
-         FaultInjector& faults, SimBucket& bucket, const Scenario& scenario, int64_t epoch)
+         FaultInjector& faults, SimBucket& bucket_in, const Scenario& scenario_in)
       : process(process_in),
+        bucket(bucket_in),
+        scenario(scenario_in),
         kube(server, faults, process, scenario.kube),
         wire(kube, process.runtime()),
         client(scenario.kube_over_http ? wire.client() : kube),
         backend(platform, process),
         slices(platform, process),
-        dependencies{process.runtime(),
-                     client,
-                     backend,
-                     slices,
-                     [this, &bucket](const StoreReference&, const StoreSecrets&) {
-                       return OpenStore(bucket);
-                     },
-                     {},
-                     nullptr,
-                     nullptr,
-                     [this](EventDraft draft) { recorder.Record(std::move(draft)); }},
         recorder(client, process.runtime(), {}),
-        controller(dependencies, MakeControllerOptions(scenario, epoch)) {}
+        jobs(client, process.runtime(), {.type = ServerlessTrainingJobType()}) {}
 
-  Result<std::unique_ptr<ObjectStore>> OpenStore(SimBucket& bucket) {
+  void Lead(int64_t epoch, std::function<Result<bool>()> leads_now) {
+    const ControllerDependencies dependencies{
+        process.runtime(),
+        client,
+        backend,
+        slices,
+        [this](const StoreReference&, const StoreSecrets&) { return OpenStore(); },
+        {},
+        nullptr,
+        nullptr,
+        [this](EventDraft draft) { recorder.Record(std::move(draft)); },
+        nullptr,
+        nullptr,
+        std::move(leads_now)};
+    controller =
+        std::make_unique<Controller>(dependencies, MakeControllerOptions(scenario, epoch), jobs);
+    controller->Start();
+  }
+
+  Result<std::unique_ptr<ObjectStore>> OpenStore() {
     return std::unique_ptr<ObjectStore>(std::make_unique<RetryingObjectStore>(
         std::make_unique<SimObjectStore>(bucket, process), process.runtime(), RetryOptions{}));
   }
 
   SimProcess& process;
+  SimBucket& bucket;
+  const Scenario& scenario;
   SimKubeClient kube;
   SimKubeWire wire;
   KubeClient& client;
   SimFunctionBackend backend;
   SimSliceClient slices;
-  ControllerDependencies dependencies;
   EventRecorder recorder;
-  Controller controller;
+  Informer jobs;
+  std::unique_ptr<Controller> controller;
 };
 
 }  // namespace lambdadnn::simulation

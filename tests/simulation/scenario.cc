@@ -203,6 +203,29 @@ void AddProbeCrash(Dice dice, Scenario* scenario) {
 }
 
 // Drawn apart as well.
+void AddElection(Dice dice, Scenario* scenario) {
+  if (scenario->seed % 6 != 0) return;
+  scenario->replicas = dice.Pick<int>({1, 2, 2, 2, 3});
+  static const std::vector<DisturbanceKind> kKinds = {
+      DisturbanceKind::kKillController, DisturbanceKind::kSecondLeader,
+      DisturbanceKind::kCutOffLeader, DisturbanceKind::kStopLeader, DisturbanceKind::kDeleteLease};
+  for (int64_t left = dice.Between(1, 2); left > 0; --left) {
+    Disturbance disturbance;
+    disturbance.kind = dice.Pick(kKinds);
+    disturbance.at_seconds = dice.Real(0.5, 14);
+    disturbance.seconds = dice.Real(0.5, 12);
+    scenario->disturbances.push_back(disturbance);
+  }
+  if (!dice.Chance(0.3)) return;
+  CrashAppointment appointment;
+  appointment.role = "election";
+  appointment.operation = dice.Pick<std::string>({"kube_create", "kube_get", "kube_update"});
+  appointment.point = dice.Chance(0.5) ? FaultPoint::kBefore : FaultPoint::kAfter;
+  if (appointment.operation != "kube_create") appointment.occurrence = dice.Between(1, 12);
+  scenario->appointments.push_back(appointment);
+}
+
+// Drawn apart as well.
 void AddPowerCuts(Dice dice, Scenario* scenario) {
   scenario->store_is_files = dice.Chance(kFileStores);
   if (!scenario->store_is_files) return;
@@ -275,6 +298,7 @@ Scenario MakeScenario(uint64_t seed) {
   AddPlanChanges(Dice(MixSeed({seed, 0x9e})), &scenario);
   AddProbeCrash(Dice(MixSeed({seed, 0xde1e7e})), &scenario);
   AddPowerCuts(Dice(MixSeed({seed, 0xd15c})), &scenario);
+  AddElection(Dice(MixSeed({seed, 0x1ea5e})), &scenario);
   return scenario;
 }
 
@@ -291,6 +315,7 @@ std::string Scenario::Brief() const {
          std::to_string(disturbances.size()) + " disturbances, " +
          std::to_string(plan_changes.size()) + " plan changes" +
          (store_is_files ? ", files, " + std::to_string(power_cuts.size()) + " power cuts" : "") +
+         (replicas > 0 ? ", " + std::to_string(replicas) + " replicas" : "") +
          (kube_over_http ? ", HTTP to the API server" : "");
 }
 

@@ -21,8 +21,11 @@ enum class DisturbanceKind {
   kSlowFunction,
   kCutStream,
   kKillController,
-  kSecondLeader,  // takes over while the first lives on
-  kSuspend,       // and resume a little later
+  kSecondLeader,  // takes over while the first lives on; where leaders are elected: one is frozen
+  kCutOffLeader,  // from the API server; what it sends hangs
+  kStopLeader,    // in order: the Lease is given back
+  kDeleteLease,
+  kSuspend,  // and resume a little later
 };
 
 struct Disturbance {
@@ -67,6 +70,9 @@ struct Scenario {
   KubeTiming kube;
   // The controller speaks HTTP to the API server (every fourth seed).
   bool kube_over_http = false;
+  // The operator's replicas that elect their leader by the Lease (every sixth seed). 0 = there is
+  // one leader by the world's say, and at times another beside it.
+  int replicas = 0;
   FaultRates rates;
   std::vector<CrashAppointment> appointments;
   std::vector<Disturbance> disturbances;

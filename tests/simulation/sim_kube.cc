@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/simulation/sim_kube.h"
 
+#include <algorithm>
+
 namespace lambdadnn::simulation {
 
 class SimWatch final : public Watch {
@@ -36,7 +38,7 @@ Status SimKubeClient::Before(const char* operation, bool writes) {
   const FaultKinds kinds = Kind(FaultKind::kUnavailable) |
                            (writes ? Kind(FaultKind::kConflict) : 0) |
                            (history ? Kind(FaultKind::kGone) : 0);
-  switch (faults_.Draw(process_.role(), operation, FaultPoint::kBefore, kinds)) {
+  switch (faults_.Draw(role(), operation, FaultPoint::kBefore, kinds)) {
     case FaultKind::kCrash:
       process_.Kill();
       break;
@@ -53,8 +55,7 @@ Status SimKubeClient::Before(const char* operation, bool writes) {
 }
 
 Status SimKubeClient::After(const char* operation) {
-  switch (
-      faults_.Draw(process_.role(), operation, FaultPoint::kAfter, Kind(FaultKind::kUnavailable))) {
+  switch (faults_.Draw(role(), operation, FaultPoint::kAfter, Kind(FaultKind::kUnavailable))) {
     case FaultKind::kCrash:
       process_.Kill();
       break;
@@ -66,12 +67,25 @@ Status SimKubeClient::After(const char* operation) {
   return OkStatus();
 }
 
+Status SimKubeClient::Go(Duration one_way, const std::function<void()>& arrive) {
+  SimScheduler& scheduler = process_.scheduler();
+  const Duration patience = FromSeconds(timing_.call_seconds);
+  const Duration waits = hangs_until_ - scheduler.Now();
+  if (waits <= Duration::zero() || patience == Duration::zero() || waits <= patience) {
+    process_.runtime().clock.SleepFor(std::max(waits, Duration::zero()) + one_way);
+    return OkStatus();
+  }
+  if (arrive && scheduler.random().Uniform() < 0.5) scheduler.At(hangs_until_ + one_way, arrive);
+  process_.runtime().clock.SleepFor(patience);
+  return UnavailableError("sim: no answer in time");
+}
+
 template <typename T, typename F>
 Result<T> SimKubeClient::Read(const char* operation, F call) {
   Clock& clock = process_.runtime().clock;
   const Duration one_way = OneWay();
   LDNN_RETURN_IF_ERROR(Before(operation, false));
-  clock.SleepFor(one_way);
+  LDNN_RETURN_IF_ERROR(Go(one_way, nullptr));
   Result<T> result = call();
   clock.SleepFor(one_way);
   LDNN_RETURN_IF_ERROR(After(operation));
@@ -83,12 +97,12 @@ Result<T> SimKubeClient::Write(const char* operation, F call) {
   Clock& clock = process_.runtime().clock;
   const Duration one_way = OneWay();
   LDNN_RETURN_IF_ERROR(Before(operation, true));
-  clock.SleepFor(one_way);
+  LDNN_RETURN_IF_ERROR(Go(one_way, [call] { (void)call(); }));
   Result<T> result = call();
   clock.SleepFor(one_way);
   const FaultKinds kinds =
       Kind(FaultKind::kUnavailable) | Kind(FaultKind::kLate) | Kind(FaultKind::kTwice);
-  switch (faults_.Draw(process_.role(), operation, FaultPoint::kAfter, kinds)) {
+  switch (faults_.Draw(role(), operation, FaultPoint::kAfter, kinds)) {
     case FaultKind::kCrash:
       process_.Kill();
       break;

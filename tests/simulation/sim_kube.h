@@ -20,19 +20,25 @@ struct KubeTiming {
   double watch_lag_seconds = 0.5;
   // A late repetition lands within this many seconds.
   double late_seconds = 3;
+  // The caller gives up after that long; 0 = never.
+  double call_seconds = 0;
 };
 
 class SimKubeClient final : public KubeClient {
  public:
-  // `server` is shared by all processes and never waits for any of them.
+  // `server` is shared by all processes and never waits for any of them. Faults are counted by
+  // `role` (a literal; null = what the process does).
   SimKubeClient(InMemoryApiServer& server, FaultInjector& faults, SimProcess& process,
-                KubeTiming timing)
-      : server_(server), faults_(faults), process_(process), timing_(timing) {}
+                KubeTiming timing, const char* role = nullptr)
+      : server_(server), faults_(faults), process_(process), timing_(timing), role_(role) {}
 
   // Sees the object as it was before each status write of this process that took effect.
   void ObserveStatusWrites(std::function<void(const Json& before)> observer) {
     on_status_write_ = std::move(observer);
   }
+  // What is sent by then waits until then on its way there, or is lost when its caller has given
+  // up.
+  void Hang(Instant until) { hangs_until_ = until; }
   // Watches deliver nothing until then: half-open connections.
   void FreezeWatches(Instant until) { frozen_until_ = until; }
 
@@ -55,8 +61,11 @@ class SimKubeClient final : public KubeClient {
  private:
   friend class SimWatch;
   Duration OneWay() const;
+  const char* role() const { return role_ == nullptr ? process_.role() : role_; }
   Status Before(const char* operation, bool writes);
   Status After(const char* operation);
+  // The way there of what `arrive` does at its end; an error: the caller has given up before.
+  Status Go(Duration one_way, const std::function<void()>& arrive);
   // Before, the way there, `call`, the way back, After.
   template <typename T, typename F>
   Result<T> Read(const char* operation, F call);
@@ -71,8 +80,10 @@ class SimKubeClient final : public KubeClient {
   FaultInjector& faults_;
   SimProcess& process_;
   const KubeTiming timing_;
+  const char* const role_;
   std::function<void(const Json& before)> on_status_write_;
   Instant frozen_until_{};
+  Instant hangs_until_{};
 };
 
 }  // namespace lambdadnn::simulation

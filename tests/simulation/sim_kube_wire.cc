@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/simulation/sim_kube_wire.h"
 
+#include "operator/kube/leader_election.h"
 #include "tests/support/kube_http_facade.h"
 
 namespace lambdadnn::simulation {
@@ -14,8 +15,8 @@ class Wire final : public HttpTransport {
  public:
   Wire(SimKubeClient& server, Runtime& runtime)
       : runtime_(runtime),
-        facade_(server, {ServerlessTrainingJobType(), EventType(), SecretType()}, kWatchPiece,
-                kWatchPoll) {}
+        facade_(server, {ServerlessTrainingJobType(), EventType(), SecretType(), LeaseType()},
+                kWatchPiece, kWatchPoll) {}
 
   Result<HttpResponse> Send(const HttpRequest& request) override {
     Result<HttpResponse> response = facade_.Send(request);
@@ -33,9 +34,10 @@ class Wire final : public HttpTransport {
 
 }  // namespace
 
-SimKubeWire::SimKubeWire(SimKubeClient& server, Runtime& runtime)
+SimKubeWire::SimKubeWire(SimKubeClient& server, Runtime& runtime,
+                         const HttpKubeClientOptions& options)
     : client_(
-          {.server = "https://api.sim:6443"}, runtime, {},
+          {.server = "https://api.sim:6443"}, runtime, options,
           [&server, &runtime](const HttpTransportOptions&) {
             return Result<std::unique_ptr<HttpTransport>>(std::make_unique<Wire>(server, runtime));
           }) {}

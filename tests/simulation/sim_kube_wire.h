@@ -12,7 +12,7 @@ namespace lambdadnn::simulation {
 class SimKubeWire {
  public:
   // Both outlive it.
-  SimKubeWire(SimKubeClient& server, Runtime& runtime);
+  SimKubeWire(SimKubeClient& server, Runtime& runtime, const HttpKubeClientOptions& options = {});
   KubeClient& client() { return client_; }
 
  private:

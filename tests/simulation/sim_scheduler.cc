@@ -147,6 +147,10 @@ Status SimScheduler::Run(const std::function<bool()>& finished, const RunLimits&
     Fiber* fiber = event.token.fiber;
     if (fiber->dead || fiber->finished) continue;
     if (fiber->suspension != event.token.suspension) continue;
+    if (fiber->process->frozen_until_ > now_) {
+      WakeAt(event.token, fiber->process->frozen_until_);
+      continue;
+    }
     Resume(fiber);
   }
   return OkStatus();

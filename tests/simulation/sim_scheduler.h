@@ -133,6 +133,9 @@ class SimProcess {
   // No instruction of this process runs any more. Does not return when called by one of its own
   // fibers.
   void Kill();
+  // No instruction of it runs until then, as after SIGSTOP; what it has sent goes on.
+  void Freeze(Instant until) { frozen_until_ = until; }
+  bool frozen() const { return frozen_until_ > scheduler_.Now(); }
   // Called by Kill in whatever context it runs; must not block.
   void OnKilled(std::function<void()> callback) { on_killed_ = std::move(callback); }
 
@@ -143,6 +146,7 @@ class SimProcess {
   std::function<void()> on_killed_;
   const char* role_ = "idle";
   bool alive_ = true;
+  Instant frozen_until_{};
   std::vector<Fiber*> fibers_;    // that have not finished
   std::vector<Fiber*> finished_;  // kept for their joiners' sake until the world ends
   struct Facilities;

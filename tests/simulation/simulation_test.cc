@@ -68,7 +68,8 @@ TEST(Simulation, FaultsStrikeEveryRoleAndOperation) {
       {"controller",
        {"get", "put", "head", "list", "delete_many", "ensure_group", "delete_group",
         "delete_instance", "list_instances", "slice_start", "slice_stop", "kube_get", "kube_list",
-        "kube_create", "kube_patch", "kube_delete", "start_watch", "watch"}}};
+        "kube_create", "kube_patch", "kube_delete", "start_watch", "watch"}},
+      {"election", {"kube_get", "kube_create", "kube_update"}}};
   for (const auto& [role, performed] : operations) {
     for (const std::string& operation : performed) {
       for (const FaultPoint point : {FaultPoint::kBefore, FaultPoint::kAfter}) {

@@ -11,7 +11,7 @@
 #include "operator/resources/slice_requests.h"
 #include "tests/simulation/checker.h"
 #include "tests/simulation/job_definition.h"
-#include "tests/simulation/leader.h"
+#include "tests/simulation/operators.h"
 #include "tests/simulation/sim_functions.h"
 #include "tests/simulation/sim_job.h"
 #include "tests/simulation/sim_training.h"
@@ -55,7 +55,7 @@ class World {
 
   WorldResult Run() {
     (void)user_.Spawn("user", [this] { UserStory(); });
-    StartLeader(0);
+    operators_.Start();
     for (const Disturbance& disturbance : scenario_.disturbances) Schedule(disturbance);
     for (const PowerCut& cut : scenario_.power_cuts) Schedule(cut);
     scheduler_.At(Instant{} + FromSeconds(kCalmAfterSeconds), [this] { Calm(); });
@@ -96,39 +96,6 @@ class World {
           std::make_unique<SimObjectStore>(bucket_, process));
     };
     return environment;
-  }
-
-  void StartLeader(double delay_seconds) {
-    scheduler_.At(scheduler_.Now() + FromSeconds(delay_seconds), [this] {
-      if (over_) return;
-      const int64_t epoch = ++leaders_started_;
-      SimProcess& process = scheduler_.NewProcess("controller-" + std::to_string(epoch));
-      process.set_role("controller");
-      controllers_.push_back(&process);
-      leading_epoch_ = epoch;
-      process.OnKilled([this, epoch] {
-        if (leading_epoch_ != epoch) return;
-        leading_epoch_ = 0;
-        leader_ = nullptr;
-        StartLeader(0.2 + 2 * scheduler_.random().Uniform());
-      });
-      // Never destroyed, like all that a process holds.
-      (void)process.Spawn("main", [this, &process, epoch] {
-        auto* leader = new Leader(process, server_, platform_, faults_, bucket_, scenario_, epoch);
-        leader->kube.ObserveStatusWrites(
-            [this, epoch](const Json& before) { CheckStatusWriter(epoch, before); });
-        leader_ = leader;
-        leader->controller.Start();
-      });
-    });
-  }
-
-  void CheckStatusWriter(int64_t epoch, const Json& before) {
-    const int64_t lead =
-        before.value(Json::json_pointer("/status/execution/leaderEpoch"), int64_t{0});
-    if (lead <= epoch) return;
-    Fail("guarantee 7: leader " + std::to_string(epoch) + " wrote status after leader " +
-         std::to_string(lead) + " had taken over");
   }
 
   static std::string ScopeName(int plan_revision, int64_t incarnation) {
@@ -211,6 +178,7 @@ class World {
 
   void Calm() {
     faults_.Calm();
+    operators_.Calm();
     host_.disk().CutPowerAt(0, nullptr);
   }
 
@@ -227,7 +195,7 @@ class World {
   void CutPower() {
     faults_.ledger().CountEvent("power cut");
     scheduler_.Trace("the power fails");
-    for (SimProcess* controller : controllers_) controller->Kill();
+    operators_.KillAll();
     platform_.KillAll("PowerCut");
     bucket_.DropRequests();
     for (std::string& violation : host_.CutPower()) Fail(std::move(violation));
@@ -266,16 +234,11 @@ class World {
                       [function] { function->slow_factor = 1; });
         break;
       case DisturbanceKind::kCutStream:
-        if (leader_ == nullptr || !leader_->slices.CutSomeStream(scheduler_.random())) return;
+        if (Leader* leader = operators_.leader();
+            leader == nullptr || !leader->slices.CutSomeStream(scheduler_.random())) {
+          return;
+        }
         faults_.ledger().CountEvent("stream cut");
-        break;
-      case DisturbanceKind::kKillController:
-        if (leader_ == nullptr) return;
-        faults_.ledger().CountEvent("controller killed");
-        leader_->process.Kill();
-        break;
-      case DisturbanceKind::kSecondLeader:
-        TakeOver(disturbance.seconds);
         break;
       case DisturbanceKind::kSuspend:
         faults_.ledger().CountEvent("suspended");
@@ -283,26 +246,10 @@ class World {
         scheduler_.At(scheduler_.Now() + FromSeconds(disturbance.seconds),
                       [this] { suspend_ = false; });
         break;
+      default:
+        operators_.Disturb(disturbance);
+        break;
     }
-  }
-
-  // A second leader begins while the first, which has not noticed, goes on for a while.
-  void TakeOver(double seconds) {
-    if (leader_ == nullptr) return;
-    faults_.ledger().CountEvent("second leader");
-    SimProcess& old = leader_->process;
-    if (scheduler_.random().Uniform() < 0.5) {
-      faults_.ledger().CountEvent("watches of a deposed leader frozen");
-      leader_->kube.FreezeWatches(scheduler_.Now() + FromSeconds(seconds));
-    }
-    leader_ = nullptr;
-    leading_epoch_ = 0;
-    StartLeader(0);
-    ++deposed_alive_;
-    scheduler_.At(scheduler_.Now() + FromSeconds(seconds), [this, &old] {
-      old.Kill();
-      --deposed_alive_;
-    });
   }
 
   // --- The user ---
@@ -359,8 +306,14 @@ class World {
     }
   }
 
+  void Wait(double seconds) {
+    for (; seconds > 0; seconds -= kLookSeconds) {
+      user_.runtime().clock.SleepFor(FromSeconds(std::min(seconds, kLookSeconds)));
+      operators_.Check();
+    }
+  }
+
   void UserStory() {
-    Clock& clock = user_.runtime().clock;
     Result<Json> created =
         server_.Create(ServerlessTrainingJobType(), EncodeJob(MakeJob(scenario_)));
     if (!created.ok()) return Fail("the job is refused: " + created.status().ToString());
@@ -369,7 +322,7 @@ class World {
     prefix_ = JobPrefix(job_);
     exchange_prefix_ = prefix_ + "/x/";
     while (true) {
-      clock.SleepFor(FromSeconds(kLookSeconds));
+      Wait(kLookSeconds);
       if (scheduler_.Now() > Instant{} + FromSeconds(kCalmAfterSeconds)) suspend_ = false;
       ApplySuspend();
       ApplyPlanChange();
@@ -399,9 +352,11 @@ class World {
     }
     Calm();
     // A deposed leader that still runs may do anything up to its death, but not for good.
-    while (deposed_alive_ > 0) clock.SleepFor(FromSeconds(kLookSeconds));
-    clock.SleepFor(FromSeconds(kSettleSeconds));
+    while (!operators_.settled()) Wait(kLookSeconds);
+    Wait(kSettleSeconds);
     CheckEnd();
+    // Who is elected then ends what the finalizer holds.
+    if (scenario_.replicas > 0) operators_.KillLeader();
     DeleteJob();
     over_ = true;
   }
@@ -475,10 +430,10 @@ class World {
       if (clock.Now() > give_up) {
         return Fail("guarantee 6: the job's finalizer does not end within two minutes");
       }
-      clock.SleepFor(FromSeconds(kLookSeconds));
+      Wait(kLookSeconds);
     }
-    while (deposed_alive_ > 0) clock.SleepFor(FromSeconds(kLookSeconds));
-    clock.SleepFor(FromSeconds(kSettleSeconds));
+    while (!operators_.settled()) Wait(kLookSeconds);
+    Wait(kSettleSeconds);
     if (platform_.Live() > 0) Fail("guarantee 6: functions are left after the job's deletion");
     CheckLeftovers("the job's deletion");
     const Result<KubeList> secrets = server_.List(SecretType(), "", "", 0, "");
@@ -515,7 +470,7 @@ class World {
     result.iterations = plans_.empty() ? 0 : plans_.begin()->second.iterations;
     result.plan_revisions = static_cast<int64_t>(plans_.size());
     result.checkpoints = checker_ == nullptr ? 0 : checker_->checkpoints();
-    result.controllers = leaders_started_;
+    result.controllers = operators_.started();
     result.model_digest = job_.status.model_digest;
     return result;
   }
@@ -534,11 +489,8 @@ class World {
   References references_;
   std::map<std::string, const Reference*> courses_;  // by scope
   std::unique_ptr<Checker> checker_;
-  Leader* leader_ = nullptr;
-  std::vector<SimProcess*> controllers_;  // that ever lived
-  int64_t leaders_started_ = 0;
-  int64_t leading_epoch_ = 0;
-  int deposed_alive_ = 0;
+  Operators operators_{{scheduler_, server_, platform_, faults_, bucket_, scenario_,
+                        [this](std::string what) { Fail(std::move(what)); }}};
   bool suspend_ = false;
   bool suspend_applied_ = false;
   size_t next_change_ = 0;  // of scenario_.plan_changes
