@@ -27,7 +27,7 @@ LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 EVENTS = "/api/v1/namespaces/default/events"
 NODES = "/api/v1/nodes"
 # Iterations are 17 an epoch. The longer jobs outlive the kubelet's and the network's absence.
-SHORT, LONG = 15, 60
+SHORT, LONG = 6, 15
 WORKERS = 4
 FAR_NODE = Node(2)
 API_SERVER = f"{Node(1).address}/32"
