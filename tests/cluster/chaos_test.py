@@ -145,8 +145,8 @@ class Chaos(Disturbed):
         self.wait("a process to kill", lambda: self.faults.kill_function(uid), 60)
         return uid
 
-    def killed(self, index):
-        name, mark = self.begin(SHORT)
+    def killed(self, index, changes=None):
+        name, mark = self.begin(SHORT, changes)
         uid = self.kill(name, mark, index)
         self.falls_back(name, mark)
         pod = next(pod for pod in self.pods(name) if pod["metadata"]["uid"] == uid)
@@ -166,6 +166,10 @@ class Chaos(Disturbed):
 
     def test_leaf_server_killed(self):
         self.killed(-1)
+
+    def test_worker_killed_behind_the_ingress(self):
+        """Its next life is reached by the same name."""
+        self.killed(0, {"runtime": {"addressing": "Service"}})
 
     def test_worker_killed_twice_within_seconds(self):
         name, mark = self.begin(SHORT)

@@ -9,7 +9,13 @@ On a cluster of its own, or on the one that LAMBDADNN_CLUSTER_DIR names, which s
 told by on_pods.py; chaos_test.py disturbs such jobs.
 """
 import on_pods
-from on_pods import OnPods
+import settings
+from faults import Faults
+from on_pods import SERVICES, OnPods
+
+ACTIVATOR = ("-n", "knative-serving", "deployment/activator")
+NETWORK_SERVICES = ("/apis/networking.internal.knative.dev/v1alpha1/namespaces/default/"
+                    "serverlessservices")
 
 
 class Training(OnPods):
@@ -30,7 +36,30 @@ class Training(OnPods):
         self.assertEqual(self.digest_on_one_machine(4), job["status"]["model"]["digest"])
         self.nothing_left("plain")
 
-    def test_2_a_deleted_job_leaves_nothing(self):
+    def scale_activators(self, count):
+        self.kube.kubectl("scale", f"--replicas={count}", *ACTIVATOR)
+        self.kube.kubectl("rollout", "status", "--timeout=120s", *ACTIVATOR)
+
+    def test_2_the_same_job_through_the_ingress_and_two_activators(self):
+        self.scale_activators(2)
+        self.addCleanup(self.scale_activators, 1)
+        # Nobody among the clients, the operator included, reaches a pod at its own address.
+        with Faults(self.cluster).cut_clients(settings.POD_RANGE) as dropped:
+            self.create("routed", 4, {"runtime": {"addressing": "Service"}})
+            self.running("routed", 1)
+            names = {each["metadata"]["name"] for each in self.kube.get(SERVICES)["items"]}
+            self.assertEqual({*(f"routed-workers-{i}" for i in range(4)),
+                              *(f"routed-servers-{i}" for i in range(3))}, names)
+            for each in self.kube.get(NETWORK_SERVICES)["items"]:
+                self.assertEqual(("Proxy", 2),
+                                 (each["spec"]["mode"], each["spec"]["numActivators"]))
+            job = self.complete("routed")
+            self.assertEqual(0, dropped())
+        self.assertEqual(0, job["status"]["execution"]["incarnation"])
+        self.assertEqual(self.digest_on_one_machine(4), job["status"]["model"]["digest"])
+        self.nothing_left("routed")
+
+    def test_3_a_deleted_job_leaves_nothing(self):
         self.create("short-lived", 400)
         self.running("short-lived", 5)
         self.remove("short-lived")
