@@ -83,15 +83,16 @@ class Disturbed(OnPods):
 
     def falls_back(self, name, mark):
         """Until the job is further than it ever was before it fell back; the mark then."""
-        highest = mark.iteration
+        before, highest = mark.incarnation, mark.iteration
 
         def further():
-            nonlocal highest
+            nonlocal before, highest
             job = self.job(name)
             self.fail_if_failed(job)
             now = Mark(job)
-            if now.incarnation == mark.incarnation:
-                highest = max(highest, now.iteration)
+            if now.incarnation > before or now.incarnation == mark.incarnation:
+                # What is written with a fall-back was done before it.
+                before, highest = now.incarnation, max(highest, now.iteration)
                 return None
             return now if now.iteration > highest else None
         now = self.wait(f"{name} falls back and goes on", further)
@@ -182,13 +183,25 @@ class Chaos(Disturbed):
         self.ends_well(name, SHORT)
 
     def pods_deleted(self, group, count=None):
-        name, mark = self.begin(SHORT)
+        """What is deleted is drained: its slices end with a checkpoint where others go on."""
+        name, mark = self.begin(MIDDLE)
         doomed = self.live_pods(name, group)[:count]
         for pod in doomed:
             self.request("DELETE", f"{PODS}/{pod['metadata']['name']}", None)
-        self.falls_back(name, mark)
-        self.assertFalse({pod["metadata"]["uid"] for pod in doomed} & self.uids(name))
-        self.ends_well(name, SHORT)
+        self.moves_away(name, mark, {pod["metadata"]["uid"] for pod in doomed})
+        self.ends_well(name, MIDDLE)
+
+    def moves_away(self, name, mark, doomed):
+        """Until the job trains without these pods."""
+        moved = self.wait(f"{name} needs the pods no more", lambda: (
+            now := self.mark(name)).functions and not doomed & {
+                uid.rsplit(".", 1)[0] for uid in now.functions} and now)
+        now = self.wait(f"{name} goes on", lambda: (
+            now := self.mark(name)).iteration > moved.iteration and now)
+        self.say(f"{mark.seconds():.1f} s until it trained without them, at iteration "
+                 f"{now.iteration} after {mark.iteration}, "
+                 f"{now.incarnation - mark.incarnation} fall-backs")
+        self.assertFalse(doomed & self.uids(name))
 
     def test_one_pod_deleted(self):
         self.pods_deleted("workers", 1)

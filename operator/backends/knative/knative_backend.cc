@@ -17,7 +17,8 @@ namespace {
 
 constexpr const char* kMinScale = "autoscaling.knative.dev/min-scale";
 constexpr const char* kMaxScale = "autoscaling.knative.dev/max-scale";
-constexpr const char* kNoRoute = "RouteNotReady: Knative has no route to the function's Service yet";
+constexpr const char* kNoRoute =
+    "RouteNotReady: Knative has no route to the function's Service yet";
 constexpr const char* kNodeLost =
     "NodeLost: the pod was deleted, and its node has not confirmed its end";
 
@@ -197,12 +198,13 @@ Status KnativeBackend::CreateService(const FunctionGroup& group, const std::stri
 Status KnativeBackend::EnsureScale(const Json& service, int count) {
   const std::string scale = std::to_string(count);
   const ObjectName name{NameOf(service).namespace_name, RevisionOf(service)};
-  if (name.name.empty()) {
+  const Result<Json> autoscaler = name.name.empty()
+                                      ? NotFoundError("the Service has no revision yet")
+                                      : kube_.Get(PodAutoscalerType(), name);
+  if (autoscaler.status().code() == StatusCode::kNotFound) {
     const Json* made = FindPath(service, {"spec", "template", "metadata", "annotations"});
-    return ScaleIn(made) == scale ? OkStatus()
-                                  : UnavailableError("the Service has no revision yet");
+    return ScaleIn(made) == scale ? OkStatus() : UnavailableError(autoscaler.status().message());
   }
-  const Result<Json> autoscaler = kube_.Get(PodAutoscalerType(), name);
   LDNN_RETURN_IF_ERROR(autoscaler.status());
   if (ScaleIn(FindPath(*autoscaler, {"metadata", "annotations"})) == scale) return OkStatus();
   const Json annotations = {{kMinScale, scale}, {kMaxScale, scale}};
@@ -250,9 +252,8 @@ Status KnativeBackend::CheckService(const FunctionGroup& group, const std::strin
   }
   // What it says of pods is of the last that was refused: with all of them there it is old.
   const Pods pods = PodsOf(group.job_uid, group.name);
-  const auto there = std::count_if(pods.begin(), pods.end(), [&](const auto& pod) {
-    return IsMember(*pod, group.member);
-  });
+  const auto there = std::count_if(pods.begin(), pods.end(),
+                                   [&](const auto& pod) { return IsMember(*pod, group.member); });
   if (there < group.count) {
     LDNN_RETURN_IF_ERROR(RefusalOfPods(*service));
   }
@@ -293,9 +294,8 @@ Status KnativeBackend::DeleteGroup(const std::string& job_uid, const std::string
   std::vector<std::string> places = options_.namespaces;
   if (places.empty()) places.emplace_back();
   for (const std::string& place : places) {
-    LDNN_ASSIGN_OR_RETURN(
-        const KubeList services,
-        ListAll(kube_, KnativeServiceType(), place, GroupSelector(job_uid, group)));
+    LDNN_ASSIGN_OR_RETURN(const KubeList services, ListAll(kube_, KnativeServiceType(), place,
+                                                           GroupSelector(job_uid, group)));
     for (const Json& service : services.items) LDNN_RETURN_IF_ERROR(DeleteService(service));
   }
   // The pods end with their Service, only late; one deleted before that would come again.
@@ -376,8 +376,7 @@ Result<std::string> KnativeBackend::Logs(const std::string& job_uid, const std::
 }
 
 Status KnativeBackend::Preflight(const FunctionGroup& group) {
-  LDNN_ASSIGN_OR_RETURN(Json service,
-                        KnativeService(ServicesOf(group).front(), OptionsIn(group)));
+  LDNN_ASSIGN_OR_RETURN(Json service, KnativeService(ServicesOf(group).front(), OptionsIn(group)));
   if (options_.try_create == nullptr) return OkStatus();
   service["metadata"]["annotations"]["features.knative.dev/podspec-dryrun"] = "enabled";
   const Status answer = options_.try_create(KnativeServiceType(), service).status();

@@ -62,9 +62,9 @@ TEST_F(Knative, WithAddressingServiceEachFunctionHasAServiceOfItsOwn) {
     EXPECT_EQ(instance.group, "workers");
     addresses.insert(instance.address);
   }
-  EXPECT_THAT(addresses, testing::ElementsAre("digits-workers-0.team.svc:80",
-                                              "digits-workers-1.team.svc:80",
-                                              "digits-workers-2.team.svc:80"));
+  EXPECT_THAT(addresses,
+              testing::ElementsAre("digits-workers-0.team.svc:80", "digits-workers-1.team.svc:80",
+                                   "digits-workers-2.team.svc:80"));
   // A smaller group keeps its first members.
   group.count = 1;
   ASSERT_TRUE(Ensure(group).ok());
@@ -226,6 +226,17 @@ TEST_F(Knative, AnotherScaleKeepsThePodsThatStay) {
       return other.uid == instance.uid;
     }));
   }
+}
+
+TEST_F(Knative, ARevisionWhosePodAutoscalerIsStillToComeIsAsItWasMade) {
+  Start();
+  ASSERT_TRUE(Ensure(Group(2)).ok());
+  Settle();
+  const Json autoscaler = stand_in_.All(PodAutoscalerType())[0];
+  ASSERT_TRUE(server_.Delete(PodAutoscalerType(), NameOf(autoscaler), "").ok());
+  RunFor(10);
+  EXPECT_TRUE(Ensure(Group(2)).ok());
+  EXPECT_EQ(Ensure(Group(3)).code(), StatusCode::kUnavailable);
 }
 
 TEST_F(Knative, AScaleThatIsTakenBackIsTheOneThatStands) {
