@@ -12,7 +12,7 @@ the status that first tells of more iterations than were done by then, which is 
 """
 import contextlib
 import http.client
-import json
+import os
 import signal
 import time
 
@@ -26,9 +26,10 @@ KNATIVE_PODS = "/api/v1/namespaces/knative-serving/pods"
 LEASES = "/apis/coordination.k8s.io/v1/namespaces/default/leases"
 EVENTS = "/api/v1/namespaces/default/events"
 NODES = "/api/v1/nodes"
-# Epochs of 17 iterations: 102, 255 for faults that hold the job up, 680 for those that last while it
-# runs on.
-SHORT, MIDDLE, LONG = 6, 15, 40
+# Epochs of 17 iterations, for faults that end at once, that hold the job up, and that last while it
+# runs on: a row whose job is over before its fault is fails. A job does five iterations a second on
+# two idle cores.
+SHORT, MIDDLE, LONG = map(int, os.environ.get("LAMBDADNN_CHAOS_EPOCHS", "6,15,40").split(","))
 WORKERS = 4
 FAR_NODE = Node(2)
 API_SERVER = f"{Node(1).address}/32"
@@ -72,11 +73,16 @@ class Disturbed(OnPods):
         name = self.id().rsplit(".test_", 1)[1].replace("_", "-")[:40].rstrip("-")
         self.create(name, epochs, changes)
         self.addCleanup(self.remove, name)
-        self.running(name, 20)
+        self.running(name, 10)
         return name, self.mark(name)
 
     def mark(self, name):
-        return Mark(self.job(name))
+        """Of a job that has not ended."""
+        job = self.job(name)
+        self.fail_if_failed(job)
+        self.assertNotIn("Complete", [each["type"] for each in job["status"]["conditions"]],
+                         "the job was too short: see LAMBDADNN_CHAOS_EPOCHS")
+        return Mark(job)
 
     def say(self, text):
         print(f"recovery: {self.id().rsplit('.test_', 1)[1]}: {text}", flush=True)
@@ -87,9 +93,7 @@ class Disturbed(OnPods):
 
         def further():
             nonlocal before, highest
-            job = self.job(name)
-            self.fail_if_failed(job)
-            now = Mark(job)
+            now = self.mark(name)
             if now.incarnation > before or now.incarnation == mark.incarnation:
                 # What is written with a fall-back was done before it.
                 before, highest = now.incarnation, max(highest, now.iteration)
