@@ -217,8 +217,8 @@ class Chaos(Disturbed):
         self.pods_deleted("servers")
 
     def test_service_deleted_behind_the_operators_back(self):
-        name, mark = self.begin(SHORT)
-        path = f"{SERVICES}/{name}-servers"
+        name, mark = self.begin(MIDDLE)
+        path, doomed = f"{SERVICES}/{name}-servers", self.uids(name, "servers")
         before = self.kube.get(path)["metadata"]["uid"]
         self.request("DELETE", path, None)
 
@@ -226,8 +226,8 @@ class Chaos(Disturbed):
             now = self.kube.get(path)
             return now and now["metadata"]["uid"] != before
         self.wait("another Service", again)
-        self.falls_back(name, mark)
-        self.ends_well(name, SHORT)
+        self.moves_away(name, mark, doomed)
+        self.ends_well(name, MIDDLE)
 
     def test_out_of_memory(self):
         """No worker starts with 64 MiB, which the profile says is enough."""

@@ -182,4 +182,4 @@ class OnPods(BesideOperator):
 
 def main():
     OnPods.preset = sys.argv.pop(1)
-    unittest.main(verbosity=2)
+    unittest.main(verbosity=2, warnings="ignore")
