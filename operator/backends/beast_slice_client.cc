@@ -88,6 +88,9 @@ struct Slice {
   int64_t lines = 0;     // of the stream, heartbeats not counted: where attaching goes on
   uint64_t attempt = 0;  // calls of an older attempt change nothing
   std::shared_ptr<HttpCall> call;
+  // Taken by this instance before. What answers at its address later may be another life of it, or
+  // another instance: that must not begin the slice anew while others are in the middle of it.
+  bool taken = false;
   // Until the function takes it: one of an older version is asked again in its own.
   std::optional<SliceRequest> request;
   int http_status = 0;
@@ -165,18 +168,23 @@ void BeastSliceClient::Start(const std::string& instance_uid, const std::string&
   state.CloseCall(std::move(slice.call));
   // Another instance numbers its lines from 0.
   const int64_t from = same_instance ? slice.lines : 0;
+  const bool taken = same_instance && slice.taken;
+  // Asking again is not hearing: who never answers is silent all the while.
+  const Instant heard =
+      slice.attempt != 0 && same_instance ? slice.view.last_heard : state.runtime.clock.Now();
   std::vector<ProgressLine> unread = std::move(slice.view.new_lines);
   slice = Slice{};
   slice.view.invocation = request.invocation;
   slice.view.instance_uid = instance_uid;
   slice.view.role = request.role;
   slice.view.new_lines = std::move(unread);
-  slice.view.last_heard = state.runtime.clock.Now();
+  slice.view.last_heard = heard;
   slice.job = request.job;
   state.of_jobs[request.job.uid].insert(request.invocation);
   slice.address = address;
   slice.job_key = job_key;
   slice.lines = from;
+  slice.taken = taken;
   slice.request = request;
   state.Call(slice, ++state.attempts);
 }
@@ -188,7 +196,9 @@ void BeastSliceClient::State::Call(Slice& slice, uint64_t attempt) {
   callbacks.on_status = [this, invocation, attempt](int status) {
     With(invocation, attempt, [status](Slice& target) {
       target.http_status = status;
-      if (status == 200) target.request.reset();
+      if (status != 200) return;
+      target.taken = true;
+      target.request.reset();
     });
   };
   callbacks.on_body = [this, invocation, attempt](std::string_view bytes) {
@@ -199,19 +209,21 @@ void BeastSliceClient::State::Call(Slice& slice, uint64_t attempt) {
   };
   slice.call = std::make_shared<HttpCall>(
       io,
-      HttpCallRequest{slice.address, "POST", "/v1/slices?from=" + std::to_string(slice.lines),
-                      slice.job_key, EncodeSliceRequest(*slice.request)},
+      HttpCallRequest{
+          slice.address, "POST",
+          "/v1/slices?from=" + std::to_string(slice.lines) + (slice.taken ? "&attach=true" : ""),
+          slice.job_key, EncodeSliceRequest(*slice.request)},
       HttpCallLimits{options.connect_seconds, options.silence_seconds}, std::move(callbacks));
   net::post(io, [call = slice.call] { call->Begin(); });
 }
 
 void BeastSliceClient::State::OnBody(Slice& slice, std::string_view bytes) {
-  slice.view.last_heard = runtime.clock.Now();
   slice.pending.append(bytes);
   if (slice.http_status != 200) {
     if (slice.pending.size() > kMaxErrorBytes) slice.pending.resize(kMaxErrorBytes);
     return;
   }
+  slice.view.last_heard = runtime.clock.Now();
   size_t begin = 0;
   while (IsAlive(slice.view.phase)) {
     const size_t end = slice.pending.find('\n', begin);
@@ -265,6 +277,13 @@ void BeastSliceClient::State::OnEnd(Slice& slice, const Status& status) {
                                               " ended without a completion record")
                            : status);
   }
+  const Status refusal(CodeOfHttp(slice.http_status),
+                       ErrorMessage(slice.http_status, slice.pending));
+  // Not the function's word on this slice: a proxy before one that is not there or not yet known,
+  // or another life of it. Whether it comes back the platform will tell.
+  if (refusal.code() == StatusCode::kUnavailable || refusal.code() == StatusCode::kNotFound) {
+    return Lose(slice, refusal);
+  }
   const int protocol = ProtocolOf(slice.pending);
   if (slice.http_status == 400 && slice.request.has_value() && protocol < slice.request->protocol &&
       slice.request->minimum_protocol <= protocol) {
@@ -274,8 +293,7 @@ void BeastSliceClient::State::OnEnd(Slice& slice, const Status& status) {
     return Call(slice, ++attempts);
   }
   slice.view.phase = SlicePhase::kRefused;
-  slice.view.error =
-      Status(CodeOfHttp(slice.http_status), ErrorMessage(slice.http_status, slice.pending));
+  slice.view.error = refusal;
   if (slice.http_status == 409) {
     slice.view.busy_with = BusyWith(slice.pending);
     slice.view.error =

@@ -36,7 +36,9 @@ void HttpCall::Begin() {
   request_.method_string(call_.method);
   request_.target(call_.target);
   request_.version(11);
-  request_.set(http::field::host, call_.address);
+  // The default port is not named: gateways may know a Service by its bare name alone.
+  const bool plain = port_ == "80";
+  request_.set(http::field::host, plain ? call_.address.substr(0, colon) : call_.address);
   request_.set(http::field::connection, "close");
   if (!call_.bearer.empty()) request_.set(http::field::authorization, "Bearer " + call_.bearer);
   if (!call_.body.empty()) request_.set(http::field::content_type, "application/json");

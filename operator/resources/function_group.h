@@ -3,6 +3,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 
 #include "common/json/json_reader.h"
@@ -21,6 +22,8 @@ struct FunctionGroup {
   int memory_mib = 0;
   int milli_cpu = 0;  // 0 = no CPU limit
   double timeout_seconds = 0;
+  // Of a group that a backend makes one by one: which of them this is.
+  std::optional<int> member = std::nullopt;
   std::map<std::string, std::string> environment;
   Json runtime =
       Json::object();  // spec.runtime: image, pull secrets, …; for backends that have pods

@@ -17,6 +17,7 @@ constexpr int kProbeTimeoutSeconds = 5;
 Json Labels(const FunctionGroup& group) {
   Json labels = ChildLabels(group.job_name, group.job_uid);
   labels[kGroupLabel] = group.name;
+  if (group.member.has_value()) labels[kMemberLabel] = std::to_string(*group.member);
   return labels;
 }
 
@@ -41,6 +42,9 @@ Json Annotations(const FunctionGroup& group, const KnativeOptions& options) {
       {"queue.sidecar.serving.knative.dev/memory-resource-request", memory},
       {"queue.sidecar.serving.knative.dev/memory-resource-limit", memory},
   };
+  // The activator is always on the way: whether it is would else be the autoscaler's choice of the
+  // moment, and another gateway must reach the pods then.
+  if (group.member.has_value()) annotations["autoscaling.knative.dev/target-burst-capacity"] = "-1";
   if (options.queue_proxy_milli_cpu_limit > 0) {
     annotations["queue.sidecar.serving.knative.dev/cpu-resource-limit"] =
         std::to_string(options.queue_proxy_milli_cpu_limit) + "m";
@@ -88,13 +92,24 @@ PodResources SidecarOf(const KnativeOptions& options) {
           static_cast<double>(options.queue_proxy_milli_cpu), 0};
 }
 
+std::vector<FunctionGroup> ServicesOf(const FunctionGroup& group) {
+  if (group.runtime.value("addressing", "Pod") != "Service") return {group};
+  std::vector<FunctionGroup> members(static_cast<size_t>(group.count), group);
+  for (int i = 0; i < group.count; ++i) {
+    members[static_cast<size_t>(i)].count = 1;
+    members[static_cast<size_t>(i)].member = i;
+  }
+  return members;
+}
+
 std::string KnativeServiceName(const FunctionGroup& group) {
-  std::string name = group.job_name + "-" + group.name;
+  const std::string own =
+      "-" + group.name + (group.member.has_value() ? "-" + std::to_string(*group.member) : "");
+  std::string name = group.job_name + own;
   // A Service's name is a DNS label, which begins with a letter; a job's may begin with a digit.
   if (name[0] < 'a' || name[0] > 'z') name = "j" + name;
   if (name.size() <= kMaxNameBytes) return name;
-  const std::string suffix =
-      "-" + Hex64(Xxh3(AsBytes(group.job_name))).substr(0, 8) + "-" + group.name;
+  const std::string suffix = "-" + Hex64(Xxh3(AsBytes(group.job_name))).substr(0, 8) + own;
   return name.substr(0, kMaxNameBytes - suffix.size()) + suffix;
 }
 

@@ -2,6 +2,9 @@
 // A group of functions as Knative's objects: pure builders, no I/O. One serving.knative.dev/v1
 // Service per group, of a fixed scale, that the cluster's own network alone reaches; it is created
 // once and never written again, since any change of its template would replace every pod.
+//
+// With spec.runtime.addressing Service each function has one of its own, of one pod: what balances
+// the requests for a Service of several would hand a slice to a pod that is not its rank's.
 #pragma once
 
 #include <string>
@@ -16,6 +19,8 @@ namespace lambdadnn {
 
 // Of everything that belongs to a group, beside the labels of every child (job_children.h).
 inline constexpr const char* kGroupLabel = "lambdadnn.io/group";
+// Of a function with a Service of its own, beside the label of its group: which of the group it is.
+inline constexpr const char* kMemberLabel = "lambdadnn.io/member";
 // The container of the function in its pod, beside Knative's queue-proxy.
 inline constexpr const char* kFunctionContainer = "function";
 
@@ -36,6 +41,8 @@ inline constexpr int kQueueProxyMilliCpuLimit = 100;
 // What the queue-proxy requests beside each function.
 PodResources SidecarOf(const KnativeOptions& options);
 
+// What the group is made of: itself, or with addressing Service its members, one function each.
+std::vector<FunctionGroup> ServicesOf(const FunctionGroup& group);
 // At most 52 characters, so that Knative's own names ("NAME-00001-deployment-…") fit as labels; a
 // long job's name is cut and told apart by a hash.
 std::string KnativeServiceName(const FunctionGroup& group);

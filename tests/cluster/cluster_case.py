@@ -89,9 +89,15 @@ class BesideOperator(ClusterCase):
 
     @classmethod
     def run_operator(cls, program, *flags):
+        """It looks up names as a pod would, and ends with the tests, also when these are interrupted."""
+        names = cls.folder / "resolv.conf"
+        names.write_text(f"nameserver {settings.DNS_IP}\noptions ndots:5\n"
+                         "search default.svc.cluster.local svc.cluster.local cluster.local\n")
         with open(cls.folder / "operator.log", "a") as log:
             return subprocess.Popen(
-                [*cls.cluster.network.prefix(network.LAB), program, "--kubeconfig",
+                [*cls.cluster.network.prefix(network.LAB), "setpriv", "--pdeathsig", "KILL",
+                 "unshare", "--mount", "sh", "-c",
+                 'mount --bind "$0" /etc/resolv.conf && exec "$@"', names, program, "--kubeconfig",
                  cls.config.kubeconfig(), "--backend", "Knative", "--platform",
                  cls.folder / "platform.yaml", "--metrics-address", "0", "--health-address", "0",
                  *flags],

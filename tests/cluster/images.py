@@ -83,12 +83,14 @@ class Images:
         binary = self._kept(source.read_bytes()) / "pause"
         if not binary.exists():
             binary.parent.mkdir(parents=True, exist_ok=True)
-            fresh = binary.with_suffix(f".{os.getpid()}")
-            made = subprocess.run(["gcc", "-Os", "-static", "-s", "-Wall", "-Wextra", source, "-o",
-                                   fresh], capture_output=True, text=True)
-            if made.returncode != 0:
-                raise ClusterError(f"gcc could not compile {source}: {made.stderr.strip()}")
-            os.replace(fresh, binary)
+            # Every node asks for it at the same time.
+            with tempfile.TemporaryDirectory(dir=self.folder) as work:
+                fresh = pathlib.Path(work, "pause")
+                made = subprocess.run(["gcc", "-Os", "-static", "-s", "-Wall", "-Wextra", source,
+                                       "-o", fresh], capture_output=True, text=True)
+                if made.returncode != 0:
+                    raise ClusterError(f"gcc could not compile {source}: {made.stderr.strip()}")
+                os.replace(fresh, binary)
         return self.of_program("pause", binary)
 
     def test_function(self):

@@ -12,19 +12,14 @@ import errno
 import pathlib
 import socket
 import struct
-import sys
 import threading
-import unittest
 
-import training_test
-from training_test import JOBS, PODS
+import network
+import on_pods
+import settings
+from network_policies import Enforcer
+from on_pods import ACCOUNTS, PODS, POLICIES
 
-import network  # noqa: E402
-import settings  # noqa: E402
-from network_policies import POLICIES, Enforcer  # noqa: E402
-
-ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
-OWN_POLICIES = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
 STORE_PORT = int(settings.S3_ADDRESS.rsplit(":", 1)[1])
 # An address of the internet, as far as the cluster can tell: it lives beside the clients.
 ELSEWHERE = "203.0.113.9"
@@ -39,7 +34,7 @@ store: [{{to: [{{ipBlock: {{cidr: {settings.LAB_IP}/32}}}}], ports: [{{port: {ST
 """
 
 
-class Isolation(training_test.OnPods):
+class Isolation(on_pods.OnPods):
     @classmethod
     def operator_flags(cls):
         file = cls.folder / "network-policies.yaml"
@@ -84,13 +79,8 @@ class Isolation(training_test.OnPods):
         """The file of the network namespace of a pod (its object), a node or the clients."""
         if isinstance(end, str):
             return self.cluster.network.file(end)
-        uid = end["metadata"]["uid"]
-        for pid in self.cluster.processes.groups.processes():
-            try:
-                if f"pod{uid}" in pathlib.Path(f"/proc/{pid}/cgroup").read_text():
-                    return pathlib.Path(f"/proc/{pid}/ns/net")
-            except OSError:
-                pass  # has ended meanwhile
+        for pid in self.processes_of(end["metadata"]["uid"]):
+            return pathlib.Path(f"/proc/{pid}/ns/net")
         self.fail(f"pod {end['metadata']['name']} has no process")
 
     @staticmethod
@@ -136,10 +126,6 @@ class Isolation(training_test.OnPods):
         self.create(name, 4000, changes)
         self.addCleanup(self.remove, name)
 
-    def remove(self, name):
-        self.kube.request("DELETE", f"{JOBS}/{name}")
-        self.wait(f"{name} is gone", lambda: self.job(name) is None)
-
     def group(self, job, name):
         return sorted((pod for pod in self.pods(job)
                        if pod["metadata"]["labels"]["lambdadnn.io/group"] == name
@@ -170,20 +156,12 @@ class Isolation(training_test.OnPods):
         reached = self.job(name)["status"]["progress"]["iteration"]
         self.running(name, reached + 20)
 
-    def nothing_left(self):
-        super().nothing_left()
-
-        def clean():
-            names = [each["metadata"]["name"] for each in self.kube.get(ACCOUNTS)["items"]]
-            return names == ["default"] and not self.kube.get(POLICIES)["items"]
-        self.wait("no account or policy of a job", clean)
-
     def test_1_a_job_trains_behind_its_policy(self):
         self.enforcer.start()
         self.addCleanup(self.enforcer.stop)
         self.create("bounded", 4)
         self.running("bounded", 1)
-        [policy] = self.kube.get(OWN_POLICIES)["items"]
+        [policy] = self.kube.get(POLICIES)["items"]
         account = self.kube.get(f"{ACCOUNTS}/bounded-lambdadnn")
         self.assertIs(False, account["automountServiceAccountToken"])
         for pod in self.pods("bounded"):
@@ -261,7 +239,7 @@ class Isolation(training_test.OnPods):
         self.advances("red")
 
     def a_policy_that_somebody_deletes(self, blue):
-        path = f"{OWN_POLICIES}/red-lambdadnn"
+        path = f"{POLICIES}/red-lambdadnn"
         before = self.kube.get(path)["metadata"]["uid"]
         self.kube.request("DELETE", path)
 
@@ -276,5 +254,4 @@ class Isolation(training_test.OnPods):
 
 
 if __name__ == "__main__":
-    training_test.PRESET = sys.argv.pop(1)
-    unittest.main(verbosity=2)
+    on_pods.main()

@@ -29,7 +29,10 @@ void SimSliceClient::Start(const std::string& instance_uid, const std::string&,
   if (platform_.on_request_) platform_.on_request_(request);
   std::shared_ptr<Stream>& stream = streams_[request.invocation];
   if (stream != nullptr && stream->alive) return;
-  if (stream == nullptr) stream = std::make_shared<Stream>();
+  if (stream == nullptr) {
+    stream = std::make_shared<Stream>();
+    stream->view.last_heard = process_.runtime().clock.Now();
+  }
   stream->alive = true;
   stream->job_uid = request.job.uid;
   SliceView& view = stream->view;
@@ -39,7 +42,6 @@ void SimSliceClient::Start(const std::string& instance_uid, const std::string&,
   view.phase = SlicePhase::kStarting;
   view.error = OkStatus();
   view.busy_with.clear();
-  view.last_heard = process_.runtime().clock.Now();
   Connect(stream, request);
 }
 

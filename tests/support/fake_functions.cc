@@ -138,13 +138,16 @@ void FakeFunctions::Start(const std::string& instance_uid, const std::string&,
   const Status fault = Around("startSlice", [&] {
     keys_.insert(job_key);
     Stream& stream = streams_[request.invocation];
+    const bool again = stream.instance_uid == instance_uid;
+    const Instant heard = again ? stream.last_heard : clock_.Now();
     stream = Stream{};
     stream.instance_uid = instance_uid;
     stream.role = request.role;
     stream.job_uid = request.job.uid;
-    stream.last_heard = clock_.Now();
+    stream.last_heard = heard;
     const auto found = instances_.find(instance_uid);
-    if (found == instances_.end() || found->second.instance.phase != FunctionPhase::kReady) {
+    if (found == instances_.end() || found->second.instance.phase != FunctionPhase::kReady ||
+        found->second.silent) {
       stream.lost = true;
       return OkStatus();
     }
@@ -215,6 +218,13 @@ void FakeFunctions::ForgetGone() {
 }
 
 void FakeFunctions::Silence(const std::string& uid) { instances_[uid].silent = true; }
+
+void FakeFunctions::CutOff(const std::string& uid) {
+  Silence(uid);
+  for (auto& [invocation, stream] : streams_) {
+    if (stream.instance_uid == uid) stream.lost = true;
+  }
+}
 
 void FakeFunctions::FailNext(const std::string& role, Status error, bool permanent) {
   fail_next_[role] = {std::move(error), permanent};

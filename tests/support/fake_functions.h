@@ -63,6 +63,8 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   void FailNext(const std::string& role, Status error, bool permanent);
   // No line is heard of the instance any more, though it lives.
   void Silence(const std::string& uid);
+  // The same, and its streams end; whoever asks again hears nothing.
+  void CutOff(const std::string& uid);
   // As if the controller's process had died: all streams are closed and forgotten.
   void ForgetStreams();
   // Before (done = false) and after each effect on functions and slices: OK = no fault.

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "operator/backends/knative/knative_backend.h"
+#include "operator/backends/knative/pod_instances.h"
 #include "operator/kube/in_memory_api_server.h"
 #include "operator/kube/object_metadata.h"
 
@@ -54,6 +55,16 @@ class KnativeStandIn {
                {"containerStatuses",
                 Json::array({{{"name", kFunctionContainer}, {"restartCount", 0}}})}});
   }
+  // What stands before Knative's Services knows all that there are.
+  void MakeRoutes() {
+    const Json routed = Json::array({{{"type", "RoutesReady"}, {"status", "True"}}});
+    for (const Json& service : All(KnativeServiceType())) {
+      static_cast<void>(server_
+                            .Patch(KnativeServiceType(), NameOf(service),
+                                   {{"status", {{"conditions", routed}}}}, Subresource::kStatus)
+                            .value());
+    }
+  }
   void SetStatus(const Json& pod, const Json& status) {
     static_cast<void>(
         server_.Patch(PodType(), NameOf(pod), {{"status", status}}, Subresource::kNone).value());
@@ -70,7 +81,8 @@ class KnativeStandIn {
     const ObjectName name = NameOf(service);
     const std::string revision = name.name + "-00001";
     if (server_.Get(PodAutoscalerType(), {name.namespace_name, revision}).ok()) return;
-    const Json& meta = service["spec"]["template"]["metadata"];
+    Json meta = service["spec"]["template"]["metadata"];
+    meta["labels"][kServiceLabel] = name.name;
     static_cast<void>(
         server_
             .Create(PodAutoscalerType(),

@@ -65,6 +65,16 @@ HttpServerReply WrongMethod(const HttpServerRequest& request, std::string_view a
   return reply;
 }
 
+// The flag in the query; `fallback` where there is none.
+Result<bool> QueryFlag(const HttpServerRequest& request, const std::string& name, bool fallback) {
+  const auto found = request.query.find(name);
+  if (found == request.query.end()) return fallback;
+  if (found->second != "true" && found->second != "false") {
+    return InvalidArgumentError("query parameter '" + name + "' must be 'true' or 'false'");
+  }
+  return found->second == "true";
+}
+
 }  // namespace
 
 FunctionServer::FunctionServer(Runtime& runtime, SliceControl& slices, MetricsRegistry& metrics,
@@ -128,8 +138,14 @@ HttpServerReply FunctionServer::PostSlice(const HttpServerRequest& request) {
     }
     from = *number;
   }
+  const Result<bool> attach = QueryFlag(request, "attach", false);
+  if (!attach.ok()) return ErrorReply(attach.status());
   const Result<SliceRequest> slice = DecodeSliceRequest(request.body);
   if (!slice.ok()) return RefusalReply(slice.status());
+  if (*attach) {
+    const Status known = slices_.Line(slice->invocation, 0, runtime_.clock.Now()).status();
+    if (known.code() == StatusCode::kNotFound) return ErrorReply(known);
+  }
   const Status started = slices_.Start(*slice);
   if (started.code() == StatusCode::kAlreadyExists) {
     return RunningReply(409, started.message());
@@ -160,15 +176,9 @@ HttpServerReply FunctionServer::Stream(const std::string& invocation, int64_t fr
 
 HttpServerReply FunctionServer::DeleteSlice(const HttpServerRequest& request,
                                             const std::string& invocation) {
-  bool graceful = true;
-  if (const auto found = request.query.find("graceful"); found != request.query.end()) {
-    if (found->second != "true" && found->second != "false") {
-      return ErrorReply(
-          InvalidArgumentError("query parameter 'graceful' must be 'true' or 'false'"));
-    }
-    graceful = found->second == "true";
-  }
-  const Status stopped = slices_.Stop(invocation, graceful);
+  const Result<bool> graceful = QueryFlag(request, "graceful", true);
+  if (!graceful.ok()) return ErrorReply(graceful.status());
+  const Status stopped = slices_.Stop(invocation, *graceful);
   if (!stopped.ok()) return ErrorReply(stopped);
   return RunningReply(202, slices_.Running());
 }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/backends/knative/knative_backend.h"
 
+#include <algorithm>
 #include <iterator>
 
+#include "common/base/text.h"
 #include "common/json/json_path.h"
 #include "operator/backends/knative/pod_instances.h"
 #include "operator/backends/knative/service_refusal.h"
+#include "operator/kube/list_all.h"
 #include "operator/kube/object_metadata.h"
 #include "operator/resources/knative_config.h"
 
@@ -14,7 +17,8 @@ namespace {
 
 constexpr const char* kMinScale = "autoscaling.knative.dev/min-scale";
 constexpr const char* kMaxScale = "autoscaling.knative.dev/max-scale";
-constexpr int kPageSize = 500;
+constexpr const char* kNoRoute =
+    "RouteNotReady: Knative has no route to the function's Service yet";
 constexpr const char* kNodeLost =
     "NodeLost: the pod was deleted, and its node has not confirmed its end";
 
@@ -26,6 +30,19 @@ std::string RevisionOf(const Json& service) {
 
 std::string ScaleIn(const Json* annotations) {
   return annotations == nullptr ? "" : TextField(*annotations, kMinScale);
+}
+
+bool IsMember(const Json& object, const std::optional<int>& member) {
+  return LabelText(object, kMemberLabel) == (member.has_value() ? std::to_string(*member) : "");
+}
+
+bool HasRoute(const Json& service) {
+  const Json* conditions = FindPath(service, {"status", "conditions"});
+  if (conditions == nullptr || !conditions->is_array()) return false;
+  return std::any_of(conditions->begin(), conditions->end(), [](const Json& condition) {
+    return TextField(condition, "type") == "RoutesReady" &&
+           TextField(condition, "status") == "True";
+  });
 }
 
 std::string KeyOf(const FunctionGroup& group) { return group.job_uid + "/" + group.name; }
@@ -159,7 +176,7 @@ Status KnativeBackend::CreateSecret(const FunctionGroup& group) {
 
 // A quota on limits of CPU refuses pods of which a container has none; without such a quota none is
 // best.
-KnativeOptions KnativeBackend::ServicesIn(const FunctionGroup& group) {
+KnativeOptions KnativeBackend::OptionsIn(const FunctionGroup& group) {
   KnativeOptions services = options_.services;
   const Result<ClusterLimits> limits = reader_.Limits(group.namespace_name, group.runtime);
   if (limits.ok() && limits->quota.limits_cpu) {
@@ -169,7 +186,7 @@ KnativeOptions KnativeBackend::ServicesIn(const FunctionGroup& group) {
 }
 
 Status KnativeBackend::CreateService(const FunctionGroup& group, const std::string& account) {
-  LDNN_ASSIGN_OR_RETURN(const Json service, KnativeService(group, ServicesIn(group), account));
+  LDNN_ASSIGN_OR_RETURN(const Json service, KnativeService(group, OptionsIn(group), account));
   LDNN_RETURN_IF_ERROR(CreateSecret(group));
   const Status created = kube_.Create(KnativeServiceType(), service).status();
   // An earlier attempt whose answer was lost.
@@ -181,12 +198,13 @@ Status KnativeBackend::CreateService(const FunctionGroup& group, const std::stri
 Status KnativeBackend::EnsureScale(const Json& service, int count) {
   const std::string scale = std::to_string(count);
   const ObjectName name{NameOf(service).namespace_name, RevisionOf(service)};
-  if (name.name.empty()) {
+  const Result<Json> autoscaler = name.name.empty()
+                                      ? NotFoundError("the Service has no revision yet")
+                                      : kube_.Get(PodAutoscalerType(), name);
+  if (autoscaler.status().code() == StatusCode::kNotFound) {
     const Json* made = FindPath(service, {"spec", "template", "metadata", "annotations"});
-    return ScaleIn(made) == scale ? OkStatus()
-                                  : UnavailableError("the Service has no revision yet");
+    return ScaleIn(made) == scale ? OkStatus() : UnavailableError(autoscaler.status().message());
   }
-  const Result<Json> autoscaler = kube_.Get(PodAutoscalerType(), name);
   LDNN_RETURN_IF_ERROR(autoscaler.status());
   if (ScaleIn(FindPath(*autoscaler, {"metadata", "annotations"})) == scale) return OkStatus();
   const Json annotations = {{kMinScale, scale}, {kMaxScale, scale}};
@@ -210,15 +228,17 @@ Status KnativeBackend::EnsureGroup(const FunctionGroup& group) {
     if (IsCrashLooping(*pod) && !IsBeingDeleted(*pod)) LDNN_RETURN_IF_ERROR(DeletePod(*pod));
   }
   if (SeenRight(group)) return OkStatus();
-  LDNN_RETURN_IF_ERROR(CheckService(group));
+  // Before the first pod, and again for those that come later.
+  LDNN_ASSIGN_OR_RETURN(const std::string account, isolation_.Ensure(group));
+  const std::vector<FunctionGroup> services = ServicesOf(group);
+  for (const FunctionGroup& each : services) LDNN_RETURN_IF_ERROR(CheckService(each, account));
+  if (services.front().member.has_value()) LDNN_RETURN_IF_ERROR(DeleteMembersFrom(group));
   const std::lock_guard lock(mutex_);
   checked_[KeyOf(group)] = {group.count, runtime_.clock.Now()};
   return OkStatus();
 }
 
-Status KnativeBackend::CheckService(const FunctionGroup& group) {
-  // Before the first pod, and again for those that come later.
-  LDNN_ASSIGN_OR_RETURN(const std::string account, isolation_.Ensure(group));
+Status KnativeBackend::CheckService(const FunctionGroup& group, const std::string& account) {
   const ObjectName name{group.namespace_name, KnativeServiceName(group)};
   const Result<Json> service = kube_.Get(KnativeServiceType(), name);
   if (service.status().code() == StatusCode::kNotFound) return CreateService(group, account);
@@ -231,7 +251,10 @@ Status KnativeBackend::CheckService(const FunctionGroup& group) {
     return UnavailableError("Service " + name.name + " is being deleted");
   }
   // What it says of pods is of the last that was refused: with all of them there it is old.
-  if (std::ssize(PodsOf(group.job_uid, group.name)) < group.count) {
+  const Pods pods = PodsOf(group.job_uid, group.name);
+  const auto there = std::count_if(pods.begin(), pods.end(),
+                                   [&](const auto& pod) { return IsMember(*pod, group.member); });
+  if (there < group.count) {
     LDNN_RETURN_IF_ERROR(RefusalOfPods(*service));
   }
   return EnsureScale(*service, group.count);
@@ -243,24 +266,37 @@ Status KnativeBackend::DeletePod(const Json& pod) {
   return Ignorable(deleted) ? OkStatus() : deleted;
 }
 
+Status KnativeBackend::DeleteService(const Json& service) {
+  const ObjectName name = NameOf(service);
+  const Status deleted = kube_.Delete(KnativeServiceType(), name, UidOf(service));
+  if (!Ignorable(deleted)) return deleted;
+  const Status secret = kube_.Delete(SecretType(), name, "");
+  return Ignorable(secret) ? OkStatus() : secret;
+}
+
+Status KnativeBackend::DeleteMembersFrom(const FunctionGroup& group) {
+  LDNN_ASSIGN_OR_RETURN(const KubeList services,
+                        ListAll(kube_, KnativeServiceType(), group.namespace_name,
+                                GroupSelector(group.job_uid, group.name)));
+  for (const Json& service : services.items) {
+    const std::optional<long long> member = ParseInteger(LabelText(service, kMemberLabel));
+    if (member.has_value() && *member < group.count) continue;
+    LDNN_RETURN_IF_ERROR(DeleteService(service));
+  }
+  return OkStatus();
+}
+
 Status KnativeBackend::DeleteGroup(const std::string& job_uid, const std::string& group) {
   {
     const std::lock_guard lock(mutex_);
     checked_.clear();  // looking again costs a request
   }
-  const std::string selector = GroupSelector(job_uid, group);
   std::vector<std::string> places = options_.namespaces;
   if (places.empty()) places.emplace_back();
   for (const std::string& place : places) {
-    LDNN_ASSIGN_OR_RETURN(const KubeList services,
-                          kube_.List(KnativeServiceType(), place, selector, kPageSize, ""));
-    for (const Json& service : services.items) {
-      const ObjectName name = NameOf(service);
-      const Status deleted = kube_.Delete(KnativeServiceType(), name, UidOf(service));
-      if (!Ignorable(deleted)) return deleted;
-      const Status secret = kube_.Delete(SecretType(), name, "");
-      if (!Ignorable(secret)) return secret;
-    }
+    LDNN_ASSIGN_OR_RETURN(const KubeList services, ListAll(kube_, KnativeServiceType(), place,
+                                                           GroupSelector(job_uid, group)));
+    for (const Json& service : services.items) LDNN_RETURN_IF_ERROR(DeleteService(service));
   }
   // The pods end with their Service, only late; one deleted before that would come again.
   for (const std::shared_ptr<const Json>& pod : PodsOf(job_uid, group)) {
@@ -293,6 +329,21 @@ bool KnativeBackend::IsOverdue(const Json& pod) const {
   return runtime_.clock.Now() - seen->second > limit;
 }
 
+bool KnativeBackend::IsRouted(const Json& pod) {
+  if (!IsReachedByService(pod)) return true;
+  const std::lock_guard lock(mutex_);
+  if (services_ == nullptr) {
+    services_ = std::make_unique<Informer>(kube_, runtime_,
+                                           InformerOptions{.type = KnativeServiceType(),
+                                                           .namespaces = options_.namespaces,
+                                                           .label_selector = kMemberLabel});
+    services_->Start();
+  }
+  const std::shared_ptr<const Json> service =
+      services_->cache().Get({NameOf(pod).namespace_name, LabelText(pod, kServiceLabel)});
+  return service != nullptr && HasRoute(*service);
+}
+
 Result<std::vector<FunctionInstance>> KnativeBackend::List(const std::string& job_uid) {
   LDNN_RETURN_IF_ERROR(CheckSynced());
   isolation_.Keep(job_uid);
@@ -302,6 +353,10 @@ Result<std::vector<FunctionInstance>> KnativeBackend::List(const std::string& jo
     if (!lives.empty() && IsOverdue(*pod)) {
       lives.back().phase = FunctionPhase::kGone;
       lives.back().reason = kNodeLost;
+    }
+    if (!lives.empty() && lives.back().phase == FunctionPhase::kReady && !IsRouted(*pod)) {
+      lives.back().phase = FunctionPhase::kPending;
+      lives.back().reason = kNoRoute;
     }
     std::move(lives.begin(), lives.end(), std::back_inserter(instances));
   }
@@ -321,7 +376,7 @@ Result<std::string> KnativeBackend::Logs(const std::string& job_uid, const std::
 }
 
 Status KnativeBackend::Preflight(const FunctionGroup& group) {
-  LDNN_ASSIGN_OR_RETURN(Json service, KnativeService(group, ServicesIn(group)));
+  LDNN_ASSIGN_OR_RETURN(Json service, KnativeService(ServicesOf(group).front(), OptionsIn(group)));
   if (options_.try_create == nullptr) return OkStatus();
   service["metadata"]["annotations"]["features.knative.dev/podspec-dryrun"] = "enabled";
   const Status answer = options_.try_create(KnativeServiceType(), service).status();

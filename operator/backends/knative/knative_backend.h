@@ -4,8 +4,9 @@
 // when a group is made or deleted. Nothing is kept here that the API server does not hold, so a new
 // leader's backend sees what the one before saw.
 //
-// Slices go to the pods' own addresses, through their queue-proxy. A crash-looping pod is deleted
-// when its group is ensured, which makes Knative start another.
+// Slices go to the pods' own addresses, through their queue-proxy; with addressing Service, where
+// each function has a Service of its own, to its name, once Knative says that its route is there. A
+// crash-looping pod is deleted when its group is ensured, which makes Knative start another.
 #pragma once
 
 #include <functional>
@@ -88,12 +89,18 @@ class KnativeBackend final : public FunctionBackend, public ClusterBound {
   std::shared_ptr<const Json> PodOf(const std::string& job_uid, const std::string& uid) const;
   // Whether there is a Service of this group with this scale, as far as was seen lately.
   bool SeenRight(const FunctionGroup& group);
-  Status CheckService(const FunctionGroup& group);
+  // `group` is one of ServicesOf its group.
+  Status CheckService(const FunctionGroup& group, const std::string& account);
+  // Members that a smaller group has no more.
+  Status DeleteMembersFrom(const FunctionGroup& group);
+  Status DeleteService(const Json& service);
   Status CreateService(const FunctionGroup& group, const std::string& account);
   // As the namespace wants them.
-  KnativeOptions ServicesIn(const FunctionGroup& group);
+  KnativeOptions OptionsIn(const FunctionGroup& group);
   Status CreateSecret(const FunctionGroup& group);
   Status EnsureScale(const Json& service, int count);
+  // Whether requests for the name of the pod's Service arrive.
+  bool IsRouted(const Json& pod);
   bool IsOverdue(const Json& pod) const;
   Status DeletePod(const Json& pod);
 
@@ -112,7 +119,9 @@ class KnativeBackend final : public FunctionBackend, public ClusterBound {
   std::map<std::string, Checked> checked_;  // by job and group
   ClusterReader reader_;
   JobIsolation isolation_;
-  Informer pods_;  // last: it calls Index
+  Informer pods_;  // it calls Index
+  // Of all jobs, watched from the first one with addressing Service on; with the mutex.
+  std::unique_ptr<Informer> services_;
 };
 
 }  // namespace lambdadnn

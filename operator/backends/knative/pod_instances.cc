@@ -76,8 +76,12 @@ std::string InstanceUid(const Json& pod, int restarts) {
   return UidOf(pod) + "." + std::to_string(restarts);
 }
 
-// Known before the pod is ready, and kept while it is not for a moment.
+// Of a pod known before it is ready, and kept while it is not for a moment. A Service's name is left
+// to the cluster's domain and its servers of names to complete.
 std::string AddressOf(const Json& pod) {
+  if (IsReachedByService(pod)) {
+    return LabelText(pod, kServiceLabel) + "." + NameOf(pod).namespace_name + ".svc:80";
+  }
   const std::string ip = TextField(At(pod, "status"), "podIP");
   if (ip.empty()) return "";
   const bool literal6 = ip.find(':') != std::string::npos;
@@ -115,6 +119,10 @@ void ReadPhase(const Json& pod, FunctionInstance* instance) {
 }
 
 }  // namespace
+
+bool IsReachedByService(const Json& pod) {
+  return !LabelText(pod, kMemberLabel).empty() && !LabelText(pod, kServiceLabel).empty();
+}
 
 bool IsCrashLooping(const Json& pod) {
   return TextField(At(At(FunctionStatus(pod), "state"), "waiting"), "reason") == "CrashLoopBackOff";

@@ -17,10 +17,15 @@ namespace lambdadnn {
 
 // The port of queue-proxy, in front of the function.
 inline constexpr int kQueueProxyPort = 8012;
+// Knative's own, on every pod of a Service.
+inline constexpr const char* kServiceLabel = "serving.knative.dev/service";
 
 // The present life, preceded by the one before it where the pod still knows how that ended. None
 // for a pod that is no function of ours.
 std::vector<FunctionInstance> InstancesOf(const Json& pod);
+
+// Whether the function has a Service of its own, through which it is reached.
+bool IsReachedByService(const Json& pod);
 
 // The uid of the pod in the uid of an instance.
 std::string PodUidOf(const std::string& instance_uid);

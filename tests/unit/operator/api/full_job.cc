@@ -87,6 +87,7 @@ JobSpec FullSpec() {
   spec.runtime = Json::parse(R"({
     "image": "registry.example/worker:1", "serverImage": "registry.example/server:1",
     "imagePullSecrets": [{"name": "pull"}], "serviceAccountName": "trainer",
+    "addressing": "Service",
     "env": [{"name": "A", "value": "b"},
             {"name": "C", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}],
     "nodeSelector": {"disk": "ssd"},

@@ -288,6 +288,39 @@ TEST_F(SliceClientTest, AttachingGoesOnBehindTheLastLine) {
   EXPECT_EQ(function_.requests()[1].query["from"], "2");
 }
 
+TEST_F(SliceClientTest, WhatWasTakenIsNeverBegunAnewByWhateverAnswersThere) {
+  function_.Then({.status = 502, .body = "EOF"});  // not taken yet
+  function_.Then({.pieces = {kHeartbeat}});
+  function_.Then({.status = 404, .body = Refusal("unknown")});
+  function_.Then({.pieces = {kHeartbeat}});
+  for (int i = 0; i < 3; ++i) {
+    Start();
+    Await(SlicePhase::kLost);
+  }
+  client_->Start("instance-2", address(), request_, "key");
+  Await(SlicePhase::kLost);
+  ASSERT_EQ(function_.requests().size(), 4u);
+  std::vector<bool> attaches;
+  for (const HttpServerRequest& each : function_.requests()) {
+    attaches.push_back(each.query.contains("attach"));
+  }
+  EXPECT_EQ(attaches, (std::vector<bool>{false, false, true, false}));
+}
+
+TEST_F(SliceClientTest, WhoAnswersForAnAbsentFunctionIsNotHeard) {
+  for (const int status : {404, 502, 503, 504}) {
+    function_.Then({.pieces = {Progress(1)}});
+    function_.Then({.status = status, .body = "not the function's"});
+    Start();
+    const Instant heard = Await(SlicePhase::kLost).last_heard;
+    clock_.SleepFor(FromSeconds(0.01));
+    Start();
+    const SliceView view = Await(SlicePhase::kLost);
+    EXPECT_LT(view.last_heard - heard, FromSeconds(0.01)) << status;
+    client_->Forget(request_.invocation);
+  }
+}
+
 TEST_F(SliceClientTest, StartingALiveOrEndedSliceAgainDoesNothing) {
   function_.Then({.pieces = {Progress(1)}, .hang = true});
   Start();
@@ -309,7 +342,6 @@ TEST_F(SliceClientTest, RefusalsKeepTheirCodeAndMessage) {
   const std::pair<int, StatusCode> cases[] = {{400, StatusCode::kInvalidArgument},
                                               {401, StatusCode::kUnauthenticated},
                                               {412, StatusCode::kFailedPrecondition},
-                                              {503, StatusCode::kUnavailable},
                                               {500, StatusCode::kUnknown}};
   for (const auto& [status, code] : cases) {
     function_.Then({.status = status, .body = Refusal("because")});

@@ -64,6 +64,20 @@ TEST_F(JobTroubleTest, AFunctionThatCrashedWhileNobodyLookedFallsBack) {
   ExpectNothingLeft();
 }
 
+TEST_F(JobTroubleTest, AFunctionThatIsAskedInVainIsGivenUp) {
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(RunUntilIteration(30));
+  const std::string uid = world_.functions.InstanceOf("worker-1");
+  world_.functions.CutOff(uid);
+  EXPECT_FALSE(world_.RunUntil([&] { return world_.Read().status.execution.incarnation > 0; }, 25));
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Read().status.execution.incarnation > 0; }, 30));
+  const std::vector<std::string> live = world_.functions.Live();
+  EXPECT_EQ(std::find(live.begin(), live.end(), uid), live.end());
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  ExpectNothingLeft();
+}
+
 TEST_F(JobTroubleTest, APausedJobIsLeftAloneUntilItIsNotPaused) {
   world_.Create(JobWorld::MinimalJob());
   ASSERT_TRUE(RunUntilIteration(30));

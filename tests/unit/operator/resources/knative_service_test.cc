@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
+
 namespace lambdadnn {
 namespace {
 
@@ -96,6 +98,32 @@ TEST(KnativeService, MayRunWhereOnlyRestrictedPodsMay) {
   EXPECT_EQ(context["seccompProfile"]["type"], "RuntimeDefault");
 }
 
+TEST(KnativeService, IsOneForEachFunctionThatIsReachedByService) {
+  FunctionGroup group = Workers();
+  group.runtime = {{"addressing", "Pod"}};
+  EXPECT_EQ(ServicesOf(group), std::vector<FunctionGroup>{group});
+  group.runtime = {{"addressing", "Service"}};
+  const std::vector<FunctionGroup> members = ServicesOf(group);
+  ASSERT_THAT(members, SizeIs(4));
+  std::set<std::string> names;
+  for (const FunctionGroup& member : members) {
+    const Json service = KnativeService(member, {.worker_image = "w:1"}).value();
+    names.insert(service["metadata"]["name"]);
+    const Json& meta = service["spec"]["template"]["metadata"];
+    EXPECT_EQ(meta["annotations"]["autoscaling.knative.dev/min-scale"], "1");
+    EXPECT_EQ(meta["annotations"]["autoscaling.knative.dev/max-scale"], "1");
+    EXPECT_EQ(meta["annotations"]["autoscaling.knative.dev/target-burst-capacity"], "-1");
+    EXPECT_EQ(meta["labels"][kGroupLabel], "workers-r2");
+    EXPECT_EQ(service["metadata"]["labels"][kMemberLabel], meta["labels"][kMemberLabel]);
+    EXPECT_EQ(EnvironmentSecret(member)["metadata"]["name"], service["metadata"]["name"]);
+    EXPECT_FALSE(meta["labels"][kMemberLabel].get<std::string>().empty());
+    // It is the operator's, and no field of a pod.
+    EXPECT_FALSE(service["spec"]["template"]["spec"].contains("addressing"));
+  }
+  EXPECT_THAT(names, testing::ElementsAre("digits-workers-r2-0", "digits-workers-r2-1",
+                                          "digits-workers-r2-2", "digits-workers-r2-3"));
+}
+
 TEST(KnativeServiceName, FitsAndTellsLongNamesApart) {
   FunctionGroup group = Workers();
   EXPECT_EQ(KnativeServiceName(group), "digits-workers-r2");
@@ -109,6 +137,9 @@ TEST(KnativeServiceName, FitsAndTellsLongNamesApart) {
   EXPECT_THAT(two, SizeIs(52));
   EXPECT_NE(one, two);
   EXPECT_THAT(one, testing::EndsWith("-workers-r2"));
+  group.member = 31;
+  EXPECT_THAT(KnativeServiceName(group), SizeIs(52));
+  EXPECT_THAT(KnativeServiceName(group), testing::EndsWith("-workers-r2-31"));
 }
 
 }  // namespace

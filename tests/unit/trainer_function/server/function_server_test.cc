@@ -145,6 +145,17 @@ TEST_F(FunctionServerTest, AttachingBeginsAtTheLineAskedFor) {
   EXPECT_EQ(Post("a", "?from=x").status, 400);
 }
 
+TEST_F(FunctionServerTest, WhatIsOnlyAttachedToIsNotBegun) {
+  EXPECT_EQ(Post("a", "?attach=true").status, 404);
+  EXPECT_TRUE(slices_.starts().empty());
+  slices_.heartbeats = 2;
+  EXPECT_EQ(Post("a", "?attach=false").body, std::string(kHeartbeat) + kHeartbeat);
+  slices_.lines = {"0", "1"};
+  EXPECT_EQ(Post("a", "?from=1&attach=true").body, "1\n");
+  EXPECT_EQ(Post("b", "?attach=true").status, 404);
+  EXPECT_EQ(Post("a", "?attach=maybe").status, 400);
+}
+
 TEST_F(FunctionServerTest, ABusyFunctionSaysWithWhat) {
   slices_.refusal = AlreadyExistsError("the-other");
   const RawReply reply = Post("b");

@@ -41,6 +41,46 @@ TEST_F(Knative, AGroupBecomesReadyInstances) {
   EXPECT_THAT(addresses, SizeIs(3));
 }
 
+TEST_F(Knative, WithAddressingServiceEachFunctionHasAServiceOfItsOwn) {
+  Start();
+  FunctionGroup group = Group(3);
+  group.runtime["addressing"] = "Service";
+  ASSERT_TRUE(Ensure(group).ok());
+  EXPECT_THAT(stand_in_.All(KnativeServiceType()), SizeIs(3));
+  Settle();
+  MakeAllReady();
+  // Ready, but what is before them does not know them yet.
+  for (const FunctionInstance& instance : List()) {
+    EXPECT_EQ(instance.phase, FunctionPhase::kPending);
+    EXPECT_THAT(instance.reason, HasSubstr("RouteNotReady"));
+  }
+  stand_in_.MakeRoutes();
+  RunFor(1);
+  std::set<std::string> addresses;
+  for (const FunctionInstance& instance : List()) {
+    EXPECT_EQ(instance.phase, FunctionPhase::kReady);
+    EXPECT_EQ(instance.group, "workers");
+    addresses.insert(instance.address);
+  }
+  EXPECT_THAT(addresses,
+              testing::ElementsAre("digits-workers-0.team.svc:80", "digits-workers-1.team.svc:80",
+                                   "digits-workers-2.team.svc:80"));
+  // A smaller group keeps its first members.
+  group.count = 1;
+  ASSERT_TRUE(Ensure(group).ok());
+  RunFor(1);
+  ASSERT_THAT(List(), SizeIs(1));
+  EXPECT_EQ(List()[0].address, "digits-workers-0.team.svc:80");
+  // Of another group nothing goes with it.
+  FunctionGroup servers = Group(1, "servers");
+  servers.runtime = group.runtime;
+  ASSERT_TRUE(Ensure(servers).ok());
+  Do([&] { EXPECT_TRUE(backend_->DeleteGroup(JobUid("digits"), "workers").ok()); });
+  ASSERT_THAT(stand_in_.All(KnativeServiceType()), SizeIs(1));
+  EXPECT_EQ(NameOf(stand_in_.All(KnativeServiceType())[0]).name, "digits-servers-0");
+  EXPECT_THAT(stand_in_.All(SecretType()), SizeIs(1));
+}
+
 TEST_F(Knative, EnsuringTwiceAndAfterALostAnswerMakesOneService) {
   Start();
   int lost = 0;
@@ -186,6 +226,17 @@ TEST_F(Knative, AnotherScaleKeepsThePodsThatStay) {
       return other.uid == instance.uid;
     }));
   }
+}
+
+TEST_F(Knative, ARevisionWhosePodAutoscalerIsStillToComeIsAsItWasMade) {
+  Start();
+  ASSERT_TRUE(Ensure(Group(2)).ok());
+  Settle();
+  const Json autoscaler = stand_in_.All(PodAutoscalerType())[0];
+  ASSERT_TRUE(server_.Delete(PodAutoscalerType(), NameOf(autoscaler), "").ok());
+  RunFor(10);
+  EXPECT_TRUE(Ensure(Group(2)).ok());
+  EXPECT_EQ(Ensure(Group(3)).code(), StatusCode::kUnavailable);
 }
 
 TEST_F(Knative, AScaleThatIsTakenBackIsTheOneThatStands) {
