@@ -76,8 +76,8 @@ std::string InstanceUid(const Json& pod, int restarts) {
   return UidOf(pod) + "." + std::to_string(restarts);
 }
 
-// Of a pod known before it is ready, and kept while it is not for a moment. A Service's name is left
-// to the cluster's domain and its servers of names to complete.
+// Of a pod known before it is ready, and kept while it is not for a moment. A Service's name is
+// left to the cluster's domain and its servers of names to complete.
 std::string AddressOf(const Json& pod) {
   if (IsReachedByService(pod)) {
     return LabelText(pod, kServiceLabel) + "." + NameOf(pod).namespace_name + ".svc:80";
