@@ -53,13 +53,11 @@ function(lambdadnn_library name)
   endif()
 endfunction()
 
-# For code that waits for others or runs once: a quarter less to compile than with -O2.
+# For code that waits for others or runs once: a quarter less to compile than with -O2. Not -O0: the
+# linker takes one copy of each template for the whole program, and a test's may be the one.
 function(lambdadnn_compile_quickly name)
   target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1>)
 endfunction()
-
-# The statements of a test run once or a few thousand times: a seventh less to compile than with -O1.
-set(LAMBDADNN_TEST_OPTIONS $<$<CONFIG:Release>:-O0>)
 
 # All GoogleTest programs of a tier, as one target: what the sanitizers run is two tiers.
 foreach(tier unit conformance)
@@ -79,7 +77,7 @@ function(lambdadnn_test name)
   if(TARGET ${tier}_tests)
     add_dependencies(${tier}_tests ${name})
   endif()
-  target_compile_options(${name} PRIVATE ${LAMBDADNN_TEST_OPTIONS})
+  lambdadnn_compile_quickly(${name})
   lambdadnn_precompile(${name} test)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)

@@ -17,7 +17,7 @@ set(LAMBDADNN_TEST_HEADERS ${LAMBDADNN_COMMON_HEADERS} <thread> <gtest/gtest.h> 
 # lambdadnn_precompiled(KIND HEADERS... ): makes what lambdadnn_precompile(TARGET KIND) lends. gcc
 # refuses precompiled headers that were made with other options, so each kind stands for one set of them.
 function(lambdadnn_precompiled kind)
-  cmake_parse_arguments(ARG "EXECUTABLE;QUICKLY" "" "HEADERS;DEPS;OPTIONS" ${ARGN})
+  cmake_parse_arguments(ARG "EXECUTABLE;QUICKLY" "" "HEADERS;DEPS" ${ARGN})
   set(source ${CMAKE_BINARY_DIR}/precompiled/${kind}.cc)
   file(CONFIGURE OUTPUT ${source} CONTENT "// Precompiled headers need a source file.\n")
   add_library(lambdadnn_precompiled_${kind} OBJECT ${source})
@@ -26,7 +26,6 @@ function(lambdadnn_precompiled kind)
     set_target_properties(lambdadnn_precompiled_${kind} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
     target_compile_options(lambdadnn_precompiled_${kind} PRIVATE ${CMAKE_CXX_COMPILE_OPTIONS_PIE})
   endif()
-  target_compile_options(lambdadnn_precompiled_${kind} PRIVATE ${ARG_OPTIONS})
   if(ARG_QUICKLY)
     lambdadnn_compile_quickly(lambdadnn_precompiled_${kind})
   endif()
@@ -46,8 +45,7 @@ if(LAMBDADNN_PRECOMPILE)
   lambdadnn_precompiled(command QUICKLY HEADERS ${LAMBDADNN_COMMON_HEADERS} <CLI/CLI.hpp>
     DEPS nlohmann_json::nlohmann_json CLI11::CLI11)
   if(LAMBDADNN_TESTS)
-    lambdadnn_precompiled(test EXECUTABLE OPTIONS ${LAMBDADNN_TEST_OPTIONS}
-      HEADERS ${LAMBDADNN_TEST_HEADERS}
+    lambdadnn_precompiled(test EXECUTABLE QUICKLY HEADERS ${LAMBDADNN_TEST_HEADERS}
       DEPS nlohmann_json::nlohmann_json GTest::gtest GTest::gmock)
   endif()
 endif()
