@@ -248,7 +248,7 @@ TEST_F(SliceTraining, ALossThatIsNotANumberFailsForGoodAndKeepsTheCheckpoint) {
   HarnessJob job;
   job.nan_at_version = 6;
   job.checkpoint_every = 2;
-  job.budget_seconds = 1;
+  job.budget_seconds = 4;  // which those who wait for the one that failed use up
   SliceHarness harness(runtime_, store_, job);
   const HarnessResult result = harness.Run(0, std::nullopt);
   const SliceRecord& leader = result.Leader(job);
@@ -357,7 +357,10 @@ TEST_F(SliceTraining, AZombieOfAnOlderIncarnationChangesNothing) {
   job.epochs = 6;
   const std::string expected = Model(job);
   // Incarnation 0 goes on, unseen by its operator, while incarnation 1 starts over beside it.
-  SliceHarness zombie(runtime_, store_, job);
+  // It may wait for what the other deletes, until its time is up.
+  HarnessJob gone = job;
+  gone.budget_seconds = 5;
+  SliceHarness zombie(runtime_, store_, gone);
   ASSERT_TRUE(zombie.Start(0, std::nullopt).ok());
   SliceHarness heir(runtime_, store_, job);
   const HarnessResult result = heir.Run(1, std::nullopt);
