@@ -87,7 +87,7 @@ TEST_F(ProgressWritesTest, ManyJobsShareTheWritesOfASecond) {
 
 TEST_F(ProgressWritesTest, WhatWasHeldBackComesNotAllAtOnce) {
   std::vector<std::string> names;
-  for (int i = 0; i < 16; ++i) names.push_back("job-" + std::to_string(i));
+  for (int i = 0; i < 8; ++i) names.push_back("job-" + std::to_string(i));
   for (const std::string& name : names) world_.Create(LongJob(name));
   ASSERT_TRUE(AllTrain(names));
   world_.time.clock.SleepFor(FromSeconds(20));  // nobody looks
