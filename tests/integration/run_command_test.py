@@ -21,6 +21,8 @@ from certificates import Authority  # noqa: E402
 
 BIN = ""
 EPOCH = ("--set", "spec.training.epochs=1")
+# ControllerOptions::max_profile_residual
+KEPT_RESIDUAL = 0.15
 
 
 class RunCommand(unittest.TestCase):
@@ -109,8 +111,13 @@ class RunCommand(unittest.TestCase):
             roles = {function["role"] for function in report["timeline"]}
             return "profile-0" in roles, report["profile"]
 
-        first, profile = measured()
-        self.assertTrue(first)
+        # Rates that were fitted badly, as on a busy machine, are used once and not kept.
+        for _ in range(6):
+            first, profile = measured()
+            self.assertTrue(first)
+            if float(profile["residual"]) <= KEPT_RESIDUAL:
+                break
+        self.assertLessEqual(float(profile["residual"]), KEPT_RESIDUAL)
         self.assertEqual(measured(), (False, profile))
         # Another model has never been measured, and who asks gets a new measurement.
         self.assertTrue(measured("--set", "spec.model.builtin={name: logistic}")[0])
