@@ -6,9 +6,6 @@
 namespace lambdadnn {
 namespace {
 
-constexpr int64_t kFloatBytes = 4;
-constexpr int64_t kNormBytes = 8;  // one float64 sum of squares a block
-
 int64_t ShardObjectBytes(const ExchangeShape& shape, int shard) {
   const Range elements = ShardRange(shape.parameters, shape.aggregation.shards, shard);
   return elements.size() * kFloatBytes + kExchangeHeaderBytes;

@@ -6,8 +6,6 @@
 namespace lambdadnn {
 namespace {
 
-constexpr double kFloatBytes = 4;
-
 double Pushes(const TransferCpu& cpu, double objects, double bytes) {
   return objects * cpu.push_seconds + bytes * cpu.push_seconds_per_byte;
 }

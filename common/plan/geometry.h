@@ -19,6 +19,11 @@ inline constexpr int64_t kBlockElements = 16;
 inline constexpr int64_t kBlockElements = 16 * 1024;
 #endif
 
+// Parameters, gradients and optimizer state travel as float32; a norm is one float64 sum of squares
+// a block.
+inline constexpr int64_t kFloatBytes = 4;
+inline constexpr int64_t kNormBytes = 8;
+
 // Half-open range of integers.
 struct Range {
   int64_t begin = 0;

@@ -9,8 +9,6 @@
 namespace lambdadnn {
 namespace {
 
-constexpr double kFloatBytes = 4;
-constexpr double kNormBytes = 8;
 // The optimizer passes over a merged shard once.
 constexpr double kUpdatePasses = 1;
 // A server PUTs one object a shard and deletes the one of the iteration before.

@@ -57,6 +57,8 @@ struct WorkloadProfile {
   friend bool operator==(const WorkloadProfile&, const WorkloadProfile&) = default;
 };
 
+inline constexpr double kMibPerGib = 1024;
+
 struct Platform {
   struct Memory {
     int min_mib = 128;

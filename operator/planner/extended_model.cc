@@ -12,9 +12,7 @@ namespace lambdadnn {
 namespace {
 
 constexpr double kMib = 1024.0 * 1024.0;
-constexpr double kMibPerGib = 1024;
 constexpr double kMilliPerCore = 1000;
-constexpr double kFloatBytes = 4;
 
 // What a slice keeps free for its end.
 constexpr double kIterationsKeptFree = kStopSafetyFactor * kIterationsToStop;

@@ -9,7 +9,6 @@ namespace lambdadnn {
 namespace {
 
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
-constexpr double kMibPerGib = 1024;
 
 double OrUnlimited(double value) { return value > 0 ? value : kUnlimited; }
 

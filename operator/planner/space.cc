@@ -11,7 +11,6 @@
 namespace lambdadnn {
 namespace {
 
-constexpr double kFloatBytes = 4;
 // Twice what λDNN's paper searches (memory by single MiB up to 10,240, 200 functions): seconds.
 constexpr int64_t kMaxMemorySizes = 20'000;
 constexpr int64_t kMaxCandidates = 4'000'000;

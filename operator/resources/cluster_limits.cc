@@ -11,7 +11,6 @@
 namespace lambdadnn {
 namespace {
 
-constexpr double kMibPerGib = 1024;
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 // A function's CPU is rounded to whole mCPU.
 constexpr double kCpuRounding = 0.5;

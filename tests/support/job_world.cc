@@ -227,7 +227,7 @@ std::string JobWorld::Reason(const std::string& condition, const std::string& na
   return found == nullptr ? "" : found->status + "/" + found->reason;
 }
 
-void JobWorld::Inject(int64_t index, FaultKind kind) {
+void JobWorld::Inject(int64_t index, EffectFault kind) {
   fault_index_ = index;
   fault_kind_ = kind;
 }
@@ -236,10 +236,11 @@ Status JobWorld::Effect(const std::string& what, bool done) {
   if (!in_controller_) return OkStatus();
   const int64_t index = done ? effects_ - 1 : effects_++;
   if (index != fault_index_ || fault_happened_) return OkStatus();
-  const bool before = fault_kind_ == FaultKind::kFailBefore || fault_kind_ == FaultKind::kDieBefore;
-  if (before == done || fault_kind_ == FaultKind::kNone) return OkStatus();
+  const bool before =
+      fault_kind_ == EffectFault::kFailBefore || fault_kind_ == EffectFault::kDieBefore;
+  if (before == done || fault_kind_ == EffectFault::kNone) return OkStatus();
   fault_happened_ = true;
-  if (fault_kind_ == FaultKind::kDieBefore || fault_kind_ == FaultKind::kDieAfter) {
+  if (fault_kind_ == EffectFault::kDieBefore || fault_kind_ == EffectFault::kDieAfter) {
     throw ProcessDied{};
   }
   return UnavailableError("injected fault at " + what);

@@ -22,7 +22,7 @@ namespace lambdadnn {
 // Thrown out of an effect: the process that was in it is no more.
 struct ProcessDied {};
 
-enum class FaultKind { kNone, kFailBefore, kLoseReply, kDieBefore, kDieAfter };
+enum class EffectFault { kNone, kFailBefore, kLoseReply, kDieBefore, kDieAfter };
 
 class JobWorld {
  public:
@@ -46,7 +46,7 @@ class JobWorld {
   std::string Reason(const std::string& condition, const std::string& name = "digits");
 
   // The `index`-th effect (counted from 0 over API, store and functions) suffers `kind`.
-  void Inject(int64_t index, FaultKind kind);
+  void Inject(int64_t index, EffectFault kind);
   int64_t effects() const { return effects_; }
   bool fault_happened() const { return fault_happened_; }
 
@@ -84,7 +84,7 @@ class JobWorld {
   std::map<ObjectName, Instant> due_;  // passes, by job
   int64_t effects_ = 0;
   int64_t fault_index_ = -1;
-  FaultKind fault_kind_ = FaultKind::kNone;
+  EffectFault fault_kind_ = EffectFault::kNone;
   bool fault_happened_ = false;
   bool in_controller_ = false;
 };

@@ -80,6 +80,7 @@ BANNED = re.compile(
     r"std::this_thread::sleep|std::(jthread|thread)\b(?!::)|steady_clock::now|system_clock::now|"
     r"std::random_device|\bgetenv\(|\busleep\(|\bnanosleep\(|std::condition_variable")
 BANNED_EXEMPT = ("common/base/",)
+TYPE_DEFINITION = re.compile(r"(?:struct|class|enum class) (\w+)(?: final)?(?: :| ?\{)")
 MAX_LINES = 600
 REPORT_LINES = 400
 SOURCE_SUFFIXES = {".h", ".cc", ".py", ".sh", ".cmake"}
@@ -191,6 +192,21 @@ def check_header_order(tree):
             yield name, 1, f"the first include must be {header}"
 
 
+def check_types(tree):
+    """Two types of one name in programs that link both are undefined behaviour that nobody tells."""
+    first = {}
+    for name in tree.sources(".h", ".cc"):
+        unnamed = False
+        for number, line in enumerate(tree.text(name).split("\n"), 1):
+            unnamed = (unnamed or line == "namespace {") and line != "}  // namespace"
+            found = TYPE_DEFINITION.match(line)
+            if found is None or unnamed:
+                continue
+            other = first.setdefault(found[1], name)
+            if other != name:
+                yield name, number, f"{found[1]} is defined in {other} as well; rename one of them"
+
+
 def check_simulated(tree):
     """The simulator compiles anew just the sources that LAMBDADNN_SIMULATION changes."""
     cmake = "tests/simulation/CMakeLists.txt"
@@ -277,8 +293,8 @@ def report_sizes(tree):
 
 def findings(tree, cli=None):
     for check in (check_arrows, check_cmake_links, check_licences, check_banned,
-                  check_header_order, check_simulated, check_format, check_sizes, check_todo,
-                  check_paths, check_document_links, documents.check_paths_exist,
+                  check_header_order, check_types, check_simulated, check_format, check_sizes,
+                  check_todo, check_paths, check_document_links, documents.check_paths_exist,
                   documents.check_anchors, documents.check_scripts):
         yield from check(tree)
     yield from documents.check_commands(tree, cli)

@@ -76,6 +76,16 @@ class TidyFindsPlantedViolations(SmallTree):
         # The formatter, which would have moved it, complains as well.
         self.assertTrue(any("first include" in m for m in self.messages()))
 
+    def test_type_defined_twice(self):
+        self.write("common/json/y.h", LICENCE + "#pragma once\nstruct Thing {};\n")
+        self.write("operator/api/z.h", LICENCE + "#pragma once\nstruct Thing {};\n")
+        self.expect("Thing is defined in common/json/y.h as well")
+
+    def test_types_of_unnamed_namespaces_are_their_own(self):
+        for name in ("common/json/y.cc", "operator/api/z.cc"):
+            self.write(name, LICENCE + "namespace {\nstruct Thing {};\n}  // namespace\n")
+        self.assertEqual(self.messages(), [])
+
     def test_simulated_source_that_is_not_listed(self):
         mark = "# SPDX-License-Identifier: Apache-2.0\n"
         self.write("tests/simulation/CMakeLists.txt", mark + "set(sources\n  common/base/a.cc)\n")

@@ -24,13 +24,14 @@ ShardExchange::ShardExchange(Runtime& runtime, Interrupt& interrupt, Transport& 
       pushes_(runtime, interrupt, "push", std::min(kTransferLanes, aggregation.shards)),
       pulls_(runtime, interrupt, "pull", std::min(kTransferLanes, aggregation.shards)) {}
 
-ObjectName ShardExchange::GradientName(int64_t iteration, int shard) const {
+ExchangeObjectName ShardExchange::GradientName(int64_t iteration, int shard) const {
   return {ObjectKind::kGradient, iteration, 0, shard, rank_};
 }
 
 Status ShardExchange::PullShard(int64_t version, int shard, std::span<float> weights) {
   const Range range = ShardRange(parameters_, aggregation_.shards, shard);
-  const ObjectName name = {ObjectKind::kWeights, version, aggregation_.server_layers(), shard, 0};
+  const ExchangeObjectName name = {ObjectKind::kWeights, version, aggregation_.server_layers(),
+                                   shard, 0};
   LDNN_ASSIGN_OR_RETURN(const ReceivedObject received, transport_.Pull(name, range));
   agreement_.Observe(received.header);
   const auto values = received.values<float>();
@@ -61,7 +62,7 @@ Status ShardExchange::Exchange(int64_t iteration, std::span<const float> gradien
   // The caller reuses `gradient` once this returns, so even the reply to each push must be in.
   LDNN_RETURN_IF_ERROR(pushes_.WaitIdle());
   if (Planted(PlantedBug::kGarbageTooEarly)) {
-    const ObjectName unread = GradientName(iteration, 0);
+    const ExchangeObjectName unread = GradientName(iteration, 0);
     LDNN_RETURN_IF_ERROR(transport_.Discard(std::span(&unread, 1)));
   }
   const Instant pushed = runtime_.clock.Now();
@@ -70,7 +71,7 @@ Status ShardExchange::Exchange(int64_t iteration, std::span<const float> gradien
   LDNN_RETURN_IF_ERROR(pulls_.WaitIdle());
   // New weights prove that this iteration's gradients were merged: nobody reads them again.
   pushes_.Submit([=, this] {
-    std::vector<ObjectName> names;
+    std::vector<ExchangeObjectName> names;
     for (int shard = 0; shard < aggregation_.shards; ++shard)
       names.push_back(GradientName(iteration, shard));
     return transport_.Discard(names);

@@ -33,7 +33,7 @@ class ShardExchange {
   double wait_seconds() const { return wait_seconds_; }
 
  private:
-  ObjectName GradientName(int64_t iteration, int shard) const;
+  ExchangeObjectName GradientName(int64_t iteration, int shard) const;
   Status PullShard(int64_t version, int shard, std::span<float> weights);
 
   Runtime& runtime_;

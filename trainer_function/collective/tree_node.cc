@@ -41,7 +41,8 @@ void TreeNode::PullNext(int64_t iteration) {
   const int shard = static_cast<int>(shards_.begin + begun_ / children_.size());
   const int child = static_cast<int>(children_.begin + begun_ % children_.size());
   ++begun_;
-  const ObjectName name = {ObjectKind::kGradient, iteration, position_.level - 1, shard, child};
+  const ExchangeObjectName name = {ObjectKind::kGradient, iteration, position_.level - 1, shard,
+                                   child};
   const Range range = ShardRange(parameters_, aggregation_.shards, shard);
   auto slot = std::make_shared<Pulled>();
   ahead_.push_back(slot);

@@ -22,12 +22,12 @@ RootUpdate::RootUpdate(const RoleContext& context, Transport& transport, StopAgr
       shards_(shards),
       optimizer_start_(optimizer_start) {}
 
-ObjectName RootUpdate::NormsName(int64_t iteration, int shard) const {
+ExchangeObjectName RootUpdate::NormsName(int64_t iteration, int shard) const {
   const int root = context_.request.plan.aggregation.server_layers();
   return {ObjectKind::kNorms, iteration, root, shard, 0};
 }
 
-ObjectName RootUpdate::WeightsName(int64_t version, int shard) const {
+ExchangeObjectName RootUpdate::WeightsName(int64_t version, int shard) const {
   const int root = context_.request.plan.aggregation.server_layers();
   return {ObjectKind::kWeights, version, root, shard, 0};
 }
@@ -98,7 +98,7 @@ Status RootUpdate::Publish(int64_t iteration, const MergedShard& merged) {
                               iteration - optimizer_start_};
   ApplyOptimizer(optimizer_, step, weights, merged.gradient, vectors);
   context_.pace();
-  const ObjectName name = WeightsName(iteration + 1, merged.shard);
+  const ExchangeObjectName name = WeightsName(iteration + 1, merged.shard);
   ObjectNotes notes = {merged.elements, merged.samples, merged.loss_sum, 0, false};
   // Not by `this`: after a failure the update goes while pushes are still under way.
   pushes_.Submit(
@@ -109,8 +109,8 @@ Status RootUpdate::Publish(int64_t iteration, const MergedShard& merged) {
   return OkStatus();
 }
 
-std::vector<ObjectName> RootUpdate::Garbage(int64_t iteration, int shard) const {
-  std::vector<ObjectName> names = {WeightsName(iteration + 1, shard)};
+std::vector<ExchangeObjectName> RootUpdate::Garbage(int64_t iteration, int shard) const {
+  std::vector<ExchangeObjectName> names = {WeightsName(iteration + 1, shard)};
   if (optimizer_.clip_global_norm) names.push_back(NormsName(iteration, shard));
   return names;
 }

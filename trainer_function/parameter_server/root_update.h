@@ -29,13 +29,13 @@ class RootUpdate {
   Status FinishIteration(int64_t iteration);
 
   // Objects of `iteration` for one shard that this root's writer pushed and must delete later.
-  std::vector<ObjectName> Garbage(int64_t iteration, int shard) const;
+  std::vector<ExchangeObjectName> Garbage(int64_t iteration, int shard) const;
 
  private:
   Status Publish(int64_t iteration, const MergedShard& merged);
   Result<std::vector<double>> ExchangeNorms(int64_t iteration);
-  ObjectName NormsName(int64_t iteration, int shard) const;
-  ObjectName WeightsName(int64_t version, int shard) const;
+  ExchangeObjectName NormsName(int64_t iteration, int shard) const;
+  ExchangeObjectName WeightsName(int64_t version, int shard) const;
 
   const RoleContext& context_;
   const OptimizerConfig& optimizer_;

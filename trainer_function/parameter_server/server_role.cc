@@ -44,7 +44,7 @@ class ServerRole {
   Status OnMerged(int64_t iteration, const MergedShard& merged);
   Status Decide(int64_t iteration, const MergedShard& merged);
   void DiscardBefore(int64_t iteration, int shard);
-  std::vector<ObjectName> Garbage(int64_t iteration, int shard) const;
+  std::vector<ExchangeObjectName> Garbage(int64_t iteration, int shard) const;
   Status Checkpoint(int64_t iteration, bool last);
   void Report(int64_t iteration, double seconds);
   int64_t EpochIterations() const { return std::max<int64_t>(1, plan_.iterations_per_epoch); }
@@ -109,7 +109,7 @@ Status ServerRole::Load() {
   return OkStatus();
 }
 
-std::vector<ObjectName> ServerRole::Garbage(int64_t iteration, int shard) const {
+std::vector<ExchangeObjectName> ServerRole::Garbage(int64_t iteration, int shard) const {
   if (is_root_) return update_->Garbage(iteration, shard);
   return {{ObjectKind::kGradient, iteration, position_.level, shard, position_.index}};
 }
@@ -143,8 +143,8 @@ Status ServerRole::OnMerged(int64_t iteration, const MergedShard& merged) {
   DiscardBefore(iteration, merged.shard);
   if (!is_root_) {
     ObjectNotes notes = {merged.elements, merged.samples, merged.loss_sum, 0, false};
-    const ObjectName name = {ObjectKind::kGradient, iteration, position_.level, merged.shard,
-                             position_.index};
+    const ExchangeObjectName name = {ObjectKind::kGradient, iteration, position_.level,
+                                     merged.shard, position_.index};
     pushes_->Submit([this, name, notes, gradient = merged.gradient]() mutable {
       agreement_->Mark(&notes);
       return transport_.Push(name, notes, AsBytes(std::span<const float>(gradient)));

@@ -25,7 +25,7 @@ constexpr int64_t kMostElements = 1 << 22;
 // Beside longer steps an exchange's CPU time does not count, and measuring it would take long.
 constexpr double kLongStepCpuSeconds = 0.1;
 
-ObjectName ProbeName(int probe) { return {ObjectKind::kGradient, probe, 0, 0, 0}; }
+ExchangeObjectName ProbeName(int probe) { return {ObjectKind::kGradient, probe, 0, 0, 0}; }
 
 }  // namespace
 
@@ -42,7 +42,7 @@ class ExchangeProbe::Exchange {
 
   const ObjectNotes& notes() const { return notes_; }
 
-  Status Run(const ObjectName& name, const std::function<Status()>& step) {
+  Status Run(const ExchangeObjectName& name, const std::function<Status()>& step) {
     pulls_.Submit([this, name]() -> Status {
       LDNN_ASSIGN_OR_RETURN(const ReceivedObject received, transport_.Pull(name, notes_.elements));
       const auto arrived = received.values<float>();
@@ -151,7 +151,7 @@ Result<ExchangeProbe::Cpu> ExchangeProbe::TimeTransfers(int64_t elements) {
   std::vector<double> both;
   Exchange exchange(*this, payload);
   for (int i = -1; i < kTransferProbes; ++i) {
-    const ObjectName name = ProbeName(i + 1);
+    const ExchangeObjectName name = ProbeName(i + 1);
     const double before = environment_.cpu_seconds();
     LDNN_RETURN_IF_ERROR(transport_.Push(name, exchange.notes(), AsBytes(payload)));
     LDNN_RETURN_IF_ERROR(transport_.Discard(std::span(&name, 1)));
@@ -216,7 +216,7 @@ Status ExchangeProbe::MeasureServer() {
   std::vector<double> merge;
   std::vector<double> update;
   for (int i = 0; i < kServerProbes; ++i) {
-    const ObjectName name = ProbeName(i);
+    const ExchangeObjectName name = ProbeName(i);
     LDNN_RETURN_IF_ERROR(transport_.Push(name, notes, AsBytes(std::span<const float>(values_))));
     LDNN_ASSIGN_OR_RETURN(const ReceivedObject received, transport_.Pull(name, notes.elements));
     const auto arrived = received.values<float>();

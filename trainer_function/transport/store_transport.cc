@@ -17,7 +17,7 @@ std::string Seconds(Duration duration) {
   return text;
 }
 
-std::string KeyOf(const ExchangeScope& scope, const ObjectName& name) {
+std::string KeyOf(const ExchangeScope& scope, const ExchangeObjectName& name) {
   switch (name.kind) {
     case ObjectKind::kWeights:
       return WeightsKey(scope, name.iteration, name.shard);
@@ -38,11 +38,12 @@ StoreTransport::StoreTransport(Runtime& runtime, ObjectStore& store, Interrupt& 
       scope_(std::move(scope)),
       job_(Xxh3(AsBytes(job_uid))) {}
 
-ArrivalEstimate& StoreTransport::EstimateOf(const ObjectName& name) {
+ArrivalEstimate& StoreTransport::EstimateOf(const ExchangeObjectName& name) {
   return estimates_[{name.kind, name.layer}];
 }
 
-Status StoreTransport::Push(const ObjectName& name, const ObjectNotes& notes, ByteView payload) {
+Status StoreTransport::Push(const ExchangeObjectName& name, const ObjectNotes& notes,
+                            ByteView payload) {
   LDNN_CHECK(payload.size() == PayloadBytes(name.kind, notes.elements), name.Brief());
   ObjectHeader header;
   header.job = job_;
@@ -70,7 +71,7 @@ Status StoreTransport::Push(const ObjectName& name, const ObjectNotes& notes, By
       .WithContext("pushing the " + name.Brief());
 }
 
-Result<ReceivedObject> StoreTransport::Pull(const ObjectName& name, Range elements) {
+Result<ReceivedObject> StoreTransport::Pull(const ExchangeObjectName& name, Range elements) {
   const std::string key = KeyOf(scope_, name);
   const Instant start = runtime_.clock.Now();
   // Made before the first question, so that no object slips between question and wait.
@@ -108,7 +109,7 @@ Result<ReceivedObject> StoreTransport::Pull(const ObjectName& name, Range elemen
     const StatusCode code = bytes.status().code();
     if (Planted(PlantedBug::kStaleObjectAccepted) && code == StatusCode::kNotFound &&
         name.kind == ObjectKind::kWeights && asked > std::chrono::seconds(1)) {
-      ObjectName stale = name;
+      ExchangeObjectName stale = name;
       --stale.iteration;
       auto old = store_.Get(KeyOf(scope_, stale), std::nullopt);
       if (old.ok()) return Verify(stale, elements, std::move(old).value());
@@ -136,7 +137,7 @@ Result<ReceivedObject> StoreTransport::Pull(const ObjectName& name, Range elemen
   }
 }
 
-Result<ReceivedObject> StoreTransport::Verify(const ObjectName& name, Range elements,
+Result<ReceivedObject> StoreTransport::Verify(const ExchangeObjectName& name, Range elements,
                                               Bytes bytes) const {
   ReceivedObject received;
   LDNN_ASSIGN_OR_RETURN(received.header, DecodeHeader(bytes));
@@ -158,9 +159,9 @@ Result<ReceivedObject> StoreTransport::Verify(const ObjectName& name, Range elem
   return received;
 }
 
-Status StoreTransport::Discard(std::span<const ObjectName> names) {
+Status StoreTransport::Discard(std::span<const ExchangeObjectName> names) {
   std::vector<std::string> keys;
-  for (const ObjectName& name : names) keys.push_back(KeyOf(scope_, name));
+  for (const ExchangeObjectName& name : names) keys.push_back(KeyOf(scope_, name));
   return store_.DeleteMany(keys).WithContext("deleting exchanged objects");
 }
 

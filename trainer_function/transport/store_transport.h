@@ -26,14 +26,14 @@ class StoreTransport final : public Transport {
   StoreTransport(Runtime& runtime, ObjectStore& store, Interrupt& interrupt, ExchangeScope scope,
                  const std::string& job_uid);
 
-  Status Push(const ObjectName& name, const ObjectNotes& notes, ByteView payload) override;
-  Result<ReceivedObject> Pull(const ObjectName& name, Range elements) override;
-  Status Discard(std::span<const ObjectName> names) override;
+  Status Push(const ExchangeObjectName& name, const ObjectNotes& notes, ByteView payload) override;
+  Result<ReceivedObject> Pull(const ExchangeObjectName& name, Range elements) override;
+  Status Discard(std::span<const ExchangeObjectName> names) override;
 
  private:
   // kDataLoss unless the bytes are this object, whole.
-  Result<ReceivedObject> Verify(const ObjectName& name, Range elements, Bytes bytes) const;
-  ArrivalEstimate& EstimateOf(const ObjectName& name);
+  Result<ReceivedObject> Verify(const ExchangeObjectName& name, Range elements, Bytes bytes) const;
+  ArrivalEstimate& EstimateOf(const ExchangeObjectName& name);
 
   Runtime& runtime_;
   ObjectStore& store_;

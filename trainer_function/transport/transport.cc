@@ -3,7 +3,7 @@
 
 namespace lambdadnn {
 
-std::string ObjectName::Brief() const {
+std::string ExchangeObjectName::Brief() const {
   const char* const what = kind == ObjectKind::kGradient  ? "gradient of iteration "
                            : kind == ObjectKind::kWeights ? "weights of version "
                            : kind == ObjectKind::kNorms   ? "norms of iteration "

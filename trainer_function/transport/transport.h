@@ -18,7 +18,7 @@
 
 namespace lambdadnn {
 
-struct ObjectName {
+struct ExchangeObjectName {
   ObjectKind kind = ObjectKind::kGradient;
   int64_t iteration = 0;
   int layer = 0;  // of the writer: 0 = worker, L = root
@@ -52,12 +52,13 @@ class Transport {
  public:
   virtual ~Transport() = default;
   // Returns when every later Pull can see the object. The payload is read until then.
-  virtual Status Push(const ObjectName& name, const ObjectNotes& notes, ByteView payload) = 0;
+  virtual Status Push(const ExchangeObjectName& name, const ObjectNotes& notes,
+                      ByteView payload) = 0;
   // Waits for the object. kDeadlineExceeded or kCancelled when the slice ends first; kDataLoss when
   // what lies there stays wrong.
-  virtual Result<ReceivedObject> Pull(const ObjectName& name, Range elements) = 0;
+  virtual Result<ReceivedObject> Pull(const ExchangeObjectName& name, Range elements) = 0;
   // The caller has seen that nobody will pull these any more.
-  virtual Status Discard(std::span<const ObjectName> names) = 0;
+  virtual Status Discard(std::span<const ExchangeObjectName> names) = 0;
 };
 
 // Payload bytes of an object: float32 elements, or one float64 a block for norms.

@@ -20,7 +20,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::string_view kOk = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
+constexpr std::string_view kTlsOk = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
 // A key and a certificate that only it vouches for.
 struct Identity {
@@ -72,7 +72,7 @@ class TlsServer {
       if (error) continue;
       std::array<char, 4096> buffer{};
       stream.read_some(boost::asio::buffer(buffer), error);
-      boost::asio::write(stream, boost::asio::buffer(kOk.data(), kOk.size()), error);
+      boost::asio::write(stream, boost::asio::buffer(kTlsOk.data(), kTlsOk.size()), error);
     }
   }
 

@@ -103,8 +103,8 @@ TEST_P(FaultEnumeration, EveryEffectMayFailOrBeTheLast) {
     effects = undisturbed.world.effects();
   }
   ASSERT_GT(effects, 15);
-  for (const FaultKind kind : {FaultKind::kFailBefore, FaultKind::kLoseReply, FaultKind::kDieBefore,
-                               FaultKind::kDieAfter}) {
+  for (const EffectFault kind : {EffectFault::kFailBefore, EffectFault::kLoseReply,
+                                 EffectFault::kDieBefore, EffectFault::kDieAfter}) {
     int happened = 0;
     for (int64_t index = 0; index < effects; ++index) {
       SCOPED_TRACE("effect " + std::to_string(index) + ", fault " +

@@ -57,7 +57,7 @@ TEST(Usage, FunctionsOfWhichNoStatusTellsAreBilledFromTheirBegin) {
   for (bool created = false; !created; ++effects) {
     JobWorld world;
     world.Create(LongJob());
-    world.Inject(effects, FaultKind::kDieAfter);
+    world.Inject(effects, EffectFault::kDieAfter);
     ASSERT_LT(effects, 100);
     // Some effects are over before anything could die after them.
     const auto over = [&] { return world.fault_happened() || !world.functions.Live().empty(); };

@@ -71,9 +71,9 @@ class Informers : public testing::Test {
   void Delete(const std::string& name) {
     ASSERT_TRUE(server_.Delete(kThing, {"default", name}, "").ok());
   }
-  void RunFor(double seconds) {
+  void RunFor(double duration) {
     bool done = false;
-    scheduler_.At(scheduler_.Now() + FromSeconds(seconds), [&] { done = true; });
+    scheduler_.At(scheduler_.Now() + FromSeconds(duration), [&] { done = true; });
     const Status ran = scheduler_.Run([&] { return done; }, {});
     ASSERT_TRUE(ran.ok()) << ran.ToString();
   }

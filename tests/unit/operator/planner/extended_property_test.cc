@@ -17,9 +17,9 @@
 namespace lambdadnn {
 namespace {
 
-constexpr int kInstances = 400;
+constexpr int kExtendedInstances = 400;
 
-PlannerInput RandomInput(uint64_t seed) {
+PlannerInput RandomExtendedInput(uint64_t seed) {
   Chooser choose(seed);
   PlannerInput input;
   WorkloadProfile& profile = input.profile;
@@ -164,8 +164,8 @@ TEST(ExtendedSearch, EqualsBruteForceForEveryObjective) {
   int feasible = 0;
   int layered = 0;
   int sharded = 0;
-  for (uint64_t seed = 1; seed <= kInstances; ++seed) {
-    PlannerInput input = RandomInput(seed);
+  for (uint64_t seed = 1; seed <= kExtendedInstances; ++seed) {
+    PlannerInput input = RandomExtendedInput(seed);
     const std::vector<Evaluated> all = AllCandidates(input);
     if (all.empty()) {
       const PlanningOutcome outcome = MakePlan(input).value();
@@ -200,14 +200,14 @@ TEST(ExtendedSearch, EqualsBruteForceForEveryObjective) {
     ASSERT_NO_FATAL_FAILURE(ExpectSame(input, BestOf(all, Order(input.objective)), seed));
   }
   // The instances are not all of one trivial kind.
-  EXPECT_GT(feasible, kInstances / 3);
+  EXPECT_GT(feasible, kExtendedInstances / 3);
   EXPECT_GT(layered, 5);
   EXPECT_GT(sharded, 20);
 }
 
 TEST(ExtendedSearch, TheFrontAndTheRunnersUpEqualBruteForce) {
-  for (uint64_t seed = 1; seed <= kInstances / 4; ++seed) {
-    PlannerInput input = RandomInput(seed);
+  for (uint64_t seed = 1; seed <= kExtendedInstances / 4; ++seed) {
+    PlannerInput input = RandomExtendedInput(seed);
     const std::vector<Evaluated> all = AllCandidates(input);
     if (all.empty()) continue;
     input.objective.deadline_seconds = 1e9;
@@ -244,8 +244,8 @@ TEST(ExtendedSearch, TheFrontAndTheRunnersUpEqualBruteForce) {
 }
 
 TEST(ExtendedSearch, CostNeverGrowsWithTheDeadline) {
-  for (uint64_t seed = 1; seed <= kInstances; ++seed) {
-    PlannerInput input = RandomInput(seed);
+  for (uint64_t seed = 1; seed <= kExtendedInstances; ++seed) {
+    PlannerInput input = RandomExtendedInput(seed);
     input.objective.deadline_seconds = 1e-3;
     const PlanningOutcome impossible = MakePlan(input).value();
     if (!impossible.certificate.fastest) continue;
@@ -263,7 +263,7 @@ TEST(ExtendedSearch, CostNeverGrowsWithTheDeadline) {
 
 // What the user fixes is what the plan has.
 TEST(ExtendedSearch, GivenAggregationIsKept) {
-  PlannerInput input = RandomInput(3);
+  PlannerInput input = RandomExtendedInput(3);
   input.profile.model_bytes = 4e6;
   input.profile.worker_base_memory_mib = 0;
   input.profile.worker_bytes_per_sample = 0;

@@ -16,7 +16,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-FunctionGroup Workers(const std::string& endpoint = "http://minio:9000") {
+FunctionGroup PolicyGroup(const std::string& endpoint = "http://minio:9000") {
   FunctionGroup group;
   group.job_uid = "uid-1";
   group.namespace_name = "team";
@@ -61,7 +61,7 @@ std::vector<int> PortsOf(const Json& rule) {
 }
 
 TEST(JobNetworkPolicy, SelectsThePodsThatKnativeMakesOfTheJob) {
-  const FunctionGroup group = Workers();
+  const FunctionGroup group = PolicyGroup();
   const Json policy = JobNetworkPolicy(group, Options());
   const Json selected = policy["spec"]["podSelector"]["matchLabels"];
   ASSERT_THAT(selected, SizeIs(1));
@@ -73,7 +73,7 @@ TEST(JobNetworkPolicy, SelectsThePodsThatKnativeMakesOfTheJob) {
 }
 
 TEST(JobNetworkPolicy, DeniesBothDirectionsButForWhatItLists) {
-  const Json spec = JobNetworkPolicy(Workers(), Options())["spec"];
+  const Json spec = JobNetworkPolicy(PolicyGroup(), Options())["spec"];
   EXPECT_EQ(spec["policyTypes"], Json::array({"Ingress", "Egress"}));
   // A rule without peers admits everybody: none from outside, and to outside by port alone.
   for (const Json& rule : spec["ingress"]) {
@@ -88,7 +88,7 @@ TEST(JobNetworkPolicy, DeniesBothDirectionsButForWhatItLists) {
 TEST(JobNetworkPolicy, AdmitsEachCallerAtItsPorts) {
   JobNetworkOptions options = Options();
   options.gateways = Json::array({Peer("192.0.2.3/32")});
-  const Json policy = JobNetworkPolicy(Workers(), options);
+  const Json policy = JobNetworkPolicy(PolicyGroup(), options);
   const auto operators = RulesFor(policy, "ingress", Peer("192.0.2.1/32"));
   ASSERT_THAT(operators, SizeIs(1));
   EXPECT_EQ(PortsOf(operators[0]), std::vector<int>({8012}));
@@ -104,12 +104,12 @@ TEST(JobNetworkPolicy, NobodyIsNamedMeansNobodyNotEverybody) {
   JobNetworkOptions options = Options();
   options.knative = Json::array();
   // The job's own pods and the operator.
-  EXPECT_THAT(JobNetworkPolicy(Workers(), options)["spec"]["ingress"], SizeIs(2));
+  EXPECT_THAT(JobNetworkPolicy(PolicyGroup(), options)["spec"]["ingress"], SizeIs(2));
 }
 
 TEST(JobNetworkPolicy, PodsOfTheJobReachEachOtherAtAnyPort) {
   const Json peer = {{"podSelector", {{"matchLabels", {{kJobUidLabel, "uid-1"}}}}}};
-  const Json policy = JobNetworkPolicy(Workers(), Options());
+  const Json policy = JobNetworkPolicy(PolicyGroup(), Options());
   for (const char* direction : {"ingress", "egress"}) {
     const auto rules = RulesFor(policy, direction, peer);
     ASSERT_THAT(rules, SizeIs(1)) << direction;
@@ -125,21 +125,21 @@ TEST(JobNetworkPolicy, NamesAreAskedAnywhereUnlessServersAreNamed) {
     return Json();
   };
   JobNetworkOptions options = Options();
-  Json rule = at_53(JobNetworkPolicy(Workers(), options));
+  Json rule = at_53(JobNetworkPolicy(PolicyGroup(), options));
   EXPECT_FALSE(rule.contains("to"));
   EXPECT_EQ(rule["ports"][0]["protocol"], "UDP");
   EXPECT_EQ(rule["ports"][1], Json({{"port", 53}, {"protocol", "TCP"}}));
   options.names = Json::array({Peer("10.96.0.10/32")});
-  rule = at_53(JobNetworkPolicy(Workers(), options));
+  rule = at_53(JobNetworkPolicy(PolicyGroup(), options));
   EXPECT_EQ(rule["to"], options.names);
 }
 
 TEST(JobNetworkPolicy, TheStoreIsReachedByItsPortOrByWhatIsNamed) {
   JobNetworkOptions options = Options();
-  EXPECT_EQ(JobNetworkPolicy(Workers(), options)["spec"]["egress"].back(),
+  EXPECT_EQ(JobNetworkPolicy(PolicyGroup(), options)["spec"]["egress"].back(),
             Json({{"ports", Json::array({{{"port", 9000}, {"protocol", "TCP"}}})}}));
   options.store = Json::array({{{"to", Json::array({Peer("192.0.2.9/32")})}}});
-  const Json policy = JobNetworkPolicy(Workers(), options);
+  const Json policy = JobNetworkPolicy(PolicyGroup(), options);
   EXPECT_EQ(policy["spec"]["egress"].back(), options.store[0]);
   EXPECT_THAT(policy["spec"]["egress"], SizeIs(3));
 }
@@ -148,7 +148,7 @@ TEST(JobNetworkPolicy, MoreRulesComeLast) {
   JobNetworkOptions options = Options();
   options.extra_ingress = Json::array({{{"from", Json::array({Peer("192.0.2.4/32")})}}});
   options.extra_egress = Json::array({{{"to", Json::array({Peer("192.0.2.5/32")})}}});
-  const Json spec = JobNetworkPolicy(Workers(), options)["spec"];
+  const Json spec = JobNetworkPolicy(PolicyGroup(), options)["spec"];
   EXPECT_EQ(spec["ingress"].back(), options.extra_ingress[0]);
   EXPECT_EQ(spec["egress"].back(), options.extra_egress[0]);
 }
@@ -168,7 +168,7 @@ TEST(StorePort, IsThatOfTheEndpoint) {
                                                 {"https://s3.example:0", 443},
                                                 {"https://s3.example:70000", 443},
                                                 {"https://s3.example:nine", 443}}) {
-    EXPECT_EQ(StorePort(Workers(endpoint)), port) << endpoint;
+    EXPECT_EQ(StorePort(PolicyGroup(endpoint)), port) << endpoint;
   }
 }
 
@@ -221,17 +221,17 @@ TEST(JobNetworkOptions, OfAFileSayWhichFile) {
 
 TEST(JobAccount, HasNoTokenAndPullsAsTheDefaultAccountDoes) {
   const Json secrets = Json::array({{{"name", "registry"}}});
-  const Json account = JobAccount(Workers(), secrets);
+  const Json account = JobAccount(PolicyGroup(), secrets);
   EXPECT_EQ(account["automountServiceAccountToken"], false);
   EXPECT_EQ(account["imagePullSecrets"], secrets);
   EXPECT_EQ(account["metadata"]["name"], JobChildName("digits"));
   EXPECT_TRUE(IsOfJob(account, "uid-1"));
   EXPECT_FALSE(IsOfJob(account, "uid-2"));
-  EXPECT_FALSE(JobAccount(Workers(), Json::array()).contains("imagePullSecrets"));
+  EXPECT_FALSE(JobAccount(PolicyGroup(), Json::array()).contains("imagePullSecrets"));
 }
 
 TEST(JobAccount, IsThatOfThePodsUnlessTheJobNamesItsOwn) {
-  FunctionGroup group = Workers();
+  FunctionGroup group = PolicyGroup();
   const KnativeOptions options{.worker_image = "w"};
   const auto account_of = [&](const std::string& made) {
     return KnativeService(group, options, made)

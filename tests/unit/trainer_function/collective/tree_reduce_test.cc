@@ -16,7 +16,7 @@ class MemoryTransport final : public Transport {
  public:
   explicit MemoryTransport(Runtime& runtime) : monitor_(runtime.executor.NewMonitor()) {}
 
-  Status Push(const ObjectName& name, const ObjectNotes& notes, ByteView payload) override {
+  Status Push(const ExchangeObjectName& name, const ObjectNotes& notes, ByteView payload) override {
     ReceivedObject object;
     object.header.samples = notes.samples;
     object.header.loss_sum = notes.loss_sum;
@@ -28,14 +28,14 @@ class MemoryTransport final : public Transport {
     monitor_->NotifyAll();
     return OkStatus();
   }
-  Result<ReceivedObject> Pull(const ObjectName& name, Range) override {
+  Result<ReceivedObject> Pull(const ExchangeObjectName& name, Range) override {
     const MonitorLock lock(*monitor_);
     while (!objects_.contains(Key(name))) monitor_->Wait();
     return objects_[Key(name)];
   }
-  Status Discard(std::span<const ObjectName> names) override {
+  Status Discard(std::span<const ExchangeObjectName> names) override {
     const MonitorLock lock(*monitor_);
-    for (const ObjectName& name : names) objects_.erase(Key(name));
+    for (const ExchangeObjectName& name : names) objects_.erase(Key(name));
     return OkStatus();
   }
   size_t size() const {
@@ -45,7 +45,7 @@ class MemoryTransport final : public Transport {
 
  private:
   using NameKey = std::tuple<int, int64_t, int, int, int>;
-  static NameKey Key(const ObjectName& name) {
+  static NameKey Key(const ExchangeObjectName& name) {
     return {static_cast<int>(name.kind), name.iteration, name.layer, name.shard, name.index};
   }
   std::unique_ptr<Monitor> monitor_;

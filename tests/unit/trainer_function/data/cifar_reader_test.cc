@@ -17,7 +17,7 @@ std::string Records(int count, int first) {
   return file;
 }
 
-DataFixture MakeFixture() {
+DataFixture MakeCifarFixture() {
   DataFixture fixture("cifar10");
   for (int i = 0; i < 5; ++i) {
     fixture.File("data_batch_" + std::to_string(i + 1) + ".bin", Records(4, 4 * i));
@@ -26,7 +26,7 @@ DataFixture MakeFixture() {
 }
 
 TEST(Cifar10, FiveBatchesCountAsOne) {
-  DataFixture fixture = MakeFixture();
+  DataFixture fixture = MakeCifarFixture();
   fixture.File("test_batch.bin", Records(3, 50));
   const auto dataset = fixture.MustOpen();
   EXPECT_EQ(dataset->info().samples, 20);
@@ -43,7 +43,7 @@ TEST(Cifar10, FiveBatchesCountAsOne) {
 }
 
 TEST(Cifar10, RangesAcrossFilesReadOnlyTheirRecords) {
-  DataFixture fixture = MakeFixture();
+  DataFixture fixture = MakeCifarFixture();
   const auto dataset = fixture.MustOpen();
   fixture.store->bytes_read = 0;
   const std::vector<Range> ranges = {{3, 6}, {10, 11}};
@@ -60,7 +60,7 @@ TEST(Cifar10, OneFileMayBeNamed) {
 }
 
 TEST(Cifar10Errors, NameFileAndRecord) {
-  DataFixture fixture = MakeFixture();
+  DataFixture fixture = MakeCifarFixture();
   fixture.File("data_batch_3.bin", Records(2, 0).substr(0, 4000));
   EXPECT_THAT(fixture.Error().message(),
               AllOf(HasSubstr("data_batch_3.bin"), HasSubstr("cut"), HasSubstr("record 1")));

@@ -15,14 +15,14 @@ constexpr const char* kLabels = "train-labels-idx1-ubyte";
 std::string Images(uint32_t count = 10) { return Idx(8, {count, 2, 3}, Count(count * 6)); }
 std::string Labels() { return Idx(8, {10}, std::string("\0\1\2\3\4\0\1\2\3\4", 10)); }
 
-DataFixture MakeFixture() {
+DataFixture MakeIdxFixture() {
   DataFixture fixture("idx");
   fixture.File(kImages, Images()).File(kLabels, Labels());
   return fixture;
 }
 
 TEST(Idx, ReadsShapeClassesAndScaledPixels) {
-  const auto dataset = MakeFixture().MustOpen();
+  const auto dataset = MakeIdxFixture().MustOpen();
   EXPECT_EQ(dataset->info().samples, 10);
   EXPECT_EQ(dataset->info().test_samples, 0);
   EXPECT_EQ(dataset->info().classes, 5);
@@ -46,7 +46,7 @@ TEST(Idx, GzippedFilesReadTheSame) {
   const auto dataset = fixture.MustOpen();
   const std::vector<Range> ranges = {{8, 10}, {2, 4}};
   ASSERT_TRUE(dataset->Load(ranges).ok());
-  const auto plain = MakeFixture().MustOpen();
+  const auto plain = MakeIdxFixture().MustOpen();
   ASSERT_TRUE(plain->Load(ranges).ok());
   EXPECT_EQ(MustRead(*dataset, {9, 2, 3}).features, MustRead(*plain, {9, 2, 3}).features);
   EXPECT_EQ(MustRead(*dataset, {9, 2, 3}).labels, MustRead(*plain, {9, 2, 3}).labels);
@@ -66,7 +66,7 @@ TEST(Idx, ReadsOnlyTheBytesOfItsOwnSamples) {
 }
 
 TEST(Idx, SamplesThatAreNotLoadedAreRefused) {
-  const auto dataset = MakeFixture().MustOpen();
+  const auto dataset = MakeIdxFixture().MustOpen();
   const std::vector<Range> ranges = {{2, 4}};
   ASSERT_TRUE(dataset->Load(ranges).ok());
   EXPECT_TRUE(dataset->Read(std::vector<int64_t>{2, 3}, 0).ok());
@@ -76,7 +76,7 @@ TEST(Idx, SamplesThatAreNotLoadedAreRefused) {
 }
 
 TEST(Idx, NoSamplesGiveAnEmptyBatch) {
-  const auto dataset = MakeFixture().MustOpen();
+  const auto dataset = MakeIdxFixture().MustOpen();
   ASSERT_TRUE(dataset->Load({}).ok());
   EXPECT_EQ(MustRead(*dataset, {}).samples, 0);
   const std::vector<Range> empty = {{4, 4}};
@@ -84,14 +84,14 @@ TEST(Idx, NoSamplesGiveAnEmptyBatch) {
 }
 
 TEST(Idx, RangesBeyondTheDataSetAreRefused) {
-  const auto dataset = MakeFixture().MustOpen();
+  const auto dataset = MakeIdxFixture().MustOpen();
   for (const Range& range : {Range{0, 11}, Range{-1, 2}, Range{3, 2}}) {
     EXPECT_EQ(dataset->Load(std::span(&range, 1)).code(), StatusCode::kInvalidArgument);
   }
 }
 
 TEST(Idx, TestFilesOfTheFolderAreFound) {
-  DataFixture fixture = MakeFixture();
+  DataFixture fixture = MakeIdxFixture();
   fixture.File("t10k-images-idx3-ubyte", Idx(8, {2, 2, 3}, Count(12, 100)))
       .File("t10k-labels-idx1-ubyte", Idx(8, {2}, "\1\2"));
   const auto dataset = fixture.MustOpen();
@@ -105,7 +105,7 @@ TEST(Idx, TestFilesOfTheFolderAreFound) {
 }
 
 TEST(Idx, WithoutTestFilesThereIsNothingToTest) {
-  const auto dataset = MakeFixture().MustOpen();
+  const auto dataset = MakeIdxFixture().MustOpen();
   EXPECT_TRUE(dataset->LoadTest({0, 0}).ok());
   EXPECT_EQ(dataset->LoadTest({0, 1}).code(), StatusCode::kInvalidArgument);
 }
@@ -119,7 +119,7 @@ TEST(Idx, AnImagesFileMayBeNamedItself) {
 }
 
 TEST(Idx, NormalisesAndScales) {
-  DataFixture fixture = MakeFixture();
+  DataFixture fixture = MakeIdxFixture();
   fixture.config.normalize_mean = 0.5;
   fixture.config.normalize_standard_deviation = 0.25;
   EXPECT_NEAR(LoadAndRead(*fixture.MustOpen(), {2}).features[1], (13.0 / 255 - 0.5) / 0.25, 1e-6);
@@ -128,12 +128,12 @@ TEST(Idx, NormalisesAndScales) {
 }
 
 TEST(Idx, AugmentationChangesTrainingSamplesOnly) {
-  DataFixture fixture = MakeFixture();
+  DataFixture fixture = MakeIdxFixture();
   fixture.File("t10k-images-idx3-ubyte", Images()).File("t10k-labels-idx1-ubyte", Labels());
   fixture.config.augment_flip = true;
   fixture.config.augment_crop_padding = 1;
   const auto dataset = fixture.MustOpen();
-  const Batch plain = LoadAndRead(*MakeFixture().MustOpen(), {1, 2, 3, 4});
+  const Batch plain = LoadAndRead(*MakeIdxFixture().MustOpen(), {1, 2, 3, 4});
   LoadAndRead(*dataset, {});
   EXPECT_EQ(MustRead(*dataset, {1, 2}, 7).features, MustRead(*dataset, {1, 2}, 7).features);
   EXPECT_NE(MustRead(*dataset, {1, 2, 3, 4}, 7).features, plain.features);
@@ -162,7 +162,7 @@ TEST(IdxErrors, MissingFilesAreListed) {
 }
 
 TEST(IdxErrors, CutFilesNameTheRecord) {
-  DataFixture fixture = MakeFixture();
+  DataFixture fixture = MakeIdxFixture();
   fixture.File(kImages, Images().substr(0, 16 + 6 * 7 + 2));
   EXPECT_EQ(fixture.Error().code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(fixture.Error().message(),
@@ -195,7 +195,7 @@ TEST(IdxErrors, CutOrBrokenGzipIsNoticed) {
 }
 
 TEST(IdxErrors, WrongMagicTypeAndSwappedFiles) {
-  DataFixture fixture = MakeFixture();
+  DataFixture fixture = MakeIdxFixture();
   fixture.File(kImages, "PNG image or something else");
   EXPECT_THAT(fixture.Error().message(), AllOf(HasSubstr(kImages), HasSubstr("not an IDX file")));
   fixture.File(kImages, Idx(9, {10, 2, 3}, Count(60)));
@@ -207,7 +207,7 @@ TEST(IdxErrors, WrongMagicTypeAndSwappedFiles) {
 }
 
 TEST(IdxErrors, LabelsOutsideTheClassesNameTheRecord) {
-  DataFixture fixture = MakeFixture();
+  DataFixture fixture = MakeIdxFixture();
   fixture.config.classes = 4;
   EXPECT_THAT(fixture.Error().message(),
               AllOf(HasSubstr(kLabels), HasSubstr("record 4"), HasSubstr("label 4"),
@@ -215,13 +215,13 @@ TEST(IdxErrors, LabelsOutsideTheClassesNameTheRecord) {
 }
 
 TEST(IdxErrors, CountsMustAgree) {
-  DataFixture fixture = MakeFixture();
+  DataFixture fixture = MakeIdxFixture();
   fixture.File(kImages, Images(9));
   EXPECT_THAT(fixture.Error().message(), AllOf(HasSubstr("10 labels"), HasSubstr("9 images")));
 }
 
 TEST(IdxErrors, EmptyDataSetsAndAbsurdSizesAreRefused) {
-  DataFixture fixture = MakeFixture();
+  DataFixture fixture = MakeIdxFixture();
   fixture.File(kImages, Idx(8, {0, 2, 3}, "")).File(kLabels, Idx(8, {0}, ""));
   EXPECT_THAT(fixture.Error().message(), HasSubstr("no samples"));
   fixture.File(kImages, Idx(8, {1, 0xffffffff, 0xffffffff}, ""));
@@ -231,7 +231,7 @@ TEST(IdxErrors, EmptyDataSetsAndAbsurdSizesAreRefused) {
 }
 
 TEST(IdxErrors, TestSetMustHaveTheFormOfTheTrainingSet) {
-  DataFixture fixture = MakeFixture();
+  DataFixture fixture = MakeIdxFixture();
   fixture.File("t10k-images-idx3-ubyte", Idx(8, {2, 3, 3}, Count(18)))
       .File("t10k-labels-idx1-ubyte", Idx(8, {2}, "\1\2"));
   EXPECT_THAT(fixture.Error().message(), HasSubstr("[1, 3, 3]"));

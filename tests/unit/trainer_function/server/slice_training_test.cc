@@ -15,7 +15,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr char kPrefix[] = "root/team/uid-1";
+constexpr char kJobPrefix[] = "root/team/uid-1";
 
 class SliceTraining : public testing::Test {
  protected:
@@ -36,7 +36,7 @@ class SliceTraining : public testing::Test {
   }
 
   std::optional<CheckpointReference> Newest(ObjectStore& store) {
-    return FindNewestCheckpoint(store, kPrefix).value();
+    return FindNewestCheckpoint(store, kJobPrefix).value();
   }
 
   SystemClock clock_;
@@ -64,7 +64,7 @@ TEST_F(SliceTraining, FourWorkersAndTwoLayersTrainToTheEnd) {
   }
   EXPECT_EQ(result.records.size(), 7u);
   EXPECT_NE(ModelDigest(store_), "no model");
-  EXPECT_EQ(result.Leader(job).checkpoint, (CheckpointReference{kPrefix, 14, 1, 0}));
+  EXPECT_EQ(result.Leader(job).checkpoint, (CheckpointReference{kJobPrefix, 14, 1, 0}));
 }
 
 TEST_F(SliceTraining, TheLossOfEveryIterationComesFromTheLeaderAndFalls) {
@@ -188,7 +188,7 @@ TEST_F(SliceTraining, AKilledSliceFallsBackToItsCheckpointAndGivesTheSameBits) {
   int64_t incarnation = 0;
   for (const int64_t kill_after : {4, 7, 11}) {
     ASSERT_TRUE(harness.Start(incarnation, Newest(store_)).ok());
-    const CheckpointReference waited = {kPrefix, kill_after / 3 * 3, 1, incarnation};
+    const CheckpointReference waited = {kJobPrefix, kill_after / 3 * 3, 1, incarnation};
     const Instant give_up = clock_.Now() + std::chrono::seconds(20);
     while (!ReadManifest(store_, waited).ok() && clock_.Now() < give_up)
       clock_.SleepFor(std::chrono::milliseconds(1));
@@ -255,7 +255,7 @@ TEST_F(SliceTraining, ALossThatIsNotANumberFailsForGoodAndKeepsTheCheckpoint) {
   EXPECT_EQ(leader.outcome, SliceOutcome::kFailed);
   EXPECT_TRUE(leader.permanent);
   EXPECT_THAT(leader.error.message(), HasSubstr("loss of iteration 6"));
-  EXPECT_EQ(leader.checkpoint, (CheckpointReference{kPrefix, 6, 1, 0}));
+  EXPECT_EQ(leader.checkpoint, (CheckpointReference{kJobPrefix, 6, 1, 0}));
   EXPECT_EQ(Newest(store_), leader.checkpoint);
   EXPECT_FALSE(result.records.at("worker-0").permanent) << "only the cause is permanent";
 }
@@ -287,10 +287,10 @@ TEST_F(SliceTraining, OnlyTheLastIterationsObjectsWaitForTheController) {
   job.optimizer.clip_global_norm = 1;
   SliceHarness harness(runtime_, store_, job);
   ASSERT_TRUE(harness.Run(0, std::nullopt).AllAre(SliceOutcome::kFinished));
-  const auto left = ListAll(store_, ExchangePrefix(kPrefix)).value();
+  const auto left = ListAll(store_, ExchangePrefix(kJobPrefix)).value();
   std::vector<std::string> keys;
   for (const ObjectInfo& object : left) keys.push_back(object.key);
-  const std::string scope = std::string(kPrefix) + "/x/r1.i0/";
+  const std::string scope = std::string(kJobPrefix) + "/x/r1.i0/";
   EXPECT_THAT(keys, testing::UnorderedElementsAre(scope + "14/w/s0", scope + "14/w/s1",
                                                   scope + "13/n/s0", scope + "13/n/s1",
                                                   scope + "13/g1/s0/0", scope + "13/g1/s0/1",
@@ -301,7 +301,7 @@ TEST_F(SliceTraining, TheNextSliceDeletesWhatTheLastOneLeft) {
   HarnessJob job = AdamJob();
   SliceHarness harness(runtime_, store_, job);
   EXPECT_GE(TrainInSlices(harness, std::nullopt), 4);
-  const auto left = ListAll(store_, ExchangePrefix(kPrefix)).value();
+  const auto left = ListAll(store_, ExchangePrefix(kJobPrefix)).value();
   EXPECT_EQ(left.size(), 2u + 4u) << "weights and merged gradients of the last iteration alone";
 }
 
@@ -312,7 +312,7 @@ TEST_F(SliceTraining, DataThatChangedEndsTheJobBeforeItIsTrainedOn) {
   job.data_checksum = 0xabc;
   ASSERT_TRUE(
       SliceHarness(runtime_, store_, job).Run(0, std::nullopt).AllAre(SliceOutcome::kFinished));
-  const auto before = ListAll(store_, CheckpointsPrefix(kPrefix)).value().size();
+  const auto before = ListAll(store_, CheckpointsPrefix(kJobPrefix)).value().size();
   job.data_checksum = 0xabd;
   job.epochs = 3;
   SliceHarness changed(runtime_, store_, job);
@@ -331,7 +331,7 @@ TEST_F(SliceTraining, DataThatChangedEndsTheJobBeforeItIsTrainedOn) {
     EXPECT_THAT(record.error.message(), HasSubstr("the data set memory:data"));
     EXPECT_THAT(record.error.message(), HasSubstr("put the data back"));
   }
-  EXPECT_EQ(ListAll(store_, CheckpointsPrefix(kPrefix)).value().size(), before);
+  EXPECT_EQ(ListAll(store_, CheckpointsPrefix(kJobPrefix)).value().size(), before);
 }
 
 TEST_F(SliceTraining, TheSameDataGoesOnAndOfAnotherRevisionNothingIsKnown) {
@@ -339,7 +339,7 @@ TEST_F(SliceTraining, TheSameDataGoesOnAndOfAnotherRevisionNothingIsKnown) {
   job.data_checksum = 0xabc;
   SliceHarness harness(runtime_, store_, job);
   EXPECT_GE(TrainInSlices(harness, std::nullopt), 4);
-  const std::string note = std::string(kPrefix) + "/records/data.r1.worker-2";
+  const std::string note = std::string(kJobPrefix) + "/records/data.r1.worker-2";
   ASSERT_TRUE(store_.Head(note).ok());
   // A note that was damaged is none.
   ASSERT_TRUE(store_.Put(note, AsBytes("0000000000000abc0000000000000000")).ok());

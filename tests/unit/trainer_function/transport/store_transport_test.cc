@@ -18,7 +18,7 @@ namespace {
 using testing::HasSubstr;
 
 constexpr Range kElements = {16384, 16384 + 10};
-const ObjectName kName = {ObjectKind::kGradient, 7, 1, 2, 3};
+const ExchangeObjectName kName = {ObjectKind::kGradient, 7, 1, 2, 3};
 
 class StoreTransportTest : public testing::Test {
  protected:
@@ -51,7 +51,7 @@ TEST_F(StoreTransportTest, WhatIsPushedIsPulled) {
 
 TEST_F(StoreTransportTest, NormsAreOneDoubleABlock) {
   const Range elements = {0, 2 * kBlockElements + 1};
-  const ObjectName name = {ObjectKind::kNorms, 7, 2, 0, 0};
+  const ExchangeObjectName name = {ObjectKind::kNorms, 7, 2, 0, 0};
   const std::vector<double> norms = {1.5, 2.5, 3.5};
   ObjectNotes notes;
   notes.elements = elements;
@@ -251,7 +251,7 @@ TEST_F(HintedPull, AnAbortEndsTheWaitForAHint) {
 
 TEST_F(StoreTransportTest, DiscardDeletesExactlyTheNamed) {
   ASSERT_TRUE(PushExample(transport_).ok());
-  ObjectName other = kName;
+  ExchangeObjectName other = kName;
   other.index = 4;
   EXPECT_TRUE(transport_.Discard(std::span(&other, 1)).ok());
   EXPECT_TRUE(memory_.Get("p/x/r2.i4/7/g1/s2/3").ok());
