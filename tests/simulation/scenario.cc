@@ -149,6 +149,18 @@ double IterationSeconds(const Scenario& scenario, const AggregationPlan& aggrega
          5 * scenario.store.request_seconds * (aggregation.server_layers() + 1);
 }
 
+// The least slice of a handful of iterations, also where one server asks for the objects of many.
+double LeastSliceSeconds(const Scenario& scenario, const AggregationPlan& aggregation) {
+  int children = 1;
+  for (int level = 1; level <= aggregation.server_layers(); ++level) {
+    children = std::max(children, aggregation.Width(level - 1) / aggregation.Width(level));
+  }
+  const int norms = scenario.training.optimizer.clip_global_norm.has_value() ? 2 : 0;
+  return 6 * (IterationSeconds(scenario, aggregation) +
+              scenario.store.request_seconds * aggregation.shards / aggregation.spread *
+                  (children + norms));
+}
+
 // Drawn apart, so that the rest of a scenario does not depend on it.
 void AddPlanChanges(Dice dice, Scenario* scenario) {
   if (!dice.Chance(0.35)) return;
@@ -186,7 +198,8 @@ void AddPlanChanges(Dice dice, Scenario* scenario) {
     if (change.while_suspended) at_seconds += change.suspended_seconds;
     // The planner takes no plan of which a slice does not hold a handful of iterations.
     scenario->slice_seconds =
-        std::max(scenario->slice_seconds, 8 * IterationSeconds(*scenario, change.aggregation));
+        std::max({scenario->slice_seconds, 8 * IterationSeconds(*scenario, change.aggregation),
+                  LeastSliceSeconds(*scenario, change.aggregation)});
     scenario->plan_changes.push_back(change);
   }
 }
@@ -282,7 +295,8 @@ Scenario MakeScenario(uint64_t seed) {
   scenario.store.request_seconds = dice.Real(0.002, 0.01);
   // Less than all iterations take, so that functions hand over to their next slices on the way, and
   // enough for the handful that a slice needs to agree on its end.
-  scenario.slice_seconds = IterationSeconds(scenario, plan.aggregation) * dice.Real(8, 14);
+  scenario.slice_seconds = std::max(IterationSeconds(scenario, plan.aggregation) * dice.Real(8, 14),
+                                    LeastSliceSeconds(scenario, plan.aggregation));
   scenario.platform.stale_list_seconds = dice.Chance(0.5) ? dice.Real(0, 2) : 0;
   scenario.kube.watch_lag_seconds = dice.Chance(0.5) ? dice.Real(0, 1) : 0.01;
 
