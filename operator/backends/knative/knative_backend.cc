@@ -8,6 +8,7 @@
 #include "common/json/json_path.h"
 #include "operator/backends/knative/pod_instances.h"
 #include "operator/backends/knative/service_refusal.h"
+#include "operator/backends/last_line.h"
 #include "operator/kube/list_all.h"
 #include "operator/kube/object_metadata.h"
 #include "operator/resources/knative_config.h"
@@ -19,6 +20,10 @@ constexpr const char* kMinScale = "autoscaling.knative.dev/min-scale";
 constexpr const char* kMaxScale = "autoscaling.knative.dev/max-scale";
 constexpr const char* kNoRoute =
     "RouteNotReady: Knative has no route to the function's Service yet";
+// Enough for a last one that is not empty.
+constexpr int kLastLines = 20;
+// A look at a job does not take longer for the last words of its functions.
+constexpr Duration kLongestForLastLines = std::chrono::seconds(1);
 constexpr const char* kNodeLost =
     "NodeLost: the pod was deleted, and its node has not confirmed its end";
 
@@ -113,6 +118,7 @@ void KnativeBackend::Index(const ObjectName& pod) {
   const std::string job = object == nullptr ? "" : LabelText(*object, kJobUidLabel);
   const Instant now = runtime_.clock.Now();
   const std::lock_guard lock(mutex_);
+  if (object == nullptr) last_lines_.erase(pod);
   if (object != nullptr && IsBeingDeleted(*object)) {
     deleted_since_.try_emplace(pod, now);
   } else {
@@ -348,8 +354,11 @@ Result<std::vector<FunctionInstance>> KnativeBackend::List(const std::string& jo
   LDNN_RETURN_IF_ERROR(CheckSynced());
   isolation_.Keep(job_uid);
   std::vector<FunctionInstance> instances;
+  const Instant until = runtime_.clock.Now() + kLongestForLastLines;
+  bool more = true;
   for (const std::shared_ptr<const Json>& pod : PodsOf(job_uid, "")) {
     std::vector<FunctionInstance> lives = InstancesOf(*pod);
+    AddLastLines(*pod, until, &more, &lives);
     if (!lives.empty() && IsOverdue(*pod)) {
       lives.back().phase = FunctionPhase::kGone;
       lives.back().reason = kNodeLost;
@@ -372,7 +381,48 @@ Result<std::string> KnativeBackend::Logs(const std::string& job_uid, const std::
   LDNN_RETURN_IF_ERROR(CheckSynced());
   const std::shared_ptr<const Json> pod = PodOf(job_uid, uid);
   if (pod == nullptr) return NotFoundError("function " + uid + " has no pod any more");
-  return kube_.PodLog(NameOf(*pod), kFunctionContainer, last_lines);
+  return ReadLog(NameOf(*pod), uid, last_lines);
+}
+
+Result<std::string> KnativeBackend::ReadLog(const ObjectName& pod, const std::string& uid,
+                                            int last_lines) {
+  const auto life_now = [&] {
+    const std::shared_ptr<const Json> object = pods_.cache().Get(pod);
+    return object == nullptr ? std::nullopt : LogOf(*object, uid);
+  };
+  std::optional<ContainerLife> life = life_now();
+  Result<std::string> log = NotFoundError("the log of function " + uid + " is not kept any more");
+  while (life.has_value()) {
+    log = kube_.PodLog(pod, kFunctionContainer, *life, last_lines);
+    // The kubelet may have begun the next life meanwhile, and told that one's words.
+    const std::optional<ContainerLife> after = life_now();
+    if (*life == ContainerLife::kBefore || after != ContainerLife::kBefore) break;
+    life = after;
+  }
+  return log;
+}
+
+void KnativeBackend::AddLastLines(const Json& pod, Instant until, bool* more,
+                                  std::vector<FunctionInstance>* lives) {
+  const ObjectName name = NameOf(pod);
+  for (FunctionInstance& life : *lives) {
+    if (life.phase != FunctionPhase::kGone || !life.last_log_line.empty()) continue;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!job_of_pod_.contains(name)) continue;  // it goes, and what is known of it
+      const auto [line, is_new] = last_lines_[name].try_emplace(life.uid);
+      life.last_log_line = line->second;
+      // Who is told of an end never looks at it again: what is not there now is not missed later.
+      if (!is_new || !*more) continue;
+    }
+    const Result<std::string> log = ReadLog(name, life.uid, kLastLines);
+    *more = !IsTransient(log.status()) && runtime_.clock.Now() < until;
+    if (!log.ok()) continue;
+    life.last_log_line = LastLineOf(*log);
+    const std::lock_guard lock(mutex_);
+    const auto known = last_lines_.find(name);
+    if (known != last_lines_.end()) known->second[life.uid] = life.last_log_line;
+  }
 }
 
 Status KnativeBackend::Preflight(const FunctionGroup& group) {

@@ -65,7 +65,8 @@ class KnativeBackend final : public FunctionBackend, public ClusterBound {
   Status DeleteInstance(const std::string& job_uid, const std::string& uid) override;
   Status ReleaseJob(const std::string& namespace_name, const std::string& job_name,
                     const std::string& job_uid) override;
-  // kUnavailable until the pods have been listed once. Also mends what bounds the job's pods.
+  // kUnavailable until the pods have been listed once. Also mends what bounds the job's pods, and
+  // asks once for the last words of each container that has ended.
   Result<std::vector<FunctionInstance>> List(const std::string& job_uid) override;
   // kUnimplemented: a revision's CPU cannot change.
   Status SetCpu(const std::string& job_uid, const std::string& uid, int milli_cpu) override;
@@ -103,6 +104,11 @@ class KnativeBackend final : public FunctionBackend, public ClusterBound {
   bool IsRouted(const Json& pod);
   bool IsOverdue(const Json& pod) const;
   Status DeletePod(const Json& pod);
+  // Of this life of the pod's container.
+  Result<std::string> ReadLog(const ObjectName& pod, const std::string& uid, int last_lines);
+  // Of lives that ended by themselves. `more` becomes false when no other log should be asked for.
+  void AddLastLines(const Json& pod, Instant until, bool* more,
+                    std::vector<FunctionInstance>* lives);
 
   KubeClient& kube_;
   Runtime& runtime_;
@@ -112,6 +118,8 @@ class KnativeBackend final : public FunctionBackend, public ClusterBound {
   std::map<std::string, std::set<ObjectName>> pods_of_job_;  // by the job's uid
   std::map<ObjectName, std::string> job_of_pod_;
   std::map<ObjectName, Instant> deleted_since_;  // first seen so, by this clock
+  // Of the lives of a pod that have ended, by uid.
+  std::map<ObjectName, std::map<std::string, std::string>> last_lines_;
   struct Checked {
     int count = 0;
     Instant at{};

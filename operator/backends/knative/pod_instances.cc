@@ -141,6 +141,17 @@ std::string PodUidOf(const std::string& instance_uid) {
   return instance_uid.substr(0, instance_uid.rfind('.'));
 }
 
+std::optional<ContainerLife> LogOf(const Json& pod, const std::string& instance_uid) {
+  const int restarts = RestartsOf(FunctionStatus(pod));
+  if (instance_uid == InstanceUid(pod, restarts)) {
+    // It ended, and becomes the life before as soon as the kubelet tries again.
+    return IsCrashLooping(pod) ? ContainerLife::kBefore : ContainerLife::kPresent;
+  }
+  const bool kept = restarts > 0 && !IsCrashLooping(pod);
+  if (kept && instance_uid == InstanceUid(pod, restarts - 1)) return ContainerLife::kBefore;
+  return std::nullopt;
+}
+
 std::vector<FunctionInstance> InstancesOf(const Json& pod) {
   const std::string group = LabelText(pod, kGroupLabel);
   if (group.empty() || UidOf(pod).empty()) return {};

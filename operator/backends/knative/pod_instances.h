@@ -7,11 +7,13 @@
 // about one function.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/json/json_reader.h"
 #include "operator/backends/function_backend.h"
+#include "operator/kube/kube_client.h"
 
 namespace lambdadnn {
 
@@ -23,6 +25,10 @@ inline constexpr const char* kServiceLabel = "serving.knative.dev/service";
 // The present life, preceded by the one before it where the pod still knows how that ended. None
 // for a pod that is no function of ours.
 std::vector<FunctionInstance> InstancesOf(const Json& pod);
+
+// Under which of its container's lives the kubelet keeps the log of the instance; none when it
+// keeps it no more.
+std::optional<ContainerLife> LogOf(const Json& pod, const std::string& instance_uid);
 
 // Whether the function has a Service of its own, through which it is reached.
 bool IsReachedByService(const Json& pod);
