@@ -118,7 +118,7 @@ void KnativeBackend::Index(const ObjectName& pod) {
   const std::string job = object == nullptr ? "" : LabelText(*object, kJobUidLabel);
   const Instant now = runtime_.clock.Now();
   const std::lock_guard lock(mutex_);
-  if (object == nullptr) last_lines_.erase(pod);
+  if (object == nullptr) ends_.erase(pod);
   if (object != nullptr && IsBeingDeleted(*object)) {
     deleted_since_.try_emplace(pod, now);
   } else {
@@ -354,14 +354,17 @@ Result<std::vector<FunctionInstance>> KnativeBackend::List(const std::string& jo
   LDNN_RETURN_IF_ERROR(CheckSynced());
   isolation_.Keep(job_uid);
   std::vector<FunctionInstance> instances;
-  const Instant until = runtime_.clock.Now() + kLongestForLastLines;
+  const Instant now = runtime_.clock.Now();
+  const WallTime wall = runtime_.clock.Wall();
   bool more = true;
   for (const std::shared_ptr<const Json>& pod : PodsOf(job_uid, "")) {
     std::vector<FunctionInstance> lives = InstancesOf(*pod);
-    AddLastLines(*pod, until, &more, &lives);
+    TellAges(*pod, wall, &lives);
+    AddEnds(*pod, now, &more, &lives);
     if (!lives.empty() && IsOverdue(*pod)) {
       lives.back().phase = FunctionPhase::kGone;
       lives.back().reason = kNodeLost;
+      lives.back().age_seconds = 0;  // nobody knows when it ended
     }
     if (!lives.empty() && lives.back().phase == FunctionPhase::kReady && !IsRouted(*pod)) {
       lives.back().phase = FunctionPhase::kPending;
@@ -402,26 +405,31 @@ Result<std::string> KnativeBackend::ReadLog(const ObjectName& pod, const std::st
   return log;
 }
 
-void KnativeBackend::AddLastLines(const Json& pod, Instant until, bool* more,
-                                  std::vector<FunctionInstance>* lives) {
+void KnativeBackend::AddEnds(const Json& pod, Instant now, bool* more,
+                             std::vector<FunctionInstance>* lives) {
   const ObjectName name = NameOf(pod);
   for (FunctionInstance& life : *lives) {
-    if (life.phase != FunctionPhase::kGone || !life.last_log_line.empty()) continue;
+    if (life.phase != FunctionPhase::kGone) continue;
+    bool ask = false;
     {
       const std::lock_guard lock(mutex_);
       if (!job_of_pod_.contains(name)) continue;  // it goes, and what is known of it
-      const auto [line, is_new] = last_lines_[name].try_emplace(life.uid);
-      life.last_log_line = line->second;
+      const auto [end, is_new] = ends_[name].try_emplace(life.uid);
+      if (is_new) end->second.seen = now;
+      // Its node's clock may say that it is still to come.
+      life.ended_seconds = std::max(life.ended_seconds, ToSeconds(now - end->second.seen));
+      if (life.last_log_line.empty()) life.last_log_line = end->second.last_line;
       // Who is told of an end never looks at it again: what is not there now is not missed later.
-      if (!is_new || !*more) continue;
+      ask = is_new && *more && life.last_log_line.empty();
     }
+    if (!ask) continue;
     const Result<std::string> log = ReadLog(name, life.uid, kLastLines);
-    *more = !IsTransient(log.status()) && runtime_.clock.Now() < until;
+    *more = !IsTransient(log.status()) && runtime_.clock.Now() - now < kLongestForLastLines;
     if (!log.ok()) continue;
     life.last_log_line = LastLineOf(*log);
     const std::lock_guard lock(mutex_);
-    const auto known = last_lines_.find(name);
-    if (known != last_lines_.end()) known->second[life.uid] = life.last_log_line;
+    const auto known = ends_.find(name);
+    if (known != ends_.end()) known->second[life.uid].last_line = life.last_log_line;
   }
 }
 

@@ -106,9 +106,9 @@ class KnativeBackend final : public FunctionBackend, public ClusterBound {
   Status DeletePod(const Json& pod);
   // Of this life of the pod's container.
   Result<std::string> ReadLog(const ObjectName& pod, const std::string& uid, int last_lines);
-  // Of lives that ended by themselves. `more` becomes false when no other log should be asked for.
-  void AddLastLines(const Json& pod, Instant until, bool* more,
-                    std::vector<FunctionInstance>* lives);
+  // The last words of lives that are gone, and since when they are at least, in a look that began
+  // at `now`. `more` becomes false when no other log should be asked for.
+  void AddEnds(const Json& pod, Instant now, bool* more, std::vector<FunctionInstance>* lives);
 
   KubeClient& kube_;
   Runtime& runtime_;
@@ -118,8 +118,11 @@ class KnativeBackend final : public FunctionBackend, public ClusterBound {
   std::map<std::string, std::set<ObjectName>> pods_of_job_;  // by the job's uid
   std::map<ObjectName, std::string> job_of_pod_;
   std::map<ObjectName, Instant> deleted_since_;  // first seen so, by this clock
-  // Of the lives of a pod that have ended, by uid.
-  std::map<ObjectName, std::map<std::string, std::string>> last_lines_;
+  struct End {
+    Instant seen{};
+    std::string last_line;
+  };
+  std::map<ObjectName, std::map<std::string, End>> ends_;  // of a pod's lives, by uid
   struct Checked {
     int count = 0;
     Instant at{};
