@@ -32,10 +32,13 @@ Json Annotations(const FunctionGroup& group, const KnativeOptions& options) {
   const std::string count = std::to_string(group.count);
   const std::string cpu = std::to_string(options.queue_proxy_milli_cpu) + "m";
   const std::string memory = std::to_string(options.queue_proxy_memory_mib) + "Mi";
+  // Whatever config-autoscaler makes the usual: another class knows no initial scale.
   Json annotations = {
-      {"autoscaling.knative.dev/min-scale", count},
-      {"autoscaling.knative.dev/max-scale", count},
-      {"autoscaling.knative.dev/initial-scale", count},
+      {"autoscaling.knative.dev/class", "kpa.autoscaling.knative.dev"},
+      {kMinScaleAnnotation, count},
+      {kMaxScaleAnnotation, count},
+      {kInitialScaleAnnotation, count},
+      {"autoscaling.knative.dev/scale-down-delay", "0s"},
       {"serving.knative.dev/progress-deadline",
        std::to_string(options.progress_deadline_seconds) + "s"},
       {"queue.sidecar.serving.knative.dev/cpu-resource-request", cpu},

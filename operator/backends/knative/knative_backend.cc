@@ -16,8 +16,6 @@
 namespace lambdadnn {
 namespace {
 
-constexpr const char* kMinScale = "autoscaling.knative.dev/min-scale";
-constexpr const char* kMaxScale = "autoscaling.knative.dev/max-scale";
 constexpr const char* kNoRoute =
     "RouteNotReady: Knative has no route to the function's Service yet";
 // Enough for a last one that is not empty.
@@ -34,7 +32,7 @@ std::string RevisionOf(const Json& service) {
 }
 
 std::string ScaleIn(const Json* annotations) {
-  return annotations == nullptr ? "" : TextField(*annotations, kMinScale);
+  return annotations == nullptr ? "" : TextField(*annotations, kMinScaleAnnotation);
 }
 
 bool IsMember(const Json& object, const std::optional<int>& member) {
@@ -191,7 +189,19 @@ KnativeOptions KnativeBackend::OptionsIn(const FunctionGroup& group) {
   return services;
 }
 
+Status KnativeBackend::CheckScale(const FunctionGroup& group) {
+  const Result<ClusterLimits> limits = reader_.Limits(group.namespace_name, group.runtime);
+  // Knative itself refuses what cannot be foreseen.
+  if (!limits.ok() || limits->max_scale == 0 || group.count <= limits->max_scale) {
+    return OkStatus();
+  }
+  return FailedPreconditionError(
+      "group " + group.name + " has " + std::to_string(group.count) + " functions, and " +
+      ScaleLimitText(limits->max_scale, group.count) + ", or lower spec.functions");
+}
+
 Status KnativeBackend::CreateService(const FunctionGroup& group, const std::string& account) {
+  LDNN_RETURN_IF_ERROR(CheckScale(group));
   LDNN_ASSIGN_OR_RETURN(const Json service, KnativeService(group, OptionsIn(group), account));
   LDNN_RETURN_IF_ERROR(CreateSecret(group));
   const Status created = kube_.Create(KnativeServiceType(), service).status();
@@ -201,8 +211,8 @@ Status KnativeBackend::CreateService(const FunctionGroup& group, const std::stri
 }
 
 // The Service says how it was made; the PodAutoscaler, once there is one, how many pods there are.
-Status KnativeBackend::EnsureScale(const Json& service, int count) {
-  const std::string scale = std::to_string(count);
+Status KnativeBackend::EnsureScale(const Json& service, const FunctionGroup& group) {
+  const std::string scale = std::to_string(group.count);
   const ObjectName name{NameOf(service).namespace_name, RevisionOf(service)};
   const Result<Json> autoscaler = name.name.empty()
                                       ? NotFoundError("the Service has no revision yet")
@@ -213,7 +223,11 @@ Status KnativeBackend::EnsureScale(const Json& service, int count) {
   }
   LDNN_RETURN_IF_ERROR(autoscaler.status());
   if (ScaleIn(FindPath(*autoscaler, {"metadata", "annotations"})) == scale) return OkStatus();
-  const Json annotations = {{kMinScale, scale}, {kMaxScale, scale}};
+  LDNN_RETURN_IF_ERROR(CheckScale(group));
+  // The initial scale holds until so many pods were ready once: one that is larger than the others
+  // would be kept.
+  const Json annotations = {
+      {kMinScaleAnnotation, scale}, {kMaxScaleAnnotation, scale}, {kInitialScaleAnnotation, scale}};
   return kube_
       .Patch(PodAutoscalerType(), name, {{"metadata", {{"annotations", annotations}}}},
              Subresource::kNone)
@@ -263,7 +277,7 @@ Status KnativeBackend::CheckService(const FunctionGroup& group, const std::strin
   if (there < group.count) {
     LDNN_RETURN_IF_ERROR(RefusalOfPods(*service));
   }
-  return EnsureScale(*service, group.count);
+  return EnsureScale(*service, group);
 }
 
 Status KnativeBackend::DeletePod(const Json& pod) {

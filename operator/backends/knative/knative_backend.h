@@ -99,7 +99,9 @@ class KnativeBackend final : public FunctionBackend, public ClusterBound {
   // As the namespace wants them.
   KnativeOptions OptionsIn(const FunctionGroup& group);
   Status CreateSecret(const FunctionGroup& group);
-  Status EnsureScale(const Json& service, int count);
+  // Of a plan that was made before Knative was told to allow less. kFailedPrecondition.
+  Status CheckScale(const FunctionGroup& group);
+  Status EnsureScale(const Json& service, const FunctionGroup& group);
   // Whether requests for the name of the pod's Service arrive.
   bool IsRouted(const Json& pod);
   bool IsOverdue(const Json& pod) const;

@@ -6,6 +6,8 @@
 #include "operator/cli/cluster/cluster_platform.h"
 #include "operator/cli/cluster/job_list.h"
 #include "operator/cli/cluster/node_check.h"
+#include "operator/cli/plan/plan_request.h"
+#include "operator/resources/knative_config.h"
 
 namespace lambdadnn {
 namespace {
@@ -22,12 +24,22 @@ void CheckPublishedPlatform(KubeClient& kube, Runtime& runtime, const std::strin
     findings->push_back({Level::kWarning, "platform", text.status().message()});
     return;
   }
+  const Result<Platform> platform =
+      ReadPlatformText(*text, std::string(kPlatformNamespace) + "/" + kPlatformConfigMap);
+  if (!platform.ok()) {
+    findings->push_back({Level::kWarning, "platform", platform.status().message()});
+    return;
+  }
   findings->push_back({Level::kGood, "platform", "is published; kubectl lambdadnn plan uses it"});
   ClusterReader reader(kube, runtime, {});
   const auto limits = reader.Limits(namespace_name, Json::object());
   if (!limits.ok()) {
     findings->push_back({Level::kWarning, "limits", limits.status().message()});
     return;
+  }
+  for (std::string& setting :
+       SettingsBelow(*platform, limits->max_timeout_seconds, limits->max_scale)) {
+    findings->push_back({Level::kWarning, "Knative", std::move(setting)});
   }
   for (const std::string& unknown : limits->unknown) {
     findings->push_back(

@@ -88,6 +88,22 @@ TEST_F(Doctor, WithoutAPlatformNoPodsAreExpected) {
   EXPECT_THAT(FormatFindings(findings), Not(HasSubstr("may not")));
 }
 
+TEST_F(Doctor, ASettingOfKnativeBelowThePlatformIsToldWithTheNextStep) {
+  Publish();
+  EXPECT_THAT(FormatFindings(Examine()), Not(HasSubstr("warning  Knative")));
+  Make("knative-serving", "config-autoscaler", {{"max-scale-limit", "8"}});
+  const auto findings = Examine();
+  EXPECT_TRUE(AllUsable(findings)) << "smaller jobs run";
+  EXPECT_THAT(FormatFindings(findings),
+              HasSubstr("warning  Knative: jobs have at most 8 of the platform's 64 functions"));
+  EXPECT_THAT(FormatFindings(findings), HasSubstr("kubectl patch configmap config-autoscaler"));
+}
+
+TEST_F(Doctor, APublishedPlatformThatCannotBeReadIsTold) {
+  Publish("maxFunctions: many\n");
+  EXPECT_THAT(FormatFindings(Examine()), HasSubstr("warning  platform: lambdadnn-system/"));
+}
+
 TEST_F(Doctor, AServerThatDoesNotAnswerIsTheOnlyFinding) {
   kube_.down = UnavailableError("connection refused");
   const auto findings = Examine();
