@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "common/base/bytes.h"
+#include "operator/resources/job_account.h"
 
 namespace lambdadnn {
 namespace {
@@ -84,9 +85,8 @@ Json Container(const FunctionGroup& group, const std::string& image) {
 }
 
 // What spec.runtime says of the pod itself.
-constexpr const char* kPodFields[] = {"imagePullSecrets", "serviceAccountName",
-                                      "nodeSelector",     "tolerations",
-                                      "affinity",         "priorityClassName"};
+constexpr const char* kPodFields[] = {"serviceAccountName", "nodeSelector", "tolerations",
+                                      "affinity", "priorityClassName"};
 
 }  // namespace
 
@@ -153,6 +153,10 @@ Result<Json> KnativeService(const FunctionGroup& group, const KnativeOptions& op
   for (const char* field : kPodFields) {
     if (group.runtime.contains(field)) pod[field] = group.runtime[field];
   }
+  // Of a job's own first: the other image may be the operator's.
+  std::vector<std::string> secrets = PullSecretsIn(group.runtime);
+  secrets.insert(secrets.end(), options.pull_secrets.begin(), options.pull_secrets.end());
+  if (!secrets.empty()) pod["imagePullSecrets"] = PullSecretList(secrets);
   Json metadata = Metadata(group);
   metadata["labels"]["networking.knative.dev/visibility"] = "cluster-local";
   return Json{

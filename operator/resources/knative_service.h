@@ -38,6 +38,8 @@ struct KnativeOptions {
   int queue_proxy_memory_mib = 64;
   // Knative gives a revision up when no pod was ready for this long.
   int progress_deadline_seconds = 600;
+  // What pods pull images with beside what their job names, in place of their account's.
+  std::vector<std::string> pull_secrets = {};
 };
 
 // Of the queue-proxy where a quota wants a limit of CPU.

@@ -101,6 +101,7 @@ KnativeBackend::KnativeBackend(KubeClient& kube, Runtime& runtime, Options optio
       isolation_(kube, runtime,
                  {.network = options_.network,
                   .namespaces = options_.namespaces,
+                  .pull_secrets = options_.pull_secrets,
                   .record_event = options_.record_event,
                   .seen_seconds = options_.service_seconds}),
       pods_(kube, runtime,
@@ -200,9 +201,11 @@ Status KnativeBackend::CheckScale(const FunctionGroup& group) {
       ScaleLimitText(limits->max_scale, group.count) + ", or lower spec.functions");
 }
 
-Status KnativeBackend::CreateService(const FunctionGroup& group, const std::string& account) {
+Status KnativeBackend::CreateService(const FunctionGroup& group, const PodIdentity& identity) {
   LDNN_RETURN_IF_ERROR(CheckScale(group));
-  LDNN_ASSIGN_OR_RETURN(const Json service, KnativeService(group, OptionsIn(group), account));
+  KnativeOptions services = OptionsIn(group);
+  services.pull_secrets = identity.pull_secrets;
+  LDNN_ASSIGN_OR_RETURN(const Json service, KnativeService(group, services, identity.account));
   LDNN_RETURN_IF_ERROR(CreateSecret(group));
   const Status created = kube_.Create(KnativeServiceType(), service).status();
   // An earlier attempt whose answer was lost.
@@ -249,19 +252,19 @@ Status KnativeBackend::EnsureGroup(const FunctionGroup& group) {
   }
   if (SeenRight(group)) return OkStatus();
   // Before the first pod, and again for those that come later.
-  LDNN_ASSIGN_OR_RETURN(const std::string account, isolation_.Ensure(group));
+  LDNN_ASSIGN_OR_RETURN(const PodIdentity identity, isolation_.Ensure(group));
   const std::vector<FunctionGroup> services = ServicesOf(group);
-  for (const FunctionGroup& each : services) LDNN_RETURN_IF_ERROR(CheckService(each, account));
+  for (const FunctionGroup& each : services) LDNN_RETURN_IF_ERROR(CheckService(each, identity));
   if (services.front().member.has_value()) LDNN_RETURN_IF_ERROR(DeleteMembersFrom(group));
   const std::lock_guard lock(mutex_);
   checked_[KeyOf(group)] = {group.count, runtime_.clock.Now()};
   return OkStatus();
 }
 
-Status KnativeBackend::CheckService(const FunctionGroup& group, const std::string& account) {
+Status KnativeBackend::CheckService(const FunctionGroup& group, const PodIdentity& identity) {
   const ObjectName name{group.namespace_name, KnativeServiceName(group)};
   const Result<Json> service = kube_.Get(KnativeServiceType(), name);
-  if (service.status().code() == StatusCode::kNotFound) return CreateService(group, account);
+  if (service.status().code() == StatusCode::kNotFound) return CreateService(group, identity);
   LDNN_RETURN_IF_ERROR(service.status());
   if (LabelText(*service, kJobUidLabel) != group.job_uid) {
     return UnavailableError("Service " + name.name +

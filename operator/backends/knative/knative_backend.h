@@ -50,8 +50,10 @@ class KnativeBackend final : public FunctionBackend, public ClusterBound {
     std::function<Result<Json>(const ResourceType&, const Json&)> try_create = nullptr;
     // How long what the cluster allows is taken for true.
     double limits_seconds = 30;
-    // What bounds the pods of a job; its namespaces and seconds are those above.
+    // What bounds the pods of a job, and Secrets of their namespace that they pull images with; the
+    // rest of JobIsolation's options are those above.
     std::optional<JobNetworkOptions> network = {};
+    std::vector<std::string> pull_secrets = {};
     std::function<void(EventDraft)> record_event = nullptr;
   };
 
@@ -91,11 +93,11 @@ class KnativeBackend final : public FunctionBackend, public ClusterBound {
   // Whether there is a Service of this group with this scale, as far as was seen lately.
   bool SeenRight(const FunctionGroup& group);
   // `group` is one of ServicesOf its group.
-  Status CheckService(const FunctionGroup& group, const std::string& account);
+  Status CheckService(const FunctionGroup& group, const PodIdentity& identity);
   // Members that a smaller group has no more.
   Status DeleteMembersFrom(const FunctionGroup& group);
   Status DeleteService(const Json& service);
-  Status CreateService(const FunctionGroup& group, const std::string& account);
+  Status CreateService(const FunctionGroup& group, const PodIdentity& identity);
   // As the namespace wants them.
   KnativeOptions OptionsIn(const FunctionGroup& group);
   Status CreateSecret(const FunctionGroup& group);

@@ -123,6 +123,25 @@ TEST_F(Knative, PodsRunAsTheAccountOfTheirJobBehindItsPolicy) {
   EXPECT_THAT(stand_in_.All(ServiceAccountType()), IsEmpty());
 }
 
+TEST_F(Knative, PodsPullWithTheOperatorsSecretsAndTheirOwn) {
+  KnativeBackend::Options options;
+  options.pull_secrets = {"operators"};
+  Start(options);
+  ASSERT_TRUE(Ensure(Group(1)).ok());
+  const auto pod = [&](size_t service) {
+    return stand_in_.All(KnativeServiceType()).at(service)["spec"]["template"]["spec"];
+  };
+  EXPECT_FALSE(pod(0).contains("imagePullSecrets")) << "the account has them";
+  ASSERT_THAT(stand_in_.All(ServiceAccountType()), SizeIs(1));
+  EXPECT_EQ(stand_in_.All(ServiceAccountType())[0]["imagePullSecrets"],
+            Json::array({{{"name", "operators"}}}));
+  FunctionGroup other = Group(1, "workers", "other");
+  other.runtime = {{"serviceAccountName", "mine"},
+                   {"imagePullSecrets", Json::array({{{"name", "own"}}})}};
+  ASSERT_TRUE(Ensure(other).ok());
+  EXPECT_EQ(pod(1)["imagePullSecrets"], Json::array({{{"name", "own"}}, {{"name", "operators"}}}));
+}
+
 TEST_F(Knative, JobsAndGroupsAreToldApart) {
   Start();
   ASSERT_TRUE(Ensure(Group(2)).ok());
