@@ -49,6 +49,10 @@ void AddFlags(CLI::App& app, OperatorFlags& flags) {
            "Backend Knative: the image of workers, where a job names none");
   AddValue(app, "--server-image", options.server_image,
            "Backend Knative: the image of parameter servers, where a job names none");
+  AddValue(app, "--image-pull-secrets", options.image_pull_secrets,
+           "Backend Knative: Secrets with registry credentials, in each namespace with jobs, that "
+           "the images of functions are pulled with (names, separated by commas)")
+      ->delimiter(',');
   AddValue(app, "--network-policies", options.network_policies_file,
            "Backend Knative: bound what reaches functions and what they reach as this file says "
            "(docs/formats.md), by a NetworkPolicy for each job; without it none is made");

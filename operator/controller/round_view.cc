@@ -55,6 +55,9 @@ RoundBreak BreakOfLostFunction(const JobSnapshot& snapshot, const Role& role,
     if (lost.out_of_memory) {
       lost.reason = kOutOfMemory;
       lost.message = DescribeWant(snapshot, role);
+      if (!instance.last_log_line.empty()) {
+        lost.message += "; its last words: " + instance.last_log_line;
+      }
     }
   }
   return lost;

@@ -265,14 +265,21 @@ Status HttpKubeClient::DeleteWith(const ResourceType& type, const ObjectName& na
 }
 
 Result<std::string> HttpKubeClient::PodLog(const ObjectName& pod, const std::string& container,
-                                           int last_lines) {
-  LDNN_ASSIGN_OR_RETURN(
-      const HttpResponse response,
+                                           ContainerLife life, int last_lines) {
+  std::string path = ObjectPath(PodType(), pod, Subresource::kNone) +
+                     "/log?container=" + PercentEncode(container) +
+                     "&tailLines=" + std::to_string(last_lines);
+  if (life == ContainerLife::kBefore) path += "&previous=true";
+  const Result<HttpResponse> response =
       Ask({.what = Describe("get log of", PodType(), pod.namespace_name, pod.name),
            .method = "GET",
-           .path = ObjectPath(PodType(), pod, Subresource::kNone) + "/log?container=" +
-                   PercentEncode(container) + "&tailLines=" + std::to_string(last_lines)}));
-  return std::string(AsText(response.body));
+           .path = path});
+  // So the server says that the container waits for its start, or has no life before this one.
+  if (response.status().code() == StatusCode::kInvalidArgument) {
+    return NotFoundError(response.status().message());
+  }
+  LDNN_RETURN_IF_ERROR(response.status());
+  return std::string(AsText(response->body));
 }
 
 Result<std::unique_ptr<Watch>> HttpKubeClient::StartWatch(const ResourceType& type,

@@ -68,7 +68,7 @@ class HttpKubeClient final : public KubeClient {
   Status DeleteWithin(const ResourceType& type, const ObjectName& name,
                       const std::string& uid_precondition, int grace_seconds) override;
   Result<std::string> PodLog(const ObjectName& pod, const std::string& container,
-                             int last_lines) override;
+                             ContainerLife life, int last_lines) override;
   // An error of the server's (403, 410) comes from the watch's first Next.
   Result<std::unique_ptr<Watch>> StartWatch(const ResourceType& type,
                                             const std::string& namespace_name,

@@ -29,7 +29,8 @@ const ResourceType& NodeType() {
   return kType;
 }
 
-Result<std::string> KubeClient::PodLog(const ObjectName& pod, const std::string&, int) {
+Result<std::string> KubeClient::PodLog(const ObjectName& pod, const std::string&, ContainerLife,
+                                       int) {
   return UnimplementedError("this API server has no pods, and no log of " + pod.name);
 }
 

@@ -7,6 +7,7 @@
 
 #include "common/base/text.h"
 #include "common/json/json_path.h"
+#include "operator/resources/knative_config.h"
 
 namespace lambdadnn {
 namespace {
@@ -185,7 +186,8 @@ class Narrowing {
   void NarrowCount() {
     Bound most;
     if (limits_.max_scale > 0) {
-      most.Take(limits_.max_scale, "Knative's max-scale-limit");
+      most.Take(limits_.max_scale, std::string("Knative's max-scale-limit in ConfigMap ") +
+                                       kKnativeNamespace + "/" + kKnativeAutoscaler);
     }
     if (limits_.quota.pods.has_value()) most.Take(*limits_.quota.pods, "a ResourceQuota");
     if (limits_.nodes.has_value()) {

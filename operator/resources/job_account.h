@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "common/json/json_reader.h"
 #include "operator/resources/function_group.h"
@@ -13,9 +14,18 @@ namespace lambdadnn {
 // Of the account and of the network policy of a job: "JOB-lambdadnn".
 std::string JobChildName(const std::string& job_name);
 
-// core/v1 ServiceAccount owned by the job. `image_pull_secrets` are those of the namespace's
-// default account, which pods without an account of their own would have pulled with.
-Json JobAccount(const FunctionGroup& group, const Json& image_pull_secrets);
+// The names in the imagePullSecrets of an account, or of spec.runtime.
+std::vector<std::string> PullSecretsIn(const Json& object);
+// As that field: each name once, in this order.
+Json PullSecretList(const std::vector<std::string>& names);
+
+// core/v1 ServiceAccount owned by the job. `pull_secrets` are those of the namespace's default
+// account, which pods without an account of their own would have pulled with, and the operator's.
+Json JobAccount(const FunctionGroup& group, const std::vector<std::string>& pull_secrets);
+// What pods of this account have to name to pull with `wanted`, too: nothing when the account names
+// them, else all, since pods that name any are not given the account's.
+std::vector<std::string> PullSecretsBeside(const Json& account,
+                                           const std::vector<std::string>& wanted);
 
 // Whether a child carries the label of this job.
 bool IsOfJob(const Json& object, const std::string& job_uid);

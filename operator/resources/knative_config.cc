@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <cmath>
 
 #include "common/base/text.h"
 #include "common/json/json_path.h"
@@ -12,6 +13,8 @@ namespace lambdadnn {
 namespace {
 
 constexpr double kDefaultMaxTimeoutSeconds = 600;
+constexpr const char* kMaxTimeoutKey = "max-revision-timeout-seconds";
+constexpr const char* kMaxScaleKey = "max-scale-limit";
 
 struct FieldFeature {
   const char* field;
@@ -37,32 +40,57 @@ std::string Unreadable(const char* name, const char* key, const std::string& val
          value.substr(0, 40) + "\" is no " + what + " and is not counted";
 }
 
+// The command that sets a key of one of Knative's ConfigMaps.
+std::string Patch(const char* name, const std::string& key, const std::string& value) {
+  return "kubectl patch configmap " + std::string(name) + " -n " + kKnativeNamespace +
+         " --type merge -p '{\"data\":{\"" + key + "\":\"" + value + "\"}}'";
+}
+
 std::string SwitchOn(const std::string& feature) {
-  return "kubectl patch configmap " + std::string(kKnativeFeatures) + " -n " + kKnativeNamespace +
-         " --type merge -p '{\"data\":{\"" + feature + "\":\"enabled\"}}'";
+  return Patch(kKnativeFeatures, feature, "enabled");
 }
 
 }  // namespace
 
 double MaxTimeoutSeconds(const Json& config_map, std::vector<std::string>* unknown) {
-  constexpr const char* kKey = "max-revision-timeout-seconds";
-  const std::string value = ValueOf(config_map, kKey);
+  const std::string value = ValueOf(config_map, kMaxTimeoutKey);
   if (value.empty()) return kDefaultMaxTimeoutSeconds;
   const auto seconds = ParseInteger(value);
   if (seconds.has_value() && *seconds > 0) return static_cast<double>(*seconds);
-  unknown->push_back(Unreadable(kKnativeDefaults, kKey, value, "number of seconds"));
+  unknown->push_back(Unreadable(kKnativeDefaults, kMaxTimeoutKey, value, "number of seconds"));
   return kDefaultMaxTimeoutSeconds;
 }
 
 int MaxScale(const Json& config_map, std::vector<std::string>* unknown) {
-  constexpr const char* kKey = "max-scale-limit";
   constexpr long long kMost = 1'000'000;
-  const std::string value = ValueOf(config_map, kKey);
+  const std::string value = ValueOf(config_map, kMaxScaleKey);
   if (value.empty()) return 0;
   const auto scale = ParseInteger(value);
   if (scale.has_value() && *scale >= 0) return static_cast<int>(std::min(*scale, kMost));
-  unknown->push_back(Unreadable(kKnativeAutoscaler, kKey, value, "number of instances"));
+  unknown->push_back(Unreadable(kKnativeAutoscaler, kMaxScaleKey, value, "number of instances"));
   return 0;
+}
+
+std::string ScaleLimitText(int max_scale, int wanted) {
+  return "Knative allows a group " + std::to_string(max_scale) + " (" + kMaxScaleKey +
+         "); raise it: " + Patch(kKnativeAutoscaler, kMaxScaleKey, std::to_string(wanted));
+}
+
+std::vector<std::string> SettingsBelow(const Platform& platform, double max_timeout_seconds,
+                                       int max_scale) {
+  std::vector<std::string> settings;
+  if (max_scale > 0 && max_scale < platform.max_functions) {
+    settings.push_back("jobs have at most " + std::to_string(max_scale) + " of the platform's " +
+                       std::to_string(platform.max_functions) + " functions, since " +
+                       ScaleLimitText(max_scale, platform.max_functions));
+  }
+  if (max_timeout_seconds > 0 && max_timeout_seconds < platform.function_timeout_seconds) {
+    const std::string wanted = FormatDouble(std::ceil(platform.function_timeout_seconds));
+    settings.push_back("a request ends after " + FormatDouble(max_timeout_seconds) +
+                       " s, not the platform's " + wanted + " (" + kMaxTimeoutKey +
+                       "); raise it: " + Patch(kKnativeDefaults, kMaxTimeoutKey, wanted));
+  }
+  return settings;
 }
 
 std::set<std::string> DisabledFeatures(const Json& config_map) {
@@ -106,6 +134,10 @@ std::string NextStepForRefusal(const std::string& message) {
                "lower the platform's functionTimeoutSeconds, or raise "
                "max-revision-timeout-seconds in ConfigMap ") +
            kKnativeNamespace + "/" + kKnativeDefaults;
+  }
+  if (message.find("max-scale") != std::string::npos) {
+    return "lower spec.functions, or raise " + std::string(kMaxScaleKey) + " in ConfigMap " +
+           kKnativeNamespace + "/" + kKnativeAutoscaler;
   }
   if (message.find("containerConcurrency") != std::string::npos) {
     return std::string("set allow-container-concurrency-zero to \"true\" in ConfigMap ") +

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/json/json_reader.h"
+#include "common/plan/workload.h"
 
 namespace lambdadnn {
 
@@ -20,6 +21,11 @@ inline constexpr const char* kKnativeFeatures = "config-features";
 double MaxTimeoutSeconds(const Json& config_map, std::vector<std::string>* unknown);
 // config-autoscaler: the most instances that a revision may ask for; 0 = any number.
 int MaxScale(const Json& config_map, std::vector<std::string>* unknown);
+// "Knative allows a group 8 (max-scale-limit); raise it: kubectl patch …" to `wanted`.
+std::string ScaleLimitText(int max_scale, int wanted);
+// A sentence with the next step for each setting of Knative that keeps jobs below the platform.
+std::vector<std::string> SettingsBelow(const Platform& platform, double max_timeout_seconds,
+                                       int max_scale);
 // config-features: those that are switched off by name. What is off unless it is switched on, and
 // is not named, depends on the version: only Knative itself tells.
 std::set<std::string> DisabledFeatures(const Json& config_map);

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "common/base/bytes.h"
+#include "operator/resources/job_account.h"
 
 namespace lambdadnn {
 namespace {
@@ -32,10 +33,13 @@ Json Annotations(const FunctionGroup& group, const KnativeOptions& options) {
   const std::string count = std::to_string(group.count);
   const std::string cpu = std::to_string(options.queue_proxy_milli_cpu) + "m";
   const std::string memory = std::to_string(options.queue_proxy_memory_mib) + "Mi";
+  // Whatever config-autoscaler makes the usual: another class knows no initial scale.
   Json annotations = {
-      {"autoscaling.knative.dev/min-scale", count},
-      {"autoscaling.knative.dev/max-scale", count},
-      {"autoscaling.knative.dev/initial-scale", count},
+      {"autoscaling.knative.dev/class", "kpa.autoscaling.knative.dev"},
+      {kMinScaleAnnotation, count},
+      {kMaxScaleAnnotation, count},
+      {kInitialScaleAnnotation, count},
+      {"autoscaling.knative.dev/scale-down-delay", "0s"},
       {"serving.knative.dev/progress-deadline",
        std::to_string(options.progress_deadline_seconds) + "s"},
       {"queue.sidecar.serving.knative.dev/cpu-resource-request", cpu},
@@ -81,9 +85,8 @@ Json Container(const FunctionGroup& group, const std::string& image) {
 }
 
 // What spec.runtime says of the pod itself.
-constexpr const char* kPodFields[] = {"imagePullSecrets", "serviceAccountName",
-                                      "nodeSelector",     "tolerations",
-                                      "affinity",         "priorityClassName"};
+constexpr const char* kPodFields[] = {"serviceAccountName", "nodeSelector", "tolerations",
+                                      "affinity", "priorityClassName"};
 
 }  // namespace
 
@@ -150,6 +153,10 @@ Result<Json> KnativeService(const FunctionGroup& group, const KnativeOptions& op
   for (const char* field : kPodFields) {
     if (group.runtime.contains(field)) pod[field] = group.runtime[field];
   }
+  // Of a job's own first: the other image may be the operator's.
+  std::vector<std::string> secrets = PullSecretsIn(group.runtime);
+  secrets.insert(secrets.end(), options.pull_secrets.begin(), options.pull_secrets.end());
+  if (!secrets.empty()) pod["imagePullSecrets"] = PullSecretList(secrets);
   Json metadata = Metadata(group);
   metadata["labels"]["networking.knative.dev/visibility"] = "cluster-local";
   return Json{

@@ -21,6 +21,10 @@ namespace lambdadnn {
 inline constexpr const char* kGroupLabel = "lambdadnn.io/group";
 // Of a function with a Service of its own, beside the label of its group: which of the group it is.
 inline constexpr const char* kMemberLabel = "lambdadnn.io/member";
+// How many pods a revision has, and its PodAutoscaler after it.
+inline constexpr const char* kMinScaleAnnotation = "autoscaling.knative.dev/min-scale";
+inline constexpr const char* kMaxScaleAnnotation = "autoscaling.knative.dev/max-scale";
+inline constexpr const char* kInitialScaleAnnotation = "autoscaling.knative.dev/initial-scale";
 // The container of the function in its pod, beside Knative's queue-proxy.
 inline constexpr const char* kFunctionContainer = "function";
 
@@ -34,6 +38,8 @@ struct KnativeOptions {
   int queue_proxy_memory_mib = 64;
   // Knative gives a revision up when no pod was ready for this long.
   int progress_deadline_seconds = 600;
+  // What pods pull images with beside what their job names, in place of their account's.
+  std::vector<std::string> pull_secrets = {};
 };
 
 // Of the queue-proxy where a quota wants a limit of CPU.

@@ -56,6 +56,13 @@ Status OperatorOptions::Validate() const {
     return InvalidArgumentError(
         "--network-policies: bounds pods, which the backend Knative alone has; leave it away");
   }
+  if (backend != "Knative" && !image_pull_secrets.empty()) {
+    return InvalidArgumentError(
+        "--image-pull-secrets: is for pods, which the backend Knative alone has; leave it away");
+  }
+  for (const std::string& name : image_pull_secrets) {
+    if (name.empty()) return InvalidArgumentError("--image-pull-secrets: holds an empty name");
+  }
   for (const std::string& name : namespaces) {
     if (name.empty()) {
       return InvalidArgumentError("--namespaces: holds an empty name; leave the flag away for all");

@@ -30,6 +30,8 @@ struct OperatorOptions {
   // Backend Knative: who reaches functions and whom they reach (resources/network_policy.h); empty
   // = no network policies.
   std::string network_policies_file = "";
+  // Backend Knative: Secrets of each job's namespace that its pods pull images with.
+  std::vector<std::string> image_pull_secrets = {};
   // Prices, sizes and limits of functions; empty = this machine's, for the backend Local alone.
   std::string platform_file = "";
   // The operator's own store and what jobs may read with its rights (controller/tenant_rules.h).

@@ -191,7 +191,8 @@ Status OperatorProcess::State::OpenBackend() {
   if (options.backend == "Knative") {
     KnativeBackend::Options with{
         .services = {.worker_image = options.worker_image, .server_image = options.server_image},
-        .namespaces = options.namespaces};
+        .namespaces = options.namespaces,
+        .pull_secrets = options.image_pull_secrets};
     if (!options.network_policies_file.empty()) {
       Result<JobNetworkOptions> network = ReadJobNetworkOptions(options.network_policies_file);
       if (!network.ok()) return network.status().WithContext("--network-policies");

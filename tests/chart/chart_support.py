@@ -24,6 +24,7 @@ EVERYTHING = {
     "minio": {"enabled": True, "image": {"repository": "example.org/minio", "tag": "1"}},
     "watchNamespaces": ["team-a", "team-b"],
     "imagePullSecrets": ["registry"],
+    "functions": {"imagePullSecrets": ["registry"]},
     "global": {"imagePullSecrets": ["mirror"]},
     "commonLabels": {"cost-centre": "42"},
     "priorityClassName": "system-cluster-critical",

@@ -118,6 +118,16 @@ class Values(unittest.TestCase):
         self.assertIn("podSelectr", refusal(
             {"networkPolicy": {"jobs": {"knative": [{"podSelectr": {}}]}}}))
 
+    def test_functions_pull_with_the_secrets_of_the_values(self):
+        def told(values):
+            operator = container(objects(values)[("Deployment", NAMESPACE, NAME)])
+            return [word for word in operator["args"] if "--image-pull-secrets" in word]
+        self.assertEqual([], told({"imagePullSecrets": ["charts-own"]}))
+        names = {"functions": {"imagePullSecrets": ["registry", "mirror", "registry"]}}
+        self.assertEqual(["--image-pull-secrets=registry,mirror"], told(names))
+        self.assertIn("imagePullSecret", refusal(
+            {"functions": {"imagePullSecrets": [{"name": "registry"}]}}))
+
     def test_without_rbac_there_is_no_role_of_the_operator(self):
         values = {"rbac": {"create": False, "aggregateRoles": False}, "platformReaders": False}
         made = {**objects(values), **objects(values, hooks=True)}

@@ -113,6 +113,33 @@ class ClusterLimits(unittest.TestCase):
             env={**os.environ, "HOME": str(self.cluster.folder)})
         return done.returncode, json.loads(done.stdout) if done.stdout else done.stderr
 
+    def let_read_platform(self, user):
+        path = "/apis/rbac.authorization.k8s.io/v1/namespaces/lambdadnn-system/"
+        self.create(path + "roles", {"metadata": {"name": "platform"}, "rules": [
+            {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}]})
+        self.create(path + "rolebindings", {
+            "metadata": {"name": "platform"},
+            "subjects": [{"kind": "User", "name": user, "apiGroup": "rbac.authorization.k8s.io"}],
+            "roleRef": {"kind": "Role", "name": "platform",
+                        "apiGroup": "rbac.authorization.k8s.io"}})
+
+    def doctor(self, kubeconfig=None):
+        """(exit code, what it says)"""
+        done = subprocess.run(
+            [BIN / "kubectl-lambdadnn", "doctor", "-n", SPACE,
+             "--kubeconfig", kubeconfig or self.cluster.plane.kubeconfig],
+            capture_output=True, text=True, timeout=60,
+            env={**os.environ, "HOME": str(self.cluster.folder)})
+        return done.returncode, done.stdout + done.stderr
+
+    def configure(self, name, data):
+        """Of Knative, until the test's end."""
+        path = f"/api/v1/namespaces/{KNATIVE}/configmaps/{name}"
+        undone = {key: None for key in data}
+        self.addCleanup(lambda: self.cluster.api("PATCH", path, {"data": undone}))
+        status, answer = self.cluster.api("PATCH", path, {"data": data})
+        self.assertEqual(status, 200, answer)
+
     def free_job(self, name="free"):
         """One whose size the planner chooses, that wants the most memory it may have."""
         path = self.job(name)
@@ -122,7 +149,7 @@ class ClusterLimits(unittest.TestCase):
         path.write_text(json.dumps(job))
         return path
 
-    def start_operator(self, name, sets, without=None):
+    def start_operator(self, name, sets, without=None, more=()):
         """One of namespace `team`: what it reads of the cluster is optional."""
         cluster = self.cluster
         cluster.grant(f"{name}-cluster", ["optional"], without)
@@ -133,7 +160,7 @@ class ClusterLimits(unittest.TestCase):
         assert status == 200, bound
         kubeconfig = cluster.operator_user(name, sets, without, [SPACE])
         flags = ["--backend", "Knative", "--platform", self.platform, "--namespaces", SPACE,
-                 "--worker-image", "worker:1", "--server-image", "server:1"]
+                 "--worker-image", "worker:1", "--server-image", "server:1", *more]
         check = subprocess.run(
             [BIN / "lambdadnn-operator", "--check", "--kubeconfig", kubeconfig, *flags],
             capture_output=True, text=True)
@@ -197,16 +224,7 @@ class ClusterLimits(unittest.TestCase):
 
     def test_plan_says_what_its_user_may_not_read(self):
         user = self.cluster.operator_user("reader", ("jobs",), namespaces=[SPACE])
-        role = {"metadata": {"name": "platform"}, "rules": [
-            {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get"]}]}
-        path = "/apis/rbac.authorization.k8s.io/v1/namespaces/lambdadnn-system/"
-        self.create(path + "roles", role)
-        self.create(path + "rolebindings", {
-            "metadata": {"name": "platform"},
-            "subjects": [{"kind": "User", "name": "reader",
-                          "apiGroup": "rbac.authorization.k8s.io"}],
-            "roleRef": {"kind": "Role", "name": "platform",
-                        "apiGroup": "rbac.authorization.k8s.io"}})
+        self.let_read_platform("reader")
 
         def planned():
             code, plan = self.plan(self.free_job(), user)
@@ -216,6 +234,61 @@ class ClusterLimits(unittest.TestCase):
         for words in ("nodes", "longest timeout", "largest scale", "ResourceQuotas", "LimitRanges"):
             self.assertIn(words, told)
         self.assertEqual(plan["cluster"]["narrowed"], [])
+
+    def test_doctor_says_what_holds_jobs_back(self):
+        code, said = self.doctor()
+        self.assertEqual(code, 0, said)
+        self.assertIn("rules for isolation hold in namespace team", said)
+        self.assertIn("warning  Knative: a request ends after 60 s, not the platform's 300", said)
+        self.configure("config-autoscaler", {"max-scale-limit": "8"})
+        code, said = self.doctor()
+        self.assertEqual(code, 0, said)
+        self.assertIn("warning  Knative: jobs have at most 8 of the platform's 32 functions", said)
+        # The command that it names is all that it takes.
+        raised, = [line for line in said.splitlines() if "max-scale-limit" in line]
+        self.configure("config-autoscaler", json.loads(raised.split("-p '")[1].rstrip("'"))["data"])
+        self.assertNotIn("max-scale-limit", self.doctor()[1])
+        index, = [at for at, rule in enumerate(access_rules()["isolation"])
+                  if rule["resources"] == ["networkpolicies"]]
+        user = self.cluster.operator_user("half", SETS, ("isolation", index, "create"), [SPACE])
+        self.let_read_platform("half")
+
+        def told():
+            code, said = self.doctor(user)
+            return (code, said) if "is published" in said else None
+        code, said = self.cluster.wait_for("the user's rules are in force", told, every=1)
+        self.assertEqual(code, 0, said)
+        self.assertIn("warning  access: may not create networkpolicies in networking.k8s.io in "
+                      "namespace team; jobs run all the same, less bounded", said)
+
+    def test_a_limit_of_scale_is_told_before_anything_is_made(self):
+        self.configure("config-autoscaler", {"max-scale-limit": "1"})
+        operator, check = self.start_operator("scale", SETS)
+        self.assertEqual(check.returncode, 0, check.stdout + check.stderr)
+        self.cluster.create_job(self.job("scale"))
+        message = self.wait_reason("scale", "Provisioned", "False/ClusterTooSmall")
+        self.assertIn("max-scale-limit in ConfigMap knative-serving/config-autoscaler", message)
+        self.assertEqual(self.services(), [])
+        self.delete("scale")
+        self.assertEqual(operator.stop(), 0)
+
+    def test_functions_pull_with_the_operators_secrets(self):
+        operator, check = self.start_operator("puller", SETS,
+                                              more=("--image-pull-secrets", "registry,mirror"))
+        self.assertEqual(check.returncode, 0, check.stdout + check.stderr)
+        self.cluster.create_job(self.job("puller"))
+        self.cluster.wait_for("its services", lambda: len(self.services()) == 2)
+        status, account = self.cluster.api(
+            "GET", f"/api/v1/namespaces/{SPACE}/serviceaccounts/puller-lambdadnn")
+        self.assertEqual(status, 200, account)
+        self.assertEqual(account["imagePullSecrets"], [{"name": "registry"}, {"name": "mirror"}])
+        template = self.cluster.api("GET", f"{SERVICES}/puller-workers")[1]["spec"]["template"]
+        self.assertEqual(template["spec"]["serviceAccountName"], "puller-lambdadnn")
+        annotations = template["metadata"]["annotations"]
+        self.assertEqual(annotations["autoscaling.knative.dev/class"],
+                         "kpa.autoscaling.knative.dev")
+        self.delete("puller")
+        self.assertEqual(operator.stop(), 0)
 
     def test_each_optional_rule_that_is_missing_is_named_and_the_job_goes_on(self):
         self.node("large", "8Gi", "8")

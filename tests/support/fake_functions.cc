@@ -11,6 +11,7 @@
 #include "common/checkpoint_index/checkpoint_index.h"
 #include "common/protocol/object_keys.h"
 #include "common/protocol/slice_codec.h"
+#include "operator/backends/last_line.h"
 
 namespace lambdadnn {
 namespace {
@@ -114,6 +115,9 @@ Result<std::vector<FunctionInstance>> FakeFunctions::List(const std::string& job
     seen.age_seconds = ToSeconds(clock_.Now() - instance.created);
     if (seen.phase == FunctionPhase::kGone) {
       seen.ended_seconds = ToSeconds(clock_.Now() - instance.ended);
+      if (const auto log = logs.find(uid); log != logs.end()) {
+        seen.last_log_line = LastLineOf(log->second);
+      }
     }
   }
   return list;

@@ -15,12 +15,15 @@ class FaultyKubeClient final : public KubeClient {
  public:
   enum class Point { kBefore, kAfter };
   // Gets "get", "list", "create", "update", "updateStatus", "patch", "patchStatus", "delete",
-  // "watch" or "next", and the object's name; OK = no fault here.
+  // "podLog", "watch" or "next", and the object's name; OK = no fault here.
   using Decide = std::function<Status(const std::string& call, const std::string& name, Point)>;
 
   // Both outlive this.
   FaultyKubeClient(KubeClient& client, Decide decide)
       : client_(client), decide_(std::move(decide)) {}
+
+  // What containers have logged, instead of the client's own answer.
+  std::function<Result<std::string>(const ObjectName& pod, ContainerLife life)> pod_log = nullptr;
 
   Result<Json> Get(const ResourceType& type, const ObjectName& name) override {
     return Around<Result<Json>>("get", name.name, [&] { return client_.Get(type, name); });
@@ -52,6 +55,12 @@ class FaultyKubeClient final : public KubeClient {
                 const std::string& uid_precondition) override {
     return Around<Status>("delete", name.name,
                           [&] { return client_.Delete(type, name, uid_precondition); });
+  }
+  Result<std::string> PodLog(const ObjectName& pod, const std::string& container,
+                             ContainerLife life, int last_lines) override {
+    return Around<Result<std::string>>("podLog", pod.name, [&] {
+      return pod_log ? pod_log(pod, life) : client_.PodLog(pod, container, life, last_lines);
+    });
   }
   Result<std::unique_ptr<Watch>> StartWatch(const ResourceType& type,
                                             const std::string& namespace_name,

@@ -142,6 +142,9 @@ operators:
 {{- end }}
 - --worker-image={{ include "lambdadnn.image" (dict "image" .Values.workerImage "root" .) }}
 - --server-image={{ include "lambdadnn.image" (dict "image" .Values.serverImage "root" .) }}
+{{- with .Values.functions.imagePullSecrets }}
+- --image-pull-secrets={{ join "," (uniq .) }}
+{{- end }}
 {{- with .Values.watchNamespaces }}
 - --namespaces={{ join "," . }}
 {{- end }}

@@ -78,25 +78,43 @@ void JobIsolation::Index(const ObjectName& policy) {
   });
 }
 
-Result<std::string> JobIsolation::Ensure(const FunctionGroup& group) {
-  std::string account = group.runtime.value("serviceAccountName", "");
-  if (account.empty()) {
+Result<PodIdentity> JobIsolation::Ensure(const FunctionGroup& group) {
+  PodIdentity identity;
+  identity.account = group.runtime.value("serviceAccountName", "");
+  Json account;
+  if (identity.account.empty()) {
     LDNN_ASSIGN_OR_RETURN(account, EnsureAccount(group));
+    if (account.is_object()) identity.account = NameOf(account).name;
+  }
+  if (!options_.pull_secrets.empty()) {
+    const std::string runs_as = identity.account.empty() ? kDefaultAccount : identity.account;
+    if (account.is_null()) {
+      LDNN_ASSIGN_OR_RETURN(account, ReadAccount({group.namespace_name, runs_as}));
+    }
+    identity.pull_secrets = PullSecretsBeside(account, options_.pull_secrets);
   }
   if (options_.network.has_value()) {
     LDNN_RETURN_IF_ERROR(EnsurePolicy(group.job_uid, JobNetworkPolicy(group, *options_.network)));
   }
+  return identity;
+}
+
+Result<Json> JobIsolation::ReadAccount(const ObjectName& name) {
+  Result<Json> account = kube_.Get(ServiceAccountType(), name);
+  const bool none = account.status().code() == StatusCode::kNotFound;
+  if (none || IsForbidden(account.status())) return Json();
   return account;
 }
 
-Result<std::string> JobIsolation::EnsureAccount(const FunctionGroup& group) {
+Result<Json> JobIsolation::EnsureAccount(const FunctionGroup& group) {
   const ObjectName name{group.namespace_name, JobChildName(group.job_name)};
   Result<Json> account = kube_.Get(ServiceAccountType(), name);
   if (account.status().code() == StatusCode::kNotFound) {
     const Result<Json> usual =
         kube_.Get(ServiceAccountType(), {group.namespace_name, kDefaultAccount});
-    const Json secrets =
-        usual.ok() ? usual->value("imagePullSecrets", Json(Json::array())) : Json(Json::array());
+    std::vector<std::string> secrets;
+    if (usual.ok()) secrets = PullSecretsIn(*usual);
+    secrets.insert(secrets.end(), options_.pull_secrets.begin(), options_.pull_secrets.end());
     account = kube_.Create(ServiceAccountType(), JobAccount(group, secrets));
     // An earlier attempt whose answer was lost.
     if (account.status().code() == StatusCode::kAlreadyExists) {
@@ -107,13 +125,13 @@ Result<std::string> JobIsolation::EnsureAccount(const FunctionGroup& group) {
     Tell({group.namespace_name, group.job_name}, group.job_uid,
          "its pods run as the namespace's default account, for want of a ServiceAccount",
          account.status());
-    return std::string();
+    return Json();
   }
   LDNN_RETURN_IF_ERROR(account.status());
   if (!IsOfJob(*account, group.job_uid) || IsBeingDeleted(*account)) {
     return NotOurs(ServiceAccountType(), name);
   }
-  return name.name;
+  return account;
 }
 
 std::shared_ptr<const Json> JobIsolation::Cached(const ObjectName& name) const {

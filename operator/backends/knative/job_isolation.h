@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What bounds the pods of a job: a ServiceAccount without rights, and a NetworkPolicy. Both belong
-// to the job, are made before its first pod, made again when somebody deletes or changes them, and
-// taken away with the job's key. Where the operator may not write them, the job runs without and an
-// event says so.
+// What the pods of a job are to others: a ServiceAccount without rights, which also names what
+// their images are pulled with, and a NetworkPolicy that bounds them. Both belong to the job, are
+// made before its first pod, made again when somebody deletes or changes them, and taken away with
+// the job's key. Where the operator may not write them, the job runs without and an event says so.
 //
 // Policies are known from one watch of all of ours; what a job wants is known from its groups, or
 // of a job that a leader before started, from the policy that was there. Thread-safe.
@@ -30,12 +30,21 @@ namespace lambdadnn {
 const ResourceType& ServiceAccountType();
 const ResourceType& NetworkPolicyType();
 
+struct PodIdentity {
+  std::string account;  // empty = the namespace's default
+  // Named by the pods themselves, where the account does not name all that are wanted.
+  std::vector<std::string> pull_secrets = {};
+};
+
 class JobIsolation {
  public:
   struct Options {
     // No value = no policies.
     std::optional<JobNetworkOptions> network = {};
     std::vector<std::string> namespaces = {};  // empty = all
+    // Secrets of each namespace that images are pulled with, beside those that its default account
+    // names.
+    std::vector<std::string> pull_secrets = {};
     // Told once a job and process what may not be written. Null = nobody is told.
     std::function<void(EventDraft)> record_event = nullptr;
     // What was written or seen right is not looked at again for this long.
@@ -49,9 +58,9 @@ class JobIsolation {
   // Both outlive this. The watch begins at once.
   JobIsolation(KubeClient& kube, Runtime& runtime, Options options);
 
-  // Makes what is missing, before pods of the group are made. The account that they run as; empty =
-  // the namespace's default. kUnavailable: an object of that name is somebody else's.
-  Result<std::string> Ensure(const FunctionGroup& group);
+  // Makes what is missing, before pods of the group are made. kUnavailable: an object of that name
+  // is somebody else's.
+  Result<PodIdentity> Ensure(const FunctionGroup& group);
   // Makes the policy anew that somebody deleted or changed under the running job; no request while
   // it is as it should be. What fails is tried again at the next call.
   void Keep(const std::string& job_uid);
@@ -70,7 +79,10 @@ class JobIsolation {
   };
 
   void Index(const ObjectName& policy);
-  Result<std::string> EnsureAccount(const FunctionGroup& group);
+  // The account; null where none may be written.
+  Result<Json> EnsureAccount(const FunctionGroup& group);
+  // As far as it may be read; null where not.
+  Result<Json> ReadAccount(const ObjectName& name);
   Status EnsurePolicy(const std::string& job_uid, const Json& policy);
   // Creates or replaces; the spec as the server keeps it.
   Result<Json> WritePolicy(const std::string& job_uid, const Json& policy);

@@ -8,6 +8,7 @@
 #include "common/json/json_path.h"
 #include "operator/backends/knative/pod_instances.h"
 #include "operator/backends/knative/service_refusal.h"
+#include "operator/backends/last_line.h"
 #include "operator/kube/list_all.h"
 #include "operator/kube/object_metadata.h"
 #include "operator/resources/knative_config.h"
@@ -15,10 +16,12 @@
 namespace lambdadnn {
 namespace {
 
-constexpr const char* kMinScale = "autoscaling.knative.dev/min-scale";
-constexpr const char* kMaxScale = "autoscaling.knative.dev/max-scale";
 constexpr const char* kNoRoute =
     "RouteNotReady: Knative has no route to the function's Service yet";
+// Enough for a last one that is not empty.
+constexpr int kLastLines = 20;
+// A look at a job does not take longer for the last words of its functions.
+constexpr Duration kLongestForLastLines = std::chrono::seconds(1);
 constexpr const char* kNodeLost =
     "NodeLost: the pod was deleted, and its node has not confirmed its end";
 
@@ -29,7 +32,7 @@ std::string RevisionOf(const Json& service) {
 }
 
 std::string ScaleIn(const Json* annotations) {
-  return annotations == nullptr ? "" : TextField(*annotations, kMinScale);
+  return annotations == nullptr ? "" : TextField(*annotations, kMinScaleAnnotation);
 }
 
 bool IsMember(const Json& object, const std::optional<int>& member) {
@@ -98,6 +101,7 @@ KnativeBackend::KnativeBackend(KubeClient& kube, Runtime& runtime, Options optio
       isolation_(kube, runtime,
                  {.network = options_.network,
                   .namespaces = options_.namespaces,
+                  .pull_secrets = options_.pull_secrets,
                   .record_event = options_.record_event,
                   .seen_seconds = options_.service_seconds}),
       pods_(kube, runtime,
@@ -113,6 +117,7 @@ void KnativeBackend::Index(const ObjectName& pod) {
   const std::string job = object == nullptr ? "" : LabelText(*object, kJobUidLabel);
   const Instant now = runtime_.clock.Now();
   const std::lock_guard lock(mutex_);
+  if (object == nullptr) ends_.erase(pod);
   if (object != nullptr && IsBeingDeleted(*object)) {
     deleted_since_.try_emplace(pod, now);
   } else {
@@ -185,8 +190,22 @@ KnativeOptions KnativeBackend::OptionsIn(const FunctionGroup& group) {
   return services;
 }
 
-Status KnativeBackend::CreateService(const FunctionGroup& group, const std::string& account) {
-  LDNN_ASSIGN_OR_RETURN(const Json service, KnativeService(group, OptionsIn(group), account));
+Status KnativeBackend::CheckScale(const FunctionGroup& group) {
+  const Result<ClusterLimits> limits = reader_.Limits(group.namespace_name, group.runtime);
+  // Knative itself refuses what cannot be foreseen.
+  if (!limits.ok() || limits->max_scale == 0 || group.count <= limits->max_scale) {
+    return OkStatus();
+  }
+  return FailedPreconditionError(
+      "group " + group.name + " has " + std::to_string(group.count) + " functions, and " +
+      ScaleLimitText(limits->max_scale, group.count) + ", or lower spec.functions");
+}
+
+Status KnativeBackend::CreateService(const FunctionGroup& group, const PodIdentity& identity) {
+  LDNN_RETURN_IF_ERROR(CheckScale(group));
+  KnativeOptions services = OptionsIn(group);
+  services.pull_secrets = identity.pull_secrets;
+  LDNN_ASSIGN_OR_RETURN(const Json service, KnativeService(group, services, identity.account));
   LDNN_RETURN_IF_ERROR(CreateSecret(group));
   const Status created = kube_.Create(KnativeServiceType(), service).status();
   // An earlier attempt whose answer was lost.
@@ -195,8 +214,8 @@ Status KnativeBackend::CreateService(const FunctionGroup& group, const std::stri
 }
 
 // The Service says how it was made; the PodAutoscaler, once there is one, how many pods there are.
-Status KnativeBackend::EnsureScale(const Json& service, int count) {
-  const std::string scale = std::to_string(count);
+Status KnativeBackend::EnsureScale(const Json& service, const FunctionGroup& group) {
+  const std::string scale = std::to_string(group.count);
   const ObjectName name{NameOf(service).namespace_name, RevisionOf(service)};
   const Result<Json> autoscaler = name.name.empty()
                                       ? NotFoundError("the Service has no revision yet")
@@ -207,7 +226,11 @@ Status KnativeBackend::EnsureScale(const Json& service, int count) {
   }
   LDNN_RETURN_IF_ERROR(autoscaler.status());
   if (ScaleIn(FindPath(*autoscaler, {"metadata", "annotations"})) == scale) return OkStatus();
-  const Json annotations = {{kMinScale, scale}, {kMaxScale, scale}};
+  LDNN_RETURN_IF_ERROR(CheckScale(group));
+  // The initial scale holds until so many pods were ready once: one that is larger than the others
+  // would be kept.
+  const Json annotations = {
+      {kMinScaleAnnotation, scale}, {kMaxScaleAnnotation, scale}, {kInitialScaleAnnotation, scale}};
   return kube_
       .Patch(PodAutoscalerType(), name, {{"metadata", {{"annotations", annotations}}}},
              Subresource::kNone)
@@ -229,19 +252,19 @@ Status KnativeBackend::EnsureGroup(const FunctionGroup& group) {
   }
   if (SeenRight(group)) return OkStatus();
   // Before the first pod, and again for those that come later.
-  LDNN_ASSIGN_OR_RETURN(const std::string account, isolation_.Ensure(group));
+  LDNN_ASSIGN_OR_RETURN(const PodIdentity identity, isolation_.Ensure(group));
   const std::vector<FunctionGroup> services = ServicesOf(group);
-  for (const FunctionGroup& each : services) LDNN_RETURN_IF_ERROR(CheckService(each, account));
+  for (const FunctionGroup& each : services) LDNN_RETURN_IF_ERROR(CheckService(each, identity));
   if (services.front().member.has_value()) LDNN_RETURN_IF_ERROR(DeleteMembersFrom(group));
   const std::lock_guard lock(mutex_);
   checked_[KeyOf(group)] = {group.count, runtime_.clock.Now()};
   return OkStatus();
 }
 
-Status KnativeBackend::CheckService(const FunctionGroup& group, const std::string& account) {
+Status KnativeBackend::CheckService(const FunctionGroup& group, const PodIdentity& identity) {
   const ObjectName name{group.namespace_name, KnativeServiceName(group)};
   const Result<Json> service = kube_.Get(KnativeServiceType(), name);
-  if (service.status().code() == StatusCode::kNotFound) return CreateService(group, account);
+  if (service.status().code() == StatusCode::kNotFound) return CreateService(group, identity);
   LDNN_RETURN_IF_ERROR(service.status());
   if (LabelText(*service, kJobUidLabel) != group.job_uid) {
     return UnavailableError("Service " + name.name +
@@ -257,7 +280,7 @@ Status KnativeBackend::CheckService(const FunctionGroup& group, const std::strin
   if (there < group.count) {
     LDNN_RETURN_IF_ERROR(RefusalOfPods(*service));
   }
-  return EnsureScale(*service, group.count);
+  return EnsureScale(*service, group);
 }
 
 Status KnativeBackend::DeletePod(const Json& pod) {
@@ -348,11 +371,17 @@ Result<std::vector<FunctionInstance>> KnativeBackend::List(const std::string& jo
   LDNN_RETURN_IF_ERROR(CheckSynced());
   isolation_.Keep(job_uid);
   std::vector<FunctionInstance> instances;
+  const Instant now = runtime_.clock.Now();
+  const WallTime wall = runtime_.clock.Wall();
+  bool more = true;
   for (const std::shared_ptr<const Json>& pod : PodsOf(job_uid, "")) {
     std::vector<FunctionInstance> lives = InstancesOf(*pod);
+    TellAges(*pod, wall, &lives);
+    AddEnds(*pod, now, &more, &lives);
     if (!lives.empty() && IsOverdue(*pod)) {
       lives.back().phase = FunctionPhase::kGone;
       lives.back().reason = kNodeLost;
+      lives.back().age_seconds = 0;  // nobody knows when it ended
     }
     if (!lives.empty() && lives.back().phase == FunctionPhase::kReady && !IsRouted(*pod)) {
       lives.back().phase = FunctionPhase::kPending;
@@ -372,7 +401,53 @@ Result<std::string> KnativeBackend::Logs(const std::string& job_uid, const std::
   LDNN_RETURN_IF_ERROR(CheckSynced());
   const std::shared_ptr<const Json> pod = PodOf(job_uid, uid);
   if (pod == nullptr) return NotFoundError("function " + uid + " has no pod any more");
-  return kube_.PodLog(NameOf(*pod), kFunctionContainer, last_lines);
+  return ReadLog(NameOf(*pod), uid, last_lines);
+}
+
+Result<std::string> KnativeBackend::ReadLog(const ObjectName& pod, const std::string& uid,
+                                            int last_lines) {
+  const auto life_now = [&] {
+    const std::shared_ptr<const Json> object = pods_.cache().Get(pod);
+    return object == nullptr ? std::nullopt : LogOf(*object, uid);
+  };
+  std::optional<ContainerLife> life = life_now();
+  Result<std::string> log = NotFoundError("the log of function " + uid + " is not kept any more");
+  while (life.has_value()) {
+    log = kube_.PodLog(pod, kFunctionContainer, *life, last_lines);
+    // The kubelet may have begun the next life meanwhile, and told that one's words.
+    const std::optional<ContainerLife> after = life_now();
+    if (*life == ContainerLife::kBefore || after != ContainerLife::kBefore) break;
+    life = after;
+  }
+  return log;
+}
+
+void KnativeBackend::AddEnds(const Json& pod, Instant now, bool* more,
+                             std::vector<FunctionInstance>* lives) {
+  const ObjectName name = NameOf(pod);
+  for (FunctionInstance& life : *lives) {
+    if (life.phase != FunctionPhase::kGone) continue;
+    bool ask = false;
+    {
+      const std::lock_guard lock(mutex_);
+      if (!job_of_pod_.contains(name)) continue;  // it goes, and what is known of it
+      const auto [end, is_new] = ends_[name].try_emplace(life.uid);
+      if (is_new) end->second.seen = now;
+      // Its node's clock may say that it is still to come.
+      life.ended_seconds = std::max(life.ended_seconds, ToSeconds(now - end->second.seen));
+      if (life.last_log_line.empty()) life.last_log_line = end->second.last_line;
+      // Who is told of an end never looks at it again: what is not there now is not missed later.
+      ask = is_new && *more && life.last_log_line.empty();
+    }
+    if (!ask) continue;
+    const Result<std::string> log = ReadLog(name, life.uid, kLastLines);
+    *more = !IsTransient(log.status()) && runtime_.clock.Now() - now < kLongestForLastLines;
+    if (!log.ok()) continue;
+    life.last_log_line = LastLineOf(*log);
+    const std::lock_guard lock(mutex_);
+    const auto known = ends_.find(name);
+    if (known != ends_.end()) known->second[life.uid].last_line = life.last_log_line;
+  }
 }
 
 Status KnativeBackend::Preflight(const FunctionGroup& group) {

@@ -50,8 +50,10 @@ class KnativeBackend final : public FunctionBackend, public ClusterBound {
     std::function<Result<Json>(const ResourceType&, const Json&)> try_create = nullptr;
     // How long what the cluster allows is taken for true.
     double limits_seconds = 30;
-    // What bounds the pods of a job; its namespaces and seconds are those above.
+    // What bounds the pods of a job, and Secrets of their namespace that they pull images with; the
+    // rest of JobIsolation's options are those above.
     std::optional<JobNetworkOptions> network = {};
+    std::vector<std::string> pull_secrets = {};
     std::function<void(EventDraft)> record_event = nullptr;
   };
 
@@ -65,7 +67,8 @@ class KnativeBackend final : public FunctionBackend, public ClusterBound {
   Status DeleteInstance(const std::string& job_uid, const std::string& uid) override;
   Status ReleaseJob(const std::string& namespace_name, const std::string& job_name,
                     const std::string& job_uid) override;
-  // kUnavailable until the pods have been listed once. Also mends what bounds the job's pods.
+  // kUnavailable until the pods have been listed once. Also mends what bounds the job's pods, and
+  // asks once for the last words of each container that has ended.
   Result<std::vector<FunctionInstance>> List(const std::string& job_uid) override;
   // kUnimplemented: a revision's CPU cannot change.
   Status SetCpu(const std::string& job_uid, const std::string& uid, int milli_cpu) override;
@@ -90,19 +93,26 @@ class KnativeBackend final : public FunctionBackend, public ClusterBound {
   // Whether there is a Service of this group with this scale, as far as was seen lately.
   bool SeenRight(const FunctionGroup& group);
   // `group` is one of ServicesOf its group.
-  Status CheckService(const FunctionGroup& group, const std::string& account);
+  Status CheckService(const FunctionGroup& group, const PodIdentity& identity);
   // Members that a smaller group has no more.
   Status DeleteMembersFrom(const FunctionGroup& group);
   Status DeleteService(const Json& service);
-  Status CreateService(const FunctionGroup& group, const std::string& account);
+  Status CreateService(const FunctionGroup& group, const PodIdentity& identity);
   // As the namespace wants them.
   KnativeOptions OptionsIn(const FunctionGroup& group);
   Status CreateSecret(const FunctionGroup& group);
-  Status EnsureScale(const Json& service, int count);
+  // Of a plan that was made before Knative was told to allow less. kFailedPrecondition.
+  Status CheckScale(const FunctionGroup& group);
+  Status EnsureScale(const Json& service, const FunctionGroup& group);
   // Whether requests for the name of the pod's Service arrive.
   bool IsRouted(const Json& pod);
   bool IsOverdue(const Json& pod) const;
   Status DeletePod(const Json& pod);
+  // Of this life of the pod's container.
+  Result<std::string> ReadLog(const ObjectName& pod, const std::string& uid, int last_lines);
+  // The last words of lives that are gone, and since when they are at least, in a look that began
+  // at `now`. `more` becomes false when no other log should be asked for.
+  void AddEnds(const Json& pod, Instant now, bool* more, std::vector<FunctionInstance>* lives);
 
   KubeClient& kube_;
   Runtime& runtime_;
@@ -112,6 +122,11 @@ class KnativeBackend final : public FunctionBackend, public ClusterBound {
   std::map<std::string, std::set<ObjectName>> pods_of_job_;  // by the job's uid
   std::map<ObjectName, std::string> job_of_pod_;
   std::map<ObjectName, Instant> deleted_since_;  // first seen so, by this clock
+  struct End {
+    Instant seen{};
+    std::string last_line;
+  };
+  std::map<ObjectName, std::map<std::string, End>> ends_;  // of a pod's lives, by uid
   struct Checked {
     int count = 0;
     Instant at{};

@@ -64,12 +64,44 @@ std::string PendingReason(const Json& pod) {
   return reason + ": " + TextField(waiting, "message");
 }
 
+std::optional<WallTime> ReadTime(const std::string& text) {
+  WallTime time;
+  return ParseRfc3339(text, &time) ? std::optional(time) : std::nullopt;
+}
+
+// At least 0, and of any two times that an object may name.
+double SecondsBetween(WallTime begin, WallTime end) {
+  return std::max(0.0, ToSeconds(end.time_since_epoch()) - ToSeconds(begin.time_since_epoch()));
+}
+
 double ColdStartSeconds(const Json& pod, const Json& ready) {
-  WallTime created;
-  WallTime since;
-  if (!ParseRfc3339(MetadataText(pod, "creationTimestamp"), &created)) return 0;
-  if (!ParseRfc3339(TextField(ready, "lastTransitionTime"), &since)) return 0;
-  return std::max(0.0, ToSeconds(since - created));
+  const auto created = ReadTime(MetadataText(pod, "creationTimestamp"));
+  const auto since = ReadTime(TextField(ready, "lastTransitionTime"));
+  return created && since ? SecondsBetween(*created, *since) : 0;
+}
+
+struct LifeTimes {
+  std::optional<WallTime> begin;
+  std::optional<WallTime> end;
+};
+
+LifeTimes TimesOf(const Json& pod, int life) {
+  const Json& container = FunctionStatus(pod);
+  const Json& state = At(container, "state");
+  const Json& before = At(At(container, "lastState"), "terminated");
+  const bool is_over = life < RestartsOf(container) || IsCrashLooping(pod);
+  const Json& ended = is_over ? before : At(state, "terminated");
+  LifeTimes times;
+  times.end = ReadTime(TextField(ended, "finishedAt"));
+  if (life == 0) {
+    times.begin = ReadTime(MetadataText(pod, "creationTimestamp"));
+  } else {
+    times.begin =
+        ReadTime(TextField(ended.is_object() ? ended : At(state, "running"), "startedAt"));
+    // It waits for its start.
+    if (!times.begin && !is_over) times.begin = ReadTime(TextField(before, "finishedAt"));
+  }
+  return times;
 }
 
 std::string InstanceUid(const Json& pod, int restarts) {
@@ -139,6 +171,27 @@ bool EndsLater(const Json& pod, int grace_seconds) {
 
 std::string PodUidOf(const std::string& instance_uid) {
   return instance_uid.substr(0, instance_uid.rfind('.'));
+}
+
+void TellAges(const Json& pod, WallTime now, std::vector<FunctionInstance>* lives) {
+  for (FunctionInstance& life : *lives) {
+    const LifeTimes times = TimesOf(pod, life.restarts);
+    const bool gone = life.phase == FunctionPhase::kGone;
+    if (!times.begin || (gone && !times.end)) continue;
+    life.age_seconds = SecondsBetween(*times.begin, now);
+    if (gone) life.ended_seconds = SecondsBetween(*times.end, now);
+  }
+}
+
+std::optional<ContainerLife> LogOf(const Json& pod, const std::string& instance_uid) {
+  const int restarts = RestartsOf(FunctionStatus(pod));
+  if (instance_uid == InstanceUid(pod, restarts)) {
+    // It ended, and becomes the life before as soon as the kubelet tries again.
+    return IsCrashLooping(pod) ? ContainerLife::kBefore : ContainerLife::kPresent;
+  }
+  const bool kept = restarts > 0 && !IsCrashLooping(pod);
+  if (kept && instance_uid == InstanceUid(pod, restarts - 1)) return ContainerLife::kBefore;
+  return std::nullopt;
 }
 
 std::vector<FunctionInstance> InstancesOf(const Json& pod) {

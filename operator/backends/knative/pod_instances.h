@@ -7,11 +7,13 @@
 // about one function.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/json/json_reader.h"
 #include "operator/backends/function_backend.h"
+#include "operator/kube/kube_client.h"
 
 namespace lambdadnn {
 
@@ -23,6 +25,15 @@ inline constexpr const char* kServiceLabel = "serving.knative.dev/service";
 // The present life, preceded by the one before it where the pod still knows how that ended. None
 // for a pod that is no function of ours.
 std::vector<FunctionInstance> InstancesOf(const Json& pod);
+
+// How old each life is at `now` of the API server's clock, and since when one that is gone is over.
+// The first begins with its pod, whose memory it holds from then on, a later one when the kubelet
+// starts it. 0 where the pod does not say: also of an end that nobody saw.
+void TellAges(const Json& pod, WallTime now, std::vector<FunctionInstance>* lives);
+
+// Under which of its container's lives the kubelet keeps the log of the instance; none when it
+// keeps it no more.
+std::optional<ContainerLife> LogOf(const Json& pod, const std::string& instance_uid);
 
 // Whether the function has a Service of its own, through which it is reached.
 bool IsReachedByService(const Json& pod);

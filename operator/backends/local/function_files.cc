@@ -13,12 +13,12 @@
 
 #include "common/base/files.h"
 #include "common/base/text.h"
+#include "operator/backends/last_line.h"
 
 namespace lambdadnn {
 namespace {
 
 constexpr int64_t kMaxLogBytes = 1024 * 1024;
-constexpr int64_t kLastLineBytes = 4096;
 
 Result<std::string> ReadTail(const std::string& path, int64_t max_bytes) {
   std::ifstream file(path, std::ios::binary | std::ios::ate);
@@ -49,9 +49,7 @@ Result<std::string> ReadLastLines(const std::string& path, int lines) {
 
 std::string LastLine(const std::string& path) {
   const Result<std::string> text = ReadTail(path, kLastLineBytes);
-  if (!text.ok()) return {};
-  const std::string_view trimmed = Trim(*text);
-  return std::string(trimmed.substr(trimmed.rfind('\n') + 1));
+  return text.ok() ? LastLineOf(*text) : std::string();
 }
 
 int64_t ResidentBytesOf(pid_t pid) {

@@ -59,23 +59,29 @@ class PodLogs final : public FunctionLogSource {
                                   std::string(kJobUidLabel) + "=" + job.metadata.uid));
     std::vector<std::pair<std::string, std::string>> found;
     for (const Json& pod : pods.items) {
-      // The present life of its container is the last.
-      const std::vector<FunctionInstance> lives = InstancesOf(pod);
-      if (lives.empty()) continue;
-      pods_[lives.back().uid] = NameOf(pod);
-      found.emplace_back(lives.back().uid, lives.back().group);
+      for (const FunctionInstance& life : InstancesOf(pod)) {
+        const std::optional<ContainerLife> log = LogOf(pod, life.uid);
+        if (!log.has_value()) continue;
+        logs_[life.uid] = {NameOf(pod), *log};
+        found.emplace_back(life.uid, life.group);
+      }
     }
     return found;
   }
   Result<std::string> Tail(const std::string& uid, int lines) override {
-    const auto found = pods_.find(uid);
-    if (found == pods_.end()) return NotFoundError("function " + uid + " has no pod any more");
-    return kube_.PodLog(found->second, kFunctionContainer, lines);
+    const auto found = logs_.find(uid);
+    if (found == logs_.end()) return NotFoundError("the log of function " + uid + " is not kept");
+    return kube_.PodLog(found->second.pod, kFunctionContainer, found->second.life, lines);
   }
 
  private:
+  struct KeptLog {
+    ObjectName pod;
+    ContainerLife life = ContainerLife::kPresent;
+  };
+
   KubeClient& kube_;
-  std::map<std::string, ObjectName> pods_;  // by uid of the function
+  std::map<std::string, KeptLog> logs_;  // by uid of the function
 };
 
 // At most the last `lines` of them.

@@ -44,29 +44,6 @@ Platform ThisMachine() {
   return platform;
 }
 
-Result<Platform> ReadPlatformText(const std::string& text, const std::string& path) {
-  const YamlParseResult parsed = ParseYaml(text);
-  if (parsed.error) {
-    return InvalidArgumentError(path + ":" + std::to_string(parsed.error->line) + ": column " +
-                                std::to_string(parsed.error->column) + ": " +
-                                parsed.error->message);
-  }
-  if (parsed.documents.size() != 1) {
-    return InvalidArgumentError(path +
-                                ":1: must hold one YAML document, the platform; see "
-                                "examples/platforms");
-  }
-  const YamlDocument& document = parsed.documents.front();
-  // Helm values carry the platform under that name.
-  const bool wrapped = document.value.is_object() && document.value.contains("platform");
-  std::vector<FieldError> errors;
-  const Platform platform = wrapped
-                                ? DecodePlatform(document.value["platform"], "platform", &errors)
-                                : DecodePlatform(document.value, "", &errors);
-  if (!errors.empty()) return Describe(errors, document, path);
-  return platform;
-}
-
 Result<Platform> LoadPlatform(const PlanArguments& arguments) {
   const std::string& path = arguments.platform_file;
   if (!path.empty()) {
@@ -95,6 +72,29 @@ void Narrow(const PlanArguments& arguments, PlannerInput* input) {
 }
 
 }  // namespace
+
+Result<Platform> ReadPlatformText(const std::string& text, const std::string& path) {
+  const YamlParseResult parsed = ParseYaml(text);
+  if (parsed.error) {
+    return InvalidArgumentError(path + ":" + std::to_string(parsed.error->line) + ": column " +
+                                std::to_string(parsed.error->column) + ": " +
+                                parsed.error->message);
+  }
+  if (parsed.documents.size() != 1) {
+    return InvalidArgumentError(path +
+                                ":1: must hold one YAML document, the platform; see "
+                                "examples/platforms");
+  }
+  const YamlDocument& document = parsed.documents.front();
+  // Helm values carry the platform under that name.
+  const bool wrapped = document.value.is_object() && document.value.contains("platform");
+  std::vector<FieldError> errors;
+  const Platform platform = wrapped
+                                ? DecodePlatform(document.value["platform"], "platform", &errors)
+                                : DecodePlatform(document.value, "", &errors);
+  if (!errors.empty()) return Describe(errors, document, path);
+  return platform;
+}
 
 Result<PlanRequest> LoadPlanRequest(const PlanArguments& arguments) {
   auto file = LoadJobFile(arguments.job_file, arguments.overrides);

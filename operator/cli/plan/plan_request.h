@@ -40,6 +40,9 @@ struct PlanRequest {
   std::string obstacle;
 };
 
+// A platform file's text; `name` for messages.
+Result<Platform> ReadPlatformText(const std::string& text, const std::string& name);
+
 // Functions and memory together fix the plan; one of them alone narrows the search. Errors name
 // the file, the field and the next step.
 Result<PlanRequest> LoadPlanRequest(const PlanArguments& arguments);

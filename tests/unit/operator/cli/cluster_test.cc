@@ -18,6 +18,8 @@
 #include "operator/kube/in_memory_api_server.h"
 #include "operator/kube/job_definition.h"
 #include "operator/kube/object_metadata.h"
+#include "operator/resources/job_children.h"
+#include "operator/resources/knative_service.h"
 #include "operator/resources/slice_requests.h"
 #include "tests/support/virtual_runtime.h"
 
@@ -62,6 +64,11 @@ class ScriptedKube final : public KubeClient {
   std::vector<Status> get_errors;  // taken one a Get, from the front
   std::vector<Status> watch_errors;
 
+  // Which pod and which life of its container were asked for.
+  Result<std::string> PodLog(const ObjectName& pod, const std::string&, ContainerLife life,
+                             int) override {
+    return pod.name + (life == ContainerLife::kBefore ? " before\n" : " now\n");
+  }
   Result<Json> Get(const ResourceType& type, const ObjectName& name) override {
     if (!get_errors.empty()) {
       const Status error = get_errors.front();
@@ -520,6 +527,32 @@ TEST(FunctionLogs, AreNamedByRankAndGoOnWhereTheyWere) {
   printed.clear();
   EXPECT_TRUE(of_one.Read(BoundJob(), print).value());
   EXPECT_EQ(printed, "alone\n");
+}
+
+TEST_F(OnACluster, LogsOfAPodAreThoseOfBothLivesOfItsContainer) {
+  ResourceDefinition pods;
+  pods.type = PodType();
+  server.Define(pods);
+  Job job = BoundJob();
+  const Json pod = {{"apiVersion", "v1"},
+                    {"kind", "Pod"},
+                    {"metadata",
+                     {{"name", "a"},
+                      {"namespace", "team"},
+                      {"labels", {{kJobUidLabel, job.metadata.uid}, {kGroupLabel, "workers"}}}}},
+                    {"status",
+                     {{"containerStatuses",
+                       Json::array({{{"name", kFunctionContainer},
+                                     {"restartCount", 1},
+                                     {"lastState", {{"terminated", {{"exitCode", 137}}}}}}})}}}};
+  const std::string uid = UidOf(server.Create(PodType(), pod).value());
+  // The slice was bound to the life that was killed.
+  job.status.execution.functions = {uid + ".0"};
+  const auto source = LogsOfPods(kube);
+  FunctionLogs logs(*source, std::nullopt, 100);
+  std::string printed;
+  EXPECT_TRUE(logs.Read(job, [&](const std::string& text) { printed += text; }).value());
+  EXPECT_EQ(printed, "[worker-0] a before\n[workers] a now\n");
 }
 
 TEST(FunctionLogs, OfFunctionsThatAreGoneStandBesideTheResults) {

@@ -77,6 +77,18 @@ TEST_F(ClusterLimitsTest, WithoutRoomForTheSmallestFunctionTheObstacleIsTold) {
   EXPECT_THAT(Message("Provisioned"), HasSubstr("less than the smallest of 256 MiB"));
 }
 
+TEST_F(ClusterLimitsTest, ALimitOfScaleIsToldBeforeAnyFunctionIsMade) {
+  ClusterLimits limits;
+  limits.max_scale = 1;
+  world_.functions.limits = limits;
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(
+      world_.RunUntil([&] { return world_.Reason("Provisioned") == "False/ClusterTooSmall"; }, 60));
+  EXPECT_THAT(Message("Provisioned"),
+              HasSubstr("max-scale-limit in ConfigMap knative-serving/config-autoscaler"));
+  EXPECT_THAT(world_.functions.Live(), IsEmpty());
+}
+
 TEST_F(ClusterLimitsTest, WhatNoPlatformAllowsStillFails) {
   ClusterLimits limits;
   limits.nodes = std::vector<PodResources>{{400, 4000, 10}};

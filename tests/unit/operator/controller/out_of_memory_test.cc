@@ -49,13 +49,15 @@ TEST_F(OutOfMemoryTest, TheNextPlanGivesTheWorkersMore) {
   world_.Create(job_);
   ASSERT_TRUE(RunUntilIteration(30));
   const int before = world_.Read().status.plan->memory_mib;
+  world_.functions.logs[world_.functions.InstanceOf("worker-1")] = "begins\nallocates 90 MiB\n";
   Kill("worker-1");
   ASSERT_TRUE(Degraded("OOMKilled"));
   // 100 MiB, three times 4,000 bytes, and 32 samples.
-  EXPECT_THAT(Message("Degraded"),
-              AllOf(HasSubstr("worker-1 was killed for want of memory (OOMKilled)"),
-                    HasSubstr("it had " + std::to_string(before) + " MiB"),
-                    HasSubstr("it was to need 101"), HasSubstr("the next plan gives more")));
+  EXPECT_THAT(
+      Message("Degraded"),
+      AllOf(HasSubstr("worker-1 was killed for want of memory (OOMKilled)"),
+            HasSubstr("it had " + std::to_string(before) + " MiB"), HasSubstr("it was to need 101"),
+            HasSubstr("the next plan gives more"), HasSubstr("its last words: allocates 90 MiB")));
   ASSERT_TRUE(RunUntilRevision(2));
   const Job replanned = world_.Read();
   EXPECT_GE(replanned.status.plan->memory_mib, before * 5 / 4);

@@ -172,6 +172,27 @@ TEST(KnativeConfig, AScaleOfNoneIsNoLimit) {
   EXPECT_THAT(unknown, ElementsAre(HasSubstr("config-autoscaler: max-scale-limit \"many\"")));
 }
 
+TEST(KnativeConfig, ASettingBelowThePlatformIsToldWithTheNextStep) {
+  Platform platform;
+  platform.max_functions = 64;
+  platform.function_timeout_seconds = 900;
+  EXPECT_THAT(SettingsBelow(platform, 0, 0), IsEmpty());
+  EXPECT_THAT(SettingsBelow(platform, 900, 64), IsEmpty());
+  EXPECT_THAT(SettingsBelow(platform, 600, 8),
+              ElementsAre(testing::AllOf(HasSubstr("at most 8 of the platform's 64"),
+                                         HasSubstr("kubectl patch configmap config-autoscaler"),
+                                         HasSubstr("\"max-scale-limit\":\"64\"")),
+                          testing::AllOf(HasSubstr("ends after 600 s"),
+                                         HasSubstr("kubectl patch configmap config-defaults"),
+                                         HasSubstr("\"max-revision-timeout-seconds\":\"900\""))));
+}
+
+TEST(KnativeConfig, WhatTheWebhookSaysOfAScaleHasANextStep) {
+  EXPECT_THAT(NextStepForRefusal("expected 1 <= 9 <= 8: spec.template.metadata.annotations"
+                                 "[autoscaling.knative.dev/max-scale]"),
+              HasSubstr("raise max-scale-limit in ConfigMap knative-serving/config-autoscaler"));
+}
+
 TEST(KnativeConfig, AFieldIsRefusedWhoseFeatureIsOff) {
   const Json runtime = {{"nodeSelector", {{"zone", "a"}}}, {"affinity", Json::object()}};
   EXPECT_THAT(RefusedFields(runtime, DisabledFeatures(Json::object())), IsEmpty());

@@ -41,6 +41,16 @@ TEST(KnativeService, HasAFixedScaleThatNobodyOutsideReaches) {
   EXPECT_FALSE(service["metadata"].contains("annotations"));  // refused there
 }
 
+// A default of config-autoscaler holds where a revision says nothing.
+TEST(KnativeService, LeavesNoDefaultOfTheAutoscalerInForceThatPodsDependOn) {
+  const Json annotations = Template(Workers())["metadata"]["annotations"];
+  EXPECT_EQ(annotations["autoscaling.knative.dev/class"], "kpa.autoscaling.knative.dev");
+  EXPECT_EQ(annotations["autoscaling.knative.dev/scale-down-delay"], "0s");
+  FunctionGroup one = Workers();
+  one.count = 1;
+  EXPECT_EQ(Template(one)["metadata"]["annotations"][kInitialScaleAnnotation], "1");
+}
+
 TEST(KnativeService, AsksForWhatWasPlanned) {
   const Json container = Template(Workers())["spec"]["containers"][0];
   for (const char* kind : {"requests", "limits"}) {

@@ -220,14 +220,28 @@ TEST(JobNetworkOptions, OfAFileSayWhichFile) {
 }
 
 TEST(JobAccount, HasNoTokenAndPullsAsTheDefaultAccountDoes) {
-  const Json secrets = Json::array({{{"name", "registry"}}});
-  const Json account = JobAccount(PolicyGroup(), secrets);
+  const Json account = JobAccount(PolicyGroup(), {"registry", "mirror", "registry"});
   EXPECT_EQ(account["automountServiceAccountToken"], false);
-  EXPECT_EQ(account["imagePullSecrets"], secrets);
+  EXPECT_EQ(account["imagePullSecrets"],
+            Json::array({{{"name", "registry"}}, {{"name", "mirror"}}}));
   EXPECT_EQ(account["metadata"]["name"], JobChildName("digits"));
   EXPECT_TRUE(IsOfJob(account, "uid-1"));
   EXPECT_FALSE(IsOfJob(account, "uid-2"));
-  EXPECT_FALSE(JobAccount(PolicyGroup(), Json::array()).contains("imagePullSecrets"));
+  EXPECT_FALSE(JobAccount(PolicyGroup(), {}).contains("imagePullSecrets"));
+}
+
+TEST(JobAccount, PodsNameSecretsOnlyWhereTheirAccountLacksSome) {
+  using Names = std::vector<std::string>;
+  const Json account = JobAccount(PolicyGroup(), {"registry", "mirror"});
+  EXPECT_EQ(PullSecretsBeside(account, {}), Names());
+  EXPECT_EQ(PullSecretsBeside(account, {"mirror"}), Names());
+  EXPECT_EQ(PullSecretsBeside(account, {"mirror", "other"}),
+            (Names{"registry", "mirror", "mirror", "other"}));
+  EXPECT_EQ(PullSecretsBeside(Json(), {"other"}), (Names{"other"}));
+  for (const char* odd : {"5", "[]", "{\"imagePullSecrets\":{\"a\":1}}",
+                          "{\"imagePullSecrets\":[1,{},{\"name\":5},[]]}"}) {
+    EXPECT_EQ(PullSecretsIn(Json::parse(odd)), Names()) << odd;
+  }
 }
 
 TEST(JobAccount, IsThatOfThePodsUnlessTheJobNamesItsOwn) {

@@ -4,59 +4,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <optional>
 #include <set>
 
 #include "common/objectstore/memory_object_store.h"
 #include "operator/api/job_schema.h"
 #include "operator/server/access_rules.h"
 #include "tests/support/manual_runtime.h"
+#include "tests/support/reviewing_kube.h"
 
 namespace lambdadnn {
 namespace {
 
 using testing::HasSubstr;
 using testing::Not;
-
-// Answers access reviews and the CRD as told; nothing else.
-class ReviewingKube final : public KubeClient {
- public:
-  std::set<std::string> forbidden;  // "NAMESPACE: verb resource/subresource"
-  Result<Json> crd = JobCrd();
-  Status down;
-  std::optional<Json> review;  // instead of an answer that makes sense
-
-  Result<Json> Get(const ResourceType&, const ObjectName&) override { return crd; }
-  Result<Json> Create(const ResourceType& type, const Json& object) override {
-    if (!down.ok()) return down;
-    EXPECT_EQ(type.kind, "SelfSubjectAccessReview");
-    const Json& asked = object.at("spec").at("resourceAttributes");
-    std::string what = asked.value("namespace", "") + ": " + asked.at("verb").get<std::string>() +
-                       " " + asked.at("resource").get<std::string>();
-    if (asked.contains("subresource")) what += "/" + asked["subresource"].get<std::string>();
-    if (review.has_value()) return *review;
-    Json answer = object;
-    answer["status"] = {{"allowed", !forbidden.contains(what)}};
-    return answer;
-  }
-  Result<KubeList> List(const ResourceType&, const std::string&, const std::string&, int,
-                        const std::string&) override {
-    return UnimplementedError("list");
-  }
-  Result<Json> Update(const ResourceType&, const Json&, Subresource) override {
-    return UnimplementedError("update");
-  }
-  Result<Json> Patch(const ResourceType&, const ObjectName&, const Json&, Subresource) override {
-    return UnimplementedError("patch");
-  }
-  Status Delete(const ResourceType&, const ObjectName&, const std::string&) override {
-    return UnimplementedError("delete");
-  }
-  Result<std::unique_ptr<Watch>> StartWatch(const ResourceType&, const std::string&,
-                                            const std::string&, const std::string&) override {
-    return UnimplementedError("watch");
-  }
-};
 
 TEST(AccessRules, HoldWhatTheOperatorAsksOfTheServer) {
   std::set<std::string> rules;

@@ -46,6 +46,7 @@ TEST_F(OperatorFlagsTest, VariablesAreTheFlagsDefaults) {
   Set("LAMBDADNN_HOST_SOCKET", "/run/host.sock");
   Set("LAMBDADNN_WORKER_IMAGE", "worker:1");
   Set("LAMBDADNN_SERVER_IMAGE", "server:1");
+  Set("LAMBDADNN_IMAGE_PULL_SECRETS", "registry,mirror");
   Set("LAMBDADNN_PLATFORM", "/etc/platform.yaml");
   Set("LAMBDADNN_STORE", "s3://models/runs");
   Set("LAMBDADNN_READABLE", "s3://data/public,file:///data/{namespace}");
@@ -72,6 +73,7 @@ TEST_F(OperatorFlagsTest, VariablesAreTheFlagsDefaults) {
   EXPECT_EQ(options.host_socket, "/run/host.sock");
   EXPECT_EQ(options.worker_image, "worker:1");
   EXPECT_EQ(options.server_image, "server:1");
+  EXPECT_THAT(options.image_pull_secrets, ElementsAre("registry", "mirror"));
   EXPECT_EQ(options.platform_file, "/etc/platform.yaml");
   EXPECT_EQ(options.store, "s3://models/runs");
   EXPECT_THAT(options.readable, ElementsAre("s3://data/public", "file:///data/{namespace}"));

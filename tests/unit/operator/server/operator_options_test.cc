@@ -29,9 +29,16 @@ TEST(OperatorOptions, NamesTheFlagThatIsWrong) {
   EXPECT_TRUE(options.Validate().ok());
   options.network_policies_file = "policies.yaml";
   EXPECT_TRUE(options.Validate().ok());
+  options.image_pull_secrets = {"registry"};
+  EXPECT_TRUE(options.Validate().ok());
+  options.image_pull_secrets.emplace_back();
+  EXPECT_THAT(options.Validate().message(), HasSubstr("--image-pull-secrets"));
   options = Good();
   options.network_policies_file = "policies.yaml";
   EXPECT_THAT(options.Validate().message(), HasSubstr("--network-policies"));
+  options = Good();
+  options.image_pull_secrets = {"registry"};
+  EXPECT_THAT(options.Validate().message(), HasSubstr("--image-pull-secrets"));
   options = Good();
   options.host_socket = "";
   EXPECT_THAT(options.Validate().message(), HasSubstr("--host-socket"));

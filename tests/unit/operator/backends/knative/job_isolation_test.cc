@@ -12,6 +12,7 @@ namespace lambdadnn {
 namespace {
 
 using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -56,14 +57,17 @@ class Isolation : public AtStandIn {
           client_, process_.runtime(),
           JobIsolation::Options{
               .network = std::move(network),
+              .pull_secrets = pull_secrets_,
               .record_event = [this](EventDraft draft) { events_.push_back(std::move(draft)); }}));
     });
     RunFor(1);
   }
   Result<std::string> Ensure() {
-    Result<std::string> account = UnavailableError("not asked");
-    Do([&] { account = all_.back()->Ensure(group_); });
-    return account;
+    Result<PodIdentity> identity = UnavailableError("not asked");
+    Do([&] { identity = all_.back()->Ensure(group_); });
+    if (!identity.ok()) return identity.status();
+    named_by_pods_ = identity->pull_secrets;
+    return identity->account;
   }
   void Keep() {
     Do([&] { all_.back()->Keep(group_.job_uid); });
@@ -76,6 +80,7 @@ class Isolation : public AtStandIn {
     return status;
   }
   std::vector<Json> Policies() { return stand_in_.All(NetworkPolicyType()); }
+  std::vector<std::string> PullSecretsOfAccount() { return PullSecretsIn(Account().value()); }
   Result<Json> Account() { return server_.Get(ServiceAccountType(), {"team", kName}); }
   void DeletePolicy() {
     ASSERT_TRUE(server_.Delete(NetworkPolicyType(), {"team", kName}, "").ok());
@@ -92,6 +97,8 @@ class Isolation : public AtStandIn {
   std::function<Status(const std::string&, const std::string&, Point)> decide_;
   FaultyKubeClient client_;
   FunctionGroup group_;
+  std::vector<std::string> pull_secrets_;
+  std::vector<std::string> named_by_pods_;
   std::vector<EventDraft> events_;
   std::vector<std::unique_ptr<JobIsolation>> all_;
 };
@@ -108,6 +115,51 @@ TEST_F(Isolation, AJobGetsAnAccountAndAPolicyOnce) {
   EXPECT_EQ(calls_["create"], 2);
   EXPECT_EQ(calls_["update"], 0);
   EXPECT_THAT(events_, IsEmpty());
+}
+
+TEST_F(Isolation, TheAccountOfAJobNamesWhatTheOperatorPullsWith) {
+  pull_secrets_ = {"operators", "registry"};
+  Start();
+  EXPECT_EQ(Ensure().value(), kName);
+  EXPECT_THAT(PullSecretsOfAccount(), ElementsAre("registry", "operators"));
+  EXPECT_THAT(named_by_pods_, IsEmpty()) << "pods that name any lose the account's";
+}
+
+TEST_F(Isolation, PodsNameWhatAnAccountThatWasThereLacks) {
+  Start();
+  EXPECT_EQ(Ensure().value(), kName);
+  pull_secrets_ = {"operators"};
+  Start();  // an operator that was told more
+  EXPECT_EQ(Ensure().value(), kName);
+  EXPECT_THAT(PullSecretsOfAccount(), ElementsAre("registry"));
+  EXPECT_THAT(named_by_pods_, ElementsAre("registry", "operators"));
+}
+
+TEST_F(Isolation, PodsOfAnAccountOfTheJobsOwnKeepItsSecretsBesideTheOperators) {
+  pull_secrets_ = {"operators"};
+  Json mine = {{"apiVersion", "v1"},
+               {"kind", "ServiceAccount"},
+               {"metadata", {{"name", "mine"}, {"namespace", "team"}}},
+               {"imagePullSecrets", Json::array({{{"name", "own"}}})}};
+  ASSERT_TRUE(server_.Create(ServiceAccountType(), mine).ok());
+  Start();
+  group_.runtime = {{"serviceAccountName", "mine"}};
+  EXPECT_EQ(Ensure().value(), "mine");
+  EXPECT_THAT(named_by_pods_, ElementsAre("own", "operators"));
+  group_.runtime = {{"serviceAccountName", "nobody"}};
+  EXPECT_EQ(Ensure().value(), "nobody");
+  EXPECT_THAT(named_by_pods_, ElementsAre("operators"));
+}
+
+TEST_F(Isolation, WithoutTheRightToAccountsPodsNameTheOperatorsSecrets) {
+  pull_secrets_ = {"operators"};
+  Start();
+  decide_ = [](const std::string& call, const std::string& name, Point) {
+    const bool account = name == kName || name == "default";
+    return account && call != "list" ? PermissionDeniedError("may not") : OkStatus();
+  };
+  EXPECT_EQ(Ensure().value(), "");
+  EXPECT_THAT(named_by_pods_, ElementsAre("operators"));
 }
 
 TEST_F(Isolation, LostAnswersMakeNothingTwice) {

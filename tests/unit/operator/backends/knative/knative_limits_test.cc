@@ -189,6 +189,41 @@ TEST_F(Knative, AQuotaOnLimitsOfCpuGivesTheSidecarOne) {
             "100m");
 }
 
+TEST_F(Knative, AGroupThatKnativeWouldRefuseForItsScaleIsToldBeforeAnythingIsMade) {
+  Start();
+  Do([&] {
+    const Json config = Configuration("config-autoscaler", "max-scale-limit", "2");
+    ASSERT_TRUE(server_.Create(kConfigMaps, config).ok());
+  });
+  EXPECT_TRUE(Ensure(Group(2)).ok());
+  const Status larger = Ensure(Group(3, "servers"));
+  EXPECT_EQ(larger.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(larger.message(), HasSubstr("group servers has 3 functions"));
+  EXPECT_THAT(larger.message(), HasSubstr("kubectl patch configmap config-autoscaler"));
+  EXPECT_THAT(larger.message(), HasSubstr("\"max-scale-limit\":\"3\""));
+  EXPECT_THAT(stand_in_.All(KnativeServiceType()), SizeIs(1));
+  EXPECT_THAT(stand_in_.All(SecretType()), SizeIs(1));
+  // A function with a Service of its own is a group of one.
+  FunctionGroup single = Group(3, "servers");
+  single.runtime["addressing"] = "Service";
+  EXPECT_TRUE(Ensure(single).ok());
+  // Nor does a group grow beyond it.
+  Settle();
+  EXPECT_EQ(Ensure(Group(4)).code(), StatusCode::kFailedPrecondition);
+  EXPECT_TRUE(Ensure(Group(1)).ok());
+}
+
+TEST_F(Knative, AScaleThatWasNeverReachedDoesNotHoldASmallerOneUp) {
+  Start();
+  ASSERT_TRUE(Ensure(Group(4)).ok());
+  Settle();
+  ASSERT_TRUE(Ensure(Group(2)).ok());
+  const Json annotations = stand_in_.All(PodAutoscalerType()).at(0)["metadata"]["annotations"];
+  for (const char* name : {kMinScaleAnnotation, kMaxScaleAnnotation, kInitialScaleAnnotation}) {
+    EXPECT_EQ(annotations[name], "2") << name;
+  }
+}
+
 TEST_F(Knative, APreflightMakesNothing) {
   std::vector<Json> tried;
   KnativeBackend::Options options;

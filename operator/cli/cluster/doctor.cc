@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/cli/cluster/doctor.h"
+
+#include "operator/api/job_codec.h"
+#include "operator/backends/knative/cluster_reader.h"
+#include "operator/cli/cluster/cluster_platform.h"
+#include "operator/cli/cluster/job_list.h"
+#include "operator/cli/cluster/node_check.h"
+#include "operator/cli/plan/plan_request.h"
+#include "operator/resources/knative_config.h"
+
+namespace lambdadnn {
+namespace {
+
+using Level = CheckFinding::Level;
+
+// An operator that runs acts on a new job within a second or two.
+constexpr double kUnseenSeconds = 60;
+
+// Who publishes a platform has functions on Knative, with the cluster's own limits.
+void CheckPublishedPlatform(KubeClient& kube, Runtime& runtime, const std::string& namespace_name,
+                            const Result<std::string>& text, std::vector<CheckFinding>* findings) {
+  if (!text.ok()) {
+    findings->push_back({Level::kWarning, "platform", text.status().message()});
+    return;
+  }
+  const Result<Platform> platform =
+      ReadPlatformText(*text, std::string(kPlatformNamespace) + "/" + kPlatformConfigMap);
+  if (!platform.ok()) {
+    findings->push_back({Level::kWarning, "platform", platform.status().message()});
+    return;
+  }
+  findings->push_back({Level::kGood, "platform", "is published; kubectl lambdadnn plan uses it"});
+  ClusterReader reader(kube, runtime, {});
+  const auto limits = reader.Limits(namespace_name, Json::object());
+  if (!limits.ok()) {
+    findings->push_back({Level::kWarning, "limits", limits.status().message()});
+    return;
+  }
+  for (std::string& setting :
+       SettingsBelow(*platform, limits->max_timeout_seconds, limits->max_scale)) {
+    findings->push_back({Level::kWarning, "Knative", std::move(setting)});
+  }
+  for (const std::string& unknown : limits->unknown) {
+    findings->push_back(
+        {Level::kWarning, "limits", "not counted by kubectl lambdadnn plan: " + unknown});
+  }
+  if (!limits->unknown.empty()) return;
+  findings->push_back({Level::kGood, "limits",
+                       "nodes, quotas and Knative's configuration can be read; kubectl lambdadnn "
+                       "plan heeds them"});
+}
+
+// Jobs that nobody has looked at tell whether an operator runs, whatever its name and place.
+CheckFinding CheckOperator(KubeClient& kube, Runtime& runtime, const std::string& namespace_name) {
+  const auto jobs = ListJobs(kube, namespace_name);
+  if (!jobs.ok()) return {Level::kWarning, "operator", jobs.status().message()};
+  size_t seen = 0;
+  for (const Json& object : jobs->items) {
+    std::vector<FieldError> ignored;  // of a newer operator
+    const Job job = DecodeJob(object, &ignored);
+    if (!job.status.phase.empty()) ++seen;
+    WallTime created;
+    const bool old = ParseRfc3339(job.metadata.creation_timestamp, &created) &&
+                     runtime.clock.Wall() - created > FromSeconds(kUnseenSeconds);
+    if (job.status.phase.empty() && old && job.spec.managed_by.empty()) {
+      return {Level::kMissing, "operator",
+              "no operator has looked at job " + job.metadata.name + " in namespace " +
+                  job.metadata.namespace_name +
+                  "; start lambdadnn-operator, or let it look after this namespace"};
+    }
+  }
+  return {Level::kGood, "operator",
+          seen == 0 ? "cannot be judged: there are no jobs here"
+                    : "has looked at every job (" + std::to_string(seen) + ")"};
+}
+
+}  // namespace
+
+std::vector<CheckFinding> ExamineCluster(KubeClient& kube, Runtime& runtime,
+                                         const DoctorScope& scope) {
+  const Result<std::string> platform = ReadClusterPlatform(kube);
+  AccessCheckOptions access{.knative = platform.ok()};
+  if (scope.one_namespace) access.namespaces = {scope.namespace_name};
+  std::vector<CheckFinding> findings = CheckCluster(kube, access);
+  if (!AllUsable(findings)) return findings;
+  findings.push_back(CheckOperator(kube, runtime, scope.one_namespace ? scope.namespace_name : ""));
+  CheckPublishedPlatform(kube, runtime, scope.namespace_name, platform, &findings);
+  findings.push_back(CheckNodes(kube));
+  return findings;
+}
+
+}  // namespace lambdadnn
