@@ -1,6 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # Helpers shared by every folder's CMakeLists.txt.
 
+# What is done for gcc's sake to build faster.
+set(LAMBDADNN_GCC OFF)
+if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
+  set(LAMBDADNN_GCC ON)
+endif()
+
 add_library(lambdadnn_flags INTERFACE)
 target_include_directories(lambdadnn_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(lambdadnn_flags INTERFACE -Wall -Wextra -Wshadow -Wconversion)

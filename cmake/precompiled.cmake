@@ -2,12 +2,7 @@
 # JSON, GoogleTest and the standard containers, parsed once for all files that use them: a fifth of a
 # build's time. A file still includes what it uses: the builds without precompiled headers (fuzz and
 # tsan) tell.
-if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  set(precompile_default ON)
-else()
-  set(precompile_default OFF)
-endif()
-option(LAMBDADNN_PRECOMPILE "Precompile the headers that most files include" ${precompile_default})
+option(LAMBDADNN_PRECOMPILE "Precompile the headers that most files include" ${LAMBDADNN_GCC})
 
 set(LAMBDADNN_COMMON_HEADERS
   <algorithm> <chrono> <functional> <map> <memory> <mutex> <optional> <string> <string_view> <variant>

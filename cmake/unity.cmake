@@ -1,12 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Sources compiled six at a time: what templates they share is generated once, which halves a build.
 # The builds without it (debug, fuzz, tsan) hold that each file stands on its own.
-if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  set(unity_default ON)
-else()
-  set(unity_default OFF)
-endif()
-option(LAMBDADNN_UNITY "Compile the sources of a target in batches" ${unity_default})
+option(LAMBDADNN_UNITY "Compile the sources of a target in batches" ${LAMBDADNN_GCC})
 if(LAMBDADNN_UNITY)
   set(CMAKE_UNITY_BUILD ON)
   set(CMAKE_UNITY_BUILD_BATCH_SIZE 6)

@@ -8,15 +8,18 @@
 #include "common/base/check.h"
 #include "common/base/runtime.h"
 #include "operator/kube/leader_election.h"
+#include "tests/support/refusing_kube_client.h"
 
 namespace lambdadnn {
 namespace {
 
 // Shows the lease that it is told to; takes no write.
-class StubbornServer final : public KubeClient {
+class StubbornServer final : public RefusingKubeClient {
  public:
   StubbornServer(Runtime& runtime, std::vector<Json> leases)
-      : monitor_(runtime.executor.NewMonitor()), leases_(std::move(leases)) {}
+      : RefusingKubeClient(AbortedError("somebody else was faster")),
+        monitor_(runtime.executor.NewMonitor()),
+        leases_(std::move(leases)) {}
 
   void AwaitReads(size_t count) {
     const MonitorLock lock(*monitor_);
@@ -29,25 +32,8 @@ class StubbornServer final : public KubeClient {
     monitor_->NotifyAll();
     return lease;
   }
-  Result<Json> Create(const ResourceType&, const Json&) override { return Refused(); }
-  Result<Json> Update(const ResourceType&, const Json&, Subresource) override { return Refused(); }
-  Result<Json> Patch(const ResourceType&, const ObjectName&, const Json&, Subresource) override {
-    return Refused();
-  }
-  Status Delete(const ResourceType&, const ObjectName&, const std::string&) override {
-    return Refused();
-  }
-  Result<KubeList> List(const ResourceType&, const std::string&, const std::string&, int,
-                        const std::string&) override {
-    return Refused();
-  }
-  Result<std::unique_ptr<Watch>> StartWatch(const ResourceType&, const std::string&,
-                                            const std::string&, const std::string&) override {
-    return Refused();
-  }
 
  private:
-  static Status Refused() { return AbortedError("somebody else was faster"); }
   std::unique_ptr<Monitor> monitor_;
   std::vector<Json> leases_;
   size_t reads_ = 0;  // with the monitor

@@ -11,13 +11,14 @@
 #include <string>
 
 #include "operator/api/job_schema.h"
-#include "operator/kube/kube_client.h"
+#include "tests/support/refusing_kube_client.h"
 
 namespace lambdadnn {
 
-class ReviewingKube final : public KubeClient {
+class ReviewingKube final : public RefusingKubeClient {
  public:
-  explicit ReviewingKube(KubeClient* others = nullptr) : others_(others) {}
+  explicit ReviewingKube(KubeClient* others = nullptr)
+      : others_(others == nullptr ? none_ : *others) {}
 
   std::set<std::string> forbidden;  // "NAMESPACE: verb resource/subresource"
   Result<Json> crd = JobCrd();
@@ -27,8 +28,7 @@ class ReviewingKube final : public KubeClient {
   Result<Json> Get(const ResourceType& type, const ObjectName& name) override {
     if (!down.ok()) return down;
     if (type.kind == "CustomResourceDefinition") return crd;
-    if (others_ == nullptr) return UnimplementedError("get");
-    return others_->Get(type, name);
+    return others_.Get(type, name);
   }
   Result<Json> Create(const ResourceType& type, const Json& object) override {
     if (!down.ok()) return down;
@@ -45,25 +45,12 @@ class ReviewingKube final : public KubeClient {
   Result<KubeList> List(const ResourceType& type, const std::string& namespace_name,
                         const std::string& selector, int limit,
                         const std::string& continue_token) override {
-    if (others_ == nullptr) return UnimplementedError("list");
-    return others_->List(type, namespace_name, selector, limit, continue_token);
-  }
-  Result<Json> Update(const ResourceType&, const Json&, Subresource) override {
-    return UnimplementedError("update");
-  }
-  Result<Json> Patch(const ResourceType&, const ObjectName&, const Json&, Subresource) override {
-    return UnimplementedError("patch");
-  }
-  Status Delete(const ResourceType&, const ObjectName&, const std::string&) override {
-    return UnimplementedError("delete");
-  }
-  Result<std::unique_ptr<Watch>> StartWatch(const ResourceType&, const std::string&,
-                                            const std::string&, const std::string&) override {
-    return UnimplementedError("watch");
+    return others_.List(type, namespace_name, selector, limit, continue_token);
   }
 
  private:
-  KubeClient* const others_;
+  RefusingKubeClient none_;
+  KubeClient& others_;
 };
 
 }  // namespace lambdadnn

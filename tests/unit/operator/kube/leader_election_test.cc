@@ -14,6 +14,7 @@
 #include "tests/simulation/sim_runtime.h"
 #include "tests/simulation/sim_scheduler.h"
 #include "tests/support/faulty_kube_client.h"
+#include "tests/support/refusing_kube_client.h"
 
 namespace lambdadnn {
 namespace {
@@ -257,7 +258,7 @@ TEST_F(Elections, WithoutAnAnswerNobodyKnowsWhoHoldsTheLease) {
 }
 
 // Answers writes of a Lease with whatever it is told.
-class OddLeases final : public KubeClient {
+class OddLeases final : public RefusingKubeClient {
  public:
   explicit OddLeases(Json answer) : answer_(std::move(answer)) {}
   Result<Json> Get(const ResourceType&, const ObjectName&) override {
@@ -265,20 +266,6 @@ class OddLeases final : public KubeClient {
   }
   Result<Json> Create(const ResourceType&, const Json&) override { return answer_; }
   Result<Json> Update(const ResourceType&, const Json&, Subresource) override { return answer_; }
-  Result<Json> Patch(const ResourceType&, const ObjectName&, const Json&, Subresource) override {
-    return UnimplementedError("patch");
-  }
-  Result<KubeList> List(const ResourceType&, const std::string&, const std::string&, int,
-                        const std::string&) override {
-    return UnimplementedError("list");
-  }
-  Status Delete(const ResourceType&, const ObjectName&, const std::string&) override {
-    return UnimplementedError("delete");
-  }
-  Result<std::unique_ptr<Watch>> StartWatch(const ResourceType&, const std::string&,
-                                            const std::string&, const std::string&) override {
-    return UnimplementedError("watch");
-  }
 
  private:
   const Json answer_;

@@ -298,13 +298,7 @@ TEST_F(Knative, ADeletedPodOfALostNodeIsGoneOnceItIsOverdue) {
   ASSERT_TRUE(Ensure(Group(1)).ok());
   Settle();
   MakeAllReady();
-  const Json pod = stand_in_.All(PodType())[0];
-  // Its kubelet, which alone could end it, is cut off.
-  Do([&] {
-    const Json held = {{"metadata", {{"finalizers", {"test/kubelet"}}}}};
-    ASSERT_TRUE(server_.Patch(PodType(), NameOf(pod), held, Subresource::kNone).ok());
-    ASSERT_TRUE(server_.Delete(PodType(), NameOf(pod), "").ok());
-  });
+  DeleteOnALostNode(stand_in_.All(PodType())[0]);
   RunFor(50);
   ASSERT_THAT(List(), SizeIs(1));
   EXPECT_EQ(List()[0].phase, FunctionPhase::kTerminating);

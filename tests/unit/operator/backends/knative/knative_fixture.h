@@ -108,6 +108,14 @@ class Knative : public AtStandIn {
     for (const Json& pod : stand_in_.All(PodType())) stand_in_.MakeReady(pod);
     RunFor(1);
   }
+  // Its kubelet, which alone could end it, is cut off.
+  void DeleteOnALostNode(const Json& pod) {
+    Do([&] {
+      const Json held = {{"metadata", {{"finalizers", {"test/kubelet"}}}}};
+      ASSERT_TRUE(server_.Patch(PodType(), NameOf(pod), held, Subresource::kNone).ok());
+      ASSERT_TRUE(server_.Delete(PodType(), NameOf(pod), "").ok());
+    });
+  }
   std::vector<FunctionInstance> List(const std::string& job = "digits") {
     std::vector<FunctionInstance> instances;
     Do([&] { instances = backend_->List(JobUid(job)).value(); });

@@ -171,12 +171,7 @@ TEST_F(Knative, OfANodeThatIsLostNobodyKnowsForHowLong) {
   ASSERT_TRUE(Ensure(Group(1)).ok());
   Settle();
   MakeAllReady();
-  const Json pod = stand_in_.All(PodType())[0];
-  Do([&] {
-    const Json held = {{"metadata", {{"finalizers", {"test/kubelet"}}}}};
-    ASSERT_TRUE(server_.Patch(PodType(), NameOf(pod), held, Subresource::kNone).ok());
-    ASSERT_TRUE(server_.Delete(PodType(), NameOf(pod), "").ok());
-  });
+  DeleteOnALostNode(stand_in_.All(PodType())[0]);
   RunFor(50);
   EXPECT_GT(List()[0].age_seconds, 0);  // it is paid while it ends
   RunFor(50);
