@@ -22,7 +22,7 @@
 namespace lambdadnn {
 
 // The version of this contract; an operator drives functions of kOldestProtocol and later.
-inline constexpr int kProtocolVersion = 3;
+inline constexpr int kProtocolVersion = 4;
 // The oldest functions that this version's operators drive: a running job keeps its image through
 // an upgrade of the operator.
 inline constexpr int kOldestProtocol = 1;
@@ -68,6 +68,9 @@ struct ProfileConfig {
   double seconds = 0;   // measured for at least so long: a CPU quota is felt over several periods
   int warmup_iterations = 3;
   int batch_size = 0;
+  // Since 4. CPU quota that the function keeps to by itself (trainer_function/server/cpu_pacer.h):
+  // on a platform that cannot change the quota of a running function. 0 = none but the platform's.
+  int milli_cpu = 0;
   // Measures nothing: steps until it is stopped, so that another function is measured on a machine
   // as busy as the run will make it.
   bool filler = false;

@@ -241,6 +241,7 @@ void ReadProfile(const Json& json, const std::string& path, ProfileConfig* out,
   reader.Optional("warmupIterations", &out->warmup_iterations);
   reader.Optional("filler", &out->filler);
   reader.Optional("batchSize", &out->batch_size);
+  reader.Optional("milliCpu", &out->milli_cpu);
   reader.Finish();
 }
 
@@ -287,6 +288,7 @@ std::string EncodeSliceRequest(const SliceRequest& request) {
                  {"warmupIterations", request.profile.warmup_iterations},
                  {"batchSize", request.profile.batch_size},
                  {"filler", request.profile.filler}}}};
+  if (request.protocol >= 4) json["profile"]["milliCpu"] = request.profile.milli_cpu;
   if (request.protocol >= 2) json["minimumProtocol"] = request.minimum_protocol;
   if (request.credentials && request.protocol >= 3) {
     json["credentials"] = {{"accessKeyId", request.credentials->access_key},

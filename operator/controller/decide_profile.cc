@@ -71,7 +71,8 @@ std::optional<Action> ProfileFailure(const JobSnapshot& snapshot, const SliceFac
     }
   }
   if (slice.phase == SlicePhase::kRefused && slice.error.code() == StatusCode::kInvalidArgument) {
-    return FailJob("ProfilingFailed", "the function refused to profile: " + slice.error.message());
+    return FailJob("ProfilingFailed", "the function refused to profile: " + slice.error.message() +
+                                          "; give spec.profile, or functions of this version");
   }
   return std::nullopt;
 }
@@ -167,7 +168,9 @@ void Start(const JobSnapshot& snapshot, const std::map<SizeAndRank, const SliceF
   actions->push_back(start);
 }
 
-// Quotas, then the fillers, then, once all of them are at work, the function that measures.
+// Quotas, then the fillers, then, once all of them are at work, the function that measures. Where
+// quotas are fixed, functions have that of the largest size: the one that measures slows itself
+// down to the others.
 std::vector<Action> MeasureSize(const JobSnapshot& snapshot, const ProfilePlan& plan,
                                 const std::map<SizeAndRank, const SliceFact*>& slices,
                                 int memory_mib) {
@@ -182,18 +185,22 @@ std::vector<Action> MeasureSize(const JobSnapshot& snapshot, const ProfilePlan& 
     const int milli_cpu =
         rank == 0 ? MilliCpuOf(snapshot.options->platform, memory_mib) : plan.filler_milli_cpu;
     const auto set = facts.cpu_set.find(uid);
-    if (milli_cpu > 0 && (set == facts.cpu_set.end() || set->second != milli_cpu)) {
+    if (!facts.cpu_fixed && milli_cpu > 0 &&
+        (set == facts.cpu_set.end() || set->second != milli_cpu)) {
       quotas.push_back(SetFunctionCpu{uid, milli_cpu});
     }
     if (rank == 0) continue;
     const int key = plan.memory_mib.front();  // one slice for all sizes
-    Start(snapshot, slices, {rank, uid, key, plan.batch_size, true}, &starts);
+    Start(snapshot, slices, {rank, uid, key, plan.batch_size, true, 0}, &starts);
     const auto filler = slices.find({key, rank});
     filled = filled && filler != slices.end() && filler->second->last.has_value();
   }
   if (!quotas.empty()) return quotas;
   if (filled) {
-    Start(snapshot, slices, {0, uids.front(), memory_mib, plan.batch_size, false}, &starts);
+    const bool slower = facts.cpu_fixed && memory_mib != plan.memory_mib.front();
+    const int own_quota = slower ? MilliCpuOf(snapshot.options->platform, memory_mib) : 0;
+    Start(snapshot, slices, {0, uids.front(), memory_mib, plan.batch_size, false, own_quota},
+          &starts);
   }
   return starts;
 }

@@ -96,6 +96,31 @@ std::vector<TrainingRate::Point> MeanPoints(const std::map<int, std::vector<doub
   return points;
 }
 
+// Functions beside the one that measures. A plan that the spec fixes is known: they take what its
+// other workers will. Else they take what the machine has, a core each, as a plan that is short of
+// time will.
+void FillMachine(const JobSpec& spec, const Platform& platform, int largest_mib,
+                 ProfilePlan* plan) {
+  const int milli_cpu = MilliCpuOf(platform, largest_mib);
+  const int most =
+      spec.objective.fixed ? spec.objective.fixed->functions : spec.functions.max.value_or(2);
+  if (platform.total_milli_cpu <= 0 || milli_cpu <= 0 || most <= 1) return;
+  const int left = static_cast<int>(platform.total_milli_cpu) - milli_cpu;
+  if (spec.objective.fixed) {
+    const int busy = std::min((most - 1) * milli_cpu, left);
+    const int fillers = std::clamp(busy / std::max(1, milli_cpu), 0, kMaxProfileFunctions - 1);
+    plan->functions = 1 + fillers;
+    if (fillers > 0) plan->filler_milli_cpu = busy / fillers;
+  } else {
+    plan->filler_milli_cpu = std::max(kMilliPerCore, milli_cpu);
+    plan->functions = std::clamp(1 + left / plan->filler_milli_cpu, 1, kMaxProfileFunctions);
+  }
+  if (platform.total_memory_mib <= 0) return;
+  const double each = largest_mib + platform.sidecar_memory_mib;
+  const int room = static_cast<int>(platform.total_memory_mib / each);
+  plan->functions = std::min(plan->functions, std::max(1, room));
+}
+
 }  // namespace
 
 ProfilePlan MakeProfilePlan(const JobSpec& spec, const Platform& platform) {
@@ -118,20 +143,7 @@ ProfilePlan MakeProfilePlan(const JobSpec& spec, const Platform& platform) {
   if (middle < largest && middle > smallest) plan.memory_mib.push_back(middle);
   if (smallest < largest) plan.memory_mib.push_back(smallest);
 
-  const int milli_cpu = MilliCpuOf(platform, largest);
-  const int most =
-      spec.objective.fixed ? spec.objective.fixed->functions : spec.functions.max.value_or(2);
-  if (platform.total_milli_cpu > 0 && milli_cpu > 0 && most > 1) {
-    const int total = static_cast<int>(platform.total_milli_cpu);
-    plan.filler_milli_cpu = std::max(kMilliPerCore, milli_cpu);
-    plan.functions =
-        std::clamp(1 + (total - milli_cpu) / plan.filler_milli_cpu, 1, kMaxProfileFunctions);
-    if (platform.total_memory_mib > 0) {
-      const double each = largest + platform.sidecar_memory_mib;
-      const int room = static_cast<int>(platform.total_memory_mib / each);
-      plan.functions = std::min(plan.functions, std::max(1, room));
-    }
-  }
+  FillMachine(spec, platform, largest, &plan);
 
   if (spec.training.local_batch_size > 0) {
     plan.batch_size = spec.training.local_batch_size;

@@ -179,7 +179,7 @@ Status Reconciler::AddCredentials(Pass* pass, SliceRequest* request) {
   request->budget_seconds = budget > 0 ? std::min(budget, left) : left;
   request->credentials = issued.credentials;
   // A function that knows nothing of them has none.
-  request->minimum_protocol = 3;
+  request->minimum_protocol = std::max(request->minimum_protocol, 3);
   return OkStatus();
 }
 

@@ -273,9 +273,13 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const DeleteFunction& action
 }
 
 Result<Reconciler::Next> Reconciler::Do(Pass* pass, const SetFunctionCpu& action) {
-  LDNN_RETURN_IF_ERROR(
-      dependencies_.backend.SetCpu(pass->snapshot.job.metadata.uid, action.uid, action.milli_cpu));
-  pass->memory->facts.cpu_set[action.uid] = action.milli_cpu;
+  Facts& facts = pass->memory->facts;
+  const Status set =
+      dependencies_.backend.SetCpu(pass->snapshot.job.metadata.uid, action.uid, action.milli_cpu);
+  facts.cpu_fixed = set.code() == StatusCode::kUnimplemented;
+  if (facts.cpu_fixed) return Next::kDecideAgain;
+  LDNN_RETURN_IF_ERROR(set);
+  facts.cpu_set[action.uid] = action.milli_cpu;
   return Next::kDecideAgain;
 }
 
@@ -337,6 +341,7 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const StartProfileSlice& act
   config.filler = action.filler;
   config.warmup_iterations = options_.profile_warmup_iterations;
   config.batch_size = action.batch_size;
+  config.milli_cpu = action.milli_cpu;
   SliceRequest request =
       MakeProfileSlice(pass->snapshot.job, options_.platform, action.rank, action.memory_mib,
                        config, options_.leader_epoch, options_.profile_timeout_seconds);

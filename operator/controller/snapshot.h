@@ -98,6 +98,8 @@ struct Facts {
   Status start_error;
   // CPU quota set on profiling instances, by uid.
   std::map<std::string, int> cpu_set;
+  // The backend cannot change the quota of a running function.
+  bool cpu_fixed = false;
 
   // Of the Secrets that this process last asked for functions with; absent = it has not yet.
   std::optional<std::string> secrets_version;

@@ -92,7 +92,11 @@ struct Describe {
         {"action", "StartTrainingSlice"}, {"role", a.role.Name()}, {"instance", a.instance_uid}};
   }
   Json operator()(const StartProfileSlice& a) const {
-    return {{"action", "StartProfileSlice"}, {"rank", a.rank}, {"instance", a.instance_uid}};
+    return {{"action", "StartProfileSlice"},
+            {"rank", a.rank},
+            {"instance", a.instance_uid},
+            {"memoryMiB", a.memory_mib},
+            {"milliCpu", a.milli_cpu}};
   }
   Json operator()(const StopSlice& a) const {
     return {{"action", "StopSlice"}, {"invocation", a.invocation}, {"graceful", a.graceful}};

@@ -77,6 +77,8 @@ SliceRequest MakeProfileSlice(const Job& job, const Platform& platform, int rank
   request.role = {RoleKind::kProfile, rank, {}};
   request.first_iteration = memory_mib;
   request.profile = config;
+  // An older function would measure at full speed.
+  if (config.milli_cpu > 0) request.minimum_protocol = 4;
   request.training = BuildTrainingConfig(job.spec, 0, config.batch_size);
   // No plan yet: the one that a single function of this size would have.
   Plan& plan = request.plan;

@@ -212,7 +212,10 @@ class Cluster:
             connection.request(method, path, json.dumps(body) if body is not None else None,
                                {"Content-Type": kind})
             answer = connection.getresponse()
-            known = answer.status, json.loads(answer.read())
+            text = answer.read()
+            # Of a kind that it does not serve yet the server speaks in plain words.
+            is_json = "json" in answer.headers.get("Content-Type", "")
+            known = answer.status, json.loads(text) if is_json else text.decode()
             kept = method == "GET" and not answer.will_close
             return known
         finally:

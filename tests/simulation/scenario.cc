@@ -298,6 +298,8 @@ Scenario MakeScenario(uint64_t seed) {
   scenario.slice_seconds = std::max(IterationSeconds(scenario, plan.aggregation) * dice.Real(8, 14),
                                     LeastSliceSeconds(scenario, plan.aggregation));
   scenario.platform.stale_list_seconds = dice.Chance(0.5) ? dice.Real(0, 2) : 0;
+  // As with pods, which are both.
+  scenario.platform.cpu_fixed = scenario.platform.stale_list_seconds > 0;
   scenario.kube.watch_lag_seconds = dice.Chance(0.5) ? dice.Real(0, 1) : 0.01;
 
   scenario.rates.unavailable = dice.Pick<double>({0, 0.001, 0.003, 0.02});

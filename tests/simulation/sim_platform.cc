@@ -235,7 +235,7 @@ Result<std::vector<FunctionInstance>> SimFunctionBackend::List(const std::string
 }
 
 Status SimFunctionBackend::SetCpu(const std::string&, const std::string&, int) {
-  return OkStatus();
+  return platform_.timing().cpu_fixed ? UnimplementedError("the quota cannot change") : OkStatus();
 }
 
 Result<std::string> SimFunctionBackend::Logs(const std::string&, const std::string&, int) {

@@ -124,7 +124,8 @@ Result<std::vector<FunctionInstance>> FakeFunctions::List(const std::string& job
 }
 
 Status FakeFunctions::SetCpu(const std::string&, const std::string& uid, int milli_cpu) {
-  return Around("setCpu", [&] {
+  return Around("setCpu", [&]() -> Status {
+    if (cpu_fixed) return UnimplementedError("the quota cannot change");
     instances_[uid].milli_cpu = milli_cpu;
     return OkStatus();
   });
@@ -429,7 +430,8 @@ void FakeFunctions::AdvanceProfile(Instance& instance, Slice& slice) {
     fail_next_.erase(fail);
     return End(slice, record);
   }
-  const double rate = options_.samples_per_second_per_mib * instance.milli_cpu / 1000.0 * 1024.0;
+  const int milli_cpu = config.milli_cpu > 0 ? config.milli_cpu : instance.milli_cpu;
+  const double rate = options_.samples_per_second_per_mib * milli_cpu / 1000.0 * 1024.0;
   const double seconds = config.batch_size / rate;
   const int iterations = config.iterations + config.warmup_iterations;
   if (ToSeconds(clock_.Now() - slice.started) < seconds * iterations) return;

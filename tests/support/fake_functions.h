@@ -87,6 +87,8 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   // What the cluster says of a job's functions before any is made.
   Result<ClusterLimits> limits = ClusterLimits{};
   Status preflight;
+  // As pods, whose quota never changes.
+  bool cpu_fixed = false;
   // New instances end at once with this reason.
   std::string die_at_start;
 

@@ -127,28 +127,6 @@ void AddStores(Runtime& runtime, SliceCredentials& credentials, SliceEnvironment
   };
 }
 
-// Where no control group keeps the quota (the function host says so by LAMBDADNN_MILLI_CPU_FILE, a
-// platform without limits by LAMBDADNN_MILLI_CPU), models and stores pace themselves.
-void AddPacing(CpuPacer& pacer, SliceEnvironment& environment) {
-  environment.pace = [&pacer] { pacer.Pace(); };
-  const auto open_store = environment.open_store;
-  environment.open_store =
-      [open_store, pace = environment.pace](
-          const StoreReference& reference) -> Result<std::unique_ptr<ObjectStore>> {
-    LDNN_ASSIGN_OR_RETURN(std::unique_ptr<ObjectStore> store, open_store(reference));
-    return PaceStore(std::move(store), pace);
-  };
-  if (!environment.make_model) return;
-  const auto make_model = environment.make_model;
-  environment.make_model = [make_model, pace = environment.pace](
-                               const TrainingConfig& config, const DatasetInfo& dataset,
-                               int threads) -> Result<std::unique_ptr<TrainableModel>> {
-    LDNN_ASSIGN_OR_RETURN(std::unique_ptr<TrainableModel> model,
-                          make_model(config, dataset, threads));
-    return PaceModel(std::move(model), pace);
-  };
-}
-
 // Until the slice has ended and its callers have read the record; a second signal ends it at once.
 void AwaitDrained(const SliceControl& slices, const HttpServer& http, const sigset_t& signals) {
   const timespec poll{0, kDrainPoll.count()};
@@ -226,7 +204,11 @@ int RunFunction(Runtime& runtime, SliceEnvironment environment, SliceCredentials
   pacer.FollowFile(settings->milli_cpu_file);
   environment.usage = CurrentProcessUsage;
   AddStores(runtime, credentials, environment);
-  if (settings->milli_cpu > 0 || !settings->milli_cpu_file.empty()) AddPacing(pacer, environment);
+  // Where no control group keeps the quota the function host says so by LAMBDADNN_MILLI_CPU_FILE, a
+  // platform without limits by LAMBDADNN_MILLI_CPU.
+  if (settings->milli_cpu > 0 || !settings->milli_cpu_file.empty()) {
+    AddPacing([&pacer] { pacer.Pace(); }, &environment);
+  }
 
   MetricsRegistry metrics;
   SliceService service(runtime, std::move(environment));

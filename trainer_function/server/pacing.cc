@@ -75,4 +75,25 @@ std::unique_ptr<ObjectStore> PaceStore(std::unique_ptr<ObjectStore> store,
   return std::make_unique<PacedStore>(std::move(store), std::move(pace));
 }
 
+void AddPacing(std::function<void()> pace, SliceEnvironment* environment) {
+  environment->pace = [pace, before = environment->pace] {
+    if (before) before();
+    pace();
+  };
+  environment->open_store =
+      [pace, open_store = environment->open_store](
+          const StoreReference& reference) -> Result<std::unique_ptr<ObjectStore>> {
+    LDNN_ASSIGN_OR_RETURN(std::unique_ptr<ObjectStore> store, open_store(reference));
+    return PaceStore(std::move(store), pace);
+  };
+  if (!environment->make_model) return;
+  environment->make_model = [pace, make_model = environment->make_model](
+                                const TrainingConfig& config, const DatasetInfo& dataset,
+                                int threads) -> Result<std::unique_ptr<TrainableModel>> {
+    LDNN_ASSIGN_OR_RETURN(std::unique_ptr<TrainableModel> model,
+                          make_model(config, dataset, threads));
+    return PaceModel(std::move(model), pace);
+  };
+}
+
 }  // namespace lambdadnn

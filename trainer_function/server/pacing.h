@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Puts the pacer between the pieces of a slice's work without the loops knowing: after each batch
-// of a model and before each object that is stored. Used where no control group limits the CPU.
+// of a model and before each object that is stored. Used where no control group limits the CPU, and
+// by profiles of sizes smaller than the function's.
 #pragma once
 
 #include <functional>
@@ -8,6 +9,7 @@
 
 #include "common/objectstore/object_store.h"
 #include "trainer_function/model/trainable_model.h"
+#include "trainer_function/server/slice_service.h"
 
 namespace lambdadnn {
 
@@ -16,5 +18,7 @@ std::unique_ptr<TrainableModel> PaceModel(std::unique_ptr<TrainableModel> model,
                                           std::function<void()> pace);
 std::unique_ptr<ObjectStore> PaceStore(std::unique_ptr<ObjectStore> store,
                                        std::function<void()> pace);
+// All that the slices of `environment` do, beside what paces it already.
+void AddPacing(std::function<void()> pace, SliceEnvironment* environment);
 
 }  // namespace lambdadnn

@@ -10,6 +10,8 @@
 #include "common/protocol/object_keys.h"
 #include "common/protocol/slice_codec.h"
 #include "trainer_function/parameter_server/server_role.h"
+#include "trainer_function/server/cpu_pacer.h"
+#include "trainer_function/server/pacing.h"
 #include "trainer_function/training/profile_role.h"
 #include "trainer_function/training/worker_role.h"
 
@@ -90,6 +92,48 @@ bool IsPermanent(StatusCode code) {
          code == StatusCode::kUnauthenticated || code == StatusCode::kUnimplemented;
 }
 
+SliceRecord RunAsItIs(Runtime& runtime, const SliceEnvironment& environment,
+                      const SliceRequest& request, SliceSignals& signals, Instant started,
+                      const std::function<void(const ProgressLine&)>& emit) {
+  const ProcessUsage before = Usage(environment);
+  SliceRecord record;
+  record.invocation = request.invocation;
+  record.next_iteration = request.first_iteration;
+  if (environment.use_credentials) environment.use_credentials(request.credentials);
+  auto store = environment.open_store(request.store);
+  Status status = store.status();
+  if (status.ok()) {
+    RetryingObjectStore patient(**store, runtime, RetriesUntil(signals.interrupt));
+    MeteredObjectStore metered(patient);
+    if (auto earlier = FindRecord(metered, request)) return *std::move(earlier);
+    const auto tell = [&metered, &emit](ProgressLine line) {
+      line.objects_added = ObjectsAdded(metered.Counts());
+      emit(line);
+    };
+    const RoleContext context = {runtime,
+                                 metered,
+                                 signals.interrupt,
+                                 request,
+                                 tell,
+                                 [&signals] { return signals.stop_wanted.load(); },
+                                 environment.pace ? environment.pace : [] {},
+                                 started};
+    status = RunRole(context, environment, &record);
+    record.store = metered.Counts();
+  }
+  if (!status.ok()) {
+    record.permanent = record.permanent || IsPermanent(status.code());
+    record.outcome = SliceOutcome::kFailed;
+    record.error = status;
+  }
+  const ProcessUsage after = Usage(environment);
+  record.cpu_seconds = after.cpu_seconds - before.cpu_seconds;
+  record.max_rss_bytes = after.max_rss_bytes;
+  record.wall_seconds = ToSeconds(runtime.clock.Now() - started);
+  if (store.ok() && LeavesRecord(record, signals)) WriteRecord(runtime, **store, request, &record);
+  return record;
+}
+
 }  // namespace
 
 Status ValidateRequest(const SliceRequest& request, const SliceEnvironment& environment) {
@@ -129,43 +173,14 @@ Status ValidateRequest(const SliceRequest& request, const SliceEnvironment& envi
 SliceRecord RunSlice(Runtime& runtime, const SliceEnvironment& environment,
                      const SliceRequest& request, SliceSignals& signals, Instant started,
                      const std::function<void(const ProgressLine&)>& emit) {
-  const ProcessUsage before = Usage(environment);
-  SliceRecord record;
-  record.invocation = request.invocation;
-  record.next_iteration = request.first_iteration;
-  if (environment.use_credentials) environment.use_credentials(request.credentials);
-  auto store = environment.open_store(request.store);
-  Status status = store.status();
-  if (status.ok()) {
-    RetryingObjectStore patient(**store, runtime, RetriesUntil(signals.interrupt));
-    MeteredObjectStore metered(patient);
-    if (auto earlier = FindRecord(metered, request)) return *std::move(earlier);
-    const auto tell = [&metered, &emit](ProgressLine line) {
-      line.objects_added = ObjectsAdded(metered.Counts());
-      emit(line);
-    };
-    const RoleContext context = {runtime,
-                                 metered,
-                                 signals.interrupt,
-                                 request,
-                                 tell,
-                                 [&signals] { return signals.stop_wanted.load(); },
-                                 environment.pace ? environment.pace : [] {},
-                                 started};
-    status = RunRole(context, environment, &record);
-    record.store = metered.Counts();
+  if (request.role.kind != RoleKind::kProfile || request.profile.milli_cpu <= 0) {
+    return RunAsItIs(runtime, environment, request, signals, started, emit);
   }
-  if (!status.ok()) {
-    record.permanent = record.permanent || IsPermanent(status.code());
-    record.outcome = SliceOutcome::kFailed;
-    record.error = status;
-  }
-  const ProcessUsage after = Usage(environment);
-  record.cpu_seconds = after.cpu_seconds - before.cpu_seconds;
-  record.max_rss_bytes = after.max_rss_bytes;
-  record.wall_seconds = ToSeconds(runtime.clock.Now() - started);
-  if (store.ok() && LeavesRecord(record, signals)) WriteRecord(runtime, **store, request, &record);
-  return record;
+  CpuPacer pacer(runtime.clock, request.profile.milli_cpu,
+                 [&environment] { return FromSeconds(Usage(environment).cpu_seconds); });
+  SliceEnvironment paced = environment;
+  AddPacing([&pacer] { pacer.Pace(); }, &paced);
+  return RunAsItIs(runtime, paced, request, signals, started, emit);
 }
 
 }  // namespace lambdadnn

@@ -131,6 +131,15 @@ TEST(SliceCodec, CredentialsGoAlongSinceVersion3) {
   EXPECT_EQ(message.find("token"), std::string::npos) << message;
 }
 
+TEST(SliceCodec, ARequestOfVersion3IsItsGoldenFileAndNamesNoQuota) {
+  SliceRequest request = ExampleRequest();
+  request.protocol = 3;
+  request.profile.milli_cpu = 250;
+  EXPECT_EQ(EncodeSliceRequest(request), Golden("slice_request_v3.json"));
+  request.protocol = 4;
+  EXPECT_EQ(DecodeSliceRequest(EncodeSliceRequest(request))->profile.milli_cpu, 250);
+}
+
 TEST(SliceCodec, WhatANewerRequestAddsIsLeftOutWhenItSaysSo) {
   SliceRequest request = ExampleRequest();
   request.protocol = kProtocolVersion + 1;

@@ -51,8 +51,12 @@ TEST(ProfilePlan, WhatTheMeasuringFunctionLeavesIsFilled) {
   EXPECT_EQ(plan.filler_milli_cpu, 1000);
   spec.objective.fixed = Objective::Fixed{2, 256};
   plan = MakeProfilePlan(spec, TwoCores());
-  EXPECT_EQ(plan.functions, 2) << "a quarter of a core measures, one core is kept busy";
-  EXPECT_EQ(plan.filler_milli_cpu, 1000);
+  EXPECT_EQ(plan.functions, 2);
+  EXPECT_EQ(plan.filler_milli_cpu, 250) << "as the other worker of the plan will";
+  spec.objective.fixed = Objective::Fixed{8, 256};
+  plan = MakeProfilePlan(spec, TwoCores());
+  EXPECT_EQ(plan.functions, 4);
+  EXPECT_EQ(plan.filler_milli_cpu, 583) << "as seven others will, as far as there are cores";
   spec.objective.fixed = Objective::Fixed{1, 256};
   EXPECT_EQ(MakeProfilePlan(spec, TwoCores()).functions, 1) << "one function runs alone";
 }

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <memory>
 #include <variant>
 
 #include "common/objectstore/memory_object_store.h"
@@ -282,6 +284,25 @@ TEST_F(SliceServiceTest, AProfileMeasuresForAsLongAsAsked) {
   // More than the one iteration that was asked for at least; how many is the machine's matter.
   EXPECT_GT(record.profile_iteration_seconds.size(), 1u);
   EXPECT_LE(record.profile_iteration_seconds.size(), 64u);
+}
+
+TEST_F(SliceServiceTest, AProfileKeepsItselfToTheQuotaThatItIsAskedFor) {
+  SliceEnvironment environment = harness_.Environment(kWorker);
+  auto cpu = std::make_shared<std::atomic<int>>(0);
+  // Each look at the CPU clock takes a millisecond of it.
+  environment.usage = [cpu] { return ProcessUsage{0.001 * ++*cpu, 1 << 20}; };
+  SliceService service(runtime_, environment);
+  SliceRequest request = job_.Request({RoleKind::kProfile, 0, {}}, 0, std::nullopt);
+  request.profile.iterations = 7;
+  request.profile.batch_size = 16;
+  request.profile.milli_cpu = 200;
+  ASSERT_TRUE(service.Start(request).ok());
+  const SliceRecord record = Record(service, request.invocation);
+  ASSERT_EQ(record.outcome, SliceOutcome::kFinished) << record.error.ToString();
+  double seconds = 0;
+  for (const double iteration : record.profile_iteration_seconds) seconds += iteration;
+  // A millisecond and more at a fifth of a core, but for what was saved up in one period.
+  EXPECT_GE(seconds, 7 * 0.005 - 0.02);
 }
 
 TEST_F(SliceServiceTest, AFillerStepsUntilItIsStopped) {

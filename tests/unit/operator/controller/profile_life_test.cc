@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs whose training rate nobody gave: measured by functions first, in virtual time.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/support/job_world.h"
+#include "tests/unit/operator/controller/job_life_fixture.h"
+
+namespace lambdadnn {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+// Planned by the measured profile.
+Json JobToProfile() {
+  Json job = JobWorld::MinimalJob();
+  job["spec"].erase("profile");
+  job["spec"]["objective"] = {{"deadlineSeconds", 60}};
+  job["spec"].erase("aggregation");
+  return job;
+}
+
+TEST_F(JobLifeTest, ProfilesWhenNobodyDid) {
+  world_.Create(JobToProfile());
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  const Job done = world_.Read();
+  ASSERT_TRUE(done.status.profile.has_value());
+  EXPECT_NEAR(done.status.profile->training_rate.slope, 1, 0.05);
+  EXPECT_EQ(done.status.profile->training_samples, 6400);
+  EXPECT_GT(Report()["phases"]["profilingSeconds"].get<double>(), 0);
+  ExpectNothingLeft();
+}
+
+std::vector<std::string> Profiled(const FakeFunctions& functions, const std::string& role) {
+  std::vector<std::string> found;
+  for (const std::string& invocation : functions.started()) {
+    if (invocation.find(role) != std::string::npos) found.push_back(invocation);
+  }
+  return found;
+}
+
+TEST_F(JobLifeTest, AFillerWorksOnWhileAllSizesAreMeasured) {
+  world_.Create(JobToProfile());
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_THAT(Profiled(world_.functions, "profile-0"), SizeIs(3));
+  EXPECT_THAT(Profiled(world_.functions, "profile-1"), SizeIs(1));
+}
+
+TEST_F(JobLifeTest, WhereQuotasAreFixedTheMeasuringFunctionSlowsItselfDown) {
+  world_.functions.cpu_fixed = true;
+  world_.Create(JobToProfile());
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_NEAR(world_.Read().status.profile->training_rate.slope, 1, 0.05);
+  std::vector<int> quotas;
+  for (const auto& [when, request] : world_.functions.requests()) {
+    if (request.role.kind != RoleKind::kProfile) continue;
+    const int quota = request.profile.milli_cpu;
+    if (request.role.rank == 0) quotas.push_back(quota);
+    // An older function would measure at full speed, and nobody would know.
+    EXPECT_EQ(request.minimum_protocol, quota > 0 ? 4 : kOldestProtocol);
+  }
+  ASSERT_THAT(quotas, SizeIs(3));
+  EXPECT_EQ(quotas[0], 0) << "its platform keeps it to the quota of the largest size";
+  EXPECT_GT(quotas[1], quotas[2]);
+  EXPECT_GT(quotas[2], 0);
+  ExpectNothingLeft();
+}
+
+TEST_F(JobLifeTest, ADeadFillerIsReplaced) {
+  world_.Create(JobToProfile());
+  ASSERT_TRUE(
+      world_.RunUntil([&] { return !Profiled(world_.functions, "profile-0").empty(); }, 50));
+  world_.functions.Kill(world_.functions.InstanceOf("profile-1"));
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_THAT(Profiled(world_.functions, "profile-1"), SizeIs(2));
+  ExpectNothingLeft();
+}
+
+TEST_F(JobLifeTest, ADeadMeasuringFunctionIsReplacedAndSizesItMeasuredCount) {
+  world_.Create(JobToProfile());
+  ASSERT_TRUE(
+      world_.RunUntil([&] { return Profiled(world_.functions, "profile-0").size() == 2; }, 50));
+  world_.functions.Kill(world_.functions.InstanceOf("profile-0"));
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_THAT(Profiled(world_.functions, "profile-0"), SizeIs(4));
+  ExpectNothingLeft();
+}
+
+TEST_F(JobLifeTest, FunctionsWithoutMemoryToProfileFailTheJob) {
+  Json job = JobWorld::MinimalJob();
+  job["spec"].erase("profile");
+  world_.Create(job);
+  world_.functions.die_at_start = "OOMKilled";
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Failed"), "True/ProfilingFailed");
+  EXPECT_THAT(FindCondition(world_.Read(), "Failed")->message, HasSubstr("functions.memory.max"));
+  EXPECT_THAT(world_.functions.Live(), IsEmpty());
+}
+
+}  // namespace
+}  // namespace lambdadnn
