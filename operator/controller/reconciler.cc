@@ -86,20 +86,39 @@ Reconciler::Reconciler(const ControllerDependencies& dependencies, const Control
       behind_(std::move(behind)) {}
 
 std::shared_ptr<JobMemory> Reconciler::MemoryOf(const ObjectName& name, const std::string& uid) {
-  const std::lock_guard lock(mutex_);
+  std::shared_ptr<JobMemory> of_another;
+  std::unique_lock lock(mutex_);
   auto& entry = memories_[name];
   if (entry.second == nullptr || entry.first != uid) {
+    of_another = std::move(entry.second);
     entry = {uid, std::make_shared<JobMemory>()};
   }
-  return entry.second;
+  std::shared_ptr<JobMemory> memory = entry.second;
+  lock.unlock();
+  ForgetSlices(of_another.get());
+  return memory;
 }
 
 void Reconciler::Drop(const ObjectName& name) {
-  const std::lock_guard lock(mutex_);
-  memories_.erase(name);
-  in_progress_.erase(name);
-  ticking_.erase(name);
-  joining_.erase(name);
+  std::shared_ptr<JobMemory> memory;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = memories_.find(name); found != memories_.end()) {
+      memory = std::move(found->second.second);
+      memories_.erase(found);
+    }
+    in_progress_.erase(name);
+    ticking_.erase(name);
+    joining_.erase(name);
+  }
+  ForgetSlices(memory.get());
+}
+
+void Reconciler::ForgetSlices(const JobMemory* memory) {
+  if (memory == nullptr) return;
+  for (const auto& [invocation, slice] : memory->facts.slices) {
+    dependencies_.slices.Forget(invocation);
+  }
 }
 
 size_t Reconciler::remembered() const {

@@ -64,6 +64,8 @@ class Reconciler {
 
   std::shared_ptr<JobMemory> MemoryOf(const ObjectName& name, const std::string& uid);
   void Drop(const ObjectName& name);
+  // Of a job that is gone, perhaps while they ran: nobody will ask for them again.
+  void ForgetSlices(const JobMemory* memory);
   // kNotFound: the job is gone.
   Status Load(Pass* pass);
   Status LookAtPlatform(Pass* pass);

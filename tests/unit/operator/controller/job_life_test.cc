@@ -255,6 +255,7 @@ TEST_F(JobLifeTest, DeletionCleansUpEvenInTheMiddle) {
   world_.Delete();
   ASSERT_TRUE(world_.RunUntil([&] { return !world_.Exists(); }, 60));
   ExpectNothingLeft();
+  EXPECT_TRUE(world_.RunUntil([&] { return world_.functions.streams() == 0; }, 10));
 }
 
 TEST_F(JobLifeTest, TtlDeletesTheFinishedJob) {
