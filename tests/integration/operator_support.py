@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT / "tests/support"))
 
 import job_crd  # noqa: E402
 from kube_control_plane import ControlPlane, program  # noqa: E402
-from run_support import HERE, Bench, FUNCTION_PROGRAMS, processes  # noqa: E402
+from run_support import HERE, Bench, FUNCTION_PROGRAMS, files_like, processes  # noqa: E402
 from s3_servers import BUCKET  # noqa: E402
 
 RULES = ROOT / "charts/lambdadnn-operator/files/rbac-rules.yaml"
@@ -334,5 +334,5 @@ class Cluster:
         """Objects below the job's prefix."""
         uid = job["metadata"]["uid"]
         store = self.folder / "store"
-        return sorted(str(f.relative_to(store)) for f in store.rglob("*")
+        return sorted(str(f.relative_to(store)) for f in files_like(store, "**/*")
                       if f.is_file() and f"/{uid}/" in str(f))
