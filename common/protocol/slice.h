@@ -22,7 +22,7 @@
 namespace lambdadnn {
 
 // The version of this contract; an operator drives functions of kOldestProtocol and later.
-inline constexpr int kProtocolVersion = 3;
+inline constexpr int kProtocolVersion = 4;
 // The oldest functions that this version's operators drive: a running job keeps its image through
 // an upgrade of the operator.
 inline constexpr int kOldestProtocol = 1;
@@ -85,7 +85,7 @@ struct SliceRequest {
   int64_t leader_epoch = 0;
   int64_t incarnation = 0;  // grows by one each time the job falls back to a checkpoint
   Role role;
-  Plan plan;
+  Plan plan;  // its `libtorch` since 4
   TrainingConfig training;
   StoreReference store;
   // Since 3. With which this slice reaches the store, data and model; they are good for longer than

@@ -279,6 +279,18 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const SetFunctionCpu& action
   return Next::kDecideAgain;
 }
 
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const AskKernels& action) {
+  Facts& facts = pass->memory->facts;
+  const auto found = facts.instances.find(action.uid);
+  if (found == facts.instances.end()) return Next::kGoOn;
+  InstanceFact& worker = found->second;
+  worker.kernels_asked = dependencies_.runtime.clock.Now();
+  if (!worker.kernels_first_asked.has_value()) worker.kernels_first_asked = worker.kernels_asked;
+  dependencies_.slices.AskKernels(IdentityOf(pass->snapshot.job), action.uid,
+                                  worker.instance.address);
+  return Next::kGoOn;
+}
+
 void Reconciler::StartSlice(Pass* pass, const SliceRequest& request,
                             const std::string& instance_uid) {
   Facts& facts = pass->memory->facts;

@@ -50,6 +50,11 @@ std::string RenderReportText(const Json& report) {
                              TextAt(report, "plan.memoryMiB") + " MiB, shards " +
                              TextAt(report, "plan.aggregation.shards") + ", layers " +
                              TextAt(report, "plan.aggregation.layers"));
+    const std::string isa = TextAt(report, "plan.isa");
+    const std::string libtorch = TextAt(report, "plan.libtorch");
+    if (!isa.empty() || !libtorch.empty()) {
+      text += Pair("kernels", isa + (isa.empty() || libtorch.empty() ? "" : ", LibTorch ") + libtorch);
+    }
   }
   const Json& plans = ListAt(report, "plans");
   for (size_t i = 0; plans.size() > 1 && i < plans.size(); ++i) {

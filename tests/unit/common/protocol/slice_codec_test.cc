@@ -30,6 +30,7 @@ SliceRequest ExampleRequest() {
   request.plan.aggregation.shards = 2;
   request.plan.aggregation.layers = {1, 1, 2};
   request.plan.aggregation.spread = 2;
+  request.plan.libtorch = "1.13.1, built in";
   request.training.model.name = "mlp";
   request.training.model.parameters["hidden"] = {128, 64};
   request.training.dataset.uri = "file:///data";
@@ -104,6 +105,7 @@ TEST(SliceCodec, ARequestOfAnOlderProtocolIsItsGoldenFile) {
   const SliceRequest decoded = DecodeSliceRequest(Golden("slice_request_v1.json")).value();
   EXPECT_EQ(decoded.protocol, 1);
   EXPECT_EQ(decoded.minimum_protocol, 1);
+  request.plan.libtorch.clear();
   EXPECT_EQ(decoded.plan, request.plan);
 }
 
@@ -113,6 +115,13 @@ TEST(SliceCodec, ARequestOfVersion2IsItsGoldenFileAndHasNoCredentials) {
   request.credentials = StoreCredentials{"key", "secret", "token"};
   EXPECT_EQ(EncodeSliceRequest(request), Golden("slice_request_v2.json"));
   EXPECT_EQ(DecodeSliceRequest(Golden("slice_request_v2.json"))->credentials, std::nullopt);
+}
+
+TEST(SliceCodec, ARequestOfVersion3IsItsGoldenFileAndNamesNoLibTorch) {
+  SliceRequest request = ExampleRequest();
+  request.protocol = 3;
+  EXPECT_EQ(EncodeSliceRequest(request), Golden("slice_request_v3.json"));
+  EXPECT_EQ(DecodeSliceRequest(Golden("slice_request_v3.json"))->plan.libtorch, "");
 }
 
 TEST(SliceCodec, CredentialsGoAlongSinceVersion3) {
