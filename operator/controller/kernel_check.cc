@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "operator/resources/function_groups.h"
+#include "operator/resources/slice_requests.h"
 
 namespace lambdadnn {
 namespace {
@@ -21,11 +21,14 @@ bool Differ(const std::string& a, const std::string& b) {
 
 void Question(const JobSnapshot& snapshot, const InstanceFact& worker, KernelCheck* check) {
   const std::string& uid = worker.instance.uid;
-  const Instant now = snapshot.now;
+  const std::optional<Instant>& first = worker.kernels_first_asked;
   const Duration patience = FromSeconds(snapshot.options->ready_silence_seconds);
-  if (worker.kernels_first_asked.has_value() && now - *worker.kernels_first_asked >= patience) {
+  const Duration since = snapshot.now - worker.kernels_asked;
+  if (!first.has_value() || since >= patience) {
+    check->questions.push_back(AskKernels{uid});
+  } else if (snapshot.now - *first >= patience) {
     check->questions.push_back(DeleteFunction{uid, "it does not say what it computes with"});
-  } else if (!worker.kernels_first_asked.has_value() || now - worker.kernels_asked >= kAskAgain) {
+  } else if (since >= kAskAgain) {
     check->questions.push_back(AskKernels{uid});
   }
 }

@@ -284,8 +284,12 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const AskKernels& action) {
   const auto found = facts.instances.find(action.uid);
   if (found == facts.instances.end()) return Next::kGoOn;
   InstanceFact& worker = found->second;
-  worker.kernels_asked = dependencies_.runtime.clock.Now();
-  if (!worker.kernels_first_asked.has_value()) worker.kernels_first_asked = worker.kernels_asked;
+  const Instant now = dependencies_.runtime.clock.Now();
+  // Patience begins anew where others were waited for in between.
+  const bool anew = !worker.kernels_first_asked.has_value() ||
+                    now - worker.kernels_asked >= FromSeconds(options_.ready_silence_seconds);
+  if (anew) worker.kernels_first_asked = now;
+  worker.kernels_asked = now;
   dependencies_.slices.AskKernels(IdentityOf(pass->snapshot.job), action.uid,
                                   worker.instance.address);
   return Next::kGoOn;
