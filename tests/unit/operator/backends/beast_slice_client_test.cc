@@ -407,7 +407,7 @@ class KernelQuestionTest : public SliceClientTest {
  protected:
   std::optional<FunctionKernels> Ask(int most_attempts = 10) {
     for (int i = 0; i < most_attempts * 20; ++i) {
-      if (i % 20 == 0) client_->AskKernels(request_.job, "instance-1", address());
+      if (i % 20 == 0) client_->AskKernels(request_.job, "instance-1", address_);
       EXPECT_TRUE(client_->TakeKernels("job-2").empty());
       for (const KernelsAnswer& answer : client_->TakeKernels("job-1")) {
         EXPECT_EQ(answer.instance_uid, "instance-1");
@@ -417,6 +417,8 @@ class KernelQuestionTest : public SliceClientTest {
     }
     return std::nullopt;
   }
+
+  const std::string address_ = address();  // also once the server is gone
 };
 
 TEST_F(KernelQuestionTest, AFunctionSaysWhatItComputesWith) {
