@@ -73,6 +73,7 @@ struct Plan {
   // What pins the bits beside the above (design guarantee 1).
   int threads = 1;               // of one worker's kernels
   std::string isa;               // "avx2", "avx512", ...; empty = not pinned
+  std::string libtorch;          // its version and BLAS; empty = not pinned
   int virtual_partitions = 64;   // V >= n; constant within an epoch
   int64_t checkpoint_every = 0;  // iterations between checkpoints; 0 = only where slices end
 

@@ -93,6 +93,7 @@ Json PlanToJson(const Plan& plan) {
           {"aggregation", AggregationToJson(plan.aggregation)},
           {"threads", plan.threads},
           {"isa", plan.isa},
+          {"libtorch", plan.libtorch},
           {"virtualPartitions", plan.virtual_partitions},
           {"checkpointEvery", plan.checkpoint_every},
           {"parameters", plan.parameters},
@@ -118,6 +119,7 @@ Plan DecodePlan(const Json& json, const std::string& path, std::vector<FieldErro
   }
   reader.Optional("threads", &plan.threads);
   reader.Optional("isa", &plan.isa);
+  reader.Optional("libtorch", &plan.libtorch);
   reader.Optional("virtualPartitions", &plan.virtual_partitions);
   reader.Optional("checkpointEvery", &plan.checkpoint_every);
   reader.Optional("parameters", &plan.parameters);

@@ -88,7 +88,7 @@ struct SliceRequest {
   int64_t leader_epoch = 0;
   int64_t incarnation = 0;  // grows by one each time the job falls back to a checkpoint
   Role role;
-  Plan plan;
+  Plan plan;  // its `libtorch` since 4
   TrainingConfig training;
   StoreReference store;
   // Since 3. With which this slice reaches the store, data and model; they are good for longer than

@@ -290,6 +290,7 @@ std::string EncodeSliceRequest(const SliceRequest& request) {
                  {"filler", request.profile.filler}}}};
   if (request.protocol >= 4) json["profile"]["milliCpu"] = request.profile.milli_cpu;
   if (request.protocol >= 2) json["minimumProtocol"] = request.minimum_protocol;
+  if (request.protocol < 4) json["plan"].erase("libtorch");
   if (request.credentials && request.protocol >= 3) {
     json["credentials"] = {{"accessKeyId", request.credentials->access_key},
                            {"secretAccessKey", request.credentials->secret_key},

@@ -10,6 +10,7 @@
 #include "common/json/json_reader.h"
 #include "common/protocol/slice_codec.h"
 #include "operator/backends/http_call.h"
+#include "operator/backends/kernel_questions.h"
 
 namespace lambdadnn {
 namespace net = boost::asio;
@@ -101,7 +102,12 @@ struct Slice {
 
 struct BeastSliceClient::State {
   State(Runtime& state_runtime, const Options& state_options)
-      : runtime(state_runtime), options(state_options) {}
+      : runtime(state_runtime),
+        options(state_options),
+        kernels(io, runtime.clock, options.connect_seconds, [this](const JobIdentity& job) {
+          std::lock_guard lock(mutex);
+          if (listener) listener(job);
+        }) {}
 
   void OnBody(Slice& slice, std::string_view bytes);
   void OnLine(Slice& slice, std::string_view line);
@@ -135,6 +141,7 @@ struct BeastSliceClient::State {
   std::map<std::string, std::set<std::string>> of_jobs;  // invocations by job uid; under mutex
   uint64_t attempts = 0;                                 // under mutex
   Listener listener;                                     // under mutex
+  KernelQuestions kernels;
   std::unique_ptr<Task> task;
 };
 
@@ -152,6 +159,7 @@ BeastSliceClient::~BeastSliceClient() {
     for (auto& [invocation, slice] : state_->slices) state_->CloseCall(std::move(slice.call));
     state_->slices.clear();
   }
+  state_->kernels.Close();
   state_->work.reset();
   // A stop that was just asked for still goes out: its calls end by their own time limits.
   state_->task->Join();
@@ -350,6 +358,15 @@ std::vector<SliceView> BeastSliceClient::Poll(const std::string& job_uid) {
     view.new_lines = {};  // with its memory: jobs may be many
   }
   return views;
+}
+
+void BeastSliceClient::AskKernels(const JobIdentity& job, const std::string& instance_uid,
+                                  const std::string& address) {
+  state_->kernels.Ask(job, instance_uid, address);
+}
+
+std::vector<KernelsAnswer> BeastSliceClient::TakeKernels(const std::string& job_uid) {
+  return state_->kernels.Take(job_uid);
 }
 
 void BeastSliceClient::SetListener(Listener listener) {

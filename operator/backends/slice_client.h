@@ -12,6 +12,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/status.h"
+#include "common/protocol/function_kernels.h"
 #include "common/protocol/slice.h"
 
 namespace lambdadnn {
@@ -39,6 +40,12 @@ struct SliceView {
   std::string busy_with;
 };
 
+// What one function computes with, as it said.
+struct KernelsAnswer {
+  std::string instance_uid;
+  FunctionKernels kernels;
+};
+
 // Thread-safe.
 class SliceClient {
  public:
@@ -53,6 +60,12 @@ class SliceClient {
   virtual void Forget(const std::string& invocation) = 0;
   // All slices of the job that were started here and not forgotten.
   virtual std::vector<SliceView> Poll(const std::string& job_uid) = 0;
+  // Asks the function what it computes with. While it is being asked, a second call does nothing;
+  // when it does not answer within a few seconds, it must be asked again.
+  virtual void AskKernels(const JobIdentity& job, const std::string& instance_uid,
+                          const std::string& address) = 0;
+  // The answers that came since the last call. One that nobody takes is dropped in time.
+  virtual std::vector<KernelsAnswer> TakeKernels(const std::string& job_uid) = 0;
 };
 
 }  // namespace lambdadnn

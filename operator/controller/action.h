@@ -63,6 +63,11 @@ struct SetFunctionCpu {
   int milli_cpu = 0;
 };
 
+// Its answer becomes a fact in a later pass.
+struct AskKernels {
+  std::string uid;
+};
+
 // --- Slices ---
 struct StartTrainingSlice {
   Role role;
@@ -111,8 +116,8 @@ struct DeleteJobKey {};
 using Action =
     std::variant<AddFinalizer, RemoveFinalizer, WriteDecision, DeleteJobObject, EnsurePlannedGroups,
                  EnsureProfileGroup, DeleteAllGroups, DeleteOneGroup, DeleteFunction,
-                 SetFunctionCpu, StartTrainingSlice, StartProfileSlice, StopSlice, ForgetSlice,
-                 CheckAdmission, ReadProfileCache, BringCheckpoint, ReadRecords, LookUpCheckpoint,
-                 CheckResults, WriteReport, CleanUpStore, DeleteJobKey>;
+                 SetFunctionCpu, AskKernels, StartTrainingSlice, StartProfileSlice, StopSlice,
+                 ForgetSlice, CheckAdmission, ReadProfileCache, BringCheckpoint, ReadRecords,
+                 LookUpCheckpoint, CheckResults, WriteReport, CleanUpStore, DeleteJobKey>;
 
 }  // namespace lambdadnn

@@ -184,6 +184,8 @@ void HoldPlanFromRest(const JobSnapshot& snapshot, WriteDecision* write) {
   }
   write->plan = plan;
   ++write->plan->revision;
+  write->plan->isa.clear();
+  write->plan->libtorch.clear();
   write->plan->first_iteration = base->iteration;
   AddToLog(snapshot,
            "the checkpoint that revision " + std::to_string(plan->revision) +

@@ -6,6 +6,7 @@
 
 #include "common/base/planted_bug.h"
 #include "operator/controller/decide.h"
+#include "operator/controller/kernel_check.h"
 #include "operator/controller/planning.h"
 #include "operator/controller/round_view.h"
 #include "operator/resources/function_groups.h"
@@ -121,17 +122,47 @@ std::vector<std::string> Bind(const JobSnapshot& snapshot) {
   return uids.size() == PlannedRoles(plan).size() ? uids : std::vector<std::string>();
 }
 
+// Binds `uids`, and pins what they compute with.
+void WriteBinding(const JobSnapshot& snapshot, const std::vector<std::string>& uids,
+                  const KernelCheck& check, WriteDecision* write) {
+  write->execution->functions = uids;
+  if (check.pinned != *snapshot.job.status.plan) write->plan = check.pinned;
+}
+
+// A start that failed: other functions may come of machines of one kind, or the user says which.
+std::vector<Action> GiveBackDiffering(const JobSnapshot& snapshot, const std::string& difference) {
+  const Condition differ =
+      MakeCondition(kConditionDegraded, true, "KernelsDiffer",
+                    difference +
+                        ": the bits would differ; suspend the job and let its functions run on "
+                        "nodes of one kind (spec.runtime.nodeSelector), or change spec.objective: "
+                        "another plan pins anew");
+  const Condition* const told = FindCondition(snapshot.job, kConditionDegraded);
+  if (told != nullptr && told->status == differ.status && told->reason == differ.reason &&
+      told->message == differ.message) {
+    return {DeleteAllGroups{true}};
+  }
+  WriteDecision tell;
+  tell.why = "kernels differ";
+  tell.conditions.push_back(differ);
+  return {tell};
+}
+
 // Who does what is written down before anybody begins: whoever leads next joins exactly these
 // functions, or gives the whole round up.
 std::vector<Action> DecideBinding(const JobSnapshot& snapshot) {
   if (auto waits = AwaitRoom(snapshot); waits.has_value()) return *waits;
   std::vector<Action> functions = DecideFunctions(snapshot);
   if (!functions.empty()) return functions;
+  const std::vector<std::string> uids = Bind(snapshot);
+  if (uids.empty()) return {};
+  const KernelCheck check = CheckKernels(snapshot, uids);
+  if (!check.answered) return check.questions;
+  if (!check.difference.empty()) return GiveBackDiffering(snapshot, check.difference);
   WriteDecision bind;
   bind.why = "bind";
   bind.execution = snapshot.job.status.execution;
-  bind.execution->functions = Bind(snapshot);
-  if (bind.execution->functions.empty()) return {};
+  WriteBinding(snapshot, uids, check, &bind);
   return {bind};
 }
 
@@ -222,13 +253,18 @@ std::vector<Action> DecideNextRound(const JobSnapshot& snapshot, const Round& ro
     }
     checkpoint = facts.newest_checkpoint;
   }
+  const std::vector<std::string> uids = Bind(snapshot);
+  const KernelCheck check = CheckKernels(snapshot, uids);
+  if (!check.answered) return check.questions;
   WriteDecision write;
   write.why = "next slices from iteration " + std::to_string(view.next_iteration);
   write.execution = snapshot.job.status.execution;
   if (view.next_iteration > write.execution->first_iteration) write.execution->failures = 0;
   write.execution->first_iteration = view.next_iteration;
   write.execution->start_checkpoint = CheckpointToJson(*checkpoint);
-  write.execution->functions = Bind(snapshot);
+  write.execution->functions.clear();
+  // Who cannot be bound is dealt with once nobody is.
+  if (check.difference.empty()) WriteBinding(snapshot, uids, check, &write);
   if (view.next_iteration == round.first_iteration) {
     // Nothing was done: the same round again would find its own records.
     ++write.execution->incarnation;

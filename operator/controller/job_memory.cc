@@ -278,6 +278,13 @@ void JobMemory::ObserveSlices(const std::vector<SliceView>& views, const Job& jo
   }
 }
 
+void JobMemory::ObserveKernels(const std::vector<KernelsAnswer>& answers) {
+  for (const KernelsAnswer& answer : answers) {
+    const auto found = facts.instances.find(answer.instance_uid);
+    if (found != facts.instances.end()) found->second.kernels = answer.kernels;
+  }
+}
+
 bool JobMemory::AnyRefused() const {
   return std::any_of(facts.slices.begin(), facts.slices.end(),
                      [](const auto& named) { return IsRefused(named.second); });

@@ -174,7 +174,6 @@ Plan NextRevision(const Job& job, Plan planned, double elapsed_seconds, double s
   planned.first_iteration = first_iteration;
   planned.iterations = before.iterations;
   planned.iterations_per_epoch = before.iterations_per_epoch;
-  planned.isa = before.isa;
   if (!AtEpochBegin(before, first_iteration))
     planned.virtual_partitions = before.virtual_partitions;
   planned.predicted.seconds += elapsed_seconds;

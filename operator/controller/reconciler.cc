@@ -207,6 +207,7 @@ Status Reconciler::Gather(Pass* pass) {
   }
   memory.ObserveSlices(dependencies_.slices.Poll(job.metadata.uid), job, options_.platform, now,
                        news);
+  memory.ObserveKernels(dependencies_.slices.TakeKernels(job.metadata.uid));
   // A function was refused by the store: its environment may be what the Secret no longer says.
   if (!memory.facts.credentials_changed && memory.AnyRefused()) {
     memory.store_refused = true;

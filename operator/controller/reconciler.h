@@ -99,6 +99,7 @@ class Reconciler {
   Result<Next> Do(Pass* pass, const DeleteOneGroup& action);
   Result<Next> Do(Pass* pass, const DeleteFunction& action);
   Result<Next> Do(Pass* pass, const SetFunctionCpu& action);
+  Result<Next> Do(Pass* pass, const AskKernels& action);
   Result<Next> Do(Pass* pass, const StartTrainingSlice& action);
   Result<Next> Do(Pass* pass, const StartProfileSlice& action);
   Result<Next> Do(Pass* pass, const StopSlice& action);

@@ -283,6 +283,22 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const SetFunctionCpu& action
   return Next::kDecideAgain;
 }
 
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const AskKernels& action) {
+  Facts& facts = pass->memory->facts;
+  const auto found = facts.instances.find(action.uid);
+  if (found == facts.instances.end()) return Next::kGoOn;
+  InstanceFact& worker = found->second;
+  const Instant now = dependencies_.runtime.clock.Now();
+  // Patience begins anew where others were waited for in between.
+  const bool anew = !worker.kernels_first_asked.has_value() ||
+                    now - worker.kernels_asked >= FromSeconds(options_.ready_silence_seconds);
+  if (anew) worker.kernels_first_asked = now;
+  worker.kernels_asked = now;
+  dependencies_.slices.AskKernels(IdentityOf(pass->snapshot.job), action.uid,
+                                  worker.instance.address);
+  return Next::kGoOn;
+}
+
 void Reconciler::StartSlice(Pass* pass, const SliceRequest& request,
                             const std::string& instance_uid) {
   Facts& facts = pass->memory->facts;

@@ -65,6 +65,11 @@ struct InstanceFact {
   std::optional<Instant> gone;
   // Of the Secrets that it was started with; absent = by another process, which knew.
   std::optional<std::string> secrets_version;
+  // What it computes with, once it has said so to this process.
+  std::optional<FunctionKernels> kernels;
+  // When this process asked for that, first and last.
+  std::optional<Instant> kernels_first_asked;
+  Instant kernels_asked{};
 };
 
 // Which slices belong together: all roles of a plan from one iteration on.

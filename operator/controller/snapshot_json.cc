@@ -37,11 +37,16 @@ const char* PhaseName(SlicePhase phase) {
 }
 
 Json InstanceJson(const InstanceFact& fact) {
-  return {{"uid", fact.instance.uid},
-          {"group", fact.instance.group},
-          {"phase", PhaseName(fact.instance.phase)},
-          {"address", fact.instance.address},
-          {"reason", fact.instance.reason}};
+  Json json = {{"uid", fact.instance.uid},
+               {"group", fact.instance.group},
+               {"phase", PhaseName(fact.instance.phase)},
+               {"address", fact.instance.address},
+               {"reason", fact.instance.reason}};
+  if (fact.kernels.has_value()) {
+    json["isa"] = fact.kernels->isa;
+    json["libtorch"] = fact.kernels->libtorch;
+  }
+  return json;
 }
 
 Json SliceJson(const SliceFact& slice, Instant now) {
@@ -87,6 +92,7 @@ struct Describe {
   Json operator()(const SetFunctionCpu& a) const {
     return {{"action", "SetFunctionCpu"}, {"uid", a.uid}, {"milliCpu", a.milli_cpu}};
   }
+  Json operator()(const AskKernels& a) const { return {{"action", "AskKernels"}, {"uid", a.uid}}; }
   Json operator()(const StartTrainingSlice& a) const {
     return {
         {"action", "StartTrainingSlice"}, {"role", a.role.Name()}, {"instance", a.instance_uid}};

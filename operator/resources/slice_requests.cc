@@ -13,7 +13,7 @@ constexpr const char* kDefaultRoot = "lambdadnn";
 
 SliceRequest BaseRequest(const Job& job, int64_t leader_epoch, double budget_seconds) {
   SliceRequest request;
-  request.job = {job.metadata.uid, job.metadata.namespace_name, job.metadata.name};
+  request.job = IdentityOf(job);
   request.leader_epoch = leader_epoch;
   request.store = MakeStoreReference(job);
   request.budget_seconds = budget_seconds;
@@ -27,6 +27,10 @@ std::string JobPrefix(const Job& job) {
   while (!root.empty() && root.back() == '/') root.pop_back();
   if (root.empty()) root = kDefaultRoot;
   return root + "/" + job.metadata.namespace_name + "/" + job.metadata.uid;
+}
+
+JobIdentity IdentityOf(const Job& job) {
+  return {job.metadata.uid, job.metadata.namespace_name, job.metadata.name};
 }
 
 StoreReference MakeStoreReference(const Job& job) {

@@ -17,6 +17,7 @@ namespace lambdadnn {
 // "<root>/<namespace>/<uid>": where everything of the job lies. The root is
 // spec.objectStore.prefix, or "lambdadnn".
 std::string JobPrefix(const Job& job);
+JobIdentity IdentityOf(const Job& job);
 StoreReference MakeStoreReference(const Job& job);
 
 // Every role that one incarnation of the plan runs: workers by rank, then servers by ServerRank.

@@ -89,6 +89,7 @@ void AddAppointments(Dice& dice, const Scenario& scenario, std::vector<CrashAppo
                                                                  "list_instances",
                                                                  "slice_start",
                                                                  "slice_stop",
+                                                                 "ask_kernels",
                                                                  "kube_get",
                                                                  "kube_list",
                                                                  "kube_create",

@@ -4,6 +4,13 @@
 #include "tests/simulation/sim_functions.h"
 
 namespace lambdadnn::simulation {
+namespace {
+
+// All functions compute with the same kernels.
+constexpr const char* kIsa = "simulated";
+constexpr const char* kLibtorch = "1.0, simulated";
+
+}  // namespace
 
 const char* RoleLabel(const SliceRequest& request) {
   if (request.role.kind == RoleKind::kWorker) return "worker";
@@ -31,7 +38,11 @@ void SimPlatform::Create(const FunctionGroup& group) {
   const double start = timing_.cold_start_seconds * (0.5 + scheduler_.random().Uniform());
   scheduler_.At(scheduler_.Now() + FromSeconds(start), [this, &function, start, number] {
     if (!function.process->alive() || function.seen.phase != FunctionPhase::kPending) return;
-    function.service = new SliceService(function.process->runtime(), make_environment_(function));
+    SliceEnvironment environment = make_environment_(function);
+    environment.isa = kIsa;
+    environment.libtorch = kLibtorch;
+    function.kernels = {environment.isa, environment.libtorch};
+    function.service = new SliceService(function.process->runtime(), std::move(environment));
     function.seen.phase = FunctionPhase::kReady;
     function.seen.address = "10.0.0." + number + ":8080";
     function.seen.cold_start_seconds = start;

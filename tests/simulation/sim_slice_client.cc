@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <utility>
 #include <variant>
 
 #include "common/protocol/slice_codec.h"
@@ -241,6 +242,30 @@ std::vector<SliceView> SimSliceClient::Poll(const std::string& job_uid) {
     stream->view.new_lines.clear();
   }
   return views;
+}
+
+void SimSliceClient::AskKernels(const JobIdentity& job, const std::string& instance_uid,
+                                const std::string&) {
+  SimFunction* function = platform_.Find(instance_uid);
+  if (function == nullptr || function->service == nullptr || function->cut_off) return;
+  (void)process_.Spawn("ask", [this, function, job_uid = job.uid, instance_uid] {
+    FaultInjector& faults = platform_.faults();
+    const FaultKind before = faults.Draw(process_.role(), "ask_kernels", FaultPoint::kBefore,
+                                         Kind(FaultKind::kUnavailable));
+    if (before == FaultKind::kCrash) process_.Kill();
+    if (before != FaultKind::kNone) return;
+    const Result<FunctionKernels> said = CallProcess<FunctionKernels>(
+        process_, *function->process, FromSeconds(platform_.timing().request_seconds),
+        FromSeconds(kRequestTimeoutSeconds), [function] { return function->kernels; });
+    const FaultKind after = faults.Draw(process_.role(), "ask_kernels", FaultPoint::kAfter,
+                                        Kind(FaultKind::kUnavailable));
+    if (after == FaultKind::kCrash) process_.Kill();
+    if (said.ok() && after == FaultKind::kNone) answers_[job_uid].push_back({instance_uid, *said});
+  });
+}
+
+std::vector<KernelsAnswer> SimSliceClient::TakeKernels(const std::string& job_uid) {
+  return std::exchange(answers_[job_uid], {});
 }
 
 bool SimSliceClient::CutSomeStream(Random& random) {

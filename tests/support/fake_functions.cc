@@ -58,6 +58,7 @@ Status FakeFunctions::EnsureGroup(const FunctionGroup& group) {
       Instance& instance = instances_[uid];
       instance.group = group;
       instance.milli_cpu = group.milli_cpu;
+      instance.kernels = kernels;
       instance.created = clock_.Now();
       instance.instance.uid = uid;
       instance.instance.group = group.name;
@@ -210,7 +211,31 @@ void FakeFunctions::Stop(const std::string& invocation, bool graceful) {
 
 void FakeFunctions::Forget(const std::string& invocation) { streams_.erase(invocation); }
 
-void FakeFunctions::ForgetStreams() { streams_.clear(); }
+void FakeFunctions::ForgetStreams() {
+  streams_.clear();
+  answers_.clear();
+}
+
+void FakeFunctions::AskKernels(const JobIdentity& job, const std::string& instance_uid,
+                               const std::string&) {
+  Advance();
+  (void)Around("askKernels", [&] {
+    ++asked_kernels_[instance_uid];
+    const auto found = instances_.find(instance_uid);
+    if (found == instances_.end() || found->second.instance.phase != FunctionPhase::kReady ||
+        found->second.silent) {
+      return OkStatus();
+    }
+    const auto own = kernels_of.find(instance_uid);
+    answers_[job.uid].push_back(
+        {instance_uid, own == kernels_of.end() ? found->second.kernels : own->second});
+    return OkStatus();
+  });
+}
+
+std::vector<KernelsAnswer> FakeFunctions::TakeKernels(const std::string& job_uid) {
+  return std::exchange(answers_[job_uid], {});
+}
 
 void FakeFunctions::ForgetGone() {
   std::erase_if(instances_,

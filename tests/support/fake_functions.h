@@ -55,6 +55,9 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   void Stop(const std::string& invocation, bool graceful) override;
   void Forget(const std::string& invocation) override;
   std::vector<SliceView> Poll(const std::string& job_uid) override;
+  void AskKernels(const JobIdentity& job, const std::string& instance_uid,
+                  const std::string& address) override;
+  std::vector<KernelsAnswer> TakeKernels(const std::string& job_uid) override;
 
   // --- What befalls them ---
   // Ends an instance as `kill -9` would.
@@ -89,6 +92,10 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   Status preflight;
   // As pods, whose quota never changes.
   bool cpu_fixed = false;
+  // What new instances compute with; of older versions' nothing is said.
+  FunctionKernels kernels = {"avx2", "1.0, fake"};
+  // Of single instances, by uid, what they say in place of that.
+  std::map<std::string, FunctionKernels> kernels_of;
   // New instances end at once with this reason.
   std::string die_at_start;
 
@@ -106,6 +113,8 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   const std::vector<std::string>& started() const { return started_; }  // invocations
   // The requests of these, and when they came.
   const std::vector<std::pair<Instant, SliceRequest>>& requests() const { return requests_; }
+  // Questions for what an instance computes with, by its uid.
+  const std::map<std::string, int>& asked_kernels() const { return asked_kernels_; }
   size_t streams() const { return streams_.size(); }
   // As if nobody had ever asked for what is gone by now.
   void ForgetGone();
@@ -126,6 +135,7 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
     Instant ended{};
     int milli_cpu = 0;
     bool silent = false;
+    FunctionKernels kernels;
     std::string slice;  // the newest
     std::map<std::string, Slice> slices;
   };
@@ -156,8 +166,10 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   ObjectStore& store_;
   FakeFunctionsOptions options_;
   std::map<std::string, Instance> instances_;
-  std::map<std::string, FunctionGroup> wanted_;  // job uid + group
-  std::map<std::string, Stream> streams_;        // by invocation
+  std::map<std::string, FunctionGroup> wanted_;                // job uid + group
+  std::map<std::string, Stream> streams_;                      // by invocation
+  std::map<std::string, std::vector<KernelsAnswer>> answers_;  // by job uid
+  std::map<std::string, int> asked_kernels_;
   std::map<std::string, std::pair<Status, bool>> fail_next_;
   std::map<std::string, int64_t> round_iteration_;
   std::set<std::string> keys_;

@@ -30,6 +30,7 @@
 #include "common/base/descriptor_limit.h"
 #include "common/base/files.h"
 #include "common/base/text.h"
+#include "common/protocol/function_kernels.h"
 #include "common/protocol/slice_codec.h"
 #include "operator/backends/local/host_protocol.h"
 
@@ -152,6 +153,7 @@ class Stub {
   // A function's: which one, its slice says.
   Answer OfFunction(const Request& request) {
     const Target target(std::string_view(request.target().data(), request.target().size()));
+    if (target.path == "/readyz") return {200, EncodeKernels({"stub", "stub"})};
     const auto key = request[http::field::authorization];
     const std::string shown(key.data(), key.size());
     if (target.path == "/v1/slices" && request.method() == http::verb::post) {

@@ -211,9 +211,10 @@ int RunFunction(Runtime& runtime, SliceEnvironment environment, SliceCredentials
   }
 
   MetricsRegistry metrics;
+  FunctionKernels kernels = {environment.isa, environment.libtorch};
   SliceService service(runtime, std::move(environment));
   SliceServiceControl slices(service);
-  FunctionServer handler(runtime, slices, metrics, settings->job_key);
+  FunctionServer handler(runtime, slices, metrics, settings->job_key, std::move(kernels));
   Result<std::unique_ptr<HttpServer>> http = HttpServer::ListenTcp(
       runtime, handler, settings->bind_address, settings->port, HttpServerLimits{});
   if (!http.ok()) return Fail(http.status(), kExitCannotListen);

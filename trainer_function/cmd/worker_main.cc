@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "common/protocol/function_kernels.h"
 #include "common/telemetry/log.h"
 #include "trainer_function/cmd/function_main.h"
 #include "trainer_function/model/blas.h"
@@ -58,6 +59,8 @@ int main(int argc, char** argv) {
     return lambdadnn::MakeModel(runtime, credentials, config, dataset, threads);
   };
   environment.isa = lambdadnn::IsaLevel();
+  environment.libtorch = (lambdadnn::TorchVersion() + ", " + lambdadnn::BlasName())
+                             .substr(0, lambdadnn::kMaxLibtorchBytes);
   lambdadnn::LogInfo("worker", "kernels",
                      {{"libtorch", lambdadnn::TorchVersion()},
                       {"isa", environment.isa},

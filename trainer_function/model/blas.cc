@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <string_view>
 
+#include "common/base/text.h"
+
 namespace lambdadnn {
 namespace {
 
@@ -37,13 +39,20 @@ bool IsReference(const LoadedBlas& blas) {
   return true;
 }
 
+std::string NameOf(const LoadedBlas& blas) {
+  if (blas.path.empty()) return "built in";
+  if (!blas.version.empty()) return std::string(Trim(blas.version));
+  if (IsReference(blas)) return "reference BLAS";
+  return "BLAS " + std::filesystem::path(blas.path).filename().string();
+}
+
 }  // namespace
+
+std::string BlasName() { return NameOf(FindBlas()); }
 
 std::string BlasDescription() {
   const LoadedBlas blas = FindBlas();
-  if (blas.path.empty()) return "built in";
-  if (!blas.version.empty()) return blas.version + " (" + blas.path + ")";
-  return (IsReference(blas) ? "reference BLAS (" : "BLAS (") + blas.path + ")";
+  return NameOf(blas) + (blas.path.empty() ? "" : " (" + blas.path + ")");
 }
 
 std::optional<std::string> BlasWarning() {

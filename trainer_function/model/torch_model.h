@@ -27,7 +27,7 @@ Result<std::unique_ptr<TrainableModel>> MakeTorchModel(const TrainingConfig& con
 // The instruction set that LibTorch's kernels use here: "avx512", "avx2" or "default". Plans pin
 // it, because it changes bits.
 std::string IsaLevel();
-// "1.13.0": together with IsaLevel and the threads it decides the bits.
+// "1.13.0": together with IsaLevel, the BLAS and the threads it decides the bits.
 std::string TorchVersion();
 
 }  // namespace lambdadnn

@@ -78,11 +78,12 @@ Result<bool> QueryFlag(const HttpServerRequest& request, const std::string& name
 }  // namespace
 
 FunctionServer::FunctionServer(Runtime& runtime, SliceControl& slices, MetricsRegistry& metrics,
-                               std::string job_key)
+                               std::string job_key, FunctionKernels kernels)
     : runtime_(runtime),
       slices_(slices),
       metrics_(metrics),
       job_key_(std::move(job_key)),
+      kernels_(std::move(kernels)),
       started_(runtime.clock.Now()) {
   LDNN_CHECK(!job_key_.empty(), "a function without a key would serve anybody");
 }
@@ -109,8 +110,11 @@ HttpServerReply FunctionServer::Handle(HttpServerRequest request) {
 HttpServerReply FunctionServer::Route(const HttpServerRequest& request) {
   if (request.path == "/healthz" || request.path == "/readyz") {
     if (!IsProbe(request)) return WrongMethod(request, "GET or HEAD without a body");
-    if (request.path == "/readyz" && !ready_) return TextReply(503, "draining\n");
-    return TextReply(200, "ok\n");
+    if (request.path == "/healthz") return TextReply(200, "ok\n");
+    if (!ready_) return TextReply(503, "draining\n");
+    HttpServerReply reply;
+    reply.body = EncodeKernels(kernels_);
+    return reply;
   }
   if (request.path == "/metrics") {
     return request.method == "GET" ? Metrics() : WrongMethod(request, "GET");

@@ -12,6 +12,7 @@
 
 #include "common/base/runtime.h"
 #include "common/http/http_server.h"
+#include "common/protocol/function_kernels.h"
 #include "common/telemetry/metrics.h"
 #include "trainer_function/server/slice_control.h"
 
@@ -22,9 +23,10 @@ inline constexpr double kHeartbeatSeconds = 2;
 
 class FunctionServer final : public HttpServerHandler {
  public:
-  // All references outlive the server and its streams. `job_key` is not empty.
+  // All references outlive the server and its streams. `job_key` is not empty. Whoever asks for
+  // /readyz is told `kernels`.
   FunctionServer(Runtime& runtime, SliceControl& slices, MetricsRegistry& metrics,
-                 std::string job_key);
+                 std::string job_key, FunctionKernels kernels = {});
 
   std::optional<HttpServerReply> Admit(const HttpServerRequest& head) override;
   HttpServerReply Handle(HttpServerRequest request) override;
@@ -43,6 +45,7 @@ class FunctionServer final : public HttpServerHandler {
   SliceControl& slices_;
   MetricsRegistry& metrics_;
   const std::string job_key_;
+  const FunctionKernels kernels_;
   const Instant started_;
   std::atomic<bool> ready_{true};
 };

@@ -164,6 +164,13 @@ Status ValidateRequest(const SliceRequest& request, const SliceEnvironment& envi
                                 ", this function uses " + environment.isa +
                                 "; place it on a machine of that kind, or plan anew");
   }
+  const bool trains = request.role.kind == RoleKind::kWorker;
+  if (trains && !plan.libtorch.empty() && !environment.libtorch.empty() &&
+      plan.libtorch != environment.libtorch) {
+    return InvalidArgumentError("plan.libtorch pins LibTorch " + plan.libtorch +
+                                ", this function has " + environment.libtorch +
+                                "; run it of that image on a machine of that kind, or plan anew");
+  }
   if (request.role.kind != RoleKind::kServer && !environment.make_model) {
     return InvalidArgumentError("this function has no LibTorch: it serves role server only");
   }

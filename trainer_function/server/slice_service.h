@@ -41,6 +41,9 @@ struct SliceEnvironment {
   // Instruction set level that the kernels of this process use; a plan pinned to another is
   // refused.
   std::string isa;
+  // LibTorch's version and BLAS; a worker's slice of a plan pinned to another is refused. Empty = a
+  // function without.
+  std::string libtorch;
   // Called by the training and merging loops after each piece of CPU work (at most a batch or a
   // shard): sleeps where the CPU quota is kept by pacing (cpu_pacer.h). May be null.
   std::function<void()> pace;

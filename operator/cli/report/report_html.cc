@@ -217,6 +217,7 @@ std::string PlanCard(const Json& report) {
                                    {"checkpoint every", "plan.checkpointEvery"},
                                    {"threads", "plan.threads"},
                                    {"instruction set", "plan.isa"},
+                                   {"LibTorch", "plan.libtorch"},
                                    {"isolation", "isolation"},
                                    {"model digest", "model.digest"},
                                    {"parameters", "model.parameters"}}) {

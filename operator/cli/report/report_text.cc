@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
 
+#include "common/base/text.h"
 #include "operator/cli/report/report_html.h"
 #include "operator/cli/report/report_values.h"
 
@@ -27,6 +28,21 @@ std::string Or(std::optional<double> value, Formatter format) {
   return value ? format(*value) : "-";
 }
 
+// A value of several words, on as many lines as it needs.
+std::string Words(const std::string& name, const std::string& value) {
+  constexpr size_t kWidth = 60;
+  std::string text;
+  std::string line;
+  for (const std::string& word : Split(value, ' ')) {
+    if (!line.empty() && line.size() + 1 + word.size() > kWidth) {
+      text += Pair(text.empty() ? name : "", line);
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return line.empty() ? text : text + Pair(text.empty() ? name : "", line);
+}
+
 }  // namespace
 
 std::string RenderReportText(const Json& report) {
@@ -50,6 +66,8 @@ std::string RenderReportText(const Json& report) {
                              TextAt(report, "plan.memoryMiB") + " MiB, shards " +
                              TextAt(report, "plan.aggregation.shards") + ", layers " +
                              TextAt(report, "plan.aggregation.layers"));
+    text += Words("kernels", TextAt(report, "plan.isa"));
+    text += Words("LibTorch", TextAt(report, "plan.libtorch"));
   }
   const Json& plans = ListAt(report, "plans");
   for (size_t i = 0; plans.size() > 1 && i < plans.size(); ++i) {

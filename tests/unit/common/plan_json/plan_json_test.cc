@@ -23,6 +23,7 @@ Plan FullPlan() {
   plan.aggregation = {TransportKind::kDirect, Placement::kWorkers, 4, {1, 2, 8}, 2};
   plan.threads = 2;
   plan.isa = "avx2";
+  plan.libtorch = "1.13.1, built in";
   plan.virtual_partitions = 64;
   plan.checkpoint_every = 40;
   plan.parameters = 1 << 20;

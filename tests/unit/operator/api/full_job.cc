@@ -116,6 +116,7 @@ Plan FullPlan() {
   plan.iterations_per_epoch = 100;
   plan.aggregation = {TransportKind::kObjectStore, Placement::kDedicated, 4, {1, 2, 8}, 2};
   plan.isa = "avx2";
+  plan.libtorch = "1.13.1, built in";
   plan.checkpoint_every = 40;
   plan.parameters = 1 << 20;
   plan.predicted = {71.5, 0.0123, 300, 1.5, 0.2, 0.1, 0.05, 2.5, 7, 0.05};

@@ -20,6 +20,7 @@ Json SmallReport() {
   return Json::parse(R"({
     "job": {"name": "<digits>"}, "outcome": "Complete",
     "plan": {"functions": 2, "memoryMiB": 512, "aggregation": {"shards": 2, "layers": [1, 2]},
+             "isa": "avx2", "libtorch": "1.13.1, OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH NO_AFFINITY Haswell MAX_THREADS=128",
              "predicted": {"iterations": 10, "computeSeconds": 0.5, "loadSeconds": 1}},
     "predicted": {"seconds": 10, "cost": 0.01}, "actual": {"seconds": 11, "cost": 0.01},
     "phases": {"computeSeconds": 6, "loadSeconds": 1},
@@ -67,9 +68,10 @@ TEST(SvgChart, OnePointIsDrawnWithFiniteCoordinates) {
 
 TEST(ReportHtml, EveryFigureOfACompleteRunIsThere) {
   const std::string html = RenderReportHtml(SmallReport());
-  for (const char* title : {"Training loss", "Test accuracy", "Predicted and actual time by phase",
-                            "Functions over time", "Time against cost", "chosen: 2",
-                            "Store requests against the formulas", "deadline", "Killed"}) {
+  for (const char* title :
+       {"Training loss", "Test accuracy", "Predicted and actual time by phase",
+        "Functions over time", "Time against cost", "chosen: 2", "OpenBLAS 0.3.21",
+        "Store requests against the formulas", "deadline", "Killed"}) {
     EXPECT_THAT(html, HasSubstr(title));
   }
 }
@@ -96,6 +98,16 @@ TEST(ReportText, ComparesPredictedWithActual) {
   EXPECT_THAT(text, HasSubstr("+10.0%"));
   EXPECT_THAT(text, HasSubstr("97.50 %"));
   EXPECT_THAT(text, HasSubstr("compute"));
+}
+
+TEST(ReportText, SaysWhatTrained) {
+  const std::string text = RenderReportText(SmallReport());
+  EXPECT_THAT(text, HasSubstr("  kernels        avx2\n"));
+  EXPECT_THAT(text, HasSubstr("  LibTorch       1.13.1, OpenBLAS 0.3.21"));
+  EXPECT_THAT(text, HasSubstr("Haswell"));
+  Json unpinned = SmallReport();
+  unpinned["plan"]["isa"] = unpinned["plan"]["libtorch"] = "";
+  EXPECT_THAT(RenderReportText(unpinned), Not(HasSubstr("LibTorch")));
 }
 
 TEST(ReportText, NoLineIsWiderThanATerminal) {

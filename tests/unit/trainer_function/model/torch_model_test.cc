@@ -260,6 +260,8 @@ TEST(TorchModel, SaysWhatDecidesTheBits) {
   EXPECT_THAT(IsaLevel(), testing::AnyOf("default", "avx2", "avx512"));
   EXPECT_THAT(TorchVersion(), testing::MatchesRegex("[0-9]+[.][0-9]+.*"));
   EXPECT_FALSE(BlasDescription().empty());
+  EXPECT_EQ(BlasDescription().find(BlasName()), 0u);
+  EXPECT_EQ(BlasName().find('/'), std::string::npos);
   EXPECT_EQ(BlasWarning().has_value(), BlasDescription().starts_with("reference"));
   // Upstream's LibTorch has a BLAS inside, and nobody is told to install another.
   if (!TorchVersion().starts_with("1.")) {

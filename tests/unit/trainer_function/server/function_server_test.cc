@@ -36,7 +36,7 @@ class FunctionServerTest : public testing::Test {
   Runtime runtime_{clock_, executor_, random_};
   FakeSliceControl slices_;
   MetricsRegistry metrics_;
-  FunctionServer server_{runtime_, slices_, metrics_, kKey};
+  FunctionServer server_{runtime_, slices_, metrics_, kKey, {"avx2", "1.0, built in"}};
 };
 
 TEST_F(FunctionServerTest, ProbesNeedNoKey) {
@@ -45,6 +45,14 @@ TEST_F(FunctionServerTest, ProbesNeedNoKey) {
   EXPECT_EQ(Ask("HEAD /readyz", "").status, 200);
   EXPECT_EQ(Ask("HEAD /readyz", "").body, "");
   EXPECT_EQ(Ask("POST /healthz").status, 405);
+}
+
+TEST_F(FunctionServerTest, TellsWhatItComputesWithWhileItIsReady) {
+  const RawReply reply = Ask("GET /readyz", "");
+  EXPECT_NE(reply.head.find("Content-Type: application/json"), std::string::npos) << reply.head;
+  EXPECT_EQ(reply.body, "{\"isa\":\"avx2\",\"libtorch\":\"1.0, built in\"}\n");
+  server_.SetNotReady();
+  EXPECT_EQ(Ask("GET /readyz", "").body, "draining\n");
 }
 
 // The body is announced and never sent: whoever answers has not waited for it.

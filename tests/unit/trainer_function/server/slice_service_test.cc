@@ -13,6 +13,7 @@
 #include "common/protocol/slice_codec.h"
 #include "tests/support/faulty_object_store.h"
 #include "tests/support/slice_harness.h"
+#include "trainer_function/server/slice_runner.h"
 
 namespace lambdadnn {
 namespace {
@@ -140,6 +141,33 @@ TEST_F(SliceServiceTest, APinnedInstructionSetThatThisProcessHasNotIsRefused) {
   EXPECT_THAT(service.Start(request).message(), HasSubstr("avx512"));
   request.plan.isa = "avx2";
   EXPECT_TRUE(service.Start(request).ok());
+}
+
+TEST_F(SliceServiceTest, APinnedLibTorchThatThisProcessHasNotIsRefused) {
+  SliceEnvironment environment = harness_.Environment(kWorker);
+  environment.libtorch = "1.13.1, OpenBLAS Haswell";
+  SliceService service(runtime_, environment);
+  SliceRequest request = Request();
+  request.plan.libtorch = "1.13.1, OpenBLAS SkylakeX";
+  const Status refused = service.Start(request);
+  EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(refused.message(), HasSubstr("plan.libtorch"));
+  EXPECT_THAT(refused.message(), HasSubstr("SkylakeX"));
+  EXPECT_THAT(refused.message(), HasSubstr("Haswell"));
+  // No gradient comes of a profile.
+  request.role.kind = RoleKind::kProfile;
+  EXPECT_TRUE(ValidateRequest(request, environment).ok());
+  request.role.kind = RoleKind::kWorker;
+  request.plan.libtorch = environment.libtorch;
+  EXPECT_TRUE(service.Start(request).ok());
+}
+
+TEST_F(SliceServiceTest, AServerTakesAPlanThatPinsWhatItDoesNotHave) {
+  SliceRequest request = Request();
+  request.role = {RoleKind::kServer, 0, {1, 0, 0}};
+  request.plan.isa = "avx512";
+  request.plan.libtorch = "1.13.1, OpenBLAS SkylakeX";
+  EXPECT_TRUE(ValidateRequest(request, harness_.Environment(kServer)).ok());
 }
 
 TEST_F(SliceServiceTest, AServerFunctionRefusesToTrain) {

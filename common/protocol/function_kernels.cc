@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/protocol/function_kernels.h"
+
+#include "common/protocol/codec_internal.h"
+
+namespace lambdadnn {
+namespace {
+
+std::string TextOf(const Json& json, const char* field, size_t most_bytes) {
+  const auto found = json.find(field);
+  if (found == json.end() || !found->is_string()) return "";
+  std::string text = found->get<std::string>();
+  return text.size() <= most_bytes ? text : "";
+}
+
+}  // namespace
+
+std::string EncodeKernels(const FunctionKernels& kernels) {
+  return codec::Dump({{"isa", kernels.isa}, {"libtorch", kernels.libtorch}}) + "\n";
+}
+
+FunctionKernels DecodeKernels(std::string_view text) {
+  const Result<Json> json = ParseJson(text);
+  if (!json.ok() || !json->is_object()) return {};
+  return {TextOf(*json, "isa", kMaxIsaBytes), TextOf(*json, "libtorch", kMaxLibtorchBytes)};
+}
+
+std::string DescribeKernels(const FunctionKernels& kernels) {
+  const std::string isa = kernels.isa.empty() ? "an unknown instruction set" : kernels.isa;
+  return isa + " and " +
+         (kernels.libtorch.empty() ? "an unknown LibTorch" : "LibTorch " + kernels.libtorch);
+}
+
+}  // namespace lambdadnn

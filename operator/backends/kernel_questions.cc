@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/backends/kernel_questions.h"
+
+#include <boost/asio/post.hpp>
+#include <utility>
+
+namespace lambdadnn {
+namespace {
+
+// Without a byte, while reading.
+constexpr double kSilenceSeconds = 3;
+// An answer is a short line; whoever takes longer is asked anew.
+constexpr Duration kLongestCall = std::chrono::seconds(10);
+constexpr size_t kMaxAnswerBytes = 4096;
+// A job that is gone by the time of the answer does not take it.
+constexpr Duration kAnswerKept = std::chrono::seconds(60);
+
+}  // namespace
+
+KernelQuestions::KernelQuestions(boost::asio::io_context& io, Clock& clock, double connect_seconds,
+                                 std::function<void(const JobIdentity&)> told)
+    : io_(io), clock_(clock), connect_seconds_(connect_seconds), told_(std::move(told)) {}
+
+void KernelQuestions::CloseCall(std::shared_ptr<HttpCall> call) {
+  if (call != nullptr) boost::asio::post(io_, [call = std::move(call)] { call->Close(); });
+}
+
+void KernelQuestions::Ask(const JobIdentity& job, const std::string& instance_uid,
+                          const std::string& address) {
+  const Instant now = clock_.Now();
+  std::lock_guard lock(mutex_);
+  std::erase_if(questions_, [&](const auto& named) {
+    return named.second.call == nullptr && now - named.second.asked >= kAnswerKept;
+  });
+  Question& question = questions_[instance_uid];
+  if (question.attempt != 0 && now - question.asked < kLongestCall) return;
+  CloseCall(std::move(question.call));
+  question = Question{};
+  question.job = job;
+  question.asked = now;
+  const uint64_t attempt = question.attempt = ++attempts_;
+  HttpCall::Callbacks callbacks;
+  callbacks.on_status = [this, instance_uid, attempt](int status) {
+    With(instance_uid, attempt, [status](Question& target) {
+      target.http_status = status;
+      return false;
+    });
+  };
+  callbacks.on_body = [this, instance_uid, attempt](std::string_view bytes) {
+    With(instance_uid, attempt, [&](Question& target) { return OnBody(target, bytes); });
+  };
+  callbacks.on_end = [this, instance_uid, attempt](const Status& status) {
+    OnEnd(instance_uid, attempt, status);
+  };
+  question.call = std::make_shared<HttpCall>(
+      io_, HttpCallRequest{address, "GET", "/readyz", "", ""},
+      HttpCallLimits{connect_seconds_, kSilenceSeconds}, std::move(callbacks));
+  boost::asio::post(io_, [call = question.call] { call->Begin(); });
+}
+
+void KernelQuestions::With(const std::string& instance_uid, uint64_t attempt,
+                           const std::function<bool(Question&)>& change) {
+  JobIdentity job;
+  {
+    std::lock_guard lock(mutex_);
+    const auto found = questions_.find(instance_uid);
+    if (found == questions_.end() || found->second.attempt != attempt) return;
+    if (found->second.call == nullptr || !change(found->second)) return;
+    job = found->second.job;
+    // Platforms may send every byte and never end the response.
+    CloseCall(std::exchange(found->second.call, nullptr));
+  }
+  told_(job);
+}
+
+bool KernelQuestions::OnBody(Question& question, std::string_view bytes) {
+  question.body.append(bytes.substr(0, kMaxAnswerBytes - question.body.size()));
+  const size_t end = question.body.find('\n');
+  if (question.http_status != 200 || end == std::string::npos) return false;
+  question.answer = DecodeKernels(std::string_view(question.body).substr(0, end));
+  return true;
+}
+
+void KernelQuestions::OnEnd(const std::string& instance_uid, uint64_t attempt,
+                            const Status& status) {
+  With(instance_uid, attempt, [&](Question& target) {
+    if (!status.ok() || target.http_status != 200) return false;
+    target.answer = DecodeKernels(target.body);
+    return true;
+  });
+  std::lock_guard lock(mutex_);
+  const auto found = questions_.find(instance_uid);
+  if (found == questions_.end() || found->second.attempt != attempt) return;
+  // Not there, draining, or cut: it is to be asked again.
+  if (found->second.call != nullptr) questions_.erase(found);
+}
+
+std::vector<KernelsAnswer> KernelQuestions::Take(const std::string& job_uid) {
+  std::lock_guard lock(mutex_);
+  std::vector<KernelsAnswer> answers;
+  for (auto at = questions_.begin(); at != questions_.end();) {
+    if (at->second.call != nullptr || at->second.job.uid != job_uid) {
+      ++at;
+      continue;
+    }
+    answers.push_back({at->first, std::move(at->second.answer)});
+    at = questions_.erase(at);
+  }
+  return answers;
+}
+
+void KernelQuestions::Close() {
+  std::lock_guard lock(mutex_);
+  for (auto& [uid, question] : questions_) CloseCall(std::move(question.call));
+  questions_.clear();
+}
+
+}  // namespace lambdadnn

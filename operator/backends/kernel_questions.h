@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// Asks functions what they compute with (`GET /readyz`), any number at a time, and keeps what they
+// say until it is taken. Private to the backends: included by .cc files only.
+//
+// Thread-safe. The calls run on the io_context's task, which must not run any more when this ends.
+#pragma once
+
+#include <boost/asio/io_context.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/runtime.h"
+#include "operator/backends/http_call.h"
+#include "operator/backends/slice_client.h"
+
+namespace lambdadnn {
+
+class KernelQuestions {
+ public:
+  // `told`: that a function of the job has answered; runs on the task.
+  KernelQuestions(boost::asio::io_context& io, Clock& clock, double connect_seconds,
+                  std::function<void(const JobIdentity&)> told);
+  KernelQuestions(const KernelQuestions&) = delete;
+  KernelQuestions& operator=(const KernelQuestions&) = delete;
+
+  // As SliceClient::AskKernels and TakeKernels.
+  void Ask(const JobIdentity& job, const std::string& instance_uid, const std::string& address);
+  std::vector<KernelsAnswer> Take(const std::string& job_uid);
+  // Ends all calls.
+  void Close();
+
+ private:
+  struct Question {
+    JobIdentity job;
+    Instant asked{};
+    uint64_t attempt = 0;            // calls of an older attempt change nothing
+    std::shared_ptr<HttpCall> call;  // null: it has answered
+    int http_status = 0;
+    std::string body;
+    FunctionKernels answer;
+  };
+
+  // Runs `change` on the question if `attempt` still is the newest one; true = it was answered.
+  void With(const std::string& instance_uid, uint64_t attempt,
+            const std::function<bool(Question&)>& change);
+  bool OnBody(Question& question, std::string_view bytes);
+  void OnEnd(const std::string& instance_uid, uint64_t attempt, const Status& status);
+  void CloseCall(std::shared_ptr<HttpCall> call);
+
+  boost::asio::io_context& io_;
+  Clock& clock_;
+  const double connect_seconds_;
+  const std::function<void(const JobIdentity&)> told_;
+  std::mutex mutex_;
+  std::map<std::string, Question> questions_;  // by uid of the instance; under mutex_
+  uint64_t attempts_ = 0;                      // under mutex_
+};
+
+}  // namespace lambdadnn
