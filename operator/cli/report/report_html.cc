@@ -36,6 +36,7 @@ svg .grid{stroke:var(--line)}svg .axis{stroke:var(--soft)}
 .fill-mark{fill:var(--mark)}
 table{border-collapse:collapse;width:100%;font-variant-numeric:tabular-nums}
 th,td{text-align:right;padding:4px 8px;border-bottom:1px solid var(--line);white-space:nowrap}
+.facts td+td{white-space:normal;overflow-wrap:anywhere}
 th:first-child,td:first-child{text-align:left}th{color:var(--soft);font-weight:500}
 .tag{display:inline-block;border:1px solid var(--line);border-radius:99px;padding:1px 9px;margin:0 4px 4px 0;font-size:13px}
 .good{color:var(--good)}.bad{color:var(--bad)}
@@ -226,7 +227,7 @@ std::string PlanCard(const Json& report) {
     rows += std::string("<tr><td>") + name + "</td><td>" + EscapeHtml(value) + "</td></tr>";
   }
   return "<h2>The plan, and what binds it</h2><p>" + (binding.empty() ? "nothing binds" : binding) +
-         "</p><div class=\"scroll\"><table>" + rows + "</table></div>" + Revisions(report);
+         "</p><table class=\"facts\">" + rows + "</table>" + Revisions(report);
 }
 
 }  // namespace
