@@ -13,6 +13,7 @@ constexpr int64_t kMaxFunctions = 10'000;
 // Beyond these nothing that is computed with them would be right.
 constexpr int kMaxRevision = 1'000'000;
 constexpr int64_t kMaxIterations = 1'000'000'000'000'000;
+constexpr int64_t kMaxParameters = 1'000'000'000'000'000;
 
 bool Within(int64_t value, int64_t least, int64_t most) { return value >= least && value <= most; }
 
@@ -75,6 +76,10 @@ Status Plan::Validate() const {
   }
   if (virtual_partitions < functions) {
     return InvalidArgumentError("plan.virtualPartitions must not be below plan.functions");
+  }
+  if (!Within(parameters, 0, kMaxParameters)) {
+    return InvalidArgumentError("plan.parameters must be between 0 and " +
+                                std::to_string(kMaxParameters));
   }
   if (parameters > 0 && aggregation.shards > BlockCount(parameters)) {
     return InvalidArgumentError("aggregation.shards is " + std::to_string(aggregation.shards) +

@@ -127,6 +127,8 @@ TEST_F(SliceServiceTest, RequestsThatMakeNoSenseHereAreRefusedWithTheField) {
   EXPECT_THAT(
       message([](SliceRequest& r) { r.plan.aggregation.transport = TransportKind::kDirect; }),
       HasSubstr("transport"));
+  EXPECT_THAT(message([](SliceRequest& r) { r.plan.parameters = INT64_MAX; }),
+              HasSubstr("plan.parameters"));
   EXPECT_THAT(message([](SliceRequest& r) { r.first_iteration = -1; }),
               HasSubstr("firstIteration"));
   EXPECT_FALSE(service_.Running().has_value());
