@@ -17,10 +17,12 @@ constexpr double kMilliPerCore = 1000;
 // What a slice keeps free for its end.
 constexpr double kIterationsKeptFree = kStopSafetyFactor * kIterationsToStop;
 
-// Memory on the platform's grid, at least its minimum.
+// Memory on the platform's grid, at least its minimum. What no platform has stays what none has.
 int OnGrid(const Platform::Memory& memory, double needed_mib) {
+  constexpr double kMostMib = 1e9;
   const double steps = std::ceil((needed_mib - memory.min_mib) / memory.step_mib);
-  return memory.min_mib + memory.step_mib * static_cast<int>(std::max(steps, 0.0));
+  const double mib = memory.min_mib + memory.step_mib * std::max(0.0, steps);
+  return static_cast<int>(std::min(mib, kMostMib));
 }
 
 double Smallest(double a, double b) {  // of two bandwidths of which zero is unlimited
