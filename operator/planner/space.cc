@@ -56,6 +56,11 @@ Status ValidateProfile(const WorkloadProfile& profile) {
   LDNN_RETURN_IF_ERROR(
       RequirePositive({{"profile.trainingSamples", static_cast<double>(profile.training_samples)},
                        {"profile.modelBytes", profile.model_bytes}}));
+  // As the API server says of a spec; a status may hold anything.
+  if (constexpr int64_t kMostSamples = 1'000'000'000'000; profile.training_samples > kMostSamples) {
+    return InvalidArgumentError("profile.trainingSamples must be at most " +
+                                std::to_string(kMostSamples));
+  }
   LDNN_RETURN_IF_ERROR(
       RequireNotNegative({{"profile.trainingBytes", profile.training_bytes},
                           {"profile.iterationOverheadSeconds", profile.iteration_overhead_seconds},
