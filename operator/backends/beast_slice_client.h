@@ -38,9 +38,8 @@ class BeastSliceClient final : public SliceClient {
   std::vector<KernelsAnswer> TakeKernels(const std::string& job_uid) override;
 
   // Told whose slice changed its phase, or whose function has said what it computes with, so that
-  // jobs need not be polled often for that. Runs on the
-  // task that reads the streams: must neither block nor call this client. nullptr = nobody; once
-  // that returns, nobody is told any more.
+  // jobs need not be polled often for that. Runs on the task that reads the streams: must neither
+  // block nor call this client. nullptr = nobody; once that returns, nobody is told any more.
   using Listener = std::function<void(const JobIdentity& job)>;
   void SetListener(Listener listener);
 

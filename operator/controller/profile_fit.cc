@@ -108,7 +108,7 @@ void FillMachine(const JobSpec& spec, const Platform& platform, int largest_mib,
   const int left = static_cast<int>(platform.total_milli_cpu) - milli_cpu;
   if (spec.objective.fixed) {
     const int busy = std::min((most - 1) * milli_cpu, left);
-    const int fillers = std::clamp(busy / std::max(1, milli_cpu), 0, kMaxProfileFunctions - 1);
+    const int fillers = std::clamp(busy / milli_cpu, 0, kMaxProfileFunctions - 1);
     plan->functions = 1 + fillers;
     if (fillers > 0) plan->filler_milli_cpu = busy / fillers;
   } else {
