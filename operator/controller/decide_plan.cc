@@ -114,10 +114,7 @@ std::vector<Action> DecidePlan(const JobSnapshot& snapshot) {
   write.plan->predicted.seconds += elapsed;
   write.plan->predicted.cost += spent;
   write.plan_history = WithRecord(job.status, RecordOf(*write.plan, "first plan", elapsed, spent));
-  std::string message = std::to_string(write.plan->functions) + " functions of " +
-                        std::to_string(write.plan->memory_mib) + " MiB and " +
-                        std::to_string(write.plan->aggregation.server_functions()) +
-                        " parameter servers";
+  std::string message = DescribePlan(*write.plan);
   if (resumes) {
     message += ", from iteration " + std::to_string(write.plan->first_iteration) + " of " +
                job.spec.checkpoint.resume_from + " on";

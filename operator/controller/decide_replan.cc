@@ -51,11 +51,6 @@ Replanned PlanFrom(const JobSnapshot& snapshot, int64_t first_iteration) {
   return replanned;
 }
 
-std::string Describe(const Plan& plan) {
-  return std::to_string(plan.functions) + " functions of " + std::to_string(plan.memory_mib) +
-         " MiB and " + std::to_string(plan.aggregation.server_functions()) + " parameter servers";
-}
-
 std::string ReasonOf(const Job& job) {
   return TooSmall(job, *job.status.plan).empty() ? "the objective or the bounds changed"
                                                  : "functions were killed for want of memory";
@@ -87,15 +82,15 @@ std::vector<Action> KeepDespite(const JobSnapshot& snapshot, const std::string& 
                         std::to_string(revision) + ": " + obstacle));
   keep.conditions.push_back(MakeCondition(
       kConditionProvisioned, true, "PlanKept",
-      "plan revision " + std::to_string(revision) + " stays: " + Describe(*job.status.plan)));
+      "plan revision " + std::to_string(revision) + " stays: " + DescribePlan(*job.status.plan)));
   return {keep};
 }
 
 std::vector<Action> KeepTheSame(const JobSnapshot& snapshot) {
   WriteDecision keep = KeepPlan(snapshot, "the same plan again");
-  keep.conditions.push_back(MakeCondition(
-      kConditionProvisioned, true, "PlanKept",
-      "the changed objective leads to the plan in force: " + Describe(*snapshot.job.status.plan)));
+  keep.conditions.push_back(MakeCondition(kConditionProvisioned, true, "PlanKept",
+                                          "the changed objective leads to the plan in force: " +
+                                              DescribePlan(*snapshot.job.status.plan)));
   const Condition* degraded = FindCondition(snapshot.job, kConditionDegraded);
   if (degraded != nullptr && degraded->reason == kReplanInfeasible) {
     keep.conditions.push_back(MakeCondition(kConditionDegraded, false, "Recovered",
@@ -115,7 +110,7 @@ std::vector<Action> Begin(const JobSnapshot& snapshot) {
   begin.why = "replanning";
   begin.conditions.push_back(MakeCondition(
       kConditionProvisioned, false, kReplanning,
-      ReasonOf(job) + ": stopping at a checkpoint to go on with " + Describe(*replanned.plan)));
+      ReasonOf(job) + ": stopping at a checkpoint to go on with " + DescribePlan(*replanned.plan)));
   return {begin};
 }
 
@@ -163,7 +158,7 @@ std::vector<Action> Finish(const JobSnapshot& snapshot, const ExecutionStatus& e
   write.conditions.push_back(MakeCondition(
       kConditionProvisioned, true, "Replanned",
       "plan revision " + std::to_string(write.plan->revision) + " from iteration " +
-          std::to_string(write.plan->first_iteration) + " on: " + Describe(*write.plan)));
+          std::to_string(write.plan->first_iteration) + " on: " + DescribePlan(*write.plan)));
   const Condition* degraded = FindCondition(job, kConditionDegraded);
   if (degraded != nullptr && degraded->reason == kReplanInfeasible) {
     write.conditions.push_back(MakeCondition(kConditionDegraded, false, "Recovered",

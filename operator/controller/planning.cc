@@ -194,6 +194,14 @@ bool WithinFunctions(const JobSpec& spec, const Plan& plan) {
          plan.memory_mib <= bounds.memory_max_mib.value_or(plan.memory_mib);
 }
 
+std::string DescribePlan(const Plan& plan) {
+  const auto counted = [](int64_t count, const std::string& noun) {
+    return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+  };
+  return counted(plan.functions, "function") + " of " + std::to_string(plan.memory_mib) +
+         " MiB and " + counted(plan.aggregation.server_functions(), "parameter server");
+}
+
 PlanRecord RecordOf(const Plan& plan, const std::string& reason, double elapsed_seconds,
                     double spent) {
   PlanRecord record;

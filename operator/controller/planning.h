@@ -46,6 +46,8 @@ bool SameWork(const Plan& a, const Plan& b);
 // Whether spec.functions still allows this plan.
 bool WithinFunctions(const JobSpec& spec, const Plan& plan);
 
+// "4 functions of 384 MiB and 1 parameter server", for conditions and events.
+std::string DescribePlan(const Plan& plan);
 PlanRecord RecordOf(const Plan& plan, const std::string& reason, double elapsed_seconds,
                     double spent);
 // status.planHistory with one more; the oldest are dropped beyond what the API holds.

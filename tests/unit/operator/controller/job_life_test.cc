@@ -512,6 +512,9 @@ TEST_F(JobLifeTest, EventsTellOfTurningPoints) {
   std::vector<std::string> reasons;
   for (const EventDraft& event : world_.told) reasons.push_back(event.reason);
   EXPECT_THAT(reasons, testing::IsSupersetOf({"SpecValid", "Planned", "TrainingFinished"}));
+  EXPECT_THAT(world_.told,
+              testing::Contains(testing::Field(&EventDraft::note,
+                                               "2 functions of 512 MiB and 1 parameter server")));
 }
 
 }  // namespace
