@@ -88,7 +88,7 @@ function(lambdadnn_test name)
   if(NOT ARG_TIMEOUT)
     set(ARG_TIMEOUT 300)
   endif()
-  # What takes half a minute takes ten under the thread sanitizer and beside others.
+  # What takes seconds by itself takes minutes under a sanitizer and beside others.
   if(LAMBDADNN_SANITIZE)
     math(EXPR ARG_TIMEOUT "${ARG_TIMEOUT} * 4")
   endif()
