@@ -111,3 +111,12 @@ function(lambdadnn_bench name)
   add_executable(${name} ${name}.cc)
   target_link_libraries(${name} PRIVATE lambdadnn_flags ${ARG_DEPS} benchmark::benchmark_main)
 endfunction()
+
+# lambdadnn_cluster_test(NAME LABELS SECONDS FILE.py ARGUMENTS...): a Python test on the one cluster of the
+# e2e tier, with the images that were built for all of it (tests/cluster/CMakeLists.txt).
+set(LAMBDADNN_CLUSTER "LAMBDADNN_CLUSTER_DIR=/tmp/lambdadnn-e2e;LAMBDADNN_IMAGES=kept")
+function(lambdadnn_cluster_test name labels seconds)
+  add_test(NAME ${name} COMMAND /usr/bin/python3 ${ARGN})
+  set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${seconds} RUN_SERIAL ON
+    FIXTURES_REQUIRED "cluster_images;cluster" ENVIRONMENT "${LAMBDADNN_CLUSTER}")
+endfunction()

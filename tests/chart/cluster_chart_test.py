@@ -24,6 +24,7 @@ from chart_support import CHART, NAME, NAMESPACE, RELEASE, ROOT, program
 sys.path.insert(0, str(ROOT / "tests/cluster"))
 import network  # noqa: E402
 import network_policies  # noqa: E402
+import on_pods  # noqa: E402
 import settings  # noqa: E402
 from cluster_case import ClusterCase  # noqa: E402
 
@@ -58,8 +59,7 @@ class OnACluster(ClusterCase):
         for space in (NAMESPACE, SPACE):
             cls.kube.apply_objects([{"apiVersion": "v1", "kind": "Namespace", "metadata": {
                 "name": space,
-                "labels": {"pod-security.kubernetes.io/enforce": "restricted"}
-                if space == NAMESPACE else {}}}])
+                "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}}])
         cls.make_store_secret("s3", NAMESPACE)
 
     @classmethod
@@ -67,9 +67,7 @@ class OnACluster(ClusterCase):
         """The folder of their archives; cls.tags are the values that name them."""
         folder = pathlib.Path(WHERE).resolve()
         if "/" not in WHERE:
-            done = subprocess.run([ROOT / "scripts/images.sh", "build", "--preset", WHERE],
-                                  capture_output=True, text=True)
-            assert done.returncode == 0, done.stdout + done.stderr
+            on_pods.build_images(WHERE)
             folder = ROOT / "build/images"
         cls.tags = {}
         for name, value in zip(IMAGES, ("image", "workerImage", "serverImage")):

@@ -13,9 +13,14 @@ import time
 MOUNT = pathlib.Path("/sys/fs/cgroup")
 
 
+def is_unified():
+    """Version 2."""
+    return (MOUNT / "cgroup.controllers").exists()
+
+
 def hierarchies():
     """The folders of all mounted hierarchies; links are second names of the same."""
-    if (MOUNT / "cgroup.controllers").exists():
+    if is_unified():
         return [MOUNT]
     return [folder for folder in sorted(MOUNT.iterdir())
             if not folder.is_symlink() and (folder / "cgroup.procs").exists()]
@@ -26,6 +31,23 @@ def is_zombie(pid):
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except (OSError, IndexError):
         return True
+
+
+def limits_of(pid):
+    """(bytes of memory, cores of CPU) that the kernel holds the process's own group to."""
+    folders = {}
+    for line in pathlib.Path(f"/proc/{pid}/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        for controller in controllers.split(","):
+            folders[controller] = path.lstrip("/")
+    if is_unified():
+        group = MOUNT / folders[""]
+        quota, period = (group / "cpu.max").read_text().split()
+        return int((group / "memory.max").read_text()), int(quota) / int(period)
+    cpu = MOUNT / "cpu" / folders["cpu"]
+    return (int((MOUNT / "memory" / folders["memory"] / "memory.limit_in_bytes").read_text()),
+            int((cpu / "cpu.cfs_quota_us").read_text()) /
+            int((cpu / "cpu.cfs_period_us").read_text()))
 
 
 class Cgroups:

@@ -72,7 +72,6 @@ class Disturbed(OnPods):
         """A job that has begun to train and has a checkpoint of its own: its name and a mark."""
         name = self.id().rsplit(".test_", 1)[1].replace("_", "-")[:40].rstrip("-")
         self.create(name, epochs, changes)
-        self.addCleanup(self.remove, name)
         self.running(name, 10)
         return name, self.mark(name)
 
@@ -364,7 +363,6 @@ class Chaos(Disturbed):
         self.addCleanup(self.faults.forget_image, late)
         name = "image-missing-at-first"
         self.create(name, SHORT, {"runtime": {"image": late}})
-        self.addCleanup(self.remove, name)
 
         def told():
             conditions = self.job(name).get("status", {}).get("conditions", [])

@@ -45,11 +45,12 @@ class ClusterCase(unittest.TestCase):
         (cls.config.run / "objects" / name).mkdir(exist_ok=True)
 
     @classmethod
-    def make_store_secret(cls, name, namespace="default"):
+    def make_store_secret(cls, name, namespace="default", credentials=None):
+        """Of the cluster's MinIO unless told."""
         cls.kube.apply_objects([{
             "apiVersion": "v1", "kind": "Secret", "metadata": {"name": name, "namespace": namespace},
-            "stringData": {"accessKeyId": settings.S3_USER,
-                           "secretAccessKey": settings.S3_PASSWORD}}])
+            "stringData": credentials or {"accessKeyId": settings.S3_USER,
+                                          "secretAccessKey": settings.S3_PASSWORD}}])
 
     @classmethod
     def request(cls, method, path, body):

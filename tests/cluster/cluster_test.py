@@ -5,9 +5,7 @@ memory, heals, and leaves nothing behind. Needs root and, once, minutes to build
 
     cluster_test.py
 
-The tests are one story in the order of their names; each waits for states, none for times. What is
-looked for after `down` is looked for by the cluster's own marks (run folder, control groups,
-process ids), so that whatever else the machine does meanwhile is not mistaken for it.
+The tests are one story in the order of their names; each waits for states, none for times.
 """
 import fcntl
 import http.client
@@ -27,9 +25,9 @@ sys.path.insert(0, str(ROOT / "tests/cluster"))
 import cluster as whole  # noqa: E402
 import images  # noqa: E402
 import network  # noqa: E402
-import processes  # noqa: E402
 import settings  # noqa: E402
 from kubernetes import condition  # noqa: E402
+from leftovers import Leftovers  # noqa: E402
 
 WAIT_SECONDS = 240
 SERVICE = "hello"
@@ -47,20 +45,6 @@ def machine_network():
         ["ip", "-o", "link"], capture_output=True, text=True, check=True).stdout.splitlines()]
     rules = subprocess.run(["iptables-save"], capture_output=True, text=True).stdout
     return sorted(links), [line for line in rules.splitlines() if line[:1] in "-*"]
-
-
-def processes_naming(text):
-    found = []
-    for folder in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            words = (folder / "cmdline").read_bytes() + (folder / "cgroup").read_bytes()
-        except OSError:
-            continue
-        # One that is dead is nobody's any more, though its parent has not asked for it yet.
-        alive = processes.start_ticks(folder.name) is not None
-        if text.encode() in words and alive and folder.name != str(os.getpid()):
-            found.append(folder.name)
-    return found
 
 
 def eventually(what, check):
@@ -269,22 +253,13 @@ class ClusterStory(unittest.TestCase):
         self.pod("after", "64Mi", nodeName="n2")
 
     def test_10_down_leaves_nothing(self):
-        marks = [self.config.name, str(self.config.run)]
-        self.assertTrue(any(processes_naming(mark) for mark in marks))
-        alive = {pid: processes.start_ticks(pid)
-                 for pid in self.cluster.processes.groups.processes()}
+        left = Leftovers(self.cluster)
         # Daemons, and the containers of pods with what minds them.
-        self.assertGreater(len(alive), 2 * len(self.cluster.parts(2)))
+        self.assertGreater(len(left.alive), 2 * len(self.cluster.parts(2)))
+        self.assertTrue(left.all())
         self.script("down")
-        for mark in marks:
-            self.assertEqual([], processes_naming(mark))
-            self.assertNotIn(mark, pathlib.Path("/proc/self/mountinfo").read_text())
-        for pid, started in alive.items():
-            self.assertNotEqual(started or 0, processes.start_ticks(pid), pid)
-        self.assertEqual([], list(self.cluster.processes.groups.folders()))
+        self.assertEqual([], left.all())
         self.assertEqual(self.network_before, machine_network())
-        self.assertFalse(self.config.run.exists())
-        self.assertEqual([], list(pathlib.Path("/var/lib/cni").glob(f"**/{self.config.name}*")))
         self.script("down")
 
 

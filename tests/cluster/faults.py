@@ -3,16 +3,14 @@
 whole changes nothing."""
 import contextlib
 import os
-import pathlib
 import signal
 
 import control_plane
 import network
 import nodes
 import object_store
+import pod_processes
 import settings
-
-FUNCTIONS = ("lambdadnn-worker", "lambdadnn-server")
 
 
 class Faults:
@@ -83,13 +81,12 @@ class Faults:
 
     def kill_function(self, pod_uid):
         """The function's process in the pod, not its queue-proxy. False: none runs."""
-        for pid in self.cluster.processes.groups.processes():
-            with contextlib.suppress(OSError):
-                inside = f"pod{pod_uid}" in pathlib.Path(f"/proc/{pid}/cgroup").read_text()
-                command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")[0]
-                if inside and os.path.basename(command.decode()) in FUNCTIONS:
-                    os.kill(pid, signal.SIGKILL)
-                    return True
+        pid = pod_processes.function_of(self.cluster, pod_uid)
+        if pid is None:
+            return False
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+            return True
         return False
 
     def _images(self, *words):

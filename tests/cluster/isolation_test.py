@@ -16,6 +16,7 @@ import threading
 
 import network
 import on_pods
+import pod_processes
 import settings
 from network_policies import Enforcer
 from on_pods import ACCOUNTS, PODS, POLICIES
@@ -79,7 +80,7 @@ class Isolation(on_pods.OnPods):
         """The file of the network namespace of a pod (its object), a node or the clients."""
         if isinstance(end, str):
             return self.cluster.network.file(end)
-        for pid in self.processes_of(end["metadata"]["uid"]):
+        for pid in pod_processes.of_pod(self.cluster, end["metadata"]["uid"]):
             return pathlib.Path(f"/proc/{pid}/ns/net")
         self.fail(f"pod {end['metadata']['name']} has no process")
 
@@ -121,10 +122,6 @@ class Isolation(on_pods.OnPods):
                     answer = connection.recv(1 << 16)[2:]
             return socket.inet_aton(API_SERVER[0]) in answer
         return self.cluster.network.call_in(self.namespace_of(source), ask)
-
-    def start(self, name, changes=None):
-        self.create(name, 4000, changes)
-        self.addCleanup(self.remove, name)
 
     def group(self, job, name):
         return sorted((pod for pod in self.pods(job)
@@ -176,8 +173,8 @@ class Isolation(on_pods.OnPods):
         self.nothing_left()
 
     def test_2_what_the_policy_does_not_list_is_refused(self):
-        self.start("red")
-        self.start("blue", {"objective": {"fixed": {"functions": 2, "memory": "384Mi"}},
+        self.create("red", 4000)
+        self.create("blue", 4000, {"objective": {"fixed": {"functions": 2, "memory": "384Mi"}},
                             "aggregation": {"shards": 1, "layers": [1, 2],
                                             "serverMemory": "128Mi"}})
         self.running("red", 1)

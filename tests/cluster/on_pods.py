@@ -4,21 +4,25 @@ what they ask of both.
 
 The images are those of scripts/images.sh, of what is compiled in build/PRESET (the worker in
 build/upstream); the operator and `lambdadnn run` are the same programs, so that both sides have one
-LibTorch. With LAMBDADNN_IMAGES=kept the images are those that are in build/images. Needs root, and once the parts of the cluster (scripts/cluster.sh build).
+LibTorch. With LAMBDADNN_IMAGES=kept the images are those that are in build/images. Needs root, and
+once the parts of the cluster (scripts/cluster.sh build).
 """
 import json
 import os
-import pathlib
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import unittest
 
+import network
 import settings
 from cluster_case import ROOT, BesideOperator
 
-TAG = "training-test"
+# The project's version, which the chart's default is, too.
+TAG = re.search(r"^project\(lambdadnn VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text(),
+                re.M).group(1)
 JOBS = "/apis/lambdadnn.io/v1alpha1/namespaces/default/serverlesstrainingjobs"
 SERVICES = "/apis/serving.knative.dev/v1/namespaces/default/services"
 PODS = "/api/v1/namespaces/default/pods"
@@ -50,6 +54,30 @@ def spec(epochs):
     }
 
 
+def build_images(preset):
+    """Where they are not built already, as LAMBDADNN_IMAGES=kept says."""
+    if os.environ.get("LAMBDADNN_IMAGES") == "kept":
+        return
+    done = subprocess.run([ROOT / "scripts/images.sh", "build", "--preset", preset],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def programs_of_images(folder):
+    """All their programs, on this machine: the folder below `folder` that they are in."""
+    for name in ("operator", "worker", "server"):
+        shutil.copytree(ROOT / f"build/images/{name}/install/usr", folder / "usr", symlinks=True,
+                        dirs_exist_ok=True)
+    return folder / "usr/bin"
+
+
+def digest_of_run(program, file, out):
+    """Of the model that `lambdadnn run FILE` trains, with a folder for a store."""
+    done = subprocess.run([program, "run", file, "--out", out], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads((out / "report.json").read_text())["model"]["digest"]
+
+
 class OnPods(BesideOperator):
     """A cluster, an operator beside it, and what tests ask of both."""
     PLATFORM = PLATFORM
@@ -58,24 +86,16 @@ class OnPods(BesideOperator):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.bin = cls.build_images()
+        build_images(cls.preset)
+        cls.bin = programs_of_images(cls.folder)
         cls.script("load-image", *(str(ROOT / f"build/images/{name}.tar")
                                    for name in ("worker", "server")))
+        # Whatever jobs run there holds to the strictest of Kubernetes' standards for pods.
+        cls.kube.kubectl("label", "--overwrite", "namespace", "default",
+                         "pod-security.kubernetes.io/enforce=restricted")
         cls.operator = cls.start_operator()
         cls.addClassCleanup(lambda: cls.stop(cls.operator))
         cls.digests = {}
-
-    @classmethod
-    def build_images(cls):
-        """Builds them; the folder of all their programs, on this machine."""
-        if os.environ.get("LAMBDADNN_IMAGES") != "kept":
-            done = subprocess.run([ROOT / "scripts/images.sh", "build", "--preset", cls.preset,
-                                   "--tag", TAG], capture_output=True, text=True)
-            assert done.returncode == 0, done.stdout + done.stderr
-        for name in ("operator", "worker", "server"):
-            shutil.copytree(ROOT / f"build/images/{name}/install/usr", cls.folder / "usr",
-                            symlinks=True, dirs_exist_ok=True)
-        return cls.folder / "usr/bin"
 
     @classmethod
     def operator_flags(cls):
@@ -93,13 +113,16 @@ class OnPods(BesideOperator):
         process.send_signal(number)
         process.wait()
 
-    def create(self, name, epochs, changes=None):
+    def create(self, name, epochs, changes=None, endpoint=f"http://{settings.S3_ADDRESS}",
+               secret="store"):
+        """The job goes with the test."""
+        self.addCleanup(self.remove, name)
         return self.request("POST", JOBS, {
             "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
             "metadata": {"name": name},
             "spec": {**spec(epochs), **(changes or {}), "backend": "Knative", "objectStore": {
-                "endpoint": f"http://{settings.S3_ADDRESS}", "bucket": self.BUCKET, "prefix": "jobs",
-                "credentialsSecretRef": {"name": "store"}}}})
+                "endpoint": endpoint, "bucket": self.BUCKET, "prefix": "jobs",
+                "credentialsSecretRef": {"name": secret}}}})
 
     def remove(self, name):
         self.kube.request("DELETE", f"{JOBS}/{name}")
@@ -115,15 +138,6 @@ class OnPods(BesideOperator):
     def pods(self, name=None):
         selector = f"lambdadnn.io/job-name={name}" if name else "lambdadnn.io/job-uid"
         return self.kube.get(f"{PODS}?labelSelector={selector}")["items"]
-
-    def processes_of(self, pod_uid):
-        """Ids of the processes in a pod."""
-        for pid in self.cluster.processes.groups.processes():
-            try:
-                if f"pod{pod_uid}" in pathlib.Path(f"/proc/{pid}/cgroup").read_text():
-                    yield pid
-            except OSError:
-                pass  # has ended meanwhile
 
     def running(self, name, iteration):
         def far_enough():
@@ -153,12 +167,19 @@ class OnPods(BesideOperator):
                 "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
                 "metadata": {"name": f"local-{epochs}"},
                 "spec": {**spec(epochs), "backend": "Local"}}))
-            out = self.folder / f"local-{epochs}"
-            done = subprocess.run([self.bin / "lambdadnn", "run", file, "--out", out],
-                                  capture_output=True, text=True)
-            self.assertEqual(0, done.returncode, done.stdout + done.stderr)
-            self.digests[epochs] = json.loads((out / "report.json").read_text())["model"]["digest"]
+            self.digests[epochs] = digest_of_run(self.bin / "lambdadnn", file,
+                                                 self.folder / f"local-{epochs}")
         return self.digests[epochs]
+
+    def report(self, name):
+        """What `lambdadnn report` fetches of a job that has ended."""
+        done = subprocess.run(
+            [*self.cluster.network.prefix(network.LAB), self.bin / "lambdadnn", "report", name,
+             "--out", self.folder / f"report-{name}", "-o", "json"], capture_output=True, text=True,
+            env={**self.kube.environment(), "AWS_ACCESS_KEY_ID": settings.S3_USER,
+                 "AWS_SECRET_ACCESS_KEY": settings.S3_PASSWORD})
+        self.assertEqual(0, done.returncode, done.stdout + done.stderr)
+        return json.loads(done.stdout)
 
     def objects(self, name):
         """Keys of what the store holds of a job, from its prefix on."""

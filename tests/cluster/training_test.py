@@ -8,10 +8,50 @@ same plan gives on one machine.
 On a cluster of its own, or on the one that LAMBDADNN_CLUSTER_DIR names, which stays. The rest is
 told by on_pods.py; chaos_test.py disturbs such jobs.
 """
+import sys
+
+import cgroups
+import network
 import on_pods
+import pod_processes
 import settings
+from cluster_case import ROOT
 from faults import Faults
-from on_pods import SERVICES, OnPods
+from on_pods import PODS, SECRETS, SERVICES, OnPods
+
+sys.path.insert(0, str(ROOT / "tests/integration"))
+from s3_servers import BUCKET, ROOT_SECRET, CountingProxy, RealServer  # noqa: E402
+
+STORE_PORT = int(settings.S3_ADDRESS.rsplit(":", 1)[1])
+# Of the plan: {group: (memory in MiB, CPU in cores, by the platform's 300 mCPU a GiB)}.
+SIZES = {"workers": (384, 0.113), "servers": (128, 0.038)}
+SIDECAR_MIB = 64
+# Four workers and three servers.
+JOB_MIB = 4 * (384 + SIDECAR_MIB) + 3 * (128 + SIDECAR_MIB)
+
+
+def mib(quantity):
+    """Of what the nodes and pods here state."""
+    for suffix, scale in (("Ki", 1 / 1024), ("Mi", 1), ("Gi", 1024)):
+        if quantity.endswith(suffix):
+            return float(quantity.removesuffix(suffix)) * scale
+    return float(quantity) / (1 << 20)
+
+
+class WithoutConditions(CountingProxy):
+    """A store that knows no conditional PUT."""
+    refused = 0
+
+    def serve(self, request):
+        if "If-None-Match" not in request.headers:
+            return super().serve(request)
+        self.refused += 1
+        request.rfile.read(int(request.headers.get("Content-Length", 0)))
+        answer = b"<Error><Code>NotImplemented</Code></Error>"
+        request.send_response_only(501)
+        request.send_header("Content-Length", str(len(answer)))
+        request.end_headers()
+        request.wfile.write(answer)
 
 ACTIVATOR = ("-n", "knative-serving", "deployment/activator")
 NETWORK_SERVICES = ("/apis/networking.internal.knative.dev/v1alpha1/namespaces/default/"
@@ -20,21 +60,40 @@ NETWORK_SERVICES = ("/apis/networking.internal.knative.dev/v1alpha1/namespaces/d
 
 class Training(OnPods):
     def test_1_a_job_trains_on_pods_to_the_bits_of_one_machine(self):
-        self.create("plain", 4)
+        """In layers [1, 2, 4] of two shards; what an iteration asks of the store is as the formulas
+        of common/plan say."""
+        # Its threads are in the namespace that it was made in.
+        proxy = self.cluster.network.call(network.LAB, lambda: CountingProxy(
+            STORE_PORT, settings.LAB_IP))
+        self.addCleanup(proxy.close)
+        self.create("plain", 4, endpoint=proxy.endpoint)
         self.running("plain", 1)
-        sizes = {}
+        groups = {}
         for pod in self.pods("plain"):
-            container = next(each for each in pod["spec"]["containers"]
-                             if each["name"] == "function")
-            sizes.setdefault(pod["metadata"]["labels"]["lambdadnn.io/group"], []).append(
-                container["resources"]["limits"]["memory"])
-        self.assertEqual({"workers", "servers"}, set(sizes))
-        self.assertEqual(["384Mi"] * 4, sizes["workers"])
-        self.assertEqual({"128Mi"}, set(sizes["servers"]))
-        self.assertEqual({"n1", "n2"}, {pod["spec"]["nodeName"] for pod in self.pods("plain")})
+            group = pod["metadata"]["labels"]["lambdadnn.io/group"]
+            groups.setdefault(group, []).append(pod)
+            self.bounded(pod, *SIZES[group])
+        self.assertEqual({"workers": 4, "servers": 3},
+                         {group: len(pods) for group, pods in groups.items()})
+        self.assertEqual({"n1", "n2"}, {pod["spec"]["nodeName"] for pod in groups["workers"]})
         job = self.complete("plain")
         self.assertEqual(self.digest_on_one_machine(4), job["status"]["model"]["digest"])
+        requests = self.report("plain")["requests"]
+        counts = proxy.exchanged()
+        self.assertEqual(list(range(requests["iterations"])), sorted(counts))
+        self.assertGreater(requests["predictedPerIteration"]["puts"], 0)
+        for iteration, count in sorted(counts.items()):
+            self.assertEqual(requests["predictedPerIteration"], count, f"iteration {iteration}")
         self.nothing_left("plain")
+
+    def bounded(self, pod, memory_mib, cores):
+        """What Kubernetes was told, and what the kernel holds the function's process to."""
+        container = next(each for each in pod["spec"]["containers"] if each["name"] == "function")
+        self.assertEqual(f"{memory_mib}Mi", container["resources"]["limits"]["memory"])
+        memory, quota = cgroups.limits_of(
+            pod_processes.function_of(self.cluster, pod["metadata"]["uid"]))
+        self.assertEqual(memory_mib << 20, memory)
+        self.assertAlmostEqual(cores, quota, delta=0.002)
 
     def scale_activators(self, count):
         self.kube.kubectl("scale", f"--replicas={count}", *ACTIVATOR)
@@ -64,6 +123,69 @@ class Training(OnPods):
         self.running("short-lived", 5)
         self.remove("short-lived")
         self.nothing_left()
+
+    def test_4_two_jobs_with_room_for_one_and_a_half(self):
+        """One waits and says for what, and both end with the same bits."""
+        self.leave_room(JOB_MIB * 3 // 2)
+        self.create("first", 4)
+        self.create("second", 4)
+
+        def waiting():
+            for name in ("first", "second"):
+                for each in self.job(name).get("status", {}).get("conditions", []):
+                    if each["reason"] in ("WaitingForRoom", "ClusterTooSmall"):
+                        return name, f"{each['reason']}: {each['message']}"
+        name, why = self.wait("one of them waits", waiting)
+        print(f"{name} {why}", flush=True)
+        self.assertRegex(why, "nodes|room|jobs")
+        for each in ("first", "second"):
+            job = self.complete(each)
+            self.assertEqual(self.digest_on_one_machine(4), job["status"]["model"]["digest"])
+
+    def leave_room(self, left_mib):
+        """All nodes together have this much memory for pods that are yet to come."""
+        pods = [pod for pod in self.kube.get("/api/v1/pods")["items"]
+                if pod["status"]["phase"] in ("Pending", "Running")]
+        nodes = self.kube.get("/api/v1/nodes")["items"]
+        for node in nodes:
+            name = node["metadata"]["name"]
+            taken = sum(mib(container["resources"].get("requests", {}).get("memory", "0"))
+                        for pod in pods if pod["spec"].get("nodeName") == name
+                        for container in pod["spec"]["containers"])
+            filler = mib(node["status"]["allocatable"]["memory"]) - taken - left_mib / len(nodes)
+            self.request("POST", PODS, {"metadata": {"name": f"filler-{name}"}, "spec": {
+                "nodeName": name, "terminationGracePeriodSeconds": 0,
+                "automountServiceAccountToken": False,
+                "securityContext": {"runAsNonRoot": True,
+                                    "seccompProfile": {"type": "RuntimeDefault"}},
+                "containers": [{
+                    "name": "pause", "image": "dev.local/pause:1",
+                    "resources": {"requests": {"memory": f"{int(filler)}Mi"}},
+                    "securityContext": {"allowPrivilegeEscalation": False,
+                                        "capabilities": {"drop": ["ALL"]}}}]}})
+            self.addCleanup(self.kube.request, "DELETE", f"{PODS}/filler-{name}")
+
+    def test_5_a_store_without_roles_and_conditions(self):
+        """versitygw has no AssumeRole, and what is before it here no conditional PUT."""
+        def start():
+            server = RealServer("versitygw", host=settings.LAB_IP)
+            return server, WithoutConditions(server.port, settings.LAB_IP)
+        server, proxy = self.cluster.network.call(network.LAB, start)
+        self.addCleanup(server.close)
+        self.addCleanup(proxy.close)
+        self.make_store_secret("simple-store", credentials=ROOT_SECRET)
+        self.addCleanup(self.kube.request, "DELETE", f"{SECRETS}/simple-store")
+        self.assertEqual(BUCKET, self.BUCKET)
+        self.create("simple", 4, endpoint=proxy.endpoint, secret="simple-store")
+        store = self.complete("simple")["status"]["objectStore"]
+        print(store, flush=True)
+        self.assertGreater(proxy.refused, 0)
+        self.assertNotIn("ConditionalPut", store.get("capabilities", []))
+        self.assertEqual("Secret", store["credentials"])
+        self.assertTrue(store["credentialsMessage"])
+        job = self.job("simple")
+        self.assertEqual(self.digest_on_one_machine(4), job["status"]["model"]["digest"])
+        self.assertFalse([key for key in server.keys() if "/results/" not in key])
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""An HTTP server on a free loopback port, a thread for each caller."""
+"""An HTTP server on a free port, of the loopback unless told, with a thread for each caller."""
 import http.server
 import socket
 import threading
@@ -30,9 +30,9 @@ class LoopbackServer(http.server.ThreadingHTTPServer):
     daemon_threads = True
     request_queue_size = 256
 
-    def __init__(self, handler):
-        super().__init__(("127.0.0.1", 0), handler)
-        self.url = f"http://127.0.0.1:{self.server_address[1]}"
+    def __init__(self, handler, host="127.0.0.1"):
+        super().__init__((host, 0), handler)
+        self.url = f"http://{host}:{self.server_address[1]}"
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
     def handle_error(self, request, client_address):

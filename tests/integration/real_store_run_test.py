@@ -6,39 +6,19 @@ bytes as the formulas of common/plan say, and nothing left but results.
     real_store_run_test.py BIN_FOLDER [unittest arguments]
 """
 import collections
-import re
 import sys
 import unittest
 
 from run_support import Bench
-from s3_servers import CREDENTIALS, CountingProxy, RealServer
+from s3_servers import CREDENTIALS, EXCHANGE, CountingProxy, RealServer
 
 BIN = ""
-EXCHANGE = re.compile(r".*/x/r\d+\.i\d+/(\d+)/(.+)$")
 EPOCHS = ("--set", "spec.training.epochs=4")
 SPREAD_AND_CLIPPED = ("--set", "spec.training.epochs=2", "--set", "spec.aggregation.shards=4",
                       "--set", "spec.aggregation.spread=2",
                       "--set", "spec.training.optimizer.clip.globalNorm=0.5")
 # kMaxMissesPerObject of common/plan: what one reader may ask in vain for one object.
 MISSES_PER_OBJECT = 128
-
-
-def exchanged(requests):
-    """Successful requests and payload bytes of every iteration, from what crossed the proxy."""
-    counts = collections.defaultdict(collections.Counter)
-    for request in requests:
-        match = EXCHANGE.match(request.key)
-        if match is None or not 200 <= request.status < 300:
-            continue
-        # Weights are named after the iteration that starts from them.
-        iteration = int(match.group(1)) - (1 if match.group(2).startswith("w/") else 0)
-        count = counts[iteration]
-        count[{"PUT": "puts", "GET": "gets", "DELETE": "deletes"}[request.method]] += 1
-        if request.method == "PUT":
-            count["bytesIn"] += request.bytes_in
-        if request.method == "GET":
-            count["bytesOut"] += request.bytes_out
-    return {iteration: dict(count) for iteration, count in counts.items()}
 
 
 def most_live(requests):
@@ -77,7 +57,7 @@ class RealStoreRun(unittest.TestCase):
         requests = run.report()["requests"]
         formula = requests["predictedPerIteration"]
         self.assertGreater(formula["puts"], 0)
-        counts = exchanged(proxy.requests)
+        counts = proxy.exchanged()
         self.assertEqual(sorted(counts), list(range(requests["iterations"])))
         for iteration, count in sorted(counts.items()):
             self.assertEqual(count, formula, f"iteration {iteration}")

@@ -33,10 +33,10 @@ START_SECONDS = 60
 
 class RealServer:
     """MinIO or versitygw, as scripts/test_servers.sh built it, on a folder of its own; over TLS
-    with `certificate`, the path of a pair less .crt and .key (MinIO only)."""
+    with `certificate`, the path of a pair less .crt and .key (MinIO only). At an address of `host`."""
 
-    def __init__(self, name, certificate=None):
-        self.name = name
+    def __init__(self, name, certificate=None, host="127.0.0.1"):
+        self.name, self.host = name, host
         self.tls = ssl._create_unverified_context() if certificate else None
         found = subprocess.run([ROOT / "scripts/test_servers.sh", "path", name],
                                capture_output=True, text=True)
@@ -49,7 +49,7 @@ class RealServer:
         (self.data / BUCKET).mkdir(parents=True)  # both take a folder for a bucket
         (folder / "metadata").mkdir()
         self.port = reserve_port()
-        address = f"127.0.0.1:{self.port}"
+        address = f"{host}:{self.port}"
         if name == "minio":
             self.command = [program, "server", "--quiet", "--address", address, self.data]
             if certificate:
@@ -78,8 +78,8 @@ class RealServer:
         end = time.monotonic() + START_SECONDS
         while time.monotonic() < end and self.process.poll() is None:
             connection = (
-                http.client.HTTPSConnection("127.0.0.1", self.port, timeout=2, context=self.tls)
-                if self.tls else http.client.HTTPConnection("127.0.0.1", self.port, timeout=2))
+                http.client.HTTPSConnection(self.host, self.port, timeout=2, context=self.tls)
+                if self.tls else http.client.HTTPConnection(self.host, self.port, timeout=2))
             try:
                 connection.request("GET", f"/{BUCKET}/none")
                 if connection.getresponse().status in (403, 404):
@@ -135,7 +135,7 @@ class RealServer:
         now = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
         digest = hashlib.sha256(body).hexdigest()
         fields = {"content-type": "application/x-www-form-urlencoded",
-                  "host": f"127.0.0.1:{self.port}", "x-amz-content-sha256": digest,
+                  "host": f"{self.host}:{self.port}", "x-amz-content-sha256": digest,
                   "x-amz-date": now}
         if "sessionToken" in credentials:
             fields["x-amz-security-token"] = credentials["sessionToken"]
@@ -151,7 +151,7 @@ class RealServer:
         fields["authorization"] = (
             f"AWS4-HMAC-SHA256 Credential={credentials['accessKeyId']}/{scope}, "
             f"SignedHeaders={names}, Signature={hmac.digest(key, text.encode(), 'sha256').hex()}")
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=20)
         try:
             connection.request(method, path + ("?" + query if query else ""), body, fields)
             answer = connection.getresponse()
@@ -167,6 +167,7 @@ class RealServer:
 
 
 Request = collections.namedtuple("Request", "method key status bytes_in bytes_out")
+EXCHANGE = re.compile(r".*/x/r\d+\.i\d+/(\d+)/(.+)$")
 
 
 class CountingProxy:
@@ -175,7 +176,8 @@ class CountingProxy:
     A bulk delete is listed as one Request("DELETE", …) for each of its keys.
     """
 
-    def __init__(self, port):
+    def __init__(self, port, host="127.0.0.1"):
+        """Before the store at host:port, and at an address of the same host."""
         self.requests, self.lock = [], threading.Lock()
         proxy = self
 
@@ -184,7 +186,7 @@ class CountingProxy:
 
             def setup(self):
                 super().setup()
-                self.upstream = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
+                self.upstream = http.client.HTTPConnection(host, port, timeout=60)
 
             def finish(self):
                 self.upstream.close()
@@ -193,7 +195,7 @@ class CountingProxy:
             def serve(self):
                 proxy.serve(self)
 
-        self.server = LoopbackServer(ProxyHandler)
+        self.server = LoopbackServer(ProxyHandler, host)
         self.endpoint = self.server.url
 
     def options(self):
@@ -203,6 +205,25 @@ class CountingProxy:
 
     def close(self):
         self.server.close()
+
+    def exchanged(self):
+        """{iteration: successful requests and payload bytes of its exchange}."""
+        counts = collections.defaultdict(collections.Counter)
+        with self.lock:
+            requests = list(self.requests)
+        for request in requests:
+            match = EXCHANGE.match(request.key)
+            if match is None or not 200 <= request.status < 300:
+                continue
+            # Weights are named after the iteration that starts from them.
+            iteration = int(match.group(1)) - (1 if match.group(2).startswith("w/") else 0)
+            count = counts[iteration]
+            count[{"PUT": "puts", "GET": "gets", "DELETE": "deletes"}[request.method]] += 1
+            if request.method == "PUT":
+                count["bytesIn"] += request.bytes_in
+            if request.method == "GET":
+                count["bytesOut"] += request.bytes_out
+        return {iteration: dict(count) for iteration, count in counts.items()}
 
     def serve(self, request):
         length = int(request.headers.get("Content-Length", 0))

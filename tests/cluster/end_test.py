@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""After everything else on a cluster: nothing of the product is left in it but what is documented to
+remain (docs/operations.md), and nothing of the cluster on the machine once it is down.
+
+    end_test.py
+
+On the cluster that LAMBDADNN_CLUSTER_DIR names.
+"""
+import json
+import os
+import sys
+import unittest
+
+import cluster_case
+from leftovers import Leftovers
+
+OURS = "lambdadnn"
+# Kept with the data that is in them: the kind of jobs (with what Kubernetes makes of it), MinIO's volume,
+# and the namespace that `helm install --create-namespace` made.
+REMAINS = {
+    "customresourcedefinitions.apiextensions.k8s.io": {"serverlesstrainingjobs.lambdadnn.io"},
+    "apiservices.apiregistration.k8s.io": {"v1alpha1.lambdadnn.io"},
+    "persistentvolumeclaims": {"data-lambdadnn-operator-minio-0"},
+    "namespaces": {"lambdadnn-system"},
+}
+# What Kubernetes writes about objects, and forgets by itself.
+HISTORY = {"events", "events.events.k8s.io"}
+
+
+class End(cluster_case.ClusterCase):
+    def test_1_nothing_of_jobs_or_operators_is_left(self):
+        self.wait("nothing of ours", lambda: not self.left(), 120)
+
+    def told(self):
+        return json.dumps(self.left())
+
+    def left(self):
+        return {kind: names for kind in self.kinds() if (names := self.named(kind))}
+
+    def kinds(self):
+        return set(self.kube.kubectl("api-resources", "--verbs=list", "-o", "name").stdout.split()
+                   ) - HISTORY
+
+    def named(self, kind):
+        """Objects with our name or label that should not remain."""
+        items = json.loads(self.kube.kubectl("get", kind, "-A", "-o", "json").stdout)["items"]
+        if kind.startswith("serverlesstrainingjobs."):
+            return sorted(each["metadata"]["name"] for each in items)
+        return sorted({
+            each["metadata"]["name"] for each in items
+            if OURS in json.dumps([each["metadata"]["name"], each["metadata"].get("labels", {})])
+            and each["metadata"]["name"] not in REMAINS.get(kind, ())})
+
+    def test_2_nothing_of_the_cluster_is_left(self):
+        left = Leftovers(self.cluster)
+        self.assertTrue(left.all())
+        self.script("down")
+        self.assertEqual([], left.all())
+
+
+if __name__ == "__main__":
+    if not os.environ.get(cluster_case.KEPT):
+        sys.exit(f"error: {cluster_case.KEPT} names no cluster")
+    unittest.main(verbosity=2)
