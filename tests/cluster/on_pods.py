@@ -4,8 +4,10 @@ what they ask of both.
 
 The images are those of scripts/images.sh, of what is compiled in build/PRESET (the worker in
 build/upstream); the operator and `lambdadnn run` are the same programs, so that both sides have one
-LibTorch. With LAMBDADNN_IMAGES=kept the images are those that are in build/images. Needs root, and once the parts of the cluster (scripts/cluster.sh build).
+LibTorch. With LAMBDADNN_IMAGES=kept the images are those that are in build/images. Needs
+root, and once the parts of the cluster (scripts/cluster.sh build).
 """
+import contextlib
 import json
 import os
 import pathlib
@@ -93,13 +95,31 @@ class OnPods(BesideOperator):
         process.send_signal(number)
         process.wait()
 
+    @contextlib.contextmanager
+    def other_operator(self, platform=None, flags=()):
+        """Another one instead of the tests' usual one, which comes back at the end."""
+        self.stop(self.operator)
+        file = self.folder / "platform.yaml"
+        usual = file.read_text()
+        file.write_text(platform or usual)
+        type(self).operator = self.start_operator(*flags)
+        try:
+            yield
+        finally:
+            self.stop(self.operator)
+            file.write_text(usual)
+            type(self).operator = self.start_operator()
+
     def create(self, name, epochs, changes=None):
+        """`changes` replace fields of spec(); a None leaves one out."""
+        wanted = {**spec(epochs), **(changes or {})}
         return self.request("POST", JOBS, {
             "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
             "metadata": {"name": name},
-            "spec": {**spec(epochs), **(changes or {}), "backend": "Knative", "objectStore": {
-                "endpoint": f"http://{settings.S3_ADDRESS}", "bucket": self.BUCKET, "prefix": "jobs",
-                "credentialsSecretRef": {"name": "store"}}}})
+            "spec": {**{field: value for field, value in wanted.items() if value is not None},
+                     "backend": "Knative", "objectStore": {
+                         "endpoint": f"http://{settings.S3_ADDRESS}", "bucket": self.BUCKET,
+                         "prefix": "jobs", "credentialsSecretRef": {"name": "store"}}}})
 
     def remove(self, name):
         self.kube.request("DELETE", f"{JOBS}/{name}")
@@ -148,23 +168,31 @@ class OnPods(BesideOperator):
     def digest_on_one_machine(self, epochs):
         """Of the same job run by `lambdadnn run` with a folder for a store."""
         if epochs not in self.digests:
-            file = self.folder / f"local-{epochs}.json"
-            file.write_text(json.dumps({
-                "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
-                "metadata": {"name": f"local-{epochs}"},
-                "spec": {**spec(epochs), "backend": "Local"}}))
-            out = self.folder / f"local-{epochs}"
-            done = subprocess.run([self.bin / "lambdadnn", "run", file, "--out", out],
-                                  capture_output=True, text=True)
-            self.assertEqual(0, done.returncode, done.stdout + done.stderr)
-            self.digests[epochs] = json.loads((out / "report.json").read_text())["model"]["digest"]
+            report = self.run_here(f"local-{epochs}", spec(epochs))
+            self.digests[epochs] = report["model"]["digest"]
         return self.digests[epochs]
+
+    def run_here(self, name, wanted, *options, prefix=(), environment=None):
+        """The report of `lambdadnn run`, whose folder is self.folder / name."""
+        file = self.folder / f"{name}.json"
+        file.write_text(json.dumps({
+            "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
+            "metadata": {"name": name}, "spec": {**wanted, "backend": "Local"}}))
+        out = self.folder / name
+        done = subprocess.run(
+            [*prefix, self.bin / "lambdadnn", "run", file, "--out", out, *options],
+            capture_output=True, text=True, env={**os.environ, **(environment or {})})
+        self.assertEqual(0, done.returncode, done.stdout + done.stderr)
+        return json.loads((out / "report.json").read_text())
+
+    def store_folder(self, uid):
+        """Where the store has what belongs to the job. MinIO keeps an object as a folder with a file
+        xl.meta in it."""
+        return self.config.run / "objects" / self.BUCKET / "jobs/default" / uid
 
     def objects(self, name):
         """Keys of what the store holds of a job, from its prefix on."""
-        root = self.config.run / "objects" / self.BUCKET / "jobs/default" / (
-            self.job(name)["metadata"]["uid"])
-        # MinIO keeps an object as a folder with this file in it.
+        root = self.store_folder(self.job(name)["metadata"]["uid"])
         return sorted(str(file.parent.relative_to(root)) for file in root.rglob("xl.meta"))
 
     def nothing_left(self, name=None):
