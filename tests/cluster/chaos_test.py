@@ -125,21 +125,6 @@ class Disturbed(OnPods):
     def uids(self, name, group=None):
         return {pod["metadata"]["uid"] for pod in self.live_pods(name, group)}
 
-    @contextlib.contextmanager
-    def other_operator(self, platform=None, flags=()):
-        """Another one instead of the tests' usual one, which comes back at the end."""
-        self.stop(self.operator)
-        file = self.folder / "platform.yaml"
-        usual = file.read_text()
-        file.write_text(platform or usual)
-        type(self).operator = self.start_operator(*flags)
-        try:
-            yield
-        finally:
-            self.stop(self.operator)
-            file.write_text(usual)
-            type(self).operator = self.start_operator()
-
 
 class Chaos(Disturbed):
     # --- Containers and pods end.

@@ -63,14 +63,14 @@ class ClusterCase(unittest.TestCase):
         """What helps to see why something was waited for in vain."""
         return ""
 
-    def wait(self, what, check, seconds=None):
+    def wait(self, what, check, seconds=None, every=0.2):
         seconds = seconds or self.WAIT_SECONDS
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             value = check()
             if value:
                 return value
-            time.sleep(0.2)
+            time.sleep(every)
         self.fail(f"{what}: not within {seconds} s\n{self.told()}")
 
 

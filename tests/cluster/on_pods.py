@@ -7,6 +7,7 @@ build/upstream); the operator and `lambdadnn run` are the same programs, so that
 LibTorch. With LAMBDADNN_IMAGES=kept the images are those that are in build/images. Needs root, and
 once the parts of the cluster (scripts/cluster.sh build).
 """
+import contextlib
 import json
 import os
 import re
@@ -71,11 +72,16 @@ def programs_of_images(folder):
     return folder / "usr/bin"
 
 
-def digest_of_run(program, file, out):
-    """Of the model that `lambdadnn run FILE` trains, with a folder for a store."""
-    done = subprocess.run([program, "run", file, "--out", out], capture_output=True, text=True)
+def report_of_run(program, name, wanted, folder, *options, prefix=(), environment=None):
+    """Of `lambdadnn run` of a job with this spec, here; its folder is folder / name."""
+    file = folder / f"{name}.json"
+    file.write_text(json.dumps({
+        "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
+        "metadata": {"name": name}, "spec": {**wanted, "backend": "Local"}}))
+    done = subprocess.run([*prefix, program, "run", file, "--out", folder / name, *options],
+                          capture_output=True, text=True, env={**os.environ, **(environment or {})})
     assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads((out / "report.json").read_text())["model"]["digest"]
+    return json.loads((folder / name / "report.json").read_text())
 
 
 class OnPods(BesideOperator):
@@ -113,16 +119,33 @@ class OnPods(BesideOperator):
         process.send_signal(number)
         process.wait()
 
+    @contextlib.contextmanager
+    def other_operator(self, platform=None, flags=()):
+        """Another one instead of the tests' usual one, which comes back at the end."""
+        self.stop(self.operator)
+        file = self.folder / "platform.yaml"
+        usual = file.read_text()
+        file.write_text(platform or usual)
+        type(self).operator = self.start_operator(*flags)
+        try:
+            yield
+        finally:
+            self.stop(self.operator)
+            file.write_text(usual)
+            type(self).operator = self.start_operator()
+
     def create(self, name, epochs, changes=None, endpoint=f"http://{settings.S3_ADDRESS}",
                secret="store"):
-        """The job goes with the test."""
+        """`changes` replace fields of spec(); a None leaves one out. The job goes with the test."""
         self.addCleanup(self.remove, name)
+        wanted = {**spec(epochs), **(changes or {})}
         return self.request("POST", JOBS, {
             "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
             "metadata": {"name": name},
-            "spec": {**spec(epochs), **(changes or {}), "backend": "Knative", "objectStore": {
-                "endpoint": endpoint, "bucket": self.BUCKET, "prefix": "jobs",
-                "credentialsSecretRef": {"name": secret}}}})
+            "spec": {**{field: value for field, value in wanted.items() if value is not None},
+                     "backend": "Knative", "objectStore": {
+                         "endpoint": endpoint, "bucket": self.BUCKET, "prefix": "jobs",
+                         "credentialsSecretRef": {"name": secret}}}})
 
     def remove(self, name):
         self.kube.request("DELETE", f"{JOBS}/{name}")
@@ -162,14 +185,11 @@ class OnPods(BesideOperator):
     def digest_on_one_machine(self, epochs):
         """Of the same job run by `lambdadnn run` with a folder for a store."""
         if epochs not in self.digests:
-            file = self.folder / f"local-{epochs}.json"
-            file.write_text(json.dumps({
-                "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
-                "metadata": {"name": f"local-{epochs}"},
-                "spec": {**spec(epochs), "backend": "Local"}}))
-            self.digests[epochs] = digest_of_run(self.bin / "lambdadnn", file,
-                                                 self.folder / f"local-{epochs}")
+            self.digests[epochs] = self.run_here(f"local-{epochs}", spec(epochs))["model"]["digest"]
         return self.digests[epochs]
+
+    def run_here(self, name, wanted, *options, **how):
+        return report_of_run(self.bin / "lambdadnn", name, wanted, self.folder, *options, **how)
 
     def report(self, name):
         """What `lambdadnn report` fetches of a job that has ended."""
@@ -181,11 +201,14 @@ class OnPods(BesideOperator):
         self.assertEqual(0, done.returncode, done.stdout + done.stderr)
         return json.loads(done.stdout)
 
+    def store_folder(self, uid):
+        """Where the store has what belongs to the job. MinIO keeps an object as a folder with a file
+        xl.meta in it."""
+        return self.config.run / "objects" / self.BUCKET / "jobs/default" / uid
+
     def objects(self, name):
         """Keys of what the store holds of a job, from its prefix on."""
-        root = self.config.run / "objects" / self.BUCKET / "jobs/default" / (
-            self.job(name)["metadata"]["uid"])
-        # MinIO keeps an object as a folder with this file in it.
+        root = self.store_folder(self.job(name)["metadata"]["uid"])
         return sorted(str(file.parent.relative_to(root)) for file in root.rglob("xl.meta"))
 
     def nothing_left(self, name=None):

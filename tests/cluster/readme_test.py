@@ -106,14 +106,13 @@ class Readme(ClusterCase):
         plan = job["status"]["plan"]
         pinned = yaml.safe_load((ROOT / "examples/quickstart/knative.yaml").read_text())
         pinned["spec"] |= {
-            "backend": "Local",
             "objective": {"fixed": {"functions": plan["functions"],
                                     "memory": f"{plan['memoryMiB']}Mi"}},
             "aggregation": {key: plan["aggregation"][key] for key in ("layers", "shards", "spread")}
             | {"serverMemory": f"{plan['serverMemoryMiB']}Mi"}}
-        file = self.folder / "pinned.json"
-        file.write_text(json.dumps(pinned))
-        return on_pods.digest_of_run(self.folder / "usr/bin/lambdadnn", file, self.folder / "pinned")
+        report = on_pods.report_of_run(self.folder / "usr/bin/lambdadnn", "pinned", pinned["spec"],
+                                       self.folder)
+        return report["model"]["digest"]
 
 
 if __name__ == "__main__":
