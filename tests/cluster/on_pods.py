@@ -16,10 +16,10 @@ import sys
 import unittest
 
 import settings
-from cluster_case import ROOT, BesideOperator
+from cluster_case import IMAGES, ROOT, BesideOperator, build_images, jobs_in
 
 TAG = "training-test"
-JOBS = "/apis/lambdadnn.io/v1alpha1/namespaces/default/serverlesstrainingjobs"
+JOBS = jobs_in("default")
 SERVICES = "/apis/serving.knative.dev/v1/namespaces/default/services"
 PODS = "/api/v1/namespaces/default/pods"
 SECRETS = "/api/v1/namespaces/default/secrets"
@@ -50,6 +50,25 @@ def spec(epochs):
     }
 
 
+def programs_of(images, folder):
+    """The folder of all programs of the images in `images` together, below `folder`."""
+    for name in IMAGES:
+        shutil.copytree(images / name / "install/usr", folder / "usr", symlinks=True, dirs_exist_ok=True)
+    return folder / "usr/bin"
+
+
+def digest_on_one_machine(programs, out, epochs):
+    """Of the job that pins its bits, run by `lambdadnn run` with the folder `out` for a store."""
+    file = out.with_suffix(".json")
+    file.write_text(json.dumps({
+        "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
+        "metadata": {"name": out.name}, "spec": {**spec(epochs), "backend": "Local"}}))
+    done = subprocess.run([programs / "lambdadnn", "run", file, "--out", out],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads((out / "report.json").read_text())["model"]["digest"]
+
+
 class OnPods(BesideOperator):
     """A cluster, an operator beside it, and what tests ask of both."""
     PLATFORM = PLATFORM
@@ -69,13 +88,8 @@ class OnPods(BesideOperator):
     def build_images(cls):
         """Builds them; the folder of all their programs, on this machine."""
         if os.environ.get("LAMBDADNN_IMAGES") != "kept":
-            done = subprocess.run([ROOT / "scripts/images.sh", "build", "--preset", cls.preset,
-                                   "--tag", TAG], capture_output=True, text=True)
-            assert done.returncode == 0, done.stdout + done.stderr
-        for name in ("operator", "worker", "server"):
-            shutil.copytree(ROOT / f"build/images/{name}/install/usr", cls.folder / "usr",
-                            symlinks=True, dirs_exist_ok=True)
-        return cls.folder / "usr/bin"
+            build_images("--preset", cls.preset, "--tag", TAG)
+        return programs_of(ROOT / "build/images", cls.folder)
 
     @classmethod
     def operator_flags(cls):
@@ -105,9 +119,6 @@ class OnPods(BesideOperator):
         self.kube.request("DELETE", f"{JOBS}/{name}")
         self.wait(f"{name} is gone", lambda: self.job(name) is None)
 
-    def job(self, name):
-        return self.kube.get(f"{JOBS}/{name}")
-
     def told(self):
         states = [(pod["metadata"]["name"], pod["status"]) for pod in self.pods()]
         return f"{super().told()}\n{json.dumps(states, indent=1)[:6000]}"
@@ -125,39 +136,9 @@ class OnPods(BesideOperator):
             except OSError:
                 pass  # has ended meanwhile
 
-    def running(self, name, iteration):
-        def far_enough():
-            job = self.job(name)
-            self.fail_if_failed(job)
-            return job.get("status", {}).get("progress", {}).get("iteration", 0) >= iteration
-        self.wait(f"{name} at iteration {iteration}", far_enough)
-
-    def fail_if_failed(self, job):
-        for condition in job.get("status", {}).get("conditions", []):
-            self.assertFalse(condition["type"] == "Failed" and condition["status"] == "True",
-                             condition)
-
-    def complete(self, name):
-        def done():
-            job = self.job(name)
-            self.fail_if_failed(job)
-            return any(each["type"] == "Complete" and each["status"] == "True"
-                       for each in job.get("status", {}).get("conditions", [])) and job
-        return self.wait(f"{name} complete", done)
-
     def digest_on_one_machine(self, epochs):
-        """Of the same job run by `lambdadnn run` with a folder for a store."""
         if epochs not in self.digests:
-            file = self.folder / f"local-{epochs}.json"
-            file.write_text(json.dumps({
-                "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
-                "metadata": {"name": f"local-{epochs}"},
-                "spec": {**spec(epochs), "backend": "Local"}}))
-            out = self.folder / f"local-{epochs}"
-            done = subprocess.run([self.bin / "lambdadnn", "run", file, "--out", out],
-                                  capture_output=True, text=True)
-            self.assertEqual(0, done.returncode, done.stdout + done.stderr)
-            self.digests[epochs] = json.loads((out / "report.json").read_text())["model"]["digest"]
+            self.digests[epochs] = digest_on_one_machine(self.bin, self.folder / f"local-{epochs}", epochs)
         return self.digests[epochs]
 
     def objects(self, name):
