@@ -31,7 +31,7 @@ integration |19|kills, UCI digits, MinIO, bad input, CRD, operator, chart    |20
 timing      |4 |none: needs a quiet machine; --tier timing: 3 runs of two plans|predicted against actual time, median of 5 runs
 sanitizers  |1 |address+undefined: parsers, readers, transport, servers    |all unit and conformance tests; thread sanitizer; a training with LibTorch
 fuzz        |4 |each target 20 s                                           |each target 120 s
-e2e         |20|none; --tier e2e: images, a cluster, jobs on pods, their isolation, the chart|
+e2e         |20|none; --tier e2e: images, a cluster, jobs on pods, their isolation, the chart, upgrades|
 '
 
 # Where the tests run, real servers are not optional; who runs a program by hand may leave them out.

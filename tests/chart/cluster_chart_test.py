@@ -5,7 +5,7 @@ job, uninstalled under one, installed again.
 
     cluster_chart_test.py PRESET|FOLDER [unittest arguments]
 
-The rest is told by cluster_chart_case.py.
+The rest is told by cluster_chart_case.py; cluster_upgrade_test.py comes from another version.
 """
 import yaml
 
