@@ -13,13 +13,34 @@ import cluster as whole
 import job_crd
 import network
 import settings
+from kubernetes import condition
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 KEPT = "LAMBDADNN_CLUSTER_DIR"
+IMAGES = ("operator", "worker", "server")
+
+
+def jobs_in(namespace):
+    return f"/apis/lambdadnn.io/v1alpha1/namespaces/{namespace}/serverlesstrainingjobs"
+
+
+def build_images(*options, root=ROOT):
+    """By the scripts/images.sh of a checkout; the folder of their archives."""
+    done = subprocess.run([root / "scripts/images.sh", "build", *options], capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return root / "build/images"
+
+
+def images_of(preset):
+    """The same of this tree; with LAMBDADNN_IMAGES=kept those that are there."""
+    if os.environ.get("LAMBDADNN_IMAGES") == "kept":
+        return ROOT / "build/images"
+    return build_images("--preset", preset)
 
 
 class ClusterCase(unittest.TestCase):
     WAIT_SECONDS = 300
+    SPACE = "default"  # the namespace of its jobs
 
     @classmethod
     def setUpClass(cls):
@@ -72,6 +93,34 @@ class ClusterCase(unittest.TestCase):
                 return value
             time.sleep(every)
         self.fail(f"{what}: not within {seconds} s\n{self.told()}")
+
+    def job(self, name):
+        return self.kube.get(f"{jobs_in(self.SPACE)}/{name}")
+
+    def fail_if_failed(self, job):
+        self.assertNotEqual("True", condition(job, "Failed"), job.get("status"))
+
+    def fail_if_ended(self, job):
+        self.assertNotEqual("True", condition(job, "Complete"), "the job was too short")
+
+    def running(self, name, iteration):
+        """Until it has done so many iterations; the job then."""
+        def far_enough():
+            job = self.job(name)
+            self.fail_if_failed(job)
+            if job.get("status", {}).get("progress", {}).get("iteration", 0) >= iteration:
+                return job
+            self.fail_if_ended(job)
+            return None
+        return self.wait(f"{name} at iteration {iteration}", far_enough)
+
+    def complete(self, name):
+        """Until it is; the job then."""
+        def done():
+            job = self.job(name)
+            self.fail_if_failed(job)
+            return job if condition(job, "Complete") == "True" else None
+        return self.wait(f"{name} complete", done)
 
 
 class BesideOperator(ClusterCase):

@@ -19,12 +19,12 @@ import unittest
 
 import network
 import settings
-from cluster_case import ROOT, BesideOperator
+from cluster_case import IMAGES, ROOT, BesideOperator, images_of, jobs_in
 
 # The project's version, which the chart's default is, too.
 TAG = re.search(r"^project\(lambdadnn VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text(),
                 re.M).group(1)
-JOBS = "/apis/lambdadnn.io/v1alpha1/namespaces/default/serverlesstrainingjobs"
+JOBS = jobs_in("default")
 SERVICES = "/apis/serving.knative.dev/v1/namespaces/default/services"
 PODS = "/api/v1/namespaces/default/pods"
 SECRETS = "/api/v1/namespaces/default/secrets"
@@ -55,20 +55,10 @@ def spec(epochs):
     }
 
 
-def build_images(preset):
-    """Where they are not built already, as LAMBDADNN_IMAGES=kept says."""
-    if os.environ.get("LAMBDADNN_IMAGES") == "kept":
-        return
-    done = subprocess.run([ROOT / "scripts/images.sh", "build", "--preset", preset],
-                          capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def programs_of_images(folder):
-    """All their programs, on this machine: the folder below `folder` that they are in."""
-    for name in ("operator", "worker", "server"):
-        shutil.copytree(ROOT / f"build/images/{name}/install/usr", folder / "usr", symlinks=True,
-                        dirs_exist_ok=True)
+def programs_of(images, folder):
+    """The folder of all programs of the images in `images` together, below `folder`."""
+    for name in IMAGES:
+        shutil.copytree(images / name / "install/usr", folder / "usr", symlinks=True, dirs_exist_ok=True)
     return folder / "usr/bin"
 
 
@@ -92,10 +82,9 @@ class OnPods(BesideOperator):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        build_images(cls.preset)
-        cls.bin = programs_of_images(cls.folder)
-        cls.script("load-image", *(str(ROOT / f"build/images/{name}.tar")
-                                   for name in ("worker", "server")))
+        images = images_of(cls.preset)
+        cls.bin = programs_of(images, cls.folder)
+        cls.script("load-image", *(str(images / f"{name}.tar") for name in ("worker", "server")))
         # Whatever jobs run there holds to the strictest of Kubernetes' standards for pods.
         cls.kube.kubectl("label", "--overwrite", "namespace", "default",
                          "pod-security.kubernetes.io/enforce=restricted")
@@ -151,9 +140,6 @@ class OnPods(BesideOperator):
         self.kube.request("DELETE", f"{JOBS}/{name}")
         self.wait(f"{name} is gone", lambda: self.job(name) is None)
 
-    def job(self, name):
-        return self.kube.get(f"{JOBS}/{name}")
-
     def told(self):
         states = [(pod["metadata"]["name"], pod["status"]) for pod in self.pods()]
         return f"{super().told()}\n{json.dumps(states, indent=1)[:6000]}"
@@ -162,28 +148,7 @@ class OnPods(BesideOperator):
         selector = f"lambdadnn.io/job-name={name}" if name else "lambdadnn.io/job-uid"
         return self.kube.get(f"{PODS}?labelSelector={selector}")["items"]
 
-    def running(self, name, iteration):
-        def far_enough():
-            job = self.job(name)
-            self.fail_if_failed(job)
-            return job.get("status", {}).get("progress", {}).get("iteration", 0) >= iteration
-        self.wait(f"{name} at iteration {iteration}", far_enough)
-
-    def fail_if_failed(self, job):
-        for condition in job.get("status", {}).get("conditions", []):
-            self.assertFalse(condition["type"] == "Failed" and condition["status"] == "True",
-                             condition)
-
-    def complete(self, name):
-        def done():
-            job = self.job(name)
-            self.fail_if_failed(job)
-            return any(each["type"] == "Complete" and each["status"] == "True"
-                       for each in job.get("status", {}).get("conditions", [])) and job
-        return self.wait(f"{name} complete", done)
-
     def digest_on_one_machine(self, epochs):
-        """Of the same job run by `lambdadnn run` with a folder for a store."""
         if epochs not in self.digests:
             self.digests[epochs] = self.run_here(f"local-{epochs}", spec(epochs))["model"]["digest"]
         return self.digests[epochs]

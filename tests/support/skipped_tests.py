@@ -34,10 +34,11 @@ def google_test(output):
 
 
 def python(output):
-    """`test_name (class) ... skipped 'why'`, with what the test printed in between."""
+    """`test_name (class) ... skipped 'why'`, with what the test printed in between;
+    `setUpClass` for all tests of a class."""
     name = ""
     for line in output.splitlines():
-        begun = re.search(r"\b(test_\w+) \(", line)
+        begun = re.search(r"\b(test_\w+|setUpClass) \(", line)
         name = begun[1] if begun else name
         skipped = re.search(r"\bskipped (['\"])(.*)\1$", line)
         if skipped:
