@@ -71,6 +71,18 @@ struct Platform {
   double total_milli_cpu = 0;     // quota over all functions at once; 0 = unlimited
   double total_memory_mib = 0;    // likewise
   double sidecar_memory_mib = 0;  // counted in the cost of every function
+  // What one machine of several has left for functions and their sidecars.
+  struct Machine {
+    double memory_mib = 0;
+    double milli_cpu = 0;
+    double pods = 0;
+    friend bool operator==(const Machine&, const Machine&) = default;
+  };
+  // Each function is on one of them; empty = not known: the totals alone count.
+  std::vector<Machine> machines;
+  // Of the sidecar beside each function there.
+  double machine_sidecar_memory_mib = 0;
+  double machine_sidecar_milli_cpu = 0;
   int max_functions = 200;
   double function_timeout_seconds = 900;
   // B_fmax, and B_fs = slope x m + intercept (a constant when slope is 0).

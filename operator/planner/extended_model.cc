@@ -7,6 +7,7 @@
 
 #include "common/plan/slice_end.h"
 #include "operator/planner/aggregation_space.h"
+#include "operator/planner/node_packing.h"
 
 namespace lambdadnn {
 namespace {
@@ -42,6 +43,8 @@ const char* ObstacleName(Obstacle obstacle) {
       return "quota";
     case Obstacle::kFunctions:
       return "functions";
+    case Obstacle::kMachines:
+      return "machines";
     case Obstacle::kTimeout:
       break;
   }
@@ -199,6 +202,19 @@ Obstacle ExtendedModel::Check(const WorkerTerms& workers, int memory_mib,
   return Obstacle::kNone;
 }
 
+bool ExtendedModel::FitsMachines(const WorkerTerms& workers, int memory_mib,
+                                 const AggregationOption& option) const {
+  const Platform& platform = input_.platform;
+  if (platform.machines.empty()) return true;
+  const auto pods = [&](int count, double mib) {
+    // A function's CPU is a whole number of mCPU.
+    return PodGroup{count, mib + platform.machine_sidecar_memory_mib,
+                    std::round(MilliCpu(mib)) + platform.machine_sidecar_milli_cpu};
+  };
+  return FindRoom(platform.machines, pods(workers.functions, memory_mib),
+                  pods(option.servers, option.server_memory_mib));
+}
+
 double ExtendedModel::PipelinedSeconds(const WorkerTerms& workers, int memory_mib,
                                        const AggregationOption& option) const {
   ExchangeStages stages = option.stages;
@@ -231,7 +247,10 @@ double ExtendedModel::ExchangeSeconds(const WorkerTerms& workers, int memory_mib
                                      option.servers * option.server_cpu_seconds) /
                                         cores);
   }
-  return std::max(0.0, iteration - compute_seconds);
+  // Less is what rounding leaves of nothing.
+  constexpr double kLeastShare = 1e-12;
+  const double exchange = iteration - compute_seconds;
+  return exchange > kLeastShare * iteration ? exchange : 0;
 }
 
 double ExtendedModel::LeastExchangeSeconds(const WorkerTerms& workers, int low_mib, int high_mib,

@@ -46,8 +46,8 @@ struct AggregationOption {
 };
 
 // What stops a plan from running at all.
-enum class Obstacle { kNone, kMemory, kQuota, kFunctions, kTimeout };
-// "memory", "quota", "functions", "functionTimeout".
+enum class Obstacle { kNone, kMemory, kQuota, kFunctions, kMachines, kTimeout };
+// "memory", "quota", "functions", "machines", "functionTimeout".
 const char* ObstacleName(Obstacle obstacle);
 
 // Everything of n workers that depends neither on their memory nor on the aggregation.
@@ -73,6 +73,9 @@ class ExtendedModel {
   // R(m) and B_fs(m) are positive.
   bool Possible(const WorkerTerms& workers, int memory_mib) const;
   Obstacle Check(const WorkerTerms& workers, int memory_mib, const AggregationOption& option) const;
+  // Whether workers and servers find room on the platform's machines; slower than Check.
+  bool FitsMachines(const WorkerTerms& workers, int memory_mib,
+                    const AggregationOption& option) const;
   // Requires Possible(). Empty when an iteration does not fit into a slice.
   std::optional<Prediction> Predict(const WorkerTerms& workers, int memory_mib,
                                     const AggregationOption& option) const;

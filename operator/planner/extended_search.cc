@@ -77,6 +77,12 @@ class ExtendedSearch {
         closest_ = Obstacle::kTimeout;
         continue;
       }
+      // Looking for room on machines takes longer than all the rest.
+      if (!collector_.CanImprove(prediction->seconds * kSlack, prediction->cost * kSlack)) continue;
+      if (!model_.FitsMachines(workers, memory_mib, options[i])) {
+        closest_ = std::max(closest_, Obstacle::kMachines);
+        continue;
+      }
       runs_ = true;
       collector_.Offer({prediction->seconds, prediction->cost, workers.functions, memory_mib,
                         static_cast<int>(i)});

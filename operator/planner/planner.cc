@@ -83,7 +83,13 @@ class ExtendedSearchModel : public SearchModel {
     return best;
   }
   Obstacle ObstacleOf(const Point& point) const override {
-    return model_.Check(model_.Workers(point.functions), point.memory_mib, OptionOf(point));
+    const WorkerTerms workers = model_.Workers(point.functions);
+    const Obstacle obstacle = model_.Check(workers, point.memory_mib, OptionOf(point));
+    if (obstacle != Obstacle::kNone ||
+        model_.FitsMachines(workers, point.memory_mib, OptionOf(point))) {
+      return obstacle;
+    }
+    return Obstacle::kMachines;
   }
   bool ServerSaturated(int) const override { return false; }
   double NeededMib(int functions) const override { return model_.Workers(functions).needed_mib; }
@@ -293,6 +299,11 @@ class Planning {
       case Obstacle::kFunctions:
         certificate.reason =
             "no plan fits platform.maxFunctions, which counts workers and servers; raise it";
+        return;
+      case Obstacle::kMachines:
+        certificate.reason =
+            "what the nodes have left would be enough in all, but the functions of no plan find room "
+            "on them one by one; lower functions.memory or aggregation.serverMemory, or add nodes";
         return;
       case Obstacle::kTimeout:
         certificate.reason =

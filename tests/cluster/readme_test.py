@@ -30,11 +30,11 @@ BLANKS = {"REGISTRY/minio": "dev.local/minio", "minio.image.tag=TAG": "minio.ima
 WATCH = "kubectl get stj -w"
 WATCHED = """kubectl get stj -w &
 watch=$!
-kubectl wait stj/digits --for=condition=Complete --timeout=900s
+kubectl wait stj/digits --for=condition=Complete --timeout=420s
 kill $watch"""
 FORWARD = "port-forward"
 FORWARDED = """
-until curl --silent --fail --output /dev/null http://localhost:9000/minio/health/live; do sleep 0.2; done"""
+until curl --silent --fail --output /dev/null http://localhost:9001/minio/health/live; do sleep 0.2; done"""
 
 
 def commands(readme):

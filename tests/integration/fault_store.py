@@ -40,14 +40,23 @@ def pid_of_peer(port):
                 break
     if inode is None or inode == "0":
         return None
-    for pid in filter(str.isdigit, os.listdir("/proc")):
+    return next((int(pid) for pid in filter(str.isdigit, os.listdir("/proc"))
+                 if holds(pid, f"socket:[{inode}]")), None)
+
+
+def holds(pid, file):
+    """Whether it is among the open files of the process, which may close others meanwhile."""
+    try:
+        descriptors = os.listdir(f"/proc/{pid}/fd")
+    except OSError:
+        return False
+    for descriptor in descriptors:
         try:
-            for fd in os.listdir(f"/proc/{pid}/fd"):
-                if os.readlink(f"/proc/{pid}/fd/{fd}") == f"socket:[{inode}]":
-                    return int(pid)
+            if os.readlink(f"/proc/{pid}/fd/{descriptor}") == file:
+                return True
         except OSError:
             continue
-    return None
+    return False
 
 
 class FaultStore:

@@ -96,7 +96,10 @@ class KnativeStandIn {
                        {"ownerReferences", Json::array({{{"apiVersion", service["apiVersion"]},
                                                          {"kind", service["kind"]},
                                                          {"name", name.name},
-                                                         {"uid", UidOf(service)}}})}}}})
+                                                         {"uid", UidOf(service)}}})}}},
+                     {"spec",
+                      {{"serviceAccountName", service["spec"]["template"]["spec"].value(
+                                                  "serviceAccountName", "default")}}}})
             .value());
     static_cast<void>(server_
                           .Patch(KnativeServiceType(), name,
@@ -127,7 +130,8 @@ class KnativeStandIn {
                          {"ownerReferences", Json::array({{{"apiVersion", autoscaler["apiVersion"]},
                                                            {"kind", autoscaler["kind"]},
                                                            {"name", name.name},
-                                                           {"uid", UidOf(autoscaler)}}})}}}})
+                                                           {"uid", UidOf(autoscaler)}}})}}},
+                       {"spec", autoscaler["spec"]}})
               .value());
     }
     for (size_t i = wanted; i < living.size(); ++i) {

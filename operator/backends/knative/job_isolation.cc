@@ -210,17 +210,22 @@ void JobIsolation::Keep(const std::string& job_uid) {
   static_cast<void>(EnsurePolicy(job_uid, policy));
 }
 
-Status JobIsolation::DeleteOurs(const ResourceType& type, const ObjectName& name,
-                                const std::string& job_uid) {
+Result<bool> JobIsolation::DeleteOurs(const ResourceType& type, const ObjectName& name,
+                                      const std::string& job_uid) {
   const Result<Json> object = kube_.Get(type, name);
-  if (!object.ok()) {
-    const bool none = object.status().code() == StatusCode::kNotFound;
-    return none || IsForbidden(object.status()) ? OkStatus() : object.status();
-  }
-  if (!IsOfJob(*object, job_uid)) return OkStatus();
+  if (object.status().code() == StatusCode::kNotFound) return true;
+  if (IsForbidden(object.status())) return false;
+  LDNN_RETURN_IF_ERROR(object.status());
+  if (!IsOfJob(*object, job_uid)) return false;
   const Status deleted = kube_.Delete(type, name, UidOf(*object));
-  const bool none = deleted.code() == StatusCode::kNotFound;
-  return none || IsForbidden(deleted) ? OkStatus() : deleted;
+  if (deleted.ok() || deleted.code() == StatusCode::kNotFound) return true;
+  if (IsForbidden(deleted)) return false;
+  return deleted;
+}
+
+Result<bool> JobIsolation::WithdrawAccount(const ObjectName& name, const std::string& job_uid) {
+  if (name.name.empty() || name.name == kDefaultAccount) return false;
+  return DeleteOurs(ServiceAccountType(), name, job_uid);
 }
 
 Status JobIsolation::Release(const std::string& namespace_name, const std::string& job_name,
@@ -234,8 +239,8 @@ Status JobIsolation::Release(const std::string& namespace_name, const std::strin
     released.gone_since = runtime_.clock.Now();
     std::erase_if(told_, [&](const std::string& each) { return each.starts_with(job_uid); });
   }
-  LDNN_RETURN_IF_ERROR(DeleteOurs(NetworkPolicyType(), name, job_uid));
-  return DeleteOurs(ServiceAccountType(), name, job_uid);
+  LDNN_RETURN_IF_ERROR(DeleteOurs(NetworkPolicyType(), name, job_uid).status());
+  return DeleteOurs(ServiceAccountType(), name, job_uid).status();
 }
 
 void JobIsolation::Tell(const ObjectName& job, const std::string& job_uid, const std::string& what,

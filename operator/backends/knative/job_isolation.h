@@ -64,6 +64,9 @@ class JobIsolation {
   // Makes the policy anew that somebody deleted or changed under the running job; no request while
   // it is as it should be. What fails is tried again at the next call.
   void Keep(const std::string& job_uid);
+  // Deletes the account, without which pods that run go on, and none can be made. False: it is not
+  // this job's own, or may not be deleted.
+  Result<bool> WithdrawAccount(const ObjectName& name, const std::string& job_uid);
   // Deletes both.
   Status Release(const std::string& namespace_name, const std::string& job_name,
                  const std::string& job_uid);
@@ -88,7 +91,9 @@ class JobIsolation {
   Result<Json> WritePolicy(const std::string& job_uid, const Json& policy);
   bool IsRight(const Wanted& wanted, const Json* object) const;
   std::shared_ptr<const Json> Cached(const ObjectName& name) const;
-  Status DeleteOurs(const ResourceType& type, const ObjectName& name, const std::string& job_uid);
+  // Whether there is none of this name now.
+  Result<bool> DeleteOurs(const ResourceType& type, const ObjectName& name,
+                          const std::string& job_uid);
   void Tell(const ObjectName& job, const std::string& job_uid, const std::string& what,
             const Status& status);
 

@@ -309,11 +309,27 @@ Status KnativeBackend::DeleteMembersFrom(const FunctionGroup& group) {
   return OkStatus();
 }
 
+// Before their Service goes, whose end would give them Knative's 30 s to drain, which a kubelet does
+// not cut short once they have begun. Without their account no other pods come in their place.
+Status KnativeBackend::EndPods(const std::string& job_uid, const std::string& group) {
+  bool withdrawn = false;
+  for (const std::shared_ptr<const Json>& pod : PodsOf(job_uid, group)) {
+    if (IsBeingDeleted(*pod)) continue;
+    if (!withdrawn) {
+      LDNN_ASSIGN_OR_RETURN(withdrawn, isolation_.WithdrawAccount(AccountOf(*pod), job_uid));
+      if (!withdrawn) return OkStatus();
+    }
+    LDNN_RETURN_IF_ERROR(DeletePod(*pod));
+  }
+  return OkStatus();
+}
+
 Status KnativeBackend::DeleteGroup(const std::string& job_uid, const std::string& group) {
   {
     const std::lock_guard lock(mutex_);
     checked_.clear();  // looking again costs a request
   }
+  LDNN_RETURN_IF_ERROR(EndPods(job_uid, group));
   std::vector<std::string> places = options_.namespaces;
   if (places.empty()) places.emplace_back();
   for (const std::string& place : places) {
@@ -321,7 +337,7 @@ Status KnativeBackend::DeleteGroup(const std::string& job_uid, const std::string
                                                            GroupSelector(job_uid, group)));
     for (const Json& service : services.items) LDNN_RETURN_IF_ERROR(DeleteService(service));
   }
-  // The pods end with their Service, only late; one deleted before that would come again.
+  // Others end with their Service, only late.
   for (const std::shared_ptr<const Json>& pod : PodsOf(job_uid, group)) {
     if (EndsLater(*pod, options_.grace_seconds)) LDNN_RETURN_IF_ERROR(DeletePod(*pod));
   }

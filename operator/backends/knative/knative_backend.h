@@ -40,7 +40,7 @@ class KnativeBackend final : public FunctionBackend, public ClusterBound {
     std::vector<std::string> namespaces = {};  // empty = all
     // Between SIGTERM and SIGKILL of a pod that goes with its group or alone: its slice is over or
     // given up, so that Knative's own drain of 30 s would only hold its memory.
-    int grace_seconds = 5;
+    int grace_seconds = 2;
     // A deleted pod that is still there so long after its grace counts as gone: its node is lost,
     // and what runs there still is fenced like any function that was cut off.
     double lost_node_seconds = 60;
@@ -108,6 +108,7 @@ class KnativeBackend final : public FunctionBackend, public ClusterBound {
   bool IsRouted(const Json& pod);
   bool IsOverdue(const Json& pod) const;
   Status DeletePod(const Json& pod);
+  Status EndPods(const std::string& job_uid, const std::string& group);
   // Of this life of the pod's container.
   Result<std::string> ReadLog(const ObjectName& pod, const std::string& uid, int last_lines);
   // The last words of lives that are gone, and since when they are at least, in a look that began

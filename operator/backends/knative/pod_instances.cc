@@ -169,6 +169,12 @@ bool EndsLater(const Json& pod, int grace_seconds) {
   return DeletionGraceSeconds(pod) > grace_seconds;
 }
 
+ObjectName AccountOf(const Json& pod) {
+  const Json* name = FindPath(pod, {"spec", "serviceAccountName"});
+  return {NameOf(pod).namespace_name,
+          name != nullptr && name->is_string() ? name->get<std::string>() : ""};
+}
+
 std::string PodUidOf(const std::string& instance_uid) {
   return instance_uid.substr(0, instance_uid.rfind('.'));
 }

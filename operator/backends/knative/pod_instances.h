@@ -38,6 +38,9 @@ std::optional<ContainerLife> LogOf(const Json& pod, const std::string& instance_
 // Whether the function has a Service of its own, through which it is reached.
 bool IsReachedByService(const Json& pod);
 
+// The ServiceAccount that it runs as.
+ObjectName AccountOf(const Json& pod);
+
 // The uid of the pod in the uid of an instance.
 std::string PodUidOf(const std::string& instance_uid);
 

@@ -131,6 +131,7 @@ std::string Meaning(const std::string& binding, bool feasible) {
   if (binding == "memory") return "a size that is not allowed would be better";
   if (binding == "quota") return "more CPU or memory in all would be better";
   if (binding == "functions") return "a number that is not allowed would be better";
+  if (binding == "machines") return "a better plan does not find room on the nodes";
   if (binding == "batch") return "the global batch is full: shares shrink";
   if (binding == "parameterServerBandwidth") return "too many functions share its network";
   if (binding == "functionTimeout") return "one iteration has to fit into a slice";

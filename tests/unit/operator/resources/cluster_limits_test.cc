@@ -275,6 +275,17 @@ TEST(WithinLimits, TheLargestFunctionIsOneThatANodeHolds) {
   EXPECT_EQ(WithinLimits(Configured(), limits).platform.total_memory_mib, 4192);
 }
 
+TEST(WithinLimits, FunctionsFindRoomOnTheNodesThatHoldOne) {
+  ClusterLimits limits = Limits();
+  limits.nodes = {{{4000, 600, 9}, {191, 4000, 9}, {3000, 500, 7}}};
+  limits.sidecar.memory_mib = 50;  // less than the platform counts
+  const Platform platform = WithinLimits(Configured(), limits).platform;
+  EXPECT_THAT(platform.machines,
+              ElementsAre(Platform::Machine{4000, 600, 9}, Platform::Machine{3000, 500, 7}));
+  EXPECT_EQ(platform.machine_sidecar_memory_mib, 64);
+  EXPECT_EQ(platform.machine_sidecar_milli_cpu, 25);
+}
+
 TEST(WithinLimits, NoRoomForTheSmallestFunctionIsAnObstacle) {
   ClusterLimits limits = Limits();
   limits.nodes = {{{191, 4000, 9}}};

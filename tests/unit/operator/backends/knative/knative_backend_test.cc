@@ -158,9 +158,39 @@ TEST_F(Knative, JobsAndGroupsAreToldApart) {
   EXPECT_THAT(stand_in_.All(SecretType()), SizeIs(2));
 }
 
-TEST_F(Knative, NoPodIsDeletedBeforeTheEndOfItsServiceHasReachedIt) {
+TEST_F(Knative, PodsEndBeforeTheirServiceWithoutTheAccountThatOthersWouldNeed) {
   Start();
   ASSERT_TRUE(Ensure(Group(2)).ok());
+  Settle();
+  std::vector<std::pair<size_t, size_t>> there;  // accounts and Services, before each deletion
+  decide_ = [&](const std::string& call, Point point) {
+    if (call == "delete" && point == Point::kBefore) {
+      there.emplace_back(stand_in_.All(ServiceAccountType()).size(),
+                         stand_in_.All(KnativeServiceType()).size());
+    }
+    return OkStatus();
+  };
+  Do([&] { EXPECT_TRUE(backend_->DeleteGroup(JobUid("digits"), "workers").ok()); });
+  // The account, two pods, the Service, its Secret.
+  const std::vector<std::pair<size_t, size_t>> wanted = {{1, 1}, {0, 1}, {0, 1}, {0, 1}, {0, 0}};
+  EXPECT_EQ(there, wanted);
+  RunFor(1);
+  EXPECT_THAT(List(), IsEmpty());
+  // What is made anew has an account again.
+  ASSERT_TRUE(Ensure(Group(1)).ok());
+  EXPECT_THAT(stand_in_.All(ServiceAccountType()), SizeIs(1));
+}
+
+TEST_F(Knative, NoPodOfAUsersAccountIsDeletedBeforeTheEndOfItsServiceHasReachedIt) {
+  ASSERT_TRUE(server_
+                  .Create(ServiceAccountType(), {{"apiVersion", "v1"},
+                                                 {"kind", "ServiceAccount"},
+                                                 {"metadata", {{"name", "mine"}, {"namespace", "team"}}}})
+                  .ok());
+  Start();
+  FunctionGroup group = Group(2);
+  group.runtime = {{"serviceAccountName", "mine"}};
+  ASSERT_TRUE(Ensure(group).ok());
   Settle();
   int deleted = 0;
   decide_ = [&](const std::string& call, Point point) {

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whether pods find room on machines one by one, where what is left in all would be enough.
+#pragma once
+
+#include <vector>
+
+#include "common/plan/workload.h"
+
+namespace lambdadnn {
+
+// So many pods of one size, sidecars included.
+struct PodGroup {
+  int count = 0;
+  double memory_mib = 0;
+  double milli_cpu = 0;
+};
+
+// True when both groups find room wherever a scheduler puts them: on the machine with the most room
+// each time, or on the fullest that takes one more, and whichever group comes first. A scheduler may
+// do worse on purpose; kube-scheduler's default is the first. O(pods x log machines).
+bool FindRoom(const std::vector<Platform::Machine>& machines, const PodGroup& workers,
+              const PodGroup& servers);
+
+}  // namespace lambdadnn
