@@ -22,23 +22,23 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 readonly CI_MINUTES=40
 readonly HANG_MINUTES=10
 readonly TIERS='
-build       |6 |what the tiers below need, incl. servers (25 on a bare machine)|
-unit        |3 |all unit tests                                             |
+build       |4 |what the tiers below need, incl. servers (35 on a bare machine)|
+unit        |2 |all unit tests                                             |
 tidy        |1 |all                                                        |
 conformance |1 |object stores: memory, files, strict S3 stand-in           |
-simulation  |5 |600 fixed seeds, planted bugs, 5 h of jobs, 2 min of seeds|a day of jobs, 10 minutes of fresh seeds, each planted bug within 10,000
-integration |19|kills, UCI digits, MinIO, bad input, CRD, operator, chart    |20 kills, versitygw, every store operation of an iteration, the operator killed at every write
+simulation  |4 |600 fixed seeds, planted bugs, 5 h of jobs, 2 min of seeds|a day of jobs, 10 minutes of fresh seeds, each planted bug within 10,000
+integration |15|kills, UCI digits, MinIO, bad input, CRD, operator, chart    |20 kills, versitygw, every store operation of an iteration, the operator killed at every write
 timing      |4 |none: needs a quiet machine; --tier timing: 3 runs of two plans|predicted against actual time, median of 5 runs
 sanitizers  |1 |address+undefined: parsers, readers, transport, servers    |all unit and conformance tests; thread sanitizer; a training with LibTorch
 fuzz        |4 |each target 20 s                                           |each target 120 s
-e2e         |12|README on a real cluster, a job in layers, four faults, the end|all faults, limits, isolation, life of a chart, an upgrade; the cluster itself
+e2e         |8 |README on a real cluster, a job in layers, four faults, the end|all faults, limits, isolation, life of a chart, an upgrade; the cluster itself
 '
 
 # Where the tests run, real servers are not optional; who runs a program by hand may leave them out.
 unset LAMBDADNN_WITHOUT_SERVERS
 
 all=0 setup=1 wanted=()
-# Times mean nothing where others use the machine, as where ci runs; a cluster takes long to build.
+# Times mean nothing where others use the machine, as where ci runs.
 readonly NOT_IN_CI='timing|e2e'
 tiers() { echo "$TIERS" | sed -n 's/^\([a-z0-9]*\) *|.*/\1/p'; }
 budget_of() { echo "$TIERS" | sed -n "s/^$1 *|\([0-9]*\) *|.*/\1/p"; }

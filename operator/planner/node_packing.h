@@ -16,8 +16,8 @@ struct PodGroup {
 };
 
 // True when both groups find room wherever a scheduler puts them: on the machine with the most room
-// each time, or on the fullest that takes one more, and whichever group comes first. A scheduler may
-// do worse on purpose; kube-scheduler's default is the first. O(pods x log machines).
+// each time, or on the fullest that takes one more, and whichever group comes first. A scheduler
+// may do worse on purpose; kube-scheduler's default is the first. O(pods x log machines).
 bool FindRoom(const std::vector<Platform::Machine>& machines, const PodGroup& workers,
               const PodGroup& servers);
 

@@ -302,7 +302,8 @@ class Planning {
         return;
       case Obstacle::kMachines:
         certificate.reason =
-            "what the nodes have left would be enough in all, but the functions of no plan find room "
+            "what the nodes have left would be enough in all, but the functions of no plan find "
+            "room "
             "on them one by one; lower functions.memory or aggregation.serverMemory, or add nodes";
         return;
       case Obstacle::kTimeout:

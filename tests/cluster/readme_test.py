@@ -38,9 +38,10 @@ until curl --silent --fail --output /dev/null http://localhost:9001/minio/health
 
 
 def commands(readme):
-    """The lines of the blocks of code between the section's title and that of the next way to go."""
+    """The lines of the blocks without a language between the section's title and that of the next way to go."""
     section = re.search(r"^## With a cluster$(.*?)^Without Knative", readme, re.M | re.S).group(1)
-    return "\n".join(re.findall(r"^```\n(.*?)^```$", section, re.M | re.S)).splitlines()
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", section, re.M | re.S)
+    return "\n".join(text for language, text in blocks if not language).splitlines()
 
 
 def script(lines, load):

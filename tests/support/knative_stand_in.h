@@ -57,13 +57,14 @@ class KnativeStandIn {
   }
   // What stands before Knative's Services knows all that there are.
   void MakeRoutes() {
-    const Json routed = Json::array({{{"type", "RoutesReady"}, {"status", "True"}}});
-    for (const Json& service : All(KnativeServiceType())) {
-      static_cast<void>(server_
-                            .Patch(KnativeServiceType(), NameOf(service),
-                                   {{"status", {{"conditions", routed}}}}, Subresource::kStatus)
-                            .value());
-    }
+    SetRoutes({{"conditions", Json::array({{{"type", "RoutesReady"}, {"status", "True"}}})},
+               {"traffic", Json::array({{{"percent", 100}}})}});
+  }
+  // The revision of each counts as failed; routes that there are stay.
+  void FailRevisions() {
+    SetRoutes({{"conditions", Json::array({{{"type", "RoutesReady"},
+                                            {"status", "False"},
+                                            {"reason", "RevisionMissing"}}})}});
   }
   void SetStatus(const Json& pod, const Json& status) {
     static_cast<void>(
@@ -73,6 +74,15 @@ class KnativeStandIn {
   static constexpr const char* kReadyTime = "2033-01-01T00:00:00Z";
 
  private:
+  void SetRoutes(const Json& status) {
+    for (const Json& service : All(KnativeServiceType())) {
+      static_cast<void>(server_
+                            .Patch(KnativeServiceType(), NameOf(service), {{"status", status}},
+                                   Subresource::kStatus)
+                            .value());
+    }
+  }
+
   static std::string Annotation(const Json& object, const char* path, const char* name) {
     return TextField(object.value(Json::json_pointer(path), Json(Json::object())), name);
   }

@@ -42,9 +42,14 @@ bool IsMember(const Json& object, const std::optional<int>& member) {
 bool HasRoute(const Json& service) {
   const Json* conditions = FindPath(service, {"status", "conditions"});
   if (conditions == nullptr || !conditions->is_array()) return false;
-  return std::any_of(conditions->begin(), conditions->end(), [](const Json& condition) {
-    return TextField(condition, "type") == "RoutesReady" &&
-           TextField(condition, "status") == "True";
+  const Json* traffic = FindPath(service, {"status", "traffic"});
+  const bool had_one = traffic != nullptr && traffic->is_array() && !traffic->empty();
+  return std::any_of(conditions->begin(), conditions->end(), [&](const Json& condition) {
+    if (TextField(condition, "type") != "RoutesReady") return false;
+    // A revision whose container has ended once counts as failed from then on (Knative 1.15), when
+    // the next life is ready, too; requests take the way that they took before.
+    return TextField(condition, "status") == "True" ||
+           (had_one && TextField(condition, "status") == "False");
   });
 }
 
@@ -309,8 +314,8 @@ Status KnativeBackend::DeleteMembersFrom(const FunctionGroup& group) {
   return OkStatus();
 }
 
-// Before their Service goes, whose end would give them Knative's 30 s to drain, which a kubelet does
-// not cut short once they have begun. Without their account no other pods come in their place.
+// Before their Service goes, whose end would give them Knative's 30 s to drain, which a kubelet
+// does not cut short once they have begun. Without their account no other pods come in their place.
 Status KnativeBackend::EndPods(const std::string& job_uid, const std::string& group) {
   bool withdrawn = false;
   for (const std::shared_ptr<const Json>& pod : PodsOf(job_uid, group)) {

@@ -43,6 +43,13 @@ std::string Words(const std::string& name, const std::string& value) {
   return line.empty() ? text : text + Pair(text.empty() ? name : "", line);
 }
 
+// "2 functions of 640 MiB".
+std::string FunctionsOf(const Json& plan) {
+  const std::string count = TextAt(plan, "functions");
+  return count + (count == "1" ? " function of " : " functions of ") + TextAt(plan, "memoryMiB") +
+         " MiB";
+}
+
 }  // namespace
 
 std::string RenderReportText(const Json& report) {
@@ -61,9 +68,8 @@ std::string RenderReportText(const Json& report) {
                 FormatError(bar.predicted, bar.actual));
   }
   text += "\n";
-  if (const auto functions = NumberAt(report, "plan.functions")) {
-    text += Pair("plan", FormatNumber(*functions) + " functions of " +
-                             TextAt(report, "plan.memoryMiB") + " MiB, shards " +
+  if (NumberAt(report, "plan.functions")) {
+    text += Pair("plan", FunctionsOf(report.at("plan")) + ", shards " +
                              TextAt(report, "plan.aggregation.shards") + ", layers " +
                              TextAt(report, "plan.aggregation.layers"));
     text += Words("kernels", TextAt(report, "plan.isa"));
@@ -73,8 +79,7 @@ std::string RenderReportText(const Json& report) {
   for (size_t i = 0; plans.size() > 1 && i < plans.size(); ++i) {
     const Json& plan = plans[i];
     text += Pair("revision " + TextAt(plan, "revision"),
-                 TextAt(plan, "functions") + " functions of " + TextAt(plan, "memoryMiB") +
-                     " MiB from iteration " + TextAt(plan, "firstIteration") +
+                 FunctionsOf(plan) + " from iteration " + TextAt(plan, "firstIteration") +
                      " on: " + Or(NumberAt(plan, "actual.seconds"), FormatSeconds) + ", " +
                      Or(NumberAt(plan, "actual.cost"), FormatCost));
   }

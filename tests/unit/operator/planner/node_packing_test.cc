@@ -39,7 +39,9 @@ TEST(FindRoom, ASchedulerThatSpreadsMayLeaveNoMachineForTheLargest) {
 // Whatever is promised, no way of placing that was tried breaks.
 TEST(FindRoom, HoldsForRandomOrdersOfEqualPods) {
   std::mt19937 random(1);
-  const auto below = [&](int most) { return static_cast<int>(random() % static_cast<unsigned>(most)); };
+  const auto below = [&](int most) {
+    return static_cast<int>(random() % static_cast<unsigned>(most));
+  };
   for (int turn = 0; turn < 2000; ++turn) {
     std::vector<Machine> machines(1 + static_cast<size_t>(below(5)));
     for (Machine& machine : machines) {
@@ -51,7 +53,8 @@ TEST(FindRoom, HoldsForRandomOrdersOfEqualPods) {
       std::vector<size_t> open;
       for (size_t i = 0; i < machines.size(); ++i) {
         const Machine& each = machines[i];
-        if (each.memory_mib >= pods.memory_mib && each.milli_cpu >= pods.milli_cpu && each.pods >= 1) {
+        if (each.memory_mib >= pods.memory_mib && each.milli_cpu >= pods.milli_cpu &&
+            each.pods >= 1) {
           open.push_back(i);
         }
       }

@@ -54,7 +54,13 @@ TEST_F(Knative, WithAddressingServiceEachFunctionHasAServiceOfItsOwn) {
     EXPECT_EQ(instance.phase, FunctionPhase::kPending);
     EXPECT_THAT(instance.reason, HasSubstr("RouteNotReady"));
   }
+  stand_in_.FailRevisions();
+  RunFor(1);
+  EXPECT_EQ(List()[0].phase, FunctionPhase::kPending) << "there was no route yet";
   stand_in_.MakeRoutes();
+  RunFor(1);
+  // As after a container's end, for good, with its next life ready.
+  stand_in_.FailRevisions();
   RunFor(1);
   std::set<std::string> addresses;
   for (const FunctionInstance& instance : List()) {
@@ -182,11 +188,12 @@ TEST_F(Knative, PodsEndBeforeTheirServiceWithoutTheAccountThatOthersWouldNeed) {
 }
 
 TEST_F(Knative, NoPodOfAUsersAccountIsDeletedBeforeTheEndOfItsServiceHasReachedIt) {
-  ASSERT_TRUE(server_
-                  .Create(ServiceAccountType(), {{"apiVersion", "v1"},
-                                                 {"kind", "ServiceAccount"},
-                                                 {"metadata", {{"name", "mine"}, {"namespace", "team"}}}})
-                  .ok());
+  ASSERT_TRUE(
+      server_
+          .Create(ServiceAccountType(), {{"apiVersion", "v1"},
+                                         {"kind", "ServiceAccount"},
+                                         {"metadata", {{"name", "mine"}, {"namespace", "team"}}}})
+          .ok());
   Start();
   FunctionGroup group = Group(2);
   group.runtime = {{"serviceAccountName", "mine"}};
