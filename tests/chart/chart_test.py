@@ -74,6 +74,10 @@ class Values(unittest.TestCase):
         # Else two of them would act at once while one replaces the other.
         self.assertEqual(alone["spec"]["strategy"], {"type": "Recreate"})
 
+    def test_an_upgrade_needs_no_room_beside_what_there_is(self):
+        strategy = deployment({})["spec"]["strategy"]
+        self.assertEqual({"maxSurge": 0, "maxUnavailable": 1}, strategy["rollingUpdate"])
+
     def test_namespaces_get_roles_and_the_cluster_none_for_jobs(self):
         made = objects({"watchNamespaces": ["a", "b"], "rbac": {"clusterReads": False}})
         self.assertIn("--namespaces=a,b", container(made[("Deployment", NAMESPACE, NAME)])["args"])

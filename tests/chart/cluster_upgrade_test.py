@@ -90,6 +90,7 @@ def images_in(pods):
 
 class Upgrade(ChartCase):
     """The tests go on from each other, in order."""
+    PLATFORM = {"milliCpuPerGiB": 200}  # two small nodes hold the pinned plan
     WAIT_SECONDS = 1200  # the whole job, also on a machine that others use
 
     @classmethod
