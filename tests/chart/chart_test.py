@@ -78,6 +78,16 @@ class Values(unittest.TestCase):
         strategy = deployment({})["spec"]["strategy"]
         self.assertEqual({"maxSurge": 0, "maxUnavailable": 1}, strategy["rollingUpdate"])
 
+    def test_what_runs_once_finds_room_where_jobs_fill_the_nodes(self):
+        for values in ({}, {"resources": {"limits": {"memory": "2Gi"}}}):
+            for made in objects(values, hooks=True).values():
+                pod = made["spec"] if made["kind"] == "Pod" else (
+                    made["spec"]["template"]["spec"] if made["kind"] == "Job" else None)
+                for each in pod["containers"] if pod else ():
+                    requests = each["resources"]["requests"]
+                    self.assertEqual(("1m", "32Mi"), (requests["cpu"], requests["memory"]))
+                    self.assertIn("memory", each["resources"]["limits"])
+
     def test_namespaces_get_roles_and_the_cluster_none_for_jobs(self):
         made = objects({"watchNamespaces": ["a", "b"], "rbac": {"clusterReads": False}})
         self.assertIn("--namespaces=a,b", container(made[("Deployment", NAMESPACE, NAME)])["args"])

@@ -254,3 +254,11 @@ operators:
 {{- toYaml (index $sets .) }}
 {{ end }}
 {{- end }}
+
+{{/* Resources of a pod that runs once: it finds room where jobs fill the nodes. */}}
+{{- define "lambdadnn.resourcesOfOnePass" -}}
+{{- $resources := deepCopy .Values.resources }}
+{{- $least := dict "cpu" "1m" "memory" "32Mi" }}
+{{- $_ := set $resources "requests" (merge $least (default dict $resources.requests)) }}
+{{- toYaml $resources }}
+{{- end }}
