@@ -16,13 +16,14 @@ import cluster_case
 from leftovers import Leftovers
 
 OURS = "lambdadnn"
-# Kept with the data that is in them: the kind of jobs (with what Kubernetes makes of it), MinIO's volume,
-# and the namespace that `helm install --create-namespace` made.
+# The kind of jobs (with what Kubernetes makes of it), MinIO's volume, the namespace that
+# `helm install --create-namespace` made, and the Lease of the operators in it.
 REMAINS = {
     "customresourcedefinitions.apiextensions.k8s.io": {"serverlesstrainingjobs.lambdadnn.io"},
     "apiservices.apiregistration.k8s.io": {"v1alpha1.lambdadnn.io"},
     "persistentvolumeclaims": {"data-lambdadnn-operator-minio-0"},
     "namespaces": {"lambdadnn-system"},
+    "leases.coordination.k8s.io": {"lambdadnn-operator"},
 }
 # What Kubernetes writes about objects, and forgets by itself.
 HISTORY = {"events", "events.events.k8s.io"}
