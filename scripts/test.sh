@@ -31,15 +31,15 @@ integration |15|kills, UCI digits, MinIO, bad input, CRD, operator, chart    |20
 timing      |4 |none: needs a quiet machine; --tier timing: 3 runs of two plans|predicted against actual time, median of 5 runs
 sanitizers  |1 |address+undefined: parsers, readers, transport, servers    |all unit and conformance tests; thread sanitizer; a training with LibTorch
 fuzz        |4 |each target 20 s                                           |each target 120 s
-e2e         |8 |README on a real cluster, a job in layers, four faults, the end|all faults, limits, isolation, life of a chart, an upgrade; the cluster itself
+e2e         |8 |none; --tier e2e: README on a cluster, a job in layers, 4 faults|all faults, limits, isolation, life of a chart, an upgrade; the cluster itself
 '
 
 # Where the tests run, real servers are not optional; who runs a program by hand may leave them out.
 unset LAMBDADNN_WITHOUT_SERVERS
 
 all=0 setup=1 wanted=()
-# Times mean nothing where others use the machine, as where ci runs.
-readonly NOT_IN_CI='timing'
+# Times mean nothing where others use the machine, as where ci runs; a cluster needs root and namespaces.
+readonly NOT_IN_CI='timing|e2e'
 tiers() { echo "$TIERS" | sed -n 's/^\([a-z0-9]*\) *|.*/\1/p'; }
 budget_of() { echo "$TIERS" | sed -n "s/^$1 *|\([0-9]*\) *|.*/\1/p"; }
 ci_minutes() {
@@ -351,6 +351,7 @@ if [ "$all" = 0 ]; then
       *)
         case "$tier" in
           timing) echo "timing: needs a quiet machine (--tier timing, --all)" ;;
+          e2e) echo "e2e: needs root and a cluster's parts (--tier e2e, --all)" ;;
           *) echo "$tier: not asked for" ;;
         esac
         ;;
