@@ -17,7 +17,6 @@ import signal
 import time
 
 import on_pods
-import settings
 from faults import Faults
 from on_pods import JOBS, PODS, SERVICES, TAG, OnPods
 from settings import ClusterError, Node

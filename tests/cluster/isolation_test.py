@@ -174,9 +174,9 @@ class Isolation(on_pods.OnPods):
 
     def test_2_what_the_policy_does_not_list_is_refused(self):
         self.create("red", 4000)
-        self.create("blue", 4000, {"objective": {"fixed": {"functions": 2, "memory": "384Mi"}},
-                            "aggregation": {"shards": 1, "layers": [1, 2],
-                                            "serverMemory": "128Mi"}})
+        self.create("blue", 4000, {
+            "objective": {"fixed": {"functions": 2, "memory": "384Mi"}},
+            "aggregation": {"shards": 1, "layers": [1, 2], "serverMemory": "128Mi"}})
         self.running("red", 1)
         self.running("blue", 1)
         near, *_, far = self.group("red", "workers")

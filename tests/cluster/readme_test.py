@@ -11,7 +11,6 @@ scripts/test_servers.sh build helm. Prints the session.
 """
 import json
 import os
-import pathlib
 import re
 import shutil
 import subprocess
@@ -67,8 +66,8 @@ class Readme(ClusterCase):
     def tearDown(self):
         self.kube.kubectl("delete", "stj", "digits", "--ignore-not-found", "--timeout=300s",
                           check=False)
-        self.shell(f"{settings.program('helm')} uninstall lambdadnn-operator -n lambdadnn-system --wait "
-                   "--timeout 10m", check=False)
+        self.shell("helm uninstall lambdadnn-operator -n lambdadnn-system --wait --timeout 10m",
+                   check=False)
 
     def shell(self, text, check=True):
         """What it prints, both ways; it runs among the cluster's clients, in the repository."""

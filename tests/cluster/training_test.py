@@ -22,6 +22,9 @@ from on_pods import PODS, SECRETS, SERVICES, OnPods
 sys.path.insert(0, str(ROOT / "tests/integration"))
 from s3_servers import BUCKET, ROOT_SECRET, CountingProxy, RealServer  # noqa: E402
 
+ACTIVATOR = ("-n", "knative-serving", "deployment/activator")
+NETWORK_SERVICES = ("/apis/networking.internal.knative.dev/v1alpha1/namespaces/default/"
+                    "serverlessservices")
 STORE_PORT = int(settings.S3_ADDRESS.rsplit(":", 1)[1])
 # Of the plan: {group: (memory in MiB, CPU in cores, by the platform's 300 mCPU a GiB)}.
 SIZES = {"workers": (384, 0.113), "servers": (128, 0.038)}
@@ -52,10 +55,6 @@ class WithoutConditions(CountingProxy):
         request.send_header("Content-Length", str(len(answer)))
         request.end_headers()
         request.wfile.write(answer)
-
-ACTIVATOR = ("-n", "knative-serving", "deployment/activator")
-NETWORK_SERVICES = ("/apis/networking.internal.knative.dev/v1alpha1/namespaces/default/"
-                    "serverlessservices")
 
 
 class Training(OnPods):
