@@ -14,6 +14,7 @@
 #   --tag T           the project's version unless told
 #   --preset P        build folder of operator and server: release; the worker's is upstream
 #   --no-compile      take the programs in the build folders as they are
+#   --compile-inside  compile in the Dockerfile's own stage as `docker build` does, on Debian alone
 #   --fresh-base      make the base anew, with today's packages
 #   --mirror URL      of Debian, for the base
 #   --authfile FILE   for push: credentials as `buildah login` or `docker login` write them
@@ -30,11 +31,11 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/lambdadnn/images
 fail() { echo "error: $*" >&2; exit "${code:-1}"; }
 usage() { code=2 fail "$*; see scripts/images.sh --help"; }
 
-registry=dev.local tag='' preset=release compile=1 fresh=0 mirror='' push_options=() wanted=()
+registry=dev.local tag='' preset=release compile=1 inside=0 fresh=0 mirror='' push_options=() wanted=()
 command=${1:-}
 case "$command" in
   build | list | measure | push | clean) shift ;;
-  -h | --help) sed -n '3,21p' "$0" | cut -c3-; exit 0 ;;
+  -h | --help) sed -n '3,22p' "$0" | cut -c3-; exit 0 ;;
   *) usage "unknown command '$command'" ;;
 esac
 while [ $# -gt 0 ]; do
@@ -48,6 +49,7 @@ while [ $# -gt 0 ]; do
     --authfile | --cert-dir) push_options+=("$1" "$2"); shift ;;
     --plain-http) push_options+=(--tls-verify=false) ;;
     --no-compile) compile=0 ;;
+    --compile-inside) inside=1 ;;
     --fresh-base) fresh=1 ;;
     -*) usage "unknown option $1" ;;
     *)
@@ -76,34 +78,39 @@ run_buildah() {
   case "$verb" in
     commit | bud | push | pull) set -- --signature-policy "$POLICY" "$@" ;;
   esac
-  buildah --root "$cache/storage" --runroot "$cache/run" --storage-driver vfs "$verb" "$@"
+  # What the Dockerfiles cache while they compile lies there.
+  TMPDIR=$cache/tmp buildah --root "$cache/storage" --runroot "$cache/run" --storage-driver vfs "$verb" "$@"
 }
 
 # One at a time: the storage is shared by all checkouts.
 lock() {
   [ "$(id -u)" = 0 ] || fail "building images here needs root (mmdebstrap, buildah); or use docker build"
-  mkdir -p "$cache"
+  mkdir -p "$cache/tmp"
   exec 9>"$cache/lock"
   flock -n 9 || { echo "waiting for another scripts/images.sh"; flock 9; }
   echo '{"default": [{"type": "insecureAcceptAnything"}]}' >"$POLICY"
 }
 
-# Debian's minimal userland with all packages that the images take files from.
+# make_base PACKAGES: Debian's minimal userland with these, separated by commas; sets `base`.
 make_base() {
-  local packages identity tar container
-  packages=$(cat images/*/packages | sed 's/#.*//' | grep . | sort -u | paste -sd,)
-  identity=$(echo "$SUITE $packages" | sha256sum | cut -c1-16)
+  local identity tar container authorities=/etc/ssl/certs/ca-certificates.crt
+  identity=$(echo "$SUITE $1" | sha256sum | cut -c1-16)
   base=localhost/lambdadnn-base:$identity
   [ "$fresh" = 0 ] && run_buildah inspect "$base" >/dev/null 2>&1 && return
   tar=$cache/base.tar
-  echo "making the base, Debian $SUITE with ${packages//,/ }"
-  mmdebstrap --quiet --variant=minbase --mode=root --include="$packages" "$SUITE" "$tar" \
+  echo "making the base, Debian $SUITE with ${1:-nothing more}"
+  mmdebstrap --quiet --variant=minbase --mode=root ${1:+--include="$1"} "$SUITE" "$tar" \
     ${mirror:+"$mirror"} || fail "mmdebstrap could not make the base, see above; is Debian's mirror reachable? (--mirror URL)"
   container=$(run_buildah from scratch)
   run_buildah add -q "$container" "$tar" / >/dev/null
+  # What is fetched inside comes from servers that this machine trusts, as behind a company's proxy.
+  [[ -n "$1" || ! -f "$authorities" ]] ||
+    run_buildah add -q "$container" "$authorities" /usr/local/share/ca-certificates/machine.crt >/dev/null
   run_buildah commit -q --rm "$container" "$base" >/dev/null
   rm "$tar"
 }
+# All that the images take files from, so that assembling them installs nothing.
+packages_of_images() { cat images/*/packages | sed 's/#.*//' | grep . | sort -u | paste -sd,; }
 
 # install_tree NAME: the programs and data of an image, as they lie in it.
 install_tree() {
@@ -125,6 +132,17 @@ install_tree() {
     fail "the programs of image $1 are not in build/$from; leave out --no-compile"
 }
 
+# run_dockerfile NAME TAG OPTIONS...: makes an image, or one stage, of the name's Dockerfile.
+run_dockerfile() {
+  local name=$1 made=$2
+  shift 2
+  run_buildah bud --isolation chroot --timestamp "$SOURCE_DATE_EPOCH" --format oci --build-arg BASE="$base" \
+    --build-arg VERSION="$version" --build-arg REVISION="$revision" \
+    --build-arg SOURCE_DATE_EPOCH="$SOURCE_DATE_EPOCH" "$@" \
+    -t "$made" -f "images/$name/Dockerfile" . >>"$FOLDER/$name.log" 2>&1 ||
+    { tail -20 "$FOLDER/$name.log" >&2; fail "image $name could not be built (all of it: $FOLDER/$name.log)"; }
+}
+
 # archive_of NAME REFERENCE: an OCI archive whose bytes depend on what is in it alone.
 archive_of() {
   local layout
@@ -140,17 +158,22 @@ build() {
   scripts/setup.sh --images
   lock
   mkdir -p "$FOLDER"
-  make_base
-  local name reference begin
+  local name reference begin compiled packages=''
+  [ "$inside" = 1 ] || packages=$(packages_of_images)
+  make_base "$packages"
   for name in "${wanted[@]}"; do
     begin=$SECONDS reference=$registry/lambdadnn-$name:$tag
-    install_tree "$name"
-    run_buildah bud --isolation chroot --timestamp "$SOURCE_DATE_EPOCH" --format oci \
-      --build-arg BASE="$base" --build-arg COMPILED=compiled-here \
-      --build-arg VERSION="$version" --build-arg REVISION="$revision" \
-      --build-arg SOURCE_DATE_EPOCH="$SOURCE_DATE_EPOCH" \
-      -t "$reference" -f "images/$name/Dockerfile" . >"$FOLDER/$name.log" 2>&1 ||
-      { tail -20 "$FOLDER/$name.log" >&2; fail "image $name could not be built (all of it: $FOLDER/$name.log)"; }
+    : >"$FOLDER/$name.log"
+    compiled=compiled-here
+    if [ "$inside" = 1 ]; then
+      # In two runs: buildah does not see that a stage is needed whose name is an argument.
+      compiled=localhost/lambdadnn-$name-compiled
+      run_dockerfile "$name" "$compiled" --target compile
+    else
+      install_tree "$name"
+    fi
+    run_dockerfile "$name" "$reference" --build-arg COMPILED="$compiled"
+    [ "$inside" = 0 ] || run_buildah rmi -f "$compiled" >/dev/null
     archive_of "$name" "$reference"
     run_buildah rmi -f "$reference" >/dev/null
     run_buildah rmi --prune -f >/dev/null 2>&1 || true
@@ -187,6 +210,6 @@ push() {
 
 clean() {
   lock
-  rm -rf "$FOLDER" "$cache/storage" "$cache/run"
+  rm -rf "$FOLDER" "$cache/storage" "$cache/run" "$cache/tmp"
 }
 "$command"

@@ -23,23 +23,23 @@ readonly CI_MINUTES=40
 readonly HANG_MINUTES=10
 readonly TIERS='
 build       |4 |what the tiers below need, incl. servers (35 on a bare machine)|
-unit        |2 |all unit tests                                             |
+unit        |1 |all unit tests                                             |
 tidy        |1 |all                                                        |
 conformance |1 |object stores: memory, files, strict S3 stand-in           |
 simulation  |4 |600 fixed seeds, planted bugs, 5 h of jobs, 2 min of seeds|a day of jobs, 10 minutes of fresh seeds, each planted bug within 10,000
-integration |15|kills, UCI digits, MinIO, bad input, CRD, operator, chart    |20 kills, versitygw, every store operation of an iteration, the operator killed at every write
-timing      |4 |none: needs a quiet machine; --tier timing: 3 runs of two plans|predicted against actual time, median of 5 runs
+integration |15|kills, UCI digits, MinIO, bad input, CRD, operator, chart    |20 kills, versitygw, every store operation of an iteration, the operator killed at every write, models on both LibTorch
+timing      |4 |none: needs a quiet machine; --tier timing: 3 runs of two plans|median of 5 runs, and of 3 on a cluster
 sanitizers  |1 |address+undefined: parsers, readers, transport, servers    |all unit and conformance tests; thread sanitizer; a training with LibTorch
 fuzz        |4 |each target 20 s                                           |each target 120 s
-e2e         |8 |none; --tier e2e: README on a cluster, a job in layers, 4 faults|all faults, limits, isolation, life of a chart, an upgrade; the cluster itself
+e2e         |9 |README on a real cluster, a job in layers, four faults, the end|all faults, limits, isolation, life of a chart, an upgrade; the cluster itself
 '
 
 # Where the tests run, real servers are not optional; who runs a program by hand may leave them out.
 unset LAMBDADNN_WITHOUT_SERVERS
 
 all=0 setup=1 wanted=()
-# Times mean nothing where others use the machine, as where ci runs; a cluster needs root and namespaces.
-readonly NOT_IN_CI='timing|e2e'
+# Times mean nothing where others use the machine, as where ci runs.
+readonly NOT_IN_CI='timing'
 tiers() { echo "$TIERS" | sed -n 's/^\([a-z0-9]*\) *|.*/\1/p'; }
 budget_of() { echo "$TIERS" | sed -n "s/^$1 *|\([0-9]*\) *|.*/\1/p"; }
 ci_minutes() {
@@ -210,15 +210,32 @@ tier_integration() {
     return
   fi
   tier_simple integration 2
+  [ "$all" = 0 ] || tests_of_models_upstream
+}
+# What computes with LibTorch, on the one that the worker's image has.
+tests_of_models_upstream() {
+  scripts/setup.sh --images && scripts/libtorch.sh fetch &&
+    build upstream torch_model_test model_probe lambdadnn lambdadnn-worker lambdadnn-server lambdadnn-dataset ||
+    { fail integration "the build with the upstream LibTorch failed"; return; }
+  run_ctest integration upstream -R torch -j 2
 }
 
 # Last of those that need the machine to themselves.
-tier_timing() { tier_simple timing 1; }
+tier_timing() {
+  build release || { fail timing "the build failed"; return; }
+  local but=()
+  if [ "$all" = 1 ] && ! cluster_ready timing; then but=(-E '^cluster_'); fi
+  # shellcheck disable=SC2046
+  run_ctest timing release $(labels timing) "${but[@]}" -j 1
+}
 
+# A cluster's nodes are network, mount and process namespaces.
+can_run_cluster() { unshare --net --mount --pid --fork true 2>/dev/null; }
 # What the cluster's tests alone need is built behind the other tiers, which leave processors idle.
 parts_job=''
 begin_parts() {
-  [[ " ${wanted[*]} " = *" e2e "* && "$(id -u)" = 0 ]] || return 0
+  [[ " ${wanted[*]} " = *" e2e "* || ("$all" = 1 && " ${wanted[*]} " = *" timing "*) ]] &&
+    can_run_cluster || return 0
   mkdir -p build
   (
     scripts/setup.sh --cluster && scripts/setup.sh --images || exit 1
@@ -227,22 +244,27 @@ begin_parts() {
   parts_job=$!
   trap '[ -z "$parts_job" ] || kill "$parts_job" 2>/dev/null' EXIT
 }
-
-tier_e2e() {
-  if [ "$(id -u)" != 0 ]; then
-    left_out+=("e2e: needs root, for network namespaces and control groups of its own")
-    return
+# cluster_ready TIER: everything that its tests on a cluster need is there; else says why it is not.
+cluster_ready() {
+  if ! can_run_cluster; then
+    left_out+=("$1: on a cluster: this user may not make network, mount and process namespaces; run it as root")
+    return 1
   fi
-  local begin=$SECONDS ready=0
-  wait "$parts_job" && scripts/test_servers.sh build helm versitygw && ready=1
-  parts_job=''
+  local begin=$SECONDS ready=1
+  [ -z "$parts_job" ] || wait "$parts_job" || ready=0
+  [ "$ready" = 0 ] || scripts/test_servers.sh build helm versitygw || ready=0
   add_built $((SECONDS - begin))
   if [ "$ready" = 0 ]; then
     tail -20 build/cluster.build.log
-    fail e2e "the parts of the cluster could not be installed or built"
-    return
+    fail "$1" "the parts of the cluster could not be installed or built"
+    return 1
   fi
-  build release && build upstream lambdadnn-worker || { fail e2e "the build failed"; return; }
+  parts_job=''
+  build release && build upstream lambdadnn-worker || { fail "$1" "the build failed"; return 1; }
+}
+
+tier_e2e() {
+  cluster_ready e2e || return
   # shellcheck disable=SC2046
   run_ctest e2e release $(labels e2e) -j 1
 }
@@ -351,7 +373,6 @@ if [ "$all" = 0 ]; then
       *)
         case "$tier" in
           timing) echo "timing: needs a quiet machine (--tier timing, --all)" ;;
-          e2e) echo "e2e: needs root and a cluster's parts (--tier e2e, --all)" ;;
           *) echo "$tier: not asked for" ;;
         esac
         ;;

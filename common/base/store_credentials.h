@@ -10,6 +10,8 @@ struct StoreCredentials {
   std::string access_key;
   std::string secret_key;
   std::string session_token;  // of temporary credentials; else empty
+  // ARN of a role that they may assume, for servers whose AssumeRole wants one; else empty.
+  std::string role_arn = "";
   friend bool operator==(const StoreCredentials&, const StoreCredentials&) = default;
 };
 

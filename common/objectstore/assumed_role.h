@@ -17,6 +17,8 @@ inline constexpr size_t kMaxRolePolicyCharacters = 2048;
 struct AssumedRole {
   std::string policy;  // IAM, JSON
   int duration_seconds = kMinRoleSeconds;
+  // What audits of the store call whoever uses them: 2 to 64 letters, digits and _+=,.@- (AWS).
+  std::string session_name = "lambdadnn";
 };
 
 struct TemporaryCredentials {

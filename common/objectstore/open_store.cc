@@ -149,11 +149,6 @@ Result<TemporaryCredentials> AssumeStoreRole(const StoreConfig& config, Runtime&
   if (!config.uri.starts_with(kS3)) {
     return UnimplementedError("'" + config.uri + "' is no S3 store and has no credentials");
   }
-  const bool of_aws = config.endpoint.find(".amazonaws.com") != std::string::npos;
-  if (config.endpoint.empty() || of_aws) {
-    return UnimplementedError(
-        "AssumeRole of AWS wants the name of a role, which jobs have no field for");
-  }
   const std::string bucket = Split(config.uri.substr(kS3.size()), '/').front();
   LDNN_ASSIGN_OR_RETURN(const S3Options options, S3OptionsOf(config, bucket));
   LDNN_ASSIGN_OR_RETURN(const std::unique_ptr<HttpTransport> transport, TransportOf(config));
@@ -168,7 +163,10 @@ StoreCredentials CredentialsFromEnvironment() {
   };
   StoreCredentials credentials = read("LAMBDADNN_S3_");
   // All three from one place: a session token never goes with somebody else's key.
-  return credentials.access_key.empty() ? read("AWS_") : credentials;
+  if (credentials.access_key.empty()) credentials = read("AWS_");
+  // AWS_ROLE_ARN is another thing: the role of a web identity.
+  credentials.role_arn = GetEnvironment("LAMBDADNN_S3_ROLE_ARN").value_or("");
+  return credentials;
 }
 
 }  // namespace lambdadnn

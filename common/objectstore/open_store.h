@@ -39,12 +39,13 @@ Result<std::unique_ptr<ObjectStore>> OpenPlainStore(const StoreConfig& config, R
 // The same with retries (RetryingObjectStore).
 Result<std::unique_ptr<ObjectStore>> OpenStore(const StoreConfig& config, Runtime& runtime);
 
-// Credentials for less than config's, from the S3 server of its URI (sts.h); kUnimplemented for
-// stores that are none, and for AWS, whose STS wants a role that nothing here names.
+// Credentials for less than config's, of its store's Security Token Service (sts.h); kUnimplemented
+// for stores that are no S3 servers.
 Result<TemporaryCredentials> AssumeStoreRole(const StoreConfig& config, Runtime& runtime,
                                              const AssumedRole& role);
 
-// Credentials from LAMBDADNN_S3_ACCESS_KEY_ID / _SECRET_ACCESS_KEY / _SESSION_TOKEN, else AWS_*.
+// Credentials from LAMBDADNN_S3_ACCESS_KEY_ID / _SECRET_ACCESS_KEY / _SESSION_TOKEN, else AWS_*;
+// their role from LAMBDADNN_S3_ROLE_ARN.
 StoreCredentials CredentialsFromEnvironment();
 
 }  // namespace lambdadnn

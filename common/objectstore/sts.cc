@@ -18,14 +18,30 @@ constexpr const char* kFormType = "application/x-www-form-urlencoded";
 constexpr double kSameTimeSeconds = 120;
 constexpr uint64_t kMaxAnswerBytes = 1 << 20;
 
-std::string Form(const AssumedRole& role) {
-  return "Action=AssumeRole&DurationSeconds=" + std::to_string(role.duration_seconds) +
-         "&Policy=" + PercentEncode(role.policy) + "&Version=2011-06-15";
+std::string Form(const AssumedRole& role, const std::string& role_arn) {
+  std::string form = "Action=AssumeRole&DurationSeconds=" + std::to_string(role.duration_seconds) +
+                     "&Policy=" + PercentEncode(role.policy);
+  if (!role_arn.empty()) {
+    form += "&RoleArn=" + PercentEncode(role_arn) +
+            "&RoleSessionName=" + PercentEncode(role.session_name);
+  }
+  return form + "&Version=2011-06-15";
+}
+
+bool IsAws(const S3Options& options) {
+  return EndpointOf(options).find(".amazonaws.com") != std::string::npos;
+}
+
+std::string StsEndpointOf(const S3Options& options) {
+  if (!IsAws(options)) return EndpointOf(options);
+  const std::string domain =
+      options.region.starts_with("cn-") ? ".amazonaws.com.cn" : ".amazonaws.com";
+  return "https://sts." + options.region + domain;
 }
 
 Result<HttpResponse> Send(HttpTransport& transport, const S3Options& options,
                           const std::string& form, WallTime at) {
-  const std::string endpoint = EndpointOf(options);
+  const std::string endpoint = StsEndpointOf(options);
   const std::string timestamp = AmzTimestamp(at);
   SigV4Request signed_request{.method = "POST",
                               .path = "/",
@@ -57,7 +73,8 @@ std::optional<WallTime> DateOf(const HttpResponse& response) {
   return date;
 }
 
-Status Refusal(const std::string& endpoint, const HttpResponse& response) {
+Status Refusal(const std::string& endpoint, const std::string& role_arn,
+               const HttpResponse& response) {
   const Result<XmlElement> root = ParseXml(AsText(response.body));
   const S3Error error = ParseS3Error(AsText(response.body)).value_or(S3Error{});
   constexpr size_t kShown = 300;
@@ -65,16 +82,21 @@ Status Refusal(const std::string& endpoint, const HttpResponse& response) {
                              (error.code.empty() ? "" : " " + error.code) +
                              (error.message.empty() ? "" : ": " + error.message.substr(0, kShown));
   if (response.status == 401 || response.status == 403) {
-    return PermissionDeniedError(endpoint + " refuses AssumeRole to these credentials (" + answer +
-                                 "); credentials of a user may ask for it, those of a service "
-                                 "account may not");
+    return PermissionDeniedError(
+        endpoint + " refuses AssumeRole to these credentials (" + answer + "); " +
+        (role_arn.empty() ? "credentials of a user may ask for it, those of a service account may "
+                            "not"
+                          : "allow them sts:AssumeRole of " + role_arn +
+                                ", and let the role's trust policy name them"));
   }
   const bool busy = response.status == 429 || response.status == 408 ||
                     (response.status / 100 == 5 && response.status != 501);
   if (busy) return UnavailableError(endpoint + ": AssumeRole is not answered (" + answer + ")");
   // Only a Security Token Service wraps its errors.
   if (response.status == 400 && root.ok() && root->name == "ErrorResponse") {
-    return InvalidArgumentError(endpoint + " refuses AssumeRole with this policy or duration (" +
+    const std::string refused =
+        role_arn.empty() ? "policy or duration" : "policy, duration or role (" + role_arn + ")";
+    return InvalidArgumentError(endpoint + " refuses AssumeRole with this " + refused + " (" +
                                 answer + ")");
   }
   return UnimplementedError(endpoint + " has no AssumeRole (" + answer + ")");
@@ -108,8 +130,14 @@ Result<TemporaryCredentials> ReadAnswer(const std::string& endpoint, const Assum
 
 Result<TemporaryCredentials> AssumeRole(HttpTransport& transport, Clock& clock,
                                         const S3Options& options, const AssumedRole& role) {
-  const std::string endpoint = EndpointOf(options);
-  const std::string form = Form(role);
+  const std::string endpoint = StsEndpointOf(options);
+  const std::string& role_arn = options.credentials.role_arn;
+  if (IsAws(options) && role_arn.empty()) {
+    return UnimplementedError(
+        "AWS gives credentials for less through a role, and none is named; add the ARN of one that "
+        "these credentials may assume, as key roleArn of their Secret");
+  }
+  const std::string form = Form(role, role_arn);
   const WallTime at = clock.Wall();
   LDNN_ASSIGN_OR_RETURN(HttpResponse response, Send(transport, options, form, at));
   if (response.status / 100 != 2) {
@@ -119,7 +147,7 @@ Result<TemporaryCredentials> AssumeRole(HttpTransport& transport, Clock& clock,
       LDNN_ASSIGN_OR_RETURN(response, Send(transport, options, form, *date));
     }
   }
-  if (response.status / 100 != 2) return Refusal(endpoint, response);
+  if (response.status / 100 != 2) return Refusal(endpoint, role_arn, response);
   return ReadAnswer(endpoint, role, response);
 }
 

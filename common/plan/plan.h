@@ -53,6 +53,7 @@ struct Prediction {
   double checkpoint_seconds = 0;
   double evaluation_seconds = 0;
   double slice_overhead_seconds = 0;
+  double release_seconds = 0;
   friend bool operator==(const Prediction&, const Prediction&) = default;
 };
 

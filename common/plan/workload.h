@@ -41,17 +41,25 @@ struct WorkloadProfile {
   double evaluation_samples = 0;          // per epoch, over all functions
   TrainingRate evaluation_rate;           // samples/s of one function
   double merge_bytes_per_second = 0;      // of one server function with a whole core
-  double cold_start_seconds = 0;          // create -> ready, of a worker
+  double cold_start_seconds = 0;          // create -> ready, of a worker with a core of its own
+  double release_seconds = 0;             // told to end -> gone
   double slice_overhead_seconds = 0;      // checkpoint + relaunch, per slice
   double checkpoint_seconds = 0;          // one checkpoint
   // CPU seconds: what a function of a fraction of a core takes several times as long for.
   double iteration_cpu_seconds = 0;        // of a step beside its samples
   TransferCpu transfer;                    // of exchanged objects
   double start_cpu_seconds = 0;            // of a worker's cold start
+  double load_cpu_seconds_per_sample = 0;  // of reading and decoding the data set
   double update_cpu_seconds_per_byte = 0;  // of a root for its shards: mean, optimizer
   double finish_cpu_seconds = 0;           // of worker 0 for writing the trained model
-  double worker_base_memory_mib = 0;       // resident before the first batch
-  double worker_bytes_per_sample = 0;      // activations and batch
+  // Of the object store, as a function saw it: of a platform that does not say.
+  double store_bytes_per_second = 0;
+  double store_request_seconds = 0;
+  // Standard deviation of a hand-over there: from the begin of a PUT to the end of the GET of one
+  // who waits for it.
+  double store_deviation_seconds = 0;
+  double worker_base_memory_mib = 0;   // resident before the first batch
+  double worker_bytes_per_sample = 0;  // activations and batch
   // How well the fit matched its measurements: largest relative residual. 0 = given by the user.
   double residual = 0;
   friend bool operator==(const WorkloadProfile&, const WorkloadProfile&) = default;
@@ -66,11 +74,12 @@ struct Platform {
     int step_mib = 64;
     friend bool operator==(const Memory&, const Memory&) = default;
   } memory;
-  double milli_cpu_per_gib = 0;   // CPU quota of a function = memory x this; 0 = none
-  double cpu_burst_seconds = 0;   // how long a function keeps quota that it has not used
-  double total_milli_cpu = 0;     // quota over all functions at once; 0 = unlimited
-  double total_memory_mib = 0;    // likewise
-  double sidecar_memory_mib = 0;  // counted in the cost of every function
+  double milli_cpu_per_gib = 0;       // CPU quota of a function = memory x this; 0 = none
+  double cpu_burst_seconds = 0;       // how long a function keeps quota that it has not used
+  bool quota_while_starting = false;  // CPU quotas hold before a function is ready, too
+  double total_milli_cpu = 0;         // quota over all functions at once; 0 = unlimited
+  double total_memory_mib = 0;        // likewise
+  double sidecar_memory_mib = 0;      // counted in the cost of every function
   // What one machine of several has left for functions and their sidecars.
   struct Machine {
     double memory_mib = 0;
@@ -92,7 +101,7 @@ struct Platform {
   // B_p and p_ps.
   double parameter_server_network_bytes_per_second = 0;
   double parameter_server_price_per_second = 0;
-  // B_s and the latency of one request.
+  // B_s and the latency of one request; zero = the profile's.
   double store_bytes_per_second = 0;
   double store_request_seconds = 0;
   struct Prices {

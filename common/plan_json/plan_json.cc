@@ -45,6 +45,7 @@ Prediction DecodePrediction(const Json& json, const std::string& path,
   reader.Optional("checkpointSeconds", &predicted.checkpoint_seconds);
   reader.Optional("evaluationSeconds", &predicted.evaluation_seconds);
   reader.Optional("sliceOverheadSeconds", &predicted.slice_overhead_seconds);
+  reader.Optional("releaseSeconds", &predicted.release_seconds);
   reader.Finish();
   return predicted;
 }
@@ -68,16 +69,19 @@ Json AggregationToJson(const AggregationPlan& aggregation) {
 }
 
 Json PredictionToJson(const Prediction& predicted) {
-  return {{"seconds", predicted.seconds},
-          {"cost", predicted.cost},
-          {"iterations", predicted.iterations},
-          {"coldStartSeconds", predicted.cold_start_seconds},
-          {"loadSeconds", predicted.load_seconds},
-          {"computeSeconds", predicted.compute_seconds},
-          {"communicationSeconds", predicted.communication_seconds},
-          {"checkpointSeconds", predicted.checkpoint_seconds},
-          {"evaluationSeconds", predicted.evaluation_seconds},
-          {"sliceOverheadSeconds", predicted.slice_overhead_seconds}};
+  Json json = {{"seconds", predicted.seconds},
+               {"cost", predicted.cost},
+               {"iterations", predicted.iterations},
+               {"coldStartSeconds", predicted.cold_start_seconds},
+               {"loadSeconds", predicted.load_seconds},
+               {"computeSeconds", predicted.compute_seconds},
+               {"communicationSeconds", predicted.communication_seconds},
+               {"checkpointSeconds", predicted.checkpoint_seconds},
+               {"evaluationSeconds", predicted.evaluation_seconds},
+               {"sliceOverheadSeconds", predicted.slice_overhead_seconds}};
+  // Functions of before know no such field.
+  if (predicted.release_seconds > 0) json["releaseSeconds"] = predicted.release_seconds;
+  return json;
 }
 
 Json PlanToJson(const Plan& plan) {

@@ -68,8 +68,8 @@ struct ProfileConfig {
   double seconds = 0;   // measured for at least so long: a CPU quota is felt over several periods
   int warmup_iterations = 3;
   int batch_size = 0;
-  // Since 4. CPU quota that the function keeps to by itself (trainer_function/server/cpu_pacer.h):
-  // on a platform that cannot change the quota of a running function. 0 = none but the platform's.
+  // Since 4. CPU quota that the function keeps to by itself (trainer_function/server/cpu_pacer.h).
+  // Operators of now ask for none: they derive what a smaller quota would have shown.
   int milli_cpu = 0;
   // Measures nothing: steps until it is stopped, so that another function is measured on a machine
   // as busy as the run will make it.
@@ -166,11 +166,12 @@ struct SliceRecord {
   StoreCounters store;
   std::vector<EvaluationPart> evaluations;
   // Role profile: trainingSamples, testSamples, trainingBytes, parameters, classes, baseMemoryMib,
-  // bytesPerSample, storeRequestSeconds, storeBytesPerSecond, mergeBytesPerSecond,
-  // checkpointSeconds, restoreSeconds, resumeSeconds (load and restore); and CPU time:
-  // startCpuSeconds, stepCpuSeconds, iterationCpuSeconds, finishCpuSeconds, pushCpuSeconds,
-  // pushCpuSecondsPerByte, pullCpuSeconds, pullCpuSecondsPerByte, disturbedCpuSeconds,
-  // updateCpuSecondsPerByte (docs/theory.md, section 3).
+  // bytesPerSample, storeRequestSeconds, storeBytesPerSecond, storeDeviationSeconds,
+  // mergeBytesPerSecond, checkpointSeconds, restoreSeconds, resumeSeconds (load and restore); and
+  // CPU time:
+  // startCpuSeconds, loadCpuSecondsPerSample, stepCpuSeconds, iterationCpuSeconds,
+  // finishCpuSeconds, pushCpuSeconds, pushCpuSecondsPerByte, pullCpuSeconds, pullCpuSecondsPerByte,
+  // disturbedCpuSeconds, updateCpuSecondsPerByte (docs/theory.md, section 3).
   std::map<std::string, double> metrics;
   // Role profile: seconds of a step, the mean of so many that there are a few dozen entries.
   std::vector<double> profile_iteration_seconds;

@@ -79,6 +79,7 @@ Platform DecodePlatform(const Json& json, const std::string& path,
   }
   Amount(&reader, "milliCpuPerGiB", &platform.milli_cpu_per_gib);
   Amount(&reader, "cpuBurstSeconds", &platform.cpu_burst_seconds);
+  reader.Optional("quotaWhileStarting", &platform.quota_while_starting);
   Amount(&reader, "totalMilliCpu", &platform.total_milli_cpu);
   Amount(&reader, "totalMemoryMiB", &platform.total_memory_mib);
   Amount(&reader, "sidecarMemoryMiB", &platform.sidecar_memory_mib);
@@ -131,6 +132,7 @@ Json PlatformToJson(const Platform& platform) {
         {"stepMiB", platform.memory.step_mib}}},
       {"milliCpuPerGiB", platform.milli_cpu_per_gib},
       {"cpuBurstSeconds", platform.cpu_burst_seconds},
+      {"quotaWhileStarting", platform.quota_while_starting},
       {"totalMilliCpu", platform.total_milli_cpu},
       {"totalMemoryMiB", platform.total_memory_mib},
       {"sidecarMemoryMiB", platform.sidecar_memory_mib},

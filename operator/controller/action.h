@@ -79,7 +79,6 @@ struct StartProfileSlice {
   int memory_mib = 0;
   int batch_size = 0;
   bool filler = false;
-  int milli_cpu = 0;  // quota that the function keeps to by itself; 0 = the platform does
 };
 struct StopSlice {
   std::string invocation;

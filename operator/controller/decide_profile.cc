@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures the training rate when nobody has given it, size after size: one function under the
 // quota of each size, others beside it so that the machine is as full as the run will make it.
+// Where quotas are fixed, the largest size is measured and the others are derived from it.
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
+#include <span>
 
+#include "common/base/statistics.h"
 #include "common/base/text.h"
 #include "operator/controller/decide.h"
 #include "operator/controller/profile_fit.h"
@@ -25,15 +28,25 @@ std::map<SizeAndRank, const SliceFact*> ProfileSlices(const Facts& facts) {
   return slices;
 }
 
-double MeanColdStart(const Facts& facts) {
-  double sum = 0;
-  int count = 0;
-  for (const auto& [uid, fact] : facts.instances) {
-    if (fact.instance.group != kProfileGroup || fact.instance.cold_start_seconds <= 0) continue;
-    sum += fact.instance.cold_start_seconds;
-    ++count;
+// Medians over the functions of which it is known.
+FunctionTimes TimesOf(const Facts& facts, const std::map<SizeAndRank, const SliceFact*>& slices) {
+  Instant measured{};
+  for (const auto& [key, slice] : slices) {
+    if (key.second == 0) measured = std::max(measured, slice->ended.value_or(slice->last_heard));
   }
-  return count == 0 ? 0 : sum / count;
+  std::vector<double> starts;
+  std::vector<double> releases;
+  for (const auto& [uid, fact] : facts.instances) {
+    if (fact.instance.group != kProfileGroup) continue;
+    // Kubernetes tells whole seconds, and this process may have come late.
+    const double seen = fact.ready.has_value() ? ToSeconds(*fact.ready - fact.first_seen) : 0;
+    const double start = std::max(seen, fact.instance.cold_start_seconds);
+    if (start > 0) starts.push_back(start);
+    if (fact.gone.value_or(Instant{}) > measured) {
+      releases.push_back(ToSeconds(*fact.gone - measured));
+    }
+  }
+  return {Median(starts), Median(releases)};
 }
 
 // Nothing, while the rates of a profile were fitted well enough.
@@ -51,11 +64,21 @@ std::vector<Action> WriteFit(const JobSnapshot& snapshot, const ProfilePlan& pla
   for (const auto& [key, slice] : slices) {
     if (key.second == 0) samples.push_back({key.first, *slice->record});
   }
-  Result<ProfileFit> fit = FitProfile(samples, plan.batch_size, MeanColdStart(snapshot.facts));
+  if (snapshot.facts.cpu_fixed) {
+    const ProfileSample largest = samples.front();
+    samples.clear();
+    for (const int memory_mib : plan.memory_mib) {
+      samples.push_back(AtSize(largest, snapshot.options->platform, memory_mib));
+    }
+  }
+  Result<ProfileFit> fit = FitProfile(samples, plan.batch_size, TimesOf(snapshot.facts, slices));
   if (!fit.ok()) return {FailJob("ProfilingFailed", fit.status().message())};
   WriteDecision write;
   write.why = "profile";
   write.profile = fit->profile;
+  write.profile->cold_start_seconds =
+      WithAWholeCore(fit->profile.cold_start_seconds, fit->profile.start_cpu_seconds,
+                     snapshot.options->platform, plan.memory_mib.front());
   DoubtProfile(snapshot, "the measured training rates cannot be trusted (" + fit->worst + ")",
                &write);
   return {write};
@@ -156,6 +179,12 @@ std::vector<std::string> FunctionsOfRanks(const Facts& facts, const ProfilePlan&
   return uids;
 }
 
+bool IsMeasured(const std::map<SizeAndRank, const SliceFact*>& slices, int memory_mib) {
+  const auto found = slices.find({memory_mib, 0});
+  return found != slices.end() && found->second->record.has_value() &&
+         found->second->record->outcome != SliceOutcome::kFailed;
+}
+
 // Starts the slice unless it runs; attaches again to one that was lost sight of.
 void Start(const JobSnapshot& snapshot, const std::map<SizeAndRank, const SliceFact*>& slices,
            StartProfileSlice start, std::vector<Action>* actions) {
@@ -168,9 +197,7 @@ void Start(const JobSnapshot& snapshot, const std::map<SizeAndRank, const SliceF
   actions->push_back(start);
 }
 
-// Quotas, then the fillers, then, once all of them are at work, the function that measures. Where
-// quotas are fixed, functions have that of the largest size: the one that measures slows itself
-// down to the others.
+// Quotas, then the fillers, then, once all of them are at work, the function that measures.
 std::vector<Action> MeasureSize(const JobSnapshot& snapshot, const ProfilePlan& plan,
                                 const std::map<SizeAndRank, const SliceFact*>& slices,
                                 int memory_mib) {
@@ -191,16 +218,13 @@ std::vector<Action> MeasureSize(const JobSnapshot& snapshot, const ProfilePlan& 
     }
     if (rank == 0) continue;
     const int key = plan.memory_mib.front();  // one slice for all sizes
-    Start(snapshot, slices, {rank, uid, key, plan.batch_size, true, 0}, &starts);
+    Start(snapshot, slices, {rank, uid, key, plan.batch_size, true}, &starts);
     const auto filler = slices.find({key, rank});
     filled = filled && filler != slices.end() && filler->second->last.has_value();
   }
   if (!quotas.empty()) return quotas;
   if (filled) {
-    const bool slower = facts.cpu_fixed && memory_mib != plan.memory_mib.front();
-    const int own_quota = slower ? MilliCpuOf(snapshot.options->platform, memory_mib) : 0;
-    Start(snapshot, slices, {0, uids.front(), memory_mib, plan.batch_size, false, own_quota},
-          &starts);
+    Start(snapshot, slices, {0, uids.front(), memory_mib, plan.batch_size, false}, &starts);
   }
   return starts;
 }
@@ -230,25 +254,30 @@ std::vector<Action> DecideProfile(const JobSnapshot& snapshot) {
     return {cached};
   }
   if (auto waits = AwaitRoom(snapshot); waits.has_value()) return *waits;
-  const ProfilePlan plan = MakeProfilePlan(job.spec, snapshot.options->platform);
+  const ProfilePlan plan = MakeProfilePlan(job.spec, ProfilePlatformOf(snapshot));
   const std::map<SizeAndRank, const SliceFact*> slices = ProfileSlices(facts);
   // What was refused is measured anew by functions with the credentials of now.
   if (facts.credentials_changed && AnyLiveInstance(facts)) return {DeleteOneGroup{kProfileGroup}};
+  const auto sizes = std::span(plan.memory_mib).first(facts.cpu_fixed ? 1 : plan.memory_mib.size());
+  if (std::ranges::all_of(sizes, [&](int mib) { return IsMeasured(slices, mib); })) {
+    // Given back first: how long that takes is a part of every run, and the plan has their room.
+    if (AnyLiveInstance(facts)) return {DeleteOneGroup{kProfileGroup}};
+    return WriteFit(snapshot, plan, slices);
+  }
   for (const auto& [key, slice] : slices) {
     if (auto failure = ProfileFailure(snapshot, *slice); failure.has_value()) return {*failure};
     if (!NeedsAnother(snapshot, *slice)) continue;
     return {DeleteFunction{slice->instance_uid, "its profiling slice failed"},
             ForgetSlice{slice->invocation}};
   }
-  for (const int memory_mib : plan.memory_mib) {
-    const auto found = slices.find({memory_mib, 0});
-    if (found != slices.end() && found->second->record.has_value()) continue;
+  for (const int memory_mib : sizes) {
+    if (IsMeasured(slices, memory_mib)) continue;
     if (auto functions = DecideProfileFunctions(snapshot, plan); functions.has_value()) {
       return *functions;
     }
     return MeasureSize(snapshot, plan, slices, memory_mib);
   }
-  return WriteFit(snapshot, plan, slices);
+  return {};
 }
 
 }  // namespace lambdadnn

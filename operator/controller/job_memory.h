@@ -50,6 +50,8 @@ class JobMemory {
   std::string job_key;
   // As of the last planning, or the first look at a job that has a plan; null = not yet.
   std::shared_ptr<const PlatformView> platform_view;
+  // The one that the functions which profile were made for: their sizes stay while they live.
+  std::shared_ptr<const PlatformView> profile_view;
   // Of status, which this API server's CRD refuses: not written again by this process.
   RefusedFields refused_fields;
   // When the API server last took a status of this process.

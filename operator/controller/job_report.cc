@@ -139,7 +139,16 @@ Json PlansOf(const Job& job, double seconds, double cost) {
   return plans;
 }
 
-Json PhasesOf(const JobHistory& history) {
+// From the end of the last slice to the end of the job.
+double ReleaseSeconds(const JobHistory& history, double seconds) {
+  double trained = 0;
+  for (const auto& [uid, function] : history.functions()) {
+    for (const auto& [invocation, slice] : function.slices) trained = std::max(trained, slice.end);
+  }
+  return std::max(0.0, seconds - trained);
+}
+
+Json PhasesOf(const JobHistory& history, double seconds) {
   const PhaseSeconds& mean = history.worker_phases();
   return {{"profilingSeconds", history.profiling_seconds},
           {"coldStartSeconds", history.cold_start_seconds},
@@ -148,7 +157,8 @@ Json PhasesOf(const JobHistory& history) {
           {"communicationSeconds", mean.communicate},
           {"waitSeconds", mean.wait},
           {"evaluationSeconds", mean.evaluate},
-          {"checkpointSeconds", mean.checkpoint}};
+          {"checkpointSeconds", mean.checkpoint},
+          {"releaseSeconds", ReleaseSeconds(history, seconds)}};
 }
 
 // The front as the planner saw it when it chose.
@@ -251,7 +261,7 @@ Json BuildReport(const JobSnapshot& snapshot, const JobHistory& history,
   report["model"] = {{"uri", job.status.model_uri},
                      {"digest", job.status.model_digest},
                      {"parameters", plan.parameters}};
-  report["phases"] = PhasesOf(history);
+  report["phases"] = PhasesOf(history, seconds);
   report["requests"] = RequestsOf(snapshot, history);
   report["pareto"] = ParetoOf(snapshot, history);
   return report;

@@ -3,10 +3,7 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <string_view>
-
-#include "operator/resources/function_groups.h"
 
 namespace lambdadnn {
 namespace {
@@ -45,9 +42,8 @@ const Kind* KindOf(std::string_view reason) {
 
 }  // namespace
 
-std::optional<PendingObstacle> FindPendingObstacle(const Facts& facts, int plan_revision) {
-  const std::set<std::string> groups = {WorkersGroupName(plan_revision),
-                                        ServersGroupName(plan_revision)};
+std::optional<PendingObstacle> FindPendingObstacle(const Facts& facts,
+                                                   const std::set<std::string>& groups) {
   std::map<const Kind*, std::multiset<std::string>> words;
   for (const auto& [uid, fact] : facts.instances) {
     const FunctionInstance& instance = fact.instance;

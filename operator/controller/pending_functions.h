@@ -4,6 +4,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 
 #include "operator/controller/snapshot.h"
@@ -16,8 +17,9 @@ struct PendingObstacle {
   friend bool operator==(const PendingObstacle&, const PendingObstacle&) = default;
 };
 
-// Of the functions of this plan revision; nullopt while they just take their time. When several
-// things hinder, that which most of them wait for.
-std::optional<PendingObstacle> FindPendingObstacle(const Facts& facts, int plan_revision);
+// Of the functions of these groups; nullopt while they just take their time. When several things
+// hinder, that which most of them wait for.
+std::optional<PendingObstacle> FindPendingObstacle(const Facts& facts,
+                                                   const std::set<std::string>& groups);
 
 }  // namespace lambdadnn

@@ -8,6 +8,7 @@
 #include "common/base/statistics.h"
 #include "common/base/text.h"
 #include "operator/api/job_codec.h"
+#include "operator/planner/node_packing.h"
 #include "operator/resources/function_groups.h"
 
 namespace lambdadnn {
@@ -51,6 +52,22 @@ double MedianMetric(const std::vector<ProfileSample>& samples, const std::string
     if (found != sample.record.metrics.end()) values.push_back(found->second);
   }
   return Median(std::move(values));
+}
+
+// Of a core, for one thread.
+double CoreShare(const Platform& platform, int memory_mib) {
+  const double milli_cpu = MilliCpuOf(platform, memory_mib);
+  return milli_cpu > 0 ? std::min(1.0, milli_cpu / kMilliPerCore) : 1;
+}
+
+// Of the function that its quota held up least.
+double LeastMetric(const std::vector<ProfileSample>& samples, const std::string& name) {
+  double least = 0;
+  for (const ProfileSample& sample : samples) {
+    const double value = Metric(sample.record, name);
+    if (value > 0 && (least == 0 || value < least)) least = value;
+  }
+  return least;
 }
 
 double LargestResidual(const TrainingRate& rate, const std::vector<TrainingRate::Point>& points,
@@ -115,10 +132,16 @@ void FillMachine(const JobSpec& spec, const Platform& platform, int largest_mib,
     plan->filler_milli_cpu = std::max(kMilliPerCore, milli_cpu);
     plan->functions = std::clamp(1 + left / plan->filler_milli_cpu, 1, kMaxProfileFunctions);
   }
-  if (platform.total_memory_mib <= 0) return;
-  const double each = largest_mib + platform.sidecar_memory_mib;
-  const int room = static_cast<int>(platform.total_memory_mib / each);
-  plan->functions = std::min(plan->functions, std::max(1, room));
+  if (platform.total_memory_mib > 0) {
+    const double each = largest_mib + platform.sidecar_memory_mib;
+    const int room = static_cast<int>(platform.total_memory_mib / each);
+    plan->functions = std::min(plan->functions, std::max(1, room));
+  }
+  if (platform.machines.empty()) return;
+  PodGroup pods{plan->functions, largest_mib + platform.machine_sidecar_memory_mib,
+                milli_cpu + platform.machine_sidecar_milli_cpu};
+  while (pods.count > 1 && !FindRoom(platform.machines, pods, {})) --pods.count;
+  plan->functions = pods.count;
 }
 
 }  // namespace
@@ -153,6 +176,28 @@ ProfilePlan MakeProfilePlan(const JobSpec& spec, const Platform& platform) {
     plan.batch_size = kDefaultBatch;
   }
   return plan;
+}
+
+double WithAWholeCore(double cold_start_seconds, double start_cpu_seconds, const Platform& platform,
+                      int memory_mib) {
+  if (!platform.quota_while_starting) return cold_start_seconds;
+  const double longer = start_cpu_seconds * (1 / CoreShare(platform, memory_mib) - 1);
+  return std::max(cold_start_seconds - longer, start_cpu_seconds);
+}
+
+ProfileSample AtSize(const ProfileSample& measured, const Platform& platform, int memory_mib) {
+  const auto share = [&](int mib) { return CoreShare(platform, mib); };
+  ProfileSample sample = measured;
+  sample.memory_mib = memory_mib;
+  SliceRecord& record = sample.record;
+  // Steps of less than the quota of a period are not held up by it, as many in a row will be.
+  const double least = Metric(record, "stepCpuSeconds") / share(measured.memory_mib);
+  const double seconds = MeanSeconds(record);
+  const double held_up = seconds > 0 ? std::max(1.0, least / seconds) : 1;
+  const double slower = share(measured.memory_mib) / share(memory_mib);
+  for (double& step : record.profile_iteration_seconds) step *= held_up * slower;
+  record.profile_evaluation_samples_per_second /= held_up * slower;
+  return sample;
 }
 
 TrainingRate FitLine(const std::vector<TrainingRate::Point>& points) {
@@ -194,7 +239,7 @@ TrainingRate FitRate(const std::vector<TrainingRate::Point>& points) {
 }
 
 Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int batch_size,
-                              double cold_start_seconds) {
+                              const FunctionTimes& times) {
   ProfileFit fit;
   WorkloadProfile& profile = fit.profile;
   std::map<int, std::vector<double>> training;
@@ -203,24 +248,21 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
   profile.iteration_cpu_seconds = beside_samples + MedianMetric(samples, "disturbedCpuSeconds");
   profile.update_cpu_seconds_per_byte = MedianMetric(samples, "updateCpuSecondsPerByte");
   profile.finish_cpu_seconds = MedianMetric(samples, "finishCpuSeconds");
+  profile.load_cpu_seconds_per_sample = MedianMetric(samples, "loadCpuSecondsPerSample");
+  profile.store_bytes_per_second = MedianMetric(samples, "storeBytesPerSecond");
+  profile.store_request_seconds = LeastMetric(samples, "storeRequestSeconds");
+  profile.store_deviation_seconds = LeastMetric(samples, "storeDeviationSeconds");
   profile.transfer = {
       MedianMetric(samples, "pushCpuSeconds"), MedianMetric(samples, "pushCpuSecondsPerByte"),
       MedianMetric(samples, "pullCpuSeconds"), MedianMetric(samples, "pullCpuSecondsPerByte")};
-  double least_resume = 0;
+  // What a step costs beside its samples is counted apart: the same part of it at every size, since
+  // it is the quota that differs between them.
+  const double step_cpu = MedianMetric(samples, "stepCpuSeconds");
+  const double of_samples = step_cpu > beside_samples ? 1 - beside_samples / step_cpu : 1;
+  // Later slices of the same process have what the earlier ones used in it.
+  profile.start_cpu_seconds = LeastMetric(samples, "startCpuSeconds");
   for (const ProfileSample& sample : samples) {
     const SliceRecord& record = sample.record;
-    // Later slices of the same process have what the earlier ones used in it.
-    const double start_cpu = Metric(record, "startCpuSeconds");
-    if (start_cpu > 0 &&
-        (profile.start_cpu_seconds == 0 || start_cpu < profile.start_cpu_seconds)) {
-      profile.start_cpu_seconds = start_cpu;
-    }
-    // The first slice of a process warms it up.
-    const double resume = Metric(record, "resumeSeconds");
-    if (resume > 0 && (least_resume == 0 || resume < least_resume)) least_resume = resume;
-    // What a step costs beside its samples is counted apart.
-    const double step_cpu = Metric(record, "stepCpuSeconds");
-    const double of_samples = step_cpu > beside_samples ? 1 - beside_samples / step_cpu : 1;
     const double seconds = MeanSeconds(record) * of_samples;
     if (seconds > 0) training[sample.memory_mib].push_back(batch_size / seconds);
     if (record.profile_evaluation_samples_per_second > 0) {
@@ -238,7 +280,9 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
         std::max(profile.worker_bytes_per_sample, Metric(record, "bytesPerSample"));
   }
   profile.checkpoint_seconds = MedianMetric(samples, "checkpointSeconds");
-  profile.slice_overhead_seconds = profile.checkpoint_seconds + least_resume;
+  // The first slice of a process warms it up.
+  profile.slice_overhead_seconds =
+      profile.checkpoint_seconds + LeastMetric(samples, "resumeSeconds");
   const std::vector<TrainingRate::Point> points = MeanPoints(training);
   if (points.empty() || profile.training_samples <= 0 || profile.model_bytes <= 0) {
     return FailedPreconditionError(
@@ -246,7 +290,8 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
   }
   profile.training_rate = FitRate(points);
   profile.merge_bytes_per_second = MedianMetric(samples, "mergeBytesPerSecond");
-  profile.cold_start_seconds = cold_start_seconds;
+  profile.cold_start_seconds = times.cold_start;
+  profile.release_seconds = times.release;
   const std::vector<TrainingRate::Point> evaluation_points = MeanPoints(evaluation);
   if (evaluation_points.empty()) {
     profile.evaluation_samples = 0;
@@ -294,7 +339,7 @@ std::string ProfileSignature(const JobSpec& spec, const Platform& platform) {
   signature["batch"] = plan.batch_size;
   signature["functions"] = plan.functions;
   // Raised whenever a profile measures something new, so that none without it is taken for whole.
-  signature["form"] = 5;
+  signature["form"] = 7;
   return Hex64(Xxh3(AsBytes(signature.dump())));
 }
 

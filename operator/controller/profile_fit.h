@@ -16,7 +16,7 @@ namespace lambdadnn {
 
 struct ProfilePlan {
   // Descending; the functions are made at the first and slowed down to the others by their CPU
-  // quota.
+  // quota, where the platform can change that.
   std::vector<int> memory_mib;
   // The first measures; the others are given `filler_milli_cpu` and keep the rest of the machine
   // busy meanwhile, as the run will.
@@ -32,6 +32,22 @@ struct ProfileSample {
   SliceRecord record;
 };
 
+// What a function with the quota of another size would have measured, where the platform cannot
+// change that of a running one: its one thread computes for its share of a core.
+ProfileSample AtSize(const ProfileSample& measured, const Platform& platform, int memory_mib);
+
+// Of a cold start under the quota of a function of this size, what it would have been with a core
+// of its own.
+double WithAWholeCore(double cold_start_seconds, double start_cpu_seconds, const Platform& platform,
+                      int memory_mib);
+
+// Seconds of the life of a function that measured: from its creation until it was ready, and from
+// the end of its last slice until it was gone.
+struct FunctionTimes {
+  double cold_start = 0;
+  double release = 0;
+};
+
 struct ProfileFit {
   // residual = the largest relative one: of a point from the fitted rate, or of the two halves of a
   // measurement from their mean.
@@ -40,7 +56,7 @@ struct ProfileFit {
 };
 // kFailedPrecondition, with what to do, when nothing usable was measured.
 Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int batch_size,
-                              double cold_start_seconds);
+                              const FunctionTimes& times);
 
 // The form of R(m) that the points fit best: FitLine, or growing with memory up to a ceiling.
 TrainingRate FitRate(const std::vector<TrainingRate::Point>& points);

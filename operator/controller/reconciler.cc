@@ -152,6 +152,7 @@ void Reconciler::Refresh(Pass* pass) {
   snapshot.facts = pass->memory->facts;
   snapshot.meter = pass->memory->meter;
   snapshot.platform = pass->memory->platform_view;
+  snapshot.profile_platform = pass->memory->profile_view;
   if (pass->sees_queue) snapshot.queue = queue_.View(pass->name);
 }
 
@@ -182,6 +183,9 @@ Status Reconciler::LookAtPlatform(Pass* pass) {
   view->narrowed = WithinLimits(options_.platform, *limits);
   view->unknown = limits->unknown;
   memory.platform_view = std::move(view);
+  if (memory.profile_view == nullptr || !AnyLiveInstance(memory.facts)) {
+    memory.profile_view = memory.platform_view;
+  }
   return OkStatus();
 }
 
@@ -198,7 +202,7 @@ Status Reconciler::Gather(Pass* pass) {
   Result<std::vector<FunctionInstance>> instances = dependencies_.backend.List(job.metadata.uid);
   const Instant now = dependencies_.runtime.clock.Now();
   if (instances.ok()) {
-    memory.ObserveInstances(*instances, job, options_.platform, now, news);
+    memory.ObserveInstances(*instances, job, ProfilePlatformOf(pass->snapshot), now, news);
   } else {
     // Decisions go on with what was known; slices are heard of by other ways.
     memory.facts.start_error = instances.status();

@@ -67,6 +67,7 @@ Status Reconciler::IssueCredentials(Pass* pass, double seconds) {
   const Job& job = pass->snapshot.job;
   AssumedRole role;
   LDNN_ASSIGN_OR_RETURN(role.policy, JobStorePolicy(job, kMaxRolePolicyCharacters));
+  role.session_name = "lambdadnn-" + job.metadata.uid;
   role.duration_seconds =
       static_cast<int>(std::clamp(std::ceil(seconds), double{kMinRoleSeconds}, kLongestSeconds));
   const auto ask = [&] {

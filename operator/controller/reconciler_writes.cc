@@ -357,7 +357,6 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const StartProfileSlice& act
   config.filler = action.filler;
   config.warmup_iterations = options_.profile_warmup_iterations;
   config.batch_size = action.batch_size;
-  config.milli_cpu = action.milli_cpu;
   SliceRequest request =
       MakeProfileSlice(pass->snapshot.job, options_.platform, action.rank, action.memory_mib,
                        config, options_.leader_epoch, options_.profile_timeout_seconds);

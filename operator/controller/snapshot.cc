@@ -20,6 +20,11 @@ const Platform& PlatformOf(const JobSnapshot& snapshot) {
                                       : snapshot.platform->narrowed.platform;
 }
 
+const Platform& ProfilePlatformOf(const JobSnapshot& snapshot) {
+  return snapshot.profile_platform == nullptr ? snapshot.options->platform
+                                              : snapshot.profile_platform->narrowed.platform;
+}
+
 bool HasCondition(const Job& job, const std::string& type) {
   const Condition* condition = FindCondition(job, type);
   return condition != nullptr && condition->status == "True";

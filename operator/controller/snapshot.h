@@ -172,12 +172,16 @@ struct JobSnapshot {
   const ControllerOptions* options = nullptr;
   // Null: as it is configured.
   std::shared_ptr<const PlatformView> platform;
+  // As it was when the functions that profile were made.
+  std::shared_ptr<const PlatformView> profile_platform;
 };
 
 // Helpers shared by Decide and ComputeStatus.
 
 // What functions of the job may be.
 const Platform& PlatformOf(const JobSnapshot& snapshot);
+// What functions that profile it may be.
+const Platform& ProfilePlatformOf(const JobSnapshot& snapshot);
 
 bool HasCondition(const Job& job, const std::string& type);  // status "True"
 const Condition* FindCondition(const Job& job, const std::string& type);

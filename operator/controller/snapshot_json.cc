@@ -101,8 +101,7 @@ struct Describe {
     return {{"action", "StartProfileSlice"},
             {"rank", a.rank},
             {"instance", a.instance_uid},
-            {"memoryMiB", a.memory_mib},
-            {"milliCpu", a.milli_cpu}};
+            {"memoryMiB", a.memory_mib}};
   }
   Json operator()(const StopSlice& a) const {
     return {{"action", "StopSlice"}, {"invocation", a.invocation}, {"graceful", a.graceful}};

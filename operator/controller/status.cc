@@ -77,10 +77,13 @@ bool AddWaiting(const JobSnapshot& snapshot, JobStatus* status) {
   const Condition* ready = FindCondition(status->conditions, kConditionReady);
   const bool waited = ready != nullptr && ready->status == "False";  // or was suspended
   if (!status->start_time.empty()) {
-    if (!waited || status->plan.has_value()) return false;
+    if (status->plan.has_value()) return false;
+    const auto obstacle = FindPendingObstacle(snapshot.facts, {kProfileGroup});
+    if (!waited && !obstacle.has_value()) return false;
+    const std::string starting = "the functions that measure the model are starting";
     Set(status, snapshot,
-        MakeCondition(kConditionReady, false, "FunctionsStarting",
-                      "the functions that measure the model are starting"));
+        MakeCondition(kConditionReady, false, obstacle ? obstacle->reason : "FunctionsStarting",
+                      obstacle ? starting + ": " + obstacle->message : starting));
     return false;
   }
   const Condition* accepted = FindCondition(status->conditions, kConditionAccepted);
@@ -134,7 +137,9 @@ void AddFunctions(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
   if (!snapshot.facts.start_error.ok()) message += ": " + snapshot.facts.start_error.message();
   std::string missing = ReasonOfMissing(snapshot.facts.start_error);
   if (!all) {
-    if (const auto obstacle = FindPendingObstacle(snapshot.facts, status->plan->revision)) {
+    const int revision = status->plan->revision;
+    if (const auto obstacle = FindPendingObstacle(
+            snapshot.facts, {WorkersGroupName(revision), ServersGroupName(revision)})) {
       missing = obstacle->reason;
       message += ": " + obstacle->message;
     }

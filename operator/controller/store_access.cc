@@ -57,6 +57,8 @@ Result<StoreSecrets> ReadStoreSecrets(KubeClient& kube, const Job& job) {
                           NeededValue(secret, "secretAccessKey", credentials, kCredentialsField));
     LDNN_ASSIGN_OR_RETURN(secrets.credentials.session_token,
                           ValueOf(secret, "sessionToken", kCredentialsField));
+    LDNN_ASSIGN_OR_RETURN(secrets.credentials.role_arn,
+                          ValueOf(secret, "roleArn", kCredentialsField));
   }
   const std::string& ca = job.spec.object_store.ca_secret;
   if (!ca.empty()) {

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numbers>
 
+#include "common/base/statistics.h"
 #include "common/plan/slice_end.h"
 #include "operator/planner/aggregation_space.h"
 #include "operator/planner/node_packing.h"
@@ -29,6 +31,20 @@ int OnGrid(const Platform::Memory& memory, double needed_mib) {
 double Smallest(double a, double b) {  // of two bandwidths of which zero is unlimited
   if (a <= 0) return b;
   return b <= 0 ? a : std::min(a, b);
+}
+
+double CoresOf(const Platform& platform) {
+  if (platform.total_milli_cpu > 0) return platform.total_milli_cpu / kMilliPerCore;
+  double milli_cpu = 0;
+  for (const Platform::Machine& machine : platform.machines) milli_cpu += machine.milli_cpu;
+  return milli_cpu / kMilliPerCore;
+}
+
+// An iteration ends when the last of n workers has handed over its gradients and got the weights:
+// both take about the mean of a hand-over, and the slowest of n as much longer.
+double StragglerSeconds(const PlannerInput& input, int functions) {
+  if (input.platform.store_request_seconds > 0) return 0;  // the platform speaks of its store
+  return std::numbers::sqrt2 * input.profile.store_deviation_seconds * ExpectedLargest(functions);
 }
 
 }  // namespace
@@ -59,7 +75,16 @@ int64_t CheckpointEvery(double interval_seconds, double iteration_seconds) {
 }
 
 ExtendedModel::ExtendedModel(const PlannerInput& input)
-    : input_(input), batches_(input), parameters_(ParametersOf(input)) {}
+    : input_(input),
+      cores_(CoresOf(input.platform)),
+      store_bytes_per_second_(input.platform.store_bytes_per_second > 0
+                                  ? input.platform.store_bytes_per_second
+                                  : input.profile.store_bytes_per_second),
+      store_request_seconds_(input.platform.store_request_seconds > 0
+                                 ? input.platform.store_request_seconds
+                                 : input.profile.store_request_seconds),
+      batches_(input),
+      parameters_(ParametersOf(input)) {}
 
 double NeededWorkerMib(const WorkloadProfile& profile, int64_t parameters, double local_batch) {
   return profile.worker_base_memory_mib +
@@ -83,16 +108,17 @@ double ExtendedModel::OverheadSeconds(double memory_mib) const {
 }
 
 // n functions start at once and share the machine's cores; one was measured with a core of its own.
-double ExtendedModel::ColdStartSeconds(int functions) const {
-  const double cores = input_.platform.total_milli_cpu / kMilliPerCore;
-  const double crowd = cores > 0 ? std::max(0.0, functions / cores - 1) : 0;
-  return input_.profile.cold_start_seconds + crowd * input_.profile.start_cpu_seconds;
+double ExtendedModel::ColdStartSeconds(int functions, double memory_mib) const {
+  double longer = cores_ > 0 ? std::max(0.0, functions / cores_ - 1) : 0;
+  if (input_.platform.quota_while_starting)
+    longer = std::max(longer, 1 / CoreShare(memory_mib) - 1);
+  return input_.profile.cold_start_seconds + longer * input_.profile.start_cpu_seconds;
 }
 
 // min(α2 m + β2, B_s / n); zero = unlimited, negative = this memory gives none.
 double ExtendedModel::StoreBandwidth(int functions, double memory_mib) const {
   const Platform& platform = input_.platform;
-  const double share = platform.store_bytes_per_second / functions;
+  const double share = store_bytes_per_second_ / functions;
   if (platform.function_store_slope == 0 && platform.function_store_intercept == 0) return share;
   const double own = platform.function_store_slope * memory_mib + platform.function_store_intercept;
   return own <= 0 ? -1 : Smallest(own, share);
@@ -121,6 +147,8 @@ WorkerTerms ExtendedModel::Workers(int functions) const {
   terms.samples = whole_epochs * epoch_samples + rest * terms.local_batch;
 
   terms.needed_mib = NeededWorkerMib(profile, parameters_, terms.local_batch);
+  terms.loaded_samples = (static_cast<double>(samples) + profile.evaluation_samples) / functions;
+  terms.straggler_seconds = StragglerSeconds(input_, functions);
   terms.evaluated_samples =
       profile.evaluation_samples * std::ceil(input_.limits.epochs) / functions;
   return terms;
@@ -150,8 +178,8 @@ AggregationOption ExtendedModel::Option(const AggregationPlan& plan) const {
   const ExchangeShape shape{plan, parameters_, input_.limits.clip_by_global_norm};
   ExchangeSpeeds speeds;
   speeds.server_bytes_per_second = std::max(StoreBandwidth(1, option.server_memory_mib), 0.0);
-  speeds.store_bytes_per_second = platform.store_bytes_per_second;
-  speeds.request_seconds = platform.store_request_seconds;
+  speeds.store_bytes_per_second = store_bytes_per_second_;
+  speeds.request_seconds = store_request_seconds_;
   speeds.merge_bytes_per_second = input_.profile.merge_bytes_per_second;
   if (platform.milli_cpu_per_gib > 0) {
     speeds.merge_bytes_per_second *=
@@ -228,13 +256,12 @@ double ExtendedModel::ExchangeSeconds(const WorkerTerms& workers, int memory_mib
                                       double compute_seconds) const {
   const double share = CoreShare(memory_mib);
   const double step_cpu = compute_seconds * share;
-  const double cores = input_.platform.total_milli_cpu / kMilliPerCore;
   const double n = workers.functions;
   // All compute at once, each as fast as its neighbours let it: quota that it has not used while it
   // waited, it may use now, but not what is older than the burst.
-  const double crowd = cores > 0 ? std::max(1.0, n / cores) : 1 / share;
+  const double crowd = cores_ > 0 ? std::max(1.0, n / cores_) : 1 / share;
   const double unhindered = std::min(1 / share, crowd) * step_cpu;
-  const double wait = PipelinedSeconds(workers, memory_mib, option);
+  const double wait = PipelinedSeconds(workers, memory_mib, option) + workers.straggler_seconds;
   double iteration =
       std::max(unhindered + wait, compute_seconds + wait - input_.platform.cpu_burst_seconds);
   // No function gets more than its quota, and all of them not more than the machine.
@@ -242,10 +269,10 @@ double ExtendedModel::ExchangeSeconds(const WorkerTerms& workers, int memory_mib
   if (option.server_core_share < 1) {
     iteration = std::max(iteration, option.server_cpu_seconds / option.server_core_share);
   }
-  if (cores > 0) {
+  if (cores_ > 0) {
     iteration = std::max(iteration, (n * (step_cpu + option.worker_cpu_seconds) +
                                      option.servers * option.server_cpu_seconds) /
-                                        cores);
+                                        cores_);
   }
   // Less is what rounding leaves of nothing.
   constexpr double kLeastShare = 1e-12;
@@ -281,9 +308,10 @@ std::optional<Prediction> ExtendedModel::Predict(const WorkerTerms& workers, int
   Prediction prediction;
   prediction.iterations = workers.iterations;
   const double share = CoreShare(memory_mib);
-  prediction.cold_start_seconds = ColdStartSeconds(workers.functions);
-  prediction.load_seconds = platform.store_request_seconds +
-                            (bandwidth > 0 ? profile.training_bytes / (n * bandwidth) : 0);
+  prediction.cold_start_seconds = ColdStartSeconds(workers.functions, memory_mib);
+  prediction.load_seconds = store_request_seconds_ +
+                            (bandwidth > 0 ? profile.training_bytes / (n * bandwidth) : 0) +
+                            workers.loaded_samples * profile.load_cpu_seconds_per_sample / share;
   prediction.compute_seconds = workers.samples / rate / iterations + OverheadSeconds(memory_mib);
   prediction.communication_seconds =
       ExchangeSeconds(workers, memory_mib, option, prediction.compute_seconds);
@@ -310,7 +338,9 @@ std::optional<Prediction> ExtendedModel::Predict(const WorkerTerms& workers, int
     slices = std::max(1.0, std::ceil(busy / usable));
     prediction.slice_overhead_seconds = (slices - 1) * overhead;
   }
-  prediction.seconds = prediction.cold_start_seconds + busy + prediction.slice_overhead_seconds;
+  prediction.release_seconds = profile.release_seconds;
+  prediction.seconds = prediction.cold_start_seconds + busy + prediction.slice_overhead_seconds +
+                       prediction.release_seconds;
 
   const double second_price =
       SecondPrice(n * (memory_mib + platform.sidecar_memory_mib), option.servers_gib,
@@ -330,7 +360,7 @@ void ExtendedModel::LowerBound(const WorkerTerms& workers, int memory_mib, doubl
   const auto iterations = static_cast<double>(workers.iterations);
   const double rate = profile.training_rate.At(memory_mib);
   const double bandwidth = StoreBandwidth(workers.functions, memory_mib);
-  *seconds = ColdStartSeconds(workers.functions) +
+  *seconds = ColdStartSeconds(workers.functions, memory_mib) +
              (bandwidth > 0 ? profile.training_bytes / (n * bandwidth) : 0) +
              workers.samples / rate + iterations * (OverheadSeconds(memory_mib) + exchange_seconds);
   *cost = SecondPrice(n * (memory_mib + platform.sidecar_memory_mib), servers_gib, 0,

@@ -60,6 +60,8 @@ struct WorkerTerms {
   double local_batch = 1;  // ceil(b_g / n)
   double needed_mib = 0;
   double evaluated_samples = 0;
+  double loaded_samples = 0;     // by one worker, those for evaluations included
+  double straggler_seconds = 0;  // of an iteration: the slowest worker's exchange, beyond the mean
 };
 
 class ExtendedModel {
@@ -99,13 +101,17 @@ class ExtendedModel {
   double CoreShare(double memory_mib) const;
   double PipelinedSeconds(const WorkerTerms& workers, int memory_mib,
                           const AggregationOption& option) const;
-  double ColdStartSeconds(int functions) const;
+  double ColdStartSeconds(int functions, double memory_mib) const;
   // Of one iteration beside samples / R.
   double OverheadSeconds(double memory_mib) const;
   double SecondPrice(double workers_mib, double servers_gib, double servers_milli_cpu,
                      double workers_milli_cpu) const;
 
   const PlannerInput& input_;
+  const double cores_;  // of all functions together; zero = not known
+  // The platform's, else what the profile saw of them; zero = not known.
+  const double store_bytes_per_second_;
+  const double store_request_seconds_;
   Batches batches_;
   int64_t parameters_;
 };

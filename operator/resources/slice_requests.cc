@@ -62,6 +62,7 @@ SliceRequest MakeTrainingSlice(const Job& job, const Role& role, int64_t leader_
   SliceRequest request = BaseRequest(job, leader_epoch, budget_seconds);
   request.role = role;
   request.plan = *job.status.plan;
+  request.plan.predicted.release_seconds = 0;  // functions of before refuse what they do not know
   request.incarnation = job.status.execution.incarnation;
   request.first_iteration = job.status.execution.first_iteration;
   const int64_t samples = job.status.profile.has_value() ? job.status.profile->training_samples : 0;
@@ -81,8 +82,6 @@ SliceRequest MakeProfileSlice(const Job& job, const Platform& platform, int rank
   request.role = {RoleKind::kProfile, rank, {}};
   request.first_iteration = memory_mib;
   request.profile = config;
-  // An older function would measure at full speed.
-  if (config.milli_cpu > 0) request.minimum_protocol = 4;
   request.training = BuildTrainingConfig(job.spec, 0, config.batch_size);
   // No plan yet: the one that a single function of this size would have.
   Plan& plan = request.plan;

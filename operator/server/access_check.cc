@@ -115,7 +115,7 @@ void CheckRules(KubeClient& kube, const std::string& set, const std::string& nam
       return;
     }
     ++(*answer ? allowed : missing);
-    if (*answer || set == "optional") continue;
+    if (*answer) continue;
     if (set == "isolation") {
       findings->push_back({Level::kWarning, "access",
                            "may not " + DescribeRule(rule) + " " + where +

@@ -143,13 +143,17 @@ class ClusterFigures(OnPods):
         return made
 
     @contextlib.contextmanager
-    def bare_service(self, template):
-        """Its pod, with seconds from creating it until the pod and the Service were ready."""
+    def bare_service(self, template, count=1):
+        """One of its `count` pods, with seconds from creating it until they and the Service were ready."""
         pods = f"{PODS}?labelSelector=serving.knative.dev/service=bare"
+        template = json.loads(json.dumps(template))
+        scales = template["metadata"]["annotations"]
+        for each in ("min-scale", "max-scale", "initial-scale"):
+            scales[f"autoscaling.knative.dev/{each}"] = str(count)
 
-        def ready_pod():
-            return next((pod for pod in self.kube.get(pods)["items"]
-                         if condition(pod, "Ready") == "True"), None)
+        def all_ready():
+            ready = [pod for pod in self.kube.get(pods)["items"] if condition(pod, "Ready") == "True"]
+            return ready if len(ready) == count else None
         begin = time.time()
         self.request("POST", SERVICES, {
             "apiVersion": "serving.knative.dev/v1", "kind": "Service",
@@ -157,10 +161,10 @@ class ClusterFigures(OnPods):
                 "networking.knative.dev/visibility": "cluster-local"}},
             "spec": {"template": template}})
         try:
-            pod_ready = self.since(begin, "its pod ready", ready_pod)
+            pods_ready = self.since(begin, "its pods ready", all_ready)
             ready = self.since(begin, "the Service ready", lambda: condition(
                 self.kube.get(f"{SERVICES}/bare"), "Ready") == "True")
-            yield ready_pod(), pod_ready, ready
+            yield all_ready()[0], pods_ready, ready
         finally:
             self.request("DELETE", f"{SERVICES}/bare", None)
             self.wait("no pod of it", lambda: not self.kube.get(pods)["items"])
@@ -172,19 +176,18 @@ class ClusterFigures(OnPods):
             for turn in ("cold" if functions == 1 else "first", "warm"):
                 name = f"start-{functions}-{turn}"
                 warm[functions] = self.start(name, functions)
-        usual = {}
-        for group, template in self.moulds().items():
+        moulds = self.moulds()
+        for group, functions in (("servers", 1), *(("workers", each) for each in warm)):
             times = []
             for _ in range(ROUNDS):
-                with self.bare_service(template) as (_, pod_ready, ready):
-                    times.append((pod_ready, ready))
-            pod_ready, usual[group] = map(statistics.median, zip(*times))
-            self.say("bare ksvc", f"one of {group}: pod ready {pod_ready:.2f} s, Ready "
-                     f"{usual[group]:.2f} s, median of {ROUNDS}")
-        for functions, first in warm.items():
-            self.say("start beyond a bare ksvc", f"{functions} functions, warm: first iteration "
-                     f"{first - usual['servers']:+.2f} s after one of servers, "
-                     f"{first - usual['workers']:+.2f} s after one of workers")
+                with self.bare_service(moulds[group], functions) as (_, pods_ready, ready):
+                    times.append((pods_ready, ready))
+            pods_ready, usual = map(statistics.median, zip(*times))
+            self.say("bare ksvc", f"{functions} of {group}: pods ready {pods_ready:.2f} s, Ready "
+                     f"{usual:.2f} s, median of {ROUNDS}")
+            if group == "workers":
+                self.say("start beyond a bare ksvc", f"{functions} functions and a server, warm: first "
+                         f"iteration {warm[functions] - usual:+.2f} s after one with as many workers")
 
     # --- The way to a function.
 

@@ -168,7 +168,8 @@ class Values(unittest.TestCase):
     def test_the_store_and_its_secret(self):
         values = {"objectStore": {"uri": "s3://b/p", "endpoint": "https://s3.example:9000",
                                   "existingSecret": "keys", "accessKeyKey": "id",
-                                  "caSecret": "ca", "pathStyle": False}}
+                                  "caSecret": "ca", "pathStyle": False,
+                                  "roleArn": "arn:aws:iam::1:role/r"}}
         operator = container(deployment(values))
         self.assertIn("--store=s3://b/p", operator["args"])
         self.assertIn("--store-ca-file=/etc/lambdadnn/store-ca/ca.crt", operator["args"])
@@ -176,6 +177,7 @@ class Values(unittest.TestCase):
                      for each in operator["env"]}
         self.assertEqual(variables["LAMBDADNN_S3_ENDPOINT"], "https://s3.example:9000")
         self.assertEqual(variables["LAMBDADNN_S3_PATH_STYLE"], "false")
+        self.assertEqual(variables["LAMBDADNN_S3_ROLE_ARN"], "arn:aws:iam::1:role/r")
         self.assertEqual(variables["LAMBDADNN_S3_ACCESS_KEY_ID"],
                          {"secretKeyRef": {"name": "keys", "key": "id"}})
 

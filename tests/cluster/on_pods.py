@@ -123,18 +123,21 @@ class OnPods(BesideOperator):
             file.write_text(usual)
             type(self).operator = self.start_operator()
 
-    def create(self, name, epochs, changes=None, endpoint=f"http://{settings.S3_ADDRESS}",
-               secret="store"):
+    def create(self, name, epochs, changes=None, **where):
         """`changes` replace fields of spec(); a None leaves one out. The job goes with the test."""
-        self.addCleanup(self.remove, name)
         wanted = {**spec(epochs), **(changes or {})}
+        return self.create_of(name, {field: value for field, value in wanted.items() if value is not None},
+                              **where)
+
+    def create_of(self, name, wanted, endpoint=f"http://{settings.S3_ADDRESS}", secret="store"):
+        """A job with this spec, which goes with the test."""
+        self.addCleanup(self.remove, name)
         return self.request("POST", JOBS, {
             "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
             "metadata": {"name": name},
-            "spec": {**{field: value for field, value in wanted.items() if value is not None},
-                     "backend": "Knative", "objectStore": {
-                         "endpoint": endpoint, "bucket": self.BUCKET, "prefix": "jobs",
-                         "credentialsSecretRef": {"name": secret}}}})
+            "spec": {**wanted, "backend": "Knative", "objectStore": {
+                "endpoint": endpoint, "bucket": self.BUCKET, "prefix": "jobs",
+                "credentialsSecretRef": {"name": secret}}}})
 
     def remove(self, name):
         self.kube.request("DELETE", f"{JOBS}/{name}")

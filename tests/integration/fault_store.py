@@ -28,17 +28,20 @@ class Operation:
         return f"{self.method} {self.key} by {self.pid}"
 
 
-def pid_of_peer(port):
-    """The process on this machine that holds the loopback connection from this port."""
-    wanted = f"0100007F:{port:04X}"
-    inode = None
+def pid_of_peer(connection):
+    """The process on this machine that holds the other end of this loopback connection."""
+    # Both ends are compared: a port of the client's may serve several connections to different
+    # servers, most of them long closed.
+    wanted = [f"0100007F:{end[1]:04X}" for end in (connection.getpeername(),
+                                                   connection.getsockname())]
+    inode = "0"
     with open("/proc/net/tcp", encoding="ascii") as table:
         for line in table:
             fields = line.split()
-            if fields[1] == wanted:
+            if fields[1:3] == wanted:
                 inode = fields[9]
                 break
-    if inode is None or inode == "0":
+    if inode == "0":
         return None
     return next((int(pid) for pid in filter(str.isdigit, os.listdir("/proc"))
                  if holds(pid, f"socket:[{inode}]")), None)
@@ -121,7 +124,7 @@ class FaultStore:
             return self.error(request, 503, "SlowDown", "try again")
         operation = None
         if self.before or self.after:
-            request.peer = request.peer or pid_of_peer(request.client_address[1])
+            request.peer = request.peer or pid_of_peer(request.connection)
             operation = self.operation(request, key, query, body)
         if self.before and self.before(operation) is False:
             return request.hang_up()

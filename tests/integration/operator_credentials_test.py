@@ -17,13 +17,26 @@ import urllib.parse
 
 from operator_support import Cluster
 from run_support import files_like
-from s3_servers import BUCKET, ROOT_SECRET, RealServer
+from s3_servers import BUCKET, ROOT_SECRET, CountingProxy, RealServer
 
 BIN = ""
 LONG = 400  # a busy machine starts nine functions in half a minute
 KEPT = "kept-jobs"
 USER = {"accessKeyId": "plain-user", "secretAccessKey": "plain-user-secret"}
 SERVICE = {"accessKeyId": "service-account", "secretAccessKey": "service-account-secret"}
+ROLE = "arn:aws:iam::123456789012:role/jobs"
+
+
+class WantsRole(CountingProxy):
+    """A store whose AssumeRole wants a role, as those of Ceph and AWS do."""
+
+    def instead(self, request, body):
+        form = urllib.parse.parse_qs(body.decode()) if request.path == "/" else {}
+        asked = {"RoleArn", "RoleSessionName"} & set(form)
+        if "Action" not in form or (len(asked) == 2 and form["RoleArn"] == [ROLE]):
+            return None
+        return 400, ("<ErrorResponse><Error><Code>ValidationError</Code><Message>RoleArn</Message>"
+                     "</Error></ErrorResponse>")
 
 
 def sealed(password, text):
@@ -168,13 +181,18 @@ class Credentials(unittest.TestCase):
             self.cluster.folder / "host", "**/*.log")]
 
     def test_who_may_not_ask_gets_the_secrets_and_the_same_bits(self):
-        """Root, a service account, and a server that gives none, all to the same end."""
+        """Root, a service account, a server that gives none, and one that wants a role, all to the
+        same end."""
         server = RealServer("versitygw")
         self.addCleanup(server.close)
+        roles = WantsRole(self.minio.port)
+        self.addCleanup(roles.close)
         digests, told = set(), {}
         for name, values, store in (("by-root", self.root, self.minio),
                                     ("by-service", SERVICE, self.minio),
-                                    ("by-versity", self.root, server)):
+                                    ("by-versity", self.root, server),
+                                    ("without-role", USER, roles),
+                                    ("by-role", {**USER, "roleArn": ROLE}, roles)):
             self.create(name, values, store)
             status = self.cluster.wait_complete(name, seconds=LONG)["status"]
             digests.add(status["model"]["digest"])
@@ -185,6 +203,9 @@ class Credentials(unittest.TestCase):
         self.assertIn("service account", told["by-service"]["credentialsMessage"])
         self.assertEqual(told["by-versity"]["credentials"], "Secret")
         self.assertIn("has no AssumeRole", told["by-versity"]["credentialsMessage"])
+        self.assertEqual(told["without-role"]["credentials"], "Secret")
+        self.assertIn("ValidationError: RoleArn", told["without-role"]["credentialsMessage"])
+        self.assertEqual(told["by-role"]["credentials"], "PerJob")
 
     def test_a_data_set_of_the_store_can_be_read(self):
         folder = self.cluster.folder / "digits"

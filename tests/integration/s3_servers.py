@@ -195,6 +195,7 @@ class CountingProxy:
                 proxy.serve(self)
 
         self.server = LoopbackServer(ProxyHandler, host)
+        self.port = self.server.server_address[1]
         self.endpoint = self.server.url
 
     def options(self):
@@ -224,9 +225,20 @@ class CountingProxy:
                 count["bytesOut"] += request.bytes_out
         return {iteration: dict(count) for iteration, count in counts.items()}
 
+    def instead(self, request, body):
+        """(HTTP status, text) of an answer that the store is not asked for; None: it is."""
+
     def serve(self, request):
         length = int(request.headers.get("Content-Length", 0))
         body = request.rfile.read(length) if length else b""
+        own = self.instead(request, body)
+        if own is not None:
+            status, text = own
+            request.send_response_only(status)
+            request.send_header("Content-Length", str(len(text)))
+            request.end_headers()
+            request.wfile.write(text.encode())
+            return
         request.upstream.putrequest(request.command, request.path, skip_host=True,
                                     skip_accept_encoding=True)
         for name, value in request.headers.items():

@@ -473,7 +473,9 @@ void FakeFunctions::AdvanceProfile(Instance& instance, Slice& slice) {
 void FakeFunctions::Advance() {
   for (auto& [uid, instance] : instances_) {
     const bool due = clock_.Now() - instance.created >= FromSeconds(options_.start_seconds);
-    if (instance.instance.phase == FunctionPhase::kPending && due && !start_nothing) {
+    if (instance.instance.phase != FunctionPhase::kPending || !due) continue;
+    instance.instance.reason = start_nothing ? pending_reason : "";
+    if (!start_nothing) {
       instance.instance.phase = FunctionPhase::kReady;
       instance.instance.cold_start_seconds = options_.start_seconds;
     }

@@ -77,8 +77,9 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   int64_t stuck_incarnations = 1;
   // The next round to end writes no checkpoint, whatever its records say.
   bool lose_checkpoint = false;
-  // Until set again, no new instance becomes ready.
+  // Until set again, no new instance becomes ready; why, as the platform says it.
   bool start_nothing = false;
+  std::string pending_reason;
   // EnsureGroup answers this while it is not OK.
   Status refuse_groups;
   // Of all instances together, beyond which groups are refused; 0 = no limit.

@@ -12,12 +12,15 @@
 namespace lambdadnn {
 namespace {
 
-constexpr int kRequestProbes = 8;                 // of one small object, up and down
-constexpr size_t kBandwidthProbeBytes = 4 << 20;  // beyond what latency dominates
-constexpr int kBandwidthProbes = 3;
 constexpr int kCheckpointProbes = 3;
 constexpr size_t kManifestBytes = 512;
 constexpr int kTransferProbes = 12;
+// More of them: a store may make a request wait now and then, and it is the mean that counts. No
+// more than a few where they take long.
+constexpr int kHandOverProbes = 24;
+constexpr int kFewestHandOvers = 5;
+constexpr double kHandOverSeconds = 2;
+constexpr double kMostWaitSeconds = 0.2;
 constexpr int kServerProbes = 5;
 // Objects of at least so many elements show what a byte costs; more of them show nothing new.
 constexpr int64_t kFewestElements = 1 << 16;
@@ -33,7 +36,8 @@ ExchangeObjectName ProbeName(int probe) { return {ObjectKind::kGradient, probe, 
 class ExchangeProbe::Exchange {
  public:
   Exchange(ExchangeProbe& probe, std::span<const float> payload)
-      : transport_(probe.transport_),
+      : clock_(probe.context_.runtime.clock),
+        transport_(probe.transport_),
         payload_(payload),
         notes_{{0, static_cast<int64_t>(payload.size())}},
         copy_(payload.size()),
@@ -41,6 +45,8 @@ class ExchangeProbe::Exchange {
         pulls_(probe.context_.runtime, probe.context_.interrupt, "probe-pull") {}
 
   const ObjectNotes& notes() const { return notes_; }
+  // From the push's begin to the pull's end, of the last Run().
+  double seconds() const { return seconds_; }
 
   Status Run(const ExchangeObjectName& name, const std::function<Status()>& step) {
     pulls_.Submit([this, name]() -> Status {
@@ -50,19 +56,23 @@ class ExchangeProbe::Exchange {
       return OkStatus();
     });
     LDNN_RETURN_IF_ERROR(step());
+    const Instant begin = clock_.Now();
     pushes_.Submit([this, name] { return transport_.Push(name, notes_, AsBytes(payload_)); });
     LDNN_RETURN_IF_ERROR(pulls_.WaitIdle());
+    seconds_ = ToSeconds(clock_.Now() - begin);
     LDNN_RETURN_IF_ERROR(pushes_.WaitIdle());
     return transport_.Discard(std::span(&name, 1));
   }
 
  private:
+  Clock& clock_;
   StoreTransport& transport_;
   std::span<const float> payload_;
   ObjectNotes notes_;
   std::vector<float> copy_;
   TransferPool pushes_;
   TransferPool pulls_;
+  double seconds_ = 0;
 };
 
 ExchangeProbe::ExchangeProbe(const RoleContext& context, const TrainingEnvironment& environment,
@@ -78,39 +88,6 @@ ExchangeProbe::ExchangeProbe(const RoleContext& context, const TrainingEnvironme
            0},
           context.request.job.uid) {
   values_.resize(std::clamp<size_t>(values_.size(), kFewestElements, kMostElements));
-}
-
-Result<double> ExchangeProbe::RoundTrip(const std::string& key, size_t size) {
-  LDNN_RETURN_IF_ERROR(context_.interrupt.Check());
-  const Bytes bytes(size);
-  const Instant begin = context_.runtime.clock.Now();
-  LDNN_RETURN_IF_ERROR(context_.store.Put(key, bytes, PutOptions{.ephemeral = true}));
-  LDNN_RETURN_IF_ERROR(context_.store.Get(key).status());
-  context_.pace();
-  return ToSeconds(context_.runtime.clock.Now() - begin) / 2;
-}
-
-Status ExchangeProbe::MeasureStore() {
-  const PhaseTimer timer(context_.runtime.clock, &record_.phases.communicate);
-  const std::string key =
-      ExchangePrefix(context_.request.store.prefix) + "probe/" + context_.request.role.Name();
-  std::vector<double> small;
-  std::vector<double> large;
-  for (int i = 0; i < kRequestProbes; ++i) {
-    LDNN_ASSIGN_OR_RETURN(const double seconds, RoundTrip(key, 128));
-    small.push_back(seconds);
-  }
-  for (int i = 0; i < kBandwidthProbes; ++i) {
-    LDNN_ASSIGN_OR_RETURN(const double seconds, RoundTrip(key, kBandwidthProbeBytes));
-    large.push_back(seconds);
-  }
-  LDNN_RETURN_IF_ERROR(context_.store.Delete(key));
-  const double latency = Median(small);
-  record_.metrics["storeRequestSeconds"] = latency;
-  const double transfer = Median(large) - latency;
-  if (transfer > 0)
-    record_.metrics["storeBytesPerSecond"] = static_cast<double>(kBandwidthProbeBytes) / transfer;
-  return OkStatus();
 }
 
 // One part and its manifest: those of other shards are written at the same time by their own roots.
@@ -167,6 +144,26 @@ Result<ExchangeProbe::Cpu> ExchangeProbe::TimeTransfers(int64_t elements) {
   return Cpu{push_alone, std::max(0.0, Median(both) - push_alone)};
 }
 
+Result<std::vector<double>> ExchangeProbe::TimeHandOvers(int64_t elements) {
+  Exchange exchange(*this, std::span<const float>(values_).first(static_cast<size_t>(elements)));
+  // Who waits in training has waited as long as the exchange in the other direction takes: a store
+  // is slower for an object that it was asked for just then.
+  const auto wait = [&] {
+    context_.runtime.clock.SleepFor(FromSeconds(std::min(exchange.seconds(), kMostWaitSeconds)));
+    return OkStatus();
+  };
+  std::vector<double> seconds;
+  const Instant begin = context_.runtime.clock.Now();
+  for (int i = 0; i < kHandOverProbes; ++i) {
+    const double elapsed = ToSeconds(context_.runtime.clock.Now() - begin);
+    if (i >= kFewestHandOvers && elapsed > kHandOverSeconds) break;
+    LDNN_RETURN_IF_ERROR(exchange.Run(ProbeName(i), wait));
+    seconds.push_back(exchange.seconds());
+    context_.pace();
+  }
+  return seconds;
+}
+
 Result<double> ExchangeProbe::TimeWithinSteps(const std::function<Status()>& step) {
   std::vector<double> without;
   std::vector<double> with;
@@ -189,10 +186,19 @@ Result<double> ExchangeProbe::TimeWithinSteps(const std::function<Status()>& ste
 Status ExchangeProbe::MeasureTransfers(double step_cpu_seconds,
                                        const std::function<Status()>& step) {
   const PhaseTimer timer(context_.runtime.clock, &record_.phases.communicate);
+  const auto all = static_cast<int64_t>(values_.size());
+  const double bytes = static_cast<double>(all - 1) * sizeof(float);
+  // An object goes up and down again.
+  LDNN_ASSIGN_OR_RETURN(const std::vector<double> least, TimeHandOvers(1));
+  LDNN_ASSIGN_OR_RETURN(const std::vector<double> whole, TimeHandOvers(all));
+  record_.metrics["storeRequestSeconds"] = Mean(least) / 2;
+  record_.metrics["storeDeviationSeconds"] = StandardDeviation(whole);
+  if (const double longer = Mean(whole) - Mean(least); longer > 0) {
+    record_.metrics["storeBytesPerSecond"] = 2 * bytes / longer;
+  }
   LDNN_ASSIGN_OR_RETURN(const Cpu small, TimeTransfers(1));
-  LDNN_ASSIGN_OR_RETURN(const Cpu large, TimeTransfers(static_cast<int64_t>(values_.size())));
+  LDNN_ASSIGN_OR_RETURN(const Cpu large, TimeTransfers(all));
   if (large.push <= 0) return OkStatus();  // no clock of CPU time
-  const double bytes = static_cast<double>(values_.size() - 1) * sizeof(float);
   record_.metrics["pushCpuSeconds"] = small.push;
   record_.metrics["pullCpuSeconds"] = small.pull;
   record_.metrics["pushCpuSecondsPerByte"] = std::max(0.0, large.push - small.push) / bytes;

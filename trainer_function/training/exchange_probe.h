@@ -23,14 +23,13 @@ class ExchangeProbe {
   ExchangeProbe(const RoleContext& context, const TrainingEnvironment& environment,
                 std::span<const float> gradient, SliceRecord* record);
 
-  // storeRequestSeconds, storeBytesPerSecond.
-  Status MeasureStore();
   // checkpointSeconds: a checkpoint of `parameters` elements with the optimizer's state, durable;
   // restoreSeconds: reading it back.
   Status MeasureCheckpoint(int64_t parameters);
-  // push- and pullCpuSeconds(PerByte); and disturbedCpuSeconds: how much longer a step takes with
-  // an exchange beside it, as in training, than both alone (they take each other's caches).
-  // `step_cpu_seconds` = CPU time of a step.
+  // storeRequestSeconds, storeBytesPerSecond, storeDeviationSeconds: of objects that somebody waits
+  // for, as in training; push- and pullCpuSeconds(PerByte); and disturbedCpuSeconds: how much
+  // longer a step takes with an exchange beside it, as in training, than both alone (they take each
+  // other's caches). `step_cpu_seconds` = CPU time of a step.
   Status MeasureTransfers(double step_cpu_seconds, const std::function<Status()>& step);
   // mergeBytesPerSecond, updateCpuSecondsPerByte.
   Status MeasureServer();
@@ -43,9 +42,10 @@ class ExchangeProbe {
   class Exchange;
   // Of objects of so many elements.
   Result<Cpu> TimeTransfers(int64_t elements);
+  // Seconds from the begin of a push to the end of the pull that waits for it, several times.
+  Result<std::vector<double>> TimeHandOvers(int64_t elements);
   // What an exchange of all elements adds to a step.
   Result<double> TimeWithinSteps(const std::function<Status()>& step);
-  Result<double> RoundTrip(const std::string& key, size_t bytes);
 
   const RoleContext& context_;
   const TrainingEnvironment& environment_;

@@ -90,7 +90,10 @@ Status ProfileRole::Load() {
   const int64_t wanted = static_cast<int64_t>(BatchSize()) * 8;
   loaded_samples_ = std::min(info.samples, wanted);
   const Range range = {0, loaded_samples_};
+  const double cpu_before = environment_.cpu_seconds();
   LDNN_RETURN_IF_ERROR(dataset_->Load(std::span(&range, 1)));
+  record_.metrics["loadCpuSecondsPerSample"] =
+      (environment_.cpu_seconds() - cpu_before) / static_cast<double>(loaded_samples_);
   auto model = environment_.make_model(request_.training, info, request_.plan.threads);
   if (!model.ok()) return model.status();
   model_ = std::move(model).value();
@@ -229,7 +232,6 @@ Status ProfileRole::Run() {
   LDNN_RETURN_IF_ERROR(MeasureEvaluation());
   LDNN_RETURN_IF_ERROR(MeasureFinish());
   ExchangeProbe exchange(context_, environment_, gradient_, &record_);
-  LDNN_RETURN_IF_ERROR(exchange.MeasureStore());
   LDNN_RETURN_IF_ERROR(exchange.MeasureCheckpoint(model_->size()));
   // Until a function that is warm already trains again.
   record_.metrics["resumeSeconds"] = record_.phases.load + record_.metrics["restoreSeconds"];

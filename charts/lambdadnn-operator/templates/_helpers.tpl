@@ -201,6 +201,10 @@ operators:
       name: {{ . }}
       key: {{ $made | ternary "secretAccessKey" $.Values.objectStore.secretKeyKey }}
 {{- end }}
+{{- with .Values.objectStore.roleArn }}
+- name: LAMBDADNN_S3_ROLE_ARN
+  value: {{ . | quote }}
+{{- end }}
 {{- with .Values.extraEnv }}
 {{ toYaml . }}
 {{- end }}

@@ -97,6 +97,7 @@ std::string PhaseLines(const PlanCandidate& candidate) {
       {"evaluate", predicted.evaluation_seconds},
       {"checkpoint", predicted.checkpoint_seconds},
       {"slices", predicted.slice_overhead_seconds},
+      {"release", predicted.release_seconds},
   };
   std::string text = "\n  where the time goes\n";
   for (const auto& phase : phases) {

@@ -96,6 +96,7 @@ std::vector<PhaseBar> PhasesOf(const Json& report) {
       {"communicate", total("communicationSeconds"), actual("communicationSeconds")},
       {"evaluate", predicted("evaluationSeconds"), actual("evaluationSeconds")},
       {"checkpoint", predicted("checkpointSeconds"), actual("checkpointSeconds")},
+      {"release", predicted("releaseSeconds"), actual("releaseSeconds")},
   };
   std::erase_if(bars, [](const PhaseBar& bar) { return !bar.predicted && !bar.actual; });
   return bars;

@@ -89,6 +89,13 @@ TEST_F(OpenStoreTest, CredentialsComeFromOnePlace) {
   EXPECT_EQ(credentials.access_key, "ours");
   EXPECT_EQ(credentials.secret_key, "our-secret");
   EXPECT_EQ(credentials.session_token, "");
+  EXPECT_EQ(credentials.role_arn, "");
+  setenv("AWS_ROLE_ARN", "of-a-web-identity", 1);
+  setenv("LAMBDADNN_S3_ROLE_ARN", "ours", 1);
+  EXPECT_EQ(CredentialsFromEnvironment().role_arn, "ours");
+  unsetenv("LAMBDADNN_S3_ROLE_ARN");
+  EXPECT_EQ(CredentialsFromEnvironment().role_arn, "");
+  unsetenv("AWS_ROLE_ARN");
   for (const char* name : {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
                            "LAMBDADNN_S3_ACCESS_KEY_ID", "LAMBDADNN_S3_SECRET_ACCESS_KEY"}) {
     unsetenv(name);

@@ -65,17 +65,18 @@ class FixedClock final : public Clock {
 
 class StsTest : public testing::Test {
  protected:
-  Result<TemporaryCredentials> Ask(int seconds = 900) {
+  Result<TemporaryCredentials> Ask(int seconds = 900, const std::string& role_arn = "") {
     S3Options options;
     options.endpoint = "http://store:9000/";
     options.bucket = "bucket";
-    options.credentials = {"parent", "parent-secret", ""};
-    return AssumeRole(server_, clock_, options, {R"({"Version":"2012-10-17"})", seconds});
+    options.credentials = {"parent", "parent-secret", "", role_arn};
+    return AssumeRole(server_, clock_, options,
+                      {R"({"Version":"2012-10-17"})", seconds, "lambdadnn-uid"});
   }
-  Status Answer(int status, const std::string& body) {
+  Status Answer(int status, const std::string& body, const std::string& role_arn = "") {
     server_ = Server();
     server_.Then(status, body);
-    return Ask().status();
+    return Ask(900, role_arn).status();
   }
 
   Server server_;
@@ -97,6 +98,43 @@ TEST_F(StsTest, AsksByASignedFormAndReadsWhatIsGiven) {
             "Version=2011-06-15");
   EXPECT_THAT(std::string(FindField(request.fields, "authorization")),
               HasSubstr("Credential=parent/20260131/us-east-1/sts/aws4_request"));
+}
+
+TEST_F(StsTest, ARoleIsAskedForByItsNameAndWithTheSessions) {
+  server_.Then(200, kGiven);
+  ASSERT_TRUE(Ask(900, "arn:aws:iam::123456789012:role/jobs").ok());
+  EXPECT_EQ(server_.bodies[0],
+            "Action=AssumeRole&DurationSeconds=900&Policy=%7B%22Version%22%3A%222012-10-17%22%7D&"
+            "RoleArn=arn%3Aaws%3Aiam%3A%3A123456789012%3Arole%2Fjobs&RoleSessionName=lambdadnn-uid&"
+            "Version=2011-06-15");
+  const Status refused = Answer(403, Refused("AccessDenied", "not authorized"), "arn:role");
+  EXPECT_EQ(refused.code(), StatusCode::kPermissionDenied);
+  EXPECT_THAT(refused.message(), HasSubstr("allow them sts:AssumeRole of arn:role, and let"));
+  EXPECT_THAT(refused.message(), Not(HasSubstr("service account")));
+  const Status malformed = Answer(400, Refused("ValidationError"), "arn:role");
+  EXPECT_EQ(malformed.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(malformed.message(), HasSubstr("this policy, duration or role (arn:role)"));
+}
+
+TEST_F(StsTest, AwsIsAskedAtTheServerOfTheRegion) {
+  server_.Then(200, kGiven);
+  S3Options options;
+  options.bucket = "bucket";
+  options.credentials = {"parent", "parent-secret", "", "arn:role"};
+  const auto asked = [&](const std::string& endpoint, const std::string& region) {
+    options.endpoint = endpoint;
+    options.region = region;
+    EXPECT_TRUE(AssumeRole(server_, clock_, options, {"{}"}).ok());
+    return server_.requests.back().url;
+  };
+  EXPECT_EQ(asked("", "eu-west-1"), "https://sts.eu-west-1.amazonaws.com/");
+  EXPECT_EQ(asked("https://s3.us-west-2.amazonaws.com", "us-west-2"),
+            "https://sts.us-west-2.amazonaws.com/");
+  EXPECT_EQ(asked("https://s3.cn-north-1.amazonaws.com.cn", "cn-north-1"),
+            "https://sts.cn-north-1.amazonaws.com.cn/");
+  EXPECT_THAT(std::string(FindField(server_.requests.back().fields, "authorization")),
+              HasSubstr("/cn-north-1/sts/aws4_request"));
+  EXPECT_EQ(FindField(server_.requests.back().fields, "host"), "sts.cn-north-1.amazonaws.com.cn");
 }
 
 TEST_F(StsTest, WithoutADateTheWholeDurationCounts) {
@@ -135,7 +173,7 @@ TEST_F(StsTest, SaysWhyNoneAreGiven) {
   }
 }
 
-TEST(AssumeStoreRole, OtherStoresAndAwsHaveNoneForUs) {
+TEST(AssumeStoreRole, OtherStoresAndAwsWithoutARoleHaveNone) {
   SystemClock clock;
   ThreadExecutor executor;
   SystemRandom random;
@@ -148,9 +186,9 @@ TEST(AssumeStoreRole, OtherStoresAndAwsHaveNoneForUs) {
                                           {"s3://bucket", "https://s3.eu-west-1.amazonaws.com"}}) {
     config.uri = uri;
     config.endpoint = endpoint;
-    EXPECT_EQ(AssumeStoreRole(config, runtime, {"{}", 900}).status().code(),
-              StatusCode::kUnimplemented)
-        << uri;
+    const Status none = AssumeStoreRole(config, runtime, {"{}", 900}).status();
+    EXPECT_EQ(none.code(), StatusCode::kUnimplemented) << uri;
+    EXPECT_THAT(none.message(), HasSubstr(uri.starts_with("s3:") ? "key roleArn" : "no S3 store"));
   }
 }
 

@@ -15,12 +15,17 @@ WorkloadProfile FullProfile() {
   profile.evaluation_rate = {0.1, 0.2, {{128, 55.5}}, 3000};
   profile.merge_bytes_per_second = 1e9;
   profile.cold_start_seconds = 0.6;
+  profile.release_seconds = 2.5;
   profile.slice_overhead_seconds = 1.5;
   profile.checkpoint_seconds = 0.05;
   profile.iteration_cpu_seconds = 0.0015;
   profile.start_cpu_seconds = 0.4;
+  profile.load_cpu_seconds_per_sample = 2e-5;
   profile.update_cpu_seconds_per_byte = 1e-9;
   profile.finish_cpu_seconds = 0.06;
+  profile.store_bytes_per_second = 2e8;
+  profile.store_request_seconds = 0.003;
+  profile.store_deviation_seconds = 0.001;
   profile.transfer = {1e-4, 2e-9, 3e-5, 1.5e-9};
   profile.worker_base_memory_mib = 120.5;
   profile.worker_bytes_per_sample = 40000;
@@ -119,7 +124,7 @@ Plan FullPlan() {
   plan.libtorch = "1.13.1, built in";
   plan.checkpoint_every = 40;
   plan.parameters = 1 << 20;
-  plan.predicted = {71.5, 0.0123, 300, 1.5, 0.2, 0.1, 0.05, 2.5, 7, 0.05};
+  plan.predicted = {71.5, 0.0123, 300, 1.5, 0.2, 0.1, 0.05, 2.5, 7, 0.05, 2};
   plan.binding = {"deadline"};
   return plan;
 }

@@ -9,7 +9,7 @@ namespace {
 Json FullPlatform() {
   return Json::parse(R"({
     "memory": {"minMiB": 256, "maxMiB": 10240, "stepMiB": 1},
-    "milliCpuPerGiB": 565, "totalMilliCpu": 2000, "totalMemoryMiB": 4096, "sidecarMemoryMiB": 30,
+    "milliCpuPerGiB": 565, "quotaWhileStarting": true, "totalMilliCpu": 2000, "totalMemoryMiB": 4096, "sidecarMemoryMiB": 30,
     "maxFunctions": 100, "functionTimeoutSeconds": 600,
     "function": {"networkBytesPerSecond": 84000000,
                  "storeBytesPerSecond": {"slope": "1000", "intercept": -5}},
@@ -23,6 +23,7 @@ TEST(PlatformCodec, ReadsEveryField) {
   const Platform platform = PlatformFromJson(FullPlatform()).value();
   EXPECT_EQ(platform.memory, (Platform::Memory{256, 10240, 1}));
   EXPECT_EQ(platform.milli_cpu_per_gib, 565);
+  EXPECT_TRUE(platform.quota_while_starting);
   EXPECT_EQ(platform.total_milli_cpu, 2000);
   EXPECT_EQ(platform.total_memory_mib, 4096);
   EXPECT_EQ(platform.sidecar_memory_mib, 30);

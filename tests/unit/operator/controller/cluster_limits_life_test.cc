@@ -5,6 +5,7 @@
 namespace lambdadnn {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -37,6 +38,28 @@ TEST_F(ClusterLimitsTest, APlanStaysWithinWhatTheClusterAllows) {
   EXPECT_THAT(Message("Provisioned"), HasSubstr("the cluster allows no more: "));
   EXPECT_THAT(Message("Provisioned"), HasSubstr("a request ends after 60 s"));
   EXPECT_EQ(world_.Reason("Degraded"), "");
+}
+
+// Else they would wait for ever for a node that is large enough.
+TEST_F(ClusterLimitsTest, FunctionsThatProfileFindRoomOnANodeAndKeepTheirSize) {
+  ClusterLimits limits;
+  limits.nodes = std::vector<PodResources>{{400, 4000, 10}, {400, 4000, 10}};
+  world_.functions.limits = limits;
+  Json job = PlannedJob();
+  job["spec"].erase("profile");
+  world_.Create(job);
+  ASSERT_TRUE(world_.RunUntil([&] { return !world_.functions.requests().empty(); }, 60));
+  limits.nodes = std::vector<PodResources>{{300, 4000, 10}, {400, 4000, 10}};
+  world_.functions.limits = limits;
+  ASSERT_TRUE(world_.RunUntilFinished(600));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  std::vector<int> sizes;
+  for (const auto& [when, request] : world_.functions.requests()) {
+    if (request.role.kind != RoleKind::kProfile || request.role.rank > 0) continue;
+    sizes.push_back(request.plan.memory_mib);
+  }
+  EXPECT_THAT(sizes, ElementsAre(384, 320, 256));
+  EXPECT_LE(world_.Read().status.plan->memory_mib, 384);
 }
 
 TEST_F(ClusterLimitsTest, SlicesEndBeforeTheClustersTimeout) {

@@ -16,6 +16,8 @@ class JobCredentialsTest : public testing::Test {
  protected:
   struct Given {
     std::string parent;
+    std::string role;
+    std::string session;
     std::string policy;
     Instant end;
   };
@@ -27,7 +29,8 @@ class JobCredentialsTest : public testing::Test {
                                            {"metadata", {{"name", "s3"}, {"namespace", "default"}}},
                                            {"data",
                                             {{"accessKeyId", EncodeBase64("users-key")},
-                                             {"secretAccessKey", EncodeBase64("users-secret")}}}})
+                                             {"secretAccessKey", EncodeBase64("users-secret")},
+                                             {"roleArn", EncodeBase64("arn:users-role")}}}})
                     .ok());
     world_.assume_role = [this](const StoreReference&, const StoreSecrets& secrets,
                                 const AssumedRole& role) -> Result<TemporaryCredentials> {
@@ -35,7 +38,8 @@ class JobCredentialsTest : public testing::Test {
       if (!refusal_.ok()) return refusal_;
       const double seconds = std::min<double>(role.duration_seconds, most_seconds_);
       const std::string name = "given-" + std::to_string(asked_);
-      given_[name] = {secrets.credentials.access_key, role.policy,
+      given_[name] = {secrets.credentials.access_key, secrets.credentials.role_arn,
+                      role.session_name, role.policy,
                       world_.time.clock.Now() + FromSeconds(seconds)};
       return TemporaryCredentials{{name, "secret-of-" + name, "token-of-" + name}, seconds};
     };
@@ -111,6 +115,8 @@ TEST_F(JobCredentialsTest, SlicesBringThemAndFunctionsHaveNoOthers) {
   ExpectSlicesEndBeforeTheirCredentials();
   for (const auto& [name, one] : given_) {
     EXPECT_EQ(one.parent, "users-key");
+    EXPECT_EQ(one.role, "arn:users-role");
+    EXPECT_EQ(one.session, "lambdadnn-" + world_.Read().metadata.uid);
     EXPECT_THAT(one.policy,
                 HasSubstr("training/lambdadnn/default/" + world_.Read().metadata.uid + "/*"));
     EXPECT_THAT(one.policy, HasSubstr("arn:aws:s3:::data/mnist/*"));

@@ -21,7 +21,9 @@ class PendingFunctions : public testing::Test {
     fact.instance.reason = reason;
     facts_.instances[fact.instance.uid] = fact;
   }
-  std::optional<PendingObstacle> Found() { return FindPendingObstacle(facts_, 2); }
+  std::optional<PendingObstacle> Found() {
+    return FindPendingObstacle(facts_, {workers_, servers_});
+  }
 
   const std::string workers_ = WorkersGroupName(2);
   const std::string servers_ = ServersGroupName(2);

@@ -61,6 +61,14 @@ TEST(ProfilePlan, WhatTheMeasuringFunctionLeavesIsFilled) {
   EXPECT_EQ(MakeProfilePlan(spec, TwoCores()).functions, 1) << "one function runs alone";
 }
 
+TEST(ProfilePlan, WhoFillsFindsRoomOnAMachine) {
+  Platform platform = TwoCores();
+  platform.machines = {{4096, 1500, 10}, {4096, 1500, 10}};
+  EXPECT_EQ(MakeProfilePlan(JobSpec{}, platform).functions, 2);
+  platform.machines.pop_back();
+  EXPECT_EQ(MakeProfilePlan(JobSpec{}, platform).functions, 1);
+}
+
 TEST(FitRate, AMeasuredLineStaysALine) {
   const TrainingRate rate = FitRate({{256, 300}, {640, 700}, {1024, 1080}});
   EXPECT_FALSE(rate.max_samples_per_second.has_value());
@@ -84,15 +92,71 @@ TEST(FitProfile, WhatAStepCostsBesideItsSamplesIsNotInTheRate) {
   sample.record.metrics["pushCpuSeconds"] = 0.001;
   sample.record.metrics["updateCpuSecondsPerByte"] = 1e-9;
   sample.record.metrics["startCpuSeconds"] = 0.6;
+  sample.record.metrics["loadCpuSecondsPerSample"] = 2e-5;
+  sample.record.metrics["storeRequestSeconds"] = 0.003;
+  sample.record.metrics["storeBytesPerSecond"] = 2e8;
+  sample.record.metrics["storeDeviationSeconds"] = 0.002;
   ProfileSample later = sample;
   later.record.metrics["startCpuSeconds"] = 1.9;
-  const auto fit = FitProfile({sample, later}, 32, 0);
+  const auto fit = FitProfile({sample, later}, 32, {});
   ASSERT_TRUE(fit.ok());
   EXPECT_NEAR(fit->profile.training_rate.At(512), 32 / 0.16, 1e-6);
   EXPECT_EQ(fit->profile.iteration_cpu_seconds, 0.02);
   EXPECT_EQ(fit->profile.update_cpu_seconds_per_byte, 1e-9);
+  EXPECT_EQ(fit->profile.load_cpu_seconds_per_sample, 2e-5);
   EXPECT_EQ(fit->profile.transfer.push_seconds, 0.001);
+  EXPECT_EQ(fit->profile.store_request_seconds, 0.003);
+  EXPECT_EQ(fit->profile.store_bytes_per_second, 2e8);
+  EXPECT_EQ(fit->profile.store_deviation_seconds, 0.002);
   EXPECT_EQ(fit->profile.start_cpu_seconds, 0.6) << "of the process' first slice";
+}
+
+TEST(AtSize, AStepTakesAsMuchLongerAsTheShareOfACoreIsSmaller) {
+  Platform platform = TwoCores();
+  ProfileSample whole = Measured(2048, 0.1);
+  whole.record.metrics["stepCpuSeconds"] = 0.1;
+  whole.record.profile_evaluation_samples_per_second = 800;
+  const ProfileSample quarter = AtSize(whole, platform, 256);
+  EXPECT_EQ(quarter.memory_mib, 256);
+  EXPECT_THAT(quarter.record.profile_iteration_seconds, testing::Each(testing::DoubleEq(0.4)));
+  EXPECT_EQ(quarter.record.profile_evaluation_samples_per_second, 200);
+  EXPECT_THAT(AtSize(whole, platform, 1024).record.profile_iteration_seconds,
+              testing::Each(testing::DoubleEq(0.1)))
+      << "one thread has nothing of a second core";
+  platform.milli_cpu_per_gib = 0;
+  EXPECT_THAT(AtSize(whole, platform, 256).record.profile_iteration_seconds,
+              testing::Each(testing::DoubleEq(0.1)));
+}
+
+TEST(WithAWholeCore, AColdStartLosesWhatItsQuotaCost) {
+  Platform platform = TwoCores();
+  EXPECT_EQ(WithAWholeCore(3, 0.5, platform, 256), 3) << "no quota holds yet";
+  platform.quota_while_starting = true;
+  EXPECT_EQ(WithAWholeCore(3, 0.5, platform, 256), 1.5);
+  EXPECT_EQ(WithAWholeCore(3, 0.5, platform, 2048), 3);
+  EXPECT_EQ(WithAWholeCore(1, 0.5, platform, 256), 0.5) << "no less than its CPU time";
+}
+
+TEST(AtSize, StepsThatNoQuotaHeldUpYetCountByTheirCpuTime) {
+  ProfileSample half = Measured(512, 0.12);
+  half.record.metrics["stepCpuSeconds"] = 0.1;
+  EXPECT_THAT(AtSize(half, TwoCores(), 512).record.profile_iteration_seconds,
+              testing::Each(testing::DoubleEq(0.2)));
+}
+
+TEST(FitProfile, ANoisyClockOfOneSizeMovesNoRate) {
+  // Steps cost next to nothing but their fixed part: what is left for samples is all noise.
+  std::vector<ProfileSample> samples = {Measured(1024, 0.1), Measured(512, 0.2),
+                                        Measured(256, 0.4)};
+  const double step[] = {0.05, 0.06, 0.12};
+  for (size_t i = 0; i < samples.size(); ++i) {
+    samples[i].record.metrics["stepCpuSeconds"] = step[i];
+    samples[i].record.metrics["iterationCpuSeconds"] = 0.045;
+  }
+  const auto fit = FitProfile(samples, 32, {});
+  ASSERT_TRUE(fit.ok());
+  EXPECT_NEAR(fit->profile.residual, 0, 1e-9);
+  EXPECT_NEAR(fit->profile.training_rate.At(512), 32 / (0.2 * 0.25), 1e-6);
 }
 
 TEST(FitProfile, WhatAnExchangeCostsAStepIsOverheadNotRate) {
@@ -100,7 +164,7 @@ TEST(FitProfile, WhatAnExchangeCostsAStepIsOverheadNotRate) {
   sample.record.metrics["stepCpuSeconds"] = 0.1;
   sample.record.metrics["iterationCpuSeconds"] = 0.02;
   sample.record.metrics["disturbedCpuSeconds"] = 0.03;
-  const auto fit = FitProfile({sample}, 32, 0);
+  const auto fit = FitProfile({sample}, 32, {});
   ASSERT_TRUE(fit.ok());
   EXPECT_NEAR(fit->profile.training_rate.At(512), 32 / 0.16, 1e-6);
   EXPECT_NEAR(fit->profile.iteration_cpu_seconds, 0.05, 1e-12);
@@ -109,7 +173,7 @@ TEST(FitProfile, WhatAnExchangeCostsAStepIsOverheadNotRate) {
 TEST(FitProfile, AMeasurementThatChangesUnderWayIsNotTrusted) {
   ProfileSample sample = Measured(512, 0.1);
   sample.record.profile_iteration_seconds = {0.1, 0.1, 0.2, 0.2};
-  const auto fit = FitProfile({sample}, 32, 0);
+  const auto fit = FitProfile({sample}, 32, {});
   ASSERT_TRUE(fit.ok());
   EXPECT_NEAR(fit->profile.residual, 1.0 / 3, 1e-9);
   EXPECT_THAT(fit->worst, testing::HasSubstr("100 % longer"));
@@ -135,13 +199,14 @@ TEST(FitLine, NeverFallsWithMemory) {
 
 TEST(FitProfile, RatesAreBatchOverMeanSeconds) {
   // 32 samples in 0.1 s and in 0.2 s: 320 and 160 samples/s at 1024 and 512 MiB.
-  const auto fit = FitProfile({Measured(1024, 0.1), Measured(512, 0.2)}, 32, 1.5);
+  const auto fit = FitProfile({Measured(1024, 0.1), Measured(512, 0.2)}, 32, {1.5, 2.5});
   ASSERT_TRUE(fit.ok());
   EXPECT_NEAR(fit->profile.training_rate.At(512), 160, 1e-6);
   EXPECT_NEAR(fit->profile.training_rate.At(768), 240, 1e-6);
   EXPECT_EQ(fit->profile.training_samples, 12000);
   EXPECT_EQ(fit->profile.model_bytes, 4000);
   EXPECT_EQ(fit->profile.cold_start_seconds, 1.5);
+  EXPECT_EQ(fit->profile.release_seconds, 2.5);
   EXPECT_NEAR(fit->profile.residual, 0, 1e-9);
 }
 
@@ -153,26 +218,27 @@ TEST(FitProfile, ASliceIsResumedAsFastAsAWarmFunctionDid) {
     samples[i].record.metrics["checkpointSeconds"] = 0.01;
     samples[i].record.metrics["resumeSeconds"] = resume[i];
   }
-  const Result<ProfileFit> fit = FitProfile(samples, 32, 1);
+  const Result<ProfileFit> fit = FitProfile(samples, 32, {1});
   ASSERT_TRUE(fit.ok());
   EXPECT_DOUBLE_EQ(fit->profile.checkpoint_seconds, 0.01);
   EXPECT_DOUBLE_EQ(fit->profile.slice_overhead_seconds, 0.06);
 }
 
 TEST(FitProfile, AStragglingPointShowsInTheResidual) {
-  const auto fit = FitProfile({Measured(1024, 0.1), Measured(512, 0.2), Measured(768, 0.4)}, 32, 0);
+  const auto fit =
+      FitProfile({Measured(1024, 0.1), Measured(512, 0.2), Measured(768, 0.4)}, 32, {});
   ASSERT_TRUE(fit.ok());
   EXPECT_GT(fit->profile.residual, 0.5);
   EXPECT_THAT(fit->worst, testing::HasSubstr("768 MiB"));
 }
 
 TEST(FitProfile, NothingMeasuredIsAnErrorThatSaysWhatToDo) {
-  const auto none = FitProfile({}, 32, 0);
+  const auto none = FitProfile({}, 32, {});
   ASSERT_FALSE(none.ok());
   EXPECT_THAT(none.status().message(), testing::HasSubstr("spec.profile"));
   ProfileSample empty;
   empty.memory_mib = 512;
-  EXPECT_FALSE(FitProfile({empty}, 32, 0).ok());
+  EXPECT_FALSE(FitProfile({empty}, 32, {}).ok());
 }
 
 TEST(ProfileSignature, ChangesWithWhatChangesTheRate) {

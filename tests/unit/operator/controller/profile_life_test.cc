@@ -52,25 +52,42 @@ TEST_F(JobLifeTest, AFillerWorksOnWhileAllSizesAreMeasured) {
   EXPECT_THAT(Profiled(world_.functions, "profile-1"), SizeIs(1));
 }
 
-TEST_F(JobLifeTest, WhereQuotasAreFixedTheMeasuringFunctionSlowsItselfDown) {
+TEST_F(JobLifeTest, WhereQuotasAreFixedTheLargestSizeStandsForAll) {
   world_.functions.cpu_fixed = true;
   world_.Create(JobToProfile());
   ASSERT_TRUE(world_.RunUntilFinished(200));
   EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
   EXPECT_NEAR(world_.Read().status.profile->training_rate.slope, 1, 0.05);
-  std::vector<int> quotas;
-  for (const auto& [when, request] : world_.functions.requests()) {
-    if (request.role.kind != RoleKind::kProfile) continue;
-    const int quota = request.profile.milli_cpu;
-    if (request.role.rank == 0) quotas.push_back(quota);
-    // An older function would measure at full speed, and nobody would know.
-    EXPECT_EQ(request.minimum_protocol, quota > 0 ? 4 : kOldestProtocol);
-  }
-  ASSERT_THAT(quotas, SizeIs(3));
-  EXPECT_EQ(quotas[0], 0) << "its platform keeps it to the quota of the largest size";
-  EXPECT_GT(quotas[1], quotas[2]);
-  EXPECT_GT(quotas[2], 0);
+  EXPECT_THAT(Profiled(world_.functions, "profile-0"), SizeIs(1));
   ExpectNothingLeft();
+}
+
+TEST_F(JobLifeTest, WhoMeasuredIsGivenBackBeforeThePlanIsMade) {
+  world_.Create(JobToProfile());
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  const Json report = Report();
+  int measured = 0;
+  for (const Json& function : report["timeline"]) {
+    if (function["group"] != "profile") continue;
+    ++measured;
+    EXPECT_LE(function["gone"], report["phases"]["profilingSeconds"]);
+  }
+  EXPECT_GT(measured, 0);
+  EXPECT_GT(world_.Read().status.profile->release_seconds, 0);
+}
+
+TEST_F(JobLifeTest, WhatHindersTheFunctionsThatMeasureIsTold) {
+  world_.functions.start_nothing = true;
+  world_.functions.pending_reason = "Unschedulable: 0/2 nodes are available";
+  world_.Create(JobToProfile());
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Reason("Ready") == "False/Unschedulable"; }, 20));
+  EXPECT_EQ(world_.Read().status.phase, "Profiling");
+  EXPECT_THAT(FindCondition(world_.Read(), "Ready")->message, HasSubstr("add nodes"));
+  world_.functions.start_nothing = false;
+  ASSERT_TRUE(
+      world_.RunUntil([&] { return world_.Reason("Ready") == "False/FunctionsStarting"; }, 20));
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
 }
 
 TEST_F(JobLifeTest, ADeadFillerIsReplaced) {

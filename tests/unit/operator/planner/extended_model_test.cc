@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
 
+#include "common/base/statistics.h"
 #include "operator/planner/planner.h"
 
 namespace lambdadnn {
@@ -134,9 +136,56 @@ TEST(ExtendedModel, ColdStartsShareTheMachinesCores) {
   input.aggregation.layers.clear();
   input.objective.fixed->functions = 2;
   EXPECT_NEAR(Predicted(input).predicted.cold_start_seconds, 0.8, 1e-9);
-  input.platform.total_milli_cpu = 0;  // a cluster: each has its own
+  input.platform.total_milli_cpu = 0;  // a cluster that does not say: each has its own
   input.objective.fixed->functions = 4;
   EXPECT_NEAR(Predicted(input).predicted.cold_start_seconds, 0.8, 1e-9);
+  input.platform.machines = {{65536, 1000, 10}, {65536, 1000, 10}};
+  EXPECT_NEAR(Predicted(input).predicted.cold_start_seconds, 0.8 + 0.5, 1e-9);
+}
+
+TEST(ExtendedModel, TheSlowestOfManyWorkersIsWaitedFor) {
+  PlannerInput input = QuarterCores();
+  input.profile.store_request_seconds = 1;  // nobody waits for CPU
+  const double before = Predicted(input).predicted.communication_seconds;
+  input.profile.store_deviation_seconds = 0.01;
+  EXPECT_NEAR(Predicted(input).predicted.communication_seconds,
+              before + 0.01 * std::sqrt(2.0) * ExpectedLargest(input.objective.fixed->functions),
+              1e-9);
+  input.aggregation.layers.clear();
+  input.objective.fixed->functions = 1;  // nobody else is waited for
+  const double alone = Predicted(input).predicted.communication_seconds;
+  input.profile.store_deviation_seconds = 0;
+  EXPECT_NEAR(Predicted(input).predicted.communication_seconds, alone, 1e-9);
+}
+
+TEST(ExtendedModel, ReadingTheDataTakesItsShareOfACore) {
+  PlannerInput input = QuarterCores();
+  const Prediction before = Predicted(input).predicted;
+  input.profile.evaluation_samples = 800;
+  input.profile.load_cpu_seconds_per_sample = 0.001;
+  const auto samples = static_cast<double>(input.profile.training_samples + 800);
+  const double each = samples / input.objective.fixed->functions * 0.001 / 0.25;
+  const Prediction after = Predicted(input).predicted;
+  EXPECT_NEAR(after.load_seconds, before.load_seconds + each, 1e-9);
+  EXPECT_NEAR(after.seconds, before.seconds + each, 1e-9);
+}
+
+TEST(ExtendedModel, FunctionsTakeTheirTimeToGo) {
+  PlannerInput input = QuarterCores();
+  const Prediction before = Predicted(input).predicted;
+  input.profile.release_seconds = 2.5;
+  const Prediction after = Predicted(input).predicted;
+  EXPECT_EQ(after.release_seconds, 2.5);
+  EXPECT_NEAR(after.seconds, before.seconds + 2.5, 1e-9);
+}
+
+TEST(ExtendedModel, AStartUnderQuotaTakesItsShareOfACore) {
+  PlannerInput input = QuarterCores();
+  input.platform.total_milli_cpu = 0;
+  input.profile.cold_start_seconds = 0.8;
+  input.profile.start_cpu_seconds = 0.5;
+  input.platform.quota_while_starting = true;
+  EXPECT_NEAR(Predicted(input).predicted.cold_start_seconds, 0.8 + 3 * 0.5, 1e-9);
 }
 
 TEST(ExtendedModel, WritingTheModelTakesItsShareOfACore) {
@@ -212,6 +261,21 @@ TEST(ExtendedModel, ExchangeIsThePipelinedFormula) {
   input.platform.milli_cpu_per_gib = 1000;
   input.aggregation.server_memory_mib = 512;
   EXPECT_DOUBLE_EQ(Predicted(input).predicted.communication_seconds, 1 + 5 / 0.5);
+}
+
+TEST(ExtendedModel, WhatThePlatformDoesNotSayOfItsStoreTheProfileSaw) {
+  PlannerInput said = Simple();
+  said.platform.store_request_seconds = 0.25;
+  said.platform.store_bytes_per_second = 1e6;
+  PlannerInput seen = Simple();
+  seen.profile.store_request_seconds = 0.25;
+  seen.profile.store_bytes_per_second = 1e6;
+  EXPECT_EQ(Predicted(seen).predicted.communication_seconds,
+            Predicted(said).predicted.communication_seconds);
+  EXPECT_EQ(Predicted(seen).predicted.load_seconds, Predicted(said).predicted.load_seconds);
+  said.profile.store_request_seconds = 9;
+  said.profile.store_bytes_per_second = 1;
+  EXPECT_EQ(Predicted(said).predicted.seconds, Predicted(seen).predicted.seconds);
 }
 
 TEST(ExtendedModel, AWorkerNeedsMemoryForModelAndBatch) {

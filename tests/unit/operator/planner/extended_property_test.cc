@@ -75,6 +75,7 @@ PlannerInput RandomExtendedInput(uint64_t seed) {
                      .invocation = 2e-7};
   input.options.checkpoint_interval_seconds = choose.Chance(0.2) ? 0 : choose.Real(1, 60);
   input.objective.deadline_seconds = 1;
+  platform.quota_while_starting = choose.Chance(0.5);
   return input;
 }
 

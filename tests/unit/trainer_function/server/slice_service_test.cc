@@ -296,7 +296,7 @@ TEST_F(SliceServiceTest, AProfileMeasuresAndLeavesNothing) {
   EXPECT_EQ(record.metrics.at("trainingSamples"), static_cast<double>(job_.samples));
   EXPECT_EQ(record.metrics.at("testSamples"), static_cast<double>(job_.test_samples));
   for (const char* name :
-       {"storeRequestSeconds", "storeBytesPerSecond", "mergeBytesPerSecond", "pushCpuSeconds",
+       {"storeRequestSeconds", "storeDeviationSeconds", "mergeBytesPerSecond", "pushCpuSeconds",
         "updateCpuSecondsPerByte", "checkpointSeconds", "restoreSeconds", "resumeSeconds"})
     EXPECT_GT(record.metrics.at(name), 0) << name;
   const auto left = ListAll(store_, "").value();

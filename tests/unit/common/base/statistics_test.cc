@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/base/statistics.h"
+
+#include <gtest/gtest.h>
+
+namespace lambdadnn {
+namespace {
+
+TEST(Statistics, OfNoneIsZero) {
+  EXPECT_EQ(Median({}), 0);
+  EXPECT_EQ(Mean({}), 0);
+  EXPECT_EQ(StandardDeviation({}), 0);
+}
+
+TEST(Statistics, OfAFewValues) {
+  EXPECT_EQ(Median({5, 1, 3}), 3);
+  EXPECT_EQ(Median({5, 1, 3, 4}), 4);
+  EXPECT_EQ(Mean({5, 1, 3}), 3);
+  EXPECT_DOUBLE_EQ(StandardDeviation({2, 4, 4, 4, 5, 5, 7, 9}), 2);
+}
+
+// Harter, Expected values of normal order statistics, Biometrika 48 (1961).
+TEST(Statistics, TheLargestOfSeveralNormalDeviates) {
+  EXPECT_NEAR(ExpectedLargest(1), 0, 1e-12);
+  EXPECT_NEAR(ExpectedLargest(2), 0.5642, 0.03);
+  EXPECT_NEAR(ExpectedLargest(4), 1.0294, 0.03);
+  EXPECT_NEAR(ExpectedLargest(10), 1.5388, 0.03);
+  EXPECT_NEAR(ExpectedLargest(100), 2.5076, 0.03);
+}
+
+}  // namespace
+}  // namespace lambdadnn
