@@ -6,9 +6,10 @@ model has the bits of a run on one machine.
 
     cluster_upgrade_test.py PRESET|FOLDER [unittest arguments]
 
-LAMBDADNN_UPGRADE_FROM names another commit than HEAD^. Its images are built by its own scripts/images.sh
-in the cache (upgrade/COMMIT), which keeps those of one commit. Both commits need the same LibTorch, and
-the same arithmetic. The rest is told by cluster_chart_case.py.
+LAMBDADNN_UPGRADE_FROM names another commit than HEAD^; with `older-protocol` it is the last one whose
+functions speak an older version of the slice protocol. Its images are built by its own scripts/images.sh
+in the cache (upgrade/commit/COMMIT or upgrade/older-protocol/COMMIT, each keeps one commit's). Both commits
+need the same LibTorch, and the same arithmetic. The rest is told by cluster_chart_case.py.
 """
 import os
 import re
@@ -25,6 +26,8 @@ from cluster_case import IMAGES, build_images
 from on_pods import programs_of, report_of_run, spec
 
 FROM = "LAMBDADNN_UPGRADE_FROM"
+OLDER_PROTOCOL = "older-protocol"
+SLICES = "common/protocol/slice.h"
 JOB = "long"
 # Of 17 iterations, of which some three a second are done: it outlasts three times of helm. A job that does
 # not fails the test.
@@ -37,23 +40,40 @@ def git(*words):
     return subprocess.run(["git", "-C", ROOT, *words], capture_output=True)
 
 
+def protocol_in(header):
+    return int(re.search(r"kProtocolVersion = (\d+);", header)[1])
+
+
+def last_of_an_older_protocol():
+    """Some name of that commit."""
+    ours = protocol_in((ROOT / SLICES).read_text())
+    for commit in git("rev-list", "HEAD", "--", SLICES).stdout.decode().split():
+        before = git("show", f"{commit}^:{SLICES}")
+        if before.returncode == 0 and protocol_in(before.stdout.decode()) < ours:
+            return f"{commit}^"
+    raise unittest.SkipTest(f"no commit before this one has an older slice protocol than {ours}, as in a "
+                            "shallow clone")
+
+
 def commit_before():
-    """Its full name."""
-    named = os.environ.get(FROM)
+    """Its full name, and the folder of the cache for its like."""
+    named, kept = os.environ.get(FROM), "commit"
+    if named == OLDER_PROTOCOL:
+        named, kept = last_of_an_older_protocol(), OLDER_PROTOCOL
     found = git("rev-parse", "--verify", f"{named or 'HEAD^'}^{{commit}}")
     if found.returncode == 0:
-        return found.stdout.decode().strip()
+        return found.stdout.decode().strip(), kept
     assert not named, f"{FROM}={named} is no commit: {found.stderr.decode()}"
     raise unittest.SkipTest("there is no commit before this one to upgrade from, as in a shallow clone: "
                             + found.stderr.decode().strip().replace("\n", " "))
 
 
-def tree_of(commit, cache):
-    """The commit's files in the cache, where no other commit's are from then on."""
-    tree = cache / "upgrade" / commit / "source"
-    for folder in tree.parents[1].glob("*"):
-        if folder != tree.parent:
-            shutil.rmtree(folder)
+def tree_of(commit, folder):
+    """The commit's files in the folder, where no other commit's are from then on."""
+    tree = folder / commit / "source"
+    for other in folder.glob("*"):
+        if other != tree.parent:
+            shutil.rmtree(other)
     if not tree.exists():
         fresh = tree.with_name("fresh")
         shutil.rmtree(fresh, ignore_errors=True)
@@ -73,11 +93,6 @@ def images_of_tree(tree):
     return build_images("--tag", f"from-{tree.parent.name[:12]}", root=tree)
 
 
-def protocol_of(tree):
-    header = (tree / "common/protocol/slice.h").read_text()
-    return re.search(r"kProtocolVersion = (\d+);", header)[1]
-
-
 def named(tags, *names):
     return {f"dev.local/lambdadnn-{name}:{tags[name]}" for name in names}
 
@@ -95,13 +110,14 @@ class Upgrade(ChartCase):
 
     @classmethod
     def setUpClass(cls):
-        commit = commit_before()
-        cls.before = tree_of(commit, settings.Settings().cache)
+        commit, kept = commit_before()
+        cls.before = tree_of(commit, settings.Settings().cache / "upgrade" / kept)
         images = images_of_tree(cls.before)
         super().setUpClass()
         cls.tags_before = cls.load(images)
-        print(f"upgrade: from {commit[:12]}, slice protocol {protocol_of(cls.before)}, to this tree, "
-              f"slice protocol {protocol_of(ROOT)}", flush=True)
+        of_before, ours = (protocol_in((tree / SLICES).read_text()) for tree in (cls.before, ROOT))
+        print(f"upgrade: from {commit[:12]}, slice protocol {of_before}, to this tree, slice protocol {ours}",
+              flush=True)
 
     def release(self, verb, tree, tags):
         """Installs a tree's chart, or upgrades to it."""
