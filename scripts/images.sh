@@ -78,7 +78,8 @@ run_buildah() {
   case "$verb" in
     commit | bud | push | pull) set -- --signature-policy "$POLICY" "$@" ;;
   esac
-  # What the Dockerfiles cache while they compile lies there.
+  # What the Dockerfiles cache while they compile lies there. Not at a target that is a folder above this
+  # storage, such as ~/.cache: buildah 1.28 takes that for the stage's root afterwards, and empties it.
   TMPDIR=$cache/tmp buildah --root "$cache/storage" --runroot "$cache/run" --storage-driver vfs "$verb" "$@"
 }
 
