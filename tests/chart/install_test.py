@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The chart at a real API server (no nodes): every object is taken, the operator's program finds its
-rights with the account that the chart made, an upgrade changes them, and `helm uninstall` with its
-hook leaves jobs and CRD behind that nothing holds.
+"""The chart at a real API server (no nodes) whose CRD came by kubectl: every object is taken, the
+operator's program finds its rights with the account that the chart made, an upgrade changes them, and
+`helm uninstall` with its hook leaves jobs and CRD behind that nothing holds.
 
     install_test.py BIN_FOLDER [unittest arguments]
 
@@ -38,8 +38,6 @@ class Install(ClusterTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        # The chart brings it.
-        cls.kubectl.ok("delete", "-f", ROOT / "crds")
         crds = kubernetes_schemas.source("prometheus-operator") / "example/prometheus-operator-crd"
         for name in ("servicemonitors", "prometheusrules"):
             cls.kubectl.ok("apply", "--server-side", "-f",
@@ -150,7 +148,8 @@ class Install(ClusterTest):
                                f"app.kubernetes.io/instance={RELEASE}").split()
 
     def test_from_the_installation_to_its_end(self):
-        self.helm("install", RELEASE, CHART, values={})
+        # The CRD is there, from kubectl.
+        self.helm("install", RELEASE, CHART, "--take-ownership", values={})
         done = self.checked()
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         for line in ("CRD: ", "rules for jobs hold in all namespaces",

@@ -69,7 +69,8 @@ class OnATerminal(unittest.TestCase):
                 self.assertNotIn("\x1b[31", end)
 
     def test_a_window_that_is_resized_keeps_one_display(self):
-        terminal = self.start(100)
+        # Long enough for all its widths on a fast machine.
+        terminal = self.start(100, "--set", "spec.training.epochs=48")
         self.assertTrue(terminal.until(trains), terminal.text())
         for columns in (45, 120, 60):
             terminal.resize(columns)
