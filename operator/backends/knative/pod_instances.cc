@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "common/base/clock.h"
+#include "common/json/json_path.h"
 #include "operator/kube/object_metadata.h"
 #include "operator/resources/knative_service.h"
 
