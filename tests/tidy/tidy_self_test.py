@@ -76,6 +76,14 @@ class TidyFindsPlantedViolations(SmallTree):
         # The formatter, which would have moved it, complains as well.
         self.assertTrue(any("first include" in m for m in self.messages()))
 
+    def test_a_function_of_a_header_that_is_not_included(self):
+        self.write("common/base/z.h", LICENCE + "#pragma once\nint Zed();\n")
+        user = '#include "common/base/x.h"\n\nint y = Zed();\n'
+        self.write("common/json/y.cc", LICENCE + user)
+        self.expect("calls Zed without common/base/z.h")
+        self.write("common/base/x.h", LICENCE + '#pragma once\n#include "common/base/z.h"\n')
+        self.assertEqual(self.messages(), [])
+
     def test_type_defined_twice(self):
         self.write("common/json/y.h", LICENCE + "#pragma once\nstruct Thing {};\n")
         self.write("operator/api/z.h", LICENCE + "#pragma once\nstruct Thing {};\n")
