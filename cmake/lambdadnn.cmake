@@ -10,6 +10,8 @@ endif()
 add_library(lambdadnn_flags INTERFACE)
 target_include_directories(lambdadnn_flags INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_options(lambdadnn_flags INTERFACE -Wall -Wextra -Wshadow -Wconversion)
+# Assertions name files by their path in the repository, so that checkouts share compiled objects.
+target_compile_options(lambdadnn_flags INTERFACE -fmacro-prefix-map=${PROJECT_SOURCE_DIR}/=)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # gcc 12 reports copies inside std::string's operator+ that overlap or end outside; none of them does.
   target_compile_options(lambdadnn_flags INTERFACE
