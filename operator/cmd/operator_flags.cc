@@ -65,6 +65,13 @@ void AddFlags(CLI::App& app, OperatorFlags& flags) {
            "Folders that jobs may read with the operator's rights (separated by commas), e.g. "
            "s3://data/public or s3://data/{namespace}; {namespace} stands for the job's")
       ->delimiter(',');
+  app.add_flag("--require-job-credentials,!--expose-operator-credentials",
+               options.require_job_credentials,
+               "Jobs in the operator's store run with credentials that the store gives for them "
+               "alone, or with those of their own Secret, else they fail (the default). With "
+               "--expose-operator-credentials their functions get the operator's own then, and "
+               "whoever reads pods or Secrets in a namespace with jobs reads them")
+      ->envname(VariableOf("--require-job-credentials"));
   AddValue(app, "--store-ca-file", options.store_ca_file,
            "PEM file of the authorities that the object stores' certificates are signed by");
   AddSwitch(app, "--leader-elect", options.leader_elect,

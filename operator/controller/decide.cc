@@ -26,6 +26,14 @@ double SecondsSinceStart(const Job& job, WallTime wall) {
   return started ? ToSeconds(wall - start) : 0;
 }
 
+// For good; a store that has given some before may only be being mended.
+bool IsRefusedCredentials(const JobSnapshot& snapshot) {
+  const std::optional<Instant>& since = snapshot.facts.credentials_refused_since;
+  if (!since.has_value()) return false;
+  return snapshot.job.status.store_credentials != kPerJobCredentials ||
+         snapshot.now - *since >= FromSeconds(snapshot.options->credentials_seconds);
+}
+
 std::vector<Action> DecideAdmission(const JobSnapshot& snapshot) {
   const Job& job = snapshot.job;
   if (HasCondition(job, kConditionSuspended)) {
@@ -36,6 +44,9 @@ std::vector<Action> DecideAdmission(const JobSnapshot& snapshot) {
     return {resume};
   }
   if (!snapshot.facts.admission.has_value()) return {CheckAdmission{}};
+  if (IsRefusedCredentials(snapshot)) {
+    return {FailJob("NoJobCredentials", snapshot.facts.credentials_refused.message())};
+  }
   if (!snapshot.facts.admission->ok()) return {CheckAdmission{}};
   if (!HasCondition(job, kConditionAccepted)) {
     WriteDecision accept;
@@ -46,7 +57,8 @@ std::vector<Action> DecideAdmission(const JobSnapshot& snapshot) {
     return {accept};
   }
   const bool probed = job.status.store_capabilities || snapshot.facts.store_capabilities;
-  return probed ? std::vector<Action>{} : std::vector<Action>{CheckAdmission{}};
+  return probed && snapshot.facts.credentials_known ? std::vector<Action>{}
+                                                    : std::vector<Action>{CheckAdmission{}};
 }
 
 std::vector<Action> DecideStep(const JobSnapshot& snapshot) {
@@ -75,7 +87,7 @@ std::vector<Action> DecideStep(const JobSnapshot& snapshot) {
   if (std::vector<Action> actions = DecideAdmission(snapshot); !actions.empty()) return actions;
   if (!job.status.profile.has_value()) return DecideProfile(snapshot);
   if (!job.status.plan.has_value()) return DecidePlan(snapshot);
-  if (NeedsReplan(job)) return DecideReplan(snapshot);
+  if (NeedsReplan(job, snapshot.options->platform)) return DecideReplan(snapshot);
   return DecideRun(snapshot);
 }
 

@@ -34,9 +34,9 @@ bool IsLeftAlone(const JobSnapshot& snapshot);
 std::vector<Action> DecideProfile(const JobSnapshot& snapshot);
 std::vector<Action> DecidePlan(const JobSnapshot& snapshot);
 std::vector<Action> DecideRun(const JobSnapshot& snapshot);
-// Of a job with a plan that was made for another objective or other bounds, or that is on its way
-// to the next one.
-bool NeedsReplan(const Job& job);
+// Of a job with a plan that was made for another objective or other bounds, or that is beyond the
+// platform, or that is on its way to the next one.
+bool NeedsReplan(const Job& job, const Platform& platform);
 std::vector<Action> DecideReplan(const JobSnapshot& snapshot);
 std::vector<Action> DecideSuspend(const JobSnapshot& snapshot);
 // Until the job has room for its functions; nullopt = it is started.

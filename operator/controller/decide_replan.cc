@@ -51,7 +51,11 @@ Replanned PlanFrom(const JobSnapshot& snapshot, int64_t first_iteration) {
   return replanned;
 }
 
-std::string ReasonOf(const Job& job) {
+std::string ReasonOf(const JobSnapshot& snapshot) {
+  const Job& job = snapshot.job;
+  if (!WithinPlatform(job.spec, *job.status.plan, snapshot.options->platform)) {
+    return "the plan is beyond what the platform lets functions be";
+  }
   return TooSmall(job, *job.status.plan).empty() ? "the objective or the bounds changed"
                                                  : "functions were killed for want of memory";
 }
@@ -70,6 +74,10 @@ std::vector<Action> KeepDespite(const JobSnapshot& snapshot, const std::string& 
   if (!TooSmall(job, *job.status.plan).empty()) {
     return {FailJob("OutOfMemory",
                     TooSmall(job, *job.status.plan) + ", and no plan gives more: " + obstacle)};
+  }
+  if (!WithinPlatform(job.spec, *job.status.plan, snapshot.options->platform)) {
+    return {FailJob("Infeasible",
+                    "the job's plan is beyond what the platform lets functions be: " + obstacle)};
   }
   if (!WithinFunctions(job.spec, *job.status.plan)) {
     return {FailJob("Infeasible", "the job cannot go on under its new bounds: " + obstacle)};
@@ -108,9 +116,10 @@ std::vector<Action> Begin(const JobSnapshot& snapshot) {
   if (SameWork(*replanned.plan, *job.status.plan)) return KeepTheSame(snapshot);
   WriteDecision begin;
   begin.why = "replanning";
-  begin.conditions.push_back(MakeCondition(
-      kConditionProvisioned, false, kReplanning,
-      ReasonOf(job) + ": stopping at a checkpoint to go on with " + DescribePlan(*replanned.plan)));
+  begin.conditions.push_back(MakeCondition(kConditionProvisioned, false, kReplanning,
+                                           ReasonOf(snapshot) +
+                                               ": stopping at a checkpoint to go on with " +
+                                               DescribePlan(*replanned.plan)));
   return {begin};
 }
 
@@ -154,7 +163,7 @@ std::vector<Action> Finish(const JobSnapshot& snapshot, const ExecutionStatus& e
   write.execution = execution;
   write.execution->planned_for = PlanningSignature(job.spec, execution);
   ChangeRoom(snapshot, *write.plan, &write);
-  AddToLog(snapshot, ReasonOf(job), &write);
+  AddToLog(snapshot, ReasonOf(snapshot), &write);
   write.conditions.push_back(MakeCondition(
       kConditionProvisioned, true, "Replanned",
       "plan revision " + std::to_string(write.plan->revision) + " from iteration " +
@@ -205,6 +214,10 @@ std::vector<Action> DecideReplan(const JobSnapshot& snapshot) {
   return Finish(snapshot, place.execution);
 }
 
-bool NeedsReplan(const Job& job) { return PlanIsOutOfDate(job) || IsUnderWay(job); }
+bool NeedsReplan(const Job& job, const Platform& platform) {
+  const std::optional<Plan>& plan = job.status.plan;
+  const bool beyond = plan.has_value() && !WithinPlatform(job.spec, *plan, platform);
+  return beyond || PlanIsOutOfDate(job) || IsUnderWay(job);
+}
 
 }  // namespace lambdadnn

@@ -51,7 +51,8 @@ struct ControllerDependencies {
   std::function<Result<std::unique_ptr<ObjectStore>>(const StoreReference&,
                                                      const StoreSecrets& secrets)>
       open_store;
-  // Environment of every function: credentials of the store where the job brings none.
+  // Environment of every function. Credentials in it go to functions only where all jobs may have
+  // them: without TenantRules, or with TenantRules::expose_operator_credentials.
   std::map<std::string, std::string> store_environment;
   ProfileCache* profile_cache = nullptr;
   ControllerObserver* observer = nullptr;

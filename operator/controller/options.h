@@ -94,6 +94,9 @@ struct ControllerOptions {
   bool use_store_secrets = true;
   // Secrets of a job are read again this often while its store is used; at once when it refuses.
   double secrets_seconds = 30;
+  // A job that runs waits so long for a store that refuses credentials for it, as one does whose
+  // administrator's key is being changed; then it fails.
+  double credentials_seconds = 600;
   // What jobs may reach with this process's credentials; absent = all that they reach, for whom
   // jobs are the user's own.
   std::optional<TenantRules> tenants;

@@ -194,6 +194,15 @@ bool WithinFunctions(const JobSpec& spec, const Plan& plan) {
          plan.memory_mib <= bounds.memory_max_mib.value_or(plan.memory_mib);
 }
 
+bool WithinPlatform(const JobSpec& spec, const Plan& plan, const Platform& platform) {
+  const int largest = platform.memory.max_mib;
+  return plan.functions <= platform.max_functions &&
+         plan.aggregation.server_functions() <= platform.max_functions &&
+         plan.memory_mib <= largest &&
+         plan.server_memory_mib <=
+             std::max(largest, spec.aggregation.server_memory_mib.value_or(0));
+}
+
 std::string DescribePlan(const Plan& plan) {
   const auto counted = [](int64_t count, const std::string& noun) {
     return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");

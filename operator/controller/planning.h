@@ -45,6 +45,9 @@ Plan NextRevision(const Job& job, Plan planned, double elapsed_seconds, double s
 bool SameWork(const Plan& a, const Plan& b);
 // Whether spec.functions still allows this plan.
 bool WithinFunctions(const JobSpec& spec, const Plan& plan);
+// Whether the platform still lets functions be so many and so large. A plan is kept in status,
+// where somebody may have written another one.
+bool WithinPlatform(const JobSpec& spec, const Plan& plan, const Platform& platform);
 
 // "4 functions of 384 MiB and 1 parameter server", for conditions and events.
 std::string DescribePlan(const Plan& plan);

@@ -57,9 +57,9 @@ bool AnyInTransit(const Facts& facts) {
   });
 }
 
-bool SeesQueue(const Job& job) {
+bool SeesQueue(const Job& job, const Platform& platform) {
   if (IsFinished(job) || job.spec.suspend || !job.metadata.deletion_timestamp.empty()) return false;
-  return !IsStarted(job) || !job.status.plan.has_value() || NeedsReplan(job);
+  return !IsStarted(job) || !job.status.plan.has_value() || NeedsReplan(job, platform);
 }
 
 // For the cluster to allow a plan.
@@ -83,7 +83,12 @@ Reconciler::Reconciler(const ControllerDependencies& dependencies, const Control
       cache_(cache),
       queue_(dependencies_.runtime, dependencies_.backend, options_, cache_, std::move(synced)),
       wake_(std::move(wake)),
-      behind_(std::move(behind)) {}
+      behind_(std::move(behind)) {
+  const bool expose = !options_.tenants || options_.tenants->expose_operator_credentials;
+  if (!expose) {
+    dependencies_.store_environment = WithoutCredentials(dependencies_.store_environment);
+  }
+}
 
 std::shared_ptr<JobMemory> Reconciler::MemoryOf(const ObjectName& name, const std::string& uid) {
   std::shared_ptr<JobMemory> of_another;
@@ -139,8 +144,11 @@ Status Reconciler::Load(Pass* pass) {
     if (!reach.has_value()) reach = CheckReach(*options_.tenants, pass->snapshot.job);
     pass->snapshot.reach = *reach;
   }
+  if (decoded.problem.ok() && pass->snapshot.reach.ok()) {
+    pass->snapshot.reach = CheckStartCheckpoint(pass->snapshot.job);
+  }
   pass->snapshot.options = &options_;
-  pass->sees_queue = SeesQueue(pass->snapshot.job);
+  pass->sees_queue = SeesQueue(pass->snapshot.job, options_.platform);
   return OkStatus();
 }
 
@@ -168,7 +176,8 @@ Status Reconciler::LookAtPlatform(Pass* pass) {
   if (dependencies_.cluster == nullptr) return OkStatus();
   const Job& job = pass->snapshot.job;
   JobMemory& memory = *pass->memory;
-  const bool plans = pass->sees_queue && (!job.status.plan.has_value() || NeedsReplan(job));
+  const bool plans =
+      pass->sees_queue && (!job.status.plan.has_value() || NeedsReplan(job, options_.platform));
   const bool lives = !IsFinished(job) && job.metadata.deletion_timestamp.empty();
   if (!plans && (memory.platform_view != nullptr || !lives || !job.status.plan.has_value())) {
     return OkStatus();

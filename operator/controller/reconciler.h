@@ -147,10 +147,16 @@ class Reconciler {
   static bool HasOwnCredentials(const Pass& pass);
   // Once a job: whether its store gives credentials for it alone. The first job of a store with one
   // Secret tries them out, when it `may_try`; false = that is still to come.
-  bool ChooseCredentials(Pass* pass, bool may_try);
+  Result<bool> ChooseCredentials(Pass* pass, bool may_try);
   Status TryCredentials(Pass* pass);
-  // Functions get the Secret's, or the operator's, by their environment.
-  void UseOthersCredentials(Pass* pass, const std::string& why);
+  bool HasSecretCredentials(const Job& job) const;
+  // Whether functions may have the Secret's, or the operator's.
+  bool MayHaveOthersCredentials(const Job& job) const;
+  // Whether what status says of an earlier choice still holds.
+  bool IsChoiceKept(const Job& job) const;
+  // Functions get these by their environment; a job that may not have any is told so
+  // (Facts::credentials_refused).
+  void UseOthersCredentials(Pass* pass, const Status& why);
   // Asks the store for some that are good for so long, or what it gives. kUnavailable: ask again.
   Status IssueCredentials(Pass* pass, double seconds);
   // Whether a slice of this budget needs others than those at hand.

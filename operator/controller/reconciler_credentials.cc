@@ -52,13 +52,39 @@ bool Reconciler::HasOwnCredentials(const Pass& pass) {
   return (decided.empty() ? told : decided) == kPerJobCredentials;
 }
 
-void Reconciler::UseOthersCredentials(Pass* pass, const std::string& why) {
+bool Reconciler::HasSecretCredentials(const Job& job) const {
+  return options_.use_store_secrets && !job.spec.object_store.credentials_secret.empty();
+}
+
+bool Reconciler::MayHaveOthersCredentials(const Job& job) const {
+  return HasSecretCredentials(job) || !options_.tenants.has_value() ||
+         options_.tenants->expose_operator_credentials;
+}
+
+bool Reconciler::IsChoiceKept(const Job& job) const {
+  const std::string& told = job.status.store_credentials;
+  if (told == kPerJobCredentials) return true;
+  if (told == kSecretCredentials) return HasSecretCredentials(job);
+  // Whoever may write status may have written it, or the operator has been told to be stricter.
+  return (!told.empty() || IsStarted(job)) && MayHaveOthersCredentials(job);
+}
+
+void Reconciler::UseOthersCredentials(Pass* pass, const Status& why) {
   Facts& facts = pass->memory->facts;
-  const bool secret = options_.use_store_secrets &&
-                      !pass->snapshot.job.spec.object_store.credentials_secret.empty();
-  facts.store_credentials = secret ? kSecretCredentials : kOperatorCredentials;
-  facts.store_credentials_message = Shortened(why);
+  const Job& job = pass->snapshot.job;
   pass->memory->issued.reset();
+  if (!MayHaveOthersCredentials(job)) {
+    facts.credentials_refused = FailedPreconditionError(
+        "no credentials for this job alone: " + Shortened(why.message()) +
+        "; name a Secret of yours in spec.objectStore.credentialsSecretRef, or mend what the store "
+        "lacks (the operator's own credentials are not given to jobs)");
+    if (!facts.credentials_refused_since.has_value()) {
+      facts.credentials_refused_since = dependencies_.runtime.clock.Now();
+    }
+    return;
+  }
+  facts.store_credentials = HasSecretCredentials(job) ? kSecretCredentials : kOperatorCredentials;
+  facts.store_credentials_message = Shortened(why.message());
 }
 
 Status Reconciler::IssueCredentials(Pass* pass, double seconds) {
@@ -94,6 +120,8 @@ Status Reconciler::IssueCredentials(Pass* pass, double seconds) {
   }
   memory.issued = {std::move(given->credentials), asked + FromSeconds(given->lifetime_seconds),
                    given->lifetime_seconds, memory.store_secrets.version};
+  memory.facts.credentials_refused = OkStatus();
+  memory.facts.credentials_refused_since.reset();
   return OkStatus();
 }
 
@@ -110,17 +138,16 @@ Status Reconciler::TryCredentials(Pass* pass) {
   return TryOut(*store, reference.prefix, key);
 }
 
-bool Reconciler::ChooseCredentials(Pass* pass, bool may_try) {
+Result<bool> Reconciler::ChooseCredentials(Pass* pass, bool may_try) {
   JobMemory& memory = *pass->memory;
   const Job& job = pass->snapshot.job;
   const StoreReference reference = MakeStoreReference(job);
-  const bool chosen = !job.status.store_credentials.empty() ||
-                      !memory.facts.store_credentials.empty() || IsStarted(job);
+  const bool chosen = !memory.facts.store_credentials.empty() || IsChoiceKept(job);
   const bool possible = dependencies_.assume_role != nullptr && reference.uri.starts_with("s3://");
   if (chosen || !possible) return true;
   const Result<std::string> policy = JobStorePolicy(job, kMaxRolePolicyCharacters);
   if (!policy.ok()) {
-    UseOthersCredentials(pass, policy.status().message());
+    UseOthersCredentials(pass, policy.status());
     return true;
   }
 
@@ -142,9 +169,12 @@ bool Reconciler::ChooseCredentials(Pass* pass, bool may_try) {
   }
   if (answer->ok()) {
     memory.facts.store_credentials = kPerJobCredentials;
-  } else {
-    UseOthersCredentials(pass, answer->message());
+    return true;
   }
+  // A moment's trouble fails no job that has nothing else.
+  const bool again = answer->code() == StatusCode::kUnavailable;
+  if (again && !MayHaveOthersCredentials(job)) return *answer;
+  UseOthersCredentials(pass, *answer);
   return true;
 }
 
@@ -170,9 +200,9 @@ Status Reconciler::AddCredentials(Pass* pass, SliceRequest* request) {
         issued.code() == StatusCode::kUnavailable || issued.code() == StatusCode::kCancelled;
     if (again) return issued;
     if (!issued.ok()) {
+      UseOthersCredentials(pass, issued);
       // Functions that have none are refused, and replaced by some that have the Secret's.
-      UseOthersCredentials(pass, issued.message());
-      return OkStatus();
+      return memory.facts.credentials_refused;
     }
   }
   const IssuedCredentials& issued = *memory.issued;

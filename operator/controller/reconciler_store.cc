@@ -162,10 +162,11 @@ void Reconciler::LoadHistory(Pass* pass) {
 Status Reconciler::LearnCapabilities(Pass* pass, ObjectStore& store) {
   const Job& job = pass->snapshot.job;
   std::optional<std::vector<std::string>>& learnt = pass->memory->facts.store_capabilities;
-  if (job.status.store_capabilities.has_value()) return OkStatus();
   // A job that has never been accepted leaves nothing behind when it is deleted: it writes nothing.
   const bool may_write = FindCondition(job, kConditionAccepted) != nullptr;
-  const bool chosen = ChooseCredentials(pass, may_write);
+  LDNN_ASSIGN_OR_RETURN(const bool chosen, ChooseCredentials(pass, may_write));
+  pass->memory->facts.credentials_known = chosen;
+  if (job.status.store_capabilities.has_value()) return OkStatus();
   const std::string lane = StoreLaneOf(job);
   {
     const std::lock_guard lock(mutex_);

@@ -176,12 +176,7 @@ Result<FunctionSecrets> Reconciler::SecretsOf(Pass* pass) {
     environment["LAMBDADNN_S3_PATH_STYLE"] = store.path_style ? "true" : "false";
   }
   const bool own = HasOwnCredentials(*pass);
-  if (own) {
-    for (const char* name : {"LAMBDADNN_S3_ACCESS_KEY_ID", "LAMBDADNN_S3_SECRET_ACCESS_KEY",
-                             "LAMBDADNN_S3_SESSION_TOKEN"}) {
-      environment.erase(name);
-    }
-  }
+  if (own) environment = WithoutCredentials(std::move(environment));
   pass->memory->facts.secrets_version = pass->memory->StartedWith(own);
   return FunctionSecrets{pass->memory->job_key, std::move(environment)};
 }

@@ -121,6 +121,11 @@ struct Facts {
   // What this process decided, when status did not say it or must say something else from now on.
   std::string store_credentials;
   std::string store_credentials_message;
+  // Whether it is known with whose credentials functions run, or that they get none.
+  bool credentials_known = false;
+  // Why the functions get no credentials, and since when; OK = they do, as far as is known.
+  Status credentials_refused;
+  std::optional<Instant> credentials_refused_since;
   std::optional<WorkloadProfile> cached_profile;
   bool profile_cache_read = false;
   // Of spec.checkpoint.resumeFrom; absent = not looked for yet.

@@ -153,6 +153,9 @@ Json SnapshotToJson(const JobSnapshot& snapshot) {
   if (!snapshot.reach.ok()) json["reach"] = snapshot.reach.ToString();
   if (!facts.start_error.ok()) json["startError"] = facts.start_error.ToString();
   if (!facts.cleanup_error.ok()) json["cleanupError"] = facts.cleanup_error.ToString();
+  if (!facts.credentials_refused.ok()) {
+    json["credentialsRefused"] = facts.credentials_refused.ToString();
+  }
   if (facts.admission.has_value()) json["admission"] = facts.admission->ToString();
   return json;
 }

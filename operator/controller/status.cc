@@ -222,6 +222,11 @@ JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decisi
     status.store_credentials = snapshot.facts.store_credentials;
     status.store_credentials_message = snapshot.facts.store_credentials_message;
   }
+  if (!snapshot.facts.credentials_refused.ok()) {
+    Set(&status, snapshot,
+        MakeCondition(kConditionDegraded, true, "CredentialsRefused",
+                      snapshot.facts.credentials_refused.message()));
+  }
   status.phase = PhaseOf(snapshot, job);
   AddProgress(snapshot, &status);
   const bool ending = IsEnding(job);

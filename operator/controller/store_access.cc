@@ -131,6 +131,15 @@ std::map<std::string, std::string> StoreEnvironment(
   return environment;
 }
 
+std::map<std::string, std::string> WithoutCredentials(
+    std::map<std::string, std::string> environment) {
+  for (const char* name : {"LAMBDADNN_S3_ACCESS_KEY_ID", "LAMBDADNN_S3_SECRET_ACCESS_KEY",
+                           "LAMBDADNN_S3_SESSION_TOKEN"}) {
+    environment.erase(name);
+  }
+  return environment;
+}
+
 namespace {
 
 StoreConfig ConfigOf(const StoreReference& reference, const StoreSecrets& secrets,

@@ -55,5 +55,8 @@ std::map<std::string, std::string> StoreEnvironment(const std::string& ca_file);
 Result<std::map<std::string, std::string>> PortableStoreEnvironment(const std::string& ca_file);
 std::map<std::string, std::string> StoreEnvironment(
     const std::map<std::string, std::string>& of_process, const StoreSecrets& secrets);
+// The same without access key, secret key and session token.
+std::map<std::string, std::string> WithoutCredentials(
+    std::map<std::string, std::string> environment);
 
 }  // namespace lambdadnn

@@ -180,6 +180,17 @@ std::vector<std::string> TestPlaces(const DatasetSpec& dataset) {
 
 }  // namespace
 
+Status CheckStartCheckpoint(const Job& job) {
+  if (!job.status.execution.start_checkpoint.has_value()) return OkStatus();
+  const auto checkpoint = CheckpointFromJson(*job.status.execution.start_checkpoint);
+  const std::string own = JobPrefix(job);
+  if (!checkpoint.has_value() || checkpoint->prefix == own) return OkStatus();
+  return Refuse("status.execution.startCheckpoint",
+                "lies in " + checkpoint->prefix + ", not in the job's own " + own +
+                    "; delete the job and create it again, with spec.checkpoint.resumeFrom if it "
+                    "is to go on from there");
+}
+
 Status CheckPlace(const std::string& uri) {
   return ReadPlace(ForNamespace(uri, "namespace")).status();
 }

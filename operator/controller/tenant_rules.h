@@ -29,6 +29,9 @@ struct TenantRules {
   // Folders that jobs may read, in the operator's store or elsewhere at its endpoint. "{namespace}"
   // in one stands for the job's namespace.
   std::vector<std::string> readable;
+  // Functions get the operator's own credentials where the store gives none of one job and the job
+  // names no Secret: whoever may read pods or Secrets in its namespace has them then.
+  bool expose_operator_credentials = false;
 };
 
 // kInvalidArgument says what is wrong with a place as an administrator writes it.
@@ -40,5 +43,9 @@ void UseOperatorStore(const TenantRules& rules, Job* job);
 // kPermissionDenied names the field, what is wrong with it and what to do. `job` is as
 // UseOperatorStore leaves it. Looks at symbolic links, so may wait for the file system.
 Status CheckReach(const TenantRules& rules, const Job& job);
+
+// The same of the checkpoint that status says the job goes on from: it lies in the job's own place,
+// whoever wrote that.
+Status CheckStartCheckpoint(const Job& job);
 
 }  // namespace lambdadnn

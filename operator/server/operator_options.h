@@ -39,6 +39,9 @@ struct OperatorOptions {
   // environment.
   std::string store = "";
   std::vector<std::string> readable = {};
+  // Jobs in that store run with credentials of their own alone, or not at all. Without, functions
+  // get the operator's where the store gives no others (TenantRules::expose_operator_credentials).
+  bool require_job_credentials = true;
   // PEM file of the authorities that sign the object stores' certificates; empty = the system's.
   std::string store_ca_file = "";
 

@@ -92,6 +92,7 @@ TenantRules TenantRulesOf(const OperatorOptions& options) {
   rules.region = own.region;
   rules.path_style = own.path_style;
   rules.readable = options.readable;
+  rules.expose_operator_credentials = !options.require_job_credentials;
   return rules;
 }
 

@@ -207,6 +207,48 @@ class Credentials(unittest.TestCase):
         self.assertIn("ValidationError: RoleArn", told["without-role"]["credentialsMessage"])
         self.assertEqual(told["by-role"]["credentials"], "PerJob")
 
+    def test_the_operators_own_credentials_reach_no_tenant(self):
+        """Jobs without a Secret in the operator's store: one that may ask for credentials of a job,
+        and one that may not, as a service account; and names that no policy can hold."""
+        folder = self.cluster.folder / "digits"
+        for file in folder.iterdir():
+            self.assertEqual(self.minio.request(
+                "PUT", f"/{BUCKET}/data/digits/{file.name}", file.read_bytes(), self.root)[0], 200)
+        cases = (("asks", self.root, "digits", None),
+                 ("names", self.root, "dig*", "has one of * ? $ in its name"),
+                 ("may-not", SERVICE, "digits", "service account"))
+        for name, key, data, why in cases:
+            namespace = f"tenant-{name}"
+            self.cluster.api("POST", "/api/v1/namespaces", {"metadata": {"name": namespace}})
+            operator = self.cluster.start_operator(
+                self.host, "--namespaces", namespace, "--store", f"s3://{BUCKET}/own",
+                "--readable", f"s3://{BUCKET}/data", environment={
+                    "LAMBDADNN_S3_ENDPOINT": f"http://127.0.0.1:{self.minio.port}",
+                    "LAMBDADNN_S3_ACCESS_KEY_ID": key["accessKeyId"],
+                    "LAMBDADNN_S3_SECRET_ACCESS_KEY": key["secretAccessKey"]})
+            operator.wait_for_line("leading")
+            path = self.cluster.manifest(name, namespace,
+                                         dataset={"uri": f"s3://{BUCKET}/data/{data}"})
+            job = json.loads(path.read_text())
+            del job["spec"]["objectStore"]
+            path.write_text(json.dumps(job))
+            self.cluster.create_job(path)
+            if why is None:
+                status = self.cluster.wait_complete(name, namespace, seconds=LONG)["status"]
+                self.assertEqual(status["objectStore"]["credentials"], "PerJob")
+            else:
+                failed = self.cluster.wait_for(f"{name} fails", lambda: self.cluster.condition(
+                    self.cluster.get(name, namespace), "Failed"))
+                self.assertEqual(failed["reason"], "NoJobCredentials")
+                self.assertIn(why, failed["message"])
+            _, secrets = self.cluster.api("GET", f"/api/v1/namespaces/{namespace}/secrets")
+            told = json.dumps([secrets, self.cluster.get(name, namespace)]) + "\n".join(
+                [operator.text(), self.host.text(), *self.logs_of_functions()])
+            encoded = base64.b64encode(key["secretAccessKey"].encode()).decode()
+            self.assertNotIn(key["secretAccessKey"], told)
+            self.assertNotIn(encoded, told)
+            operator.stop()
+
     def test_a_data_set_of_the_store_can_be_read(self):
         folder = self.cluster.folder / "digits"
         for file in folder.iterdir():

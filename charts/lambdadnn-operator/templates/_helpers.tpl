@@ -159,6 +159,7 @@ operators:
 {{- with .Values.objectStore.readable }}
 - --readable={{ join "," . }}
 {{- end }}
+- {{ ternary "--require-job-credentials" "--expose-operator-credentials" .Values.objectStore.requireJobCredentials }}
 {{- if .Values.objectStore.caSecret }}
 - --store-ca-file=/etc/lambdadnn/store-ca/ca.crt
 {{- end }}

@@ -25,6 +25,7 @@ class DecideEarlyTest : public ::testing::Test {
     snapshot_.facts.instances_known = true;
     snapshot_.facts.admission = OkStatus();
     snapshot_.facts.store_capabilities.emplace();
+    snapshot_.facts.credentials_known = true;
     snapshot_.options = &world_.options;
     snapshot_.now = Instant(FromSeconds(1000));
     snapshot_.wall = WallTime(FromSeconds(1'700'000'000));

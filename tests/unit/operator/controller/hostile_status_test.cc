@@ -106,6 +106,33 @@ TEST_F(HostileStatusTest, WhatCannotHaveBeenUsedIsWrittenAnew) {
   EXPECT_EQ(MakeStatusPatch(object, status)["status"]["usage"]["billedGiBSeconds"], "0");
 }
 
+TEST_F(HostileStatusTest, APlanBeyondThePlatformIsReplaced) {
+  Running();
+  Json plan = Stored()["status"]["plan"];
+  plan["memoryMiB"] = world_.options.platform.memory.max_mib * 2;
+  PatchStatus({{"plan", plan}});
+  ASSERT_TRUE(world_.RunUntilFinished(300));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(world_.Read().status.plan->memory_mib, 512);
+  for (const auto& [at, request] : world_.functions.requests()) {
+    EXPECT_EQ(request.plan.memory_mib, 512);
+  }
+}
+
+TEST_F(HostileStatusTest, ACheckpointOfAnotherJobIsNotGoneOnFrom) {
+  Running();
+  PatchStatus(
+      {{"execution",
+        {{"startCheckpoint",
+          {{"prefix", "lambdadnn/others/secret"}, {"iteration", 10}, {"planRevision", 1}}}}}});
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Failed"), "True/StoreNotAllowed");
+  for (const auto& [at, request] : world_.functions.requests()) {
+    EXPECT_TRUE(!request.start.has_value() ||
+                request.start->prefix.find("others") == std::string::npos);
+  }
+}
+
 // Above every version of the API server: no leader's.
 constexpr int64_t kForgedEpoch = 9223372036854775807;
 

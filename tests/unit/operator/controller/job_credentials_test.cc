@@ -9,6 +9,7 @@
 namespace lambdadnn {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -274,6 +275,155 @@ TEST_F(FallBackTest, WithoutASecretTheyAreTheOperators) {
   job_["spec"]["objectStore"].erase("credentialsSecretRef");
   ASSERT_TRUE(Runs());
   EXPECT_EQ(world_.Read().status.store_credentials, kOperatorCredentials);
+}
+
+// Jobs of several tenants in the operator's store, none of which brings a Secret.
+class OperatorStoreTest : public JobCredentialsTest {
+ protected:
+  OperatorStoreTest() : JobCredentialsTest({.iteration_seconds = 5}) {
+    TenantRules rules;
+    rules.uri = "s3://training";
+    rules.endpoint = "http://store";
+    rules.readable = {"s3://data"};
+    world_.options.tenants = rules;
+    world_.RestartController();
+    job_["spec"].erase("objectStore");
+  }
+  void Expose() {
+    world_.options.tenants->expose_operator_credentials = true;
+    world_.RestartController();
+  }
+  // Its access key, as JobWorld hands it to the controller.
+  bool AnyFunctionHasTheOperatorsKey() {
+    for (const std::string& uid : world_.functions.Live()) {
+      for (const auto& [name, value] : world_.functions.EnvironmentOf(uid)) {
+        if (value == "the operator's") return true;
+      }
+    }
+    return false;
+  }
+  void ExpectRefused(const std::string& why) {
+    world_.Create(job_);
+    bool exposed = false;
+    ASSERT_TRUE(world_.RunUntil(
+        [&] {
+          exposed = exposed || AnyFunctionHasTheOperatorsKey();
+          return HasCondition(world_.Read(), kConditionFailed);
+        },
+        100));
+    EXPECT_FALSE(exposed);
+    EXPECT_EQ(world_.Reason("Failed"), "True/NoJobCredentials");
+    EXPECT_THAT(FindCondition(world_.Read(), kConditionFailed)->message,
+                AllOf(HasSubstr(why), HasSubstr("spec.objectStore.credentialsSecretRef")));
+    EXPECT_TRUE(world_.functions.requests().empty());
+    EXPECT_TRUE(world_.functions.Live().empty());
+  }
+};
+
+TEST_F(OperatorStoreTest, JobsRunWithWhatTheStoreGivesForThem) {
+  world_.Create(job_);
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Read().status.progress.iteration >= 10; }, 300));
+  EXPECT_FALSE(world_.functions.Live().empty());
+  EXPECT_FALSE(AnyFunctionHasTheOperatorsKey());
+  ASSERT_TRUE(world_.RunUntilFinished(1500));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(world_.Read().status.store_credentials, kPerJobCredentials);
+}
+
+TEST_F(OperatorStoreTest, AStoreThatGivesNoneFailsThem) {
+  refusal_ = UnimplementedError("the store has no AssumeRole");
+  ExpectRefused("the store has no AssumeRole");
+}
+
+TEST_F(OperatorStoreTest, NamesThatNoPolicyCanHoldFailThem) {
+  for (const char* name : {"a*b", "a?b", "a$b"}) {
+    job_["spec"]["dataset"]["uri"] = std::string("s3://data/") + name;
+    ExpectRefused(std::string("'data/") + name + "' has one of * ? $ in its name");
+    world_.Delete();
+    ASSERT_TRUE(world_.RunUntil([&] { return !world_.Exists(); }, 60));
+  }
+  EXPECT_EQ(asked_, 0);
+}
+
+TEST_F(OperatorStoreTest, APolicyThatIsTooLongFailsThem) {
+  job_["spec"]["dataset"]["uri"] = "s3://data/" + std::string(900, 'x');
+  job_["spec"]["checkpoint"]["resumeFrom"] = "s3://data/" + std::string(900, 'y');
+  ExpectRefused("are the most");
+}
+
+TEST_F(OperatorStoreTest, AMomentsTroubleIsWaitedFor) {
+  refusal_ = UnavailableError("503");
+  world_.Create(job_);
+  EXPECT_FALSE(world_.RunUntilFinished(100));
+  EXPECT_EQ(world_.Reason("Accepted"), "False/StoreNotUsable");
+  refusal_ = OkStatus();
+  EXPECT_TRUE(world_.RunUntilFinished(1500));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+}
+
+TEST_F(OperatorStoreTest, ARefusalLaterIsWaitedForAndThenFailsThem) {
+  most_seconds_ = 200;
+  world_.Create(job_);
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Read().status.progress.iteration >= 10; }, 600));
+  refusal_ = PermissionDeniedError("the key is disabled");
+  const auto degraded = [&] { return world_.Reason("Degraded") == "True/CredentialsRefused"; };
+  ASSERT_TRUE(world_.RunUntil(degraded, 600));
+  EXPECT_FALSE(AnyFunctionHasTheOperatorsKey());
+  refusal_ = OkStatus();
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Reason("Degraded") == "False/Recovered"; }, 300));
+  refusal_ = PermissionDeniedError("the key is disabled");
+  ASSERT_TRUE(world_.RunUntil(degraded, 600));
+  ASSERT_TRUE(world_.RunUntilFinished(world_.options.credentials_seconds + 100));
+  EXPECT_EQ(world_.Reason("Failed"), "True/NoJobCredentials");
+  EXPECT_FALSE(world_.Keys().empty()) << "checkpoints stay";
+}
+
+TEST_F(OperatorStoreTest, StatusCannotAskForTheOperatorsKey) {
+  refusal_ = UnimplementedError("none here");
+  for (const char* told : {"Operator", "Secret", "PerJob", "Anything"}) {
+    world_.Create(job_);
+    const Json status = {{"objectStore", {{"credentials", told}, {"capabilities", Json::array()}}},
+                         {"startTime", "2026-01-31T12:00:00Z"}};
+    ASSERT_TRUE(world_.server
+                    .Patch(ServerlessTrainingJobType(), {"default", "digits"}, {{"status", status}},
+                           Subresource::kStatus)
+                    .ok());
+    bool exposed = false;
+    ASSERT_TRUE(world_.RunUntil(
+        [&] {
+          exposed = exposed || AnyFunctionHasTheOperatorsKey();
+          return HasCondition(world_.Read(), kConditionFailed);
+        },
+        world_.options.credentials_seconds + 100))
+        << told;
+    EXPECT_FALSE(exposed) << told;
+    EXPECT_EQ(world_.Reason("Failed"), "True/NoJobCredentials") << told;
+    EXPECT_TRUE(world_.functions.requests().empty()) << told;
+    world_.Delete();
+    ASSERT_TRUE(world_.RunUntil([&] { return !world_.Exists(); }, 60));
+  }
+}
+
+TEST_F(OperatorStoreTest, AnOperatorThatIsToldToGivesItsKeyAway) {
+  Expose();
+  refusal_ = UnimplementedError("none here");
+  world_.Create(job_);
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Read().status.progress.iteration >= 10; }, 300));
+  EXPECT_TRUE(AnyFunctionHasTheOperatorsKey());
+  ASSERT_TRUE(world_.RunUntilFinished(1500));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(world_.Read().status.store_credentials, kOperatorCredentials);
+}
+
+TEST_F(OperatorStoreTest, FunctionsOfFilesHaveNoKeyEither) {
+  world_.options.tenants->uri = "file:///store";
+  world_.options.tenants->readable = {"file:///data"};
+  world_.RestartController();
+  job_["spec"]["dataset"]["uri"] = "file:///data";
+  world_.Create(job_);
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Read().status.progress.iteration >= 10; }, 300));
+  EXPECT_FALSE(world_.functions.Live().empty());
+  EXPECT_FALSE(AnyFunctionHasTheOperatorsKey());
 }
 
 TEST_F(JobCredentialsTest, FilesHaveNone) {
