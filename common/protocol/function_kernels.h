@@ -13,7 +13,7 @@ namespace lambdadnn {
 inline constexpr size_t kMaxIsaBytes = 64;
 inline constexpr size_t kMaxLibtorchBytes = 200;
 
-// Empty = nothing is said of it: by a function without LibTorch, or of protocol 3 and older.
+// Empty = nothing is said of it, as by a function without LibTorch.
 struct FunctionKernels {
   std::string isa;       // "avx2"
   std::string libtorch;  // "1.13.1, OpenBLAS 0.3.21 ... Haswell": its version and BLAS

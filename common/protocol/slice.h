@@ -24,8 +24,8 @@ namespace lambdadnn {
 // The version of this contract; an operator drives functions of kOldestProtocol and later.
 inline constexpr int kProtocolVersion = 4;
 // The oldest functions that this version's operators drive: a running job keeps its image through
-// an upgrade of the operator.
-inline constexpr int kOldestProtocol = 1;
+// an upgrade of the operator. No release carried an older one.
+inline constexpr int kOldestProtocol = 4;
 
 enum class RoleKind { kWorker, kServer, kProfile };
 
@@ -68,7 +68,7 @@ struct ProfileConfig {
   double seconds = 0;   // measured for at least so long: a CPU quota is felt over several periods
   int warmup_iterations = 3;
   int batch_size = 0;
-  // Since 4. CPU quota that the function keeps to by itself (trainer_function/server/cpu_pacer.h).
+  // CPU quota that the function keeps to by itself (trainer_function/server/cpu_pacer.h).
   // Operators of now ask for none: they derive what a smaller quota would have shown.
   int milli_cpu = 0;
   // Measures nothing: steps until it is stopped, so that another function is measured on a machine
@@ -78,7 +78,7 @@ struct ProfileConfig {
 
 struct SliceRequest {
   int protocol = kProtocolVersion;
-  // Since 2. What a function must know at least to compute the same bits: one of that version or
+  // What a function must know at least to compute the same bits: one of that version or
   // later leaves out what it does not know of a newer request.
   int minimum_protocol = kOldestProtocol;
   std::string invocation;  // MakeInvocationId(); the same id twice attaches to the running slice
@@ -88,10 +88,10 @@ struct SliceRequest {
   int64_t leader_epoch = 0;
   int64_t incarnation = 0;  // grows by one each time the job falls back to a checkpoint
   Role role;
-  Plan plan;  // its `libtorch` since 4
+  Plan plan;
   TrainingConfig training;
   StoreReference store;
-  // Since 3. With which this slice reaches the store, data and model; they are good for longer than
+  // With which this slice reaches the store, data and model; they are good for longer than
   // its budget. Absent = those of the function's environment. A request with credentials is never
   // logged, kept or shown.
   std::optional<StoreCredentials> credentials;

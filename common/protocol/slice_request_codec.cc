@@ -268,6 +268,7 @@ void ReadParts(JsonReader& reader, SliceRequest* out, std::vector<FieldError>* e
 
 std::string EncodeSliceRequest(const SliceRequest& request) {
   Json json = {{"protocol", request.protocol},
+               {"minimumProtocol", request.minimum_protocol},
                {"invocation", request.invocation},
                {"job",
                 {{"uid", request.job.uid},
@@ -287,11 +288,9 @@ std::string EncodeSliceRequest(const SliceRequest& request) {
                  {"seconds", request.profile.seconds},
                  {"warmupIterations", request.profile.warmup_iterations},
                  {"batchSize", request.profile.batch_size},
+                 {"milliCpu", request.profile.milli_cpu},
                  {"filler", request.profile.filler}}}};
-  if (request.protocol >= 4) json["profile"]["milliCpu"] = request.profile.milli_cpu;
-  if (request.protocol >= 2) json["minimumProtocol"] = request.minimum_protocol;
-  if (request.protocol < 4) json["plan"].erase("libtorch");
-  if (request.credentials && request.protocol >= 3) {
+  if (request.credentials) {
     json["credentials"] = {{"accessKeyId", request.credentials->access_key},
                            {"secretAccessKey", request.credentials->secret_key},
                            {"sessionToken", request.credentials->session_token}};
@@ -306,8 +305,7 @@ Result<SliceRequest> DecodeSliceRequest(std::string_view text) {
   std::vector<FieldError> errors;
   JsonReader reader(json, "", &errors);
   reader.Required("protocol", &request.protocol);
-  // Requests of protocol 1 have none.
-  if (request.protocol >= 2) reader.Required("minimumProtocol", &request.minimum_protocol);
+  reader.Required("minimumProtocol", &request.minimum_protocol);
   reader.Required("invocation", &request.invocation);
   reader.Required("leaderEpoch", &request.leader_epoch);
   reader.Required("incarnation", &request.incarnation);

@@ -67,7 +67,7 @@ std::string BusyWith(const std::string& body) {
   return running != json->end() && running->is_string() ? running->get<std::string>() : "";
 }
 
-// The protocol that a refusal says the function speaks; functions of version 1 say none.
+// The protocol that a refusal says the function speaks; another server says none.
 int ProtocolOf(const std::string& body) {
   const Result<Json> json = ParseJson(body);
   if (!json.ok() || !json->is_object()) return kOldestProtocol;

@@ -209,8 +209,6 @@ Status Reconciler::AddCredentials(Pass* pass, SliceRequest* request) {
   const double left = ToSeconds(issued.end - dependencies_.runtime.clock.Now()) - kMarginSeconds;
   request->budget_seconds = budget > 0 ? std::min(budget, left) : left;
   request->credentials = issued.credentials;
-  // A function that knows nothing of them has none.
-  request->minimum_protocol = std::max(request->minimum_protocol, 3);
   return OkStatus();
 }
 

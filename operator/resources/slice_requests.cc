@@ -62,7 +62,6 @@ SliceRequest MakeTrainingSlice(const Job& job, const Role& role, int64_t leader_
   SliceRequest request = BaseRequest(job, leader_epoch, budget_seconds);
   request.role = role;
   request.plan = *job.status.plan;
-  request.plan.predicted.release_seconds = 0;  // functions of before refuse what they do not know
   request.incarnation = job.status.execution.incarnation;
   request.first_iteration = job.status.execution.first_iteration;
   const int64_t samples = job.status.profile.has_value() ? job.status.profile->training_samples : 0;

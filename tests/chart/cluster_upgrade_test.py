@@ -6,13 +6,11 @@ model has the bits of a run on one machine.
 
     cluster_upgrade_test.py PRESET|FOLDER [unittest arguments]
 
-LAMBDADNN_UPGRADE_FROM names another commit than HEAD^; with `older-protocol` it is the last one whose
-functions speak an older version of the slice protocol. Its images are built by its own scripts/images.sh
-in the cache (upgrade/commit/COMMIT or upgrade/older-protocol/COMMIT, each keeps one commit's). Both commits
-need the same LibTorch, and the same arithmetic. The rest is told by cluster_chart_case.py.
+LAMBDADNN_UPGRADE_FROM names another commit than HEAD^. Its images are built by its own scripts/images.sh
+in the cache (upgrade/commit/COMMIT, which keeps one commit's). Both commits need the same LibTorch, the same
+slice protocol, and the same arithmetic. The rest is told by cluster_chart_case.py.
 """
 import os
-import re
 import shutil
 import subprocess
 import unittest
@@ -26,8 +24,6 @@ from cluster_case import IMAGES, build_images
 from on_pods import programs_of, report_of_run, spec
 
 FROM = "LAMBDADNN_UPGRADE_FROM"
-OLDER_PROTOCOL = "older-protocol"
-SLICES = "common/protocol/slice.h"
 JOB = "long"
 # Of 17 iterations, of which some three a second are done: it outlasts three times of helm. A job that does
 # not fails the test.
@@ -40,29 +36,12 @@ def git(*words):
     return subprocess.run(["git", "-C", ROOT, *words], capture_output=True)
 
 
-def protocol_in(header):
-    return int(re.search(r"kProtocolVersion = (\d+);", header)[1])
-
-
-def last_of_an_older_protocol():
-    """Some name of that commit."""
-    ours = protocol_in((ROOT / SLICES).read_text())
-    for commit in git("rev-list", "HEAD", "--", SLICES).stdout.decode().split():
-        before = git("show", f"{commit}^:{SLICES}")
-        if before.returncode == 0 and protocol_in(before.stdout.decode()) < ours:
-            return f"{commit}^"
-    raise unittest.SkipTest(f"no commit before this one has an older slice protocol than {ours}, as in a "
-                            "shallow clone")
-
-
 def commit_before():
-    """Its full name, and the folder of the cache for its like."""
-    named, kept = os.environ.get(FROM), "commit"
-    if named == OLDER_PROTOCOL:
-        named, kept = last_of_an_older_protocol(), OLDER_PROTOCOL
+    """Its full name."""
+    named = os.environ.get(FROM)
     found = git("rev-parse", "--verify", f"{named or 'HEAD^'}^{{commit}}")
     if found.returncode == 0:
-        return found.stdout.decode().strip(), kept
+        return found.stdout.decode().strip()
     assert not named, f"{FROM}={named} is no commit: {found.stderr.decode()}"
     raise unittest.SkipTest("there is no commit before this one to upgrade from, as in a shallow clone: "
                             + found.stderr.decode().strip().replace("\n", " "))
@@ -110,14 +89,12 @@ class Upgrade(ChartCase):
 
     @classmethod
     def setUpClass(cls):
-        commit, kept = commit_before()
-        cls.before = tree_of(commit, settings.Settings().cache / "upgrade" / kept)
+        commit = commit_before()
+        cls.before = tree_of(commit, settings.Settings().cache / "upgrade/commit")
         images = images_of_tree(cls.before)
         super().setUpClass()
         cls.tags_before = cls.load(images)
-        of_before, ours = (protocol_in((tree / SLICES).read_text()) for tree in (cls.before, ROOT))
-        print(f"upgrade: from {commit[:12]}, slice protocol {of_before}, to this tree, slice protocol {ours}",
-              flush=True)
+        print(f"upgrade: from {commit[:12]} to this tree", flush=True)
 
     def release(self, verb, tree, tags):
         """Installs a tree's chart, or upgrades to it."""

@@ -96,47 +96,12 @@ TEST(SliceCodec, RequestIsTheGoldenFileAndRoundTrips) {
   EXPECT_EQ(decoded.start, ExampleRequest().start);
 }
 
-// Functions of an older version refuse what they do not know: this file is all that they know, and
-// never changes.
-TEST(SliceCodec, ARequestOfAnOlderProtocolIsItsGoldenFile) {
+TEST(SliceCodec, CredentialsGoAlong) {
   SliceRequest request = ExampleRequest();
-  request.protocol = 1;
-  EXPECT_EQ(EncodeSliceRequest(request), Golden("slice_request_v1.json"));
-  const SliceRequest decoded = DecodeSliceRequest(Golden("slice_request_v1.json")).value();
-  EXPECT_EQ(decoded.protocol, 1);
-  EXPECT_EQ(decoded.minimum_protocol, 1);
-  request.plan.libtorch.clear();
-  EXPECT_EQ(decoded.plan, request.plan);
-}
-
-TEST(SliceCodec, ARequestOfVersion2IsItsGoldenFileAndHasNoCredentials) {
-  SliceRequest request = ExampleRequest();
-  request.protocol = 2;
-  request.credentials = StoreCredentials{"key", "secret", "token"};
-  EXPECT_EQ(EncodeSliceRequest(request), Golden("slice_request_v2.json"));
-  EXPECT_EQ(DecodeSliceRequest(Golden("slice_request_v2.json"))->credentials, std::nullopt);
-}
-
-TEST(SliceCodec, ARequestOfVersion3IsItsGoldenFileAndNamesNoLibTorchAndNoQuota) {
-  SliceRequest request = ExampleRequest();
-  request.plan.libtorch = "1.13.1, OpenBLAS";
-  request.profile.milli_cpu = 250;
-  const SliceRequest newest = DecodeSliceRequest(EncodeSliceRequest(request)).value();
-  EXPECT_EQ(newest.plan.libtorch, "1.13.1, OpenBLAS");
-  EXPECT_EQ(newest.profile.milli_cpu, 250);
-  request.protocol = 3;
-  EXPECT_EQ(EncodeSliceRequest(request), Golden("slice_request_v3.json"));
-  EXPECT_EQ(DecodeSliceRequest(Golden("slice_request_v3.json"))->plan.libtorch, "");
-}
-
-TEST(SliceCodec, CredentialsGoAlongSinceVersion3) {
-  SliceRequest request = ExampleRequest();
-  request.minimum_protocol = 3;
   request.credentials = StoreCredentials{"key", "secret", "token"};
   const auto decoded = DecodeSliceRequest(EncodeSliceRequest(request));
   ASSERT_TRUE(decoded.ok()) << decoded.status().ToString();
   EXPECT_EQ(decoded->credentials, request.credentials);
-  EXPECT_EQ(decoded->minimum_protocol, 3);
   Json json = *ParseJson(EncodeSliceRequest(request));
   json["credentials"].erase("secretAccessKey");
   // What is missing is named, what is there is not quoted.

@@ -80,7 +80,6 @@ class JobCredentialsTest : public testing::Test {
       keys.insert(key);
       EXPECT_GT(request.budget_seconds, 0);
       EXPECT_LT(at + FromSeconds(request.budget_seconds), given_.at(key).end);
-      EXPECT_EQ(request.minimum_protocol, 3);
     }
     return keys.size();
   }
@@ -218,7 +217,6 @@ class FallBackTest : public JobCredentialsTest {
     EXPECT_EQ(status.usage.restarts, 0);
     for (const auto& [at, request] : world_.functions.requests()) {
       EXPECT_FALSE(request.credentials.has_value());
-      EXPECT_EQ(request.minimum_protocol, kOldestProtocol);
     }
   }
 };
