@@ -41,27 +41,27 @@ struct FunctionCapacity {
   int64_t memory_mib = 0;
 };
 
-// Thread-safe. Every call is idempotent.
+// Thread-safe. Every call is idempotent. What belongs to a job is told by its uid and its
+// namespace.
 class FunctionBackend {
  public:
   virtual ~FunctionBackend() = default;
   // Creates what is missing of the group (an instance that has gone is replaced, as Knative would);
   // count 0 deletes it. kResourceExhausted when the machine or quota has no room.
   virtual Status EnsureGroup(const FunctionGroup& group) = 0;
-  virtual Status DeleteGroup(const std::string& job_uid, const std::string& group) = 0;
+  virtual Status DeleteGroup(const JobIdentity& job, const std::string& group) = 0;
   // Ends one instance for good; the group makes another while it wants one.
-  virtual Status DeleteInstance(const std::string& job_uid, const std::string& uid) = 0;
+  virtual Status DeleteInstance(const JobIdentity& job, const std::string& uid) = 0;
   // Takes away what the groups of a job had in common, once it needs no more of them.
-  virtual Status ReleaseJob(const std::string& namespace_name, const std::string& job_name,
-                            const std::string& job_uid) {
-    static_cast<void>(namespace_name), static_cast<void>(job_name), static_cast<void>(job_uid);
+  virtual Status ReleaseJob(const JobIdentity& job) {
+    static_cast<void>(job);
     return OkStatus();
   }
-  virtual Result<std::vector<FunctionInstance>> List(const std::string& job_uid) = 0;
+  virtual Result<std::vector<FunctionInstance>> List(const JobIdentity& job) = 0;
   // CPU quota of a running instance: the profiler measures several sizes on one process.
   // kUnimplemented where the platform cannot.
-  virtual Status SetCpu(const std::string& job_uid, const std::string& uid, int milli_cpu) = 0;
-  virtual Result<std::string> Logs(const std::string& job_uid, const std::string& uid,
+  virtual Status SetCpu(const JobIdentity& job, const std::string& uid, int milli_cpu) = 0;
+  virtual Result<std::string> Logs(const JobIdentity& job, const std::string& uid,
                                    int last_lines) = 0;
   // Who asks for more gets kResourceExhausted.
   virtual Result<FunctionCapacity> Capacity() { return FunctionCapacity{}; }

@@ -208,7 +208,7 @@ Status Reconciler::Gather(Pass* pass) {
     return OkStatus();
   }
   const auto news = [&](const Json& event) { Tell(*pass, event); };
-  Result<std::vector<FunctionInstance>> instances = dependencies_.backend.List(job.metadata.uid);
+  Result<std::vector<FunctionInstance>> instances = dependencies_.backend.List(IdentityOf(job));
   const Instant now = dependencies_.runtime.clock.Now();
   if (instances.ok()) {
     memory.ObserveInstances(*instances, job, ProfilePlatformOf(pass->snapshot), now, news);

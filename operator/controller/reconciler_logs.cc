@@ -36,7 +36,7 @@ void Reconciler::GatherLogs(Pass* pass) {
   const Instant until = dependencies_.runtime.clock.Now() + kLongest;
   const size_t most = std::min(kLogBytes, kLogsBytes / std::max<size_t>(1, roles.size()));
   for (size_t i = 0; i < std::min(roles.size(), bound.size()); ++i) {
-    Result<std::string> log = dependencies_.backend.Logs(job.metadata.uid, bound[i], kLogLines);
+    Result<std::string> log = dependencies_.backend.Logs(IdentityOf(job), bound[i], kLogLines);
     // One that is gone may have left none; a platform that does not answer is not asked again.
     if (log.status().code() == StatusCode::kUnavailable) return;
     if (log.ok() && !log->empty()) memory.logs[roles[i].Name()] = Tail(*log, most);

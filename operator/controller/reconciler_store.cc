@@ -7,6 +7,7 @@
 #include "common/checkpoint_index/checkpoint_index.h"
 #include "common/protocol/object_keys.h"
 #include "common/protocol/slice_codec.h"
+#include "operator/backends/owned_object.h"
 #include "operator/controller/job_report.h"
 #include "operator/controller/profile_fit.h"
 #include "operator/controller/reconciler.h"
@@ -374,11 +375,10 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const CleanUpStore& action) 
 
 Result<Reconciler::Next> Reconciler::Do(Pass* pass, const DeleteJobKey&) {
   const Job& job = pass->snapshot.job;
-  const Status deleted = dependencies_.kube.Delete(
-      SecretType(), {job.metadata.namespace_name, JobKeySecretName(job)}, "");
-  if (!deleted.ok() && deleted.code() != StatusCode::kNotFound) return deleted;
-  LDNN_RETURN_IF_ERROR(dependencies_.backend.ReleaseJob(job.metadata.namespace_name,
-                                                        job.metadata.name, job.metadata.uid));
+  LDNN_RETURN_IF_ERROR(DeleteOwned(dependencies_.kube, SecretType(),
+                                   {job.metadata.namespace_name, JobKeySecretName(job)},
+                                   job.metadata.uid));
+  LDNN_RETURN_IF_ERROR(dependencies_.backend.ReleaseJob(IdentityOf(job)));
   pass->memory->facts.job_key_deleted = true;
   return Next::kDecideAgain;
 }

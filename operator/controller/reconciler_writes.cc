@@ -230,7 +230,7 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const DeleteAllGroups& actio
     groups.insert(kProfileGroup);
   }
   for (const std::string& group : groups) {
-    const Status deleted = dependencies_.backend.DeleteGroup(job.metadata.uid, group);
+    const Status deleted = dependencies_.backend.DeleteGroup(IdentityOf(job), group);
     if (deleted.ok() || deleted.code() == StatusCode::kNotFound) continue;
     if (!facts.cleanup_since.has_value()) {
       facts.cleanup_since = dependencies_.runtime.clock.Now();
@@ -254,7 +254,7 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const DeleteAllGroups& actio
 Result<Reconciler::Next> Reconciler::Do(Pass* pass, const DeleteOneGroup& action) {
   LDNN_RETURN_IF_ERROR(ConfirmLead(pass));
   LDNN_RETURN_IF_ERROR(
-      dependencies_.backend.DeleteGroup(pass->snapshot.job.metadata.uid, action.group));
+      dependencies_.backend.DeleteGroup(IdentityOf(pass->snapshot.job), action.group));
   pass->memory->facts.start_since.reset();
   return Next::kGoOn;
 }
@@ -262,7 +262,7 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const DeleteOneGroup& action
 Result<Reconciler::Next> Reconciler::Do(Pass* pass, const DeleteFunction& action) {
   LDNN_RETURN_IF_ERROR(ConfirmLead(pass));
   const Status deleted =
-      dependencies_.backend.DeleteInstance(pass->snapshot.job.metadata.uid, action.uid);
+      dependencies_.backend.DeleteInstance(IdentityOf(pass->snapshot.job), action.uid);
   if (!deleted.ok() && deleted.code() != StatusCode::kNotFound) return deleted;
   return Next::kGoOn;
 }
@@ -270,7 +270,7 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const DeleteFunction& action
 Result<Reconciler::Next> Reconciler::Do(Pass* pass, const SetFunctionCpu& action) {
   Facts& facts = pass->memory->facts;
   const Status set =
-      dependencies_.backend.SetCpu(pass->snapshot.job.metadata.uid, action.uid, action.milli_cpu);
+      dependencies_.backend.SetCpu(IdentityOf(pass->snapshot.job), action.uid, action.milli_cpu);
   facts.cpu_fixed = set.code() == StatusCode::kUnimplemented;
   if (facts.cpu_fixed) return Next::kDecideAgain;
   LDNN_RETURN_IF_ERROR(set);

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/json/json_reader.h"
+#include "common/protocol/slice.h"
 
 namespace lambdadnn {
 
@@ -29,5 +30,9 @@ struct FunctionGroup {
       Json::object();  // spec.runtime: image, pull secrets, …; for backends that have pods
   friend bool operator==(const FunctionGroup&, const FunctionGroup&) = default;
 };
+
+inline JobIdentity JobOf(const FunctionGroup& group) {
+  return {group.job_uid, group.namespace_name, group.job_name};
+}
 
 }  // namespace lambdadnn

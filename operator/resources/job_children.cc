@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/resources/job_children.h"
 
+#include <algorithm>
+
+#include "common/json/json_path.h"
 #include "operator/api/job.h"
 
 namespace lambdadnn {
@@ -16,6 +19,32 @@ Json OwnerReferences(const std::string& job_name, const std::string& job_uid) {
                        {"uid", job_uid},
                        {"controller", true},
                        {"blockOwnerDeletion", true}}});
+}
+
+namespace {
+
+template <typename Selected>
+bool AnyOwner(const Json& object, const Selected& selected) {
+  const Json* owners = FindPath(object, {"metadata", "ownerReferences"});
+  return owners != nullptr && owners->is_array() &&
+         std::any_of(owners->begin(), owners->end(), selected);
+}
+
+bool Is(const Json& owner, const char* field, const std::string& value) {
+  const Json* found = FindPath(owner, {field});
+  return found != nullptr && *found == value;
+}
+
+}  // namespace
+
+bool IsOwnedByJob(const Json& object, const std::string& job_uid) {
+  return AnyOwner(object, [&](const Json& owner) { return Is(owner, "uid", job_uid); });
+}
+
+bool IsOwnedByJobNamed(const Json& object, const std::string& job_name) {
+  return AnyOwner(object, [&](const Json& owner) {
+    return Is(owner, "kind", kJobKind) && Is(owner, "name", job_name);
+  });
 }
 
 Json JobReference(const std::string& namespace_name, const std::string& job_name,

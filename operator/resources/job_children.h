@@ -18,6 +18,11 @@ Json ChildLabels(const std::string& job_name, const std::string& job_uid);
 
 // metadata.ownerReferences of a child, which goes with its job.
 Json OwnerReferences(const std::string& job_name, const std::string& job_uid);
+// Whether one of the object's owners is this job: what any other object of such a name is, is its
+// user's.
+bool IsOwnedByJob(const Json& object, const std::string& job_uid);
+// Whether one of its owners is a job of this name, now or earlier.
+bool IsOwnedByJobNamed(const Json& object, const std::string& job_name);
 
 // The job as events name what they are about.
 Json JobReference(const std::string& namespace_name, const std::string& job_name,

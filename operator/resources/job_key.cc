@@ -28,16 +28,9 @@ Json JobKeySecret(const Job& job, const std::string& key) {
 }
 
 std::optional<std::string> KeyOfSecret(const Job& job, const Json& secret) {
-  const Json* owners = FindPath(secret, {"metadata", "ownerReferences"});
-  bool ours = false;
-  if (owners != nullptr && owners->is_array()) {
-    for (const Json& owner : *owners) {
-      const Json* uid = FindPath(owner, {"uid"});
-      ours = ours || (uid != nullptr && *uid == job.metadata.uid);
-    }
-  }
   const Json* key = FindPath(secret, {"data", "key"});
-  if (!ours || key == nullptr || !key->is_string()) return std::nullopt;
+  if (!IsOwnedByJob(secret, job.metadata.uid) || key == nullptr || !key->is_string())
+    return std::nullopt;
   std::optional<std::string> decoded = DecodeBase64(key->get<std::string>());
   if (!decoded.has_value() || decoded->empty()) return std::nullopt;
   return decoded;

@@ -27,6 +27,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kKey = "integration-key";
+const JobIdentity kJob = {"job-1", "default", "demo"};
 
 class FunctionProcessTest : public testing::Test {
  protected:
@@ -217,7 +218,7 @@ class WaitingSliceTest : public ServerProcessTest {
   SliceRequest Request(const std::string& invocation) {
     SliceRequest request;
     request.invocation = invocation;
-    request.job = {"job-1", "default", "demo"};
+    request.job = kJob;
     request.role.kind = RoleKind::kServer;
     request.plan.functions = 1;
     request.plan.memory_mib = 128;
@@ -238,7 +239,7 @@ class WaitingSliceTest : public ServerProcessTest {
   SliceView Await(SliceClient& client, SlicePhase phase) {
     SliceView view;
     Eventually([&] {
-      const std::vector<SliceView> views = client.Poll("job-1");
+      const std::vector<SliceView> views = client.Poll(kJob.uid);
       if (!views.empty()) view = views[0];
       return view.phase == phase;
     });
@@ -255,10 +256,10 @@ TEST_F(WaitingSliceTest, HeartbeatsComeEveryTwoSecondsAndASecondCallerAttaches) 
   const Instant start = clock_.Now();
   client.Start("instance", address, request, kKey);
   ASSERT_TRUE(Eventually([&] {
-    const auto views = client.Poll("job-1");
+    const auto views = client.Poll(kJob.uid);
     return views[0].phase == SlicePhase::kLost || views[0].last_heard - start > FromSeconds(1.5);
   }));
-  EXPECT_LT(ToSeconds(client.Poll("job-1")[0].last_heard - start), 3.5);
+  EXPECT_LT(ToSeconds(client.Poll(kJob.uid)[0].last_heard - start), 3.5);
   EXPECT_EQ(Fetch(port_, "GET /v1/slices", kKey).body, "{\"running\":\"slice-a\"}\n");
 
   BeastSliceClient other(runtime_);
@@ -316,7 +317,7 @@ class HostProcessTest : public FunctionProcessTest {
 
   static FunctionGroup Group(int count) {
     FunctionGroup group;
-    group.job_uid = "job-1";
+    group.job_uid = kJob.uid;
     group.name = "servers";
     group.program = "server";
     group.count = count;
@@ -329,7 +330,7 @@ class HostProcessTest : public FunctionProcessTest {
     std::vector<FunctionInstance> ready;
     EXPECT_TRUE(Eventually([&] {
       ready.clear();
-      const auto functions = backend.List("job-1");
+      const auto functions = backend.List(kJob);
       if (!functions.ok()) return false;
       for (const FunctionInstance& function : *functions) {
         if (function.phase == FunctionPhase::kReady) ready.push_back(function);
@@ -363,10 +364,10 @@ TEST_F(HostProcessTest, OutlivesItsStarterAndIsFoundAgain) {
   const auto functions = Ready(*first, 2);
   first.reset();
   auto second = Connect();
-  EXPECT_EQ(WithoutAges(*second->List("job-1")), WithoutAges(functions));
+  EXPECT_EQ(WithoutAges(*second->List(kJob)), WithoutAges(functions));
   ASSERT_TRUE(second->EnsureGroup(Group(2)).ok());
-  EXPECT_EQ(WithoutAges(*second->List("job-1")), WithoutAges(functions));
-  EXPECT_TRUE(second->List("job-2")->empty());
+  EXPECT_EQ(WithoutAges(*second->List(kJob)), WithoutAges(functions));
+  EXPECT_TRUE(second->List({"job-2", "default", "demo"})->empty());
 }
 
 TEST_F(HostProcessTest, EnsureGroupGrowsShrinksAndDeletes) {
@@ -377,9 +378,9 @@ TEST_F(HostProcessTest, EnsureGroupGrowsShrinksAndDeletes) {
   ASSERT_TRUE(backend->EnsureGroup(Group(3)).ok());
   Ready(*backend, 3);
   ASSERT_TRUE(backend->EnsureGroup(Group(1)).ok());
-  EXPECT_TRUE(Eventually([&] { return backend->List("job-1")->size() == 1; }));
+  EXPECT_TRUE(Eventually([&] { return backend->List(kJob)->size() == 1; }));
   ASSERT_TRUE(backend->EnsureGroup(Group(0)).ok());
-  EXPECT_TRUE(Eventually([&] { return backend->List("job-1")->empty(); }));
+  EXPECT_TRUE(Eventually([&] { return backend->List(kJob)->empty(); }));
 }
 
 TEST_F(HostProcessTest, AKilledInstanceIsGoneAndReplacedUnderANewUid) {
@@ -390,7 +391,7 @@ TEST_F(HostProcessTest, AKilledInstanceIsGoneAndReplacedUnderANewUid) {
   ASSERT_EQ(::kill(PidOf(before[0]), SIGKILL), 0);
   FunctionInstance gone;
   ASSERT_TRUE(Eventually([&] {
-    const std::vector<FunctionInstance> functions = *backend->List("job-1");
+    const std::vector<FunctionInstance> functions = *backend->List(kJob);
     for (const FunctionInstance& function : functions) {
       if (function.uid == before[0].uid) gone = function;
     }
@@ -401,7 +402,7 @@ TEST_F(HostProcessTest, AKilledInstanceIsGoneAndReplacedUnderANewUid) {
   ASSERT_TRUE(backend->EnsureGroup(Group(2)).ok());
   const auto after = Ready(*backend, 2);
   for (const FunctionInstance& function : after) EXPECT_NE(function.uid, before[0].uid);
-  EXPECT_NE(backend->Logs("job-1", before[0].uid, 10)->find("fake function"), std::string::npos);
+  EXPECT_NE(backend->Logs(kJob, before[0].uid, 10)->find("fake function"), std::string::npos);
 }
 
 TEST_F(HostProcessTest, AFunctionThatAllocatesTooMuchIsOomKilled) {
@@ -411,7 +412,7 @@ TEST_F(HostProcessTest, AFunctionThatAllocatesTooMuchIsOomKilled) {
   group.environment["FAKE_ALLOCATE_MIB"] = "200";
   ASSERT_TRUE(backend->EnsureGroup(group).ok());
   EXPECT_TRUE(Eventually([&] {
-    const std::vector<FunctionInstance> functions = *backend->List("job-1");
+    const std::vector<FunctionInstance> functions = *backend->List(kJob);
     return functions.size() == 1 && functions[0].reason == "OOMKilled";
   }));
 }
@@ -472,9 +473,9 @@ TEST_F(HostProcessTest, TakesOverTheSocketOfAKilledHostWhoseFunctionsDiedWithIt)
     EXPECT_TRUE(Eventually([&] { return !IsAlive(PidOf(function)); }));
   }
   EXPECT_TRUE(fs::exists(socket_));
-  EXPECT_EQ(backend->List("job-1").status().code(), StatusCode::kUnavailable);
+  EXPECT_EQ(backend->List(kJob).status().code(), StatusCode::kUnavailable);
   StartHost();
-  EXPECT_TRUE(backend->List("job-1")->empty());
+  EXPECT_TRUE(backend->List(kJob)->empty());
 }
 
 TEST_F(HostProcessTest, EndsInOrderOnSigterm) {
@@ -565,7 +566,7 @@ TEST_F(OwnHostTest, IsStartedAgainWhenItWasKilled) {
   ::kill(std::atoi(info.substr(info.find("\"pid\":") + 6).c_str()), SIGKILL);
   // The functions are gone with it; the next call starts a host, and the group comes again.
   EXPECT_TRUE(Eventually([&] {
-    const auto functions = backend->List("job-1");
+    const auto functions = backend->List(kJob);
     return functions.ok() && functions->empty();
   }));
   ASSERT_TRUE(backend->EnsureGroup(Group(1)).ok());

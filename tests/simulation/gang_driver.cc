@@ -10,6 +10,7 @@ namespace {
 
 constexpr double kTickSeconds = 0.05;
 constexpr const char* kJobUid = "job-1";
+const JobIdentity kJob = {kJobUid, "default", "job"};
 
 class Gang {
  public:
@@ -31,7 +32,7 @@ class Gang {
     group.count = static_cast<int>(RolesOf(scenario_.plan).size());
     while (!backend_.EnsureGroup(group).ok()) Tick();
     while (!result_.done && result_.error.ok()) RunRound();
-    while (!backend_.DeleteGroup(kJobUid, group.name).ok()) Tick();
+    while (!backend_.DeleteGroup(kJob, group.name).ok()) Tick();
   }
 
  private:
@@ -39,7 +40,7 @@ class Gang {
 
   std::vector<FunctionInstance> WaitForReady(size_t count) {
     while (true) {
-      auto listed = backend_.List(kJobUid);
+      auto listed = backend_.List(kJob);
       std::vector<FunctionInstance> ready;
       if (listed.ok()) {
         std::copy_if(listed->begin(), listed->end(), std::back_inserter(ready),
@@ -52,7 +53,7 @@ class Gang {
 
   SliceRequest MakeRequest(const Role& role) const {
     SliceRequest request;
-    request.job = {kJobUid, "default", "job"};
+    request.job = kJob;
     request.leader_epoch = 1;
     request.incarnation = result_.incarnation;
     request.role = role;
@@ -101,7 +102,7 @@ class Gang {
     }
     if (view.phase == SlicePhase::kRefused) return true;
     if (view.phase != SlicePhase::kLost) return false;
-    const auto listed = backend_.List(kJobUid);
+    const auto listed = backend_.List(kJob);
     if (!listed.ok()) return false;
     const bool lives = std::any_of(listed->begin(), listed->end(), [&](const auto& instance) {
       return instance.uid == view.instance_uid && instance.phase == FunctionPhase::kReady;
@@ -131,7 +132,7 @@ class Gang {
   // Every function of the round is replaced: none can still write under the old incarnation.
   void FallBack(const std::vector<FunctionInstance>& instances) {
     for (const FunctionInstance& instance : instances) {
-      while (!backend_.DeleteInstance(kJobUid, instance.uid).ok()) Tick();
+      while (!backend_.DeleteInstance(kJob, instance.uid).ok()) Tick();
     }
     ++result_.incarnation;
     while (true) {

@@ -209,14 +209,14 @@ Status SimFunctionBackend::EnsureGroup(const FunctionGroup& group) {
   });
 }
 
-Status SimFunctionBackend::DeleteGroup(const std::string&, const std::string& group) {
+Status SimFunctionBackend::DeleteGroup(const JobIdentity&, const std::string& group) {
   return Request("delete_group", true, [this, &group] {
     platform_.groups_.erase(group);
     platform_.Reconcile();
   });
 }
 
-Status SimFunctionBackend::DeleteInstance(const std::string&, const std::string& uid) {
+Status SimFunctionBackend::DeleteInstance(const JobIdentity&, const std::string& uid) {
   return Request("delete_instance", true, [this, &uid] {
     SimFunction* function = platform_.Find(uid);
     // A lost node runs on whatever the operator deletes.
@@ -225,7 +225,7 @@ Status SimFunctionBackend::DeleteInstance(const std::string&, const std::string&
   });
 }
 
-Result<std::vector<FunctionInstance>> SimFunctionBackend::List(const std::string& job_uid) {
+Result<std::vector<FunctionInstance>> SimFunctionBackend::List(const JobIdentity& job) {
   std::vector<FunctionInstance> instances;
   LDNN_RETURN_IF_ERROR(Request("list_instances", false, [&] {
     if (process_.runtime().clock.Now() < platform_.old_list_until_) {
@@ -233,7 +233,7 @@ Result<std::vector<FunctionInstance>> SimFunctionBackend::List(const std::string
       return;
     }
     for (const auto& function : platform_.functions_) {
-      if (function->job_uid == job_uid) instances.push_back(platform_.View(*function));
+      if (function->job_uid == job.uid) instances.push_back(platform_.View(*function));
     }
     const double stale = platform_.timing().stale_list_seconds;
     if (stale > 0 && !platform_.faults().calm()) {
@@ -245,11 +245,11 @@ Result<std::vector<FunctionInstance>> SimFunctionBackend::List(const std::string
   return instances;
 }
 
-Status SimFunctionBackend::SetCpu(const std::string&, const std::string&, int) {
+Status SimFunctionBackend::SetCpu(const JobIdentity&, const std::string&, int) {
   return platform_.timing().cpu_fixed ? UnimplementedError("the quota cannot change") : OkStatus();
 }
 
-Result<std::string> SimFunctionBackend::Logs(const std::string&, const std::string&, int) {
+Result<std::string> SimFunctionBackend::Logs(const JobIdentity&, const std::string&, int) {
   return std::string("simulated");
 }
 

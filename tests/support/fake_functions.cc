@@ -79,17 +79,17 @@ int64_t FakeFunctions::taken_mib() const {
   return taken;
 }
 
-Status FakeFunctions::DeleteGroup(const std::string& job_uid, const std::string& group) {
+Status FakeFunctions::DeleteGroup(const JobIdentity& job, const std::string& group) {
   return Around("deleteGroup", [&] {
-    wanted_.erase(GroupKey(job_uid, group));
+    wanted_.erase(GroupKey(job.uid, group));
     for (auto& [uid, instance] : instances_) {
-      if (instance.group.job_uid == job_uid && instance.group.name == group) Kill(uid, "");
+      if (instance.group.job_uid == job.uid && instance.group.name == group) Kill(uid, "");
     }
     return OkStatus();
   });
 }
 
-Status FakeFunctions::DeleteInstance(const std::string&, const std::string& uid) {
+Status FakeFunctions::DeleteInstance(const JobIdentity&, const std::string& uid) {
   return Around("deleteInstance", [&] {
     Kill(uid, "Deleted");
     return OkStatus();
@@ -107,11 +107,11 @@ void FakeFunctions::Kill(const std::string& uid, const std::string& reason) {
   instance.slices.clear();
 }
 
-Result<std::vector<FunctionInstance>> FakeFunctions::List(const std::string& job_uid) {
+Result<std::vector<FunctionInstance>> FakeFunctions::List(const JobIdentity& job) {
   Advance();
   std::vector<FunctionInstance> list;
   for (const auto& [uid, instance] : instances_) {
-    if (instance.group.job_uid != job_uid) continue;
+    if (instance.group.job_uid != job.uid) continue;
     FunctionInstance& seen = list.emplace_back(instance.instance);
     seen.age_seconds = ToSeconds(clock_.Now() - instance.created);
     if (seen.phase == FunctionPhase::kGone) {
@@ -124,7 +124,7 @@ Result<std::vector<FunctionInstance>> FakeFunctions::List(const std::string& job
   return list;
 }
 
-Status FakeFunctions::SetCpu(const std::string&, const std::string& uid, int milli_cpu) {
+Status FakeFunctions::SetCpu(const JobIdentity&, const std::string& uid, int milli_cpu) {
   return Around("setCpu", [&]() -> Status {
     if (cpu_fixed) return UnimplementedError("the quota cannot change");
     instances_[uid].milli_cpu = milli_cpu;
@@ -132,7 +132,7 @@ Status FakeFunctions::SetCpu(const std::string&, const std::string& uid, int mil
   });
 }
 
-Result<std::string> FakeFunctions::Logs(const std::string&, const std::string& uid, int) {
+Result<std::string> FakeFunctions::Logs(const JobIdentity&, const std::string& uid, int) {
   const auto found = logs.find(uid);
   if (!log_failure.ok()) return log_failure;
   return found == logs.end() ? std::string() : found->second;

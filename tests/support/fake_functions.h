@@ -36,12 +36,11 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
 
   // --- FunctionBackend ---
   Status EnsureGroup(const FunctionGroup& group) override;
-  Status DeleteGroup(const std::string& job_uid, const std::string& group) override;
-  Status DeleteInstance(const std::string& job_uid, const std::string& uid) override;
-  Result<std::vector<FunctionInstance>> List(const std::string& job_uid) override;
-  Status SetCpu(const std::string& job_uid, const std::string& uid, int milli_cpu) override;
-  Result<std::string> Logs(const std::string& job_uid, const std::string& uid,
-                           int last_lines) override;
+  Status DeleteGroup(const JobIdentity& job, const std::string& group) override;
+  Status DeleteInstance(const JobIdentity& job, const std::string& uid) override;
+  Result<std::vector<FunctionInstance>> List(const JobIdentity& job) override;
+  Status SetCpu(const JobIdentity& job, const std::string& uid, int milli_cpu) override;
+  Result<std::string> Logs(const JobIdentity& job, const std::string& uid, int last_lines) override;
   std::string IsolationName() const override { return "fake"; }
   Result<FunctionCapacity> Capacity() override { return FunctionCapacity{capacity_mib}; }
 

@@ -140,6 +140,7 @@ class KnativeStandIn {
                          {"ownerReferences", Json::array({{{"apiVersion", autoscaler["apiVersion"]},
                                                            {"kind", autoscaler["kind"]},
                                                            {"name", name.name},
+                                                           {"controller", true},
                                                            {"uid", UidOf(autoscaler)}}})}}},
                        {"spec", autoscaler["spec"]}})
               .value());

@@ -9,6 +9,7 @@
 #include "operator/backends/knative/pod_instances.h"
 #include "operator/backends/knative/service_refusal.h"
 #include "operator/backends/last_line.h"
+#include "operator/backends/owned_object.h"
 #include "operator/kube/list_all.h"
 #include "operator/kube/object_metadata.h"
 #include "operator/resources/knative_config.h"
@@ -51,6 +52,21 @@ bool HasRoute(const Json& service) {
     return TextField(condition, "status") == "True" ||
            (had_one && TextField(condition, "status") == "False");
   });
+}
+
+// Pods of Knative have one; what somebody made by hand has none.
+bool HasController(const Json& pod) {
+  const Json* owners = FindPath(pod, {"metadata", "ownerReferences"});
+  return owners != nullptr && owners->is_array() &&
+         std::any_of(owners->begin(), owners->end(),
+                     [](const Json& owner) { return IsTrueAt(owner, {"controller"}); });
+}
+
+Status NotOfJob(const char* kind, const ObjectName& name, const FunctionGroup& group) {
+  return FailedPreconditionError(std::string(kind) + " " + name.name + " of namespace " +
+                                 name.namespace_name + " is not of job " + group.job_name +
+                                 ", which needs the name, and is left as it is; rename it, or give "
+                                 "the job another name");
 }
 
 std::string KeyOf(const FunctionGroup& group) { return group.job_uid + "/" + group.name; }
@@ -148,39 +164,49 @@ Status KnativeBackend::CheckSynced() const {
                           (why.empty() ? "" : ": " + why));
 }
 
-KnativeBackend::Pods KnativeBackend::PodsOf(const std::string& job_uid,
+KnativeBackend::Pods KnativeBackend::PodsOf(const JobIdentity& job,
                                             const std::string& group) const {
   std::set<ObjectName> names;
   {
     const std::lock_guard lock(mutex_);
-    const auto found = pods_of_job_.find(job_uid);
+    const auto found = pods_of_job_.find(job.uid);
     if (found != pods_of_job_.end()) names = found->second;
   }
   Pods pods;
   for (const ObjectName& name : names) {
+    // Whoever makes pods in another namespace may give them any label.
+    if (name.namespace_name != job.namespace_name) continue;
     std::shared_ptr<const Json> pod = pods_.cache().Get(name);
-    if (pod == nullptr) continue;
+    if (pod == nullptr || !HasController(*pod)) continue;
     if (group.empty() || LabelText(*pod, kGroupLabel) == group) pods.push_back(std::move(pod));
   }
   return pods;
 }
 
-std::shared_ptr<const Json> KnativeBackend::PodOf(const std::string& job_uid,
+std::shared_ptr<const Json> KnativeBackend::PodOf(const JobIdentity& job,
                                                   const std::string& uid) const {
-  for (const std::shared_ptr<const Json>& pod : PodsOf(job_uid, "")) {
+  for (const std::shared_ptr<const Json>& pod : PodsOf(job, "")) {
     if (UidOf(*pod) == PodUidOf(uid)) return pod;
   }
   return nullptr;
 }
 
-// Without its Service a Secret of this name is of an earlier attempt, or of an earlier group, and
-// may hold other keys.
+// Without its Service a Secret of this name is of an earlier attempt, or of an earlier group or
+// job, and may hold other keys; or it is a user's.
 Status KnativeBackend::CreateSecret(const FunctionGroup& group) {
   const Json secret = EnvironmentSecret(group);
   const Status created = kube_.Create(SecretType(), secret).status();
   if (created.code() != StatusCode::kAlreadyExists) return created;
-  const Status deleted = kube_.Delete(SecretType(), NameOf(secret), "");
-  if (!Ignorable(deleted)) return deleted;
+  const Result<Json> there = kube_.Get(SecretType(), NameOf(secret));
+  if (there.ok() && !IsOwnedByJobNamed(*there, group.job_name)) {
+    return NotOfJob("Secret", NameOf(secret), group);
+  }
+  if (there.ok()) {
+    const Status deleted = kube_.Delete(SecretType(), NameOf(secret), UidOf(*there));
+    if (!Ignorable(deleted)) return deleted;
+  } else if (!Ignorable(there.status())) {
+    return there.status();
+  }
   return kube_.Create(SecretType(), secret).status();
 }
 
@@ -250,9 +276,10 @@ bool KnativeBackend::SeenRight(const FunctionGroup& group) {
 }
 
 Status KnativeBackend::EnsureGroup(const FunctionGroup& group) {
-  if (group.count == 0) return DeleteGroup(group.job_uid, group.name);
+  const JobIdentity job = JobOf(group);
+  if (group.count == 0) return DeleteGroup(job, group.name);
   LDNN_RETURN_IF_ERROR(CheckSynced());
-  for (const std::shared_ptr<const Json>& pod : PodsOf(group.job_uid, group.name)) {
+  for (const std::shared_ptr<const Json>& pod : PodsOf(job, group.name)) {
     if (IsCrashLooping(*pod) && !IsBeingDeleted(*pod)) LDNN_RETURN_IF_ERROR(DeletePod(*pod));
   }
   if (SeenRight(group)) return OkStatus();
@@ -260,7 +287,9 @@ Status KnativeBackend::EnsureGroup(const FunctionGroup& group) {
   LDNN_ASSIGN_OR_RETURN(const PodIdentity identity, isolation_.Ensure(group));
   const std::vector<FunctionGroup> services = ServicesOf(group);
   for (const FunctionGroup& each : services) LDNN_RETURN_IF_ERROR(CheckService(each, identity));
-  if (services.front().member.has_value()) LDNN_RETURN_IF_ERROR(DeleteMembersFrom(group));
+  if (services.front().member.has_value()) {
+    LDNN_RETURN_IF_ERROR(DeleteServices(job, group.name, group.count));
+  }
   const std::lock_guard lock(mutex_);
   checked_[KeyOf(group)] = {group.count, runtime_.clock.Now()};
   return OkStatus();
@@ -271,7 +300,10 @@ Status KnativeBackend::CheckService(const FunctionGroup& group, const PodIdentit
   const Result<Json> service = kube_.Get(KnativeServiceType(), name);
   if (service.status().code() == StatusCode::kNotFound) return CreateService(group, identity);
   LDNN_RETURN_IF_ERROR(service.status());
-  if (LabelText(*service, kJobUidLabel) != group.job_uid) {
+  if (!IsOwnedByJobNamed(*service, group.job_name)) {
+    return NotOfJob("Service", name, group);
+  }
+  if (!IsOwnedByJob(*service, group.job_uid)) {
     return UnavailableError("Service " + name.name +
                             " is of another job of the same name, which is being deleted");
   }
@@ -279,7 +311,7 @@ Status KnativeBackend::CheckService(const FunctionGroup& group, const PodIdentit
     return UnavailableError("Service " + name.name + " is being deleted");
   }
   // What it says of pods is of the last that was refused: with all of them there it is old.
-  const Pods pods = PodsOf(group.job_uid, group.name);
+  const Pods pods = PodsOf(JobOf(group), group.name);
   const auto there = std::count_if(pods.begin(), pods.end(),
                                    [&](const auto& pod) { return IsMember(*pod, group.member); });
   if (there < group.count) {
@@ -294,34 +326,31 @@ Status KnativeBackend::DeletePod(const Json& pod) {
   return Ignorable(deleted) ? OkStatus() : deleted;
 }
 
-Status KnativeBackend::DeleteService(const Json& service) {
-  const ObjectName name = NameOf(service);
-  const Status deleted = kube_.Delete(KnativeServiceType(), name, UidOf(service));
-  if (!Ignorable(deleted)) return deleted;
-  const Status secret = kube_.Delete(SecretType(), name, "");
-  return Ignorable(secret) ? OkStatus() : secret;
-}
-
-Status KnativeBackend::DeleteMembersFrom(const FunctionGroup& group) {
-  LDNN_ASSIGN_OR_RETURN(const KubeList services,
-                        ListAll(kube_, KnativeServiceType(), group.namespace_name,
-                                GroupSelector(group.job_uid, group.name)));
+Status KnativeBackend::DeleteServices(const JobIdentity& job, const std::string& group,
+                                      int64_t first_member) {
+  LDNN_ASSIGN_OR_RETURN(
+      const KubeList services,
+      ListAll(kube_, KnativeServiceType(), job.namespace_name, GroupSelector(job.uid, group)));
   for (const Json& service : services.items) {
     const std::optional<long long> member = ParseInteger(LabelText(service, kMemberLabel));
-    if (member.has_value() && *member < group.count) continue;
-    LDNN_RETURN_IF_ERROR(DeleteService(service));
+    if (member.has_value() && *member < first_member) continue;
+    if (!IsOwnedByJob(service, job.uid)) continue;
+    const ObjectName name = NameOf(service);
+    const Status deleted = kube_.Delete(KnativeServiceType(), name, UidOf(service));
+    if (!Ignorable(deleted)) return deleted;
+    LDNN_RETURN_IF_ERROR(DeleteOwned(kube_, SecretType(), name, job.uid));
   }
   return OkStatus();
 }
 
 // Before their Service goes, whose end would give them Knative's 30 s to drain, which a kubelet
 // does not cut short once they have begun. Without their account no other pods come in their place.
-Status KnativeBackend::EndPods(const std::string& job_uid, const std::string& group) {
+Status KnativeBackend::EndPods(const JobIdentity& job, const std::string& group) {
   bool withdrawn = false;
-  for (const std::shared_ptr<const Json>& pod : PodsOf(job_uid, group)) {
+  for (const std::shared_ptr<const Json>& pod : PodsOf(job, group)) {
     if (IsBeingDeleted(*pod)) continue;
     if (!withdrawn) {
-      LDNN_ASSIGN_OR_RETURN(withdrawn, isolation_.WithdrawAccount(AccountOf(*pod), job_uid));
+      LDNN_ASSIGN_OR_RETURN(withdrawn, isolation_.WithdrawAccount(AccountOf(*pod), job.uid));
       if (!withdrawn) return OkStatus();
     }
     LDNN_RETURN_IF_ERROR(DeletePod(*pod));
@@ -329,38 +358,31 @@ Status KnativeBackend::EndPods(const std::string& job_uid, const std::string& gr
   return OkStatus();
 }
 
-Status KnativeBackend::DeleteGroup(const std::string& job_uid, const std::string& group) {
+Status KnativeBackend::DeleteGroup(const JobIdentity& job, const std::string& group) {
   {
     const std::lock_guard lock(mutex_);
     checked_.clear();  // looking again costs a request
   }
-  LDNN_RETURN_IF_ERROR(EndPods(job_uid, group));
-  std::vector<std::string> places = options_.namespaces;
-  if (places.empty()) places.emplace_back();
-  for (const std::string& place : places) {
-    LDNN_ASSIGN_OR_RETURN(const KubeList services, ListAll(kube_, KnativeServiceType(), place,
-                                                           GroupSelector(job_uid, group)));
-    for (const Json& service : services.items) LDNN_RETURN_IF_ERROR(DeleteService(service));
-  }
+  LDNN_RETURN_IF_ERROR(EndPods(job, group));
+  LDNN_RETURN_IF_ERROR(DeleteServices(job, group, 0));
   // Others end with their Service, only late.
-  for (const std::shared_ptr<const Json>& pod : PodsOf(job_uid, group)) {
+  for (const std::shared_ptr<const Json>& pod : PodsOf(job, group)) {
     if (EndsLater(*pod, options_.grace_seconds)) LDNN_RETURN_IF_ERROR(DeletePod(*pod));
   }
   return OkStatus();
 }
 
-Status KnativeBackend::DeleteInstance(const std::string& job_uid, const std::string& uid) {
+Status KnativeBackend::DeleteInstance(const JobIdentity& job, const std::string& uid) {
   LDNN_RETURN_IF_ERROR(CheckSynced());
-  const std::shared_ptr<const Json> pod = PodOf(job_uid, uid);
+  const std::shared_ptr<const Json> pod = PodOf(job, uid);
   if (pod == nullptr || IsBeingDeleted(*pod)) return OkStatus();
   // The container's next life is another instance, which nobody asked to end.
   if (InstancesOf(*pod).back().uid != uid) return OkStatus();
   return DeletePod(*pod);
 }
 
-Status KnativeBackend::ReleaseJob(const std::string& namespace_name, const std::string& job_name,
-                                  const std::string& job_uid) {
-  return isolation_.Release(namespace_name, job_name, job_uid);
+Status KnativeBackend::ReleaseJob(const JobIdentity& job) {
+  return isolation_.Release(job.namespace_name, job.name, job.uid);
 }
 
 // Only the kubelet ends a pod's deletion, which that of a lost node never does.
@@ -388,14 +410,14 @@ bool KnativeBackend::IsRouted(const Json& pod) {
   return service != nullptr && HasRoute(*service);
 }
 
-Result<std::vector<FunctionInstance>> KnativeBackend::List(const std::string& job_uid) {
+Result<std::vector<FunctionInstance>> KnativeBackend::List(const JobIdentity& job) {
   LDNN_RETURN_IF_ERROR(CheckSynced());
-  isolation_.Keep(job_uid);
+  isolation_.Keep(job.uid);
   std::vector<FunctionInstance> instances;
   const Instant now = runtime_.clock.Now();
   const WallTime wall = runtime_.clock.Wall();
   bool more = true;
-  for (const std::shared_ptr<const Json>& pod : PodsOf(job_uid, "")) {
+  for (const std::shared_ptr<const Json>& pod : PodsOf(job, "")) {
     std::vector<FunctionInstance> lives = InstancesOf(*pod);
     TellAges(*pod, wall, &lives);
     AddEnds(*pod, now, &more, &lives);
@@ -413,14 +435,14 @@ Result<std::vector<FunctionInstance>> KnativeBackend::List(const std::string& jo
   return instances;
 }
 
-Status KnativeBackend::SetCpu(const std::string&, const std::string&, int) {
+Status KnativeBackend::SetCpu(const JobIdentity&, const std::string&, int) {
   return UnimplementedError("the CPU quota of a pod cannot change while it runs");
 }
 
-Result<std::string> KnativeBackend::Logs(const std::string& job_uid, const std::string& uid,
+Result<std::string> KnativeBackend::Logs(const JobIdentity& job, const std::string& uid,
                                          int last_lines) {
   LDNN_RETURN_IF_ERROR(CheckSynced());
-  const std::shared_ptr<const Json> pod = PodOf(job_uid, uid);
+  const std::shared_ptr<const Json> pod = PodOf(job, uid);
   if (pod == nullptr) return NotFoundError("function " + uid + " has no pod any more");
   return ReadLog(NameOf(*pod), uid, last_lines);
 }

@@ -63,17 +63,15 @@ class KnativeBackend final : public FunctionBackend, public ClusterBound {
   // A Service that exists with another scale is rescaled through its PodAutoscaler, which keeps the
   // pods that stay. kInvalidArgument: the cluster refuses the Service, in its words.
   Status EnsureGroup(const FunctionGroup& group) override;
-  Status DeleteGroup(const std::string& job_uid, const std::string& group) override;
-  Status DeleteInstance(const std::string& job_uid, const std::string& uid) override;
-  Status ReleaseJob(const std::string& namespace_name, const std::string& job_name,
-                    const std::string& job_uid) override;
+  Status DeleteGroup(const JobIdentity& job, const std::string& group) override;
+  Status DeleteInstance(const JobIdentity& job, const std::string& uid) override;
+  Status ReleaseJob(const JobIdentity& job) override;
   // kUnavailable until the pods have been listed once. Also mends what bounds the job's pods, and
   // asks once for the last words of each container that has ended.
-  Result<std::vector<FunctionInstance>> List(const std::string& job_uid) override;
+  Result<std::vector<FunctionInstance>> List(const JobIdentity& job) override;
   // kUnimplemented: a revision's CPU cannot change.
-  Status SetCpu(const std::string& job_uid, const std::string& uid, int milli_cpu) override;
-  Result<std::string> Logs(const std::string& job_uid, const std::string& uid,
-                           int last_lines) override;
+  Status SetCpu(const JobIdentity& job, const std::string& uid, int milli_cpu) override;
+  Result<std::string> Logs(const JobIdentity& job, const std::string& uid, int last_lines) override;
   // What other pods leave on the nodes in all; no limit where nodes may not be read.
   Result<FunctionCapacity> Capacity() override;
   Result<ClusterLimits> Limits(const std::string& namespace_name, const Json& runtime) override;
@@ -88,15 +86,14 @@ class KnativeBackend final : public FunctionBackend, public ClusterBound {
   void Index(const ObjectName& pod);
   Status CheckSynced() const;
   // All groups when `group` is empty.
-  Pods PodsOf(const std::string& job_uid, const std::string& group) const;
-  std::shared_ptr<const Json> PodOf(const std::string& job_uid, const std::string& uid) const;
+  Pods PodsOf(const JobIdentity& job, const std::string& group) const;
+  std::shared_ptr<const Json> PodOf(const JobIdentity& job, const std::string& uid) const;
   // Whether there is a Service of this group with this scale, as far as was seen lately.
   bool SeenRight(const FunctionGroup& group);
   // `group` is one of ServicesOf its group.
   Status CheckService(const FunctionGroup& group, const PodIdentity& identity);
-  // Members that a smaller group has no more.
-  Status DeleteMembersFrom(const FunctionGroup& group);
-  Status DeleteService(const Json& service);
+  // With their Secrets; members from this one on, where the group has members.
+  Status DeleteServices(const JobIdentity& job, const std::string& group, int64_t first_member);
   Status CreateService(const FunctionGroup& group, const PodIdentity& identity);
   // As the namespace wants them.
   KnativeOptions OptionsIn(const FunctionGroup& group);
@@ -108,7 +105,7 @@ class KnativeBackend final : public FunctionBackend, public ClusterBound {
   bool IsRouted(const Json& pod);
   bool IsOverdue(const Json& pod) const;
   Status DeletePod(const Json& pod);
-  Status EndPods(const std::string& job_uid, const std::string& group);
+  Status EndPods(const JobIdentity& job, const std::string& group);
   // Of this life of the pod's container.
   Result<std::string> ReadLog(const ObjectName& pod, const std::string& uid, int last_lines);
   // The last words of lives that are gone, and since when they are at least, in a look that began

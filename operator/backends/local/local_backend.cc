@@ -144,8 +144,8 @@ Result<std::string> LocalBackend::Call(const std::string& method, const std::str
 }
 
 Status LocalBackend::EnsureGroup(const FunctionGroup& group) {
-  if (group.count == 0) return DeleteGroup(group.job_uid, group.name);
-  LDNN_ASSIGN_OR_RETURN(const std::vector<FunctionInstance> functions, List(group.job_uid));
+  if (group.count == 0) return DeleteGroup(JobOf(group), group.name);
+  LDNN_ASSIGN_OR_RETURN(const std::vector<FunctionInstance> functions, List(JobOf(group)));
   std::vector<std::string> living;
   for (const FunctionInstance& function : functions) {
     const bool lives =
@@ -160,31 +160,31 @@ Status LocalBackend::EnsureGroup(const FunctionGroup& group) {
     LDNN_RETURN_IF_ERROR(Call("POST", "/v1/functions", EncodeFunctionSpec(spec)).status());
   }
   for (size_t i = count; i < living.size(); ++i) {
-    LDNN_RETURN_IF_ERROR(DeleteInstance(group.job_uid, living[i]));
+    LDNN_RETURN_IF_ERROR(DeleteInstance(JobOf(group), living[i]));
   }
   return OkStatus();
 }
 
-Status LocalBackend::DeleteGroup(const std::string& job_uid, const std::string& group) {
-  return Call("DELETE", "/v1/functions?jobUid=" + PercentEncode(job_uid) +
+Status LocalBackend::DeleteGroup(const JobIdentity& job, const std::string& group) {
+  return Call("DELETE", "/v1/functions?jobUid=" + PercentEncode(job.uid) +
                             "&group=" + PercentEncode(group) +
                             "&graceSeconds=" + std::to_string(options_.grace_seconds))
       .status();
 }
 
-Status LocalBackend::DeleteInstance(const std::string&, const std::string& uid) {
+Status LocalBackend::DeleteInstance(const JobIdentity&, const std::string& uid) {
   return Call("DELETE", "/v1/functions/" + PercentEncode(uid) +
                             "?graceSeconds=" + std::to_string(options_.grace_seconds))
       .status();
 }
 
-Result<std::vector<FunctionInstance>> LocalBackend::List(const std::string& job_uid) {
+Result<std::vector<FunctionInstance>> LocalBackend::List(const JobIdentity& job) {
   LDNN_ASSIGN_OR_RETURN(const std::string text,
-                        Call("GET", "/v1/functions?jobUid=" + PercentEncode(job_uid)));
+                        Call("GET", "/v1/functions?jobUid=" + PercentEncode(job.uid)));
   return DecodeFunctions(text);
 }
 
-Status LocalBackend::SetCpu(const std::string&, const std::string& uid, int milli_cpu) {
+Status LocalBackend::SetCpu(const JobIdentity&, const std::string& uid, int milli_cpu) {
   return Call("PUT",
               "/v1/functions/" + PercentEncode(uid) + "/cpu?milliCpu=" + std::to_string(milli_cpu))
       .status();
@@ -196,7 +196,7 @@ Result<FunctionCapacity> LocalBackend::Capacity() {
   return FunctionCapacity{info.memory_mib};
 }
 
-Result<std::string> LocalBackend::Logs(const std::string&, const std::string& uid, int last_lines) {
+Result<std::string> LocalBackend::Logs(const JobIdentity&, const std::string& uid, int last_lines) {
   return Call("GET",
               "/v1/functions/" + PercentEncode(uid) + "/logs?lines=" + std::to_string(last_lines));
 }

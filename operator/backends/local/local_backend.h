@@ -42,12 +42,11 @@ class LocalBackend final : public FunctionBackend {
   LocalBackend& operator=(const LocalBackend&) = delete;
 
   Status EnsureGroup(const FunctionGroup& group) override;
-  Status DeleteGroup(const std::string& job_uid, const std::string& group) override;
-  Status DeleteInstance(const std::string& job_uid, const std::string& uid) override;
-  Result<std::vector<FunctionInstance>> List(const std::string& job_uid) override;
-  Status SetCpu(const std::string& job_uid, const std::string& uid, int milli_cpu) override;
-  Result<std::string> Logs(const std::string& job_uid, const std::string& uid,
-                           int last_lines) override;
+  Status DeleteGroup(const JobIdentity& job, const std::string& group) override;
+  Status DeleteInstance(const JobIdentity& job, const std::string& uid) override;
+  Result<std::vector<FunctionInstance>> List(const JobIdentity& job) override;
+  Status SetCpu(const JobIdentity& job, const std::string& uid, int milli_cpu) override;
+  Result<std::string> Logs(const JobIdentity& job, const std::string& uid, int last_lines) override;
   Result<FunctionCapacity> Capacity() override;
   // As the host says now, which may begin to pace at its first function; what it said last while
   // it does not answer.

@@ -41,8 +41,9 @@ class HostileStatusTest : public JobLifeTest {
     snapshot.now = world_.time.clock.Now();
     snapshot.wall = world_.time.clock.Wall();
     memory.Begin(snapshot.job, snapshot.now, snapshot.wall);
-    memory.ObserveInstances(world_.functions.List(UidOf(object)).value(), snapshot.job,
-                            world_.options.platform, snapshot.now, [](const Json&) {});
+    memory.ObserveInstances(world_.functions.List({UidOf(object), "default", "digits"}).value(),
+                            snapshot.job, world_.options.platform, snapshot.now,
+                            [](const Json&) {});
     memory.facts.admission = OkStatus();
     for (const bool read : {false, true}) {
       if (read && CurrentRound(snapshot.job))

@@ -15,6 +15,25 @@ using testing::SizeIs;
 
 class JobTroubleTest : public JobLifeTest {};
 
+TEST_F(JobTroubleTest, AUsersSecretOfTheKeysNameIsKept) {
+  const ObjectName name{"default", "digits-lambdadnn-key"};
+  ASSERT_TRUE(world_.server
+                  .Create(SecretType(),
+                          {{"apiVersion", "v1"},
+                           {"kind", "Secret"},
+                           {"metadata", {{"name", name.name}, {"namespace", name.namespace_name}}},
+                           {"data", {{"key", "bWluZQ=="}}}})
+                  .ok());
+  world_.Create(JobWorld::MinimalJob());
+  EXPECT_FALSE(world_.RunUntilFinished(60));
+  EXPECT_THAT(world_.functions.Live(), IsEmpty());
+  world_.Delete();
+  ASSERT_TRUE(world_.RunUntil([&] { return !world_.Exists(); }, 60));
+  const Result<Json> secret = world_.server.Get(SecretType(), name);
+  ASSERT_TRUE(secret.ok());
+  EXPECT_EQ((*secret)["data"]["key"], "bWluZQ==");
+}
+
 TEST_F(JobTroubleTest, ARoundThatStandsStillFallsBack) {
   world_.functions.stuck_at = 50;
   world_.Create(JobWorld::MinimalJob());

@@ -81,7 +81,7 @@ TEST_F(Knative, WithAddressingServiceEachFunctionHasAServiceOfItsOwn) {
   FunctionGroup servers = Group(1, "servers");
   servers.runtime = group.runtime;
   ASSERT_TRUE(Ensure(servers).ok());
-  Do([&] { EXPECT_TRUE(backend_->DeleteGroup(JobUid("digits"), "workers").ok()); });
+  Do([&] { EXPECT_TRUE(backend_->DeleteGroup(Identity("digits"), "workers").ok()); });
   ASSERT_THAT(stand_in_.All(KnativeServiceType()), SizeIs(1));
   EXPECT_EQ(NameOf(stand_in_.All(KnativeServiceType())[0]).name, "digits-servers-0");
   EXPECT_THAT(stand_in_.All(SecretType()), SizeIs(1));
@@ -124,7 +124,7 @@ TEST_F(Knative, PodsRunAsTheAccountOfTheirJobBehindItsPolicy) {
   RunFor(10);
   EXPECT_THAT(List(), IsEmpty());
   EXPECT_THAT(stand_in_.All(NetworkPolicyType()), SizeIs(1));
-  Do([&] { EXPECT_TRUE(backend_->ReleaseJob("team", "digits", JobUid("digits")).ok()); });
+  Do([&] { EXPECT_TRUE(backend_->ReleaseJob(Identity("digits")).ok()); });
   EXPECT_THAT(stand_in_.All(NetworkPolicyType()), IsEmpty());
   EXPECT_THAT(stand_in_.All(ServiceAccountType()), IsEmpty());
 }
@@ -156,7 +156,7 @@ TEST_F(Knative, JobsAndGroupsAreToldApart) {
   Settle();
   EXPECT_THAT(List(), SizeIs(3));
   EXPECT_THAT(List("other"), SizeIs(3));
-  Do([&] { EXPECT_TRUE(backend_->DeleteGroup(JobUid("digits"), "workers").ok()); });
+  Do([&] { EXPECT_TRUE(backend_->DeleteGroup(Identity("digits"), "workers").ok()); });
   RunFor(1);
   ASSERT_THAT(List(), SizeIs(1));
   EXPECT_EQ(List()[0].group, "servers");
@@ -176,7 +176,7 @@ TEST_F(Knative, PodsEndBeforeTheirServiceWithoutTheAccountThatOthersWouldNeed) {
     }
     return OkStatus();
   };
-  Do([&] { EXPECT_TRUE(backend_->DeleteGroup(JobUid("digits"), "workers").ok()); });
+  Do([&] { EXPECT_TRUE(backend_->DeleteGroup(Identity("digits"), "workers").ok()); });
   // The account, two pods, the Service, its Secret.
   const std::vector<std::pair<size_t, size_t>> wanted = {{1, 1}, {0, 1}, {0, 1}, {0, 1}, {0, 0}};
   EXPECT_EQ(there, wanted);
@@ -204,7 +204,7 @@ TEST_F(Knative, NoPodOfAUsersAccountIsDeletedBeforeTheEndOfItsServiceHasReachedI
     deleted += call == "delete" && point == Point::kBefore ? 1 : 0;
     return OkStatus();
   };
-  Do([&] { EXPECT_TRUE(backend_->DeleteGroup(JobUid("digits"), "workers").ok()); });
+  Do([&] { EXPECT_TRUE(backend_->DeleteGroup(Identity("digits"), "workers").ok()); });
   EXPECT_EQ(deleted, 2);  // the Service and its Secret
 }
 
@@ -218,8 +218,8 @@ TEST(PodInstances, APodThatEndsLaterThanItNeedsToIsHurriedOnce) {
 TEST_F(Knative, DeletingWhatIsNotThereIsNoError) {
   Start();
   Do([&] {
-    EXPECT_TRUE(backend_->DeleteGroup(JobUid("digits"), "workers").ok());
-    EXPECT_TRUE(backend_->DeleteInstance(JobUid("digits"), "nobody.0").ok());
+    EXPECT_TRUE(backend_->DeleteGroup(Identity("digits"), "workers").ok());
+    EXPECT_TRUE(backend_->DeleteInstance(Identity("digits"), "nobody.0").ok());
   });
 }
 
@@ -245,9 +245,9 @@ TEST_F(Knative, ACrashEndsOneInstanceAndBeginsAnother) {
   EXPECT_NE(lives[1].uid, first);
   EXPECT_EQ(lives[1].phase, FunctionPhase::kReady);
   // The end of the first life is not the end of the second.
-  Do([&] { EXPECT_TRUE(backend_->DeleteInstance(JobUid("digits"), first).ok()); });
+  Do([&] { EXPECT_TRUE(backend_->DeleteInstance(Identity("digits"), first).ok()); });
   EXPECT_THAT(stand_in_.All(PodType()), SizeIs(1));
-  Do([&] { EXPECT_TRUE(backend_->DeleteInstance(JobUid("digits"), lives[1].uid).ok()); });
+  Do([&] { EXPECT_TRUE(backend_->DeleteInstance(Identity("digits"), lives[1].uid).ok()); });
   EXPECT_THAT(stand_in_.All(PodType()), IsEmpty());
 }
 
@@ -328,6 +328,76 @@ TEST_F(Knative, ASecretThatIsLeftWithoutItsServiceIsMadeAnew) {
   ASSERT_TRUE(Ensure(later).ok());
   ASSERT_THAT(stand_in_.All(SecretType()), SizeIs(1));
   EXPECT_THAT(stand_in_.All(SecretType())[0].dump(), HasSubstr("another-key"));
+}
+
+// Labels are anybody's to write.
+TEST_F(Knative, PodsOfAnotherNamespaceOrOfNoControllerAreNoFunctions) {
+  Start();
+  ASSERT_TRUE(Ensure(Group(1)).ok());
+  Settle();
+  const Json pod = stand_in_.All(PodType())[0];
+  for (const bool elsewhere : {true, false}) {
+    Json forged = {{"apiVersion", "v1"}, {"kind", "Pod"}, {"spec", pod["spec"]}};
+    forged["metadata"] = {{"name", "forged"},
+                          {"namespace", elsewhere ? "others" : "team"},
+                          {"labels", pod["metadata"]["labels"]}};
+    if (elsewhere) forged["metadata"]["ownerReferences"] = pod["metadata"]["ownerReferences"];
+    const Result<Json> made = server_.Create(PodType(), forged);
+    ASSERT_TRUE(made.ok());
+    stand_in_.MakeReady(*made);
+  }
+  MakeAllReady();
+  ASSERT_THAT(List(), SizeIs(1));
+  EXPECT_THAT(List()[0].uid, HasSubstr(UidOf(pod)));
+  Do([&] { EXPECT_TRUE(backend_->DeleteGroup(Identity("digits"), "workers").ok()); });
+  // That of the other namespace goes with its owner.
+  ASSERT_THAT(stand_in_.All(PodType()), SizeIs(1));
+  EXPECT_EQ(NameOf(stand_in_.All(PodType())[0]), (ObjectName{"team", "forged"}));
+}
+
+class UsersObject : public Knative {
+ protected:
+  void Make(const ResourceType& type, const std::string& version, const Json& fields) {
+    Json object = {{"apiVersion", version},
+                   {"kind", type.kind},
+                   {"metadata",
+                    {{"name", "digits-workers"},
+                     {"namespace", "team"},
+                     {"labels", {{"lambdadnn.io/job-uid", JobUid("digits")}}}}}};
+    object.update(fields);
+    ASSERT_TRUE(server_.Create(type, object).ok());
+  }
+  void ExpectRefusedAndKept(const ResourceType& type) {
+    const std::string before = stand_in_.All(type)[0].dump();
+    const Status ensured = Ensure(Group(2));
+    EXPECT_EQ(ensured.code(), StatusCode::kFailedPrecondition);
+    EXPECT_THAT(ensured.message(), HasSubstr("digits-workers of namespace team is not of job"));
+    Do([&] { EXPECT_TRUE(backend_->DeleteGroup(Identity("digits"), "workers").ok()); });
+    ASSERT_THAT(stand_in_.All(type), SizeIs(1));
+    EXPECT_EQ(stand_in_.All(type)[0].dump(), before);
+  }
+};
+
+TEST_F(UsersObject, ASecretOfTheNameIsNeitherReplacedNorDeleted) {
+  Start();
+  Make(SecretType(), "v1", {{"data", {{"mine", "eA=="}}}});
+  ExpectRefusedAndKept(SecretType());
+}
+
+TEST_F(UsersObject, AServiceOfTheNameIsNeitherUsedNorDeleted) {
+  Start();
+  Make(KnativeServiceType(), "serving.knative.dev/v1", {{"spec", Json::object()}});
+  ExpectRefusedAndKept(KnativeServiceType());
+}
+
+TEST_F(UsersObject, ASecretThatTakesThePlaceOfTheJobsStays) {
+  Start();
+  ASSERT_TRUE(Ensure(Group(1)).ok());
+  ASSERT_TRUE(server_.Delete(SecretType(), {"team", "digits-workers"}, "").ok());
+  Make(SecretType(), "v1", {{"data", {{"mine", "eA=="}}}});
+  Do([&] { EXPECT_TRUE(backend_->DeleteGroup(Identity("digits"), "workers").ok()); });
+  EXPECT_THAT(stand_in_.All(KnativeServiceType()), IsEmpty());
+  EXPECT_THAT(stand_in_.All(SecretType()), SizeIs(1));
 }
 
 TEST_F(Knative, ADeletedPodOfALostNodeIsGoneOnceItIsOverdue) {

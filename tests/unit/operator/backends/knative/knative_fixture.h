@@ -73,6 +73,7 @@ class Knative : public AtStandIn {
     }
     return uid;
   }
+  JobIdentity Identity(const std::string& job) { return {JobUid(job), "team", job}; }
   FunctionGroup Group(int count, const std::string& name = "workers",
                       const std::string& job = "digits") {
     FunctionGroup group;
@@ -118,7 +119,7 @@ class Knative : public AtStandIn {
   }
   std::vector<FunctionInstance> List(const std::string& job = "digits") {
     std::vector<FunctionInstance> instances;
-    Do([&] { instances = backend_->List(JobUid(job)).value(); });
+    Do([&] { instances = backend_->List(Identity(job)).value(); });
     return instances;
   }
   // The end of a container, as the kubelet tells it.

@@ -79,7 +79,7 @@ class KnativeLogs : public Knative {
   std::string LogsOfLife(const std::string& uid) {
     std::string text;
     Do([&] {
-      const auto log = backend_->Logs(JobUid("digits"), uid, 100);
+      const auto log = backend_->Logs(Identity("digits"), uid, 100);
       text = log.ok() ? *log : log.status().ToString();
     });
     return text;

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/backends/owned_object.h"
+
+#include "operator/kube/object_metadata.h"
+#include "operator/resources/job_children.h"
+
+namespace lambdadnn {
+
+Status DeleteOwned(KubeClient& kube, const ResourceType& type, const ObjectName& name,
+                   const std::string& job_uid) {
+  const Result<Json> object = kube.Get(type, name);
+  if (object.status().code() == StatusCode::kNotFound) return OkStatus();
+  LDNN_RETURN_IF_ERROR(object.status());
+  if (!IsOwnedByJob(*object, job_uid)) return OkStatus();
+  const Status deleted = kube.Delete(type, name, UidOf(*object));
+  return deleted.code() == StatusCode::kNotFound ? OkStatus() : deleted;
+}
+
+}  // namespace lambdadnn
