@@ -5,6 +5,7 @@
 
 #include "common/base/planted_bug.h"
 #include "common/checkpoint_index/checkpoint_index.h"
+#include "common/objectstore/object_store.h"
 #include "common/protocol/object_keys.h"
 #include "common/protocol/slice_codec.h"
 #include "operator/controller/job_report.h"
@@ -63,6 +64,9 @@ Status CleanUp(ObjectStore& store, const Job& job, bool keep_checkpoints) {
   }
   return DeletePrefix(store, RecordsPrefix(prefix)).status();
 }
+
+// An entry takes about 80 bytes, and a run of 100,000 iterations has as many of them.
+constexpr uint64_t kMaxHistoryBytes = 16 << 20;
 
 std::optional<SliceRecord> ParseRecord(ByteView bytes) {
   auto line = DecodeSliceLine(AsText(bytes));
@@ -151,7 +155,7 @@ void Reconciler::LoadHistory(Pass* pass) {
   if (!fresh || pass->snapshot.job.status.usage.slices == 0) return;
   Result<ObjectStore*> store = StoreOf(pass);
   if (!store.ok()) return;
-  Result<Bytes> bytes = (*store)->Get(HistoryKey(pass->snapshot.job));
+  Result<Bytes> bytes = GetAtMost(**store, HistoryKey(pass->snapshot.job), kMaxHistoryBytes);
   if (!bytes.ok()) return;
   Result<Json> json = ParseJson(AsText(*bytes));
   if (!json.ok()) return;
@@ -258,8 +262,11 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const ReadRecords& action) {
     bool there = false;
     for (const ObjectInfo& object : objects) there = there || object.key == key;
     if (!there) continue;
-    Result<Bytes> bytes = store->Get(key);
-    if (!bytes.ok() && bytes.status().code() != StatusCode::kNotFound) return bytes.status();
+    Result<Bytes> bytes = GetAtMost(*store, key, kMaxSliceLineBytes);
+    const StatusCode read = bytes.status().code();
+    // One that is too long counts as one that is broken.
+    const bool none = read == StatusCode::kNotFound || read == StatusCode::kOutOfRange;
+    if (!bytes.ok() && !none) return bytes.status();
     const std::optional<SliceRecord> record =
         bytes.ok() ? ParseRecord(*bytes) : std::optional<SliceRecord>();
     if (!record.has_value()) continue;

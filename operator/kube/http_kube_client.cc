@@ -139,7 +139,8 @@ Result<HttpResponse> HttpKubeClient::SendOnce(const Call& call, const std::strin
 
 Result<Json> HttpKubeClient::Do(const Call& call) {
   LDNN_ASSIGN_OR_RETURN(const HttpResponse response, Ask(call));
-  Result<Json> json = ParseJson(AsText(response.body));
+  Result<Json> json =
+      ParseJson(AsText(response.body), {.bytes = kMaxAnswerBytes, .cut_deep = true});
   if (!json.ok()) {
     return UnavailableError(call.what + ": the answer is not JSON: " + json.status().message());
   }
