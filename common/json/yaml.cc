@@ -147,9 +147,10 @@ class DocumentBuilder final : public YAML::EventHandler {
     if (TakesKey()) throw BuildError{mark, "an alias cannot be the name of a field"};
     const auto found = anchors_.find(anchor);
     if (found == anchors_.end()) throw BuildError{mark, "an alias cannot stand inside its anchor"};
+    if (frames_.size() + found->second.levels > kMaxYamlDepth) throw TooDeep(mark);
     Count(mark, found->second.nodes);
     RememberLine(mark, ChildPath());
-    Attach(mark, found->second.value, found->second.nodes);
+    Attach(found->second);
   }
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -167,16 +168,21 @@ class DocumentBuilder final : public YAML::EventHandler {
   struct Frame {
     Json container;
     std::string path;
-    YAML::Mark mark;
     YAML::anchor_t anchor;
     size_t nodes = 1;
+    size_t levels = 1;                     // of maps and lists, itself included
     std::optional<std::string> key;        // read, its value still to come
     std::map<std::string, int> key_lines;  // of a map
   };
   struct Anchored {
     Json value;
     size_t nodes;
+    size_t levels;  // 0: a scalar
   };
+
+  static BuildError TooDeep(const YAML::Mark& mark) {
+    return {mark, "nested more than " + std::to_string(kMaxYamlDepth) + " levels deep"};
+  }
 
   bool TakesKey() const {
     return !frames_.empty() && frames_.back().container.is_object() && !frames_.back().key;
@@ -230,8 +236,9 @@ class DocumentBuilder final : public YAML::EventHandler {
     Count(mark, 1);
     // An empty document is a null at its top.
     if (!frames_.empty() || !value.is_null()) RememberLine(mark, ChildPath());
-    if (anchor != YAML::NullAnchor) anchors_[anchor] = {value, 1};
-    Attach(mark, std::move(value), 1);
+    Anchored scalar{std::move(value), 1, 0};
+    if (anchor != YAML::NullAnchor) anchors_[anchor] = scalar;
+    Attach(std::move(scalar));
   }
 
   void Open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, Json empty) {
@@ -241,33 +248,33 @@ class DocumentBuilder final : public YAML::EventHandler {
     if (TakesKey()) {
       throw BuildError{mark, "a map or list cannot be the name of a field; is a '}' missing?"};
     }
-    if (frames_.size() >= kMaxYamlDepth) {
-      throw BuildError{mark, "nested more than " + std::to_string(kMaxYamlDepth) + " levels deep"};
-    }
+    if (frames_.size() >= kMaxYamlDepth) throw TooDeep(mark);
     Count(mark, 1);
     const std::string path = ChildPath();
     RememberLine(mark, path);
-    frames_.push_back({std::move(empty), path, mark, anchor, 1, std::nullopt, {}});
+    frames_.push_back({std::move(empty), path, anchor, 1, 1, std::nullopt, {}});
   }
 
   void Close() {
     Frame frame = std::move(frames_.back());
     frames_.pop_back();
-    if (frame.anchor != YAML::NullAnchor) anchors_[frame.anchor] = {frame.container, frame.nodes};
-    Attach(frame.mark, std::move(frame.container), frame.nodes);
+    Anchored container{std::move(frame.container), frame.nodes, frame.levels};
+    if (frame.anchor != YAML::NullAnchor) anchors_[frame.anchor] = container;
+    Attach(std::move(container));
   }
 
-  void Attach(const YAML::Mark&, Json value, size_t nodes) {
+  void Attach(Anchored part) {
     if (frames_.empty()) {
-      document_.value = std::move(value);
+      document_.value = std::move(part.value);
       return;
     }
     Frame& frame = frames_.back();
-    frame.nodes += nodes;
+    frame.nodes += part.nodes;
+    frame.levels = std::max(frame.levels, part.levels + 1);
     if (frame.container.is_array()) {
-      frame.container.push_back(std::move(value));
+      frame.container.push_back(std::move(part.value));
     } else {
-      frame.container[*frame.key] = std::move(value);
+      frame.container[*frame.key] = std::move(part.value);
       frame.key.reset();
     }
   }

@@ -106,6 +106,18 @@ TEST(Yaml, DeepNestingIsAnErrorNotACrash) {
       ParseYaml(std::string(kMaxYamlDepth + 1, '[') + std::string(kMaxYamlDepth + 1, ']')).error);
 }
 
+TEST(Yaml, AliasesCountWithTheirLevels) {
+  const auto chain = [](int levels) {
+    std::string text = "- &a1 [x]\n";
+    for (int i = 2; i < levels; ++i) {
+      text += "- &a" + std::to_string(i) + " [*a" + std::to_string(i - 1) + "]\n";
+    }
+    return text;
+  };
+  EXPECT_FALSE(ParseYaml(chain(kMaxYamlDepth)).error);
+  EXPECT_EQ(ErrorOf(chain(kMaxYamlDepth + 1)).message, "nested more than 64 levels deep");
+}
+
 // The library's parser goes one call deeper at each level: a thread with a small stack is enough
 // as long as it stops at the first level that is too deep.
 TEST(Yaml, NoKindOfNestingTakesMuchStack) {
