@@ -144,7 +144,9 @@ void Reconciler::DropExchange(Pass* pass, const Round& round) {
 void Reconciler::SaveHistory(Pass* pass) {
   Result<ObjectStore*> store = StoreOf(pass);
   if (!store.ok() || pass->snapshot.job.status.start_time.empty()) return;
-  const std::string text = pass->memory->history.ToJson().dump();
+  // It tells what stores and functions said, in UTF-8 or not.
+  const std::string text =
+      pass->memory->history.ToJson().dump(-1, ' ', false, Json::error_handler_t::replace);
   // Best effort: only the report would miss it.
   (void)(*store)->Put(HistoryKey(pass->snapshot.job), AsBytes(text));
 }
@@ -341,7 +343,7 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const WriteReport&) {
     if (there.code() != StatusCode::kNotFound) return there;
     const std::string text =
         BuildReport(pass->snapshot, pass->memory->history, dependencies_.backend.IsolationName())
-            .dump(1);
+            .dump(1, ' ', false, Json::error_handler_t::replace);
     return store->Put(key, AsBytes(text));
   };
   const Status written = attempt();

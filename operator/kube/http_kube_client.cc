@@ -153,7 +153,9 @@ Result<Json> HttpKubeClient::Do(const Call& call) {
 }
 
 Result<HttpResponse> HttpKubeClient::Ask(const Call& call) {
-  const std::string body = call.body == nullptr ? "" : call.body->dump();
+  // A message may quote what a store or a function said, in UTF-8 or not.
+  const std::string body =
+      call.body == nullptr ? "" : call.body->dump(-1, ' ', false, Json::error_handler_t::replace);
   bool refused = false;
   for (int attempt = 1;; ++attempt) {
     WaitForTurn();

@@ -248,6 +248,13 @@ TEST_F(HttpKubeClientTest, TransportsAreMadeOnceFromTheConnection) {
   EXPECT_GT(transports_[1].inactivity_seconds, 60) << "bookmarks come once a minute";
 }
 
+TEST_F(HttpKubeClientTest, TextThatIsNotUtf8IsRepairedAndSent) {
+  script_ = {Answer(403)};
+  const Json event = {{"metadata", {{"name", "e"}, {"namespace", "ns"}}}, {"note", "a \xFF b"}};
+  EXPECT_EQ(Client().Create(EventType(), event).status().code(), StatusCode::kPermissionDenied);
+  EXPECT_THAT(seen_.at(0).body, HasSubstr("a \xEF\xBF\xBD b"));
+}
+
 TEST_F(HttpKubeClientTest, AnObjectOfAThousandLevelsIsCutAndHoldsUpNoOther) {
   std::string deep = std::string(1000, '[') + std::string(1000, ']');
   script_ = {Answer(200, {},
