@@ -93,6 +93,8 @@ Status CheckParts(const CheckpointManifest& manifest) {
   return OkStatus();
 }
 
+// A part takes about 200 bytes, and there are as many as servers.
+constexpr uint64_t kMaxManifestBytes = 1 << 20;
 // Reads of a manifest or part before what arrives is believed to be what is stored.
 constexpr int kReadAttempts = 5;
 // Of a part that is verified at once.
@@ -100,8 +102,13 @@ constexpr uint64_t kPieceBytes = 4 << 20;
 
 Result<CheckpointManifest> ReadOnce(ObjectStore& store, const std::string& key,
                                     const CheckpointReference& checkpoint) {
-  LDNN_ASSIGN_OR_RETURN(const Bytes bytes, store.Get(key));
-  auto manifest = DecodeManifest(AsText(bytes));
+  const Result<Bytes> bytes = GetAtMost(store, key, kMaxManifestBytes);
+  // No writer of ours leaves one as long as that.
+  if (bytes.status().code() == StatusCode::kOutOfRange) {
+    return DataLossError("reading " + key + ": " + bytes.status().message());
+  }
+  if (!bytes.ok()) return bytes.status();
+  auto manifest = DecodeManifest(AsText(*bytes));
   if (!manifest.ok()) return manifest.status().WithContext("reading " + key);
   if (manifest->iteration != checkpoint.iteration ||
       manifest->plan_revision != checkpoint.plan_revision ||

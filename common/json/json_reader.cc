@@ -8,6 +8,68 @@
 #include "common/json/unknown_field.h"
 
 namespace lambdadnn {
+namespace {
+
+// Of the `size`th byte of `text`, counted from 1.
+std::string LineAndColumn(std::string_view text, size_t size) {
+  const std::string_view read = text.substr(0, size);
+  const auto line = std::count(read.begin(), read.end(), '\n') + 1;
+  const size_t line_begin = read.rfind('\n');
+  const size_t column = read.size() - (line_begin == std::string_view::npos ? 0 : line_begin + 1);
+  return "line " + std::to_string(line) + ", column " + std::to_string(column);
+}
+
+Result<Json> ParseWithinLimits(std::string_view text) {
+  try {
+    return Json::parse(text);
+  } catch (const Json::parse_error& error) {
+    return InvalidArgumentError("not JSON at " + LineAndColumn(text, error.byte));
+  } catch (const Json::exception&) {
+    return InvalidArgumentError("not JSON: a number is too large");
+  }
+}
+
+// Goes on from `at`, which is in no quoted text and `*depth` levels deep, to the bracket that opens
+// the first level below kMaxJsonDepth, or closes it; text.size() when there is none. Exact for all
+// that a parser reads before it finds that the text is no JSON.
+size_t NextCrossing(std::string_view text, size_t at, size_t* depth) {
+  bool in_quotes = false;
+  for (; at < text.size(); ++at) {
+    const char c = text[at];
+    if (in_quotes) {
+      if (c == '\\') {
+        ++at;
+      } else if (c == '"') {
+        in_quotes = false;
+      }
+    } else if (c == '"') {
+      in_quotes = true;
+    } else if (c == '[' || c == '{') {
+      if (++*depth == kMaxJsonDepth + 1) return at;
+    } else if ((c == ']' || c == '}') && *depth > 0) {
+      if (--*depth == kMaxJsonDepth) return at;
+    }
+  }
+  return text.size();
+}
+
+// `text` with null for each map and list below kMaxJsonDepth.
+std::string CutDeep(std::string_view text) {
+  std::string shallow;
+  size_t depth = 0;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t deep = NextCrossing(text, begin, &depth);
+    shallow += text.substr(begin, deep - begin);
+    if (deep == text.size()) break;
+    const size_t end = NextCrossing(text, deep + 1, &depth);
+    if (end == text.size()) break;  // not closed: no JSON either way
+    shallow += "null";
+    begin = end + 1;
+  }
+  return shallow;
+}
+
+}  // namespace
 
 Status ToStatus(const std::vector<FieldError>& errors) {
   if (errors.empty()) return OkStatus();
@@ -116,19 +178,17 @@ void JsonReader::Finish() {
   }
 }
 
-Result<Json> ParseJson(std::string_view text) {
-  try {
-    return Json::parse(text);
-  } catch (const Json::parse_error& error) {
-    const std::string_view read = text.substr(0, std::min<size_t>(error.byte, text.size()));
-    const auto line = std::count(read.begin(), read.end(), '\n') + 1;
-    const size_t line_begin = read.rfind('\n');
-    const size_t column = read.size() - (line_begin == std::string_view::npos ? 0 : line_begin + 1);
-    return InvalidArgumentError("not JSON at line " + std::to_string(line) + ", column " +
-                                std::to_string(column));
-  } catch (const Json::exception&) {
-    return InvalidArgumentError("not JSON: a number is too large");
+Result<Json> ParseJson(std::string_view text, const JsonLimits& limits) {
+  if (text.size() > limits.bytes) {
+    return InvalidArgumentError("longer than the " + std::to_string(limits.bytes) +
+                                " bytes that are read");
   }
+  size_t depth = 0;
+  const size_t deep = NextCrossing(text, 0, &depth);
+  if (deep == text.size()) return ParseWithinLimits(text);
+  if (limits.cut_deep) return ParseWithinLimits(CutDeep(text));
+  return InvalidArgumentError("nested more than " + std::to_string(kMaxJsonDepth) +
+                              " levels deep at " + LineAndColumn(text, deep + 1));
 }
 
 }  // namespace lambdadnn

@@ -68,8 +68,23 @@ class JsonReader {
   std::vector<std::string> known_;
 };
 
-// Parses text; the error names line and column.
-Result<Json> ParseJson(std::string_view text);
+// Levels of maps and lists. Parsing a value is a loop, but copying, comparing and printing one
+// recurse at every level, so that deep text of others would use up the stack of whoever reads it.
+// What the YAML reader takes (kMaxYamlDepth) is read again as JSON within an object, a list and an
+// event.
+inline constexpr size_t kMaxJsonDepth = 128;
+// A value takes up to 20 times the memory of its text.
+inline constexpr size_t kMaxJsonBytes = size_t{64} << 20;
+
+struct JsonLimits {
+  size_t bytes = kMaxJsonBytes;
+  // Puts null in place of what is nested deeper than kMaxJsonDepth, instead of refusing the text:
+  // for lists of objects of many owners, of which one must not keep all others from being read.
+  bool cut_deep = false;
+};
+
+// Parses text; the error names line and column, or the limit.
+Result<Json> ParseJson(std::string_view text, const JsonLimits& limits = {});
 
 // ---------------------------------------------------------------------------------------------
 

@@ -70,19 +70,30 @@ Json ResolvePlain(const std::string& text) {
   return text;
 }
 
-// Where line `line` (from 0) begins.
-size_t OffsetOfLine(std::string_view text, int line) {
-  size_t offset = 0;
-  for (; line > 0 && offset != std::string_view::npos; --line) {
-    offset = text.find('\n', offset);
-    if (offset != std::string_view::npos) ++offset;
+// A text and where its lines begin, so that finding a line takes no walk through those before it.
+class Lines {
+ public:
+  explicit Lines(std::string_view text) : text_(text) {
+    for (size_t i = 0; i < text.size(); ++i) {
+      if (text[i] == '\n') begins_.push_back(i + 1);
+    }
   }
-  return std::min(offset, text.size());
-}
+  std::string_view text() const { return text_; }
+  // Where line `line` (from 0) begins; the end of the text when there is none.
+  size_t OffsetOf(int line) const {
+    const auto index = static_cast<size_t>(std::max(line, 0));
+    return index < begins_.size() ? begins_[index] : text_.size();
+  }
+
+ private:
+  const std::string_view text_;
+  std::vector<size_t> begins_ = {0};
+};
 
 // The library takes the end of the file for the end of a quoted text.
-bool IsUnclosedQuote(std::string_view text, const YAML::Mark& mark) {
-  const size_t begin = OffsetOfLine(text, mark.line) + static_cast<size_t>(mark.column);
+bool IsUnclosedQuote(const Lines& lines, const YAML::Mark& mark) {
+  const std::string_view text = lines.text();
+  const size_t begin = lines.OffsetOf(mark.line) + static_cast<size_t>(mark.column);
   if (begin >= text.size() || (text[begin] != '"' && text[begin] != '\'')) return false;
   const char quote = text[begin];
   for (size_t i = begin + 1; i < text.size(); ++i) {
@@ -95,9 +106,12 @@ bool IsUnclosedQuote(std::string_view text, const YAML::Mark& mark) {
   return true;
 }
 
+// Of all paths of a document together: as many values as there may be, with paths of 600 bytes.
+constexpr size_t kMaxPathBytes = kMaxYamlNodes * 600;
+
 class DocumentBuilder final : public YAML::EventHandler {
  public:
-  explicit DocumentBuilder(std::string_view text) : text_(text) {}
+  explicit DocumentBuilder(const Lines& lines) : text_lines_(lines) {}
   YamlDocument TakeDocument() { return std::move(document_); }
   bool has_content() const { return has_content_; }
 
@@ -117,7 +131,7 @@ class DocumentBuilder final : public YAML::EventHandler {
     if (!text && tag != "?" && !tag.empty()) {
       throw BuildError{mark, "tags such as " + tag + " are not allowed; remove it"};
     }
-    if (tag == "!" && IsUnclosedQuote(text_, mark)) {
+    if (tag == "!" && IsUnclosedQuote(text_lines_, mark)) {
       throw BuildError{mark, "a quote is not closed"};
     }
     if (TakesKey()) {
@@ -133,9 +147,10 @@ class DocumentBuilder final : public YAML::EventHandler {
     if (TakesKey()) throw BuildError{mark, "an alias cannot be the name of a field"};
     const auto found = anchors_.find(anchor);
     if (found == anchors_.end()) throw BuildError{mark, "an alias cannot stand inside its anchor"};
+    if (frames_.size() + found->second.levels > kMaxYamlDepth) throw TooDeep(mark);
     Count(mark, found->second.nodes);
     RememberLine(mark, ChildPath());
-    Attach(mark, found->second.value, found->second.nodes);
+    Attach(found->second);
   }
 
   void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
@@ -153,16 +168,21 @@ class DocumentBuilder final : public YAML::EventHandler {
   struct Frame {
     Json container;
     std::string path;
-    YAML::Mark mark;
     YAML::anchor_t anchor;
     size_t nodes = 1;
+    size_t levels = 1;                     // of maps and lists, itself included
     std::optional<std::string> key;        // read, its value still to come
     std::map<std::string, int> key_lines;  // of a map
   };
   struct Anchored {
     Json value;
     size_t nodes;
+    size_t levels;  // 0: a scalar
   };
+
+  static BuildError TooDeep(const YAML::Mark& mark) {
+    return {mark, "nested more than " + std::to_string(kMaxYamlDepth) + " levels deep"};
+  }
 
   bool TakesKey() const {
     return !frames_.empty() && frames_.back().container.is_object() && !frames_.back().key;
@@ -177,7 +197,16 @@ class DocumentBuilder final : public YAML::EventHandler {
                                  std::to_string(first->second) + "; remove one"};
     }
     frame.key = key;
-    document_.lines.emplace(ChildPath(), mark.line + 1);
+    Remember(mark, ChildPath());
+  }
+
+  // Where `path` stands. Each holds the names of all fields above it.
+  void Remember(const YAML::Mark& mark, const std::string& path) {
+    path_bytes_ += path.size();
+    if (path_bytes_ > kMaxPathBytes) {
+      throw BuildError{mark, "the names of the fields around this one are too long"};
+    }
+    document_.lines.emplace(path, mark.line + 1);
   }
 
   std::string ChildPath() const {
@@ -200,15 +229,16 @@ class DocumentBuilder final : public YAML::EventHandler {
   void RememberLine(const YAML::Mark& mark, const std::string& path) {
     if (!has_content_) document_.line = mark.line + 1;
     has_content_ = true;
-    if (!path.empty()) document_.lines.emplace(path, mark.line + 1);
+    if (!path.empty()) Remember(mark, path);
   }
 
   void Scalar(const YAML::Mark& mark, YAML::anchor_t anchor, Json value) {
     Count(mark, 1);
     // An empty document is a null at its top.
     if (!frames_.empty() || !value.is_null()) RememberLine(mark, ChildPath());
-    if (anchor != YAML::NullAnchor) anchors_[anchor] = {value, 1};
-    Attach(mark, std::move(value), 1);
+    Anchored scalar{std::move(value), 1, 0};
+    if (anchor != YAML::NullAnchor) anchors_[anchor] = scalar;
+    Attach(std::move(scalar));
   }
 
   void Open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, Json empty) {
@@ -218,50 +248,51 @@ class DocumentBuilder final : public YAML::EventHandler {
     if (TakesKey()) {
       throw BuildError{mark, "a map or list cannot be the name of a field; is a '}' missing?"};
     }
-    if (frames_.size() >= kMaxYamlDepth) {
-      throw BuildError{mark, "nested more than " + std::to_string(kMaxYamlDepth) + " levels deep"};
-    }
+    if (frames_.size() >= kMaxYamlDepth) throw TooDeep(mark);
     Count(mark, 1);
     const std::string path = ChildPath();
     RememberLine(mark, path);
-    frames_.push_back({std::move(empty), path, mark, anchor, 1, std::nullopt, {}});
+    frames_.push_back({std::move(empty), path, anchor, 1, 1, std::nullopt, {}});
   }
 
   void Close() {
     Frame frame = std::move(frames_.back());
     frames_.pop_back();
-    if (frame.anchor != YAML::NullAnchor) anchors_[frame.anchor] = {frame.container, frame.nodes};
-    Attach(frame.mark, std::move(frame.container), frame.nodes);
+    Anchored container{std::move(frame.container), frame.nodes, frame.levels};
+    if (frame.anchor != YAML::NullAnchor) anchors_[frame.anchor] = container;
+    Attach(std::move(container));
   }
 
-  void Attach(const YAML::Mark&, Json value, size_t nodes) {
+  void Attach(Anchored part) {
     if (frames_.empty()) {
-      document_.value = std::move(value);
+      document_.value = std::move(part.value);
       return;
     }
     Frame& frame = frames_.back();
-    frame.nodes += nodes;
+    frame.nodes += part.nodes;
+    frame.levels = std::max(frame.levels, part.levels + 1);
     if (frame.container.is_array()) {
-      frame.container.push_back(std::move(value));
+      frame.container.push_back(std::move(part.value));
     } else {
-      frame.container[*frame.key] = std::move(value);
+      frame.container[*frame.key] = std::move(part.value);
       frame.key.reset();
     }
   }
 
-  const std::string_view text_;
+  const Lines& text_lines_;
   YAML::Mark start_;
   YamlDocument document_;
   bool has_content_ = false;
   std::vector<Frame> frames_;
   std::map<YAML::anchor_t, Anchored> anchors_;
   size_t nodes_ = 0;
+  size_t path_bytes_ = 0;
 };
 
 // Whether a line in [from, to] (from 1) begins a document or ends one.
-bool HasSeparator(std::string_view text, int from, int to) {
+bool HasSeparator(const Lines& lines, int from, int to) {
   for (int line = from; line <= to; ++line) {
-    const std::string_view rest = text.substr(OffsetOfLine(text, line - 1));
+    const std::string_view rest = lines.text().substr(lines.OffsetOf(line - 1));
     if (rest.starts_with("---") || rest.starts_with("...")) return true;
   }
   return false;
@@ -351,13 +382,14 @@ YamlParseResult ParseYaml(std::string_view text) {
     const auto newlines = std::count(text.begin(), text.begin() + static_cast<long>(bad), '\n');
     return Failed(static_cast<int>(newlines) + 1, 1, "is not UTF-8 text; save the file as UTF-8");
   }
+  const Lines lines(text);
   YamlParseResult result;
   try {
     std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);
     int previous_start = -1;
     for (;;) {
-      DocumentBuilder builder(text);
+      DocumentBuilder builder(lines);
       if (!parser.HandleNextDocument(builder)) break;
       // At some characters the library yields one empty document after another without moving on.
       if (builder.start().pos == previous_start) {
@@ -368,7 +400,7 @@ YamlParseResult ParseYaml(std::string_view text) {
       if (!builder.has_content()) continue;
       YamlDocument document = builder.TakeDocument();
       const int previous = result.documents.empty() ? 0 : result.documents.back().line;
-      if (previous > 0 && !HasSeparator(text, previous, document.line)) {
+      if (previous > 0 && !HasSeparator(lines, previous, document.line)) {
         return Failed(document.line, 1,
                       "does not go on from the lines above; begin the next "
                       "document with ---, or align the line");

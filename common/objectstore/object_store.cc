@@ -98,6 +98,13 @@ Status ObjectStore::DeleteMany(std::span<const std::string> keys) {
   return OkStatus();
 }
 
+Result<Bytes> GetAtMost(ObjectStore& store, std::string_view key, uint64_t max_bytes) {
+  LDNN_ASSIGN_OR_RETURN(Bytes bytes, store.Get(key, ByteRange{0, max_bytes + 1}));
+  if (bytes.size() <= max_bytes) return bytes;
+  return OutOfRangeError("object '" + std::string(key) + "' has more than the " +
+                         std::to_string(max_bytes) + " bytes that are read");
+}
+
 Result<std::vector<ObjectInfo>> ListAll(ObjectStore& store, std::string_view prefix) {
   std::vector<ObjectInfo> all;
   std::string start_after;

@@ -109,6 +109,9 @@ Status ValidateListLimit(int limit);
 // kOutOfRange, naming the key, when it begins beyond the end.
 Result<ByteRange> ClipRange(std::string_view key, ByteRange range, uint64_t size);
 
+// The whole object, of which others may have written more than this process has memory for;
+// kOutOfRange, naming the key, when it has more than `max_bytes`.
+Result<Bytes> GetAtMost(ObjectStore& store, std::string_view key, uint64_t max_bytes);
 // Every object under `prefix`, page by page.
 Result<std::vector<ObjectInfo>> ListAll(ObjectStore& store, std::string_view prefix);
 // Deletes every object under `prefix`; returns how many there were.

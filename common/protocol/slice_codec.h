@@ -3,6 +3,7 @@
 // bytes give a value or kInvalidArgument with field paths. Plans: common/plan_json.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -19,6 +20,8 @@ std::string EncodeSliceRequest(const SliceRequest& request);
 // minimumProtocol allows it; in all other cases they are errors.
 Result<SliceRequest> DecodeSliceRequest(std::string_view text);
 
+// The longest line that is read, of a stream or as a record in the store.
+inline constexpr size_t kMaxSliceLineBytes = size_t{16} << 20;
 // Lines without the newline.
 std::string EncodeProgress(const ProgressLine& line);
 // {"type":"completed", ..., "length": bytes before this field, "xxh3": "…"}

@@ -240,7 +240,7 @@ std::string EncodeRecord(const SliceRecord& record) {
 Result<std::optional<std::variant<ProgressLine, SliceRecord>>> DecodeSliceLine(
     std::string_view line) {
   using Line = std::optional<std::variant<ProgressLine, SliceRecord>>;
-  LDNN_ASSIGN_OR_RETURN(const Json json, ParseJson(line));
+  LDNN_ASSIGN_OR_RETURN(const Json json, ParseJson(line, {.bytes = kMaxSliceLineBytes}));
   std::vector<FieldError> errors;
   JsonReader reader(json, "", &errors);
   std::string type;

@@ -49,7 +49,7 @@ StatusCode CodeOfHttp(int status) {
 
 // The message of {"error": {"message": …}}, or the body itself.
 std::string ErrorMessage(int http_status, const std::string& body) {
-  const Result<Json> json = ParseJson(body);
+  const Result<Json> json = ParseJson(body, {.bytes = kMaxErrorBytes});
   if (json.ok() && json->is_object()) {
     if (const auto error = json->find("error"); error != json->end() && error->is_object() &&
                                                 error->contains("message") &&
@@ -61,7 +61,7 @@ std::string ErrorMessage(int http_status, const std::string& body) {
 }
 
 std::string BusyWith(const std::string& body) {
-  const Result<Json> json = ParseJson(body);
+  const Result<Json> json = ParseJson(body, {.bytes = kMaxErrorBytes});
   if (!json.ok() || !json->is_object()) return {};
   const auto running = json->find("running");
   return running != json->end() && running->is_string() ? running->get<std::string>() : "";
@@ -69,7 +69,7 @@ std::string BusyWith(const std::string& body) {
 
 // The protocol that a refusal says the function speaks; another server says none.
 int ProtocolOf(const std::string& body) {
-  const Result<Json> json = ParseJson(body);
+  const Result<Json> json = ParseJson(body, {.bytes = kMaxErrorBytes});
   if (!json.ok() || !json->is_object()) return kOldestProtocol;
   const auto protocol = json->find("protocol");
   const bool told = protocol != json->end() && protocol->is_number_integer();

@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "common/base/runtime.h"
+#include "common/protocol/slice_codec.h"
 #include "operator/backends/slice_client.h"
 
 namespace lambdadnn {
@@ -18,7 +19,7 @@ class BeastSliceClient final : public SliceClient {
   struct Options {
     double connect_seconds = 5;
     double silence_seconds = 10;  // five heartbeats
-    size_t max_line_bytes = 16 * 1024 * 1024;
+    size_t max_line_bytes = kMaxSliceLineBytes;
   };
 
   explicit BeastSliceClient(Runtime& runtime);

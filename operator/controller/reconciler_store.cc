@@ -5,6 +5,7 @@
 
 #include "common/base/planted_bug.h"
 #include "common/checkpoint_index/checkpoint_index.h"
+#include "common/objectstore/object_store.h"
 #include "common/protocol/object_keys.h"
 #include "common/protocol/slice_codec.h"
 #include "operator/backends/owned_object.h"
@@ -64,6 +65,9 @@ Status CleanUp(ObjectStore& store, const Job& job, bool keep_checkpoints) {
   }
   return DeletePrefix(store, RecordsPrefix(prefix)).status();
 }
+
+// An entry takes about 80 bytes, and a run of 100,000 iterations has as many of them.
+constexpr uint64_t kMaxHistoryBytes = 16 << 20;
 
 std::optional<SliceRecord> ParseRecord(ByteView bytes) {
   auto line = DecodeSliceLine(AsText(bytes));
@@ -141,7 +145,9 @@ void Reconciler::DropExchange(Pass* pass, const Round& round) {
 void Reconciler::SaveHistory(Pass* pass) {
   Result<ObjectStore*> store = StoreOf(pass);
   if (!store.ok() || pass->snapshot.job.status.start_time.empty()) return;
-  const std::string text = pass->memory->history.ToJson().dump();
+  // It tells what stores and functions said, in UTF-8 or not.
+  const std::string text =
+      pass->memory->history.ToJson().dump(-1, ' ', false, Json::error_handler_t::replace);
   // Best effort: only the report would miss it.
   (void)(*store)->Put(HistoryKey(pass->snapshot.job), AsBytes(text));
 }
@@ -152,7 +158,7 @@ void Reconciler::LoadHistory(Pass* pass) {
   if (!fresh || pass->snapshot.job.status.usage.slices == 0) return;
   Result<ObjectStore*> store = StoreOf(pass);
   if (!store.ok()) return;
-  Result<Bytes> bytes = (*store)->Get(HistoryKey(pass->snapshot.job));
+  Result<Bytes> bytes = GetAtMost(**store, HistoryKey(pass->snapshot.job), kMaxHistoryBytes);
   if (!bytes.ok()) return;
   Result<Json> json = ParseJson(AsText(*bytes));
   if (!json.ok()) return;
@@ -260,8 +266,11 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const ReadRecords& action) {
     bool there = false;
     for (const ObjectInfo& object : objects) there = there || object.key == key;
     if (!there) continue;
-    Result<Bytes> bytes = store->Get(key);
-    if (!bytes.ok() && bytes.status().code() != StatusCode::kNotFound) return bytes.status();
+    Result<Bytes> bytes = GetAtMost(*store, key, kMaxSliceLineBytes);
+    const StatusCode read = bytes.status().code();
+    // One that is too long counts as one that is broken.
+    const bool none = read == StatusCode::kNotFound || read == StatusCode::kOutOfRange;
+    if (!bytes.ok() && !none) return bytes.status();
     const std::optional<SliceRecord> record =
         bytes.ok() ? ParseRecord(*bytes) : std::optional<SliceRecord>();
     if (!record.has_value()) continue;
@@ -336,7 +345,7 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const WriteReport&) {
     if (there.code() != StatusCode::kNotFound) return there;
     const std::string text =
         BuildReport(pass->snapshot, pass->memory->history, dependencies_.backend.IsolationName())
-            .dump(1);
+            .dump(1, ' ', false, Json::error_handler_t::replace);
     return store->Put(key, AsBytes(text));
   };
   const Status written = attempt();

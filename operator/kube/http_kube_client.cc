@@ -139,7 +139,8 @@ Result<HttpResponse> HttpKubeClient::SendOnce(const Call& call, const std::strin
 
 Result<Json> HttpKubeClient::Do(const Call& call) {
   LDNN_ASSIGN_OR_RETURN(const HttpResponse response, Ask(call));
-  Result<Json> json = ParseJson(AsText(response.body));
+  Result<Json> json =
+      ParseJson(AsText(response.body), {.bytes = kMaxAnswerBytes, .cut_deep = true});
   if (!json.ok()) {
     return UnavailableError(call.what + ": the answer is not JSON: " + json.status().message());
   }
@@ -152,7 +153,9 @@ Result<Json> HttpKubeClient::Do(const Call& call) {
 }
 
 Result<HttpResponse> HttpKubeClient::Ask(const Call& call) {
-  const std::string body = call.body == nullptr ? "" : call.body->dump();
+  // A message may quote what a store or a function said, in UTF-8 or not.
+  const std::string body =
+      call.body == nullptr ? "" : call.body->dump(-1, ' ', false, Json::error_handler_t::replace);
   bool refused = false;
   for (int attempt = 1;; ++attempt) {
     WaitForTurn();

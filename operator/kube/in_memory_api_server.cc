@@ -354,7 +354,8 @@ Status InMemoryApiServer::Persist() {
     for (const auto& [name, object] : table->objects) objects.push_back(*object);
   }
   const Json snapshot = {{"resourceVersion", version_}, {"objects", std::move(objects)}};
-  const Status written = WriteFileAtomically(options_.file, snapshot.dump());
+  const Status written = WriteFileAtomically(
+      options_.file, snapshot.dump(-1, ' ', false, Json::error_handler_t::replace));
   if (written.ok()) return written;
   return UnavailableError("the change took effect but could not be saved: " + written.message());
 }

@@ -59,7 +59,7 @@ Status WatchDecoder::Append(ByteView bytes, std::vector<WatchEvent>* events) {
 
 Status WatchDecoder::Decode(std::string_view line, std::vector<WatchEvent>* events) {
   if (Trim(line).empty()) return OkStatus();
-  Result<Json> json = ParseJson(line);
+  Result<Json> json = ParseJson(line, {.bytes = kMaxLineBytes, .cut_deep = true});
   if (!json.ok() || !json->is_object()) return NoEvent(line);
   const auto type = json->find("type");
   const auto object = json->find("object");

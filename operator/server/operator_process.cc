@@ -274,7 +274,7 @@ HttpServerReply OperatorProcess::State::Debug(const std::string& path) {
   const Result<Json> described = controller->Describe({words[3], words[4]});
   if (!described.ok()) return ErrorReply(described.status());
   HttpServerReply reply;
-  reply.body = described->dump(1) + "\n";
+  reply.body = described->dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
   return reply;
 }
 

@@ -124,6 +124,18 @@ TEST_P(ObjectStoreConformance, ReadsRanges) {
   EXPECT_EQ(absent.status().code(), StatusCode::kNotFound);
 }
 
+TEST_P(ObjectStoreConformance, ReadsWholeObjectsUpToALength) {
+  const auto store = GetParam().open();
+  PutText(*store, "digits", "0123456789");
+  EXPECT_EQ(AsText(GetAtMost(*store, "digits", 10).value()), "0123456789");
+  const Status longer = GetAtMost(*store, "digits", 9).status();
+  EXPECT_EQ(longer.code(), StatusCode::kOutOfRange);
+  EXPECT_THAT(longer.message(), HasSubstr("'digits' has more than the 9 bytes"));
+  PutText(*store, "empty", "");
+  EXPECT_TRUE(GetAtMost(*store, "empty", 9).value().empty());
+  EXPECT_EQ(GetAtMost(*store, "absent", 9).status().code(), StatusCode::kNotFound);
+}
+
 TEST_P(ObjectStoreConformance, AbsentObjectsAreNotFoundAndNamed) {
   const auto store = GetParam().open();
   PutText(*store, "folder/file");

@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "common/objectstore/metered_object_store.h"
+#include "common/objectstore/object_store.h"
 #include "common/objectstore/retrying_object_store.h"
 #include "common/protocol/object_keys.h"
 #include "common/protocol/slice_codec.h"
@@ -55,7 +56,8 @@ Status RunRole(const RoleContext& context, const SliceEnvironment& environment,
 
 // The record that an earlier run of this invocation left.
 std::optional<SliceRecord> FindRecord(ObjectStore& store, const SliceRequest& request) {
-  const auto bytes = store.Get(RecordKey(request.store.prefix, request.invocation));
+  const auto bytes =
+      GetAtMost(store, RecordKey(request.store.prefix, request.invocation), kMaxSliceLineBytes);
   if (!bytes.ok()) return {};
   auto line = DecodeSliceLine(AsText(*bytes));
   if (!line.ok() || !line->has_value()) return {};

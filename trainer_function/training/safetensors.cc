@@ -52,7 +52,7 @@ Result<ParameterInfo> ReadTensor(const std::string& name, const Json& json) {
 }
 
 Status ReadHeader(std::string_view text, SafetensorsFile* file) {
-  auto parsed = ParseJson(text);
+  auto parsed = ParseJson(text, {.bytes = kMaxHeaderBytes});
   if (!parsed.ok()) return Bad("header is " + parsed.status().message());
   if (!parsed->is_object()) return Bad("header is not a map of tensors");
   for (const auto& [name, value] : parsed->items()) {

@@ -122,6 +122,28 @@ TEST_F(CheckpointIndex, PartsWithoutAManifestAreNoCheckpoint) {
   EXPECT_EQ(FindNewestCheckpoint(store_, "p").value(), std::nullopt);
 }
 
+TEST_F(CheckpointIndex, AManifestThatIsTooDeepOrTooLongIsTorn) {
+  constexpr size_t kMillion = 1'000'000;
+  const CheckpointReference good = Write(1, 1, 1);
+  const CheckpointReference bad = Write(2, 1, 1);
+  const std::string begin = R"({"checksum":"x","a":)";
+  const std::string deep = begin + std::string(kMillion, '[') + std::string(kMillion, ']') + "}";
+  EXPECT_EQ(DecodeManifest(deep).status().message(),
+            "checkpoint manifest: nested more than 128 levels deep at line 1, column 148");
+  const std::string whole = EncodeManifest(Example(2, 1, 1));
+  for (const std::string& text : {begin + std::string(kMillion, '['), deep,
+                                  whole + std::string((size_t{1} << 20) + 1 - whole.size(), ' ')}) {
+    ASSERT_TRUE(store_.Put(ManifestKey(bad), AsBytes(text)).ok());
+    EXPECT_EQ(ReadManifest(store_, bad).status().code(), StatusCode::kDataLoss);
+    EXPECT_EQ(FindNewestCheckpoint(store_, "p").value(), good);
+  }
+  ASSERT_TRUE(store_
+                  .Put(ManifestKey(bad),
+                       AsBytes(whole + std::string((size_t{1} << 20) - whole.size(), ' ')))
+                  .ok());
+  EXPECT_EQ(FindNewestCheckpoint(store_, "p").value(), bad);
+}
+
 TEST_F(CheckpointIndex, TheFilterDecides) {
   const CheckpointReference old = Write(10, 1, 0);
   Write(20, 2, 0);

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
 
 namespace lambdadnn {
 namespace {
@@ -100,6 +101,78 @@ TEST(Yaml, DeepNestingIsAnErrorNotACrash) {
   EXPECT_TRUE(ParseYaml(std::string(500'000, '[')).error);
   EXPECT_TRUE(ParseYaml(std::string(100'000, '{')).error);
   EXPECT_TRUE(ParseYaml(std::string(2 << 20, 'a')).error);
+  EXPECT_FALSE(ParseYaml(std::string(kMaxYamlDepth, '[') + std::string(kMaxYamlDepth, ']')).error);
+  EXPECT_TRUE(
+      ParseYaml(std::string(kMaxYamlDepth + 1, '[') + std::string(kMaxYamlDepth + 1, ']')).error);
+}
+
+TEST(Yaml, AliasesCountWithTheirLevels) {
+  const auto chain = [](int levels) {
+    std::string text = "- &a1 [x]\n";
+    for (int i = 2; i < levels; ++i) {
+      text += "- &a" + std::to_string(i) + " [*a" + std::to_string(i - 1) + "]\n";
+    }
+    return text;
+  };
+  EXPECT_FALSE(ParseYaml(chain(kMaxYamlDepth)).error);
+  EXPECT_EQ(ErrorOf(chain(kMaxYamlDepth + 1)).message, "nested more than 64 levels deep");
+}
+
+// The library's parser goes one call deeper at each level: a thread with a small stack is enough
+// as long as it stops at the first level that is too deep.
+TEST(Yaml, NoKindOfNestingTakesMuchStack) {
+  constexpr size_t kTextBytes = 128 * 1024;
+  std::vector<std::string> texts;
+  for (const char* piece : {"[",     "{",   "{a: ",    "[a: ",  "[{a: ",   "[\n", "{\n",
+                            "[? ",   "{? ", "[: ",     "- ",    "? ",      "?\n", "- ? ",
+                            "? - ",  ": ",  "a: ",     "a: - ", "\"a\": ", "&a ", "&a [",
+                            "- &a ", "!a ", "!!seq [", "*a ",   "--- [",   "| ",  "> "}) {
+    std::string& text = texts.emplace_back();
+    while (text.size() < kTextBytes) text += piece;
+  }
+  for (const char* piece : {"a:\n", "-\n", "?\n"}) {
+    std::string& text = texts.emplace_back();
+    for (size_t indent = 0; text.size() < kTextBytes; ++indent) {
+      text += std::string(indent, ' ') + piece;
+    }
+  }
+  constexpr size_t kStackBytes = 512 * 1024;  // sanitizers take a few times what others do
+  pthread_attr_t attributes;
+  ASSERT_EQ(pthread_attr_init(&attributes), 0);
+  ASSERT_EQ(pthread_attr_setstacksize(&attributes, kStackBytes), 0);
+  const auto parse = [](void* text) -> void* {
+    const auto& yaml = *static_cast<std::string*>(text);
+    EXPECT_TRUE(ParseYaml(yaml).error) << yaml.substr(0, 20);
+    return nullptr;
+  };
+  for (std::string& text : texts) {
+    pthread_t thread;
+    ASSERT_EQ(pthread_create(&thread, &attributes, parse, &text), 0);
+    ASSERT_EQ(pthread_join(thread, nullptr), 0);
+  }
+  pthread_attr_destroy(&attributes);
+}
+
+TEST(Yaml, LongNamesAroundManyValuesAreAnError) {
+  std::string text;
+  for (int i = 0; i < 60; ++i) text += "{" + std::string(1000, 'a') + ": ";
+  text += "[";
+  for (int i = 0; i < 90'000; ++i) text += "1,";
+  text += "1]" + std::string(60, '}');
+  EXPECT_THAT(ErrorOf(text).message, HasSubstr("names of the fields around this one are too long"));
+}
+
+// Each of them took minutes when every quoted text and document looked for its line from the top.
+TEST(Yaml, ManyQuotedLinesAndDocumentsAreReadInOneGo) {
+  std::string quoted;
+  for (size_t i = 0; i + 10 < kMaxYamlNodes; ++i) quoted += "- \"a\"\n";
+  EXPECT_EQ(One(quoted).size(), kMaxYamlNodes - 10);
+  std::string documents;
+  for (size_t i = 0; i < 100'000; ++i) documents += "--- a\n";
+  EXPECT_EQ(ParseYaml(documents).documents.size(), 100'000u);
+  std::string comments = "a\n";
+  for (size_t i = 0; i < 500'000; ++i) comments += "#\n";
+  EXPECT_EQ(ParseYaml(comments + "--- b\n").documents.size(), 2u);
 }
 
 TEST(Yaml, WhatIsNotYamlHasALineAndASentence) {

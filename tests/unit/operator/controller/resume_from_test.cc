@@ -114,6 +114,19 @@ TEST_F(ResumeFromTest, SaysWhenThereIsNoCheckpoint) {
   EXPECT_THAT(world_.functions.started(), IsEmpty());
 }
 
+TEST_F(ResumeFromTest, AManifestOfAMillionBracketsIsNoCheckpoint) {
+  constexpr size_t kMillion = 1'000'000;
+  const std::string open = R"({"checksum":"x","a":)" + std::string(kMillion, '[');
+  for (const std::string& text : {open, open + std::string(kMillion, ']') + "}"}) {
+    ASSERT_TRUE(
+        world_.memory_store.Put("other/checkpoints/50/r1.i1/manifest.json", AsBytes(text)).ok());
+    EXPECT_THAT(FailureOf(JobOf(2, "file:///store")),
+                HasSubstr("there is no complete checkpoint under file:///store"));
+    world_.Delete();
+    ASSERT_TRUE(world_.RunUntil([&] { return !world_.Exists(); }, 60));
+  }
+}
+
 TEST_F(ResumeFromTest, SaysWhenThereAreSeveralJobs) {
   RunFirst();
   RunFirst();

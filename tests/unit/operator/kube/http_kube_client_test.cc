@@ -248,6 +248,28 @@ TEST_F(HttpKubeClientTest, TransportsAreMadeOnceFromTheConnection) {
   EXPECT_GT(transports_[1].inactivity_seconds, 60) << "bookmarks come once a minute";
 }
 
+TEST_F(HttpKubeClientTest, TextThatIsNotUtf8IsRepairedAndSent) {
+  script_ = {Answer(403)};
+  const Json event = {{"metadata", {{"name", "e"}, {"namespace", "ns"}}}, {"note", "a \xFF b"}};
+  EXPECT_EQ(Client().Create(EventType(), event).status().code(), StatusCode::kPermissionDenied);
+  EXPECT_THAT(seen_.at(0).body, HasSubstr("a \xEF\xBF\xBD b"));
+}
+
+TEST_F(HttpKubeClientTest, AnObjectOfAThousandLevelsIsCutAndHoldsUpNoOther) {
+  std::string deep = std::string(1000, '[') + std::string(1000, ']');
+  script_ = {Answer(200, {},
+                    R"({"items":[{"metadata":{"name":"a"},"spec":{"affinity":)" + deep +
+                        R"(}},{"metadata":{"name":"b"}}]})")};
+  const Result<KubeList> list = Client().List({"", "v1", "pods", "Pod"}, "ns", "", 5, "");
+  ASSERT_TRUE(list.ok()) << list.status().ToString();
+  ASSERT_EQ(list->items.size(), 2u);
+  EXPECT_TRUE(list->items[0]["spec"]["affinity"][0].is_array());
+  EXPECT_EQ(list->items[1]["metadata"]["name"], "b");
+  script_ = {Answer(403, {}, R"({"kind":"Status","message":)" + deep + "}")};
+  EXPECT_EQ(Client().List({"", "v1", "pods", "Pod"}, "ns", "", 5, "").status().code(),
+            StatusCode::kPermissionDenied);
+}
+
 TEST_F(HttpKubeClientTest, ItemsOfListsAreWholeObjects) {
   script_ = {Answer(200, {}, R"({"metadata":{"resourceVersion":"9"},"items":[{"metadata":{}}]})")};
   const Result<KubeList> list = Client().List({"", "v1", "pods", "Pod"}, "ns", "a=b,c", 5, "t/1");

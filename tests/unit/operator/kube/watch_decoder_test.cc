@@ -47,6 +47,19 @@ TEST(WatchDecoder, ALongLineIsOneEvent) {
   EXPECT_EQ(events[0].object["metadata"]["name"], name);
 }
 
+// Of fields whose content the API server does not look at; another job's event must still come.
+TEST(WatchDecoder, AnObjectOfAThousandLevelsIsCutAndHoldsUpNoOther) {
+  std::string line = R"({"type":"ADDED","object":{"metadata":{"name":"a"},"spec":{"affinity":)";
+  for (int i = 0; i < 1000; ++i) line += R"({"a":)";
+  line += "1" + std::string(1000, '}') + "}}}\n";
+  WatchDecoder decoder;
+  std::vector<WatchEvent> events;
+  ASSERT_TRUE(decoder.Append(AsBytes(line + std::string(kStream)), &events).ok());
+  ASSERT_EQ(events.size(), 4u);
+  EXPECT_EQ(events[0].object["metadata"]["name"], "a");
+  EXPECT_TRUE(events[0].object["spec"]["affinity"]["a"].is_object());
+}
+
 TEST(WatchDecoder, AnUnfinishedLineIsNoEvent) {
   WatchDecoder decoder;
   std::vector<WatchEvent> events;
