@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <set>
 #include <vector>
 
 #include "common/telemetry/log.h"
@@ -43,6 +44,15 @@ struct Controller::State {
             [this] { return queue.Behind(); }),
         lanes(of.runtime.executor, {}) {}
 
+  void Hold(Instant begin) {
+    const std::lock_guard lock(mutex);
+    passes.insert(begin);
+  }
+  void Release(Instant begin) {
+    const std::lock_guard lock(mutex);
+    passes.erase(passes.find(begin));
+  }
+
   // Failed passes in a row decide how long to wait.
   Duration BackOff(const ObjectName& name, bool failed) {
     const std::lock_guard lock(mutex);
@@ -70,7 +80,9 @@ struct Controller::State {
     while (const std::optional<ObjectName> name = queue.Get()) {
       const Instant begin = dependencies.runtime.clock.Now();
       std::string lane;
+      Hold(begin);
       const Result<Duration> next = Pass(*name, &lane);
+      Release(begin);
       if (lane.empty()) {
         End(*name, begin, next);
         continue;
@@ -113,6 +125,7 @@ struct Controller::State {
   Reconciler reconciler;
   std::mutex mutex;
   std::map<ObjectName, int> failures;
+  std::multiset<Instant> passes;  // that hold a worker, by when they began
   StoreLanes lanes;
   std::vector<std::unique_ptr<Task>> tasks;
   bool stopped = false;
@@ -160,6 +173,12 @@ Controller::Counts Controller::counts() const {
 }
 
 void Controller::UpdateMetrics() const { state_->queue.UpdateMetrics(); }
+
+Duration Controller::LongestPass() const {
+  const std::lock_guard lock(state_->mutex);
+  if (state_->passes.empty()) return Duration::zero();
+  return state_->dependencies.runtime.clock.Now() - *state_->passes.begin();
+}
 
 void Controller::Stop() {
   if (state_->stopped) return;

@@ -41,6 +41,9 @@ class Controller {
   Counts counts() const;
   // Sets the metrics that are as of now.
   void UpdateMetrics() const;
+  // How long the oldest pass that holds a worker has been going; zero = none is. Passes that wait
+  // for a store hold no worker.
+  Duration LongestPass() const;
 
  private:
   struct State;

@@ -38,6 +38,8 @@ constexpr double kStoreRetrySeconds = 5;
 // What more than a thousand jobs have to say when they begin at once.
 constexpr size_t kWaitingEvents = 8000;
 constexpr int kExitLeadLost = 1;
+// A pass asks the API server at most some dozens of times, and gives each answer half a minute.
+constexpr Duration kStuckPass = std::chrono::seconds(600);
 // Less than this is what answers leave open.
 constexpr double kNotedSkewSeconds = 2;
 
@@ -108,6 +110,7 @@ struct OperatorProcess::State {
   void AwaitEpoch();
   ControllerDependencies Dependencies();
   std::function<Result<bool>()> LeadsNow();
+  HttpServerReply Alive();
   HttpServerReply Ready();
   HttpServerReply Metrics();
   HttpServerReply Debug(const std::string& path);
@@ -223,6 +226,19 @@ Status OperatorProcess::State::OpenBackend() {
   return OkStatus();
 }
 
+// A restart is the way out of a deadlock: who waits for a lock that is never free answers nothing
+// here either.
+HttpServerReply OperatorProcess::State::Alive() {
+  Duration longest = Duration::zero();
+  {
+    const std::lock_guard lock(mutex);
+    if (controller != nullptr) longest = controller->LongestPass();
+  }
+  if (longest < kStuckPass) return TextReply(200, "ok");
+  return TextReply(500, "a pass over a job has been going for " +
+                            std::to_string(static_cast<int64_t>(ToSeconds(longest))) + " s");
+}
+
 HttpServerReply OperatorProcess::State::Ready() {
   if (jobs->synced()) return TextReply(200, "ok");
   const std::string why = jobs->Problem().value_or("");
@@ -279,8 +295,7 @@ HttpServerReply OperatorProcess::State::Debug(const std::string& path) {
 }
 
 Status OperatorProcess::State::Serve() {
-  const auto alive = [](const HttpServerRequest&) { return TextReply(200, "ok"); };
-  health_pages.Add("/healthz", alive);
+  health_pages.Add("/healthz", [this](const HttpServerRequest&) { return Alive(); });
   health_pages.Add("/readyz", [this](const HttpServerRequest&) { return Ready(); });
   metrics_pages.Add("/metrics", [this](const HttpServerRequest&) { return Metrics(); });
   if (options.debug_endpoint) {

@@ -76,6 +76,44 @@ Refusal RefuseFor(double refused_seconds) {
   return seen;
 }
 
+TEST(ControllerRetry, APassThatHangsIsSeen) {
+  InVirtualTime([&](Runtime& runtime) {
+    InMemoryApiServer server(runtime);
+    DefineTypes(&server);
+    bool hangs = true;
+    FaultyKubeClient kube(
+        server,
+        [&](const std::string& call, const std::string&, FaultyKubeClient::Point point) -> Status {
+          if (call == "patch" && point == FaultyKubeClient::Point::kBefore) {
+            while (hangs) runtime.clock.SleepFor(std::chrono::seconds(1));
+          }
+          return OkStatus();
+        });
+    MemoryObjectStore store;
+    FakeFunctions functions(runtime.clock, store);
+    ControllerDependencies dependencies{
+        runtime,
+        kube,
+        functions,
+        functions,
+        [&](const StoreReference&, const StoreSecrets&) {
+          return Result<std::unique_ptr<ObjectStore>>(
+              std::make_unique<FaultyObjectStore>(store, runtime, StoreFaults{}));
+        },
+        {}};
+    Controller controller(dependencies, JobWorld().options);
+    controller.Start();
+    EXPECT_EQ(controller.LongestPass(), Duration::zero());
+    ASSERT_TRUE(server.Create(ServerlessTrainingJobType(), JobWorld::MinimalJob()).ok());
+    runtime.clock.SleepFor(std::chrono::seconds(700));
+    EXPECT_GE(controller.LongestPass(), std::chrono::seconds(690));
+    hangs = false;
+    runtime.clock.SleepFor(std::chrono::seconds(10));
+    EXPECT_LT(controller.LongestPass(), std::chrono::seconds(10));
+    controller.Stop();
+  });
+}
+
 TEST(ControllerRetry, WaitsTwiceAsLongAfterEachFailureUpToItsMost) {
   const ControllerOptions options;
   const Refusal seen = RefuseFor(300);
