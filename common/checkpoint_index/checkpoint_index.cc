@@ -93,21 +93,18 @@ Status CheckParts(const CheckpointManifest& manifest) {
   return OkStatus();
 }
 
-// A part takes about 200 bytes, and there are as many as servers.
-constexpr uint64_t kMaxManifestBytes = 1 << 20;
 // Reads of a manifest or part before what arrives is believed to be what is stored.
 constexpr int kReadAttempts = 5;
 // Of a part that is verified at once.
-constexpr uint64_t kPieceBytes = 4 << 20;
+constexpr uint64_t kVerifiedBytes = 4 << 20;
 
 Result<CheckpointManifest> ReadOnce(ObjectStore& store, const std::string& key,
                                     const CheckpointReference& checkpoint) {
-  const Result<Bytes> bytes = GetAtMost(store, key, kMaxManifestBytes);
-  // No writer of ours leaves one as long as that.
-  if (bytes.status().code() == StatusCode::kOutOfRange) {
-    return DataLossError("reading " + key + ": " + bytes.status().message());
+  const Result<Bytes> bytes = GetBounded(store, key, kMaxManifestBytes, "a checkpoint's manifest");
+  if (bytes.status().code() == StatusCode::kResourceExhausted) {
+    return DataLossError(bytes.status().message());  // none of ours is so long
   }
-  if (!bytes.ok()) return bytes.status();
+  LDNN_RETURN_IF_ERROR(bytes.status());
   auto manifest = DecodeManifest(AsText(*bytes));
   if (!manifest.ok()) return manifest.status().WithContext("reading " + key);
   if (manifest->iteration != checkpoint.iteration ||
@@ -143,7 +140,7 @@ Status VerifyPartOnce(ObjectStore& store, const std::string& key,
   Xxh3Stream whole;
   Xxh3Stream weights;
   for (uint64_t done = 0; done < header.payload_bytes;) {
-    const uint64_t length = std::min(kPieceBytes, header.payload_bytes - done);
+    const uint64_t length = std::min(kVerifiedBytes, header.payload_bytes - done);
     LDNN_ASSIGN_OR_RETURN(const Bytes bytes,
                           store.Get(key, ByteRange{kObjectHeaderBytes + done, length}));
     if (bytes.size() != length) return DataLossError("the part is too short");
@@ -235,11 +232,19 @@ ExchangeScope ScopeOf(const CheckpointReference& checkpoint) {
 
 Result<std::vector<CheckpointReference>> ListCheckpoints(ObjectStore& store,
                                                          const std::string& prefix) {
-  LDNN_ASSIGN_OR_RETURN(const auto objects, ListAll(store, CheckpointsPrefix(prefix)));
   std::vector<CheckpointReference> found;
-  for (const ObjectInfo& object : objects) {
-    if (const auto reference = ParseManifestKey(prefix, object.key)) found.push_back(*reference);
-  }
+  const auto add = [&](const ObjectInfo& object) -> Status {
+    const auto reference = ParseManifestKey(prefix, object.key);
+    if (!reference.has_value()) return OkStatus();
+    if (found.size() == kMaxCheckpoints) {
+      return ResourceExhaustedError("there are more than " + std::to_string(kMaxCheckpoints) +
+                                    " checkpoints under " + CheckpointsPrefix(prefix) + " of " +
+                                    store.Describe() + "; delete the older ones");
+    }
+    found.push_back(*reference);
+    return OkStatus();
+  };
+  LDNN_RETURN_IF_ERROR(ForEachObject(store, CheckpointsPrefix(prefix), add));
   const auto age = [](const CheckpointReference& reference) {
     return std::tuple(reference.iteration, reference.plan_revision, reference.incarnation);
   };

@@ -62,8 +62,14 @@ ExchangeScope ScopeOf(const CheckpointReference& checkpoint);
 // revision that began later than the checkpoint's).
 using CheckpointFilter = std::function<bool(const CheckpointReference&)>;
 
+// The longest manifest that is read: one of 5,000 parts.
+inline constexpr uint64_t kMaxManifestBytes = uint64_t{1} << 20;
+// The most checkpoints of a job that are looked at; one a minute, for a month.
+inline constexpr size_t kMaxCheckpoints = 50'000;
+
 // All checkpoints under the job's prefix that have a manifest object, newest first (iteration, then
-// revision, then incarnation); nothing is verified yet. Lists the prefix once.
+// revision, then incarnation); nothing is verified yet. Lists the prefix once. kResourceExhausted
+// when there are more than kMaxCheckpoints.
 Result<std::vector<CheckpointReference>> ListCheckpoints(ObjectStore& store,
                                                          const std::string& prefix);
 

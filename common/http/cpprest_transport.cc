@@ -10,8 +10,10 @@
 #include <algorithm>
 #include <atomic>
 #include <boost/asio/steady_timer.hpp>
+#include <chrono>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 
 #include "common/base/text.h"
@@ -23,17 +25,18 @@ namespace {
 
 // Bodies go to and come from cpprest in pieces of this size.
 constexpr size_t kChunkBytes = 1 << 20;
-// An answer of unknown length, as API servers give, is mostly small: room for it grows from this.
-constexpr size_t kFirstBytes = 16 << 10;
 // Of cpprest, per process: they only move bytes, callers wait on their own threads.
 constexpr size_t kThreads = 4;
+
+// Bytes of bodies that a request has sent and received so far.
+using MovedBytes = std::shared_ptr<std::atomic<uint64_t>>;
 
 // A request body read straight from the caller's pieces.
 class PiecesBuffer final : public concurrency::streams::details::streambuf_state_manager<uint8_t> {
  public:
-  // The pieces outlive the buffer's use.
-  explicit PiecesBuffer(std::span<const ByteView> pieces)
-      : streambuf_state_manager(std::ios_base::in), pieces_(pieces) {
+  // The pieces outlive the buffer's use. What was taken is added to `moved`.
+  PiecesBuffer(std::span<const ByteView> pieces, MovedBytes moved)
+      : streambuf_state_manager(std::ios_base::in), pieces_(pieces), moved_(std::move(moved)) {
     for (const ByteView piece : pieces) left_ += piece.size();
   }
 
@@ -104,14 +107,117 @@ class PiecesBuffer final : public concurrency::streams::details::streambuf_state
       piece_ = piece;
       offset_ = offset;
       left_ -= taken;
+      *moved_ += taken;
     }
     return taken;
   }
 
   const std::span<const ByteView> pieces_;
+  const MovedBytes moved_;
   size_t piece_ = 0;
   size_t offset_ = 0;
   size_t left_ = 0;
+};
+
+// What arrives of a body, up to a limit; then it ends the request and takes nothing more. cpprest's
+// own buffer takes all that a server sends, however slowly it is read. A write never fails: cpprest
+// would wait for another of its threads then, and a few such answers would stop them all.
+class BoundedBody final : public concurrency::streams::details::streambuf_state_manager<uint8_t> {
+ public:
+  // What was taken is added to `moved`. `request` is the one to end.
+  BoundedBody(uint64_t limit, MovedBytes moved, pplx::cancellation_token_source request)
+      : streambuf_state_manager(std::ios_base::out),
+        moved_(std::move(moved)),
+        request_(std::move(request)),
+        limit_(limit) {}
+
+  // Once the status is known; never raises it.
+  void Lower(uint64_t limit) {
+    {
+      const std::lock_guard lock(mutex_);
+      limit_ = std::min(limit_, limit);
+      if (bytes_.size() <= limit_) return;
+      bytes_.resize(limit_);
+      exceeded_ = true;
+    }
+    request_.cancel();
+  }
+  void Reserve(uint64_t bytes) {
+    const std::lock_guard lock(mutex_);
+    bytes_.reserve(std::min(bytes, limit_));  // not touched, so that it costs nothing yet
+  }
+  bool exceeded() const {
+    const std::lock_guard lock(mutex_);
+    return exceeded_;
+  }
+  // What was taken. Nothing comes any more.
+  Bytes Take() {
+    const std::lock_guard lock(mutex_);
+    return std::move(bytes_);
+  }
+
+  bool can_seek() const override { return false; }
+  bool has_size() const override { return false; }
+  utility::size64_t size() const override { return 0; }
+  size_t buffer_size(std::ios_base::openmode) const override { return 0; }
+  void set_buffer_size(size_t, std::ios_base::openmode) override {}
+  size_t in_avail() const override { return 0; }
+  bool acquire(uint8_t*& pointer, size_t& count) override {
+    pointer = nullptr;
+    count = 0;
+    return false;
+  }
+  void release(uint8_t*, size_t) override {}
+  pos_type getpos(std::ios_base::openmode) const override { return Nowhere(); }
+  pos_type seekpos(pos_type, std::ios_base::openmode) override { return Nowhere(); }
+  pos_type seekoff(off_type, std::ios_base::seekdir, std::ios_base::openmode) override {
+    return Nowhere();
+  }
+
+ protected:
+  pplx::task<bool> _sync() override { return pplx::task_from_result(true); }
+  pplx::task<int_type> _putc(uint8_t byte) override {
+    Add(&byte, 1);
+    return pplx::task_from_result<int_type>(byte);
+  }
+  pplx::task<size_t> _putn(const uint8_t* bytes, size_t count) override {
+    Add(bytes, count);
+    return pplx::task_from_result(count);
+  }
+  uint8_t* _alloc(size_t) override { return nullptr; }
+  void _commit(size_t) override {}
+  pplx::task<size_t> _getn(uint8_t*, size_t) override { return pplx::task_from_result<size_t>(0); }
+  size_t _scopy(uint8_t*, size_t) override { return 0; }
+  pplx::task<int_type> _bumpc() override { return pplx::task_from_result(traits::eof()); }
+  int_type _sbumpc() override { return traits::eof(); }
+  pplx::task<int_type> _getc() override { return pplx::task_from_result(traits::eof()); }
+  int_type _sgetc() override { return traits::eof(); }
+  pplx::task<int_type> _nextc() override { return pplx::task_from_result(traits::eof()); }
+  pplx::task<int_type> _ungetc() override { return pplx::task_from_result(traits::eof()); }
+
+ private:
+  static pos_type Nowhere() { return static_cast<pos_type>(traits::eof()); }
+
+  void Add(const uint8_t* bytes, size_t count) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (exceeded_) return;
+      const auto* const begin = reinterpret_cast<const std::byte*>(bytes);
+      const uint64_t taken = std::min<uint64_t>(count, limit_ - bytes_.size());
+      bytes_.insert(bytes_.end(), begin, begin + taken);
+      *moved_ += taken;
+      if (taken == count) return;
+      exceeded_ = true;
+    }
+    request_.cancel();
+  }
+
+  const MovedBytes moved_;
+  const pplx::cancellation_token_source request_;
+  mutable std::mutex mutex_;
+  uint64_t limit_;
+  Bytes bytes_;
+  bool exceeded_ = false;
 };
 
 // "https://host:port" of an absolute URL.
@@ -162,26 +268,78 @@ bool MayBeStaleConnection(const std::error_code& code) {
          code == std::errc::not_connected || code == std::errc::bad_file_descriptor;
 }
 
+// Ends a request when its total time is over, which grows with what moves. Made by a shared_ptr;
+// its timer's handler holds it.
+class Deadline : public std::enable_shared_from_this<Deadline> {
+ public:
+  Deadline(const HttpRequest& request, pplx::cancellation_token_source source)
+      : seconds_(request.total_seconds),
+        bytes_per_second_(request.lowest_bytes_per_second),
+        source_(std::move(source)),
+        timer_(crossplat::threadpool::shared_instance().service()) {}
+
+  void Start() {
+    if (seconds_ <= 0) return;
+    const std::lock_guard lock(mutex_);
+    Wait();
+  }
+  void Stop() {
+    const std::lock_guard lock(mutex_);
+    stopped_ = true;
+    timer_.cancel();
+  }
+  bool expired() const { return expired_; }
+  const MovedBytes& moved() const { return moved_; }
+
+ private:
+  using SteadyClock = std::chrono::steady_clock;
+
+  SteadyClock::time_point End() const {
+    const double more = bytes_per_second_ == 0 ? 0
+                                               : static_cast<double>(moved_->load()) /
+                                                     static_cast<double>(bytes_per_second_);
+    return start_ + std::chrono::nanoseconds(static_cast<int64_t>((seconds_ + more) * 1e9));
+  }
+  void Wait() {  // with the mutex
+    timer_.expires_at(End());
+    timer_.async_wait([self = shared_from_this()](const boost::system::error_code& code) {
+      if (!code) self->Look();
+    });
+  }
+  void Look() {
+    {
+      const std::lock_guard lock(mutex_);
+      if (stopped_) return;
+      if (End() > SteadyClock::now()) return Wait();
+      expired_ = true;
+    }
+    source_.cancel();
+  }
+
+  const double seconds_;
+  const uint64_t bytes_per_second_;
+  const pplx::cancellation_token_source source_;
+  const SteadyClock::time_point start_ = SteadyClock::now();
+  const MovedBytes moved_ = std::make_shared<std::atomic<uint64_t>>(0);
+  std::atomic<bool> expired_{false};
+  std::mutex mutex_;
+  bool stopped_ = false;
+  boost::asio::steady_timer timer_;
+};
+
 // Ends one request early: by its cancellation or after its total time.
 class EarlyEnd {
  public:
   explicit EarlyEnd(const HttpRequest& request)
       : cancellation_(request.cancellation.get()),
-        timer_(crossplat::threadpool::shared_instance().service()) {
+        deadline_(std::make_shared<Deadline>(request, source_)) {
     if (cancellation_ != nullptr) {
       subscription_ = cancellation_->Subscribe([source = source_] { source.cancel(); });
     }
-    if (request.total_seconds <= 0) return;
-    timer_.expires_after(
-        std::chrono::nanoseconds(static_cast<int64_t>(request.total_seconds * 1e9)));
-    timer_.async_wait(
-        [source = source_, expired = expired_](const boost::system::error_code& code) {
-          if (code) return;
-          *expired = true;
-          source.cancel();
-        });
+    deadline_->Start();
   }
   ~EarlyEnd() {
+    deadline_->Stop();
     if (cancellation_ != nullptr) cancellation_->Unsubscribe(subscription_);
   }
   EarlyEnd(const EarlyEnd&) = delete;
@@ -189,24 +347,35 @@ class EarlyEnd {
 
   void Now() { source_.cancel(); }
   pplx::cancellation_token token() const { return source_.get_token(); }
+  const pplx::cancellation_token_source& source() const { return source_; }
+  const MovedBytes& moved() const { return deadline_->moved(); }
   // Why the request ended early; nullopt when it did not.
   std::optional<Status> Reason(const HttpRequest& request) const {
     const std::string what = request.method + " " + request.url;
     if (cancellation_ != nullptr && cancellation_->cancelled()) {
       return CancelledError(what + " was ended by its caller");
     }
-    if (!*expired_) return std::nullopt;
-    return UnavailableError("no whole answer to " + what + " within " +
-                            FormatDouble(request.total_seconds) + " s");
+    if (!deadline_->expired()) return std::nullopt;
+    std::string within = FormatDouble(request.total_seconds) + " s";
+    if (request.lowest_bytes_per_second > 0) {
+      within += " and a second more for each " + std::to_string(request.lowest_bytes_per_second) +
+                " bytes";
+    }
+    return UnavailableError("no whole answer to " + what + " within " + within);
   }
 
  private:
   HttpCancellation* const cancellation_;
   const pplx::cancellation_token_source source_;
-  const std::shared_ptr<std::atomic<bool>> expired_ = std::make_shared<std::atomic<bool>>(false);
-  boost::asio::steady_timer timer_;
+  const std::shared_ptr<Deadline> deadline_;
   int subscription_ = 0;
 };
+
+Status TooLong(const HttpRequest& request) {
+  return ResourceExhaustedError("the answer to " + request.method + " " + request.url +
+                                " is longer than " + std::to_string(request.max_response_bytes) +
+                                " bytes");
+}
 
 class CpprestTransport final : public HttpTransport {
  public:
@@ -225,8 +394,13 @@ class CpprestTransport final : public HttpTransport {
   // nullopt: `response` is there.
   std::optional<Failure> SendOnce(const HttpRequest& request, const web::uri& uri,
                                   HttpResponse* response);
-  Status ReadBody(const HttpRequest& request, const web::http::http_response& reply,
-                  HttpResponse* response);
+  // `kept` is null when the request hands its body on. Not `whole`: some of the body is left.
+  static Status ReadBody(const HttpRequest& request, const web::http::http_response& reply,
+                         BoundedBody* kept, HttpResponse* response, bool* whole);
+  static Status HandOn(const HttpRequest& request, const web::http::http_response& reply,
+                       uint64_t limit, HttpResponse* response, uint64_t* total);
+  // No later request uses the connections that there are to this origin.
+  void Forget(const web::uri& uri);
 
   const HttpTransportOptions options_;
   const std::shared_ptr<TlsMaterial> tls_;
@@ -271,15 +445,17 @@ Result<HttpResponse> CpprestTransport::Send(const HttpRequest& request) {
   // Once, with a new request (cpprest does not rewind the body of the first) on a new connection:
   // others in the pool may be as old.
   if (failure && failure->stale && request.repeatable) {
-    {
-      const std::lock_guard lock(mutex_);
-      clients_.erase(OriginOf(uri));
-    }
+    Forget(uri);
     response = {};
     failure = SendOnce(request, uri, &response);
   }
   if (failure) return std::move(failure->status);
   return response;
+}
+
+void CpprestTransport::Forget(const web::uri& uri) {
+  const std::lock_guard lock(mutex_);
+  clients_.erase(OriginOf(uri));
 }
 
 std::optional<CpprestTransport::Failure> CpprestTransport::SendOnce(const HttpRequest& request,
@@ -295,7 +471,7 @@ std::optional<CpprestTransport::Failure> CpprestTransport::SendOnce(const HttpRe
     for (const ByteView piece : request.body) body_bytes += piece.size();
     if (body_bytes > 0 || request.method == "PUT" || request.method == "POST") {
       const concurrency::streams::streambuf<uint8_t> buffer(
-          std::make_shared<PiecesBuffer>(request.body));
+          std::make_shared<PiecesBuffer>(request.body, end.moved()));
       message.set_body(buffer.create_istream(), body_bytes, "application/octet-stream");
     }
     for (const auto& [name, value] : request.fields) {
@@ -306,18 +482,28 @@ std::optional<CpprestTransport::Failure> CpprestTransport::SendOnce(const HttpRe
     }
     // cpprest takes the name that the certificate must hold from this field.
     if (!options_.server_name.empty()) message.headers()["Host"] = options_.server_name;
+    std::shared_ptr<BoundedBody> kept;
+    if (!request.on_body) {
+      kept = std::make_shared<BoundedBody>(
+          std::max(request.max_response_bytes, request.max_error_bytes), end.moved(), end.source());
+      message.set_response_stream(concurrency::streams::streambuf<uint8_t>(kept).create_ostream());
+    }
     web::http::http_response reply = ClientFor(uri)->request(message, end.token()).get();
     answered = true;
     response->status = reply.status_code();
     for (const auto& [name, value] : reply.headers()) response->fields.emplace_back(name, value);
-    Status status = ReadBody(request, reply, response);
-    if (status.ok()) return std::nullopt;
+    bool whole = true;
+    Status status = ReadBody(request, reply, kept.get(), response, &whole);
+    if (status.ok() && whole) return std::nullopt;
     end.Now();
     try {
       reply.content_ready().wait();
     } catch (const std::exception&) {
       // It was just cancelled; waiting only keeps the caller's pieces valid until then.
     }
+    // What is left of the body is still to come on this connection.
+    if (!whole) Forget(uri);
+    if (status.ok()) return std::nullopt;
     return Failure{std::move(status)};
   } catch (const web::http::http_exception& error) {
     if (const std::optional<Status> reason = end.Reason(request)) return Failure{*reason};
@@ -330,49 +516,59 @@ std::optional<CpprestTransport::Failure> CpprestTransport::SendOnce(const HttpRe
 }
 
 Status CpprestTransport::ReadBody(const HttpRequest& request, const web::http::http_response& reply,
-                                  HttpResponse* response) {
+                                  BoundedBody* kept, HttpResponse* response, bool* whole) {
   if (request.method == "HEAD") return OkStatus();
-  const bool streamed = request.on_body && response->status / 100 == 2;
+  const bool fine = response->status / 100 == 2;
+  const uint64_t limit = fine ? request.max_response_bytes : request.max_error_bytes;
   const std::optional<long long> length =
       ParseInteger(FindField(response->fields, "Content-Length"));
-  const auto too_long = [&] {
-    return ResourceExhaustedError("the answer to " + request.method + " " + request.url +
-                                  " is longer than " + std::to_string(request.max_response_bytes) +
-                                  " bytes");
-  };
-  if (length && static_cast<uint64_t>(*length) > request.max_response_bytes) return too_long();
-  Bytes& body = response->body;
-  if (length && !streamed) body.reserve(static_cast<size_t>(*length));
-  Bytes piece(streamed ? kChunkBytes : 0);
-  size_t room = streamed ? kChunkBytes : kFirstBytes;
-  auto source = reply.body().streambuf();
+  if (fine && length && static_cast<uint64_t>(*length) > limit) return TooLong(request);
   uint64_t total = 0;
-  for (;;) {
-    size_t wanted =
-        length ? std::min<uint64_t>(kChunkBytes, static_cast<uint64_t>(*length) - total) : room;
-    room = std::min(2 * room, kChunkBytes);
-    if (wanted == 0) break;
-    if (streamed) {
-      // As soon as there is anything, what there is. A whole body comes in full chunks.
-      if (source.getc().get() == concurrency::streams::char_traits<uint8_t>::eof()) break;
-      wanted = std::min(wanted, source.in_avail());
+  bool exceeded = false;
+  if (kept != nullptr) {
+    kept->Lower(limit);
+    if (length) kept->Reserve(static_cast<uint64_t>(*length));
+    try {
+      reply.content_ready().wait();
+    } catch (const std::exception&) {
+      if (!kept->exceeded()) throw;
     }
-    if (!streamed) body.resize(total + wanted);
-    std::byte* const target = streamed ? piece.data() : body.data() + total;
-    const size_t got = source.getn(reinterpret_cast<uint8_t*>(target), wanted).get();
-    if (!streamed) body.resize(total + got);
-    if (got == 0) break;
-    total += got;
-    if (total > request.max_response_bytes) return too_long();
-    if (streamed && !request.on_body(ByteView(piece).first(got))) {
-      return CancelledError(request.method + " " + request.url + " was ended by its caller");
-    }
+    exceeded = kept->exceeded();
+    response->body = kept->Take();
+    total = response->body.size();
+  } else {
+    LDNN_RETURN_IF_ERROR(HandOn(request, reply, limit, response, &total));
+    exceeded = total > limit;
+    if (!exceeded) reply.content_ready().wait();  // throws what broke the body
   }
-  reply.content_ready().wait();  // throws what broke the body
+  *whole = !exceeded;
+  if (exceeded) return fine ? TooLong(request) : OkStatus();
   if (length && total != static_cast<uint64_t>(*length)) {
     return UnavailableError("the answer to " + request.method + " " + request.url +
                             " was cut after " + std::to_string(total) + " of " +
                             std::to_string(*length) + " bytes");
+  }
+  return OkStatus();
+}
+
+// Gives pieces to on_body as soon as there is anything; of a refusal keeps the bytes.
+Status CpprestTransport::HandOn(const HttpRequest& request, const web::http::http_response& reply,
+                                uint64_t limit, HttpResponse* response, uint64_t* total) {
+  const bool fine = response->status / 100 == 2;
+  Bytes piece(kChunkBytes);
+  auto source = reply.body().streambuf();
+  while (source.getc().get() != concurrency::streams::char_traits<uint8_t>::eof()) {
+    const size_t wanted = std::min(kChunkBytes, source.in_avail());
+    const size_t got = source.getn(reinterpret_cast<uint8_t*>(piece.data()), wanted).get();
+    if (got == 0) break;
+    const uint64_t room = limit - *total;
+    *total += got;
+    const ByteView taken = ByteView(piece).first(std::min<uint64_t>(got, room));
+    if (!fine) response->body.insert(response->body.end(), taken.begin(), taken.end());
+    if (*total > limit) break;
+    if (fine && !request.on_body(taken)) {
+      return CancelledError(request.method + " " + request.url + " was ended by its caller");
+    }
   }
   return OkStatus();
 }

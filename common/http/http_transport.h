@@ -53,10 +53,17 @@ struct HttpRequest {
   // When set, pieces of a body with status 2xx go here as they arrive instead of into
   // HttpResponse::body; false ends the request with kCancelled.
   std::function<bool(ByteView)> on_body;
-  // A longer body is refused with kResourceExhausted.
+  // A longer body with status 2xx is refused with kResourceExhausted. Nothing is read beyond it.
   uint64_t max_response_bytes = uint64_t{4} << 30;
+  // A longer body with another status ends there: what it is for, a sentence, stands in its first
+  // lines. The rest is not read.
+  uint64_t max_error_bytes = uint64_t{1} << 20;
   // Longest time for the whole request, from Send to the last byte; 0 = only inactivity counts.
   double total_seconds = 0;
+  // With total_seconds: each so many bytes of a body, sent or received, give another second. 0 =
+  // none do. So a large body may come slowly, and one that drips ends. Bytes count by the MiB, so
+  // total_seconds is longer than one takes.
+  uint64_t lowest_bytes_per_second = 0;
   std::shared_ptr<HttpCancellation> cancellation;
 };
 

@@ -35,6 +35,9 @@ class FileSystem {
   // Returns its path. Nothing is left of a failure, kNotFound: there is no such folder.
   virtual Result<std::string> WriteNew(const std::string& folder, std::span<const ByteView> parts,
                                        bool sync) = 0;
+  // Adds to the end of a file that WriteNew made; with `sync` all of its content survives a power
+  // cut from then on.
+  virtual int Append(const std::string& path, ByteView bytes, bool sync) = 0;
   // What the path leads to, and of a file the bytes from `offset` on, at most `length`.
   virtual int Read(const std::string& path, uint64_t offset, uint64_t length, Bytes* bytes,
                    FileInfo* info) = 0;
@@ -56,6 +59,7 @@ class PosixFileSystem final : public FileSystem {
  public:
   Result<std::string> WriteNew(const std::string& folder, std::span<const ByteView> parts,
                                bool sync) override;
+  int Append(const std::string& path, ByteView bytes, bool sync) override;
   int Read(const std::string& path, uint64_t offset, uint64_t length, Bytes* bytes,
            FileInfo* info) override;
   int Look(const std::string& path, FileInfo* info) override;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/objectstore/filesystem_object_store.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <limits>
 #include <mutex>
@@ -67,16 +68,42 @@ Status FilesystemObjectStore::Put(std::string_view key, std::span<const ByteView
   const std::string context = "writing " + path;
   Result<std::string> temporary = WriteTemporary(parts, options);
   if (!temporary.ok()) return temporary.status().WithContext(context);
-  const Status published = Publish(*temporary, key, path, options.if_absent);
+  return Finish(*temporary, key, path, options);
+}
+
+Status FilesystemObjectStore::PutPieces(std::string_view key, uint64_t size,
+                                        const PieceReader& read) {
+  LDNN_RETURN_IF_ERROR(ValidateKey(key));
+  const std::string path = root_ + "/" + KeyToPath(key);
+  const std::string context = "writing " + path;
+  Result<std::string> temporary = WriteTemporary({}, {});
+  if (!temporary.ok()) return temporary.status().WithContext(context);
+  for (uint64_t offset = 0; offset < size; offset += kPieceBytes) {
+    const uint64_t length = std::min(kPieceBytes, size - offset);
+    const Result<Bytes> piece = ReadPiece(read, {offset, length});
+    Status status = piece.status();
+    const bool sync = offset + length == size && !Planted(PlantedBug::kFileNotSynced);
+    const int error = piece.ok() ? files_.Append(*temporary, *piece, sync) : 0;
+    if (error != 0) status = ErrnoStatus(context, error);
+    if (status.ok()) continue;
+    files_.Unlink(*temporary);
+    return status;
+  }
+  return Finish(*temporary, key, path, {});
+}
+
+Status FilesystemObjectStore::Finish(const std::string& temporary, std::string_view key,
+                                     const std::string& path, const PutOptions& options) {
+  const Status published = Publish(temporary, key, path, options.if_absent);
   // After a rename the name is gone; after a link or a failure it is not.
-  files_.Unlink(*temporary);
+  files_.Unlink(temporary);
   if (!published.ok()) return published;
   if (options.ephemeral) {
     if (WakeupRow* const wakeups = Wakeups()) wakeups->Ring(NumberOf(key));
     return OkStatus();
   }
   if (Planted(PlantedBug::kFolderNotSynced)) return OkStatus();
-  return SyncFolders(path).WithContext(context);
+  return SyncFolders(path).WithContext("writing " + path);
 }
 
 Result<std::string> FilesystemObjectStore::WriteTemporary(std::span<const ByteView> parts,

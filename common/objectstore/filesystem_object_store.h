@@ -34,6 +34,7 @@ class FilesystemObjectStore final : public ObjectStore {
   using ObjectStore::Put;
   Status Put(std::string_view key, std::span<const ByteView> parts,
              const PutOptions& options) override;
+  Status PutPieces(std::string_view key, uint64_t size, const PieceReader& read) override;
   Result<Bytes> Get(std::string_view key, std::optional<ByteRange> range) override;
   Result<ObjectInfo> Head(std::string_view key) override;
   Status Delete(std::string_view key) override;
@@ -45,6 +46,9 @@ class FilesystemObjectStore final : public ObjectStore {
 
  private:
   Result<std::string> WriteTemporary(std::span<const ByteView> parts, const PutOptions& options);
+  // Puts the temporary file, which is complete, in its place.
+  Status Finish(const std::string& temporary, std::string_view key, const std::string& path,
+                const PutOptions& options);
   void RemoveOldTemporaries(const std::string& newest);
   Status Publish(const std::string& temporary, std::string_view key, const std::string& path,
                  bool if_absent);

@@ -25,6 +25,12 @@ Status MeteredObjectStore::Put(std::string_view key, std::span<const ByteView> p
   return OkStatus();
 }
 
+Status MeteredObjectStore::PutPieces(std::string_view key, uint64_t size, const PieceReader& read) {
+  LDNN_RETURN_IF_ERROR(inner_.PutPieces(key, size, read));
+  Add({.puts = 1, .bytes_in = static_cast<int64_t>(size)});
+  return OkStatus();
+}
+
 Result<Bytes> MeteredObjectStore::Get(std::string_view key, std::optional<ByteRange> range) {
   Result<Bytes> result = inner_.Get(key, range);
   if (result.ok()) {

@@ -37,14 +37,17 @@ bool IsPlain(std::string_view key) {
   return before != '/';
 }
 
-Status BadKey(std::string_view key, std::string_view rule) {
+std::string Shown(std::string_view key) {
   constexpr size_t kShown = 80;
-  std::string shown;
+  std::string shown = "'";
   for (const char c : key.substr(0, kShown)) {
     shown += static_cast<unsigned char>(c) < 0x20 || c == 0x7F ? '?' : c;
   }
-  if (key.size() > kShown) shown += "...";
-  return InvalidArgumentError("object key '" + shown + "' " + std::string(rule));
+  return shown + (key.size() > kShown ? "...'" : "'");
+}
+
+Status BadKey(std::string_view key, std::string_view rule) {
+  return InvalidArgumentError("object key " + Shown(key) + " " + std::string(rule));
 }
 
 }  // namespace
@@ -98,36 +101,125 @@ Status ObjectStore::DeleteMany(std::span<const std::string> keys) {
   return OkStatus();
 }
 
-Result<Bytes> GetAtMost(ObjectStore& store, std::string_view key, uint64_t max_bytes) {
-  LDNN_ASSIGN_OR_RETURN(Bytes bytes, store.Get(key, ByteRange{0, max_bytes + 1}));
-  if (bytes.size() <= max_bytes) return bytes;
-  return OutOfRangeError("object '" + std::string(key) + "' has more than the " +
-                         std::to_string(max_bytes) + " bytes that are read");
+Status ObjectStore::PutPieces(std::string_view key, uint64_t size, const PieceReader& read) {
+  std::vector<Bytes> pieces;
+  for (uint64_t offset = 0; offset < size; offset += kPieceBytes) {
+    LDNN_ASSIGN_OR_RETURN(Bytes piece,
+                          ReadPiece(read, {offset, std::min(kPieceBytes, size - offset)}));
+    pieces.push_back(std::move(piece));
+  }
+  const std::vector<ByteView> views(pieces.begin(), pieces.end());
+  return Put(key, views, {});
 }
 
-Result<std::vector<ObjectInfo>> ListAll(ObjectStore& store, std::string_view prefix) {
-  std::vector<ObjectInfo> all;
+Result<Bytes> ReadPiece(const PieceReader& read, ByteRange range) {
+  LDNN_ASSIGN_OR_RETURN(Bytes bytes, read(range));
+  if (bytes.size() == range.length) return bytes;
+  return DataLossError(std::to_string(bytes.size()) + " bytes came where " +
+                       std::to_string(range.length) + " from byte " + std::to_string(range.offset) +
+                       " on were asked for");
+}
+
+Status CheckListPage(const ObjectList& page, std::string_view prefix, std::string_view start_after,
+                     int limit) {
+  if (page.objects.size() > static_cast<size_t>(limit)) {
+    return UnavailableError("a list of " + std::to_string(page.objects.size()) + " objects where " +
+                            std::to_string(limit) + " were asked for");
+  }
+  std::string_view before = start_after;
+  for (const ObjectInfo& object : page.objects) {
+    if (!object.key.starts_with(prefix)) {
+      return UnavailableError("a list of '" + std::string(prefix) + "' has " + Shown(object.key) +
+                              " in it");
+    }
+    if (object.key <= before) {
+      return UnavailableError("a list has " + Shown(object.key) + " behind " + Shown(before) +
+                              "; keys must ascend");
+    }
+    before = object.key;
+  }
+  if (!page.next_start_after.empty() &&
+      (page.next_start_after < before || page.next_start_after == start_after)) {
+    return UnavailableError("a list goes on at " + Shown(page.next_start_after) + " behind " +
+                            Shown(before) + "; it would never end");
+  }
+  return OkStatus();
+}
+
+Result<Bytes> GetBounded(ObjectStore& store, std::string_view key, uint64_t limit,
+                         std::string_view what) {
+  // One byte more tells a longer object from one that just fits.
+  LDNN_ASSIGN_OR_RETURN(Bytes bytes, store.Get(key, ByteRange{0, limit + 1}));
+  if (bytes.size() <= limit) return bytes;
+  return ResourceExhaustedError("object '" + std::string(key) + "' of " + store.Describe() +
+                                " is longer than the " + std::to_string(limit) + " bytes that " +
+                                std::string(what) +
+                                " may have; delete it if nothing of ours wrote it");
+}
+
+namespace {
+
+// Page after page; each is checked, so that every one but the last makes progress.
+Status ForEachPage(ObjectStore& store, std::string_view prefix,
+                   const std::function<Status(ObjectList&)>& visit) {
   std::string start_after;
   do {
     LDNN_ASSIGN_OR_RETURN(ObjectList page, store.List(prefix, start_after, kMaxListLimit));
-    std::move(page.objects.begin(), page.objects.end(), std::back_inserter(all));
-    start_after = std::move(page.next_start_after);
+    const Status sound = CheckListPage(page, prefix, start_after, kMaxListLimit);
+    if (!sound.ok()) return sound.WithContext(store.Describe());
+    start_after = page.next_start_after;
+    LDNN_RETURN_IF_ERROR(visit(page));
   } while (!start_after.empty());
+  return OkStatus();
+}
+
+}  // namespace
+
+Status ForEachObject(ObjectStore& store, std::string_view prefix, const ObjectVisitor& visit,
+                     int64_t limit) {
+  int64_t passed = 0;
+  return ForEachPage(store, prefix, [&](ObjectList& page) -> Status {
+    passed += static_cast<int64_t>(page.objects.size());
+    if (passed > limit) {
+      return ResourceExhaustedError(store.Describe() + " lists more than " + std::to_string(limit) +
+                                    " objects under '" + std::string(prefix) +
+                                    "'; name a folder with fewer, or delete what is not needed");
+    }
+    for (const ObjectInfo& object : page.objects) LDNN_RETURN_IF_ERROR(visit(object));
+    return OkStatus();
+  });
+}
+
+Result<std::vector<ObjectInfo>> ListAll(ObjectStore& store, std::string_view prefix,
+                                        int64_t limit) {
+  std::vector<ObjectInfo> all;
+  const auto add = [&](const ObjectInfo& object) {
+    all.push_back(object);
+    return OkStatus();
+  };
+  LDNN_RETURN_IF_ERROR(ForEachObject(store, prefix, add, limit));
   return all;
 }
 
-Result<int64_t> DeletePrefix(ObjectStore& store, std::string_view prefix) {
+Result<int64_t> DeletePrefix(ObjectStore& store, std::string_view prefix,
+                             const std::function<bool(const ObjectInfo&)>& unless) {
+  int64_t passed = 0;
   int64_t deleted = 0;
-  std::string start_after;
-  do {
-    LDNN_ASSIGN_OR_RETURN(ObjectList page, store.List(prefix, start_after, kMaxListLimit));
+  const auto delete_page = [&](ObjectList& page) -> Status {
+    passed += static_cast<int64_t>(page.objects.size());
     std::vector<std::string> keys;
     keys.reserve(page.objects.size());
-    for (ObjectInfo& object : page.objects) keys.push_back(std::move(object.key));
+    for (ObjectInfo& object : page.objects) {
+      if (!unless || !unless(object)) keys.push_back(std::move(object.key));
+    }
     if (!keys.empty()) LDNN_RETURN_IF_ERROR(store.DeleteMany(keys));
     deleted += static_cast<int64_t>(keys.size());
-    start_after = std::move(page.next_start_after);
-  } while (!start_after.empty());
+    if (passed < kMaxWalkedObjects || page.next_start_after.empty()) return OkStatus();
+    return UnavailableError("deleting what " + store.Describe() + " has under '" +
+                            std::string(prefix) + "': " + std::to_string(passed) +
+                            " objects were listed, and there are more");
+  };
+  LDNN_RETURN_IF_ERROR(ForEachPage(store, prefix, delete_page));
   return deleted;
 }
 

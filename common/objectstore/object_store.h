@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -62,6 +63,10 @@ class ArrivalWatch {
   virtual bool Wait(Duration at_most) = 0;
 };
 
+// All bytes of a range of what is to be stored, or why they cannot be had. May be asked for the
+// same range again, and from the beginning.
+using PieceReader = std::function<Result<Bytes>(ByteRange)>;
+
 class ObjectStore {
  public:
   virtual ~ObjectStore() = default;
@@ -69,6 +74,10 @@ class ObjectStore {
   // Stores the concatenation of `parts` without copying them first.
   virtual Status Put(std::string_view key, std::span<const ByteView> parts,
                      const PutOptions& options) = 0;
+  // Stores `size` bytes, which `read` gives piece by piece, in order: for objects that are not to
+  // be held in memory. An error of `read` is returned, and nothing is stored. A store that has no
+  // way to write in pieces holds them all (this one).
+  virtual Status PutPieces(std::string_view key, uint64_t size, const PieceReader& read);
   // The whole object, or a range of it.
   virtual Result<Bytes> Get(std::string_view key, std::optional<ByteRange> range) = 0;
   virtual Result<ObjectInfo> Head(std::string_view key) = 0;
@@ -101,6 +110,12 @@ inline constexpr size_t kMaxKeyBytes = 1024;
 // The most that one List returns.
 inline constexpr int kMaxListLimit = 1000;
 
+// Of what PutPieces asks for at once, at least: large enough that a request's own time does not
+// count, small enough that all tasks of an operator may hold one.
+inline constexpr uint64_t kPieceBytes = uint64_t{8} << 20;
+// What `read` says of the range; kDataLoss when it is not as many bytes.
+Result<Bytes> ReadPiece(const PieceReader& read, ByteRange range);
+
 // OK, or kInvalidArgument naming the rule that the key breaks.
 Status ValidateKey(std::string_view key);
 // OK, or kInvalidArgument for a `limit` of List outside 1 .. kMaxListLimit.
@@ -109,12 +124,33 @@ Status ValidateListLimit(int limit);
 // kOutOfRange, naming the key, when it begins beyond the end.
 Result<ByteRange> ClipRange(std::string_view key, ByteRange range, uint64_t size);
 
-// The whole object, of which others may have written more than this process has memory for;
-// kOutOfRange, naming the key, when it has more than `max_bytes`.
-Result<Bytes> GetAtMost(ObjectStore& store, std::string_view key, uint64_t max_bytes);
-// Every object under `prefix`, page by page.
-Result<std::vector<ObjectInfo>> ListAll(ObjectStore& store, std::string_view prefix);
-// Deletes every object under `prefix`; returns how many there were.
-Result<int64_t> DeletePrefix(ObjectStore& store, std::string_view prefix);
+// OK when the page is what List promises for these arguments: at most `limit` keys, each ascending,
+// under `prefix` and beyond `start_after`, and a place to go on that lies beyond them. Else
+// kUnavailable: a store that answers so goes on for ever.
+Status CheckListPage(const ObjectList& page, std::string_view prefix, std::string_view start_after,
+                     int limit);
+
+// The whole object if it has at most `limit` bytes, else kResourceExhausted, naming `what` it
+// should be ("a manifest"); no more than that is fetched.
+Result<Bytes> GetBounded(ObjectStore& store, std::string_view key, uint64_t limit,
+                         std::string_view what);
+
+// The most objects that one walk through a listing passes: of a job with 1,000 workers, a hundred
+// times what it keeps at once.
+inline constexpr int64_t kMaxWalkedObjects = 1'000'000;
+// Shows `visit` every object under `prefix`, one page in memory at a time, until it returns another
+// status than OK, which ends the walk. kResourceExhausted when there are more than `limit`.
+using ObjectVisitor = std::function<Status(const ObjectInfo&)>;
+Status ForEachObject(ObjectStore& store, std::string_view prefix, const ObjectVisitor& visit,
+                     int64_t limit = kMaxWalkedObjects);
+// Every object under `prefix`, in memory; for listings that are known to be small.
+// kResourceExhausted when there are more than `limit`.
+inline constexpr int64_t kMaxListedObjects = 100'000;
+Result<std::vector<ObjectInfo>> ListAll(ObjectStore& store, std::string_view prefix,
+                                        int64_t limit = kMaxListedObjects);
+// Deletes every object under `prefix` (that `unless`, when given, does not keep), page by page;
+// returns how many there were. kUnavailable after kMaxWalkedObjects: the next call goes on.
+Result<int64_t> DeletePrefix(ObjectStore& store, std::string_view prefix,
+                             const std::function<bool(const ObjectInfo&)>& unless = nullptr);
 
 }  // namespace lambdadnn

@@ -37,14 +37,14 @@ FileInfo InfoOf(const struct stat& info) {
           static_cast<int64_t>(info.st_mtime)};
 }
 
-Status WriteAll(int fd, ByteView bytes) {
+int WriteAll(int fd, ByteView bytes) {
   while (!bytes.empty()) {
     const ssize_t written = write(fd, bytes.data(), bytes.size());
     if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return ErrnoStatus("writing a temporary file", errno);
+    if (written < 0) return errno;
     bytes = bytes.subspan(static_cast<size_t>(written));
   }
-  return OkStatus();
+  return 0;
 }
 
 }  // namespace
@@ -56,7 +56,8 @@ Result<std::string> PosixFileSystem::WriteNew(const std::string& folder,
   if (file.fd() < 0) return ErrnoStatus("creating a temporary file in " + folder, errno);
   Status status;
   for (const ByteView part : parts) {
-    if (status.ok()) status = WriteAll(file.fd(), part);
+    const int error = status.ok() ? WriteAll(file.fd(), part) : 0;
+    if (error != 0) status = ErrnoStatus("writing a temporary file", error);
   }
   if (status.ok() && fchmod(file.fd(), 0644) != 0) {
     status = ErrnoStatus("setting the mode of " + name, errno);
@@ -68,6 +69,13 @@ Result<std::string> PosixFileSystem::WriteNew(const std::string& folder,
   unlink(name.c_str());
   // The folder was there.
   return status.code() == StatusCode::kNotFound ? UnavailableError(status.message()) : status;
+}
+
+int PosixFileSystem::Append(const std::string& path, ByteView bytes, bool sync) {
+  const OpenFile file(open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC));
+  if (file.fd() < 0) return errno;
+  if (const int error = WriteAll(file.fd(), bytes); error != 0) return error;
+  return sync && fsync(file.fd()) != 0 ? errno : 0;
 }
 
 int PosixFileSystem::Read(const std::string& path, uint64_t offset, uint64_t length, Bytes* bytes,

@@ -11,10 +11,24 @@ Result<std::string> PrefixObjectStore::FullKey(std::string_view key) const {
   return prefix_ + std::string(key);
 }
 
+// The server that lists them may be anybody's.
+Status PrefixObjectStore::Strip(std::string* key) const {
+  if (!key->starts_with(prefix_)) {
+    return UnavailableError("a list of " + Describe() + " has keys beyond that");
+  }
+  key->erase(0, prefix_.size());
+  return OkStatus();
+}
+
 Status PrefixObjectStore::Put(std::string_view key, std::span<const ByteView> parts,
                               const PutOptions& options) {
   LDNN_ASSIGN_OR_RETURN(const std::string full, FullKey(key));
   return inner_->Put(full, parts, options);
+}
+
+Status PrefixObjectStore::PutPieces(std::string_view key, uint64_t size, const PieceReader& read) {
+  LDNN_ASSIGN_OR_RETURN(const std::string full, FullKey(key));
+  return inner_->PutPieces(full, size, read);
 }
 
 Result<Bytes> PrefixObjectStore::Get(std::string_view key, std::optional<ByteRange> range) {
@@ -51,10 +65,9 @@ Result<ObjectList> PrefixObjectStore::List(std::string_view prefix, std::string_
   LDNN_ASSIGN_OR_RETURN(ObjectList list,
                         inner_->List(prefix_ + std::string(prefix), full_start, limit));
   for (ObjectInfo& object : list.objects) {
-    LDNN_CHECK(object.key.starts_with(prefix_), "a list left its prefix: " + object.key);
-    object.key.erase(0, prefix_.size());
+    LDNN_RETURN_IF_ERROR(Strip(&object.key));
   }
-  if (!list.next_start_after.empty()) list.next_start_after.erase(0, prefix_.size());
+  if (!list.next_start_after.empty()) LDNN_RETURN_IF_ERROR(Strip(&list.next_start_after));
   return list;
 }
 

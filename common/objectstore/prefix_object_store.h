@@ -19,6 +19,7 @@ class PrefixObjectStore final : public ObjectStore {
   using ObjectStore::Put;
   Status Put(std::string_view key, std::span<const ByteView> parts,
              const PutOptions& options) override;
+  Status PutPieces(std::string_view key, uint64_t size, const PieceReader& read) override;
   Result<Bytes> Get(std::string_view key, std::optional<ByteRange> range) override;
   Result<ObjectInfo> Head(std::string_view key) override;
   Status Delete(std::string_view key) override;
@@ -35,6 +36,8 @@ class PrefixObjectStore final : public ObjectStore {
  private:
   // kInvalidArgument for a relative key that is none by itself: "../x" must not leave the prefix.
   Result<std::string> FullKey(std::string_view key) const;
+  // From a full key to a relative one; kUnavailable when it is not of this prefix.
+  Status Strip(std::string* key) const;
 
   const std::unique_ptr<ObjectStore> inner_;
   const std::string prefix_;

@@ -88,6 +88,11 @@ Status RetryingObjectStore::Put(std::string_view key, std::span<const ByteView> 
   return outcome.status;
 }
 
+Status RetryingObjectStore::PutPieces(std::string_view key, uint64_t size,
+                                      const PieceReader& read) {
+  return Repeat([&] { return inner_.PutPieces(key, size, read); }).status;
+}
+
 Result<Bytes> RetryingObjectStore::Get(std::string_view key, std::optional<ByteRange> range) {
   Bytes bytes;
   LDNN_RETURN_IF_ERROR(Repeat([&] {

@@ -40,6 +40,7 @@ class RetryingObjectStore final : public ObjectStore {
   using ObjectStore::Put;
   Status Put(std::string_view key, std::span<const ByteView> parts,
              const PutOptions& options) override;
+  Status PutPieces(std::string_view key, uint64_t size, const PieceReader& read) override;
   Result<Bytes> Get(std::string_view key, std::optional<ByteRange> range) override;
   Result<ObjectInfo> Head(std::string_view key) override;
   Status Delete(std::string_view key) override;

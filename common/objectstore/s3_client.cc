@@ -65,7 +65,13 @@ Status S3Options::Validate() const {
   if (part_bytes < kMinPart || part_bytes > kMaxPart) {
     return bad("part size", std::to_string(part_bytes), "choose 5 MiB to 5 GiB");
   }
-  return OkStatus();
+  return limits.Validate();
+}
+
+Status S3Limits::Validate() const {
+  const bool some = error_bytes > 0 && control_bytes > 0 && list_bytes > 0 && object_bytes > 0;
+  if (some && total_seconds > 0 && lowest_bytes_per_second > 0) return OkStatus();
+  return InvalidArgumentError("S3 limits of answers: each must be larger than 0");
 }
 
 S3Client::S3Client(HttpTransport& transport, Clock& clock, S3Options options)
@@ -138,7 +144,25 @@ Result<HttpResponse> S3Client::SendSigned(const S3Call& call, WallTime at) {
   request.fields.emplace_back("authorization", authorization);
   request.body = call.body;
   request.repeatable = call.repeatable;
-  return transport_.Send(request);
+  const S3Limits& limits = options_.limits;
+  request.max_response_bytes = call.answer_bytes.value_or(limits.control_bytes);
+  request.max_error_bytes = limits.error_bytes;
+  request.total_seconds = limits.total_seconds;
+  request.lowest_bytes_per_second = limits.lowest_bytes_per_second;
+  Result<HttpResponse> response = transport_.Send(request);
+  if (response.status().code() != StatusCode::kResourceExhausted) return response;
+  return TooLong(call, request.max_response_bytes);
+}
+
+Status S3Client::TooLong(const S3Call& call, uint64_t limit) const {
+  const std::string longer = " is longer than the " + std::to_string(limit) + " bytes that ";
+  if (call.method == "GET" && !call.key.empty()) {
+    return ResourceExhaustedError("what " + Name() + " answers for object '" +
+                                  std::string(call.key) + "'" + longer +
+                                  "are read of it; look what wrote it there");
+  }
+  return ResourceExhaustedError("the answer of " + Name() + " to a " + call.method + longer +
+                                "S3 needs for it; name the endpoint of an S3 server");
 }
 
 Result<HttpResponse> S3Client::Expect2xx(const S3Call& call) {

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -16,6 +18,28 @@
 
 namespace lambdadnn {
 
+// What one answer may take of the one who asks. A store is named by its user, who may not be a
+// friend of the process that asks: an answer that never ends must cost that user alone.
+struct S3Limits {
+  // A refusal says in a sentence of XML why; more of it is not read.
+  uint64_t error_bytes = uint64_t{64} << 10;
+  // Answers of HEAD, PUT, DELETE and of multipart uploads: nothing, or a few lines of XML.
+  uint64_t control_bytes = uint64_t{64} << 10;
+  // A page of a listing and the answer of a batch of deletions: 1,000 keys of 1,024 bytes, each
+  // byte written as "%xx", and 500 bytes around each.
+  uint64_t list_bytes = uint64_t{4} << 20;
+  // Of a Get that names no range. The largest part that a function writes is smaller.
+  uint64_t object_bytes = uint64_t{4} << 30;
+  // Until an answer without a body is there: a server under load that still serves others.
+  double total_seconds = 60;
+  // Bodies prolong that by their length at this rate, half a megabit a second: the slowest link
+  // that training over it makes any sense on.
+  uint64_t lowest_bytes_per_second = uint64_t{64} << 10;
+
+  // kInvalidArgument for a limit that lets nothing pass.
+  Status Validate() const;
+};
+
 struct S3Options {
   std::string endpoint;  // "http[s]://host[:port]"; empty = AWS's of the region
   std::string bucket;
@@ -24,6 +48,7 @@ struct S3Options {
   StoreCredentials credentials;
   // Larger objects go up in parts of this size. S3 wants 5 MiB to 5 GiB.
   uint64_t part_bytes = uint64_t{32} << 20;
+  S3Limits limits = {};
 
   // kInvalidArgument naming the field.
   Status Validate() const;
@@ -43,6 +68,8 @@ struct S3Call {
   HttpFields fields = {};
   std::vector<ByteView> body = {};
   bool repeatable = true;
+  // The longest body that the answer may have, if it is none of a control request.
+  std::optional<uint64_t> answer_bytes = {};
 };
 
 class S3Client {
@@ -50,7 +77,8 @@ class S3Client {
   // `transport` and `clock` outlive this; `options` are valid.
   S3Client(HttpTransport& transport, Clock& clock, S3Options options);
 
-  // The answer, whatever its status. An error says that there was none (HttpTransport).
+  // The answer, whatever its status. An error says that there was none (HttpTransport), or that it
+  // was longer than it may be (kResourceExhausted).
   Result<HttpResponse> Send(const S3Call& call);
   // The answer if its status is 2xx and its body is no error, else what it means for the caller.
   Result<HttpResponse> Expect2xx(const S3Call& call);
@@ -63,6 +91,7 @@ class S3Client {
 
  private:
   Result<HttpResponse> SendSigned(const S3Call& call, WallTime at);
+  Status TooLong(const S3Call& call, uint64_t limit) const;
   WallTime ServerTime() const;
   // Whether the server's time is another one than that which the refused request was signed with.
   bool LearnTime(const HttpResponse& response, WallTime signed_at);

@@ -13,9 +13,12 @@ namespace {
 // S3's limits.
 constexpr size_t kMaxBatchDelete = 1000;
 constexpr uint64_t kMaxParts = 10'000;
+constexpr uint64_t kMaxObjectBytes = uint64_t{5} << 40;
 // MinIO denies access to a folder that another request is just removing because it became empty. A
 // Put that is denied after others were allowed is therefore tried again, at once.
 constexpr int kMaxDeniedPuts = 4;
+// S3 may answer with fewer keys than were asked for, or with none, and go on.
+constexpr int kMaxPagesOfAList = 100;
 
 uint64_t TotalSize(std::span<const ByteView> parts) {
   uint64_t size = 0;
@@ -62,7 +65,12 @@ Status S3ObjectStore::Put(std::string_view key, std::span<const ByteView> parts,
                           const PutOptions& options) {
   LDNN_RETURN_IF_ERROR(ValidateKey(key));
   const uint64_t size = TotalSize(parts);
-  if (size > client_.options().part_bytes) return PutInParts(key, parts, size, options);
+  if (size > client_.options().part_bytes) {
+    const auto part = [&](ByteRange range) -> Result<std::vector<ByteView>> {
+      return Slice(parts, range.offset, range.length);
+    };
+    return PutInParts(key, size, client_.options().part_bytes, part, options);
+  }
   S3Call call{.method = "PUT", .key = key, .body = {parts.begin(), parts.end()}};
   if (options.if_absent) {
     call.fields.emplace_back("if-none-match", "*");
@@ -78,10 +86,27 @@ Status S3ObjectStore::Put(std::string_view key, std::span<const ByteView> parts,
   return status;
 }
 
-Status S3ObjectStore::PutInParts(std::string_view key, std::span<const ByteView> parts,
-                                 uint64_t size, const PutOptions& options) {
-  const uint64_t part_bytes =
-      std::max(client_.options().part_bytes, (size + kMaxParts - 1) / kMaxParts);
+Status S3ObjectStore::PutPieces(std::string_view key, uint64_t size, const PieceReader& read) {
+  LDNN_RETURN_IF_ERROR(ValidateKey(key));
+  if (size > kMaxObjectBytes) {
+    return InvalidArgumentError("object '" + std::string(key) + "' of " + std::to_string(size) +
+                                " bytes is larger than S3 stores; make smaller parts");
+  }
+  if (size <= kPieceBytes) {
+    LDNN_ASSIGN_OR_RETURN(const Bytes bytes, ReadPiece(read, {0, size}));
+    return ObjectStore::Put(key, bytes);
+  }
+  Bytes piece;
+  const auto part = [&](ByteRange range) -> Result<std::vector<ByteView>> {
+    LDNN_ASSIGN_OR_RETURN(piece, ReadPiece(read, range));
+    return std::vector<ByteView>{ByteView(piece)};
+  };
+  return PutInParts(key, size, kPieceBytes, part, {});
+}
+
+Status S3ObjectStore::PutInParts(std::string_view key, uint64_t size, uint64_t part_bytes,
+                                 const PartReader& read, const PutOptions& options) {
+  part_bytes = std::max(part_bytes, (size + kMaxParts - 1) / kMaxParts);
   LDNN_ASSIGN_OR_RETURN(
       const HttpResponse begun,
       client_.Expect2xx({.method = "POST", .key = key, .query = {{"uploads", ""}}}));
@@ -91,8 +116,10 @@ Status S3ObjectStore::PutInParts(std::string_view key, std::span<const ByteView>
   Status status;
   std::vector<std::string> tags;
   for (uint64_t offset = 0; status.ok() && offset < size; offset += part_bytes) {
-    Result<std::string> tag = UploadPart(key, *upload_id, tags.size() + 1,
-                                         Slice(parts, offset, std::min(part_bytes, size - offset)));
+    Result<std::vector<ByteView>> body = read({offset, std::min(part_bytes, size - offset)});
+    status = body.status();
+    if (!status.ok()) break;
+    Result<std::string> tag = UploadPart(key, *upload_id, tags.size() + 1, *std::move(body));
     status = tag.status();
     if (tag.ok()) tags.push_back(*std::move(tag));
   }
@@ -142,7 +169,10 @@ Status S3ObjectStore::CompleteUpload(std::string_view key, const std::string& up
 Result<Bytes> S3ObjectStore::Get(std::string_view key, std::optional<ByteRange> range) {
   LDNN_RETURN_IF_ERROR(ValidateKey(key));
   if (range) return GetRange(key, *range);
-  LDNN_ASSIGN_OR_RETURN(HttpResponse response, client_.Expect2xx({.method = "GET", .key = key}));
+  LDNN_ASSIGN_OR_RETURN(
+      HttpResponse response,
+      client_.Expect2xx(
+          {.method = "GET", .key = key, .answer_bytes = client_.options().limits.object_bytes}));
   bucket_seen_ = true;
   return std::move(response.body);
 }
@@ -159,7 +189,10 @@ Result<Bytes> S3ObjectStore::GetRange(std::string_view key, ByteRange range) {
   if (last >= range.offset && last <= static_cast<uint64_t>(INT64_MAX)) {
     value += std::to_string(last);
   }
-  const S3Call call{.method = "GET", .key = key, .fields = {{"range", value}}};
+  const S3Call call{.method = "GET",
+                    .key = key,
+                    .fields = {{"range", value}},
+                    .answer_bytes = std::min(range.length, client_.options().limits.object_bytes)};
   std::optional<uint64_t> size;
   if (range.offset > static_cast<uint64_t>(INT64_MAX)) {
     LDNN_ASSIGN_OR_RETURN(const ObjectInfo info, Head(key));
@@ -247,7 +280,8 @@ Status S3ObjectStore::DeleteBatch(std::span<const std::string> keys) {
       .method = "POST",
       .query = {{"delete", ""}},
       .fields = {{"content-md5", Md5Base64(xml)}, {"content-type", "application/xml"}},
-      .body = {AsBytes(xml)}};
+      .body = {AsBytes(xml)},
+      .answer_bytes = client_.options().limits.list_bytes};
   LDNN_ASSIGN_OR_RETURN(const HttpResponse response, client_.Expect2xx(call));
   const Result<std::vector<S3Error>> errors = ParseDeleteResult(AsText(response.body));
   if (!errors.ok()) return NotS3(client_, errors.status());
@@ -272,11 +306,12 @@ Result<ObjectList> S3ObjectStore::List(std::string_view prefix, std::string_view
   const auto wanted = static_cast<size_t>(limit);
   ObjectList list;
   std::string continuation;
-  for (;;) {
+  for (int pages = 0; pages < kMaxPagesOfAList; ++pages) {
     S3Call call{.method = "GET",
                 .query = {{"list-type", "2"},
                           {"encoding-type", "url"},
-                          {"max-keys", std::to_string(wanted - list.objects.size())}}};
+                          {"max-keys", std::to_string(wanted - list.objects.size())}},
+                .answer_bytes = client_.options().limits.list_bytes};
     if (!prefix.empty()) call.query.emplace_back("prefix", prefix);
     if (!continuation.empty()) {
       call.query.emplace_back("continuation-token", continuation);
@@ -288,12 +323,18 @@ Result<ObjectList> S3ObjectStore::List(std::string_view prefix, std::string_view
     if (!page.ok()) return NotS3(client_, page.status());
     bucket_seen_ = true;
     std::move(page->objects.begin(), page->objects.end(), std::back_inserter(list.objects));
-    if (!page->truncated) return list;
-    if (list.objects.size() >= wanted || page->next_continuation_token.empty()) break;
+    const bool more = page->truncated;
+    const bool enough = list.objects.size() >= wanted || page->next_continuation_token.empty();
+    if (more && enough) list.next_start_after = list.objects.back().key;
+    if (!more || enough) {
+      const Status sound = CheckListPage(list, prefix, start_after, limit);
+      return sound.ok() ? Result<ObjectList>(std::move(list)) : NotS3(client_, sound);
+    }
     continuation = std::move(page->next_continuation_token);
   }
-  list.next_start_after = list.objects.back().key;
-  return list;
+  return NotS3(client_, InvalidArgumentError("a list of at most " + std::to_string(limit) +
+                                             " objects has no end after " +
+                                             std::to_string(kMaxPagesOfAList) + " pages"));
 }
 
 Status S3ObjectStore::CreateBucket() {

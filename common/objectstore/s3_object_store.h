@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -22,6 +23,7 @@ class S3ObjectStore final : public ObjectStore {
   using ObjectStore::Put;
   Status Put(std::string_view key, std::span<const ByteView> parts,
              const PutOptions& options) override;
+  Status PutPieces(std::string_view key, uint64_t size, const PieceReader& read) override;
   Result<Bytes> Get(std::string_view key, std::optional<ByteRange> range) override;
   Result<ObjectInfo> Head(std::string_view key) override;
   Status Delete(std::string_view key) override;
@@ -35,8 +37,10 @@ class S3ObjectStore final : public ObjectStore {
   Status CreateBucket();
 
  private:
-  Status PutInParts(std::string_view key, std::span<const ByteView> parts, uint64_t size,
-                    const PutOptions& options);
+  // The body of one part, valid until the next is asked for.
+  using PartReader = std::function<Result<std::vector<ByteView>>(ByteRange)>;
+  Status PutInParts(std::string_view key, uint64_t size, uint64_t part_bytes,
+                    const PartReader& read, const PutOptions& options);
   Result<std::string> UploadPart(std::string_view key, const std::string& upload_id, size_t number,
                                  std::vector<ByteView> body);
   Status CompleteUpload(std::string_view key, const std::string& upload_id,

@@ -10,6 +10,8 @@ namespace {
 
 // S3's answers are five levels deep at most.
 constexpr int kMaxDepth = 32;
+// A page of 1,000 objects has some twelve for each. Each costs memory, however short its text.
+constexpr int kMaxElements = 50'000;
 
 bool IsSpace(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
 
@@ -149,6 +151,7 @@ class XmlParser {
 
   Status ParseElement(int depth, XmlElement* element) {
     if (depth >= kMaxDepth) return Error("elements nested too deep");
+    if (++elements_ > kMaxElements) return Error("more elements than S3 ever sends");
     if (!Take("<")) return Error("'<' is missing");
     LDNN_ASSIGN_OR_RETURN(const std::string full_name, ParseName());
     const size_t colon = full_name.rfind(':');
@@ -189,6 +192,7 @@ class XmlParser {
 
   const std::string_view text_;
   size_t position_ = 0;
+  int elements_ = 0;
 };
 
 // "%2F" and "+" as encoding-type=url writes them.
@@ -223,11 +227,14 @@ Status WrongRoot(const XmlElement& root, std::string_view expected) {
                               "> was expected");
 }
 
+// Names, which messages show whole.
+constexpr size_t kMaxNameBytes = 100;
+
 S3Error ErrorFrom(const XmlElement& element) {
-  return {.code = element.ChildText("Code"),
+  return {.code = element.ChildText("Code").substr(0, kMaxNameBytes),
           .message = element.ChildText("Message"),
-          .key = element.ChildText("Key"),
-          .region = element.ChildText("Region")};
+          .key = element.ChildText("Key").substr(0, kMaxKeyBytes),
+          .region = element.ChildText("Region").substr(0, kMaxNameBytes)};
 }
 
 }  // namespace

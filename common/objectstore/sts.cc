@@ -16,7 +16,8 @@ namespace {
 constexpr const char* kFormType = "application/x-www-form-urlencoded";
 // As in S3Client: a request that is refused although times agree is refused for something else.
 constexpr double kSameTimeSeconds = 120;
-constexpr uint64_t kMaxAnswerBytes = 1 << 20;
+// Credentials with a session token of a few KiB, or a refusal.
+constexpr uint64_t kMaxAnswerBytes = 64 << 10;
 
 std::string Form(const AssumedRole& role, const std::string& role_arn) {
   std::string form = "Action=AssumeRole&DurationSeconds=" + std::to_string(role.duration_seconds) +
@@ -63,7 +64,8 @@ Result<HttpResponse> Send(HttpTransport& transport, const S3Options& options,
       "authorization", Authorization(signed_request, own.access_key, own.secret_key, options.region,
                                      timestamp, "sts"));
   request.body = {AsBytes(form)};
-  request.max_response_bytes = kMaxAnswerBytes;
+  request.max_response_bytes = request.max_error_bytes = kMaxAnswerBytes;
+  request.total_seconds = options.limits.total_seconds;
   return transport.Send(request);
 }
 

@@ -22,6 +22,8 @@ Result<SliceRequest> DecodeSliceRequest(std::string_view text);
 
 // The longest line that is read, of a stream or as a record in the store.
 inline constexpr size_t kMaxSliceLineBytes = size_t{16} << 20;
+// One that is kept in a store: it holds some kilobytes. A longer object is no record.
+inline constexpr uint64_t kMaxRecordBytes = uint64_t{1} << 20;
 // Lines without the newline.
 std::string EncodeProgress(const ProgressLine& line);
 // {"type":"completed", ..., "length": bytes before this field, "xxh3": "…"}

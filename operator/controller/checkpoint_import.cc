@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/controller/checkpoint_import.h"
 
+#include <algorithm>
 #include <set>
 
+#include "common/base/bytes.h"
 #include "common/base/text.h"
+#include "common/protocol/object_header.h"
 #include "common/protocol/object_keys.h"
 #include "operator/resources/training_config_builder.h"
 
@@ -12,6 +15,10 @@ namespace {
 
 constexpr const char* kField = "spec.checkpoint.resumeFrom";
 constexpr size_t kMaxNamedJobs = 3;
+// More are not told apart: a folder may hold any number.
+constexpr size_t kMaxFoundJobs = 100;
+// Readings of a part before what arrives is believed to be what is stored.
+constexpr int kCopyAttempts = 5;
 
 // A folder of a store: the store itself is opened one level above, since keys need a first part.
 struct Place {
@@ -30,15 +37,16 @@ Place Split(std::string uri) {
 
 // Prefixes of all jobs with a checkpoint below the folder.
 Result<std::set<std::string>> FindJobs(ObjectStore& store, const std::string& folder) {
-  LDNN_ASSIGN_OR_RETURN(const std::vector<ObjectInfo> objects,
-                        ListAll(store, folder.empty() ? "" : folder + "/"));
   std::set<std::string> jobs;
-  for (const ObjectInfo& object : objects) {
+  const auto look = [&](const ObjectInfo& object) -> Status {
     const size_t at = object.key.rfind("/checkpoints/");
     if (at != std::string::npos && object.key.ends_with("/manifest.json")) {
       jobs.insert(object.key.substr(0, at));
     }
-  }
+    return jobs.size() <= kMaxFoundJobs ? OkStatus() : CancelledError("there are enough");
+  };
+  const Status walked = ForEachObject(store, folder.empty() ? "" : folder + "/", look);
+  if (!walked.ok() && jobs.size() <= kMaxFoundJobs) return walked;
   return jobs;
 }
 
@@ -47,13 +55,38 @@ Status NoCheckpoint(const std::string& uri) {
                        "; a job that succeeds keeps its checkpoints with cleanupPolicy Never only");
 }
 
+// Piece by piece: a part may be larger than this process.
+Status CopyPart(ObjectStore& from, const std::string& key, ObjectStore& to, const std::string& copy,
+                const CheckpointPart& part) {
+  auto digest = std::make_unique<Xxh3Stream>();
+  const auto read = [&](ByteRange range) -> Result<Bytes> {
+    LDNN_ASSIGN_OR_RETURN(Bytes bytes, from.Get(key, range));
+    ByteView payload = bytes;
+    if (range.offset == 0) {  // also when the writing begins again
+      digest = std::make_unique<Xxh3Stream>();
+      LDNN_RETURN_IF_ERROR(DecodeHeader(bytes).status());
+      payload = payload.subspan(kObjectHeaderBytes);
+    }
+    digest->Update(payload);
+    if (range.offset + range.length >= part.bytes && digest->Digest() != part.payload_xxh3) {
+      return DataLossError("the checksum does not match");
+    }
+    return bytes;
+  };
+  return to.PutPieces(copy, part.bytes, read);
+}
+
 Status Copy(ObjectStore& from, const CheckpointReference& source, ObjectStore& to,
             const CheckpointReference& target, CheckpointManifest manifest) {
   for (const CheckpointPart& part : manifest.parts) {
-    LDNN_ASSIGN_OR_RETURN(const Bytes bytes, from.Get(CheckpointPartKey(
-                                                 ScopeOf(source), source.iteration, part.shard)));
-    LDNN_RETURN_IF_ERROR(
-        to.Put(CheckpointPartKey(ScopeOf(target), target.iteration, part.shard), bytes));
+    const std::string key = CheckpointPartKey(ScopeOf(source), source.iteration, part.shard);
+    const std::string copy = CheckpointPartKey(ScopeOf(target), target.iteration, part.shard);
+    Status copied;
+    for (int attempt = 0; attempt < kCopyAttempts; ++attempt) {
+      copied = CopyPart(from, key, to, copy, part);
+      if (copied.code() != StatusCode::kDataLoss) break;
+    }
+    if (!copied.ok()) return copied.WithContext("copying " + key);
   }
   return to.Put(CheckpointManifestKey(ScopeOf(target), target.iteration),
                 AsBytes(EncodeManifest(manifest)));
@@ -81,9 +114,11 @@ Result<ImportedCheckpoint> ImportCheckpoint(const std::string& uri, const StoreO
     for (const std::string& job : *jobs) {
       if (names.size() < kMaxNamedJobs) names.push_back(place.root + "/" + job);
     }
+    const bool all = jobs->size() <= kMaxFoundJobs;
     return InvalidArgumentError(std::string(kField) + ": " + uri + " holds " +
-                                std::to_string(jobs->size()) + " jobs; name one of them, such as " +
-                                Join(names, ", "));
+                                (all ? "" : "more than ") +
+                                std::to_string(std::min(jobs->size(), kMaxFoundJobs)) +
+                                " jobs; name one of them, such as " + Join(names, ", "));
   }
   auto newest = FindNewestIntactCheckpoint(store, *jobs->begin());
   if (!newest.ok()) return newest.status().WithContext(kField);

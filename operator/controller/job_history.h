@@ -106,4 +106,8 @@ class JobHistory {
   int64_t slices_ = 0;
 };
 
+// The history as text of at most `limit` bytes: one that is longer leaves out every second point of
+// the loss, again and again. "" when it is too long without them.
+std::string EncodeHistory(const JobHistory& history, size_t limit);
+
 }  // namespace lambdadnn

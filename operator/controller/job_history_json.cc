@@ -151,4 +151,20 @@ std::optional<JobHistory> JobHistory::FromJson(const Json& json) {
   return history;
 }
 
+std::string EncodeHistory(const JobHistory& history, size_t limit) {
+  Json json = history.ToJson();
+  // It tells what stores and functions said, in UTF-8 or not.
+  const auto encode = [&] { return json.dump(-1, ' ', false, Json::error_handler_t::replace); };
+  std::string text = encode();
+  while (text.size() > limit && json["iterations"].size() > 1) {
+    Json fewer = Json::array();
+    const Json& all = json["iterations"];
+    // The last one stays: it says how far the job has come.
+    for (size_t i = (all.size() + 1) % 2; i < all.size(); i += 2) fewer.push_back(all[i]);
+    json["iterations"] = std::move(fewer);
+    text = encode();
+  }
+  return text.size() <= limit ? text : std::string();
+}
+
 }  // namespace lambdadnn

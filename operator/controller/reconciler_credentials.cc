@@ -38,7 +38,7 @@ Status TryOut(ObjectStore& store, const std::string& prefix, const std::string& 
   const Result<ObjectInfo> missing = store.Head(key);
   Status works = missing.status().code() == StatusCode::kNotFound ? OkStatus() : missing.status();
   if (works.ok()) works = store.Put(key, AsBytes("1"));
-  if (works.ok()) works = store.Get(key).status();
+  if (works.ok()) works = GetBounded(store, key, 1, "a probe").status();
   if (works.ok()) works = store.List(prefix + "/", "", 1).status();
   if (works.ok()) works = store.Delete(key);
   return works.ok() ? works : works.WithContext("with the credentials that the store gave");

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Actions on the job's object store: looking things up, the report, clean-up.
 #include <algorithm>
+#include <map>
+#include <string>
 #include <variant>
 
 #include "common/base/planted_bug.h"
@@ -19,6 +21,10 @@
 namespace lambdadnn {
 namespace {
 
+// What a store may hand this process in place of them, which its memory must bear for each job at
+// once. A history holds 100,000 points of the loss.
+constexpr uint64_t kMaxHistoryBytes = uint64_t{4} << 20;
+
 constexpr const char* kHistoryName = "history.json";
 constexpr const char* kReportName = "report.json";
 constexpr const char* kModelName = "model.safetensors";
@@ -31,13 +37,8 @@ Status DeleteOtherCheckpoints(ObjectStore& store, const std::string& prefix,
   ExchangeScope scope{keep.prefix, keep.plan_revision, keep.incarnation};
   const std::string manifest = CheckpointManifestKey(scope, keep.iteration);
   const std::string kept = manifest.substr(0, manifest.rfind('/') + 1);
-  LDNN_ASSIGN_OR_RETURN(const std::vector<ObjectInfo> objects,
-                        ListAll(store, CheckpointsPrefix(prefix)));
-  std::vector<std::string> others;
-  for (const ObjectInfo& object : objects) {
-    if (!object.key.starts_with(kept)) others.push_back(object.key);
-  }
-  return others.empty() ? OkStatus() : store.DeleteMany(others);
+  const auto is_kept = [&](const ObjectInfo& object) { return object.key.starts_with(kept); };
+  return DeletePrefix(store, CheckpointsPrefix(prefix), is_kept).status();
 }
 
 // The only one that is left, or the newest that can be read: what it is kept for is worth that.
@@ -65,9 +66,6 @@ Status CleanUp(ObjectStore& store, const Job& job, bool keep_checkpoints) {
   }
   return DeletePrefix(store, RecordsPrefix(prefix)).status();
 }
-
-// An entry takes about 80 bytes, and a run of 100,000 iterations has as many of them.
-constexpr uint64_t kMaxHistoryBytes = 16 << 20;
 
 std::optional<SliceRecord> ParseRecord(ByteView bytes) {
   auto line = DecodeSliceLine(AsText(bytes));
@@ -145,11 +143,9 @@ void Reconciler::DropExchange(Pass* pass, const Round& round) {
 void Reconciler::SaveHistory(Pass* pass) {
   Result<ObjectStore*> store = StoreOf(pass);
   if (!store.ok() || pass->snapshot.job.status.start_time.empty()) return;
-  // It tells what stores and functions said, in UTF-8 or not.
-  const std::string text =
-      pass->memory->history.ToJson().dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string text = EncodeHistory(pass->memory->history, kMaxHistoryBytes);
   // Best effort: only the report would miss it.
-  (void)(*store)->Put(HistoryKey(pass->snapshot.job), AsBytes(text));
+  if (!text.empty()) (void)(*store)->Put(HistoryKey(pass->snapshot.job), AsBytes(text));
 }
 
 void Reconciler::LoadHistory(Pass* pass) {
@@ -158,7 +154,8 @@ void Reconciler::LoadHistory(Pass* pass) {
   if (!fresh || pass->snapshot.job.status.usage.slices == 0) return;
   Result<ObjectStore*> store = StoreOf(pass);
   if (!store.ok()) return;
-  Result<Bytes> bytes = GetAtMost(**store, HistoryKey(pass->snapshot.job), kMaxHistoryBytes);
+  Result<Bytes> bytes =
+      GetBounded(**store, HistoryKey(pass->snapshot.job), kMaxHistoryBytes, "a job's history");
   if (!bytes.ok()) return;
   Result<Json> json = ParseJson(AsText(*bytes));
   if (!json.ok()) return;
@@ -257,26 +254,37 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const ReadRecords& action) {
   LoadHistory(pass);
   const Job& job = pass->snapshot.job;
   Facts& facts = pass->memory->facts;
-  LDNN_ASSIGN_OR_RETURN(const std::vector<ObjectInfo> objects,
-                        ListAll(*store, RecordsPrefix(JobPrefix(job))));
+  struct Wanted {
+    Role role;
+    std::string invocation;
+    bool there = false;
+  };
+  std::map<std::string, Wanted> wanted;  // by key
   for (const Role& role : PlannedRoles(*job.status.plan)) {
     const SliceRequest request = MakeTrainingSlice(job, role, options_.leader_epoch, 0);
     if (facts.slices.contains(request.invocation)) continue;
-    const std::string key = RecordKey(JobPrefix(job), request.invocation);
-    bool there = false;
-    for (const ObjectInfo& object : objects) there = there || object.key == key;
-    if (!there) continue;
-    Result<Bytes> bytes = GetAtMost(*store, key, kMaxSliceLineBytes);
-    const StatusCode read = bytes.status().code();
-    // One that is too long counts as one that is broken.
-    const bool none = read == StatusCode::kNotFound || read == StatusCode::kOutOfRange;
-    if (!bytes.ok() && !none) return bytes.status();
+    wanted[RecordKey(JobPrefix(job), request.invocation)] = {role, request.invocation};
+  }
+  const auto look = [&](const ObjectInfo& object) {
+    if (const auto found = wanted.find(object.key); found != wanted.end()) {
+      found->second.there = true;
+    }
+    return OkStatus();
+  };
+  LDNN_RETURN_IF_ERROR(ForEachObject(*store, RecordsPrefix(JobPrefix(job)), look));
+  for (const auto& [key, record_of] : wanted) {
+    if (!record_of.there) continue;
+    Result<Bytes> bytes = GetBounded(*store, key, kMaxRecordBytes, "the record of a slice");
+    // Nothing of ours is so long; it is as good as none.
+    const bool readable = bytes.ok() || bytes.status().code() == StatusCode::kNotFound ||
+                          bytes.status().code() == StatusCode::kResourceExhausted;
+    if (!readable) return bytes.status();
     const std::optional<SliceRecord> record =
         bytes.ok() ? ParseRecord(*bytes) : std::optional<SliceRecord>();
     if (!record.has_value()) continue;
-    SliceFact& slice = facts.slices[request.invocation];
-    slice.invocation = request.invocation;
-    slice.role = role;
+    SliceFact& slice = facts.slices[record_of.invocation];
+    slice.invocation = record_of.invocation;
+    slice.role = record_of.role;
     slice.plan_revision = action.round.plan_revision;
     slice.incarnation = action.round.incarnation;
     slice.first_iteration = action.round.first_iteration;

@@ -199,7 +199,8 @@ CheckFinding CheckStore(Runtime& runtime, ObjectStore& store) {
   const Bytes content = ToBytes("probe");
   const auto attempt = [&]() -> Status {
     LDNN_RETURN_IF_ERROR(store.Put(prefix + "object", ByteView(content)));
-    LDNN_ASSIGN_OR_RETURN(const Bytes read, store.Get(prefix + "object"));
+    LDNN_ASSIGN_OR_RETURN(const Bytes read,
+                          GetBounded(store, prefix + "object", content.size(), "a probe"));
     if (read != content) return DataLossError("what was written is not what is read");
     LDNN_ASSIGN_OR_RETURN(const std::vector<ObjectInfo> listed, ListAll(store, prefix));
     if (listed.size() != 1) return DataLossError("what was written is not listed");

@@ -98,6 +98,47 @@ TEST_P(ObjectStoreConformance, LargeObjectsAroundThePartSize) {
   }
 }
 
+TEST_P(ObjectStoreConformance, StoresWhatComesInPieces) {
+  const auto store = GetParam().open();
+  for (const size_t size : {size_t{0}, size_t{1}, size_t{kPieceBytes}, 2 * kPieceBytes + 3}) {
+    const Bytes bytes = RandomBytes(size, size);
+    const std::string key = "pieces/" + std::to_string(size);
+    uint64_t next = 0;
+    uint64_t longest = 0;
+    const auto read = [&](ByteRange range) -> Result<Bytes> {
+      EXPECT_EQ(range.offset, next);
+      next += range.length;
+      longest = std::max(longest, range.length);
+      const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(range.offset);
+      return Bytes(begin, begin + static_cast<std::ptrdiff_t>(range.length));
+    };
+    const Status put = store->PutPieces(key, size, read);
+    ASSERT_TRUE(put.ok()) << put.ToString();
+    EXPECT_EQ(next, size);
+    EXPECT_LE(longest, kPieceBytes);
+    const Result<Bytes> got = store->Get(key);
+    ASSERT_TRUE(got.ok()) << got.status().ToString();
+    EXPECT_TRUE(*got == bytes) << size;
+  }
+}
+
+TEST_P(ObjectStoreConformance, NothingIsStoredOfPiecesThatCannotBeRead) {
+  const auto store = GetParam().open();
+  PutText(*store, "k", "old");
+  for (const bool is_short : {false, true}) {
+    const auto read = [&](ByteRange range) -> Result<Bytes> {
+      if (range.offset == 0) return Bytes(range.length);
+      if (is_short) return Bytes(range.length - 1);
+      return PermissionDeniedError("not this one");
+    };
+    const Status put = store->PutPieces("k", 2 * kPieceBytes, read);
+    EXPECT_EQ(put.code(), is_short ? StatusCode::kDataLoss : StatusCode::kPermissionDenied);
+    EXPECT_EQ(GetText(*store, "k"), "old");
+  }
+  EXPECT_EQ(store->PutPieces("../k", 1, [](ByteRange) { return Bytes(1); }).code(),
+            StatusCode::kInvalidArgument);
+}
+
 TEST_P(ObjectStoreConformance, ReadsRanges) {
   const auto store = GetParam().open();
   PutText(*store, "digits", "0123456789");
@@ -127,13 +168,13 @@ TEST_P(ObjectStoreConformance, ReadsRanges) {
 TEST_P(ObjectStoreConformance, ReadsWholeObjectsUpToALength) {
   const auto store = GetParam().open();
   PutText(*store, "digits", "0123456789");
-  EXPECT_EQ(AsText(GetAtMost(*store, "digits", 10).value()), "0123456789");
-  const Status longer = GetAtMost(*store, "digits", 9).status();
-  EXPECT_EQ(longer.code(), StatusCode::kOutOfRange);
-  EXPECT_THAT(longer.message(), HasSubstr("'digits' has more than the 9 bytes"));
+  EXPECT_EQ(AsText(GetBounded(*store, "digits", 10, "a text").value()), "0123456789");
+  const Status longer = GetBounded(*store, "digits", 9, "a text").status();
+  EXPECT_EQ(longer.code(), StatusCode::kResourceExhausted);
+  EXPECT_THAT(longer.message(), HasSubstr("is longer than the 9 bytes that a text may have"));
   PutText(*store, "empty", "");
-  EXPECT_TRUE(GetAtMost(*store, "empty", 9).value().empty());
-  EXPECT_EQ(GetAtMost(*store, "absent", 9).status().code(), StatusCode::kNotFound);
+  EXPECT_TRUE(GetBounded(*store, "empty", 9, "a text").value().empty());
+  EXPECT_EQ(GetBounded(*store, "absent", 9, "a text").status().code(), StatusCode::kNotFound);
 }
 
 TEST_P(ObjectStoreConformance, AbsentObjectsAreNotFoundAndNamed) {

@@ -134,6 +134,19 @@ Result<std::string> SimDisk::WriteNew(const std::string& folder, std::span<const
   return path;
 }
 
+int SimDisk::Append(const std::string& path, ByteView bytes, bool sync) {
+  std::shared_ptr<Node> node;
+  if (const int error = Find(path, &node); error != 0) return error;
+  if (node->is_folder) return EISDIR;
+  if (!MayChange()) return EIO;
+  node->content.insert(node->content.end(), bytes.begin(), bytes.end());
+  node->synced = false;
+  if (!sync) return 0;
+  if (!MayChange()) return EIO;
+  node->synced = true;
+  return 0;
+}
+
 int SimDisk::Read(const std::string& path, uint64_t offset, uint64_t length, Bytes* bytes,
                   FileInfo* info) {
   std::shared_ptr<Node> node;

@@ -36,6 +36,7 @@ class SimDisk final : public FileSystem {
 
   Result<std::string> WriteNew(const std::string& folder, std::span<const ByteView> parts,
                                bool sync) override;
+  int Append(const std::string& path, ByteView bytes, bool sync) override;
   int Read(const std::string& path, uint64_t offset, uint64_t length, Bytes* bytes,
            FileInfo* info) override;
   int Look(const std::string& path, FileInfo* info) override;

@@ -56,8 +56,8 @@ Status RunRole(const RoleContext& context, const SliceEnvironment& environment,
 
 // The record that an earlier run of this invocation left.
 std::optional<SliceRecord> FindRecord(ObjectStore& store, const SliceRequest& request) {
-  const auto bytes =
-      GetAtMost(store, RecordKey(request.store.prefix, request.invocation), kMaxSliceLineBytes);
+  const auto bytes = GetBounded(store, RecordKey(request.store.prefix, request.invocation),
+                                kMaxRecordBytes, "the record of a slice");
   if (!bytes.ok()) return {};
   auto line = DecodeSliceLine(AsText(*bytes));
   if (!line.ok() || !line->has_value()) return {};

@@ -2,20 +2,19 @@
 // The transport against servers that answer, and misbehave, byte by byte as written here.
 #include "common/http/http_transport.h"
 
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <array>
 #include <atomic>
 #include <cstdlib>
-#include <mutex>
-#include <set>
 
 #include "common/base/executor.h"
 #include "common/base/text.h"
+#include "tests/support/raw_server.h"
 
 namespace lambdadnn {
 namespace {
@@ -23,111 +22,6 @@ namespace {
 using testing::HasSubstr;
 
 constexpr std::string_view kOk = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
-
-// Reads one request from a connection: its head and its body, joined.
-std::string ReadRequest(int fd) {
-  std::string data;
-  std::array<char, 65536> buffer{};
-  size_t wanted = std::string::npos;
-  while (wanted == std::string::npos || data.size() < wanted) {
-    const ssize_t got = recv(fd, buffer.data(), buffer.size(), 0);
-    if (got <= 0) return data;
-    data.append(buffer.data(), static_cast<size_t>(got));
-    const size_t end = data.find("\r\n\r\n");
-    if (end == std::string::npos || wanted != std::string::npos) continue;
-    const size_t field = data.find("Content-Length:");
-    wanted = end + 4;
-    if (field < end) {
-      const size_t begin = field + 15;
-      wanted += static_cast<size_t>(
-          ParseInteger(Trim(data.substr(begin, data.find('\r', begin) - begin))).value());
-    }
-  }
-  return data;
-}
-
-void Write(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t sent = send(fd, text.data(), text.size(), MSG_NOSIGNAL);
-    if (sent <= 0) return;
-    text.remove_prefix(static_cast<size_t>(sent));
-  }
-}
-
-// Serves connection after connection, one at a time, each by the next script (the last one again
-// and again), and closes it when the script returns.
-class RawServer {
- public:
-  using Script = std::function<void(int fd)>;
-  explicit RawServer(std::vector<Script> scripts) : scripts_(std::move(scripts)) {
-    listener_ = socket(AF_INET, SOCK_STREAM, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    if (bind(listener_, reinterpret_cast<sockaddr*>(&address), size) != 0 ||
-        listen(listener_, 16) != 0) {
-      std::abort();
-    }
-    getsockname(listener_, reinterpret_cast<sockaddr*>(&address), &size);
-    port_ = ntohs(address.sin_port);
-    task_ = executor_.Spawn("raw-server", [this] { Run(); });
-  }
-  ~RawServer() {
-    shutdown(listener_, SHUT_RDWR);
-    {
-      const std::lock_guard lock(mutex_);
-      for (const int fd : open_) shutdown(fd, SHUT_RDWR);
-    }
-    task_->Join();
-    close(listener_);
-  }
-  std::string Url(const std::string& path = "/") const {
-    return "http://127.0.0.1:" + std::to_string(port_) + path;
-  }
-  int connections() const { return connections_; }
-
- private:
-  // Each connection has a task: the client may open a second one while the first is still on its
-  // way back to its pool.
-  void Run() {
-    std::vector<std::unique_ptr<Task>> tasks;
-    for (;;) {
-      const int fd = accept(listener_, nullptr, nullptr);
-      if (fd < 0) return;
-      {
-        const std::lock_guard lock(mutex_);
-        open_.insert(fd);
-      }
-      const auto index = static_cast<size_t>(connections_++);
-      tasks.push_back(executor_.Spawn("raw-connection", [this, fd, index] {
-        scripts_[std::min(index, scripts_.size() - 1)](fd);
-        const std::lock_guard lock(mutex_);
-        open_.erase(fd);
-        close(fd);
-      }));
-    }
-  }
-
-  std::vector<Script> scripts_;
-  ThreadExecutor executor_;
-  int listener_ = -1;
-  int port_ = 0;
-  std::atomic<int> connections_{0};
-  std::mutex mutex_;
-  std::set<int> open_;
-  std::unique_ptr<Task> task_;
-};
-
-// A script that answers each of `count` requests with `answer`.
-RawServer::Script AnswerWith(std::string answer, int count = 1) {
-  return [answer = std::move(answer), count](int fd) {
-    for (int i = 0; i < count; ++i) {
-      if (ReadRequest(fd).empty()) return;
-      Write(fd, answer);
-    }
-  };
-}
 
 class HttpTransportTest : public testing::Test {
  protected:
@@ -374,6 +268,88 @@ TEST_F(HttpTransportTest, LongAnswersAreRefused) {
     request.max_response_bytes = 5;
     EXPECT_EQ(Send(request).status().code(), StatusCode::kResourceExhausted);
   }
+}
+
+// The transport reads to the limit, however the body is framed, and uses the connection no more.
+TEST_F(HttpTransportTest, FloodsEndAtTheLimit) {
+  constexpr uint64_t kLimit = 100'000;
+  const std::string length = "Content-Length: 1099511627776\r\n\r\n";
+  const std::string chunked = "Transfer-Encoding: chunked\r\n\r\n";
+  for (const std::string status : {"200 OK", "503 Busy"}) {
+    for (const std::string& framing : {length, chunked}) {
+      std::atomic<int64_t> sent{0};
+      const std::string piece = framing == length ? std::string(65536, 'x') : LargeChunk();
+      RawServer server({Flood("HTTP/1.1 " + status + "\r\n" + framing, piece, &sent),
+                        AnswerWith(std::string(kOk))});
+      HttpRequest request = Make("GET", server.Url());
+      request.max_response_bytes = request.max_error_bytes = kLimit;
+      const auto transport = NewHttpTransport({.inactivity_seconds = 10}).value();
+      const Result<HttpResponse> response = transport->Send(request);
+      if (status == "200 OK") {
+        EXPECT_EQ(response.status().code(), StatusCode::kResourceExhausted) << framing;
+        EXPECT_THAT(response.status().message(), HasSubstr("longer than 100000 bytes"));
+      } else {
+        ASSERT_TRUE(response.ok()) << response.status().ToString();
+        EXPECT_EQ(response->status, 503);
+        EXPECT_EQ(response->body.size(), kLimit) << "what had come is kept";
+      }
+      const Result<HttpResponse> next = transport->Send(Make("GET", server.Url()));
+      ASSERT_TRUE(next.ok()) << next.status().ToString();
+      EXPECT_EQ(AsText(next->body), "ok");
+      EXPECT_LT(sent, 64 << 20) << "it is read no further, but for what sockets hold";
+    }
+  }
+}
+
+// Many more at once than the transport has threads: none of them waits for another.
+TEST_F(HttpTransportTest, FloodsAtOnceStopNobody) {
+  RawServer server({Flood("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", LargeChunk())});
+  const auto transport = NewHttpTransport({.inactivity_seconds = 60}).value();
+  ThreadExecutor executor;
+  std::atomic<int> refused{0};
+  std::vector<std::unique_ptr<Task>> tasks;
+  for (int i = 0; i < 32; ++i) {
+    tasks.push_back(executor.Spawn("flooded", [&] {
+      HttpRequest request = Make("GET", server.Url());
+      request.max_response_bytes = 1000;
+      if (transport->Send(request).status().code() == StatusCode::kResourceExhausted) ++refused;
+    }));
+  }
+  for (const auto& task : tasks) task->Join();
+  EXPECT_EQ(refused, 32);
+}
+
+// A byte now and then keeps the connection active; the total time ends it all the same.
+TEST_F(HttpTransportTest, DripsEndAfterTheTotalTime) {
+  for (const std::string head :
+       {"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", "HTTP/1.1 200 OK\r\nX-Long: "}) {
+    RawServer server({Drip(head)});
+    HttpRequest request = Make("GET", server.Url());
+    request.total_seconds = 0.3;
+    const Status status = Send(request).status();
+    EXPECT_EQ(status.code(), StatusCode::kUnavailable) << status.ToString();
+    EXPECT_THAT(status.message(), HasSubstr("within 0.3 s"));
+  }
+}
+
+// What comes at the lowest rate or faster may take longer than that.
+TEST_F(HttpTransportTest, MovingBytesGiveMoreTime) {
+  std::atomic<bool> whole{false};
+  RawServer server({[&](int fd) {
+    ReadRequest(fd);
+    Write(fd, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
+    pollfd closed{.fd = fd, .events = 0, .revents = 0};
+    for (int sent = 0; sent < 40 && poll(&closed, 1, 20) == 0; ++sent) Write(fd, "1\r\nx\r\n");
+    Write(fd, "0\r\n\r\n");
+    whole = true;
+  }});
+  HttpRequest request = Make("GET", server.Url());
+  request.total_seconds = 0.3;  // the body takes 0.8 s at least
+  request.lowest_bytes_per_second = 1;
+  const Result<HttpResponse> response = Send(request);
+  ASSERT_TRUE(response.ok()) << response.status().ToString();
+  EXPECT_EQ(response->body.size(), 40U);
+  EXPECT_TRUE(whole);
 }
 
 TEST_F(HttpTransportTest, WhatIsNoUrlIsRefused) {

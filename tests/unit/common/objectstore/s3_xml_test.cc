@@ -131,5 +131,16 @@ TEST(S3Xml, WritesWhatItWouldRead) {
   EXPECT_FALSE(ParseUploadId("<InitiateMultipartUploadResult/>").ok());
 }
 
+// An element costs more memory than its text.
+TEST(S3Xml, TooManyElementsAreRefused) {
+  const auto with = [](int count) {
+    std::string xml = "<ListBucketResult>";
+    for (int i = 0; i < count; ++i) xml += "<a/>";
+    return xml + "</ListBucketResult>";
+  };
+  EXPECT_TRUE(ParseXml(with(49'999)).ok());
+  EXPECT_FALSE(ParseXml(with(50'000)).ok());
+}
+
 }  // namespace
 }  // namespace lambdadnn

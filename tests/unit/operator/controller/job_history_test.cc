@@ -81,5 +81,20 @@ TEST(JobHistoryLiveObjects, AreCountedOnByTheNextController) {
   EXPECT_EQ(read->live_objects_max(), 11);
 }
 
+TEST(JobHistory, ALongCurveIsThinnedAndKeepsItsEnd) {
+  Json json = WithFunctions().ToJson();
+  for (int i = 0; i < 1001; ++i) json["iterations"].push_back({i, 0, 0.5, 1.0});
+  const JobHistory history = JobHistory::FromJson(json).value();
+  const std::string whole = history.ToJson().dump();
+  EXPECT_EQ(EncodeHistory(history, whole.size()), whole);
+  const std::string thinned = EncodeHistory(history, whole.size() / 3);
+  EXPECT_LE(thinned.size(), whole.size() / 3);
+  const JobHistory read = JobHistory::FromJson(ParseJson(thinned).value()).value();
+  EXPECT_GT(read.iterations().size(), 200U);
+  EXPECT_EQ(read.iterations().rbegin()->first, 1000);
+  EXPECT_EQ(read.functions().size(), 2U);
+  EXPECT_EQ(EncodeHistory(history, 100), "") << "not without the functions";
+}
+
 }  // namespace
 }  // namespace lambdadnn
