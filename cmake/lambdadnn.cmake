@@ -72,18 +72,32 @@ foreach(tier unit conformance)
   add_custom_target(${tier}_tests)
 endforeach()
 
-# lambdadnn_test(NAME SOURCES ... DEPS ... LABELS tier): a GoogleTest program, one ctest entry a program.
+# add_test, with a variable that everything that the test starts can be told by
+# (tests/support/marked_processes.py).
+function(lambdadnn_add_test keyword name)
+  add_test(NAME ${name} ${ARGN})
+  set_property(TEST ${name} PROPERTY ENVIRONMENT_MODIFICATION LAMBDADNN_TEST=set:${name})
+endfunction()
+
+# lambdadnn_test(NAME SOURCES ... DEPS ... LABELS tier READS ...): a GoogleTest program, one ctest entry a
+# program. READS: the files and folders of the repository that it reads, and the programs that it runs
+# (bin/NAME). scripts/test.sh remembers that a test passed until one of them, or the program, is another.
 function(lambdadnn_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT;READS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} lambdadnn_test_support GTest::gtest GTest::gmock GTest::gtest_main)
-  add_test(NAME ${name} COMMAND ${name})
+  lambdadnn_add_test(NAME ${name} COMMAND ${name})
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
   endif()
   list(GET ARG_LABELS 0 tier)
   if(TARGET ${tier}_tests)
     add_dependencies(${tier}_tests ${name})
+  endif()
+  # Nothing is remembered of the tests that run whole systems.
+  if(NOT tier STREQUAL integration)
+    list(JOIN ARG_READS ":" reads)
+    list(APPEND ARG_ENVIRONMENT LAMBDADNN_TEST_READS=${reads})
   endif()
   lambdadnn_compile_quickly(${name})
   lambdadnn_precompile(${name} test)
@@ -118,7 +132,7 @@ endfunction()
 # e2e tier, with the images that were built for all of it (tests/cluster/CMakeLists.txt).
 set(LAMBDADNN_CLUSTER "LAMBDADNN_CLUSTER_DIR=/tmp/lambdadnn-e2e;LAMBDADNN_IMAGES=kept")
 function(lambdadnn_cluster_test name labels seconds)
-  add_test(NAME ${name} COMMAND /usr/bin/python3 ${ARGN})
+  lambdadnn_add_test(NAME ${name} COMMAND /usr/bin/python3 ${ARGN})
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${seconds} RUN_SERIAL ON
     FIXTURES_REQUIRED "cluster_images;cluster" ENVIRONMENT "${LAMBDADNN_CLUSTER}")
 endfunction()
