@@ -112,10 +112,23 @@ function(lambdadnn_test name)
                                           ENVIRONMENT "${ARG_ENVIRONMENT}")
 endfunction()
 
-# lambdadnn_fuzz(NAME DEPS ...): a libFuzzer program from NAME.cc, run by the fuzz tier of
-# scripts/test.sh with the corpus in tests/fuzz/corpus/<NAME without _fuzz>, if there is one.
+# lambdadnn_fuzz(NAME_fuzz DEPS ...): a fuzz target from NAME_fuzz.cc with the corpus
+# tests/fuzz/corpus/NAME. With LAMBDADNN_FUZZ a libFuzzer program, which scripts/test.sh --all runs;
+# else a part of fuzz_replay, which gives it what is in its corpora: a test of the tier fuzz.
 function(lambdadnn_fuzz name)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  if(NOT LAMBDADNN_FUZZ)
+    string(REGEX REPLACE "_fuzz$" "" target ${name})
+    target_sources(fuzz_replay PRIVATE ${name}.cc)
+    set_source_files_properties(${name}.cc PROPERTIES
+      COMPILE_DEFINITIONS LLVMFuzzerTestOneInput=Fuzz_${target})
+    target_link_libraries(fuzz_replay PRIVATE ${ARG_DEPS})
+    set_property(GLOBAL APPEND_STRING PROPERTY LAMBDADNN_FUZZ_TARGETS "FUZZ_TARGET(${target})\n")
+    lambdadnn_add_test(NAME fuzz_${target} COMMAND fuzz_replay ${target} ${CMAKE_CURRENT_SOURCE_DIR}/corpus/${target})
+    set_tests_properties(fuzz_${target} PROPERTIES LABELS fuzz TIMEOUT 300
+      ENVIRONMENT ASAN_OPTIONS=hard_rss_limit_mb=1024)
+    return()
+  endif()
   add_executable(${name} ${name}.cc)
   target_link_libraries(${name} PRIVATE lambdadnn_flags ${ARG_DEPS})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
