@@ -72,18 +72,32 @@ foreach(tier unit conformance)
   add_custom_target(${tier}_tests)
 endforeach()
 
-# lambdadnn_test(NAME SOURCES ... DEPS ... LABELS tier): a GoogleTest program, one ctest entry a program.
+# add_test, with a variable that everything that the test starts can be told by
+# (tests/support/marked_processes.py).
+function(lambdadnn_add_test keyword name)
+  add_test(NAME ${name} ${ARGN})
+  set_property(TEST ${name} PROPERTY ENVIRONMENT_MODIFICATION LAMBDADNN_TEST=set:${name})
+endfunction()
+
+# lambdadnn_test(NAME SOURCES ... DEPS ... LABELS tier READS ...): a GoogleTest program, one ctest entry a
+# program. READS: the files and folders of the repository that it reads, and the programs that it runs
+# (bin/NAME). scripts/test.sh remembers that a test passed until one of them, or the program, is another.
 function(lambdadnn_test name)
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS;ENVIRONMENT;READS" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} lambdadnn_test_support GTest::gtest GTest::gmock GTest::gtest_main)
-  add_test(NAME ${name} COMMAND ${name})
+  lambdadnn_add_test(NAME ${name} COMMAND ${name})
   if(NOT ARG_LABELS)
     set(ARG_LABELS unit)
   endif()
   list(GET ARG_LABELS 0 tier)
   if(TARGET ${tier}_tests)
     add_dependencies(${tier}_tests ${name})
+  endif()
+  # Nothing is remembered of the tests that run whole systems.
+  if(NOT tier STREQUAL integration)
+    list(JOIN ARG_READS ":" reads)
+    list(APPEND ARG_ENVIRONMENT LAMBDADNN_TEST_READS=${reads})
   endif()
   lambdadnn_compile_quickly(${name})
   lambdadnn_precompile(${name} test)
@@ -98,10 +112,23 @@ function(lambdadnn_test name)
                                           ENVIRONMENT "${ARG_ENVIRONMENT}")
 endfunction()
 
-# lambdadnn_fuzz(NAME DEPS ...): a libFuzzer program from NAME.cc, run by the fuzz tier of
-# scripts/test.sh with the corpus in tests/fuzz/corpus/<NAME without _fuzz>, if there is one.
+# lambdadnn_fuzz(NAME_fuzz DEPS ...): a fuzz target from NAME_fuzz.cc with the corpus
+# tests/fuzz/corpus/NAME. With LAMBDADNN_FUZZ a libFuzzer program, which scripts/test.sh --all runs;
+# else a part of fuzz_replay, which gives it what is in its corpora: a test of the tier fuzz.
 function(lambdadnn_fuzz name)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  if(NOT LAMBDADNN_FUZZ)
+    string(REGEX REPLACE "_fuzz$" "" target ${name})
+    target_sources(fuzz_replay PRIVATE ${name}.cc)
+    set_source_files_properties(${name}.cc PROPERTIES
+      COMPILE_DEFINITIONS LLVMFuzzerTestOneInput=Fuzz_${target})
+    target_link_libraries(fuzz_replay PRIVATE ${ARG_DEPS})
+    set_property(GLOBAL APPEND_STRING PROPERTY LAMBDADNN_FUZZ_TARGETS "FUZZ_TARGET(${target})\n")
+    lambdadnn_add_test(NAME fuzz_${target} COMMAND fuzz_replay ${target} ${CMAKE_CURRENT_SOURCE_DIR}/corpus/${target})
+    set_tests_properties(fuzz_${target} PROPERTIES LABELS fuzz TIMEOUT 300
+      ENVIRONMENT ASAN_OPTIONS=hard_rss_limit_mb=1024)
+    return()
+  endif()
   add_executable(${name} ${name}.cc)
   target_link_libraries(${name} PRIVATE lambdadnn_flags ${ARG_DEPS})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
@@ -118,7 +145,7 @@ endfunction()
 # e2e tier, with the images that were built for all of it (tests/cluster/CMakeLists.txt).
 set(LAMBDADNN_CLUSTER "LAMBDADNN_CLUSTER_DIR=/tmp/lambdadnn-e2e;LAMBDADNN_IMAGES=kept")
 function(lambdadnn_cluster_test name labels seconds)
-  add_test(NAME ${name} COMMAND /usr/bin/python3 ${ARGN})
+  lambdadnn_add_test(NAME ${name} COMMAND /usr/bin/python3 ${ARGN})
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${seconds} RUN_SERIAL ON
     FIXTURES_REQUIRED "cluster_images;cluster" ENVIRONMENT "${LAMBDADNN_CLUSTER}")
 endfunction()

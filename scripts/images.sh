@@ -8,11 +8,13 @@
 #   scripts/images.sh list               the archives: name, digest, compressed and unpacked size
 #   scripts/images.sh measure            how fast they start and what they take, beside the aims
 #   scripts/images.sh push [NAME...]     copy the archives' images to --registry
-#   scripts/images.sh clean              remove the archives, and the base from the cache
+#   scripts/images.sh clean              remove the archives, and those and the base in the cache
 #
 #   --registry R      what the names begin with: dev.local, which is never looked up, unless told
 #   --tag T           the project's version unless told
 #   --preset P        build folder of operator and server: release; the worker's is upstream
+#   --reuse           take the archive of another commit where all that goes in is the same but the
+#                     commit's name and time; it keeps those of the other
 #   --no-compile      take the programs in the build folders as they are
 #   --compile-inside  compile in the Dockerfile's own stage as `docker build` does, on Debian alone
 #   --fresh-base      make the base anew, with today's packages
@@ -31,11 +33,11 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/lambdadnn/images
 fail() { echo "error: $*" >&2; exit "${code:-1}"; }
 usage() { code=2 fail "$*; see scripts/images.sh --help"; }
 
-registry=dev.local tag='' preset=release compile=1 inside=0 fresh=0 mirror='' push_options=() wanted=()
+registry=dev.local tag='' preset=release compile=1 inside=0 fresh=0 reuse=0 mirror='' push_options=() wanted=()
 command=${1:-}
 case "$command" in
   build | list | measure | push | clean) shift ;;
-  -h | --help) sed -n '3,22p' "$0" | cut -c3-; exit 0 ;;
+  -h | --help) sed -n '3,24p' "$0" | cut -c3-; exit 0 ;;
   *) usage "unknown command '$command'" ;;
 esac
 while [ $# -gt 0 ]; do
@@ -48,6 +50,7 @@ while [ $# -gt 0 ]; do
     --mirror) mirror=$2; shift ;;
     --authfile | --cert-dir) push_options+=("$1" "$2"); shift ;;
     --plain-http) push_options+=(--tls-verify=false) ;;
+    --reuse) reuse=1 ;;
     --no-compile) compile=0 ;;
     --compile-inside) inside=1 ;;
     --fresh-base) fresh=1 ;;
@@ -133,6 +136,33 @@ install_tree() {
     fail "the programs of image $1 are not in build/$from; leave out --no-compile"
 }
 
+# inputs_of NAME REFERENCE: a hash of all that an image is made of here, but for the commit's name and time.
+inputs_of() {
+  {
+    echo "$2 $version $(run_buildah inspect --type image --format '{{.FromImageID}}' "$base") $(run_buildah --version)"
+    sha256sum LICENSE images/{assemble.sh,install_packages.sh} images/"$1"/{Dockerfile,packages}
+    cd "$FOLDER/$1/install"
+    find . -printf '%y %m %p %l\n' | LC_ALL=C sort
+    find . -type f -print0 | LC_ALL=C sort -z | xargs -0r sha256sum
+  } | sha256sum | cut -c1-32
+}
+# The newest archive of each name is kept with the hash of its inputs and the commit that it is of.
+readonly KEPT=$cache/archives
+reuse_archive() {  # NAME REFERENCE
+  local hash commit
+  [ "$reuse" = 1 ] && [ -f "$KEPT/$1.tar" ] || return
+  read -r hash commit <"$KEPT/$1.inputs" && [ "$hash" = "$(inputs_of "$1" "$2")" ] || return
+  cp "$KEPT/$1.tar" "$FOLDER/$1.tar.new"
+  mv "$FOLDER/$1.tar.new" "$FOLDER/$1.tar"
+  echo "$2: $FOLDER/$1.tar, of commit $commit: all that goes in is the same"
+}
+keep_archive() {  # NAME REFERENCE
+  mkdir -p "$KEPT"
+  rm -f "$KEPT/$1".*
+  cp "$FOLDER/$1.tar" "$KEPT/$1.tar"
+  echo "$(inputs_of "$1" "$2") $revision" >"$KEPT/$1.inputs"
+}
+
 # run_dockerfile NAME TAG OPTIONS...: makes an image, or one stage, of the name's Dockerfile.
 run_dockerfile() {
   local name=$1 made=$2
@@ -172,10 +202,12 @@ build() {
       run_dockerfile "$name" "$compiled" --target compile
     else
       install_tree "$name"
+      if reuse_archive "$name" "$reference"; then continue; fi
     fi
     run_dockerfile "$name" "$reference" --build-arg COMPILED="$compiled"
     [ "$inside" = 0 ] || run_buildah rmi -f "$compiled" >/dev/null
     archive_of "$name" "$reference"
+    [ "$inside" = 1 ] || keep_archive "$name" "$reference"
     run_buildah rmi -f "$reference" >/dev/null
     run_buildah rmi --prune -f >/dev/null 2>&1 || true
     echo "$reference: $FOLDER/$name.tar, $((SECONDS - begin)) s"
@@ -211,6 +243,6 @@ push() {
 
 clean() {
   lock
-  rm -rf "$FOLDER" "$cache/storage" "$cache/run" "$cache/tmp"
+  rm -rf "$FOLDER" "$KEPT" "$cache/storage" "$cache/run" "$cache/tmp"
 }
 "$command"

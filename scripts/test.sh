@@ -5,74 +5,86 @@
 #   scripts/test.sh                 the ci set: a share of every tier, each with its budget
 #   scripts/test.sh --all           everything, without budgets
 #   scripts/test.sh --tier NAME     one tier (its ci share; with --all, the whole of it)
+#   scripts/test.sh --without NAME  without this tier, which is said; what cannot run fails otherwise
 #   scripts/test.sh --list          the tiers, their budgets and what their shares are
+#   --deadline MINUTES              end what runs then, and fail: 40, with --all none, unless told
+#   --no-cache                      run also what passed with the same inputs before
 #   --no-setup                      do not look at the installed packages
 #
-# Prints what ran, how long it took, and what did not run and why (tests that skipped themselves
-# among it); ends with `N passed, N failed`. Exit codes: 0 nothing failed and something passed, 1 a
-# failure, 2 usage, 4 something could not be installed.
+# Prints what ran, how long it took, the slowest tests, and what did not run and why (tests that
+# skipped themselves among it); ends with `N passed, N failed`. What passed with the same inputs
+# before is not run again but for --all: it counts as passed, and is told as cached. Exit codes: 0
+# nothing failed and something passed, 1 a failure, 2 usage, 4 something could not be installed.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# tier | minutes that its ci share should take | ci share | what only --all adds
+# tier | seconds that its ci share should take | ci share | what only --all adds
 # A tier that takes longer says so. It is ended, as a failure, at twice its budget and HANG_MINUTES:
 # other programs on the machine are no bug, and slower machines neither. Building has a budget with a
-# warm compiler cache, and is never ended.
-# The budgets of the ci set add up to CI_MINUTES at most.
-readonly CI_MINUTES=40
-readonly HANG_MINUTES=10
+# warm compiler cache, and is never ended before the deadline.
+# The budgets of the ci set add up to CI_MINUTES at most, where everything was built before on the
+# machine; DEADLINE_MINUTES end it on a bare one too. No test of it takes more than TEST_SECONDS.
+readonly CI_MINUTES=15 DEADLINE_MINUTES=85 HANG_MINUTES=10 TEST_SECONDS=300
 readonly TIERS='
-build       |4 |what the tiers below need, incl. servers (35 on a bare machine)|
-unit        |1 |all unit tests                                             |
-tidy        |1 |all                                                        |
-conformance |1 |object stores: memory, files, strict S3 stand-in           |
-simulation  |4 |600 fixed seeds, planted bugs, 5 h of jobs, 2 min of seeds|a day of jobs, 10 minutes of fresh seeds, each planted bug within 10,000
-integration |15|kills, UCI digits, MinIO, bad input, CRD, operator, chart    |20 kills, versitygw, every store operation of an iteration, the operator killed at every write, models on both LibTorch
-timing      |4 |none: needs a quiet machine; --tier timing: 3 runs of two plans|median of 5 runs, and of 3 on a cluster
-sanitizers  |1 |address+undefined: parsers, readers, transport, servers    |all unit and conformance tests; thread sanitizer; a training with LibTorch
-fuzz        |4 |each target 20 s                                           |each target 120 s
-e2e         |9 |README on a real cluster, a job in layers, four faults, the end|all faults, limits, isolation, life of a chart, an upgrade; the cluster itself
+build       |200|what the tiers below need, incl. servers (more on a bare machine)|
+unit        |40 |all unit tests                                             |
+tidy        |30 |all                                                        |
+conformance |10 |object stores: memory, files, strict S3 stand-in           |
+simulation  |100|600 fixed seeds and those found, planted bugs, hours of jobs; 30 s of seeds, not counted|a day of jobs, 10 minutes of fresh seeds, each planted bug within 10,000
+integration |300|kills, UCI digits, MinIO, bad input, CRD, operator, chart; an eighth of what --all adds, by commit|20 kills, versitygw, every store operation of an iteration, the operator killed at every write, models on both LibTorch
+timing      |240|none: needs a quiet machine; --tier timing: 3 runs of two plans|median of 5 runs, and of 3 on a cluster
+sanitizers  |20 |address+undefined: parsers, readers, transport, servers    |all unit and conformance tests; thread sanitizer; a training with LibTorch
+fuzz        |10 |every input of the corpora under address+undefined         |each target fuzzed for 120 s
+e2e         |190|README on a real cluster, a job in layers, two faults, the end|all faults, limits, isolation, life of a chart, an upgrade; the cluster itself
 '
 
 # Where the tests run, real servers are not optional; who runs a program by hand may leave them out.
 unset LAMBDADNN_WITHOUT_SERVERS
 
-all=0 setup=1 wanted=()
+all=0 setup=1 remember=1 deadline='' wanted=() without=()
 # Times mean nothing where others use the machine, as where ci runs.
 readonly NOT_IN_CI='timing'
 tiers() { echo "$TIERS" | sed -n 's/^\([a-z0-9]*\) *|.*/\1/p'; }
 budget_of() { echo "$TIERS" | sed -n "s/^$1 *|\([0-9]*\) *|.*/\1/p"; }
-ci_minutes() {
+ci_seconds() {
   local tier sum=0
   for tier in $(tiers | grep -vxE "$NOT_IN_CI"); do sum=$((sum + $(budget_of "$tier"))); done
   echo "$sum"
 }
-if [ "$(ci_minutes)" -gt "$CI_MINUTES" ]; then
-  echo "error: the budgets of the ci set are $(ci_minutes) minutes, more than the $CI_MINUTES that it may take; lower one in scripts/test.sh" >&2
+if [ "$(ci_seconds)" -gt $((CI_MINUTES * 60)) ]; then
+  echo "error: the budgets of the ci set are $(ci_seconds) s, more than the $CI_MINUTES minutes that it may take; lower one in scripts/test.sh" >&2
   exit 2
 fi
 
 list() {
   printf '%-12s %-7s %-62s %s\n' TIER BUDGET 'CI SHARE' 'ONLY WITH --all'
   echo "$TIERS" | while IFS='|' read -r tier budget share extra; do
-    [ -n "$tier" ] && printf '%-12s %3s min %-62s %s\n' "$(echo $tier)" "$budget" "$(echo $share)" "$extra"
+    [ -n "$tier" ] && printf '%-12s %3s s   %-62s %s\n' "$(echo $tier)" "$(echo $budget)" "$(echo $share)" "$extra"
   done
-  echo "the ci set in all: $(ci_minutes) of at most $CI_MINUTES minutes"
+  echo "the ci set in all: $(ci_seconds) s of at most $CI_MINUTES minutes; it is ended after $DEADLINE_MINUTES"
+}
+need_tier() {
+  [ "${1:-}" != build ] && tiers | grep -qx -- "${1:-?}" && return
+  echo "error: unknown tier '${1:-}'; see scripts/test.sh --list" >&2
+  exit 2
 }
 while [ $# -gt 0 ]; do
   case "$1" in
     --all) all=1 ;;
     --no-setup) setup=0 ;;
+    --no-cache) remember=0 ;;
     --list) list; exit 0 ;;
-    --tier)
+    --tier) shift; need_tier "${1:-}"; wanted+=("$1") ;;
+    --without) shift; need_tier "${1:-}"; without+=("$1") ;;
+    --deadline)
       shift
-      if [ "${1:-}" = build ] || ! tiers | grep -qx -- "${1:-?}"; then
-        echo "error: unknown tier '${1:-}'; see scripts/test.sh --list" >&2
+      if [[ ! "${1:-}" =~ ^[1-9][0-9]{0,4}$ ]]; then
+        echo "error: --deadline '${1:-}' is no whole number of minutes; write --deadline 40" >&2
         exit 2
       fi
-      wanted+=("$1")
+      deadline=$1
       ;;
-    -h | --help) sed -n '3,13p' "$0" | cut -c3-; exit 0 ;;
+    -h | --help) sed -n '3,18p' "$0" | cut -c3-; exit 0 ;;
     *) echo "error: unknown option $1; see scripts/test.sh --help" >&2; exit 2 ;;
   esac
   shift
@@ -81,27 +93,59 @@ if [ ${#wanted[@]} -eq 0 ]; then
   mapfile -t wanted < <(tiers | grep -vx build)
   [ "$all" = 1 ] || mapfile -t wanted < <(printf '%s\n' "${wanted[@]}" | grep -vxE "$NOT_IN_CI")
 fi
+is_left_out() { [[ " ${without[*]} " = *" $1 "* ]]; }
+[ "$all" = 1 ] && remember=0 || deadline=${deadline:-$DEADLINE_MINUTES}
 
-passed=0 failed=0 summary=() left_out=()
+start=$SECONDS
+passed=0 failed=0 cached=0 summary=() left_out=()
 # Of the tier that runs, and of all of them; in seconds.
 tier_begin=0 tier_built=0 built_seconds=0
 note() { summary+=("$(printf '%-12s %s' "$1" "$2")"); }
 count() { passed=$((passed + $1)); failed=$((failed + $2)); }
+# Seconds until the deadline; many without one.
+remaining() { [ -n "$deadline" ] && echo $((deadline * 60 - (SECONDS - start))) || echo 86400; }
+is_over() { [ "$(remaining)" -le 0 ]; }
+# Runs a command until the deadline. Behind this script, which would not hear of an interruption before
+# the command's end otherwise.
+until_deadline() {
+  is_over && return 124
+  timeout --kill-after=10 "$(remaining)" "$@" &
+  wait $!
+}
+parts_job=''  # see begin_parts
+end_parts() { [ -z "$parts_job" ] || kill -- "-$parts_job" 2>/dev/null; }
+interrupted() {
+  # shellcheck disable=SC2046
+  kill $(jobs -p) 2>/dev/null
+  wait
+  end_parts
+  exit 130
+}
+trap interrupted INT TERM
+trap end_parts EXIT
 # Seconds that this tier has run for, without building.
 spent() { echo $((SECONDS - tier_begin - tier_built)); }
 # Seconds that the next command of this tier may take.
 limit_of() {
-  if [ "$all" = 1 ]; then echo 21600; return; fi
-  local left=$(($(budget_of "$1") * 120 + HANG_MINUTES * 60 - $(spent)))
+  local left most
+  most=$(remaining)
+  [ "$all" = 1 ] && left=21600 || left=$(($(budget_of "$1") * 2 + HANG_MINUTES * 60 - $(spent)))
+  [ "$left" -lt "$most" ] || left=$most
   echo $((left > 1 ? left : 1))
 }
-over_budget() { echo "ended after $(spent) s, far beyond its budget of $(budget_of "$1") minutes"; }
+over_budget() {
+  if is_over; then echo "ended after $(spent) s: the deadline of $deadline minutes was reached"; return; fi
+  echo "ended after $(spent) s, far beyond its budget of $(budget_of "$1") s"
+}
 # Says so when the seconds are more than the budget.
 check_budget() {  # TIER SECONDS
-  [[ "$all" = 1 || "$2" -le $(($(budget_of "$1") * 60)) ]] && return
-  note "$1" "took $2 s, more than its budget of $(budget_of "$1") minutes"
+  [[ "$all" = 1 || "$2" -le $(budget_of "$1") ]] && return
+  note "$1" "took $2 s, more than its budget of $(budget_of "$1") s"
 }
 add_built() { tier_built=$((tier_built + $1)) built_seconds=$((built_seconds + $1)); }
+mkdir -p build
+readonly TIMES=build/test_times  # lines of seconds, tier, test
+: >"$TIMES"
 
 # build PRESET [TARGET...]: configures once, builds, counts a failure when it cannot.
 declare -A built
@@ -110,13 +154,12 @@ build() {
   shift
   [ "${built[$preset:$*]:-}" = 1 ] && return 0
   local begin=$SECONDS
-  mkdir -p build
-  if ! cmake --preset "$preset" >"build/$preset.configure.log" 2>&1; then
+  if ! until_deadline cmake --preset "$preset" >"build/$preset.configure.log" 2>&1; then
     tail -30 "build/$preset.configure.log"
     add_built $((SECONDS - begin))
     return 1
   fi
-  if ! cmake --build "build/$preset" ${*:+--target "$@"} >"build/$preset.build.log" 2>&1; then
+  if ! until_deadline cmake --build "build/$preset" ${*:+--target "$@"} >"build/$preset.build.log" 2>&1; then
     grep -E 'error|FAILED|warning' -A4 "build/$preset.build.log" | head -60
     add_built $((SECONDS - begin))
     return 1
@@ -126,42 +169,47 @@ build() {
   note build "$preset${*:+ ($# targets)}: $((SECONDS - begin)) s"
 }
 
-# run_ctest TIER PRESET CTEST_ARGUMENTS...: one ctest run within the tier's limit.
+# run_ctest TIER PRESET [--also ARGUMENTS] CTEST_ARGUMENTS...: one ctest run within the tier's limit.
 run_ctest() {
-  local tier=$1 preset=$2 begin=$SECONDS log what
+  local tier=$1 preset=$2 begin=$SECONDS options=() line name what
   shift 2
-  log=build/$preset.$tier.log
-  timeout "$(limit_of "$tier")" ctest --test-dir "build/$preset" --output-on-failure "$@" 2>&1 | tee "$log" | grep -vE '^(Internal ctest|Test project)'
-  local code=${PIPESTATUS[0]} line total bad skipped
-  line=$(grep -E 'tests? passed, [0-9]+ tests? failed out of' "$log" | tail -1)
-  if [ -z "$line" ]; then
-    count 0 1
-    if [ "$code" = 124 ]; then
-      note "$tier" "FAILED: $(over_budget "$tier")"
-    else
-      note "$tier" "FAILED: ctest ran no test (see $log)"
-    fi
+  [ "$1" = --also ] && { options+=("$1" "$2"); shift 2; }
+  [ "$all" = 1 ] || options+=(--test-limit "$TEST_SECONDS")
+  [[ "$remember" = 1 && " $REMEMBERED " = *" $tier "* ]] && options+=(--remember)
+  local results=build/$preset.$tier.json
+  rm -f "$results"
+  python3 tests/support/run_ctest.py --tier "$tier" --limit "$(limit_of "$tier")" "${options[@]}" "build/$preset" "$@" &
+  wait $!
+  if ! mapfile -t line < <(python3 tests/support/test_summary.py "$results" "$tier" "$TIMES") || [ ${#line[@]} = 0 ]; then
+    fail "$tier" "the tests of $preset could not be run (see above)"
     return
   fi
-  total=$(echo "$line" | sed 's/.*out of //')
-  bad=$(echo "$line" | sed 's/.*passed, \([0-9]*\) .*/\1/')
-  # Programs that were skipped as a whole; ctest takes them for passed.
-  skipped=$(grep -cE 'Test +#[0-9]+: .*\*\*\*Skipped' "$log")
-  count $((total - bad - skipped)) "$bad"
-  what="$preset: $((total - bad - skipped)) passed, $bad failed"
+  # shellcheck disable=SC2086
+  set -- ${line[0]}
+  local good=$1 bad=$2 skipped=$3 known=$4 missing=$5
+  if [ $((good + bad + skipped + missing)) = 0 ]; then
+    fail "$tier" "ctest ran no test (see build/$preset.$tier.log)"
+    return
+  fi
+  count "$good" $((bad + missing))
+  cached=$((cached + known))
+  what="$preset: $good passed"
+  [ "$known" = 0 ] || what="$what ($known cached)"
+  what="$what, $bad failed"
   [ "$skipped" = 0 ] || what="$what, $skipped skipped"
   note "$tier" "$what, $((SECONDS - begin)) s"
-  while read -r what; do
-    left_out+=("$tier: $preset: $what")
-  done < <(python3 tests/support/skipped_tests.py "build/$preset" "$log" || echo "the list of skipped tests could not be made")
+  [ "$missing" = 0 ] || note "$tier" "FAILED: $(over_budget "$tier"); $missing tests did not end"
+  for name in "${line[@]:1}"; do left_out+=("$tier: $preset: $name"); done
 }
+# What depends on nothing but its inputs.
+readonly REMEMBERED='unit tidy conformance simulation'
 
 # fail TIER WHY: a tier that could not run is a failure, never a silent skip.
 fail() { count 0 1; note "$1" "FAILED: $2"; }
 
-# Labels: a test carries its tier, `long` when only --all runs it, and `share` when it is a part of
-# one of those, which --all need not run twice.
-labels() { [ "$all" = 1 ] && echo "-L ^$1\$ -LE ^share\$" || echo "-L ^$1\$ -LE ^long\$"; }
+# Labels: a test carries its tier, `long` when only --all runs it, `share` when it is a part of one of
+# those, which --all need not run twice, and `turns` when an eighth of the commits have it in their ci set.
+labels() { [ "$all" = 1 ] && echo "-L ^$1\$ -LE ^share\$" || echo "-L ^$1\$ -LE ^(long|turns)\$"; }
 
 tier_simple() {  # TIER PARALLELISM
   build release || { fail "$1" "the build failed"; return; }
@@ -169,21 +217,63 @@ tier_simple() {  # TIER PARALLELISM
   run_ctest "$1" release $(labels "$1") -j "$2"
 }
 
+# Seeds that once failed: like the fixed ones, a gate.
+found_seeds() { echo "${XDG_CACHE_HOME:-$HOME/.cache}/lambdadnn/simulation/found-seeds"; }
+readonly FOUND_SEEDS=20  # the newest: the others mean other worlds by now
+replay_found_seeds() {
+  local seed begin=$SECONDS good=0 bad=0
+  [ -f "$(found_seeds)" ] || return 0
+  for seed in $(cut -d' ' -f1 "$(found_seeds)" | awk '!seen[$0]++' | tail -n "$FOUND_SEEDS"); do
+    if timeout --kill-after=10 "$(limit_of simulation)" "$1" --seeds "$seed" >build/simulate.found.log; then
+      good=$((good + 1))
+    else
+      bad=$((bad + 1))
+      grep -A1 '^FAILED' build/simulate.found.log
+    fi
+  done
+  count "$good" "$bad"
+  note simulation "seeds found before ($(found_seeds)): $good passed, $bad failed, $((SECONDS - begin)) s"
+}
+# fresh_seeds SIMULATE MINUTES: on two processes. With --all a gate; else what fails is saved for the
+# next runs, and no failure of this one, which another seed might have had as well.
+fresh_seeds() {
+  local begin=$SECONDS i code seed seeds jobs=() bad=0
+  for i in 1 2; do
+    timeout --kill-after=10 "$(limit_of simulation)" "$1" --minutes "$2" >"build/simulate.$i.log" &
+    jobs+=($!)
+  done
+  for i in 1 2; do
+    wait "${jobs[$((i - 1))]}"
+    code=$?
+    grep -vE '^ *(replay|[a-z-]+ +[a-z_]+ +(before|after)) ' "build/simulate.$i.log"
+    [ "$code" = 0 ] && { [ "$all" = 0 ] || count 1 0; continue; }
+    seeds=$(sed -n 's/^FAILED seed \([0-9]*\):.*/\1/p' "build/simulate.$i.log")
+    for seed in $seeds; do
+      bad=$((bad + 1))
+      mkdir -p "$(dirname "$(found_seeds)")"
+      echo "$seed $(git rev-parse --short HEAD 2>/dev/null)" >>"$(found_seeds)"
+    done
+    [ "$code" = 124 ] && fail simulation "fresh seeds $(over_budget simulation)" && continue
+    [[ "$all" = 0 && -n "$seeds" ]] && continue
+    fail simulation "fresh seeds (see build/simulate.$i.log)"
+  done
+  seeds=$(sed -n 's/^\([0-9]*\) passed, .*/\1/p' build/simulate.[12].log | awk '{sum += $1} END {print sum + 0}')
+  note simulation "fresh seeds: $seeds passed, $bad failed, $((SECONDS - begin)) s"
+  [ "$bad" = 0 ] && return
+  note simulation "failing seeds are saved in $(found_seeds); replay them as printed above, and add them to the fixed ones of tests/simulation/simulation_test.cc"
+  [ "$all" = 1 ] || note simulation "NOT COUNTED this time: fresh seeds that fail count from the next run on"
+}
 tier_simulation() {
   tier_simple simulation 2
-  local simulate=build/release/bin/simulate minutes=2 begin=$SECONDS bug jobs=() bugs=() i
+  local simulate=build/release/bin/simulate
   [ -x "$simulate" ] || return 0  # counted above
-  [ "$all" = 1 ] && minutes=10
-  timeout "$(limit_of simulation)" "$simulate" --minutes "$minutes" >build/simulate.log
-  case $? in
-    0) count 1 0 ;;
-    124) fail simulation "fresh seeds $(over_budget simulation)" ;;
-    *) count 0 1 ;;
-  esac
-  grep -vE '^ *(replay|[a-z-]+ +[a-z_]+ +(before|after)) ' build/simulate.log
-  note simulation "$(grep -oE '^[0-9]+ passed, [0-9]+ failed' build/simulate.log) of the fresh seeds, $((SECONDS - begin)) s"
-  [ "$all" = 1 ] || return 0
-  begin=$SECONDS
+  replay_found_seeds "$simulate"
+  if [ "$all" = 0 ]; then fresh_seeds "$simulate" 0.5; return; fi
+  fresh_seeds "$simulate" 10
+  search_planted_bugs "$simulate"
+}
+search_planted_bugs() {
+  local simulate=$1 begin=$SECONDS bug jobs=() bugs=() i
   for bug in $("$simulate" --list-bugs) ''; do
     if [ ${#jobs[@]} -eq 2 ] || [ -z "$bug" ]; then
       for i in "${!jobs[@]}"; do
@@ -192,7 +282,7 @@ tier_simulation() {
       jobs=() bugs=()
     fi
     [ -n "$bug" ] || continue
-    "$simulate" --seeds 1..10000 --expect-failure --bug "$bug" >"build/simulate.$bug.log" &
+    timeout --kill-after=10 "$(limit_of simulation)" "$simulate" --seeds 1..10000 --expect-failure --bug "$bug" >"build/simulate.$bug.log" &
     jobs+=($!) bugs+=("$bug")
   done
   note simulation "planted bugs searched: $((SECONDS - begin)) s"
@@ -203,13 +293,17 @@ tier_integration() {
   [ "$all" = 1 ] && servers="$servers kube-apiserver-oldest"
   local begin=$SECONDS ready=0
   # shellcheck disable=SC2086
-  scripts/test_servers.sh build $servers && ready=1
+  until_deadline scripts/test_servers.sh build $servers && ready=1
   add_built $((SECONDS - begin))
   if [ "$ready" = 0 ]; then
     fail integration "the test servers could not be built"
     return
   fi
-  tier_simple integration 2
+  build release || { fail integration "the build failed"; return; }
+  local also=()
+  [ "$all" = 1 ] || also=(--also '-L ^integration$ -L ^turns$')
+  # shellcheck disable=SC2046
+  run_ctest integration release "${also[@]}" $(labels integration) -j 2
   [ "$all" = 0 ] || tests_of_models_upstream
 }
 # What computes with LibTorch, on the one that the worker's image has.
@@ -232,27 +326,34 @@ tier_timing() {
 # A cluster's nodes are network, mount and process namespaces.
 can_run_cluster() { unshare --net --mount --pid --fork true 2>/dev/null; }
 # What the cluster's tests alone need is built behind the other tiers, which leave processors idle.
-parts_job=''
 begin_parts() {
   [[ " ${wanted[*]} " = *" e2e "* || ("$all" = 1 && " ${wanted[*]} " = *" timing "*) ]] &&
-    can_run_cluster || return 0
-  mkdir -p build
-  (
-    scripts/setup.sh --cluster && scripts/setup.sh --images || exit 1
-    nice -n 19 scripts/cluster.sh build && nice -n 19 scripts/libtorch.sh fetch
-  ) >build/cluster.build.log 2>&1 &
+    ! is_left_out e2e && can_run_cluster || return 0
+  # A session of its own, so that all of it can be ended.
+  setsid sh -c 'scripts/setup.sh --cluster && scripts/setup.sh --images || exit 1
+    nice -n 19 scripts/cluster.sh build && nice -n 19 scripts/libtorch.sh fetch' >build/cluster.build.log 2>&1 &
   parts_job=$!
-  trap '[ -z "$parts_job" ] || kill "$parts_job" 2>/dev/null' EXIT
+}
+wait_for_parts() {
+  while [ -n "$parts_job" ] && kill -0 "$parts_job" 2>/dev/null; do
+    is_over && { end_parts; break; }
+    sleep 1
+  done
+  [ -z "$parts_job" ] || wait "$parts_job"
 }
 # cluster_ready TIER: everything that its tests on a cluster need is there; else says why it is not.
 cluster_ready() {
+  if is_left_out e2e; then
+    left_out+=("$1: on a cluster: left out (--without)")
+    return 1
+  fi
   if ! can_run_cluster; then
-    left_out+=("$1: on a cluster: this user may not make network, mount and process namespaces; run it as root")
+    fail "$1" "on a cluster: this user may not make network, mount and process namespaces; run it as root, or leave it out (--without e2e)"
     return 1
   fi
   local begin=$SECONDS ready=1
-  [ -z "$parts_job" ] || wait "$parts_job" || ready=0
-  [ "$ready" = 0 ] || scripts/test_servers.sh build helm versitygw || ready=0
+  wait_for_parts || ready=0
+  [ "$ready" = 0 ] || until_deadline scripts/test_servers.sh build helm versitygw || ready=0
   add_built $((SECONDS - begin))
   if [ "$ready" = 0 ]; then
     tail -20 build/cluster.build.log
@@ -261,12 +362,17 @@ cluster_ready() {
   fi
   parts_job=''
   build release && build upstream lambdadnn-worker || { fail "$1" "the build failed"; return 1; }
+  begin=$SECONDS
+  until_deadline scripts/images.sh build --reuse || { fail "$1" "the images could not be built"; return 1; }
+  add_built $((SECONDS - begin))
 }
 
 tier_e2e() {
   cluster_ready e2e || return
   # shellcheck disable=SC2046
   run_ctest e2e release $(labels e2e) -j 1
+  # The last test does so, unless it was ended.
+  LAMBDADNN_CLUSTER_DIR=/tmp/lambdadnn-e2e timeout --kill-after=10 120 scripts/cluster.sh down >/dev/null 2>&1
 }
 
 # What reads bytes from outside, and the threads under it: quick to build.
@@ -295,7 +401,7 @@ sanitized_training() {
   build release lambdadnn lambdadnn-dataset && build asan-torch lambdadnn-worker lambdadnn-server ||
     { fail sanitizers "the asan-torch build failed"; return; }
   local begin=$SECONDS
-  if python3 tests/integration/sanitized_run_test.py build/release/bin build/asan-torch/bin; then
+  if until_deadline python3 tests/integration/sanitized_run_test.py build/release/bin build/asan-torch/bin; then
     count 1 0
     note sanitizers "training with LibTorch: 1 passed, $((SECONDS - begin)) s"
   else
@@ -304,19 +410,29 @@ sanitized_training() {
 }
 
 tier_fuzz() {
+  if build asan-ubsan fuzz_replay; then
+    run_ctest fuzz asan-ubsan -L '^fuzz$' -j 2
+  else
+    fail fuzz "the asan-ubsan build failed"
+  fi
+  [ "$all" = 0 ] || fuzz_all
+}
+# What was found is kept for the runs that only replay.
+kept_corpus() { echo "${XDG_CACHE_HOME:-$HOME/.cache}/lambdadnn/fuzz/$1"; }
+readonly FUZZ_SECONDS=120
+fuzz_all() {
   local targets
   mapfile -t targets < <(sed -n 's/^lambdadnn_fuzz(\([a-z0-9_]*\) .*/\1/p' tests/fuzz/CMakeLists.txt)
   build fuzz "${targets[@]}" || { fail fuzz "the fuzz build failed"; return; }
-  local seconds=20 target name any=0
-  [ "$all" = 1 ] && seconds=120
+  local target name any=0
   local jobs=() names=()
   for target in build/fuzz/bin/*_fuzz; do
     [ -x "$target" ] || continue
     any=1
     name=$(basename "$target" _fuzz)
-    mkdir -p "build/fuzz/corpus/$name"
-    timeout "$(limit_of fuzz)" "$target" -max_total_time=$seconds -timeout=10 -rss_limit_mb=1024 -print_final_stats=1 \
-      -artifact_prefix="build/fuzz/crash-$name-" "build/fuzz/corpus/$name" \
+    mkdir -p "$(kept_corpus "$name")"
+    timeout --kill-after=10 "$(limit_of fuzz)" "$target" -max_total_time=$FUZZ_SECONDS -timeout=10 -rss_limit_mb=1024 \
+      -print_final_stats=1 -artifact_prefix="build/fuzz/crash-$name-" "$(kept_corpus "$name")" \
       $( [ -d "tests/fuzz/corpus/$name" ] && echo "tests/fuzz/corpus/$name") \
       >"build/fuzz/$name.log" 2>&1 &
     jobs+=($!) names+=("$name")
@@ -326,6 +442,16 @@ tier_fuzz() {
   collect_fuzz
   [ "$any" = 1 ] || fail fuzz "no target was built"
 }
+# The fewest and smallest inputs that cover what all of the kept corpus does.
+keep_smallest() {
+  local kept new
+  kept=$(kept_corpus "$1") new=$(kept_corpus "$1").new
+  rm -rf "$new" && mkdir "$new" || return
+  if timeout 120 "build/fuzz/bin/$1_fuzz" -merge=1 -timeout=10 -rss_limit_mb=1024 "$new" "$kept" >"build/fuzz/$1.merge.log" 2>&1; then
+    rm -rf "$kept" && mv "$new" "$kept"
+  fi
+  rm -rf "$new"
+}
 collect_fuzz() {
   local i code
   for i in "${!jobs[@]}"; do
@@ -333,6 +459,7 @@ collect_fuzz() {
     code=$?
     if [ "$code" = 0 ]; then
       count 1 0
+      keep_smallest "${names[$i]}"
       note fuzz "${names[$i]}: $(grep -oE 'number_of_executed_units: [0-9]+' "build/fuzz/${names[$i]}.log" | grep -oE '[0-9]+$') runs"
     elif [ "$code" = 124 ]; then
       fail fuzz "${names[$i]} $(over_budget fuzz)"
@@ -344,13 +471,15 @@ collect_fuzz() {
   jobs=() names=()
 }
 
-start=$SECONDS
 if [ "$setup" = 1 ]; then
-  scripts/setup.sh || { echo "error: setup failed" >&2; echo "0 passed, 1 failed"; exit 4; }
+  # In the foreground: it may ask for a password.
+  timeout --foreground --kill-after=10 "$(remaining)" scripts/setup.sh || { echo "error: setup failed" >&2; echo "0 passed, 1 failed"; exit 4; }
 fi
 begin_parts
 for tier in "${wanted[@]}"; do
   echo "== $tier"
+  if is_left_out "$tier"; then left_out+=("$tier: left out (--without)"); continue; fi
+  if is_over; then fail "$tier" "did not run: the deadline of $deadline minutes was reached"; continue; fi
   tier_begin=$SECONDS tier_built=0
   case "$tier" in
     unit | tidy | conformance) tier_simple "$tier" 2 ;;
@@ -359,10 +488,15 @@ for tier in "${wanted[@]}"; do
   check_budget "$tier" "$(spent)"
 done
 check_budget build "$built_seconds"
+readonly SLOWEST=20
 
 echo
 echo "== what ran"
 printf '%s\n' "${summary[@]}"
+if [ -s "$TIMES" ]; then
+  echo "== the slowest tests, in seconds"
+  sort -rn "$TIMES" | head -n "$SLOWEST"
+fi
 [[ "$all" = 1 && ${#left_out[@]} -eq 0 ]] || echo "== what did not run"
 [ ${#left_out[@]} -eq 0 ] || printf '%s\n' "${left_out[@]}"
 if [ "$all" = 0 ]; then
@@ -379,6 +513,12 @@ if [ "$all" = 0 ]; then
     esac
   done
 fi
-echo "in all: $((SECONDS - start)) s"
+if is_over; then
+  verdict="reached: what had not ended failed"
+else
+  verdict=kept
+fi
+echo "in all: $((SECONDS - start)) s${deadline:+; the deadline of $deadline minutes was $verdict}"
+[ "$cached" = 0 ] || echo "of those that passed, $cached were not run: they passed with the same inputs before (cached)"
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ] && [ "$passed" -gt 0 ]

@@ -38,7 +38,7 @@ void StartAndEnd(benchmark::State& state) {
 }
 
 void StartUntilReady(benchmark::State& state, const std::string& name) {
-  const std::string program = BinDir() + "/lambdadnn-" + name;
+  const std::string program = ProgramPath("lambdadnn-" + name);
   if (!std::filesystem::exists(program)) return state.SkipWithError("not built");
   const std::string directory = MakeTempDir();
   SystemClock clock;

@@ -107,7 +107,7 @@ class ServerProcessTest : public FunctionProcessTest {
     std::map<std::string, std::string> variables = {{"LAMBDADNN_JOB_KEY", kKey},
                                                     {"LAMBDADNN_PORT_FILE", directory_ + "/port"}};
     for (const auto& [name, value] : more) variables[name] = value;
-    const pid_t pid = Start({BinDir() + "/lambdadnn-server"}, variables);
+    const pid_t pid = Start({ProgramPath("lambdadnn-server")}, variables);
     EXPECT_TRUE(Eventually([&] { return fs::exists(directory_ + "/port"); })) << Log();
     port_ = std::atoi(ReadFile(directory_ + "/port").value().c_str());
     return pid;
@@ -117,7 +117,7 @@ class ServerProcessTest : public FunctionProcessTest {
 
 TEST_F(ServerProcessTest, LinksNoLibTorch) {
   const std::string libraries = directory_ + "/libraries";
-  const std::string command = "ldd " + BinDir() + "/lambdadnn-server > " + libraries;
+  const std::string command = "ldd " + ProgramPath("lambdadnn-server") + " > " + libraries;
   ASSERT_EQ(std::system(command.c_str()), 0);
   const std::string text = ReadFile(libraries).value();
   EXPECT_NE(text.find("libc.so"), std::string::npos);
@@ -147,9 +147,9 @@ TEST_F(ServerProcessTest, EndsWithZeroOnSigterm) {
 
 TEST_F(ServerProcessTest, EndsWithZeroAsPid1) {
   // A new PID namespace: the function is its init, for which signals have no default action.
-  const pid_t pid =
-      Start({"/usr/bin/unshare", "--pid", "--fork", "--kill-child", BinDir() + "/lambdadnn-server"},
-            {{"LAMBDADNN_JOB_KEY", kKey}, {"LAMBDADNN_PORT_FILE", directory_ + "/port"}});
+  const pid_t pid = Start(
+      {"/usr/bin/unshare", "--pid", "--fork", "--kill-child", ProgramPath("lambdadnn-server")},
+      {{"LAMBDADNN_JOB_KEY", kKey}, {"LAMBDADNN_PORT_FILE", directory_ + "/port"}});
   if (!Eventually([&] { return fs::exists(directory_ + "/port"); }, 5)) {
     GTEST_SKIP() << "no PID namespaces here: " << Log();
   }
@@ -162,18 +162,18 @@ TEST_F(ServerProcessTest, EndsWithZeroAsPid1) {
 }
 
 TEST_F(ServerProcessTest, RefusesToStartWithoutAKeyOrWithABadVariable) {
-  const pid_t no_key = Start({BinDir() + "/lambdadnn-server"}, {{"LAMBDADNN_JOB_KEY", ""}});
+  const pid_t no_key = Start({ProgramPath("lambdadnn-server")}, {{"LAMBDADNN_JOB_KEY", ""}});
   EXPECT_EQ(Wait(no_key), 2);
   EXPECT_NE(Log().find("LAMBDADNN_JOB_KEY"), std::string::npos);
   const pid_t bad_port =
-      Start({BinDir() + "/lambdadnn-server"}, {{"LAMBDADNN_JOB_KEY", "k"}, {"PORT", "http"}});
+      Start({ProgramPath("lambdadnn-server")}, {{"LAMBDADNN_JOB_KEY", "k"}, {"PORT", "http"}});
   EXPECT_EQ(Wait(bad_port), 2);
   EXPECT_NE(Log().find("PORT must be a whole number"), std::string::npos);
 }
 
 TEST_F(ServerProcessTest, SaysThatItsPortIsInUse) {
   StartServer();
-  const pid_t second = Start({BinDir() + "/lambdadnn-server"},
+  const pid_t second = Start({ProgramPath("lambdadnn-server")},
                              {{"LAMBDADNN_JOB_KEY", "k"}, {"PORT", std::to_string(port_)}});
   EXPECT_EQ(Wait(second), 4);
   EXPECT_NE(Log().find("Address already in use"), std::string::npos);
@@ -200,7 +200,7 @@ TEST_F(ServerProcessTest, SurvivesGarbageAndServesOn) {
 TEST_F(ServerProcessTest, ItsMetricsAreInPrometheusForm) {
   StartServer();
   const Result<SubprocessResult> promtool =
-      RunSubprocess({.arguments = {SourceDir() + "/scripts/test_servers.sh", "path", "promtool"}});
+      RunSubprocess({.arguments = {SourcePath("scripts/test_servers.sh"), "path", "promtool"}});
   ASSERT_TRUE(promtool.ok() && promtool->exit_code == 0)
       << "scripts/test_servers.sh build promtool";
   ASSERT_TRUE(
@@ -295,8 +295,8 @@ class HostProcessTest : public FunctionProcessTest {
  protected:
   HostProcessTest() {
     fs::create_directories(directory_ + "/bin");
-    fs::copy(BinDir() + "/lambdadnn", directory_ + "/bin/lambdadnn");
-    fs::copy(BinDir() + "/fake-function", directory_ + "/bin/lambdadnn-server");
+    fs::copy(ProgramPath("lambdadnn"), directory_ + "/bin/lambdadnn");
+    fs::copy(ProgramPath("fake-function"), directory_ + "/bin/lambdadnn-server");
   }
 
   pid_t StartHost(const std::vector<std::string>& more = {}) {

@@ -11,7 +11,8 @@ object left, no child twice.
 
 What is written is taken from a recorded run of each life and must be in operator_writes.txt
 (--record writes it anew); each event counts once, where it comes first, and so does each write of the
-Lease. --share I/N takes each N-th row of the table, from the I-th on. --lanes N runs N rows at once, each
+Lease. --share I/N takes each N-th row of the table, from the I-th on; turn/N from the one on whose turn it
+is for this commit. --lanes N runs N rows at once, each
 in a cluster of its own: much of a row is waiting.
 """
 import argparse
@@ -27,6 +28,7 @@ from api_proxy import ApiProxy, Lost
 from host_proxy import HostProxy
 from operator_lives import JOB, LIVES, Lives, WriteLog
 from operator_support import Cluster
+from turns import share
 
 TABLE = pathlib.Path(__file__).parent / "operator_writes.txt"
 MODES = ("before", "after", "reply lost")
@@ -246,8 +248,8 @@ def main():
         if new:
             print(f"FAILED: writes that are not in {TABLE.name}: {new}; add them with --record")
             return 1
-        first, step = map(int, arguments.share.split("/"))
-        chosen = [row for row in rows[first - 1::step] if arguments.only in text_of(row)]
+        first, step = share(arguments.share)
+        chosen = [row for row in rows[first::step] if arguments.only in text_of(row)]
         table, recorded = Table(), time.monotonic()
         in_lanes(lanes, chosen, table.run)
         in_lanes(lanes, lanes, lambda _, lane: table.finish(lane))

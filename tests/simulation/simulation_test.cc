@@ -142,7 +142,7 @@ TEST(Simulation, ASeedReplaysToTheSameTrace) {
 class PlantedBugTest : public testing::TestWithParam<BugInfo> {};
 
 TEST_P(PlantedBugTest, IsFoundByARecordedSeed) {
-  auto record = ReadRecordedSeeds(SourceDir() + "/tests/simulation/planted_seeds.txt");
+  auto record = ReadRecordedSeeds(SourcePath("tests/simulation/planted_seeds.txt"));
   ASSERT_TRUE(record.ok()) << record.status().ToString();
   size_t found = 0;
   for (const uint64_t seed : (*record)[GetParam().name]) {

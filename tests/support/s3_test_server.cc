@@ -29,7 +29,7 @@ constexpr double kStartSeconds = 60;
 constexpr double kPollSeconds = 0.05;
 
 Result<std::string> FindServer(const std::string& name) {
-  const std::string script = SourceDir() + "/scripts/test_servers.sh";
+  const std::string script = SourcePath("scripts/test_servers.sh");
   std::FILE* const pipe = popen((script + " path " + name + " 2>&1").c_str(), "r");
   if (pipe == nullptr) return InternalError("cannot run " + script);
   std::array<char, 4096> line{};

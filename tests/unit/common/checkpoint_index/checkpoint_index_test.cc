@@ -56,7 +56,7 @@ class CheckpointIndex : public testing::Test {
 
 TEST_F(CheckpointIndex, ManifestIsTheGoldenFileAndRoundTrips) {
   const std::string text = EncodeManifest(Example());
-  EXPECT_EQ(text, ReadFile(SourceDir() + "/tests/data/formats/checkpoint_manifest.json").value());
+  EXPECT_EQ(text, ReadFile(SourcePath("tests/data/formats/checkpoint_manifest.json")).value());
   EXPECT_EQ(DecodeManifest(text).value(), Example());
 }
 

@@ -45,8 +45,7 @@ HeaderBytes Encoded(const ObjectHeader& header) {
 TEST(ObjectHeader, RoundTrips) { EXPECT_EQ(DecodeHeader(Encoded(Example())).value(), Example()); }
 
 TEST(ObjectHeader, BytesAreTheGoldenFile) {
-  const std::string golden =
-      ReadFile(SourceDir() + "/tests/data/formats/object_header.bin").value();
+  const std::string golden = ReadFile(SourcePath("tests/data/formats/object_header.bin")).value();
   const HeaderBytes bytes = Encoded(Example());
   EXPECT_EQ(std::string(AsText(bytes)), golden)
       << "the header's layout changed: stored objects could no longer be read";

@@ -72,7 +72,7 @@ SliceRecord ExampleRecord() {
 }
 
 std::string Golden(const std::string& name) {
-  return std::string(Trim(ReadFile(SourceDir() + "/tests/data/formats/" + name).value()));
+  return std::string(Trim(ReadFile(SourcePath("tests/data/formats/" + name)).value()));
 }
 
 SliceRecord DecodedRecord(std::string_view line) {

@@ -103,7 +103,7 @@ std::string RenderDocs() {
 }
 
 TEST(ApiDocs, AreWrittenFromTheCrd) {
-  const std::string file = SourceDir() + "/docs/reference/api.md";
+  const std::string file = SourcePath("docs/reference/api.md");
   if (GetEnvironment("LAMBDADNN_UPDATE_DOCS")) {
     ASSERT_TRUE(WriteFileAtomically(file, RenderDocs()).ok());
   }

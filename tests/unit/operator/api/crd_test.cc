@@ -60,8 +60,7 @@ void CollectPaths(const Json& json, const StructuralSchema* schema, const std::s
 }
 
 TEST(Crd, EmbeddedTextIsTheFile) {
-  EXPECT_EQ(EmbeddedCrd(),
-            *ReadFile(SourceDir() + "/crds/lambdadnn.io_serverlesstrainingjobs.yaml"));
+  EXPECT_EQ(EmbeddedCrd(), *ReadFile(SourcePath("crds/lambdadnn.io_serverlesstrainingjobs.yaml")));
 }
 
 TEST(Crd, EveryFieldOfTheCodecIsInTheSchema) {

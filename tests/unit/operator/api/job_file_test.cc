@@ -139,8 +139,7 @@ TEST(JobFile, ManyProblemsAreCutAtTwenty) {
 
 TEST(JobFile, TheExamplesAreGood) {
   int examples = 0;
-  for (const auto& entry :
-       std::filesystem::recursive_directory_iterator(SourceDir() + "/examples")) {
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(SourcePath("examples"))) {
     if (entry.path().extension() != ".yaml") continue;
     const std::string text = *ReadFile(entry.path().string());
     if (text.find("kind: ServerlessTrainingJob") == std::string::npos) continue;

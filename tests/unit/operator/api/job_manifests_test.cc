@@ -19,7 +19,7 @@ namespace {
 std::vector<std::filesystem::path> Manifests(const std::string& folder) {
   std::vector<std::filesystem::path> files;
   for (const auto& entry :
-       std::filesystem::directory_iterator(SourceDir() + "/tests/data/" + folder)) {
+       std::filesystem::directory_iterator(SourcePath("tests/data/" + folder))) {
     if (entry.path().extension() == ".yaml") files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());

@@ -20,8 +20,8 @@ struct Ended {
 };
 
 Ended Lambdadnn(const std::string& arguments) {
-  const std::string command =
-      "cd " + SourceDir() + " && " + BinDir() + "/lambdadnn " + arguments + " 2>&1";
+  const std::string command = "cd " + SourcePath("examples") + "/.. && " +
+                              ProgramPath("lambdadnn") + " " + arguments + " 2>&1";
   Ended run;
   FILE* pipe = popen(command.c_str(), "r");
   char buffer[4096];

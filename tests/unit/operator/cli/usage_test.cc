@@ -22,7 +22,7 @@ struct Ended {
 };
 
 Ended Lambdadnn(const std::string& arguments) {
-  const std::string command = BinDir() + "/lambdadnn " + arguments + " 2>&1";
+  const std::string command = ProgramPath("lambdadnn") + " " + arguments + " 2>&1";
   Ended run;
   FILE* pipe = popen(command.c_str(), "r");
   char buffer[4096];

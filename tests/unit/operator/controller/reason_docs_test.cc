@@ -43,9 +43,8 @@ void AddReasonsIn(const std::filesystem::path& file, std::set<std::string>* reas
 // What is decided, shown and told.
 std::set<std::string> ReasonsInSources() {
   std::set<std::string> reasons;
-  AddReasonsIn(SourceDir() + "/operator/backends/knative/job_isolation.cc", &reasons);
-  for (const auto& entry :
-       std::filesystem::directory_iterator(SourceDir() + "/operator/controller")) {
+  AddReasonsIn(SourcePath("operator/backends/knative/job_isolation.cc"), &reasons);
+  for (const auto& entry : std::filesystem::directory_iterator(SourcePath("operator/controller"))) {
     const std::string name = entry.path().filename().string();
     const bool decides = name.starts_with("decide") || name == "status.cc" ||
                          name == "round_view.cc" || name == "support_limits.cc" ||
@@ -60,7 +59,7 @@ std::set<std::string> ReasonsInSources() {
 // The cells after the reason, by reason.
 std::map<std::string, std::vector<std::string>> Entries() {
   std::map<std::string, std::vector<std::string>> entries;
-  const std::string text = Source(SourceDir() + "/docs/operations.md");
+  const std::string text = Source(SourcePath("docs/operations.md"));
   for (const std::string& line : Split(text.substr(text.find("## Troubleshooting")), '\n')) {
     if (!line.starts_with("| `")) continue;
     std::vector<std::string> cells;

@@ -27,7 +27,7 @@ class JobsOnTheServer : public ::testing::Test {
   }
 
   static Json Manifest(const std::string& name) {
-    const std::string text = *ReadFile(SourceDir() + "/tests/data/good/" + name + ".yaml");
+    const std::string text = *ReadFile(SourcePath("tests/data/good/" + name + ".yaml"));
     return ParseJobFile(text, name, "/jobs").value().object;
   }
   Result<Json> Create(const Json& object) {
@@ -45,7 +45,7 @@ class JobsOnTheServer : public ::testing::Test {
 };
 
 TEST_F(JobsOnTheServer, EveryGoodManifestIsAcceptedAndDecodesAsFromItsFile) {
-  for (const auto& entry : std::filesystem::directory_iterator(SourceDir() + "/tests/data/good")) {
+  for (const auto& entry : std::filesystem::directory_iterator(SourcePath("tests/data/good"))) {
     const std::string name = entry.path().stem().string();
     Json object = Manifest(name);
     object["metadata"]["name"] = name;

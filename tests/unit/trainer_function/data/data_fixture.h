@@ -61,7 +61,7 @@ struct DataFixture {
   }
   // A committed file of tests/data/readers.
   DataFixture& Stored(const std::string& name, const std::string& file) {
-    const auto bytes = ReadFile(SourceDir() + "/tests/data/readers/" + file);
+    const auto bytes = ReadFile(SourcePath("tests/data/readers/" + file));
     EXPECT_TRUE(bytes.ok()) << bytes.status().ToString();
     return File(name, *bytes);
   }

@@ -24,7 +24,7 @@ struct Outcome {
 
 // Standard output and error together.
 Outcome RunProgram(const std::string& program, const std::string& arguments) {
-  const std::string command = BinDir() + "/" + program + " " + arguments + " 2>&1";
+  const std::string command = ProgramPath(program) + " " + arguments + " 2>&1";
   Outcome outcome;
   FILE* const pipe = popen(command.c_str(), "r");
   char buffer[4096];

@@ -39,7 +39,7 @@ std::vector<float> StoredPixels(size_t first, size_t count) {
 
 // Every compressed member's CRC-32 in the directory, turned by one bit.
 TEST(Npy, CompressedMembersWithAnotherChecksumAreRefused) {
-  const std::string whole = ReadFile(SourceDir() + "/tests/data/readers/deflated.npz").value();
+  const std::string whole = ReadFile(SourcePath("tests/data/readers/deflated.npz")).value();
   int members = 0;
   for (size_t at = whole.find("PK\1\2"); at != std::string::npos;
        at = whole.find("PK\1\2", at + 1)) {
@@ -190,7 +190,7 @@ TEST(NpyErrors, AbsurdHeadersAreRefusedBeforeAnythingIsAllocated) {
 }
 
 TEST(NpyErrors, BrokenArchivesAreNoticed) {
-  const auto whole = ReadFile(SourceDir() + "/tests/data/readers/stored.npz");
+  const auto whole = ReadFile(SourcePath("tests/data/readers/stored.npz"));
   ASSERT_TRUE(whole.ok());
   DataFixture fixture("npy");
   fixture.config.classes = 3;

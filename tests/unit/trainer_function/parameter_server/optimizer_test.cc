@@ -59,7 +59,7 @@ std::vector<float> Gradient(int step, size_t size) {
 std::vector<std::string> Cases() {
   std::vector<std::string> cases;
   for (const auto& entry :
-       std::filesystem::directory_iterator(SourceDir() + "/tests/data/optimizer")) {
+       std::filesystem::directory_iterator(SourcePath("tests/data/optimizer"))) {
     if (entry.path().extension() == ".json") cases.push_back(entry.path().stem().string());
   }
   std::sort(cases.begin(), cases.end());
@@ -70,7 +70,7 @@ class OptimizerReference : public testing::TestWithParam<std::string> {};
 
 TEST_P(OptimizerReference, HundredStepsAreWithinAMillionthOfPyTorch) {
   const Json reference =
-      ParseJson(ReadFile(SourceDir() + "/tests/data/optimizer/" + GetParam() + ".json").value())
+      ParseJson(ReadFile(SourcePath("tests/data/optimizer/" + GetParam() + ".json")).value())
           .value();
   const OptimizerConfig config = ReadConfig(reference.at("config"));
   ASSERT_TRUE(ValidateOptimizer(config).ok());

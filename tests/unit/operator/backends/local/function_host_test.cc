@@ -31,7 +31,7 @@ class FunctionHostTest : public testing::TestWithParam<bool> {
     options_.directory = MakeTempDir();
     options_.program_directory = MakeTempDir();
     options_.use_cgroups = GetParam();
-    fs::create_symlink(BinDir() + "/fake-function",
+    fs::create_symlink(ProgramPath("fake-function"),
                        options_.program_directory + "/lambdadnn-server");
   }
 
@@ -355,7 +355,7 @@ TEST(FunctionHostPacing, NewQuotaReachesAPacingFunctionByFile) {
   options.directory = MakeTempDir();
   options.program_directory = MakeTempDir();
   options.use_cgroups = false;
-  fs::create_symlink(BinDir() + "/fake-function", options.program_directory + "/lambdadnn-server");
+  fs::create_symlink(ProgramPath("fake-function"), options.program_directory + "/lambdadnn-server");
   auto host = FunctionHost::Open(runtime, options);
   ASSERT_TRUE(host.ok());
   EXPECT_EQ((*host)->IsolationName(), "pacing");
