@@ -7,7 +7,7 @@
 #   scripts/test.sh --tier NAME     one tier (its ci share; with --all, the whole of it)
 #   scripts/test.sh --without NAME  without this tier, which is said; what cannot run fails otherwise
 #   scripts/test.sh --list          the tiers, their budgets and what their shares are
-#   --deadline MINUTES              end what runs then, and fail: 40, with --all none, unless told
+#   --deadline MINUTES              end what runs then, and fail: 85, with --all none, unless told
 #   --no-cache                      run also what passed with the same inputs before
 #   --no-setup                      do not look at the installed packages
 #
