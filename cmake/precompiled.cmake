@@ -9,6 +9,23 @@ set(LAMBDADNN_COMMON_HEADERS
   <vector> <nlohmann/json.hpp>)
 set(LAMBDADNN_TEST_HEADERS ${LAMBDADNN_COMMON_HEADERS} <thread> <gtest/gtest.h> <gmock/gmock.h>)
 
+# gcc writes other bytes each time that it precompiles the same headers. ccache takes a checksum of ours
+# for them (CCACHE_PCH_EXTSUM), so that what one checkout compiled serves all others: of the compiler and
+# the packages that the headers are of, for which cmake runs again when one is installed.
+set(LAMBDADNN_PACKAGES "")
+if(EXISTS /var/lib/dpkg/status)
+  file(SHA256 /var/lib/dpkg/status LAMBDADNN_PACKAGES)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS /var/lib/dpkg/status)
+endif()
+function(lambdadnn_precompiled_checksum kind)
+  if(LAMBDADNN_PACKAGES)
+    string(SHA256 checksum
+      "${CMAKE_CXX_COMPILER_ID} ${CMAKE_CXX_COMPILER_VERSION} ${LAMBDADNN_PACKAGES} ${ARGN}")
+    file(CONFIGURE CONTENT "${checksum}\n" @ONLY
+      OUTPUT ${CMAKE_BINARY_DIR}/CMakeFiles/lambdadnn_precompiled_${kind}.dir/cmake_pch.hxx.gch.sum)
+  endif()
+endfunction()
+
 # lambdadnn_precompiled(KIND HEADERS... ): makes what lambdadnn_precompile(TARGET KIND) lends. gcc
 # refuses precompiled headers that were made with other options, so each kind stands for one set of them.
 function(lambdadnn_precompiled kind)
@@ -25,6 +42,7 @@ function(lambdadnn_precompiled kind)
     lambdadnn_compile_quickly(lambdadnn_precompiled_${kind})
   endif()
   target_precompile_headers(lambdadnn_precompiled_${kind} PRIVATE ${ARG_HEADERS})
+  lambdadnn_precompiled_checksum(${kind} ${ARG_HEADERS})
 endfunction()
 
 function(lambdadnn_precompile target kind)

@@ -31,7 +31,7 @@ unit        |40 |all unit tests                                             |
 tidy        |30 |all                                                        |
 conformance |10 |object stores: memory, files, strict S3 stand-in           |
 simulation  |100|600 fixed seeds and those found, planted bugs, hours of jobs; 30 s of seeds, not counted|a day of jobs, 10 minutes of fresh seeds, each planted bug within 10,000
-integration |300|kills, UCI digits, MinIO, bad input, CRD, operator, chart; an eighth of what --all adds, by commit|20 kills, versitygw, every store operation of an iteration, the operator killed at every write, models on both LibTorch
+integration |300|kills, UCI digits, MinIO, bad input, CRD, operator, chart; an eighth of others, by commit|20 kills, versitygw, every store operation of an iteration, the operator killed at every write, models on both LibTorch
 timing      |240|none: needs a quiet machine; --tier timing: 3 runs of two plans|median of 5 runs, and of 3 on a cluster
 sanitizers  |20 |address+undefined: parsers, readers, transport, servers    |all unit and conformance tests; thread sanitizer; a training with LibTorch
 fuzz        |10 |every input of the corpora under address+undefined         |each target fuzzed for 120 s
@@ -84,7 +84,7 @@ while [ $# -gt 0 ]; do
       fi
       deadline=$1
       ;;
-    -h | --help) sed -n '3,18p' "$0" | cut -c3-; exit 0 ;;
+    -h | --help) sed -n '3,17p' "$0" | cut -c3-; exit 0 ;;
     *) echo "error: unknown option $1; see scripts/test.sh --help" >&2; exit 2 ;;
   esac
   shift
@@ -211,6 +211,13 @@ fail() { count 0 1; note "$1" "FAILED: $2"; }
 # those, which --all need not run twice, and `turns` when an eighth of the commits have it in their ci set.
 labels() { [ "$all" = 1 ] && echo "-L ^$1\$ -LE ^share\$" || echo "-L ^$1\$ -LE ^(long|turns)\$"; }
 
+run_with_turns() {  # TIER PARALLELISM
+  local also=()
+  [ "$all" = 1 ] || also=(--also "-L ^$1\$ -L ^turns\$")
+  # shellcheck disable=SC2046
+  run_ctest "$1" release "${also[@]}" $(labels "$1") -j "$2"
+}
+
 tier_simple() {  # TIER PARALLELISM
   build release || { fail "$1" "the build failed"; return; }
   # shellcheck disable=SC2046
@@ -300,10 +307,7 @@ tier_integration() {
     return
   fi
   build release || { fail integration "the build failed"; return; }
-  local also=()
-  [ "$all" = 1 ] || also=(--also '-L ^integration$ -L ^turns$')
-  # shellcheck disable=SC2046
-  run_ctest integration release "${also[@]}" $(labels integration) -j 2
+  run_with_turns integration 2
   [ "$all" = 0 ] || tests_of_models_upstream
 }
 # What computes with LibTorch, on the one that the worker's image has.
@@ -369,8 +373,7 @@ cluster_ready() {
 
 tier_e2e() {
   cluster_ready e2e || return
-  # shellcheck disable=SC2046
-  run_ctest e2e release $(labels e2e) -j 1
+  run_with_turns e2e 1
   # The last test does so, unless it was ended.
   LAMBDADNN_CLUSTER_DIR=/tmp/lambdadnn-e2e timeout --kill-after=10 120 scripts/cluster.sh down >/dev/null 2>&1
 }

@@ -113,7 +113,7 @@ class TestScript(ScriptTest):
         self.one_error(self.run_script("test.sh", "--deadline", "soon"), USAGE, "soon", "minutes")
         self.assertEqual(self.run_script("test.sh", "--help").returncode, DONE)
         self.assertIn("--tier NAME", self.said)
-        self.assertNotIn("set -uo", self.said)
+        self.assertNotIn("-uo pipefail", self.said)
 
     def test_what_passes_ends_with_the_count_and_0(self):
         self.made_of("exit 0", "exit 0")

@@ -62,14 +62,15 @@ class Run:
         """Names that are to be run; those that are remembered are told at once."""
         tests = listed(self.options.build, self.options.arguments)
         if self.options.also:
-            more = sorted(listed(self.options.build, shlex.split(self.options.also)),
-                          key=lambda test: test["name"])
+            # ctest lists what those need, too.
+            have = {test["name"] for test in tests}
+            more = sorted((test for test in listed(self.options.build, shlex.split(self.options.also))
+                           if test["name"] not in have), key=lambda test: test["name"])
             mine = more[turns.turn(TURNS)::TURNS]
             self.notes.append(f"of the {len(more)} others, this commit's turn: " +
                               (" ".join(test["name"] for test in mine) or "none"))
             print(f"{self.options.tier}: {self.notes[-1]}")
-            have = {test["name"] for test in tests}
-            tests += [test for test in mine if test["name"] not in have]
+            tests += mine
         self.keys = {}
         for test in tests:
             key = remembered.key(test, self.options.build) if self.options.remember else None

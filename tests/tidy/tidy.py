@@ -255,6 +255,14 @@ def check_simulated(tree):
         yield cmake, 0, f"{name} does not depend on LAMBDADNN_SIMULATION"
 
 
+def check_tests_are_marked(tree):
+    """What a test leaves running is found by the variable that lambdadnn_add_test gives it."""
+    for name in (name for name in tree.files if name.endswith("CMakeLists.txt")):
+        for number, line in enumerate(tree.text(name).split("\n"), 1):
+            if re.match(r"\s*add_test\(", line):
+                yield name, number, "adds a test by add_test; use lambdadnn_add_test"
+
+
 def check_format(tree):
     program = shutil.which("clang-format-19")
     if program is None:
@@ -327,7 +335,7 @@ def report_sizes(tree):
 def findings(tree, cli=None):
     for check in (check_arrows, check_cmake_links, check_licences, check_banned,
                   check_header_order, check_functions_are_included, check_types, check_simulated,
-                  check_format, check_sizes, check_todo, check_paths, check_document_links,
+                  check_tests_are_marked, check_format, check_sizes, check_todo, check_paths, check_document_links,
                   documents.check_paths_exist, documents.check_anchors, documents.check_scripts):
         yield from check(tree)
     yield from documents.check_commands(tree, cli)

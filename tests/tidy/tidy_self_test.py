@@ -109,6 +109,13 @@ class TidyFindsPlantedViolations(SmallTree):
         self.write("tests/simulation/CMakeLists.txt", mark + "set(sources\n  common/base/a.cc)\n")
         self.expect("common/base/a.cc does not depend on LAMBDADNN_SIMULATION")
 
+    def test_a_test_that_is_not_marked(self):
+        text = "# SPDX-License-Identifier: Apache-2.0\nlambdadnn_add_test(NAME a COMMAND a)\n"
+        self.write("tests/unit/CMakeLists.txt", text)
+        self.assertEqual(self.messages(), [])
+        self.write("tests/unit/CMakeLists.txt", text + "add_test(NAME b COMMAND b)\n")
+        self.expect("tests/unit/CMakeLists.txt: adds a test by add_test; use lambdadnn_add_test")
+
     def test_bad_format(self):
         self.write("common/base/z.cc", LICENCE + "int   z;\n")
         self.expect("not formatted")
