@@ -35,26 +35,26 @@ class LockedFunctions final : public FunctionBackend, public SliceClient {
     const std::lock_guard lock(mutex_);
     return inner_.EnsureGroup(group);
   }
-  Status DeleteGroup(const std::string& job_uid, const std::string& group) override {
+  Status DeleteGroup(const JobIdentity& job, const std::string& group) override {
     const std::lock_guard lock(mutex_);
-    return inner_.DeleteGroup(job_uid, group);
+    return inner_.DeleteGroup(job, group);
   }
-  Status DeleteInstance(const std::string& job_uid, const std::string& uid) override {
+  Status DeleteInstance(const JobIdentity& job, const std::string& uid) override {
     const std::lock_guard lock(mutex_);
-    return inner_.DeleteInstance(job_uid, uid);
+    return inner_.DeleteInstance(job, uid);
   }
-  Result<std::vector<FunctionInstance>> List(const std::string& job_uid) override {
+  Result<std::vector<FunctionInstance>> List(const JobIdentity& job) override {
     const std::lock_guard lock(mutex_);
-    return inner_.List(job_uid);
+    return inner_.List(job);
   }
-  Status SetCpu(const std::string& job_uid, const std::string& uid, int milli_cpu) override {
+  Status SetCpu(const JobIdentity& job, const std::string& uid, int milli_cpu) override {
     const std::lock_guard lock(mutex_);
-    return inner_.SetCpu(job_uid, uid, milli_cpu);
+    return inner_.SetCpu(job, uid, milli_cpu);
   }
-  Result<std::string> Logs(const std::string& job_uid, const std::string& uid,
+  Result<std::string> Logs(const JobIdentity& job, const std::string& uid,
                            int last_lines) override {
     const std::lock_guard lock(mutex_);
-    return inner_.Logs(job_uid, uid, last_lines);
+    return inner_.Logs(job, uid, last_lines);
   }
   std::string IsolationName() const override { return "fake"; }
   Result<FunctionCapacity> Capacity() override {
