@@ -67,15 +67,6 @@ std::string BusyWith(const std::string& body) {
   return running != json->end() && running->is_string() ? running->get<std::string>() : "";
 }
 
-// The protocol that a refusal says the function speaks; another server says none.
-int ProtocolOf(const std::string& body) {
-  const Result<Json> json = ParseJson(body, {.bytes = kMaxErrorBytes});
-  if (!json.ok() || !json->is_object()) return kOldestProtocol;
-  const auto protocol = json->find("protocol");
-  const bool told = protocol != json->end() && protocol->is_number_integer();
-  return told ? std::max(kOldestProtocol, protocol->get<int>()) : kOldestProtocol;
-}
-
 bool IsAlive(SlicePhase phase) {
   return phase == SlicePhase::kStarting || phase == SlicePhase::kRunning;
 }
@@ -291,14 +282,6 @@ void BeastSliceClient::State::OnEnd(Slice& slice, const Status& status) {
   // or another life of it. Whether it comes back the platform will tell.
   if (refusal.code() == StatusCode::kUnavailable || refusal.code() == StatusCode::kNotFound) {
     return Lose(slice, refusal);
-  }
-  const int protocol = ProtocolOf(slice.pending);
-  if (slice.http_status == 400 && slice.request.has_value() && protocol < slice.request->protocol &&
-      slice.request->minimum_protocol <= protocol) {
-    slice.request->protocol = protocol;
-    slice.pending.clear();
-    slice.http_status = 0;
-    return Call(slice, ++attempts);
   }
   slice.view.phase = SlicePhase::kRefused;
   slice.view.error = refusal;

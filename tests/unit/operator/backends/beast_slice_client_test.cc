@@ -133,38 +133,7 @@ class SliceClientTest : public testing::Test {
   std::vector<int64_t> iterations_;
 };
 
-// What a function of version 1 answers to a request that it does not know.
-constexpr const char* kRefusalOfVersion1 =
-    R"({"error":{"code":"INVALID_ARGUMENT","message":"minimumProtocol: is not a field here"}})";
-
-TEST_F(SliceClientTest, AnOlderFunctionIsAskedInItsOwnProtocol) {
-  function_.Then({.status = 400, .body = kRefusalOfVersion1});
-  function_.Then({.pieces = {Progress(1), Record(request_.invocation, 1)}});
-  Start();
-  Await(SlicePhase::kEnded);
-  const auto requests = function_.requests();
-  ASSERT_EQ(requests.size(), 2U);
-  EXPECT_EQ(DecodeSliceRequest(requests[0].body)->protocol, kProtocolVersion);
-  // Nothing that version 1 refuses: the golden file of its requests holds what it knows.
-  const Json first = *ParseJson(requests[0].body);
-  const Json second = *ParseJson(requests[1].body);
-  EXPECT_EQ(second.at("protocol"), 1);
-  EXPECT_FALSE(second.contains("minimumProtocol"));
-  EXPECT_EQ(second.size() + 1, first.size());
-  EXPECT_EQ(iterations_, (std::vector<int64_t>{1}));
-}
-
-TEST_F(SliceClientTest, WhatAnOlderFunctionRefusesInItsOwnProtocolIsRefused) {
-  function_.Then({.status = 400, .body = kRefusalOfVersion1});
-  function_.Then({.status = 400, .body = R"({"error":{"message":"role.rank: must be below 1"}})"});
-  Start();
-  const SliceView view = Await(SlicePhase::kRefused);
-  EXPECT_EQ(view.error.code(), StatusCode::kInvalidArgument);
-  EXPECT_NE(view.error.message().find("role.rank"), std::string::npos);
-  EXPECT_EQ(function_.requests().size(), 2U);
-}
-
-TEST_F(SliceClientTest, AFunctionOfThisVersionIsAskedOnce) {
+TEST_F(SliceClientTest, AFunctionThatRefusesIsAskedOnce) {
   function_.Then({.status = 400, .body = Refusal("no")});
   Start();
   Await(SlicePhase::kRefused);
