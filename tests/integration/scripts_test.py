@@ -96,7 +96,7 @@ class TestScript(ScriptTest):
         ci = sum(budgets.values()) - budgets["timing"]
         self.assertLessEqual(ci, 15 * 60)
         self.assertEqual(
-            table[-1], f"the ci set in all: {ci} s of at most 15 minutes; it is ended after 40")
+            table[-1], f"the ci set in all: {ci} s of at most 15 minutes; it is ended after 85")
 
     def test_budgets_beyond_the_ci_sets_are_refused(self):
         script = self.root / "scripts/test.sh"
