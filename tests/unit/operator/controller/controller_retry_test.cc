@@ -19,6 +19,20 @@
 namespace lambdadnn {
 namespace {
 
+// All outlive what they are given to.
+ControllerDependencies DependenciesOn(Runtime& runtime, KubeClient& kube, FakeFunctions& functions,
+                                      MemoryObjectStore& store) {
+  return {runtime,
+          kube,
+          functions,
+          functions,
+          [&](const StoreReference&, const StoreSecrets&) {
+            return Result<std::unique_ptr<ObjectStore>>(
+                std::make_unique<FaultyObjectStore>(store, runtime, StoreFaults{}));
+          },
+          {}};
+}
+
 // A controller whose API server refuses what it writes to one job, in virtual time.
 struct Refusal {
   std::vector<double> seconds;  // when it was tried
@@ -45,17 +59,7 @@ Refusal RefuseFor(double refused_seconds) {
                           });
     MemoryObjectStore store;
     FakeFunctions functions(runtime.clock, store);
-    ControllerDependencies dependencies{
-        runtime,
-        kube,
-        functions,
-        functions,
-        [&](const StoreReference&, const StoreSecrets&) {
-          return Result<std::unique_ptr<ObjectStore>>(
-              std::make_unique<FaultyObjectStore>(store, runtime, StoreFaults{}));
-        },
-        {}};
-    Controller controller(dependencies, JobWorld().options);
+    Controller controller(DependenciesOn(runtime, kube, functions, store), JobWorld().options);
     controller.Start();
     for (const char* name : {"refused", "other"}) {
       Json job = JobWorld::MinimalJob();
@@ -91,17 +95,7 @@ TEST(ControllerRetry, APassThatHangsIsSeen) {
         });
     MemoryObjectStore store;
     FakeFunctions functions(runtime.clock, store);
-    ControllerDependencies dependencies{
-        runtime,
-        kube,
-        functions,
-        functions,
-        [&](const StoreReference&, const StoreSecrets&) {
-          return Result<std::unique_ptr<ObjectStore>>(
-              std::make_unique<FaultyObjectStore>(store, runtime, StoreFaults{}));
-        },
-        {}};
-    Controller controller(dependencies, JobWorld().options);
+    Controller controller(DependenciesOn(runtime, kube, functions, store), JobWorld().options);
     controller.Start();
     EXPECT_EQ(controller.LongestPass(), Duration::zero());
     ASSERT_TRUE(server.Create(ServerlessTrainingJobType(), JobWorld::MinimalJob()).ok());
