@@ -31,21 +31,16 @@ constexpr size_t kThreads = 4;
 // Bytes of bodies that a request has sent and received so far.
 using MovedBytes = std::shared_ptr<std::atomic<uint64_t>>;
 
-// A request body read straight from the caller's pieces.
-class PiecesBuffer final : public concurrency::streams::details::streambuf_state_manager<uint8_t> {
+// A stream that is read or written once, from its begin to its end.
+class OneWayBuffer : public concurrency::streams::details::streambuf_state_manager<uint8_t> {
  public:
-  // The pieces outlive the buffer's use. What was taken is added to `moved`.
-  PiecesBuffer(std::span<const ByteView> pieces, MovedBytes moved)
-      : streambuf_state_manager(std::ios_base::in), pieces_(pieces), moved_(std::move(moved)) {
-    for (const ByteView piece : pieces) left_ += piece.size();
-  }
+  using streambuf_state_manager::streambuf_state_manager;
 
   bool can_seek() const override { return false; }
   bool has_size() const override { return false; }
   utility::size64_t size() const override { return 0; }
   size_t buffer_size(std::ios_base::openmode) const override { return 0; }
   void set_buffer_size(size_t, std::ios_base::openmode) override {}
-  size_t in_avail() const override { return left_; }
   bool acquire(uint8_t*& pointer, size_t& count) override {
     pointer = nullptr;
     count = 0;
@@ -60,6 +55,23 @@ class PiecesBuffer final : public concurrency::streams::details::streambuf_state
 
  protected:
   pplx::task<bool> _sync() override { return pplx::task_from_result(true); }
+
+ private:
+  static pos_type Nowhere() { return static_cast<pos_type>(traits::eof()); }
+};
+
+// A request body read straight from the caller's pieces.
+class PiecesBuffer final : public OneWayBuffer {
+ public:
+  // The pieces outlive the buffer's use. What was taken is added to `moved`.
+  PiecesBuffer(std::span<const ByteView> pieces, MovedBytes moved)
+      : OneWayBuffer(std::ios_base::in), pieces_(pieces), moved_(std::move(moved)) {
+    for (const ByteView piece : pieces) left_ += piece.size();
+  }
+
+  size_t in_avail() const override { return left_; }
+
+ protected:
   pplx::task<int_type> _putc(uint8_t) override { return pplx::task_from_result(traits::eof()); }
   pplx::task<size_t> _putn(const uint8_t*, size_t) override {
     return pplx::task_from_result<size_t>(0);
@@ -87,8 +99,6 @@ class PiecesBuffer final : public concurrency::streams::details::streambuf_state
   pplx::task<int_type> _ungetc() override { return pplx::task_from_result(traits::eof()); }
 
  private:
-  static pos_type Nowhere() { return static_cast<pos_type>(traits::eof()); }
-
   size_t Take(uint8_t* target, size_t count, bool advance) {
     size_t piece = piece_;
     size_t offset = offset_;
@@ -122,11 +132,11 @@ class PiecesBuffer final : public concurrency::streams::details::streambuf_state
 // What arrives of a body, up to a limit; then it ends the request and takes nothing more. cpprest's
 // own buffer takes all that a server sends, however slowly it is read. A write never fails: cpprest
 // would wait for another of its threads then, and a few such answers would stop them all.
-class BoundedBody final : public concurrency::streams::details::streambuf_state_manager<uint8_t> {
+class BoundedBody final : public OneWayBuffer {
  public:
   // What was taken is added to `moved`. `request` is the one to end.
   BoundedBody(uint64_t limit, MovedBytes moved, pplx::cancellation_token_source request)
-      : streambuf_state_manager(std::ios_base::out),
+      : OneWayBuffer(std::ios_base::out),
         moved_(std::move(moved)),
         request_(std::move(request)),
         limit_(limit) {}
@@ -156,26 +166,9 @@ class BoundedBody final : public concurrency::streams::details::streambuf_state_
     return std::move(bytes_);
   }
 
-  bool can_seek() const override { return false; }
-  bool has_size() const override { return false; }
-  utility::size64_t size() const override { return 0; }
-  size_t buffer_size(std::ios_base::openmode) const override { return 0; }
-  void set_buffer_size(size_t, std::ios_base::openmode) override {}
   size_t in_avail() const override { return 0; }
-  bool acquire(uint8_t*& pointer, size_t& count) override {
-    pointer = nullptr;
-    count = 0;
-    return false;
-  }
-  void release(uint8_t*, size_t) override {}
-  pos_type getpos(std::ios_base::openmode) const override { return Nowhere(); }
-  pos_type seekpos(pos_type, std::ios_base::openmode) override { return Nowhere(); }
-  pos_type seekoff(off_type, std::ios_base::seekdir, std::ios_base::openmode) override {
-    return Nowhere();
-  }
 
  protected:
-  pplx::task<bool> _sync() override { return pplx::task_from_result(true); }
   pplx::task<int_type> _putc(uint8_t byte) override {
     Add(&byte, 1);
     return pplx::task_from_result<int_type>(byte);
@@ -196,8 +189,6 @@ class BoundedBody final : public concurrency::streams::details::streambuf_state_
   pplx::task<int_type> _ungetc() override { return pplx::task_from_result(traits::eof()); }
 
  private:
-  static pos_type Nowhere() { return static_cast<pos_type>(traits::eof()); }
-
   void Add(const uint8_t* bytes, size_t count) {
     {
       const std::lock_guard lock(mutex_);
