@@ -22,6 +22,33 @@ bool IsConditionTrue(const std::vector<Condition>& conditions, std::string_view 
   return found != nullptr && found->status == "True";
 }
 
+Condition MakeCondition(const std::string& type, bool status, const std::string& reason,
+                        const std::string& message) {
+  Condition condition;
+  condition.type = type;
+  condition.status = status ? "True" : "False";
+  condition.reason = reason;
+  condition.message = message;
+  return condition;
+}
+
+const Condition* FindCondition(const Job& job, std::string_view type) {
+  return FindCondition(job.status.conditions, type);
+}
+
+bool HasCondition(const Job& job, std::string_view type) {
+  return IsConditionTrue(job.status.conditions, type);
+}
+
+bool IsFinished(const Job& job) {
+  return HasCondition(job, kConditionComplete) || HasCondition(job, kConditionFailed);
+}
+
+bool IsEnding(const Job& job) {
+  return HasCondition(job, kConditionSuccessCriteriaMet) ||
+         HasCondition(job, kConditionFailureTarget);
+}
+
 bool SetCondition(std::vector<Condition>* conditions, Condition condition, WallTime now) {
   if (condition.message.size() > kMaxMessageBytes) {
     size_t end = kMaxMessageBytes - 3;

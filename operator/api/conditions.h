@@ -3,6 +3,7 @@
 // lastTransitionTime moves only when the status does.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -10,13 +11,34 @@
 
 namespace lambdadnn {
 
+inline constexpr const char* kConditionAccepted = "Accepted";
+inline constexpr const char* kConditionProvisioned = "Provisioned";
+inline constexpr const char* kConditionReady = "Ready";
+inline constexpr const char* kConditionRunning = "Running";
+inline constexpr const char* kConditionSuspended = "Suspended";
+inline constexpr const char* kConditionDegraded = "Degraded";
+inline constexpr const char* kConditionComplete = "Complete";
+inline constexpr const char* kConditionFailed = "Failed";
+// As of batch/v1: the outcome is decided, the ending (functions, objects) is still under way.
+inline constexpr const char* kConditionSuccessCriteriaMet = "SuccessCriteriaMet";
+inline constexpr const char* kConditionFailureTarget = "FailureTarget";
+
 // Every type that a job carries, in the order in which status lists them.
-inline constexpr const char* kConditionTypes[] = {"Accepted",  "Provisioned", "Ready",    "Running",
-                                                  "Suspended", "Degraded",    "Complete", "Failed"};
+inline constexpr const char* kConditionTypes[] = {
+    kConditionAccepted,  kConditionProvisioned, kConditionReady,    kConditionRunning,
+    kConditionSuspended, kConditionDegraded,    kConditionComplete, kConditionFailed};
+
+Condition MakeCondition(const std::string& type, bool status, const std::string& reason,
+                        const std::string& message);
 
 const Condition* FindCondition(const std::vector<Condition>& conditions, std::string_view type);
 // True when the condition is there and its status is "True".
 bool IsConditionTrue(const std::vector<Condition>& conditions, std::string_view type);
+
+const Condition* FindCondition(const Job& job, std::string_view type);
+bool HasCondition(const Job& job, std::string_view type);  // status "True"
+bool IsFinished(const Job& job);                           // Complete or Failed
+bool IsEnding(const Job& job);  // how it ends is decided, whether or not it has ended
 
 // Sets the entry of condition.type; condition.last_transition_time is ignored: it stays when the
 // status does, and becomes `now` otherwise. Returns whether anything changed. A message longer than

@@ -252,7 +252,7 @@ struct JobStatus {
   std::string model_uri;
   std::string model_digest;
   // What was found out about the object store when the job was accepted
-  // (operator/controller/store_probe.h); absent = not asked yet.
+  // (operator/controller/store/store_probe.h); absent = not asked yet.
   std::optional<std::vector<std::string>> store_capabilities;
   // With whose credentials the functions reach an S3 store: kPerJobCredentials, or another's and
   // why. Empty = not decided, or another kind of store.

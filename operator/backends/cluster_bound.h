@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "operator/resources/cluster_limits.h"
+#include "operator/cluster_view/cluster_limits.h"
 #include "operator/resources/function_group.h"
 
 namespace lambdadnn {

@@ -2,7 +2,7 @@
 #include "operator/cli/job_outcome.h"
 
 #include "operator/cli/command.h"
-#include "operator/controller/snapshot.h"
+#include "operator/controller/observe/snapshot.h"
 
 namespace lambdadnn {
 

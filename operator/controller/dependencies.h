@@ -18,7 +18,7 @@
 #include "operator/backends/cluster_bound.h"
 #include "operator/backends/function_backend.h"
 #include "operator/backends/slice_client.h"
-#include "operator/controller/store_access.h"
+#include "operator/controller/store/store_access.h"
 #include "operator/kube/event_recorder.h"
 #include "operator/kube/kube_client.h"
 

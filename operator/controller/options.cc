@@ -37,4 +37,8 @@ Status ControllerOptions::Validate() const {
   return OkStatus();
 }
 
+bool IsOurs(const Job& job, const ControllerOptions& options) {
+  return job.spec.managed_by.empty() || job.spec.managed_by == options.controller_name;
+}
+
 }  // namespace lambdadnn

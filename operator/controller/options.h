@@ -8,8 +8,9 @@
 
 #include "common/base/status.h"
 #include "common/plan/workload.h"
-#include "operator/controller/room.h"
-#include "operator/controller/tenant_rules.h"
+#include "operator/api/job.h"
+#include "operator/controller/admission/reservation.h"
+#include "operator/controller/admission/tenant_rules.h"
 
 namespace lambdadnn {
 
@@ -105,5 +106,8 @@ struct ControllerOptions {
 
   Status Validate() const;
 };
+
+// By spec.managedBy.
+bool IsOurs(const Job& job, const ControllerOptions& options);
 
 }  // namespace lambdadnn

@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "common/json/json_reader.h"
+#include "operator/cluster_view/node_capacity.h"
 #include "operator/resources/function_group.h"
 #include "operator/resources/job_children.h"
-#include "operator/resources/node_capacity.h"
 
 namespace lambdadnn {
 

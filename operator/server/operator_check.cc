@@ -3,7 +3,7 @@
 
 #include "operator/api/platform_file.h"
 #include "operator/backends/local/local_backend.h"
-#include "operator/controller/store_access.h"
+#include "operator/controller/store/store_access.h"
 #include "operator/kube/http_kube_client.h"
 #include "operator/resources/network_policy.h"
 #include "operator/server/operator_process.h"

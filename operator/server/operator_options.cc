@@ -2,7 +2,7 @@
 #include "operator/server/operator_options.h"
 
 #include "common/base/text.h"
-#include "operator/controller/tenant_rules.h"
+#include "operator/controller/admission/tenant_rules.h"
 
 namespace lambdadnn {
 namespace {

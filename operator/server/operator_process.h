@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "common/base/runtime.h"
-#include "operator/controller/tenant_rules.h"
+#include "operator/controller/admission/tenant_rules.h"
 #include "operator/kube/kube_connection.h"
 #include "operator/server/operator_options.h"
 

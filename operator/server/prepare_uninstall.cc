@@ -9,7 +9,7 @@
 #include "operator/api/job_codec.h"
 #include "operator/api/pause.h"
 #include "operator/backends/knative/knative_backend.h"
-#include "operator/controller/snapshot.h"
+#include "operator/controller/observe/snapshot.h"
 #include "operator/kube/list_all.h"
 #include "operator/kube/object_metadata.h"
 #include "operator/resources/job_children.h"

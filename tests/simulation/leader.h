@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "common/objectstore/retrying_object_store.h"
-#include "operator/controller/controller.h"
+#include "operator/controller/loop/controller.h"
 #include "operator/kube/event_recorder.h"
 #include "tests/simulation/scenario.h"
 #include "tests/simulation/sim_functions.h"

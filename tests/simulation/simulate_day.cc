@@ -14,7 +14,7 @@
 #include "common/objectstore/memory_object_store.h"
 #include "common/objectstore/metered_object_store.h"
 #include "common/telemetry/log.h"
-#include "operator/controller/controller.h"
+#include "operator/controller/loop/controller.h"
 #include "operator/kube/in_memory_api_server.h"
 #include "operator/kube/job_definition.h"
 #include "operator/kube/object_metadata.h"

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "common/objectstore/memory_object_store.h"
-#include "operator/controller/reconciler.h"
+#include "operator/controller/loop/reconciler.h"
 #include "operator/kube/in_memory_api_server.h"
 #include "tests/support/fake_functions.h"
 #include "tests/support/faulty_kube_client.h"

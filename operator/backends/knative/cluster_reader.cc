@@ -4,10 +4,10 @@
 #include <algorithm>
 
 #include "common/json/json_path.h"
+#include "operator/cluster_view/knative_config.h"
 #include "operator/kube/list_all.h"
 #include "operator/kube/object_metadata.h"
 #include "operator/resources/job_children.h"
-#include "operator/resources/knative_config.h"
 #include "operator/resources/knative_service.h"
 
 namespace lambdadnn {

@@ -16,9 +16,9 @@
 
 #include "common/base/runtime.h"
 #include "operator/backends/function_backend.h"
+#include "operator/cluster_view/cluster_limits.h"
+#include "operator/cluster_view/node_capacity.h"
 #include "operator/kube/kube_client.h"
-#include "operator/resources/cluster_limits.h"
-#include "operator/resources/node_capacity.h"
 
 namespace lambdadnn {
 

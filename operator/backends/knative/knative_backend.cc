@@ -10,9 +10,9 @@
 #include "operator/backends/knative/service_refusal.h"
 #include "operator/backends/last_line.h"
 #include "operator/backends/owned_object.h"
+#include "operator/cluster_view/knative_config.h"
 #include "operator/kube/list_all.h"
 #include "operator/kube/object_metadata.h"
-#include "operator/resources/knative_config.h"
 
 namespace lambdadnn {
 namespace {

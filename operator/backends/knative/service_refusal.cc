@@ -6,8 +6,8 @@
 
 #include "common/base/text.h"
 #include "common/json/json_path.h"
+#include "operator/cluster_view/node_capacity.h"
 #include "operator/kube/object_metadata.h"
-#include "operator/resources/node_capacity.h"
 
 namespace lambdadnn {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "operator/api/job_codec.h"
 #include "operator/cli/cluster/job_store.h"
-#include "operator/controller/snapshot.h"
+#include "operator/controller/observe/snapshot.h"
 
 namespace lambdadnn {
 

@@ -7,7 +7,7 @@
 #include "operator/cli/cluster/job_list.h"
 #include "operator/cli/cluster/node_check.h"
 #include "operator/cli/plan/plan_request.h"
-#include "operator/resources/knative_config.h"
+#include "operator/cluster_view/knative_config.h"
 
 namespace lambdadnn {
 namespace {

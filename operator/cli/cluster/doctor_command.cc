@@ -6,7 +6,7 @@
 #include "operator/cli/cluster/cluster_access.h"
 #include "operator/cli/cluster/doctor.h"
 #include "operator/cli/command.h"
-#include "operator/controller/store_access.h"
+#include "operator/controller/store/store_access.h"
 
 namespace lambdadnn {
 namespace {

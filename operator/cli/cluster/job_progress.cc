@@ -9,7 +9,7 @@
 #include "operator/cli/command.h"
 #include "operator/cli/job_outcome.h"
 #include "operator/cli/run/interrupts.h"
-#include "operator/controller/snapshot.h"
+#include "operator/controller/observe/snapshot.h"
 
 namespace lambdadnn {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/cli/cluster/job_store.h"
 
-#include "operator/controller/store_access.h"
+#include "operator/controller/store/store_access.h"
 #include "operator/resources/slice_requests.h"
 
 namespace lambdadnn {

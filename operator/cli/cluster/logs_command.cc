@@ -10,7 +10,7 @@
 #include "operator/cli/cluster/job_store.h"
 #include "operator/cli/command.h"
 #include "operator/cli/run/interrupts.h"
-#include "operator/controller/snapshot.h"
+#include "operator/controller/observe/snapshot.h"
 
 namespace lambdadnn {
 namespace {

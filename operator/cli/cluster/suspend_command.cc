@@ -7,7 +7,7 @@
 #include "operator/cli/cluster/cluster_access.h"
 #include "operator/cli/cluster/job_table.h"
 #include "operator/cli/command.h"
-#include "operator/controller/snapshot.h"
+#include "operator/controller/observe/snapshot.h"
 #include "operator/kube/object_metadata.h"
 
 namespace lambdadnn {

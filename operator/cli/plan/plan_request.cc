@@ -7,8 +7,8 @@
 #include "operator/api/job_file.h"
 #include "operator/api/platform_codec.h"
 #include "operator/backends/local/local_platform.h"
-#include "operator/controller/planning.h"
-#include "operator/resources/knative_config.h"
+#include "operator/cluster_view/knative_config.h"
+#include "operator/controller/planning/planning.h"
 
 namespace lambdadnn {
 namespace {

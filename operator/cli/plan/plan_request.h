@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "operator/api/job.h"
+#include "operator/cluster_view/cluster_limits.h"
 #include "operator/planner/planner.h"
-#include "operator/resources/cluster_limits.h"
 
 namespace lambdadnn {
 

@@ -3,7 +3,7 @@
 
 #include "common/base/files.h"
 #include "operator/cli/run/run_state.h"
-#include "operator/controller/store_access.h"
+#include "operator/controller/store/store_access.h"
 #include "operator/kube/job_definition.h"
 
 namespace lambdadnn {

@@ -9,7 +9,7 @@
 
 #include "operator/backends/beast_slice_client.h"
 #include "operator/backends/local/local_backend.h"
-#include "operator/controller/controller.h"
+#include "operator/controller/loop/controller.h"
 #include "operator/kube/in_memory_api_server.h"
 
 namespace lambdadnn {

@@ -16,8 +16,8 @@
 #include "operator/cli/run/profile_file_cache.h"
 #include "operator/cli/run/run_output.h"
 #include "operator/cli/run/run_results.h"
-#include "operator/controller/snapshot.h"
-#include "operator/controller/store_access.h"
+#include "operator/controller/observe/snapshot.h"
+#include "operator/controller/store/store_access.h"
 #include "operator/kube/object_metadata.h"
 #include "operator/resources/slice_requests.h"
 

@@ -3,7 +3,7 @@
 
 #include "operator/api/job_codec.h"
 #include "operator/api/job_schema.h"
-#include "operator/controller/refused_fields.h"
+#include "operator/controller/observe/refused_fields.h"
 
 namespace lambdadnn {
 namespace {

@@ -44,11 +44,12 @@ void AddReasonsIn(const std::filesystem::path& file, std::set<std::string>* reas
 std::set<std::string> ReasonsInSources() {
   std::set<std::string> reasons;
   AddReasonsIn(SourcePath("operator/backends/knative/job_isolation.cc"), &reasons);
-  for (const auto& entry : std::filesystem::directory_iterator(SourcePath("operator/controller"))) {
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(SourcePath("operator/controller"))) {
     const std::string name = entry.path().filename().string();
     const bool decides = name.starts_with("decide") || name == "status.cc" ||
                          name == "round_view.cc" || name == "support_limits.cc" ||
-                         name == "room.cc" || name == "pending_functions.cc" ||
+                         name == "reservation.cc" || name == "pending_functions.cc" ||
                          name.starts_with("admission") || name.starts_with("reconciler");
     if (!decides || entry.path().extension() != ".cc") continue;
     AddReasonsIn(entry.path(), &reasons);

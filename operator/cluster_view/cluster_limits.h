@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a cluster lets the functions of one job be: read from its objects by pure functions, and
+// laid over the configured platform. What an administrator configured is an upper bound: a cluster
+// that allows less narrows it, one that allows more changes nothing.
+#pragma once
+
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/json/json_reader.h"
+#include "common/plan/workload.h"
+#include "operator/cluster_view/node_capacity.h"
+
+namespace lambdadnn {
+
+struct ClusterLimits {
+  // Of a revision of Knative; 0 = none is known.
+  double max_timeout_seconds = 0;
+  int max_scale = 0;
+  std::set<std::string> disabled_features = {};
+  // Of one function, by the LimitRanges of the namespace; 0 = none.
+  double min_memory_mib = 0;
+  double max_memory_mib = 0;
+  double max_milli_cpu = 0;
+  // Of all functions in the namespace, by its ResourceQuotas; absent inside = not limited.
+  struct Quota {
+    std::optional<double> memory_mib = {};
+    std::optional<double> milli_cpu = {};
+    std::optional<double> pods = {};
+    bool limits_cpu = false;  // every container must have a limit of CPU
+  } quota;
+  // What other pods leave on each node that the job may use; absent = not known.
+  std::optional<std::vector<PodResources>> nodes = {};
+  // Requested next to each function in its pod.
+  PodResources sidecar = {};
+  // One sentence for each thing that could not be read, and what is not counted therefore.
+  std::vector<std::string> unknown = {};
+};
+
+// A LimitRange of the namespace.
+void ReadLimitRange(const Json& limit_range, ClusterLimits* limits);
+// A ResourceQuota of the namespace, of which `own` is in use by functions: they end when jobs do,
+// so that it does not count as taken. Scopes that functions are not in are left out, and so is that
+// of priority classes.
+void ReadQuota(const Json& quota, const PodResources& own, ClusterLimits* limits);
+
+struct NarrowedPlatform {
+  Platform platform;
+  // A sentence for each figure of the platform that the cluster narrows, for people.
+  std::vector<std::string> narrowed;
+  // Not even the smallest function fits now: why; empty = it does.
+  std::string obstacle;
+};
+NarrowedPlatform WithinLimits(const Platform& configured, const ClusterLimits& limits);
+
+}  // namespace lambdadnn

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/controller/apply/job_report.h"
+
+#include "common/plan/collective_cost.h"
+#include "common/plan_json/plan_json.h"
+#include "operator/api/workload_profile_codec.h"
+#include "operator/controller/planning/planning.h"
+
+namespace lambdadnn {
+namespace {
+
+Json RelativeError(double predicted, double actual) {
+  if (predicted <= 0) return nullptr;
+  return (actual - predicted) / predicted;
+}
+
+Json TimelineOf(const JobHistory& history) {
+  Json timeline = Json::array();
+  for (const auto& [uid, function] : history.functions()) {
+    Json entry = {{"uid", uid},
+                  {"role", function.role},
+                  {"group", function.group},
+                  {"memoryMiB", function.memory_mib},
+                  {"created", function.created},
+                  {"coldStartSeconds", function.cold_start_seconds},
+                  {"reason", function.reason},
+                  {"slices", Json::array()}};
+    if (function.ready.has_value()) entry["ready"] = *function.ready;
+    if (function.gone.has_value()) entry["gone"] = *function.gone;
+    for (const auto& [invocation, slice] : function.slices) {
+      entry["slices"].push_back({{"role", slice.role},
+                                 {"start", slice.start},
+                                 {"end", slice.end},
+                                 {"firstIteration", slice.first_iteration},
+                                 {"nextIteration", slice.next_iteration},
+                                 {"outcome", slice.outcome}});
+    }
+    timeline.push_back(std::move(entry));
+  }
+  return timeline;
+}
+
+Json CurvesOf(const JobHistory& history) {
+  Json curves = {{"iterations", Json::array()}, {"evaluations", Json::array()}};
+  for (const auto& [number, point] : history.iterations()) {
+    curves["iterations"].push_back({{"iteration", point.iteration},
+                                    {"epoch", point.epoch},
+                                    {"loss", point.loss},
+                                    {"time", point.time}});
+  }
+  for (const auto& [epoch, point] : history.evaluations()) {
+    curves["evaluations"].push_back({{"epoch", point.epoch},
+                                     {"loss", point.loss},
+                                     {"accuracy", point.accuracy},
+                                     {"time", point.time}});
+  }
+  return curves;
+}
+
+Json CountersToJson(const StoreCounters& store) {
+  return {{"puts", store.puts},       {"gets", store.gets},        {"heads", store.heads},
+          {"deletes", store.deletes}, {"lists", store.lists},      {"misses", store.misses},
+          {"retries", store.retries}, {"bytesIn", store.bytes_in}, {"bytesOut", store.bytes_out}};
+}
+
+// One revision of the plan and how many of the iterations that count were done under it.
+struct PlanSpan {
+  PlanRecord record;
+  int64_t iterations = 0;
+};
+
+std::vector<PlanSpan> SpansOf(const Job& job) {
+  std::vector<PlanSpan> spans;
+  const std::vector<PlanRecord>& history = job.status.plan_history;
+  for (size_t i = 0; i < history.size(); ++i) {
+    const int64_t end = i + 1 < history.size()
+                            ? history[i + 1].first_iteration
+                            : std::max(job.status.progress.iteration, history[i].first_iteration);
+    spans.push_back({history[i], end - history[i].first_iteration});
+  }
+  return spans;
+}
+
+Json RequestsOf(const JobSnapshot& snapshot, const JobHistory& history) {
+  const Job& job = snapshot.job;
+  const int64_t iterations = job.status.progress.iteration;
+  ExchangeShape shape;
+  shape.parameters = job.status.plan->parameters;
+  shape.clip_by_global_norm = job.spec.training.optimizer.clip_global_norm.has_value();
+  Json formula = Json::object();
+  const auto add = [&](const char* name, auto count, int64_t times) {
+    // Whole numbers stay whole under a single plan; several are averaged.
+    if (times == iterations || iterations <= 0) {
+      formula[name] = count;
+    } else {
+      formula[name] = formula.value(name, 0.0) + static_cast<double>(count) *
+                                                     static_cast<double>(times) /
+                                                     static_cast<double>(iterations);
+    }
+  };
+  for (const PlanSpan& span : SpansOf(job)) {
+    shape.aggregation = span.record.aggregation;
+    const RequestCount cost = IterationCost(shape);
+    add("puts", cost.puts, span.iterations);
+    add("gets", cost.gets, span.iterations);
+    add("deletes", cost.deletes, span.iterations);
+    add("bytesIn", cost.bytes_in, span.iterations);
+    add("bytesOut", cost.bytes_out, span.iterations);
+  }
+  return {{"iterations", iterations},
+          {"predictedPerIteration", formula},
+          {"actual", CountersToJson(history.store())}};
+}
+
+// Every revision with what it was expected and came to take.
+Json PlansOf(const Job& job, double seconds, double cost) {
+  Json plans = Json::array();
+  const std::vector<PlanSpan> spans = SpansOf(job);
+  for (size_t i = 0; i < spans.size(); ++i) {
+    const PlanRecord& record = spans[i].record;
+    const bool last = i + 1 == spans.size();
+    const double until = last ? seconds : spans[i + 1].record.at_seconds;
+    const double spent = last ? cost : spans[i + 1].record.cost_before;
+    plans.push_back(
+        {{"revision", record.revision},
+         {"firstIteration", record.first_iteration},
+         {"iterations", spans[i].iterations},
+         {"functions", record.functions},
+         {"memoryMiB", record.memory_mib},
+         {"layers", record.aggregation.layers},
+         {"shards", record.aggregation.shards},
+         {"spread", record.aggregation.spread},
+         {"reason", record.reason},
+         {"atSeconds", record.at_seconds},
+         {"predicted", {{"seconds", record.predicted_seconds}, {"cost", record.predicted_cost}}},
+         {"actual",
+          {{"seconds", until - record.at_seconds}, {"cost", spent - record.cost_before}}}});
+  }
+  return plans;
+}
+
+// From the end of the last slice to the end of the job.
+double ReleaseSeconds(const JobHistory& history, double seconds) {
+  double trained = 0;
+  for (const auto& [uid, function] : history.functions()) {
+    for (const auto& [invocation, slice] : function.slices) trained = std::max(trained, slice.end);
+  }
+  return std::max(0.0, seconds - trained);
+}
+
+Json PhasesOf(const JobHistory& history, double seconds) {
+  const PhaseSeconds& mean = history.worker_phases();
+  return {{"profilingSeconds", history.profiling_seconds},
+          {"coldStartSeconds", history.cold_start_seconds},
+          {"loadSeconds", mean.load},
+          {"computeSeconds", mean.compute},
+          {"communicationSeconds", mean.communicate},
+          {"waitSeconds", mean.wait},
+          {"evaluationSeconds", mean.evaluate},
+          {"checkpointSeconds", mean.checkpoint},
+          {"releaseSeconds", ReleaseSeconds(history, seconds)}};
+}
+
+// The front as the planner saw it when it chose.
+Json ParetoOf(const JobSnapshot& snapshot, const JobHistory& history) {
+  Json pareto = {{"points", Json::array()}};
+  const Plan& plan = *snapshot.job.status.plan;
+  const std::vector<PlanRecord>& plans = snapshot.job.status.plan_history;
+  const bool first = plan.revision <= 1 || plans.empty();
+  const double elapsed = plans.empty() ? history.planned_at : plans.back().at_seconds;
+  const double spent = plans.empty() ? 0 : plans.back().cost_before;
+  const Platform& platform = snapshot.options->platform;
+  PlannerInput input =
+      first ? PlannerInputOf(snapshot.job, platform, elapsed, spent, true)
+            : ReplannerInputOf(snapshot.job, platform, elapsed, spent, plan.first_iteration);
+  input.options.explain = true;
+  Result<PlanningOutcome> outcome = MakePlan(input);
+  if (!outcome.ok()) return pareto;
+  for (const ParetoPoint& point : outcome->pareto_front) {
+    const PlanCandidate& candidate = point.candidate;
+    if (candidate.functions == plan.functions && candidate.memory_mib == plan.memory_mib) {
+      pareto["chosen"] = pareto["points"].size();
+    }
+    pareto["points"].push_back({{"functions", candidate.functions},
+                                {"memoryMiB", candidate.memory_mib},
+                                {"seconds", candidate.predicted.seconds + elapsed},
+                                {"cost", candidate.predicted.cost + spent}});
+  }
+  if (!pareto.contains("chosen")) {
+    pareto["chosen"] = pareto["points"].size();
+    pareto["points"].push_back({{"functions", plan.functions},
+                                {"memoryMiB", plan.memory_mib},
+                                {"seconds", plan.predicted.seconds},
+                                {"cost", plan.predicted.cost}});
+  }
+  return pareto;
+}
+
+void AddOutcome(const Job& job, Json* report) {
+  const bool failed = HasCondition(job, kConditionFailureTarget);
+  (*report)["outcome"] = failed ? "Failed" : "Complete";
+  const Condition* target =
+      FindCondition(job, failed ? kConditionFailureTarget : kConditionSuccessCriteriaMet);
+  if (target == nullptr) return;
+  (*report)["reason"] = target->reason;
+  (*report)["message"] = target->message;
+}
+
+Json MetricsOf(const JobHistory& history) {
+  Json metrics = Json::object();
+  if (!history.iterations().empty()) {
+    metrics["trainLoss"] = history.iterations().rbegin()->second.loss;
+  }
+  if (!history.evaluations().empty()) {
+    const EvaluationPoint& last = history.evaluations().rbegin()->second;
+    metrics["testAccuracy"] = last.accuracy;
+    metrics["testLoss"] = last.loss;
+  }
+  return metrics;
+}
+
+}  // namespace
+
+Json BuildReport(const JobSnapshot& snapshot, const JobHistory& history,
+                 const std::string& isolation) {
+  const Job& job = snapshot.job;
+  const double seconds = ActiveSeconds(job, snapshot.wall);
+  const double cost = snapshot.meter.usage.cost;
+  Json store = CountersToJson(history.store());
+  store["liveObjectsMax"] = history.live_objects_max();
+  Json report = {{"job",
+                  {{"name", job.metadata.name},
+                   {"namespace", job.metadata.namespace_name},
+                   {"uid", job.metadata.uid}}},
+                 {"actual", {{"seconds", seconds}, {"cost", cost}}},
+                 {"metrics", MetricsOf(history)},
+                 {"store", std::move(store)},
+                 {"slices", snapshot.meter.usage.slices},
+                 {"restarts", snapshot.meter.usage.restarts},
+                 {"coldStarts", snapshot.meter.usage.cold_starts},
+                 {"billedGiBSeconds", snapshot.meter.usage.billed_gib_seconds},
+                 {"timeline", TimelineOf(history)},
+                 {"curves", CurvesOf(history)},
+                 {"problems", history.problems},
+                 {"isolation", isolation}};
+  AddOutcome(job, &report);
+  if (job.status.profile.has_value()) {
+    report["profile"] = EncodeWorkloadProfile(*job.status.profile);
+  }
+  if (!job.status.plan.has_value()) return report;
+  const Plan& plan = *job.status.plan;
+  const Prediction& predicted = plan.predicted;
+  report["plan"] = PlanToJson(plan);
+  report["plans"] = PlansOf(job, seconds, cost);
+  report["binding"] = plan.binding;
+  report["predicted"] = {{"seconds", predicted.seconds},
+                         {"cost", predicted.cost},
+                         {"profilingSeconds", history.profiling_seconds}};
+  report["error"] = {{"seconds", RelativeError(predicted.seconds, seconds)},
+                     {"cost", RelativeError(predicted.cost, cost)}};
+  report["model"] = {{"uri", job.status.model_uri},
+                     {"digest", job.status.model_digest},
+                     {"parameters", plan.parameters}};
+  report["phases"] = PhasesOf(history, seconds);
+  report["requests"] = RequestsOf(snapshot, history);
+  report["pareto"] = ParetoOf(snapshot, history);
+  return report;
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: Apache-2.0
+// Actions on the job's object store: looking things up, the report, clean-up.
+#include <algorithm>
+#include <map>
+#include <string>
+#include <variant>
+
+#include "common/base/planted_bug.h"
+#include "common/checkpoint_index/checkpoint_index.h"
+#include "common/objectstore/object_store.h"
+#include "common/protocol/object_keys.h"
+#include "common/protocol/slice_codec.h"
+#include "operator/backends/owned_object.h"
+#include "operator/controller/apply/job_report.h"
+#include "operator/controller/loop/reconciler.h"
+#include "operator/controller/planning/profile_fit.h"
+#include "operator/controller/store/store_probe.h"
+#include "operator/resources/job_key.h"
+#include "operator/resources/slice_requests.h"
+
+namespace lambdadnn {
+namespace {
+
+// What a store may hand this process in place of them, which its memory must bear for each job at
+// once. A history holds 100,000 points of the loss.
+constexpr uint64_t kMaxHistoryBytes = uint64_t{4} << 20;
+
+constexpr const char* kHistoryName = "history.json";
+constexpr const char* kReportName = "report.json";
+constexpr const char* kModelName = "model.safetensors";
+
+std::string HistoryKey(const Job& job) { return RecordsPrefix(JobPrefix(job)) + kHistoryName; }
+
+// Every checkpoint object but those of `keep`.
+Status DeleteOtherCheckpoints(ObjectStore& store, const std::string& prefix,
+                              const CheckpointReference& keep) {
+  ExchangeScope scope{keep.prefix, keep.plan_revision, keep.incarnation};
+  const std::string manifest = CheckpointManifestKey(scope, keep.iteration);
+  const std::string kept = manifest.substr(0, manifest.rfind('/') + 1);
+  const auto is_kept = [&](const ObjectInfo& object) { return object.key.starts_with(kept); };
+  return DeletePrefix(store, CheckpointsPrefix(prefix), is_kept).status();
+}
+
+// The only one that is left, or the newest that can be read: what it is kept for is worth that.
+Result<std::optional<CheckpointReference>> CheckpointToKeep(ObjectStore& store, const Job& job) {
+  const std::string prefix = JobPrefix(job);
+  const CheckpointFilter counts = [&job](const CheckpointReference& checkpoint) {
+    return IsOfThePlans(job, checkpoint);
+  };
+  LDNN_ASSIGN_OR_RETURN(const auto all, ListCheckpoints(store, prefix));
+  return all.size() <= 1 ? FindNewestCheckpoint(store, prefix, counts)
+                         : FindNewestIntactCheckpoint(store, prefix, counts);
+}
+
+Status CleanUp(ObjectStore& store, const Job& job, bool keep_checkpoints) {
+  const std::string prefix = JobPrefix(job);
+  if (!Planted(PlantedBug::kGarbageNeverCollected)) {
+    LDNN_RETURN_IF_ERROR(DeletePrefix(store, ExchangePrefix(prefix)).status());
+  }
+  if (keep_checkpoints) {
+    LDNN_ASSIGN_OR_RETURN(const std::optional<CheckpointReference> keep,
+                          CheckpointToKeep(store, job));
+    if (keep.has_value()) LDNN_RETURN_IF_ERROR(DeleteOtherCheckpoints(store, prefix, *keep));
+  } else {
+    LDNN_RETURN_IF_ERROR(DeletePrefix(store, CheckpointsPrefix(prefix)).status());
+  }
+  return DeletePrefix(store, RecordsPrefix(prefix)).status();
+}
+
+std::optional<SliceRecord> ParseRecord(ByteView bytes) {
+  auto line = DecodeSliceLine(AsText(bytes));
+  if (!line.ok() || !line->has_value()) return std::nullopt;
+  const SliceRecord* record = std::get_if<SliceRecord>(&**line);
+  return record == nullptr ? std::nullopt : std::optional<SliceRecord>(*record);
+}
+
+}  // namespace
+
+bool Reconciler::UsesStore(const Pass& pass, const Action& action) const {
+  const auto* write = std::get_if<WriteDecision>(&action);
+  // The history is kept there.
+  if (write != nullptr) return write->plan || write->execution || write->start_time;
+  const bool asks_for_functions = std::holds_alternative<EnsurePlannedGroups>(action) ||
+                                  std::holds_alternative<EnsureProfileGroup>(action);
+  if (asks_for_functions) return pass.memory->store == nullptr;  // it is opened before
+  if (std::holds_alternative<StartTrainingSlice>(action)) {
+    return NeedsCredentials(pass, TrainingBudgetSeconds(pass));
+  }
+  if (std::holds_alternative<StartProfileSlice>(action)) {
+    return NeedsCredentials(pass, options_.profile_timeout_seconds);
+  }
+  return std::holds_alternative<CheckAdmission>(action) ||
+         std::holds_alternative<BringCheckpoint>(action) ||
+         std::holds_alternative<ReadRecords>(action) ||
+         std::holds_alternative<LookUpCheckpoint>(action) ||
+         std::holds_alternative<CheckResults>(action) ||
+         std::holds_alternative<WriteReport>(action) ||
+         std::holds_alternative<CleanUpStore>(action);
+}
+
+Result<ObjectStore*> Reconciler::StoreOf(Pass* pass) {
+  LDNN_RETURN_IF_ERROR(pass->snapshot.reach);
+  JobMemory& memory = *pass->memory;
+  LDNN_RETURN_IF_ERROR(LookAtSecrets(pass));
+  if (memory.store == nullptr) {
+    LDNN_ASSIGN_OR_RETURN(
+        memory.store,
+        dependencies_.open_store(MakeStoreReference(pass->snapshot.job), memory.store_secrets));
+  }
+  return memory.store.get();
+}
+
+Status Reconciler::LookAtSecrets(Pass* pass) {
+  JobMemory& memory = *pass->memory;
+  const Job& job = pass->snapshot.job;
+  const ObjectStoreSpec& store = job.spec.object_store;
+  const bool has_secrets = !store.credentials_secret.empty() || !store.ca_secret.empty();
+  if (!options_.use_store_secrets || !has_secrets) return OkStatus();
+  const Instant now = dependencies_.runtime.clock.Now();
+  const bool needed = memory.store == nullptr || memory.store_refused;
+  if (!needed && now - memory.secrets_read < FromSeconds(options_.secrets_seconds)) {
+    return OkStatus();
+  }
+  memory.secrets_read = now;
+  Result<StoreSecrets> secrets = ReadStoreSecrets(dependencies_.kube, job);
+  // A store that answers is used with what was known.
+  if (!secrets.ok()) return needed ? secrets.status() : OkStatus();
+  memory.store_refused = false;
+  if (secrets->version == memory.store_secrets.version) return OkStatus();
+  memory.store.reset();
+  memory.store_secrets = *std::move(secrets);
+  return OkStatus();
+}
+
+void Reconciler::DropExchange(Pass* pass, const Round& round) {
+  Result<ObjectStore*> store = StoreOf(pass);
+  if (!store.ok()) return;
+  const ExchangeScope scope{JobPrefix(pass->snapshot.job), round.plan_revision, round.incarnation};
+  // Best effort: the end of the job deletes what is left.
+  (void)DeletePrefix(**store, ExchangeScopePrefix(scope));
+}
+
+void Reconciler::SaveHistory(Pass* pass) {
+  Result<ObjectStore*> store = StoreOf(pass);
+  if (!store.ok() || pass->snapshot.job.status.start_time.empty()) return;
+  const std::string text = EncodeHistory(pass->memory->history, kMaxHistoryBytes);
+  // Best effort: only the report would miss it.
+  if (!text.empty()) (void)(*store)->Put(HistoryKey(pass->snapshot.job), AsBytes(text));
+}
+
+void Reconciler::LoadHistory(Pass* pass) {
+  JobHistory& history = pass->memory->history;
+  const bool fresh = history.iterations().empty() && history.slices() == 0;
+  if (!fresh || pass->snapshot.job.status.usage.slices == 0) return;
+  Result<ObjectStore*> store = StoreOf(pass);
+  if (!store.ok()) return;
+  Result<Bytes> bytes =
+      GetBounded(**store, HistoryKey(pass->snapshot.job), kMaxHistoryBytes, "a job's history");
+  if (!bytes.ok()) return;
+  Result<Json> json = ParseJson(AsText(*bytes));
+  if (!json.ok()) return;
+  std::optional<JobHistory> saved = JobHistory::FromJson(*json);
+  if (saved.has_value()) history = std::move(*saved);
+}
+
+Status Reconciler::LearnCapabilities(Pass* pass, ObjectStore& store) {
+  const Job& job = pass->snapshot.job;
+  std::optional<std::vector<std::string>>& learnt = pass->memory->facts.store_capabilities;
+  // A job that has never been accepted leaves nothing behind when it is deleted: it writes nothing.
+  const bool may_write = FindCondition(job, kConditionAccepted) != nullptr;
+  LDNN_ASSIGN_OR_RETURN(const bool chosen, ChooseCredentials(pass, may_write));
+  pass->memory->facts.credentials_known = chosen;
+  if (job.status.store_capabilities.has_value()) return OkStatus();
+  const std::string lane = StoreLaneOf(job);
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = capabilities_.find(lane);
+    if (chosen && found != capabilities_.end()) learnt = found->second;
+  }
+  if (learnt.has_value() || !may_write) return OkStatus();
+  // A controller that was deposed may be asking at the same time.
+  const std::string key =
+      RecordsPrefix(JobPrefix(job)) + "probe-" + std::to_string(options_.leader_epoch);
+  LDNN_ASSIGN_OR_RETURN(learnt, ProbeStore(store, key));
+  const std::lock_guard lock(mutex_);
+  capabilities_[lane] = *learnt;
+  return OkStatus();
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const CheckAdmission&) {
+  Facts& facts = pass->memory->facts;
+  Result<ObjectStore*> store = StoreOf(pass);
+  Status answer = store.status();
+  if (store.ok()) answer = (*store)->List(JobPrefix(pass->snapshot.job) + "/", "", 1).status();
+  if (answer.ok()) answer = LearnCapabilities(pass, **store);
+  if (!answer.ok()) {
+    answer = answer.WithContext("spec.objectStore: " + MakeStoreReference(pass->snapshot.job).uri +
+                                " cannot be used");
+    facts.admission = answer;
+    pass->memory->store_refused = IsAccessFailure(answer);
+    return Next::kGoOn;
+  }
+  answer = TryFunctions(pass);
+  facts.functions_refused = answer.code() == StatusCode::kFailedPrecondition;
+  if (!answer.ok() && !facts.functions_refused) return answer;
+  facts.admission = answer;
+  return answer.ok() ? Next::kDecideAgain : Next::kGoOn;
+}
+
+// Of a job that nothing has been made for yet: what its platform refuses is told before. It does
+// not depend on the plan: one worker and one server of the smallest size stand for all.
+Status Reconciler::TryFunctions(Pass* pass) {
+  if (dependencies_.cluster == nullptr || HasCondition(pass->snapshot.job, kConditionAccepted)) {
+    return OkStatus();
+  }
+  const Platform& platform = PlatformOf(pass->snapshot);
+  Job trial = pass->snapshot.job;
+  Plan& plan = trial.status.plan.emplace();
+  plan.functions = 1;
+  plan.memory_mib = plan.server_memory_mib = platform.memory.min_mib;
+  for (const FunctionGroup& group : PlannedGroups(trial, platform, {})) {
+    LDNN_RETURN_IF_ERROR(dependencies_.cluster->Preflight(group));
+  }
+  return OkStatus();
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const ReadProfileCache&) {
+  Facts& facts = pass->memory->facts;
+  facts.profile_cache_read = true;
+  if (dependencies_.profile_cache != nullptr) {
+    facts.cached_profile = dependencies_.profile_cache->Find(
+        ProfileSignature(pass->snapshot.job.spec, options_.platform));
+  }
+  return Next::kDecideAgain;
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const BringCheckpoint&) {
+  LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, StoreOf(pass));
+  const Job& job = pass->snapshot.job;
+  const auto open = [&](const std::string& uri) {
+    StoreReference reference = MakeStoreReference(job);
+    reference.uri = uri;
+    return dependencies_.open_store(reference, pass->memory->store_secrets);
+  };
+  Result<ImportedCheckpoint> imported =
+      ImportCheckpoint(job.spec.checkpoint.resume_from, open, *store, JobPrefix(job));
+  if (imported.status().code() == StatusCode::kUnavailable) return imported.status();
+  pass->memory->facts.imported = std::move(imported);
+  return Next::kDecideAgain;
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const ReadRecords& action) {
+  LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, StoreOf(pass));
+  LoadHistory(pass);
+  const Job& job = pass->snapshot.job;
+  Facts& facts = pass->memory->facts;
+  struct Wanted {
+    Role role;
+    std::string invocation;
+    bool there = false;
+  };
+  std::map<std::string, Wanted> wanted;  // by key
+  for (const Role& role : PlannedRoles(*job.status.plan)) {
+    const SliceRequest request = MakeTrainingSlice(job, role, options_.leader_epoch, 0);
+    if (facts.slices.contains(request.invocation)) continue;
+    wanted[RecordKey(JobPrefix(job), request.invocation)] = {role, request.invocation};
+  }
+  const auto look = [&](const ObjectInfo& object) {
+    if (const auto found = wanted.find(object.key); found != wanted.end()) {
+      found->second.there = true;
+    }
+    return OkStatus();
+  };
+  LDNN_RETURN_IF_ERROR(ForEachObject(*store, RecordsPrefix(JobPrefix(job)), look));
+  for (const auto& [key, record_of] : wanted) {
+    if (!record_of.there) continue;
+    Result<Bytes> bytes = GetBounded(*store, key, kMaxRecordBytes, "the record of a slice");
+    // Nothing of ours is so long; it is as good as none.
+    const bool readable = bytes.ok() || bytes.status().code() == StatusCode::kNotFound ||
+                          bytes.status().code() == StatusCode::kResourceExhausted;
+    if (!readable) return bytes.status();
+    const std::optional<SliceRecord> record =
+        bytes.ok() ? ParseRecord(*bytes) : std::optional<SliceRecord>();
+    if (!record.has_value()) continue;
+    SliceFact& slice = facts.slices[record_of.invocation];
+    slice.invocation = record_of.invocation;
+    slice.role = record_of.role;
+    slice.plan_revision = action.round.plan_revision;
+    slice.incarnation = action.round.incarnation;
+    slice.first_iteration = action.round.first_iteration;
+    slice.phase = SlicePhase::kEnded;
+    slice.record = record;
+    const Instant now = dependencies_.runtime.clock.Now();
+    slice.started = slice.last_heard = now;
+    pass->memory->AddRecord(&slice, job, options_.platform, now,
+                            [&](const Json& event) { Tell(*pass, event); });
+  }
+  facts.records_read = action.round;
+  return Next::kDecideAgain;
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const LookUpCheckpoint& action) {
+  const Job& job = pass->snapshot.job;
+  LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, StoreOf(pass));
+  Facts& facts = pass->memory->facts;
+  std::vector<CheckpointReference>& damaged = facts.damaged_checkpoints;
+  std::optional<CheckpointReference> newest;
+  for (const auto& counts : {IsOfThePlans, IsOfTheEarlierPlans}) {
+    const CheckpointFilter accept = [&](const CheckpointReference& checkpoint) {
+      const bool readable = std::find(damaged.begin(), damaged.end(), checkpoint) == damaged.end();
+      return readable && counts(job, checkpoint);
+    };
+    if (action.intact) {
+      std::vector<CheckpointReference> found;
+      LDNN_ASSIGN_OR_RETURN(newest,
+                            FindNewestIntactCheckpoint(*store, JobPrefix(job), accept, &found));
+      damaged.insert(damaged.end(), found.begin(), found.end());
+    } else {
+      LDNN_ASSIGN_OR_RETURN(newest, FindNewestCheckpoint(*store, JobPrefix(job), accept));
+    }
+    if (newest.has_value()) break;
+  }
+  facts.newest_checkpoint = newest;
+  facts.checkpoint_looked_up = action.round;
+  return Next::kDecideAgain;
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const CheckResults&) {
+  LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, StoreOf(pass));
+  const std::string key = ResultKey(JobPrefix(pass->snapshot.job), kModelName);
+  const Status there = store->Head(key).status();
+  if (there.code() == StatusCode::kUnavailable) return there;
+  if (IsAccessFailure(there)) {
+    pass->memory->store_refused = true;
+    LDNN_RETURN_IF_ERROR(LookAtSecrets(pass));
+    if (pass->memory->store == nullptr) return there;  // again, with what they say now
+  }
+  pass->memory->facts.results =
+      there.ok() ? there : there.WithContext("training finished but the model is missing");
+  return Next::kDecideAgain;
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const WriteReport&) {
+  Facts& facts = pass->memory->facts;
+  const auto attempt = [&]() -> Status {
+    LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, StoreOf(pass));
+    LoadHistory(pass);
+    SaveLogs(pass, *store);
+    const std::string key = ResultKey(JobPrefix(pass->snapshot.job), kReportName);
+    // A predecessor that knew more may have written it.
+    const Status there = store->Head(key).status();
+    if (there.ok()) return there;
+    if (there.code() != StatusCode::kNotFound) return there;
+    const std::string text =
+        BuildReport(pass->snapshot, pass->memory->history, dependencies_.backend.IsolationName())
+            .dump(1, ' ', false, Json::error_handler_t::replace);
+    return store->Put(key, AsBytes(text));
+  };
+  const Status written = attempt();
+  if (!written.ok()) {
+    if (!facts.cleanup_since.has_value()) {
+      facts.cleanup_since = dependencies_.runtime.clock.Now();
+    }
+    facts.cleanup_error = written;
+    return written;
+  }
+  facts.report_written = true;
+  return Next::kDecideAgain;
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const CleanUpStore& action) {
+  LDNN_RETURN_IF_ERROR(ConfirmLead(pass));
+  Facts& facts = pass->memory->facts;
+  const auto attempt = [&]() -> Status {
+    LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, StoreOf(pass));
+    return CleanUp(*store, pass->snapshot.job, action.keep_checkpoints);
+  };
+  const Status cleaned = attempt();
+  if (!cleaned.ok()) {
+    if (!facts.cleanup_since.has_value()) {
+      facts.cleanup_since = dependencies_.runtime.clock.Now();
+    }
+    facts.cleanup_error = cleaned;
+    return cleaned;
+  }
+  facts.exchange_cleaned = true;
+  facts.checkpoint_kept = action.keep_checkpoints;
+  if (!facts.cleaned_at.has_value()) facts.cleaned_at = dependencies_.runtime.clock.Now();
+  if (action.again) facts.cleaned_again = true;
+  return Next::kDecideAgain;
+}
+
+Result<Reconciler::Next> Reconciler::Do(Pass* pass, const DeleteJobKey&) {
+  const Job& job = pass->snapshot.job;
+  LDNN_RETURN_IF_ERROR(DeleteOwned(dependencies_.kube, SecretType(),
+                                   {job.metadata.namespace_name, JobKeySecretName(job)},
+                                   job.metadata.uid));
+  LDNN_RETURN_IF_ERROR(dependencies_.backend.ReleaseJob(IdentityOf(job)));
+  pass->memory->facts.job_key_deleted = true;
+  return Next::kDecideAgain;
+}
+
+}  // namespace lambdadnn

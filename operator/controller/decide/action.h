@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Decide may ask for. Each action is idempotent: it may be lost, repeated, or followed by the
+// end of the process, and the next pass still converges. A pass applies its actions in order and
+// ends at the first that fails. Actions that write status end the pass, so that what follows is
+// decided on what the API server really holds.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "operator/controller/observe/snapshot.h"
+
+namespace lambdadnn {
+
+// --- Durable decisions (API server, guarded by resourceVersion) ---
+struct AddFinalizer {};
+struct RemoveFinalizer {};
+// Writes ComputeStatus with these fields replaced; what is absent stays.
+struct WriteDecision {
+  std::string why;  // for logs and tests
+  // A step between a job's admission and the start of its clock that depends on nothing but the
+  // job: several of them in a row are one write (Decide puts them together).
+  bool early = false;
+  std::optional<Plan> plan;
+  std::optional<std::vector<PlanRecord>> plan_history;
+  std::optional<WorkloadProfile> profile;
+  std::optional<ExecutionStatus> execution;
+  std::optional<std::string> start_time;  // "" clears it
+  // The room that the job holds from this write on; somebody else may be faster, and then nothing
+  // is written.
+  std::optional<Room> room;
+  // The job goes back into the queue because not all of its functions came.
+  bool start_failed = false;
+  std::optional<std::string> completion_time;
+  std::optional<std::string> model_uri;
+  std::optional<std::string> model_digest;
+  std::vector<Condition> conditions;
+};
+struct DeleteJobObject {};
+
+// --- Functions ---
+// Asks for all planned groups (all or nothing).
+struct EnsurePlannedGroups {};
+struct EnsureProfileGroup {
+  int count = 0;
+  int memory_mib = 0;
+};
+// All groups of the job that have instances; `start_failed` = not all functions came, so that the
+// next attempt waits (all or nothing).
+struct DeleteAllGroups {
+  bool start_failed = false;
+};
+struct DeleteOneGroup {
+  std::string group;
+};
+struct DeleteFunction {
+  std::string uid;
+  std::string why;
+};
+struct SetFunctionCpu {
+  std::string uid;
+  int milli_cpu = 0;
+};
+
+// Its answer becomes a fact in a later pass.
+struct AskKernels {
+  std::string uid;
+};
+
+// --- Slices ---
+struct StartTrainingSlice {
+  Role role;
+  std::string instance_uid;
+};
+struct StartProfileSlice {
+  int rank = 0;
+  std::string instance_uid;
+  int memory_mib = 0;
+  int batch_size = 0;
+  bool filler = false;
+};
+struct StopSlice {
+  std::string invocation;
+  bool graceful = false;
+};
+struct ForgetSlice {
+  std::string invocation;
+};
+
+// --- Looking (results become facts) ---
+struct CheckAdmission {};
+struct ReadProfileCache {};
+// Brings the checkpoint of spec.checkpoint.resumeFrom under the job's own prefix.
+struct BringCheckpoint {};
+struct ReadRecords {
+  Round round;
+};
+struct LookUpCheckpoint {
+  Round round;
+  // All bytes are read, since a function found that some are not what was written.
+  bool intact = false;
+};
+struct CheckResults {};
+
+// --- Ending ---
+struct WriteReport {};
+// Deletes the working objects; with `keep_checkpoints` the newest checkpoint stays.
+struct CleanUpStore {
+  bool keep_checkpoints = false;
+  bool again = false;  // for what landed late
+};
+struct DeleteJobKey {};
+
+using Action =
+    std::variant<AddFinalizer, RemoveFinalizer, WriteDecision, DeleteJobObject, EnsurePlannedGroups,
+                 EnsureProfileGroup, DeleteAllGroups, DeleteOneGroup, DeleteFunction,
+                 SetFunctionCpu, AskKernels, StartTrainingSlice, StartProfileSlice, StopSlice,
+                 ForgetSlice, CheckAdmission, ReadProfileCache, BringCheckpoint, ReadRecords,
+                 LookUpCheckpoint, CheckResults, WriteReport, CleanUpStore, DeleteJobKey>;
+
+}  // namespace lambdadnn

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+// The whole life of a job as a pure function: what to do next, given what is known now. Level-
+// triggered: any state that a crash can leave behind is a valid input, and repeating the actions of
+// a pass is harmless. No I/O, no clock, no memory.
+//
+//   finalizer -> accepted -> [profile] -> plan -> start -> functions -> rounds of slices -> success
+//   criteria met -> functions given back, report, clean-up -> Complete
+//
+// A round is one slice of every role from one iteration on. It ends when all roles have stopped at
+// the same iteration (next round), finished (success), or when one is lost: then the others are
+// stopped, the incarnation grows, and all start at the newest complete checkpoint.
+#pragma once
+
+#include <vector>
+
+#include "operator/controller/decide/action.h"
+#include "operator/controller/decide/round_view.h"
+#include "operator/controller/observe/snapshot.h"
+
+namespace lambdadnn {
+
+std::vector<Action> Decide(const JobSnapshot& snapshot);
+// A job of which nothing has been said yet, and whose place in the queue will be known in a moment
+// (QueueView::unsettled): what it says then is one write less.
+bool IsHeld(const JobSnapshot& snapshot);
+// Another controller's, or paused by annotation: nothing is decided and nothing written, and what
+// runs runs on. A deletion ends the pause.
+bool IsLeftAlone(const JobSnapshot& snapshot);
+
+// --- Parts, one file each ---
+
+std::vector<Action> DecideProfile(const JobSnapshot& snapshot);
+std::vector<Action> DecidePlan(const JobSnapshot& snapshot);
+std::vector<Action> DecideRun(const JobSnapshot& snapshot);
+// Of a job with a plan that was made for another objective or other bounds, or that is beyond the
+// platform, or that is on its way to the next one.
+bool NeedsReplan(const Job& job, const Platform& platform);
+std::vector<Action> DecideReplan(const JobSnapshot& snapshot);
+std::vector<Action> DecideSuspend(const JobSnapshot& snapshot);
+// Until the job has room for its functions; nullopt = it is started.
+std::optional<std::vector<Action>> AwaitRoom(const JobSnapshot& snapshot);
+// With the outcome known: give back, report, clean up, then Complete or Failed.
+std::vector<Action> DecideEnding(const JobSnapshot& snapshot);
+// After the end: time to live.
+std::vector<Action> DecideFinished(const JobSnapshot& snapshot);
+std::vector<Action> DecideDeletion(const JobSnapshot& snapshot);
+
+// --- Shared ---
+
+// FailureTarget with this reason: the job ends as Failed.
+Action FailJob(const std::string& reason, const std::string& message);
+// The execution after the round was given up: the newest complete checkpoint (which must have been
+// looked up) under a new incarnation.
+ExecutionStatus FallenBack(const JobSnapshot& snapshot);
+// What is left to do until no slice runs, the place where they stopped is written and no function
+// is left; nullopt = at rest. `view` is of the current round.
+std::optional<std::vector<Action>> ComeToRest(const JobSnapshot& snapshot, const RoundView& view);
+// The functions of a started job did not come: once none is left it goes back into the queue.
+std::vector<Action> GiveBackRoom(const JobSnapshot& snapshot);
+// A started job that gets a plan for which there is no room: what it does before it waits for that.
+std::optional<std::vector<Action>> RestBeforeOtherRoom(const JobSnapshot& snapshot,
+                                                       const Plan& plan);
+// Of one with no function left: `write` keeps it started if there is room, else it waits.
+void ChangeRoom(const JobSnapshot& snapshot, const Plan& plan, WriteDecision* write);
+// Where a job at rest goes on.
+struct RestingPlace {
+  ExecutionStatus execution;
+  bool clean = true;  // false: what had begun is given up for the newest checkpoint
+  std::optional<LookUpCheckpoint> look_up;  // to be done first
+};
+RestingPlace PlaceOfRest(const JobSnapshot& snapshot);
+// When the place from which `write` goes on is not the one that the plan in force was to begin
+// with (that checkpoint was lost before there was another), the same plan holds from there on as
+// the next revision: what was begun under the old number is nobody's input any more.
+void HoldPlanFromRest(const JobSnapshot& snapshot, WriteDecision* write);
+// Asks every slice that may still run (and is selected) to stop, ever more firmly with time; empty
+// when none runs.
+enum class StopManner { kGraceful, kAtOnce };
+std::vector<Action> StopSlices(const JobSnapshot& snapshot, StopManner manner,
+                               bool (*selected)(const SliceFact&, const Round&),
+                               const Round& round);
+
+}  // namespace lambdadnn

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of a job: whatever the outcome, functions are given back, the report is written, working
+// objects are deleted, and only then does the job count as Complete or Failed.
+#include "common/base/planted_bug.h"
+#include "operator/controller/decide/decide.h"
+#include "operator/resources/slice_requests.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr const char* kCleanupIncomplete = "CleanupIncomplete";
+
+bool Every(const SliceFact&, const Round&) { return true; }
+
+bool CleanupTimedOut(const JobSnapshot& snapshot) {
+  const Facts& facts = snapshot.facts;
+  return facts.cleanup_since.has_value() &&
+         snapshot.now - *facts.cleanup_since > FromSeconds(snapshot.options->cleanup_seconds);
+}
+
+// Functions first: nothing may be written after it was cleaned up. Empty once none is left.
+std::vector<Action> GiveBack(const JobSnapshot& snapshot) {
+  const Facts& facts = snapshot.facts;
+  if (AnyLiveInstance(facts)) {
+    std::vector<Action> actions = StopSlices(snapshot, StopManner::kAtOnce, Every, Round{});
+    actions.push_back(DeleteAllGroups{});
+    return actions;
+  }
+  return {};
+}
+
+bool WantsCleanStore(const Job& job, bool success) {
+  const std::string& policy = job.spec.cleanup_policy;
+  return policy == "Always" || (policy == "OnSuccess" && success);
+}
+
+// Seconds since a finished job's completion.
+double FinishedSeconds(const JobSnapshot& snapshot) {
+  WallTime completed;
+  if (!ParseRfc3339(snapshot.job.status.completion_time, &completed)) return 0;
+  return ToSeconds(snapshot.wall - completed);
+}
+
+// After a clean-up of a job that is being deleted. One that came late enough after the functions'
+// end has met what they wrote late; that of a job which finished just before its deletion has not.
+bool MayHoldLateObjects(const JobSnapshot& snapshot) {
+  if (snapshot.facts.cleaned_again) return false;
+  const double since_cleaned = ToSeconds(snapshot.now - *snapshot.facts.cleaned_at);
+  return !IsFinished(snapshot.job) ||
+         FinishedSeconds(snapshot) - since_cleaned < snapshot.options->cleanup_settle_seconds;
+}
+
+// A job that never started has nothing in the store, and perhaps no store either.
+bool TouchedStore(const JobSnapshot& snapshot) {
+  return HasCondition(snapshot.job, kConditionAccepted) ||
+         snapshot.job.status.profile.has_value() || !snapshot.facts.slices.empty();
+}
+
+// Degraded may stand for another reason, which would not tell what is left.
+bool SaysCleanupIncomplete(const Job& job) {
+  const Condition* degraded = FindCondition(job, kConditionDegraded);
+  return degraded != nullptr && degraded->reason == kCleanupIncomplete;
+}
+
+std::string LeftOver(const JobSnapshot& snapshot) {
+  return "objects may be left under " + MakeStoreReference(snapshot.job).uri + "/" +
+         JobPrefix(snapshot.job) + ": " + snapshot.facts.cleanup_error.message() +
+         "; delete them once the store answers again";
+}
+
+}  // namespace
+
+std::vector<Action> DecideEnding(const JobSnapshot& snapshot) {
+  const Job& job = snapshot.job;
+  const Facts& facts = snapshot.facts;
+  const bool success = HasCondition(job, kConditionSuccessCriteriaMet);
+  const bool timed_out = CleanupTimedOut(snapshot);
+  if (!facts.instances_known && !timed_out) return {};
+  if (!timed_out) {
+    if (std::vector<Action> actions = GiveBack(snapshot); !actions.empty()) return actions;
+  }
+  const bool touched_store = TouchedStore(snapshot);
+  const bool clean = WantsCleanStore(job, success);
+  if (touched_store && !timed_out) {
+    if (!facts.report_written) return {WriteReport{}};
+    if (clean && !facts.exchange_cleaned) return {CleanUpStore{!success}};
+  }
+  if (!facts.job_key_deleted && !timed_out) return {DeleteJobKey{}};
+
+  WriteDecision end;
+  end.completion_time = FormatRfc3339(snapshot.wall);
+  if (success) {
+    end.why = "complete";
+    end.conditions.push_back(MakeCondition(kConditionComplete, true, "TrainingFinished",
+                                           "the model is trained; see status.model"));
+  } else {
+    const Condition* target = FindCondition(job, kConditionFailureTarget);
+    end.why = "failed";
+    end.conditions.push_back(
+        MakeCondition(kConditionFailed, true, target->reason, target->message));
+  }
+  if (timed_out && !facts.exchange_cleaned && touched_store) {
+    end.conditions.push_back(
+        MakeCondition(kConditionDegraded, true, kCleanupIncomplete, LeftOver(snapshot)));
+  }
+  return {end};
+}
+
+std::vector<Action> DecideFinished(const JobSnapshot& snapshot) {
+  const Job& job = snapshot.job;
+  std::vector<Action> actions;
+  for (const auto& [invocation, slice] : snapshot.facts.slices) {
+    actions.push_back(ForgetSlice{invocation});
+  }
+  if (!actions.empty()) return actions;
+  if (snapshot.facts.instances_known && AnyLiveInstance(snapshot.facts)) {
+    return {DeleteAllGroups{}};
+  }
+  const ControllerOptions& options = *snapshot.options;
+  const double age = FinishedSeconds(snapshot);
+  const bool success = HasCondition(job, kConditionComplete);
+  if (!snapshot.facts.cleaned_again && HasCondition(job, kConditionAccepted) &&
+      snapshot.reach.ok() && WantsCleanStore(job, success) &&
+      age >= options.cleanup_settle_seconds && age < options.cleanup_late_seconds) {
+    return {CleanUpStore{!success, true}};
+  }
+  const std::optional<double>& ttl = job.spec.ttl_seconds_after_finished;
+  WallTime completed;
+  if (ttl.has_value() && ParseRfc3339(job.status.completion_time, &completed) &&
+      ToSeconds(snapshot.wall - completed) >= *ttl) {
+    return {DeleteJobObject{}};
+  }
+  return {};
+}
+
+std::vector<Action> DecideDeletion(const JobSnapshot& snapshot) {
+  const Job& job = snapshot.job;
+  const Facts& facts = snapshot.facts;
+  const bool timed_out = CleanupTimedOut(snapshot);
+  if (Planted(PlantedBug::kFinalizerLost)) return {RemoveFinalizer{}};
+  if (!timed_out) {
+    if (!facts.instances_known) return {};
+    if (std::vector<Action> actions = GiveBack(snapshot); !actions.empty()) return actions;
+    const bool clean =
+        TouchedStore(snapshot) && job.spec.cleanup_policy != "Never" && snapshot.problem.ok();
+    // What a failed job kept goes with it.
+    if (clean && (!facts.exchange_cleaned || facts.checkpoint_kept)) return {CleanUpStore{}};
+    if (clean && MayHoldLateObjects(snapshot)) {
+      const double settle = snapshot.options->cleanup_settle_seconds;
+      if (snapshot.now - *facts.cleaned_at < FromSeconds(settle)) return {};
+      return {CleanUpStore{false, true}};
+    }
+    if (!facts.job_key_deleted) return {DeleteJobKey{}};
+  } else if (!facts.exchange_cleaned && !SaysCleanupIncomplete(job)) {
+    WriteDecision incomplete;
+    incomplete.why = "clean-up incomplete";
+    incomplete.conditions.push_back(
+        MakeCondition(kConditionDegraded, true, kCleanupIncomplete, LeftOver(snapshot)));
+    return {incomplete};
+  }
+  return {RemoveFinalizer{}};
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+// Measures the training rate when nobody has given it, size after size: one function under the
+// quota of each size, others beside it so that the machine is as full as the run will make it.
+// Where quotas are fixed, the largest size is measured and the others are derived from it.
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <span>
+
+#include "common/base/statistics.h"
+#include "common/base/text.h"
+#include "operator/controller/decide/decide.h"
+#include "operator/controller/planning/profile_fit.h"
+#include "operator/resources/function_groups.h"
+
+namespace lambdadnn {
+namespace {
+
+using SizeAndRank = std::pair<int, int>;
+
+std::map<SizeAndRank, const SliceFact*> ProfileSlices(const Facts& facts) {
+  std::map<SizeAndRank, const SliceFact*> slices;
+  for (const auto& [invocation, slice] : facts.slices) {
+    if (slice.role.kind != RoleKind::kProfile) continue;
+    slices[{static_cast<int>(slice.first_iteration), slice.role.rank}] = &slice;
+  }
+  return slices;
+}
+
+// Medians over the functions of which it is known.
+FunctionTimes TimesOf(const Facts& facts, const std::map<SizeAndRank, const SliceFact*>& slices) {
+  Instant measured{};
+  for (const auto& [key, slice] : slices) {
+    if (key.second == 0) measured = std::max(measured, slice->ended.value_or(slice->last_heard));
+  }
+  std::vector<double> starts;
+  std::vector<double> releases;
+  for (const auto& [uid, fact] : facts.instances) {
+    if (fact.instance.group != kProfileGroup) continue;
+    // Kubernetes tells whole seconds, and this process may have come late.
+    const double seen = fact.ready.has_value() ? ToSeconds(*fact.ready - fact.first_seen) : 0;
+    const double start = std::max(seen, fact.instance.cold_start_seconds);
+    if (start > 0) starts.push_back(start);
+    if (fact.gone.value_or(Instant{}) > measured) {
+      releases.push_back(ToSeconds(*fact.gone - measured));
+    }
+  }
+  return {Median(starts), Median(releases)};
+}
+
+// Nothing, while the rates of a profile were fitted well enough.
+void DoubtProfile(const JobSnapshot& snapshot, const std::string& why, WriteDecision* write) {
+  if (write->profile->residual <= snapshot.options->max_profile_residual) return;
+  write->conditions.push_back(MakeCondition(
+      kConditionDegraded, true, "ProfileUncertain",
+      why + "; predictions may be off by as much: profile again on a quieter machine, narrow "
+            "spec.functions.memory, or give spec.profile"));
+}
+
+std::vector<Action> WriteFit(const JobSnapshot& snapshot, const ProfilePlan& plan,
+                             const std::map<SizeAndRank, const SliceFact*>& slices) {
+  std::vector<ProfileSample> samples;
+  for (const auto& [key, slice] : slices) {
+    if (key.second == 0) samples.push_back({key.first, *slice->record});
+  }
+  if (snapshot.facts.cpu_fixed) {
+    const ProfileSample largest = samples.front();
+    samples.clear();
+    for (const int memory_mib : plan.memory_mib) {
+      samples.push_back(AtSize(largest, snapshot.options->platform, memory_mib));
+    }
+  }
+  Result<ProfileFit> fit = FitProfile(samples, plan.batch_size, TimesOf(snapshot.facts, slices));
+  if (!fit.ok()) return {FailJob("ProfilingFailed", fit.status().message())};
+  WriteDecision write;
+  write.why = "profile";
+  write.profile = fit->profile;
+  write.profile->cold_start_seconds =
+      WithAWholeCore(fit->profile.cold_start_seconds, fit->profile.start_cpu_seconds,
+                     snapshot.options->platform, plan.memory_mib.front());
+  DoubtProfile(snapshot, "the measured training rates cannot be trusted (" + fit->worst + ")",
+               &write);
+  return {write};
+}
+
+// What stops profiling for good, if anything.
+std::optional<Action> ProfileFailure(const JobSnapshot& snapshot, const SliceFact& slice) {
+  if (slice.record.has_value() && slice.record->outcome == SliceOutcome::kFailed) {
+    if (snapshot.facts.credentials_changed) return std::nullopt;
+    if (slice.record->permanent ||
+        snapshot.facts.start_attempts >= snapshot.options->max_start_failures) {
+      return FailJob("ProfilingFailed", slice.record->error.message());
+    }
+  }
+  if (slice.phase == SlicePhase::kRefused && slice.error.code() == StatusCode::kInvalidArgument) {
+    return FailJob("ProfilingFailed", "the function refused to profile: " + slice.error.message() +
+                                          "; give spec.profile, or functions of this version");
+  }
+  return std::nullopt;
+}
+
+bool NeedsAnother(const JobSnapshot& snapshot, const SliceFact& slice) {
+  // A filler that ended fills no more.
+  const bool filler = slice.role.rank > 0;
+  if (slice.record.has_value()) return filler || slice.record->outcome == SliceOutcome::kFailed;
+  if (slice.phase == SlicePhase::kRefused || IsGone(snapshot.facts, slice.instance_uid)) {
+    return true;
+  }
+  const Duration limit = FromSeconds(snapshot.options->profile_timeout_seconds);
+  return snapshot.now - (filler ? slice.last_heard : slice.started) > limit;
+}
+
+// Every function of the largest size is killed: more of them would be killed as well.
+std::optional<Action> OutOfMemory(const JobSnapshot& snapshot, int memory_mib) {
+  int killed = 0;
+  for (const auto& [uid, fact] : snapshot.facts.instances) {
+    if (fact.instance.group != kProfileGroup || !fact.gone.has_value()) continue;
+    if (fact.instance.reason.starts_with("OOMKilled")) ++killed;
+  }
+  if (killed < snapshot.options->max_start_failures) return std::nullopt;
+  return FailJob("ProfilingFailed",
+                 "the model does not fit: functions of " + std::to_string(memory_mib) +
+                     " MiB were killed for want of memory (OOMKilled) while they were measured; "
+                     "raise functions.memory.max or objective.fixed.memory, or lower the batch "
+                     "size");
+}
+
+// Enough functions, or what to do about it.
+std::optional<std::vector<Action>> DecideProfileFunctions(const JobSnapshot& snapshot,
+                                                          const ProfilePlan& plan) {
+  const Facts& facts = snapshot.facts;
+  const auto live = LiveInstances(facts, kProfileGroup);
+  const auto ready = ReadyInstances(facts, kProfileGroup);
+  if (std::ssize(ready) >= plan.functions) return std::nullopt;
+  if (auto failure = OutOfMemory(snapshot, plan.memory_mib.front()); failure.has_value()) {
+    return std::vector<Action>{*failure};
+  }
+  int gone_early = 0;
+  const InstanceFact* last_gone = nullptr;
+  for (const auto& [uid, fact] : facts.instances) {
+    if (fact.instance.group != kProfileGroup || !fact.gone.has_value() || fact.ready) continue;
+    if (!fact.instance.reason.starts_with("Exited")) continue;
+    ++gone_early;
+    last_gone = &fact;
+  }
+  if (gone_early >= snapshot.options->max_start_failures) {
+    return std::vector<Action>{
+        FailJob("FunctionStartFailed", "functions end before they are ready (" +
+                                           last_gone->instance.reason +
+                                           "): " + last_gone->instance.last_log_line)};
+  }
+  if (facts.start_again_at.has_value()) return GiveBackRoom(snapshot);
+  if (facts.start_since.has_value() &&
+      snapshot.now - *facts.start_since > FromSeconds(snapshot.options->ready_timeout_seconds)) {
+    return std::vector<Action>{DeleteAllGroups{true}};
+  }
+  if (std::ssize(live) >= plan.functions && facts.start_since.has_value()) {
+    return std::vector<Action>{};
+  }
+  return std::vector<Action>{EnsureProfileGroup{plan.functions, plan.memory_mib.front()}};
+}
+
+// The function of each rank: that of its slices while it lives, else one that has none.
+std::vector<std::string> FunctionsOfRanks(const Facts& facts, const ProfilePlan& plan,
+                                          const std::map<SizeAndRank, const SliceFact*>& slices) {
+  std::vector<std::string> uids(static_cast<size_t>(plan.functions));
+  std::set<std::string> taken;
+  for (const auto& [key, slice] : slices) {
+    if (key.second >= plan.functions || IsGone(facts, slice->instance_uid)) continue;
+    uids[static_cast<size_t>(key.second)] = slice->instance_uid;
+    taken.insert(slice->instance_uid);
+  }
+  for (const InstanceFact* ready : ReadyInstances(facts, kProfileGroup)) {
+    const auto free = std::find(uids.begin(), uids.end(), "");
+    if (free == uids.end()) break;
+    if (taken.insert(ready->instance.uid).second) *free = ready->instance.uid;
+  }
+  return uids;
+}
+
+bool IsMeasured(const std::map<SizeAndRank, const SliceFact*>& slices, int memory_mib) {
+  const auto found = slices.find({memory_mib, 0});
+  return found != slices.end() && found->second->record.has_value() &&
+         found->second->record->outcome != SliceOutcome::kFailed;
+}
+
+// Starts the slice unless it runs; attaches again to one that was lost sight of.
+void Start(const JobSnapshot& snapshot, const std::map<SizeAndRank, const SliceFact*>& slices,
+           StartProfileSlice start, std::vector<Action>* actions) {
+  const auto found = slices.find({start.memory_mib, start.rank});
+  if (found != slices.end()) {
+    const SliceFact& slice = *found->second;
+    const Duration since = snapshot.now - slice.last_attach;
+    if (slice.phase != SlicePhase::kLost || since < FromSeconds(1)) return;
+  }
+  actions->push_back(start);
+}
+
+// Quotas, then the fillers, then, once all of them are at work, the function that measures.
+std::vector<Action> MeasureSize(const JobSnapshot& snapshot, const ProfilePlan& plan,
+                                const std::map<SizeAndRank, const SliceFact*>& slices,
+                                int memory_mib) {
+  const Facts& facts = snapshot.facts;
+  const std::vector<std::string> uids = FunctionsOfRanks(facts, plan, slices);
+  std::vector<Action> quotas;
+  std::vector<Action> starts;
+  bool filled = true;
+  for (int rank = 0; rank < plan.functions; ++rank) {
+    const std::string& uid = uids[static_cast<size_t>(rank)];
+    if (uid.empty()) return {};  // the next look will find one
+    const int milli_cpu =
+        rank == 0 ? MilliCpuOf(snapshot.options->platform, memory_mib) : plan.filler_milli_cpu;
+    const auto set = facts.cpu_set.find(uid);
+    if (!facts.cpu_fixed && milli_cpu > 0 &&
+        (set == facts.cpu_set.end() || set->second != milli_cpu)) {
+      quotas.push_back(SetFunctionCpu{uid, milli_cpu});
+    }
+    if (rank == 0) continue;
+    const int key = plan.memory_mib.front();  // one slice for all sizes
+    Start(snapshot, slices, {rank, uid, key, plan.batch_size, true}, &starts);
+    const auto filler = slices.find({key, rank});
+    filled = filled && filler != slices.end() && filler->second->last.has_value();
+  }
+  if (!quotas.empty()) return quotas;
+  if (filled) {
+    Start(snapshot, slices, {0, uids.front(), memory_mib, plan.batch_size, false}, &starts);
+  }
+  return starts;
+}
+
+}  // namespace
+
+std::vector<Action> DecideProfile(const JobSnapshot& snapshot) {
+  const Job& job = snapshot.job;
+  const Facts& facts = snapshot.facts;
+  if (job.spec.profile.has_value()) {
+    WriteDecision given;
+    given.why = "given profile";
+    given.early = true;
+    given.profile = job.spec.profile;
+    DoubtProfile(snapshot,
+                 "spec.profile says of itself that its rates were " +
+                     FormatDouble(std::round(100 * job.spec.profile->residual)) + " % off",
+                 &given);
+    return {given};
+  }
+  if (!facts.profile_cache_read) return {ReadProfileCache{}};
+  if (facts.cached_profile.has_value()) {
+    WriteDecision cached;
+    cached.why = "cached profile";
+    cached.early = true;
+    cached.profile = facts.cached_profile;
+    return {cached};
+  }
+  if (auto waits = AwaitRoom(snapshot); waits.has_value()) return *waits;
+  const ProfilePlan plan = MakeProfilePlan(job.spec, ProfilePlatformOf(snapshot));
+  const std::map<SizeAndRank, const SliceFact*> slices = ProfileSlices(facts);
+  // What was refused is measured anew by functions with the credentials of now.
+  if (facts.credentials_changed && AnyLiveInstance(facts)) return {DeleteOneGroup{kProfileGroup}};
+  const auto sizes = std::span(plan.memory_mib).first(facts.cpu_fixed ? 1 : plan.memory_mib.size());
+  if (std::ranges::all_of(sizes, [&](int mib) { return IsMeasured(slices, mib); })) {
+    // Given back first: how long that takes is a part of every run, and the plan has their room.
+    if (AnyLiveInstance(facts)) return {DeleteOneGroup{kProfileGroup}};
+    return WriteFit(snapshot, plan, slices);
+  }
+  for (const auto& [key, slice] : slices) {
+    if (auto failure = ProfileFailure(snapshot, *slice); failure.has_value()) return {*failure};
+    if (!NeedsAnother(snapshot, *slice)) continue;
+    return {DeleteFunction{slice->instance_uid, "its profiling slice failed"},
+            ForgetSlice{slice->invocation}};
+  }
+  for (const int memory_mib : sizes) {
+    if (IsMeasured(slices, memory_mib)) continue;
+    if (auto functions = DecideProfileFunctions(snapshot, plan); functions.has_value()) {
+      return *functions;
+    }
+    return MeasureSize(snapshot, plan, slices, memory_mib);
+  }
+  return {};
+}
+
+}  // namespace lambdadnn

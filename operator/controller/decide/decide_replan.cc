@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+// Another plan for the rest of a job, because its objective or bounds changed: the job comes to
+// rest at a checkpoint and goes on under the next plan revision. An objective that leads to the
+// same plan disturbs nothing; one that no plan can meet leaves the plan in force, unless the job's
+// own bounds forbid that.
+#include <algorithm>
+
+#include "common/base/planted_bug.h"
+#include "operator/controller/decide/decide.h"
+#include "operator/controller/decide/round_view.h"
+#include "operator/controller/planning/planning.h"
+#include "operator/resources/slice_requests.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr const char* kReplanning = "Replanning";
+constexpr const char* kReplanInfeasible = "ReplanInfeasible";
+
+bool IsUnderWay(const Job& job) {
+  const Condition* condition = FindCondition(job, kConditionProvisioned);
+  return condition != nullptr && condition->status == "False" && condition->reason == kReplanning;
+}
+
+struct Replanned {
+  std::optional<Plan> plan;
+  std::string obstacle;  // why there is none
+};
+
+Replanned PlanFrom(const JobSnapshot& snapshot, int64_t first_iteration) {
+  const Job& job = snapshot.job;
+  const double elapsed = ActiveSeconds(job, snapshot.wall);
+  const double spent = snapshot.meter.usage.cost;
+  PlannerInput input = ReplannerInputOf(job, PlatformOf(snapshot), elapsed, spent, first_iteration);
+  Result<PlanningOutcome> outcome = MakePlan(input);
+  if (snapshot.platform != nullptr && (!outcome.ok() || !outcome->feasible)) {
+    // What the cluster allows just now is no reason to say that there is none: it is waited for.
+    input.platform = snapshot.options->platform;
+    outcome = MakePlan(input);
+  }
+  Replanned replanned;
+  if (!outcome.ok()) {
+    replanned.obstacle = outcome.status().message();
+  } else if (!outcome->feasible) {
+    replanned.obstacle = outcome->certificate.reason;
+  } else {
+    replanned.plan = NextRevision(job, outcome->plan, elapsed, spent, first_iteration);
+    replanned.obstacle = TooSmall(job, *replanned.plan);
+    if (!replanned.obstacle.empty()) replanned.plan.reset();
+  }
+  return replanned;
+}
+
+std::string ReasonOf(const JobSnapshot& snapshot) {
+  const Job& job = snapshot.job;
+  if (!WithinPlatform(job.spec, *job.status.plan, snapshot.options->platform)) {
+    return "the plan is beyond what the platform lets functions be";
+  }
+  return TooSmall(job, *job.status.plan).empty() ? "the objective or the bounds changed"
+                                                 : "functions were killed for want of memory";
+}
+
+// The plan in force is the answer to the spec as it is now.
+WriteDecision KeepPlan(const JobSnapshot& snapshot, const std::string& why) {
+  WriteDecision keep;
+  keep.why = why;
+  keep.execution = snapshot.job.status.execution;
+  keep.execution->planned_for = PlanningSignature(snapshot.job.spec, *keep.execution);
+  return keep;
+}
+
+std::vector<Action> KeepDespite(const JobSnapshot& snapshot, const std::string& obstacle) {
+  const Job& job = snapshot.job;
+  if (!TooSmall(job, *job.status.plan).empty()) {
+    return {FailJob("OutOfMemory",
+                    TooSmall(job, *job.status.plan) + ", and no plan gives more: " + obstacle)};
+  }
+  if (!WithinPlatform(job.spec, *job.status.plan, snapshot.options->platform)) {
+    return {FailJob("Infeasible",
+                    "the job's plan is beyond what the platform lets functions be: " + obstacle)};
+  }
+  if (!WithinFunctions(job.spec, *job.status.plan)) {
+    return {FailJob("Infeasible", "the job cannot go on under its new bounds: " + obstacle)};
+  }
+  WriteDecision keep = KeepPlan(snapshot, "no other plan");
+  const int revision = job.status.plan->revision;
+  keep.conditions.push_back(
+      MakeCondition(kConditionDegraded, true, kReplanInfeasible,
+                    "the changed objective cannot be met, the job goes on under plan revision " +
+                        std::to_string(revision) + ": " + obstacle));
+  keep.conditions.push_back(MakeCondition(
+      kConditionProvisioned, true, "PlanKept",
+      "plan revision " + std::to_string(revision) + " stays: " + DescribePlan(*job.status.plan)));
+  return {keep};
+}
+
+std::vector<Action> KeepTheSame(const JobSnapshot& snapshot) {
+  WriteDecision keep = KeepPlan(snapshot, "the same plan again");
+  keep.conditions.push_back(MakeCondition(kConditionProvisioned, true, "PlanKept",
+                                          "the changed objective leads to the plan in force: " +
+                                              DescribePlan(*snapshot.job.status.plan)));
+  const Condition* degraded = FindCondition(snapshot.job, kConditionDegraded);
+  if (degraded != nullptr && degraded->reason == kReplanInfeasible) {
+    keep.conditions.push_back(MakeCondition(kConditionDegraded, false, "Recovered",
+                                            "the objective can be met under the plan in force"));
+  }
+  return {keep};
+}
+
+std::vector<Action> Begin(const JobSnapshot& snapshot) {
+  const Job& job = snapshot.job;
+  const int64_t iteration =
+      std::max(snapshot.facts.iteration, job.status.execution.first_iteration);
+  const Replanned replanned = PlanFrom(snapshot, iteration);
+  if (!replanned.plan.has_value()) return KeepDespite(snapshot, replanned.obstacle);
+  if (SameWork(*replanned.plan, *job.status.plan)) return KeepTheSame(snapshot);
+  WriteDecision begin;
+  begin.why = "replanning";
+  begin.conditions.push_back(MakeCondition(kConditionProvisioned, false, kReplanning,
+                                           ReasonOf(snapshot) +
+                                               ": stopping at a checkpoint to go on with " +
+                                               DescribePlan(*replanned.plan)));
+  return {begin};
+}
+
+// Writes the record of `write`'s plan. Revisions that came to nothing are struck: those later than
+// the checkpoint from which `write` goes on, unless they begin where it does.
+void AddToLog(const JobSnapshot& snapshot, const std::string& reason, WriteDecision* write) {
+  std::optional<CheckpointReference> base;
+  if (write->execution->start_checkpoint.has_value()) {
+    base = CheckpointFromJson(*write->execution->start_checkpoint);
+  }
+  JobStatus status = snapshot.job.status;
+  std::erase_if(status.plan_history, [&](const PlanRecord& record) {
+    return record.revision > (base.has_value() ? base->plan_revision : 0) &&
+           record.first_iteration != write->plan->first_iteration;
+  });
+  write->plan_history =
+      WithRecord(status, RecordOf(*write->plan, reason, ActiveSeconds(snapshot.job, snapshot.wall),
+                                  snapshot.meter.usage.cost));
+}
+
+std::vector<Action> Finish(const JobSnapshot& snapshot, const ExecutionStatus& execution) {
+  const Job& job = snapshot.job;
+  const Replanned replanned = PlanFrom(snapshot, execution.first_iteration);
+  // `execution` is written with either answer: it is where the job rests.
+  if (!replanned.plan.has_value() || SameWork(*replanned.plan, *job.status.plan)) {
+    std::vector<Action> actions = replanned.plan.has_value()
+                                      ? KeepTheSame(snapshot)
+                                      : KeepDespite(snapshot, replanned.obstacle);
+    auto* keep = std::get_if<WriteDecision>(&actions.front());
+    if (keep != nullptr && keep->execution.has_value()) {
+      const std::string planned_for = keep->execution->planned_for;
+      keep->execution = execution;
+      keep->execution->planned_for = planned_for;
+      HoldPlanFromRest(snapshot, keep);
+    }
+    return actions;
+  }
+  WriteDecision write;
+  write.why = "plan revision " + std::to_string(replanned.plan->revision);
+  write.plan = replanned.plan;
+  write.execution = execution;
+  write.execution->planned_for = PlanningSignature(job.spec, execution);
+  ChangeRoom(snapshot, *write.plan, &write);
+  AddToLog(snapshot, ReasonOf(snapshot), &write);
+  write.conditions.push_back(MakeCondition(
+      kConditionProvisioned, true, "Replanned",
+      "plan revision " + std::to_string(write.plan->revision) + " from iteration " +
+          std::to_string(write.plan->first_iteration) + " on: " + DescribePlan(*write.plan)));
+  const Condition* degraded = FindCondition(job, kConditionDegraded);
+  if (degraded != nullptr && degraded->reason == kReplanInfeasible) {
+    write.conditions.push_back(MakeCondition(kConditionDegraded, false, "Recovered",
+                                             "there is a plan for the changed objective"));
+  }
+  return {write};
+}
+
+}  // namespace
+
+void HoldPlanFromRest(const JobSnapshot& snapshot, WriteDecision* write) {
+  const std::optional<Plan>& plan = snapshot.job.status.plan;
+  if (!plan.has_value() || !write->execution->start_checkpoint.has_value()) return;
+  const auto base = CheckpointFromJson(*write->execution->start_checkpoint);
+  if (!base.has_value() || base->plan_revision >= plan->revision ||
+      base->iteration == plan->first_iteration || Planted(PlantedBug::kOlderPlanAccepted)) {
+    return;
+  }
+  write->plan = plan;
+  ++write->plan->revision;
+  write->plan->isa.clear();
+  write->plan->libtorch.clear();
+  write->plan->first_iteration = base->iteration;
+  AddToLog(snapshot,
+           "the checkpoint that revision " + std::to_string(plan->revision) +
+               " was to begin with is lost",
+           write);
+}
+
+std::vector<Action> DecideReplan(const JobSnapshot& snapshot) {
+  const Job& job = snapshot.job;
+  const Round round = *CurrentRound(job);
+  const RoundView view = ViewRound(snapshot, round);
+  const bool refused = snapshot.facts.credentials_changed;
+  if (view.broken.has_value() && view.broken->permanent && !refused) {
+    return {FailJob(view.broken->reason, view.broken->message)};
+  }
+  // The last slices finished before they heard of it: the job is done.
+  if (view.finished && snapshot.facts.records_read == round) return DecideRun(snapshot);
+  if (!IsUnderWay(job)) return Begin(snapshot);
+  if (auto actions = ComeToRest(snapshot, view); actions.has_value()) return *actions;
+  const RestingPlace place = PlaceOfRest(snapshot);
+  if (place.look_up.has_value()) return {*place.look_up};
+  return Finish(snapshot, place.execution);
+}
+
+bool NeedsReplan(const Job& job, const Platform& platform) {
+  const std::optional<Plan>& plan = job.status.plan;
+  const bool beyond = plan.has_value() && !WithinPlatform(job.spec, *plan, platform);
+  return beyond || PlanIsOutOfDate(job) || IsUnderWay(job);
+}
+
+}  // namespace lambdadnn

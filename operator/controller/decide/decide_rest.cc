@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Coming to rest: every slice stopped at a checkpoint, its place remembered, every function given
+// back. Suspension and a change of plan begin with it.
+#include "operator/controller/decide/decide.h"
+#include "operator/controller/decide/round_view.h"
+#include "operator/resources/slice_requests.h"
+
+namespace lambdadnn {
+namespace {
+
+bool Every(const SliceFact&, const Round&) { return true; }
+
+}  // namespace
+
+std::optional<std::vector<Action>> ComeToRest(const JobSnapshot& snapshot, const RoundView& view) {
+  using Actions = std::vector<Action>;
+  const Job& job = snapshot.job;
+  const Facts& facts = snapshot.facts;
+  const std::optional<Round> round = CurrentRound(job);
+  const StopManner manner = view.broken.has_value() ? StopManner::kAtOnce : StopManner::kGraceful;
+  Actions stops = StopSlices(snapshot, manner, Every, round.value_or(Round{}));
+  if (!stops.empty()) return stops;
+  for (const auto& [invocation, slice] : facts.slices) {
+    if (MayRun(slice, facts)) return Actions{};
+  }
+  if (view.all_ended && view.checkpoint.has_value()) {
+    WriteDecision write;
+    write.why = "stopped at iteration " + std::to_string(view.next_iteration);
+    write.execution = job.status.execution;
+    write.execution->first_iteration = view.next_iteration;
+    write.execution->start_checkpoint = CheckpointToJson(*view.checkpoint);
+    write.execution->functions.clear();
+    if (view.next_iteration == round->first_iteration) ++write.execution->incarnation;
+    return Actions{write};
+  }
+  if (AnyLiveInstance(facts)) return Actions{DeleteAllGroups{}};
+  return std::nullopt;
+}
+
+RestingPlace PlaceOfRest(const JobSnapshot& snapshot) {
+  const std::optional<Round> round = CurrentRound(snapshot.job);
+  RestingPlace place;
+  place.execution = snapshot.job.status.execution;
+  const bool begun = round.has_value() && !place.execution.functions.empty();
+  if (!begun) return place;
+  // What had begun is never taken up again.
+  place.clean = false;
+  if (snapshot.facts.checkpoint_looked_up != round) {
+    place.look_up = LookUpCheckpoint{*round, FoundDataLoss(snapshot.facts, *round)};
+  } else {
+    place.execution = FallenBack(snapshot);
+  }
+  return place;
+}
+
+}  // namespace lambdadnn

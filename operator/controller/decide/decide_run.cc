@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions for the plan, and one round of slices after the other.
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "common/base/planted_bug.h"
+#include "operator/controller/decide/decide.h"
+#include "operator/controller/decide/kernel_check.h"
+#include "operator/controller/decide/round_view.h"
+#include "operator/controller/planning/planning.h"
+#include "operator/resources/function_groups.h"
+#include "operator/resources/slice_requests.h"
+
+namespace lambdadnn {
+namespace {
+
+bool OfAnotherRound(const SliceFact& slice, const Round& round) { return !InRound(slice, round); }
+
+double FailureDelay(const ControllerOptions& options, int64_t failures) {
+  if (failures <= 0) return 0;
+  const double doubled =
+      options.failure_delay_seconds * std::pow(2.0, static_cast<double>(failures - 1));
+  return std::min(doubled, options.max_failure_delay_seconds);
+}
+
+// Slices that are over and of no more use.
+void ForgetOthers(const JobSnapshot& snapshot, const Round& round, std::vector<Action>* actions) {
+  for (const auto& [invocation, slice] : snapshot.facts.slices) {
+    if (!InRound(slice, round)) actions->push_back(ForgetSlice{invocation});
+  }
+}
+
+// What was killed for want of memory is not given again, if the job lets the next plan give more.
+// True = that is news.
+bool LearnWant(const JobSnapshot& snapshot, const RoundView& view, ExecutionStatus* next) {
+  const Plan& plan = *snapshot.job.status.plan;
+  bool news = false;
+  const auto learn = [&](bool workers, int memory_mib, int* known) {
+    std::string field;
+    if (memory_mib <= *known) return;
+    if (!MayGrow(snapshot.job, snapshot.options->platform, workers, memory_mib, &field)) return;
+    *known = memory_mib;
+    news = true;
+  };
+  if (view.worker_too_small) learn(true, plan.memory_mib, &next->too_small_worker_mib);
+  if (view.server_too_small) learn(false, plan.server_memory_mib, &next->too_small_server_mib);
+  return news;
+}
+
+// All functions, or none: asked for together, given back together when they do not come in time.
+std::vector<Action> DecideFunctions(const JobSnapshot& snapshot) {
+  const Facts& facts = snapshot.facts;
+  const ControllerOptions& options = *snapshot.options;
+  int gone_early = 0;
+  const InstanceFact* last_gone = nullptr;
+  RoundView want;
+  bool all_ready = true;
+  bool all_there = true;
+  for (const FunctionGroup& group : PlannedGroups(snapshot.job, options.platform, {})) {
+    const auto live = LiveInstances(facts, group.name);
+    const auto ready = ReadyInstances(facts, group.name);
+    all_ready = all_ready && std::ssize(ready) >= group.count;
+    all_there = all_there && std::ssize(live) >= group.count;
+    for (const auto& [uid, fact] : facts.instances) {
+      if (fact.instance.group != group.name || !fact.gone.has_value()) continue;
+      const std::string& reason = fact.instance.reason;
+      const bool killed = reason.starts_with("OOMKilled");
+      if (fact.ready.has_value() || !(killed || reason.starts_with("Exited"))) continue;
+      ++gone_early;
+      last_gone = &fact;
+      if (killed)
+        (group.program == "worker" ? want.worker_too_small : want.server_too_small) = true;
+    }
+  }
+  if (all_ready) return {};
+  ExecutionStatus next = snapshot.job.status.execution;
+  if (LearnWant(snapshot, want, &next)) {
+    WriteDecision grow;
+    grow.why = "functions were killed for want of memory before they were ready";
+    grow.execution = next;
+    grow.conditions.push_back(MakeCondition(kConditionDegraded, true, "OOMKilled",
+                                            grow.why + "; the next plan gives more"));
+    return {grow};
+  }
+  if (gone_early >= options.max_start_failures) {
+    return {FailJob("FunctionStartFailed", "functions end before they are ready (" +
+                                               last_gone->instance.reason +
+                                               "): " + last_gone->instance.last_log_line)};
+  }
+  if (facts.start_again_at.has_value()) return GiveBackRoom(snapshot);
+  if (facts.start_since.has_value() &&
+      snapshot.now - *facts.start_since > FromSeconds(options.ready_timeout_seconds)) {
+    return {DeleteAllGroups{true}};
+  }
+  if (all_there && facts.start_since.has_value()) return {};
+  return {EnsurePlannedGroups{}};
+}
+
+bool AllReady(const JobSnapshot& snapshot) {
+  for (const FunctionGroup& group : PlannedGroups(snapshot.job, snapshot.options->platform, {})) {
+    if (std::ssize(ReadyInstances(snapshot.facts, group.name)) < group.count) return false;
+  }
+  return true;
+}
+
+// An instance for every role, in order; empty unless all of them are ready.
+std::vector<std::string> Bind(const JobSnapshot& snapshot) {
+  const Plan& plan = *snapshot.job.status.plan;
+  if (!AllReady(snapshot)) return {};
+  std::vector<std::string> uids;
+  std::set<std::string> taken;
+  for (const Role& role : PlannedRoles(plan)) {
+    const std::string group = role.kind == RoleKind::kWorker ? WorkersGroupName(plan.revision)
+                                                             : ServersGroupName(plan.revision);
+    for (const InstanceFact* instance : ReadyInstances(snapshot.facts, group)) {
+      if (!taken.insert(instance->instance.uid).second) continue;
+      uids.push_back(instance->instance.uid);
+      break;
+    }
+  }
+  return uids.size() == PlannedRoles(plan).size() ? uids : std::vector<std::string>();
+}
+
+// Binds `uids`, and pins what they compute with.
+void WriteBinding(const JobSnapshot& snapshot, const std::vector<std::string>& uids,
+                  const KernelCheck& check, WriteDecision* write) {
+  write->execution->functions = uids;
+  if (check.pinned != *snapshot.job.status.plan) write->plan = check.pinned;
+}
+
+// A start that failed: other functions may come of machines of one kind, or the user says which.
+std::vector<Action> GiveBackDiffering(const JobSnapshot& snapshot, const std::string& difference) {
+  const Condition differ =
+      MakeCondition(kConditionDegraded, true, "KernelsDiffer",
+                    difference +
+                        ": the bits would differ; suspend the job and let its functions run on "
+                        "nodes of one kind (spec.runtime.nodeSelector), or change spec.objective: "
+                        "another plan pins anew");
+  const Condition* const told = FindCondition(snapshot.job, kConditionDegraded);
+  if (told != nullptr && told->status == differ.status && told->reason == differ.reason &&
+      told->message == differ.message) {
+    return {DeleteAllGroups{true}};
+  }
+  WriteDecision tell;
+  tell.why = "kernels differ";
+  tell.conditions.push_back(differ);
+  return {tell};
+}
+
+// Who does what is written down before anybody begins: whoever leads next joins exactly these
+// functions, or gives the whole round up.
+std::vector<Action> DecideBinding(const JobSnapshot& snapshot) {
+  if (auto waits = AwaitRoom(snapshot); waits.has_value()) return *waits;
+  std::vector<Action> functions = DecideFunctions(snapshot);
+  if (!functions.empty()) return functions;
+  const std::vector<std::string> uids = Bind(snapshot);
+  if (uids.empty()) return {};
+  const KernelCheck check = CheckKernels(snapshot, uids);
+  if (!check.answered) return check.questions;
+  if (!check.difference.empty()) return GiveBackDiffering(snapshot, check.difference);
+  WriteDecision bind;
+  bind.why = "bind";
+  bind.execution = snapshot.job.status.execution;
+  WriteBinding(snapshot, uids, check, &bind);
+  return {bind};
+}
+
+// Starts the slices of a bound round, or joins those that run.
+std::vector<Action> JoinRound(const JobSnapshot& snapshot, const RoundView& view) {
+  std::vector<Action> actions;
+  for (const RoundView::Entry& entry : view.entries) {
+    if (entry.slice == nullptr) {
+      if (entry.instance_uid.empty() || IsGone(snapshot.facts, entry.instance_uid)) continue;
+      actions.push_back(StartTrainingSlice{entry.role, entry.instance_uid});
+    } else if (const SliceFact& slice = *entry.slice; !slice.record.has_value()) {
+      if (slice.phase == SlicePhase::kLost && snapshot.now - slice.last_attach >= FromSeconds(1)) {
+        actions.push_back(StartTrainingSlice{entry.role, slice.instance_uid});
+      }
+    }
+  }
+  return actions;
+}
+
+bool AllJoined(const JobSnapshot& snapshot, const RoundView& view) {
+  return std::all_of(view.entries.begin(), view.entries.end(), [&](const RoundView::Entry& entry) {
+    return entry.slice != nullptr || IsGone(snapshot.facts, entry.instance_uid);
+  });
+}
+
+// Back to an older checkpoint, since the one that the round began with cannot be read: the store's
+// doing, and it happens at most once to each of them.
+bool LeavesDamaged(const JobSnapshot& snapshot, const Round& round, const ExecutionStatus& next) {
+  return FoundDataLoss(snapshot.facts, round) && next.first_iteration < round.first_iteration;
+}
+
+std::vector<Action> DecideFallBack(const JobSnapshot& snapshot, const Round& round,
+                                   const RoundView& view, const RoundBreak& broken) {
+  if (!broken.unusable_uid.empty()) {
+    return {DeleteFunction{broken.unusable_uid, broken.message}};
+  }
+  std::vector<Action> stops = StopSlices(snapshot, StopManner::kAtOnce, InRound, round);
+  for (const auto& [invocation, slice] : snapshot.facts.slices) {
+    if (InRound(slice, round) && MayRun(slice, snapshot.facts)) return stops;
+  }
+  const Facts& facts = snapshot.facts;
+  if (facts.checkpoint_looked_up != round) {
+    return {LookUpCheckpoint{round, FoundDataLoss(facts, round)}};
+  }
+  // What was refused is asked anew by functions with the credentials of now.
+  if (facts.credentials_changed && AnyLiveInstance(facts)) return {DeleteAllGroups{}};
+
+  ExecutionStatus next = FallenBack(snapshot);
+  // Bounded by what memory there is, not by how often it was too little.
+  const bool grows = LearnWant(snapshot, view, &next);
+  const bool counts = broken.counts && !grows;
+  if (counts && !facts.credentials_changed && !LeavesDamaged(snapshot, round, next)) {
+    ++next.failures;
+    if (next.failures > snapshot.job.spec.backoff_limit) {
+      return {FailJob("BackoffLimitExceeded",
+                      "the job failed " + std::to_string(next.failures) +
+                          " times without a newer checkpoint; the last time: " + broken.message)};
+    }
+    const Duration delay = FromSeconds(FailureDelay(*snapshot.options, next.failures));
+    if (snapshot.now - broken.at < delay) return {};
+  }
+  WriteDecision write;
+  write.why = "fall back: " + broken.reason + ": " + broken.message;
+  write.execution = next;
+  HoldPlanFromRest(snapshot, &write);
+  write.conditions.push_back(MakeCondition(
+      kConditionDegraded, true, broken.reason,
+      broken.message + "; going on from iteration " + std::to_string(next.first_iteration)));
+  return {write};
+}
+
+std::vector<Action> DecideNextRound(const JobSnapshot& snapshot, const Round& round,
+                                    const RoundView& view) {
+  std::optional<CheckpointReference> checkpoint = view.checkpoint;
+  const Facts& facts = snapshot.facts;
+  if (!checkpoint.has_value()) {
+    if (facts.checkpoint_looked_up != round) return {LookUpCheckpoint{round}};
+    if (!facts.newest_checkpoint.has_value() ||
+        facts.newest_checkpoint->plan_revision != round.plan_revision ||
+        facts.newest_checkpoint->iteration != view.next_iteration) {
+      RoundBreak missing;
+      missing.reason = "CheckpointMissing";
+      missing.message = "the slices stopped at iteration " + std::to_string(view.next_iteration) +
+                        " without a complete checkpoint there";
+      missing.counts = true;
+      missing.at = view.ended_at;
+      return DecideFallBack(snapshot, round, view, missing);
+    }
+    checkpoint = facts.newest_checkpoint;
+  }
+  const std::vector<std::string> uids = Bind(snapshot);
+  const KernelCheck check = CheckKernels(snapshot, uids);
+  if (!check.answered) return check.questions;
+  WriteDecision write;
+  write.why = "next slices from iteration " + std::to_string(view.next_iteration);
+  write.execution = snapshot.job.status.execution;
+  if (view.next_iteration > write.execution->first_iteration) write.execution->failures = 0;
+  write.execution->first_iteration = view.next_iteration;
+  write.execution->start_checkpoint = CheckpointToJson(*checkpoint);
+  write.execution->functions.clear();
+  // Who cannot be bound is dealt with once nobody is.
+  if (check.difference.empty()) WriteBinding(snapshot, uids, check, &write);
+  if (view.next_iteration == round.first_iteration) {
+    // Nothing was done: the same round again would find its own records.
+    ++write.execution->incarnation;
+  }
+  return {write};
+}
+
+std::vector<Action> DecideSuccess(const JobSnapshot& snapshot, const RoundView& view) {
+  if (!snapshot.facts.results.has_value()) return {CheckResults{}};
+  if (!snapshot.facts.results->ok()) {
+    if (snapshot.facts.results->code() == StatusCode::kUnavailable) return {CheckResults{}};
+    return {FailJob("ResultsMissing", snapshot.facts.results->message())};
+  }
+  WriteDecision success;
+  success.why = "success";
+  success.model_uri = MakeStoreReference(snapshot.job).uri + "/" + JobPrefix(snapshot.job) +
+                      "/results/model.safetensors";
+  for (const RoundView::Entry& entry : view.entries) {
+    const bool is_first = entry.role.kind == RoleKind::kWorker && entry.role.rank == 0;
+    if (is_first) success.model_digest = entry.slice->record->state_digest;
+  }
+  success.conditions.push_back(
+      MakeCondition(kConditionSuccessCriteriaMet, true, "TrainingFinished",
+                    "all " + std::to_string(view.next_iteration) + " iterations are done"));
+  return {success};
+}
+
+}  // namespace
+
+ExecutionStatus FallenBack(const JobSnapshot& snapshot) {
+  ExecutionStatus next = snapshot.job.status.execution;
+  const auto& newest = snapshot.facts.newest_checkpoint;
+  if (newest.has_value()) {
+    if (newest->iteration > next.first_iteration) next.failures = 0;
+    next.first_iteration = newest->iteration;
+    next.start_checkpoint = CheckpointToJson(*newest);
+  }
+  next.functions.clear();
+  if (!Planted(PlantedBug::kIncarnationNotRaised)) ++next.incarnation;
+  return next;
+}
+
+std::vector<Action> DecideRun(const JobSnapshot& snapshot) {
+  const Facts& facts = snapshot.facts;
+  const Round round = *CurrentRound(snapshot.job);
+  // The profiler's, or an older plan's.
+  for (const auto& [uid, fact] : facts.instances) {
+    const std::string& group = fact.instance.group;
+    const bool planned = group == WorkersGroupName(round.plan_revision) ||
+                         group == ServersGroupName(round.plan_revision);
+    if (!planned && !fact.gone.has_value()) return {DeleteOneGroup{group}};
+  }
+
+  // Whatever ran before must be over before anything starts.
+  if (std::vector<Action> stops = StopSlices(snapshot, StopManner::kAtOnce, OfAnotherRound, round);
+      !stops.empty()) {
+    return stops;
+  }
+  for (const auto& [invocation, slice] : facts.slices) {
+    if (!InRound(slice, round) && MayRun(slice, facts)) return {};
+  }
+  std::vector<Action> actions;
+  ForgetOthers(snapshot, round, &actions);
+  if (!actions.empty()) return actions;
+
+  if (snapshot.job.status.execution.functions.empty()) return DecideBinding(snapshot);
+  if (facts.records_read != round) return {ReadRecords{round}};
+  const RoundView view = ViewRound(snapshot, round);
+  // Also a broken round is joined first: what is not heard of cannot be stopped.
+  if (!AllJoined(snapshot, view)) return JoinRound(snapshot, view);
+  if (view.broken.has_value()) {
+    const bool permanent = view.broken->permanent && !facts.credentials_changed;
+    if (permanent) return {FailJob(view.broken->reason, view.broken->message)};
+    return DecideFallBack(snapshot, round, view, *view.broken);
+  }
+  if (view.finished) return DecideSuccess(snapshot, view);
+  if (view.all_ended) return DecideNextRound(snapshot, round, view);
+  return JoinRound(snapshot, view);
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// spec.suspend: stop at a checkpoint, remember where, give every function back.
+#include "operator/controller/decide/decide.h"
+#include "operator/controller/decide/round_view.h"
+
+namespace lambdadnn {
+
+std::vector<Action> DecideSuspend(const JobSnapshot& snapshot) {
+  const Job& job = snapshot.job;
+  const Facts& facts = snapshot.facts;
+  const std::optional<Round> round = CurrentRound(job);
+  RoundView view;
+  if (round.has_value()) view = ViewRound(snapshot, *round);
+  if (view.broken.has_value() && view.broken->permanent && !facts.credentials_changed) {
+    return {FailJob(view.broken->reason, view.broken->message)};
+  }
+  // The last slices finished before they heard of it: the job is done.
+  if (view.finished && facts.records_read == round) return DecideRun(snapshot);
+  if (auto actions = ComeToRest(snapshot, view); actions.has_value()) return *actions;
+
+  if (HasCondition(job, kConditionSuspended) && job.status.start_time.empty()) {
+    std::vector<Action> forget;
+    for (const auto& [invocation, slice] : facts.slices) forget.push_back(ForgetSlice{invocation});
+    return forget;
+  }
+  const RestingPlace place = PlaceOfRest(snapshot);
+  if (place.look_up.has_value()) return {*place.look_up};
+  WriteDecision suspended;
+  suspended.why = place.clean ? "suspended" : "suspended after an unclean stop";
+  suspended.start_time = "";
+  suspended.execution = place.execution;
+  suspended.execution->active_seconds = ActiveSeconds(job, snapshot.wall);
+  HoldPlanFromRest(snapshot, &suspended);
+  suspended.conditions.push_back(MakeCondition(kConditionSuspended, true, "JobSuspended",
+                                               "spec.suspend is set; no function is running"));
+  return {suspended};
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/controller/decide/kernel_check.h"
+
+#include <algorithm>
+
+#include "operator/resources/slice_requests.h"
+
+namespace lambdadnn {
+namespace {
+
+// An answer takes milliseconds. Where a question was lost it is asked again after this.
+constexpr Duration kAskAgain = std::chrono::seconds(1);
+
+FunctionKernels PinOf(const Plan& plan) { return {plan.isa, plan.libtorch}; }
+
+bool IsPinned(const Plan& plan) { return !plan.isa.empty() && !plan.libtorch.empty(); }
+
+bool Differ(const std::string& a, const std::string& b) {
+  return !a.empty() && !b.empty() && a != b;
+}
+
+void Question(const JobSnapshot& snapshot, const InstanceFact& worker, KernelCheck* check) {
+  const std::string& uid = worker.instance.uid;
+  const std::optional<Instant>& first = worker.kernels_first_asked;
+  const Duration patience = FromSeconds(snapshot.options->ready_silence_seconds);
+  const Duration since = snapshot.now - worker.kernels_asked;
+  if (!first.has_value() || since >= patience) {
+    check->questions.push_back(AskKernels{uid});
+  } else if (snapshot.now - *first >= patience) {
+    check->questions.push_back(DeleteFunction{uid, "it does not say what it computes with"});
+  } else if (since >= kAskAgain) {
+    check->questions.push_back(AskKernels{uid});
+  }
+}
+
+// Against what the plan pins, or what a worker before this one has pinned.
+void Compare(const JobSnapshot& snapshot, const Role& role, const FunctionKernels& said,
+             KernelCheck* check) {
+  Plan& pinned = check->pinned;
+  if (!Differ(said.isa, pinned.isa) && !Differ(said.libtorch, pinned.libtorch)) {
+    if (pinned.isa.empty()) pinned.isa = said.isa;
+    if (pinned.libtorch.empty()) pinned.libtorch = said.libtorch;
+    return;
+  }
+  if (!check->difference.empty()) return;
+  const bool by_plan = PinOf(*snapshot.job.status.plan) == PinOf(pinned);
+  check->difference = role.Name() + " computes with " + DescribeKernels(said) + ", " +
+                      (by_plan ? "and the plan is pinned to " : "and others with ") +
+                      DescribeKernels(PinOf(pinned));
+}
+
+}  // namespace
+
+KernelCheck CheckKernels(const JobSnapshot& snapshot, const std::vector<std::string>& uids) {
+  const Plan& plan = *snapshot.job.status.plan;
+  const std::vector<std::string>& bound = snapshot.job.status.execution.functions;
+  const std::vector<Role> roles = PlannedRoles(plan);
+  KernelCheck check;
+  check.pinned = plan;
+  check.answered = true;
+  for (size_t i = 0; i < uids.size(); ++i) {
+    if (roles[i].kind != RoleKind::kWorker) continue;
+    const InstanceFact& worker = snapshot.facts.instances.at(uids[i]);
+    if (worker.kernels.has_value()) {
+      Compare(snapshot, roles[i], *worker.kernels, &check);
+      continue;
+    }
+    if (IsPinned(plan) && std::find(bound.begin(), bound.end(), uids[i]) != bound.end()) continue;
+    check.answered = false;
+    Question(snapshot, worker, &check);
+  }
+  return check;
+}
+
+}  // namespace lambdadnn

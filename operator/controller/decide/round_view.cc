@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/controller/decide/round_view.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "operator/controller/planning/planning.h"
+#include "operator/planner/extended_model.h"
+#include "operator/resources/slice_requests.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr const char* kOutOfMemory = "OOMKilled";
+
+// Ends of functions that the job caused; everything else (kills, evictions, node losses, deletions)
+// is the platform's doing and never counts.
+bool IsOwnMaking(const std::string& reason) {
+  return reason.starts_with(kOutOfMemory) || reason.starts_with("Exited") ||
+         reason.starts_with("Crashed");
+}
+
+// What the function had, and what the plan thought that it would need.
+std::string DescribeWant(const JobSnapshot& snapshot, const Role& role) {
+  const JobStatus& status = snapshot.job.status;
+  const Plan& plan = *status.plan;
+  const bool worker = role.kind == RoleKind::kWorker;
+  std::string text = role.Name() + " was killed for want of memory (OOMKilled): it had " +
+                     std::to_string(worker ? plan.memory_mib : plan.server_memory_mib) + " MiB";
+  if (worker && status.profile.has_value()) {
+    const double needed = NeededWorkerMib(*status.profile, plan.parameters, plan.local_batch_size);
+    text += ", of which it was to need " + std::to_string(static_cast<int64_t>(std::ceil(needed)));
+  }
+  std::string field;
+  const bool grows = MayGrow(snapshot.job, snapshot.options->platform, worker,
+                             worker ? plan.memory_mib : plan.server_memory_mib, &field);
+  return text + (grows ? "; the next plan gives more" : "; raise " + field);
+}
+
+RoundBreak BreakOfLostFunction(const JobSnapshot& snapshot, const Role& role,
+                               const std::string& uid, Instant at) {
+  const Facts& facts = snapshot.facts;
+  RoundBreak lost;
+  lost.reason = "FunctionLost";
+  lost.at = at;
+  lost.message = "the function of " + role.Name() + " is gone";
+  const auto found = facts.instances.find(uid);
+  if (found != facts.instances.end()) {
+    const FunctionInstance& instance = found->second.instance;
+    if (!instance.reason.empty()) lost.message += " (" + instance.reason + ")";
+    if (!instance.last_log_line.empty()) lost.message += ": " + instance.last_log_line;
+    lost.at = std::min(at, found->second.gone.value_or(at));
+    lost.counts = IsOwnMaking(instance.reason);
+    lost.out_of_memory = instance.reason.starts_with(kOutOfMemory);
+    if (lost.out_of_memory) {
+      lost.reason = kOutOfMemory;
+      lost.message = DescribeWant(snapshot, role);
+      if (!instance.last_log_line.empty()) {
+        lost.message += "; its last words: " + instance.last_log_line;
+      }
+    }
+  }
+  return lost;
+}
+
+std::optional<RoundBreak> BreakOfRecord(const SliceFact& slice) {
+  const SliceRecord& record = *slice.record;
+  if (record.outcome != SliceOutcome::kFailed) return std::nullopt;
+  RoundBreak failed;
+  failed.reason = "SliceFailed";
+  failed.message = slice.role.Name() + " failed: " + record.error.message();
+  failed.permanent = record.permanent;
+  // Stopped by us, or dragged down by another role whose failure is counted itself.
+  failed.counts =
+      record.error.code() != StatusCode::kCancelled && record.error.code() != StatusCode::kAborted;
+  failed.at = slice.ended.value_or(slice.last_heard);
+  return failed;
+}
+
+std::optional<RoundBreak> BreakOfSilence(const JobSnapshot& snapshot, const SliceFact& slice) {
+  const auto found = snapshot.facts.instances.find(slice.instance_uid);
+  if (found == snapshot.facts.instances.end()) return std::nullopt;
+  const bool ready = found->second.instance.phase == FunctionPhase::kReady;
+  const ControllerOptions& options = *snapshot.options;
+  const double limit = ready ? options.ready_silence_seconds : options.silence_seconds;
+  const Instant heard = std::max(slice.last_heard, slice.started);
+  if (snapshot.now - heard < FromSeconds(limit)) return std::nullopt;
+  RoundBreak silent;
+  silent.reason = "FunctionSilent";
+  silent.message = "nothing was heard of " + slice.role.Name() + " for " +
+                   std::to_string(static_cast<int>(limit)) + " seconds";
+  silent.at = snapshot.now;
+  silent.unusable_uid = slice.instance_uid;
+  return silent;
+}
+
+// Either the request can never work, or the function is busy with what nobody here knows, or it is
+// ending: then another function takes the role, in a round of its own.
+RoundBreak BreakOfRefusal(const SliceFact& slice, const Facts& facts) {
+  RoundBreak refused;
+  refused.reason = "SliceRefused";
+  refused.message = slice.role.Name() + " refused its slice: " + slice.error.message();
+  refused.permanent = slice.error.code() == StatusCode::kInvalidArgument ||
+                      slice.error.code() == StatusCode::kUnimplemented;
+  refused.at = slice.started;
+  if (!refused.permanent && !IsGone(facts, slice.instance_uid)) {
+    refused.unusable_uid = slice.instance_uid;
+  }
+  return refused;
+}
+
+std::optional<RoundBreak> BreakOfSlice(const JobSnapshot& snapshot, const SliceFact& slice) {
+  if (slice.record.has_value()) return BreakOfRecord(slice);
+  if (slice.phase == SlicePhase::kRefused) return BreakOfRefusal(slice, snapshot.facts);
+  if (IsGone(snapshot.facts, slice.instance_uid)) {
+    return BreakOfLostFunction(snapshot, slice.role, slice.instance_uid,
+                               slice.ended.value_or(slice.last_heard));
+  }
+  return BreakOfSilence(snapshot, slice);
+}
+
+// Permanent before want of memory, which others may only have been dragged down by, before counted
+// before any other; the earliest of equals.
+bool WorseThan(const RoundBreak& a, const RoundBreak& b) {
+  if (a.permanent != b.permanent) return a.permanent;
+  if (a.out_of_memory != b.out_of_memory) return a.out_of_memory;
+  if (a.counts != b.counts) return a.counts;
+  return a.at < b.at;
+}
+
+// Records of all roles are there, and none failed: do they agree?
+void ViewEnd(RoundView* view) {
+  const SliceRecord& first = *view->entries.front().slice->record;
+  view->next_iteration = first.next_iteration;
+  view->finished = first.outcome == SliceOutcome::kFinished;
+  view->all_ended = true;
+  std::string worker_digest;
+  for (const RoundView::Entry& entry : view->entries) {
+    view->ended_at = std::max(view->ended_at, entry.slice->ended.value_or(entry.slice->started));
+    const SliceRecord& record = *entry.slice->record;
+    const bool agrees =
+        record.next_iteration == first.next_iteration && record.outcome == first.outcome;
+    bool same_state = true;
+    if (entry.role.kind == RoleKind::kWorker && !record.state_digest.empty()) {
+      if (worker_digest.empty()) worker_digest = record.state_digest;
+      same_state = record.state_digest == worker_digest;
+    }
+    if (!agrees || !same_state) {
+      RoundBreak disagree;
+      disagree.reason = "SlicesDisagree";
+      disagree.message = agrees
+                             ? "the workers ended with different weights at iteration " +
+                                   std::to_string(first.next_iteration)
+                             : "the slices did not end at the same iteration: " +
+                                   view->entries.front().role.Name() + " at " +
+                                   std::to_string(first.next_iteration) + ", " + entry.role.Name() +
+                                   " at " + std::to_string(record.next_iteration);
+      disagree.counts = !same_state;
+      disagree.at = entry.slice->ended.value_or(entry.slice->last_heard);
+      view->broken = disagree;
+      view->all_ended = view->finished = false;
+      return;
+    }
+    if (record.checkpoint.has_value() && record.checkpoint->iteration == first.next_iteration) {
+      view->checkpoint = record.checkpoint;
+    }
+  }
+}
+
+// Between the ends of two iterations lies a step with its exchange, at a slice's begin the loading,
+// at an epoch's end an evaluation.
+double StallSeconds(const JobSnapshot& snapshot) {
+  const ControllerOptions& options = *snapshot.options;
+  const Plan& plan = *snapshot.job.status.plan;
+  const Prediction& predicted = plan.predicted;
+  const int64_t epochs =
+      std::max<int64_t>(1, plan.iterations / std::max<int64_t>(1, plan.iterations_per_epoch));
+  const double expected = predicted.compute_seconds + predicted.communication_seconds +
+                          predicted.load_seconds +
+                          predicted.evaluation_seconds / static_cast<double>(epochs);
+  return std::max(options.stall_seconds, options.stall_factor * expected);
+}
+
+// Also of a round that was stopped because it stood still: its slices say only that they were.
+void ViewStall(const JobSnapshot& snapshot, RoundView* view) {
+  if (view->broken.has_value() && (view->broken->counts || view->broken->permanent)) return;
+  const Instant until = view->broken.has_value() ? view->broken->at : snapshot.now;
+  Instant since = snapshot.facts.iteration_at;
+  for (const RoundView::Entry& entry : view->entries) {
+    if (entry.slice != nullptr) since = std::max(since, entry.slice->started);
+  }
+  const double limit = StallSeconds(snapshot);
+  if (until - since < FromSeconds(limit)) return;
+  RoundBreak stalled;
+  stalled.reason = "Stalled";
+  stalled.message = "no iteration ended for " + std::to_string(static_cast<int>(limit)) +
+                    " seconds although every function is heard";
+  stalled.counts = true;
+  // Not now: the delay before the next try counts from here.
+  stalled.at = since + FromSeconds(limit);
+  view->broken = stalled;
+}
+
+}  // namespace
+
+RoundView ViewRound(const JobSnapshot& snapshot, const Round& round) {
+  const Facts& facts = snapshot.facts;
+  const std::vector<std::string>& bound = snapshot.job.status.execution.functions;
+  RoundView view;
+  for (const Role& role : PlannedRoles(*snapshot.job.status.plan)) {
+    const size_t index = view.entries.size();
+    view.entries.push_back({role, index < bound.size() ? bound[index] : "", nullptr});
+  }
+  for (const auto& [invocation, slice] : facts.slices) {
+    if (!InRound(slice, round)) continue;
+    for (RoundView::Entry& entry : view.entries) {
+      if (entry.role == slice.role) entry.slice = &slice;
+    }
+  }
+  bool all_have_records = true;
+  for (const RoundView::Entry& entry : view.entries) {
+    std::optional<RoundBreak> broken;
+    if (entry.slice != nullptr) {
+      view.any_started = true;
+      all_have_records = all_have_records && entry.slice->record.has_value();
+      broken = BreakOfSlice(snapshot, *entry.slice);
+    } else {
+      all_have_records = false;
+      // What it had begun, it may still be doing out of sight: nobody may begin that anew.
+      if (!entry.instance_uid.empty() && IsGone(facts, entry.instance_uid)) {
+        broken = BreakOfLostFunction(snapshot, entry.role, entry.instance_uid, snapshot.now);
+      }
+    }
+    if (broken.has_value() && broken->out_of_memory) {
+      const bool worker = entry.role.kind == RoleKind::kWorker;
+      (worker ? view.worker_too_small : view.server_too_small) = true;
+    }
+    if (broken.has_value() && (!view.broken.has_value() || WorseThan(*broken, *view.broken))) {
+      view.broken = broken;
+    }
+  }
+  if (all_have_records && !view.entries.empty() && !view.broken.has_value()) {
+    ViewEnd(&view);
+  } else if (view.any_started) {
+    ViewStall(snapshot, &view);
+  }
+  return view;
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/controller/decide/status.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "operator/api/conditions.h"
+#include "operator/controller/decide/decide.h"
+#include "operator/controller/observe/pending_functions.h"
+#include "operator/resources/function_groups.h"
+
+namespace lambdadnn {
+namespace {
+
+// Thirty years.
+constexpr double kLongestEstimateSeconds = 1e9;
+
+bool AnySliceRuns(const Facts& facts) {
+  for (const auto& [invocation, slice] : facts.slices) {
+    const bool training = slice.role.kind != RoleKind::kProfile;
+    if (training && MayRun(slice, facts) && slice.phase == SlicePhase::kRunning) return true;
+  }
+  return false;
+}
+
+// What WaitingCondition says of the first in the queue.
+bool IsNext(const std::string& message) {
+  return message.find("place 1 in the queue") != std::string::npos;
+}
+
+std::string PhaseOf(const JobSnapshot& snapshot, const Job& job) {
+  if (HasCondition(job, kConditionComplete)) return "Complete";
+  if (HasCondition(job, kConditionFailed)) return "Failed";
+  if (HasCondition(job, kConditionSuspended) && job.spec.suspend) return "Suspended";
+  if (job.status.start_time.empty()) return "Pending";
+  if (job.spec.suspend && !IsEnding(job)) return "Suspending";
+  if (!job.status.profile.has_value()) return "Profiling";
+  if (!job.status.plan.has_value()) return "Planning";
+  // Nothing starts any more; it ends as soon as the results are put away.
+  if (IsEnding(job)) return "Running";
+  return AnySliceRuns(snapshot.facts) || IsJoining(snapshot) ? "Running" : "Starting";
+}
+
+void Set(JobStatus* status, const JobSnapshot& snapshot, Condition condition) {
+  condition.observed_generation = snapshot.job.metadata.generation;
+  SetCondition(&status->conditions, std::move(condition), snapshot.wall);
+}
+
+void AddProgress(const JobSnapshot& snapshot, JobStatus* status) {
+  ProgressStatus& progress = status->progress;
+  if (!status->plan.has_value()) return;
+  const Plan& plan = *status->plan;
+  progress.iterations = plan.iterations;
+  progress.iteration = std::max(snapshot.facts.iteration, status->execution.first_iteration);
+  if (plan.iterations_per_epoch > 0) {
+    progress.epoch = progress.iteration / plan.iterations_per_epoch;
+  }
+  progress.loss = snapshot.meter.loss.has_value() ? snapshot.meter.loss : progress.loss;
+  if (snapshot.meter.test_accuracy.has_value()) {
+    progress.test_accuracy = snapshot.meter.test_accuracy;
+  }
+  progress.samples_per_second = snapshot.meter.samples_per_second;
+  progress.progress_percentage =
+      plan.iterations > 0 ? static_cast<int>(100 * progress.iteration / plan.iterations) : 0;
+  progress.estimated_remaining_seconds.reset();
+  const double rate = progress.samples_per_second;
+  if (rate > 0 && plan.global_batch_size > 0) {
+    const double left = static_cast<double>(plan.iterations - progress.iteration);
+    const double seconds = std::ceil(left * plan.global_batch_size / rate);
+    // A rate that has only begun to be measured says nothing.
+    if (seconds < kLongestEstimateSeconds) progress.estimated_remaining_seconds = seconds;
+  }
+}
+
+// Of a job that waits for room; false = it does not.
+bool AddWaiting(const JobSnapshot& snapshot, JobStatus* status) {
+  const Condition* ready = FindCondition(status->conditions, kConditionReady);
+  const bool waited = ready != nullptr && ready->status == "False";  // or was suspended
+  if (!status->start_time.empty()) {
+    if (status->plan.has_value()) return false;
+    const auto obstacle = FindPendingObstacle(snapshot.facts, {kProfileGroup});
+    if (!waited && !obstacle.has_value()) return false;
+    const std::string starting = "the functions that measure the model are starting";
+    Set(status, snapshot,
+        MakeCondition(kConditionReady, false, obstacle ? obstacle->reason : "FunctionsStarting",
+                      obstacle ? starting + ": " + obstacle->message : starting));
+    return false;
+  }
+  const Condition* accepted = FindCondition(status->conditions, kConditionAccepted);
+  if (accepted == nullptr || accepted->status != "True") return false;
+  Job job = snapshot.job;
+  job.status = *status;
+  const bool profiled = job.spec.profile.has_value() || job.status.profile.has_value();
+  if (!job.status.plan.has_value() && profiled) return false;
+  const std::optional<Condition> condition =
+      WaitingCondition(job, snapshot.queue, snapshot.options->platform);
+  if (condition.has_value()) Set(status, snapshot, *condition);
+  return condition.has_value();
+}
+
+// Ready of a job that has no functions any more, or is about to have none, is False for the reason
+// that it has none for.
+void EndReady(const JobSnapshot& snapshot, JobStatus* status) {
+  if (FindCondition(status->conditions, kConditionReady) == nullptr) return;
+  for (const char* type : {kConditionComplete, kConditionFailed, kConditionSuccessCriteriaMet,
+                           kConditionFailureTarget, kConditionSuspended}) {
+    if (!IsConditionTrue(status->conditions, type)) continue;
+    const std::string reason = FindCondition(status->conditions, type)->reason;
+    Set(status, snapshot,
+        MakeCondition(kConditionReady, false, reason, "the job's functions are given back"));
+    return;
+  }
+}
+
+// Of functions that are not there, by what the backend said when it was asked for them.
+std::string ReasonOfMissing(const Status& error) {
+  if (error.code() == StatusCode::kFailedPrecondition) return "FunctionNotCreated";
+  if (error.code() != StatusCode::kResourceExhausted) return "FunctionsStarting";
+  const bool quota = error.message().find("exceeded quota") != std::string::npos;
+  return quota ? "QuotaExceeded" : "WaitingForRoom";
+}
+
+void AddFunctions(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
+  status->workers_desired = 0;
+  status->workers_ready = 0;
+  const std::string& phase = status->phase;
+  if (phase == "Suspended" || phase == "Complete" || phase == "Failed" || ending) {
+    return EndReady(snapshot, status);
+  }
+  if (AddWaiting(snapshot, status) || !status->plan.has_value()) return;
+  status->workers_desired = status->plan->functions;
+  const auto ready = ReadyInstances(snapshot.facts, WorkersGroupName(status->plan->revision));
+  status->workers_ready = static_cast<int>(ready.size());
+  const bool all = status->workers_ready >= status->workers_desired;
+  std::string message = std::to_string(status->workers_ready) + " of " +
+                        std::to_string(status->workers_desired) + " workers are ready";
+  if (!snapshot.facts.start_error.ok()) message += ": " + snapshot.facts.start_error.message();
+  std::string missing = ReasonOfMissing(snapshot.facts.start_error);
+  if (!all) {
+    const int revision = status->plan->revision;
+    if (const auto obstacle = FindPendingObstacle(
+            snapshot.facts, {WorkersGroupName(revision), ServersGroupName(revision)})) {
+      missing = obstacle->reason;
+      message += ": " + obstacle->message;
+    }
+  }
+  Set(status, snapshot,
+      MakeCondition(kConditionReady, all, all ? "FunctionsReady" : missing, message));
+}
+
+void AddRunning(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
+  const bool running = !ending && (AnySliceRuns(snapshot.facts) || IsJoining(snapshot));
+  const bool was = FindCondition(status->conditions, kConditionRunning) != nullptr;
+  if (!running && !was) return;
+  std::string reason = running ? "SlicesRunning" : "NotRunning";
+  if (!running && (status->phase == "Starting")) reason = "BetweenSlices";
+  Set(status, snapshot,
+      MakeCondition(kConditionRunning, running, reason,
+                    running ? "every role works on its slice" : "no slice is running"));
+}
+
+void AddAdmission(const JobSnapshot& snapshot, JobStatus* status) {
+  const std::optional<Status>& admission = snapshot.facts.admission;
+  if (!admission.has_value() || admission->ok()) return;
+  Set(status, snapshot,
+      MakeCondition(kConditionAccepted, false,
+                    snapshot.facts.functions_refused ? "UnsupportedByCluster" : "StoreNotUsable",
+                    admission->message()));
+}
+
+}  // namespace
+
+bool IsJoining(const JobSnapshot& snapshot) {
+  const Job& job = snapshot.job;
+  const Facts& facts = snapshot.facts;
+  const std::optional<Round> round = CurrentRound(job);
+  const std::vector<std::string>& functions = job.status.execution.functions;
+  if (!HasCondition(job, kConditionRunning) || !round.has_value() || functions.empty()) {
+    return false;
+  }
+  if (!facts.instances_known) return true;
+  for (const std::string& uid : functions) {
+    if (IsGone(facts, uid)) return false;
+  }
+  bool asked = false;
+  for (const auto& [invocation, slice] : facts.slices) {
+    if (!InRound(slice, *round) || slice.phase == SlicePhase::kRunning) continue;
+    const bool waits =
+        slice.phase == SlicePhase::kStarting &&
+        snapshot.now - slice.started < FromSeconds(snapshot.options->silence_seconds);
+    if (!waits) return false;
+    asked = true;
+  }
+  return asked || facts.records_read != *round;
+}
+
+JobStatus ComputeStatus(const JobSnapshot& snapshot) {
+  return ComputeStatus(snapshot, WriteDecision{});
+}
+
+JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decision) {
+  Job job = snapshot.job;
+  JobStatus& status = job.status;
+  if (decision.plan.has_value()) status.plan = decision.plan;
+  if (decision.plan_history.has_value()) status.plan_history = *decision.plan_history;
+  if (decision.profile.has_value()) status.profile = decision.profile;
+  if (decision.execution.has_value()) status.execution = *decision.execution;
+  if (decision.start_time.has_value()) status.start_time = *decision.start_time;
+  if (decision.completion_time.has_value()) status.completion_time = *decision.completion_time;
+  if (decision.model_uri.has_value()) status.model_uri = *decision.model_uri;
+  if (decision.model_digest.has_value()) status.model_digest = *decision.model_digest;
+  for (const Condition& condition : decision.conditions) Set(&status, snapshot, condition);
+
+  status.observed_generation = snapshot.job.metadata.generation;
+  status.usage = snapshot.meter.usage;
+  if (IsFinished(snapshot.job)) return status;  // final but for late clean-up
+  status.execution.leader_epoch = snapshot.options->leader_epoch;
+  AddAdmission(snapshot, &status);
+  if (!status.store_capabilities.has_value())
+    status.store_capabilities = snapshot.facts.store_capabilities;
+  if (!snapshot.facts.store_credentials.empty()) {
+    status.store_credentials = snapshot.facts.store_credentials;
+    status.store_credentials_message = snapshot.facts.store_credentials_message;
+  }
+  if (!snapshot.facts.credentials_refused.ok()) {
+    Set(&status, snapshot,
+        MakeCondition(kConditionDegraded, true, "CredentialsRefused",
+                      snapshot.facts.credentials_refused.message()));
+  }
+  status.phase = PhaseOf(snapshot, job);
+  AddProgress(snapshot, &status);
+  const bool ending = IsEnding(job);
+  AddFunctions(snapshot, ending, &status);
+  AddRunning(snapshot, ending, &status);
+  // What was wrong is over once work goes on beyond where it began.
+  const Condition* degraded = FindCondition(status.conditions, kConditionDegraded);
+  if (degraded != nullptr && degraded->status == "True" && status.phase == "Running" &&
+      degraded->reason != "ProfileUncertain" && degraded->reason != "ReplanInfeasible" &&
+      degraded->reason != "LimitsUnknown" &&
+      snapshot.facts.iteration > status.execution.first_iteration) {
+    Set(&status, snapshot,
+        MakeCondition(kConditionDegraded, false, "Recovered", "training goes on"));
+  }
+  return status;
+}
+
+bool DiffersInSubstance(const JobStatus& a, const JobStatus& b) {
+  JobStatus left = a;
+  left.progress = b.progress;
+  left.usage = b.usage;
+  // One's place in the queue is progress too, but for being the next.
+  for (Condition& condition : left.conditions) {
+    const Condition* other = FindCondition(b.conditions, condition.type);
+    const bool waits = condition.reason == "WaitingForRoom" && other != nullptr;
+    const bool same = waits && other->reason == condition.reason &&
+                      IsNext(other->message) == IsNext(condition.message);
+    if (same) condition.message = other->message;
+  }
+  return !(left == b);
+}
+
+std::vector<Condition> ChangedConditions(const JobStatus& before, const JobStatus& after) {
+  std::vector<Condition> changed;
+  for (const Condition& condition : after.conditions) {
+    const Condition* old = FindCondition(before.conditions, condition.type);
+    const bool same =
+        old != nullptr && old->status == condition.status && old->reason == condition.reason;
+    if (!same) changed.push_back(condition);
+  }
+  return changed;
+}
+
+}  // namespace lambdadnn

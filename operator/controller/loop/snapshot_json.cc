@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/controller/loop/snapshot_json.h"
+
+#include "operator/api/job_codec.h"
+
+namespace lambdadnn {
+namespace {
+
+const char* PhaseName(FunctionPhase phase) {
+  switch (phase) {
+    case FunctionPhase::kPending:
+      return "Pending";
+    case FunctionPhase::kReady:
+      return "Ready";
+    case FunctionPhase::kTerminating:
+      return "Terminating";
+    case FunctionPhase::kGone:
+      return "Gone";
+  }
+  return "";
+}
+
+const char* PhaseName(SlicePhase phase) {
+  switch (phase) {
+    case SlicePhase::kStarting:
+      return "Starting";
+    case SlicePhase::kRunning:
+      return "Running";
+    case SlicePhase::kEnded:
+      return "Ended";
+    case SlicePhase::kLost:
+      return "Lost";
+    case SlicePhase::kRefused:
+      return "Refused";
+  }
+  return "";
+}
+
+Json InstanceJson(const InstanceFact& fact) {
+  Json json = {{"uid", fact.instance.uid},
+               {"group", fact.instance.group},
+               {"phase", PhaseName(fact.instance.phase)},
+               {"address", fact.instance.address},
+               {"reason", fact.instance.reason}};
+  if (fact.kernels.has_value()) {
+    json["isa"] = fact.kernels->isa;
+    json["libtorch"] = fact.kernels->libtorch;
+  }
+  return json;
+}
+
+Json SliceJson(const SliceFact& slice, Instant now) {
+  Json json = {{"invocation", slice.invocation},
+               {"role", slice.role.Name()},
+               {"instance", slice.instance_uid},
+               {"phase", PhaseName(slice.phase)},
+               {"incarnation", slice.incarnation},
+               {"firstIteration", slice.first_iteration},
+               {"heardSecondsAgo", ToSeconds(now - slice.last_heard)},
+               {"stopSent", slice.stop_sent.has_value() || slice.graceful_stop_sent.has_value()}};
+  if (slice.last.has_value()) json["iteration"] = slice.last->iteration;
+  if (slice.record.has_value()) json["nextIteration"] = slice.record->next_iteration;
+  if (!slice.error.ok()) json["error"] = slice.error.ToString();
+  return json;
+}
+
+// What each action is about.
+struct Describe {
+  Json operator()(const AddFinalizer&) const { return {{"action", "AddFinalizer"}}; }
+  Json operator()(const RemoveFinalizer&) const { return {{"action", "RemoveFinalizer"}}; }
+  Json operator()(const WriteDecision& a) const {
+    Json conditions = Json::array();
+    for (const Condition& condition : a.conditions) {
+      conditions.push_back(condition.type + "=" + condition.status + " " + condition.reason);
+    }
+    return {{"action", "WriteDecision"}, {"why", a.why}, {"conditions", conditions}};
+  }
+  Json operator()(const DeleteJobObject&) const { return {{"action", "DeleteJobObject"}}; }
+  Json operator()(const EnsurePlannedGroups&) const { return {{"action", "EnsurePlannedGroups"}}; }
+  Json operator()(const EnsureProfileGroup& a) const {
+    return {{"action", "EnsureProfileGroup"}, {"count", a.count}, {"memoryMiB", a.memory_mib}};
+  }
+  Json operator()(const DeleteAllGroups& a) const {
+    return {{"action", "DeleteAllGroups"}, {"startFailed", a.start_failed}};
+  }
+  Json operator()(const DeleteOneGroup& a) const {
+    return {{"action", "DeleteOneGroup"}, {"group", a.group}};
+  }
+  Json operator()(const DeleteFunction& a) const {
+    return {{"action", "DeleteFunction"}, {"uid", a.uid}, {"why", a.why}};
+  }
+  Json operator()(const SetFunctionCpu& a) const {
+    return {{"action", "SetFunctionCpu"}, {"uid", a.uid}, {"milliCpu", a.milli_cpu}};
+  }
+  Json operator()(const AskKernels& a) const { return {{"action", "AskKernels"}, {"uid", a.uid}}; }
+  Json operator()(const StartTrainingSlice& a) const {
+    return {
+        {"action", "StartTrainingSlice"}, {"role", a.role.Name()}, {"instance", a.instance_uid}};
+  }
+  Json operator()(const StartProfileSlice& a) const {
+    return {{"action", "StartProfileSlice"},
+            {"rank", a.rank},
+            {"instance", a.instance_uid},
+            {"memoryMiB", a.memory_mib}};
+  }
+  Json operator()(const StopSlice& a) const {
+    return {{"action", "StopSlice"}, {"invocation", a.invocation}, {"graceful", a.graceful}};
+  }
+  Json operator()(const ForgetSlice& a) const {
+    return {{"action", "ForgetSlice"}, {"invocation", a.invocation}};
+  }
+  Json operator()(const CheckAdmission&) const { return {{"action", "CheckAdmission"}}; }
+  Json operator()(const ReadProfileCache&) const { return {{"action", "ReadProfileCache"}}; }
+  Json operator()(const BringCheckpoint&) const { return {{"action", "BringCheckpoint"}}; }
+  Json operator()(const ReadRecords&) const { return {{"action", "ReadRecords"}}; }
+  Json operator()(const LookUpCheckpoint&) const { return {{"action", "LookUpCheckpoint"}}; }
+  Json operator()(const CheckResults&) const { return {{"action", "CheckResults"}}; }
+  Json operator()(const WriteReport&) const { return {{"action", "WriteReport"}}; }
+  Json operator()(const CleanUpStore& a) const {
+    return {{"action", "CleanUpStore"}, {"keepCheckpoints", a.keep_checkpoints}};
+  }
+  Json operator()(const DeleteJobKey&) const { return {{"action", "DeleteJobKey"}}; }
+};
+
+}  // namespace
+
+Json SnapshotToJson(const JobSnapshot& snapshot) {
+  const Facts& facts = snapshot.facts;
+  Json instances = Json::array();
+  for (const auto& [uid, fact] : facts.instances) instances.push_back(InstanceJson(fact));
+  Json slices = Json::array();
+  for (const auto& [invocation, slice] : facts.slices) {
+    slices.push_back(SliceJson(slice, snapshot.now));
+  }
+  Json json = {{"wall", FormatRfc3339(snapshot.wall)},
+               {"leaderEpoch", snapshot.options->leader_epoch},
+               {"generation", snapshot.job.metadata.generation},
+               {"status", EncodeStatus(snapshot.job.status)},
+               {"instancesKnown", facts.instances_known},
+               {"instances", std::move(instances)},
+               {"slices", std::move(slices)},
+               {"iteration", facts.iteration},
+               {"startAttempts", facts.start_attempts}};
+  if (const QueueView& queue = snapshot.queue; queue.limited) {
+    json["queue"] = {{"capacity", DescribeRoom(queue.capacity, queue.capacity)},
+                     {"taken", DescribeRoom(queue.taken, queue.capacity)},
+                     {"ahead", queue.ahead},
+                     {"before", DescribeRoom(queue.before, queue.capacity)},
+                     {"undecided", queue.undecided},
+                     {"known", queue.known}};
+  }
+  if (!snapshot.problem.ok()) json["problem"] = snapshot.problem.ToString();
+  if (!snapshot.reach.ok()) json["reach"] = snapshot.reach.ToString();
+  if (!facts.start_error.ok()) json["startError"] = facts.start_error.ToString();
+  if (!facts.cleanup_error.ok()) json["cleanupError"] = facts.cleanup_error.ToString();
+  if (!facts.credentials_refused.ok()) {
+    json["credentialsRefused"] = facts.credentials_refused.ToString();
+  }
+  if (facts.admission.has_value()) json["admission"] = facts.admission->ToString();
+  return json;
+}
+
+Json ActionsToJson(const std::vector<Action>& actions) {
+  Json json = Json::array();
+  for (const Action& action : actions) json.push_back(std::visit(Describe{}, action));
+  return json;
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names to be worked on: each at most once in the queue, never by two workers at the same time (a
+// name added while it is worked on comes again afterwards), now or at a later time. Names that were
+// never worked on get three turns of four while there are any: who comes with many others is told
+// soon what becomes of it, and who is at work is not left alone. Thread-safe.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "common/base/runtime.h"
+#include "operator/controller/loop/controller_metrics.h"
+#include "operator/kube/kube_client.h"
+
+namespace lambdadnn {
+
+class WorkQueue {
+ public:
+  // `metrics` outlives it; null = nothing is counted.
+  explicit WorkQueue(Runtime& runtime, ControllerMetrics* metrics = nullptr);
+
+  void Add(const ObjectName& name);
+  // No later than `when`; an earlier time stands.
+  void AddAt(const ObjectName& name, Instant when);
+  // Blocks; nullopt once the queue is closed. Every name got must be given to Done.
+  std::optional<ObjectName> Get();
+  void Done(const ObjectName& name);
+  // Keeps workers from the name until Done; false while one works on it.
+  bool TryHold(const ObjectName& name);
+  void Close();
+  bool closed() const;
+  size_t size() const;  // names that it knows
+  // How long the name that is to come next has been due; zero when its time is still to come.
+  Duration Behind() const;
+  // Sets the metrics that are as of now.
+  void UpdateMetrics() const;
+
+ private:
+  Runtime& runtime_;
+  ControllerMetrics* const metrics_;
+  std::unique_ptr<Monitor> monitor_;
+  std::map<ObjectName, Instant> due_;
+  using Order = std::set<std::pair<Instant, ObjectName>>;
+  // The set that the name belongs into, and the one whose turn it is; with the monitor.
+  Order& OrderOf(const ObjectName& name) { return known_.contains(name) ? order_ : new_order_; }
+  Order& Next(Instant now);
+
+  // Of those of due_ that nobody works on.
+  Order order_;
+  Order new_order_;
+  std::set<ObjectName> known_;             // worked on before
+  int new_turns_ = 0;                      // one after the other
+  std::map<ObjectName, Instant> working_;  // since when
+  bool closed_ = false;
+};
+
+}  // namespace lambdadnn

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// Everything about a job's run that its report shows and no decision needs: the life of every
+// function and slice, loss and accuracy curves, phases, requests, and the bill. Times are seconds
+// of activity since the job's start. One per job; not thread-safe.
+//
+// Kept in memory and written to the job's store now and then (ToJson), so that a report of a run
+// whose controller died covers what came before.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/json/json_reader.h"
+#include "common/protocol/slice.h"
+#include "operator/controller/observe/snapshot.h"
+
+namespace lambdadnn {
+
+struct SliceEntry {
+  std::string role;
+  double start = 0;
+  double end = 0;
+  int64_t first_iteration = 0;
+  int64_t next_iteration = 0;
+  std::string outcome;        // Stopped, Finished, Failed, Lost; empty while it runs
+  int64_t objects_added = 0;  // to the store, less those deleted: as last told
+};
+
+struct FunctionEntry {
+  std::string uid;
+  std::string group;
+  std::string role;  // of its last slice
+  int memory_mib = 0;
+  double created = 0;
+  std::optional<double> ready;
+  std::optional<double> gone;
+  std::string reason;
+  double cold_start_seconds = 0;
+  std::map<std::string, SliceEntry> slices;  // by invocation
+};
+
+struct IterationPoint {
+  int64_t iteration = 0;
+  int64_t epoch = 0;
+  double loss = 0;
+  double time = 0;
+};
+
+struct EvaluationPoint {
+  int64_t epoch = 0;
+  double loss = 0;
+  double accuracy = 0;
+  double time = 0;
+};
+
+class JobHistory {
+ public:
+  // What the controller observes, in any order and repeatedly.
+  void ObserveInstance(const InstanceFact& fact, int memory_mib, double time);
+  void ObserveSlice(const SliceFact& slice, double time);
+  // An instance or job that ended without a record for the slice.
+  void ObserveLostSlice(const SliceFact& slice, double time);
+  // True when the line told something new: a loss, or the last part of an evaluation.
+  bool ObserveLine(const Role& role, const ProgressLine& line, int workers, double time);
+  // False when this record was added before.
+  bool ObserveRecord(const SliceFact& slice, int workers, double time);
+
+  const std::map<std::string, FunctionEntry>& functions() const { return functions_; }
+  const std::map<int64_t, IterationPoint>& iterations() const { return iterations_; }
+  const std::map<int64_t, EvaluationPoint>& evaluations() const { return evaluations_; }
+  // Of training slices: sums over slices, means over the workers of the plan that each belonged to.
+  const PhaseSeconds& worker_phases() const { return worker_phases_; }
+  const StoreCounters& store() const { return store_; }
+  // The most objects of its functions that the store held at once, as far as they told: each says
+  // with its lines what it added and deleted, so that the sum is off by what moved in between.
+  int64_t live_objects_max() const { return live_objects_max_; }
+  int64_t slices() const { return slices_; }
+  // Samples per second over the last iterations, as of `time`.
+  double RecentSamplesPerSecond(int global_batch_size) const;
+
+  double profiling_seconds = 0;
+  double planned_at = 0;
+  double functions_ready_at = 0;
+  double cold_start_seconds = 0;      // from each plan until its functions were ready
+  std::vector<std::string> problems;  // why fall-backs happened
+
+  Json ToJson() const;
+  static std::optional<JobHistory> FromJson(const Json& json);
+
+ private:
+  void SetObjectsAdded(SliceEntry* slice, int64_t objects);
+  bool AddEvaluation(int rank, const EvaluationPart& part, int workers, double time);
+
+  std::map<std::string, FunctionEntry> functions_;
+  std::map<int64_t, IterationPoint> iterations_;
+  std::map<int64_t, EvaluationPoint> evaluations_;
+  std::map<int64_t, std::map<int, EvaluationPart>> parts_;  // epoch -> rank
+  std::map<std::string, bool> recorded_;                    // invocations whose record was added
+  PhaseSeconds worker_phases_;
+  StoreCounters store_;
+  int64_t live_objects_ = 0;
+  int64_t live_objects_max_ = 0;
+  int64_t slices_ = 0;
+};
+
+// The history as text of at most `limit` bytes: one that is longer leaves out every second point of
+// the loss, again and again. "" when it is too long without them.
+std::string EncodeHistory(const JobHistory& history, size_t limit);
+
+}  // namespace lambdadnn

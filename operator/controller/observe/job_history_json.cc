@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+// JobHistory <-> JSON: an internal form, read back only by the same program.
+#include "operator/controller/observe/job_history.h"
+
+namespace lambdadnn {
+namespace {
+
+Json SliceToJson(const SliceEntry& slice) {
+  return {{"role", slice.role},
+          {"start", slice.start},
+          {"end", slice.end},
+          {"firstIteration", slice.first_iteration},
+          {"nextIteration", slice.next_iteration},
+          {"outcome", slice.outcome},
+          {"objectsAdded", slice.objects_added}};
+}
+
+Json FunctionToJson(const FunctionEntry& function) {
+  Json json = {{"uid", function.uid},
+               {"group", function.group},
+               {"role", function.role},
+               {"memoryMiB", function.memory_mib},
+               {"created", function.created},
+               {"reason", function.reason},
+               {"coldStartSeconds", function.cold_start_seconds},
+               {"slices", Json::object()}};
+  if (function.ready.has_value()) json["ready"] = *function.ready;
+  if (function.gone.has_value()) json["gone"] = *function.gone;
+  for (const auto& [invocation, slice] : function.slices) {
+    json["slices"][invocation] = SliceToJson(slice);
+  }
+  return json;
+}
+
+void ReadSlices(const Json& json, const std::string& path, std::vector<FieldError>* errors,
+                std::map<std::string, SliceEntry>* slices) {
+  for (const auto& [invocation, value] : json.items()) {
+    JsonReader reader(value, path, errors);
+    SliceEntry& slice = (*slices)[invocation];
+    reader.Required("role", &slice.role);
+    reader.Required("start", &slice.start);
+    reader.Required("end", &slice.end);
+    reader.Required("firstIteration", &slice.first_iteration);
+    reader.Required("nextIteration", &slice.next_iteration);
+    reader.Required("outcome", &slice.outcome);
+    reader.Optional("objectsAdded", &slice.objects_added);
+  }
+}
+
+FunctionEntry ReadFunction(const Json& json, std::vector<FieldError>* errors) {
+  JsonReader reader(json, "functions", errors);
+  FunctionEntry function;
+  reader.Required("uid", &function.uid);
+  reader.Required("group", &function.group);
+  reader.Optional("role", &function.role);
+  reader.Optional("memoryMiB", &function.memory_mib);
+  reader.Required("created", &function.created);
+  reader.Optional("ready", &function.ready);
+  reader.Optional("gone", &function.gone);
+  reader.Optional("reason", &function.reason);
+  reader.Optional("coldStartSeconds", &function.cold_start_seconds);
+  const Json* slices = reader.Child("slices");
+  if (slices != nullptr && slices->is_object()) {
+    ReadSlices(*slices, "functions.slices", errors, &function.slices);
+  }
+  return function;
+}
+
+const Json& Items(JsonReader& reader, const char* name) {
+  static const Json empty = Json::array();
+  const Json* child = reader.Child(name);
+  return child != nullptr && child->is_array() ? *child : empty;
+}
+
+}  // namespace
+
+Json JobHistory::ToJson() const {
+  Json json = {{"profilingSeconds", profiling_seconds},
+               {"plannedAt", planned_at},
+               {"functionsReadyAt", functions_ready_at},
+               {"coldStartSeconds", cold_start_seconds},
+               {"problems", problems},
+               {"slices", slices_},
+               {"liveObjects", live_objects_},
+               {"liveObjectsMax", live_objects_max_},
+               {"phases",
+                {worker_phases_.load, worker_phases_.compute, worker_phases_.communicate,
+                 worker_phases_.checkpoint, worker_phases_.evaluate, worker_phases_.wait}},
+               {"store",
+                {store_.puts, store_.gets, store_.heads, store_.deletes, store_.lists,
+                 store_.misses, store_.retries, store_.bytes_in, store_.bytes_out}}};
+  Json& functions = json["functions"] = Json::array();
+  for (const auto& [uid, function] : functions_) functions.push_back(FunctionToJson(function));
+  Json& iterations = json["iterations"] = Json::array();
+  for (const auto& [number, point] : iterations_) {
+    iterations.push_back({point.iteration, point.epoch, point.loss, point.time});
+  }
+  Json& evaluations = json["evaluations"] = Json::array();
+  for (const auto& [epoch, point] : evaluations_) {
+    evaluations.push_back({point.epoch, point.loss, point.accuracy, point.time});
+  }
+  Json& recorded = json["recorded"] = Json::array();
+  for (const auto& [invocation, added] : recorded_) recorded.push_back(invocation);
+  return json;
+}
+
+std::optional<JobHistory> JobHistory::FromJson(const Json& json) {
+  std::vector<FieldError> errors;
+  JobHistory history;
+  JsonReader reader(json, "history", &errors);
+  reader.Required("profilingSeconds", &history.profiling_seconds);
+  reader.Required("plannedAt", &history.planned_at);
+  reader.Required("functionsReadyAt", &history.functions_ready_at);
+  reader.Optional("coldStartSeconds", &history.cold_start_seconds);
+  reader.Optional("problems", &history.problems);
+  reader.Required("slices", &history.slices_);
+  reader.Optional("liveObjects", &history.live_objects_);
+  reader.Optional("liveObjectsMax", &history.live_objects_max_);
+  std::vector<double> phases;
+  std::vector<int64_t> store;
+  reader.Required("phases", &phases);
+  reader.Required("store", &store);
+  if (!errors.empty() || phases.size() != 6 || store.size() != 9) return std::nullopt;
+  history.worker_phases_ = {phases[0], phases[1], phases[2], phases[3], phases[4], phases[5]};
+  history.store_ = {store[0], store[1], store[2], store[3], store[4],
+                    store[5], store[6], store[7], store[8]};
+  for (const Json& item : Items(reader, "functions")) {
+    FunctionEntry function = ReadFunction(item, &errors);
+    history.functions_[function.uid] = std::move(function);
+  }
+  for (const Json& item : Items(reader, "iterations")) {
+    if (!item.is_array() || item.size() != 4 || !item[0].is_number_integer() ||
+        !item[1].is_number_integer() || !item[2].is_number() || !item[3].is_number()) {
+      return std::nullopt;
+    }
+    history.iterations_[item[0].get<int64_t>()] = {item[0].get<int64_t>(), item[1].get<int64_t>(),
+                                                   item[2].get<double>(), item[3].get<double>()};
+  }
+  for (const Json& item : Items(reader, "evaluations")) {
+    if (!item.is_array() || item.size() != 4 || !item[0].is_number_integer()) return std::nullopt;
+    for (size_t i = 1; i < 4; ++i) {
+      if (!item[i].is_number()) return std::nullopt;
+    }
+    history.evaluations_[item[0].get<int64_t>()] = {item[0].get<int64_t>(), item[1].get<double>(),
+                                                    item[2].get<double>(), item[3].get<double>()};
+  }
+  for (const Json& item : Items(reader, "recorded")) {
+    if (item.is_string()) history.recorded_[item.get<std::string>()] = true;
+  }
+  if (!errors.empty()) return std::nullopt;
+  return history;
+}
+
+std::string EncodeHistory(const JobHistory& history, size_t limit) {
+  Json json = history.ToJson();
+  // It tells what stores and functions said, in UTF-8 or not.
+  const auto encode = [&] { return json.dump(-1, ' ', false, Json::error_handler_t::replace); };
+  std::string text = encode();
+  while (text.size() > limit && json["iterations"].size() > 1) {
+    Json fewer = Json::array();
+    const Json& all = json["iterations"];
+    // The last one stays: it says how far the job has come.
+    for (size_t i = (all.size() + 1) % 2; i < all.size(); i += 2) fewer.push_back(all[i]);
+    json["iterations"] = std::move(fewer);
+    text = encode();
+  }
+  return text.size() <= limit ? text : std::string();
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/controller/observe/job_memory.h"
+
+#include <algorithm>
+#include <set>
+
+#include "operator/api/job_codec.h"
+#include "operator/api/job_validation.h"
+#include "operator/controller/planning/profile_fit.h"
+#include "operator/resources/function_groups.h"
+
+namespace lambdadnn {
+namespace {
+
+int Workers(const Job& job) { return job.status.plan.has_value() ? job.status.plan->functions : 1; }
+
+Json EventBase(const char* type, const Job& job, double time) {
+  return {{"type", type}, {"job", job.metadata.name}, {"time", time}};
+}
+
+const char* OutcomeText(const SliceRecord& record) {
+  switch (record.outcome) {
+    case SliceOutcome::kStopped:
+      return "Stopped";
+    case SliceOutcome::kFinished:
+      return "Finished";
+    case SliceOutcome::kFailed:
+      return "Failed";
+  }
+  return "";
+}
+
+bool Lives(const FunctionInstance& instance) { return instance.phase != FunctionPhase::kGone; }
+
+// Of the last `window` seconds, those that the instance was there.
+double SecondsWithin(const FunctionInstance& instance, double window) {
+  const double since_end = Lives(instance) ? 0 : std::min(instance.ended_seconds, window);
+  return std::min(instance.age_seconds, window) - since_end;
+}
+
+// What another process left unbilled of an instance: all, when none lived at its last bill.
+double SecondsSinceMetered(const UsageStatus& usage, const FunctionInstance& instance,
+                           const std::vector<FunctionInstance>& instances) {
+  if (usage.metered_function.empty()) return Lives(instance) ? instance.age_seconds : 0;
+  for (const FunctionInstance& metered : instances) {
+    if (metered.uid != usage.metered_function) continue;
+    return SecondsWithin(instance, std::max(0.0, metered.age_seconds - usage.metered_seconds));
+  }
+  return 0;  // nothing tells
+}
+
+bool IsRefused(const SliceFact& slice) {
+  return slice.record.has_value() && IsAccessFailure(slice.record->error);
+}
+
+}  // namespace
+
+int GroupMemoryMib(const Job& job, const Platform& platform, const std::string& group) {
+  if (group == kProfileGroup || !job.status.plan.has_value()) {
+    return MakeProfilePlan(job.spec, platform).memory_mib.front();
+  }
+  return group.starts_with("servers") ? job.status.plan->server_memory_mib
+                                      : job.status.plan->memory_mib;
+}
+
+double PricePerSecond(const Platform& platform, int memory_mib) {
+  const double gib = (memory_mib + platform.sidecar_memory_mib) / 1024.0;
+  return gib * platform.prices.gib_second +
+         MilliCpuOf(platform, memory_mib) / 1000.0 * platform.prices.vcpu_second;
+}
+
+const JobMemory::Decoded& JobMemory::Decode(const std::shared_ptr<const Json>& object) {
+  if (object == decoded_from_) return decoded_;
+  std::vector<FieldError> errors;
+  decoded_.job = readable_ ? DecodeJob(*object, *decoded_from_, decoded_.job, &errors)
+                           : DecodeJob(*object, &errors);
+  readable_ = errors.empty();
+  decoded_from_ = object;
+  decoded_.problem = ToStatus(errors);
+  if (!errors.empty()) {
+    // Passes over the job go on until it is put away: what they count by must be right.
+    std::optional<Plan>& plan = decoded_.job.status.plan;
+    if (plan.has_value() && !plan->Validate().ok()) plan.reset();
+    return decoded_;
+  }
+  const int64_t generation = decoded_.job.metadata.generation;
+  if (generation == 0 || generation != validated_generation_) {
+    Json written = *object;
+    written.erase("status");
+    invalid_ = ToStatus(ValidateJob(written));
+    validated_generation_ = generation;
+  }
+  decoded_.problem = invalid_;
+  return decoded_;
+}
+
+void JobMemory::Begin(const Job& job, Instant now, WallTime wall) {
+  if (!started) {
+    started = true;
+    progress_written = now;
+    meter.usage = job.status.usage;
+    meter.test_accuracy = job.status.progress.test_accuracy;
+    meter.loss = job.status.progress.loss;
+    facts.iteration = job.status.progress.iteration;
+    facts.iteration_at = now;
+  }
+  // Re-based at each change of start time, so that sub-second differences stay true in between.
+  const double offset = ActiveSeconds(job, wall);
+  if (std::abs(Time(now) - offset) > 1.5 || active_since == Instant{}) {
+    active_offset = offset;
+    active_since = now;
+  }
+}
+
+double JobMemory::Time(Instant now) const {
+  return active_since == Instant{} ? 0 : active_offset + ToSeconds(now - active_since);
+}
+
+void JobMemory::Bill(const std::vector<FunctionInstance>& instances, const Job& job,
+                     const Platform& platform, Instant now) {
+  const double window = metered.has_value() ? ToSeconds(now - *metered) : 0;
+  const bool first_bill = !metered.has_value();
+  metered = now;
+  const auto charge = [&](const std::string& group, double seconds) {
+    if (seconds <= 0) return;
+    const int memory_mib = GroupMemoryMib(job, platform, group);
+    const double gib = (memory_mib + platform.sidecar_memory_mib) / 1024.0;
+    meter.usage.billed_gib_seconds += gib * seconds;
+    meter.usage.cost += PricePerSecond(platform, memory_mib) * seconds;
+  };
+  const UsageStatus before = meter.usage;
+  std::set<std::string> told;
+  const FunctionInstance* oldest = nullptr;
+  for (const FunctionInstance& instance : instances) {
+    if (instance.age_seconds <= 0) continue;
+    told.insert(instance.uid);
+    charge(instance.group, first_bill ? SecondsSinceMetered(before, instance, instances)
+                                      : SecondsWithin(instance, window));
+    if (!Lives(instance)) continue;
+    if (oldest == nullptr || instance.age_seconds > oldest->age_seconds) oldest = &instance;
+  }
+  // Those of which the platform says nothing, or nothing any more.
+  for (const auto& [uid, fact] : facts.instances) {
+    if (!fact.gone.has_value() && !told.contains(uid)) charge(fact.instance.group, window);
+  }
+  meter.usage.metered_function = oldest == nullptr ? "" : oldest->uid;
+  meter.usage.metered_seconds = oldest == nullptr ? 0 : oldest->age_seconds;
+}
+
+void JobMemory::ObserveInstances(const std::vector<FunctionInstance>& instances, const Job& job,
+                                 const Platform& platform, Instant now, const News& news) {
+  const auto tell = [&](const FunctionInstance& instance, const char* state) {
+    Json event = EventBase("function", job, Time(now));
+    event["uid"] = instance.uid;
+    event["group"] = instance.group;
+    event["state"] = state;
+    if (!instance.reason.empty()) event["reason"] = instance.reason;
+    news(event);
+  };
+  Bill(instances, job, platform, now);
+  // What is there at the first look was counted by the process before this one, unless that ended
+  // too early to write it down.
+  const bool first_look = !facts.instances_known;
+  facts.instances_known = true;
+  int new_instances = 0;
+  std::set<std::string> seen;
+  for (const FunctionInstance& instance : instances) {
+    seen.insert(instance.uid);
+    auto [found, is_new] = facts.instances.try_emplace(instance.uid);
+    InstanceFact& fact = found->second;
+    if (is_new) {
+      fact.first_seen = now;
+      fact.secrets_version = facts.secrets_version;
+      if (instance.phase != FunctionPhase::kGone) ++new_instances;
+    }
+    if (fact.gone.has_value()) continue;
+    fact.instance = instance;
+    if (instance.phase == FunctionPhase::kReady && !fact.ready.has_value()) {
+      fact.ready = now;
+      tell(instance, "Ready");
+    }
+    if (instance.phase == FunctionPhase::kGone) {
+      fact.gone = now;
+      tell(instance, "Gone");
+    }
+  }
+  int64_t& cold_starts = meter.usage.cold_starts;
+  cold_starts =
+      first_look ? std::max<int64_t>(cold_starts, new_instances) : cold_starts + new_instances;
+  for (auto& [uid, fact] : facts.instances) {
+    if (!seen.contains(uid) && !fact.gone.has_value()) {
+      fact.gone = now;
+      fact.instance.phase = FunctionPhase::kGone;
+      tell(fact.instance, "Gone");
+    }
+    history.ObserveInstance(fact, GroupMemoryMib(job, platform, fact.instance.group), Time(now));
+  }
+  for (auto& [invocation, slice] : facts.slices) {
+    if (slice.record.has_value() || slice.ended.has_value()) continue;
+    if (slice.instance_uid.empty() || !IsGone(facts, slice.instance_uid)) continue;
+    slice.ended = now;
+    history.ObserveLostSlice(slice, Time(now));
+  }
+}
+
+void JobMemory::AddRecord(SliceFact* slice, const Job& job, const Platform& platform, Instant now,
+                          const News& news) {
+  if (!slice->ended.has_value()) slice->ended = now;
+  const SliceRecord& record = *slice->record;
+  if (!history.ObserveRecord(*slice, Workers(job), Time(now))) return;
+  const Platform::Prices& prices = platform.prices;
+  const StoreCounters& requests = record.store;
+  ++meter.usage.slices;
+  meter.usage.store_requests += requests.puts + requests.gets + requests.heads + requests.deletes +
+                                requests.lists + requests.misses;
+  meter.usage.store_bytes += requests.bytes_in + requests.bytes_out;
+  meter.usage.cost +=
+      static_cast<double>(requests.puts + requests.lists) * prices.put_request +
+      static_cast<double>(requests.gets + requests.heads + requests.misses) * prices.get_request +
+      prices.invocation;
+  Json event = EventBase("slice", job, Time(now));
+  event["uid"] = slice->instance_uid;
+  event["role"] = slice->role.Name();
+  event["outcome"] = OutcomeText(record);
+  event["firstIteration"] = slice->first_iteration;
+  event["nextIteration"] = record.next_iteration;
+  if (record.outcome == SliceOutcome::kFailed) event["error"] = record.error.message();
+  news(event);
+}
+
+void JobMemory::ObserveSlices(const std::vector<SliceView>& views, const Job& job,
+                              const Platform& platform, Instant now, const News& news) {
+  for (const SliceView& view : views) {
+    const auto found = facts.slices.find(view.invocation);
+    if (found == facts.slices.end()) continue;
+    SliceFact& slice = found->second;
+    for (const ProgressLine& line : view.new_lines) {
+      const size_t evaluations = history.evaluations().size();
+      if (!history.ObserveLine(slice.role, line, Workers(job), Time(now))) continue;
+      if (line.loss.has_value()) {
+        meter.loss = line.loss;
+        Json event = EventBase("iteration", job, Time(now));
+        event["iteration"] = line.iteration;
+        event["epoch"] = line.epoch;
+        event["loss"] = *line.loss;
+        news(event);
+      }
+      if (history.evaluations().size() > evaluations) {
+        const EvaluationPoint& point = history.evaluations().rbegin()->second;
+        meter.test_accuracy = point.accuracy;
+        Json event = EventBase("evaluation", job, Time(now));
+        event["epoch"] = point.epoch;
+        event["loss"] = point.loss;
+        event["accuracy"] = point.accuracy;
+        news(event);
+      }
+    }
+    if (view.last.has_value()) {
+      slice.last = view.last;
+      const bool counts = slice.role.kind == RoleKind::kServer;
+      if (counts && view.last->iteration > facts.iteration) {
+        facts.iteration = view.last->iteration;
+        facts.iteration_at = now;
+      }
+    }
+    slice.phase = view.phase;
+    slice.last_heard = std::max(slice.last_heard, view.last_heard);
+    slice.error = view.error;
+    slice.busy_with = view.busy_with;
+    if (view.record.has_value() && !slice.record.has_value()) {
+      slice.record = view.record;
+      AddRecord(&slice, job, platform, now, news);
+    }
+    history.ObserveSlice(slice, Time(now));
+  }
+  if (job.status.plan.has_value()) {
+    meter.samples_per_second = history.RecentSamplesPerSecond(job.status.plan->global_batch_size);
+  }
+}
+
+void JobMemory::ObserveKernels(const std::vector<KernelsAnswer>& answers) {
+  for (const KernelsAnswer& answer : answers) {
+    const auto found = facts.instances.find(answer.instance_uid);
+    if (found != facts.instances.end()) found->second.kernels = answer.kernels;
+  }
+}
+
+bool JobMemory::AnyRefused() const {
+  return std::any_of(facts.slices.begin(), facts.slices.end(),
+                     [](const auto& named) { return IsRefused(named.second); });
+}
+
+std::string JobMemory::StartedWith(bool own_credentials) const {
+  return store_secrets.version + (own_credentials ? " own" : "");
+}
+
+bool JobMemory::AnyRefusedWithOtherSecrets(bool own_credentials) const {
+  return std::any_of(facts.slices.begin(), facts.slices.end(), [&](const auto& named) {
+    if (!IsRefused(named.second)) return false;
+    // Of a record that lay in the store nobody knows whose it is.
+    const auto instance = facts.instances.find(named.second.instance_uid);
+    return instance == facts.instances.end() ||
+           instance->second.secrets_version != StartedWith(own_credentials);
+  });
+}
+
+}  // namespace lambdadnn

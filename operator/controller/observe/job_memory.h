@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// What one process remembers of one job between passes, and how observations are folded into it.
+// Losing it costs nothing but what must be observed again. Used by one pass at a time.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/objectstore/object_store.h"
+#include "operator/controller/observe/job_history.h"
+#include "operator/controller/observe/refused_fields.h"
+#include "operator/controller/observe/snapshot.h"
+#include "operator/controller/store/store_access.h"
+
+namespace lambdadnn {
+
+// Of a store, for the slices of one job.
+struct IssuedCredentials {
+  StoreCredentials credentials;
+  Instant end{};
+  double lifetime_seconds = 0;
+  std::string of_version;  // of the Secrets that they were made from
+};
+
+class JobMemory {
+ public:
+  // The object as a job; `problem` says why it cannot be used as it is.
+  struct Decoded {
+    Job job;
+    Status problem;
+  };
+  // Reads the object once a version, and validates what the user wrote once a generation.
+  const Decoded& Decode(const std::shared_ptr<const Json>& object);
+
+  Facts facts;
+  Meter meter;
+  JobHistory history;
+  std::unique_ptr<ObjectStore> store;
+  StoreSecrets store_secrets;  // once there is a store
+  Instant secrets_read{};
+  bool store_refused = false;  // the store did, to what they said then
+  std::optional<IssuedCredentials> issued;
+  // Whether the job may reach what it names, which no change of its spec changes; absent = not
+  // looked at yet.
+  std::optional<Status> reach;
+  std::string job_key;
+  // As of the last planning, or the first look at a job that has a plan; null = not yet.
+  std::shared_ptr<const PlatformView> platform_view;
+  // The one that the functions which profile were made for: their sizes stay while they live.
+  std::shared_ptr<const PlatformView> profile_view;
+  // Of status, which this API server's CRD refuses: not written again by this process.
+  RefusedFields refused_fields;
+  // When the API server last took a status of this process.
+  std::optional<Instant> status_written;
+  // When progress was last shown: by that, or by whoever led before the first pass.
+  Instant progress_written{};
+  bool started = false;  // meter and history were taken over from the job's status
+  double active_offset = 0;
+  Instant active_since{};
+  std::optional<Instant> metered;
+  int failed_passes = 0;
+  // What the functions wrote last, by role, until it is in the store.
+  std::map<std::string, std::string> logs;
+  bool logs_gathered = false;
+  // The object as the last pass left it.
+  std::shared_ptr<const Json> left;
+
+  // Takes over what earlier processes knew; `now` is the first pass.
+  void Begin(const Job& job, Instant now, WallTime wall);
+  // Seconds of activity since the job's start, as history counts them.
+  double Time(Instant now) const;
+
+  using News = std::function<void(const Json& event)>;
+  void ObserveInstances(const std::vector<FunctionInstance>& instances, const Job& job,
+                        const Platform& platform, Instant now, const News& news);
+  void ObserveSlices(const std::vector<SliceView>& views, const Job& job, const Platform& platform,
+                     Instant now, const News& news);
+  void ObserveKernels(const std::vector<KernelsAnswer>& answers);
+  // A record found in the store or received.
+  void AddRecord(SliceFact* slice, const Job& job, const Platform& platform, Instant now,
+                 const News& news);
+  // Functions that their store would not serve, by what their slices say; and those of them that
+  // may have been started with something else than the Secrets say now.
+  bool AnyRefused() const;
+  bool AnyRefusedWithOtherSecrets(bool own_credentials) const;
+  // What functions that are asked for now are started with; `own_credentials` = slices bring them.
+  std::string StartedWith(bool own_credentials) const;
+
+ private:
+  // Bills all functions from the last call on; before the first, from where the status left off.
+  void Bill(const std::vector<FunctionInstance>& instances, const Job& job,
+            const Platform& platform, Instant now);
+
+  std::shared_ptr<const Json> decoded_from_;
+  Decoded decoded_;
+  bool readable_ = false;             // decoded_from_ had no problem
+  int64_t validated_generation_ = 0;  // 0 = none yet
+  Status invalid_;                    // of that generation
+};
+
+// Memory of an instance of `group`: the plan's, or the profiler's.
+int GroupMemoryMib(const Job& job, const Platform& platform, const std::string& group);
+// US dollars a second for one function of this size, its platform sidecar included.
+double PricePerSecond(const Platform& platform, int memory_mib);
+
+}  // namespace lambdadnn

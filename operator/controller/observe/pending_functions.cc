@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/controller/observe/pending_functions.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+namespace lambdadnn {
+namespace {
+
+struct Kind {
+  const char* reason;
+  const char* what;  // functions …
+  const char* next;
+};
+
+constexpr Kind kImage = {
+    "ImagePullFailed", "cannot get their image",
+    "check spec.runtime's images (the operator's --worker-image and --server-image without them) "
+    "and their imagePullSecrets, or load the image into the nodes"};
+constexpr Kind kNode = {"Unschedulable", "fit on no node",
+                        "wait until others end, add nodes, or lower the memory of spec.functions"};
+constexpr Kind kContainer = {"FunctionNotCreated", "cannot be created",
+                             "mend what the message names; it is tried again"};
+
+// Of the platform's word for it, "Word: message".
+const Kind* KindOf(std::string_view reason) {
+  static const std::map<std::string_view, const Kind*> kinds = {
+      {"ErrImagePull", &kImage},
+      {"ImagePullBackOff", &kImage},
+      {"InvalidImageName", &kImage},
+      {"ErrImageNeverPull", &kImage},
+      {"RegistryUnavailable", &kImage},
+      {"Unschedulable", &kNode},
+      {"CreateContainerConfigError", &kContainer},
+      {"CreateContainerError", &kContainer},
+      {"RunContainerError", &kContainer},
+  };
+  const auto found = kinds.find(reason.substr(0, reason.find(':')));
+  return found == kinds.end() ? nullptr : found->second;
+}
+
+}  // namespace
+
+std::optional<PendingObstacle> FindPendingObstacle(const Facts& facts,
+                                                   const std::set<std::string>& groups) {
+  std::map<const Kind*, std::multiset<std::string>> words;
+  for (const auto& [uid, fact] : facts.instances) {
+    const FunctionInstance& instance = fact.instance;
+    if (instance.phase != FunctionPhase::kPending || !groups.contains(instance.group)) continue;
+    const Kind* const kind = KindOf(instance.reason);
+    if (kind != nullptr) words[kind].insert(instance.reason);
+  }
+  if (words.empty()) return std::nullopt;
+  const auto most = std::max_element(words.begin(), words.end(), [](const auto& a, const auto& b) {
+    if (a.second.size() != b.second.size()) return a.second.size() < b.second.size();
+    return std::string_view(a.first->reason) > std::string_view(b.first->reason);
+  });
+  const auto& [kind, said] = *most;
+  return PendingObstacle{kind->reason, std::to_string(said.size()) + " functions " + kind->what +
+                                           " (" + *said.begin() + "); " + kind->next};
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/controller/planning/planning.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/base/bytes.h"
+#include "operator/api/job_codec.h"
+#include "operator/resources/training_config_builder.h"
+
+namespace lambdadnn {
+namespace {
+
+// As many as status.planHistory may have.
+constexpr size_t kMaxPlanRecords = 64;
+
+bool AtEpochBegin(const Plan& plan, int64_t iteration) {
+  return plan.iterations_per_epoch <= 0 || iteration % plan.iterations_per_epoch == 0;
+}
+
+}  // namespace
+
+PlannerInput PlannerInputOf(const Job& job, const Platform& platform, double elapsed_seconds,
+                            double spent, bool explain) {
+  LDNN_CHECK(job.status.profile.has_value(), "planning needs a profile");
+  PlannerInput input;
+  input.profile = *job.status.profile;
+  input.platform = platform;
+  input.limits = BuildTrainingLimits(job.spec);
+  input.objective = job.spec.objective;
+  input.elapsed_seconds = elapsed_seconds;
+  input.spent_dollars = spent;
+  if (input.objective.deadline_seconds.has_value()) {
+    // Never zero: the planner says by how much a deadline is missed.
+    input.objective.deadline_seconds =
+        std::max(0.001, *input.objective.deadline_seconds - elapsed_seconds);
+  }
+  if (input.objective.budget.has_value()) {
+    input.objective.budget = std::max(1e-12, *input.objective.budget - spent);
+  }
+  const AggregationSpec& spec = job.spec.aggregation;
+  input.aggregation.transport = TransportKind::kObjectStore;
+  input.aggregation.placement = Placement::kDedicated;
+  input.aggregation.shards = spec.shards;
+  input.aggregation.layers = spec.layers;
+  input.aggregation.spread = spec.spread;
+  input.aggregation.server_memory_mib = spec.server_memory_mib;
+  const ExecutionStatus& execution = job.status.execution;
+  input.aggregation.least_server_memory_mib =
+      LeastMemoryMib(platform, execution.too_small_server_mib);
+  if (const int least = LeastMemoryMib(platform, execution.too_small_worker_mib); least > 0) {
+    std::optional<int>& bound = input.limits.min_memory_mib;
+    bound = std::max(bound.value_or(0), least);
+  }
+  input.options.checkpoint_interval_seconds = job.spec.checkpoint.interval_seconds;
+  input.options.explain = explain;
+  return input;
+}
+
+namespace {
+
+std::string SignatureOf(const JobSpec& spec) {
+  // Every pass over a job asks more than once, and specs hardly ever change.
+  struct Answer {
+    Objective objective;
+    JobSpec::Functions functions;
+    AggregationSpec aggregation;
+    std::string signature;
+  };
+  thread_local Answer last;
+  if (last.signature.empty() || last.objective != spec.objective ||
+      last.functions != spec.functions || last.aggregation != spec.aggregation) {
+    last = {spec.objective, spec.functions, spec.aggregation,
+            Hex64(Xxh3(AsBytes(EncodePlannedFields(spec).dump())))};
+  }
+  return last.signature;
+}
+
+}  // namespace
+
+std::string PlanningSignature(const JobSpec& spec, const ExecutionStatus& execution) {
+  std::string signature = SignatureOf(spec);
+  if (execution.too_small_worker_mib > 0 || execution.too_small_server_mib > 0) {
+    signature += "." + std::to_string(execution.too_small_worker_mib) + "." +
+                 std::to_string(execution.too_small_server_mib);
+  }
+  return signature;
+}
+
+int LeastMemoryMib(const Platform& platform, int too_small_mib) {
+  if (too_small_mib <= 0) return 0;
+  const int step = std::max(1, platform.memory.step_mib);
+  const int wanted = too_small_mib + std::max(step, too_small_mib / 4);
+  const int above = std::max(0, wanted - platform.memory.min_mib);
+  return platform.memory.min_mib + (above + step - 1) / step * step;
+}
+
+bool MayGrow(const Job& job, const Platform& platform, bool workers, int memory_mib,
+             std::string* field) {
+  const JobSpec& spec = job.spec;
+  int most = platform.memory.max_mib;
+  *field = "the platform's largest memory";
+  if (workers && spec.objective.fixed.has_value()) {
+    most = spec.objective.fixed->memory_mib;
+    *field = "spec.objective.fixed.memory";
+  } else if (workers && spec.functions.memory_max_mib.value_or(most) < most) {
+    most = *spec.functions.memory_max_mib;
+    *field = "spec.functions.memory.max";
+  } else if (!workers && spec.aggregation.server_memory_mib.has_value()) {
+    most = *spec.aggregation.server_memory_mib;
+    *field = "spec.aggregation.serverMemory";
+  }
+  return LeastMemoryMib(platform, memory_mib) <= most;
+}
+
+std::string TooSmall(const Job& job, const Plan& plan) {
+  const ExecutionStatus& execution = job.status.execution;
+  const int worker_mib = execution.too_small_worker_mib;
+  const int server_mib = execution.too_small_server_mib;
+  const bool workers = worker_mib > 0 && plan.memory_mib <= worker_mib;
+  const bool servers = server_mib > 0 && plan.server_memory_mib <= server_mib;
+  if (!workers && !servers) return "";
+  return std::string(workers ? "workers" : "parameter servers") + " of " +
+         std::to_string(workers ? worker_mib : server_mib) + " MiB were killed for want of memory";
+}
+
+bool PlanIsOutOfDate(const Job& job) {
+  const std::string& planned_for = job.status.execution.planned_for;
+  return job.status.plan.has_value() && !planned_for.empty() &&
+         planned_for != PlanningSignature(job.spec, job.status.execution);
+}
+
+void LimitToRest(const Plan& whole, int64_t first_iteration, TrainingLimits* limits) {
+  limits->global_batch_size = whole.global_batch_size;
+  limits->max_global_batch_size.reset();
+  // A quarter less than the iterations that are left, so that rounding up gives just these.
+  const double left = static_cast<double>(std::max<int64_t>(1, whole.iterations - first_iteration));
+  const double per_epoch = static_cast<double>(std::max<int64_t>(1, whole.iterations_per_epoch));
+  limits->epochs = (left - 0.25) / per_epoch;
+}
+
+std::optional<Plan> WholePlan(const PlannerInput& input, const PlanningOutcome& outcome) {
+  if (outcome.feasible) return outcome.plan;
+  if (!input.limits.global_batch_size.has_value()) return std::nullopt;
+  Plan plan;
+  plan.global_batch_size = *input.limits.global_batch_size;
+  const int64_t samples = input.profile.training_samples;
+  plan.iterations_per_epoch = (samples + plan.global_batch_size - 1) / plan.global_batch_size;
+  plan.iterations = static_cast<int64_t>(
+      std::ceil(input.limits.epochs * static_cast<double>(plan.iterations_per_epoch)));
+  plan.parameters = input.parameters > 0
+                        ? input.parameters
+                        : static_cast<int64_t>(input.profile.model_bytes / sizeof(float));
+  return plan;
+}
+
+PlannerInput ReplannerInputOf(const Job& job, const Platform& platform, double elapsed_seconds,
+                              double spent, int64_t first_iteration) {
+  const Plan& plan = *job.status.plan;
+  PlannerInput input = PlannerInputOf(job, platform, elapsed_seconds, spent, false);
+  LimitToRest(plan, first_iteration, &input.limits);
+  TrainingLimits& limits = input.limits;
+  if (!AtEpochBegin(plan, first_iteration)) {
+    limits.max_functions =
+        std::min(limits.max_functions.value_or(plan.virtual_partitions), plan.virtual_partitions);
+  }
+  return input;
+}
+
+Plan NextRevision(const Job& job, Plan planned, double elapsed_seconds, double spent,
+                  int64_t first_iteration) {
+  const Plan& before = *job.status.plan;
+  planned.revision = before.revision + 1;
+  planned.first_iteration = first_iteration;
+  planned.iterations = before.iterations;
+  planned.iterations_per_epoch = before.iterations_per_epoch;
+  if (!AtEpochBegin(before, first_iteration))
+    planned.virtual_partitions = before.virtual_partitions;
+  planned.predicted.seconds += elapsed_seconds;
+  planned.predicted.cost += spent;
+  return planned;
+}
+
+bool SameWork(const Plan& a, const Plan& b) {
+  return a.functions == b.functions && a.memory_mib == b.memory_mib &&
+         a.server_memory_mib == b.server_memory_mib && a.aggregation == b.aggregation &&
+         a.threads == b.threads && a.virtual_partitions == b.virtual_partitions;
+}
+
+bool WithinFunctions(const JobSpec& spec, const Plan& plan) {
+  const JobSpec::Functions& bounds = spec.functions;
+  return plan.functions >= bounds.min && plan.functions <= bounds.max.value_or(plan.functions) &&
+         plan.memory_mib >= bounds.memory_min_mib.value_or(plan.memory_mib) &&
+         plan.memory_mib <= bounds.memory_max_mib.value_or(plan.memory_mib);
+}
+
+bool WithinPlatform(const JobSpec& spec, const Plan& plan, const Platform& platform) {
+  const int largest = platform.memory.max_mib;
+  return plan.functions <= platform.max_functions &&
+         plan.aggregation.server_functions() <= platform.max_functions &&
+         plan.memory_mib <= largest &&
+         plan.server_memory_mib <=
+             std::max(largest, spec.aggregation.server_memory_mib.value_or(0));
+}
+
+std::string DescribePlan(const Plan& plan) {
+  const auto counted = [](int64_t count, const std::string& noun) {
+    return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+  };
+  return counted(plan.functions, "function") + " of " + std::to_string(plan.memory_mib) +
+         " MiB and " + counted(plan.aggregation.server_functions(), "parameter server");
+}
+
+PlanRecord RecordOf(const Plan& plan, const std::string& reason, double elapsed_seconds,
+                    double spent) {
+  PlanRecord record;
+  record.revision = plan.revision;
+  record.first_iteration = plan.first_iteration;
+  record.functions = plan.functions;
+  record.memory_mib = plan.memory_mib;
+  record.aggregation = plan.aggregation;
+  // The transport and the placement are not written: there is one of each so far.
+  record.aggregation.transport = AggregationPlan{}.transport;
+  record.aggregation.placement = AggregationPlan{}.placement;
+  record.reason = reason;
+  record.at_seconds = elapsed_seconds;
+  record.cost_before = spent;
+  record.predicted_seconds = plan.predicted.seconds;
+  record.predicted_cost = plan.predicted.cost;
+  return record;
+}
+
+std::vector<PlanRecord> WithRecord(const JobStatus& status, PlanRecord record) {
+  std::vector<PlanRecord> history = status.plan_history;
+  history.push_back(std::move(record));
+  if (history.size() > kMaxPlanRecords) {
+    history.erase(history.begin(), history.end() - static_cast<std::ptrdiff_t>(kMaxPlanRecords));
+  }
+  return history;
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/controller/planning/profile_fit.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/base/bytes.h"
+#include "common/base/statistics.h"
+#include "common/base/text.h"
+#include "operator/api/job_codec.h"
+#include "operator/planner/node_packing.h"
+#include "operator/resources/function_groups.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr int kMaxProfileFunctions = 4;
+constexpr int kDefaultBatch = 32;
+constexpr int kMilliPerCore = 1000;
+
+double Metric(const SliceRecord& record, const std::string& name) {
+  const auto found = record.metrics.find(name);
+  return found == record.metrics.end() ? 0 : found->second;
+}
+
+// Seconds of a step, over all measured iterations: what a quota really let through.
+double MeanSeconds(const SliceRecord& record) {
+  if (record.profile_iteration_seconds.empty()) return 0;
+  double seconds = 0;
+  for (const double iteration : record.profile_iteration_seconds) seconds += iteration;
+  return seconds / static_cast<double>(record.profile_iteration_seconds.size());
+}
+
+// How far the halves of a measurement lie from their mean, relative to it.
+double HalvesDiffer(const SliceRecord& record) {
+  const auto& seconds = record.profile_iteration_seconds;
+  const size_t half = seconds.size() / 2;
+  if (half == 0) return 0;
+  double first = 0;
+  double second = 0;
+  for (size_t i = 0; i < half; ++i) {
+    first += seconds[i];
+    second += seconds[seconds.size() - 1 - i];
+  }
+  return first + second > 0 ? std::abs(first - second) / (first + second) : 0;
+}
+
+double MedianMetric(const std::vector<ProfileSample>& samples, const std::string& name) {
+  std::vector<double> values;
+  for (const ProfileSample& sample : samples) {
+    const auto found = sample.record.metrics.find(name);
+    if (found != sample.record.metrics.end()) values.push_back(found->second);
+  }
+  return Median(std::move(values));
+}
+
+// Of a core, for one thread.
+double CoreShare(const Platform& platform, int memory_mib) {
+  const double milli_cpu = MilliCpuOf(platform, memory_mib);
+  return milli_cpu > 0 ? std::min(1.0, milli_cpu / kMilliPerCore) : 1;
+}
+
+// Of the function that its quota held up least.
+double LeastMetric(const std::vector<ProfileSample>& samples, const std::string& name) {
+  double least = 0;
+  for (const ProfileSample& sample : samples) {
+    const double value = Metric(sample.record, name);
+    if (value > 0 && (least == 0 || value < least)) least = value;
+  }
+  return least;
+}
+
+double LargestResidual(const TrainingRate& rate, const std::vector<TrainingRate::Point>& points,
+                       const TrainingRate::Point** worst = nullptr) {
+  double largest = -1;
+  for (const auto& point : points) {
+    const double residual =
+        std::abs(rate.At(point.memory_mib) - point.samples_per_second) / point.samples_per_second;
+    if (residual <= largest) continue;
+    largest = residual;
+    if (worst != nullptr) *worst = &point;
+  }
+  return largest;
+}
+
+// Proportional to memory over the first points, constant over the others.
+TrainingRate FitCeiling(const std::vector<TrainingRate::Point>& points, size_t growing) {
+  TrainingRate rate;
+  double product = 0;
+  double square = 0;
+  double ceiling = 0;
+  for (size_t i = 0; i < points.size(); ++i) {
+    if (i >= growing) {
+      ceiling += points[i].samples_per_second / static_cast<double>(points.size() - growing);
+      continue;
+    }
+    product += points[i].memory_mib * points[i].samples_per_second;
+    square += points[i].memory_mib * points[i].memory_mib;
+  }
+  rate.slope = product / square;
+  rate.max_samples_per_second = ceiling;
+  return rate;
+}
+
+// Mean over the functions that measured the same size.
+std::vector<TrainingRate::Point> MeanPoints(const std::map<int, std::vector<double>>& by_memory) {
+  std::vector<TrainingRate::Point> points;
+  for (const auto& [memory_mib, rates] : by_memory) {
+    double sum = 0;
+    for (const double rate : rates) sum += rate;
+    points.push_back({static_cast<double>(memory_mib), sum / static_cast<double>(rates.size())});
+  }
+  return points;
+}
+
+// Functions beside the one that measures. A plan that the spec fixes is known: they take what its
+// other workers will. Else they take what the machine has, a core each, as a plan that is short of
+// time will.
+void FillMachine(const JobSpec& spec, const Platform& platform, int largest_mib,
+                 ProfilePlan* plan) {
+  const int milli_cpu = MilliCpuOf(platform, largest_mib);
+  const int most =
+      spec.objective.fixed ? spec.objective.fixed->functions : spec.functions.max.value_or(2);
+  if (platform.total_milli_cpu <= 0 || milli_cpu <= 0 || most <= 1) return;
+  const int left = static_cast<int>(platform.total_milli_cpu) - milli_cpu;
+  if (spec.objective.fixed) {
+    const int busy = std::min((most - 1) * milli_cpu, left);
+    const int fillers = std::clamp(busy / milli_cpu, 0, kMaxProfileFunctions - 1);
+    plan->functions = 1 + fillers;
+    if (fillers > 0) plan->filler_milli_cpu = busy / fillers;
+  } else {
+    plan->filler_milli_cpu = std::max(kMilliPerCore, milli_cpu);
+    plan->functions = std::clamp(1 + left / plan->filler_milli_cpu, 1, kMaxProfileFunctions);
+  }
+  if (platform.total_memory_mib > 0) {
+    const double each = largest_mib + platform.sidecar_memory_mib;
+    const int room = static_cast<int>(platform.total_memory_mib / each);
+    plan->functions = std::min(plan->functions, std::max(1, room));
+  }
+  if (platform.machines.empty()) return;
+  PodGroup pods{plan->functions, largest_mib + platform.machine_sidecar_memory_mib,
+                milli_cpu + platform.machine_sidecar_milli_cpu};
+  while (pods.count > 1 && !FindRoom(platform.machines, pods, {})) --pods.count;
+  plan->functions = pods.count;
+}
+
+}  // namespace
+
+ProfilePlan MakeProfilePlan(const JobSpec& spec, const Platform& platform) {
+  ProfilePlan plan;
+  const Platform::Memory& memory = platform.memory;
+  int largest = std::min(memory.max_mib, spec.functions.memory_max_mib.value_or(memory.max_mib));
+  int smallest = std::max(memory.min_mib, spec.functions.memory_min_mib.value_or(memory.min_mib));
+  if (spec.objective.fixed.has_value()) largest = smallest = spec.objective.fixed->memory_mib;
+  if (platform.total_milli_cpu > 0 && platform.milli_cpu_per_gib > 0) {
+    // No function can have more than the whole machine.
+    const double whole = platform.total_milli_cpu / platform.milli_cpu_per_gib * 1024.0;
+    largest = std::min(largest, static_cast<int>(whole));
+  }
+  if (platform.total_memory_mib > 0) {
+    largest = std::min(largest, static_cast<int>(platform.total_memory_mib));
+  }
+  largest = std::max(largest, smallest);
+  const int middle = (largest + smallest) / 2;
+  plan.memory_mib = {largest};
+  if (middle < largest && middle > smallest) plan.memory_mib.push_back(middle);
+  if (smallest < largest) plan.memory_mib.push_back(smallest);
+
+  FillMachine(spec, platform, largest, &plan);
+
+  if (spec.training.local_batch_size > 0) {
+    plan.batch_size = spec.training.local_batch_size;
+  } else if (spec.training.global_batch_size.has_value()) {
+    plan.batch_size = std::max(1, *spec.training.global_batch_size / std::max(2, plan.functions));
+  } else {
+    plan.batch_size = kDefaultBatch;
+  }
+  return plan;
+}
+
+double WithAWholeCore(double cold_start_seconds, double start_cpu_seconds, const Platform& platform,
+                      int memory_mib) {
+  if (!platform.quota_while_starting) return cold_start_seconds;
+  const double longer = start_cpu_seconds * (1 / CoreShare(platform, memory_mib) - 1);
+  return std::max(cold_start_seconds - longer, start_cpu_seconds);
+}
+
+ProfileSample AtSize(const ProfileSample& measured, const Platform& platform, int memory_mib) {
+  const auto share = [&](int mib) { return CoreShare(platform, mib); };
+  ProfileSample sample = measured;
+  sample.memory_mib = memory_mib;
+  SliceRecord& record = sample.record;
+  // Steps of less than the quota of a period are not held up by it, as many in a row will be.
+  const double least = Metric(record, "stepCpuSeconds") / share(measured.memory_mib);
+  const double seconds = MeanSeconds(record);
+  const double held_up = seconds > 0 ? std::max(1.0, least / seconds) : 1;
+  const double slower = share(measured.memory_mib) / share(memory_mib);
+  for (double& step : record.profile_iteration_seconds) step *= held_up * slower;
+  record.profile_evaluation_samples_per_second /= held_up * slower;
+  return sample;
+}
+
+TrainingRate FitLine(const std::vector<TrainingRate::Point>& points) {
+  TrainingRate rate;
+  if (points.empty()) return rate;
+  double mean_x = 0;
+  double mean_y = 0;
+  for (const auto& point : points) {
+    mean_x += point.memory_mib / static_cast<double>(points.size());
+    mean_y += point.samples_per_second / static_cast<double>(points.size());
+  }
+  double covariance = 0;
+  double variance = 0;
+  for (const auto& point : points) {
+    covariance += (point.memory_mib - mean_x) * (point.samples_per_second - mean_y);
+    variance += (point.memory_mib - mean_x) * (point.memory_mib - mean_x);
+  }
+  if (variance <= 0) {
+    rate.slope = mean_x > 0 ? mean_y / mean_x : 0;
+    return rate;
+  }
+  rate.slope = covariance / variance;
+  rate.intercept = mean_y - rate.slope * mean_x;
+  if (rate.slope > 0) return rate;
+  // More memory is never slower: such points are noise, and the residuals will say so.
+  rate.slope = mean_y / mean_x;
+  rate.intercept = 0;
+  return rate;
+}
+
+TrainingRate FitRate(const std::vector<TrainingRate::Point>& points) {
+  TrainingRate best = FitLine(points);
+  // With one point more than its two numbers a form can be wrong.
+  for (size_t growing = 1; points.size() >= 3 && growing < points.size(); ++growing) {
+    const TrainingRate ceiling = FitCeiling(points, growing);
+    if (LargestResidual(ceiling, points) < LargestResidual(best, points)) best = ceiling;
+  }
+  return best;
+}
+
+Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int batch_size,
+                              const FunctionTimes& times) {
+  ProfileFit fit;
+  WorkloadProfile& profile = fit.profile;
+  std::map<int, std::vector<double>> training;
+  std::map<int, std::vector<double>> evaluation;
+  const double beside_samples = MedianMetric(samples, "iterationCpuSeconds");
+  profile.iteration_cpu_seconds = beside_samples + MedianMetric(samples, "disturbedCpuSeconds");
+  profile.update_cpu_seconds_per_byte = MedianMetric(samples, "updateCpuSecondsPerByte");
+  profile.finish_cpu_seconds = MedianMetric(samples, "finishCpuSeconds");
+  profile.load_cpu_seconds_per_sample = MedianMetric(samples, "loadCpuSecondsPerSample");
+  profile.store_bytes_per_second = MedianMetric(samples, "storeBytesPerSecond");
+  profile.store_request_seconds = LeastMetric(samples, "storeRequestSeconds");
+  profile.store_deviation_seconds = LeastMetric(samples, "storeDeviationSeconds");
+  profile.transfer = {
+      MedianMetric(samples, "pushCpuSeconds"), MedianMetric(samples, "pushCpuSecondsPerByte"),
+      MedianMetric(samples, "pullCpuSeconds"), MedianMetric(samples, "pullCpuSecondsPerByte")};
+  // What a step costs beside its samples is counted apart: the same part of it at every size, since
+  // it is the quota that differs between them.
+  const double step_cpu = MedianMetric(samples, "stepCpuSeconds");
+  const double of_samples = step_cpu > beside_samples ? 1 - beside_samples / step_cpu : 1;
+  // Later slices of the same process have what the earlier ones used in it.
+  profile.start_cpu_seconds = LeastMetric(samples, "startCpuSeconds");
+  for (const ProfileSample& sample : samples) {
+    const SliceRecord& record = sample.record;
+    const double seconds = MeanSeconds(record) * of_samples;
+    if (seconds > 0) training[sample.memory_mib].push_back(batch_size / seconds);
+    if (record.profile_evaluation_samples_per_second > 0) {
+      evaluation[sample.memory_mib].push_back(record.profile_evaluation_samples_per_second);
+    }
+    profile.training_samples =
+        std::max(profile.training_samples, static_cast<int64_t>(Metric(record, "trainingSamples")));
+    profile.training_bytes = std::max(profile.training_bytes, Metric(record, "trainingBytes"));
+    profile.model_bytes = std::max(profile.model_bytes, 4.0 * Metric(record, "parameters"));
+    profile.evaluation_samples =
+        std::max(profile.evaluation_samples, Metric(record, "testSamples"));
+    profile.worker_base_memory_mib =
+        std::max(profile.worker_base_memory_mib, Metric(record, "baseMemoryMib"));
+    profile.worker_bytes_per_sample =
+        std::max(profile.worker_bytes_per_sample, Metric(record, "bytesPerSample"));
+  }
+  profile.checkpoint_seconds = MedianMetric(samples, "checkpointSeconds");
+  // The first slice of a process warms it up.
+  profile.slice_overhead_seconds =
+      profile.checkpoint_seconds + LeastMetric(samples, "resumeSeconds");
+  const std::vector<TrainingRate::Point> points = MeanPoints(training);
+  if (points.empty() || profile.training_samples <= 0 || profile.model_bytes <= 0) {
+    return FailedPreconditionError(
+        "profiling measured no iteration; look at the functions' logs, or give spec.profile");
+  }
+  profile.training_rate = FitRate(points);
+  profile.merge_bytes_per_second = MedianMetric(samples, "mergeBytesPerSecond");
+  profile.cold_start_seconds = times.cold_start;
+  profile.release_seconds = times.release;
+  const std::vector<TrainingRate::Point> evaluation_points = MeanPoints(evaluation);
+  if (evaluation_points.empty()) {
+    profile.evaluation_samples = 0;
+  } else {
+    profile.evaluation_rate = FitRate(evaluation_points);
+  }
+  const TrainingRate::Point* worst = &points.front();
+  profile.residual = LargestResidual(profile.training_rate, points, &worst);
+  fit.worst = "at " + FormatDouble(worst->memory_mib) + " MiB " +
+              std::to_string(std::lround(worst->samples_per_second)) +
+              " samples/s were measured and the fitted rate says " +
+              std::to_string(std::lround(profile.training_rate.At(worst->memory_mib)));
+  for (const ProfileSample& sample : samples) {
+    const double halves = HalvesDiffer(sample.record);
+    if (halves <= profile.residual) continue;
+    profile.residual = halves;
+    fit.worst = "at " + std::to_string(sample.memory_mib) + " MiB one half of the steps took " +
+                std::to_string(std::lround(100 * (1 + halves) / (1 - halves) - 100)) +
+                " % longer than the other";
+  }
+  return fit;
+}
+
+std::string ProfileSignature(const JobSpec& spec, const Platform& platform) {
+  const Json encoded = EncodeSpec(spec);
+  Json dataset = encoded["dataset"];
+  // The seed of generated data changes no time.
+  if (spec.dataset.rendered_digits) dataset["renderedDigits"].erase("seed");
+  // Of the optimizer, what its update computes; of the store, whose client the functions use.
+  const OptimizerSpec& optimizer = spec.training.optimizer;
+  const std::string& uri = spec.object_store.uri;
+  Json signature = {{"model", encoded["model"]},
+                    {"dataset", std::move(dataset)},
+                    {"loss", spec.training.loss},
+                    {"optimizer",
+                     {optimizer.name, optimizer.momentum != 0, optimizer.nesterov,
+                      optimizer.weight_decay != 0, optimizer.amsgrad,
+                      optimizer.clip_value.has_value(), optimizer.clip_global_norm.has_value()}},
+                    {"store", {uri.substr(0, uri.find("://")), spec.object_store.endpoint}},
+                    {"milliCpuPerGib", platform.milli_cpu_per_gib},
+                    {"totalMilliCpu", platform.total_milli_cpu},
+                    {"runtime", spec.runtime}};
+  const ProfilePlan plan = MakeProfilePlan(spec, platform);
+  signature["memory"] = plan.memory_mib;
+  signature["batch"] = plan.batch_size;
+  signature["functions"] = plan.functions;
+  // Raised whenever a profile measures something new, so that none without it is taken for whole.
+  signature["form"] = 7;
+  return Hex64(Xxh3(AsBytes(signature.dump())));
+}
+
+}  // namespace lambdadnn

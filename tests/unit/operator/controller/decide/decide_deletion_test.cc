@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// When the clean-up of a deleted job has met what its functions wrote late.
+#include <gtest/gtest.h>
+
+#include "operator/controller/decide/decide.h"
+
+namespace lambdadnn {
+namespace {
+
+constexpr double kSettleSeconds = 5;
+
+class DecideDeletionTest : public ::testing::Test {
+ protected:
+  DecideDeletionTest() {
+    options_.cleanup_settle_seconds = kSettleSeconds;
+    snapshot_.options = &options_;
+    snapshot_.now = Instant(FromSeconds(1000));
+    snapshot_.wall = WallTime(FromSeconds(1'700'000'000));
+    snapshot_.job.metadata.finalizers = {kCleanupFinalizer};
+    snapshot_.job.status.conditions.push_back(
+        MakeCondition(kConditionAccepted, true, "SpecValid", ""));
+    snapshot_.facts.instances_known = true;
+    snapshot_.facts.exchange_cleaned = true;
+    snapshot_.facts.job_key_deleted = true;
+  }
+
+  void Finished(double seconds_ago) {
+    snapshot_.job.status.conditions.push_back(
+        MakeCondition(kConditionComplete, true, "TrainingFinished", ""));
+    snapshot_.job.status.completion_time = FormatRfc3339(snapshot_.wall - FromSeconds(seconds_ago));
+  }
+  void CleanedUp(double seconds_ago) {
+    snapshot_.facts.cleaned_at = snapshot_.now - FromSeconds(seconds_ago);
+  }
+
+  bool CleansAgain() const {
+    const std::vector<Action> actions = DecideDeletion(snapshot_);
+    return actions.size() == 1 && std::holds_alternative<CleanUpStore>(actions[0]);
+  }
+  bool Waits() const { return DecideDeletion(snapshot_).empty(); }
+  bool Ends() const {
+    const std::vector<Action> actions = DecideDeletion(snapshot_);
+    return actions.size() == 1 && std::holds_alternative<RemoveFinalizer>(actions[0]);
+  }
+
+  ControllerOptions options_;
+  JobSnapshot snapshot_;
+};
+
+TEST_F(DecideDeletionTest, ARunningJobIsCleanedUpTwice) {
+  CleanedUp(1);
+  EXPECT_TRUE(Waits());
+  CleanedUp(kSettleSeconds);
+  EXPECT_TRUE(CleansAgain());
+  snapshot_.facts.cleaned_again = true;
+  EXPECT_TRUE(Ends());
+}
+
+TEST_F(DecideDeletionTest, AJobThatFinishedJustBeforeIsCleanedUpAgain) {
+  Finished(kSettleSeconds + 0.1);  // cleaned up at its end, not since
+  CleanedUp(kSettleSeconds + 0.1);
+  EXPECT_TRUE(CleansAgain());
+}
+
+TEST_F(DecideDeletionTest, OneCleanUpServesAJobThatHasBeenFinishedForLong) {
+  Finished(3600);  // by an earlier process
+  CleanedUp(0.1);
+  EXPECT_TRUE(Ends());
+}
+
+TEST_F(DecideDeletionTest, NothingIsCleanedUpOfAJobThatKeepsAll) {
+  snapshot_.job.spec.cleanup_policy = "Never";
+  snapshot_.facts.exchange_cleaned = false;
+  EXPECT_TRUE(Ends());
+}
+
+TEST_F(DecideDeletionTest, WhatIsLeftIsToldAlsoOfAJobThatIsDegradedForAnotherReason) {
+  snapshot_.facts.exchange_cleaned = false;
+  snapshot_.facts.cleanup_since = snapshot_.now - FromSeconds(2 * options_.cleanup_seconds);
+  std::vector<Condition>& conditions = snapshot_.job.status.conditions;
+  conditions.push_back(MakeCondition(kConditionDegraded, true, "ProfileUncertain", ""));
+  const std::vector<Action> actions = DecideDeletion(snapshot_);
+  ASSERT_EQ(actions.size(), 1u);
+  const auto* told = std::get_if<WriteDecision>(&actions[0]);
+  ASSERT_NE(told, nullptr);
+  EXPECT_EQ(told->conditions.at(0).reason, "CleanupIncomplete");
+  conditions.back() = told->conditions.at(0);
+  EXPECT_TRUE(Ends());
+}
+
+TEST_F(DecideDeletionTest, AStoreThatWasNeverUsableIsNotAsked) {
+  snapshot_.job.status.conditions.clear();
+  snapshot_.facts.exchange_cleaned = false;
+  EXPECT_TRUE(Ends());
+}
+
+}  // namespace
+}  // namespace lambdadnn

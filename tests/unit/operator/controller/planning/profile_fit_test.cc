@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/controller/planning/profile_fit.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace lambdadnn {
+namespace {
+
+Platform TwoCores() {
+  Platform platform;
+  platform.memory = {256, 1024, 64};
+  platform.milli_cpu_per_gib = 1000;
+  platform.total_milli_cpu = 2000;
+  return platform;
+}
+
+ProfileSample Measured(int memory_mib, double iteration_seconds, int batch = 32) {
+  (void)batch;
+  ProfileSample sample;
+  sample.memory_mib = memory_mib;
+  sample.record.profile_iteration_seconds.assign(4, iteration_seconds);
+  sample.record.metrics = {{"trainingSamples", 12000}, {"parameters", 1000}, {"testSamples", 10}};
+  return sample;
+}
+
+TEST(ProfilePlan, MeasuresThreeSizesWithAsManyFunctionsAsFillTheMachine) {
+  JobSpec spec;
+  spec.training.local_batch_size = 32;
+  const ProfilePlan plan = MakeProfilePlan(spec, TwoCores());
+  EXPECT_THAT(plan.memory_mib, testing::ElementsAre(1024, 640, 256));
+  EXPECT_EQ(plan.functions, 2);
+  EXPECT_EQ(plan.batch_size, 32);
+}
+
+TEST(ProfilePlan, AFixedSizeIsMeasuredAlone) {
+  JobSpec spec;
+  spec.objective.fixed = Objective::Fixed{2, 512};
+  EXPECT_THAT(MakeProfilePlan(spec, TwoCores()).memory_mib, testing::ElementsAre(512));
+}
+
+TEST(ProfilePlan, NoFunctionGetsMoreThanTheMachine) {
+  Platform platform = TwoCores();
+  platform.memory.max_mib = 10240;
+  EXPECT_EQ(MakeProfilePlan(JobSpec{}, platform).memory_mib.front(), 2048);
+}
+
+TEST(ProfilePlan, WhatTheMeasuringFunctionLeavesIsFilled) {
+  JobSpec spec;
+  ProfilePlan plan = MakeProfilePlan(spec, TwoCores());
+  EXPECT_EQ(plan.filler_milli_cpu, 1000);
+  spec.objective.fixed = Objective::Fixed{2, 256};
+  plan = MakeProfilePlan(spec, TwoCores());
+  EXPECT_EQ(plan.functions, 2);
+  EXPECT_EQ(plan.filler_milli_cpu, 250) << "as the other worker of the plan will";
+  spec.objective.fixed = Objective::Fixed{8, 256};
+  plan = MakeProfilePlan(spec, TwoCores());
+  EXPECT_EQ(plan.functions, 4);
+  EXPECT_EQ(plan.filler_milli_cpu, 583) << "as seven others will, as far as there are cores";
+  spec.objective.fixed = Objective::Fixed{1, 256};
+  EXPECT_EQ(MakeProfilePlan(spec, TwoCores()).functions, 1) << "one function runs alone";
+}
+
+TEST(ProfilePlan, WhoFillsFindsRoomOnAMachine) {
+  Platform platform = TwoCores();
+  platform.machines = {{4096, 1500, 10}, {4096, 1500, 10}};
+  EXPECT_EQ(MakeProfilePlan(JobSpec{}, platform).functions, 2);
+  platform.machines.pop_back();
+  EXPECT_EQ(MakeProfilePlan(JobSpec{}, platform).functions, 1);
+}
+
+TEST(FitRate, AMeasuredLineStaysALine) {
+  const TrainingRate rate = FitRate({{256, 300}, {640, 700}, {1024, 1080}});
+  EXPECT_FALSE(rate.max_samples_per_second.has_value());
+  EXPECT_NEAR(rate.At(640), 693, 1);
+}
+
+TEST(FitRate, ACeilingIsSeen) {
+  // One thread has nothing of a second core.
+  const TrainingRate rate = FitRate({{512, 1000}, {1024, 2000}, {1536, 2010}, {2048, 1990}});
+  ASSERT_TRUE(rate.max_samples_per_second.has_value());
+  EXPECT_NEAR(rate.At(2048), 2000, 1e-6);
+  EXPECT_NEAR(rate.At(512), 1000, 1e-6);
+  EXPECT_NEAR(rate.At(256), 500, 1e-6);
+}
+
+TEST(FitProfile, WhatAStepCostsBesideItsSamplesIsNotInTheRate) {
+  // 0.2 s a step of 32 at half a core: 0.1 s of CPU, 0.02 s of which are not for samples.
+  ProfileSample sample = Measured(512, 0.2);
+  sample.record.metrics["stepCpuSeconds"] = 0.1;
+  sample.record.metrics["iterationCpuSeconds"] = 0.02;
+  sample.record.metrics["pushCpuSeconds"] = 0.001;
+  sample.record.metrics["updateCpuSecondsPerByte"] = 1e-9;
+  sample.record.metrics["startCpuSeconds"] = 0.6;
+  sample.record.metrics["loadCpuSecondsPerSample"] = 2e-5;
+  sample.record.metrics["storeRequestSeconds"] = 0.003;
+  sample.record.metrics["storeBytesPerSecond"] = 2e8;
+  sample.record.metrics["storeDeviationSeconds"] = 0.002;
+  ProfileSample later = sample;
+  later.record.metrics["startCpuSeconds"] = 1.9;
+  const auto fit = FitProfile({sample, later}, 32, {});
+  ASSERT_TRUE(fit.ok());
+  EXPECT_NEAR(fit->profile.training_rate.At(512), 32 / 0.16, 1e-6);
+  EXPECT_EQ(fit->profile.iteration_cpu_seconds, 0.02);
+  EXPECT_EQ(fit->profile.update_cpu_seconds_per_byte, 1e-9);
+  EXPECT_EQ(fit->profile.load_cpu_seconds_per_sample, 2e-5);
+  EXPECT_EQ(fit->profile.transfer.push_seconds, 0.001);
+  EXPECT_EQ(fit->profile.store_request_seconds, 0.003);
+  EXPECT_EQ(fit->profile.store_bytes_per_second, 2e8);
+  EXPECT_EQ(fit->profile.store_deviation_seconds, 0.002);
+  EXPECT_EQ(fit->profile.start_cpu_seconds, 0.6) << "of the process' first slice";
+}
+
+TEST(AtSize, AStepTakesAsMuchLongerAsTheShareOfACoreIsSmaller) {
+  Platform platform = TwoCores();
+  ProfileSample whole = Measured(2048, 0.1);
+  whole.record.metrics["stepCpuSeconds"] = 0.1;
+  whole.record.profile_evaluation_samples_per_second = 800;
+  const ProfileSample quarter = AtSize(whole, platform, 256);
+  EXPECT_EQ(quarter.memory_mib, 256);
+  EXPECT_THAT(quarter.record.profile_iteration_seconds, testing::Each(testing::DoubleEq(0.4)));
+  EXPECT_EQ(quarter.record.profile_evaluation_samples_per_second, 200);
+  EXPECT_THAT(AtSize(whole, platform, 1024).record.profile_iteration_seconds,
+              testing::Each(testing::DoubleEq(0.1)))
+      << "one thread has nothing of a second core";
+  platform.milli_cpu_per_gib = 0;
+  EXPECT_THAT(AtSize(whole, platform, 256).record.profile_iteration_seconds,
+              testing::Each(testing::DoubleEq(0.1)));
+}
+
+TEST(WithAWholeCore, AColdStartLosesWhatItsQuotaCost) {
+  Platform platform = TwoCores();
+  EXPECT_EQ(WithAWholeCore(3, 0.5, platform, 256), 3) << "no quota holds yet";
+  platform.quota_while_starting = true;
+  EXPECT_EQ(WithAWholeCore(3, 0.5, platform, 256), 1.5);
+  EXPECT_EQ(WithAWholeCore(3, 0.5, platform, 2048), 3);
+  EXPECT_EQ(WithAWholeCore(1, 0.5, platform, 256), 0.5) << "no less than its CPU time";
+}
+
+TEST(AtSize, StepsThatNoQuotaHeldUpYetCountByTheirCpuTime) {
+  ProfileSample half = Measured(512, 0.12);
+  half.record.metrics["stepCpuSeconds"] = 0.1;
+  EXPECT_THAT(AtSize(half, TwoCores(), 512).record.profile_iteration_seconds,
+              testing::Each(testing::DoubleEq(0.2)));
+}
+
+TEST(FitProfile, ANoisyClockOfOneSizeMovesNoRate) {
+  // Steps cost next to nothing but their fixed part: what is left for samples is all noise.
+  std::vector<ProfileSample> samples = {Measured(1024, 0.1), Measured(512, 0.2),
+                                        Measured(256, 0.4)};
+  const double step[] = {0.05, 0.06, 0.12};
+  for (size_t i = 0; i < samples.size(); ++i) {
+    samples[i].record.metrics["stepCpuSeconds"] = step[i];
+    samples[i].record.metrics["iterationCpuSeconds"] = 0.045;
+  }
+  const auto fit = FitProfile(samples, 32, {});
+  ASSERT_TRUE(fit.ok());
+  EXPECT_NEAR(fit->profile.residual, 0, 1e-9);
+  EXPECT_NEAR(fit->profile.training_rate.At(512), 32 / (0.2 * 0.25), 1e-6);
+}
+
+TEST(FitProfile, WhatAnExchangeCostsAStepIsOverheadNotRate) {
+  ProfileSample sample = Measured(512, 0.2);
+  sample.record.metrics["stepCpuSeconds"] = 0.1;
+  sample.record.metrics["iterationCpuSeconds"] = 0.02;
+  sample.record.metrics["disturbedCpuSeconds"] = 0.03;
+  const auto fit = FitProfile({sample}, 32, {});
+  ASSERT_TRUE(fit.ok());
+  EXPECT_NEAR(fit->profile.training_rate.At(512), 32 / 0.16, 1e-6);
+  EXPECT_NEAR(fit->profile.iteration_cpu_seconds, 0.05, 1e-12);
+}
+
+TEST(FitProfile, AMeasurementThatChangesUnderWayIsNotTrusted) {
+  ProfileSample sample = Measured(512, 0.1);
+  sample.record.profile_iteration_seconds = {0.1, 0.1, 0.2, 0.2};
+  const auto fit = FitProfile({sample}, 32, {});
+  ASSERT_TRUE(fit.ok());
+  EXPECT_NEAR(fit->profile.residual, 1.0 / 3, 1e-9);
+  EXPECT_THAT(fit->worst, testing::HasSubstr("100 % longer"));
+}
+
+TEST(FitLine, ExactLineIsFoundAgain) {
+  const TrainingRate rate = FitLine({{256, 2 * 256 + 5}, {512, 2 * 512 + 5}, {1024, 2 * 1024 + 5}});
+  EXPECT_NEAR(rate.slope, 2, 1e-9);
+  EXPECT_NEAR(rate.intercept, 5, 1e-6);
+}
+
+TEST(FitLine, OnePointGoesThroughTheOrigin) {
+  const TrainingRate rate = FitLine({{512, 100}});
+  EXPECT_DOUBLE_EQ(rate.At(1024), 200);
+  EXPECT_DOUBLE_EQ(FitLine({}).slope, 0);
+}
+
+TEST(FitLine, NeverFallsWithMemory) {
+  const TrainingRate rate = FitLine({{256, 900}, {512, 700}, {1024, 500}});
+  EXPECT_GT(rate.slope, 0);
+  EXPECT_EQ(rate.intercept, 0);
+}
+
+TEST(FitProfile, RatesAreBatchOverMeanSeconds) {
+  // 32 samples in 0.1 s and in 0.2 s: 320 and 160 samples/s at 1024 and 512 MiB.
+  const auto fit = FitProfile({Measured(1024, 0.1), Measured(512, 0.2)}, 32, {1.5, 2.5});
+  ASSERT_TRUE(fit.ok());
+  EXPECT_NEAR(fit->profile.training_rate.At(512), 160, 1e-6);
+  EXPECT_NEAR(fit->profile.training_rate.At(768), 240, 1e-6);
+  EXPECT_EQ(fit->profile.training_samples, 12000);
+  EXPECT_EQ(fit->profile.model_bytes, 4000);
+  EXPECT_EQ(fit->profile.cold_start_seconds, 1.5);
+  EXPECT_EQ(fit->profile.release_seconds, 2.5);
+  EXPECT_NEAR(fit->profile.residual, 0, 1e-9);
+}
+
+TEST(FitProfile, ASliceIsResumedAsFastAsAWarmFunctionDid) {
+  std::vector<ProfileSample> samples = {Measured(1024, 0.1), Measured(512, 0.2),
+                                        Measured(256, 0.4)};
+  const double resume[] = {0.9, 0.05, 0.06};  // the first warms the process up
+  for (size_t i = 0; i < samples.size(); ++i) {
+    samples[i].record.metrics["checkpointSeconds"] = 0.01;
+    samples[i].record.metrics["resumeSeconds"] = resume[i];
+  }
+  const Result<ProfileFit> fit = FitProfile(samples, 32, {1});
+  ASSERT_TRUE(fit.ok());
+  EXPECT_DOUBLE_EQ(fit->profile.checkpoint_seconds, 0.01);
+  EXPECT_DOUBLE_EQ(fit->profile.slice_overhead_seconds, 0.06);
+}
+
+TEST(FitProfile, AStragglingPointShowsInTheResidual) {
+  const auto fit =
+      FitProfile({Measured(1024, 0.1), Measured(512, 0.2), Measured(768, 0.4)}, 32, {});
+  ASSERT_TRUE(fit.ok());
+  EXPECT_GT(fit->profile.residual, 0.5);
+  EXPECT_THAT(fit->worst, testing::HasSubstr("768 MiB"));
+}
+
+TEST(FitProfile, NothingMeasuredIsAnErrorThatSaysWhatToDo) {
+  const auto none = FitProfile({}, 32, {});
+  ASSERT_FALSE(none.ok());
+  EXPECT_THAT(none.status().message(), testing::HasSubstr("spec.profile"));
+  ProfileSample empty;
+  empty.memory_mib = 512;
+  EXPECT_FALSE(FitProfile({empty}, 32, {}).ok());
+}
+
+TEST(ProfileSignature, ChangesWithWhatChangesTheRate) {
+  JobSpec spec;
+  const std::string before = ProfileSignature(spec, TwoCores());
+  EXPECT_EQ(ProfileSignature(spec, TwoCores()), before);
+  spec.training.epochs = 7;  // not a matter of speed
+  EXPECT_EQ(ProfileSignature(spec, TwoCores()), before);
+  spec.training.optimizer.learning_rate = 0.5;
+  EXPECT_EQ(ProfileSignature(spec, TwoCores()), before);
+  const auto changed = [&](auto change) {
+    JobSpec other = spec;
+    change(&other);
+    return ProfileSignature(other, TwoCores()) != before;
+  };
+  EXPECT_TRUE(changed([](JobSpec* s) { s->model.builtin_name = "cnn"; }));
+  EXPECT_TRUE(changed([](JobSpec* s) { s->dataset.test_uri = "file:///test"; }));
+  EXPECT_TRUE(changed([](JobSpec* s) { s->dataset.classes = 7; }));
+  EXPECT_TRUE(changed([](JobSpec* s) { s->dataset.feature_shape = {1, 8, 8}; }));
+  EXPECT_TRUE(changed([](JobSpec* s) { s->dataset.label_column = "y"; }));
+  EXPECT_TRUE(changed([](JobSpec* s) { s->training.optimizer.name = "adam"; }));
+  EXPECT_TRUE(changed([](JobSpec* s) { s->training.optimizer.momentum = 0.9; }));
+  EXPECT_TRUE(changed([](JobSpec* s) { s->object_store.uri = "s3://bucket"; }));
+}
+
+}  // namespace
+}  // namespace lambdadnn

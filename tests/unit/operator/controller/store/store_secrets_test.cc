@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+// Secrets of a job's store that change while the operator runs.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/base/base64.h"
+#include "common/base/files.h"
+#include "operator/controller/store/store_access.h"
+#include "tests/support/job_world.h"
+#include "tests/support/paths.h"
+
+namespace lambdadnn {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(StoreEnvironment, FunctionsElsewhereGetWhatTheFileOfAuthoritiesSays) {
+  const std::string file = MakeTempDir() + "/ca.crt";
+  ASSERT_TRUE(WriteFileAtomically(file, "PEM").ok());
+  EXPECT_EQ(StoreEnvironment(file).at("LAMBDADNN_S3_CA_FILE"), file);
+  const auto environment = PortableStoreEnvironment(file);
+  ASSERT_TRUE(environment.ok());
+  EXPECT_EQ(environment->at("LAMBDADNN_S3_CA_PEM"), "PEM");
+  EXPECT_FALSE(environment->contains("LAMBDADNN_S3_CA_FILE"));
+  EXPECT_EQ(PortableStoreEnvironment("")->count("LAMBDADNN_S3_CA_PEM"), 0u);
+  const auto missing = PortableStoreEnvironment(file + "-missing");
+  EXPECT_THAT(missing.status().message(), HasSubstr(file + "-missing"));
+}
+
+class StoreSecretsTest : public testing::Test {
+ protected:
+  StoreSecretsTest() {
+    Json secret = {{"apiVersion", "v1"},
+                   {"kind", "Secret"},
+                   {"metadata", {{"name", "s3"}, {"namespace", "default"}}}};
+    secret.update(Holding("old"));
+    EXPECT_TRUE(world_.server.Create(SecretType(), secret).ok());
+    Json job = JobWorld::MinimalJob();
+    job["spec"]["objectStore"]["credentialsSecretRef"]["name"] = "s3";
+    world_.Create(job);
+  }
+  static Json Holding(const std::string& key) {
+    return {{"data",
+             {{"accessKeyId", EncodeBase64(key)}, {"secretAccessKey", EncodeBase64("s-" + key)}}}};
+  }
+  void Change(const std::string& key) {
+    EXPECT_TRUE(
+        world_.server.Patch(SecretType(), {"default", "s3"}, Holding(key), Subresource::kNone)
+            .ok());
+  }
+  bool RunUntilIteration(int64_t iteration) {
+    return world_.RunUntil([&] { return world_.Read().status.progress.iteration >= iteration; },
+                           60);
+  }
+  std::string KeyOfFunctions() {
+    std::string keys;
+    for (const std::string& uid : world_.functions.Live()) {
+      const std::string key = world_.functions.EnvironmentOf(uid).at("LAMBDADNN_S3_ACCESS_KEY_ID");
+      if (keys.find(key) == std::string::npos) keys += key;
+    }
+    return keys;
+  }
+
+  JobWorld world_;
+};
+
+TEST_F(StoreSecretsTest, AnswersOfTheStoreToAWrongOneAreToldUntilItIsRight) {
+  world_.store_key = "new";
+  EXPECT_FALSE(RunUntilIteration(1));
+  EXPECT_EQ(world_.Reason("Accepted"), "False/StoreNotUsable");
+  const Job job = world_.Read();
+  EXPECT_THAT(FindCondition(job, "Accepted")->message, HasSubstr("the access key is unknown"));
+  Change("new");
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+}
+
+TEST_F(StoreSecretsTest, FunctionsThatAreRefusedGetTheNewOne) {
+  ASSERT_TRUE(RunUntilIteration(30));
+  EXPECT_EQ(KeyOfFunctions(), "old");
+  world_.store_key = "new";
+  Change("new");
+  world_.functions.FailNext("worker-0", UnauthenticatedError("the access key is unknown"), true);
+  ASSERT_TRUE(world_.RunUntil([&] { return KeyOfFunctions() == "new"; }, 60));
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  const Job job = world_.Read();
+  EXPECT_EQ(job.status.usage.restarts, 1);
+  EXPECT_EQ(job.status.model_digest, "digest-100");
+}
+
+TEST_F(StoreSecretsTest, ARefusalThatNoChangeExplainsFailsTheJob) {
+  ASSERT_TRUE(RunUntilIteration(30));
+  world_.functions.FailNext("worker-0", UnauthenticatedError("the access key is unknown"), true);
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  EXPECT_EQ(world_.Reason("Failed"), "True/SliceFailed");
+}
+
+// Who led before knew what they were started with; this process does not.
+TEST_F(StoreSecretsTest, FunctionsOfAnEarlierProcessThatAreRefusedAreReplaced) {
+  ASSERT_TRUE(RunUntilIteration(30));
+  world_.store_key = "new";
+  Change("new");
+  world_.RestartController();
+  ASSERT_TRUE(RunUntilIteration(40));
+  EXPECT_EQ(KeyOfFunctions(), "old");
+  world_.functions.FailNext("worker-0", UnauthenticatedError("the access key is unknown"), true);
+  ASSERT_TRUE(world_.RunUntil([&] { return KeyOfFunctions() == "new"; }, 60));
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(world_.Read().status.usage.restarts, 1);
+  EXPECT_EQ(world_.Read().status.model_digest, "digest-100");
+}
+
+TEST_F(StoreSecretsTest, ARefusalThatNobodyHeardBeforeTheRestartReplacesThemToo) {
+  ASSERT_TRUE(RunUntilIteration(30));
+  world_.store_key = "new";
+  Change("new");
+  world_.functions.FailNext("worker-0", UnauthenticatedError("the access key is unknown"), true);
+  world_.time.clock.SleepFor(FromSeconds(5));
+  world_.RestartController();
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(KeyOfFunctions(), "");
+}
+
+TEST_F(StoreSecretsTest, WhoIsRefusedWithTheCredentialsOfNowFailsTheJob) {
+  ASSERT_TRUE(RunUntilIteration(30));
+  world_.RestartController();
+  ASSERT_TRUE(RunUntilIteration(40));
+  const Status refusal = UnauthenticatedError("the access key is unknown");
+  world_.functions.FailNext("worker-0", refusal, true);
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Read().status.usage.restarts == 1; }, 60));
+  world_.functions.FailNext("worker-0", refusal, true);
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  EXPECT_EQ(world_.Reason("Failed"), "True/SliceFailed");
+}
+
+// Not of the job's own making.
+TEST_F(StoreSecretsTest, AChangedSecretDoesNotCountAgainstTheBackoffLimit) {
+  world_.Patch({{"spec", {{"backoffLimit", 0}}}});
+  ASSERT_TRUE(RunUntilIteration(30));
+  Change("new");
+  world_.functions.FailNext("worker-0", UnauthenticatedError("the access key is unknown"), true);
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(world_.Read().status.execution.failures, 0);
+}
+
+TEST_F(StoreSecretsTest, ProfilingFunctionsThatAreRefusedGetTheNewOne) {
+  for (const bool restarted : {false, true}) {
+    Json job = JobWorld::MinimalJob();
+    job["metadata"]["name"] = restarted ? "second" : "first";
+    job["spec"].erase("profile");
+    job["spec"].erase("aggregation");
+    job["spec"]["objective"] = {{"deadlineSeconds", 600}};
+    job["spec"]["objectStore"]["credentialsSecretRef"]["name"] = "s3";
+    const std::string& name = job["metadata"]["name"].get_ref<const std::string&>();
+    world_.Create(job);
+    ASSERT_TRUE(
+        world_.RunUntil([&] { return !world_.functions.InstanceOf("profile-0").empty(); }, 120));
+    Change(restarted ? "third" : "new");
+    if (restarted) world_.RestartController();
+    world_.functions.FailNext("profile-0", UnauthenticatedError("the access key is unknown"), true);
+    ASSERT_TRUE(world_.RunUntil([&] { return world_.Read(name).status.profile.has_value(); }, 200));
+    ASSERT_TRUE(world_.RunUntil([&] { return world_.Reason("Complete", name) != ""; }, 300));
+    EXPECT_EQ(world_.Reason("Complete", name), "True/TrainingFinished");
+  }
+}
+
+TEST_F(StoreSecretsTest, AChangeIsSeenBeforeAnythingIsRefused) {
+  world_.options.secrets_seconds = 2;
+  world_.RestartController();
+  ASSERT_TRUE(RunUntilIteration(10));
+  Change("new");
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  EXPECT_EQ(world_.store_secrets.credentials.access_key, "new");
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(world_.Read().status.usage.restarts, 0) << "nobody was disturbed";
+}
+
+// A Secret that is gone is missed only by whoever needs it, and holds up no deletion.
+TEST_F(StoreSecretsTest, AJobWhoseSecretIsGoneRunsOnAndCanBeDeleted) {
+  world_.options.secrets_seconds = 1;
+  world_.RestartController();
+  ASSERT_TRUE(RunUntilIteration(10));
+  ASSERT_TRUE(world_.server.Delete(SecretType(), {"default", "s3"}, "").ok());
+  ASSERT_TRUE(RunUntilIteration(60));
+  EXPECT_THAT(world_.Reason("Degraded"), Not(HasSubstr("True")));
+  world_.Delete();
+  EXPECT_TRUE(world_.RunUntil([&] { return !world_.Exists(); }, 120));
+}
+
+TEST(OwnStore, IsReachedAsTheEnvironmentSays) {
+  StoreReference reference = OwnStoreReference("s3://models");
+  EXPECT_EQ(reference.uri, "s3://models");
+  EXPECT_EQ(reference.region, "us-east-1");
+  EXPECT_TRUE(reference.path_style);
+  setenv("LAMBDADNN_S3_REGION", "eu-west-1", 1);
+  setenv("LAMBDADNN_S3_PATH_STYLE", "false", 1);
+  reference = OwnStoreReference("s3://models");
+  EXPECT_EQ(reference.region, "eu-west-1");
+  EXPECT_FALSE(reference.path_style);
+  unsetenv("LAMBDADNN_S3_REGION");
+  unsetenv("LAMBDADNN_S3_PATH_STYLE");
+}
+
+}  // namespace
+}  // namespace lambdadnn
