@@ -22,12 +22,12 @@ bool IsConditionTrue(const std::vector<Condition>& conditions, std::string_view 
   return found != nullptr && found->status == "True";
 }
 
-Condition MakeCondition(const std::string& type, bool status, const std::string& reason,
+Condition MakeCondition(const std::string& type, bool status, Reason reason,
                         const std::string& message) {
   Condition condition;
   condition.type = type;
   condition.status = status ? "True" : "False";
-  condition.reason = reason;
+  condition.reason = ReasonText(reason);
   condition.message = message;
   return condition;
 }

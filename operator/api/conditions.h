@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "operator/api/job.h"
+#include "operator/api/reason.h"
 
 namespace lambdadnn {
 
@@ -28,7 +29,7 @@ inline constexpr const char* kConditionTypes[] = {
     kConditionAccepted,  kConditionProvisioned, kConditionReady,    kConditionRunning,
     kConditionSuspended, kConditionDegraded,    kConditionComplete, kConditionFailed};
 
-Condition MakeCondition(const std::string& type, bool status, const std::string& reason,
+Condition MakeCondition(const std::string& type, bool status, Reason reason,
                         const std::string& message);
 
 const Condition* FindCondition(const std::vector<Condition>& conditions, std::string_view type);

@@ -19,6 +19,14 @@ namespace lambdadnn {
 
 enum class FunctionPhase { kPending, kReady, kTerminating, kGone };
 
+// Why an instance is gone, as far as decisions go.
+enum class FunctionEnd {
+  kNone,         // it lives, or nothing tells
+  kByPlatform,   // killed, deleted, evicted, lost with its node
+  kByItself,     // its program exited or crashed
+  kOutOfMemory,  // it needed more than it had
+};
+
 // Observed: one instance. The uid is never used again, so a slice bound to it cannot reach another.
 struct FunctionInstance {
   std::string uid;
@@ -27,12 +35,14 @@ struct FunctionInstance {
   std::string address;            // "host:port" for slices, once ready
   double cold_start_seconds = 0;  // create -> ready
   int restarts = 0;
-  // kGone: why ("Killed", "OOMKilled", "Exited 2", …) and the last line it logged.
+  // For people. kPending: what it waits for. kGone: why ("Killed", "OOMKilled", "Exited 2", …) and
+  // the last line it logged.
   std::string reason;
   std::string last_log_line;
   // Since it was created, by the platform's clock, also when it is gone; 0 = it does not say.
   double age_seconds = 0;
   double ended_seconds = 0;  // kGone: since its end
+  FunctionEnd end = FunctionEnd::kNone;
   friend bool operator==(const FunctionInstance&, const FunctionInstance&) = default;
 };
 

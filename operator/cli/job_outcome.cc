@@ -1,21 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/cli/job_outcome.h"
 
+#include "operator/api/conditions.h"
 #include "operator/cli/command.h"
-#include "operator/controller/observe/snapshot.h"
 
 namespace lambdadnn {
 
 int ExitCodeOfFinished(const Job& job) {
   if (HasCondition(job, kConditionComplete)) return kExitComplete;
   const Condition* failed = FindCondition(job, kConditionFailed);
-  if (failed == nullptr) return kExitJobFailed;
-  if (failed->reason == "Infeasible") return kExitInfeasible;
-  const bool unusable = failed->reason == "InvalidSpec" || failed->reason == "PlanningFailed" ||
-                        failed->reason == "ResumeFromUnusable" ||
-                        failed->reason.starts_with("Unsupported");
-  if (unusable) return kExitUsage;
-  return failed->reason == "FunctionStartFailed" ? kExitEnvironment : kExitJobFailed;
+  const ReasonRow* const row = failed == nullptr ? nullptr : FindReason(failed->reason);
+  if (row == nullptr) return kExitJobFailed;
+  switch (row->failure) {
+    case FailureKind::kUsage:
+      return kExitUsage;
+    case FailureKind::kInfeasible:
+      return kExitInfeasible;
+    case FailureKind::kEnvironment:
+      return kExitEnvironment;
+    case FailureKind::kJob:
+      break;
+  }
+  return kExitJobFailed;
 }
 
 std::string DescribeFailure(const Job& job) {

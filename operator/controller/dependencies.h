@@ -42,6 +42,7 @@ class ControllerObserver {
   virtual void OnEvent(const Json& event) = 0;
 };
 
+// Given by name ({.runtime = …, .kube = …}): many of them may be absent.
 struct ControllerDependencies {
   Runtime& runtime;
   KubeClient& kube;
@@ -50,10 +51,10 @@ struct ControllerDependencies {
   // `secrets` = of the job's own Secrets; without them as this process may.
   std::function<Result<std::unique_ptr<ObjectStore>>(const StoreReference&,
                                                      const StoreSecrets& secrets)>
-      open_store;
+      open_store = nullptr;
   // Environment of every function. Credentials in it go to functions only where all jobs may have
   // them: without TenantRules, or with TenantRules::expose_operator_credentials.
-  std::map<std::string, std::string> store_environment;
+  std::map<std::string, std::string> store_environment = {};
   ProfileCache* profile_cache = nullptr;
   ControllerObserver* observer = nullptr;
   // An event about a job (EventRecorder::Record). Must neither block nor fail; null = nobody is

@@ -11,6 +11,12 @@
 
 namespace lambdadnn {
 
+// What a function runs: lambdadnn-worker or lambdadnn-server.
+enum class FunctionProgram { kWorker, kServer };
+constexpr const char* ProgramName(FunctionProgram program) {
+  return program == FunctionProgram::kWorker ? "worker" : "server";
+}
+
 // Wanted: `count` instances of one size and program. The name is unique within the job ("workers",
 // "servers", "profile") and may carry the plan revision ("workers-r2").
 struct FunctionGroup {
@@ -18,7 +24,7 @@ struct FunctionGroup {
   std::string namespace_name;
   std::string job_name;
   std::string name;
-  std::string program;  // "worker" or "server"
+  FunctionProgram program = FunctionProgram::kWorker;
   int count = 0;
   int memory_mib = 0;
   int milli_cpu = 0;  // 0 = no CPU limit

@@ -37,6 +37,11 @@ void LimitThreads(FunctionGroup* group) {
 std::string WorkersGroupName(int plan_revision) { return WithRevision("workers", plan_revision); }
 std::string ServersGroupName(int plan_revision) { return WithRevision("servers", plan_revision); }
 
+GroupKind KindOfGroup(const std::string& name) {
+  if (name == kProfileGroup) return GroupKind::kProfile;
+  return name.starts_with(ServersGroupName(1)) ? GroupKind::kServers : GroupKind::kWorkers;
+}
+
 int MilliCpuOf(const Platform& platform, int memory_mib) {
   if (platform.milli_cpu_per_gib <= 0) return 0;
   const double share = platform.milli_cpu_per_gib * memory_mib / 1024.0;
@@ -49,7 +54,7 @@ std::vector<FunctionGroup> PlannedGroups(const Job& job, const Platform& platfor
   const Plan& plan = *job.status.plan;
   FunctionGroup workers = BaseGroup(job, platform, secrets);
   workers.name = WorkersGroupName(plan.revision);
-  workers.program = "worker";
+  workers.program = FunctionProgram::kWorker;
   workers.count = plan.functions;
   workers.memory_mib = plan.memory_mib;
   workers.milli_cpu = MilliCpuOf(platform, plan.memory_mib);
@@ -58,7 +63,7 @@ std::vector<FunctionGroup> PlannedGroups(const Job& job, const Platform& platfor
 
   FunctionGroup servers = BaseGroup(job, platform, secrets);
   servers.name = ServersGroupName(plan.revision);
-  servers.program = "server";
+  servers.program = FunctionProgram::kServer;
   servers.count = plan.aggregation.server_functions();
   servers.memory_mib = plan.server_memory_mib;
   servers.milli_cpu = MilliCpuOf(platform, plan.server_memory_mib);
@@ -69,7 +74,7 @@ FunctionGroup ProfileGroup(const Job& job, const Platform& platform, int count, 
                            const FunctionSecrets& secrets) {
   FunctionGroup group = BaseGroup(job, platform, secrets);
   group.name = kProfileGroup;
-  group.program = "worker";
+  group.program = FunctionProgram::kWorker;
   group.count = count;
   group.memory_mib = memory_mib;
   group.milli_cpu = MilliCpuOf(platform, memory_mib);

@@ -18,6 +18,9 @@ inline constexpr const char* kProfileGroup = "profile";
 // two revisions never pass for one another.
 std::string WorkersGroupName(int plan_revision);
 std::string ServersGroupName(int plan_revision);
+// What a group of one of these names is of.
+enum class GroupKind { kWorkers, kServers, kProfile };
+GroupKind KindOfGroup(const std::string& name);
 
 // CPU share of a function: memory x milliCpuPerGiB, at least 10 where the platform limits CPU at
 // all; 0 = no limit.

@@ -128,7 +128,7 @@ Json EnvironmentSecret(const FunctionGroup& group) {
 
 Result<Json> KnativeService(const FunctionGroup& group, const KnativeOptions& options,
                             const std::string& account) {
-  const bool worker = group.program == "worker";
+  const bool worker = group.program == FunctionProgram::kWorker;
   const std::string image = group.runtime.value(
       worker ? "image" : "serverImage", worker ? options.worker_image : options.server_image);
   if (image.empty()) {

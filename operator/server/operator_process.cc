@@ -322,29 +322,29 @@ ControllerDependencies OperatorProcess::State::Dependencies() {
   }
   Runtime& with = runtime;
   EventRecorder& events = *recorder;
-  return {
-      server_runtime,
-      *kube,
-      *backend,
-      *slices,
-      [ca_file, &with, requests = store_requests](const StoreReference& reference,
-                                                  const StoreSecrets& secrets) {
-        // The controller repeats what fails; meanwhile others have their turn.
-        return OpenJobStore(reference, secrets, ca_file, with, kStoreRetrySeconds, requests);
-      },
-      environment,
-      nullptr,
-      nullptr,
-      [&events](EventDraft draft) { events.Record(std::move(draft)); },
-      &metrics,
-      [requests = store_requests] { requests->Cancel(); },
-      LeadsNow(),
-      [ca_file, &with, requests = store_requests](
-          const StoreReference& reference, const StoreSecrets& secrets, const AssumedRole& role) {
-        return AssumeJobRole(reference, secrets, ca_file, with, role, requests);
-      },
-      true,
-      cluster};
+  return {.runtime = server_runtime,
+          .kube = *kube,
+          .backend = *backend,
+          .slices = *slices,
+          .open_store =
+              [ca_file, &with, requests = store_requests](const StoreReference& reference,
+                                                          const StoreSecrets& secrets) {
+                // The controller repeats what fails; meanwhile others have their turn.
+                return OpenJobStore(reference, secrets, ca_file, with, kStoreRetrySeconds,
+                                    requests);
+              },
+          .store_environment = environment,
+          .record_event = [&events](EventDraft draft) { events.Record(std::move(draft)); },
+          .metrics = &metrics,
+          .end_store_requests = [requests = store_requests] { requests->Cancel(); },
+          .leads_now = LeadsNow(),
+          .assume_role =
+              [ca_file, &with, requests = store_requests](const StoreReference& reference,
+                                                          const StoreSecrets& secrets,
+                                                          const AssumedRole& role) {
+                return AssumeJobRole(reference, secrets, ca_file, with, role, requests);
+              },
+          .cluster = cluster};
 }
 
 // Without an election nobody knows who else there is.

@@ -319,7 +319,7 @@ class HostProcessTest : public FunctionProcessTest {
     FunctionGroup group;
     group.job_uid = kJob.uid;
     group.name = "servers";
-    group.program = "server";
+    group.program = FunctionProgram::kServer;
     group.count = count;
     group.memory_mib = 64;
     group.environment["LAMBDADNN_JOB_KEY"] = kKey;
@@ -501,7 +501,7 @@ TEST_F(HostProcessTest, RefusesBadRequestsWithASentence) {
   EXPECT_EQ(FetchUnix(socket_, "GET /v1/functions/..%2f..%2fetc%2fpasswd/logs").status, 404);
   auto backend = Connect();
   FunctionGroup group = Group(1);
-  group.program = "worker";
+  group.program = FunctionProgram::kWorker;
   const Status missing = backend->EnsureGroup(group);
   EXPECT_EQ(missing.code(), StatusCode::kFailedPrecondition);
   EXPECT_NE(missing.message().find("lambdadnn-worker"), std::string::npos);

@@ -138,7 +138,7 @@ class Access(unittest.TestCase):
         cluster.wait_complete("looked-at")
         status, text = page(leader, "default/looked-at")
         self.assertEqual(status, 200)
-        self.assertEqual(set(json.loads(text)), {"snapshot", "decision"})
+        self.assertEqual(set(json.loads(text)), {"snapshot", "policy", "decision"})
         self.assertEqual(page(leader, "default/nobody")[0], 404)
         self.assertEqual(page(leader, "default"), (404, "ask for /debug/jobs/NAMESPACE/NAME\n"))
         self.assertEqual(page(standby, "default/looked-at"), (503, "this process does not lead\n"))

@@ -28,7 +28,7 @@ class Gang {
     FunctionGroup group;
     group.job_uid = kJobUid;
     group.name = "functions";
-    group.program = "worker";
+    group.program = FunctionProgram::kWorker;
     group.count = static_cast<int>(RolesOf(scenario_.plan).size());
     while (!backend_.EnsureGroup(group).ok()) Tick();
     while (!result_.done && result_.error.ok()) RunRound();

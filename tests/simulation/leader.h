@@ -33,18 +33,13 @@ struct Leader {
 
   void Lead(int64_t epoch, std::function<Result<bool>()> leads_now) {
     const ControllerDependencies dependencies{
-        process.runtime(),
-        client,
-        backend,
-        slices,
-        [this](const StoreReference&, const StoreSecrets&) { return OpenStore(); },
-        {},
-        nullptr,
-        nullptr,
-        [this](EventDraft draft) { recorder.Record(std::move(draft)); },
-        nullptr,
-        nullptr,
-        std::move(leads_now)};
+        .runtime = process.runtime(),
+        .kube = client,
+        .backend = backend,
+        .slices = slices,
+        .open_store = [this](const StoreReference&, const StoreSecrets&) { return OpenStore(); },
+        .record_event = [this](EventDraft draft) { recorder.Record(std::move(draft)); },
+        .leads_now = std::move(leads_now)};
     controller =
         std::make_unique<Controller>(dependencies, MakeControllerOptions(scenario, epoch), jobs);
     controller->Start();

@@ -73,6 +73,7 @@ void SimPlatform::SetGone(SimFunction& function, const std::string& reason) {
   if (function.seen.phase == FunctionPhase::kGone) return;
   function.seen.phase = FunctionPhase::kGone;
   function.seen.reason = reason;
+  function.seen.end = FunctionEnd::kByPlatform;
   function.ended = scheduler_.Now();
 }
 

@@ -124,17 +124,16 @@ class Day {
   void Live() {
     EventRecorder recorder(server_, runtime_, {});
     ControllerDependencies dependencies{
-        runtime_,
-        server_,
-        functions_,
-        functions_,
-        [this](const StoreReference&, const StoreSecrets&) -> Result<std::unique_ptr<ObjectStore>> {
+        .runtime = runtime_,
+        .kube = server_,
+        .backend = functions_,
+        .slices = functions_,
+        .open_store = [this](const StoreReference&,
+                             const StoreSecrets&) -> Result<std::unique_ptr<ObjectStore>> {
           return std::unique_ptr<ObjectStore>(std::make_unique<MeteredObjectStore>(store_));
         },
-        {},
-        nullptr,
-        &endings_,
-        [&recorder](EventDraft draft) { recorder.Record(std::move(draft)); }};
+        .observer = &endings_,
+        .record_event = [&recorder](EventDraft draft) { recorder.Record(std::move(draft)); }};
     Controller controller(dependencies, options_);
     controller.Start();
     std::printf("%4s %6s %8s", "hour", "jobs", "RSS MiB");

@@ -65,7 +65,7 @@ Status FakeFunctions::EnsureGroup(const FunctionGroup& group) {
       instance.instance.address = std::string("fake:") + uid;
       const auto key = group.environment.find("LAMBDADNN_JOB_KEY");
       keys_.insert(key == group.environment.end() ? "" : key->second);
-      if (!die_at_start.empty()) Kill(uid, die_at_start);
+      if (die_at_start.has_value()) Kill(uid, *die_at_start);
     }
     return OkStatus();
   });
@@ -83,7 +83,7 @@ Status FakeFunctions::DeleteGroup(const JobIdentity& job, const std::string& gro
   return Around("deleteGroup", [&] {
     wanted_.erase(GroupKey(job.uid, group));
     for (auto& [uid, instance] : instances_) {
-      if (instance.group.job_uid == job.uid && instance.group.name == group) Kill(uid, "");
+      if (instance.group.job_uid == job.uid && instance.group.name == group) Kill(uid);
     }
     return OkStatus();
   });
@@ -91,18 +91,21 @@ Status FakeFunctions::DeleteGroup(const JobIdentity& job, const std::string& gro
 
 Status FakeFunctions::DeleteInstance(const JobIdentity&, const std::string& uid) {
   return Around("deleteInstance", [&] {
-    Kill(uid, "Deleted");
+    Kill(uid);
     return OkStatus();
   });
 }
 
-void FakeFunctions::Kill(const std::string& uid, const std::string& reason) {
+void FakeFunctions::Kill(const std::string& uid, FunctionEnd end) {
   const auto found = instances_.find(uid);
   if (found == instances_.end()) return;
   Instance& instance = found->second;
   if (instance.instance.phase == FunctionPhase::kGone) return;
   instance.instance.phase = FunctionPhase::kGone;
-  instance.instance.reason = reason;
+  instance.instance.end = end;
+  instance.instance.reason = end == FunctionEnd::kOutOfMemory ? "OOMKilled"
+                             : end == FunctionEnd::kByItself  ? "Exited 127"
+                                                              : "Killed";
   instance.ended = clock_.Now();
   instance.slices.clear();
 }

@@ -60,7 +60,7 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
 
   // --- What befalls them ---
   // Ends an instance as `kill -9` would.
-  void Kill(const std::string& uid, const std::string& reason = "Killed");
+  void Kill(const std::string& uid, FunctionEnd end = FunctionEnd::kByPlatform);
   // The next slice of this role fails at its first iteration with this record.
   void FailNext(const std::string& role, Status error, bool permanent);
   // No line is heard of the instance any more, though it lives.
@@ -96,8 +96,8 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   FunctionKernels kernels = {"avx2", "1.0, fake"};
   // Of single instances, by uid, what they say in place of that.
   std::map<std::string, FunctionKernels> kernels_of;
-  // New instances end at once with this reason.
-  std::string die_at_start;
+  // New instances end at once in this way.
+  std::optional<FunctionEnd> die_at_start;
 
   // --- What can be seen ---
   std::vector<std::string> Live() const;  // uids

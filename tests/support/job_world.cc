@@ -84,12 +84,12 @@ void JobWorld::RestartController() {
   functions.ForgetStreams();
   cache_ = std::make_unique<ObjectCache>();
   ControllerDependencies dependencies{
-      time.runtime,
-      kube_,
-      functions,
-      functions,
-      [this](const StoreReference& reference,
-             const StoreSecrets& secrets) -> Result<std::unique_ptr<ObjectStore>> {
+      .runtime = time.runtime,
+      .kube = kube_,
+      .backend = functions,
+      .slices = functions,
+      .open_store = [this](const StoreReference& reference,
+                           const StoreSecrets& secrets) -> Result<std::unique_ptr<ObjectStore>> {
         opened.push_back(reference.uri);
         store_secrets = secrets;
         auto lent = std::make_unique<FaultyObjectStore>(memory_store, time.runtime, StoreFaults{});
@@ -107,16 +107,13 @@ void JobWorld::RestartController() {
         });
         return std::unique_ptr<ObjectStore>(std::move(lent));
       },
-      {{"LAMBDADNN_S3_ACCESS_KEY_ID", "the operator's"}, {"LAMBDADNN_S3_CA_FILE", "/its/ca"}},
-      nullptr,
-      observer_.get(),
-      [this](EventDraft draft) { told.push_back(std::move(draft)); },
-      nullptr,
-      nullptr,
-      leads_now,
-      assume_role,
-      true,
-      &functions};
+      .store_environment = {{"LAMBDADNN_S3_ACCESS_KEY_ID", "the operator's"},
+                            {"LAMBDADNN_S3_CA_FILE", "/its/ca"}},
+      .observer = observer_.get(),
+      .record_event = [this](EventDraft draft) { told.push_back(std::move(draft)); },
+      .leads_now = leads_now,
+      .assume_role = assume_role,
+      .cluster = &functions};
   due_.clear();
   reconciler_ = std::make_unique<Reconciler>(
       dependencies, options, *cache_,

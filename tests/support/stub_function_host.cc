@@ -225,7 +225,7 @@ class Stub {
     const auto found = functions_.find(uid);
     if (found == functions_.end()) return;
     const std::string job = found->second.group.job_uid;
-    const bool server = found->second.group.program == "server";
+    const bool server = found->second.group.program == FunctionProgram::kServer;
     for (auto slice = slices_.lower_bound(job); slice != slices_.end();) {
       if (!slice->first.starts_with(job)) break;
       const std::shared_ptr<Slice> kept = slice->second;

@@ -34,7 +34,7 @@ ARROWS = {
     "operator/cluster_view": ["common/base", "common/json", "common/plan", "operator/api"],
     "operator/resources": ["common/base", "common/json", "common/plan", "common/protocol",
                            "operator/api", "operator/cluster_view"],
-    "operator/backends": ["operator/resources", "operator/cluster_view", "common/base", "common/json", "common/http", "common/plan",
+    "operator/backends": ["operator/api", "operator/resources", "operator/cluster_view", "common/base", "common/json", "common/http", "common/plan",
                           "common/protocol", "common/objectstore", "common/telemetry",
                           "operator/kube"],
     "operator/controller": ["common", "operator/api", "operator/planner", "operator/resources",
@@ -67,6 +67,20 @@ ARROWS = {
     "trainer_function/cmd": ["common", "trainer_function"],
 }
 PROGRAM_FOLDERS = ("common", "operator", "trainer_function")
+# Rooms of a folder, and which of them may include which, beside themselves. "" = the files of the
+# folder itself.
+ROOMS = {
+    "operator/controller": {
+        "planning": [],
+        "store": [],
+        "admission": ["", "planning"],
+        "": ["admission", "store"],
+        "observe": ["", "planning", "admission", "store"],
+        "decide": ["", "planning", "admission", "store", "observe"],
+        "apply": ["", "planning", "admission", "store", "observe", "decide"],
+        "loop": ["", "planning", "admission", "store", "observe", "decide", "apply"],
+    },
+}
 
 # Libraries that only these files may include; no header may.
 WRAPPED = {
@@ -140,6 +154,30 @@ def check_arrows(tree):
             for library, home in WRAPPED.items():
                 if path.startswith(library) and (name.endswith(".h") or not name.startswith(home)):
                     yield name, number, f"{library}… may be included by .cc files of {home} only"
+
+
+def room_of(folder, path):
+    """The room of a folder that a file lies in; "" = none."""
+    parts = path[len(folder) + 1:].split("/")
+    return parts[0] if len(parts) > 1 else ""
+
+
+def check_rooms(tree):
+    for name in tree.sources(".h", ".cc"):
+        folder = folder_of(name)
+        if folder not in ROOMS:
+            continue
+        room = room_of(folder, name)
+        if room not in ROOMS[folder]:
+            yield name, 0, f"{room} is no room of {folder} (tests/tidy/tidy.py)"
+            continue
+        for number, line in enumerate(tree.text(name).split("\n"), 1):
+            match = re.match(r'#include "([^"]+)"', line)
+            if not match or not match.group(1).startswith(folder + "/"):
+                continue
+            target = room_of(folder, match.group(1))
+            if target not in [room] + ROOMS[folder][room]:
+                yield name, number, f"{folder}: {room or 'its own files'} must not include {target}"
 
 
 def check_cmake_links(tree):
@@ -334,7 +372,7 @@ def report_sizes(tree):
 
 
 def findings(tree, cli=None):
-    for check in (check_arrows, check_cmake_links, check_licences, check_banned,
+    for check in (check_arrows, check_rooms, check_cmake_links, check_licences, check_banned,
                   check_header_order, check_functions_are_included, check_types, check_simulated,
                   check_tests_are_marked, check_format, check_sizes, check_todo, check_paths, check_document_links,
                   documents.check_paths_exist, documents.check_anchors, documents.check_scripts):

@@ -2,6 +2,7 @@
 #include "operator/backends/knative/job_isolation.h"
 
 #include "common/json/json_path.h"
+#include "operator/api/reason.h"
 #include "operator/kube/object_metadata.h"
 #include "operator/resources/job_account.h"
 #include "operator/resources/job_children.h"
@@ -9,7 +10,6 @@
 namespace lambdadnn {
 namespace {
 
-constexpr const char* kNotIsolated = "JobNotIsolated";
 constexpr const char* kDefaultAccount = "default";
 
 bool IsForbidden(const Status& status) { return status.code() == StatusCode::kPermissionDenied; }
@@ -253,7 +253,7 @@ void JobIsolation::Tell(const ObjectName& job, const std::string& job_uid, const
   options_.record_event({.regarding = JobReference(job.namespace_name, job.name, job_uid),
                          .warning = true,
                          .action = "Isolate",
-                         .reason = kNotIsolated,
+                         .reason = ReasonText(Reason::kJobNotIsolated),
                          .note = what + ": " + status.message()});
 }
 

@@ -424,6 +424,7 @@ Result<std::vector<FunctionInstance>> KnativeBackend::List(const JobIdentity& jo
     if (!lives.empty() && IsOverdue(*pod)) {
       lives.back().phase = FunctionPhase::kGone;
       lives.back().reason = kNodeLost;
+      lives.back().end = FunctionEnd::kByPlatform;
       lives.back().age_seconds = 0;  // nobody knows when it ended
     }
     if (!lives.empty() && lives.back().phase == FunctionPhase::kReady && !IsRouted(*pod)) {

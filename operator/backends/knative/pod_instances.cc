@@ -44,13 +44,20 @@ int RestartsOf(const Json& container) {
 }
 
 // ContainerStateTerminated as the backends name ends: "OOMKilled", "Killed", "Exited 2".
-std::string ReasonOf(const Json& terminated) {
+void ReadEnd(const Json& terminated, FunctionInstance* instance) {
   const std::string reason = TextField(terminated, "reason");
-  if (reason == "OOMKilled") return reason;
   const Json& code = At(terminated, "exitCode");
   const int exit_code = code.is_number_integer() ? code.get<int>() : 0;
-  if (exit_code == kKilledExitCode) return "Killed";
-  return "Exited " + std::to_string(exit_code);
+  if (reason == "OOMKilled") {
+    instance->end = FunctionEnd::kOutOfMemory;
+    instance->reason = reason;
+  } else if (exit_code == kKilledExitCode) {
+    instance->end = FunctionEnd::kByPlatform;
+    instance->reason = "Killed";
+  } else {
+    instance->end = FunctionEnd::kByItself;
+    instance->reason = "Exited " + std::to_string(exit_code);
+  }
 }
 
 // Why a pod is not ready yet, in the platform's words; empty = it just takes its time.
@@ -134,14 +141,18 @@ void ReadPhase(const Json& pod, FunctionInstance* instance) {
     // Evicted, or its node is gone: the pod never runs again.
     instance->phase = FunctionPhase::kGone;
     const std::string reason = TextField(status, "reason");
-    instance->reason = !reason.empty() ? reason : ReasonOf(terminated);
+    ReadEnd(terminated, instance);
+    if (!reason.empty()) {
+      instance->end = FunctionEnd::kByPlatform;
+      instance->reason = reason;
+    }
     instance->last_log_line = TextField(status, "message");
   } else if (terminated.is_object()) {
     instance->phase = FunctionPhase::kGone;
-    instance->reason = ReasonOf(terminated);
+    ReadEnd(terminated, instance);
   } else if (IsCrashLooping(pod)) {
     instance->phase = FunctionPhase::kGone;
-    instance->reason = ReasonOf(At(At(container, "lastState"), "terminated"));
+    ReadEnd(At(At(container, "lastState"), "terminated"), instance);
   } else if (TextField(ready, "status") == "True" && !instance->address.empty()) {
     instance->phase = FunctionPhase::kReady;
     instance->cold_start_seconds = ColdStartSeconds(pod, ready);
@@ -215,7 +226,7 @@ std::vector<FunctionInstance> InstancesOf(const Json& pod) {
     last.uid = InstanceUid(pod, restarts - 1);
     last.phase = FunctionPhase::kGone;
     last.restarts = restarts - 1;
-    last.reason = ReasonOf(before);
+    ReadEnd(before, &last);
     lives.push_back(std::move(last));
   }
   instance.uid = InstanceUid(pod, restarts);

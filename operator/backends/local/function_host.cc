@@ -98,18 +98,15 @@ Status FunctionHost::Create(const HostedFunctionSpec& spec) {
     return InvalidArgumentError("function uid '" + spec.uid +
                                 "' must be 1 to 100 letters, digits, '-', '_' or '.'");
   }
-  if (spec.group.program != "worker" && spec.group.program != "server") {
-    return InvalidArgumentError("function program must be 'worker' or 'server', not '" +
-                                spec.group.program + "'");
-  }
   if (spec.group.memory_mib < 0 || spec.group.milli_cpu < 0) {
     return InvalidArgumentError("function memory and CPU must not be negative");
   }
-  const std::string program = options_.program_directory + "/lambdadnn-" + spec.group.program;
+  const std::string program =
+      options_.program_directory + "/lambdadnn-" + ProgramName(spec.group.program);
   if (::access(program.c_str(), X_OK) != 0) {
     return FailedPreconditionError(
         program + " is not there; build it" +
-        (spec.group.program == "worker" ? " with -DLAMBDADNN_WITH_TORCH=ON" : "") +
+        (spec.group.program == FunctionProgram::kWorker ? " with -DLAMBDADNN_WITH_TORCH=ON" : "") +
         " or install it beside lambdadnn");
   }
   MonitorLock lock(*monitor_);
@@ -273,6 +270,7 @@ void FunctionHost::Launch(Function& function) {
     function.stage = Stage::kGone;
     function.ended = runtime_.clock.Now();
     function.reason = "NotStarted: " + pid.status().message();
+    function.end = FunctionEnd::kByPlatform;
     LogError("host", "cannot start function",
              {{"uid", function.spec.uid}, {"error", pid.status().message()}});
     return;
@@ -284,7 +282,7 @@ void FunctionHost::Launch(Function& function) {
 Result<pid_t> FunctionHost::LaunchProcess(Function& function) {
   const FunctionGroup& group = function.spec.group;
   ProcessSpec process;
-  process.arguments = {options_.program_directory + "/lambdadnn-" + group.program};
+  process.arguments = {options_.program_directory + "/lambdadnn-" + ProgramName(group.program)};
   process.environment = OwnEnvironment();
   for (const auto& [name, value] : group.environment) process.environment[name] = value;
   process.environment["PORT"] = "0";
@@ -341,6 +339,9 @@ void FunctionHost::Reap(Function& function) {
   const bool out_of_memory = function.over_memory || (function.cgroup != nullptr &&
                                                       function.cgroup->OutOfMemoryKills() > 0);
   function.reason = out_of_memory ? "OOMKilled" : DescribeExit(wait_status);
+  function.end = out_of_memory                ? FunctionEnd::kOutOfMemory
+                 : EndedByItself(wait_status) ? FunctionEnd::kByItself
+                                              : FunctionEnd::kByPlatform;
   function.stage = Stage::kGone;
   function.ended = runtime_.clock.Now();
   LeaveCgroup(function);
@@ -422,6 +423,7 @@ FunctionInstance FunctionHost::View(const Function& function) const {
     case Stage::kGone:
       view.phase = FunctionPhase::kGone;
       view.reason = function.reason;
+      view.end = function.end;
       view.last_log_line = LastLine(LogFile(function.spec.uid));
       break;
   }

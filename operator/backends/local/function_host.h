@@ -89,6 +89,7 @@ class FunctionHost {
     bool deleted = false;
     bool over_memory = false;
     std::string reason;
+    FunctionEnd end = FunctionEnd::kNone;
     std::unique_ptr<Cgroup> cgroup;
   };
 

@@ -142,4 +142,11 @@ std::string DescribeExit(int wait_status) {
   return number == SIGKILL ? "Killed" : "Signal " + std::to_string(number);
 }
 
+bool EndedByItself(int wait_status) {
+  if (WIFEXITED(wait_status)) return true;
+  if (!WIFSIGNALED(wait_status)) return false;
+  const int number = WTERMSIG(wait_status);
+  return number != SIGKILL && number != SIGTERM;
+}
+
 }  // namespace lambdadnn

@@ -29,5 +29,8 @@ Result<pid_t> StartProcess(const ProcessSpec& spec);
 
 // How a process ended, from waitpid's status: "Exited 2", "Killed", "Signal 11".
 std::string DescribeExit(int wait_status);
+// Whether it was its own program's doing: it exited, or crashed (SIGSEGV, SIGABRT and their kind).
+// SIGKILL and SIGTERM are somebody else's.
+bool EndedByItself(int wait_status);
 
 }  // namespace lambdadnn

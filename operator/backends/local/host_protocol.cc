@@ -15,15 +15,28 @@ constexpr std::array<std::pair<FunctionPhase, const char*>, 4> kPhases = {{
     {FunctionPhase::kGone, "Gone"},
 }};
 
+constexpr std::array<std::pair<FunctionEnd, const char*>, 4> kEnds = {{
+    {FunctionEnd::kNone, "None"},
+    {FunctionEnd::kByPlatform, "ByPlatform"},
+    {FunctionEnd::kByItself, "ByItself"},
+    {FunctionEnd::kOutOfMemory, "OutOfMemory"},
+}};
+
+constexpr std::array<std::pair<FunctionProgram, const char*>, 2> kPrograms = {{
+    {FunctionProgram::kWorker, "worker"},
+    {FunctionProgram::kServer, "server"},
+}};
+
 // Reasons and log lines may hold any bytes.
 std::string Dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-bool DecodePhase(const std::string& name, FunctionPhase* phase) {
-  for (const auto& [value, known] : kPhases) {
-    if (name != known) continue;
-    *phase = value;
+template <typename Names, typename Value>
+bool DecodeName(const Names& names, const std::string& name, Value* value) {
+  for (const auto& [known, text] : names) {
+    if (name != text) continue;
+    *value = known;
     return true;
   }
   return false;
@@ -38,7 +51,7 @@ std::string EncodeFunctionSpec(const HostedFunctionSpec& spec) {
                {"namespace", group.namespace_name},
                {"jobName", group.job_name},
                {"group", group.name},
-               {"program", group.program},
+               {"program", std::string(ProgramName(group.program))},
                {"memoryMib", group.memory_mib},
                {"milliCpu", group.milli_cpu},
                {"timeoutSeconds", group.timeout_seconds},
@@ -55,7 +68,11 @@ Result<HostedFunctionSpec> DecodeFunctionSpec(std::string_view text) {
   reader.Optional("namespace", &spec.group.namespace_name);
   reader.Optional("jobName", &spec.group.job_name);
   reader.Required("group", &spec.group.name);
-  reader.Required("program", &spec.group.program);
+  std::string program;
+  if (reader.Required("program", &program) &&
+      !DecodeName(kPrograms, program, &spec.group.program)) {
+    reader.Report("program", "must be worker or server");
+  }
   reader.Optional("memoryMib", &spec.group.memory_mib);
   reader.Optional("milliCpu", &spec.group.milli_cpu);
   reader.Optional("timeoutSeconds", &spec.group.timeout_seconds);
@@ -93,6 +110,7 @@ std::string EncodeFunctions(const std::vector<FunctionInstance>& functions) {
                     {"endedSeconds", function.ended_seconds},
                     {"restarts", function.restarts},
                     {"reason", function.reason},
+                    {"end", kEnds[static_cast<size_t>(function.end)].second},
                     {"lastLogLine", function.last_log_line}});
   }
   return Dump({{"functions", std::move(list)}});
@@ -113,7 +131,7 @@ Result<std::vector<FunctionInstance>> DecodeFunctions(std::string_view text) {
     JsonReader fields(item, "functions[" + std::to_string(functions.size()) + "]", &errors);
     fields.Required("uid", &function.uid);
     fields.Required("group", &function.group);
-    if (fields.Required("phase", &phase) && !DecodePhase(phase, &function.phase)) {
+    if (fields.Required("phase", &phase) && !DecodeName(kPhases, phase, &function.phase)) {
       fields.Report("phase", "must be Pending, Ready, Terminating or Gone");
     }
     fields.Optional("address", &function.address);
@@ -122,6 +140,11 @@ Result<std::vector<FunctionInstance>> DecodeFunctions(std::string_view text) {
     fields.Optional("endedSeconds", &function.ended_seconds);
     fields.Optional("restarts", &function.restarts);
     fields.Optional("reason", &function.reason);
+    std::string end = "None";
+    fields.Optional("end", &end);
+    if (!DecodeName(kEnds, end, &function.end)) {
+      fields.Report("end", "must be None, ByPlatform, ByItself or OutOfMemory");
+    }
     fields.Optional("lastLogLine", &function.last_log_line);
     functions.push_back(std::move(function));
   }

@@ -65,19 +65,20 @@ void EmbeddedCluster::StartController() {
   controller.use_store_secrets = false;
   const std::string ca_file = options_.ca_file;
   Runtime& runtime = runtime_;
-  ControllerDependencies dependencies{
-      runtime_,
-      server_,
-      *backend_,
-      *slices_,
-      [ca_file, &runtime](const StoreReference& reference, const StoreSecrets& secrets) {
-        return OpenJobStore(reference, secrets, ca_file, runtime);
-      },
-      StoreEnvironment(ca_file),
-      options_.profile_cache,
-      options_.observer,
-      [this](EventDraft draft) { recorder_->Record(std::move(draft)); }};
-  dependencies.keep_logs = false;
+  const ControllerDependencies dependencies{
+      .runtime = runtime_,
+      .kube = server_,
+      .backend = *backend_,
+      .slices = *slices_,
+      .open_store =
+          [ca_file, &runtime](const StoreReference& reference, const StoreSecrets& secrets) {
+            return OpenJobStore(reference, secrets, ca_file, runtime);
+          },
+      .store_environment = StoreEnvironment(ca_file),
+      .profile_cache = options_.profile_cache,
+      .observer = options_.observer,
+      .record_event = [this](EventDraft draft) { recorder_->Record(std::move(draft)); },
+      .keep_logs = false};
   recorder_ = std::make_unique<EventRecorder>(server_, runtime_, EventRecorder::Options{});
   controller_ = std::make_unique<Controller>(dependencies, controller);
   controller_->Start();

@@ -68,7 +68,7 @@ std::optional<Condition> WaitingCondition(const Job& job, const QueueView& queue
       std::string(job.status.plan.has_value() ? "the plan needs " : "profiling needs ") +
       DescribeRoom(room, queue.capacity);
   if (!FitsWithin(room, queue.capacity)) {
-    return MakeCondition(kConditionReady, false, "ExceedsCapacity",
+    return MakeCondition(kConditionReady, false, Reason::kExceedsCapacity,
                          needs + ", more than the " + DescribeRoom(queue.capacity, queue.capacity) +
                              " that all jobs share; lower spec.functions or the objective, or give "
                              "the platform more");
@@ -82,7 +82,7 @@ std::optional<Condition> WaitingCondition(const Job& job, const QueueView& queue
     message += queue.first.empty() ? ", a job of another namespace is next"
                                    : ", " + queue.first + " is next";
   }
-  return MakeCondition(kConditionReady, false, "WaitingForRoom", message);
+  return MakeCondition(kConditionReady, false, Reason::kWaitingForRoom, message);
 }
 
 }  // namespace lambdadnn

@@ -5,22 +5,22 @@ namespace lambdadnn {
 
 std::optional<Unsupported> FindUnsupported(const JobSpec& spec, const std::string& backend) {
   if (spec.backend != backend) {
-    return Unsupported{"UnsupportedBackend", "spec.backend: " + spec.backend +
-                                                 " is not what runs functions here; use " +
-                                                 backend + " (see --backend of the operator)"};
+    return Unsupported{Reason::kUnsupportedBackend,
+                       "spec.backend: " + spec.backend + " is not what runs functions here; use " +
+                           backend + " (see --backend of the operator)"};
   }
   if (spec.training.synchronization != "BSP") {
-    return Unsupported{"UnsupportedSynchronization",
+    return Unsupported{Reason::kUnsupportedSynchronization,
                        "spec.training.synchronization.mode: " + spec.training.synchronization +
                            " is not available in this release; use BSP"};
   }
   if (spec.aggregation.transport == "Direct") {
-    return Unsupported{"UnsupportedTransport",
+    return Unsupported{Reason::kUnsupportedTransport,
                        "spec.aggregation.transport: Direct is not available in this release; use "
                        "ObjectStore or Auto"};
   }
   if (spec.aggregation.placement == "Workers") {
-    return Unsupported{"UnsupportedPlacement",
+    return Unsupported{Reason::kUnsupportedPlacement,
                        "spec.aggregation.placement: Workers is not available in this release; use "
                        "Dedicated or Auto"};
   }

@@ -7,11 +7,12 @@
 #include <string>
 
 #include "operator/api/job.h"
+#include "operator/api/reason.h"
 
 namespace lambdadnn {
 
 struct Unsupported {
-  std::string reason;   // "UnsupportedTransport"
+  Reason reason = Reason::kUnsupportedBackend;
   std::string message;  // names the field and what to write instead
 };
 

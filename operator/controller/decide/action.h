@@ -25,6 +25,9 @@ struct WriteDecision {
   std::optional<Plan> plan;
   std::optional<std::vector<PlanRecord>> plan_history;
   std::optional<WorkloadProfile> profile;
+  // Measured by this job's functions just now; `keep_profile` = for later jobs as well.
+  bool profile_measured = false;
+  bool keep_profile = false;
   std::optional<ExecutionStatus> execution;
   std::optional<std::string> start_time;  // "" clears it
   // The room that the job holds from this write on; somebody else may be faster, and then nothing
@@ -46,10 +49,11 @@ struct EnsureProfileGroup {
   int count = 0;
   int memory_mib = 0;
 };
-// All groups of the job that have instances; `start_failed` = not all functions came, so that the
-// next attempt waits (all or nothing).
+// All groups of the job that have instances.
 struct DeleteAllGroups {
-  bool start_failed = false;
+  // Not all functions came (all or nothing): the next attempt is made after this, a quarter more or
+  // less by chance, so that two that hinder each other part.
+  std::optional<double> retry_seconds = std::nullopt;
 };
 struct DeleteOneGroup {
   std::string group;

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "operator/api/pause.h"
-#include "operator/controller/admission/support_limits.h"
+#include "operator/controller/decide/policies.h"
 #include "operator/controller/decide/status.h"
 
 namespace lambdadnn {
@@ -12,84 +12,6 @@ namespace {
 
 // accept, profile, plan, start.
 constexpr int kEarlySteps = 4;
-
-bool HasFinalizer(const Job& job) {
-  const auto& finalizers = job.metadata.finalizers;
-  return std::find(finalizers.begin(), finalizers.end(), kCleanupFinalizer) != finalizers.end();
-}
-
-// As batch/v1 counts them for activeDeadlineSeconds: from status.startTime, and so anew after each
-// suspension. What a plan counts against its objective goes on (ActiveSeconds).
-double SecondsSinceStart(const Job& job, WallTime wall) {
-  WallTime start;
-  const bool started = IsStarted(job) && ParseRfc3339(job.status.start_time, &start);
-  return started ? ToSeconds(wall - start) : 0;
-}
-
-// For good; a store that has given some before may only be being mended.
-bool IsRefusedCredentials(const JobSnapshot& snapshot) {
-  const std::optional<Instant>& since = snapshot.facts.credentials_refused_since;
-  if (!since.has_value()) return false;
-  return snapshot.job.status.store_credentials != kPerJobCredentials ||
-         snapshot.now - *since >= FromSeconds(snapshot.options->credentials_seconds);
-}
-
-std::vector<Action> DecideAdmission(const JobSnapshot& snapshot) {
-  const Job& job = snapshot.job;
-  if (HasCondition(job, kConditionSuspended)) {
-    WriteDecision resume;
-    resume.why = "resume";
-    resume.conditions.push_back(
-        MakeCondition(kConditionSuspended, false, "Resumed", "spec.suspend is no longer set"));
-    return {resume};
-  }
-  if (!snapshot.facts.admission.has_value()) return {CheckAdmission{}};
-  if (IsRefusedCredentials(snapshot)) {
-    return {FailJob("NoJobCredentials", snapshot.facts.credentials_refused.message())};
-  }
-  if (!snapshot.facts.admission->ok()) return {CheckAdmission{}};
-  if (!HasCondition(job, kConditionAccepted)) {
-    WriteDecision accept;
-    accept.why = "accept";
-    accept.early = true;
-    accept.conditions.push_back(MakeCondition(kConditionAccepted, true, "SpecValid",
-                                              "the spec is valid and the object store answers"));
-    return {accept};
-  }
-  const bool probed = job.status.store_capabilities || snapshot.facts.store_capabilities;
-  return probed && snapshot.facts.credentials_known ? std::vector<Action>{}
-                                                    : std::vector<Action>{CheckAdmission{}};
-}
-
-std::vector<Action> DecideStep(const JobSnapshot& snapshot) {
-  const Job& job = snapshot.job;
-  if (IsLeftAlone(snapshot)) return {};
-  if (!job.metadata.deletion_timestamp.empty()) {
-    return HasFinalizer(job) ? DecideDeletion(snapshot) : std::vector<Action>{};
-  }
-  if (IsFinished(job)) return DecideFinished(snapshot);
-  if (!HasFinalizer(job)) return {AddFinalizer{}};
-  if (IsEnding(job)) return DecideEnding(snapshot);
-  if (!snapshot.problem.ok()) return {FailJob("InvalidSpec", snapshot.problem.message())};
-  if (!snapshot.reach.ok()) return {FailJob("StoreNotAllowed", snapshot.reach.message())};
-  if (const auto unsupported = FindUnsupported(job.spec, snapshot.options->backend);
-      unsupported.has_value()) {
-    return {FailJob(unsupported->reason, unsupported->message)};
-  }
-  if (!snapshot.facts.instances_known) return {};
-  const std::optional<double>& limit = job.spec.active_deadline_seconds;
-  if (limit.has_value() && SecondsSinceStart(job, snapshot.wall) >= *limit) {
-    return {FailJob("DeadlineExceeded", "the job was active for spec.activeDeadlineSeconds = " +
-                                            std::to_string(static_cast<int64_t>(*limit)) +
-                                            " seconds; raise it or suspend the job in time")};
-  }
-  if (job.spec.suspend) return DecideSuspend(snapshot);
-  if (std::vector<Action> actions = DecideAdmission(snapshot); !actions.empty()) return actions;
-  if (!job.status.profile.has_value()) return DecideProfile(snapshot);
-  if (!job.status.plan.has_value()) return DecidePlan(snapshot);
-  if (NeedsReplan(job, snapshot.options->platform)) return DecideReplan(snapshot);
-  return DecideRun(snapshot);
-}
 
 // The early step that is all of `actions`, if it is.
 const WriteDecision* EarlyStep(const std::vector<Action>& actions) {
@@ -117,7 +39,7 @@ void Append(const WriteDecision& next, WriteDecision* write) {
 
 }  // namespace
 
-Action FailJob(const std::string& reason, const std::string& message) {
+Action FailJob(Reason reason, const std::string& message) {
   WriteDecision fail;
   fail.why = "fail";
   fail.conditions.push_back(MakeCondition(kConditionFailureTarget, true, reason, message));
@@ -162,7 +84,7 @@ bool IsHeld(const JobSnapshot& snapshot) {
 }
 
 std::vector<Action> Decide(const JobSnapshot& snapshot) {
-  std::vector<Action> actions = DecideStep(snapshot);
+  std::vector<Action> actions = AskPolicies(snapshot).actions;
   const WriteDecision* const first = EarlyStep(actions);
   if (first == nullptr || IsStarted(snapshot.job)) return actions;
   if (IsHeld(snapshot)) return {};
@@ -170,7 +92,7 @@ std::vector<Action> Decide(const JobSnapshot& snapshot) {
   JobSnapshot after = snapshot;
   for (int steps = 1; steps < kEarlySteps && !IsStarted(after.job); ++steps) {
     after.job.status = ComputeStatus(snapshot, together);
-    const std::vector<Action> more = DecideStep(after);
+    const std::vector<Action> more = AskPolicies(after).actions;
     const WriteDecision* const next = EarlyStep(more);
     if (next == nullptr) break;
     Append(*next, &together);

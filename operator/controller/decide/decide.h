@@ -27,8 +27,10 @@ bool IsHeld(const JobSnapshot& snapshot);
 // runs runs on. A deletion ends the pause.
 bool IsLeftAlone(const JobSnapshot& snapshot);
 
-// --- Parts, one file each ---
+// --- Parts, one file each; policies.h says when which of them is asked ---
 
+// Until the job may have functions; nullopt = it may.
+std::optional<std::vector<Action>> DecideAdmission(const JobSnapshot& snapshot);
 std::vector<Action> DecideProfile(const JobSnapshot& snapshot);
 std::vector<Action> DecidePlan(const JobSnapshot& snapshot);
 std::vector<Action> DecideRun(const JobSnapshot& snapshot);
@@ -48,7 +50,7 @@ std::vector<Action> DecideDeletion(const JobSnapshot& snapshot);
 // --- Shared ---
 
 // FailureTarget with this reason: the job ends as Failed.
-Action FailJob(const std::string& reason, const std::string& message);
+Action FailJob(Reason reason, const std::string& message);
 // The execution after the round was given up: the newest complete checkpoint (which must have been
 // looked up) under a new incarnation.
 ExecutionStatus FallenBack(const JobSnapshot& snapshot);

@@ -8,8 +8,6 @@
 namespace lambdadnn {
 namespace {
 
-constexpr const char* kCleanupIncomplete = "CleanupIncomplete";
-
 bool Every(const SliceFact&, const Round&) { return true; }
 
 bool CleanupTimedOut(const JobSnapshot& snapshot) {
@@ -59,7 +57,7 @@ bool TouchedStore(const JobSnapshot& snapshot) {
 // Degraded may stand for another reason, which would not tell what is left.
 bool SaysCleanupIncomplete(const Job& job) {
   const Condition* degraded = FindCondition(job, kConditionDegraded);
-  return degraded != nullptr && degraded->reason == kCleanupIncomplete;
+  return degraded != nullptr && HasReason(*degraded, Reason::kCleanupIncomplete);
 }
 
 std::string LeftOver(const JobSnapshot& snapshot) {
@@ -91,17 +89,17 @@ std::vector<Action> DecideEnding(const JobSnapshot& snapshot) {
   end.completion_time = FormatRfc3339(snapshot.wall);
   if (success) {
     end.why = "complete";
-    end.conditions.push_back(MakeCondition(kConditionComplete, true, "TrainingFinished",
+    end.conditions.push_back(MakeCondition(kConditionComplete, true, Reason::kTrainingFinished,
                                            "the model is trained; see status.model"));
   } else {
-    const Condition* target = FindCondition(job, kConditionFailureTarget);
+    Condition failed = *FindCondition(job, kConditionFailureTarget);
+    failed.type = kConditionFailed;
     end.why = "failed";
-    end.conditions.push_back(
-        MakeCondition(kConditionFailed, true, target->reason, target->message));
+    end.conditions.push_back(std::move(failed));
   }
   if (timed_out && !facts.exchange_cleaned && touched_store) {
     end.conditions.push_back(
-        MakeCondition(kConditionDegraded, true, kCleanupIncomplete, LeftOver(snapshot)));
+        MakeCondition(kConditionDegraded, true, Reason::kCleanupIncomplete, LeftOver(snapshot)));
   }
   return {end};
 }
@@ -155,7 +153,7 @@ std::vector<Action> DecideDeletion(const JobSnapshot& snapshot) {
     WriteDecision incomplete;
     incomplete.why = "clean-up incomplete";
     incomplete.conditions.push_back(
-        MakeCondition(kConditionDegraded, true, kCleanupIncomplete, LeftOver(snapshot)));
+        MakeCondition(kConditionDegraded, true, Reason::kCleanupIncomplete, LeftOver(snapshot)));
     return {incomplete};
   }
   return {RemoveFinalizer{}};

@@ -11,7 +11,7 @@ namespace lambdadnn {
 namespace {
 
 Action PlanningFailure(const PlanningOutcome& outcome) {
-  return FailJob("Infeasible", outcome.certificate.reason);
+  return FailJob(Reason::kInfeasible, outcome.certificate.reason);
 }
 
 // What the cluster narrows, for people; "" = nothing.
@@ -40,13 +40,13 @@ std::optional<std::vector<Action>> AwaitCluster(const JobSnapshot& snapshot, Pla
       "; it is tried again until one does: wait until others end, add nodes, raise the quota, or "
       "lower spec.functions or the objective";
   const Condition* said = FindCondition(snapshot.job, kConditionProvisioned);
-  if (said != nullptr && said->reason == "ClusterTooSmall" && said->message == message) {
+  if (said != nullptr && HasReason(*said, Reason::kClusterTooSmall) && said->message == message) {
     return std::vector<Action>{};
   }
   WriteDecision waits;
   waits.why = "the cluster is too small";
   waits.conditions.push_back(
-      MakeCondition(kConditionProvisioned, false, "ClusterTooSmall", message));
+      MakeCondition(kConditionProvisioned, false, Reason::kClusterTooSmall, message));
   return std::vector<Action>{waits};
 }
 
@@ -61,7 +61,7 @@ void TellUnknown(const JobSnapshot& snapshot, WriteDecision* write) {
     unknown.push_back(more);
   }
   write->conditions.push_back(MakeCondition(
-      kConditionDegraded, true, "LimitsUnknown",
+      kConditionDegraded, true, Reason::kLimitsUnknown,
       "planned as if the cluster had no limits that could not be read: " + Join(unknown, "; ")));
 }
 
@@ -73,14 +73,14 @@ std::vector<Action> DecidePlan(const JobSnapshot& snapshot) {
   const std::optional<Result<ImportedCheckpoint>>& imported = snapshot.facts.imported;
   if (resumes && !imported.has_value()) return {BringCheckpoint{}};
   if (resumes && !imported->ok()) {
-    return {FailJob("ResumeFromUnusable", imported->status().message())};
+    return {FailJob(Reason::kResumeFromUnusable, imported->status().message())};
   }
   const double elapsed = ActiveSeconds(job, snapshot.wall);
   const double spent = snapshot.meter.usage.cost;
   PlannerInput input = PlannerInputOf(job, PlatformOf(snapshot), elapsed, spent, false);
   Result<PlanningOutcome> outcome = MakePlan(input);
   if (auto waits = AwaitCluster(snapshot, input, outcome); waits.has_value()) return *waits;
-  if (!outcome.ok()) return {FailJob("PlanningFailed", outcome.status().message())};
+  if (!outcome.ok()) return {FailJob(Reason::kPlanningFailed, outcome.status().message())};
 
   WriteDecision write;
   write.why = "plan";
@@ -95,10 +95,10 @@ std::vector<Action> DecidePlan(const JobSnapshot& snapshot) {
     const std::optional<Plan> whole = WholePlan(input, *outcome);
     if (!whole.has_value()) return {PlanningFailure(*outcome)};
     const Status fits = CheckFits(job.spec, start.manifest, whole->parameters, whole->iterations);
-    if (!fits.ok()) return {FailJob("ResumeFromUnusable", fits.message())};
+    if (!fits.ok()) return {FailJob(Reason::kResumeFromUnusable, fits.message())};
     LimitToRest(*whole, start.manifest.iteration, &input.limits);
     outcome = MakePlan(input);
-    if (!outcome.ok()) return {FailJob("PlanningFailed", outcome.status().message())};
+    if (!outcome.ok()) return {FailJob(Reason::kPlanningFailed, outcome.status().message())};
     if (!outcome->feasible) return {PlanningFailure(*outcome)};
     write.plan = outcome->plan;
     write.plan->revision = start.reference.plan_revision + 1;
@@ -122,7 +122,7 @@ std::vector<Action> DecidePlan(const JobSnapshot& snapshot) {
   if (const std::string narrowed = NarrowedBy(snapshot); !narrowed.empty()) {
     message += "; the cluster allows no more: " + narrowed;
   }
-  write.conditions.push_back(MakeCondition(kConditionProvisioned, true, "Planned", message));
+  write.conditions.push_back(MakeCondition(kConditionProvisioned, true, Reason::kPlanned, message));
   TellUnknown(snapshot, &write);
   return {write};
 }

@@ -10,6 +10,7 @@
 
 #include "common/base/statistics.h"
 #include "common/base/text.h"
+#include "operator/controller/decide/await_functions.h"
 #include "operator/controller/decide/decide.h"
 #include "operator/controller/planning/profile_fit.h"
 #include "operator/resources/function_groups.h"
@@ -53,7 +54,7 @@ FunctionTimes TimesOf(const Facts& facts, const std::map<SizeAndRank, const Slic
 void DoubtProfile(const JobSnapshot& snapshot, const std::string& why, WriteDecision* write) {
   if (write->profile->residual <= snapshot.options->max_profile_residual) return;
   write->conditions.push_back(MakeCondition(
-      kConditionDegraded, true, "ProfileUncertain",
+      kConditionDegraded, true, Reason::kProfileUncertain,
       why + "; predictions may be off by as much: profile again on a quieter machine, narrow "
             "spec.functions.memory, or give spec.profile"));
 }
@@ -72,10 +73,12 @@ std::vector<Action> WriteFit(const JobSnapshot& snapshot, const ProfilePlan& pla
     }
   }
   Result<ProfileFit> fit = FitProfile(samples, plan.batch_size, TimesOf(snapshot.facts, slices));
-  if (!fit.ok()) return {FailJob("ProfilingFailed", fit.status().message())};
+  if (!fit.ok()) return {FailJob(Reason::kProfilingFailed, fit.status().message())};
   WriteDecision write;
   write.why = "profile";
   write.profile = fit->profile;
+  write.profile_measured = true;
+  write.keep_profile = fit->profile.residual <= snapshot.options->max_profile_residual;
   write.profile->cold_start_seconds =
       WithAWholeCore(fit->profile.cold_start_seconds, fit->profile.start_cpu_seconds,
                      snapshot.options->platform, plan.memory_mib.front());
@@ -90,12 +93,13 @@ std::optional<Action> ProfileFailure(const JobSnapshot& snapshot, const SliceFac
     if (snapshot.facts.credentials_changed) return std::nullopt;
     if (slice.record->permanent ||
         snapshot.facts.start_attempts >= snapshot.options->max_start_failures) {
-      return FailJob("ProfilingFailed", slice.record->error.message());
+      return FailJob(Reason::kProfilingFailed, slice.record->error.message());
     }
   }
   if (slice.phase == SlicePhase::kRefused && slice.error.code() == StatusCode::kInvalidArgument) {
-    return FailJob("ProfilingFailed", "the function refused to profile: " + slice.error.message() +
-                                          "; give spec.profile, or functions of this version");
+    return FailJob(Reason::kProfilingFailed,
+                   "the function refused to profile: " + slice.error.message() +
+                       "; give spec.profile, or functions of this version");
   }
   return std::nullopt;
 }
@@ -116,10 +120,10 @@ std::optional<Action> OutOfMemory(const JobSnapshot& snapshot, int memory_mib) {
   int killed = 0;
   for (const auto& [uid, fact] : snapshot.facts.instances) {
     if (fact.instance.group != kProfileGroup || !fact.gone.has_value()) continue;
-    if (fact.instance.reason.starts_with("OOMKilled")) ++killed;
+    if (fact.instance.end == FunctionEnd::kOutOfMemory) ++killed;
   }
   if (killed < snapshot.options->max_start_failures) return std::nullopt;
-  return FailJob("ProfilingFailed",
+  return FailJob(Reason::kProfilingFailed,
                  "the model does not fit: functions of " + std::to_string(memory_mib) +
                      " MiB were killed for want of memory (OOMKilled) while they were measured; "
                      "raise functions.memory.max or objective.fixed.memory, or lower the batch "
@@ -129,36 +133,14 @@ std::optional<Action> OutOfMemory(const JobSnapshot& snapshot, int memory_mib) {
 // Enough functions, or what to do about it.
 std::optional<std::vector<Action>> DecideProfileFunctions(const JobSnapshot& snapshot,
                                                           const ProfilePlan& plan) {
-  const Facts& facts = snapshot.facts;
-  const auto live = LiveInstances(facts, kProfileGroup);
-  const auto ready = ReadyInstances(facts, kProfileGroup);
-  if (std::ssize(ready) >= plan.functions) return std::nullopt;
+  const GroupNeed need{kProfileGroup, plan.functions};
+  const FunctionStarts starts = ViewStarts(snapshot.facts, std::span(&need, 1));
+  if (starts.all_ready) return std::nullopt;
   if (auto failure = OutOfMemory(snapshot, plan.memory_mib.front()); failure.has_value()) {
     return std::vector<Action>{*failure};
   }
-  int gone_early = 0;
-  const InstanceFact* last_gone = nullptr;
-  for (const auto& [uid, fact] : facts.instances) {
-    if (fact.instance.group != kProfileGroup || !fact.gone.has_value() || fact.ready) continue;
-    if (!fact.instance.reason.starts_with("Exited")) continue;
-    ++gone_early;
-    last_gone = &fact;
-  }
-  if (gone_early >= snapshot.options->max_start_failures) {
-    return std::vector<Action>{
-        FailJob("FunctionStartFailed", "functions end before they are ready (" +
-                                           last_gone->instance.reason +
-                                           "): " + last_gone->instance.last_log_line)};
-  }
-  if (facts.start_again_at.has_value()) return GiveBackRoom(snapshot);
-  if (facts.start_since.has_value() &&
-      snapshot.now - *facts.start_since > FromSeconds(snapshot.options->ready_timeout_seconds)) {
-    return std::vector<Action>{DeleteAllGroups{true}};
-  }
-  if (std::ssize(live) >= plan.functions && facts.start_since.has_value()) {
-    return std::vector<Action>{};
-  }
-  return std::vector<Action>{EnsureProfileGroup{plan.functions, plan.memory_mib.front()}};
+  return AwaitFunctions(snapshot, starts,
+                        EnsureProfileGroup{plan.functions, plan.memory_mib.front()});
 }
 
 // The function of each rank: that of its slices while it lives, else one that has none.

@@ -14,12 +14,10 @@
 namespace lambdadnn {
 namespace {
 
-constexpr const char* kReplanning = "Replanning";
-constexpr const char* kReplanInfeasible = "ReplanInfeasible";
-
 bool IsUnderWay(const Job& job) {
   const Condition* condition = FindCondition(job, kConditionProvisioned);
-  return condition != nullptr && condition->status == "False" && condition->reason == kReplanning;
+  return condition != nullptr && condition->status == "False" &&
+         HasReason(*condition, Reason::kReplanning);
 }
 
 struct Replanned {
@@ -72,36 +70,36 @@ WriteDecision KeepPlan(const JobSnapshot& snapshot, const std::string& why) {
 std::vector<Action> KeepDespite(const JobSnapshot& snapshot, const std::string& obstacle) {
   const Job& job = snapshot.job;
   if (!TooSmall(job, *job.status.plan).empty()) {
-    return {FailJob("OutOfMemory",
+    return {FailJob(Reason::kOutOfMemory,
                     TooSmall(job, *job.status.plan) + ", and no plan gives more: " + obstacle)};
   }
   if (!WithinPlatform(job.spec, *job.status.plan, snapshot.options->platform)) {
-    return {FailJob("Infeasible",
+    return {FailJob(Reason::kInfeasible,
                     "the job's plan is beyond what the platform lets functions be: " + obstacle)};
   }
   if (!WithinFunctions(job.spec, *job.status.plan)) {
-    return {FailJob("Infeasible", "the job cannot go on under its new bounds: " + obstacle)};
+    return {FailJob(Reason::kInfeasible, "the job cannot go on under its new bounds: " + obstacle)};
   }
   WriteDecision keep = KeepPlan(snapshot, "no other plan");
   const int revision = job.status.plan->revision;
   keep.conditions.push_back(
-      MakeCondition(kConditionDegraded, true, kReplanInfeasible,
+      MakeCondition(kConditionDegraded, true, Reason::kReplanInfeasible,
                     "the changed objective cannot be met, the job goes on under plan revision " +
                         std::to_string(revision) + ": " + obstacle));
   keep.conditions.push_back(MakeCondition(
-      kConditionProvisioned, true, "PlanKept",
+      kConditionProvisioned, true, Reason::kPlanKept,
       "plan revision " + std::to_string(revision) + " stays: " + DescribePlan(*job.status.plan)));
   return {keep};
 }
 
 std::vector<Action> KeepTheSame(const JobSnapshot& snapshot) {
   WriteDecision keep = KeepPlan(snapshot, "the same plan again");
-  keep.conditions.push_back(MakeCondition(kConditionProvisioned, true, "PlanKept",
+  keep.conditions.push_back(MakeCondition(kConditionProvisioned, true, Reason::kPlanKept,
                                           "the changed objective leads to the plan in force: " +
                                               DescribePlan(*snapshot.job.status.plan)));
   const Condition* degraded = FindCondition(snapshot.job, kConditionDegraded);
-  if (degraded != nullptr && degraded->reason == kReplanInfeasible) {
-    keep.conditions.push_back(MakeCondition(kConditionDegraded, false, "Recovered",
+  if (degraded != nullptr && HasReason(*degraded, Reason::kReplanInfeasible)) {
+    keep.conditions.push_back(MakeCondition(kConditionDegraded, false, Reason::kRecovered,
                                             "the objective can be met under the plan in force"));
   }
   return {keep};
@@ -116,7 +114,7 @@ std::vector<Action> Begin(const JobSnapshot& snapshot) {
   if (SameWork(*replanned.plan, *job.status.plan)) return KeepTheSame(snapshot);
   WriteDecision begin;
   begin.why = "replanning";
-  begin.conditions.push_back(MakeCondition(kConditionProvisioned, false, kReplanning,
+  begin.conditions.push_back(MakeCondition(kConditionProvisioned, false, Reason::kReplanning,
                                            ReasonOf(snapshot) +
                                                ": stopping at a checkpoint to go on with " +
                                                DescribePlan(*replanned.plan)));
@@ -165,12 +163,12 @@ std::vector<Action> Finish(const JobSnapshot& snapshot, const ExecutionStatus& e
   ChangeRoom(snapshot, *write.plan, &write);
   AddToLog(snapshot, ReasonOf(snapshot), &write);
   write.conditions.push_back(MakeCondition(
-      kConditionProvisioned, true, "Replanned",
+      kConditionProvisioned, true, Reason::kReplanned,
       "plan revision " + std::to_string(write.plan->revision) + " from iteration " +
           std::to_string(write.plan->first_iteration) + " on: " + DescribePlan(*write.plan)));
   const Condition* degraded = FindCondition(job, kConditionDegraded);
-  if (degraded != nullptr && degraded->reason == kReplanInfeasible) {
-    write.conditions.push_back(MakeCondition(kConditionDegraded, false, "Recovered",
+  if (degraded != nullptr && HasReason(*degraded, Reason::kReplanInfeasible)) {
+    write.conditions.push_back(MakeCondition(kConditionDegraded, false, Reason::kRecovered,
                                              "there is a plan for the changed objective"));
   }
   return {write};

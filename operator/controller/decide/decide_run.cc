@@ -5,6 +5,7 @@
 #include <set>
 
 #include "common/base/planted_bug.h"
+#include "operator/controller/decide/await_functions.h"
 #include "operator/controller/decide/decide.h"
 #include "operator/controller/decide/kernel_check.h"
 #include "operator/controller/decide/round_view.h"
@@ -48,66 +49,46 @@ bool LearnWant(const JobSnapshot& snapshot, const RoundView& view, ExecutionStat
   return news;
 }
 
-// All functions, or none: asked for together, given back together when they do not come in time.
-std::vector<Action> DecideFunctions(const JobSnapshot& snapshot) {
-  const Facts& facts = snapshot.facts;
-  const ControllerOptions& options = *snapshot.options;
-  int gone_early = 0;
-  const InstanceFact* last_gone = nullptr;
-  RoundView want;
-  bool all_ready = true;
-  bool all_there = true;
-  for (const FunctionGroup& group : PlannedGroups(snapshot.job, options.platform, {})) {
-    const auto live = LiveInstances(facts, group.name);
-    const auto ready = ReadyInstances(facts, group.name);
-    all_ready = all_ready && std::ssize(ready) >= group.count;
-    all_there = all_there && std::ssize(live) >= group.count;
-    for (const auto& [uid, fact] : facts.instances) {
-      if (fact.instance.group != group.name || !fact.gone.has_value()) continue;
-      const std::string& reason = fact.instance.reason;
-      const bool killed = reason.starts_with("OOMKilled");
-      if (fact.ready.has_value() || !(killed || reason.starts_with("Exited"))) continue;
-      ++gone_early;
-      last_gone = &fact;
-      if (killed)
-        (group.program == "worker" ? want.worker_too_small : want.server_too_small) = true;
-    }
+std::vector<GroupNeed> NeedsOf(const JobSnapshot& snapshot) {
+  std::vector<GroupNeed> needs;
+  for (const FunctionGroup& group : PlannedGroups(snapshot.job, snapshot.options->platform, {})) {
+    needs.push_back({group.name, group.count});
   }
-  if (all_ready) return {};
+  return needs;
+}
+
+// Functions that were killed for want of memory before they were ready.
+RoundView ViewWant(const Facts& facts, int plan_revision) {
+  RoundView want;
+  for (const auto& [uid, fact] : facts.instances) {
+    const std::string& group = fact.instance.group;
+    if (!EndedEarly(fact) || fact.instance.end != FunctionEnd::kOutOfMemory) continue;
+    want.worker_too_small = want.worker_too_small || group == WorkersGroupName(plan_revision);
+    want.server_too_small = want.server_too_small || group == ServersGroupName(plan_revision);
+  }
+  return want;
+}
+
+std::vector<Action> DecideFunctions(const JobSnapshot& snapshot) {
+  const FunctionStarts starts = ViewStarts(snapshot.facts, NeedsOf(snapshot));
+  if (starts.all_ready) return {};
   ExecutionStatus next = snapshot.job.status.execution;
+  const RoundView want = ViewWant(snapshot.facts, snapshot.job.status.plan->revision);
   if (LearnWant(snapshot, want, &next)) {
     WriteDecision grow;
     grow.why = "functions were killed for want of memory before they were ready";
     grow.execution = next;
-    grow.conditions.push_back(MakeCondition(kConditionDegraded, true, "OOMKilled",
+    grow.conditions.push_back(MakeCondition(kConditionDegraded, true, Reason::kOOMKilled,
                                             grow.why + "; the next plan gives more"));
     return {grow};
   }
-  if (gone_early >= options.max_start_failures) {
-    return {FailJob("FunctionStartFailed", "functions end before they are ready (" +
-                                               last_gone->instance.reason +
-                                               "): " + last_gone->instance.last_log_line)};
-  }
-  if (facts.start_again_at.has_value()) return GiveBackRoom(snapshot);
-  if (facts.start_since.has_value() &&
-      snapshot.now - *facts.start_since > FromSeconds(options.ready_timeout_seconds)) {
-    return {DeleteAllGroups{true}};
-  }
-  if (all_there && facts.start_since.has_value()) return {};
-  return {EnsurePlannedGroups{}};
-}
-
-bool AllReady(const JobSnapshot& snapshot) {
-  for (const FunctionGroup& group : PlannedGroups(snapshot.job, snapshot.options->platform, {})) {
-    if (std::ssize(ReadyInstances(snapshot.facts, group.name)) < group.count) return false;
-  }
-  return true;
+  return AwaitFunctions(snapshot, starts, EnsurePlannedGroups{});
 }
 
 // An instance for every role, in order; empty unless all of them are ready.
 std::vector<std::string> Bind(const JobSnapshot& snapshot) {
   const Plan& plan = *snapshot.job.status.plan;
-  if (!AllReady(snapshot)) return {};
+  if (!ViewStarts(snapshot.facts, NeedsOf(snapshot)).all_ready) return {};
   std::vector<std::string> uids;
   std::set<std::string> taken;
   for (const Role& role : PlannedRoles(plan)) {
@@ -132,7 +113,7 @@ void WriteBinding(const JobSnapshot& snapshot, const std::vector<std::string>& u
 // A start that failed: other functions may come of machines of one kind, or the user says which.
 std::vector<Action> GiveBackDiffering(const JobSnapshot& snapshot, const std::string& difference) {
   const Condition differ =
-      MakeCondition(kConditionDegraded, true, "KernelsDiffer",
+      MakeCondition(kConditionDegraded, true, Reason::kKernelsDiffer,
                     difference +
                         ": the bits would differ; suspend the job and let its functions run on "
                         "nodes of one kind (spec.runtime.nodeSelector), or change spec.objective: "
@@ -140,7 +121,7 @@ std::vector<Action> GiveBackDiffering(const JobSnapshot& snapshot, const std::st
   const Condition* const told = FindCondition(snapshot.job, kConditionDegraded);
   if (told != nullptr && told->status == differ.status && told->reason == differ.reason &&
       told->message == differ.message) {
-    return {DeleteAllGroups{true}};
+    return {GiveUpStart(snapshot)};
   }
   WriteDecision tell;
   tell.why = "kernels differ";
@@ -217,7 +198,7 @@ std::vector<Action> DecideFallBack(const JobSnapshot& snapshot, const Round& rou
   if (counts && !facts.credentials_changed && !LeavesDamaged(snapshot, round, next)) {
     ++next.failures;
     if (next.failures > snapshot.job.spec.backoff_limit) {
-      return {FailJob("BackoffLimitExceeded",
+      return {FailJob(Reason::kBackoffLimitExceeded,
                       "the job failed " + std::to_string(next.failures) +
                           " times without a newer checkpoint; the last time: " + broken.message)};
     }
@@ -225,7 +206,7 @@ std::vector<Action> DecideFallBack(const JobSnapshot& snapshot, const Round& rou
     if (snapshot.now - broken.at < delay) return {};
   }
   WriteDecision write;
-  write.why = "fall back: " + broken.reason + ": " + broken.message;
+  write.why = "fall back: " + std::string(ReasonText(broken.reason)) + ": " + broken.message;
   write.execution = next;
   HoldPlanFromRest(snapshot, &write);
   write.conditions.push_back(MakeCondition(
@@ -244,7 +225,7 @@ std::vector<Action> DecideNextRound(const JobSnapshot& snapshot, const Round& ro
         facts.newest_checkpoint->plan_revision != round.plan_revision ||
         facts.newest_checkpoint->iteration != view.next_iteration) {
       RoundBreak missing;
-      missing.reason = "CheckpointMissing";
+      missing.reason = Reason::kCheckpointMissing;
       missing.message = "the slices stopped at iteration " + std::to_string(view.next_iteration) +
                         " without a complete checkpoint there";
       missing.counts = true;
@@ -276,7 +257,7 @@ std::vector<Action> DecideSuccess(const JobSnapshot& snapshot, const RoundView& 
   if (!snapshot.facts.results.has_value()) return {CheckResults{}};
   if (!snapshot.facts.results->ok()) {
     if (snapshot.facts.results->code() == StatusCode::kUnavailable) return {CheckResults{}};
-    return {FailJob("ResultsMissing", snapshot.facts.results->message())};
+    return {FailJob(Reason::kResultsMissing, snapshot.facts.results->message())};
   }
   WriteDecision success;
   success.why = "success";
@@ -287,7 +268,7 @@ std::vector<Action> DecideSuccess(const JobSnapshot& snapshot, const RoundView& 
     if (is_first) success.model_digest = entry.slice->record->state_digest;
   }
   success.conditions.push_back(
-      MakeCondition(kConditionSuccessCriteriaMet, true, "TrainingFinished",
+      MakeCondition(kConditionSuccessCriteriaMet, true, Reason::kTrainingFinished,
                     "all " + std::to_string(view.next_iteration) + " iterations are done"));
   return {success};
 }

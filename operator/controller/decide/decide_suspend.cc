@@ -31,7 +31,7 @@ std::vector<Action> DecideSuspend(const JobSnapshot& snapshot) {
   suspended.execution = place.execution;
   suspended.execution->active_seconds = ActiveSeconds(job, snapshot.wall);
   HoldPlanFromRest(snapshot, &suspended);
-  suspended.conditions.push_back(MakeCondition(kConditionSuspended, true, "JobSuspended",
+  suspended.conditions.push_back(MakeCondition(kConditionSuspended, true, Reason::kJobSuspended,
                                                "spec.suspend is set; no function is running"));
   return {suspended};
 }

@@ -11,13 +11,10 @@
 namespace lambdadnn {
 namespace {
 
-constexpr const char* kOutOfMemory = "OOMKilled";
-
 // Ends of functions that the job caused; everything else (kills, evictions, node losses, deletions)
 // is the platform's doing and never counts.
-bool IsOwnMaking(const std::string& reason) {
-  return reason.starts_with(kOutOfMemory) || reason.starts_with("Exited") ||
-         reason.starts_with("Crashed");
+bool IsOwnMaking(FunctionEnd end) {
+  return end == FunctionEnd::kOutOfMemory || end == FunctionEnd::kByItself;
 }
 
 // What the function had, and what the plan thought that it would need.
@@ -41,7 +38,7 @@ RoundBreak BreakOfLostFunction(const JobSnapshot& snapshot, const Role& role,
                                const std::string& uid, Instant at) {
   const Facts& facts = snapshot.facts;
   RoundBreak lost;
-  lost.reason = "FunctionLost";
+  lost.reason = Reason::kFunctionLost;
   lost.at = at;
   lost.message = "the function of " + role.Name() + " is gone";
   const auto found = facts.instances.find(uid);
@@ -50,10 +47,10 @@ RoundBreak BreakOfLostFunction(const JobSnapshot& snapshot, const Role& role,
     if (!instance.reason.empty()) lost.message += " (" + instance.reason + ")";
     if (!instance.last_log_line.empty()) lost.message += ": " + instance.last_log_line;
     lost.at = std::min(at, found->second.gone.value_or(at));
-    lost.counts = IsOwnMaking(instance.reason);
-    lost.out_of_memory = instance.reason.starts_with(kOutOfMemory);
+    lost.counts = IsOwnMaking(instance.end);
+    lost.out_of_memory = instance.end == FunctionEnd::kOutOfMemory;
     if (lost.out_of_memory) {
-      lost.reason = kOutOfMemory;
+      lost.reason = Reason::kOOMKilled;
       lost.message = DescribeWant(snapshot, role);
       if (!instance.last_log_line.empty()) {
         lost.message += "; its last words: " + instance.last_log_line;
@@ -67,7 +64,7 @@ std::optional<RoundBreak> BreakOfRecord(const SliceFact& slice) {
   const SliceRecord& record = *slice.record;
   if (record.outcome != SliceOutcome::kFailed) return std::nullopt;
   RoundBreak failed;
-  failed.reason = "SliceFailed";
+  failed.reason = Reason::kSliceFailed;
   failed.message = slice.role.Name() + " failed: " + record.error.message();
   failed.permanent = record.permanent;
   // Stopped by us, or dragged down by another role whose failure is counted itself.
@@ -86,7 +83,7 @@ std::optional<RoundBreak> BreakOfSilence(const JobSnapshot& snapshot, const Slic
   const Instant heard = std::max(slice.last_heard, slice.started);
   if (snapshot.now - heard < FromSeconds(limit)) return std::nullopt;
   RoundBreak silent;
-  silent.reason = "FunctionSilent";
+  silent.reason = Reason::kFunctionSilent;
   silent.message = "nothing was heard of " + slice.role.Name() + " for " +
                    std::to_string(static_cast<int>(limit)) + " seconds";
   silent.at = snapshot.now;
@@ -98,7 +95,7 @@ std::optional<RoundBreak> BreakOfSilence(const JobSnapshot& snapshot, const Slic
 // ending: then another function takes the role, in a round of its own.
 RoundBreak BreakOfRefusal(const SliceFact& slice, const Facts& facts) {
   RoundBreak refused;
-  refused.reason = "SliceRefused";
+  refused.reason = Reason::kSliceRefused;
   refused.message = slice.role.Name() + " refused its slice: " + slice.error.message();
   refused.permanent = slice.error.code() == StatusCode::kInvalidArgument ||
                       slice.error.code() == StatusCode::kUnimplemented;
@@ -147,7 +144,7 @@ void ViewEnd(RoundView* view) {
     }
     if (!agrees || !same_state) {
       RoundBreak disagree;
-      disagree.reason = "SlicesDisagree";
+      disagree.reason = Reason::kSlicesDisagree;
       disagree.message = agrees
                              ? "the workers ended with different weights at iteration " +
                                    std::to_string(first.next_iteration)
@@ -192,7 +189,7 @@ void ViewStall(const JobSnapshot& snapshot, RoundView* view) {
   const double limit = StallSeconds(snapshot);
   if (until - since < FromSeconds(limit)) return;
   RoundBreak stalled;
-  stalled.reason = "Stalled";
+  stalled.reason = Reason::kStalled;
   stalled.message = "no iteration ended for " + std::to_string(static_cast<int>(limit)) +
                     " seconds although every function is heard";
   stalled.counts = true;

@@ -12,7 +12,7 @@ namespace lambdadnn {
 
 // Why a round cannot go on.
 struct RoundBreak {
-  std::string reason;  // "FunctionLost", "SliceFailed", "FunctionSilent", "Stalled", ...
+  Reason reason = Reason::kFunctionLost;
   std::string message;
   bool counts = false;     // a failure of the job's own making: counts against backoffLimit
   bool permanent = false;  // running it again cannot help

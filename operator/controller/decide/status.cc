@@ -15,6 +15,12 @@ namespace {
 // Thirty years.
 constexpr double kLongestEstimateSeconds = 1e9;
 
+// What training that goes on does not mend.
+bool IsSticky(const Condition& degraded) {
+  const ReasonRow* const row = FindReason(degraded.reason);
+  return row != nullptr && row->sticky;
+}
+
 bool AnySliceRuns(const Facts& facts) {
   for (const auto& [invocation, slice] : facts.slices) {
     const bool training = slice.role.kind != RoleKind::kProfile;
@@ -82,7 +88,8 @@ bool AddWaiting(const JobSnapshot& snapshot, JobStatus* status) {
     if (!waited && !obstacle.has_value()) return false;
     const std::string starting = "the functions that measure the model are starting";
     Set(status, snapshot,
-        MakeCondition(kConditionReady, false, obstacle ? obstacle->reason : "FunctionsStarting",
+        MakeCondition(kConditionReady, false,
+                      obstacle ? obstacle->reason : Reason::kFunctionsStarting,
                       obstacle ? starting + ": " + obstacle->message : starting));
     return false;
   }
@@ -105,19 +112,20 @@ void EndReady(const JobSnapshot& snapshot, JobStatus* status) {
   for (const char* type : {kConditionComplete, kConditionFailed, kConditionSuccessCriteriaMet,
                            kConditionFailureTarget, kConditionSuspended}) {
     if (!IsConditionTrue(status->conditions, type)) continue;
-    const std::string reason = FindCondition(status->conditions, type)->reason;
-    Set(status, snapshot,
-        MakeCondition(kConditionReady, false, reason, "the job's functions are given back"));
+    Condition ready = MakeCondition(kConditionReady, false, Reason::kNotRunning,
+                                    "the job's functions are given back");
+    ready.reason = FindCondition(status->conditions, type)->reason;
+    Set(status, snapshot, std::move(ready));
     return;
   }
 }
 
 // Of functions that are not there, by what the backend said when it was asked for them.
-std::string ReasonOfMissing(const Status& error) {
-  if (error.code() == StatusCode::kFailedPrecondition) return "FunctionNotCreated";
-  if (error.code() != StatusCode::kResourceExhausted) return "FunctionsStarting";
+Reason ReasonOfMissing(const Status& error) {
+  if (error.code() == StatusCode::kFailedPrecondition) return Reason::kFunctionNotCreated;
+  if (error.code() != StatusCode::kResourceExhausted) return Reason::kFunctionsStarting;
   const bool quota = error.message().find("exceeded quota") != std::string::npos;
-  return quota ? "QuotaExceeded" : "WaitingForRoom";
+  return quota ? Reason::kQuotaExceeded : Reason::kWaitingForRoom;
 }
 
 void AddFunctions(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
@@ -135,7 +143,7 @@ void AddFunctions(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
   std::string message = std::to_string(status->workers_ready) + " of " +
                         std::to_string(status->workers_desired) + " workers are ready";
   if (!snapshot.facts.start_error.ok()) message += ": " + snapshot.facts.start_error.message();
-  std::string missing = ReasonOfMissing(snapshot.facts.start_error);
+  Reason missing = ReasonOfMissing(snapshot.facts.start_error);
   if (!all) {
     const int revision = status->plan->revision;
     if (const auto obstacle = FindPendingObstacle(
@@ -145,15 +153,15 @@ void AddFunctions(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
     }
   }
   Set(status, snapshot,
-      MakeCondition(kConditionReady, all, all ? "FunctionsReady" : missing, message));
+      MakeCondition(kConditionReady, all, all ? Reason::kFunctionsReady : missing, message));
 }
 
 void AddRunning(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
   const bool running = !ending && (AnySliceRuns(snapshot.facts) || IsJoining(snapshot));
   const bool was = FindCondition(status->conditions, kConditionRunning) != nullptr;
   if (!running && !was) return;
-  std::string reason = running ? "SlicesRunning" : "NotRunning";
-  if (!running && (status->phase == "Starting")) reason = "BetweenSlices";
+  Reason reason = running ? Reason::kSlicesRunning : Reason::kNotRunning;
+  if (!running && (status->phase == "Starting")) reason = Reason::kBetweenSlices;
   Set(status, snapshot,
       MakeCondition(kConditionRunning, running, reason,
                     running ? "every role works on its slice" : "no slice is running"));
@@ -164,7 +172,8 @@ void AddAdmission(const JobSnapshot& snapshot, JobStatus* status) {
   if (!admission.has_value() || admission->ok()) return;
   Set(status, snapshot,
       MakeCondition(kConditionAccepted, false,
-                    snapshot.facts.functions_refused ? "UnsupportedByCluster" : "StoreNotUsable",
+                    snapshot.facts.functions_refused ? Reason::kUnsupportedByCluster
+                                                     : Reason::kStoreNotUsable,
                     admission->message()));
 }
 
@@ -224,7 +233,7 @@ JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decisi
   }
   if (!snapshot.facts.credentials_refused.ok()) {
     Set(&status, snapshot,
-        MakeCondition(kConditionDegraded, true, "CredentialsRefused",
+        MakeCondition(kConditionDegraded, true, Reason::kCredentialsRefused,
                       snapshot.facts.credentials_refused.message()));
   }
   status.phase = PhaseOf(snapshot, job);
@@ -235,11 +244,9 @@ JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decisi
   // What was wrong is over once work goes on beyond where it began.
   const Condition* degraded = FindCondition(status.conditions, kConditionDegraded);
   if (degraded != nullptr && degraded->status == "True" && status.phase == "Running" &&
-      degraded->reason != "ProfileUncertain" && degraded->reason != "ReplanInfeasible" &&
-      degraded->reason != "LimitsUnknown" &&
-      snapshot.facts.iteration > status.execution.first_iteration) {
+      !IsSticky(*degraded) && snapshot.facts.iteration > status.execution.first_iteration) {
     Set(&status, snapshot,
-        MakeCondition(kConditionDegraded, false, "Recovered", "training goes on"));
+        MakeCondition(kConditionDegraded, false, Reason::kRecovered, "training goes on"));
   }
   return status;
 }
@@ -251,7 +258,7 @@ bool DiffersInSubstance(const JobStatus& a, const JobStatus& b) {
   // One's place in the queue is progress too, but for being the next.
   for (Condition& condition : left.conditions) {
     const Condition* other = FindCondition(b.conditions, condition.type);
-    const bool waits = condition.reason == "WaitingForRoom" && other != nullptr;
+    const bool waits = HasReason(condition, Reason::kWaitingForRoom) && other != nullptr;
     const bool same = waits && other->reason == condition.reason &&
                       IsNext(other->message) == IsNext(condition.message);
     if (same) condition.message = other->message;

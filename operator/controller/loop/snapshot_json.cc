@@ -81,7 +81,9 @@ struct Describe {
     return {{"action", "EnsureProfileGroup"}, {"count", a.count}, {"memoryMiB", a.memory_mib}};
   }
   Json operator()(const DeleteAllGroups& a) const {
-    return {{"action", "DeleteAllGroups"}, {"startFailed", a.start_failed}};
+    Json json = {{"action", "DeleteAllGroups"}};
+    if (a.retry_seconds.has_value()) json["retrySeconds"] = *a.retry_seconds;
+    return json;
   }
   Json operator()(const DeleteOneGroup& a) const {
     return {{"action", "DeleteOneGroup"}, {"group", a.group}};

@@ -56,11 +56,12 @@ bool IsRefused(const SliceFact& slice) {
 }  // namespace
 
 int GroupMemoryMib(const Job& job, const Platform& platform, const std::string& group) {
-  if (group == kProfileGroup || !job.status.plan.has_value()) {
+  const GroupKind kind = KindOfGroup(group);
+  if (kind == GroupKind::kProfile || !job.status.plan.has_value()) {
     return MakeProfilePlan(job.spec, platform).memory_mib.front();
   }
-  return group.starts_with("servers") ? job.status.plan->server_memory_mib
-                                      : job.status.plan->memory_mib;
+  return kind == GroupKind::kServers ? job.status.plan->server_memory_mib
+                                     : job.status.plan->memory_mib;
 }
 
 double PricePerSecond(const Platform& platform, int memory_mib) {

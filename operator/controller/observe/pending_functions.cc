@@ -9,18 +9,18 @@ namespace lambdadnn {
 namespace {
 
 struct Kind {
-  const char* reason;
+  Reason reason;
   const char* what;  // functions …
   const char* next;
 };
 
 constexpr Kind kImage = {
-    "ImagePullFailed", "cannot get their image",
+    Reason::kImagePullFailed, "cannot get their image",
     "check spec.runtime's images (the operator's --worker-image and --server-image without them) "
     "and their imagePullSecrets, or load the image into the nodes"};
-constexpr Kind kNode = {"Unschedulable", "fit on no node",
+constexpr Kind kNode = {Reason::kUnschedulable, "fit on no node",
                         "wait until others end, add nodes, or lower the memory of spec.functions"};
-constexpr Kind kContainer = {"FunctionNotCreated", "cannot be created",
+constexpr Kind kContainer = {Reason::kFunctionNotCreated, "cannot be created",
                              "mend what the message names; it is tried again"};
 
 // Of the platform's word for it, "Word: message".
@@ -54,7 +54,7 @@ std::optional<PendingObstacle> FindPendingObstacle(const Facts& facts,
   if (words.empty()) return std::nullopt;
   const auto most = std::max_element(words.begin(), words.end(), [](const auto& a, const auto& b) {
     if (a.second.size() != b.second.size()) return a.second.size() < b.second.size();
-    return std::string_view(a.first->reason) > std::string_view(b.first->reason);
+    return std::string_view(ReasonText(a.first->reason)) > ReasonText(b.first->reason);
   });
   const auto& [kind, said] = *most;
   return PendingObstacle{kind->reason, std::to_string(said.size()) + " functions " + kind->what +

@@ -7,12 +7,14 @@
 #include <set>
 #include <string>
 
+#include "operator/api/reason.h"
 #include "operator/controller/observe/snapshot.h"
 
 namespace lambdadnn {
 
 struct PendingObstacle {
-  std::string reason;   // ImagePullFailed, Unschedulable, FunctionNotCreated; docs/operations.md
+  // ImagePullFailed, Unschedulable or FunctionNotCreated.
+  Reason reason = Reason::kUnschedulable;
   std::string message;  // how many functions, the platform's words, the next step
   friend bool operator==(const PendingObstacle&, const PendingObstacle&) = default;
 };

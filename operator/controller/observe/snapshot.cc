@@ -110,6 +110,11 @@ bool AnyLiveInstance(const Facts& facts) {
   return false;
 }
 
+bool IsRefusedStart(const Facts& facts) {
+  return facts.start_since.has_value() &&
+         facts.start_error.code() == StatusCode::kResourceExhausted;
+}
+
 bool IsStarted(const Job& job) { return !job.status.start_time.empty(); }
 
 double ActiveSeconds(const Job& job, WallTime wall) {

@@ -197,6 +197,8 @@ bool MayRun(const SliceFact& slice, const Facts& facts);
 std::vector<const InstanceFact*> LiveInstances(const Facts& facts, const std::string& group);
 std::vector<const InstanceFact*> ReadyInstances(const Facts& facts, const std::string& group);
 bool AnyLiveInstance(const Facts& facts);
+// The functions that are being started were refused for lack of capacity.
+bool IsRefusedStart(const Facts& facts);
 // Seconds since status.startTime (0 when not started) plus those before it last waited
 // or was suspended.
 double ActiveSeconds(const Job& job, WallTime wall);

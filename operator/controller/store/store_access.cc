@@ -4,6 +4,7 @@
 #include "common/base/base64.h"
 #include "common/base/files.h"
 #include "operator/kube/object_metadata.h"
+#include "operator/resources/slice_requests.h"
 
 namespace lambdadnn {
 namespace {
@@ -179,6 +180,12 @@ Result<TemporaryCredentials> AssumeJobRole(const StoreReference& reference,
                                            std::shared_ptr<HttpCancellation> cancellation) {
   return AssumeStoreRole(ConfigOf(reference, secrets, ca_file, std::move(cancellation)), runtime,
                          role);
+}
+
+std::string StoreLaneOf(const Job& job) {
+  const StoreReference store = MakeStoreReference(job);
+  return job.metadata.namespace_name + " " + (store.endpoint.empty() ? store.uri : store.endpoint) +
+         " " + job.spec.object_store.credentials_secret;
 }
 
 }  // namespace lambdadnn

@@ -47,6 +47,9 @@ Result<TemporaryCredentials> AssumeJobRole(
 // to know.
 StoreReference OwnStoreReference(const std::string& uri);
 
+// Jobs for which the same store hangs: as its jobs see it (namespace, endpoint, Secret).
+std::string StoreLaneOf(const Job& job);
+
 // What functions need in their environment to reach the store as this process does; and as a job's
 // own Secrets say.
 std::map<std::string, std::string> StoreEnvironment(const std::string& ca_file);

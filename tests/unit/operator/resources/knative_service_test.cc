@@ -18,7 +18,7 @@ FunctionGroup Workers() {
   group.namespace_name = "team";
   group.job_name = "digits";
   group.name = "workers-r2";
-  group.program = "worker";
+  group.program = FunctionProgram::kWorker;
   group.count = 4;
   group.memory_mib = 1728;
   group.milli_cpu = 430;
@@ -73,11 +73,11 @@ TEST(KnativeService, StatesTheTimesThatDefaultsWouldCut) {
 TEST(KnativeService, TakesImagesOfTheJobThenOfTheOperator) {
   FunctionGroup group = Workers();
   EXPECT_EQ(Template(group)["spec"]["containers"][0]["image"], "w:1");
-  group.program = "server";
+  group.program = FunctionProgram::kServer;
   EXPECT_EQ(Template(group)["spec"]["containers"][0]["image"], "s:1");
   group.runtime = {{"image", "mine:1"}, {"serverImage", "mine:2"}};
   EXPECT_EQ(Template(group)["spec"]["containers"][0]["image"], "mine:2");
-  group.program = "worker";
+  group.program = FunctionProgram::kWorker;
   EXPECT_EQ(Template(group)["spec"]["containers"][0]["image"], "mine:1");
 }
 

@@ -33,7 +33,7 @@ class Isolation : public AtStandIn {
     group_.namespace_name = "team";
     group_.job_name = "digits";
     group_.name = "workers";
-    group_.program = "worker";
+    group_.program = FunctionProgram::kWorker;
     group_.environment = {{"LAMBDADNN_S3_ENDPOINT", "http://minio:9000"}};
     Json defaults = {{"apiVersion", "v1"},
                      {"kind", "ServiceAccount"},

@@ -234,6 +234,7 @@ TEST_F(Knative, ACrashEndsOneInstanceAndBeginsAnother) {
   ASSERT_THAT(List(), SizeIs(1));
   EXPECT_EQ(List()[0].phase, FunctionPhase::kGone);
   EXPECT_EQ(List()[0].reason, "Killed");
+  EXPECT_EQ(List()[0].end, FunctionEnd::kByPlatform);
   SetContainer(pod, {{"restartCount", 1},
                      {"state", {{"running", Json::object()}}},
                      {"lastState", Ended(137, "OOMKilled")}});
@@ -242,6 +243,7 @@ TEST_F(Knative, ACrashEndsOneInstanceAndBeginsAnother) {
   EXPECT_EQ(lives[0].uid, first);
   EXPECT_EQ(lives[0].phase, FunctionPhase::kGone);
   EXPECT_EQ(lives[0].reason, "OOMKilled");
+  EXPECT_EQ(lives[0].end, FunctionEnd::kOutOfMemory);
   EXPECT_NE(lives[1].uid, first);
   EXPECT_EQ(lives[1].phase, FunctionPhase::kReady);
   // The end of the first life is not the end of the second.
@@ -262,6 +264,7 @@ TEST_F(Knative, ACrashLoopingPodIsReplaced) {
   ASSERT_THAT(List(), SizeIs(1));
   EXPECT_EQ(List()[0].phase, FunctionPhase::kGone);
   EXPECT_EQ(List()[0].reason, "Exited 2");
+  EXPECT_EQ(List()[0].end, FunctionEnd::kByItself);
   ASSERT_TRUE(Ensure(Group(1)).ok());
   Settle();
   ASSERT_THAT(stand_in_.All(PodType()), SizeIs(1));

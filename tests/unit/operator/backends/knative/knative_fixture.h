@@ -81,7 +81,7 @@ class Knative : public AtStandIn {
     group.namespace_name = "team";
     group.job_name = job;
     group.name = name;
-    group.program = name == "servers" ? "server" : "worker";
+    group.program = name == "servers" ? FunctionProgram::kServer : FunctionProgram::kWorker;
     group.count = count;
     group.memory_mib = 512;
     group.milli_cpu = 250;

@@ -46,7 +46,7 @@ class FunctionHostTest : public testing::TestWithParam<bool> {
     spec.uid = uid;
     spec.group.job_uid = "job";
     spec.group.name = "servers";
-    spec.group.program = "server";
+    spec.group.program = FunctionProgram::kServer;
     spec.group.memory_mib = 128;
     return spec;
   }
@@ -177,9 +177,7 @@ TEST_P(FunctionHostTest, RefusesWhatItCannotRun) {
   EXPECT_EQ(host_->Create(Spec("")).code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(host_->Create(Spec(std::string(101, 'a'))).code(), StatusCode::kInvalidArgument);
   HostedFunctionSpec spec = Spec("a");
-  spec.group.program = "sh";
-  EXPECT_EQ(host_->Create(spec).code(), StatusCode::kInvalidArgument);
-  spec.group.program = "worker";
+  spec.group.program = FunctionProgram::kWorker;
   const Status missing = host_->Create(spec);
   EXPECT_EQ(missing.code(), StatusCode::kFailedPrecondition);
   EXPECT_NE(missing.message().find("lambdadnn-worker"), std::string::npos);
@@ -191,7 +189,7 @@ TEST_P(FunctionHostTest, AProgramThatCannotBeExecutedIsGoneWithTheReason) {
   fs::permissions(options_.program_directory + "/lambdadnn-worker", fs::perms::owner_all);
   Open();
   HostedFunctionSpec spec = Spec("a");
-  spec.group.program = "worker";
+  spec.group.program = FunctionProgram::kWorker;
   ASSERT_TRUE(host_->Create(spec).ok());
   EXPECT_NE(Await("a", FunctionPhase::kGone).reason.find("NotStarted"), std::string::npos);
 }
@@ -203,6 +201,7 @@ TEST_P(FunctionHostTest, SaysHowAFunctionEndedAndItsLastWords) {
   ASSERT_TRUE(host_->Create(spec).ok());
   const FunctionInstance function = Await("a", FunctionPhase::kGone);
   EXPECT_EQ(function.reason, "Exited 3");
+  EXPECT_EQ(function.end, FunctionEnd::kByItself);
   EXPECT_EQ(function.last_log_line, "giving up with 3");
   EXPECT_EQ(*host_->Logs("a", 1), "giving up with 3\n");
 }
@@ -225,6 +224,7 @@ TEST_P(FunctionHostTest, AFunctionThatOutgrowsItsMemoryIsOomKilled) {
   ASSERT_TRUE(host_->Create(spec).ok());
   const FunctionInstance function = Await("a", FunctionPhase::kGone);
   EXPECT_EQ(function.reason, "OOMKilled");
+  EXPECT_EQ(function.end, FunctionEnd::kOutOfMemory);
   EXPECT_EQ(function.last_log_line, "allocating 256 MiB");
 }
 
@@ -361,7 +361,7 @@ TEST(FunctionHostPacing, NewQuotaReachesAPacingFunctionByFile) {
   EXPECT_EQ((*host)->IsolationName(), "pacing");
   HostedFunctionSpec spec;
   spec.uid = "a";
-  spec.group.program = "server";
+  spec.group.program = FunctionProgram::kServer;
   spec.group.milli_cpu = 300;
   ASSERT_TRUE((*host)->Create(spec).ok());
   const std::string file = options.directory + "/functions/a.cpu";

@@ -13,7 +13,7 @@ HostedFunctionSpec SomeSpec() {
   spec.group.namespace_name = "default";
   spec.group.job_name = "demo";
   spec.group.name = "workers";
-  spec.group.program = "worker";
+  spec.group.program = FunctionProgram::kWorker;
   spec.group.memory_mib = 512;
   spec.group.milli_cpu = 250;
   spec.group.timeout_seconds = 900;
@@ -32,8 +32,8 @@ TEST(HostProtocol, FunctionSpecSurvivesTheTrip) {
 TEST(HostProtocol, FunctionsSurviveTheTrip) {
   std::vector<FunctionInstance> functions(2);
   functions[0] = {"a", "workers", FunctionPhase::kReady, "127.0.0.1:1", 0.5, 0, "", "", 7.5};
-  functions[1] = {"b", "workers",   FunctionPhase::kGone, "", 0,
-                  0,   "OOMKilled", "last \"words\"",     9,  2.25};
+  functions[1] = {"b", "workers", FunctionPhase::kGone,     "", 0, 0, "OOMKilled", "last \"words\"",
+                  9,   2.25,      FunctionEnd::kOutOfMemory};
   const auto decoded = DecodeFunctions(EncodeFunctions(functions));
   ASSERT_TRUE(decoded.ok()) << decoded.status().ToString();
   EXPECT_EQ(*decoded, functions);
@@ -50,10 +50,12 @@ TEST(HostProtocol, NamesTheFieldThatIsWrong) {
   for (const auto& [text, field] : std::vector<std::pair<std::string, std::string>>{
            {R"({"jobUid":"j","group":"g","program":"worker"})", "function.uid"},
            {R"({"uid":1,"jobUid":"j","group":"g","program":"worker"})", "function.uid"},
-           {R"({"uid":"u","jobUid":"j","group":"g","program":"p","memory":1})", "function.memory"},
-           {R"({"uid":"u","jobUid":"j","group":"g","program":"p","environment":{"A=":"1"}})",
+           {R"({"uid":"u","jobUid":"j","group":"g","program":"worker","memory":1})",
+            "function.memory"},
+           {R"({"uid":"u","jobUid":"j","group":"g","program":"sh"})", "function.program"},
+           {R"({"uid":"u","jobUid":"j","group":"g","program":"worker","environment":{"A=":"1"}})",
             "function.environment"},
-           {R"({"uid":"u","jobUid":"j","group":"g","program":"p","environment":{"A":1}})",
+           {R"({"uid":"u","jobUid":"j","group":"g","program":"worker","environment":{"A":1}})",
             "function.environment"}}) {
     const auto decoded = DecodeFunctionSpec(text);
     ASSERT_FALSE(decoded.ok()) << text;

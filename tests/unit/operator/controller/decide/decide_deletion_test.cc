@@ -18,7 +18,7 @@ class DecideDeletionTest : public ::testing::Test {
     snapshot_.wall = WallTime(FromSeconds(1'700'000'000));
     snapshot_.job.metadata.finalizers = {kCleanupFinalizer};
     snapshot_.job.status.conditions.push_back(
-        MakeCondition(kConditionAccepted, true, "SpecValid", ""));
+        MakeCondition(kConditionAccepted, true, Reason::kSpecValid, ""));
     snapshot_.facts.instances_known = true;
     snapshot_.facts.exchange_cleaned = true;
     snapshot_.facts.job_key_deleted = true;
@@ -26,7 +26,7 @@ class DecideDeletionTest : public ::testing::Test {
 
   void Finished(double seconds_ago) {
     snapshot_.job.status.conditions.push_back(
-        MakeCondition(kConditionComplete, true, "TrainingFinished", ""));
+        MakeCondition(kConditionComplete, true, Reason::kTrainingFinished, ""));
     snapshot_.job.status.completion_time = FormatRfc3339(snapshot_.wall - FromSeconds(seconds_ago));
   }
   void CleanedUp(double seconds_ago) {
@@ -78,7 +78,7 @@ TEST_F(DecideDeletionTest, WhatIsLeftIsToldAlsoOfAJobThatIsDegradedForAnotherRea
   snapshot_.facts.exchange_cleaned = false;
   snapshot_.facts.cleanup_since = snapshot_.now - FromSeconds(2 * options_.cleanup_seconds);
   std::vector<Condition>& conditions = snapshot_.job.status.conditions;
-  conditions.push_back(MakeCondition(kConditionDegraded, true, "ProfileUncertain", ""));
+  conditions.push_back(MakeCondition(kConditionDegraded, true, Reason::kProfileUncertain, ""));
   const std::vector<Action> actions = DecideDeletion(snapshot_);
   ASSERT_EQ(actions.size(), 1u);
   const auto* told = std::get_if<WriteDecision>(&actions[0]);

@@ -190,12 +190,13 @@ class HostileStores : public testing::Test {
 TEST_F(HostileStores, CostTheirOwnJobsAlone) {
   ControllerOptions options = JobWorld().options;
   ControllerDependencies dependencies{
-      runtime_,
-      server_,
-      locked_,
-      locked_,
-      [this](const StoreReference& reference, const StoreSecrets&) { return Open(reference); },
-      {}};
+      .runtime = runtime_,
+      .kube = server_,
+      .backend = locked_,
+      .slices = locked_,
+      .open_store = [this](const StoreReference& reference, const StoreSecrets&) {
+        return Open(reference);
+      }};
   Controller controller(dependencies, options);
   controller.Start();
   for (int i = 0; i < kHostileJobs; ++i) CreateHostile(i);

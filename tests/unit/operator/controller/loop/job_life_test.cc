@@ -370,7 +370,7 @@ TEST_F(JobLifeTest, WaitsForRoom) {
 
 TEST_F(JobLifeTest, FunctionsThatCannotStartFailTheJobWithTheirReason) {
   world_.Create(JobWorld::MinimalJob());
-  world_.functions.die_at_start = "Exited 127";
+  world_.functions.die_at_start = FunctionEnd::kByItself;
   ASSERT_TRUE(world_.RunUntilFinished(200));
   EXPECT_EQ(world_.Reason("Failed"), "True/FunctionStartFailed");
   EXPECT_THAT(FindCondition(world_.Read(), "Failed")->message, HasSubstr("Exited 127"));

@@ -76,7 +76,7 @@ TEST_F(JobTroubleTest, SlicesThatLeftNoCheckpointFallBack) {
 TEST_F(JobTroubleTest, AFunctionThatCrashedWhileNobodyLookedFallsBack) {
   world_.Create(JobWorld::MinimalJob());
   ASSERT_TRUE(RunUntilIteration(30));
-  world_.functions.Kill(world_.functions.InstanceOf("worker-1"), "OOMKilled");
+  world_.functions.Kill(world_.functions.InstanceOf("worker-1"), FunctionEnd::kOutOfMemory);
   world_.RestartController();  // of the slice it never hears
   ASSERT_TRUE(world_.RunUntilFinished(200));
   EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");

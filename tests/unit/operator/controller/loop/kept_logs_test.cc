@@ -59,11 +59,11 @@ TEST_F(KeptLogsTest, OfAFunctionThatDiedTheLastLineStandsInTheCondition) {
   world_.Create(job);
   ASSERT_TRUE(RunUntilIteration(30));
   Write("worker-0", "reads its partition\nillegal instruction\n\n");
-  world_.functions.Kill(world_.functions.InstanceOf("worker-0"), "Exited 4");
+  world_.functions.Kill(world_.functions.InstanceOf("worker-0"), FunctionEnd::kByItself);
   ASSERT_TRUE(world_.RunUntilFinished(200));
   EXPECT_EQ(world_.Reason("Failed"), "True/BackoffLimitExceeded");
   EXPECT_THAT(FindCondition(world_.Read(), "Failed")->message,
-              HasSubstr("worker-0 is gone (Exited 4): illegal instruction"));
+              HasSubstr("worker-0 is gone (Exited 127): illegal instruction"));
   EXPECT_THAT(Kept()["worker-0.log"], HasSubstr("illegal instruction"));
 }
 

@@ -25,7 +25,7 @@ class OutOfMemoryTest : public JobLifeTest {
     job_["spec"]["profile"]["workerBytesPerSample"] = "1024";
   }
   void Kill(const std::string& role) {
-    world_.functions.Kill(world_.functions.InstanceOf(role), "OOMKilled");
+    world_.functions.Kill(world_.functions.InstanceOf(role), FunctionEnd::kOutOfMemory);
   }
   bool RunUntilRevision(int revision) {
     return world_.RunUntil(
@@ -88,10 +88,10 @@ TEST_F(OutOfMemoryTest, AndTheServers) {
 }
 
 TEST_F(OutOfMemoryTest, BeforeTheyAreReadyAsWell) {
-  world_.functions.die_at_start = "OOMKilled";
+  world_.functions.die_at_start = FunctionEnd::kOutOfMemory;
   world_.Create(job_);
   ASSERT_TRUE(Degraded("OOMKilled"));
-  world_.functions.die_at_start.clear();
+  world_.functions.die_at_start.reset();
   ASSERT_TRUE(world_.RunUntilFinished(300));
   EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
   const Job done = world_.Read();

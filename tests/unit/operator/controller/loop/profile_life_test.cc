@@ -116,7 +116,7 @@ TEST_F(JobLifeTest, FunctionsWithoutMemoryToProfileFailTheJob) {
   Json job = JobWorld::MinimalJob();
   job["spec"].erase("profile");
   world_.Create(job);
-  world_.functions.die_at_start = "OOMKilled";
+  world_.functions.die_at_start = FunctionEnd::kOutOfMemory;
   ASSERT_TRUE(world_.RunUntilFinished(200));
   EXPECT_EQ(world_.Reason("Failed"), "True/ProfilingFailed");
   EXPECT_THAT(FindCondition(world_.Read(), "Failed")->message, HasSubstr("functions.memory.max"));

@@ -56,7 +56,7 @@ TEST_F(PendingFunctions, TheKubeletsWordsAreMappedWithTheNextStep) {
     facts_.instances.clear();
     Add(servers_, FunctionPhase::kPending, said);
     ASSERT_TRUE(Found().has_value());
-    EXPECT_EQ(Found()->reason, reason);
+    EXPECT_EQ(ReasonText(Found()->reason), std::string(reason));
     EXPECT_THAT(Found()->message, HasSubstr(said));
     EXPECT_THAT(Found()->message, HasSubstr(next));
   }
@@ -66,7 +66,7 @@ TEST_F(PendingFunctions, MostOfThemDecide) {
   Add(workers_, FunctionPhase::kPending, "Unschedulable: 0/1 nodes are available");
   Add(workers_, FunctionPhase::kPending, "ErrImagePull: not found");
   Add(servers_, FunctionPhase::kPending, "ImagePullBackOff: waits");
-  EXPECT_EQ(Found()->reason, "ImagePullFailed");
+  EXPECT_EQ(Found()->reason, Reason::kImagePullFailed);
   EXPECT_THAT(Found()->message, HasSubstr("2 functions cannot get their image"));
 }
 

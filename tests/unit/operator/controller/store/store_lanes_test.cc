@@ -102,15 +102,15 @@ double SecondsToComplete(int hanging_jobs, bool one_store) {
     FakeFunctions functions(runtime.clock, store);
     ControllerOptions options = JobWorld().options;
     options.workers = 2;
-    ControllerDependencies dependencies{runtime,
-                                        server,
-                                        functions,
-                                        functions,
-                                        [&](const StoreReference& reference, const StoreSecrets&) {
-                                          return Result<std::unique_ptr<ObjectStore>>(Lend(
-                                              store, runtime, reference.uri != "file:///store"));
-                                        },
-                                        {}};
+    ControllerDependencies dependencies{
+        .runtime = runtime,
+        .kube = server,
+        .backend = functions,
+        .slices = functions,
+        .open_store = [&](const StoreReference& reference, const StoreSecrets&) {
+          return Result<std::unique_ptr<ObjectStore>>(
+              Lend(store, runtime, reference.uri != "file:///store"));
+        }};
     Controller controller(dependencies, options);
     controller.Start();
     for (int i = 0; i < hanging_jobs; ++i) {
@@ -199,16 +199,15 @@ Ending EndWhileAStoreIsAsked(Duration answers_after) {
       return OkStatus();
     };
     ControllerDependencies dependencies{
-        runtime,
-        server,
-        functions,
-        functions,
-        [&](const StoreReference&, const StoreSecrets&) {
+        .runtime = runtime,
+        .kube = server,
+        .backend = functions,
+        .slices = functions,
+        .open_store = [&](const StoreReference&, const StoreSecrets&) {
           auto lent = std::make_unique<FaultyObjectStore>(store, runtime, StoreFaults{});
           lent->SetScript(ask);
           return Result<std::unique_ptr<ObjectStore>>(std::move(lent));
-        },
-        {}};
+        }};
     dependencies.end_store_requests = [&] { ending.requests_ended = true; };
     Controller controller(dependencies, JobWorld().options);
     controller.Start();

@@ -10,11 +10,11 @@
 #include "common/objectstore/object_store.h"
 #include "common/protocol/object_keys.h"
 #include "common/protocol/slice_codec.h"
+#include "operator/api/conditions.h"
 #include "operator/backends/owned_object.h"
+#include "operator/controller/apply/action_executor.h"
 #include "operator/controller/apply/job_report.h"
-#include "operator/controller/loop/reconciler.h"
 #include "operator/controller/planning/profile_fit.h"
-#include "operator/controller/store/store_probe.h"
 #include "operator/resources/job_key.h"
 #include "operator/resources/slice_requests.h"
 
@@ -76,7 +76,7 @@ std::optional<SliceRecord> ParseRecord(ByteView bytes) {
 
 }  // namespace
 
-bool Reconciler::UsesStore(const Pass& pass, const Action& action) const {
+bool ActionExecutor::UsesStore(const Pass& pass, const Action& action) const {
   const auto* write = std::get_if<WriteDecision>(&action);
   // The history is kept there.
   if (write != nullptr) return write->plan || write->execution || write->start_time;
@@ -84,10 +84,10 @@ bool Reconciler::UsesStore(const Pass& pass, const Action& action) const {
                                   std::holds_alternative<EnsureProfileGroup>(action);
   if (asks_for_functions) return pass.memory->store == nullptr;  // it is opened before
   if (std::holds_alternative<StartTrainingSlice>(action)) {
-    return NeedsCredentials(pass, TrainingBudgetSeconds(pass));
+    return credentials_.NeedsOther(pass, TrainingBudgetSeconds(pass));
   }
   if (std::holds_alternative<StartProfileSlice>(action)) {
-    return NeedsCredentials(pass, options_.profile_timeout_seconds);
+    return credentials_.NeedsOther(pass, options_.profile_timeout_seconds);
   }
   return std::holds_alternative<CheckAdmission>(action) ||
          std::holds_alternative<BringCheckpoint>(action) ||
@@ -98,61 +98,27 @@ bool Reconciler::UsesStore(const Pass& pass, const Action& action) const {
          std::holds_alternative<CleanUpStore>(action);
 }
 
-Result<ObjectStore*> Reconciler::StoreOf(Pass* pass) {
-  LDNN_RETURN_IF_ERROR(pass->snapshot.reach);
-  JobMemory& memory = *pass->memory;
-  LDNN_RETURN_IF_ERROR(LookAtSecrets(pass));
-  if (memory.store == nullptr) {
-    LDNN_ASSIGN_OR_RETURN(
-        memory.store,
-        dependencies_.open_store(MakeStoreReference(pass->snapshot.job), memory.store_secrets));
-  }
-  return memory.store.get();
-}
-
-Status Reconciler::LookAtSecrets(Pass* pass) {
-  JobMemory& memory = *pass->memory;
-  const Job& job = pass->snapshot.job;
-  const ObjectStoreSpec& store = job.spec.object_store;
-  const bool has_secrets = !store.credentials_secret.empty() || !store.ca_secret.empty();
-  if (!options_.use_store_secrets || !has_secrets) return OkStatus();
-  const Instant now = dependencies_.runtime.clock.Now();
-  const bool needed = memory.store == nullptr || memory.store_refused;
-  if (!needed && now - memory.secrets_read < FromSeconds(options_.secrets_seconds)) {
-    return OkStatus();
-  }
-  memory.secrets_read = now;
-  Result<StoreSecrets> secrets = ReadStoreSecrets(dependencies_.kube, job);
-  // A store that answers is used with what was known.
-  if (!secrets.ok()) return needed ? secrets.status() : OkStatus();
-  memory.store_refused = false;
-  if (secrets->version == memory.store_secrets.version) return OkStatus();
-  memory.store.reset();
-  memory.store_secrets = *std::move(secrets);
-  return OkStatus();
-}
-
-void Reconciler::DropExchange(Pass* pass, const Round& round) {
-  Result<ObjectStore*> store = StoreOf(pass);
+void ActionExecutor::DropExchange(Pass* pass, const Round& round) {
+  Result<ObjectStore*> store = stores_.Open(pass);
   if (!store.ok()) return;
   const ExchangeScope scope{JobPrefix(pass->snapshot.job), round.plan_revision, round.incarnation};
   // Best effort: the end of the job deletes what is left.
   (void)DeletePrefix(**store, ExchangeScopePrefix(scope));
 }
 
-void Reconciler::SaveHistory(Pass* pass) {
-  Result<ObjectStore*> store = StoreOf(pass);
+void ActionExecutor::SaveHistory(Pass* pass) {
+  Result<ObjectStore*> store = stores_.Open(pass);
   if (!store.ok() || pass->snapshot.job.status.start_time.empty()) return;
   const std::string text = EncodeHistory(pass->memory->history, kMaxHistoryBytes);
   // Best effort: only the report would miss it.
   if (!text.empty()) (void)(*store)->Put(HistoryKey(pass->snapshot.job), AsBytes(text));
 }
 
-void Reconciler::LoadHistory(Pass* pass) {
+void ActionExecutor::LoadHistory(Pass* pass) {
   JobHistory& history = pass->memory->history;
   const bool fresh = history.iterations().empty() && history.slices() == 0;
   if (!fresh || pass->snapshot.job.status.usage.slices == 0) return;
-  Result<ObjectStore*> store = StoreOf(pass);
+  Result<ObjectStore*> store = stores_.Open(pass);
   if (!store.ok()) return;
   Result<Bytes> bytes =
       GetBounded(**store, HistoryKey(pass->snapshot.job), kMaxHistoryBytes, "a job's history");
@@ -163,36 +129,20 @@ void Reconciler::LoadHistory(Pass* pass) {
   if (saved.has_value()) history = std::move(*saved);
 }
 
-Status Reconciler::LearnCapabilities(Pass* pass, ObjectStore& store) {
-  const Job& job = pass->snapshot.job;
-  std::optional<std::vector<std::string>>& learnt = pass->memory->facts.store_capabilities;
+Status ActionExecutor::LearnOfStore(Pass* pass, ObjectStore& store) {
   // A job that has never been accepted leaves nothing behind when it is deleted: it writes nothing.
-  const bool may_write = FindCondition(job, kConditionAccepted) != nullptr;
-  LDNN_ASSIGN_OR_RETURN(const bool chosen, ChooseCredentials(pass, may_write));
-  pass->memory->facts.credentials_known = chosen;
-  if (job.status.store_capabilities.has_value()) return OkStatus();
-  const std::string lane = StoreLaneOf(job);
-  {
-    const std::lock_guard lock(mutex_);
-    const auto found = capabilities_.find(lane);
-    if (chosen && found != capabilities_.end()) learnt = found->second;
-  }
-  if (learnt.has_value() || !may_write) return OkStatus();
-  // A controller that was deposed may be asking at the same time.
-  const std::string key =
-      RecordsPrefix(JobPrefix(job)) + "probe-" + std::to_string(options_.leader_epoch);
-  LDNN_ASSIGN_OR_RETURN(learnt, ProbeStore(store, key));
-  const std::lock_guard lock(mutex_);
-  capabilities_[lane] = *learnt;
-  return OkStatus();
+  const bool may_write = FindCondition(pass->snapshot.job, kConditionAccepted) != nullptr;
+  Facts& facts = pass->memory->facts;
+  LDNN_ASSIGN_OR_RETURN(facts.credentials_known, credentials_.Choose(pass, may_write));
+  return facts.credentials_known ? stores_.LearnCapabilities(pass, store, may_write) : OkStatus();
 }
 
-Result<Reconciler::Next> Reconciler::Do(Pass* pass, const CheckAdmission&) {
+Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const CheckAdmission&) {
   Facts& facts = pass->memory->facts;
-  Result<ObjectStore*> store = StoreOf(pass);
+  Result<ObjectStore*> store = stores_.Open(pass);
   Status answer = store.status();
   if (store.ok()) answer = (*store)->List(JobPrefix(pass->snapshot.job) + "/", "", 1).status();
-  if (answer.ok()) answer = LearnCapabilities(pass, **store);
+  if (answer.ok()) answer = LearnOfStore(pass, **store);
   if (!answer.ok()) {
     answer = answer.WithContext("spec.objectStore: " + MakeStoreReference(pass->snapshot.job).uri +
                                 " cannot be used");
@@ -209,7 +159,7 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const CheckAdmission&) {
 
 // Of a job that nothing has been made for yet: what its platform refuses is told before. It does
 // not depend on the plan: one worker and one server of the smallest size stand for all.
-Status Reconciler::TryFunctions(Pass* pass) {
+Status ActionExecutor::TryFunctions(Pass* pass) {
   if (dependencies_.cluster == nullptr || HasCondition(pass->snapshot.job, kConditionAccepted)) {
     return OkStatus();
   }
@@ -224,7 +174,7 @@ Status Reconciler::TryFunctions(Pass* pass) {
   return OkStatus();
 }
 
-Result<Reconciler::Next> Reconciler::Do(Pass* pass, const ReadProfileCache&) {
+Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const ReadProfileCache&) {
   Facts& facts = pass->memory->facts;
   facts.profile_cache_read = true;
   if (dependencies_.profile_cache != nullptr) {
@@ -234,8 +184,8 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const ReadProfileCache&) {
   return Next::kDecideAgain;
 }
 
-Result<Reconciler::Next> Reconciler::Do(Pass* pass, const BringCheckpoint&) {
-  LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, StoreOf(pass));
+Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const BringCheckpoint&) {
+  LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, stores_.Open(pass));
   const Job& job = pass->snapshot.job;
   const auto open = [&](const std::string& uri) {
     StoreReference reference = MakeStoreReference(job);
@@ -249,8 +199,8 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const BringCheckpoint&) {
   return Next::kDecideAgain;
 }
 
-Result<Reconciler::Next> Reconciler::Do(Pass* pass, const ReadRecords& action) {
-  LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, StoreOf(pass));
+Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const ReadRecords& action) {
+  LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, stores_.Open(pass));
   LoadHistory(pass);
   const Job& job = pass->snapshot.job;
   Facts& facts = pass->memory->facts;
@@ -293,15 +243,15 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const ReadRecords& action) {
     const Instant now = dependencies_.runtime.clock.Now();
     slice.started = slice.last_heard = now;
     pass->memory->AddRecord(&slice, job, options_.platform, now,
-                            [&](const Json& event) { Tell(*pass, event); });
+                            [&](const Json& event) { loader_.Tell(*pass, event); });
   }
   facts.records_read = action.round;
   return Next::kDecideAgain;
 }
 
-Result<Reconciler::Next> Reconciler::Do(Pass* pass, const LookUpCheckpoint& action) {
+Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const LookUpCheckpoint& action) {
   const Job& job = pass->snapshot.job;
-  LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, StoreOf(pass));
+  LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, stores_.Open(pass));
   Facts& facts = pass->memory->facts;
   std::vector<CheckpointReference>& damaged = facts.damaged_checkpoints;
   std::optional<CheckpointReference> newest;
@@ -325,14 +275,14 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const LookUpCheckpoint& acti
   return Next::kDecideAgain;
 }
 
-Result<Reconciler::Next> Reconciler::Do(Pass* pass, const CheckResults&) {
-  LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, StoreOf(pass));
+Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const CheckResults&) {
+  LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, stores_.Open(pass));
   const std::string key = ResultKey(JobPrefix(pass->snapshot.job), kModelName);
   const Status there = store->Head(key).status();
   if (there.code() == StatusCode::kUnavailable) return there;
   if (IsAccessFailure(there)) {
     pass->memory->store_refused = true;
-    LDNN_RETURN_IF_ERROR(LookAtSecrets(pass));
+    LDNN_RETURN_IF_ERROR(stores_.ReadSecrets(pass));
     if (pass->memory->store == nullptr) return there;  // again, with what they say now
   }
   pass->memory->facts.results =
@@ -340,10 +290,10 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const CheckResults&) {
   return Next::kDecideAgain;
 }
 
-Result<Reconciler::Next> Reconciler::Do(Pass* pass, const WriteReport&) {
+Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const WriteReport&) {
   Facts& facts = pass->memory->facts;
   const auto attempt = [&]() -> Status {
-    LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, StoreOf(pass));
+    LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, stores_.Open(pass));
     LoadHistory(pass);
     SaveLogs(pass, *store);
     const std::string key = ResultKey(JobPrefix(pass->snapshot.job), kReportName);
@@ -368,11 +318,11 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const WriteReport&) {
   return Next::kDecideAgain;
 }
 
-Result<Reconciler::Next> Reconciler::Do(Pass* pass, const CleanUpStore& action) {
-  LDNN_RETURN_IF_ERROR(ConfirmLead(pass));
+Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const CleanUpStore& action) {
+  LDNN_RETURN_IF_ERROR(writer_.ConfirmLead(pass));
   Facts& facts = pass->memory->facts;
   const auto attempt = [&]() -> Status {
-    LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, StoreOf(pass));
+    LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, stores_.Open(pass));
     return CleanUp(*store, pass->snapshot.job, action.keep_checkpoints);
   };
   const Status cleaned = attempt();
@@ -390,7 +340,7 @@ Result<Reconciler::Next> Reconciler::Do(Pass* pass, const CleanUpStore& action) 
   return Next::kDecideAgain;
 }
 
-Result<Reconciler::Next> Reconciler::Do(Pass* pass, const DeleteJobKey&) {
+Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const DeleteJobKey&) {
   const Job& job = pass->snapshot.job;
   LDNN_RETURN_IF_ERROR(DeleteOwned(dependencies_.kube, SecretType(),
                                    {job.metadata.namespace_name, JobKeySecretName(job)},

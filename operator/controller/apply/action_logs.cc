@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "common/protocol/object_keys.h"
-#include "operator/controller/loop/reconciler.h"
+#include "operator/controller/apply/action_executor.h"
 #include "operator/resources/slice_requests.h"
 
 namespace lambdadnn {
@@ -25,7 +25,7 @@ std::string Tail(const std::string& text, size_t most) {
 
 }  // namespace
 
-void Reconciler::GatherLogs(Pass* pass) {
+void ActionExecutor::GatherLogs(Pass* pass) {
   const Job& job = pass->snapshot.job;
   JobMemory& memory = *pass->memory;
   if (!dependencies_.keep_logs || !IsEnding(job) || memory.logs_gathered) return;
@@ -44,7 +44,7 @@ void Reconciler::GatherLogs(Pass* pass) {
   }
 }
 
-void Reconciler::SaveLogs(Pass* pass, ObjectStore& store) {
+void ActionExecutor::SaveLogs(Pass* pass, ObjectStore& store) {
   std::map<std::string, std::string>& logs = pass->memory->logs;
   const std::string prefix = JobPrefix(pass->snapshot.job);
   while (!logs.empty()) {

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Credentials for the functions of one job alone (docs/design/016-credentials-of-a-job.md).
+#include "operator/controller/apply/credential_broker.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "common/protocol/object_keys.h"
-#include "operator/controller/loop/reconciler.h"
+#include "operator/controller/store/store_access.h"
+#include "operator/controller/store/store_lanes.h"
+#include "operator/resources/job_key.h"
 #include "operator/resources/job_policy.h"
 #include "operator/resources/slice_requests.h"
 
@@ -46,34 +49,34 @@ Status TryOut(ObjectStore& store, const std::string& prefix, const std::string& 
 
 }  // namespace
 
-bool Reconciler::HasOwnCredentials(const Pass& pass) {
+bool CredentialBroker::HasOwn(const Pass& pass) {
   const std::string& decided = pass.memory->facts.store_credentials;
   const std::string& told = pass.snapshot.job.status.store_credentials;
   return (decided.empty() ? told : decided) == kPerJobCredentials;
 }
 
-bool Reconciler::HasSecretCredentials(const Job& job) const {
+bool CredentialBroker::HasSecret(const Job& job) const {
   return options_.use_store_secrets && !job.spec.object_store.credentials_secret.empty();
 }
 
-bool Reconciler::MayHaveOthersCredentials(const Job& job) const {
-  return HasSecretCredentials(job) || !options_.tenants.has_value() ||
+bool CredentialBroker::MayHaveOthers(const Job& job) const {
+  return HasSecret(job) || !options_.tenants.has_value() ||
          options_.tenants->expose_operator_credentials;
 }
 
-bool Reconciler::IsChoiceKept(const Job& job) const {
+bool CredentialBroker::IsChoiceKept(const Job& job) const {
   const std::string& told = job.status.store_credentials;
   if (told == kPerJobCredentials) return true;
-  if (told == kSecretCredentials) return HasSecretCredentials(job);
+  if (told == kSecretCredentials) return HasSecret(job);
   // Whoever may write status may have written it, or the operator has been told to be stricter.
-  return (!told.empty() || IsStarted(job)) && MayHaveOthersCredentials(job);
+  return (!told.empty() || IsStarted(job)) && MayHaveOthers(job);
 }
 
-void Reconciler::UseOthersCredentials(Pass* pass, const Status& why) {
+void CredentialBroker::UseOthers(Pass* pass, const Status& why) {
   Facts& facts = pass->memory->facts;
   const Job& job = pass->snapshot.job;
   pass->memory->issued.reset();
-  if (!MayHaveOthersCredentials(job)) {
+  if (!MayHaveOthers(job)) {
     facts.credentials_refused = FailedPreconditionError(
         "no credentials for this job alone: " + Shortened(why.message()) +
         "; name a Secret of yours in spec.objectStore.credentialsSecretRef, or mend what the store "
@@ -83,13 +86,13 @@ void Reconciler::UseOthersCredentials(Pass* pass, const Status& why) {
     }
     return;
   }
-  facts.store_credentials = HasSecretCredentials(job) ? kSecretCredentials : kOperatorCredentials;
+  facts.store_credentials = HasSecret(job) ? kSecretCredentials : kOperatorCredentials;
   facts.store_credentials_message = Shortened(why.message());
 }
 
-Status Reconciler::IssueCredentials(Pass* pass, double seconds) {
+Status CredentialBroker::Issue(Pass* pass, double seconds) {
   JobMemory& memory = *pass->memory;
-  LDNN_RETURN_IF_ERROR(StoreOf(pass).status());  // what its Secrets say is known with it
+  LDNN_RETURN_IF_ERROR(stores_.Open(pass).status());  // what its Secrets say is known with it
   const Job& job = pass->snapshot.job;
   AssumedRole role;
   LDNN_ASSIGN_OR_RETURN(role.policy, JobStorePolicy(job, kMaxRolePolicyCharacters));
@@ -125,8 +128,8 @@ Status Reconciler::IssueCredentials(Pass* pass, double seconds) {
   return OkStatus();
 }
 
-Status Reconciler::TryCredentials(Pass* pass) {
-  LDNN_RETURN_IF_ERROR(IssueCredentials(pass, kMinRoleSeconds));
+Status CredentialBroker::Try(Pass* pass) {
+  LDNN_RETURN_IF_ERROR(Issue(pass, kMinRoleSeconds));
   JobMemory& memory = *pass->memory;
   StoreSecrets secrets = memory.store_secrets;
   secrets.credentials = memory.issued->credentials;
@@ -138,7 +141,7 @@ Status Reconciler::TryCredentials(Pass* pass) {
   return TryOut(*store, reference.prefix, key);
 }
 
-Result<bool> Reconciler::ChooseCredentials(Pass* pass, bool may_try) {
+Result<bool> CredentialBroker::Choose(Pass* pass, bool may_try) {
   JobMemory& memory = *pass->memory;
   const Job& job = pass->snapshot.job;
   const StoreReference reference = MakeStoreReference(job);
@@ -147,7 +150,7 @@ Result<bool> Reconciler::ChooseCredentials(Pass* pass, bool may_try) {
   if (chosen || !possible) return true;
   const Result<std::string> policy = JobStorePolicy(job, kMaxRolePolicyCharacters);
   if (!policy.ok()) {
-    UseOthersCredentials(pass, policy.status());
+    UseOthers(pass, policy.status());
     return true;
   }
 
@@ -160,7 +163,7 @@ Result<bool> Reconciler::ChooseCredentials(Pass* pass, bool may_try) {
   }
   if (!answer.has_value() && !may_try) return false;
   if (!answer.has_value()) {
-    answer = TryCredentials(pass);
+    answer = Try(pass);
     // A moment's trouble says nothing about the next job.
     if (answer->code() != StatusCode::kUnavailable) {
       const std::lock_guard lock(mutex_);
@@ -173,13 +176,13 @@ Result<bool> Reconciler::ChooseCredentials(Pass* pass, bool may_try) {
   }
   // A moment's trouble fails no job that has nothing else.
   const bool again = answer->code() == StatusCode::kUnavailable;
-  if (again && !MayHaveOthersCredentials(job)) return *answer;
-  UseOthersCredentials(pass, *answer);
+  if (again && !MayHaveOthers(job)) return *answer;
+  UseOthers(pass, *answer);
   return true;
 }
 
-bool Reconciler::NeedsCredentials(const Pass& pass, double budget_seconds) const {
-  if (!HasOwnCredentials(pass)) return false;
+bool CredentialBroker::NeedsOther(const Pass& pass, double budget_seconds) const {
+  if (!HasOwn(pass)) return false;
   const std::optional<IssuedCredentials>& issued = pass.memory->issued;
   if (!issued.has_value() || issued->of_version != pass.memory->store_secrets.version) return true;
   const double left = ToSeconds(issued->end - dependencies_.runtime.clock.Now());
@@ -188,19 +191,19 @@ bool Reconciler::NeedsCredentials(const Pass& pass, double budget_seconds) const
   return left < std::min(wanted, issued->lifetime_seconds / 2);
 }
 
-Status Reconciler::AddCredentials(Pass* pass, SliceRequest* request) {
-  if (!HasOwnCredentials(*pass)) return OkStatus();
+Status CredentialBroker::AddTo(SliceRequest* request, Pass* pass) {
+  if (!HasOwn(*pass)) return OkStatus();
   JobMemory& memory = *pass->memory;
-  LDNN_RETURN_IF_ERROR(StoreOf(pass).status());  // its Secrets may have changed
+  LDNN_RETURN_IF_ERROR(stores_.Open(pass).status());  // its Secrets may have changed
   const double budget = request->budget_seconds;
-  if (NeedsCredentials(*pass, budget)) {
+  if (NeedsOther(*pass, budget)) {
     const double wanted = budget > 0 ? budget + 2 * kMarginSeconds : kLongestSeconds;
-    const Status issued = IssueCredentials(pass, wanted);
+    const Status issued = Issue(pass, wanted);
     const bool again =
         issued.code() == StatusCode::kUnavailable || issued.code() == StatusCode::kCancelled;
     if (again) return issued;
     if (!issued.ok()) {
-      UseOthersCredentials(pass, issued);
+      UseOthers(pass, issued);
       // Functions that have none are refused, and replaced by some that have the Secret's.
       return memory.facts.credentials_refused;
     }
@@ -210,6 +213,50 @@ Status Reconciler::AddCredentials(Pass* pass, SliceRequest* request) {
   request->budget_seconds = budget > 0 ? std::min(budget, left) : left;
   request->credentials = issued.credentials;
   return OkStatus();
+}
+
+Status CredentialBroker::EnsureJobKey(Pass* pass) {
+  JobMemory& memory = *pass->memory;
+  if (!memory.job_key.empty()) return OkStatus();
+  const Job& job = pass->snapshot.job;
+  const ObjectName name{job.metadata.namespace_name, JobKeySecretName(job)};
+  Result<Json> secret = NotFoundError("not asked for");
+  // A job whose functions have never begun most likely has none.
+  if (!job.status.execution.functions.empty()) secret = dependencies_.kube.Get(SecretType(), name);
+  if (!secret.ok() && secret.status().code() == StatusCode::kNotFound) {
+    const std::string key = MakeJobKey(dependencies_.runtime.random);
+    secret = dependencies_.kube.Create(SecretType(), JobKeySecret(job, key));
+    // Somebody was faster, or the answer to an earlier attempt was lost.
+    if (!secret.ok()) secret = dependencies_.kube.Get(SecretType(), name);
+  }
+  if (!secret.ok()) {
+    return secret.status().WithContext("cannot get the key of job " + job.metadata.name);
+  }
+  std::optional<std::string> key = KeyOfSecret(job, *secret);
+  if (!key.has_value()) {
+    return FailedPreconditionError("secret " + name.name +
+                                   " is not the key of this job; delete it");
+  }
+  memory.job_key = *key;
+  return OkStatus();
+}
+
+Result<FunctionSecrets> CredentialBroker::SecretsOf(Pass* pass) {
+  LDNN_RETURN_IF_ERROR(EnsureJobKey(pass));
+  LDNN_RETURN_IF_ERROR(stores_.Open(pass).status());  // what its Secrets say is known with it
+  const StoreSecrets& secrets = pass->memory->store_secrets;
+  auto environment = StoreEnvironment(dependencies_.store_environment, secrets);
+  const ObjectStoreSpec& store = pass->snapshot.job.spec.object_store;
+  if (!secrets.credentials.access_key.empty() && !store.endpoint.empty()) {
+    // The user's credentials are for the user's service: data and models are read there as well.
+    environment["LAMBDADNN_S3_ENDPOINT"] = store.endpoint;
+    environment["LAMBDADNN_S3_REGION"] = store.region;
+    environment["LAMBDADNN_S3_PATH_STYLE"] = store.path_style ? "true" : "false";
+  }
+  const bool own = HasOwn(*pass);
+  if (own) environment = WithoutCredentials(std::move(environment));
+  pass->memory->facts.secrets_version = pass->memory->StartedWith(own);
+  return FunctionSecrets{pass->memory->job_key, std::move(environment)};
 }
 
 }  // namespace lambdadnn

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+// Why a condition is as it is: the one word of its `reason`, as status, events, exit codes and
+// docs/operations.md (Troubleshooting) know it. One table.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace lambdadnn {
+
+struct Condition;
+
+enum class Reason {
+  kStoreNotUsable,
+  kFunctionsStarting,
+  kImagePullFailed,
+  kUnschedulable,
+  kFunctionNotCreated,
+  kQuotaExceeded,
+  kWaitingForRoom,
+  kClusterTooSmall,
+  kUnsupportedByCluster,
+  kExceedsCapacity,
+  kReplanning,
+  kJobSuspended,
+  kSpecValid,
+  kPlanned,
+  kReplanned,
+  kPlanKept,
+  kFunctionsReady,
+  kSlicesRunning,
+  kBetweenSlices,
+  kNotRunning,
+  kResumed,
+  kRecovered,
+  kTrainingFinished,
+  kFunctionLost,
+  kOOMKilled,
+  kKernelsDiffer,
+  kFunctionSilent,
+  kSliceFailed,
+  kSliceRefused,
+  kSlicesDisagree,
+  kCredentialsRefused,
+  kCheckpointMissing,
+  kStalled,
+  kProfileUncertain,
+  kLimitsUnknown,
+  kReplanInfeasible,
+  kStatusFieldRefused,
+  kJobNotIsolated,
+  kCleanupIncomplete,
+  kInfeasible,
+  kPlanningFailed,
+  kStoreNotAllowed,
+  kNoJobCredentials,
+  kInvalidSpec,
+  kProfilingFailed,
+  kFunctionStartFailed,
+  kBackoffLimitExceeded,
+  kOutOfMemory,
+  kDeadlineExceeded,
+  kResultsMissing,
+  kResumeFromUnusable,
+  kUnsupportedBackend,
+  kUnsupportedTransport,
+  kUnsupportedPlacement,
+  kUnsupportedSynchronization,
+};
+
+// What a job that failed for a reason means to who ran it.
+enum class FailureKind {
+  kJob,          // the job's own failure
+  kUsage,        // what was asked for cannot be done as it is written
+  kInfeasible,   // no plan reaches the objective
+  kEnvironment,  // the machine or cluster cannot run functions
+};
+
+struct ReasonRow {
+  Reason reason;
+  const char* text;
+  FailureKind failure = FailureKind::kJob;
+  // As the reason of Degraded: it stays although training goes on.
+  bool sticky = false;
+};
+
+// In the order of the enum.
+std::span<const ReasonRow> AllReasons();
+const ReasonRow& RowOf(Reason reason);
+const char* ReasonText(Reason reason);
+bool HasReason(const Condition& condition, Reason reason);
+// The row of a reason that was read; of one that this version does not know, null.
+const ReasonRow* FindReason(std::string_view text);
+
+}  // namespace lambdadnn

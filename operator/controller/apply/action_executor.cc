@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+// Actions on the functions and their slices.
+#include "operator/controller/apply/action_executor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <variant>
+
+#include "operator/resources/function_groups.h"
+#include "operator/resources/slice_requests.h"
+
+namespace lambdadnn {
+
+Result<ActionExecutor::Next> ActionExecutor::Apply(Pass* pass, const Action& action) {
+  return std::visit([&](const auto& one) { return Do(pass, one); }, action);
+}
+
+void ActionExecutor::BeginStarting(Pass* pass) {
+  Facts& facts = pass->memory->facts;
+  if (!facts.start_since.has_value()) facts.start_since = dependencies_.runtime.clock.Now();
+  facts.start_error = OkStatus();
+}
+
+Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const EnsurePlannedGroups&) {
+  LDNN_RETURN_IF_ERROR(writer_.ConfirmLead(pass));
+  BeginStarting(pass);
+  LDNN_ASSIGN_OR_RETURN(const FunctionSecrets secrets, credentials_.SecretsOf(pass));
+  for (const FunctionGroup& group :
+       PlannedGroups(pass->snapshot.job, PlatformOf(pass->snapshot), secrets)) {
+    const Status ensured = dependencies_.backend.EnsureGroup(group);
+    // Who waits for functions is told why there are none.
+    if (!ensured.ok()) pass->memory->facts.start_error = ensured;
+    if (IsRefusedStart(pass->memory->facts)) return Next::kDecideAgain;
+    LDNN_RETURN_IF_ERROR(ensured);
+  }
+  return Next::kGoOn;
+}
+
+Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const EnsureProfileGroup& action) {
+  LDNN_RETURN_IF_ERROR(writer_.ConfirmLead(pass));
+  BeginStarting(pass);
+  LDNN_ASSIGN_OR_RETURN(const FunctionSecrets secrets, credentials_.SecretsOf(pass));
+  const Status ensured = dependencies_.backend.EnsureGroup(ProfileGroup(
+      pass->snapshot.job, options_.platform, action.count, action.memory_mib, secrets));
+  if (!ensured.ok()) pass->memory->facts.start_error = ensured;
+  if (IsRefusedStart(pass->memory->facts)) return Next::kDecideAgain;
+  LDNN_RETURN_IF_ERROR(ensured);
+  return Next::kGoOn;
+}
+
+Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const DeleteAllGroups& action) {
+  LDNN_RETURN_IF_ERROR(writer_.ConfirmLead(pass));
+  GatherLogs(pass);
+  JobMemory& memory = *pass->memory;
+  Facts& facts = memory.facts;
+  const Job& job = pass->snapshot.job;
+  std::set<std::string> groups;
+  for (const auto& [uid, fact] : facts.instances) {
+    if (!fact.gone.has_value()) groups.insert(fact.instance.group);
+  }
+  if (job.status.plan.has_value()) {
+    groups.insert(WorkersGroupName(job.status.plan->revision));
+    groups.insert(ServersGroupName(job.status.plan->revision));
+  } else {
+    groups.insert(kProfileGroup);
+  }
+  for (const std::string& group : groups) {
+    const Status deleted = dependencies_.backend.DeleteGroup(IdentityOf(job), group);
+    if (deleted.ok() || deleted.code() == StatusCode::kNotFound) continue;
+    if (!facts.cleanup_since.has_value()) {
+      facts.cleanup_since = dependencies_.runtime.clock.Now();
+    }
+    facts.cleanup_error = deleted;
+    return deleted;
+  }
+  if (action.retry_seconds.has_value()) {
+    const double chance = 0.75 + 0.5 * dependencies_.runtime.random.Uniform();
+    ++facts.start_attempts;
+    facts.start_since.reset();
+    facts.start_again_at =
+        dependencies_.runtime.clock.Now() + FromSeconds(*action.retry_seconds * chance);
+    queue_.StandBack(pass->name, *facts.start_again_at);
+  }
+  return Next::kGoOn;
+}
+
+Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const DeleteOneGroup& action) {
+  LDNN_RETURN_IF_ERROR(writer_.ConfirmLead(pass));
+  LDNN_RETURN_IF_ERROR(
+      dependencies_.backend.DeleteGroup(IdentityOf(pass->snapshot.job), action.group));
+  pass->memory->facts.start_since.reset();
+  return Next::kGoOn;
+}
+
+Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const DeleteFunction& action) {
+  LDNN_RETURN_IF_ERROR(writer_.ConfirmLead(pass));
+  const Status deleted =
+      dependencies_.backend.DeleteInstance(IdentityOf(pass->snapshot.job), action.uid);
+  if (!deleted.ok() && deleted.code() != StatusCode::kNotFound) return deleted;
+  return Next::kGoOn;
+}
+
+Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const SetFunctionCpu& action) {
+  Facts& facts = pass->memory->facts;
+  const Status set =
+      dependencies_.backend.SetCpu(IdentityOf(pass->snapshot.job), action.uid, action.milli_cpu);
+  facts.cpu_fixed = set.code() == StatusCode::kUnimplemented;
+  if (facts.cpu_fixed) return Next::kDecideAgain;
+  LDNN_RETURN_IF_ERROR(set);
+  facts.cpu_set[action.uid] = action.milli_cpu;
+  return Next::kDecideAgain;
+}
+
+Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const AskKernels& action) {
+  Facts& facts = pass->memory->facts;
+  const auto found = facts.instances.find(action.uid);
+  if (found == facts.instances.end()) return Next::kGoOn;
+  InstanceFact& worker = found->second;
+  const Instant now = dependencies_.runtime.clock.Now();
+  // Patience begins anew where others were waited for in between.
+  const bool anew = !worker.kernels_first_asked.has_value() ||
+                    now - worker.kernels_asked >= FromSeconds(options_.ready_silence_seconds);
+  if (anew) worker.kernels_first_asked = now;
+  worker.kernels_asked = now;
+  dependencies_.slices.AskKernels(IdentityOf(pass->snapshot.job), action.uid,
+                                  worker.instance.address);
+  return Next::kGoOn;
+}
+
+void ActionExecutor::StartSlice(Pass* pass, const SliceRequest& request,
+                                const std::string& instance_uid) {
+  Facts& facts = pass->memory->facts;
+  const auto instance = facts.instances.find(instance_uid);
+  if (instance == facts.instances.end()) return;
+  const Instant now = dependencies_.runtime.clock.Now();
+  auto [found, is_new] = facts.slices.try_emplace(request.invocation);
+  SliceFact& slice = found->second;
+  if (is_new) {
+    slice.invocation = request.invocation;
+    slice.instance_uid = instance_uid;
+    slice.role = request.role;
+    slice.plan_revision = request.plan.revision;
+    slice.incarnation = request.incarnation;
+    slice.first_iteration = request.first_iteration;
+    slice.started = slice.last_heard = now;
+    loader_.Tell(*pass, {{"type", "slice"},
+                         {"job", pass->name.name},
+                         {"time", pass->memory->Time(now)},
+                         {"uid", instance_uid},
+                         {"role", request.role.Name()},
+                         {"outcome", "Started"},
+                         {"firstIteration", request.first_iteration}});
+  }
+  slice.phase = SlicePhase::kStarting;
+  slice.last_attach = now;
+  dependencies_.slices.Start(instance_uid, instance->second.instance.address, request,
+                             pass->memory->job_key);
+}
+
+double ActionExecutor::TrainingBudgetSeconds(const Pass& pass) const {
+  const double timeout = PlatformOf(pass.snapshot).function_timeout_seconds;
+  return timeout -
+         std::min(timeout * options_.timeout_margin_share, options_.max_timeout_margin_seconds);
+}
+
+Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const StartTrainingSlice& action) {
+  LDNN_RETURN_IF_ERROR(credentials_.EnsureJobKey(pass));
+  SliceRequest request = MakeTrainingSlice(pass->snapshot.job, action.role, options_.leader_epoch,
+                                           TrainingBudgetSeconds(*pass));
+  LDNN_RETURN_IF_ERROR(credentials_.AddTo(&request, pass));
+  JobHistory& history = pass->memory->history;
+  if (history.functions_ready_at == 0) {
+    history.functions_ready_at = pass->memory->Time(dependencies_.runtime.clock.Now());
+    history.cold_start_seconds += std::max(0.0, history.functions_ready_at - history.planned_at);
+  }
+  StartSlice(pass, request, action.instance_uid);
+  return Next::kGoOn;
+}
+
+Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const StartProfileSlice& action) {
+  LDNN_RETURN_IF_ERROR(credentials_.EnsureJobKey(pass));
+  ProfileConfig config;
+  config.iterations = options_.profile_iterations;
+  config.seconds = options_.profile_seconds;
+  config.filler = action.filler;
+  config.warmup_iterations = options_.profile_warmup_iterations;
+  config.batch_size = action.batch_size;
+  SliceRequest request =
+      MakeProfileSlice(pass->snapshot.job, options_.platform, action.rank, action.memory_mib,
+                       config, options_.leader_epoch, options_.profile_timeout_seconds);
+  LDNN_RETURN_IF_ERROR(credentials_.AddTo(&request, pass));
+  StartSlice(pass, request, action.instance_uid);
+  return Next::kGoOn;
+}
+
+Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const StopSlice& action) {
+  dependencies_.slices.Stop(action.invocation, action.graceful);
+  const auto found = pass->memory->facts.slices.find(action.invocation);
+  if (found == pass->memory->facts.slices.end()) return Next::kGoOn;
+  const Instant now = dependencies_.runtime.clock.Now();
+  (action.graceful ? found->second.graceful_stop_sent : found->second.stop_sent) = now;
+  return Next::kGoOn;
+}
+
+Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const ForgetSlice& action) {
+  dependencies_.slices.Forget(action.invocation);
+  pass->memory->facts.slices.erase(action.invocation);
+  return Next::kDecideAgain;
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+// Does what was decided: one function an action (decide/action.h), each idempotent. Decides
+// nothing. Thread-safe, for passes of different jobs.
+#pragma once
+
+#include <string>
+
+#include "operator/controller/admission/admission_queue.h"
+#include "operator/controller/apply/credential_broker.h"
+#include "operator/controller/apply/job_loader.h"
+#include "operator/controller/apply/job_stores.h"
+#include "operator/controller/apply/pass.h"
+#include "operator/controller/apply/status_writer.h"
+#include "operator/controller/decide/action.h"
+#include "operator/controller/dependencies.h"
+#include "operator/controller/options.h"
+
+namespace lambdadnn {
+
+class ActionExecutor {
+ public:
+  // All outlive this.
+  struct Parts {
+    const ControllerDependencies& dependencies;
+    const ControllerOptions& options;
+    AdmissionQueue& queue;
+    JobLoader& loader;
+    JobStores& stores;
+    CredentialBroker& credentials;
+    StatusWriter& writer;
+  };
+  explicit ActionExecutor(const Parts& parts)
+      : dependencies_(parts.dependencies),
+        options_(parts.options),
+        queue_(parts.queue),
+        loader_(parts.loader),
+        stores_(parts.stores),
+        credentials_(parts.credentials),
+        writer_(parts.writer) {}
+
+  // What a pass does after an action: decides anew on what is known now, goes on with the next
+  // action, or ends so that other jobs are told first.
+  enum class Next { kDecideAgain, kGoOn, kYield };
+  Result<Next> Apply(Pass* pass, const Action& action);
+  // Whether the action asks the job's store something, and so may wait for it.
+  bool UsesStore(const Pass& pass, const Action& action) const;
+
+ private:
+  Result<Next> Do(Pass* pass, const AddFinalizer& action);
+  Result<Next> Do(Pass* pass, const RemoveFinalizer& action);
+  Result<Next> Do(Pass* pass, const WriteDecision& action);
+  Result<Next> Do(Pass* pass, const DeleteJobObject& action);
+  Result<Next> Do(Pass* pass, const EnsurePlannedGroups& action);
+  Result<Next> Do(Pass* pass, const EnsureProfileGroup& action);
+  Result<Next> Do(Pass* pass, const DeleteAllGroups& action);
+  Result<Next> Do(Pass* pass, const DeleteOneGroup& action);
+  Result<Next> Do(Pass* pass, const DeleteFunction& action);
+  Result<Next> Do(Pass* pass, const SetFunctionCpu& action);
+  Result<Next> Do(Pass* pass, const AskKernels& action);
+  Result<Next> Do(Pass* pass, const StartTrainingSlice& action);
+  Result<Next> Do(Pass* pass, const StartProfileSlice& action);
+  Result<Next> Do(Pass* pass, const StopSlice& action);
+  Result<Next> Do(Pass* pass, const ForgetSlice& action);
+  Result<Next> Do(Pass* pass, const CheckAdmission& action);
+  Result<Next> Do(Pass* pass, const ReadProfileCache& action);
+  Result<Next> Do(Pass* pass, const BringCheckpoint& action);
+  Result<Next> Do(Pass* pass, const ReadRecords& action);
+  Result<Next> Do(Pass* pass, const LookUpCheckpoint& action);
+  Result<Next> Do(Pass* pass, const CheckResults& action);
+  Result<Next> Do(Pass* pass, const WriteReport& action);
+  Result<Next> Do(Pass* pass, const CleanUpStore& action);
+  Result<Next> Do(Pass* pass, const DeleteJobKey& action);
+
+  void BeginStarting(Pass* pass);
+  void StartSlice(Pass* pass, const SliceRequest& request, const std::string& instance_uid);
+  double TrainingBudgetSeconds(const Pass& pass) const;
+  // What the store can do, and with whose credentials functions reach it.
+  Status LearnOfStore(Pass* pass, ObjectStore& store);
+  // kFailedPrecondition: the platform refuses them. Other errors: it does not answer.
+  Status TryFunctions(Pass* pass);
+  // The last lines of the functions of a job that is ending, before they are given back; and into
+  // its results.
+  void GatherLogs(Pass* pass);
+  void SaveLogs(Pass* pass, ObjectStore& store);
+  // Objects that nobody will read again.
+  void DropExchange(Pass* pass, const Round& round);
+  void SaveHistory(Pass* pass);
+  void LoadHistory(Pass* pass);
+
+  const ControllerDependencies& dependencies_;
+  const ControllerOptions& options_;
+  AdmissionQueue& queue_;
+  JobLoader& loader_;
+  JobStores& stores_;
+  CredentialBroker& credentials_;
+  StatusWriter& writer_;
+};
+
+}  // namespace lambdadnn

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/controller/apply/job_loader.h"
+
+#include "operator/api/conditions.h"
+#include "operator/controller/admission/tenant_rules.h"
+#include "operator/controller/decide/decide.h"
+
+namespace lambdadnn {
+namespace {
+
+bool SeesQueue(const Job& job, const Platform& platform) {
+  if (IsFinished(job) || job.spec.suspend || !job.metadata.deletion_timestamp.empty()) return false;
+  return !IsStarted(job) || !job.status.plan.has_value() || NeedsReplan(job, platform);
+}
+
+}  // namespace
+
+JobLoader::JobLoader(const ControllerDependencies& dependencies, const ControllerOptions& options,
+                     ObjectCache& cache, AdmissionQueue& queue)
+    : dependencies_(dependencies), options_(options), cache_(cache), queue_(queue) {}
+
+std::shared_ptr<JobMemory> JobLoader::MemoryOf(const ObjectName& name, const std::string& uid) {
+  std::shared_ptr<JobMemory> of_another;
+  std::unique_lock lock(mutex_);
+  auto& entry = memories_[name];
+  if (entry.second == nullptr || entry.first != uid) {
+    of_another = std::move(entry.second);
+    entry = {uid, std::make_shared<JobMemory>()};
+  }
+  std::shared_ptr<JobMemory> memory = entry.second;
+  lock.unlock();
+  ForgetSlices(of_another.get());
+  return memory;
+}
+
+void JobLoader::Drop(const ObjectName& name) {
+  std::shared_ptr<JobMemory> memory;
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto found = memories_.find(name); found != memories_.end()) {
+      memory = std::move(found->second.second);
+      memories_.erase(found);
+    }
+  }
+  ForgetSlices(memory.get());
+}
+
+void JobLoader::ForgetSlices(const JobMemory* memory) {
+  if (memory == nullptr) return;
+  for (const auto& [invocation, slice] : memory->facts.slices) {
+    dependencies_.slices.Forget(invocation);
+  }
+}
+
+size_t JobLoader::remembered() const {
+  const std::lock_guard lock(mutex_);
+  return memories_.size();
+}
+
+Status JobLoader::Load(Pass* pass) {
+  pass->object = cache_.Get(pass->name);
+  if (pass->object == nullptr) return NotFoundError("the job is gone");
+  if (pass->memory == nullptr) pass->memory = MemoryOf(pass->name, UidOf(*pass->object));
+  const JobMemory::Decoded& decoded = pass->memory->Decode(pass->object);
+  pass->snapshot.job = decoded.job;
+  pass->snapshot.problem = decoded.problem;
+  if (options_.tenants.has_value() && decoded.problem.ok()) {
+    UseOperatorStore(*options_.tenants, &pass->snapshot.job);
+    std::optional<Status>& reach = pass->memory->reach;
+    if (!reach.has_value()) reach = CheckReach(*options_.tenants, pass->snapshot.job);
+    pass->snapshot.reach = *reach;
+  }
+  if (decoded.problem.ok() && pass->snapshot.reach.ok()) {
+    pass->snapshot.reach = CheckStartCheckpoint(pass->snapshot.job);
+  }
+  pass->snapshot.options = &options_;
+  pass->sees_queue = SeesQueue(pass->snapshot.job, options_.platform);
+  return OkStatus();
+}
+
+void JobLoader::Refresh(Pass* pass) {
+  JobSnapshot& snapshot = pass->snapshot;
+  snapshot.now = dependencies_.runtime.clock.Now();
+  snapshot.wall = dependencies_.runtime.clock.Wall();
+  pass->memory->Begin(snapshot.job, snapshot.now, snapshot.wall);
+  snapshot.facts = pass->memory->facts;
+  snapshot.meter = pass->memory->meter;
+  snapshot.platform = pass->memory->platform_view;
+  snapshot.profile_platform = pass->memory->profile_view;
+  if (pass->sees_queue) snapshot.queue = queue_.View(pass->name);
+}
+
+void JobLoader::Tell(const Pass& pass, Json event) const {
+  if (dependencies_.observer == nullptr) return;
+  event["namespace"] = pass.name.namespace_name;
+  dependencies_.observer->OnEvent(event);
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The object stores of jobs, opened with what their Secrets say, and what each can do. Thread-safe,
+// for passes of different jobs.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "common/objectstore/object_store.h"
+#include "operator/controller/apply/pass.h"
+#include "operator/controller/dependencies.h"
+#include "operator/controller/options.h"
+
+namespace lambdadnn {
+
+class JobStores {
+ public:
+  // Both outlive this.
+  JobStores(const ControllerDependencies& dependencies, const ControllerOptions& options)
+      : dependencies_(dependencies), options_(options) {}
+
+  // Valid until the job's Secrets change.
+  Result<ObjectStore*> Open(Pass* pass);
+  // Reads the job's Secrets again from time to time, and at once when a store refused what they
+  // said; a store that was opened with what they said before is let go.
+  Status ReadSecrets(Pass* pass);
+  // What the store can do, for the job's status: the first of the jobs of a store asks it, when it
+  // `may_write`.
+  Status LearnCapabilities(Pass* pass, ObjectStore& store, bool may_write);
+
+ private:
+  const ControllerDependencies& dependencies_;
+  const ControllerOptions& options_;
+  std::mutex mutex_;
+  std::map<std::string, std::vector<std::string>> capabilities_;  // by lane of the store
+};
+
+}  // namespace lambdadnn

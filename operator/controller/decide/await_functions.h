@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Functions that were asked for, until all of them are ready: what the plan's and the profiler's
+// have in common. Pure.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "operator/controller/decide/action.h"
+
+namespace lambdadnn {
+
+struct GroupNeed {
+  std::string group;
+  int count = 0;
+};
+
+// What has become of the functions of some groups.
+struct FunctionStarts {
+  bool all_ready = true;
+  bool all_there = true;
+  // Ended by themselves before they were ever ready.
+  int ended_early = 0;
+  const InstanceFact* last_ended = nullptr;  // of those
+};
+FunctionStarts ViewStarts(const Facts& facts, std::span<const GroupNeed> needs);
+// Ended by itself (not by the platform) before it was ever ready.
+bool EndedEarly(const InstanceFact& fact);
+
+// All functions, or none: asked for together by `ensure`, given back together when they do not come
+// in time. Of starts that are not all ready.
+std::vector<Action> AwaitFunctions(const JobSnapshot& snapshot, const FunctionStarts& starts,
+                                   const Action& ensure);
+
+// Gives back what came of a failed start; the next one waits twice as long.
+Action GiveUpStart(const JobSnapshot& snapshot);
+
+}  // namespace lambdadnn

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/controller/decide/policies.h"
+
+#include <algorithm>
+#include <string>
+
+#include "common/base/check.h"
+#include "operator/controller/admission/support_limits.h"
+#include "operator/controller/decide/decide.h"
+
+namespace lambdadnn {
+namespace {
+
+using Actions = std::vector<Action>;
+
+bool HasFinalizer(const Job& job) {
+  const auto& finalizers = job.metadata.finalizers;
+  return std::find(finalizers.begin(), finalizers.end(), kCleanupFinalizer) != finalizers.end();
+}
+
+// As batch/v1 counts them for activeDeadlineSeconds: from status.startTime, and so anew after each
+// suspension. What a plan counts against its objective goes on (ActiveSeconds).
+double SecondsSinceStart(const Job& job, WallTime wall) {
+  WallTime start;
+  const bool started = IsStarted(job) && ParseRfc3339(job.status.start_time, &start);
+  return started ? ToSeconds(wall - start) : 0;
+}
+
+Decision LeaveAlone(const JobSnapshot& snapshot) {
+  return IsLeftAlone(snapshot) ? Decision(Actions()) : std::nullopt;
+}
+
+Decision Delete(const JobSnapshot& snapshot) {
+  if (snapshot.job.metadata.deletion_timestamp.empty()) return std::nullopt;
+  return HasFinalizer(snapshot.job) ? DecideDeletion(snapshot) : Actions();
+}
+
+Decision LookAfterFinished(const JobSnapshot& snapshot) {
+  return IsFinished(snapshot.job) ? Decision(DecideFinished(snapshot)) : std::nullopt;
+}
+
+Decision AddItsFinalizer(const JobSnapshot& snapshot) {
+  return HasFinalizer(snapshot.job) ? std::nullopt : Decision({AddFinalizer{}});
+}
+
+Decision End(const JobSnapshot& snapshot) {
+  return IsEnding(snapshot.job) ? Decision(DecideEnding(snapshot)) : std::nullopt;
+}
+
+Decision RefuseInvalidSpec(const JobSnapshot& snapshot) {
+  if (snapshot.problem.ok()) return std::nullopt;
+  return Actions{FailJob(Reason::kInvalidSpec, snapshot.problem.message())};
+}
+
+Decision RefuseOthersStore(const JobSnapshot& snapshot) {
+  if (snapshot.reach.ok()) return std::nullopt;
+  return Actions{FailJob(Reason::kStoreNotAllowed, snapshot.reach.message())};
+}
+
+Decision RefuseUnsupported(const JobSnapshot& snapshot) {
+  const auto unsupported = FindUnsupported(snapshot.job.spec, snapshot.options->backend);
+  if (!unsupported.has_value()) return std::nullopt;
+  return Actions{FailJob(unsupported->reason, unsupported->message)};
+}
+
+Decision AwaitObservation(const JobSnapshot& snapshot) {
+  return snapshot.facts.instances_known ? std::nullopt : Decision(Actions());
+}
+
+Decision EnforceActiveDeadline(const JobSnapshot& snapshot) {
+  const std::optional<double>& limit = snapshot.job.spec.active_deadline_seconds;
+  if (!limit.has_value() || SecondsSinceStart(snapshot.job, snapshot.wall) < *limit) {
+    return std::nullopt;
+  }
+  return Actions{
+      FailJob(Reason::kDeadlineExceeded, "the job was active for spec.activeDeadlineSeconds = " +
+                                             std::to_string(static_cast<int64_t>(*limit)) +
+                                             " seconds; raise it or suspend the job in time")};
+}
+
+Decision Suspend(const JobSnapshot& snapshot) {
+  return snapshot.job.spec.suspend ? Decision(DecideSuspend(snapshot)) : std::nullopt;
+}
+
+Decision Admit(const JobSnapshot& snapshot) { return DecideAdmission(snapshot); }
+
+Decision Profile(const JobSnapshot& snapshot) {
+  return snapshot.job.status.profile.has_value() ? std::nullopt : Decision(DecideProfile(snapshot));
+}
+
+Decision MakePlan(const JobSnapshot& snapshot) {
+  return snapshot.job.status.plan.has_value() ? std::nullopt : Decision(DecidePlan(snapshot));
+}
+
+Decision Replan(const JobSnapshot& snapshot) {
+  return NeedsReplan(snapshot.job, snapshot.options->platform) ? Decision(DecideReplan(snapshot))
+                                                               : std::nullopt;
+}
+
+Decision Run(const JobSnapshot& snapshot) { return DecideRun(snapshot); }
+
+constexpr Policy kPolicies[] = {
+    {"LeaveAlone", LeaveAlone},
+    {"Delete", Delete},
+    {"LookAfterFinished", LookAfterFinished},
+    {"AddFinalizer", AddItsFinalizer},
+    {"End", End},
+    {"RefuseInvalidSpec", RefuseInvalidSpec},
+    {"RefuseOthersStore", RefuseOthersStore},
+    {"RefuseUnsupported", RefuseUnsupported},
+    {"AwaitObservation", AwaitObservation},
+    {"EnforceActiveDeadline", EnforceActiveDeadline},
+    {"Suspend", Suspend},
+    {"Admit", Admit},
+    {"Profile", Profile},
+    {"Plan", MakePlan},
+    {"Replan", Replan},
+    {"Run", Run},
+};
+
+}  // namespace
+
+std::span<const Policy> Policies() { return kPolicies; }
+
+PolicyDecision AskPolicies(const JobSnapshot& snapshot) {
+  for (const Policy& policy : kPolicies) {
+    if (Decision decision = policy.decide(snapshot); decision.has_value()) {
+      return {&policy, *std::move(decision)};
+    }
+  }
+  LDNN_CHECK(false, "the last policy always decides");
+  return {};
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// When a job is looked at next, and which passes may write mere progress: shared by all jobs, so
+// that many of them neither flood the API server nor keep the workers from those that wait.
+// Thread-safe.
+#pragma once
+
+#include <functional>
+#include <mutex>
+#include <set>
+
+#include "operator/controller/apply/pass.h"
+#include "operator/controller/options.h"
+
+namespace lambdadnn {
+
+// Nothing will change by itself.
+inline constexpr Duration kNever = std::chrono::hours(24 * 365);
+
+class PassScheduler {
+ public:
+  // `options` outlive this. `behind`: how late passes are (null: they never are).
+  PassScheduler(const ControllerOptions& options, std::function<Duration()> behind)
+      : options_(options), behind_(std::move(behind)) {}
+
+  // Until the next look at the job, after its pass.
+  Duration NextLook(const Pass& pass);
+  // Whether to write `status`, which the pass computed. `differs` says whether a status differs
+  // from what is written in more than progress.
+  bool IsWriteDue(const Pass& pass, const JobStatus& status,
+                  const std::function<bool(const JobStatus&)>& differs);
+  // Notes whether this job joins what runs, before a pass that ends early.
+  void NoteJoining(const Pass& pass) { (void)AnyJoining(pass); }
+  void Drop(const ObjectName& name);
+  size_t in_progress() const;
+
+ private:
+  // Notes whether this one joins what runs; whether any does.
+  bool AnyJoining(const Pass& pass);
+  // Between two writes of mere progress: longer the more jobs make progress.
+  Duration ProgressInterval(const Job& job);
+  // Takes one of the writes of progress that there are a second, for all jobs together.
+  bool TakeProgressWrite(Instant now);
+  // Between two looks at a job that may change by itself: longer the more such jobs there are.
+  Duration Tick(const Pass& pass);
+
+  const ControllerOptions& options_;
+  const std::function<Duration()> behind_;
+  mutable std::mutex mutex_;
+  std::set<ObjectName> in_progress_;
+  std::set<ObjectName> ticking_;
+  std::set<ObjectName> joining_;
+  Instant progress_write_{};  // when the next one of all jobs is due
+};
+
+}  // namespace lambdadnn

@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+// Which policy decides what a job in some state needs: one row a state.
+#include "operator/controller/decide/policies.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <string>
+
+#include "operator/api/conditions.h"
+#include "operator/api/job_codec.h"
+#include "tests/support/job_world.h"
+
+namespace lambdadnn {
+namespace {
+
+// A job that runs: every policy before the last lets it pass.
+JobSnapshot Running(const ControllerOptions& options) {
+  JobSnapshot snapshot;
+  snapshot.options = &options;
+  snapshot.now = Instant(FromSeconds(1000));
+  snapshot.wall = WallTime(FromSeconds(1'700'000'000));
+  snapshot.job = DecodeJob(JobWorld::MinimalJob()).value();
+  snapshot.job.metadata.finalizers = {kCleanupFinalizer};
+  JobStatus& status = snapshot.job.status;
+  status.conditions = {MakeCondition(kConditionAccepted, true, Reason::kSpecValid, "")};
+  status.store_capabilities.emplace();
+  status.profile.emplace();
+  status.plan.emplace();
+  status.plan->memory_mib = status.plan->server_memory_mib = 512;
+  status.start_time = FormatRfc3339(snapshot.wall - FromSeconds(100));
+  snapshot.facts.instances_known = true;
+  snapshot.facts.admission = OkStatus();
+  snapshot.facts.credentials_known = true;
+  return snapshot;
+}
+
+struct Row {
+  const char* state;
+  std::function<void(JobSnapshot&)> change;
+  const char* policy;
+};
+
+void Set(JobSnapshot& s, const char* type, Reason reason) {
+  s.job.status.conditions.push_back(MakeCondition(type, true, reason, ""));
+}
+void DeleteIt(JobSnapshot& s) { s.job.metadata.deletion_timestamp = "2026-01-01T00:00:00Z"; }
+
+const Row kRows[] = {
+    {"running", [](JobSnapshot&) {}, "Run"},
+    {"of another controller", [](JobSnapshot& s) { s.job.spec.managed_by = "other/one"; },
+     "LeaveAlone"},
+    {"of another controller, deleted",
+     [](JobSnapshot& s) {
+       s.job.spec.managed_by = "other/one";
+       DeleteIt(s);
+     },
+     "LeaveAlone"},
+    {"deleted", DeleteIt, "Delete"},
+    {"deleted when finished",
+     [](JobSnapshot& s) {
+       Set(s, kConditionComplete, Reason::kTrainingFinished);
+       DeleteIt(s);
+     },
+     "Delete"},
+    {"deleted with a spec that cannot be read",
+     [](JobSnapshot& s) {
+       s.problem = InvalidArgumentError("spec");
+       DeleteIt(s);
+     },
+     "Delete"},
+    {"complete", [](JobSnapshot& s) { Set(s, kConditionComplete, Reason::kTrainingFinished); },
+     "LookAfterFinished"},
+    {"failed, and without finalizer",
+     [](JobSnapshot& s) {
+       Set(s, kConditionFailed, Reason::kInfeasible);
+       s.job.metadata.finalizers.clear();
+     },
+     "LookAfterFinished"},
+    {"new", [](JobSnapshot& s) { s.job.metadata.finalizers.clear(); }, "AddFinalizer"},
+    {"new and invalid",
+     [](JobSnapshot& s) {
+       s.job.metadata.finalizers.clear();
+       s.problem = InvalidArgumentError("spec");
+     },
+     "AddFinalizer"},
+    {"about to succeed",
+     [](JobSnapshot& s) { Set(s, kConditionSuccessCriteriaMet, Reason::kTrainingFinished); },
+     "End"},
+    {"about to fail for its spec",
+     [](JobSnapshot& s) {
+       Set(s, kConditionFailureTarget, Reason::kInvalidSpec);
+       s.problem = InvalidArgumentError("spec");
+     },
+     "End"},
+    {"about to fail, and suspended",
+     [](JobSnapshot& s) {
+       Set(s, kConditionFailureTarget, Reason::kBackoffLimitExceeded);
+       s.job.spec.suspend = true;
+     },
+     "End"},
+    {"invalid", [](JobSnapshot& s) { s.problem = InvalidArgumentError("spec"); },
+     "RefuseInvalidSpec"},
+    {"in a store that it may not reach",
+     [](JobSnapshot& s) { s.reach = PermissionDeniedError("store"); }, "RefuseOthersStore"},
+    {"for another backend", [](JobSnapshot& s) { s.job.spec.backend = "OpenFaaS"; },
+     "RefuseUnsupported"},
+    {"not yet observed", [](JobSnapshot& s) { s.facts.instances_known = false; },
+     "AwaitObservation"},
+    {"active for too long", [](JobSnapshot& s) { s.job.spec.active_deadline_seconds = 100; },
+     "EnforceActiveDeadline"},
+    {"active for not yet too long",
+     [](JobSnapshot& s) { s.job.spec.active_deadline_seconds = 101; }, "Run"},
+    {"active for too long, and suspended",
+     [](JobSnapshot& s) {
+       s.job.spec.active_deadline_seconds = 100;
+       s.job.spec.suspend = true;
+     },
+     "EnforceActiveDeadline"},
+    {"suspended", [](JobSnapshot& s) { s.job.spec.suspend = true; }, "Suspend"},
+    {"suspended before it was accepted",
+     [](JobSnapshot& s) {
+       s.job.spec.suspend = true;
+       s.job.status.conditions.clear();
+       s.facts.admission.reset();
+     },
+     "Suspend"},
+    {"resumed", [](JobSnapshot& s) { Set(s, kConditionSuspended, Reason::kJobSuspended); },
+     "Admit"},
+    {"with a store that was not asked", [](JobSnapshot& s) { s.facts.admission.reset(); }, "Admit"},
+    {"with a store that does not answer",
+     [](JobSnapshot& s) { s.facts.admission = UnavailableError("store"); }, "Admit"},
+    {"without credentials yet", [](JobSnapshot& s) { s.facts.credentials_known = false; }, "Admit"},
+    {"without profile",
+     [](JobSnapshot& s) {
+       s.job.status.profile.reset();
+       s.job.status.plan.reset();
+     },
+     "Profile"},
+    {"without plan", [](JobSnapshot& s) { s.job.status.plan.reset(); }, "Plan"},
+    {"with a plan beyond the platform",
+     [](JobSnapshot& s) { s.job.status.plan->memory_mib = 1 << 20; }, "Replan"},
+};
+
+class PoliciesTest : public ::testing::TestWithParam<Row> {};
+
+TEST_P(PoliciesTest, OneDecides) {
+  const JobWorld world;
+  JobSnapshot snapshot = Running(world.options);
+  GetParam().change(snapshot);
+  EXPECT_STREQ(AskPolicies(snapshot).policy->name, GetParam().policy) << GetParam().state;
+}
+
+INSTANTIATE_TEST_SUITE_P(States, PoliciesTest, ::testing::ValuesIn(kRows), [](const auto& row) {
+  std::string name = row.param.state;
+  std::erase_if(name, [](char c) { return c == ','; });
+  std::replace(name.begin(), name.end(), ' ', '_');
+  return name;
+});
+
+TEST(Policies, EachHasARowThatItDecides) {
+  std::set<std::string> decided;
+  for (const Row& row : kRows) decided.insert(row.policy);
+  for (const Policy& policy : Policies()) EXPECT_TRUE(decided.contains(policy.name)) << policy.name;
+  EXPECT_EQ(decided.size(), Policies().size());
+}
+
+}  // namespace
+}  // namespace lambdadnn
