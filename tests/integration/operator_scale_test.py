@@ -86,7 +86,7 @@ class FirstSeen:
 class Scale(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.cluster = cluster = Cluster(BIN, train=0)
+        cls.cluster = cluster = Cluster(BIN, train=0, own_plane=True)
         cls.addClassCleanup(cluster.close)
         cls.socket = str(cluster.folder / "stub.sock")
         cls.stub = cluster.start("stub", [cluster.programs / "stub-function-host", cls.socket])

@@ -16,8 +16,8 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 
-import job_crd  # noqa: E402
-from kube_control_plane import ControlPlane, program  # noqa: E402
+import shared_planes  # noqa: E402
+from kube_control_plane import program  # noqa: E402
 from run_support import HERE, Bench, FUNCTION_PROGRAMS, files_like, processes  # noqa: E402
 from s3_servers import BUCKET  # noqa: E402
 
@@ -108,9 +108,10 @@ class Operator(Process):
 
 
 class Cluster:
-    """A control plane with the CRD, and what of ours was started in it; close() ends all."""
+    """A control plane with the CRD, and what of ours was started in it; close() ends all. Who stops
+    the plane's servers, or asks for its processes, needs an own one."""
 
-    def __init__(self, programs, train=1000, test=200):
+    def __init__(self, programs, train=1000, test=200, own_plane=False):
         self.bench = Bench(programs, train=train, test=test)
         self.folder = self.bench.folder
         self.programs = self.bench.programs
@@ -118,10 +119,9 @@ class Cluster:
         self.started = []
         self.rules_user = None
         self.idle = []  # connections to the API server
-        self.plane = ControlPlane(self.folder / "plane")
+        self.plane = shared_planes.with_jobs(self.folder / "plane",
+                                             "kube-apiserver" if own_plane else None)
         try:
-            self.plane.up()
-            job_crd.install(lambda *words: self.kubectl(*words, check=False))
             # kubectl reads YAML for us.
             self.digits = json.loads(self.kubectl(
                 "create", "--dry-run=client", "--validate=false", "-o", "json", "-f",

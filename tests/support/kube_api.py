@@ -12,8 +12,8 @@ import time
 import unittest
 import urllib.parse
 
-import job_crd
-from kube_control_plane import ControlPlane, program
+import shared_planes
+from kube_control_plane import program
 
 JOBS = "/apis/lambdadnn.io/v1alpha1/namespaces/{}/serverlesstrainingjobs"
 
@@ -84,20 +84,19 @@ class Kubectl:
 class ClusterTest(unittest.TestCase):
     """A control plane with the CRD for all tests of a class: cls.api, cls.kubectl, cls.folder."""
 
-    api_server = "kube-apiserver"  # or another of scripts/test_servers.sh
+    # The API server of an own one: for tests that stop it, or change what was there before them.
+    own_plane = None
 
     @classmethod
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory()
         cls.addClassCleanup(folder.cleanup)
         cls.folder = pathlib.Path(folder.name)
-        cls.plane = ControlPlane(cls.folder / "plane", cls.api_server)
+        cls.plane = shared_planes.with_jobs(cls.folder / "plane", cls.own_plane)
         cls.addClassCleanup(cls.plane.down)
-        cls.plane.up()
         cls.kubectl = Kubectl(cls.plane.kubeconfig, cls.folder)
         cls.api = KubeApi(cls.plane.kubeconfig)
         cls.addClassCleanup(cls.api.close)
-        job_crd.install(cls.kubectl.run)
         cls.api.create("/api/v1/namespaces", {"metadata": {"name": "team"}})
 
     def minimal(self, name, namespace="default", **changes):

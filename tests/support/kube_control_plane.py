@@ -25,7 +25,6 @@ from ports import reserve_port
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 START_SECONDS = 120
-STOP_SECONDS = 5
 # For the endpoints of the service "kubernetes", which nothing here uses; loopback is refused.
 ADVERTISED = "192.0.2.1"
 
@@ -38,26 +37,32 @@ def program(name):
     return found.stdout.strip()
 
 
-class ControlPlane:
-    def __init__(self, folder, api_server="kube-apiserver"):
-        self.folder = pathlib.Path(folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self.processes = {}
-        self.commands = {}
+class PlaneAccess:
+    """Where a control plane is, and who may ask it: what ControlPlane left in its folder."""
+
+    def __init__(self, folder, port):
+        self.folder, self.port = pathlib.Path(folder), port
         self.pki = Authority(self.folder / "pki")
-        self.pki.leaf("apiserver", "/CN=kube-apiserver",
-                      "DNS:localhost,DNS:kubernetes.default.svc,IP:127.0.0.1")
-        self.pki.service_account_keys()
-        self.port, self.etcd_port, self.peer_port, self.manager_port = (
-            reserve_port() for _ in range(4))
-        self.server = f"https://127.0.0.1:{self.port}"
-        self.kubeconfig = self.user("admin", "/O=system:masters/CN=admin")
-        self._describe(api_server)
+        self.server = f"https://127.0.0.1:{port}"
+        self.kubeconfig = str(self.folder / "admin.conf")
 
     def user(self, name, subject):
         """A kubeconfig for a new user (or group: "/O=group/CN=name") with a client certificate."""
         self.pki.leaf(name, subject)
         return write_kubeconfig(self.folder / f"{name}.conf", self.server, self.pki.folder, name)
+
+
+class ControlPlane(PlaneAccess):
+    def __init__(self, folder, api_server="kube-apiserver"):
+        super().__init__(folder, reserve_port())
+        self.processes = {}
+        self.commands = {}
+        self.pki.leaf("apiserver", "/CN=kube-apiserver",
+                      "DNS:localhost,DNS:kubernetes.default.svc,IP:127.0.0.1")
+        self.pki.service_account_keys()
+        self.etcd_port, self.peer_port, self.manager_port = (reserve_port() for _ in range(3))
+        self.user("admin", "/O=system:masters/CN=admin")
+        self._describe(api_server)
 
     def _describe(self, api_server):
         pki = self.pki.folder
@@ -116,17 +121,9 @@ class ControlPlane:
         process.wait()
 
     def down(self):
-        # An API server with open watches takes its time on SIGTERM; nothing of it is kept.
+        """At once: nothing of it is kept, and an API server with open watches takes its time."""
         for name in reversed(list(self.processes)):
-            self.processes[name].terminate()
-        deadline = time.monotonic() + STOP_SECONDS
-        for process in self.processes.values():
-            try:
-                process.wait(max(0, deadline - time.monotonic()) if process.poll() is None else 0)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        self.processes.clear()
+            self.kill(name)
 
 
 def main():
