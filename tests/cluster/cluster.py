@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The whole cluster: brought up (and healed), taken down, without trace outside the run folder."""
 import concurrent.futures
+import http.client
 import os
 import pathlib
 import shutil
@@ -17,6 +18,7 @@ import nodes
 import object_store
 import processes
 import settings
+from kubernetes import condition
 from settings import ROOT, ClusterError, log
 
 # Folders of scripts/test_servers.sh that a cluster is made of.
@@ -88,6 +90,19 @@ class Cluster:
         watch.step("Knative ready", knative.wait_available, self.kubernetes)
         log(f"the cluster of {count} nodes is up after {time.monotonic() - watch.begin:.1f} s; "
             "scripts/cluster.sh shell enters it")
+
+    def is_well(self):
+        """Whether all of a cluster is there and answers: then `up` would find nothing to do."""
+        if self.config.saved() is None:
+            return False
+        try:
+            return (all(self.processes.healthy(part) for part in self.parts(self.count()))
+                    and all(condition(node, "Ready") == "True"
+                            for node in self.kubernetes.get("/api/v1/nodes")["items"])
+                    and all(knative.deployments(self.kubernetes).get(name)
+                            for name in knative.DEPLOYMENTS))
+        except (OSError, http.client.HTTPException, ClusterError):
+            return False
 
     @staticmethod
     def _all(work):

@@ -12,8 +12,8 @@ import os
 import sys
 import unittest
 
-import api_lists  # settings knows where it is
 import cluster_case
+import api_lists  # where settings looks
 from leftovers import Leftovers
 
 OURS = "lambdadnn"
