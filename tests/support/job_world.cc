@@ -108,7 +108,7 @@ void JobWorld::RestartController() {
         return std::unique_ptr<ObjectStore>(std::move(lent));
       },
       {{"LAMBDADNN_S3_ACCESS_KEY_ID", "the operator's"}, {"LAMBDADNN_S3_CA_FILE", "/its/ca"}},
-      nullptr,
+      profile_cache,
       observer_.get(),
       [this](EventDraft draft) { told.push_back(std::move(draft)); },
       nullptr,
