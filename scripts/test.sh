@@ -178,7 +178,7 @@ run_ctest() {
   [[ "$remember" = 1 && " $REMEMBERED " = *" $tier "* ]] && options+=(--remember)
   local results=build/$preset.$tier.json
   rm -f "$results"
-  python3 tests/support/run_ctest.py --tier "$tier" --limit "$(limit_of "$tier")" "${options[@]}" "build/$preset" "$@" &
+  /usr/bin/python3 tests/support/run_ctest.py --tier "$tier" --limit "$(limit_of "$tier")" "${options[@]}" "build/$preset" "$@" &
   wait $!
   if ! mapfile -t line < <(python3 tests/support/test_summary.py "$results" "$tier" "$TIMES") || [ ${#line[@]} = 0 ]; then
     fail "$tier" "the tests of $preset could not be run (see above)"
@@ -405,7 +405,7 @@ sanitized_training() {
   build release lambdadnn lambdadnn-dataset && build asan-torch lambdadnn-worker lambdadnn-server ||
     { fail sanitizers "the asan-torch build failed"; return; }
   local begin=$SECONDS
-  if until_deadline python3 tests/integration/sanitized_run_test.py build/release/bin build/asan-torch/bin; then
+  if until_deadline /usr/bin/python3 tests/integration/sanitized_run_test.py build/release/bin build/asan-torch/bin; then
     count 1 0
     note sanitizers "training with LibTorch: 1 passed, $((SECONDS - begin)) s"
   else

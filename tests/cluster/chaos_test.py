@@ -11,7 +11,6 @@ told by on_pods.py. Each row prints what it cost: "recovery: ROW: …", seconds 
 the status that first tells of more iterations than were done by then, which is written every 2 s.
 """
 import contextlib
-import http.client
 import os
 import signal
 import time
@@ -63,7 +62,7 @@ class Disturbed(OnPods):
         def patient():
             try:
                 return check()
-            except (OSError, http.client.HTTPException, ClusterError):
+            except (OSError, ClusterError):
                 return None
         return super().wait(what, patient, seconds or 600)
 

@@ -1,24 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """The whole cluster: brought up (and healed), taken down, without trace outside the run folder."""
 import concurrent.futures
-import http.client
 import os
 import pathlib
 import shutil
 import subprocess
 import time
 
+import cluster_api
 import control_plane
 import dns
 import images
 import knative
-import kubernetes
 import network
 import nodes
 import object_store
 import processes
 import settings
-from kubernetes import condition
+from cluster_api import condition
 from settings import ROOT, ClusterError, log
 
 # Folders of scripts/test_servers.sh that a cluster is made of.
@@ -49,7 +48,7 @@ class Cluster:
         self.config = config
         self.network = network.Network(config)
         self.processes = processes.Processes(config, self.network)
-        self.kubernetes = kubernetes.Kubernetes(config, self.network)
+        self.kubernetes = cluster_api.Kubernetes(config, self.network)
         self.images = images.Images(config)
 
     def parts(self, count):
@@ -101,7 +100,7 @@ class Cluster:
                             for node in self.kubernetes.get("/api/v1/nodes")["items"])
                     and all(knative.deployments(self.kubernetes).get(name)
                             for name in knative.DEPLOYMENTS))
-        except (OSError, http.client.HTTPException, ClusterError):
+        except (OSError, ClusterError):
             return False
 
     @staticmethod

@@ -13,7 +13,7 @@ import cluster as whole
 import job_crd
 import network
 import settings
-from kubernetes import condition
+from cluster_api import condition
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 KEPT = "LAMBDADNN_CLUSTER_DIR"

@@ -43,15 +43,15 @@ class FakeApi:
     def __init__(self, ingresses, services):
         self.ingresses, self.services, self.reported = ingresses, services, []
 
-    def ask(self, method, path, body=None):
+    def call(self, method, path, body=None, content_type=None):
         if method == "PATCH":
             self.reported.append(path.split("/")[-2])
-            return {}
+            return 200, {}
         if path.endswith("/ingresses"):
-            return {"items": self.ingresses}
-        return {"items": [{"metadata": {"namespace": "default", "name": name},
-                           "spec": {"clusterIP": address}}
-                          for name, address in self.services.items()]}
+            return 200, {"items": self.ingresses}
+        return 200, {"items": [{"metadata": {"namespace": "default", "name": name},
+                                "spec": {"clusterIP": address}}
+                               for name, address in self.services.items()]}
 
 
 class Ingress(unittest.TestCase):

@@ -22,7 +22,7 @@ import time
 import unittest
 
 from operator_support import Cluster  # and the path of what follows
-from kube_api import KubeApi  # noqa: E402
+from kube_client import KubeApi  # noqa: E402
 
 BIN, JOBS, SECONDS = "", 60, 10
 FUNCTIONS = 4
@@ -78,7 +78,7 @@ class FirstSeen:
             pass
 
     def stop(self):
-        self.api.connection.sock.shutdown(socket.SHUT_RDWR)
+        self.api.end_watch()
         self.thread.join()
         self.api.close()
 

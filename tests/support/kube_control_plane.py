@@ -16,7 +16,6 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.request
 
 from certificates import Authority, write_kubeconfig
 from control_plane_commands import (api_server_command, controller_manager_command,
@@ -95,12 +94,9 @@ class ControlPlane(PlaneAccess):
         return self
 
     def wait_ready(self, seconds=START_SECONDS):
-        import ssl
+        from kube_client import KubeApi  # which asks program()
 
-        context = ssl.create_default_context(cafile=self.pki.folder / "ca.crt")
-        context.load_cert_chain(self.pki.folder / "admin.crt", self.pki.folder / "admin.key")
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}),
-                                             urllib.request.HTTPSHandler(context=context))
+        api = KubeApi(self.kubeconfig, seconds=5)
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             for name, process in self.processes.items():
@@ -108,7 +104,8 @@ class ControlPlane(PlaneAccess):
                     tail = (self.folder / f"{name}.log").read_text(errors="replace")[-2000:]
                     raise RuntimeError(f"{name} ended with {process.returncode}:\n{tail}")
             try:
-                if opener.open(f"{self.server}/readyz", timeout=5).status == 200:
+                if api.call("GET", "/readyz")[0] == 200:
+                    api.close()
                     return
             except OSError:
                 pass

@@ -14,7 +14,6 @@ servers or change what is told here as kept.
 """
 import contextlib
 import hashlib
-import http.client
 import json
 import os
 import pathlib
@@ -26,7 +25,7 @@ import time
 
 import api_lists
 import job_crd
-import kube_api
+from kube_client import KubeApi, Kubectl
 from kube_control_plane import ControlPlane, PlaneAccess
 
 SOCKET = "LAMBDADNN_CONTROL_PLANES"
@@ -46,7 +45,7 @@ def with_jobs(folder, own=None):
     plane = ControlPlane(folder, own or "kube-apiserver")
     try:
         plane.up()
-        job_crd.install(kube_api.Kubectl(plane.kubeconfig, plane.folder).run)
+        job_crd.install(Kubectl(plane.kubeconfig, plane.folder).run)
     except BaseException:
         plane.down()
         raise
@@ -73,7 +72,7 @@ class Plane:
 
     def __init__(self, folder):
         self.plane = with_jobs(folder)
-        self.api = kube_api.KubeApi(self.plane.kubeconfig)
+        self.api = KubeApi(self.plane.kubeconfig)
         # Controllers make these in every namespace, soon.
         deadline = time.monotonic() + RESET_SECONDS
         for space in ("default", *SYSTEM):
@@ -169,7 +168,7 @@ class Lender:
         clean = False
         try:
             clean = plane.reset()
-        except (OSError, http.client.HTTPException) as error:
+        except OSError as error:
             print(f"a control plane does not answer after its borrower: {error}", flush=True)
         finally:
             with self.changed:
