@@ -8,6 +8,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tarfile
@@ -17,6 +18,7 @@ import unittest
 from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import chaos_test  # noqa: E402
 import images  # noqa: E402
 import ingress  # noqa: E402
 import lock  # noqa: E402
@@ -35,6 +37,19 @@ def kingress(name, host, service, port, generation=1, appended=None):
             {"splits": [{"serviceNamespace": "default", "serviceName": service,
                          "servicePort": port, "percent": 100, "appendHeaders": appended or {}}]}
         ]}}]}}
+
+
+class RowsOfChaos(unittest.TestCase):
+    def test_each_is_held_to_what_the_figures_say(self):
+        rows = {name.removeprefix("test_") for name in dir(chaos_test.Chaos)
+                if name.startswith("test_")}
+        self.assertEqual(rows, set(chaos_test.RECOVERY))
+        figures = (settings.ROOT / "docs/benchmarks.md").read_text().split(
+            "Recovery on a real cluster", 1)[1].split("The images", 1)[0]
+        for row, seconds in chaos_test.RECOVERY.items():
+            with self.subTest(row):
+                if seconds is not None:
+                    self.assertRegex(figures, rf"(?<![\d.]){re.escape(str(seconds))}(?![\d.])")
 
 
 class FakeApi:
