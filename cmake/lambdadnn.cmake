@@ -74,6 +74,9 @@ endforeach()
 
 # add_test, with a variable that everything that the test starts can be told by
 # (tests/support/marked_processes.py).
+# The system's, which has the packages of scripts/setup.sh.
+set(LAMBDADNN_PYTHON /usr/bin/python3)
+
 function(lambdadnn_add_test keyword name)
   add_test(NAME ${name} ${ARGN})
   set_property(TEST ${name} PROPERTY ENVIRONMENT_MODIFICATION LAMBDADNN_TEST=set:${name})
@@ -145,7 +148,7 @@ endfunction()
 # e2e tier, with the images that were built for all of it (tests/cluster/CMakeLists.txt).
 set(LAMBDADNN_CLUSTER "LAMBDADNN_CLUSTER_DIR=/tmp/lambdadnn-e2e;LAMBDADNN_IMAGES=kept")
 function(lambdadnn_cluster_test name labels seconds)
-  lambdadnn_add_test(NAME ${name} COMMAND /usr/bin/python3 ${ARGN})
+  lambdadnn_add_test(NAME ${name} COMMAND ${LAMBDADNN_PYTHON} ${ARGN})
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${seconds} RUN_SERIAL ON
     FIXTURES_REQUIRED "cluster_images;cluster" ENVIRONMENT "${LAMBDADNN_CLUSTER}")
 endfunction()

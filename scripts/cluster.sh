@@ -24,4 +24,4 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 case "$1" in
   up | build) "$here/setup.sh" --cluster ;;
 esac
-exec python3 "$here/../tests/cluster/main.py" "$@"
+exec /usr/bin/python3 "$here/../tests/cluster/main.py" "$@"

@@ -24,13 +24,13 @@ readonly BUILD_PACKAGES=(
 )
 readonly TEST_PACKAGES=(
   clang-14 libclang-rt-14-dev clang-format-19 python3 python3-torch python3-sklearn
-  python3-pyte python3-yaml libfaketime
+  python3-pyte python3-yaml python3-kubernetes python3-boto3 libfaketime
   chromium git procps curl
 )
 # Only root can use these, and only for a cluster (docs/development.md).
 readonly CLUSTER_PACKAGES=(
   containerd runc containernetworking-plugins iptables conntrack socat iproute2 util-linux
-  gcc libc6-dev openssl python3 curl
+  gcc libc6-dev openssl python3 python3-kubernetes curl
 )
 # Images are made without a daemon (docs/development.md).
 readonly IMAGE_PACKAGES=(buildah mmdebstrap python3 python3-pip util-linux)

@@ -26,16 +26,16 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # machine; DEADLINE_MINUTES end it on a bare one too. No test of it takes more than TEST_SECONDS.
 readonly CI_MINUTES=15 DEADLINE_MINUTES=85 HANG_MINUTES=10 TEST_SECONDS=300
 readonly TIERS='
-build       |200|what the tiers below need, incl. servers (more on a bare machine)|
-unit        |40 |all unit tests                                             |
-tidy        |30 |all                                                        |
-conformance |10 |object stores: memory, files, strict S3 stand-in           |
+build       |110|what the tiers below need, incl. servers (more on a bare machine)|
+unit        |50 |all unit tests                                             |
+tidy        |20 |all                                                        |
+conformance |5  |object stores: memory, files, strict S3 stand-in           |
 simulation  |100|600 fixed seeds and those found, planted bugs, hours of jobs; 30 s of seeds, not counted|a day of jobs, 10 minutes of fresh seeds, each planted bug within 10,000
-integration |300|kills, UCI digits, MinIO, bad input, CRD, operator, chart; an eighth of others, by commit|20 kills, versitygw, every store operation of an iteration, the operator killed at every write, models on both LibTorch
+integration |320|kills, UCI digits, MinIO, bad input, CRD, operator, chart; an eighth of others, by commit|20 kills, versitygw, every store operation of an iteration, the operator killed at every write, models on both LibTorch
 timing      |240|none: needs a quiet machine; --tier timing: 3 runs of two plans|median of 5 runs, and of 3 on a cluster
-sanitizers  |20 |address+undefined: parsers, readers, transport, servers    |all unit and conformance tests; thread sanitizer; a training with LibTorch
-fuzz        |10 |every input of the corpora under address+undefined         |each target fuzzed for 120 s
-e2e         |190|README on a real cluster, a job in layers, two faults, the end|all faults, limits, isolation, life of a chart, an upgrade; the cluster itself
+sanitizers  |10 |address+undefined: parsers, readers, transport, servers    |all unit and conformance tests; thread sanitizer; a training with LibTorch
+fuzz        |5  |every input of the corpora under address+undefined         |each target fuzzed for 120 s
+e2e         |280|README on a real cluster, a job in layers, two faults, the end|all faults, limits, isolation, life of a chart, an upgrade; the cluster itself
 '
 
 # Where the tests run, real servers are not optional; who runs a program by hand may leave them out.
@@ -178,7 +178,7 @@ run_ctest() {
   [[ "$remember" = 1 && " $REMEMBERED " = *" $tier "* ]] && options+=(--remember)
   local results=build/$preset.$tier.json
   rm -f "$results"
-  python3 tests/support/run_ctest.py --tier "$tier" --limit "$(limit_of "$tier")" "${options[@]}" "build/$preset" "$@" &
+  /usr/bin/python3 tests/support/run_ctest.py --tier "$tier" --limit "$(limit_of "$tier")" "${options[@]}" "build/$preset" "$@" &
   wait $!
   if ! mapfile -t line < <(python3 tests/support/test_summary.py "$results" "$tier" "$TIMES") || [ ${#line[@]} = 0 ]; then
     fail "$tier" "the tests of $preset could not be run (see above)"
@@ -307,7 +307,8 @@ tier_integration() {
     return
   fi
   build release || { fail integration "the build failed"; return; }
-  run_with_turns integration 2
+  # Three on two cores: many a test waits for seconds.
+  run_with_turns integration 3
   [ "$all" = 0 ] || tests_of_models_upstream
 }
 # What computes with LibTorch, on the one that the worker's image has.
@@ -404,7 +405,7 @@ sanitized_training() {
   build release lambdadnn lambdadnn-dataset && build asan-torch lambdadnn-worker lambdadnn-server ||
     { fail sanitizers "the asan-torch build failed"; return; }
   local begin=$SECONDS
-  if until_deadline python3 tests/integration/sanitized_run_test.py build/release/bin build/asan-torch/bin; then
+  if until_deadline /usr/bin/python3 tests/integration/sanitized_run_test.py build/release/bin build/asan-torch/bin; then
     count 1 0
     note sanitizers "training with LibTorch: 1 passed, $((SECONDS - begin)) s"
   else

@@ -24,7 +24,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cluster"))
 import network  # noqa: E402
 import on_pods  # noqa: E402
 import settings  # noqa: E402
-from kubernetes import condition  # noqa: E402
+from cluster_api import condition  # noqa: E402
 from on_pods import PODS, SERVICES, OnPods  # noqa: E402
 from processes import resident_mib  # noqa: E402
 

@@ -35,6 +35,8 @@ WAIT_SECONDS = 300
 
 
 class Install(ClusterTest):
+    own_plane = "kube-apiserver"  # the chart takes the CRD over
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()

@@ -7,16 +7,17 @@ import shutil
 import subprocess
 import time
 
+import cluster_api
 import control_plane
 import dns
 import images
 import knative
-import kubernetes
 import network
 import nodes
 import object_store
 import processes
 import settings
+from cluster_api import condition
 from settings import ROOT, ClusterError, log
 
 # Folders of scripts/test_servers.sh that a cluster is made of.
@@ -47,7 +48,7 @@ class Cluster:
         self.config = config
         self.network = network.Network(config)
         self.processes = processes.Processes(config, self.network)
-        self.kubernetes = kubernetes.Kubernetes(config, self.network)
+        self.kubernetes = cluster_api.Kubernetes(config, self.network)
         self.images = images.Images(config)
 
     def parts(self, count):
@@ -88,6 +89,19 @@ class Cluster:
         watch.step("Knative ready", knative.wait_available, self.kubernetes)
         log(f"the cluster of {count} nodes is up after {time.monotonic() - watch.begin:.1f} s; "
             "scripts/cluster.sh shell enters it")
+
+    def is_well(self):
+        """Whether all of a cluster is there and answers: then `up` would find nothing to do."""
+        if self.config.saved() is None:
+            return False
+        try:
+            return (all(self.processes.healthy(part) for part in self.parts(self.count()))
+                    and all(condition(node, "Ready") == "True"
+                            for node in self.kubernetes.get("/api/v1/nodes")["items"])
+                    and all(knative.deployments(self.kubernetes).get(name)
+                            for name in knative.DEPLOYMENTS))
+        except (OSError, ClusterError):
+            return False
 
     @staticmethod
     def _all(work):

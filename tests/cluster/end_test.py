@@ -13,20 +13,21 @@ import sys
 import unittest
 
 import cluster_case
+import api_lists  # where settings looks
 from leftovers import Leftovers
 
 OURS = "lambdadnn"
 # The kind of jobs (with what Kubernetes makes of it), MinIO's volume, the namespace that
 # `helm install --create-namespace` made, and the Lease of the operators in it.
 REMAINS = {
-    "customresourcedefinitions.apiextensions.k8s.io": {"serverlesstrainingjobs.lambdadnn.io"},
-    "apiservices.apiregistration.k8s.io": {"v1alpha1.lambdadnn.io"},
+    "customresourcedefinitions": {"serverlesstrainingjobs.lambdadnn.io"},
+    "apiservices": {"v1alpha1.lambdadnn.io"},
     "persistentvolumeclaims": {"data-lambdadnn-operator-minio-0"},
     "namespaces": {"lambdadnn-system"},
-    "leases.coordination.k8s.io": {"lambdadnn-operator"},
+    "leases": {"lambdadnn-operator"},
 }
 # What Kubernetes writes about objects, and forgets by itself.
-HISTORY = {"events", "events.events.k8s.io"}
+HISTORY = {"events"}
 
 
 class End(cluster_case.ClusterCase):
@@ -37,21 +38,18 @@ class End(cluster_case.ClusterCase):
         return json.dumps(self.left())
 
     def left(self):
-        return {kind: names for kind in self.kinds() if (names := self.named(kind))}
+        return {resource: names for path, resource, _ in api_lists.lists(self.kube.get)
+                if resource not in HISTORY and (names := self.named(path, resource))}
 
-    def kinds(self):
-        return set(self.kube.kubectl("api-resources", "--verbs=list", "-o", "name").stdout.split()
-                   ) - HISTORY
-
-    def named(self, kind):
+    def named(self, path, resource):
         """Objects with our name or label that should not remain."""
-        items = json.loads(self.kube.kubectl("get", kind, "-A", "-o", "json").stdout)["items"]
-        if kind.startswith("serverlesstrainingjobs."):
+        items = (self.kube.get(path) or {}).get("items", ())
+        if resource == "serverlesstrainingjobs":
             return sorted(each["metadata"]["name"] for each in items)
         return sorted({
             each["metadata"]["name"] for each in items
             if OURS in json.dumps([each["metadata"]["name"], each["metadata"].get("labels", {})])
-            and each["metadata"]["name"] not in REMAINS.get(kind, ())})
+            and each["metadata"]["name"] not in REMAINS.get(resource, ())})
 
     def test_2_nothing_of_the_cluster_is_left(self):
         left = Leftovers(self.cluster)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stand-in for Knative's ingress.
 
-    ingress.py PKI ADDRESS:PORT CLASS NAME
+    ingress.py KUBECONFIG ADDRESS:PORT CLASS NAME
 
 Reports every KIngress of class CLASS ready, behind the load balancer NAME, once requests for its
 hosts are routed here: to one of the splits of the host's last path (the one without conditions on
@@ -13,48 +13,21 @@ for a host that it does not know says whether the API server was heard lately.
 """
 import asyncio
 import datetime
-import http.client
-import json
-import pathlib
 import random
-import ssl
 import sys
 import time
 
-API_SERVER = "10.240.0.1:6443"
+import settings  # noqa: F401: it knows where kube_client is
+from kube_client import KubeApi
+
 GROUP = "/apis/networking.internal.knative.dev/v1alpha1"
 SYNC_SECONDS = 0.3
+API_SECONDS = 10
 HEALTHY_SECONDS = 15
 HEAD_SECONDS = 60
 CONNECT_SECONDS = 10
 HEAD_LIMIT = 1 << 18
 CHUNK = 1 << 18
-
-
-class ApiServer:
-    """One kept connection, made anew after any error."""
-
-    def __init__(self, pki):
-        self.context = ssl.create_default_context(cafile=pki / "ca.crt")
-        self.context.load_cert_chain(pki / "ingress.crt", pki / "ingress.key")
-        self.connection = None
-
-    def ask(self, method, path, body=None):
-        if self.connection is None:
-            self.connection = http.client.HTTPSConnection(API_SERVER, timeout=10,
-                                                          context=self.context)
-        try:
-            self.connection.request(method, path, None if body is None else json.dumps(body),
-                                    {"Content-Type": "application/merge-patch+json"})
-            answer = self.connection.getresponse()
-            data = answer.read()
-        except (OSError, http.client.HTTPException):
-            self.connection.close()
-            self.connection = None
-            raise
-        if answer.status >= 300:
-            raise RuntimeError(f"{method} {path}: {answer.status} {data[:200]!r}")
-        return json.loads(data)
 
 
 def status_of(ingress, name):
@@ -83,22 +56,28 @@ class Router:
         self.addresses = {}  # (namespace, service): cluster IP
         self.heard = 0.0
 
+    def ask(self, method, path, body=None):
+        status, answer = self.api.call(method, path, body, "application/merge-patch+json")
+        if status >= 300:
+            raise RuntimeError(f"{method} {path}: {status} {answer}")
+        return answer
+
     def sync(self):
         """One look at the API server. Routes are in place before an ingress is called ready."""
-        everything = self.api.ask("GET", GROUP + "/ingresses")["items"]
+        everything = self.ask("GET", GROUP + "/ingresses")["items"]
         ours = [item for item in everything if item["metadata"].get("annotations", {}).get(
             "networking.knative.dev/ingress.class") == self.ingress_class]
         if ours:
             self.addresses = {
                 (item["metadata"]["namespace"], item["metadata"]["name"]):
                     item["spec"].get("clusterIP")
-                for item in self.api.ask("GET", "/api/v1/services")["items"]}
+                for item in self.ask("GET", "/api/v1/services")["items"]}
         self.routes = {host: rule["http"]["paths"][-1] for item in ours
                        for rule in item["spec"].get("rules", []) for host in rule["hosts"]}
         for item in ours:
             if not is_reported(item) and self._is_routable(item):
                 meta = item["metadata"]
-                self.api.ask("PATCH", f"{GROUP}/namespaces/{meta['namespace']}/ingresses/"
+                self.ask("PATCH", f"{GROUP}/namespaces/{meta['namespace']}/ingresses/"
                              f"{meta['name']}/status", status_of(item, self.name))
         self.heard = time.monotonic()
 
@@ -196,7 +175,7 @@ async def serve(router, reader, writer):
 async def main():
     if len(sys.argv) != 5:
         sys.exit(__doc__)
-    router = Router(ApiServer(pathlib.Path(sys.argv[1])), sys.argv[3], sys.argv[4])
+    router = Router(KubeApi(sys.argv[1], API_SECONDS), sys.argv[3], sys.argv[4])
     address, _, port = sys.argv[2].rpartition(":")
     server = await asyncio.start_server(
         lambda reader, writer: serve(router, reader, writer), address, int(port),

@@ -8,7 +8,7 @@ import sys
 
 import dns
 import settings
-from kubernetes import condition
+from cluster_api import condition
 from processes import Part, http_probe
 from settings import CONTROL_NODE, ROOT, ClusterError, Node
 
@@ -124,8 +124,8 @@ def ingress_objects():
 def ingress(config):
     address = f"{Node(1).address}:{INGRESS_PORT}"
     return Part("ingress", CONTROL_NODE,
-                [sys.executable, ROOT / "tests/cluster/ingress.py", config.pki, address,
-                 INGRESS_CLASS, f"{INGRESS_SERVICE}.{INGRESS_NAMESPACE}.svc.cluster.local"],
+                [sys.executable, ROOT / "tests/cluster/ingress.py", config.kubeconfig("ingress"),
+                 address, INGRESS_CLASS, f"{INGRESS_SERVICE}.{INGRESS_NAMESPACE}.svc.cluster.local"],
                 http_probe(address, "/healthz"), "own")
 
 

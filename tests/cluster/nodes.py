@@ -179,7 +179,7 @@ def import_image(config, net, node, archive):
 
 
 def wait_ready(kubernetes, count, seconds=120):
-    from kubernetes import condition
+    from cluster_api import condition
 
     def check():
         items = kubernetes.get("/api/v1/nodes")["items"]

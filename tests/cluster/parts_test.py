@@ -8,6 +8,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tarfile
@@ -17,6 +18,7 @@ import unittest
 from unittest import mock
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
+import chaos_test  # noqa: E402
 import images  # noqa: E402
 import ingress  # noqa: E402
 import lock  # noqa: E402
@@ -37,21 +39,34 @@ def kingress(name, host, service, port, generation=1, appended=None):
         ]}}]}}
 
 
+class RowsOfChaos(unittest.TestCase):
+    def test_each_is_held_to_what_the_figures_say(self):
+        rows = {name.removeprefix("test_") for name in dir(chaos_test.Chaos)
+                if name.startswith("test_")}
+        self.assertEqual(rows, set(chaos_test.RECOVERY))
+        figures = (settings.ROOT / "docs/benchmarks.md").read_text().split(
+            "Recovery on a real cluster", 1)[1].split("The images", 1)[0]
+        for row, seconds in chaos_test.RECOVERY.items():
+            with self.subTest(row):
+                if seconds is not None:
+                    self.assertRegex(figures, rf"(?<![\d.]){re.escape(str(seconds))}(?![\d.])")
+
+
 class FakeApi:
     """Ingresses and services as an API server lists them; remembers what was reported."""
 
     def __init__(self, ingresses, services):
         self.ingresses, self.services, self.reported = ingresses, services, []
 
-    def ask(self, method, path, body=None):
+    def call(self, method, path, body=None, content_type=None):
         if method == "PATCH":
             self.reported.append(path.split("/")[-2])
-            return {}
+            return 200, {}
         if path.endswith("/ingresses"):
-            return {"items": self.ingresses}
-        return {"items": [{"metadata": {"namespace": "default", "name": name},
-                           "spec": {"clusterIP": address}}
-                          for name, address in self.services.items()]}
+            return 200, {"items": self.ingresses}
+        return 200, {"items": [{"metadata": {"namespace": "default", "name": name},
+                                "spec": {"clusterIP": address}}
+                               for name, address in self.services.items()]}
 
 
 class Ingress(unittest.TestCase):

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of `cluster.sh status`: parts, where they are, versions, memory in RAM, health."""
-import http.client
 import pathlib
 
 import knative
 import settings
-from kubernetes import condition
+from cluster_api import condition
 from processes import resident_mib
 from settings import ClusterError
 
@@ -31,7 +30,7 @@ def _knative_rows(cluster, programs):
     version = settings.versions()["knative"]
     try:
         available = knative.deployments(cluster.kubernetes)
-    except (OSError, http.client.HTTPException, ClusterError):
+    except (OSError, ClusterError):
         available = {}
     for name in knative.DEPLOYMENTS:
         pids = programs.get(f"/knative-{name}", [])
@@ -49,7 +48,7 @@ def _print(rows):
 def _print_nodes(cluster):
     try:
         items = cluster.kubernetes.get("/api/v1/nodes")["items"]
-    except (OSError, http.client.HTTPException, ClusterError) as error:
+    except (OSError, ClusterError) as error:
         print(f"nodes: {error}")
         return
     for item in items:

@@ -25,6 +25,9 @@ struct StoreUnderTest {
   // Whether "a" and "a/b" may both be objects. MinIO does not list the second, versitygw refuses
   // it.
   bool key_below_key = true;
+  // How often callers at once may be told to try again. versitygw keeps objects as files, and loses
+  // races for their folders.
+  int most_races_lost = 0;
 };
 
 // What test logs show.

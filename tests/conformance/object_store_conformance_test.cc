@@ -463,12 +463,12 @@ TEST_P(ObjectStoreConformance, ManyCallersAtOnce) {
   for (int caller = 0; caller < 6; ++caller) {
     callers.push_back(executor.Spawn("caller", [&, caller] {
       for (int i = 0; i < 10; ++i) {
-        // They share folders, which come and go.
+        // They share prefixes, which come and go.
         const std::string key = "shared/" + std::to_string(i) + "/" + std::to_string(caller);
         const std::string text = key + "!";
         Status put = store->Put(key, AsBytes(text));
-        // Servers that keep objects as files lose races for folders, and say "try again".
-        for (int tries = 1; tries < 20 && put.code() == StatusCode::kUnavailable; ++tries) {
+        for (int lost = 0;
+             lost < GetParam().most_races_lost && put.code() == StatusCode::kUnavailable; ++lost) {
           put = store->Put(key, AsBytes(text));
         }
         ASSERT_TRUE(put.ok()) << put.ToString();

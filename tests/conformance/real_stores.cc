@@ -60,7 +60,7 @@ std::unique_ptr<S3ObjectStore> OpenS3(S3Options options) {
       std::move(options));
 }
 
-StoreUnderTest RealStore(const std::string& name, bool key_below_key) {
+StoreUnderTest RealStore(const std::string& name, bool key_below_key, int most_races_lost) {
   return {.name = name,
           .open =
               [name] {
@@ -75,11 +75,13 @@ StoreUnderTest RealStore(const std::string& name, bool key_below_key) {
                 return OpenS3(options);
               },
           .part_bytes = kPartBytes,
-          .key_below_key = key_below_key};
+          .key_below_key = key_below_key,
+          .most_races_lost = most_races_lost};
 }
 
 INSTANTIATE_TEST_SUITE_P(Real, ObjectStoreConformance,
-                         testing::Values(RealStore("minio", false), RealStore("versitygw", false)),
+                         testing::Values(RealStore("minio", false, 0),
+                                         RealStore("versitygw", false, 20)),
                          StoreName);
 
 class RealS3 : public testing::TestWithParam<const char*> {

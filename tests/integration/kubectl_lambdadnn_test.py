@@ -25,6 +25,8 @@ COMPLETE, FAILED, USAGE, INFEASIBLE, ENVIRONMENT, INTERRUPTED = 0, 1, 2, 3, 4, 1
 
 
 class KubectlLambdadnn(ClusterTest):
+    own_plane = "kube-apiserver"  # one test restarts it
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()

@@ -57,7 +57,7 @@ class Clocks(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         kube_control_plane.Authority = EarlyAuthority
-        cls.cluster = Cluster(BIN)
+        cls.cluster = Cluster(BIN, own_plane=True)
         cls.addClassCleanup(cls.cluster.close)
         cls.minio = RealServer("minio")
         cls.addClassCleanup(cls.minio.close)

@@ -227,7 +227,7 @@ class Credentials(unittest.TestCase):
                     "LAMBDADNN_S3_ACCESS_KEY_ID": key["accessKeyId"],
                     "LAMBDADNN_S3_SECRET_ACCESS_KEY": key["secretAccessKey"]})
             operator.wait_for_line("leading")
-            path = self.cluster.manifest(name, namespace,
+            path = self.cluster.manifest(name, namespace, training={"epochs": 1},
                                          dataset={"uri": f"s3://{BUCKET}/data/{data}"})
             job = json.loads(path.read_text())
             del job["spec"]["objectStore"]

@@ -7,6 +7,7 @@ be cleaned up is named in an event.
     operator_deletion_test.py BIN_FOLDER [unittest arguments]
 """
 import json
+import os
 import signal
 import sys
 import time
@@ -84,32 +85,48 @@ class Deletion(unittest.TestCase):
             self.nothing_left(job, results=phase in ("Complete", "Failed"))
         print("\ndeletion took", {phase: f"{seconds:.1f} s" for phase, seconds in took.items()})
 
-    def test_between_phases(self):
-        """What lasts a moment may be over when it is met: then the next phase is deleted."""
-        def profiled(name):
-            path = self.cluster.manifest(name, training=EPOCHS)
-            job = json.loads(path.read_text())
-            del job["spec"]["profile"]
-            path.write_text(json.dumps(job))
-            return self.cluster.create_job(path)
-        took = {}
-        job = profiled("profiles")
-        self.until_phase("profiles", "Profiling", "Planning", "Starting", "Running", "Complete")
-        took["Profiling"] = self.delete_and_wait("profiles")
-        self.nothing_left(job, results=True)
-        for what, change in (("Suspending", {"suspend": True}),
-                             ("Replanning", {"objective": {"fixed": {"memory": "448Mi"}}})):
-            name = what.lower()
-            job = self.begin(name)
-            self.until_phase(name, "Running")
-            self.cluster.patch_job(name, {"spec": change})
-            self.cluster.wait_for(what, lambda: any(
-                seen in json.dumps(self.cluster.get(name)["status"]["conditions"])
-                or self.cluster.get(name)["status"]["phase"] == seen
-                for seen in (what, "Suspended", "Replanned", "Complete")), 60, every=0.02)
-            took[what] = self.delete_and_wait(name)
-            self.nothing_left(job, results=True)
-        print("\ndeletion took", {phase: f"{seconds:.1f} s" for phase, seconds in took.items()})
+    def freeze(self, name):
+        """Stops the job's functions, so that it stays in its phase; they end by SIGKILL alone."""
+        functions = self.cluster.wait_for(f"functions of {name}", self.cluster.functions, 60,
+                                          every=0.02)
+        for pid in functions:
+            os.kill(pid, signal.SIGSTOP)
+
+    def between(self, name, phase, reason=""):
+        """Deletes a job that is in this phase, and has a condition with this reason."""
+        def reached():
+            status = self.cluster.get(name).get("status", {})
+            reasons = [each["reason"] for each in status.get("conditions", ())]
+            return status.get("phase") == phase and (not reason or reason in reasons)
+        self.cluster.wait_for(f"{name} is {phase} {reason}", reached, 60, every=0.02)
+        job = self.cluster.get(name)
+        self.assertEqual(job["status"]["phase"], phase)
+        seconds = self.delete_and_wait(name)
+        self.nothing_left(job)
+        print(f"\ndeletion in {reason or phase} took {seconds:.1f} s")
+
+    def test_while_it_is_measured(self):
+        path = self.cluster.manifest("profiles", training=EPOCHS)
+        job = json.loads(path.read_text())
+        del job["spec"]["profile"]
+        path.write_text(json.dumps(job))
+        self.cluster.create_job(path)
+        self.freeze("profiles")
+        self.between("profiles", "Profiling")
+
+    def test_while_it_is_being_suspended(self):
+        self.begin("suspending")
+        self.until_phase("suspending", "Running")
+        self.freeze("suspending")
+        self.cluster.patch_job("suspending", {"spec": {"suspend": True}})
+        self.between("suspending", "Suspending")
+
+    def test_while_it_gets_another_plan(self):
+        self.begin("replanning")
+        self.until_phase("replanning", "Running")
+        self.freeze("replanning")
+        self.cluster.patch_job("replanning", {"spec": {"objective": {"fixed": {"memory": "448Mi"}}}})
+        self.between("replanning", "Running", "Replanning")
 
     def test_with_a_store_that_refuses_connections(self):
         self.begin("refused", s3=True)

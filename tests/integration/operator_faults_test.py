@@ -34,7 +34,7 @@ def status_object(code, reason, message):
 class Faults(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster(BIN)
+        cls.cluster = Cluster(BIN, own_plane=True)
         cls.host = cls.cluster.start_host()
         cls.reference = cls.cluster.bench.run(
             job=cls.cluster.manifest("reference", training=EPOCHS)).digest()

@@ -60,9 +60,10 @@ class OperatorRun(unittest.TestCase):
             self.assertIn(word, described)
         self.assertEqual(operator.stop(), 0)
 
-    def test_the_quickstart_job_is_measured_planned_and_trained_within_its_deadline(self):
+    def test_the_quickstart_job_is_measured_planned_for_its_deadline_and_trained(self):
         """As it stands: nothing of it is pinned. A run of the same file with the plan that the
-        operator chose ends with the same bits."""
+        operator chose ends with the same bits. Whether it is in time is for the timing tier: others
+        use this machine."""
         cluster = self.cluster
         operator = cluster.start_operator(self.host, "--leader-elect",
                                           kubeconfig=cluster.operator_user("quickstart"))
@@ -73,6 +74,8 @@ class OperatorRun(unittest.TestCase):
         metrics = {told["name"]: float(told["value"]) for told in status["progress"]["metrics"]}
         self.assertGreaterEqual(metrics["testAccuracy"], 0.97)
         plan = status["plan"]
+        self.assertLessEqual(float(plan["predicted"]["seconds"]),
+                             job["spec"]["objective"]["deadlineSeconds"])
         tree = plan["aggregation"]
         reference = cluster.bench.run(
             "--set", f"spec.objective={{fixed: {{functions: {plan['functions']}, "

@@ -22,7 +22,7 @@ import time
 import unittest
 
 from operator_support import Cluster  # and the path of what follows
-from kube_api import KubeApi  # noqa: E402
+from kube_client import KubeApi  # noqa: E402
 
 BIN, JOBS, SECONDS = "", 60, 10
 FUNCTIONS = 4
@@ -78,7 +78,7 @@ class FirstSeen:
             pass
 
     def stop(self):
-        self.api.connection.sock.shutdown(socket.SHUT_RDWR)
+        self.api.end_watch()
         self.thread.join()
         self.api.close()
 
@@ -86,7 +86,7 @@ class FirstSeen:
 class Scale(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.cluster = cluster = Cluster(BIN, train=0)
+        cls.cluster = cluster = Cluster(BIN, train=0, own_plane=True)
         cls.addClassCleanup(cluster.close)
         cls.socket = str(cluster.folder / "stub.sock")
         cls.stub = cluster.start("stub", [cluster.programs / "stub-function-host", cls.socket])

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""MinIO goes away for 20 seconds while an operator's job trains on it, and comes back with its data,
-or without: the job ends with the digest of an undisturbed run, or fails with a sentence that says
-what is gone. Nothing is left but results.
+"""MinIO goes away for 20 seconds while an operator's job trains on it, and comes back with its data, or
+without its objects: the job ends with the digest of an undisturbed run. Without its users, too, the job
+fails with a sentence that says so. Nothing is left but results.
 
     operator_store_test.py BIN_FOLDER [unittest arguments]
 """
@@ -15,7 +15,7 @@ from operator_support import Cluster
 from s3_servers import ACCESS_KEY, BUCKET, SECRET_KEY, RealServer
 
 BIN = ""
-EPOCHS = {"epochs": 30}
+EPOCHS = {"epochs": 12}
 DOWN_SECONDS = 20
 
 
@@ -34,7 +34,8 @@ class StoreGoesAway(unittest.TestCase):
     def tearDownClass(cls):
         cls.cluster.close()
 
-    def disturb(self, name, with_data):
+    def disturb(self, name, *lost):
+        """The job's end, whose store comes back without these of its folders."""
         minio = RealServer("minio")
         self.addCleanup(minio.close)
         self.cluster.create_job(self.cluster.manifest(name, minio=minio, training=EPOCHS))
@@ -42,14 +43,14 @@ class StoreGoesAway(unittest.TestCase):
             "progress", {}).get("iteration", 0) > 20)
         minio.process.kill()
         minio.process.wait()
-        if not with_data:
-            shutil.rmtree(minio.data)
-            (minio.data / BUCKET).mkdir(parents=True)
+        for folder in lost:
+            shutil.rmtree(minio.data / folder)
+        (minio.data / BUCKET).mkdir(exist_ok=True)
         time.sleep(DOWN_SECONDS)
         minio.start()
         job = self.cluster.wait_for("the job's end", lambda: next(
             (seen for seen in [self.cluster.get(name)]
-             if seen["status"]["phase"] in ("Complete", "Failed")), None), 480)
+             if seen["status"]["phase"] in ("Complete", "Failed")), None), 900)
         usage = job["status"]["usage"]
         print(f"\n{name}: {job['status']['phase']}, {usage.get('restarts', 0)} restarts, "
               f"{usage['coldStarts']} cold starts", flush=True)
@@ -60,18 +61,26 @@ class StoreGoesAway(unittest.TestCase):
         return job
 
     def test_and_comes_back_with_its_data(self):
-        job = self.disturb("kept", with_data=True)
+        job = self.disturb("kept")
         self.assertEqual(job["status"]["phase"], "Complete", job["status"]["conditions"])
+        self.assertEqual(job["status"]["usage"].get("restarts", 0), 0)
         self.assertEqual(job["status"]["model"]["digest"], self.reference)
 
-    def test_and_comes_back_without_its_data(self):
-        job = self.disturb("lost", with_data=False)
+    def test_and_comes_back_without_its_objects(self):
+        """Checkpoints too: the job begins anew."""
+        job = self.disturb("lost", BUCKET)
+        self.assertEqual(job["status"]["phase"], "Complete", job["status"]["conditions"])
+        self.assertEqual(job["status"]["usage"].get("restarts", 0), 1)
+        self.assertEqual(job["status"]["model"]["digest"], self.reference)
+
+    def test_and_comes_back_without_its_users(self):
+        """The functions have credentials of the job that it knows no more."""
+        job = self.disturb("stranger", BUCKET, ".minio.sys")
         failed = self.cluster.condition(job, "Failed")
-        if failed:
-            print(f"failed: {failed['reason']}: {failed['message']}")
-            self.assertRegex(failed["message"], r"\w+ \w+ \w+")
-        else:
-            self.assertEqual(job["status"]["model"]["digest"], self.reference)
+        self.assertIsNotNone(failed, job["status"]["conditions"])
+        self.assertEqual(failed["reason"], "SliceFailed")
+        self.assertIn("refuses the credentials: the access key is unknown there; correct",
+                      failed["message"])
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ import os
 import pathlib
 import re
 import signal
-import ssl
 import subprocess
 import sys
 import time
@@ -16,8 +15,9 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 
-import job_crd  # noqa: E402
-from kube_control_plane import ControlPlane, program  # noqa: E402
+import shared_planes  # noqa: E402
+from kube_client import KubeApi  # noqa: E402
+from kube_control_plane import program  # noqa: E402
 from run_support import HERE, Bench, FUNCTION_PROGRAMS, files_like, processes  # noqa: E402
 from s3_servers import BUCKET  # noqa: E402
 
@@ -108,20 +108,20 @@ class Operator(Process):
 
 
 class Cluster:
-    """A control plane with the CRD, and what of ours was started in it; close() ends all."""
+    """A control plane with the CRD, and what of ours was started in it; close() ends all. Who stops
+    the plane's servers, or asks for its processes, needs an own one."""
 
-    def __init__(self, programs, train=1000, test=200):
+    def __init__(self, programs, train=1000, test=200, own_plane=False):
         self.bench = Bench(programs, train=train, test=test)
         self.folder = self.bench.folder
         self.programs = self.bench.programs
         self.kubectl_program = program("kubectl")
         self.started = []
         self.rules_user = None
-        self.idle = []  # connections to the API server
-        self.plane = ControlPlane(self.folder / "plane")
+        self.plane = shared_planes.with_jobs(self.folder / "plane",
+                                             "kube-apiserver" if own_plane else None)
+        self.admin = KubeApi(self.plane.kubeconfig, seconds=20)
         try:
-            self.plane.up()
-            job_crd.install(lambda *words: self.kubectl(*words, check=False))
             # kubectl reads YAML for us.
             self.digits = json.loads(self.kubectl(
                 "create", "--dry-run=client", "--validate=false", "-o", "json", "-f",
@@ -142,6 +142,7 @@ class Cluster:
                 process.process.wait(10)
             except subprocess.TimeoutExpired:
                 process.kill()
+        self.admin.close()
         self.plane.down()
         self.bench.close()
 
@@ -187,42 +188,10 @@ class Cluster:
                                         {"metadata": {"name": name}, **body})
                 assert status == 201, made
 
-    def connect(self):
-        pki = self.plane.pki.folder
-        if not hasattr(self, "tls"):
-            self.tls = ssl.create_default_context(cafile=pki / "ca.crt")
-            self.tls.load_cert_chain(pki / "admin.crt", pki / "admin.key")
-        return http.client.HTTPSConnection("127.0.0.1", self.plane.port, context=self.tls,
-                                           timeout=20)
-
     def api(self, method, path, body=None):
-        """A request as the administrator: (HTTP status, JSON). Cheaper than kubectl, and a GET than
-        others: a handshake costs more than an object, so it goes over a connection that is there."""
-        if method == "GET" and self.idle:
-            try:
-                return self.ask(self.idle.pop(), method, path, body)
-            except (OSError, http.client.HTTPException):
-                pass  # the server has gone meanwhile
-        return self.ask(self.connect(), method, path, body)
-
-    def ask(self, connection, method, path, body):
+        """A request as the administrator: (HTTP status, JSON). Cheaper than kubectl."""
         kind = "application/merge-patch+json" if method == "PATCH" else "application/json"
-        kept = False
-        try:
-            connection.request(method, path, json.dumps(body) if body is not None else None,
-                               {"Content-Type": kind})
-            answer = connection.getresponse()
-            text = answer.read()
-            # Of a kind that it does not serve yet the server speaks in plain words.
-            is_json = "json" in answer.headers.get("Content-Type", "")
-            known = answer.status, json.loads(text) if is_json else text.decode()
-            kept = method == "GET" and not answer.will_close
-            return known
-        finally:
-            if kept:
-                self.idle.append(connection)
-            else:
-                connection.close()
+        return self.admin.call(method, path, body, kind)
 
     def job_path(self, name="", namespace="default"):
         return f"/apis/lambdadnn.io/v1alpha1/namespaces/{namespace}/serverlesstrainingjobs/{name}"

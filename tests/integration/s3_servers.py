@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real S3 servers for training runs, and a proxy before them that counts what crosses it."""
 import collections
-import hashlib
-import hmac
 import http.client
 import json
 import pathlib
@@ -17,12 +15,18 @@ import threading
 import time
 import urllib.parse
 
+import boto3
+from botocore.auth import S3SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+from botocore.httpsession import URLLib3Session
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(ROOT / "tests/support"))
 from loopback_server import Handler, LoopbackServer  # noqa: E402
 from ports import reserve_port  # noqa: E402
 
-BUCKET = "training"
+BUCKET, REGION = "training", "us-east-1"
 ACCESS_KEY, SECRET_KEY = "test-access-key", "test-secret-key"
 CREDENTIALS = {"LAMBDADNN_S3_ACCESS_KEY_ID": ACCESS_KEY,
                "LAMBDADNN_S3_SECRET_ACCESS_KEY": SECRET_KEY}
@@ -110,53 +114,24 @@ class RealServer:
             {"Effect": "Allow", "Action": ["s3:ListBucket"],
              "Resource": [f"arn:aws:s3:::{BUCKET}"],
              "Condition": {"StringLike": {"s3:prefix": [f"{prefix}/*"]}}}]}
-        body = urllib.parse.urlencode({
-            "Action": "AssumeRole", "Version": "2011-06-15", "DurationSeconds": "3600",
-            "Policy": json.dumps(policy)})
-        answer = self.signed("POST", "/", body, "sts")
-        return {field[0].lower() + field[1:]: re.search(f"<{tag}>(.*?)</{tag}>", answer).group(1)
-                for field, tag in (("AccessKeyId", "AccessKeyId"),
-                                   ("SecretAccessKey", "SecretAccessKey"),
-                                   ("SessionToken", "SessionToken"))}
+        sts = boto3.client("sts", endpoint_url=f"http://{self.host}:{self.port}", region_name=REGION,
+                           aws_access_key_id=ACCESS_KEY, aws_secret_access_key=SECRET_KEY)
+        made = sts.assume_role(RoleArn="arn:aws:iam::000000000000:role/ignored",
+                               RoleSessionName="test", DurationSeconds=3600,
+                               Policy=json.dumps(policy))["Credentials"]
+        return {"accessKeyId": made["AccessKeyId"], "secretAccessKey": made["SecretAccessKey"],
+                "sessionToken": made["SessionToken"]}
 
-    def signed(self, method, path, body, service):
-        """The text of an answer to a request of the server's root."""
-        status, told = self.request(method, path, body, service=service)
-        if status != 200:
-            raise RuntimeError(f"{method} {path}: {status} {told}")
-        return told
-
-    def request(self, method, path, body="", credentials=None, query="", service="s3"):
+    def request(self, method, path, body="", credentials=None, query=""):
         """(HTTP status, text) of a signed request; `credentials` as a Secret has them, else root's.
-        `query` is encoded and sorted."""
+        `query` is encoded and sorted. Also what is no S3, as MinIO's administration."""
         credentials = credentials or ROOT_SECRET
-        body = body.encode() if isinstance(body, str) else body
-        now = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-        digest = hashlib.sha256(body).hexdigest()
-        fields = {"content-type": "application/x-www-form-urlencoded",
-                  "host": f"{self.host}:{self.port}", "x-amz-content-sha256": digest,
-                  "x-amz-date": now}
-        if "sessionToken" in credentials:
-            fields["x-amz-security-token"] = credentials["sessionToken"]
-        names = ";".join(sorted(fields))
-        canonical = "\n".join([method, path, query, *(f"{n}:{fields[n]}" for n in sorted(fields)),
-                               "", names, digest])
-        scope = f"{now[:8]}/us-east-1/{service}/aws4_request"
-        text = "\n".join(["AWS4-HMAC-SHA256", now, scope,
-                          hashlib.sha256(canonical.encode()).hexdigest()])
-        key = f"AWS4{credentials['secretAccessKey']}".encode()
-        for word in scope.split("/"):
-            key = hmac.digest(key, word.encode(), "sha256")
-        fields["authorization"] = (
-            f"AWS4-HMAC-SHA256 Credential={credentials['accessKeyId']}/{scope}, "
-            f"SignedHeaders={names}, Signature={hmac.digest(key, text.encode(), 'sha256').hex()}")
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=20)
-        try:
-            connection.request(method, path + ("?" + query if query else ""), body, fields)
-            answer = connection.getresponse()
-            return answer.status, answer.read().decode(errors="replace")
-        finally:
-            connection.close()
+        request = AWSRequest(method, f"http://{self.host}:{self.port}{path}" +
+                             (f"?{query}" if query else ""), data=body)
+        S3SigV4Auth(Credentials(credentials["accessKeyId"], credentials["secretAccessKey"],
+                                credentials.get("sessionToken")), "s3", REGION).add_auth(request)
+        answer = URLLib3Session(proxies={}, timeout=20).send(request.prepare())
+        return answer.status_code, answer.content.decode(errors="replace")
 
     def close(self):
         if self.process.poll() is None:

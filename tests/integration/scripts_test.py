@@ -18,9 +18,6 @@ import unittest
 BIN = ""
 ROOT = pathlib.Path(__file__).parent.parent.parent
 DONE, FAILED, USAGE, ENVIRONMENT = 0, 1, 2, 4
-# What scripts/test.sh runs of tests/support.
-SUPPORT = ("marked_processes.py", "remembered.py", "run_ctest.py", "skipped_tests.py",
-           "test_summary.py", "turns.py")
 
 
 class ScriptTest(unittest.TestCase):
@@ -34,8 +31,8 @@ class ScriptTest(unittest.TestCase):
         self.tools.mkdir()
         shutil.copytree(ROOT / "scripts", self.root / "scripts")
         (self.root / "tests/support").mkdir(parents=True)
-        for name in SUPPORT:
-            shutil.copy(ROOT / "tests/support" / name, self.root / "tests/support")
+        for file in (ROOT / "tests/support").glob("*.py"):
+            shutil.copy(file, self.root / "tests/support")
 
     def tool(self, name, body):
         """A stand-in that writes down how it was called."""

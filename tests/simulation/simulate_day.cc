@@ -8,6 +8,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <map>
+#include <set>
 
 #include "common/base/process_usage.h"
 #include "common/base/text.h"
@@ -104,14 +105,25 @@ class Day {
     limits.events = 2'000'000'000;
     const Status ran = scheduler_.Run([this] { return over_; }, limits);
     if (!ran.ok()) problems_.push_back(ran.ToString());
-    for (const std::string& problem : problems_) std::printf("GREW %s\n", problem.c_str());
     const int complete = endings_.Of("Complete");
     const int failed = endings_.Of("Failed");
-    std::printf("%d jobs came and went: %d complete, %d failed, %d deleted on the way; %s\n",
-                created_, complete, failed, created_ - complete - failed,
-                problems_.empty() ? "nothing is left of them" : "see above");
+    const int unfinished = created_ - complete - failed;
+    // Who was not deleted ends, and fails for a reason that it was given here.
+    const int deleted = static_cast<int>(deleted_.size());
+    if (unfinished < 0 || unfinished > deleted) {
+      problems_.push_back(std::to_string(unfinished) + " jobs did not end, and " +
+                          std::to_string(deleted) + " were deleted");
+    }
+    if (failed > failures_given_) {
+      problems_.push_back(std::to_string(failed) + " jobs failed, and " +
+                          std::to_string(failures_given_) + " had a reason to");
+    }
     // A day of which nothing can be said is no proof.
-    if (complete < created_ / 3) problems_.push_back("too few jobs ended well");
+    if (complete == 0 || failed == 0 || unfinished == 0) problems_.push_back("no job of some kind");
+    for (const std::string& problem : problems_) std::printf("GREW %s\n", problem.c_str());
+    std::printf("%d jobs came and went: %d complete, %d failed, %d deleted on the way; %s\n",
+                created_, complete, failed, unfinished,
+                problems_.empty() ? "nothing is left of them" : "see above");
     return problems_.empty() ? 0 : 1;
   }
 
@@ -169,9 +181,18 @@ class Day {
         spec["objective"]["fixed"] = {{"functions", 1}, {"memory", "256Mi"}};
         spec["aggregation"] = {{"shards", 1}, {"layers", {1, 1}}};
       }
-      if (random().Uniform() < 0.1) spec["checkpoint"]["resumeFrom"] = "s3://bucket/nowhere";
+      if (random().Uniform() < 0.1) {
+        spec["checkpoint"]["resumeFrom"] = "s3://bucket/nowhere";
+        ++failures_given_;
+      }
       const auto made = server_.Create(ServerlessTrainingJobType(), job);
       LDNN_CHECK(made.ok(), made.status().ToString());
+    }
+  }
+
+  void Delete(const Json& job) {
+    if (server_.Delete(ServerlessTrainingJobType(), NameOf(job), "").ok()) {
+      deleted_.insert(NameOf(job).name);
     }
   }
 
@@ -185,7 +206,7 @@ class Day {
     for (const Json& job : Jobs()) {
       const double dice = random().Uniform();
       if (dice < 0.05) {
-        (void)server_.Delete(ServerlessTrainingJobType(), NameOf(job), "");
+        Delete(job);
       } else if (dice < 0.15) {
         Patch(job, {{"suspend", !job.at("spec").value("suspend", false)}});
       } else if (dice < 0.25) {
@@ -196,13 +217,14 @@ class Day {
     if (!live.empty() && random().Uniform() < 0.5) functions_.Kill(live.front());
     if (random().Uniform() < 0.1) {
       functions_.FailNext("worker-0", InvalidArgumentError("simulated"), true);
+      ++failures_given_;
     }
   }
 
   // Whoever forgot a suspended job takes it away.
   void EndFor(const Json& job) {
     if (!job.at("spec").value("suspend", false)) return;
-    (void)server_.Delete(ServerlessTrainingJobType(), NameOf(job), "");
+    Delete(job);
   }
 
   Counts Count(const Controller& controller) {
@@ -271,6 +293,8 @@ class Day {
   FakeFunctions functions_;
   ControllerOptions options_;
   int created_ = 0;
+  int failures_given_ = 0;
+  std::set<std::string> deleted_;
   Endings endings_;
   bool over_ = false;
   Counts first_;

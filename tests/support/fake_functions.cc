@@ -464,7 +464,11 @@ void FakeFunctions::AdvanceProfile(Instance& instance, Slice& slice) {
   const int iterations = config.iterations + config.warmup_iterations;
   if (ToSeconds(clock_.Now() - slice.started) < seconds * iterations) return;
   record.outcome = SliceOutcome::kFinished;
-  record.profile_iteration_seconds.assign(static_cast<size_t>(config.iterations), seconds);
+  const auto steps = static_cast<size_t>(config.iterations);
+  record.profile_iteration_seconds.assign(steps, seconds);
+  for (size_t i = steps / 2; i < steps; ++i) {
+    record.profile_iteration_seconds[i] *= measured_second_half;
+  }
   record.metrics = {{"trainingSamples", 6400},
                     {"trainingBytes", 64000},
                     {"parameters", kParameters},

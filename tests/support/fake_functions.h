@@ -92,6 +92,8 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   Status preflight;
   // As pods, whose quota never changes.
   bool cpu_fixed = false;
+  // How much longer each step of the second half of a measurement takes: a machine that gets busy.
+  double measured_second_half = 1;
   // What new instances compute with; of older versions' nothing is said.
   FunctionKernels kernels = {"avx2", "1.0, fake"};
   // Of single instances, by uid, what they say in place of that.

@@ -109,6 +109,7 @@ void JobWorld::RestartController() {
       },
       .store_environment = {{"LAMBDADNN_S3_ACCESS_KEY_ID", "the operator's"},
                             {"LAMBDADNN_S3_CA_FILE", "/its/ca"}},
+      .profile_cache = profile_cache,
       .observer = observer_.get(),
       .record_event = [this](EventDraft draft) { told.push_back(std::move(draft)); },
       .leads_now = leads_now,

@@ -64,8 +64,9 @@ class JobWorld {
   std::function<Status(const std::string& key, std::string_view object)> store_rule;
   // Of the store; heeded from the next restart of the controller on. Null = it has no such thing.
   decltype(ControllerDependencies::assume_role) assume_role;
-  std::vector<std::string> opened;  // URIs of stores, in order
-  std::vector<EventDraft> told;     // to the event recorder
+  ProfileCache* profile_cache = nullptr;  // heeded from the next restart of the controller on
+  std::vector<std::string> opened;        // URIs of stores, in order
+  std::vector<EventDraft> told;           // to the event recorder
   // Who leads, by the API server's word; null = there is no election. Heeded from the next restart
   // of the controller on.
   std::function<Result<bool>()> leads_now;

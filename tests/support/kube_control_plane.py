@@ -16,7 +16,6 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.request
 
 from certificates import Authority, write_kubeconfig
 from control_plane_commands import (api_server_command, controller_manager_command,
@@ -25,7 +24,6 @@ from ports import reserve_port
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 START_SECONDS = 120
-STOP_SECONDS = 5
 # For the endpoints of the service "kubernetes", which nothing here uses; loopback is refused.
 ADVERTISED = "192.0.2.1"
 
@@ -38,26 +36,32 @@ def program(name):
     return found.stdout.strip()
 
 
-class ControlPlane:
-    def __init__(self, folder, api_server="kube-apiserver"):
-        self.folder = pathlib.Path(folder)
-        self.folder.mkdir(parents=True, exist_ok=True)
-        self.processes = {}
-        self.commands = {}
+class PlaneAccess:
+    """Where a control plane is, and who may ask it: what ControlPlane left in its folder."""
+
+    def __init__(self, folder, port):
+        self.folder, self.port = pathlib.Path(folder), port
         self.pki = Authority(self.folder / "pki")
-        self.pki.leaf("apiserver", "/CN=kube-apiserver",
-                      "DNS:localhost,DNS:kubernetes.default.svc,IP:127.0.0.1")
-        self.pki.service_account_keys()
-        self.port, self.etcd_port, self.peer_port, self.manager_port = (
-            reserve_port() for _ in range(4))
-        self.server = f"https://127.0.0.1:{self.port}"
-        self.kubeconfig = self.user("admin", "/O=system:masters/CN=admin")
-        self._describe(api_server)
+        self.server = f"https://127.0.0.1:{port}"
+        self.kubeconfig = str(self.folder / "admin.conf")
 
     def user(self, name, subject):
         """A kubeconfig for a new user (or group: "/O=group/CN=name") with a client certificate."""
         self.pki.leaf(name, subject)
         return write_kubeconfig(self.folder / f"{name}.conf", self.server, self.pki.folder, name)
+
+
+class ControlPlane(PlaneAccess):
+    def __init__(self, folder, api_server="kube-apiserver"):
+        super().__init__(folder, reserve_port())
+        self.processes = {}
+        self.commands = {}
+        self.pki.leaf("apiserver", "/CN=kube-apiserver",
+                      "DNS:localhost,DNS:kubernetes.default.svc,IP:127.0.0.1")
+        self.pki.service_account_keys()
+        self.etcd_port, self.peer_port, self.manager_port = (reserve_port() for _ in range(3))
+        self.user("admin", "/O=system:masters/CN=admin")
+        self._describe(api_server)
 
     def _describe(self, api_server):
         pki = self.pki.folder
@@ -90,12 +94,9 @@ class ControlPlane:
         return self
 
     def wait_ready(self, seconds=START_SECONDS):
-        import ssl
+        from kube_client import KubeApi  # which asks program()
 
-        context = ssl.create_default_context(cafile=self.pki.folder / "ca.crt")
-        context.load_cert_chain(self.pki.folder / "admin.crt", self.pki.folder / "admin.key")
-        opener = urllib.request.build_opener(urllib.request.ProxyHandler({}),
-                                             urllib.request.HTTPSHandler(context=context))
+        api = KubeApi(self.kubeconfig, seconds=5)
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
             for name, process in self.processes.items():
@@ -103,7 +104,8 @@ class ControlPlane:
                     tail = (self.folder / f"{name}.log").read_text(errors="replace")[-2000:]
                     raise RuntimeError(f"{name} ended with {process.returncode}:\n{tail}")
             try:
-                if opener.open(f"{self.server}/readyz", timeout=5).status == 200:
+                if api.call("GET", "/readyz")[0] == 200:
+                    api.close()
                     return
             except OSError:
                 pass
@@ -116,17 +118,9 @@ class ControlPlane:
         process.wait()
 
     def down(self):
-        # An API server with open watches takes its time on SIGTERM; nothing of it is kept.
+        """At once: nothing of it is kept, and an API server with open watches takes its time."""
         for name in reversed(list(self.processes)):
-            self.processes[name].terminate()
-        deadline = time.monotonic() + STOP_SECONDS
-        for process in self.processes.values():
-            try:
-                process.wait(max(0, deadline - time.monotonic()) if process.poll() is None else 0)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-        self.processes.clear()
+            self.kill(name)
 
 
 def main():

@@ -15,6 +15,7 @@ BUILD_FOLDER.TIER.json: how many passed, failed, were skipped or remembered, wha
 seconds by test. Exit code 1 when a test failed or none was found.
 """
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -22,8 +23,10 @@ import re
 import selectors
 import shlex
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import time
 
 import marked_processes
@@ -31,6 +34,7 @@ import remembered
 import skipped_tests
 import turns
 
+HERE = pathlib.Path(__file__).resolve().parent
 TURNS = 8  # commits, each of which takes a part of --also
 ENDED = re.compile(r"^ *\d+/\d+ Test +#\d+: (\S+) \.*(.*?) +([\d.]+) sec")
 STARTED = re.compile(r"^ +Start +\d+: (\S+)$")
@@ -123,9 +127,34 @@ class Run:
                 self.end(name)
         return now - self.begin > self.options.limit
 
+    @contextlib.contextmanager
+    def lender(self, environment):
+        """Lends control planes to the tests; ends with this process, however that ends."""
+        import shared_planes  # and with it the client of Kubernetes, which other tiers do without
+
+        with tempfile.TemporaryDirectory(prefix="lambdadnn-planes-") as folder:
+            address = f"{folder}/socket"
+            with socket.socket(socket.AF_UNIX) as listener:
+                listener.bind(address)
+                listener.listen(64)
+                lender = subprocess.Popen(
+                    [sys.executable, HERE / "shared_planes.py", folder, str(listener.fileno())],
+                    stdin=subprocess.PIPE, env=environment, pass_fds=[listener.fileno()])
+            try:
+                yield {**environment, shared_planes.SOCKET: address}
+            finally:
+                lender.stdin.close()
+                lender.wait()
+
     def run(self):
         """Returns whether it came to its end."""
         environment = {**os.environ, "LAMBDADNN_TEST_RUN": self.name}
+        if self.options.tier != "integration":
+            return self.run_in(environment)
+        with self.lender(environment) as environment:
+            return self.run_in(environment)
+
+    def run_in(self, environment):
         ctest = subprocess.Popen(self.command(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                  env=environment, start_new_session=True)
         os.set_blocking(ctest.stdout.fileno(), False)

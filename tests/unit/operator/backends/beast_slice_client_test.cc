@@ -121,6 +121,30 @@ class SliceClientTest : public testing::Test {
     return view;
   }
 
+  static constexpr const char* kOneMore = "job-2.r1.i0.worker-0.f0.a1";
+
+  // What the function was asked so far, and by the slice of another job, which it hears after all
+  // that was sent before.
+  std::vector<std::string> InvocationsHeardWithOneMore() {
+    SliceRequest one_more = request_;
+    one_more.invocation = kOneMore;
+    one_more.job.uid = "job-2";
+    function_.Then({.pieces = {Record(kOneMore, 1)}});
+    client_->Start("instance-1", address(), one_more, "key");
+    const auto heard = [this] {
+      const std::vector<SliceView> views = client_->Poll("job-2");
+      return views.size() == 1 && views[0].phase == SlicePhase::kEnded;
+    };
+    for (int i = 0; i < 500 && !heard(); ++i) clock_.SleepFor(FromSeconds(0.01));
+    std::vector<std::string> invocations;
+    for (const HttpServerRequest& each : function_.requests()) {
+      const auto slice = DecodeSliceRequest(each.body);
+      EXPECT_TRUE(slice.ok()) << slice.status().ToString();
+      if (slice.ok()) invocations.push_back(slice->invocation);
+    }
+    return invocations;
+  }
+
   SystemClock clock_;
   ThreadExecutor executor_;
   SystemRandom random_;
@@ -292,13 +316,23 @@ TEST_F(SliceClientTest, WhoAnswersForAnAbsentFunctionIsNotHeard) {
   }
 }
 
-TEST_F(SliceClientTest, StartingALiveOrEndedSliceAgainDoesNothing) {
+TEST_F(SliceClientTest, StartingALiveSliceAgainDoesNothing) {
   function_.Then({.pieces = {Progress(1)}, .hang = true});
   Start();
   Await(SlicePhase::kRunning);
   Start();
-  clock_.SleepFor(FromSeconds(0.05));
-  EXPECT_EQ(function_.requests().size(), 1u);
+  EXPECT_EQ(InvocationsHeardWithOneMore(),
+            (std::vector<std::string>{request_.invocation, kOneMore}));
+}
+
+TEST_F(SliceClientTest, StartingAnEndedSliceAgainDoesNothing) {
+  function_.Then({.pieces = {Record(request_.invocation, 3)}});
+  Start();
+  Await(SlicePhase::kEnded);
+  Start();
+  EXPECT_EQ(Await(SlicePhase::kEnded).record->next_iteration, 3);
+  EXPECT_EQ(InvocationsHeardWithOneMore(),
+            (std::vector<std::string>{request_.invocation, kOneMore}));
 }
 
 TEST_F(SliceClientTest, ABusyFunctionSaysWithWhat) {

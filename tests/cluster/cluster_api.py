@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the cluster's own scripts ask its API server: by kubectl where manifests are YAML, by HTTP
 where something is waited for."""
-import http.client
 import json
 import os
 import subprocess
 import time
 
 import network
-from control_plane import client_context
-from settings import ClusterError, Node, program
+from kube_client import KubeApi
+from settings import ClusterError, program
 
 POLL_SECONDS = 0.2
 
@@ -18,6 +17,7 @@ class Kubernetes:
     def __init__(self, config, net):
         self.config = config
         self.network = net
+        self.api = None  # once there are certificates
 
     def environment(self):
         return {**os.environ, "KUBECONFIG": str(self.config.kubeconfig()), "NO_PROXY": "*",
@@ -40,21 +40,11 @@ class Kubernetes:
 
     def request(self, method, path, body=None, content="application/json"):
         """(HTTP status, decoded answer). An OSError when there is no answer."""
-        def ask():
-            connection = http.client.HTTPSConnection(
-                f"{Node(1).address}:6443", timeout=20, context=client_context(self.config))
-            try:
-                connection.request(method, path, None if body is None else json.dumps(body),
-                                   {"Content-Type": content})
-                answer = connection.getresponse()
-                data = answer.read()
-                try:
-                    return answer.status, json.loads(data) if data else None
-                except ValueError:
-                    return answer.status, {"message": data.decode(errors="replace")}
-            finally:
-                connection.close()
-        return self.network.call(network.LAB, ask)
+        if self.api is None:
+            self.api = KubeApi(self.config.kubeconfig(), seconds=20)
+        status, answer = self.network.call(
+            network.LAB, lambda: self.api.call(method, path, body, content))
+        return status, answer if isinstance(answer, dict) or not answer else {"message": answer}
 
     def get(self, path):
         """The object at `path`; None when there is none."""
@@ -71,7 +61,7 @@ class Kubernetes:
         while True:
             try:
                 missing = check()
-            except (OSError, http.client.HTTPException) as error:
+            except OSError as error:
                 missing = str(error)
             if not missing:
                 return
