@@ -6,8 +6,9 @@ start costs more than many a test.
     shared_planes.py FOLDER DESCRIPTOR
 
 lends a plane to each connection to the Unix socket that listens as this file descriptor, for as long as
-it is open, and starts one below FOLDER where none is free. What its borrower made is deleted before another gets it; one that is not as it was then
-is thrown away. Ends, with all planes, when its standard input is closed.
+it is open, and starts one below FOLDER where none is free. What its borrower made is deleted before
+another gets it; one that is not as it was then is thrown away. Ends, with all planes, when its standard
+input is closed.
 
 Tests call with_jobs(). Outside such a run they get a plane of their own, as do those that stop its
 servers or change what is told here as kept.
