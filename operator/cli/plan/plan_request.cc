@@ -8,6 +8,7 @@
 #include "operator/api/platform_codec.h"
 #include "operator/backends/local/local_platform.h"
 #include "operator/controller/planning.h"
+#include "operator/planner/models.h"
 #include "operator/resources/knative_config.h"
 
 namespace lambdadnn {
@@ -123,10 +124,12 @@ Result<PlanRequest> LoadPlanRequest(const PlanArguments& arguments) {
   job.status.profile = job.spec.profile;
   request.name = job.metadata.name.empty() ? "job" : job.metadata.name;
   request.input = PlannerInputOf(job, platform, 0, 0, true);
-  request.input.options.model =
-      arguments.model == "lambdadnn" ? PredictionModel::kLambdaDnn : PredictionModel::kExtended;
-  request.input.options.search =
-      arguments.search == "algorithm1" ? SearchMethod::kAlgorithm1 : SearchMethod::kExact;
+  const ModelKind* model = FindModel(arguments.model);
+  const SearchKind* search = FindSearch(arguments.search);
+  if (model == nullptr) return InvalidArgumentError("no model is named " + arguments.model);
+  if (search == nullptr) return InvalidArgumentError("no search is named " + arguments.search);
+  request.input.options.model = model->model;
+  request.input.options.search = search->method;
   Narrow(arguments, &request.input);
   return request;
 }

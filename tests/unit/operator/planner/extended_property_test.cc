@@ -11,6 +11,7 @@
 #include "operator/planner/aggregation_space.h"
 #include "operator/planner/candidate.h"
 #include "operator/planner/extended_model.h"
+#include "operator/planner/wording.h"
 #include "tests/unit/operator/planner/chooser.h"
 #include "tests/unit/operator/planner/planner_fixtures.h"
 
@@ -118,7 +119,7 @@ std::vector<Evaluated> AllCandidates(const PlannerInput& input) {
           const AggregationOption option = model.Option(plan);
           for (int m = input.platform.memory.min_mib; m <= input.platform.memory.max_mib;
                m += input.platform.memory.step_mib) {
-            if (model.Check(workers, m, option) != Obstacle::kNone) continue;
+            if (model.Check(workers, m, option)) continue;
             const auto prediction = model.Predict(workers, m, option);
             if (!prediction) continue;
             all.push_back({{prediction->seconds, prediction->cost, n, m, 0}, plan});
@@ -172,7 +173,7 @@ TEST(ExtendedSearch, EqualsBruteForceForEveryObjective) {
       const PlanningOutcome outcome = MakePlan(input).value();
       ASSERT_FALSE(outcome.feasible) << "seed " << seed;
       ASSERT_FALSE(outcome.certificate.fastest.has_value());
-      ASSERT_FALSE(outcome.certificate.reason.empty());
+      ASSERT_FALSE(ReasonOf(outcome.certificate).empty());
       continue;
     }
     double fastest = std::numeric_limits<double>::infinity();
@@ -281,7 +282,7 @@ TEST(ExtendedSearch, GivenAggregationIsKept) {
   input.aggregation.layers = {1, 2, 8};
   input.aggregation.server_memory_mib = 333;
   const PlanningOutcome outcome = MakePlan(input).value();
-  ASSERT_TRUE(outcome.feasible) << outcome.certificate.reason;
+  ASSERT_TRUE(outcome.feasible) << ReasonOf(outcome.certificate);
   EXPECT_EQ(outcome.plan.functions, 8);
   EXPECT_EQ(outcome.plan.aggregation.shards, 6);
   EXPECT_EQ(outcome.plan.aggregation.spread, 3);
