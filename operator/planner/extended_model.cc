@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <string>
 #include <utility>
 
 #include "common/base/statistics.h"
@@ -71,6 +72,11 @@ ExtendedModel::ExtendedModel(const PlannerInput& input, std::vector<int> memory_
       memory_mib_(std::move(memory_mib)) {}
 
 Status ExtendedModel::Validate(const PlannerInput& input) {
+  if (const auto spread = input.aggregation.spread; spread && !HasShardsFor(input, *spread)) {
+    return InvalidArgumentError("aggregation.spread is " + std::to_string(*spread) +
+                                ", which divides no number of shards that is tried for this model; "
+                                "give aggregation.shards as well");
+  }
   if (input.aggregation.transport == TransportKind::kDirect) {
     return InvalidArgumentError(
         "aggregation.transport Direct is not available yet; use ObjectStore or Auto");

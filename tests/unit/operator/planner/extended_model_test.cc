@@ -365,6 +365,7 @@ TEST(PlannerInput, SaysWhatIsWrong) {
   mentions([](auto* in) { in->objective.fixed->memory_mib = 64; }, "objective.fixed.memory");
   mentions([](auto* in) { in->aggregation.shards = 2; }, "aggregation.shards");
   mentions([](auto* in) { in->aggregation.layers = {2, 4}; }, "aggregation.layers");
+  mentions([](auto* in) { in->aggregation.spread = 3; }, "give aggregation.shards as well");
   mentions([](auto* in) { in->aggregation.transport = TransportKind::kDirect; }, "ObjectStore");
   mentions([](auto* in) { in->aggregation.placement = Placement::kWorkers; }, "Dedicated");
   mentions([](auto* in) { in->options.search = SearchMethod::kAlgorithm1; }, "lambdadnn");
