@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/plan/prediction.h"
 
 namespace lambdadnn {
 
@@ -38,23 +39,6 @@ struct AggregationPlan {
   // kInvalidArgument with one sentence when the rules above are broken.
   Status Validate() const;
   friend bool operator==(const AggregationPlan&, const AggregationPlan&) = default;
-};
-
-// What the planner expects of one run; seconds and US dollars. Compute and communication are per
-// iteration, everything else per run.
-struct Prediction {
-  double seconds = 0;
-  double cost = 0;
-  int64_t iterations = 0;
-  double cold_start_seconds = 0;
-  double load_seconds = 0;
-  double compute_seconds = 0;
-  double communication_seconds = 0;
-  double checkpoint_seconds = 0;
-  double evaluation_seconds = 0;
-  double slice_overhead_seconds = 0;
-  double release_seconds = 0;
-  friend bool operator==(const Prediction&, const Prediction&) = default;
 };
 
 struct Plan {

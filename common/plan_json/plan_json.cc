@@ -38,14 +38,7 @@ Prediction DecodePrediction(const Json& json, const std::string& path,
   reader.Optional("seconds", &predicted.seconds);
   reader.Optional("cost", &predicted.cost);
   reader.Optional("iterations", &predicted.iterations);
-  reader.Optional("coldStartSeconds", &predicted.cold_start_seconds);
-  reader.Optional("loadSeconds", &predicted.load_seconds);
-  reader.Optional("computeSeconds", &predicted.compute_seconds);
-  reader.Optional("communicationSeconds", &predicted.communication_seconds);
-  reader.Optional("checkpointSeconds", &predicted.checkpoint_seconds);
-  reader.Optional("evaluationSeconds", &predicted.evaluation_seconds);
-  reader.Optional("sliceOverheadSeconds", &predicted.slice_overhead_seconds);
-  reader.Optional("releaseSeconds", &predicted.release_seconds);
+  for (const TermKind& kind : kTermKinds) reader.Optional(kind.field, &predicted[kind.term]);
   reader.Finish();
   return predicted;
 }
@@ -71,16 +64,12 @@ Json AggregationToJson(const AggregationPlan& aggregation) {
 Json PredictionToJson(const Prediction& predicted) {
   Json json = {{"seconds", predicted.seconds},
                {"cost", predicted.cost},
-               {"iterations", predicted.iterations},
-               {"coldStartSeconds", predicted.cold_start_seconds},
-               {"loadSeconds", predicted.load_seconds},
-               {"computeSeconds", predicted.compute_seconds},
-               {"communicationSeconds", predicted.communication_seconds},
-               {"checkpointSeconds", predicted.checkpoint_seconds},
-               {"evaluationSeconds", predicted.evaluation_seconds},
-               {"sliceOverheadSeconds", predicted.slice_overhead_seconds}};
-  // Functions of before know no such field.
-  if (predicted.release_seconds > 0) json["releaseSeconds"] = predicted.release_seconds;
+               {"iterations", predicted.iterations}};
+  for (const TermKind& kind : kTermKinds) {
+    // Functions of before know no such field.
+    if (kind.term == Term::kRelease && predicted[kind.term] <= 0) continue;
+    json[std::string(kind.field)] = predicted[kind.term];
+  }
   return json;
 }
 

@@ -16,6 +16,7 @@
 #include "operator/cli/plan/plan_request.h"
 #include "operator/cli/plan/yaml_text.h"
 #include "operator/controller/options.h"
+#include "operator/planner/models.h"
 #include "operator/resources/knative_service.h"
 
 namespace lambdadnn {
@@ -55,8 +56,9 @@ std::string TitleOf(const char* verb, const PlanRequest& request, const std::str
   std::string title = std::string(verb) + " for " + request.name;
   if (!objective.empty()) title += ": " + objective;
   const PlannerOptions& options = request.input.options;
-  if (options.model == PredictionModel::kLambdaDnn) title += ", λDNN's model";
-  if (options.search == SearchMethod::kAlgorithm1) title += ", Algorithm 1";
+  for (const std::string_view part : {KindOf(options.model).title, KindOf(options.search).title}) {
+    if (!part.empty()) title += ", " + std::string(part);
+  }
   return title;
 }
 
@@ -74,19 +76,28 @@ Result<std::vector<double>> ParseDeadlines(const std::string& text) {
   return deadlines;
 }
 
+// The planner has no clock.
+Result<PlanningOutcome> TimedPlan(const PlannerInput& input, Clock& clock, double* seconds) {
+  const Instant begin = clock.Now();
+  Result<PlanningOutcome> outcome = MakePlan(input);
+  *seconds = ToSeconds(clock.Now() - begin);
+  return outcome;
+}
+
 // One plan a deadline; infeasible (exit code 3) only when every one of them is.
 int PlanDeadlines(PlanRequest request, const std::vector<double>& deadlines,
-                  const PlanOptions& options) {
+                  const PlanOptions& options, Clock& clock) {
   std::vector<DeadlineOutcome> outcomes;
   bool feasible = false;
   for (const double deadline : deadlines) {
     request.input.objective = Objective{};
     request.input.objective.deadline_seconds = deadline;
     request.input.options.explain = false;
-    auto outcome = MakePlan(request.input);
+    double search_seconds = 0;
+    auto outcome = TimedPlan(request.input, clock, &search_seconds);
     if (!outcome.ok()) return FailCommand(outcome.status());
     feasible = feasible || outcome->feasible;
-    outcomes.push_back({deadline, *std::move(outcome)});
+    outcomes.push_back({deadline, *std::move(outcome), search_seconds});
   }
   if (options.output == "text") {
     std::fputs(FormatDeadlines(TitleOf("Plans", request, ""), outcomes).c_str(), stdout);
@@ -94,7 +105,7 @@ int PlanDeadlines(PlanRequest request, const std::vector<double>& deadlines,
   } else {
     Json plans = Json::array();
     for (const DeadlineOutcome& entry : outcomes) {
-      Json plan = OutcomeToJson(entry.outcome);
+      Json plan = OutcomeToJson(entry.outcome, entry.search_seconds);
       plan["deadlineSeconds"] = entry.deadline_seconds;
       plan.erase("paretoFront");
       plan.erase("runnersUp");
@@ -188,7 +199,7 @@ int RunPlan(PlanOptions options, bool predict, CommandContext& context) {
   const auto deadlines = ParseDeadlines(options.deadlines);
   if (!deadlines.ok()) return FailCommand(deadlines.status());
   if (!predict && !deadlines->empty()) {
-    return PlanDeadlines(*std::move(request), *deadlines, options);
+    return PlanDeadlines(*std::move(request), *deadlines, options, context.runtime.clock);
   }
   if (predict && !request->input.objective.fixed) {
     return FailCommand(InvalidArgumentError(
@@ -196,7 +207,8 @@ int RunPlan(PlanOptions options, bool predict, CommandContext& context) {
   }
   // What is given leaves nothing to search, whatever --search says.
   if (predict) request->input.options.search = SearchMethod::kExact;
-  const auto outcome = MakePlan(request->input);
+  double search_seconds = 0;
+  const auto outcome = TimedPlan(request->input, context.runtime.clock, &search_seconds);
   if (!outcome.ok()) {
     std::string message = outcome.status().message();
     if (!request->narrowed.empty()) {
@@ -208,13 +220,13 @@ int RunPlan(PlanOptions options, bool predict, CommandContext& context) {
   if (options.output == "text") {
     const std::string title =
         TitleOf(predict ? "Prediction" : "Plan", *request, ObjectiveOf(request->input.objective));
-    std::fputs(FormatOutcome(title, *outcome).c_str(), stdout);
+    std::fputs(FormatOutcome(title, *outcome, search_seconds).c_str(), stdout);
     if (outcome->feasible) PrintVerdicts(outcome->chosen.predicted.seconds, *deadlines);
     PrintLimits(*request);
     WarnOfProfile(request->input.profile);
     if (IsThisMachine(options)) std::fputs(kAssumedStore, stdout);
   } else {
-    Json document = WithLimits(OutcomeToJson(*outcome), *request);
+    Json document = WithLimits(OutcomeToJson(*outcome, search_seconds), *request);
     if (outcome->feasible && !deadlines->empty()) {
       document["deadlines"] = MeetsDeadlines(outcome->chosen.predicted.seconds, *deadlines);
     }
@@ -245,11 +257,15 @@ CLI::App* AddCommon(CLI::App& app, const char* name, const char* description,
       ->check(CLI::PositiveNumber);
   command->add_option("--memory", arguments.memory_mib, "This memory of a function, in MiB")
       ->check(CLI::PositiveNumber);
-  command->add_option("--model", arguments.model, "lambdadnn or extended")
-      ->check(CLI::IsMember({"lambdadnn", "extended"}))
+  std::vector<std::string> models;
+  for (const ModelKind& kind : ModelKinds()) models.emplace_back(kind.name);
+  std::vector<std::string> searches;
+  for (const SearchKind& kind : SearchKinds()) searches.emplace_back(kind.name);
+  command->add_option("--model", arguments.model, Join(models, " or "))
+      ->check(CLI::IsMember(models))
       ->capture_default_str();
-  command->add_option("--search", arguments.search, "exact or algorithm1")
-      ->check(CLI::IsMember({"exact", "algorithm1"}))
+  command->add_option("--search", arguments.search, Join(searches, " or "))
+      ->check(CLI::IsMember(searches))
       ->capture_default_str();
   command->add_option("--set", arguments.overrides, "PATH=VALUE: override a field of the job");
   command->add_option("-o,--output", options->output, "text, json or yaml")

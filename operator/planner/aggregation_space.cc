@@ -118,6 +118,12 @@ bool SimplerAggregation(const AggregationPlan& a, const AggregationPlan& b) {
          std::tie(servers_b, b.shards, layers_b, b.spread, b.layers);
 }
 
+bool HasShardsFor(const PlannerInput& input, int spread) {
+  const std::vector<int> choices = ShardChoices(input);
+  return std::any_of(choices.begin(), choices.end(),
+                     [&](int shards) { return shards % spread == 0; });
+}
+
 std::vector<AggregationPlan> AggregationOptions(const PlannerInput& input, int functions) {
   // One more than is allowed, so that it can be told what one function more would gain. The first
   // option stands for all when none fits.

@@ -25,6 +25,9 @@ inline constexpr int kMostServerLayers = 3;
 // spread, then the smaller widths from the top.
 bool SimplerAggregation(const AggregationPlan& a, const AggregationPlan& b);
 
+// Some number of shards that is considered is a multiple of `spread`.
+bool HasShardsFor(const PlannerInput& input, int spread);
+
 // In that order. Never empty for a valid input.
 std::vector<AggregationPlan> AggregationOptions(const PlannerInput& input, int functions);
 

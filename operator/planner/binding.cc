@@ -2,64 +2,78 @@
 #include "operator/planner/binding.h"
 
 #include <algorithm>
-#include <iterator>
+#include <optional>
 
 namespace lambdadnn {
 namespace {
 
-// Collects names without repeating one.
-class Names {
- public:
-  void Add(const std::string& name) {
-    if (std::find(names_.begin(), names_.end(), name) == names_.end()) names_.push_back(name);
-  }
-  std::vector<std::string> Take() { return std::move(names_); }
-
- private:
-  std::vector<std::string> names_;
-};
+void AddOnce(Limit limit, std::vector<Limit>* limits) {
+  if (std::find(limits->begin(), limits->end(), limit) == limits->end()) limits->push_back(limit);
+}
 
 struct Neighbour {
   int functions;
   int memory_mib;
-  const char* limit;  // the limit of the search space that it lies beyond; null inside
+  std::optional<Limit> limit;  // of the search space that it lies beyond
 };
 
 std::vector<Neighbour> NeighboursOf(const PlannerInput& input, const SearchSpace& space,
                                     const Point& point) {
+  const auto beyond = [](bool at_edge, Limit limit) {
+    return at_edge ? std::optional(limit) : std::nullopt;
+  };
   const int step = input.limits.memory_step_mib.value_or(input.platform.memory.step_mib);
   const int n = point.functions;
   const int m = point.memory_mib;
   std::vector<Neighbour> neighbours;
-  neighbours.push_back({n, m + step, m == space.memory_mib.back() ? "memory" : nullptr});
+  neighbours.push_back({n, m + step, beyond(m == space.memory_mib.back(), Limit::kMemory)});
   if (m > step) {
-    neighbours.push_back({n, m - step, m == space.memory_mib.front() ? "memory" : nullptr});
+    neighbours.push_back({n, m - step, beyond(m == space.memory_mib.front(), Limit::kMemory)});
   }
-  const char* beyond = n == space.max_functions ? space.functions_limit : nullptr;
-  neighbours.push_back({n + 1, m, beyond});
-  if (n > 1) neighbours.push_back({n - 1, m, n == space.min_functions ? "functions" : nullptr});
+  neighbours.push_back({n + 1, m, beyond(n == space.max_functions, space.functions_limit)});
+  if (n > 1) {
+    neighbours.push_back({n - 1, m, beyond(n == space.min_functions, Limit::kFunctions)});
+  }
   return neighbours;
+}
+
+// The best aggregation of (n, m), whether the platform allows it or not.
+std::optional<Point> BestOf(const Neighbour& neighbour, PerformanceModel* model,
+                            const BetterPoint& better) {
+  std::optional<Point> best;
+  const int options = model->OptionCount(neighbour.functions);
+  for (int option = 0; option < options; ++option) {
+    const Forecast forecast = model->Predict({neighbour.functions, neighbour.memory_mib, option});
+    if (forecast.obstacle) continue;
+    const Point point{forecast.prediction.seconds, forecast.prediction.cost, neighbour.functions,
+                      neighbour.memory_mib, option};
+    if (!best || better(point, *best)) best = point;
+  }
+  return best;
 }
 
 }  // namespace
 
-std::vector<std::string> BindingLimits(const PlannerInput& input, const SearchSpace& space,
-                                       const SearchModel& model, const Point& point,
-                                       const SearchModel::Better& better) {
-  Names names;
+std::vector<Limit> BindingLimits(const PlannerInput& input, const SearchSpace& space,
+                                 PerformanceModel* model, const Point& point,
+                                 const BetterPoint& better) {
+  std::vector<Limit> limits;
   for (const Neighbour& neighbour : NeighboursOf(input, space, point)) {
-    const std::optional<Point> probe =
-        model.Probe(neighbour.functions, neighbour.memory_mib, better);
-    if (!probe || !better(*probe, point)) continue;
-    if (neighbour.limit != nullptr) names.Add(neighbour.limit);
-    const Obstacle obstacle = model.ObstacleOf(*probe);
-    if (obstacle != Obstacle::kNone && obstacle != Obstacle::kTimeout) {
-      names.Add(ObstacleName(obstacle));
+    const std::optional<Point> best = BestOf(neighbour, model, better);
+    if (!best || !better(*best, point)) continue;
+    if (neighbour.limit) AddOnce(*neighbour.limit, &limits);
+    const Choice choice{best->functions, best->memory_mib, best->option};
+    if (const auto obstacle = model->Obstacle(choice)) {
+      AddOnce(*obstacle, &limits);
+    } else if (!model->FindsRoom(choice)) {
+      AddOnce(Limit::kMachines, &limits);
     }
   }
-  if (Batches(input).Shrinks(point.functions)) names.Add("batch");
-  if (model.ServerSaturated(point.functions)) names.Add("parameterServerBandwidth");
-  return names.Take();
+  if (Batches(input).Shrinks(point.functions)) AddOnce(Limit::kBatch, &limits);
+  if (model->NetworkSaturated(point.functions)) {
+    AddOnce(Limit::kParameterServerBandwidth, &limits);
+  }
+  return limits;
 }
 
 }  // namespace lambdadnn

@@ -76,6 +76,8 @@ void Collector::Offer(const Point& point) {
   if (explain_) {
     KeepBetter(&fastest_, point, Faster);
     KeepBetter(&cheapest_, point, Cheaper);
+    fastest_time_ = TimeRank(fastest_->seconds);
+    cheapest_cost_ = CostRank(cheapest_->cost);
     OfferToFront(point);
   }
   if (order_.Allows(point)) OfferToLeaders(point);
@@ -97,18 +99,25 @@ void Collector::OfferToLeaders(const Point& point) {
   if (leaders_.size() > most) leaders_.pop_back();
 }
 
-bool Collector::CanImprove(double least_seconds, double least_cost) const {
+bool Collector::CanImprove(const Point& least) const {
   if (explain_) {
-    if (!fastest_ || TimeRank(least_seconds) <= TimeRank(fastest_->seconds) ||
-        CostRank(least_cost) <= CostRank(cheapest_->cost) ||
-        !Dominated(least_seconds, least_cost)) {
-      return true;
-    }
+    if (!fastest_) return true;
+    const double time = TimeRank(least.seconds);
+    const double cost = CostRank(least.cost);
+    if (time < fastest_time_ || cost < cheapest_cost_) return true;
+    if (time == fastest_time_ && Faster(least, *fastest_)) return true;
+    if (cost == cheapest_cost_ && Cheaper(least, *cheapest_)) return true;
+    if (!Dominated(least)) return true;
   }
-  if (!order_.Allows(least_seconds, least_cost)) return false;
-  if (leaders_.size() < (explain_ ? kLeaders : 1)) return true;
-  const Point& last = leaders_.back();
-  return order_.Rank(least_seconds, least_cost) <= order_.Rank(last.seconds, last.cost);
+  if (!order_.Allows(least)) return false;
+  if (below_) return leaders_.empty() && order_.Rank(least.seconds, least.cost) < *below_;
+  return leaders_.size() < (explain_ ? kLeaders : 1) || order_.Better(least, leaders_.back());
+}
+
+bool Collector::IsClosedTo(double rank) const {
+  if (explain_) return false;
+  if (below_) return rank >= *below_;
+  return !leaders_.empty() && rank > order_.Rank(leaders_.back().seconds, leaders_.back().cost);
 }
 
 std::optional<Point> Collector::Best() const {
@@ -120,15 +129,19 @@ std::vector<Point> Collector::RunnersUp() const {
   return {leaders_.begin() + 1, leaders_.end()};
 }
 
-// The member of the front with the largest time not above `seconds` has the least cost among these.
-bool Collector::Dominated(double seconds, double cost) const {
+// The member of the front with the largest time not above the point's has the least cost among
+// these. One that is the same in both is kept unless the point is first in the order of ties.
+bool Collector::Dominated(const Point& point) const {
   const auto after = std::partition_point(front_.begin(), front_.end(), [&](const Point& member) {
-    return SlowerInFront(member, seconds);
+    return SlowerInFront(member, point.seconds);
   });
   if (after == front_.begin()) return false;
   const Point& member = *(after - 1);
-  if (CostRank(member.cost) != CostRank(cost)) return CostRank(member.cost) < CostRank(cost);
-  return TimeRank(member.seconds) < TimeRank(seconds);
+  const double member_cost = CostRank(member.cost);
+  const double cost = CostRank(point.cost);
+  if (member_cost != cost) return member_cost < cost;
+  return TimeRank(member.seconds) < TimeRank(point.seconds) ||
+         !(TieBreak(point) < TieBreak(member));
 }
 
 void Collector::OfferToFront(const Point& point) {

@@ -79,12 +79,26 @@ class Collector {
   static constexpr size_t kLeaders = 4;
 
   Collector(const Order& order, bool explain) : order_(order), explain_(explain) {}
+  // Keeps one candidate whose Rank() is below `rank`, any of them.
+  static Collector Below(const Order& order, double rank) {
+    Collector collector(order, false);
+    collector.below_ = rank;
+    return collector;
+  }
 
   void Offer(const Point& point);
-  // False when no candidate with at least these seconds and this cost can change what is kept: the
-  // search leaves such candidates out.
-  bool CanImprove(double least_seconds, double least_cost) const;
+  // False when no candidate that is in nothing better than `least` (time, cost, functions, memory,
+  // option) can change what is kept: the search leaves such candidates out.
+  bool CanImprove(const Point& least) const;
+  // No candidate whose Rank() is `rank` or more can change what is kept. Cheaper than the above.
+  bool IsClosedTo(double rank) const;
+  // Nothing can change what is kept.
+  bool Satisfied() const { return below_ && !leaders_.empty(); }
+  // What candidates beyond can never change what is kept.
+  double largest_seconds() const { return explain_ ? kNoLimit : order_.largest_seconds(); }
+  double largest_cost() const { return explain_ ? kNoLimit : order_.largest_cost(); }
 
+  const Order& order() const { return order_; }
   std::optional<Point> Best() const;
   // The best of the other numbers of functions, best first.
   std::vector<Point> RunnersUp() const;
@@ -96,14 +110,19 @@ class Collector {
  private:
   void OfferToLeaders(const Point& point);
   void OfferToFront(const Point& point);
-  bool Dominated(double seconds, double cost) const;
+  bool Dominated(const Point& point) const;
+
+  static constexpr double kNoLimit = std::numeric_limits<double>::infinity();
 
   const Order& order_;
   bool explain_;
+  std::optional<double> below_;
   // The best allowed ones, at most one of each n, best first.
   std::vector<Point> leaders_;
   std::optional<Point> fastest_;
   std::optional<Point> cheapest_;
+  double fastest_time_ = 0;  // their ranks
+  double cheapest_cost_ = 0;
   std::vector<Point> front_;
 };
 

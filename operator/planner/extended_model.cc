@@ -5,6 +5,8 @@
 #include <cmath>
 #include <limits>
 #include <numbers>
+#include <string>
+#include <utility>
 
 #include "common/base/statistics.h"
 #include "common/plan/slice_end.h"
@@ -49,24 +51,6 @@ double StragglerSeconds(const PlannerInput& input, int functions) {
 
 }  // namespace
 
-const char* ObstacleName(Obstacle obstacle) {
-  switch (obstacle) {
-    case Obstacle::kNone:
-      return "none";
-    case Obstacle::kMemory:
-      return "memory";
-    case Obstacle::kQuota:
-      return "quota";
-    case Obstacle::kFunctions:
-      return "functions";
-    case Obstacle::kMachines:
-      return "machines";
-    case Obstacle::kTimeout:
-      break;
-  }
-  return "functionTimeout";
-}
-
 int64_t CheckpointEvery(double interval_seconds, double iteration_seconds) {
   if (interval_seconds <= 0) return 0;
   if (iteration_seconds <= 0) return 1;
@@ -74,7 +58,7 @@ int64_t CheckpointEvery(double interval_seconds, double iteration_seconds) {
   return static_cast<int64_t>(std::clamp(iterations, 1.0, 1e15));
 }
 
-ExtendedModel::ExtendedModel(const PlannerInput& input)
+ExtendedModel::ExtendedModel(const PlannerInput& input, std::vector<int> memory_mib)
     : input_(input),
       cores_(CoresOf(input.platform)),
       store_bytes_per_second_(input.platform.store_bytes_per_second > 0
@@ -84,7 +68,25 @@ ExtendedModel::ExtendedModel(const PlannerInput& input)
                                  ? input.platform.store_request_seconds
                                  : input.profile.store_request_seconds),
       batches_(input),
-      parameters_(ParametersOf(input)) {}
+      parameters_(ParametersOf(input)),
+      memory_mib_(std::move(memory_mib)) {}
+
+Status ExtendedModel::Validate(const PlannerInput& input) {
+  if (const auto spread = input.aggregation.spread; spread && !HasShardsFor(input, *spread)) {
+    return InvalidArgumentError("aggregation.spread is " + std::to_string(*spread) +
+                                ", which divides no number of shards that is tried for this model; "
+                                "give aggregation.shards as well");
+  }
+  if (input.aggregation.transport == TransportKind::kDirect) {
+    return InvalidArgumentError(
+        "aggregation.transport Direct is not available yet; use ObjectStore or Auto");
+  }
+  if (input.aggregation.placement == Placement::kWorkers) {
+    return InvalidArgumentError(
+        "aggregation.placement Workers is not available yet; use Dedicated or Auto");
+  }
+  return OkStatus();
+}
 
 double NeededWorkerMib(const WorkloadProfile& profile, int64_t parameters, double local_batch) {
   return profile.worker_base_memory_mib +
@@ -212,22 +214,22 @@ bool ExtendedModel::Possible(const WorkerTerms& workers, int memory_mib) const {
          StoreBandwidth(workers.functions, memory_mib) >= 0;
 }
 
-Obstacle ExtendedModel::Check(const WorkerTerms& workers, int memory_mib,
-                              const AggregationOption& option) const {
+std::optional<Limit> ExtendedModel::Check(const WorkerTerms& workers, int memory_mib,
+                                          const AggregationOption& option) const {
   const Platform& platform = input_.platform;
-  if (memory_mib < workers.needed_mib || !Possible(workers, memory_mib)) return Obstacle::kMemory;
+  if (memory_mib < workers.needed_mib || !Possible(workers, memory_mib)) return Limit::kMemory;
   const double n = workers.functions;
   if (platform.total_milli_cpu > 0 &&
       n * MilliCpu(memory_mib) + option.servers_milli_cpu > platform.total_milli_cpu) {
-    return Obstacle::kQuota;
+    return Limit::kQuota;
   }
   if (platform.total_memory_mib > 0 &&
       n * (memory_mib + platform.sidecar_memory_mib) + option.servers_mib >
           platform.total_memory_mib) {
-    return Obstacle::kQuota;
+    return Limit::kQuota;
   }
-  if (workers.functions + option.servers > platform.max_functions) return Obstacle::kFunctions;
-  return Obstacle::kNone;
+  if (workers.functions + option.servers > platform.max_functions) return Limit::kFunctions;
+  return std::nullopt;
 }
 
 bool ExtendedModel::FitsMachines(const WorkerTerms& workers, int memory_mib,
@@ -296,51 +298,60 @@ double ExtendedModel::SecondPrice(double workers_mib, double servers_gib, double
          (workers_milli_cpu + servers_milli_cpu) / kMilliPerCore * prices.vcpu_second;
 }
 
+Prediction ExtendedModel::FixedTerms(const WorkerTerms& workers, int memory_mib) const {
+  const WorkloadProfile& profile = input_.profile;
+  const double n = workers.functions;
+  const double bandwidth = StoreBandwidth(workers.functions, memory_mib);
+  const double share = CoreShare(memory_mib);
+  Prediction terms;
+  terms.iterations = workers.iterations;
+  terms[Term::kColdStart] = ColdStartSeconds(workers.functions, memory_mib);
+  terms[Term::kLoad] = store_request_seconds_ +
+                       (bandwidth > 0 ? profile.training_bytes / (n * bandwidth) : 0) +
+                       workers.loaded_samples * profile.load_cpu_seconds_per_sample / share;
+  terms[Term::kCompute] = workers.samples / profile.training_rate.At(memory_mib) /
+                              static_cast<double>(workers.iterations) +
+                          OverheadSeconds(memory_mib);
+  const double evaluation_rate = profile.evaluation_rate.At(memory_mib);
+  if (evaluation_rate > 0) terms[Term::kEvaluation] = workers.evaluated_samples / evaluation_rate;
+  terms[Term::kCheckpoint] = profile.finish_cpu_seconds / share;
+  terms[Term::kRelease] = profile.release_seconds;
+  return terms;
+}
+
 std::optional<Prediction> ExtendedModel::Predict(const WorkerTerms& workers, int memory_mib,
                                                  const AggregationOption& option) const {
+  return Predict(workers, memory_mib, option, FixedTerms(workers, memory_mib));
+}
+
+std::optional<Prediction> ExtendedModel::Predict(const WorkerTerms& workers, int memory_mib,
+                                                 const AggregationOption& option,
+                                                 const Prediction& fixed) const {
   const WorkloadProfile& profile = input_.profile;
   const Platform& platform = input_.platform;
   const double n = workers.functions;
   const auto iterations = static_cast<double>(workers.iterations);
-  const double rate = profile.training_rate.At(memory_mib);
-  const double bandwidth = StoreBandwidth(workers.functions, memory_mib);
-
-  Prediction prediction;
-  prediction.iterations = workers.iterations;
-  const double share = CoreShare(memory_mib);
-  prediction.cold_start_seconds = ColdStartSeconds(workers.functions, memory_mib);
-  prediction.load_seconds = store_request_seconds_ +
-                            (bandwidth > 0 ? profile.training_bytes / (n * bandwidth) : 0) +
-                            workers.loaded_samples * profile.load_cpu_seconds_per_sample / share;
-  prediction.compute_seconds = workers.samples / rate / iterations + OverheadSeconds(memory_mib);
-  prediction.communication_seconds =
-      ExchangeSeconds(workers, memory_mib, option, prediction.compute_seconds);
-  const double evaluation_rate = profile.evaluation_rate.At(memory_mib);
-  if (evaluation_rate > 0) {
-    prediction.evaluation_seconds = workers.evaluated_samples / evaluation_rate;
-  }
-  const double iteration = prediction.compute_seconds + prediction.communication_seconds;
+  Prediction prediction = fixed;
+  prediction[Term::kCommunication] =
+      ExchangeSeconds(workers, memory_mib, option, prediction[Term::kCompute]);
+  const double iteration = prediction.IterationSeconds();
   const int64_t every = CheckpointEvery(input_.options.checkpoint_interval_seconds, iteration);
   const auto checkpoints = static_cast<double>(every > 0 ? workers.iterations / every : 0);
-  prediction.checkpoint_seconds =
-      checkpoints * profile.checkpoint_seconds + profile.finish_cpu_seconds / share;
+  prediction[Term::kCheckpoint] =
+      checkpoints * profile.checkpoint_seconds + fixed[Term::kCheckpoint];
 
-  const double busy = prediction.load_seconds + iterations * iteration +
-                      prediction.evaluation_seconds + prediction.checkpoint_seconds;
   double slices = 1;
   if (platform.function_timeout_seconds > 0) {
     // Less than one iteration before that, and no slice would get anywhere.
     // Each slice reads its data anew.
-    const double overhead = profile.slice_overhead_seconds + prediction.load_seconds;
+    const double overhead = profile.slice_overhead_seconds + prediction[Term::kLoad];
     const double usable =
         platform.function_timeout_seconds - overhead - kIterationsKeptFree * iteration;
     if (usable < iteration) return std::nullopt;
-    slices = std::max(1.0, std::ceil(busy / usable));
-    prediction.slice_overhead_seconds = (slices - 1) * overhead;
+    slices = std::max(1.0, std::ceil(prediction.BusySeconds(iterations) / usable));
+    prediction[Term::kSliceOverhead] = (slices - 1) * overhead;
   }
-  prediction.release_seconds = profile.release_seconds;
-  prediction.seconds = prediction.cold_start_seconds + busy + prediction.slice_overhead_seconds +
-                       prediction.release_seconds;
+  prediction.seconds = prediction.TotalSeconds(iterations);
 
   const double second_price =
       SecondPrice(n * (memory_mib + platform.sidecar_memory_mib), option.servers_gib,
@@ -352,35 +363,15 @@ std::optional<Prediction> ExtendedModel::Predict(const WorkerTerms& workers, int
   return prediction;
 }
 
-void ExtendedModel::LowerBound(const WorkerTerms& workers, int memory_mib, double exchange_seconds,
-                               double servers_gib, double* seconds, double* cost) const {
-  const WorkloadProfile& profile = input_.profile;
-  const Platform& platform = input_.platform;
+Bound ExtendedModel::LeastOf(const WorkerTerms& workers, int memory_mib, double exchange_seconds,
+                             double servers_gib) const {
+  Prediction least = FixedTerms(workers, memory_mib);
+  least[Term::kCommunication] = exchange_seconds;
   const double n = workers.functions;
-  const auto iterations = static_cast<double>(workers.iterations);
-  const double rate = profile.training_rate.At(memory_mib);
-  const double bandwidth = StoreBandwidth(workers.functions, memory_mib);
-  *seconds = ColdStartSeconds(workers.functions, memory_mib) +
-             (bandwidth > 0 ? profile.training_bytes / (n * bandwidth) : 0) +
-             workers.samples / rate + iterations * (OverheadSeconds(memory_mib) + exchange_seconds);
-  *cost = SecondPrice(n * (memory_mib + platform.sidecar_memory_mib), servers_gib, 0,
-                      n * MilliCpu(memory_mib)) *
-          *seconds;
-}
-
-PlanCandidate ExtendedModel::Candidate(const WorkerTerms& workers, int memory_mib,
-                                       const AggregationOption& option,
-                                       const Prediction& prediction) const {
-  PlanCandidate candidate;
-  candidate.functions = workers.functions;
-  candidate.memory_mib = memory_mib;
-  candidate.server_memory_mib = option.server_memory_mib;
-  candidate.local_batch_size = workers.local_batch;
-  candidate.global_batch_size = workers.global_batch;
-  candidate.iterations = static_cast<double>(workers.iterations);
-  candidate.aggregation = option.plan;
-  candidate.predicted = prediction;
-  return candidate;
+  const double seconds = least.TotalSeconds(static_cast<double>(workers.iterations));
+  const double price = SecondPrice(n * (memory_mib + input_.platform.sidecar_memory_mib),
+                                   servers_gib, 0, n * MilliCpu(memory_mib));
+  return {seconds * kBoundSlack, price * seconds * kBoundSlack};
 }
 
 }  // namespace lambdadnn

@@ -11,7 +11,7 @@
 
 #include "common/plan/collective_cost.h"
 #include "common/plan/iteration_time.h"
-#include "operator/planner/planner.h"
+#include "operator/planner/performance_model.h"
 #include "operator/planner/space.h"
 
 namespace lambdadnn {
@@ -45,11 +45,6 @@ struct AggregationOption {
   double server_core_share = 1;
 };
 
-// What stops a plan from running at all.
-enum class Obstacle { kNone, kMemory, kQuota, kFunctions, kMachines, kTimeout };
-// "memory", "quota", "functions", "machines", "functionTimeout".
-const char* ObstacleName(Obstacle obstacle);
-
 // Everything of n workers that depends neither on their memory nor on the aggregation.
 struct WorkerTerms {
   int functions = 1;
@@ -64,9 +59,11 @@ struct WorkerTerms {
   double straggler_seconds = 0;  // of an iteration: the slowest worker's exchange, beyond the mean
 };
 
-class ExtendedModel {
+class ExtendedModel : public PerformanceModel {
  public:
-  explicit ExtendedModel(const PlannerInput& input);
+  // `memory_mib`: of the space; needed by what takes boxes.
+  explicit ExtendedModel(const PlannerInput& input, std::vector<int> memory_mib = {});
+  static Status Validate(const PlannerInput& input);
 
   WorkerTerms Workers(int functions) const;
   AggregationOption Option(const AggregationPlan& plan) const;
@@ -74,27 +71,60 @@ class ExtendedModel {
 
   // R(m) and B_fs(m) are positive.
   bool Possible(const WorkerTerms& workers, int memory_mib) const;
-  Obstacle Check(const WorkerTerms& workers, int memory_mib, const AggregationOption& option) const;
+  std::optional<Limit> Check(const WorkerTerms& workers, int memory_mib,
+                             const AggregationOption& option) const;
   // Whether workers and servers find room on the platform's machines; slower than Check.
   bool FitsMachines(const WorkerTerms& workers, int memory_mib,
                     const AggregationOption& option) const;
   // Requires Possible(). Empty when an iteration does not fit into a slice.
   std::optional<Prediction> Predict(const WorkerTerms& workers, int memory_mib,
                                     const AggregationOption& option) const;
+  // The terms that do not depend on the aggregation; kCheckpoint: the trained model's alone.
+  // Requires Possible().
+  Prediction FixedTerms(const WorkerTerms& workers, int memory_mib) const;
+  // The same with FixedTerms() of these workers.
+  std::optional<Prediction> Predict(const WorkerTerms& workers, int memory_mib,
+                                    const AggregationOption& option, const Prediction& fixed) const;
   // Not more than Predict gives with any option: `exchange_seconds` and `servers_gib` are the least
-  // of the options, and every fee is left out.
-  void LowerBound(const WorkerTerms& workers, int memory_mib, double exchange_seconds,
-                  double servers_gib, double* seconds, double* cost) const;
+  // of the options, and every fee is left out. Requires Possible().
+  Bound LeastOf(const WorkerTerms& workers, int memory_mib, double exchange_seconds,
+                double servers_gib) const;
   // What one iteration takes beside its compute time; `compute_seconds` = of the same iteration.
   double ExchangeSeconds(const WorkerTerms& workers, int memory_mib,
                          const AggregationOption& option, double compute_seconds) const;
   // Not more than that, whatever the compute time and the memory from `low_mib` to `high_mib`.
   double LeastExchangeSeconds(const WorkerTerms& workers, int low_mib, int high_mib,
                               const AggregationOption& option) const;
-  PlanCandidate Candidate(const WorkerTerms& workers, int memory_mib,
-                          const AggregationOption& option, const Prediction& prediction) const;
+
+  void Split(const Box& box, const Ceiling& ceiling, std::vector<Box>* parts) override;
+  Bound LowerBound(const Box& box, const Ceiling& ceiling) override;
+  std::optional<Limit> Obstacle(const Choice& choice) override;
+  Forecast Predict(const Choice& choice) override;
+  bool FindsRoom(const Choice& choice) override;
+  int OptionCount(int functions) override;
+  PlanCandidate Describe(const Choice& choice, const Prediction& prediction) override;
+  double NeededMib(int functions) override;
 
  private:
+  // What is known of one n; the options once they are needed, since their trees take long.
+  struct Numbered {
+    int functions = 0;
+    WorkerTerms workers;
+    std::vector<AggregationOption> options;
+    std::vector<double> least_exchange_seconds;  // of each option, whatever the memory
+    double least_of_all_seconds = 0;             // of these
+    double least_servers_gib = 0;
+    // Of the memory size last asked about.
+    int fixed_mib = 0;
+    Prediction fixed;
+    double fixed_seconds = 0;  // their sum
+  };
+  Numbered& At(int functions);
+  Numbered& Listed(int functions);
+  // At() with the terms of this size; Possible() is required.
+  Numbered& Sized(int functions, int memory_mib);
+  Bound LeastOfOption(const Choice& choice);
+  const AggregationOption& OptionOf(const Choice& choice);
   double StoreBandwidth(int functions, double memory_mib) const;
   double MilliCpu(double memory_mib) const;
   // Of a core, for one thread: min(1, quota); 1 without quotas.
@@ -114,6 +144,8 @@ class ExtendedModel {
   const double store_request_seconds_;
   Batches batches_;
   int64_t parameters_;
+  const std::vector<int> memory_mib_;
+  Numbered last_;  // the n last asked about
 };
 
 // Iterations between checkpoints: as many as fit into the interval, at least one; 0 = only where

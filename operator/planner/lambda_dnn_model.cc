@@ -8,13 +8,11 @@
 namespace lambdadnn {
 namespace {
 
-constexpr double kUnlimited = std::numeric_limits<double>::infinity();
-
 double OrUnlimited(double value) { return value > 0 ? value : kUnlimited; }
 
 }  // namespace
 
-LambdaDnnModel::LambdaDnnModel(const PlannerInput& input)
+LambdaDnnModel::LambdaDnnModel(const PlannerInput& input, const std::vector<int>& memory_mib)
     : batches_(input),
       rate_(input.profile.training_rate),
       training_bytes_(input.profile.training_bytes),
@@ -26,7 +24,33 @@ LambdaDnnModel::LambdaDnnModel(const PlannerInput& input)
       store_network_(OrUnlimited(input.platform.store_bytes_per_second)),
       store_slope_(input.platform.function_store_slope),
       store_intercept_(input.platform.function_store_intercept),
-      price_per_mib_second_(input.platform.prices.gib_second / kMibPerGib) {}
+      price_per_mib_second_(input.platform.prices.gib_second / kMibPerGib) {
+  constexpr int kMost = std::numeric_limits<int>::max();
+  last_unshrunk_ = batches_.LastUnshrunk();
+  last_unsaturated_ =
+      static_cast<int>(std::min(std::floor(server_network_ / function_network_), double{kMost}));
+  edges_[0] = std::min(last_unshrunk_, last_unsaturated_);
+  edges_[1] = std::max(last_unshrunk_, last_unsaturated_);
+  edges_[2] = kMost;
+  for (const int grows : {0, 1}) {
+    for (const int saturated : {0, 1}) {
+      traffic_[grows][saturated] = 2 * model_bytes_ * sample_passes_ /
+                                   (grows ? batches_.local_default() : batches_.largest()) /
+                                   (saturated ? server_network_ : function_network_);
+    }
+  }
+  sizes_.reserve(memory_mib.size());
+  for (const int mib : memory_mib) {
+    const MemoryTerms memory = AtMemory(mib);
+    sizes_.push_back(
+        {mib, memory, training_bytes_ / memory.store_bandwidth + sample_passes_ / memory.rate});
+  }
+}
+
+Status LambdaDnnModel::Validate(const PlannerInput& input) {
+  return RequirePositive({{"platform.function.networkBytesPerSecond (needed by model lambdadnn)",
+                           input.platform.function_network_bytes_per_second}});
+}
 
 MemoryTerms LambdaDnnModel::AtMemory(int memory_mib) const {
   MemoryTerms terms;
@@ -42,46 +66,22 @@ double LambdaDnnModel::NetworkBandwidth(double functions) const {
   return std::min(function_network_, server_network_ / functions);  // (7)
 }
 
-bool LambdaDnnModel::Saturated(int functions) const {
-  return functions * function_network_ > server_network_;
-}
-
-LambdaDnnTerms LambdaDnnModel::Predict(int functions, const MemoryTerms& memory) const {
-  LambdaDnnTerms terms;
+Prediction LambdaDnnModel::Predict(int functions, const MemoryTerms& memory) const {
+  Prediction terms;
   const double n = functions;
-  const double global_batch = batches_.Global(functions);                // b_g = n b_l, (9)
-  terms.iterations = sample_passes_ / global_batch;                      // (2)
-  terms.load_seconds = training_bytes_ / (n * memory.store_bandwidth);   // (3)
-  terms.compute_seconds = global_batch / (n * memory.rate);              // (4)
-  terms.communication_seconds = 2 * model_bytes_ / NetworkBandwidth(n);  // (5)
-  terms.seconds = terms.load_seconds +
-                  terms.iterations * (terms.compute_seconds + terms.communication_seconds);  // (1)
-  terms.cost = (n * memory.price_per_second + server_price_per_second_) * terms.seconds;     // (10)
+  const double global_batch = batches_.Global(functions);  // b_g = n b_l, (9)
+  const double iterations = Iterations(functions);         // (2)
+  terms.iterations = static_cast<int64_t>(std::ceil(iterations));
+  terms[Term::kLoad] = training_bytes_ / (n * memory.store_bandwidth);                    // (3)
+  terms[Term::kCompute] = global_batch / (n * memory.rate);                               // (4)
+  terms[Term::kCommunication] = 2 * model_bytes_ / NetworkBandwidth(n);                   // (5)
+  terms.seconds = terms.TotalSeconds(iterations);                                         // (1)
+  terms.cost = (n * memory.price_per_second + server_price_per_second_) * terms.seconds;  // (10)
   return terms;
 }
 
-LambdaDnnTerms LambdaDnnModel::Predict(int functions, int memory_mib) const {
+Prediction LambdaDnnModel::Predict(int functions, int memory_mib) const {
   return Predict(functions, AtMemory(memory_mib));
-}
-
-PlanCandidate LambdaDnnCandidate(const LambdaDnnModel& model, int functions, int memory_mib) {
-  const LambdaDnnTerms terms = model.Predict(functions, memory_mib);
-  PlanCandidate candidate;
-  candidate.functions = functions;
-  candidate.memory_mib = memory_mib;
-  candidate.global_batch_size = model.batches().Global(functions);
-  candidate.local_batch_size = model.batches().Local(functions);
-  candidate.iterations = terms.iterations;
-  candidate.aggregation.transport = TransportKind::kDirect;
-  candidate.aggregation.placement = Placement::kDedicated;
-  candidate.aggregation.layers = {1, functions};
-  candidate.predicted.seconds = terms.seconds;
-  candidate.predicted.cost = terms.cost;
-  candidate.predicted.iterations = static_cast<int64_t>(std::ceil(terms.iterations));
-  candidate.predicted.load_seconds = terms.load_seconds;
-  candidate.predicted.compute_seconds = terms.compute_seconds;
-  candidate.predicted.communication_seconds = terms.communication_seconds;
-  return candidate;
 }
 
 }  // namespace lambdadnn

@@ -2,22 +2,19 @@
 // λDNN's performance and cost model, Eqs. (1) to (10) of docs/theory.md, to the letter: k is a real
 // number, the parameter server stands beside the functions, and nothing but loading, computing and
 // communicating takes time. The one addition is the price of the parameter server, p_ps.
+//
+// For a given m the model is piecewise: n b_lf <= b_gmax or not, n B_fmax <= B_p or not. In each
+// piece T = a/n + b + c n and C = (n m p + p_ps) T with coefficients that are not negative, so both
+// are convex in n: the bound of a piece is its least cost in time, and a piece is taken apart there
+// (lambda_dnn_candidates.cc). docs/theory.md has the derivation.
 #pragma once
 
-#include "operator/planner/planner.h"
+#include <vector>
+
+#include "operator/planner/performance_model.h"
 #include "operator/planner/space.h"
 
 namespace lambdadnn {
-
-// Seconds, dollars; T and C of Eqs. (1) and (10) with their terms.
-struct LambdaDnnTerms {
-  double seconds = 0;                // T
-  double cost = 0;                   // C
-  double iterations = 0;             // k
-  double load_seconds = 0;           // t_load
-  double compute_seconds = 0;        // t_comp
-  double communication_seconds = 0;  // t_comm
-};
 
 // What depends on m alone.
 struct MemoryTerms {
@@ -27,27 +24,63 @@ struct MemoryTerms {
   bool runs() const { return rate > 0 && store_bandwidth > 0; }
 };
 
-class LambdaDnnModel {
+// a/n + b + c n + d n^2, convex for n > 0.
+struct Convex {
+  double a = 0;
+  double b = 0;
+  double c = 0;
+  double d = 0;
+  double At(double n) const { return a / n + b + n * (c + n * d); }
+};
+
+class LambdaDnnModel : public PerformanceModel {
  public:
-  explicit LambdaDnnModel(const PlannerInput& input);
+  // `memory_mib`: of the space; needed by what takes boxes.
+  explicit LambdaDnnModel(const PlannerInput& input, const std::vector<int>& memory_mib = {});
+  static Status Validate(const PlannerInput& input);
 
   MemoryTerms AtMemory(int memory_mib) const;
-  LambdaDnnTerms Predict(int functions, const MemoryTerms& memory) const;
-  LambdaDnnTerms Predict(int functions, int memory_mib) const;
+  // T and C of Eqs. (1) and (10) with their terms.
+  Prediction Predict(int functions, const MemoryTerms& memory) const;
+  Prediction Predict(int functions, int memory_mib) const;
+  // k of Eq. (2), a real number.
+  double Iterations(int functions) const { return sample_passes_ / batches_.Global(functions); }
   // B_fp of Eq. (7).
   double NetworkBandwidth(double functions) const;
-  // The parameter server's network is what limits n functions.
-  bool Saturated(int functions) const;
 
-  double training_bytes() const { return training_bytes_; }         // d_t
-  double model_bytes() const { return model_bytes_; }               // d_m
-  double sample_passes() const { return sample_passes_; }           // n_t e
-  double function_network() const { return function_network_; }     // B_fmax
-  double server_network() const { return server_network_; }         // B_p; infinite when not given
-  double server_price() const { return server_price_per_second_; }  // p_ps
+  double training_bytes() const { return training_bytes_; }      // d_t
+  double model_bytes() const { return model_bytes_; }            // d_m
+  double sample_passes() const { return sample_passes_; }        // n_t e
+  double function_network() const { return function_network_; }  // B_fmax
+  double server_network() const { return server_network_; }      // B_p; infinite when not given
   const Batches& batches() const { return batches_; }
 
+  void Split(const Box& box, const Ceiling& ceiling, std::vector<Box>* parts) override;
+  Bound LowerBound(const Box& box, const Ceiling& ceiling) override;
+  std::optional<Limit> Obstacle(const Choice& choice) override;
+  Forecast Predict(const Choice& choice) override;
+  PlanCandidate Describe(const Choice& choice, const Prediction& prediction) override;
+  bool NetworkSaturated(int functions) override;
+
  private:
+  // Of a memory size of the space.
+  struct Size {
+    int memory_mib = 0;
+    MemoryTerms memory;
+    double shared_seconds = 0;  // d_t / B_fs + n_t e / R: what n functions share
+  };
+  struct Piece {
+    Convex seconds;
+    Convex cost;
+  };
+  // That which n = `functions` is in.
+  Piece PieceOf(const Size& size, int functions) const;
+  Bound LeastOfPiece(const Size& size, int low, int high, const Ceiling& ceiling) const;
+  Piece WithCost(const Convex& seconds, const Size& size) const;
+  const Size& SizeOf(const Box& box) const { return sizes_[static_cast<size_t>(box.first_size)]; }
+  void SplitSizes(const Box& box, std::vector<Box>* parts) const;
+  void SplitPieces(const Box& box, std::vector<Box>* parts) const;
+
   Batches batches_;
   TrainingRate rate_;
   double training_bytes_;
@@ -55,14 +88,21 @@ class LambdaDnnModel {
   double sample_passes_;
   double function_network_;
   double server_network_;
-  double server_price_per_second_;
-  double store_network_;  // B_s
+  double server_price_per_second_;  // p_ps
+  double store_network_;            // B_s
   double store_slope_;
   double store_intercept_;
   double price_per_mib_second_;
+  // The coefficient of k t_comm in a piece, by whether the batch grows and the network is
+  // saturated.
+  double traffic_[2][2];
+  int last_unshrunk_;     // the largest n whose batch still grows
+  int last_unsaturated_;  // the largest n that the parameter server's network does not limit
+  int edges_[3];          // the last n of each piece, ascending
+  std::vector<Size> sizes_;
+  // Of the size last asked about.
+  int last_mib_ = 0;
+  MemoryTerms last_;
 };
-
-// The candidate as the planner reports it; memory_mib must be one at which R and B_fs are positive.
-PlanCandidate LambdaDnnCandidate(const LambdaDnnModel& model, int functions, int memory_mib);
 
 }  // namespace lambdadnn

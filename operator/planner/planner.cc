@@ -3,137 +3,39 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
-#include <map>
 #include <memory>
+#include <numeric>
 
-#include "common/base/text.h"
+#include "operator/planner/algorithm1.h"
+#include "operator/planner/best_first_search.h"
 #include "operator/planner/binding.h"
 #include "operator/planner/candidate.h"
 #include "operator/planner/extended_model.h"
-#include "operator/planner/extended_search.h"
 #include "operator/planner/lambda_dnn_model.h"
-#include "operator/planner/lambda_dnn_search.h"
+#include "operator/planner/models.h"
 #include "operator/planner/space.h"
+#include "operator/planner/wording.h"
 
 namespace lambdadnn {
 namespace {
 
-// To whole parts of one.
-double Rounded(double value, double parts) { return std::round(value * parts) / parts; }
-
-// Four significant digits, rounded up (so that the amount suffices) or to the nearest.
-std::string Dollars(double amount, bool up) {
-  const int places = std::clamp(3 - static_cast<int>(std::floor(std::log10(amount))), 2, 12);
-  const double unit = std::pow(10.0, -places);
-  char text[64];
-  std::snprintf(text, sizeof text, "$%.*f", places, up ? std::ceil(amount / unit) * unit : amount);
-  return text;
-}
-
 constexpr int kLeastPartitions = 64;
 constexpr double kMilliCpuPerThread = 1000;
-
-class LambdaDnnSearchModel : public SearchModel {
- public:
-  explicit LambdaDnnSearchModel(const PlannerInput& input) : model_(input) {}
-  const LambdaDnnModel& model() const { return model_; }
-
-  PlanCandidate Describe(const Point& point) const override {
-    return LambdaDnnCandidate(model_, point.functions, point.memory_mib);
-  }
-  std::optional<Point> Probe(int functions, int memory_mib, const Better&) const override {
-    const MemoryTerms memory = model_.AtMemory(memory_mib);
-    if (!memory.runs()) return std::nullopt;
-    const LambdaDnnTerms terms = model_.Predict(functions, memory);
-    return Point{terms.seconds, terms.cost, functions, memory_mib, 0};
-  }
-  Obstacle ObstacleOf(const Point&) const override { return Obstacle::kNone; }
-  bool ServerSaturated(int functions) const override { return model_.Saturated(functions); }
-  double NeededMib(int) const override { return 0; }
-
- private:
-  LambdaDnnModel model_;
-};
-
-class ExtendedSearchModel : public SearchModel {
- public:
-  explicit ExtendedSearchModel(const PlannerInput& input) : model_(input) {}
-  const ExtendedModel& model() const { return model_; }
-
-  PlanCandidate Describe(const Point& point) const override {
-    const WorkerTerms workers = model_.Workers(point.functions);
-    const AggregationOption& option = OptionOf(point);
-    const auto prediction = model_.Predict(workers, point.memory_mib, option);
-    LDNN_CHECK(prediction.has_value(), "only candidates that run are described");
-    return model_.Candidate(workers, point.memory_mib, option, *prediction);
-  }
-  std::optional<Point> Probe(int functions, int memory_mib, const Better& better) const override {
-    const WorkerTerms workers = model_.Workers(functions);
-    const std::vector<AggregationOption>& options = OptionsOf(functions);
-    std::optional<Point> best;
-    for (size_t i = 0; i < options.size(); ++i) {
-      if (!model_.Possible(workers, memory_mib)) return std::nullopt;
-      const auto prediction = model_.Predict(workers, memory_mib, options[i]);
-      if (!prediction) continue;
-      const Point point{prediction->seconds, prediction->cost, functions, memory_mib,
-                        static_cast<int>(i)};
-      if (!best || better(point, *best)) best = point;
-    }
-    return best;
-  }
-  Obstacle ObstacleOf(const Point& point) const override {
-    const WorkerTerms workers = model_.Workers(point.functions);
-    const Obstacle obstacle = model_.Check(workers, point.memory_mib, OptionOf(point));
-    if (obstacle != Obstacle::kNone ||
-        model_.FitsMachines(workers, point.memory_mib, OptionOf(point))) {
-      return obstacle;
-    }
-    return Obstacle::kMachines;
-  }
-  bool ServerSaturated(int) const override { return false; }
-  double NeededMib(int functions) const override { return model_.Workers(functions).needed_mib; }
-
- private:
-  const std::vector<AggregationOption>& OptionsOf(int functions) const {
-    const auto found = options_.find(functions);
-    if (found != options_.end()) return found->second;
-    return options_.emplace(functions, model_.Options(functions)).first->second;
-  }
-  const AggregationOption& OptionOf(const Point& point) const {
-    return OptionsOf(point.functions)[static_cast<size_t>(point.option)];
-  }
-
-  ExtendedModel model_;
-  mutable std::map<int, std::vector<AggregationOption>> options_;  // by n, as they are asked for
-};
 
 // One call of MakePlan.
 class Planning {
  public:
   Planning(const PlannerInput& input, const SearchSpace& space)
-      : input_(input), space_(space), order_(input.objective) {
-    if (input.options.model == PredictionModel::kLambdaDnn) {
-      auto model = std::make_unique<LambdaDnnSearchModel>(input);
-      lambdadnn_ = &model->model();
-      model_ = std::move(model);
-    } else {
-      auto model = std::make_unique<ExtendedSearchModel>(input);
-      extended_ = &model->model();
-      model_ = std::move(model);
-    }
-  }
+      : input_(input),
+        space_(space),
+        order_(input.objective),
+        model_(KindOf(input.options.model).make(input, space)) {}
 
   PlanningOutcome Run() {
-    std::optional<Point> best;
     const bool explain = input_.options.explain;
     Collector collector(order_, true);
     if (explain) Search(&collector);
-    if (input_.options.search == SearchMethod::kAlgorithm1) {
-      best = SearchAlgorithm1(*lambdadnn_, space_, order_.largest_seconds(), &outcome_.evaluated);
-    } else {
-      best = explain ? collector.Best() : BestOnly(order_);
-    }
+    const std::optional<Point> best = Best(collector);
     if (best) {
       Choose(*best);
       if (explain) Explain(collector, *best);
@@ -148,33 +50,47 @@ class Planning {
 
  private:
   void Search(Collector* collector) {
-    if (lambdadnn_ != nullptr) {
-      ScanLambdaDnn(*lambdadnn_, space_, collector, &outcome_.evaluated);
-    } else {
-      obstacle_ = SearchExtended(*extended_, space_, collector, &outcome_.evaluated);
-    }
+    SearchSummary summary;
+    BestFirstSearch(model_.get(), collector, &summary).Run(space_);
+    if (summary.pairs_left_out + summary.candidates_left_out > 0)
+      summary.end = SearchEnd::kBoundReached;
+    outcome_.search = summary;
   }
 
-  // The plan alone, without looking at all of the space.
-  std::optional<Point> BestOnly(const Order& order) {
-    if (lambdadnn_ != nullptr && order.aim() == Aim::kCost) {
-      const ExactResult result =
-          SearchLambdaDnnExact(*lambdadnn_, space_, order, &outcome_.evaluated);
-      deadline_binds_ = result.deadline_binds;
-      return result.best;
+  // `explained`: what a search that explains has collected.
+  std::optional<Point> Best(const Collector& explained) {
+    const bool explain = input_.options.explain;
+    std::optional<Point> best = explained.Best();
+    if (input_.options.search == SearchMethod::kAlgorithm1) {
+      const LambdaDnnModel model(input_);
+      outcome_.search = SearchSummary{};
+      const std::optional<Point> least = best;
+      best = SearchAlgorithm1(model, space_, order_.largest_seconds(), &outcome_.search);
+      if (best && least) outcome_.search.gap = Gap(*best, order_.Rank(least->seconds, least->cost));
+      return best;
     }
-    Collector collector(order, false);
-    if (lambdadnn_ != nullptr) {
-      ScanLambdaDnn(*lambdadnn_, space_, &collector, &outcome_.evaluated);
-    } else {
-      obstacle_ = SearchExtended(*extended_, space_, &collector, &outcome_.evaluated);
+    if (!explain) {
+      Collector collector(order_, false);
+      Search(&collector);
+      best = collector.Best();
     }
-    return collector.Best();
+    if (best) outcome_.search.gap = Gap(*best, outcome_.search.least_left_out);
+    return best;
+  }
+
+  double Gap(const Point& best, double least_rank) const {
+    const double rank = order_.Rank(best.seconds, best.cost);
+    return least_rank < rank ? (rank - least_rank) / rank : 0;
+  }
+
+  PlanCandidate Describe(const Point& point) {
+    const Choice choice{point.functions, point.memory_mib, point.option};
+    return model_->Describe(choice, model_->Predict(choice).prediction);
   }
 
   void Choose(const Point& best) {
     outcome_.feasible = true;
-    outcome_.chosen = model_->Describe(best);
+    outcome_.chosen = Describe(best);
     const PlanCandidate& chosen = outcome_.chosen;
     Plan& plan = outcome_.plan;
     plan.functions = chosen.functions;
@@ -190,52 +106,88 @@ class Planning {
     plan.threads = std::max(1, static_cast<int>(milli_cpu / kMilliCpuPerThread));
     plan.virtual_partitions =
         (kLeastPartitions + chosen.functions - 1) / chosen.functions * chosen.functions;
-    plan.checkpoint_every =
-        CheckpointEvery(input_.options.checkpoint_interval_seconds,
-                        chosen.predicted.compute_seconds + chosen.predicted.communication_seconds);
+    plan.checkpoint_every = CheckpointEvery(input_.options.checkpoint_interval_seconds,
+                                            chosen.predicted.IterationSeconds());
     plan.parameters = ParametersOf(input_);
     plan.predicted = chosen.predicted;
     if (input_.objective.fixed) {
-      plan.binding = {"fixed"};
+      Bind({Limit::kFixed});
       return;
     }
-    plan.binding = BindingLimits(
-        input_, space_, *model_, best,
-        [this](const Point& a, const Point& b) { return order_.Allows(a) && order_.Better(a, b); });
+    Bind(BindingLimits(input_, space_, model_.get(), best, [this](const Point& a, const Point& b) {
+      return order_.Allows(a) && order_.Better(a, b);
+    }));
+  }
+
+  void Bind(std::vector<Limit> binding) {
+    outcome_.plan.binding = NamesOf(binding);
+    outcome_.binding = std::move(binding);
   }
 
   // A deadline binds when a slower plan would be cheaper, a budget when a dearer one would be
   // faster. `unlimited` is the best plan without either, when it is known.
-  void AddObjectiveBinding(const Point& best, std::optional<Point> unlimited) {
+  void AddObjectiveBinding(const Point& best, const std::optional<Point>& unlimited) {
     if (order_.aim() == Aim::kRatio || input_.objective.fixed) return;
     const Order order = order_.Unlimited();
-    if (deadline_binds_) {
-      if (*deadline_binds_) AddFirst("deadline");
-      return;
-    }
-    if (!unlimited) unlimited = BestOnly(order);
-    if (unlimited &&
-        order.Rank(unlimited->seconds, unlimited->cost) < order.Rank(best.seconds, best.cost)) {
-      AddFirst(input_.objective.budget ? "budget" : "deadline");
-    }
+    const double rank = order.Rank(best.seconds, best.cost);
+    const bool binds = unlimited ? order.Rank(unlimited->seconds, unlimited->cost) < rank
+                                 : IsNextBelow(order, best) || AnyBelow(order, rank);
+    if (!binds) return;
+    std::vector<Limit> binding = outcome_.binding;
+    binding.insert(binding.begin(), input_.objective.budget ? Limit::kBudget : Limit::kDeadline);
+    Bind(std::move(binding));
   }
 
-  void AddFirst(const char* name) {
-    outcome_.plan.binding.insert(outcome_.plan.binding.begin(), name);
+  // The next size up or down is; what there is to find is found there most of the time.
+  bool IsNextBelow(const Order& order, const Point& best) {
+    const std::vector<int>& sizes = space_.memory_mib;
+    const auto found = std::lower_bound(sizes.begin(), sizes.end(), best.memory_mib);
+    for (const auto next :
+         {found - (found == sizes.begin() ? 0 : 1), found + (found + 1 == sizes.end() ? 0 : 1)}) {
+      const Choice choice{best.functions, *next, best.option};
+      if (model_->Obstacle(choice)) continue;
+      const Forecast forecast = model_->Predict(choice);
+      const Prediction& predicted = forecast.prediction;
+      if (!forecast.obstacle &&
+          order.Rank(predicted.seconds, predicted.cost) < order.Rank(best.seconds, best.cost) &&
+          model_->FindsRoom(choice)) {
+        return true;
+      }
+    }
+    return false;
+  }
+
+  bool AnyBelow(const Order& order, double rank) {
+    Collector collector = Collector::Below(order, rank);
+    SearchSummary summary;
+    BestFirstSearch(model_.get(), &collector, &summary).Run(space_);
+    return collector.Satisfied();
   }
 
   void Explain(const Collector& collector, const Point& best) {
-    for (const Point& point : collector.RunnersUp()) {
-      outcome_.runners_up.push_back(model_->Describe(point));
-    }
+    outcome_.runners_up = DescribeAll(collector.RunnersUp());
     AddFront(collector, &best);
   }
 
+  // By n, since a model knows most of the n that it was last asked about.
+  std::vector<PlanCandidate> DescribeAll(const std::vector<Point>& points) {
+    std::vector<size_t> order(points.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::stable_sort(order.begin(), order.end(),
+                     [&](size_t a, size_t b) { return points[a].functions < points[b].functions; });
+    std::vector<PlanCandidate> candidates(points.size());
+    for (const size_t i : order) candidates[i] = Describe(points[i]);
+    return candidates;
+  }
+
   void AddFront(const Collector& collector, const Point* best) {
-    for (const Point& point : collector.Front()) {
+    const std::vector<Point> front = collector.Front();
+    std::vector<PlanCandidate> candidates = DescribeAll(front);
+    for (size_t i = 0; i < front.size(); ++i) {
+      const Point& point = front[i];
       const bool chosen = best != nullptr && point.functions == best->functions &&
                           point.memory_mib == best->memory_mib && point.option == best->option;
-      outcome_.pareto_front.push_back({model_->Describe(point), chosen});
+      outcome_.pareto_front.push_back({std::move(candidates[i]), chosen});
     }
   }
 
@@ -247,103 +199,64 @@ class Planning {
     }
     const Point fastest = *collector.fastest();
     const Point cheapest = *collector.cheapest();
-    certificate.fastest = model_->Describe(fastest);
-    certificate.cheapest = model_->Describe(cheapest);
+    certificate.fastest = Describe(fastest);
+    certificate.cheapest = Describe(cheapest);
     certificate.fastest_seconds = certificate.nearest_deadline_seconds = fastest.seconds;
     certificate.nearest_budget = cheapest.cost;
+    certificate.elapsed_seconds = input_.elapsed_seconds;
+    certificate.spent_dollars = input_.spent_dollars;
     AddFront(collector, nullptr);
-    if (input_.objective.budget) {
-      certificate.binding = BindingLimits(input_, space_, *model_, cheapest, Cheaper);
-      certificate.binding.insert(certificate.binding.begin(), "budget");
-      certificate.reason = "no plan costs at most " + Dollars(*input_.objective.budget, false) +
-                           ": the cheapest, " + NameOf(cheapest) + ", costs " +
-                           Dollars(cheapest.cost, true);
-      const double whole = input_.spent_dollars + cheapest.cost;
-      certificate.reason += input_.spent_dollars > 0
-                                ? " beside the " + Dollars(input_.spent_dollars, true) +
-                                      " that are spent; raise objective.budget to " +
-                                      Dollars(whole, true)
-                                : "; raise objective.budget to that";
-      return;
+    const bool budget = input_.objective.budget.has_value();
+    if (budget) {
+      certificate.kind = Infeasibility::kBudget;
+      certificate.budget = *input_.objective.budget;
+    } else {
+      certificate.kind = fastest.seconds <= order_.largest_seconds() ? Infeasibility::kAlgorithm1
+                                                                     : Infeasibility::kDeadline;
+      certificate.deadline_seconds = *input_.objective.deadline_seconds + input_.elapsed_seconds;
     }
-    certificate.binding = BindingLimits(input_, space_, *model_, fastest, Faster);
-    certificate.binding.insert(certificate.binding.begin(), "deadline");
-    const double rounded_up = std::ceil(fastest.seconds * 10) / 10;
-    if (fastest.seconds <= order_.largest_seconds()) {
-      certificate.reason = "Algorithm 1 finds no plan for this deadline, although " +
-                           NameOf(fastest) + " meets it; use --search exact";
-      return;
-    }
-    const double elapsed = input_.elapsed_seconds;
-    certificate.reason = "no plan meets the deadline of " +
-                         FormatDouble(Rounded(*input_.objective.deadline_seconds + elapsed, 1e3)) +
-                         " s: the fastest, " + NameOf(fastest) + ", takes " +
-                         FormatDouble(rounded_up) + " s";
-    if (elapsed > 0) {
-      certificate.reason += ", and " + FormatDouble(Rounded(elapsed, 10)) + " s have passed";
-    }
-    certificate.reason += "; raise objective.deadlineSeconds to " +
-                          FormatDouble(std::ceil(elapsed + fastest.seconds));
+    certificate.binding = BindingLimits(input_, space_, model_.get(), budget ? cheapest : fastest,
+                                        budget ? Cheaper : Faster);
+    certificate.binding.insert(certificate.binding.begin(),
+                               budget ? Limit::kBudget : Limit::kDeadline);
   }
 
+  // Names what the candidate that came closest lacks.
   void CertifyNothingRuns() {
     InfeasibilityCertificate& certificate = outcome_.certificate;
-    const std::string name = obstacle_ == Obstacle::kNone ? "memory" : ObstacleName(obstacle_);
-    certificate.binding = {name};
-    switch (obstacle_) {
-      case Obstacle::kQuota:
-        certificate.reason =
-            "no plan fits the platform's quota of CPU and memory, servers included; raise "
-            "platform.totalMilliCpu or totalMemoryMiB, or lower functions.memory";
-        return;
-      case Obstacle::kFunctions:
-        certificate.reason =
-            "no plan fits platform.maxFunctions, which counts workers and servers; raise it";
-        return;
-      case Obstacle::kMachines:
-        certificate.reason =
-            "what the nodes have left would be enough in all, but the functions of no plan find "
-            "room "
-            "on them one by one; lower functions.memory or aggregation.serverMemory, or add nodes";
-        return;
-      case Obstacle::kTimeout:
-        certificate.reason =
-            "platform.functionTimeoutSeconds is too short for any slice to get on: functions need "
-            "four to five iterations to agree on its end; lower the batch size, or raise "
-            "functions.memory or the timeout";
-        return;
+    Limit closest = Limit::kMemory;
+    for (size_t i = 0; i < kObstacleCount; ++i) {
+      if (outcome_.search.refused[i] > 0) closest = static_cast<Limit>(i);
+    }
+    certificate.binding = {closest};
+    certificate.needed_mib = std::ceil(model_->NeededMib(space_.max_functions));
+    certificate.largest_mib = space_.memory_mib.back();
+    certificate.memory_is_fixed = input_.objective.fixed.has_value();
+    switch (closest) {
+      case Limit::kQuota:
+        certificate.kind = Infeasibility::kQuota;
+        break;
+      case Limit::kFunctions:
+        certificate.kind = Infeasibility::kFunctions;
+        break;
+      case Limit::kMachines:
+        certificate.kind = Infeasibility::kMachines;
+        break;
+      case Limit::kFunctionTimeout:
+        certificate.kind = Infeasibility::kFunctionTimeout;
+        break;
       default:
+        certificate.kind = certificate.needed_mib > certificate.largest_mib
+                               ? Infeasibility::kWorkerMemory
+                               : Infeasibility::kTrainingRate;
         break;
     }
-    const double needed = std::ceil(model_->NeededMib(space_.max_functions));
-    const int largest = space_.memory_mib.back();
-    if (needed > largest) {
-      certificate.reason =
-          "a worker needs " + FormatDouble(needed) + " MiB, but at most " +
-          std::to_string(largest) + " MiB are allowed; raise " +
-          (input_.objective.fixed ? "objective.fixed.memory" : "functions.memory.max") +
-          " or lower the batch size";
-    } else {
-      certificate.reason =
-          "the profile's training rate is not positive at any allowed memory up to " +
-          std::to_string(largest) + " MiB; raise functions.memory.max";
-    }
-  }
-
-  static std::string NameOf(const Point& point) {
-    return std::to_string(point.functions) +
-           (point.functions == 1 ? " function of " : " functions of ") +
-           std::to_string(point.memory_mib) + " MiB";
   }
 
   const PlannerInput& input_;
   const SearchSpace& space_;
   Order order_;
-  std::unique_ptr<SearchModel> model_;
-  const LambdaDnnModel* lambdadnn_ = nullptr;
-  const ExtendedModel* extended_ = nullptr;
-  Obstacle obstacle_ = Obstacle::kNone;
-  std::optional<bool> deadline_binds_;  // where the search has found that out
+  std::unique_ptr<PerformanceModel> model_;
   PlanningOutcome outcome_;
 };
 
@@ -370,7 +283,7 @@ Result<PlanCandidate> PredictPlan(const PlannerInput& input, int functions, int 
   fixed.options.search = SearchMethod::kExact;
   fixed.options.explain = false;
   LDNN_ASSIGN_OR_RETURN(const PlanningOutcome outcome, MakePlan(fixed));
-  if (!outcome.feasible) return FailedPreconditionError(outcome.certificate.reason);
+  if (!outcome.feasible) return FailedPreconditionError(ReasonOf(outcome.certificate));
   return outcome.chosen;
 }
 

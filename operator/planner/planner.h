@@ -3,12 +3,16 @@
 // aggregated, so that the objective holds at least cost. Pure: no I/O, no clock, no chance; the
 // same input gives the same plan. Equations: docs/theory.md.
 //
-// Two models predict time and cost: kLambdaDnn (lambda_dnn_model.h, the equations of the paper) and
-// kExtended (extended_model.h, what this product runs: layered servers over an object store). The
-// exact search returns what trying every candidate would (candidate.h: space and order).
+// A model predicts time and cost (models.h has all of them): kLambdaDnn (lambda_dnn_model.h, the
+// equations of the paper) and kExtended (extended_model.h, what this product runs: layered servers
+// over an object store). The exact search returns what trying every candidate would (candidate.h:
+// space and order). What there is to say is in enums and figures; wording.h has the sentences.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +25,22 @@ namespace lambdadnn {
 
 enum class PredictionModel { kLambdaDnn, kExtended };
 enum class SearchMethod { kExact, kAlgorithm1 };
+
+// What limits a plan, or keeps one from running. Of those that keep a candidate from running (the
+// first five) the later came closer. To add one: its name and meaning in wording.cc.
+enum class Limit {
+  kMemory,
+  kQuota,
+  kFunctions,
+  kMachines,
+  kFunctionTimeout,
+  kDeadline,
+  kBudget,
+  kBatch,
+  kParameterServerBandwidth,
+  kFixed,
+};
+inline constexpr size_t kObstacleCount = 5;
 
 // What the job says about aggregation; what is absent is chosen. layers may end with the number of
 // workers, which then is the only n considered.
@@ -69,16 +89,62 @@ struct PlanCandidate {
   Prediction predicted;
 };
 
-// Why there is no plan, and what would be one.
+// Why there is no plan.
+enum class Infeasibility {
+  kDeadline,      // the fastest plan takes longer
+  kBudget,        // the cheapest plan costs more
+  kAlgorithm1,    // it finds none, though there is one
+  kWorkerMemory,  // needed_mib is more than largest_mib
+  kTrainingRate,  // not positive at any size up to largest_mib
+  kQuota,
+  kFunctions,
+  kMachines,
+  kFunctionTimeout,
+};
+
+// The figures of it, and what would be a plan. ReasonOf() of wording.h is the sentence.
 struct InfeasibilityCertificate {
-  std::vector<std::string> binding;  // what keeps the fastest (cheapest) plan from being better
+  Infeasibility kind = Infeasibility::kDeadline;
+  std::vector<Limit> binding;  // what keeps the fastest (cheapest) plan from being better
   std::optional<PlanCandidate> fastest;
   double fastest_seconds = 0;
   double nearest_deadline_seconds = 0;  // the smallest deadline that has a plan
   // Of a budget: the cheapest plan, and the smallest budget that has a plan.
   std::optional<PlanCandidate> cheapest;
   double nearest_budget = 0;
-  std::string reason;  // one sentence
+  // What was asked for: the deadline of the whole, the budget of what is still to be done.
+  double deadline_seconds = 0;
+  double elapsed_seconds = 0;
+  double budget = 0;
+  double spent_dollars = 0;
+  double needed_mib = 0;  // of a worker
+  int largest_mib = 0;    // that is allowed
+  bool memory_is_fixed = false;
+};
+
+// What a search did. A pair (n, m) has a candidate for every option of aggregation; options are
+// listed, and their candidates counted, only for pairs that a bound does not leave out before.
+// candidates = candidates_left_out + evaluated + those refused for memory, quota or functions.
+enum class SearchEnd {
+  kSpaceCovered,  // every candidate was looked at
+  kBoundReached,  // what was left out could not have been better
+  kAlgorithm1,    // between its bounds of n
+};
+struct SearchSummary {
+  SearchMethod method = SearchMethod::kExact;
+  SearchEnd end = SearchEnd::kSpaceCovered;
+  int64_t pairs = 0;           // of the space
+  int64_t pairs_left_out = 0;  // a bound shows that none of their candidates can matter
+  int64_t candidates = 0;      // of the other pairs
+  int64_t candidates_left_out = 0;
+  int64_t evaluated = 0;  // predictions made
+  // Of the candidates, those that cannot run, by Limit.
+  std::array<int64_t, kObstacleCount> refused = {};
+  // The least of what the objective minimises (Order::Rank) in what was left out.
+  double least_left_out = std::numeric_limits<double>::infinity();
+  // How far the plan is at most above the least that any plan could have, as a share of it: 0 = no
+  // plan is better. Absent without a plan, or where the search does not tell.
+  std::optional<double> gap;
 };
 
 struct ParetoPoint {
@@ -95,7 +161,10 @@ struct PlanningOutcome {
   std::vector<PlanCandidate> runners_up;
   // No candidate is both faster and cheaper than one of these; ascending time.
   std::vector<ParetoPoint> pareto_front;
-  int64_t evaluated = 0;  // predictions made
+  // Of the search whose answer this is.
+  SearchSummary search;
+  // What limits the plan, as in plan.binding.
+  std::vector<Limit> binding;
 };
 
 // kInvalidArgument with one sentence when the input makes no sense (what is wrong, what to do);

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <initializer_list>
 #include <string>
 
 #include "common/plan/geometry.h"
+#include "operator/planner/models.h"
 
 namespace lambdadnn {
 namespace {
@@ -15,22 +15,8 @@ namespace {
 constexpr int64_t kMaxMemorySizes = 20'000;
 constexpr int64_t kMaxCandidates = 4'000'000;
 
-struct Number {
-  const char* field;
-  double value;
-};
-
-Status RequirePositive(std::initializer_list<Number> numbers) {
-  for (const Number& number : numbers) {
-    if (!(number.value > 0) || !std::isfinite(number.value)) {
-      return InvalidArgumentError(std::string(number.field) + " must be a positive number");
-    }
-  }
-  return OkStatus();
-}
-
-Status RequireNotNegative(std::initializer_list<Number> numbers) {
-  for (const Number& number : numbers) {
+Status RequireNotNegative(std::initializer_list<InputNumber> numbers) {
+  for (const InputNumber& number : numbers) {
     if (!(number.value >= 0) || !std::isfinite(number.value)) {
       return InvalidArgumentError(std::string(number.field) + " must not be negative");
     }
@@ -88,7 +74,7 @@ Status ValidateProfile(const WorkloadProfile& profile) {
   return ValidateRate("profile.evaluationRate", profile.evaluation_rate);
 }
 
-Status ValidatePlatform(const Platform& platform, PredictionModel model) {
+Status ValidatePlatform(const Platform& platform) {
   LDNN_RETURN_IF_ERROR(
       RequirePositive({{"platform.memory.minMiB", static_cast<double>(platform.memory.min_mib)},
                        {"platform.memory.stepMiB", static_cast<double>(platform.memory.step_mib)},
@@ -96,7 +82,7 @@ Status ValidatePlatform(const Platform& platform, PredictionModel model) {
   if (platform.memory.max_mib < platform.memory.min_mib) {
     return InvalidArgumentError("platform.memory.maxMiB must not be below minMiB");
   }
-  LDNN_RETURN_IF_ERROR(RequireNotNegative(
+  return RequireNotNegative(
       {{"platform.milliCpuPerGiB", platform.milli_cpu_per_gib},
        {"platform.cpuBurstSeconds", platform.cpu_burst_seconds},
        {"platform.totalMilliCpu", platform.total_milli_cpu},
@@ -113,12 +99,7 @@ Status ValidatePlatform(const Platform& platform, PredictionModel model) {
        {"platform.prices.vcpuSecond", platform.prices.vcpu_second},
        {"platform.prices.putRequest", platform.prices.put_request},
        {"platform.prices.getRequest", platform.prices.get_request},
-       {"platform.prices.invocation", platform.prices.invocation}}));
-  if (model == PredictionModel::kLambdaDnn) {
-    return RequirePositive({{"platform.function.networkBytesPerSecond (needed by model lambdadnn)",
-                             platform.function_network_bytes_per_second}});
-  }
-  return OkStatus();
+       {"platform.prices.invocation", platform.prices.invocation}});
 }
 
 Status ValidateLimits(const TrainingLimits& limits, const WorkloadProfile& profile) {
@@ -198,15 +179,6 @@ Status ValidateAggregation(const PlannerInput& input) {
     plan.layers = aggregation.layers;
     LDNN_RETURN_IF_ERROR(plan.Validate());
   }
-  if (input.options.model == PredictionModel::kLambdaDnn) return OkStatus();
-  if (aggregation.transport == TransportKind::kDirect) {
-    return InvalidArgumentError(
-        "aggregation.transport Direct is not available yet; use ObjectStore or Auto");
-  }
-  if (aggregation.placement == Placement::kWorkers) {
-    return InvalidArgumentError(
-        "aggregation.placement Workers is not available yet; use Dedicated or Auto");
-  }
   return OkStatus();
 }
 
@@ -258,6 +230,15 @@ Result<SearchSpace> FixedSpace(const PlannerInput& input) {
 
 }  // namespace
 
+Status RequirePositive(std::initializer_list<InputNumber> numbers) {
+  for (const InputNumber& number : numbers) {
+    if (!(number.value > 0) || !std::isfinite(number.value)) {
+      return InvalidArgumentError(std::string(number.field) + " must be a positive number");
+    }
+  }
+  return OkStatus();
+}
+
 Batches::Batches(const PlannerInput& input) {
   if (input.limits.global_batch_size) {
     largest_ = *input.limits.global_batch_size;
@@ -283,10 +264,11 @@ int64_t ParametersOf(const PlannerInput& input) {
 
 Status ValidateInput(const PlannerInput& input) {
   LDNN_RETURN_IF_ERROR(ValidateProfile(input.profile));
-  LDNN_RETURN_IF_ERROR(ValidatePlatform(input.platform, input.options.model));
+  LDNN_RETURN_IF_ERROR(ValidatePlatform(input.platform));
   LDNN_RETURN_IF_ERROR(ValidateLimits(input.limits, input.profile));
   LDNN_RETURN_IF_ERROR(ValidateObjective(input.objective));
-  return ValidateAggregation(input);
+  LDNN_RETURN_IF_ERROR(ValidateAggregation(input));
+  return KindOf(input.options.model).validate(input);
 }
 
 Result<SearchSpace> SpaceOf(const PlannerInput& input) {
@@ -309,7 +291,7 @@ Result<SearchSpace> SpaceOf(const PlannerInput& input) {
   // A function without a sample would only cost.
   if (space.max_functions > batches.largest()) {
     space.max_functions = batches.largest();
-    space.functions_limit = "batch";
+    space.functions_limit = Limit::kBatch;
   }
   if (space.min_functions > space.max_functions) {
     return InvalidArgumentError(

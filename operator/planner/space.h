@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <vector>
 
 #include "common/base/status.h"
@@ -33,13 +34,20 @@ class Batches {
 struct SearchSpace {
   int min_functions = 1;
   int max_functions = 1;
-  // What ends the range of n: "functions", or "batch" where each function needs a sample.
-  const char* functions_limit = "functions";
+  // What ends the range of n: kFunctions, or kBatch where each function needs a sample.
+  Limit functions_limit = Limit::kFunctions;
   std::vector<int> memory_mib;
 };
 
-// Checks the whole input; kInvalidArgument with the first problem, its field and what to do.
+// What every model needs, and the model's own (models.h) last; kInvalidArgument with the first
+// problem, its field and what to do.
 Status ValidateInput(const PlannerInput& input);
+// kInvalidArgument when one of the numbers is not above zero: "FIELD must be a positive number".
+struct InputNumber {
+  const char* field;
+  double value;
+};
+Status RequirePositive(std::initializer_list<InputNumber> numbers);
 // The space of a valid input; kInvalidArgument when it is empty. A fixed objective has one point.
 Result<SearchSpace> SpaceOf(const PlannerInput& input);
 

@@ -20,7 +20,7 @@ PlannerInput LargeSpace(PlannerInput input, double per_cent) {
 }
 
 void Report(benchmark::State& state, const PlanningOutcome& outcome) {
-  state.counters["evaluated"] = static_cast<double>(outcome.evaluated);
+  state.counters["evaluated"] = static_cast<double>(outcome.search.evaluated);
   state.counters["functions"] = outcome.plan.functions;
   state.counters["memory_mib"] = outcome.plan.memory_mib;
 }

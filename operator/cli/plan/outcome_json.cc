@@ -4,6 +4,8 @@
 #include <cmath>
 
 #include "common/plan_json/plan_json.h"
+#include "operator/planner/models.h"
+#include "operator/planner/wording.h"
 
 namespace lambdadnn {
 namespace {
@@ -15,7 +17,7 @@ Json Number(double value) {
 }
 
 Json CertificateToJson(const InfeasibilityCertificate& certificate) {
-  Json json = {{"binding", certificate.binding}, {"reason", certificate.reason}};
+  Json json = {{"binding", NamesOf(certificate.binding)}, {"reason", ReasonOf(certificate)}};
   if (certificate.fastest) {
     json["fastestSeconds"] = certificate.fastest_seconds;
     json["fastestPlan"] = CandidateToJson(*certificate.fastest);
@@ -27,6 +29,27 @@ Json CertificateToJson(const InfeasibilityCertificate& certificate) {
       json[name] = nullptr;
     }
   }
+  return json;
+}
+
+Json SearchToJson(const SearchSummary& search, double seconds) {
+  Json refused = Json::object();
+  for (size_t i = 0; i < kObstacleCount; ++i) {
+    if (search.refused[i] > 0) {
+      refused[std::string(LimitName(static_cast<Limit>(i)))] = search.refused[i];
+    }
+  }
+  Json json = {{"method", KindOf(search.method).name},
+               {"end", SearchEndName(search.end)},
+               {"pairs", search.pairs},
+               {"pairsLeftOut", search.pairs_left_out},
+               {"candidates", search.candidates},
+               {"candidatesLeftOut", search.candidates_left_out},
+               {"evaluated", search.evaluated},
+               {"refused", std::move(refused)},
+               {"gap", nullptr},
+               {"seconds", seconds}};
+  if (search.gap) json["gap"] = *search.gap;
   return json;
 }
 
@@ -44,7 +67,7 @@ Json CandidateToJson(const PlanCandidate& candidate) {
           {"predicted", std::move(predicted)}};
 }
 
-Json OutcomeToJson(const PlanningOutcome& outcome) {
+Json OutcomeToJson(const PlanningOutcome& outcome, double search_seconds) {
   Json json;
   if (outcome.feasible) {
     json = CandidateToJson(outcome.chosen);
@@ -59,7 +82,8 @@ Json OutcomeToJson(const PlanningOutcome& outcome) {
     json["certificate"] = CertificateToJson(outcome.certificate);
   }
   json["feasible"] = outcome.feasible;
-  json["evaluated"] = outcome.evaluated;
+  json["evaluated"] = outcome.search.evaluated;
+  json["search"] = SearchToJson(outcome.search, search_seconds);
   json["paretoFront"] = Json::array();
   for (const ParetoPoint& point : outcome.pareto_front) {
     json["paretoFront"].push_back({{"functions", point.candidate.functions},

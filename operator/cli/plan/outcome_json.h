@@ -9,6 +9,7 @@
 namespace lambdadnn {
 
 Json CandidateToJson(const PlanCandidate& candidate);
-Json OutcomeToJson(const PlanningOutcome& outcome);
+// `search_seconds`: how long planning took.
+Json OutcomeToJson(const PlanningOutcome& outcome, double search_seconds);
 
 }  // namespace lambdadnn

@@ -7,6 +7,8 @@
 #include <cstdio>
 
 #include "common/base/text.h"
+#include "common/plan/prediction.h"
+#include "operator/planner/wording.h"
 
 namespace lambdadnn {
 namespace {
@@ -86,27 +88,15 @@ std::string PlanLines(const PlanCandidate& candidate) {
 // Where the time goes, one bar a phase.
 std::string PhaseLines(const PlanCandidate& candidate) {
   const Prediction& predicted = candidate.predicted;
-  const struct {
-    const char* name;
-    double seconds;
-  } phases[] = {
-      {"cold start", predicted.cold_start_seconds},
-      {"load", predicted.load_seconds},
-      {"compute", predicted.compute_seconds * candidate.iterations},
-      {"communicate", predicted.communication_seconds * candidate.iterations},
-      {"evaluate", predicted.evaluation_seconds},
-      {"checkpoint", predicted.checkpoint_seconds},
-      {"slices", predicted.slice_overhead_seconds},
-      {"release", predicted.release_seconds},
-  };
   std::string text = "\n  where the time goes\n";
-  for (const auto& phase : phases) {
-    if (phase.seconds <= 0) continue;
-    const double share = phase.seconds / predicted.seconds;
+  for (const TermKind& kind : kTermKinds) {
+    const double seconds = predicted.TermSeconds(kind, candidate.iterations);
+    if (seconds <= 0) continue;
+    const double share = seconds / predicted.seconds;
     const int columns = static_cast<int>(std::lround(share * kBarColumns));
     const std::string bar = columns > 0 ? Repeat("█", columns) : "▏";
-    text += Print("    %-12s %12s  %5.1f %%  ", phase.name, ShowSeconds(phase.seconds).c_str(),
-                  share * 100) +
+    text += Print("    %-12s %12s  %5.1f %%  ", std::string(kind.label).c_str(),
+                  ShowSeconds(seconds).c_str(), share * 100) +
             bar + "\n";
   }
   return text;
@@ -125,26 +115,12 @@ std::string RunnerUpLines(const std::vector<PlanCandidate>& candidates) {
   return text;
 }
 
-// "deadline" -> what that means for this plan.
-std::string Meaning(const std::string& binding, bool feasible) {
-  if (binding == "deadline") return feasible ? "with more time it would be cheaper" : "too tight";
-  if (binding == "budget") return feasible ? "with more money it would be faster" : "too small";
-  if (binding == "memory") return "a size that is not allowed would be better";
-  if (binding == "quota") return "more CPU or memory in all would be better";
-  if (binding == "functions") return "a number that is not allowed would be better";
-  if (binding == "machines") return "a better plan does not find room on the nodes";
-  if (binding == "batch") return "the global batch is full: shares shrink";
-  if (binding == "parameterServerBandwidth") return "too many functions share its network";
-  if (binding == "functionTimeout") return "one iteration has to fit into a slice";
-  if (binding == "fixed") return "functions and memory are given";
-  return "";
-}
-
-std::string BindingLines(const std::vector<std::string>& binding, bool feasible) {
+std::string BindingLines(const std::vector<Limit>& binding, bool feasible) {
   std::string text = "\n  what binds\n";
   if (binding.empty()) text += "    nothing: no neighbouring limit would give a better plan\n";
-  for (const std::string& name : binding) {
-    text += Print("    %-24s  %s\n", name.c_str(), Meaning(name, feasible).c_str());
+  for (const Limit limit : binding) {
+    text += Print("    %-24s  %s\n", std::string(LimitName(limit)).c_str(),
+                  std::string(MeaningOf(limit, feasible)).c_str());
   }
   return text;
 }
@@ -164,13 +140,41 @@ std::string Wrapped(const std::string& sentence) {
 }
 
 std::string CertificateLines(const InfeasibilityCertificate& certificate) {
-  std::string text = Wrapped(certificate.reason);
+  std::string text = Wrapped(ReasonOf(certificate));
   if (certificate.fastest) {
-    const bool budget = !certificate.binding.empty() && certificate.binding.front() == "budget";
+    const bool budget = certificate.kind == Infeasibility::kBudget;
     text += budget ? "\n  the cheapest plan\n\n" : "\n  the fastest plan\n\n";
     text += PlanLines(budget ? *certificate.cheapest : *certificate.fastest);
   }
   return text + BindingLines(certificate.binding, false);
+}
+
+std::string Counted(int64_t count, const char* what) {
+  return Thousands(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+// What the search did, and how good the plan is at least.
+std::string SearchLines(const SearchSummary& search, double seconds) {
+  std::string text = "\n  " + Counted(search.evaluated, "prediction") + " evaluated in " +
+                     ShowSeconds(seconds) + ", of " + Counted(search.pairs, "pair") +
+                     " of functions and memory\n";
+  if (search.pairs_left_out + search.candidates_left_out > 0) {
+    text += "    left out, since they cannot be better: " + Counted(search.pairs_left_out, "pair") +
+            ", " + Counted(search.candidates_left_out, "candidate") + "\n";
+  }
+  std::vector<std::string> refused;
+  for (size_t i = 0; i < kObstacleCount; ++i) {
+    if (search.refused[i] == 0) continue;
+    refused.push_back(std::string(LimitName(static_cast<Limit>(i))) + " " +
+                      Thousands(search.refused[i]));
+  }
+  if (!refused.empty()) text += "    candidates that cannot run: " + Join(refused, ", ") + "\n";
+  if (search.gap && *search.gap > 0) {
+    text += Print("    a plan may be up to %.1f %% better\n", 100 * *search.gap);
+  } else if (search.gap) {
+    text += "    no plan is better\n";
+  }
+  return text;
 }
 
 }  // namespace
@@ -196,17 +200,17 @@ std::string ShowDollars(double dollars) {
   return Print("$%.*f", std::min(places, 9), dollars);
 }
 
-std::string FormatOutcome(const std::string& title, const PlanningOutcome& outcome) {
+std::string FormatOutcome(const std::string& title, const PlanningOutcome& outcome,
+                          double search_seconds) {
   std::string text = title + "\n\n";
   if (!outcome.feasible) {
     text += CertificateLines(outcome.certificate);
   } else {
     text += PlanLines(outcome.chosen) + PhaseLines(outcome.chosen) +
-            BindingLines(outcome.plan.binding, true) + RunnerUpLines(outcome.runners_up);
+            BindingLines(outcome.binding, true) + RunnerUpLines(outcome.runners_up);
   }
   text += FormatParetoPlot(outcome.pareto_front);
-  text += "\n  " + Thousands(outcome.evaluated) + " predictions evaluated\n";
-  return text;
+  return text + SearchLines(outcome.search, search_seconds);
 }
 
 std::string FormatDeadlines(const std::string& title,

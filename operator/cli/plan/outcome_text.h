@@ -9,13 +9,15 @@
 
 namespace lambdadnn {
 
-// `title` names the job and its objective.
-std::string FormatOutcome(const std::string& title, const PlanningOutcome& outcome);
+// `title` names the job and its objective; `search_seconds`: how long planning took.
+std::string FormatOutcome(const std::string& title, const PlanningOutcome& outcome,
+                          double search_seconds);
 
 // One line a deadline.
 struct DeadlineOutcome {
   double deadline_seconds = 0;
   PlanningOutcome outcome;
+  double search_seconds = 0;
 };
 std::string FormatDeadlines(const std::string& title, const std::vector<DeadlineOutcome>& outcomes);
 

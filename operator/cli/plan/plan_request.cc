@@ -9,6 +9,7 @@
 #include "operator/backends/local/local_platform.h"
 #include "operator/cluster_view/knative_config.h"
 #include "operator/controller/planning/planning.h"
+#include "operator/planner/models.h"
 
 namespace lambdadnn {
 namespace {
@@ -123,10 +124,12 @@ Result<PlanRequest> LoadPlanRequest(const PlanArguments& arguments) {
   job.status.profile = job.spec.profile;
   request.name = job.metadata.name.empty() ? "job" : job.metadata.name;
   request.input = PlannerInputOf(job, platform, 0, 0, true);
-  request.input.options.model =
-      arguments.model == "lambdadnn" ? PredictionModel::kLambdaDnn : PredictionModel::kExtended;
-  request.input.options.search =
-      arguments.search == "algorithm1" ? SearchMethod::kAlgorithm1 : SearchMethod::kExact;
+  const ModelKind* model = FindModel(arguments.model);
+  const SearchKind* search = FindSearch(arguments.search);
+  if (model == nullptr) return InvalidArgumentError("no model is named " + arguments.model);
+  if (search == nullptr) return InvalidArgumentError("no search is named " + arguments.search);
+  request.input.options.model = model->model;
+  request.input.options.search = search->method;
   Narrow(arguments, &request.input);
   return request;
 }

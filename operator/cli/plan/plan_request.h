@@ -19,7 +19,7 @@ struct PlanArguments {
   std::vector<std::string> overrides;  // PATH=VALUE
   std::optional<int> functions;
   std::optional<int> memory_mib;
-  std::string model = "extended";
+  std::string model = "extended";  // names of operator/planner/models.h
   std::string search = "exact";
   // A platform that was read elsewhere, and where (for messages); used without platform_file.
   std::string platform_text = "";

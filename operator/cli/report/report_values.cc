@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "common/base/text.h"
+#include "common/plan/prediction.h"
 
 namespace lambdadnn {
 namespace {
@@ -76,28 +77,20 @@ std::string FormatError(std::optional<double> predicted, std::optional<double> a
 }
 
 std::vector<PhaseBar> PhasesOf(const Json& report) {
-  const auto total = [&](const char* per_iteration) -> std::optional<double> {
-    const auto seconds = NumberAt(report, std::string("plan.predicted.") + per_iteration);
-    const auto iterations = NumberAt(report, "plan.predicted.iterations");
-    if (!seconds || !iterations) return {};
-    return *seconds * *iterations;
-  };
-  const auto predicted = [&](const char* name) {
-    return NumberAt(report, std::string("plan.predicted.") + name);
-  };
-  const auto actual = [&](const char* name) {
-    return NumberAt(report, std::string("phases.") + name);
-  };
-  std::vector<PhaseBar> bars = {
-      {"profiling", NumberAt(report, "predicted.profilingSeconds"), actual("profilingSeconds")},
-      {"cold start", predicted("coldStartSeconds"), actual("coldStartSeconds")},
-      {"load", predicted("loadSeconds"), actual("loadSeconds")},
-      {"compute", total("computeSeconds"), actual("computeSeconds")},
-      {"communicate", total("communicationSeconds"), actual("communicationSeconds")},
-      {"evaluate", predicted("evaluationSeconds"), actual("evaluationSeconds")},
-      {"checkpoint", predicted("checkpointSeconds"), actual("checkpointSeconds")},
-      {"release", predicted("releaseSeconds"), actual("releaseSeconds")},
-  };
+  const auto iterations = NumberAt(report, "plan.predicted.iterations");
+  std::vector<PhaseBar> bars = {{"profiling", NumberAt(report, "predicted.profilingSeconds"),
+                                 NumberAt(report, "phases.profilingSeconds")}};
+  for (const TermKind& kind : kTermKinds) {
+    const std::string field(kind.field);
+    auto predicted = NumberAt(report, "plan.predicted." + field);
+    if (kind.each_iteration && predicted) {
+      predicted = iterations ? std::optional(*predicted * *iterations) : std::nullopt;
+    }
+    const auto actual = NumberAt(report, "phases." + field);
+    // Changes of slices are not measured apart; most jobs have none.
+    if (kind.term == Term::kSliceOverhead && predicted == 0) continue;
+    bars.push_back({std::string(kind.label), predicted, actual});
+  }
   std::erase_if(bars, [](const PhaseBar& bar) { return !bar.predicted && !bar.actual; });
   return bars;
 }

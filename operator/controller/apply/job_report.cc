@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/controller/apply/job_report.h"
 
+#include <utility>
+
 #include "common/plan/collective_cost.h"
 #include "common/plan_json/plan_json.h"
 #include "operator/api/workload_profile_codec.h"
@@ -150,15 +152,16 @@ double ReleaseSeconds(const JobHistory& history, double seconds) {
 
 Json PhasesOf(const JobHistory& history, double seconds) {
   const PhaseSeconds& mean = history.worker_phases();
-  return {{"profilingSeconds", history.profiling_seconds},
-          {"coldStartSeconds", history.cold_start_seconds},
-          {"loadSeconds", mean.load},
-          {"computeSeconds", mean.compute},
-          {"communicationSeconds", mean.communicate},
-          {"waitSeconds", mean.wait},
-          {"evaluationSeconds", mean.evaluate},
-          {"checkpointSeconds", mean.checkpoint},
-          {"releaseSeconds", ReleaseSeconds(history, seconds)}};
+  Json phases = {{"profilingSeconds", history.profiling_seconds}, {"waitSeconds", mean.wait}};
+  const std::pair<Term, double> measured[] = {{Term::kColdStart, history.cold_start_seconds},
+                                              {Term::kLoad, mean.load},
+                                              {Term::kCompute, mean.compute},
+                                              {Term::kCommunication, mean.communicate},
+                                              {Term::kEvaluation, mean.evaluate},
+                                              {Term::kCheckpoint, mean.checkpoint},
+                                              {Term::kRelease, ReleaseSeconds(history, seconds)}};
+  for (const auto& [term, took] : measured) phases[std::string(KindOf(term).field)] = took;
+  return phases;
 }
 
 // The front as the planner saw it when it chose.

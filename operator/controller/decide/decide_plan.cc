@@ -5,13 +5,14 @@
 #include "operator/controller/decide/decide.h"
 #include "operator/controller/planning/planning.h"
 #include "operator/controller/store/checkpoint_import.h"
+#include "operator/planner/wording.h"
 #include "operator/resources/slice_requests.h"
 
 namespace lambdadnn {
 namespace {
 
 Action PlanningFailure(const PlanningOutcome& outcome) {
-  return FailJob(Reason::kInfeasible, outcome.certificate.reason);
+  return FailJob(Reason::kInfeasible, ReasonOf(outcome.certificate));
 }
 
 // What the cluster narrows, for people; "" = nothing.
@@ -32,7 +33,7 @@ std::optional<std::vector<Action>> AwaitCluster(const JobSnapshot& snapshot, Pla
   const Result<PlanningOutcome> elsewhere = MakePlan(input);
   if (!elsewhere.ok() || !elsewhere->feasible) return std::nullopt;
   if (why.empty()) {
-    why = (outcome.ok() ? outcome->certificate.reason : outcome.status().message()) + " (" +
+    why = (outcome.ok() ? ReasonOf(outcome->certificate) : outcome.status().message()) + " (" +
           narrowed + ")";
   }
   const std::string message =

@@ -9,6 +9,7 @@
 #include "operator/controller/decide/decide.h"
 #include "operator/controller/decide/round_view.h"
 #include "operator/controller/planning/planning.h"
+#include "operator/planner/wording.h"
 #include "operator/resources/slice_requests.h"
 
 namespace lambdadnn {
@@ -40,7 +41,7 @@ Replanned PlanFrom(const JobSnapshot& snapshot, int64_t first_iteration) {
   if (!outcome.ok()) {
     replanned.obstacle = outcome.status().message();
   } else if (!outcome->feasible) {
-    replanned.obstacle = outcome->certificate.reason;
+    replanned.obstacle = ReasonOf(outcome->certificate);
   } else {
     replanned.plan = NextRevision(job, outcome->plan, elapsed, spent, first_iteration);
     replanned.obstacle = TooSmall(job, *replanned.plan);

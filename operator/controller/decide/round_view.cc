@@ -172,9 +172,8 @@ double StallSeconds(const JobSnapshot& snapshot) {
   const Prediction& predicted = plan.predicted;
   const int64_t epochs =
       std::max<int64_t>(1, plan.iterations / std::max<int64_t>(1, plan.iterations_per_epoch));
-  const double expected = predicted.compute_seconds + predicted.communication_seconds +
-                          predicted.load_seconds +
-                          predicted.evaluation_seconds / static_cast<double>(epochs);
+  const double expected = predicted.IterationSeconds() + predicted[Term::kLoad] +
+                          predicted[Term::kEvaluation] / static_cast<double>(epochs);
   return std::max(options.stall_seconds, options.stall_factor * expected);
 }
 

@@ -9,6 +9,7 @@
 
 #include "common/base/statistics.h"
 #include "operator/planner/planner.h"
+#include "operator/planner/wording.h"
 
 namespace lambdadnn {
 namespace {
@@ -41,7 +42,7 @@ TEST(ExtendedModel, CountsWholeIterationsAndTheShortLastBatch) {
   EXPECT_EQ(plan.predicted.iterations, 8);
   EXPECT_EQ(plan.local_batch_size, 8);
   EXPECT_EQ(plan.global_batch_size, 30);
-  EXPECT_DOUBLE_EQ(plan.predicted.compute_seconds * 8, 2 * (8 + 8 + 8 + 3) / 10.0);
+  EXPECT_DOUBLE_EQ(plan.predicted[Term::kCompute] * 8, 2 * (8 + 8 + 8 + 3) / 10.0);
   EXPECT_DOUBLE_EQ(plan.predicted.seconds, 5.4);
 }
 
@@ -75,9 +76,9 @@ TEST(ExtendedModel, LoadsItsShareAtItsShareOfTheStore) {
   PlannerInput input = Simple();
   input.platform.store_bytes_per_second = 40;  // 10 for each of 4
   input.platform.function_store_intercept = 25;
-  EXPECT_DOUBLE_EQ(Predicted(input).predicted.load_seconds, 1000 / (4 * 10.0));
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted[Term::kLoad], 1000 / (4 * 10.0));
   input.platform.store_bytes_per_second = 400;
-  EXPECT_DOUBLE_EQ(Predicted(input).predicted.load_seconds, 1000 / (4 * 25.0));
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted[Term::kLoad], 1000 / (4 * 25.0));
 }
 
 TEST(ExtendedModel, AddsColdStartEvaluationAndOverhead) {
@@ -88,8 +89,8 @@ TEST(ExtendedModel, AddsColdStartEvaluationAndOverhead) {
   input.profile.evaluation_rate = {.intercept = 20};
   input.profile.iteration_overhead_seconds = 0.5;
   const Prediction predicted = Predicted(input).predicted;
-  EXPECT_DOUBLE_EQ(predicted.cold_start_seconds, 3);
-  EXPECT_DOUBLE_EQ(predicted.evaluation_seconds, 2 * 80 / 4 / 20.0);
+  EXPECT_DOUBLE_EQ(predicted[Term::kColdStart], 3);
+  EXPECT_DOUBLE_EQ(predicted[Term::kEvaluation], 2 * 80 / 4 / 20.0);
   EXPECT_DOUBLE_EQ(predicted.seconds, before + 3 + 2 + 8 * 0.5);
 }
 
@@ -109,53 +110,53 @@ PlannerInput QuarterCores() {
 TEST(ExtendedModel, AFractionOfACorePaysForTheExchangeInCpuTime) {
   PlannerInput input = QuarterCores();
   const Prediction idle = Predicted(input).predicted;
-  EXPECT_NEAR(idle.compute_seconds, 0.4, 1e-9);
+  EXPECT_NEAR(idle[Term::kCompute], 0.4, 1e-9);
   input.profile.transfer.push_seconds = 0.004;
   input.profile.transfer.pull_seconds = 0.001;
   // The waits fit into quota that the burst keeps, the exchange's own CPU time does not.
-  EXPECT_NEAR(Predicted(input).predicted.communication_seconds, 0.005 / 0.25, 1e-9);
+  EXPECT_NEAR(Predicted(input).predicted[Term::kCommunication], 0.005 / 0.25, 1e-9);
   // Without a burst it is what the exchange waits for.
   input.platform.cpu_burst_seconds = 0;
-  EXPECT_GT(Predicted(input).predicted.communication_seconds,
-            idle.communication_seconds + 0.005 / 0.25);
+  EXPECT_GT(Predicted(input).predicted[Term::kCommunication],
+            idle[Term::kCommunication] + 0.005 / 0.25);
 }
 
 TEST(ExtendedModel, AStepBesideItsSamplesTakesItsShareOfACore) {
   PlannerInput input = QuarterCores();
   input.profile.iteration_cpu_seconds = 0.01;
-  EXPECT_NEAR(Predicted(input).predicted.compute_seconds, 0.4 + 0.01 / 0.25, 1e-9);
+  EXPECT_NEAR(Predicted(input).predicted[Term::kCompute], 0.4 + 0.01 / 0.25, 1e-9);
   input.platform.milli_cpu_per_gib = 0;
-  EXPECT_NEAR(Predicted(input).predicted.compute_seconds, 0.4 + 0.01, 1e-9);
+  EXPECT_NEAR(Predicted(input).predicted[Term::kCompute], 0.4 + 0.01, 1e-9);
 }
 
 TEST(ExtendedModel, ColdStartsShareTheMachinesCores) {
   PlannerInput input = QuarterCores();
   input.profile.cold_start_seconds = 0.8;
   input.profile.start_cpu_seconds = 0.5;
-  EXPECT_NEAR(Predicted(input).predicted.cold_start_seconds, 0.8 + 0.5, 1e-9);
+  EXPECT_NEAR(Predicted(input).predicted[Term::kColdStart], 0.8 + 0.5, 1e-9);
   input.aggregation.layers.clear();
   input.objective.fixed->functions = 2;
-  EXPECT_NEAR(Predicted(input).predicted.cold_start_seconds, 0.8, 1e-9);
+  EXPECT_NEAR(Predicted(input).predicted[Term::kColdStart], 0.8, 1e-9);
   input.platform.total_milli_cpu = 0;  // a cluster that does not say: each has its own
   input.objective.fixed->functions = 4;
-  EXPECT_NEAR(Predicted(input).predicted.cold_start_seconds, 0.8, 1e-9);
+  EXPECT_NEAR(Predicted(input).predicted[Term::kColdStart], 0.8, 1e-9);
   input.platform.machines = {{65536, 1000, 10}, {65536, 1000, 10}};
-  EXPECT_NEAR(Predicted(input).predicted.cold_start_seconds, 0.8 + 0.5, 1e-9);
+  EXPECT_NEAR(Predicted(input).predicted[Term::kColdStart], 0.8 + 0.5, 1e-9);
 }
 
 TEST(ExtendedModel, TheSlowestOfManyWorkersIsWaitedFor) {
   PlannerInput input = QuarterCores();
   input.profile.store_request_seconds = 1;  // nobody waits for CPU
-  const double before = Predicted(input).predicted.communication_seconds;
+  const double before = Predicted(input).predicted[Term::kCommunication];
   input.profile.store_deviation_seconds = 0.01;
-  EXPECT_NEAR(Predicted(input).predicted.communication_seconds,
+  EXPECT_NEAR(Predicted(input).predicted[Term::kCommunication],
               before + 0.01 * std::sqrt(2.0) * ExpectedLargest(input.objective.fixed->functions),
               1e-9);
   input.aggregation.layers.clear();
   input.objective.fixed->functions = 1;  // nobody else is waited for
-  const double alone = Predicted(input).predicted.communication_seconds;
+  const double alone = Predicted(input).predicted[Term::kCommunication];
   input.profile.store_deviation_seconds = 0;
-  EXPECT_NEAR(Predicted(input).predicted.communication_seconds, alone, 1e-9);
+  EXPECT_NEAR(Predicted(input).predicted[Term::kCommunication], alone, 1e-9);
 }
 
 TEST(ExtendedModel, ReadingTheDataTakesItsShareOfACore) {
@@ -166,7 +167,7 @@ TEST(ExtendedModel, ReadingTheDataTakesItsShareOfACore) {
   const auto samples = static_cast<double>(input.profile.training_samples + 800);
   const double each = samples / input.objective.fixed->functions * 0.001 / 0.25;
   const Prediction after = Predicted(input).predicted;
-  EXPECT_NEAR(after.load_seconds, before.load_seconds + each, 1e-9);
+  EXPECT_NEAR(after[Term::kLoad], before[Term::kLoad] + each, 1e-9);
   EXPECT_NEAR(after.seconds, before.seconds + each, 1e-9);
 }
 
@@ -175,7 +176,7 @@ TEST(ExtendedModel, FunctionsTakeTheirTimeToGo) {
   const Prediction before = Predicted(input).predicted;
   input.profile.release_seconds = 2.5;
   const Prediction after = Predicted(input).predicted;
-  EXPECT_EQ(after.release_seconds, 2.5);
+  EXPECT_EQ(after[Term::kRelease], 2.5);
   EXPECT_NEAR(after.seconds, before.seconds + 2.5, 1e-9);
 }
 
@@ -185,7 +186,7 @@ TEST(ExtendedModel, AStartUnderQuotaTakesItsShareOfACore) {
   input.profile.cold_start_seconds = 0.8;
   input.profile.start_cpu_seconds = 0.5;
   input.platform.quota_while_starting = true;
-  EXPECT_NEAR(Predicted(input).predicted.cold_start_seconds, 0.8 + 3 * 0.5, 1e-9);
+  EXPECT_NEAR(Predicted(input).predicted[Term::kColdStart], 0.8 + 3 * 0.5, 1e-9);
 }
 
 TEST(ExtendedModel, WritingTheModelTakesItsShareOfACore) {
@@ -200,7 +201,7 @@ TEST(ExtendedModel, ServersOfAFractionOfACoreCanBeTheSlowestPart) {
   input.aggregation.server_memory_mib = 1024;
   input.profile.transfer.pull_seconds = 0.05;  // 4 pulls and a push: 0.25 s on a whole core
   input.profile.transfer.push_seconds = 0.05;
-  EXPECT_NEAR(Predicted(input).predicted.communication_seconds, 0.25 / 0.25 - 0.4, 1e-9);
+  EXPECT_NEAR(Predicted(input).predicted[Term::kCommunication], 0.25 / 0.25 - 0.4, 1e-9);
 }
 
 TEST(ExtendedModel, CheckpointsAsOftenAsTheIntervalAsks) {
@@ -211,7 +212,7 @@ TEST(ExtendedModel, CheckpointsAsOftenAsTheIntervalAsks) {
   PlannerInput input = Simple();
   input.options.checkpoint_interval_seconds = 1.4;  // iterations of 0.675 s: every second one
   input.profile.checkpoint_seconds = 0.25;
-  EXPECT_DOUBLE_EQ(Predicted(input).predicted.checkpoint_seconds, 4 * 0.25);
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted[Term::kCheckpoint], 4 * 0.25);
 }
 
 TEST(ExtendedModel, SlicesEndBeforeTheFunctionTimeout) {
@@ -221,12 +222,12 @@ TEST(ExtendedModel, SlicesEndBeforeTheFunctionTimeout) {
   input.profile.slice_overhead_seconds = 1;
   // 5.4 s of work in slices of 2 s: three, two of which are followed by another.
   const Prediction predicted = Predicted(input).predicted;
-  EXPECT_DOUBLE_EQ(predicted.slice_overhead_seconds, 2);
+  EXPECT_DOUBLE_EQ(predicted[Term::kSliceOverhead], 2);
   EXPECT_DOUBLE_EQ(predicted.seconds, 7.4);
   input.platform.function_timeout_seconds = 0.6 + 1 + 4.5 * 0.675;  // no iteration fits
   EXPECT_FALSE(PredictPlan(input, 4, 1024).ok());
   const PlanningOutcome outcome = MakePlan(input).value();
-  EXPECT_EQ(outcome.certificate.binding, (std::vector<std::string>{"functionTimeout"}));
+  EXPECT_EQ(outcome.certificate.binding, std::vector<Limit>{Limit::kFunctionTimeout});
 }
 
 TEST(ExtendedModel, ChargesWorkersServersSidecarsAndRequests) {
@@ -255,12 +256,12 @@ TEST(ExtendedModel, ExchangeIsThePipelinedFormula) {
   input.aggregation.layers = {1, 4};
   input.aggregation.shards = 1;
   input.platform.store_request_seconds = 0.25;
-  EXPECT_DOUBLE_EQ(Predicted(input).predicted.communication_seconds, 4 * 0.25);
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted[Term::kCommunication], 4 * 0.25);
   // A server on half a core merges at half the rate; it merges 4 shards and updates 1.
   input.profile.merge_bytes_per_second = 65536 + 128;
   input.platform.milli_cpu_per_gib = 1000;
   input.aggregation.server_memory_mib = 512;
-  EXPECT_DOUBLE_EQ(Predicted(input).predicted.communication_seconds, 1 + 5 / 0.5);
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted[Term::kCommunication], 1 + 5 / 0.5);
 }
 
 TEST(ExtendedModel, WhatThePlatformDoesNotSayOfItsStoreTheProfileSaw) {
@@ -270,9 +271,9 @@ TEST(ExtendedModel, WhatThePlatformDoesNotSayOfItsStoreTheProfileSaw) {
   PlannerInput seen = Simple();
   seen.profile.store_request_seconds = 0.25;
   seen.profile.store_bytes_per_second = 1e6;
-  EXPECT_EQ(Predicted(seen).predicted.communication_seconds,
-            Predicted(said).predicted.communication_seconds);
-  EXPECT_EQ(Predicted(seen).predicted.load_seconds, Predicted(said).predicted.load_seconds);
+  EXPECT_EQ(Predicted(seen).predicted[Term::kCommunication],
+            Predicted(said).predicted[Term::kCommunication]);
+  EXPECT_EQ(Predicted(seen).predicted[Term::kLoad], Predicted(said).predicted[Term::kLoad]);
   said.profile.store_request_seconds = 9;
   said.profile.store_bytes_per_second = 1;
   EXPECT_EQ(Predicted(said).predicted.seconds, Predicted(seen).predicted.seconds);
@@ -287,8 +288,8 @@ TEST(ExtendedModel, AWorkerNeedsMemoryForModelAndBatch) {
   EXPECT_NEAR(ExtendedModel(input).Workers(4).needed_mib, 280.19, 0.01);
   const PlanningOutcome outcome = MakePlan(input).value();
   ASSERT_FALSE(outcome.feasible);
-  EXPECT_EQ(outcome.certificate.binding, (std::vector<std::string>{"memory"}));
-  EXPECT_NE(outcome.certificate.reason.find("281 MiB"), std::string::npos);
+  EXPECT_EQ(outcome.certificate.binding, std::vector<Limit>{Limit::kMemory});
+  EXPECT_NE(ReasonOf(outcome.certificate).find("281 MiB"), std::string::npos);
   input.objective.fixed = Objective::Fixed{4, 384};
   EXPECT_TRUE(MakePlan(input)->feasible);
 }
@@ -300,12 +301,12 @@ TEST(ExtendedModel, TheQuotaCountsServersAsWell) {
   input.platform.total_milli_cpu = 4500;
   EXPECT_TRUE(MakePlan(input)->feasible);
   input.platform.total_milli_cpu = 4499;
-  EXPECT_EQ(MakePlan(input)->certificate.binding, (std::vector<std::string>{"quota"}));
+  EXPECT_EQ(MakePlan(input)->certificate.binding, std::vector<Limit>{Limit::kQuota});
   input.platform.total_milli_cpu = 0;
   input.platform.total_memory_mib = 4 * 1024 + 512;
   EXPECT_TRUE(MakePlan(input)->feasible);
   input.platform.total_memory_mib -= 1;
-  EXPECT_EQ(MakePlan(input)->certificate.binding, (std::vector<std::string>{"quota"}));
+  EXPECT_EQ(MakePlan(input)->certificate.binding, std::vector<Limit>{Limit::kQuota});
 }
 
 TEST(ExtendedModel, ServersFitTheirShardsAndAShareOfACore) {
@@ -364,6 +365,7 @@ TEST(PlannerInput, SaysWhatIsWrong) {
   mentions([](auto* in) { in->objective.fixed->memory_mib = 64; }, "objective.fixed.memory");
   mentions([](auto* in) { in->aggregation.shards = 2; }, "aggregation.shards");
   mentions([](auto* in) { in->aggregation.layers = {2, 4}; }, "aggregation.layers");
+  mentions([](auto* in) { in->aggregation.spread = 3; }, "give aggregation.shards as well");
   mentions([](auto* in) { in->aggregation.transport = TransportKind::kDirect; }, "ObjectStore");
   mentions([](auto* in) { in->aggregation.placement = Placement::kWorkers; }, "Dedicated");
   mentions([](auto* in) { in->options.search = SearchMethod::kAlgorithm1; }, "lambdadnn");

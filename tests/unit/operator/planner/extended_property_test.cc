@@ -4,13 +4,16 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
+#include <map>
 #include <optional>
 
 #include "common/plan/geometry.h"
 #include "operator/planner/aggregation_space.h"
 #include "operator/planner/candidate.h"
 #include "operator/planner/extended_model.h"
+#include "operator/planner/wording.h"
 #include "tests/unit/operator/planner/chooser.h"
 #include "tests/unit/operator/planner/planner_fixtures.h"
 
@@ -18,6 +21,27 @@ namespace lambdadnn {
 namespace {
 
 constexpr int kExtendedInstances = 400;
+
+// What the profile saw of a store; counts where the platform does not speak of its own.
+void AddSeenStore(Chooser* choose, PlannerInput* input) {
+  if (choose->Chance(0.5)) return;
+  input->profile.store_bytes_per_second = choose->Scale(1e7, 1e10);
+  input->profile.store_request_seconds = choose->Scale(1e-4, 0.1);
+  input->profile.store_deviation_seconds = choose->Scale(1e-5, 0.1);
+  if (choose->Chance(0.7)) input->platform.store_bytes_per_second = 0;
+  if (choose->Chance(0.7)) input->platform.store_request_seconds = 0;
+}
+
+void AddMachines(Chooser* choose, Platform* platform) {
+  if (choose->Chance(0.6)) return;
+  for (int left = choose->Whole(1, 4); left > 0; --left) {
+    platform->machines.push_back({.memory_mib = choose->Real(300, 5000),
+                                  .milli_cpu = choose->Real(500, 5000),
+                                  .pods = static_cast<double>(choose->Whole(2, 20))});
+  }
+  platform->machine_sidecar_memory_mib = choose->Chance(0.5) ? 30 : 0;
+  platform->machine_sidecar_milli_cpu = choose->Chance(0.5) ? 25 : 0;
+}
 
 PlannerInput RandomExtendedInput(uint64_t seed) {
   Chooser choose(seed);
@@ -76,6 +100,13 @@ PlannerInput RandomExtendedInput(uint64_t seed) {
   input.options.checkpoint_interval_seconds = choose.Chance(0.2) ? 0 : choose.Real(1, 60);
   input.objective.deadline_seconds = 1;
   platform.quota_while_starting = choose.Chance(0.5);
+  if (choose.Chance(0.5)) {
+    profile.load_cpu_seconds_per_sample = choose.Scale(1e-6, 1e-3);
+    profile.update_cpu_seconds_per_byte = choose.Scale(1e-11, 1e-8);
+    profile.release_seconds = choose.Real(0, 5);
+  }
+  AddSeenStore(&choose, &input);
+  AddMachines(&choose, &platform);
   return input;
 }
 
@@ -97,8 +128,25 @@ void AllTrees(std::vector<int> layers, std::vector<std::vector<int>>* trees) {
   }
 }
 
+// Looks once for functions of the same sizes and numbers.
+class Room {
+ public:
+  explicit Room(const ExtendedModel& model) : model_(model) {}
+  bool Fits(const WorkerTerms& workers, int memory_mib, const AggregationOption& option) {
+    const auto [found, fresh] = known_.try_emplace(
+        {workers.functions, memory_mib, option.servers, option.server_memory_mib}, false);
+    if (fresh) found->second = model_.FitsMachines(workers, memory_mib, option);
+    return found->second;
+  }
+
+ private:
+  const ExtendedModel& model_;
+  std::map<std::array<int, 4>, bool> known_;
+};
+
 std::vector<Evaluated> AllCandidates(const PlannerInput& input) {
   const ExtendedModel model(input);
+  Room room(model);
   const int64_t blocks = BlockCount(ParametersOf(input));
   std::vector<Evaluated> all;
   const int largest =
@@ -118,9 +166,9 @@ std::vector<Evaluated> AllCandidates(const PlannerInput& input) {
           const AggregationOption option = model.Option(plan);
           for (int m = input.platform.memory.min_mib; m <= input.platform.memory.max_mib;
                m += input.platform.memory.step_mib) {
-            if (model.Check(workers, m, option) != Obstacle::kNone) continue;
+            if (model.Check(workers, m, option)) continue;
             const auto prediction = model.Predict(workers, m, option);
-            if (!prediction) continue;
+            if (!prediction || !room.Fits(workers, m, option)) continue;
             all.push_back({{prediction->seconds, prediction->cost, n, m, 0}, plan});
           }
         }
@@ -165,6 +213,7 @@ TEST(ExtendedSearch, EqualsBruteForceForEveryObjective) {
   int feasible = 0;
   int layered = 0;
   int sharded = 0;
+  int crowded = 0;  // the machines refuse some
   for (uint64_t seed = 1; seed <= kExtendedInstances; ++seed) {
     PlannerInput input = RandomExtendedInput(seed);
     const std::vector<Evaluated> all = AllCandidates(input);
@@ -172,7 +221,7 @@ TEST(ExtendedSearch, EqualsBruteForceForEveryObjective) {
       const PlanningOutcome outcome = MakePlan(input).value();
       ASSERT_FALSE(outcome.feasible) << "seed " << seed;
       ASSERT_FALSE(outcome.certificate.fastest.has_value());
-      ASSERT_FALSE(outcome.certificate.reason.empty());
+      ASSERT_FALSE(ReasonOf(outcome.certificate).empty());
       continue;
     }
     double fastest = std::numeric_limits<double>::infinity();
@@ -189,6 +238,11 @@ TEST(ExtendedSearch, EqualsBruteForceForEveryObjective) {
     feasible += best ? 1 : 0;
     layered += best && best->plan.layers.size() > 2 ? 1 : 0;
 
+    if (input.options.explain && !input.platform.machines.empty()) {
+      const PlanningOutcome outcome = MakePlan(input).value();
+      crowded += outcome.search.refused[static_cast<size_t>(Limit::kMachines)] > 0 ? 1 : 0;
+    }
+
     input.objective = Objective{};
     input.objective.budget = cheapest * choose.Scale(0.9, 20);
     const auto quickest = BestOf(all, Order(input.objective));
@@ -204,6 +258,7 @@ TEST(ExtendedSearch, EqualsBruteForceForEveryObjective) {
   EXPECT_GT(feasible, kExtendedInstances / 3);
   EXPECT_GT(layered, 5);
   EXPECT_GT(sharded, 20);
+  EXPECT_GT(crowded, 20);
 }
 
 TEST(ExtendedSearch, TheFrontAndTheRunnersUpEqualBruteForce) {
@@ -281,7 +336,7 @@ TEST(ExtendedSearch, GivenAggregationIsKept) {
   input.aggregation.layers = {1, 2, 8};
   input.aggregation.server_memory_mib = 333;
   const PlanningOutcome outcome = MakePlan(input).value();
-  ASSERT_TRUE(outcome.feasible) << outcome.certificate.reason;
+  ASSERT_TRUE(outcome.feasible) << ReasonOf(outcome.certificate);
   EXPECT_EQ(outcome.plan.functions, 8);
   EXPECT_EQ(outcome.plan.aggregation.shards, 6);
   EXPECT_EQ(outcome.plan.aggregation.spread, 3);

@@ -3,8 +3,10 @@
 // looking at every (n, m).
 #include <gtest/gtest.h>
 
+#include "operator/planner/algorithm1.h"
 #include "operator/planner/candidate.h"
-#include "operator/planner/lambda_dnn_search.h"
+#include "operator/planner/lambda_dnn_model.h"
+#include "operator/planner/wording.h"
 #include "tests/unit/operator/planner/planner_fixtures.h"
 
 namespace lambdadnn {
@@ -33,9 +35,9 @@ TEST(LambdaDnnGolden, TermsOfOnePredictionByHand) {
   EXPECT_EQ(plan.global_batch_size, 448);
   EXPECT_DOUBLE_EQ(plan.local_batch_size, 32);
   EXPECT_DOUBLE_EQ(plan.iterations, 150000.0 / 448);
-  EXPECT_DOUBLE_EQ(plan.predicted.load_seconds, 41.1 / (14 * 115));
-  EXPECT_DOUBLE_EQ(plan.predicted.compute_seconds, 32 / 292.0);
-  EXPECT_DOUBLE_EQ(plan.predicted.communication_seconds, 4.0 / 84);
+  EXPECT_DOUBLE_EQ(plan.predicted[Term::kLoad], 41.1 / (14 * 115));
+  EXPECT_DOUBLE_EQ(plan.predicted[Term::kCompute], 32 / 292.0);
+  EXPECT_DOUBLE_EQ(plan.predicted[Term::kCommunication], 4.0 / 84);
   EXPECT_DOUBLE_EQ(plan.predicted.cost,
                    (14 * 3008 / 1024.0 * 1.66667e-5 + 2.6e-5) * plan.predicted.seconds);
 }
@@ -45,8 +47,8 @@ TEST(LambdaDnnGolden, LocalBatchShrinksAndTheServerSaturates) {
   const PlanCandidate plan = PredictPlan(OneDCnn(10), 20, 960).value();
   EXPECT_EQ(plan.global_batch_size, 512);
   EXPECT_DOUBLE_EQ(plan.local_batch_size, 25.6);
-  EXPECT_DOUBLE_EQ(plan.predicted.communication_seconds, 4.0 / (1200.0 / 20));
-  EXPECT_NEAR(plan.predicted.compute_seconds, 25.6 / 87.2, 1e-12);
+  EXPECT_DOUBLE_EQ(plan.predicted[Term::kCommunication], 4.0 / (1200.0 / 20));
+  EXPECT_NEAR(plan.predicted[Term::kCompute], 25.6 / 87.2, 1e-12);
 }
 
 // Worked out apart from this code, from the equations and the table of docs/theory.md, by trying
@@ -95,7 +97,7 @@ TEST(LambdaDnnGolden, WorkloadsEqualTheScanAtEveryDeadline) {
       double least = 1e300;
       for (int m = *input.limits.min_memory_mib; m <= 3008; m += 64) {
         for (int n = 1; n <= 200; ++n) {
-          const LambdaDnnTerms terms = model.Predict(n, m);
+          const Prediction terms = model.Predict(n, m);
           if (terms.seconds <= deadline) least = std::min(least, CostRank(terms.cost));
         }
       }
@@ -164,9 +166,9 @@ TEST(LambdaDnnGolden, InfeasibleIsSaidWithTheFastestPlan) {
   EXPECT_EQ(certificate.fastest->memory_mib, 3008);
   EXPECT_NEAR(certificate.fastest_seconds, 44.8, 0.05);
   EXPECT_EQ(certificate.nearest_deadline_seconds, certificate.fastest_seconds);
-  EXPECT_EQ(certificate.binding,
+  EXPECT_EQ(NamesOf(certificate.binding),
             (std::vector<std::string>{"deadline", "memory", "batch", "parameterServerBandwidth"}));
-  EXPECT_NE(certificate.reason.find("23 functions of 3008 MiB"), std::string::npos);
+  EXPECT_NE(ReasonOf(certificate).find("23 functions of 3008 MiB"), std::string::npos);
   EXPECT_TRUE(PlanFor(OneDCnn(10), certificate.nearest_deadline_seconds).feasible);
 }
 
@@ -175,7 +177,7 @@ TEST(LambdaDnnGolden, ABudgetTooSmallIsSaidInDollars) {
   input.objective = Objective{};
   input.objective.budget = 0.0005;
   const InfeasibilityCertificate certificate = MakePlan(input)->certificate;
-  EXPECT_EQ(certificate.reason,
+  EXPECT_EQ(ReasonOf(certificate),
             "no plan costs at most $0.0005000: the cheapest, 14 functions of 1280 MiB, costs "
             "$0.03363; raise objective.budget to that");
   input.objective.budget = 0.03363;

@@ -113,7 +113,7 @@ TEST(FindRoom, WithoutAnyPlanTheNodesAreToldOf) {
   input.platform.machines = {{4096, 600, 99}, {4096, 500, 99}};
   const PlanningOutcome outcome = MakePlan(input).value();
   EXPECT_FALSE(outcome.feasible);
-  EXPECT_EQ(outcome.certificate.binding, std::vector<std::string>{"machines"});
+  EXPECT_EQ(outcome.certificate.binding, std::vector<Limit>{Limit::kMachines});
 }
 
 }  // namespace

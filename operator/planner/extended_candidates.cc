@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+// The extended space, taken apart: n, then memory, then the options of aggregation, whose trees are
+// built only for an n that still matters without them.
+#include <algorithm>
+
+#include "common/base/check.h"
+#include "operator/planner/extended_model.h"
+
+namespace lambdadnn {
+
+ExtendedModel::Numbered& ExtendedModel::At(int functions) {
+  if (last_.functions != functions) {
+    last_ = Numbered{};
+    last_.functions = functions;
+    last_.workers = Workers(functions);
+  }
+  return last_;
+}
+
+ExtendedModel::Numbered& ExtendedModel::Listed(int functions) {
+  Numbered& numbered = At(functions);
+  if (!numbered.options.empty()) return numbered;
+  numbered.options = Options(functions);
+  numbered.least_of_all_seconds = numbered.least_servers_gib = kUnlimited;
+  if (memory_mib_.empty()) return numbered;
+  for (const AggregationOption& option : numbered.options) {
+    const double exchange_seconds =
+        LeastExchangeSeconds(numbered.workers, memory_mib_.front(), memory_mib_.back(), option);
+    numbered.least_exchange_seconds.push_back(exchange_seconds);
+    numbered.least_of_all_seconds = std::min(numbered.least_of_all_seconds, exchange_seconds);
+    numbered.least_servers_gib = std::min(numbered.least_servers_gib, option.servers_gib);
+  }
+  return numbered;
+}
+
+ExtendedModel::Numbered& ExtendedModel::Sized(int functions, int memory_mib) {
+  Numbered& numbered = At(functions);
+  if (numbered.fixed_mib != memory_mib) {
+    numbered.fixed = FixedTerms(numbered.workers, memory_mib);
+    numbered.fixed_seconds =
+        numbered.fixed.TotalSeconds(static_cast<double>(numbered.workers.iterations));
+    numbered.fixed_mib = memory_mib;
+  }
+  return numbered;
+}
+
+const AggregationOption& ExtendedModel::OptionOf(const Choice& choice) {
+  return Listed(choice.functions).options[static_cast<size_t>(choice.option)];
+}
+
+int ExtendedModel::OptionCount(int functions) {
+  return static_cast<int>(Listed(functions).options.size());
+}
+
+void ExtendedModel::Split(const Box& box, const Ceiling& /*ceiling*/, std::vector<Box>* parts) {
+  Box part = box;
+  if (box.first_functions != box.last_functions) {
+    for (int n = box.first_functions; n <= box.last_functions; ++n) {
+      part.first_functions = part.last_functions = n;
+      parts->push_back(part);
+    }
+  } else if (box.first_size != box.last_size) {
+    for (int size = box.first_size; size <= box.last_size; ++size) {
+      part.first_size = part.last_size = size;
+      parts->push_back(part);
+    }
+  } else if (!box.Lists()) {
+    part.last_option = OptionCount(box.first_functions) - 1;
+    if (part.Lists()) parts->push_back(part);
+  } else {
+    for (int option = box.first_option; option <= box.last_option; ++option) {
+      part.first_option = part.last_option = option;
+      parts->push_back(part);
+    }
+  }
+}
+
+// Every fee but that of checkpoints and of further slices.
+Bound ExtendedModel::LeastOfOption(const Choice& choice) {
+  const Platform& platform = input_.platform;
+  const Numbered& numbered = Sized(choice.functions, choice.memory_mib);
+  const auto index = static_cast<size_t>(choice.option);
+  const AggregationOption& option = numbered.options[index];
+  const double n = choice.functions;
+  const auto iterations = static_cast<double>(numbered.workers.iterations);
+  const double seconds =
+      numbered.fixed_seconds + iterations * numbered.least_exchange_seconds[index];
+  const double price =
+      SecondPrice(n * (choice.memory_mib + platform.sidecar_memory_mib), option.servers_gib,
+                  option.servers_milli_cpu, n * MilliCpu(choice.memory_mib));
+  const double cost = price * seconds + iterations * option.request_price +
+                      (n + option.servers) * platform.prices.invocation;
+  return {seconds * kBoundSlack, cost * kBoundSlack};
+}
+
+Bound ExtendedModel::LowerBound(const Box& box, const Ceiling& ceiling) {
+  if (box.first_functions != box.last_functions) return {};
+  const Numbered& numbered = box.Lists() ? Listed(box.first_functions) : At(box.first_functions);
+  const double exchange_seconds = box.Lists() ? numbered.least_of_all_seconds : 0;
+  const double servers_gib = box.Lists() ? numbered.least_servers_gib : 0;
+  if (box.IsOne()) {
+    const int memory_mib = memory_mib_[static_cast<size_t>(box.first_size)];
+    if (!Possible(numbered.workers, memory_mib)) return kImpossible;
+    return LeastOfOption({box.first_functions, memory_mib, box.first_option});
+  }
+  Bound least = kImpossible;
+  for (int size = box.first_size; size <= box.last_size; ++size) {
+    const int memory_mib = memory_mib_[static_cast<size_t>(size)];
+    if (!Possible(numbered.workers, memory_mib)) continue;
+    const Bound bound = LeastOf(numbered.workers, memory_mib, exchange_seconds, servers_gib);
+    if (bound.seconds > ceiling.seconds || bound.cost > ceiling.cost) continue;
+    least = {std::min(least.seconds, bound.seconds), std::min(least.cost, bound.cost)};
+  }
+  return least;
+}
+
+std::optional<Limit> ExtendedModel::Obstacle(const Choice& choice) {
+  const AggregationOption& option = OptionOf(choice);
+  return Check(last_.workers, choice.memory_mib, option);
+}
+
+Forecast ExtendedModel::Predict(const Choice& choice) {
+  const AggregationOption& option = OptionOf(choice);
+  if (!Possible(last_.workers, choice.memory_mib)) return {Limit::kMemory, {}};
+  const Numbered& numbered = Sized(choice.functions, choice.memory_mib);
+  const auto prediction = Predict(numbered.workers, choice.memory_mib, option, numbered.fixed);
+  if (!prediction) return {Limit::kFunctionTimeout, {}};
+  return {std::nullopt, *prediction};
+}
+
+bool ExtendedModel::FindsRoom(const Choice& choice) {
+  const AggregationOption& option = OptionOf(choice);
+  return FitsMachines(last_.workers, choice.memory_mib, option);
+}
+
+PlanCandidate ExtendedModel::Describe(const Choice& choice, const Prediction& prediction) {
+  const AggregationOption& option = OptionOf(choice);
+  const WorkerTerms& workers = last_.workers;
+  PlanCandidate candidate;
+  candidate.functions = workers.functions;
+  candidate.memory_mib = choice.memory_mib;
+  candidate.server_memory_mib = option.server_memory_mib;
+  candidate.local_batch_size = workers.local_batch;
+  candidate.global_batch_size = workers.global_batch;
+  candidate.iterations = static_cast<double>(workers.iterations);
+  candidate.aggregation = option.plan;
+  candidate.predicted = prediction;
+  return candidate;
+}
+
+double ExtendedModel::NeededMib(int functions) { return At(functions).workers.needed_mib; }
+
+}  // namespace lambdadnn

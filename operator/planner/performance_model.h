@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a model of time and cost tells the search (best_first_search.h). A model needs no more than
+// this and its row in models.cc: how to take the space apart, bounds, predictions, obstacles.
+//
+// The space is a box: numbers of functions x memory sizes x options of aggregation. What the
+// options of n are is the model's business; they are numbered from 0, in the order in which ties
+// are broken. A model may keep what it worked out for the n it was last asked about, so that one
+// model serves one search at a time.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "operator/planner/planner.h"
+#include "operator/planner/space.h"
+
+namespace lambdadnn {
+
+struct Choice {
+  int functions = 1;
+  int memory_mib = 0;
+  int option = 0;
+};
+
+// Closed ranges. Options that are not listed yet are all those of their n.
+struct Box {
+  static constexpr int kNotListed = -1;
+  int first_functions = 1;
+  int last_functions = 1;
+  int first_size = 0;  // index into SearchSpace::memory_mib
+  int last_size = 0;
+  int first_option = 0;
+  int last_option = kNotListed;
+
+  bool Lists() const { return last_option != kNotListed; }
+  bool IsOne() const {
+    return first_functions == last_functions && first_size == last_size &&
+           first_option == last_option;
+  }
+  // (n, m) in it.
+  int64_t Pairs() const {
+    return (int64_t{last_functions} - first_functions + 1) * (last_size - first_size + 1);
+  }
+};
+
+// Not more than any candidate of a box takes and costs.
+struct Bound {
+  double seconds = 0;
+  double cost = 0;
+};
+inline constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+// What no candidate of a box can be.
+inline constexpr Bound kImpossible = {kUnlimited, kUnlimited};
+// A bound is made this much smaller for the rounding noise of sums.
+inline constexpr double kBoundSlack = 1 - 1e-12;
+
+// Candidates beyond these do not matter, so that bounds need not hold for them.
+struct Ceiling {
+  double seconds = kUnlimited;
+  double cost = kUnlimited;
+};
+
+struct Forecast {
+  std::optional<Limit> obstacle;
+  Prediction prediction;  // without an obstacle
+};
+
+class PerformanceModel {
+ public:
+  virtual ~PerformanceModel() = default;
+
+  // Appends parts of `box` that together have each of its candidates once. Those of one candidate
+  // are predicted in their turn, at once, so that the first may cut off the others. `ceiling`: as
+  // in LowerBound(), for where to cut.
+  virtual void Split(const Box& box, const Ceiling& ceiling, std::vector<Box>* parts) = 0;
+  // The closer, the less has to be predicted.
+  virtual Bound LowerBound(const Box& box, const Ceiling& ceiling) = 0;
+
+  // What can be told without a prediction: kMemory, kQuota or kFunctions.
+  virtual std::optional<Limit> Obstacle(const Choice& choice) = 0;
+  // Also of a choice that has an obstacle, or lies beyond the space, where it can be told.
+  virtual Forecast Predict(const Choice& choice) = 0;
+  // Whether its functions find room on the platform's machines one by one. Asked last: slow.
+  virtual bool FindsRoom(const Choice& /*choice*/) { return true; }
+
+  virtual int OptionCount(int /*functions*/) { return 1; }
+  // The candidate in full.
+  virtual PlanCandidate Describe(const Choice& choice, const Prediction& prediction) = 0;
+
+  // What a worker of n needs at least, in MiB.
+  virtual double NeededMib(int /*functions*/) { return 0; }
+  // The network of what the functions exchange through limits n of them.
+  virtual bool NetworkSaturated(int /*functions*/) { return false; }
+};
+
+}  // namespace lambdadnn

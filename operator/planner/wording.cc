@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/planner/wording.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "common/base/text.h"
+
+namespace lambdadnn {
+namespace {
+
+// To whole parts of one.
+double Rounded(double value, double parts) { return std::round(value * parts) / parts; }
+
+// Four significant digits, rounded up (so that the amount suffices) or to the nearest.
+std::string Dollars(double amount, bool up) {
+  const int places = std::clamp(3 - static_cast<int>(std::floor(std::log10(amount))), 2, 12);
+  const double unit = std::pow(10.0, -places);
+  char text[64];
+  std::snprintf(text, sizeof text, "$%.*f", places, up ? std::ceil(amount / unit) * unit : amount);
+  return text;
+}
+
+std::string NameOf(const PlanCandidate& candidate) {
+  return std::to_string(candidate.functions) +
+         (candidate.functions == 1 ? " function of " : " functions of ") +
+         std::to_string(candidate.memory_mib) + " MiB";
+}
+
+std::string DeadlineReason(const InfeasibilityCertificate& certificate) {
+  const double elapsed = certificate.elapsed_seconds;
+  std::string reason = "no plan meets the deadline of " +
+                       FormatDouble(Rounded(certificate.deadline_seconds, 1e3)) +
+                       " s: the fastest, " + NameOf(*certificate.fastest) + ", takes " +
+                       FormatDouble(std::ceil(certificate.fastest_seconds * 10) / 10) + " s";
+  if (elapsed > 0) reason += ", and " + FormatDouble(Rounded(elapsed, 10)) + " s have passed";
+  return reason + "; raise objective.deadlineSeconds to " +
+         FormatDouble(std::ceil(elapsed + certificate.fastest_seconds));
+}
+
+std::string BudgetReason(const InfeasibilityCertificate& certificate) {
+  const double spent = certificate.spent_dollars;
+  std::string reason = "no plan costs at most " + Dollars(certificate.budget, false) +
+                       ": the cheapest, " + NameOf(*certificate.cheapest) + ", costs " +
+                       Dollars(certificate.nearest_budget, true);
+  if (spent <= 0) return reason + "; raise objective.budget to that";
+  return reason + " beside the " + Dollars(spent, true) +
+         " that are spent; raise objective.budget to " +
+         Dollars(spent + certificate.nearest_budget, true);
+}
+
+std::string WorkerMemoryReason(const InfeasibilityCertificate& certificate) {
+  return "a worker needs " + FormatDouble(certificate.needed_mib) + " MiB, but at most " +
+         std::to_string(certificate.largest_mib) + " MiB are allowed; raise " +
+         (certificate.memory_is_fixed ? "objective.fixed.memory" : "functions.memory.max") +
+         " or lower the batch size";
+}
+
+}  // namespace
+
+std::string_view LimitName(Limit limit) {
+  switch (limit) {
+    case Limit::kMemory:
+      return "memory";
+    case Limit::kQuota:
+      return "quota";
+    case Limit::kFunctions:
+      return "functions";
+    case Limit::kMachines:
+      return "machines";
+    case Limit::kFunctionTimeout:
+      return "functionTimeout";
+    case Limit::kDeadline:
+      return "deadline";
+    case Limit::kBudget:
+      return "budget";
+    case Limit::kBatch:
+      return "batch";
+    case Limit::kParameterServerBandwidth:
+      return "parameterServerBandwidth";
+    case Limit::kFixed:
+      break;
+  }
+  return "fixed";
+}
+
+std::vector<std::string> NamesOf(const std::vector<Limit>& limits) {
+  std::vector<std::string> names;
+  for (const Limit limit : limits) names.emplace_back(LimitName(limit));
+  return names;
+}
+
+std::string_view MeaningOf(Limit limit, bool feasible) {
+  switch (limit) {
+    case Limit::kMemory:
+      return "a size that is not allowed would be better";
+    case Limit::kQuota:
+      return "more CPU or memory in all would be better";
+    case Limit::kFunctions:
+      return "a number that is not allowed would be better";
+    case Limit::kMachines:
+      return "a better plan does not find room on the nodes";
+    case Limit::kFunctionTimeout:
+      return "one iteration has to fit into a slice";
+    case Limit::kDeadline:
+      return feasible ? "with more time it would be cheaper" : "too tight";
+    case Limit::kBudget:
+      return feasible ? "with more money it would be faster" : "too small";
+    case Limit::kBatch:
+      return "the global batch is full: shares shrink";
+    case Limit::kParameterServerBandwidth:
+      return "too many functions share its network";
+    case Limit::kFixed:
+      break;
+  }
+  return "functions and memory are given";
+}
+
+std::string ReasonOf(const InfeasibilityCertificate& certificate) {
+  switch (certificate.kind) {
+    case Infeasibility::kDeadline:
+      return DeadlineReason(certificate);
+    case Infeasibility::kBudget:
+      return BudgetReason(certificate);
+    case Infeasibility::kAlgorithm1:
+      return "Algorithm 1 finds no plan for this deadline, although " +
+             NameOf(*certificate.fastest) + " meets it; use --search exact";
+    case Infeasibility::kWorkerMemory:
+      return WorkerMemoryReason(certificate);
+    case Infeasibility::kTrainingRate:
+      return "the profile's training rate is not positive at any allowed memory up to " +
+             std::to_string(certificate.largest_mib) + " MiB; raise functions.memory.max";
+    case Infeasibility::kQuota:
+      return "no plan fits the platform's quota of CPU and memory, servers included; raise "
+             "platform.totalMilliCpu or totalMemoryMiB, or lower functions.memory";
+    case Infeasibility::kFunctions:
+      return "no plan fits platform.maxFunctions, which counts workers and servers; raise it";
+    case Infeasibility::kMachines:
+      return "what the nodes have left would be enough in all, but the functions of no plan find "
+             "room on them one by one; lower functions.memory or aggregation.serverMemory, or add "
+             "nodes";
+    case Infeasibility::kFunctionTimeout:
+      break;
+  }
+  return "platform.functionTimeoutSeconds is too short for any slice to get on: functions need "
+         "four to five iterations to agree on its end; lower the batch size, or raise "
+         "functions.memory or the timeout";
+}
+
+std::string_view SearchEndName(SearchEnd end) {
+  switch (end) {
+    case SearchEnd::kSpaceCovered:
+      return "SpaceCovered";
+    case SearchEnd::kBoundReached:
+      return "BoundReached";
+    case SearchEnd::kAlgorithm1:
+      break;
+  }
+  return "Algorithm1";
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the planner found, in the words of users: the controller's conditions and `lambdadnn plan`
+// take them from here.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "operator/planner/planner.h"
+
+namespace lambdadnn {
+
+// "memory", "parameterServerBandwidth", ...: status.plan.binding.
+std::string_view LimitName(Limit limit);
+std::vector<std::string> NamesOf(const std::vector<Limit>& limits);
+// What it means for a plan, or for the fastest or cheapest of a certificate.
+std::string_view MeaningOf(Limit limit, bool feasible);
+
+// One sentence: why there is no plan, and what to change.
+std::string ReasonOf(const InfeasibilityCertificate& certificate);
+
+// "SpaceCovered", "BoundReached", "Algorithm1".
+std::string_view SearchEndName(SearchEnd end);
+
+}  // namespace lambdadnn
