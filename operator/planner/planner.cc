@@ -194,6 +194,7 @@ class Planning {
         CheckpointEvery(input_.options.checkpoint_interval_seconds,
                         chosen.predicted.compute_seconds + chosen.predicted.communication_seconds);
     plan.parameters = ParametersOf(input_);
+    plan.block_elements = input_.platform.block_elements;
     plan.predicted = chosen.predicted;
     if (input_.objective.fixed) {
       plan.binding = {"fixed"};

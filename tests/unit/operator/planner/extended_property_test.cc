@@ -99,7 +99,7 @@ void AllTrees(std::vector<int> layers, std::vector<std::vector<int>>* trees) {
 
 std::vector<Evaluated> AllCandidates(const PlannerInput& input) {
   const ExtendedModel model(input);
-  const int64_t blocks = BlockCount(ParametersOf(input));
+  const int64_t blocks = BlockCount(ParametersOf(input), input.platform.block_elements);
   std::vector<Evaluated> all;
   const int largest =
       std::min({input.platform.max_functions, input.limits.global_batch_size.value_or(1 << 30)});

@@ -239,7 +239,7 @@ Job PlannedJob() {
     job.status.plan_history[static_cast<size_t>(i)].revision = i + 1;
     job.status.plan_history[static_cast<size_t>(i)].first_iteration = 30 * i;
   }
-  job.status.execution.planned_for = PlanningSignature(job.spec, job.status.execution);
+  job.status.execution.planned_for = PlannedInputsOf(job.spec, job.status.execution);
   return job;
 }
 
@@ -319,13 +319,13 @@ TEST(LeastMemory, IsAQuarterMoreOnThePlatformsGrid) {
   EXPECT_EQ(LeastMemoryMib(platform, 520), 704);  // 650
 }
 
-TEST(PlanningSignature, OfWhatWasTooSmallAsWell) {
+TEST(PlannedInputs, OfWhatWasTooSmallAsWell) {
   Job job = PlannedJob();
   job.status.execution.too_small_server_mib = 256;
   EXPECT_TRUE(PlanIsOutOfDate(job));
 }
 
-TEST(PlanningSignature, IsOfObjectiveBoundsAndAggregationAlone) {
+TEST(PlannedInputs, IsOfObjectiveBoundsAndAggregationAlone) {
   const Job job = PlannedJob();
   EXPECT_FALSE(PlanIsOutOfDate(job));
   Job other = job;
