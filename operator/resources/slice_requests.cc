@@ -56,6 +56,10 @@ std::vector<Role> PlannedRoles(const ExecutionPlan& plan) {
   return roles;
 }
 
+bool IsRoot(const Role& role, const ExecutionPlan& plan) {
+  return role.kind == RoleKind::kServer && role.position.level == plan.aggregation.server_layers();
+}
+
 SliceRequest MakeTrainingSlice(const Job& job, const Role& role, int64_t leader_epoch,
                                double budget_seconds) {
   LDNN_CHECK(job.status.plan.has_value(), "a training slice is asked for before there is a plan");

@@ -9,6 +9,7 @@
 #include "operator/api/job_validation.h"
 #include "operator/controller/planning/profile_fit.h"
 #include "operator/resources/function_groups.h"
+#include "operator/resources/slice_requests.h"
 
 namespace lambdadnn {
 namespace {
@@ -278,7 +279,7 @@ void JobMemory::ObserveSlices(const std::vector<SliceView>& views, const Job& jo
     }
     if (view.last.has_value()) {
       slice.last = view.last;
-      const bool counts = slice.role.kind == RoleKind::kServer;
+      const bool counts = job.status.plan.has_value() && IsRoot(slice.role, *job.status.plan);
       if (counts && view.last->iteration > facts.iteration) {
         facts.iteration = view.last->iteration;
         facts.iteration_at = now;
