@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/plan_json/plan_json.h"
 #include "operator/resources/training_config_builder.h"
 
 namespace lambdadnn {
@@ -37,8 +38,13 @@ PlannerInput PlannerInputOf(const Job& job, const Platform& platform, double ela
     input.objective.budget = std::max(1e-12, *input.objective.budget - spent);
   }
   const AggregationSpec& spec = job.spec.aggregation;
-  input.aggregation.transport = TransportKind::kObjectStore;
-  input.aggregation.placement = Placement::kDedicated;
+  // What is not available yet the planner refuses.
+  input.aggregation.transport = spec.transport == TransportName(TransportKind::kDirect)
+                                    ? TransportKind::kDirect
+                                    : TransportKind::kObjectStore;
+  input.aggregation.placement = spec.placement == PlacementName(Placement::kWorkers)
+                                    ? Placement::kWorkers
+                                    : Placement::kDedicated;
   input.aggregation.shards = spec.shards;
   input.aggregation.layers = spec.layers;
   input.aggregation.spread = spec.spread;

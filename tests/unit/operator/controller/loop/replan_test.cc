@@ -319,6 +319,18 @@ TEST(LeastMemory, IsAQuarterMoreOnThePlatformsGrid) {
   EXPECT_EQ(LeastMemoryMib(platform, 520), 704);  // 650
 }
 
+TEST(PlannerInput, SaysWhatTheUserAskedOfAggregation) {
+  Job job = PlannedJob();
+  job.status.profile.emplace();
+  const auto asked = [&] { return PlannerInputOf(job, Platform{}, 0, 0, false).aggregation; };
+  EXPECT_EQ(asked().transport, TransportKind::kObjectStore);
+  EXPECT_EQ(asked().placement, Placement::kDedicated);
+  job.spec.aggregation.transport = "Direct";
+  job.spec.aggregation.placement = "Workers";
+  EXPECT_EQ(asked().transport, TransportKind::kDirect);
+  EXPECT_EQ(asked().placement, Placement::kWorkers);
+}
+
 TEST(PlannedInputs, OfWhatWasTooSmallAsWell) {
   Job job = PlannedJob();
   job.status.execution.too_small_server_mib = 256;
