@@ -7,13 +7,13 @@ namespace lambdadnn {
 namespace {
 
 int64_t ShardObjectBytes(const ExchangeShape& shape, int shard) {
-  const Range elements = ShardRange(shape.parameters, shape.aggregation.shards, shard);
+  const Range elements = ShardRange(shape.blocks(), shape.aggregation.shards, shard);
   return elements.size() * kFloatBytes + kExchangeHeaderBytes;
 }
 
 int64_t NormObjectBytes(const ExchangeShape& shape, int shard) {
-  const Range elements = ShardRange(shape.parameters, shape.aggregation.shards, shard);
-  return BlockCount(elements.size()) * kNormBytes + kExchangeHeaderBytes;
+  const Range elements = ShardRange(shape.blocks(), shape.aggregation.shards, shard);
+  return BlockCount(elements.size(), shape.block_elements) * kNormBytes + kExchangeHeaderBytes;
 }
 
 // The exchange of block norms between the roots of the spread groups.

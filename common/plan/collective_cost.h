@@ -43,6 +43,9 @@ struct ExchangeShape {
   AggregationPlan aggregation;
   int64_t parameters = 0;  // float32 elements
   bool clip_by_global_norm = false;
+  int64_t block_elements = kDefaultBlockElements;
+
+  ParameterBlocks blocks() const { return {parameters, block_elements}; }
 };
 
 RequestCount WorkerIterationCost(const ExchangeShape& shape);

@@ -5,16 +5,19 @@
 
 namespace lambdadnn {
 
-int64_t BlockCount(int64_t elements) { return (elements + kBlockElements - 1) / kBlockElements; }
+int64_t BlockCount(int64_t elements, int64_t block_elements) {
+  return (elements + block_elements - 1) / block_elements;
+}
 
 Range EvenPart(int64_t total, int64_t parts, int64_t index) {
   LDNN_CHECK(parts > 0 && index >= 0 && index < parts, "part index out of range");
   return {index * total / parts, (index + 1) * total / parts};
 }
 
-Range ShardRange(int64_t elements, int shards, int shard) {
-  const Range blocks = EvenPart(BlockCount(elements), shards, shard);
-  return {blocks.begin * kBlockElements, std::min(blocks.end * kBlockElements, elements)};
+Range ShardRange(const ParameterBlocks& blocks, int shards, int shard) {
+  const int64_t size = blocks.block_elements;
+  const Range part = EvenPart(BlockCount(blocks.parameters, size), shards, shard);
+  return {part.begin * size, std::min(part.end * size, blocks.parameters)};
 }
 
 Range GroupShards(const AggregationPlan& aggregation, int group) {

@@ -11,14 +11,6 @@
 
 namespace lambdadnn {
 
-// Edges of shards, and the unit in which norms are summed.
-#ifdef LAMBDADNN_SIMULATION
-// The simulator builds these sources with models of a few dozen parameters.
-inline constexpr int64_t kBlockElements = 16;
-#else
-inline constexpr int64_t kBlockElements = 16 * 1024;
-#endif
-
 // Parameters, gradients and optimizer state travel as float32; a norm is one float64 sum of squares
 // a block.
 inline constexpr int64_t kFloatBytes = 4;
@@ -32,15 +24,15 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
-// ceil(elements / kBlockElements).
-int64_t BlockCount(int64_t elements);
+// ceil(elements / block_elements).
+int64_t BlockCount(int64_t elements, int64_t block_elements);
 
 // Part `index` of `total` cut into `parts` contiguous pieces whose sizes differ by at most one:
 // [floor(index x total / parts), floor((index + 1) x total / parts)).
 Range EvenPart(int64_t total, int64_t parts, int64_t index);
 
-// Element range of shard k of K; edges lie on blocks. Requires K <= BlockCount(elements).
-Range ShardRange(int64_t elements, int shards, int shard);
+// Element range of shard k of K; edges lie on blocks. Requires K <= the number of blocks.
+Range ShardRange(const ParameterBlocks& blocks, int shards, int shard);
 
 // The shards that spread group g of s serves: EvenPart(K, s, g).
 Range GroupShards(const AggregationPlan& aggregation, int group);

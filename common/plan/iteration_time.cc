@@ -17,9 +17,9 @@ constexpr double kServerWrites = 2;
 double Inverse(double bytes_per_second) { return bytes_per_second > 0 ? 1 / bytes_per_second : 0; }
 
 double LargestShardElements(const ExchangeShape& shape) {
-  const int64_t blocks = BlockCount(shape.parameters);
+  const int64_t blocks = BlockCount(shape.parameters, shape.block_elements);
   const int64_t largest = (blocks + shape.aggregation.shards - 1) / shape.aggregation.shards;
-  return static_cast<double>(std::min(largest * kBlockElements, shape.parameters));
+  return static_cast<double>(std::min(largest * shape.block_elements, shape.parameters));
 }
 
 // Requests of one function: `seconds_per_byte` of its bandwidth.
@@ -46,7 +46,7 @@ class Requests {
 // One root writes the norms of its shards and reads those of all others, one after another.
 double NormSeconds(const ExchangeShape& shape, const ExchangeSpeeds& speeds) {
   const double blocks =
-      std::ceil(LargestShardElements(shape) / static_cast<double>(kBlockElements));
+      std::ceil(LargestShardElements(shape) / static_cast<double>(shape.block_elements));
   const double bytes = blocks * kNormBytes + static_cast<double>(kExchangeHeaderBytes);
   return shape.aggregation.shards *
          (speeds.request_seconds + bytes * Inverse(speeds.server_bytes_per_second));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/plan/plan.h"
 
+#include <cstdint>
 #include <string>
 
 #include "common/plan/geometry.h"
@@ -14,6 +15,10 @@ constexpr int64_t kMaxFunctions = 10'000;
 constexpr int kMaxRevision = 1'000'000;
 constexpr int64_t kMaxIterations = 1'000'000'000'000'000;
 constexpr int64_t kMaxParameters = 1'000'000'000'000'000;
+// Of a block. Smaller ones would make a norm as large as what it is of, larger ones would leave
+// most models one shard.
+constexpr int64_t kMinBlockElements = 16;
+constexpr int64_t kMaxBlockElements = 1 << 24;
 
 bool Within(int64_t value, int64_t least, int64_t most) { return value >= least && value <= most; }
 
@@ -57,7 +62,7 @@ Status AggregationPlan::Validate() const {
   return OkStatus();
 }
 
-Status Plan::Validate() const {
+Status ExecutionPlan::Validate() const {
   LDNN_RETURN_IF_ERROR(aggregation.Validate());
   if (functions < 1 || aggregation.workers() != functions) {
     return InvalidArgumentError("plan.functions must be at least 1 and equal the last layer");
@@ -81,11 +86,18 @@ Status Plan::Validate() const {
     return InvalidArgumentError("plan.parameters must be between 0 and " +
                                 std::to_string(kMaxParameters));
   }
-  if (parameters > 0 && aggregation.shards > BlockCount(parameters)) {
+  if (!Within(block_elements, kMinBlockElements, kMaxBlockElements) ||
+      (block_elements & (block_elements - 1)) != 0) {
+    return InvalidArgumentError("plan.blockElements must be a power of two between " +
+                                std::to_string(kMinBlockElements) + " and " +
+                                std::to_string(kMaxBlockElements));
+  }
+  const int64_t count = BlockCount(parameters, block_elements);
+  if (parameters > 0 && aggregation.shards > count) {
     return InvalidArgumentError("aggregation.shards is " + std::to_string(aggregation.shards) +
-                                ", but the model has only " +
-                                std::to_string(BlockCount(parameters)) +
-                                " blocks of 16384 parameters; use at most that many shards");
+                                ", but the model has only " + std::to_string(count) +
+                                " blocks of " + std::to_string(block_elements) +
+                                " parameters; use at most that many shards");
   }
   return OkStatus();
 }

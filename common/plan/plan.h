@@ -13,6 +13,17 @@
 
 namespace lambdadnn {
 
+// Elements of a block of the flat parameter vector, unless a plan says otherwise.
+inline constexpr int64_t kDefaultBlockElements = 16 * 1024;
+
+// The flat parameter vector in blocks: shards begin and end at their edges, and norms are summed by
+// them.
+struct ParameterBlocks {
+  int64_t parameters = 0;  // elements, float32
+  int64_t block_elements = kDefaultBlockElements;
+  friend bool operator==(const ParameterBlocks&, const ParameterBlocks&) = default;
+};
+
 enum class TransportKind { kObjectStore, kDirect };
 enum class Placement { kDedicated, kWorkers };
 
@@ -41,7 +52,9 @@ struct AggregationPlan {
   friend bool operator==(const AggregationPlan&, const AggregationPlan&) = default;
 };
 
-struct Plan {
+// What functions execute: a slice request carries it whole (common/protocol/slice.h), and they know
+// nothing else of a plan.
+struct ExecutionPlan {
   // Everything that changes arithmetic carries a revision and the first iteration it holds for.
   int revision = 1;
   int64_t first_iteration = 0;
@@ -63,13 +76,21 @@ struct Plan {
   int64_t checkpoint_every = 0;  // iterations between checkpoints; 0 = only where slices end
 
   int64_t parameters = 0;  // elements of the flat vector, float32
+  // A power of two. Part of the bits of clipping by global norm, and so one for a whole job.
+  int64_t block_elements = kDefaultBlockElements;
 
+  ParameterBlocks blocks() const { return {parameters, block_elements}; }
+  Status Validate() const;
+  friend bool operator==(const ExecutionPlan&, const ExecutionPlan&) = default;
+};
+
+// What the planner answers: a plan to execute, what it expects of it, and why it is no better.
+struct Plan : ExecutionPlan {
   Prediction predicted;
   // What limits the plan: any of deadline, budget, memory, quota, batch, parameterServerBandwidth,
   // functions, fixed.
   std::vector<std::string> binding;
 
-  Status Validate() const;
   friend bool operator==(const Plan&, const Plan&) = default;
 };
 

@@ -11,6 +11,7 @@
 
 #include "common/base/status.h"
 #include "common/plan/exchange_cpu.h"
+#include "common/plan/plan.h"
 
 namespace lambdadnn {
 
@@ -101,6 +102,8 @@ struct Platform {
   // B_p and p_ps.
   double parameter_server_network_bytes_per_second = 0;
   double parameter_server_price_per_second = 0;
+  // Of the plans that are made for it (ExecutionPlan); no file says it.
+  int64_t block_elements = kDefaultBlockElements;
   // B_s and the latency of one request; zero = the profile's.
   double store_bytes_per_second = 0;
   double store_request_seconds = 0;

@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/plan_json/plan_json.h"
 
+#include <algorithm>
+#include <cstddef>
+
+#include "common/json/unknown_field.h"
+
 namespace lambdadnn {
 namespace {
 
-AggregationPlan DecodeAggregation(const Json& json, const std::string& path,
+// What becomes of fields that this version does not know.
+enum class Unknown { kRefused, kIgnored };
+
+AggregationPlan DecodeAggregation(const Json& json, const std::string& path, Unknown unknown,
                                   std::vector<FieldError>* errors) {
   AggregationPlan aggregation;
   JsonReader reader(json, path, errors);
@@ -27,7 +35,7 @@ AggregationPlan DecodeAggregation(const Json& json, const std::string& path,
   reader.Optional("shards", &aggregation.shards);
   reader.Optional("layers", &aggregation.layers);
   reader.Optional("spread", &aggregation.spread);
-  reader.Finish();
+  if (unknown == Unknown::kRefused) reader.Finish();
   return aggregation;
 }
 
@@ -39,8 +47,40 @@ Prediction DecodePrediction(const Json& json, const std::string& path,
   reader.Optional("cost", &predicted.cost);
   reader.Optional("iterations", &predicted.iterations);
   for (const TermKind& kind : kTermKinds) reader.Optional(kind.field, &predicted[kind.term]);
-  reader.Finish();
   return predicted;
+}
+
+void ReadExecutionPlan(JsonReader& reader, Unknown unknown, std::vector<FieldError>* errors,
+                       ExecutionPlan* plan) {
+  reader.Optional("revision", &plan->revision);
+  reader.Optional("firstIteration", &plan->first_iteration);
+  reader.Required("functions", &plan->functions);
+  reader.Optional("memoryMiB", &plan->memory_mib);
+  reader.Optional("serverMemoryMiB", &plan->server_memory_mib);
+  reader.Optional("localBatchSize", &plan->local_batch_size);
+  reader.Optional("globalBatchSize", &plan->global_batch_size);
+  reader.Optional("iterations", &plan->iterations);
+  reader.Optional("iterationsPerEpoch", &plan->iterations_per_epoch);
+  if (const Json* aggregation = reader.Child("aggregation")) {
+    plan->aggregation =
+        DecodeAggregation(*aggregation, reader.PathOf("aggregation"), unknown, errors);
+  }
+  reader.Optional("threads", &plan->threads);
+  reader.Optional("isa", &plan->isa);
+  reader.Optional("libtorch", &plan->libtorch);
+  reader.Optional("virtualPartitions", &plan->virtual_partitions);
+  reader.Optional("checkpointEvery", &plan->checkpoint_every);
+  reader.Optional("parameters", &plan->parameters);
+  reader.Optional("blockElements", &plan->block_elements);
+}
+
+// Unless the plan holds less than was written: of errors before `errors_before` nothing follows,
+// nor of fields that whoever asks may leave out.
+void ReportInvalid(const ExecutionPlan& plan, const std::string& path, size_t errors_before,
+                   std::vector<FieldError>* errors) {
+  const auto begin = errors->begin() + static_cast<std::ptrdiff_t>(errors_before);
+  if (!std::all_of(begin, errors->end(), IsUnknownField)) return;
+  if (const Status valid = plan.Validate(); !valid.ok()) errors->push_back({path, valid.message()});
 }
 
 }  // namespace
@@ -73,7 +113,7 @@ Json PredictionToJson(const Prediction& predicted) {
   return json;
 }
 
-Json PlanToJson(const Plan& plan) {
+Json ExecutionPlanToJson(const ExecutionPlan& plan) {
   return {{"revision", plan.revision},
           {"firstIteration", plan.first_iteration},
           {"functions", plan.functions},
@@ -90,42 +130,37 @@ Json PlanToJson(const Plan& plan) {
           {"virtualPartitions", plan.virtual_partitions},
           {"checkpointEvery", plan.checkpoint_every},
           {"parameters", plan.parameters},
-          {"predicted", PredictionToJson(plan.predicted)},
-          {"binding", plan.binding}};
+          {"blockElements", plan.block_elements}};
+}
+
+Json PlanToJson(const Plan& plan) {
+  Json json = ExecutionPlanToJson(plan);
+  json["predicted"] = PredictionToJson(plan.predicted);
+  json["binding"] = plan.binding;
+  return json;
+}
+
+ExecutionPlan DecodeExecutionPlan(const Json& json, const std::string& path,
+                                  std::vector<FieldError>* errors) {
+  const size_t errors_before = errors->size();
+  ExecutionPlan plan;
+  JsonReader reader(json, path, errors);
+  ReadExecutionPlan(reader, Unknown::kRefused, errors, &plan);
+  reader.Finish();
+  ReportInvalid(plan, path, errors_before, errors);
+  return plan;
 }
 
 Plan DecodePlan(const Json& json, const std::string& path, std::vector<FieldError>* errors) {
   const size_t errors_before = errors->size();
   Plan plan;
   JsonReader reader(json, path, errors);
-  reader.Optional("revision", &plan.revision);
-  reader.Optional("firstIteration", &plan.first_iteration);
-  reader.Required("functions", &plan.functions);
-  reader.Optional("memoryMiB", &plan.memory_mib);
-  reader.Optional("serverMemoryMiB", &plan.server_memory_mib);
-  reader.Optional("localBatchSize", &plan.local_batch_size);
-  reader.Optional("globalBatchSize", &plan.global_batch_size);
-  reader.Optional("iterations", &plan.iterations);
-  reader.Optional("iterationsPerEpoch", &plan.iterations_per_epoch);
-  if (const Json* aggregation = reader.Child("aggregation")) {
-    plan.aggregation = DecodeAggregation(*aggregation, reader.PathOf("aggregation"), errors);
-  }
-  reader.Optional("threads", &plan.threads);
-  reader.Optional("isa", &plan.isa);
-  reader.Optional("libtorch", &plan.libtorch);
-  reader.Optional("virtualPartitions", &plan.virtual_partitions);
-  reader.Optional("checkpointEvery", &plan.checkpoint_every);
-  reader.Optional("parameters", &plan.parameters);
+  ReadExecutionPlan(reader, Unknown::kIgnored, errors, &plan);
   if (const Json* predicted = reader.Child("predicted")) {
     plan.predicted = DecodePrediction(*predicted, reader.PathOf("predicted"), errors);
   }
   reader.Optional("binding", &plan.binding);
-  reader.Finish();
-  if (errors->size() == errors_before) {
-    if (const Status valid = plan.Validate(); !valid.ok()) {
-      errors->push_back({path, valid.message()});
-    }
-  }
+  ReportInvalid(plan, path, errors_before, errors);
   return plan;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The JSON form of a plan: one form for status.plan, slice requests, `lambdadnn plan` and
-// report.json (docs/formats.md). Every field is written; decoding is strict (unknown fields are
-// errors, since one could change arithmetic), defaults absent fields as plan.h does, and checks
-// Plan::Validate(). Encoding and decoding gives an equal plan, doubles included.
+// report.json (docs/formats.md). Every field is written; decoding defaults absent fields as plan.h
+// does and checks ExecutionPlan::Validate(). A plan to execute is decoded strictly: what a function
+// does not know could change arithmetic. Of a whole plan unknown fields are ignored: a newer
+// operator may have written it. Encoding and decoding gives an equal plan, doubles included.
 #pragma once
 
 #include <string>
@@ -20,12 +21,16 @@ std::string_view TransportName(TransportKind transport);
 std::string_view PlacementName(Placement placement);
 
 Json PlanToJson(const Plan& plan);
+// Without what the planner expects of it.
+Json ExecutionPlanToJson(const ExecutionPlan& plan);
 Json AggregationToJson(const AggregationPlan& aggregation);
 Json PredictionToJson(const Prediction& predicted);
 
 // kInvalidArgument with every problem and its field path.
 Result<Plan> PlanFromJson(const Json& json);
 // The same for a plan nested at `path`; problems are appended to `errors`.
+ExecutionPlan DecodeExecutionPlan(const Json& json, const std::string& path,
+                                  std::vector<FieldError>* errors);
 Plan DecodePlan(const Json& json, const std::string& path, std::vector<FieldError>* errors);
 
 }  // namespace lambdadnn

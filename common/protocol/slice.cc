@@ -10,10 +10,11 @@ std::string Role::Name() const {
   return name + std::to_string(rank);
 }
 
-std::string MakeInvocationId(const SliceRequest& request, int attempt) {
+std::string MakeInvocationId(const SliceRequest& request) {
   return request.job.uid + ".r" + std::to_string(request.plan.revision) + ".i" +
-         std::to_string(request.incarnation) + "." + request.role.Name() + ".f" +
-         std::to_string(request.first_iteration) + ".a" + std::to_string(attempt);
+         std::to_string(request.incarnation) + "." + request.role().Name() + ".f" +
+         std::to_string(request.first_iteration) + ".a" +
+         std::to_string(request.roles.front().attempt);
 }
 
 }  // namespace lambdadnn

@@ -38,6 +38,20 @@ struct Role {
   friend bool operator==(const Role&, const Role&) = default;
 };
 
+// A role that a function takes on for one slice.
+struct AssignedRole {
+  Role role;
+  int attempt = 1;  // grows each time that the role is begun anew in its round
+  friend bool operator==(const AssignedRole&, const AssignedRole&) = default;
+};
+
+// Where another role of the round is reached, by functions that connect to each other.
+struct Peer {
+  Role role;
+  std::string address;  // "host:port"
+  friend bool operator==(const Peer&, const Peer&) = default;
+};
+
 struct JobIdentity {
   std::string uid;
   std::string namespace_name;
@@ -87,8 +101,11 @@ struct SliceRequest {
   // it has seen for the job.
   int64_t leader_epoch = 0;
   int64_t incarnation = 0;  // grows by one each time the job falls back to a checkpoint
-  Role role;
-  Plan plan;
+  // What the function is to do, exactly one thing so far: a request with none or more is refused.
+  std::vector<AssignedRole> roles = std::vector<AssignedRole>(1);
+  // Empty: all roles meet in the store.
+  std::vector<Peer> peers;
+  ExecutionPlan plan;
   TrainingConfig training;
   StoreReference store;
   // With which this slice reaches the store, data and model; they are good for longer than
@@ -107,10 +124,12 @@ struct SliceRequest {
   // Complete checkpoints that the root of shard 0 keeps; older ones are deleted. At least 1.
   int checkpoint_keep = 2;
   ProfileConfig profile;  // role profile only
+
+  const Role& role() const { return roles.front().role; }
 };
 
 // uid, revision, incarnation, role, first iteration, attempt -> "<uid>.r1.i2.worker-3.f120.a1".
-std::string MakeInvocationId(const SliceRequest& request, int attempt);
+std::string MakeInvocationId(const SliceRequest& request);
 
 // Seconds spent by one function in one slice, by phase.
 struct PhaseSeconds {

@@ -171,9 +171,27 @@ Json RoleToJson(const Role& role) {
   return json;
 }
 
-void ReadRole(const Json& json, const std::string& path, Role* out,
-              std::vector<FieldError>* errors) {
-  JsonReader reader(json, path, errors);
+Json AssignedRolesToJson(const std::vector<AssignedRole>& roles) {
+  Json list = Json::array();
+  for (const AssignedRole& assigned : roles) {
+    Json json = RoleToJson(assigned.role);
+    json["attempt"] = assigned.attempt;
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+Json PeersToJson(const std::vector<Peer>& peers) {
+  Json list = Json::array();
+  for (const Peer& peer : peers) {
+    Json json = RoleToJson(peer.role);
+    json["address"] = peer.address;
+    list.push_back(std::move(json));
+  }
+  return list;
+}
+
+void ReadRole(JsonReader& reader, Role* out) {
   std::string kind;
   if (reader.Required("kind", &kind)) {
     if (kind == "worker") {
@@ -192,7 +210,44 @@ void ReadRole(const Json& json, const std::string& path, Role* out,
     reader.Required("index", &out->position.index);
     reader.Required("group", &out->position.group);
   }
-  reader.Finish();
+}
+
+// Calls `read` with a reader of each item.
+template <typename T, typename Read>
+std::vector<T> ReadList(const Json& json, const std::string& path, std::vector<FieldError>* errors,
+                        const Read& read) {
+  std::vector<T> items;
+  if (!json.is_array()) {
+    errors->push_back({path, "must be a list"});
+    return items;
+  }
+  for (size_t i = 0; i < json.size(); ++i) {
+    JsonReader reader(json[i], path + "[" + std::to_string(i) + "]", errors);
+    read(reader, &items.emplace_back());
+    reader.Finish();
+  }
+  return items;
+}
+
+std::vector<AssignedRole> ReadRoles(const Json& json, std::vector<FieldError>* errors) {
+  auto roles = ReadList<AssignedRole>(json, "roles", errors, [](JsonReader& reader, auto* out) {
+    ReadRole(reader, &out->role);
+    reader.Optional("attempt", &out->attempt);
+  });
+  if (json.is_array() && roles.size() != 1) {
+    errors->push_back({"roles", "has " + std::to_string(roles.size()) +
+                                    " roles; a function takes on exactly one for each slice"});
+  }
+  // Whoever goes on despite errors finds one.
+  roles.resize(1);
+  return roles;
+}
+
+std::vector<Peer> ReadPeers(const Json& json, std::vector<FieldError>* errors) {
+  return ReadList<Peer>(json, "peers", errors, [](JsonReader& reader, auto* out) {
+    ReadRole(reader, &out->role);
+    reader.Required("address", &out->address);
+  });
 }
 
 Json StoreToJson(const StoreReference& store) {
@@ -248,10 +303,11 @@ void ReadProfile(const Json& json, const std::string& path, ProfileConfig* out,
 void ReadParts(JsonReader& reader, SliceRequest* out, std::vector<FieldError>* errors) {
   if (const Json* job = codec::RequiredChild(reader, "job"))
     ReadJob(*job, "job", &out->job, errors);
-  if (const Json* role = codec::RequiredChild(reader, "role"))
-    ReadRole(*role, "role", &out->role, errors);
+  if (const Json* roles = codec::RequiredChild(reader, "roles"))
+    out->roles = ReadRoles(*roles, errors);
+  if (const Json* peers = reader.Child("peers")) out->peers = ReadPeers(*peers, errors);
   if (const Json* plan = codec::RequiredChild(reader, "plan"))
-    out->plan = DecodePlan(*plan, "plan", errors);
+    out->plan = DecodeExecutionPlan(*plan, "plan", errors);
   if (const Json* training = codec::RequiredChild(reader, "training"))
     ReadTraining(*training, "training", &out->training, errors);
   if (const Json* store = codec::RequiredChild(reader, "store"))
@@ -276,8 +332,9 @@ std::string EncodeSliceRequest(const SliceRequest& request) {
                  {"name", request.job.name}}},
                {"leaderEpoch", request.leader_epoch},
                {"incarnation", request.incarnation},
-               {"role", RoleToJson(request.role)},
-               {"plan", PlanToJson(request.plan)},
+               {"roles", AssignedRolesToJson(request.roles)},
+               {"peers", PeersToJson(request.peers)},
+               {"plan", ExecutionPlanToJson(request.plan)},
                {"training", TrainingToJson(request.training)},
                {"store", StoreToJson(request.store)},
                {"firstIteration", request.first_iteration},

@@ -197,6 +197,16 @@ struct UsageStatus {
   friend bool operator==(const UsageStatus&, const UsageStatus&) = default;
 };
 
+// What of a job the planner was asked with and may change in the job's life.
+struct PlannedInputs {
+  Objective objective;
+  JobSpec::Functions functions;
+  AggregationSpec aggregation;
+  int too_small_worker_mib = 0;  // ExecutionStatus's
+  int too_small_server_mib = 0;
+  friend bool operator==(const PlannedInputs&, const PlannedInputs&) = default;
+};
+
 // What the controller must remember across its own restarts (all else is observed again).
 struct ExecutionStatus {
   int64_t incarnation = 0;               // grows at each fall-back to a checkpoint
@@ -204,7 +214,8 @@ struct ExecutionStatus {
   std::optional<Json> start_checkpoint;  // CheckpointReference of it; absent = fresh
   int64_t failures = 0;       // counted against backoffLimit; back to 0 on a newer checkpoint
   double active_seconds = 0;  // before the last suspension
-  std::string planned_for;    // PlanningSignature of the spec that the plan in force was made for
+  // What the plan in force was made for; absent = not known, and then the plan is kept.
+  std::optional<PlannedInputs> planned_for;
   // Uids of the instances that run the roles of the present round (incarnation, first iteration),
   // in order of PlannedRoles. Written before the first of its slices starts; empty = none has.
   std::vector<std::string> functions;

@@ -7,6 +7,7 @@
 // fields are errors in spec, and ignored in status (a newer operator may have written them).
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,8 +27,11 @@ Job DecodeJob(const Json& object, const Json& known_object, const Job& known_job
 // The whole object, defaults written out. Decode(Encode(job)) equals job.
 Json EncodeJob(const Job& job);
 Json EncodeSpec(const JobSpec& spec);
-// Of EncodeSpec, those fields that say what is planned: objective, functions, aggregation.
-Json EncodePlannedFields(const JobSpec& spec);
+// status.execution.plannedFor: objective, functions and aggregation as in spec, and what was too
+// small. A field that is not there has its default, one that this version does not know is ignored;
+// nullopt when the rest cannot be read.
+Json EncodePlannedInputs(const PlannedInputs& inputs);
+std::optional<PlannedInputs> DecodePlannedInputs(const Json& json);
 // Without nulls; fields that say nothing are left out. Includes status.summary (job_summary.h).
 Json EncodeStatus(const JobStatus& status);
 

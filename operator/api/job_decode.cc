@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/api/job_decode.h"
 
+#include <algorithm>
+
+#include "common/json/unknown_field.h"
 #include "operator/api/job_codec.h"
 #include "operator/api/status_codec.h"
 #include "operator/api/workload_profile_codec.h"
@@ -50,9 +53,9 @@ ObjectMeta DecodeMetadata(const Json& json, Errors* errors) {
   return metadata;  // the rest (managedFields, ownerReferences, ...) belongs to the server
 }
 
-Objective DecodeObjective(const Json& json, Errors* errors) {
+Objective DecodeObjective(const Json& json, const std::string& path, Errors* errors) {
   Objective objective;
-  JsonReader reader(json, "spec.objective", errors);
+  JsonReader reader(json, path, errors);
   Whole(reader, "deadlineSeconds", &objective.deadline_seconds);
   Decimal(reader, "budget", &objective.budget);
   if (const Json* ratio = reader.Child("performanceCostRatio")) {
@@ -76,9 +79,9 @@ Objective DecodeObjective(const Json& json, Errors* errors) {
   return objective;
 }
 
-JobSpec::Functions DecodeFunctions(const Json& json, Errors* errors) {
+JobSpec::Functions DecodeFunctions(const Json& json, const std::string& path, Errors* errors) {
   JobSpec::Functions functions;
-  JsonReader reader(json, "spec.functions", errors);
+  JsonReader reader(json, path, errors);
   reader.Optional("min", &functions.min);
   reader.Optional("max", &functions.max);
   if (const Json* memory = reader.Child("memory")) {
@@ -92,9 +95,9 @@ JobSpec::Functions DecodeFunctions(const Json& json, Errors* errors) {
   return functions;
 }
 
-AggregationSpec DecodeAggregationSpec(const Json& json, Errors* errors) {
+AggregationSpec DecodeAggregationSpec(const Json& json, const std::string& path, Errors* errors) {
   AggregationSpec aggregation;
-  JsonReader reader(json, "spec.aggregation", errors);
+  JsonReader reader(json, path, errors);
   reader.Optional("transport", &aggregation.transport);
   reader.Optional("placement", &aggregation.placement);
   reader.Optional("shards", &aggregation.shards);
@@ -142,13 +145,13 @@ JobSpec DecodeSpec(const Json& json, Errors* errors) {
     spec.training = job_decode::DecodeTraining(*training, errors);
   }
   if (const Json* objective = reader.Child("objective")) {
-    spec.objective = DecodeObjective(*objective, errors);
+    spec.objective = DecodeObjective(*objective, reader.PathOf("objective"), errors);
   }
   if (const Json* functions = reader.Child("functions")) {
-    spec.functions = DecodeFunctions(*functions, errors);
+    spec.functions = DecodeFunctions(*functions, reader.PathOf("functions"), errors);
   }
   if (const Json* aggregation = reader.Child("aggregation")) {
-    spec.aggregation = DecodeAggregationSpec(*aggregation, errors);
+    spec.aggregation = DecodeAggregationSpec(*aggregation, reader.PathOf("aggregation"), errors);
   }
   if (const Json* profile = reader.Child("profile")) {
     spec.profile = DecodeWorkloadProfile(*profile, "spec.profile", errors);
@@ -215,6 +218,25 @@ Job DecodeVersion(const Json& object, const KnownVersion* known, Errors* errors)
 }
 
 }  // namespace
+
+std::optional<PlannedInputs> DecodePlannedInputs(const Json& json) {
+  PlannedInputs inputs;
+  Errors errors;
+  JsonReader reader(json, "status.execution.plannedFor", &errors);
+  if (const Json* objective = reader.Child("objective")) {
+    inputs.objective = DecodeObjective(*objective, reader.PathOf("objective"), &errors);
+  }
+  if (const Json* functions = reader.Child("functions")) {
+    inputs.functions = DecodeFunctions(*functions, reader.PathOf("functions"), &errors);
+  }
+  if (const Json* aggregation = reader.Child("aggregation")) {
+    inputs.aggregation = DecodeAggregationSpec(*aggregation, reader.PathOf("aggregation"), &errors);
+  }
+  reader.Optional("tooSmallWorkerMiB", &inputs.too_small_worker_mib);
+  reader.Optional("tooSmallServerMiB", &inputs.too_small_server_mib);
+  if (!std::all_of(errors.begin(), errors.end(), IsUnknownField)) return std::nullopt;
+  return inputs;
+}
 
 Job DecodeJob(const Json& object, Errors* errors) { return DecodeVersion(object, nullptr, errors); }
 

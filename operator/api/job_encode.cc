@@ -180,14 +180,19 @@ Json EncodeCheckpoint(const CheckpointSpec& checkpoint) {
 
 }  // namespace
 
-Json EncodePlannedFields(const JobSpec& spec) {
-  return {{"objective", EncodeObjective(spec.objective)},
-          {"functions", EncodeFunctions(spec.functions)},
-          {"aggregation", EncodeAggregation(spec.aggregation)}};
+Json EncodePlannedInputs(const PlannedInputs& inputs) {
+  Json json = {{"objective", EncodeObjective(inputs.objective)},
+               {"functions", EncodeFunctions(inputs.functions)},
+               {"aggregation", EncodeAggregation(inputs.aggregation)}};
+  if (inputs.too_small_worker_mib > 0) json["tooSmallWorkerMiB"] = inputs.too_small_worker_mib;
+  if (inputs.too_small_server_mib > 0) json["tooSmallServerMiB"] = inputs.too_small_server_mib;
+  return json;
 }
 
 Json EncodeSpec(const JobSpec& spec) {
-  Json json = EncodePlannedFields(spec);
+  Json json = {{"objective", EncodeObjective(spec.objective)},
+               {"functions", EncodeFunctions(spec.functions)},
+               {"aggregation", EncodeAggregation(spec.aggregation)}};
   json["model"] = EncodeModel(spec.model);
   json["dataset"] = EncodeDataset(spec.dataset);
   json["training"] = EncodeTraining(spec.training);

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "common/json/json_path.h"
 #include "operator/api/conditions.h"
 #include "operator/api/quantity.h"
 
@@ -43,9 +44,21 @@ std::string DescribePlan(const Plan& plan) {
   return text;
 }
 
-void PutUnlessEmpty(Json* json, const char* name, const std::string& value) {
-  if (!value.empty()) (*json)[name] = value;
-}
+struct SummaryField {
+  const char* name;
+  std::string JobSummary::* member;
+};
+
+constexpr SummaryField kSummaryFields[] = {
+    {"functions", &JobSummary::functions},
+    {"memory", &JobSummary::memory},
+    {"epoch", &JobSummary::epoch},
+    {"loss", &JobSummary::loss},
+    {"eta", &JobSummary::eta},
+    {"cost", &JobSummary::cost},
+    {"reason", &JobSummary::reason},
+    {"plan", &JobSummary::plan},
+};
 
 }  // namespace
 
@@ -86,16 +99,22 @@ JobSummary Summarize(const JobStatus& status) {
   return summary;
 }
 
+JobSummary DecodeSummary(const Json& json) {
+  JobSummary summary;
+  for (const SummaryField& field : kSummaryFields) {
+    const Json* value = FindPath(json, {field.name});
+    if (value != nullptr && value->is_string()) {
+      summary.*field.member = value->get<std::string>();
+    }
+  }
+  return summary;
+}
+
 Json EncodeSummary(const JobSummary& summary) {
   Json json = Json::object();
-  PutUnlessEmpty(&json, "functions", summary.functions);
-  PutUnlessEmpty(&json, "memory", summary.memory);
-  PutUnlessEmpty(&json, "epoch", summary.epoch);
-  PutUnlessEmpty(&json, "loss", summary.loss);
-  PutUnlessEmpty(&json, "eta", summary.eta);
-  PutUnlessEmpty(&json, "cost", summary.cost);
-  PutUnlessEmpty(&json, "reason", summary.reason);
-  PutUnlessEmpty(&json, "plan", summary.plan);
+  for (const SummaryField& field : kSummaryFields) {
+    if (!(summary.*field.member).empty()) json[field.name] = summary.*field.member;
+  }
   return json;
 }
 

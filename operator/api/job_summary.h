@@ -22,6 +22,8 @@ struct JobSummary {
 };
 
 JobSummary Summarize(const JobStatus& status);
+// As it is written; what is no field here, or no text, is left out.
+JobSummary DecodeSummary(const Json& json);
 // Without the empty ones.
 Json EncodeSummary(const JobSummary& summary);
 

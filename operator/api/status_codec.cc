@@ -2,9 +2,13 @@
 #include "operator/api/status_codec.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <string_view>
 
 #include "common/base/text.h"
+#include "common/json/json_path.h"
+#include "common/json/unknown_field.h"
 #include "common/plan_json/plan_json.h"
 #include "operator/api/job_codec.h"
 #include "operator/api/job_summary.h"
@@ -71,7 +75,9 @@ void DecodeExecution(const Json& json, const std::string& path, Errors* errors,
   }
   OptionalCount(reader, "failures", &execution->failures);
   OptionalAmount(reader, "activeSeconds", &execution->active_seconds);
-  reader.Optional("plannedFor", &execution->planned_for);
+  if (const Json* planned_for = reader.Child("plannedFor")) {
+    execution->planned_for = DecodePlannedInputs(*planned_for);
+  }
   reader.Optional("functions", &execution->functions);
   reader.Optional("leaderEpoch", &execution->leader_epoch);
   reader.Optional("tooSmallWorkerMiB", &execution->too_small_worker_mib);
@@ -150,7 +156,7 @@ Json EncodeExecution(const ExecutionStatus& execution) {
                {"activeSeconds", FormatAmount(execution.active_seconds)},
                {"functions", execution.functions},
                {"leaderEpoch", execution.leader_epoch}};
-  if (!execution.planned_for.empty()) json["plannedFor"] = execution.planned_for;
+  if (execution.planned_for) json["plannedFor"] = EncodePlannedInputs(*execution.planned_for);
   if (execution.start_checkpoint) json["startCheckpoint"] = *execution.start_checkpoint;
   if (execution.too_small_worker_mib > 0) {
     json["tooSmallWorkerMiB"] = execution.too_small_worker_mib;
@@ -216,6 +222,11 @@ Json EncodeUsage(const UsageStatus& usage) {
   return json;
 }
 
+Json FieldOf(const Json& json, std::string_view name) {
+  const Json* field = FindPath(json, {name});
+  return field == nullptr ? Json() : *field;
+}
+
 // Of what was read, all that others wrote in another form, or that was not taken as it stood: it
 // must be written anew.
 void KeepOtherForms(const Json& written, Json* encoded) {
@@ -224,25 +235,67 @@ void KeepOtherForms(const Json& written, Json* encoded) {
     if (old == written.end()) continue;
     if (value.is_object() && old->is_object()) {
       KeepOtherForms(*old, &value);
-    } else if (!value.is_array() && value != *old) {
+    } else if (!(value.is_array() && old->is_array()) && value != *old) {
       value = *old;
     }
   }
 }
 
-// A status, or some of its fields, as this version would have written it.
+// A status, or some of its fields, as this version would have written it. What it cannot read
+// stands there in the form in which it was written, and so is written anew.
 Json EncodedAsRead(Json written) {
-  std::vector<FieldError> unreadable;  // what cannot be read is written anew
+  std::vector<FieldError> unreadable;
   const JobStatus read = DecodeStatus(written, &unreadable);
-  if (!unreadable.empty()) return written;
   Json encoded = EncodeStatus(read);
+  encoded["summary"] = EncodeSummary(DecodeSummary(FieldOf(written, "summary")));
   // Fields that decode to their defaults but are not there must be written once.
   for (auto field = encoded.begin(); field != encoded.end();) {
     field = written.contains(field.key()) ? std::next(field) : encoded.erase(field);
   }
   KeepOtherForms(written, &encoded);
-  if (written.contains("summary")) encoded["summary"] = std::move(written["summary"]);
+  // In a form that nobody reads any more it goes: the schema may refuse the object over it.
+  const Json* planned_for = FindPath(written, {"execution", "plannedFor"});
+  if (planned_for != nullptr && !read.execution.planned_for) {
+    encoded["execution"]["plannedFor"] = *planned_for;
+  }
   return encoded;
+}
+
+// The field that tells the items of a list of maps apart; "" = there is no such list.
+std::string_view KeyOfItems(std::string_view list) {
+  if (list == "conditions") return "type";
+  if (list == "planHistory") return "revision";
+  if (list == "metrics") return "name";
+  return list == "table" ? "memoryMiB" : "";
+}
+
+const Json* FindItem(const Json& list, std::string_view key, const Json& like) {
+  const Json* wanted = FindPath(like, {key});
+  if (wanted == nullptr) return nullptr;
+  for (const Json& item : list) {
+    const Json* found = FindPath(item, {key});
+    if (found != nullptr && *found == *wanted) return &item;
+  }
+  return nullptr;
+}
+
+// A merge patch replaces lists as a whole. Of their items, what this version does not know goes
+// along: every field that it knows is in each item that it writes.
+void KeepUnknownOfItems(const Json& written, Json* patch) {
+  for (auto& [name, value] : patch->items()) {
+    const Json* old = FindPath(written, {name});
+    if (old == nullptr) continue;
+    if (value.is_object()) KeepUnknownOfItems(*old, &value);
+    const std::string_view key = KeyOfItems(name);
+    if (!value.is_array() || !old->is_array() || key.empty()) continue;
+    for (Json& item : value) {
+      const Json* before = FindItem(*old, key, item);
+      if (before == nullptr) continue;
+      for (const auto& [field, content] : before->items()) {
+        if (!item.contains(field)) item[field] = content;
+      }
+    }
+  }
 }
 
 // Both are maps, and `after` has every field that `before` has; or lists of such maps, or neither.
@@ -298,8 +351,10 @@ class KnownStatus {
   const JobStatus* status_;
 };
 
-JobStatus DecodeFields(const Json& json, const KnownStatus& known, Errors* errors) {
+JobStatus DecodeFields(const Json& json, const KnownStatus& known, Errors* all_errors) {
   JobStatus status;
+  Errors own_errors;
+  Errors* const errors = &own_errors;
   JsonReader reader(json, "status", errors);
   reader.Optional("observedGeneration", &status.observed_generation);
   reader.Optional("phase", &status.phase);
@@ -355,6 +410,9 @@ JobStatus DecodeFields(const Json& json, const KnownStatus& known, Errors* error
   }
   reader.Optional("startTime", &status.start_time);
   reader.Optional("completionTime", &status.completion_time);
+  // Of a newer operator.
+  std::erase_if(own_errors, IsUnknownField);
+  all_errors->insert(all_errors->end(), own_errors.begin(), own_errors.end());
   return status;
 }
 
@@ -367,6 +425,27 @@ JobStatus DecodeStatus(const Json& json, Errors* errors) {
 JobStatus DecodeStatus(const Json& json, const Json& known_json, const JobStatus& known,
                        Errors* errors) {
   return DecodeFields(json, {&known_json, &known}, errors);
+}
+
+JobProblems SortProblems(const Errors& errors) {
+  constexpr std::string_view kStatus = "status";
+  constexpr std::array<std::string_view, 7> kRemembered = {
+      "plan", "planHistory", "profile", "execution", "conditions", "startTime", "completionTime"};
+  JobProblems problems;
+  for (const FieldError& error : errors) {
+    const std::string_view path = error.path;
+    const std::string_view root = path.substr(0, path.find('.'));
+    if (root != kStatus) {
+      problems.spec.push_back(error);
+      continue;
+    }
+    const std::string_view rest = path.substr(std::min(path.size(), root.size() + 1));
+    const std::string_view field = rest.substr(0, rest.find_first_of(".["));
+    const bool remembered = rest.empty() || std::find(kRemembered.begin(), kRemembered.end(),
+                                                      field) != kRemembered.end();
+    (remembered ? problems.remembered : problems.passed_over).push_back(error);
+  }
+  return problems;
 }
 
 Json EncodeStatus(const JobStatus& status) {
@@ -423,6 +502,7 @@ Json MakeStatusPatch(const Json& object, const JobStatus& status) {
   }
   patch.update(
       Difference(other.empty() ? other : EncodedAsRead(std::move(other)), std::move(after)));
+  if (found != object.end()) KeepUnknownOfItems(*found, &patch);
   if (patch.empty()) return Json::object();
   return {{"status", std::move(patch)}};
 }

@@ -4,6 +4,7 @@
 // are ignored when reading and left alone when writing (MakeStatusPatch in job_codec.h).
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "common/json/json_reader.h"
@@ -16,5 +17,18 @@ JobStatus DecodeStatus(const Json& json, std::vector<FieldError>* errors);
 // is taken from there.
 JobStatus DecodeStatus(const Json& json, const Json& known_json, const JobStatus& known,
                        std::vector<FieldError>* errors);
+
+// What is wrong with an object, by what becomes of the job.
+struct JobProblems {
+  // Of what the user wrote: the job fails with it.
+  std::vector<FieldError> spec;
+  // Of what status remembers for decisions (plan, planHistory, profile, execution, conditions,
+  // startTime, completionTime): taken as not written it would begin anew what runs, so whoever
+  // cannot read it leaves the job alone.
+  std::vector<FieldError> remembered;
+  // Of the rest of status: as if it had not been written.
+  std::vector<FieldError> passed_over;
+};
+JobProblems SortProblems(const std::vector<FieldError>& errors);
 
 }  // namespace lambdadnn

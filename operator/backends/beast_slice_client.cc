@@ -175,7 +175,7 @@ void BeastSliceClient::Start(const std::string& instance_uid, const std::string&
   slice = Slice{};
   slice.view.invocation = request.invocation;
   slice.view.instance_uid = instance_uid;
-  slice.view.role = request.role;
+  slice.view.role = request.role();
   slice.view.new_lines = std::move(unread);
   slice.view.last_heard = heard;
   slice.job = request.job;

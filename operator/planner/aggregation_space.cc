@@ -13,7 +13,7 @@ namespace {
 
 std::vector<int> ShardChoices(const PlannerInput& input) {
   if (input.aggregation.shards) return {*input.aggregation.shards};
-  const int64_t blocks = BlockCount(ParametersOf(input));
+  const int64_t blocks = BlockCount(ParametersOf(input), input.platform.block_elements);
   std::vector<int> choices;
   for (int shards = 1; shards <= kLargestShards && shards <= blocks; shards *= 2) {
     choices.push_back(shards);

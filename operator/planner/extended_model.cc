@@ -177,7 +177,8 @@ AggregationOption ExtendedModel::Option(const AggregationPlan& plan) const {
   option.servers_gib = option.servers_mib / kMibPerGib;
   option.servers_milli_cpu = option.servers * MilliCpu(option.server_memory_mib);
 
-  const ExchangeShape shape{plan, parameters_, input_.limits.clip_by_global_norm};
+  const ExchangeShape shape{plan, parameters_, input_.limits.clip_by_global_norm,
+                            platform.block_elements};
   ExchangeSpeeds speeds;
   speeds.server_bytes_per_second = std::max(StoreBandwidth(1, option.server_memory_mib), 0.0);
   speeds.store_bytes_per_second = store_bytes_per_second_;

@@ -160,11 +160,12 @@ Status ValidateObjective(const Objective& objective) {
 
 Status ValidateAggregation(const PlannerInput& input) {
   const AggregationConstraints& aggregation = input.aggregation;
-  const int64_t blocks = BlockCount(ParametersOf(input));
+  const int64_t blocks = BlockCount(ParametersOf(input), input.platform.block_elements);
   if (aggregation.shards && (*aggregation.shards < 1 || *aggregation.shards > blocks)) {
     return InvalidArgumentError("aggregation.shards is " + std::to_string(*aggregation.shards) +
                                 "; this model allows 1 to " + std::to_string(blocks) +
-                                " (one a block of 16384 parameters)");
+                                " (one a block of " +
+                                std::to_string(input.platform.block_elements) + " parameters)");
   }
   if (aggregation.spread &&
       (*aggregation.spread < 1 ||

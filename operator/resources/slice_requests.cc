@@ -44,7 +44,7 @@ StoreReference MakeStoreReference(const Job& job) {
   return store;
 }
 
-std::vector<Role> PlannedRoles(const Plan& plan) {
+std::vector<Role> PlannedRoles(const ExecutionPlan& plan) {
   std::vector<Role> roles;
   for (int rank = 0; rank < plan.functions; ++rank) {
     roles.push_back({RoleKind::kWorker, rank, {}});
@@ -56,11 +56,15 @@ std::vector<Role> PlannedRoles(const Plan& plan) {
   return roles;
 }
 
+bool IsRoot(const Role& role, const ExecutionPlan& plan) {
+  return role.kind == RoleKind::kServer && role.position.level == plan.aggregation.server_layers();
+}
+
 SliceRequest MakeTrainingSlice(const Job& job, const Role& role, int64_t leader_epoch,
                                double budget_seconds) {
   LDNN_CHECK(job.status.plan.has_value(), "a training slice is asked for before there is a plan");
   SliceRequest request = BaseRequest(job, leader_epoch, budget_seconds);
-  request.role = role;
+  request.roles.front().role = role;
   request.plan = *job.status.plan;
   request.incarnation = job.status.execution.incarnation;
   request.first_iteration = job.status.execution.first_iteration;
@@ -70,7 +74,7 @@ SliceRequest MakeTrainingSlice(const Job& job, const Role& role, int64_t leader_
     request.start = CheckpointFromJson(*job.status.execution.start_checkpoint);
   }
   request.checkpoint_keep = std::max(1, job.spec.checkpoint.keep);
-  request.invocation = MakeInvocationId(request, 1);
+  request.invocation = MakeInvocationId(request);
   return request;
 }
 
@@ -78,12 +82,12 @@ SliceRequest MakeProfileSlice(const Job& job, const Platform& platform, int rank
                               const ProfileConfig& config, int64_t leader_epoch,
                               double budget_seconds) {
   SliceRequest request = BaseRequest(job, leader_epoch, budget_seconds);
-  request.role = {RoleKind::kProfile, rank, {}};
+  request.roles.front().role = {RoleKind::kProfile, rank, {}};
   request.first_iteration = memory_mib;
   request.profile = config;
   request.training = BuildTrainingConfig(job.spec, 0, config.batch_size);
   // No plan yet: the one that a single function of this size would have.
-  Plan& plan = request.plan;
+  ExecutionPlan& plan = request.plan;
   plan.functions = 1;
   plan.memory_mib = memory_mib;
   plan.server_memory_mib = platform.memory.min_mib;
@@ -91,7 +95,8 @@ SliceRequest MakeProfileSlice(const Job& job, const Platform& platform, int rank
   plan.global_batch_size = config.batch_size;
   plan.iterations = config.iterations + config.warmup_iterations;
   plan.iterations_per_epoch = plan.iterations;
-  request.invocation = MakeInvocationId(request, 1);
+  plan.block_elements = platform.block_elements;
+  request.invocation = MakeInvocationId(request);
   return request;
 }
 

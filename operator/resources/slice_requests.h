@@ -21,7 +21,9 @@ JobIdentity IdentityOf(const Job& job);
 StoreReference MakeStoreReference(const Job& job);
 
 // Every role that one incarnation of the plan runs: workers by rank, then servers by ServerRank.
-std::vector<Role> PlannedRoles(const Plan& plan);
+std::vector<Role> PlannedRoles(const ExecutionPlan& plan);
+// Whether the role merges last: once it has done an iteration, the job has.
+bool IsRoot(const Role& role, const ExecutionPlan& plan);
 
 // The slice of `role` that status.plan and status.execution ask for.
 SliceRequest MakeTrainingSlice(const Job& job, const Role& role, int64_t leader_epoch,

@@ -60,8 +60,8 @@ class Job:
             "invocation": f"{uid}.r{revision}.i{incarnation}.{kind}-{rank}.f{first}.a1",
             "leaderEpoch": epoch, "incarnation": incarnation, "firstIteration": first,
             "checkpointKeep": 2, "budgetSeconds": 1800.0,
-            "role": ({"kind": "worker", "rank": rank} if kind == "worker" else
-                     {"kind": "server", "rank": rank, "level": 1, "group": 0, "index": 0})})
+            "roles": [{"kind": "worker", "rank": rank} if kind == "worker" else
+                      {"kind": "server", "rank": rank, "level": 1, "group": 0, "index": 0}]})
         request.pop("start")
         if start:
             request["start"] = self.reference(start)

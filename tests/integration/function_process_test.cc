@@ -219,7 +219,7 @@ class WaitingSliceTest : public ServerProcessTest {
     SliceRequest request;
     request.invocation = invocation;
     request.job = kJob;
-    request.role.kind = RoleKind::kServer;
+    request.roles.front().role.kind = RoleKind::kServer;
     request.plan.functions = 1;
     request.plan.memory_mib = 128;
     request.plan.server_memory_mib = 128;

@@ -56,7 +56,7 @@ class Gang {
     request.job = kJob;
     request.leader_epoch = 1;
     request.incarnation = result_.incarnation;
-    request.role = role;
+    request.roles.front().role = role;
     request.plan = scenario_.plan;
     request.training = scenario_.training;
     request.store.uri = "sim:";
@@ -64,7 +64,7 @@ class Gang {
     request.first_iteration = first_iteration_;
     request.start = start_;
     request.budget_seconds = scenario_.slice_seconds;
-    request.invocation = MakeInvocationId(request, 1);
+    request.invocation = MakeInvocationId(request);
     return request;
   }
 

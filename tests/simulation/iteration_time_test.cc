@@ -106,7 +106,8 @@ Scenario MakeTimedScenario(const std::vector<int>& layers, int shards, int sprea
   plan.aggregation.shards = shards;
   plan.aggregation.spread = spread;
   plan.functions = layers.back();
-  plan.parameters = 60 * kBlockElements;
+  plan.block_elements = kSimulatedBlockElements;
+  plan.parameters = 60 * plan.block_elements;
   plan.global_batch_size = 4 * plan.functions;
   plan.local_batch_size = 4;
   plan.virtual_partitions = plan.functions;
@@ -176,6 +177,7 @@ TEST_P(IterationTime, IsThatOfThePipelinedFormula) {
   ExchangeShape shape;
   shape.aggregation = scenario.plan.aggregation;
   shape.parameters = scenario.plan.parameters;
+  shape.block_elements = scenario.plan.block_elements;
   ExchangeSpeeds speeds;
   speeds.worker_bytes_per_second = speeds.server_bytes_per_second = kBytesPerSecond;
   speeds.request_seconds = kRequestSeconds;

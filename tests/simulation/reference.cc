@@ -10,7 +10,7 @@
 
 namespace lambdadnn::simulation {
 
-Reference::Reference(const Plan& plan, const TrainingConfig& training) {
+Reference::Reference(const ExecutionPlan& plan, const TrainingConfig& training) {
   const auto model = MakeSimModel(plan.parameters, [](int64_t) {});
   model->Initialize(MixSeed({training.seed}));
   const auto size = static_cast<size_t>(plan.parameters);
@@ -21,13 +21,13 @@ Reference::Reference(const Plan& plan, const TrainingConfig& training) {
   Train(plan, training);
 }
 
-Reference::Reference(const Reference& before, int64_t iteration, const Plan& plan,
+Reference::Reference(const Reference& before, int64_t iteration, const ExecutionPlan& plan,
                      const TrainingConfig& training)
     : versions_(before.versions_.begin(), before.versions_.begin() + iteration + 1) {
   Train(plan, training);
 }
 
-void Reference::Train(const Plan& plan, const TrainingConfig& training) {
+void Reference::Train(const ExecutionPlan& plan, const TrainingConfig& training) {
   const auto dataset = MakeSimDataset(training.training_samples, 0);
   const Range all = {0, training.training_samples};
   LDNN_CHECK(dataset->Load(std::span(&all, 1)).ok(), "the simulated data set loads");
@@ -54,7 +54,8 @@ void Reference::Train(const Plan& plan, const TrainingConfig& training) {
     DivideBySamples(sum, samples);
     if (training.optimizer.clip_value) ClipByValue(sum, *training.optimizer.clip_value);
     if (training.optimizer.clip_global_norm) {
-      Scale(sum, NormClipFactor(BlockSquares(sum), *training.optimizer.clip_global_norm));
+      Scale(sum, NormClipFactor(BlockSquares(sum, plan.block_elements),
+                                *training.optimizer.clip_global_norm));
     }
     std::vector<std::span<float>> vectors(now.begin() + 1, now.end());
     ApplyOptimizer(training.optimizer,
@@ -66,8 +67,8 @@ void Reference::Train(const Plan& plan, const TrainingConfig& training) {
   digest_ = Hex64(Xxh3(AsBytes(std::span<const float>(now.front()))));
 }
 
-const Reference* References::Continue(const Reference* before, int64_t iteration, const Plan& plan,
-                                      const TrainingConfig& training) {
+const Reference* References::Continue(const Reference* before, int64_t iteration,
+                                      const ExecutionPlan& plan, const TrainingConfig& training) {
   // Who goes on as before changes nothing.
   for (const Course& course : courses_) {
     if (course.reference.get() == before && course.functions == plan.functions &&

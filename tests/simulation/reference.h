@@ -21,9 +21,9 @@ namespace lambdadnn::simulation {
 class Reference {
  public:
   // Of a fresh job.
-  Reference(const Plan& plan, const TrainingConfig& training);
+  Reference(const ExecutionPlan& plan, const TrainingConfig& training);
   // As `before` up to `iteration`, then under `plan`.
-  Reference(const Reference& before, int64_t iteration, const Plan& plan,
+  Reference(const Reference& before, int64_t iteration, const ExecutionPlan& plan,
             const TrainingConfig& training);
 
   // The weights after `version` updates; empty beyond the last iteration and outside the vector.
@@ -34,7 +34,7 @@ class Reference {
   int64_t iterations() const { return static_cast<int64_t>(versions_.size()) - 1; }
 
  private:
-  void Train(const Plan& plan, const TrainingConfig& training);
+  void Train(const ExecutionPlan& plan, const TrainingConfig& training);
 
   // Weights and optimizer state after so many updates.
   std::vector<std::vector<std::vector<float>>> versions_;
@@ -46,7 +46,7 @@ class References {
  public:
   // The course of somebody who works under `plan` from `iteration` of `before` on (null = fresh).
   // The same question has the same answer.
-  const Reference* Continue(const Reference* before, int64_t iteration, const Plan& plan,
+  const Reference* Continue(const Reference* before, int64_t iteration, const ExecutionPlan& plan,
                             const TrainingConfig& training);
 
  private:

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "common/plan/geometry.h"
+
 namespace lambdadnn::simulation {
 namespace {
 
@@ -177,7 +179,7 @@ void AddPlanChanges(Dice dice, Scenario* scenario) {
     change.while_suspended = !scenario->planner_chooses_layers;
     change.suspended_seconds = dice.Real(0.5, 6);
     const auto blocks =
-        static_cast<int>((scenario->plan.parameters + kBlockElements - 1) / kBlockElements);
+        static_cast<int>(BlockCount(scenario->plan.parameters, kSimulatedBlockElements));
     change.aggregation =
         MakeAggregation(dice, std::min(kMostWorkers, scenario->plan.global_batch_size),
                         std::min(kMostShards, blocks));
@@ -266,8 +268,9 @@ Scenario MakeScenario(uint64_t seed) {
   plan.functions = plan.aggregation.workers();
   plan.memory_mib = 512;
   plan.server_memory_mib = 256;
-  plan.parameters = dice.Between((plan.aggregation.shards - 1) * kBlockElements + 1,
-                                 (plan.aggregation.shards + 2) * kBlockElements);
+  plan.block_elements = kSimulatedBlockElements;
+  plan.parameters = dice.Between((plan.aggregation.shards - 1) * kSimulatedBlockElements + 1,
+                                 (plan.aggregation.shards + 2) * kSimulatedBlockElements);
   plan.global_batch_size = static_cast<int>(dice.Between(plan.functions, 3 * plan.functions));
   plan.local_batch_size = (plan.global_batch_size + plan.functions - 1) / plan.functions;
   plan.virtual_partitions = plan.functions * static_cast<int>(dice.Between(1, 3));

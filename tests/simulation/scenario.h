@@ -52,6 +52,9 @@ struct PowerCut {
   int64_t changes = 0;
 };
 
+// Small models of several shards.
+inline constexpr int64_t kSimulatedBlockElements = 16;
+
 struct Scenario {
   uint64_t seed = 0;
   Plan plan;

@@ -74,6 +74,7 @@ ControllerOptions MakeControllerOptions(const Scenario& scenario, int64_t leader
   options.max_timeout_margin_seconds = 2;
   Platform& platform = options.platform;
   platform.function_timeout_seconds = scenario.slice_seconds + options.max_timeout_margin_seconds;
+  platform.block_elements = kSimulatedBlockElements;
   platform.function_network_bytes_per_second = 1e8;
   platform.parameter_server_network_bytes_per_second = 1e9;
   platform.function_store_intercept = scenario.store.bytes_per_second;

@@ -13,9 +13,9 @@ constexpr const char* kLibtorch = "1.0, simulated";
 }  // namespace
 
 const char* RoleLabel(const SliceRequest& request) {
-  if (request.role.kind == RoleKind::kWorker) return "worker";
-  if (request.role.kind == RoleKind::kProfile) return "profile";
-  const int level = request.role.position.level;
+  if (request.role().kind == RoleKind::kWorker) return "worker";
+  if (request.role().kind == RoleKind::kProfile) return "profile";
+  const int level = request.role().position.level;
   if (level == request.plan.aggregation.server_layers()) return "root-server";
   return level == 1 ? "leaf-server" : "inner-server";
 }

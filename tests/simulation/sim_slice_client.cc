@@ -39,7 +39,7 @@ void SimSliceClient::Start(const std::string& instance_uid, const std::string&,
   SliceView& view = stream->view;
   view.invocation = request.invocation;
   view.instance_uid = instance_uid;
-  view.role = request.role;
+  view.role = request.role();
   view.phase = SlicePhase::kStarting;
   view.error = OkStatus();
   view.busy_with.clear();

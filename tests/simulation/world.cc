@@ -104,7 +104,7 @@ class World {
 
   // The plans that the controller chose are what the job must be held to.
   void OnRequest(const SliceRequest& request) {
-    if (request.role.kind == RoleKind::kProfile) return;
+    if (request.role().kind == RoleKind::kProfile) return;
     if (checker_ == nullptr) checker_ = std::make_unique<Checker>(request.store.prefix);
     const auto [plan, new_plan] = plans_.emplace(request.plan.revision, request.plan);
     if (plan->second != request.plan) {
@@ -132,13 +132,14 @@ class World {
     ExchangeShape shape;
     shape.aggregation = request.plan.aggregation;
     shape.parameters = request.plan.parameters;
+    shape.block_elements = request.plan.block_elements;
     shape.clip_by_global_norm = request.training.optimizer.clip_global_norm.has_value();
     checker_->Begin(scope, shape, *course);
   }
 
   // A slice is one function's, for good: whoever follows a lost one works in another incarnation.
   void OnStart(const SimFunction& function, const SliceRequest& request) {
-    if (request.role.kind == RoleKind::kProfile) return;
+    if (request.role().kind == RoleKind::kProfile) return;
     const auto [owner, is_new] = owners_.emplace(request.invocation, function.process);
     if (owner->second != function.process) {
       return Fail("guarantee 2: " + function.process->name() + " begins " + request.invocation +
@@ -484,7 +485,7 @@ class World {
   SimProcess& control_plane_;
   SimProcess& user_;
   InMemoryApiServer server_;
-  std::map<int, Plan> plans_;  // by revision
+  std::map<int, ExecutionPlan> plans_;  // by revision
   TrainingConfig training_;
   References references_;
   std::map<std::string, const Reference*> courses_;  // by scope

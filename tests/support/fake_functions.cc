@@ -151,7 +151,7 @@ void FakeFunctions::Start(const std::string& instance_uid, const std::string&,
     const Instant heard = again ? stream.last_heard : clock_.Now();
     stream = Stream{};
     stream.instance_uid = instance_uid;
-    stream.role = request.role;
+    stream.role = request.role();
     stream.job_uid = request.job.uid;
     stream.last_heard = heard;
     const auto found = instances_.find(instance_uid);
@@ -302,7 +302,7 @@ std::vector<SliceView> FakeFunctions::Poll(const std::string& job_uid) {
 std::string FakeFunctions::InstanceOf(const std::string& role) const {
   for (const auto& [uid, instance] : instances_) {
     for (const auto& [invocation, slice] : instance.slices) {
-      if (!slice.record.has_value() && slice.request.role.Name() == role) return uid;
+      if (!slice.record.has_value() && slice.request.role().Name() == role) return uid;
     }
   }
   return "";
@@ -364,15 +364,15 @@ void FakeFunctions::EndRound(std::vector<std::pair<Instance*, Slice*>>& members,
     SliceRecord record;
     record.outcome = outcome;
     record.next_iteration = iteration;
-    if (slice->request.role.kind == RoleKind::kWorker) {
+    if (slice->request.role().kind == RoleKind::kWorker) {
       record.state_digest = "digest-" + std::to_string(iteration);
     } else if (!lost) {
       record.checkpoint =
           CheckpointReference{slice->request.store.prefix, iteration, slice->request.plan.revision,
                               slice->request.incarnation};
     }
-    if (outcome == SliceOutcome::kFinished && slice->request.role.kind == RoleKind::kWorker &&
-        slice->request.role.rank == 0) {
+    if (outcome == SliceOutcome::kFinished && slice->request.role().kind == RoleKind::kWorker &&
+        slice->request.role().rank == 0) {
       (void)store_.Put(ResultKey(slice->request.store.prefix, "model.safetensors"),
                        AsBytes("model"));
     }
@@ -398,7 +398,7 @@ bool FakeFunctions::ReadsStart(std::vector<std::pair<Instance*, Slice*>>& member
 
 void FakeFunctions::AdvanceRound(std::vector<std::pair<Instance*, Slice*>>& members) {
   const SliceRequest& request = members.front().second->request;
-  const Plan& plan = request.plan;
+  const ExecutionPlan& plan = request.plan;
   const size_t roles = static_cast<size_t>(plan.functions + plan.aggregation.server_functions());
   if (members.size() < roles) return;
   Instant begin{};
@@ -406,7 +406,7 @@ void FakeFunctions::AdvanceRound(std::vector<std::pair<Instance*, Slice*>>& memb
   for (auto& [instance, slice] : members) {
     begin = std::max(begin, slice->started);
     stop = stop || slice->stop;
-    const auto fail = fail_next_.find(slice->request.role.Name());
+    const auto fail = fail_next_.find(slice->request.role().Name());
     if (fail == fail_next_.end()) continue;
     SliceRecord record;
     record.outcome = SliceOutcome::kFailed;
@@ -433,7 +433,7 @@ void FakeFunctions::AdvanceRound(std::vector<std::pair<Instance*, Slice*>>& memb
     for (auto& [instance, slice] : members) {
       ProgressLine line;
       line.iteration = done + 1;
-      if (slice->request.role.kind == RoleKind::kServer) line.loss = 1.0 / (1.0 + double(done));
+      if (slice->request.role().kind == RoleKind::kServer) line.loss = 1.0 / (1.0 + double(done));
       slice->lines.push_back(line);
     }
     if ((done + 1) % every == 0) WriteCheckpoint(request, done + 1);
@@ -452,7 +452,7 @@ void FakeFunctions::AdvanceProfile(Instance& instance, Slice& slice) {
     return;
   }
   SliceRecord record;
-  if (const auto fail = fail_next_.find(slice.request.role.Name()); fail != fail_next_.end()) {
+  if (const auto fail = fail_next_.find(slice.request.role().Name()); fail != fail_next_.end()) {
     record.outcome = SliceOutcome::kFailed;
     std::tie(record.error, record.permanent) = fail->second;
     fail_next_.erase(fail);
@@ -491,7 +491,7 @@ void FakeFunctions::Advance() {
   for (auto& [uid, instance] : instances_) {
     for (auto& [invocation, slice] : instance.slices) {
       if (slice.record.has_value()) continue;
-      if (slice.request.role.kind == RoleKind::kProfile) {
+      if (slice.request.role().kind == RoleKind::kProfile) {
         AdvanceProfile(instance, slice);
       } else {
         rounds[RoundKey(slice.request)].emplace_back(&instance, &slice);

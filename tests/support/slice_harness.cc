@@ -64,7 +64,7 @@ SliceRequest HarnessJob::Request(const Role& role, int64_t incarnation,
   request.job = {"uid-1", "team", "job"};
   request.leader_epoch = 1;
   request.incarnation = incarnation;
-  request.role = role;
+  request.roles.front().role = role;
   request.plan = MakePlan();
   request.training.seed = seed;
   request.training.epochs = epochs;
@@ -79,7 +79,8 @@ SliceRequest HarnessJob::Request(const Role& role, int64_t incarnation,
   request.start = std::move(start);
   request.budget_seconds = budget_seconds;
   request.checkpoint_keep = checkpoint_keep;
-  request.invocation = MakeInvocationId(request, attempt);
+  request.roles.front().attempt = attempt;
+  request.invocation = MakeInvocationId(request);
   return request;
 }
 

@@ -70,7 +70,7 @@ struct Slice {
     progress.iteration = IterationOf(line);
     progress.epoch = progress.iteration / std::max<int64_t>(1, request.plan.iterations_per_epoch);
     progress.samples_per_second = 0.5 * request.plan.global_batch_size;
-    if (request.role.kind == RoleKind::kServer) {
+    if (request.role().kind == RoleKind::kServer) {
       progress.loss = 1.0 / static_cast<double>(progress.iteration + 1);
     }
     return EncodeProgress(progress);
@@ -229,7 +229,7 @@ class Stub {
     for (auto slice = slices_.lower_bound(job); slice != slices_.end();) {
       if (!slice->first.starts_with(job)) break;
       const std::shared_ptr<Slice> kept = slice->second;
-      if ((kept->request.role.kind == RoleKind::kServer) != server) {
+      if ((kept->request.role().kind == RoleKind::kServer) != server) {
         ++slice;
         continue;
       }

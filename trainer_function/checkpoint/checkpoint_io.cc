@@ -41,8 +41,7 @@ ByteView BytesOf(const std::vector<float>& values, Range within, Range elements)
 Result<CheckpointPart> ReadPartHeader(const RoleContext& context, int64_t iteration, int shard,
                                       int* vectors) {
   const SliceRequest& request = context.request;
-  const Range elements =
-      ShardRange(request.plan.parameters, request.plan.aggregation.shards, shard);
+  const Range elements = ShardRange(request.plan.blocks(), request.plan.aggregation.shards, shard);
   const std::string key = CheckpointPartKey(context.scope(), iteration, shard);
   LDNN_ASSIGN_OR_RETURN(const Bytes bytes,
                         context.store.Get(key, ByteRange{0, kObjectHeaderBytes}));
@@ -200,7 +199,7 @@ Status CompleteCheckpoint(const RoleContext& context, int64_t iteration,
     if (Planted(PlantedBug::kManifestBeforeParts) && shard > 0) {
       CheckpointPart unseen = manifest.parts.back();
       unseen.shard = shard;
-      unseen.elements = ShardRange(manifest.parameters, request.plan.aggregation.shards, shard);
+      unseen.elements = ShardRange(request.plan.blocks(), request.plan.aggregation.shards, shard);
       manifest.parts.push_back(unseen);
       continue;
     }

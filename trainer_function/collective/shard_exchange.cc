@@ -14,12 +14,12 @@ static_assert(kTransferLanes == kRequestsInFlight, "the planner predicts with as
 
 ShardExchange::ShardExchange(Runtime& runtime, Interrupt& interrupt, Transport& transport,
                              StopAgreement& agreement, const AggregationPlan& aggregation,
-                             int64_t parameters, int rank)
+                             const ParameterBlocks& blocks, int rank)
     : runtime_(runtime),
       transport_(transport),
       agreement_(agreement),
       aggregation_(aggregation),
-      parameters_(parameters),
+      blocks_(blocks),
       rank_(rank),
       pushes_(runtime, interrupt, "push", std::min(kTransferLanes, aggregation.shards)),
       pulls_(runtime, interrupt, "pull", std::min(kTransferLanes, aggregation.shards)) {}
@@ -29,7 +29,7 @@ ExchangeObjectName ShardExchange::GradientName(int64_t iteration, int shard) con
 }
 
 Status ShardExchange::PullShard(int64_t version, int shard, std::span<float> weights) {
-  const Range range = ShardRange(parameters_, aggregation_.shards, shard);
+  const Range range = ShardRange(blocks_, aggregation_.shards, shard);
   const ExchangeObjectName name = {ObjectKind::kWeights, version, aggregation_.server_layers(),
                                    shard, 0};
   LDNN_ASSIGN_OR_RETURN(const ReceivedObject received, transport_.Pull(name, range));
@@ -45,7 +45,7 @@ Status ShardExchange::Exchange(int64_t iteration, std::span<const float> gradien
   LDNN_RETURN_IF_ERROR(pushes_.WaitIdle());
   std::atomic<int> arrived{0};
   for (int shard = 0; shard < aggregation_.shards; ++shard) {
-    const Range range = ShardRange(parameters_, aggregation_.shards, shard);
+    const Range range = ShardRange(blocks_, aggregation_.shards, shard);
     pushes_.Submit([=, this]() -> Status {
       ObjectNotes notes = {range, samples, loss_sum, 0, false};
       agreement_.Mark(&notes);

@@ -19,8 +19,8 @@ class ShardExchange {
  public:
   // All references must outlive the exchange.
   ShardExchange(Runtime& runtime, Interrupt& interrupt, Transport& transport,
-                StopAgreement& agreement, const AggregationPlan& aggregation, int64_t parameters,
-                int rank);
+                StopAgreement& agreement, const AggregationPlan& aggregation,
+                const ParameterBlocks& blocks, int rank);
 
   // Pushes this worker's gradient of `iteration` (sums over its samples) and fills `weights` with
   // the next version. Returns once every shard has come and this worker's gradient objects are
@@ -40,7 +40,7 @@ class ShardExchange {
   Transport& transport_;
   StopAgreement& agreement_;
   const AggregationPlan aggregation_;
-  const int64_t parameters_;
+  const ParameterBlocks blocks_;
   const int rank_;
   double wait_seconds_ = 0;
   TransferPool pushes_;

@@ -15,13 +15,13 @@ constexpr int64_t kPullsAhead = 2 * kTransferLanes;
 }  // namespace
 
 TreeNode::TreeNode(Runtime& runtime, Interrupt& interrupt, Transport& transport,
-                   StopAgreement& agreement, const AggregationPlan& aggregation, int64_t parameters,
-                   const ServerPosition& position)
+                   StopAgreement& agreement, const AggregationPlan& aggregation,
+                   const ParameterBlocks& blocks, const ServerPosition& position)
     : runtime_(runtime),
       transport_(transport),
       agreement_(agreement),
       aggregation_(aggregation),
-      parameters_(parameters),
+      blocks_(blocks),
       position_(position),
       shards_(GroupShards(aggregation, position.group)),
       children_(Children(aggregation, position.level, position.index)),
@@ -32,8 +32,8 @@ TreeNode::TreeNode(Runtime& runtime, Interrupt& interrupt, Transport& transport,
 Range TreeNode::elements() const {
   const int first = static_cast<int>(shards_.begin);
   const int last = static_cast<int>(shards_.end) - 1;
-  return {ShardRange(parameters_, aggregation_.shards, first).begin,
-          ShardRange(parameters_, aggregation_.shards, last).end};
+  return {ShardRange(blocks_, aggregation_.shards, first).begin,
+          ShardRange(blocks_, aggregation_.shards, last).end};
 }
 
 void TreeNode::PullNext(int64_t iteration) {
@@ -43,7 +43,7 @@ void TreeNode::PullNext(int64_t iteration) {
   ++begun_;
   const ExchangeObjectName name = {ObjectKind::kGradient, iteration, position_.level - 1, shard,
                                    child};
-  const Range range = ShardRange(parameters_, aggregation_.shards, shard);
+  const Range range = ShardRange(blocks_, aggregation_.shards, shard);
   auto slot = std::make_shared<Pulled>();
   ahead_.push_back(slot);
   pulls_.Submit([=, this]() -> Status {
@@ -71,7 +71,7 @@ Result<ReceivedObject> TreeNode::AwaitNext(int64_t iteration) {
 bool TreeNode::NextHasArrived() const { return !ahead_.empty() && ahead_.front()->done.load(); }
 
 Result<MergedShard> TreeNode::MergeShard(int64_t iteration, int shard) {
-  const Range range = ShardRange(parameters_, aggregation_.shards, shard);
+  const Range range = ShardRange(blocks_, aggregation_.shards, shard);
   MergedShard merged;
   merged.shard = shard;
   merged.elements = range;

@@ -33,7 +33,8 @@ struct MergedShard {
 class TreeNode {
  public:
   TreeNode(Runtime& runtime, Interrupt& interrupt, Transport& transport, StopAgreement& agreement,
-           const AggregationPlan& aggregation, int64_t parameters, const ServerPosition& position);
+           const AggregationPlan& aggregation, const ParameterBlocks& blocks,
+           const ServerPosition& position);
 
   // Merges all shards of the group for `iteration`, calling `merged` for each in order of shards
   // while later ones still arrive. An error of `merged` ends the merge with it.
@@ -58,7 +59,7 @@ class TreeNode {
   Transport& transport_;
   StopAgreement& agreement_;
   const AggregationPlan aggregation_;
-  const int64_t parameters_;
+  const ParameterBlocks blocks_;
   const ServerPosition position_;
   const Range shards_;
   const Range children_;

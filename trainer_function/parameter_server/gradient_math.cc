@@ -6,8 +6,6 @@
 #include <bit>
 #include <cmath>
 
-#include "common/plan/geometry.h"
-
 namespace lambdadnn {
 namespace {
 
@@ -54,12 +52,11 @@ void ClipByValue(std::span<float> gradient, double limit) {
   for (float& value : gradient) value = std::clamp(value, -bound, bound);
 }
 
-std::vector<double> BlockSquares(std::span<const float> gradient) {
+std::vector<double> BlockSquares(std::span<const float> gradient, int64_t block_elements) {
   std::vector<double> sums;
-  constexpr auto kBlock = static_cast<size_t>(kBlockElements);
-  for (size_t begin = 0; begin < gradient.size(); begin += kBlock) {
-    sums.push_back(
-        SumOfSquares(gradient.subspan(begin, std::min(kBlock, gradient.size() - begin))));
+  const auto block = static_cast<size_t>(block_elements);
+  for (size_t begin = 0; begin < gradient.size(); begin += block) {
+    sums.push_back(SumOfSquares(gradient.subspan(begin, std::min(block, gradient.size() - begin))));
   }
   return sums;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a root does to a merged gradient before the optimizer: mean, clipping, the check for numbers
-// that are none. Norms are sums of squares in double, by blocks of kBlockElements in a fixed order
-// inside the block, so that they do not depend on shards or spread.
+// that are none. Norms are sums of squares in double, by blocks in a fixed order inside the
+// block, so that they do not depend on shards or spread.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ bool AllFinite(std::span<const float> values);
 // clip_grad_value_: into [-limit, limit].
 void ClipByValue(std::span<float> gradient, double limit);
 // Sum of squares of each block; `gradient` begins at a block's edge.
-std::vector<double> BlockSquares(std::span<const float> gradient);
+std::vector<double> BlockSquares(std::span<const float> gradient, int64_t block_elements);
 // clip_grad_norm_'s factor for the norm whose block sums are these, added in order: 1 when within
 // the limit.
 float NormClipFactor(std::span<const double> block_squares, double limit);

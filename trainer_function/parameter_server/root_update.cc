@@ -62,10 +62,10 @@ Status RootUpdate::FinishIteration(int64_t iteration) {
 }
 
 Result<std::vector<double>> RootUpdate::ExchangeNorms(int64_t iteration) {
-  const Plan& plan = context_.request.plan;
+  const ExecutionPlan& plan = context_.request.plan;
   std::vector<std::vector<double>> own;
   for (const MergedShard& merged : held_) {
-    own.push_back(BlockSquares(merged.gradient));
+    own.push_back(BlockSquares(merged.gradient, plan.block_elements));
     ObjectNotes notes;
     notes.elements = merged.elements;
     LDNN_RETURN_IF_ERROR(transport_.Push(NormsName(iteration, merged.shard), notes,
@@ -79,7 +79,7 @@ Result<std::vector<double>> RootUpdate::ExchangeNorms(int64_t iteration) {
       continue;
     }
     if (Planted(PlantedBug::kNormsOfOwnGroupOnly)) continue;
-    const Range range = ShardRange(plan.parameters, plan.aggregation.shards, shard);
+    const Range range = ShardRange(plan.blocks(), plan.aggregation.shards, shard);
     LDNN_ASSIGN_OR_RETURN(const ReceivedObject received,
                           transport_.Pull(NormsName(iteration, shard), range));
     const auto squares = received.values<double>();

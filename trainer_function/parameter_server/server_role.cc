@@ -22,13 +22,13 @@ class ServerRole {
   ServerRole(const RoleContext& context, SliceRecord* record)
       : context_(context),
         plan_(context.request.plan),
-        position_(context.request.role.position),
+        position_(context.request.role().position),
         is_root_(position_.level == plan_.aggregation.server_layers()),
         leads_(is_root_ && position_.group == 0),
         record_(*record),
         budget_(context.runtime.clock, context.started, context.request.budget_seconds),
         transport_(context.runtime, context.store, context.interrupt, context.scope(),
-                   context.request.job.uid) {}
+                   context.request.job.uid, context.request.plan.block_elements) {}
 
   Status Run() {
     const Status status = Train();
@@ -50,7 +50,7 @@ class ServerRole {
   int64_t EpochIterations() const { return std::max<int64_t>(1, plan_.iterations_per_epoch); }
 
   const RoleContext& context_;
-  const Plan& plan_;
+  const ExecutionPlan& plan_;
   const ServerPosition position_;
   const bool is_root_;
   const bool leads_;  // the root of shard 0
@@ -80,7 +80,7 @@ Status ServerRole::Load() {
   continues_ = request.start.has_value() && !start_->warm &&
                start_->checkpoint == CheckpointAt(request, request.first_iteration);
   node_ = std::make_unique<TreeNode>(context_.runtime, context_.interrupt, transport_, *agreement_,
-                                     plan_.aggregation, plan_.parameters, position_);
+                                     plan_.aggregation, plan_.blocks(), position_);
   pushes_ = std::make_unique<TransferPool>(context_.runtime, context_.interrupt, "push");
   if (!is_root_) return OkStatus();
   epoch_loss_sum_ = start_->manifest.epoch_loss_sum;
@@ -173,7 +173,7 @@ Status ServerRole::Checkpoint(int64_t iteration, bool last) {
   const PhaseTimer timer(context_.runtime.clock, &record_.phases.checkpoint);
   for (int64_t shard = node_->shards().begin; shard < node_->shards().end; ++shard) {
     const Range elements =
-        ShardRange(plan_.parameters, plan_.aggregation.shards, static_cast<int>(shard));
+        ShardRange(plan_.blocks(), plan_.aggregation.shards, static_cast<int>(shard));
     LDNN_RETURN_IF_ERROR(
         WriteCheckpointPart(context_, iteration, static_cast<int>(shard), elements, state_));
   }
@@ -241,7 +241,7 @@ Status ServerRole::Train() {
 Status Validate(const SliceRequest& request) {
   const AggregationPlan& aggregation = request.plan.aggregation;
   LDNN_RETURN_IF_ERROR(ValidateOptimizer(request.training.optimizer));
-  const ServerPosition& position = request.role.position;
+  const ServerPosition& position = request.role().position;
   if (position.level < 1 || position.level > aggregation.server_layers() || position.index < 0 ||
       position.index >= aggregation.Width(position.level) || position.group < 0 ||
       position.group >= aggregation.spread) {

@@ -43,7 +43,7 @@ TrainingEnvironment TrainingPart(const SliceEnvironment& environment) {
 
 Status RunRole(const RoleContext& context, const SliceEnvironment& environment,
                SliceRecord* record) {
-  switch (context.request.role.kind) {
+  switch (context.request.role().kind) {
     case RoleKind::kServer:
       return RunServerRole(context, record);
     case RoleKind::kWorker:
@@ -151,7 +151,7 @@ Status ValidateRequest(const SliceRequest& request, const SliceEnvironment& envi
   }
   LDNN_RETURN_IF_ERROR(ValidateKey(RecordKey(request.store.prefix, request.invocation))
                            .WithContext("store.prefix and invocation"));
-  const Plan& plan = request.plan;
+  const ExecutionPlan& plan = request.plan;
   LDNN_RETURN_IF_ERROR(plan.Validate());
   if (plan.aggregation.transport != TransportKind::kObjectStore ||
       plan.aggregation.placement != Placement::kDedicated) {
@@ -166,14 +166,14 @@ Status ValidateRequest(const SliceRequest& request, const SliceEnvironment& envi
                                 ", this function uses " + environment.isa +
                                 "; place it on a machine of that kind, or plan anew");
   }
-  const bool trains = request.role.kind == RoleKind::kWorker;
+  const bool trains = request.role().kind == RoleKind::kWorker;
   if (trains && !plan.libtorch.empty() && !environment.libtorch.empty() &&
       plan.libtorch != environment.libtorch) {
     return InvalidArgumentError("plan.libtorch pins LibTorch " + plan.libtorch +
                                 ", this function has " + environment.libtorch +
                                 "; run it of that image on a machine of that kind, or plan anew");
   }
-  if (request.role.kind != RoleKind::kServer && !environment.make_model) {
+  if (request.role().kind != RoleKind::kServer && !environment.make_model) {
     return InvalidArgumentError("this function has no LibTorch: it serves role server only");
   }
   return OkStatus();
@@ -182,7 +182,7 @@ Status ValidateRequest(const SliceRequest& request, const SliceEnvironment& envi
 SliceRecord RunSlice(Runtime& runtime, const SliceEnvironment& environment,
                      const SliceRequest& request, SliceSignals& signals, Instant started,
                      const std::function<void(const ProgressLine&)>& emit) {
-  if (request.role.kind != RoleKind::kProfile || request.profile.milli_cpu <= 0) {
+  if (request.role().kind != RoleKind::kProfile || request.profile.milli_cpu <= 0) {
     return RunAsItIs(runtime, environment, request, signals, started, emit);
   }
   CpuPacer pacer(runtime.clock, request.profile.milli_cpu,

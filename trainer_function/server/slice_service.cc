@@ -63,7 +63,7 @@ Status SliceService::State::Admit(const SliceRequest& request) {
     return fenced("plan revision", request.plan.revision, plan_revision);
   if (request.incarnation < incarnation && !Planted(PlantedBug::kOldIncarnationAccepted))
     return fenced("incarnation", request.incarnation, incarnation);
-  if (request.role.kind != RoleKind::kProfile && request.plan.revision == plan_revision &&
+  if (request.role().kind != RoleKind::kProfile && request.plan.revision == plan_revision &&
       request.incarnation == incarnation && request.first_iteration < first_iteration) {
     return fenced("first iteration", request.first_iteration, first_iteration);
   }
@@ -115,7 +115,7 @@ Status SliceService::Start(const SliceRequest& request) {
   state.leader_epoch = request.leader_epoch;
   state.plan_revision = request.plan.revision;
   state.incarnation = request.incarnation;
-  if (request.role.kind != RoleKind::kProfile) state.first_iteration = request.first_iteration;
+  if (request.role().kind != RoleKind::kProfile) state.first_iteration = request.first_iteration;
   const Instant deadline =
       started + (request.budget_seconds > 0 ? FromSeconds(request.budget_seconds) : kUnlimited);
   state.task.reset();  // of the slice before; it has ended
@@ -124,7 +124,7 @@ Status SliceService::Start(const SliceRequest& request) {
   slice->signals = std::make_unique<SliceSignals>(state.runtime, deadline);
   state.slice = std::move(slice);
   state.task = state.runtime.executor.Spawn(
-      request.role.Name(), [&state, started] { state.Run(*state.slice, started); });
+      request.role().Name(), [&state, started] { state.Run(*state.slice, started); });
   return OkStatus();
 }
 

@@ -24,7 +24,7 @@ bool IsWhole(std::string_view note) {
 std::string DataRecordKey(const RoleContext& context) {
   const SliceRequest& request = context.request;
   return RecordsPrefix(request.store.prefix) + "data.r" + std::to_string(request.plan.revision) +
-         "." + request.role.Name();
+         "." + request.role().Name();
 }
 
 Status CheckDataRecord(const RoleContext& context, const Dataset& dataset) {
@@ -41,7 +41,7 @@ Status CheckDataRecord(const RoleContext& context, const Dataset& dataset) {
   if (!IsWhole(before)) return context.store.Put(key, AsBytes(now)).WithContext("writing " + key);
   return FailedPreconditionError(
       "the data set " + DescribeDataset(context.request.training.dataset) +
-      " has changed since this job began (what " + context.request.role.Name() +
+      " has changed since this job began (what " + context.request.role().Name() +
       " trains on had checksum " + std::string(before.substr(0, kDigits)) + " and has " +
       Hex64(checksum) +
       " now); put the data back and start a job with spec.checkpoint.resumeFrom, or start anew");

@@ -84,9 +84,9 @@ ExchangeProbe::ExchangeProbe(const RoleContext& context, const TrainingEnvironme
       // Keys that no training of this job ever uses.
       transport_(
           context.runtime, context.store, context.interrupt,
-          {ExchangePrefix(context.request.store.prefix) + "probe-" + context.request.role.Name(), 1,
-           0},
-          context.request.job.uid) {
+          {ExchangePrefix(context.request.store.prefix) + "probe-" + context.request.role().Name(),
+           1, 0},
+          context.request.job.uid, context.request.plan.block_elements) {
   values_.resize(std::clamp<size_t>(values_.size(), kFewestElements, kMostElements));
 }
 
@@ -94,7 +94,7 @@ ExchangeProbe::ExchangeProbe(const RoleContext& context, const TrainingEnvironme
 Status ExchangeProbe::MeasureCheckpoint(int64_t parameters) {
   const PhaseTimer timer(context_.runtime.clock, &record_.phases.checkpoint);
   const std::string folder =
-      ExchangePrefix(context_.request.store.prefix) + "probe/" + context_.request.role.Name();
+      ExchangePrefix(context_.request.store.prefix) + "probe/" + context_.request.role().Name();
   const std::string part = folder + "-part";
   const std::string manifest = folder + "-manifest";
   const int vectors = 1 + OptimizerStateVectors(context_.request.training.optimizer);

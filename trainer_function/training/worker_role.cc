@@ -32,13 +32,13 @@ class WorkerRole {
         environment_(environment),
         request_(context.request),
         plan_(context.request.plan),
-        rank_(context.request.role.rank),
+        rank_(context.request.role().rank),
         record_(*record),
         budget_(context.runtime.clock, context.started, context.request.budget_seconds),
         order_(request_.training.seed, request_.training.training_samples, plan_.virtual_partitions,
                plan_.global_batch_size),
         transport_(context.runtime, context.store, context.interrupt, context.scope(),
-                   request_.job.uid) {}
+                   request_.job.uid, plan_.block_elements) {}
 
   Status Run();
 
@@ -63,7 +63,7 @@ class WorkerRole {
   const RoleContext& context_;
   const TrainingEnvironment& environment_;
   const SliceRequest& request_;
-  const Plan& plan_;
+  const ExecutionPlan& plan_;
   const int rank_;
   SliceRecord& record_;
   SliceBudget budget_;
@@ -128,7 +128,7 @@ Status WorkerRole::WriteFreshCheckpoint() {
   for (int shard = 0; shard < plan_.aggregation.shards; ++shard) {
     LDNN_RETURN_IF_ERROR(
         WriteCheckpointPart(context_, request_.first_iteration, shard,
-                            ShardRange(plan_.parameters, plan_.aggregation.shards, shard), state));
+                            ShardRange(plan_.blocks(), plan_.aggregation.shards, shard), state));
   }
   return CompleteCheckpoint(context_, request_.first_iteration, CheckpointManifest{});
 }
@@ -149,7 +149,7 @@ Status WorkerRole::Load() {
   agreement_.emplace(plan_.iterations, start.manifest.stop_at);
   exchange_ =
       std::make_unique<ShardExchange>(context_.runtime, context_.interrupt, transport_, *agreement_,
-                                      plan_.aggregation, plan_.parameters, rank_);
+                                      plan_.aggregation, plan_.blocks(), rank_);
   return OkStatus();
 }
 
@@ -252,8 +252,8 @@ Status Validate(const SliceRequest& request, const TrainingEnvironment& environm
     return InvalidArgumentError("this function has no LibTorch: it serves role server only");
   }
   LDNN_RETURN_IF_ERROR(ValidateOptimizer(request.training.optimizer));
-  if (request.role.rank < 0 || request.role.rank >= request.plan.functions) {
-    return InvalidArgumentError("role.rank is " + std::to_string(request.role.rank) +
+  if (request.role().rank < 0 || request.role().rank >= request.plan.functions) {
+    return InvalidArgumentError("roles[0].rank is " + std::to_string(request.role().rank) +
                                 ", the plan has " + std::to_string(request.plan.functions) +
                                 " workers");
   }

@@ -31,12 +31,14 @@ std::string KeyOf(const ExchangeScope& scope, const ExchangeObjectName& name) {
 }  // namespace
 
 StoreTransport::StoreTransport(Runtime& runtime, ObjectStore& store, Interrupt& interrupt,
-                               ExchangeScope scope, const std::string& job_uid)
+                               ExchangeScope scope, const std::string& job_uid,
+                               int64_t block_elements)
     : runtime_(runtime),
       store_(store),
       interrupt_(interrupt),
       scope_(std::move(scope)),
-      job_(Xxh3(AsBytes(job_uid))) {}
+      job_(Xxh3(AsBytes(job_uid))),
+      block_elements_(block_elements) {}
 
 ArrivalEstimate& StoreTransport::EstimateOf(const ExchangeObjectName& name) {
   return estimates_[{name.kind, name.layer}];
@@ -44,7 +46,8 @@ ArrivalEstimate& StoreTransport::EstimateOf(const ExchangeObjectName& name) {
 
 Status StoreTransport::Push(const ExchangeObjectName& name, const ObjectNotes& notes,
                             ByteView payload) {
-  LDNN_CHECK(payload.size() == PayloadBytes(name.kind, notes.elements), name.Brief());
+  LDNN_CHECK(payload.size() == PayloadBytes(name.kind, notes.elements, block_elements_),
+             name.Brief());
   ObjectHeader header;
   header.job = job_;
   header.plan_revision = scope_.plan_revision;
@@ -151,7 +154,8 @@ Result<ReceivedObject> StoreTransport::Verify(const ExchangeObjectName& name, Ra
   }
   if (header.iteration != name.iteration || header.kind != name.kind ||
       header.shard != name.shard || header.elements != elements || header.layer != name.layer ||
-      header.rank != name.index || header.payload_bytes != PayloadBytes(name.kind, elements)) {
+      header.rank != name.index ||
+      header.payload_bytes != PayloadBytes(name.kind, elements, block_elements_)) {
     return DataLossError("the object is another one than its key says");
   }
   LDNN_RETURN_IF_ERROR(CheckPayload(header, ByteView(bytes).subspan(kObjectHeaderBytes)));

@@ -22,9 +22,10 @@ inline constexpr int kMaxWrongFetches = 5;
 
 class StoreTransport final : public Transport {
  public:
-  // All must outlive the transport. `job_uid` is checked against every object's header.
+  // All must outlive the transport. `job_uid` is checked against every object's header,
+  // `block_elements` are the plan's.
   StoreTransport(Runtime& runtime, ObjectStore& store, Interrupt& interrupt, ExchangeScope scope,
-                 const std::string& job_uid);
+                 const std::string& job_uid, int64_t block_elements);
 
   Status Push(const ExchangeObjectName& name, const ObjectNotes& notes, ByteView payload) override;
   Result<ReceivedObject> Pull(const ExchangeObjectName& name, Range elements) override;
@@ -40,6 +41,7 @@ class StoreTransport final : public Transport {
   Interrupt& interrupt_;
   const ExchangeScope scope_;
   const uint64_t job_;
+  const int64_t block_elements_;
   std::mutex mutex_;  // guards estimates_
   // By kind and layer of the writer: those arrive together.
   std::map<std::pair<ObjectKind, int>, ArrivalEstimate> estimates_;

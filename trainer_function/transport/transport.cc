@@ -21,10 +21,10 @@ std::string ExchangeObjectName::Brief() const {
   return brief;
 }
 
-uint64_t PayloadBytes(ObjectKind kind, Range elements) {
+uint64_t PayloadBytes(ObjectKind kind, Range elements, int64_t block_elements) {
   const auto count = static_cast<uint64_t>(elements.size());
   if (kind != ObjectKind::kNorms) return count * sizeof(float);
-  return static_cast<uint64_t>(BlockCount(elements.size())) * sizeof(double);
+  return static_cast<uint64_t>(BlockCount(elements.size(), block_elements)) * sizeof(double);
 }
 
 }  // namespace lambdadnn

@@ -62,6 +62,6 @@ class Transport {
 };
 
 // Payload bytes of an object: float32 elements, or one float64 a block for norms.
-uint64_t PayloadBytes(ObjectKind kind, Range elements);
+uint64_t PayloadBytes(ObjectKind kind, Range elements, int64_t block_elements);
 
 }  // namespace lambdadnn

@@ -6,6 +6,7 @@
 #include "operator/api/conditions.h"
 #include "operator/api/job_codec.h"
 #include "operator/api/pause.h"
+#include "operator/api/status_codec.h"
 
 namespace lambdadnn {
 namespace {
@@ -58,15 +59,19 @@ void AdmissionQueue::AskCapacity() {
 
 void AdmissionQueue::Read(Entry* entry) {
   std::vector<FieldError> errors;
-  const Job job = DecodeJob(*entry->source, &errors);
+  Job job = DecodeJob(*entry->source, &errors);
+  const JobProblems problems = SortProblems(errors);
+  std::optional<Plan>& plan = job.status.plan;
+  if (!errors.empty() && plan.has_value() && !plan->Validate().ok()) plan.reset();
   const Entry before = *entry;
-  const bool counts = errors.empty() && IsOurs(job, options_) && !IsFinished(job);
+  const bool counts = problems.spec.empty() && IsOurs(job, options_) && !IsFinished(job);
   if (job.metadata.uid != entry->uid) entry->first_seen = runtime_.clock.Now();
   entry->uid = job.metadata.uid;
   entry->created = job.metadata.creation_timestamp;
   entry->started = counts && !job.status.start_time.empty();
+  const bool left_alone = IsPaused(job) || !problems.remembered.empty();
   const bool may_start = counts && !entry->started && !job.spec.suspend && !IsEnding(job) &&
-                         job.metadata.deletion_timestamp.empty() && !IsPaused(job);
+                         job.metadata.deletion_timestamp.empty() && !left_alone;
   const Condition* accepted = FindCondition(job, kConditionAccepted);
   const bool usable = accepted != nullptr && accepted->status == "True";
   const bool needs_profile = !job.spec.profile.has_value() && !job.status.profile.has_value();

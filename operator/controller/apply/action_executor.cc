@@ -139,7 +139,7 @@ void ActionExecutor::StartSlice(Pass* pass, const SliceRequest& request,
   if (is_new) {
     slice.invocation = request.invocation;
     slice.instance_uid = instance_uid;
-    slice.role = request.role;
+    slice.role = request.role();
     slice.plan_revision = request.plan.revision;
     slice.incarnation = request.incarnation;
     slice.first_iteration = request.first_iteration;
@@ -148,7 +148,7 @@ void ActionExecutor::StartSlice(Pass* pass, const SliceRequest& request,
                          {"job", pass->name.name},
                          {"time", pass->memory->Time(now)},
                          {"uid", instance_uid},
-                         {"role", request.role.Name()},
+                         {"role", request.role().Name()},
                          {"outcome", "Started"},
                          {"firstIteration", request.first_iteration}});
   }

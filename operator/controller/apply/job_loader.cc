@@ -64,6 +64,7 @@ Status JobLoader::Load(Pass* pass) {
   const JobMemory::Decoded& decoded = pass->memory->Decode(pass->object);
   pass->snapshot.job = decoded.job;
   pass->snapshot.problem = decoded.problem;
+  pass->snapshot.unreadable = decoded.unreadable;
   if (options_.tenants.has_value() && decoded.problem.ok()) {
     UseOperatorStore(*options_.tenants, &pass->snapshot.job);
     std::optional<Status>& reach = pass->memory->reach;

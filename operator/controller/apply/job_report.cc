@@ -88,6 +88,7 @@ Json RequestsOf(const JobSnapshot& snapshot, const JobHistory& history) {
   const int64_t iterations = job.status.progress.iteration;
   ExchangeShape shape;
   shape.parameters = job.status.plan->parameters;
+  shape.block_elements = job.status.plan->block_elements;
   shape.clip_by_global_norm = job.spec.training.optimizer.clip_global_norm.has_value();
   Json formula = Json::object();
   const auto add = [&](const char* name, auto count, int64_t times) {

@@ -76,7 +76,7 @@ std::vector<Action> StopSlices(const JobSnapshot& snapshot, StopManner manner,
 bool IsLeftAlone(const JobSnapshot& snapshot) {
   const Job& job = snapshot.job;
   if (!IsOurs(job, *snapshot.options)) return true;
-  return IsPaused(job) && job.metadata.deletion_timestamp.empty();
+  return (IsPaused(job) || !snapshot.unreadable.ok()) && job.metadata.deletion_timestamp.empty();
 }
 
 bool IsHeld(const JobSnapshot& snapshot) {

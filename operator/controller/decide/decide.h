@@ -23,8 +23,8 @@ std::vector<Action> Decide(const JobSnapshot& snapshot);
 // A job of which nothing has been said yet, and whose place in the queue will be known in a moment
 // (QueueView::unsettled): what it says then is one write less.
 bool IsHeld(const JobSnapshot& snapshot);
-// Another controller's, or paused by annotation: nothing is decided and nothing written, and what
-// runs runs on. A deletion ends the pause.
+// Another controller's, paused by annotation, or with a status that this version cannot go on from:
+// nothing is decided and nothing written, and what runs runs on. A deletion ends all but the first.
 bool IsLeftAlone(const JobSnapshot& snapshot);
 
 // --- Parts, one file each; policies.h says when which of them is asked ---

@@ -87,7 +87,7 @@ std::vector<Action> DecidePlan(const JobSnapshot& snapshot) {
   write.why = "plan";
   write.early = true;
   write.execution = job.status.execution;
-  write.execution->planned_for = PlanningSignature(job.spec, *write.execution);
+  write.execution->planned_for = PlannedInputsOf(job.spec, *write.execution);
   if (!resumes) {
     if (!outcome->feasible) return {PlanningFailure(*outcome)};
     write.plan = outcome->plan;

@@ -64,7 +64,7 @@ WriteDecision KeepPlan(const JobSnapshot& snapshot, const std::string& why) {
   WriteDecision keep;
   keep.why = why;
   keep.execution = snapshot.job.status.execution;
-  keep.execution->planned_for = PlanningSignature(snapshot.job.spec, *keep.execution);
+  keep.execution->planned_for = PlannedInputsOf(snapshot.job.spec, *keep.execution);
   return keep;
 }
 
@@ -149,7 +149,7 @@ std::vector<Action> Finish(const JobSnapshot& snapshot, const ExecutionStatus& e
                                       : KeepDespite(snapshot, replanned.obstacle);
     auto* keep = std::get_if<WriteDecision>(&actions.front());
     if (keep != nullptr && keep->execution.has_value()) {
-      const std::string planned_for = keep->execution->planned_for;
+      const std::optional<PlannedInputs> planned_for = keep->execution->planned_for;
       keep->execution = execution;
       keep->execution->planned_for = planned_for;
       HoldPlanFromRest(snapshot, keep);
@@ -160,7 +160,7 @@ std::vector<Action> Finish(const JobSnapshot& snapshot, const ExecutionStatus& e
   write.why = "plan revision " + std::to_string(replanned.plan->revision);
   write.plan = replanned.plan;
   write.execution = execution;
-  write.execution->planned_for = PlanningSignature(job.spec, execution);
+  write.execution->planned_for = PlannedInputsOf(job.spec, execution);
   ChangeRoom(snapshot, *write.plan, &write);
   AddToLog(snapshot, ReasonOf(snapshot), &write);
   write.conditions.push_back(MakeCondition(

@@ -2,7 +2,6 @@
 // Functions for the plan, and one round of slices after the other.
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "common/base/planted_bug.h"
 #include "operator/controller/decide/await_functions.h"
@@ -89,18 +88,18 @@ std::vector<Action> DecideFunctions(const JobSnapshot& snapshot) {
 std::vector<std::string> Bind(const JobSnapshot& snapshot) {
   const Plan& plan = *snapshot.job.status.plan;
   if (!ViewStarts(snapshot.facts, NeedsOf(snapshot)).all_ready) return {};
+  const auto workers = ReadyInstances(snapshot.facts, WorkersGroupName(plan.revision));
+  const auto servers = ReadyInstances(snapshot.facts, ServersGroupName(plan.revision));
+  auto next_worker = workers.begin();
+  auto next_server = servers.begin();
   std::vector<std::string> uids;
-  std::set<std::string> taken;
   for (const Role& role : PlannedRoles(plan)) {
-    const std::string group = role.kind == RoleKind::kWorker ? WorkersGroupName(plan.revision)
-                                                             : ServersGroupName(plan.revision);
-    for (const InstanceFact* instance : ReadyInstances(snapshot.facts, group)) {
-      if (!taken.insert(instance->instance.uid).second) continue;
-      uids.push_back(instance->instance.uid);
-      break;
-    }
+    const bool works = role.kind == RoleKind::kWorker;
+    auto& next = works ? next_worker : next_server;
+    if (next == (works ? workers.end() : servers.end())) return {};
+    uids.push_back((*next++)->instance.uid);
   }
-  return uids.size() == PlannedRoles(plan).size() ? uids : std::vector<std::string>();
+  return uids;
 }
 
 // Binds `uids`, and pins what they compute with.

@@ -197,6 +197,12 @@ void ViewStall(const JobSnapshot& snapshot, RoundView* view) {
   view->broken = stalled;
 }
 
+// Among PlannedRoles, if it is one of them.
+size_t PlaceOf(const Role& role, const ExecutionPlan& plan) {
+  const int before = role.kind == RoleKind::kWorker ? 0 : plan.functions;
+  return static_cast<size_t>(before + std::max(0, role.rank));
+}
+
 }  // namespace
 
 RoundView ViewRound(const JobSnapshot& snapshot, const Round& round) {
@@ -209,9 +215,9 @@ RoundView ViewRound(const JobSnapshot& snapshot, const Round& round) {
   }
   for (const auto& [invocation, slice] : facts.slices) {
     if (!InRound(slice, round)) continue;
-    for (RoundView::Entry& entry : view.entries) {
-      if (entry.role == slice.role) entry.slice = &slice;
-    }
+    const size_t place = PlaceOf(slice.role, *snapshot.job.status.plan);
+    if (place >= view.entries.size() || view.entries[place].role != slice.role) continue;
+    view.entries[place].slice = &slice;
   }
   bool all_have_records = true;
   for (const RoundView::Entry& entry : view.entries) {

@@ -151,6 +151,7 @@ Json SnapshotToJson(const JobSnapshot& snapshot) {
                      {"undecided", queue.undecided},
                      {"known", queue.known}};
   }
+  if (!snapshot.unreadable.ok()) json["unreadable"] = snapshot.unreadable.ToString();
   if (!snapshot.problem.ok()) json["problem"] = snapshot.problem.ToString();
   if (!snapshot.reach.ok()) json["reach"] = snapshot.reach.ToString();
   if (!facts.start_error.ok()) json["startError"] = facts.start_error.ToString();

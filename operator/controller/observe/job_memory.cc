@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <set>
 
+#include "common/telemetry/log.h"
 #include "operator/api/job_codec.h"
 #include "operator/api/job_validation.h"
 #include "operator/controller/planning/profile_fit.h"
 #include "operator/resources/function_groups.h"
+#include "operator/resources/slice_requests.h"
 
 namespace lambdadnn {
 namespace {
@@ -77,13 +79,14 @@ const JobMemory::Decoded& JobMemory::Decode(const std::shared_ptr<const Json>& o
                            : DecodeJob(*object, &errors);
   readable_ = errors.empty();
   decoded_from_ = object;
-  decoded_.problem = ToStatus(errors);
-  if (!errors.empty()) {
-    // Passes over the job go on until it is put away: what they count by must be right.
-    std::optional<Plan>& plan = decoded_.job.status.plan;
-    if (plan.has_value() && !plan->Validate().ok()) plan.reset();
-    return decoded_;
-  }
+  const JobProblems problems = SortProblems(errors);
+  decoded_.problem = ToStatus(problems.spec);
+  decoded_.unreadable = ToStatus(problems.remembered);
+  WarnOf(problems);
+  // Passes over the job go on until it is put away: what they count by must be right.
+  std::optional<Plan>& plan = decoded_.job.status.plan;
+  if (!errors.empty() && plan.has_value() && !plan->Validate().ok()) plan.reset();
+  if (!decoded_.problem.ok()) return decoded_;
   const int64_t generation = decoded_.job.metadata.generation;
   if (generation == 0 || generation != validated_generation_) {
     Json written = *object;
@@ -93,6 +96,25 @@ const JobMemory::Decoded& JobMemory::Decode(const std::shared_ptr<const Json>& o
   }
   decoded_.problem = invalid_;
   return decoded_;
+}
+
+void JobMemory::WarnOf(const JobProblems& problems) {
+  std::string told;
+  if (!problems.remembered.empty()) {
+    told =
+        "the job is left alone: this version cannot read what its status says, which it decides "
+        "from; run the version that wrote it: " +
+        ToStatus(problems.remembered).message();
+  } else if (!problems.passed_over.empty()) {
+    told = "what this version cannot read of the job's status is taken as not written: " +
+           ToStatus(problems.passed_over).message();
+  }
+  if (!told.empty() && told != warned_of_) {
+    const ObjectMeta& metadata = decoded_.job.metadata;
+    LogWarning("controller", told,
+               {{"namespace", metadata.namespace_name}, {"job", metadata.name}});
+  }
+  warned_of_ = std::move(told);
 }
 
 void JobMemory::Begin(const Job& job, Instant now, WallTime wall) {
@@ -258,7 +280,7 @@ void JobMemory::ObserveSlices(const std::vector<SliceView>& views, const Job& jo
     }
     if (view.last.has_value()) {
       slice.last = view.last;
-      const bool counts = slice.role.kind == RoleKind::kServer;
+      const bool counts = job.status.plan.has_value() && IsRoot(slice.role, *job.status.plan);
       if (counts && view.last->iteration > facts.iteration) {
         facts.iteration = view.last->iteration;
         facts.iteration_at = now;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/objectstore/object_store.h"
+#include "operator/api/status_codec.h"
 #include "operator/controller/observe/job_history.h"
 #include "operator/controller/observe/refused_fields.h"
 #include "operator/controller/observe/snapshot.h"
@@ -28,10 +29,12 @@ struct IssuedCredentials {
 
 class JobMemory {
  public:
-  // The object as a job; `problem` says why it cannot be used as it is.
+  // The object as a job; `problem` says why what the user wrote cannot be used as it is,
+  // `unreadable` what of its status this version cannot go on from.
   struct Decoded {
     Job job;
     Status problem;
+    Status unreadable;
   };
   // Reads the object once a version, and validates what the user wrote once a generation.
   const Decoded& Decode(const std::shared_ptr<const Json>& object);
@@ -91,6 +94,8 @@ class JobMemory {
   std::string StartedWith(bool own_credentials) const;
 
  private:
+  // Once for each thing that cannot be read.
+  void WarnOf(const JobProblems& problems);
   // Bills all functions from the last call on; before the first, from where the status left off.
   void Bill(const std::vector<FunctionInstance>& instances, const Job& job,
             const Platform& platform, Instant now);
@@ -98,6 +103,7 @@ class JobMemory {
   std::shared_ptr<const Json> decoded_from_;
   Decoded decoded_;
   bool readable_ = false;             // decoded_from_ had no problem
+  std::string warned_of_;             // in its status
   int64_t validated_generation_ = 0;  // 0 = none yet
   Status invalid_;                    // of that generation
 };

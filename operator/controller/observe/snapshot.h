@@ -152,8 +152,10 @@ struct PlatformView {
 
 struct JobSnapshot {
   Job job;
-  // Why the object cannot be used as it is (decoding, validation); OK = it can.
+  // Why what the user wrote cannot be used as it is (decoding, validation); OK = it can.
   Status problem;
+  // What of status this version cannot go on from; OK = nothing.
+  Status unreadable;
   // Why the job may not reach what it names (TenantRules); OK = it may.
   Status reach;
   Facts facts;

@@ -4,8 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/base/bytes.h"
-#include "operator/api/job_codec.h"
+#include "common/plan_json/plan_json.h"
 #include "operator/resources/training_config_builder.h"
 
 namespace lambdadnn {
@@ -39,8 +38,13 @@ PlannerInput PlannerInputOf(const Job& job, const Platform& platform, double ela
     input.objective.budget = std::max(1e-12, *input.objective.budget - spent);
   }
   const AggregationSpec& spec = job.spec.aggregation;
-  input.aggregation.transport = TransportKind::kObjectStore;
-  input.aggregation.placement = Placement::kDedicated;
+  // What is not available yet the planner refuses.
+  input.aggregation.transport = spec.transport == TransportName(TransportKind::kDirect)
+                                    ? TransportKind::kDirect
+                                    : TransportKind::kObjectStore;
+  input.aggregation.placement = spec.placement == PlacementName(Placement::kWorkers)
+                                    ? Placement::kWorkers
+                                    : Placement::kDedicated;
   input.aggregation.shards = spec.shards;
   input.aggregation.layers = spec.layers;
   input.aggregation.spread = spec.spread;
@@ -57,34 +61,9 @@ PlannerInput PlannerInputOf(const Job& job, const Platform& platform, double ela
   return input;
 }
 
-namespace {
-
-std::string SignatureOf(const JobSpec& spec) {
-  // Every pass over a job asks more than once, and specs hardly ever change.
-  struct Answer {
-    Objective objective;
-    JobSpec::Functions functions;
-    AggregationSpec aggregation;
-    std::string signature;
-  };
-  thread_local Answer last;
-  if (last.signature.empty() || last.objective != spec.objective ||
-      last.functions != spec.functions || last.aggregation != spec.aggregation) {
-    last = {spec.objective, spec.functions, spec.aggregation,
-            Hex64(Xxh3(AsBytes(EncodePlannedFields(spec).dump())))};
-  }
-  return last.signature;
-}
-
-}  // namespace
-
-std::string PlanningSignature(const JobSpec& spec, const ExecutionStatus& execution) {
-  std::string signature = SignatureOf(spec);
-  if (execution.too_small_worker_mib > 0 || execution.too_small_server_mib > 0) {
-    signature += "." + std::to_string(execution.too_small_worker_mib) + "." +
-                 std::to_string(execution.too_small_server_mib);
-  }
-  return signature;
+PlannedInputs PlannedInputsOf(const JobSpec& spec, const ExecutionStatus& execution) {
+  return {spec.objective, spec.functions, spec.aggregation, execution.too_small_worker_mib,
+          execution.too_small_server_mib};
 }
 
 int LeastMemoryMib(const Platform& platform, int too_small_mib) {
@@ -125,9 +104,9 @@ std::string TooSmall(const Job& job, const Plan& plan) {
 }
 
 bool PlanIsOutOfDate(const Job& job) {
-  const std::string& planned_for = job.status.execution.planned_for;
-  return job.status.plan.has_value() && !planned_for.empty() &&
-         planned_for != PlanningSignature(job.spec, job.status.execution);
+  const ExecutionStatus& execution = job.status.execution;
+  return job.status.plan.has_value() && execution.planned_for.has_value() &&
+         *execution.planned_for != PlannedInputsOf(job.spec, execution);
 }
 
 void LimitToRest(const Plan& whole, int64_t first_iteration, TrainingLimits* limits) {
@@ -176,6 +155,7 @@ Plan NextRevision(const Job& job, Plan planned, double elapsed_seconds, double s
   planned.iterations_per_epoch = before.iterations_per_epoch;
   if (!AtEpochBegin(before, first_iteration))
     planned.virtual_partitions = before.virtual_partitions;
+  planned.block_elements = before.block_elements;
   planned.predicted.seconds += elapsed_seconds;
   planned.predicted.cost += spent;
   return planned;

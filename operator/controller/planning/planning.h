@@ -18,10 +18,9 @@ std::optional<Plan> WholePlan(const PlannerInput& input, const PlanningOutcome& 
 // Leaves of the job what comes from `first_iteration` on, in the same batches.
 void LimitToRest(const Plan& whole, int64_t first_iteration, TrainingLimits* limits);
 
-// Of everything that a plan follows from and that may change in a job's life: of the spec, and of
-// what was too small in `execution`. The plan in force is out of date when it was made for another
-// one.
-std::string PlanningSignature(const JobSpec& spec, const ExecutionStatus& execution);
+// Everything that a plan follows from and that may change in a job's life: of the spec, and what
+// was too small in `execution`. The plan in force is out of date when it was made for others.
+PlannedInputs PlannedInputsOf(const JobSpec& spec, const ExecutionStatus& execution);
 bool PlanIsOutOfDate(const Job& job);
 
 // The least memory of a function after one of `too_small_mib` was killed for want of it: a quarter

@@ -70,7 +70,7 @@ TEST(CollectiveCost, UnevenFanInIsCountedPerServer) {
 
 TEST(CollectiveCost, ClippingAddsOneNormObjectAShardAndReadsTheOtherGroups) {
   // 5 blocks of parameters over K = 4 shards: 1 or 2 blocks each, 5 x 8 bytes of norms in all.
-  const int64_t parameters = 4 * kBlockElements + 1;
+  const int64_t parameters = 4 * kDefaultBlockElements + 1;
   RequestCount plain = IterationCost(Shape(4, {1, 2, 4}, 2, parameters));
   const RequestCount clipped = IterationCost(Shape(4, {1, 2, 4}, 2, parameters, true));
   EXPECT_EQ(clipped.puts - plain.puts, 4);

@@ -11,7 +11,7 @@ ExchangeShape Shape(int shards, std::vector<int> layers, int spread = 1, bool cl
   shape.aggregation.shards = shards;
   shape.aggregation.layers = std::move(layers);
   shape.aggregation.spread = spread;
-  shape.parameters = 64 * kBlockElements;
+  shape.parameters = 64 * kDefaultBlockElements;
   shape.clip_by_global_norm = clip;
   return shape;
 }
@@ -54,7 +54,7 @@ TEST(IterationTime, RequestsInFlightShareTheBandwidth) {
   ExchangeSpeeds speeds{
       .server_bytes_per_second = 1e6, .request_seconds = 1, .requests_in_flight = 1};
   const ExchangeShape shape = Shape(1, {1, 8});
-  const double bytes = 64.0 * kBlockElements * 4 + kExchangeHeaderBytes;
+  const double bytes = 64.0 * kDefaultBlockElements * 4 + kExchangeHeaderBytes;
   EXPECT_DOUBLE_EQ(PipelinedIterationSeconds(shape, speeds), 11 + 9 * bytes / 1e6);
   speeds.requests_in_flight = 4;
   EXPECT_DOUBLE_EQ(PipelinedIterationSeconds(shape, speeds), 5 + 9 * bytes / 1e6);
@@ -62,7 +62,7 @@ TEST(IterationTime, RequestsInFlightShareTheBandwidth) {
 
 TEST(IterationTime, BandwidthOfAWorkerCountsForEveryShard) {
   const ExchangeShape shape = Shape(4, {1, 1});
-  const double bytes = 16.0 * kBlockElements * 4 + kExchangeHeaderBytes;
+  const double bytes = 16.0 * kDefaultBlockElements * 4 + kExchangeHeaderBytes;
   // The last of four shards is up after 4 transfers, and one more brings it down.
   EXPECT_DOUBLE_EQ(PipelinedIterationSeconds(shape, {.worker_bytes_per_second = 1e6}),
                    5 * bytes / 1e6);
@@ -70,14 +70,14 @@ TEST(IterationTime, BandwidthOfAWorkerCountsForEveryShard) {
 
 TEST(IterationTime, MergesAndTheUpdateTakeTheServersTime) {
   const ExchangeShape shape = Shape(1, {1, 4});
-  const double bytes = 64.0 * kBlockElements * 4 + kExchangeHeaderBytes;
+  const double bytes = 64.0 * kDefaultBlockElements * 4 + kExchangeHeaderBytes;
   EXPECT_DOUBLE_EQ(PipelinedIterationSeconds(shape, {.merge_bytes_per_second = 1e8}),
                    5 * bytes / 1e8);
 }
 
 TEST(IterationTime, NeverFasterThanTheStore) {
   const ExchangeShape shape = Shape(4, {1, 4});
-  const double bytes = 64.0 * kBlockElements * 4 * (4 + 4 + 1 + 4);
+  const double bytes = 64.0 * kDefaultBlockElements * 4 * (4 + 4 + 1 + 4);
   EXPECT_DOUBLE_EQ(PipelinedIterationSeconds(shape, {.store_bytes_per_second = 1e6}), bytes / 1e6);
 }
 

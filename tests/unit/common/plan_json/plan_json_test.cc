@@ -27,6 +27,7 @@ Plan FullPlan() {
   plan.virtual_partitions = 64;
   plan.checkpoint_every = 40;
   plan.parameters = 1 << 20;
+  plan.block_elements = 4096;
   plan.predicted = {0.1, 1.0 / 3, 300, 1.5, 0.2, 0.30000000000000004, 1e-9, 2.5, 7, 0.05};
   plan.binding = {"deadline", "memory"};
   return plan;
@@ -51,13 +52,46 @@ TEST(PlanJson, WritesEveryFieldOfAFullPlanDifferentlyFromADefaultOne) {
   }
 }
 
-TEST(PlanJson, UnknownFieldIsNamedWithItsNearestOne) {
-  Json json = PlanToJson(FullPlan());
+TEST(PlanJson, UnknownFieldOfAPlanToExecuteIsNamedWithItsNearestOne) {
+  Json json = ExecutionPlanToJson(FullPlan());
   json["aggregation"]["shard"] = 2;
+  std::vector<FieldError> errors;
+  DecodeExecutionPlan(json, "plan", &errors);
+  ASSERT_EQ(errors.size(), 1u);
+  EXPECT_EQ(errors.front().path, "plan.aggregation.shard");
+  EXPECT_THAT(errors.front().message, HasSubstr("did you mean shards?"));
+}
+
+TEST(PlanJson, APlanToExecuteHasNoPrediction) {
+  const Json json = ExecutionPlanToJson(FullPlan());
+  EXPECT_FALSE(json.contains("predicted"));
+  std::vector<FieldError> errors;
+  EXPECT_EQ(DecodeExecutionPlan(json, "plan", &errors), static_cast<ExecutionPlan>(FullPlan()));
+  EXPECT_TRUE(errors.empty());
+  DecodeExecutionPlan(PlanToJson(FullPlan()), "plan", &errors);
+  EXPECT_EQ(errors.size(), 2u) << "predicted and binding";
+}
+
+TEST(PlanJson, WhatANewerOperatorAddsToAPlanIsIgnored) {
+  Json json = PlanToJson(FullPlan());
+  json["flavour"] = 1;
+  json["aggregation"]["flavour"] = {{"of", "something"}};
+  json["predicted"]["mood"] = "good";
   const auto decoded = PlanFromJson(json);
-  ASSERT_FALSE(decoded.ok());
-  EXPECT_THAT(decoded.status().message(), HasSubstr("plan.aggregation.shard"));
-  EXPECT_THAT(decoded.status().message(), HasSubstr("did you mean shards?"));
+  ASSERT_TRUE(decoded.ok()) << decoded.status().ToString();
+  EXPECT_EQ(*decoded, FullPlan());
+}
+
+TEST(PlanJson, BlocksOfAnOlderPlanAreThoseOfBefore) {
+  Json json = PlanToJson(FullPlan());
+  json.erase("blockElements");
+  EXPECT_EQ(PlanFromJson(json)->block_elements, kDefaultBlockElements);
+  for (const int64_t size : {-16, 0, 8, 24, 1 << 25}) {
+    json["blockElements"] = size;
+    EXPECT_THAT(PlanFromJson(json).status().message(), HasSubstr("blockElements")) << size;
+  }
+  json["blockElements"] = 16;
+  EXPECT_TRUE(PlanFromJson(json).ok());
 }
 
 TEST(PlanJson, WrongEnumAndTypesAreAllReportedAtOnce) {

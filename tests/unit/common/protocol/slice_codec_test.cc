@@ -21,7 +21,7 @@ SliceRequest ExampleRequest() {
   request.job = {"uid-1", "team", "digits"};
   request.leader_epoch = 5;
   request.incarnation = 2;
-  request.role = {RoleKind::kServer, 3, {2, 0, 1}};
+  request.roles.front().role = {RoleKind::kServer, 3, {2, 0, 1}};
   request.plan.revision = 1;
   request.plan.functions = 2;
   request.plan.local_batch_size = 16;
@@ -47,7 +47,7 @@ SliceRequest ExampleRequest() {
   request.start = CheckpointReference{"root/team/uid-1", 40, 1, 1};
   request.budget_seconds = 600;
   request.checkpoint_keep = 3;
-  request.invocation = MakeInvocationId(request, 1);
+  request.invocation = MakeInvocationId(request);
   return request;
 }
 
@@ -82,7 +82,9 @@ SliceRecord DecodedRecord(std::string_view line) {
 TEST(Slice, NamesAndInvocationIds) {
   EXPECT_EQ((Role{RoleKind::kWorker, 3, {}}).Name(), "worker-3");
   EXPECT_EQ((Role{RoleKind::kProfile, 0, {}}).Name(), "profile-0");
-  EXPECT_EQ(MakeInvocationId(ExampleRequest(), 4), "uid-1.r1.i2.server-3.f40.a4");
+  SliceRequest request = ExampleRequest();
+  request.roles.front().attempt = 4;
+  EXPECT_EQ(MakeInvocationId(request), "uid-1.r1.i2.server-3.f40.a4");
 }
 
 TEST(SliceCodec, RequestIsTheGoldenFileAndRoundTrips) {
@@ -91,7 +93,8 @@ TEST(SliceCodec, RequestIsTheGoldenFileAndRoundTrips) {
   const SliceRequest decoded = DecodeSliceRequest(text).value();
   EXPECT_EQ(EncodeSliceRequest(decoded), text);
   EXPECT_EQ(decoded.training.seed, std::numeric_limits<uint64_t>::max());
-  EXPECT_EQ(decoded.role, ExampleRequest().role);
+  EXPECT_EQ(decoded.roles, ExampleRequest().roles);
+  EXPECT_EQ(decoded.peers, ExampleRequest().peers);
   EXPECT_EQ(decoded.plan, ExampleRequest().plan);
   EXPECT_EQ(decoded.start, ExampleRequest().start);
 }
@@ -136,6 +139,47 @@ TEST(SliceCodec, WhatANewerRequestNeedsIsNotLeftOut) {
   EXPECT_FALSE(DecodeSliceRequest(json.dump()).ok());
 }
 
+TEST(SliceCodec, AFunctionTakesOnExactlyOneRole) {
+  Json json = *ParseJson(EncodeSliceRequest(ExampleRequest()));
+  json["roles"].push_back({{"kind", "worker"}, {"rank", 0}, {"attempt", 1}});
+  EXPECT_EQ(DecodeSliceRequest(json.dump()).status().message(),
+            "roles: has 2 roles; a function takes on exactly one for each slice");
+  json["roles"] = Json::array();
+  EXPECT_THAT(DecodeSliceRequest(json.dump()).status().message(), HasSubstr("has 0 roles"));
+  json["roles"] = {{"kind", "worker"}};
+  EXPECT_THAT(DecodeSliceRequest(json.dump()).status().message(), HasSubstr("must be a list"));
+}
+
+TEST(SliceCodec, PeersAndAttemptsComeThrough) {
+  SliceRequest request = ExampleRequest();
+  request.roles.front().attempt = 3;
+  request.peers = {{{RoleKind::kWorker, 1, {}}, "10.0.0.7:8080"},
+                   {{RoleKind::kServer, 0, {1, 0, 0}}, "[::1]:80"}};
+  const auto decoded = DecodeSliceRequest(EncodeSliceRequest(request));
+  ASSERT_TRUE(decoded.ok()) << decoded.status().ToString();
+  EXPECT_EQ(decoded->roles, request.roles);
+  EXPECT_EQ(decoded->peers, request.peers);
+}
+
+TEST(SliceCodec, NoPredictionTravelsAndNoneIsTaken) {
+  Json json = *ParseJson(EncodeSliceRequest(ExampleRequest()));
+  EXPECT_FALSE(json["plan"].contains("predicted"));
+  EXPECT_FALSE(json["plan"].contains("binding"));
+  json["plan"]["binding"] = Json::array();
+  EXPECT_THAT(DecodeSliceRequest(json.dump()).status().message(), HasSubstr("plan.binding"));
+}
+
+TEST(SliceCodec, APlanOfANewerRequestIsCheckedDespiteItsUnknownFields) {
+  SliceRequest request = ExampleRequest();
+  request.protocol = kProtocolVersion + 1;
+  request.minimum_protocol = kProtocolVersion;
+  Json json = *ParseJson(EncodeSliceRequest(request));
+  json["plan"]["flavour"] = 1;
+  EXPECT_TRUE(DecodeSliceRequest(json.dump()).ok());
+  json["plan"]["blockElements"] = 24;
+  EXPECT_THAT(DecodeSliceRequest(json.dump()).status().message(), HasSubstr("power of two"));
+}
+
 TEST(SliceCodec, RenderedDigitsComeThroughWhole) {
   SliceRequest request = ExampleRequest();
   EXPECT_FALSE(DecodeSliceRequest(EncodeSliceRequest(request))->training.dataset.rendered_digits);
@@ -152,7 +196,7 @@ TEST(SliceCodec, RenderedDigitsComeThroughWhole) {
 TEST(SliceCodec, EveryMissingRequiredFieldIsNamedAtOnce) {
   const Status status = DecodeSliceRequest("{}").status();
   EXPECT_EQ(status.code(), StatusCode::kInvalidArgument);
-  for (const char* name : {"protocol", "invocation", "job", "role", "plan", "training", "store",
+  for (const char* name : {"protocol", "invocation", "job", "roles", "plan", "training", "store",
                            "leaderEpoch", "incarnation", "firstIteration", "budgetSeconds"}) {
     EXPECT_THAT(status.message(), HasSubstr(name));
   }
@@ -161,10 +205,10 @@ TEST(SliceCodec, EveryMissingRequiredFieldIsNamedAtOnce) {
 TEST(SliceCodec, WrongTypesAndUnknownFieldsHavePaths) {
   Json json = *ParseJson(EncodeSliceRequest(ExampleRequest()));
   json["training"]["optimizer"]["learningRte"] = 1;
-  json["role"]["kind"] = "boss";
+  json["roles"][0]["kind"] = "boss";
   const Status status = DecodeSliceRequest(json.dump()).status();
   EXPECT_THAT(status.message(), HasSubstr("training.optimizer.learningRte"));
-  EXPECT_THAT(status.message(), HasSubstr("role.kind"));
+  EXPECT_THAT(status.message(), HasSubstr("roles[0].kind"));
 }
 
 TEST(SliceCodec, ProgressLinesAreTheGoldenFile) {

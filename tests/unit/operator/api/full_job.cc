@@ -124,6 +124,7 @@ Plan FullPlan() {
   plan.libtorch = "1.13.1, built in";
   plan.checkpoint_every = 40;
   plan.parameters = 1 << 20;
+  plan.block_elements = 4096;
   plan.predicted = {71.5, 0.0123, 300, 1.5, 0.2, 0.1, 0.05, 2.5, 7, 0.05, 2};
   plan.binding = {"deadline"};
   return plan;
@@ -138,16 +139,17 @@ JobStatus FullStatus() {
       {"Running", "True", "SlicesRunning", "", "2026-01-31T12:00:09Z", 2}};
   status.plan = FullPlan();
   status.profile = FullProfile();
-  status.execution = {3,
-                      120,
-                      Json{{"prefix", "p"}, {"iteration", 120}},
-                      1,
-                      12.25,
-                      "00ff",
-                      {"instance-1", "instance-2"},
-                      4,
-                      512,
-                      256};
+  status.execution = {
+      3,
+      120,
+      Json{{"prefix", "p"}, {"iteration", 120}},
+      1,
+      12.25,
+      PlannedInputs{FullSpec().objective, FullSpec().functions, FullSpec().aggregation, 512, 256},
+      {"instance-1", "instance-2"},
+      4,
+      512,
+      256};
   PlanRecord record;
   record.revision = 2;
   record.first_iteration = 40;

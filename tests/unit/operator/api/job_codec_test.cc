@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "operator/api/status_codec.h"
 #include "tests/unit/operator/api/full_job.h"
 
 namespace lambdadnn {
@@ -130,6 +131,87 @@ TEST(StatusPatch, HoldsOnlyWhatChangedAndLeavesUnknownFieldsAlone) {
   const Json after = Patched(object, patch);
   EXPECT_EQ(after["status"]["fromTheFuture"], (Json{{"x", 1}}));
   EXPECT_EQ(after["status"]["progress"]["laps"], 2);
+}
+
+TEST(StatusPatch, ItemsOfListsKeepWhatIsNotKnownOfThem) {
+  Json object = MinimalJob();
+  JobStatus status = FullJob().status;
+  status.profile->training_rate.table = {{512, 100}, {1024, 190}};
+  object = Patched(object, MakeStatusPatch(object, status));
+  for (Json& condition : object["status"]["conditions"]) condition["severity"] = "low";
+  for (Json& record : object["status"]["planHistory"]) record["mood"] = {{"x", 1}};
+  for (Json& point : object["status"]["profile"]["trainingRate"]["table"]) point["cores"] = 2;
+  EXPECT_EQ(MakeStatusPatch(object, status), Json::object()) << "nothing of ours has changed";
+  status.conditions.front().message = "It still is.";
+  status.conditions.push_back({"Degraded", "True", "SliceFailed", "", "2026-01-31T12:00:09Z", 2});
+  status.plan_history.erase(status.plan_history.begin());
+  status.profile->training_rate.table.back().samples_per_second = 191;
+  const Json after = Patched(object, MakeStatusPatch(object, status))["status"];
+  EXPECT_EQ(after["conditions"][0]["message"], "It still is.");
+  EXPECT_EQ(after["conditions"][0]["severity"], "low");
+  EXPECT_EQ(after["conditions"][1]["severity"], "low");
+  EXPECT_FALSE(after["conditions"][2].contains("severity"));
+  ASSERT_EQ(after["planHistory"].size(), 1u);
+  EXPECT_EQ(after["planHistory"][0]["mood"], (Json{{"x", 1}}));
+  EXPECT_EQ(after["profile"]["trainingRate"]["table"][1]["samplesPerSecond"], "191");
+  EXPECT_EQ(after["profile"]["trainingRate"]["table"][1]["cores"], 2);
+}
+
+TEST(StatusPatch, FieldsOfPlanProfileAndSummaryThatAreNotKnownStay) {
+  Json object = MinimalJob();
+  JobStatus status = FullJob().status;
+  object = Patched(object, MakeStatusPatch(object, status));
+  Json& written = object["status"];
+  for (const char* path :
+       {"/plan", "/plan/aggregation", "/plan/predicted", "/profile", "/profile/trainingRate",
+        "/execution/plannedFor/aggregation", "/usage", "/summary"}) {
+    written.at(Json::json_pointer(path))["fromTheFuture"] = path;
+  }
+  EXPECT_EQ(DecodeJob(object)->status, status);
+  status.plan->memory_mib += 64;
+  status.plan->predicted.seconds += 1;
+  status.profile->training_rate.slope += 1;
+  status.execution.planned_for->objective = {};
+  status.execution.planned_for->objective.budget = 0.5;
+  status.usage.cost += 1;
+  const Json after = Patched(object, MakeStatusPatch(object, status));
+  for (const char* path :
+       {"/plan", "/plan/aggregation", "/plan/predicted", "/profile", "/profile/trainingRate",
+        "/execution/plannedFor/aggregation", "/usage", "/summary"}) {
+    EXPECT_EQ(after["status"].at(Json::json_pointer(path))["fromTheFuture"], path);
+  }
+  EXPECT_EQ(DecodeJob(after)->status, status);
+}
+
+TEST(StatusPatch, ASignatureInPlannedForIsTakenAway) {
+  Json object = MinimalJob();
+  JobStatus status = FullJob().status;
+  object = Patched(object, MakeStatusPatch(object, status));
+  object["status"]["execution"]["plannedFor"] = "00ff";
+  const auto job = DecodeJob(object);
+  ASSERT_TRUE(job.ok()) << job.status().ToString();
+  EXPECT_EQ(job->status.execution.planned_for, std::nullopt);
+  EXPECT_EQ(MakeStatusPatch(object, job->status),
+            (Json{{"status", {{"execution", {{"plannedFor", nullptr}}}}}}));
+}
+
+TEST(SortProblems, TellsTheUsersFromWhatStatusRemembers) {
+  const JobProblems problems = SortProblems({{"spec.training", "a"},
+                                             {"statusless", "b"},
+                                             {"status", "c"},
+                                             {"status.planHistory[3].revision", "d"},
+                                             {"status.plan.predicted.cost", "e"},
+                                             {"status.conditions[0].type", "f"},
+                                             {"status.usage.cost", "g"},
+                                             {"status.phase", "h"}});
+  const auto messages = [](const std::vector<FieldError>& errors) {
+    std::string all;
+    for (const FieldError& error : errors) all += error.message;
+    return all;
+  };
+  EXPECT_EQ(messages(problems.spec), "ab");
+  EXPECT_EQ(messages(problems.remembered), "cdef");
+  EXPECT_EQ(messages(problems.passed_over), "gh");
 }
 
 TEST(StatusPatch, AStatusThatCannotBeReadIsWrittenAnew) {

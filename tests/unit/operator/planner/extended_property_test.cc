@@ -147,7 +147,7 @@ class Room {
 std::vector<Evaluated> AllCandidates(const PlannerInput& input) {
   const ExtendedModel model(input);
   Room room(model);
-  const int64_t blocks = BlockCount(ParametersOf(input));
+  const int64_t blocks = BlockCount(ParametersOf(input), input.platform.block_elements);
   std::vector<Evaluated> all;
   const int largest =
       std::min({input.platform.max_functions, input.limits.global_batch_size.value_or(1 << 30)});

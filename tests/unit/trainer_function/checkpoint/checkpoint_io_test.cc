@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr int64_t kParameters = 4 * kBlockElements + 100;
+constexpr int64_t kParameters = 4 * kDefaultBlockElements + 100;
 
 class CheckpointIo : public testing::Test {
  protected:
@@ -37,7 +37,7 @@ class CheckpointIo : public testing::Test {
   }
 
   Range Shard(int shard) const {
-    return ShardRange(kParameters, request_.plan.aggregation.shards, shard);
+    return ShardRange(request_.plan.blocks(), request_.plan.aggregation.shards, shard);
   }
   Status WriteParts(int64_t iteration) {
     const ParameterState state = Example(iteration);
@@ -72,7 +72,7 @@ TEST_F(CheckpointIo, EveryRangeIsRestoredFromPartsThatWereCutOtherwise) {
   ASSERT_TRUE(WriteAll(10).ok());
   const ParameterState whole = Example(10);
   for (const Range range : {Range{0, kParameters}, Range{0, 1}, Range{kParameters - 1, kParameters},
-                            Range{kBlockElements - 5, 3 * kBlockElements + 5}}) {
+                            Range{kDefaultBlockElements - 5, 3 * kDefaultBlockElements + 5}}) {
     ParameterState state = ParameterState::Zero(range, 2);
     ASSERT_TRUE(Read(CheckpointAt(request_, 10), &state).ok());
     for (int64_t i = range.begin; i < range.end; ++i) {

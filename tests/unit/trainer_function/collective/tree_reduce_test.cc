@@ -56,7 +56,7 @@ class TreeReduce : public testing::Test {
  protected:
   void PushGradient(int64_t iteration, int child, float value) {
     for (int shard = 0; shard < plan_.shards; ++shard) {
-      const Range range = ShardRange(kParameters, plan_.shards, shard);
+      const Range range = ShardRange(kBlocks, plan_.shards, shard);
       const std::vector<float> values(static_cast<size_t>(range.size()), value);
       ObjectNotes notes = {range, 2, 0.5, 0, false};
       ASSERT_TRUE(transport_
@@ -66,7 +66,8 @@ class TreeReduce : public testing::Test {
     }
   }
 
-  static constexpr int64_t kParameters = 3 * kBlockElements;
+  static constexpr int64_t kParameters = 3 * kDefaultBlockElements;
+  static constexpr ParameterBlocks kBlocks = {kParameters};
   SystemClock clock_;
   ThreadExecutor executor_;
   SystemRandom random_;
@@ -78,7 +79,7 @@ class TreeReduce : public testing::Test {
 };
 
 TEST_F(TreeReduce, EachShardIsHandedOverInOrderWithItsSums) {
-  TreeNode node(runtime_, interrupt_, transport_, agreement_, plan_, kParameters, {1, 0, 0});
+  TreeNode node(runtime_, interrupt_, transport_, agreement_, plan_, kBlocks, {1, 0, 0});
   for (const int child : {2, 0, 1}) PushGradient(4, child, static_cast<float>(child + 1));
   std::vector<int> shards;
   ASSERT_TRUE(node.Merge(4,
@@ -95,7 +96,7 @@ TEST_F(TreeReduce, EachShardIsHandedOverInOrderWithItsSums) {
 }
 
 TEST_F(TreeReduce, DuplicatePushIsCountedOnce) {
-  TreeNode node(runtime_, interrupt_, transport_, agreement_, plan_, kParameters, {1, 0, 0});
+  TreeNode node(runtime_, interrupt_, transport_, agreement_, plan_, kBlocks, {1, 0, 0});
   for (const int child : {0, 1, 2, 1, 1}) PushGradient(4, child, 1);
   ASSERT_TRUE(node.Merge(4,
                          [&](const MergedShard& merged) {
@@ -107,7 +108,7 @@ TEST_F(TreeReduce, DuplicatePushIsCountedOnce) {
 }
 
 TEST_F(TreeReduce, GradientsOfOtherIterationsAreNotMixedIn) {
-  TreeNode node(runtime_, interrupt_, transport_, agreement_, plan_, kParameters, {1, 0, 0});
+  TreeNode node(runtime_, interrupt_, transport_, agreement_, plan_, kBlocks, {1, 0, 0});
   for (const int child : {0, 1, 2}) {
     PushGradient(3, child, 100);
     PushGradient(4, child, 1);
@@ -123,11 +124,11 @@ TEST_F(TreeReduce, GradientsOfOtherIterationsAreNotMixedIn) {
 
 // While the last child's later shards are still missing, earlier shards go on.
 TEST_F(TreeReduce, AShardDoesNotWaitForOthers) {
-  TreeNode node(runtime_, interrupt_, transport_, agreement_, plan_, kParameters, {1, 0, 0});
+  TreeNode node(runtime_, interrupt_, transport_, agreement_, plan_, kBlocks, {1, 0, 0});
   PushGradient(4, 0, 1);
   PushGradient(4, 1, 1);
   const auto push = [&](int shard) {
-    const Range range = ShardRange(kParameters, plan_.shards, shard);
+    const Range range = ShardRange(kBlocks, plan_.shards, shard);
     const std::vector<float> values(static_cast<size_t>(range.size()), 1.0F);
     EXPECT_TRUE(transport_
                     .Push({ObjectKind::kGradient, 4, 0, shard, 2}, {range, 2, 0.5, 0, false},
@@ -145,16 +146,16 @@ TEST_F(TreeReduce, AShardDoesNotWaitForOthers) {
 }
 
 TEST_F(TreeReduce, AnErrorOfTheReceiverEndsTheMerge) {
-  TreeNode node(runtime_, interrupt_, transport_, agreement_, plan_, kParameters, {1, 0, 0});
+  TreeNode node(runtime_, interrupt_, transport_, agreement_, plan_, kBlocks, {1, 0, 0});
   for (const int child : {0, 1, 2}) PushGradient(4, child, 1);
   EXPECT_EQ(node.Merge(4, [](const MergedShard&) { return InternalError("no"); }).code(),
             StatusCode::kInternal);
 }
 
 TEST_F(TreeReduce, AnExchangeBringsTheNextWeightsAndLeavesNoGradients) {
-  ShardExchange exchange(runtime_, interrupt_, transport_, agreement_, plan_, kParameters, 1);
+  ShardExchange exchange(runtime_, interrupt_, transport_, agreement_, plan_, kBlocks, 1);
   for (int shard = 2; shard >= 0; --shard) {  // whichever come
-    const Range range = ShardRange(kParameters, plan_.shards, shard);
+    const Range range = ShardRange(kBlocks, plan_.shards, shard);
     const std::vector<float> values(static_cast<size_t>(range.size()), static_cast<float>(shard));
     ASSERT_TRUE(transport_
                     .Push({ObjectKind::kWeights, 5, 1, shard, 0},
@@ -167,7 +168,7 @@ TEST_F(TreeReduce, AnExchangeBringsTheNextWeightsAndLeavesNoGradients) {
   ASSERT_TRUE(exchange.Exchange(4, gradient, 2, 0.5, weights).ok());
   ASSERT_TRUE(exchange.Finish().ok());
   EXPECT_EQ(weights.front(), 0.0F);
-  EXPECT_EQ(weights[kBlockElements], 1.0F);
+  EXPECT_EQ(weights[kDefaultBlockElements], 1.0F);
   EXPECT_EQ(weights.back(), 2.0F);
   EXPECT_EQ(agreement_.end(), 6) << "the stop came with shard 0";
   EXPECT_EQ(transport_.size(), 3u) << "the weights; its own gradients are gone";

@@ -43,12 +43,14 @@ TEST(GradientMath, NumbersThatAreNoneAreFoundAnywhere) {
 }
 
 TEST(GradientMath, BlockSumsDoNotDependOnTheShards) {
-  const auto block = static_cast<size_t>(kBlockElements);
+  const auto block = static_cast<size_t>(kDefaultBlockElements);
   const std::vector<float> gradient = RandomGradient(3 * block + 100);
-  const std::vector<double> whole = BlockSquares(gradient);
+  const std::vector<double> whole = BlockSquares(gradient, kDefaultBlockElements);
   ASSERT_EQ(whole.size(), 4u);
-  std::vector<double> pieces = BlockSquares(std::span(gradient).first(2 * block));
-  for (const double sum : BlockSquares(std::span(gradient).subspan(2 * block)))
+  std::vector<double> pieces =
+      BlockSquares(std::span(gradient).first(2 * block), kDefaultBlockElements);
+  for (const double sum :
+       BlockSquares(std::span(gradient).subspan(2 * block), kDefaultBlockElements))
     pieces.push_back(sum);
   EXPECT_EQ(pieces, whole);
 }
@@ -59,7 +61,8 @@ TEST(GradientMath, SumOfSquaresIsRight) {
     double expected = 0;
     for (const float value : gradient)
       expected += static_cast<double>(value) * static_cast<double>(value);
-    EXPECT_NEAR(BlockSquares(gradient)[0], expected, 1e-12 * expected) << size;
+    EXPECT_NEAR(BlockSquares(gradient, kDefaultBlockElements)[0], expected, 1e-12 * expected)
+        << size;
   }
 }
 

@@ -83,7 +83,8 @@ TEST_P(OptimizerReference, HundredStepsAreWithinAMillionthOfPyTorch) {
     std::vector<float> gradient = Gradient(step, weights.size());
     if (config.clip_value) ClipByValue(gradient, *config.clip_value);
     if (config.clip_global_norm)
-      Scale(gradient, NormClipFactor(BlockSquares(gradient), *config.clip_global_norm));
+      Scale(gradient, NormClipFactor(BlockSquares(gradient, kDefaultBlockElements),
+                                     *config.clip_global_norm));
     const double rate = LearningRate(config, step, kSteps);
     ApplyOptimizer(config, {rate, step}, weights, gradient, state);
     const Json& expected = reference.at("steps").at(next);

@@ -157,16 +157,16 @@ TEST_F(SliceServiceTest, APinnedLibTorchThatThisProcessHasNotIsRefused) {
   EXPECT_THAT(refused.message(), HasSubstr("SkylakeX"));
   EXPECT_THAT(refused.message(), HasSubstr("Haswell"));
   // No gradient comes of a profile.
-  request.role.kind = RoleKind::kProfile;
+  request.roles.front().role.kind = RoleKind::kProfile;
   EXPECT_TRUE(ValidateRequest(request, environment).ok());
-  request.role.kind = RoleKind::kWorker;
+  request.roles.front().role.kind = RoleKind::kWorker;
   request.plan.libtorch = environment.libtorch;
   EXPECT_TRUE(service.Start(request).ok());
 }
 
 TEST_F(SliceServiceTest, AServerTakesAPlanThatPinsWhatItDoesNotHave) {
   SliceRequest request = Request();
-  request.role = {RoleKind::kServer, 0, {1, 0, 0}};
+  request.roles.front().role = {RoleKind::kServer, 0, {1, 0, 0}};
   request.plan.isa = "avx512";
   request.plan.libtorch = "1.13.1, OpenBLAS SkylakeX";
   EXPECT_TRUE(ValidateRequest(request, harness_.Environment(kServer)).ok());

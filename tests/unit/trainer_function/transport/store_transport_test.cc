@@ -35,7 +35,8 @@ class StoreTransportTest : public testing::Test {
   MemoryObjectStore memory_;
   FaultyObjectStore store_{memory_, time_.runtime, StoreFaults{}};
   Interrupt interrupt_{time_.runtime, time_.clock.Now() + std::chrono::seconds(100)};
-  StoreTransport transport_{time_.runtime, store_, interrupt_, {"p", 2, 4}, "uid"};
+  StoreTransport transport_{time_.runtime, store_, interrupt_,
+                            {"p", 2, 4},   "uid",  kDefaultBlockElements};
   std::vector<float> values_ = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
 };
 
@@ -50,7 +51,7 @@ TEST_F(StoreTransportTest, WhatIsPushedIsPulled) {
 }
 
 TEST_F(StoreTransportTest, NormsAreOneDoubleABlock) {
-  const Range elements = {0, 2 * kBlockElements + 1};
+  const Range elements = {0, 2 * kDefaultBlockElements + 1};
   const ExchangeObjectName name = {ObjectKind::kNorms, 7, 2, 0, 0};
   const std::vector<double> norms = {1.5, 2.5, 3.5};
   ObjectNotes notes;
@@ -206,7 +207,8 @@ class HintedPull : public StoreTransportTest {
  protected:
   HintingStore hinting_{time_, memory_};
   Interrupt patient_{time_.runtime, time_.clock.Now() + kMaxPollWait};
-  StoreTransport hinted_{time_.runtime, hinting_, patient_, {"p", 2, 4}, "uid"};
+  StoreTransport hinted_{time_.runtime, hinting_, patient_,
+                         {"p", 2, 4},   "uid",    kDefaultBlockElements};
 };
 
 TEST_F(HintedPull, FindsTheObjectWhenItComesWithOneMiss) {
@@ -235,7 +237,8 @@ TEST_F(HintedPull, VainHintsDoNotBreakTheBoundOfMisses) {
       hinting_.hints_.push_back(now + FromSeconds(first + i * 1e-4));
     }
     Interrupt interrupt(time_.runtime, time_.clock.Now() + kMaxPollWait);
-    StoreTransport transport(time_.runtime, hinting_, interrupt, {"p", 2, 4}, "uid");
+    StoreTransport transport(time_.runtime, hinting_, interrupt, {"p", 2, 4}, "uid",
+                             kDefaultBlockElements);
     EXPECT_EQ(transport.Pull(kName, kElements).status().code(), StatusCode::kDeadlineExceeded);
     EXPECT_LE(hinting_.asked_, kMaxMissesPerObject) << first;
     EXPECT_GT(hinting_.asked_, 10) << first;

@@ -58,6 +58,14 @@ const Row kRows[] = {
        DeleteIt(s);
      },
      "LeaveAlone"},
+    {"with a status of a later version",
+     [](JobSnapshot& s) { s.unreadable = InvalidArgumentError("status"); }, "LeaveAlone"},
+    {"deleted, with a status of a later version",
+     [](JobSnapshot& s) {
+       s.unreadable = InvalidArgumentError("status");
+       DeleteIt(s);
+     },
+     "Delete"},
     {"deleted", DeleteIt, "Delete"},
     {"deleted when finished",
      [](JobSnapshot& s) {

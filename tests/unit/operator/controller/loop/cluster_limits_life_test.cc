@@ -55,7 +55,7 @@ TEST_F(ClusterLimitsTest, FunctionsThatProfileFindRoomOnANodeAndKeepTheirSize) {
   EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
   std::vector<int> sizes;
   for (const auto& [when, request] : world_.functions.requests()) {
-    if (request.role.kind != RoleKind::kProfile || request.role.rank > 0) continue;
+    if (request.role().kind != RoleKind::kProfile || request.role().rank > 0) continue;
     sizes.push_back(request.plan.memory_mib);
   }
   EXPECT_THAT(sizes, ElementsAre(384, 320, 256));

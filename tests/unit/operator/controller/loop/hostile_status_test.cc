@@ -37,6 +37,7 @@ class HostileStatusTest : public JobLifeTest {
     JobSnapshot snapshot;
     snapshot.job = decoded.job;
     snapshot.problem = decoded.problem;
+    snapshot.unreadable = decoded.unreadable;
     snapshot.options = &world_.options;
     snapshot.now = world_.time.clock.Now();
     snapshot.wall = world_.time.clock.Wall();
@@ -93,7 +94,7 @@ TEST_F(HostileStatusTest, APlanThatNobodyMadeIsNotCountedBy) {
   object["status"]["plan"]["aggregation"]["layers"] = {1, 2147483647};
   JobMemory memory;
   const JobMemory::Decoded& decoded = memory.Decode(std::make_shared<const Json>(object));
-  EXPECT_FALSE(decoded.problem.ok());
+  EXPECT_FALSE(decoded.unreadable.ok());
   EXPECT_FALSE(decoded.job.status.plan.has_value());
 }
 

@@ -239,7 +239,7 @@ Job PlannedJob() {
     job.status.plan_history[static_cast<size_t>(i)].revision = i + 1;
     job.status.plan_history[static_cast<size_t>(i)].first_iteration = 30 * i;
   }
-  job.status.execution.planned_for = PlanningSignature(job.spec, job.status.execution);
+  job.status.execution.planned_for = PlannedInputsOf(job.spec, job.status.execution);
   return job;
 }
 
@@ -319,13 +319,25 @@ TEST(LeastMemory, IsAQuarterMoreOnThePlatformsGrid) {
   EXPECT_EQ(LeastMemoryMib(platform, 520), 704);  // 650
 }
 
-TEST(PlanningSignature, OfWhatWasTooSmallAsWell) {
+TEST(PlannerInput, SaysWhatTheUserAskedOfAggregation) {
+  Job job = PlannedJob();
+  job.status.profile.emplace();
+  const auto asked = [&] { return PlannerInputOf(job, Platform{}, 0, 0, false).aggregation; };
+  EXPECT_EQ(asked().transport, TransportKind::kObjectStore);
+  EXPECT_EQ(asked().placement, Placement::kDedicated);
+  job.spec.aggregation.transport = "Direct";
+  job.spec.aggregation.placement = "Workers";
+  EXPECT_EQ(asked().transport, TransportKind::kDirect);
+  EXPECT_EQ(asked().placement, Placement::kWorkers);
+}
+
+TEST(PlannedInputs, OfWhatWasTooSmallAsWell) {
   Job job = PlannedJob();
   job.status.execution.too_small_server_mib = 256;
   EXPECT_TRUE(PlanIsOutOfDate(job));
 }
 
-TEST(PlanningSignature, IsOfObjectiveBoundsAndAggregationAlone) {
+TEST(PlannedInputs, IsOfObjectiveBoundsAndAggregationAlone) {
   const Job job = PlannedJob();
   EXPECT_FALSE(PlanIsOutOfDate(job));
   Job other = job;
