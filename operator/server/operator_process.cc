@@ -95,6 +95,12 @@ TenantRules TenantRulesOf(const OperatorOptions& options) {
   rules.path_style = own.path_style;
   rules.readable = options.readable;
   rules.expose_operator_credentials = !options.require_job_credentials;
+  rules.endpoints.refuse_loopback = options.backend == "Knative";
+  if (const auto host = GetEnvironment("KUBERNETES_SERVICE_HOST"); host.has_value()) {
+    const std::string port = GetEnvironment("KUBERNETES_SERVICE_PORT").value_or("443");
+    const bool literal6 = host->find(':') != std::string::npos;
+    rules.endpoints.api_server = (literal6 ? "[" + *host + "]" : *host) + ":" + port;
+  }
   return rules;
 }
 

@@ -120,6 +120,9 @@ Status CheckStoreOf(const TenantRules& rules, const Job& job) {
                   "names no store, and the operator has none of its own; name a bucket and " +
                       std::string(kSecretField) + ", or ask the administrator for --store");
   }
+  const bool same_server =
+      store.endpoint.empty() || WithoutSlash(store.endpoint) == WithoutSlash(rules.endpoint);
+  if (!same_server) LDNN_RETURN_IF_ERROR(CheckEndpoint(rules.endpoints, store.endpoint));
   if (BySecret(job, MakeStoreReference(job).uri)) return OkStatus();
   const std::string field = store.uri.empty() ? "spec.objectStore" : "spec.objectStore.uri";
   Result<Place> root = RootOf(job);
@@ -130,8 +133,6 @@ Status CheckStoreOf(const TenantRules& rules, const Job& job) {
   const Result<Place> own_root = RootOf(own);
   const bool there = !rules.uri.empty() && own_root.ok() && own_root->scheme == root->scheme &&
                      own_root->parts == root->parts;
-  const bool same_server =
-      store.endpoint.empty() || WithoutSlash(store.endpoint) == WithoutSlash(rules.endpoint);
   if (there && same_server) return OkStatus();
   if (root->scheme == "file") {
     return Refuse(field,

@@ -15,6 +15,7 @@
 
 #include "common/base/status.h"
 #include "operator/api/job.h"
+#include "operator/controller/admission/store_endpoint.h"
 
 namespace lambdadnn {
 
@@ -32,6 +33,8 @@ struct TenantRules {
   // Functions get the operator's own credentials where the store gives none of one job and the job
   // names no Secret: whoever may read pods or Secrets in its namespace has them then.
   bool expose_operator_credentials = false;
+  // Of the endpoints that jobs name.
+  EndpointRules endpoints = {};
 };
 
 // kInvalidArgument says what is wrong with a place as an administrator writes it.

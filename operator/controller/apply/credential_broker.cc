@@ -154,7 +154,7 @@ Result<bool> CredentialBroker::Choose(Pass* pass, bool may_try) {
     return true;
   }
 
-  const std::string store = StoreLaneOf(job) + " " + memory.store_secrets.version;
+  const std::pair store(StoreLaneOf(job), memory.store_secrets.version);
   std::optional<Status> answer;
   {
     const std::lock_guard lock(mutex_);

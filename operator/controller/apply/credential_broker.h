@@ -7,12 +7,14 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "common/protocol/slice.h"
 #include "operator/controller/apply/job_stores.h"
 #include "operator/controller/apply/pass.h"
 #include "operator/controller/dependencies.h"
 #include "operator/controller/options.h"
+#include "operator/controller/store/store_lanes.h"
 #include "operator/resources/function_groups.h"
 
 namespace lambdadnn {
@@ -58,7 +60,7 @@ class CredentialBroker {
   std::mutex mutex_;
   // By lane of the store and the version of its Secrets: whether it gives credentials for one job,
   // or why not.
-  std::map<std::string, Status> roles_;
+  std::map<std::pair<StoreLane, std::string>, Status> roles_;
 };
 
 }  // namespace lambdadnn

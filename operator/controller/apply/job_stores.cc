@@ -47,7 +47,7 @@ Status JobStores::LearnCapabilities(Pass* pass, ObjectStore& store, bool may_wri
   const Job& job = pass->snapshot.job;
   std::optional<std::vector<std::string>>& learnt = pass->memory->facts.store_capabilities;
   if (job.status.store_capabilities.has_value()) return OkStatus();
-  const std::string lane = StoreLaneOf(job);
+  const StoreLane lane = StoreLaneOf(job);
   {
     const std::lock_guard lock(mutex_);
     const auto found = capabilities_.find(lane);

@@ -67,7 +67,7 @@ struct Controller::State {
 
   // What is odd about one job must not end the process of all: no library that a pass uses throws
   // at anything known.
-  Result<Duration> Pass(const ObjectName& name, std::string* lane) {
+  Result<Duration> Pass(const ObjectName& name, std::optional<StoreLane>* lane) {
     try {
       return reconciler.Reconcile(name, lane);
     } catch (const std::exception& error) {
@@ -79,16 +79,16 @@ struct Controller::State {
   void Work() {
     while (const std::optional<ObjectName> name = queue.Get()) {
       const Instant begin = dependencies.runtime.clock.Now();
-      std::string lane;
+      std::optional<StoreLane> lane;
       Hold(begin);
       const Result<Duration> next = Pass(*name, &lane);
       Release(begin);
-      if (lane.empty()) {
+      if (!lane.has_value()) {
         End(*name, begin, next);
         continue;
       }
       // It stays with this pass until that has ended: no other one begins meanwhile.
-      lanes.Run(lane, [this, name = *name, begin] { End(name, begin, Pass(name, nullptr)); });
+      lanes.Run(*lane, [this, name = *name, begin] { End(name, begin, Pass(name, nullptr)); });
     }
   }
 

@@ -198,7 +198,8 @@ void Reconciler::WakeNext() {
   }
 }
 
-Result<Duration> Reconciler::Reconcile(const ObjectName& name, std::string* store_lane) {
+Result<Duration> Reconciler::Reconcile(const ObjectName& name,
+                                       std::optional<StoreLane>* store_lane) {
   Pass pass;
   pass.name = name;
   pass.may_wait = store_lane == nullptr;
@@ -212,7 +213,7 @@ Result<Duration> Reconciler::Reconcile(const ObjectName& name, std::string* stor
   LDNN_RETURN_IF_ERROR(Gather(&pass));
   const Status applied = DecideAndApply(&pass);
   if (IsAccessFailure(applied)) pass.memory->store_refused = true;
-  if (!pass.store_lane.empty()) {
+  if (pass.store_lane.has_value()) {
     scheduler_.NoteJoining(pass);
     *store_lane = std::move(pass.store_lane);
     return Duration::zero();

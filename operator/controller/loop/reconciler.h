@@ -5,7 +5,7 @@
 #pragma once
 
 #include <functional>
-#include <string>
+#include <optional>
 
 #include "operator/controller/admission/admission_queue.h"
 #include "operator/controller/apply/action_executor.h"
@@ -16,6 +16,7 @@
 #include "operator/controller/dependencies.h"
 #include "operator/controller/loop/pass_scheduler.h"
 #include "operator/controller/options.h"
+#include "operator/controller/store/store_lanes.h"
 #include "operator/kube/object_cache.h"
 
 namespace lambdadnn {
@@ -31,7 +32,8 @@ class Reconciler {
   // When to look again; an error = soon, with back-off. May wait for the job's store, unless there
   // is a `store_lane`: then a pass that comes to that ends, and the next is to be one that may
   // wait, in this lane (store_lanes.h).
-  Result<Duration> Reconcile(const ObjectName& name, std::string* store_lane = nullptr);
+  Result<Duration> Reconcile(const ObjectName& name,
+                             std::optional<StoreLane>* store_lane = nullptr);
   // From now on passes, also those under way, do and write nothing more: what they learn may be
   // wrong, as what they ask is cut off.
   void Abandon() { writer_.Abandon(); }

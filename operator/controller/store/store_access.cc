@@ -182,10 +182,10 @@ Result<TemporaryCredentials> AssumeJobRole(const StoreReference& reference,
                          role);
 }
 
-std::string StoreLaneOf(const Job& job) {
+StoreLane StoreLaneOf(const Job& job) {
   const StoreReference store = MakeStoreReference(job);
-  return job.metadata.namespace_name + " " + (store.endpoint.empty() ? store.uri : store.endpoint) +
-         " " + job.spec.object_store.credentials_secret;
+  return {job.metadata.namespace_name, (store.endpoint.empty() ? store.uri : store.endpoint) + " " +
+                                           job.spec.object_store.credentials_secret};
 }
 
 }  // namespace lambdadnn

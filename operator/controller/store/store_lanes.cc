@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/controller/store/store_lanes.h"
 
+#include <tuple>
 #include <utility>
 
 namespace lambdadnn {
@@ -10,31 +11,41 @@ StoreLanes::StoreLanes(Executor& executor, const Limits& limits)
 
 StoreLanes::~StoreLanes() { Close(); }
 
-bool StoreLanes::MayBegin(const Lane& lane) const {
+int StoreLanes::UnderWayOf(const std::string& namespace_name) const {
+  const auto found = under_way_of_.find(namespace_name);
+  return found == under_way_of_.end() ? 0 : found->second;
+}
+
+bool StoreLanes::MayBegin(const StoreLane& name, const Lane& lane) const {
   if (lane.waiting.empty() || under_way_ >= limits_.of_all) return false;
+  if (UnderWayOf(name.namespace_name) >= limits_.of_a_namespace) return false;
   return lane.under_way < (under_way_ < limits_.crowded ? limits_.of_a_lane : 1);
 }
 
-StoreLanes::Work StoreLanes::Begin(Lane& lane) {
+StoreLanes::Work StoreLanes::Begin(const StoreLane& name, Lane& lane) {
   Work work = std::move(lane.waiting.front());
   lane.waiting.pop_front();
   ++lane.under_way;
   lane.last_begun = ++begun_;
   ++under_way_;
+  ++under_way_of_[name.namespace_name];
   return work;
 }
 
 StoreLanes::Lanes::iterator StoreLanes::Next() {
   auto next = lanes_.end();
   for (auto lane = lanes_.begin(); lane != lanes_.end(); ++lane) {
-    if (!MayBegin(lane->second)) continue;
-    const auto rank = [](const Lane& of) { return std::pair(of.under_way, of.last_begun); };
-    if (next == lanes_.end() || rank(lane->second) < rank(next->second)) next = lane;
+    if (!MayBegin(lane->first, lane->second)) continue;
+    const auto rank = [this](const Lanes::value_type& of) {
+      return std::tuple(UnderWayOf(of.first.namespace_name), of.second.under_way,
+                        of.second.last_begun);
+    };
+    if (next == lanes_.end() || rank(*lane) < rank(*next)) next = lane;
   }
   return next;
 }
 
-void StoreLanes::Run(const std::string& lane, Work work) {
+void StoreLanes::Run(const StoreLane& lane, Work work) {
   std::list<Runner> ended;  // joined without the lock
   Runner* runner = nullptr;
   {
@@ -47,8 +58,8 @@ void StoreLanes::Run(const std::string& lane, Work work) {
     }
     Lane& of = lanes_[lane];
     of.waiting.push_back(std::move(work));
-    if (!MayBegin(of)) return;
-    work = Begin(of);
+    if (!MayBegin(lane, of)) return;
+    work = Begin(lane, of);
     runner = &runners_.emplace_back();
   }
   std::unique_ptr<Task> task = executor_.Spawn(
@@ -58,7 +69,7 @@ void StoreLanes::Run(const std::string& lane, Work work) {
   monitor_->NotifyAll();
 }
 
-void StoreLanes::Serve(Runner* runner, std::string lane, Work work) {
+void StoreLanes::Serve(Runner* runner, StoreLane lane, Work work) {
   while (work) {
     work();
     work = nullptr;  // what it holds goes without the lock
@@ -66,11 +77,13 @@ void StoreLanes::Serve(Runner* runner, std::string lane, Work work) {
     const auto done = lanes_.find(lane);
     --done->second.under_way;
     --under_way_;
+    const auto of_namespace = under_way_of_.find(lane.namespace_name);
+    if (--of_namespace->second == 0) under_way_of_.erase(of_namespace);
     monitor_->NotifyAll();
     if (done->second.under_way == 0 && done->second.waiting.empty()) lanes_.erase(done);
     if (const auto next = Next(); next != lanes_.end()) {
       lane = next->first;
-      work = Begin(next->second);
+      work = Begin(next->first, next->second);
     } else {
       runner->ended = true;
     }

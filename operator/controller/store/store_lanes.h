@@ -4,7 +4,9 @@
 //
 // A lane is a store as its jobs see it (namespace, endpoint, Secret). Each has a few tasks at most,
 // and as soon as many are busy in all, one: a store that hangs then takes one of them, however many
-// jobs wait for it. Work of a lane begins in the order in which it came. Thread-safe.
+// jobs wait for it. Half of all tasks is the most that one namespace has, however many stores of
+// its jobs hang. Work of a lane begins in the order in which it came; whose turn it is, namespaces
+// and then their lanes share. Thread-safe.
 #pragma once
 
 #include <deque>
@@ -18,10 +20,18 @@
 
 namespace lambdadnn {
 
+// The store that some jobs share.
+struct StoreLane {
+  std::string namespace_name;
+  std::string store;  // endpoint or URI, and the Secret
+  friend auto operator<=>(const StoreLane&, const StoreLane&) = default;
+};
+
 class StoreLanes {
  public:
   struct Limits {
     int of_a_lane = 8;
+    int of_a_namespace = 128;
     int crowded = 64;  // from here on a lane that has a task gets no other
     int of_all = 256;  // less `crowded`: stores that may hang and hold up nobody else
   };
@@ -32,7 +42,7 @@ class StoreLanes {
   StoreLanes& operator=(const StoreLanes&) = delete;
 
   // Never blocks. `work` runs once, later; not at all when Close comes before its turn.
-  void Run(const std::string& lane, std::function<void()> work);
+  void Run(const StoreLane& lane, std::function<void()> work);
   // Nothing begins any more. Waits for what is under way until then: false = some of it has not
   // ended.
   bool Settle(Instant until);
@@ -50,14 +60,15 @@ class StoreLanes {
     std::unique_ptr<Task> task;
     bool ended = false;
   };
-  using Lanes = std::map<std::string, Lane>;
+  using Lanes = std::map<StoreLane, Lane>;
 
   void StopBeginning();  // with the monitor
-  bool MayBegin(const Lane& lane) const;
-  Work Begin(Lane& lane);
+  int UnderWayOf(const std::string& namespace_name) const;
+  bool MayBegin(const StoreLane& name, const Lane& lane) const;
+  Work Begin(const StoreLane& name, Lane& lane);
   // The lane whose turn it is; end() = none has work that may begin.
   Lanes::iterator Next();
-  void Serve(Runner* runner, std::string lane, Work work);
+  void Serve(Runner* runner, StoreLane lane, Work work);
 
   Executor& executor_;
   const Limits limits_;
@@ -65,6 +76,7 @@ class StoreLanes {
   Lanes lanes_;                // those with work; with the monitor, as all that follows
   std::list<Runner> runners_;  // their addresses stay
   int under_way_ = 0;
+  std::map<std::string, int> under_way_of_;  // by namespace; those that have any
   int64_t begun_ = 0;
   bool closed_ = false;
 };

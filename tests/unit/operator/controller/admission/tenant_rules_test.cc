@@ -80,6 +80,24 @@ TEST(TenantRules, TheOperatorsStoreMayBeNamed) {
   EXPECT_EQ(Refusal(job), "");
 }
 
+// Whatever Secret the job has: the operator would ask them from inside the cluster.
+TEST(TenantRules, AnEndpointThatIsNoStoreIsRefused) {
+  TenantRules rules = Rules();
+  Job job = JobOf();
+  job.spec.object_store.bucket = "mine";
+  job.spec.object_store.credentials_secret = "s3";
+  job.spec.object_store.endpoint = "http://169.254.169.254";
+  EXPECT_THAT(Refusal(job, rules),
+              AllOf(StartsWith("spec.objectStore.endpoint: "), HasSubstr("metadata")));
+  job.spec.object_store.endpoint = "http://127.0.0.1:8080";
+  EXPECT_EQ(Refusal(job, rules), "");
+  rules.endpoints.refuse_loopback = true;
+  EXPECT_THAT(Refusal(job, rules), HasSubstr("the operator's own pod"));
+  // What the administrator has chosen is none of the jobs' doing.
+  rules.endpoint = "http://127.0.0.1:8080/";
+  EXPECT_EQ(Refusal(job, rules), "");
+}
+
 TEST(TenantRules, AnotherEndpointBucketOrPrefixNeedsASecret) {
   for (const auto& [bucket, prefix, endpoint] :
        std::vector<std::array<std::string, 3>>{{"training", "runs/lambdadnn", "https://evil:9000"},

@@ -26,7 +26,7 @@ TEST(StoreLanes, ALaneHasAFewTasksAndBeginsItsWorkInOrder) {
     int under_way = 0;
     int most = 0;
     for (int i = 0; i < 10; ++i) {
-      lanes.Run("store", [&, i] {
+      lanes.Run({"team", "store"}, [&, i] {
         begun.push_back(i);
         most = std::max(most, ++under_way);
         runtime.clock.SleepFor(std::chrono::seconds(1));
@@ -46,15 +46,61 @@ TEST(StoreLanes, StoresThatHangTakeOneTaskEachOnceManyAreBusy) {
     StoreLanes lanes(runtime.executor, {.of_a_lane = 4, .crowded = 8, .of_all = 18});
     for (int lane = 0; lane < 10; ++lane) {
       for (int i = 0; i < 4; ++i) {
-        lanes.Run("hangs-" + std::to_string(lane), [&] { runtime.clock.SleepFor(kHang); });
+        lanes.Run({"team", "hangs-" + std::to_string(lane)},
+                  [&] { runtime.clock.SleepFor(kHang); });
       }
     }
     const Instant begin = runtime.clock.Now();
     std::optional<Duration> waited;
-    lanes.Run("answers", [&] { waited = runtime.clock.Now() - begin; });
+    lanes.Run({"team", "answers"}, [&] { waited = runtime.clock.Now() - begin; });
     runtime.clock.SleepFor(std::chrono::milliseconds(1));
     ASSERT_TRUE(waited.has_value()) << "no task was left";
     EXPECT_LT(*waited, std::chrono::milliseconds(1));
+  });
+}
+
+TEST(StoreLanes, HoweverManyStoresOfANamespaceHangOthersHaveTasks) {
+  InVirtualTime([](Runtime& runtime) {
+    StoreLanes lanes(runtime.executor,
+                     {.of_a_lane = 4, .of_a_namespace = 8, .crowded = 4, .of_all = 16});
+    int hanging = 0;
+    for (int lane = 0; lane < 100; ++lane) {
+      lanes.Run({"mallory", "hangs-" + std::to_string(lane)}, [&] {
+        ++hanging;
+        runtime.clock.SleepFor(kHang);
+      });
+    }
+    runtime.clock.SleepFor(std::chrono::milliseconds(1));
+    EXPECT_EQ(hanging, 8);
+    int served = 0;
+    for (int i = 0; i < 8; ++i) {
+      lanes.Run({"team", "store-" + std::to_string(i)}, [&] { ++served; });
+    }
+    runtime.clock.SleepFor(std::chrono::milliseconds(1));
+    EXPECT_EQ(served, 8);
+    // Nobody's work is lost: as tasks end, what waited has its turn.
+    runtime.clock.SleepFor(13 * kHang);
+    EXPECT_EQ(hanging, 100);
+  });
+}
+
+TEST(StoreLanes, NamespacesTakeTurns) {
+  InVirtualTime([](Runtime& runtime) {
+    StoreLanes lanes(runtime.executor,
+                     {.of_a_lane = 1, .of_a_namespace = 8, .crowded = 1, .of_all = 2});
+    std::vector<std::string> begun;
+    const auto run = [&](const std::string& namespace_name, const std::string& store) {
+      lanes.Run({namespace_name, store}, [&begun, &runtime, namespace_name] {
+        begun.push_back(namespace_name);
+        runtime.clock.SleepFor(std::chrono::seconds(1));
+      });
+    };
+    for (int i = 0; i < 6; ++i) run("many", "store-" + std::to_string(i));
+    run("few", "store");
+    runtime.clock.SleepFor(std::chrono::seconds(10));
+    ASSERT_EQ(begun.size(), 7u);
+    // Two of the first were under way; the next turn is not theirs.
+    EXPECT_EQ(begun[2], "few");
   });
 }
 
@@ -64,7 +110,7 @@ TEST(StoreLanes, CloseEndsWhatIsUnderWayAndDropsWhatWaits) {
     int ended = 0;
     StoreLanes lanes(runtime.executor, {.of_a_lane = 1, .crowded = 2, .of_all = 2});
     for (int i = 0; i < 3; ++i) {
-      lanes.Run("store", [&] {
+      lanes.Run({"team", "store"}, [&] {
         ++begun;
         runtime.clock.SleepFor(std::chrono::seconds(1));
         ++ended;
@@ -74,7 +120,7 @@ TEST(StoreLanes, CloseEndsWhatIsUnderWayAndDropsWhatWaits) {
     lanes.Close();
     EXPECT_EQ(begun, 1);
     EXPECT_EQ(ended, 1);
-    lanes.Run("store", [&] { ++begun; });
+    lanes.Run({"team", "store"}, [&] { ++begun; });
     runtime.clock.SleepFor(std::chrono::seconds(1));
     EXPECT_EQ(begun, 1);
   });
@@ -158,7 +204,7 @@ TEST(StoreLanes, SettlingWaitsForWhatIsUnderWayAndNoLonger) {
     StoreLanes busy(runtime.executor, {.of_a_lane = 1, .crowded = 2, .of_all = 2});
     int begun = 0;
     for (int i = 0; i < 2; ++i) {
-      busy.Run("store", [&] {
+      busy.Run(StoreLane{"team", "store"}, [&] {
         ++begun;
         runtime.clock.SleepFor(std::chrono::seconds(10));
       });
