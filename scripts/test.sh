@@ -26,7 +26,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # machine; DEADLINE_MINUTES end it on a bare one too. No test of it takes more than TEST_SECONDS.
 readonly CI_MINUTES=15 DEADLINE_MINUTES=85 HANG_MINUTES=10 TEST_SECONDS=300
 readonly TIERS='
-build       |110|what the tiers below need, incl. servers (more on a bare machine)|
+build       |80 |what the tiers below need, incl. servers (more on a bare machine)|
 unit        |50 |all unit tests                                             |
 tidy        |20 |all                                                        |
 conformance |5  |object stores: memory, files, strict S3 stand-in           |
@@ -35,7 +35,7 @@ integration |320|kills, UCI digits, MinIO, bad input, CRD, operator, chart; an e
 timing      |240|none: needs a quiet machine; --tier timing: 3 runs of two plans|median of 5 runs, and of 3 on a cluster
 sanitizers  |10 |address+undefined: parsers, readers, transport, servers    |all unit and conformance tests; thread sanitizer; a training with LibTorch
 fuzz        |5  |every input of the corpora under address+undefined         |each target fuzzed for 120 s
-e2e         |280|README on a real cluster, a job in layers, two faults, the end|all faults, limits, isolation, life of a chart, an upgrade; the cluster itself
+e2e         |310|README on a real cluster, a job in layers, two faults, the end|all faults, limits, isolation, life of a chart, an upgrade; the cluster itself
 '
 
 # Where the tests run, real servers are not optional; who runs a program by hand may leave them out.
