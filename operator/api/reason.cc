@@ -47,6 +47,7 @@ constexpr ReasonRow kRows[] = {
     {Reason::kLimitsUnknown, "LimitsUnknown", FailureKind::kJob, true},
     {Reason::kReplanInfeasible, "ReplanInfeasible", FailureKind::kJob, true},
     {Reason::kStatusFieldRefused, "StatusFieldRefused"},
+    {Reason::kStatusUnreadable, "StatusUnreadable"},
     {Reason::kJobNotIsolated, "JobNotIsolated"},
     {Reason::kCleanupIncomplete, "CleanupIncomplete"},
     {Reason::kInfeasible, "Infeasible", FailureKind::kInfeasible},

@@ -48,6 +48,7 @@ enum class Reason {
   kLimitsUnknown,
   kReplanInfeasible,
   kStatusFieldRefused,
+  kStatusUnreadable,
   kJobNotIsolated,
   kCleanupIncomplete,
   kInfeasible,

@@ -3,6 +3,7 @@
 
 #include "operator/api/conditions.h"
 #include "operator/controller/admission/tenant_rules.h"
+#include "operator/controller/apply/event_objects.h"
 #include "operator/controller/decide/decide.h"
 
 namespace lambdadnn {
@@ -65,6 +66,11 @@ Status JobLoader::Load(Pass* pass) {
   pass->snapshot.job = decoded.job;
   pass->snapshot.problem = decoded.problem;
   pass->snapshot.unreadable = decoded.unreadable;
+  if (const std::string why = pass->memory->TakeLeftAlone();
+      !why.empty() && dependencies_.record_event) {
+    dependencies_.record_event(MakeEvent(
+        decoded.job, MakeCondition(kConditionDegraded, true, Reason::kStatusUnreadable, why)));
+  }
   if (options_.tenants.has_value() && decoded.problem.ok()) {
     UseOperatorStore(*options_.tenants, &pass->snapshot.job);
     std::optional<Status>& reach = pass->memory->reach;

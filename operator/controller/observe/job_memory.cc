@@ -113,6 +113,7 @@ void JobMemory::WarnOf(const JobProblems& problems) {
     const ObjectMeta& metadata = decoded_.job.metadata;
     LogWarning("controller", told,
                {{"namespace", metadata.namespace_name}, {"job", metadata.name}});
+    if (!problems.remembered.empty()) left_alone_ = told;
   }
   warned_of_ = std::move(told);
 }

@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/objectstore/object_store.h"
@@ -93,6 +94,10 @@ class JobMemory {
   // What functions that are asked for now are started with; `own_credentials` = slices bring them.
   std::string StartedWith(bool own_credentials) const;
 
+  // Why the job is left alone, once for each thing of its status that cannot be read; "" = it has
+  // been told, or there is none.
+  std::string TakeLeftAlone() { return std::exchange(left_alone_, ""); }
+
  private:
   // Once for each thing that cannot be read.
   void WarnOf(const JobProblems& problems);
@@ -104,6 +109,7 @@ class JobMemory {
   Decoded decoded_;
   bool readable_ = false;             // decoded_from_ had no problem
   std::string warned_of_;             // in its status
+  std::string left_alone_;            // why, until it is taken
   int64_t validated_generation_ = 0;  // 0 = none yet
   Status invalid_;                    // of that generation
 };

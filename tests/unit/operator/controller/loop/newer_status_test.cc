@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
 
 #include "common/protocol/slice_codec.h"
@@ -138,6 +139,9 @@ TEST_F(NewerStatusTest, APlanThatCannotBeReadLeavesTheJobAlone) {
   WriteStatus({{"plan", {{"aggregation", {{"transport", "Pigeon"}}}}}});
   EXPECT_TRUE(WasLeftAlone(300));
   EXPECT_THAT(world_.Described(), HasSubstr("status.plan.aggregation.transport"));
+  // Where its user looks: one event.
+  const auto says_so = [](const EventDraft& event) { return event.reason == "StatusUnreadable"; };
+  EXPECT_EQ(std::ranges::count_if(world_.told, says_so), 1);
   // The operator that can read it takes over again.
   WriteStatus({{"plan", {{"aggregation", {{"transport", before}}}}}});
   ASSERT_TRUE(world_.RunUntilFinished(300));
