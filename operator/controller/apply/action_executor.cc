@@ -3,7 +3,6 @@
 #include "operator/controller/apply/action_executor.h"
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <variant>
 

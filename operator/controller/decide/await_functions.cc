@@ -5,13 +5,12 @@
 #include <cmath>
 
 #include "operator/controller/decide/decide.h"
+#include "operator/controller/decide/round_view.h"
 
 namespace lambdadnn {
 
 bool EndedEarly(const InstanceFact& fact) {
-  return fact.gone.has_value() && !fact.ready.has_value() &&
-         (fact.instance.end == FunctionEnd::kByItself ||
-          fact.instance.end == FunctionEnd::kOutOfMemory);
+  return fact.gone.has_value() && !fact.ready.has_value() && IsOwnMaking(fact.instance.end);
 }
 
 FunctionStarts ViewStarts(const Facts& facts, std::span<const GroupNeed> needs) {

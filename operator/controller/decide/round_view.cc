@@ -11,11 +11,7 @@
 namespace lambdadnn {
 namespace {
 
-// Ends of functions that the job caused; everything else (kills, evictions, node losses, deletions)
-// is the platform's doing and never counts.
-bool IsOwnMaking(FunctionEnd end) {
-  return end == FunctionEnd::kOutOfMemory || end == FunctionEnd::kByItself;
-}
+bool IsOutOfMemory(const RoundBreak& broken) { return broken.reason == Reason::kOOMKilled; }
 
 // What the function had, and what the plan thought that it would need.
 std::string DescribeWant(const JobSnapshot& snapshot, const Role& role) {
@@ -48,8 +44,7 @@ RoundBreak BreakOfLostFunction(const JobSnapshot& snapshot, const Role& role,
     if (!instance.last_log_line.empty()) lost.message += ": " + instance.last_log_line;
     lost.at = std::min(at, found->second.gone.value_or(at));
     lost.counts = IsOwnMaking(instance.end);
-    lost.out_of_memory = instance.end == FunctionEnd::kOutOfMemory;
-    if (lost.out_of_memory) {
+    if (instance.end == FunctionEnd::kOutOfMemory) {
       lost.reason = Reason::kOOMKilled;
       lost.message = DescribeWant(snapshot, role);
       if (!instance.last_log_line.empty()) {
@@ -120,7 +115,7 @@ std::optional<RoundBreak> BreakOfSlice(const JobSnapshot& snapshot, const SliceF
 // before any other; the earliest of equals.
 bool WorseThan(const RoundBreak& a, const RoundBreak& b) {
   if (a.permanent != b.permanent) return a.permanent;
-  if (a.out_of_memory != b.out_of_memory) return a.out_of_memory;
+  if (IsOutOfMemory(a) != IsOutOfMemory(b)) return IsOutOfMemory(a);
   if (a.counts != b.counts) return a.counts;
   return a.at < b.at;
 }
@@ -205,6 +200,10 @@ size_t PlaceOf(const Role& role, const ExecutionPlan& plan) {
 
 }  // namespace
 
+bool IsOwnMaking(FunctionEnd end) {
+  return end == FunctionEnd::kOutOfMemory || end == FunctionEnd::kByItself;
+}
+
 RoundView ViewRound(const JobSnapshot& snapshot, const Round& round) {
   const Facts& facts = snapshot.facts;
   const std::vector<std::string>& bound = snapshot.job.status.execution.functions;
@@ -233,7 +232,7 @@ RoundView ViewRound(const JobSnapshot& snapshot, const Round& round) {
         broken = BreakOfLostFunction(snapshot, entry.role, entry.instance_uid, snapshot.now);
       }
     }
-    if (broken.has_value() && broken->out_of_memory) {
+    if (broken.has_value() && IsOutOfMemory(*broken)) {
       const bool worker = entry.role.kind == RoleKind::kWorker;
       (worker ? view.worker_too_small : view.server_too_small) = true;
     }

@@ -10,6 +10,10 @@
 
 namespace lambdadnn {
 
+// Ends of functions that the job caused; everything else (kills, evictions, node losses, deletions)
+// is the platform's doing and never counts.
+bool IsOwnMaking(FunctionEnd end);
+
 // Why a round cannot go on.
 struct RoundBreak {
   Reason reason = Reason::kFunctionLost;
@@ -18,7 +22,6 @@ struct RoundBreak {
   bool permanent = false;  // running it again cannot help
   Instant at{};
   std::string unusable_uid;  // of a function to be deleted, if any
-  bool out_of_memory = false;
 };
 
 struct RoundView {

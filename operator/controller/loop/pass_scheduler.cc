@@ -45,13 +45,16 @@ bool IsWaiting(const Job& job) {
 
 }  // namespace
 
-bool PassScheduler::AnyJoining(const Pass& pass) {
-  const bool joins = IsJoining(pass.snapshot);
+void PassScheduler::NoteJoining(const Pass& pass) {
+  (void)AnyJoining(pass.name, IsJoining(pass.snapshot));
+}
+
+bool PassScheduler::AnyJoining(const ObjectName& name, bool joins) {
   const std::lock_guard lock(mutex_);
   if (joins) {
-    joining_.insert(pass.name);
+    joining_.insert(name);
   } else {
-    joining_.erase(pass.name);
+    joining_.erase(name);
   }
   return !joining_.empty();
 }
@@ -127,7 +130,7 @@ bool PassScheduler::IsWriteDue(const Pass& pass, const JobStatus& status,
   const Duration since = pass.snapshot.now - pass.memory->progress_written;
   const bool behind = behind_ != nullptr && behind_() >= kBehind;
   const bool joins = IsJoining(pass.snapshot);
-  const bool others_first = (AnyJoining(pass) || behind) && since < kOldProgress;
+  const bool others_first = (AnyJoining(pass.name, joins) || behind) && since < kOldProgress;
   JobStatus news = status;
   // First all streams of all jobs, then who leads them.
   if (joins || others_first) news.execution.leader_epoch = job.status.execution.leader_epoch;

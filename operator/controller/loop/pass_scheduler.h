@@ -29,13 +29,13 @@ class PassScheduler {
   bool IsWriteDue(const Pass& pass, const JobStatus& status,
                   const std::function<bool(const JobStatus&)>& differs);
   // Notes whether this job joins what runs, before a pass that ends early.
-  void NoteJoining(const Pass& pass) { (void)AnyJoining(pass); }
+  void NoteJoining(const Pass& pass);
   void Drop(const ObjectName& name);
   size_t in_progress() const;
 
  private:
   // Notes whether this one joins what runs; whether any does.
-  bool AnyJoining(const Pass& pass);
+  bool AnyJoining(const ObjectName& name, bool joins);
   // Between two writes of mere progress: longer the more jobs make progress.
   Duration ProgressInterval(const Job& job);
   // Takes one of the writes of progress that there are a second, for all jobs together.

@@ -9,18 +9,6 @@ namespace {
 // Iterations over which the present speed is taken.
 constexpr size_t kRecentIterations = 20;
 
-const char* OutcomeName(SliceOutcome outcome) {
-  switch (outcome) {
-    case SliceOutcome::kStopped:
-      return "Stopped";
-    case SliceOutcome::kFinished:
-      return "Finished";
-    case SliceOutcome::kFailed:
-      return "Failed";
-  }
-  return "";
-}
-
 // One worker's part of the mean over `workers`.
 void AddPhases(const PhaseSeconds& from, int workers, PhaseSeconds* to) {
   const double share = 1.0 / std::max(1, workers);
@@ -33,6 +21,18 @@ void AddPhases(const PhaseSeconds& from, int workers, PhaseSeconds* to) {
 }
 
 }  // namespace
+
+const char* OutcomeName(SliceOutcome outcome) {
+  switch (outcome) {
+    case SliceOutcome::kStopped:
+      return "Stopped";
+    case SliceOutcome::kFinished:
+      return "Finished";
+    case SliceOutcome::kFailed:
+      return "Failed";
+  }
+  return "";
+}
 
 void JobHistory::ObserveInstance(const InstanceFact& fact, int memory_mib, double time) {
   const FunctionInstance& instance = fact.instance;

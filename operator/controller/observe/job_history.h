@@ -56,6 +56,9 @@ struct EvaluationPoint {
   double time = 0;
 };
 
+// "Stopped", "Finished", "Failed": in reports and events.
+const char* OutcomeName(SliceOutcome outcome);
+
 class JobHistory {
  public:
   // What the controller observes, in any order and repeatedly.

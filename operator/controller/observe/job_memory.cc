@@ -20,18 +20,6 @@ Json EventBase(const char* type, const Job& job, double time) {
   return {{"type", type}, {"job", job.metadata.name}, {"time", time}};
 }
 
-const char* OutcomeText(const SliceRecord& record) {
-  switch (record.outcome) {
-    case SliceOutcome::kStopped:
-      return "Stopped";
-    case SliceOutcome::kFinished:
-      return "Finished";
-    case SliceOutcome::kFailed:
-      return "Failed";
-  }
-  return "";
-}
-
 bool Lives(const FunctionInstance& instance) { return instance.phase != FunctionPhase::kGone; }
 
 // Of the last `window` seconds, those that the instance was there.
@@ -245,7 +233,7 @@ void JobMemory::AddRecord(SliceFact* slice, const Job& job, const Platform& plat
   Json event = EventBase("slice", job, Time(now));
   event["uid"] = slice->instance_uid;
   event["role"] = slice->role.Name();
-  event["outcome"] = OutcomeText(record);
+  event["outcome"] = OutcomeName(record.outcome);
   event["firstIteration"] = slice->first_iteration;
   event["nextIteration"] = record.next_iteration;
   if (record.outcome == SliceOutcome::kFailed) event["error"] = record.error.message();
