@@ -3,7 +3,10 @@
 """The access rules are all that the operator needs and nothing more: with each of them taken away a
 job's life is not what it is with all. The key of a job shows nowhere but in its Secret.
 
-    operator_access_test.py BIN_FOLDER [unittest arguments]
+    operator_access_test.py BIN_FOLDER [--share I/N] [unittest arguments]
+
+--share takes the I-th of N parts of the rules; "turn/N" takes the part whose turn it is for this
+commit.
 """
 import base64
 import json
@@ -13,8 +16,10 @@ import unittest
 
 from api_proxy import ApiProxy
 from operator_support import Cluster, access_rules
+from turns import share
 
 BIN = ""
+SHARE = (0, 1)
 TRAINING = {"epochs": 12}
 LIFE_SECONDS = 60
 LAST = {("serverlesstrainingjobs", "delete"): "deleted", ("secrets", "delete"): "deleted",
@@ -102,22 +107,24 @@ class Access(unittest.TestCase):
     def test_every_rule_is_needed(self):
         self.assertEqual(self.life("with-all", LIFE_SECONDS), ("", set()))
         superfluous = []
-        for which in ("jobs", "lease"):
-            for index, rule in enumerate(access_rules()[which]):
-                for verb in rule["verbs"]:
-                    name = f"no-{verb}-{rule['resources'][0].replace('/', '-')}"
-                    # What only shows at the end of a life is waited for.
-                    last = LAST.get((rule["resources"][0], verb))
-                    missing, refused = self.life(name, LIFE_SECONDS if last else 12,
-                                                 (which, index, verb))
-                    print(f"without {verb} {rule['resources'][0]}: no {missing}", flush=True)
-                    # A slow machine may miss something as well, but is refused nothing.
-                    if (not missing or (last and missing != last)
-                            or refused != {(verb, rule["resources"][0])}):
-                        superfluous.append(f"{name}: {missing}, refused: {refused}")
-                    self.cluster.api("PATCH", self.cluster.job_path(name),
-                                     {"metadata": {"finalizers": None}})
-                    self.cluster.api("DELETE", self.cluster.job_path(name))
+        rules = [(which, index, rule["resources"][0], verb) for which in ("jobs", "lease")
+                 for index, rule in enumerate(access_rules()[which]) for verb in rule["verbs"]]
+        part, parts = SHARE
+        taken = rules[part::parts]
+        self.assertTrue(taken)
+        for which, index, resource, verb in taken:
+            name = f"no-{verb}-{resource.replace('/', '-')}"
+            # What only shows at the end of a life is waited for.
+            last = LAST.get((resource, verb))
+            missing, refused = self.life(name, LIFE_SECONDS if last else 12, (which, index, verb))
+            print(f"without {verb} {resource}: no {missing}", flush=True)
+            # A slow machine may miss something as well, but is refused nothing.
+            if (not missing or (last and missing != last) or refused != {(verb, resource)}):
+                superfluous.append(f"{name}: {missing}, refused: {refused}")
+            self.cluster.api("PATCH", self.cluster.job_path(name),
+                             {"metadata": {"finalizers": None}})
+            self.cluster.api("DELETE", self.cluster.job_path(name))
+        print(f"{len(taken)} of {len(rules)} rules taken away", flush=True)
         self.assertEqual(superfluous, [])
 
     def test_the_key_of_a_job_is_nowhere_else(self):
@@ -178,4 +185,7 @@ class Access(unittest.TestCase):
 
 if __name__ == "__main__":
     BIN = sys.argv.pop(1)
+    if sys.argv[1:2] == ["--share"]:
+        SHARE = share(sys.argv[2])
+        del sys.argv[1:3]
     unittest.main(verbosity=2)
