@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "common/base/statistics.h"
-#include "common/plan/slice_end.h"
+#include "common/plan/sync_policy.h"
 #include "operator/planner/aggregation_space.h"
 #include "operator/planner/node_packing.h"
 
@@ -20,7 +20,8 @@ constexpr double kMib = 1024.0 * 1024.0;
 constexpr double kMilliPerCore = 1000;
 
 // What a slice keeps free for its end.
-constexpr double kIterationsKeptFree = kStopSafetyFactor * kIterationsToStop;
+constexpr double kIterationsKeptFree =
+    SyncPolicy::kStopSafetyFactor * SyncPolicy::kIterationsToStop;
 
 // Memory on the platform's grid, at least its minimum. What no platform has stays what none has.
 int OnGrid(const Platform::Memory& memory, double needed_mib) {

@@ -7,6 +7,7 @@
 
 #include "common/base/text.h"
 #include "common/checkpoint_index/checkpoint_index.h"
+#include "common/plan/sync_policy.h"
 #include "common/protocol/object_header.h"
 
 namespace lambdadnn::simulation {
@@ -97,8 +98,7 @@ void Checker::ObserveExchange(const StoreEffect& effect, std::string_view rest,
   Scope& scope = *found;
   const int64_t number = ParseInteger(parts[1]).value_or(-1);
   const bool weights = parts[2] == "w";
-  // The weights of version v are the outcome of iteration v - 1.
-  Iteration& iteration = scope.iterations[weights ? number - 1 : number];
+  Iteration& iteration = scope.iterations[weights ? SyncPolicy::MadeBy(number) : number];
   // A role that runs twice (its leader was deposed, its function cut off) writes the same bytes
   // again: harmless, but not what the formula counts.
   iteration.disturbed = iteration.disturbed || another_writer;
@@ -181,8 +181,9 @@ void Checker::CheckCounts() {
   for (const auto& [name, scope] : scopes_) {
     const RequestCount expected = IterationCost(scope.shape);
     for (const auto& [number, iteration] : scope.iterations) {
-      // Weights two versions on prove that everyone has everything of this iteration.
-      if (iteration.disturbed || number + 2 > scope.newest_weights || number < 0) continue;
+      // The newest weights come of gradients that were seen: whether all of this iteration is read.
+      const int64_t seen = SyncPolicy::MadeBy(scope.newest_weights);
+      if (iteration.disturbed || number > SyncPolicy::ReadByAll(seen) || number < 0) continue;
       const RequestCount& count = iteration.count;
       if (count.puts == 0) continue;  // only weights that a slice began with
       ++counted_iterations_;

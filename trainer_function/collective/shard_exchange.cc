@@ -7,6 +7,7 @@
 
 #include "common/base/planted_bug.h"
 #include "common/plan/iteration_time.h"
+#include "common/plan/sync_policy.h"
 
 namespace lambdadnn {
 
@@ -54,7 +55,7 @@ Status ShardExchange::Exchange(int64_t iteration, std::span<const float> gradien
       return transport_.Push(GradientName(iteration, shard), notes, AsBytes(part));
     });
     pulls_.Submit([=, this, &arrived]() -> Status {
-      LDNN_RETURN_IF_ERROR(PullShard(iteration + 1, shard, weights));
+      LDNN_RETURN_IF_ERROR(PullShard(SyncPolicy::VersionMade(iteration), shard, weights));
       ++arrived;
       return OkStatus();
     });

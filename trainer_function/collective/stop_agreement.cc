@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "common/base/planted_bug.h"
+#include "common/plan/sync_policy.h"
 
 namespace lambdadnn {
 
@@ -32,12 +33,12 @@ void StopAgreement::Mark(ObjectNotes* notes) const {
 
 void StopAgreement::Answer(int64_t version) {
   if (requested() && slice_stop_.load() == 0 && final_stop_.load() == 0) {
-    slice_stop_.store(version + 1);
+    slice_stop_.store(SyncPolicy::EndToldWith(version));
   }
 }
 
 void StopAgreement::Finish(int64_t version) {
-  if (final_stop_.load() == 0) final_stop_.store(version + 1);
+  if (final_stop_.load() == 0) final_stop_.store(SyncPolicy::EndToldWith(version));
 }
 
 int64_t StopAgreement::end() const {

@@ -3,9 +3,9 @@
 // role ends with the same iteration and no clock changes arithmetic (docs/design/001).
 //
 // A role that wants to stop writes kStopRequested into the headers of what it pushes; whoever reads
-// that repeats it. The root of shard 0 answers: the weights of version v say "stop at v + 1". All
-// workers read them before iteration v and repeat them in their gradients of iteration v, so every
-// server knows before iteration v, the last one, ends. Thread-safe.
+// that repeats it. The root of shard 0 answers with the weights of version v; they name the end,
+// SyncPolicy::EndToldWith(v). Workers repeat it in the gradients that they compute at v, so every
+// server knows it before that iteration, the last one, ends. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -31,7 +31,8 @@ class StopAgreement {
 
   // Root of shard 0 only, before it publishes the weights of `version`: answers a request.
   void Answer(int64_t version);
-  // Root of shard 0 only, likewise: the training's own end was reached by iteration version - 1.
+  // Root of shard 0 only, likewise: the training's own end was reached by the iteration that made
+  // `version`.
   void Finish(int64_t version);
 
   // Iterations that are done when the slice ends, as far as known now.

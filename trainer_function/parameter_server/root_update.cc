@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "common/base/planted_bug.h"
+#include "common/plan/sync_policy.h"
 #include "trainer_function/parameter_server/gradient_math.h"
 #include "trainer_function/parameter_server/learning_rate.h"
 #include "trainer_function/parameter_server/optimizer.h"
@@ -98,7 +99,7 @@ Status RootUpdate::Publish(int64_t iteration, const MergedShard& merged) {
                               iteration - optimizer_start_};
   ApplyOptimizer(optimizer_, step, weights, merged.gradient, vectors);
   context_.pace();
-  const ExchangeObjectName name = WeightsName(iteration + 1, merged.shard);
+  const ExchangeObjectName name = WeightsName(SyncPolicy::VersionMade(iteration), merged.shard);
   ObjectNotes notes = {merged.elements, merged.samples, merged.loss_sum, 0, false};
   // Not by `this`: after a failure the update goes while pushes are still under way.
   pushes_.Submit(
@@ -110,7 +111,7 @@ Status RootUpdate::Publish(int64_t iteration, const MergedShard& merged) {
 }
 
 std::vector<ExchangeObjectName> RootUpdate::Garbage(int64_t iteration, int shard) const {
-  std::vector<ExchangeObjectName> names = {WeightsName(iteration + 1, shard)};
+  std::vector<ExchangeObjectName> names = {WeightsName(SyncPolicy::VersionMade(iteration), shard)};
   if (optimizer_.clip_global_norm) names.push_back(NormsName(iteration, shard));
   return names;
 }

@@ -7,28 +7,24 @@
 #include <optional>
 
 #include "common/base/planted_bug.h"
+#include "common/plan/sync_policy.h"
 #include "trainer_function/collective/tree_node.h"
 #include "trainer_function/parameter_server/optimizer.h"
 #include "trainer_function/parameter_server/root_update.h"
-#include "trainer_function/parameter_server/slice_start.h"
-#include "trainer_function/transport/slice_budget.h"
-#include "trainer_function/transport/store_transport.h"
 
 namespace lambdadnn {
 namespace {
 
 class ServerRole {
  public:
-  ServerRole(const RoleContext& context, SliceRecord* record)
-      : context_(context),
-        plan_(context.request.plan),
-        position_(context.request.role().position),
+  explicit ServerRole(SliceSession& session)
+      : session_(session),
+        context_(session.context()),
+        plan_(session.plan()),
+        position_(context_.request.role().position),
         is_root_(position_.level == plan_.aggregation.server_layers()),
         leads_(is_root_ && position_.group == 0),
-        record_(*record),
-        budget_(context.runtime.clock, context.started, context.request.budget_seconds),
-        transport_(context.runtime, context.store, context.interrupt, context.scope(),
-                   context.request.job.uid, context.request.plan.block_elements) {}
+        record_(session.record()) {}
 
   Status Run() {
     const Status status = Train();
@@ -46,19 +42,17 @@ class ServerRole {
   void DiscardBefore(int64_t iteration, int shard);
   std::vector<ExchangeObjectName> Garbage(int64_t iteration, int shard) const;
   Status Checkpoint(int64_t iteration, bool last);
-  void Report(int64_t iteration, double seconds);
+  Status Completed(int64_t done, double seconds);
+  void Report(int64_t done, double seconds);
   int64_t EpochIterations() const { return std::max<int64_t>(1, plan_.iterations_per_epoch); }
 
+  SliceSession& session_;
   const RoleContext& context_;
   const ExecutionPlan& plan_;
   const ServerPosition position_;
   const bool is_root_;
   const bool leads_;  // the root of shard 0
   SliceRecord& record_;
-  SliceBudget budget_;
-  StoreTransport transport_;
-  std::optional<SliceStart> start_;
-  std::optional<StopAgreement> agreement_;
   ParameterState state_;    // roots only
   bool continues_ = false;  // the exchange of the slice before lies under the same keys
   double epoch_loss_sum_ = 0;
@@ -74,36 +68,36 @@ class ServerRole {
 
 Status ServerRole::Load() {
   const PhaseTimer timer(context_.runtime.clock, &record_.phases.load);
-  LDNN_ASSIGN_OR_RETURN(start_, FindStart(context_));
+  LDNN_RETURN_IF_ERROR(session_.Begin());
+  const SliceStart& start = session_.start();
   const SliceRequest& request = context_.request;
-  agreement_.emplace(plan_.iterations, start_->manifest.stop_at);
-  continues_ = request.start.has_value() && !start_->warm &&
-               start_->checkpoint == CheckpointAt(request, request.first_iteration);
-  node_ = std::make_unique<TreeNode>(context_.runtime, context_.interrupt, transport_, *agreement_,
-                                     plan_.aggregation, plan_.blocks(), position_);
+  continues_ = request.start.has_value() && !start.warm &&
+               start.checkpoint == CheckpointAt(request, request.first_iteration);
+  node_ = std::make_unique<TreeNode>(context_.runtime, context_.interrupt, session_.transport(),
+                                     session_.agreement(), plan_.aggregation, plan_.blocks(),
+                                     position_);
   pushes_ = std::make_unique<TransferPool>(context_.runtime, context_.interrupt, "push");
   if (!is_root_) return OkStatus();
-  epoch_loss_sum_ = start_->manifest.epoch_loss_sum;
-  epoch_samples_ = start_->manifest.epoch_samples;
+  epoch_loss_sum_ = start.manifest.epoch_loss_sum;
+  epoch_samples_ = start.manifest.epoch_samples;
   const int vectors = OptimizerStateVectors(request.training.optimizer);
-  state_ = ParameterState::Zero(node_->elements(), start_->warm ? 0 : vectors);
+  state_ = ParameterState::Zero(node_->elements(), start.warm ? 0 : vectors);
   double read_seconds = 0;
   {
     const PhaseTimer reading(context_.runtime.clock, &read_seconds);
-    LDNN_RETURN_IF_ERROR(
-        ReadCheckpoint(context_.store, start_->checkpoint, start_->manifest, &state_));
+    LDNN_RETURN_IF_ERROR(ReadCheckpoint(context_.store, start.checkpoint, start.manifest, &state_));
   }
   // The best guess of what writing one takes, until the first is written.
-  budget_.EndWorkTook(read_seconds);
+  session_.budget().EndWorkTook(read_seconds);
   if (Planted(PlantedBug::kOptimizerStateNotRestored)) {
     state_.vectors = ParameterState::Zero(node_->elements(), vectors).vectors;
   }
-  if (leads_) record_.checkpoint = start_->checkpoint;
-  if (start_->warm)
+  if (leads_) record_.checkpoint = start.checkpoint;
+  if (start.warm)
     state_.vectors.assign(static_cast<size_t>(vectors), std::vector<float>(state_.weights.size()));
-  const int64_t optimizer_start = start_->warm ? request.first_iteration : 0;
-  update_ = std::make_unique<RootUpdate>(context_, transport_, *agreement_, *pushes_, state_,
-                                         node_->shards(), optimizer_start);
+  const int64_t optimizer_start = start.warm ? request.first_iteration : 0;
+  update_ = std::make_unique<RootUpdate>(context_, session_.transport(), session_.agreement(),
+                                         *pushes_, state_, node_->shards(), optimizer_start);
   completions_ =
       std::make_unique<TransferPool>(context_.runtime, context_.interrupt, "manifest", 1);
   return OkStatus();
@@ -118,8 +112,9 @@ std::vector<ExchangeObjectName> ServerRole::Garbage(int64_t iteration, int shard
 // before: its sender had all the weights that came of it.
 void ServerRole::DiscardBefore(int64_t iteration, int shard) {
   if (iteration == context_.request.first_iteration && !continues_) return;
-  pushes_->Submit(
-      [this, names = Garbage(iteration - 1, shard)] { return transport_.Discard(names); });
+  pushes_->Submit([this, names = Garbage(SyncPolicy::ReadByAll(iteration), shard)] {
+    return session_.transport().Discard(names);
+  });
 }
 
 Status ServerRole::Decide(int64_t iteration, const MergedShard& merged) {
@@ -130,11 +125,11 @@ Status ServerRole::Decide(int64_t iteration, const MergedShard& merged) {
   if ((iteration + 1) % EpochIterations() == 0) {
     const auto& goal = context_.request.training.stop_at_loss;
     const double mean = epoch_loss_sum_ / static_cast<double>(std::max<int64_t>(1, epoch_samples_));
-    if (goal && mean <= *goal) agreement_->Finish(iteration + 1);
+    if (goal && mean <= *goal) session_.agreement().Finish(SyncPolicy::VersionMade(iteration));
     epoch_loss_sum_ = 0;
     epoch_samples_ = 0;
   }
-  agreement_->Answer(iteration + 1);
+  session_.agreement().Answer(SyncPolicy::VersionMade(iteration));
   return OkStatus();
 }
 
@@ -146,8 +141,8 @@ Status ServerRole::OnMerged(int64_t iteration, const MergedShard& merged) {
     const ExchangeObjectName name = {ObjectKind::kGradient, iteration, position_.level,
                                      merged.shard, position_.index};
     pushes_->Submit([this, name, notes, gradient = merged.gradient]() mutable {
-      agreement_->Mark(&notes);
-      return transport_.Push(name, notes, AsBytes(std::span<const float>(gradient)));
+      session_.agreement().Mark(&notes);
+      return session_.transport().Push(name, notes, AsBytes(std::span<const float>(gradient)));
     });
     return OkStatus();
   }
@@ -162,7 +157,7 @@ Status ServerRole::OnMerged(int64_t iteration, const MergedShard& merged) {
 Status ServerRole::RunIteration(int64_t iteration) {
   // Buffers of the last iteration are written again now: even the replies to its pushes must be in.
   LDNN_RETURN_IF_ERROR(pushes_->WaitIdle());
-  if (context_.stop_wanted() || budget_.MustStop()) agreement_->Request();
+  session_.StopInTime();
   LDNN_RETURN_IF_ERROR(node_->Merge(
       iteration, [&](const MergedShard& merged) { return OnMerged(iteration, merged); }));
   if (is_root_) LDNN_RETURN_IF_ERROR(update_->FinishIteration(iteration));
@@ -179,7 +174,7 @@ Status ServerRole::Checkpoint(int64_t iteration, bool last) {
   }
   if (leads_) {
     CheckpointManifest manifest;
-    const int64_t pending = agreement_->pending_stop();
+    const int64_t pending = session_.agreement().pending_stop();
     manifest.stop_at = pending >= iteration ? pending : 0;
     manifest.epoch_loss_sum = epoch_loss_sum_;
     manifest.epoch_samples = epoch_samples_;
@@ -194,47 +189,42 @@ Status ServerRole::Checkpoint(int64_t iteration, bool last) {
     LDNN_RETURN_IF_ERROR(
         AwaitCheckpoint(context_, CheckpointAt(context_.request, iteration)).status());
   }
-  budget_.EndWorkTook(timer.Elapsed());
+  session_.budget().EndWorkTook(timer.Elapsed());
   return OkStatus();
 }
 
-void ServerRole::Report(int64_t iteration, double seconds) {
+void ServerRole::Report(int64_t done, double seconds) {
   if (!leads_) return;
   ProgressLine line;
-  line.iteration = iteration + 1;
-  line.epoch = iteration / EpochIterations();
+  line.iteration = done;
+  line.epoch = (done - 1) / EpochIterations();
   line.loss =
       iteration_samples_ > 0 ? iteration_loss_ / static_cast<double>(iteration_samples_) : 0;
   if (seconds > 0) line.samples_per_second = static_cast<double>(iteration_samples_) / seconds;
   context_.emit(line);
 }
 
+Status ServerRole::Completed(int64_t done, double seconds) {
+  record_.phases.communicate += seconds;
+  Report(done, seconds);
+  if (is_root_ && plan_.checkpoint_every > 0 && done % plan_.checkpoint_every == 0 &&
+      done < session_.agreement().end()) {
+    return Checkpoint(done, false);
+  }
+  return OkStatus();
+}
+
 Status ServerRole::Train() {
   LDNN_RETURN_IF_ERROR(Load());
-  int64_t iteration = context_.request.first_iteration;
-  record_.next_iteration = iteration;
-  while (iteration < agreement_->end()) {
-    const Instant begin = context_.runtime.clock.Now();
-    LDNN_RETURN_IF_ERROR(RunIteration(iteration));
-    const double seconds = ToSeconds(context_.runtime.clock.Now() - begin);
-    // The first iteration waits for functions that start later: it says nothing about the next.
-    if (iteration > context_.request.first_iteration) budget_.IterationTook(seconds);
-    record_.phases.communicate += seconds;
-    Report(iteration, seconds);
-    ++iteration;
-    record_.next_iteration = iteration;
-    if (is_root_ && plan_.checkpoint_every > 0 && iteration % plan_.checkpoint_every == 0 &&
-        iteration < agreement_->end()) {
-      LDNN_RETURN_IF_ERROR(Checkpoint(iteration, false));
-    }
-  }
+  LDNN_RETURN_IF_ERROR(session_.RunIterations(
+      [this](int64_t iteration) { return RunIteration(iteration); },
+      [this](int64_t done, double seconds) { return Completed(done, seconds); }));
   record_.phases.wait = node_->wait_seconds();
   LDNN_RETURN_IF_ERROR(pushes_->WaitIdle());
-  if (is_root_ && iteration > context_.request.first_iteration) {
-    LDNN_RETURN_IF_ERROR(Checkpoint(iteration, true));
+  if (is_root_ && record_.next_iteration > context_.request.first_iteration) {
+    LDNN_RETURN_IF_ERROR(Checkpoint(record_.next_iteration, true));
   }
-  if (is_root_) record_.state_digest = Hex64(Xxh3(AsBytes(std::span<const float>(state_.weights))));
-  record_.outcome = agreement_->is_final() ? SliceOutcome::kFinished : SliceOutcome::kStopped;
+  session_.End(state_.weights);
   return OkStatus();
 }
 
@@ -257,12 +247,12 @@ Status Validate(const SliceRequest& request) {
 
 }  // namespace
 
-Status RunServerRole(const RoleContext& context, SliceRecord* record) {
-  if (const Status valid = Validate(context.request); !valid.ok()) {
-    record->permanent = true;
+Status RunServerRole(SliceSession& session) {
+  if (const Status valid = Validate(session.request()); !valid.ok()) {
+    session.record().permanent = true;
     return valid;
   }
-  return ServerRole(context, record).Run();
+  return ServerRole(session).Run();
 }
 
 }  // namespace lambdadnn

@@ -6,14 +6,13 @@
 #pragma once
 
 #include "common/base/status.h"
-#include "common/protocol/slice.h"
-#include "trainer_function/transport/role_context.h"
+#include "trainer_function/session/slice_session.h"
 
 namespace lambdadnn {
 
-// Runs until the plan's end, an agreed stop or an error. Fills in the record's next_iteration,
-// outcome, checkpoint, digest and phases; on error only what is true at that point, and `permanent`
-// when another try cannot help.
-Status RunServerRole(const RoleContext& context, SliceRecord* record);
+// Runs until the plan's end, an agreed stop or an error. Fills in next_iteration, outcome,
+// checkpoint, digest and phases of the session's record; on error only what is true at that point,
+// and `permanent` when another try cannot help.
+Status RunServerRole(SliceSession& session);
 
 }  // namespace lambdadnn

@@ -43,15 +43,16 @@ TrainingEnvironment TrainingPart(const SliceEnvironment& environment) {
 
 Status RunRole(const RoleContext& context, const SliceEnvironment& environment,
                SliceRecord* record) {
-  switch (context.request.role().kind) {
-    case RoleKind::kServer:
-      return RunServerRole(context, record);
-    case RoleKind::kWorker:
-      return RunWorkerRole(context, TrainingPart(environment), record);
-    case RoleKind::kProfile:
-      return RunProfileRole(context, TrainingPart(environment), record);
+  const RoleKind kind = context.request.role().kind;
+  if (kind == RoleKind::kProfile) {
+    return RunProfileRole(context, TrainingPart(environment), record);
   }
-  return InternalError("unknown role");
+  SliceSession session(context, std::move(*record));
+  const Status status = kind == RoleKind::kServer
+                            ? RunServerRole(session)
+                            : RunWorkerRole(session, TrainingPart(environment));
+  *record = std::move(session.record());
+  return status;
 }
 
 // The record that an earlier run of this invocation left.

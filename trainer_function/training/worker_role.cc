@@ -3,20 +3,16 @@
 
 #include <algorithm>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "trainer_function/checkpoint/checkpoint_io.h"
 #include "trainer_function/collective/shard_exchange.h"
 #include "trainer_function/parameter_server/optimizer.h"
-#include "trainer_function/parameter_server/slice_start.h"
 #include "trainer_function/training/data_record.h"
 #include "trainer_function/training/evaluation.h"
 #include "trainer_function/training/safetensors.h"
 #include "trainer_function/training/sample_order.h"
-#include "trainer_function/transport/slice_budget.h"
-#include "trainer_function/transport/store_transport.h"
 
 namespace lambdadnn {
 namespace {
@@ -26,19 +22,16 @@ constexpr double kProgressSeconds = 1;
 
 class WorkerRole {
  public:
-  WorkerRole(const RoleContext& context, const TrainingEnvironment& environment,
-             SliceRecord* record)
-      : context_(context),
+  WorkerRole(SliceSession& session, const TrainingEnvironment& environment)
+      : session_(session),
+        context_(session.context()),
         environment_(environment),
-        request_(context.request),
-        plan_(context.request.plan),
-        rank_(context.request.role().rank),
-        record_(*record),
-        budget_(context.runtime.clock, context.started, context.request.budget_seconds),
+        request_(session.request()),
+        plan_(session.plan()),
+        rank_(request_.role().rank),
+        record_(session.record()),
         order_(request_.training.seed, request_.training.training_samples, plan_.virtual_partitions,
-               plan_.global_batch_size),
-        transport_(context.runtime, context.store, context.interrupt, context.scope(),
-                   request_.job.uid, plan_.block_elements) {}
+               plan_.global_batch_size) {}
 
   Status Run();
 
@@ -48,9 +41,10 @@ class WorkerRole {
   Status MakeModel();
   Status WriteFreshCheckpoint();
   Status RunIteration(int64_t iteration);
-  Status Evaluate(int64_t epoch);
+  // The test set, when iteration `done` is the first of an epoch.
+  Status EvaluateAtEpochEnd(int64_t done);
   Status WriteModel();
-  void Report(int64_t iteration, int64_t samples, double seconds);
+  void Report(int64_t done, double seconds);
   // A bad data set or model stays bad.
   Status Own(Status status) {
     if (!status.ok() && status.code() != StatusCode::kUnavailable &&
@@ -60,22 +54,20 @@ class WorkerRole {
     return status;
   }
 
+  SliceSession& session_;
   const RoleContext& context_;
   const TrainingEnvironment& environment_;
   const SliceRequest& request_;
   const ExecutionPlan& plan_;
   const int rank_;
   SliceRecord& record_;
-  SliceBudget budget_;
   SampleOrder order_;
-  StoreTransport transport_;
   std::unique_ptr<Dataset> dataset_;
   std::unique_ptr<TrainableModel> model_;
   bool evaluates_ = false;  // a rank without test samples reports an empty part
   Range test_samples_;
   ParameterState state_;  // weights alone
   std::vector<float> gradient_;
-  std::optional<StopAgreement> agreement_;
   std::unique_ptr<ShardExchange> exchange_;
   int64_t batch_samples_ = 0;
   Instant last_report_{};
@@ -141,20 +133,20 @@ Status WorkerRole::Load() {
   LDNN_RETURN_IF_ERROR(unchanged);
   LDNN_RETURN_IF_ERROR(Own(MakeModel()));
   if (!request_.start && rank_ == 0) LDNN_RETURN_IF_ERROR(WriteFreshCheckpoint());
-  LDNN_ASSIGN_OR_RETURN(const SliceStart start, FindStart(context_));
+  LDNN_RETURN_IF_ERROR(session_.Begin());
+  const SliceStart& start = session_.start();
   state_ = ParameterState::Zero({0, plan_.parameters}, 0);
   LDNN_RETURN_IF_ERROR(ReadCheckpoint(context_.store, start.checkpoint, start.manifest, &state_));
   model_->SetParameters(state_.weights);
   gradient_.resize(state_.weights.size());
-  agreement_.emplace(plan_.iterations, start.manifest.stop_at);
-  exchange_ =
-      std::make_unique<ShardExchange>(context_.runtime, context_.interrupt, transport_, *agreement_,
-                                      plan_.aggregation, plan_.blocks(), rank_);
+  exchange_ = std::make_unique<ShardExchange>(context_.runtime, context_.interrupt,
+                                              session_.transport(), session_.agreement(),
+                                              plan_.aggregation, plan_.blocks(), rank_);
   return OkStatus();
 }
 
 Status WorkerRole::RunIteration(int64_t iteration) {
-  if (context_.stop_wanted() || budget_.MustStop()) agreement_->Request();
+  session_.StopInTime();
   StepResult step;
   {
     const PhaseTimer timer(context_.runtime.clock, &record_.phases.compute);
@@ -178,18 +170,19 @@ Status WorkerRole::RunIteration(int64_t iteration) {
   return OkStatus();
 }
 
-Status WorkerRole::Evaluate(int64_t epoch) {
-  if (!evaluates_) return OkStatus();
+Status WorkerRole::EvaluateAtEpochEnd(int64_t done) {
+  if (!evaluates_ || done == 0 || done % order_.batches_per_epoch() != 0) return OkStatus();
+  const int64_t epoch = done / order_.batches_per_epoch() - 1;
   const PhaseTimer timer(context_.runtime.clock, &record_.phases.evaluate);
   auto result = EvaluateTest(*model_, *dataset_, test_samples_, context_.pace);
   if (!result.ok()) return Own(result.status());
   ProgressLine line;
-  line.iteration = (epoch + 1) * order_.batches_per_epoch();
+  line.iteration = done;
   line.epoch = epoch;
   line.evaluation = EvaluationPart{epoch, result->loss_sum, result->correct, result->samples};
   record_.evaluations.push_back(*line.evaluation);
   context_.emit(line);
-  budget_.EndWorkTook(timer.Elapsed());
+  session_.budget().EndWorkTook(timer.Elapsed());
   return OkStatus();
 }
 
@@ -207,40 +200,30 @@ Status WorkerRole::WriteModel() {
       .WithContext("writing the trained model");
 }
 
-void WorkerRole::Report(int64_t iteration, int64_t samples, double seconds) {
+void WorkerRole::Report(int64_t done, double seconds) {
   const Instant now = context_.runtime.clock.Now();
   if (ToSeconds(now - last_report_) < kProgressSeconds) return;
   last_report_ = now;
   ProgressLine line;
-  line.iteration = iteration + 1;
-  line.epoch = order_.EpochOf(iteration);
-  if (seconds > 0) line.samples_per_second = static_cast<double>(samples) / seconds;
+  line.iteration = done;
+  line.epoch = order_.EpochOf(done - 1);
+  if (seconds > 0) line.samples_per_second = static_cast<double>(batch_samples_) / seconds;
   context_.emit(line);
 }
 
 Status WorkerRole::Run() {
   LDNN_RETURN_IF_ERROR(Load());
-  int64_t iteration = request_.first_iteration;
-  record_.next_iteration = iteration;
   // The slice before may have been lost between the epoch's last checkpoint and its evaluation.
-  if (iteration > 0 && iteration % order_.batches_per_epoch() == 0) {
-    LDNN_RETURN_IF_ERROR(Evaluate(iteration / order_.batches_per_epoch() - 1));
-  }
-  while (iteration < agreement_->end()) {
-    const Instant begin = context_.runtime.clock.Now();
-    LDNN_RETURN_IF_ERROR(RunIteration(iteration));
-    const double seconds = ToSeconds(context_.runtime.clock.Now() - begin);
-    if (iteration > request_.first_iteration) budget_.IterationTook(seconds);
-    Report(iteration, batch_samples_, seconds);
-    ++iteration;
-    record_.next_iteration = iteration;
-    const bool ends_epoch = iteration % order_.batches_per_epoch() == 0;
-    if (ends_epoch) LDNN_RETURN_IF_ERROR(Evaluate(iteration / order_.batches_per_epoch() - 1));
-  }
+  LDNN_RETURN_IF_ERROR(EvaluateAtEpochEnd(request_.first_iteration));
+  LDNN_RETURN_IF_ERROR(
+      session_.RunIterations([this](int64_t iteration) { return RunIteration(iteration); },
+                             [this](int64_t done, double seconds) {
+                               Report(done, seconds);
+                               return EvaluateAtEpochEnd(done);
+                             }));
   record_.phases.wait = exchange_->wait_seconds();
   LDNN_RETURN_IF_ERROR(exchange_->Finish());
-  record_.state_digest = Hex64(Xxh3(AsBytes(std::span<const float>(state_.weights))));
-  record_.outcome = agreement_->is_final() ? SliceOutcome::kFinished : SliceOutcome::kStopped;
+  session_.End(state_.weights);
   if (rank_ == 0 && record_.outcome == SliceOutcome::kFinished) {
     LDNN_RETURN_IF_ERROR(WriteModel());
   }
@@ -272,13 +255,12 @@ Status Validate(const SliceRequest& request, const TrainingEnvironment& environm
 
 }  // namespace
 
-Status RunWorkerRole(const RoleContext& context, const TrainingEnvironment& environment,
-                     SliceRecord* record) {
-  if (const Status valid = Validate(context.request, environment); !valid.ok()) {
-    record->permanent = true;
+Status RunWorkerRole(SliceSession& session, const TrainingEnvironment& environment) {
+  if (const Status valid = Validate(session.request(), environment); !valid.ok()) {
+    session.record().permanent = true;
     return valid;
   }
-  return WorkerRole(context, environment, record).Run();
+  return WorkerRole(session, environment).Run();
 }
 
 }  // namespace lambdadnn

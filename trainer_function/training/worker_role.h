@@ -5,14 +5,12 @@
 #pragma once
 
 #include "common/base/status.h"
-#include "common/protocol/slice.h"
+#include "trainer_function/session/slice_session.h"
 #include "trainer_function/training/training_environment.h"
-#include "trainer_function/transport/role_context.h"
 
 namespace lambdadnn {
 
 // As RunServerRole (parameter_server/server_role.h).
-Status RunWorkerRole(const RoleContext& context, const TrainingEnvironment& environment,
-                     SliceRecord* record);
+Status RunWorkerRole(SliceSession& session, const TrainingEnvironment& environment);
 
 }  // namespace lambdadnn

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/plan/sync_policy.h"
 #include "operator/controller/planning/planning.h"
 #include "operator/planner/extended_model.h"
 #include "operator/resources/slice_requests.h"
@@ -120,18 +121,21 @@ bool WorseThan(const RoundBreak& a, const RoundBreak& b) {
   return a.at < b.at;
 }
 
+SyncPolicy::End EndOf(const SliceRecord& record) {
+  return {record.next_iteration, record.outcome == SliceOutcome::kFinished};
+}
+
 // Records of all roles are there, and none failed: do they agree?
 void ViewEnd(RoundView* view) {
   const SliceRecord& first = *view->entries.front().slice->record;
-  view->next_iteration = first.next_iteration;
-  view->finished = first.outcome == SliceOutcome::kFinished;
+  view->next_iteration = EndOf(first).next_iteration;
+  view->finished = EndOf(first).finished;
   view->all_ended = true;
   std::string worker_digest;
   for (const RoundView::Entry& entry : view->entries) {
     view->ended_at = std::max(view->ended_at, entry.slice->ended.value_or(entry.slice->started));
     const SliceRecord& record = *entry.slice->record;
-    const bool agrees =
-        record.next_iteration == first.next_iteration && record.outcome == first.outcome;
+    const bool agrees = SyncPolicy::EndOneRound(EndOf(record), EndOf(first));
     bool same_state = true;
     if (entry.role.kind == RoleKind::kWorker && !record.state_digest.empty()) {
       if (worker_digest.empty()) worker_digest = record.state_digest;

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // When must a slice begin to stop so that its record is out within the budget?
 //
-// Stopping takes at most three more iterations (the current one, the one in which everybody learns
-// the end, and the last; stop_agreement.h), a checkpoint and the work at an epoch's end. Each is
-// taken at the p99 of what this slice has measured, and all of it times kStopSafetyFactor. Not
-// thread-safe.
+// Stopping takes SyncPolicy::kIterationsToStop more iterations, a checkpoint and the work at an
+// epoch's end. Each is taken at the p99 of what this slice has measured, and all of it times
+// SyncPolicy::kStopSafetyFactor. Not thread-safe.
 #pragma once
 
 #include <vector>
 
 #include "common/base/clock.h"
-#include "common/plan/slice_end.h"
 
 namespace lambdadnn {
 

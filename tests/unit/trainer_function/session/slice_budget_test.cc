@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer_function/transport/slice_budget.h"
+#include "trainer_function/session/slice_budget.h"
 
 #include <gtest/gtest.h>
 
 #include "common/base/random.h"
 #include "common/base/runtime.h"
+#include "common/plan/sync_policy.h"
 #include "tests/support/virtual_runtime.h"
 
 namespace lambdadnn {
@@ -22,7 +23,7 @@ TEST(SliceBudget, StopsEarlyEnoughForThreeIterationsAndTheCheckpoint) {
   SliceBudget budget(time.clock, time.clock.Now(), 100);
   for (int i = 0; i < 10; ++i) budget.IterationTook(2);
   budget.EndWorkTook(4);
-  EXPECT_NEAR(budget.StopSeconds(), 0.1 + kStopSafetyFactor * (3 * 2 + 4), 1e-9);
+  EXPECT_NEAR(budget.StopSeconds(), 0.1 + SyncPolicy::kStopSafetyFactor * (3 * 2 + 4), 1e-9);
   time.clock.SleepFor(FromSeconds(100 - budget.StopSeconds() - 0.01));
   EXPECT_FALSE(budget.MustStop());
   time.clock.SleepFor(FromSeconds(0.02));

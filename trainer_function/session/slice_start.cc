@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer_function/parameter_server/slice_start.h"
+#include "trainer_function/session/slice_start.h"
 
 namespace lambdadnn {
 

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer_function/transport/slice_budget.h"
+#include "trainer_function/session/slice_budget.h"
 
 #include <algorithm>
+
+#include "common/plan/sync_policy.h"
 
 namespace lambdadnn {
 namespace {
@@ -36,7 +38,8 @@ double SliceBudget::StopSeconds() const {
     std::nth_element(sorted.begin(), at, sorted.end());
     p99 = *at;
   }
-  return kLeastStopSeconds + kStopSafetyFactor * (kIterationsToStop * p99 + end_work_seconds_);
+  return kLeastStopSeconds +
+         SyncPolicy::kStopSafetyFactor * (SyncPolicy::kIterationsToStop * p99 + end_work_seconds_);
 }
 
 bool SliceBudget::MustStop() const {

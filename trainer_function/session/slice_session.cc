@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/session/slice_session.h"
+
+#include <utility>
+
+#include "common/base/bytes.h"
+
+namespace lambdadnn {
+
+SliceSession::SliceSession(const RoleContext& context, SliceRecord record)
+    : context_(context),
+      record_(std::move(record)),
+      budget_(context.runtime.clock, context.started, context.request.budget_seconds),
+      transport_(context.runtime, context.store, context.interrupt, context.scope(),
+                 context.request.job.uid, context.request.plan.block_elements) {}
+
+Status SliceSession::Begin() {
+  LDNN_ASSIGN_OR_RETURN(start_, FindStart(context_));
+  agreement_.emplace(plan().iterations, start_->manifest.stop_at);
+  return OkStatus();
+}
+
+void SliceSession::StopInTime() {
+  if (context_.stop_wanted() || budget_.MustStop()) agreement_->Request();
+}
+
+Status SliceSession::RunIterations(
+    const std::function<Status(int64_t iteration)>& iterate,
+    const std::function<Status(int64_t done, double seconds)>& completed) {
+  const int64_t first = request().first_iteration;
+  int64_t done = first;
+  record_.next_iteration = done;
+  while (done < agreement_->end()) {
+    const Instant begin = context_.runtime.clock.Now();
+    LDNN_RETURN_IF_ERROR(iterate(done));
+    const double seconds = ToSeconds(context_.runtime.clock.Now() - begin);
+    // The first iteration waits for functions that start later: it says nothing about the next.
+    if (done > first) budget_.IterationTook(seconds);
+    ++done;
+    record_.next_iteration = done;
+    LDNN_RETURN_IF_ERROR(completed(done, seconds));
+  }
+  return OkStatus();
+}
+
+void SliceSession::End(std::span<const float> weights) {
+  if (!weights.empty()) record_.state_digest = Hex64(Xxh3(AsBytes(weights)));
+  record_.outcome = agreement_->is_final() ? SliceOutcome::kFinished : SliceOutcome::kStopped;
+}
+
+}  // namespace lambdadnn

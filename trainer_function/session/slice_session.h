@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What both roles of a training slice share: the transport, where the slice begins, the agreement
+// on its end, its budget of time and its record. A role brings what it does in an iteration.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <span>
+
+#include "common/base/status.h"
+#include "common/protocol/slice.h"
+#include "trainer_function/collective/stop_agreement.h"
+#include "trainer_function/session/slice_budget.h"
+#include "trainer_function/session/slice_start.h"
+#include "trainer_function/transport/role_context.h"
+#include "trainer_function/transport/store_transport.h"
+
+namespace lambdadnn {
+
+// Of one task; transport() and agreement() may be used by its transfer pools meanwhile.
+class SliceSession {
+ public:
+  // `context` outlives the session. The record is that of a slice which has done nothing yet.
+  SliceSession(const RoleContext& context, SliceRecord record);
+
+  const RoleContext& context() const { return context_; }
+  const SliceRequest& request() const { return context_.request; }
+  const ExecutionPlan& plan() const { return context_.request.plan; }
+  Transport& transport() { return transport_; }
+  SliceBudget& budget() { return budget_; }
+  SliceRecord& record() { return record_; }
+  // From Begin on.
+  const SliceStart& start() const { return *start_; }
+  StopAgreement& agreement() { return *agreement_; }
+
+  // Finds where the slice begins (FindStart), and which end of the training was agreed before it.
+  Status Begin();
+
+  // One iteration after the other until the agreed end. `iterate` does one: it calls StopInTime
+  // when it begins. `completed` is told the number of iterations that are done now and the seconds
+  // of the last one. The first error of either ends it.
+  Status RunIterations(const std::function<Status(int64_t iteration)>& iterate,
+                       const std::function<Status(int64_t done, double seconds)>& completed);
+  // Wishes the slice's end when it was asked to stop or its budget is used up.
+  void StopInTime();
+  // The slice has ended with these weights (none for who holds none).
+  void End(std::span<const float> weights);
+
+ private:
+  const RoleContext& context_;
+  SliceRecord record_;
+  SliceBudget budget_;
+  StoreTransport transport_;
+  std::optional<SliceStart> start_;
+  std::optional<StopAgreement> agreement_;
+};
+
+}  // namespace lambdadnn
