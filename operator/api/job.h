@@ -207,6 +207,14 @@ struct PlannedInputs {
   friend bool operator==(const PlannedInputs&, const PlannedInputs&) = default;
 };
 
+// The instance that runs a role of the present round.
+struct BoundFunction {
+  std::string role;  // its name: "worker-3", "server-0"
+  int attempt = 1;   // of the role in the round: grows when another instance takes it over
+  std::string uid;   // of the instance
+  friend bool operator==(const BoundFunction&, const BoundFunction&) = default;
+};
+
 // What the controller must remember across its own restarts (all else is observed again).
 struct ExecutionStatus {
   int64_t incarnation = 0;               // grows at each fall-back to a checkpoint
@@ -216,9 +224,9 @@ struct ExecutionStatus {
   double active_seconds = 0;  // before the last suspension
   // What the plan in force was made for; absent = not known, and then the plan is kept.
   std::optional<PlannedInputs> planned_for;
-  // Uids of the instances that run the roles of the present round (incarnation, first iteration),
-  // in order of PlannedRoles. Written before the first of its slices starts; empty = none has.
-  std::vector<std::string> functions;
+  // One for each role of the present round (incarnation, first iteration). Written before the first
+  // of its slices starts; empty = none has.
+  std::vector<BoundFunction> functions;
   // Of the newest controller that took the job over: older ones leave it alone.
   int64_t leader_epoch = 0;
   // The most memory with which a worker, and a server, was killed for want of it: no later plan

@@ -65,6 +65,24 @@ std::vector<Condition> DecodeConditions(const Json& json, const std::string& pat
   return conditions;
 }
 
+std::vector<BoundFunction> DecodeBinding(const Json& json, const std::string& path,
+                                         Errors* errors) {
+  std::vector<BoundFunction> functions;
+  if (!json.is_array()) {
+    errors->push_back({path, "must be a list"});
+    return functions;
+  }
+  for (size_t i = 0; i < json.size(); ++i) {
+    BoundFunction function;
+    JsonReader reader(json[i], path + "[" + std::to_string(i) + "]", errors);
+    reader.Required("role", &function.role);
+    reader.Optional("attempt", &function.attempt);
+    reader.Required("uid", &function.uid);
+    functions.push_back(std::move(function));
+  }
+  return functions;
+}
+
 void DecodeExecution(const Json& json, const std::string& path, Errors* errors,
                      ExecutionStatus* execution) {
   JsonReader reader(json, path, errors);
@@ -78,7 +96,9 @@ void DecodeExecution(const Json& json, const std::string& path, Errors* errors,
   if (const Json* planned_for = reader.Child("plannedFor")) {
     execution->planned_for = DecodePlannedInputs(*planned_for);
   }
-  reader.Optional("functions", &execution->functions);
+  if (const Json* functions = reader.Child("functions")) {
+    execution->functions = DecodeBinding(*functions, path + ".functions", errors);
+  }
   reader.Optional("leaderEpoch", &execution->leader_epoch);
   reader.Optional("tooSmallWorkerMiB", &execution->too_small_worker_mib);
   reader.Optional("tooSmallServerMiB", &execution->too_small_server_mib);
@@ -149,12 +169,20 @@ Json EncodeConditions(const std::vector<Condition>& conditions) {
   return list;
 }
 
+Json EncodeBinding(const std::vector<BoundFunction>& functions) {
+  Json list = Json::array();
+  for (const BoundFunction& function : functions) {
+    list.push_back({{"role", function.role}, {"attempt", function.attempt}, {"uid", function.uid}});
+  }
+  return list;
+}
+
 Json EncodeExecution(const ExecutionStatus& execution) {
   Json json = {{"incarnation", execution.incarnation},
                {"firstIteration", execution.first_iteration},
                {"failures", execution.failures},
                {"activeSeconds", FormatAmount(execution.active_seconds)},
-               {"functions", execution.functions},
+               {"functions", EncodeBinding(execution.functions)},
                {"leaderEpoch", execution.leader_epoch}};
   if (execution.planned_for) json["plannedFor"] = EncodePlannedInputs(*execution.planned_for);
   if (execution.start_checkpoint) json["startCheckpoint"] = *execution.start_checkpoint;

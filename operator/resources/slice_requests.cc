@@ -60,11 +60,27 @@ bool IsRoot(const Role& role, const ExecutionPlan& plan) {
   return role.kind == RoleKind::kServer && role.position.level == plan.aggregation.server_layers();
 }
 
-SliceRequest MakeTrainingSlice(const Job& job, const Role& role, int64_t leader_epoch,
+Binding::Binding(const ExecutionStatus& execution) {
+  for (const BoundFunction& function : execution.functions) {
+    by_role_.emplace(function.role, &function);
+  }
+}
+
+const BoundFunction* Binding::Find(const Role& role) const {
+  const auto found = by_role_.find(role.Name());
+  return found == by_role_.end() ? nullptr : found->second;
+}
+
+AssignedRole Binding::Assigned(const Role& role) const {
+  const BoundFunction* const bound = Find(role);
+  return {role, bound == nullptr ? 1 : bound->attempt};
+}
+
+SliceRequest MakeTrainingSlice(const Job& job, const AssignedRole& role, int64_t leader_epoch,
                                double budget_seconds) {
   LDNN_CHECK(job.status.plan.has_value(), "a training slice is asked for before there is a plan");
   SliceRequest request = BaseRequest(job, leader_epoch, budget_seconds);
-  request.roles.front().role = role;
+  request.roles.front() = role;
   request.plan = *job.status.plan;
   request.incarnation = job.status.execution.incarnation;
   request.first_iteration = job.status.execution.first_iteration;

@@ -6,6 +6,8 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "common/plan/workload.h"
@@ -25,8 +27,21 @@ std::vector<Role> PlannedRoles(const ExecutionPlan& plan);
 // Whether the role merges last: once it has done an iteration, the job has.
 bool IsRoot(const Role& role, const ExecutionPlan& plan);
 
+// status.execution.functions by role. Points into `execution`; one pass, however many there are.
+class Binding {
+ public:
+  explicit Binding(const ExecutionStatus& execution);
+  // Null when the role is bound to none.
+  const BoundFunction* Find(const Role& role) const;
+  // The role as its next slice has it: of the first attempt, if nobody is bound to it.
+  AssignedRole Assigned(const Role& role) const;
+
+ private:
+  std::unordered_map<std::string_view, const BoundFunction*> by_role_;
+};
+
 // The slice of `role` that status.plan and status.execution ask for.
-SliceRequest MakeTrainingSlice(const Job& job, const Role& role, int64_t leader_epoch,
+SliceRequest MakeTrainingSlice(const Job& job, const AssignedRole& role, int64_t leader_epoch,
                                double budget_seconds);
 // A profiling slice at one memory size; `memory_mib` takes the place of the first iteration in its
 // id, so that every size is a slice of its own.

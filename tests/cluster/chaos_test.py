@@ -58,7 +58,7 @@ class Mark:
         self.incarnation = status["execution"]["incarnation"]
         self.iteration = status["progress"]["iteration"]
         self.slices = status.get("usage", {}).get("slices", 0)
-        self.functions = status["execution"].get("functions", [])
+        self.functions = [f["uid"] for f in status["execution"].get("functions", [])]
 
     def seconds(self):
         return time.monotonic() - self.at

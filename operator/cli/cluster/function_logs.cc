@@ -121,12 +121,12 @@ FunctionLogs::FunctionLogs(FunctionLogSource& source, std::optional<int> rank, i
 Result<std::vector<std::pair<std::string, std::string>>> FunctionLogs::Functions(
     const Job& job) const {
   std::vector<std::pair<std::string, std::string>> functions;
-  const std::vector<std::string>& bound = job.status.execution.functions;
+  const Binding binding(job.status.execution);
   if (job.status.plan) {
-    const std::vector<Role> roles = PlannedRoles(*job.status.plan);
-    for (size_t i = 0; i < std::min(bound.size(), roles.size()); ++i) {
-      const bool wanted = !rank_ || (roles[i].kind == RoleKind::kWorker && roles[i].rank == *rank_);
-      if (wanted) functions.emplace_back(bound[i], NameOfRole(roles[i]));
+    for (const Role& role : PlannedRoles(*job.status.plan)) {
+      const BoundFunction* const bound = binding.Find(role);
+      const bool wanted = !rank_ || (role.kind == RoleKind::kWorker && role.rank == *rank_);
+      if (bound != nullptr && wanted) functions.emplace_back(bound->uid, NameOfRole(role));
     }
   }
   LDNN_ASSIGN_OR_RETURN(const auto instances, source_.Functions(job));

@@ -139,6 +139,7 @@ void ActionExecutor::StartSlice(Pass* pass, const SliceRequest& request,
     slice.invocation = request.invocation;
     slice.instance_uid = instance_uid;
     slice.role = request.role();
+    slice.attempt = request.roles.front().attempt;
     slice.plan_revision = request.plan.revision;
     slice.incarnation = request.incarnation;
     slice.first_iteration = request.first_iteration;
@@ -165,8 +166,9 @@ double ActionExecutor::TrainingBudgetSeconds(const Pass& pass) const {
 
 Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const StartTrainingSlice& action) {
   LDNN_RETURN_IF_ERROR(credentials_.EnsureJobKey(pass));
-  SliceRequest request = MakeTrainingSlice(pass->snapshot.job, action.role, options_.leader_epoch,
-                                           TrainingBudgetSeconds(*pass));
+  const Job& job = pass->snapshot.job;
+  SliceRequest request = MakeTrainingSlice(job, Binding(job.status.execution).Assigned(action.role),
+                                           options_.leader_epoch, TrainingBudgetSeconds(*pass));
   LDNN_RETURN_IF_ERROR(credentials_.AddTo(&request, pass));
   JobHistory& history = pass->memory->history;
   if (history.functions_ready_at == 0) {

@@ -32,14 +32,16 @@ void ActionExecutor::GatherLogs(Pass* pass) {
   memory.logs_gathered = true;
   if (!job.status.plan.has_value()) return;
   const std::vector<Role> roles = PlannedRoles(*job.status.plan);
-  const std::vector<std::string>& bound = job.status.execution.functions;
+  const Binding binding(job.status.execution);
   const Instant until = dependencies_.runtime.clock.Now() + kLongest;
   const size_t most = std::min(kLogBytes, kLogsBytes / std::max<size_t>(1, roles.size()));
-  for (size_t i = 0; i < std::min(roles.size(), bound.size()); ++i) {
-    Result<std::string> log = dependencies_.backend.Logs(IdentityOf(job), bound[i], kLogLines);
+  for (const Role& role : roles) {
+    const BoundFunction* const bound = binding.Find(role);
+    if (bound == nullptr) continue;
+    Result<std::string> log = dependencies_.backend.Logs(IdentityOf(job), bound->uid, kLogLines);
     // One that is gone may have left none; a platform that does not answer is not asked again.
     if (log.status().code() == StatusCode::kUnavailable) return;
-    if (log.ok() && !log->empty()) memory.logs[roles[i].Name()] = Tail(*log, most);
+    if (log.ok() && !log->empty()) memory.logs[role.Name()] = Tail(*log, most);
     if (dependencies_.runtime.clock.Now() >= until) return;
   }
 }

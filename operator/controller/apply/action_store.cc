@@ -205,15 +205,17 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const ReadRecords& a
   const Job& job = pass->snapshot.job;
   Facts& facts = pass->memory->facts;
   struct Wanted {
-    Role role;
+    AssignedRole role;
     std::string invocation;
     bool there = false;
   };
   std::map<std::string, Wanted> wanted;  // by key
+  const Binding binding(job.status.execution);
   for (const Role& role : PlannedRoles(*job.status.plan)) {
-    const SliceRequest request = MakeTrainingSlice(job, role, options_.leader_epoch, 0);
+    const AssignedRole assigned = binding.Assigned(role);
+    const SliceRequest request = MakeTrainingSlice(job, assigned, options_.leader_epoch, 0);
     if (facts.slices.contains(request.invocation)) continue;
-    wanted[RecordKey(JobPrefix(job), request.invocation)] = {role, request.invocation};
+    wanted[RecordKey(JobPrefix(job), request.invocation)] = {assigned, request.invocation};
   }
   const auto look = [&](const ObjectInfo& object) {
     if (const auto found = wanted.find(object.key); found != wanted.end()) {
@@ -234,7 +236,8 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const ReadRecords& a
     if (!record.has_value()) continue;
     SliceFact& slice = facts.slices[record_of.invocation];
     slice.invocation = record_of.invocation;
-    slice.role = record_of.role;
+    slice.role = record_of.role.role;
+    slice.attempt = record_of.role.attempt;
     slice.plan_revision = action.round.plan_revision;
     slice.incarnation = action.round.incarnation;
     slice.first_iteration = action.round.first_iteration;

@@ -2,6 +2,7 @@
 // Functions for the plan, and one round of slices after the other.
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "common/base/planted_bug.h"
 #include "operator/controller/decide/await_functions.h"
@@ -85,27 +86,27 @@ std::vector<Action> DecideFunctions(const JobSnapshot& snapshot) {
 }
 
 // An instance for every role, in order; empty unless all of them are ready.
-std::vector<std::string> Bind(const JobSnapshot& snapshot) {
+std::vector<BoundFunction> Bind(const JobSnapshot& snapshot) {
   const Plan& plan = *snapshot.job.status.plan;
   if (!ViewStarts(snapshot.facts, NeedsOf(snapshot)).all_ready) return {};
   const auto workers = ReadyInstances(snapshot.facts, WorkersGroupName(plan.revision));
   const auto servers = ReadyInstances(snapshot.facts, ServersGroupName(plan.revision));
   auto next_worker = workers.begin();
   auto next_server = servers.begin();
-  std::vector<std::string> uids;
+  std::vector<BoundFunction> functions;
   for (const Role& role : PlannedRoles(plan)) {
     const bool works = role.kind == RoleKind::kWorker;
     auto& next = works ? next_worker : next_server;
     if (next == (works ? workers.end() : servers.end())) return {};
-    uids.push_back((*next++)->instance.uid);
+    functions.push_back({role.Name(), 1, (*next++)->instance.uid});
   }
-  return uids;
+  return functions;
 }
 
-// Binds `uids`, and pins what they compute with.
-void WriteBinding(const JobSnapshot& snapshot, const std::vector<std::string>& uids,
+// Binds `functions`, and pins what they compute with.
+void WriteBinding(const JobSnapshot& snapshot, std::vector<BoundFunction> functions,
                   const KernelCheck& check, WriteDecision* write) {
-  write->execution->functions = uids;
+  write->execution->functions = std::move(functions);
   if (check.pinned != *snapshot.job.status.plan) write->plan = check.pinned;
 }
 
@@ -134,15 +135,15 @@ std::vector<Action> DecideBinding(const JobSnapshot& snapshot) {
   if (auto waits = AwaitRoom(snapshot); waits.has_value()) return *waits;
   std::vector<Action> functions = DecideFunctions(snapshot);
   if (!functions.empty()) return functions;
-  const std::vector<std::string> uids = Bind(snapshot);
-  if (uids.empty()) return {};
-  const KernelCheck check = CheckKernels(snapshot, uids);
+  const std::vector<BoundFunction> bound = Bind(snapshot);
+  if (bound.empty()) return {};
+  const KernelCheck check = CheckKernels(snapshot, bound);
   if (!check.answered) return check.questions;
   if (!check.difference.empty()) return GiveBackDiffering(snapshot, check.difference);
   WriteDecision bind;
   bind.why = "bind";
   bind.execution = snapshot.job.status.execution;
-  WriteBinding(snapshot, uids, check, &bind);
+  WriteBinding(snapshot, bound, check, &bind);
   return {bind};
 }
 
@@ -233,8 +234,8 @@ std::vector<Action> DecideNextRound(const JobSnapshot& snapshot, const Round& ro
     }
     checkpoint = facts.newest_checkpoint;
   }
-  const std::vector<std::string> uids = Bind(snapshot);
-  const KernelCheck check = CheckKernels(snapshot, uids);
+  const std::vector<BoundFunction> bound = Bind(snapshot);
+  const KernelCheck check = CheckKernels(snapshot, bound);
   if (!check.answered) return check.questions;
   WriteDecision write;
   write.why = "next slices from iteration " + std::to_string(view.next_iteration);
@@ -244,7 +245,7 @@ std::vector<Action> DecideNextRound(const JobSnapshot& snapshot, const Round& ro
   write.execution->start_checkpoint = CheckpointToJson(*checkpoint);
   write.execution->functions.clear();
   // Who cannot be bound is dealt with once nobody is.
-  if (check.difference.empty()) WriteBinding(snapshot, uids, check, &write);
+  if (check.difference.empty()) WriteBinding(snapshot, bound, check, &write);
   if (view.next_iteration == round.first_iteration) {
     // Nothing was done: the same round again would find its own records.
     ++write.execution->incarnation;

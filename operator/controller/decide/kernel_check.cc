@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/controller/decide/kernel_check.h"
 
-#include <algorithm>
+#include <set>
+#include <string_view>
 
 #include "operator/resources/slice_requests.h"
 
@@ -51,21 +52,24 @@ void Compare(const JobSnapshot& snapshot, const Role& role, const FunctionKernel
 
 }  // namespace
 
-KernelCheck CheckKernels(const JobSnapshot& snapshot, const std::vector<std::string>& uids) {
+KernelCheck CheckKernels(const JobSnapshot& snapshot, const std::vector<BoundFunction>& bound) {
   const Plan& plan = *snapshot.job.status.plan;
-  const std::vector<std::string>& bound = snapshot.job.status.execution.functions;
+  std::set<std::string_view> asked_before;
+  for (const BoundFunction& function : snapshot.job.status.execution.functions) {
+    if (IsPinned(plan)) asked_before.insert(function.uid);
+  }
   const std::vector<Role> roles = PlannedRoles(plan);
   KernelCheck check;
   check.pinned = plan;
   check.answered = true;
-  for (size_t i = 0; i < uids.size(); ++i) {
+  for (size_t i = 0; i < bound.size(); ++i) {
     if (roles[i].kind != RoleKind::kWorker) continue;
-    const InstanceFact& worker = snapshot.facts.instances.at(uids[i]);
+    const InstanceFact& worker = snapshot.facts.instances.at(bound[i].uid);
     if (worker.kernels.has_value()) {
       Compare(snapshot, roles[i], *worker.kernels, &check);
       continue;
     }
-    if (IsPinned(plan) && std::find(bound.begin(), bound.end(), uids[i]) != bound.end()) continue;
+    if (asked_before.contains(bound[i].uid)) continue;
     check.answered = false;
     Question(snapshot, worker, &check);
   }

@@ -21,8 +21,8 @@ struct KernelCheck {
   Plan pinned;
 };
 
-// `uids`: an instance for every role of the plan, in order. Who was bound to a pinned plan before
+// `bound`: an instance for every role of the plan, in order. Who was bound to a pinned plan before
 // was asked then.
-KernelCheck CheckKernels(const JobSnapshot& snapshot, const std::vector<std::string>& uids);
+KernelCheck CheckKernels(const JobSnapshot& snapshot, const std::vector<BoundFunction>& bound);
 
 }  // namespace lambdadnn

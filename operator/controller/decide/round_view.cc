@@ -210,17 +210,19 @@ bool IsOwnMaking(FunctionEnd end) {
 
 RoundView ViewRound(const JobSnapshot& snapshot, const Round& round) {
   const Facts& facts = snapshot.facts;
-  const std::vector<std::string>& bound = snapshot.job.status.execution.functions;
+  const Binding binding(snapshot.job.status.execution);
   RoundView view;
   for (const Role& role : PlannedRoles(*snapshot.job.status.plan)) {
-    const size_t index = view.entries.size();
-    view.entries.push_back({role, index < bound.size() ? bound[index] : "", nullptr});
+    const BoundFunction* const bound = binding.Find(role);
+    view.entries.push_back(
+        {role, binding.Assigned(role).attempt, bound == nullptr ? "" : bound->uid, nullptr});
   }
   for (const auto& [invocation, slice] : facts.slices) {
     if (!InRound(slice, round)) continue;
     const size_t place = PlaceOf(slice.role, *snapshot.job.status.plan);
-    if (place >= view.entries.size() || view.entries[place].role != slice.role) continue;
-    view.entries[place].slice = &slice;
+    if (place >= view.entries.size()) continue;
+    RoundView::Entry& entry = view.entries[place];
+    if (entry.role == slice.role && entry.attempt == slice.attempt) entry.slice = &slice;
   }
   bool all_have_records = true;
   for (const RoundView::Entry& entry : view.entries) {

@@ -27,6 +27,7 @@ struct RoundBreak {
 struct RoundView {
   struct Entry {
     Role role;
+    int attempt = 1;
     std::string instance_uid;          // that the round is bound to; empty while it is not
     const SliceFact* slice = nullptr;  // null: not started, or not joined yet
   };

@@ -183,13 +183,13 @@ bool IsJoining(const JobSnapshot& snapshot) {
   const Job& job = snapshot.job;
   const Facts& facts = snapshot.facts;
   const std::optional<Round> round = CurrentRound(job);
-  const std::vector<std::string>& functions = job.status.execution.functions;
+  const std::vector<BoundFunction>& functions = job.status.execution.functions;
   if (!HasCondition(job, kConditionRunning) || !round.has_value() || functions.empty()) {
     return false;
   }
   if (!facts.instances_known) return true;
-  for (const std::string& uid : functions) {
-    if (IsGone(facts, uid)) return false;
+  for (const BoundFunction& function : functions) {
+    if (IsGone(facts, function.uid)) return false;
   }
   bool asked = false;
   for (const auto& [invocation, slice] : facts.slices) {

@@ -28,6 +28,7 @@ struct SliceFact {
   std::string invocation;
   std::string instance_uid;
   Role role;
+  int attempt = 1;
   int plan_revision = 1;
   int64_t incarnation = 0;
   int64_t first_iteration = 0;

@@ -146,7 +146,7 @@ JobStatus FullStatus() {
       1,
       12.25,
       PlannedInputs{FullSpec().objective, FullSpec().functions, FullSpec().aggregation, 512, 256},
-      {"instance-1", "instance-2"},
+      {{"worker-0", 1, "instance-1"}, {"server-0", 2, "instance-2"}},
       4,
       512,
       256};

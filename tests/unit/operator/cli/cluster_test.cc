@@ -505,7 +505,7 @@ Job BoundJob() {
   job.metadata.uid = "uid-1";
   job.status.plan.emplace().functions = 1;
   job.status.plan->aggregation.layers = {1, 1};
-  job.status.execution.functions = {"a", "b"};
+  job.status.execution.functions = {{"worker-0", 1, "a"}, {"server-0", 1, "b"}};
   return job;
 }
 
@@ -547,7 +547,7 @@ TEST_F(OnACluster, LogsOfAPodAreThoseOfBothLivesOfItsContainer) {
                                      {"lastState", {{"terminated", {{"exitCode", 137}}}}}}})}}}};
   const std::string uid = UidOf(server.Create(PodType(), pod).value());
   // The slice was bound to the life that was killed.
-  job.status.execution.functions = {uid + ".0"};
+  job.status.execution.functions = {{"worker-0", 1, uid + ".0"}};
   const auto source = LogsOfPods(kube);
   FunctionLogs logs(*source, std::nullopt, 100);
   std::string printed;

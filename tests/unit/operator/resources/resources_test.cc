@@ -67,17 +67,32 @@ TEST(SliceRequests, EveryRoleHasAnInvocationOfItsOwn) {
   std::set<std::string> ids;
   const auto roles = PlannedRoles(*job.status.plan);
   ASSERT_EQ(roles.size(), 10u);
-  for (const Role& role : roles) ids.insert(MakeTrainingSlice(job, role, 1, 10).invocation);
+  for (const Role& role : roles) ids.insert(MakeTrainingSlice(job, {role, 1}, 1, 10).invocation);
   EXPECT_EQ(ids.size(), roles.size());
 }
 
 TEST(SliceRequests, TheSameStateGivesTheSameInvocation) {
   Job job = PlannedJob(2, {1, 2}, 1, 1);
-  const Role role = PlannedRoles(*job.status.plan)[0];
+  const AssignedRole role = {PlannedRoles(*job.status.plan)[0], 1};
   const std::string first = MakeTrainingSlice(job, role, 1, 10).invocation;
   EXPECT_EQ(MakeTrainingSlice(job, role, 2, 20).invocation, first);
   job.status.execution.incarnation = 1;
   EXPECT_NE(MakeTrainingSlice(job, role, 1, 10).invocation, first);
+}
+
+TEST(SliceRequests, ARoleThatIsTakenOverHasASliceOfItsOwn) {
+  Job job = PlannedJob(2, {1, 2}, 1, 1);
+  const std::vector<Role> roles = PlannedRoles(*job.status.plan);
+  job.status.execution.functions = {{"worker-1", 3, "uid-b"}, {"server-0", 1, "uid-c"}};
+  const Binding binding(job.status.execution);
+  EXPECT_EQ(binding.Find(roles[0]), nullptr);
+  EXPECT_EQ(binding.Find(roles[1])->uid, "uid-b");
+  EXPECT_EQ(binding.Assigned(roles[0]), (AssignedRole{roles[0], 1}));
+  EXPECT_EQ(binding.Assigned(roles[1]), (AssignedRole{roles[1], 3}));
+  EXPECT_EQ(binding.Assigned(roles[2]), (AssignedRole{roles[2], 1}));
+  const SliceRequest third = MakeTrainingSlice(job, binding.Assigned(roles[1]), 1, 10);
+  EXPECT_EQ(third.roles, (std::vector<AssignedRole>{{roles[1], 3}}));
+  EXPECT_NE(third.invocation, MakeTrainingSlice(job, {roles[1], 2}, 1, 10).invocation);
 }
 
 TEST(SliceRequests, StartsAtTheCheckpointOfStatus) {
@@ -85,7 +100,8 @@ TEST(SliceRequests, StartsAtTheCheckpointOfStatus) {
   const CheckpointReference checkpoint{"p/q", 40, 1, 3};
   job.status.execution.first_iteration = 40;
   job.status.execution.start_checkpoint = CheckpointToJson(checkpoint);
-  const SliceRequest request = MakeTrainingSlice(job, PlannedRoles(*job.status.plan)[0], 1, 10);
+  const SliceRequest request =
+      MakeTrainingSlice(job, {PlannedRoles(*job.status.plan)[0], 1}, 1, 10);
   EXPECT_EQ(request.start, checkpoint);
   EXPECT_EQ(request.first_iteration, 40);
 }
