@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "common/base/text.h"
+#include "common/json/dump_json.h"
 #include "common/json/json_reader.h"
 
 namespace lambdadnn {
@@ -195,9 +196,9 @@ std::string EncodeManifest(const CheckpointManifest& manifest) {
                {"epochSamples", manifest.epoch_samples},
                {"parts", Json::array()}};
   for (const CheckpointPart& part : manifest.parts) json["parts"].push_back(PartToJson(part));
-  const std::string body = json.dump();
+  const std::string body = DumpJson(json);
   json["checksum"] = Hex64(Xxh3(AsBytes(body)));
-  return json.dump(1) + "\n";
+  return DumpJson(json, 1) + "\n";
 }
 
 Result<CheckpointManifest> DecodeManifest(std::string_view text) {
@@ -211,7 +212,7 @@ Result<CheckpointManifest> DecodeManifest(std::string_view text) {
   }
   const std::string expected = checksum->get<std::string>();
   json.erase("checksum");
-  const std::string body = json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string body = DumpJson(json);
   if (Hex64(Xxh3(AsBytes(body))) != expected) {
     return DataLossError("checkpoint manifest: checksum mismatch");
   }

@@ -7,6 +7,8 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "common/json/dump_json.h"
+
 namespace lambdadnn {
 namespace http = boost::beast::http;
 namespace {
@@ -161,7 +163,7 @@ HttpServerReply ErrorReply(const Status& status) {
       {"error",
        {{"code", std::string(StatusCodeName(status.code()))}, {"message", status.message()}}}};
   // Messages may quote bytes of a bad request.
-  reply.body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  reply.body = DumpJson(body) + "\n";
   return reply;
 }
 

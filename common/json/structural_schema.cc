@@ -7,6 +7,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/text.h"
+#include "common/json/dump_json.h"
 #include "common/json/json_path.h"
 
 namespace lambdadnn {
@@ -308,10 +309,10 @@ std::string StructuralSchema::ScalarProblem(const Json& value) const {
     case Type::kString:
       if (value.is_string()) return TextProblem(value.get_ref<const std::string&>());
       if (!hint_.empty()) {
-        return value.is_primitive() ? hint_ + "; here stands the bare value " + value.dump()
+        return value.is_primitive() ? hint_ + "; here stands the bare value " + DumpJson(value)
                                     : hint_;
       }
-      return value.is_primitive() ? "must be text; write \"" + value.dump() + "\" in quotes"
+      return value.is_primitive() ? "must be text; write \"" + DumpJson(value) + "\" in quotes"
                                   : "must be text";
     case Type::kIntOrString:
       if (value.is_string()) return TextProblem(value.get_ref<const std::string&>());
@@ -367,18 +368,18 @@ std::string StructuralSchema::NumberProblem(const Json& value) const {
   }
   const double number = value.get<double>();
   if (maximum && number > *maximum) {
-    return value.dump() + " is too large; it must be at most " + FormatBound(*maximum);
+    return DumpJson(value) + " is too large; it must be at most " + FormatBound(*maximum);
   }
   if (minimum && number < *minimum) {
-    return value.dump() + " is too small; it must be at least " + FormatBound(*minimum);
+    return DumpJson(value) + " is too small; it must be at least " + FormatBound(*minimum);
   }
   if (whole_type && !value.is_number_integer()) {
-    return value.dump() + " must be a whole number";
+    return DumpJson(value) + " must be a whole number";
   }
   // 2^63 .. 2^64 - 1 read as unsigned: more than an int64 holds.
   if (whole_type && value.is_number_unsigned() &&
       value.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
-    return value.dump() + " is too large; it must be at most 9223372036854775807";
+    return DumpJson(value) + " is too large; it must be at most 9223372036854775807";
   }
   return "";
 }

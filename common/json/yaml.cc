@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "common/base/text.h"
+#include "common/base/utf8.h"
 
 namespace lambdadnn {
 namespace {
@@ -308,24 +309,6 @@ int LineWithTabIndent(std::string_view text) {
     if (content != std::string::npos && tab < content) return number;
   }
   return 0;
-}
-
-// Offset of the first byte that is not UTF-8; npos when all are.
-size_t FirstInvalidUtf8(std::string_view text) {
-  for (size_t i = 0; i < text.size();) {
-    const auto lead = static_cast<unsigned char>(text[i]);
-    const size_t length = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : 4;
-    if (length == 0 || lead > 0xF4 || i + length > text.size()) return i;
-    for (size_t k = 1; k < length; ++k) {
-      if ((static_cast<unsigned char>(text[i + k]) & 0xC0) != 0x80) return i;
-    }
-    const auto second = length > 1 ? static_cast<unsigned char>(text[i + 1]) : 0;
-    const bool bad = (lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) ||
-                     (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F);
-    if (bad) return i;
-    i += length;
-  }
-  return std::string_view::npos;
 }
 
 // The library's messages, in words that say what to do.

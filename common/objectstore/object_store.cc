@@ -3,27 +3,10 @@
 
 #include <algorithm>
 
+#include "common/base/utf8.h"
+
 namespace lambdadnn {
 namespace {
-
-// Bytes of the well-formed UTF-8 sequence at the front of `text`, or 0 when there is none
-// (overlong forms, surrogates and values above U+10FFFF are none).
-size_t Utf8SequenceLength(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) return 1;
-  const size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : 2;
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-  }
-  const unsigned char second = byte(1);
-  if (lead == 0xE0 && second < 0xA0) return 0;
-  if (lead == 0xED && second > 0x9F) return 0;
-  if (lead == 0xF0 && second < 0x90) return 0;
-  if (lead == 0xF4 && second > 0x8F) return 0;
-  return length;
-}
 
 // Nearly every key is, and every request validates one: visible characters of ASCII, in segments
 // that are not empty and do not begin with a dot.

@@ -3,15 +3,14 @@
 
 #include "common/base/bytes.h"
 #include "common/base/text.h"
+#include "common/json/dump_json.h"
 #include "common/protocol/codec_internal.h"
 #include "common/protocol/slice_codec.h"
 
 namespace lambdadnn {
 namespace codec {
 
-std::string Dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
+std::string Dump(const Json& json) { return DumpJson(json); }
 
 const Json* RequiredChild(JsonReader& reader, std::string_view name) {
   const Json* child = reader.Child(name);

@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/text.h"
+#include "common/json/dump_json.h"
 
 namespace lambdadnn {
 namespace {
@@ -31,8 +32,7 @@ spdlog::logger& Logger() {
 }
 
 void AppendJsonText(std::string_view text, std::string* out) {
-  using Error = nlohmann::json::error_handler_t;
-  *out += nlohmann::json(text).dump(-1, ' ', false, Error::replace);
+  *out += DumpJson(nlohmann::json(text));
 }
 
 // What follows the time and the level.

@@ -2,6 +2,9 @@
 #include "operator/api/conditions.h"
 
 #include <algorithm>
+#include <utility>
+
+#include "common/base/utf8.h"
 
 namespace lambdadnn {
 namespace {
@@ -50,10 +53,10 @@ bool IsEnding(const Job& job) {
 }
 
 bool SetCondition(std::vector<Condition>* conditions, Condition condition, WallTime now) {
+  // As the API server will have it: else it would differ from that at every look, and be written.
+  condition.message = RepairUtf8(std::move(condition.message));
   if (condition.message.size() > kMaxMessageBytes) {
-    size_t end = kMaxMessageBytes - 3;
-    while (end > 0 && (static_cast<unsigned char>(condition.message[end]) & 0xC0) == 0x80) --end;
-    condition.message.resize(end);  // never in the middle of a UTF-8 character
+    condition.message.resize(CutUtf8(condition.message, kMaxMessageBytes - 3).size());
     condition.message += "...";
   }
   const auto found =

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/base/text.h"
+#include "common/json/dump_json.h"
 #include "operator/api/job_decode.h"
 #include "operator/api/quantity.h"
 
@@ -8,13 +9,15 @@ namespace {
 
 bool ParseDecimal(JsonReader& reader, const char* name, const Json& value, double* out) {
   if (value.is_number()) {
-    reader.Report(name, "is a bare number; decimals are text here: write \"" + value.dump() + "\"");
+    reader.Report(name,
+                  "is a bare number; decimals are text here: write \"" + DumpJson(value) + "\"");
     return false;
   }
   std::optional<double> number;
   if (value.is_string()) number = ParseDouble(value.get_ref<const std::string&>());
   if (!number) {
-    reader.Report(name, value.dump() + " is no decimal number, or beyond the range of one; write " +
+    reader.Report(name, DumpJson(value) +
+                            " is no decimal number, or beyond the range of one; write " +
                             "it like \"0.5\"");
     return false;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // spec.model, spec.dataset and spec.training.
 #include "common/base/text.h"
+#include "common/json/dump_json.h"
 #include "operator/api/job_decode.h"
 
 namespace lambdadnn::job_decode {
@@ -20,7 +21,7 @@ bool DecodeParameter(const Json& value, const std::string& path, Errors* errors,
   }
   errors->push_back(
       {path, value.is_number_float()
-                 ? "is a bare number; decimals are text here: write \"" + value.dump() + "\""
+                 ? "is a bare number; decimals are text here: write \"" + DumpJson(value) + "\""
                  : "must be a whole number, a decimal in quotes, true or false, or a "
                    "list of such"});
   return false;

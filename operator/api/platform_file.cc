@@ -2,6 +2,7 @@
 #include "operator/api/platform_file.h"
 
 #include "common/base/files.h"
+#include "common/json/dump_json.h"
 #include "common/json/yaml.h"
 #include "operator/api/platform_codec.h"
 
@@ -33,7 +34,7 @@ Result<Platform> ReadPlatform(const std::string& file) {
 }
 
 Status WritePlatform(const std::string& file, const Platform& platform) {
-  return WriteFileAtomically(file, PlatformToJson(platform).dump(1) + "\n");
+  return WriteFileAtomically(file, DumpJson(PlatformToJson(platform), 1) + "\n");
 }
 
 }  // namespace lambdadnn

@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "common/base/text.h"
+#include "common/json/dump_json.h"
 #include "operator/backends/knative/cluster_reader.h"
 #include "operator/cli/cluster/cluster_access.h"
 #include "operator/cli/cluster/cluster_platform.h"
@@ -41,7 +42,7 @@ bool IsThisMachine(const PlanOptions& options) {
 }
 
 void PrintDocument(const Json& document, const std::string& output) {
-  const std::string text = output == "yaml" ? FormatYaml(document) : document.dump(2) + "\n";
+  const std::string text = output == "yaml" ? FormatYaml(document) : DumpJson(document, 2) + "\n";
   std::fputs(text.c_str(), stdout);
 }
 

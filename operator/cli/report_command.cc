@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "common/base/files.h"
+#include "common/json/dump_json.h"
 #include "operator/cli/cluster/cluster_access.h"
 #include "operator/cli/cluster/cluster_report.h"
 #include "operator/cli/command.h"
@@ -24,7 +25,7 @@ struct ReportOptions {
 
 int Print(const ReportOptions& options, const Json& report) {
   std::string rendered;
-  if (options.output == "json") rendered = report.dump(2) + "\n";
+  if (options.output == "json") rendered = DumpJson(report, 2) + "\n";
   if (options.output == "html") rendered = RenderReportHtml(report);
   if (options.output == "text") rendered = RenderReportText(report);
   if (options.file.empty()) {

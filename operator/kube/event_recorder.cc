@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "common/base/bytes.h"
+#include "common/base/utf8.h"
+#include "common/json/dump_json.h"
 #include "operator/kube/micro_time.h"
 #include "operator/kube/object_metadata.h"
 
@@ -16,15 +18,8 @@ constexpr size_t kMaxNameBytes = 253;
 
 // Two drafts with the same key are the same event again.
 std::string KeyOf(const EventDraft& draft) {
-  return draft.regarding.dump() + (draft.warning ? "|W|" : "|N|") + draft.action + "|" +
+  return DumpJson(draft.regarding) + (draft.warning ? "|W|" : "|N|") + draft.action + "|" +
          draft.reason + "|" + draft.note;
-}
-
-// Cut where a character ends (UTF-8).
-std::string Cut(const std::string& text, size_t limit) {
-  if (text.size() <= limit) return text;
-  while (limit > 0 && (static_cast<unsigned char>(text[limit]) & 0xC0u) == 0x80u) --limit;
-  return text.substr(0, limit);
 }
 
 }  // namespace
@@ -123,7 +118,7 @@ Status EventRecorder::WriteOnce(const std::string& key, const Waiting& waiting) 
   const std::string suffix = "." + Hex64(Xxh3(AsBytes(key + "|" + time)));
   const std::string space = TextField(draft.regarding, "namespace");
   const ObjectName name{space.empty() ? "default" : space,
-                        Cut(about, kMaxNameBytes - suffix.size()) + suffix};
+                        std::string(CutUtf8(about, kMaxNameBytes - suffix.size())) + suffix};
   const Json event = {{"apiVersion", "events.k8s.io/v1"},
                       {"kind", "Event"},
                       {"metadata", {{"name", name.name}, {"namespace", name.namespace_name}}},
@@ -134,7 +129,7 @@ Status EventRecorder::WriteOnce(const std::string& key, const Waiting& waiting) 
                       {"reason", draft.reason},
                       {"type", draft.warning ? "Warning" : "Normal"},
                       {"regarding", draft.regarding},
-                      {"note", Cut(draft.note, kMaxNoteBytes)}};
+                      {"note", std::string(CutUtf8(draft.note, kMaxNoteBytes))}};
   const Status created = client_.Create(EventType(), event).status();
   if (!created.ok() && created.code() != StatusCode::kAlreadyExists) return created;
   if (series_.size() < options_.series_limit) series_[key] = {name, 1, runtime_.clock.Now()};

@@ -5,6 +5,7 @@
 
 #include "common/base/percent_encoding.h"
 #include "common/http/http_date.h"
+#include "common/json/dump_json.h"
 #include "operator/kube/http_watch.h"
 #include "operator/kube/kube_status.h"
 #include "operator/kube/object_metadata.h"
@@ -154,8 +155,7 @@ Result<Json> HttpKubeClient::Do(const Call& call) {
 
 Result<HttpResponse> HttpKubeClient::Ask(const Call& call) {
   // A message may quote what a store or a function said, in UTF-8 or not.
-  const std::string body =
-      call.body == nullptr ? "" : call.body->dump(-1, ' ', false, Json::error_handler_t::replace);
+  const std::string body = call.body == nullptr ? "" : DumpJson(*call.body);
   bool refused = false;
   for (int attempt = 1;; ++attempt) {
     WaitForTurn();

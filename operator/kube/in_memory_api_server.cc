@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "common/base/files.h"
+#include "common/json/dump_json.h"
 #include "operator/kube/in_memory_table.h"
 #include "operator/kube/label_selector.h"
 #include "operator/kube/object_metadata.h"
@@ -354,8 +355,7 @@ Status InMemoryApiServer::Persist() {
     for (const auto& [name, object] : table->objects) objects.push_back(*object);
   }
   const Json snapshot = {{"resourceVersion", version_}, {"objects", std::move(objects)}};
-  const Status written = WriteFileAtomically(
-      options_.file, snapshot.dump(-1, ' ', false, Json::error_handler_t::replace));
+  const Status written = WriteFileAtomically(options_.file, DumpJson(snapshot));
   if (written.ok()) return written;
   return UnavailableError("the change took effect but could not be saved: " + written.message());
 }

@@ -7,6 +7,7 @@
 #include "common/base/files.h"
 #include "common/base/subprocess.h"
 #include "common/base/text.h"
+#include "common/json/dump_json.h"
 #include "operator/kube/object_metadata.h"
 
 namespace lambdadnn {
@@ -119,7 +120,7 @@ Result<KubeCredential> KubeCredentials::RunPlugin() {
   SubprocessSpec spec{
       .arguments = {plugin.command}, .environment = plugin.environment, .time_limit = kPluginTime};
   spec.arguments.insert(spec.arguments.end(), plugin.arguments.begin(), plugin.arguments.end());
-  spec.environment["KUBERNETES_EXEC_INFO"] = ExecInfo(connection_).dump();
+  spec.environment["KUBERNETES_EXEC_INFO"] = DumpJson(ExecInfo(connection_));
   const Result<SubprocessResult> run = RunSubprocess(spec);
   if (!run.ok()) {
     const std::string hint = plugin.install_hint.empty() ? "" : "; " + plugin.install_hint;

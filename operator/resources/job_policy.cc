@@ -5,6 +5,7 @@
 #include <array>
 #include <set>
 
+#include "common/json/dump_json.h"
 #include "operator/resources/slice_requests.h"
 
 namespace lambdadnn {
@@ -104,7 +105,8 @@ Result<std::string> JobStorePolicy(const Job& job, size_t max_characters) {
     statements.push_back(
         {{"Effect", "Allow"}, {"Action", "s3:GetObject"}, {"Resource", std::move(resources)}});
   }
-  std::string policy = Json{{"Version", "2012-10-17"}, {"Statement", std::move(statements)}}.dump();
+  std::string policy =
+      DumpJson(Json{{"Version", "2012-10-17"}, {"Statement", std::move(statements)}});
   if (policy.size() > max_characters) {
     return FailedPreconditionError("the policy for this job has " + std::to_string(policy.size()) +
                                    " characters, and " + std::to_string(max_characters) +

@@ -13,6 +13,7 @@
 #include "common/base/process_usage.h"
 #include "common/base/text.h"
 #include "common/http/http_transport.h"
+#include "common/json/dump_json.h"
 #include "common/telemetry/log.h"
 #include "common/telemetry/metrics.h"
 #include "operator/api/platform_file.h"
@@ -296,7 +297,7 @@ HttpServerReply OperatorProcess::State::Debug(const std::string& path) {
   const Result<Json> described = controller->Describe({words[3], words[4]});
   if (!described.ok()) return ErrorReply(described.status());
   HttpServerReply reply;
-  reply.body = described->dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  reply.body = DumpJson(*described, 1) + "\n";
   return reply;
 }
 

@@ -12,6 +12,7 @@
 
 #include "common/base/process_usage.h"
 #include "common/base/text.h"
+#include "common/json/dump_json.h"
 #include "common/objectstore/memory_object_store.h"
 #include "common/objectstore/metered_object_store.h"
 #include "common/telemetry/log.h"
@@ -255,8 +256,9 @@ class Day {
 
   void Judge(int hour, const Controller& controller) {
     for (const Json& job : Jobs()) {
-      problems_.push_back("hour " + std::to_string(hour) + ": " + NameOf(job).name +
-                          " is still there: " + job.value("status", Json()).dump().substr(0, 600));
+      problems_.push_back(
+          "hour " + std::to_string(hour) + ": " + NameOf(job).name +
+          " is still there: " + DumpJson(job.value("status", Json())).substr(0, 600));
     }
     const Counts counts = Count(controller);
     functions_.ForgetGone();

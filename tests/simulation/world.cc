@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "common/json/dump_json.h"
 #include "operator/api/conditions.h"
 #include "operator/api/job_codec.h"
 #include "operator/kube/in_memory_api_server.h"
@@ -291,7 +292,7 @@ class World {
       spec["suspend"] = suspend_;
       suspend_applied_ = suspend_;
     }
-    if (!PatchSpec(spec)) return Fail("the API server refuses a change of plan: " + spec.dump());
+    if (!PatchSpec(spec)) return Fail("the API server refuses a change of plan: " + DumpJson(spec));
     faults_.ledger().CountEvent("plan changed");
     changing_since_.reset();
     ++next_change_;

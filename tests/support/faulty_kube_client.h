@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "common/json/dump_json.h"
 #include "operator/kube/kube_client.h"
 
 namespace lambdadnn {
@@ -37,19 +38,20 @@ class FaultyKubeClient final : public KubeClient {
   }
   Result<Json> Create(const ResourceType& type, const Json& object) override {
     return Around<Result<Json>>("create", NameIn(object),
-                                [&] { return client_.Create(type, object); });
+                                [&] { return client_.Create(type, OnTheWire(object)); });
   }
   Result<Json> Update(const ResourceType& type, const Json& object,
                       Subresource subresource) override {
     const char* call = subresource == Subresource::kStatus ? "updateStatus" : "update";
-    return Around<Result<Json>>(call, NameIn(object),
-                                [&] { return client_.Update(type, object, subresource); });
+    return Around<Result<Json>>(
+        call, NameIn(object), [&] { return client_.Update(type, OnTheWire(object), subresource); });
   }
   Result<Json> Patch(const ResourceType& type, const ObjectName& name, const Json& merge_patch,
                      Subresource subresource) override {
     const char* call = subresource == Subresource::kStatus ? "patchStatus" : "patch";
-    return Around<Result<Json>>(
-        call, name.name, [&] { return client_.Patch(type, name, merge_patch, subresource); });
+    return Around<Result<Json>>(call, name.name, [&] {
+      return client_.Patch(type, name, OnTheWire(merge_patch), subresource);
+    });
   }
   Status Delete(const ResourceType& type, const ObjectName& name,
                 const std::string& uid_precondition) override {
@@ -75,6 +77,9 @@ class FaultyKubeClient final : public KubeClient {
   }
 
  private:
+  // What a server gets of it: text that is not UTF-8 does not travel.
+  static Json OnTheWire(const Json& body) { return Json::parse(DumpJson(body)); }
+
   class FaultyWatch final : public Watch {
    public:
     FaultyWatch(FaultyKubeClient& client, std::unique_ptr<Watch> watch)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "common/json/dump_json.h"
 #include "operator/api/job_codec.h"
 #include "operator/kube/job_definition.h"
 #include "operator/kube/object_metadata.h"
@@ -204,7 +205,7 @@ Job JobWorld::Read(const std::string& name) {
 }
 
 std::string JobWorld::Described(const std::string& name) {
-  return reconciler_->Describe(Named(name))->dump();
+  return DumpJson(*reconciler_->Describe(Named(name)));
 }
 
 bool JobWorld::Exists(const std::string& name) {

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "common/base/text.h"
+#include "common/json/dump_json.h"
 #include "operator/kube/object_metadata.h"
 
 namespace lambdadnn {
@@ -61,7 +62,7 @@ HttpResponse JsonAnswer(int status, const Json& body) {
   HttpResponse response;
   response.status = status;
   response.fields = {{"Content-Type", "application/json"}};
-  response.body = ToBytes(body.dump());
+  response.body = ToBytes(DumpJson(body));
   return response;
 }
 
@@ -215,7 +216,7 @@ HttpResponse KubeHttpFacade::Stream(const HttpRequest& request, const Target& ta
       event = WatchEvent{WatchEvent::Kind::kError, StatusObject(event.status())};
     }
     const Json line = {{"type", TypeName(event->kind)}, {"object", event->object}};
-    if (!SendPieces(request, line.dump() + "\n")) break;
+    if (!SendPieces(request, DumpJson(line) + "\n")) break;
     if (event->kind == WatchEvent::Kind::kError) break;
   }
   return response;

@@ -30,6 +30,7 @@
 #include "common/base/descriptor_limit.h"
 #include "common/base/files.h"
 #include "common/base/text.h"
+#include "common/json/dump_json.h"
 #include "common/protocol/function_kernels.h"
 #include "common/protocol/slice_codec.h"
 #include "operator/backends/local/host_protocol.h"
@@ -109,7 +110,8 @@ struct Answer {
 };
 
 Answer Refuse(int status, StatusCode code, const std::string& message) {
-  return {status, Json{{"error", {{"code", StatusCodeName(code)}, {"message", message}}}}.dump()};
+  return {status,
+          DumpJson(Json{{"error", {{"code", StatusCodeName(code)}, {"message", message}}}})};
 }
 
 // Path and query of a request.
@@ -177,13 +179,12 @@ class Stub {
   static Answer Stranger() { return Refuse(401, StatusCode::kUnauthenticated, "wrong key"); }
 
   Answer Stats() const {
-    return {200, Json{{"functions", functions_.size()},
-                      {"slices", slices_.size()},
-                      {"streams", streams_},
-                      {"begun", begun_},
-                      {"attached", attached_},
-                      {"lines", lines_}}
-                     .dump()};
+    return {200, DumpJson(Json{{"functions", functions_.size()},
+                               {"slices", slices_.size()},
+                               {"streams", streams_},
+                               {"begun", begun_},
+                               {"attached", attached_},
+                               {"lines", lines_}})};
   }
 
   Answer Functions(const Request& request, const Target& target) {

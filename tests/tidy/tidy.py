@@ -24,7 +24,7 @@ ARROWS = {
     "common/plan_json": ["common/base", "common/json", "common/plan"],
     "common/telemetry": ["common/base", "common/json"],
     "common/protocol": ["common/base", "common/json", "common/plan", "common/plan_json"],
-    "common/http": ["common/base"],
+    "common/http": ["common/base", "common/json"],
     "common/objectstore": ["common/base", "common/http"],
     "common/checkpoint_index": ["common/base", "common/json", "common/plan", "common/plan_json",
                                 "common/protocol", "common/objectstore"],
@@ -99,6 +99,9 @@ BANNED = re.compile(
     r"std::this_thread::sleep|std::(jthread|thread)\b(?!::)|steady_clock::now|system_clock::now|"
     r"std::random_device|\bgetenv\(|\busleep\(|\bnanosleep\(|std::condition_variable")
 BANNED_EXEMPT = ("common/base/",)
+# It throws on text that is not UTF-8, which logs and stores may say.
+STRICT_DUMP = re.compile(r"(?:\.|->)dump\(")
+DUMP_JSON = "common/json/dump_json.h"
 TYPE_DEFINITION = re.compile(r"(?:struct|class|enum class) (\w+)(?: final)?(?: :| ?\{)")
 FREE_FUNCTION = re.compile(
     r"^(?!return|using|#|namespace|class|struct|enum)[\w:<>,*&\[\] ]+?[ *&]([A-Z]\w*[a-z]\w*)\(",
@@ -225,6 +228,8 @@ def check_banned(tree):
             match = BANNED.search(line.split("//")[0])
             if match:
                 yield name, number, f"{match.group(0)} outside common/base; use Runtime"
+            if name != DUMP_JSON and STRICT_DUMP.search(line.split("//")[0]):
+                yield name, number, f"dump() throws on what is not UTF-8; use DumpJson ({DUMP_JSON})"
 
 
 def check_header_order(tree):

@@ -83,6 +83,10 @@ class TidyFindsPlantedViolations(SmallTree):
                    LICENCE + "void F() { std::this_thread::sleep_for(x); }\n")
         self.expect("outside common/base")
 
+    def test_json_that_throws_on_bad_text(self):
+        self.write("operator/planner/s.cc", LICENCE + "auto F() { return json.dump(); }\n")
+        self.expect("DumpJson")
+
     def test_own_header_must_come_first(self):
         self.write("common/base/x.cc", LICENCE + '#include <string>\n\n#include "common/base/x.h"\n')
         # The formatter, which would have moved it, complains as well.

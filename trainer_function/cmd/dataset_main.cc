@@ -9,6 +9,7 @@
 #include "common/base/bytes.h"
 #include "common/base/runtime.h"
 #include "common/base/text.h"
+#include "common/json/dump_json.h"
 #include "common/objectstore/open_store.h"
 #include "trainer_function/data/digit_renderer.h"
 #include "trainer_function/data/inspection.h"
@@ -74,7 +75,7 @@ void PrintJson(const DatasetInspection& inspection) {
                          {"train", SetJson(inspection.train)},
                          {"warnings", inspection.warnings}};
   if (inspection.test.samples > 0) json["test"] = SetJson(inspection.test);
-  std::printf("%s\n", json.dump(2).c_str());
+  std::printf("%s\n", DumpJson(json, 2).c_str());
 }
 
 void PrintSummary(const char* what, const NumberSummary& summary) {

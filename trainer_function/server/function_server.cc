@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "common/base/text.h"
+#include "common/json/dump_json.h"
 #include "common/protocol/slice_codec.h"
 #include "common/telemetry/log.h"
 
@@ -45,7 +46,7 @@ HttpServerReply RefusalReply(const Status& status) {
   auto body = nlohmann::json::parse(reply.body, nullptr, false);
   if (!body.is_object()) return reply;
   body["protocol"] = kProtocolVersion;
-  reply.body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  reply.body = DumpJson(body) + "\n";
   return reply;
 }
 
@@ -54,7 +55,7 @@ HttpServerReply RunningReply(int status, const std::optional<std::string>& runni
   body["running"] = running ? nlohmann::json(*running) : nlohmann::json(nullptr);
   HttpServerReply reply;
   reply.status = status;
-  reply.body = body.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  reply.body = DumpJson(body) + "\n";
   return reply;
 }
 

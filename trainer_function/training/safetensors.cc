@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "common/json/dump_json.h"
 #include "common/json/json_reader.h"
 
 namespace lambdadnn {
@@ -81,7 +82,7 @@ std::string EncodeSafetensors(const ParameterManifest& manifest, std::span<const
     const uint64_t end = begin + static_cast<uint64_t>(info.size) * sizeof(float);
     header[info.name] = {{"dtype", "F32"}, {"shape", info.shape}, {"data_offsets", {begin, end}}};
   }
-  std::string text = header.dump();
+  std::string text = DumpJson(header);
   text.resize((text.size() + kAlignment - 1) / kAlignment * kAlignment, ' ');
   std::string file(kLengthBytes, '\0');
   StoreLittleEndian<uint64_t>(std::as_writable_bytes(std::span(file)), 0, text.size());

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "common/json/dump_json.h"
 #include "common/json/json_reader.h"
 
 namespace lambdadnn {
@@ -28,9 +29,7 @@ constexpr std::array<std::pair<FunctionProgram, const char*>, 2> kPrograms = {{
 }};
 
 // Reasons and log lines may hold any bytes.
-std::string Dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
+std::string Dump(const Json& json) { return DumpJson(json) + "\n"; }
 
 template <typename Names, typename Value>
 bool DecodeName(const Names& names, const std::string& name, Value* value) {

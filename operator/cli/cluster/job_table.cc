@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "common/json/dump_json.h"
 #include "operator/api/job_summary.h"
 #include "operator/cli/plan/yaml_text.h"
 #include "operator/cli/run/run_view.h"
@@ -135,7 +136,7 @@ std::string ResourceName(const Json& object) {
 std::string FormatObject(const Json& object, const std::string& format) {
   if (format == "name") return ResourceName(object) + "\n";
   const Json shown = WithoutManagedFields(object);
-  return format == "yaml" ? FormatYaml(shown) : shown.dump(2) + "\n";
+  return format == "yaml" ? FormatYaml(shown) : DumpJson(shown, 2) + "\n";
 }
 
 std::string FormatObjects(const std::vector<Json>& objects, const std::string& format) {

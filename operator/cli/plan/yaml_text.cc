@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "common/json/dump_json.h"
+
 namespace lambdadnn {
 namespace {
 
@@ -15,9 +17,9 @@ bool Inline(const Json& value) {
 
 // A scalar, an empty collection or a list of scalars: JSON is YAML.
 std::string InlineText(const Json& value) {
-  if (!value.is_array()) return value.dump();
+  if (!value.is_array()) return DumpJson(value);
   std::string text = "[";
-  for (const Json& item : value) text += (text.size() > 1 ? ", " : "") + item.dump();
+  for (const Json& item : value) text += (text.size() > 1 ? ", " : "") + DumpJson(item);
   return text + "]";
 }
 
@@ -26,7 +28,7 @@ std::string Key(const std::string& name) {
                      std::all_of(name.begin(), name.end(), [](unsigned char letter) {
                        return std::isalnum(letter) || letter == '_';
                      });
-  return plain ? name : Json(name).dump();
+  return plain ? name : DumpJson(Json(name));
 }
 
 // `first`: the indentation of the first line stands already (after "- ").

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/json/dump_json.h"
 #include "operator/cli/report/report_values.h"
 
 namespace lambdadnn {
@@ -204,7 +205,7 @@ std::string PlanCard(const Json& report) {
   std::string binding;
   for (const Json& name : ListAt(report, "binding")) {
     binding += "<span class=\"tag\">" +
-               EscapeHtml(name.is_string() ? name.get<std::string>() : name.dump()) + "</span>";
+               EscapeHtml(name.is_string() ? name.get<std::string>() : DumpJson(name)) + "</span>";
   }
   std::string rows;
   for (const auto& [name, path] : {std::pair{"workers", "plan.functions"},

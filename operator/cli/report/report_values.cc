@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "common/base/text.h"
+#include "common/json/dump_json.h"
 #include "common/plan/prediction.h"
 
 namespace lambdadnn {
@@ -40,7 +41,7 @@ std::optional<double> NumberAt(const Json& json, std::string_view dotted_path) {
 std::string TextAt(const Json& json, std::string_view dotted_path) {
   const Json& value = ValueAt(json, dotted_path);
   if (value.is_string()) return value.get<std::string>();
-  return value.is_null() ? "" : value.dump();
+  return value.is_null() ? "" : DumpJson(value);
 }
 
 const Json& ListAt(const Json& json, std::string_view dotted_path) {

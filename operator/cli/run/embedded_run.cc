@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "common/base/files.h"
+#include "common/json/dump_json.h"
 #include "operator/api/job_codec.h"
 #include "operator/api/job_file.h"
 #include "operator/api/platform_file.h"
@@ -226,7 +227,7 @@ Result<Json> EmbeddedRun::ChangedSpec(const Json& stored) {
     std::error_code ignored;
     LDNN_ASSIGN_OR_RETURN(
         const JobFile file,
-        ParseJobFile(written.dump(1), directory_ + "/state.json",
+        ParseJobFile(DumpJson(written, 1), directory_ + "/state.json",
                      std::filesystem::current_path(ignored).string(), options_.overrides));
     return file.object.at("spec");
   }

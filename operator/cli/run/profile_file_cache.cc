@@ -2,6 +2,7 @@
 #include "operator/cli/run/profile_file_cache.h"
 
 #include "common/base/files.h"
+#include "common/json/dump_json.h"
 #include "operator/api/workload_profile_codec.h"
 
 namespace lambdadnn {
@@ -32,7 +33,7 @@ std::optional<WorkloadProfile> ProfileFileCache::Find(const std::string& signatu
 void ProfileFileCache::Keep(const std::string& signature, const WorkloadProfile& profile) {
   if (directory_.empty()) return;
   // A cache that cannot be written costs a few seconds next time.
-  (void)WriteFileAtomically(PathOf(signature), EncodeWorkloadProfile(profile).dump(1) + "\n");
+  (void)WriteFileAtomically(PathOf(signature), DumpJson(EncodeWorkloadProfile(profile), 1) + "\n");
 }
 
 }  // namespace lambdadnn

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "common/json/dump_json.h"
 #include "operator/api/job_codec.h"
 
 namespace lambdadnn {
@@ -48,15 +49,14 @@ RunOutput::~RunOutput() {
 }
 
 void RunOutput::PrintJson(const Json& json) {
-  std::fprintf(out_, "%s\n", json.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+  std::fprintf(out_, "%s\n", DumpJson(json).c_str());
   std::fflush(out_);
 }
 
 void RunOutput::OnEvent(const Json& event) {
   const std::lock_guard lock(mutex_);
   if (events_ != nullptr) {
-    std::fprintf(events_, "%s\n",
-                 event.dump(-1, ' ', false, Json::error_handler_t::replace).c_str());
+    std::fprintf(events_, "%s\n", DumpJson(event).c_str());
     std::fflush(events_);
   }
   ApplyEvent(event, &view_);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "common/base/files.h"
+#include "common/json/dump_json.h"
 #include "common/protocol/object_keys.h"
 #include "operator/cli/report/report_html.h"
 #include "operator/resources/slice_requests.h"
@@ -21,7 +22,7 @@ void AppendYaml(const Json& value, int depth, std::string* text) {
       AppendYaml(field, depth + 1, text);
     } else {
       // JSON scalars and lists are YAML.
-      *text += " " + field.dump() + "\n";
+      *text += " " + DumpJson(field) + "\n";
     }
   }
 }
@@ -74,7 +75,7 @@ std::vector<std::string> DescribeResults(const RunResults& results, const std::s
 }
 
 std::string FormatProfile(const Json& profile, const std::string& format) {
-  if (format == "json") return profile.dump(2) + "\n";
+  if (format == "json") return DumpJson(profile, 2) + "\n";
   std::string text = "spec:\n";
   AppendYaml(profile, 1, &text);
   return text;

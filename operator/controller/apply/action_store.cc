@@ -7,6 +7,7 @@
 
 #include "common/base/planted_bug.h"
 #include "common/checkpoint_index/checkpoint_index.h"
+#include "common/json/dump_json.h"
 #include "common/objectstore/object_store.h"
 #include "common/protocol/object_keys.h"
 #include "common/protocol/slice_codec.h"
@@ -304,9 +305,9 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const WriteReport&) 
     const Status there = store->Head(key).status();
     if (there.ok()) return there;
     if (there.code() != StatusCode::kNotFound) return there;
-    const std::string text =
-        BuildReport(pass->snapshot, pass->memory->history, dependencies_.backend.IsolationName())
-            .dump(1, ' ', false, Json::error_handler_t::replace);
+    const std::string text = DumpJson(
+        BuildReport(pass->snapshot, pass->memory->history, dependencies_.backend.IsolationName()),
+        1);
     return store->Put(key, AsBytes(text));
   };
   const Status written = attempt();

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/base/utf8.h"
 #include "operator/api/conditions.h"
 #include "operator/controller/decide/decide.h"
 #include "operator/controller/observe/pending_functions.h"
@@ -229,7 +230,7 @@ JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decisi
     status.store_capabilities = snapshot.facts.store_capabilities;
   if (!snapshot.facts.store_credentials.empty()) {
     status.store_credentials = snapshot.facts.store_credentials;
-    status.store_credentials_message = snapshot.facts.store_credentials_message;
+    status.store_credentials_message = RepairUtf8(snapshot.facts.store_credentials_message);
   }
   if (!snapshot.facts.credentials_refused.ok()) {
     Set(&status, snapshot,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // JobHistory <-> JSON: an internal form, read back only by the same program.
+#include "common/json/dump_json.h"
 #include "operator/controller/observe/job_history.h"
 
 namespace lambdadnn {
@@ -154,7 +155,7 @@ std::optional<JobHistory> JobHistory::FromJson(const Json& json) {
 std::string EncodeHistory(const JobHistory& history, size_t limit) {
   Json json = history.ToJson();
   // It tells what stores and functions said, in UTF-8 or not.
-  const auto encode = [&] { return json.dump(-1, ' ', false, Json::error_handler_t::replace); };
+  const auto encode = [&] { return DumpJson(json); };
   std::string text = encode();
   while (text.size() > limit && json["iterations"].size() > 1) {
     Json fewer = Json::array();

@@ -7,6 +7,7 @@
 #include "common/base/bytes.h"
 #include "common/base/statistics.h"
 #include "common/base/text.h"
+#include "common/json/dump_json.h"
 #include "operator/api/job_codec.h"
 #include "operator/planner/node_packing.h"
 #include "operator/resources/function_groups.h"
@@ -340,7 +341,7 @@ std::string ProfileSignature(const JobSpec& spec, const Platform& platform) {
   signature["functions"] = plan.functions;
   // Raised whenever a profile measures something new, so that none without it is taken for whole.
   signature["form"] = 7;
-  return Hex64(Xxh3(AsBytes(signature.dump())));
+  return Hex64(Xxh3(AsBytes(DumpJson(signature))));
 }
 
 }  // namespace lambdadnn

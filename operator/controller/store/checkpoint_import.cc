@@ -6,6 +6,7 @@
 
 #include "common/base/bytes.h"
 #include "common/base/text.h"
+#include "common/json/dump_json.h"
 #include "common/protocol/object_header.h"
 #include "common/protocol/object_keys.h"
 #include "operator/resources/training_config_builder.h"
@@ -95,7 +96,7 @@ Status Copy(ObjectStore& from, const CheckpointReference& source, ObjectStore& t
 std::string DescribeModel(const ModelSpec& model) {
   if (model.builtin_name.empty()) return model.torch_script_uri;
   return model.builtin_name +
-         (model.builtin_parameters.empty() ? "" : " " + model.builtin_parameters.dump());
+         (model.builtin_parameters.empty() ? "" : " " + DumpJson(model.builtin_parameters));
 }
 
 }  // namespace

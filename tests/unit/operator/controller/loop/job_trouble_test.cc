@@ -83,6 +83,38 @@ TEST_F(JobTroubleTest, AFunctionThatCrashedWhileNobodyLookedFallsBack) {
   ExpectNothingLeft();
 }
 
+// What the API server keeps of it differs from what was sent: it must not be sent again and again.
+TEST(TextThatIsNotUtf8, OfAStoreIsWrittenAsOftenAsAnyOther) {
+  const auto effects = [](const std::string& text) {
+    JobWorld world;
+    world.store_rule = [text](const std::string&, std::string_view) {
+      return PermissionDeniedError("says " + text + " to you");
+    };
+    world.Create(JobWorld::MinimalJob());
+    world.RunUntil([] { return false; }, 300);
+    return std::pair(world.effects(), FindCondition(world.Read(), "Accepted")->message);
+  };
+  const auto [good, good_message] = effects("ab");
+  const auto [bad, bad_message] = effects("\xFF\xFE");
+  EXPECT_THAT(good_message, HasSubstr("says ab to you"));
+  EXPECT_THAT(bad_message, HasSubstr("says \xEF\xBF\xBD\xEF\xBF\xBD to you"));
+  EXPECT_EQ(bad, good);
+}
+
+TEST_F(JobTroubleTest, ALogThatIsNotUtf8HoldsUpNobody) {
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(RunUntilIteration(30));
+  const std::string uid = world_.functions.InstanceOf("worker-1");
+  world_.functions.logs[uid] = "before\nterminate: \xFF\xFE\n";
+  world_.functions.Kill(uid, FunctionEnd::kByItself);
+  ASSERT_TRUE(world_.RunUntil([&] { return !world_.Reason("Degraded").empty(); }, 60));
+  EXPECT_THAT(FindCondition(world_.Read(), "Degraded")->message,
+              HasSubstr("terminate: \xEF\xBF\xBD\xEF\xBF\xBD"));
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  ExpectNothingLeft();
+}
+
 TEST_F(JobTroubleTest, AFunctionThatIsAskedInVainIsGivenUp) {
   world_.Create(JobWorld::MinimalJob());
   ASSERT_TRUE(RunUntilIteration(30));
