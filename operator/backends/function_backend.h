@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/endpoint.h"
 #include "common/base/status.h"
 #include "operator/resources/function_group.h"
 
@@ -32,7 +33,7 @@ struct FunctionInstance {
   std::string uid;
   std::string group;
   FunctionPhase phase = FunctionPhase::kPending;
-  std::string address;            // "host:port" for slices, once ready
+  Endpoint endpoint;              // for slices, once ready; no host = none yet
   double cold_start_seconds = 0;  // create -> ready
   int restarts = 0;
   // For people. kPending: what it waits for. kGone: why ("Killed", "OOMKilled", "Exited 2", …) and

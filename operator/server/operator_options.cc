@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/server/operator_options.h"
 
+#include "common/base/endpoint.h"
 #include "common/base/text.h"
 #include "operator/controller/admission/tenant_rules.h"
 
@@ -21,20 +22,13 @@ Status CheckAddress(const char* flag, const std::string& text) {
 }  // namespace
 
 Result<ListenAddress> ParseListenAddress(const std::string& flag, const std::string& text) {
-  const size_t colon = text.rfind(':');
-  const auto port =
-      colon == std::string::npos ? std::nullopt : ParseInteger(text.substr(colon + 1));
+  const std::optional<HostAndPort> parts = SplitHostAndPort(text);
+  const auto port = parts && parts->port ? ParseInteger(*parts->port) : std::nullopt;
   if (!port || *port < 0 || *port > kMaxPort) {
     return InvalidArgumentError(flag + ": \"" + text +
                                 "\" is no address; write HOST:PORT or :PORT, or 0 for none");
   }
-  ListenAddress address{text.substr(0, colon), static_cast<int>(*port)};
-  if (address.host.empty()) address.host = "0.0.0.0";
-  const bool bracketed = address.host.size() > 2 && address.host.front() == '[';
-  if (bracketed && address.host.back() == ']') {
-    address.host = address.host.substr(1, address.host.size() - 2);
-  }
-  return address;
+  return ListenAddress{parts->host.empty() ? "0.0.0.0" : parts->host, static_cast<int>(*port)};
 }
 
 Status OperatorOptions::Validate() const {

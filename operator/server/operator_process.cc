@@ -8,7 +8,9 @@
 #include <cmath>
 #include <mutex>
 
+#include "common/base/check.h"
 #include "common/base/descriptor_limit.h"
+#include "common/base/endpoint.h"
 #include "common/base/files.h"
 #include "common/base/process_usage.h"
 #include "common/base/text.h"
@@ -55,7 +57,9 @@ std::string IdentityOf(const OperatorOptions& options, Random& random) {
 
 std::function<void(const std::string&, int, double)> CountRequests(MetricsRegistry& metrics,
                                                                    const std::string& server) {
-  const std::string host = server.substr(server.find("://") + 3);
+  Result<Endpoint> read = ParseEndpoint(server);
+  // A label of metrics is one for all servers, whatever their scheme.
+  const std::string host = read.ok() ? read->Authority() + read->path : server;
   return [&metrics, host](const std::string& method, int code, double seconds) {
     const std::string answer = code == 0 ? "<error>" : std::to_string(code);
     metrics
@@ -97,9 +101,9 @@ TenantRules TenantRulesOf(const OperatorOptions& options) {
   rules.expose_operator_credentials = !options.require_job_credentials;
   rules.endpoints.refuse_loopback = options.backend == "Knative";
   if (const auto host = GetEnvironment("KUBERNETES_SERVICE_HOST"); host.has_value()) {
-    const std::string port = GetEnvironment("KUBERNETES_SERVICE_PORT").value_or("443");
-    const bool literal6 = host->find(':') != std::string::npos;
-    rules.endpoints.api_server = (literal6 ? "[" + *host + "]" : *host) + ":" + port;
+    const auto port = ParseInteger(GetEnvironment("KUBERNETES_SERVICE_PORT").value_or("443"));
+    rules.endpoints.api_server =
+        Endpoint{.scheme = "https", .host = *host, .port = static_cast<int>(port.value_or(0))};
   }
   return rules;
 }

@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "common/base/endpoint.h"
 #include "operator/backends/function_backend.h"
 #include "operator/backends/slice_client.h"
 #include "tests/simulation/faults.h"
@@ -147,13 +148,13 @@ class SimSliceClient final : public SliceClient {
  public:
   SimSliceClient(SimPlatform& platform, SimProcess& process)
       : platform_(platform), process_(process) {}
-  void Start(const std::string& instance_uid, const std::string& address,
-             const SliceRequest& request, const std::string& job_key) override;
+  void Start(const std::string& instance_uid, const Endpoint& endpoint, const SliceRequest& request,
+             const std::string& job_key) override;
   void Stop(const std::string& invocation, bool graceful) override;
   void Forget(const std::string& invocation) override;
   std::vector<SliceView> Poll(const std::string& job_uid) override;
   void AskKernels(const JobIdentity& job, const std::string& instance_uid,
-                  const std::string& address) override;
+                  const Endpoint& endpoint) override;
   std::vector<KernelsAnswer> TakeKernels(const std::string& job_uid) override;
   // Ends a random stream; the slice runs on.
   bool CutSomeStream(Random& random);

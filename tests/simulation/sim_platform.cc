@@ -44,7 +44,7 @@ void SimPlatform::Create(const FunctionGroup& group) {
     function.kernels = {environment.isa, environment.libtorch};
     function.service = new SliceService(function.process->runtime(), std::move(environment));
     function.seen.phase = FunctionPhase::kReady;
-    function.seen.address = "10.0.0." + number + ":8080";
+    function.seen.endpoint = {.host = "10.0.0." + number, .port = 8080};
     function.seen.cold_start_seconds = start;
   });
 }

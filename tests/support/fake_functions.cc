@@ -62,7 +62,7 @@ Status FakeFunctions::EnsureGroup(const FunctionGroup& group) {
       instance.created = clock_.Now();
       instance.instance.uid = uid;
       instance.instance.group = group.name;
-      instance.instance.address = std::string("fake:") + uid;
+      instance.instance.endpoint.host = uid;
       const auto key = group.environment.find("LAMBDADNN_JOB_KEY");
       keys_.insert(key == group.environment.end() ? "" : key->second);
       if (die_at_start.has_value()) Kill(uid, *die_at_start);
@@ -141,7 +141,7 @@ Result<std::string> FakeFunctions::Logs(const JobIdentity&, const std::string& u
   return found == logs.end() ? std::string() : found->second;
 }
 
-void FakeFunctions::Start(const std::string& instance_uid, const std::string&,
+void FakeFunctions::Start(const std::string& instance_uid, const Endpoint&,
                           const SliceRequest& request, const std::string& job_key) {
   Advance();
   const Status fault = Around("startSlice", [&] {
@@ -220,7 +220,7 @@ void FakeFunctions::ForgetStreams() {
 }
 
 void FakeFunctions::AskKernels(const JobIdentity& job, const std::string& instance_uid,
-                               const std::string&) {
+                               const Endpoint&) {
   Advance();
   (void)Around("askKernels", [&] {
     ++asked_kernels_[instance_uid];

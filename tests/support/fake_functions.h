@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/endpoint.h"
 #include "common/objectstore/object_store.h"
 #include "operator/backends/cluster_bound.h"
 #include "operator/backends/function_backend.h"
@@ -49,13 +50,13 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   Status Preflight(const FunctionGroup&) override { return preflight; }
 
   // --- SliceClient ---
-  void Start(const std::string& instance_uid, const std::string& address,
-             const SliceRequest& request, const std::string& job_key) override;
+  void Start(const std::string& instance_uid, const Endpoint& endpoint, const SliceRequest& request,
+             const std::string& job_key) override;
   void Stop(const std::string& invocation, bool graceful) override;
   void Forget(const std::string& invocation) override;
   std::vector<SliceView> Poll(const std::string& job_uid) override;
   void AskKernels(const JobIdentity& job, const std::string& instance_uid,
-                  const std::string& address) override;
+                  const Endpoint& endpoint) override;
   std::vector<KernelsAnswer> TakeKernels(const std::string& job_uid) override;
 
   // --- What befalls them ---

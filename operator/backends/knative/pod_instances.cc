@@ -118,14 +118,13 @@ std::string InstanceUid(const Json& pod, int restarts) {
 
 // Of a pod known before it is ready, and kept while it is not for a moment. A Service's name is
 // left to the cluster's domain and its servers of names to complete.
-std::string AddressOf(const Json& pod) {
+Endpoint EndpointOf(const Json& pod) {
   if (IsReachedByService(pod)) {
-    return LabelText(pod, kServiceLabel) + "." + NameOf(pod).namespace_name + ".svc:80";
+    const std::string name = LabelText(pod, kServiceLabel) + "." + NameOf(pod).namespace_name;
+    return {.host = name + ".svc", .port = kServicePort};
   }
   const std::string ip = TextField(At(pod, "status"), "podIP");
-  if (ip.empty()) return "";
-  const bool literal6 = ip.find(':') != std::string::npos;
-  return (literal6 ? "[" + ip + "]" : ip) + ":" + std::to_string(kQueueProxyPort);
+  return ip.empty() ? Endpoint{} : Endpoint{.host = ip, .port = kQueueProxyPort};
 }
 
 void ReadPhase(const Json& pod, FunctionInstance* instance) {
@@ -153,7 +152,7 @@ void ReadPhase(const Json& pod, FunctionInstance* instance) {
   } else if (IsCrashLooping(pod)) {
     instance->phase = FunctionPhase::kGone;
     ReadEnd(At(At(container, "lastState"), "terminated"), instance);
-  } else if (TextField(ready, "status") == "True" && !instance->address.empty()) {
+  } else if (TextField(ready, "status") == "True" && !instance->endpoint.host.empty()) {
     instance->phase = FunctionPhase::kReady;
     instance->cold_start_seconds = ColdStartSeconds(pod, ready);
   } else {
@@ -231,7 +230,7 @@ std::vector<FunctionInstance> InstancesOf(const Json& pod) {
   }
   instance.uid = InstanceUid(pod, restarts);
   instance.restarts = restarts;
-  instance.address = AddressOf(pod);
+  instance.endpoint = EndpointOf(pod);
   ReadPhase(pod, &instance);
   lives.push_back(std::move(instance));
   return lives;

@@ -19,6 +19,8 @@ namespace lambdadnn {
 
 // The port of queue-proxy, in front of the function.
 inline constexpr int kQueueProxyPort = 8012;
+// Where Knative serves the name of a Service inside the cluster.
+inline constexpr int kServicePort = 80;
 // Knative's own, on every pod of a Service.
 inline constexpr const char* kServiceLabel = "serving.knative.dev/service";
 

@@ -123,7 +123,7 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const AskKernels& ac
   if (anew) worker.kernels_first_asked = now;
   worker.kernels_asked = now;
   dependencies_.slices.AskKernels(IdentityOf(pass->snapshot.job), action.uid,
-                                  worker.instance.address);
+                                  worker.instance.endpoint);
   return Next::kGoOn;
 }
 
@@ -153,7 +153,7 @@ void ActionExecutor::StartSlice(Pass* pass, const SliceRequest& request,
   }
   slice.phase = SlicePhase::kStarting;
   slice.last_attach = now;
-  dependencies_.slices.Start(instance_uid, instance->second.instance.address, request,
+  dependencies_.slices.Start(instance_uid, instance->second.instance.endpoint, request,
                              pass->memory->job_key);
 }
 

@@ -35,8 +35,8 @@ TEST_F(Knative, AGroupBecomesReadyInstances) {
   std::set<std::string> addresses;
   for (const FunctionInstance& instance : instances) {
     EXPECT_EQ(instance.phase, FunctionPhase::kReady);
-    EXPECT_THAT(instance.address, HasSubstr(":8012"));
-    addresses.insert(instance.address);
+    EXPECT_THAT(instance.endpoint.Text(), HasSubstr(":8012"));
+    addresses.insert(instance.endpoint.Text());
   }
   EXPECT_THAT(addresses, SizeIs(3));
 }
@@ -66,7 +66,7 @@ TEST_F(Knative, WithAddressingServiceEachFunctionHasAServiceOfItsOwn) {
   for (const FunctionInstance& instance : List()) {
     EXPECT_EQ(instance.phase, FunctionPhase::kReady);
     EXPECT_EQ(instance.group, "workers");
-    addresses.insert(instance.address);
+    addresses.insert(instance.endpoint.Text());
   }
   EXPECT_THAT(addresses,
               testing::ElementsAre("digits-workers-0.team.svc:80", "digits-workers-1.team.svc:80",
@@ -76,7 +76,7 @@ TEST_F(Knative, WithAddressingServiceEachFunctionHasAServiceOfItsOwn) {
   ASSERT_TRUE(Ensure(group).ok());
   RunFor(1);
   ASSERT_THAT(List(), SizeIs(1));
-  EXPECT_EQ(List()[0].address, "digits-workers-0.team.svc:80");
+  EXPECT_EQ(List()[0].endpoint.Text(), "digits-workers-0.team.svc:80");
   // Of another group nothing goes with it.
   FunctionGroup servers = Group(1, "servers");
   servers.runtime = group.runtime;
@@ -446,7 +446,7 @@ TEST_F(Knative, AnUnreadyPodKeepsItsAddress) {
                       {{"conditions", Json::array({{{"type", "Ready"}, {"status", "False"}}})}});
   RunFor(1);
   EXPECT_EQ(List()[0].uid, ready.uid);
-  EXPECT_EQ(List()[0].address, ready.address);
+  EXPECT_EQ(List()[0].endpoint, ready.endpoint);
   EXPECT_EQ(List()[0].phase, FunctionPhase::kPending);
 }
 

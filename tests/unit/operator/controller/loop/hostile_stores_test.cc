@@ -62,10 +62,10 @@ class LockedFunctions final : public FunctionBackend, public SliceClient {
     return inner_.Capacity();
   }
 
-  void Start(const std::string& instance_uid, const std::string& address,
-             const SliceRequest& request, const std::string& job_key) override {
+  void Start(const std::string& instance_uid, const Endpoint& endpoint, const SliceRequest& request,
+             const std::string& job_key) override {
     const std::lock_guard lock(mutex_);
-    inner_.Start(instance_uid, address, request, job_key);
+    inner_.Start(instance_uid, endpoint, request, job_key);
   }
   void Stop(const std::string& invocation, bool graceful) override {
     const std::lock_guard lock(mutex_);
@@ -80,9 +80,9 @@ class LockedFunctions final : public FunctionBackend, public SliceClient {
     return inner_.Poll(job_uid);
   }
   void AskKernels(const JobIdentity& job, const std::string& instance_uid,
-                  const std::string& address) override {
+                  const Endpoint& endpoint) override {
     const std::lock_guard lock(mutex_);
-    inner_.AskKernels(job, instance_uid, address);
+    inner_.AskKernels(job, instance_uid, endpoint);
   }
   std::vector<KernelsAnswer> TakeKernels(const std::string& job_uid) override {
     const std::lock_guard lock(mutex_);
