@@ -14,6 +14,7 @@
 #include "common/base/clock.h"
 #include "common/base/endpoint.h"
 #include "common/base/status.h"
+#include "operator/api/backend_kind.h"
 #include "operator/resources/function_group.h"
 
 namespace lambdadnn {
@@ -57,6 +58,7 @@ struct FunctionCapacity {
 class FunctionBackend {
  public:
   virtual ~FunctionBackend() = default;
+  virtual BackendCapabilities capabilities() const = 0;
   // Creates what is missing of the group (an instance that has gone is replaced, as Knative would);
   // count 0 deletes it. kResourceExhausted when the machine or quota has no room.
   virtual Status EnsureGroup(const FunctionGroup& group) = 0;
@@ -70,7 +72,7 @@ class FunctionBackend {
   }
   virtual Result<std::vector<FunctionInstance>> List(const JobIdentity& job) = 0;
   // CPU quota of a running instance: the profiler measures several sizes on one process.
-  // kUnimplemented where the platform cannot.
+  // kUnimplemented without BackendCapabilities::changes_cpu.
   virtual Status SetCpu(const JobIdentity& job, const std::string& uid, int milli_cpu) = 0;
   virtual Result<std::string> Logs(const JobIdentity& job, const std::string& uid,
                                    int last_lines) = 0;

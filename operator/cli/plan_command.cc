@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "common/base/text.h"
+#include "operator/api/backend_kind.h"
 #include "operator/backends/knative/cluster_reader.h"
 #include "operator/cli/cluster/cluster_access.h"
 #include "operator/cli/cluster/cluster_platform.h"
@@ -151,7 +152,8 @@ Status AskCluster(PlanOptions* options, CommandContext& context) {
   };
   // Functions beside the operator have the limits of their host, which the platform says.
   arguments.find_limits = [cluster, &context](const Job& job) -> Result<ClusterLimits> {
-    if (job.spec.backend != "Knative") return ClusterLimits{};
+    const std::optional<BackendKind> backend = FindBackend(job.spec.backend);
+    if (!backend || !CapabilitiesOf(*backend).cluster_limits) return ClusterLimits{};
     ClusterReader reader(*cluster->kube, context.runtime, {.sidecar = SidecarOf({})});
     return reader.Limits(cluster->namespace_name, job.spec.runtime);
   };

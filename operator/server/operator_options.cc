@@ -4,6 +4,7 @@
 #include "common/base/endpoint.h"
 #include "common/base/text.h"
 #include "operator/controller/admission/tenant_rules.h"
+#include "operator/server/backend_factory.h"
 
 namespace lambdadnn {
 namespace {
@@ -32,28 +33,7 @@ Result<ListenAddress> ParseListenAddress(const std::string& flag, const std::str
 }
 
 Status OperatorOptions::Validate() const {
-  if (backend != "Local" && backend != "Knative") {
-    return InvalidArgumentError("--backend: " + backend +
-                                " is not available in this release; use Local or Knative");
-  }
-  if (backend == "Knative" && platform_file.empty()) {
-    return InvalidArgumentError(
-        "--platform: the backend Knative needs the prices and sizes of its functions in a file "
-        "(docs/formats.md)");
-  }
-  if (backend == "Local" && host_socket.empty()) {
-    return InvalidArgumentError(
-        "--host-socket: the backend Local needs the socket of a function host; start one with: "
-        "lambdadnn host --socket SOCKET --dir FOLDER");
-  }
-  if (backend != "Knative" && !network_policies_file.empty()) {
-    return InvalidArgumentError(
-        "--network-policies: bounds pods, which the backend Knative alone has; leave it away");
-  }
-  if (backend != "Knative" && !image_pull_secrets.empty()) {
-    return InvalidArgumentError(
-        "--image-pull-secrets: is for pods, which the backend Knative alone has; leave it away");
-  }
+  LDNN_RETURN_IF_ERROR(CheckBackendFlags(*this));
   for (const std::string& name : image_pull_secrets) {
     if (name.empty()) return InvalidArgumentError("--image-pull-secrets: holds an empty name");
   }

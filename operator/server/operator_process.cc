@@ -17,16 +17,16 @@
 #include "common/http/http_transport.h"
 #include "common/telemetry/log.h"
 #include "common/telemetry/metrics.h"
+#include "operator/api/backend_kind.h"
 #include "operator/api/platform_file.h"
 #include "operator/backends/beast_slice_client.h"
-#include "operator/backends/knative/knative_backend.h"
-#include "operator/backends/local/local_backend.h"
 #include "operator/backends/local/local_platform.h"
 #include "operator/controller/loop/controller.h"
 #include "operator/controller/store/store_access.h"
 #include "operator/kube/http_kube_client.h"
 #include "operator/kube/leader_election.h"
 #include "operator/kube/server_clock.h"
+#include "operator/server/backend_factory.h"
 #include "operator/server/job_metrics.h"
 #include "operator/server/operator_http.h"
 
@@ -99,7 +99,7 @@ TenantRules TenantRulesOf(const OperatorOptions& options) {
   rules.path_style = own.path_style;
   rules.readable = options.readable;
   rules.expose_operator_credentials = !options.require_job_credentials;
-  rules.endpoints.refuse_loopback = options.backend == "Knative";
+  rules.endpoints.refuse_loopback = CapabilitiesOf(options.backend).pods;
   if (const auto host = GetEnvironment("KUBERNETES_SERVICE_HOST"); host.has_value()) {
     const auto port = ParseInteger(GetEnvironment("KUBERNETES_SERVICE_PORT").value_or("443"));
     rules.endpoints.api_server =
@@ -202,34 +202,21 @@ Status OperatorProcess::State::Open() {
 }
 
 Status OperatorProcess::State::OpenBackend() {
-  if (options.backend == "Knative") {
-    KnativeBackend::Options with{
-        .services = {.worker_image = options.worker_image, .server_image = options.server_image},
-        .namespaces = options.namespaces,
-        .pull_secrets = options.image_pull_secrets};
-    if (!options.network_policies_file.empty()) {
-      Result<JobNetworkOptions> network = ReadJobNetworkOptions(options.network_policies_file);
-      if (!network.ok()) return network.status().WithContext("--network-policies");
-      with.network = *std::move(network);
-    }
-    with.try_create = [this](const ResourceType& type, const Json& object) {
-      return kube->CreateDryRun(type, object);
-    };
-    with.record_event = [this](EventDraft draft) { recorder->Record(std::move(draft)); };
-    auto knative = std::make_unique<KnativeBackend>(*kube, server_runtime, std::move(with));
-    cluster = knative.get();
-    backend = std::move(knative);
-    return OkStatus();
-  }
-  Result<std::unique_ptr<LocalBackend>> connected =
-      LocalBackend::Connect(runtime, options.host_socket);
-  if (!connected.ok()) {
-    return connected.status().WithContext("--host-socket " + options.host_socket);
-  }
-  backend = std::move(*connected);
-  LDNN_ASSIGN_OR_RETURN(const FunctionCapacity room, backend->Capacity());
-  if (const auto most = static_cast<double>(room.memory_mib); most > 0) {
-    // No plan needs more than the host has.
+  const BackendFactory* factory = FindBackendFactory(options.backend);
+  LDNN_CHECK(factory != nullptr, "the options are valid");
+  LDNN_ASSIGN_OR_RETURN(
+      OpenedBackend opened,
+      factory->open(
+          {.options = options,
+           .runtime = runtime,
+           .server_runtime = server_runtime,
+           .kube = *kube,
+           .try_create = [this](const ResourceType& type,
+                                const Json& object) { return kube->CreateDryRun(type, object); },
+           .record_event = [this](EventDraft draft) { recorder->Record(std::move(draft)); }}));
+  backend = std::move(opened.backend);
+  cluster = opened.cluster;
+  if (const double most = opened.most_memory_mib; most > 0) {
     const double total = platform.total_memory_mib;
     platform.total_memory_mib = total > 0 ? std::min(total, most) : most;
   }
@@ -322,7 +309,8 @@ Status OperatorProcess::State::Serve() {
 ControllerDependencies OperatorProcess::State::Dependencies() {
   const std::string ca_file = options.store_ca_file;
   std::map<std::string, std::string> environment = StoreEnvironment(ca_file);
-  if (options.backend == "Knative") {
+  // Functions in pods of their own have no file of this process.
+  if (CapabilitiesOf(options.backend).pods) {
     auto portable = PortableStoreEnvironment(ca_file);
     if (portable.ok()) {
       environment = *std::move(portable);

@@ -132,6 +132,7 @@ class SimFunctionBackend final : public FunctionBackend {
   Status DeleteGroup(const JobIdentity& job, const std::string& group) override;
   Status DeleteInstance(const JobIdentity& job, const std::string& uid) override;
   Result<std::vector<FunctionInstance>> List(const JobIdentity& job) override;
+  BackendCapabilities capabilities() const override;
   Status SetCpu(const JobIdentity& job, const std::string& uid, int milli_cpu) override;
   Result<std::string> Logs(const JobIdentity& job, const std::string& uid, int last_lines) override;
   std::string IsolationName() const override { return "simulated"; }

@@ -246,8 +246,12 @@ Result<std::vector<FunctionInstance>> SimFunctionBackend::List(const JobIdentity
   return instances;
 }
 
+BackendCapabilities SimFunctionBackend::capabilities() const {
+  return {.changes_cpu = !platform_.timing().cpu_fixed};
+}
+
 Status SimFunctionBackend::SetCpu(const JobIdentity&, const std::string&, int) {
-  return platform_.timing().cpu_fixed ? UnimplementedError("the quota cannot change") : OkStatus();
+  return OkStatus();
 }
 
 Result<std::string> SimFunctionBackend::Logs(const JobIdentity&, const std::string&, int) {

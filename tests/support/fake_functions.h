@@ -40,6 +40,7 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   Status DeleteGroup(const JobIdentity& job, const std::string& group) override;
   Status DeleteInstance(const JobIdentity& job, const std::string& uid) override;
   Result<std::vector<FunctionInstance>> List(const JobIdentity& job) override;
+  BackendCapabilities capabilities() const override { return {.changes_cpu = !cpu_fixed}; }
   Status SetCpu(const JobIdentity& job, const std::string& uid, int milli_cpu) override;
   Result<std::string> Logs(const JobIdentity& job, const std::string& uid, int last_lines) override;
   std::string IsolationName() const override { return "fake"; }

@@ -60,6 +60,9 @@ class KnativeBackend final : public FunctionBackend, public ClusterBound {
   // All outlive this. The watch begins at once.
   KnativeBackend(KubeClient& kube, Runtime& runtime, Options options);
 
+  BackendCapabilities capabilities() const override {
+    return CapabilitiesOf(BackendKind::kKnative);
+  }
   // A Service that exists with another scale is rescaled through its PodAutoscaler, which keeps the
   // pods that stay. kInvalidArgument: the cluster refuses the Service, in its words.
   Status EnsureGroup(const FunctionGroup& group) override;

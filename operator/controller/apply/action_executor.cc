@@ -102,11 +102,10 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const DeleteFunction
 
 Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const SetFunctionCpu& action) {
   Facts& facts = pass->memory->facts;
-  const Status set =
-      dependencies_.backend.SetCpu(IdentityOf(pass->snapshot.job), action.uid, action.milli_cpu);
-  facts.cpu_fixed = set.code() == StatusCode::kUnimplemented;
+  facts.cpu_fixed = !dependencies_.backend.capabilities().changes_cpu;
   if (facts.cpu_fixed) return Next::kDecideAgain;
-  LDNN_RETURN_IF_ERROR(set);
+  LDNN_RETURN_IF_ERROR(
+      dependencies_.backend.SetCpu(IdentityOf(pass->snapshot.job), action.uid, action.milli_cpu));
   facts.cpu_set[action.uid] = action.milli_cpu;
   return Next::kDecideAgain;
 }

@@ -56,6 +56,7 @@ class LockedFunctions final : public FunctionBackend, public SliceClient {
     const std::lock_guard lock(mutex_);
     return inner_.Logs(job, uid, last_lines);
   }
+  BackendCapabilities capabilities() const override { return inner_.capabilities(); }
   std::string IsolationName() const override { return "fake"; }
   Result<FunctionCapacity> Capacity() override {
     const std::lock_guard lock(mutex_);
