@@ -8,7 +8,7 @@
 #include "common/telemetry/log.h"
 #include "operator/api/job_codec.h"
 #include "operator/api/pause.h"
-#include "operator/backends/knative/knative_backend.h"
+#include "operator/backends/knative/knative_types.h"
 #include "operator/controller/observe/snapshot.h"
 #include "operator/kube/list_all.h"
 #include "operator/kube/object_metadata.h"

@@ -70,6 +70,12 @@ PROGRAM_FOLDERS = ("common", "operator", "trainer_function")
 # Rooms of a folder, and which of them may include which, beside themselves. "" = the files of the
 # folder itself.
 ROOMS = {
+    "operator/backends": {
+        "": [],
+        "kubernetes": [""],
+        "knative": ["", "kubernetes"],
+        "local": [""],
+    },
     "operator/controller": {
         "planning": [],
         "store": [],

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <map>
 
-#include "operator/backends/knative/pod_instances.h"
+#include "operator/backends/kubernetes/pod_instances.h"
 #include "tests/unit/operator/backends/knative/knative_fixture.h"
 
 namespace lambdadnn {
@@ -206,13 +206,6 @@ TEST_F(Knative, NoPodOfAUsersAccountIsDeletedBeforeTheEndOfItsServiceHasReachedI
   };
   Do([&] { EXPECT_TRUE(backend_->DeleteGroup(Identity("digits"), "workers").ok()); });
   EXPECT_EQ(deleted, 2);  // the Service and its Secret
-}
-
-TEST(PodInstances, APodThatEndsLaterThanItNeedsToIsHurriedOnce) {
-  const auto pod = [](const Json& metadata) { return Json{{"metadata", metadata}}; };
-  EXPECT_FALSE(EndsLater(pod(Json::object()), 5));
-  EXPECT_TRUE(EndsLater(pod({{"deletionGracePeriodSeconds", 300}}), 5));
-  EXPECT_FALSE(EndsLater(pod({{"deletionGracePeriodSeconds", 5}}), 5));
 }
 
 TEST_F(Knative, DeletingWhatIsNotThereIsNoError) {

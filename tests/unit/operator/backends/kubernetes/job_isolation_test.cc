@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The account and the policy of a job at an in-memory API server, in virtual time.
-#include "operator/backends/knative/job_isolation.h"
+#include "operator/backends/kubernetes/job_isolation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
