@@ -23,6 +23,7 @@
 #include "operator/backends/local/local_platform.h"
 #include "operator/controller/loop/controller.h"
 #include "operator/controller/store/store_access.h"
+#include "operator/kinds/serverless_training_job.h"
 #include "operator/kube/http_kube_client.h"
 #include "operator/kube/leader_election.h"
 #include "operator/kube/server_clock.h"

@@ -10,6 +10,7 @@
 #include "operator/api/pause.h"
 #include "operator/backends/knative/knative_types.h"
 #include "operator/controller/observe/snapshot.h"
+#include "operator/kinds/serverless_training_job.h"
 #include "operator/kube/list_all.h"
 #include "operator/kube/object_metadata.h"
 #include "operator/resources/job_children.h"

@@ -12,6 +12,7 @@
 #include "operator/cli/command.h"
 #include "operator/cli/run/interrupts.h"
 #include "operator/controller/observe/snapshot.h"
+#include "operator/kinds/serverless_training_job.h"
 
 namespace lambdadnn {
 namespace {

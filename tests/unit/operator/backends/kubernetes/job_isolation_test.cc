@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "operator/kinds/serverless_training_job.h"
 #include "operator/resources/job_account.h"
 #include "tests/unit/operator/backends/knative/knative_fixture.h"
 

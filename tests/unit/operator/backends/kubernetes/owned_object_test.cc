@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "operator/kinds/serverless_training_job.h"
 #include "operator/kube/object_metadata.h"
 #include "operator/resources/job_children.h"
 #include "tests/unit/operator/backends/knative/knative_fixture.h"
