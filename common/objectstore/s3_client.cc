@@ -10,8 +10,6 @@
 namespace lambdadnn {
 namespace {
 
-constexpr std::string_view kHttp = "http://";
-constexpr std::string_view kHttps = "https://";
 // S3 allows 15 minutes; a request that is refused although times agree is refused for something
 // else.
 constexpr double kSameTimeSeconds = 120;
@@ -25,24 +23,15 @@ std::string EndpointOf(const S3Options& options) {
   return endpoint;
 }
 
-std::string AuthorityOf(const std::string& endpoint) {
-  const bool tls = endpoint.starts_with(kHttps);
-  std::string authority = endpoint.substr(tls ? kHttps.size() : kHttp.size());
-  const std::string_view own_port = tls ? ":443" : ":80";
-  if (authority.ends_with(own_port)) authority.resize(authority.size() - own_port.size());
-  return authority;
-}
-
 Status S3Options::Validate() const {
   const auto bad = [](const std::string& field, const std::string& value, const std::string& what) {
     return InvalidArgumentError("S3 " + field + " '" + value + "': " + what);
   };
-  const std::string url = EndpointOf(*this);
-  if (!url.starts_with(kHttp) && !url.starts_with(kHttps)) {
+  const Result<Endpoint> at = ParseEndpoint(EndpointOf(*this));
+  if (!at.ok() || at->scheme.empty()) {
     return bad("endpoint", endpoint, "write http://host:port or https://host:port");
   }
-  const std::string authority = AuthorityOf(url);
-  if (authority.empty() || authority.find_first_of("/?#@ ") != std::string::npos) {
+  if (!at->path.empty() || !at->user_info.empty()) {
     return bad("endpoint", endpoint, "write http[s]://host:port without a path");
   }
   const auto bucket_letter = [](char c) {
@@ -76,6 +65,7 @@ Status S3Limits::Validate() const {
 
 S3Client::S3Client(HttpTransport& transport, Clock& clock, S3Options options)
     : endpoint_(EndpointOf(options)),
+      at_(ParseEndpoint(endpoint_).value()),
       transport_(transport),
       clock_(clock),
       options_(std::move(options)) {
@@ -106,8 +96,8 @@ Result<HttpResponse> S3Client::Send(const S3Call& call) {
 }
 
 Result<HttpResponse> S3Client::SendSigned(const S3Call& call, WallTime at) {
-  const bool tls = endpoint_.starts_with(kHttps);
-  std::string host = AuthorityOf(endpoint_);
+  const bool tls = at_.scheme == "https";
+  std::string host = at_.HostField();
   std::string path = "/";
   if (options_.path_style) {
     path += options_.bucket + (call.key.empty() ? "" : "/");
@@ -138,7 +128,7 @@ Result<HttpResponse> S3Client::SendSigned(const S3Call& call, WallTime at) {
 
   HttpRequest request;
   request.method = call.method;
-  request.url = std::string(tls ? kHttps : kHttp) + host + path;
+  request.url = at_.scheme + "://" + host + path;
   if (!call.query.empty()) request.url += "?" + CanonicalQuery(call.query);
   request.fields = std::move(fields);
   request.fields.emplace_back("authorization", authorization);

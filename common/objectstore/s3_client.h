@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/endpoint.h"
 #include "common/base/store_credentials.h"
 #include "common/http/http_transport.h"
 #include "common/objectstore/sigv4.h"
@@ -56,9 +57,6 @@ struct S3Options {
 
 // Where requests go, without trailing '/'.
 std::string EndpointOf(const S3Options& options);
-// "host" or "host:port" of such an endpoint, without the scheme's own port, as the Host field has
-// it.
-std::string AuthorityOf(const std::string& endpoint);
 
 // A request to the bucket or to one of its objects.
 struct S3Call {
@@ -97,6 +95,7 @@ class S3Client {
   bool LearnTime(const HttpResponse& response, WallTime signed_at);
 
   const std::string endpoint_;  // without trailing '/'
+  const Endpoint at_;           // the same, read
   HttpTransport& transport_;
   Clock& clock_;
   const S3Options options_;

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <optional>
 
+#include "common/base/endpoint.h"
 #include "common/base/percent_encoding.h"
 #include "common/http/http_date.h"
 #include "common/objectstore/s3_xml.h"
@@ -43,12 +44,13 @@ std::string StsEndpointOf(const S3Options& options) {
 Result<HttpResponse> Send(HttpTransport& transport, const S3Options& options,
                           const std::string& form, WallTime at) {
   const std::string endpoint = StsEndpointOf(options);
+  LDNN_ASSIGN_OR_RETURN(const Endpoint server, ParseEndpoint(endpoint));
   const std::string timestamp = AmzTimestamp(at);
   SigV4Request signed_request{.method = "POST",
                               .path = "/",
                               .query = {},
                               .fields = {{"content-type", kFormType},
-                                         {"host", AuthorityOf(endpoint)},
+                                         {"host", server.HostField()},
                                          {"x-amz-date", timestamp}},
                               .payload_hash = Sha256Hex(form)};
   signed_request.fields.emplace_back("x-amz-content-sha256", signed_request.payload_hash);

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "common/base/text.h"
+#include "operator/api/backend_kind.h"
 #include "operator/api/job_validation.h"
 #include "operator/api/quantity.h"
 
@@ -243,7 +244,9 @@ constexpr JobRule kRules[] = {
      "functions of backend OpenFaaS cannot reach each other; use transport ObjectStore or Auto",
      [](const Json& self, const Json*) {
        const Json* transport = FindPath(self, "aggregation.transport");
-       return Text(self, kBackend) != "OpenFaaS" || transport == nullptr || *transport != "Direct";
+       const std::optional<BackendKind> backend = FindBackend(Text(self, kBackend));
+       const bool reachable = !backend || CapabilitiesOf(*backend).peers_reachable;
+       return reachable || transport == nullptr || *transport != "Direct";
      }},
     {"spec.model", "", "set exactly one of builtin and torchScript",
      [](const Json& self, const Json*) {

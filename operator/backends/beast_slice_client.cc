@@ -7,6 +7,7 @@
 #include <mutex>
 #include <set>
 
+#include "common/base/endpoint.h"
 #include "common/json/json_reader.h"
 #include "common/protocol/slice_codec.h"
 #include "operator/backends/http_call.h"
@@ -75,7 +76,7 @@ bool IsAlive(SlicePhase phase) {
 struct Slice {
   SliceView view;
   JobIdentity job;
-  std::string address;
+  Endpoint endpoint;
   std::string job_key;
   int64_t lines = 0;     // of the stream, heartbeats not counted: where attaching goes on
   uint64_t attempt = 0;  // calls of an older attempt change nothing
@@ -156,12 +157,12 @@ BeastSliceClient::~BeastSliceClient() {
   state_->task->Join();
 }
 
-void BeastSliceClient::Start(const std::string& instance_uid, const std::string& address,
+void BeastSliceClient::Start(const std::string& instance_uid, const Endpoint& endpoint,
                              const SliceRequest& request, const std::string& job_key) {
   State& state = *state_;
   std::lock_guard lock(state.mutex);
   Slice& slice = state.slices[request.invocation];
-  const bool same_instance = slice.view.instance_uid == instance_uid && slice.address == address;
+  const bool same_instance = slice.view.instance_uid == instance_uid && slice.endpoint == endpoint;
   if (slice.attempt != 0 && slice.view.phase == SlicePhase::kEnded) return;
   if (slice.attempt != 0 && same_instance && IsAlive(slice.view.phase)) return;
   state.CloseCall(std::move(slice.call));
@@ -180,7 +181,7 @@ void BeastSliceClient::Start(const std::string& instance_uid, const std::string&
   slice.view.last_heard = heard;
   slice.job = request.job;
   state.of_jobs[request.job.uid].insert(request.invocation);
-  slice.address = address;
+  slice.endpoint = endpoint;
   slice.job_key = job_key;
   slice.lines = from;
   slice.taken = taken;
@@ -209,7 +210,7 @@ void BeastSliceClient::State::Call(Slice& slice, uint64_t attempt) {
   slice.call = std::make_shared<HttpCall>(
       io,
       HttpCallRequest{
-          slice.address, "POST",
+          slice.endpoint, "POST",
           "/v1/slices?from=" + std::to_string(slice.lines) + (slice.taken ? "&attach=true" : ""),
           slice.job_key, EncodeSliceRequest(*slice.request)},
       HttpCallLimits{options.connect_seconds, options.silence_seconds}, std::move(callbacks));
@@ -312,7 +313,7 @@ void BeastSliceClient::Stop(const std::string& invocation, bool graceful) {
   callbacks.on_end = [](const Status&) {};
   const auto call = std::make_shared<HttpCall>(
       state.io,
-      HttpCallRequest{found->second.address, "DELETE",
+      HttpCallRequest{found->second.endpoint, "DELETE",
                       "/v1/slices/" + invocation + "?graceful=" + (graceful ? "true" : "false"),
                       found->second.job_key, ""},
       HttpCallLimits{state.options.connect_seconds, kStopSeconds}, std::move(callbacks));
@@ -344,8 +345,8 @@ std::vector<SliceView> BeastSliceClient::Poll(const std::string& job_uid) {
 }
 
 void BeastSliceClient::AskKernels(const JobIdentity& job, const std::string& instance_uid,
-                                  const std::string& address) {
-  state_->kernels.Ask(job, instance_uid, address);
+                                  const Endpoint& endpoint) {
+  state_->kernels.Ask(job, instance_uid, endpoint);
 }
 
 std::vector<KernelsAnswer> BeastSliceClient::TakeKernels(const std::string& job_uid) {

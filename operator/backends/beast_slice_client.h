@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 
+#include "common/base/endpoint.h"
 #include "common/base/runtime.h"
 #include "common/protocol/slice_codec.h"
 #include "operator/backends/slice_client.h"
@@ -29,13 +30,13 @@ class BeastSliceClient final : public SliceClient {
   BeastSliceClient(const BeastSliceClient&) = delete;
   BeastSliceClient& operator=(const BeastSliceClient&) = delete;
 
-  void Start(const std::string& instance_uid, const std::string& address,
-             const SliceRequest& request, const std::string& job_key) override;
+  void Start(const std::string& instance_uid, const Endpoint& endpoint, const SliceRequest& request,
+             const std::string& job_key) override;
   void Stop(const std::string& invocation, bool graceful) override;
   void Forget(const std::string& invocation) override;
   std::vector<SliceView> Poll(const std::string& job_uid) override;
   void AskKernels(const JobIdentity& job, const std::string& instance_uid,
-                  const std::string& address) override;
+                  const Endpoint& endpoint) override;
   std::vector<KernelsAnswer> TakeKernels(const std::string& job_uid) override;
 
   // Told whose slice changed its phase, or whose function has said what it computes with, so that

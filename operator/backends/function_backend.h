@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/endpoint.h"
 #include "common/base/status.h"
+#include "operator/api/backend_kind.h"
 #include "operator/resources/function_group.h"
 
 namespace lambdadnn {
@@ -32,7 +34,7 @@ struct FunctionInstance {
   std::string uid;
   std::string group;
   FunctionPhase phase = FunctionPhase::kPending;
-  std::string address;            // "host:port" for slices, once ready
+  Endpoint endpoint;              // for slices, once ready; no host = none yet
   double cold_start_seconds = 0;  // create -> ready
   int restarts = 0;
   // For people. kPending: what it waits for. kGone: why ("Killed", "OOMKilled", "Exited 2", …) and
@@ -56,6 +58,7 @@ struct FunctionCapacity {
 class FunctionBackend {
  public:
   virtual ~FunctionBackend() = default;
+  virtual BackendCapabilities capabilities() const = 0;
   // Creates what is missing of the group (an instance that has gone is replaced, as Knative would);
   // count 0 deletes it. kResourceExhausted when the machine or quota has no room.
   virtual Status EnsureGroup(const FunctionGroup& group) = 0;
@@ -69,7 +72,7 @@ class FunctionBackend {
   }
   virtual Result<std::vector<FunctionInstance>> List(const JobIdentity& job) = 0;
   // CPU quota of a running instance: the profiler measures several sizes on one process.
-  // kUnimplemented where the platform cannot.
+  // kUnimplemented without BackendCapabilities::changes_cpu.
   virtual Status SetCpu(const JobIdentity& job, const std::string& uid, int milli_cpu) = 0;
   virtual Result<std::string> Logs(const JobIdentity& job, const std::string& uid,
                                    int last_lines) = 0;

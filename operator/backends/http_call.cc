@@ -12,6 +12,10 @@ namespace beast = boost::beast;
 namespace http = boost::beast::http;
 namespace net = boost::asio;
 
+namespace {
+constexpr const char* kScheme = "http";
+}  // namespace
+
 HttpCall::HttpCall(net::io_context& io, HttpCallRequest request, const HttpCallLimits& limits,
                    Callbacks callbacks)
     : call_(std::move(request)),
@@ -24,21 +28,15 @@ HttpCall::HttpCall(net::io_context& io, HttpCallRequest request, const HttpCallL
 }
 
 void HttpCall::Begin() {
-  const size_t colon = call_.address.rfind(':');
-  if (colon == std::string::npos || colon + 1 == call_.address.size()) {
-    return End(InvalidArgumentError("'" + call_.address + "' is not host:port"));
-  }
-  host_ = call_.address.substr(0, colon);
-  port_ = call_.address.substr(colon + 1);
-  if (host_.size() > 2 && host_.front() == '[' && host_.back() == ']') {
-    host_ = host_.substr(1, host_.size() - 2);
+  Endpoint& endpoint = call_.endpoint;
+  if (endpoint.scheme.empty()) endpoint.scheme = kScheme;
+  if (endpoint.host.empty() || endpoint.scheme != kScheme) {
+    return End(InvalidArgumentError("'" + endpoint.Text() + "' is no server of plain HTTP"));
   }
   request_.method_string(call_.method);
-  request_.target(call_.target);
+  request_.target(endpoint.path + call_.target);
   request_.version(11);
-  // The default port is not named: gateways may know a Service by its bare name alone.
-  const bool plain = port_ == "80";
-  request_.set(http::field::host, plain ? call_.address.substr(0, colon) : call_.address);
+  request_.set(http::field::host, endpoint.HostField());
   request_.set(http::field::connection, "close");
   if (!call_.bearer.empty()) request_.set(http::field::authorization, "Bearer " + call_.bearer);
   if (!call_.body.empty()) request_.set(http::field::content_type, "application/json");
@@ -56,14 +54,15 @@ void HttpCall::Close() {
 
 void HttpCall::Resolve() {
   // The resolver's thread starts at the first name; pods and local functions come as numbers.
+  const int number = call_.endpoint.PortOrUsual();
+  const std::string port = std::to_string(number);
   ErrorCode not_a_number;
-  const net::ip::address ip = net::ip::make_address(host_, not_a_number);
+  const net::ip::address ip = net::ip::make_address(call_.endpoint.host, not_a_number);
   if (!not_a_number) {
-    const auto number = static_cast<uint16_t>(std::atoi(port_.c_str()));
     return OnResolved(net::ip::tcp::resolver::results_type::create(
-        net::ip::tcp::endpoint(ip, number), host_, port_));
+        net::ip::tcp::endpoint(ip, static_cast<uint16_t>(number)), call_.endpoint.host, port));
   }
-  resolver_.async_resolve(host_, port_,
+  resolver_.async_resolve(call_.endpoint.host, port,
                           [self = shared_from_this()](ErrorCode error, const auto& endpoints) {
                             if (error) return self->Fail("finding", error);
                             self->OnResolved(endpoints);
@@ -122,7 +121,7 @@ void HttpCall::TakeBody() {
 
 void HttpCall::Fail(std::string_view doing, ErrorCode error) {
   const bool silent = error == beast::error::timeout;
-  End(UnavailableError(std::string(doing) + " " + call_.address + ": " +
+  End(UnavailableError(std::string(doing) + " " + call_.endpoint.Authority() + ": " +
                        (silent ? "no sign of life in time" : error.message())));
 }
 

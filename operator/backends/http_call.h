@@ -19,14 +19,15 @@
 #include <string>
 #include <string_view>
 
+#include "common/base/endpoint.h"
 #include "common/base/status.h"
 
 namespace lambdadnn {
 
 struct HttpCallRequest {
-  std::string address;  // "host:port", "[::1]:port"
+  Endpoint endpoint;  // of a server that speaks plain HTTP; its user_info is not sent
   std::string method;
-  std::string target;
+  std::string target;  // below the endpoint's path
   std::string bearer;  // key of the Authorization header; empty = none
   std::string body;
 };
@@ -66,8 +67,6 @@ class HttpCall : public std::enable_shared_from_this<HttpCall> {
   HttpCallRequest call_;  // its body moves into request_
   const HttpCallLimits limits_;
   Callbacks callbacks_;
-  std::string host_;
-  std::string port_;
   boost::asio::ip::tcp::resolver resolver_;
   boost::beast::basic_stream<boost::asio::ip::tcp> stream_;
   boost::beast::http::request<boost::beast::http::string_body> request_;

@@ -26,7 +26,7 @@ void KernelQuestions::CloseCall(std::shared_ptr<HttpCall> call) {
 }
 
 void KernelQuestions::Ask(const JobIdentity& job, const std::string& instance_uid,
-                          const std::string& address) {
+                          const Endpoint& endpoint) {
   const Instant now = clock_.Now();
   std::lock_guard lock(mutex_);
   std::erase_if(questions_, [&](const auto& named) {
@@ -53,7 +53,7 @@ void KernelQuestions::Ask(const JobIdentity& job, const std::string& instance_ui
     OnEnd(instance_uid, attempt, status);
   };
   question.call = std::make_shared<HttpCall>(
-      io_, HttpCallRequest{address, "GET", "/readyz", "", ""},
+      io_, HttpCallRequest{endpoint, "GET", "/readyz", "", ""},
       HttpCallLimits{connect_seconds_, kSilenceSeconds}, std::move(callbacks));
   boost::asio::post(io_, [call = question.call] { call->Begin(); });
 }

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/endpoint.h"
 #include "common/base/runtime.h"
 #include "operator/backends/http_call.h"
 #include "operator/backends/slice_client.h"
@@ -29,7 +30,7 @@ class KernelQuestions {
   KernelQuestions& operator=(const KernelQuestions&) = delete;
 
   // As SliceClient::AskKernels and TakeKernels.
-  void Ask(const JobIdentity& job, const std::string& instance_uid, const std::string& address);
+  void Ask(const JobIdentity& job, const std::string& instance_uid, const Endpoint& endpoint);
   std::vector<KernelsAnswer> Take(const std::string& job_uid);
   // Ends all calls.
   void Close();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/endpoint.h"
 #include "common/base/status.h"
 #include "common/protocol/function_kernels.h"
 #include "common/protocol/slice.h"
@@ -52,7 +53,7 @@ class SliceClient {
   virtual ~SliceClient() = default;
   // POSTs the request to `address` (or attaches, if the function already runs this invocation).
   // A second call with the same invocation while its stream is alive does nothing.
-  virtual void Start(const std::string& instance_uid, const std::string& address,
+  virtual void Start(const std::string& instance_uid, const Endpoint& endpoint,
                      const SliceRequest& request, const std::string& job_key) = 0;
   // Asks the function to end the slice: gracefully (finish the iteration, checkpoint) or at once.
   virtual void Stop(const std::string& invocation, bool graceful) = 0;
@@ -63,7 +64,7 @@ class SliceClient {
   // Asks the function what it computes with. While it is being asked, a second call does nothing;
   // when it does not answer within a few seconds, it must be asked again.
   virtual void AskKernels(const JobIdentity& job, const std::string& instance_uid,
-                          const std::string& address) = 0;
+                          const Endpoint& endpoint) = 0;
   // The answers that came since the last call. One that nobody takes is dropped in time.
   virtual std::vector<KernelsAnswer> TakeKernels(const std::string& job_uid) = 0;
 };

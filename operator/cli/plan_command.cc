@@ -8,7 +8,9 @@
 
 #include "common/base/text.h"
 #include "common/json/dump_json.h"
-#include "operator/backends/knative/cluster_reader.h"
+#include "operator/api/backend_kind.h"
+#include "operator/backends/knative/knative_limits.h"
+#include "operator/backends/kubernetes/cluster_reader.h"
 #include "operator/cli/cluster/cluster_access.h"
 #include "operator/cli/cluster/cluster_platform.h"
 #include "operator/cli/command.h"
@@ -152,8 +154,9 @@ Status AskCluster(PlanOptions* options, CommandContext& context) {
   };
   // Functions beside the operator have the limits of their host, which the platform says.
   arguments.find_limits = [cluster, &context](const Job& job) -> Result<ClusterLimits> {
-    if (job.spec.backend != "Knative") return ClusterLimits{};
-    ClusterReader reader(*cluster->kube, context.runtime, {.sidecar = SidecarOf({})});
+    const std::optional<BackendKind> backend = FindBackend(job.spec.backend);
+    if (!backend || !CapabilitiesOf(*backend).cluster_limits) return ClusterLimits{};
+    ClusterReader reader(*cluster->kube, context.runtime, KnativeReaderOptions({}));
     return reader.Limits(cluster->namespace_name, job.spec.runtime);
   };
   return OkStatus();

@@ -4,6 +4,8 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "operator/server/backend_factory.h"
+
 namespace lambdadnn {
 namespace {
 
@@ -42,7 +44,7 @@ void AddFlags(CLI::App& app, OperatorFlags& flags) {
   AddValue(app, "--namespaces", options.namespaces,
            "Look after the jobs of these namespaces only (separated by commas)")
       ->delimiter(',');
-  AddValue(app, "--backend", options.backend, "Where functions run: Local or Knative");
+  AddValue(app, "--backend", flags.backend, "Where functions run: Local or Knative");
   AddValue(app, "--host-socket", options.host_socket,
            "Backend Local: the socket of the function host (lambdadnn host)");
   AddValue(app, "--worker-image", options.worker_image,
@@ -108,7 +110,8 @@ void AddFlags(CLI::App& app, OperatorFlags& flags) {
       ->capture_default_str();
 }
 
-Status Validate(const OperatorFlags& flags) {
+Status Validate(OperatorFlags& flags) {
+  LDNN_ASSIGN_OR_RETURN(flags.options.backend, ParseBackend(flags.backend));
   if (!flags.prepare_uninstall) return flags.options.Validate();
   const std::string& name = flags.uninstall_deployment;
   const size_t slash = name.find('/');

@@ -13,9 +13,10 @@ namespace lambdadnn {
 
 struct OperatorFlags {
   OperatorOptions options;
-  bool check = false;                     // say what is missing, and end
-  bool prepare_uninstall = false;         // make ready to go, and end
-  std::string uninstall_deployment = "";  // "NAMESPACE/NAME"; empty = none
+  std::string backend = BackendName(BackendKind::kLocal);  // as it is named; read into the options
+  bool check = false;                                      // say what is missing, and end
+  bool prepare_uninstall = false;                          // make ready to go, and end
+  std::string uninstall_deployment = "";                   // "NAMESPACE/NAME"; empty = none
   double uninstall_wait_seconds = 120;
   std::string log_format = "text";
   std::string log_level = "info";

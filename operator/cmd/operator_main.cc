@@ -13,6 +13,7 @@
 #include "common/telemetry/log.h"
 #include "operator/cmd/operator_flags.h"
 #include "operator/kube/http_kube_client.h"
+#include "operator/server/backend_factory.h"
 #include "operator/server/operator_check.h"
 #include "operator/server/operator_process.h"
 #include "operator/server/prepare_uninstall.h"
@@ -65,7 +66,7 @@ int PrepareUninstall(lambdadnn::Runtime& runtime, const lambdadnn::OperatorFlags
   const auto done = lambdadnn::PrepareUninstall(
       kube, runtime,
       {.namespaces = flags.options.namespaces,
-       .knative = flags.options.backend == "Knative",
+       .knative = lambdadnn::FindBackendFactory(flags.options.backend)->knative_objects,
        .deployment = {deployment.substr(0, slash),
                       deployment.substr(std::min(slash + 1, deployment.size()))},
        .wait_seconds = flags.uninstall_wait_seconds});

@@ -8,6 +8,7 @@
 
 #include "common/base/status.h"
 #include "common/plan/workload.h"
+#include "operator/api/backend_kind.h"
 #include "operator/api/job.h"
 #include "operator/controller/admission/reservation.h"
 #include "operator/controller/admission/tenant_rules.h"
@@ -21,7 +22,7 @@ struct ControllerOptions {
   Room capacity;
 
   // What functions run with here; jobs that ask for another one are refused.
-  std::string backend = "Local";
+  BackendKind backend = BackendKind::kLocal;
 
   // Which jobs are ours: spec.managedBy must be empty or this.
   std::string controller_name = "lambdadnn.io/controller";

@@ -8,8 +8,7 @@
 //     start from a resourceVersion (or "" = everything as kAdded first), send bookmarks, end now
 //     and then, and answer 410 when the history they need is gone;
 //   * defaults, validation and unknown-field refusal from the CRD, its x-kubernetes-validations by
-//     the `rules` function of the definition (operator/api/job_validation.h for jobs: a test holds
-//     the CRD's sentences and that function in step);
+//     the `rules` function of the definition;
 //   * the status subresource writes status alone, everything else writes all but status;
 //     generation counts changes outside metadata and status;
 //   * finalizers, deletionTimestamp; children whose owners are all gone are deleted after

@@ -17,15 +17,13 @@
 namespace lambdadnn {
 
 struct ResourceType {
-  std::string group;    // "lambdadnn.io"; empty = core
-  std::string version;  // "v1alpha1"
-  std::string plural;   // "serverlesstrainingjobs"
-  std::string kind;     // "ServerlessTrainingJob"
+  std::string group;    // "apps"; empty = core
+  std::string version;  // "v1"
+  std::string plural;   // "secrets"
+  std::string kind;     // "Secret"
   friend bool operator==(const ResourceType&, const ResourceType&) = default;
 };
 
-// lambdadnn.io/v1alpha1 serverlesstrainingjobs.
-const ResourceType& ServerlessTrainingJobType();
 // events.k8s.io/v1 events.
 const ResourceType& EventType();
 // core/v1 secrets, pods, nodes.

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "common/base/base64.h"
+#include "common/base/endpoint.h"
 #include "common/base/files.h"
 #include "common/base/text.h"
 #include "common/json/yaml.h"
@@ -118,11 +119,12 @@ Status ReadCluster(const Entry& entry, KubeConnection* connection) {
   const Json& cluster = entry.value;
   connection->server = TextField(cluster, "server");
   while (connection->server.ends_with('/')) connection->server.pop_back();
-  if (!connection->server.starts_with("https://") && !connection->server.starts_with("http://")) {
+  const Result<Endpoint> endpoint = ParseEndpoint(connection->server);
+  if (!endpoint.ok() || endpoint->scheme.empty()) {
     return InvalidArgumentError(entry.what + ": server '" + connection->server +
                                 "' is not a URL that begins with https://");
   }
-  if (connection->server.find("://[") != std::string::npos) {
+  if (endpoint->host.find(':') != std::string::npos) {
     return InvalidArgumentError(entry.what + ": server '" + connection->server +
                                 "' is an IPv6 address, which the HTTP client does not take; write "
                                 "a host name that resolves to it (and tls-server-name if the "

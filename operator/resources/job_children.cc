@@ -12,6 +12,12 @@ Json ChildLabels(const std::string& job_name, const std::string& job_uid) {
   return {{kManagedByLabel, kManagedBy}, {kJobUidLabel, job_uid}, {kJobNameLabel, job_name}};
 }
 
+std::string GroupSelector(const std::string& job_uid, const std::string& group) {
+  std::string selector = std::string(kJobUidLabel) + "=" + job_uid;
+  if (!group.empty()) selector += std::string(",") + kGroupLabel + "=" + group;
+  return selector;
+}
+
 Json OwnerReferences(const std::string& job_name, const std::string& job_uid) {
   return Json::array({{{"apiVersion", kApiVersion},
                        {"kind", kJobKind},

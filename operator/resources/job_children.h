@@ -13,8 +13,18 @@ inline constexpr const char* kManagedBy = "lambdadnn-operator";
 inline constexpr const char* kJobUidLabel = "lambdadnn.io/job-uid";
 inline constexpr const char* kJobNameLabel = "lambdadnn.io/job-name";
 
+// Of everything that belongs to a group of functions.
+inline constexpr const char* kGroupLabel = "lambdadnn.io/group";
+// Of a function with a Service of its own, beside the label of its group: which of the group it is.
+inline constexpr const char* kMemberLabel = "lambdadnn.io/member";
+// The container of the function in its pod, beside what a platform adds.
+inline constexpr const char* kFunctionContainer = "function";
+
 // metadata.labels of a child.
 Json ChildLabels(const std::string& job_name, const std::string& job_uid);
+
+// "lambdadnn.io/job-uid=UID,lambdadnn.io/group=NAME"; all groups of the job without a name.
+std::string GroupSelector(const std::string& job_uid, const std::string& group);
 
 // metadata.ownerReferences of a child, which goes with its job.
 Json OwnerReferences(const std::string& job_name, const std::string& job_uid);

@@ -169,10 +169,4 @@ Result<Json> KnativeService(const FunctionGroup& group, const KnativeOptions& op
           {"spec", std::move(pod)}}}}}};
 }
 
-std::string GroupSelector(const std::string& job_uid, const std::string& group) {
-  std::string selector = std::string(kJobUidLabel) + "=" + job_uid;
-  if (!group.empty()) selector += std::string(",") + kGroupLabel + "=" + group;
-  return selector;
-}
-
 }  // namespace lambdadnn

@@ -17,17 +17,10 @@
 
 namespace lambdadnn {
 
-// Of everything that belongs to a group, beside the labels of every child (job_children.h).
-inline constexpr const char* kGroupLabel = "lambdadnn.io/group";
-// Of a function with a Service of its own, beside the label of its group: which of the group it is.
-inline constexpr const char* kMemberLabel = "lambdadnn.io/member";
 // How many pods a revision has, and its PodAutoscaler after it.
 inline constexpr const char* kMinScaleAnnotation = "autoscaling.knative.dev/min-scale";
 inline constexpr const char* kMaxScaleAnnotation = "autoscaling.knative.dev/max-scale";
 inline constexpr const char* kInitialScaleAnnotation = "autoscaling.knative.dev/initial-scale";
-// The container of the function in its pod, beside Knative's queue-proxy.
-inline constexpr const char* kFunctionContainer = "function";
-
 struct KnativeOptions {
   // Images of functions of jobs whose spec.runtime names none.
   std::string worker_image = "";
@@ -59,7 +52,5 @@ Json EnvironmentSecret(const FunctionGroup& group);
 // pods run as where the job names none; empty = the namespace's default.
 Result<Json> KnativeService(const FunctionGroup& group, const KnativeOptions& options,
                             const std::string& account = "");
-// "lambdadnn.io/job-uid=UID,lambdadnn.io/group=NAME"; all groups of the job without a name.
-std::string GroupSelector(const std::string& job_uid, const std::string& group);
 
 }  // namespace lambdadnn

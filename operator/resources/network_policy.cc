@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/resources/network_policy.h"
 
+#include "common/base/endpoint.h"
 #include "common/base/files.h"
-#include "common/base/text.h"
 #include "common/json/yaml.h"
 #include "operator/resources/job_account.h"
 #include "operator/resources/job_children.h"
@@ -11,10 +11,8 @@ namespace lambdadnn {
 namespace {
 
 constexpr const char* kEndpointVariable = "LAMBDADNN_S3_ENDPOINT";
-constexpr int kHttpPort = 80;
 constexpr int kHttpsPort = 443;
 constexpr int kNamesPort = 53;
-constexpr int kMaxPort = 65535;
 // Of queue-proxy: requests, the same with TLS inside the cluster, probes and draining, figures for
 // the autoscaler.
 constexpr int kRequests = 8012;
@@ -174,17 +172,9 @@ Result<JobNetworkOptions> ReadJobNetworkOptions(const std::string& file) {
 int StorePort(const FunctionGroup& group) {
   const auto found = group.environment.find(kEndpointVariable);
   if (found == group.environment.end() || found->second.empty()) return kHttpsPort;
-  std::string host = found->second;
-  const int usual = host.starts_with("http://") ? kHttpPort : kHttpsPort;
-  if (const size_t scheme = host.find("://"); scheme != std::string::npos) {
-    host = host.substr(scheme + 3);
-  }
-  host = host.substr(0, host.find('/'));
-  const size_t colon = host.rfind(':');
-  // The colons of an address of version 6 stand between brackets.
-  if (colon == std::string::npos || host.find(']', colon) != std::string::npos) return usual;
-  const auto port = ParseInteger(host.substr(colon + 1));
-  return port.has_value() && *port > 0 && *port <= kMaxPort ? static_cast<int>(*port) : usual;
+  // Of what is no endpoint no store opens, so that any port will do.
+  const Result<Endpoint> endpoint = ParseEndpoint(found->second);
+  return endpoint.ok() ? endpoint->PortOrUsual() : kHttpsPort;
 }
 
 Json JobNetworkPolicy(const FunctionGroup& group, const JobNetworkOptions& options) {

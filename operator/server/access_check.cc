@@ -6,6 +6,7 @@
 
 #include "common/json/json_path.h"
 #include "operator/api/job_schema.h"
+#include "operator/kinds/serverless_training_job.h"
 #include "operator/kube/object_metadata.h"
 #include "operator/server/access_rules.h"
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/server/operator_check.h"
 
+#include "common/base/check.h"
 #include "operator/api/platform_file.h"
-#include "operator/backends/local/local_backend.h"
 #include "operator/controller/store/store_access.h"
 #include "operator/kube/http_kube_client.h"
 #include "operator/resources/network_policy.h"
+#include "operator/server/backend_factory.h"
 #include "operator/server/operator_process.h"
 
 namespace lambdadnn {
@@ -15,15 +16,6 @@ using Level = CheckFinding::Level;
 
 // A person waits for the answers.
 constexpr double kCallSeconds = 10;
-
-CheckFinding CheckHost(Runtime& runtime, const std::string& socket) {
-  const auto backend = LocalBackend::Connect(runtime, socket);
-  if (backend.ok()) {
-    return {Level::kGood, "function host",
-            "answers on " + socket + ", isolation: " + (*backend)->IsolationName()};
-  }
-  return {Level::kMissing, "function host", backend.status().message()};
-}
 
 CheckFinding CheckPlatform(const std::string& file) {
   const Result<Platform> platform = ReadPlatform(file);
@@ -56,17 +48,16 @@ Result<std::vector<CheckFinding>> CheckEnvironment(Runtime& runtime,
                        .call_inactivity_seconds = kCallSeconds,
                        .call_total_seconds = kCallSeconds,
                        .max_attempts = 1});
-  AccessCheckOptions access{.namespaces = options.namespaces,
-                            .knative = options.backend == "Knative"};
+  const BackendFactory* backend = FindBackendFactory(options.backend);
+  LDNN_CHECK(backend != nullptr, "the options are valid");
+  AccessCheckOptions access{.namespaces = options.namespaces, .knative = backend->knative_objects};
   if (options.leader_elect) access.lease_namespace = LeaseNamespace(options, connection);
   std::vector<CheckFinding> findings = CheckCluster(kube, access);
-  if (options.backend == "Local") findings.push_back(CheckHost(runtime, options.host_socket));
+  for (CheckFinding& finding : backend->check(runtime, options)) {
+    findings.push_back(std::move(finding));
+  }
   if (!options.network_policies_file.empty()) {
     findings.push_back(CheckNetworkPolicies(options.network_policies_file));
-  } else if (options.backend == "Knative") {
-    findings.push_back({Level::kWarning, "network policies",
-                        "none are made without --network-policies: jobs reach each other's "
-                        "functions, and functions reach everything"});
   }
   if (!options.platform_file.empty()) findings.push_back(CheckPlatform(options.platform_file));
   for (const std::string& uri : {options.store, options.check_store}) {

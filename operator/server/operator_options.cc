@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/server/operator_options.h"
 
+#include "common/base/endpoint.h"
 #include "common/base/text.h"
 #include "operator/controller/admission/tenant_rules.h"
+#include "operator/server/backend_factory.h"
 
 namespace lambdadnn {
 namespace {
@@ -21,45 +23,17 @@ Status CheckAddress(const char* flag, const std::string& text) {
 }  // namespace
 
 Result<ListenAddress> ParseListenAddress(const std::string& flag, const std::string& text) {
-  const size_t colon = text.rfind(':');
-  const auto port =
-      colon == std::string::npos ? std::nullopt : ParseInteger(text.substr(colon + 1));
+  const std::optional<HostAndPort> parts = SplitHostAndPort(text);
+  const auto port = parts && parts->port ? ParseInteger(*parts->port) : std::nullopt;
   if (!port || *port < 0 || *port > kMaxPort) {
     return InvalidArgumentError(flag + ": \"" + text +
                                 "\" is no address; write HOST:PORT or :PORT, or 0 for none");
   }
-  ListenAddress address{text.substr(0, colon), static_cast<int>(*port)};
-  if (address.host.empty()) address.host = "0.0.0.0";
-  const bool bracketed = address.host.size() > 2 && address.host.front() == '[';
-  if (bracketed && address.host.back() == ']') {
-    address.host = address.host.substr(1, address.host.size() - 2);
-  }
-  return address;
+  return ListenAddress{parts->host.empty() ? "0.0.0.0" : parts->host, static_cast<int>(*port)};
 }
 
 Status OperatorOptions::Validate() const {
-  if (backend != "Local" && backend != "Knative") {
-    return InvalidArgumentError("--backend: " + backend +
-                                " is not available in this release; use Local or Knative");
-  }
-  if (backend == "Knative" && platform_file.empty()) {
-    return InvalidArgumentError(
-        "--platform: the backend Knative needs the prices and sizes of its functions in a file "
-        "(docs/formats.md)");
-  }
-  if (backend == "Local" && host_socket.empty()) {
-    return InvalidArgumentError(
-        "--host-socket: the backend Local needs the socket of a function host; start one with: "
-        "lambdadnn host --socket SOCKET --dir FOLDER");
-  }
-  if (backend != "Knative" && !network_policies_file.empty()) {
-    return InvalidArgumentError(
-        "--network-policies: bounds pods, which the backend Knative alone has; leave it away");
-  }
-  if (backend != "Knative" && !image_pull_secrets.empty()) {
-    return InvalidArgumentError(
-        "--image-pull-secrets: is for pods, which the backend Knative alone has; leave it away");
-  }
+  LDNN_RETURN_IF_ERROR(CheckBackendFlags(*this));
   for (const std::string& name : image_pull_secrets) {
     if (name.empty()) return InvalidArgumentError("--image-pull-secrets: holds an empty name");
   }

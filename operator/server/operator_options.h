@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "operator/api/backend_kind.h"
 
 namespace lambdadnn {
 
@@ -21,9 +22,9 @@ struct OperatorOptions {
   // Whose jobs are looked after; empty = all namespaces.
   std::vector<std::string> namespaces = {};
 
-  // Where functions run: Local or Knative. Local: the function host (`lambdadnn host`) that serves
-  // this socket. Knative: pods of these images, where a job names none.
-  std::string backend = "Local";
+  // Where functions run (server/backend_factory.h). Local: the function host (`lambdadnn host`)
+  // that serves this socket. Knative: pods of these images, where a job names none.
+  BackendKind backend = BackendKind::kLocal;
   std::string host_socket = "";
   std::string worker_image = "";
   std::string server_image = "";

@@ -8,7 +8,9 @@
 #include <cmath>
 #include <mutex>
 
+#include "common/base/check.h"
 #include "common/base/descriptor_limit.h"
+#include "common/base/endpoint.h"
 #include "common/base/files.h"
 #include "common/base/process_usage.h"
 #include "common/base/text.h"
@@ -16,16 +18,17 @@
 #include "common/json/dump_json.h"
 #include "common/telemetry/log.h"
 #include "common/telemetry/metrics.h"
+#include "operator/api/backend_kind.h"
 #include "operator/api/platform_file.h"
 #include "operator/backends/beast_slice_client.h"
-#include "operator/backends/knative/knative_backend.h"
-#include "operator/backends/local/local_backend.h"
 #include "operator/backends/local/local_platform.h"
 #include "operator/controller/loop/controller.h"
 #include "operator/controller/store/store_access.h"
+#include "operator/kinds/serverless_training_job.h"
 #include "operator/kube/http_kube_client.h"
 #include "operator/kube/leader_election.h"
 #include "operator/kube/server_clock.h"
+#include "operator/server/backend_factory.h"
 #include "operator/server/job_metrics.h"
 #include "operator/server/operator_http.h"
 
@@ -56,7 +59,9 @@ std::string IdentityOf(const OperatorOptions& options, Random& random) {
 
 std::function<void(const std::string&, int, double)> CountRequests(MetricsRegistry& metrics,
                                                                    const std::string& server) {
-  const std::string host = server.substr(server.find("://") + 3);
+  Result<Endpoint> read = ParseEndpoint(server);
+  // A label of metrics is one for all servers, whatever their scheme.
+  const std::string host = read.ok() ? read->Authority() + read->path : server;
   return [&metrics, host](const std::string& method, int code, double seconds) {
     const std::string answer = code == 0 ? "<error>" : std::to_string(code);
     metrics
@@ -96,11 +101,11 @@ TenantRules TenantRulesOf(const OperatorOptions& options) {
   rules.path_style = own.path_style;
   rules.readable = options.readable;
   rules.expose_operator_credentials = !options.require_job_credentials;
-  rules.endpoints.refuse_loopback = options.backend == "Knative";
+  rules.endpoints.refuse_loopback = CapabilitiesOf(options.backend).pods;
   if (const auto host = GetEnvironment("KUBERNETES_SERVICE_HOST"); host.has_value()) {
-    const std::string port = GetEnvironment("KUBERNETES_SERVICE_PORT").value_or("443");
-    const bool literal6 = host->find(':') != std::string::npos;
-    rules.endpoints.api_server = (literal6 ? "[" + *host + "]" : *host) + ":" + port;
+    const auto port = ParseInteger(GetEnvironment("KUBERNETES_SERVICE_PORT").value_or("443"));
+    rules.endpoints.api_server =
+        Endpoint{.scheme = "https", .host = *host, .port = static_cast<int>(port.value_or(0))};
   }
   return rules;
 }
@@ -199,34 +204,21 @@ Status OperatorProcess::State::Open() {
 }
 
 Status OperatorProcess::State::OpenBackend() {
-  if (options.backend == "Knative") {
-    KnativeBackend::Options with{
-        .services = {.worker_image = options.worker_image, .server_image = options.server_image},
-        .namespaces = options.namespaces,
-        .pull_secrets = options.image_pull_secrets};
-    if (!options.network_policies_file.empty()) {
-      Result<JobNetworkOptions> network = ReadJobNetworkOptions(options.network_policies_file);
-      if (!network.ok()) return network.status().WithContext("--network-policies");
-      with.network = *std::move(network);
-    }
-    with.try_create = [this](const ResourceType& type, const Json& object) {
-      return kube->CreateDryRun(type, object);
-    };
-    with.record_event = [this](EventDraft draft) { recorder->Record(std::move(draft)); };
-    auto knative = std::make_unique<KnativeBackend>(*kube, server_runtime, std::move(with));
-    cluster = knative.get();
-    backend = std::move(knative);
-    return OkStatus();
-  }
-  Result<std::unique_ptr<LocalBackend>> connected =
-      LocalBackend::Connect(runtime, options.host_socket);
-  if (!connected.ok()) {
-    return connected.status().WithContext("--host-socket " + options.host_socket);
-  }
-  backend = std::move(*connected);
-  LDNN_ASSIGN_OR_RETURN(const FunctionCapacity room, backend->Capacity());
-  if (const auto most = static_cast<double>(room.memory_mib); most > 0) {
-    // No plan needs more than the host has.
+  const BackendFactory* factory = FindBackendFactory(options.backend);
+  LDNN_CHECK(factory != nullptr, "the options are valid");
+  LDNN_ASSIGN_OR_RETURN(
+      OpenedBackend opened,
+      factory->open(
+          {.options = options,
+           .runtime = runtime,
+           .server_runtime = server_runtime,
+           .kube = *kube,
+           .try_create = [this](const ResourceType& type,
+                                const Json& object) { return kube->CreateDryRun(type, object); },
+           .record_event = [this](EventDraft draft) { recorder->Record(std::move(draft)); }}));
+  backend = std::move(opened.backend);
+  cluster = opened.cluster;
+  if (const double most = opened.most_memory_mib; most > 0) {
     const double total = platform.total_memory_mib;
     platform.total_memory_mib = total > 0 ? std::min(total, most) : most;
   }
@@ -319,7 +311,8 @@ Status OperatorProcess::State::Serve() {
 ControllerDependencies OperatorProcess::State::Dependencies() {
   const std::string ca_file = options.store_ca_file;
   std::map<std::string, std::string> environment = StoreEnvironment(ca_file);
-  if (options.backend == "Knative") {
+  // Functions in pods of their own have no file of this process.
+  if (CapabilitiesOf(options.backend).pods) {
     auto portable = PortableStoreEnvironment(ca_file);
     if (portable.ok()) {
       environment = *std::move(portable);

@@ -2,7 +2,7 @@
 #include "tests/simulation/job_definition.h"
 
 #include "operator/controller/dependencies.h"
-#include "operator/kube/job_definition.h"
+#include "operator/kinds/serverless_training_job.h"
 
 namespace lambdadnn::simulation {
 

@@ -5,6 +5,7 @@
 
 #include "common/objectstore/retrying_object_store.h"
 #include "operator/controller/loop/controller.h"
+#include "operator/kinds/serverless_training_job.h"
 #include "operator/kube/event_recorder.h"
 #include "tests/simulation/scenario.h"
 #include "tests/simulation/sim_functions.h"

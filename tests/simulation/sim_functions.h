@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "common/base/endpoint.h"
 #include "operator/backends/function_backend.h"
 #include "operator/backends/slice_client.h"
 #include "tests/simulation/faults.h"
@@ -131,6 +132,7 @@ class SimFunctionBackend final : public FunctionBackend {
   Status DeleteGroup(const JobIdentity& job, const std::string& group) override;
   Status DeleteInstance(const JobIdentity& job, const std::string& uid) override;
   Result<std::vector<FunctionInstance>> List(const JobIdentity& job) override;
+  BackendCapabilities capabilities() const override;
   Status SetCpu(const JobIdentity& job, const std::string& uid, int milli_cpu) override;
   Result<std::string> Logs(const JobIdentity& job, const std::string& uid, int last_lines) override;
   std::string IsolationName() const override { return "simulated"; }
@@ -147,13 +149,13 @@ class SimSliceClient final : public SliceClient {
  public:
   SimSliceClient(SimPlatform& platform, SimProcess& process)
       : platform_(platform), process_(process) {}
-  void Start(const std::string& instance_uid, const std::string& address,
-             const SliceRequest& request, const std::string& job_key) override;
+  void Start(const std::string& instance_uid, const Endpoint& endpoint, const SliceRequest& request,
+             const std::string& job_key) override;
   void Stop(const std::string& invocation, bool graceful) override;
   void Forget(const std::string& invocation) override;
   std::vector<SliceView> Poll(const std::string& job_uid) override;
   void AskKernels(const JobIdentity& job, const std::string& instance_uid,
-                  const std::string& address) override;
+                  const Endpoint& endpoint) override;
   std::vector<KernelsAnswer> TakeKernels(const std::string& job_uid) override;
   // Ends a random stream; the slice runs on.
   bool CutSomeStream(Random& random);

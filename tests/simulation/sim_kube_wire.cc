@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/simulation/sim_kube_wire.h"
 
+#include "operator/kinds/serverless_training_job.h"
 #include "operator/kube/leader_election.h"
 #include "tests/support/kube_http_facade.h"
 

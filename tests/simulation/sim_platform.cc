@@ -44,7 +44,7 @@ void SimPlatform::Create(const FunctionGroup& group) {
     function.kernels = {environment.isa, environment.libtorch};
     function.service = new SliceService(function.process->runtime(), std::move(environment));
     function.seen.phase = FunctionPhase::kReady;
-    function.seen.address = "10.0.0." + number + ":8080";
+    function.seen.endpoint = {.host = "10.0.0." + number, .port = 8080};
     function.seen.cold_start_seconds = start;
   });
 }
@@ -246,8 +246,12 @@ Result<std::vector<FunctionInstance>> SimFunctionBackend::List(const JobIdentity
   return instances;
 }
 
+BackendCapabilities SimFunctionBackend::capabilities() const {
+  return {.changes_cpu = !platform_.timing().cpu_fixed};
+}
+
 Status SimFunctionBackend::SetCpu(const JobIdentity&, const std::string&, int) {
-  return platform_.timing().cpu_fixed ? UnimplementedError("the quota cannot change") : OkStatus();
+  return OkStatus();
 }
 
 Result<std::string> SimFunctionBackend::Logs(const JobIdentity&, const std::string&, int) {

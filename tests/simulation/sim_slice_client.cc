@@ -25,7 +25,7 @@ constexpr double kHeartbeatSeconds = 2;
 
 }  // namespace
 
-void SimSliceClient::Start(const std::string& instance_uid, const std::string&,
+void SimSliceClient::Start(const std::string& instance_uid, const Endpoint&,
                            const SliceRequest& request, const std::string&) {
   if (platform_.on_request_) platform_.on_request_(request);
   std::shared_ptr<Stream>& stream = streams_[request.invocation];
@@ -245,7 +245,7 @@ std::vector<SliceView> SimSliceClient::Poll(const std::string& job_uid) {
 }
 
 void SimSliceClient::AskKernels(const JobIdentity& job, const std::string& instance_uid,
-                                const std::string&) {
+                                const Endpoint&) {
   SimFunction* function = platform_.Find(instance_uid);
   if (function == nullptr || function->service == nullptr || function->cut_off) return;
   (void)process_.Spawn("ask", [this, function, job_uid = job.uid, instance_uid] {

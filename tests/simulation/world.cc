@@ -7,6 +7,7 @@
 #include "common/json/dump_json.h"
 #include "operator/api/conditions.h"
 #include "operator/api/job_codec.h"
+#include "operator/kinds/serverless_training_job.h"
 #include "operator/kube/in_memory_api_server.h"
 #include "operator/kube/object_metadata.h"
 #include "operator/resources/slice_requests.h"

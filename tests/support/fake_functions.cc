@@ -62,7 +62,7 @@ Status FakeFunctions::EnsureGroup(const FunctionGroup& group) {
       instance.created = clock_.Now();
       instance.instance.uid = uid;
       instance.instance.group = group.name;
-      instance.instance.address = std::string("fake:") + uid;
+      instance.instance.endpoint.host = uid;
       const auto key = group.environment.find("LAMBDADNN_JOB_KEY");
       keys_.insert(key == group.environment.end() ? "" : key->second);
       if (die_at_start.has_value()) Kill(uid, *die_at_start);
@@ -129,7 +129,6 @@ Result<std::vector<FunctionInstance>> FakeFunctions::List(const JobIdentity& job
 
 Status FakeFunctions::SetCpu(const JobIdentity&, const std::string& uid, int milli_cpu) {
   return Around("setCpu", [&]() -> Status {
-    if (cpu_fixed) return UnimplementedError("the quota cannot change");
     instances_[uid].milli_cpu = milli_cpu;
     return OkStatus();
   });
@@ -141,7 +140,7 @@ Result<std::string> FakeFunctions::Logs(const JobIdentity&, const std::string& u
   return found == logs.end() ? std::string() : found->second;
 }
 
-void FakeFunctions::Start(const std::string& instance_uid, const std::string&,
+void FakeFunctions::Start(const std::string& instance_uid, const Endpoint&,
                           const SliceRequest& request, const std::string& job_key) {
   Advance();
   const Status fault = Around("startSlice", [&] {
@@ -220,7 +219,7 @@ void FakeFunctions::ForgetStreams() {
 }
 
 void FakeFunctions::AskKernels(const JobIdentity& job, const std::string& instance_uid,
-                               const std::string&) {
+                               const Endpoint&) {
   Advance();
   (void)Around("askKernels", [&] {
     ++asked_kernels_[instance_uid];

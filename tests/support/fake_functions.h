@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/endpoint.h"
 #include "common/objectstore/object_store.h"
 #include "operator/backends/cluster_bound.h"
 #include "operator/backends/function_backend.h"
@@ -39,6 +40,7 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   Status DeleteGroup(const JobIdentity& job, const std::string& group) override;
   Status DeleteInstance(const JobIdentity& job, const std::string& uid) override;
   Result<std::vector<FunctionInstance>> List(const JobIdentity& job) override;
+  BackendCapabilities capabilities() const override { return {.changes_cpu = !cpu_fixed}; }
   Status SetCpu(const JobIdentity& job, const std::string& uid, int milli_cpu) override;
   Result<std::string> Logs(const JobIdentity& job, const std::string& uid, int last_lines) override;
   std::string IsolationName() const override { return "fake"; }
@@ -49,13 +51,13 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   Status Preflight(const FunctionGroup&) override { return preflight; }
 
   // --- SliceClient ---
-  void Start(const std::string& instance_uid, const std::string& address,
-             const SliceRequest& request, const std::string& job_key) override;
+  void Start(const std::string& instance_uid, const Endpoint& endpoint, const SliceRequest& request,
+             const std::string& job_key) override;
   void Stop(const std::string& invocation, bool graceful) override;
   void Forget(const std::string& invocation) override;
   std::vector<SliceView> Poll(const std::string& job_uid) override;
   void AskKernels(const JobIdentity& job, const std::string& instance_uid,
-                  const std::string& address) override;
+                  const Endpoint& endpoint) override;
   std::vector<KernelsAnswer> TakeKernels(const std::string& job_uid) override;
 
   // --- What befalls them ---

@@ -6,7 +6,7 @@
 
 #include "common/json/dump_json.h"
 #include "operator/api/job_codec.h"
-#include "operator/kube/job_definition.h"
+#include "operator/kinds/serverless_training_job.h"
 #include "operator/kube/object_metadata.h"
 #include "tests/support/faulty_object_store.h"
 
@@ -160,7 +160,7 @@ Duration JobWorld::Pass(const ObjectName& name) {
   Duration next = FromSeconds(options.tick_seconds);
   try {
     in_controller_ = true;
-    const Result<Duration> delay = reconciler_->Reconcile(name);
+    const Result<Duration> delay = reconciler_->Reconcile(name, nullptr);
     in_controller_ = false;
     if (delay.ok()) next = std::min(*delay, FromSeconds(most_seconds_between_passes));
   } catch (const ProcessDied&) {

@@ -9,7 +9,10 @@
 #include <vector>
 
 #include "operator/backends/knative/knative_backend.h"
-#include "operator/backends/knative/pod_instances.h"
+#include "operator/backends/knative/knative_types.h"
+#include "operator/backends/knative/pod_endpoint.h"
+#include "operator/backends/kubernetes/pod_instances.h"
+#include "operator/kinds/serverless_training_job.h"
 #include "operator/kube/in_memory_api_server.h"
 #include "operator/kube/object_metadata.h"
 

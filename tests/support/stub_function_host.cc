@@ -28,6 +28,7 @@
 #include <string>
 
 #include "common/base/descriptor_limit.h"
+#include "common/base/endpoint.h"
 #include "common/base/files.h"
 #include "common/base/text.h"
 #include "common/json/dump_json.h"
@@ -133,7 +134,7 @@ struct Target {
 class Stub {
  public:
   Stub(int port, std::string requests)
-      : address_("127.0.0.1:" + std::to_string(port)), requests_(std::move(requests)) {}
+      : endpoint_{.host = "127.0.0.1", .port = port}, requests_(std::move(requests)) {}
 
   using Request = http::request<http::string_body>;
 
@@ -213,7 +214,7 @@ class Stub {
     made.instance = {.uid = spec->uid,
                      .group = spec->group.name,
                      .phase = FunctionPhase::kReady,
-                     .address = address_,
+                     .endpoint = endpoint_,
                      .cold_start_seconds = 0.001,
                      .reason = "",
                      .last_log_line = ""};
@@ -284,7 +285,7 @@ class Stub {
     return answer;
   }
 
-  const std::string address_;
+  const Endpoint endpoint_;
   const std::string requests_;
   std::map<std::string, Function> functions_;
   std::map<std::string, std::set<std::string>> of_job_;

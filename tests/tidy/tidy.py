@@ -30,7 +30,8 @@ ARROWS = {
                                 "common/protocol", "common/objectstore"],
     "operator/planner": ["common/base", "common/plan"],
     "operator/api": ["common/base", "common/json", "common/plan", "common/plan_json"],
-    "operator/kube": ["common/base", "common/json", "common/http", "operator/api"],
+    "operator/kube": ["common/base", "common/json", "common/http"],
+    "operator/kinds": ["common/base", "common/json", "operator/api", "operator/kube"],
     "operator/cluster_view": ["common/base", "common/json", "common/plan", "operator/api"],
     "operator/resources": ["common/base", "common/json", "common/plan", "common/protocol",
                            "operator/api", "operator/cluster_view"],
@@ -38,9 +39,10 @@ ARROWS = {
                           "common/protocol", "common/objectstore", "common/telemetry",
                           "operator/kube"],
     "operator/controller": ["common", "operator/api", "operator/planner", "operator/resources",
-                            "operator/backends", "operator/cluster_view", "operator/kube"],
+                            "operator/backends", "operator/cluster_view", "operator/kube",
+                            "operator/kinds"],
     "operator/server": ["common", "operator/api", "operator/backends", "operator/controller",
-                        "operator/kube", "operator/resources"],
+                        "operator/kinds", "operator/kube", "operator/resources"],
     "operator/cli": ["common", "operator"],
     "operator/cmd": ["common", "operator"],
     "trainer_function/model": ["common/base", "common/plan", "common/protocol"],
@@ -74,6 +76,12 @@ PROGRAM_FOLDERS = ("common", "operator", "trainer_function")
 # Rooms of a folder, and which of them may include which, beside themselves. "" = the files of the
 # folder itself.
 ROOMS = {
+    "operator/backends": {
+        "": [],
+        "kubernetes": [""],
+        "knative": ["", "kubernetes"],
+        "local": [""],
+    },
     "operator/controller": {
         "planning": [],
         "store": [],
@@ -311,6 +319,25 @@ def check_tests_are_marked(tree):
                 yield name, number, "adds a test by add_test; use lambdadnn_add_test"
 
 
+BACKENDS = "operator/api/backend_kind.cc"
+
+
+def check_backend_names(tree):
+    """A backend is told by its kind; what its name stands for is written down once."""
+    if BACKENDS not in tree.files:
+        return
+    names = "|".join(re.findall(r'\{BackendKind::k\w+,\s*"(\w+)"', tree.text(BACKENDS)))
+    text = rf'(?:std::string(?:_view)?[({{]\s*)?"(?:{names})"(?:sv?\b)?[)}}]?'
+    compared = re.compile(rf"[=!]=\s*{text}|{text}\s*[=!]=|\b(?:compare|starts_with)\({text}")
+    for name in tree.sources(".h", ".cc"):
+        if name.split("/")[0] not in PROGRAM_FOLDERS:
+            continue
+        lines = re.sub(r"//.*", "", tree.text(name))
+        for match in compared.finditer(lines):
+            number = lines[:match.start()].count("\n") + 1
+            yield name, number, f"compares a backend's name; ask FindBackend ({BACKENDS}) for its kind"
+
+
 def check_format(tree):
     program = shutil.which("clang-format-19")
     if program is None:
@@ -383,7 +410,8 @@ def report_sizes(tree):
 def findings(tree, cli=None):
     for check in (check_arrows, check_rooms, check_cmake_links, check_licences, check_banned,
                   check_header_order, check_functions_are_included, check_types, check_simulated,
-                  check_tests_are_marked, check_format, check_sizes, check_todo, check_paths, check_document_links,
+                  check_tests_are_marked, check_backend_names, check_format, check_sizes,
+                  check_todo, check_paths, check_document_links,
                   documents.check_paths_exist, documents.check_anchors, documents.check_scripts):
         yield from check(tree)
     yield from documents.check_commands(tree, cli)

@@ -132,6 +132,20 @@ class TidyFindsPlantedViolations(SmallTree):
         self.write("tests/unit/CMakeLists.txt", text + "add_test(NAME b COMMAND b)\n")
         self.expect("tests/unit/CMakeLists.txt: adds a test by add_test; use lambdadnn_add_test")
 
+    def test_a_backend_told_by_its_name(self):
+        table = 'Backend b = {BackendKind::kA, "Alpha", {}};\n'
+        self.write("operator/api/backend_kind.cc", LICENCE + table)
+        self.write("operator/cli/c.cc", LICENCE + 'std::string label = "Alpha";\n')
+        self.assertEqual(self.messages(), [])
+        for line in ('bool a = name == "Alpha";\n', 'bool a = name != "Alpha";\n',
+                     'bool a = "Alpha" == name;\n', 'bool a = name == std::string("Alpha");\n',
+                     'bool a = name.compare("Alpha") == 0;\n'):
+            self.write("operator/cli/c.cc", LICENCE + line)
+            self.expect("operator/cli/c.cc: compares a backend's name")
+        self.write("operator/cli/c.cc", LICENCE + "int c;\n")
+        self.write("tests/unit/c_test.cc", LICENCE + 'bool a = name == "Alpha";\n')
+        self.assertEqual(self.messages(), [])
+
     def test_bad_format(self):
         self.write("common/base/z.cc", LICENCE + "int   z;\n")
         self.expect("not formatted")

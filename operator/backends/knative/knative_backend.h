@@ -10,28 +10,25 @@
 #pragma once
 
 #include <functional>
-#include <map>
-#include <memory>
-#include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "common/base/runtime.h"
 #include "operator/backends/cluster_bound.h"
 #include "operator/backends/function_backend.h"
-#include "operator/backends/knative/cluster_reader.h"
-#include "operator/backends/knative/job_isolation.h"
-#include "operator/kube/informer.h"
+#include "operator/backends/knative/service_routes.h"
+#include "operator/backends/knative/service_writer.h"
+#include "operator/backends/kubernetes/cluster_reader.h"
+#include "operator/backends/kubernetes/instance_logs.h"
+#include "operator/backends/kubernetes/job_isolation.h"
+#include "operator/backends/kubernetes/pod_index.h"
+#include "operator/kube/event_recorder.h"
 #include "operator/kube/kube_client.h"
 #include "operator/resources/knative_service.h"
+#include "operator/resources/network_policy.h"
 
 namespace lambdadnn {
-
-// serving.knative.dev/v1 services; autoscaling.internal.knative.dev/v1alpha1 podautoscalers.
-const ResourceType& KnativeServiceType();
-const ResourceType& PodAutoscalerType();
 
 class KnativeBackend final : public FunctionBackend, public ClusterBound {
  public:
@@ -60,6 +57,9 @@ class KnativeBackend final : public FunctionBackend, public ClusterBound {
   // All outlive this. The watch begins at once.
   KnativeBackend(KubeClient& kube, Runtime& runtime, Options options);
 
+  BackendCapabilities capabilities() const override {
+    return CapabilitiesOf(BackendKind::kKnative);
+  }
   // A Service that exists with another scale is rescaled through its PodAutoscaler, which keeps the
   // pods that stay. kInvalidArgument: the cluster refuses the Service, in its words.
   Status EnsureGroup(const FunctionGroup& group) override;
@@ -81,60 +81,18 @@ class KnativeBackend final : public FunctionBackend, public ClusterBound {
   std::string IsolationName() const override { return "pods"; }
 
  private:
-  using Pods = std::vector<std::shared_ptr<const Json>>;
-
-  void Index(const ObjectName& pod);
-  Status CheckSynced() const;
-  // All groups when `group` is empty.
-  Pods PodsOf(const JobIdentity& job, const std::string& group) const;
-  std::shared_ptr<const Json> PodOf(const JobIdentity& job, const std::string& uid) const;
-  // Whether there is a Service of this group with this scale, as far as was seen lately.
-  bool SeenRight(const FunctionGroup& group);
-  // `group` is one of ServicesOf its group.
-  Status CheckService(const FunctionGroup& group, const PodIdentity& identity);
-  // With their Secrets; members from this one on, where the group has members.
-  Status DeleteServices(const JobIdentity& job, const std::string& group, int64_t first_member);
-  Status CreateService(const FunctionGroup& group, const PodIdentity& identity);
-  // As the namespace wants them.
-  KnativeOptions OptionsIn(const FunctionGroup& group);
-  Status CreateSecret(const FunctionGroup& group);
-  // Of a plan that was made before Knative was told to allow less. kFailedPrecondition.
-  Status CheckScale(const FunctionGroup& group);
-  Status EnsureScale(const Json& service, const FunctionGroup& group);
-  // Whether requests for the name of the pod's Service arrive.
-  bool IsRouted(const Json& pod);
-  bool IsOverdue(const Json& pod) const;
   Status DeletePod(const Json& pod);
   Status EndPods(const JobIdentity& job, const std::string& group);
-  // Of this life of the pod's container.
-  Result<std::string> ReadLog(const ObjectName& pod, const std::string& uid, int last_lines);
-  // The last words of lives that are gone, and since when they are at least, in a look that began
-  // at `now`. `more` becomes false when no other log should be asked for.
-  void AddEnds(const Json& pod, Instant now, bool* more, std::vector<FunctionInstance>* lives);
 
   KubeClient& kube_;
   Runtime& runtime_;
   const Options options_;
-  mutable std::mutex mutex_;
-  // With the mutex:
-  std::map<std::string, std::set<ObjectName>> pods_of_job_;  // by the job's uid
-  std::map<ObjectName, std::string> job_of_pod_;
-  std::map<ObjectName, Instant> deleted_since_;  // first seen so, by this clock
-  struct End {
-    Instant seen{};
-    std::string last_line;
-  };
-  std::map<ObjectName, std::map<std::string, End>> ends_;  // of a pod's lives, by uid
-  struct Checked {
-    int count = 0;
-    Instant at{};
-  };
-  std::map<std::string, Checked> checked_;  // by job and group
   ClusterReader reader_;
   JobIsolation isolation_;
-  Informer pods_;  // it calls Index
-  // Of all jobs, watched from the first one with addressing Service on; with the mutex.
-  std::unique_ptr<Informer> services_;
+  InstanceLogs logs_;
+  PodIndex pods_;  // it tells logs_
+  ServiceWriter services_;
+  ServiceRoutes routes_;
 };
 
 }  // namespace lambdadnn

@@ -428,7 +428,7 @@ FunctionInstance FunctionHost::View(const Function& function) const {
       break;
   }
   if (function.port != 0 && view.phase != FunctionPhase::kGone) {
-    view.address = "127.0.0.1:" + std::to_string(function.port);
+    view.endpoint = {.host = "127.0.0.1", .port = function.port};
   }
   return view;
 }

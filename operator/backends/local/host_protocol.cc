@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "common/base/endpoint.h"
 #include "common/json/dump_json.h"
 #include "common/json/json_reader.h"
 
@@ -103,7 +104,7 @@ std::string EncodeFunctions(const std::vector<FunctionInstance>& functions) {
     list.push_back({{"uid", function.uid},
                     {"group", function.group},
                     {"phase", phase},
-                    {"address", function.address},
+                    {"address", function.endpoint.Text()},
                     {"coldStartSeconds", function.cold_start_seconds},
                     {"ageSeconds", function.age_seconds},
                     {"endedSeconds", function.ended_seconds},
@@ -133,7 +134,15 @@ Result<std::vector<FunctionInstance>> DecodeFunctions(std::string_view text) {
     if (fields.Required("phase", &phase) && !DecodeName(kPhases, phase, &function.phase)) {
       fields.Report("phase", "must be Pending, Ready, Terminating or Gone");
     }
-    fields.Optional("address", &function.address);
+    std::string address;
+    if (fields.Optional("address", &address) && !address.empty()) {
+      const Result<Endpoint> endpoint = ParseEndpoint(address);
+      if (endpoint.ok()) {
+        function.endpoint = *endpoint;
+      } else {
+        fields.Report("address", endpoint.status().message());
+      }
+    }
     fields.Optional("coldStartSeconds", &function.cold_start_seconds);
     fields.Optional("ageSeconds", &function.age_seconds);
     fields.Optional("endedSeconds", &function.ended_seconds);

@@ -41,6 +41,7 @@ class LocalBackend final : public FunctionBackend {
   LocalBackend(const LocalBackend&) = delete;
   LocalBackend& operator=(const LocalBackend&) = delete;
 
+  BackendCapabilities capabilities() const override { return CapabilitiesOf(BackendKind::kLocal); }
   Status EnsureGroup(const FunctionGroup& group) override;
   Status DeleteGroup(const JobIdentity& job, const std::string& group) override;
   Status DeleteInstance(const JobIdentity& job, const std::string& uid) override;

@@ -2,6 +2,7 @@
 #include "operator/cli/cluster/cluster_platform.h"
 
 #include "operator/api/job_codec.h"
+#include "operator/kinds/serverless_training_job.h"
 #include "operator/kube/object_metadata.h"
 
 namespace lambdadnn {

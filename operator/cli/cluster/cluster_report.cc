@@ -6,6 +6,7 @@
 #include "operator/api/job_codec.h"
 #include "operator/cli/cluster/job_store.h"
 #include "operator/controller/observe/snapshot.h"
+#include "operator/kinds/serverless_training_job.h"
 
 namespace lambdadnn {
 

@@ -2,7 +2,8 @@
 #include "operator/cli/cluster/doctor.h"
 
 #include "operator/api/job_codec.h"
-#include "operator/backends/knative/cluster_reader.h"
+#include "operator/backends/knative/knative_limits.h"
+#include "operator/backends/kubernetes/cluster_reader.h"
 #include "operator/cli/cluster/cluster_platform.h"
 #include "operator/cli/cluster/job_list.h"
 #include "operator/cli/cluster/node_check.h"
@@ -31,7 +32,7 @@ void CheckPublishedPlatform(KubeClient& kube, Runtime& runtime, const std::strin
     return;
   }
   findings->push_back({Level::kGood, "platform", "is published; kubectl lambdadnn plan uses it"});
-  ClusterReader reader(kube, runtime, {});
+  ClusterReader reader(kube, runtime, KnativeReaderOptions({}));
   const auto limits = reader.Limits(namespace_name, Json::object());
   if (!limits.ok()) {
     findings->push_back({Level::kWarning, "limits", limits.status().message()});

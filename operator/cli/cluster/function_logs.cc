@@ -6,7 +6,7 @@
 #include "common/base/percent_encoding.h"
 #include "common/base/text.h"
 #include "common/protocol/object_keys.h"
-#include "operator/backends/knative/pod_instances.h"
+#include "operator/backends/kubernetes/pod_instances.h"
 #include "operator/backends/local/host_protocol.h"
 #include "operator/kube/list_all.h"
 #include "operator/kube/object_metadata.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/cli/cluster/job_follow.h"
 
+#include "operator/kinds/serverless_training_job.h"
 #include "operator/kube/object_metadata.h"
 
 namespace lambdadnn {

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "operator/cli/run/interrupts.h"
+#include "operator/kinds/serverless_training_job.h"
 #include "operator/kube/list_all.h"
 #include "operator/kube/object_metadata.h"
 

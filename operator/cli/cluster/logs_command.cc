@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "common/base/files.h"
+#include "operator/api/backend_kind.h"
 #include "operator/api/job_codec.h"
 #include "operator/cli/cluster/cluster_access.h"
 #include "operator/cli/cluster/function_logs.h"
@@ -11,6 +12,7 @@
 #include "operator/cli/command.h"
 #include "operator/cli/run/interrupts.h"
 #include "operator/controller/observe/snapshot.h"
+#include "operator/kinds/serverless_training_job.h"
 
 namespace lambdadnn {
 namespace {
@@ -32,6 +34,11 @@ Status NoSocket(const Job& job) {
                               "LAMBDADNN_HOST_SOCKET), on the machine where lambdadnn host runs");
 }
 
+bool IsOnHost(const Job& job) {
+  const std::optional<BackendKind> backend = FindBackend(job.spec.backend);
+  return backend.has_value() && !CapabilitiesOf(*backend).pods;
+}
+
 void Print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
 // Of a job that has ended: what stands beside its results.
@@ -47,7 +54,7 @@ int Show(const LogsOptions& options, const Job& first, Cluster& cluster, Runtime
   const ObjectName name = {cluster.namespace_name, options.name};
   const HostClient host(options.host_socket);
   const std::unique_ptr<FunctionLogSource> source =
-      first.spec.backend == "Local" ? LogsOfHost(host) : LogsOfPods(*cluster.kube);
+      IsOnHost(first) ? LogsOfHost(host) : LogsOfPods(*cluster.kube);
   FunctionLogs logs(*source, options.rank, options.lines);
   const Interrupts interrupts;
   Job job = first;
@@ -87,7 +94,7 @@ int Logs(LogsOptions options, CommandContext& context) {
   if (options.host_socket.empty()) {
     options.host_socket = GetEnvironment("LAMBDADNN_HOST_SOCKET").value_or("");
   }
-  if (job.spec.backend == "Local" && options.host_socket.empty()) {
+  if (IsOnHost(job) && options.host_socket.empty()) {
     if (IsFinished(job)) return ShowKept(options, job, *cluster, context.runtime);
     return FailCommand(NoSocket(job));
   }

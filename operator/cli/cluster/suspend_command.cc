@@ -8,6 +8,7 @@
 #include "operator/cli/cluster/job_table.h"
 #include "operator/cli/command.h"
 #include "operator/controller/observe/snapshot.h"
+#include "operator/kinds/serverless_training_job.h"
 #include "operator/kube/object_metadata.h"
 
 namespace lambdadnn {

@@ -4,7 +4,7 @@
 #include "common/base/files.h"
 #include "operator/cli/run/run_state.h"
 #include "operator/controller/store/store_access.h"
-#include "operator/kube/job_definition.h"
+#include "operator/kinds/serverless_training_job.h"
 
 namespace lambdadnn {
 namespace {

@@ -19,6 +19,7 @@
 #include "operator/cli/run/run_results.h"
 #include "operator/controller/observe/snapshot.h"
 #include "operator/controller/store/store_access.h"
+#include "operator/kinds/serverless_training_job.h"
 #include "operator/kube/object_metadata.h"
 #include "operator/resources/slice_requests.h"
 

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "operator/api/backend_kind.h"
+
 namespace lambdadnn {
 namespace {
 
@@ -81,7 +83,7 @@ std::optional<WallTime> LastWritten(const std::string& directory) {
 
 void PrepareJob(const RunOptions& options, const std::string& directory, Json* job) {
   Json& spec = (*job)["spec"];
-  spec["backend"] = "Local";
+  spec["backend"] = BackendName(BackendKind::kLocal);
   Json& store = spec["objectStore"];
   if (!options.store.empty()) {
     if (!store.is_object()) store = Json::object();

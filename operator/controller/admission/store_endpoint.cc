@@ -8,35 +8,16 @@
 #include <cstdint>
 #include <cstring>
 #include <optional>
+#include <string>
 
 namespace lambdadnn {
 namespace {
 
-struct Authority {
-  std::string host;  // in lower case, without brackets, scope of an address and last dot
-  std::string port;
-};
-
-Authority AuthorityOf(const std::string& endpoint) {
-  std::string text = endpoint;
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  Authority authority;
-  authority.port = text.starts_with("http://") ? "80" : "443";
-  if (const size_t scheme = text.find("://"); scheme != std::string::npos) {
-    text = text.substr(scheme + 3);
-  }
-  text = text.substr(0, text.find_first_of("/?#\\"));
-  if (const size_t user = text.rfind('@'); user != std::string::npos) text = text.substr(user + 1);
-  const size_t bracket = text.starts_with('[') ? text.find(']') : std::string::npos;
-  const size_t colon = text.find(':', bracket == std::string::npos ? 0 : bracket);
-  if (colon != std::string::npos) authority.port = text.substr(colon + 1);
-  authority.host =
-      bracket == std::string::npos ? text.substr(0, colon) : text.substr(1, bracket - 1);
-  authority.host = authority.host.substr(0, authority.host.find('%'));
-  while (authority.host.ends_with('.')) authority.host.pop_back();
-  return authority;
+// Without the scope of an address and the last dot of a name, by which one host has several texts.
+std::string PlainHost(const Endpoint& endpoint) {
+  std::string host = endpoint.host.substr(0, endpoint.host.find('%'));
+  while (host.ends_with('.')) host.pop_back();
+  return host;
 }
 
 // In the order of bytes of this machine; of an IPv6 address that stands for one as well.
@@ -79,10 +60,12 @@ AddressKind KindOf(const std::string& host) {
   return local ? AddressKind::kLoopback : AddressKind::kOther;
 }
 
-bool IsApiServer(const EndpointRules& rules, const Authority& authority) {
-  const Authority known = AuthorityOf(rules.api_server);
-  if (known.host == authority.host && known.port == authority.port) return true;
-  const std::string& host = authority.host;
+bool IsApiServer(const EndpointRules& rules, const Endpoint& endpoint, const std::string& host) {
+  const std::optional<Endpoint>& known = rules.api_server;
+  if (known.has_value() && PlainHost(*known) == host &&
+      known->PortOrUsual() == endpoint.PortOrUsual()) {
+    return true;
+  }
   return host == "kubernetes" || host == "kubernetes.default" ||
          host.starts_with("kubernetes.default.svc");
 }
@@ -94,8 +77,14 @@ bool IsMetadataName(const std::string& host) {
 }  // namespace
 
 Status CheckEndpoint(const EndpointRules& rules, const std::string& endpoint) {
-  const Authority authority = AuthorityOf(endpoint);
-  const std::string& host = authority.host;
+  if (endpoint.empty()) return OkStatus();
+  const Result<Endpoint> read = ParseEndpoint(endpoint);
+  // What this cannot read another program might, as an address that is refused.
+  if (!read.ok()) {
+    return PermissionDeniedError("spec.objectStore.endpoint: " + read.status().message() +
+                                 "; name the Service or address of your store");
+  }
+  const std::string host = PlainHost(*read);
   const AddressKind kind = KindOf(host);
   const char* what = nullptr;
   if (kind == AddressKind::kLinkLocal || IsMetadataName(host)) {
@@ -104,7 +93,7 @@ Status CheckEndpoint(const EndpointRules& rules, const std::string& endpoint) {
     what = "an unspecified address";
   } else if (kind == AddressKind::kLoopback && rules.refuse_loopback) {
     what = "the operator's own pod";
-  } else if (IsApiServer(rules, authority)) {
+  } else if (IsApiServer(rules, *read, host)) {
     what = "the cluster's API server";
   }
   if (what == nullptr) return OkStatus();

@@ -5,8 +5,10 @@
 // operator is what stops that.
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "common/base/endpoint.h"
 #include "common/base/status.h"
 
 namespace lambdadnn {
@@ -14,13 +16,14 @@ namespace lambdadnn {
 struct EndpointRules {
   // Of functions that are pods, "localhost" is the operator's own pod.
   bool refuse_loopback = false;
-  // "HOST:PORT" of the API server as this process reaches it; empty = it is not known.
-  std::string api_server;
+  // The API server as this process reaches it; absent = it is not known.
+  std::optional<Endpoint> api_server = {};
 };
 
-// kPermissionDenied says what the endpoint ("https://host[:port]") is and what to do. Refused are
-// link-local addresses (where clouds keep their metadata), the unspecified address, the API server,
-// and loopback as the rules say; numbers are read as getaddrinfo does ("0x7f.1", "2130706433").
+// kPermissionDenied says what the endpoint ("https://host[:port]"; empty = AWS's) is and what to
+// do. Refused are link-local addresses (where clouds keep their metadata), the unspecified address,
+// the API server, loopback as the rules say, and what is no endpoint; numbers are read as
+// getaddrinfo does ("0x7f.1", "2130706433").
 Status CheckEndpoint(const EndpointRules& rules, const std::string& endpoint);
 
 }  // namespace lambdadnn

@@ -3,11 +3,11 @@
 
 namespace lambdadnn {
 
-std::optional<Unsupported> FindUnsupported(const JobSpec& spec, const std::string& backend) {
-  if (spec.backend != backend) {
+std::optional<Unsupported> FindUnsupported(const JobSpec& spec, BackendKind backend) {
+  if (FindBackend(spec.backend) != backend) {
     return Unsupported{Reason::kUnsupportedBackend,
                        "spec.backend: " + spec.backend + " is not what runs functions here; use " +
-                           backend + " (see --backend of the operator)"};
+                           BackendName(backend) + " (see --backend of the operator)"};
   }
   if (spec.training.synchronization != "BSP") {
     return Unsupported{Reason::kUnsupportedSynchronization,

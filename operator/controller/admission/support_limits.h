@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 
+#include "operator/api/backend_kind.h"
 #include "operator/api/job.h"
 #include "operator/api/reason.h"
 
@@ -17,6 +18,6 @@ struct Unsupported {
 };
 
 // `backend` = the one that is there.
-std::optional<Unsupported> FindUnsupported(const JobSpec& spec, const std::string& backend);
+std::optional<Unsupported> FindUnsupported(const JobSpec& spec, BackendKind backend);
 
 }  // namespace lambdadnn

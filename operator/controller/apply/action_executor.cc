@@ -102,11 +102,10 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const DeleteFunction
 
 Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const SetFunctionCpu& action) {
   Facts& facts = pass->memory->facts;
-  const Status set =
-      dependencies_.backend.SetCpu(IdentityOf(pass->snapshot.job), action.uid, action.milli_cpu);
-  facts.cpu_fixed = set.code() == StatusCode::kUnimplemented;
+  facts.cpu_fixed = !dependencies_.backend.capabilities().changes_cpu;
   if (facts.cpu_fixed) return Next::kDecideAgain;
-  LDNN_RETURN_IF_ERROR(set);
+  LDNN_RETURN_IF_ERROR(
+      dependencies_.backend.SetCpu(IdentityOf(pass->snapshot.job), action.uid, action.milli_cpu));
   facts.cpu_set[action.uid] = action.milli_cpu;
   return Next::kDecideAgain;
 }
@@ -123,7 +122,7 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const AskKernels& ac
   if (anew) worker.kernels_first_asked = now;
   worker.kernels_asked = now;
   dependencies_.slices.AskKernels(IdentityOf(pass->snapshot.job), action.uid,
-                                  worker.instance.address);
+                                  worker.instance.endpoint);
   return Next::kGoOn;
 }
 
@@ -154,7 +153,7 @@ void ActionExecutor::StartSlice(Pass* pass, const SliceRequest& request,
   }
   slice.phase = SlicePhase::kStarting;
   slice.last_attach = now;
-  dependencies_.slices.Start(instance_uid, instance->second.instance.address, request,
+  dependencies_.slices.Start(instance_uid, instance->second.instance.endpoint, request,
                              pass->memory->job_key);
 }
 

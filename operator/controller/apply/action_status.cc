@@ -3,6 +3,7 @@
 #include "operator/controller/apply/action_executor.h"
 #include "operator/controller/decide/status.h"
 #include "operator/controller/planning/profile_fit.h"
+#include "operator/kinds/serverless_training_job.h"
 
 namespace lambdadnn {
 

@@ -12,7 +12,7 @@
 #include "common/protocol/object_keys.h"
 #include "common/protocol/slice_codec.h"
 #include "operator/api/conditions.h"
-#include "operator/backends/owned_object.h"
+#include "operator/backends/kubernetes/owned_object.h"
 #include "operator/controller/apply/action_executor.h"
 #include "operator/controller/apply/job_report.h"
 #include "operator/controller/planning/profile_fit.h"

@@ -10,6 +10,7 @@
 #include "operator/controller/apply/event_objects.h"
 #include "operator/controller/decide/status.h"
 #include "operator/controller/observe/refused_fields.h"
+#include "operator/kinds/serverless_training_job.h"
 #include "operator/kube/object_metadata.h"
 
 namespace lambdadnn {

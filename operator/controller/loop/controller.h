@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// The controller: reconciles every job of an informer whenever something changed or its time has
-// come. Start returns at once; Stop (or the destructor) ends all tasks, after the pass that each is
-// in: one that waits for a store which does not answer is abandoned after a few seconds, and writes
-// nothing any more. Running jobs are not disturbed by either.
+// The controller: one loop (reconcile_loop.h) for each kind of the registry (kinds.h), so that
+// every object is reconciled whenever something changed or its time has come. Start returns at
+// once; Stop (or the destructor) ends all tasks, after the pass that each is in: one that waits for
+// a store which does not answer is abandoned after a few seconds, and writes nothing any more.
+// Running jobs are not disturbed by either.
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <vector>
 
 #include "operator/controller/dependencies.h"
+#include "operator/controller/loop/kinds.h"
+#include "operator/controller/loop/reconcilable.h"
+#include "operator/controller/loop/reconcile_loop.h"
 #include "operator/controller/options.h"
 #include "operator/kube/informer.h"
 
@@ -15,11 +21,16 @@ namespace lambdadnn {
 
 class Controller {
  public:
-  // With an informer of its own.
-  Controller(const ControllerDependencies& dependencies, const ControllerOptions& options);
+  // The kinds that are registered for these; they are kept with the controller.
+  using Registry = std::function<std::vector<ReconciledKind>(const ControllerDependencies&,
+                                                             const ControllerOptions&)>;
+
+  // With an informer of its own for each kind.
+  Controller(const ControllerDependencies& dependencies, const ControllerOptions& options,
+             const Registry& registry = ReconciledKinds);
   // With one of jobs that is started and stopped by others, and outlives this.
   Controller(const ControllerDependencies& dependencies, const ControllerOptions& options,
-             Informer& jobs);
+             Informer& jobs, const Registry& registry = ReconciledKinds);
   ~Controller();
   Controller(const Controller&) = delete;
   Controller& operator=(const Controller&) = delete;
@@ -31,18 +42,11 @@ class Controller {
   // Reconciler::Describe; kUnavailable while a pass over the job is under way.
   Result<Json> Describe(const ObjectName& name);
   // What this process holds of jobs: nothing of a job that is gone.
-  struct Counts {
-    size_t cached = 0;      // objects
-    size_t remembered = 0;  // jobs with facts
-    size_t queued = 0;      // to be looked at, now or later
-    size_t admission = 0;   // known to the admission queue
-    size_t failing = 0;     // with failed passes
-  };
+  using Counts = ReconcileLoop::Counts;
   Counts counts() const;
   // Sets the metrics that are as of now.
   void UpdateMetrics() const;
-  // How long the oldest pass that holds a worker has been going; zero = none is. Passes that wait
-  // for a store hold no worker.
+  // Of all kinds (ReconcileLoop::LongestPass).
   Duration LongestPass() const;
 
  private:

@@ -15,13 +15,14 @@
 #include "operator/controller/apply/status_writer.h"
 #include "operator/controller/dependencies.h"
 #include "operator/controller/loop/pass_scheduler.h"
+#include "operator/controller/loop/reconcilable.h"
 #include "operator/controller/options.h"
 #include "operator/controller/store/store_lanes.h"
 #include "operator/kube/object_cache.h"
 
 namespace lambdadnn {
 
-class Reconciler {
+class Reconciler final : public Reconcilable {
  public:
   // `wake`: that a job is the next to get room (null: nobody); `synced`: whether the cache holds
   // every job (null: it does); `behind`: how late passes are (null: they never are).
@@ -32,18 +33,17 @@ class Reconciler {
   // When to look again; an error = soon, with back-off. May wait for the job's store, unless there
   // is a `store_lane`: then a pass that comes to that ends, and the next is to be one that may
   // wait, in this lane (store_lanes.h).
-  Result<Duration> Reconcile(const ObjectName& name,
-                             std::optional<StoreLane>* store_lane = nullptr);
+  Result<Duration> Reconcile(const ObjectName& name, std::optional<StoreLane>* store_lane) override;
   // From now on passes, also those under way, do and write nothing more: what they learn may be
   // wrong, as what they ask is cut off.
-  void Abandon() { writer_.Abandon(); }
+  void Abandon() override { writer_.Abandon(); }
   // What is known of a job and what would be decided on it now: {"snapshot": …, "decision": …}.
   // Nothing is asked of anybody, nothing is done. kNotFound: no such job.
-  Result<Json> Describe(const ObjectName& name);
+  Result<Json> Describe(const ObjectName& name) override;
 
   // Jobs of which anything is kept between passes.
-  size_t remembered() const;
-  size_t waiting_or_holding() const { return queue_.size(); }
+  size_t remembered() const override;
+  size_t waiting_or_holding() const override { return queue_.size(); }
 
  private:
   void Drop(const ObjectName& name);

@@ -40,7 +40,7 @@ Json InstanceJson(const InstanceFact& fact) {
   Json json = {{"uid", fact.instance.uid},
                {"group", fact.instance.group},
                {"phase", PhaseName(fact.instance.phase)},
-               {"address", fact.instance.address},
+               {"address", fact.instance.endpoint.Text()},
                {"reason", fact.instance.reason}};
   if (fact.kernels.has_value()) {
     json["isa"] = fact.kernels->isa;

@@ -104,8 +104,8 @@ class SliceClientTest : public testing::Test {
     client_ = std::make_unique<BeastSliceClient>(runtime_, options_);
   }
 
-  std::string address() const { return "127.0.0.1:" + std::to_string(server_->port()); }
-  void Start() { client_->Start("instance-1", address(), request_, "key"); }
+  Endpoint endpoint() const { return {.host = "127.0.0.1", .port = server_->port()}; }
+  void Start() { client_->Start("instance-1", endpoint(), request_, "key"); }
 
   // Polls until the slice is in `phase`; collects its lines. The last view is returned either way.
   SliceView Await(SlicePhase phase) {
@@ -130,7 +130,7 @@ class SliceClientTest : public testing::Test {
     one_more.invocation = kOneMore;
     one_more.job.uid = "job-2";
     function_.Then({.pieces = {Record(kOneMore, 1)}});
-    client_->Start("instance-1", address(), one_more, "key");
+    client_->Start("instance-1", endpoint(), one_more, "key");
     const auto heard = [this] {
       const std::vector<SliceView> views = client_->Poll("job-2");
       return views.size() == 1 && views[0].phase == SlicePhase::kEnded;
@@ -183,6 +183,25 @@ TEST_F(SliceClientTest, ReadsLinesUpToTheRecord) {
   EXPECT_EQ(sent->invocation, request_.invocation);
 }
 
+TEST_F(SliceClientTest, APrefixOfPathsComesFirst) {
+  function_.Then({.pieces = {Record(request_.invocation, 3)}});
+  Endpoint gateway = endpoint();
+  gateway.path = "/function/workers";
+  client_->Start("instance-1", gateway, request_, "key");
+  Await(SlicePhase::kEnded);
+  ASSERT_EQ(function_.requests().size(), 1u);
+  EXPECT_EQ(function_.requests()[0].path, "/function/workers/v1/slices");
+}
+
+TEST_F(SliceClientTest, AnEndpointThatIsNotPlainHttpIsNotCalled) {
+  Endpoint tls = endpoint();
+  tls.scheme = "https";
+  client_->Start("instance-1", tls, request_, "key");
+  const SliceView view = Await(SlicePhase::kLost);
+  EXPECT_NE(view.error.message().find("no server of plain HTTP"), std::string::npos);
+  EXPECT_TRUE(function_.requests().empty());
+}
+
 TEST_F(SliceClientTest, ARecordEndsTheSliceEvenIfTheResponseNeverDoes) {
   function_.Then({.pieces = {Record(request_.invocation, 7)}, .hang = true});
   Start();
@@ -215,7 +234,7 @@ TEST_F(SliceClientTest, PollShowsTheSlicesOfOneJob) {
   function_.Then({.hang = true});
   function_.Then({.hang = true});
   Start();
-  client_->Start("instance-2", address(), other, "key");
+  client_->Start("instance-2", endpoint(), other, "key");
   ASSERT_EQ(client_->Poll("job-1").size(), 1u);
   EXPECT_EQ(client_->Poll("job-1").front().invocation, request_.invocation);
   EXPECT_EQ(client_->Poll("job-2").size(), 1u);
@@ -292,7 +311,7 @@ TEST_F(SliceClientTest, WhatWasTakenIsNeverBegunAnewByWhateverAnswersThere) {
     Start();
     Await(SlicePhase::kLost);
   }
-  client_->Start("instance-2", address(), request_, "key");
+  client_->Start("instance-2", endpoint(), request_, "key");
   Await(SlicePhase::kLost);
   ASSERT_EQ(function_.requests().size(), 4u);
   std::vector<bool> attaches;
@@ -359,9 +378,9 @@ TEST_F(SliceClientTest, RefusalsKeepTheirCodeAndMessage) {
 
 TEST_F(SliceClientTest, NobodyListeningIsLost) {
   server_.reset();
-  client_->Start("instance-1", "127.0.0.1:1", request_, "key");
+  client_->Start("instance-1", {.host = "127.0.0.1", .port = 1}, request_, "key");
   EXPECT_EQ(Await(SlicePhase::kLost).error.code(), StatusCode::kUnavailable);
-  client_->Start("instance-2", "no colon", request_, "key");
+  client_->Start("instance-2", Endpoint{}, request_, "key");
   EXPECT_EQ(Await(SlicePhase::kLost).error.code(), StatusCode::kInvalidArgument);
 }
 
@@ -400,7 +419,7 @@ TEST_F(SliceClientTest, AnotherInstanceIsReadFromItsBegin) {
   function_.Then({.pieces = {Progress(1), Record(request_.invocation, 1)}});
   Start();
   Await(SlicePhase::kLost);
-  client_->Start("instance-2", address(), request_, "key");
+  client_->Start("instance-2", endpoint(), request_, "key");
   EXPECT_EQ(Await(SlicePhase::kEnded).instance_uid, "instance-2");
   EXPECT_EQ(function_.requests()[1].query["from"], "0");
 }
@@ -410,7 +429,7 @@ class KernelQuestionTest : public SliceClientTest {
  protected:
   std::optional<FunctionKernels> Ask(int most_attempts = 10) {
     for (int i = 0; i < most_attempts * 20; ++i) {
-      if (i % 20 == 0) client_->AskKernels(request_.job, "instance-1", address_);
+      if (i % 20 == 0) client_->AskKernels(request_.job, "instance-1", endpoint_);
       EXPECT_TRUE(client_->TakeKernels("job-2").empty());
       for (const KernelsAnswer& answer : client_->TakeKernels("job-1")) {
         EXPECT_EQ(answer.instance_uid, "instance-1");
@@ -421,7 +440,7 @@ class KernelQuestionTest : public SliceClientTest {
     return std::nullopt;
   }
 
-  const std::string address_ = address();  // also once the server is gone
+  const Endpoint endpoint_ = endpoint();  // also once the server is gone
 };
 
 TEST_F(KernelQuestionTest, AFunctionSaysWhatItComputesWith) {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "operator/cli/cluster/cluster_platform.h"
+#include "operator/kinds/serverless_training_job.h"
 #include "operator/kube/in_memory_api_server.h"
-#include "operator/kube/job_definition.h"
 #include "operator/server/access_rules.h"
 #include "tests/support/reviewing_kube.h"
 #include "tests/support/virtual_runtime.h"

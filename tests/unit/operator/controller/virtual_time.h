@@ -6,8 +6,8 @@
 
 #include <functional>
 
+#include "operator/kinds/serverless_training_job.h"
 #include "operator/kube/in_memory_api_server.h"
-#include "operator/kube/job_definition.h"
 #include "tests/simulation/sim_scheduler.h"
 
 namespace lambdadnn {

@@ -69,7 +69,7 @@ TEST_F(OperatorFlagsTest, VariablesAreTheFlagsDefaults) {
   EXPECT_EQ(options.kube_api_qps, 12.5);
   EXPECT_EQ(options.kube_api_burst, 34);
   EXPECT_THAT(options.namespaces, ElementsAre("a", "b"));
-  EXPECT_EQ(options.backend, "Knative");
+  EXPECT_EQ(options.backend, BackendKind::kKnative);
   EXPECT_EQ(options.host_socket, "/run/host.sock");
   EXPECT_EQ(options.worker_image, "worker:1");
   EXPECT_EQ(options.server_image, "server:1");

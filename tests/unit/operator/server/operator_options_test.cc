@@ -20,9 +20,9 @@ OperatorOptions Good() {
 TEST(OperatorOptions, NamesTheFlagThatIsWrong) {
   EXPECT_TRUE(Good().Validate().ok());
   OperatorOptions options = Good();
-  options.backend = "OpenFaaS";
+  options.backend = BackendKind::kOpenFaas;
   EXPECT_THAT(options.Validate().message(), HasSubstr("--backend"));
-  options.backend = "Knative";
+  options.backend = BackendKind::kKnative;
   options.host_socket = "";
   EXPECT_THAT(options.Validate().message(), HasSubstr("--platform"));
   options.platform_file = "platform.yaml";

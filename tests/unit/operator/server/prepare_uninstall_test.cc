@@ -8,7 +8,8 @@
 
 #include "operator/api/job.h"
 #include "operator/api/job_schema.h"
-#include "operator/backends/knative/knative_backend.h"
+#include "operator/backends/knative/knative_types.h"
+#include "operator/kinds/serverless_training_job.h"
 #include "operator/kube/in_memory_api_server.h"
 #include "operator/kube/object_metadata.h"
 #include "operator/resources/job_children.h"

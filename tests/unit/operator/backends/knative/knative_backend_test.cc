@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <map>
 
-#include "operator/backends/knative/pod_instances.h"
+#include "operator/backends/kubernetes/pod_instances.h"
 #include "tests/unit/operator/backends/knative/knative_fixture.h"
 
 namespace lambdadnn {
@@ -35,8 +35,8 @@ TEST_F(Knative, AGroupBecomesReadyInstances) {
   std::set<std::string> addresses;
   for (const FunctionInstance& instance : instances) {
     EXPECT_EQ(instance.phase, FunctionPhase::kReady);
-    EXPECT_THAT(instance.address, HasSubstr(":8012"));
-    addresses.insert(instance.address);
+    EXPECT_THAT(instance.endpoint.Text(), HasSubstr(":8012"));
+    addresses.insert(instance.endpoint.Text());
   }
   EXPECT_THAT(addresses, SizeIs(3));
 }
@@ -66,7 +66,7 @@ TEST_F(Knative, WithAddressingServiceEachFunctionHasAServiceOfItsOwn) {
   for (const FunctionInstance& instance : List()) {
     EXPECT_EQ(instance.phase, FunctionPhase::kReady);
     EXPECT_EQ(instance.group, "workers");
-    addresses.insert(instance.address);
+    addresses.insert(instance.endpoint.Text());
   }
   EXPECT_THAT(addresses,
               testing::ElementsAre("digits-workers-0.team.svc:80", "digits-workers-1.team.svc:80",
@@ -76,7 +76,7 @@ TEST_F(Knative, WithAddressingServiceEachFunctionHasAServiceOfItsOwn) {
   ASSERT_TRUE(Ensure(group).ok());
   RunFor(1);
   ASSERT_THAT(List(), SizeIs(1));
-  EXPECT_EQ(List()[0].address, "digits-workers-0.team.svc:80");
+  EXPECT_EQ(List()[0].endpoint.Text(), "digits-workers-0.team.svc:80");
   // Of another group nothing goes with it.
   FunctionGroup servers = Group(1, "servers");
   servers.runtime = group.runtime;
@@ -206,13 +206,6 @@ TEST_F(Knative, NoPodOfAUsersAccountIsDeletedBeforeTheEndOfItsServiceHasReachedI
   };
   Do([&] { EXPECT_TRUE(backend_->DeleteGroup(Identity("digits"), "workers").ok()); });
   EXPECT_EQ(deleted, 2);  // the Service and its Secret
-}
-
-TEST(PodInstances, APodThatEndsLaterThanItNeedsToIsHurriedOnce) {
-  const auto pod = [](const Json& metadata) { return Json{{"metadata", metadata}}; };
-  EXPECT_FALSE(EndsLater(pod(Json::object()), 5));
-  EXPECT_TRUE(EndsLater(pod({{"deletionGracePeriodSeconds", 300}}), 5));
-  EXPECT_FALSE(EndsLater(pod({{"deletionGracePeriodSeconds", 5}}), 5));
 }
 
 TEST_F(Knative, DeletingWhatIsNotThereIsNoError) {
@@ -446,7 +439,7 @@ TEST_F(Knative, AnUnreadyPodKeepsItsAddress) {
                       {{"conditions", Json::array({{{"type", "Ready"}, {"status", "False"}}})}});
   RunFor(1);
   EXPECT_EQ(List()[0].uid, ready.uid);
-  EXPECT_EQ(List()[0].address, ready.address);
+  EXPECT_EQ(List()[0].endpoint, ready.endpoint);
   EXPECT_EQ(List()[0].phase, FunctionPhase::kPending);
 }
 

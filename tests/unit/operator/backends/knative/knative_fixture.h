@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "operator/backends/knative/knative_backend.h"
+#include "operator/kinds/serverless_training_job.h"
 #include "tests/simulation/sim_runtime.h"
 #include "tests/simulation/sim_scheduler.h"
 #include "tests/support/faulty_kube_client.h"

@@ -99,7 +99,7 @@ class FunctionHostTest : public testing::TestWithParam<bool> {
   }
 
   static std::string EnvironmentOf(const FunctionInstance& function, const std::string& name) {
-    const int port = std::atoi(function.address.substr(function.address.find(':') + 1).c_str());
+    const int port = function.endpoint.port;
     return Fetch(port, "GET /" + name).body;
   }
 
@@ -115,7 +115,7 @@ TEST_P(FunctionHostTest, StartsAFunctionAndMeasuresItsColdStart) {
   Open();
   ASSERT_TRUE(host_->Create(Spec("a")).ok());
   const FunctionInstance function = Await("a", FunctionPhase::kReady);
-  EXPECT_TRUE(function.address.starts_with("127.0.0.1:"));
+  EXPECT_EQ(function.endpoint.host, "127.0.0.1");
   EXPECT_GT(function.cold_start_seconds, 0);
   EXPECT_LT(function.cold_start_seconds, 5);
   EXPECT_EQ(function.group, "servers");

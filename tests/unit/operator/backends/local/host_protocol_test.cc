@@ -31,8 +31,9 @@ TEST(HostProtocol, FunctionSpecSurvivesTheTrip) {
 
 TEST(HostProtocol, FunctionsSurviveTheTrip) {
   std::vector<FunctionInstance> functions(2);
-  functions[0] = {"a", "workers", FunctionPhase::kReady, "127.0.0.1:1", 0.5, 0, "", "", 7.5};
-  functions[1] = {"b", "workers", FunctionPhase::kGone,     "", 0, 0, "OOMKilled", "last \"words\"",
+  functions[0] = {
+      "a", "workers", FunctionPhase::kReady, {.host = "127.0.0.1", .port = 1}, 0.5, 0, "", "", 7.5};
+  functions[1] = {"b", "workers", FunctionPhase::kGone,     {}, 0, 0, "OOMKilled", "last \"words\"",
                   9,   2.25,      FunctionEnd::kOutOfMemory};
   const auto decoded = DecodeFunctions(EncodeFunctions(functions));
   ASSERT_TRUE(decoded.ok()) << decoded.status().ToString();
@@ -42,7 +43,7 @@ TEST(HostProtocol, FunctionsSurviveTheTrip) {
 
 TEST(HostProtocol, LogLinesMayHoldAnyBytes) {
   std::vector<FunctionInstance> functions(1);
-  functions[0] = {"a", "g", FunctionPhase::kGone, "", 0, 0, "Killed", "\xff\xfe torn UTF-8"};
+  functions[0] = {"a", "g", FunctionPhase::kGone, {}, 0, 0, "Killed", "\xff\xfe torn UTF-8"};
   EXPECT_TRUE(DecodeFunctions(EncodeFunctions(functions)).ok());
 }
 
@@ -65,6 +66,12 @@ TEST(HostProtocol, NamesTheFieldThatIsWrong) {
   EXPECT_FALSE(DecodeFunctionSpec("nonsense").ok());
   EXPECT_FALSE(DecodeFunctions("{}").ok());
   EXPECT_FALSE(DecodeFunctions(R"({"functions":[{"uid":"u","group":"g","phase":"Odd"}]})").ok());
+  EXPECT_NE(DecodeFunctions(R"({"functions":[{"uid":"u","group":"g","phase":"Ready",)"
+                            R"("address":"127.0.0.1:0"}]})")
+                .status()
+                .message()
+                .find("functions[0].address"),
+            std::string::npos);
 }
 
 TEST(HostProtocol, HostInfoSurvivesTheTrip) {

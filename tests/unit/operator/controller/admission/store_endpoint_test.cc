@@ -9,12 +9,16 @@ namespace {
 
 using ::testing::HasSubstr;
 
-const EndpointRules kOfPods = {.refuse_loopback = true, .api_server = "10.96.0.1:443"};
+const EndpointRules kOfPods = {.refuse_loopback = true,
+                               .api_server = Endpoint{.host = "10.96.0.1", .port = 443}};
 
 TEST(StoreEndpoint, AddressesThatAreNoStoreAreRefused) {
   const std::pair<const char*, const char*> kRows[] = {
       {"http://169.254.169.254", "link-local"},
       {"http://169.254.170.2/v2/credentials", "link-local"},
+      {"http://169.254.169.254:80:80", "several colons"},
+      {"http://store\\@169.254.169.254", "a character that no URL has"},
+      {"http://169.254.169.254?a", "a query"},
       {"HTTP://169.254.169.254:80/", "link-local"},
       {"http://user@169.254.169.254", "link-local"},
       {"http://2852039166", "link-local"},           // 169.254.169.254 as one number
@@ -52,7 +56,7 @@ TEST(StoreEndpoint, AddressesThatAreNoStoreAreRefused) {
 
 TEST(StoreEndpoint, StoresAreNot) {
   for (const char* endpoint :
-       {"https://s3.eu-central-1.amazonaws.com", "http://minio.team.svc:9000",
+       {"", "https://s3.eu-central-1.amazonaws.com", "http://minio.team.svc:9000",
         "http://minio.team.svc.cluster.local", "http://10.0.0.7:9000", "http://10.96.0.2",
         "http://10.96.0.1:9000", "http://[fd00::7]:9000", "http://192.168.1.169:9000",
         "https://kubernetes-store.example", "https://169.254.169.254.example.com",

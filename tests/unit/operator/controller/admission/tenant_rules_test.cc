@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "common/base/base64.h"
+#include "operator/kinds/serverless_training_job.h"
 #include "operator/resources/slice_requests.h"
 #include "tests/support/job_world.h"
 #include "tests/support/paths.h"

@@ -10,6 +10,7 @@
 #include "common/objectstore/memory_object_store.h"
 #include "operator/api/job_codec.h"
 #include "operator/controller/loop/controller.h"
+#include "operator/kinds/serverless_training_job.h"
 #include "tests/support/fake_functions.h"
 #include "tests/support/faulty_kube_client.h"
 #include "tests/support/faulty_object_store.h"

@@ -17,6 +17,7 @@
 #include "operator/controller/decide/decide.h"
 #include "operator/controller/loop/snapshot_json.h"
 #include "operator/controller/observe/job_memory.h"
+#include "operator/kinds/serverless_training_job.h"
 #include "tests/support/paths.h"
 #include "tests/unit/operator/controller/job_life_fixture.h"
 

@@ -9,6 +9,7 @@
 #include "operator/controller/decide/status.h"
 #include "operator/controller/loop/snapshot_json.h"
 #include "operator/controller/observe/job_memory.h"
+#include "operator/kinds/serverless_training_job.h"
 #include "operator/kube/object_metadata.h"
 #include "tests/support/hostile_values.h"
 #include "tests/unit/operator/controller/job_life_fixture.h"

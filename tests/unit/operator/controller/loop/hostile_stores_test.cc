@@ -14,6 +14,7 @@
 #include "common/objectstore/s3_object_store.h"
 #include "operator/api/job_codec.h"
 #include "operator/controller/loop/controller.h"
+#include "operator/kinds/serverless_training_job.h"
 #include "tests/support/fake_functions.h"
 #include "tests/support/faulty_object_store.h"
 #include "tests/support/job_world.h"
@@ -56,16 +57,17 @@ class LockedFunctions final : public FunctionBackend, public SliceClient {
     const std::lock_guard lock(mutex_);
     return inner_.Logs(job, uid, last_lines);
   }
+  BackendCapabilities capabilities() const override { return inner_.capabilities(); }
   std::string IsolationName() const override { return "fake"; }
   Result<FunctionCapacity> Capacity() override {
     const std::lock_guard lock(mutex_);
     return inner_.Capacity();
   }
 
-  void Start(const std::string& instance_uid, const std::string& address,
-             const SliceRequest& request, const std::string& job_key) override {
+  void Start(const std::string& instance_uid, const Endpoint& endpoint, const SliceRequest& request,
+             const std::string& job_key) override {
     const std::lock_guard lock(mutex_);
-    inner_.Start(instance_uid, address, request, job_key);
+    inner_.Start(instance_uid, endpoint, request, job_key);
   }
   void Stop(const std::string& invocation, bool graceful) override {
     const std::lock_guard lock(mutex_);
@@ -80,9 +82,9 @@ class LockedFunctions final : public FunctionBackend, public SliceClient {
     return inner_.Poll(job_uid);
   }
   void AskKernels(const JobIdentity& job, const std::string& instance_uid,
-                  const std::string& address) override {
+                  const Endpoint& endpoint) override {
     const std::lock_guard lock(mutex_);
-    inner_.AskKernels(job, instance_uid, address);
+    inner_.AskKernels(job, instance_uid, endpoint);
   }
   std::vector<KernelsAnswer> TakeKernels(const std::string& job_uid) override {
     const std::lock_guard lock(mutex_);

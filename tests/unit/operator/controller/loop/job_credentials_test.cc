@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/base64.h"
+#include "operator/kinds/serverless_training_job.h"
 #include "tests/support/job_world.h"
 
 namespace lambdadnn {

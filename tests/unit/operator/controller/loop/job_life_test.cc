@@ -6,6 +6,7 @@
 #include <set>
 
 #include "common/base/base64.h"
+#include "operator/kinds/serverless_training_job.h"
 #include "operator/resources/function_groups.h"
 #include "operator/resources/slice_requests.h"
 #include "tests/support/job_world.h"

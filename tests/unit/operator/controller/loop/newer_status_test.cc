@@ -11,7 +11,7 @@
 #include "common/protocol/slice_codec.h"
 #include "operator/api/job_schema.h"
 #include "operator/controller/observe/job_memory.h"
-#include "operator/kube/job_definition.h"
+#include "operator/kinds/serverless_training_job.h"
 #include "tests/unit/operator/controller/job_life_fixture.h"
 
 namespace lambdadnn {

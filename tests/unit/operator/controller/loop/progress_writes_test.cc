@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/json/json_path.h"
+#include "operator/kinds/serverless_training_job.h"
 #include "operator/kube/object_metadata.h"
 #include "tests/support/job_world.h"
 

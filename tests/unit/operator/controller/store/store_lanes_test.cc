@@ -9,6 +9,7 @@
 #include "common/objectstore/memory_object_store.h"
 #include "operator/api/job_codec.h"
 #include "operator/controller/loop/controller.h"
+#include "operator/kinds/serverless_training_job.h"
 #include "tests/support/fake_functions.h"
 #include "tests/support/faulty_object_store.h"
 #include "tests/support/job_world.h"

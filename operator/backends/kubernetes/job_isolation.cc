@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/backends/knative/job_isolation.h"
+#include "operator/backends/kubernetes/job_isolation.h"
 
 #include "common/json/json_path.h"
 #include "operator/api/reason.h"

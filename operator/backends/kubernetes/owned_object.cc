@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/backends/owned_object.h"
+#include "operator/backends/kubernetes/owned_object.h"
 
 #include "operator/kube/object_metadata.h"
 #include "operator/resources/job_children.h"

@@ -1,10 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/kube/job_definition.h"
+#include "operator/kinds/serverless_training_job.h"
 
 #include "operator/api/job_schema.h"
 #include "operator/api/job_validation.h"
 
 namespace lambdadnn {
+
+const ResourceType& ServerlessTrainingJobType() {
+  static const ResourceType kType{"lambdadnn.io", "v1alpha1", "serverlesstrainingjobs",
+                                  "ServerlessTrainingJob"};
+  return kType;
+}
 
 ResourceDefinition JobDefinition() {
   // The schema outlives the program's last server: no copy.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs on the in-memory API server: the CRD, its rules and the codec together.
-#include "operator/kube/job_definition.h"
+
+#include "operator/kinds/serverless_training_job.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

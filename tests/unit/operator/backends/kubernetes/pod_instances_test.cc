@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// How old functions are that live one after another in a pod's container.
+// What a pod says of the functions that live one after another in its container: how old they are,
+// and which log is whose.
+#include "operator/backends/kubernetes/pod_instances.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <string>
 #include <vector>
 
-#include "operator/backends/knative/pod_instances.h"
+#include "common/base/clock.h"
+#include "operator/resources/job_children.h"
 #include "tests/support/hostile_values.h"
-#include "tests/unit/operator/backends/knative/knative_fixture.h"
 
 namespace lambdadnn {
 namespace {
@@ -135,48 +138,53 @@ TEST(TellAges, APodThatMakesNoSenseTellsNone) {
   }
 }
 
-TEST_F(Knative, AgesGoOnForAnOperatorThatComesLater) {
-  Start();
-  ASSERT_TRUE(Ensure(Group(1)).ok());
-  Settle();
-  MakeAllReady();
-  const double before = List()[0].age_seconds;
-  EXPECT_GT(before, 0);
-  Do([&] { backend_.reset(); });
-  RunFor(100);
-  Start();
-  EXPECT_NEAR(List()[0].age_seconds - before, 100, 2);
+Json PodWithLogs(const Json& container) {
+  Json status = container;
+  status["name"] = kFunctionContainer;
+  return {{"metadata", {{"uid", "p"}, {"labels", {{kGroupLabel, "workers"}}}}},
+          {"status", {{"containerStatuses", Json::array({status})}}}};
 }
 
-// What a node an hour ahead says of an end must not have it billed for that hour.
-TEST_F(Knative, AnEndIsNoLaterThanItWasSeen) {
-  Start();
-  ASSERT_TRUE(Ensure(Group(1)).ok());
-  Settle();
-  MakeAllReady();
-  const Json pod = stand_in_.All(PodType())[0];
-  const std::string ahead = FormatRfc3339(process_.runtime().clock.Wall() + std::chrono::hours(1));
-  SetContainer(
-      pod, {{"restartCount", 1},
-            {"state", {{"running", {{"startedAt", ahead}}}}},
-            {"lastState",
-             {{"terminated", {{"exitCode", 2}, {"startedAt", ahead}, {"finishedAt", ahead}}}}}});
-  EXPECT_EQ(List()[0].ended_seconds, 0);
-  RunFor(30);
-  EXPECT_NEAR(List()[0].ended_seconds, 30, 2);
+TEST(PodInstances, TheKubeletKeepsTheLogOfTheLastLifeAndOfTheOneBefore) {
+  const Json first = PodWithLogs({{"restartCount", 0}});
+  EXPECT_EQ(LogOf(first, "p.0"), ContainerLife::kPresent);
+  EXPECT_EQ(LogOf(first, "p.1"), std::nullopt);
+  EXPECT_EQ(LogOf(first, "q.0"), std::nullopt);
+  const Json third = PodWithLogs({{"restartCount", 2}});
+  EXPECT_EQ(LogOf(third, "p.2"), ContainerLife::kPresent);
+  EXPECT_EQ(LogOf(third, "p.1"), ContainerLife::kBefore);
+  EXPECT_EQ(LogOf(third, "p.0"), std::nullopt);
 }
 
-TEST_F(Knative, OfANodeThatIsLostNobodyKnowsForHowLong) {
-  Start();
-  ASSERT_TRUE(Ensure(Group(1)).ok());
-  Settle();
-  MakeAllReady();
-  DeleteOnALostNode(stand_in_.All(PodType())[0]);
-  RunFor(50);
-  EXPECT_GT(List()[0].age_seconds, 0);  // it is paid while it ends
-  RunFor(50);
-  EXPECT_EQ(List()[0].phase, FunctionPhase::kGone);
-  EXPECT_EQ(List()[0].age_seconds, 0);
+TEST(PodInstances, TheLastLifeOfACrashLoopIsTheOneBeforeTheNext) {
+  const Json pod = PodWithLogs(
+      {{"restartCount", 2}, {"state", {{"waiting", {{"reason", "CrashLoopBackOff"}}}}}});
+  EXPECT_EQ(LogOf(pod, "p.2"), ContainerLife::kBefore);
+  EXPECT_EQ(LogOf(pod, "p.1"), std::nullopt);
+}
+
+TEST(PodInstances, APodThatMakesNoSenseKeepsNoLogOfALifeBefore) {
+  ForEachHostileField(PodWithLogs({{"restartCount", 1}}), Json::json_pointer("/status"),
+                      [](const Json& pod) { (void)LogOf(pod, "p.0"); });
+}
+
+TEST(PodInstances, APodThatEndsLaterThanItNeedsToIsHurriedOnce) {
+  const auto pod = [](const Json& metadata) { return Json{{"metadata", metadata}}; };
+  EXPECT_FALSE(EndsLater(pod(Json::object()), 5));
+  EXPECT_TRUE(EndsLater(pod({{"deletionGracePeriodSeconds", 300}}), 5));
+  EXPECT_FALSE(EndsLater(pod({{"deletionGracePeriodSeconds", 5}}), 5));
+}
+
+TEST(PodInstances, AReadyPodIsAFunctionOnceItCanBeReached) {
+  const Json pod = {
+      {"metadata", {{"uid", "p"}, {"labels", {{kGroupLabel, "workers"}}}}},
+      {"status", {{"conditions", Json::array({{{"type", "Ready"}, {"status", "True"}}})}}}};
+  EXPECT_EQ(InstancesOf(pod).back().phase, FunctionPhase::kPending);
+  const Endpoint endpoint{.host = "10.0.0.1", .port = 8080};
+  const std::vector<FunctionInstance> lives = InstancesOf(pod, endpoint);
+  ASSERT_THAT(lives, SizeIs(1));
+  EXPECT_EQ(lives[0].phase, FunctionPhase::kReady);
+  EXPECT_EQ(lives[0].endpoint, endpoint);
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what a cluster with Knative lets functions be: Knative's ConfigMaps, nodes and what other
-// pods on them request, quotas and limit ranges of the job's namespace. For the operator's planner
-// and for `kubectl lambdadnn plan`, each with its own rights: what may not be read is left out, and
-// told.
+// Reads what a cluster lets functions be: nodes and what other pods on them request, quotas and
+// limit ranges of the job's namespace, and what the platform of functions says of itself. For the
+// operator's planner and for `kubectl lambdadnn plan`, each with its own rights: what may not be
+// read is left out, and told.
 //
 // Answers are kept for a while, so that a thousand jobs cost what one does: a page of pods is read,
 // added up and forgotten. Thread-safe; nobody waits for another's requests.
@@ -29,6 +29,10 @@ class ClusterReader {
     std::vector<std::string> namespaces = {};
     // Requested next to each function in its pod.
     PodResources sidecar = {};
+    // The least of its CPU where a quota wants a limit of each container's; 0 = as above.
+    int sidecar_milli_cpu_limit = 0;
+    // What the platform of functions allows, beside what Kubernetes does; null = anything.
+    Result<ClusterLimits> (*read_platform)(KubeClient& kube) = nullptr;
     // How long an answer is taken for true.
     double fresh_seconds = 30;
   };
@@ -41,6 +45,10 @@ class ClusterReader {
   Result<ClusterLimits> Limits(const std::string& namespace_name, const Json& runtime);
   // For the functions of all jobs together; no limit where nodes may not be read.
   Result<FunctionCapacity> Capacity();
+
+  // Whether what was asked for is forbidden or not there, which will not change by asking again
+  // soon.
+  static bool MayNotRead(const Status& status);
 
  private:
   struct Nodes {
@@ -57,8 +65,7 @@ class ClusterReader {
   bool IsFresh(const std::optional<std::pair<Kind, Instant>>& kept) const;
   Result<Nodes> ReadNodes();
   Result<Nodes> NodesNow();
-  Result<ClusterLimits> ReadKnative();
-  Result<ClusterLimits> KnativeNow();
+  Result<ClusterLimits> PlatformNow();
   // Adds what holds in the namespace.
   Status ReadNamespace(const std::string& namespace_name, ClusterLimits* limits);
 
@@ -68,7 +75,7 @@ class ClusterReader {
   mutable std::mutex mutex_;
   // With the mutex:
   std::optional<std::pair<Nodes, Instant>> nodes_;
-  std::optional<std::pair<ClusterLimits, Instant>> knative_;
+  std::optional<std::pair<ClusterLimits, Instant>> platform_;
   std::map<std::string, Kept> namespaces_;
 };
 

@@ -1,30 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pod of a Knative revision says about the function in it: pure reading.
+// What a pod says about the function in it: pure reading.
 //
 // A container that ends is started again in the same pod, and what ran in it before is lost: so an
 // instance is one life of the container, "POD_UID.RESTARTS", and a slice bound to it never reaches
-// the next one. Ready is the pod's own condition; the Service's and the Revision's say nothing
-// about one function.
+// the next one. Ready is the pod's own condition; those of the objects
+// above it say nothing about one function.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "common/base/endpoint.h"
 #include "common/json/json_reader.h"
 #include "operator/backends/function_backend.h"
 #include "operator/kube/kube_client.h"
 
 namespace lambdadnn {
 
-// The port of queue-proxy, in front of the function.
-inline constexpr int kQueueProxyPort = 8012;
-// Knative's own, on every pod of a Service.
-inline constexpr const char* kServiceLabel = "serving.knative.dev/service";
-
 // The present life, preceded by the one before it where the pod still knows how that ended. None
-// for a pod that is no function of ours.
-std::vector<FunctionInstance> InstancesOf(const Json& pod);
+// for a pod that is no function of ours. `endpoint` = where the platform takes requests for it,
+// without which it is not ready.
+std::vector<FunctionInstance> InstancesOf(const Json& pod, const Endpoint& endpoint = {});
 
 // How old each life is at `now` of the API server's clock, and since when one that is gone is over.
 // The first begins with its pod, whose memory it holds from then on, a later one when the kubelet
@@ -34,9 +31,6 @@ void TellAges(const Json& pod, WallTime now, std::vector<FunctionInstance>* live
 // Under which of its container's lives the kubelet keeps the log of the instance; none when it
 // keeps it no more.
 std::optional<ContainerLife> LogOf(const Json& pod, const std::string& instance_uid);
-
-// Whether the function has a Service of its own, through which it is reached.
-bool IsReachedByService(const Json& pod);
 
 // The ServiceAccount that it runs as.
 ObjectName AccountOf(const Json& pod);

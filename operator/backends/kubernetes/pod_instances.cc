@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/backends/knative/pod_instances.h"
+#include "operator/backends/kubernetes/pod_instances.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -7,7 +7,7 @@
 #include "common/base/clock.h"
 #include "common/json/json_path.h"
 #include "operator/kube/object_metadata.h"
-#include "operator/resources/knative_service.h"
+#include "operator/resources/job_children.h"
 
 namespace lambdadnn {
 namespace {
@@ -116,18 +116,6 @@ std::string InstanceUid(const Json& pod, int restarts) {
   return UidOf(pod) + "." + std::to_string(restarts);
 }
 
-// Of a pod known before it is ready, and kept while it is not for a moment. A Service's name is
-// left to the cluster's domain and its servers of names to complete.
-std::string AddressOf(const Json& pod) {
-  if (IsReachedByService(pod)) {
-    return LabelText(pod, kServiceLabel) + "." + NameOf(pod).namespace_name + ".svc:80";
-  }
-  const std::string ip = TextField(At(pod, "status"), "podIP");
-  if (ip.empty()) return "";
-  const bool literal6 = ip.find(':') != std::string::npos;
-  return (literal6 ? "[" + ip + "]" : ip) + ":" + std::to_string(kQueueProxyPort);
-}
-
 void ReadPhase(const Json& pod, FunctionInstance* instance) {
   const Json& status = At(pod, "status");
   const Json& container = FunctionStatus(pod);
@@ -153,7 +141,7 @@ void ReadPhase(const Json& pod, FunctionInstance* instance) {
   } else if (IsCrashLooping(pod)) {
     instance->phase = FunctionPhase::kGone;
     ReadEnd(At(At(container, "lastState"), "terminated"), instance);
-  } else if (TextField(ready, "status") == "True" && !instance->address.empty()) {
+  } else if (TextField(ready, "status") == "True" && !instance->endpoint.host.empty()) {
     instance->phase = FunctionPhase::kReady;
     instance->cold_start_seconds = ColdStartSeconds(pod, ready);
   } else {
@@ -163,10 +151,6 @@ void ReadPhase(const Json& pod, FunctionInstance* instance) {
 }
 
 }  // namespace
-
-bool IsReachedByService(const Json& pod) {
-  return !LabelText(pod, kMemberLabel).empty() && !LabelText(pod, kServiceLabel).empty();
-}
 
 bool IsCrashLooping(const Json& pod) {
   return TextField(At(At(FunctionStatus(pod), "state"), "waiting"), "reason") == "CrashLoopBackOff";
@@ -212,7 +196,7 @@ std::optional<ContainerLife> LogOf(const Json& pod, const std::string& instance_
   return std::nullopt;
 }
 
-std::vector<FunctionInstance> InstancesOf(const Json& pod) {
+std::vector<FunctionInstance> InstancesOf(const Json& pod, const Endpoint& endpoint) {
   const std::string group = LabelText(pod, kGroupLabel);
   if (group.empty() || UidOf(pod).empty()) return {};
   std::vector<FunctionInstance> lives;
@@ -231,7 +215,7 @@ std::vector<FunctionInstance> InstancesOf(const Json& pod) {
   }
   instance.uid = InstanceUid(pod, restarts);
   instance.restarts = restarts;
-  instance.address = AddressOf(pod);
+  instance.endpoint = endpoint;
   ReadPhase(pod, &instance);
   lives.push_back(std::move(instance));
   return lives;

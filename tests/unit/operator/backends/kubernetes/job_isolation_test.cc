@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The account and the policy of a job at an in-memory API server, in virtual time.
-#include "operator/backends/knative/job_isolation.h"
+#include "operator/backends/kubernetes/job_isolation.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "operator/kinds/serverless_training_job.h"
 #include "operator/resources/job_account.h"
 #include "tests/unit/operator/backends/knative/knative_fixture.h"
 

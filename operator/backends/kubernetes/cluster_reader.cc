@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/backends/knative/cluster_reader.h"
+#include "operator/backends/kubernetes/cluster_reader.h"
 
 #include <algorithm>
 
 #include "common/json/json_path.h"
-#include "operator/cluster_view/knative_config.h"
 #include "operator/kube/list_all.h"
 #include "operator/kube/object_metadata.h"
 #include "operator/resources/job_children.h"
-#include "operator/resources/knative_service.h"
 
 namespace lambdadnn {
 namespace {
 
 // What is kept of namespaces is forgotten beyond this many.
 constexpr size_t kMostNamespaces = 1000;
-
-const ResourceType& ConfigMapType() {
-  static const ResourceType type = {"", "v1", "configmaps", "ConfigMap"};
-  return type;
-}
 
 const ResourceType& QuotaType() {
   static const ResourceType type = {"", "v1", "resourcequotas", "ResourceQuota"};
@@ -29,11 +22,6 @@ const ResourceType& QuotaType() {
 const ResourceType& LimitRangeType() {
   static const ResourceType type = {"", "v1", "limitranges", "LimitRange"};
   return type;
-}
-
-// Neither will change by asking again soon.
-bool MayNotRead(const Status& status) {
-  return status.code() == StatusCode::kPermissionDenied || status.code() == StatusCode::kNotFound;
 }
 
 // 0 would be no limit.
@@ -51,6 +39,10 @@ std::string NodeOf(const Json& pod) {
 
 ClusterReader::ClusterReader(KubeClient& kube, Runtime& runtime, Options options)
     : kube_(kube), runtime_(runtime), options_(std::move(options)) {}
+
+bool ClusterReader::MayNotRead(const Status& status) {
+  return status.code() == StatusCode::kPermissionDenied || status.code() == StatusCode::kNotFound;
+}
 
 template <typename Kind>
 bool ClusterReader::IsFresh(const std::optional<std::pair<Kind, Instant>>& kept) const {
@@ -103,39 +95,15 @@ Result<ClusterReader::Nodes> ClusterReader::NodesNow() {
   return found;
 }
 
-Result<ClusterLimits> ClusterReader::ReadKnative() {
-  ClusterLimits limits;
-  const auto read = [&](const char* name, const char* what,
-                        const std::function<void(const Json&)>& use) -> Status {
-    const Result<Json> map = kube_.Get(ConfigMapType(), {kKnativeNamespace, name});
-    if (MayNotRead(map.status())) {
-      limits.unknown.push_back(std::string(what) + ": " + map.status().message());
-      return OkStatus();
-    }
-    LDNN_RETURN_IF_ERROR(map.status());
-    use(*map);
-    return OkStatus();
-  };
-  LDNN_RETURN_IF_ERROR(read(kKnativeDefaults, "Knative's longest timeout", [&](const Json& map) {
-    limits.max_timeout_seconds = MaxTimeoutSeconds(map, &limits.unknown);
-  }));
-  LDNN_RETURN_IF_ERROR(read(kKnativeAutoscaler, "Knative's largest scale", [&](const Json& map) {
-    limits.max_scale = MaxScale(map, &limits.unknown);
-  }));
-  LDNN_RETURN_IF_ERROR(read(kKnativeFeatures, "Knative's features", [&](const Json& map) {
-    limits.disabled_features = DisabledFeatures(map);
-  }));
-  return limits;
-}
-
-Result<ClusterLimits> ClusterReader::KnativeNow() {
+Result<ClusterLimits> ClusterReader::PlatformNow() {
+  if (options_.read_platform == nullptr) return ClusterLimits{};
   {
     const std::lock_guard lock(mutex_);
-    if (IsFresh(knative_)) return knative_->first;
+    if (IsFresh(platform_)) return platform_->first;
   }
-  LDNN_ASSIGN_OR_RETURN(ClusterLimits found, ReadKnative());
+  LDNN_ASSIGN_OR_RETURN(ClusterLimits found, options_.read_platform(kube_));
   const std::lock_guard lock(mutex_);
-  knative_.emplace(found, runtime_.clock.Now());
+  platform_.emplace(found, runtime_.clock.Now());
   return found;
 }
 
@@ -160,14 +128,14 @@ Status ClusterReader::ReadNamespace(const std::string& namespace_name, ClusterLi
   for (const Json& quota : quotas) ReadQuota(quota, own, limits);
   if (limits->quota.limits_cpu) {
     limits->sidecar.milli_cpu =
-        std::max<double>(limits->sidecar.milli_cpu, kQueueProxyMilliCpuLimit);
+        std::max<double>(limits->sidecar.milli_cpu, options_.sidecar_milli_cpu_limit);
   }
   return OkStatus();
 }
 
 Result<ClusterLimits> ClusterReader::Limits(const std::string& namespace_name,
                                             const Json& runtime) {
-  LDNN_ASSIGN_OR_RETURN(const ClusterLimits knative, KnativeNow());
+  LDNN_ASSIGN_OR_RETURN(const ClusterLimits platform, PlatformNow());
   LDNN_ASSIGN_OR_RETURN(const Nodes nodes, NodesNow());
   std::optional<ClusterLimits> limits;
   {
@@ -179,7 +147,7 @@ Result<ClusterLimits> ClusterReader::Limits(const std::string& namespace_name,
     }
   }
   if (!limits.has_value()) {
-    limits = knative;
+    limits = platform;
     limits->sidecar = options_.sidecar;
     limits->unknown.clear();
     LDNN_RETURN_IF_ERROR(ReadNamespace(namespace_name, &*limits));
@@ -187,10 +155,10 @@ Result<ClusterLimits> ClusterReader::Limits(const std::string& namespace_name,
     if (namespaces_.size() >= kMostNamespaces) namespaces_.clear();
     namespaces_[namespace_name] = {*limits, runtime_.clock.Now()};
   }
-  limits->max_timeout_seconds = knative.max_timeout_seconds;
-  limits->max_scale = knative.max_scale;
-  limits->disabled_features = knative.disabled_features;
-  for (const auto* unknown : {&knative.unknown, &nodes.unknown}) {
+  limits->max_timeout_seconds = platform.max_timeout_seconds;
+  limits->max_scale = platform.max_scale;
+  limits->disabled_features = platform.disabled_features;
+  for (const auto* unknown : {&platform.unknown, &nodes.unknown}) {
     limits->unknown.insert(limits->unknown.end(), unknown->begin(), unknown->end());
   }
   if (!nodes.nodes.has_value()) return *limits;

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where an HTTP server is reached: a URL up to the prefix of its paths, and the one reader of such
+// text. Pure: names are not resolved.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "common/base/status.h"
+
+namespace lambdadnn {
+
+struct Endpoint {
+  std::string scheme = "";     // "http" or "https"; empty = not said
+  std::string user_info = "";  // what stood before '@'; a secret, so that Text() leaves it out
+  std::string host = "";       // in lower case, an IPv6 address without its brackets
+  int port = 0;                // 0 = not said
+  std::string path = "";       // "/prefix", without a slash at its end; empty = none
+
+  // The port that was said, else the scheme's: 80 of http, 443 of any other.
+  int PortOrUsual() const;
+  // "host", "host:port", "[::1]:port": the port as it was said.
+  std::string Authority() const;
+  // The same without the scheme's usual port, as the Host field has it: gateways may know a server
+  // by its bare name alone.
+  std::string HostField() const;
+  // "https://host:port/prefix", without what was not said.
+  std::string Text() const;
+
+  friend bool operator==(const Endpoint&, const Endpoint&) = default;
+};
+
+// "[http[s]://][user@]host[:port][/prefix]". kInvalidArgument says what is wrong: another scheme,
+// no host, a port that is none, an IPv6 address without brackets, a query, a fragment, a space.
+Result<Endpoint> ParseEndpoint(std::string_view text);
+
+// "host:port", "[::1]:port", ":port" or "host" taken apart at the last colon outside brackets,
+// which are taken off. What stands there is not looked at. Nothing: a bracket without its end.
+struct HostAndPort {
+  std::string host;
+  std::optional<std::string> port;
+  bool bracketed = false;
+  friend bool operator==(const HostAndPort&, const HostAndPort&) = default;
+};
+std::optional<HostAndPort> SplitHostAndPort(std::string_view text);
+
+}  // namespace lambdadnn

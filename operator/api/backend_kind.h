@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+// The platforms that spec.backend names, and what each can do: the one place where such a name is
+// compared with anything. How a backend is opened stands beside the operator that opens it
+// (server/backend_factory.h).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace lambdadnn {
+
+enum class BackendKind { kLocal, kKnative, kOpenFaas };
+
+// What a platform does for functions, as far as somebody asks.
+struct BackendCapabilities {
+  // The CPU quota of a function can change while it runs.
+  bool changes_cpu = false;
+  // Functions reach each other: what the transport Direct takes.
+  bool peers_reachable = false;
+  // Functions are pods: their logs are read at the API server, network policies bound them, and
+  // they share neither files nor addresses with the operator.
+  bool pods = false;
+  // The cluster has a say in what functions may take (ClusterBound).
+  bool cluster_limits = false;
+};
+
+// All of them, as the CRD lists them.
+std::vector<BackendKind> BackendKinds();
+// As spec.backend and --backend have it.
+const std::string& BackendName(BackendKind kind);
+// Nothing for another name: a job may be of a newer operator.
+std::optional<BackendKind> FindBackend(std::string_view name);
+const BackendCapabilities& CapabilitiesOf(BackendKind kind);
+
+}  // namespace lambdadnn

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+// What Knative's own ConfigMaps allow functions, and how a cluster with Knative is read.
+#pragma once
+
+#include "operator/backends/kubernetes/cluster_reader.h"
+#include "operator/cluster_view/cluster_limits.h"
+#include "operator/kube/kube_client.h"
+#include "operator/resources/knative_service.h"
+
+namespace lambdadnn {
+
+// The longest timeout, the largest scale and the features that are off. What may not be read is
+// told in `unknown`; errors are those of a server that does not answer.
+Result<ClusterLimits> ReadKnativeLimits(KubeClient& kube);
+
+// For a reader of a cluster whose functions are such Services.
+ClusterReader::Options KnativeReaderOptions(const KnativeOptions& services);
+
+}  // namespace lambdadnn

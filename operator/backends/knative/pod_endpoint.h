@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+// Where requests for the function in a pod of a Knative revision go: to the pod's own address,
+// through its queue-proxy, or with addressing Service to the name of the function's own Service.
+// Pure reading.
+#pragma once
+
+#include "common/base/endpoint.h"
+#include "common/json/json_reader.h"
+
+namespace lambdadnn {
+
+// The port of queue-proxy, in front of the function.
+inline constexpr int kQueueProxyPort = 8012;
+// Where Knative serves the name of a Service inside the cluster.
+inline constexpr int kServicePort = 80;
+// Knative's own, on every pod of a Service.
+inline constexpr const char* kServiceLabel = "serving.knative.dev/service";
+
+// Whether the function has a Service of its own, through which it is reached.
+bool IsReachedByService(const Json& pod);
+// Of a pod known before it is ready, and kept while it is not for a moment; no host = it has none
+// yet.
+Endpoint KnativeEndpointOf(const Json& pod);
+
+}  // namespace lambdadnn

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// The logs of functions in pods, and the last words of those that have ended, which are asked for
+// once. Thread-safe.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "common/base/runtime.h"
+#include "operator/backends/function_backend.h"
+#include "operator/backends/kubernetes/pod_index.h"
+#include "operator/kube/kube_client.h"
+
+namespace lambdadnn {
+
+class InstanceLogs {
+ public:
+  // One look at the functions of a job, which does not wait long for the words of all of them.
+  struct Look {
+    Instant begin{};
+    bool more = true;  // false: no other log should be asked for
+  };
+
+  // All outlive this; `pods` tells it of those that are gone (Forget).
+  InstanceLogs(KubeClient& kube, Runtime& runtime, const PodIndex& pods)
+      : kube_(kube), runtime_(runtime), pods_(pods) {}
+
+  // Of this life of the pod's container. kNotFound: it is not kept any more.
+  Result<std::string> Read(const ObjectName& pod, const std::string& uid, int last_lines);
+  // The last words of lives that are gone, and since when they are at least.
+  void AddEnds(const Json& pod, Look* look, std::vector<FunctionInstance>* lives);
+  void Forget(const ObjectName& pod);
+
+ private:
+  struct End {
+    Instant seen{};
+    std::string last_line;
+  };
+
+  KubeClient& kube_;
+  Runtime& runtime_;
+  const PodIndex& pods_;
+  std::mutex mutex_;
+  // With the mutex: of a pod's lives, by uid.
+  std::map<ObjectName, std::map<std::string, End>> ends_;
+};
+
+}  // namespace lambdadnn

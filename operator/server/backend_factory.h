@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the operator opens what --backend names: one row a backend that this release has, with the
+// flags that it needs and what --check looks at. What a platform can do stands in
+// api/backend_kind.h.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/base/runtime.h"
+#include "operator/api/backend_kind.h"
+#include "operator/backends/cluster_bound.h"
+#include "operator/backends/function_backend.h"
+#include "operator/kube/event_recorder.h"
+#include "operator/kube/kube_client.h"
+#include "operator/server/access_check.h"
+#include "operator/server/operator_options.h"
+
+namespace lambdadnn {
+
+// What a backend is opened with; all outlive it but the options.
+struct BackendEnvironment {
+  const OperatorOptions& options;
+  Runtime& runtime;
+  Runtime& server_runtime;  // by the API server's clock
+  KubeClient& kube;
+  // Creates an object as a trial that leaves nothing.
+  std::function<Result<Json>(const ResourceType&, const Json&)> try_create;
+  std::function<void(EventDraft)> record_event;
+};
+
+struct OpenedBackend {
+  std::unique_ptr<FunctionBackend> backend;
+  ClusterBound* cluster = nullptr;  // the same, where the cluster has a say
+  double most_memory_mib = 0;       // no plan needs more than that; 0 = nothing is known
+};
+
+struct BackendFactory {
+  BackendKind kind;
+  bool needs_platform_file = false;  // --platform: there is no machine to measure
+  bool needs_host_socket = false;    // --host-socket
+  // Its functions are objects of Knative: the operator needs rights on those, and takes them away
+  // before it is uninstalled.
+  bool knative_objects = false;
+  Result<OpenedBackend> (*open)(const BackendEnvironment& environment) = nullptr;
+  // What --check says of it alone.
+  std::vector<CheckFinding> (*check)(Runtime& runtime, const OperatorOptions& options) = nullptr;
+};
+
+// Null: this release has none of this kind.
+const BackendFactory* FindBackendFactory(BackendKind kind);
+// The kind that --backend names; kInvalidArgument when there is none to be had.
+Result<BackendKind> ParseBackend(const std::string& name);
+// Whether this release has the backend, and the flags are those that it needs. kInvalidArgument
+// names the flag.
+Status CheckBackendFlags(const OperatorOptions& options);
+
+}  // namespace lambdadnn

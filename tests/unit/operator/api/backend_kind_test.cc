@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/api/backend_kind.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "operator/api/job.h"
+#include "operator/api/job_schema.h"
+
+namespace lambdadnn {
+namespace {
+
+TEST(BackendKind, NamesAreThoseOfTheCrd) {
+  const StructuralSchema& spec = JobSchema().properties.at("spec");
+  std::vector<std::string> names;
+  for (const BackendKind kind : BackendKinds()) names.push_back(BackendName(kind));
+  EXPECT_THAT(names,
+              ::testing::UnorderedElementsAreArray(spec.properties.at("backend").enumeration));
+}
+
+TEST(BackendKind, ANameLeadsBackToItsKind) {
+  for (const BackendKind kind : BackendKinds()) {
+    EXPECT_EQ(FindBackend(BackendName(kind)), kind) << BackendName(kind);
+  }
+  for (const char* other : {"", "local", "Knative ", "Lambda"}) {
+    EXPECT_EQ(FindBackend(other), std::nullopt) << other;
+  }
+  EXPECT_EQ(FindBackend(JobSpec().backend), BackendKind::kLocal);
+}
+
+TEST(BackendKind, TellsWhatItsPlatformCan) {
+  const BackendCapabilities& local = CapabilitiesOf(BackendKind::kLocal);
+  EXPECT_TRUE(local.changes_cpu);
+  EXPECT_TRUE(local.peers_reachable);
+  EXPECT_FALSE(local.pods);
+  EXPECT_FALSE(local.cluster_limits);
+  const BackendCapabilities& knative = CapabilitiesOf(BackendKind::kKnative);
+  EXPECT_FALSE(knative.changes_cpu);
+  EXPECT_TRUE(knative.peers_reachable);
+  EXPECT_TRUE(knative.pods);
+  EXPECT_TRUE(knative.cluster_limits);
+  EXPECT_FALSE(CapabilitiesOf(BackendKind::kOpenFaas).peers_reachable);
+}
+
+}  // namespace
+}  // namespace lambdadnn
