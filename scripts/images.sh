@@ -225,7 +225,7 @@ list() {
 
 measure() {
   [ -f "$FOLDER/worker.tar" ] || fail "no image is built; run scripts/images.sh build"
-  /usr/bin/python3 tests/images/images_test.py --measure
+  /usr/bin/python3 tests/images/measure.py
 }
 
 push() {

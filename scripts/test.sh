@@ -405,7 +405,7 @@ sanitized_training() {
   build release lambdadnn lambdadnn-dataset && build asan-torch lambdadnn-worker lambdadnn-server ||
     { fail sanitizers "the asan-torch build failed"; return; }
   local begin=$SECONDS
-  if until_deadline /usr/bin/python3 tests/integration/sanitized_run_test.py build/release/bin build/asan-torch/bin; then
+  if until_deadline /usr/bin/python3 -m pytest tests/integration/sanitized_run_test.py --sanitized-bin build/asan-torch/bin; then
     count 1 0
     note sanitizers "training with LibTorch: 1 passed, $((SECONDS - begin)) s"
   else

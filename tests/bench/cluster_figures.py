@@ -1,8 +1,5 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Figures of jobs on pods of a real cluster, one line each: "figure: NAME: VALUES".
-
-    cluster_figures.py PRESET [unittest arguments]      e.g. release
 
 On a cluster of its own, or on the one that LAMBDADNN_CLUSTER_DIR names, which stays. The rest is
 told by tests/cluster/on_pods.py. LAMBDADNN_FIGURES_EPOCHS=4,20 are the lengths of jobs that are
@@ -309,7 +306,3 @@ class ClusterFigures(OnPods):
         whole, training, cost = (statistics.median(map(abs, each)) for each in zip(*errors))
         self.say("prediction", f"median error of {len(errors)} plans: {whole:.1%} of the seconds, "
                  f"{training:.1%} of the training alone, {cost:.1%} of the cost")
-
-
-if __name__ == "__main__":
-    on_pods.main()

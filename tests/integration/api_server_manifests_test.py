@@ -1,9 +1,6 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The CRD on a real API server: what it refuses and with which sentence, what it keeps, what it
 lets change, what kubectl shows of it.
-
-    api_server_manifests_test.py BIN_FOLDER [--oldest] [unittest arguments]
 
 --oldest asks the oldest Kubernetes that docs/operations.md names.
 
@@ -17,14 +14,11 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
-import unittest
+
+from kube_api import JOBS, ClusterTest, condition
+from options import OPTIONS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/support"))
-from kube_api import JOBS, ClusterTest, condition  # noqa: E402
-
-BIN = None
 BAD, GOOD = ROOT / "tests/data/bad", ROOT / "tests/data/good"
 # What an API server cannot see, and why; `lambdadnn` refuses it.
 BEYOND_THE_SERVER = {
@@ -65,6 +59,11 @@ def our_lines(name):
 
 
 class OnAnApiServer(ClusterTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.own_plane = "kube-apiserver-oldest" if OPTIONS.oldest else None
+        super().setUpClass()
+
     def dry_run(self, file):
         return self.kubectl.run("apply", "--server-side", "--dry-run=server", "-f", file)
 
@@ -102,7 +101,7 @@ class OnAnApiServer(ClusterTest):
               f"{len(BEYOND_THE_SERVER)} seen by us alone")
 
     def refused_offline(self, name):
-        ours = subprocess.run([BIN / "lambdadnn", "plan", "-f", f"{name}.yaml"], cwd=BAD,
+        ours = subprocess.run([OPTIONS.bin / "lambdadnn", "plan", "-f", f"{name}.yaml"], cwd=BAD,
                               capture_output=True, text=True)
         self.assertEqual(ours.returncode, 2)
         self.assertEqual(ours.stderr, (BAD / f"{name}.txt").read_text())
@@ -251,11 +250,3 @@ class OnAnApiServer(ClusterTest):
         for part in ("How gradients are merged", "transport", "Through the object store, or directly",
                      "enum: Auto, ObjectStore, Direct", "Ranges into which the parameters are cut"):
             self.assertIn(part, told)
-
-
-if __name__ == "__main__":
-    BIN = pathlib.Path(sys.argv.pop(1)).resolve()
-    if "--oldest" in sys.argv:
-        sys.argv.remove("--oldest")
-        OnAnApiServer.own_plane = "kube-apiserver-oldest"
-    unittest.main()

@@ -1,29 +1,23 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Bad input of every kind given to the real programs: one sentence that names what is wrong and what
 to do, the documented exit code, no process and no half-made thing left.
-
-    bad_input_test.py BIN_FOLDER [unittest arguments]
 """
 import gzip
 import json
 import os
-import pathlib
 import re
-import shutil
 import socket
 import struct
 import subprocess
-import sys
 import time
 import unittest
 
 from loopback_server import Handler, LoopbackServer
+from options import OPTIONS
 from run_support import HERE, Bench
 from s3_servers import BUCKET, CREDENTIALS, RealServer
 from ports import reserve_port  # s3_servers says where
 
-BIN = ""
 BAD_FILES = HERE.parent / "data/bad"
 SAMPLES = 300
 USAGE, FAILED, INFEASIBLE, ENVIRONMENT = 2, 1, 3, 4
@@ -56,12 +50,9 @@ def job(**changes):
 class BadInput(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.bench = Bench(BIN, train=SAMPLES, test=60)
+        cls.bench = Bench(OPTIONS.bin, train=SAMPLES, test=60)
+        cls.addClassCleanup(cls.bench.close)
         cls.folder = cls.bench.folder
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.bench.close()
 
     def out(self):
         self.bench.count += 1
@@ -369,8 +360,3 @@ class Functions(BadInput):
         self.assertEqual(self.exchange(port, b"GET /healthz HTTP/1.1\r\nHost: f\r\n\r\n"), 200)
         self.assertEqual(self.exchange(port, b"GET /readyz HTTP/1.1\r\nHost: f\r\n\r\n"), 200)
         self.assertIsNone(function.poll())
-
-
-if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    unittest.main(verbosity=2)

@@ -1,21 +1,17 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The scripts of scripts/ as their users meet them, in copies beside stand-ins for what installs
-and compiles (ctest, python3 and the program under test are real), and what `cmake --install` installs.
-
-    scripts_test.py BIN_FOLDER [unittest arguments]
-"""
+and compiles (ctest, python3 and the program under test are real), and what `cmake --install` installs."""
 import json
 import os
 import pathlib
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 
-BIN = ""
+from options import OPTIONS
+
 ROOT = pathlib.Path(__file__).parent.parent.parent
 DONE, FAILED, USAGE, ENVIRONMENT = 0, 1, 2, 4
 
@@ -145,7 +141,7 @@ class TestScript(ScriptTest):
             "echo '[ RUN      ] A.B'; echo 'x.cc:3: Skipped'; echo 'no groups here'; echo; "
             "echo '[  SKIPPED ] A.B (0 ms)'; echo '[  SKIPPED ] 1 test, listed below:'; "
             "echo '[  SKIPPED ] A.B'",
-            "echo 'test_c (__main__.A.test_c) ... skipped \"it is'\"'\"'s not root\"'",
+            "echo 'left out: A::test_c: it is not root: really'",
             "echo the servers are not built; exit 77",
             "exit 0")
         done = self.unit()
@@ -154,7 +150,7 @@ class TestScript(ScriptTest):
         # In the order in which they ended, two at a time.
         self.assertEqual(sorted(left_out[:3]), [
             "unit: release: t0: A.B: no groups here",
-            "unit: release: t1: test_c: it is's not root",
+            "unit: release: t1: A::test_c: it is not root: really",
             "unit: release: t2: the servers are not built"])
         # A program that did nothing has not passed.
         self.assertEqual(done.stdout.splitlines()[-1], "3 passed, 0 failed")
@@ -476,18 +472,18 @@ class ImagesScript(ScriptTest):
 
 class QuickstartScript(ScriptTest):
     def test_its_end_tells_what_was_predicted_and_where_the_results_are(self):
-        if not (BIN / "lambdadnn-worker").exists():
+        if not (OPTIONS.bin / "lambdadnn-worker").exists():
             self.skipTest("built without LibTorch: nothing can be trained")
         self.tool("dpkg-query", "echo install ok installed")
         self.tool("cmake", "echo 'ninja: no work to do.'")
         (self.root / "build/release").mkdir(parents=True)
-        (self.root / "build/release/bin").symlink_to(BIN)
+        (self.root / "build/release/bin").symlink_to(OPTIONS.bin)
         (self.root / "build/release/build.ninja").write_text("")
         examples = self.root / "examples/quickstart"
         examples.mkdir(parents=True)
         shutil.copy(ROOT / "examples/quickstart/job.yaml", examples)
         # Rendered already, and less of it than the script would render.
-        subprocess.run([BIN / "lambdadnn", "dataset", "render-digits", "--out",
+        subprocess.run([OPTIONS.bin / "lambdadnn", "dataset", "render-digits", "--out",
                         examples / "digits", "--train", "600", "--test", "200"],
                        check=True, capture_output=True)
         # A plan and a profile that are given: it trains at once.
@@ -513,11 +509,11 @@ class Installed(ScriptTest):
 
     def test_what_is_installed_works_from_its_prefix(self):
         prefix = self.root / "prefix"
-        done = subprocess.run(["cmake", "--install", BIN.parent, "--prefix", prefix],
+        done = subprocess.run(["cmake", "--install", OPTIONS.bin.parent, "--prefix", prefix],
                               capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         wanted = set(self.PROGRAMS)
-        if (BIN / "lambdadnn-worker").exists():
+        if (OPTIONS.bin / "lambdadnn-worker").exists():
             wanted.add("lambdadnn-worker")
         self.assertEqual({path.name for path in (prefix / "bin").iterdir()}, wanted)
 
@@ -547,8 +543,3 @@ class Installed(ScriptTest):
         # kubectl takes a program of this name on the path for a command of its own.
         self.assertTrue((prefix / "bin/kubectl-lambdadnn").exists())
         self.assertIn("Example: ", call("kubectl-lambdadnn", "submit", "--help"))
-
-
-if __name__ == "__main__":
-    BIN = pathlib.Path(sys.argv.pop(1)).resolve()
-    unittest.main(verbosity=2)

@@ -1,14 +1,10 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Plants one violation of each rule in a small tree and asserts that tidy finds it, and only it."""
 import pathlib
 import subprocess
-import sys
 import tempfile
 import unittest
-
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-import tidy  # noqa: E402
+import tidy
 
 LICENCE = "// SPDX-License-Identifier: Apache-2.0\n"
 
@@ -234,7 +230,3 @@ class TidyHoldsCommandsAgainstTheirHelp(SmallTree):
         self.write("docs/a.md", "`lambdadnn run --out=x -o json`, `lambdadnn dataset inspect --format x`, "
                                 "`lambdadnn-operator --store s &`, `--resume` and `--store`\n")
         self.assertEqual(self.messages(), [])
-
-
-if __name__ == "__main__":
-    unittest.main()
