@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bad input of every kind given to the real programs: one sentence that names what is wrong and what
-to do, the documented exit code, no process and no half-made thing left.
-"""
+to do, the documented exit code, no process and no half-made thing left."""
 import gzip
 import json
 import os
@@ -12,13 +11,13 @@ import subprocess
 import time
 import unittest
 
+from bad_manifests import write_bad_manifests
 from loopback_server import Handler, LoopbackServer
 from options import OPTIONS
 from run_support import HERE, Bench
 from s3_servers import BUCKET, CREDENTIALS, RealServer
 from ports import reserve_port  # s3_servers says where
 
-BAD_FILES = HERE.parent / "data/bad"
 SAMPLES = 300
 USAGE, FAILED, INFEASIBLE, ENVIRONMENT = 2, 1, 3, 4
 
@@ -74,14 +73,14 @@ class BadInput(unittest.TestCase):
 
 class JobFiles(BadInput):
     def test_each_bad_file_says_its_sentence_and_leaves_nothing(self):
-        files = sorted(BAD_FILES.glob("*.yaml"))
-        self.assertGreaterEqual(len(files), 100)
-        out = self.out()
-        for file in files:
-            with self.subTest(file=file.name):
-                done = subprocess.run([self.bench.lambdadnn, "run", file.name, "--out", out],
-                                      cwd=BAD_FILES, capture_output=True, text=True)
-                self.assertEqual(done.stderr, file.with_suffix(".txt").read_text())
+        folder, out = self.folder / "bad", self.out()
+        manifests = write_bad_manifests(folder)
+        self.assertGreaterEqual(len(manifests), 128)
+        for name, bad in manifests.items():
+            with self.subTest(name):
+                done = subprocess.run([self.bench.lambdadnn, "run", f"{name}.yaml", "--out", out],
+                                      cwd=folder, capture_output=True, text=True)
+                self.assertEqual(done.stderr, bad.error)
                 self.assertEqual(done.returncode, USAGE)
                 self.assertFalse(out.exists())
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`kubectl lambdadnn` as people use it, on a real API server. No operator runs: the test writes the
-status that one would.
-"""
+status that one would."""
 import json
 import os
 import pathlib
@@ -10,6 +9,7 @@ import subprocess
 import threading
 import time
 
+from bad_manifests import bad_manifests
 from kube_api import JOBS, ClusterTest, condition, job_path
 from options import OPTIONS
 
@@ -72,7 +72,9 @@ class KubectlLambdadnn(ClusterTest):
                              "metadata.name=others", "--set", "spec.training.epochs=7", "-o", "json")
         self.says(other, COMPLETE)
         self.assertEqual(json.loads(other.stdout)["spec"]["training"]["epochs"], 7)
-        self.says(self.command("submit", "-f", ROOT / "tests/data/bad/epochs-zero.yaml"), USAGE,
+        bad = self.folder / "epochs-zero.yaml"
+        bad.write_text(bad_manifests()["epochs-zero"].text)
+        self.says(self.command("submit", "-f", bad), USAGE,
                   "epochs-zero.yaml:12: spec.training.epochs: 0 is too small")
         self.says(self.command("submit", "-f", MINIMAL, "-n", "nowhere"), ENVIRONMENT, "nowhere")
         self.says(self.command("submit", "-f", "-", "-n", "team", stdin="{"), USAGE)
