@@ -14,8 +14,21 @@ import unittest
 import yaml
 
 import kubernetes_schemas
-from chart_support import (CHART, EVERYTHING, NAME, NAMESPACE, NEWEST, ROOT, helm, images_of, objects,
-                           pods, program, refusal, render)
+from chart_support import (
+    CHART,
+    EVERYTHING,
+    NAME,
+    NAMESPACE,
+    NEWEST,
+    ROOT,
+    helm,
+    images_of,
+    objects,
+    pods,
+    program,
+    refusal,
+    render,
+)
 from options import OPTIONS
 
 VERSIONS = {"kubernetes": NEWEST}

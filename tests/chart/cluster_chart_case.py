@@ -16,10 +16,10 @@ import time
 
 import yaml
 
-from chart_support import CHART, NAME, NAMESPACE, RELEASE, program
 import network
 import network_policies
 import settings
+from chart_support import CHART, NAME, NAMESPACE, RELEASE, program
 from cluster_case import IMAGES, ClusterCase, images_of, jobs_in
 from options import OPTIONS
 

@@ -15,8 +15,8 @@ import unittest
 import yaml
 
 from chart_support import CHART, NAMESPACE, ROOT
-from cluster_chart_case import CRD, PATIENT, STORE, ChartCase, settings
 from cluster_case import IMAGES, build_images
+from cluster_chart_case import CRD, PATIENT, STORE, ChartCase, settings
 from on_pods import programs_of, report_of_run, spec
 
 FROM = "LAMBDADNN_UPGRADE_FROM"

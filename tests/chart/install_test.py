@@ -17,7 +17,7 @@ import yaml
 
 import kubernetes_schemas
 from chart_support import CHART, EVERYTHING, NAME, NAMESPACE, RELEASE, program
-from kube_api import ClusterTest, JOBS
+from kube_api import JOBS, ClusterTest
 from options import OPTIONS
 
 FINALIZER = "lambdadnn.io/cleanup"

@@ -7,8 +7,8 @@ On the cluster that LAMBDADNN_CLUSTER_DIR names.
 import json
 import os
 
-import cluster_case
 import api_lists
+import cluster_case
 from leftovers import Leftovers
 
 OURS = "lambdadnn"

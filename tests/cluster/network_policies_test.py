@@ -4,6 +4,7 @@ would give to iptables are read as a kernel would read them, for one connection 
 import ipaddress
 import re
 import unittest
+
 import network_policies
 from network_policies import World, block_of, directions, pod_of, restore_text, selects
 

@@ -14,6 +14,7 @@ import tempfile
 import types
 import unittest
 from unittest import mock
+
 import chaos_test
 import images
 import ingress

@@ -107,14 +107,6 @@ class Definitions(unittest.TestCase):
             self.assertEqual([f'["/usr/bin/lambdadnn-{name}"]'],
                              dockerfile(name).all("ENTRYPOINT"))
 
-    def test_scripts_of_images_are_shell_that_parses(self):
-        for script in [*ROOT.glob("images/*.sh"), ROOT / "scripts/images.sh",
-                       ROOT / "scripts/libtorch.sh"]:
-            shell = "sh" if script.parent.name == "images" else "bash"
-            done = subprocess.run([shell, "-n", script], capture_output=True, text=True)
-            self.assertEqual("", done.stderr)
-            self.assertEqual(0, done.returncode, script)
-
     def test_lists_of_packages_are_sorted_and_without_repetition(self):
         for name in NAMES:
             self.assertEqual(sorted(set(packages(name))), packages(name), name)

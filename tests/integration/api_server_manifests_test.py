@@ -9,7 +9,6 @@ more is needed; where it says it in other words these stand beside it, as `serve
 """
 import concurrent.futures
 import json
-import os
 import pathlib
 import re
 import subprocess
@@ -73,8 +72,8 @@ class OnAnApiServer(ClusterTest):
         manifests = write_bad_manifests(folder)
         self.assertGreaterEqual(len(manifests), 128)
         with concurrent.futures.ThreadPoolExecutor(3) as pool:
-            answers = dict(zip(manifests, pool.map(
-                lambda name: self.dry_run(folder / f"{name}.yaml"), manifests)))
+            said = pool.map(lambda name: self.dry_run(folder / f"{name}.yaml"), manifests)
+            answers = dict(zip(manifests, said, strict=True))
         same = 0
         for name, answer in answers.items():
             with self.subTest(name):
@@ -121,7 +120,7 @@ class OnAnApiServer(ClusterTest):
         self.kubectl.ok("apply", "--server-side", "-f", "-",
                         stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": jobs}))
         kept = {job["metadata"]["name"]: job for job in self.api.get(JOBS.format("team"))["items"]}
-        for file, job in zip(files, jobs):
+        for file, job in zip(files, jobs, strict=True):
             with self.subTest(file.stem):
                 self.holds_all(kept[job["metadata"]["name"]], job, "")
         for name in FOR_FILES_ONLY:

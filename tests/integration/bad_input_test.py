@@ -14,9 +14,9 @@ import unittest
 from bad_manifests import write_bad_manifests
 from loopback_server import Handler, LoopbackServer
 from options import OPTIONS
-from run_support import HERE, Bench
-from s3_servers import BUCKET, CREDENTIALS, RealServer
 from ports import reserve_port  # s3_servers says where
+from run_support import Bench
+from s3_servers import BUCKET, CREDENTIALS, RealServer
 
 SAMPLES = 300
 USAGE, FAILED, INFEASIBLE, ENVIRONMENT = 2, 1, 3, 4
@@ -60,7 +60,7 @@ class BadInput(unittest.TestCase):
     def says(self, run, code, sentence):
         """The exit code, and one line of error with this in it."""
         self.assertEqual(run.code, code, run.text())
-        errors = [l for l in run.text().splitlines() if l.startswith("error: ")]
+        errors = [line for line in run.text().splitlines() if line.startswith("error: ")]
         self.assertEqual(len(errors), 1, run.text())
         self.assertRegex(errors[0], sentence)
         self.assertEqual(run.functions(), {}, "processes were left behind")
@@ -251,7 +251,7 @@ class Mounted(BadInput):
 
     def said(self, code, sentence):
         self.assertEqual(self.done.returncode, code, self.done.stdout + self.done.stderr)
-        errors = [l for l in self.done.stderr.splitlines() if l.startswith("error: ")]
+        errors = [line for line in self.done.stderr.splitlines() if line.startswith("error: ")]
         self.assertEqual(len(errors), 1, self.done.stderr)
         self.assertRegex(errors[0], sentence)
 

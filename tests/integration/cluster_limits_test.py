@@ -129,7 +129,7 @@ class ClusterLimits(unittest.TestCase):
     def configure(self, name, data):
         """Of Knative, until the test's end."""
         path = f"/api/v1/namespaces/{KNATIVE}/configmaps/{name}"
-        undone = {key: None for key in data}
+        undone = dict.fromkeys(data)
         self.addCleanup(lambda: self.cluster.api("PATCH", path, {"data": undone}))
         status, answer = self.cluster.api("PATCH", path, {"data": data})
         self.assertEqual(status, 200, answer)

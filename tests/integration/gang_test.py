@@ -6,8 +6,7 @@ import shutil
 import signal
 import unittest
 
-from function_gang import (CHECKPOINT_EVERY, ITERATIONS, PATIENCE_SECONDS, Gang, Job,
-                           wait_until)
+from function_gang import CHECKPOINT_EVERY, ITERATIONS, PATIENCE_SECONDS, Gang, Job, wait_until
 from options import OPTIONS
 from run_support import Bench
 
@@ -84,7 +83,7 @@ class Fencing(Gangs):
         job = self.job("replaced")
         gang = self.gang(job).begin(incarnation=3, revision=2, epoch=5)
         gang.wait_for_checkpoint(incarnation=3)
-        for role, function in zip(gang.ROLES, gang.functions):
+        for role, function in zip(gang.ROLES, gang.functions, strict=True):
             for what, older in (("incarnation", {"incarnation": 2, "revision": 2, "epoch": 5}),
                                 ("plan revision", {"incarnation": 3, "revision": 1, "epoch": 5}),
                                 ("leader epoch", {"incarnation": 3, "revision": 2, "epoch": 4})):
@@ -155,7 +154,7 @@ class Termination(Gangs):
                 start = (place, 1, 0)
                 self.assertIn(start, job.checkpoints())
                 self.assertEqual(records[-1]["checkpoint"], job.reference(start))
-                for (other, number), function in zip(gang.ROLES, gang.functions):
+                for (other, number), function in zip(gang.ROLES, gang.functions, strict=True):
                     alive = function.process.poll() is None
                     self.assertEqual(alive, (other, number) != (kind, rank))
                 gang.replace(kind, rank)

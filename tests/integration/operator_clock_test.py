@@ -15,11 +15,10 @@ import sys
 import time
 import unittest
 
+import kube_control_plane  # operator_support knows where it is
 from operator_support import Cluster
 from options import OPTIONS
 from s3_servers import ACCESS_KEY, SECRET_KEY, RealServer
-
-import kube_control_plane  # operator_support knows where it is
 
 EPOCHS = {"epochs": 14}
 TTL_SECONDS = 12

@@ -100,7 +100,7 @@ class Room(unittest.TestCase):
             nonlocal most
             most = max(most, len(cluster.functions()))
             jobs = [cluster.get(name) for name in names]
-            for name, job in zip(names, jobs):
+            for name, job in zip(names, jobs, strict=True):
                 for condition in job.get("status", {}).get("conditions", []):
                     if condition["reason"] == "WaitingForRoom":
                         waited.setdefault(name, []).append(condition["message"])

@@ -14,7 +14,7 @@ import time
 import shared_planes
 from kube_client import KubeApi
 from kube_control_plane import program
-from run_support import HERE, Bench, FUNCTION_PROGRAMS, files_like, processes
+from run_support import FUNCTION_PROGRAMS, HERE, Bench, files_like, processes
 from s3_servers import BUCKET
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -68,7 +68,7 @@ class Process:
             return self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise AssertionError(f"{self.log.name} did not end on SIGTERM:\n{self.text()[-3000:]}")
+            raise AssertionError(f"{self.log.name} did not end on SIGTERM:\n{self.text()[-3000:]}") from None
 
     def wait_for_line(self, pattern, seconds=30):
         """The match of a line of the log."""

@@ -37,7 +37,7 @@ class OperatorSuspend(unittest.TestCase):
         reference = cluster.bench.run(job=path).digest()
         cluster.create_job(path)
         done = 0
-        for cycle in range(OPTIONS.cycles):
+        for _ in range(OPTIONS.cycles):
             self.wait_beyond("often", done)
             cluster.patch_job("often", {"spec": {"suspend": True}})
             job = cluster.wait_for("suspended", lambda: cluster.condition(

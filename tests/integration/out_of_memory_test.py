@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Workers that the kernel kills for want of memory, since the profile says too little of what the
 model needs: later plans give more, and the bits are those of a job that had enough."""
+import itertools
 import unittest
 
 from options import OPTIONS
@@ -43,7 +44,7 @@ class OutOfMemory(unittest.TestCase):
         memory = [plan["memoryMiB"] for plan in run.report()["plans"]]
         self.assertEqual(memory[0], 128)
         self.assertGreater(len(memory), 1, run.text())
-        for before, after in zip(memory, memory[1:]):
+        for before, after in itertools.pairwise(memory):
             self.assertGreaterEqual(after, before * 5 // 4)
         self.assertIn("was killed for want of memory (OOMKilled): it had 128 MiB", run.text())
         self.assertEqual(run.digest(), enough.digest())

@@ -7,10 +7,10 @@ import unittest
 import numpy
 import torch
 
-from options import OPTIONS
-from run_support import Bench, read_safetensors
 import pytorch_twins
 import real_digits
+from options import OPTIONS
+from run_support import Bench, read_safetensors
 
 
 def job(model, twin, dataset):

@@ -7,10 +7,10 @@ import re
 import subprocess
 import unittest
 
+from certificates import Authority
 from options import OPTIONS
 from run_support import Bench
 from s3_servers import BUCKET, CREDENTIALS, RealServer
-from certificates import Authority
 
 EPOCH = ("--set", "spec.training.epochs=1")
 # ControllerOptions::max_profile_residual

@@ -358,6 +358,8 @@ class TestScript(ScriptTest):
 class SetupScript(ScriptTest):
     def setUp(self):
         super().setUp()
+        (self.root / "tests/tidy").mkdir()
+        shutil.copy(ROOT / "tests/tidy/ruff.txt", self.root / "tests/tidy")
         self.installed = self.root / "installed"
         self.installed.write_text("")
         self.tool("sudo", 'exec "$@"')
@@ -372,6 +374,10 @@ class SetupScript(ScriptTest):
         names = done.stdout.removeprefix("missing: ").split()
         self.assertGreater(len(names), 20, self.said)
         self.installed.write_text("\n".join(names) + "\n")
+        ruff = self.root / "cache/lambdadnn" / next(name for name in names if name.startswith("ruff-"))
+        (ruff / "bin").mkdir(parents=True)
+        shutil.copy(self.tools / "sudo", ruff / "bin/ruff")
+        return ruff
 
     def test_the_second_run_changes_nothing(self):
         done = self.run_script("setup.sh", "--build")
@@ -420,6 +426,21 @@ class SetupScript(ScriptTest):
             exit 1""")
         self.one_error(self.run_script("setup.sh"), ENVIRONMENT, 'Get "proxy": refused',
                        "proxy (GOPROXY) reachable")
+
+    def test_a_linter_that_cannot_be_fetched_is_fetched_the_next_time(self):
+        ruff = self.everything_is_installed()
+        self.tool("go", "echo go99.0")
+        shutil.rmtree(ruff)
+        self.tool("python3", "exit 1")
+        self.one_error(self.run_script("setup.sh"), ENVIRONMENT, "ruff could not be fetched", "index")
+        self.assertFalse(ruff.exists())
+        self.tool("python3", 'while [ "$1" != --target ]; do shift; done; mkdir -p "$2/bin"; '
+                             'cp "$0" "$2/bin/ruff"')
+        self.assertEqual(self.run_script("setup.sh").returncode, DONE, self.said)
+        self.calls.write_text("")
+        done = self.run_script("setup.sh")
+        self.assertEqual((done.returncode, done.stdout), (DONE, ""), self.said)
+        self.assertEqual(self.calls_of("python3"), [])
 
     def test_a_go_that_cannot_be_installed(self):
         self.everything_is_installed()

@@ -6,9 +6,9 @@ import unittest
 import numpy
 import torch
 
+import torch_script_modules as modules
 from options import OPTIONS
 from run_support import Bench, read_safetensors
-import torch_script_modules as modules
 
 SAMPLES, TESTS = 1000, 200
 

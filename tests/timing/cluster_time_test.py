@@ -9,9 +9,8 @@ import pathlib
 
 import yaml
 
-import prediction
-
 import on_pods
+import prediction
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 QUICKSTART = yaml.safe_load((ROOT / "examples/quickstart/knative.yaml").read_text())["spec"]
