@@ -7,6 +7,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -54,6 +55,10 @@ class ScriptTest(unittest.TestCase):
 
 
 class TestScript(ScriptTest):
+    # Leaves a process that no group, session or parent leads to; its number is in `pid`.
+    LEAVES = ("setsid sh -c 'echo $$ >{0}/pid; exec sleep 500' >&- 2>&- & "
+              "while ! [ -s {0}/pid ]; do :; done")
+
     def made_of(self, *lines):
         """A build folder with these ctest tests; configuring and building it is nothing."""
         self.tool("cmake", f"""
@@ -308,9 +313,22 @@ class TestScript(ScriptTest):
         self.assertEqual(done.stdout.splitlines()[-1], "1 passed, 1 failed")
         self.assert_ended()
 
+    def test_what_pytest_skips_is_told_and_what_it_left_ends(self):
+        for name in ("pyproject.toml", "tests/conftest.py"):
+            shutil.copy(ROOT / name, self.root / name)
+        (self.root / "tests/a_test.py").write_text(
+            "import subprocess\nimport unittest\n\n\nclass A(unittest.TestCase):\n"
+            "    def test_b(self):\n        self.skipTest('it is not root: really')\n\n"
+            f"    def test_c(self):\n        subprocess.run(['sh', '-c', {self.LEAVES.format(self.root)!r}])\n")
+        self.made_of(f"exec {sys.executable} -m pytest {self.root}/tests/a_test.py")
+        done = self.unit()
+        self.assertEqual(done.returncode, DONE, self.said)
+        self.assertIn("unit: release: t0: A::test_b: it is not root: really", done.stdout)
+        self.assertIn("t0: ended 1 processes that it left: sleep 500", done.stdout)
+        self.assert_ended()
+
     def test_what_a_test_that_passed_left_ends_too(self):
-        self.made_of(f"setsid sh -c 'echo $$ >{self.root}/pid; exec sleep 500' >&- 2>&- & "
-                     f"while ! [ -s {self.root}/pid ]; do :; done")
+        self.made_of(self.LEAVES.format(self.root))
         done = self.unit()
         self.assertEqual(done.returncode, DONE, self.said)
         self.assertIn("t0: ended 1 processes that it left: sleep 500", done.stdout)
