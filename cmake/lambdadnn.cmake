@@ -99,7 +99,8 @@ function(lambdadnn_python_test name file)
     set(wanted ${file})
   endif()
   lambdadnn_add_test(NAME ${name}
-    COMMAND ${LAMBDADNN_PYTHON} -m pytest ${wanted} ${options})
+    COMMAND ${LAMBDADNN_PYTHON} -m pytest ${wanted} ${options}
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 endfunction()
 
 # lambdadnn_test(NAME SOURCES ... DEPS ... LABELS tier READS ...): a GoogleTest program, one ctest entry a
