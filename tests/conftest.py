@@ -56,4 +56,4 @@ def pytest_terminal_summary(terminalreporter):
     """A line for each, which tests/support/skipped_tests.py reads."""
     for report in terminalreporter.getreports("skipped"):
         reason = report.longrepr[2].removeprefix("Skipped: ").replace("\n", " ")
-        terminalreporter.write_line(f"left out: {report.nodeid.split('::', 1)[1]}: {reason}")
+        terminalreporter.write_line(f"left out: {report.nodeid.split('::', 1)[-1]}: {reason}")
