@@ -72,14 +72,35 @@ foreach(tier unit conformance)
   add_custom_target(${tier}_tests)
 endforeach()
 
-# add_test, with a variable that everything that the test starts can be told by
-# (tests/support/marked_processes.py).
 # The system's, which has the packages of scripts/setup.sh.
 set(LAMBDADNN_PYTHON /usr/bin/python3)
 
+# add_test, with a variable that everything that the test starts can be told by
+# (tests/support/marked_processes.py).
 function(lambdadnn_add_test keyword name)
   add_test(NAME ${name} ${ARGN})
   set_property(TEST ${name} PROPERTY ENVIRONMENT_MODIFICATION LAMBDADNN_TEST=set:${name})
+endfunction()
+
+# lambdadnn_python_test(NAME FILE.py WORDS...): a file of tests, or of it the classes and tests that WORDS
+# name (Class, Class::test_name); other words are options of tests/conftest.py.
+function(lambdadnn_python_test name file)
+  cmake_path(ABSOLUTE_PATH file BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR})
+  set(wanted "")
+  set(options "")
+  foreach(word ${ARGN})
+    if(word MATCHES "^[A-Z][A-Za-z]+(::.*)?$")
+      list(APPEND wanted ${file}::${word})
+    else()
+      list(APPEND options ${word})
+    endif()
+  endforeach()
+  if(NOT wanted)
+    set(wanted ${file})
+  endif()
+  lambdadnn_add_test(NAME ${name}
+    COMMAND ${LAMBDADNN_PYTHON} -m pytest ${wanted} ${options}
+    WORKING_DIRECTORY ${PROJECT_SOURCE_DIR})
 endfunction()
 
 # lambdadnn_test(NAME SOURCES ... DEPS ... LABELS tier READS ...): a GoogleTest program, one ctest entry a
@@ -144,11 +165,11 @@ function(lambdadnn_bench name)
   target_link_libraries(${name} PRIVATE lambdadnn_flags ${ARG_DEPS} benchmark::benchmark_main)
 endfunction()
 
-# lambdadnn_cluster_test(NAME LABELS SECONDS FILE.py ARGUMENTS...): a Python test on the one cluster of the
+# lambdadnn_cluster_test(NAME LABELS SECONDS FILE.py WORDS...): a Python test on the one cluster of the
 # e2e tier, with the images that were built for all of it (tests/cluster/CMakeLists.txt).
 set(LAMBDADNN_CLUSTER "LAMBDADNN_CLUSTER_DIR=/tmp/lambdadnn-e2e;LAMBDADNN_IMAGES=kept")
 function(lambdadnn_cluster_test name labels seconds)
-  lambdadnn_add_test(NAME ${name} COMMAND ${LAMBDADNN_PYTHON} ${ARGN})
+  lambdadnn_python_test(${name} ${ARGN})
   set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT ${seconds} RUN_SERIAL ON
     FIXTURES_REQUIRED "cluster_images;cluster" ENVIRONMENT "${LAMBDADNN_CLUSTER}")
 endfunction()

@@ -28,8 +28,8 @@ figures_of_cluster() {
     scripts/test_servers.sh path "$part" >/dev/null ||
       { echo "error: $part is not built; run scripts/cluster.sh build" >&2; return 4; }
   done
-  echo "== cluster: tests/bench/cluster_figures.py release"
-  /usr/bin/python3 tests/bench/cluster_figures.py release
+  echo "== cluster: tests/bench/cluster_figures.py"
+  /usr/bin/python3 -m pytest tests/bench/cluster_figures.py --preset release
 }
 if [ ${#wanted[@]} = 0 ]; then
   figures_of_cluster

@@ -195,7 +195,7 @@ build() {
   for name in "${wanted[@]}"; do
     begin=$SECONDS reference=$registry/lambdadnn-$name:$tag
     : >"$FOLDER/$name.log"
-    compiled=compiled-here
+    compiled="compiled-here"
     if [ "$inside" = 1 ]; then
       # In two runs: buildah does not see that a stage is needed whose name is an argument.
       compiled=localhost/lambdadnn-$name-compiled
@@ -225,7 +225,7 @@ list() {
 
 measure() {
   [ -f "$FOLDER/worker.tar" ] || fail "no image is built; run scripts/images.sh build"
-  /usr/bin/python3 tests/images/images_test.py --measure
+  /usr/bin/python3 tests/images/measure.py
 }
 
 push() {

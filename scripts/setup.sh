@@ -23,7 +23,8 @@ readonly BUILD_PACKAGES=(
   libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev
 )
 readonly TEST_PACKAGES=(
-  clang-14 libclang-rt-14-dev clang-format-19 python3 python3-torch python3-sklearn
+  clang-14 libclang-rt-14-dev clang-format-19 shellcheck python3 python3-pip python3-pytest
+  python3-pytest-subtests python3-torch python3-sklearn
   python3-pyte python3-yaml python3-kubernetes python3-boto3 libfaketime
   chromium git procps curl
 )
@@ -36,6 +37,10 @@ readonly CLUSTER_PACKAGES=(
 readonly IMAGE_PACKAGES=(buildah mmdebstrap python3 python3-pip util-linux)
 # The oldest Go that builds the servers of the conformance tests (tests/servers).
 readonly GO_VERSION=1.26.0
+
+readonly CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/lambdadnn
+# The linter of the Python sources (tests/tidy).
+ruff_folder() { echo "$CACHE/ruff-$(sed -n 's/^ruff==\([0-9.]*\).*/\1/p' tests/tidy/ruff.txt)"; }
 
 mode=all
 case "${1:-}" in
@@ -88,7 +93,8 @@ update_lists() {
 
 mapfile -t missing < <(missing_packages "${wanted[@]}")
 if [ "$mode" = check ]; then
-  [ ${#missing[@]} -eq 0 ] && { echo "all packages are installed"; exit 0; }
+  [ -x "$(ruff_folder)/bin/ruff" ] || missing+=("$(basename "$(ruff_folder)")")
+  [ ${#missing[@]} -eq 0 ] && { echo "everything is installed"; exit 0; }
   echo "missing: ${missing[*]}"
   exit 1
 fi
@@ -112,7 +118,7 @@ go_is_new_enough() {
   [ "$(printf '%s\n%s\n' "$GO_VERSION" "${have:-0}" | sort -V | head -1)" = "$GO_VERSION" ]
 }
 if [[ "$mode" = all || "$mode" = cluster ]] && ! go_is_new_enough; then
-  cache=${XDG_CACHE_HOME:-$HOME/.cache}/lambdadnn/go-$GO_VERSION
+  cache=$CACHE/go-$GO_VERSION
   if [ ! -x "$cache/bin/go" ]; then
     command -v go >/dev/null || {
       echo "installing golang with apt to fetch Go $GO_VERSION with it"
@@ -141,4 +147,19 @@ if [[ "$mode" = all || "$mode" = cluster ]] && ! go_is_new_enough; then
     mv "$cache.new" "$cache"
   fi
   echo "Go $GO_VERSION: $cache/bin/go"
+fi
+
+if [ "$mode" = all ] && [ ! -x "$(ruff_folder)/bin/ruff" ]; then
+  folder=$(ruff_folder)
+  echo "fetching ruff into $folder"
+  mkdir -p "$CACHE"
+  work=$(mktemp -d "$folder.XXXXXX")
+  trap 'rm -rf "$work"' EXIT
+  if ! python3 -m pip install --quiet --disable-pip-version-check --root-user-action ignore --no-cache-dir \
+    --no-deps --require-hashes --only-binary :all: --target "$work/new" -r tests/tidy/ruff.txt >&2; then
+    echo "error: ruff could not be fetched, see above; is a package index of Python reachable?" >&2
+    exit 4
+  fi
+  rm -rf "$folder"
+  mv "$work/new" "$folder"
 fi

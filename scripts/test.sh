@@ -16,7 +16,7 @@
 # before is not run again but for --all: it counts as passed, and is told as cached. Exit codes: 0
 # nothing failed and something passed, 1 a failure, 2 usage, 4 something could not be installed.
 set -uo pipefail
-cd "$(dirname "${BASH_SOURCE[0]}")/.."
+cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 
 # tier | seconds that its ci share should take | ci share | what only --all adds
 # A tier that takes longer says so. It is ended, as a failure, at twice its budget and HANG_MINUTES:
@@ -58,8 +58,8 @@ fi
 
 list() {
   printf '%-12s %-7s %-62s %s\n' TIER BUDGET 'CI SHARE' 'ONLY WITH --all'
-  echo "$TIERS" | while IFS='|' read -r tier budget share extra; do
-    [ -n "$tier" ] && printf '%-12s %3s s   %-62s %s\n' "$(echo $tier)" "$(echo $budget)" "$(echo $share)" "$extra"
+  echo "$TIERS" | sed 's/ *| */|/g' | while IFS='|' read -r tier budget share extra; do
+    [ -n "$tier" ] && printf '%-12s %3s s   %-62s %s\n' "$tier" "$budget" "$share" "$extra"
   done
   echo "the ci set in all: $(ci_seconds) s of at most $CI_MINUTES minutes; it is ended after $DEADLINE_MINUTES"
 }
@@ -153,13 +153,14 @@ build() {
   local preset=$1
   shift
   [ "${built[$preset:$*]:-}" = 1 ] && return 0
-  local begin=$SECONDS
+  local begin=$SECONDS targets=()
   if ! until_deadline cmake --preset "$preset" >"build/$preset.configure.log" 2>&1; then
     tail -30 "build/$preset.configure.log"
     add_built $((SECONDS - begin))
     return 1
   fi
-  if ! until_deadline cmake --build "build/$preset" ${*:+--target "$@"} >"build/$preset.build.log" 2>&1; then
+  [ $# = 0 ] || targets=(--target "$@")
+  if ! until_deadline cmake --build "build/$preset" "${targets[@]}" >"build/$preset.build.log" 2>&1; then
     grep -E 'error|FAILED|warning' -A4 "build/$preset.build.log" | head -60
     add_built $((SECONDS - begin))
     return 1
@@ -313,9 +314,11 @@ tier_integration() {
 }
 # What computes with LibTorch, on the one that the worker's image has.
 tests_of_models_upstream() {
-  scripts/setup.sh --images && scripts/libtorch.sh fetch &&
-    build upstream torch_model_test model_probe lambdadnn lambdadnn-worker lambdadnn-server lambdadnn-dataset ||
-    { fail integration "the build with the upstream LibTorch failed"; return; }
+  if ! { scripts/setup.sh --images && scripts/libtorch.sh fetch &&
+    build upstream torch_model_test model_probe lambdadnn lambdadnn-worker lambdadnn-server lambdadnn-dataset; }; then
+    fail integration "the build with the upstream LibTorch failed"
+    return
+  fi
   run_ctest integration upstream -R torch -j 2
 }
 
@@ -366,7 +369,10 @@ cluster_ready() {
     return 1
   fi
   parts_job=''
-  build release && build upstream lambdadnn-worker || { fail "$1" "the build failed"; return 1; }
+  if ! { build release && build upstream lambdadnn-worker; }; then
+    fail "$1" "the build failed"
+    return 1
+  fi
   begin=$SECONDS
   until_deadline scripts/images.sh build --reuse || { fail "$1" "the images could not be built"; return 1; }
   add_built $((SECONDS - begin))
@@ -402,10 +408,12 @@ tier_sanitizers() {
 
 # The functions alone are built with the address sanitizer and LibTorch; the command is release's.
 sanitized_training() {
-  build release lambdadnn lambdadnn-dataset && build asan-torch lambdadnn-worker lambdadnn-server ||
-    { fail sanitizers "the asan-torch build failed"; return; }
+  if ! { build release lambdadnn lambdadnn-dataset && build asan-torch lambdadnn-worker lambdadnn-server; }; then
+    fail sanitizers "the asan-torch build failed"
+    return
+  fi
   local begin=$SECONDS
-  if until_deadline /usr/bin/python3 tests/integration/sanitized_run_test.py build/release/bin build/asan-torch/bin; then
+  if until_deadline /usr/bin/python3 -m pytest tests/integration/sanitized_run_test.py --sanitized-bin build/asan-torch/bin; then
     count 1 0
     note sanitizers "training with LibTorch: 1 passed, $((SECONDS - begin)) s"
   else
@@ -429,15 +437,16 @@ fuzz_all() {
   mapfile -t targets < <(sed -n 's/^lambdadnn_fuzz(\([a-z0-9_]*\) .*/\1/p' tests/fuzz/CMakeLists.txt)
   build fuzz "${targets[@]}" || { fail fuzz "the fuzz build failed"; return; }
   local target name any=0
-  local jobs=() names=()
+  local jobs=() names=() corpora=()
   for target in build/fuzz/bin/*_fuzz; do
     [ -x "$target" ] || continue
     any=1
     name=$(basename "$target" _fuzz)
     mkdir -p "$(kept_corpus "$name")"
+    corpora=("$(kept_corpus "$name")")
+    [ ! -d "tests/fuzz/corpus/$name" ] || corpora+=("tests/fuzz/corpus/$name")
     timeout --kill-after=10 "$(limit_of fuzz)" "$target" -max_total_time=$FUZZ_SECONDS -timeout=10 -rss_limit_mb=1024 \
-      -print_final_stats=1 -artifact_prefix="build/fuzz/crash-$name-" "$(kept_corpus "$name")" \
-      $( [ -d "tests/fuzz/corpus/$name" ] && echo "tests/fuzz/corpus/$name") \
+      -print_final_stats=1 -artifact_prefix="build/fuzz/crash-$name-" "${corpora[@]}" \
       >"build/fuzz/$name.log" 2>&1 &
     jobs+=($!) names+=("$name")
     # Two at a time: as many as this machine is assumed to have cores.

@@ -186,8 +186,8 @@ path() {
 case "${1:-}" in
   build)
     shift
-    # shellcheck disable=SC2046,SC2048
-    build_all ${*:-$(names)}
+    [ $# -gt 0 ] || { mapfile -t all < <(names); set -- "${all[@]}"; }
+    build_all "$@"
     ;;
   path) path "${2:-}" ;;
   source) source_of "${2:-}" "${3:-}" ;;

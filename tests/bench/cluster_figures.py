@@ -1,8 +1,5 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Figures of jobs on pods of a real cluster, one line each: "figure: NAME: VALUES".
-
-    cluster_figures.py PRESET [unittest arguments]      e.g. release
 
 On a cluster of its own, or on the one that LAMBDADNN_CLUSTER_DIR names, which stays. The rest is
 told by tests/cluster/on_pods.py. LAMBDADNN_FIGURES_EPOCHS=4,20 are the lengths of jobs that are
@@ -21,12 +18,12 @@ import time
 import yaml
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cluster"))
-import network  # noqa: E402
-import on_pods  # noqa: E402
-import settings  # noqa: E402
-from cluster_api import condition  # noqa: E402
-from on_pods import PODS, SERVICES, OnPods  # noqa: E402
-from processes import resident_mib  # noqa: E402
+import network
+import on_pods
+import settings
+from cluster_api import condition
+from on_pods import PODS, SERVICES, OnPods
+from processes import resident_mib
 
 SHORT, LONG = map(int, os.environ.get("LAMBDADNN_FIGURES_EPOCHS", "4,20").split(","))
 POLL_SECONDS = 0.1
@@ -182,7 +179,7 @@ class ClusterFigures(OnPods):
             for _ in range(ROUNDS):
                 with self.bare_service(moulds[group], functions) as (_, pods_ready, ready):
                     times.append((pods_ready, ready))
-            pods_ready, usual = map(statistics.median, zip(*times))
+            pods_ready, usual = map(statistics.median, zip(*times, strict=True))
             self.say("bare ksvc", f"{functions} of {group}: pods ready {pods_ready:.2f} s, Ready "
                      f"{usual:.2f} s, median of {ROUNDS}")
             if group == "workers":
@@ -306,10 +303,6 @@ class ClusterFigures(OnPods):
                          f"{training:+.1%}; ${predicted['cost']:.6f}, ${actual['cost']:.6f} "
                          f"({cost:+.1%}); residual "
                          f"{float(report['profile'].get('residual', 0)):.1%}")
-        whole, training, cost = (statistics.median(map(abs, each)) for each in zip(*errors))
+        whole, training, cost = (statistics.median(map(abs, each)) for each in zip(*errors, strict=True))
         self.say("prediction", f"median error of {len(errors)} plans: {whole:.1%} of the seconds, "
                  f"{training:.1%} of the training alone, {cost:.1%} of the cost")
-
-
-if __name__ == "__main__":
-    on_pods.main()

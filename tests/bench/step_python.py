@@ -14,7 +14,7 @@ import time
 import torch
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "data"))
-import pytorch_twins  # noqa: E402
+import pytorch_twins
 
 SAMPLES, BATCH, STEPS, ROUNDS = 2048, 64, 60, 3
 

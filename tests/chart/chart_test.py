@@ -1,28 +1,38 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What the chart renders: with which values, accepted by helm's and others' checks. Nothing is
 installed (install_test.py does).
 
-    chart_test.py [--all] [unittest arguments]
-
---all: the schemas of the oldest Kubernetes, too. Needs scripts/test_servers.sh build helm
+--oldest: its schemas, too. Needs scripts/test_servers.sh build helm
 kubeconform kube-score promtool.
 """
 import json
 import pathlib
 import subprocess
-import sys
 import tempfile
 import unittest
 
 import yaml
 
 import kubernetes_schemas
-from chart_support import (CHART, EVERYTHING, NAME, NAMESPACE, NEWEST, ROOT, helm, images_of, objects,
-                           pods, program, refusal, render)
+from chart_support import (
+    CHART,
+    EVERYTHING,
+    NAME,
+    NAMESPACE,
+    NEWEST,
+    ROOT,
+    helm,
+    images_of,
+    objects,
+    pods,
+    program,
+    refusal,
+    render,
+)
+from options import OPTIONS
 
 VERSIONS = {"kubernetes": NEWEST}
-OLDEST = {"kube-apiserver-oldest": "1.31.14"}
+OLDEST = {"kube-apiserver-oldest": "1.31.14"}  # as well, with --oldest
 
 # What kube-score finds wrong, and why it is so.
 EXCEPTIONS = {
@@ -303,7 +313,7 @@ class Checks(unittest.TestCase):
                 f"monitoring.coreos.com_{name}.yaml" for name in ("servicemonitors",
                                                                   "prometheusrules")]
         crds += (ROOT / "crds").glob("*.yaml")
-        for server, version in VERSIONS.items():
+        for server, version in {**VERSIONS, **(OLDEST if OPTIONS.oldest else {})}.items():
             folder = self.folder / version
             folder.mkdir()
             swagger = kubernetes_schemas.source(server, "k8s.io/kubernetes") / \
@@ -382,10 +392,3 @@ class Checks(unittest.TestCase):
         file = self.folder / "dashboard.yaml"
         file.write_text(yaml.safe_dump(rules))
         self.passes(program("promtool"), "check", "rules", file)
-
-
-if __name__ == "__main__":
-    if "--all" in sys.argv:
-        sys.argv.remove("--all")
-        VERSIONS.update(OLDEST)
-    unittest.main(verbosity=2)

@@ -3,9 +3,9 @@
 LAMBDADNN_CLUSTER_DIR names, which stays, with network policies enforced; the images in its nodes; and
 what they ask of helm.
 
-The images are made by scripts/images.sh of what is compiled in build/PRESET, or are those in FOLDER, which
-is as that script leaves build/images. Needs root, scripts/cluster.sh build and
-scripts/test_servers.sh build helm.
+The images are made by scripts/images.sh of what is compiled in build/PRESET (--preset), or are those in a
+folder that is named instead, as that script leaves build/images. Needs root, scripts/cluster.sh build
+and scripts/test_servers.sh build helm.
 """
 import json
 import pathlib
@@ -13,17 +13,15 @@ import subprocess
 import sys
 import tarfile
 import time
-import unittest
 
 import yaml
 
-from chart_support import CHART, NAME, NAMESPACE, RELEASE, ROOT, program
-
-sys.path.insert(0, str(ROOT / "tests/cluster"))
-import network  # noqa: E402
-import network_policies  # noqa: E402
-import settings  # noqa: E402
-from cluster_case import IMAGES, ClusterCase, images_of, jobs_in  # noqa: E402
+import network
+import network_policies
+import settings
+from chart_support import CHART, NAME, NAMESPACE, RELEASE, program
+from cluster_case import IMAGES, ClusterCase, images_of, jobs_in
+from options import OPTIONS
 
 BUCKET = "training"
 CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/serverlesstrainingjobs.lambdadnn.io"
@@ -45,7 +43,6 @@ class ChartCase(ClusterCase):
     WAIT_SECONDS = 600
     SPACE = "people"
     PLATFORM = {}  # the chart's
-    made_of = "release"  # PRESET or FOLDER
 
     @classmethod
     def setUpClass(cls):
@@ -54,8 +51,8 @@ class ChartCase(ClusterCase):
         enforcer = network_policies.Enforcer(cls.cluster)
         cls.addClassCleanup(enforcer.stop)
         enforcer.start()
-        cls.images = (pathlib.Path(cls.made_of).resolve() if "/" in cls.made_of
-                      else images_of(cls.made_of))
+        cls.images = (pathlib.Path(OPTIONS.preset).resolve() if "/" in OPTIONS.preset
+                      else images_of(OPTIONS.preset))
         cls.tags = cls.load(cls.images)
         cls.make_bucket(BUCKET)
         for space in (NAMESPACE, cls.SPACE):
@@ -154,8 +151,3 @@ class ChartCase(ClusterCase):
         services = f"/apis/serving.knative.dev/v1/namespaces/{self.SPACE}/services"
         self.wait("no Service and no function is left", lambda: not self.kube.get(
             services)["items"] and not self.pods())
-
-
-def main(**options):
-    ChartCase.made_of = sys.argv.pop(1)
-    unittest.main(verbosity=2, **options)

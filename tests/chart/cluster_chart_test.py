@@ -1,15 +1,11 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The chart on a whole cluster: installed, trained with, upgraded and rolled back under a running
 job, uninstalled under one, installed again.
-
-    cluster_chart_test.py PRESET|FOLDER [unittest arguments]
 
 The rest is told by cluster_chart_case.py; cluster_upgrade_test.py comes from another version.
 """
 import yaml
 
-import cluster_chart_case
 from chart_support import RELEASE, ROOT
 from cluster_chart_case import CRD, PATIENT, STORE, ChartCase, settings
 
@@ -72,7 +68,3 @@ class OnACluster(ChartCase):
         self.kube.kubectl("delete", "secrets", "--all", "-n", self.SPACE)
         self.delete_space()
         self.uninstall()
-
-
-if __name__ == "__main__":
-    cluster_chart_case.main()

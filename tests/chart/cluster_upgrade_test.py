@@ -1,10 +1,7 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """From the previous commit's chart and images to those of this tree on a whole cluster, and back, and
 there again, under one running job: each operator drives functions that the other one began, and the
 model has the bits of a run on one machine.
-
-    cluster_upgrade_test.py PRESET|FOLDER [unittest arguments]
 
 LAMBDADNN_UPGRADE_FROM names another commit than HEAD^. Its images are built by its own scripts/images.sh
 in the cache (upgrade/commit/COMMIT, which keeps one commit's). Both commits need the same LibTorch, the same
@@ -17,10 +14,9 @@ import unittest
 
 import yaml
 
-import cluster_chart_case
 from chart_support import CHART, NAMESPACE, ROOT
-from cluster_chart_case import CRD, PATIENT, STORE, ChartCase, settings
 from cluster_case import IMAGES, build_images
+from cluster_chart_case import CRD, PATIENT, STORE, ChartCase, settings
 from on_pods import programs_of, report_of_run, spec
 
 FROM = "LAMBDADNN_UPGRADE_FROM"
@@ -159,7 +155,3 @@ class Upgrade(ChartCase):
     def test_4_uninstalling_leaves_nothing(self):
         self.uninstall()
         self.delete_space()
-
-
-if __name__ == "__main__":
-    cluster_chart_case.main(failfast=True)

@@ -1,10 +1,7 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The chart at a real API server (no nodes) whose CRD came by kubectl: every object is taken, the
 operator's program finds its rights with the account that the chart made, an upgrade changes them, and
 `helm uninstall` with its hook leaves jobs and CRD behind that nothing holds.
-
-    install_test.py BIN_FOLDER [unittest arguments]
 
 Needs scripts/test_servers.sh build helm etcd kubernetes. What nodes would run is run here: the
 hook's pod as a process with the pod's arguments and the pod's account.
@@ -13,20 +10,16 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 import threading
 import time
-import unittest
 
 import yaml
 
 import kubernetes_schemas
-from chart_support import CHART, EVERYTHING, NAME, NAMESPACE, RELEASE, ROOT, program
+from chart_support import CHART, EVERYTHING, NAME, NAMESPACE, RELEASE, program
+from kube_api import JOBS, ClusterTest
+from options import OPTIONS
 
-sys.path.insert(0, str(ROOT / "tests/support"))
-from kube_api import ClusterTest, JOBS  # noqa: E402
-
-BIN = pathlib.Path()
 FINALIZER = "lambdadnn.io/cleanup"
 CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/serverlesstrainingjobs.lambdadnn.io"
 ACCOUNT = f"/api/v1/namespaces/{NAMESPACE}/serviceaccounts/{NAME}"
@@ -71,7 +64,7 @@ class Install(ClusterTest):
 
     def operator(self, *arguments):
         return subprocess.run(
-            [BIN / "lambdadnn-operator", "--kubeconfig", self.account_kubeconfig(), *arguments],
+            [OPTIONS.bin / "lambdadnn-operator", "--kubeconfig", self.account_kubeconfig(), *arguments],
             capture_output=True, text=True, timeout=WAIT_SECONDS)
 
     def checked(self):
@@ -195,8 +188,3 @@ class Install(ClusterTest):
         self.assertIn("1 jobs suspended", self.uninstall())
         self.api.call("DELETE", running)
         self.assertEqual(self.api.call("GET", running)[0], 404)
-
-
-if __name__ == "__main__":
-    BIN = pathlib.Path(sys.argv.pop(1)).resolve()
-    unittest.main(verbosity=2)

@@ -1,10 +1,6 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What of the chart can be held without helm: its documents, its schema, its alerts and dashboard
-against the sources of the programs.
-
-    static_test.py
-"""
+against the sources of the programs."""
 import json
 import re
 import unittest
@@ -102,7 +98,3 @@ class Chart(unittest.TestCase):
         for group in rules["groups"]:
             for rule in group["rules"]:
                 self.assertIn(f"`{rule['alert']}`", text)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,10 +1,7 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Running jobs on pods of Knative while what they stand on fails: functions, pods, nodes, networks,
 Knative, Kubernetes, the object store, the operator. Every job ends with the bits of an undisturbed
 run, and leaves nothing.
-
-    chaos_test.py PRESET [unittest arguments]      e.g. release Chaos.test_worker_killed
 
 On a cluster of its own, or on the one that LAMBDADNN_CLUSTER_DIR names, which stays. The rest is
 told by on_pods.py. Each row prints what it cost: "recovery: ROW: …", seconds between the fault and
@@ -486,7 +483,3 @@ class Chaos(Disturbed):
         self.goes_on(name, mark, self.wait("the API server", lambda: self.mark(name)))
         self.assertEqual(before, self.uids(name))
         self.ends_well(name, LONG)
-
-
-if __name__ == "__main__":
-    on_pods.main()

@@ -1,9 +1,6 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The test cluster itself: that it comes up whole, runs Knative functions, holds pods to their
 memory, heals, and leaves nothing behind. Needs root and, once, minutes to build its parts.
-
-    cluster_test.py
 
 The tests are one story in the order of their names; each waits for states, none for times.
 """
@@ -15,20 +12,18 @@ import signal
 import socket
 import struct
 import subprocess
-import sys
 import tempfile
 import time
 import unittest
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/cluster"))
-import cluster as whole  # noqa: E402
-import images  # noqa: E402
-import network  # noqa: E402
-import settings  # noqa: E402
-from cluster_api import condition  # noqa: E402
-from leftovers import Leftovers  # noqa: E402
+import cluster as whole
+import images
+import network
+import settings
+from cluster_api import condition
+from leftovers import Leftovers
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 WAIT_SECONDS = 240
 SERVICE = "hello"
 SERVICES = "/apis/serving.knative.dev/v1/namespaces/default/services"
@@ -261,7 +256,3 @@ class ClusterStory(unittest.TestCase):
         self.assertEqual([], left.all())
         self.assertEqual(self.network_before, machine_network())
         self.script("down")
-
-
-if __name__ == "__main__":
-    unittest.main(failfast=True, verbosity=2)

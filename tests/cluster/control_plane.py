@@ -5,8 +5,7 @@ import ssl
 
 import settings  # first: it says where tests/support is
 from certificates import Authority, write_kubeconfig
-from control_plane_commands import (api_server_command, component_command,
-                                    controller_manager_command, etcd_command)
+from control_plane_commands import api_server_command, component_command, controller_manager_command, etcd_command
 from processes import Part, http_probe
 from settings import API_SERVER, CONTROL_NODE, Node, program
 

@@ -1,19 +1,14 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """After everything else on a cluster: nothing of the product is left in it but what is documented to
 remain (docs/operations.md), and nothing of the cluster on the machine once it is down.
-
-    end_test.py
 
 On the cluster that LAMBDADNN_CLUSTER_DIR names.
 """
 import json
 import os
-import sys
-import unittest
 
+import api_lists
 import cluster_case
-import api_lists  # where settings looks
 from leftovers import Leftovers
 
 OURS = "lambdadnn"
@@ -31,6 +26,11 @@ HISTORY = {"events"}
 
 
 class End(cluster_case.ClusterCase):
+    @classmethod
+    def setUpClass(cls):
+        assert os.environ.get(cluster_case.KEPT), f"{cluster_case.KEPT} names no cluster"
+        super().setUpClass()
+
     def test_1_nothing_of_jobs_or_operators_is_left(self):
         self.wait("nothing of ours", lambda: not self.left(), 120)
 
@@ -56,9 +56,3 @@ class End(cluster_case.ClusterCase):
         self.assertTrue(left.all())
         self.script("down")
         self.assertEqual([], left.all())
-
-
-if __name__ == "__main__":
-    if not os.environ.get(cluster_case.KEPT):
-        sys.exit(f"error: {cluster_case.KEPT} names no cluster")
-    unittest.main(verbosity=2)

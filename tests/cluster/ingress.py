@@ -17,7 +17,7 @@ import random
 import sys
 import time
 
-import settings  # noqa: F401: it knows where kube_client is
+import settings  # noqa: F401 it knows where kube_client is
 from kube_client import KubeApi
 
 GROUP = "/apis/networking.internal.knative.dev/v1alpha1"
@@ -31,7 +31,7 @@ CHUNK = 1 << 18
 
 
 def status_of(ingress, name):
-    now = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+    now = datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     balancer = {"ingress": [{"domainInternal": name}]}
     return {"status": {
         "observedGeneration": ingress["metadata"]["generation"],
@@ -94,7 +94,7 @@ async def keep_synced(router):
     while True:
         try:
             await asyncio.to_thread(router.sync)
-        except Exception as error:  # noqa: BLE001: whatever it is, the next look may do better
+        except Exception as error:  # whatever it is, the next look may do better
             print("cannot look at the ingresses:", error, file=sys.stderr, flush=True)
         await asyncio.sleep(SYNC_SECONDS)
 
@@ -156,7 +156,7 @@ async def serve(router, reader, writer):
             behind, upstream = await asyncio.wait_for(
                 asyncio.open_connection(address, int(split["servicePort"]), limit=CHUNK),
                 CONNECT_SECONDS)
-        except (OSError, asyncio.TimeoutError):
+        except (TimeoutError, OSError):
             writer.write(plain_answer("503 Service Unavailable"))
             await writer.drain()
             return
@@ -164,7 +164,7 @@ async def serve(router, reader, writer):
         there = asyncio.create_task(pipe(reader, upstream))
         await pipe(behind, writer)
         there.cancel()
-    except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, asyncio.TimeoutError, OSError):
+    except (TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError, OSError):
         pass
     finally:
         for each in (upstream, writer):

@@ -1,10 +1,7 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What bounds the pods of a job, on the test cluster with network policies enforced
 (network_policies.py): a job trains behind its policy to the bits of one machine, and what the policy
 does not list is refused. Every connection that has to be refused is first made without the policies.
-
-    isolation_test.py PRESET [unittest arguments]      e.g. release
 
 As training_test.py otherwise.
 """
@@ -248,7 +245,3 @@ class Isolation(on_pods.OnPods):
         worker = self.group("red", "workers")[0]
         self.assertFalse(self.connects(blue, worker, QUEUE))
         self.advances("red")
-
-
-if __name__ == "__main__":
-    on_pods.main()

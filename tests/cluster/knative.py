@@ -77,9 +77,9 @@ def manifests(config):
         documents = _collect()
         is_definition = [bool(re.search(r"(?m)^kind: CustomResourceDefinition\s*$", document))
                          for document in documents]
-        for file, wanted in zip(kept, (True, False)):
+        for file, wanted in zip(kept, (True, False), strict=True):
             file.write_text("\n---\n".join(document for document, definition
-                                           in zip(documents, is_definition)
+                                           in zip(documents, is_definition, strict=True)
                                            if definition == wanted))
         stamp.write_text(source)
     return tuple(file.read_text() for file in kept)

@@ -1,24 +1,18 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What a real cluster allows and refuses, as a job's conditions tell it: Knative's configuration
 and webhook, its nodes, a quota that is used up. No function gets ready: their image is nowhere.
-
-    limits_test.py PRESET [unittest arguments]      e.g. release
 
 On a cluster of its own, or on the one that LAMBDADNN_CLUSTER_DIR names, which stays.
 The operator is that of build/PRESET. Needs root, and once the parts of the cluster
 (scripts/cluster.sh build).
 """
 import pathlib
-import sys
-import unittest
+
+import settings
+from cluster_case import BesideOperator
+from options import OPTIONS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/cluster"))
-import settings  # noqa: E402
-from cluster_case import BesideOperator  # noqa: E402
-
-PRESET = "release"
 BUCKET = "limits"
 JOBS = "/apis/lambdadnn.io/v1alpha1/namespaces/default/serverlesstrainingjobs"
 SERVICES = "/apis/serving.knative.dev/v1/namespaces/default/services"
@@ -66,7 +60,7 @@ class Limits(BesideOperator):
             "max-revision-timeout-seconds": None, "revision-timeout-seconds": None,
             "revision-response-start-timeout-seconds": None}})
         cls.operator = cls.run_operator(
-            ROOT / f"build/{PRESET}/bin/lambdadnn-operator", "--worker-image",
+            ROOT / f"build/{OPTIONS.preset}/bin/lambdadnn-operator", "--worker-image",
             "dev.local/nowhere/worker:1", "--server-image", "dev.local/nowhere/server:1")
         cls.addClassCleanup(cls.stop)
 
@@ -133,8 +127,3 @@ class Limits(BesideOperator):
         print(message, flush=True)
         self.assertIn("ResourceQuota narrow", message)
         self.assertRegex(message, r"\d+ MiB of requests\.memory are missing")
-
-
-if __name__ == "__main__":
-    PRESET = sys.argv.pop(1)
-    unittest.main(verbosity=2)

@@ -1,16 +1,12 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The enforcer of NetworkPolicies against their published semantics, without root: the rules that it
 would give to iptables are read as a kernel would read them, for one connection after another."""
 import ipaddress
-import pathlib
 import re
-import sys
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import network_policies  # noqa: E402
-from network_policies import World, block_of, directions, pod_of, restore_text, selects  # noqa: E402
+import network_policies
+from network_policies import World, block_of, directions, pod_of, restore_text, selects
 
 NODES = {"n1": "10.240.0.1", "n2": "10.240.0.2"}
 OUTSIDE = "203.0.113.9"
@@ -391,7 +387,3 @@ class Text(unittest.TestCase):
         world = World([pod_of(WEB)], SPACES, [policy(ingress=[{"from": [
             {"ipBlock": {"cidr": "fd00::/8"}}]}])])
         self.assertNotIn("fd00", restore_text(world.rules("n1")))
-
-
-if __name__ == "__main__":
-    unittest.main()

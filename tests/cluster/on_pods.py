@@ -14,12 +14,11 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
-import unittest
 
 import network
 import settings
 from cluster_case import IMAGES, ROOT, BesideOperator, images_of, jobs_in
+from options import OPTIONS
 
 # The project's version, which the chart's default is, too.
 TAG = re.search(r"^project\(lambdadnn VERSION ([0-9.]+)", (ROOT / "CMakeLists.txt").read_text(),
@@ -86,12 +85,11 @@ def report_of_run(program, name, wanted, folder, *options, prefix=(), environmen
 class OnPods(BesideOperator):
     """A cluster, an operator beside it, and what tests ask of both."""
     PLATFORM = PLATFORM
-    preset = "release"
 
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.images = images = images_of(cls.preset)
+        cls.images = images = images_of(OPTIONS.preset)
         cls.bin = programs_of(images, cls.folder)
         cls.script("load-image", *(str(images / f"{name}.tar") for name in ("worker", "server")))
         # Whatever jobs run there holds to the strictest of Kubernetes' standards for pods.
@@ -204,8 +202,3 @@ class OnPods(BesideOperator):
             return [each for each in names if each not in ("store", "default")]
         self.wait("no Service, pod, Secret, account, policy or object of a job",
                   lambda: not left())
-
-
-def main():
-    OnPods.preset = sys.argv.pop(1)
-    unittest.main(verbosity=2, warnings="ignore")

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What of the test cluster can be tested without root and without a cluster: the stand-in ingress,
 the images, the sizes of nodes, daemons' records, the lock."""
@@ -10,21 +9,19 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 import tarfile
 import tempfile
 import types
 import unittest
 from unittest import mock
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
-import chaos_test  # noqa: E402
-import images  # noqa: E402
-import ingress  # noqa: E402
-import lock  # noqa: E402
-import nodes  # noqa: E402
-import processes  # noqa: E402
-import settings  # noqa: E402
+import chaos_test
+import images
+import ingress
+import lock
+import nodes
+import processes
+import settings
 
 CLASS = "test.class"
 
@@ -223,7 +220,3 @@ class Lock(unittest.TestCase):
             with open(f"{folder}/run.lock") as file:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 self.assertEqual("", file.read())
-
-
-if __name__ == "__main__":
-    unittest.main()

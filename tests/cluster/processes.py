@@ -217,4 +217,5 @@ class Processes:
     def up(self, parts):
         """Brings all of `parts` up at once and waits for each; True when one had to be started."""
         started = [(part, self.ensure(part)) for part in parts]
-        return any([self.wait_healthy(part, was_started) for part, was_started in started])
+        waited = [self.wait_healthy(part, was_started) for part, was_started in started]
+        return any(waited)

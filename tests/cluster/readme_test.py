@@ -1,9 +1,6 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What README.md tells to type at a cluster, typed word for word: images, chart with MinIO, the
 quickstart's job, its report; and the bits of the same plan on one machine.
-
-    readme_test.py [unittest arguments]
 
 On a cluster of its own, or on the one that LAMBDADNN_CLUSTER_DIR names, which stays; with
 LAMBDADNN_IMAGES=kept the images are those in build/images. Needs root, scripts/cluster.sh build and
@@ -14,7 +11,6 @@ import os
 import re
 import shutil
 import subprocess
-import unittest
 
 import yaml
 
@@ -114,7 +110,3 @@ class Readme(ClusterCase):
         report = on_pods.report_of_run(self.folder / "usr/bin/lambdadnn", "pinned", pinned["spec"],
                                        self.folder)
         return report["model"]["digest"]
-
-
-if __name__ == "__main__":
-    unittest.main(verbosity=2, warnings="ignore")

@@ -42,7 +42,7 @@ def _knative_rows(cluster, programs):
 def _print(rows):
     widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
     for row in rows:
-        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip())
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def _print_nodes(cluster):

@@ -1,26 +1,18 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Jobs on pods of Knative: trained on the test cluster by a real operator, with the bits that the
 same plan gives on one machine.
 
-    training_test.py PRESET [unittest arguments]      e.g. release
-
 On a cluster of its own, or on the one that LAMBDADNN_CLUSTER_DIR names, which stays. The rest is
 told by on_pods.py; chaos_test.py disturbs such jobs.
 """
-import sys
 
 import cgroups
 import network
-import on_pods
 import pod_processes
 import settings
-from cluster_case import ROOT
 from faults import Faults
 from on_pods import PODS, SECRETS, SERVICES, OnPods
-
-sys.path.insert(0, str(ROOT / "tests/integration"))
-from s3_servers import BUCKET, ROOT_SECRET, CountingProxy, RealServer  # noqa: E402
+from s3_servers import BUCKET, ROOT_SECRET, CountingProxy, RealServer
 
 ACTIVATOR = ("-n", "knative-serving", "deployment/activator")
 NETWORK_SERVICES = ("/apis/networking.internal.knative.dev/v1alpha1/namespaces/default/"
@@ -183,7 +175,3 @@ class Training(OnPods):
         job = self.job("simple")
         self.assertEqual(self.digest_on_one_machine(4), job["status"]["model"]["digest"])
         self.assertFalse([key for key in server.keys() if "/results/" not in key])
-
-
-if __name__ == "__main__":
-    on_pods.main()

@@ -6,12 +6,7 @@ import json
 import os
 import pathlib
 import subprocess
-import sys
 import time
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "images"))
-import archive  # noqa: E402
 
 POLL_SECONDS = 0.002
 

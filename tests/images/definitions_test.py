@@ -1,22 +1,18 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What can be held of the images without building one: that the Dockerfiles are well formed and
-name files and programs that exist, and that the lists of packages are what the programs load.
-
-    definitions_test.py IMAGE=PROGRAM...      e.g. server=build/release/bin/lambdadnn-server
-"""
+name files and programs that exist, and that the lists of packages are what the programs load."""
 import pathlib
 import re
 import shutil
 import subprocess
-import sys
 import unittest
+
+from options import OPTIONS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NAMES = ("operator", "worker", "server")
 INSTRUCTIONS = {"ARG", "FROM", "COPY", "RUN", "ENV", "USER", "EXPOSE", "LABEL", "ENTRYPOINT"}
 NOT_LOADED = {"ca-certificates"}  # a file of it is copied
-PROGRAMS = {}
 
 
 class Dockerfile:
@@ -111,29 +107,15 @@ class Definitions(unittest.TestCase):
             self.assertEqual([f'["/usr/bin/lambdadnn-{name}"]'],
                              dockerfile(name).all("ENTRYPOINT"))
 
-    def test_scripts_of_images_are_shell_that_parses(self):
-        for script in [*ROOT.glob("images/*.sh"), ROOT / "scripts/images.sh",
-                       ROOT / "scripts/libtorch.sh"]:
-            shell = "sh" if script.parent.name == "images" else "bash"
-            done = subprocess.run([shell, "-n", script], capture_output=True, text=True)
-            self.assertEqual("", done.stderr)
-            self.assertEqual(0, done.returncode, script)
-
     def test_lists_of_packages_are_sorted_and_without_repetition(self):
         for name in NAMES:
             self.assertEqual(sorted(set(packages(name))), packages(name), name)
 
     @unittest.skipUnless(on_debian_12(), "the packages are Debian 12's")
     def test_lists_of_packages_are_what_the_programs_load(self):
-        self.assertTrue(PROGRAMS)
-        for name, programs in PROGRAMS.items():
+        self.assertTrue(OPTIONS.program, "no --program was given")
+        for name in sorted({name for name, _ in OPTIONS.program}):
+            programs = [path for image, path in OPTIONS.program if image == name]
             loaded = set().union(*(loaded_packages(program) for program in programs))
             self.assertEqual(loaded, set(packages(name)) - NOT_LOADED,
                              f"images/{name}/packages and what {programs} load")
-
-
-if __name__ == "__main__":
-    while len(sys.argv) > 1 and "=" in sys.argv[1]:
-        image, path = sys.argv.pop(1).split("=", 1)
-        PROGRAMS.setdefault(image, []).append(path)
-    unittest.main(verbosity=2)

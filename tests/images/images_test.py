@@ -1,38 +1,27 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The images as scripts/images.sh builds them: what is in them, that their list of packages is true,
 that they start without rights and on a read-only root, how large they are, and that the same tree
-gives the same bytes. Needs root, and network once for the base and LibTorch.
-
-    images_test.py PRESET [unittest arguments]     e.g. release
-    images_test.py --compile-inside [unittest arguments]
-                                                   compiled in the Dockerfiles, as docker build does
-    images_test.py --measure                       figures of the archives in build/images
-"""
+gives the same bytes. Needs root, and network once for the base and LibTorch. With --compile-inside they
+are compiled in their Dockerfiles, as docker build does."""
 import json
 import os
 import pathlib
 import re
-import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
 import unittest
 
-HERE = pathlib.Path(__file__).resolve().parent
-ROOT = HERE.parents[1]
-sys.path[:0] = [str(HERE), str(ROOT / "images"), str(ROOT / "tests/support")]
-import archive  # noqa: E402
-import container  # noqa: E402
-import job_crd  # noqa: E402
-import kube_control_plane  # noqa: E402
-from ports import reserve_port  # noqa: E402
-from definitions_test import NAMES, packages  # noqa: E402
+import archive
+import container
+import job_crd
+import kube_control_plane
+from definitions_test import NAMES, packages
+from options import OPTIONS
+from ports import reserve_port
 
+ROOT = pathlib.Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "build/images"
-INSIDE = "--compile-inside"
-OPTIONS = []  # of scripts/images.sh build
 # Aims: compressed megabytes, seconds from the container's start to /readyz, megabytes at rest.
 AIMS = {"operator": (40, 0.3, None), "worker": (200, 0.7, 125), "server": (25, 0.1, 20)}
 LIBRARY = re.compile(r"\(NEEDED\).*\[(.*)\]")
@@ -127,7 +116,8 @@ class BuiltImages(unittest.TestCase):
 
     @classmethod
     def build(cls, *more):
-        done = subprocess.run([ROOT / "scripts/images.sh", "build", *OPTIONS, *more],
+        made_of = ["--compile-inside"] if OPTIONS.compile_inside else ["--preset", OPTIONS.preset]
+        done = subprocess.run([ROOT / "scripts/images.sh", "build", *made_of, *more],
                               capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
         print(done.stdout, flush=True)
@@ -226,36 +216,9 @@ class BuiltImages(unittest.TestCase):
         before = {name: (FOLDER / f"{name}.tar").read_bytes() for name in ("operator", "server")}
         digests = {name: image.digest for name, image in self.built.images.items()}
         # Where compiling is a part of it, one that takes a minute.
-        self.build(*(["server"] if INSIDE in OPTIONS else ["--no-compile"]))
+        self.build(*(["server"] if OPTIONS.compile_inside else ["--no-compile"]))
         for name in NAMES:
             with archive.Image(FOLDER / f"{name}.tar") as image:
                 self.assertEqual(digests[name], image.digest, name)
         for name, data in before.items():
             self.assertEqual(data, (FOLDER / f"{name}.tar").read_bytes(), name)
-
-
-def measure():
-    folder = tempfile.mkdtemp(prefix="ldnn-images-", dir="/tmp")
-    os.chmod(folder, 0o755)
-    built = Images(folder)
-    try:
-        print(f"{'IMAGE':<10} {'COMPRESSED':>16} {'START TO /readyz':>22} {'AT REST':>18}")
-        for name in NAMES:
-            seconds, resident_mb = built.measure(name, 7)
-            aims = AIMS[name]
-            at_rest = f"(aim {aims[2]})" if aims[2] else ""
-            print(f"{name:<10} {built.images[name].compressed_bytes / 1e6:>6.1f} MB "
-                  f"(aim {aims[0]:>3}) {seconds:>8.3f} s (aim {aims[1]}) "
-                  f"{resident_mb:>7.1f} MB {at_rest}", flush=True)
-    finally:
-        built.end()
-        shutil.rmtree(folder)
-
-
-if __name__ == "__main__":
-    if sys.argv[1:] == ["--measure"]:
-        measure()
-    else:
-        built_from = sys.argv.pop(1)
-        OPTIONS = [INSIDE] if built_from == INSIDE else ["--preset", built_from]
-        unittest.main(verbosity=2)

@@ -1,31 +1,24 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The CRD on a real API server: what it refuses and with which sentence, what it keeps, what it
 lets change, what kubectl shows of it.
 
-    api_server_manifests_test.py BIN_FOLDER [--oldest] [unittest arguments]
-
 --oldest asks the oldest Kubernetes that docs/operations.md names.
 
-tests/data/bad/NAME.txt holds what `lambdadnn` says of NAME.yaml. Where an API server says the same,
-nothing more is needed; where it says it in other words these stand in NAME.server.txt, to be
-written anew with LAMBDADNN_UPDATE_SERVER_MESSAGES=1 (and read before they are committed).
+tests/data/bad_manifests.yaml holds what `lambdadnn` says of each. Where an API server says the same, nothing
+more is needed; where it says it in other words these stand beside it, as `server`.
 """
 import concurrent.futures
 import json
-import os
 import pathlib
 import re
 import subprocess
-import sys
-import unittest
+
+from bad_manifests import write_bad_manifests
+from kube_api import JOBS, ClusterTest, condition
+from options import OPTIONS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/support"))
-from kube_api import JOBS, ClusterTest, condition  # noqa: E402
-
-BIN = None
-BAD, GOOD = ROOT / "tests/data/bad", ROOT / "tests/data/good"
+GOOD = ROOT / "tests/data/good"
 # What an API server cannot see, and why; `lambdadnn` refuses it.
 BEYOND_THE_SERVER = {
     "duplicate-key": "kubectl reads the last of two equal keys",
@@ -40,11 +33,11 @@ BEYOND_THE_SERVER = {
 FOR_FILES_ONLY = {"relative-paths": "paths relative to the job file"}
 
 
-def server_lines(text):
+def server_lines(text, folder):
     """The API server's problems, each as "field: sentence", in order."""
     text = re.sub(r'^The ServerlessTrainingJob "[^"]*" is invalid: *\n?', "", text.strip())
     lines = []
-    for line in text.replace(str(BAD) + "/", "").splitlines():
+    for line in text.replace(f"{folder}/", "").splitlines():
         line = line.removeprefix("* ").rstrip()
         # What is wrong is repeated in front of the sentence of a rule: null, or a quoted value.
         line = re.sub(r': Invalid value: (?:"(?:[^"\\]|\\.)*": )?(?![\d"-]|null)', ": ", line)
@@ -53,59 +46,60 @@ def server_lines(text):
     return sorted(lines)
 
 
-def fields(text):
+def fields(lines):
     """What the problems are about."""
-    return {line.split(":")[0] for line in text.splitlines()} - {"<nil>"}
+    return {line.split(":")[0] for line in lines} - {"<nil>"}
 
 
-def our_lines(name):
-    lines = (BAD / f"{name}.txt").read_text().splitlines()
+def our_lines(error):
     return sorted(re.sub(r"; here stands .*", "", re.sub(r"^error: [^:]*:\d*:? ", "", line))
-                  for line in lines)
+                  for line in error.splitlines())
 
 
 class OnAnApiServer(ClusterTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.own_plane = "kube-apiserver-oldest" if OPTIONS.oldest else None
+        super().setUpClass()
+
     def dry_run(self, file):
         return self.kubectl.run("apply", "--server-side", "--dry-run=server", "-f", file)
 
     # ---- bad ones
 
     def test_bad_manifests_are_refused_with_the_sentences_written_down(self):
-        names = sorted(file.stem for file in BAD.glob("*.yaml"))
-        self.assertGreaterEqual(len(names), 60)
+        folder = self.folder / "bad"
+        manifests = write_bad_manifests(folder)
+        self.assertGreaterEqual(len(manifests), 128)
         with concurrent.futures.ThreadPoolExecutor(3) as pool:
-            answers = dict(zip(names, pool.map(lambda n: self.dry_run(BAD / f"{n}.yaml"), names)))
+            said = pool.map(lambda name: self.dry_run(folder / f"{name}.yaml"), manifests)
+            answers = dict(zip(manifests, said, strict=True))
         same = 0
         for name, answer in answers.items():
             with self.subTest(name):
+                bad = manifests[name]
                 if name in BEYOND_THE_SERVER:
                     self.assertEqual(answer.returncode, 0, f"refused by now: {answer.stderr}")
-                    self.refused_offline(name)
+                    self.refused_offline(name, folder, bad)
                     continue
                 self.assertNotEqual(answer.returncode, 0, answer.stdout)
-                said, ours = server_lines(answer.stderr), our_lines(name)
-                written = BAD / f"{name}.server.txt"
-                if said == ours:
-                    self.assertFalse(written.exists(), f"{written.name} is not needed")
+                said = server_lines(answer.stderr, folder)
+                if said == our_lines(bad.error):
+                    self.assertEqual(bad.server, [], f"{name}: `server` is not needed")
                     same += 1
-                    continue
-                text = "\n".join(said) + "\n"
-                if os.environ.get("LAMBDADNN_UPDATE_SERVER_MESSAGES"):
-                    written.write_text(text)
-                self.assertTrue(written.exists(), f"no {written.name} for:\n{text}")
-                if self.own_plane is None:
-                    self.assertEqual(text, written.read_text())
+                elif self.own_plane is None:
+                    self.assertEqual(said, bad.server)
                 else:  # which has words of its own
-                    self.assertEqual(fields(text), fields(written.read_text()))
-        print(f"{len(names)} bad manifests: {same} with our sentence, "
-              f"{len(names) - same - len(BEYOND_THE_SERVER)} with another, "
+                    self.assertEqual(fields(said), fields(bad.server))
+        print(f"{len(manifests)} bad manifests: {same} with our sentence, "
+              f"{len(manifests) - same - len(BEYOND_THE_SERVER)} with another, "
               f"{len(BEYOND_THE_SERVER)} seen by us alone")
 
-    def refused_offline(self, name):
-        ours = subprocess.run([BIN / "lambdadnn", "plan", "-f", f"{name}.yaml"], cwd=BAD,
+    def refused_offline(self, name, folder, bad):
+        ours = subprocess.run([OPTIONS.bin / "lambdadnn", "plan", "-f", f"{name}.yaml"], cwd=folder,
                               capture_output=True, text=True)
         self.assertEqual(ours.returncode, 2)
-        self.assertEqual(ours.stderr, (BAD / f"{name}.txt").read_text())
+        self.assertEqual(ours.stderr, bad.error)
 
     # ---- good ones
 
@@ -126,7 +120,7 @@ class OnAnApiServer(ClusterTest):
         self.kubectl.ok("apply", "--server-side", "-f", "-",
                         stdin=json.dumps({"apiVersion": "v1", "kind": "List", "items": jobs}))
         kept = {job["metadata"]["name"]: job for job in self.api.get(JOBS.format("team"))["items"]}
-        for file, job in zip(files, jobs):
+        for file, job in zip(files, jobs, strict=True):
             with self.subTest(file.stem):
                 self.holds_all(kept[job["metadata"]["name"]], job, "")
         for name in FOR_FILES_ONLY:
@@ -251,11 +245,3 @@ class OnAnApiServer(ClusterTest):
         for part in ("How gradients are merged", "transport", "Through the object store, or directly",
                      "enum: Auto, ObjectStore, Direct", "Ranges into which the parameters are cut"):
             self.assertIn(part, told)
-
-
-if __name__ == "__main__":
-    BIN = pathlib.Path(sys.argv.pop(1)).resolve()
-    if "--oldest" in sys.argv:
-        sys.argv.remove("--oldest")
-        OnAnApiServer.own_plane = "kube-apiserver-oldest"
-    unittest.main()

@@ -1,23 +1,17 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Guarantee 1 on real processes: for a pinned plan and seed the model's digest is the same however
-the run is disturbed. One test a disturbance.
-
-    bit_identity_test.py BIN_FOLDER [--kills N] [unittest arguments]
-"""
+the run is disturbed. One test a disturbance."""
 import os
 import random
 import signal
-import sys
 import time
 import unittest
 
 from fault_store import CREDENTIALS, FaultStore
+from options import OPTIONS
 from run_support import FUNCTION_PROGRAMS, Bench, processes
 
-BIN = ""
-# At least twice as many as there are victims: every second one is chosen by kind.
-KILLS = 8
+# Every second kill is of one of these, in turn.
 VICTIMS = ("worker", "leaf server", "root server", "controller")
 # Enough for what happens in every iteration; the job's own twelve are for what needs time.
 SHORT = ("--set", "spec.training.epochs=3")
@@ -28,12 +22,9 @@ class Runs(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.bench = Bench(BIN)
+        cls.bench = Bench(OPTIONS.bin)
+        cls.addClassCleanup(cls.bench.close)
         cls.references = {}
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.bench.close()
 
     def reference(self, *length):
         if length not in self.references:
@@ -122,8 +113,8 @@ class Disturbance(Runs):
 
     def test_functions_and_controller_killed_at_random_moments(self):
         draw, struck = random.Random(1), []
-        while len(struck) < KILLS:
-            run, done = self.kill_at_random(draw, min(5, KILLS - len(struck)), struck)
+        while len(struck) < OPTIONS.kills:
+            run, done = self.kill_at_random(draw, min(5, OPTIONS.kills - len(struck)), struck)
             self.same(run)
             self.assertGreater(done, 0)
             self.assertGreaterEqual(run.report()["restarts"], 1)
@@ -159,12 +150,3 @@ class Disturbance(Runs):
         self.assertGreater(run.report()["store"]["retries"], 0)
         self.assertEqual([k for k in store.keys() if "/results/" not in k], [])
         self.assertTrue(store.keys())
-
-
-if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    if "--kills" in sys.argv:
-        at = sys.argv.index("--kills")
-        KILLS = int(sys.argv[at + 1])
-        del sys.argv[at:at + 2]
-    unittest.main(verbosity=2)

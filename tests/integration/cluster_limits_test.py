@@ -1,21 +1,15 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What a cluster with Knative allows functions, as the planner sees it: a real kube-apiserver with
-nodes, quotas and Knative's ConfigMaps, and Knative's kinds without Knative. No function runs.
-
-    cluster_limits_test.py BIN_FOLDER [unittest arguments]
-"""
+nodes, quotas and Knative's ConfigMaps, and Knative's kinds without Knative. No function runs."""
 import json
 import os
-import pathlib
 import subprocess
-import sys
 import unittest
 
-from operator_support import ROOT, Cluster, access_rules
+from operator_support import Cluster, access_rules
+from options import OPTIONS
 from s3_servers import ACCESS_KEY, SECRET_KEY, RealServer
 
-BIN = None
 PLATFORM = """
 memory: {minMiB: 128, maxMiB: 1024, stepMiB: 64}
 milliCpuPerGiB: 500
@@ -55,7 +49,7 @@ SERVICE_SPEC = {**ANYTHING, "properties": {"template": {**ANYTHING, "properties"
 class ClusterLimits(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.cluster = cluster = Cluster(BIN, train=0)
+        cls.cluster = cluster = Cluster(OPTIONS.bin, train=0)
         cls.addClassCleanup(cluster.close)
         cls.minio = RealServer("minio")
         cls.addClassCleanup(cls.minio.close)
@@ -107,7 +101,7 @@ class ClusterLimits(unittest.TestCase):
     def plan(self, path, kubeconfig=None):
         """What `kubectl lambdadnn plan` says: (exit code, JSON or its error)."""
         done = subprocess.run(
-            [BIN / "kubectl-lambdadnn", "plan", "-f", path, "-n", SPACE, "-o", "json",
+            [OPTIONS.bin / "kubectl-lambdadnn", "plan", "-f", path, "-n", SPACE, "-o", "json",
              "--kubeconfig", kubeconfig or self.cluster.plane.kubeconfig],
             capture_output=True, text=True, timeout=60,
             env={**os.environ, "HOME": str(self.cluster.folder)})
@@ -126,7 +120,7 @@ class ClusterLimits(unittest.TestCase):
     def doctor(self, kubeconfig=None):
         """(exit code, what it says)"""
         done = subprocess.run(
-            [BIN / "kubectl-lambdadnn", "doctor", "-n", SPACE,
+            [OPTIONS.bin / "kubectl-lambdadnn", "doctor", "-n", SPACE,
              "--kubeconfig", kubeconfig or self.cluster.plane.kubeconfig],
             capture_output=True, text=True, timeout=60,
             env={**os.environ, "HOME": str(self.cluster.folder)})
@@ -135,7 +129,7 @@ class ClusterLimits(unittest.TestCase):
     def configure(self, name, data):
         """Of Knative, until the test's end."""
         path = f"/api/v1/namespaces/{KNATIVE}/configmaps/{name}"
-        undone = {key: None for key in data}
+        undone = dict.fromkeys(data)
         self.addCleanup(lambda: self.cluster.api("PATCH", path, {"data": undone}))
         status, answer = self.cluster.api("PATCH", path, {"data": data})
         self.assertEqual(status, 200, answer)
@@ -162,7 +156,7 @@ class ClusterLimits(unittest.TestCase):
         flags = ["--backend", "Knative", "--platform", self.platform, "--namespaces", SPACE,
                  "--worker-image", "worker:1", "--server-image", "server:1", *more]
         check = subprocess.run(
-            [BIN / "lambdadnn-operator", "--check", "--kubeconfig", kubeconfig, *flags],
+            [OPTIONS.bin / "lambdadnn-operator", "--check", "--kubeconfig", kubeconfig, *flags],
             capture_output=True, text=True)
         operator = cluster.start_operator(None, *flags, name=f"operator-{name}",
                                           kubeconfig=kubeconfig)
@@ -353,8 +347,3 @@ class ClusterLimits(unittest.TestCase):
         for name in ("waits", "refused"):
             self.delete(name)
         self.assertEqual(operator.stop(), 0)
-
-
-if __name__ == "__main__":
-    BIN = pathlib.Path(sys.argv.pop(1))
-    unittest.main(verbosity=2)

@@ -1,17 +1,12 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A run whose newest checkpoint is complete but damaged goes on from the one before, and ends with
-the bits of an undisturbed run; one whose data has changed goes on with nothing.
-
-    damaged_checkpoint_test.py BIN_FOLDER [unittest arguments]
-"""
-import sys
+the bits of an undisturbed run; one whose data has changed goes on with nothing."""
 import time
 import unittest
 
+from options import OPTIONS
 from run_support import Bench, files_like
 
-BIN = ""
 # The profile says that an iteration takes a tenth of a second: a checkpoint every ten of two hundred,
 # so that two are there long before the end.
 LENGTH = ("--set", "spec.profile.trainingRate.slope=0.5",
@@ -30,12 +25,9 @@ def complete_checkpoints(run):
 class DamagedCheckpoint(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.bench = Bench(BIN)
+        cls.bench = Bench(OPTIONS.bin)
+        cls.addClassCleanup(cls.bench.close)
         cls.reference = cls.bench.start(*LENGTH).wait(PATIENCE_SECONDS).digest()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.bench.close()
 
     def killed_with_two(self, bench=None):
         """A run that was killed, controller and functions, when it had two checkpoints."""
@@ -67,7 +59,7 @@ class DamagedCheckpoint(unittest.TestCase):
         self.assertIn(f"going on from iteration {before.parent.name}", told)
 
     def test_data_that_changed_while_nothing_ran(self):
-        bench = Bench(BIN)
+        bench = Bench(OPTIONS.bin)
         self.addCleanup(bench.close)
         run = self.killed_with_two(bench)
         bench.render_digits("digits", 1000, 200, seed=2)
@@ -82,8 +74,3 @@ class DamagedCheckpoint(unittest.TestCase):
 
     def test_wrong_optimizer_state(self):
         self.resumes_from_the_one_before(lambda b: b[:-1] + bytes([b[-1] ^ 128]))
-
-
-if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    unittest.main(verbosity=2)

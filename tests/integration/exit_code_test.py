@@ -1,31 +1,21 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Every documented exit code of `lambdadnn run`, and `lambdadnn profile`, end to end.
-
-    exit_code_test.py BIN_FOLDER [unittest arguments]
-"""
+"""Every documented exit code of `lambdadnn run`, and `lambdadnn profile`, end to end."""
 import json
 import os
 import subprocess
-import sys
-import time
 import unittest
 
 from fault_store import CREDENTIALS, FaultStore
+from options import OPTIONS
 from run_support import Bench
-
-BIN = ""
 
 
 class ExitCodes(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.bench = Bench(BIN)
+        cls.bench = Bench(OPTIONS.bin)
+        cls.addClassCleanup(cls.bench.close)
         cls.short = ("--set", "spec.training.epochs=1")
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.bench.close()
 
     def errors(self, run):
         return [line for line in run.text().splitlines() if line.startswith("error: ")]
@@ -116,8 +106,3 @@ class ExitCodes(unittest.TestCase):
         plan = subprocess.run([self.bench.lambdadnn, "plan", "-f", job, "-o", "json"],
                               capture_output=True, text=True, timeout=60)
         self.assertEqual(plan.returncode, 0, plan.stderr + plan.stdout)
-
-
-if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    unittest.main(verbosity=2)

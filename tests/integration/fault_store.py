@@ -15,7 +15,6 @@ from xml.sax.saxutils import escape
 
 from loopback_server import Handler, LoopbackServer
 
-
 CREDENTIALS = {"LAMBDADNN_S3_ACCESS_KEY_ID": "test",
                "LAMBDADNN_S3_SECRET_ACCESS_KEY": "test-secret"}
 

@@ -159,7 +159,7 @@ class Gang:
         self.functions = [Function(programs, folder, kind) for kind, _ in self.ROLES]
 
     def begin(self, roles=None, **named):
-        for role, function in zip(self.ROLES, self.functions):
+        for role, function in zip(self.ROLES, self.functions, strict=True):
             if roles is None or role in roles:
                 function.begin(self.job.request(role, **named))
         return self

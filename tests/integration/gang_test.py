@@ -1,41 +1,31 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Functions as real processes, with the test in the operator's place: those that were cut off from
 their operator, but not from the store, change nothing; and those that are told to end do so in good
-order.
-
-    gang_test.py BIN_FOLDER [unittest arguments]
-"""
+order."""
 import shutil
 import signal
-import sys
 import unittest
 
-from function_gang import (CHECKPOINT_EVERY, ITERATIONS, PATIENCE_SECONDS, Gang, Job,
-                           wait_until)
+from function_gang import CHECKPOINT_EVERY, ITERATIONS, PATIENCE_SECONDS, Gang, Job, wait_until
+from options import OPTIONS
 from run_support import Bench
-
-BIN = ""
 
 
 class Gangs(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.bench = Bench(BIN)
+        cls.bench = Bench(OPTIONS.bin)
+        cls.addClassCleanup(cls.bench.close)
         cls.data = cls.bench.folder / "digits"
         cls.processes = cls.bench.folder / "processes"
         cls.processes.mkdir()
         job = cls.job("reference")
-        gang = Gang(BIN, cls.processes, job).begin()
+        gang = Gang(OPTIONS.bin, cls.processes, job).begin()
         try:
             cls.reference = gang.digest()
             cls.model = cls.model_of(job)
         finally:
             gang.end()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.bench.close()
 
     @classmethod
     def job(cls, name):
@@ -46,7 +36,7 @@ class Gangs(unittest.TestCase):
         return job.path("results/model.safetensors").read_bytes()
 
     def gang(self, job):
-        gang = Gang(BIN, self.processes, job)
+        gang = Gang(OPTIONS.bin, self.processes, job)
         self.addCleanup(gang.end)
         return gang
 
@@ -93,7 +83,7 @@ class Fencing(Gangs):
         job = self.job("replaced")
         gang = self.gang(job).begin(incarnation=3, revision=2, epoch=5)
         gang.wait_for_checkpoint(incarnation=3)
-        for role, function in zip(gang.ROLES, gang.functions):
+        for role, function in zip(gang.ROLES, gang.functions, strict=True):
             for what, older in (("incarnation", {"incarnation": 2, "revision": 2, "epoch": 5}),
                                 ("plan revision", {"incarnation": 3, "revision": 1, "epoch": 5}),
                                 ("leader epoch", {"incarnation": 3, "revision": 2, "epoch": 4})):
@@ -164,15 +154,10 @@ class Termination(Gangs):
                 start = (place, 1, 0)
                 self.assertIn(start, job.checkpoints())
                 self.assertEqual(records[-1]["checkpoint"], job.reference(start))
-                for (other, number), function in zip(gang.ROLES, gang.functions):
+                for (other, number), function in zip(gang.ROLES, gang.functions, strict=True):
                     alive = function.process.poll() is None
                     self.assertEqual(alive, (other, number) != (kind, rank))
                 gang.replace(kind, rank)
                 gang.begin(start=start)
                 self.assertEqual(gang.digest(), self.reference)
                 self.assertEqual(self.model_of(job), self.model)
-
-
-if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    unittest.main(verbosity=2)

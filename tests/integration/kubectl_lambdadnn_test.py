@@ -1,25 +1,19 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`kubectl lambdadnn` as people use it, on a real API server. No operator runs: the test writes the
-status that one would.
-
-    kubectl_lambdadnn_test.py BIN_FOLDER [unittest arguments]
-"""
+status that one would."""
 import json
 import os
 import pathlib
 import signal
 import subprocess
-import sys
 import threading
 import time
-import unittest
+
+from bad_manifests import bad_manifests
+from kube_api import JOBS, ClusterTest, condition, job_path
+from options import OPTIONS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/support"))
-from kube_api import JOBS, ClusterTest, condition, job_path  # noqa: E402
-
-BIN = None
 MINIMAL = ROOT / "tests/data/good/minimal.yaml"
 COMPLETE, FAILED, USAGE, INFEASIBLE, ENVIRONMENT, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
@@ -31,14 +25,14 @@ class KubectlLambdadnn(ClusterTest):
     def setUpClass(cls):
         super().setUpClass()
         # kubectl finds its plugins on the PATH.
-        cls.kubectl.environment["PATH"] = f"{BIN}:{os.environ['PATH']}"
+        cls.kubectl.environment["PATH"] = f"{OPTIONS.bin}:{os.environ['PATH']}"
 
     def tearDown(self):
         for namespace in ("default", "team"):
             self.api.call("DELETE", JOBS.format(namespace))
 
     def command(self, *words, program="kubectl-lambdadnn", environment=None, stdin=None):
-        done = subprocess.run([BIN / program, *map(str, words)], capture_output=True, text=True,
+        done = subprocess.run([OPTIONS.bin / program, *map(str, words)], capture_output=True, text=True,
                               env={**self.kubectl.environment, **(environment or {})},
                               cwd=self.folder, timeout=60, input=stdin)
         self.assertNotIn("\x1b", done.stdout + done.stderr, "colour without a terminal")
@@ -53,7 +47,7 @@ class KubectlLambdadnn(ClusterTest):
             self.assertEqual(done.stderr.count("error: "), 1, done.stderr)
 
     def begin(self, *words):
-        return subprocess.Popen([BIN / "kubectl-lambdadnn", *map(str, words)], text=True,
+        return subprocess.Popen([OPTIONS.bin / "kubectl-lambdadnn", *map(str, words)], text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                 env=self.kubectl.environment, cwd=self.folder)
 
@@ -78,7 +72,9 @@ class KubectlLambdadnn(ClusterTest):
                              "metadata.name=others", "--set", "spec.training.epochs=7", "-o", "json")
         self.says(other, COMPLETE)
         self.assertEqual(json.loads(other.stdout)["spec"]["training"]["epochs"], 7)
-        self.says(self.command("submit", "-f", ROOT / "tests/data/bad/epochs-zero.yaml"), USAGE,
+        bad = self.folder / "epochs-zero.yaml"
+        bad.write_text(bad_manifests()["epochs-zero"].text)
+        self.says(self.command("submit", "-f", bad), USAGE,
                   "epochs-zero.yaml:12: spec.training.epochs: 0 is too small")
         self.says(self.command("submit", "-f", MINIMAL, "-n", "nowhere"), ENVIRONMENT, "nowhere")
         self.says(self.command("submit", "-f", "-", "-n", "team", stdin="{"), USAGE)
@@ -351,8 +347,3 @@ class KubectlLambdadnn(ClusterTest):
                               env=self.kubectl.environment, cwd=self.folder)
         self.assertEqual(done.stdout.split(), ["suspend", "--watch", "digits"], done.stderr)
         self.says(self.command("completion", "tcsh"), USAGE, "tcsh")
-
-
-if __name__ == "__main__":
-    BIN = pathlib.Path(sys.argv.pop(1)).resolve()
-    unittest.main()

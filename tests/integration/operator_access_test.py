@@ -1,25 +1,18 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The access rules are all that the operator needs and nothing more: with each of them taken away a
 job's life is not what it is with all. The key of a job shows nowhere but in its Secret.
 
-    operator_access_test.py BIN_FOLDER [--share I/N] [unittest arguments]
-
---share takes the I-th of N parts of the rules; "turn/N" takes the part whose turn it is for this
-commit.
+--share I/N takes each N-th of the rules.
 """
 import base64
 import json
-import sys
 import time
 import unittest
 
 from api_proxy import ApiProxy
 from operator_support import Cluster, access_rules
-from turns import share
+from options import OPTIONS, shared
 
-BIN = ""
-SHARE = (0, 1)
 TRAINING = {"epochs": 12}
 LIFE_SECONDS = 60
 LAST = {("serverlesstrainingjobs", "delete"): "deleted", ("secrets", "delete"): "deleted",
@@ -36,7 +29,7 @@ def verb_of(request):
 class Access(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster(BIN)
+        cls.cluster = Cluster(OPTIONS.bin)
         cls.host = cls.cluster.start_host()
 
     @classmethod
@@ -109,8 +102,7 @@ class Access(unittest.TestCase):
         superfluous = []
         rules = [(which, index, rule["resources"][0], verb) for which in ("jobs", "lease")
                  for index, rule in enumerate(access_rules()[which]) for verb in rule["verbs"]]
-        part, parts = SHARE
-        taken = rules[part::parts]
+        taken = shared(rules)
         self.assertTrue(taken)
         for which, index, resource, verb in taken:
             name = f"no-{verb}-{resource.replace('/', '-')}"
@@ -181,11 +173,3 @@ class Access(unittest.TestCase):
         cluster.wait_for("it leads", lambda: plain.metric("leader_election_master_status") == 1)
         self.assertEqual(page(plain, "default/looked-at")[0], 404)
         self.assertEqual(plain.stop(), 0)
-
-
-if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    if sys.argv[1:2] == ["--share"]:
-        SHARE = share(sys.argv[2])
-        del sys.argv[1:3]
-    unittest.main(verbosity=2)

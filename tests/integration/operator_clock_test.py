@@ -1,11 +1,8 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Two replicas of the operator whose clocks are 10 minutes behind and 10 minutes ahead of the API
 server's, and functions whose clock is an hour ahead of the object store's. The leader is killed while
 a job runs: the lease, the job's deadline, its time to live, its requests to the store and every time
 that is told of it are right by the API server's clock.
-
-    operator_clock_test.py BIN_FOLDER [unittest arguments]
 
 The clocks are libfaketime's: wall clocks alone, set per process.
 """
@@ -18,12 +15,11 @@ import sys
 import time
 import unittest
 
+import kube_control_plane  # operator_support knows where it is
 from operator_support import Cluster
+from options import OPTIONS
 from s3_servers import ACCESS_KEY, SECRET_KEY, RealServer
 
-import kube_control_plane  # operator_support knows where it is
-
-BIN = ""
 EPOCHS = {"epochs": 14}
 TTL_SECONDS = 12
 # Far less than the clocks differ by, far more than the job needs.
@@ -57,7 +53,7 @@ class Clocks(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         kube_control_plane.Authority = EarlyAuthority
-        cls.cluster = Cluster(BIN, own_plane=True)
+        cls.cluster = Cluster(OPTIONS.bin, own_plane=True)
         cls.addClassCleanup(cls.cluster.close)
         cls.minio = RealServer("minio")
         cls.addClassCleanup(cls.minio.close)
@@ -164,8 +160,3 @@ class Clocks(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         actual = json.loads((out / "report.json").read_text())["actual"]["seconds"]
         self.assertAlmostEqual(actual, seconds, delta=TOLERANCE + 4)
-
-
-if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    unittest.main(verbosity=2)

@@ -1,25 +1,20 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Credentials of a store for one job alone, on a real API server, MinIO and versitygw: who gets them,
-what they reach, that jobs need no more, and that nobody is told them.
-
-    operator_credentials_test.py BIN_FOLDER [unittest arguments]
-"""
+what they reach, that jobs need no more, and that nobody is told them."""
 import base64
 import ctypes
 import ctypes.util
 import hashlib
 import json
 import os
-import sys
 import unittest
 import urllib.parse
 
 from operator_support import Cluster
+from options import OPTIONS
 from run_support import files_like
 from s3_servers import BUCKET, ROOT_SECRET, CountingProxy, RealServer
 
-BIN = ""
 LONG = 400  # a busy machine starts nine functions in half a minute
 KEPT = "kept-jobs"
 USER = {"accessKeyId": "plain-user", "secretAccessKey": "plain-user-secret"}
@@ -70,7 +65,7 @@ def sealed(password, text):
 class Credentials(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster(BIN)
+        cls.cluster = Cluster(OPTIONS.bin)
         cls.addClassCleanup(cls.cluster.close)
         cls.minio = RealServer("minio")
         cls.addClassCleanup(cls.minio.close)
@@ -262,8 +257,3 @@ class Credentials(unittest.TestCase):
             self.assertEqual(status["objectStore"]["credentials"], "PerJob")
             digests[name] = status["model"]["digest"]
         self.assertEqual(digests["reads"], digests["reads-files"])
-
-
-if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    unittest.main(verbosity=2)

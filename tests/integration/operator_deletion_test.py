@@ -1,22 +1,17 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Jobs are deleted in every phase, with their store reachable and not, alone and with their
 namespace: the finalizer always ends, no function stays, no object but kept results; what could not
-be cleaned up is named in an event.
-
-    operator_deletion_test.py BIN_FOLDER [unittest arguments]
-"""
+be cleaned up is named in an event."""
 import json
 import os
 import signal
-import sys
 import time
 import unittest
 
 from operator_support import Cluster
+from options import OPTIONS
 from s3_servers import ACCESS_KEY, SECRET_KEY, RealServer
 
-BIN = ""
 EPOCHS = {"epochs": 40}
 # Clean-up is tried for a minute.
 ENDS_WITHIN = 90
@@ -25,7 +20,7 @@ ENDS_WITHIN = 90
 class Deletion(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster(BIN)
+        cls.cluster = Cluster(OPTIONS.bin)
         cls.host = cls.cluster.start_host()
         cls.operator = cls.cluster.start_operator(cls.host)
         cls.cluster.create_secret("s3", accessKeyId=ACCESS_KEY, secretAccessKey=SECRET_KEY)
@@ -195,8 +190,3 @@ class Deletion(unittest.TestCase):
         self.cluster.wait_for("it is gone", lambda: self.cluster.get("back") is None, 60)
         uid = job["metadata"]["uid"]
         self.assertEqual([key for key in self.minio.keys() if uid in key], [])
-
-
-if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    unittest.main(verbosity=2)

@@ -1,24 +1,20 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Replicas of the operator while a job runs: a leader is killed, another is frozen in the middle of a
 request and woken when a second one has taken over. No function is started again, nothing that the
 frozen one still sends takes effect, and the digest is that of an undisturbed run.
 
-    operator_failover_test.py BIN_FOLDER [unittest arguments]
-
 Prints how long each take-over took.
 """
 import signal
-import sys
 import threading
 import time
 import unittest
 
 from api_proxy import ApiProxy
 from operator_support import Cluster
+from options import OPTIONS
 from s3_servers import ACCESS_KEY, SECRET_KEY, RealServer
 
-BIN = ""
 EPOCHS = {"epochs": 50}
 ACTS_WITHIN = 20
 HEARS_WITHIN = 10
@@ -50,17 +46,14 @@ class Replica:
 class Failover(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster(BIN)
+        cls.cluster = Cluster(OPTIONS.bin)
+        cls.addClassCleanup(cls.cluster.close)
         cls.host = cls.cluster.start_host()
         # Functions with little CPU: a job that lasts and leaves the machine to others. How fast
         # they are changes no bit.
         cls.slow = cls.cluster.bench.platform(milliCpuPerGiB=400)
         cls.reference = cls.cluster.bench.run(
             job=cls.cluster.manifest("reference", training=EPOCHS)).digest()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.cluster.close()
 
     def setUp(self):
         self.addCleanup(lambda: [p.kill() for p in self.cluster.started
@@ -223,8 +216,3 @@ class Failover(unittest.TestCase):
                          job["status"]["execution"]["leaderEpoch"])
         self.assertEqual(set(self.cluster.functions()), functions, "a function was started again")
         self.end("frozen")
-
-
-if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    unittest.main(verbosity=2)

@@ -1,9 +1,6 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The operator behind an API server and a network that misbehave, and beside servers that restart:
 every job ends with the digest of an undisturbed run, with a bounded number of requests.
-
-    operator_faults_test.py BIN_FOLDER [unittest arguments]
 
 Prints what it did and how many requests the operator made.
 """
@@ -12,15 +9,14 @@ import http.client
 import itertools
 import json
 import signal
-import sys
 import threading
 import time
 import unittest
 
 from api_proxy import ApiProxy, Lost
 from operator_support import Cluster
+from options import OPTIONS
 
-BIN = ""
 EPOCHS = {"epochs": 12}
 # A job writes its turning points (about 15 changes), progress every 2 s, and reads before it acts.
 REQUESTS_A_JOB = 150
@@ -34,14 +30,11 @@ def status_object(code, reason, message):
 class Faults(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster(BIN, own_plane=True)
+        cls.cluster = Cluster(OPTIONS.bin, own_plane=True)
+        cls.addClassCleanup(cls.cluster.close)
         cls.host = cls.cluster.start_host()
         cls.reference = cls.cluster.bench.run(
             job=cls.cluster.manifest("reference", training=EPOCHS)).digest()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.cluster.close()
 
     def setUp(self):
         self.proxy = ApiProxy(self.cluster.plane, self.cluster.own_user())
@@ -231,8 +224,3 @@ class Faults(unittest.TestCase):
         job, _ = self.disturbed("etcd", lambda: self.restart("etcd", 3), epochs=30)
         self.assertEqual(job["status"]["usage"].get("restarts", 0), 0)
         self.assertLess(self.report(job), 3 * REQUESTS_A_JOB)
-
-
-if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    unittest.main(verbosity=2)

@@ -1,11 +1,7 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Jobs whose stores mean harm (hostile_store.py), each with a store and a Secret of its own, of
 fifty teams, beside a job whose store does not, on a real API server: the good one trains to its end,
-the operator stays small, and each of the others is told what its store does.
-
-    operator_hostile_store_test.py BIN_FOLDER [--jobs N] [unittest arguments]
-"""
+the operator stays small, and each of the others is told what its store does."""
 import json
 import pathlib
 import re
@@ -16,9 +12,9 @@ import types
 import unittest
 
 from operator_support import Cluster
+from options import OPTIONS
 from run_support import HERE
 
-BIN, JOBS = "", 300
 TEAMS = 50
 MOST_BYTES = 1 << 30
 GOOD_WITHIN, TOLD_WITHIN = 180, 300
@@ -34,9 +30,9 @@ def peak(pid):
 class HostileStores(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster(BIN)
+        cls.cluster = Cluster(OPTIONS.bin)
         cls.addClassCleanup(cls.cluster.close)
-        cls.stores = subprocess.Popen([sys.executable, HERE / "hostile_store.py", str(JOBS)],
+        cls.stores = subprocess.Popen([sys.executable, HERE / "hostile_store.py", str(OPTIONS.jobs)],
                                       stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         cls.addClassCleanup(cls.stores.communicate)  # its input ends, and so does it
         cls.modes = json.loads(cls.stores.stdout.readline())
@@ -72,7 +68,7 @@ class HostileStores(unittest.TestCase):
         self.cluster.create_job(self.cluster.manifest("good", training={"epochs": 2}))
         self.cluster.wait_complete("good", seconds=GOOD_WITHIN)
         print(f"\nthe good job took {time.monotonic() - begun:.1f} s", flush=True)
-        self.cluster.wait_for("all are told", lambda: len(self.told()) == JOBS, TOLD_WITHIN, every=2)
+        self.cluster.wait_for("all are told", lambda: len(self.told()) == OPTIONS.jobs, TOLD_WITHIN, every=2)
         messages = self.told()
         for number, (mode, port) in enumerate(self.modes):
             with self.subTest(mode=mode, number=number):
@@ -81,12 +77,3 @@ class HostileStores(unittest.TestCase):
         print(f"the operator took {most / 1e6:.0f} MB at most", flush=True)
         self.assertLess(most, MOST_BYTES)
         self.assertTrue(self.operator.alive())
-
-
-if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    if "--jobs" in sys.argv:
-        at = sys.argv.index("--jobs")
-        JOBS = int(sys.argv[at + 1])
-        del sys.argv[at:at + 2]
-    unittest.main(verbosity=2)

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The operator is killed (-9) before, after, and after with the reply lost of every write to the API
 server in the lives of jobs: one that completes and is deleted by its time to live, one that is
@@ -7,28 +6,25 @@ under leaders that are elected; and before it posts the slice of each role, once
 and between lines of the answer. Each ends as if nothing had happened: same digest, no function and no
 object left, no child twice.
 
-    operator_kill_test.py BIN_FOLDER [--share I/N] [--lanes N] [--record]
-
 What is written is taken from a recorded run of each life and must be in operator_writes.txt
 (--record writes it anew); each event counts once, where it comes first, and so does each write of the
-Lease. --share I/N takes each N-th row of the table, from the I-th on; turn/N from the one on whose turn it
-is for this commit. --lanes N runs N rows at once, each
-in a cluster of its own: much of a row is waiting.
+Lease. --share I/N takes each N-th row of the table. --lanes N runs N rows at once, each in a cluster of
+its own: much of a row is waiting. --only TEXT takes rows that hold it.
 """
-import argparse
 import collections
 import concurrent.futures
 import pathlib
 import queue
-import sys
 import threading
 import time
+
+import pytest
 
 from api_proxy import ApiProxy, Lost
 from host_proxy import HostProxy
 from operator_lives import JOB, LIVES, Lives, WriteLog
 from operator_support import Cluster
-from turns import share
+from options import OPTIONS, shared
 
 TABLE = pathlib.Path(__file__).parent / "operator_writes.txt"
 MODES = ("before", "after", "reply lost")
@@ -225,50 +221,47 @@ class Table:
             self.fail("the ends of the last rows", error)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("programs")
-    parser.add_argument("--share", default="1/1")
-    parser.add_argument("--lanes", type=int, default=1)
-    parser.add_argument("--record", action="store_true")
-    parser.add_argument("--only", default="", help="rows that hold this text")
-    arguments = parser.parse_args()
-    begin, lanes = time.monotonic(), []
+@pytest.fixture(scope="module")
+def lanes():
+    made = []
     try:
-        with concurrent.futures.ThreadPoolExecutor(arguments.lanes) as pool:
-            list(pool.map(lambda _: lanes.append(Lane(arguments.programs)),
-                          range(arguments.lanes)))
-        rows, writes = record(lanes)
-        if arguments.record:
-            TABLE.write_text("# What operators write in the lives of operator_kill_test.py.\n" +
-                             "".join(f"{write}\n" for write in writes))
-            return 0
-        known = set(TABLE.read_text().splitlines())
-        new = [write for write in writes if write not in known]
-        if new:
-            print(f"FAILED: writes that are not in {TABLE.name}: {new}; add them with --record")
-            return 1
-        first, step = share(arguments.share)
-        chosen = [row for row in rows[first::step] if arguments.only in text_of(row)]
-        table, recorded = Table(), time.monotonic()
-        in_lanes(lanes, chosen, table.run)
-        in_lanes(lanes, lanes, lambda _, lane: table.finish(lane))
-        now = time.monotonic()
-        print(f"{len(rows)} rows, {len(chosen)} taken in {len(lanes)} lanes, operator killed in "
-              f"{table.struck}, {sum(lane.starts for lane in lanes)} starts, {now - begin:.0f} s: "
-              f"{recorded - begin:.0f} s for the table, then {now - recorded:.0f} s, a row "
-              f"{table.seconds / max(1, len(chosen)):.1f} s")
-        for text in table.missed:
-            print(f"not written again in this run: {text}")
-        # A write that depends on timing may not come again, most must.
-        if table.struck < 0.8 * len(chosen):
-            table.failed.append("too few rows were struck")
-        print(f"{len(chosen) - len(table.failed)} passed, {len(table.failed)} failed")
-        return 1 if table.failed else 0
+        with concurrent.futures.ThreadPoolExecutor(OPTIONS.lanes) as pool:
+            list(pool.map(lambda _: made.append(Lane(OPTIONS.bin)), range(OPTIONS.lanes)))
+        yield made
     finally:
-        for lane in lanes:
+        for lane in made:
             lane.close()
 
 
-if __name__ == "__main__":
-    sys.exit(main())
+@pytest.fixture(scope="module")
+def recorded(lanes):
+    """Rows and writes."""
+    begin = time.monotonic()
+    found = record(lanes)
+    print(f"{time.monotonic() - begin:.0f} s for the table of {len(found[0])} rows", flush=True)
+    return found
+
+
+def test_every_write_is_in_the_list(recorded):
+    _, writes = recorded
+    if OPTIONS.record:
+        TABLE.write_text("# What operators write in the lives of operator_kill_test.py.\n" +
+                         "".join(f"{write}\n" for write in writes))
+    new = set(writes) - set(TABLE.read_text().splitlines())
+    assert not new, f"writes that are not in {TABLE.name}; add them with --record"
+
+
+def test_each_row_ends_as_if_nothing_had_happened(lanes, recorded):
+    rows, _ = recorded
+    chosen = [row for row in shared(rows) if OPTIONS.only in text_of(row)]
+    table, begin = Table(), time.monotonic()
+    in_lanes(lanes, chosen, table.run)
+    in_lanes(lanes, lanes, lambda _, lane: table.finish(lane))
+    print(f"{len(rows)} rows, {len(chosen)} taken in {len(lanes)} lanes, operator killed in "
+          f"{table.struck}, {sum(lane.starts for lane in lanes)} starts, "
+          f"{time.monotonic() - begin:.0f} s, a row {table.seconds / max(1, len(chosen)):.1f} s")
+    for text in table.missed:
+        print(f"not written again in this run: {text}")
+    assert table.failed == []
+    # A write that depends on timing may not come again, most must.
+    assert table.struck >= 0.8 * len(chosen), "too few rows were struck"

@@ -108,7 +108,7 @@ class Lives:
             return self.cluster.wait_for(f"{name}: {what}", look, seconds, every=0.05)
         except AssertionError as error:
             page = self.operate().page("metrics", f"/debug/jobs/default/{name}")[1]
-            raise AssertionError(f"{page[-6000:]}\n{str(error)[-3000:]}")
+            raise AssertionError(f"{page[-6000:]}\n{str(error)[-3000:]}") from None
 
     def running(self, name):
         """Iterations have been heard of, of all those who tell of them the first."""
@@ -143,7 +143,7 @@ class Lives:
         try:
             self.cluster.wait_for("clean", clean, 40)
         except AssertionError:
-            raise AssertionError(f"{name} left behind: {left}\n{self.cluster.tails()}")
+            raise AssertionError(f"{name} left behind: {left}\n{self.cluster.tails()}") from None
 
     def gone(self, name, job, results):
         """The job goes, and all that it may not leave."""

@@ -1,27 +1,21 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Jobs of a cluster by kubectl lambdadnn alone, with a real operator and real functions: submitted
 and waited for, watched, suspended and resumed, their logs read, their results fetched; and how they
-wait for room.
-
-    operator_people_test.py BIN_FOLDER [unittest arguments]
-"""
+wait for room."""
 import datetime
 import json
 import os
 import subprocess
-import sys
 import unittest
 
 from operator_support import Cluster
-
-BIN = ""
+from options import OPTIONS
 
 
 class People(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster(BIN)
+        cls.cluster = Cluster(OPTIONS.bin)
         cls.addClassCleanup(cls.cluster.close)
         cls.host = cls.cluster.start_host()
         cls.operator = cls.cluster.start_operator(cls.host)
@@ -86,7 +80,7 @@ class People(unittest.TestCase):
 
 class Room(unittest.TestCase):
     def test_with_room_for_one_and_a_half_jobs_wait_in_order_and_all_complete(self):
-        cluster = Cluster(BIN)
+        cluster = Cluster(OPTIONS.bin)
         self.addCleanup(cluster.close)
         one = 3 * 384 + 3 * 128  # MiB of the workers and servers of jobs/digits.yaml
         host = cluster.start_host("host", "--memory", str(one * 3 // 2))
@@ -106,7 +100,7 @@ class Room(unittest.TestCase):
             nonlocal most
             most = max(most, len(cluster.functions()))
             jobs = [cluster.get(name) for name in names]
-            for name, job in zip(names, jobs):
+            for name, job in zip(names, jobs, strict=True):
                 for condition in job.get("status", {}).get("conditions", []):
                     if condition["reason"] == "WaitingForRoom":
                         waited.setdefault(name, []).append(condition["message"])
@@ -129,8 +123,3 @@ class Room(unittest.TestCase):
         self.assertGreaterEqual(most, 3 + 3)
         self.assertLess(most, 2 * (3 + 3))
         self.assertEqual(cluster.functions(), {})
-
-
-if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    unittest.main()

@@ -1,9 +1,6 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """What only an operator can see to be wrong with a job, and says in a condition: a missing Secret, a
 store that does not answer, an objective that cannot be met, a model too large for any function.
-
-    operator_refusal_test.py BIN_FOLDER [unittest arguments]
 
 tests/data/refused/NAME.txt holds the condition of NAME.yaml, "TYPE=STATUS REASON" and the message;
 LAMBDADNN_UPDATE_CONDITIONS=1 writes them anew (read them before they are committed). `lambdadnn run`
@@ -13,13 +10,12 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 import unittest
 
 from operator_support import Cluster
+from options import OPTIONS
 from s3_servers import CREDENTIALS
 
-BIN = ""
 REFUSED = pathlib.Path(__file__).resolve().parents[1] / "data/refused"
 # Accepted=False: it is tried again until the store answers.
 WAITS = {"Accepted": "False"}
@@ -32,7 +28,7 @@ EXIT_CODES = {"Infeasible": 3, "SliceFailed": 1, "StoreNotUsable": 4}  # else 2
 class Refusals(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster(BIN)
+        cls.cluster = Cluster(OPTIONS.bin)
         cls.addClassCleanup(cls.cluster.close)
         cls.host = cls.cluster.start_host()
         cls.operator = cls.cluster.start_operator(
@@ -102,8 +98,3 @@ class Refusals(unittest.TestCase):
                 if reason == "Infeasible":  # another platform has other figures
                     said, sentence = re.sub(r"[\d.]+", "N", said), re.sub(r"[\d.]+", "N", sentence)
                 self.assertIn(sentence, said)
-
-
-if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    unittest.main(verbosity=2)

@@ -1,20 +1,15 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """lambdadnn-operator at a real kube-apiserver: a job that kubectl applies is trained by functions
-of a host that outlives the operator, to the bits of `lambdadnn run` of the same file.
-
-    operator_run_test.py BIN_FOLDER [unittest arguments]
-"""
+of a host that outlives the operator, to the bits of `lambdadnn run` of the same file."""
 import json
 import pathlib
 import subprocess
-import sys
 import time
 import unittest
 
 from operator_support import Cluster, program
+from options import OPTIONS
 
-BIN = ""
 EPOCHS = {"epochs": 4}
 QUICKSTART = pathlib.Path(__file__).parent.parent.parent / "examples/quickstart/no-files.yaml"
 
@@ -22,12 +17,9 @@ QUICKSTART = pathlib.Path(__file__).parent.parent.parent / "examples/quickstart/
 class WithHost(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster(BIN)
+        cls.cluster = Cluster(OPTIONS.bin)
+        cls.addClassCleanup(cls.cluster.close)
         cls.host = cls.cluster.start_host()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.cluster.close()
 
 
 class OperatorRun(WithHost):
@@ -182,8 +174,3 @@ class Measured(WithHost):
                          if f'name="{name}"' in labels]
                 self.assertEqual(len(shown), 1)
                 self.assertAlmostEqual(shown[0] / (float(value) or 1), 1 if float(value) else 0, 5)
-
-
-if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    unittest.main(verbosity=2)

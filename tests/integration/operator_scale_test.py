@@ -1,10 +1,7 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Many jobs at once: a thousand of them, each with five open streams, on a real API server, two
 replicas of the operator, and a function host whose functions are entries of a table
 (tests/support/stub_function_host.cc). Nothing is trained.
-
-    operator_scale_test.py BIN_FOLDER [--jobs N] [--seconds N] [unittest arguments]
 
 Prints what docs/benchmarks.md shows: seconds until all jobs are accepted and planned, and until all
 streams are open; resident memory, descriptors, processor time and writes a second while they are;
@@ -16,15 +13,14 @@ import os
 import pathlib
 import re
 import socket
-import sys
 import threading
 import time
 import unittest
 
-from operator_support import Cluster  # and the path of what follows
-from kube_client import KubeApi  # noqa: E402
+from kube_client import KubeApi
+from operator_support import Cluster
+from options import OPTIONS
 
-BIN, JOBS, SECONDS = "", 60, 10
 FUNCTIONS = 4
 STREAMS = FUNCTIONS + 1  # and a parameter server
 NAMESPACE = "scale"
@@ -86,7 +82,7 @@ class FirstSeen:
 class Scale(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.cluster = cluster = Cluster(BIN, train=0, own_plane=True)
+        cls.cluster = cluster = Cluster(OPTIONS.bin, train=0, own_plane=True)
         cls.addClassCleanup(cluster.close)
         cls.socket = str(cluster.folder / "stub.sock")
         cls.stub = cluster.start("stub", [cluster.programs / "stub-function-host", cls.socket])
@@ -158,7 +154,7 @@ class Scale(unittest.TestCase):
             self.assertEqual(status, 201, made)
         begun = time.monotonic()
         with concurrent.futures.ThreadPoolExecutor(WRITERS) as pool:
-            list(pool.map(create, range(JOBS)))
+            list(pool.map(create, range(OPTIONS.jobs)))
         return begun
 
     def delete_all(self):
@@ -193,7 +189,7 @@ class Scale(unittest.TestCase):
     def wait_each(self, seen, state, begun, seconds):
         """Seconds since `begun` until the last job was seen in that state."""
         times = seen.times[state]
-        self.cluster.wait_for(f"all {state}", lambda: len(times) == JOBS, seconds, every=0.2)
+        self.cluster.wait_for(f"all {state}", lambda: len(times) == OPTIONS.jobs, seconds, every=0.2)
         return max(times.values()) - begun
 
     def is_planned(self, job):
@@ -220,12 +216,12 @@ class Scale(unittest.TestCase):
 
     def tell(self, what, before, requests=None):
         """What it took since, of processor time and of the API server, a job."""
-        took = {name: round(1000 * (seconds - before.get(name, 0)) / JOBS, 1)
+        took = {name: round(1000 * (seconds - before.get(name, 0)) / OPTIONS.jobs, 1)
                 for name, seconds in self.spent().items()}
         print(f"  {what}: milliseconds of processor time a job {took}; "
               f"load {os.getloadavg()[0]:.1f}", flush=True)
         if requests is not None:
-            counts = {name: round((count - requests.get(name, 0)) / JOBS, 2)
+            counts = {name: round((count - requests.get(name, 0)) / OPTIONS.jobs, 2)
                       for name, count in self.answered().items()}
             print("  requests a job:", {name: count for name, count in sorted(counts.items())
                                         if count >= 0.05}, flush=True)
@@ -233,7 +229,7 @@ class Scale(unittest.TestCase):
     def wait_streams(self, what, begun, seconds, attached=0):
         def open_streams():
             stats = self.stats()
-            return stats["attached"] >= attached and stats["streams"] == JOBS * STREAMS
+            return stats["attached"] >= attached and stats["streams"] == OPTIONS.jobs * STREAMS
         self.cluster.wait_for(what, open_streams, seconds, every=0.2)
         return time.monotonic() - begun
 
@@ -242,7 +238,7 @@ class Scale(unittest.TestCase):
         before, stats = self.writes(operator), self.stats()
         cpu, begin = cpu_seconds(operator.pid), time.monotonic()
         host = cpu_seconds(self.stub.pid)
-        time.sleep(SECONDS)
+        time.sleep(OPTIONS.seconds)
         took = time.monotonic() - begin
         busy = (cpu_seconds(operator.pid) - cpu) / took
         lines = (self.stats()["lines"] - stats["lines"]) / took
@@ -259,10 +255,10 @@ class Scale(unittest.TestCase):
               f"stub {(cpu_seconds(self.stub.pid) - host) / took:.2f} cores; a scrape "
               f"{1000 * scrape:.0f} ms, {megabytes(len(page))}; load {os.getloadavg()[0]:.1f}",
               flush=True)
-        self.assertGreater(lines, JOBS * STREAMS / 2 * 0.8)
-        self.assertLess(writes["PATCH"], min(PROGRESS_WRITES, JOBS / 2) * 1.2 + 1)
+        self.assertGreater(lines, OPTIONS.jobs * STREAMS / 2 * 0.8)
+        self.assertLess(writes["PATCH"], min(PROGRESS_WRITES, OPTIONS.jobs / 2) * 1.2 + 1)
         self.assertLess(resident(operator.pid), BUSY_BYTES)
-        self.assertLess(descriptors(operator.pid), JOBS * STREAMS + 200)
+        self.assertLess(descriptors(operator.pid), OPTIONS.jobs * STREAMS + 200)
         self.assertLess(threads(operator.pid), 100)
 
     def assert_one_watch(self, operator, watches):
@@ -289,13 +285,13 @@ class Scale(unittest.TestCase):
         begun = self.create_all()
         created = time.monotonic() - begun
         planned = self.wait_each(seen, "planned", begun, PLANNED_WITHIN * 6)
-        print(f"{JOBS} jobs created in {created:.1f} s, accepted and planned after {planned:.1f} s; "
+        print(f"{OPTIONS.jobs} jobs created in {created:.1f} s, accepted and planned after {planned:.1f} s; "
               f"load {os.getloadavg()[0]:.1f}", flush=True)
         self.tell("planned", spent, answered)
         opened = self.wait_streams("all streams open", begun, PLANNED_WITHIN * 4)
         running = self.wait_each(seen, "running", begun, 120)
         seen.stop()
-        print(f"{JOBS * STREAMS} streams open after {opened:.1f} s, all Running after "
+        print(f"{OPTIONS.jobs * STREAMS} streams open after {opened:.1f} s, all Running after "
               f"{running:.1f} s; operator {cpu_seconds(first.pid):.1f} s of CPU, "
               f"writes {self.writes(first)}, "
               f"{first.metric('lambdadnn_events_dropped'):.0f} events dropped", flush=True)
@@ -311,9 +307,9 @@ class Scale(unittest.TestCase):
         self.cluster.wait_for("a new leader", lambda: "leading" in second.text(), 30, every=0.05)
         led = time.monotonic() - begun
         joined = self.wait_streams("all streams joined again", begun, JOINED_WITHIN * 8,
-                                   stats["attached"] + JOBS * STREAMS)
+                                   stats["attached"] + OPTIONS.jobs * STREAMS)
         print(f"leader killed: the next one leads after {led:.1f} s, has joined all "
-              f"{JOBS * STREAMS} streams after {joined:.1f} s", flush=True)
+              f"{OPTIONS.jobs * STREAMS} streams after {joined:.1f} s", flush=True)
         self.tell("joined", spent, answered)
         print(f"all jobs say so after {self.wait_each(seen, 'led', begun, 120):.1f} s", flush=True)
         seen.stop()
@@ -348,13 +344,3 @@ class Scale(unittest.TestCase):
         # Last, so that a busy machine hides nothing else.
         self.assertLess(planned, PLANNED_WITHIN)
         self.assertLess(joined, JOINED_WITHIN)
-
-
-if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    for option in ("--jobs", "--seconds"):
-        if option in sys.argv:
-            at = sys.argv.index(option)
-            globals()[option.strip("-").upper()] = int(sys.argv[at + 1])
-            del sys.argv[at:at + 2]
-    unittest.main(verbosity=2)

@@ -1,20 +1,15 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """MinIO goes away for 20 seconds while an operator's job trains on it, and comes back with its data, or
 without its objects: the job ends with the digest of an undisturbed run. Without its users, too, the job
-fails with a sentence that says so. Nothing is left but results.
-
-    operator_store_test.py BIN_FOLDER [unittest arguments]
-"""
+fails with a sentence that says so. Nothing is left but results."""
 import shutil
-import sys
 import time
 import unittest
 
 from operator_support import Cluster
+from options import OPTIONS
 from s3_servers import ACCESS_KEY, BUCKET, SECRET_KEY, RealServer
 
-BIN = ""
 EPOCHS = {"epochs": 12}
 DOWN_SECONDS = 20
 
@@ -22,17 +17,14 @@ DOWN_SECONDS = 20
 class StoreGoesAway(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster(BIN)
+        cls.cluster = Cluster(OPTIONS.bin)
+        cls.addClassCleanup(cls.cluster.close)
         cls.host = cls.cluster.start_host()
         cls.operator = cls.cluster.start_operator(cls.host)
         cls.cluster.create_secret("s3", accessKeyId=ACCESS_KEY, secretAccessKey=SECRET_KEY)
         # The bits are the same on every store.
         cls.reference = cls.cluster.bench.run(
             job=cls.cluster.manifest("reference", training=EPOCHS)).digest()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.cluster.close()
 
     def disturb(self, name, *lost):
         """The job's end, whose store comes back without these of its folders."""
@@ -81,8 +73,3 @@ class StoreGoesAway(unittest.TestCase):
         self.assertEqual(failed["reason"], "SliceFailed")
         self.assertIn("refuses the credentials: the access key is unknown there; correct",
                       failed["message"])
-
-
-if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    unittest.main(verbosity=2)

@@ -9,18 +9,15 @@ import pathlib
 import re
 import signal
 import subprocess
-import sys
 import time
 
+import shared_planes
+from kube_client import KubeApi
+from kube_control_plane import program
+from run_support import FUNCTION_PROGRAMS, HERE, Bench, files_like, processes
+from s3_servers import BUCKET
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/support"))
-
-import shared_planes  # noqa: E402
-from kube_client import KubeApi  # noqa: E402
-from kube_control_plane import program  # noqa: E402
-from run_support import HERE, Bench, FUNCTION_PROGRAMS, files_like, processes  # noqa: E402
-from s3_servers import BUCKET  # noqa: E402
-
 RULES = ROOT / "charts/lambdadnn-operator/files/rbac-rules.yaml"
 
 
@@ -71,7 +68,7 @@ class Process:
             return self.process.wait(seconds)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise AssertionError(f"{self.log.name} did not end on SIGTERM:\n{self.text()[-3000:]}")
+            raise AssertionError(f"{self.log.name} did not end on SIGTERM:\n{self.text()[-3000:]}") from None
 
     def wait_for_line(self, pattern, seconds=30):
         """The match of a line of the log."""
@@ -158,7 +155,9 @@ class Cluster:
     def own_user(self):
         """The user with exactly the access rules, as whom operators of this test file run."""
         if self.rules_user is None:
-            name = pathlib.Path(sys.argv[0]).stem.replace("_", "-")
+            # FILE::CLASS::TEST (when)
+            file = os.environ["PYTEST_CURRENT_TEST"].split("::")[0]
+            name = pathlib.Path(file).stem.replace("_", "-")
             self.operator_user(name)
             self.rules_user = name
         return self.rules_user

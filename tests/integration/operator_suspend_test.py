@@ -1,18 +1,12 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A job that is suspended and resumed again and again, and one whose objective changes while it
-runs, under lambdadnn-operator at a real kube-apiserver.
-
-    operator_suspend_test.py BIN_FOLDER [--cycles N] [unittest arguments]
-"""
-import argparse
+runs, under lambdadnn-operator at a real kube-apiserver."""
 import json
-import sys
 import unittest
 
 from operator_support import Cluster
+from options import OPTIONS
 
-OPTIONS = None
 EPOCHS = {"epochs": 40}  # of 17 iterations
 
 
@@ -20,13 +14,10 @@ class OperatorSuspend(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.cluster = Cluster(OPTIONS.bin)
+        cls.addClassCleanup(cls.cluster.close)
         cls.host = cls.cluster.start_host()
         slow = cls.cluster.bench.platform(milliCpuPerGiB=400)
         cls.operator = cls.cluster.start_operator(cls.host, "--platform", slow)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.cluster.close()
 
     def iteration(self, name):
         return self.cluster.get(name).get("status", {}).get("progress", {}).get("iteration", 0)
@@ -46,7 +37,7 @@ class OperatorSuspend(unittest.TestCase):
         reference = cluster.bench.run(job=path).digest()
         cluster.create_job(path)
         done = 0
-        for cycle in range(OPTIONS.cycles):
+        for _ in range(OPTIONS.cycles):
             self.wait_beyond("often", done)
             cluster.patch_job("often", {"spec": {"suspend": True}})
             job = cluster.wait_for("suspended", lambda: cluster.condition(
@@ -86,11 +77,3 @@ class OperatorSuspend(unittest.TestCase):
         # The bits do not depend on the memory.
         same = cluster.bench.run(job=cluster.manifest("same", training=EPOCHS)).digest()
         self.assertEqual(job["status"]["model"]["digest"], same)
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("bin")
-    parser.add_argument("--cycles", type=int, default=10)
-    OPTIONS, rest = parser.parse_known_args()
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)

@@ -1,32 +1,27 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Tenants of one operator on a real API server and MinIO: what the operator's own credentials are not
 for is refused without the user's Secret, a Secret that may use only its own folder is enough, a user
-of one namespace reads nothing of another's, and the key of one job opens no function of another.
-
-    operator_tenant_test.py BIN_FOLDER [unittest arguments]
-"""
+of one namespace reads nothing of another's, and the key of one job opens no function of another."""
 import base64
 import http.client
 import json
 import os
 import stat
 import subprocess
-import sys
 import unittest
 
 from operator_support import Cluster
+from options import OPTIONS
 from s3_servers import BUCKET, CREDENTIALS, RealServer
 from unix_connection import UnixConnection
 
-BIN = ""
 ROOT_URI = f"s3://{BUCKET}/runs"
 
 
 class Tenants(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster(BIN)
+        cls.cluster = Cluster(OPTIONS.bin)
         cls.addClassCleanup(cls.cluster.close)
         cls.minio = RealServer("minio")
         cls.addClassCleanup(cls.minio.close)
@@ -217,8 +212,3 @@ class Tenants(unittest.TestCase):
             cluster.api("DELETE", cluster.job_path("kept", space))
         cluster.wait_for("both are gone", lambda: not any(
             cluster.get("kept", space) for space in jobs), 60)
-
-
-if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    unittest.main(verbosity=2)

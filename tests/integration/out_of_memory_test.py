@@ -1,16 +1,12 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Workers that the kernel kills for want of memory, since the profile says too little of what the
-model needs: later plans give more, and the bits are those of a job that had enough.
-
-    out_of_memory_test.py BIN_FOLDER [unittest arguments]
-"""
-import sys
+model needs: later plans give more, and the bits are those of a job that had enough."""
+import itertools
 import unittest
 
+from options import OPTIONS
 from run_support import Bench
 
-BIN = ""
 # 23 MB of weights, and as much of gradients, beside LibTorch.
 MODEL = ("hidden: [128]", "hidden: [2048, 2048]")
 PROFILE = ("modelBytes: 407080", "modelBytes: 23298088")
@@ -21,7 +17,7 @@ FIXED = "fixed: {functions: 3, memory: 384Mi}"
 
 class OutOfMemory(unittest.TestCase):
     def setUp(self):
-        self.bench = Bench(BIN)
+        self.bench = Bench(OPTIONS.bin)
         self.addCleanup(self.bench.close)
 
     def job(self, *replacements):
@@ -48,13 +44,8 @@ class OutOfMemory(unittest.TestCase):
         memory = [plan["memoryMiB"] for plan in run.report()["plans"]]
         self.assertEqual(memory[0], 128)
         self.assertGreater(len(memory), 1, run.text())
-        for before, after in zip(memory, memory[1:]):
+        for before, after in itertools.pairwise(memory):
             self.assertGreaterEqual(after, before * 5 // 4)
         self.assertIn("was killed for want of memory (OOMKilled): it had 128 MiB", run.text())
         self.assertEqual(run.digest(), enough.digest())
         self.assertEqual(run.functions(), {})
-
-
-if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    unittest.main(verbosity=2)

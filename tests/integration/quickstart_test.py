@@ -1,30 +1,23 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The quickstart as a user runs it: the CNN reaches 97 % on rendered digits within its deadline, a
-linear model on the same data stays below 92 %, and the run leaves what it promises.
-
-    quickstart_test.py BIN_FOLDER
-"""
+linear model on the same data stays below 92 %, and the run leaves what it promises."""
 import pathlib
 import subprocess
 import sys
 import unittest
 
 import report_page_test
+from options import OPTIONS
 from run_support import Bench
 
-BIN = ""
 EXAMPLES = pathlib.Path(__file__).parent.parent.parent / "examples/quickstart"
 
 
 class Quickstart(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.bench = Bench(BIN, train=12000, test=2000)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.bench.close()
+        cls.bench = Bench(OPTIONS.bin, train=12000, test=2000)
+        cls.addClassCleanup(cls.bench.close)
 
     def job(self, name):
         path = self.bench.folder / name
@@ -46,16 +39,12 @@ class Quickstart(unittest.TestCase):
             self.assertGreater((run.out / name).stat().st_size, 0, name)
         self.assertIn("test accuracy", run.text())
         self.assertEqual(run.functions(), {}, "processes were left behind")
-        page = subprocess.run([sys.executable, report_page_test.__file__, self.bench.lambdadnn,
-                               run.out], capture_output=True, text=True)
-        self.assertEqual(page.returncode, 0, page.stderr)
+        page = subprocess.run([sys.executable, "-m", "pytest",
+                               report_page_test.__file__, "--run-folder", run.out],
+                              capture_output=True, text=True)
+        self.assertEqual(page.returncode, 0, page.stdout + page.stderr)
 
     def test_a_linear_model_stays_below_92_per_cent(self):
         run = self.bench.run(job=self.job("logistic.yaml"))
         self.assertEqual(run.code, 0, run.text())
         self.assertLessEqual(run.report()["metrics"]["testAccuracy"], 0.92)
-
-
-if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    unittest.main(verbosity=2)

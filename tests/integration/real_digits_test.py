@@ -1,25 +1,16 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Real input, as users have it: the UCI handwritten digits as CSV and as NumPy arrays, trained by
-`lambdadnn run` on function processes; what comes out opens in PyTorch.
-
-    /usr/bin/python3 real_digits_test.py BIN_FOLDER
-"""
+`lambdadnn run` on function processes; what comes out opens in PyTorch."""
 import json
-import pathlib
-import sys
 import unittest
 
 import numpy
 import torch
 
-from run_support import HERE, Bench, read_safetensors
-
-sys.path[:0] = [str(HERE / "model"), str(HERE.parent / "data")]
-import pytorch_twins  # noqa: E402
-import real_digits  # noqa: E402
-
-BIN = ""
+import pytorch_twins
+import real_digits
+from options import OPTIONS
+from run_support import Bench, read_safetensors
 
 
 def job(model, twin, dataset):
@@ -46,15 +37,12 @@ class RealDigits(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         torch.set_num_threads(1)
-        cls.bench = Bench(BIN, train=0)
+        cls.bench = Bench(OPTIONS.bin, train=0)
+        cls.addClassCleanup(cls.bench.close)
         real_digits.export(cls.bench.folder / "digits")
         pixels = numpy.load(cls.bench.folder / "digits/x_test.npy")
         cls.features = torch.tensor(pixels).unsqueeze(1) / 16
         cls.labels = torch.tensor(numpy.load(cls.bench.folder / "digits/y_test.npy"))
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.bench.close()
 
     def train(self, name, model, dataset, shape):
         twin = pytorch_twins.make(model["name"], shape, 10, **model.get("parameters", {}))
@@ -86,8 +74,3 @@ class RealDigits(unittest.TestCase):
     def test_cnn_on_numpy_arrays(self):
         self.train("npy", {"name": "cnn", "parameters": {"kernel": 3, "padding": 1}},
                    {"format": "npy"}, [1, 8, 8])
-
-
-if __name__ == "__main__":
-    BIN = pathlib.Path(sys.argv.pop(1))
-    unittest.main(verbosity=2)

@@ -1,18 +1,13 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A training run on real S3 servers: the bits of a run on a folder, every iteration's requests and
-bytes as the formulas of common/plan say, and nothing left but results.
-
-    real_store_run_test.py BIN_FOLDER [unittest arguments]
-"""
+bytes as the formulas of common/plan say, and nothing left but results."""
 import collections
-import sys
 import unittest
 
+from options import OPTIONS
 from run_support import Bench
 from s3_servers import CREDENTIALS, EXCHANGE, CountingProxy, RealServer
 
-BIN = ""
 EPOCHS = ("--set", "spec.training.epochs=4")
 SPREAD_AND_CLIPPED = ("--set", "spec.training.epochs=2", "--set", "spec.aggregation.shards=4",
                       "--set", "spec.aggregation.spread=2",
@@ -38,12 +33,9 @@ def most_live(requests):
 class RealStoreRun(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.bench = Bench(BIN)
+        cls.bench = Bench(OPTIONS.bin)
+        cls.addClassCleanup(cls.bench.close)
         cls.reference = cls.bench.run(*EPOCHS)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.bench.close()
 
     def train_on(self, name, length=EPOCHS, reference=None):
         server = RealServer(name)
@@ -85,8 +77,3 @@ class RealStoreRun(unittest.TestCase):
 
     def test_versitygw(self):
         self.train_on("versitygw")
-
-
-if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    unittest.main(verbosity=2)

@@ -1,28 +1,19 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A run that is stopped, given another objective, and resumed under another plan.
-
-    replan_run_test.py BIN_FOLDER [unittest arguments]
-"""
-import sys
+"""A run that is stopped, given another objective, and resumed under another plan."""
 import time
 import unittest
 
+from options import OPTIONS
 from run_support import Bench
-
-BIN = ""
 
 
 class Replan(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.bench = Bench(BIN)
+        cls.bench = Bench(OPTIONS.bin)
+        cls.addClassCleanup(cls.bench.close)
         cls.reference = cls.bench.run()
         cls.digest = cls.reference.digest()
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.bench.close()
 
     def suspended(self, iteration=20):
         run = self.bench.start()
@@ -113,8 +104,3 @@ class Replan(unittest.TestCase):
         self.assertEqual(resumed.digest(), self.digest)
         wall = resumed.wall_seconds() + run.wall_seconds()
         self.assertLess(resumed.report()["actual"]["seconds"], wall + 3)
-
-
-if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    unittest.main(verbosity=2)

@@ -1,11 +1,8 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Opens report pages in headless Chromium: nothing on the console, nothing loaded, every figure has
 data, nothing wider than a phone's screen, every text readable in light and in dark colours.
 
-    report_page_test.py LAMBDADNN [RUN_FOLDER...]
-
-Without folders it renders tests/data/report/report.json.
+Without --run-folder it renders tests/data/report/report.json.
 """
 import html
 import json
@@ -13,12 +10,11 @@ import pathlib
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 
-LAMBDADNN = ""
-FOLDERS = []
+from options import OPTIONS
+
 FIGURES = {
     "Training loss": "<polyline",
     "Test accuracy": "<circle",
@@ -69,87 +65,76 @@ def chromium(page, *options):
 
 
 class ReportPage(unittest.TestCase):
-    def pages(self):
-        for folder in FOLDERS:
-            page = pathlib.Path(folder) / "report.html"
-            self.assertTrue(page.exists(), f"{page} was not written")
-            yield page
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = OPTIONS.run_folder
+        if cls.folder is None:
+            scratch = tempfile.TemporaryDirectory()
+            cls.addClassCleanup(scratch.cleanup)
+            cls.folder = pathlib.Path(scratch.name)
+            source = pathlib.Path(__file__).parent.parent / "data/report/report.json"
+            subprocess.run([OPTIONS.bin / "lambdadnn", "report", source, "-o", "html", "--file",
+                            cls.folder / "report.html"], check=True)
+        cls.page = cls.folder / "report.html"
+        assert cls.page.exists(), f"{cls.page} was not written"
 
     def test_every_figure_has_data(self):
-        for page in self.pages():
-            dom = chromium(page, "--dump-dom").stdout
-            figures = dict(re.findall(r'<svg[^>]*aria-label="([^"]*)"[^>]*>(.*?)</svg>', dom, re.S))
-            for title, mark in FIGURES.items():
-                matching = [svg for name, svg in figures.items() if name.startswith(title)]
-                self.assertEqual(len(matching), 1, f"{page}: no figure '{title}'")
-                self.assertIn(mark, matching[0], f"{page}: '{title}' has no data")
-                self.assertNotRegex(matching[0], r'="-?(nan|inf)', f"{page}: '{title}'")
+        page = self.page
+        dom = chromium(page, "--dump-dom").stdout
+        figures = dict(re.findall(r'<svg[^>]*aria-label="([^"]*)"[^>]*>(.*?)</svg>', dom, re.S))
+        for title, mark in FIGURES.items():
+            matching = [svg for name, svg in figures.items() if name.startswith(title)]
+            self.assertEqual(len(matching), 1, f"{page}: no figure '{title}'")
+            self.assertIn(mark, matching[0], f"{page}: '{title}' has no data")
+            self.assertNotRegex(matching[0], r'="-?(nan|inf)', f"{page}: '{title}'")
 
     def test_the_console_stays_silent(self):
-        for page in self.pages():
-            log = chromium(page, "--dump-dom").stderr
-            self.assertNotIn("CONSOLE", log)
+        page = self.page
+        log = chromium(page, "--dump-dom").stderr
+        self.assertNotIn("CONSOLE", log)
 
     def test_nothing_is_wider_than_a_narrow_screen(self):
         # The page itself must not scroll sideways: a probe writes its width into the title.
         probe = ("<script>addEventListener('load',()=>{document.title="
                  "document.documentElement.scrollWidth+'/'+innerWidth})</script>")
-        for page in self.pages():
-            with tempfile.TemporaryDirectory() as folder:
-                copy = pathlib.Path(folder) / "page.html"
-                copy.write_text(page.read_text().replace("</head>", probe + "</head>"))
-                dom = chromium(copy, "--window-size=500,900", "--dump-dom").stdout
-            width, screen = map(int, re.search(r"<title>(\d+)/(\d+)</title>", dom).groups())
-            self.assertLessEqual(width, screen, page)
+        page = self.page
+        with tempfile.TemporaryDirectory() as folder:
+            copy = pathlib.Path(folder) / "page.html"
+            copy.write_text(page.read_text().replace("</head>", probe + "</head>"))
+            dom = chromium(copy, "--window-size=500,900", "--dump-dom").stdout
+        width, screen = map(int, re.search(r"<title>(\d+)/(\d+)</title>", dom).groups())
+        self.assertLessEqual(width, screen, page)
 
     def test_nothing_is_wider_than_a_phone(self):
         """In a frame of 390 pixels: a window of its own is never that narrow."""
-        for page in self.pages():
-            with tempfile.TemporaryDirectory() as folder:
-                holder = pathlib.Path(folder) / "holder.html"
-                holder.write_text(
-                    "<!doctype html><title></title><iframe style='width:390px;height:800px;border:0' "
-                    "onload=\"document.title=this.contentDocument.documentElement.scrollWidth+'/'+"
-                    "this.contentWindow.innerWidth+'/'+this.contentDocument.body.innerText.length\" "
-                    f'srcdoc="{html.escape(page.read_text())}"></iframe>')
-                dom = chromium(holder, "--dump-dom").stdout
-            width, screen, text = map(int, re.search(r"<title>(\d+)/(\d+)/(\d+)</title>",
-                                                     dom).groups())
-            self.assertEqual(screen, 390)
-            self.assertGreater(text, 100, "the frame is empty")
-            self.assertLessEqual(width, screen, page)
+        page = self.page
+        with tempfile.TemporaryDirectory() as folder:
+            holder = pathlib.Path(folder) / "holder.html"
+            holder.write_text(
+                "<!doctype html><title></title><iframe style='width:390px;height:800px;border:0' "
+                "onload=\"document.title=this.contentDocument.documentElement.scrollWidth+'/'+"
+                "this.contentWindow.innerWidth+'/'+this.contentDocument.body.innerText.length\" "
+                f'srcdoc="{html.escape(page.read_text())}"></iframe>')
+            dom = chromium(holder, "--dump-dom").stdout
+        width, screen, text = map(int, re.search(r"<title>(\d+)/(\d+)/(\d+)</title>",
+                                                 dom).groups())
+        self.assertEqual(screen, 390)
+        self.assertGreater(text, 100, "the frame is empty")
+        self.assertLessEqual(width, screen, page)
 
     def test_every_text_is_readable_in_light_and_in_dark(self):
-        for page in self.pages():
-            backgrounds = {}
-            for dark in (False, True):
-                with tempfile.TemporaryDirectory() as folder:
-                    copy = pathlib.Path(folder) / "page.html"
-                    copy.write_text(page.read_text().replace("</head>", CONTRASTS + "</head>"))
-                    scheme = f"--blink-settings=preferredColorScheme={0 if dark else 1}"
-                    dom = chromium(copy, scheme, "--dump-dom").stdout
-                seen = json.loads(html.unescape(re.search(r"<title>(\{.*?\})</title>", dom)[1]))
-                self.assertEqual(seen["dark"], dark)
-                backgrounds[dark] = seen["background"]
-                self.assertGreater(len(seen["contrasts"]), 1)
-                for pair, contrast in seen["contrasts"].items():
-                    self.assertGreaterEqual(contrast, READABLE, f"{page}, dark={dark}: {pair}")
-            self.assertNotEqual(backgrounds[False], backgrounds[True])
-
-
-def main():
-    global LAMBDADNN
-    LAMBDADNN = sys.argv[1]
-    FOLDERS.extend(sys.argv[2:])
-    with tempfile.TemporaryDirectory() as folder:
-        if not FOLDERS:
-            source = pathlib.Path(__file__).parent.parent / "data/report/report.json"
-            subprocess.run([LAMBDADNN, "report", source, "-o", "html", "--file",
-                            f"{folder}/report.html"], check=True)
-            FOLDERS.append(folder)
-        result = unittest.main(argv=[sys.argv[0]], exit=False).result
-    return 0 if result.wasSuccessful() and result.testsRun else 1
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+        page = self.page
+        backgrounds = {}
+        for dark in (False, True):
+            with tempfile.TemporaryDirectory() as folder:
+                copy = pathlib.Path(folder) / "page.html"
+                copy.write_text(page.read_text().replace("</head>", CONTRASTS + "</head>"))
+                scheme = f"--blink-settings=preferredColorScheme={0 if dark else 1}"
+                dom = chromium(copy, scheme, "--dump-dom").stdout
+            seen = json.loads(html.unescape(re.search(r"<title>(\{.*?\})</title>", dom)[1]))
+            self.assertEqual(seen["dark"], dark)
+            backgrounds[dark] = seen["background"]
+            self.assertGreater(len(seen["contrasts"]), 1)
+            for pair, contrast in seen["contrasts"].items():
+                self.assertGreaterEqual(contrast, READABLE, f"{page}, dark={dark}: {pair}")
+        self.assertNotEqual(backgrounds[False], backgrounds[True])

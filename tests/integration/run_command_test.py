@@ -1,25 +1,17 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`lambdadnn run` in the settings that users bring: its JSON output, a job's bucket that is replaced,
-no control groups, few CPUs, the newest run resumed, a store with a certificate of its own.
-
-    run_command_test.py BIN_FOLDER [unittest arguments]
-"""
+no control groups, few CPUs, the newest run resumed, a store with a certificate of its own."""
 import json
 import os
-import pathlib
 import re
 import subprocess
-import sys
 import unittest
 
+from certificates import Authority
+from options import OPTIONS
 from run_support import Bench
 from s3_servers import BUCKET, CREDENTIALS, RealServer
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "support"))
-from certificates import Authority  # noqa: E402
-
-BIN = ""
 EPOCH = ("--set", "spec.training.epochs=1")
 # ControllerOptions::max_profile_residual
 KEPT_RESIDUAL = 0.15
@@ -28,11 +20,8 @@ KEPT_RESIDUAL = 0.15
 class RunCommand(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.bench = Bench(BIN)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.bench.close()
+        cls.bench = Bench(OPTIONS.bin)
+        cls.addClassCleanup(cls.bench.close)
 
     def command(self, *arguments, prefix=(), folder=None, environment=None):
         """`lambdadnn run` with its two outputs apart."""
@@ -178,8 +167,3 @@ class RunCommand(unittest.TestCase):
         run = self.bench.run(*store, environment=CREDENTIALS)
         self.assertEqual(run.code, 4, run.text())
         self.assertRegex(run.text(), r"(?m)^error: .*certificate")
-
-
-if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    unittest.main(verbosity=2)

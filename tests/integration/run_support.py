@@ -128,7 +128,7 @@ class Run:
             self.end = self.end or time.monotonic()
         except subprocess.TimeoutExpired:
             self.kill()
-            raise AssertionError(f"no end after {timeout} s:\n{self.text()[-4000:]}")
+            raise AssertionError(f"no end after {timeout} s:\n{self.text()[-4000:]}") from None
         return self
 
     def kill(self):
@@ -174,12 +174,14 @@ class Run:
                 environment = pathlib.Path(f"/proc/{pid}/environ").read_text(errors="replace")
             except OSError:
                 continue  # it ended meanwhile
-            found.update({pid: kind for uid, kind in kinds.items() if f"{uid}.port" in environment})
+            for uid, kind in kinds.items():
+                if f"{uid}.port" in environment:
+                    found[pid] = kind
         return found
 
     def events(self):
         path = self.out / "events.jsonl"
-        return [json.loads(l) for l in path.read_text().splitlines()] if path.exists() else []
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
     def wait_for_iteration(self, iteration, timeout=60):
         """Waits until the run has said that it completed this iteration."""

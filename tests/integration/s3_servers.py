@@ -9,7 +9,6 @@ import shutil
 import signal
 import ssl
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -21,11 +20,10 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from botocore.httpsession import URLLib3Session
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(ROOT / "tests/support"))
-from loopback_server import Handler, LoopbackServer  # noqa: E402
-from ports import reserve_port  # noqa: E402
+from loopback_server import Handler, LoopbackServer
+from ports import reserve_port
 
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BUCKET, REGION = "training", "us-east-1"
 ACCESS_KEY, SECRET_KEY = "test-access-key", "test-secret-key"
 CREDENTIALS = {"LAMBDADNN_S3_ACCESS_KEY_ID": ACCESS_KEY,

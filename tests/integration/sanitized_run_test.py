@@ -1,21 +1,15 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """A small real training by functions built with the address sanitizer, LibTorch inside: two workers,
 one server, a store of files. Ends well, with the bits that its own repeat has, and no report of the
-sanitizer, leaks at exit included.
-
-    sanitized_run_test.py RELEASE_BIN_FOLDER SANITIZED_BIN_FOLDER
-"""
+sanitizer, leaks at exit included."""
 import pathlib
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 
+from options import OPTIONS
 from run_support import FUNCTION_PROGRAMS, Bench
-
-RELEASE = SANITIZED = None
 
 
 class SanitizedRun(unittest.TestCase):
@@ -26,9 +20,9 @@ class SanitizedRun(unittest.TestCase):
         self.programs.mkdir()
         # lambdadnn takes the functions that lie beside it.
         for program in ("lambdadnn", "lambdadnn-dataset"):
-            shutil.copy(RELEASE / program, self.programs)
+            shutil.copy(OPTIONS.bin / program, self.programs)
         for program in FUNCTION_PROGRAMS:
-            shutil.copy(SANITIZED / program, self.programs)
+            shutil.copy(OPTIONS.sanitized_bin / program, self.programs)
             linked = subprocess.run(["ldd", self.programs / program], capture_output=True,
                                     text=True, check=True).stdout
             self.assertIn("libasan", linked, f"{program} was not built with the sanitizer")
@@ -59,9 +53,3 @@ class SanitizedRun(unittest.TestCase):
             self.assertEqual(reports, [], reports and reports[0].read_text()[:6000])
             digests.append(run.digest())
         self.assertEqual(digests[0], digests[1])
-
-
-if __name__ == "__main__":
-    SANITIZED = pathlib.Path(sys.argv.pop(2)).resolve()
-    RELEASE = pathlib.Path(sys.argv.pop(1)).resolve()
-    unittest.main(verbosity=2)

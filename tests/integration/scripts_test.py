@@ -1,10 +1,6 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """The scripts of scripts/ as their users meet them, in copies beside stand-ins for what installs
-and compiles (ctest, python3 and the program under test are real), and what `cmake --install` installs.
-
-    scripts_test.py BIN_FOLDER [unittest arguments]
-"""
+and compiles (ctest, python3 and the program under test are real), and what `cmake --install` installs."""
 import json
 import os
 import pathlib
@@ -15,7 +11,8 @@ import sys
 import tempfile
 import unittest
 
-BIN = ""
+from options import OPTIONS
+
 ROOT = pathlib.Path(__file__).parent.parent.parent
 DONE, FAILED, USAGE, ENVIRONMENT = 0, 1, 2, 4
 
@@ -58,6 +55,10 @@ class ScriptTest(unittest.TestCase):
 
 
 class TestScript(ScriptTest):
+    # Leaves a process that no group, session or parent leads to; its number is in `pid`.
+    LEAVES = ("setsid sh -c 'echo $$ >{0}/pid; exec sleep 500' >&- 2>&- & "
+              "while ! [ -s {0}/pid ]; do :; done")
+
     def made_of(self, *lines):
         """A build folder with these ctest tests; configuring and building it is nothing."""
         self.tool("cmake", f"""
@@ -145,7 +146,7 @@ class TestScript(ScriptTest):
             "echo '[ RUN      ] A.B'; echo 'x.cc:3: Skipped'; echo 'no groups here'; echo; "
             "echo '[  SKIPPED ] A.B (0 ms)'; echo '[  SKIPPED ] 1 test, listed below:'; "
             "echo '[  SKIPPED ] A.B'",
-            "echo 'test_c (__main__.A.test_c) ... skipped \"it is'\"'\"'s not root\"'",
+            "echo 'left out: A::test_c: it is not root: really'",
             "echo the servers are not built; exit 77",
             "exit 0")
         done = self.unit()
@@ -154,7 +155,7 @@ class TestScript(ScriptTest):
         # In the order in which they ended, two at a time.
         self.assertEqual(sorted(left_out[:3]), [
             "unit: release: t0: A.B: no groups here",
-            "unit: release: t1: test_c: it is's not root",
+            "unit: release: t1: A::test_c: it is not root: really",
             "unit: release: t2: the servers are not built"])
         # A program that did nothing has not passed.
         self.assertEqual(done.stdout.splitlines()[-1], "3 passed, 0 failed")
@@ -312,9 +313,22 @@ class TestScript(ScriptTest):
         self.assertEqual(done.stdout.splitlines()[-1], "1 passed, 1 failed")
         self.assert_ended()
 
+    def test_what_pytest_skips_is_told_and_what_it_left_ends(self):
+        for name in ("pyproject.toml", "tests/conftest.py"):
+            shutil.copy(ROOT / name, self.root / name)
+        (self.root / "tests/a_test.py").write_text(
+            "import subprocess\nimport unittest\n\n\nclass A(unittest.TestCase):\n"
+            "    def test_b(self):\n        self.skipTest('it is not root: really')\n\n"
+            f"    def test_c(self):\n        subprocess.run(['sh', '-c', {self.LEAVES.format(self.root)!r}])\n")
+        self.made_of(f"exec {sys.executable} -m pytest {self.root}/tests/a_test.py")
+        done = self.unit()
+        self.assertEqual(done.returncode, DONE, self.said)
+        self.assertIn("unit: release: t0: A::test_b: it is not root: really", done.stdout)
+        self.assertIn("t0: ended 1 processes that it left: sleep 500", done.stdout)
+        self.assert_ended()
+
     def test_what_a_test_that_passed_left_ends_too(self):
-        self.made_of(f"setsid sh -c 'echo $$ >{self.root}/pid; exec sleep 500' >&- 2>&- & "
-                     f"while ! [ -s {self.root}/pid ]; do :; done")
+        self.made_of(self.LEAVES.format(self.root))
         done = self.unit()
         self.assertEqual(done.returncode, DONE, self.said)
         self.assertIn("t0: ended 1 processes that it left: sleep 500", done.stdout)
@@ -362,6 +376,8 @@ class TestScript(ScriptTest):
 class SetupScript(ScriptTest):
     def setUp(self):
         super().setUp()
+        (self.root / "tests/tidy").mkdir()
+        shutil.copy(ROOT / "tests/tidy/ruff.txt", self.root / "tests/tidy")
         self.installed = self.root / "installed"
         self.installed.write_text("")
         self.tool("sudo", 'exec "$@"')
@@ -376,6 +392,10 @@ class SetupScript(ScriptTest):
         names = done.stdout.removeprefix("missing: ").split()
         self.assertGreater(len(names), 20, self.said)
         self.installed.write_text("\n".join(names) + "\n")
+        ruff = self.root / "cache/lambdadnn" / next(name for name in names if name.startswith("ruff-"))
+        (ruff / "bin").mkdir(parents=True)
+        shutil.copy(self.tools / "sudo", ruff / "bin/ruff")
+        return ruff
 
     def test_the_second_run_changes_nothing(self):
         done = self.run_script("setup.sh", "--build")
@@ -424,6 +444,21 @@ class SetupScript(ScriptTest):
             exit 1""")
         self.one_error(self.run_script("setup.sh"), ENVIRONMENT, 'Get "proxy": refused',
                        "proxy (GOPROXY) reachable")
+
+    def test_a_linter_that_cannot_be_fetched_is_fetched_the_next_time(self):
+        ruff = self.everything_is_installed()
+        self.tool("go", "echo go99.0")
+        shutil.rmtree(ruff)
+        self.tool("python3", "exit 1")
+        self.one_error(self.run_script("setup.sh"), ENVIRONMENT, "ruff could not be fetched", "index")
+        self.assertFalse(ruff.exists())
+        self.tool("python3", 'while [ "$1" != --target ]; do shift; done; mkdir -p "$2/bin"; '
+                             'cp "$0" "$2/bin/ruff"')
+        self.assertEqual(self.run_script("setup.sh").returncode, DONE, self.said)
+        self.calls.write_text("")
+        done = self.run_script("setup.sh")
+        self.assertEqual((done.returncode, done.stdout), (DONE, ""), self.said)
+        self.assertEqual(self.calls_of("python3"), [])
 
     def test_a_go_that_cannot_be_installed(self):
         self.everything_is_installed()
@@ -476,18 +511,18 @@ class ImagesScript(ScriptTest):
 
 class QuickstartScript(ScriptTest):
     def test_its_end_tells_what_was_predicted_and_where_the_results_are(self):
-        if not (BIN / "lambdadnn-worker").exists():
+        if not (OPTIONS.bin / "lambdadnn-worker").exists():
             self.skipTest("built without LibTorch: nothing can be trained")
         self.tool("dpkg-query", "echo install ok installed")
         self.tool("cmake", "echo 'ninja: no work to do.'")
         (self.root / "build/release").mkdir(parents=True)
-        (self.root / "build/release/bin").symlink_to(BIN)
+        (self.root / "build/release/bin").symlink_to(OPTIONS.bin)
         (self.root / "build/release/build.ninja").write_text("")
         examples = self.root / "examples/quickstart"
         examples.mkdir(parents=True)
         shutil.copy(ROOT / "examples/quickstart/job.yaml", examples)
         # Rendered already, and less of it than the script would render.
-        subprocess.run([BIN / "lambdadnn", "dataset", "render-digits", "--out",
+        subprocess.run([OPTIONS.bin / "lambdadnn", "dataset", "render-digits", "--out",
                         examples / "digits", "--train", "600", "--test", "200"],
                        check=True, capture_output=True)
         # A plan and a profile that are given: it trains at once.
@@ -513,11 +548,11 @@ class Installed(ScriptTest):
 
     def test_what_is_installed_works_from_its_prefix(self):
         prefix = self.root / "prefix"
-        done = subprocess.run(["cmake", "--install", BIN.parent, "--prefix", prefix],
+        done = subprocess.run(["cmake", "--install", OPTIONS.bin.parent, "--prefix", prefix],
                               capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         wanted = set(self.PROGRAMS)
-        if (BIN / "lambdadnn-worker").exists():
+        if (OPTIONS.bin / "lambdadnn-worker").exists():
             wanted.add("lambdadnn-worker")
         self.assertEqual({path.name for path in (prefix / "bin").iterdir()}, wanted)
 
@@ -547,8 +582,3 @@ class Installed(ScriptTest):
         # kubectl takes a program of this name on the path for a command of its own.
         self.assertTrue((prefix / "bin/kubectl-lambdadnn").exists())
         self.assertIn("Example: ", call("kubectl-lambdadnn", "submit", "--help"))
-
-
-if __name__ == "__main__":
-    BIN = pathlib.Path(sys.argv.pop(1)).resolve()
-    unittest.main(verbosity=2)

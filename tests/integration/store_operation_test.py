@@ -1,23 +1,21 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Every store operation that functions make, per role: the function is killed -9 before and after
 its effect, and the model's bits stay the same.
 
-    store_operation_test.py BIN_FOLDER [--share K/N] [--list]
-
 The operations are recorded from an undisturbed run (not listed by hand): those of one iteration, those
 of checkpoints (parts, manifest, the search for old ones and their deletion, reading where a slice
 starts) and the records at a slice's end. The job clips by global norm, so that norms are exchanged as
-well. Each operation is hit once before and once after. --share takes every N-th of each kind; --list
-prints them and strikes none.
+well. Each operation is hit once before and once after. --share I/N takes each N-th of each kind.
 """
 import os
 import re
 import signal
-import sys
 import threading
 
+import pytest
+
 from fault_store import CREDENTIALS, FaultStore
+from options import OPTIONS, shared
 from run_support import Bench
 
 EXCHANGE = re.compile(r".*/x/r\d+\.i\d+/(\d+)/(.*)$")
@@ -124,37 +122,32 @@ def strike(bench, steps, reference):
     return len(hit)
 
 
-def main():
-    bench = Bench(sys.argv[1])
-    share, parts = (1, 1)
-    if "--share" in sys.argv:
-        share, parts = map(int, sys.argv[sys.argv.index("--share") + 1].split("/"))
-    try:
-        reference, steps = record(bench)
-        assert steps, "no operation of the recorded iteration was seen"
-        # Some operations on checkpoints come only after a fall-back, so one is made first.
-        opening = {"checkpoint": [next(step for step in steps if step[0][0] == "exchange")]}
-        groups, counts = [], []
-        for kind in KINDS:
-            of_kind = [step for step in steps if step[0][0] == kind]
-            assert of_kind, f"no {kind} operation was seen"
-            chosen = of_kind[(share - 1) % len(of_kind)::parts]
-            counts.append(f"{len(chosen)} of {len(of_kind)} {kind}")
-            groups += [opening.get(kind, []) + chosen[begin:begin + STEPS_PER_RUN]
-                       for begin in range(0, len(chosen), STEPS_PER_RUN)]
-        print(f"struck here: {', '.join(counts)} operations", flush=True)
-        if "--list" in sys.argv:
-            return print("\n".join(f"{what}, function {order}" for what, order in steps))
-        passed = 0
-        for group in groups:
-            hits = strike(bench, group, reference)
-            assert hits == 2 * len(group), f"only {hits} of {2 * len(group)} strikes for {group}"
-            passed += hits
-            print(f"struck {group}: same bits", flush=True)
-        print(f"{passed} passed, 0 failed")
-    finally:
-        bench.close()
+@pytest.fixture(scope="module")
+def bench():
+    made = Bench(OPTIONS.bin)
+    yield made
+    made.close()
 
 
-if __name__ == "__main__":
-    main()
+@pytest.fixture(scope="module")
+def recorded(bench):
+    """Digest and operations of an undisturbed run."""
+    reference, steps = record(bench)
+    print("\n".join(f"{what}, function {order}" for what, order in steps), flush=True)
+    return reference, steps
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_function_killed_at_an_operation_changes_no_bit(bench, recorded, kind):
+    reference, steps = recorded
+    of_kind = [step for step in steps if step[0][0] == kind]
+    assert of_kind, f"no {kind} operation was seen"
+    chosen = shared(of_kind)
+    print(f"struck here: {len(chosen)} of {len(of_kind)}", flush=True)
+    # Some operations on checkpoints come only after a fall-back, so one is made first.
+    opening = [next(step for step in steps if step[0][0] == "exchange")] if kind == "checkpoint" else []
+    for begin in range(0, len(chosen), STEPS_PER_RUN):
+        group = opening + chosen[begin:begin + STEPS_PER_RUN]
+        hits = strike(bench, group, reference)
+        assert hits == 2 * len(group), f"only {hits} of {2 * len(group)} strikes for {group}"
+        print(f"struck {group}: same bits", flush=True)

@@ -1,19 +1,14 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """`lambdadnn run` on a terminal: the live display at several widths, a window that is resized, and
-the two interrupts.
-
-    terminal_test.py BIN_FOLDER [unittest arguments]      SHOW=1 prints screens
-"""
+the two interrupts."""
 import os
 import re
-import sys
 import unittest
 
+from options import OPTIONS
 from run_support import Bench
 from terminal import Terminal
 
-BIN = ""
 HEAD = re.compile(r"^digits  (Pending|Profiling|Planning|Starting|Running|Suspended|Complete)\b")
 
 
@@ -29,11 +24,8 @@ def trains(lines):
 class OnATerminal(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.bench = Bench(BIN)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.bench.close()
+        cls.bench = Bench(OPTIONS.bin)
+        cls.addClassCleanup(cls.bench.close)
 
     def start(self, columns, *options):
         self.out = self.bench.next_out()
@@ -110,8 +102,3 @@ class OnATerminal(unittest.TestCase):
         resumed = Terminal([self.bench.lambdadnn, "run", "--resume", str(self.out)], 80,
                            cwd=self.bench.folder)
         self.assertEqual(resumed.wait(), 0)
-
-
-if __name__ == "__main__":
-    BIN = sys.argv.pop(1)
-    unittest.main(verbosity=2)

@@ -1,23 +1,15 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""A user's own TorchScript module trained by `lambdadnn run` on function processes.
-
-    /usr/bin/python3 torch_script_run_test.py BIN_FOLDER
-"""
-import pathlib
+"""A user's own TorchScript module trained by `lambdadnn run` on function processes."""
 import struct
-import sys
 import unittest
 
 import numpy
 import torch
 
-from run_support import HERE, Bench, read_safetensors
+import torch_script_modules as modules
+from options import OPTIONS
+from run_support import Bench, read_safetensors
 
-sys.path[:0] = [str(HERE.parent / "data")]
-import torch_script_modules as modules  # noqa: E402
-
-BIN = ""
 SAMPLES, TESTS = 1000, 200
 
 
@@ -32,15 +24,12 @@ class TorchScriptRun(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         torch.set_num_threads(1)
-        cls.bench = Bench(BIN, SAMPLES, TESTS)
+        cls.bench = Bench(OPTIONS.bin, SAMPLES, TESTS)
+        cls.addClassCleanup(cls.bench.close)
         digits = cls.bench.folder / "digits"
         cls.data = {name: (read_idx(digits / f"{name}-images-idx3-ubyte").float() / 255,
                            read_idx(digits / f"{name}-labels-idx1-ubyte").long())
                     for name in ("train", "t10k")}
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.bench.close()
 
     def save(self, module):
         torch.jit.script(module).save(str(self.bench.folder / "module.pt"))
@@ -103,8 +92,3 @@ class TorchScriptRun(unittest.TestCase):
         run = self.run_job(*one_shard)
         self.assertEqual(run.code, 1, run.text())
         self.assertIn("spec.model.torchScript.uri", run.text())
-
-
-if __name__ == "__main__":
-    BIN = pathlib.Path(sys.argv.pop(1))
-    unittest.main(verbosity=2)

@@ -18,8 +18,7 @@ import sys
 import time
 
 from certificates import Authority, write_kubeconfig
-from control_plane_commands import (api_server_command, controller_manager_command,
-                                    etcd_command)
+from control_plane_commands import api_server_command, controller_manager_command, etcd_command
 from ports import reserve_port
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]

@@ -35,7 +35,7 @@ def digest(data):
     return hashlib.sha256(data).hexdigest()
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def of_file(path):
     if os.path.islink(path):
         return "link " + os.readlink(path)
@@ -51,7 +51,7 @@ def output(*command):
         return b""
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def of_repository(below="."):
     """The tracked and new files below it. Empty: it is not there, or this is no checkout."""
     names = output("git", "ls-files", "-co", "--exclude-standard", "-z", "--", below).split(b"\0")
@@ -63,7 +63,7 @@ def of_repository(below="."):
     return digest("\n".join(lines).encode()) if lines else ""
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def of_machine():
     """Processor, kernel, user, packages and Go."""
     processor = [line for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines()

@@ -4,7 +4,7 @@
 
     skipped_tests.py BUILD_FOLDER CTEST_OUTPUT
 
-Reads Testing/Temporary/LastTest.log of the build folder for GoogleTest's and unittest's skips, and
+Reads Testing/Temporary/LastTest.log of the build folder for GoogleTest's and pytest's skips, and
 what ctest printed for the programs that it says were skipped.
 """
 import pathlib
@@ -34,15 +34,8 @@ def google_test(output):
 
 
 def python(output):
-    """`test_name (class) ... skipped 'why'`, with what the test printed in between;
-    `setUpClass` for all tests of a class."""
-    name = ""
-    for line in output.splitlines():
-        begun = re.search(r"\b(test_\w+|setUpClass) \(", line)
-        name = begun[1] if begun else name
-        skipped = re.search(r"\bskipped (['\"])(.*)\1$", line)
-        if skipped:
-            yield name, skipped[2]
+    """`left out: CLASS::TEST: the reason`, of which tests/conftest.py writes one for each."""
+    return re.findall(r"^left out: (.+?): (.*)$", output, re.MULTILINE)
 
 
 def left_out(log, ctest_output):

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """tests/servers/versions is what people read and `cluster.sh status` prints; the pins of the folders
 beside it are what is built. Holds one to the other."""
@@ -39,7 +38,3 @@ class Versions(unittest.TestCase):
 
     def test_nodes_are_of_the_control_planes_version(self):
         self.assertEqual(table()["kubernetes"], table()["kubernetes-node"])
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Holds the rules of this repository that a compiler does not: who may include whom and must, names of
-licences, formatting, sizes, what is left to do, paths and links in documents.
+licences, formatting, sizes, what is left to do, paths and links in documents, what linters find.
 
     tests/tidy/tidy.py [--cli build/release/bin/lambdadnn]
 
@@ -15,6 +15,7 @@ import subprocess
 import sys
 
 import documents
+import linters
 
 # Folder -> folders whose headers its files may include, beside its own. ARCHITECTURE.md draws it.
 ARROWS = {
@@ -35,9 +36,9 @@ ARROWS = {
     "operator/cluster_view": ["common/base", "common/json", "common/plan", "operator/api"],
     "operator/resources": ["common/base", "common/json", "common/plan", "common/protocol",
                            "operator/api", "operator/cluster_view"],
-    "operator/backends": ["operator/api", "operator/resources", "operator/cluster_view", "common/base", "common/json", "common/http", "common/plan",
-                          "common/protocol", "common/objectstore", "common/telemetry",
-                          "operator/kube"],
+    "operator/backends": ["operator/api", "operator/resources", "operator/cluster_view", "common/base",
+                          "common/json", "common/http", "common/plan", "common/protocol",
+                          "common/objectstore", "common/telemetry", "operator/kube"],
     "operator/controller": ["common", "operator/api", "operator/planner", "operator/resources",
                             "operator/backends", "operator/cluster_view", "operator/kube",
                             "operator/kinds"],
@@ -221,7 +222,7 @@ def check_licences(tree):
         if name.endswith("CMakeLists.txt"):
             suffix = ".cmake"
         mark = COMMENT_MARK.get(suffix)
-        if mark is None or name.startswith("tests/data/") or name.startswith("tests/fuzz/corpus/"):
+        if mark is None or name.startswith(("tests/data/", "tests/fuzz/corpus/")):
             continue
         head = tree.text(name).split("\n")[:2]
         if not any(line.startswith(f"{mark} SPDX-License-Identifier: Apache-2.0") for line in head):
@@ -301,7 +302,7 @@ def check_simulated(tree):
     cmake = "tests/simulation/CMakeLists.txt"
     if cmake not in tree.files:
         return
-    listed = set(re.findall(r"^ +((?:%s)/\S+\.cc)" % "|".join(PROGRAM_FOLDERS), tree.text(cmake),
+    listed = set(re.findall(rf"^ +((?:{'|'.join(PROGRAM_FOLDERS)})/\S+\.cc)", tree.text(cmake),
                             re.MULTILINE))
     changed = {name for name in tree.sources(".cc") if name.split("/")[0] in PROGRAM_FOLDERS
                and re.search(r"\bPlanted\(", tree.text(name))}
@@ -412,7 +413,8 @@ def findings(tree, cli=None):
                   check_header_order, check_functions_are_included, check_types, check_simulated,
                   check_tests_are_marked, check_backend_names, check_format, check_sizes,
                   check_todo, check_paths, check_document_links,
-                  documents.check_paths_exist, documents.check_anchors, documents.check_scripts):
+                  documents.check_paths_exist, documents.check_anchors, documents.check_scripts,
+                  linters.check_python, linters.check_shell):
         yield from check(tree)
     yield from documents.check_commands(tree, cli)
 

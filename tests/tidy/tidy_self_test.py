@@ -1,16 +1,17 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Plants one violation of each rule in a small tree and asserts that tidy finds it, and only it."""
+import os
 import pathlib
+import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
+from unittest import mock
 
-sys.path.insert(0, str(pathlib.Path(__file__).parent))
-import tidy  # noqa: E402
+import tidy
 
 LICENCE = "// SPDX-License-Identifier: Apache-2.0\n"
+MARK = "# SPDX-License-Identifier: Apache-2.0\n"
 
 
 class SmallTree(unittest.TestCase):
@@ -150,6 +151,25 @@ class TidyFindsPlantedViolations(SmallTree):
         self.write("common/base/z.cc", LICENCE + "int   z;\n")
         self.expect("not formatted")
 
+    def test_what_linters_find(self):
+        self.write("tests/a.py", MARK + "import os\n")
+        self.expect("tests/a.py: F401")
+        self.write("tests/a.py", MARK)
+        self.write("scripts/b.sh", "#!/bin/sh\n" + MARK + 'for a in $(ls $1); do echo "$a"; done\n')
+        self.assertTrue(any("scripts/b.sh: " in m and "[SC2086]" in m for m in self.messages()))
+        self.write("scripts/b.sh", "#!/bin/sh\n" + MARK)
+        # Without an ending: by its first line.
+        self.write(".ci/run", "#!/usr/bin/env bash\ncd $1\n")
+        self.assertTrue(any(".ci/run: " in m and "[SC2086]" in m for m in self.messages()))
+
+    def test_a_linter_that_is_not_installed(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("git", "clang-format-19"):
+                os.symlink(shutil.which(name), f"{folder}/{name}")
+            with mock.patch.dict(os.environ, PATH=folder, XDG_CACHE_HOME=folder):
+                self.assertEqual([m.split(":")[1] for m in self.messages()],
+                                 [" is not installed; run scripts/setup.sh"] * 2)
+
     def test_too_long(self):
         self.write("common/base/long.cc", LICENCE + "int a;\n" * 601)
         self.expect("no file may have more")
@@ -199,7 +219,8 @@ class TidyFindsPlantedViolations(SmallTree):
         self.assertEqual(self.messages(), [])
 
     def test_dead_flag_of_a_script(self):
-        self.write("scripts/a.sh", "# SPDX-License-Identifier: Apache-2.0\n--all) ;; --list-bugs) ;;\n")
+        self.write("scripts/a.sh",
+                   "#!/bin/sh\n" + MARK + "case $1 in --all) ;; --list-bugs) ;; esac\n")
         for text in ("`scripts/a.sh --al`", "```\nscripts/a.sh --all | less --al\nscripts/a.sh --list\n```"):
             self.write("docs/a.md", text + "\n")
             self.expect("gives scripts/a.sh the flag")
@@ -252,7 +273,3 @@ class TidyHoldsCommandsAgainstTheirHelp(SmallTree):
         self.write("docs/a.md", "`lambdadnn run --out=x -o json`, `lambdadnn dataset inspect --format x`, "
                                 "`lambdadnn-operator --store s &`, `--resume` and `--store`\n")
         self.assertEqual(self.messages(), [])
-
-
-if __name__ == "__main__":
-    unittest.main()

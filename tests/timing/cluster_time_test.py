@@ -1,24 +1,18 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Is predicted time near actual time on a real cluster, and the deadline met? The quickstart for
 Knative on the chart's own platform, from its creation to its end, so that the pods' starts count: the
 median of five runs, on a machine that does nothing else.
 
-    cluster_time_test.py PRESET [unittest arguments]      e.g. release
-
 The rest is told by tests/cluster/on_pods.py.
 """
 import pathlib
-import sys
 
 import yaml
 
+import on_pods
 import prediction
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT / "tests/cluster"))
-import on_pods  # noqa: E402
-
 QUICKSTART = yaml.safe_load((ROOT / "examples/quickstart/knative.yaml").read_text())["spec"]
 VALUES = yaml.safe_load((ROOT / "charts/lambdadnn-operator/values.yaml").read_text())
 RUNS = 5
@@ -39,7 +33,3 @@ class ClusterTime(on_pods.OnPods):
             self.remove(job)
             self.nothing_left()
         prediction.check(self, "quickstart", errors)
-
-
-if __name__ == "__main__":
-    on_pods.main()

@@ -1,37 +1,27 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Is predicted time near actual time, and the deadline met? Whole runs with fresh profiles on this
 machine; of each plan the median over the runs must be within 15 %, on a machine that does nothing
 else. Not one point only: the quickstart as the planner plans it, and another model with another
-number of functions and another memory.
-
-    predicted_time_test.py BIN_FOLDER [--runs N]
-"""
-import argparse
+number of functions and another memory."""
 import pathlib
 import re
 import shutil
-import sys
 import tempfile
 import unittest
 
-HERE = pathlib.Path(__file__).parent
-sys.path.insert(0, str(HERE.parent / "integration"))
-import prediction  # noqa: E402
-from run_support import Bench  # noqa: E402
+import prediction
+from options import OPTIONS
+from run_support import Bench
 
+HERE = pathlib.Path(__file__).parent
 QUICKSTART = HERE.parent.parent / "examples/quickstart/job.yaml"
-OPTIONS = None
 
 
 class PredictedTime(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.bench = Bench(OPTIONS.bin, train=12000, test=2000)
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.bench.close()
+        cls.addClassCleanup(cls.bench.close)
 
     def measure(self, name, text, deadline, stores=None):
         path = self.bench.folder / f"{name}.yaml"
@@ -60,11 +50,3 @@ class PredictedTime(unittest.TestCase):
         # Most of its time is exchange, and what an object costs on a disk changes within minutes with
         # the file system's journal, by a factor of two (docs/limits.md): its store is in memory.
         self.measure("mlp", text, 90, stores="/dev/shm")
-
-
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("bin")
-    parser.add_argument("--runs", type=int, default=5)
-    OPTIONS, rest = parser.parse_known_args()
-    unittest.main(argv=[sys.argv[0], *rest], verbosity=2)

@@ -1,26 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
 """The built-in models against PyTorch: initial bits, gradients, exported files, and training on
-rendered and on real digits.
-
-usage: /usr/bin/python3 model_pytorch_test.py BIN_DIR [unittest arguments]
-"""
+rendered and on real digits."""
 import json
 import pathlib
 import subprocess
-import sys
 import tempfile
 import unittest
 
 import numpy
 import torch
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parent.parent / "data")]
-import pytorch_twins  # noqa: E402
-import real_digits  # noqa: E402
-from run_support import read_safetensors  # noqa: E402
+import pytorch_twins
+import real_digits
+from options import OPTIONS
+from run_support import read_safetensors
 
-BIN = None
+HERE = pathlib.Path(__file__).resolve().parent
 MODELS = {
     "mlp": ([1, 12, 12], {"hidden": [11, 7]}),
     "logistic": ([20], {}),
@@ -37,7 +32,7 @@ def probe(command, out, model, shape=None, parameters=None, **options):
     for name in ("loss", "seed", "batch", "classes"):
         if name in options:
             shared[name] = options.pop(name)
-    line = [str(BIN / "model_probe")]
+    line = [str(OPTIONS.bin / "model_probe")]
     for group, words in ((shared, [command]), (options, [])):
         line += [word for name, value in group.items()
                  for word in (f"--{name.replace('_', '-')}", str(value))] + words
@@ -132,7 +127,7 @@ class RenderedDigits(ModelCase):
 
     def setUp(self):
         super().setUp()
-        subprocess.run([BIN / "lambdadnn-dataset", "render-digits", "--out", self.out / "digits",
+        subprocess.run([OPTIONS.bin / "lambdadnn-dataset", "render-digits", "--out", self.out / "digits",
                         "--train", "12000", "--test", "2000", "--seed", "1"],
                        check=True, stdout=subprocess.DEVNULL)
         self.data = {"uri": f"file://{self.out}/digits", "format": "idx"}
@@ -183,8 +178,3 @@ class RealDigits(ModelCase):
         csv = self.train("mlp", "csv", [64], hidden=[64])
         npy = self.train("mlp", "npy", [64], hidden=[64])
         self.assertEqual(csv, npy)
-
-
-if __name__ == "__main__":
-    BIN = pathlib.Path(sys.argv.pop(1)).resolve()
-    unittest.main()

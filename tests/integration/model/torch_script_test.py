@@ -1,24 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Users' own modules against PyTorch: gradients, what stays as it is, and what is refused.
-
-usage: /usr/bin/python3 torch_script_test.py BIN_DIR [unittest arguments]
-"""
+"""Users' own modules against PyTorch: gradients, what stays as it is, and what is refused."""
 import json
 import pathlib
 import subprocess
-import sys
 import tempfile
 import unittest
 
 import numpy
 import torch
 
-HERE = pathlib.Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent / "data")]
-import torch_script_modules as modules  # noqa: E402
-from run_support import read_safetensors  # noqa: E402
+import torch_script_modules as modules
+from options import OPTIONS
+from run_support import read_safetensors
 
-BIN = None
+HERE = pathlib.Path(__file__).resolve().parent
 
 
 class ScriptCase(unittest.TestCase):
@@ -40,7 +35,7 @@ class ScriptCase(unittest.TestCase):
         step = ["step"]
         if "target_size" in options:
             step += ["--target-size", str(options.pop("target_size"))]
-        line = [str(BIN / "model_probe"), "--torch-script", str(self.file), "--out", str(self.out),
+        line = [str(OPTIONS.bin / "model_probe"), "--torch-script", str(self.file), "--out", str(self.out),
                 "--shape", ",".join(map(str, shape))]
         line += [word for name, value in options.items() for word in (f"--{name}", str(value))]
         done = subprocess.run(line + step, capture_output=True, text=True)
@@ -172,8 +167,3 @@ class Refused(ScriptCase):
     def test_a_loss_that_does_not_fit_the_data(self):
         self.save(modules.Flat(8, 10))
         self.refused("spec.training.loss", loss="mse")
-
-
-if __name__ == "__main__":
-    BIN = pathlib.Path(sys.argv.pop(1)).resolve()
-    unittest.main()

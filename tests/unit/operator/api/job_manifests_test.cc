@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// tests/data/bad/NAME.yaml with the exact lines a command prints for it in NAME.txt, and
+// tests/data/bad_manifests.yaml, with the exact lines that a command prints for each, and
 // tests/data/good/NAME.yaml, which load and round-trip.
 #include <gtest/gtest.h>
 
@@ -8,6 +8,7 @@
 #include <set>
 
 #include "common/base/files.h"
+#include "common/json/yaml.h"
 #include "operator/api/job_codec.h"
 #include "operator/api/job_file.h"
 #include "operator/api/job_validation.h"
@@ -16,10 +17,9 @@
 namespace lambdadnn {
 namespace {
 
-std::vector<std::filesystem::path> Manifests(const std::string& folder) {
+std::vector<std::filesystem::path> GoodManifests() {
   std::vector<std::filesystem::path> files;
-  for (const auto& entry :
-       std::filesystem::directory_iterator(SourcePath("tests/data/" + folder))) {
+  for (const auto& entry : std::filesystem::directory_iterator(SourcePath("tests/data/good"))) {
     if (entry.path().extension() == ".yaml") files.push_back(entry.path());
   }
   std::sort(files.begin(), files.end());
@@ -30,25 +30,69 @@ Result<JobFile> Load(const std::filesystem::path& file) {
   return ParseJobFile(*ReadFile(file.string()), file.filename().string(), "/jobs");
 }
 
+struct BadManifest {
+  std::string name, text;
+  std::string error;  // all lines
+};
+
+// What tests/data/bad_manifests.yaml says of one; it tells what its fields are.
+std::string TextOf(const Json& entry, const std::string& good) {
+  if (entry.contains("text")) return entry["text"];
+  std::string replaced, by;
+  if (entry.contains("add")) {
+    std::string added = entry["add"];
+    if (!added.ends_with('\n')) added += '\n';
+    replaced = entry.contains("after") ? std::string(entry["after"]) + "\n" : good;
+    by = replaced + added;
+  } else {
+    replaced = entry.at("replace");
+    by = entry.value("by", "");
+  }
+  const size_t at = good.find(replaced);
+  EXPECT_NE(at, std::string::npos) << replaced;
+  EXPECT_EQ(good.find(replaced, at + 1), std::string::npos) << replaced;
+  if (at == std::string::npos) return "";
+  return good.substr(0, at) + by + good.substr(at + replaced.size());
+}
+
+std::vector<BadManifest> BadManifests() {
+  const std::string good = *ReadFile(SourcePath("tests/data/good/minimal.yaml"));
+  const auto parsed = ParseYaml(*ReadFile(SourcePath("tests/data/bad_manifests.yaml")));
+  EXPECT_FALSE(parsed.error.has_value()) << parsed.error->message;
+  std::vector<BadManifest> found;
+  for (const auto& document : parsed.documents) {
+    for (const auto& [name, entry] : document.value.items()) {
+      const Json& error = entry.at("error");
+      const Json lines = error.is_array() ? error : Json::array({error});
+      std::string expected;
+      for (const Json& line : lines) {
+        expected += "error: " + name + ".yaml:" + std::string(line) + "\n";
+      }
+      found.push_back({name, TextOf(entry, good), expected});
+    }
+  }
+  return found;
+}
+
+Result<JobFile> Load(const BadManifest& bad) {
+  return ParseJobFile(bad.text, bad.name + ".yaml", "/jobs");
+}
+
 TEST(BadManifests, EachIsRefusedWithItsSentence) {
-  const auto files = Manifests("bad");
-  EXPECT_GE(files.size(), 60u);
-  for (const auto& file : files) {
-    const auto loaded = Load(file);
-    ASSERT_FALSE(loaded.ok()) << file.filename();
-    EXPECT_EQ(loaded.status().code(), StatusCode::kInvalidArgument) << file.filename();
-    std::filesystem::path expected = file;
-    expected.replace_extension(".txt");
-    const auto text = ReadFile(expected.string());
-    ASSERT_TRUE(text.ok()) << text.status().ToString();
-    EXPECT_EQ("error: " + loaded.status().message() + "\n", *text) << file.filename();
+  const auto all = BadManifests();
+  EXPECT_GE(all.size(), 128u);
+  for (const auto& bad : all) {
+    const auto loaded = Load(bad);
+    ASSERT_FALSE(loaded.ok()) << bad.name;
+    EXPECT_EQ(loaded.status().code(), StatusCode::kInvalidArgument) << bad.name;
+    EXPECT_EQ("error: " + loaded.status().message() + "\n", bad.error) << bad.name;
   }
 }
 
 TEST(BadManifests, EveryLineNamesTheFileAndALine) {
-  for (const auto& file : Manifests("bad")) {
-    const auto loaded = Load(file);
-    const std::string prefix = file.filename().string() + ":";
+  for (const auto& bad : BadManifests()) {
+    const auto loaded = Load(bad);
+    const std::string prefix = bad.name + ".yaml:";
     std::string message = "\nerror: " + loaded.status().message();
     for (size_t at = message.find("\nerror: "); at != std::string::npos;
          at = message.find("\nerror: ", at + 1)) {
@@ -62,7 +106,7 @@ TEST(BadManifests, EveryLineNamesTheFileAndALine) {
 // Each rule of the CRD that a fresh job can break is broken by one of the manifests.
 TEST(BadManifests, EveryRuleBetweenFieldsIsBrokenBySome) {
   std::string all;
-  for (const auto& file : Manifests("bad")) all += Load(file).status().message() + "\n";
+  for (const auto& bad : BadManifests()) all += Load(bad).status().message() + "\n";
   for (const JobRule& rule : JobRules()) {
     if (std::string_view(rule.message).starts_with("cannot be changed")) continue;
     const std::string path =
@@ -72,7 +116,7 @@ TEST(BadManifests, EveryRuleBetweenFieldsIsBrokenBySome) {
 }
 
 TEST(GoodManifests, LoadAndRoundTrip) {
-  const auto files = Manifests("good");
+  const auto files = GoodManifests();
   EXPECT_GE(files.size(), 20u);
   for (const auto& file : files) {
     const auto loaded = Load(file);
