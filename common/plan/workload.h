@@ -82,14 +82,14 @@ struct Platform {
   double total_memory_mib = 0;        // likewise
   double sidecar_memory_mib = 0;      // counted in the cost of every function
   // What one machine of several has left for functions and their sidecars.
-  struct Machine {
+  struct Node {
     double memory_mib = 0;
     double milli_cpu = 0;
     double pods = 0;
-    friend bool operator==(const Machine&, const Machine&) = default;
+    friend bool operator==(const Node&, const Node&) = default;
   };
   // Each function is on one of them; empty = not known: the totals alone count.
-  std::vector<Machine> machines;
+  std::vector<Node> nodes;
   // Of the sidecar beside each function there.
   double machine_sidecar_memory_mib = 0;
   double machine_sidecar_milli_cpu = 0;

@@ -229,7 +229,7 @@ struct ExecutionStatus {
   std::vector<BoundFunction> functions;
   // Of the newest controller that took the job over: older ones leave it alone.
   int64_t leader_epoch = 0;
-  // The most memory with which a worker, and a server, was killed for want of it: no later plan
+  // The most memory with which a worker, and a server, ran out of it: no later plan
   // gives that or less. 0 = none was.
   int too_small_worker_mib = 0;
   int too_small_server_mib = 0;

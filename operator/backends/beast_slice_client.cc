@@ -10,8 +10,8 @@
 #include "common/base/endpoint.h"
 #include "common/json/json_reader.h"
 #include "common/protocol/slice_codec.h"
+#include "operator/backends/fingerprint_queries.h"
 #include "operator/backends/http_call.h"
-#include "operator/backends/kernel_questions.h"
 
 namespace lambdadnn {
 namespace net = boost::asio;
@@ -96,7 +96,7 @@ struct BeastSliceClient::State {
   State(Runtime& state_runtime, const Options& state_options)
       : runtime(state_runtime),
         options(state_options),
-        kernels(io, runtime.clock, options.connect_seconds, [this](const JobIdentity& job) {
+        fingerprint(io, runtime.clock, options.connect_seconds, [this](const JobIdentity& job) {
           std::lock_guard lock(mutex);
           if (listener) listener(job);
         }) {}
@@ -133,7 +133,7 @@ struct BeastSliceClient::State {
   std::map<std::string, std::set<std::string>> of_jobs;  // invocations by job uid; under mutex
   uint64_t attempts = 0;                                 // under mutex
   Listener listener;                                     // under mutex
-  KernelQuestions kernels;
+  FingerprintQueries fingerprint;
   std::unique_ptr<Task> task;
 };
 
@@ -151,7 +151,7 @@ BeastSliceClient::~BeastSliceClient() {
     for (auto& [invocation, slice] : state_->slices) state_->CloseCall(std::move(slice.call));
     state_->slices.clear();
   }
-  state_->kernels.Close();
+  state_->fingerprint.Close();
   state_->work.reset();
   // A stop that was just asked for still goes out: its calls end by their own time limits.
   state_->task->Join();
@@ -344,13 +344,13 @@ std::vector<SliceView> BeastSliceClient::Poll(const std::string& job_uid) {
   return views;
 }
 
-void BeastSliceClient::AskKernels(const JobIdentity& job, const std::string& instance_uid,
-                                  const Endpoint& endpoint) {
-  state_->kernels.Ask(job, instance_uid, endpoint);
+void BeastSliceClient::AskFingerprint(const JobIdentity& job, const std::string& instance_uid,
+                                      const Endpoint& endpoint) {
+  state_->fingerprint.Ask(job, instance_uid, endpoint);
 }
 
-std::vector<KernelsAnswer> BeastSliceClient::TakeKernels(const std::string& job_uid) {
-  return state_->kernels.Take(job_uid);
+std::vector<FingerprintAnswer> BeastSliceClient::TakeFingerprints(const std::string& job_uid) {
+  return state_->fingerprint.Take(job_uid);
 }
 
 void BeastSliceClient::SetListener(Listener listener) {

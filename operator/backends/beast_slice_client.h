@@ -35,9 +35,9 @@ class BeastSliceClient final : public SliceClient {
   void Stop(const std::string& invocation, bool graceful) override;
   void Forget(const std::string& invocation) override;
   std::vector<SliceView> Poll(const std::string& job_uid) override;
-  void AskKernels(const JobIdentity& job, const std::string& instance_uid,
-                  const Endpoint& endpoint) override;
-  std::vector<KernelsAnswer> TakeKernels(const std::string& job_uid) override;
+  void AskFingerprint(const JobIdentity& job, const std::string& instance_uid,
+                      const Endpoint& endpoint) override;
+  std::vector<FingerprintAnswer> TakeFingerprints(const std::string& job_uid) override;
 
   // Told whose slice changed its phase, or whose function has said what it computes with, so that
   // jobs need not be polled often for that. Runs on the task that reads the streams: must neither

@@ -13,7 +13,7 @@
 #include "common/base/clock.h"
 #include "common/base/endpoint.h"
 #include "common/base/status.h"
-#include "common/protocol/function_kernels.h"
+#include "common/protocol/numerics_fingerprint.h"
 #include "common/protocol/slice.h"
 
 namespace lambdadnn {
@@ -42,9 +42,9 @@ struct SliceView {
 };
 
 // What one function computes with, as it said.
-struct KernelsAnswer {
+struct FingerprintAnswer {
   std::string instance_uid;
-  FunctionKernels kernels;
+  NumericsFingerprint fingerprint;
 };
 
 // Thread-safe.
@@ -63,10 +63,10 @@ class SliceClient {
   virtual std::vector<SliceView> Poll(const std::string& job_uid) = 0;
   // Asks the function what it computes with. While it is being asked, a second call does nothing;
   // when it does not answer within a few seconds, it must be asked again.
-  virtual void AskKernels(const JobIdentity& job, const std::string& instance_uid,
-                          const Endpoint& endpoint) = 0;
+  virtual void AskFingerprint(const JobIdentity& job, const std::string& instance_uid,
+                              const Endpoint& endpoint) = 0;
   // The answers that came since the last call. One that nobody takes is dropped in time.
-  virtual std::vector<KernelsAnswer> TakeKernels(const std::string& job_uid) = 0;
+  virtual std::vector<FingerprintAnswer> TakeFingerprints(const std::string& job_uid) = 0;
 };
 
 }  // namespace lambdadnn

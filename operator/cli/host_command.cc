@@ -54,7 +54,7 @@ void AddHostCommand(CLI::App& app, CommandContext& context) {
           ->expected(0, 1);
   command
       ->add_option("--memory", arguments->memory_mib,
-                   "Most memory of all functions together, in MiB; jobs without room wait")
+                   "Most memory of all functions together, in MiB; jobs without capacity wait")
       ->check(CLI::PositiveNumber);
   command->add_flag("--no-cgroups", arguments->no_cgroups,
                     "Let functions pace themselves even where control groups could be made");

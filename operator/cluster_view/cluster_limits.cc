@@ -150,10 +150,10 @@ class Narrowing {
     if (limits_.nodes.has_value()) {
       PodResources all;
       for (const PodResources& node : *limits_.nodes) {
-        // One that has no room for the smallest function has none for any.
+        // One that has no capacity for the smallest function has none for any.
         if (LargestOnNode(platform_, node, sidecar_) < platform_.memory.min_mib) continue;
         all += node;
-        platform_.machines.push_back({node.memory_mib, node.milli_cpu, node.pods});
+        platform_.nodes.push_back({node.memory_mib, node.milli_cpu, node.pods});
       }
       platform_.machine_sidecar_memory_mib = sidecar_.memory_mib;
       platform_.machine_sidecar_milli_cpu = sidecar_.milli_cpu;

@@ -11,7 +11,7 @@
 
 namespace lambdadnn {
 
-// Requests of pods, or room for them.
+// Requests of pods, or what is free for them.
 struct PodResources {
   double memory_mib = 0;
   double milli_cpu = 0;

@@ -106,7 +106,7 @@ void AddFlags(CLI::App& app, OperatorFlags& flags) {
   app.add_option("--uninstall-deployment", flags.uninstall_deployment,
                  "With --prepare-uninstall: NAMESPACE/NAME of the operator's Deployment");
   app.add_option("--uninstall-wait", flags.uninstall_wait_seconds,
-                 "With --prepare-uninstall: seconds that jobs may take to come to rest")
+                 "With --prepare-uninstall: seconds that jobs may take to quiesce")
       ->capture_default_str();
 }
 

@@ -19,7 +19,7 @@ struct ControllerOptions {
   Platform platform;
   // What all jobs together may take, as given (a measured machine gives nothing); what the backend
   // says of itself comes on top. 0 = no limit.
-  Room capacity;
+  Reservation capacity;
 
   // What functions run with here; jobs that ask for another one are refused.
   BackendKind backend = BackendKind::kLocal;
@@ -37,7 +37,7 @@ struct ControllerOptions {
   double starting_tick_seconds = 0.1;
   // A job with nothing running.
   double idle_tick_seconds = 5;
-  // A job that waits for room, and is told at once when it is the next.
+  // A job that waits for capacity, and is told at once when it is the next.
   double waiting_tick_seconds = 5;
   // A finished job: what a deposed leader made for it after its end is taken away at the latest
   // then.
@@ -46,7 +46,7 @@ struct ControllerOptions {
   double retry_seconds = 0.1;
   double max_retry_seconds = 30;
 
-  // All functions of a plan must be ready within this, else all are given back.
+  // All functions of a plan must be ready within this, else all are released.
   double ready_timeout_seconds = 90;
   // Between two attempts to get all functions; doubled each time up to the limit, and a quarter
   // more or less by chance, so that two that hinder each other part.

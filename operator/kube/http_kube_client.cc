@@ -268,16 +268,16 @@ Status HttpKubeClient::DeleteWith(const ResourceType& type, const ObjectName& na
 }
 
 Result<std::string> HttpKubeClient::PodLog(const ObjectName& pod, const std::string& container,
-                                           ContainerLife life, int last_lines) {
+                                           ContainerRun run, int last_lines) {
   std::string path = ObjectPath(PodType(), pod, Subresource::kNone) +
                      "/log?container=" + PercentEncode(container) +
                      "&tailLines=" + std::to_string(last_lines);
-  if (life == ContainerLife::kBefore) path += "&previous=true";
+  if (run == ContainerRun::kPrevious) path += "&previous=true";
   const Result<HttpResponse> response =
       Ask({.what = Describe("get log of", PodType(), pod.namespace_name, pod.name),
            .method = "GET",
            .path = path});
-  // So the server says that the container waits for its start, or has no life before this one.
+  // So the server says that the container waits for its start, or has no run before this one.
   if (response.status().code() == StatusCode::kInvalidArgument) {
     return NotFoundError(response.status().message());
   }

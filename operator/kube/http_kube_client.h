@@ -67,8 +67,8 @@ class HttpKubeClient final : public KubeClient {
                 const std::string& uid_precondition) override;
   Status DeleteWithin(const ResourceType& type, const ObjectName& name,
                       const std::string& uid_precondition, int grace_seconds) override;
-  Result<std::string> PodLog(const ObjectName& pod, const std::string& container,
-                             ContainerLife life, int last_lines) override;
+  Result<std::string> PodLog(const ObjectName& pod, const std::string& container, ContainerRun run,
+                             int last_lines) override;
   // An error of the server's (403, 410) comes from the watch's first Next.
   Result<std::unique_ptr<Watch>> StartWatch(const ResourceType& type,
                                             const std::string& namespace_name,

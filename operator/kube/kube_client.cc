@@ -23,7 +23,7 @@ const ResourceType& NodeType() {
   return kType;
 }
 
-Result<std::string> KubeClient::PodLog(const ObjectName& pod, const std::string&, ContainerLife,
+Result<std::string> KubeClient::PodLog(const ObjectName& pod, const std::string&, ContainerRun,
                                        int) {
   return UnimplementedError("this API server has no pods, and no log of " + pod.name);
 }

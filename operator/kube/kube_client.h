@@ -62,7 +62,7 @@ enum class Subresource { kNone, kStatus };
 
 // Of a container that the kubelet starts again in its pod: the one that runs or ran last, or the
 // one before it.
-enum class ContainerLife { kPresent, kBefore };
+enum class ContainerRun { kCurrent, kPrevious };
 
 // Errors: kNotFound, kAlreadyExists (create), kAborted (409 conflict: re-read and decide again),
 // kInvalidArgument (422 and 400, with the server's causes), kPermissionDenied, kUnavailable,
@@ -92,10 +92,10 @@ class KubeClient {
     static_cast<void>(grace_seconds);
     return Delete(type, name, uid_precondition);
   }
-  // The last lines that a life of a pod's container has logged. kNotFound: it has not begun, or its
+  // The last lines that a run of a pod's container has logged. kNotFound: it has not begun, or its
   // log is not kept. kUnimplemented where there are no pods.
   virtual Result<std::string> PodLog(const ObjectName& pod, const std::string& container,
-                                     ContainerLife life, int last_lines);
+                                     ContainerRun run, int last_lines);
   // An object that begins to match the selector is added, one that ceases to is deleted.
   virtual Result<std::unique_ptr<Watch>> StartWatch(const ResourceType& type,
                                                     const std::string& namespace_name,

@@ -84,7 +84,7 @@ void BestFirstSearch::Try(const Choice& choice) {
   const Point point{forecast.prediction.seconds, forecast.prediction.cost, choice.functions,
                     choice.memory_mib, choice.option};
   if (!collector_.CanImprove(point)) return;
-  if (!model_.FindsRoom(choice)) return Refuse(Limit::kMachines);
+  if (!model_.FitsOnNodes(choice)) return Refuse(Limit::kNodes);
   collector_.Offer(point);
 }
 

@@ -65,8 +65,8 @@ std::vector<Limit> BindingLimits(const PlannerInput& input, const SearchSpace& s
     const Choice choice{best->functions, best->memory_mib, best->option};
     if (const auto obstacle = model->Obstacle(choice)) {
       AddOnce(*obstacle, &limits);
-    } else if (!model->FindsRoom(choice)) {
-      AddOnce(Limit::kMachines, &limits);
+    } else if (!model->FitsOnNodes(choice)) {
+      AddOnce(Limit::kNodes, &limits);
     }
   }
   if (Batches(input).Shrinks(point.functions)) AddOnce(Limit::kBatch, &limits);

@@ -128,9 +128,9 @@ Forecast ExtendedModel::Predict(const Choice& choice) {
   return {std::nullopt, *prediction};
 }
 
-bool ExtendedModel::FindsRoom(const Choice& choice) {
+bool ExtendedModel::FitsOnNodes(const Choice& choice) {
   const AggregationOption& option = OptionOf(choice);
-  return FitsMachines(last_.workers, choice.memory_mib, option);
+  return FitsNodes(last_.workers, choice.memory_mib, option);
 }
 
 PlanCandidate ExtendedModel::Describe(const Choice& choice, const Prediction& prediction) {

@@ -39,7 +39,7 @@ double Smallest(double a, double b) {  // of two bandwidths of which zero is unl
 double CoresOf(const Platform& platform) {
   if (platform.total_milli_cpu > 0) return platform.total_milli_cpu / kMilliPerCore;
   double milli_cpu = 0;
-  for (const Platform::Machine& machine : platform.machines) milli_cpu += machine.milli_cpu;
+  for (const Platform::Node& node : platform.nodes) milli_cpu += node.milli_cpu;
   return milli_cpu / kMilliPerCore;
 }
 
@@ -234,17 +234,17 @@ std::optional<Limit> ExtendedModel::Check(const WorkerTerms& workers, int memory
   return std::nullopt;
 }
 
-bool ExtendedModel::FitsMachines(const WorkerTerms& workers, int memory_mib,
-                                 const AggregationOption& option) const {
+bool ExtendedModel::FitsNodes(const WorkerTerms& workers, int memory_mib,
+                              const AggregationOption& option) const {
   const Platform& platform = input_.platform;
-  if (platform.machines.empty()) return true;
+  if (platform.nodes.empty()) return true;
   const auto pods = [&](int count, double mib) {
     // A function's CPU is a whole number of mCPU.
     return PodGroup{count, mib + platform.machine_sidecar_memory_mib,
                     std::round(MilliCpu(mib)) + platform.machine_sidecar_milli_cpu};
   };
-  return FindRoom(platform.machines, pods(workers.functions, memory_mib),
-                  pods(option.servers, option.server_memory_mib));
+  return FitOnNodes(platform.nodes, pods(workers.functions, memory_mib),
+                    pods(option.servers, option.server_memory_mib));
 }
 
 double ExtendedModel::PipelinedSeconds(const WorkerTerms& workers, int memory_mib,

@@ -73,9 +73,8 @@ class ExtendedModel : public PerformanceModel {
   bool Possible(const WorkerTerms& workers, int memory_mib) const;
   std::optional<Limit> Check(const WorkerTerms& workers, int memory_mib,
                              const AggregationOption& option) const;
-  // Whether workers and servers find room on the platform's machines; slower than Check.
-  bool FitsMachines(const WorkerTerms& workers, int memory_mib,
-                    const AggregationOption& option) const;
+  // Whether workers and servers fit on the platform's nodes; slower than Check.
+  bool FitsNodes(const WorkerTerms& workers, int memory_mib, const AggregationOption& option) const;
   // Requires Possible(). Empty when an iteration does not fit into a slice.
   std::optional<Prediction> Predict(const WorkerTerms& workers, int memory_mib,
                                     const AggregationOption& option) const;
@@ -100,7 +99,7 @@ class ExtendedModel : public PerformanceModel {
   Bound LowerBound(const Box& box, const Ceiling& ceiling) override;
   std::optional<Limit> Obstacle(const Choice& choice) override;
   Forecast Predict(const Choice& choice) override;
-  bool FindsRoom(const Choice& choice) override;
+  bool FitsOnNodes(const Choice& choice) override;
   int OptionCount(int functions) override;
   PlanCandidate Describe(const Choice& choice, const Prediction& prediction) override;
   double NeededMib(int functions) override;

@@ -9,56 +9,56 @@
 namespace lambdadnn {
 namespace {
 
-using Machines = std::vector<Platform::Machine>;
+using Nodes = std::vector<Platform::Node>;
 
 // How many pods of this size the machine takes, as a real number.
-double Share(const Platform::Machine& machine, const PodGroup& pod) {
-  double share = machine.pods;
-  if (pod.memory_mib > 0) share = std::min(share, machine.memory_mib / pod.memory_mib);
-  if (pod.milli_cpu > 0) share = std::min(share, machine.milli_cpu / pod.milli_cpu);
+double Share(const Platform::Node& node, const PodGroup& pod) {
+  double share = node.pods;
+  if (pod.memory_mib > 0) share = std::min(share, node.memory_mib / pod.memory_mib);
+  if (pod.milli_cpu > 0) share = std::min(share, node.milli_cpu / pod.milli_cpu);
   return share;
 }
 
 enum class Way { kSpread, kFill };
 
-// Puts the group onto the machines; false when one of it finds no room.
-bool Place(const PodGroup& pods, Way way, Machines* machines) {
+// Puts the group onto the machines; false when one of it finds no capacity.
+bool Place(const PodGroup& pods, Way way, Nodes* nodes) {
   // The next one to take a pod is on top.
   std::priority_queue<std::pair<double, size_t>> candidates;
   const auto add = [&](size_t i) {
-    const double share = Share((*machines)[i], pods);
+    const double share = Share((*nodes)[i], pods);
     if (share >= 1) candidates.push({way == Way::kSpread ? share : -share, i});
   };
-  for (size_t i = 0; i < machines->size(); ++i) add(i);
+  for (size_t i = 0; i < nodes->size(); ++i) add(i);
   for (int placed = 0; placed < pods.count; ++placed) {
     if (candidates.empty()) return false;
     const size_t i = candidates.top().second;
     candidates.pop();
-    Platform::Machine& machine = (*machines)[i];
-    machine.memory_mib -= pods.memory_mib;
-    machine.milli_cpu -= pods.milli_cpu;
-    machine.pods -= 1;
+    Platform::Node& node = (*nodes)[i];
+    node.memory_mib -= pods.memory_mib;
+    node.milli_cpu -= pods.milli_cpu;
+    node.pods -= 1;
     add(i);
   }
   return true;
 }
 
 // A machine refuses a pod only when it holds at least as many as it takes of the largest.
-bool FitHoweverPlaced(const Machines& machines, const PodGroup& workers, const PodGroup& servers) {
+bool FitHoweverPlaced(const Nodes& nodes, const PodGroup& workers, const PodGroup& servers) {
   const PodGroup largest{0, std::max(workers.memory_mib, servers.memory_mib),
                          std::max(workers.milli_cpu, servers.milli_cpu)};
-  double room = 0;
-  for (const Platform::Machine& machine : machines) room += std::floor(Share(machine, largest));
-  return room >= workers.count + servers.count;
+  double capacity = 0;
+  for (const Platform::Node& node : nodes) capacity += std::floor(Share(node, largest));
+  return capacity >= workers.count + servers.count;
 }
 
 }  // namespace
 
-bool FindRoom(const Machines& machines, const PodGroup& workers, const PodGroup& servers) {
-  if (FitHoweverPlaced(machines, workers, servers)) return true;
+bool FitOnNodes(const Nodes& nodes, const PodGroup& workers, const PodGroup& servers) {
+  if (FitHoweverPlaced(nodes, workers, servers)) return true;
   for (const Way way : {Way::kSpread, Way::kFill}) {
     for (const bool workers_first : {true, false}) {
-      Machines left = machines;
+      Nodes left = nodes;
       const PodGroup& first = workers_first ? workers : servers;
       const PodGroup& second = workers_first ? servers : workers;
       if (!Place(first, way, &left) || !Place(second, way, &left)) return false;

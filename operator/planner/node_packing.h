@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether pods find room on machines one by one, where what is left in all would be enough.
+// Whether pods fit on nodes one by one, where what is left in all would be enough.
 #pragma once
 
 #include <vector>
@@ -15,10 +15,10 @@ struct PodGroup {
   double milli_cpu = 0;
 };
 
-// True when both groups find room wherever a scheduler puts them: on the machine with the most room
+// True when both groups fit wherever a scheduler puts them: on the node with the most left
 // each time, or on the fullest that takes one more, and whichever group comes first. A scheduler
 // may do worse on purpose; kube-scheduler's default is the first. O(pods x log machines).
-bool FindRoom(const std::vector<Platform::Machine>& machines, const PodGroup& workers,
-              const PodGroup& servers);
+bool FitOnNodes(const std::vector<Platform::Node>& nodes, const PodGroup& workers,
+                const PodGroup& servers);
 
 }  // namespace lambdadnn

@@ -82,8 +82,8 @@ class PerformanceModel {
   virtual std::optional<Limit> Obstacle(const Choice& choice) = 0;
   // Also of a choice that has an obstacle, or lies beyond the space, where it can be told.
   virtual Forecast Predict(const Choice& choice) = 0;
-  // Whether its functions find room on the platform's machines one by one. Asked last: slow.
-  virtual bool FindsRoom(const Choice& /*choice*/) { return true; }
+  // Whether its functions fit on the platform's nodes one by one. Asked last: slow.
+  virtual bool FitsOnNodes(const Choice& /*choice*/) { return true; }
 
   virtual int OptionCount(int /*functions*/) { return 1; }
   // The candidate in full.

@@ -151,7 +151,7 @@ class Planning {
       const Prediction& predicted = forecast.prediction;
       if (!forecast.obstacle &&
           order.Rank(predicted.seconds, predicted.cost) < order.Rank(best.seconds, best.cost) &&
-          model_->FindsRoom(choice)) {
+          model_->FitsOnNodes(choice)) {
         return true;
       }
     }
@@ -240,8 +240,8 @@ class Planning {
       case Limit::kFunctions:
         certificate.kind = Infeasibility::kFunctions;
         break;
-      case Limit::kMachines:
-        certificate.kind = Infeasibility::kMachines;
+      case Limit::kNodes:
+        certificate.kind = Infeasibility::kNodes;
         break;
       case Limit::kFunctionTimeout:
         certificate.kind = Infeasibility::kFunctionTimeout;

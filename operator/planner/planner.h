@@ -32,7 +32,7 @@ enum class Limit {
   kMemory,
   kQuota,
   kFunctions,
-  kMachines,
+  kNodes,
   kFunctionTimeout,
   kDeadline,
   kBudget,
@@ -98,7 +98,7 @@ enum class Infeasibility {
   kTrainingRate,  // not positive at any size up to largest_mib
   kQuota,
   kFunctions,
-  kMachines,
+  kNodes,
   kFunctionTimeout,
 };
 

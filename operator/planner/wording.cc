@@ -67,7 +67,7 @@ std::string_view LimitName(Limit limit) {
       return "quota";
     case Limit::kFunctions:
       return "functions";
-    case Limit::kMachines:
+    case Limit::kNodes:
       return "machines";
     case Limit::kFunctionTimeout:
       return "functionTimeout";
@@ -99,8 +99,8 @@ std::string_view MeaningOf(Limit limit, bool feasible) {
       return "more CPU or memory in all would be better";
     case Limit::kFunctions:
       return "a number that is not allowed would be better";
-    case Limit::kMachines:
-      return "a better plan does not find room on the nodes";
+    case Limit::kNodes:
+      return "a better plan does not fit on the nodes";
     case Limit::kFunctionTimeout:
       return "one iteration has to fit into a slice";
     case Limit::kDeadline:
@@ -136,7 +136,7 @@ std::string ReasonOf(const InfeasibilityCertificate& certificate) {
              "platform.totalMilliCpu or totalMemoryMiB, or lower functions.memory";
     case Infeasibility::kFunctions:
       return "no plan fits platform.maxFunctions, which counts workers and servers; raise it";
-    case Infeasibility::kMachines:
+    case Infeasibility::kNodes:
       return "what the nodes have left would be enough in all, but the functions of no plan find "
              "room on them one by one; lower functions.memory or aggregation.serverMemory, or add "
              "nodes";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every object that belongs to a job says of itself.
+// Labels, annotations and the owner reference of the Kubernetes objects of a job.
 #pragma once
 
 #include <string>

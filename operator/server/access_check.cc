@@ -137,8 +137,8 @@ void CheckRules(KubeClient& kube, const std::string& set, const std::string& nam
 // What goes on without a rule that is optional; "" = somebody else tells.
 std::string LossWithout(const AccessRule& rule) {
   static const std::map<std::string, std::string> losses = {
-      {"nodes", "jobs are planned and admitted as if the nodes had room without end"},
-      {"pods", "room on the nodes counts as if no other pods used it"},
+      {"nodes", "jobs are planned and admitted as if the nodes had capacity without end"},
+      {"pods", "capacity of the nodes counts as if no other pods used it"},
       {"configmaps",
        "the platform file alone says how long a request may take and how many "
        "functions there may be"},

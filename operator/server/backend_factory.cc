@@ -47,10 +47,10 @@ Result<OpenedBackend> OpenLocal(const BackendEnvironment& environment) {
   Result<std::unique_ptr<LocalBackend>> connected =
       LocalBackend::Connect(environment.runtime, socket);
   if (!connected.ok()) return connected.status().WithContext("--host-socket " + socket);
-  LDNN_ASSIGN_OR_RETURN(const FunctionCapacity room, (*connected)->Capacity());
+  LDNN_ASSIGN_OR_RETURN(const FunctionCapacity capacity, (*connected)->Capacity());
   OpenedBackend opened;
   opened.backend = *std::move(connected);
-  opened.most_memory_mib = static_cast<double>(room.memory_mib);
+  opened.most_memory_mib = static_cast<double>(capacity.memory_mib);
   return opened;
 }
 

@@ -59,7 +59,7 @@ struct OperatorOptions {
   bool debug_endpoint = false;
 
   // Jobs reconciled at once. Passes that have to wait for a store do so elsewhere
-  // (controller/store_lanes.h).
+  // (controller/store_bulkheads.h).
   int workers = 8;
 
   // --check: an object store to try, e.g. s3://bucket; empty = none.

@@ -139,7 +139,7 @@ struct OperatorProcess::State {
   MetricsRegistry metrics;
   KubeConnection connection;
   Platform platform;
-  Room capacity;  // of all jobs together, as the platform file gives it
+  Reservation capacity;  // of all jobs together, as the platform file gives it
   std::unique_ptr<HttpKubeClient> kube;
   std::unique_ptr<HttpKubeClient> election_kube;
   std::unique_ptr<FunctionBackend> backend;
@@ -437,7 +437,7 @@ void OperatorProcess::Stop() {
     if (state_->stopping) return;
     state_->stopping = true;
   }
-  // In this order: the lease is given back only when nothing acts any more.
+  // In this order: the lease is released only when nothing acts any more.
   if (state_->epoch_task != nullptr) state_->epoch_task->Join();
   if (state_->slices != nullptr) state_->slices->SetListener(nullptr);
   if (state_->controller != nullptr) state_->controller->Stop();

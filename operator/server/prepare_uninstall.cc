@@ -55,7 +55,7 @@ bool IsOurs(const Job& job) {
 }
 
 // Nothing of it runs, and nothing will.
-bool IsAtRest(const Job& job) {
+bool IsQuiesced(const Job& job) {
   if (!job.metadata.deletion_timestamp.empty()) return !IsOurs(job);
   return IsFinished(job) || !job.spec.managed_by.empty() || IsPaused(job) ||
          (job.spec.suspend && HasCondition(job, kConditionSuspended) &&
@@ -74,7 +74,7 @@ class Preparation {
 
   Result<PrepareUninstallResult> Run() {
     LDNN_RETURN_IF_ERROR(ReadDeployment());
-    LDNN_RETURN_IF_ERROR(BringToRest());
+    LDNN_RETURN_IF_ERROR(QuiesceJobs());
     LDNN_RETURN_IF_ERROR(StopOperator());
     if (options_.knative) LDNN_RETURN_IF_ERROR(DeleteFunctions());
     LDNN_RETURN_IF_ERROR(ReleaseJobs());
@@ -111,7 +111,7 @@ class Preparation {
     return OkStatus();
   }
 
-  // Suspends what runs, and counts what is not at rest yet.
+  // Suspends what runs, and counts what is not quiesced yet.
   Result<int> SuspendAll() {
     LDNN_ASSIGN_OR_RETURN(const std::vector<Json> objects,
                           ListAllOf(kube_, ServerlessTrainingJobType(), options_.namespaces, ""));
@@ -121,7 +121,7 @@ class Preparation {
       if (MustBeSuspended(job)) {
         LDNN_RETURN_IF_ERROR(Suspend(object));
         ++unsettled;
-      } else if (!IsAtRest(job)) {
+      } else if (!IsQuiesced(job)) {
         ++unsettled;
       }
     }
@@ -129,7 +129,7 @@ class Preparation {
   }
 
   // Lists again and again, so that jobs which are created meanwhile are met, too.
-  Status BringToRest() {
+  Status QuiesceJobs() {
     const double wait = IsOperatorReady() ? options_.wait_seconds : 0;
     const Instant deadline = runtime_.clock.Now() + FromSeconds(wait);
     for (;;) {
@@ -138,7 +138,7 @@ class Preparation {
       if (runtime_.clock.Now() >= deadline) break;
       runtime_.clock.SleepFor(FromSeconds(kPollSeconds));
     }
-    LogWarning("uninstall", "jobs did not come to rest; they lose their work since a checkpoint",
+    LogWarning("uninstall", "jobs did not quiesce; they lose their work since a checkpoint",
                {{"jobs", result_.unsettled}, {"waitedSeconds", wait}});
     return OkStatus();
   }
@@ -236,7 +236,7 @@ std::string PrepareUninstallResult::Brief() const {
                      " groups of functions deleted, " + std::to_string(released) +
                      " finalizers taken off";
   if (unsettled > 0) {
-    text += "; " + std::to_string(unsettled) + " jobs did not come to rest at a checkpoint in time";
+    text += "; " + std::to_string(unsettled) + " jobs did not quiesce at a checkpoint in time";
   }
   return text;
 }

@@ -20,7 +20,7 @@ struct PrepareUninstallOptions {
   // The Deployment of the operator, which would add its finalizers again: it is scaled to nothing
   // before they go. Without a name there is none.
   ObjectName deployment = {};
-  // For jobs to come to rest; there is no wait where no replica is ready.
+  // For jobs to quiesce; there is no wait where no replica is ready.
   double wait_seconds = 120;
   // For the operator's pods to end.
   double stop_seconds = 90;
@@ -28,7 +28,7 @@ struct PrepareUninstallOptions {
 
 struct PrepareUninstallResult {
   int suspended = 0;  // jobs that ran and were told to stop
-  int unsettled = 0;  // of these, not at rest in time: their work since a checkpoint is lost
+  int unsettled = 0;  // of these, not quiesced in time: their work since a checkpoint is lost
   int groups = 0;     // groups of functions that had to be deleted
   int released = 0;   // jobs whose finalizer was taken off
   std::string Brief() const;

@@ -26,7 +26,7 @@ from options import OPTIONS
 BUCKET = "training"
 CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/serverlesstrainingjobs.lambdadnn.io"
 STORE = {"uri": f"s3://{BUCKET}", "endpoint": f"http://{settings.S3_ADDRESS}", "existingSecret": "s3"}
-# However busy the machine is, jobs come to rest at a checkpoint.
+# However busy the machine is, jobs quiesce at a checkpoint.
 PATIENT = {"waitSeconds": 600}
 
 

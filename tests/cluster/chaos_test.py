@@ -389,8 +389,8 @@ class Chaos(Disturbed):
             doomed = self.live_pods(name, "workers")[0]["metadata"]["name"]
             # Without a drain, which would save what it does.
             self.kube.kubectl("delete", "pod", doomed, "--grace-period=0", "--force")
-            self.wait("the job gives its functions back", lambda: not self.live_pods(name))
-            self.say(f"{mark.seconds():.1f} s until all functions were given back")
+            self.wait("the job releases its functions", lambda: not self.live_pods(name))
+            self.say(f"{mark.seconds():.1f} s until all functions were released")
         self.falls_back(name, mark)
         self.ends_well(name, SHORT)
 

@@ -127,7 +127,7 @@ class Training(OnPods):
     def waiting(self):
         for name in ("first", "second"):
             for each in self.job(name).get("status", {}).get("conditions", []):
-                if each["reason"] in ("WaitingForRoom", "ClusterTooSmall"):
+                if each["reason"] in ("WaitingForCapacity", "ClusterTooSmall"):
                     return name, f"{each['reason']}: {each['message']}"
         return None
 

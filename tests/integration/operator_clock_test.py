@@ -149,7 +149,7 @@ class Clocks(unittest.TestCase):
         self.assertTrue(7 <= took <= 8 + TOLERANCE + 6, took)
         self.about_now("completionTime of the second", short["completionTime"])
         ahead.stop()
-        self.about_now("renewTime of the lease given back", self.lease()["renewTime"])
+        self.about_now("renewTime of the lease released", self.lease()["renewTime"])
 
     def report(self, job, seconds):
         """What the report says of time is what the status says."""

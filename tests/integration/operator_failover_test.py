@@ -141,7 +141,7 @@ class Failover(unittest.TestCase):
         begin = time.monotonic()
         self.assertEqual(second.operator.stop(), 0)
         self.cluster.wait_for("the third leads", third.leads, 10, every=0.05)
-        print(f"a lease that is given back is taken after {time.monotonic() - begin:.1f} s")
+        print(f"a lease that is released is taken after {time.monotonic() - begin:.1f} s")
 
     def test_a_leader_that_waits_for_a_store_ends_when_it_is_told_to(self):
         minio = RealServer("minio")
@@ -170,7 +170,7 @@ class Failover(unittest.TestCase):
             self.assertLess(took, 20)
             _, lease = self.cluster.api("GET", f"/apis/coordination.k8s.io/v1/namespaces/default/"
                                         f"leases/{self.lease_name()}")
-            self.assertEqual(lease["spec"]["holderIdentity"], "", "the lease is given back")
+            self.assertEqual(lease["spec"]["holderIdentity"], "", "the lease is released")
             self.assertEqual(self.cluster.get("waits").get("status"), job.get("status"),
                              "nothing is said of a store that was not waited for")
         finally:

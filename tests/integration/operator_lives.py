@@ -61,7 +61,7 @@ class WriteLog:
         if method == "POST":
             return ["lease made"]
         if holder == "":
-            return ["lease given back"]
+            return ["lease released"]
         if holder == before:
             return ["lease renewed"]
         return ["lease taken" if before == "" else "lease taken over"]

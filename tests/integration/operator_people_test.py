@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Jobs of a cluster by kubectl lambdadnn alone, with a real operator and real functions: submitted
 and waited for, watched, suspended and resumed, their logs read, their results fetched; and how they
-wait for room."""
+wait for capacity."""
 import datetime
 import json
 import os
@@ -102,11 +102,11 @@ class Room(unittest.TestCase):
             jobs = [cluster.get(name) for name in names]
             for name, job in zip(names, jobs, strict=True):
                 for condition in job.get("status", {}).get("conditions", []):
-                    if condition["reason"] == "WaitingForRoom":
+                    if condition["reason"] == "WaitingForCapacity":
                         waited.setdefault(name, []).append(condition["message"])
             return all(cluster.condition(job, "Complete") for job in jobs)
         cluster.wait_for("all jobs", all_complete, seconds=200, every=0.05)
-        # The two that waited get room together, when the first ends; which of them is written down
+        # The two that waited get capacity together, when the first ends; which of them is written down
         # first is chance. Had the small one overtaken, it would have started as long ago as the first.
         started = {name: datetime.datetime.fromisoformat(cluster.get(name)["status"]["startTime"])
                    for name in names}

@@ -336,7 +336,7 @@ class Scale(unittest.TestCase):
         self.assertEqual([str(f) for f in store.rglob("*") if f.is_file() and
                           "%tmp" not in f.parts], [])
         self.assert_one_watch(second, watches - 1)  # without the killed leader's
-        self.cluster.wait_for("descriptors given back", lambda: descriptors(second.pid) <
+        self.cluster.wait_for("descriptors released", lambda: descriptors(second.pid) <
                               idle["descriptors"] + 40, 60)
         print(f"then: {megabytes(resident(second.pid))}, {descriptors(second.pid)} descriptors, "
               f"{threads(second.pid)} threads", flush=True)

@@ -42,7 +42,7 @@ class OperatorSuspend(unittest.TestCase):
             cluster.patch_job("often", {"spec": {"suspend": True}})
             job = cluster.wait_for("suspended", lambda: cluster.condition(
                 cluster.get("often"), "Suspended") and cluster.get("often"))
-            # Everything is given back, and no work is lost.
+            # Everything is released, and no work is lost.
             cluster.wait_for("no function", lambda: cluster.functions() == {})
             self.assertEqual(job["status"]["phase"], "Suspended")
             self.assertGreaterEqual(job["status"]["progress"]["iteration"], done)

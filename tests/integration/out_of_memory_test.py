@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Workers that the kernel kills for want of memory, since the profile says too little of what the
+"""Workers that the kernel kills as memory runs out, since the profile says too little of what the
 model needs: later plans give more, and the bits are those of a job that had enough."""
 import itertools
 import unittest
@@ -46,6 +46,6 @@ class OutOfMemory(unittest.TestCase):
         self.assertGreater(len(memory), 1, run.text())
         for before, after in itertools.pairwise(memory):
             self.assertGreaterEqual(after, before * 5 // 4)
-        self.assertIn("was killed for want of memory (OOMKilled): it had 128 MiB", run.text())
+        self.assertIn("ran out of memory and was killed (OOMKilled): it had 128 MiB", run.text())
         self.assertEqual(run.digest(), enough.digest())
         self.assertEqual(run.functions(), {})

@@ -6,7 +6,7 @@
 //   * epochs grow, and no leader writes status after one of a higher epoch has;
 //   * nobody begins to lead while another, which is not frozen, believes that it leads;
 //   * a leader that was deposed while it was frozen ends;
-//   * a Lease that nobody renews is taken over in time, one that was given back at once.
+//   * a Lease that nobody renews is taken over in time, one that was released at once.
 #pragma once
 
 #include <functional>

@@ -23,7 +23,7 @@ enum class DisturbanceKind {
   kKillController,
   kSecondLeader,  // takes over while the first lives on; where leaders are elected: one is frozen
   kCutOffLeader,  // from the API server; what it sends hangs
-  kStopLeader,    // in order: the Lease is given back
+  kStopLeader,    // in order: the Lease is released
   kDeleteLease,
   kSuspend,  // and resume a little later
 };

@@ -29,7 +29,7 @@ struct SimFunction {
   Instant ended{};
   SimProcess* process = nullptr;
   SliceService* service = nullptr;  // never destroyed: instances end by kill
-  FunctionKernels kernels;
+  NumericsFingerprint fingerprint;
   // No request of the operator arrives any more; the store is within reach.
   bool cut_off = false;
   double slow_factor = 1;
@@ -154,9 +154,9 @@ class SimSliceClient final : public SliceClient {
   void Stop(const std::string& invocation, bool graceful) override;
   void Forget(const std::string& invocation) override;
   std::vector<SliceView> Poll(const std::string& job_uid) override;
-  void AskKernels(const JobIdentity& job, const std::string& instance_uid,
-                  const Endpoint& endpoint) override;
-  std::vector<KernelsAnswer> TakeKernels(const std::string& job_uid) override;
+  void AskFingerprint(const JobIdentity& job, const std::string& instance_uid,
+                      const Endpoint& endpoint) override;
+  std::vector<FingerprintAnswer> TakeFingerprints(const std::string& job_uid) override;
   // Ends a random stream; the slice runs on.
   bool CutSomeStream(Random& random);
 
@@ -178,8 +178,8 @@ class SimSliceClient final : public SliceClient {
 
   SimPlatform& platform_;
   SimProcess& process_;
-  std::map<std::string, std::shared_ptr<Stream>> streams_;     // by invocation
-  std::map<std::string, std::vector<KernelsAnswer>> answers_;  // by job uid
+  std::map<std::string, std::shared_ptr<Stream>> streams_;         // by invocation
+  std::map<std::string, std::vector<FingerprintAnswer>> answers_;  // by job uid
 };
 
 // "worker", "leaf-server", "inner-server", "root-server": what faults are counted by.

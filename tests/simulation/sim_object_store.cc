@@ -111,7 +111,7 @@ Status SimObjectStore::Before(const char* operation, bool writes) {
       break;
     case FaultKind::kFull:
       process_.runtime().clock.SleepFor(RequestTime());
-      return ResourceExhaustedError("sim: the store has no room left");
+      return ResourceExhaustedError("sim: the store has no capacity left");
     case FaultKind::kUnavailable:
       process_.runtime().clock.SleepFor(RequestTime());
       return UnavailableError("sim: the store answers 503, slow down");

@@ -41,7 +41,7 @@ void SimPlatform::Create(const FunctionGroup& group) {
     SliceEnvironment environment = make_environment_(function);
     environment.isa = kIsa;
     environment.libtorch = kLibtorch;
-    function.kernels = {environment.isa, environment.libtorch};
+    function.fingerprint = {environment.isa, environment.libtorch};
     function.service = new SliceService(function.process->runtime(), std::move(environment));
     function.seen.phase = FunctionPhase::kReady;
     function.seen.endpoint = {.host = "10.0.0." + number, .port = 8080};
@@ -178,7 +178,7 @@ Status SimFunctionBackend::Request(const char* operation, bool writes,
       break;
     case FaultKind::kFull:
       clock.SleepFor(latency);
-      return ResourceExhaustedError("sim: the platform has no room");
+      return ResourceExhaustedError("sim: the platform has no capacity");
     default:
       clock.SleepFor(latency);
       return UnavailableError("sim: the platform does not answer");

@@ -244,8 +244,8 @@ std::vector<SliceView> SimSliceClient::Poll(const std::string& job_uid) {
   return views;
 }
 
-void SimSliceClient::AskKernels(const JobIdentity& job, const std::string& instance_uid,
-                                const Endpoint&) {
+void SimSliceClient::AskFingerprint(const JobIdentity& job, const std::string& instance_uid,
+                                    const Endpoint&) {
   SimFunction* function = platform_.Find(instance_uid);
   if (function == nullptr || function->service == nullptr || function->cut_off) return;
   (void)process_.Spawn("ask", [this, function, job_uid = job.uid, instance_uid] {
@@ -254,9 +254,9 @@ void SimSliceClient::AskKernels(const JobIdentity& job, const std::string& insta
                                          Kind(FaultKind::kUnavailable));
     if (before == FaultKind::kCrash) process_.Kill();
     if (before != FaultKind::kNone) return;
-    const Result<FunctionKernels> said = CallProcess<FunctionKernels>(
+    const Result<NumericsFingerprint> said = CallProcess<NumericsFingerprint>(
         process_, *function->process, FromSeconds(platform_.timing().request_seconds),
-        FromSeconds(kRequestTimeoutSeconds), [function] { return function->kernels; });
+        FromSeconds(kRequestTimeoutSeconds), [function] { return function->fingerprint; });
     const FaultKind after = faults.Draw(process_.role(), "ask_kernels", FaultPoint::kAfter,
                                         Kind(FaultKind::kUnavailable));
     if (after == FaultKind::kCrash) process_.Kill();
@@ -264,7 +264,7 @@ void SimSliceClient::AskKernels(const JobIdentity& job, const std::string& insta
   });
 }
 
-std::vector<KernelsAnswer> SimSliceClient::TakeKernels(const std::string& job_uid) {
+std::vector<FingerprintAnswer> SimSliceClient::TakeFingerprints(const std::string& job_uid) {
   return std::exchange(answers_[job_uid], {});
 }
 

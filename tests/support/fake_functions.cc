@@ -51,14 +51,14 @@ Status FakeFunctions::EnsureGroup(const FunctionGroup& group) {
     }
     for (; live < group.count; ++live) {
       if (capacity_mib > 0 && taken_mib() + group.memory_mib > capacity_mib) {
-        return ResourceExhaustedError("no room for a function");
+        return ResourceExhaustedError("no capacity for a function");
       }
       char uid[16];
       std::snprintf(uid, sizeof uid, "f%04d", next_instance_++);
       Instance& instance = instances_[uid];
       instance.group = group;
       instance.milli_cpu = group.milli_cpu;
-      instance.kernels = kernels;
+      instance.fingerprint = fingerprint;
       instance.created = clock_.Now();
       instance.instance.uid = uid;
       instance.instance.group = group.name;
@@ -218,24 +218,24 @@ void FakeFunctions::ForgetStreams() {
   answers_.clear();
 }
 
-void FakeFunctions::AskKernels(const JobIdentity& job, const std::string& instance_uid,
-                               const Endpoint&) {
+void FakeFunctions::AskFingerprint(const JobIdentity& job, const std::string& instance_uid,
+                                   const Endpoint&) {
   Advance();
-  (void)Around("askKernels", [&] {
+  (void)Around("askFingerprint", [&] {
     ++asked_kernels_[instance_uid];
     const auto found = instances_.find(instance_uid);
     if (found == instances_.end() || found->second.instance.phase != FunctionPhase::kReady ||
         found->second.silent) {
       return OkStatus();
     }
-    const auto own = kernels_of.find(instance_uid);
+    const auto own = fingerprint_of.find(instance_uid);
     answers_[job.uid].push_back(
-        {instance_uid, own == kernels_of.end() ? found->second.kernels : own->second});
+        {instance_uid, own == fingerprint_of.end() ? found->second.fingerprint : own->second});
     return OkStatus();
   });
 }
 
-std::vector<KernelsAnswer> FakeFunctions::TakeKernels(const std::string& job_uid) {
+std::vector<FingerprintAnswer> FakeFunctions::TakeFingerprints(const std::string& job_uid) {
   return std::exchange(answers_[job_uid], {});
 }
 

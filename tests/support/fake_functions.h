@@ -56,9 +56,9 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   void Stop(const std::string& invocation, bool graceful) override;
   void Forget(const std::string& invocation) override;
   std::vector<SliceView> Poll(const std::string& job_uid) override;
-  void AskKernels(const JobIdentity& job, const std::string& instance_uid,
-                  const Endpoint& endpoint) override;
-  std::vector<KernelsAnswer> TakeKernels(const std::string& job_uid) override;
+  void AskFingerprint(const JobIdentity& job, const std::string& instance_uid,
+                      const Endpoint& endpoint) override;
+  std::vector<FingerprintAnswer> TakeFingerprints(const std::string& job_uid) override;
 
   // --- What befalls them ---
   // Ends an instance as `kill -9` would.
@@ -97,9 +97,9 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   // How much longer each step of the second half of a measurement takes: a machine that gets busy.
   double measured_second_half = 1;
   // What new instances compute with; of older versions' nothing is said.
-  FunctionKernels kernels = {"avx2", "1.0, fake"};
+  NumericsFingerprint fingerprint = {"avx2", "1.0, fake"};
   // Of single instances, by uid, what they say in place of that.
-  std::map<std::string, FunctionKernels> kernels_of;
+  std::map<std::string, NumericsFingerprint> fingerprint_of;
   // New instances end at once in this way.
   std::optional<FunctionEnd> die_at_start;
 
@@ -139,7 +139,7 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
     Instant ended{};
     int milli_cpu = 0;
     bool silent = false;
-    FunctionKernels kernels;
+    NumericsFingerprint fingerprint;
     std::string slice;  // the newest
     std::map<std::string, Slice> slices;
   };
@@ -170,9 +170,9 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   ObjectStore& store_;
   FakeFunctionsOptions options_;
   std::map<std::string, Instance> instances_;
-  std::map<std::string, FunctionGroup> wanted_;                // job uid + group
-  std::map<std::string, Stream> streams_;                      // by invocation
-  std::map<std::string, std::vector<KernelsAnswer>> answers_;  // by job uid
+  std::map<std::string, FunctionGroup> wanted_;                    // job uid + group
+  std::map<std::string, Stream> streams_;                          // by invocation
+  std::map<std::string, std::vector<FingerprintAnswer>> answers_;  // by job uid
   std::map<std::string, int> asked_kernels_;
   std::map<std::string, std::pair<Status, bool>> fail_next_;
   std::map<std::string, int64_t> round_iteration_;

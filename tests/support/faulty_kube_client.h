@@ -24,7 +24,7 @@ class FaultyKubeClient final : public KubeClient {
       : client_(client), decide_(std::move(decide)) {}
 
   // What containers have logged, instead of the client's own answer.
-  std::function<Result<std::string>(const ObjectName& pod, ContainerLife life)> pod_log = nullptr;
+  std::function<Result<std::string>(const ObjectName& pod, ContainerRun run)> pod_log = nullptr;
 
   Result<Json> Get(const ResourceType& type, const ObjectName& name) override {
     return Around<Result<Json>>("get", name.name, [&] { return client_.Get(type, name); });
@@ -58,10 +58,10 @@ class FaultyKubeClient final : public KubeClient {
     return Around<Status>("delete", name.name,
                           [&] { return client_.Delete(type, name, uid_precondition); });
   }
-  Result<std::string> PodLog(const ObjectName& pod, const std::string& container,
-                             ContainerLife life, int last_lines) override {
+  Result<std::string> PodLog(const ObjectName& pod, const std::string& container, ContainerRun run,
+                             int last_lines) override {
     return Around<Result<std::string>>("podLog", pod.name, [&] {
-      return pod_log ? pod_log(pod, life) : client_.PodLog(pod, container, life, last_lines);
+      return pod_log ? pod_log(pod, run) : client_.PodLog(pod, container, run, last_lines);
     });
   }
   Result<std::unique_ptr<Watch>> StartWatch(const ResourceType& type,

@@ -17,11 +17,12 @@ class MemoryTransport final : public Transport {
  public:
   explicit MemoryTransport(Runtime& runtime) : monitor_(runtime.executor.NewMonitor()) {}
 
-  Status Push(const ExchangeObjectName& name, const ObjectNotes& notes, ByteView payload) override {
+  Status Push(const ExchangeObjectName& name, const TransferMetadata& metadata,
+              ByteView payload) override {
     ReceivedObject object;
-    object.header.samples = notes.samples;
-    object.header.loss_sum = notes.loss_sum;
-    object.header.stop_at = notes.stop_at;
+    object.header.samples = metadata.samples;
+    object.header.loss_sum = metadata.loss_sum;
+    object.header.stop_at = metadata.stop_at;
     object.bytes.resize(kObjectHeaderBytes);
     object.bytes.insert(object.bytes.end(), payload.begin(), payload.end());
     const MonitorLock lock(*monitor_);

@@ -38,11 +38,11 @@ class RoleBench {
   }
   // One object a shard, every element `value`.
   Status Push(ObjectKind kind, int64_t iteration, int layer, int index, float value,
-              ObjectNotes notes = {}) {
+              TransferMetadata metadata = {}) {
     for (int shard = 0; shard < request.plan.aggregation.shards; ++shard) {
-      notes.elements = Shard(shard);
-      const std::vector<float> values(static_cast<size_t>(notes.elements.size()), value);
-      LDNN_RETURN_IF_ERROR(outside_.Push({kind, iteration, layer, shard, index}, notes,
+      metadata.elements = Shard(shard);
+      const std::vector<float> values(static_cast<size_t>(metadata.elements.size()), value);
+      LDNN_RETURN_IF_ERROR(outside_.Push({kind, iteration, layer, shard, index}, metadata,
                                          AsBytes(std::span<const float>(values))));
     }
     return OkStatus();

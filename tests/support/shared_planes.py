@@ -188,7 +188,7 @@ class Lender:
                 print(f"no control plane: {error}", flush=True)
                 return
             told = {"folder": str(plane.plane.folder), "port": plane.plane.port}
-            # A borrower that has ended meanwhile gives it back like any other.
+            # A borrower that has ended meanwhile releases it like any other.
             with contextlib.suppress(OSError):
                 connection.sendall(json.dumps(told).encode() + b"\n")
                 connection.recv(1)

@@ -32,7 +32,7 @@
 #include "common/base/files.h"
 #include "common/base/text.h"
 #include "common/json/dump_json.h"
-#include "common/protocol/function_kernels.h"
+#include "common/protocol/numerics_fingerprint.h"
 #include "common/protocol/slice_codec.h"
 #include "operator/backends/local/host_protocol.h"
 
@@ -156,7 +156,7 @@ class Stub {
   // A function's: which one, its slice says.
   Answer OfFunction(const Request& request) {
     const Target target(std::string_view(request.target().data(), request.target().size()));
-    if (target.path == "/readyz") return {200, EncodeKernels({"stub", "stub"})};
+    if (target.path == "/readyz") return {200, EncodeFingerprint({"stub", "stub"})};
     const auto key = request[http::field::authorization];
     const std::string shown(key.data(), key.size());
     if (target.path == "/v1/slices" && request.method() == http::verb::post) {

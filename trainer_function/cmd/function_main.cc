@@ -211,7 +211,7 @@ int RunFunction(Runtime& runtime, SliceEnvironment environment, SliceCredentials
   }
 
   MetricsRegistry metrics;
-  FunctionKernels kernels = {environment.isa, environment.libtorch};
+  NumericsFingerprint kernels = {environment.isa, environment.libtorch};
   SliceService service(runtime, std::move(environment));
   SliceServiceControl slices(service);
   FunctionServer handler(runtime, slices, metrics, settings->job_key, std::move(kernels));

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "common/protocol/function_kernels.h"
+#include "common/protocol/numerics_fingerprint.h"
 #include "common/telemetry/log.h"
 #include "trainer_function/cmd/function_main.h"
 #include "trainer_function/model/blas.h"
@@ -34,7 +34,7 @@ Result<std::unique_ptr<TrainableModel>> MakeModel(Runtime& runtime,
 
 namespace {
 
-// Each step needs the same large tensors again. Memory given back to the kernel in between comes
+// Each step needs the same large tensors again. Memory released to the kernel in between comes
 // back page by page, cleared, for a tenth of the step's CPU time; kept, it counts once.
 void KeepFreedMemory() {
   constexpr int kKeptBytes = 128 << 20;

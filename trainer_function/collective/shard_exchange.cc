@@ -11,7 +11,7 @@
 
 namespace lambdadnn {
 
-static_assert(kTransferLanes == kRequestsInFlight, "the planner predicts with as many");
+static_assert(kTransferThreads == kRequestsInFlight, "the planner predicts with as many");
 
 ShardExchange::ShardExchange(Runtime& runtime, Interrupt& interrupt, Transport& transport,
                              StopAgreement& agreement, const AggregationPlan& aggregation,
@@ -22,8 +22,8 @@ ShardExchange::ShardExchange(Runtime& runtime, Interrupt& interrupt, Transport& 
       aggregation_(aggregation),
       blocks_(blocks),
       rank_(rank),
-      pushes_(runtime, interrupt, "push", std::min(kTransferLanes, aggregation.shards)),
-      pulls_(runtime, interrupt, "pull", std::min(kTransferLanes, aggregation.shards)) {}
+      pushes_(runtime, interrupt, "push", std::min(kTransferThreads, aggregation.shards)),
+      pulls_(runtime, interrupt, "pull", std::min(kTransferThreads, aggregation.shards)) {}
 
 ExchangeObjectName ShardExchange::GradientName(int64_t iteration, int shard) const {
   return {ObjectKind::kGradient, iteration, 0, shard, rank_};
@@ -48,11 +48,11 @@ Status ShardExchange::Exchange(int64_t iteration, std::span<const float> gradien
   for (int shard = 0; shard < aggregation_.shards; ++shard) {
     const Range range = ShardRange(blocks_, aggregation_.shards, shard);
     pushes_.Submit([=, this]() -> Status {
-      ObjectNotes notes = {range, samples, loss_sum, 0, false};
-      agreement_.Mark(&notes);
+      TransferMetadata metadata = {range, samples, loss_sum, 0, false};
+      agreement_.Mark(&metadata);
       const auto part =
           gradient.subspan(static_cast<size_t>(range.begin), static_cast<size_t>(range.size()));
-      return transport_.Push(GradientName(iteration, shard), notes, AsBytes(part));
+      return transport_.Push(GradientName(iteration, shard), metadata, AsBytes(part));
     });
     pulls_.Submit([=, this, &arrived]() -> Status {
       LDNN_RETURN_IF_ERROR(PullShard(SyncPolicy::VersionMade(iteration), shard, weights));

@@ -18,16 +18,16 @@ void StopAgreement::Observe(const ObjectHeader& header) {
   }
 }
 
-void StopAgreement::Mark(ObjectNotes* notes) const {
+void StopAgreement::Mark(TransferMetadata* metadata) const {
   const int64_t slice_stop = slice_stop_.load();
   const int64_t final_stop = final_stop_.load();
   if (slice_stop > 0 && (final_stop == 0 || slice_stop < final_stop)) {
-    notes->stop_at = slice_stop;
+    metadata->stop_at = slice_stop;
   } else if (final_stop > 0) {
-    notes->stop_at = final_stop;
-    notes->stop_is_final = true;
+    metadata->stop_at = final_stop;
+    metadata->stop_is_final = true;
   } else if (requested()) {
-    notes->stop_at = kStopRequested;
+    metadata->stop_at = kStopRequested;
   }
 }
 

@@ -27,7 +27,7 @@ class StopAgreement {
   // What a pulled object says.
   void Observe(const ObjectHeader& header);
   // What a pushed object must say.
-  void Mark(ObjectNotes* notes) const;
+  void Mark(TransferMetadata* metadata) const;
 
   // Root of shard 0 only, before it publishes the weights of `version`: answers a request.
   void Answer(int64_t version);

@@ -10,7 +10,7 @@ namespace lambdadnn {
 namespace {
 
 // Gradients held at a time, waiting for their turn in the sum.
-constexpr int64_t kPullsAhead = 2 * kTransferLanes;
+constexpr int64_t kPullsAhead = 2 * kTransferThreads;
 
 }  // namespace
 

@@ -67,9 +67,9 @@ Result<std::vector<double>> RootUpdate::ExchangeNorms(int64_t iteration) {
   std::vector<std::vector<double>> own;
   for (const MergedShard& merged : held_) {
     own.push_back(BlockSquares(merged.gradient, plan.block_elements));
-    ObjectNotes notes;
-    notes.elements = merged.elements;
-    LDNN_RETURN_IF_ERROR(transport_.Push(NormsName(iteration, merged.shard), notes,
+    TransferMetadata metadata;
+    metadata.elements = merged.elements;
+    LDNN_RETURN_IF_ERROR(transport_.Push(NormsName(iteration, merged.shard), metadata,
                                          std::as_bytes(std::span(own.back()))));
   }
   std::vector<double> all;  // in block order, whatever the shards
@@ -100,12 +100,12 @@ Status RootUpdate::Publish(int64_t iteration, const MergedShard& merged) {
   ApplyOptimizer(optimizer_, step, weights, merged.gradient, vectors);
   context_.pace();
   const ExchangeObjectName name = WeightsName(SyncPolicy::VersionMade(iteration), merged.shard);
-  ObjectNotes notes = {merged.elements, merged.samples, merged.loss_sum, 0, false};
+  TransferMetadata metadata = {merged.elements, merged.samples, merged.loss_sum, 0, false};
   // Not by `this`: after a failure the update goes while pushes are still under way.
   pushes_.Submit(
-      [&agreement = agreement_, &transport = transport_, name, notes, weights]() mutable {
-        agreement.Mark(&notes);
-        return transport.Push(name, notes, AsBytes(std::span<const float>(weights)));
+      [&agreement = agreement_, &transport = transport_, name, metadata, weights]() mutable {
+        agreement.Mark(&metadata);
+        return transport.Push(name, metadata, AsBytes(std::span<const float>(weights)));
       });
   return OkStatus();
 }

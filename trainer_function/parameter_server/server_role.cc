@@ -137,12 +137,12 @@ Status ServerRole::OnMerged(int64_t iteration, const MergedShard& merged) {
   context_.pace();
   DiscardBefore(iteration, merged.shard);
   if (!is_root_) {
-    ObjectNotes notes = {merged.elements, merged.samples, merged.loss_sum, 0, false};
+    TransferMetadata metadata = {merged.elements, merged.samples, merged.loss_sum, 0, false};
     const ExchangeObjectName name = {ObjectKind::kGradient, iteration, position_.level,
                                      merged.shard, position_.index};
-    pushes_->Submit([this, name, notes, gradient = merged.gradient]() mutable {
-      session_.agreement().Mark(&notes);
-      return session_.transport().Push(name, notes, AsBytes(std::span<const float>(gradient)));
+    pushes_->Submit([this, name, metadata, gradient = merged.gradient]() mutable {
+      session_.agreement().Mark(&metadata);
+      return session_.transport().Push(name, metadata, AsBytes(std::span<const float>(gradient)));
     });
     return OkStatus();
   }

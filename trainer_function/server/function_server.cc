@@ -79,7 +79,7 @@ Result<bool> QueryFlag(const HttpServerRequest& request, const std::string& name
 }  // namespace
 
 FunctionServer::FunctionServer(Runtime& runtime, SliceControl& slices, MetricsRegistry& metrics,
-                               std::string job_key, FunctionKernels kernels)
+                               std::string job_key, NumericsFingerprint kernels)
     : runtime_(runtime),
       slices_(slices),
       metrics_(metrics),
@@ -114,7 +114,7 @@ HttpServerReply FunctionServer::Route(const HttpServerRequest& request) {
     if (request.path == "/healthz") return TextReply(200, "ok\n");
     if (!ready_) return TextReply(503, "draining\n");
     HttpServerReply reply;
-    reply.body = EncodeKernels(kernels_);
+    reply.body = EncodeFingerprint(kernels_);
     return reply;
   }
   if (request.path == "/metrics") {

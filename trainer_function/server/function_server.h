@@ -12,7 +12,7 @@
 
 #include "common/base/runtime.h"
 #include "common/http/http_server.h"
-#include "common/protocol/function_kernels.h"
+#include "common/protocol/numerics_fingerprint.h"
 #include "common/telemetry/metrics.h"
 #include "trainer_function/server/slice_control.h"
 
@@ -26,7 +26,7 @@ class FunctionServer final : public HttpServerHandler {
   // All references outlive the server and its streams. `job_key` is not empty. Whoever asks for
   // /readyz is told `kernels`.
   FunctionServer(Runtime& runtime, SliceControl& slices, MetricsRegistry& metrics,
-                 std::string job_key, FunctionKernels kernels = {});
+                 std::string job_key, NumericsFingerprint kernels = {});
 
   std::optional<HttpServerReply> Admit(const HttpServerRequest& head) override;
   HttpServerReply Handle(HttpServerRequest request) override;
@@ -45,7 +45,7 @@ class FunctionServer final : public HttpServerHandler {
   SliceControl& slices_;
   MetricsRegistry& metrics_;
   const std::string job_key_;
-  const FunctionKernels kernels_;
+  const NumericsFingerprint kernels_;
   const Instant started_;
   std::atomic<bool> ready_{true};
 };

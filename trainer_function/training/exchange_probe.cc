@@ -39,25 +39,26 @@ class ExchangeProbe::Exchange {
       : clock_(probe.context_.runtime.clock),
         transport_(probe.transport_),
         payload_(payload),
-        notes_{{0, static_cast<int64_t>(payload.size())}},
+        metadata_{{0, static_cast<int64_t>(payload.size())}},
         copy_(payload.size()),
         pushes_(probe.context_.runtime, probe.context_.interrupt, "probe-push"),
         pulls_(probe.context_.runtime, probe.context_.interrupt, "probe-pull") {}
 
-  const ObjectNotes& notes() const { return notes_; }
+  const TransferMetadata& metadata() const { return metadata_; }
   // From the push's begin to the pull's end, of the last Run().
   double seconds() const { return seconds_; }
 
   Status Run(const ExchangeObjectName& name, const std::function<Status()>& step) {
     pulls_.Submit([this, name]() -> Status {
-      LDNN_ASSIGN_OR_RETURN(const ReceivedObject received, transport_.Pull(name, notes_.elements));
+      LDNN_ASSIGN_OR_RETURN(const ReceivedObject received,
+                            transport_.Pull(name, metadata_.elements));
       const auto arrived = received.values<float>();
       std::copy(arrived.begin(), arrived.end(), copy_.begin());
       return OkStatus();
     });
     LDNN_RETURN_IF_ERROR(step());
     const Instant begin = clock_.Now();
-    pushes_.Submit([this, name] { return transport_.Push(name, notes_, AsBytes(payload_)); });
+    pushes_.Submit([this, name] { return transport_.Push(name, metadata_, AsBytes(payload_)); });
     LDNN_RETURN_IF_ERROR(pulls_.WaitIdle());
     seconds_ = ToSeconds(clock_.Now() - begin);
     LDNN_RETURN_IF_ERROR(pushes_.WaitIdle());
@@ -68,7 +69,7 @@ class ExchangeProbe::Exchange {
   Clock& clock_;
   StoreTransport& transport_;
   std::span<const float> payload_;
-  ObjectNotes notes_;
+  TransferMetadata metadata_;
   std::vector<float> copy_;
   TransferPool pushes_;
   TransferPool pulls_;
@@ -130,7 +131,7 @@ Result<ExchangeProbe::Cpu> ExchangeProbe::TimeTransfers(int64_t elements) {
   for (int i = -1; i < kTransferProbes; ++i) {
     const ExchangeObjectName name = ProbeName(i + 1);
     const double before = environment_.cpu_seconds();
-    LDNN_RETURN_IF_ERROR(transport_.Push(name, exchange.notes(), AsBytes(payload)));
+    LDNN_RETURN_IF_ERROR(transport_.Push(name, exchange.metadata(), AsBytes(payload)));
     LDNN_RETURN_IF_ERROR(transport_.Discard(std::span(&name, 1)));
     const double pushed = environment_.cpu_seconds();
     LDNN_RETURN_IF_ERROR(exchange.Run(name, [] { return OkStatus(); }));
@@ -213,7 +214,7 @@ Status ExchangeProbe::MeasureTransfers(double step_cpu_seconds,
 Status ExchangeProbe::MeasureServer() {
   const OptimizerConfig& optimizer = context_.request.training.optimizer;
   const auto elements = static_cast<int64_t>(values_.size());
-  const ObjectNotes notes = {{0, elements}};
+  const TransferMetadata metadata = {{0, elements}};
   std::vector<float> sum(values_.size());
   std::vector<float> weights(values_.size());
   std::vector<std::vector<float>> state(static_cast<size_t>(OptimizerStateVectors(optimizer)),
@@ -223,8 +224,8 @@ Status ExchangeProbe::MeasureServer() {
   std::vector<double> update;
   for (int i = 0; i < kServerProbes; ++i) {
     const ExchangeObjectName name = ProbeName(i);
-    LDNN_RETURN_IF_ERROR(transport_.Push(name, notes, AsBytes(std::span<const float>(values_))));
-    LDNN_ASSIGN_OR_RETURN(const ReceivedObject received, transport_.Pull(name, notes.elements));
+    LDNN_RETURN_IF_ERROR(transport_.Push(name, metadata, AsBytes(std::span<const float>(values_))));
+    LDNN_ASSIGN_OR_RETURN(const ReceivedObject received, transport_.Pull(name, metadata.elements));
     const auto arrived = received.values<float>();
     const double before = environment_.cpu_seconds();
     MergeChildren(sum, std::span(&arrived, 1), true);

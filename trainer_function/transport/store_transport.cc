@@ -44,9 +44,9 @@ ArrivalEstimate& StoreTransport::EstimateOf(const ExchangeObjectName& name) {
   return estimates_[{name.kind, name.layer}];
 }
 
-Status StoreTransport::Push(const ExchangeObjectName& name, const ObjectNotes& notes,
+Status StoreTransport::Push(const ExchangeObjectName& name, const TransferMetadata& metadata,
                             ByteView payload) {
-  LDNN_CHECK(payload.size() == PayloadBytes(name.kind, notes.elements, block_elements_),
+  LDNN_CHECK(payload.size() == PayloadBytes(name.kind, metadata.elements, block_elements_),
              name.Brief());
   ObjectHeader header;
   header.job = job_;
@@ -59,11 +59,11 @@ Status StoreTransport::Push(const ExchangeObjectName& name, const ObjectNotes& n
   header.layer = static_cast<uint8_t>(name.layer);
   header.shard = name.shard;
   header.rank = name.index;
-  header.elements = notes.elements;
-  header.samples = notes.samples;
-  header.loss_sum = notes.loss_sum;
-  header.stop_at = notes.stop_at;
-  header.stop_is_final = notes.stop_is_final;
+  header.elements = metadata.elements;
+  header.samples = metadata.samples;
+  header.loss_sum = metadata.loss_sum;
+  header.stop_at = metadata.stop_at;
+  header.stop_is_final = metadata.stop_is_final;
   header.payload_bytes = payload.size();
   header.payload_xxh3 = Xxh3(payload);
   std::array<std::byte, kObjectHeaderBytes> encoded;

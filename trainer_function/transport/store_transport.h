@@ -27,7 +27,8 @@ class StoreTransport final : public Transport {
   StoreTransport(Runtime& runtime, ObjectStore& store, Interrupt& interrupt, ExchangeScope scope,
                  const std::string& job_uid, int64_t block_elements);
 
-  Status Push(const ExchangeObjectName& name, const ObjectNotes& notes, ByteView payload) override;
+  Status Push(const ExchangeObjectName& name, const TransferMetadata& metadata,
+              ByteView payload) override;
   Result<ReceivedObject> Pull(const ExchangeObjectName& name, Range elements) override;
   Status Discard(std::span<const ExchangeObjectName> names) override;
 

@@ -4,11 +4,11 @@
 namespace lambdadnn {
 
 TransferPool::TransferPool(Runtime& runtime, Interrupt& interrupt, const std::string& name,
-                           int lanes)
+                           int threads)
     : interrupt_(interrupt), monitor_(runtime.executor.NewMonitor()) {
-  for (int lane = 0; lane < lanes; ++lane) {
-    lanes_.push_back(
-        runtime.executor.Spawn(name + "-" + std::to_string(lane), [this] { RunLane(); }));
+  for (int worker = 0; worker < threads; ++worker) {
+    workers_.push_back(
+        runtime.executor.Spawn(name + "-" + std::to_string(worker), [this] { RunWorker(); }));
   }
 }
 
@@ -22,7 +22,7 @@ TransferPool::~TransferPool() {
     monitor_->NotifyAll();
   }
   if (busy) interrupt_.Abort();
-  lanes_.clear();  // joins
+  workers_.clear();  // joins
 }
 
 void TransferPool::Submit(std::function<Status()> job) {
@@ -44,7 +44,7 @@ Status TransferPool::WaitFor(const std::function<bool()>& condition) {
   return failure_;
 }
 
-void TransferPool::RunLane() {
+void TransferPool::RunWorker() {
   const MonitorLock lock(*monitor_);
   for (;;) {
     while (!closed_ && queue_.empty()) monitor_->Wait();

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A few concurrent transfers of one slice: `lanes` tasks that take jobs in the order of submission.
-// A job may block (that is what it is for); the first failure is kept and skips the jobs not yet
-// begun. Used from one task; jobs run on others. Destroying a pool with jobs in progress aborts the
-// slice (they could wait for long), then waits for them: on the good path, WaitIdle comes first.
+// A few concurrent transfers of one slice: `threads` tasks that take jobs in the order of
+// submission. A job may block (that is what it is for); the first failure is kept and skips the
+// jobs not yet begun. Used from one task; jobs run on others. Destroying a pool with jobs in
+// progress aborts the slice (they could wait for long), then waits for them: on the good path,
+// WaitIdle comes first.
 #pragma once
 
 #include <deque>
@@ -18,12 +19,12 @@
 namespace lambdadnn {
 
 // Enough to hide a request's latency behind others', few enough for a fraction of a core.
-inline constexpr int kTransferLanes = 4;
+inline constexpr int kTransferThreads = 4;
 
 class TransferPool {
  public:
   TransferPool(Runtime& runtime, Interrupt& interrupt, const std::string& name,
-               int lanes = kTransferLanes);
+               int threads = kTransferThreads);
   ~TransferPool();
   TransferPool(const TransferPool&) = delete;
   TransferPool& operator=(const TransferPool&) = delete;
@@ -35,7 +36,7 @@ class TransferPool {
   Status WaitFor(const std::function<bool()>& condition);
 
  private:
-  void RunLane();
+  void RunWorker();
 
   Interrupt& interrupt_;
   std::unique_ptr<Monitor> monitor_;
@@ -43,7 +44,7 @@ class TransferPool {
   int running_ = 0;
   bool closed_ = false;
   Status failure_;
-  std::vector<std::unique_ptr<Task>> lanes_;
+  std::vector<std::unique_ptr<Task>> workers_;
 };
 
 }  // namespace lambdadnn

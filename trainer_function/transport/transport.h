@@ -29,7 +29,7 @@ struct ExchangeObjectName {
 };
 
 // What travels with a payload; everything else of the header follows from name and transport.
-struct ObjectNotes {
+struct TransferMetadata {
   Range elements;  // of the flat vector
   int64_t samples = 0;
   double loss_sum = 0;
@@ -52,7 +52,7 @@ class Transport {
  public:
   virtual ~Transport() = default;
   // Returns when every later Pull can see the object. The payload is read until then.
-  virtual Status Push(const ExchangeObjectName& name, const ObjectNotes& notes,
+  virtual Status Push(const ExchangeObjectName& name, const TransferMetadata& metadata,
                       ByteView payload) = 0;
   // Waits for the object. kDeadlineExceeded or kCancelled when the slice ends first; kDataLoss when
   // what lies there stays wrong.

@@ -260,7 +260,7 @@ operators:
 {{ end }}
 {{- end }}
 
-{{/* Resources of a pod that runs once: it finds room where jobs fill the nodes. */}}
+{{/* Resources of a pod that runs once: it fits where jobs fill the nodes. */}}
 {{- define "lambdadnn.resourcesOfOnePass" -}}
 {{- $resources := deepCopy .Values.resources }}
 {{- $least := dict "cpu" "1m" "memory" "32Mi" }}

@@ -97,7 +97,7 @@ Status KnativeBackend::DeleteInstance(const JobIdentity& job, const std::string&
   LDNN_RETURN_IF_ERROR(pods_.CheckSynced());
   const std::shared_ptr<const Json> pod = pods_.PodOf(job, uid);
   if (pod == nullptr || IsBeingDeleted(*pod)) return OkStatus();
-  // The container's next life is another instance, which nobody asked to end.
+  // The container's next run is another instance, which nobody asked to end.
   if (InstancesOf(*pod).back().uid != uid) return OkStatus();
   return DeletePod(*pod);
 }
@@ -113,20 +113,20 @@ Result<std::vector<FunctionInstance>> KnativeBackend::List(const JobIdentity& jo
   InstanceLogs::Look look{.begin = runtime_.clock.Now()};
   const WallTime wall = runtime_.clock.Wall();
   for (const std::shared_ptr<const Json>& pod : pods_.PodsOf(job, "")) {
-    std::vector<FunctionInstance> lives = InstancesOf(*pod, KnativeEndpointOf(*pod));
-    TellAges(*pod, wall, &lives);
-    logs_.AddEnds(*pod, &look, &lives);
-    if (!lives.empty() && pods_.IsOverdue(*pod)) {
-      lives.back().phase = FunctionPhase::kGone;
-      lives.back().reason = kNodeLost;
-      lives.back().end = FunctionEnd::kByPlatform;
-      lives.back().age_seconds = 0;  // nobody knows when it ended
+    std::vector<FunctionInstance> of_pod = InstancesOf(*pod, KnativeEndpointOf(*pod));
+    TellAges(*pod, wall, &of_pod);
+    logs_.AddEnds(*pod, &look, &of_pod);
+    if (!of_pod.empty() && pods_.IsOverdue(*pod)) {
+      of_pod.back().phase = FunctionPhase::kGone;
+      of_pod.back().reason = kNodeLost;
+      of_pod.back().end = FunctionEnd::kByPlatform;
+      of_pod.back().age_seconds = 0;  // nobody knows when it ended
     }
-    if (!lives.empty() && lives.back().phase == FunctionPhase::kReady && !routes_.Reach(*pod)) {
-      lives.back().phase = FunctionPhase::kPending;
-      lives.back().reason = kNoRoute;
+    if (!of_pod.empty() && of_pod.back().phase == FunctionPhase::kReady && !routes_.Reach(*pod)) {
+      of_pod.back().phase = FunctionPhase::kPending;
+      of_pod.back().reason = kNoRoute;
     }
-    std::move(lives.begin(), lives.end(), std::back_inserter(instances));
+    std::move(of_pod.begin(), of_pod.end(), std::back_inserter(instances));
   }
   return instances;
 }

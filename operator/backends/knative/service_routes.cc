@@ -19,7 +19,7 @@ bool HasRoute(const Json& service) {
   return std::any_of(conditions->begin(), conditions->end(), [&](const Json& condition) {
     if (TextField(condition, "type") != "RoutesReady") return false;
     // A revision whose container has ended once counts as failed from then on (Knative 1.15), when
-    // the next life is ready, too; requests take the way that they took before.
+    // the next run is ready, too; requests take the way that they took before.
     return TextField(condition, "status") == "True" ||
            (had_one && TextField(condition, "status") == "False");
   });

@@ -27,10 +27,10 @@ class InstanceLogs {
   InstanceLogs(KubeClient& kube, Runtime& runtime, const PodIndex& pods)
       : kube_(kube), runtime_(runtime), pods_(pods) {}
 
-  // Of this life of the pod's container. kNotFound: it is not kept any more.
+  // Of this run of the pod's container. kNotFound: it is not kept any more.
   Result<std::string> Read(const ObjectName& pod, const std::string& uid, int last_lines);
-  // The last words of lives that are gone, and since when they are at least.
-  void AddEnds(const Json& pod, Look* look, std::vector<FunctionInstance>* lives);
+  // The last words of instances that are gone, and since when they are at least.
+  void AddEnds(const Json& pod, Look* look, std::vector<FunctionInstance>* of_pod);
   void Forget(const ObjectName& pod);
 
  private:
@@ -43,7 +43,7 @@ class InstanceLogs {
   Runtime& runtime_;
   const PodIndex& pods_;
   std::mutex mutex_;
-  // With the mutex: of a pod's lives, by uid.
+  // With the mutex: of a pod's instances, by uid.
   std::map<ObjectName, std::map<std::string, End>> ends_;
 };
 

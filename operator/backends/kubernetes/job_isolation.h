@@ -74,7 +74,7 @@ class JobIsolation {
  private:
   struct Wanted {
     Json policy;
-    // The spec as the API server gave it back, which may write it in another way.
+    // The spec as the API server has it now, which may write it in another way.
     Json kept_spec;
     Instant look_again{};
     bool released = false;              // and not wanted again since

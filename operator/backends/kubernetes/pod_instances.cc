@@ -88,20 +88,20 @@ double ColdStartSeconds(const Json& pod, const Json& ready) {
   return created && since ? SecondsBetween(*created, *since) : 0;
 }
 
-struct LifeTimes {
+struct RunTimes {
   std::optional<WallTime> begin;
   std::optional<WallTime> end;
 };
 
-LifeTimes TimesOf(const Json& pod, int life) {
+RunTimes TimesOf(const Json& pod, int run) {
   const Json& container = FunctionStatus(pod);
   const Json& state = At(container, "state");
   const Json& before = At(At(container, "lastState"), "terminated");
-  const bool is_over = life < RestartsOf(container) || IsCrashLooping(pod);
+  const bool is_over = run < RestartsOf(container) || IsCrashLooping(pod);
   const Json& ended = is_over ? before : At(state, "terminated");
-  LifeTimes times;
+  RunTimes times;
   times.end = ReadTime(TextField(ended, "finishedAt"));
-  if (life == 0) {
+  if (run == 0) {
     times.begin = ReadTime(MetadataText(pod, "creationTimestamp"));
   } else {
     times.begin =
@@ -175,31 +175,31 @@ std::string PodUidOf(const std::string& instance_uid) {
   return instance_uid.substr(0, instance_uid.rfind('.'));
 }
 
-void TellAges(const Json& pod, WallTime now, std::vector<FunctionInstance>* lives) {
-  for (FunctionInstance& life : *lives) {
-    const LifeTimes times = TimesOf(pod, life.restarts);
-    const bool gone = life.phase == FunctionPhase::kGone;
+void TellAges(const Json& pod, WallTime now, std::vector<FunctionInstance>* of_pod) {
+  for (FunctionInstance& instance : *of_pod) {
+    const RunTimes times = TimesOf(pod, instance.restarts);
+    const bool gone = instance.phase == FunctionPhase::kGone;
     if (!times.begin || (gone && !times.end)) continue;
-    life.age_seconds = SecondsBetween(*times.begin, now);
-    if (gone) life.ended_seconds = SecondsBetween(*times.end, now);
+    instance.age_seconds = SecondsBetween(*times.begin, now);
+    if (gone) instance.ended_seconds = SecondsBetween(*times.end, now);
   }
 }
 
-std::optional<ContainerLife> LogOf(const Json& pod, const std::string& instance_uid) {
+std::optional<ContainerRun> LogOf(const Json& pod, const std::string& instance_uid) {
   const int restarts = RestartsOf(FunctionStatus(pod));
   if (instance_uid == InstanceUid(pod, restarts)) {
-    // It ended, and becomes the life before as soon as the kubelet tries again.
-    return IsCrashLooping(pod) ? ContainerLife::kBefore : ContainerLife::kPresent;
+    // It ended, and becomes the run before as soon as the kubelet tries again.
+    return IsCrashLooping(pod) ? ContainerRun::kPrevious : ContainerRun::kCurrent;
   }
   const bool kept = restarts > 0 && !IsCrashLooping(pod);
-  if (kept && instance_uid == InstanceUid(pod, restarts - 1)) return ContainerLife::kBefore;
+  if (kept && instance_uid == InstanceUid(pod, restarts - 1)) return ContainerRun::kPrevious;
   return std::nullopt;
 }
 
 std::vector<FunctionInstance> InstancesOf(const Json& pod, const Endpoint& endpoint) {
   const std::string group = LabelText(pod, kGroupLabel);
   if (group.empty() || UidOf(pod).empty()) return {};
-  std::vector<FunctionInstance> lives;
+  std::vector<FunctionInstance> of_pod;
   const Json& container = FunctionStatus(pod);
   const int restarts = RestartsOf(container);
   FunctionInstance instance;
@@ -211,14 +211,14 @@ std::vector<FunctionInstance> InstancesOf(const Json& pod, const Endpoint& endpo
     last.phase = FunctionPhase::kGone;
     last.restarts = restarts - 1;
     ReadEnd(before, &last);
-    lives.push_back(std::move(last));
+    of_pod.push_back(std::move(last));
   }
   instance.uid = InstanceUid(pod, restarts);
   instance.restarts = restarts;
   instance.endpoint = endpoint;
   ReadPhase(pod, &instance);
-  lives.push_back(std::move(instance));
-  return lives;
+  of_pod.push_back(std::move(instance));
+  return of_pod;
 }
 
 }  // namespace lambdadnn

@@ -2,7 +2,7 @@
 // What a pod says about the function in it: pure reading.
 //
 // A container that ends is started again in the same pod, and what ran in it before is lost: so an
-// instance is one life of the container, "POD_UID.RESTARTS", and a slice bound to it never reaches
+// instance is one run of the container, "POD_UID.RESTARTS", and a slice bound to it never reaches
 // the next one. Ready is the pod's own condition; those of the objects
 // above it say nothing about one function.
 #pragma once
@@ -18,19 +18,19 @@
 
 namespace lambdadnn {
 
-// The present life, preceded by the one before it where the pod still knows how that ended. None
+// The present run, preceded by the one before it where the pod still knows how that ended. None
 // for a pod that is no function of ours. `endpoint` = where the platform takes requests for it,
 // without which it is not ready.
 std::vector<FunctionInstance> InstancesOf(const Json& pod, const Endpoint& endpoint = {});
 
-// How old each life is at `now` of the API server's clock, and since when one that is gone is over.
+// How old each run is at `now` of the API server's clock, and since when one that is gone is over.
 // The first begins with its pod, whose memory it holds from then on, a later one when the kubelet
 // starts it. 0 where the pod does not say: also of an end that nobody saw.
-void TellAges(const Json& pod, WallTime now, std::vector<FunctionInstance>* lives);
+void TellAges(const Json& pod, WallTime now, std::vector<FunctionInstance>* of_pod);
 
-// Under which of its container's lives the kubelet keeps the log of the instance; none when it
+// Under which of its container's starts the kubelet keeps the log of the instance; none when it
 // keeps it no more.
-std::optional<ContainerLife> LogOf(const Json& pod, const std::string& instance_uid);
+std::optional<ContainerRun> LogOf(const Json& pod, const std::string& instance_uid);
 
 // The ServiceAccount that it runs as.
 ObjectName AccountOf(const Json& pod);

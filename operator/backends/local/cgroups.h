@@ -35,7 +35,7 @@ class Cgroup {
   std::vector<std::string> ProcessFiles() const;
   Status SetMilliCpu(int milli_cpu);
   Status SetMemoryMib(int memory_mib);
-  // Processes that the kernel killed here for want of memory.
+  // Processes that the kernel killed here because memory ran out.
   int64_t OutOfMemoryKills() const;
   // kUnavailable while processes are left.
   Status Remove();

@@ -115,7 +115,7 @@ Status FunctionHost::Create(const HostedFunctionSpec& spec) {
   if (used_uids_.contains(spec.uid)) {
     return AlreadyExistsError("function " + spec.uid + " was there and has gone; use a new uid");
   }
-  LDNN_RETURN_IF_ERROR(CheckRoom(spec.group));
+  LDNN_RETURN_IF_ERROR(CheckCapacity(spec.group));
   used_uids_.insert(spec.uid);
   Function& function = functions_.emplace_back();
   function.spec = spec;
@@ -124,17 +124,17 @@ Status FunctionHost::Create(const HostedFunctionSpec& spec) {
   return OkStatus();
 }
 
-Status FunctionHost::CheckRoom(const FunctionGroup& group) const {
+Status FunctionHost::CheckCapacity(const FunctionGroup& group) const {
   if (options_.memory_mib == 0) return OkStatus();
   int64_t taken = 0;
   for (const Function& function : functions_) {
     if (function.stage != Stage::kGone) taken += function.spec.group.memory_mib;
   }
   if (taken + group.memory_mib <= options_.memory_mib) return OkStatus();
-  return ResourceExhaustedError("no room for a function of " + std::to_string(group.memory_mib) +
-                                " MiB: " + std::to_string(taken) + " of the host's " +
-                                std::to_string(options_.memory_mib) +
-                                " MiB are taken; it is tried again when others have ended");
+  return ResourceExhaustedError(
+      "no capacity for a function of " + std::to_string(group.memory_mib) +
+      " MiB: " + std::to_string(taken) + " of the host's " + std::to_string(options_.memory_mib) +
+      " MiB are taken; it is tried again when others have ended");
 }
 
 std::vector<FunctionInstance> FunctionHost::List(const std::string& job_uid) const {

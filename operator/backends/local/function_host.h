@@ -53,7 +53,7 @@ class FunctionHost {
   FunctionHost& operator=(const FunctionHost&) = delete;
 
   // The same uid again does nothing while that function is known; kAlreadyExists afterwards.
-  // kResourceExhausted: there is no room for it beside the others, until some of them are gone.
+  // kResourceExhausted: there is no capacity for it beside the others, until some of them are gone.
   Status Create(const HostedFunctionSpec& spec);
   // Ended functions stay in the list, with their reason, until they or their group are deleted.
   std::vector<FunctionInstance> List(const std::string& job_uid) const;
@@ -110,7 +110,7 @@ class FunctionHost {
 
   bool IsPacing() const { return cgroups_ == nullptr; }
   Function* Find(const std::string& uid);
-  Status CheckRoom(const FunctionGroup& group) const;
+  Status CheckCapacity(const FunctionGroup& group) const;
   std::string FileOf(const std::string& uid, const char* extension) const;
   std::string LogFile(const std::string& uid) const;
   FunctionInstance View(const Function& function) const;

@@ -60,7 +60,7 @@ class PodLogs final : public FunctionLogSource {
     std::vector<std::pair<std::string, std::string>> found;
     for (const Json& pod : pods.items) {
       for (const FunctionInstance& life : InstancesOf(pod)) {
-        const std::optional<ContainerLife> log = LogOf(pod, life.uid);
+        const std::optional<ContainerRun> log = LogOf(pod, life.uid);
         if (!log.has_value()) continue;
         logs_[life.uid] = {NameOf(pod), *log};
         found.emplace_back(life.uid, life.group);
@@ -77,7 +77,7 @@ class PodLogs final : public FunctionLogSource {
  private:
   struct KeptLog {
     ObjectName pod;
-    ContainerLife life = ContainerLife::kPresent;
+    ContainerRun life = ContainerRun::kCurrent;
   };
 
   KubeClient& kube_;

@@ -48,7 +48,7 @@ Status SetSuspend(const SuspendOptions& options, Cluster& cluster, const ObjectN
   LDNN_ASSIGN_OR_RETURN(const Json changed, cluster.kube->Patch(ServerlessTrainingJobType(), name,
                                                                 patch, Subresource::kNone));
   Tell(options, changed,
-       suspend ? "suspended; it gives its functions back after its next checkpoint" : "resumed");
+       suspend ? "suspended; it releases its functions after its next checkpoint" : "resumed");
   return OkStatus();
 }
 
@@ -81,7 +81,7 @@ void Add(CLI::App& app, CommandContext& context, const char* name, const char* d
 
 void AddSuspendCommand(CLI::App& app, CommandContext& context) {
   Add(app, context, "suspend",
-      "Stop jobs of a cluster at their next checkpoint and give their functions back", true);
+      "Stop jobs of a cluster at their next checkpoint and release their functions", true);
 }
 
 void AddResumeCommand(CLI::App& app, CommandContext& context) {

@@ -13,14 +13,14 @@ namespace {
 
 // How often the backend is asked for its capacity.
 constexpr Duration kCapacityAge = std::chrono::seconds(10);
-// A job that has just come holds back younger ones until it is known whether it waits, but no
-// longer than this: its store may not answer for hours.
+// A new job blocks younger ones until it is known whether it has to wait, at most for this long:
+// its store may not answer for hours.
 constexpr Duration kUndecided = std::chrono::seconds(10);
-// One that has just come as well says that it waits for them when none of them was decided for so
-// long: of many that come at once each is written when its turn has come, once.
+// A new job behind undecided ones is shown as waiting only when none of those was decided for this
+// long. So when many jobs are created at once, the status of each is written once.
 constexpr Duration kMoment = std::chrono::seconds(2);
 
-// Each that starts is a change, and wakes the next ones.
+// Of the jobs that wait, when capacity is freed; each that starts wakes the next ones.
 constexpr size_t kWokenAtOnce = 16;
 
 double Smaller(double a, double b) {
@@ -49,7 +49,7 @@ void AdmissionQueue::AskCapacity() {
   const std::lock_guard lock(mutex_);
   capacity_asked_ = now;
   if (!answer.ok()) return;  // what it said last holds
-  const Room capacity{
+  const Reservation capacity{
       Smaller(options_.capacity.memory_mib, static_cast<double>(answer->memory_mib)),
       options_.capacity.milli_cpu};
   changed_ = changed_ || capacity != capacity_;
@@ -77,9 +77,10 @@ void AdmissionQueue::Read(Entry* entry) {
   const bool needs_profile = !job.spec.profile.has_value() && !job.status.profile.has_value();
   entry->waits = may_start && usable && (job.status.plan.has_value() || needs_profile);
   entry->undecided = may_start && !entry->waits && (accepted == nullptr || usable);
-  entry->room = entry->started || entry->waits ? RoomOf(job, options_.platform) : Room{};
+  entry->reservation =
+      entry->started || entry->waits ? ReservationOf(job, options_.platform) : Reservation{};
   changed_ = changed_ || before.started != entry->started || before.waits != entry->waits ||
-             before.undecided != entry->undecided || before.room != entry->room ||
+             before.undecided != entry->undecided || before.reservation != entry->reservation ||
              before.uid != entry->uid;
 }
 
@@ -119,7 +120,7 @@ bool AdmissionQueue::Before(const ObjectName& a, const ObjectName& b) const {
 bool AdmissionQueue::Waits(const ObjectName& name, const Entry& entry) const {
   const Instant now = runtime_.clock.Now();
   if (entry.undecided) return now - entry.first_seen < kUndecided;
-  if (!entry.waits || !FitsWithin(entry.room, capacity_)) return false;
+  if (!entry.waits || !FitsWithin(entry.reservation, capacity_)) return false;
   const auto back = stands_back_.find(name);
   return back == stands_back_.end() || now >= back->second;
 }
@@ -127,7 +128,7 @@ bool AdmissionQueue::Waits(const ObjectName& name, const Entry& entry) const {
 QueueView AdmissionQueue::ViewLocked(const ObjectName& name) {
   QueueView view;
   view.capacity = capacity_;
-  view.limited = capacity_ != Room{};
+  view.limited = capacity_ != Reservation{};
   if (!view.limited) return view;
   Sync();
   view.known = capacity_known_ && (synced_ == nullptr || synced_());
@@ -138,11 +139,11 @@ QueueView AdmissionQueue::ViewLocked(const ObjectName& name) {
     if (reserved != reserved_.end()) {
       view.taken = view.taken + reserved->second;
     } else if (entry.started) {
-      view.taken = view.taken + entry.room;
+      view.taken = view.taken + entry.reservation;
     } else if (Waits(other, entry) && Before(other, name)) {
       ++view.ahead;
       if (entry.undecided) ++view.undecided;
-      view.before = view.before + entry.room;  // none, of the undecided
+      view.before = view.before + entry.reservation;  // none, of the undecided
       if (first == nullptr || Before(other, *first)) first = &other;
     }
   }
@@ -176,17 +177,17 @@ QueueView AdmissionQueue::View(const ObjectName& name) {
   return ViewLocked(name);
 }
 
-bool AdmissionQueue::Reserve(const ObjectName& name, const Room& room) {
+bool AdmissionQueue::Reserve(const ObjectName& name, const Reservation& reservation) {
   const std::lock_guard lock(mutex_);
   const QueueView view = ViewLocked(name);
   const auto own = entries_.find(name);
   // Who gets by with what it holds stands in nobody's way.
   const bool shrinks = own != entries_.end() && own->second.started &&
-                       room.memory_mib <= own->second.room.memory_mib &&
-                       room.milli_cpu <= own->second.room.milli_cpu;
-  if (!shrinks && !HasRoom(view, room)) return false;
+                       reservation.memory_mib <= own->second.reservation.memory_mib &&
+                       reservation.milli_cpu <= own->second.reservation.milli_cpu;
+  if (!shrinks && !HasCapacity(view, reservation)) return false;
   stands_back_.erase(name);
-  if (view.limited) reserved_[name] = room;
+  if (view.limited) reserved_[name] = reservation;
   return true;
 }
 
@@ -197,35 +198,35 @@ void AdmissionQueue::Settle(const ObjectName& name) {
 
 void AdmissionQueue::StandBack(const ObjectName& name, Instant until) {
   const std::lock_guard lock(mutex_);
-  if (capacity_ == Room{}) return;
+  if (capacity_ == Reservation{}) return;
   stands_back_[name] = until;
   changed_ = true;
 }
 
 std::vector<ObjectName> AdmissionQueue::NextAfterChange() {
   const std::lock_guard lock(mutex_);
-  if (capacity_ == Room{}) return {};
+  if (capacity_ == Reservation{}) return {};
   Sync();
   if (!changed_) return {};
   changed_ = false;
-  Room taken;
+  Reservation taken;
   std::vector<ObjectName> waiting;
   for (const auto& [name, entry] : entries_) {
     const auto reserved = reserved_.find(name);
     if (reserved != reserved_.end()) {
       taken = taken + reserved->second;
     } else if (entry.started) {
-      taken = taken + entry.room;
+      taken = taken + entry.reservation;
     } else if (Waits(name, entry)) {
       waiting.push_back(name);
     }
   }
   std::sort(waiting.begin(), waiting.end(),
             [this](const ObjectName& a, const ObjectName& b) { return Before(a, b); });
-  // Up to the first for whom there is no room, or of whom it is not known what it needs.
+  // Up to the first for whom there is no capacity, or of whom it is not known what it needs.
   const auto stays = [&](const ObjectName& name) {
     const Entry& entry = entries_.at(name);
-    taken = taken + entry.room;
+    taken = taken + entry.reservation;
     return entry.undecided || !FitsWithin(taken, capacity_);
   };
   const size_t most = std::min(waiting.size(), kWokenAtOnce);

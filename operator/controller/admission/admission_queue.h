@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order in which jobs get room for their functions, worked out from the objects of all jobs and
-// from nothing else that lasts: a new process or leader has the same queue at once. Jobs that wait
-// stand by creation time, then namespace and name. What is between a decision and the object that
-// shows it (a reservation) lives in this process alone. Thread-safe.
+// The order in which jobs get capacity for their functions, worked out from the objects of all jobs
+// and from nothing else that lasts: a new process or leader has the same queue at once. Jobs that
+// wait stand by creation time, then namespace and name. What is between a decision and the object
+// that shows it (a reservation) lives in this process alone. Thread-safe.
 #pragma once
 
 #include <functional>
@@ -29,12 +29,12 @@ class AdmissionQueue {
 
   // As `name` sees it now. May ask the backend once in a while how much there is.
   QueueView View(const ObjectName& name);
-  // Takes `room` for a job whose object will say so after the write that is about to happen.
+  // Takes `reservation` for a job whose object will say so after the write that is about to happen.
   // False: somebody was faster, or is before it.
-  bool Reserve(const ObjectName& name, const Room& room);
+  bool Reserve(const ObjectName& name, const Reservation& reservation);
   // The write has happened or failed: the object says it.
   void Settle(const ObjectName& name);
-  // A job whose start failed stands back until then: whoever is next may try.
+  // A job whose start failed backs off until then: whoever is next may try.
   void StandBack(const ObjectName& name, Instant until);
   // Those who wait and may start now, in order (the first few of them), whenever anything has
   // changed since the last call.
@@ -50,10 +50,10 @@ class AdmissionQueue {
     Instant first_seen{};
     std::optional<Instant> unsettled_since;  // when its view first was, with so few before it
     int fewest_undecided = 0;
-    bool started = false;    // holds `room`
-    bool waits = false;      // for `room`
+    bool started = false;    // holds `reservation`
+    bool waits = false;      // for `reservation`
     bool undecided = false;  // has not said yet whether it waits
-    Room room;
+    Reservation reservation;
   };
 
   void Sync();
@@ -75,9 +75,9 @@ class AdmissionQueue {
   mutable std::mutex mutex_;
   uint64_t seen_ = 0;  // of the cache's changes
   std::map<ObjectName, Entry> entries_;
-  std::map<ObjectName, Room> reserved_;
+  std::map<ObjectName, Reservation> reserved_;
   std::map<ObjectName, Instant> stands_back_;
-  Room capacity_;
+  Reservation capacity_;
   bool capacity_known_ = false;
   Instant capacity_asked_{};
   bool changed_ = false;

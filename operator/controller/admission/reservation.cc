@@ -11,7 +11,7 @@
 namespace lambdadnn {
 namespace {
 
-Room Of(const Platform& platform, int functions, int memory_mib) {
+Reservation Of(const Platform& platform, int functions, int memory_mib) {
   return {functions * (memory_mib + platform.sidecar_memory_mib),
           static_cast<double>(functions) * MilliCpuOf(platform, memory_mib)};
 }
@@ -24,65 +24,68 @@ std::string Whole(double amount) { return std::to_string(std::llround(amount)); 
 
 }  // namespace
 
-Room operator+(const Room& a, const Room& b) {
+Reservation operator+(const Reservation& a, const Reservation& b) {
   return {a.memory_mib + b.memory_mib, a.milli_cpu + b.milli_cpu};
 }
 
-bool FitsWithin(const Room& room, const Room& within) {
-  return Within(room.memory_mib, within.memory_mib) && Within(room.milli_cpu, within.milli_cpu);
+bool FitsWithin(const Reservation& reservation, const Reservation& within) {
+  return Within(reservation.memory_mib, within.memory_mib) &&
+         Within(reservation.milli_cpu, within.milli_cpu);
 }
 
-Room RoomOf(const Plan& plan, const Platform& platform) {
-  Room room = Of(platform, plan.functions, plan.memory_mib);
-  if (plan.aggregation.placement == Placement::kWorkers) return room;
-  return room + Of(platform, plan.aggregation.server_functions(), plan.server_memory_mib);
+Reservation ReservationOf(const Plan& plan, const Platform& platform) {
+  Reservation reservation = Of(platform, plan.functions, plan.memory_mib);
+  if (plan.aggregation.placement == Placement::kWorkers) return reservation;
+  return reservation + Of(platform, plan.aggregation.server_functions(), plan.server_memory_mib);
 }
 
-Room RoomOf(const Job& job, const Platform& platform) {
-  if (job.status.plan.has_value()) return RoomOf(*job.status.plan, platform);
+Reservation ReservationOf(const Job& job, const Platform& platform) {
+  if (job.status.plan.has_value()) return ReservationOf(*job.status.plan, platform);
   const ProfilePlan plan = MakeProfilePlan(job.spec, platform);
-  Room room = Of(platform, plan.functions, plan.memory_mib.front());
-  room.milli_cpu = MilliCpuOf(platform, plan.memory_mib.front()) +
-                   (plan.functions - 1.0) * plan.filler_milli_cpu;
-  return room;
+  Reservation reservation = Of(platform, plan.functions, plan.memory_mib.front());
+  reservation.milli_cpu = MilliCpuOf(platform, plan.memory_mib.front()) +
+                          (plan.functions - 1.0) * plan.filler_milli_cpu;
+  return reservation;
 }
 
-std::string DescribeRoom(const Room& room, const Room& capacity) {
+std::string DescribeReservation(const Reservation& reservation, const Reservation& capacity) {
   std::string text;
-  if (capacity.memory_mib > 0) text = Whole(room.memory_mib) + " MiB";
+  if (capacity.memory_mib > 0) text = Whole(reservation.memory_mib) + " MiB";
   if (capacity.milli_cpu <= 0) return text;
-  return text + (text.empty() ? "" : " and ") + Whole(room.milli_cpu) + " mCPU";
+  return text + (text.empty() ? "" : " and ") + Whole(reservation.milli_cpu) + " mCPU";
 }
 
-bool HasRoom(const QueueView& queue, const Room& room) {
+bool HasCapacity(const QueueView& queue, const Reservation& reservation) {
   if (!queue.limited) return true;
   return queue.known && queue.undecided == 0 &&
-         FitsWithin(queue.taken + queue.before + room, queue.capacity);
+         FitsWithin(queue.taken + queue.before + reservation, queue.capacity);
 }
 
 std::optional<Condition> WaitingCondition(const Job& job, const QueueView& queue,
                                           const Platform& platform) {
-  const Room room = RoomOf(job, platform);
-  if (!queue.limited || !queue.known || HasRoom(queue, room)) return std::nullopt;
+  const Reservation reservation = ReservationOf(job, platform);
+  if (!queue.limited || !queue.known || HasCapacity(queue, reservation)) return std::nullopt;
   const std::string needs =
       std::string(job.status.plan.has_value() ? "the plan needs " : "profiling needs ") +
-      DescribeRoom(room, queue.capacity);
-  if (!FitsWithin(room, queue.capacity)) {
+      DescribeReservation(reservation, queue.capacity);
+  if (!FitsWithin(reservation, queue.capacity)) {
     return MakeCondition(kConditionReady, false, Reason::kExceedsCapacity,
-                         needs + ", more than the " + DescribeRoom(queue.capacity, queue.capacity) +
+                         needs + ", more than the " +
+                             DescribeReservation(queue.capacity, queue.capacity) +
                              " that all jobs share; lower spec.functions or the objective, or give "
                              "the platform more");
   }
-  const Room left{Left(queue.capacity.memory_mib, queue.taken.memory_mib),
-                  Left(queue.capacity.milli_cpu, queue.taken.milli_cpu)};
-  std::string message = "waits for room, place " + std::to_string(queue.ahead + 1) +
-                        " in the queue: " + needs + ", " + DescribeRoom(left, queue.capacity) +
-                        " of " + DescribeRoom(queue.capacity, queue.capacity) + " are free";
+  const Reservation left{Left(queue.capacity.memory_mib, queue.taken.memory_mib),
+                         Left(queue.capacity.milli_cpu, queue.taken.milli_cpu)};
+  std::string message = "waits for capacity, place " + std::to_string(queue.ahead + 1) +
+                        " in the queue: " + needs + ", " +
+                        DescribeReservation(left, queue.capacity) + " of " +
+                        DescribeReservation(queue.capacity, queue.capacity) + " are free";
   if (queue.ahead > 0) {
     message += queue.first.empty() ? ", a job of another namespace is next"
                                    : ", " + queue.first + " is next";
   }
-  return MakeCondition(kConditionReady, false, Reason::kWaitingForRoom, message);
+  return MakeCondition(kConditionReady, false, Reason::kWaitingForCapacity, message);
 }
 
 }  // namespace lambdadnn

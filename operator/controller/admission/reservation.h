@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the functions of a job take of a platform that jobs share, and who is before whom. A job
-// that is started (status.startTime) holds the room of its plan, or of the functions that measure
+// that is started (status.startTime) reserves what its plan needs, or the functions that measure
 // its profile; one that is not holds none. The oldest job that waits is the next: a later one never
 // overtakes it, however little it needs, so that a large job is not kept waiting by small ones.
 // Pure.
@@ -14,41 +14,41 @@
 
 namespace lambdadnn {
 
-struct Room {
+struct Reservation {
   double memory_mib = 0;
   double milli_cpu = 0;
-  friend bool operator==(const Room&, const Room&) = default;
+  friend bool operator==(const Reservation&, const Reservation&) = default;
 };
-Room operator+(const Room& a, const Room& b);
+Reservation operator+(const Reservation& a, const Reservation& b);
 // Neither more memory nor more CPU; in `within`, 0 = no limit.
-bool FitsWithin(const Room& room, const Room& within);
+bool FitsWithin(const Reservation& reservation, const Reservation& within);
 // Of all functions of a plan.
-Room RoomOf(const Plan& plan, const Platform& platform);
+Reservation ReservationOf(const Plan& plan, const Platform& platform);
 // Of the functions that the job has while it is started: its plan's, else those of profiling.
-Room RoomOf(const Job& job, const Platform& platform);
+Reservation ReservationOf(const Job& job, const Platform& platform);
 // "1536 MiB", "1536 MiB and 2000 mCPU": what `capacity` limits.
-std::string DescribeRoom(const Room& room, const Room& capacity);
+std::string DescribeReservation(const Reservation& reservation, const Reservation& capacity);
 
 // The queue as one job sees it.
 struct QueueView {
   // Nobody has said how much there is: whoever wants functions asks for them.
   bool limited = false;
-  // Not everything has been asked yet that counts; nobody starts meanwhile.
+  // False until jobs and capacity have been read once; no job is started before that.
   bool known = true;
-  Room capacity;
-  Room taken;         // by other jobs
-  int ahead = 0;      // jobs that wait before this one, ...
-  Room before;        // ... the room that they wait for, ...
+  Reservation capacity;
+  Reservation taken;   // by other jobs
+  int ahead = 0;       // jobs that wait before this one, ...
+  Reservation before;  // ... what they wait for, ...
   int undecided = 0;  // ... and those among them that have only just come, of which that is unknown
-  // Only of those is it unknown, and this one has just come as well: in a moment it will be known.
+  // Only undecided jobs are before this one, and it is new itself: it is decided in a moment.
   bool unsettled = false;
-  // The first of them; empty when it is of another namespace.
+  // The first job that waits before this one; empty when it is of another namespace.
   std::string first;
 };
 
-// Whether a job that takes `room` may start, or grow to it, now: it does not take what those before
-// it wait for.
-bool HasRoom(const QueueView& queue, const Room& room);
+// Whether a job that takes `reservation` may start, or grow to it, now: it does not take what those
+// before it wait for.
+bool HasCapacity(const QueueView& queue, const Reservation& reservation);
 // Why a job that is not started does not start, as its condition Ready; nullopt = it may.
 std::optional<Condition> WaitingCondition(const Job& job, const QueueView& queue,
                                           const Platform& platform);

@@ -110,7 +110,7 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const SetFunctionCpu
   return Next::kDecideAgain;
 }
 
-Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const AskKernels& action) {
+Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const AskFingerprint& action) {
   Facts& facts = pass->memory->facts;
   const auto found = facts.instances.find(action.uid);
   if (found == facts.instances.end()) return Next::kGoOn;
@@ -121,8 +121,8 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const AskKernels& ac
                     now - worker.kernels_asked >= FromSeconds(options_.ready_silence_seconds);
   if (anew) worker.kernels_first_asked = now;
   worker.kernels_asked = now;
-  dependencies_.slices.AskKernels(IdentityOf(pass->snapshot.job), action.uid,
-                                  worker.instance.endpoint);
+  dependencies_.slices.AskFingerprint(IdentityOf(pass->snapshot.job), action.uid,
+                                      worker.instance.endpoint);
   return Next::kGoOn;
 }
 

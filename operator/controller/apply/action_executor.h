@@ -56,14 +56,14 @@ class ActionExecutor {
   Result<Next> Do(Pass* pass, const DeleteOneGroup& action);
   Result<Next> Do(Pass* pass, const DeleteFunction& action);
   Result<Next> Do(Pass* pass, const SetFunctionCpu& action);
-  Result<Next> Do(Pass* pass, const AskKernels& action);
+  Result<Next> Do(Pass* pass, const AskFingerprint& action);
   Result<Next> Do(Pass* pass, const StartTrainingSlice& action);
   Result<Next> Do(Pass* pass, const StartProfileSlice& action);
   Result<Next> Do(Pass* pass, const StopSlice& action);
   Result<Next> Do(Pass* pass, const ForgetSlice& action);
   Result<Next> Do(Pass* pass, const CheckAdmission& action);
   Result<Next> Do(Pass* pass, const ReadProfileCache& action);
-  Result<Next> Do(Pass* pass, const BringCheckpoint& action);
+  Result<Next> Do(Pass* pass, const ImportResumed& action);
   Result<Next> Do(Pass* pass, const ReadRecords& action);
   Result<Next> Do(Pass* pass, const LookUpCheckpoint& action);
   Result<Next> Do(Pass* pass, const CheckResults& action);
@@ -78,7 +78,7 @@ class ActionExecutor {
   Status LearnOfStore(Pass* pass, ObjectStore& store);
   // kFailedPrecondition: the platform refuses them. Other errors: it does not answer.
   Status TryFunctions(Pass* pass);
-  // The last lines of the functions of a job that is ending, before they are given back; and into
+  // The last lines of the functions of a job that is ending, before they are released; and into
   // its results.
   void GatherLogs(Pass* pass);
   void SaveLogs(Pass* pass, ObjectStore& store);

@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kLogBytes = 64 * 1024;
 constexpr size_t kLogsBytes = 4 * 1024 * 1024;
 constexpr int kLogLines = 1000;
-// The functions wait for it before they are given back.
+// The functions wait for it before they are released.
 constexpr Duration kLongest = std::chrono::seconds(5);
 
 // Whole lines at its end.

@@ -24,7 +24,7 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const WriteDecision&
   JobMemory& memory = *pass->memory;
   const Job before = pass->snapshot.job;
   // A first plan may begin with another job's incarnation.
-  if (action.room.has_value() && !queue_.Reserve(pass->name, *action.room)) {
+  if (action.reservation.has_value() && !queue_.Reserve(pass->name, *action.reservation)) {
     return Next::kDecideAgain;
   }
   const bool falls_back = before.status.plan.has_value() && action.execution.has_value() &&

@@ -91,7 +91,7 @@ bool ActionExecutor::UsesStore(const Pass& pass, const Action& action) const {
     return credentials_.NeedsOther(pass, options_.profile_timeout_seconds);
   }
   return std::holds_alternative<CheckAdmission>(action) ||
-         std::holds_alternative<BringCheckpoint>(action) ||
+         std::holds_alternative<ImportResumed>(action) ||
          std::holds_alternative<ReadRecords>(action) ||
          std::holds_alternative<LookUpCheckpoint>(action) ||
          std::holds_alternative<CheckResults>(action) ||
@@ -185,7 +185,7 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const ReadProfileCac
   return Next::kDecideAgain;
 }
 
-Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const BringCheckpoint&) {
+Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const ImportResumed&) {
   LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, stores_.Open(pass));
   const Job& job = pass->snapshot.job;
   const auto open = [&](const std::string& uri) {

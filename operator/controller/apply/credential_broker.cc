@@ -6,7 +6,7 @@
 
 #include "common/protocol/object_keys.h"
 #include "operator/controller/store/store_access.h"
-#include "operator/controller/store/store_lanes.h"
+#include "operator/controller/store/store_bulkheads.h"
 #include "operator/resources/job_key.h"
 #include "operator/resources/job_policy.h"
 #include "operator/resources/slice_requests.h"
@@ -14,14 +14,13 @@
 namespace lambdadnn {
 namespace {
 
-// Before they end a slice has: for its start to be taken, and for a server whose seconds are not
-// ours.
+// Credentials outlive the slice by this: its start takes time, and the store's clock may differ.
 constexpr double kMarginSeconds = 30;
-// A leaked one should not be good for long.
+// Leaked credentials should expire soon.
 constexpr double kLongestSeconds = 12 * 3600;
-// What is given for less is of no use.
+// Credentials that expire sooner are refused.
 constexpr double kLeastSeconds = 4 * kMarginSeconds;
-// Of a store that has just answered something else.
+// Where the store contradicts what it answered before.
 constexpr int kAttempts = 3;
 
 // Messages of stores may be long; the API's limit is 1,024.
@@ -31,7 +30,7 @@ std::string Shortened(const std::string& text) {
   return text.size() <= kMaxMessageCharacters ? text : text.substr(0, kMaxMessageCharacters) + " …";
 }
 
-// What a job's functions do with its prefix they may; what lies beside it they may not even read.
+// The credentials allow what a job's functions do below its prefix, and do not even read beside it.
 Status TryOut(ObjectStore& store, const std::string& prefix, const std::string& key) {
   const Result<ObjectInfo> beside = store.Head(prefix + "x/probe");
   if (!IsAccessFailure(beside.status())) {
@@ -154,7 +153,7 @@ Result<bool> CredentialBroker::Choose(Pass* pass, bool may_try) {
     return true;
   }
 
-  const std::pair store(StoreLaneOf(job), memory.store_secrets.version);
+  const std::pair store(StoreBulkheadOf(job), memory.store_secrets.version);
   std::optional<Status> answer;
   {
     const std::lock_guard lock(mutex_);

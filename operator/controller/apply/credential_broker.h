@@ -14,7 +14,7 @@
 #include "operator/controller/apply/pass.h"
 #include "operator/controller/dependencies.h"
 #include "operator/controller/options.h"
-#include "operator/controller/store/store_lanes.h"
+#include "operator/controller/store/store_bulkheads.h"
 #include "operator/resources/function_groups.h"
 
 namespace lambdadnn {
@@ -58,9 +58,9 @@ class CredentialBroker {
   const ControllerOptions& options_;
   JobStores& stores_;
   std::mutex mutex_;
-  // By lane of the store and the version of its Secrets: whether it gives credentials for one job,
-  // or why not.
-  std::map<std::pair<StoreLane, std::string>, Status> roles_;
+  // By bulkhead of the store and the version of its Secrets: whether it gives credentials for one
+  // job, or why not.
+  std::map<std::pair<StoreBulkhead, std::string>, Status> roles_;
 };
 
 }  // namespace lambdadnn

@@ -3,7 +3,7 @@
 
 #include "common/protocol/object_keys.h"
 #include "operator/controller/store/store_access.h"
-#include "operator/controller/store/store_lanes.h"
+#include "operator/controller/store/store_bulkheads.h"
 #include "operator/controller/store/store_probe.h"
 #include "operator/resources/slice_requests.h"
 
@@ -47,10 +47,10 @@ Status JobStores::LearnCapabilities(Pass* pass, ObjectStore& store, bool may_wri
   const Job& job = pass->snapshot.job;
   std::optional<std::vector<std::string>>& learnt = pass->memory->facts.store_capabilities;
   if (job.status.store_capabilities.has_value()) return OkStatus();
-  const StoreLane lane = StoreLaneOf(job);
+  const StoreBulkhead bulkhead = StoreBulkheadOf(job);
   {
     const std::lock_guard lock(mutex_);
-    const auto found = capabilities_.find(lane);
+    const auto found = capabilities_.find(bulkhead);
     if (found != capabilities_.end()) learnt = found->second;
   }
   if (learnt.has_value() || !may_write) return OkStatus();
@@ -59,7 +59,7 @@ Status JobStores::LearnCapabilities(Pass* pass, ObjectStore& store, bool may_wri
       RecordsPrefix(JobPrefix(job)) + "probe-" + std::to_string(options_.leader_epoch);
   LDNN_ASSIGN_OR_RETURN(learnt, ProbeStore(store, key));
   const std::lock_guard lock(mutex_);
-  capabilities_[lane] = *learnt;
+  capabilities_[bulkhead] = *learnt;
   return OkStatus();
 }
 

@@ -12,7 +12,7 @@
 #include "operator/controller/apply/pass.h"
 #include "operator/controller/dependencies.h"
 #include "operator/controller/options.h"
-#include "operator/controller/store/store_lanes.h"
+#include "operator/controller/store/store_bulkheads.h"
 
 namespace lambdadnn {
 
@@ -35,7 +35,7 @@ class JobStores {
   const ControllerDependencies& dependencies_;
   const ControllerOptions& options_;
   std::mutex mutex_;
-  std::map<StoreLane, std::vector<std::string>> capabilities_;
+  std::map<StoreBulkhead, std::vector<std::string>> capabilities_;
 };
 
 }  // namespace lambdadnn

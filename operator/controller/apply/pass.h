@@ -8,7 +8,7 @@
 
 #include "operator/controller/observe/job_memory.h"
 #include "operator/controller/observe/snapshot.h"
-#include "operator/controller/store/store_lanes.h"
+#include "operator/controller/store/store_bulkheads.h"
 #include "operator/kube/object_metadata.h"
 
 namespace lambdadnn {
@@ -23,7 +23,7 @@ struct Pass {
   bool held = false;        // IsHeld, when it was last decided upon
   bool yields = false;      // ended for others to be told first; goes on at once
   bool may_wait = true;
-  std::optional<StoreLane> store_lane;  // where it is to go on, as it may not wait
+  std::optional<StoreBulkhead> store_bulkhead;  // where it is to go on, as it may not wait
 };
 
 }  // namespace lambdadnn

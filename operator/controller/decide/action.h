@@ -30,9 +30,9 @@ struct WriteDecision {
   bool keep_profile = false;
   std::optional<ExecutionStatus> execution;
   std::optional<std::string> start_time;  // "" clears it
-  // The room that the job holds from this write on; somebody else may be faster, and then nothing
+  // What the job reserves from this write on; somebody else may be faster, and then nothing
   // is written.
-  std::optional<Room> room;
+  std::optional<Reservation> reservation;
   // The job goes back into the queue because not all of its functions came.
   bool start_failed = false;
   std::optional<std::string> completion_time;
@@ -68,7 +68,7 @@ struct SetFunctionCpu {
 };
 
 // Its answer becomes a fact in a later pass.
-struct AskKernels {
+struct AskFingerprint {
   std::string uid;
 };
 
@@ -96,7 +96,7 @@ struct ForgetSlice {
 struct CheckAdmission {};
 struct ReadProfileCache {};
 // Brings the checkpoint of spec.checkpoint.resumeFrom under the job's own prefix.
-struct BringCheckpoint {};
+struct ImportResumed {};
 struct ReadRecords {
   Round round;
 };
@@ -119,8 +119,8 @@ struct DeleteJobKey {};
 using Action =
     std::variant<AddFinalizer, RemoveFinalizer, WriteDecision, DeleteJobObject, EnsurePlannedGroups,
                  EnsureProfileGroup, DeleteAllGroups, DeleteOneGroup, DeleteFunction,
-                 SetFunctionCpu, AskKernels, StartTrainingSlice, StartProfileSlice, StopSlice,
-                 ForgetSlice, CheckAdmission, ReadProfileCache, BringCheckpoint, ReadRecords,
+                 SetFunctionCpu, AskFingerprint, StartTrainingSlice, StartProfileSlice, StopSlice,
+                 ForgetSlice, CheckAdmission, ReadProfileCache, ImportResumed, ReadRecords,
                  LookUpCheckpoint, CheckResults, WriteReport, CleanUpStore, DeleteJobKey>;
 
 }  // namespace lambdadnn

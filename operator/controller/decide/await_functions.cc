@@ -44,7 +44,7 @@ std::vector<Action> AwaitFunctions(const JobSnapshot& snapshot, const FunctionSt
                                                       last.reason + "): " + last.last_log_line)};
   }
   if (IsRefusedStart(facts)) return {GiveUpStart(snapshot)};
-  if (facts.start_again_at.has_value()) return GiveBackRoom(snapshot);
+  if (facts.start_again_at.has_value()) return ReleaseReservation(snapshot);
   if (facts.start_since.has_value() &&
       snapshot.now - *facts.start_since > FromSeconds(options.ready_timeout_seconds)) {
     return {GiveUpStart(snapshot)};

@@ -29,7 +29,7 @@ FunctionStarts ViewStarts(const Facts& facts, std::span<const GroupNeed> needs);
 // Ended by itself (not by the platform) before it was ever ready.
 bool EndedEarly(const InstanceFact& fact);
 
-// All functions, or none: asked for together by `ensure`, given back together when they do not come
+// All functions, or none: asked for together by `ensure`, released together when they do not come
 // in time. Of starts that are not all ready.
 std::vector<Action> AwaitFunctions(const JobSnapshot& snapshot, const FunctionStarts& starts,
                                    const Action& ensure);

@@ -33,7 +33,7 @@ void Append(const WriteDecision& next, WriteDecision* write) {
   Replace(next.profile, &write->profile);
   Replace(next.execution, &write->execution);
   Replace(next.start_time, &write->start_time);
-  Replace(next.room, &write->room);
+  Replace(next.reservation, &write->reservation);
   write->conditions.insert(write->conditions.end(), next.conditions.begin(), next.conditions.end());
 }
 

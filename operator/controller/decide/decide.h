@@ -4,7 +4,7 @@
 // a pass is harmless. No I/O, no clock, no memory.
 //
 //   finalizer -> accepted -> [profile] -> plan -> start -> functions -> rounds of slices -> success
-//   criteria met -> functions given back, report, clean-up -> Complete
+//   criteria met -> functions released, report, clean-up -> Complete
 //
 // A round is one slice of every role from one iteration on. It ends when all roles have stopped at
 // the same iteration (next round), finished (success), or when one is lost: then the others are
@@ -39,9 +39,9 @@ std::vector<Action> DecideRun(const JobSnapshot& snapshot);
 bool NeedsReplan(const Job& job, const Platform& platform);
 std::vector<Action> DecideReplan(const JobSnapshot& snapshot);
 std::vector<Action> DecideSuspend(const JobSnapshot& snapshot);
-// Until the job has room for its functions; nullopt = it is started.
-std::optional<std::vector<Action>> AwaitRoom(const JobSnapshot& snapshot);
-// With the outcome known: give back, report, clean up, then Complete or Failed.
+// Until the job has capacity reserved for its functions; nullopt = it is started.
+std::optional<std::vector<Action>> AwaitReservation(const JobSnapshot& snapshot);
+// With the outcome known: release, report, clean up, then Complete or Failed.
 std::vector<Action> DecideEnding(const JobSnapshot& snapshot);
 // After the end: time to live.
 std::vector<Action> DecideFinished(const JobSnapshot& snapshot);
@@ -55,26 +55,27 @@ Action FailJob(Reason reason, const std::string& message);
 // looked up) under a new incarnation.
 ExecutionStatus FallenBack(const JobSnapshot& snapshot);
 // What is left to do until no slice runs, the place where they stopped is written and no function
-// is left; nullopt = at rest. `view` is of the current round.
-std::optional<std::vector<Action>> ComeToRest(const JobSnapshot& snapshot, const RoundView& view);
+// is left; nullopt = quiesced. `view` is of the current round.
+std::optional<std::vector<Action>> Quiesce(const JobSnapshot& snapshot, const RoundView& view);
 // The functions of a started job did not come: once none is left it goes back into the queue.
-std::vector<Action> GiveBackRoom(const JobSnapshot& snapshot);
-// A started job that gets a plan for which there is no room: what it does before it waits for that.
-std::optional<std::vector<Action>> RestBeforeOtherRoom(const JobSnapshot& snapshot,
-                                                       const Plan& plan);
-// Of one with no function left: `write` keeps it started if there is room, else it waits.
-void ChangeRoom(const JobSnapshot& snapshot, const Plan& plan, WriteDecision* write);
-// Where a job at rest goes on.
-struct RestingPlace {
+std::vector<Action> ReleaseReservation(const JobSnapshot& snapshot);
+// A started job that gets a plan for which there is no capacity: what it does before it waits for
+// that.
+std::optional<std::vector<Action>> QuiesceBeforeOtherReservation(const JobSnapshot& snapshot,
+                                                                 const Plan& plan);
+// Of one with no function left: `write` keeps it started if there is capacity, else it waits.
+void ChangeReservation(const JobSnapshot& snapshot, const Plan& plan, WriteDecision* write);
+// Where a quiesced job goes on.
+struct QuiescePoint {
   ExecutionStatus execution;
   bool clean = true;  // false: what had begun is given up for the newest checkpoint
   std::optional<LookUpCheckpoint> look_up;  // to be done first
 };
-RestingPlace PlaceOfRest(const JobSnapshot& snapshot);
+QuiescePoint FindQuiescePoint(const JobSnapshot& snapshot);
 // When the place from which `write` goes on is not the one that the plan in force was to begin
 // with (that checkpoint was lost before there was another), the same plan holds from there on as
 // the next revision: what was begun under the old number is nobody's input any more.
-void HoldPlanFromRest(const JobSnapshot& snapshot, WriteDecision* write);
+void HoldPlanFromQuiesce(const JobSnapshot& snapshot, WriteDecision* write);
 // Asks every slice that may still run (and is selected) to stop, ever more firmly with time; empty
 // when none runs.
 enum class StopManner { kGraceful, kAtOnce };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a job: whatever the outcome, functions are given back, the report is written, working
+// The end of a job: whatever the outcome, functions are released, the report is written, working
 // objects are deleted, and only then does the job count as Complete or Failed.
 #include "common/base/planted_bug.h"
 #include "operator/controller/decide/decide.h"

@@ -72,7 +72,7 @@ std::vector<Action> DecidePlan(const JobSnapshot& snapshot) {
   const Job& job = snapshot.job;
   const bool resumes = !job.spec.checkpoint.resume_from.empty();
   const std::optional<Result<ImportedCheckpoint>>& imported = snapshot.facts.imported;
-  if (resumes && !imported.has_value()) return {BringCheckpoint{}};
+  if (resumes && !imported.has_value()) return {ImportResumed{}};
   if (resumes && !imported->ok()) {
     return {FailJob(Reason::kResumeFromUnusable, imported->status().message())};
   }
@@ -97,7 +97,7 @@ std::vector<Action> DecidePlan(const JobSnapshot& snapshot) {
     if (!whole.has_value()) return {PlanningFailure(*outcome)};
     const Status fits = CheckFits(job.spec, start.manifest, whole->parameters, whole->iterations);
     if (!fits.ok()) return {FailJob(Reason::kResumeFromUnusable, fits.message())};
-    LimitToRest(*whole, start.manifest.iteration, &input.limits);
+    LimitToRemaining(*whole, start.manifest.iteration, &input.limits);
     outcome = MakePlan(input);
     if (!outcome.ok()) return {FailJob(Reason::kPlanningFailed, outcome.status().message())};
     if (!outcome->feasible) return {PlanningFailure(*outcome)};
@@ -109,8 +109,9 @@ std::vector<Action> DecidePlan(const JobSnapshot& snapshot) {
     write.execution->incarnation = start.reference.incarnation;
     write.execution->start_checkpoint = CheckpointToJson(start.reference);
   }
-  if (auto rest = RestBeforeOtherRoom(snapshot, *write.plan); rest.has_value()) return *rest;
-  ChangeRoom(snapshot, *write.plan, &write);
+  if (auto rest = QuiesceBeforeOtherReservation(snapshot, *write.plan); rest.has_value())
+    return *rest;
+  ChangeReservation(snapshot, *write.plan, &write);
   // Predictions count from status.startTime, profiling included.
   write.plan->predicted.seconds += elapsed;
   write.plan->predicted.cost += spent;

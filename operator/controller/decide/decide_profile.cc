@@ -125,7 +125,7 @@ std::optional<Action> OutOfMemory(const JobSnapshot& snapshot, int memory_mib) {
   if (killed < snapshot.options->max_start_failures) return std::nullopt;
   return FailJob(Reason::kProfilingFailed,
                  "the model does not fit: functions of " + std::to_string(memory_mib) +
-                     " MiB were killed for want of memory (OOMKilled) while they were measured; "
+                     " MiB ran out of memory and were killed (OOMKilled) while they were measured; "
                      "raise functions.memory.max or objective.fixed.memory, or lower the batch "
                      "size");
 }
@@ -235,14 +235,15 @@ std::vector<Action> DecideProfile(const JobSnapshot& snapshot) {
     cached.profile = facts.cached_profile;
     return {cached};
   }
-  if (auto waits = AwaitRoom(snapshot); waits.has_value()) return *waits;
+  if (auto waits = AwaitReservation(snapshot); waits.has_value()) return *waits;
   const ProfilePlan plan = MakeProfilePlan(job.spec, ProfilePlatformOf(snapshot));
   const std::map<SizeAndRank, const SliceFact*> slices = ProfileSlices(facts);
   // What was refused is measured anew by functions with the credentials of now.
   if (facts.credentials_changed && AnyLiveInstance(facts)) return {DeleteOneGroup{kProfileGroup}};
   const auto sizes = std::span(plan.memory_mib).first(facts.cpu_fixed ? 1 : plan.memory_mib.size());
   if (std::ranges::all_of(sizes, [&](int mib) { return IsMeasured(slices, mib); })) {
-    // Given back first: how long that takes is a part of every run, and the plan has their room.
+    // Released first: how long that takes is a part of every run, and the plan reserves what they
+    // had.
     if (AnyLiveInstance(facts)) return {DeleteOneGroup{kProfileGroup}};
     return WriteFit(snapshot, plan, slices);
   }

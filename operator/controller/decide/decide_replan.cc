@@ -56,7 +56,7 @@ std::string ReasonOf(const JobSnapshot& snapshot) {
     return "the plan is beyond what the platform lets functions be";
   }
   return TooSmall(job, *job.status.plan).empty() ? "the objective or the bounds changed"
-                                                 : "functions were killed for want of memory";
+                                                 : "functions ran out of memory and were killed";
 }
 
 // The plan in force is the answer to the spec as it is now.
@@ -152,7 +152,7 @@ std::vector<Action> Finish(const JobSnapshot& snapshot, const ExecutionStatus& e
       const std::optional<PlannedInputs> planned_for = keep->execution->planned_for;
       keep->execution = execution;
       keep->execution->planned_for = planned_for;
-      HoldPlanFromRest(snapshot, keep);
+      HoldPlanFromQuiesce(snapshot, keep);
     }
     return actions;
   }
@@ -161,7 +161,7 @@ std::vector<Action> Finish(const JobSnapshot& snapshot, const ExecutionStatus& e
   write.plan = replanned.plan;
   write.execution = execution;
   write.execution->planned_for = PlannedInputsOf(job.spec, execution);
-  ChangeRoom(snapshot, *write.plan, &write);
+  ChangeReservation(snapshot, *write.plan, &write);
   AddToLog(snapshot, ReasonOf(snapshot), &write);
   write.conditions.push_back(MakeCondition(
       kConditionProvisioned, true, Reason::kReplanned,
@@ -177,7 +177,7 @@ std::vector<Action> Finish(const JobSnapshot& snapshot, const ExecutionStatus& e
 
 }  // namespace
 
-void HoldPlanFromRest(const JobSnapshot& snapshot, WriteDecision* write) {
+void HoldPlanFromQuiesce(const JobSnapshot& snapshot, WriteDecision* write) {
   const std::optional<Plan>& plan = snapshot.job.status.plan;
   if (!plan.has_value() || !write->execution->start_checkpoint.has_value()) return;
   const auto base = CheckpointFromJson(*write->execution->start_checkpoint);
@@ -207,8 +207,8 @@ std::vector<Action> DecideReplan(const JobSnapshot& snapshot) {
   // The last slices finished before they heard of it: the job is done.
   if (view.finished && snapshot.facts.records_read == round) return DecideRun(snapshot);
   if (!IsUnderWay(job)) return Begin(snapshot);
-  if (auto actions = ComeToRest(snapshot, view); actions.has_value()) return *actions;
-  const RestingPlace place = PlaceOfRest(snapshot);
+  if (auto actions = Quiesce(snapshot, view); actions.has_value()) return *actions;
+  const QuiescePoint place = FindQuiescePoint(snapshot);
   if (place.look_up.has_value()) return {*place.look_up};
   return Finish(snapshot, place.execution);
 }

@@ -7,7 +7,7 @@
 #include "common/base/planted_bug.h"
 #include "operator/controller/decide/await_functions.h"
 #include "operator/controller/decide/decide.h"
-#include "operator/controller/decide/kernel_check.h"
+#include "operator/controller/decide/fingerprint_check.h"
 #include "operator/controller/decide/round_view.h"
 #include "operator/controller/planning/planning.h"
 #include "operator/resources/function_groups.h"
@@ -32,9 +32,9 @@ void ForgetOthers(const JobSnapshot& snapshot, const Round& round, std::vector<A
   }
 }
 
-// What was killed for want of memory is not given again, if the job lets the next plan give more.
-// True = that is news.
-bool LearnWant(const JobSnapshot& snapshot, const RoundView& view, ExecutionStatus* next) {
+// What ran out of memory and was killed is not given again, if the job lets the next plan give
+// more. True = that is news.
+bool LearnOutOfMemory(const JobSnapshot& snapshot, const RoundView& view, ExecutionStatus* next) {
   const Plan& plan = *snapshot.job.status.plan;
   bool news = false;
   const auto learn = [&](bool workers, int memory_mib, int* known) {
@@ -57,26 +57,26 @@ std::vector<GroupNeed> NeedsOf(const JobSnapshot& snapshot) {
   return needs;
 }
 
-// Functions that were killed for want of memory before they were ready.
-RoundView ViewWant(const Facts& facts, int plan_revision) {
-  RoundView want;
+// Functions that ran out of memory and were killed before they were ready.
+RoundView ViewOutOfMemory(const Facts& facts, int plan_revision) {
+  RoundView killed;
   for (const auto& [uid, fact] : facts.instances) {
     const std::string& group = fact.instance.group;
     if (!EndedEarly(fact) || fact.instance.end != FunctionEnd::kOutOfMemory) continue;
-    want.worker_too_small = want.worker_too_small || group == WorkersGroupName(plan_revision);
-    want.server_too_small = want.server_too_small || group == ServersGroupName(plan_revision);
+    killed.worker_too_small = killed.worker_too_small || group == WorkersGroupName(plan_revision);
+    killed.server_too_small = killed.server_too_small || group == ServersGroupName(plan_revision);
   }
-  return want;
+  return killed;
 }
 
 std::vector<Action> DecideFunctions(const JobSnapshot& snapshot) {
   const FunctionStarts starts = ViewStarts(snapshot.facts, NeedsOf(snapshot));
   if (starts.all_ready) return {};
   ExecutionStatus next = snapshot.job.status.execution;
-  const RoundView want = ViewWant(snapshot.facts, snapshot.job.status.plan->revision);
-  if (LearnWant(snapshot, want, &next)) {
+  const RoundView killed = ViewOutOfMemory(snapshot.facts, snapshot.job.status.plan->revision);
+  if (LearnOutOfMemory(snapshot, killed, &next)) {
     WriteDecision grow;
-    grow.why = "functions were killed for want of memory before they were ready";
+    grow.why = "functions ran out of memory and were killed before they were ready";
     grow.execution = next;
     grow.conditions.push_back(MakeCondition(kConditionDegraded, true, Reason::kOOMKilled,
                                             grow.why + "; the next plan gives more"));
@@ -105,15 +105,15 @@ std::vector<BoundFunction> Bind(const JobSnapshot& snapshot) {
 
 // Binds `functions`, and pins what they compute with.
 void WriteBinding(const JobSnapshot& snapshot, std::vector<BoundFunction> functions,
-                  const KernelCheck& check, WriteDecision* write) {
+                  const FingerprintCheck& check, WriteDecision* write) {
   write->execution->functions = std::move(functions);
   if (check.pinned != *snapshot.job.status.plan) write->plan = check.pinned;
 }
 
 // A start that failed: other functions may come of machines of one kind, or the user says which.
-std::vector<Action> GiveBackDiffering(const JobSnapshot& snapshot, const std::string& difference) {
+std::vector<Action> ReleaseDiffering(const JobSnapshot& snapshot, const std::string& difference) {
   const Condition differ =
-      MakeCondition(kConditionDegraded, true, Reason::kKernelsDiffer,
+      MakeCondition(kConditionDegraded, true, Reason::kNumericsDiffer,
                     difference +
                         ": the bits would differ; suspend the job and let its functions run on "
                         "nodes of one kind (spec.runtime.nodeSelector), or change spec.objective: "
@@ -132,14 +132,14 @@ std::vector<Action> GiveBackDiffering(const JobSnapshot& snapshot, const std::st
 // Who does what is written down before anybody begins: whoever leads next joins exactly these
 // functions, or gives the whole round up.
 std::vector<Action> DecideBinding(const JobSnapshot& snapshot) {
-  if (auto waits = AwaitRoom(snapshot); waits.has_value()) return *waits;
+  if (auto waits = AwaitReservation(snapshot); waits.has_value()) return *waits;
   std::vector<Action> functions = DecideFunctions(snapshot);
   if (!functions.empty()) return functions;
   const std::vector<BoundFunction> bound = Bind(snapshot);
   if (bound.empty()) return {};
-  const KernelCheck check = CheckKernels(snapshot, bound);
+  const FingerprintCheck check = CheckFingerprints(snapshot, bound);
   if (!check.answered) return check.questions;
-  if (!check.difference.empty()) return GiveBackDiffering(snapshot, check.difference);
+  if (!check.difference.empty()) return ReleaseDiffering(snapshot, check.difference);
   WriteDecision bind;
   bind.why = "bind";
   bind.execution = snapshot.job.status.execution;
@@ -193,7 +193,7 @@ std::vector<Action> DecideFallBack(const JobSnapshot& snapshot, const Round& rou
 
   ExecutionStatus next = FallenBack(snapshot);
   // Bounded by what memory there is, not by how often it was too little.
-  const bool grows = LearnWant(snapshot, view, &next);
+  const bool grows = LearnOutOfMemory(snapshot, view, &next);
   const bool counts = broken.counts && !grows;
   if (counts && !facts.credentials_changed && !LeavesDamaged(snapshot, round, next)) {
     ++next.failures;
@@ -208,7 +208,7 @@ std::vector<Action> DecideFallBack(const JobSnapshot& snapshot, const Round& rou
   WriteDecision write;
   write.why = "fall back: " + std::string(ReasonText(broken.reason)) + ": " + broken.message;
   write.execution = next;
-  HoldPlanFromRest(snapshot, &write);
+  HoldPlanFromQuiesce(snapshot, &write);
   write.conditions.push_back(MakeCondition(
       kConditionDegraded, true, broken.reason,
       broken.message + "; going on from iteration " + std::to_string(next.first_iteration)));
@@ -235,7 +235,7 @@ std::vector<Action> DecideNextRound(const JobSnapshot& snapshot, const Round& ro
     checkpoint = facts.newest_checkpoint;
   }
   const std::vector<BoundFunction> bound = Bind(snapshot);
-  const KernelCheck check = CheckKernels(snapshot, bound);
+  const FingerprintCheck check = CheckFingerprints(snapshot, bound);
   if (!check.answered) return check.questions;
   WriteDecision write;
   write.why = "next slices from iteration " + std::to_string(view.next_iteration);

@@ -16,21 +16,21 @@ std::vector<Action> DecideSuspend(const JobSnapshot& snapshot) {
   }
   // The last slices finished before they heard of it: the job is done.
   if (view.finished && facts.records_read == round) return DecideRun(snapshot);
-  if (auto actions = ComeToRest(snapshot, view); actions.has_value()) return *actions;
+  if (auto actions = Quiesce(snapshot, view); actions.has_value()) return *actions;
 
   if (HasCondition(job, kConditionSuspended) && job.status.start_time.empty()) {
     std::vector<Action> forget;
     for (const auto& [invocation, slice] : facts.slices) forget.push_back(ForgetSlice{invocation});
     return forget;
   }
-  const RestingPlace place = PlaceOfRest(snapshot);
+  const QuiescePoint place = FindQuiescePoint(snapshot);
   if (place.look_up.has_value()) return {*place.look_up};
   WriteDecision suspended;
   suspended.why = place.clean ? "suspended" : "suspended after an unclean stop";
   suspended.start_time = "";
   suspended.execution = place.execution;
   suspended.execution->active_seconds = ActiveSeconds(job, snapshot.wall);
-  HoldPlanFromRest(snapshot, &suspended);
+  HoldPlanFromQuiesce(snapshot, &suspended);
   suspended.conditions.push_back(MakeCondition(kConditionSuspended, true, Reason::kJobSuspended,
                                                "spec.suspend is set; no function is running"));
   return {suspended};

@@ -35,7 +35,7 @@ Decision Delete(const JobSnapshot& snapshot) {
   return HasFinalizer(snapshot.job) ? DecideDeletion(snapshot) : Actions();
 }
 
-Decision LookAfterFinished(const JobSnapshot& snapshot) {
+Decision ExpireFinished(const JobSnapshot& snapshot) {
   return IsFinished(snapshot.job) ? Decision(DecideFinished(snapshot)) : std::nullopt;
 }
 
@@ -102,7 +102,7 @@ Decision Run(const JobSnapshot& snapshot) { return DecideRun(snapshot); }
 constexpr Policy kPolicies[] = {
     {"LeaveAlone", LeaveAlone},
     {"Delete", Delete},
-    {"LookAfterFinished", LookAfterFinished},
+    {"ExpireFinished", ExpireFinished},
     {"AddFinalizer", AddItsFinalizer},
     {"End", End},
     {"RefuseInvalidSpec", RefuseInvalidSpec},

@@ -15,11 +15,11 @@ namespace {
 bool IsOutOfMemory(const RoundBreak& broken) { return broken.reason == Reason::kOOMKilled; }
 
 // What the function had, and what the plan thought that it would need.
-std::string DescribeWant(const JobSnapshot& snapshot, const Role& role) {
+std::string DescribeOutOfMemory(const JobSnapshot& snapshot, const Role& role) {
   const JobStatus& status = snapshot.job.status;
   const Plan& plan = *status.plan;
   const bool worker = role.kind == RoleKind::kWorker;
-  std::string text = role.Name() + " was killed for want of memory (OOMKilled): it had " +
+  std::string text = role.Name() + " ran out of memory and was killed (OOMKilled): it had " +
                      std::to_string(worker ? plan.memory_mib : plan.server_memory_mib) + " MiB";
   if (worker && status.profile.has_value()) {
     const double needed = NeededWorkerMib(*status.profile, plan.parameters, plan.local_batch_size);
@@ -47,7 +47,7 @@ RoundBreak BreakOfLostFunction(const JobSnapshot& snapshot, const Role& role,
     lost.counts = IsOwnMaking(instance.end);
     if (instance.end == FunctionEnd::kOutOfMemory) {
       lost.reason = Reason::kOOMKilled;
-      lost.message = DescribeWant(snapshot, role);
+      lost.message = DescribeOutOfMemory(snapshot, role);
       if (!instance.last_log_line.empty()) {
         lost.message += "; its last words: " + instance.last_log_line;
       }
@@ -112,7 +112,7 @@ std::optional<RoundBreak> BreakOfSlice(const JobSnapshot& snapshot, const SliceF
   return BreakOfSilence(snapshot, slice);
 }
 
-// Permanent before want of memory, which others may only have been dragged down by, before counted
+// Permanent before out of memory, which others may only have been dragged down by, before counted
 // before any other; the earliest of equals.
 bool WorseThan(const RoundBreak& a, const RoundBreak& b) {
   if (a.permanent != b.permanent) return a.permanent;

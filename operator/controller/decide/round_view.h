@@ -40,7 +40,7 @@ struct RoundView {
   // Of all_ended and not finished: the checkpoint at next_iteration, if a record names it.
   std::optional<CheckpointReference> checkpoint;
   std::optional<RoundBreak> broken;
-  // Functions that were killed for want of memory.
+  // Functions that ran out of memory and were killed.
   bool worker_too_small = false;
   bool server_too_small = false;
 };

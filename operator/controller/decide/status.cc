@@ -79,7 +79,7 @@ void AddProgress(const JobSnapshot& snapshot, JobStatus* status) {
   }
 }
 
-// Of a job that waits for room; false = it does not.
+// Of a job that waits for capacity; false = it does not.
 bool AddWaiting(const JobSnapshot& snapshot, JobStatus* status) {
   const Condition* ready = FindCondition(status->conditions, kConditionReady);
   const bool waited = ready != nullptr && ready->status == "False";  // or was suspended
@@ -114,7 +114,7 @@ void EndReady(const JobSnapshot& snapshot, JobStatus* status) {
                            kConditionFailureTarget, kConditionSuspended}) {
     if (!IsConditionTrue(status->conditions, type)) continue;
     Condition ready = MakeCondition(kConditionReady, false, Reason::kNotRunning,
-                                    "the job's functions are given back");
+                                    "the job's functions are released");
     ready.reason = FindCondition(status->conditions, type)->reason;
     Set(status, snapshot, std::move(ready));
     return;
@@ -126,7 +126,7 @@ Reason ReasonOfMissing(const Status& error) {
   if (error.code() == StatusCode::kFailedPrecondition) return Reason::kFunctionNotCreated;
   if (error.code() != StatusCode::kResourceExhausted) return Reason::kFunctionsStarting;
   const bool quota = error.message().find("exceeded quota") != std::string::npos;
-  return quota ? Reason::kQuotaExceeded : Reason::kWaitingForRoom;
+  return quota ? Reason::kQuotaExceeded : Reason::kWaitingForCapacity;
 }
 
 void AddFunctions(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
@@ -259,7 +259,7 @@ bool DiffersInSubstance(const JobStatus& a, const JobStatus& b) {
   // One's place in the queue is progress too, but for being the next.
   for (Condition& condition : left.conditions) {
     const Condition* other = FindCondition(b.conditions, condition.type);
-    const bool waits = HasReason(condition, Reason::kWaitingForRoom) && other != nullptr;
+    const bool waits = HasReason(condition, Reason::kWaitingForCapacity) && other != nullptr;
     const bool same = waits && other->reason == condition.reason &&
                       IsNext(other->message) == IsNext(condition.message);
     if (same) condition.message = other->message;

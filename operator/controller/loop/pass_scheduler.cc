@@ -11,7 +11,7 @@ namespace {
 
 // Looks at jobs that may change by themselves, of all of them together: their ticks grow with their
 // number. What can be told (the object changed, a slice began or ended) brings a pass of its own.
-constexpr double kMaxLooksPerSecond = 200;
+constexpr double kMaxResyncsPerSecond = 200;
 // While passes come this late, progress is written only when what is shown is that old: what jobs
 // wait for goes first.
 constexpr Duration kBehind = std::chrono::seconds(1);
@@ -83,13 +83,13 @@ bool PassScheduler::TakeProgressWrite(Instant now) {
 Duration PassScheduler::Tick(const Pass& pass) {
   const std::lock_guard lock(mutex_);
   ticking_.insert(pass.name);
-  const double share = static_cast<double>(ticking_.size()) / kMaxLooksPerSecond;
+  const double share = static_cast<double>(ticking_.size()) / kMaxResyncsPerSecond;
   const double tick =
       AnyInTransit(pass.snapshot.facts) ? options_.starting_tick_seconds : options_.tick_seconds;
   return FromSeconds(std::max(tick, share));
 }
 
-Duration PassScheduler::NextLook(const Pass& pass) {
+Duration PassScheduler::NextResync(const Pass& pass) {
   const Job& job = pass.snapshot.job;
   const Facts& facts = pass.snapshot.facts;
   if (pass.gone) return kNever;

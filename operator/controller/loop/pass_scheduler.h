@@ -23,7 +23,7 @@ class PassScheduler {
       : options_(options), behind_(std::move(behind)) {}
 
   // Until the next look at the job, after its pass.
-  Duration NextLook(const Pass& pass);
+  Duration NextResync(const Pass& pass);
   // Whether to write `status`, which the pass computed. `differs` says whether a status differs
   // from what is written in more than progress.
   bool IsWriteDue(const Pass& pass, const JobStatus& status,

@@ -11,7 +11,7 @@
 #include "common/base/clock.h"
 #include "common/base/status.h"
 #include "common/json/json_reader.h"
-#include "operator/controller/store/store_lanes.h"
+#include "operator/controller/store/store_bulkheads.h"
 #include "operator/kube/kube_client.h"
 #include "operator/kube/object_cache.h"
 
@@ -22,9 +22,10 @@ class Reconcilable {
  public:
   virtual ~Reconcilable() = default;
   // One pass. When to look again; an error = soon, with back-off. A pass that would have to wait
-  // for a store ends instead and fills `lane`: the next one is to be one that may wait, without a
-  // `lane` of its own to fill, in that lane (store_lanes.h).
-  virtual Result<Duration> Reconcile(const ObjectName& name, std::optional<StoreLane>* lane) = 0;
+  // for a store ends instead and fills `bulkhead`: the next one is to be one that may wait, without
+  // a `bulkhead` of its own to fill, in that bulkhead (store_bulkheads.h).
+  virtual Result<Duration> Reconcile(const ObjectName& name,
+                                     std::optional<StoreBulkhead>* bulkhead) = 0;
   // From now on passes, also those under way, do and write nothing more.
   virtual void Abandon() = 0;
   // What is known of the object, for people; kNotFound: there is no such object. No pass over it

@@ -34,7 +34,7 @@ ReconcileLoop::ReconcileLoop(Runtime& runtime, KubeClient& kube, ReconciledKind 
                                 .wake = [this](const ObjectName& name) { queue_.Add(name); },
                                 .synced = [this] { return informer_.synced(); },
                                 .behind = [this] { return queue_.Behind(); }})),
-      lanes_(runtime.executor, {}) {}
+      bulkheads_(runtime.executor, {}) {}
 
 void ReconcileLoop::Hold(Instant begin) {
   const std::lock_guard lock(mutex_);
@@ -59,9 +59,10 @@ Duration ReconcileLoop::BackOff(const ObjectName& name, bool failed) {
 
 // What is odd about one object must not end the process of all: no library that a pass uses throws
 // at anything known.
-Result<Duration> ReconcileLoop::Pass(const ObjectName& name, std::optional<StoreLane>* lane) {
+Result<Duration> ReconcileLoop::Pass(const ObjectName& name,
+                                     std::optional<StoreBulkhead>* bulkhead) {
   try {
-    return reconcilable_->Reconcile(name, lane);
+    return reconcilable_->Reconcile(name, bulkhead);
   } catch (const std::exception& error) {
     return InternalError(std::string("a pass ended with an exception, which is a bug: ") +
                          error.what());
@@ -71,16 +72,17 @@ Result<Duration> ReconcileLoop::Pass(const ObjectName& name, std::optional<Store
 void ReconcileLoop::Work() {
   while (const std::optional<ObjectName> name = queue_.Get()) {
     const Instant begin = runtime_.clock.Now();
-    std::optional<StoreLane> lane;
+    std::optional<StoreBulkhead> bulkhead;
     Hold(begin);
-    const Result<Duration> next = Pass(*name, &lane);
+    const Result<Duration> next = Pass(*name, &bulkhead);
     Release(begin);
-    if (!lane.has_value()) {
+    if (!bulkhead.has_value()) {
       End(*name, begin, next);
       continue;
     }
     // It stays with this pass until that has ended: no other one begins meanwhile.
-    lanes_.Run(*lane, [this, name = *name, begin] { End(name, begin, Pass(name, nullptr)); });
+    bulkheads_.Run(*bulkhead,
+                   [this, name = *name, begin] { End(name, begin, Pass(name, nullptr)); });
   }
 }
 
@@ -149,12 +151,12 @@ void ReconcileLoop::Stop() {
   if (own_ != nullptr) own_->Stop();
   for (const auto& task : tasks_) task->Join();
   tasks_.clear();
-  if (!lanes_.Settle(runtime_.clock.Now() + kStoresSettle)) {
+  if (!bulkheads_.Settle(runtime_.clock.Now() + kStoresSettle)) {
     // What is cut off says nothing about a store: nobody may decide on it.
     reconcilable_->Abandon();
     if (options_.end_store_requests != nullptr) options_.end_store_requests();
   }
-  lanes_.Close();
+  bulkheads_.Close();
 }
 
 }  // namespace lambdadnn

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The loop of one kind: objects of an informer are queued whenever something changed or their time
-// has come, and workers make passes over them; passes that wait for a store do so in lanes. Start
-// returns at once; Stop ends all tasks, after the pass that each is in.
+// has come, and workers make passes over them; passes that wait for a store do so in bulkheads.
+// Start returns at once; Stop ends all tasks, after the pass that each is in.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 #include "operator/controller/loop/controller_metrics.h"
 #include "operator/controller/loop/reconcilable.h"
 #include "operator/controller/loop/work_queue.h"
-#include "operator/controller/store/store_lanes.h"
+#include "operator/controller/store/store_bulkheads.h"
 #include "operator/kube/informer.h"
 
 namespace lambdadnn {
@@ -65,7 +65,7 @@ class ReconcileLoop {
   void Release(Instant begin);
   // Failed passes in a row decide how long to wait.
   Duration BackOff(const ObjectName& name, bool failed);
-  Result<Duration> Pass(const ObjectName& name, std::optional<StoreLane>* lane);
+  Result<Duration> Pass(const ObjectName& name, std::optional<StoreBulkhead>* bulkhead);
   void Work();
   // After a pass: when the next one is.
   void End(const ObjectName& name, Instant begin, const Result<Duration>& next);
@@ -82,7 +82,7 @@ class ReconcileLoop {
   // With the mutex:
   std::map<ObjectName, int> failures_;
   std::multiset<Instant> passes_;  // that hold a worker, by when they began
-  StoreLanes lanes_;
+  StoreBulkheads bulkheads_;
   std::vector<std::unique_ptr<Task>> tasks_;
   bool stopped_ = false;
 };

@@ -11,7 +11,7 @@
 #include "operator/controller/decide/status.h"
 #include "operator/controller/loop/snapshot_json.h"
 #include "operator/controller/store/store_access.h"
-#include "operator/controller/store/store_lanes.h"
+#include "operator/controller/store/store_bulkheads.h"
 #include "operator/kube/object_metadata.h"
 #include "operator/resources/slice_requests.h"
 
@@ -63,8 +63,8 @@ size_t Reconciler::remembered() const {
   return std::max(loader_.remembered(), scheduler_.in_progress());
 }
 
-// A plan is made of what the cluster allows at that moment; it is followed under what it allowed
-// then, as far as this process knows.
+// The planner is given the cluster's limits of the moment. While a plan is carried out, the limits
+// that it was made with hold, if this process made it.
 Status Reconciler::LookAtPlatform(Pass* pass) {
   if (dependencies_.cluster == nullptr) return OkStatus();
   const Job& job = pass->snapshot.job;
@@ -113,7 +113,7 @@ Status Reconciler::Gather(Pass* pass) {
   }
   memory.ObserveSlices(dependencies_.slices.Poll(job.metadata.uid), job, options_.platform, now,
                        news);
-  memory.ObserveKernels(dependencies_.slices.TakeKernels(job.metadata.uid));
+  memory.ObserveFingerprints(dependencies_.slices.TakeFingerprints(job.metadata.uid));
   // A function was refused by the store: its environment may be what the Secret no longer says.
   if (!memory.facts.credentials_changed && memory.AnyRefused()) {
     memory.store_refused = true;
@@ -135,7 +135,7 @@ Status Reconciler::DecideAndApply(Pass* pass) {
     for (const Action& action : Decide(pass->snapshot)) {
       LDNN_RETURN_IF_ERROR(writer_.CheckWanted());
       if (!pass->may_wait && executor_.UsesStore(*pass, action)) {
-        pass->store_lane = StoreLaneOf(pass->snapshot.job);
+        pass->store_bulkhead = StoreBulkheadOf(pass->snapshot.job);
         return OkStatus();
       }
       LDNN_ASSIGN_OR_RETURN(const ActionExecutor::Next next, executor_.Apply(pass, action));
@@ -199,10 +199,10 @@ void Reconciler::WakeNext() {
 }
 
 Result<Duration> Reconciler::Reconcile(const ObjectName& name,
-                                       std::optional<StoreLane>* store_lane) {
+                                       std::optional<StoreBulkhead>* store_bulkhead) {
   Pass pass;
   pass.name = name;
-  pass.may_wait = store_lane == nullptr;
+  pass.may_wait = store_bulkhead == nullptr;
   if (!loader_.Load(&pass).ok()) {
     Drop(name);
     WakeNext();
@@ -213,9 +213,9 @@ Result<Duration> Reconciler::Reconcile(const ObjectName& name,
   LDNN_RETURN_IF_ERROR(Gather(&pass));
   const Status applied = DecideAndApply(&pass);
   if (IsAccessFailure(applied)) pass.memory->store_refused = true;
-  if (pass.store_lane.has_value()) {
+  if (pass.store_bulkhead.has_value()) {
     scheduler_.NoteJoining(pass);
-    *store_lane = std::move(pass.store_lane);
+    *store_bulkhead = std::move(pass.store_bulkhead);
     return Duration::zero();
   }
   // What was observed is shown even when something could not be done.
@@ -228,7 +228,7 @@ Result<Duration> Reconciler::Reconcile(const ObjectName& name,
   LDNN_RETURN_IF_ERROR(applied);
   LDNN_RETURN_IF_ERROR(shown);
   if (pass.gone) Drop(name);
-  return pass.yields ? Duration::zero() : scheduler_.NextLook(pass);
+  return pass.yields ? Duration::zero() : scheduler_.NextResync(pass);
 }
 
 }  // namespace lambdadnn

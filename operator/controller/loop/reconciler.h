@@ -17,23 +17,24 @@
 #include "operator/controller/loop/pass_scheduler.h"
 #include "operator/controller/loop/reconcilable.h"
 #include "operator/controller/options.h"
-#include "operator/controller/store/store_lanes.h"
+#include "operator/controller/store/store_bulkheads.h"
 #include "operator/kube/object_cache.h"
 
 namespace lambdadnn {
 
 class Reconciler final : public Reconcilable {
  public:
-  // `wake`: that a job is the next to get room (null: nobody); `synced`: whether the cache holds
-  // every job (null: it does); `behind`: how late passes are (null: they never are).
+  // `wake`: that a job is the next to get capacity (null: nobody); `synced`: whether the cache
+  // holds every job (null: it does); `behind`: how late passes are (null: they never are).
   Reconciler(const ControllerDependencies& dependencies, const ControllerOptions& options,
              ObjectCache& cache, std::function<void(const ObjectName&)> wake = nullptr,
              std::function<bool()> synced = nullptr, std::function<Duration()> behind = nullptr);
 
   // When to look again; an error = soon, with back-off. May wait for the job's store, unless there
-  // is a `store_lane`: then a pass that comes to that ends, and the next is to be one that may
-  // wait, in this lane (store_lanes.h).
-  Result<Duration> Reconcile(const ObjectName& name, std::optional<StoreLane>* store_lane) override;
+  // is a `store_bulkhead`: then a pass that comes to that ends, and the next is to be one that may
+  // wait, in this bulkhead (store_bulkheads.h).
+  Result<Duration> Reconcile(const ObjectName& name,
+                             std::optional<StoreBulkhead>* store_bulkhead) override;
   // From now on passes, also those under way, do and write nothing more: what they learn may be
   // wrong, as what they ask is cut off.
   void Abandon() override { writer_.Abandon(); }

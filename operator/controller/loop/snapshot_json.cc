@@ -42,9 +42,9 @@ Json InstanceJson(const InstanceFact& fact) {
                {"phase", PhaseName(fact.instance.phase)},
                {"address", fact.instance.endpoint.Text()},
                {"reason", fact.instance.reason}};
-  if (fact.kernels.has_value()) {
-    json["isa"] = fact.kernels->isa;
-    json["libtorch"] = fact.kernels->libtorch;
+  if (fact.fingerprint.has_value()) {
+    json["isa"] = fact.fingerprint->isa;
+    json["libtorch"] = fact.fingerprint->libtorch;
   }
   return json;
 }
@@ -94,7 +94,9 @@ struct Describe {
   Json operator()(const SetFunctionCpu& a) const {
     return {{"action", "SetFunctionCpu"}, {"uid", a.uid}, {"milliCpu", a.milli_cpu}};
   }
-  Json operator()(const AskKernels& a) const { return {{"action", "AskKernels"}, {"uid", a.uid}}; }
+  Json operator()(const AskFingerprint& a) const {
+    return {{"action", "AskFingerprint"}, {"uid", a.uid}};
+  }
   Json operator()(const StartTrainingSlice& a) const {
     return {
         {"action", "StartTrainingSlice"}, {"role", a.role.Name()}, {"instance", a.instance_uid}};
@@ -113,7 +115,7 @@ struct Describe {
   }
   Json operator()(const CheckAdmission&) const { return {{"action", "CheckAdmission"}}; }
   Json operator()(const ReadProfileCache&) const { return {{"action", "ReadProfileCache"}}; }
-  Json operator()(const BringCheckpoint&) const { return {{"action", "BringCheckpoint"}}; }
+  Json operator()(const ImportResumed&) const { return {{"action", "ImportResumed"}}; }
   Json operator()(const ReadRecords&) const { return {{"action", "ReadRecords"}}; }
   Json operator()(const LookUpCheckpoint&) const { return {{"action", "LookUpCheckpoint"}}; }
   Json operator()(const CheckResults&) const { return {{"action", "CheckResults"}}; }
@@ -144,10 +146,10 @@ Json SnapshotToJson(const JobSnapshot& snapshot) {
                {"iteration", facts.iteration},
                {"startAttempts", facts.start_attempts}};
   if (const QueueView& queue = snapshot.queue; queue.limited) {
-    json["queue"] = {{"capacity", DescribeRoom(queue.capacity, queue.capacity)},
-                     {"taken", DescribeRoom(queue.taken, queue.capacity)},
+    json["queue"] = {{"capacity", DescribeReservation(queue.capacity, queue.capacity)},
+                     {"taken", DescribeReservation(queue.taken, queue.capacity)},
                      {"ahead", queue.ahead},
-                     {"before", DescribeRoom(queue.before, queue.capacity)},
+                     {"before", DescribeReservation(queue.before, queue.capacity)},
                      {"undecided", queue.undecided},
                      {"known", queue.known}};
   }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names to be worked on: each at most once in the queue, never by two workers at the same time (a
-// name added while it is worked on comes again afterwards), now or at a later time. Names that were
-// never worked on get three turns of four while there are any: who comes with many others is told
-// soon what becomes of it, and who is at work is not left alone. Thread-safe.
+// The names that workers take, now or at a later time. A name is in the queue once and is processed
+// by one worker at a time; added while it is processed, it is queued again afterwards. While there
+// are names that were never processed they get three turns of four, so that a burst of new jobs
+// gets a first status soon and running jobs go on. Thread-safe.
 #pragma once
 
 #include <map>

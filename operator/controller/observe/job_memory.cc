@@ -290,10 +290,10 @@ void JobMemory::ObserveSlices(const std::vector<SliceView>& views, const Job& jo
   }
 }
 
-void JobMemory::ObserveKernels(const std::vector<KernelsAnswer>& answers) {
-  for (const KernelsAnswer& answer : answers) {
+void JobMemory::ObserveFingerprints(const std::vector<FingerprintAnswer>& answers) {
+  for (const FingerprintAnswer& answer : answers) {
     const auto found = facts.instances.find(answer.instance_uid);
-    if (found != facts.instances.end()) found->second.kernels = answer.kernels;
+    if (found != facts.instances.end()) found->second.fingerprint = answer.fingerprint;
   }
 }
 

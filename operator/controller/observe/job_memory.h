@@ -83,7 +83,7 @@ class JobMemory {
                         const Platform& platform, Instant now, const News& news);
   void ObserveSlices(const std::vector<SliceView>& views, const Job& job, const Platform& platform,
                      Instant now, const News& news);
-  void ObserveKernels(const std::vector<KernelsAnswer>& answers);
+  void ObserveFingerprints(const std::vector<FingerprintAnswer>& answers);
   // A record found in the store or received.
   void AddRecord(SliceFact* slice, const Job& job, const Platform& platform, Instant now,
                  const News& news);

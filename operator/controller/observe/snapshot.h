@@ -56,7 +56,7 @@ struct InstanceFact {
   // Of the Secrets that it was started with; absent = by another process, which knew.
   std::optional<std::string> secrets_version;
   // What it computes with, once it has said so to this process.
-  std::optional<FunctionKernels> kernels;
+  std::optional<NumericsFingerprint> fingerprint;
   // When this process asked for that, first and last.
   std::optional<Instant> kernels_first_asked;
   Instant kernels_asked{};
@@ -89,7 +89,7 @@ struct Facts {
   std::optional<Instant> start_since;
   int start_attempts = 0;
   std::optional<Instant> start_again_at;
-  // Last refusal of the backend, e.g. no room.
+  // Last refusal of the backend, e.g. no capacity.
   Status start_error;
   // CPU quota set on profiling instances, by uid.
   std::map<std::string, int> cpu_set;
@@ -181,20 +181,19 @@ const Platform& PlatformOf(const JobSnapshot& snapshot);
 const Platform& ProfilePlatformOf(const JobSnapshot& snapshot);
 
 std::optional<Round> CurrentRound(const Job& job);
-// Whether a checkpoint lies on the way that the job's plan revisions went: one of an older revision
-// counts only up to where the next one began. What a function that nobody hears any more wrote
-// beyond that does not.
+// Whether a checkpoint was written under the plan revision that was in force at its iteration. A
+// function of an older revision that is cut off may have written later ones; those do not count.
 bool IsOfThePlans(const Job& job, const CheckpointReference& checkpoint);
-// The same as if the plan in force, or the last few, had never been made: for a plan that has no
-// checkpoint yet, when the one that it was to begin with is lost.
+// The same without the newest revisions, as far as they have no checkpoint yet: for when the
+// checkpoint that they were to begin with is lost.
 bool IsOfTheEarlierPlans(const Job& job, const CheckpointReference& checkpoint);
 bool InRound(const SliceFact& slice, const Round& round);
-// A slice of the round ended because something stored is not what was written: it may be the
-// checkpoint that the round began with.
+// A slice of the round failed with kDataLoss: perhaps the checkpoint that the round began with is
+// damaged.
 bool FoundDataLoss(const Facts& facts, const Round& round);
-// Gone, or never heard of.
+// Gone, or not known to this process.
 bool IsGone(const Facts& facts, const std::string& uid);
-// Neither ended by a record nor with its instance: it may still have effects.
+// It has no record and its instance is not gone: it may still write to the store.
 bool MayRun(const SliceFact& slice, const Facts& facts);
 // Not gone, by uid, of one group.
 std::vector<const InstanceFact*> LiveInstances(const Facts& facts, const std::string& group);
@@ -205,7 +204,7 @@ bool IsRefusedStart(const Facts& facts);
 // Seconds since status.startTime (0 when not started) plus those before it last waited
 // or was suspended.
 double ActiveSeconds(const Job& job, WallTime wall);
-// status.startTime: admitted, and with room for its functions.
+// status.startTime: admitted, and with a reservation for its functions.
 bool IsStarted(const Job& job);
 
 }  // namespace lambdadnn

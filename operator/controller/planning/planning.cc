@@ -100,7 +100,8 @@ std::string TooSmall(const Job& job, const Plan& plan) {
   const bool servers = server_mib > 0 && plan.server_memory_mib <= server_mib;
   if (!workers && !servers) return "";
   return std::string(workers ? "workers" : "parameter servers") + " of " +
-         std::to_string(workers ? worker_mib : server_mib) + " MiB were killed for want of memory";
+         std::to_string(workers ? worker_mib : server_mib) +
+         " MiB ran out of memory and were killed";
 }
 
 bool PlanIsOutOfDate(const Job& job) {
@@ -109,7 +110,7 @@ bool PlanIsOutOfDate(const Job& job) {
          *execution.planned_for != PlannedInputsOf(job.spec, execution);
 }
 
-void LimitToRest(const Plan& whole, int64_t first_iteration, TrainingLimits* limits) {
+void LimitToRemaining(const Plan& whole, int64_t first_iteration, TrainingLimits* limits) {
   limits->global_batch_size = whole.global_batch_size;
   limits->max_global_batch_size.reset();
   // A quarter less than the iterations that are left, so that rounding up gives just these.
@@ -137,7 +138,7 @@ PlannerInput ReplannerInputOf(const Job& job, const Platform& platform, double e
                               double spent, int64_t first_iteration) {
   const Plan& plan = *job.status.plan;
   PlannerInput input = PlannerInputOf(job, platform, elapsed_seconds, spent, false);
-  LimitToRest(plan, first_iteration, &input.limits);
+  LimitToRemaining(plan, first_iteration, &input.limits);
   TrainingLimits& limits = input.limits;
   if (!AtEpochBegin(plan, first_iteration)) {
     limits.max_functions =

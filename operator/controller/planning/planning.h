@@ -16,14 +16,14 @@ PlannerInput PlannerInputOf(const Job& job, const Platform& platform, double ela
 // its iterations and parameters alone.
 std::optional<Plan> WholePlan(const PlannerInput& input, const PlanningOutcome& outcome);
 // Leaves of the job what comes from `first_iteration` on, in the same batches.
-void LimitToRest(const Plan& whole, int64_t first_iteration, TrainingLimits* limits);
+void LimitToRemaining(const Plan& whole, int64_t first_iteration, TrainingLimits* limits);
 
 // Everything that a plan follows from and that may change in a job's life: of the spec, and what
 // was too small in `execution`. The plan in force is out of date when it was made for others.
 PlannedInputs PlannedInputsOf(const JobSpec& spec, const ExecutionStatus& execution);
 bool PlanIsOutOfDate(const Job& job);
 
-// The least memory of a function after one of `too_small_mib` was killed for want of it: a quarter
+// The least memory of a function after one of `too_small_mib` ran out of it: a quarter
 // more, on the platform's grid. 0 = none was.
 int LeastMemoryMib(const Platform& platform, int too_small_mib);
 // Whether the job lets a plan give more than this to workers, or servers; else `field` is the one

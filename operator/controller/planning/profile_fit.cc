@@ -135,13 +135,13 @@ void FillMachine(const JobSpec& spec, const Platform& platform, int largest_mib,
   }
   if (platform.total_memory_mib > 0) {
     const double each = largest_mib + platform.sidecar_memory_mib;
-    const int room = static_cast<int>(platform.total_memory_mib / each);
-    plan->functions = std::min(plan->functions, std::max(1, room));
+    const int reservation = static_cast<int>(platform.total_memory_mib / each);
+    plan->functions = std::min(plan->functions, std::max(1, reservation));
   }
-  if (platform.machines.empty()) return;
+  if (platform.nodes.empty()) return;
   PodGroup pods{plan->functions, largest_mib + platform.machine_sidecar_memory_mib,
                 milli_cpu + platform.machine_sidecar_milli_cpu};
-  while (pods.count > 1 && !FindRoom(platform.machines, pods, {})) --pods.count;
+  while (pods.count > 1 && !FitOnNodes(platform.nodes, pods, {})) --pods.count;
   plan->functions = pods.count;
 }
 

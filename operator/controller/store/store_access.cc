@@ -182,7 +182,7 @@ Result<TemporaryCredentials> AssumeJobRole(const StoreReference& reference,
                          role);
 }
 
-StoreLane StoreLaneOf(const Job& job) {
+StoreBulkhead StoreBulkheadOf(const Job& job) {
   const StoreReference store = MakeStoreReference(job);
   return {job.metadata.namespace_name, (store.endpoint.empty() ? store.uri : store.endpoint) + " " +
                                            job.spec.object_store.credentials_secret};

@@ -12,7 +12,7 @@
 #include "common/objectstore/open_store.h"
 #include "common/protocol/slice.h"
 #include "operator/api/job.h"
-#include "operator/controller/store/store_lanes.h"
+#include "operator/controller/store/store_bulkheads.h"
 #include "operator/kube/kube_client.h"
 
 namespace lambdadnn {
@@ -49,7 +49,7 @@ Result<TemporaryCredentials> AssumeJobRole(
 StoreReference OwnStoreReference(const std::string& uri);
 
 // Jobs for which the same store hangs: as its jobs see it (namespace, endpoint, Secret).
-StoreLane StoreLaneOf(const Job& job);
+StoreBulkhead StoreBulkheadOf(const Job& job);
 
 // What functions need in their environment to reach the store as this process does; and as a job's
 // own Secrets say.

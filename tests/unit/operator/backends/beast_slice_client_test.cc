@@ -425,15 +425,15 @@ TEST_F(SliceClientTest, AnotherInstanceIsReadFromItsBegin) {
 }
 
 // Asks until an answer is there, as the controller does.
-class KernelQuestionTest : public SliceClientTest {
+class FingerprintQueryTest : public SliceClientTest {
  protected:
-  std::optional<FunctionKernels> Ask(int most_attempts = 10) {
+  std::optional<NumericsFingerprint> Ask(int most_attempts = 10) {
     for (int i = 0; i < most_attempts * 20; ++i) {
-      if (i % 20 == 0) client_->AskKernels(request_.job, "instance-1", endpoint_);
-      EXPECT_TRUE(client_->TakeKernels("job-2").empty());
-      for (const KernelsAnswer& answer : client_->TakeKernels("job-1")) {
+      if (i % 20 == 0) client_->AskFingerprint(request_.job, "instance-1", endpoint_);
+      EXPECT_TRUE(client_->TakeFingerprints("job-2").empty());
+      for (const FingerprintAnswer& answer : client_->TakeFingerprints("job-1")) {
         EXPECT_EQ(answer.instance_uid, "instance-1");
-        return answer.kernels;
+        return answer.fingerprint;
       }
       clock_.SleepFor(FromSeconds(0.01));
     }
@@ -443,51 +443,51 @@ class KernelQuestionTest : public SliceClientTest {
   const Endpoint endpoint_ = endpoint();  // also once the server is gone
 };
 
-TEST_F(KernelQuestionTest, AFunctionSaysWhatItComputesWith) {
-  const FunctionKernels kernels = {"avx2", "1.0, built in"};
-  function_.Then({.pieces = {EncodeKernels(kernels)}});
-  EXPECT_EQ(Ask(), kernels);
+TEST_F(FingerprintQueryTest, AFunctionSaysWhatItComputesWith) {
+  const NumericsFingerprint fingerprint = {"avx2", "1.0, built in"};
+  function_.Then({.pieces = {EncodeFingerprint(fingerprint)}});
+  EXPECT_EQ(Ask(), fingerprint);
   const auto requests = function_.requests();
   ASSERT_EQ(requests.size(), 1u);
   EXPECT_EQ(requests[0].method, "GET");
   EXPECT_EQ(requests[0].path, "/readyz");
-  EXPECT_TRUE(client_->TakeKernels("job-1").empty()) << "it was taken";
+  EXPECT_TRUE(client_->TakeFingerprints("job-1").empty()) << "it was taken";
 }
 
-TEST_F(KernelQuestionTest, AnAnswerThatNeverEndsIsOne) {
-  const std::string text = EncodeKernels({"avx2", "1.0"});
+TEST_F(FingerprintQueryTest, AnAnswerThatNeverEndsIsOne) {
+  const std::string text = EncodeFingerprint({"avx2", "1.0"});
   function_.Then({.pieces = {text.substr(0, 7), text.substr(7)}, .hang = true});
   EXPECT_EQ(Ask()->libtorch, "1.0");
 }
 
-TEST_F(KernelQuestionTest, AnOlderFunctionSaysNothing) {
+TEST_F(FingerprintQueryTest, AnOlderFunctionSaysNothing) {
   function_.Then({.pieces = {"ok\n"}});
-  EXPECT_EQ(Ask(), FunctionKernels{});
+  EXPECT_EQ(Ask(), NumericsFingerprint{});
 }
 
-TEST_F(KernelQuestionTest, WhoIsNotReadyOrNotThereIsAskedAgain) {
+TEST_F(FingerprintQueryTest, WhoIsNotReadyOrNotThereIsAskedAgain) {
   function_.Then({.status = 503, .body = "draining\n"});
   function_.Then({.status = 404, .body = Refusal("a proxy")});
-  function_.Then({.pieces = {EncodeKernels({"avx2", "1.0"})}});
+  function_.Then({.pieces = {EncodeFingerprint({"avx2", "1.0"})}});
   EXPECT_EQ(Ask()->isa, "avx2");
   EXPECT_EQ(function_.requests().size(), 3u);
   server_.reset();
   EXPECT_EQ(Ask(2), std::nullopt);
 }
 
-TEST_F(KernelQuestionTest, WhileItIsAskedASecondQuestionDoesNothing) {
+TEST_F(FingerprintQueryTest, WhileItIsAskedASecondQuestionDoesNothing) {
   function_.Then({.pieces = {"{"}, .hang = true});
   EXPECT_EQ(Ask(3), std::nullopt);
   EXPECT_EQ(function_.requests().size(), 1u);
 }
 
-TEST_F(KernelQuestionTest, TheListenerHearsOfAnAnswer) {
+TEST_F(FingerprintQueryTest, TheListenerHearsOfAnAnswer) {
   std::atomic<int> told{0};
   client_->SetListener([&](const JobIdentity& job) {
     EXPECT_EQ(job.name, "demo");
     ++told;
   });
-  function_.Then({.pieces = {EncodeKernels({"avx2", "1.0"})}});
+  function_.Then({.pieces = {EncodeFingerprint({"avx2", "1.0"})}});
   EXPECT_TRUE(Ask().has_value());
   for (int i = 0; i < 500 && told == 0; ++i) clock_.SleepFor(FromSeconds(0.01));
   client_->SetListener(nullptr);

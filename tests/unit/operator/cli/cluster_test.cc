@@ -65,9 +65,9 @@ class ScriptedKube final : public KubeClient {
   std::vector<Status> watch_errors;
 
   // Which pod and which life of its container were asked for.
-  Result<std::string> PodLog(const ObjectName& pod, const std::string&, ContainerLife life,
+  Result<std::string> PodLog(const ObjectName& pod, const std::string&, ContainerRun life,
                              int) override {
-    return pod.name + (life == ContainerLife::kBefore ? " before\n" : " now\n");
+    return pod.name + (life == ContainerRun::kPrevious ? " before\n" : " now\n");
   }
   Result<Json> Get(const ResourceType& type, const ObjectName& name) override {
     if (!get_errors.empty()) {
@@ -529,7 +529,7 @@ TEST(FunctionLogs, AreNamedByRankAndGoOnWhereTheyWere) {
   EXPECT_EQ(printed, "alone\n");
 }
 
-TEST_F(OnACluster, LogsOfAPodAreThoseOfBothLivesOfItsContainer) {
+TEST_F(OnACluster, LogsOfAPodAreThoseOfBothRunsOfItsContainer) {
   ResourceDefinition pods;
   pods.type = PodType();
   server.Define(pods);

@@ -268,7 +268,7 @@ TEST(WithinLimits, TheLargestFunctionIsOneThatANodeHolds) {
   limits.nodes = {{{4000, 225, 9}}};
   narrowed = WithinLimits(Configured(), limits);
   EXPECT_EQ(narrowed.platform.memory.max_mib, 384);
-  // A node without room for the smallest function adds none.
+  // A node too small for the smallest function adds none.
   limits.nodes = {{{4000, 4000, 9}, {191, 4000, 9}}};
   EXPECT_EQ(WithinLimits(Configured(), limits).platform.total_memory_mib, 4000);
   limits.nodes = {{{4000, 4000, 9}, {192, 4000, 9}}};
@@ -280,8 +280,8 @@ TEST(WithinLimits, FunctionsFindRoomOnTheNodesThatHoldOne) {
   limits.nodes = {{{4000, 600, 9}, {191, 4000, 9}, {3000, 500, 7}}};
   limits.sidecar.memory_mib = 50;  // less than the platform counts
   const Platform platform = WithinLimits(Configured(), limits).platform;
-  EXPECT_THAT(platform.machines,
-              ElementsAre(Platform::Machine{4000, 600, 9}, Platform::Machine{3000, 500, 7}));
+  EXPECT_THAT(platform.nodes,
+              ElementsAre(Platform::Node{4000, 600, 9}, Platform::Node{3000, 500, 7}));
   EXPECT_EQ(platform.machine_sidecar_memory_mib, 64);
   EXPECT_EQ(platform.machine_sidecar_milli_cpu, 25);
 }

@@ -126,22 +126,22 @@ TEST_F(HttpKubeClientTest, APodGetsTheGraceThatItsDeletionNames) {
 TEST_F(HttpKubeClientTest, ALogIsTextAndNoJson) {
   HttpKubeClient& client = Client();
   script_.push_back(Answer(200, {}, "one\ntwo\n"));
-  const auto log = [&](ContainerLife life) {
+  const auto log = [&](ContainerRun life) {
     return client.PodLog({"team", "a"}, "function", life, 20);
   };
-  EXPECT_EQ(log(ContainerLife::kPresent).value(), "one\ntwo\n");
+  EXPECT_EQ(log(ContainerRun::kCurrent).value(), "one\ntwo\n");
   EXPECT_EQ(seen_[0].url,
             "https://api.test:6443/api/v1/namespaces/team/pods/a/log?container=function"
             "&tailLines=20");
   script_.push_back(Answer(200, {}, "last words\n"));
-  EXPECT_EQ(log(ContainerLife::kBefore).value(), "last words\n");
+  EXPECT_EQ(log(ContainerRun::kPrevious).value(), "last words\n");
   EXPECT_THAT(seen_[1].url, testing::EndsWith("&tailLines=20&previous=true"));
   script_.push_back(Answer(404));
-  EXPECT_EQ(log(ContainerLife::kPresent).status().code(), StatusCode::kNotFound);
+  EXPECT_EQ(log(ContainerRun::kCurrent).status().code(), StatusCode::kNotFound);
   script_.push_back(Answer(400, {},
                            R"({"kind":"Status","message":"previous terminated container )"
                            R"(\"function\" in pod \"a\" not found","reason":"BadRequest"})"));
-  const Status none = log(ContainerLife::kBefore).status();
+  const Status none = log(ContainerRun::kPrevious).status();
   EXPECT_EQ(none.code(), StatusCode::kNotFound);
   EXPECT_THAT(none.message(), HasSubstr("previous terminated container"));
 }

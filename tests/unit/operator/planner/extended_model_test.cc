@@ -140,7 +140,7 @@ TEST(ExtendedModel, ColdStartsShareTheMachinesCores) {
   input.platform.total_milli_cpu = 0;  // a cluster that does not say: each has its own
   input.objective.fixed->functions = 4;
   EXPECT_NEAR(Predicted(input).predicted[Term::kColdStart], 0.8, 1e-9);
-  input.platform.machines = {{65536, 1000, 10}, {65536, 1000, 10}};
+  input.platform.nodes = {{65536, 1000, 10}, {65536, 1000, 10}};
   EXPECT_NEAR(Predicted(input).predicted[Term::kColdStart], 0.8 + 0.5, 1e-9);
 }
 

@@ -35,9 +35,9 @@ void AddSeenStore(Chooser* choose, PlannerInput* input) {
 void AddMachines(Chooser* choose, Platform* platform) {
   if (choose->Chance(0.6)) return;
   for (int left = choose->Whole(1, 4); left > 0; --left) {
-    platform->machines.push_back({.memory_mib = choose->Real(300, 5000),
-                                  .milli_cpu = choose->Real(500, 5000),
-                                  .pods = static_cast<double>(choose->Whole(2, 20))});
+    platform->nodes.push_back({.memory_mib = choose->Real(300, 5000),
+                               .milli_cpu = choose->Real(500, 5000),
+                               .pods = static_cast<double>(choose->Whole(2, 20))});
   }
   platform->machine_sidecar_memory_mib = choose->Chance(0.5) ? 30 : 0;
   platform->machine_sidecar_milli_cpu = choose->Chance(0.5) ? 25 : 0;
@@ -129,13 +129,13 @@ void AllTrees(std::vector<int> layers, std::vector<std::vector<int>>* trees) {
 }
 
 // Looks once for functions of the same sizes and numbers.
-class Room {
+class Reservation {
  public:
-  explicit Room(const ExtendedModel& model) : model_(model) {}
+  explicit Reservation(const ExtendedModel& model) : model_(model) {}
   bool Fits(const WorkerTerms& workers, int memory_mib, const AggregationOption& option) {
     const auto [found, fresh] = known_.try_emplace(
         {workers.functions, memory_mib, option.servers, option.server_memory_mib}, false);
-    if (fresh) found->second = model_.FitsMachines(workers, memory_mib, option);
+    if (fresh) found->second = model_.FitsNodes(workers, memory_mib, option);
     return found->second;
   }
 
@@ -146,7 +146,7 @@ class Room {
 
 std::vector<Evaluated> AllCandidates(const PlannerInput& input) {
   const ExtendedModel model(input);
-  Room room(model);
+  Reservation capacity(model);
   const int64_t blocks = BlockCount(ParametersOf(input), input.platform.block_elements);
   std::vector<Evaluated> all;
   const int largest =
@@ -168,7 +168,7 @@ std::vector<Evaluated> AllCandidates(const PlannerInput& input) {
                m += input.platform.memory.step_mib) {
             if (model.Check(workers, m, option)) continue;
             const auto prediction = model.Predict(workers, m, option);
-            if (!prediction || !room.Fits(workers, m, option)) continue;
+            if (!prediction || !capacity.Fits(workers, m, option)) continue;
             all.push_back({{prediction->seconds, prediction->cost, n, m, 0}, plan});
           }
         }
@@ -238,9 +238,9 @@ TEST(ExtendedSearch, EqualsBruteForceForEveryObjective) {
     feasible += best ? 1 : 0;
     layered += best && best->plan.layers.size() > 2 ? 1 : 0;
 
-    if (input.options.explain && !input.platform.machines.empty()) {
+    if (input.options.explain && !input.platform.nodes.empty()) {
       const PlanningOutcome outcome = MakePlan(input).value();
-      crowded += outcome.search.refused[static_cast<size_t>(Limit::kMachines)] > 0 ? 1 : 0;
+      crowded += outcome.search.refused[static_cast<size_t>(Limit::kNodes)] > 0 ? 1 : 0;
     }
 
     input.objective = Objective{};

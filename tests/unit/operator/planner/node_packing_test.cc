@@ -10,56 +10,56 @@
 namespace lambdadnn {
 namespace {
 
-using Machine = Platform::Machine;
+using Machine = Platform::Node;
 
-TEST(FindRoom, WhatIsEnoughInAllMayFindNone) {
-  const std::vector<Machine> machines = {{4096, 600, 99}, {4096, 500, 99}};
-  EXPECT_FALSE(FindRoom(machines, {2, 704, 378}, {1, 576, 307}));
-  EXPECT_TRUE(FindRoom(machines, {1, 704, 378}, {1, 576, 307}));
-  EXPECT_TRUE(FindRoom(machines, {2, 704, 378}, {1, 576, 100}));
+TEST(FitOnNodes, WhatIsEnoughInAllMayFindNone) {
+  const std::vector<Machine> nodes = {{4096, 600, 99}, {4096, 500, 99}};
+  EXPECT_FALSE(FitOnNodes(nodes, {2, 704, 378}, {1, 576, 307}));
+  EXPECT_TRUE(FitOnNodes(nodes, {1, 704, 378}, {1, 576, 307}));
+  EXPECT_TRUE(FitOnNodes(nodes, {2, 704, 378}, {1, 576, 100}));
 }
 
-TEST(FindRoom, EachResourceCounts) {
-  EXPECT_TRUE(FindRoom({{1000, 1000, 4}}, {2, 250, 250}, {2, 250, 250}));
-  EXPECT_FALSE(FindRoom({{999, 1000, 4}}, {2, 250, 250}, {2, 250, 250}));
-  EXPECT_FALSE(FindRoom({{1000, 999, 4}}, {2, 250, 250}, {2, 250, 250}));
-  EXPECT_FALSE(FindRoom({{1000, 1000, 3}}, {2, 250, 250}, {2, 250, 250}));
-  EXPECT_TRUE(FindRoom({{1000, 0, 4}}, {2, 250, 0}, {2, 250, 0})) << "pods without CPU";
-  EXPECT_TRUE(FindRoom({{10, 10, 1}}, {0, 100, 100}, {0, 100, 100}));
-  EXPECT_FALSE(FindRoom({}, {1, 1, 1}, {}));
+TEST(FitOnNodes, EachResourceCounts) {
+  EXPECT_TRUE(FitOnNodes({{1000, 1000, 4}}, {2, 250, 250}, {2, 250, 250}));
+  EXPECT_FALSE(FitOnNodes({{999, 1000, 4}}, {2, 250, 250}, {2, 250, 250}));
+  EXPECT_FALSE(FitOnNodes({{1000, 999, 4}}, {2, 250, 250}, {2, 250, 250}));
+  EXPECT_FALSE(FitOnNodes({{1000, 1000, 3}}, {2, 250, 250}, {2, 250, 250}));
+  EXPECT_TRUE(FitOnNodes({{1000, 0, 4}}, {2, 250, 0}, {2, 250, 0})) << "pods without CPU";
+  EXPECT_TRUE(FitOnNodes({{10, 10, 1}}, {0, 100, 100}, {0, 100, 100}));
+  EXPECT_FALSE(FitOnNodes({}, {1, 1, 1}, {}));
 }
 
-TEST(FindRoom, ASchedulerThatSpreadsMayLeaveNoMachineForTheLargest) {
+TEST(FitOnNodes, ASchedulerThatSpreadsMayLeaveNoMachineForTheLargest) {
   // One worker on each machine leaves 500 on both; both on one would leave 1000 on the other.
-  EXPECT_FALSE(FindRoom({{1000, 0, 9}, {1000, 0, 9}}, {2, 500, 0}, {1, 900, 0}));
+  EXPECT_FALSE(FitOnNodes({{1000, 0, 9}, {1000, 0, 9}}, {2, 500, 0}, {1, 900, 0}));
   // One that fills up would put the small ones before the large one on the machine that fits it.
-  EXPECT_FALSE(FindRoom({{1000, 0, 9}, {950, 0, 9}}, {2, 100, 0}, {2, 900, 0}));
+  EXPECT_FALSE(FitOnNodes({{1000, 0, 9}, {950, 0, 9}}, {2, 100, 0}, {2, 900, 0}));
 }
 
 // Whatever is promised, no way of placing that was tried breaks.
-TEST(FindRoom, HoldsForRandomOrdersOfEqualPods) {
+TEST(FitOnNodes, HoldsForRandomOrdersOfEqualPods) {
   std::mt19937 random(1);
   const auto below = [&](int most) {
     return static_cast<int>(random() % static_cast<unsigned>(most));
   };
   for (int turn = 0; turn < 2000; ++turn) {
-    std::vector<Machine> machines(1 + static_cast<size_t>(below(5)));
-    for (Machine& machine : machines) {
-      machine = {100.0 + below(900), 100.0 + below(900), 1.0 + below(8)};
+    std::vector<Machine> nodes(1 + static_cast<size_t>(below(5)));
+    for (Machine& node : nodes) {
+      node = {100.0 + below(900), 100.0 + below(900), 1.0 + below(8)};
     }
     const PodGroup pods{1 + below(8), 50.0 + below(200), 50.0 + below(200)};
-    if (!FindRoom(machines, pods, {})) continue;
+    if (!FitOnNodes(nodes, pods, {})) continue;
     for (int placed = 0; placed < pods.count; ++placed) {
       std::vector<size_t> open;
-      for (size_t i = 0; i < machines.size(); ++i) {
-        const Machine& each = machines[i];
+      for (size_t i = 0; i < nodes.size(); ++i) {
+        const Machine& each = nodes[i];
         if (each.memory_mib >= pods.memory_mib && each.milli_cpu >= pods.milli_cpu &&
             each.pods >= 1) {
           open.push_back(i);
         }
       }
       ASSERT_FALSE(open.empty()) << "turn " << turn;
-      Machine& chosen = machines[open[static_cast<size_t>(below(static_cast<int>(open.size())))]];
+      Machine& chosen = nodes[open[static_cast<size_t>(below(static_cast<int>(open.size())))]];
       chosen.memory_mib -= pods.memory_mib;
       chosen.milli_cpu -= pods.milli_cpu;
       chosen.pods -= 1;
@@ -89,31 +89,31 @@ PlannerInput OnTwoNodes() {
   return input;
 }
 
-TEST(FindRoom, NoPlanIsChosenThatNodesDoNotHold) {
+TEST(FitOnNodes, NoPlanIsChosenThatNodesDoNotHold) {
   PlannerInput input = OnTwoNodes();
   const PlanCandidate anywhere = MakePlan(input).value().chosen;
-  input.platform.machines = {{4096, 600, 99}, {4096, 500, 99}};
+  input.platform.nodes = {{4096, 600, 99}, {4096, 500, 99}};
   const PlanCandidate held = MakePlan(input).value().chosen;
   EXPECT_GE(held.predicted.cost, anywhere.predicted.cost);
   const auto pods = [&](int count, int mib) {
     return PodGroup{count, mib + 64.0, mib * 565 / 1024.0 + 25};
   };
   const int servers = held.aggregation.server_functions();
-  EXPECT_TRUE(FindRoom(input.platform.machines, pods(held.functions, held.memory_mib),
-                       pods(servers, held.server_memory_mib)));
-  EXPECT_FALSE(FindRoom(input.platform.machines, pods(anywhere.functions, anywhere.memory_mib),
-                        pods(servers, anywhere.server_memory_mib)))
+  EXPECT_TRUE(FitOnNodes(input.platform.nodes, pods(held.functions, held.memory_mib),
+                         pods(servers, held.server_memory_mib)));
+  EXPECT_FALSE(FitOnNodes(input.platform.nodes, pods(anywhere.functions, anywhere.memory_mib),
+                          pods(servers, anywhere.server_memory_mib)))
       << "the case asks nothing";
 }
 
-TEST(FindRoom, WithoutAnyPlanTheNodesAreToldOf) {
+TEST(FitOnNodes, WithoutAnyPlanTheNodesAreToldOf) {
   PlannerInput input = OnTwoNodes();
   input.objective = {};
   input.objective.fixed = Objective::Fixed{2, 640};
-  input.platform.machines = {{4096, 600, 99}, {4096, 500, 99}};
+  input.platform.nodes = {{4096, 600, 99}, {4096, 500, 99}};
   const PlanningOutcome outcome = MakePlan(input).value();
   EXPECT_FALSE(outcome.feasible);
-  EXPECT_EQ(outcome.certificate.binding, std::vector<Limit>{Limit::kMachines});
+  EXPECT_EQ(outcome.certificate.binding, std::vector<Limit>{Limit::kNodes});
 }
 
 }  // namespace

@@ -84,10 +84,10 @@ class DrawnModel : public PerformanceModel {
   }
   Forecast Predict(const Choice& choice) override {
     Forecast forecast = Of(choice);
-    if (forecast.obstacle == Limit::kMachines) forecast.obstacle.reset();
+    if (forecast.obstacle == Limit::kNodes) forecast.obstacle.reset();
     return forecast;
   }
-  bool FindsRoom(const Choice& choice) override { return Of(choice).obstacle != Limit::kMachines; }
+  bool FitsOnNodes(const Choice& choice) override { return Of(choice).obstacle != Limit::kNodes; }
   PlanCandidate Describe(const Choice&, const Prediction&) override { return {}; }
 
  private:
@@ -184,8 +184,8 @@ TEST(BestFirstSearch, OneBelowIsEnough) {
 
 // 12 functions of at most 3 sizes, of which nothing can run: each candidate is told why.
 TEST(SearchSummary, RefusalsEqualBruteForceWhereNothingRuns) {
-  for (const Limit limit : {Limit::kMemory, Limit::kQuota, Limit::kFunctions, Limit::kMachines,
-                            Limit::kFunctionTimeout}) {
+  for (const Limit limit :
+       {Limit::kMemory, Limit::kQuota, Limit::kFunctions, Limit::kNodes, Limit::kFunctionTimeout}) {
     PlannerInput input = MobileNet(1);
     input.options.model = PredictionModel::kExtended;
     input.limits.min_memory_mib.reset();
@@ -196,7 +196,7 @@ TEST(SearchSummary, RefusalsEqualBruteForceWhereNothingRuns) {
     if (limit == Limit::kMemory) input.profile.worker_base_memory_mib = 900;
     if (limit == Limit::kMemory) platform.memory.max_mib = 768;
     if (limit == Limit::kQuota) platform.total_milli_cpu = 100;
-    if (limit == Limit::kMachines) platform.machines = {{4096, 100, 9}};
+    if (limit == Limit::kNodes) platform.nodes = {{4096, 100, 9}};
     if (limit == Limit::kFunctionTimeout) platform.function_timeout_seconds = 0.1;
     const PlanningOutcome outcome = MakePlan(input).value();
     ASSERT_FALSE(outcome.feasible) << LimitName(limit);
@@ -215,8 +215,7 @@ TEST(SearchSummary, RefusalsEqualBruteForceWhereNothingRuns) {
           std::optional<Limit> obstacle = model.Check(workers, m, option);
           if (!obstacle) {
             ++evaluated;
-            obstacle =
-                model.Predict(workers, m, option) ? Limit::kMachines : Limit::kFunctionTimeout;
+            obstacle = model.Predict(workers, m, option) ? Limit::kNodes : Limit::kFunctionTimeout;
           }
           ++refused[static_cast<size_t>(*obstacle)];
         }

@@ -178,7 +178,7 @@ TEST_F(PrepareUninstallTest, AJobThatIsCreatedMeanwhileIsMetToo) {
   EXPECT_THAT(Finalizers(second), ElementsAre("example.org/other"));
 }
 
-TEST_F(PrepareUninstallTest, WhatDoesNotComeToRestLosesItsFunctionsAndIsReleased) {
+TEST_F(PrepareUninstallTest, WhatDoesNotQuiesceLosesItsFunctionsAndIsReleased) {
   const ObjectName job = CreateJob("digits");
   CreateGroup("digits-workers");
   CreateGroup("mine", "default", false);
@@ -186,7 +186,7 @@ TEST_F(PrepareUninstallTest, WhatDoesNotComeToRestLosesItsFunctionsAndIsReleased
   const auto done = Prepare();
   ASSERT_TRUE(done.ok()) << done.status().ToString();
   EXPECT_EQ(done->unsettled, 1);
-  EXPECT_THAT(done->Brief(), HasSubstr("1 jobs did not come to rest"));
+  EXPECT_THAT(done->Brief(), HasSubstr("1 jobs did not quiesce"));
   EXPECT_GE(ToSeconds(manual_.clock.Now() - begin), options_.wait_seconds);
   EXPECT_LT(ToSeconds(manual_.clock.Now() - begin), options_.wait_seconds + 5);
   EXPECT_THAT(Names(KnativeServiceType()), ElementsAre("mine"));

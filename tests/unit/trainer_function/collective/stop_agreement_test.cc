@@ -8,11 +8,11 @@ namespace {
 
 // What `from` writes, `to` reads.
 void Pass(const StopAgreement& from, StopAgreement& to) {
-  ObjectNotes notes;
-  from.Mark(&notes);
+  TransferMetadata metadata;
+  from.Mark(&metadata);
   ObjectHeader header;
-  header.stop_at = notes.stop_at;
-  header.stop_is_final = notes.stop_is_final;
+  header.stop_at = metadata.stop_at;
+  header.stop_is_final = metadata.stop_is_final;
   to.Observe(header);
 }
 

@@ -15,9 +15,9 @@ class TreeReduce : public testing::Test {
     for (int shard = 0; shard < plan_.shards; ++shard) {
       const Range range = ShardRange(kBlocks, plan_.shards, shard);
       const std::vector<float> values(static_cast<size_t>(range.size()), value);
-      ObjectNotes notes = {range, 2, 0.5, 0, false};
+      TransferMetadata metadata = {range, 2, 0.5, 0, false};
       ASSERT_TRUE(transport_
-                      .Push({ObjectKind::kGradient, iteration, 0, shard, child}, notes,
+                      .Push({ObjectKind::kGradient, iteration, 0, shard, child}, metadata,
                             AsBytes(std::span<const float>(values)))
                       .ok());
     }

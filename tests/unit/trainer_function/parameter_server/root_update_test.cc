@@ -135,10 +135,10 @@ TEST_F(RootUpdateTest, TheNormIsThatOfAllSpreadGroups) {
   Make(job, {0, 1});
   // The other group's shard has a mean gradient of 3.
   const std::vector<double> others = {9.0 * kDefaultBlockElements};
-  ObjectNotes notes;
-  notes.elements = bench_->Shard(1);
+  TransferMetadata metadata;
+  metadata.elements = bench_->Shard(1);
   ASSERT_TRUE(transport_
-                  ->Push({ObjectKind::kNorms, 0, 1, 1, 0}, notes,
+                  ->Push({ObjectKind::kNorms, 0, 1, 1, 0}, metadata,
                          std::as_bytes(std::span<const double>(others)))
                   .ok());
   ASSERT_TRUE(Merged(0, 0, 4).ok());

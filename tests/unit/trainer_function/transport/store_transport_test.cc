@@ -23,12 +23,12 @@ const ExchangeObjectName kName = {ObjectKind::kGradient, 7, 1, 2, 3};
 class StoreTransportTest : public testing::Test {
  protected:
   Status PushExample(StoreTransport& transport) {
-    ObjectNotes notes;
-    notes.elements = kElements;
-    notes.samples = 5;
-    notes.loss_sum = 2.5;
-    notes.stop_at = 9;
-    return transport.Push(kName, notes, AsBytes(std::span<const float>(values_)));
+    TransferMetadata metadata;
+    metadata.elements = kElements;
+    metadata.samples = 5;
+    metadata.loss_sum = 2.5;
+    metadata.stop_at = 9;
+    return transport.Push(kName, metadata, AsBytes(std::span<const float>(values_)));
   }
 
   VirtualRuntime time_;
@@ -54,9 +54,9 @@ TEST_F(StoreTransportTest, NormsAreOneDoubleABlock) {
   const Range elements = {0, 2 * kDefaultBlockElements + 1};
   const ExchangeObjectName name = {ObjectKind::kNorms, 7, 2, 0, 0};
   const std::vector<double> norms = {1.5, 2.5, 3.5};
-  ObjectNotes notes;
-  notes.elements = elements;
-  ASSERT_TRUE(transport_.Push(name, notes, std::as_bytes(std::span(norms))).ok());
+  TransferMetadata metadata;
+  metadata.elements = elements;
+  ASSERT_TRUE(transport_.Push(name, metadata, std::as_bytes(std::span(norms))).ok());
   const ReceivedObject received = transport_.Pull(name, elements).value();
   EXPECT_TRUE(std::ranges::equal(received.values<double>(), norms));
 }

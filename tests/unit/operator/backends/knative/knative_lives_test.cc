@@ -64,11 +64,11 @@ TEST_F(Knative, OfANodeThatIsLostNobodyKnowsForHowLong) {
 class KnativeLogs : public Knative {
  protected:
   KnativeLogs() {
-    client_.pod_log = [this](const ObjectName& pod, ContainerLife life) -> Result<std::string> {
+    client_.pod_log = [this](const ObjectName& pod, ContainerRun life) -> Result<std::string> {
       asked_.push_back(life);
       EXPECT_EQ(pod.namespace_name, "team");
       if (!answer_.ok()) return answer_;
-      const auto of = static_cast<long>(said_.size()) - (life == ContainerLife::kBefore ? 2 : 1);
+      const auto of = static_cast<long>(said_.size()) - (life == ContainerRun::kPrevious ? 2 : 1);
       if (of < 0) return NotFoundError("previous terminated container not found");
       return said_[static_cast<size_t>(of)];
     };
@@ -100,7 +100,7 @@ class KnativeLogs : public Knative {
 
   std::vector<std::string> said_;  // by the lives of the container
   Status answer_;
-  std::vector<ContainerLife> asked_;
+  std::vector<ContainerRun> asked_;
 };
 
 TEST_F(KnativeLogs, TheLastWordsOfAContainerThatWasKilledAreToldWithItsEnd) {
@@ -114,7 +114,7 @@ TEST_F(KnativeLogs, TheLastWordsOfAContainerThatWasKilledAreToldWithItsEnd) {
   EXPECT_EQ(lives[0].reason, "OOMKilled");
   EXPECT_EQ(lives[0].last_log_line, "allocating 256 MiB");
   EXPECT_EQ(lives[1].last_log_line, "");
-  EXPECT_THAT(asked_, ElementsAre(ContainerLife::kBefore));
+  EXPECT_THAT(asked_, ElementsAre(ContainerRun::kPrevious));
   // Told again, asked for once.
   EXPECT_EQ(List()[0].last_log_line, "allocating 256 MiB");
   EXPECT_THAT(asked_, SizeIs(1));
@@ -150,7 +150,7 @@ TEST_F(KnativeLogs, ALifeThatBeginsWhileTheLogIsReadLeavesItsWordsOut) {
     return OkStatus();
   };
   ASSERT_THAT(List(), SizeIs(1));
-  EXPECT_THAT(asked_, ElementsAre(ContainerLife::kPresent, ContainerLife::kBefore));
+  EXPECT_THAT(asked_, ElementsAre(ContainerRun::kCurrent, ContainerRun::kPrevious));
   EXPECT_EQ(List()[0].last_log_line, "last words");
 }
 

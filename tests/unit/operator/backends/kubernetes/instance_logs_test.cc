@@ -13,7 +13,7 @@ namespace {
 class InstanceLogsTest : public OfPods {
  protected:
   InstanceLogsTest() {
-    client_.pod_log = [this](const ObjectName&, ContainerLife) {
+    client_.pod_log = [this](const ObjectName&, ContainerRun) {
       ++asked_;
       return log_;
     };

@@ -36,7 +36,7 @@ Json Running(const std::string& started) {
 }
 
 // Made at 10:00:00.
-Json PodOfLives(Json container) {
+Json PodOfRuns(Json container) {
   container["name"] = kFunctionContainer;
   return {{"metadata",
            {{"uid", "p"},
@@ -54,28 +54,28 @@ std::vector<FunctionInstance> Lives(const Json& pod, const std::string& now) {
 TEST(TellAges, AFunctionIsAsOldAsItsPod) {
   // Also before it runs, when its memory is held for it.
   for (const Json& state : {Json::object(), Running("10:00:05")}) {
-    const auto lives = Lives(PodOfLives({{"restartCount", 0}, {"state", state}}), "10:01:00");
+    const auto lives = Lives(PodOfRuns({{"restartCount", 0}, {"state", state}}), "10:01:00");
     ASSERT_THAT(lives, SizeIs(1));
     EXPECT_EQ(lives[0].age_seconds, 60);
     EXPECT_EQ(lives[0].ended_seconds, 0);
   }
-  Json bare = PodOfLives({});
+  Json bare = PodOfRuns({});
   bare["status"] = Json::object();
   EXPECT_EQ(Lives(bare, "10:00:03")[0].age_seconds, 3);
 }
 
 TEST(TellAges, WhatEndedIsOverSinceThen) {
   const auto lives = Lives(
-      PodOfLives({{"restartCount", 0}, {"state", Terminated("10:00:05", "10:00:40")}}), "10:01:00");
+      PodOfRuns({{"restartCount", 0}, {"state", Terminated("10:00:05", "10:00:40")}}), "10:01:00");
   ASSERT_THAT(lives, SizeIs(1));
   EXPECT_EQ(lives[0].age_seconds, 60);
   EXPECT_EQ(lives[0].ended_seconds, 20);
 }
 
 TEST(TellAges, ALaterLifeBeginsWithItsContainer) {
-  const Json pod = PodOfLives({{"restartCount", 2},
-                               {"state", Running("10:00:50")},
-                               {"lastState", Terminated("10:00:30", "10:00:45")}});
+  const Json pod = PodOfRuns({{"restartCount", 2},
+                              {"state", Running("10:00:50")},
+                              {"lastState", Terminated("10:00:30", "10:00:45")}});
   const auto lives = Lives(pod, "10:01:00");
   ASSERT_THAT(lives, SizeIs(2));
   EXPECT_EQ(lives[0].age_seconds, 30);
@@ -83,24 +83,24 @@ TEST(TellAges, ALaterLifeBeginsWithItsContainer) {
   EXPECT_EQ(lives[1].age_seconds, 10);
   EXPECT_EQ(lives[1].ended_seconds, 0);
   // The first one had its pod's age.
-  const auto first = Lives(PodOfLives({{"restartCount", 1},
-                                       {"state", Running("10:00:50")},
-                                       {"lastState", Terminated("10:00:30", "10:00:45")}}),
+  const auto first = Lives(PodOfRuns({{"restartCount", 1},
+                                      {"state", Running("10:00:50")},
+                                      {"lastState", Terminated("10:00:30", "10:00:45")}}),
                            "10:01:00");
   EXPECT_EQ(first[0].age_seconds, 60);
 }
 
 TEST(TellAges, ALifeThatWaitsForItsStartFollowsTheOneBefore) {
-  const Json pod = PodOfLives({{"restartCount", 1},
-                               {"state", {{"waiting", {{"reason", "CreateContainerError"}}}}},
-                               {"lastState", Terminated("10:00:30", "10:00:45")}});
+  const Json pod = PodOfRuns({{"restartCount", 1},
+                              {"state", {{"waiting", {{"reason", "CreateContainerError"}}}}},
+                              {"lastState", Terminated("10:00:30", "10:00:45")}});
   EXPECT_EQ(Lives(pod, "10:01:00").back().age_seconds, 15);
 }
 
 TEST(TellAges, OfACrashLoopTheLastLifeIsOver) {
-  const Json pod = PodOfLives({{"restartCount", 1},
-                               {"state", {{"waiting", {{"reason", "CrashLoopBackOff"}}}}},
-                               {"lastState", Terminated("10:00:30", "10:00:45")}});
+  const Json pod = PodOfRuns({{"restartCount", 1},
+                              {"state", {{"waiting", {{"reason", "CrashLoopBackOff"}}}}},
+                              {"lastState", Terminated("10:00:30", "10:00:45")}});
   const auto lives = Lives(pod, "10:01:00");
   ASSERT_THAT(lives, SizeIs(1));
   EXPECT_EQ(lives[0].age_seconds, 30);
@@ -108,16 +108,16 @@ TEST(TellAges, OfACrashLoopTheLastLifeIsOver) {
 }
 
 TEST(TellAges, AnEndThatNobodySawTellsNoAge) {
-  Json pod = PodOfLives({{"restartCount", 0}, {"state", Running("10:00:05")}});
+  Json pod = PodOfRuns({{"restartCount", 0}, {"state", Running("10:00:05")}});
   pod["status"]["phase"] = "Failed";
   EXPECT_EQ(Lives(pod, "10:01:00")[0].phase, FunctionPhase::kGone);
   EXPECT_EQ(Lives(pod, "10:01:00")[0].age_seconds, 0);
 }
 
 TEST(TellAges, NoClockMakesATimeNegative) {
-  const auto lives = Lives(PodOfLives({{"restartCount", 1},
-                                       {"state", Running("11:00:00")},
-                                       {"lastState", Terminated("10:59:30", "10:59:59")}}),
+  const auto lives = Lives(PodOfRuns({{"restartCount", 1},
+                                      {"state", Running("11:00:00")},
+                                      {"lastState", Terminated("10:59:30", "10:59:59")}}),
                            "10:01:00");
   ASSERT_THAT(lives, SizeIs(2));
   EXPECT_EQ(lives[0].ended_seconds, 0);
@@ -125,9 +125,9 @@ TEST(TellAges, NoClockMakesATimeNegative) {
 }
 
 TEST(TellAges, APodThatMakesNoSenseTellsNone) {
-  const Json pod = PodOfLives({{"restartCount", 1},
-                               {"state", Running("10:00:50")},
-                               {"lastState", Terminated("10:00:30", "10:00:45")}});
+  const Json pod = PodOfRuns({{"restartCount", 1},
+                              {"state", Running("10:00:50")},
+                              {"lastState", Terminated("10:00:30", "10:00:45")}});
   for (const char* part : {"/status", "/metadata"}) {
     ForEachHostileField(pod, Json::json_pointer(part), [](const Json& changed) {
       for (const FunctionInstance& life : Lives(changed, "10:01:00")) {
@@ -147,19 +147,19 @@ Json PodWithLogs(const Json& container) {
 
 TEST(PodInstances, TheKubeletKeepsTheLogOfTheLastLifeAndOfTheOneBefore) {
   const Json first = PodWithLogs({{"restartCount", 0}});
-  EXPECT_EQ(LogOf(first, "p.0"), ContainerLife::kPresent);
+  EXPECT_EQ(LogOf(first, "p.0"), ContainerRun::kCurrent);
   EXPECT_EQ(LogOf(first, "p.1"), std::nullopt);
   EXPECT_EQ(LogOf(first, "q.0"), std::nullopt);
   const Json third = PodWithLogs({{"restartCount", 2}});
-  EXPECT_EQ(LogOf(third, "p.2"), ContainerLife::kPresent);
-  EXPECT_EQ(LogOf(third, "p.1"), ContainerLife::kBefore);
+  EXPECT_EQ(LogOf(third, "p.2"), ContainerRun::kCurrent);
+  EXPECT_EQ(LogOf(third, "p.1"), ContainerRun::kPrevious);
   EXPECT_EQ(LogOf(third, "p.0"), std::nullopt);
 }
 
 TEST(PodInstances, TheLastLifeOfACrashLoopIsTheOneBeforeTheNext) {
   const Json pod = PodWithLogs(
       {{"restartCount", 2}, {"state", {{"waiting", {{"reason", "CrashLoopBackOff"}}}}}});
-  EXPECT_EQ(LogOf(pod, "p.2"), ContainerLife::kBefore);
+  EXPECT_EQ(LogOf(pod, "p.2"), ContainerRun::kPrevious);
   EXPECT_EQ(LogOf(pod, "p.1"), std::nullopt);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several jobs that share less room than they need, in virtual time.
+// Several jobs that share less capacity than they need, in virtual time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -42,27 +42,27 @@ class AdmissionQueueTest : public ::testing::Test {
     world_.time.clock.SleepFor(FromSeconds(1));
     names_.push_back(job.at("metadata").at("name"));
   }
-  // Room for `jobs` of the larger ones.
+  // Capacity for `jobs` of the larger ones.
   void LimitTo(double jobs) {
     JobWorld other;
     other.Create(JobWorld::MinimalJob());
     ASSERT_TRUE(other.RunUntil([&] { return other.Read().status.plan.has_value(); }, 10));
-    need_mib_ = RoomOf(*other.Read().status.plan, other.options.platform).memory_mib;
+    need_mib_ = ReservationOf(*other.Read().status.plan, other.options.platform).memory_mib;
     world_.functions.capacity_mib = static_cast<int64_t>(need_mib_ * jobs);
     world_.RestartController();
   }
   bool Started(const std::string& name) { return IsStarted(world_.Read(name)); }
   bool Finished(const std::string& name) { return IsFinished(world_.Read(name)); }
   bool RunUntilItWaits(const std::string& name) {
-    return world_.RunUntil([&] { return world_.Reason("Ready", name) == "False/WaitingForRoom"; },
-                           20);
+    return world_.RunUntil(
+        [&] { return world_.Reason("Ready", name) == "False/WaitingForCapacity"; }, 20);
   }
   std::string Message(const std::string& name) {
     const Job job = world_.Read(name);
     const Condition* ready = FindCondition(job, kConditionReady);
     return ready == nullptr ? "" : ready->message;
   }
-  // Runs on, noting the order in which jobs first get room; all must complete.
+  // Runs on, noting the order in which jobs first get capacity; all must complete.
   std::vector<std::string> OrderOfStarts(double seconds) {
     std::vector<std::string> order;
     const auto all_done = [&] {
@@ -101,7 +101,7 @@ TEST_F(AdmissionQueueTest, ALaterSmallerJobDoesNotOvertakeOneThatWaits) {
   EXPECT_TRUE(Started("c-first"));
   EXPECT_FALSE(Started("b-second"));
   EXPECT_EQ(world_.Read("b-second").status.phase, "Pending");
-  EXPECT_EQ(world_.Reason("Ready", "b-second"), "False/WaitingForRoom");
+  EXPECT_EQ(world_.Reason("Ready", "b-second"), "False/WaitingForCapacity");
   EXPECT_THAT(Message("b-second"), HasSubstr("place 1 in the queue: the plan needs"));
   EXPECT_THAT(Message("a-third"), HasSubstr("place 2"));
   EXPECT_THAT(Message("a-third"), HasSubstr("b-second is next"));
@@ -150,7 +150,7 @@ TEST_F(AdmissionQueueTest, WhoComesWithOthersForWhomThereIsRoomNeverSaysThatItWa
     names_.emplace_back(name);
   }
   EXPECT_THAT(OrderOfStarts(300), UnorderedElementsAre("a", "b", "c"));
-  for (const EventDraft& event : world_.told) EXPECT_NE(event.reason, "WaitingForRoom");
+  for (const EventDraft& event : world_.told) EXPECT_NE(event.reason, "WaitingForCapacity");
 }
 
 TEST_F(AdmissionQueueTest, AllForWhomThereIsRoomGoAtOnceWhenItIsFreed) {
@@ -242,7 +242,7 @@ TEST_F(AdmissionQueueTest, ALaunchThatDoesNotBecomeWholeGivesEverythingBackAndGo
   Create(Named("a"));
   Create(Named("b"));
   ASSERT_TRUE(world_.RunUntil([&] { return Started("a"); }, 5));
-  // Its turn to stand back, and the other's to try.
+  // Its turn to back off, and the other's to try.
   ASSERT_TRUE(world_.RunUntil([&] { return Started("b"); }, 10));
   EXPECT_FALSE(Started("a"));
   EXPECT_LE(most_mib_, world_.functions.capacity_mib);

@@ -30,7 +30,7 @@ class DecideEarlyTest : public ::testing::Test {
     snapshot_.now = Instant(FromSeconds(1000));
     snapshot_.wall = WallTime(FromSeconds(1'700'000'000));
   }
-  // As the first to come when there is room for so many MiB.
+  // As the first to come when there is capacity for so many MiB.
   void LimitTo(double memory_mib) {
     snapshot_.queue.limited = true;
     snapshot_.queue.known = true;
@@ -75,7 +75,7 @@ TEST_F(DecideEarlyTest, AJobThatNothingHoldsUpIsAcceptedPlannedAndStartedByOneWr
   EXPECT_TRUE(write.profile.has_value());
   EXPECT_TRUE(write.execution.has_value());
   EXPECT_EQ(write.start_time, FormatRfc3339(snapshot_.wall));
-  EXPECT_EQ(write.room, RoomOf(*write.plan, world_.options.platform));
+  EXPECT_EQ(write.reservation, ReservationOf(*write.plan, world_.options.platform));
 }
 
 TEST_F(DecideEarlyTest, AGivenProfileThatFitsBadlyIsToldBeforeAnybodyTrustsThePlan) {
@@ -88,13 +88,13 @@ TEST_F(DecideEarlyTest, AGivenProfileThatFitsBadlyIsToldBeforeAnybodyTrustsThePl
 }
 
 TEST_F(DecideEarlyTest, AJobForWhichThereIsNoRoomIsPlannedAndNotStarted) {
-  const double needed = Written().room->memory_mib;
+  const double needed = Written().reservation->memory_mib;
   LimitTo(needed - 1);
   WriteDecision write = Written();
   EXPECT_EQ(write.why, "accept, given profile, plan");
   EXPECT_TRUE(write.plan.has_value());
   EXPECT_FALSE(write.start_time.has_value());
-  EXPECT_FALSE(write.room.has_value());
+  EXPECT_FALSE(write.reservation.has_value());
 
   LimitTo(needed);
   EXPECT_TRUE(Written().start_time.has_value());

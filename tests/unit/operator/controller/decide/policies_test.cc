@@ -80,13 +80,13 @@ const Row kRows[] = {
      },
      "Delete"},
     {"complete", [](JobSnapshot& s) { Set(s, kConditionComplete, Reason::kTrainingFinished); },
-     "LookAfterFinished"},
+     "ExpireFinished"},
     {"failed, and without finalizer",
      [](JobSnapshot& s) {
        Set(s, kConditionFailed, Reason::kInfeasible);
        s.job.metadata.finalizers.clear();
      },
-     "LookAfterFinished"},
+     "ExpireFinished"},
     {"new", [](JobSnapshot& s) { s.job.metadata.finalizers.clear(); }, "AddFinalizer"},
     {"new and invalid",
      [](JobSnapshot& s) {

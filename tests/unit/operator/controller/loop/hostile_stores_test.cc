@@ -81,14 +81,14 @@ class LockedFunctions final : public FunctionBackend, public SliceClient {
     const std::lock_guard lock(mutex_);
     return inner_.Poll(job_uid);
   }
-  void AskKernels(const JobIdentity& job, const std::string& instance_uid,
-                  const Endpoint& endpoint) override {
+  void AskFingerprint(const JobIdentity& job, const std::string& instance_uid,
+                      const Endpoint& endpoint) override {
     const std::lock_guard lock(mutex_);
-    inner_.AskKernels(job, instance_uid, endpoint);
+    inner_.AskFingerprint(job, instance_uid, endpoint);
   }
-  std::vector<KernelsAnswer> TakeKernels(const std::string& job_uid) override {
+  std::vector<FingerprintAnswer> TakeFingerprints(const std::string& job_uid) override {
     const std::lock_guard lock(mutex_);
-    return inner_.TakeKernels(job_uid);
+    return inner_.TakeFingerprints(job_uid);
   }
 
  private:

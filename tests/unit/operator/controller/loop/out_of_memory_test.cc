@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that are killed for want of memory, and the plans that follow; in virtual time.
+// Functions that run out of memory, and the plans that follow; in virtual time.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -55,7 +55,7 @@ TEST_F(OutOfMemoryTest, TheNextPlanGivesTheWorkersMore) {
   // 100 MiB, three times 4,000 bytes, and 32 samples.
   EXPECT_THAT(
       Message("Degraded"),
-      AllOf(HasSubstr("worker-1 was killed for want of memory (OOMKilled)"),
+      AllOf(HasSubstr("worker-1 ran out of memory and was killed (OOMKilled)"),
             HasSubstr("it had " + std::to_string(before) + " MiB"), HasSubstr("it was to need 101"),
             HasSubstr("the next plan gives more"), HasSubstr("its last words: allocates 90 MiB")));
   ASSERT_TRUE(RunUntilRevision(2));
@@ -63,7 +63,8 @@ TEST_F(OutOfMemoryTest, TheNextPlanGivesTheWorkersMore) {
   EXPECT_GE(replanned.status.plan->memory_mib, before * 5 / 4);
   EXPECT_EQ(replanned.status.execution.too_small_worker_mib, before);
   EXPECT_EQ(replanned.status.execution.failures, 0);
-  EXPECT_EQ(replanned.status.plan_history.at(1).reason, "functions were killed for want of memory");
+  EXPECT_EQ(replanned.status.plan_history.at(1).reason,
+            "functions ran out of memory and were killed");
   // It is still known after another change of the objective, by another controller.
   world_.RestartController();
   world_.Patch({{"spec", {{"objective", {{"deadlineSeconds", 90000}}}}}});
@@ -132,7 +133,7 @@ TEST_F(OutOfMemoryTest, AJobThatFitsIntoNoMemoryFailsInTheEnd) {
 }
 
 TEST_F(OutOfMemoryTest, WithoutRoomForMoreItSaysWhatWasTooSmall) {
-  // Room for the first plan alone.
+  // Capacity for the first plan alone.
   job_["spec"]["aggregation"]["serverMemory"] = "256Mi";
   job_["spec"]["functions"]["memory"] = {{"min", "512Mi"}, {"max", "1Gi"}};
   world_.options.platform.total_memory_mib = 2 * 512 + 256 + 100;
@@ -143,7 +144,7 @@ TEST_F(OutOfMemoryTest, WithoutRoomForMoreItSaysWhatWasTooSmall) {
   Kill("worker-1");
   ASSERT_TRUE(world_.RunUntilFinished(200));
   ASSERT_EQ(world_.Reason("Failed"), "True/OutOfMemory");
-  EXPECT_THAT(Message("Failed"), HasSubstr("workers of 512 MiB were killed for want of memory"));
+  EXPECT_THAT(Message("Failed"), HasSubstr("workers of 512 MiB ran out of memory and were killed"));
   EXPECT_THAT(world_.functions.Live(), testing::IsEmpty());
 }
 

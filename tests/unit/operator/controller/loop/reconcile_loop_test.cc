@@ -40,8 +40,8 @@ struct Notes {
   std::vector<double> seconds;  // of the passes over the one toy
   std::vector<bool> in_a_lane;
   std::vector<bool> there;
-  std::function<Result<Duration>(std::optional<StoreLane>* lane)> pass =
-      [](std::optional<StoreLane>*) -> Result<Duration> { return FromSeconds(3600); };
+  std::function<Result<Duration>(std::optional<StoreBulkhead>* bulkhead)> pass =
+      [](std::optional<StoreBulkhead>*) -> Result<Duration> { return FromSeconds(3600); };
 };
 
 class ToyReconciler final : public Reconcilable {
@@ -49,12 +49,13 @@ class ToyReconciler final : public Reconcilable {
   ToyReconciler(const LoopView& loop, Runtime& runtime, Notes& notes)
       : loop_(loop), runtime_(runtime), notes_(notes), begin_(runtime.clock.Now()) {}
 
-  Result<Duration> Reconcile(const ObjectName& name, std::optional<StoreLane>* lane) override {
+  Result<Duration> Reconcile(const ObjectName& name,
+                             std::optional<StoreBulkhead>* bulkhead) override {
     EXPECT_EQ(name, kToy);
     notes_.seconds.push_back(ToSeconds(runtime_.clock.Now() - begin_));
-    notes_.in_a_lane.push_back(lane == nullptr);
+    notes_.in_a_lane.push_back(bulkhead == nullptr);
     notes_.there.push_back(loop_.cache.Get(name) != nullptr);
-    return notes_.pass(lane);
+    return notes_.pass(bulkhead);
   }
   void Abandon() override {}
   Result<Json> Describe(const ObjectName& name) override { return Json(name.name); }
@@ -114,7 +115,7 @@ TEST(ReconcileLoop, APassFollowsEachChangeAndNoneAnEnd) {
 
 TEST(ReconcileLoop, APassComesAgainWhenItSaidSo) {
   Notes notes;
-  notes.pass = [](std::optional<StoreLane>*) -> Result<Duration> { return FromSeconds(10); };
+  notes.pass = [](std::optional<StoreBulkhead>*) -> Result<Duration> { return FromSeconds(10); };
   WithToys(notes, [&](Runtime& runtime, InMemoryApiServer& server, ReconcileLoop&) {
     ASSERT_TRUE(server.Create(kToys, Toy()).ok());
     runtime.clock.SleepFor(FromSeconds(25));
@@ -126,7 +127,7 @@ TEST(ReconcileLoop, APassComesAgainWhenItSaidSo) {
 TEST(ReconcileLoop, FailedPassesComeAgainEachAfterTwiceAsLong) {
   Notes notes;
   int left = 4;
-  notes.pass = [&](std::optional<StoreLane>*) -> Result<Duration> {
+  notes.pass = [&](std::optional<StoreBulkhead>*) -> Result<Duration> {
     if (left-- == 0) return FromSeconds(3600);
     if (left == 1) throw std::runtime_error("a bug");
     return UnavailableError("not now");
@@ -147,8 +148,8 @@ TEST(ReconcileLoop, FailedPassesComeAgainEachAfterTwiceAsLong) {
 
 TEST(ReconcileLoop, APassThatWouldWaitForAStoreGoesOnInALane) {
   Notes notes;
-  notes.pass = [](std::optional<StoreLane>* lane) -> Result<Duration> {
-    if (lane != nullptr) *lane = StoreLane{"default", "s3://toys"};
+  notes.pass = [](std::optional<StoreBulkhead>* bulkhead) -> Result<Duration> {
+    if (bulkhead != nullptr) *bulkhead = StoreBulkhead{"default", "s3://toys"};
     return FromSeconds(3600);
   };
   WithToys(notes, [&](Runtime& runtime, InMemoryApiServer& server, ReconcileLoop&) {

@@ -286,14 +286,14 @@ TEST(PlanLog, AnOlderPlansNewerCheckpointServesAPlanThatHasNone) {
 
 // A function that was cut off deleted the checkpoint that revision 3 was to begin with, and left a
 // newer one of revision 2.
-TEST(HoldPlanFromRest, APlanWhoseFirstCheckpointIsLostHoldsFromAnotherOneUnderAnotherNumber) {
+TEST(HoldPlanFromQuiesce, APlanWhoseFirstCheckpointIsLostHoldsFromAnotherOneUnderAnotherNumber) {
   JobSnapshot snapshot;
   snapshot.job = PlannedJob();
   WriteDecision write;
   write.execution = snapshot.job.status.execution;
   write.execution->first_iteration = 75;
   write.execution->start_checkpoint = CheckpointToJson({"p", 75, 2, 0});
-  HoldPlanFromRest(snapshot, &write);
+  HoldPlanFromQuiesce(snapshot, &write);
   ASSERT_TRUE(write.plan.has_value());
   EXPECT_EQ(write.plan->revision, 4);
   EXPECT_EQ(write.plan->first_iteration, 75);
@@ -306,7 +306,7 @@ TEST(HoldPlanFromRest, APlanWhoseFirstCheckpointIsLostHoldsFromAnotherOneUnderAn
   WriteDecision as_planned;
   as_planned.execution = snapshot.job.status.execution;
   as_planned.execution->start_checkpoint = CheckpointToJson({"p", 60, 2, 0});
-  HoldPlanFromRest(snapshot, &as_planned);
+  HoldPlanFromQuiesce(snapshot, &as_planned);
   EXPECT_FALSE(as_planned.plan.has_value());
 }
 

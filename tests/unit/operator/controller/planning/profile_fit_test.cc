@@ -63,9 +63,9 @@ TEST(ProfilePlan, WhatTheMeasuringFunctionLeavesIsFilled) {
 
 TEST(ProfilePlan, WhoFillsFindsRoomOnAMachine) {
   Platform platform = TwoCores();
-  platform.machines = {{4096, 1500, 10}, {4096, 1500, 10}};
+  platform.nodes = {{4096, 1500, 10}, {4096, 1500, 10}};
   EXPECT_EQ(MakeProfilePlan(JobSpec{}, platform).functions, 2);
-  platform.machines.pop_back();
+  platform.nodes.pop_back();
   EXPECT_EQ(MakeProfilePlan(JobSpec{}, platform).functions, 1);
 }
 

@@ -2,11 +2,11 @@
 // Where passes go on that have to wait for an object store, so that a store which hangs holds up
 // its own jobs only: none of the work queue's workers waits for one.
 //
-// A lane is a store as its jobs see it (namespace, endpoint, Secret). Each has a few tasks at most,
-// and as soon as many are busy in all, one: a store that hangs then takes one of them, however many
-// jobs wait for it. Half of all tasks is the most that one namespace has, however many stores of
-// its jobs hang. Work of a lane begins in the order in which it came; whose turn it is, namespaces
-// and then their lanes share. Thread-safe.
+// A bulkhead is around a store as its jobs see it (namespace, endpoint, Secret). Each has a few
+// tasks at most, and as soon as many are busy in all, one: a store that hangs then takes one of
+// them, however many jobs wait for it. Half of all tasks is the most that one namespace has,
+// however many stores of its jobs hang. Work of one begins in the order in which it came; whose
+// turn it is, namespaces and then their stores share. Thread-safe.
 #pragma once
 
 #include <deque>
@@ -21,28 +21,28 @@
 namespace lambdadnn {
 
 // The store that some jobs share.
-struct StoreLane {
+struct StoreBulkhead {
   std::string namespace_name;
   std::string store;  // endpoint or URI, and the Secret
-  friend auto operator<=>(const StoreLane&, const StoreLane&) = default;
+  friend auto operator<=>(const StoreBulkhead&, const StoreBulkhead&) = default;
 };
 
-class StoreLanes {
+class StoreBulkheads {
  public:
   struct Limits {
-    int of_a_lane = 8;
+    int of_a_store = 8;
     int of_a_namespace = 128;
-    int crowded = 64;  // from here on a lane that has a task gets no other
+    int crowded = 64;  // from here on a store that has a task gets no other
     int of_all = 256;  // less `crowded`: stores that may hang and hold up nobody else
   };
 
-  StoreLanes(Executor& executor, const Limits& limits);
-  ~StoreLanes();
-  StoreLanes(const StoreLanes&) = delete;
-  StoreLanes& operator=(const StoreLanes&) = delete;
+  StoreBulkheads(Executor& executor, const Limits& limits);
+  ~StoreBulkheads();
+  StoreBulkheads(const StoreBulkheads&) = delete;
+  StoreBulkheads& operator=(const StoreBulkheads&) = delete;
 
   // Never blocks. `work` runs once, later; not at all when Close comes before its turn.
-  void Run(const StoreLane& lane, std::function<void()> work);
+  void Run(const StoreBulkhead& bulkhead, std::function<void()> work);
   // Nothing begins any more. Waits for what is under way until then: false = some of it has not
   // ended.
   bool Settle(Instant until);
@@ -51,7 +51,7 @@ class StoreLanes {
 
  private:
   using Work = std::function<void()>;
-  struct Lane {
+  struct Queue {
     std::deque<Work> waiting;
     int under_way = 0;
     int64_t last_begun = 0;
@@ -60,20 +60,20 @@ class StoreLanes {
     std::unique_ptr<Task> task;
     bool ended = false;
   };
-  using Lanes = std::map<StoreLane, Lane>;
+  using Queues = std::map<StoreBulkhead, Queue>;
 
   void StopBeginning();  // with the monitor
   int UnderWayOf(const std::string& namespace_name) const;
-  bool MayBegin(const StoreLane& name, const Lane& lane) const;
-  Work Begin(const StoreLane& name, Lane& lane);
-  // The lane whose turn it is; end() = none has work that may begin.
-  Lanes::iterator Next();
-  void Serve(Runner* runner, StoreLane lane, Work work);
+  bool MayBegin(const StoreBulkhead& name, const Queue& bulkhead) const;
+  Work Begin(const StoreBulkhead& name, Queue& bulkhead);
+  // The one whose turn it is; end() = none has work that may begin.
+  Queues::iterator Next();
+  void Serve(Runner* runner, StoreBulkhead bulkhead, Work work);
 
   Executor& executor_;
   const Limits limits_;
   const std::unique_ptr<Monitor> monitor_;
-  Lanes lanes_;                // those with work; with the monitor, as all that follows
+  Queues queues_;              // those with work; with the monitor, as all that follows
   std::list<Runner> runners_;  // their addresses stay
   int under_way_ = 0;
   std::map<std::string, int> under_way_of_;  // by namespace; those that have any

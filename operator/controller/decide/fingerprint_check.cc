@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/controller/decide/kernel_check.h"
+#include "operator/controller/decide/fingerprint_check.h"
 
 #include <set>
 #include <string_view>
@@ -12,7 +12,7 @@ namespace {
 // An answer takes milliseconds. Where a question was lost it is asked again after this.
 constexpr Duration kAskAgain = std::chrono::seconds(1);
 
-FunctionKernels PinOf(const Plan& plan) { return {plan.isa, plan.libtorch}; }
+NumericsFingerprint PinOf(const Plan& plan) { return {plan.isa, plan.libtorch}; }
 
 bool IsPinned(const Plan& plan) { return !plan.isa.empty() && !plan.libtorch.empty(); }
 
@@ -20,23 +20,23 @@ bool Differ(const std::string& a, const std::string& b) {
   return !a.empty() && !b.empty() && a != b;
 }
 
-void Question(const JobSnapshot& snapshot, const InstanceFact& worker, KernelCheck* check) {
+void Question(const JobSnapshot& snapshot, const InstanceFact& worker, FingerprintCheck* check) {
   const std::string& uid = worker.instance.uid;
   const std::optional<Instant>& first = worker.kernels_first_asked;
   const Duration patience = FromSeconds(snapshot.options->ready_silence_seconds);
   const Duration since = snapshot.now - worker.kernels_asked;
   if (!first.has_value() || since >= patience) {
-    check->questions.push_back(AskKernels{uid});
+    check->questions.push_back(AskFingerprint{uid});
   } else if (snapshot.now - *first >= patience) {
     check->questions.push_back(DeleteFunction{uid, "it does not say what it computes with"});
   } else if (since >= kAskAgain) {
-    check->questions.push_back(AskKernels{uid});
+    check->questions.push_back(AskFingerprint{uid});
   }
 }
 
 // Against what the plan pins, or what a worker before this one has pinned.
-void Compare(const JobSnapshot& snapshot, const Role& role, const FunctionKernels& said,
-             KernelCheck* check) {
+void Compare(const JobSnapshot& snapshot, const Role& role, const NumericsFingerprint& said,
+             FingerprintCheck* check) {
   Plan& pinned = check->pinned;
   if (!Differ(said.isa, pinned.isa) && !Differ(said.libtorch, pinned.libtorch)) {
     if (pinned.isa.empty()) pinned.isa = said.isa;
@@ -45,28 +45,29 @@ void Compare(const JobSnapshot& snapshot, const Role& role, const FunctionKernel
   }
   if (!check->difference.empty()) return;
   const bool by_plan = PinOf(*snapshot.job.status.plan) == PinOf(pinned);
-  check->difference = role.Name() + " computes with " + DescribeKernels(said) + ", " +
+  check->difference = role.Name() + " computes with " + DescribeFingerprint(said) + ", " +
                       (by_plan ? "and the plan is pinned to " : "and others with ") +
-                      DescribeKernels(PinOf(pinned));
+                      DescribeFingerprint(PinOf(pinned));
 }
 
 }  // namespace
 
-KernelCheck CheckKernels(const JobSnapshot& snapshot, const std::vector<BoundFunction>& bound) {
+FingerprintCheck CheckFingerprints(const JobSnapshot& snapshot,
+                                   const std::vector<BoundFunction>& bound) {
   const Plan& plan = *snapshot.job.status.plan;
   std::set<std::string_view> asked_before;
   for (const BoundFunction& function : snapshot.job.status.execution.functions) {
     if (IsPinned(plan)) asked_before.insert(function.uid);
   }
   const std::vector<Role> roles = PlannedRoles(plan);
-  KernelCheck check;
+  FingerprintCheck check;
   check.pinned = plan;
   check.answered = true;
   for (size_t i = 0; i < bound.size(); ++i) {
     if (roles[i].kind != RoleKind::kWorker) continue;
     const InstanceFact& worker = snapshot.facts.instances.at(bound[i].uid);
-    if (worker.kernels.has_value()) {
-      Compare(snapshot, roles[i], *worker.kernels, &check);
+    if (worker.fingerprint.has_value()) {
+      Compare(snapshot, roles[i], *worker.fingerprint, &check);
       continue;
     }
     if (asked_before.contains(bound[i].uid)) continue;

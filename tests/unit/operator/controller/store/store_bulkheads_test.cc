@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/controller/store/store_lanes.h"
+#include "operator/controller/store/store_bulkheads.h"
 
 #include <gtest/gtest.h>
 
@@ -20,9 +20,9 @@ namespace {
 
 constexpr Duration kHang = std::chrono::seconds(60);
 
-TEST(StoreLanes, ALaneHasAFewTasksAndBeginsItsWorkInOrder) {
+TEST(StoreBulkheads, ALaneHasAFewTasksAndBeginsItsWorkInOrder) {
   InVirtualTime([](Runtime& runtime) {
-    StoreLanes lanes(runtime.executor, {.of_a_lane = 3, .crowded = 64, .of_all = 256});
+    StoreBulkheads lanes(runtime.executor, {.of_a_store = 3, .crowded = 64, .of_all = 256});
     std::vector<int> begun;
     int under_way = 0;
     int most = 0;
@@ -42,12 +42,12 @@ TEST(StoreLanes, ALaneHasAFewTasksAndBeginsItsWorkInOrder) {
   });
 }
 
-TEST(StoreLanes, StoresThatHangTakeOneTaskEachOnceManyAreBusy) {
+TEST(StoreBulkheads, StoresThatHangTakeOneTaskEachOnceManyAreBusy) {
   InVirtualTime([](Runtime& runtime) {
-    StoreLanes lanes(runtime.executor, {.of_a_lane = 4, .crowded = 8, .of_all = 18});
-    for (int lane = 0; lane < 10; ++lane) {
+    StoreBulkheads lanes(runtime.executor, {.of_a_store = 4, .crowded = 8, .of_all = 18});
+    for (int bulkhead = 0; bulkhead < 10; ++bulkhead) {
       for (int i = 0; i < 4; ++i) {
-        lanes.Run({"team", "hangs-" + std::to_string(lane)},
+        lanes.Run({"team", "hangs-" + std::to_string(bulkhead)},
                   [&] { runtime.clock.SleepFor(kHang); });
       }
     }
@@ -60,13 +60,13 @@ TEST(StoreLanes, StoresThatHangTakeOneTaskEachOnceManyAreBusy) {
   });
 }
 
-TEST(StoreLanes, HoweverManyStoresOfANamespaceHangOthersHaveTasks) {
+TEST(StoreBulkheads, HoweverManyStoresOfANamespaceHangOthersHaveTasks) {
   InVirtualTime([](Runtime& runtime) {
-    StoreLanes lanes(runtime.executor,
-                     {.of_a_lane = 4, .of_a_namespace = 8, .crowded = 4, .of_all = 16});
+    StoreBulkheads lanes(runtime.executor,
+                         {.of_a_store = 4, .of_a_namespace = 8, .crowded = 4, .of_all = 16});
     int hanging = 0;
-    for (int lane = 0; lane < 100; ++lane) {
-      lanes.Run({"mallory", "hangs-" + std::to_string(lane)}, [&] {
+    for (int bulkhead = 0; bulkhead < 100; ++bulkhead) {
+      lanes.Run({"mallory", "hangs-" + std::to_string(bulkhead)}, [&] {
         ++hanging;
         runtime.clock.SleepFor(kHang);
       });
@@ -85,10 +85,10 @@ TEST(StoreLanes, HoweverManyStoresOfANamespaceHangOthersHaveTasks) {
   });
 }
 
-TEST(StoreLanes, NamespacesTakeTurns) {
+TEST(StoreBulkheads, NamespacesTakeTurns) {
   InVirtualTime([](Runtime& runtime) {
-    StoreLanes lanes(runtime.executor,
-                     {.of_a_lane = 1, .of_a_namespace = 8, .crowded = 1, .of_all = 2});
+    StoreBulkheads lanes(runtime.executor,
+                         {.of_a_store = 1, .of_a_namespace = 8, .crowded = 1, .of_all = 2});
     std::vector<std::string> begun;
     const auto run = [&](const std::string& namespace_name, const std::string& store) {
       lanes.Run({namespace_name, store}, [&begun, &runtime, namespace_name] {
@@ -106,11 +106,11 @@ TEST(StoreLanes, NamespacesTakeTurns) {
   });
 }
 
-TEST(StoreLanes, CloseEndsWhatIsUnderWayAndDropsWhatWaits) {
+TEST(StoreBulkheads, CloseEndsWhatIsUnderWayAndDropsWhatWaits) {
   InVirtualTime([](Runtime& runtime) {
     int begun = 0;
     int ended = 0;
-    StoreLanes lanes(runtime.executor, {.of_a_lane = 1, .crowded = 2, .of_all = 2});
+    StoreBulkheads lanes(runtime.executor, {.of_a_store = 1, .crowded = 2, .of_all = 2});
     for (int i = 0; i < 3; ++i) {
       lanes.Run({"team", "store"}, [&] {
         ++begun;
@@ -184,29 +184,29 @@ double SecondsToComplete(int hanging_jobs, bool one_store) {
   return seconds;
 }
 
-TEST(StoreLanes, MoreHangingStoresThanWorkersDelayNoOtherJob) {
+TEST(StoreBulkheads, MoreHangingStoresThanWorkersDelayNoOtherJob) {
   const double alone = SecondsToComplete(0, false);
   ASSERT_GT(alone, 5);
   ASSERT_LT(alone, 60);
   EXPECT_NEAR(SecondsToComplete(12, false), alone, 0.3);
 }
 
-TEST(StoreLanes, ManyJobsOfOneHangingStoreDelayNoOtherJob) {
+TEST(StoreBulkheads, ManyJobsOfOneHangingStoreDelayNoOtherJob) {
   const double alone = SecondsToComplete(0, false);
   EXPECT_NEAR(SecondsToComplete(40, true), alone, 0.3);
 }
 
-TEST(StoreLanes, SettlingWaitsForWhatIsUnderWayAndNoLonger) {
+TEST(StoreBulkheads, SettlingWaitsForWhatIsUnderWayAndNoLonger) {
   InVirtualTime([](Runtime& runtime) {
-    StoreLanes lanes(runtime.executor, {.of_a_lane = 1, .crowded = 2, .of_all = 2});
+    StoreBulkheads lanes(runtime.executor, {.of_a_store = 1, .crowded = 2, .of_all = 2});
     const auto in = [&](int seconds) {
       return runtime.clock.Now() + std::chrono::seconds(seconds);
     };
     EXPECT_TRUE(lanes.Settle(in(1))) << "nothing is under way";
-    StoreLanes busy(runtime.executor, {.of_a_lane = 1, .crowded = 2, .of_all = 2});
+    StoreBulkheads busy(runtime.executor, {.of_a_store = 1, .crowded = 2, .of_all = 2});
     int begun = 0;
     for (int i = 0; i < 2; ++i) {
-      busy.Run(StoreLane{"team", "store"}, [&] {
+      busy.Run(StoreBulkhead{"team", "store"}, [&] {
         ++begun;
         runtime.clock.SleepFor(std::chrono::seconds(10));
       });
@@ -271,7 +271,7 @@ Ending EndWhileAStoreIsAsked(Duration answers_after) {
   return ending;
 }
 
-TEST(StoreLanes, AStoreThatHangsHoldsUpTheEndForAFewSecondsAndIsNotJudged) {
+TEST(StoreBulkheads, AStoreThatHangsHoldsUpTheEndForAFewSecondsAndIsNotJudged) {
   const Ending ending = EndWhileAStoreIsAsked(std::chrono::hours(1));
   EXPECT_TRUE(ending.requests_ended);
   EXPECT_GT(ending.seconds, 1);
@@ -279,7 +279,7 @@ TEST(StoreLanes, AStoreThatHangsHoldsUpTheEndForAFewSecondsAndIsNotJudged) {
   EXPECT_EQ(ending.before, ending.after) << "nothing is decided on a request that was cut off";
 }
 
-TEST(StoreLanes, AStoreThatAnswersInTimeEndsItsPass) {
+TEST(StoreBulkheads, AStoreThatAnswersInTimeEndsItsPass) {
   const Ending ending = EndWhileAStoreIsAsked(std::chrono::milliseconds(50));
   EXPECT_FALSE(ending.requests_ended);
   EXPECT_LT(ending.seconds, 3);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/protocol/function_kernels.h"
+#include "common/protocol/numerics_fingerprint.h"
 
 #include "common/protocol/codec_internal.h"
 
@@ -15,17 +15,17 @@ std::string TextOf(const Json& json, const char* field, size_t most_bytes) {
 
 }  // namespace
 
-std::string EncodeKernels(const FunctionKernels& kernels) {
+std::string EncodeFingerprint(const NumericsFingerprint& kernels) {
   return codec::Dump({{"isa", kernels.isa}, {"libtorch", kernels.libtorch}}) + "\n";
 }
 
-FunctionKernels DecodeKernels(std::string_view text) {
+NumericsFingerprint DecodeFingerprint(std::string_view text) {
   const Result<Json> json = ParseJson(text);
   if (!json.ok() || !json->is_object()) return {};
   return {TextOf(*json, "isa", kMaxIsaBytes), TextOf(*json, "libtorch", kMaxLibtorchBytes)};
 }
 
-std::string DescribeKernels(const FunctionKernels& kernels) {
+std::string DescribeFingerprint(const NumericsFingerprint& kernels) {
   const std::string isa = kernels.isa.empty() ? "an unknown instruction set" : kernels.isa;
   return isa + " and " +
          (kernels.libtorch.empty() ? "an unknown LibTorch" : "LibTorch " + kernels.libtorch);

@@ -9,18 +9,18 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-class KernelsTest : public JobLifeTest {
+class FingerprintsTest : public JobLifeTest {
  protected:
   void CreateAndRunUntil(int64_t iteration) {
     world_.Create(JobWorld::MinimalJob());
     ASSERT_TRUE(RunUntilIteration(iteration));
   }
-  FunctionKernels Pinned() {
+  NumericsFingerprint Pinned() {
     const Plan plan = *world_.Read().status.plan;
     return {plan.isa, plan.libtorch};
   }
   bool AwaitDifference() {
-    return world_.RunUntil([&] { return world_.Reason("Degraded") == "True/KernelsDiffer"; }, 60);
+    return world_.RunUntil([&] { return world_.Reason("Degraded") == "True/NumericsDiffer"; }, 60);
   }
   std::string Degraded() { return FindCondition(world_.Read(), "Degraded")->message; }
   int Questions() const {
@@ -29,11 +29,11 @@ class KernelsTest : public JobLifeTest {
     return questions;
   }
 
-  const FunctionKernels avx2_ = {"avx2", "1.0, fake"};
-  const FunctionKernels avx512_ = {"avx512", "1.0, fake"};
+  const NumericsFingerprint avx2_ = {"avx2", "1.0, fake"};
+  const NumericsFingerprint avx512_ = {"avx512", "1.0, fake"};
 };
 
-TEST_F(KernelsTest, ThePlanPinsWhatItsWorkersSayBeforeAnySliceStarts) {
+TEST_F(FingerprintsTest, ThePlanPinsWhatItsWorkersSayBeforeAnySliceStarts) {
   CreateAndRunUntil(10);
   EXPECT_EQ(Pinned(), avx2_);
   for (const auto& [when, request] : world_.functions.requests()) {
@@ -47,17 +47,17 @@ TEST_F(KernelsTest, ThePlanPinsWhatItsWorkersSayBeforeAnySliceStarts) {
   EXPECT_EQ(Report()["plan"]["libtorch"], "1.0, fake");
 }
 
-TEST_F(KernelsTest, PinningRidesOnTheWriteThatBinds) {
+TEST_F(FingerprintsTest, PinningRidesOnTheWriteThatBinds) {
   world_.Create(JobWorld::MinimalJob());
   ASSERT_TRUE(world_.RunUntil([&] { return Questions() == 2; }, 20));
-  EXPECT_EQ(Pinned(), FunctionKernels{});
+  EXPECT_EQ(Pinned(), NumericsFingerprint{});
   EXPECT_THAT(world_.Read().status.execution.functions, IsEmpty());
   const auto bound = [&] { return !world_.Read().status.execution.functions.empty(); };
   ASSERT_TRUE(world_.RunUntil(bound, 20));
   EXPECT_EQ(Pinned(), avx2_);
 }
 
-TEST_F(KernelsTest, WhoWasBoundIsNotAskedAgainByANewController) {
+TEST_F(FingerprintsTest, WhoWasBoundIsNotAskedAgainByANewController) {
   world_.options.platform.function_timeout_seconds = 5;
   world_.RestartController();
   CreateAndRunUntil(20);
@@ -68,26 +68,26 @@ TEST_F(KernelsTest, WhoWasBoundIsNotAskedAgainByANewController) {
   EXPECT_EQ(Questions(), 2);
 }
 
-TEST_F(KernelsTest, OfFunctionsThatSayNothingNothingIsPinnedOrCompared) {
-  world_.functions.kernels = {};
+TEST_F(FingerprintsTest, OfFunctionsThatSayNothingNothingIsPinnedOrCompared) {
+  world_.functions.fingerprint = {};
   CreateAndRunUntil(20);
-  EXPECT_EQ(Pinned(), FunctionKernels{});
+  EXPECT_EQ(Pinned(), NumericsFingerprint{});
   ASSERT_TRUE(world_.RunUntilFinished(120));
   EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
 }
 
-TEST_F(KernelsTest, AnOlderFunctionBesideOthersIsNotCompared) {
-  world_.functions.kernels_of["f0000"] = {};
+TEST_F(FingerprintsTest, AnOlderFunctionBesideOthersIsNotCompared) {
+  world_.functions.fingerprint_of["f0000"] = {};
   CreateAndRunUntil(20);
   EXPECT_EQ(Pinned(), avx2_);
 }
 
-TEST_F(KernelsTest, APlanWithoutAPinIsPinnedWhenItIsBoundNext) {
+TEST_F(FingerprintsTest, APlanWithoutAPinIsPinnedWhenItIsBoundNext) {
   world_.options.platform.function_timeout_seconds = 5;
   world_.RestartController();
-  world_.functions.kernels = {};
+  world_.functions.fingerprint = {};
   CreateAndRunUntil(20);
-  world_.functions.kernels = avx2_;
+  world_.functions.fingerprint = avx2_;
   world_.functions.Kill(world_.functions.Live().front());
   ASSERT_TRUE(world_.RunUntil([&] { return world_.Read().status.execution.incarnation == 1; }, 20));
   ASSERT_TRUE(world_.RunUntil([&] { return Pinned() == avx2_; }, 60));
@@ -95,13 +95,13 @@ TEST_F(KernelsTest, APlanWithoutAPinIsPinnedWhenItIsBoundNext) {
   EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
 }
 
-TEST_F(KernelsTest, WorkersThatDifferAreGivenBackAndTriedAgain) {
-  world_.functions.kernels_of["f0001"] = avx512_;
+TEST_F(FingerprintsTest, WorkersThatDifferAreGivenBackAndTriedAgain) {
+  world_.functions.fingerprint_of["f0001"] = avx512_;
   world_.Create(JobWorld::MinimalJob());
   ASSERT_TRUE(AwaitDifference());
   EXPECT_THAT(Degraded(), AllOf(HasSubstr("worker-1 computes with avx512 and LibTorch 1.0, fake"),
                                 HasSubstr("others with avx2"), HasSubstr("nodeSelector")));
-  EXPECT_EQ(Pinned(), FunctionKernels{});
+  EXPECT_EQ(Pinned(), NumericsFingerprint{});
   EXPECT_THAT(world_.functions.started(), IsEmpty());
   // The next ones are of one kind.
   ASSERT_TRUE(world_.RunUntilFinished(120));
@@ -110,9 +110,9 @@ TEST_F(KernelsTest, WorkersThatDifferAreGivenBackAndTriedAgain) {
   ExpectNothingLeft();
 }
 
-TEST_F(KernelsTest, OtherWorkersThanThePlanIsPinnedToAreTriedEverMoreSeldom) {
+TEST_F(FingerprintsTest, OtherWorkersThanThePlanIsPinnedToAreTriedEverMoreSeldom) {
   CreateAndRunUntil(30);
-  world_.functions.kernels = avx512_;
+  world_.functions.fingerprint = avx512_;
   world_.functions.Kill(world_.functions.Live().front());
   ASSERT_TRUE(AwaitDifference());
   EXPECT_THAT(Degraded(),
@@ -120,12 +120,12 @@ TEST_F(KernelsTest, OtherWorkersThanThePlanIsPinnedToAreTriedEverMoreSeldom) {
                     HasSubstr("spec.objective")));
   const int before = Questions();
   world_.RunUntil([] { return false; }, 600);
-  EXPECT_EQ(world_.Reason("Degraded"), "True/KernelsDiffer");
+  EXPECT_EQ(world_.Reason("Degraded"), "True/NumericsDiffer");
   EXPECT_EQ(Pinned(), avx2_);
   // Two workers an attempt, a minute apart in the end.
   EXPECT_GT(Questions() - before, 2 * 8);
   EXPECT_LT(Questions() - before, 2 * 24);
-  world_.functions.kernels = avx2_;
+  world_.functions.fingerprint = avx2_;
   ASSERT_TRUE(world_.RunUntilFinished(300));
   EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
   EXPECT_EQ(world_.Reason("Degraded"), "False/Recovered");
@@ -133,24 +133,24 @@ TEST_F(KernelsTest, OtherWorkersThanThePlanIsPinnedToAreTriedEverMoreSeldom) {
   ExpectNothingLeft();
 }
 
-TEST_F(KernelsTest, ASuspendedJobDoesNotGoOnWithAnotherLibTorch) {
+TEST_F(FingerprintsTest, ASuspendedJobDoesNotGoOnWithAnotherLibTorch) {
   CreateAndRunUntil(30);
   world_.Patch({{"spec", {{"suspend", true}}}});
   ASSERT_TRUE(
       world_.RunUntil([&] { return world_.Reason("Suspended") == "True/JobSuspended"; }, 60));
-  world_.functions.kernels = {"avx2", "2.0, fake"};
+  world_.functions.fingerprint = {"avx2", "2.0, fake"};
   world_.RestartController();
   world_.Patch({{"spec", {{"suspend", false}}}});
   ASSERT_TRUE(AwaitDifference());
   EXPECT_THAT(Degraded(), AllOf(HasSubstr("LibTorch 2.0, fake"), HasSubstr("LibTorch 1.0, fake")));
 }
 
-TEST_F(KernelsTest, AnotherPlanIsPinnedAnew) {
+TEST_F(FingerprintsTest, AnotherPlanIsPinnedAnew) {
   Json job = JobWorld::MinimalJob();
   job["spec"].erase("aggregation");
   world_.Create(job);
   ASSERT_TRUE(RunUntilIteration(30));
-  world_.functions.kernels = avx512_;
+  world_.functions.fingerprint = avx512_;
   world_.Patch({{"spec", {{"objective", {{"fixed", {{"functions", 4}, {"memory", "768Mi"}}}}}}}});
   ASSERT_TRUE(world_.RunUntilFinished(120));
   EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
@@ -158,7 +158,7 @@ TEST_F(KernelsTest, AnotherPlanIsPinnedAnew) {
   EXPECT_EQ(Pinned(), avx512_);
 }
 
-TEST_F(KernelsTest, AWorkerThatNeverAnswersIsReplaced) {
+TEST_F(FingerprintsTest, AWorkerThatNeverAnswersIsReplaced) {
   world_.Create(JobWorld::MinimalJob());
   ASSERT_TRUE(world_.RunUntil([&] { return !world_.functions.Live().empty(); }, 10));
   world_.functions.Silence("f0001");

@@ -10,7 +10,7 @@
 
 namespace lambdadnn {
 
-struct KernelCheck {
+struct FingerprintCheck {
   // Until all workers have said what they compute with: whom to ask (again). Empty = wait.
   bool answered = false;
   std::vector<Action> questions;
@@ -23,6 +23,7 @@ struct KernelCheck {
 
 // `bound`: an instance for every role of the plan, in order. Who was bound to a pinned plan before
 // was asked then.
-KernelCheck CheckKernels(const JobSnapshot& snapshot, const std::vector<BoundFunction>& bound);
+FingerprintCheck CheckFingerprints(const JobSnapshot& snapshot,
+                                   const std::vector<BoundFunction>& bound);
 
 }  // namespace lambdadnn

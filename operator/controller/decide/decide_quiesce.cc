@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Coming to rest: every slice stopped at a checkpoint, its place remembered, every function given
+// Cuiescing: every slice stopped at a checkpoint, its place remembered, every function given
 // back. Suspension and a change of plan begin with it.
 #include "operator/controller/decide/decide.h"
 #include "operator/controller/decide/round_view.h"
@@ -12,7 +12,7 @@ bool Every(const SliceFact&, const Round&) { return true; }
 
 }  // namespace
 
-std::optional<std::vector<Action>> ComeToRest(const JobSnapshot& snapshot, const RoundView& view) {
+std::optional<std::vector<Action>> Quiesce(const JobSnapshot& snapshot, const RoundView& view) {
   using Actions = std::vector<Action>;
   const Job& job = snapshot.job;
   const Facts& facts = snapshot.facts;
@@ -37,9 +37,9 @@ std::optional<std::vector<Action>> ComeToRest(const JobSnapshot& snapshot, const
   return std::nullopt;
 }
 
-RestingPlace PlaceOfRest(const JobSnapshot& snapshot) {
+QuiescePoint FindQuiescePoint(const JobSnapshot& snapshot) {
   const std::optional<Round> round = CurrentRound(snapshot.job);
-  RestingPlace place;
+  QuiescePoint place;
   place.execution = snapshot.job.status.execution;
   const bool begun = round.has_value() && !place.execution.functions.empty();
   if (!begun) return place;

@@ -1,51 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/controller/store/store_lanes.h"
+#include "operator/controller/store/store_bulkheads.h"
 
 #include <tuple>
 #include <utility>
 
 namespace lambdadnn {
 
-StoreLanes::StoreLanes(Executor& executor, const Limits& limits)
+StoreBulkheads::StoreBulkheads(Executor& executor, const Limits& limits)
     : executor_(executor), limits_(limits), monitor_(executor.NewMonitor()) {}
 
-StoreLanes::~StoreLanes() { Close(); }
+StoreBulkheads::~StoreBulkheads() { Close(); }
 
-int StoreLanes::UnderWayOf(const std::string& namespace_name) const {
+int StoreBulkheads::UnderWayOf(const std::string& namespace_name) const {
   const auto found = under_way_of_.find(namespace_name);
   return found == under_way_of_.end() ? 0 : found->second;
 }
 
-bool StoreLanes::MayBegin(const StoreLane& name, const Lane& lane) const {
-  if (lane.waiting.empty() || under_way_ >= limits_.of_all) return false;
+bool StoreBulkheads::MayBegin(const StoreBulkhead& name, const Queue& bulkhead) const {
+  if (bulkhead.waiting.empty() || under_way_ >= limits_.of_all) return false;
   if (UnderWayOf(name.namespace_name) >= limits_.of_a_namespace) return false;
-  return lane.under_way < (under_way_ < limits_.crowded ? limits_.of_a_lane : 1);
+  return bulkhead.under_way < (under_way_ < limits_.crowded ? limits_.of_a_store : 1);
 }
 
-StoreLanes::Work StoreLanes::Begin(const StoreLane& name, Lane& lane) {
-  Work work = std::move(lane.waiting.front());
-  lane.waiting.pop_front();
-  ++lane.under_way;
-  lane.last_begun = ++begun_;
+StoreBulkheads::Work StoreBulkheads::Begin(const StoreBulkhead& name, Queue& bulkhead) {
+  Work work = std::move(bulkhead.waiting.front());
+  bulkhead.waiting.pop_front();
+  ++bulkhead.under_way;
+  bulkhead.last_begun = ++begun_;
   ++under_way_;
   ++under_way_of_[name.namespace_name];
   return work;
 }
 
-StoreLanes::Lanes::iterator StoreLanes::Next() {
-  auto next = lanes_.end();
-  for (auto lane = lanes_.begin(); lane != lanes_.end(); ++lane) {
-    if (!MayBegin(lane->first, lane->second)) continue;
-    const auto rank = [this](const Lanes::value_type& of) {
+StoreBulkheads::Queues::iterator StoreBulkheads::Next() {
+  auto next = queues_.end();
+  for (auto bulkhead = queues_.begin(); bulkhead != queues_.end(); ++bulkhead) {
+    if (!MayBegin(bulkhead->first, bulkhead->second)) continue;
+    const auto rank = [this](const Queues::value_type& of) {
       return std::tuple(UnderWayOf(of.first.namespace_name), of.second.under_way,
                         of.second.last_begun);
     };
-    if (next == lanes_.end() || rank(*lane) < rank(*next)) next = lane;
+    if (next == queues_.end() || rank(*bulkhead) < rank(*next)) next = bulkhead;
   }
   return next;
 }
 
-void StoreLanes::Run(const StoreLane& lane, Work work) {
+void StoreBulkheads::Run(const StoreBulkhead& bulkhead, Work work) {
   std::list<Runner> ended;  // joined without the lock
   Runner* runner = nullptr;
   {
@@ -56,33 +56,33 @@ void StoreLanes::Run(const StoreLane& lane, Work work) {
       if (one->ended && one->task != nullptr) ended.splice(ended.end(), runners_, one);
       one = next;
     }
-    Lane& of = lanes_[lane];
+    Queue& of = queues_[bulkhead];
     of.waiting.push_back(std::move(work));
-    if (!MayBegin(lane, of)) return;
-    work = Begin(lane, of);
+    if (!MayBegin(bulkhead, of)) return;
+    work = Begin(bulkhead, of);
     runner = &runners_.emplace_back();
   }
   std::unique_ptr<Task> task = executor_.Spawn(
-      "store", [this, runner, lane, work = std::move(work)] { Serve(runner, lane, work); });
+      "store", [this, runner, bulkhead, work = std::move(work)] { Serve(runner, bulkhead, work); });
   const MonitorLock lock(*monitor_);
   runner->task = std::move(task);
   monitor_->NotifyAll();
 }
 
-void StoreLanes::Serve(Runner* runner, StoreLane lane, Work work) {
+void StoreBulkheads::Serve(Runner* runner, StoreBulkhead bulkhead, Work work) {
   while (work) {
     work();
     work = nullptr;  // what it holds goes without the lock
     const MonitorLock lock(*monitor_);
-    const auto done = lanes_.find(lane);
+    const auto done = queues_.find(bulkhead);
     --done->second.under_way;
     --under_way_;
-    const auto of_namespace = under_way_of_.find(lane.namespace_name);
+    const auto of_namespace = under_way_of_.find(bulkhead.namespace_name);
     if (--of_namespace->second == 0) under_way_of_.erase(of_namespace);
     monitor_->NotifyAll();
-    if (done->second.under_way == 0 && done->second.waiting.empty()) lanes_.erase(done);
-    if (const auto next = Next(); next != lanes_.end()) {
-      lane = next->first;
+    if (done->second.under_way == 0 && done->second.waiting.empty()) queues_.erase(done);
+    if (const auto next = Next(); next != queues_.end()) {
+      bulkhead = next->first;
       work = Begin(next->first, next->second);
     } else {
       runner->ended = true;
@@ -90,12 +90,12 @@ void StoreLanes::Serve(Runner* runner, StoreLane lane, Work work) {
   }
 }
 
-void StoreLanes::StopBeginning() {
+void StoreBulkheads::StopBeginning() {
   closed_ = true;
-  for (auto& [name, lane] : lanes_) lane.waiting.clear();
+  for (auto& [name, bulkhead] : queues_) bulkhead.waiting.clear();
 }
 
-bool StoreLanes::Settle(Instant until) {
+bool StoreBulkheads::Settle(Instant until) {
   const MonitorLock lock(*monitor_);
   StopBeginning();
   while (under_way_ > 0) {
@@ -104,7 +104,7 @@ bool StoreLanes::Settle(Instant until) {
   return true;
 }
 
-void StoreLanes::Close() {
+void StoreBulkheads::Close() {
   std::list<Runner> last;
   {
     const MonitorLock lock(*monitor_);

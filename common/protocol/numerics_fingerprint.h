@@ -14,17 +14,17 @@ inline constexpr size_t kMaxIsaBytes = 64;
 inline constexpr size_t kMaxLibtorchBytes = 200;
 
 // Empty = nothing is said of it, as by a function without LibTorch.
-struct FunctionKernels {
+struct NumericsFingerprint {
   std::string isa;       // "avx2"
   std::string libtorch;  // "1.13.1, OpenBLAS 0.3.21 ... Haswell": its version and BLAS
-  friend bool operator==(const FunctionKernels&, const FunctionKernels&) = default;
+  friend bool operator==(const NumericsFingerprint&, const NumericsFingerprint&) = default;
 };
 
 // One line of JSON, with its newline.
-std::string EncodeKernels(const FunctionKernels& kernels);
+std::string EncodeFingerprint(const NumericsFingerprint& kernels);
 // Total: of any other text, and of a field that is no text or too long, nothing is said.
-FunctionKernels DecodeKernels(std::string_view text);
+NumericsFingerprint DecodeFingerprint(std::string_view text);
 // For messages: "avx2 and LibTorch 1.13.1, ..."
-std::string DescribeKernels(const FunctionKernels& kernels);
+std::string DescribeFingerprint(const NumericsFingerprint& kernels);
 
 }  // namespace lambdadnn

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/backends/kernel_questions.h"
+#include "operator/backends/fingerprint_queries.h"
 
 #include <boost/asio/post.hpp>
 #include <utility>
@@ -17,16 +17,17 @@ constexpr Duration kAnswerKept = std::chrono::seconds(60);
 
 }  // namespace
 
-KernelQuestions::KernelQuestions(boost::asio::io_context& io, Clock& clock, double connect_seconds,
-                                 std::function<void(const JobIdentity&)> told)
+FingerprintQueries::FingerprintQueries(boost::asio::io_context& io, Clock& clock,
+                                       double connect_seconds,
+                                       std::function<void(const JobIdentity&)> told)
     : io_(io), clock_(clock), connect_seconds_(connect_seconds), told_(std::move(told)) {}
 
-void KernelQuestions::CloseCall(std::shared_ptr<HttpCall> call) {
+void FingerprintQueries::CloseCall(std::shared_ptr<HttpCall> call) {
   if (call != nullptr) boost::asio::post(io_, [call = std::move(call)] { call->Close(); });
 }
 
-void KernelQuestions::Ask(const JobIdentity& job, const std::string& instance_uid,
-                          const Endpoint& endpoint) {
+void FingerprintQueries::Ask(const JobIdentity& job, const std::string& instance_uid,
+                             const Endpoint& endpoint) {
   const Instant now = clock_.Now();
   std::lock_guard lock(mutex_);
   std::erase_if(questions_, [&](const auto& named) {
@@ -58,8 +59,8 @@ void KernelQuestions::Ask(const JobIdentity& job, const std::string& instance_ui
   boost::asio::post(io_, [call = question.call] { call->Begin(); });
 }
 
-void KernelQuestions::With(const std::string& instance_uid, uint64_t attempt,
-                           const std::function<bool(Question&)>& change) {
+void FingerprintQueries::With(const std::string& instance_uid, uint64_t attempt,
+                              const std::function<bool(Question&)>& change) {
   JobIdentity job;
   {
     std::lock_guard lock(mutex_);
@@ -73,19 +74,19 @@ void KernelQuestions::With(const std::string& instance_uid, uint64_t attempt,
   told_(job);
 }
 
-bool KernelQuestions::OnBody(Question& question, std::string_view bytes) {
+bool FingerprintQueries::OnBody(Question& question, std::string_view bytes) {
   question.body.append(bytes.substr(0, kMaxAnswerBytes - question.body.size()));
   const size_t end = question.body.find('\n');
   if (question.http_status != 200 || end == std::string::npos) return false;
-  question.answer = DecodeKernels(std::string_view(question.body).substr(0, end));
+  question.answer = DecodeFingerprint(std::string_view(question.body).substr(0, end));
   return true;
 }
 
-void KernelQuestions::OnEnd(const std::string& instance_uid, uint64_t attempt,
-                            const Status& status) {
+void FingerprintQueries::OnEnd(const std::string& instance_uid, uint64_t attempt,
+                               const Status& status) {
   With(instance_uid, attempt, [&](Question& target) {
     if (!status.ok() || target.http_status != 200) return false;
-    target.answer = DecodeKernels(target.body);
+    target.answer = DecodeFingerprint(target.body);
     return true;
   });
   std::lock_guard lock(mutex_);
@@ -95,9 +96,9 @@ void KernelQuestions::OnEnd(const std::string& instance_uid, uint64_t attempt,
   if (found->second.call != nullptr) questions_.erase(found);
 }
 
-std::vector<KernelsAnswer> KernelQuestions::Take(const std::string& job_uid) {
+std::vector<FingerprintAnswer> FingerprintQueries::Take(const std::string& job_uid) {
   std::lock_guard lock(mutex_);
-  std::vector<KernelsAnswer> answers;
+  std::vector<FingerprintAnswer> answers;
   for (auto at = questions_.begin(); at != questions_.end();) {
     if (at->second.call != nullptr || at->second.job.uid != job_uid) {
       ++at;
@@ -109,7 +110,7 @@ std::vector<KernelsAnswer> KernelQuestions::Take(const std::string& job_uid) {
   return answers;
 }
 
-void KernelQuestions::Close() {
+void FingerprintQueries::Close() {
   std::lock_guard lock(mutex_);
   for (auto& [uid, question] : questions_) CloseCall(std::move(question.call));
   questions_.clear();

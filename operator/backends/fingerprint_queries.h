@@ -21,17 +21,17 @@
 
 namespace lambdadnn {
 
-class KernelQuestions {
+class FingerprintQueries {
  public:
   // `told`: that a function of the job has answered; runs on the task.
-  KernelQuestions(boost::asio::io_context& io, Clock& clock, double connect_seconds,
-                  std::function<void(const JobIdentity&)> told);
-  KernelQuestions(const KernelQuestions&) = delete;
-  KernelQuestions& operator=(const KernelQuestions&) = delete;
+  FingerprintQueries(boost::asio::io_context& io, Clock& clock, double connect_seconds,
+                     std::function<void(const JobIdentity&)> told);
+  FingerprintQueries(const FingerprintQueries&) = delete;
+  FingerprintQueries& operator=(const FingerprintQueries&) = delete;
 
-  // As SliceClient::AskKernels and TakeKernels.
+  // As SliceClient::AskFingerprint and TakeFingerprints.
   void Ask(const JobIdentity& job, const std::string& instance_uid, const Endpoint& endpoint);
-  std::vector<KernelsAnswer> Take(const std::string& job_uid);
+  std::vector<FingerprintAnswer> Take(const std::string& job_uid);
   // Ends all calls.
   void Close();
 
@@ -43,7 +43,7 @@ class KernelQuestions {
     std::shared_ptr<HttpCall> call;  // null: it has answered
     int http_status = 0;
     std::string body;
-    FunctionKernels answer;
+    NumericsFingerprint answer;
   };
 
   // Runs `change` on the question if `attempt` still is the newest one; true = it was answered.

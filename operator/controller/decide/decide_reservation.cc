@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Room for all functions of a job before the first of them is asked for, in the order of the queue
-// (room.h). The job's clock (status.startTime) runs only while it has room.
+// Capacity for all functions of a job before the first of them is asked for, in the order of the
+// queue (reservation.h). The job's clock (status.startTime) runs only while it has a reservation.
 #include "operator/controller/decide/decide.h"
 
 namespace lambdadnn {
 namespace {
 
-bool NeedsMore(const Room& other, const Room& held) {
+bool NeedsMore(const Reservation& other, const Reservation& held) {
   return other.memory_mib > held.memory_mib || other.milli_cpu > held.milli_cpu;
 }
 
 bool MustWait(const JobSnapshot& snapshot, const Plan& plan) {
   const Platform& platform = snapshot.options->platform;
-  const Room room = RoomOf(plan, platform);
-  return IsStarted(snapshot.job) && NeedsMore(room, RoomOf(snapshot.job, platform)) &&
-         !HasRoom(snapshot.queue, room);
+  const Reservation reservation = ReservationOf(plan, platform);
+  return IsStarted(snapshot.job) && NeedsMore(reservation, ReservationOf(snapshot.job, platform)) &&
+         !HasCapacity(snapshot.queue, reservation);
 }
 
 void StopClock(const JobSnapshot& snapshot, WriteDecision* write) {
@@ -24,7 +24,7 @@ void StopClock(const JobSnapshot& snapshot, WriteDecision* write) {
 
 }  // namespace
 
-std::optional<std::vector<Action>> AwaitRoom(const JobSnapshot& snapshot) {
+std::optional<std::vector<Action>> AwaitReservation(const JobSnapshot& snapshot) {
   if (IsStarted(snapshot.job)) return std::nullopt;
   const Facts& facts = snapshot.facts;
   if (AnyLiveInstance(facts)) return std::vector<Action>{DeleteAllGroups{}};
@@ -35,12 +35,12 @@ std::optional<std::vector<Action>> AwaitRoom(const JobSnapshot& snapshot) {
   start.why = "start";
   start.early = true;
   start.start_time = FormatRfc3339(snapshot.wall);
-  start.room = RoomOf(snapshot.job, snapshot.options->platform);
-  if (!HasRoom(snapshot.queue, *start.room)) return std::vector<Action>{};
+  start.reservation = ReservationOf(snapshot.job, snapshot.options->platform);
+  if (!HasCapacity(snapshot.queue, *start.reservation)) return std::vector<Action>{};
   return std::vector<Action>{start};
 }
 
-std::vector<Action> GiveBackRoom(const JobSnapshot& snapshot) {
+std::vector<Action> ReleaseReservation(const JobSnapshot& snapshot) {
   if (AnyLiveInstance(snapshot.facts)) return {DeleteAllGroups{}};
   WriteDecision back;
   back.why = "not all functions came";
@@ -50,18 +50,18 @@ std::vector<Action> GiveBackRoom(const JobSnapshot& snapshot) {
   return {back};
 }
 
-std::optional<std::vector<Action>> RestBeforeOtherRoom(const JobSnapshot& snapshot,
-                                                       const Plan& plan) {
+std::optional<std::vector<Action>> QuiesceBeforeOtherReservation(const JobSnapshot& snapshot,
+                                                                 const Plan& plan) {
   if (!MustWait(snapshot, plan) || !AnyLiveInstance(snapshot.facts)) return std::nullopt;
   return std::vector<Action>{DeleteAllGroups{}};
 }
 
-void ChangeRoom(const JobSnapshot& snapshot, const Plan& plan, WriteDecision* write) {
+void ChangeReservation(const JobSnapshot& snapshot, const Plan& plan, WriteDecision* write) {
   if (!IsStarted(snapshot.job)) return;
   if (MustWait(snapshot, plan)) {
     StopClock(snapshot, write);
   } else {
-    write->room = RoomOf(plan, snapshot.options->platform);
+    write->reservation = ReservationOf(plan, snapshot.options->platform);
   }
 }
 
