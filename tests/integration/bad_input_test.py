@@ -105,7 +105,7 @@ class JobFiles(BadInput):
                          "--profile-again")
         if run.report().get("isolation", "").startswith("pacing"):
             self.skipTest("no control groups here: nothing enforces the memory")
-        self.says(run, FAILED, r"does not fit: functions of 256 MiB were killed.*raise")
+        self.says(run, FAILED, r"does not fit: functions of 256 MiB ran out of memory.*raise")
 
 
 def npy(array_bytes, dtype, shape, fortran=False):

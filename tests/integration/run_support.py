@@ -165,9 +165,9 @@ class Run:
             return {}
         workers, layers = status["plan"]["functions"], status["plan"]["aggregation"]["layers"]
         roots = layers[1] * status["plan"]["aggregation"]["spread"]
-        kinds = {uid: "worker" if index < workers else
+        kinds = {function["uid"]: "worker" if index < workers else
                  "root server" if index < workers + roots else "leaf server"
-                 for index, uid in enumerate(bound)}
+                 for index, function in enumerate(bound)}
         found = {}
         for pid in self.functions():
             try:
