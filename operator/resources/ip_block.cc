@@ -36,7 +36,7 @@ uint8_t MaskOf(int prefix_bits, size_t index) {
 
 }  // namespace
 
-bool IpBlock::Contains(const IpBlock& address) const {
+bool IpBlock::Covers(const IpBlock& address) const {
   if (is_ipv6 != address.is_ipv6 || prefix_bits > address.prefix_bits) return false;
   for (size_t i = 0; i < bytes.size(); ++i) {
     if (((bytes[i] ^ address.bytes[i]) & MaskOf(prefix_bits, i)) != 0) return false;

@@ -17,7 +17,7 @@ struct IpBlock {
   // In network order; of IPv4 the first four.
   std::array<uint8_t, 16> bytes = {};
 
-  bool Contains(const IpBlock& address) const;
+  bool Covers(const IpBlock& address) const;
   // "10.0.0.7/32", with the bits after the prefix zero.
   std::string Cidr() const;
 };

@@ -87,7 +87,7 @@ bool AllowedEndpoint::Matches(const Endpoint& endpoint) const {
   if (host == kEveryHost) return true;
   const std::string named = PlainHost(endpoint);
   const std::optional<IpBlock> address = AddressOfHost(named);
-  if (block.has_value()) return address.has_value() && block->Contains(*address);
+  if (block.has_value()) return address.has_value() && block->Covers(*address);
   if (address.has_value()) return false;
   if (!host.starts_with(kSuffix)) return named == host;
   const std::string_view ending = std::string_view(host).substr(1);
