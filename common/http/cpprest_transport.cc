@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <chrono>
 #include <cstring>
@@ -25,8 +26,16 @@ namespace {
 
 // Bodies go to and come from cpprest in pieces of this size.
 constexpr size_t kChunkBytes = 1 << 20;
-// Of cpprest, per process: they only move bytes, callers wait on their own threads.
-constexpr size_t kThreads = 4;
+// Of cpprest, per process: it only moves bytes, callers wait on their own threads. There is one,
+// and requests are cancelled on it alone: cpprest closes the connection of a request that is
+// cancelled or times out on whichever thread finds out, and asio crashes when that is another than
+// the one which reads or writes on.
+constexpr size_t kThreads = 1;
+
+void CancelRequest(const pplx::cancellation_token_source& request) {
+  boost::asio::post(crossplat::threadpool::shared_instance().service(),
+                    [request] { request.cancel(); });
+}
 
 // Bytes of bodies that a request has sent and received so far.
 using MovedBytes = std::shared_ptr<std::atomic<uint64_t>>;
@@ -150,7 +159,7 @@ class BoundedBody final : public OneWayBuffer {
       bytes_.resize(limit_);
       exceeded_ = true;
     }
-    request_.cancel();
+    CancelRequest(request_);
   }
   void Reserve(uint64_t bytes) {
     const std::lock_guard lock(mutex_);
@@ -200,7 +209,7 @@ class BoundedBody final : public OneWayBuffer {
       if (taken == count) return;
       exceeded_ = true;
     }
-    request_.cancel();
+    CancelRequest(request_);
   }
 
   const MovedBytes moved_;
@@ -304,7 +313,7 @@ class Deadline : public std::enable_shared_from_this<Deadline> {
       if (End() > SteadyClock::now()) return Wait();
       expired_ = true;
     }
-    source_.cancel();
+    CancelRequest(source_);
   }
 
   const double seconds_;
@@ -325,7 +334,7 @@ class EarlyEnd {
       : cancellation_(request.cancellation.get()),
         deadline_(std::make_shared<Deadline>(request, source_)) {
     if (cancellation_ != nullptr) {
-      subscription_ = cancellation_->Subscribe([source = source_] { source.cancel(); });
+      subscription_ = cancellation_->Subscribe([source = source_] { CancelRequest(source); });
     }
     deadline_->Start();
   }
@@ -336,7 +345,7 @@ class EarlyEnd {
   EarlyEnd(const EarlyEnd&) = delete;
   EarlyEnd& operator=(const EarlyEnd&) = delete;
 
-  void Now() { source_.cancel(); }
+  void Now() { CancelRequest(source_); }
   pplx::cancellation_token token() const { return source_.get_token(); }
   const pplx::cancellation_token_source& source() const { return source_; }
   const MovedBytes& moved() const { return deadline_->moved(); }

@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "common/base/endpoint.h"
 #include "common/base/files.h"
 #include "common/base/subprocess.h"
 #include "common/base/text.h"
@@ -252,9 +253,9 @@ TEST_F(WaitingSliceTest, HeartbeatsComeEveryTwoSecondsAndASecondCallerAttaches) 
   StartServer();
   BeastSliceClient client(runtime_);
   const SliceRequest request = Request("slice-a");
-  const std::string address = "127.0.0.1:" + std::to_string(port_);
+  const Endpoint endpoint = {.host = "127.0.0.1", .port = port_};
   const Instant start = clock_.Now();
-  client.Start("instance", address, request, kKey);
+  client.Start("instance", endpoint, request, kKey);
   ASSERT_TRUE(Eventually([&] {
     const auto views = client.Poll(kJob.uid);
     return views[0].phase == SlicePhase::kLost || views[0].last_heard - start > FromSeconds(1.5);
@@ -263,13 +264,13 @@ TEST_F(WaitingSliceTest, HeartbeatsComeEveryTwoSecondsAndASecondCallerAttaches) 
   EXPECT_EQ(Fetch(port_, "GET /v1/slices", kKey).body, "{\"running\":\"slice-a\"}\n");
 
   BeastSliceClient other(runtime_);
-  other.Start("instance", address, Request("slice-b"), kKey);
+  other.Start("instance", endpoint, Request("slice-b"), kKey);
   EXPECT_EQ(Await(other, SlicePhase::kRefused).busy_with, "slice-a");
   other.Forget("slice-b");
-  other.Start("instance", address, request, "wrong key");
+  other.Start("instance", endpoint, request, "wrong key");
   EXPECT_EQ(Await(other, SlicePhase::kRefused).error.code(), StatusCode::kUnauthenticated);
   other.Forget("slice-a");
-  other.Start("instance", address, request, kKey);
+  other.Start("instance", endpoint, request, kKey);
 
   client.Stop("slice-a", false);
   const SliceView ended = Await(client, SlicePhase::kEnded);
@@ -281,7 +282,7 @@ TEST_F(WaitingSliceTest, HeartbeatsComeEveryTwoSecondsAndASecondCallerAttaches) 
 TEST_F(WaitingSliceTest, AKilledFunctionIsLostToItsCaller) {
   const pid_t pid = StartServer();
   BeastSliceClient client(runtime_);
-  client.Start("instance", "127.0.0.1:" + std::to_string(port_), Request("slice-a"), kKey);
+  client.Start("instance", {.host = "127.0.0.1", .port = port_}, Request("slice-a"), kKey);
   ASSERT_TRUE(Eventually([&] {
     return Fetch(port_, "GET /v1/slices", kKey).body.find("slice-a") != std::string::npos;
   }));

@@ -216,8 +216,8 @@ class Cluster:
         raise AssertionError(f"{what}: not within {seconds} s; {self.tails()}")
 
     def tails(self):
-        logs = {p.log.name: p.text()[-2500:] for p in self.started}
-        return "\n".join(f"--- {name}\n{text}" for name, text in logs.items())
+        return "\n".join(f"--- {p.log.name}{'' if p.alive() else f', ended: {p.process.returncode}'}\n"
+                         f"{p.text()[-2500:]}" for p in self.started)
 
     def start(self, name, arguments, environment=None, kind=Process):
         process = kind(self, name, arguments, environment)

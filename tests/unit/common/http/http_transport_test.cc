@@ -320,6 +320,36 @@ TEST_F(HttpTransportTest, FloodsAtOnceStopNobody) {
 }
 
 // A byte now and then keeps the connection active; the total time ends it all the same.
+// As with a hostile store: requests end while their bytes still move.
+TEST_F(HttpTransportTest, RequestsThatEndWhileBytesMoveEndNothingElse) {
+  RawServer server({[](int fd) {
+    while (!ReadRequest(fd).empty()) {
+      Write(fd, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n");
+      for (int i = 0; i < 2000; ++i) Write(fd, "X-Field-" + std::to_string(i) + ": x\r\n");
+      Write(fd, "\r\n");
+      for (int i = 0; i < 2000; ++i) Write(fd, "1\r\nx\r\n");
+      Write(fd, "0\r\n\r\n");
+    }
+  }});
+  const auto transport = NewHttpTransport({}).value();
+  const std::string body(4 << 20, 'x');
+  ThreadExecutor executor;
+  std::atomic<int> ended{0};
+  std::vector<std::unique_ptr<Task>> tasks;
+  for (int task = 0; task < 8; ++task) {
+    tasks.push_back(executor.Spawn("client", [&, task] {
+      for (int i = 0; i < 100; ++i) {
+        HttpRequest request = Make("PUT", server.Url());
+        request.body = {AsBytes(body)};
+        request.total_seconds = 0.0005 * (1 + (task * 100 + i) % 40);
+        if (!transport->Send(request).ok()) ++ended;
+      }
+    }));
+  }
+  for (const auto& task : tasks) task->Join();
+  EXPECT_GT(ended, 100) << "too few ended early to say anything";
+}
+
 TEST_F(HttpTransportTest, DripsEndAfterTheTotalTime) {
   for (const std::string head :
        {"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", "HTTP/1.1 200 OK\r\nX-Long: "}) {
