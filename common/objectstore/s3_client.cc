@@ -23,6 +23,16 @@ std::string EndpointOf(const S3Options& options) {
   return endpoint;
 }
 
+Status ValidateRegion(const std::string& region) {
+  const auto letter = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-';
+  };
+  if (!region.empty() && std::all_of(region.begin(), region.end(), letter)) return OkStatus();
+  return InvalidArgumentError("S3 region '" + region +
+                              "': name one of letters, digits and '-'; 'us-east-1' suits most "
+                              "servers");
+}
+
 Status S3Options::Validate() const {
   const auto bad = [](const std::string& field, const std::string& value, const std::string& what) {
     return InvalidArgumentError("S3 " + field + " '" + value + "': " + what);
@@ -42,7 +52,7 @@ Status S3Options::Validate() const {
       !std::all_of(bucket.begin(), bucket.end(), bucket_letter)) {
     return bad("bucket", bucket, "a bucket's name has 3 to 63 letters, digits, '-' and '.'");
   }
-  if (region.empty()) return bad("region", region, "name one; 'us-east-1' suits most servers");
+  LDNN_RETURN_IF_ERROR(ValidateRegion(region));
   if (credentials.access_key.empty() || credentials.secret_key.empty()) {
     return UnauthenticatedError(
         "S3 bucket '" + bucket +

@@ -55,6 +55,9 @@ struct S3Options {
   Status Validate() const;
 };
 
+// kInvalidArgument unless it is a region's name: it becomes part of the name of a host.
+Status ValidateRegion(const std::string& region);
+
 // Where requests go, without trailing '/'.
 std::string EndpointOf(const S3Options& options);
 

@@ -43,6 +43,7 @@ std::string StsEndpointOf(const S3Options& options) {
 
 Result<HttpResponse> Send(HttpTransport& transport, const S3Options& options,
                           const std::string& form, WallTime at) {
+  LDNN_RETURN_IF_ERROR(ValidateRegion(options.region));
   const std::string endpoint = StsEndpointOf(options);
   LDNN_ASSIGN_OR_RETURN(const Endpoint server, ParseEndpoint(endpoint));
   const std::string timestamp = AmzTimestamp(at);

@@ -67,6 +67,9 @@ void AddFlags(CLI::App& app, OperatorFlags& flags) {
            "Folders that jobs may read with the operator's rights (separated by commas), e.g. "
            "s3://data/public or s3://data/{namespace}; {namespace} stands for the job's")
       ->delimiter(',');
+  AddValue(app, "--store-endpoints", options.store_endpoints_file,
+           "File that lists the object stores that jobs may name beside the operator's own, and "
+           "where the packets to each go (docs/formats.md); without it they may name every one");
   app.add_flag("--require-job-credentials,!--expose-operator-credentials",
                options.require_job_credentials,
                "Jobs in the operator's store run with credentials that the store gives for them "

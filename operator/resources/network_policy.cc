@@ -2,10 +2,9 @@
 #include "operator/resources/network_policy.h"
 
 #include "common/base/endpoint.h"
-#include "common/base/files.h"
-#include "common/json/yaml.h"
 #include "operator/resources/job_account.h"
 #include "operator/resources/job_children.h"
+#include "operator/resources/network_peers.h"
 
 namespace lambdadnn {
 namespace {
@@ -40,39 +39,18 @@ void Append(const Json& rules, Json* to) {
   for (const Json& rule : rules) to->push_back(rule);
 }
 
+std::string EndpointOf(const FunctionGroup& group) {
+  const auto found = group.environment.find(kEndpointVariable);
+  return found == group.environment.end() ? "" : found->second;
+}
+
+Json StoreRules(const FunctionGroup& group, const JobNetworkOptions& options) {
+  if (!options.store.empty()) return options.store;
+  if (options.endpoints.has_value()) return options.endpoints->Egress(EndpointOf(group));
+  return Json::array({{{"ports", Ports({StorePort(group)})}}});
+}
+
 // --- Reading.
-
-bool IsOneOf(const std::string& word, std::initializer_list<const char*> words) {
-  for (const char* each : words) {
-    if (word == each) return true;
-  }
-  return false;
-}
-
-// A peer that says nothing would be refused, or worse, be everybody.
-void CheckPeer(const Json& peer, const std::string& path, std::vector<FieldError>* errors) {
-  if (!peer.is_object() || peer.empty()) {
-    errors->push_back({path, "must be podSelector, namespaceSelector or ipBlock"});
-    return;
-  }
-  for (const auto& [name, value] : peer.items()) {
-    if (!IsOneOf(name, {"podSelector", "namespaceSelector", "ipBlock"}) || !value.is_object()) {
-      errors->push_back({path + "." + name,
-                         "is no peer of a NetworkPolicy; write podSelector, namespaceSelector or "
-                         "ipBlock"});
-    }
-  }
-}
-
-void CheckPeers(const Json& peers, const std::string& path, std::vector<FieldError>* errors) {
-  if (!peers.is_array()) {
-    errors->push_back({path, "must be a list of peers of a NetworkPolicy"});
-    return;
-  }
-  for (size_t i = 0; i < peers.size(); ++i) {
-    CheckPeer(peers[i], path + "[" + std::to_string(i) + "]", errors);
-  }
-}
 
 // As the API server would store it: a list that is empty is none, a port is one of TCP.
 void CheckRule(const std::string& peers, const std::string& path, Json* rule,
@@ -96,13 +74,6 @@ void CheckRule(const std::string& peers, const std::string& path, Json* rule,
   for (Json& port : (*rule)["ports"]) {
     if (port.is_object() && !port.contains("protocol")) port["protocol"] = "TCP";
   }
-}
-
-void TakePeers(JsonReader* reader, const char* name, Json* out, std::vector<FieldError>* errors) {
-  const Json* value = reader->Child(name);
-  if (value == nullptr) return;
-  CheckPeers(*value, reader->PathOf(name), errors);
-  *out = *value;
 }
 
 void TakeRules(JsonReader* reader, const char* name, const char* peers, Json* out,
@@ -154,26 +125,17 @@ Result<JobNetworkOptions> JobNetworkOptionsFromJson(const Json& json) {
 }
 
 Result<JobNetworkOptions> ReadJobNetworkOptions(const std::string& file) {
-  const auto text = ReadFile(file);
-  if (!text.ok()) return InvalidArgumentError(text.status().message());
-  const YamlParseResult parsed = ParseYaml(*text);
-  if (parsed.error.has_value()) {
-    return InvalidArgumentError(file + ":" + std::to_string(parsed.error->line) + ": " +
-                                parsed.error->message);
-  }
-  if (parsed.documents.size() != 1) {
-    return InvalidArgumentError(file + ": must hold one YAML document");
-  }
-  auto options = JobNetworkOptionsFromJson(parsed.documents.front().value);
+  LDNN_ASSIGN_OR_RETURN(const Json json, ReadOneDocument(file));
+  auto options = JobNetworkOptionsFromJson(json);
   if (!options.ok()) return options.status().WithContext(file);
   return options;
 }
 
 int StorePort(const FunctionGroup& group) {
-  const auto found = group.environment.find(kEndpointVariable);
-  if (found == group.environment.end() || found->second.empty()) return kHttpsPort;
+  const std::string text = EndpointOf(group);
+  if (text.empty()) return kHttpsPort;
   // Of what is no endpoint no store opens, so that any port will do.
-  const Result<Endpoint> endpoint = ParseEndpoint(found->second);
+  const Result<Endpoint> endpoint = ParseEndpoint(text);
   return endpoint.ok() ? endpoint->PortOrUsual() : kHttpsPort;
 }
 
@@ -190,8 +152,7 @@ Json JobNetworkPolicy(const FunctionGroup& group, const JobNetworkOptions& optio
   names["ports"].push_back(Ports({kNamesPort})[0]);
   if (!options.names.empty()) names["to"] = options.names;
   egress.push_back(std::move(names));
-  if (options.store.empty()) egress.push_back({{"ports", Ports({StorePort(group)})}});
-  Append(options.store, &egress);
+  Append(StoreRules(group, options), &egress);
   Append(options.extra_egress, &egress);
   return {{"apiVersion", "networking.k8s.io/v1"},
           {"kind", "NetworkPolicy"},

@@ -10,10 +10,12 @@
 // only admit more.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "common/json/json_reader.h"
 #include "operator/resources/function_group.h"
+#include "operator/resources/store_endpoints.h"
 
 namespace lambdadnn {
 
@@ -24,8 +26,11 @@ struct JobNetworkOptions {
   Json knative = DefaultKnative();
   Json gateways = Json::array();  // of the ingress; none = no gateway calls functions
   Json names = Json::array();     // servers of names; none = any address at port 53
-  // Egress rules. None = any address at the port of the job's store.
+  // Egress rules to every job's store. None = as `endpoints` has it; without those any address at
+  // the port of the job's store.
   Json store = Json::array();
+  // Not of the file.
+  std::optional<StoreEndpoints> endpoints = {};
   Json extra_ingress = Json::array();  // rules
   Json extra_egress = Json::array();   // rules
 

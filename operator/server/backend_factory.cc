@@ -24,6 +24,7 @@ Result<OpenedBackend> OpenKnative(const BackendEnvironment& environment) {
     Result<JobNetworkOptions> network = ReadJobNetworkOptions(options.network_policies_file);
     if (!network.ok()) return network.status().WithContext("--network-policies");
     with.network = *std::move(network);
+    with.network->endpoints = environment.store_endpoints;
   }
   with.try_create = environment.try_create;
   with.record_event = environment.record_event;

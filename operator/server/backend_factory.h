@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "operator/backends/function_backend.h"
 #include "operator/kube/event_recorder.h"
 #include "operator/kube/kube_client.h"
+#include "operator/resources/store_endpoints.h"
 #include "operator/server/access_check.h"
 #include "operator/server/operator_options.h"
 
@@ -29,6 +31,8 @@ struct BackendEnvironment {
   // Creates an object as a trial that leaves nothing.
   std::function<Result<Json>(const ResourceType&, const Json&)> try_create;
   std::function<void(EventDraft)> record_event;
+  // As --store-endpoints has it; absent = jobs may name every store.
+  std::optional<StoreEndpoints> store_endpoints = {};
 };
 
 struct OpenedBackend {

@@ -32,6 +32,13 @@ CheckFinding CheckNetworkPolicies(const std::string& file) {
   return {Level::kMissing, "network policies", network.status().message()};
 }
 
+CheckFinding CheckStoreEndpoints(const OperatorOptions& options) {
+  const auto endpoints = StoreEndpointsOf(options);
+  if (!endpoints.ok()) return {Level::kMissing, "store endpoints", endpoints.status().message()};
+  return {Level::kGood, "store endpoints",
+          "jobs may name beside the operator's own: " + (*endpoints)->Text()};
+}
+
 CheckFinding CheckNamedStore(Runtime& runtime, const OperatorOptions& options,
                              const std::string& uri) {
   return CheckStore(runtime, OpenJobStore(OwnStoreReference(uri), {}, options.store_ca_file,
@@ -59,6 +66,7 @@ Result<std::vector<CheckFinding>> CheckEnvironment(Runtime& runtime,
   if (!options.network_policies_file.empty()) {
     findings.push_back(CheckNetworkPolicies(options.network_policies_file));
   }
+  if (!options.store_endpoints_file.empty()) findings.push_back(CheckStoreEndpoints(options));
   if (!options.platform_file.empty()) findings.push_back(CheckPlatform(options.platform_file));
   for (const std::string& uri : {options.store, options.check_store}) {
     if (!uri.empty()) findings.push_back(CheckNamedStore(runtime, options, uri));

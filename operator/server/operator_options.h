@@ -40,6 +40,9 @@ struct OperatorOptions {
   // environment.
   std::string store = "";
   std::vector<std::string> readable = {};
+  // Which other stores jobs may name as endpoints, and where all of them are for network policies
+  // (resources/store_endpoints.h); empty = every store.
+  std::string store_endpoints_file = "";
   // Jobs in that store run with credentials of their own alone, or not at all. Without, functions
   // get the operator's where the store gives no others (TenantRules::expose_operator_credentials).
   bool require_job_credentials = true;

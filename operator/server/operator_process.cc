@@ -110,6 +110,14 @@ TenantRules TenantRulesOf(const OperatorOptions& options) {
   return rules;
 }
 
+Result<std::optional<StoreEndpoints>> StoreEndpointsOf(const OperatorOptions& options) {
+  if (options.store_endpoints_file.empty()) return std::optional<StoreEndpoints>();
+  Result<StoreEndpoints> endpoints = ReadStoreEndpoints(options.store_endpoints_file);
+  if (!endpoints.ok()) return endpoints.status().WithContext("--store-endpoints");
+  endpoints->own = GetEnvironment("LAMBDADNN_S3_ENDPOINT").value_or("");
+  return std::optional<StoreEndpoints>(*std::move(endpoints));
+}
+
 struct OperatorProcess::State {
   State(Runtime& of, OperatorOptions with)
       : runtime(of), options(std::move(with)), identity(IdentityOf(options, of.random)) {}
@@ -139,6 +147,7 @@ struct OperatorProcess::State {
   MetricsRegistry metrics;
   KubeConnection connection;
   Platform platform;
+  std::optional<StoreEndpoints> store_endpoints;
   Reservation capacity;  // of all jobs together, as the platform file gives it
   std::unique_ptr<HttpKubeClient> kube;
   std::unique_ptr<HttpKubeClient> election_kube;
@@ -186,6 +195,7 @@ Status OperatorProcess::State::Open() {
     LDNN_ASSIGN_OR_RETURN(platform, ReadPlatform(options.platform_file));
     capacity = {platform.total_memory_mib, platform.total_milli_cpu};
   }
+  LDNN_ASSIGN_OR_RETURN(store_endpoints, StoreEndpointsOf(options));
   LDNN_ASSIGN_OR_RETURN(connection, ConnectionOf(options));
   kube = std::make_unique<HttpKubeClient>(connection, server_runtime,
                                           ServerTimed({.user_agent = "lambdadnn-operator",
@@ -215,7 +225,8 @@ Status OperatorProcess::State::OpenBackend() {
            .kube = *kube,
            .try_create = [this](const ResourceType& type,
                                 const Json& object) { return kube->CreateDryRun(type, object); },
-           .record_event = [this](EventDraft draft) { recorder->Record(std::move(draft)); }}));
+           .record_event = [this](EventDraft draft) { recorder->Record(std::move(draft)); },
+           .store_endpoints = store_endpoints}));
   backend = std::move(opened.backend);
   cluster = opened.cluster;
   if (const double most = opened.most_memory_mib; most > 0) {
@@ -356,6 +367,7 @@ std::function<Result<bool>()> OperatorProcess::State::LeadsNow() {
 void OperatorProcess::State::Lead(int64_t epoch) {
   ControllerOptions with;
   with.tenants = TenantRulesOf(options);
+  with.tenants->endpoints.listed = store_endpoints;
   with.backend = options.backend;
   with.platform = platform;
   with.capacity = capacity;

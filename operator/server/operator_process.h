@@ -4,10 +4,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 
 #include "common/base/runtime.h"
 #include "operator/controller/admission/tenant_rules.h"
 #include "operator/kube/kube_connection.h"
+#include "operator/resources/store_endpoints.h"
 #include "operator/server/operator_options.h"
 
 namespace lambdadnn {
@@ -21,6 +23,8 @@ std::string LeaseNamespace(const OperatorOptions& options, const KubeConnection&
 // What jobs may reach with the operator's rights, by its flags and its environment. Without a store
 // of its own an operator still has rules: only Secrets reach anything then.
 TenantRules TenantRulesOf(const OperatorOptions& options);
+// What --store-endpoints says, with the operator's own store; nothing without the flag.
+Result<std::optional<StoreEndpoints>> StoreEndpointsOf(const OperatorOptions& options);
 
 class OperatorProcess {
  public:

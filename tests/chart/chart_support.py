@@ -20,7 +20,10 @@ EVERYTHING = {
     "metrics": {"serviceMonitor": {"enabled": True, "labels": {"release": "prometheus"}},
                 "prometheusRule": {"enabled": True, "alertLabels": {"team": "ml"}}},
     "grafanaDashboard": {"enabled": True},
-    "objectStore": {"caSecret": "store-ca", "readable": ["s3://data/public"]},
+    "objectStore": {"caSecret": "store-ca", "readable": ["s3://data/public"],
+                    "allowedEndpoints": [
+                        {"host": "minio.team-a.svc", "port": 9000, "peers": [{"podSelector": {}}]},
+                        {"host": "*.example.com"}, {"host": "fd00::/8"}]},
     "minio": {"enabled": True, "image": {"repository": "example.org/minio", "tag": "1"}},
     "watchNamespaces": ["team-a", "team-b"],
     "imagePullSecrets": ["registry"],

@@ -73,13 +73,15 @@ class Install(ClusterTest):
         arguments = deployment["spec"]["template"]["spec"]["containers"][0]["args"]
         files = []
         for flag, name in (("platform", "lambdadnn-platform"),
-                           ("network-policies", f"{NAME}-network-policies")):
+                           ("network-policies", f"{NAME}-network-policies"),
+                           ("store-endpoints", f"{NAME}-store-endpoints")):
             config = self.api.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{name}")
             file = self.folder / f"{flag}.yaml"
             file.write_text(config["data"][file.name])
             files += [f"--{flag}", file]
         kept = [word for word in arguments if not word.startswith(
-            ("--platform=", "--network-policies=", "--store=", "--store-ca-file="))]
+            ("--platform=", "--network-policies=", "--store-endpoints=", "--store=",
+             "--store-ca-file="))]
         return self.operator("--check", *files, *kept)
 
     def job(self, name, namespace):

@@ -133,6 +133,47 @@ operators:
 {{- end }}
 {{- end }}
 
+{{/* Which stores jobs may name, and where all of them are: the operator's --store-endpoints. */}}
+{{- define "lambdadnn.storeEndpoints" -}}
+{{- if .Values.objectStore.peers }}
+peers:
+{{ toYaml .Values.objectStore.peers }}
+{{- else if and .Values.minio.enabled (not .Values.objectStore.endpoint) }}
+peers:
+- namespaceSelector:
+    matchLabels:
+      kubernetes.io/metadata.name: {{ include "lambdadnn.namespace" . }}
+  podSelector:
+    matchLabels:
+      {{- include "lambdadnn.selectorLabels" . | nindent 6 }}
+      app.kubernetes.io/component: minio
+{{- end }}
+{{- with .Values.objectStore.allowedEndpoints }}
+allowedEndpoints:
+{{ toYaml . }}
+{{- else }}
+allowedEndpoints: []
+{{- end }}
+{{- end }}
+
+{{/* The ports of all stores that the operator may be asked to reach, as a list in JSON. */}}
+{{- define "lambdadnn.storePorts" -}}
+{{- $ports := list }}
+{{- range .Values.networkPolicy.storePorts }}
+{{- $ports = append $ports (int .) }}
+{{- end }}
+{{- with include "lambdadnn.storeEndpoint" . }}
+{{- $said := regexFind ":[0-9]+$" (trimSuffix "/" .) | trimPrefix ":" }}
+{{- $ports = append $ports (int (default (ternary 80 443 (hasPrefix "http:" .)) $said)) }}
+{{- end }}
+{{- range .Values.objectStore.allowedEndpoints }}
+{{- with .port }}
+{{- $ports = append $ports (int .) }}
+{{- end }}
+{{- end }}
+{{- uniq $ports | toJson }}
+{{- end }}
+
 {{/* What the operator and its check are told; keep both alike. */}}
 {{- define "lambdadnn.args" -}}
 - --backend=Knative
@@ -140,6 +181,7 @@ operators:
 {{- if .Values.networkPolicy.jobs.enabled }}
 - --network-policies=/etc/lambdadnn/network-policies/network-policies.yaml
 {{- end }}
+- --store-endpoints=/etc/lambdadnn/store-endpoints/store-endpoints.yaml
 - --worker-image={{ include "lambdadnn.image" (dict "image" .Values.workerImage "root" .) }}
 - --server-image={{ include "lambdadnn.image" (dict "image" .Values.serverImage "root" .) }}
 {{- with .Values.functions.imagePullSecrets }}
@@ -215,6 +257,9 @@ operators:
 - name: platform
   mountPath: /etc/lambdadnn/platform
   readOnly: true
+- name: store-endpoints
+  mountPath: /etc/lambdadnn/store-endpoints
+  readOnly: true
 {{- if .Values.networkPolicy.jobs.enabled }}
 - name: network-policies
   mountPath: /etc/lambdadnn/network-policies
@@ -234,6 +279,9 @@ operators:
 - name: platform
   configMap:
     name: lambdadnn-platform
+- name: store-endpoints
+  configMap:
+    name: {{ include "lambdadnn.fullname" . }}-store-endpoints
 {{- if .Values.networkPolicy.jobs.enabled }}
 - name: network-policies
   configMap:

@@ -10,15 +10,10 @@
 #include <optional>
 #include <string>
 
+#include "operator/resources/ip_block.h"
+
 namespace lambdadnn {
 namespace {
-
-// Without the scope of an address and the last dot of a name, by which one host has several texts.
-std::string PlainHost(const Endpoint& endpoint) {
-  std::string host = endpoint.host.substr(0, endpoint.host.find('%'));
-  while (host.ends_with('.')) host.pop_back();
-  return host;
-}
 
 // In the order of bytes of this machine; of an IPv6 address that stands for one as well.
 std::optional<uint32_t> Ipv4Of(const std::string& host) {
@@ -74,6 +69,18 @@ bool IsMetadataName(const std::string& host) {
   return host == "metadata" || host == "metadata.google.internal" || host == "instance-data";
 }
 
+Status CheckListed(const StoreEndpoints& listed, const Endpoint& endpoint) {
+  if (listed.Allows(endpoint)) return OkStatus();
+  const std::string what =
+      listed.allowed.empty()
+          ? " is not the operator's own object store, and jobs may use no other here; "
+          : " is not among the object stores that jobs may use here (" + listed.Text() + "); ";
+  return PermissionDeniedError(
+      "spec.objectStore.endpoint: " + endpoint.Text() + what +
+      "leave it away for the operator's own, or ask the administrator to add it to "
+      "objectStore.allowedEndpoints of the chart (--store-endpoints of the operator)");
+}
+
 }  // namespace
 
 Status CheckEndpoint(const EndpointRules& rules, const std::string& endpoint) {
@@ -96,7 +103,9 @@ Status CheckEndpoint(const EndpointRules& rules, const std::string& endpoint) {
   } else if (IsApiServer(rules, *read, host)) {
     what = "the cluster's API server";
   }
-  if (what == nullptr) return OkStatus();
+  if (what == nullptr) {
+    return rules.listed.has_value() ? CheckListed(*rules.listed, *read) : OkStatus();
+  }
   return PermissionDeniedError("spec.objectStore.endpoint: " + endpoint + " is " + what +
                                ", no object store; name the Service or address of your store");
 }

@@ -73,6 +73,9 @@ TEST_F(OpenStoreTest, S3NeedsABucketAnEndpointAndCredentials) {
   EXPECT_EQ(code([](auto& c) { c.endpoint = "127.0.0.1:9000"; }), StatusCode::kInvalidArgument);
   EXPECT_EQ(code([](auto& c) { c.endpoint = "http://host/path"; }), StatusCode::kInvalidArgument);
   EXPECT_EQ(code([](auto& c) { c.region = ""; }), StatusCode::kInvalidArgument);
+  for (const char* host : {"evil.example/x", "evil.example", "a b", "evil.example#"}) {
+    EXPECT_EQ(code([&](auto& c) { c.region = host; }), StatusCode::kInvalidArgument) << host;
+  }
   EXPECT_EQ(code([](auto& c) { c.request_timeout_seconds = 0; }), StatusCode::kInvalidArgument);
   EXPECT_EQ(code([](auto& c) { c.ca_file = "/no/such/file.pem"; }), StatusCode::kInvalidArgument);
   EXPECT_EQ(code([](auto& c) { c.credentials = {}; }), StatusCode::kUnauthenticated);

@@ -7,6 +7,7 @@
 namespace lambdadnn {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 const EndpointRules kOfPods = {.refuse_loopback = true,
@@ -70,6 +71,58 @@ TEST(StoreEndpoint, OnOneMachineTheStoreMayBeThere) {
     EXPECT_TRUE(CheckEndpoint({}, endpoint).ok()) << endpoint;
   }
   EXPECT_FALSE(CheckEndpoint({}, "http://169.254.169.254").ok());
+}
+
+EndpointRules WithList(const std::string& entries) {
+  EndpointRules rules = kOfPods;
+  rules.listed = StoreEndpointsFromJson({{"allowedEndpoints", Json::parse(entries)}}).value();
+  rules.listed->own = "http://minio.platform.svc:9000";
+  return rules;
+}
+
+TEST(StoreEndpoint, WithAListOthersAreRefusedWithWhatIsAllowed) {
+  const EndpointRules rules =
+      WithList(R"([{"host": "*.team.svc", "port": 9000}, {"host": "192.0.2.0/24"}])");
+  EXPECT_TRUE(CheckEndpoint(rules, "").ok());
+  for (const char* endpoint : {"http://minio.team.svc:9000", "http://MINIO.team.svc.:9000",
+                               "http://192.0.2.7", "http://MinIO.platform.svc:9000/"}) {
+    EXPECT_TRUE(CheckEndpoint(rules, endpoint).ok()) << endpoint;
+  }
+  const Status refused = CheckEndpoint(rules, "http://key:secret@evil.example:9000");
+  EXPECT_EQ(refused.code(), StatusCode::kPermissionDenied);
+  EXPECT_EQ(refused.message(),
+            "spec.objectStore.endpoint: http://evil.example:9000 is not among the object stores "
+            "that jobs may use here (*.team.svc:9000, 192.0.2.0/24); leave it away for the "
+            "operator's own, or ask the administrator to add it to objectStore.allowedEndpoints of "
+            "the chart (--store-endpoints of the operator)");
+  EXPECT_FALSE(CheckEndpoint(rules, "http://minio.team.svc:9001").ok());
+  EXPECT_FALSE(CheckEndpoint(rules, "http://minio.platform.svc:9001").ok());
+}
+
+TEST(StoreEndpoint, AListWithoutEntriesLeavesTheOperatorsOwn) {
+  const EndpointRules rules = WithList("[]");
+  EXPECT_TRUE(CheckEndpoint(rules, "").ok());
+  EXPECT_TRUE(CheckEndpoint(rules, "http://minio.platform.svc:9000").ok());
+  EXPECT_THAT(CheckEndpoint(rules, "https://s3.example.com").message(),
+              AllOf(HasSubstr("not the operator's own object store, and jobs may use no other"),
+                    HasSubstr("objectStore.allowedEndpoints")));
+}
+
+TEST(StoreEndpoint, WhatIsNoStoreIsRefusedEvenWhereItIsListed) {
+  const EndpointRules rules = WithList(
+      R"([{"host": "*"}, {"host": "0.0.0.0/0"}, {"host": "::/0"}, {"host": "169.254.169.254"},
+          {"host": "127.0.0.1"}, {"host": "localhost"}, {"host": "kubernetes.default.svc"}])");
+  for (const auto& [endpoint, what] : std::vector<std::pair<std::string, std::string>>{
+           {"http://169.254.169.254", "link-local"},
+           {"http://[fe80::1]", "link-local"},
+           {"http://127.0.0.1:8081", "own pod"},
+           {"http://localhost:8081", "own pod"},
+           {"http://0.0.0.0", "unspecified"},
+           {"https://10.96.0.1", "API server"},
+           {"https://kubernetes.default.svc", "API server"}}) {
+    EXPECT_THAT(CheckEndpoint(rules, endpoint).message(), HasSubstr(what)) << endpoint;
+  }
+  EXPECT_TRUE(CheckEndpoint(rules, "http://192.0.2.7").ok());
 }
 
 }  // namespace

@@ -99,6 +99,24 @@ TEST(TenantRules, AnEndpointThatIsNoStoreIsRefused) {
   EXPECT_EQ(Refusal(job, rules), "");
 }
 
+// A Secret opens no door that the administrator's list keeps shut.
+TEST(TenantRules, AnEndpointThatIsNotListedIsRefused) {
+  TenantRules rules = Rules();
+  rules.endpoints.listed = StoreEndpoints{.own = rules.endpoint};
+  Job job = JobOf();
+  EXPECT_EQ(Refusal(job, rules), "");  // in the operator's store
+  job.spec.object_store.bucket = "mine";
+  job.spec.object_store.credentials_secret = "s3";
+  EXPECT_EQ(Refusal(job, rules), "");
+  job.spec.object_store.endpoint = "https://minio:9000/";
+  EXPECT_EQ(Refusal(job, rules), "");
+  job.spec.object_store.endpoint = "https://user.example:9000";
+  EXPECT_THAT(Refusal(job, rules), AllOf(StartsWith("spec.objectStore.endpoint: "),
+                                         HasSubstr("objectStore.allowedEndpoints")));
+  rules.endpoints.listed->allowed.push_back({.host = "user.example"});
+  EXPECT_EQ(Refusal(job, rules), "");
+}
+
 TEST(TenantRules, AnotherEndpointBucketOrPrefixNeedsASecret) {
   for (const auto& [bucket, prefix, endpoint] :
        std::vector<std::array<std::string, 3>>{{"training", "runs/lambdadnn", "https://evil:9000"},
@@ -325,6 +343,19 @@ TEST_F(TenantJobTest, ASecretGoesWithItsOwnEndpoint) {
   EXPECT_EQ(environment.at("LAMBDADNN_S3_ACCESS_KEY_ID"), "a");
   ASSERT_TRUE(world_.RunUntilFinished(120));
   EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+}
+
+TEST_F(TenantJobTest, AStoreThatIsNotListedIsNeverAsked) {
+  world_.options.tenants->endpoints.listed = StoreEndpoints{};
+  world_.RestartController();
+  Json job = JobWorld::MinimalJob();
+  job["spec"]["objectStore"] = {{"endpoint", "https://user.example:9000"},
+                                {"bucket", "users"},
+                                {"credentialsSecretRef", {{"name", "s3"}}}};
+  EXPECT_THAT(FailureOf(job),
+              AllOf(StartsWith("spec.objectStore.endpoint: https://user.example:9000 is not the "
+                               "operator's own object store"),
+                    HasSubstr("objectStore.allowedEndpoints")));
 }
 
 // The list is the administrator's: what it no longer holds is out of reach at once.
