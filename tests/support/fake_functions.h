@@ -19,6 +19,7 @@
 #include "operator/backends/cluster_bound.h"
 #include "operator/backends/function_backend.h"
 #include "operator/backends/slice_client.h"
+#include "tests/support/fake_platform.h"
 
 namespace lambdadnn {
 
@@ -44,7 +45,7 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   Status SetCpu(const JobIdentity& job, const std::string& uid, int milli_cpu) override;
   Result<std::string> Logs(const JobIdentity& job, const std::string& uid, int last_lines) override;
   std::string IsolationName() const override { return "fake"; }
-  Result<FunctionCapacity> Capacity() override { return FunctionCapacity{capacity_mib}; }
+  Result<FunctionCapacity> Capacity() override { return FunctionCapacity{capacity_mib()}; }
 
   // --- ClusterBound ---
   Result<ClusterLimits> Limits(const std::string&, const Json&) override { return limits; }
@@ -84,8 +85,9 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   // EnsureGroup answers this while it is not OK.
   Status refuse_groups;
   // Of all instances together, beyond which groups are refused; 0 = no limit.
-  int64_t capacity_mib = 0;
-  int64_t taken_mib() const;
+  void set_capacity_mib(int64_t mib) { platform_.capacity_mib = mib; }
+  int64_t capacity_mib() const { return platform_.capacity_mib; }
+  int64_t taken_mib() const { return platform_.TakenMib(); }
   // What instances wrote, by uid; and why nobody can be told.
   std::map<std::string, std::string> logs;
   Status log_failure;
@@ -107,7 +109,7 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   std::vector<std::string> Live() const;  // uids
   // What a live instance was told by its environment.
   const std::map<std::string, std::string>& EnvironmentOf(const std::string& uid) const {
-    return instances_.at(uid).group.environment;
+    return platform_.Find(uid)->group.environment;
   }
   // The live instance that runs a slice of this role; "" = none.
   std::string InstanceOf(const std::string& role) const;
@@ -132,11 +134,7 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
     std::optional<SliceRecord> record;
     std::vector<ProgressLine> lines;
   };
-  struct Instance {
-    FunctionGroup group;
-    FunctionInstance instance;
-    Instant created{};
-    Instant ended{};
+  struct Instance : FakeInstance {
     int milli_cpu = 0;
     bool silent = false;
     NumericsFingerprint fingerprint;
@@ -154,6 +152,9 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
     bool lost = false;
   };
 
+  void Kill(Instance& instance, FunctionEnd end);
+  // Null: it is not ready, or nothing is heard of it.
+  Instance* Reachable(const std::string& uid) const;
   Status Around(const std::string& call, const std::function<Status()>& effect);
   void Advance();
   void AdvanceProfile(Instance& instance, Slice& slice);
@@ -169,8 +170,7 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   Clock& clock_;
   ObjectStore& store_;
   FakeFunctionsOptions options_;
-  std::map<std::string, Instance> instances_;
-  std::map<std::string, FunctionGroup> wanted_;                    // job uid + group
+  FakePlatform<Instance> platform_;
   std::map<std::string, Stream> streams_;                          // by invocation
   std::map<std::string, std::vector<FingerprintAnswer>> answers_;  // by job uid
   std::map<std::string, int> asked_kernels_;
