@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where an HTTP server is reached: a URL up to the prefix of its paths, and the one reader of such
-// text. Pure: names are not resolved.
+// The address of an HTTP server: scheme, host, port and path prefix, and the one parser of such
+// URLs. Pure: names are not resolved.
 #pragma once
 
 #include <optional>
@@ -36,7 +36,7 @@ struct Endpoint {
 Result<Endpoint> ParseEndpoint(std::string_view text);
 
 // "host:port", "[::1]:port", ":port" or "host" taken apart at the last colon outside brackets,
-// which are taken off. What stands there is not looked at. Nothing: a bracket without its end.
+// which are taken off. Host and port are not validated. nullopt: a bracket that is not closed.
 struct HostAndPort {
   std::string host;
   std::optional<std::string> port;

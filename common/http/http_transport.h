@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP requests as an interface: Kubernetes, S3 and gateways are spoken to through it, so that
-// tests can stand in for the network.
+// HTTP requests as an interface: clients of Kubernetes, S3 and gateways use it, so that tests can
+// replace the network.
 #pragma once
 
 #include <cstdint>
@@ -55,8 +55,7 @@ struct HttpRequest {
   std::function<bool(ByteView)> on_body;
   // A longer body with status 2xx is refused with kResourceExhausted. Nothing is read beyond it.
   uint64_t max_response_bytes = uint64_t{4} << 30;
-  // A longer body with another status ends there: what it is for, a sentence, stands in its first
-  // lines. The rest is not read.
+  // An error response's body is cut here: the message is in its first lines. The rest is not read.
   uint64_t max_error_bytes = uint64_t{1} << 20;
   // Longest time for the whole request, from Send to the last byte; 0 = only inactivity counts.
   double total_seconds = 0;

@@ -121,7 +121,7 @@ Result<HttpResponse> S3Client::SendSigned(const S3Call& call, WallTime at) {
                               .path = path,
                               .query = call.query,
                               .fields = call.fields,
-                              // Over TLS nobody changes the payload, so its hash is spared.
+                              // TLS protects the payload, so it is not hashed.
                               .payload_hash = tls && !call.body.empty()
                                                   ? std::string(kUnsignedPayload)
                                                   : Sha256Hex(call.body)};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One bucket of an S3 endpoint: turns calls into signed requests, and what went wrong into a Status
-// with the next step in its message. Requests are signed with the time of `clock`; a server that
-// refuses them and has another time is asked again with its own. Thread-safe.
+// One bucket of an S3 endpoint: turns calls into signed requests, and errors into a Status whose
+// message has the next step. Requests are signed with the time of `clock`; when the server refuses
+// one and its Date differs, it is sent again with the server's time. Thread-safe.
 #pragma once
 
 #include <atomic>

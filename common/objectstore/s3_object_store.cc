@@ -74,7 +74,7 @@ Status S3ObjectStore::Put(std::string_view key, std::span<const ByteView> parts,
   S3Call call{.method = "PUT", .key = key, .body = {parts.begin(), parts.end()}};
   if (options.if_absent) {
     call.fields.emplace_back("if-none-match", "*");
-    // Sent twice, the second would find the first's object and call it somebody else's.
+    // Sent twice, the second request would find the first's object and report kAlreadyExists.
     call.repeatable = false;
   }
   Status status;

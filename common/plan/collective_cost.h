@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one iteration of a collective costs: successful requests and payload bytes, in all and per
-// role. The planner predicts with these functions and the tests count the running collectives
-// against them (guarantee 5). Misses and retries are not in here: they are counted apart and
-// bounded by kMaxMissesPerObject.
+// role. The planner predicts with these functions, and tests compare the running collectives with
+// them (docs/ARCHITECTURE.md, guarantee 5). Misses and retries are counted apart and bounded by
+// kMaxMissesPerObject.
 //
 // Object-store transport, dedicated servers, one iteration, K shards, n workers, widths m_1 .. m_L:
 //   worker            K PUT (gradient shards), K GET (weight shards)

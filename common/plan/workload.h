@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the planner is told: the workload's profile, the platform and the objective. The API object
-// carries the same in JSON (design.md section 9). Sizes in bytes (papers' MB = 10^6), memory in
-// MiB, seconds, US dollars.
+// Input of the planner: the workload's profile, the platform and the objective. The API object has
+// the same fields in JSON (docs/reference/api.md, spec.profile; docs/formats.md, "Platform file").
+// Sizes in bytes (papers' MB = 10^6), memory in MiB, times in seconds, costs in US dollars.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a function computes with, as it says at `GET /readyz` (docs/formats.md): what decides the
-// bits beside the plan and the seed, and what a plan pins.
+// Numerics fingerprint of a function: its instruction set and its LibTorch with BLAS, as `GET
+// /readyz` reports them (docs/formats.md). They determine the bits of the result beside plan and
+// seed, so a plan pins them.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +10,7 @@
 
 namespace lambdadnn {
 
-// As long as status.plan has room for.
+// The longest values that the schema of status.plan allows.
 inline constexpr size_t kMaxIsaBytes = 64;
 inline constexpr size_t kMaxLibtorchBytes = 200;
 

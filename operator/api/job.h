@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ServerlessTrainingJob (lambdadnn.io/v1alpha1) as C++ values. The CRD in crds/ is the source of
-// truth of the schema; tests hold the two in step. Decoding, defaults and validation: job_codec.h,
+// truth of the schema; tests check that both agree. Decoding, defaults and validation: job_codec.h,
 // job_validation.h. Decimals that the API carries as strings are doubles here.
 #pragma once
 
@@ -197,7 +197,7 @@ struct UsageStatus {
   friend bool operator==(const UsageStatus&, const UsageStatus&) = default;
 };
 
-// What of a job the planner was asked with and may change in the job's life.
+// Inputs of the planner that may change during the job.
 struct PlannedInputs {
   Objective objective;
   JobSpec::Functions functions;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a condition is as it is: the one word of its `reason`, as status, events, exit codes and
-// docs/operations.md (Troubleshooting) know it. One table.
+// Reasons of conditions and events: the one table of their names, with texts and exit codes.
+// docs/operations.md (Troubleshooting) explains each.
 #pragma once
 
 #include <span>

@@ -32,7 +32,7 @@ void OptionalCount(JsonReader& reader, const char* name, int64_t* out) {
   *out = count;
 }
 
-// What was used, as whoever may write status left it: what cannot have been used was not.
+// Anyone with write access to status may have written the amount: a negative one counts as zero.
 void OptionalAmount(JsonReader& reader, const char* name, double* out) {
   if (reader.Optional(name, out)) *out = std::max(0.0, *out);
 }
@@ -281,7 +281,7 @@ Json EncodedAsRead(Json written) {
     field = written.contains(field.key()) ? std::next(field) : encoded.erase(field);
   }
   KeepOtherForms(written, &encoded);
-  // In a form that nobody reads any more it goes: the schema may refuse the object over it.
+  // A form that cannot be decoded is removed: the schema may refuse the whole object because of it.
   const Json* planned_for = FindPath(written, {"execution", "plannedFor"});
   if (planned_for != nullptr && !read.execution.planned_for) {
     encoded["execution"]["plannedFor"] = *planned_for;

@@ -81,8 +81,8 @@ struct Slice {
   int64_t lines = 0;     // of the stream, heartbeats not counted: where attaching goes on
   uint64_t attempt = 0;  // calls of an older attempt change nothing
   std::shared_ptr<HttpCall> call;
-  // Taken by this instance before. What answers at its address later may be another life of it, or
-  // another instance: that must not begin the slice anew while others are in the middle of it.
+  // This instance has accepted the slice. After a restart its address may belong to another
+  // instance, which must not start the slice again while the other roles are in the middle of it.
   bool taken = false;
   // Until the function takes it: one of an older version is asked again in its own.
   std::optional<SliceRequest> request;
@@ -279,8 +279,8 @@ void BeastSliceClient::State::OnEnd(Slice& slice, const Status& status) {
   }
   const Status refusal(CodeOfHttp(slice.http_status),
                        ErrorMessage(slice.http_status, slice.pending));
-  // Not the function's word on this slice: a proxy before one that is not there or not yet known,
-  // or another life of it. Whether it comes back the platform will tell.
+  // Not the function's own answer on this slice, but that of a proxy whose upstream is missing, or
+  // of a restarted function. The platform tells whether the instance still exists.
   if (refusal.code() == StatusCode::kUnavailable || refusal.code() == StatusCode::kNotFound) {
     return Lose(slice, refusal);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend whose functions live in a cluster that has a say of its own beside the configured
+// A backend whose functions run in a cluster, which may limit them further than the configured
 // platform.
 #pragma once
 

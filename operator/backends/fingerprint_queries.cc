@@ -9,7 +9,7 @@ namespace {
 
 // Without a byte, while reading.
 constexpr double kSilenceSeconds = 3;
-// An answer is a short line; whoever takes longer is asked anew.
+// An answer is a short line; after this time the call is repeated.
 constexpr Duration kLongestCall = std::chrono::seconds(10);
 constexpr size_t kMaxAnswerBytes = 4096;
 // A job that is gone by the time of the answer does not take it.

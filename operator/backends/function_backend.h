@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where function instances come from: Knative, OpenFaaS, or processes of this machine. A backend
-// makes groups of identical instances; the controller binds instances to ranks. Nothing here blocks
-// for longer than one request to the platform.
+// The interface to a platform of functions: Knative, OpenFaaS, or processes of this machine. A
+// backend makes groups of identical instances; the controller binds instances to ranks. No method
+// blocks for longer than one request to the platform.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ enum class FunctionPhase { kPending, kReady, kTerminating, kGone };
 
 // Why an instance is gone, as far as decisions go.
 enum class FunctionEnd {
-  kNone,         // it lives, or nothing tells
+  kNone,         // it is running, or the cause is unknown
   kByPlatform,   // killed, deleted, evicted, lost with its node
   kByItself,     // its program exited or crashed
   kOutOfMemory,  // it needed more than it had

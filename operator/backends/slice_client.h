@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Driving slices on function instances over HTTP (design.md section 4). Calls return at once; the
-// stream is read in the background and its newest state is polled, so that the controller stays
-// level-triggered and one slow function delays nobody.
+// Starts, follows and stops slices on function instances over HTTP (docs/formats.md, "Slices").
+// Calls return at once; streams are read in the background and their newest state is polled, so
+// that the controller stays level-triggered and no slow function delays another.
 #pragma once
 
 #include <cstdint>
@@ -65,7 +65,8 @@ class SliceClient {
   // when it does not answer within a few seconds, it must be asked again.
   virtual void AskFingerprint(const JobIdentity& job, const std::string& instance_uid,
                               const Endpoint& endpoint) = 0;
-  // The answers that came since the last call. One that nobody takes is dropped in time.
+  // The answers that came since the last call. Answers that are never taken are dropped after a
+  // while.
   virtual std::vector<FingerprintAnswer> TakeFingerprints(const std::string& job_uid) = 0;
 };
 

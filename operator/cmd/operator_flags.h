@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of lambdadnn-operator. Every flag but --check and --check-store, and those of
-// the uninstallation, which are for one call, has a variable LAMBDADNN_<FLAG>, which the flag
-// overrides.
+// The command line of lambdadnn-operator. Every flag has an environment variable LAMBDADNN_<FLAG>,
+// which the flag overrides, except for those of a single call: --check, --check-store and the
+// uninstallation's.
 #pragma once
 
 #include <optional>

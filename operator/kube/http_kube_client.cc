@@ -145,7 +145,7 @@ Result<Json> HttpKubeClient::Do(const Call& call) {
   if (!json.ok()) {
     return UnavailableError(call.what + ": the answer is not JSON: " + json.status().message());
   }
-  // Whoever answers for the server, a proxy say: callers look for fields in what they get.
+  // A proxy may answer for the server: callers access fields of the answer.
   if (!json->is_object()) return UnavailableError(call.what + ": the answer is no object");
   if (!call.name.empty() && MetadataText(*json, "name") != call.name) {
     return UnavailableError(call.what + ": the answer is not the object that was asked for");
@@ -301,7 +301,7 @@ Result<std::unique_ptr<Watch>> HttpKubeClient::StartWatch(const ResourceType& ty
   LDNN_ASSIGN_OR_RETURN(const std::shared_ptr<Session> session, SessionNow(&credential));
   return NewHttpWatch(
       runtime_, Describe("watch", type, namespace_name, ""), MakeRequest("GET", path, credential),
-      // The session, and so its transport, lives as long as the watch.
+      // The watch keeps the session, and so its transport, alive.
       [session](const HttpRequest& request) { return session->watches->Send(request); },
       [this, credential] { credentials_.Refuse(credential); });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an API server's refusal means: an HTTP status with a Status object (apimachinery's
-// meta/v1) as our Status, with the server's own words.
+// Maps an API server's error, an HTTP status with a meta/v1 Status object, to our Status, with the
+// server's message.
 #pragma once
 
 #include <optional>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // One leader among several processes, by a coordination.k8s.io Lease, as client-go does it. Every
-// process judges the lease by when it last *saw* it change, on its own monotonic clock: clocks that
-// differ do no harm.
+// process judges the lease by when it last *saw* it change, on its own monotonic clock, so that
+// clocks may differ.
 //
 // A leader that cannot renew for renew_seconds must end its process (on_lost): the others take over
-// lease_seconds after its last renewal. It is told so at that time by its own clock, also while a
-// renewal hangs. What it still sends by then, or after it was frozen in between, is stopped by
-// resourceVersions and by the epoch that functions check.
+// lease_seconds after its last renewal. on_lost is called at that time by its own clock, also while
+// a renewal hangs. Late requests of a former leader, also of one that was frozen, are refused
+// because of resourceVersions and the epoch that functions check.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole list, page by page, for those who look once; who follows objects has an Informer.
+// Lists all objects of a kind once, page by page. To follow objects, use an Informer.
 #pragma once
 
 #include <functional>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether pods fit on nodes one by one, where what is left in all would be enough.
+// Whether each pod fits on some node, given that the sum of free capacity is enough.
 #pragma once
 
 #include <vector>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The provisioner: how many functions of which memory train a job, and how their gradients are
-// aggregated, so that the objective holds at least cost. Pure: no I/O, no clock, no chance; the
+// aggregated, so that the objective holds at least cost. Pure: no I/O, no clock, no randomness; the
 // same input gives the same plan. Equations: docs/theory.md.
 //
 // A model predicts time and cost (models.h has all of them): kLambdaDnn (lambda_dnn_model.h, the
 // equations of the paper) and kExtended (extended_model.h, what this product runs: layered servers
 // over an object store). The exact search returns what trying every candidate would (candidate.h:
-// space and order). What there is to say is in enums and figures; wording.h has the sentences.
+// space and order). Results are enums and figures; wording.h has the sentences.
 #pragma once
 
 #include <array>
@@ -126,8 +126,8 @@ struct InfeasibilityCertificate {
 // listed, and their candidates counted, only for pairs that a bound does not leave out before.
 // candidates = candidates_left_out + evaluated + those refused for memory, quota or functions.
 enum class SearchEnd {
-  kSpaceCovered,  // every candidate was looked at
-  kBoundReached,  // what was left out could not have been better
+  kSpaceCovered,  // every candidate was visited
+  kBoundReached,  // the pruned ones could not have been better
   kAlgorithm1,    // between its bounds of n
 };
 struct SearchSummary {

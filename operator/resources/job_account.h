@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ServiceAccount that the pods of one job run as: without rights and without a token, so that
-// what runs in them is nobody to the API server. Pure builders.
+// the pods cannot authenticate to the API server. Pure builders.
 #pragma once
 
 #include <string>

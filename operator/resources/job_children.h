@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Labels, annotations and the owner reference of the Kubernetes objects of a job.
+// Labels, annotations and owner reference of a job's Kubernetes objects.
 #pragma once
 
 #include <string>

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reaches the pods of one job and what they reach: one networking.k8s.io/v1 NetworkPolicy a
-// job that selects all its pods in both directions, so that nothing is admitted but what it lists.
-// Pure builders.
+// Ingress and egress of one job's pods: one networking.k8s.io/v1 NetworkPolicy per job that selects
+// all its pods in both directions, so that it denies what it does not list. Pure builders.
 //
 // Admitted to the pods: the operator at queue-proxy's port, Knative's activator and autoscaler at
 // queue-proxy's ports, the ingress gateway where one is named, and the job's other pods. Kubernetes
-// itself admits what the node of a pod sends to it, so the kubelet's probes need no rule. Admitted
-// from the pods: names, the object store, the job's other pods. Another policy of the namespace can
-// only admit more.
+// itself admits traffic from a pod's own node, so the kubelet's probes need no rule. Admitted from
+// the pods: DNS, the object store, the job's other pods. Another policy of the namespace can only
+// admit more.
 #pragma once
 
 #include <optional>

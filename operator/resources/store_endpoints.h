@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which object stores jobs may name as their endpoint, as the administrator lists them, and where
-// the packets to each go: NetworkPolicies see the addresses of pods and hosts, not names. Pure:
-// names are not resolved.
+// The administrator's list of object stores that jobs may name as their endpoint, with the
+// NetworkPolicy peers of each: policies match addresses of pods and hosts, not names. Pure: names
+// are not resolved.
 //
 // The operator's own store is always one of them. Several entries may be for one endpoint; their
 // peers add up.

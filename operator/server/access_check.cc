@@ -134,7 +134,7 @@ void CheckRules(KubeClient& kube, const std::string& set, const std::string& nam
                            (set == "lease" ? "the Lease" : set) + " hold " + where});
 }
 
-// What goes on without a rule that is optional; "" = somebody else tells.
+// What does not work without an optional rule; "" = reported elsewhere.
 std::string LossWithout(const AccessRule& rule) {
   static const std::map<std::string, std::string> losses = {
       {"nodes", "jobs are planned and admitted as if the nodes had capacity without end"},

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the operator opens what --backend names: one row a backend that this release has, with the
-// flags that it needs and what --check looks at. What a platform can do stands in
-// api/backend_kind.h.
+// Opens the backend that --backend names: one row per backend of this release, with the flags that
+// it needs and the checks of --check. api/backend_kind.h has the capabilities.
 #pragma once
 
 #include <functional>

@@ -33,7 +33,8 @@ class JobSeries {
   void Gauge(const char* name, const char* help, double value) {
     registry_.GetGauge(name, help, labels_).Set(value);
   }
-  // Of what whoever may write status left there: nothing but a number of at least 0 counts.
+  // Anyone with write access to status may have written the value: only numbers of at least 0
+  // count.
   void Counter(const char* name, const char* help, double value) {
     registry_.GetCounter(name, help, labels_).Add(value >= 0 ? value : 0);
   }

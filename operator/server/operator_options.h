@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operator's process is told at its start: plain values, from flags and LAMBDADNN_*
-// variables (operator/cmd).
+// Options of the operator's process: plain values, from flags and LAMBDADNN_* variables
+// (operator/cmd).
 #pragma once
 
 #include <string>
@@ -19,7 +19,7 @@ struct OperatorOptions {
   // server has its own). The Lease does not wait for it.
   double kube_api_qps = 0;
   int kube_api_burst = 100;
-  // Whose jobs are looked after; empty = all namespaces.
+  // Namespaces whose jobs are managed; empty = all.
   std::vector<std::string> namespaces = {};
 
   // Where functions run (server/backend_factory.h). Local: the function host (`lambdadnn host`)

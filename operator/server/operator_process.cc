@@ -358,7 +358,7 @@ ControllerDependencies OperatorProcess::State::Dependencies() {
           .cluster = cluster};
 }
 
-// Without an election nobody knows who else there is.
+// Without an election there is no way to know of other operators.
 std::function<Result<bool>()> OperatorProcess::State::LeadsNow() {
   if (election == nullptr) return nullptr;
   return [of = election.get()] { return of->HoldsNow(); };

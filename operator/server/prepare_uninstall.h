@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `lambdadnn-operator --prepare-uninstall`: what has to happen before an operator goes for good, so
-// that no function runs on unattended and nothing hangs on its finalizer. Jobs are kept, suspended
-// at a checkpoint; another operator can resume them. Every step may be repeated.
+// `lambdadnn-operator --prepare-uninstall`: prepares the removal of the operator, so that no
+// function runs on without it and no deletion waits for its finalizer. Jobs are kept, suspended at
+// a checkpoint; another operator can resume them. Every step may be repeated.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@
 namespace lambdadnn {
 
 struct PrepareUninstallOptions {
-  // Whose jobs are looked after; empty = all namespaces.
+  // Namespaces whose jobs are managed; empty = all.
   std::vector<std::string> namespaces = {};
   // Functions are pods of Knative, which are deleted where the operator did not come to it.
   bool knative = false;
@@ -34,9 +34,9 @@ struct PrepareUninstallResult {
   std::string Brief() const;
 };
 
-// Suspends the jobs, waits for their rest, ends the operator, deletes what functions are left,
-// takes the finalizers off. An error names the step; finalizers stay as long as an operator may
-// run.
+// Suspends the jobs, waits until they have quiesced, ends the operator, deletes remaining
+// functions, removes the finalizers. An error names the step; finalizers stay as long as an
+// operator may run.
 Result<PrepareUninstallResult> PrepareUninstall(KubeClient& kube, Runtime& runtime,
                                                 const PrepareUninstallOptions& options);
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// After which iteration do all roles of a slice stop? Agreed inside the exchange, so that every
-// role ends with the same iteration and no clock changes arithmetic (docs/design/001).
+// Agreement on the last iteration of a slice. It travels with the exchanged objects, so that every
+// role ends with the same iteration and no clock influences the arithmetic
+// (docs/design/001-data-plane.md).
 //
-// A role that wants to stop writes kStopRequested into the headers of what it pushes; whoever reads
-// that repeats it. The root of shard 0 answers with the weights of version v; they name the end,
-// SyncPolicy::EndToldWith(v). Workers repeat it in the gradients that they compute at v, so every
-// server knows it before that iteration, the last one, ends. Thread-safe.
+// A role that wants to stop writes kStopRequested into the headers of the objects that it pushes;
+// every reader repeats it. The root of shard 0 answers in the header of the weights of some version
+// v with the end, SyncPolicy::EndToldWith(v). Workers repeat it in the gradients that they compute
+// at v, so every server knows it before the last iteration ends. Thread-safe.
 #pragma once
 
 #include <atomic>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the models on LibTorch share: the process's settings, batches in, losses and hits out.
-// Names at::Tensor without its header, which costs seconds in every file. All may throw what
-// LibTorch throws, but for CheckBatch and TorchErrorText.
+// Helpers of the models on LibTorch: settings of the process, tensors of a batch, losses and
+// numbers of correct predictions. Declares at::Tensor without its header, which costs seconds in
+// every file. All functions but CheckBatch and TorchErrorText may throw LibTorch's exceptions.
 #pragma once
 
 #include <cstdint>

@@ -40,7 +40,7 @@ HttpServerReply TextReply(int status, std::string body) {
   return reply;
 }
 
-// Whoever asked in a newer protocol learns from it which one to ask in.
+// It tells a caller with a newer protocol which one to use.
 HttpServerReply RefusalReply(const Status& status) {
   HttpServerReply reply = ErrorReply(status);
   auto body = nlohmann::json::parse(reply.body, nullptr, false);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What both roles of a training slice share: the transport, where the slice begins, the agreement
-// on its end, its budget of time and its record. A role brings what it does in an iteration.
+// on its end, its budget of time and its record. A role adds its work of an iteration.
 #pragma once
 
 #include <functional>

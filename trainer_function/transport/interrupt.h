@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a slice must stop waiting: it was told to end at once, or its time is up. Every wait of the
-// data plane sleeps here, so that an abort is felt at once however long the back-off has grown.
-// Thread-safe.
+// Ends waits of a slice that was aborted or whose time is up. Every wait of the data plane sleeps
+// here, so that an abort takes effect at once however long the back-off has grown. Thread-safe.
 #pragma once
 
 #include <atomic>

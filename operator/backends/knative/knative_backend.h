@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// FunctionBackend for Knative Serving: one Service per group, pods as instances. What runs is known
-// from one watch of all pods of ours, however many jobs there are; Services are asked for by name
-// when a group is made or deleted. Nothing is kept here that the API server does not hold, so a new
-// leader's backend sees what the one before saw.
+// FunctionBackend for Knative Serving: one Service per group, pods as instances. One watch of all
+// our pods, however many jobs there are, shows what runs; Services are read by name when a group is
+// made or deleted. All state is in the API server, so a new leader's backend sees what its
+// predecessor saw.
 //
-// Slices go to the pods' own addresses, through their queue-proxy; with addressing Service, where
-// each function has a Service of its own, to its name, once Knative says that its route is there. A
-// crash-looping pod is deleted when its group is ensured, which makes Knative start another.
+// Slices go to the pods' own addresses, through their queue-proxy. With addressing Service each
+// function has a Service of its own, and slices go to its name once Knative reports its route as
+// ready. A crash-looping pod is deleted when its group is ensured, which makes Knative start
+// another.
 #pragma once
 
 #include <functional>
@@ -41,7 +42,7 @@ class KnativeBackend final : public FunctionBackend, public ClusterBound {
     // A deleted pod that is still there so long after its grace counts as gone: its node is lost,
     // and what runs there still is fenced like any function that was cut off.
     double lost_node_seconds = 60;
-    // A Service that was seen right is not looked at again for this long.
+    // A Service that was found correct is not read again for this long.
     double service_seconds = 2;
     // Creates an object as a trial that leaves nothing; null = groups are not tried.
     std::function<Result<Json>(const ResourceType&, const Json&)> try_create = nullptr;

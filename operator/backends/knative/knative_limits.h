@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Knative's own ConfigMaps allow functions, and how a cluster with Knative is read.
+// Limits of functions from Knative's ConfigMaps, and the options of ClusterReader for a cluster
+// with Knative.
 #pragma once
 
 #include "operator/backends/kubernetes/cluster_reader.h"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where requests for the function in a pod of a Knative revision go: to the pod's own address,
-// through its queue-proxy, or with addressing Service to the name of the function's own Service.
-// Pure reading.
+// The endpoint of the function in a pod of a Knative revision: the pod's own address, through its
+// queue-proxy, or with addressing Service the name of the function's own Service. Pure.
 #pragma once
 
 #include "common/base/endpoint.h"

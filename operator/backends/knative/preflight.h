@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a cluster would take a Knative Service: a server-side dry run, which Knative carries on
-// to the pod where it is allowed to.
+// Whether a cluster would accept a Knative Service: a server-side dry run, which Knative extends to
+// the pod if its configuration allows.
 #pragma once
 
 #include <functional>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why no pod of a Knative Service is made, where only its ReplicaSet was told: the API server
-// refuses pods, Kubernetes says so of the Deployment, and Knative hands the words on up to the
-// Service. Pure reading.
+// Why a Knative Service has no pods: the API server refuses the ReplicaSet's pods, Kubernetes
+// reports it in the Deployment's conditions, and Knative copies the message to the Service's. Pure.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many pods a Knative Service has: said when it is made, and changed afterwards through its
-// PodAutoscaler, which keeps the pods that stay.
+// The number of pods of a Knative Service: set by annotations when it is created, changed later
+// through its PodAutoscaler, which keeps the remaining pods.
 #pragma once
 
 #include <functional>

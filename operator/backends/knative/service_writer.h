@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes and deletes the Knative Services of groups, each with the Secret of its environment.
-// Services are asked for by name, and not again for a moment after they were seen right.
-// Thread-safe.
+// Services are read by name, and not again for a moment after they were found correct. Thread-safe.
 #pragma once
 
 #include <map>
@@ -22,7 +21,7 @@ class ServiceWriter {
  public:
   struct Options {
     KnativeOptions services;
-    // A Service that was seen right is not looked at again for this long.
+    // A Service that was found correct is not read again for this long.
     double seen_seconds = 2;
   };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what a cluster lets functions be: nodes and what other pods on them request, quotas and
-// limit ranges of the job's namespace, and what the platform of functions says of itself. For the
-// operator's planner and for `kubectl lambdadnn plan`, each with its own rights: what may not be
-// read is left out, and told.
+// Reads the limits that a cluster sets to functions: nodes and the requests of other pods on them,
+// quotas and limit ranges of the job's namespace, and the function platform's own configuration.
+// For the operator's planner and for `kubectl lambdadnn plan`, each with its own rights: what these
+// do not allow to read is left out and reported.
 //
-// Answers are kept for a while, so that a thousand jobs cost what one does: a page of pods is read,
-// added up and forgotten. Thread-safe; nobody waits for another's requests.
+// Answers are cached for a while, so that a thousand jobs cost as much as one. Pods are read page
+// by page and summed up, not kept. Thread-safe; no call waits for another's requests.
 #pragma once
 
 #include <map>

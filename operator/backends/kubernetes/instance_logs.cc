@@ -14,7 +14,7 @@ namespace {
 
 // Enough for a last one that is not empty.
 constexpr int kLastLines = 20;
-// A look at a job does not take longer for the last words of its functions.
+// Reading the instances of a job takes at most this long for their last log lines.
 constexpr Duration kLongestForLastLines = std::chrono::seconds(1);
 
 bool IsTransient(const Status& answer) {
@@ -56,7 +56,7 @@ void InstanceLogs::AddEnds(const Json& pod, Look* look, std::vector<FunctionInst
       instance.ended_seconds =
           std::max(instance.ended_seconds, ToSeconds(look->begin - end->second.seen));
       if (instance.last_log_line.empty()) instance.last_log_line = end->second.last_line;
-      // Who is told of an end never looks at it again: what is not there now is not missed later.
+      // An end is reported once: a log line that is not there now is not read later.
       ask = is_new && look->more && instance.last_log_line.empty();
     }
     if (!ask) continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The logs of functions in pods, and the last words of those that have ended, which are asked for
-// once. Thread-safe.
+// The logs of functions in pods, and the last line of those that have ended, which is read once.
+// Thread-safe.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ namespace lambdadnn {
 
 class InstanceLogs {
  public:
-  // One look at the functions of a job, which does not wait long for the words of all of them.
+  // One listing of a job's functions, which does not wait long for all of their logs.
   struct Look {
     Instant begin{};
     bool more = true;  // false: no other log should be asked for

@@ -206,7 +206,7 @@ void JobIsolation::Keep(const std::string& job_uid) {
     if (found == wanted_.end() || found->second.released) return;
     policy = found->second.policy;
   }
-  // Tried again at the next look.
+  // Tried again at the next call.
   static_cast<void>(EnsurePolicy(job_uid, policy));
 }
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pod says about the function in it: pure reading.
+// Reads the function instances in a pod. Pure.
 //
-// A container that ends is started again in the same pod, and what ran in it before is lost: so an
-// instance is one run of the container, "POD_UID.RESTARTS", and a slice bound to it never reaches
-// the next one. Ready is the pod's own condition; those of the objects
-// above it say nothing about one function.
+// The kubelet restarts a container that ends in the same pod, without its state: so an instance is
+// one run of the container, "POD_UID.RESTARTS", and a slice bound to it never reaches the next one.
+// Ready is the pod's own condition; those of the objects above it say nothing about one function.
 #pragma once
 
 #include <optional>
@@ -23,9 +22,9 @@ namespace lambdadnn {
 // without which it is not ready.
 std::vector<FunctionInstance> InstancesOf(const Json& pod, const Endpoint& endpoint = {});
 
-// How old each run is at `now` of the API server's clock, and since when one that is gone is over.
-// The first begins with its pod, whose memory it holds from then on, a later one when the kubelet
-// starts it. 0 where the pod does not say: also of an end that nobody saw.
+// The age of each run at `now` of the API server's clock, and for an ended one the seconds since
+// its end. The first run begins with its pod, whose memory it holds from then on, a later one when
+// the kubelet starts it. 0 where the pod does not tell, as for an end that was not observed.
 void TellAges(const Json& pod, WallTime now, std::vector<FunctionInstance>* of_pod);
 
 // Under which of its container's starts the kubelet keeps the log of the instance; none when it

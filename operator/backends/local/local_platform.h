@@ -11,8 +11,8 @@
 
 namespace lambdadnn {
 
-// CPU in proportion to memory, one core a GiB; a function never has more than one core (its kernels
-// are pinned to one thread); all functions together have the machine and four fifths of its memory;
+// CPU in proportion to memory, one core a GiB; a function never has more than one core (LibTorch
+// runs with one thread); all functions together have the machine and four fifths of its memory;
 // λDNN's price of a GiB second.
 Platform LocalPlatform(const Machine& machine);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs of a job's functions: of those that live from what runs them (a function host, or pods
-// through the API server), of those that are gone from beside the job's results.
+// Logs of a job's functions: of running ones from their platform (a function host, or pods through
+// the API server), of ended ones from the job's results in the store.
 #pragma once
 
 #include <functional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job in a cluster shown as `lambdadnn run` shows its own: progress, and a line for each
-// condition that changes.
+// Shows a job in a cluster as `lambdadnn run` does: progress, and a line for each condition that
+// changes.
 #pragma once
 
 #include <map>
