@@ -12,20 +12,20 @@
 namespace lambdadnn {
 
 struct Endpoint {
-  std::string scheme = "";     // "http" or "https"; empty = not said
-  std::string user_info = "";  // what stood before '@'; a secret, so that Text() leaves it out
+  std::string scheme = "";     // "http" or "https"; empty = not given
+  std::string user_info = "";  // the part before '@'; a secret, which Text() omits
   std::string host = "";       // in lower case, an IPv6 address without its brackets
-  int port = 0;                // 0 = not said
+  int port = 0;                // 0 = not given
   std::string path = "";       // "/prefix", without a slash at its end; empty = none
 
-  // The port that was said, else the scheme's: 80 of http, 443 of any other.
+  // The given port, else the scheme's default: 80 of http, 443 of any other.
   int PortOrUsual() const;
-  // "host", "host:port", "[::1]:port": the port as it was said.
+  // "host", "host:port", "[::1]:port": the port as it was given.
   std::string Authority() const;
-  // The same without the scheme's usual port, as the Host field has it: gateways may know a server
-  // by its bare name alone.
+  // The same without the scheme's default port, as in the Host field: gateways may route by the
+  // bare name alone.
   std::string HostField() const;
-  // "https://host:port/prefix", without what was not said.
+  // "https://host:port/prefix", without the parts that were not given.
   std::string Text() const;
 
   friend bool operator==(const Endpoint&, const Endpoint&) = default;

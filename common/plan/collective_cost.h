@@ -8,9 +8,8 @@
 //   worker            K PUT (gradient shards), K GET (weight shards)
 //   server, level l   per shard of its group: fan-in GET; 1 PUT (merged gradient, or weights at the
 //                     root)
-//   clipping          by global norm: each root PUTs one norm object per shard of its group (8
-//   bytes
-//                     a block) and GETs those of the shards that other groups hold
+//   clipping          by global norm: each root PUTs one norm object per shard of its group (8 B a
+//                     block) and GETs those of the shards that other groups hold
 //   garbage           every object is deleted once, by its writer
 #pragma once
 

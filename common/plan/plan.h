@@ -87,8 +87,8 @@ struct ExecutionPlan {
 // What the planner answers: a plan to execute, what it expects of it, and why it is no better.
 struct Plan : ExecutionPlan {
   Prediction predicted;
-  // What limits the plan: any of deadline, budget, memory, quota, batch, parameterServerBandwidth,
-  // functions, fixed.
+  // Binding limits: any of deadline, budget, memory, quota, functions, machines (nodes), batch,
+  // parameterServerBandwidth, functionTimeout, fixed.
   std::vector<std::string> binding;
 
   friend bool operator==(const Plan&, const Plan&) = default;

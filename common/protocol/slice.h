@@ -42,7 +42,7 @@ struct Role {
 // A role that a function takes on for one slice.
 struct AssignedRole {
   Role role;
-  int attempt = 1;  // grows each time that the role is begun anew in its round
+  int attempt = 1;  // grows each time that the role is restarted in its round
   friend bool operator==(const AssignedRole&, const AssignedRole&) = default;
 };
 

@@ -69,10 +69,10 @@ enum class Reason {
   kUnsupportedSynchronization,
 };
 
-// What a job that failed for a reason means to who ran it.
+// Kind of a failure, from which its exit code follows.
 enum class FailureKind {
   kJob,          // the job's own failure
-  kUsage,        // what was asked for cannot be done as it is written
+  kUsage,        // the job cannot be run as specified
   kInfeasible,   // no plan reaches the objective
   kEnvironment,  // the machine or cluster cannot run functions
 };

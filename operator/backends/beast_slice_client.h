@@ -39,10 +39,10 @@ class BeastSliceClient final : public SliceClient {
                       const Endpoint& endpoint) override;
   std::vector<FingerprintAnswer> TakeFingerprints(const std::string& job_uid) override;
 
-  // Told whose slice changed its phase, or whose function has said what it computes with, so that
-  // jobs need not be polled often for that. Runs on the task that reads the streams: must neither
-  // block nor call this client. nullptr = no listener; once SetListener(nullptr) returns, none is
-  // called any more.
+  // Called with the job whose slice changed its phase or whose function answered with its
+  // fingerprint, so that jobs need not be polled often. Runs on the task that reads the streams:
+  // must neither block nor call this client. nullptr = no listener; once SetListener(nullptr)
+  // returns, none is called any more.
   using Listener = std::function<void(const JobIdentity& job)>;
   void SetListener(Listener listener);
 

@@ -24,7 +24,7 @@ namespace lambdadnn {
 
 class FingerprintQueries {
  public:
-  // `told`: that a function of the job has answered; runs on the task.
+  // `told` is called when a function of the job has answered; runs on the task.
   FingerprintQueries(boost::asio::io_context& io, Clock& clock, double connect_seconds,
                      std::function<void(const JobIdentity&)> told);
   FingerprintQueries(const FingerprintQueries&) = delete;

@@ -15,14 +15,14 @@ struct OperatorFlags {
   OperatorOptions options;
   std::string backend = BackendName(BackendKind::kLocal);  // as it is named; read into the options
   bool check = false;                                      // say what is missing, and end
-  bool prepare_uninstall = false;                          // make ready to go, and end
+  bool prepare_uninstall = false;                          // prepare the uninstallation, and end
   std::string uninstall_deployment = "";                   // "NAMESPACE/NAME"; empty = none
   double uninstall_wait_seconds = 120;
   std::string log_format = "text";
   std::string log_level = "info";
 };
 
-// nullopt: the process is to end with *exit_code; what was to be said has been printed.
+// nullopt: the process must end with *exit_code; messages have been printed.
 std::optional<OperatorFlags> ParseOperatorFlags(int argc, char** argv, int* exit_code);
 
 }  // namespace lambdadnn

@@ -13,8 +13,8 @@
 
 namespace lambdadnn {
 
-// `what` is the request in a person's words ("create secrets team-a/x"). Never OK for a status
-// >= 300. Codes as kube_client.h says; 401 is kUnauthenticated, 429 and 5xx kUnavailable.
+// `what` describes the request for people ("create secrets team-a/x"). Never OK for a status >=
+// 300. Codes as kube_client.h says; 401 is kUnauthenticated, 429 and 5xx kUnavailable.
 Status StatusOfAnswer(std::string_view what, const HttpResponse& response);
 // The same for the Status object of a watch's ERROR event.
 Status StatusOfObject(std::string_view what, const Json& object, int http_status);

@@ -14,7 +14,7 @@ namespace lambdadnn {
 Result<KubeList> ListAll(KubeClient& kube, const ResourceType& type,
                          const std::string& namespace_name, const std::string& label_selector = "");
 
-// The same for those who need no object for long: one page is held at a time.
+// The same for callers that keep no object: one page is in memory at a time.
 Status ForEachListed(KubeClient& kube, const ResourceType& type, const std::string& namespace_name,
                      const std::string& label_selector,
                      const std::function<void(const Json&)>& each);

@@ -22,7 +22,7 @@ namespace lambdadnn {
 
 class ObjectCache {
  public:
-  // Returns whether the object is news.
+  // Returns whether the object is newer.
   bool Put(Json object);
   // The object was deleted. Returns whether it was there.
   bool Remove(const Json& object);
@@ -43,7 +43,7 @@ class ObjectCache {
 
   // Deletions remembered, so that a late answer does not restore a deleted object.
   static constexpr size_t kRememberedDeletions = 4096;
-  // Changes remembered for those who ask now and then.
+  // Changes remembered for callers of ChangesSince.
   static constexpr size_t kRememberedChanges = 4096;
 
  private:

@@ -91,7 +91,7 @@ class PerformanceModel {
 
   // What a worker of n needs at least, in MiB.
   virtual double NeededMib(int /*functions*/) { return 0; }
-  // The network of what the functions exchange through limits n of them.
+  // Whether n functions saturate the network that they exchange through.
   virtual bool NetworkSaturated(int /*functions*/) { return false; }
 };
 

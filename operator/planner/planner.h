@@ -26,8 +26,8 @@ namespace lambdadnn {
 enum class PredictionModel { kLambdaDnn, kExtended };
 enum class SearchMethod { kExact, kAlgorithm1 };
 
-// What limits a plan, or keeps one from running. Of those that keep a candidate from running (the
-// first five) the later came closer. To add one: its name and meaning in wording.cc.
+// Limits that bind a plan, or that a candidate breaks (the first five, in the order in which they
+// are checked). To add one: its name and meaning in wording.cc.
 enum class Limit {
   kMemory,
   kQuota,
@@ -42,7 +42,7 @@ enum class Limit {
 };
 inline constexpr size_t kObstacleCount = 5;
 
-// What the job says about aggregation; what is absent is chosen. layers may end with the number of
+// The job's constraints on aggregation; absent ones are chosen. layers may end with the number of
 // workers, which then is the only n considered.
 struct AggregationConstraints {
   std::optional<TransportKind> transport;
@@ -51,7 +51,7 @@ struct AggregationConstraints {
   std::vector<int> layers;
   std::optional<int> spread;
   std::optional<int> server_memory_mib;
-  // What a server gets at least where server_memory_mib does not say it; 0 = what its rule gives.
+  // Minimum memory of a server if server_memory_mib is not set; 0 = as its rule gives.
   int least_server_memory_mib = 0;
 };
 

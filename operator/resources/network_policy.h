@@ -24,7 +24,7 @@ struct JobNetworkOptions {
   Json operators = Json::array();  // the operator's own pods
   Json knative = DefaultKnative();
   Json gateways = Json::array();  // of the ingress; none = no gateway calls functions
-  Json names = Json::array();     // servers of names; none = any address at port 53
+  Json names = Json::array();     // DNS servers; none = any address at port 53
   // Egress rules to every job's store. None = as `endpoints` has it; without those any address at
   // the port of the job's store.
   Json store = Json::array();
@@ -37,10 +37,10 @@ struct JobNetworkOptions {
   static Json DefaultKnative();
 };
 
-// From a file like (all fields may be left away):
-//   operators: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name:
-//   lambdadnn-system}}}] store: [{to: [{ipBlock: {cidr: 192.0.2.7/32}}], ports: [{port: 9000}]}]
-// kInvalidArgument names the field that makes no sense.
+// From a file with these fields, all optional, e.g.
+//   operators: [{podSelector: {matchLabels: {app.kubernetes.io/name: lambdadnn-operator}}}]
+//   store: [{to: [{ipBlock: {cidr: 192.0.2.7/32}}], ports: [{port: 9000}]}]
+// kInvalidArgument names the invalid field.
 Result<JobNetworkOptions> JobNetworkOptionsFromJson(const Json& json);
 Result<JobNetworkOptions> ReadJobNetworkOptions(const std::string& file);
 

@@ -44,10 +44,10 @@ struct StoreEndpoints {
   std::string Text() const;
 };
 
-// From a file like (both fields may be left away; the operator's own URL is not of it):
+// From a file with these fields, both optional (the operator's own URL is not in it), e.g.
 //   peers: [{ipBlock: {cidr: 192.0.2.7/32}}]
 //   allowedEndpoints: [{host: minio.team.svc, port: 9000, peers: [{namespaceSelector: {}}]}]
-// kInvalidArgument names the field that makes no sense.
+// kInvalidArgument names the invalid field.
 Result<StoreEndpoints> StoreEndpointsFromJson(const Json& json);
 Result<StoreEndpoints> ReadStoreEndpoints(const std::string& file);
 

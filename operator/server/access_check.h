@@ -26,7 +26,7 @@ struct CheckFinding {
   enum class Level { kGood, kWarning, kMissing };
   Level level = Level::kGood;
   std::string subject;  // what was checked: "API server", "CRD", "access", "object store"
-  // One sentence: what is well, or what is not and what to do about it.
+  // One sentence: what is right, or what is wrong and what to do about it.
   std::string text;
 };
 

@@ -15,10 +15,10 @@ namespace lambdadnn {
 struct PrepareUninstallOptions {
   // Namespaces whose jobs are managed; empty = all.
   std::vector<std::string> namespaces = {};
-  // Functions are pods of Knative, which are deleted where the operator did not come to it.
+  // Functions are pods of Knative; those that the operator has left are deleted.
   bool knative = false;
-  // The Deployment of the operator, which would add its finalizers again: it is scaled to nothing
-  // before they go. Without a name there is none.
+  // The operator's Deployment, which is scaled to zero before finalizers are removed, since it
+  // would add them again. No name = none.
   ObjectName deployment = {};
   // For jobs to quiesce; there is no wait where no replica is ready.
   double wait_seconds = 120;
@@ -27,10 +27,10 @@ struct PrepareUninstallOptions {
 };
 
 struct PrepareUninstallResult {
-  int suspended = 0;  // jobs that ran and were told to stop
+  int suspended = 0;  // running jobs that were suspended
   int unsettled = 0;  // of these, not quiesced in time: their work since a checkpoint is lost
   int groups = 0;     // groups of functions that had to be deleted
-  int released = 0;   // jobs whose finalizer was taken off
+  int released = 0;   // jobs whose finalizer was removed
   std::string Brief() const;
 };
 

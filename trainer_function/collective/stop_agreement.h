@@ -25,9 +25,9 @@ class StopAgreement {
   // This role wants to stop (budget, SIGTERM, asked by the operator).
   void Request() { requested_.store(true); }
   bool requested() const { return requested_.load(); }
-  // What a pulled object says.
+  // Reads the stop fields of a pulled object.
   void Observe(const ObjectHeader& header);
-  // What a pushed object must say.
+  // Sets the stop fields of an object to be pushed.
   void Mark(TransferMetadata* metadata) const;
 
   // Root of shard 0 only, before it publishes the weights of `version`: answers a request.

@@ -41,13 +41,13 @@ void CopyToParameters(std::span<const float> flat, const ParameterManifest& mani
 void CopyFromParameters(const ParameterManifest& manifest,
                         const std::vector<at::Tensor>& parameters, std::span<float> flat);
 
-// [samples, sample_shape...], a copy in LibTorch's own aligned memory: the address that a batch
-// comes from never picks a kernel.
+// [samples, sample_shape...], a copy in LibTorch's own aligned memory, so that the batch's address
+// does not influence which kernel runs.
 at::Tensor InputTensor(const Batch& batch, const std::vector<int64_t>& sample_shape);
 
 // `outputs` is [samples, form.outputs]. A scalar with a gradient, see torch_model.h for the means.
 at::Tensor LossSum(const at::Tensor& outputs, const Batch& batch, const OutputForm& form);
-// Samples whose class is right; with several binary targets a sample counts when all are.
+// Samples with the correct class; with several binary targets a sample counts when all are correct.
 int64_t CountCorrect(const at::Tensor& outputs, const Batch& batch, const OutputForm& form);
 
 }  // namespace lambdadnn

@@ -18,7 +18,7 @@ std::unique_ptr<TrainableModel> PaceModel(std::unique_ptr<TrainableModel> model,
                                           std::function<void()> pace);
 std::unique_ptr<ObjectStore> PaceStore(std::unique_ptr<ObjectStore> store,
                                        std::function<void()> pace);
-// All that the slices of `environment` do, beside what paces it already.
+// Adds `pace` to the environment's own pace, to its models and to its stores.
 void AddPacing(std::function<void()> pace, SliceEnvironment* environment);
 
 }  // namespace lambdadnn

@@ -10,8 +10,8 @@
 
 namespace lambdadnn {
 
-// The longest timeout, the largest scale and the features that are off. What may not be read is
-// told in `unknown`; errors are those of a server that does not answer.
+// The longest timeout, the largest scale and the features that are off. What the rights do not
+// allow to read is reported in `unknown`; errors are those of a server that does not answer.
 Result<ClusterLimits> ReadKnativeLimits(KubeClient& kube);
 
 // For a reader of a cluster whose functions are such Services.

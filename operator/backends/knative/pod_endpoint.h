@@ -17,8 +17,7 @@ inline constexpr const char* kServiceLabel = "serving.knative.dev/service";
 
 // Whether the function has a Service of its own, through which it is reached.
 bool IsReachedByService(const Json& pod);
-// Of a pod known before it is ready, and kept while it is not for a moment; no host = it has none
-// yet.
+// Known before the pod is ready, and kept while it is unready; no host = none yet.
 Endpoint KnativeEndpointOf(const Json& pod);
 
 }  // namespace lambdadnn

@@ -31,23 +31,22 @@ class ClusterReader {
     PodResources sidecar = {};
     // The least of its CPU where a quota wants a limit of each container's; 0 = as above.
     int sidecar_milli_cpu_limit = 0;
-    // What the platform of functions allows, beside what Kubernetes does; null = anything.
+    // Limits of the function platform beside those of Kubernetes; null = none.
     Result<ClusterLimits> (*read_platform)(KubeClient& kube) = nullptr;
-    // How long an answer is taken for true.
+    // How long an answer is cached.
     double fresh_seconds = 30;
   };
 
   // All outlive this.
   ClusterReader(KubeClient& kube, Runtime& runtime, Options options);
 
-  // For a job with this spec.runtime. Errors are those of a server that does not answer: what is
-  // forbidden or absent stands in `unknown`.
+  // For a job with this spec.runtime. Errors are those of a server that does not answer: forbidden
+  // or absent objects are reported in `unknown`.
   Result<ClusterLimits> Limits(const std::string& namespace_name, const Json& runtime);
   // For the functions of all jobs together; no limit where nodes may not be read.
   Result<FunctionCapacity> Capacity();
 
-  // Whether what was asked for is forbidden or not there, which will not change by asking again
-  // soon.
+  // Whether the object is forbidden or absent, so that a retry would not help soon.
   static bool MayNotRead(const Status& status);
 
  private:

@@ -29,7 +29,7 @@ class InstanceLogs {
 
   // Of this run of the pod's container. kNotFound: it is not kept any more.
   Result<std::string> Read(const ObjectName& pod, const std::string& uid, int last_lines);
-  // The last words of instances that are gone, and since when they are at least.
+  // Adds the last log line of ended instances, and the least time since their end.
   void AddEnds(const Json& pod, Look* look, std::vector<FunctionInstance>* of_pod);
   void Forget(const ObjectName& pod);
 

@@ -64,8 +64,8 @@ class JobIsolation {
   // Restores a policy that was deleted or changed while the job runs; no request while it is
   // correct. Errors are retried at the next call.
   void Keep(const std::string& job_uid);
-  // Deletes the account, without which pods that run go on, and none can be made. False: it is not
-  // this job's own, or may not be deleted.
+  // Deletes the account: running pods go on without it, but no new ones can be created. False: it
+  // is not this job's own, or may not be deleted.
   Result<bool> WithdrawAccount(const ObjectName& name, const std::string& job_uid);
   // Deletes both.
   Status Release(const std::string& namespace_name, const std::string& job_name,

@@ -17,9 +17,9 @@
 
 namespace lambdadnn {
 
-// The present run, preceded by the one before it where the pod still knows how that ended. None
-// for a pod that is no function of ours. `endpoint` = where the platform takes requests for it,
-// without which it is not ready.
+// The current run, after the previous one where the pod still has its end state. Empty for a pod
+// that is no function of ours. `endpoint` = where the platform accepts requests for it; without one
+// it is not ready.
 std::vector<FunctionInstance> InstancesOf(const Json& pod, const Endpoint& endpoint = {});
 
 // The age of each run at `now` of the API server's clock, and for an ended one the seconds since
@@ -27,8 +27,7 @@ std::vector<FunctionInstance> InstancesOf(const Json& pod, const Endpoint& endpo
 // the kubelet starts it. 0 where the pod does not tell, as for an end that was not observed.
 void TellAges(const Json& pod, WallTime now, std::vector<FunctionInstance>* of_pod);
 
-// Under which of its container's starts the kubelet keeps the log of the instance; none when it
-// keeps it no more.
+// Which of the kubelet's logs is that of the instance; nullopt when it is not kept any more.
 std::optional<ContainerRun> LogOf(const Json& pod, const std::string& instance_uid);
 
 // The ServiceAccount that it runs as.
@@ -37,8 +36,7 @@ ObjectName AccountOf(const Json& pod);
 // The uid of the pod in the uid of an instance.
 std::string PodUidOf(const std::string& instance_uid);
 
-// Ended twice, so that the kubelet waits longer and longer before it tries again: another pod would
-// be ready sooner.
+// Ended twice, so that the kubelet's restart back-off grows: a new pod would be ready sooner.
 bool IsCrashLooping(const Json& pod);
 
 // Between its deletion and its end at the latest; 0 when it is not being deleted.

@@ -16,8 +16,8 @@ namespace lambdadnn {
 // λDNN's price of a GiB second.
 Platform LocalPlatform(const Machine& machine);
 
-// What a platform file leaves out of the quota over all functions is this machine's: they run here,
-// whatever platform the file describes.
+// Sets total quotas that a platform file omits to this machine's: functions run here, whatever
+// platform the file describes.
 void LimitToMachine(const Machine& machine, Platform* platform);
 
 // Times a few requests and sets the platform's store speeds, which are then those of every

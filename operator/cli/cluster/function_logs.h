@@ -21,7 +21,7 @@ namespace lambdadnn {
 // What `now` has beyond `before`, both the last lines of the same growing text.
 std::string NewText(const std::string& before, const std::string& now);
 
-// Where functions that live are found, with what they write.
+// Source of running functions and their logs.
 class FunctionLogSource {
  public:
   virtual ~FunctionLogSource() = default;

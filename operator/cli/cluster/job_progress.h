@@ -14,7 +14,7 @@
 
 namespace lambdadnn {
 
-// Feeds `output` with what one object after the other says.
+// Prints to `output` what changes from object to object.
 class JobProgress {
  public:
   // With `quiet_start`, conditions of the first object are no news.
