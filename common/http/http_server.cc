@@ -30,8 +30,8 @@ namespace {
 
 using AnyStream = beast::basic_stream<net::generic::stream_protocol>;
 
-// After a refusal the peer's bytes are taken for this long, or this many, so that closing does not
-// reset the connection before the peer has read why.
+// After a refusal the peer's bytes are read for this long, or this many, so that closing does not
+// reset the connection before the peer has read the answer.
 constexpr double kLingerSeconds = 1;
 constexpr size_t kLingerBytes = 1024 * 1024;
 constexpr double kAcceptPauseSeconds = 0.1;  // out of descriptors: do not spin

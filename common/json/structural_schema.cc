@@ -82,7 +82,7 @@ Status ReadLimits(const Json& json, StructuralSchema* schema) {
   return OkStatus();
 }
 
-// The field `pattern`, or the rule that API servers can say something better about.
+// The field `pattern`, or the equivalent rule, for which API servers show a better message.
 void ReadPattern(const Json& json, std::string* pattern, std::string* hint) {
   constexpr std::string_view kBegin = "self.matches(r'";
   constexpr std::string_view kEnd = "')";

@@ -280,8 +280,8 @@ Status FilesystemObjectStore::Delete(std::string_view key) {
   LDNN_RETURN_IF_ERROR(ValidateKey(key));
   const std::string path = root_ + "/" + KeyToPath(key);
   const std::string beside = BesideFolder(path);
-  // The old object beside a folder first, lest it shows when the newer one is gone; and last, in
-  // case the newer one was just moved there.
+  // The older file beside a folder first, so that it does not reappear when the newer one is
+  // deleted; and again last, in case the newer one was just moved there.
   for (const std::string& file : {beside, path, beside}) {
     // Linux says EISDIR, POSIX EPERM, when it is a folder.
     const int error = files_.Unlink(file);

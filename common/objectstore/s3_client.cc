@@ -100,7 +100,7 @@ bool S3Client::LearnTime(const HttpResponse& response, WallTime signed_at) {
 Result<HttpResponse> S3Client::Send(const S3Call& call) {
   const WallTime at = ServerTime();
   LDNN_ASSIGN_OR_RETURN(HttpResponse response, SendSigned(call, at));
-  // A refused HEAD does not say why, and servers name the reason differently: the times tell.
+  // A refused HEAD has no error code, and servers use different codes: so the times are compared.
   if (response.status != 403 || !LearnTime(response, at)) return response;
   return SendSigned(call, ServerTime());
 }

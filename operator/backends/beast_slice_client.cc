@@ -153,7 +153,7 @@ BeastSliceClient::~BeastSliceClient() {
   }
   state_->fingerprint.Close();
   state_->work.reset();
-  // A stop that was just asked for still goes out: its calls end by their own time limits.
+  // A stop request that was just made is still sent: its call ends by its own timeout.
   state_->task->Join();
 }
 
@@ -169,7 +169,7 @@ void BeastSliceClient::Start(const std::string& instance_uid, const Endpoint& en
   // Another instance numbers its lines from 0.
   const int64_t from = same_instance ? slice.lines : 0;
   const bool taken = same_instance && slice.taken;
-  // Asking again is not hearing: who never answers is silent all the while.
+  // A new attempt does not reset the silence: a function that never answers is silent all the time.
   const Instant heard =
       slice.attempt != 0 && same_instance ? slice.view.last_heard : state.runtime.clock.Now();
   std::vector<ProgressLine> unread = std::move(slice.view.new_lines);

@@ -154,7 +154,7 @@ Result<Json> HttpKubeClient::Do(const Call& call) {
 }
 
 Result<HttpResponse> HttpKubeClient::Ask(const Call& call) {
-  // A message may quote what a store or a function said, in UTF-8 or not.
+  // A message may quote a store or a function, in UTF-8 or not.
   const std::string body = call.body == nullptr ? "" : DumpJson(*call.body);
   bool refused = false;
   for (int attempt = 1;; ++attempt) {
@@ -277,7 +277,7 @@ Result<std::string> HttpKubeClient::PodLog(const ObjectName& pod, const std::str
       Ask({.what = Describe("get log of", PodType(), pod.namespace_name, pod.name),
            .method = "GET",
            .path = path});
-  // So the server says that the container waits for its start, or has no run before this one.
+  // The server's answer for a container that has not started, or has no previous run.
   if (response.status().code() == StatusCode::kInvalidArgument) {
     return NotFoundError(response.status().message());
   }

@@ -97,7 +97,7 @@ Result<bool> MayI(KubeClient& kube, const AccessRule& rule, const std::string& n
       kube.Create(AccessReviewType(), {{"apiVersion", "authorization.k8s.io/v1"},
                                        {"kind", "SelfSubjectAccessReview"},
                                        {"spec", {{"resourceAttributes", attributes}}}}));
-  // What does not say so in a way that can be read allows nothing.
+  // An answer that cannot be read counts as not allowed.
   return IsTrueAt(review, {"status", "allowed"});
 }
 

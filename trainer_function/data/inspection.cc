@@ -17,7 +17,7 @@ namespace {
 constexpr int64_t kChunkElements = 32 << 20;
 // Integer targets below this are probably classes that the job does not declare.
 constexpr int kLikelyClasses = 100;
-// A class with less than this share of an even one's samples is worth a word.
+// A class with less than this share of the mean class size gets a warning.
 constexpr double kScarceShare = 0.1;
 
 // Mean and variance in one pass (Welford).

@@ -54,7 +54,7 @@ class ServerRole {
   const bool leads_;  // the root of shard 0
   SliceRecord& record_;
   ParameterState state_;    // roots only
-  bool continues_ = false;  // the exchange of the slice before lies under the same keys
+  bool continues_ = false;  // the previous slice used the same keys
   double epoch_loss_sum_ = 0;
   int64_t epoch_samples_ = 0;
   double iteration_loss_ = 0;

@@ -67,8 +67,8 @@ Status KnativeBackend::DeletePod(const Json& pod) {
   return deleted.code() == StatusCode::kNotFound ? OkStatus() : deleted;
 }
 
-// Before their Service goes, whose end would give them Knative's 30 s to drain, which a kubelet
-// does not cut short once they have begun. Without their account no other pods come in their place.
+// Before their Service is deleted, which would give them Knative's drain of 30 s, which a kubelet
+// does not shorten once it has begun. Without their account no pods replace them.
 Status KnativeBackend::EndPods(const JobIdentity& job, const std::string& group) {
   bool withdrawn = false;
   for (const std::shared_ptr<const Json>& pod : pods_.PodsOf(job, group)) {
