@@ -68,9 +68,9 @@ bool MayPrune(const RoleContext& context, const CheckpointReference& other) {
 }
 
 // A checkpoint that a function of an older plan wrote beyond the iteration from which this plan
-// holds: no slice may start from it. Or one of an earlier incarnation at or beyond what this one
-// has just written: had it been readable, this incarnation would have begun there. Damaged ones
-// must not take the place of those that are kept.
+// holds: nobody may start from it. Or one of an earlier incarnation at or beyond what this one has
+// just written: had it been readable, this incarnation would have begun there. Damaged ones must
+// not take the place of those that are kept.
 bool IsWorthless(const RoleContext& context, int64_t written, const CheckpointReference& other) {
   if (Planted(PlantedBug::kOlderPlanAccepted)) return false;
   const SliceRequest& request = context.request;
