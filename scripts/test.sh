@@ -9,7 +9,7 @@
 #   scripts/test.sh --list          the tiers, their budgets and what their shares are
 #   --deadline MINUTES              end what runs then, and fail: 85, with --all none, unless told
 #   --no-cache                      run also what passed with the same inputs before
-#   --no-setup                      do not look at the installed packages
+#   --no-setup                      do not check the installed packages
 #
 # Prints what ran, how long it took, the slowest tests, and what did not run and why (tests that
 # skipped themselves among it); ends with `N passed, N failed`. What passed with the same inputs

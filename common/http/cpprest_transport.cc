@@ -169,7 +169,7 @@ class BoundedBody final : public OneWayBuffer {
     const std::lock_guard lock(mutex_);
     return exceeded_;
   }
-  // What was taken. Nothing comes any more.
+  // The received body. No more bytes are accepted.
   Bytes Take() {
     const std::lock_guard lock(mutex_);
     return std::move(bytes_);

@@ -82,7 +82,7 @@ Status ReadLimits(const Json& json, StructuralSchema* schema) {
   return OkStatus();
 }
 
-// The field `pattern`, or the rule that API servers can say something better about.
+// The field `pattern`, or the equivalent rule, for which API servers show a better message.
 void ReadPattern(const Json& json, std::string* pattern, std::string* hint) {
   constexpr std::string_view kBegin = "self.matches(r'";
   constexpr std::string_view kEnd = "')";
@@ -288,7 +288,7 @@ void StructuralSchema::ValidateArray(const Json& value, const std::string& path,
   if (max_items && value.size() > *max_items) {
     errors->push_back({path, "has " + std::to_string(value.size()) + " entries; at most " +
                                  std::to_string(*max_items) + " are allowed"});
-    return;  // nobody wants a message for each of a million
+    return;  // no message for each of a million entries
   }
   if (min_items && value.size() < *min_items) {
     errors->push_back({path, "has " + std::to_string(value.size()) + " entries; at least " +

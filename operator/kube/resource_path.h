@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// URL paths of API objects. Names are percent-encoded: what a user typed never becomes another
+// URL paths of API objects. Names are percent-encoded, so that a user's input cannot change the
 // path.
 #pragma once
 

@@ -97,7 +97,7 @@ Result<bool> MayI(KubeClient& kube, const AccessRule& rule, const std::string& n
       kube.Create(AccessReviewType(), {{"apiVersion", "authorization.k8s.io/v1"},
                                        {"kind", "SelfSubjectAccessReview"},
                                        {"spec", {{"resourceAttributes", attributes}}}}));
-  // What does not say so in a way that can be read allows nothing.
+  // An answer that cannot be read counts as not allowed.
   return IsTrueAt(review, {"status", "allowed"});
 }
 
@@ -134,7 +134,7 @@ void CheckRules(KubeClient& kube, const std::string& set, const std::string& nam
                            (set == "lease" ? "the Lease" : set) + " hold " + where});
 }
 
-// What goes on without a rule that is optional; "" = somebody else tells.
+// What does not work without an optional rule; "" = reported elsewhere.
 std::string LossWithout(const AccessRule& rule) {
   static const std::map<std::string, std::string> losses = {
       {"nodes", "jobs are planned and admitted as if the nodes had capacity without end"},

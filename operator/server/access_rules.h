@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// charts/lambdadnn-operator/files/rbac-rules.yaml as it was when this program was built: what the
-// operator must be allowed to do.
+// charts/lambdadnn-operator/files/rbac-rules.yaml as it was when this program was built: the access
+// rules that the operator needs.
 #pragma once
 
 #include <string>

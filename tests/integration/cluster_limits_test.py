@@ -94,7 +94,7 @@ class ClusterLimits(unittest.TestCase):
             self.assertEqual(status, 200, answer)
 
     def job(self, name, **spec):
-        """Created by nobody yet: a file. Its store is the operator's own: where functions are pods
+        """Not created yet, a file. Its store is the operator's own: where functions are pods
         a job may not name one on loopback."""
         path = self.cluster.manifest(name, SPACE, backend="Knative", **spec)
         job = json.loads(path.read_text())

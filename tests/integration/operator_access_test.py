@@ -106,7 +106,7 @@ class Access(unittest.TestCase):
         self.assertTrue(taken)
         for which, index, resource, verb in taken:
             name = f"no-{verb}-{resource.replace('/', '-')}"
-            # What only shows at the end of a life is waited for.
+            # Rules whose absence shows only at the end of a job take the whole job.
             last = LAST.get((resource, verb))
             missing, refused = self.life(name, LIFE_SECONDS if last else 12, (which, index, verb))
             print(f"without {verb} {resource}: no {missing}", flush=True)

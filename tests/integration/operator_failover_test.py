@@ -83,7 +83,7 @@ class Failover(unittest.TestCase):
                 float(usage["meteredSeconds"]), mib / 1024)
 
     def all_is_billed(self, before, after):
-        """Between two bills, no function came or went: it does not matter who was there to look."""
+        """No function started or ended between two bills: it does not matter which operator observed them."""
         self.assertEqual(before[1], after[1])
         seconds, gib = after[2] - before[2], after[3]
         self.assertGreater(seconds, 5)
@@ -135,7 +135,7 @@ class Failover(unittest.TestCase):
         self.assertEqual(set(self.cluster.functions()), functions, "a function was started again")
         self.end("killed")
 
-        # SIGTERM gives the lease back: nobody waits for its time.
+        # SIGTERM releases the Lease: the next leader does not wait until it expires.
         third = Replica(self, "third")
         third.operator.wait_for_line("stands by")
         begin = time.monotonic()

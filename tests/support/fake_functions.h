@@ -66,9 +66,9 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   void Kill(const std::string& uid, FunctionEnd end = FunctionEnd::kByPlatform);
   // The next slice of this role fails at its first iteration with this record.
   void FailNext(const std::string& role, Status error, bool permanent);
-  // No line is heard of the instance any more, though it lives.
+  // The instance sends no line any more, though it is alive.
   void Silence(const std::string& uid);
-  // The same, and its streams end; whoever asks again hears nothing.
+  // The same, and its streams end; new requests get no answer.
   void CutOff(const std::string& uid);
   // As if the controller's process had died: all streams are closed and forgotten.
   void ForgetStreams();
@@ -88,7 +88,7 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   void set_capacity_mib(int64_t mib) { platform_.capacity_mib = mib; }
   int64_t capacity_mib() const { return platform_.capacity_mib; }
   int64_t taken_mib() const { return platform_.TakenMib(); }
-  // What instances wrote, by uid; and why nobody can be told.
+  // Logs of instances, by uid; and the error of reading them.
   std::map<std::string, std::string> logs;
   Status log_failure;
   // What the cluster says of a job's functions before any is made.
@@ -122,7 +122,7 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   // Questions for what an instance computes with, by its uid.
   const std::map<std::string, int>& asked_kernels() const { return asked_kernels_; }
   size_t streams() const { return streams_.size(); }
-  // As if nobody had ever asked for what is gone by now.
+  // Forgets deleted instances, as if they had never existed.
   void ForgetGone();
   bool all_keys_equal() const { return keys_.size() <= 1; }
 

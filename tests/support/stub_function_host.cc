@@ -255,7 +255,7 @@ class Stub {
       if (!requests_.empty()) {
         (void)WriteFileAtomically(requests_ + "/" + request->invocation, body);
       }
-      // The rest of a request of a thousand functions is long, and of no use here.
+      // The rest of the request is long with a thousand functions, and is not used here.
       request->training = {};
       slice->request = *std::move(request);
       ++begun_;

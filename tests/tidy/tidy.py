@@ -250,7 +250,7 @@ def check_header_order(tree):
 
 
 def check_types(tree):
-    """Two types of one name in programs that link both are undefined behaviour that nobody tells."""
+    """Two types of one name in a program that links both are undefined behaviour without a diagnostic."""
     first = {}
     for name in tree.sources(".h", ".cc"):
         unnamed = False

@@ -22,7 +22,7 @@ namespace {
 constexpr int kExitOk = 0;
 constexpr int kExitBadEnvironment = 2;
 constexpr int kExitCannotListen = 4;
-// Between two looks at whether the last slice has ended after SIGTERM.
+// Interval between checks whether the last slice has ended after SIGTERM.
 constexpr Duration kDrainPoll = std::chrono::milliseconds(20);
 
 // docs/formats.md, "Environment of a function".

@@ -34,8 +34,8 @@ Result<std::unique_ptr<TrainableModel>> MakeModel(Runtime& runtime,
 
 namespace {
 
-// Each step needs the same large tensors again. Memory released to the kernel in between comes
-// back page by page, cleared, for a tenth of the step's CPU time; kept, it counts once.
+// Each step needs the same large tensors again. Memory released to the kernel in between is
+// returned page by page, zeroed, which takes a tenth of the step's CPU time; so it is kept.
 void KeepFreedMemory() {
   constexpr int kKeptBytes = 128 << 20;
   ::mallopt(M_MMAP_THRESHOLD, kKeptBytes);

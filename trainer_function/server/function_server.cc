@@ -16,8 +16,8 @@ namespace {
 constexpr std::string_view kSlicesPath = "/v1/slices";
 constexpr std::string_view kHeartbeatLine = "{\"type\":\"heartbeat\"}\n";
 
-// What a platform asks without a key. Anything else that only names a probe's path is not one: of
-// a stranger not a byte of a body is read.
+// A platform's probe, which has no key. Other methods on a probe's path are none: without a key no
+// byte of a body is read.
 bool IsProbe(const HttpServerRequest& request) {
   const bool reads = request.method == "GET" || request.method == "HEAD";
   return reads && !request.has_body && (request.path == "/healthz" || request.path == "/readyz");
@@ -40,7 +40,7 @@ HttpServerReply TextReply(int status, std::string body) {
   return reply;
 }
 
-// Whoever asked in a newer protocol learns from it which one to ask in.
+// It tells a caller with a newer protocol which one to use.
 HttpServerReply RefusalReply(const Status& status) {
   HttpServerReply reply = ErrorReply(status);
   auto body = nlohmann::json::parse(reply.body, nullptr, false);

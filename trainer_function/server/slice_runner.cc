@@ -68,7 +68,7 @@ std::optional<SliceRecord> FindRecord(ObjectStore& store, const SliceRequest& re
   return {};
 }
 
-// An aborted slice leaves no record: nobody may take its end for a result.
+// An aborted slice leaves no record: its end must not be taken for a result.
 bool LeavesRecord(const SliceRecord& record, const SliceSignals& signals) {
   return !(signals.interrupt.aborted() && record.error.code() == StatusCode::kCancelled);
 }

@@ -34,7 +34,7 @@ Status SliceSession::RunIterations(
     const Instant begin = context_.runtime.clock.Now();
     LDNN_RETURN_IF_ERROR(iterate(done));
     const double seconds = ToSeconds(context_.runtime.clock.Now() - begin);
-    // The first iteration waits for functions that start later: it says nothing about the next.
+    // The first iteration waits for functions that start later: its time does not predict the next.
     if (done > first) budget_.IterationTook(seconds);
     ++done;
     record_.next_iteration = done;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What both roles of a training slice share: the transport, where the slice begins, the agreement
-// on its end, its budget of time and its record. A role brings what it does in an iteration.
+// on its end, its budget of time and its record. A role adds its work of an iteration.
 #pragma once
 
 #include <functional>
@@ -41,9 +41,9 @@ class SliceSession {
   // of the last one. The first error of either ends it.
   Status RunIterations(const std::function<Status(int64_t iteration)>& iterate,
                        const std::function<Status(int64_t done, double seconds)>& completed);
-  // Wishes the slice's end when it was asked to stop or its budget is used up.
+  // Requests the slice's end when a stop was requested or its budget is used up.
   void StopInTime();
-  // The slice has ended with these weights (none for who holds none).
+  // The slice has ended with these weights (empty for a role without weights).
   void End(std::span<const float> weights);
 
  private:

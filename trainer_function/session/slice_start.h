@@ -12,7 +12,7 @@ namespace lambdadnn {
 struct SliceStart {
   CheckpointReference checkpoint;
   CheckpointManifest manifest;
-  // The checkpoint is of another run and only lends its weights.
+  // The checkpoint is of another run and only its weights are used.
   bool warm = false;
 };
 

@@ -69,7 +69,8 @@ Status StoreTransport::Push(const ExchangeObjectName& name, const TransferMetada
   std::array<std::byte, kObjectHeaderBytes> encoded;
   EncodeHeader(header, encoded);
   const std::array<ByteView, 2> parts = {ByteView(encoded), payload};
-  // Nobody resumes from exchanged objects: after a power cut the checkpoint is what counts.
+  // Training never resumes from exchanged objects: after a power failure it resumes from the
+  // checkpoint.
   return store_.Put(KeyOf(scope_, name), parts, PutOptions{.ephemeral = true})
       .WithContext("pushing the " + name.Brief());
 }

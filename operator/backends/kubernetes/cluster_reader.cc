@@ -88,7 +88,7 @@ Result<ClusterReader::Nodes> ClusterReader::NodesNow() {
     const std::lock_guard lock(mutex_);
     if (IsFresh(nodes_)) return nodes_->first;
   }
-  // Nobody else waits while the API server is asked.
+  // The lock is not held while the API server is asked.
   LDNN_ASSIGN_OR_RETURN(Nodes found, ReadNodes());
   const std::lock_guard lock(mutex_);
   nodes_.emplace(found, runtime_.clock.Now());

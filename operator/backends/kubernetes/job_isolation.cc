@@ -45,8 +45,8 @@ JobIsolation::JobIsolation(KubeClient& kube, Runtime& runtime, Options options)
   policies_->Start();
 }
 
-// A job that a leader before started wants what is there; one that is gone is wanted for a while,
-// until it is known whether its job goes with it.
+// For a job that an earlier leader started, the existing policy is the desired one; a deleted one
+// stays desired for a while, until it is known whether its job is deleted as well.
 void JobIsolation::Index(const ObjectName& policy) {
   const std::shared_ptr<const Json> object = policies_->cache().Get(policy);
   const Instant now = runtime_.clock.Now();
@@ -206,7 +206,7 @@ void JobIsolation::Keep(const std::string& job_uid) {
     if (found == wanted_.end() || found->second.released) return;
     policy = found->second.policy;
   }
-  // Tried again at the next look.
+  // Tried again at the next call.
   static_cast<void>(EnsurePolicy(job_uid, policy));
 }
 
@@ -233,7 +233,7 @@ Status JobIsolation::Release(const std::string& namespace_name, const std::strin
   const ObjectName name{namespace_name, JobChildName(job_name)};
   {
     const std::lock_guard lock(mutex_);
-    // Remembered, since the watch may still tell of the policy.
+    // Remembered, since the watch may still report the policy.
     Wanted& released = wanted_[job_uid] = Wanted{};
     released.released = true;
     released.gone_since = runtime_.clock.Now();

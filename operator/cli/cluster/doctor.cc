@@ -18,7 +18,7 @@ using Level = CheckFinding::Level;
 // An operator that runs acts on a new job within a second or two.
 constexpr double kUnseenSeconds = 60;
 
-// Who publishes a platform has functions on Knative, with the cluster's own limits.
+// Where a platform is published, functions run on Knative, within the cluster's own limits.
 void CheckPublishedPlatform(KubeClient& kube, Runtime& runtime, const std::string& namespace_name,
                             const Result<std::string>& text, std::vector<CheckFinding>* findings) {
   if (!text.ok()) {
@@ -52,7 +52,7 @@ void CheckPublishedPlatform(KubeClient& kube, Runtime& runtime, const std::strin
                        "plan heeds them"});
 }
 
-// Jobs that nobody has looked at tell whether an operator runs, whatever its name and place.
+// Jobs without any status show that no operator runs, whatever its name and namespace would be.
 CheckFinding CheckOperator(KubeClient& kube, Runtime& runtime, const std::string& namespace_name) {
   const auto jobs = ListJobs(kube, namespace_name);
   if (!jobs.ok()) return {Level::kWarning, "operator", jobs.status().message()};

@@ -50,7 +50,7 @@ std::string Tile(const std::string& name, const std::string& value, const std::s
          EscapeHtml(note) + "</div></div>";
 }
 
-// A figure in its card; says so where there is nothing to draw.
+// A figure in its card, or a sentence where there is nothing to draw.
 std::string Card(const std::string& content, const std::string& missing, bool wide = false) {
   return std::string("<section class=\"card") + (wide ? " wide" : "") + "\">" +
          (content.empty() ? "<p class=\"sub\">" + EscapeHtml(missing) + "</p>" : content) +

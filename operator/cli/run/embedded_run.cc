@@ -61,7 +61,7 @@ class EmbeddedRun {
   int End(const Job& job);
   int EndSuspended();
   Status SetSuspend(const Json& object, bool suspend);
-  // Of --resume: what the command line says about the job from now on.
+  // Of --resume: changes the job as the command line says.
   Status ChangeJob(const Json& stored);
   Result<Json> ChangedSpec(const Json& stored);
   Status TakeOffIdleTime(const Json& object, const Job& job);

@@ -93,7 +93,7 @@ void PrepareJob(const RunOptions& options, const std::string& directory, Json* j
   } else if (!store.is_object() || (!store.contains("uri") && !store.contains("bucket"))) {
     store["uri"] = "file://" + fs::absolute(directory).lexically_normal().string() + "/store";
   }
-  // What a controller elsewhere is to look after is looked after here all the same.
+  // `run` manages the job itself, whatever other controller it names.
   spec.erase("managedBy");
   Json& metadata = (*job)["metadata"];
   if (!metadata.contains("namespace")) metadata["namespace"] = "default";

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `lambdadnn` as somebody meets it who does not know it: help of every command, and typing
-// mistakes.
+// `lambdadnn` for new users: help of every command, and typing mistakes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
