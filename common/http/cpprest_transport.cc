@@ -361,7 +361,7 @@ class EarlyEnd {
       within += " and a second more for each " + std::to_string(request.lowest_bytes_per_second) +
                 " bytes";
     }
-    return UnavailableError("no whole answer to " + what + " within " + within);
+    return UnavailableError("no complete answer to " + what + " within " + within);
   }
 
  private:

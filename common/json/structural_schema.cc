@@ -309,8 +309,7 @@ std::string StructuralSchema::ScalarProblem(const Json& value) const {
     case Type::kString:
       if (value.is_string()) return TextProblem(value.get_ref<const std::string&>());
       if (!hint_.empty()) {
-        return value.is_primitive() ? hint_ + "; here stands the bare value " + DumpJson(value)
-                                    : hint_;
+        return value.is_primitive() ? hint_ + "; found the bare value " + DumpJson(value) : hint_;
       }
       return value.is_primitive() ? "must be text; write \"" + DumpJson(value) + "\" in quotes"
                                   : "must be text";
@@ -345,7 +344,7 @@ std::string StructuralSchema::TextProblem(const std::string& text) const {
   }
   if (regex_ != nullptr && (text.size() > kMaxPatternText || !std::regex_search(text, *regex_))) {
     return hint_.empty() ? Shown(text) + " does not match " + pattern
-                         : hint_ + "; here stands " + Shown(text);
+                         : hint_ + "; found " + Shown(text);
   }
   WallTime ignored;
   if (format == "date-time" && !ParseRfc3339(text, &ignored)) {

@@ -159,7 +159,7 @@ Status S3Client::TooLong(const S3Call& call, uint64_t limit) const {
   if (call.method == "GET" && !call.key.empty()) {
     return ResourceExhaustedError("what " + Name() + " answers for object '" +
                                   std::string(call.key) + "'" + longer +
-                                  "are read of it; look what wrote it there");
+                                  "are read of it; check what wrote it");
   }
   return ResourceExhaustedError("the answer of " + Name() + " to a " + call.method + longer +
                                 "S3 needs for it; name the endpoint of an S3 server");

@@ -22,10 +22,10 @@ struct NumericsFingerprint {
 };
 
 // One line of JSON, with its newline.
-std::string EncodeFingerprint(const NumericsFingerprint& kernels);
+std::string EncodeFingerprint(const NumericsFingerprint& fingerprint);
 // Total: any other text, and a field that is no text or too long, gives an empty value.
 NumericsFingerprint DecodeFingerprint(std::string_view text);
 // For messages: "avx2 and LibTorch 1.13.1, ..."
-std::string DescribeFingerprint(const NumericsFingerprint& kernels);
+std::string DescribeFingerprint(const NumericsFingerprint& fingerprint);
 
 }  // namespace lambdadnn

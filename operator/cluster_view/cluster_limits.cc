@@ -126,7 +126,7 @@ class Narrowing {
       const double steps = std::ceil((limits_.min_memory_mib - memory.min_mib) / step);
       const double least = memory.min_mib + steps * step;
       if (least > memory.max_mib) {
-        Refuse("a LimitRange wants at least " + Mib(limits_.min_memory_mib) +
+        Refuse("a LimitRange requires at least " + Mib(limits_.min_memory_mib) +
                " of a function, more than the platform's " + Mib(memory.max_mib));
         return;
       }
@@ -157,8 +157,8 @@ class Narrowing {
       }
       platform_.machine_sidecar_memory_mib = sidecar_.memory_mib;
       platform_.machine_sidecar_milli_cpu = sidecar_.milli_cpu;
-      memory.Take(all.memory_mib, "what other pods leave on the nodes");
-      cpu.Take(all.milli_cpu, "what other pods leave on the nodes");
+      memory.Take(all.memory_mib, "the free capacity of the nodes");
+      cpu.Take(all.milli_cpu, "the free capacity of the nodes");
     }
     const ClusterLimits::Quota& quota = limits_.quota;
     if (quota.memory_mib.has_value()) memory.Take(*quota.memory_mib, "a ResourceQuota");

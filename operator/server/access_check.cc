@@ -202,9 +202,9 @@ CheckFinding CheckStore(Runtime& runtime, ObjectStore& store) {
     LDNN_RETURN_IF_ERROR(store.Put(prefix + "object", ByteView(content)));
     LDNN_ASSIGN_OR_RETURN(const Bytes read,
                           GetBounded(store, prefix + "object", content.size(), "a probe"));
-    if (read != content) return DataLossError("what was written is not what is read");
+    if (read != content) return DataLossError("the probe object was read back differently");
     LDNN_ASSIGN_OR_RETURN(const std::vector<ObjectInfo> listed, ListAll(store, prefix));
-    if (listed.size() != 1) return DataLossError("what was written is not listed");
+    if (listed.size() != 1) return DataLossError("the probe object is not listed");
     return OkStatus();
   };
   const Status tried = attempt();

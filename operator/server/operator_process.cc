@@ -425,7 +425,7 @@ void OperatorProcess::State::StartLeading() {
                                     },
                                 .on_new_leader =
                                     [](const std::string& leader) {
-                                      LogInfo("operator", "stands by", {{"leader", leader}});
+                                      LogInfo("operator", "standby", {{"leader", leader}});
                                     }});
   election->Start();
 }

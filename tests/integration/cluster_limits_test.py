@@ -292,7 +292,7 @@ class ClusterLimits(unittest.TestCase):
 
     def test_each_optional_rule_that_is_missing_is_named_and_the_job_goes_on(self):
         self.node("large", "8Gi", "8")
-        told = {"nodes": ["what the nodes can hold"], "pods": ["what other pods"],
+        told = {"nodes": ["the nodes' capacity"], "pods": ["the requests of other pods"],
                 "configmaps": ["Knative's longest timeout", "Knative's largest scale",
                                "Knative's features"],
                 "resourcequotas": ["ResourceQuotas", "LimitRanges"]}

@@ -159,7 +159,7 @@ class Access(unittest.TestCase):
         leader = start("debug-leader", "--enable-debug")
         cluster.wait_for("it leads", lambda: leader.metric("leader_election_master_status") == 1)
         standby = start("debug-standby", "--enable-debug")
-        standby.wait_for_line("stands by")
+        standby.wait_for_line("standby")
         cluster.create_job(cluster.manifest("looked-at", training={"epochs": 1}))
         cluster.wait_complete("looked-at")
         status, text = page(leader, "default/looked-at")

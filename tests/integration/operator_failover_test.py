@@ -119,7 +119,7 @@ class Failover(unittest.TestCase):
         first = Replica(self, "first")
         self.cluster.wait_for("the first leader", first.leads, 15)
         second = Replica(self, "second")
-        second.operator.wait_for_line("stands by")
+        second.operator.wait_for_line("standby")
         # A standby is ready, its caches are in step, and it writes nothing.
         self.cluster.wait_for("the standby is ready", lambda: second.operator.page(
             "health", "/readyz")[0] == 200)
@@ -137,7 +137,7 @@ class Failover(unittest.TestCase):
 
         # SIGTERM releases the Lease: the next leader does not wait until it expires.
         third = Replica(self, "third")
-        third.operator.wait_for_line("stands by")
+        third.operator.wait_for_line("standby")
         begin = time.monotonic()
         self.assertEqual(second.operator.stop(), 0)
         self.cluster.wait_for("the third leads", third.leads, 10, every=0.05)
@@ -184,7 +184,7 @@ class Failover(unittest.TestCase):
         old = Replica(self, "old")
         self.cluster.wait_for("the first leader", old.leads, 15)
         new = Replica(self, "new")
-        new.operator.wait_for_line("stands by")
+        new.operator.wait_for_line("standby")
         functions = self.begin("frozen")
         frozen = threading.Event()
 

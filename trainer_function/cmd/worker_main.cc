@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
   environment.isa = lambdadnn::IsaLevel();
   environment.libtorch = (lambdadnn::TorchVersion() + ", " + lambdadnn::BlasName())
                              .substr(0, lambdadnn::kMaxLibtorchBytes);
-  lambdadnn::LogInfo("worker", "kernels",
+  lambdadnn::LogInfo("worker", "numerics fingerprint",
                      {{"libtorch", lambdadnn::TorchVersion()},
                       {"isa", environment.isa},
                       {"blas", lambdadnn::BlasDescription()}});

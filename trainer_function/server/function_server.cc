@@ -79,12 +79,12 @@ Result<bool> QueryFlag(const HttpServerRequest& request, const std::string& name
 }  // namespace
 
 FunctionServer::FunctionServer(Runtime& runtime, SliceControl& slices, MetricsRegistry& metrics,
-                               std::string job_key, NumericsFingerprint kernels)
+                               std::string job_key, NumericsFingerprint fingerprint)
     : runtime_(runtime),
       slices_(slices),
       metrics_(metrics),
       job_key_(std::move(job_key)),
-      kernels_(std::move(kernels)),
+      fingerprint_(std::move(fingerprint)),
       started_(runtime.clock.Now()) {
   LDNN_CHECK(!job_key_.empty(), "a function without a key would serve anybody");
 }
@@ -114,7 +114,7 @@ HttpServerReply FunctionServer::Route(const HttpServerRequest& request) {
     if (request.path == "/healthz") return TextReply(200, "ok\n");
     if (!ready_) return TextReply(503, "draining\n");
     HttpServerReply reply;
-    reply.body = EncodeFingerprint(kernels_);
+    reply.body = EncodeFingerprint(fingerprint_);
     return reply;
   }
   if (request.path == "/metrics") {

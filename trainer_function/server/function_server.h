@@ -24,9 +24,9 @@ inline constexpr double kHeartbeatSeconds = 2;
 class FunctionServer final : public HttpServerHandler {
  public:
   // All references outlive the server and its streams. `job_key` is not empty. /readyz reports
-  // `kernels`, the numerics fingerprint.
+  // `fingerprint`: what is answered at /readyz.
   FunctionServer(Runtime& runtime, SliceControl& slices, MetricsRegistry& metrics,
-                 std::string job_key, NumericsFingerprint kernels = {});
+                 std::string job_key, NumericsFingerprint fingerprint = {});
 
   std::optional<HttpServerReply> Admit(const HttpServerRequest& head) override;
   HttpServerReply Handle(HttpServerRequest request) override;
@@ -45,7 +45,7 @@ class FunctionServer final : public HttpServerHandler {
   SliceControl& slices_;
   MetricsRegistry& metrics_;
   const std::string job_key_;
-  const NumericsFingerprint kernels_;
+  const NumericsFingerprint fingerprint_;
   const Instant started_;
   std::atomic<bool> ready_{true};
 };

@@ -144,7 +144,7 @@ Status ValidateRequest(const SliceRequest& request, const SliceEnvironment& envi
       request.protocol > kProtocolVersion && request.minimum_protocol > kProtocolVersion;
   if (too_new || request.protocol < kOldestProtocol) {
     return InvalidArgumentError("protocol is " + std::to_string(request.protocol) +
-                                "; this function speaks version " +
+                                "; this function supports version " +
                                 std::to_string(kProtocolVersion));
   }
   if (request.invocation.empty() || request.job.uid.empty() || request.store.prefix.empty()) {

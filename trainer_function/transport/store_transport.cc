@@ -157,7 +157,7 @@ Result<ReceivedObject> StoreTransport::Verify(const ExchangeObjectName& name, Ra
       header.shard != name.shard || header.elements != elements || header.layer != name.layer ||
       header.rank != name.index ||
       header.payload_bytes != PayloadBytes(name.kind, elements, block_elements_)) {
-    return DataLossError("the object is another one than its key says");
+    return DataLossError("the object does not match its key");
   }
   LDNN_RETURN_IF_ERROR(CheckPayload(header, ByteView(bytes).subspan(kObjectHeaderBytes)));
   received.bytes = std::move(bytes);

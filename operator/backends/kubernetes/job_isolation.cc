@@ -19,7 +19,7 @@ Json SpecOf(const Json& object) { return object.value("spec", Json(Json::object(
 Status NotOurs(const ResourceType& type, const ObjectName& name) {
   return UnavailableError(type.kind + " " + name.name + " in namespace " + name.namespace_name +
                           " is not of this job: of one before with its name, which is being "
-                          "deleted, or somebody else's, which has to go");
+                          "deleted, or belongs to another owner; delete it");
 }
 
 }  // namespace
@@ -123,7 +123,8 @@ Result<Json> JobIsolation::EnsureAccount(const FunctionGroup& group) {
   }
   if (IsForbidden(account.status())) {
     Tell({group.namespace_name, group.job_name}, group.job_uid,
-         "its pods run as the namespace's default account, for want of a ServiceAccount",
+         "its pods run as the namespace's default account, since its ServiceAccount could not be "
+         "written",
          account.status());
     return Json();
   }
@@ -173,7 +174,7 @@ Status JobIsolation::EnsurePolicy(const std::string& job_uid, const Json& policy
   if (!kept.ok()) {
     const Json* name = FindPath(policy, {"metadata", "labels", kJobNameLabel});
     Tell({NameOf(policy).namespace_name, name == nullptr ? "" : name->get<std::string>()}, job_uid,
-         "everybody reaches its pods and they reach everybody, for want of a NetworkPolicy",
+         "its pods accept and send all traffic, since its NetworkPolicy could not be written",
          kept.status());
   }
   return OkStatus();

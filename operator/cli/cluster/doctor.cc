@@ -49,7 +49,7 @@ void CheckPublishedPlatform(KubeClient& kube, Runtime& runtime, const std::strin
   if (!limits->unknown.empty()) return;
   findings->push_back({Level::kGood, "limits",
                        "nodes, quotas and Knative's configuration can be read; kubectl lambdadnn "
-                       "plan heeds them"});
+                       "plan uses them"});
 }
 
 // Jobs without any status show that no operator runs, whatever its name and namespace would be.
@@ -66,14 +66,14 @@ CheckFinding CheckOperator(KubeClient& kube, Runtime& runtime, const std::string
                      runtime.clock.Wall() - created > FromSeconds(kUnseenSeconds);
     if (job.status.phase.empty() && old && job.spec.managed_by.empty()) {
       return {Level::kMissing, "operator",
-              "no operator has looked at job " + job.metadata.name + " in namespace " +
+              "no operator has reconciled job " + job.metadata.name + " in namespace " +
                   job.metadata.namespace_name +
-                  "; start lambdadnn-operator, or let it look after this namespace"};
+                  "; start lambdadnn-operator, or add the namespace to its --namespaces"};
     }
   }
   return {Level::kGood, "operator",
           seen == 0 ? "cannot be judged: there are no jobs here"
-                    : "has looked at every job (" + std::to_string(seen) + ")"};
+                    : "has reconciled every job (" + std::to_string(seen) + ")"};
 }
 
 }  // namespace

@@ -227,8 +227,9 @@ std::string PlanCard(const Json& report) {
     if (value.empty()) continue;
     rows += std::string("<tr><td>") + name + "</td><td>" + EscapeHtml(value) + "</td></tr>";
   }
-  return "<h2>The plan, and what binds it</h2><p>" + (binding.empty() ? "nothing binds" : binding) +
-         "</p><table class=\"facts\">" + rows + "</table>" + Revisions(report);
+  return "<h2>The plan and its binding limits</h2><p>" +
+         (binding.empty() ? "no limit binds" : binding) + "</p><table class=\"facts\">" + rows +
+         "</table>" + Revisions(report);
 }
 
 }  // namespace

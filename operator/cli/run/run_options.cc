@@ -22,12 +22,12 @@ Status CheckOptions(const RunOptions& options) {
   if (options.resume.empty()) return OkStatus();
   if (!options.store.empty()) {
     return InvalidArgumentError(
-        "--store cannot be given with --resume: the run goes on in the store that its checkpoints "
+        "--store cannot be given with --resume: the run resumes in the store that its checkpoints "
         "are in; leave --store away");
   }
   if (!options.directory.empty()) {
     return InvalidArgumentError(
-        "--out cannot be given with --resume: the run goes on in its own "
+        "--out cannot be given with --resume: the run resumes in its own "
         "folder; leave --out away");
   }
   return OkStatus();

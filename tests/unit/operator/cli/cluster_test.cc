@@ -455,7 +455,7 @@ TEST(JobDetail, TellsTheWholeStory) {
     EXPECT_THAT(text, HasSubstr(part));
   }
   EXPECT_THAT(FormatJobDetail(DecodeJob(JobObject("new")).value(), At(0)),
-              HasSubstr("no operator has looked at it yet"));
+              HasSubstr("no operator has reconciled it yet"));
   object["metadata"]["annotations"] = {{"lambdadnn.io/paused", "true"}};
   EXPECT_THAT(FormatJobDetail(DecodeJob(object, &ignored), At(65)),
               HasSubstr("paused      by the annotation lambdadnn.io/paused"));
