@@ -9,10 +9,23 @@
 #include "operator/kube/http_watch.h"
 #include "operator/kube/kube_status.h"
 #include "operator/kube/object_metadata.h"
-#include "operator/kube/resource_path.h"
 
 namespace lambdadnn {
 namespace {
+
+// URL paths of API objects. Names are percent-encoded, so that a user's input cannot change the
+// path. An empty namespace = the whole cluster, or a kind without namespaces.
+std::string CollectionPath(const ResourceType& type, const std::string& namespace_name) {
+  std::string path = type.group.empty() ? "/api/" : "/apis/" + type.group + "/";
+  path += type.version;
+  if (!namespace_name.empty()) path += "/namespaces/" + PercentEncode(namespace_name);
+  return path + "/" + type.plural;
+}
+
+std::string ObjectPath(const ResourceType& type, const ObjectName& name, Subresource subresource) {
+  return CollectionPath(type, name.namespace_name) + "/" + PercentEncode(name.name) +
+         (subresource == Subresource::kStatus ? "/status" : "");
+}
 
 constexpr uint64_t kMaxAnswerBytes = uint64_t{1} << 30;
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lambdadnn {
@@ -19,6 +20,8 @@ struct AccessRule {
 };
 
 const std::vector<AccessRule>& AccessRules();
+// The text of that file, which the build writes into embedded_rbac.cc.
+std::string_view EmbeddedRbacRules();
 
 // "patch serverlesstrainingjobs/status in lambdadnn.io".
 std::string DescribeRule(const AccessRule& rule);

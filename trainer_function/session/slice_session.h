@@ -9,13 +9,24 @@
 
 #include "common/base/status.h"
 #include "common/protocol/slice.h"
+#include "trainer_function/checkpoint/checkpoint_io.h"
 #include "trainer_function/collective/stop_agreement.h"
 #include "trainer_function/session/slice_budget.h"
-#include "trainer_function/session/slice_start.h"
 #include "trainer_function/transport/role_context.h"
 #include "trainer_function/transport/store_transport.h"
 
 namespace lambdadnn {
+
+// Where a slice begins, the same for every role.
+struct SliceStart {
+  CheckpointReference checkpoint;
+  CheckpointManifest manifest;
+  // The checkpoint is of another run and only its weights are used.
+  bool warm = false;
+};
+// The checkpoint of the request, which must be there, or checkpoint 0 of a fresh job, which worker
+// 0 writes: its manifest is waited for.
+Result<SliceStart> FindStart(const RoleContext& context);
 
 // Of one task; transport() and agreement() may be used by its transfer pools meanwhile.
 class SliceSession {
