@@ -11,10 +11,13 @@ set(LAMBDADNN_TEST_HEADERS ${LAMBDADNN_COMMON_HEADERS} <thread> <gtest/gtest.h> 
 
 # gcc writes other bytes each time that it precompiles the same headers. ccache takes a checksum of ours
 # for them (CCACHE_PCH_EXTSUM), so that what one checkout compiled serves all others: of the compiler and
-# the packages that the headers are of, for which cmake runs again when one is installed.
+# the packages that the headers are of. cmake runs again when a package is installed.
 set(LAMBDADNN_PACKAGES "")
 if(EXISTS /var/lib/dpkg/status)
-  file(SHA256 /var/lib/dpkg/status LAMBDADNN_PACKAGES)
+  execute_process(
+    COMMAND dpkg-query -W -f "\${Package} \${Version}\n" libc6-dev linux-libc-dev libstdc++-*-dev
+      libgcc-*-dev nlohmann-json3-dev libcli11-dev libgtest-dev libgmock-dev
+    OUTPUT_VARIABLE LAMBDADNN_PACKAGES ERROR_QUIET)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS /var/lib/dpkg/status)
 endif()
 function(lambdadnn_precompiled_checksum kind)

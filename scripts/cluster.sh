@@ -4,7 +4,7 @@
 # every part is a process in network namespaces of the cluster's own. Needs root.
 #
 #   scripts/cluster.sh build                 build the parts that are missing (minutes, once)
-#   scripts/cluster.sh up [--nodes N]        bring it up, or heal it; 2 nodes unless told otherwise
+#   scripts/cluster.sh up [--nodes N]        start it, or repair it; 2 nodes by default
 #   scripts/cluster.sh down                  take it down, without leaving a trace
 #   scripts/cluster.sh status                parts, versions, memory, health; 1 if one is not well
 #   scripts/cluster.sh load-image FILE...    give all nodes the images of docker or OCI archives

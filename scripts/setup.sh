@@ -23,7 +23,7 @@ readonly BUILD_PACKAGES=(
   libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev
 )
 readonly TEST_PACKAGES=(
-  clang-14 libclang-rt-14-dev clang-format-19 shellcheck python3 python3-pip python3-pytest
+  clang-14 libclang-rt-14-dev clang-format-19 clang-tidy-19 shellcheck python3 python3-pip python3-pytest
   python3-pytest-subtests python3-torch python3-sklearn
   python3-pyte python3-yaml python3-kubernetes python3-boto3 libfaketime
   chromium git procps curl

@@ -9,7 +9,7 @@
 #   scripts/test.sh --list          the tiers, their budgets and what their shares are
 #   --deadline MINUTES              end what runs then, and fail: 85, with --all none, unless told
 #   --no-cache                      run also what passed with the same inputs before
-#   --no-setup                      do not look at the installed packages
+#   --no-setup                      do not check the installed packages
 #
 # Prints what ran, how long it took, the slowest tests, and what did not run and why (tests that
 # skipped themselves among it); ends with `N passed, N failed`. What passed with the same inputs
@@ -26,16 +26,16 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.." || exit
 # machine; DEADLINE_MINUTES end it on a bare one too. No test of it takes more than TEST_SECONDS.
 readonly CI_MINUTES=15 DEADLINE_MINUTES=85 HANG_MINUTES=10 TEST_SECONDS=300
 readonly TIERS='
-build       |80 |what the tiers below need, incl. servers (more on a bare machine)|
+build       |90 |what the tiers below need, incl. servers (more on a bare machine)|
 unit        |50 |all unit tests                                             |
-tidy        |20 |all                                                        |
+tidy        |45 |all; clang-tidy for 20 s, of what changed first             |clang-tidy of every file
 conformance |5  |object stores: memory, files, strict S3 stand-in           |
-simulation  |100|600 fixed seeds and those found, planted bugs, hours of jobs; 30 s of seeds, not counted|a day of jobs, 10 minutes of fresh seeds, each planted bug within 10,000
-integration |320|kills, UCI digits, MinIO, bad input, CRD, operator, chart; an eighth of others, by commit|20 kills, versitygw, every store operation of an iteration, the operator killed at every write, models on both LibTorch
+simulation  |80 |600 fixed seeds and those found, planted bugs, hours of jobs; 30 s of seeds, not counted|a day of jobs, 10 minutes of fresh seeds, each planted bug within 10,000
+integration |290|kills, UCI digits, MinIO, bad input, CRD, operator, chart; an eighth of others, by commit|20 kills, versitygw, every store operation of an iteration, the operator killed at every write, models on both LibTorch
 timing      |240|none: needs a quiet machine; --tier timing: 3 runs of two plans|median of 5 runs, and of 3 on a cluster
 sanitizers  |10 |address+undefined: parsers, readers, transport, servers    |all unit and conformance tests; thread sanitizer; a training with LibTorch
 fuzz        |5  |every input of the corpora under address+undefined         |each target fuzzed for 120 s
-e2e         |310|README on a real cluster, a job in layers, two faults, the end|all faults, limits, isolation, life of a chart, an upgrade; the cluster itself
+e2e         |325|README on a real cluster, a job in layers, two faults, the end|all faults, limits, isolation, life of a chart, an upgrade; the cluster itself
 '
 
 # Where the tests run, real servers are not optional; who runs a program by hand may leave them out.
@@ -225,6 +225,20 @@ tier_simple() {  # TIER PARALLELISM
   run_ctest "$1" release $(labels "$1") -j "$2"
 }
 
+readonly CLANG_TIDY_SECONDS=20
+tier_tidy() {
+  tier_simple tidy 2
+  local begin=$SECONDS bound=()
+  [ "$all" = 1 ] || bound=(--seconds "$CLANG_TIDY_SECONDS")
+  if until_deadline /usr/bin/python3 tests/tidy/clang_tidy.py "${bound[@]}" >build/clang_tidy.log 2>&1; then
+    count 1 0
+    note tidy "$(tail -n 1 build/clang_tidy.log), $((SECONDS - begin)) s"
+  else
+    cat build/clang_tidy.log
+    fail tidy "clang-tidy (see build/clang_tidy.log)"
+  fi
+}
+
 # Seeds that once failed: like the fixed ones, a gate.
 found_seeds() { echo "${XDG_CACHE_HOME:-$HOME/.cache}/lambdadnn/simulation/found-seeds"; }
 readonly FOUND_SEEDS=20  # the newest: the others mean other worlds by now
@@ -308,8 +322,8 @@ tier_integration() {
     return
   fi
   build release || { fail integration "the build failed"; return; }
-  # Three on two cores: many a test waits for seconds.
-  run_with_turns integration 3
+  # Four on two cores: many a test waits for seconds.
+  run_with_turns integration 4
   [ "$all" = 0 ] || tests_of_models_upstream
 }
 # What computes with LibTorch, on the one that the worker's image has.
@@ -495,7 +509,7 @@ for tier in "${wanted[@]}"; do
   if is_over; then fail "$tier" "did not run: the deadline of $deadline minutes was reached"; continue; fi
   tier_begin=$SECONDS tier_built=0
   case "$tier" in
-    unit | tidy | conformance) tier_simple "$tier" 2 ;;
+    unit | conformance) tier_simple "$tier" 2 ;;
     *) "tier_$tier" ;;
   esac
   check_budget "$tier" "$(spent)"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// LDNN_CHECK: a broken invariant (a bug of ours, never bad input) ends the process with its place
-// and message. Functions are restarted by their platform and find their state in the store.
+// LDNN_CHECK: a broken invariant (a bug of ours, never bad input) ends the process with file, line
+// and message. The platform restarts functions, which find their state in the store.
 #pragma once
 
 #include <string_view>

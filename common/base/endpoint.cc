@@ -26,7 +26,7 @@ bool IsForbidden(char c) {
   return (c >= 0 && c <= ' ') || c == '\x7f' || c == '\\' || c == '"' || c == '<' || c == '>';
 }
 
-// For messages: without what stands before '@'.
+// For messages: without the part before '@'.
 std::string Shown(std::string_view text) {
   const size_t scheme = text.find(kSchemeEnd);
   const size_t begin = scheme == std::string_view::npos ? 0 : scheme + kSchemeEnd.size();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where an HTTP server is reached: a URL up to the prefix of its paths, and the one reader of such
-// text. Pure: names are not resolved.
+// The address of an HTTP server: scheme, host, port and path prefix, and the one parser of such
+// URLs. Pure: names are not resolved.
 #pragma once
 
 #include <optional>
@@ -12,20 +12,20 @@
 namespace lambdadnn {
 
 struct Endpoint {
-  std::string scheme = "";     // "http" or "https"; empty = not said
-  std::string user_info = "";  // what stood before '@'; a secret, so that Text() leaves it out
+  std::string scheme = "";     // "http" or "https"; empty = not given
+  std::string user_info = "";  // the part before '@'; a secret, which Text() omits
   std::string host = "";       // in lower case, an IPv6 address without its brackets
-  int port = 0;                // 0 = not said
+  int port = 0;                // 0 = not given
   std::string path = "";       // "/prefix", without a slash at its end; empty = none
 
-  // The port that was said, else the scheme's: 80 of http, 443 of any other.
+  // The given port, else the scheme's default: 80 of http, 443 of any other.
   int PortOrUsual() const;
-  // "host", "host:port", "[::1]:port": the port as it was said.
+  // "host", "host:port", "[::1]:port": the port as it was given.
   std::string Authority() const;
-  // The same without the scheme's usual port, as the Host field has it: gateways may know a server
-  // by its bare name alone.
+  // The same without the scheme's default port, as in the Host field: gateways may route by the
+  // bare name alone.
   std::string HostField() const;
-  // "https://host:port/prefix", without what was not said.
+  // "https://host:port/prefix", without the parts that were not given.
   std::string Text() const;
 
   friend bool operator==(const Endpoint&, const Endpoint&) = default;
@@ -36,7 +36,7 @@ struct Endpoint {
 Result<Endpoint> ParseEndpoint(std::string_view text);
 
 // "host:port", "[::1]:port", ":port" or "host" taken apart at the last colon outside brackets,
-// which are taken off. What stands there is not looked at. Nothing: a bracket without its end.
+// which are taken off. Host and port are not validated. nullopt: a bracket that is not closed.
 struct HostAndPort {
   std::string host;
   std::optional<std::string> port;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this process has used of the machine so far.
+// CPU time and memory that this process has used so far.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chance as an interface, and the counter-based generator that every reproducible draw uses.
+// Randomness as an interface, and the counter-based generator that every reproducible draw uses.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time, chance and concurrency in one parameter. Passed by reference and outlives all who hold it.
+// Clock, randomness and executor in one parameter. Passed by reference; outlives everything that
+// holds it.
 #pragma once
 
 #include "common/base/clock.h"

@@ -3,9 +3,10 @@
 // none.
 //
 // Codes are google.rpc's and carry the retry decision: kUnavailable = retry this very call,
-// kAborted = retry one level up (re-read, then try again), kFailedPrecondition = do not retry until
-// somebody has changed something. A message says what was being done to which object and what to do
-// next. Both types are plain values: copy and move them freely, use one object from one thread.
+// kAborted = retry one level up (re-read, then try again), kFailedPrecondition = do not retry
+// before something else has been changed. A message says what was being done to which object and
+// what to do next. Both types are plain values: copy and move them freely, use one object from one
+// thread.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was asked of an object store: requests that succeeded by verb, what they carried, and apart
-// from them what came to nothing. The figures of design.md's guarantee "bounded store", from the
-// store's meter to the completion record and the report. Seen from the store: in = put into it.
+// Counters of requests to an object store: successful ones by verb, their payload bytes, and misses
+// and retries apart. They go from the store's meter to the completion record and the report, where
+// they are compared with the planner's formulas (docs/ARCHITECTURE.md, guarantee 5). In = into the
+// store, out = out of it.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +35,7 @@ struct StoreCounters {
   friend bool operator==(const StoreCounters&, const StoreCounters&) = default;
 };
 
-// Below zero for who deletes what others put.
+// Below zero for a role that deletes what others put.
 inline int64_t ObjectsAdded(const StoreCounters& counts) { return counts.puts - counts.deletes; }
 
 }  // namespace lambdadnn

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who one is to an S3 store. Never logged, never part of a message.
+// Credentials for an S3 store. Never logged, never part of a message.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// UTF-8 of text that came from outside: a log, a store, a file.
+// Checks and repairs UTF-8 in text from outside: a log, a store, a file.
 #pragma once
 
 #include <cstddef>

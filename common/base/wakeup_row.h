@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wake-ups between the processes of one machine: a row of counters in a file that all of them map.
-// Who has made something another one may wait for rings its number; who waits sleeps in the kernel
-// until it rings. Numbers share counters, and a process on another machine that sees the file rings
-// in vain, so a wake-up is a hint to look, and no wake-up says nothing.
+// A writer increments (rings) the counter of what it has made; a reader sleeps in the kernel
+// (futex) until that counter changes. Several numbers share a counter, and a process on another
+// machine that sees the file wakes nobody here: so a wake-up is only a hint to check, and the lack
+// of one proves nothing.
 //
-// Thread-safe; a process that dies leaves nothing that would hold others up. Waits are of the
-// machine's clock: virtual time has no processes.
+// Thread-safe; a process that dies holds no lock. Waits use the machine's clock, not the runtime's:
+// virtual time has no processes.
 #pragma once
 
 #include <cstddef>

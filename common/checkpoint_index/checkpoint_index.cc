@@ -299,7 +299,7 @@ Status CheckPartHeader(const ObjectHeader& header, uint64_t job,
       header.kind != ObjectKind::kOptimizer || header.shard != part.shard ||
       header.elements != part.elements || header.payload_bytes == 0 ||
       header.payload_bytes % (static_cast<uint64_t>(part.elements.size()) * sizeof(float)) != 0) {
-    return DataLossError("the checkpoint part is another one than its key says");
+    return DataLossError("the checkpoint part does not match its key");
   }
   return OkStatus();
 }

@@ -5,9 +5,9 @@
 //
 // A checkpoint is complete if and only if its manifest decodes and every part it lists is there
 // with the listed size. The manifest is written last and carries its own checksum, so a torn one is
-// no checkpoint at all. Whether the parts still hold the bytes that were written costs reading all
-// of them (VerifyParts): functions do when they start, the operator when one of them has found that
-// they do not, and before it deletes others. docs/formats.md has the layout.
+// no checkpoint at all. Checking that the parts still hold the written bytes means reading all of
+// them (VerifyParts). Functions do so when they start; the operator does after a function has
+// reported damage, and before it deletes other checkpoints. docs/formats.md has the layout.
 #pragma once
 
 #include <cstdint>
@@ -64,7 +64,7 @@ using CheckpointFilter = std::function<bool(const CheckpointReference&)>;
 
 // The longest manifest that is read: one of 5,000 parts.
 inline constexpr uint64_t kMaxManifestBytes = uint64_t{1} << 20;
-// The most checkpoints of a job that are looked at; one a minute, for a month.
+// The most checkpoints of a job that are listed: one a minute, for a month.
 inline constexpr size_t kMaxCheckpoints = 50'000;
 
 // All checkpoints under the job's prefix that have a manifest object, newest first (iteration, then
@@ -83,7 +83,7 @@ Result<std::optional<CheckpointReference>> FindNewestCheckpoint(
 Result<CheckpointManifest> ReadManifest(ObjectStore& store, const CheckpointReference& checkpoint);
 
 // kDataLoss unless the header is of this part of this checkpoint, written by `job` (XXH3 of its
-// uid); the part's size and checksum are not looked at.
+// uid); the part's size and checksum are not checked.
 Status CheckPartHeader(const ObjectHeader& header, uint64_t job,
                        const CheckpointReference& checkpoint, const CheckpointPart& part);
 

@@ -169,7 +169,7 @@ class BoundedBody final : public OneWayBuffer {
     const std::lock_guard lock(mutex_);
     return exceeded_;
   }
-  // What was taken. Nothing comes any more.
+  // The received body. No more bytes are accepted.
   Bytes Take() {
     const std::lock_guard lock(mutex_);
     return std::move(bytes_);
@@ -361,7 +361,7 @@ class EarlyEnd {
       within += " and a second more for each " + std::to_string(request.lowest_bytes_per_second) +
                 " bytes";
     }
-    return UnavailableError("no whole answer to " + what + " within " + within);
+    return UnavailableError("no complete answer to " + what + " within " + within);
   }
 
  private:

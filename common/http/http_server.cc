@@ -30,8 +30,8 @@ namespace {
 
 using AnyStream = beast::basic_stream<net::generic::stream_protocol>;
 
-// After a refusal the peer's bytes are taken for this long, or this many, so that closing does not
-// reset the connection before the peer has read why.
+// After a refusal the peer's bytes are read for this long, or this many, so that closing does not
+// reset the connection before the peer has read the answer.
 constexpr double kLingerSeconds = 1;
 constexpr size_t kLingerBytes = 1024 * 1024;
 constexpr double kAcceptPauseSeconds = 0.1;  // out of descriptors: do not spin
@@ -315,7 +315,7 @@ void HttpServer::State::End() {
   });
   streams.StopAndJoin();
   work.reset();
-  // Sessions whose stream ended after the loop above linger; nobody waits for them.
+  // Sessions whose stream ended after the loop above linger; no task waits for them.
   net::post(io, [this] {
     for (HttpSession* session : std::set<HttpSession*>(sessions)) session->Close();
   });
@@ -382,7 +382,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::ListenUnix(Runtime& runtime,
   error_code error;
   net::local::stream_protocol::acceptor acceptor(state->io);
   acceptor.open(net::local::stream_protocol(), error);
-  // Nobody else may connect, not even between bind and listen.
+  // No other user may connect, not even between bind and listen.
   if (!error && ::fchmod(acceptor.native_handle(), 0600) != 0) {
     error = error_code(errno, boost::system::system_category());
   }

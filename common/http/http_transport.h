@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// HTTP requests as an interface: Kubernetes, S3 and gateways are spoken to through it, so that
-// tests can stand in for the network.
+// HTTP requests as an interface: clients of Kubernetes, S3 and gateways use it, so that tests can
+// replace the network.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,8 @@ using HttpFields = std::vector<std::pair<std::string, std::string>>;
 // The value of the first field with that name (case does not matter); empty when there is none.
 std::string_view FindField(const HttpFields& fields, std::string_view name);
 
-// Ends requests from another thread. Thread-safe; shared by the one who waits and the one who ends.
+// Cancels requests from another thread. Thread-safe; shared by the waiting and the cancelling
+// thread.
 class HttpCancellation {
  public:
   // Requests that carry it end soon with kCancelled, those to come at once. Idempotent.
@@ -55,14 +56,13 @@ struct HttpRequest {
   std::function<bool(ByteView)> on_body;
   // A longer body with status 2xx is refused with kResourceExhausted. Nothing is read beyond it.
   uint64_t max_response_bytes = uint64_t{4} << 30;
-  // A longer body with another status ends there: what it is for, a sentence, stands in its first
-  // lines. The rest is not read.
+  // An error response's body is cut here: the message is in its first lines. The rest is not read.
   uint64_t max_error_bytes = uint64_t{1} << 20;
-  // Longest time for the whole request, from Send to the last byte; 0 = only inactivity counts.
+  // Timeout of the whole request, from Send to the last byte; 0 = only the inactivity timeout.
   double total_seconds = 0;
-  // With total_seconds: each so many bytes of a body, sent or received, give another second. 0 =
-  // none do. So a large body may come slowly, and one that drips ends. Bytes count by the MiB, so
-  // total_seconds is longer than one takes.
+  // With total_seconds: each so many bytes of a body, sent or received, add a second to it; 0 = no
+  // addition. So a large body may take long, but not be slower than this rate. Bytes count by the
+  // MiB, so total_seconds must be longer than one MiB takes.
   uint64_t lowest_bytes_per_second = 0;
   std::shared_ptr<HttpCancellation> cancellation;
 };
@@ -86,15 +86,15 @@ class HttpTransport {
 struct HttpTransportOptions {
   // Longest silence within a request: to connect, between two pieces of a body, until the answer.
   double inactivity_seconds = 30;
-  // PEM. The only authorities that are trusted, by file or as text; both empty = the system's.
+  // PEM. The only trusted CA certificates, as file or text; both empty = the system's.
   std::string ca_file = "";
   std::string ca_pem = "";
-  // PEM. What this side shows the server (mutual TLS); both or neither.
+  // PEM. The client's certificate and key (mutual TLS); both or neither.
   std::string client_certificate_pem = "";
   std::string client_key_pem = "";
   // The name that the server's certificate must hold; empty = the URL's host.
   std::string server_name = "";
-  // Takes any certificate. For tests of people who know what they do.
+  // Accepts any certificate. For tests only.
   bool insecure_skip_verify = false;
   // "http://host:port": a proxy that tunnels (CONNECT) for https and forwards for http.
   std::string proxy_url = "";

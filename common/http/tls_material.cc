@@ -39,7 +39,7 @@ std::vector<Certificate> ReadCertificates(const std::string& pem) {
   return certificates;
 }
 
-// A key that wants a passphrase is not a question to standard input.
+// Never ask for the passphrase of a key on standard input.
 int NoPassphrase(char*, int, int, void*) { return 0; }
 
 class OpensslMaterial final : public TlsMaterial {

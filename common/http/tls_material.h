@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What TLS connections of one transport have in common, parsed once and shared by reference count:
-// the authorities that are trusted and the certificate that this side shows. Private to this
-// folder. Thread-safe.
+// CA certificates and client certificate of one transport, parsed once and shared by its TLS
+// connections (reference counted). Private to this folder. Thread-safe.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields deep in JSON that others wrote, an API server say: nothing of it need be of the type that
-// it should be, and the accessors of the library throw then.
+// Access to nested fields of JSON from outside, such as an API server's, where any value may have
+// an unexpected type. The library's own accessors throw then; these do not.
 #pragma once
 
 #include <initializer_list>

@@ -174,7 +174,7 @@ void JsonReader::Finish() {
     const auto nearest = NearestWord(name, known_);
     Report(name, std::string(kUnknownField) +
                      (nearest ? "; did you mean " + *nearest + "?"
-                              : "; remove it, or look at the fields with kubectl explain"));
+                              : "; remove it, or list the fields with kubectl explain"));
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strict decoding of JSON objects: every problem is reported with its field path, all problems at
-// once, and a field that nobody asked for is named together with the nearest one that exists.
+// Strict decoding of JSON objects: all problems are reported at once, each with its field path; an
+// unknown field is reported with the nearest known one.
 //
 //   JsonReader reader(json, "spec.training", &errors);
 //   reader.Optional("epochs", &training.epochs);
@@ -69,9 +69,8 @@ class JsonReader {
 };
 
 // Levels of maps and lists. Parsing a value is a loop, but copying, comparing and printing one
-// recurse at every level, so that deep text of others would use up the stack of whoever reads it.
-// What the YAML reader takes (kMaxYamlDepth) is read again as JSON within an object, a list and an
-// event.
+// recurse at every level, so that deeply nested input would overflow the stack. What the YAML
+// reader accepts (kMaxYamlDepth) is read again as JSON within an object, a list and an event.
 inline constexpr size_t kMaxJsonDepth = 128;
 // A value takes up to 20 times the memory of its text.
 inline constexpr size_t kMaxJsonBytes = size_t{64} << 20;

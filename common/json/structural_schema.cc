@@ -82,7 +82,7 @@ Status ReadLimits(const Json& json, StructuralSchema* schema) {
   return OkStatus();
 }
 
-// The field `pattern`, or the rule that API servers can say something better about.
+// The field `pattern`, or the equivalent rule, for which API servers show a better message.
 void ReadPattern(const Json& json, std::string* pattern, std::string* hint) {
   constexpr std::string_view kBegin = "self.matches(r'";
   constexpr std::string_view kEnd = "')";
@@ -288,7 +288,7 @@ void StructuralSchema::ValidateArray(const Json& value, const std::string& path,
   if (max_items && value.size() > *max_items) {
     errors->push_back({path, "has " + std::to_string(value.size()) + " entries; at most " +
                                  std::to_string(*max_items) + " are allowed"});
-    return;  // nobody wants a message for each of a million
+    return;  // no message for each of a million entries
   }
   if (min_items && value.size() < *min_items) {
     errors->push_back({path, "has " + std::to_string(value.size()) + " entries; at least " +
@@ -309,8 +309,7 @@ std::string StructuralSchema::ScalarProblem(const Json& value) const {
     case Type::kString:
       if (value.is_string()) return TextProblem(value.get_ref<const std::string&>());
       if (!hint_.empty()) {
-        return value.is_primitive() ? hint_ + "; here stands the bare value " + DumpJson(value)
-                                    : hint_;
+        return value.is_primitive() ? hint_ + "; found the bare value " + DumpJson(value) : hint_;
       }
       return value.is_primitive() ? "must be text; write \"" + DumpJson(value) + "\" in quotes"
                                   : "must be text";
@@ -345,7 +344,7 @@ std::string StructuralSchema::TextProblem(const std::string& text) const {
   }
   if (regex_ != nullptr && (text.size() > kMaxPatternText || !std::regex_search(text, *regex_))) {
     return hint_.empty() ? Shown(text) + " does not match " + pattern
-                         : hint_ + "; here stands " + Shown(text);
+                         : hint_ + "; found " + Shown(text);
   }
   WallTime ignored;
   if (format == "date-time" && !ParseRfc3339(text, &ignored)) {

@@ -30,8 +30,8 @@ class StructuralSchema {
   // Fills absent fields that have a default, inside of objects that are there, and drops nulls
   // where the schema does not allow them and has a default.
   void ApplyDefaults(Json* value) const;
-  // What stands in `taken`, the value as it was validated before, as it stands in `value` is not
-  // looked at again.
+  // Parts of `value` that are equal to those of `taken`, the value as it was validated before, are
+  // not validated again.
   void Validate(const Json& value, const std::string& path, std::vector<FieldError>* errors,
                 const Json* taken = nullptr) const;
   // Validates one field of an object; an unknown one is reported.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Telling the errors of JsonReader::Finish from others: whoever reads what a newer version wrote
-// may leave out what it does not know.
+// Recognises the unknown-field errors of JsonReader::Finish: a reader of what a newer version wrote
+// may ignore these.
 #pragma once
 
 #include <string_view>

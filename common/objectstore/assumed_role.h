@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked of a Security Token Service (sts.h) and what it gives.
+// Request and answer of AssumeRole at a Security Token Service (sts.h).
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,8 @@ inline constexpr size_t kMaxRolePolicyCharacters = 2048;
 struct AssumedRole {
   std::string policy;  // IAM, JSON
   int duration_seconds = kMinRoleSeconds;
-  // What audits of the store call whoever uses them: 2 to 64 letters, digits and _+=,.@- (AWS).
+  // The name of the credentials' user in the store's audit log: 2 to 64 letters, digits and _+=,.@-
+  // (AWS).
   std::string session_name = "lambdadnn";
 };
 

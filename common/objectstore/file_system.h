@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file operations below FilesystemObjectStore: POSIX's, and in the simulator a disk that loses
-// what was not synced when its host loses power. Paths are absolute. Thread-safe.
+// The file operations of FilesystemObjectStore as an interface: POSIX's, and in the simulator a
+// disk that loses unsynced data when its host loses power. Paths are absolute. Thread-safe.
 #pragma once
 
 #include <cstdint>

@@ -30,7 +30,7 @@ struct DecodedName {
   bool beside_folder = false;  // file: its key is the name of a folder as well
   bool continued = false;      // folder: the segment goes on in the names inside
 };
-// nullopt for a name that KeyToPath never makes (a stranger's file): the store ignores it.
+// nullopt for a name that KeyToPath never makes (a file of another program): the store ignores it.
 std::optional<DecodedName> DecodeName(std::string_view name);
 
 }  // namespace lambdadnn

@@ -195,7 +195,7 @@ Status FilesystemObjectStore::MakeFolders(const std::string& path) {
     const std::string folder = path.substr(0, slash);
     const int error = files_.MakeFolder(folder);
     if (error == 0) {
-      // What is made inside is synced with the object, but nobody else syncs where the root lies.
+      // Folders inside the root are synced with the object; those above it only here.
       if (slash <= root_.size()) files_.SyncFolder(ParentOf(folder) + "/");
       continue;
     }
@@ -230,7 +230,7 @@ Status FilesystemObjectStore::SyncFolders(const std::string& path) const {
   for (std::string folder = ParentOf(path); folder.size() >= root_.size();
        folder = ParentOf(folder)) {
     const int error = files_.SyncFolder(folder);
-    // A folder that is gone went with the object: somebody has deleted it already.
+    // A folder that is gone was deleted together with the object.
     if (error != 0 && error != ENOENT && error != ENOTDIR) {
       return ErrnoStatus("syncing the folder " + folder, error);
     }
@@ -280,8 +280,8 @@ Status FilesystemObjectStore::Delete(std::string_view key) {
   LDNN_RETURN_IF_ERROR(ValidateKey(key));
   const std::string path = root_ + "/" + KeyToPath(key);
   const std::string beside = BesideFolder(path);
-  // The old object beside a folder first, lest it shows when the newer one is gone; and last, in
-  // case the newer one was just moved there.
+  // The older file beside a folder first, so that it does not reappear when the newer one is
+  // deleted; and again last, in case the newer one was just moved there.
   for (const std::string& file : {beside, path, beside}) {
     // Linux says EISDIR, POSIX EPERM, when it is a folder.
     const int error = files_.Unlink(file);

@@ -4,10 +4,10 @@
 // A Put writes a temporary file on the same file system, syncs it (unless ephemeral) and renames it
 // into place, or links it where the object must be new; so readers see whole objects only, and a
 // killed writer leaves nothing but a temporary file, which a later writer removes. Folders come and
-// go with their objects. An ephemeral Put rings for those processes of this machine that wait for
-// its key (base/wakeup_row.h), so that nobody has to ask again and again. Thread-safe. One caveat:
-// two processes that at the same moment create an object and the first object "below" it ("a" and
-// "a/b") may lose one of the two.
+// go with their objects. An ephemeral Put wakes the processes of this machine that wait for its key
+// (base/wakeup_row.h), so that they need not poll. Thread-safe. One caveat: two processes that at
+// the same moment create an object and the first object "below" it ("a" and "a/b") may lose one of
+// the two.
 #pragma once
 
 #include <atomic>
@@ -26,8 +26,7 @@ class FilesystemObjectStore final : public ObjectStore {
  public:
   // `root`: an absolute path; it and its parents are made by the first Put.
   explicit FilesystemObjectStore(std::string root);
-  // On other files than the machine's, which outlive this; null = the machine's. Nobody rings
-  // there.
+  // On other files than the machine's, which outlive this; null = the machine's. No wake-ups there.
   FilesystemObjectStore(std::string root, FileSystem* files);
 
   using ObjectStore::Get;

@@ -116,14 +116,14 @@ Status CheckListPage(const ObjectList& page, std::string_view prefix, std::strin
                               " in it");
     }
     if (object.key <= before) {
-      return UnavailableError("a list has " + Shown(object.key) + " behind " + Shown(before) +
+      return UnavailableError("a list has " + Shown(object.key) + " after " + Shown(before) +
                               "; keys must ascend");
     }
     before = object.key;
   }
   if (!page.next_start_after.empty() &&
       (page.next_start_after < before || page.next_start_after == start_after)) {
-    return UnavailableError("a list goes on at " + Shown(page.next_start_after) + " behind " +
+    return UnavailableError("a listing continues at " + Shown(page.next_start_after) + " after " +
                             Shown(before) + "; it would never end");
   }
   return OkStatus();

@@ -54,7 +54,7 @@ struct PutOptions {
   bool ephemeral = false;
 };
 
-// A hint for one who waits for an object. Not thread-safe.
+// Hints that an awaited object may have arrived. Not thread-safe.
 class ArrivalWatch {
  public:
   virtual ~ArrivalWatch() = default;
@@ -63,8 +63,8 @@ class ArrivalWatch {
   virtual bool Wait(Duration at_most) = 0;
 };
 
-// All bytes of a range of what is to be stored, or why they cannot be had. May be asked for the
-// same range again, and from the beginning.
+// Returns all bytes of a range of the object to be stored, or an error. May be called again for the
+// same range, and from the beginning.
 using PieceReader = std::function<Result<Bytes>(ByteRange)>;
 
 class ObjectStore {
@@ -89,14 +89,14 @@ class ObjectStore {
   // (1 .. 1000).
   virtual Result<ObjectList> List(std::string_view prefix, std::string_view start_after,
                                   int limit) = 0;
-  // Null where the store has no hints to give. Objects may come without one: ask now and then. The
-  // store outlives the watch.
+  // Null where the store gives no hints. Objects may arrive without one: poll as well. The store
+  // outlives the watch.
   virtual std::unique_ptr<ArrivalWatch> Watch(std::string_view /*key*/) { return nullptr; }
   virtual bool SupportsPutIfAbsent() const = 0;
   // "file:///data", "s3://bucket/prefix": what to print; never credentials.
   virtual std::string Describe() const = 0;
-  // What was asked of this store so far, as far as it counts (MeteredObjectStore does, and
-  // RetryingObjectStore its retries); zeros otherwise.
+  // Counters of requests so far, where the store counts (MeteredObjectStore; RetryingObjectStore
+  // its retries); zeros otherwise.
   virtual StoreCounters Counts() const { return {}; }
 
   Status Put(std::string_view key, ByteView bytes, const PutOptions& options = {}) {
@@ -125,8 +125,8 @@ Status ValidateListLimit(int limit);
 Result<ByteRange> ClipRange(std::string_view key, ByteRange range, uint64_t size);
 
 // OK when the page is what List promises for these arguments: at most `limit` keys, each ascending,
-// under `prefix` and beyond `start_after`, and a place to go on that lies beyond them. Else
-// kUnavailable: a store that answers so goes on for ever.
+// under `prefix` and beyond `start_after`, and a next_start_after beyond them. Else kUnavailable: a
+// listing of such pages might never end.
 Status CheckListPage(const ObjectList& page, std::string_view prefix, std::string_view start_after,
                      int limit);
 

@@ -20,7 +20,7 @@ constexpr std::string_view kMemory = "memory:";
 constexpr std::string_view kFile = "file://";
 constexpr std::string_view kS3 = "s3://";
 
-// The one store of "memory:" as everybody in the process sees it.
+// The one store of "memory:", shared by the whole process.
 class SharedMemoryStore final : public ObjectStore {
  public:
   Status Put(std::string_view key, std::span<const ByteView> parts,
@@ -162,7 +162,7 @@ StoreCredentials CredentialsFromEnvironment() {
                             .session_token = GetEnvironment(prefix + "SESSION_TOKEN").value_or("")};
   };
   StoreCredentials credentials = read("LAMBDADNN_S3_");
-  // All three from one place: a session token never goes with somebody else's key.
+  // All three from one place: a session token is never combined with another key.
   if (credentials.access_key.empty()) credentials = read("AWS_");
   // AWS_ROLE_ARN is another thing: the role of a web identity.
   credentials.role_arn = GetEnvironment("LAMBDADNN_S3_ROLE_ARN").value_or("");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One way from a store's description to an ObjectStore, for the CLI, the operator and the
-// functions.
+// Opens an ObjectStore from its description (URI, endpoint, credentials), for the CLI, the operator
+// and the functions.
 #pragma once
 
 #include <memory>
@@ -28,7 +28,7 @@ struct StoreConfig {
   double request_timeout_seconds = 30;
   double retry_budget_seconds = 60;  // that a call of OpenStore's store may take in all
   // Ends requests to a store that is reached over HTTP: those under way and those to come are
-  // kCancelled. Null = nobody ends them.
+  // kCancelled. Null = they cannot be cancelled.
   std::shared_ptr<HttpCancellation> cancellation = nullptr;
 };
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Repeats calls of another store that ended in kUnavailable, and only these: "not there" is an
+// Repeats calls of another store that ended in kUnavailable, and only these: kNotFound is an
 // answer. Waits grow exponentially with full jitter (uniform between zero and the bound), until the
 // budget of the call is used; then the last error is returned with the number of attempts.
-// Thread-safe; waits on the runtime's clock, or as its owner wishes.
+// Thread-safe; waits on the runtime's clock, or through a function of the owner's.
 //
-// A create-only Put whose reply was lost finds its own object at the second attempt. It is taken
-// for ours when the bytes are the same, so writers who race must write different bytes.
+// A create-only Put whose reply was lost finds its own object at the second attempt. It counts as
+// its own when the bytes are equal, so racing writers must write different bytes.
 #pragma once
 
 #include <atomic>
@@ -63,7 +63,7 @@ class RetryingObjectStore final : public ObjectStore {
   Status SleepUntil(Instant time);
   bool HoldsExactly(std::string_view key, std::span<const ByteView> parts);
 
-  std::unique_ptr<ObjectStore> owned_;  // null: somebody else does
+  std::unique_ptr<ObjectStore> owned_;  // null: not owned
   ObjectStore& inner_;
   Runtime& runtime_;
   const RetryOptions options_;

@@ -100,7 +100,7 @@ bool S3Client::LearnTime(const HttpResponse& response, WallTime signed_at) {
 Result<HttpResponse> S3Client::Send(const S3Call& call) {
   const WallTime at = ServerTime();
   LDNN_ASSIGN_OR_RETURN(HttpResponse response, SendSigned(call, at));
-  // A refused HEAD does not say why, and servers name the reason differently: the times tell.
+  // A refused HEAD has no error code, and servers use different codes: so the times are compared.
   if (response.status != 403 || !LearnTime(response, at)) return response;
   return SendSigned(call, ServerTime());
 }
@@ -121,7 +121,7 @@ Result<HttpResponse> S3Client::SendSigned(const S3Call& call, WallTime at) {
                               .path = path,
                               .query = call.query,
                               .fields = call.fields,
-                              // Over TLS nobody changes the payload, so its hash is spared.
+                              // TLS protects the payload, so it is not hashed.
                               .payload_hash = tls && !call.body.empty()
                                                   ? std::string(kUnsignedPayload)
                                                   : Sha256Hex(call.body)};
@@ -159,7 +159,7 @@ Status S3Client::TooLong(const S3Call& call, uint64_t limit) const {
   if (call.method == "GET" && !call.key.empty()) {
     return ResourceExhaustedError("what " + Name() + " answers for object '" +
                                   std::string(call.key) + "'" + longer +
-                                  "are read of it; look what wrote it there");
+                                  "are read of it; check what wrote it");
   }
   return ResourceExhaustedError("the answer of " + Name() + " to a " + call.method + longer +
                                 "S3 needs for it; name the endpoint of an S3 server");

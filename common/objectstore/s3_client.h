@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One bucket of an S3 endpoint: turns calls into signed requests, and what went wrong into a Status
-// with the next step in its message. Requests are signed with the time of `clock`; a server that
-// refuses them and has another time is asked again with its own. Thread-safe.
+// One bucket of an S3 endpoint: turns calls into signed requests, and errors into a Status whose
+// message has the next step. Requests are signed with the time of `clock`; when the server refuses
+// one and its Date differs, it is sent again with the server's time. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -19,10 +19,10 @@
 
 namespace lambdadnn {
 
-// What one answer may take of the one who asks. A store is named by its user, who may not be a
-// friend of the process that asks: an answer that never ends must cost that user alone.
+// Limits of one answer in bytes and seconds. Users name the stores, and may name a hostile one: an
+// endless answer must harm only that user's job.
 struct S3Limits {
-  // A refusal says in a sentence of XML why; more of it is not read.
+  // An error is a short XML document; more is not read.
   uint64_t error_bytes = uint64_t{64} << 10;
   // Answers of HEAD, PUT, DELETE and of multipart uploads: nothing, or a few lines of XML.
   uint64_t control_bytes = uint64_t{64} << 10;
@@ -31,10 +31,9 @@ struct S3Limits {
   uint64_t list_bytes = uint64_t{4} << 20;
   // Of a Get that names no range. The largest part that a function writes is smaller.
   uint64_t object_bytes = uint64_t{4} << 30;
-  // Until an answer without a body is there: a server under load that still serves others.
+  // Timeout of an answer without a body; enough for a server under load.
   double total_seconds = 60;
-  // Bodies prolong that by their length at this rate, half a megabit a second: the slowest link
-  // that training over it makes any sense on.
+  // Bodies add their length at this rate to it: half a megabit a second is the slowest usable link.
   uint64_t lowest_bytes_per_second = uint64_t{64} << 10;
 
   // kInvalidArgument for a limit that lets nothing pass.

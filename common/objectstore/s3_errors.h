@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an S3 server's refusals mean: a code that says whether to retry, and a sentence that says
-// what to do. Nothing secret gets into it.
+// Maps errors of S3 servers to a Status: a code that says whether to retry, and a message that says
+// what to do. Messages contain no secrets.
 #pragma once
 
 #include <string>

@@ -74,7 +74,7 @@ Status S3ObjectStore::Put(std::string_view key, std::span<const ByteView> parts,
   S3Call call{.method = "PUT", .key = key, .body = {parts.begin(), parts.end()}};
   if (options.if_absent) {
     call.fields.emplace_back("if-none-match", "*");
-    // Sent twice, the second would find the first's object and call it somebody else's.
+    // Sent twice, the second request would find the first's object and report kAlreadyExists.
     call.repeatable = false;
   }
   Status status;
@@ -156,7 +156,8 @@ Status S3ObjectStore::CompleteUpload(std::string_view key, const std::string& up
               .repeatable = false};
   if (options.if_absent) call.fields.emplace_back("if-none-match", "*");
   LDNN_ASSIGN_OR_RETURN(const HttpResponse response, client_.Expect2xx(call));
-  // S3 answers 200 before it knows, to keep the connection alive; the body tells.
+  // S3 may answer 200 before it has finished, to keep the connection alive; the body has the
+  // result.
   if (ParseS3Error(AsText(response.body))) {
     HttpResponse refused = response;
     refused.status = 500;
@@ -239,7 +240,7 @@ Status S3ObjectStore::ExplainHead(std::string_view key) {
   const S3Call call{.method = "GET", .key = key, .fields = {{"range", "bytes=0-0"}}};
   LDNN_ASSIGN_OR_RETURN(const HttpResponse response, client_.Send(call));
   if (response.status / 100 == 2 || response.status == 416) {
-    // It has come into being between the two.
+    // The object was created between the two requests.
     return UnavailableError("object '" + std::string(key) + "' of " + client_.Name() +
                             " changed while it was looked at");
   }

@@ -307,7 +307,7 @@ Result<S3ListPage> ParseListPage(std::string_view body) {
     page.objects.push_back(std::move(object));
   }
   if (page.truncated && page.next_continuation_token.empty() && page.objects.empty()) {
-    return InvalidArgumentError("a truncated list without a way to go on");
+    return InvalidArgumentError("a truncated list without a continuation token");
   }
   return page;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // AWS Signature Version 4 for S3, and for STS ("Authenticating Requests: Using the Authorization
-// Header" in the S3 API reference), step by step, and the digests that S3 asks for. Pure functions.
+// Header" in the S3 API reference), as separate steps, and the digests that S3 requires. Pure
+// functions.
 #pragma once
 
 #include <span>

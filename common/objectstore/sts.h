@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Temporary credentials for a part of what one's own may do, from a Security Token Service (action
-// AssumeRole of version 2011-06-15): that of an S3 server is at the root of the same endpoint, as
-// MinIO and Ceph have it, AWS's is a server of the region. What they may do is what both the policy
-// and their parent allow: the role that one's own credentials name (role_arn; AWS and Ceph want
-// one), else these themselves.
+// Client of a Security Token Service: temporary credentials with fewer rights than the caller's, by
+// AssumeRole (version 2011-06-15). MinIO and Ceph serve it at the root of the S3 endpoint, AWS at a
+// host of the region. The new credentials may do what both the session policy and their parent
+// allow. The parent is the role that the caller's credentials name (role_arn; AWS and Ceph require
+// one), else the caller.
 //
-// Errors: kUnimplemented = the server has no such service, or AWS and no role; kPermissionDenied =
-// it has, and not for these credentials (MinIO: those of a service account, or temporary
-// themselves), or does not know them; kInvalidArgument = it refuses policy, duration or role;
-// kUnavailable = ask again. Messages quote the server and hold nothing secret.
+// Errors: kUnimplemented = no such service, or AWS without a role; kPermissionDenied = not for
+// these credentials (MinIO: those of a service account, or temporary ones), or unknown credentials;
+// kInvalidArgument = policy, duration or role refused; kUnavailable = retry. Messages quote the
+// server and contain no secrets.
 #pragma once
 
 #include "common/base/clock.h"

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one iteration of a collective costs: successful requests and payload bytes, in all and per
-// role. The planner predicts with these functions and the tests count the running collectives
-// against them (guarantee 5). Misses and retries are not in here: they are counted apart and
-// bounded by kMaxMissesPerObject.
+// role. The planner predicts with these functions, and tests compare the running collectives with
+// them (docs/ARCHITECTURE.md, guarantee 5). Misses and retries are counted apart and bounded by
+// kMaxMissesPerObject.
 //
 // Object-store transport, dedicated servers, one iteration, K shards, n workers, widths m_1 .. m_L:
 //   worker            K PUT (gradient shards), K GET (weight shards)
 //   server, level l   per shard of its group: fan-in GET; 1 PUT (merged gradient, or weights at the
 //                     root)
-//   clipping          by global norm: each root PUTs one norm object per shard of its group (8
-//   bytes
-//                     a block) and GETs those of the shards that other groups hold
+//   clipping          by global norm: each root PUTs one norm object per shard of its group (8 B a
+//                     block) and GETs those of the shards that other groups hold
 //   garbage           every object is deleted once, by its writer
 #pragma once
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much CPU time the exchange of one iteration takes from a function: what counts where a
-// function has a fraction of a core (common/plan/iteration_time.h has the waits instead).
+// CPU time that the exchange of one iteration takes in a function. It matters where a function has
+// a fraction of a core; common/plan/iteration_time.h has the time spent waiting.
 //
 // A push is checksum, header and PUT of an object, and its DELETE later; a pull is GET, check and
-// copy. Each is so many seconds an object and a byte, measured by the profile step.
+// copy. Each costs a time per object and a time per byte, which profiling measures.
 //   worker           K pushes and K pulls, the vector up and down once
 //   server, level l  per shard of its group fan-in pulls, the merge of fan-in shards and 1 push;
 //                    the root's update besides (as long as one merge where it is not known)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who owns what: shards of the flat parameter vector, children of tree nodes, shards of spread
-// groups, partitions of ranks. Pure integer functions, so that every function of a job computes the
-// same answer without asking (design.md section 6, plan geometry).
+// Which rank owns what: shards of the flat parameter vector, children of tree nodes, shards of
+// spread groups, virtual partitions of workers. Pure integer functions: every function of a job
+// computes the same answer from the plan, without communication.
 #pragma once
 
 #include <cstdint>

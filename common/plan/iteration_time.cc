@@ -76,7 +76,8 @@ ExchangeStages StagesOf(const ExchangeShape& shape, const ExchangeSpeeds& speeds
   for (int level = 1; level <= plan.server_layers(); ++level) {
     const int width = plan.Width(level);
     const int children = plan.Width(level - 1);
-    const double fan_in = (children + width - 1) / width;
+    const int most_children = (children + width - 1) / width;
+    const double fan_in = most_children;
     const double rest = server.Rest(fan_in, group) + (group - 1) * fan_in * merge_one;
     const double put = server.First(1);
     stages.levels += server.First(fan_in) + fan_in * merge_one + put;

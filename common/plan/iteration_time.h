@@ -12,7 +12,7 @@
 //   level    server: fan-in GETs, a merge of fan-in shards; then 1 PUT and 1 delete side by side
 //            with the next GETs. The root passes over the shard once more: the update
 //   down     worker: 1 GET of weights
-// fill = up + levels + down is the way of the first shard. Stages work side by side, so
+// fill = up + levels + down is the time of the first shard. Stages are pipelined, so
 //   pipelined = fill + max(rest(up, K), before + largest rest of the levels, rest(down, K))
 // where `before` is when the last group's first shard is up, after those of the other groups.
 //   sequential = K up + G levels + K down with q = 1

@@ -27,7 +27,7 @@ struct ParameterBlocks {
 enum class TransportKind { kObjectStore, kDirect };
 enum class Placement { kDedicated, kWorkers };
 
-// A tree reduce over K shards (theory.md section 4).
+// A tree reduce over K shards (docs/theory.md, section 2).
 struct AggregationPlan {
   TransportKind transport = TransportKind::kObjectStore;
   Placement placement = Placement::kDedicated;
@@ -68,8 +68,8 @@ struct ExecutionPlan {
   int64_t iterations_per_epoch = 0;
   AggregationPlan aggregation;
 
-  // What pins the bits beside the above (design guarantee 1).
-  int threads = 1;               // of one worker's kernels
+  // What else determines the bits of the result (docs/ARCHITECTURE.md, guarantee 1).
+  int threads = 1;               // of one worker's LibTorch
   std::string isa;               // "avx2", "avx512", ...; empty = not pinned
   std::string libtorch;          // its version and BLAS; empty = not pinned
   int virtual_partitions = 64;   // V >= n; constant within an epoch
@@ -87,8 +87,8 @@ struct ExecutionPlan {
 // What the planner answers: a plan to execute, what it expects of it, and why it is no better.
 struct Plan : ExecutionPlan {
   Prediction predicted;
-  // What limits the plan: any of deadline, budget, memory, quota, batch, parameterServerBandwidth,
-  // functions, fixed.
+  // Binding limits: any of deadline, budget, memory, quota, functions, machines (nodes), batch,
+  // parameterServerBandwidth, functionTimeout, fixed.
   std::vector<std::string> binding;
 
   friend bool operator==(const Plan&, const Plan&) = default;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the planner is told: the workload's profile, the platform and the objective. The API object
-// carries the same in JSON (design.md section 9). Sizes in bytes (papers' MB = 10^6), memory in
-// MiB, seconds, US dollars.
+// Input of the planner: the workload's profile, the platform and the objective. The API object has
+// the same fields in JSON (docs/reference/api.md, spec.profile; docs/formats.md, "Platform file").
+// Sizes in bytes (papers' MB = 10^6), memory in MiB, times in seconds, costs in US dollars.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ struct WorkloadProfile {
   TrainingRate evaluation_rate;           // samples/s of one function
   double merge_bytes_per_second = 0;      // of one server function with a whole core
   double cold_start_seconds = 0;          // create -> ready, of a worker with a core of its own
-  double release_seconds = 0;             // told to end -> gone
+  double release_seconds = 0;             // end requested -> gone
   double slice_overhead_seconds = 0;      // checkpoint + relaunch, per slice
   double checkpoint_seconds = 0;          // one checkpoint
   // CPU seconds: what a function of a fraction of a core takes several times as long for.
@@ -53,11 +53,11 @@ struct WorkloadProfile {
   double load_cpu_seconds_per_sample = 0;  // of reading and decoding the data set
   double update_cpu_seconds_per_byte = 0;  // of a root for its shards: mean, optimizer
   double finish_cpu_seconds = 0;           // of worker 0 for writing the trained model
-  // Of the object store, as a function saw it: of a platform that does not say.
+  // Of the object store, measured by a function; used where the platform does not state it.
   double store_bytes_per_second = 0;
   double store_request_seconds = 0;
-  // Standard deviation of a hand-over there: from the begin of a PUT to the end of the GET of one
-  // who waits for it.
+  // Standard deviation of a hand-over: from the start of a PUT to the end of the waiting reader's
+  // GET.
   double store_deviation_seconds = 0;
   double worker_base_memory_mib = 0;   // resident before the first batch
   double worker_bytes_per_sample = 0;  // activations and batch
@@ -81,16 +81,16 @@ struct Platform {
   double total_milli_cpu = 0;         // quota over all functions at once; 0 = unlimited
   double total_memory_mib = 0;        // likewise
   double sidecar_memory_mib = 0;      // counted in the cost of every function
-  // What one machine of several has left for functions and their sidecars.
+  // Free capacity of one cluster node for functions and their sidecars.
   struct Node {
     double memory_mib = 0;
     double milli_cpu = 0;
     double pods = 0;
     friend bool operator==(const Node&, const Node&) = default;
   };
-  // Each function is on one of them; empty = not known: the totals alone count.
+  // Each function fits on one of them; empty = unknown: only the totals count.
   std::vector<Node> nodes;
-  // Of the sidecar beside each function there.
+  // Of the sidecar of each function on a node.
   double machine_sidecar_memory_mib = 0;
   double machine_sidecar_milli_cpu = 0;
   int max_functions = 200;
@@ -102,7 +102,7 @@ struct Platform {
   // B_p and p_ps.
   double parameter_server_network_bytes_per_second = 0;
   double parameter_server_price_per_second = 0;
-  // Of the plans that are made for it (ExecutionPlan); no file says it.
+  // Block size of its plans (ExecutionPlan); not part of platform files.
   int64_t block_elements = kDefaultBlockElements;
   // B_s and the latency of one request; zero = the profile's.
   double store_bytes_per_second = 0;
@@ -132,7 +132,7 @@ struct Objective {
   friend bool operator==(const Objective&, const Objective&) = default;
 };
 
-// What the job says and the planner must respect.
+// Limits of the job for the planner.
 struct TrainingLimits {
   double epochs = 1;                         // e
   int local_batch_size = 0;                  // b_lf; 0 with a fixed global batch

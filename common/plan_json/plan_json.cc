@@ -75,7 +75,7 @@ void ReadExecutionPlan(JsonReader& reader, Unknown unknown, std::vector<FieldErr
 }
 
 // Unless the plan holds less than was written: of errors before `errors_before` nothing follows,
-// nor of fields that whoever asks may leave out.
+// nor of fields that the caller may leave out.
 void ReportInvalid(const ExecutionPlan& plan, const std::string& path, size_t errors_before,
                    std::vector<FieldError>* errors) {
   const auto begin = errors->begin() + static_cast<std::ptrdiff_t>(errors_before);

@@ -15,8 +15,8 @@ std::string TextOf(const Json& json, const char* field, size_t most_bytes) {
 
 }  // namespace
 
-std::string EncodeFingerprint(const NumericsFingerprint& kernels) {
-  return codec::Dump({{"isa", kernels.isa}, {"libtorch", kernels.libtorch}}) + "\n";
+std::string EncodeFingerprint(const NumericsFingerprint& fingerprint) {
+  return codec::Dump({{"isa", fingerprint.isa}, {"libtorch", fingerprint.libtorch}}) + "\n";
 }
 
 NumericsFingerprint DecodeFingerprint(std::string_view text) {
@@ -25,10 +25,11 @@ NumericsFingerprint DecodeFingerprint(std::string_view text) {
   return {TextOf(*json, "isa", kMaxIsaBytes), TextOf(*json, "libtorch", kMaxLibtorchBytes)};
 }
 
-std::string DescribeFingerprint(const NumericsFingerprint& kernels) {
-  const std::string isa = kernels.isa.empty() ? "an unknown instruction set" : kernels.isa;
+std::string DescribeFingerprint(const NumericsFingerprint& fingerprint) {
+  const std::string isa = fingerprint.isa.empty() ? "an unknown instruction set" : fingerprint.isa;
   return isa + " and " +
-         (kernels.libtorch.empty() ? "an unknown LibTorch" : "LibTorch " + kernels.libtorch);
+         (fingerprint.libtorch.empty() ? "an unknown LibTorch"
+                                       : "LibTorch " + fingerprint.libtorch);
 }
 
 }  // namespace lambdadnn

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The 128-byte header before the payload of every exchanged and checkpointed object
-// (docs/formats.md). It lets a reader refuse what is stale, torn or meant for somebody else. All
-// numbers little-endian.
+// (docs/formats.md). It lets a reader refuse objects that are stale, torn or meant for another
+// reader. All numbers little-endian.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,8 @@ struct ObjectHeader {
   int64_t samples = 0;  // that the payload sums over
   double loss_sum = 0;  // over these samples
   // Stop agreement: the roles stop once this many iterations are done; 0 = go on, kStopRequested =
-  // the writer (or somebody it read from) wants to stop and asks the root of shard 0 to say where.
+  // the writer (or a role that it read from) wants to stop and asks the root of shard 0 to say
+  // where.
   int64_t stop_at = 0;
   // With stop_at > 0: training is over there (stopAt.loss reached), not only the slice.
   bool stop_is_final = false;

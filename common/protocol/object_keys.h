@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The whole key layout of a job (docs/formats.md). Deterministic: nobody lists the bucket to find
-// an object. Each key has one writer and is written with the same bytes however often.
+// The whole key layout of a job (docs/formats.md). Keys are deterministic, so the bucket is never
+// listed to find an object. Each key has one writer, which writes the same bytes every time.
 //
 //   <prefix>/x/r<revision>.i<incarnation>/<iteration>/
 //       g<layer>/s<shard>/<index>    gradient of worker <index> (layer 0) or of server <index>

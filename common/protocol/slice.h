@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The function contract (design.md section 4): what is POSTed to /v1/slices and what comes back.
+// The contract between operator and functions (docs/formats.md, "Slices"): what is POSTed to
+// /v1/slices and what comes back.
 //
 // The answer is a stream of JSON lines: any number of `progress` and `heartbeat` lines, then
 // exactly one `completed` or `failed` record, which carries the length and XXH3 of itself so that a
-// cut stream can never pass for a finished one. HTTP 200 alone means nothing.
+// truncated stream is never taken for a finished slice. HTTP status 200 alone proves nothing.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +42,7 @@ struct Role {
 // A role that a function takes on for one slice.
 struct AssignedRole {
   Role role;
-  int attempt = 1;  // grows each time that the role is begun anew in its round
+  int attempt = 1;  // grows each time that the role is restarted in its round
   friend bool operator==(const AssignedRole&, const AssignedRole&) = default;
 };
 
@@ -82,8 +83,8 @@ struct ProfileConfig {
   double seconds = 0;   // measured for at least so long: a CPU quota is felt over several periods
   int warmup_iterations = 3;
   int batch_size = 0;
-  // CPU quota that the function keeps to by itself (trainer_function/server/cpu_pacer.h).
-  // Operators of now ask for none: they derive what a smaller quota would have shown.
+  // CPU quota that the function enforces by pacing itself (trainer_function/server/cpu_pacer.h).
+  // This version's operator requests none: it derives the rates of smaller quotas.
   int milli_cpu = 0;
   // Measures nothing: steps until it is stopped, so that another function is measured on a machine
   // as busy as the run will make it.
@@ -119,7 +120,7 @@ struct SliceRequest {
   // start from another job's result).
   std::optional<CheckpointReference> start;
   // Wall time from acceptance until the record must be out; the job's roles stop together at an
-  // iteration that leaves room for the checkpoint.
+  // iteration that leaves time for the checkpoint.
   double budget_seconds = 0;
   // Complete checkpoints that the root of shard 0 keeps; older ones are deleted. At least 1.
   int checkpoint_keep = 2;
@@ -158,9 +159,10 @@ struct ProgressLine {
   std::optional<double> loss;
   std::optional<EvaluationPart> evaluation;  // from workers, at an epoch's end
   double samples_per_second = 0;
-  // What the slice has put into the store so far less what it has deleted, whoever put that.
+  // Objects that the slice has put into the store so far, less those that it has deleted, also of
+  // other writers.
   int64_t objects_added = 0;
-  bool heartbeat = false;  // nothing new; the function lives
+  bool heartbeat = false;  // no progress to report; the function is alive
 };
 
 enum class SliceOutcome { kStopped, kFinished, kFailed };

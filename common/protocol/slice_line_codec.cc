@@ -248,7 +248,7 @@ Result<std::optional<std::variant<ProgressLine, SliceRecord>>> DecodeSliceLine(
   if (type == "progress" || type == "heartbeat") {
     ProgressLine progress = ReadProgress(reader, type == "heartbeat", &errors);
     LDNN_RETURN_IF_ERROR(ToStatus(errors));
-    return Line(std::move(progress));
+    return Line(progress);
   }
   if (type == "completed" || type == "failed") {
     LDNN_RETURN_IF_ERROR(CheckSeal(line));

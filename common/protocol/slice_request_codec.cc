@@ -238,7 +238,7 @@ std::vector<AssignedRole> ReadRoles(const Json& json, std::vector<FieldError>* e
     errors->push_back({"roles", "has " + std::to_string(roles.size()) +
                                     " roles; a function takes on exactly one for each slice"});
   }
-  // Whoever goes on despite errors finds one.
+  // Callers that go on despite errors find exactly one.
   roles.resize(1);
   return roles;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is trained on what: the part of a slice request that is the same for every function of a
-// job. Decoded from JSON by protocol/slice_codec.h; numbers are already checked by operator/api,
-// and are checked again by the function that uses them.
+// Model, data set, optimizer and seed of a training: the part of a slice request that is the same
+// for every function of a job. Decoded from JSON by protocol/slice_codec.h. operator/api has
+// checked the numbers; the functions check them again.
 #pragma once
 
 #include <cstdint>

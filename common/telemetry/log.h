@@ -33,7 +33,7 @@ struct LogField {
   std::string value;
 };
 
-// `component` is the part of the program that speaks: "server", "host", "slice".
+// `component` is the part of the program that logs: "server", "host", "slice".
 void Log(LogLevel level, std::string_view component, std::string_view message,
          std::initializer_list<LogField> fields = {});
 

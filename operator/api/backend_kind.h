@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The platforms that spec.backend names, and what each can do: the one place where such a name is
-// compared with anything. How a backend is opened stands beside the operator that opens it
-// (server/backend_factory.h).
+// The values of spec.backend and the capabilities of each platform. Other code asks for the kind
+// and never compares names. server/backend_factory.h has how the operator opens each of them.
 #pragma once
 
 #include <optional>
@@ -13,7 +12,7 @@ namespace lambdadnn {
 
 enum class BackendKind { kLocal, kKnative, kOpenFaas };
 
-// What a platform does for functions, as far as somebody asks.
+// Capabilities of a platform that other code depends on.
 struct BackendCapabilities {
   // The CPU quota of a function can change while it runs.
   bool changes_cpu = false;

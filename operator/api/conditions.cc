@@ -53,7 +53,8 @@ bool IsEnding(const Job& job) {
 }
 
 bool SetCondition(std::vector<Condition>* conditions, Condition condition, WallTime now) {
-  // As the API server will have it: else it would differ from that at every look, and be written.
+  // As the API server will store it: else it would differ in every reconcile and be written each
+  // time.
   condition.message = RepairUtf8(std::move(condition.message));
   if (condition.message.size() > kMaxMessageBytes) {
     condition.message.resize(CutUtf8(condition.message, kMaxMessageBytes - 3).size());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ServerlessTrainingJob (lambdadnn.io/v1alpha1) as C++ values. The CRD in crds/ is the source of
-// truth of the schema; tests hold the two in step. Decoding, defaults and validation: job_codec.h,
+// truth of the schema; tests check that both agree. Decoding, defaults and validation: job_codec.h,
 // job_validation.h. Decimals that the API carries as strings are doubles here.
 #pragma once
 
@@ -190,14 +190,15 @@ struct UsageStatus {
   int64_t slices = 0;
   int64_t restarts = 0;
   int64_t cold_starts = 0;
-  // Up to when functions are billed, told by the age that one of them had then: a controller that
-  // takes over bills what came since, whatever its clock says. Empty = none was there.
+  // The time up to which functions are billed, as the age of one of them at that time: a new
+  // controller bills what was used since, independent of its own clock. Empty = no function
+  // existed.
   std::string metered_function;
   double metered_seconds = 0;
   friend bool operator==(const UsageStatus&, const UsageStatus&) = default;
 };
 
-// What of a job the planner was asked with and may change in the job's life.
+// Inputs of the planner that may change during the job.
 struct PlannedInputs {
   Objective objective;
   JobSpec::Functions functions;
@@ -229,8 +230,8 @@ struct ExecutionStatus {
   std::vector<BoundFunction> functions;
   // Of the newest controller that took the job over: older ones leave it alone.
   int64_t leader_epoch = 0;
-  // The most memory with which a worker, and a server, ran out of it: no later plan
-  // gives that or less. 0 = none was.
+  // The largest memory size with which a worker, and a server, ran out of memory: later plans give
+  // more. 0 = none.
   int too_small_worker_mib = 0;
   int too_small_server_mib = 0;
   friend bool operator==(const ExecutionStatus&, const ExecutionStatus&) = default;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Job files (YAML or JSON) as the command line takes them, with diagnostics that point at a line:
 // `FILE:LINE: spec.field.path: what is wrong; what to do`. Several problems are several lines,
-// each after the first beginning with "error: ", as the first does when a command prints it.
+// each after the first beginning with "error: ", like the first when a command prints it.
 #pragma once
 
 #include <span>

@@ -18,7 +18,7 @@ std::string Rounded(const char* format, double value) {
   return text;
 }
 
-// The end of the story first, then what stands in the way, then how far the job has come.
+// The outcome first, then an obstacle, then the progress.
 std::string TellingReason(const std::vector<Condition>& conditions) {
   for (const char* type :
        {"Failed", "Complete", "FailureTarget", "SuccessCriteriaMet", "Suspended", "Degraded"}) {

@@ -90,7 +90,7 @@ std::vector<FieldError> ValidateJob(const Json& object) {
     if (!reported) errors.push_back(std::move(error));
   }
   more.clear();
-  // What both see has been said better by the schema.
+  // The schema has a better message for problems that both find.
   const Job ignored = DecodeJob(full, &more);
   for (FieldError& error : more) {
     if (!IsReported(errors, error.path)) errors.push_back(std::move(error));

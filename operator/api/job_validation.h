@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Is a ServerlessTrainingJob a good one? Three layers, all from the CRD: its schema
-// (job_schema.h), its rules between fields (x-kubernetes-validations: CEL on a real server, written
-// out here for the in-memory one and for files; a test holds the sentences in step), and what the
-// decoder wants beyond them.
+// Validation of a ServerlessTrainingJob in three layers: the CRD's schema (job_schema.h), its rules
+// between fields (x-kubernetes-validations: CEL on a real server, C++ here for the in-memory server
+// and for files; a test holds rules and messages in step), and the decoder's own checks.
 #pragma once
 
 #include <span>
@@ -28,7 +27,7 @@ std::span<const JobRule> JobRules();
 // type break no rule here: the schema reports them. Defaults must have been applied.
 void CheckJobRules(const Json& object, const Json* old, std::vector<FieldError>* errors);
 
-// Everything that is wrong with an object that somebody wrote; empty = accept it.
+// All problems of an object that a user wrote; empty = valid.
 std::vector<FieldError> ValidateJob(const Json& object);
 
 }  // namespace lambdadnn

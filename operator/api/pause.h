@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The annotation that takes the operator's hands off a job.
+// The annotation that pauses the reconciliation of a job.
 #pragma once
 
 #include "operator/api/job.h"

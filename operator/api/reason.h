@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a condition is as it is: the one word of its `reason`, as status, events, exit codes and
-// docs/operations.md (Troubleshooting) know it. One table.
+// Reasons of conditions and events: the one table of their names, with texts and exit codes.
+// docs/operations.md (Troubleshooting) explains each.
 #pragma once
 
 #include <span>
@@ -69,10 +69,10 @@ enum class Reason {
   kUnsupportedSynchronization,
 };
 
-// What a job that failed for a reason means to who ran it.
+// Kind of a failure, from which its exit code follows.
 enum class FailureKind {
   kJob,          // the job's own failure
-  kUsage,        // what was asked for cannot be done as it is written
+  kUsage,        // the job cannot be run as specified
   kInfeasible,   // no plan reaches the objective
   kEnvironment,  // the machine or cluster cannot run functions
 };

@@ -23,8 +23,8 @@ struct JobProblems {
   // Of what the user wrote: the job fails with it.
   std::vector<FieldError> spec;
   // Of what status remembers for decisions (plan, planHistory, profile, execution, conditions,
-  // startTime, completionTime): taken as not written it would begin anew what runs, so whoever
-  // cannot read it leaves the job alone.
+  // startTime, completionTime): treated as absent it would start again what is running, so a
+  // controller that cannot read it leaves the job alone.
   std::vector<FieldError> remembered;
   // Of the rest of status: as if it had not been written.
   std::vector<FieldError> passed_over;

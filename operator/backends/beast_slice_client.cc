@@ -81,8 +81,8 @@ struct Slice {
   int64_t lines = 0;     // of the stream, heartbeats not counted: where attaching goes on
   uint64_t attempt = 0;  // calls of an older attempt change nothing
   std::shared_ptr<HttpCall> call;
-  // Taken by this instance before. What answers at its address later may be another life of it, or
-  // another instance: that must not begin the slice anew while others are in the middle of it.
+  // This instance has accepted the slice. After a restart its address may belong to another
+  // instance, which must not start the slice again while the other roles are in the middle of it.
   bool taken = false;
   // Until the function takes it: one of an older version is asked again in its own.
   std::optional<SliceRequest> request;
@@ -153,7 +153,7 @@ BeastSliceClient::~BeastSliceClient() {
   }
   state_->fingerprint.Close();
   state_->work.reset();
-  // A stop that was just asked for still goes out: its calls end by their own time limits.
+  // A stop request that was just made is still sent: its call ends by its own timeout.
   state_->task->Join();
 }
 
@@ -169,7 +169,7 @@ void BeastSliceClient::Start(const std::string& instance_uid, const Endpoint& en
   // Another instance numbers its lines from 0.
   const int64_t from = same_instance ? slice.lines : 0;
   const bool taken = same_instance && slice.taken;
-  // Asking again is not hearing: who never answers is silent all the while.
+  // A new attempt does not reset the silence: a function that never answers is silent all the time.
   const Instant heard =
       slice.attempt != 0 && same_instance ? slice.view.last_heard : state.runtime.clock.Now();
   std::vector<ProgressLine> unread = std::move(slice.view.new_lines);
@@ -279,8 +279,8 @@ void BeastSliceClient::State::OnEnd(Slice& slice, const Status& status) {
   }
   const Status refusal(CodeOfHttp(slice.http_status),
                        ErrorMessage(slice.http_status, slice.pending));
-  // Not the function's word on this slice: a proxy before one that is not there or not yet known,
-  // or another life of it. Whether it comes back the platform will tell.
+  // Not the function's own answer on this slice, but that of a proxy whose upstream is missing, or
+  // of a restarted function. The platform tells whether the instance still exists.
   if (refusal.code() == StatusCode::kUnavailable || refusal.code() == StatusCode::kNotFound) {
     return Lose(slice, refusal);
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SliceClient over HTTP: one task of the executor reads all streams. A stream without a byte for
-// kSilenceSeconds is closed as lost (functions say every two seconds that they live), and only a
+// kSilenceSeconds is closed as lost (functions send a heartbeat every two seconds), and only a
 // record whose length and checksum are right ends a slice. Starting a lost slice on the same
 // instance again continues behind the last line that came; nothing is seen twice.
 #pragma once
@@ -39,9 +39,10 @@ class BeastSliceClient final : public SliceClient {
                       const Endpoint& endpoint) override;
   std::vector<FingerprintAnswer> TakeFingerprints(const std::string& job_uid) override;
 
-  // Told whose slice changed its phase, or whose function has said what it computes with, so that
-  // jobs need not be polled often for that. Runs on the task that reads the streams: must neither
-  // block nor call this client. nullptr = nobody; once that returns, nobody is told any more.
+  // Called with the job whose slice changed its phase or whose function answered with its
+  // fingerprint, so that jobs need not be polled often. Runs on the task that reads the streams:
+  // must neither block nor call this client. nullptr = no listener; once SetListener(nullptr)
+  // returns, none is called any more.
   using Listener = std::function<void(const JobIdentity& job)>;
   void SetListener(Listener listener);
 

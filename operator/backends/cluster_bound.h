@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend whose functions live in a cluster that has a say of its own beside the configured
+// A backend whose functions run in a cluster, which may limit them further than the configured
 // platform.
 #pragma once
 
@@ -10,15 +10,15 @@
 
 namespace lambdadnn {
 
-// Thread-safe. Nothing is made.
+// Thread-safe. Creates no objects.
 class ClusterBound {
  public:
   virtual ~ClusterBound() = default;
   // What narrows the configured platform for a job of this namespace with this spec.runtime.
-  // Errors: nothing is known now.
+  // Errors: the limits are unknown at the moment.
   virtual Result<ClusterLimits> Limits(const std::string& namespace_name, const Json& runtime) = 0;
-  // Whether the cluster would take such a group. kFailedPrecondition: it would not, in its words
-  // and with the next step. Other errors: it does not answer.
+  // Whether the cluster would accept such a group. kFailedPrecondition: it would not, with its
+  // message and the next step. Other errors: it does not answer.
   virtual Status Preflight(const FunctionGroup& group) = 0;
 };
 

@@ -9,10 +9,10 @@ namespace {
 
 // Without a byte, while reading.
 constexpr double kSilenceSeconds = 3;
-// An answer is a short line; whoever takes longer is asked anew.
+// An answer is a short line; after this time the call is repeated.
 constexpr Duration kLongestCall = std::chrono::seconds(10);
 constexpr size_t kMaxAnswerBytes = 4096;
-// A job that is gone by the time of the answer does not take it.
+// The answer for a job that has gone meanwhile is never taken.
 constexpr Duration kAnswerKept = std::chrono::seconds(60);
 
 }  // namespace

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks functions what they compute with (`GET /readyz`), any number at a time, and keeps what they
-// say until it is taken. Private to the backends: included by .cc files only.
+// Asks functions for their numerics fingerprint (`GET /readyz`), any number at a time, and keeps
+// the answers until they are taken. Private to the backends: included by .cc files only.
 //
-// Thread-safe. The calls run on the io_context's task, which must not run any more when this ends.
+// Thread-safe. The calls run on the io_context's task, which must have ended before this is
+// destroyed.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -23,7 +24,7 @@ namespace lambdadnn {
 
 class FingerprintQueries {
  public:
-  // `told`: that a function of the job has answered; runs on the task.
+  // `told` is called when a function of the job has answered; runs on the task.
   FingerprintQueries(boost::asio::io_context& io, Clock& clock, double connect_seconds,
                      std::function<void(const JobIdentity&)> told);
   FingerprintQueries(const FingerprintQueries&) = delete;

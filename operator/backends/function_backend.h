@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where function instances come from: Knative, OpenFaaS, or processes of this machine. A backend
-// makes groups of identical instances; the controller binds instances to ranks. Nothing here blocks
-// for longer than one request to the platform.
+// The interface to a platform of functions: Knative, OpenFaaS, or processes of this machine. A
+// backend makes groups of identical instances; the controller binds instances to ranks. No method
+// blocks for longer than one request to the platform.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,9 @@ namespace lambdadnn {
 
 enum class FunctionPhase { kPending, kReady, kTerminating, kGone };
 
-// Why an instance is gone, as far as decisions go.
+// Why an instance is gone, as far as decisions depend on it.
 enum class FunctionEnd {
-  kNone,         // it lives, or nothing tells
+  kNone,         // it is running, or the cause is unknown
   kByPlatform,   // killed, deleted, evicted, lost with its node
   kByItself,     // its program exited or crashed
   kOutOfMemory,  // it needed more than it had
@@ -41,7 +41,7 @@ struct FunctionInstance {
   // the last line it logged.
   std::string reason;
   std::string last_log_line;
-  // Since it was created, by the platform's clock, also when it is gone; 0 = it does not say.
+  // Since it was created, by the platform's clock, also when it is gone; 0 = unknown.
   double age_seconds = 0;
   double ended_seconds = 0;  // kGone: since its end
   FunctionEnd end = FunctionEnd::kNone;
@@ -65,7 +65,7 @@ class FunctionBackend {
   virtual Status DeleteGroup(const JobIdentity& job, const std::string& group) = 0;
   // Ends one instance for good; the group makes another while it wants one.
   virtual Status DeleteInstance(const JobIdentity& job, const std::string& uid) = 0;
-  // Takes away what the groups of a job had in common, once it needs no more of them.
+  // Deletes what the groups of a job shared, once it needs no more groups.
   virtual Status ReleaseJob(const JobIdentity& job) {
     static_cast<void>(job);
     return OkStatus();
@@ -76,9 +76,9 @@ class FunctionBackend {
   virtual Status SetCpu(const JobIdentity& job, const std::string& uid, int milli_cpu) = 0;
   virtual Result<std::string> Logs(const JobIdentity& job, const std::string& uid,
                                    int last_lines) = 0;
-  // Who asks for more gets kResourceExhausted.
+  // Requests beyond it give kResourceExhausted.
   virtual Result<FunctionCapacity> Capacity() { return FunctionCapacity{}; }
-  // "cgroup v1", "cgroup v2", "pacing" or the platform's own words: stands in the report.
+  // "cgroup v1", "cgroup v2", "pacing" or the platform's own name; shown in the report.
   virtual std::string IsolationName() const = 0;
 };
 

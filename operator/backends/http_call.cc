@@ -53,7 +53,8 @@ void HttpCall::Close() {
 }
 
 void HttpCall::Resolve() {
-  // The resolver's thread starts at the first name; pods and local functions come as numbers.
+  // The resolver's thread starts at the first host name; pods and local functions have numeric
+  // addresses.
   const int number = call_.endpoint.PortOrUsual();
   const std::string port = std::to_string(number);
   ErrorCode not_a_number;

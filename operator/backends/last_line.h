@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a function said last: one line for a condition's message. Header only.
+// The last line of a function's log, for a condition's message. Header only.
 #pragma once
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Driving slices on function instances over HTTP (design.md section 4). Calls return at once; the
-// stream is read in the background and its newest state is polled, so that the controller stays
-// level-triggered and one slow function delays nobody.
+// Starts, follows and stops slices on function instances over HTTP (docs/formats.md, "Slices").
+// Calls return at once; streams are read in the background and their newest state is polled, so
+// that the controller stays level-triggered and no slow function delays another.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ enum class SlicePhase {
   kRunning,   // at least one line read
   kEnded,     // `record` is there
   kLost,      // the connection ended without a record; the slice may still run: attach again
-  kRefused,   // the function said no (busy with another slice, fenced, bad request): see error
+  kRefused,   // the function refused (busy with another slice, fenced, bad request): see error
 };
 
 // What is known of one slice now.
@@ -41,7 +41,7 @@ struct SliceView {
   std::string busy_with;
 };
 
-// What one function computes with, as it said.
+// The numerics fingerprint of one function.
 struct FingerprintAnswer {
   std::string instance_uid;
   NumericsFingerprint fingerprint;
@@ -61,11 +61,12 @@ class SliceClient {
   virtual void Forget(const std::string& invocation) = 0;
   // All slices of the job that were started here and not forgotten.
   virtual std::vector<SliceView> Poll(const std::string& job_uid) = 0;
-  // Asks the function what it computes with. While it is being asked, a second call does nothing;
-  // when it does not answer within a few seconds, it must be asked again.
+  // Asks the function for its fingerprint. A second call during a request does nothing; without an
+  // answer within a few seconds, call it again.
   virtual void AskFingerprint(const JobIdentity& job, const std::string& instance_uid,
                               const Endpoint& endpoint) = 0;
-  // The answers that came since the last call. One that nobody takes is dropped in time.
+  // The answers that came since the last call. Answers that are never taken are dropped after a
+  // while.
   virtual std::vector<FingerprintAnswer> TakeFingerprints(const std::string& job_uid) = 0;
 };
 

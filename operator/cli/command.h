@@ -30,8 +30,8 @@ struct CommandContext {
   Runtime& runtime;
   std::string program_path;  // of this executable: siblings are found beside it
   int exit_code = kExitComplete;
-  // Called as a plugin of kubectl: what is on this machine and in a cluster alike is then the
-  // cluster's.
+  // Called as a plugin of kubectl: commands that exist for this machine and for a cluster mean the
+  // cluster.
   bool kubectl_plugin = false;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `lambdadnn dataset …` runs `lambdadnn-dataset …` beside this program: reading data sets is the
-// functions' side of the house, which this program does not link.
+// `lambdadnn dataset …` runs `lambdadnn-dataset …` beside this program: the readers of data sets
+// belong to the functions' libraries, which this program does not link.
 #include <unistd.h>
 
 #include <cerrno>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a command that waits for a job ends: the same for `run`, `submit --wait` and `status -w`.
+// Exit code and last line of a command that waits for a job: the same for `run`, `submit --wait`
+// and `status -w`.
 #pragma once
 
 #include <string>

@@ -152,7 +152,7 @@ Status AskCluster(PlanOptions* options, CommandContext& context) {
   arguments.find_profile = [cluster](const Job& job) {
     return FindMeasuredProfile(*cluster->kube, {cluster->namespace_name, job.metadata.name}, job);
   };
-  // Functions beside the operator have the limits of their host, which the platform says.
+  // Functions on the operator's machine have the limits of their host, which the platform states.
   arguments.find_limits = [cluster, &context](const Job& job) -> Result<ClusterLimits> {
     const std::optional<BackendKind> backend = FindBackend(job.spec.backend);
     if (!backend || !CapabilitiesOf(*backend).cluster_limits) return ClusterLimits{};
@@ -209,7 +209,7 @@ int RunPlan(PlanOptions options, bool predict, CommandContext& context) {
     return FailCommand(InvalidArgumentError(
         "predict needs --functions N and --memory MIB, or spec.objective.fixed in the job"));
   }
-  // What is given leaves nothing to search, whatever --search says.
+  // A fixed plan leaves nothing to search, whatever --search is.
   if (predict) request->input.options.search = SearchMethod::kExact;
   double search_seconds = 0;
   const auto outcome = TimedPlan(request->input, context.runtime.clock, &search_seconds);

@@ -30,7 +30,7 @@ void TakeSmaller(double amount, std::optional<double>* limit) {
   *limit = std::min(limit->value_or(amount), amount);
 }
 
-// Whether pods that run without an end, and say what they need, are in the scope.
+// Whether pods without a deadline and with resource requests are in the scope.
 bool InScope(const std::string& scope) {
   return scope == "NotTerminating" || scope == "NotBestEffort";
 }
@@ -126,7 +126,7 @@ class Narrowing {
       const double steps = std::ceil((limits_.min_memory_mib - memory.min_mib) / step);
       const double least = memory.min_mib + steps * step;
       if (least > memory.max_mib) {
-        Refuse("a LimitRange wants at least " + Mib(limits_.min_memory_mib) +
+        Refuse("a LimitRange requires at least " + Mib(limits_.min_memory_mib) +
                " of a function, more than the platform's " + Mib(memory.max_mib));
         return;
       }
@@ -157,8 +157,8 @@ class Narrowing {
       }
       platform_.machine_sidecar_memory_mib = sidecar_.memory_mib;
       platform_.machine_sidecar_milli_cpu = sidecar_.milli_cpu;
-      memory.Take(all.memory_mib, "what other pods leave on the nodes");
-      cpu.Take(all.milli_cpu, "what other pods leave on the nodes");
+      memory.Take(all.memory_mib, "the free capacity of the nodes");
+      cpu.Take(all.milli_cpu, "the free capacity of the nodes");
     }
     const ClusterLimits::Quota& quota = limits_.quota;
     if (quota.memory_mib.has_value()) memory.Take(*quota.memory_mib, "a ResourceQuota");
@@ -174,9 +174,9 @@ class Narrowing {
     }
   }
 
-  // Memory that functions with this much CPU in all have, sidecars' included. A function's CPU
-  // follows its memory; what its sidecar requests beyond what that memory stands for is kept back
-  // for as many functions as there can be.
+  // The memory, sidecars included, of functions with this much CPU in all. A function's CPU is
+  // proportional to its memory; CPU that its sidecar requests beyond that proportion is reserved
+  // for the largest possible number of functions.
   double TotalOfCpu(double milli_cpu) const {
     const double rate = platform_.milli_cpu_per_gib / kMibPerGib;
     const double beyond =
@@ -186,7 +186,7 @@ class Narrowing {
     return std::max(0.0, milli_cpu - most * beyond) / rate;
   }
 
-  // A revision's limit, of workers or of servers, is taken for one on both together.
+  // A revision's limit, of workers or of servers, is applied to both together.
   void NarrowCount() {
     Bound most;
     if (limits_.max_scale > 0) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a cluster lets the functions of one job be: read from its objects by pure functions, and
-// laid over the configured platform. What an administrator configured is an upper bound: a cluster
-// that allows less narrows it, one that allows more changes nothing.
+// A cluster's limits for the functions of one job: read from its objects by pure functions, and
+// applied to the configured platform. The configured platform is an upper bound: a cluster that
+// allows less narrows it, one that allows more changes nothing.
 #pragma once
 
 #include <optional>

@@ -147,7 +147,7 @@ std::string NextStepForRefusal(const std::string& message) {
       message.find("404 page not found") != std::string::npos) {
     return "install Knative Serving in this cluster";
   }
-  return "change what it names in spec.runtime, or have the cluster allow it";
+  return "change what it names in spec.runtime, or enable it in the cluster";
 }
 
 }  // namespace lambdadnn

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Knative Serving's ConfigMaps allow functions: pure reading. A key that is absent has the
-// default that Knative documents; a value that is none is told in one sentence and not counted.
+// Limits of functions in Knative Serving's ConfigMaps. Pure. An absent key has the default that
+// Knative documents; an invalid value is reported in one sentence and ignored.
 #pragma once
 
 #include <set>

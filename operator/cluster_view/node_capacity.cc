@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kBytesPerMib = 1024.0 * 1024.0;
 constexpr double kMilliPerCpu = 1000;
-// Of the kubelet, when it says nothing.
+// The kubelet's default.
 constexpr double kDefaultPods = 110;
 
 std::string TextAt(const Json& value, std::initializer_list<std::string_view> path) {
@@ -156,7 +156,7 @@ PodResources ReadPodResources(const Json& pod, std::vector<std::string>* unknown
   }
   all += beside;
   TakeLarger(most, &all);
-  // The pod's own, where it has some, stand for those of its containers.
+  // Pod-level requests, if any, replace those of its containers.
   const Json* spec = FindPath(pod, {"spec"});
   if (spec != nullptr) TakeLarger(RequestsOf(*spec, name, unknown), &all);
   const Json* overhead = FindPath(pod, {"spec", "overhead"});

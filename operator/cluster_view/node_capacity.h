@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nodes of a cluster can give to pods, and what pods ask of them: pure reading of core/v1
-// objects. What cannot be read counts as nothing and is told in one sentence.
+// Allocatable resources of nodes and requests of pods, read from core/v1 objects. Pure. A value
+// that cannot be parsed counts as zero and is reported in one sentence.
 #pragma once
 
 #include <optional>
@@ -31,7 +31,7 @@ struct NodeCapacity {
 // nullopt for a node that takes no new pods (cordoned), or of which nothing can be read.
 std::optional<NodeCapacity> ReadNode(const Json& node, std::vector<std::string>* unknown);
 // Whether pods with this spec.runtime may be put there: its node selector and its taints. Affinity
-// is not looked at.
+// is ignored.
 bool Admits(const NodeCapacity& node, const Json& runtime);
 // Whether pods of some job may be: not on nodes that are not ready or run the control plane.
 bool AdmitsSome(const NodeCapacity& node);

@@ -55,9 +55,10 @@ void AddFlags(CLI::App& app, OperatorFlags& flags) {
            "Backend Knative: Secrets with registry credentials, in each namespace with jobs, that "
            "the images of functions are pulled with (names, separated by commas)")
       ->delimiter(',');
-  AddValue(app, "--network-policies", options.network_policies_file,
-           "Backend Knative: bound what reaches functions and what they reach as this file says "
-           "(docs/formats.md), by a NetworkPolicy for each job; without it none is made");
+  AddValue(
+      app, "--network-policies", options.network_policies_file,
+      "Backend Knative: limit the traffic of functions by a NetworkPolicy for each job, as this "
+      "file says (docs/formats.md); without it none is made");
   AddValue(app, "--platform", options.platform_file,
            "Prices, sizes and limits of functions (docs/formats.md); without it this machine's");
   AddValue(app, "--store", options.store,
@@ -75,7 +76,7 @@ void AddFlags(CLI::App& app, OperatorFlags& flags) {
                "Jobs in the operator's store run with credentials that the store gives for them "
                "alone, or with those of their own Secret, else they fail (the default). With "
                "--expose-operator-credentials their functions get the operator's own then, and "
-               "whoever reads pods or Secrets in a namespace with jobs reads them")
+               "users who may read pods or Secrets in a namespace with jobs can read them")
       ->envname(VariableOf("--require-job-credentials"));
   AddValue(app, "--store-ca-file", options.store_ca_file,
            "PEM file of the authorities that the object stores' certificates are signed by");
@@ -103,9 +104,10 @@ void AddFlags(CLI::App& app, OperatorFlags& flags) {
                "the platform; say what is missing and end");
   app.add_option("--check-store", options.check_store,
                  "With --check: an object store to try as well, e.g. s3://bucket");
-  app.add_flag("--prepare-uninstall", flags.prepare_uninstall,
-               "Before an operator goes for good: suspend its jobs, end it, delete what functions "
-               "are left and take the jobs' finalizers off; then end");
+  app.add_flag(
+      "--prepare-uninstall", flags.prepare_uninstall,
+      "Prepare the uninstallation of an operator: suspend its jobs, end it, delete what functions "
+      "are left and take the jobs' finalizers off; then end");
   app.add_option("--uninstall-deployment", flags.uninstall_deployment,
                  "With --prepare-uninstall: NAMESPACE/NAME of the operator's Deployment");
   app.add_option("--uninstall-wait", flags.uninstall_wait_seconds,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `lambdadnn-operator`: the controller manager. Exit codes: 0 told to end, 1 the lead was lost,
+// `lambdadnn-operator`: the controller manager. Exit codes: 0 ended by a signal, 1 leadership lost,
 // 2 usage, 4 environment.
 #include <malloc.h>
 #include <signal.h>
@@ -24,7 +24,7 @@ constexpr int kExitUsage = 2;
 constexpr int kExitEnvironment = 4;
 // Beside the streams of functions: connections to the API server and to stores.
 constexpr int64_t kOwnDescriptors = 256;
-// What comes with a service manager's usual hard limit needs no word.
+// No warning for a service manager's usual hard limit.
 constexpr int64_t kFewDescriptors = 8192;
 
 // Threads by the dozen share the heap's few free pieces; each with an arena of its own would keep

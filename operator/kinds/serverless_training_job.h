@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The custom kind of this operator, as clients name it and as an API server must know it to serve
-// it: the embedded CRD with its rules.
+// The custom kind of this operator: its resource type for clients, and its definition (the embedded
+// CRD with its rules) for an API server.
 #pragma once
 
 #include "operator/kube/kube_client.h"

@@ -110,7 +110,7 @@ Status EventRecorder::WriteOnce(const std::string& key, const Waiting& waiting) 
       return patched;
     }
     if (patched.code() != StatusCode::kNotFound) return patched;
-    series_.erase(known);  // the server has let it go: a new one
+    series_.erase(known);  // the server has deleted it: create a new one
   }
   const EventDraft& draft = waiting.draft;
   const std::string about = TextField(draft.regarding, "name");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// events.k8s.io/v1 events about objects, as client-go's recorder writes them: told and forgotten.
-// Record never blocks and never fails: events wait in a bounded queue, a task of its own writes
-// them, what cannot be written for two minutes is dropped. An event that comes again within six
+// events.k8s.io/v1 events about objects, as client-go's recorder writes them, best effort. Record
+// never blocks and never fails: events wait in a bounded queue, a task of its own writes them, and
+// an event that cannot be written for two minutes is dropped. An event that repeats within six
 // minutes becomes one object with a series (count, time of the last one).
 #pragma once
 
@@ -44,7 +44,7 @@ class EventRecorder {
   EventRecorder& operator=(const EventRecorder&) = delete;
 
   void Record(EventDraft draft);
-  // Events that the queue had no room for, or the server took for too long.
+  // Events that were dropped because the queue was full or the server took too long.
   int64_t dropped() const;
 
  private:

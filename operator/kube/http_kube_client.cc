@@ -9,10 +9,23 @@
 #include "operator/kube/http_watch.h"
 #include "operator/kube/kube_status.h"
 #include "operator/kube/object_metadata.h"
-#include "operator/kube/resource_path.h"
 
 namespace lambdadnn {
 namespace {
+
+// URL paths of API objects. Names are percent-encoded, so that a user's input cannot change the
+// path. An empty namespace = the whole cluster, or a kind without namespaces.
+std::string CollectionPath(const ResourceType& type, const std::string& namespace_name) {
+  std::string path = type.group.empty() ? "/api/" : "/apis/" + type.group + "/";
+  path += type.version;
+  if (!namespace_name.empty()) path += "/namespaces/" + PercentEncode(namespace_name);
+  return path + "/" + type.plural;
+}
+
+std::string ObjectPath(const ResourceType& type, const ObjectName& name, Subresource subresource) {
+  return CollectionPath(type, name.namespace_name) + "/" + PercentEncode(name.name) +
+         (subresource == Subresource::kStatus ? "/status" : "");
+}
 
 constexpr uint64_t kMaxAnswerBytes = uint64_t{1} << 30;
 
@@ -145,7 +158,7 @@ Result<Json> HttpKubeClient::Do(const Call& call) {
   if (!json.ok()) {
     return UnavailableError(call.what + ": the answer is not JSON: " + json.status().message());
   }
-  // Whoever answers for the server, a proxy say: callers look for fields in what they get.
+  // A proxy may answer for the server: callers access fields of the answer.
   if (!json->is_object()) return UnavailableError(call.what + ": the answer is no object");
   if (!call.name.empty() && MetadataText(*json, "name") != call.name) {
     return UnavailableError(call.what + ": the answer is not the object that was asked for");
@@ -154,7 +167,7 @@ Result<Json> HttpKubeClient::Do(const Call& call) {
 }
 
 Result<HttpResponse> HttpKubeClient::Ask(const Call& call) {
-  // A message may quote what a store or a function said, in UTF-8 or not.
+  // A message may quote a store or a function, in UTF-8 or not.
   const std::string body = call.body == nullptr ? "" : DumpJson(*call.body);
   bool refused = false;
   for (int attempt = 1;; ++attempt) {
@@ -277,7 +290,7 @@ Result<std::string> HttpKubeClient::PodLog(const ObjectName& pod, const std::str
       Ask({.what = Describe("get log of", PodType(), pod.namespace_name, pod.name),
            .method = "GET",
            .path = path});
-  // So the server says that the container waits for its start, or has no run before this one.
+  // The server's answer for a container that has not started, or has no previous run.
   if (response.status().code() == StatusCode::kInvalidArgument) {
     return NotFoundError(response.status().message());
   }
@@ -301,7 +314,7 @@ Result<std::unique_ptr<Watch>> HttpKubeClient::StartWatch(const ResourceType& ty
   LDNN_ASSIGN_OR_RETURN(const std::shared_ptr<Session> session, SessionNow(&credential));
   return NewHttpWatch(
       runtime_, Describe("watch", type, namespace_name, ""), MakeRequest("GET", path, credential),
-      // The session, and so its transport, lives as long as the watch.
+      // The watch keeps the session, and so its transport, alive.
       [session](const HttpRequest& request) { return session->watches->Send(request); },
       [this, credential] { credentials_.Refuse(credential); });
 }

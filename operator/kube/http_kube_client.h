@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// KubeClient over HTTP: a real API server. Strict about fields (fieldValidation=Strict), patient
-// where the server asks for it (429, 503 with Retry-After), with credentials kept fresh; a watch is
+// KubeClient over HTTP: a real API server. Refuses unknown fields (fieldValidation=Strict), waits
+// where the server asks for it (429, 503 with Retry-After), and refreshes credentials; a watch is
 // one streamed request on a task of its own.
 #pragma once
 
@@ -93,7 +93,7 @@ class HttpKubeClient final : public KubeClient {
     std::string name = "";  // that the object in the answer must have; empty = any, or none
   };
 
-  // The session of the credentials of now, and these.
+  // The session of the current credentials, and these credentials.
   Result<std::shared_ptr<Session>> SessionNow(KubeCredential* credential);
   HttpRequest MakeRequest(const std::string& method, const std::string& path,
                           const KubeCredential& credential) const;

@@ -14,8 +14,8 @@
 namespace lambdadnn {
 
 // `send` is called once, on the watch's task. `on_unauthorized` when the server answered 401 (the
-// next watch then brings new credentials). The watch's destructor ends the request and waits for
-// it; `runtime` outlives it.
+// next watch then uses new credentials). The watch's destructor ends the request and waits for it;
+// `runtime` outlives it.
 std::unique_ptr<Watch> NewHttpWatch(Runtime& runtime, std::string what, HttpRequest request,
                                     std::function<Result<HttpResponse>(const HttpRequest&)> send,
                                     std::function<void()> on_unauthorized);

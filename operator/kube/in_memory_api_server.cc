@@ -268,7 +268,7 @@ Result<Json> InMemoryApiServer::Patch(const ResourceType& type, const ObjectName
     return InvalidArgumentError(Described(type, name) + ": the patch must be a JSON object");
   }
   Json next;
-  if (subresource == Subresource::kStatus) {  // Replace looks at nothing else
+  if (subresource == Subresource::kStatus) {  // Replace uses nothing else
     next["metadata"] = found->second->at("metadata");
     if (found->second->contains("status")) next["status"] = found->second->at("status");
   } else {

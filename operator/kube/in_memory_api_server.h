@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small, faithful API server in this process: what `lambdadnn run` and the simulator stand on
-// where a cluster has kube-apiserver. It behaves like the real one in all that a controller can
-// notice:
+// A small API server in this process, for `lambdadnn run` and the simulator. It behaves like
+// kube-apiserver in everything that a controller can observe:
 //   * one global resourceVersion counter; a write that changes nothing keeps version and silence;
 //   * 409 on a stale resourceVersion or a wrong uid; a replace without resourceVersion is refused;
 //   * lists are consistent, in order of name, with label selector, limit and continue; watches
@@ -16,9 +15,9 @@
 // Not there: server-side apply and managedFields, admission webhooks, field selectors, foreground
 // deletion.
 //
-// Thread-safe, without threads of its own: what is due in the background happens inside calls and
-// waiting watches. Blocks only on the runtime's monitors, so it runs on fibers as well. Outlives
-// its watches.
+// Thread-safe, without threads of its own: background work is done inside calls and waiting
+// watches. Blocks only on the runtime's monitors, so it runs on fibers as well. Outlives its
+// watches.
 #pragma once
 
 #include <deque>

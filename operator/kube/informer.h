@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One kind of object, kept in a cache: a list in pages, then one watch from there on (one per
-// namespace where namespaces are named), however many objects there are and whoever looks.
+// Keeps a cache of the objects of one kind: a paged list, then one watch from its version on (one
+// per namespace where namespaces are given), however many objects and readers there are.
 //
-// A watch that ends goes on from the last version seen, bookmarks included. When the server has
-// forgotten that version (410, in the stream or as an answer) everything is listed anew, and what
-// is missing from the list is told as gone. Whatever fails is tried again, ever later (with a
-// random part, so that many clients do not come back at once).
+// After the end of a watch, the next one continues from the last version seen, bookmarks included.
+// When the server no longer has that version (410, in the stream or as an answer) everything is
+// listed again, and objects missing from the list are reported as deleted. Failures are retried
+// with exponential back-off and jitter.
 #pragma once
 
 #include <atomic>
@@ -30,7 +30,7 @@ struct InformerOptions {
   // to twice as long by chance.
   double retry_seconds = 0.2;
   double max_retry_seconds = 30;
-  // A watch that lived this long, or brought anything, was no failure.
+  // A watch that lasted this long, or had any event, counts as no failure.
   double healthy_seconds = 10;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The Kubernetes API as the controller needs it: JSON objects by resource, optimistic concurrency,
 // list and watch. Implemented by the in-memory API server (in_memory_api_server.h) and, for a real
-// cluster, over HTTP. Thread-safe; every call may fail after its effect took place, so all writes
-// are create-once or carry a resourceVersion.
+// cluster, over HTTP. Thread-safe; every call may fail after it took effect, so all writes are
+// create-once or carry a resourceVersion.
 #pragma once
 
 #include <functional>

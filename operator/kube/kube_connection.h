@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How to reach one API server and as whom: what a kubeconfig or a pod's service account says. Plain
-// values; credentials are fetched from it by kube_credentials.h.
+// Address of one API server and identity of the client, from a kubeconfig or a pod's service
+// account. Plain values; credentials are fetched from it by kube_credentials.h.
 #pragma once
 
 #include <map>

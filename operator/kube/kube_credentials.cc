@@ -17,7 +17,7 @@ constexpr Duration kTokenFileAge = std::chrono::minutes(1);
 // Plugins may ask a person, or a slow identity provider.
 constexpr Duration kPluginTime = std::chrono::minutes(2);
 
-// KUBERNETES_EXEC_INFO, what a plugin may want to know.
+// KUBERNETES_EXEC_INFO, the plugin's input.
 Json ExecInfo(const KubeConnection& connection) {
   Json spec = {
       {"interactive", isatty(STDIN_FILENO) != 0 && connection.exec->interactive_mode != "Never"}};
@@ -78,7 +78,7 @@ Result<KubeCredential> KubeCredentials::Current() {
   if (fetched.ok()) {
     cached_ = *fetched;
   } else if (cached_ && !connection_.exec) {
-    // The file is being replaced, perhaps: what it held is good until the server says otherwise.
+    // The file may be in replacement: its last content is valid until the server refuses it.
     return *cached_;
   }
   return fetched;

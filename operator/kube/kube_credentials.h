@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The credentials that a request to the API server carries, kept fresh: a token file is read again
-// every minute, a plugin runs again when what it printed expires, and both when the server answers
-// 401. Thread-safe; Current may block for as long as a plugin runs.
+// Credentials of requests to the API server, refreshed when due: a token file is read again every
+// minute, a plugin runs again when what it printed expires, and both when the server answers 401.
+// Thread-safe; Current may block for as long as a plugin runs.
 #pragma once
 
 #include <mutex>

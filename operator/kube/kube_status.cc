@@ -87,7 +87,7 @@ Status StatusOfAnswer(std::string_view what, const HttpResponse& response) {
   const Json object = StatusObject(response);
   Status status = StatusOfObject(what, object, response.status);
   if (!object.is_null()) return status;
-  // Not the API server's own words: show a little of what came instead.
+  // Not an answer of the API server: show the beginning of it.
   std::string text(AsText(response.body).substr(0, 200));
   std::replace_if(
       text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < ' '; }, ' ');

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an API server's refusal means: an HTTP status with a Status object (apimachinery's
-// meta/v1) as our Status, with the server's own words.
+// Maps an API server's error, an HTTP status with a meta/v1 Status object, to our Status, with the
+// server's message.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@
 
 namespace lambdadnn {
 
-// `what` is the request in a person's words ("create secrets team-a/x"). Never OK for a status
-// >= 300. Codes as kube_client.h says; 401 is kUnauthenticated, 429 and 5xx kUnavailable.
+// `what` describes the request for people ("create secrets team-a/x"). Never OK for a status >=
+// 300. Codes as kube_client.h says; 401 is kUnauthenticated, 429 and 5xx kUnavailable.
 Status StatusOfAnswer(std::string_view what, const HttpResponse& response);
 // The same for the Status object of a watch's ERROR event.
 Status StatusOfObject(std::string_view what, const Json& object, int http_status);

@@ -211,7 +211,8 @@ LeaderElection::Attempt LeaderElection::Write(const Json& lease, bool exists, st
 }
 
 LeaderElection::Attempt LeaderElection::TryOnce(std::string* why) {
-  // A leader writes without reading first: the version tells whether anyone came between.
+  // A leader writes without reading first: the resourceVersion shows whether another process wrote
+  // in between.
   if (HolderOf(observed_) == options_.identity &&
       Write(OurLease(observed_), true, why) == Attempt::kHeld) {
     return Attempt::kHeld;
@@ -220,7 +221,7 @@ LeaderElection::Attempt LeaderElection::TryOnce(std::string* why) {
   if (!current.ok()) {
     *why = current.status().message();
     if (current.status().code() != StatusCode::kNotFound) return Attempt::kFailed;
-    // Deleted under a leader: to make it anew would be another acquisition.
+    // Deleted under a leader: creating it again would be another acquisition.
     return is_leader() ? Attempt::kOther : Write(OurLease(nullptr), false, why);
   }
   if (!current->is_object()) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // One leader among several processes, by a coordination.k8s.io Lease, as client-go does it. Every
-// process judges the lease by when it last *saw* it change, on its own monotonic clock: clocks that
-// differ do no harm.
+// process judges the lease by when it last *saw* it change, on its own monotonic clock, so that
+// clocks may differ.
 //
 // A leader that cannot renew for renew_seconds must end its process (on_lost): the others take over
-// lease_seconds after its last renewal. It is told so at that time by its own clock, also while a
-// renewal hangs. What it still sends by then, or after it was frozen in between, is stopped by
-// resourceVersions and by the epoch that functions check.
+// lease_seconds after its last renewal. on_lost is called at that time by its own clock, also while
+// a renewal hangs. Late requests of a former leader, also of one that was frozen, are refused
+// because of resourceVersions and the epoch that functions check.
 #pragma once
 
 #include <cstdint>
@@ -38,12 +38,11 @@ struct LeaderElectionOptions {
 class LeaderElection {
  public:
   struct Callbacks {
-    // This process leads from now on. `epoch` is higher than that of every leader before: the
+    // This process has become the leader. `epoch` is higher than that of every leader before: the
     // Lease's resourceVersion at the moment of acquisition, which also grows when the Lease is
-    // deleted and made anew.
-    // Must return soon.
+    // deleted and made anew. Must return soon.
     std::function<void(int64_t epoch)> on_acquired;
-    // It led and may not any more; the last call. Not called by Stop, nor once that has begun.
+    // It has lost the leadership; the last call. Not called by Stop, nor after Stop has begun.
     std::function<void(const std::string& why)> on_lost;
     // Another process holds the lease; told once per holder.
     std::function<void(const std::string& identity)> on_new_leader;
@@ -58,18 +57,18 @@ class LeaderElection {
   LeaderElection& operator=(const LeaderElection&) = delete;
 
   void Start();
-  // Ends the election; a leader gives the lease back, so that the next one need not wait. Call it
-  // when nothing acts on the leadership any more.
+  // Ends the election; a leader releases the lease, so that the next one need not wait. Call it
+  // after everything that relies on the leadership has ended.
   void Stop();
   bool is_leader() const;
-  // Asks the API server, at once and from any task, whether this process holds the lease: what it
-  // believes itself may be old. An error: the server did not say.
+  // Asks the API server, at once and from any task, whether this process holds the lease: its own
+  // view may be stale. An error: the server did not answer.
   Result<bool> HoldsNow();
 
  private:
   enum class Attempt { kHeld, kOther, kFailed };
   void Run();
-  // Ends the lead when the last renewal is too long ago.
+  // Ends the leadership when the last renewal is too long ago.
   void WatchDeadline();
   void Lose(const std::string& why);
   // Get the lease or renew it, once.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A whole list, page by page, for those who look once; who follows objects has an Informer.
+// Lists all objects of a kind once, page by page. To follow objects, use an Informer.
 #pragma once
 
 #include <functional>
@@ -14,7 +14,7 @@ namespace lambdadnn {
 Result<KubeList> ListAll(KubeClient& kube, const ResourceType& type,
                          const std::string& namespace_name, const std::string& label_selector = "");
 
-// The same for those who need no object for long: one page is held at a time.
+// The same for callers that keep no object: one page is in memory at a time.
 Status ForEachListed(KubeClient& kube, const ResourceType& type, const std::string& namespace_name,
                      const std::string& label_selector,
                      const std::function<void(const Json&)>& each);

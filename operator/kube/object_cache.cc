@@ -20,7 +20,7 @@ bool IsSameVersion(const Json& a, const Json& b) {
   return UidOf(a) == UidOf(b) && ResourceVersionOf(a) == ResourceVersionOf(b);
 }
 
-// Who wrote which field is most of an object that is patched often, and nobody here asks.
+// managedFields is most of an object that is patched often, and no reader here needs it.
 std::shared_ptr<const Json> Kept(Json object) {
   const auto metadata = object.find("metadata");
   if (metadata != object.end() && metadata->is_object()) metadata->erase("managedFields");

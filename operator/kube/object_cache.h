@@ -22,7 +22,7 @@ namespace lambdadnn {
 
 class ObjectCache {
  public:
-  // Returns whether the object is news.
+  // Returns whether the object is newer.
   bool Put(Json object);
   // The object was deleted. Returns whether it was there.
   bool Remove(const Json& object);
@@ -34,16 +34,16 @@ class ObjectCache {
   std::vector<ObjectName> Names() const;
   size_t size() const;
   // Names of objects that are new, changed or gone since `*cursor` (0 = the first call), which is
-  // moved on. nullopt: too much has changed since, or it is the first call; look at all Names().
+  // moved on. nullopt: too much has changed since, or it is the first call; read all Names().
   std::optional<std::vector<ObjectName>> ChangesSince(uint64_t* cursor) const;
   // After a list of one namespace (empty = all), as of `version`: what is missing from it is gone,
   // unless it was written since. Returns the names of what is new, changed or gone.
   std::vector<ObjectName> Replace(const std::string& namespace_name, const std::string& version,
                                   std::vector<Json> objects);
 
-  // Deletions remembered, so that a late answer does not bring an object back.
+  // Deletions remembered, so that a late answer does not restore a deleted object.
   static constexpr size_t kRememberedDeletions = 4096;
-  // Changes remembered for those who ask now and then.
+  // Changes remembered for callers of ChangesSince.
   static constexpr size_t kRememberedChanges = 4096;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// metadata of API objects: the accessors and the rules that hold for every kind.
+// metadata of API objects: accessors, and rules that hold for every kind.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an API server must know about a kind: its names, its schema and its rules.
+// Definition of a kind for an API server: its names, schema and rules.
 #pragma once
 
 #include <functional>

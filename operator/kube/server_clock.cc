@@ -6,7 +6,7 @@
 namespace lambdadnn {
 namespace {
 
-// Of two clocks that nobody disciplines, with room to spare.
+// An upper bound for two clocks without NTP.
 constexpr double kDrift = 5e-4;
 // A Date is cut off to whole seconds.
 constexpr Duration kDateStep = std::chrono::seconds(1);

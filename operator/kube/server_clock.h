@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The API server's time as far as its answers tell it: whatever the operator writes into objects or
-// compares with them (start and completion, time to live, deadlines, leases, events) is in the
-// server's time, since operators that follow one another need not have the same.
+// The API server's time, estimated from its answers. All times that the operator writes into
+// objects or compares with them (start and completion, time to live, deadlines, leases, events) are
+// the server's, since the clocks of successive operators may differ.
 //
-// A Date names a second, and the server took it between the request and its answer: so each answer
-// bounds the difference between the server's clock and this machine's monotonic one. The bounds of
-// answers are intersected, and widened with time as clocks drift. An answer outside the bounds
-// means that the server's clock was set (or that another server answers): it counts alone then.
+// The Date field has a resolution of one second and was taken between request and answer: so each
+// answer bounds the difference between the server's clock and this machine's monotonic one. The
+// bounds of all answers are intersected, and widened with time for drift. An answer outside the
+// bounds means that the server's clock was set (or that another server answers): the earlier bounds
+// are dropped then.
 //
 // Now and SleepFor are those of the machine. Until the first answer Wall is, too. Thread-safe.
 #pragma once

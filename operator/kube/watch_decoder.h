@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a watch as events: one JSON document a line, cut anywhere by the network.
+// Decodes a watch's bytes into events: one JSON document per line, in chunks that end anywhere.
 #pragma once
 
 #include <string>

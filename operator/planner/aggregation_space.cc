@@ -125,8 +125,8 @@ bool HasShardsFor(const PlannerInput& input, int spread) {
 }
 
 std::vector<AggregationPlan> AggregationOptions(const PlannerInput& input, int functions) {
-  // One more than is allowed, so that it can be told what one function more would gain. The first
-  // option stands for all when none fits.
+  // One more than is allowed, so that the gain of one more function is known. The first option is
+  // kept when none fits.
   const int most = input.platform.max_functions + 1;
   std::vector<std::pair<int, AggregationPlan>> options;  // with the number of servers, once
   for (const std::vector<int>& layers : Trees(input, functions)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search of λDNN's paper, kept for comparison: a second way through the space of λDNN's model.
+// Algorithm 1 of λDNN's paper, kept for comparison: another search over λDNN's model.
 #pragma once
 
 #include <cstdint>

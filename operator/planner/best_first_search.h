@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The exact search, over any model: branch and bound. A box of the space is taken apart lazily, its
-// parts are looked at in the order of their bounds, the best first, and left out when a bound shows
-// that nothing in them can change what the collector keeps. So the collector ends with what it
-// would keep of all candidates.
+// The exact search, over any model: branch and bound. Boxes of the search space are split lazily
+// and visited in the order of their bounds, the best first; a box is pruned when its bound shows
+// that no candidate in it can change the collector's result. So the result is that of trying all
+// candidates.
 #pragma once
 
 #include <cstddef>

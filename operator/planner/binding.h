@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What limits a plan: the limits next to it whose relaxation would give a better one.
+// Binding constraints of a plan: the limits whose relaxation would give a better plan.
 #pragma once
 
 #include <functional>

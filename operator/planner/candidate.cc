@@ -83,7 +83,7 @@ void Collector::Offer(const Point& point) {
   if (order_.Allows(point)) OfferToLeaders(point);
 }
 
-// Who once leaves the leaders stays outside: they only get better.
+// A candidate that has left the leaders never returns: these only get better.
 void Collector::OfferToLeaders(const Point& point) {
   const auto better = [this](const Point& a, const Point& b) { return order_.Better(a, b); };
   const size_t most = explain_ ? kLeaders : 1;

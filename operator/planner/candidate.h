@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one order of candidates, used by the searches and by the brute force of the tests, and the
+// The total order of candidates, used by the searches and by the tests' brute force, and the
 // collector that keeps the best of them.
 //
 // Costs are compared in nanodollars and times in microseconds, both rounded to the nearest: plans

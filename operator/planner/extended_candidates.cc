@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The extended space, taken apart: n, then memory, then the options of aggregation, whose trees are
-// built only for an n that still matters without them.
+// Splits the extended space: n, then memory, then the options of aggregation, whose trees are built
+// only for an n that its bounds without them do not prune.
 #include <algorithm>
 
 #include "common/base/check.h"

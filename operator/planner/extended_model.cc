@@ -261,8 +261,8 @@ double ExtendedModel::ExchangeSeconds(const WorkerTerms& workers, int memory_mib
   const double share = CoreShare(memory_mib);
   const double step_cpu = compute_seconds * share;
   const double n = workers.functions;
-  // All compute at once, each as fast as its neighbours let it: quota that it has not used while it
-  // waited, it may use now, but not what is older than the burst.
+  // All compute at once and share the cores: a function may use the quota that it has not used
+  // while it waited, up to the burst.
   const double crowd = cores_ > 0 ? std::max(1.0, n / cores_) : 1 / share;
   const double unhindered = std::min(1 / share, crowd) * step_cpu;
   const double wait = PipelinedSeconds(workers, memory_mib, option) + workers.straggler_seconds;
@@ -344,8 +344,8 @@ std::optional<Prediction> ExtendedModel::Predict(const WorkerTerms& workers, int
 
   double slices = 1;
   if (platform.function_timeout_seconds > 0) {
-    // Less than one iteration before that, and no slice would get anywhere.
-    // Each slice reads its data anew.
+    // With time for less than one iteration a slice makes no progress. Each slice reads its data
+    // again.
     const double overhead = profile.slice_overhead_seconds + prediction[Term::kLoad];
     const double usable =
         platform.function_timeout_seconds - overhead - kIterationsKeptFree * iteration;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run of this product takes: λDNN's terms with whole iterations and a short last batch, the
-// exchange through an object store (common/plan/iteration_time.h, collective_cost.h), cold start,
-// evaluation, checkpoints, slices, the memory and price of servers and sidecars, and the prices of
-// requests. docs/theory.md has the equations. Terms whose inputs are zero are left out.
+// The default model, time and cost of a run of this product: λDNN's terms with whole iterations and
+// a short last batch, the exchange through an object store (common/plan/iteration_time.h,
+// collective_cost.h), cold start, evaluation, checkpoints, slices, the memory and price of servers
+// and sidecars, and the prices of requests. docs/theory.md has the equations. Terms whose inputs
+// are zero are left out.
 #pragma once
 
 #include <cstdint>

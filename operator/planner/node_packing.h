@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether pods fit on nodes one by one, where what is left in all would be enough.
+// Whether each pod fits on some node, given that the sum of free capacity is enough.
 #pragma once
 
 #include <vector>
@@ -17,7 +17,7 @@ struct PodGroup {
 
 // True when both groups fit wherever a scheduler puts them: on the node with the most left
 // each time, or on the fullest that takes one more, and whichever group comes first. A scheduler
-// may do worse on purpose; kube-scheduler's default is the first. O(pods x log machines).
+// may do worse on purpose; kube-scheduler's default is the first. O(pods x log nodes).
 bool FitOnNodes(const std::vector<Platform::Node>& nodes, const PodGroup& workers,
                 const PodGroup& servers);
 

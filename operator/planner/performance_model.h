@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model of time and cost tells the search (best_first_search.h). A model needs no more than
-// this and its row in models.cc: how to take the space apart, bounds, predictions, obstacles.
+// The interface of a time and cost model to the search (best_first_search.h): splitting the space,
+// bounds, predictions, and the limits that candidates break. A model needs no more than this and
+// its row in models.cc.
 //
 // The space is a box: numbers of functions x memory sizes x options of aggregation. What the
 // options of n are is the model's business; they are numbered from 0, in the order in which ties
-// are broken. A model may keep what it worked out for the n it was last asked about, so that one
-// model serves one search at a time.
+// are broken. A model may cache values for the last n, so one object serves one search at a time.
 #pragma once
 
 #include <cstdint>
@@ -91,7 +91,7 @@ class PerformanceModel {
 
   // What a worker of n needs at least, in MiB.
   virtual double NeededMib(int /*functions*/) { return 0; }
-  // The network of what the functions exchange through limits n of them.
+  // Whether n functions saturate the network that they exchange through.
   virtual bool NetworkSaturated(int /*functions*/) { return false; }
 };
 

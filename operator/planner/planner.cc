@@ -222,7 +222,7 @@ class Planning {
                                budget ? Limit::kBudget : Limit::kDeadline);
   }
 
-  // Names what the candidate that came closest lacks.
+  // Names the limit that the candidate closest to running breaks.
   void CertifyNothingRuns() {
     InfeasibilityCertificate& certificate = outcome_.certificate;
     Limit closest = Limit::kMemory;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The provisioner: how many functions of which memory train a job, and how their gradients are
-// aggregated, so that the objective holds at least cost. Pure: no I/O, no clock, no chance; the
+// aggregated, so that the objective holds at least cost. Pure: no I/O, no clock, no randomness; the
 // same input gives the same plan. Equations: docs/theory.md.
 //
 // A model predicts time and cost (models.h has all of them): kLambdaDnn (lambda_dnn_model.h, the
 // equations of the paper) and kExtended (extended_model.h, what this product runs: layered servers
 // over an object store). The exact search returns what trying every candidate would (candidate.h:
-// space and order). What there is to say is in enums and figures; wording.h has the sentences.
+// space and order). Results are enums and figures; wording.h has the sentences.
 #pragma once
 
 #include <array>
@@ -26,8 +26,8 @@ namespace lambdadnn {
 enum class PredictionModel { kLambdaDnn, kExtended };
 enum class SearchMethod { kExact, kAlgorithm1 };
 
-// What limits a plan, or keeps one from running. Of those that keep a candidate from running (the
-// first five) the later came closer. To add one: its name and meaning in wording.cc.
+// Limits that bind a plan, or that a candidate breaks (the first five, in the order in which they
+// are checked). To add one: its name and meaning in wording.cc.
 enum class Limit {
   kMemory,
   kQuota,
@@ -42,7 +42,7 @@ enum class Limit {
 };
 inline constexpr size_t kObstacleCount = 5;
 
-// What the job says about aggregation; what is absent is chosen. layers may end with the number of
+// The job's constraints on aggregation; absent ones are chosen. layers may end with the number of
 // workers, which then is the only n considered.
 struct AggregationConstraints {
   std::optional<TransportKind> transport;
@@ -51,7 +51,7 @@ struct AggregationConstraints {
   std::vector<int> layers;
   std::optional<int> spread;
   std::optional<int> server_memory_mib;
-  // What a server gets at least where server_memory_mib does not say it; 0 = what its rule gives.
+  // Minimum memory of a server if server_memory_mib is not set; 0 = as its rule gives.
   int least_server_memory_mib = 0;
 };
 
@@ -126,8 +126,8 @@ struct InfeasibilityCertificate {
 // listed, and their candidates counted, only for pairs that a bound does not leave out before.
 // candidates = candidates_left_out + evaluated + those refused for memory, quota or functions.
 enum class SearchEnd {
-  kSpaceCovered,  // every candidate was looked at
-  kBoundReached,  // what was left out could not have been better
+  kSpaceCovered,  // every candidate was visited
+  kBoundReached,  // the pruned ones could not have been better
   kAlgorithm1,    // between its bounds of n
 };
 struct SearchSummary {

@@ -42,7 +42,7 @@ Status ValidateProfile(const WorkloadProfile& profile) {
   LDNN_RETURN_IF_ERROR(
       RequirePositive({{"profile.trainingSamples", static_cast<double>(profile.training_samples)},
                        {"profile.modelBytes", profile.model_bytes}}));
-  // As the API server says of a spec; a status may hold anything.
+  // The same bound as the CRD's for a spec; a status may hold anything.
   if (constexpr int64_t kMostSamples = 1'000'000'000'000; profile.training_samples > kMostSamples) {
     return InvalidArgumentError("profile.trainingSamples must be at most " +
                                 std::to_string(kMostSamples));

@@ -137,8 +137,8 @@ std::string ReasonOf(const InfeasibilityCertificate& certificate) {
     case Infeasibility::kFunctions:
       return "no plan fits platform.maxFunctions, which counts workers and servers; raise it";
     case Infeasibility::kNodes:
-      return "what the nodes have left would be enough in all, but the functions of no plan find "
-             "room on them one by one; lower functions.memory or aggregation.serverMemory, or add "
+      return "the free capacity of the nodes is enough in total, but the functions of no plan fit "
+             "on single nodes; lower functions.memory or aggregation.serverMemory, or add "
              "nodes";
     case Infeasibility::kFunctionTimeout:
       break;

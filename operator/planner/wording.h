@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the planner found, in the words of users: the controller's conditions and `lambdadnn plan`
-// take them from here.
+// The planner's results as sentences, for the controller's conditions and `lambdadnn plan`.
 #pragma once
 
 #include <string>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the controller wants of a backend: a group of identical function instances. A plain value.
+// A group of identical function instances, as the controller requests it from a backend. A plain
+// value.
 #pragma once
 
 #include <map>

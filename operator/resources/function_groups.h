@@ -18,7 +18,7 @@ inline constexpr const char* kProfileGroup = "profile";
 // two revisions never pass for one another.
 std::string WorkersGroupName(int plan_revision);
 std::string ServersGroupName(int plan_revision);
-// What a group of one of these names is of.
+// The kind of a group with one of these names.
 enum class GroupKind { kWorkers, kServers, kProfile };
 GroupKind KindOfGroup(const std::string& name);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ServiceAccount that the pods of one job run as: without rights and without a token, so that
-// what runs in them is nobody to the API server. Pure builders.
+// the pods cannot authenticate to the API server. Pure builders.
 #pragma once
 
 #include <string>
@@ -22,8 +22,8 @@ Json PullSecretList(const std::vector<std::string>& names);
 // core/v1 ServiceAccount owned by the job. `pull_secrets` are those of the namespace's default
 // account, which pods without an account of their own would have pulled with, and the operator's.
 Json JobAccount(const FunctionGroup& group, const std::vector<std::string>& pull_secrets);
-// What pods of this account have to name to pull with `wanted`, too: nothing when the account names
-// them, else all, since pods that name any are not given the account's.
+// The imagePullSecrets of pods with this account: none when the account names all of `wanted`, else
+// all, since pods that name any do not inherit the account's.
 std::vector<std::string> PullSecretsBeside(const Json& account,
                                            const std::vector<std::string>& wanted);
 

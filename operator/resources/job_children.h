@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Labels, annotations and the owner reference of the Kubernetes objects of a job.
+// Labels, annotations and owner reference of a job's Kubernetes objects.
 #pragma once
 
 #include <string>
@@ -28,8 +28,8 @@ std::string GroupSelector(const std::string& job_uid, const std::string& group);
 
 // metadata.ownerReferences of a child, which goes with its job.
 Json OwnerReferences(const std::string& job_name, const std::string& job_uid);
-// Whether one of the object's owners is this job: what any other object of such a name is, is its
-// user's.
+// Whether one of the object's owners is this job; otherwise an object of this name belongs to a
+// user.
 bool IsOwnedByJob(const Json& object, const std::string& job_uid);
 // Whether one of its owners is a job of this name, now or earlier.
 bool IsOwnedByJobNamed(const Json& object, const std::string& job_name);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The key by which the functions of one job know their operator and each other: a core/v1 Secret
-// of the job's namespace, owned by the job. Pure builders.
+// The key with which the operator and the functions of one job authenticate to each other: a
+// core/v1 Secret of the job's namespace, owned by the job. Pure builders.
 #pragma once
 
 #include <optional>

@@ -19,7 +19,7 @@ std::string WithoutSlash(std::string uri) {
   return uri;
 }
 
-// As readers of data sets tell files from folders.
+// The same rule as the readers of data sets have.
 bool IsDataFile(const std::string& name) {
   static constexpr std::array kEndings = {".csv", ".npy", ".npz", ".bin", "-ubyte", ".gz"};
   return std::any_of(kEndings.begin(), kEndings.end(),
@@ -38,7 +38,7 @@ Status CheckName(const std::string& resource) {
                                  "pattern");
 }
 
-// The folder of a data set, as readers see it: files of one set lie beside one another.
+// The folder of a data set: the files of one set are in one folder.
 std::string FolderOf(const std::string& uri) {
   const std::string path = WithoutSlash(uri);
   const size_t slash = path.rfind('/');

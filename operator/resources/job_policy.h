@@ -10,7 +10,7 @@
 
 namespace lambdadnn {
 
-// JSON without white space. kFailedPrecondition says why no policy keeps this job apart: a store
+// JSON without white space. kFailedPrecondition says why no policy can isolate this job: a store
 // that is not S3, data at the root of a bucket (beside everything else in it), a name with '*', '?'
 // or '$' (which mean something else in a policy), or more than `max_characters`.
 Result<std::string> JobStorePolicy(const Job& job, size_t max_characters);

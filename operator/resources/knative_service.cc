@@ -139,8 +139,8 @@ Result<Json> KnativeService(const FunctionGroup& group, const KnativeOptions& op
   }
   const auto timeout = static_cast<int64_t>(std::floor(group.timeout_seconds));
   Json pod = {
-      // Knative would queue control requests behind the running slice; the function says 409
-      // itself.
+      // Knative would queue control requests behind the running slice; the function itself answers
+      // 409.
       {"containerConcurrency", 0},
       {"timeoutSeconds", timeout},
       // Explicit, since the default of 300 leaves longer responses without their end.

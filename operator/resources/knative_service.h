@@ -3,8 +3,8 @@
 // Service per group, of a fixed scale, that the cluster's own network alone reaches; it is created
 // once and never written again, since any change of its template would replace every pod.
 //
-// With spec.runtime.addressing Service each function has one of its own, of one pod: what balances
-// the requests for a Service of several would hand a slice to a pod that is not its rank's.
+// With spec.runtime.addressing Service each function has a Service of its own with one pod: load
+// balancing over several pods would send a slice to another rank's pod.
 #pragma once
 
 #include <string>

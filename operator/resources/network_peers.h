@@ -10,8 +10,8 @@
 
 namespace lambdadnn {
 
-// Reports what is no podSelector, namespaceSelector or ipBlock. A peer that says nothing is
-// reported as well: the API server would refuse it, or it would be everybody.
+// Reports what is no podSelector, namespaceSelector or ipBlock. An empty peer is reported as well:
+// the API server would refuse it, or it would match everything.
 void CheckPeers(const Json& peers, const std::string& path, std::vector<FieldError>* errors);
 
 // A field of the reader that holds peers; absent leaves `*out` alone.

@@ -25,7 +25,7 @@ Json Ports(std::initializer_list<int> ports, const char* protocol = "TCP") {
   return list;
 }
 
-// A rule for nobody is none: without peers it would be for everybody.
+// No rule without peers: it would admit everything.
 void AdmitFrom(const Json& peers, const Json& ports, Json* rules) {
   if (!peers.empty()) rules->push_back({{"from", peers}, {"ports", ports}});
 }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reaches the pods of one job and what they reach: one networking.k8s.io/v1 NetworkPolicy a
-// job that selects all its pods in both directions, so that nothing is admitted but what it lists.
-// Pure builders.
+// Ingress and egress of one job's pods: one networking.k8s.io/v1 NetworkPolicy per job that selects
+// all its pods in both directions, so that it denies what it does not list. Pure builders.
 //
 // Admitted to the pods: the operator at queue-proxy's port, Knative's activator and autoscaler at
 // queue-proxy's ports, the ingress gateway where one is named, and the job's other pods. Kubernetes
-// itself admits what the node of a pod sends to it, so the kubelet's probes need no rule. Admitted
-// from the pods: names, the object store, the job's other pods. Another policy of the namespace can
-// only admit more.
+// itself admits traffic from a pod's own node, so the kubelet's probes need no rule. Admitted from
+// the pods: DNS, the object store, the job's other pods. Another policy of the namespace can only
+// admit more.
 #pragma once
 
 #include <optional>
@@ -25,7 +24,7 @@ struct JobNetworkOptions {
   Json operators = Json::array();  // the operator's own pods
   Json knative = DefaultKnative();
   Json gateways = Json::array();  // of the ingress; none = no gateway calls functions
-  Json names = Json::array();     // servers of names; none = any address at port 53
+  Json names = Json::array();     // DNS servers; none = any address at port 53
   // Egress rules to every job's store. None = as `endpoints` has it; without those any address at
   // the port of the job's store.
   Json store = Json::array();
@@ -38,10 +37,10 @@ struct JobNetworkOptions {
   static Json DefaultKnative();
 };
 
-// From a file like (all fields may be left away):
-//   operators: [{namespaceSelector: {matchLabels: {kubernetes.io/metadata.name:
-//   lambdadnn-system}}}] store: [{to: [{ipBlock: {cidr: 192.0.2.7/32}}], ports: [{port: 9000}]}]
-// kInvalidArgument names the field that makes no sense.
+// From a file with these fields, all optional, e.g.
+//   operators: [{podSelector: {matchLabels: {app.kubernetes.io/name: lambdadnn-operator}}}]
+//   store: [{to: [{ipBlock: {cidr: 192.0.2.7/32}}], ports: [{port: 9000}]}]
+// kInvalidArgument names the invalid field.
 Result<JobNetworkOptions> JobNetworkOptionsFromJson(const Json& json);
 Result<JobNetworkOptions> ReadJobNetworkOptions(const std::string& file);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // From a job, its plan and its execution state to the slice requests of all roles: pure builders.
-// The same inputs give the same invocation ids, so that a controller that has forgotten everything
-// attaches to the slices of its predecessor.
+// The same inputs give the same invocation ids, so that a new controller attaches to the slices of
+// its predecessor.
 #pragma once
 
 #include <optional>
@@ -33,7 +33,7 @@ class Binding {
   explicit Binding(const ExecutionStatus& execution);
   // Null when the role is bound to none.
   const BoundFunction* Find(const Role& role) const;
-  // The role as its next slice has it: of the first attempt, if nobody is bound to it.
+  // The role as in its next slice; the first attempt if no function is bound to it.
   AssignedRole Assigned(const Role& role) const;
 
  private:

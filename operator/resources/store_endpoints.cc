@@ -10,7 +10,7 @@ namespace lambdadnn {
 namespace {
 
 constexpr int kMaxPort = 65535;
-// A message stands in a condition, which people read.
+// The message of a condition must stay readable.
 constexpr size_t kShownEntries = 5;
 constexpr const char* kEveryHost = "*";
 constexpr std::string_view kSuffix = "*.";
@@ -59,7 +59,7 @@ void TakeHost(JsonReader* reader, AllowedEndpoint* entry) {
   if (entry->block.has_value()) return;
   while (host.ends_with('.')) host.pop_back();
   const std::string name = host.starts_with(kSuffix) ? host.substr(kSuffix.size()) : host;
-  // What programs take for a number of an address would never be found as a name.
+  // A host that programs parse as a numeric address would never be resolved as a name.
   if (IsName(name) && !AddressOfHost(name).has_value()) return;
   reader->Report("host", "'" + host +
                              "' is no host; write a name, *.example.com, an address or a range "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which object stores jobs may name as their endpoint, as the administrator lists them, and where
-// the packets to each go: NetworkPolicies see the addresses of pods and hosts, not names. Pure:
-// names are not resolved.
+// The administrator's list of object stores that jobs may name as their endpoint, with the
+// NetworkPolicy peers of each: policies match addresses of pods and hosts, not names. Pure: names
+// are not resolved.
 //
 // The operator's own store is always one of them. Several entries may be for one endpoint; their
 // peers add up.
@@ -44,10 +44,10 @@ struct StoreEndpoints {
   std::string Text() const;
 };
 
-// From a file like (both fields may be left away; the operator's own URL is not of it):
+// From a file with these fields, both optional (the operator's own URL is not in it), e.g.
 //   peers: [{ipBlock: {cidr: 192.0.2.7/32}}]
 //   allowedEndpoints: [{host: minio.team.svc, port: 9000, peers: [{namespaceSelector: {}}]}]
-// kInvalidArgument names the field that makes no sense.
+// kInvalidArgument names the invalid field.
 Result<StoreEndpoints> StoreEndpointsFromJson(const Json& json);
 Result<StoreEndpoints> ReadStoreEndpoints(const std::string& file);
 

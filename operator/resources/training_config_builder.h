@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// spec.model, spec.dataset and spec.training as the functions are told them, and what of them the
-// planner must respect. Pure.
+// Builds the functions' TrainingConfig from spec.model, spec.dataset and spec.training, and the
+// planner's limits that follow from them. Pure.
 #pragma once
 
 #include <cstdint>

@@ -97,7 +97,7 @@ Result<bool> MayI(KubeClient& kube, const AccessRule& rule, const std::string& n
       kube.Create(AccessReviewType(), {{"apiVersion", "authorization.k8s.io/v1"},
                                        {"kind", "SelfSubjectAccessReview"},
                                        {"spec", {{"resourceAttributes", attributes}}}}));
-  // What does not say so in a way that can be read allows nothing.
+  // An answer that cannot be read counts as not allowed.
   return IsTrueAt(review, {"status", "allowed"});
 }
 
@@ -134,7 +134,7 @@ void CheckRules(KubeClient& kube, const std::string& set, const std::string& nam
                            (set == "lease" ? "the Lease" : set) + " hold " + where});
 }
 
-// What goes on without a rule that is optional; "" = somebody else tells.
+// What does not work without an optional rule; "" = reported elsewhere.
 std::string LossWithout(const AccessRule& rule) {
   static const std::map<std::string, std::string> losses = {
       {"nodes", "jobs are planned and admitted as if the nodes had capacity without end"},
@@ -202,9 +202,9 @@ CheckFinding CheckStore(Runtime& runtime, ObjectStore& store) {
     LDNN_RETURN_IF_ERROR(store.Put(prefix + "object", ByteView(content)));
     LDNN_ASSIGN_OR_RETURN(const Bytes read,
                           GetBounded(store, prefix + "object", content.size(), "a probe"));
-    if (read != content) return DataLossError("what was written is not what is read");
+    if (read != content) return DataLossError("the probe object was read back differently");
     LDNN_ASSIGN_OR_RETURN(const std::vector<ObjectInfo> listed, ListAll(store, prefix));
-    if (listed.size() != 1) return DataLossError("what was written is not listed");
+    if (listed.size() != 1) return DataLossError("the probe object is not listed");
     return OkStatus();
   };
   const Status tried = attempt();

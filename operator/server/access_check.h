@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether an operator could do its work at an API server: what `lambdadnn-operator --check` and
-// `kubectl lambdadnn doctor` say. Asks, changes nothing (but for a probe object in a store that it
-// is told to try, which it takes away again).
+// Checks whether an operator could work with an API server, for `lambdadnn-operator --check` and
+// `kubectl lambdadnn doctor`. Changes nothing, except for a probe object in the store, if one is
+// given, which it deletes again.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@
 namespace lambdadnn {
 
 struct AccessCheckOptions {
-  // Whose jobs are looked after; empty = all namespaces.
+  // Namespaces whose jobs are managed; empty = all.
   std::vector<std::string> namespaces = {};
   // Where the Lease lies; empty = no leader election.
   std::string lease_namespace = "";
@@ -25,14 +25,14 @@ struct AccessCheckOptions {
 struct CheckFinding {
   enum class Level { kGood, kWarning, kMissing };
   Level level = Level::kGood;
-  std::string subject;  // what was looked at: "API server", "CRD", "access", "object store"
-  // One sentence: what is well, or what is not and what to do about it.
+  std::string subject;  // what was checked: "API server", "CRD", "access", "object store"
+  // One sentence: what is right, or what is wrong and what to do about it.
   std::string text;
 };
 
-// The API server answers, the CRD is there and is the one this program was built with, and whoever
-// the client is may do everything that the operator needs. Ends after the first finding when the
-// server does not answer.
+// The API server answers, the CRD is there and is the one this program was built with, and the
+// client may do everything that the operator needs. Ends after the first finding when the server
+// does not answer.
 std::vector<CheckFinding> CheckCluster(KubeClient& kube, const AccessCheckOptions& options);
 
 // Writes, reads, lists and deletes one small object under "lambdadnn-probe/".

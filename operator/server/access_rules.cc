@@ -2,7 +2,6 @@
 #include "operator/server/access_rules.h"
 
 #include "common/json/yaml.h"
-#include "operator/server/embedded_rbac.h"
 
 namespace lambdadnn {
 namespace {

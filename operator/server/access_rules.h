@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// charts/lambdadnn-operator/files/rbac-rules.yaml as it was when this program was built: what the
-// operator must be allowed to do.
+// charts/lambdadnn-operator/files/rbac-rules.yaml as it was when this program was built: the access
+// rules that the operator needs.
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace lambdadnn {
@@ -19,6 +20,8 @@ struct AccessRule {
 };
 
 const std::vector<AccessRule>& AccessRules();
+// The text of that file, which the build writes into embedded_rbac.cc.
+std::string_view EmbeddedRbacRules();
 
 // "patch serverlesstrainingjobs/status in lambdadnn.io".
 std::string DescribeRule(const AccessRule& rule);

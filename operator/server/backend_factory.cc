@@ -37,7 +37,7 @@ Result<OpenedBackend> OpenKnative(const BackendEnvironment& environment) {
 }
 
 std::vector<CheckFinding> CheckKnative(Runtime&, const OperatorOptions& options) {
-  if (!options.network_policies_file.empty()) return {};  // looked at by itself
+  if (!options.network_policies_file.empty()) return {};  // has a check of its own
   return {{Level::kWarning, "network policies",
            "none are made without --network-policies: jobs reach each other's functions, and "
            "functions reach everything"}};

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the operator opens what --backend names: one row a backend that this release has, with the
-// flags that it needs and what --check looks at. What a platform can do stands in
-// api/backend_kind.h.
+// Opens the backend that --backend names: one row per backend of this release, with the flags that
+// it needs and the checks of --check. api/backend_kind.h has the capabilities.
 #pragma once
 
 #include <functional>
@@ -28,7 +27,7 @@ struct BackendEnvironment {
   Runtime& runtime;
   Runtime& server_runtime;  // by the API server's clock
   KubeClient& kube;
-  // Creates an object as a trial that leaves nothing.
+  // A server-side dry run of a create.
   std::function<Result<Json>(const ResourceType&, const Json&)> try_create;
   std::function<void(EventDraft)> record_event;
   // As --store-endpoints has it; absent = jobs may name every store.
@@ -37,7 +36,7 @@ struct BackendEnvironment {
 
 struct OpenedBackend {
   std::unique_ptr<FunctionBackend> backend;
-  ClusterBound* cluster = nullptr;  // the same, where the cluster has a say
+  ClusterBound* cluster = nullptr;  // the same, where the cluster limits plans
   double most_memory_mib = 0;       // no plan needs more than that; 0 = nothing is known
 };
 
@@ -45,11 +44,11 @@ struct BackendFactory {
   BackendKind kind;
   bool needs_platform_file = false;  // --platform: there is no machine to measure
   bool needs_host_socket = false;    // --host-socket
-  // Its functions are objects of Knative: the operator needs rights on those, and takes them away
+  // Its functions are objects of Knative: the operator needs rights on them, and deletes them
   // before it is uninstalled.
   bool knative_objects = false;
   Result<OpenedBackend> (*open)(const BackendEnvironment& environment) = nullptr;
-  // What --check says of it alone.
+  // Additional checks of --check.
   std::vector<CheckFinding> (*check)(Runtime& runtime, const OperatorOptions& options) = nullptr;
 };
 

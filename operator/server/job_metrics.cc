@@ -33,7 +33,8 @@ class JobSeries {
   void Gauge(const char* name, const char* help, double value) {
     registry_.GetGauge(name, help, labels_).Set(value);
   }
-  // Of what whoever may write status left there: nothing but a number of at least 0 counts.
+  // Anyone with write access to status may have written the value: only numbers of at least 0
+  // count.
   void Counter(const char* name, const char* help, double value) {
     registry_.GetCounter(name, help, labels_).Add(value >= 0 ? value : 0);
   }
@@ -94,7 +95,7 @@ std::string JobMetrics(const std::vector<std::shared_ptr<const Json>>& jobs) {
     registry.GetGauge("lambdadnn_jobs", "Jobs by phase.", {{"phase", phase}});
   }
   for (const std::shared_ptr<const Json>& object : jobs) {
-    // The spec, the larger part of thousands of objects, has nothing to say here.
+    // The spec, the larger part of each object, is not decoded: no metric needs it.
     std::vector<FieldError> ignored;  // shown in the job's own conditions
     const auto written = object->find("status");
     const JobStatus status =

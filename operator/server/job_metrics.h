@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Metrics of jobs, made from the objects themselves when somebody asks: the series of a job end
-// with it.
+// Metrics of jobs, computed from the cached objects at each scrape: the series of a job end with
+// it.
 #pragma once
 
 #include <memory>

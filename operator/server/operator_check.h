@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `lambdadnn-operator --check`: everything that a process with these options would need.
+// `lambdadnn-operator --check`: checks everything that a process with these options needs.
 #pragma once
 
 #include <vector>

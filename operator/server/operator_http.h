@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operator serves over HTTP: GET requests for fixed texts, made when they are asked for.
+// The operator's HTTP server: GET requests for pages (health, metrics, debug) that are computed at
+// each request.
 #pragma once
 
 #include <functional>

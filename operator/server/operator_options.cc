@@ -63,7 +63,8 @@ Status OperatorOptions::Validate() const {
                           ParseListenAddress("--metrics-address", metrics_address));
     if (listen.host != "127.0.0.1" && listen.host != "::1" && listen.host != "localhost") {
       return InvalidArgumentError(
-          "--enable-debug: shows jobs to whoever asks; set --metrics-address to 127.0.0.1:PORT");
+          "--enable-debug: shows jobs without authentication; set --metrics-address to "
+          "127.0.0.1:PORT");
     }
   }
   return CheckAddress("--health-address", health_address);

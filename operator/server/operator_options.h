@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an operator's process is told at its start: plain values, from flags and LAMBDADNN_*
-// variables (operator/cmd).
+// Options of the operator's process: plain values, from flags and LAMBDADNN_* variables
+// (operator/cmd).
 #pragma once
 
 #include <string>
@@ -16,10 +16,10 @@ struct OperatorOptions {
   std::string kubeconfig = "";
   std::string context = "";
   // This process's own limit of requests to it: a second on average, and at once; 0 = none (the
-  // server has its own). The Lease does not wait for it.
+  // server has its own). The Lease is exempt.
   double kube_api_qps = 0;
   int kube_api_burst = 100;
-  // Whose jobs are looked after; empty = all namespaces.
+  // Namespaces whose jobs are managed; empty = all.
   std::vector<std::string> namespaces = {};
 
   // Where functions run (server/backend_factory.h). Local: the function host (`lambdadnn host`)
@@ -28,28 +28,28 @@ struct OperatorOptions {
   std::string host_socket = "";
   std::string worker_image = "";
   std::string server_image = "";
-  // Backend Knative: who reaches functions and whom they reach (resources/network_policy.h); empty
-  // = no network policies.
+  // Backend Knative: ingress and egress of functions (resources/network_policy.h); empty = no
+  // network policies.
   std::string network_policies_file = "";
   // Backend Knative: Secrets of each job's namespace that its pods pull images with.
   std::vector<std::string> image_pull_secrets = {};
   // Prices, sizes and limits of functions; empty = this machine's, for the backend Local alone.
   std::string platform_file = "";
-  // The operator's own store and what jobs may read with its rights (controller/tenant_rules.h).
-  // The endpoint of an S3 store is LAMBDADNN_S3_ENDPOINT, as its credentials are of the
-  // environment.
+  // The operator's own store and what jobs may read with its rights
+  // (controller/admission/tenant_rules.h). The endpoint of an S3 store is LAMBDADNN_S3_ENDPOINT, as
+  // its credentials are of the environment.
   std::string store = "";
   std::vector<std::string> readable = {};
-  // Which other stores jobs may name as endpoints, and where all of them are for network policies
+  // Other stores that jobs may name as endpoints, with their NetworkPolicy peers
   // (resources/store_endpoints.h); empty = every store.
   std::string store_endpoints_file = "";
-  // Jobs in that store run with credentials of their own alone, or not at all. Without, functions
-  // get the operator's where the store gives no others (TenantRules::expose_operator_credentials).
+  // Jobs in that store run with credentials of their own, or fail. If false, functions get the
+  // operator's where the store gives no others (TenantRules::expose_operator_credentials).
   bool require_job_credentials = true;
-  // PEM file of the authorities that sign the object stores' certificates; empty = the system's.
+  // PEM file with the CA certificates of the object stores; empty = the system's.
   std::string store_ca_file = "";
 
-  // One of several replicas acts, the others stand by.
+  // One of several replicas leads, the others are on standby.
   bool leader_elect = false;
   std::string lease_namespace = "";  // empty = the namespace of this pod or context
   std::string lease_name = "lambdadnn-operator";
@@ -61,8 +61,8 @@ struct OperatorOptions {
   // /debug/jobs/NAMESPACE/NAME beside the metrics, which must then be served to this machine alone.
   bool debug_endpoint = false;
 
-  // Jobs reconciled at once. Passes that have to wait for a store do so elsewhere
-  // (controller/store_bulkheads.h).
+  // Jobs reconciled at once. Passes that wait for a store do so in a bulkhead
+  // (controller/store/store_bulkheads.h).
   int workers = 8;
 
   // --check: an object store to try, e.g. s3://bucket; empty = none.

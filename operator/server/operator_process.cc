@@ -39,10 +39,11 @@ namespace {
 constexpr double kElectionCallSeconds = 4;
 constexpr double kEpochRetrySeconds = 1;
 constexpr double kStoreRetrySeconds = 5;
-// What more than a thousand jobs have to say when they begin at once.
+// Enough for the events of more than a thousand jobs that start at once.
 constexpr size_t kWaitingEvents = 8000;
 constexpr int kExitLeadLost = 1;
-// A pass asks the API server at most some dozens of times, and gives each answer half a minute.
+// A pass makes at most some dozens of requests to the API server, each with a timeout of half a
+// minute.
 constexpr Duration kStuckPass = std::chrono::seconds(600);
 // Less than this is what answers leave open.
 constexpr double kNotedSkewSeconds = 2;
@@ -135,7 +136,7 @@ struct OperatorProcess::State {
   HttpServerReply Metrics();
   HttpServerReply Debug(const std::string& path);
 
-  // Asks and tells the time by which objects go.
+  // Client options by which the server clock learns the server's time.
   HttpKubeClientOptions ServerTimed(HttpKubeClientOptions with);
 
   Runtime& runtime;
@@ -236,8 +237,7 @@ Status OperatorProcess::State::OpenBackend() {
   return OkStatus();
 }
 
-// A restart is the way out of a deadlock: who waits for a lock that is never free answers nothing
-// here either.
+// A restart resolves a deadlock: this handler must not wait for a lock that is never released.
 HttpServerReply OperatorProcess::State::Alive() {
   Duration longest = Duration::zero();
   {
@@ -358,7 +358,7 @@ ControllerDependencies OperatorProcess::State::Dependencies() {
           .cluster = cluster};
 }
 
-// Without an election nobody knows who else there is.
+// Without an election there is no way to know of other operators.
 std::function<Result<bool>()> OperatorProcess::State::LeadsNow() {
   if (election == nullptr) return nullptr;
   return [of = election.get()] { return of->HoldsNow(); };
@@ -425,7 +425,7 @@ void OperatorProcess::State::StartLeading() {
                                     },
                                 .on_new_leader =
                                     [](const std::string& leader) {
-                                      LogInfo("operator", "stands by", {{"leader", leader}});
+                                      LogInfo("operator", "standby", {{"leader", leader}});
                                     }});
   election->Start();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `lambdadnn-operator --prepare-uninstall`: what has to happen before an operator goes for good, so
-// that no function runs on unattended and nothing hangs on its finalizer. Jobs are kept, suspended
-// at a checkpoint; another operator can resume them. Every step may be repeated.
+// `lambdadnn-operator --prepare-uninstall`: prepares the removal of the operator, so that no
+// function runs on without it and no deletion waits for its finalizer. Jobs are kept, suspended at
+// a checkpoint; another operator can resume them. Every step may be repeated.
 #pragma once
 
 #include <string>
@@ -13,12 +13,12 @@
 namespace lambdadnn {
 
 struct PrepareUninstallOptions {
-  // Whose jobs are looked after; empty = all namespaces.
+  // Namespaces whose jobs are managed; empty = all.
   std::vector<std::string> namespaces = {};
-  // Functions are pods of Knative, which are deleted where the operator did not come to it.
+  // Functions are pods of Knative; those that the operator has left are deleted.
   bool knative = false;
-  // The Deployment of the operator, which would add its finalizers again: it is scaled to nothing
-  // before they go. Without a name there is none.
+  // The operator's Deployment, which is scaled to zero before finalizers are removed, since it
+  // would add them again. No name = none.
   ObjectName deployment = {};
   // For jobs to quiesce; there is no wait where no replica is ready.
   double wait_seconds = 120;
@@ -27,16 +27,16 @@ struct PrepareUninstallOptions {
 };
 
 struct PrepareUninstallResult {
-  int suspended = 0;  // jobs that ran and were told to stop
+  int suspended = 0;  // running jobs that were suspended
   int unsettled = 0;  // of these, not quiesced in time: their work since a checkpoint is lost
   int groups = 0;     // groups of functions that had to be deleted
-  int released = 0;   // jobs whose finalizer was taken off
+  int released = 0;   // jobs whose finalizer was removed
   std::string Brief() const;
 };
 
-// Suspends the jobs, waits for their rest, ends the operator, deletes what functions are left,
-// takes the finalizers off. An error names the step; finalizers stay as long as an operator may
-// run.
+// Suspends the jobs, waits until they have quiesced, ends the operator, deletes remaining
+// functions, removes the finalizers. An error names the step; finalizers stay as long as an
+// operator may run.
 Result<PrepareUninstallResult> PrepareUninstall(KubeClient& kube, Runtime& runtime,
                                                 const PrepareUninstallOptions& options);
 

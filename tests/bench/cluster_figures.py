@@ -102,7 +102,7 @@ class ClusterFigures(OnPods):
     def first_weights(self, uid):
         """(version, time) of the oldest weights that the store holds; a version lives for an iteration."""
         found = []
-        # The functions delete while this looks.
+        # The functions delete objects while this reads.
         with contextlib.suppress(FileNotFoundError):
             for file in self.store_folder(uid).glob("x/*/*/w/s0/xl.meta"):
                 found.append((int(file.parts[-4]), file.stat().st_mtime))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From exec to a 200 of /readyz, and the resident set at rest, of both functions; beside them the
+// From exec to a 200 of /readyz, and the resident set when idle, of both functions; beside them the
 // cost of starting any process at all (/bin/true), which a busy machine raises for all three.
 #include <benchmark/benchmark.h>
 #include <signal.h>

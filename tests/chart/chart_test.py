@@ -40,7 +40,7 @@ EXCEPTIONS = {
     "container-image-pull-policy",
     # A limit of CPU would slow the operator down just when it has the most to do; memory has one.
     "container-resources",
-    # MinIO's Service has an address of its own, which outlives its pod; nobody asks for pods by name.
+    # MinIO's Service has an address of its own, which outlives its pod; its pods need no DNS names.
     "statefulset-has-servicename",
 }
 

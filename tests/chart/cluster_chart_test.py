@@ -64,7 +64,7 @@ class OnACluster(ChartCase):
         self.goes_on("long")
 
     def test_5_a_namespace_whose_secrets_are_gone_first_can_be_deleted(self):
-        """Under a running job. Kubernetes itself looks again after half of the pods' grace (300 s)."""
+        """Under a running job. Kubernetes itself retries after half of the pods' grace period (300 s)."""
         self.kube.kubectl("delete", "secrets", "--all", "-n", self.SPACE)
         self.delete_space()
         self.uninstall()

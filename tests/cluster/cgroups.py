@@ -62,7 +62,7 @@ class Cgroups:
             parents.append(folder)
         for each in parents:
             each.mkdir(exist_ok=True)
-            # A cpuset of version 1 admits nobody until it has been given processors.
+            # A cpuset of version 1 admits no process until it has been given processors.
             for file in ("cpuset.cpus", "cpuset.mems"):
                 if (each / "cgroup.procs").exists() and hierarchy.name == "cpuset":
                     if not (each / file).read_text().strip():

@@ -177,7 +177,7 @@ class Chaos(Disturbed):
         self.killed(-1)
 
     def test_worker_killed_behind_the_ingress(self):
-        """Its next life is reached by the same name."""
+        """The restarted container is reached by the same name."""
         self.killed(0, {"runtime": {"addressing": "Service"}})
 
     def test_worker_killed_twice_within_seconds(self):

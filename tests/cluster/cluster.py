@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The whole cluster: brought up (and healed), taken down, without trace outside the run folder."""
+"""The whole cluster: starts (and repairs) it, stops it, and leaves no trace outside the run folder."""
 import concurrent.futures
 import os
 import pathlib

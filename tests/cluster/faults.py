@@ -24,7 +24,7 @@ class Faults:
 
     @contextlib.contextmanager
     def cut_node(self, node):
-        """Nobody reaches the node or its pods, and they nobody."""
+        """No traffic to or from the node and its pods."""
         self._port(node, "down")
         try:
             yield

@@ -8,7 +8,7 @@ Reports every KIngress of class CLASS ready, behind the load balancer NAME, once
 hosts are routed here: to one of the splits of the host's last path (the one without conditions on
 headers), by their percentages, with the headers that path and split append. Only the head of a
 request is read and rewritten (one request a connection); bodies pass as they come in both
-directions, whatever their length. Without a route: 404, with nobody behind it: 503. `GET /healthz`
+directions, whatever their length. Without a route: 404; with a route without endpoints: 503. `GET /healthz`
 for a host that it does not know says whether the API server was heard lately.
 """
 import asyncio
@@ -63,7 +63,7 @@ class Router:
         return answer
 
     def sync(self):
-        """One look at the API server. Routes are in place before an ingress is called ready."""
+        """One resync with the API server. Routes are in place before an ingress is marked ready."""
         everything = self.ask("GET", GROUP + "/ingresses")["items"]
         ours = [item for item in everything if item["metadata"].get("annotations", {}).get(
             "networking.knative.dev/ingress.class") == self.ingress_class]
@@ -94,7 +94,7 @@ async def keep_synced(router):
     while True:
         try:
             await asyncio.to_thread(router.sync)
-        except Exception as error:  # whatever it is, the next look may do better
+        except Exception as error:  # whatever it is, the next resync may succeed
             print("cannot look at the ingresses:", error, file=sys.stderr, flush=True)
         await asyncio.sleep(SYNC_SECONDS)
 

@@ -19,7 +19,7 @@ from network_policies import Enforcer
 from on_pods import ACCOUNTS, PODS, POLICIES
 
 STORE_PORT = int(settings.S3_ADDRESS.rsplit(":", 1)[1])
-# An address of the internet, as far as the cluster can tell: it lives beside the clients.
+# An address of the internet, as far as the cluster can tell: it belongs to the clients' namespace.
 ELSEWHERE = "203.0.113.9"
 OTHER_PORT = 9999
 QUEUE, USER, SCALING = 8012, 8080, 9090

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a cluster may have left on its machine, looked for by its own marks (run folder, control
+"""Finds what a cluster may have left on its machine by its own marks (run folder, control
 groups, process ids), so that whatever else the machine does meanwhile is not mistaken for it."""
 import os
 import pathlib
@@ -15,7 +15,7 @@ def _processes_naming(text):
             words = (folder / "cmdline").read_bytes() + (folder / "cgroup").read_bytes()
         except OSError:
             continue
-        # One that is dead is nobody's any more, though its parent has not asked for it yet.
+        # A zombie does not count, though its parent has not waited for it yet.
         alive = processes.start_ticks(folder.name) is not None
         if text.encode() in words and alive and folder.name != str(os.getpid()):
             yield folder.name

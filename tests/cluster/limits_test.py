@@ -107,7 +107,7 @@ class Limits(BesideOperator):
         self.create("huge", 30)
         message = self.said("huge", "Provisioned", "False/ClusterTooSmall")
         print(message, flush=True)
-        self.assertIn("what other pods leave on the nodes", message)
+        self.assertIn("the free capacity of the nodes", message)
         self.assertIsNone(self.kube.get(f"{SERVICES}/huge-workers"))
 
     def test_a_quota_that_is_used_up_is_told_with_what_is_missing(self):

@@ -243,7 +243,7 @@ class Enforcer:
         while not self.stopping.wait(POLL_SECONDS):
             try:
                 self.sync()
-            except Exception as error:  # the next look may do better
+            except Exception as error:  # the next resync may succeed
                 settings.log(f"cannot look at the network policies: {error}")
 
     def stop(self):

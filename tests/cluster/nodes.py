@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The nodes: containerd, kubelet and kube-proxy, each set in a namespace and a control group of its
-own, with room for pods as settings.node_share says."""
+own, with capacity for pods as settings.node_share says."""
 import json
 import pathlib
 import re

@@ -21,7 +21,7 @@ from settings import ClusterError
 
 START_SECONDS = 120
 STOP_SECONDS = 5
-# How long a part that was found running may look unwell before it is started anew.
+# How long a part that was found running may fail its health check before it is restarted.
 PATIENCE_SECONDS = 30
 PROBE_SECONDS = 5
 POLL_SECONDS = 0.1

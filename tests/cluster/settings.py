@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where a test cluster lives, what its addresses are, and how large its nodes are.
+"""Folders, addresses and node sizes of a test cluster.
 
 Addresses are the same in every cluster: they exist in the cluster's own network namespaces only.
 """
@@ -26,7 +26,7 @@ API_SERVER = "https://10.240.0.1:6443"
 S3_ADDRESS = f"{LAB_IP}:9000"
 S3_USER = "test-root"
 S3_PASSWORD = "test-root-secret"
-CONTROL_NODE = "n1"  # whose namespace the control plane lives in, beside its kube-proxy
+CONTROL_NODE = "n1"  # the control plane runs in its network namespace, beside its kube-proxy
 MOST_NODES = 8
 
 # What the control plane, the nodes' daemons, the store and the caller's own tools may take: the

@@ -88,7 +88,7 @@ class Training(OnPods):
     def test_2_the_same_job_through_the_ingress_and_two_activators(self):
         self.scale_activators(2)
         self.addCleanup(self.scale_activators, 1)
-        # Nobody among the clients, the operator included, reaches a pod at its own address.
+        # No client, the operator included, reaches a pod at its own address.
         with Faults(self.cluster).cut_clients(settings.POD_RANGE) as dropped:
             self.create("routed", 4, {"runtime": {"addressing": "Service"}})
             self.running("routed", 1)

@@ -39,7 +39,7 @@ def packages(name):
 
 def loaded_packages(program):
     """The Debian packages that the shared libraries of a program are from; not those that the
-    program brings along, which belong to none."""
+    program contains itself, which belong to none."""
     listed = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
     paths = re.findall(r"(?:=> |^\s*)(/\S+) \(", listed, re.MULTILINE)
     found = set()

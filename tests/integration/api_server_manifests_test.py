@@ -52,7 +52,7 @@ def fields(lines):
 
 
 def our_lines(error):
-    return sorted(re.sub(r"; here stands .*", "", re.sub(r"^error: [^:]*:\d*:? ", "", line))
+    return sorted(re.sub(r"; found .*", "", re.sub(r"^error: [^:]*:\d*:? ", "", line))
                   for line in error.splitlines())
 
 

@@ -94,7 +94,7 @@ class ClusterLimits(unittest.TestCase):
             self.assertEqual(status, 200, answer)
 
     def job(self, name, **spec):
-        """Created by nobody yet: a file. Its store is the operator's own: where functions are pods
+        """Not created yet, a file. Its store is the operator's own: where functions are pods
         a job may not name one on loopback."""
         path = self.cluster.manifest(name, SPACE, backend="Knative", **spec)
         job = json.loads(path.read_text())
@@ -292,7 +292,7 @@ class ClusterLimits(unittest.TestCase):
 
     def test_each_optional_rule_that_is_missing_is_named_and_the_job_goes_on(self):
         self.node("large", "8Gi", "8")
-        told = {"nodes": ["what the nodes can hold"], "pods": ["what other pods"],
+        told = {"nodes": ["the nodes' capacity"], "pods": ["the requests of other pods"],
                 "configmaps": ["Knative's longest timeout", "Knative's largest scale",
                                "Knative's features"],
                 "resourcequotas": ["ResourceQuotas", "LimitRanges"]}

@@ -75,7 +75,7 @@ class FaultStore:
 
         class StoreHandler(Handler):
             wbufsize = 1 << 16
-            peer = None  # the process at the other end: looked up once a connection
+            peer = None  # the process at the other end: found once per connection
 
             def serve(self):
                 store.serve(self)

@@ -341,7 +341,7 @@ class HostProcessTest : public FunctionProcessTest {
     return ready;
   }
 
-  // Functions grow older between two looks at them.
+  // Ages change between two listings of the functions.
   static std::vector<FunctionInstance> WithoutAges(std::vector<FunctionInstance> functions) {
     for (FunctionInstance& function : functions) function.age_seconds = 0;
     return functions;

@@ -113,7 +113,7 @@ class Fencing(Gangs):
                 shutil.copy(path, place)
 
         start = job.checkpoints()[-1]
-        # Nobody writes the right one: the server says what it found and merges nothing.
+        # The right one is never written: the server reports what it found and merges nothing.
         plant(incarnation=1)
         gang = self.gang(job)
         gang.begin(roles=[("server", 0)], revision=2, incarnation=1, start=start)

@@ -106,7 +106,7 @@ class Access(unittest.TestCase):
         self.assertTrue(taken)
         for which, index, resource, verb in taken:
             name = f"no-{verb}-{resource.replace('/', '-')}"
-            # What only shows at the end of a life is waited for.
+            # Rules whose absence shows only at the end of a job take the whole job.
             last = LAST.get((resource, verb))
             missing, refused = self.life(name, LIFE_SECONDS if last else 12, (which, index, verb))
             print(f"without {verb} {resource}: no {missing}", flush=True)
@@ -159,7 +159,7 @@ class Access(unittest.TestCase):
         leader = start("debug-leader", "--enable-debug")
         cluster.wait_for("it leads", lambda: leader.metric("leader_election_master_status") == 1)
         standby = start("debug-standby", "--enable-debug")
-        standby.wait_for_line("stands by")
+        standby.wait_for_line("standby")
         cluster.create_job(cluster.manifest("looked-at", training={"epochs": 1}))
         cluster.wait_complete("looked-at")
         status, text = page(leader, "default/looked-at")

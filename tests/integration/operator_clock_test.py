@@ -98,7 +98,7 @@ class Clocks(unittest.TestCase):
                                          activeDeadlineSeconds=ACTIVE_SECONDS)
                              ["metadata"]["creationTimestamp"])
         ahead = self.start("ahead", 600)
-        ahead.wait_for_line("stands by")
+        ahead.wait_for_line("standby")
         cluster.wait_for("iterations", lambda: self.iteration("digits") > 20, 120)
         self.assertEqual(self.lease()["holderIdentity"], "behind")
         self.assertEqual(self.lease().get("leaseTransitions", 0), 0)

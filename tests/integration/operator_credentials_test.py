@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Credentials of a store for one job alone, on a real API server, MinIO and versitygw: who gets them,
-what they reach, that jobs need no more, and that nobody is told them."""
+what they reach, that jobs need no more, and that they are never disclosed."""
 import base64
 import ctypes
 import ctypes.util
@@ -111,7 +111,7 @@ class Credentials(unittest.TestCase):
         return self.cluster.create_job(path)
 
     def given_to(self, job):
-        """The credentials that a slice of the job brings."""
+        """The credentials in the request of a slice of the job."""
         uid = job["metadata"]["uid"]
         for file in self.requests.glob(f"{uid}*worker-0*"):
             return json.loads(file.read_text())["credentials"]

@@ -83,7 +83,7 @@ class Failover(unittest.TestCase):
                 float(usage["meteredSeconds"]), mib / 1024)
 
     def all_is_billed(self, before, after):
-        """Between two bills, no function came or went: it does not matter who was there to look."""
+        """No function started or ended between two bills: it does not matter which operator observed them."""
         self.assertEqual(before[1], after[1])
         seconds, gib = after[2] - before[2], after[3]
         self.assertGreater(seconds, 5)
@@ -119,7 +119,7 @@ class Failover(unittest.TestCase):
         first = Replica(self, "first")
         self.cluster.wait_for("the first leader", first.leads, 15)
         second = Replica(self, "second")
-        second.operator.wait_for_line("stands by")
+        second.operator.wait_for_line("standby")
         # A standby is ready, its caches are in step, and it writes nothing.
         self.cluster.wait_for("the standby is ready", lambda: second.operator.page(
             "health", "/readyz")[0] == 200)
@@ -135,9 +135,9 @@ class Failover(unittest.TestCase):
         self.assertEqual(set(self.cluster.functions()), functions, "a function was started again")
         self.end("killed")
 
-        # SIGTERM gives the lease back: nobody waits for its time.
+        # SIGTERM releases the Lease: the next leader does not wait until it expires.
         third = Replica(self, "third")
-        third.operator.wait_for_line("stands by")
+        third.operator.wait_for_line("standby")
         begin = time.monotonic()
         self.assertEqual(second.operator.stop(), 0)
         self.cluster.wait_for("the third leads", third.leads, 10, every=0.05)
@@ -184,7 +184,7 @@ class Failover(unittest.TestCase):
         old = Replica(self, "old")
         self.cluster.wait_for("the first leader", old.leads, 15)
         new = Replica(self, "new")
-        new.operator.wait_for_line("stands by")
+        new.operator.wait_for_line("standby")
         functions = self.begin("frozen")
         frozen = threading.Event()
 

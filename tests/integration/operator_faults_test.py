@@ -143,7 +143,7 @@ class Faults(unittest.TestCase):
         finally:
             ended.set()
             thread.join()
-        # A conflict costs the write, a look at what is there now, and the write again.
+        # A conflict costs the write, a read of the current object, and the write again.
         self.assertLess(self.report(job), 2 * REQUESTS_A_JOB + 4 * self.struck["conflicts"])
         self.assertGreater(self.struck["written by another"], 20)
 

@@ -63,7 +63,7 @@ class People(unittest.TestCase):
         self.assertEqual(report["model"]["digest"], job["status"]["model"]["digest"])
         self.assertTrue((self.cluster.folder / "fetched/model.safetensors").stat().st_size > 0)
         self.assertIn("TrainingFinished", self.command("events", "digits"))
-        self.assertIn("has looked at every job", self.command("doctor"))
+        self.assertIn("has reconciled every job", self.command("doctor"))
         metrics = {m["name"]: m["value"] for m in job["status"]["progress"]["metrics"]}
         self.assertEqual(metrics["loss"], job["status"]["progress"]["loss"])
         self.assertIn("deleted", self.command("delete", "digits"))

@@ -124,7 +124,7 @@ class Tenants(unittest.TestCase):
             self.assertNotIn(value, shown)
 
     def user_of(self, namespace):
-        """A kubeconfig of somebody who may do everything with jobs and Secrets there."""
+        """A kubeconfig of a user who may do everything with jobs and Secrets there."""
         name = f"user-of-{namespace}"
         path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/"
         rules = [{"apiGroups": ["lambdadnn.io"], "resources": ["*"], "verbs": ["*"]},

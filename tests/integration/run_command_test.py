@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`lambdadnn run` in the settings that users bring: its JSON output, a job's bucket that is replaced,
+"""`lambdadnn run` in users' settings: its JSON output, a job's bucket that is replaced,
 no control groups, few CPUs, the newest run resumed, a store with a certificate of its own."""
 import json
 import os

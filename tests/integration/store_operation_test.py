@@ -66,7 +66,7 @@ def record(bench):
     run = bench.start(*LENGTH, *store.options(), environment=CREDENTIALS)
     run.wait(timeout=600)
     store.close()
-    # The controller looks for checkpoints and cleans up: its operations are struck elsewhere.
+    # The controller lists checkpoints and cleans up: faults in its operations are tested elsewhere.
     seen = [entry for entry in seen if entry[2] not in (None, run.process.pid)]
     # GETs of one object come from several functions: number its readers. (A slow machine may have
     # made the run fall back: then the iteration was there twice, under other keys.) Listings have no

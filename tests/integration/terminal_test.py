@@ -82,7 +82,7 @@ class OnATerminal(unittest.TestCase):
         self.assertEqual(terminal.wait(), 130)
         self.show(terminal, "suspended")
         self.assertIn("stopping at a checkpoint (interrupt once more to abort)", terminal.text())
-        self.assertIn("go on with: lambdadnn run --resume", terminal.text())
+        self.assertIn("resume it with: lambdadnn run --resume", terminal.text())
         resumed = Terminal([self.bench.lambdadnn, "run", "--resume", str(self.out)], 80,
                            cwd=self.bench.folder)
         self.assertEqual(resumed.wait(), 0)
@@ -96,7 +96,7 @@ class OnATerminal(unittest.TestCase):
         self.assertEqual(terminal.wait(20), 130)
         self.show(terminal, "aborted")
         # The first may have come to its end before the second was heard.
-        self.assertRegex(terminal.text(), "aborted; go on from the last checkpoint|suspended; go on")
+        self.assertRegex(terminal.text(), "aborted; resume it from the last checkpoint|suspended; resume it")
         from run_support import processes
         self.assertEqual(processes("lambdadnn-worker", "lambdadnn-server", mark=str(self.out)), {})
         resumed = Terminal([self.bench.lambdadnn, "run", "--resume", str(self.out)], 80,

@@ -18,10 +18,6 @@ namespace {
 
 constexpr int64_t kParameters = 1000;
 
-std::string GroupKey(const std::string& job_uid, const std::string& group) {
-  return job_uid + "/" + group;
-}
-
 std::string RoundKey(const SliceRequest& request) {
   return request.job.uid + ".r" + std::to_string(request.plan.revision) + ".i" +
          std::to_string(request.incarnation) + ".f" + std::to_string(request.first_iteration);
@@ -30,7 +26,22 @@ std::string RoundKey(const SliceRequest& request) {
 }  // namespace
 
 FakeFunctions::FakeFunctions(Clock& clock, ObjectStore& store, FakeFunctionsOptions options)
-    : clock_(clock), store_(store), options_(options) {}
+    : clock_(clock), store_(store), options_(options), platform_(clock) {
+  platform_.next_uid = [this] {
+    char uid[16];
+    std::snprintf(uid, sizeof uid, "f%04d", next_instance_++);
+    return std::string(uid);
+  };
+  platform_.made = [this](Instance& instance) {
+    instance.milli_cpu = instance.group.milli_cpu;
+    instance.fingerprint = fingerprint;
+    instance.instance.endpoint.host = instance.instance.uid;
+    const auto key = instance.group.environment.find("LAMBDADNN_JOB_KEY");
+    keys_.insert(key == instance.group.environment.end() ? "" : key->second);
+    if (die_at_start.has_value()) Kill(instance, *die_at_start);
+  };
+  platform_.remove = [this](Instance& instance) { Kill(instance, FunctionEnd::kByPlatform); };
+}
 
 Status FakeFunctions::Around(const std::string& call, const std::function<Status()>& effect) {
   if (script) LDNN_RETURN_IF_ERROR(script(call, false));
@@ -42,49 +53,14 @@ Status FakeFunctions::Around(const std::string& call, const std::function<Status
 Status FakeFunctions::EnsureGroup(const FunctionGroup& group) {
   return Around("ensure", [&]() -> Status {
     if (!refuse_groups.ok()) return refuse_groups;
-    wanted_[GroupKey(group.job_uid, group.name)] = group;
-    int live = 0;
-    for (const auto& [uid, instance] : instances_) {
-      const bool same =
-          instance.group.job_uid == group.job_uid && instance.group.name == group.name;
-      if (same && instance.instance.phase != FunctionPhase::kGone) ++live;
-    }
-    for (; live < group.count; ++live) {
-      if (capacity_mib > 0 && taken_mib() + group.memory_mib > capacity_mib) {
-        return ResourceExhaustedError("no capacity for a function");
-      }
-      char uid[16];
-      std::snprintf(uid, sizeof uid, "f%04d", next_instance_++);
-      Instance& instance = instances_[uid];
-      instance.group = group;
-      instance.milli_cpu = group.milli_cpu;
-      instance.fingerprint = fingerprint;
-      instance.created = clock_.Now();
-      instance.instance.uid = uid;
-      instance.instance.group = group.name;
-      instance.instance.endpoint.host = uid;
-      const auto key = group.environment.find("LAMBDADNN_JOB_KEY");
-      keys_.insert(key == group.environment.end() ? "" : key->second);
-      if (die_at_start.has_value()) Kill(uid, *die_at_start);
-    }
-    return OkStatus();
+    platform_.Want(group);
+    return platform_.Reconcile(group.job_uid, group.name);
   });
-}
-
-int64_t FakeFunctions::taken_mib() const {
-  int64_t taken = 0;
-  for (const auto& [uid, instance] : instances_) {
-    if (instance.instance.phase != FunctionPhase::kGone) taken += instance.group.memory_mib;
-  }
-  return taken;
 }
 
 Status FakeFunctions::DeleteGroup(const JobIdentity& job, const std::string& group) {
   return Around("deleteGroup", [&] {
-    wanted_.erase(GroupKey(job.uid, group));
-    for (auto& [uid, instance] : instances_) {
-      if (instance.group.job_uid == job.uid && instance.group.name == group) Kill(uid);
-    }
+    platform_.Drop(job.uid, group);
     return OkStatus();
   });
 }
@@ -97,31 +73,33 @@ Status FakeFunctions::DeleteInstance(const JobIdentity&, const std::string& uid)
 }
 
 void FakeFunctions::Kill(const std::string& uid, FunctionEnd end) {
-  const auto found = instances_.find(uid);
-  if (found == instances_.end()) return;
-  Instance& instance = found->second;
-  if (instance.instance.phase == FunctionPhase::kGone) return;
-  instance.instance.phase = FunctionPhase::kGone;
-  instance.instance.end = end;
-  instance.instance.reason = end == FunctionEnd::kOutOfMemory ? "OOMKilled"
-                             : end == FunctionEnd::kByItself  ? "Exited 127"
-                                                              : "Killed";
-  instance.ended = clock_.Now();
+  Instance* instance = platform_.Find(uid);
+  if (instance != nullptr) Kill(*instance, end);
+}
+
+void FakeFunctions::Kill(Instance& instance, FunctionEnd end) {
+  if (instance.IsGone()) return;
+  platform_.SetGone(instance, end,
+                    end == FunctionEnd::kOutOfMemory ? "OOMKilled"
+                    : end == FunctionEnd::kByItself  ? "Exited 127"
+                                                     : "Killed");
   instance.slices.clear();
+}
+
+FakeFunctions::Instance* FakeFunctions::Reachable(const std::string& uid) const {
+  Instance* instance = platform_.Find(uid);
+  const bool reachable =
+      instance != nullptr && !instance->silent && instance->instance.phase == FunctionPhase::kReady;
+  return reachable ? instance : nullptr;
 }
 
 Result<std::vector<FunctionInstance>> FakeFunctions::List(const JobIdentity& job) {
   Advance();
-  std::vector<FunctionInstance> list;
-  for (const auto& [uid, instance] : instances_) {
-    if (instance.group.job_uid != job.uid) continue;
-    FunctionInstance& seen = list.emplace_back(instance.instance);
-    seen.age_seconds = ToSeconds(clock_.Now() - instance.created);
-    if (seen.phase == FunctionPhase::kGone) {
-      seen.ended_seconds = ToSeconds(clock_.Now() - instance.ended);
-      if (const auto log = logs.find(uid); log != logs.end()) {
-        seen.last_log_line = LastLineOf(log->second);
-      }
+  std::vector<FunctionInstance> list = platform_.List(job.uid);
+  for (FunctionInstance& seen : list) {
+    const auto log = logs.find(seen.uid);
+    if (seen.phase == FunctionPhase::kGone && log != logs.end()) {
+      seen.last_log_line = LastLineOf(log->second);
     }
   }
   return list;
@@ -129,7 +107,8 @@ Result<std::vector<FunctionInstance>> FakeFunctions::List(const JobIdentity& job
 
 Status FakeFunctions::SetCpu(const JobIdentity&, const std::string& uid, int milli_cpu) {
   return Around("setCpu", [&]() -> Status {
-    instances_[uid].milli_cpu = milli_cpu;
+    Instance* instance = platform_.Find(uid);
+    if (instance != nullptr) instance->milli_cpu = milli_cpu;
     return OkStatus();
   });
 }
@@ -153,13 +132,12 @@ void FakeFunctions::Start(const std::string& instance_uid, const Endpoint&,
     stream.role = request.role();
     stream.job_uid = request.job.uid;
     stream.last_heard = heard;
-    const auto found = instances_.find(instance_uid);
-    if (found == instances_.end() || found->second.instance.phase != FunctionPhase::kReady ||
-        found->second.silent) {
+    Instance* found = Reachable(instance_uid);
+    if (found == nullptr) {
       stream.lost = true;
       return OkStatus();
     }
-    Instance& instance = found->second;
+    Instance& instance = *found;
     if (instance.slices.contains(request.invocation)) return OkStatus();  // attached
     if (!instance.slice.empty() && !instance.slices[instance.slice].record.has_value()) {
       stream.refused = AlreadyExistsError(instance.slice);
@@ -181,8 +159,8 @@ void FakeFunctions::Start(const std::string& instance_uid, const Endpoint&,
 
 void FakeFunctions::CountRunning() {
   std::map<std::string, int> running;
-  for (const auto& [uid, instance] : instances_) {
-    for (const auto& [invocation, slice] : instance.slices) {
+  for (const auto& instance : platform_.all()) {
+    for (const auto& [invocation, slice] : instance->slices) {
       if (!slice.record.has_value()) ++running[invocation];
     }
   }
@@ -196,9 +174,10 @@ void FakeFunctions::Stop(const std::string& invocation, bool graceful) {
   (void)Around("stopSlice", [&] {
     const auto stream = streams_.find(invocation);
     if (stream == streams_.end()) return OkStatus();
-    Instance& instance = instances_[stream->second.instance_uid];
-    const auto slice = instance.slices.find(invocation);
-    if (slice == instance.slices.end() || slice->second.record.has_value()) return OkStatus();
+    Instance* instance = platform_.Find(stream->second.instance_uid);
+    if (instance == nullptr) return OkStatus();
+    const auto slice = instance->slices.find(invocation);
+    if (slice == instance->slices.end() || slice->second.record.has_value()) return OkStatus();
     if (graceful) {
       slice->second.stop = true;
       return OkStatus();
@@ -223,14 +202,11 @@ void FakeFunctions::AskFingerprint(const JobIdentity& job, const std::string& in
   Advance();
   (void)Around("askFingerprint", [&] {
     ++asked_kernels_[instance_uid];
-    const auto found = instances_.find(instance_uid);
-    if (found == instances_.end() || found->second.instance.phase != FunctionPhase::kReady ||
-        found->second.silent) {
-      return OkStatus();
-    }
+    const Instance* instance = Reachable(instance_uid);
+    if (instance == nullptr) return OkStatus();
     const auto own = fingerprint_of.find(instance_uid);
     answers_[job.uid].push_back(
-        {instance_uid, own == fingerprint_of.end() ? found->second.fingerprint : own->second});
+        {instance_uid, own == fingerprint_of.end() ? instance->fingerprint : own->second});
     return OkStatus();
   });
 }
@@ -240,16 +216,15 @@ std::vector<FingerprintAnswer> FakeFunctions::TakeFingerprints(const std::string
 }
 
 void FakeFunctions::ForgetGone() {
-  std::erase_if(instances_,
-                [](const auto& one) { return one.second.instance.phase == FunctionPhase::kGone; });
-  if (!instances_.empty()) return;
+  platform_.ForgetGone();
+  if (!platform_.all().empty()) return;
   round_iteration_.clear();
   fail_next_.clear();
   keys_.clear();
   started_.clear();
 }
 
-void FakeFunctions::Silence(const std::string& uid) { instances_[uid].silent = true; }
+void FakeFunctions::Silence(const std::string& uid) { platform_.Find(uid)->silent = true; }
 
 void FakeFunctions::CutOff(const std::string& uid) {
   Silence(uid);
@@ -276,18 +251,21 @@ std::vector<SliceView> FakeFunctions::Poll(const std::string& job_uid) {
     view.busy_with = stream.busy_with;
     view.phase = SlicePhase::kRefused;
     if (stream.refused.ok()) {
-      const Instance& instance = instances_[stream.instance_uid];
-      const auto slice = instance.slices.find(invocation);
-      if (stream.lost || slice == instance.slices.end()) {
+      const Instance* instance = platform_.Find(stream.instance_uid);
+      const Slice* slice = nullptr;
+      if (instance != nullptr && instance->slices.contains(invocation)) {
+        slice = &instance->slices.at(invocation);
+      }
+      if (stream.lost || slice == nullptr) {
         view.phase = SlicePhase::kLost;
-      } else if (!instance.silent) {
+      } else if (!instance->silent) {
         stream.last_heard = view.last_heard = clock_.Now();
-        const auto& lines = slice->second.lines;
+        const auto& lines = slice->lines;
         view.new_lines.assign(lines.begin() + static_cast<std::ptrdiff_t>(stream.lines_read),
                               lines.end());
         stream.lines_read = lines.size();
         if (!lines.empty()) view.last = lines.back();
-        view.record = slice->second.record;
+        view.record = slice->record;
         view.phase = view.record.has_value() ? SlicePhase::kEnded : SlicePhase::kRunning;
       } else {
         view.phase = SlicePhase::kRunning;
@@ -299,9 +277,11 @@ std::vector<SliceView> FakeFunctions::Poll(const std::string& job_uid) {
 }
 
 std::string FakeFunctions::InstanceOf(const std::string& role) const {
-  for (const auto& [uid, instance] : instances_) {
-    for (const auto& [invocation, slice] : instance.slices) {
-      if (!slice.record.has_value() && slice.request.role().Name() == role) return uid;
+  for (const auto& instance : platform_.all()) {
+    for (const auto& [invocation, slice] : instance->slices) {
+      if (!slice.record.has_value() && slice.request.role().Name() == role) {
+        return instance->instance.uid;
+      }
     }
   }
   return "";
@@ -309,8 +289,8 @@ std::string FakeFunctions::InstanceOf(const std::string& role) const {
 
 std::vector<std::string> FakeFunctions::Live() const {
   std::vector<std::string> live;
-  for (const auto& [uid, instance] : instances_) {
-    if (instance.instance.phase != FunctionPhase::kGone) live.push_back(uid);
+  for (const auto& instance : platform_.all()) {
+    if (!instance->IsGone()) live.push_back(instance->instance.uid);
   }
   return live;
 }
@@ -477,23 +457,24 @@ void FakeFunctions::AdvanceProfile(Instance& instance, Slice& slice) {
 }
 
 void FakeFunctions::Advance() {
-  for (auto& [uid, instance] : instances_) {
-    const bool due = clock_.Now() - instance.created >= FromSeconds(options_.start_seconds);
-    if (instance.instance.phase != FunctionPhase::kPending || !due) continue;
-    instance.instance.reason = start_nothing ? pending_reason : "";
+  for (const auto& each : platform_.all()) {
+    FunctionInstance& instance = each->instance;
+    const bool due = clock_.Now() - each->created >= FromSeconds(options_.start_seconds);
+    if (instance.phase != FunctionPhase::kPending || !due) continue;
+    instance.reason = start_nothing ? pending_reason : "";
     if (!start_nothing) {
-      instance.instance.phase = FunctionPhase::kReady;
-      instance.instance.cold_start_seconds = options_.start_seconds;
+      instance.phase = FunctionPhase::kReady;
+      instance.cold_start_seconds = options_.start_seconds;
     }
   }
   std::map<std::string, std::vector<std::pair<Instance*, Slice*>>> rounds;
-  for (auto& [uid, instance] : instances_) {
-    for (auto& [invocation, slice] : instance.slices) {
+  for (const auto& instance : platform_.all()) {
+    for (auto& [invocation, slice] : instance->slices) {
       if (slice.record.has_value()) continue;
       if (slice.request.role().kind == RoleKind::kProfile) {
-        AdvanceProfile(instance, slice);
+        AdvanceProfile(*instance, slice);
       } else {
-        rounds[RoundKey(slice.request)].emplace_back(&instance, &slice);
+        rounds[RoundKey(slice.request)].emplace_back(instance.get(), &slice);
       }
     }
   }

@@ -19,6 +19,7 @@
 #include "operator/backends/cluster_bound.h"
 #include "operator/backends/function_backend.h"
 #include "operator/backends/slice_client.h"
+#include "tests/support/fake_platform.h"
 
 namespace lambdadnn {
 
@@ -44,7 +45,7 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   Status SetCpu(const JobIdentity& job, const std::string& uid, int milli_cpu) override;
   Result<std::string> Logs(const JobIdentity& job, const std::string& uid, int last_lines) override;
   std::string IsolationName() const override { return "fake"; }
-  Result<FunctionCapacity> Capacity() override { return FunctionCapacity{capacity_mib}; }
+  Result<FunctionCapacity> Capacity() override { return FunctionCapacity{capacity_mib()}; }
 
   // --- ClusterBound ---
   Result<ClusterLimits> Limits(const std::string&, const Json&) override { return limits; }
@@ -65,9 +66,9 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   void Kill(const std::string& uid, FunctionEnd end = FunctionEnd::kByPlatform);
   // The next slice of this role fails at its first iteration with this record.
   void FailNext(const std::string& role, Status error, bool permanent);
-  // No line is heard of the instance any more, though it lives.
+  // The instance sends no line any more, though it is alive.
   void Silence(const std::string& uid);
-  // The same, and its streams end; whoever asks again hears nothing.
+  // The same, and its streams end; new requests get no answer.
   void CutOff(const std::string& uid);
   // As if the controller's process had died: all streams are closed and forgotten.
   void ForgetStreams();
@@ -84,9 +85,10 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   // EnsureGroup answers this while it is not OK.
   Status refuse_groups;
   // Of all instances together, beyond which groups are refused; 0 = no limit.
-  int64_t capacity_mib = 0;
-  int64_t taken_mib() const;
-  // What instances wrote, by uid; and why nobody can be told.
+  void set_capacity_mib(int64_t mib) { platform_.capacity_mib = mib; }
+  int64_t capacity_mib() const { return platform_.capacity_mib; }
+  int64_t taken_mib() const { return platform_.TakenMib(); }
+  // Logs of instances, by uid; and the error of reading them.
   std::map<std::string, std::string> logs;
   Status log_failure;
   // What the cluster says of a job's functions before any is made.
@@ -107,7 +109,7 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   std::vector<std::string> Live() const;  // uids
   // What a live instance was told by its environment.
   const std::map<std::string, std::string>& EnvironmentOf(const std::string& uid) const {
-    return instances_.at(uid).group.environment;
+    return platform_.Find(uid)->group.environment;
   }
   // The live instance that runs a slice of this role; "" = none.
   std::string InstanceOf(const std::string& role) const;
@@ -120,7 +122,7 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   // Questions for what an instance computes with, by its uid.
   const std::map<std::string, int>& asked_kernels() const { return asked_kernels_; }
   size_t streams() const { return streams_.size(); }
-  // As if nobody had ever asked for what is gone by now.
+  // Forgets deleted instances, as if they had never existed.
   void ForgetGone();
   bool all_keys_equal() const { return keys_.size() <= 1; }
 
@@ -132,11 +134,7 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
     std::optional<SliceRecord> record;
     std::vector<ProgressLine> lines;
   };
-  struct Instance {
-    FunctionGroup group;
-    FunctionInstance instance;
-    Instant created{};
-    Instant ended{};
+  struct Instance : FakeInstance {
     int milli_cpu = 0;
     bool silent = false;
     NumericsFingerprint fingerprint;
@@ -154,6 +152,9 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
     bool lost = false;
   };
 
+  void Kill(Instance& instance, FunctionEnd end);
+  // Null: it is not ready, or nothing is heard of it.
+  Instance* Reachable(const std::string& uid) const;
   Status Around(const std::string& call, const std::function<Status()>& effect);
   void Advance();
   void AdvanceProfile(Instance& instance, Slice& slice);
@@ -169,8 +170,7 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   Clock& clock_;
   ObjectStore& store_;
   FakeFunctionsOptions options_;
-  std::map<std::string, Instance> instances_;
-  std::map<std::string, FunctionGroup> wanted_;                    // job uid + group
+  FakePlatform<Instance> platform_;
   std::map<std::string, Stream> streams_;                          // by invocation
   std::map<std::string, std::vector<FingerprintAnswer>> answers_;  // by job uid
   std::map<std::string, int> asked_kernels_;

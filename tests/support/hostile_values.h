@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What somebody who may write an object might put in any of its fields.
+// Values that a hostile writer of an object might put in any of its fields.
 #pragma once
 
 #include <algorithm>

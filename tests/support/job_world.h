@@ -55,7 +55,7 @@ class JobWorld {
   InMemoryApiServer server;
   FakeFunctions functions;
   ControllerOptions options;
-  // However long the controller would not look.
+  // The longest time between two passes, whatever the controller asks for.
   double most_seconds_between_passes = 1;
   std::vector<Json> events;
   StoreSecrets store_secrets;  // that the job's store was last opened with

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Knative Serving as far as a fixed-scale Service goes, on an in-memory API server: a revision and
 // its PodAutoscaler for each Service, as many pods as the PodAutoscaler says, which get ready, end
-// and are started anew when the test says so. It acts only in Reconcile, so that a test may look
-// between any two steps.
+// and are started anew when the test says so. It acts only in Reconcile, so that a test may check
+// the state between any two steps.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The in-memory API server as a real one looks from the wire: an HttpTransport that answers what
-// HttpKubeClient sends, so that the production client runs against it, on threads or fibers.
+// HTTP facade of the in-memory API server: an HttpTransport that answers HttpKubeClient's requests
+// as kube-apiserver does, so that the production client runs against it, on threads or fibers.
 #pragma once
 
 #include <functional>

@@ -155,7 +155,7 @@ def keep_seconds(seconds):
 
 
 def tell_ctest_seconds(build):
-    """In a new build folder, so that it begins with the longest: the last one has nobody beside it."""
+    """In a new build folder, so that ctest begins with the longest test: the last one to end runs alone."""
     file = pathlib.Path(build, "Testing/Temporary/CTestCostData.txt")
     if file.exists() or not known_seconds():
         return

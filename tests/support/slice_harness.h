@@ -68,7 +68,7 @@ class SliceHarness {
   std::string Invocation(const std::string& role) const { return invocations_.at(role); }
   // Waits for all records.
   HarnessResult Await();
-  // Ends everything at once, as a kill would: nobody writes a record.
+  // Ends everything at once, as a kill would: no record is written.
   void Kill() { services_.clear(); }
   // Start and Await.
   HarnessResult Run(int64_t incarnation, std::optional<CheckpointReference> start, int attempt = 1);
@@ -87,7 +87,7 @@ class SliceHarness {
 // XXH3 of results/model.safetensors; "no model" when there is none.
 std::string ModelDigest(ObjectStore& store);
 
-// A store that is owned by nobody: forwards everything.
+// Forwards everything to a store that it does not own.
 std::unique_ptr<ObjectStore> BorrowStore(ObjectStore& store);
 
 }  // namespace lambdadnn

@@ -11,6 +11,7 @@
 // "lines"}. Ends on SIGTERM.
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/local/stream_protocol.hpp>
@@ -24,7 +25,6 @@
 #include <cstdio>
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 
 #include "common/base/descriptor_limit.h"
@@ -35,6 +35,7 @@
 #include "common/protocol/numerics_fingerprint.h"
 #include "common/protocol/slice_codec.h"
 #include "operator/backends/local/host_protocol.h"
+#include "tests/support/fake_platform.h"
 
 namespace lambdadnn {
 namespace {
@@ -98,11 +99,6 @@ struct Slice {
   }
 };
 
-struct Function {
-  FunctionInstance instance;
-  FunctionGroup group;
-};
-
 struct Answer {
   int status = 200;
   std::string body = "{}\n";
@@ -134,7 +130,9 @@ struct Target {
 class Stub {
  public:
   Stub(int port, std::string requests)
-      : endpoint_{.host = "127.0.0.1", .port = port}, requests_(std::move(requests)) {}
+      : endpoint_{.host = "127.0.0.1", .port = port}, requests_(std::move(requests)) {
+    platform_.remove = [this](FakeInstance& function) { Remove(function); };
+  }
 
   using Request = http::request<http::string_body>;
 
@@ -149,7 +147,11 @@ class Stub {
     if (target.path == "/v1/functions") return Functions(request, target);
     const std::string prefix = "/v1/functions/";
     if (!target.path.starts_with(prefix)) return Refuse(404, StatusCode::kNotFound, target.path);
-    if (request.method() == http::verb::delete_) Delete(target.path.substr(prefix.size()));
+    if (request.method() == http::verb::delete_) {
+      FakeInstance* function = platform_.Find(target.path.substr(prefix.size()));
+      if (function != nullptr) Remove(*function);
+      platform_.ForgetGone();
+    }
     return {};
   }
 
@@ -180,7 +182,7 @@ class Stub {
   static Answer Stranger() { return Refuse(401, StatusCode::kUnauthenticated, "wrong key"); }
 
   Answer Stats() const {
-    return {200, DumpJson(Json{{"functions", functions_.size()},
+    return {200, DumpJson(Json{{"functions", platform_.all().size()},
                                {"slices", slices_.size()},
                                {"streams", streams_},
                                {"begun", begun_},
@@ -191,43 +193,28 @@ class Stub {
   Answer Functions(const Request& request, const Target& target) {
     const auto job = target.query.find("jobUid");
     if (request.method() == http::verb::get) {
-      std::vector<FunctionInstance> list;
-      if (job != target.query.end()) {
-        for (const std::string& uid : of_job_[job->second]) {
-          list.push_back(functions_.at(uid).instance);
-        }
-        if (list.empty()) of_job_.erase(job->second);
-      }
-      return {200, EncodeFunctions(list)};
+      if (job == target.query.end()) return {200, EncodeFunctions({})};
+      return {200, EncodeFunctions(platform_.List(job->second))};
     }
     if (request.method() == http::verb::delete_) {
-      const auto uids = of_job_[job->second];
-      for (const std::string& uid : uids) {
-        if (functions_.at(uid).group.name == target.query.at("group")) Delete(uid);
-      }
+      platform_.Drop(job->second, target.query.at("group"));
+      platform_.ForgetGone();
       return {202};
     }
     const Result<HostedFunctionSpec> spec = DecodeFunctionSpec(request.body());
     if (!spec.ok()) return Refuse(400, StatusCode::kInvalidArgument, spec.status().message());
-    Function& made = functions_[spec->uid];
-    made.group = spec->group;
-    made.instance = {.uid = spec->uid,
-                     .group = spec->group.name,
-                     .phase = FunctionPhase::kReady,
-                     .endpoint = endpoint_,
-                     .cold_start_seconds = 0.001,
-                     .reason = "",
-                     .last_log_line = ""};
-    of_job_[spec->group.job_uid].insert(spec->uid);
+    if (platform_.Find(spec->uid) != nullptr) return {201};
+    FunctionInstance& made = platform_.Add(spec->uid, spec->group).instance;
+    made.phase = FunctionPhase::kReady;
+    made.endpoint = endpoint_;
+    made.cold_start_seconds = 0.001;
     return {201};
   }
 
   // The job's slices of this kind of function end with it, and say nothing more.
-  void Delete(const std::string& uid) {
-    const auto found = functions_.find(uid);
-    if (found == functions_.end()) return;
-    const std::string job = found->second.group.job_uid;
-    const bool server = found->second.group.program == FunctionProgram::kServer;
+  void Remove(FakeInstance& function) {
+    const std::string& job = function.group.job_uid;
+    const bool server = function.group.program == FunctionProgram::kServer;
     for (auto slice = slices_.lower_bound(job); slice != slices_.end();) {
       if (!slice->first.starts_with(job)) break;
       const std::shared_ptr<Slice> kept = slice->second;
@@ -238,19 +225,16 @@ class Stub {
       slice = slices_.erase(slice);
       kept->End(false);
     }
-    of_job_[job].erase(uid);
-    if (of_job_[job].empty()) {
-      of_job_.erase(job);
-      epochs_.erase(job);
-    }
-    functions_.erase(found);
+    platform_.SetGone(function, FunctionEnd::kByPlatform, "");
+    const auto members = platform_.Of(job);
+    if (std::ranges::all_of(members, &FakeInstance::IsGone)) epochs_.erase(job);
   }
 
   // Whether the caller shows the key that the job's functions were given.
   bool Knows(const std::string& job, const std::string& shown) const {
-    const auto uids = of_job_.find(job);
-    if (uids == of_job_.end() || uids->second.empty()) return false;
-    const auto& environment = functions_.at(*uids->second.begin()).group.environment;
+    const auto members = platform_.Of(job);
+    if (members.empty()) return false;
+    const auto& environment = members.front()->group.environment;
     const auto key = environment.find("LAMBDADNN_JOB_KEY");
     return key != environment.end() && shown == "Bearer " + key->second;
   }
@@ -271,7 +255,7 @@ class Stub {
       if (!requests_.empty()) {
         (void)WriteFileAtomically(requests_ + "/" + request->invocation, body);
       }
-      // The rest of a request of a thousand functions is long, and of no use here.
+      // The rest of the request is long with a thousand functions, and is not used here.
       request->training = {};
       slice->request = *std::move(request);
       ++begun_;
@@ -287,8 +271,8 @@ class Stub {
 
   const Endpoint endpoint_;
   const std::string requests_;
-  std::map<std::string, Function> functions_;
-  std::map<std::string, std::set<std::string>> of_job_;
+  SystemClock clock_;
+  FakePlatform<FakeInstance> platform_{clock_};
   std::map<std::string, int64_t> epochs_;
   std::map<std::string, std::shared_ptr<Slice>> slices_;
   int64_t streams_ = 0, begun_ = 0, attached_ = 0, lines_ = 0;

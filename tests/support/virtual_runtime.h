@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Virtual time for tests of one task: whoever sleeps or waits moves the clock. Spawned tasks run to
+// Virtual time for tests of one task: a sleep or a wait advances the clock. Spawned tasks run to
 // their end at once, so only code whose tasks do not wait for their spawner can run on it.
 #pragma once
 

@@ -112,10 +112,6 @@ BANNED_EXEMPT = ("common/base/",)
 STRICT_DUMP = re.compile(r"(?:\.|->)dump\(")
 DUMP_JSON = "common/json/dump_json.h"
 TYPE_DEFINITION = re.compile(r"(?:struct|class|enum class) (\w+)(?: final)?(?: :| ?\{)")
-FREE_FUNCTION = re.compile(
-    r"^(?!return|using|#|namespace|class|struct|enum)[\w:<>,*&\[\] ]+?[ *&]([A-Z]\w*[a-z]\w*)\(",
-    re.MULTILINE)
-CALL = re.compile(r"(?<![\w.>:~])([A-Z]\w+)\(")
 MAX_LINES = 600
 REPORT_LINES = 400
 SOURCE_SUFFIXES = {".h", ".cc", ".py", ".sh", ".cmake"}
@@ -253,37 +249,8 @@ def check_header_order(tree):
             yield name, 1, f"the first include must be {header}"
 
 
-def included(tree, name, have):
-    """Our headers that a source includes, and that those include."""
-    for header in re.findall(r'^#include "([^"]+)"', tree.text(name), re.MULTILINE):
-        if header in tree.files and header not in have:
-            have.add(header)
-            included(tree, header, have)
-    return have
-
-
-def check_functions_are_included(tree):
-    """Compiled in batches (cmake/unity.cmake), a source finds what another of its batch includes; by
-    itself, as the thread sanitizer and clang have it, it does not."""
-    text = {name: re.sub(r"//.*", "", tree.text(name)) for name in tree.sources(".h", ".cc")}
-    declared = {}
-    for name in text:
-        if name.endswith(".h") and name.split("/")[0] in PROGRAM_FOLDERS:
-            for function in FREE_FUNCTION.findall(text[name]):
-                declared.setdefault(function, set()).add(name)
-    for name in tree.sources(".cc"):
-        have = included(tree, name, set())
-        for function in sorted(declared.keys() & set(CALL.findall(text[name]))):
-            # Else it is a member's name, or the file's own.
-            if (not declared[function] & have
-                    and not any(re.search(rf"\b{function}\b", text[each]) for each in have)
-                    and not re.search(rf"^[^=()\n]*[\w>*&] [*&]?{function}\b", text[name],
-                                      re.MULTILINE)):
-                yield name, 0, f"calls {function} without {' or '.join(sorted(declared[function]))}"
-
-
 def check_types(tree):
-    """Two types of one name in programs that link both are undefined behaviour that nobody tells."""
+    """Two types of one name in a program that links both are undefined behaviour without a diagnostic."""
     first = {}
     for name in tree.sources(".h", ".cc"):
         unnamed = False
@@ -410,7 +377,7 @@ def report_sizes(tree):
 
 def findings(tree, cli=None):
     for check in (check_arrows, check_rooms, check_cmake_links, check_licences, check_banned,
-                  check_header_order, check_functions_are_included, check_types, check_simulated,
+                  check_header_order, check_types, check_simulated,
                   check_tests_are_marked, check_backend_names, check_format, check_sizes,
                   check_todo, check_paths, check_document_links,
                   documents.check_paths_exist, documents.check_anchors, documents.check_scripts,

@@ -60,8 +60,8 @@ Result<CheckpointPart> ReadPartHeader(const RoleContext& context, int64_t iterat
   return CheckpointPart{shard, elements, info.size, header.payload_xxh3};
 }
 
-// May a writer of this revision and incarnation delete what lies there? Never what is newer than
-// itself: a function that was cut off and comes back late must not touch its successors' state.
+// Whether a writer of this revision and incarnation may delete that checkpoint. Never a newer one:
+// a function that was cut off and returns late must not touch its successors' state.
 bool MayPrune(const RoleContext& context, const CheckpointReference& other) {
   return other.plan_revision <= context.request.plan.revision &&
          other.incarnation <= context.request.incarnation;
@@ -94,7 +94,7 @@ Status Prune(const RoleContext& context, int64_t written) {
     if (!MayPrune(context, found[i])) continue;
     const ExchangeScope scope = ScopeOf(found[i]);
     std::string folder = CheckpointManifestKey(scope, found[i].iteration);
-    // The manifest first: a checkpoint is complete or absent also while it goes.
+    // The manifest first: a checkpoint is complete or absent also during its deletion.
     LDNN_RETURN_IF_ERROR(context.store.Delete(folder));
     folder.resize(folder.rfind('/') + 1);
     LDNN_RETURN_IF_ERROR(DeletePrefix(context.store, folder).status());

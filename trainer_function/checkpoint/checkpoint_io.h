@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writing and reading checkpoints (docs/formats.md): parts by the roots that own the ranges, then
-// the manifest by the root of shard 0. No manifest, no checkpoint. Reading goes by element range,
-// so a slice with other shards restores from the same parts. Every byte read is verified.
+// the manifest by the root of shard 0. No manifest, no checkpoint. Reads are by element range, so
+// that a slice with another number of shards can restore. Every byte read is verified.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ Status WriteCheckpointPart(const RoleContext& context, int64_t iteration, int sh
                            const ParameterState& state);
 
 // Waits for all parts of the plan's shards, verifies their headers and writes the manifest;
-// `manifest` brings stop_at and the epoch's loss. Then deletes what is older than the newest
+// `manifest` has stop_at and the epoch's loss already. Then deletes what is older than the newest
 // request.checkpoint_keep checkpoints and was not written by a later revision or incarnation; and
 // what earlier incarnations wrote at or beyond this iteration (it could not be read, or this one
 // would have begun there), which counts for none of the kept.

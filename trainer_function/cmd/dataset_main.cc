@@ -156,7 +156,7 @@ void AddRender(CLI::App& app, RenderOptions& options, int& exit_code) {
 
 void AddInspect(CLI::App& app, InspectOptions& options, int& exit_code) {
   CLI::App* const command =
-      app.add_subcommand("inspect", "Read a whole data set and tell what it is and what is wrong");
+      app.add_subcommand("inspect", "Read a whole data set, describe it and report its problems");
   command->add_option("uri", options.dataset.uri, "Folder or file: a path, file:///… or s3://…")
       ->required();
   command->add_option("--format", options.dataset.format, "Instead of guessing it from the names")

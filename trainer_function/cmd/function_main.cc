@@ -22,7 +22,7 @@ namespace {
 constexpr int kExitOk = 0;
 constexpr int kExitBadEnvironment = 2;
 constexpr int kExitCannotListen = 4;
-// Between two looks at whether the last slice has ended after SIGTERM.
+// Interval between checks whether the last slice has ended after SIGTERM.
 constexpr Duration kDrainPoll = std::chrono::milliseconds(20);
 
 // docs/formats.md, "Environment of a function".
@@ -81,7 +81,8 @@ Result<FunctionSettings> ReadSettings() {
   settings.job_key = GetEnvironment("LAMBDADNN_JOB_KEY").value_or("");
   if (settings.job_key.empty()) {
     return InvalidArgumentError(
-        "LAMBDADNN_JOB_KEY is not set: a function serves nobody without its job's key; set it to "
+        "LAMBDADNN_JOB_KEY is not set: a function refuses all requests without its job's key; set "
+        "it to "
         "the key that its callers hold");
   }
   const std::string level = GetEnvironment("LAMBDADNN_LOG_LEVEL").value_or("info");
@@ -211,10 +212,10 @@ int RunFunction(Runtime& runtime, SliceEnvironment environment, SliceCredentials
   }
 
   MetricsRegistry metrics;
-  NumericsFingerprint kernels = {environment.isa, environment.libtorch};
+  NumericsFingerprint fingerprint = {environment.isa, environment.libtorch};
   SliceService service(runtime, std::move(environment));
   SliceServiceControl slices(service);
-  FunctionServer handler(runtime, slices, metrics, settings->job_key, std::move(kernels));
+  FunctionServer handler(runtime, slices, metrics, settings->job_key, std::move(fingerprint));
   Result<std::unique_ptr<HttpServer>> http = HttpServer::ListenTcp(
       runtime, handler, settings->bind_address, settings->port, HttpServerLimits{});
   if (!http.ok()) return Fail(http.status(), kExitCannotListen);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What lambdadnn-worker and lambdadnn-server share: the environment variables, the HTTP server and
-// an orderly end (docs/formats.md, "Environment of a function").
+// Common main program of lambdadnn-worker and lambdadnn-server: environment variables, HTTP server
+// and orderly shutdown (docs/formats.md, "Environment of a function").
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace lambdadnn {
 
-// Whose credentials stores are opened with: the slice's, where its request brings some, else the
-// environment's. Thread-safe.
+// The credentials with which stores are opened: those of the slice's request, if it has any, else
+// the environment's. Thread-safe.
 class SliceCredentials {
  public:
   void Use(const std::optional<StoreCredentials>& of_slice);

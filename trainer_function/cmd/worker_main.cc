@@ -34,8 +34,8 @@ Result<std::unique_ptr<TrainableModel>> MakeModel(Runtime& runtime,
 
 namespace {
 
-// Each step needs the same large tensors again. Memory released to the kernel in between comes
-// back page by page, cleared, for a tenth of the step's CPU time; kept, it counts once.
+// Each step needs the same large tensors again. Memory released to the kernel in between is
+// returned page by page, zeroed, which takes a tenth of the step's CPU time; so it is kept.
 void KeepFreedMemory() {
   constexpr int kKeptBytes = 128 << 20;
   ::mallopt(M_MMAP_THRESHOLD, kKeptBytes);
@@ -61,7 +61,7 @@ int main(int argc, char** argv) {
   environment.isa = lambdadnn::IsaLevel();
   environment.libtorch = (lambdadnn::TorchVersion() + ", " + lambdadnn::BlasName())
                              .substr(0, lambdadnn::kMaxLibtorchBytes);
-  lambdadnn::LogInfo("worker", "kernels",
+  lambdadnn::LogInfo("worker", "numerics fingerprint",
                      {{"libtorch", lambdadnn::TorchVersion()},
                       {"isa", environment.isa},
                       {"blas", lambdadnn::BlasDescription()}});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sum at the heart of every collective: float32, added in the order of the children, one
-// rounding an addition. Compiled with -O3 -ffp-contract=off, so the bits depend on that order
-// alone, not on the machine, the compiler's mood or how many children come at a time.
+// rounding per addition. Compiled with -O3 -ffp-contract=off, so the bits depend on that order
+// alone, not on the machine, the compiler or how many children are merged at a time.
 #pragma once
 
 #include <span>

@@ -70,7 +70,7 @@ Status ShardExchange::Exchange(int64_t iteration, std::span<const float> gradien
   LDNN_RETURN_IF_ERROR(pulls_.WaitFor([&] { return arrived > 0; }));
   wait_seconds_ += ToSeconds(runtime_.clock.Now() - pushed);
   LDNN_RETURN_IF_ERROR(pulls_.WaitIdle());
-  // New weights prove that this iteration's gradients were merged: nobody reads them again.
+  // New weights prove that this iteration's gradients were merged: no role reads them again.
   pushes_.Submit([=, this] {
     std::vector<ExchangeObjectName> names;
     for (int shard = 0; shard < aggregation_.shards; ++shard)

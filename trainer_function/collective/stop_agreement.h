@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// After which iteration do all roles of a slice stop? Agreed inside the exchange, so that every
-// role ends with the same iteration and no clock changes arithmetic (docs/design/001).
+// Agreement on the last iteration of a slice. It travels with the exchanged objects, so that every
+// role ends with the same iteration and no clock influences the arithmetic
+// (docs/design/001-data-plane.md).
 //
-// A role that wants to stop writes kStopRequested into the headers of what it pushes; whoever reads
-// that repeats it. The root of shard 0 answers with the weights of version v; they name the end,
-// SyncPolicy::EndToldWith(v). Workers repeat it in the gradients that they compute at v, so every
-// server knows it before that iteration, the last one, ends. Thread-safe.
+// A role that wants to stop writes kStopRequested into the headers of the objects that it pushes;
+// every reader repeats it. The root of shard 0 answers in the header of the weights of some version
+// v with the end, SyncPolicy::EndToldWith(v). Workers repeat it in the gradients that they compute
+// at v, so every server knows it before the last iteration ends. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -24,9 +25,9 @@ class StopAgreement {
   // This role wants to stop (budget, SIGTERM, asked by the operator).
   void Request() { requested_.store(true); }
   bool requested() const { return requested_.load(); }
-  // What a pulled object says.
+  // Reads the stop fields of a pulled object.
   void Observe(const ObjectHeader& header);
-  // What a pushed object must say.
+  // Sets the stop fields of an object to be pushed.
   void Mark(TransferMetadata* metadata) const;
 
   // Root of shard 0 only, before it publishes the weights of `version`: answers a request.

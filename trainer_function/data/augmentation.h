@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Random flip and crop of an image [channels, height, width] (or [height, width]): a pure function
-// of (augment_seed, sample number), so that every function that reads a sample sees the same one.
+// of (augment_seed, sample number), so that all functions compute the same sample.
 #pragma once
 
 #include <cstdint>

@@ -15,9 +15,9 @@ namespace {
 
 // Numbers in memory at a time.
 constexpr int64_t kChunkElements = 32 << 20;
-// Integer targets below this look like classes that nobody declared.
+// Integer targets below this are probably classes that the job does not declare.
 constexpr int kLikelyClasses = 100;
-// A class with less than this share of an even one's samples is worth a word.
+// A class with less than this share of the mean class size gets a warning.
 constexpr double kScarceShare = 0.1;
 
 // Mean and variance in one pass (Welford).
@@ -82,7 +82,7 @@ class SetInspector {
     for (size_t i = 0; i < lowest_.size(); ++i) count += lowest_[i] == highest_[i] ? 1 : 0;
     return count;
   }
-  // The number of classes that the targets look like; 0 = none.
+  // The number of classes that the targets probably are; 0 = no classes.
   int likely_classes() const {
     const NumberSummary targets = targets_.Result();
     if (!whole_targets_ || targets.count == 0 || targets.minimum < 0 || targets.maximum < 1 ||

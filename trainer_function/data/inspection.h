@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a data set is and what is questionable about it, from one pass over all of its samples in
-// bounded memory. Broken records end the pass with the reader's own error.
+// Description of a data set and warnings about it, from one pass over all of its samples in bounded
+// memory. A broken record ends the pass with the reader's error.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which files make up a data set of each format, in a folder or named one by one.
+// Opens the files of a data set, found in a folder or named one by one. The files of each format
+// are:
 //
 //   idx      train-images-idx3-ubyte, train-labels-idx1-ubyte and t10k-…, also .gz; or the images
 //            file, whose labels file has "labels" and "idx1" in its name instead

@@ -10,7 +10,7 @@ namespace lambdadnn {
 
 // "OpenBLAS 0.3.21 … Haswell" with the kind of processor that its kernels are for, "reference
 // BLAS", "BLAS libmkl_rt.so.2" or "built in" where LibTorch brings its own (upstream's has MKL
-// inside). Two processes that say the same load the same kernels.
+// inside). Two processes with the same name load the same kernels.
 std::string BlasName();
 // The same with the path of its library: "OpenBLAS 0.3.21 … (/usr/lib/…/libblas.so.3)".
 std::string BlasDescription();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a model must know of the data it is trained on.
+// Properties of the data set that a model depends on.
 #pragma once
 
 #include <cstdint>

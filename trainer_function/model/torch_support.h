@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the models on LibTorch share: the process's settings, batches in, losses and hits out.
-// Names at::Tensor without its header, which costs seconds in every file. All may throw what
-// LibTorch throws, but for CheckBatch and TorchErrorText.
+// Helpers of the models on LibTorch: settings of the process, tensors of a batch, losses and
+// numbers of correct predictions. Declares at::Tensor without its header, which costs seconds in
+// every file. All functions but CheckBatch and TorchErrorText may throw LibTorch's exceptions.
 #pragma once
 
 #include <cstdint>
@@ -41,13 +41,13 @@ void CopyToParameters(std::span<const float> flat, const ParameterManifest& mani
 void CopyFromParameters(const ParameterManifest& manifest,
                         const std::vector<at::Tensor>& parameters, std::span<float> flat);
 
-// [samples, sample_shape...], a copy in LibTorch's own aligned memory: the address that a batch
-// comes from never picks a kernel.
+// [samples, sample_shape...], a copy in LibTorch's own aligned memory, so that the batch's address
+// does not influence which kernel runs.
 at::Tensor InputTensor(const Batch& batch, const std::vector<int64_t>& sample_shape);
 
 // `outputs` is [samples, form.outputs]. A scalar with a gradient, see torch_model.h for the means.
 at::Tensor LossSum(const at::Tensor& outputs, const Batch& batch, const OutputForm& form);
-// Samples whose class is right; with several binary targets a sample counts when all are.
+// Samples with the correct class; with several binary targets a sample counts when all are correct.
 int64_t CountCorrect(const at::Tensor& outputs, const Batch& batch, const OutputForm& form);
 
 }  // namespace lambdadnn

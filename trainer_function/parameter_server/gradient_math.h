@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a root does to a merged gradient before the optimizer: mean, clipping, the check for numbers
-// that are none. Norms are sums of squares in double, by blocks in a fixed order inside the
-// block, so that they do not depend on shards or spread.
+// A root's steps on a merged gradient before the optimizer: mean, clipping, the check for NaN and
+// infinity. Norms are sums of squares in double, by blocks in a fixed order inside the block, so
+// that they do not depend on shards or spread.
 #pragma once
 
 #include <cstdint>

@@ -101,7 +101,7 @@ Status RootUpdate::Publish(int64_t iteration, const MergedShard& merged) {
   context_.pace();
   const ExchangeObjectName name = WeightsName(SyncPolicy::VersionMade(iteration), merged.shard);
   TransferMetadata metadata = {merged.elements, merged.samples, merged.loss_sum, 0, false};
-  // Not by `this`: after a failure the update goes while pushes are still under way.
+  // Does not capture `this`: after a failure the update is destroyed while pushes still run.
   pushes_.Submit(
       [&agreement = agreement_, &transport = transport_, name, metadata, weights]() mutable {
         agreement.Mark(&metadata);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the roots do with merged gradients, shard by shard: mean, checks, clipping, optimizer, new
-// weights out. Without clipping by global norm each shard goes through at once; with it, all shards
-// wait for the norm, for which the roots of spread groups exchange block sums.
+// A root's update of its shards from merged gradients: mean, checks, clipping, optimizer, push of
+// the new weights. Without clipping by global norm each shard goes through at once; with it, all
+// shards wait for the norm, for which the roots of spread groups exchange block sums.
 #pragma once
 
 #include <cstdint>

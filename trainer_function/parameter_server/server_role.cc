@@ -54,7 +54,7 @@ class ServerRole {
   const bool leads_;  // the root of shard 0
   SliceRecord& record_;
   ParameterState state_;    // roots only
-  bool continues_ = false;  // the exchange of the slice before lies under the same keys
+  bool continues_ = false;  // the previous slice used the same keys
   double epoch_loss_sum_ = 0;
   int64_t epoch_samples_ = 0;
   double iteration_loss_ = 0;
@@ -108,8 +108,8 @@ std::vector<ExchangeObjectName> ServerRole::Garbage(int64_t iteration, int shard
   return {{ObjectKind::kGradient, iteration, position_.level, shard, position_.index}};
 }
 
-// A gradient of `iteration` proves that everybody has read what this server pushed one iteration
-// before: its sender had all the weights that came of it.
+// A gradient of `iteration` proves that all workers have read what this server pushed one iteration
+// before: the gradient was computed from the weights that followed from it.
 void ServerRole::DiscardBefore(int64_t iteration, int shard) {
   if (iteration == context_.request.first_iteration && !continues_) return;
   pushes_->Submit([this, names = Garbage(SyncPolicy::ReadByAll(iteration), shard)] {

@@ -16,8 +16,8 @@ namespace {
 constexpr std::string_view kSlicesPath = "/v1/slices";
 constexpr std::string_view kHeartbeatLine = "{\"type\":\"heartbeat\"}\n";
 
-// What a platform asks without a key. Anything else that only names a probe's path is not one: of
-// a stranger not a byte of a body is read.
+// A platform's probe, which has no key. Other methods on a probe's path are none: without a key no
+// byte of a body is read.
 bool IsProbe(const HttpServerRequest& request) {
   const bool reads = request.method == "GET" || request.method == "HEAD";
   return reads && !request.has_body && (request.path == "/healthz" || request.path == "/readyz");
@@ -40,7 +40,7 @@ HttpServerReply TextReply(int status, std::string body) {
   return reply;
 }
 
-// Whoever asked in a newer protocol learns from it which one to ask in.
+// It tells a caller with a newer protocol which one to use.
 HttpServerReply RefusalReply(const Status& status) {
   HttpServerReply reply = ErrorReply(status);
   auto body = nlohmann::json::parse(reply.body, nullptr, false);
@@ -79,12 +79,12 @@ Result<bool> QueryFlag(const HttpServerRequest& request, const std::string& name
 }  // namespace
 
 FunctionServer::FunctionServer(Runtime& runtime, SliceControl& slices, MetricsRegistry& metrics,
-                               std::string job_key, NumericsFingerprint kernels)
+                               std::string job_key, NumericsFingerprint fingerprint)
     : runtime_(runtime),
       slices_(slices),
       metrics_(metrics),
       job_key_(std::move(job_key)),
-      kernels_(std::move(kernels)),
+      fingerprint_(std::move(fingerprint)),
       started_(runtime.clock.Now()) {
   LDNN_CHECK(!job_key_.empty(), "a function without a key would serve anybody");
 }
@@ -114,7 +114,7 @@ HttpServerReply FunctionServer::Route(const HttpServerRequest& request) {
     if (request.path == "/healthz") return TextReply(200, "ok\n");
     if (!ready_) return TextReply(503, "draining\n");
     HttpServerReply reply;
-    reply.body = EncodeFingerprint(kernels_);
+    reply.body = EncodeFingerprint(fingerprint_);
     return reply;
   }
   if (request.path == "/metrics") {

@@ -18,20 +18,20 @@
 
 namespace lambdadnn {
 
-// A stream without news says that it lives this often.
+// Interval of heartbeats on a stream without progress.
 inline constexpr double kHeartbeatSeconds = 2;
 
 class FunctionServer final : public HttpServerHandler {
  public:
-  // All references outlive the server and its streams. `job_key` is not empty. Whoever asks for
-  // /readyz is told `kernels`.
+  // All references outlive the server and its streams. `job_key` is not empty. /readyz reports
+  // `fingerprint`: what is answered at /readyz.
   FunctionServer(Runtime& runtime, SliceControl& slices, MetricsRegistry& metrics,
-                 std::string job_key, NumericsFingerprint kernels = {});
+                 std::string job_key, NumericsFingerprint fingerprint = {});
 
   std::optional<HttpServerReply> Admit(const HttpServerRequest& head) override;
   HttpServerReply Handle(HttpServerRequest request) override;
 
-  // From now on /readyz says 503, so that nobody sends new work.
+  // From now on /readyz answers 503, so that no new work is sent.
   void SetNotReady() { ready_ = false; }
 
  private:
@@ -45,7 +45,7 @@ class FunctionServer final : public HttpServerHandler {
   SliceControl& slices_;
   MetricsRegistry& metrics_;
   const std::string job_key_;
-  const NumericsFingerprint kernels_;
+  const NumericsFingerprint fingerprint_;
   const Instant started_;
   std::atomic<bool> ready_{true};
 };

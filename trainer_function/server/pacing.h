@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the pacer between the pieces of a slice's work without the loops knowing: after each batch
-// of a model and before each object that is stored. Used where no control group limits the CPU, and
-// by profiles of sizes smaller than the function's.
+// Decorators of model and object store that call the pacer after each batch and before each stored
+// object, so that the training loops need not. Used where no control group limits the CPU, and by
+// profiles of sizes smaller than the function's.
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@ std::unique_ptr<TrainableModel> PaceModel(std::unique_ptr<TrainableModel> model,
                                           std::function<void()> pace);
 std::unique_ptr<ObjectStore> PaceStore(std::unique_ptr<ObjectStore> store,
                                        std::function<void()> pace);
-// All that the slices of `environment` do, beside what paces it already.
+// Adds `pace` to the environment's own pace, to its models and to its stores.
 void AddPacing(std::function<void()> pace, SliceEnvironment* environment);
 
 }  // namespace lambdadnn

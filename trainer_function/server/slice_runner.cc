@@ -68,7 +68,7 @@ std::optional<SliceRecord> FindRecord(ObjectStore& store, const SliceRequest& re
   return {};
 }
 
-// An aborted slice leaves no record: nobody may take its end for a result.
+// An aborted slice leaves no record: its end must not be taken for a result.
 bool LeavesRecord(const SliceRecord& record, const SliceSignals& signals) {
   return !(signals.interrupt.aborted() && record.error.code() == StatusCode::kCancelled);
 }
@@ -144,7 +144,7 @@ Status ValidateRequest(const SliceRequest& request, const SliceEnvironment& envi
       request.protocol > kProtocolVersion && request.minimum_protocol > kProtocolVersion;
   if (too_new || request.protocol < kOldestProtocol) {
     return InvalidArgumentError("protocol is " + std::to_string(request.protocol) +
-                                "; this function speaks version " +
+                                "; this function supports version " +
                                 std::to_string(kProtocolVersion));
   }
   if (request.invocation.empty() || request.job.uid.empty() || request.store.prefix.empty()) {

@@ -15,7 +15,7 @@
 
 namespace lambdadnn {
 
-// How others end a slice that runs.
+// Signals that end a running slice.
 struct SliceSignals {
   SliceSignals(Runtime& runtime, Instant deadline) : interrupt(runtime, deadline) {}
   Interrupt interrupt;

@@ -52,7 +52,8 @@ Status SliceService::State::Admit(const SliceRequest& request) {
   const auto fenced = [](const char* what, int64_t asked, int64_t seen) {
     return FailedPreconditionError(std::string("the request's ") + what + " is " +
                                    std::to_string(asked) + ", this function has seen " +
-                                   std::to_string(seen) + "; whoever sent it has been replaced");
+                                   std::to_string(seen) +
+                                   "; its sender has been replaced by a newer leader");
   };
   if (!job_uid.empty() && request.job.uid != job_uid) {
     return FailedPreconditionError("this function belongs to job " + job_uid);

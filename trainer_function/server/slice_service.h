@@ -26,15 +26,15 @@
 
 namespace lambdadnn {
 
-// What a slice needs of the outside, injected by the program or the simulator. A null make_model
-// means a function without LibTorch: it serves role server only.
+// Dependencies of a slice, injected by the program or the simulator. A null make_model means a
+// function without LibTorch: it serves role server only.
 struct SliceEnvironment {
   std::function<Result<std::unique_ptr<TrainableModel>>(const TrainingConfig&, const DatasetInfo&,
                                                         int threads)>
       make_model;
   std::function<Result<std::unique_ptr<Dataset>>(const DatasetConfig&)> open_dataset;
-  // Told when a slice begins, before anything is opened for it: its request's credentials; absent =
-  // the environment's. May be null.
+  // Called when a slice starts, before any store is opened, with its request's credentials; absent
+  // = the environment's. May be null.
   std::function<void(const std::optional<StoreCredentials>&)> use_credentials;
   // One attempt a call: the slice repeats calls itself, and stops doing so when it must end.
   std::function<Result<std::unique_ptr<ObjectStore>>(const StoreReference&)> open_store;

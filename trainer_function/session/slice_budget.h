@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When must a slice begin to stop so that its record is out within the budget?
+// Decides when a slice must begin to stop so that its record is written within the time budget
+// (seconds of wall time).
 //
 // Stopping takes SyncPolicy::kIterationsToStop more iterations, a checkpoint and the work at an
 // epoch's end. Each is taken at the p99 of what this slice has measured, and all of it times

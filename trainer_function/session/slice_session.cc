@@ -7,6 +7,31 @@
 
 namespace lambdadnn {
 
+Result<SliceStart> FindStart(const RoleContext& context) {
+  const SliceRequest& request = context.request;
+  SliceStart start;
+  if (request.start) {
+    start.checkpoint = *request.start;
+    LDNN_ASSIGN_OR_RETURN(start.manifest, ReadManifest(context.store, start.checkpoint));
+    start.warm = start.checkpoint.iteration != request.first_iteration;
+  } else {
+    start.checkpoint = CheckpointAt(request, request.first_iteration);
+    LDNN_ASSIGN_OR_RETURN(start.manifest, AwaitCheckpoint(context, start.checkpoint));
+  }
+  if (start.manifest.parameters != request.plan.parameters) {
+    return FailedPreconditionError(
+        "the checkpoint of iteration " + std::to_string(start.checkpoint.iteration) + " has " +
+        std::to_string(start.manifest.parameters) + " parameters, the plan says " +
+        std::to_string(request.plan.parameters) + "; start from a checkpoint of this model");
+  }
+  if (start.warm) {
+    start.manifest.stop_at = 0;
+    start.manifest.epoch_loss_sum = 0;
+    start.manifest.epoch_samples = 0;
+  }
+  return start;
+}
+
 SliceSession::SliceSession(const RoleContext& context, SliceRecord record)
     : context_(context),
       record_(std::move(record)),
@@ -34,7 +59,7 @@ Status SliceSession::RunIterations(
     const Instant begin = context_.runtime.clock.Now();
     LDNN_RETURN_IF_ERROR(iterate(done));
     const double seconds = ToSeconds(context_.runtime.clock.Now() - begin);
-    // The first iteration waits for functions that start later: it says nothing about the next.
+    // The first iteration waits for functions that start later: its time does not predict the next.
     if (done > first) budget_.IterationTook(seconds);
     ++done;
     record_.next_iteration = done;

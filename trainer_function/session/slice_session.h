@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What both roles of a training slice share: the transport, where the slice begins, the agreement
-// on its end, its budget of time and its record. A role brings what it does in an iteration.
+// on its end, its budget of time and its record. A role adds its work of an iteration.
 #pragma once
 
 #include <functional>
@@ -9,13 +9,24 @@
 
 #include "common/base/status.h"
 #include "common/protocol/slice.h"
+#include "trainer_function/checkpoint/checkpoint_io.h"
 #include "trainer_function/collective/stop_agreement.h"
 #include "trainer_function/session/slice_budget.h"
-#include "trainer_function/session/slice_start.h"
 #include "trainer_function/transport/role_context.h"
 #include "trainer_function/transport/store_transport.h"
 
 namespace lambdadnn {
+
+// Where a slice begins, the same for every role.
+struct SliceStart {
+  CheckpointReference checkpoint;
+  CheckpointManifest manifest;
+  // The checkpoint is of another run and only its weights are used.
+  bool warm = false;
+};
+// The checkpoint of the request, which must be there, or checkpoint 0 of a fresh job, which worker
+// 0 writes: its manifest is waited for.
+Result<SliceStart> FindStart(const RoleContext& context);
 
 // Of one task; transport() and agreement() may be used by its transfer pools meanwhile.
 class SliceSession {
@@ -41,9 +52,9 @@ class SliceSession {
   // of the last one. The first error of either ends it.
   Status RunIterations(const std::function<Status(int64_t iteration)>& iterate,
                        const std::function<Status(int64_t done, double seconds)>& completed);
-  // Wishes the slice's end when it was asked to stop or its budget is used up.
+  // Requests the slice's end when a stop was requested or its budget is used up.
   void StopInTime();
-  // The slice has ended with these weights (none for who holds none).
+  // The slice has ended with these weights (empty for a role without weights).
   void End(std::span<const float> weights);
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures on one function what the exchange of gradients and weights costs there: latency and
-// bandwidth of the store, CPU time of pushes, pulls, merges and updates. Part of role `profile`;
-// fills in the record's metrics (protocol/slice.h).
+// Measures the cost of exchanging gradients and weights on one function: latency and bandwidth of
+// the store, CPU time of pushes, pulls, merges and updates. Part of role `profile`; fills in the
+// record's metrics (protocol/slice.h).
 //
 // Not thread-safe; runs on the slice's task.
 #pragma once
@@ -26,8 +26,8 @@ class ExchangeProbe {
   // checkpointSeconds: a checkpoint of `parameters` elements with the optimizer's state, durable;
   // restoreSeconds: reading it back.
   Status MeasureCheckpoint(int64_t parameters);
-  // storeRequestSeconds, storeBytesPerSecond, storeDeviationSeconds: of objects that somebody waits
-  // for, as in training; push- and pullCpuSeconds(PerByte); and disturbedCpuSeconds: how much
+  // storeRequestSeconds, storeBytesPerSecond, storeDeviationSeconds: of objects that another task
+  // waits for, as in training; push- and pullCpuSeconds(PerByte); and disturbedCpuSeconds: how much
   // longer a step takes with an exchange beside it, as in training, than both alone (they take each
   // other's caches). `step_cpu_seconds` = CPU time of a step.
   Status MeasureTransfers(double step_cpu_seconds, const std::function<Status()>& step);

@@ -23,7 +23,7 @@ constexpr double kMaxProfileSeconds = 600;
 constexpr double kWarmupSeconds = 0.15;
 constexpr int kMostWarmups = 20;
 constexpr int64_t kEvaluationProbeSamples = 1024;
-// A step of a fraction of the batch tells what a step costs beside its samples.
+// A step with a fraction of the batch shows the cost of a step that does not depend on its samples.
 constexpr int kSmallBatchPart = 4;
 // Entries of the record's times, when a step is much shorter than the time to measure for.
 constexpr double kMostEntries = 64;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Role `profile` of a slice: measures on this function what the planner needs to know. Nothing of
-// what it does is left behind.
+// Role `profile` of a slice: measures on this function the inputs of the planner's model. It
+// deletes every object that it stores.
 //
 // Fills in the record's profile_iteration_seconds (batch, forward, backward, as in training, each
 // with the pacing of the function's CPU quota), profile_evaluation_samples_per_second and metrics
-// (names in protocol/slice.h). CPU time hardly depends on the quota, so it tells costs apart that
-// wall time under a quota of 20 ms periods would drown.
+// (names in protocol/slice.h). Costs are measured in CPU time, which hardly depends on the quota;
+// wall time under quota periods of 20 ms would hide them.
 #pragma once
 
 #include "common/base/status.h"

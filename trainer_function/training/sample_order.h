@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which samples make up a global batch, and which of them are whose (design.md section 6, data
-// order). Pure: a function of seed, epoch and the plan, the same for every number of workers.
+// The samples of every global batch, and which worker computes which of them. Pure: a function of
+// seed, epoch and the plan, the same for every number of workers.
 //
 // The training set lies in V virtual partitions. Each epoch, partition v is shuffled by
 // (seed, epoch, v); then the partitions are dealt from in rounds, one sample of each partition a

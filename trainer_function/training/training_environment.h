@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the training roles make of a request: a data set and a model. From SliceEnvironment
-// (server/slice_service.h) or a test.
+// What the training roles need of their process: factories of data set and model, memory and CPU
+// use. Made from SliceEnvironment (server/slice_service.h) or by a test.
 #pragma once
 
 #include <cstdint>

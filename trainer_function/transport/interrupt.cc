@@ -6,7 +6,7 @@
 namespace lambdadnn {
 namespace {
 
-// Hints come from the kernel, aborts do not: between two looks.
+// Interval between checks for an abort while waiting in the kernel, which wakes for hints alone.
 constexpr Duration kAbortLook = std::chrono::milliseconds(100);
 
 }  // namespace

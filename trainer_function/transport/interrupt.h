@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a slice must stop waiting: it was told to end at once, or its time is up. Every wait of the
-// data plane sleeps here, so that an abort is felt at once however long the back-off has grown.
-// Thread-safe.
+// Ends waits of a slice that was aborted or whose time is up. Every wait of the data plane sleeps
+// here, so that an abort takes effect at once however long the back-off has grown. Thread-safe.
 #pragma once
 
 #include <atomic>
@@ -15,7 +14,7 @@ namespace lambdadnn {
 
 class Interrupt {
  public:
-  // `deadline`: when waits give up with kDeadlineExceeded.
+  // `deadline`: when waits end with kDeadlineExceeded.
   Interrupt(Runtime& runtime, Instant deadline);
 
   // From now on everything returns kCancelled.
@@ -26,8 +25,8 @@ class Interrupt {
   Status Check();
   // OK once `time` has come; the errors of Check() as soon as they hold.
   Status SleepUntil(Instant time);
-  // As SleepUntil, but ends with OK as soon as `watch` says so. An abort is felt within a tenth of
-  // a second.
+  // As SleepUntil, but ends with OK as soon as `watch` says so. An abort takes effect within a
+  // tenth of a second.
   Status SleepUntil(Instant time, ArrivalWatch& watch);
 
  private:

@@ -32,7 +32,7 @@ Duration ArrivalEstimate::FirstPoll() const {
 }
 
 void ArrivalEstimate::Observe(std::optional<Duration> last_miss, Duration hit) {
-  // Found at the first question, it may have come at any time before.
+  // Found at the first request, it may have arrived at any time before.
   const Duration came = last_miss.value_or(Duration::zero());
   arrivals_[observed_ % kWindow] = came + (hit - came) / 2;
   ++observed_;

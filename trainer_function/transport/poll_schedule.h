@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// When to ask for an object that is not there yet. Pure.
+// When to poll for an object that is not there yet: times in seconds since the wait began. Pure.
 //
 // Bounds, for any wait up to kMaxPollWait: at most kMaxMissesPerObject (plan/collective_cost.h)
-// questions in vain, and an object is found at most kPollGrowth x (time waited) + kMinPollGap after
-// it came, half of that on average. Both follow from gaps that are a fixed share of the time waited
-// so far: ln(3600 s / 8 ms) / ln(1 + kPollGrowth) + 8 < 128.
+// requests miss, and an object is found at most kPollGrowth x (time waited) + kMinPollGap after it
+// came, half of that on average. Both follow from gaps that are a fixed share of the time waited so
+// far: ln(3600 s / 8 ms) / ln(1 + kPollGrowth) + 8 < 128.
 //
-// Exchanges repeat, so the times at which the last objects came tell when to begin asking: the
-// first question is put shortly before the earliest of them, and gaps are smaller around it. The
-// earliest, not the mean: an exchange is a circle of functions that wait for each other, and one
-// that oversleeps because of a single slow iteration makes all others learn that slowness.
+// Iterations resemble each other, so the waits of the last objects predict the next: the first
+// request is sent shortly before the earliest of them, and gaps are smaller around it. The
+// earliest, not the mean: functions wait for each other in a circle, so that one which polls late
+// after a single slow iteration would delay all others, which would then learn this delay.
 //
-// Where the store gives hints (ArrivalWatch), questions follow those, and the gaps between others
-// double: they serve only objects that came without a hint. A hint in vain costs a miss as well, so
-// after kMaxVainHints of them the wait goes on as if there were none.
+// Where the store gives hints (ArrivalWatch), requests follow these, and the gaps between other
+// requests double: they serve only objects that came without a hint. A false hint costs a miss as
+// well, so after kMaxVainHints of them the wait ignores further hints.
 #pragma once
 
 #include <array>
@@ -27,10 +27,10 @@ inline constexpr double kPollGrowth = 0.12;
 inline constexpr Duration kMinPollGap = std::chrono::milliseconds(1);
 inline constexpr Duration kMaxPollWait = std::chrono::seconds(3600);
 
-// How long objects of one kind let themselves be waited for. Not thread-safe.
+// Estimates how long objects of one kind take to arrive. Not thread-safe.
 class ArrivalEstimate {
  public:
-  // Wait before the first question; zero while too little is known.
+  // Wait before the first request; zero while too little is known.
   Duration FirstPoll() const;
   // The earliest of the last arrivals; zero while fewer than kLeastObserved are known.
   Duration expected() const;
@@ -45,7 +45,7 @@ class ArrivalEstimate {
   size_t observed_ = 0;
 };
 
-// From a question in vain at `waited` to the next one.
+// From a missed request at `waited` to the next one.
 Duration NextPollGap(Duration waited, Duration expected);
 
 inline constexpr Duration kMinHintedGap = std::chrono::milliseconds(8);

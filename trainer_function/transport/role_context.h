@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one role of one slice works with: the request, its store, when to stop, whom to tell. Made
-// by the slice service, outlives everything the role does.
+// Inputs of one role of one slice: the request, the store, stop signals, where to report progress.
+// Made by the slice service; outlives the role.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@ struct RoleContext {
   Interrupt& interrupt;
   const SliceRequest& request;
   std::function<void(const ProgressLine&)> emit;
-  // Somebody asked this role to stop gracefully.
+  // Whether a graceful stop was requested.
   std::function<bool()> stop_wanted;
   // After each piece of CPU work, see SliceEnvironment::pace. Never null.
   std::function<void()> pace;
@@ -30,7 +30,7 @@ struct RoleContext {
   }
 };
 
-// Adds the seconds of its life to `*seconds`.
+// Adds the seconds of its lifetime to `*seconds`.
 class PhaseTimer {
  public:
   PhaseTimer(Clock& clock, double* seconds)

@@ -69,7 +69,8 @@ Status StoreTransport::Push(const ExchangeObjectName& name, const TransferMetada
   std::array<std::byte, kObjectHeaderBytes> encoded;
   EncodeHeader(header, encoded);
   const std::array<ByteView, 2> parts = {ByteView(encoded), payload};
-  // Nobody resumes from exchanged objects: after a power cut the checkpoint is what counts.
+  // Training never resumes from exchanged objects: after a power failure it resumes from the
+  // checkpoint.
   return store_.Put(KeyOf(scope_, name), parts, PutOptions{.ephemeral = true})
       .WithContext("pushing the " + name.Brief());
 }
@@ -156,7 +157,7 @@ Result<ReceivedObject> StoreTransport::Verify(const ExchangeObjectName& name, Ra
       header.shard != name.shard || header.elements != elements || header.layer != name.layer ||
       header.rank != name.index ||
       header.payload_bytes != PayloadBytes(name.kind, elements, block_elements_)) {
-    return DataLossError("the object is another one than its key says");
+    return DataLossError("the object does not match its key");
   }
   LDNN_RETURN_IF_ERROR(CheckPayload(header, ByteView(bytes).subspan(kObjectHeaderBytes)));
   received.bytes = std::move(bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transport over an object store: one object a push under a deterministic key, polled for with the
-// back-off of poll_schedule.h, or when the store says that it has come. Nothing is ever listed.
+// Transport over an object store: each push is one object under a deterministic key; a pull polls
+// for it with the back-off of poll_schedule.h, or waits for the store's arrival hint. Never lists.
 #pragma once
 
 #include <map>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A few concurrent transfers of one slice: `threads` tasks that take jobs in the order of
-// submission. A job may block (that is what it is for); the first failure is kept and skips the
-// jobs not yet begun. Used from one task; jobs run on others. Destroying a pool with jobs in
-// progress aborts the slice (they could wait for long), then waits for them: on the good path,
-// WaitIdle comes first.
+// submission. Jobs may block. The first error is kept, and jobs that have not begun are skipped.
+// Used from one task; jobs run on others. Call WaitIdle before destroying the pool: destroying it
+// with jobs in progress aborts the slice, since they could wait for long, and then waits for them.
 #pragma once
 
 #include <deque>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a collective sees of the outside: push an object, wait for one, discard one. Objects are
-// named by what they are, not by where they lie, so that the same collective runs over an object
-// store, over connections between functions, and in the simulator.
+// The interface of a collective to other ranks: push an object, wait for one, discard one. Objects
+// have logical names, not places, so that the same collective runs over an object store, over
+// connections between functions, and in the simulator.
 //
-// Thread-safe. What Pull returns is exactly what was asked for (job, revision, incarnation,
-// iteration, kind, shard, range, writer) and whole; anything else is fetched again and in the end
-// reported, never returned.
+// Thread-safe. Pull returns exactly the requested object (job, revision, incarnation, iteration,
+// kind, shard, range, writer) with a correct checksum; anything else is fetched again, and reported
+// as an error in the end.
 #pragma once
 
 #include <cstdint>
@@ -57,7 +57,7 @@ class Transport {
   // Waits for the object. kDeadlineExceeded or kCancelled when the slice ends first; kDataLoss when
   // what lies there stays wrong.
   virtual Result<ReceivedObject> Pull(const ExchangeObjectName& name, Range elements) = 0;
-  // The caller has seen that nobody will pull these any more.
+  // The caller knows that these will not be pulled again.
   virtual Status Discard(std::span<const ExchangeObjectName> names) = 0;
 };
 

@@ -67,8 +67,8 @@ Status KnativeBackend::DeletePod(const Json& pod) {
   return deleted.code() == StatusCode::kNotFound ? OkStatus() : deleted;
 }
 
-// Before their Service goes, whose end would give them Knative's 30 s to drain, which a kubelet
-// does not cut short once they have begun. Without their account no other pods come in their place.
+// Before their Service is deleted, which would give them Knative's drain of 30 s, which a kubelet
+// does not shorten once it has begun. Without their account no pods replace them.
 Status KnativeBackend::EndPods(const JobIdentity& job, const std::string& group) {
   bool withdrawn = false;
   for (const std::shared_ptr<const Json>& pod : pods_.PodsOf(job, group)) {
@@ -97,7 +97,7 @@ Status KnativeBackend::DeleteInstance(const JobIdentity& job, const std::string&
   LDNN_RETURN_IF_ERROR(pods_.CheckSynced());
   const std::shared_ptr<const Json> pod = pods_.PodOf(job, uid);
   if (pod == nullptr || IsBeingDeleted(*pod)) return OkStatus();
-  // The container's next run is another instance, which nobody asked to end.
+  // The container has been restarted: its next run is another instance, which must not be deleted.
   if (InstancesOf(*pod).back().uid != uid) return OkStatus();
   return DeletePod(*pod);
 }
@@ -120,7 +120,7 @@ Result<std::vector<FunctionInstance>> KnativeBackend::List(const JobIdentity& jo
       of_pod.back().phase = FunctionPhase::kGone;
       of_pod.back().reason = kNodeLost;
       of_pod.back().end = FunctionEnd::kByPlatform;
-      of_pod.back().age_seconds = 0;  // nobody knows when it ended
+      of_pod.back().age_seconds = 0;  // unknown when it ended
     }
     if (!of_pod.empty() && of_pod.back().phase == FunctionPhase::kReady && !routes_.Reach(*pod)) {
       of_pod.back().phase = FunctionPhase::kPending;

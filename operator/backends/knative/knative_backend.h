@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// FunctionBackend for Knative Serving: one Service per group, pods as instances. What runs is known
-// from one watch of all pods of ours, however many jobs there are; Services are asked for by name
-// when a group is made or deleted. Nothing is kept here that the API server does not hold, so a new
-// leader's backend sees what the one before saw.
+// FunctionBackend for Knative Serving: one Service per group, pods as instances. One watch of all
+// our pods, however many jobs there are, shows what runs; Services are read by name when a group is
+// made or deleted. All state is in the API server, so a new leader's backend sees what its
+// predecessor saw.
 //
-// Slices go to the pods' own addresses, through their queue-proxy; with addressing Service, where
-// each function has a Service of its own, to its name, once Knative says that its route is there. A
-// crash-looping pod is deleted when its group is ensured, which makes Knative start another.
+// Slices go to the pods' own addresses, through their queue-proxy. With addressing Service each
+// function has a Service of its own, and slices go to its name once Knative reports its route as
+// ready. A crash-looping pod is deleted when its group is ensured, which makes Knative start
+// another.
 #pragma once
 
 #include <functional>
@@ -35,17 +36,17 @@ class KnativeBackend final : public FunctionBackend, public ClusterBound {
   struct Options {
     KnativeOptions services;
     std::vector<std::string> namespaces = {};  // empty = all
-    // Between SIGTERM and SIGKILL of a pod that goes with its group or alone: its slice is over or
-    // given up, so that Knative's own drain of 30 s would only hold its memory.
+    // Between SIGTERM and SIGKILL of a deleted pod: its slice has ended or is given up, so that
+    // Knative's own drain of 30 s would only hold its memory.
     int grace_seconds = 2;
     // A deleted pod that is still there so long after its grace counts as gone: its node is lost,
     // and what runs there still is fenced like any function that was cut off.
     double lost_node_seconds = 60;
-    // A Service that was seen right is not looked at again for this long.
+    // A Service that was found correct is not read again for this long.
     double service_seconds = 2;
-    // Creates an object as a trial that leaves nothing; null = groups are not tried.
+    // A server-side dry run of a create; null = no dry runs.
     std::function<Result<Json>(const ResourceType&, const Json&)> try_create = nullptr;
-    // How long what the cluster allows is taken for true.
+    // How long the cluster's limits are cached.
     double limits_seconds = 30;
     // What bounds the pods of a job, and Secrets of their namespace that they pull images with; the
     // rest of JobIsolation's options are those above.
@@ -61,13 +62,13 @@ class KnativeBackend final : public FunctionBackend, public ClusterBound {
     return CapabilitiesOf(BackendKind::kKnative);
   }
   // A Service that exists with another scale is rescaled through its PodAutoscaler, which keeps the
-  // pods that stay. kInvalidArgument: the cluster refuses the Service, in its words.
+  // pods that stay. kInvalidArgument: the cluster refuses the Service, with its message.
   Status EnsureGroup(const FunctionGroup& group) override;
   Status DeleteGroup(const JobIdentity& job, const std::string& group) override;
   Status DeleteInstance(const JobIdentity& job, const std::string& uid) override;
   Status ReleaseJob(const JobIdentity& job) override;
-  // kUnavailable until the pods have been listed once. Also mends what bounds the job's pods, and
-  // asks once for the last words of each container that has ended.
+  // kUnavailable until the pods have been listed once. Also restores the job's isolation, and reads
+  // once the last log line of each container that has ended.
   Result<std::vector<FunctionInstance>> List(const JobIdentity& job) override;
   // kUnimplemented: a revision's CPU cannot change.
   Status SetCpu(const JobIdentity& job, const std::string& uid, int milli_cpu) override;
@@ -75,8 +76,8 @@ class KnativeBackend final : public FunctionBackend, public ClusterBound {
   // What other pods leave on the nodes in all; no limit where nodes may not be read.
   Result<FunctionCapacity> Capacity() override;
   Result<ClusterLimits> Limits(const std::string& namespace_name, const Json& runtime) override;
-  // A server-side dry run, which Knative carries on to the pod where it is allowed to. What only a
-  // quota that is used up refuses is no reason: others end.
+  // A server-side dry run, which Knative extends to the pod if configured. A refusal because of a
+  // used-up quota does not count, since other pods end.
   Status Preflight(const FunctionGroup& group) override;
   std::string IsolationName() const override { return "pods"; }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What Knative's own ConfigMaps allow functions, and how a cluster with Knative is read.
+// Limits of functions from Knative's ConfigMaps, and the options of ClusterReader for a cluster
+// with Knative.
 #pragma once
 
 #include "operator/backends/kubernetes/cluster_reader.h"
@@ -9,8 +10,8 @@
 
 namespace lambdadnn {
 
-// The longest timeout, the largest scale and the features that are off. What may not be read is
-// told in `unknown`; errors are those of a server that does not answer.
+// The longest timeout, the largest scale and the features that are off. What the rights do not
+// allow to read is reported in `unknown`; errors are those of a server that does not answer.
 Result<ClusterLimits> ReadKnativeLimits(KubeClient& kube);
 
 // For a reader of a cluster whose functions are such Services.

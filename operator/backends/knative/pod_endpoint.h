@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where requests for the function in a pod of a Knative revision go: to the pod's own address,
-// through its queue-proxy, or with addressing Service to the name of the function's own Service.
-// Pure reading.
+// The endpoint of the function in a pod of a Knative revision: the pod's own address, through its
+// queue-proxy, or with addressing Service the name of the function's own Service. Pure.
 #pragma once
 
 #include "common/base/endpoint.h"
@@ -18,8 +17,7 @@ inline constexpr const char* kServiceLabel = "serving.knative.dev/service";
 
 // Whether the function has a Service of its own, through which it is reached.
 bool IsReachedByService(const Json& pod);
-// Of a pod known before it is ready, and kept while it is not for a moment; no host = it has none
-// yet.
+// Known before the pod is ready, and kept while it is unready; no host = none yet.
 Endpoint KnativeEndpointOf(const Json& pod);
 
 }  // namespace lambdadnn

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a cluster would take a Knative Service: a server-side dry run, which Knative carries on
-// to the pod where it is allowed to.
+// Whether a cluster would accept a Knative Service: a server-side dry run, which Knative extends to
+// the pod if its configuration allows.
 #pragma once
 
 #include <functional>
@@ -10,9 +10,9 @@
 
 namespace lambdadnn {
 
-// `try_create` creates an object as a trial that leaves nothing. kFailedPrecondition: it would not
-// be taken, in the cluster's words and with the next step. Other errors: the cluster does not
-// answer. What only a quota that is used up refuses is no reason: others end.
+// `try_create` is a server-side dry run of a create. kFailedPrecondition: the Service would be
+// refused, with the cluster's message and the next step. Other errors: the cluster does not answer.
+// A refusal because of a used-up quota does not count, since other pods end.
 Status PreflightService(
     Json service, const std::function<Result<Json>(const ResourceType&, const Json&)>& try_create);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why no pod of a Knative Service is made, where only its ReplicaSet was told: the API server
-// refuses pods, Kubernetes says so of the Deployment, and Knative hands the words on up to the
-// Service. Pure reading.
+// Why a Knative Service has no pods: the API server refuses the ReplicaSet's pods, Kubernetes
+// reports it in the Deployment's conditions, and Knative copies the message to the Service's. Pure.
 #pragma once
 
 #include <string>
@@ -11,12 +10,14 @@
 
 namespace lambdadnn {
 
-// OK when nothing of that kind is said. kResourceExhausted: a quota is used up; says which, of what
-// and how much is missing. kFailedPrecondition: something else refuses pods, in its words.
+// OK when the Service reports no refusal. kResourceExhausted: a quota is used up; the message says
+// which, of which resource and how much is missing. kFailedPrecondition: another refusal, with its
+// message.
 Status RefusalOfPods(const Json& service);
 
 // "requests.memory: 448Mi more than the 1Gi of ResourceQuota q, of which 1000Mi are used, leave
-// room for" …: of the API server's words ("exceeded quota: …"); those words where they are others.
+// room for" …: from the API server's message ("exceeded quota: …"); any other message is returned
+// as it is.
 std::string ExplainQuota(const std::string& message);
 
 }  // namespace lambdadnn

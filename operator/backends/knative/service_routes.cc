@@ -18,8 +18,8 @@ bool HasRoute(const Json& service) {
   const bool had_one = traffic != nullptr && traffic->is_array() && !traffic->empty();
   return std::any_of(conditions->begin(), conditions->end(), [&](const Json& condition) {
     if (TextField(condition, "type") != "RoutesReady") return false;
-    // A revision whose container has ended once counts as failed from then on (Knative 1.15), when
-    // the next run is ready, too; requests take the way that they took before.
+    // A revision whose container has ended once counts as failed from then on (Knative 1.15), even
+    // when the next run is ready; requests still arrive as before.
     return TextField(condition, "status") == "True" ||
            (had_one && TextField(condition, "status") == "False");
   });

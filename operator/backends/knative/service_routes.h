@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether requests for the name of a function's own Service arrive: with addressing Service, the
-// Services of all jobs are watched from the first question on. Thread-safe.
+// Whether the name of a function's own Service is reachable. With addressing Service, the Services
+// of all jobs are watched from the first call on. Thread-safe.
 #pragma once
 
 #include <memory>

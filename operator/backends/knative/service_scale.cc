@@ -33,7 +33,8 @@ Status CheckScale(const Result<ClusterLimits>& limits, const FunctionGroup& grou
       ScaleLimitText(limits->max_scale, group.count) + ", or lower spec.functions");
 }
 
-// The Service says how it was made; the PodAutoscaler, once there is one, how many pods there are.
+// The Service has the scale at its creation; the PodAutoscaler, once there is one, has the current
+// one.
 Status EnsureScale(KubeClient& kube, const Json& service, const FunctionGroup& group,
                    const std::function<Result<ClusterLimits>()>& limits) {
   const std::string scale = std::to_string(group.count);

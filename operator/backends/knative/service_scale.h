@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many pods a Knative Service has: said when it is made, and changed afterwards through its
-// PodAutoscaler, which keeps the pods that stay.
+// The number of pods of a Knative Service: set by annotations when it is created, changed later
+// through its PodAutoscaler, which keeps the remaining pods.
 #pragma once
 
 #include <functional>
@@ -12,12 +12,12 @@
 
 namespace lambdadnn {
 
-// Of a plan that was made before Knative was told to allow less: kFailedPrecondition with the next
-// step. Limits that are not known allow anything; Knative itself refuses what cannot be foreseen.
+// kFailedPrecondition with the next step for a plan that is older than a smaller max-scale-limit.
+// Unknown limits allow anything; Knative itself refuses then.
 Status CheckScale(const Result<ClusterLimits>& limits, const FunctionGroup& group);
 
-// Rescales the Service of the group where it has another scale; what the cluster allows is asked
-// for only then. kUnavailable: the PodAutoscaler is still to come.
+// Rescales the group's Service where it has another scale; only then reads the cluster's limits.
+// kUnavailable: there is no PodAutoscaler yet.
 Status EnsureScale(KubeClient& kube, const Json& service, const FunctionGroup& group,
                    const std::function<Result<ClusterLimits>()>& limits);
 

@@ -68,7 +68,7 @@ Status ServiceWriter::EnsureService(const FunctionGroup& group, const PodIdentit
   if (IsBeingDeleted(*service)) {
     return UnavailableError("Service " + name.name + " is being deleted");
   }
-  // What it says of pods is of the last that was refused: with all of them there it is old.
+  // Its message is about the last refused pod: it is stale once all pods exist.
   const PodIndex::Pods pods = pods_.PodsOf(JobOf(group), group.name);
   const auto there = std::count_if(pods.begin(), pods.end(),
                                    [&](const auto& pod) { return IsMember(*pod, group.member); });

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes and deletes the Knative Services of groups, each with the Secret of its environment.
-// Services are asked for by name, and not again for a moment after they were seen right.
-// Thread-safe.
+// Services are read by name, and not again for a moment after they were found correct. Thread-safe.
 #pragma once
 
 #include <map>
@@ -22,7 +21,7 @@ class ServiceWriter {
  public:
   struct Options {
     KnativeOptions services;
-    // A Service that was seen right is not looked at again for this long.
+    // A Service that was found correct is not read again for this long.
     double seen_seconds = 2;
   };
 
@@ -35,14 +34,14 @@ class ServiceWriter {
         limits_(limits),
         pods_(pods) {}
 
-  // Whether there are the Services of this group with this scale, as far as was seen lately.
+  // Whether the Services of this group were recently found with this scale.
   bool SeenRight(const FunctionGroup& group) const;
-  // Makes what is missing of the group's Services, rescales those that have another scale, and
-  // deletes those of members that it has no more. kInvalidArgument: the cluster refuses one, in its
-  // words; kFailedPrecondition: an object of its name is a user's, or its scale is not allowed;
-  // kResourceExhausted: a quota keeps its pods away.
+  // Creates missing Services of the group, rescales those with another scale, and deletes those of
+  // removed members. kInvalidArgument: the cluster refuses one, with its message;
+  // kFailedPrecondition: a user has an object of its name, or its scale is not allowed;
+  // kResourceExhausted: a quota refuses its pods.
   Status Ensure(const FunctionGroup& group, const PodIdentity& identity);
-  // Forgets what was seen: looking again costs a request.
+  // Forgets what was seen: the next Ensure reads again.
   void LookAgain();
   // With their Secrets.
   Status Delete(const JobIdentity& job, const std::string& group);

@@ -59,7 +59,7 @@ Result<ClusterReader::Nodes> ClusterReader::ReadNodes() {
     if (auto capacity = ReadNode(node, &found.unknown)) nodes.push_back(*std::move(capacity));
   });
   if (MayNotRead(listed)) {
-    found.unknown.push_back("what the nodes can hold: " + listed.message());
+    found.unknown.push_back("the nodes' capacity: " + listed.message());
     return found;
   }
   LDNN_RETURN_IF_ERROR(listed);
@@ -76,7 +76,7 @@ Result<ClusterReader::Nodes> ClusterReader::ReadNodes() {
     found.others[node] += ReadPodResources(pod, &found.unknown);
   });
   if (MayNotRead(added)) {
-    found.unknown.push_back("what other pods on the nodes request: " + added.message());
+    found.unknown.push_back("the requests of other pods on the nodes: " + added.message());
     return found;
   }
   LDNN_RETURN_IF_ERROR(added);
@@ -88,7 +88,7 @@ Result<ClusterReader::Nodes> ClusterReader::NodesNow() {
     const std::lock_guard lock(mutex_);
     if (IsFresh(nodes_)) return nodes_->first;
   }
-  // Nobody else waits while the API server is asked.
+  // The lock is not held while the API server is asked.
   LDNN_ASSIGN_OR_RETURN(Nodes found, ReadNodes());
   const std::lock_guard lock(mutex_);
   nodes_.emplace(found, runtime_.clock.Now());

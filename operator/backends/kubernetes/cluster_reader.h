@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads what a cluster lets functions be: nodes and what other pods on them request, quotas and
-// limit ranges of the job's namespace, and what the platform of functions says of itself. For the
-// operator's planner and for `kubectl lambdadnn plan`, each with its own rights: what may not be
-// read is left out, and told.
+// Reads the limits that a cluster sets to functions: nodes and the requests of other pods on them,
+// quotas and limit ranges of the job's namespace, and the function platform's own configuration.
+// For the operator's planner and for `kubectl lambdadnn plan`, each with its own rights: what these
+// do not allow to read is left out and reported.
 //
-// Answers are kept for a while, so that a thousand jobs cost what one does: a page of pods is read,
-// added up and forgotten. Thread-safe; nobody waits for another's requests.
+// Answers are cached for a while, so that a thousand jobs cost as much as one. Pods are read page
+// by page and summed up, not kept. Thread-safe; no call waits for another's requests.
 #pragma once
 
 #include <map>
@@ -31,23 +31,22 @@ class ClusterReader {
     PodResources sidecar = {};
     // The least of its CPU where a quota wants a limit of each container's; 0 = as above.
     int sidecar_milli_cpu_limit = 0;
-    // What the platform of functions allows, beside what Kubernetes does; null = anything.
+    // Limits of the function platform beside those of Kubernetes; null = none.
     Result<ClusterLimits> (*read_platform)(KubeClient& kube) = nullptr;
-    // How long an answer is taken for true.
+    // How long an answer is cached.
     double fresh_seconds = 30;
   };
 
   // All outlive this.
   ClusterReader(KubeClient& kube, Runtime& runtime, Options options);
 
-  // For a job with this spec.runtime. Errors are those of a server that does not answer: what is
-  // forbidden or absent stands in `unknown`.
+  // For a job with this spec.runtime. Errors are those of a server that does not answer: forbidden
+  // or absent objects are reported in `unknown`.
   Result<ClusterLimits> Limits(const std::string& namespace_name, const Json& runtime);
   // For the functions of all jobs together; no limit where nodes may not be read.
   Result<FunctionCapacity> Capacity();
 
-  // Whether what was asked for is forbidden or not there, which will not change by asking again
-  // soon.
+  // Whether the object is forbidden or absent, so that a retry would not help soon.
   static bool MayNotRead(const Status& status);
 
  private:

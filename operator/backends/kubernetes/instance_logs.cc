@@ -14,7 +14,7 @@ namespace {
 
 // Enough for a last one that is not empty.
 constexpr int kLastLines = 20;
-// A look at a job does not take longer for the last words of its functions.
+// Reading the instances of a job takes at most this long for their last log lines.
 constexpr Duration kLongestForLastLines = std::chrono::seconds(1);
 
 bool IsTransient(const Status& answer) {
@@ -34,7 +34,7 @@ Result<std::string> InstanceLogs::Read(const ObjectName& pod, const std::string&
   Result<std::string> log = NotFoundError("the log of function " + uid + " is not kept any more");
   while (run.has_value()) {
     log = kube_.PodLog(pod, kFunctionContainer, *run, last_lines);
-    // The kubelet may have begun the next run meanwhile, and told that one's words.
+    // The kubelet may have started the next run meanwhile, and returned that run's log.
     const std::optional<ContainerRun> after = run_now();
     if (*run == ContainerRun::kPrevious || after != ContainerRun::kPrevious) break;
     run = after;
@@ -52,11 +52,11 @@ void InstanceLogs::AddEnds(const Json& pod, Look* look, std::vector<FunctionInst
       if (!pods_.Knows(name)) continue;  // it goes, and what is known of it
       const auto [end, is_new] = ends_[name].try_emplace(instance.uid);
       if (is_new) end->second.seen = look->begin;
-      // Its node's clock may say that it is still to come.
+      // By its node's clock the end may be in the future.
       instance.ended_seconds =
           std::max(instance.ended_seconds, ToSeconds(look->begin - end->second.seen));
       if (instance.last_log_line.empty()) instance.last_log_line = end->second.last_line;
-      // Who is told of an end never looks at it again: what is not there now is not missed later.
+      // An end is reported once: a log line that is not there now is not read later.
       ask = is_new && look->more && instance.last_log_line.empty();
     }
     if (!ask) continue;

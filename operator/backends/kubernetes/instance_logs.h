@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The logs of functions in pods, and the last words of those that have ended, which are asked for
-// once. Thread-safe.
+// The logs of functions in pods, and the last line of those that have ended, which is read once.
+// Thread-safe.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ namespace lambdadnn {
 
 class InstanceLogs {
  public:
-  // One look at the functions of a job, which does not wait long for the words of all of them.
+  // One listing of a job's functions, which does not wait long for all of their logs.
   struct Look {
     Instant begin{};
     bool more = true;  // false: no other log should be asked for
@@ -29,7 +29,7 @@ class InstanceLogs {
 
   // Of this run of the pod's container. kNotFound: it is not kept any more.
   Result<std::string> Read(const ObjectName& pod, const std::string& uid, int last_lines);
-  // The last words of instances that are gone, and since when they are at least.
+  // Adds the last log line of ended instances, and the least time since their end.
   void AddEnds(const Json& pod, Look* look, std::vector<FunctionInstance>* of_pod);
   void Forget(const ObjectName& pod);
 

@@ -19,7 +19,7 @@ Json SpecOf(const Json& object) { return object.value("spec", Json(Json::object(
 Status NotOurs(const ResourceType& type, const ObjectName& name) {
   return UnavailableError(type.kind + " " + name.name + " in namespace " + name.namespace_name +
                           " is not of this job: of one before with its name, which is being "
-                          "deleted, or somebody else's, which has to go");
+                          "deleted, or belongs to another owner; delete it");
 }
 
 }  // namespace
@@ -45,8 +45,8 @@ JobIsolation::JobIsolation(KubeClient& kube, Runtime& runtime, Options options)
   policies_->Start();
 }
 
-// A job that a leader before started wants what is there; one that is gone is wanted for a while,
-// until it is known whether its job goes with it.
+// For a job that an earlier leader started, the existing policy is the desired one; a deleted one
+// stays desired for a while, until it is known whether its job is deleted as well.
 void JobIsolation::Index(const ObjectName& policy) {
   const std::shared_ptr<const Json> object = policies_->cache().Get(policy);
   const Instant now = runtime_.clock.Now();
@@ -123,7 +123,8 @@ Result<Json> JobIsolation::EnsureAccount(const FunctionGroup& group) {
   }
   if (IsForbidden(account.status())) {
     Tell({group.namespace_name, group.job_name}, group.job_uid,
-         "its pods run as the namespace's default account, for want of a ServiceAccount",
+         "its pods run as the namespace's default account, since its ServiceAccount could not be "
+         "written",
          account.status());
     return Json();
   }
@@ -173,7 +174,7 @@ Status JobIsolation::EnsurePolicy(const std::string& job_uid, const Json& policy
   if (!kept.ok()) {
     const Json* name = FindPath(policy, {"metadata", "labels", kJobNameLabel});
     Tell({NameOf(policy).namespace_name, name == nullptr ? "" : name->get<std::string>()}, job_uid,
-         "everybody reaches its pods and they reach everybody, for want of a NetworkPolicy",
+         "its pods accept and send all traffic, since its NetworkPolicy could not be written",
          kept.status());
   }
   return OkStatus();
@@ -206,7 +207,7 @@ void JobIsolation::Keep(const std::string& job_uid) {
     if (found == wanted_.end() || found->second.released) return;
     policy = found->second.policy;
   }
-  // Tried again at the next look.
+  // Tried again at the next call.
   static_cast<void>(EnsurePolicy(job_uid, policy));
 }
 
@@ -233,7 +234,7 @@ Status JobIsolation::Release(const std::string& namespace_name, const std::strin
   const ObjectName name{namespace_name, JobChildName(job_name)};
   {
     const std::lock_guard lock(mutex_);
-    // Remembered, since the watch may still tell of the policy.
+    // Remembered, since the watch may still report the policy.
     Wanted& released = wanted_[job_uid] = Wanted{};
     released.released = true;
     released.gone_since = runtime_.clock.Now();

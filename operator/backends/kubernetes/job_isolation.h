@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the pods of a job are to others: a ServiceAccount without rights, which also names what
-// their images are pulled with, and a NetworkPolicy that bounds them. Both belong to the job, are
-// made before its first pod, made again when somebody deletes or changes them, and taken away with
-// the job's key. Where the operator may not write them, the job runs without and an event says so.
+// Isolation of a job's pods: a ServiceAccount without rights, which also names their image pull
+// Secrets, and a NetworkPolicy. The job owns both. They are created before its first pod, restored
+// when they are deleted or changed, and deleted with the job's key. Where the operator may not
+// write them, the job runs without and an event says so.
 //
-// Policies are known from one watch of all of ours; what a job wants is known from its groups, or
-// of a job that a leader before started, from the policy that was there. Thread-safe.
+// One watch shows all our policies. The desired policy of a job follows from its groups; for a job
+// that an earlier leader started, it is the policy that was found. Thread-safe.
 #pragma once
 
 #include <functional>
@@ -45,13 +45,13 @@ class JobIsolation {
     // Secrets of each namespace that images are pulled with, beside those that its default account
     // names.
     std::vector<std::string> pull_secrets = {};
-    // Told once a job and process what may not be written. Null = nobody is told.
+    // Called once per job and process about an object that may not be written. Null = no events.
     std::function<void(EventDraft)> record_event = nullptr;
-    // What was written or seen right is not looked at again for this long.
+    // An object that was written or found correct is not read again for this long.
     double seen_seconds = 2;
     // The same for what may not be written.
     double forbidden_seconds = 60;
-    // A policy that is gone for so long with nobody asking for its job is forgotten.
+    // A deleted policy whose job was not asked for during this time is forgotten.
     double forget_seconds = 600;
   };
 
@@ -59,13 +59,13 @@ class JobIsolation {
   JobIsolation(KubeClient& kube, Runtime& runtime, Options options);
 
   // Makes what is missing, before pods of the group are made. kUnavailable: an object of that name
-  // is somebody else's.
+  // has another owner.
   Result<PodIdentity> Ensure(const FunctionGroup& group);
-  // Makes the policy anew that somebody deleted or changed under the running job; no request while
-  // it is as it should be. What fails is tried again at the next call.
+  // Restores a policy that was deleted or changed while the job runs; no request while it is
+  // correct. Errors are retried at the next call.
   void Keep(const std::string& job_uid);
-  // Deletes the account, without which pods that run go on, and none can be made. False: it is not
-  // this job's own, or may not be deleted.
+  // Deletes the account: running pods go on without it, but no new ones can be created. False: it
+  // is not this job's own, or may not be deleted.
   Result<bool> WithdrawAccount(const ObjectName& name, const std::string& job_uid);
   // Deletes both.
   Status Release(const std::string& namespace_name, const std::string& job_name,

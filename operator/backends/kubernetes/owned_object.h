@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Deleting what a job owns, and nothing else: names of a job's objects follow from its own, and an
-// object of such a name may be a user's.
+// Deletes an object only if the job owns it: its name follows from the job's, and a user may have
+// an object of the same name.
 #pragma once
 
 #include <string>

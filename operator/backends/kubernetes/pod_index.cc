@@ -11,7 +11,7 @@
 namespace lambdadnn {
 namespace {
 
-// What a platform makes has one; what somebody made by hand has none.
+// Pods that a platform makes have one; pods made by hand have none.
 bool HasController(const Json& pod) {
   const Json* owners = FindPath(pod, {"metadata", "ownerReferences"});
   return owners != nullptr && owners->is_array() &&
@@ -80,7 +80,7 @@ PodIndex::Pods PodIndex::PodsOf(const JobIdentity& job, const std::string& group
   }
   Pods pods;
   for (const ObjectName& name : names) {
-    // Whoever makes pods in another namespace may give them any label.
+    // Users of another namespace may give their pods any label.
     if (name.namespace_name != job.namespace_name) continue;
     std::shared_ptr<const Json> pod = pods_.cache().Get(name);
     if (pod == nullptr || !HasController(*pod)) continue;

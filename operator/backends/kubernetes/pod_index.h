@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pods of functions, known from one watch of all of ours, however many jobs there are: found by
-// their job, and told when they are overdue. Thread-safe.
+// Index of all our functions' pods by job, from one watch however many jobs there are; also reports
+// pods whose deletion is overdue. Thread-safe.
 #pragma once
 
 #include <functional>

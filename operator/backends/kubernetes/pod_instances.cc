@@ -60,7 +60,7 @@ void ReadEnd(const Json& terminated, FunctionInstance* instance) {
   }
 }
 
-// Why a pod is not ready yet, in the platform's words; empty = it just takes its time.
+// Why a pod is not ready yet, with the platform's message; empty = no problem, just not yet.
 std::string PendingReason(const Json& pod) {
   const Json& scheduled = Named(At(At(pod, "status"), "conditions"), "type", "PodScheduled");
   if (TextField(scheduled, "status") == "False") {

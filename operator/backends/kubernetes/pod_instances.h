@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pod says about the function in it: pure reading.
+// Reads the function instances in a pod. Pure.
 //
-// A container that ends is started again in the same pod, and what ran in it before is lost: so an
-// instance is one run of the container, "POD_UID.RESTARTS", and a slice bound to it never reaches
-// the next one. Ready is the pod's own condition; those of the objects
-// above it say nothing about one function.
+// The kubelet restarts a container that ends in the same pod, without its state: so an instance is
+// one run of the container, "POD_UID.RESTARTS", and a slice bound to it never reaches the next one.
+// Ready is the pod's own condition; those of the objects above it say nothing about one function.
 #pragma once
 
 #include <optional>
@@ -18,18 +17,17 @@
 
 namespace lambdadnn {
 
-// The present run, preceded by the one before it where the pod still knows how that ended. None
-// for a pod that is no function of ours. `endpoint` = where the platform takes requests for it,
-// without which it is not ready.
+// The current run, after the previous one where the pod still has its end state. Empty for a pod
+// that is no function of ours. `endpoint` = where the platform accepts requests for it; without one
+// it is not ready.
 std::vector<FunctionInstance> InstancesOf(const Json& pod, const Endpoint& endpoint = {});
 
-// How old each run is at `now` of the API server's clock, and since when one that is gone is over.
-// The first begins with its pod, whose memory it holds from then on, a later one when the kubelet
-// starts it. 0 where the pod does not say: also of an end that nobody saw.
+// The age of each run at `now` of the API server's clock, and for an ended one the seconds since
+// its end. The first run begins with its pod, whose memory it holds from then on, a later one when
+// the kubelet starts it. 0 where the pod does not tell, as for an end that was not observed.
 void TellAges(const Json& pod, WallTime now, std::vector<FunctionInstance>* of_pod);
 
-// Under which of its container's starts the kubelet keeps the log of the instance; none when it
-// keeps it no more.
+// Which of the kubelet's logs is that of the instance; nullopt when it is not kept any more.
 std::optional<ContainerRun> LogOf(const Json& pod, const std::string& instance_uid);
 
 // The ServiceAccount that it runs as.
@@ -38,8 +36,7 @@ ObjectName AccountOf(const Json& pod);
 // The uid of the pod in the uid of an instance.
 std::string PodUidOf(const std::string& instance_uid);
 
-// Ended twice, so that the kubelet waits longer and longer before it tries again: another pod would
-// be ready sooner.
+// Ended twice, so that the kubelet's restart back-off grows: a new pod would be ready sooner.
 bool IsCrashLooping(const Json& pod);
 
 // Between its deletion and its end at the latest; 0 when it is not being deleted.

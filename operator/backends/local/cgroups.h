@@ -15,9 +15,9 @@
 
 namespace lambdadnn {
 
-// Short, as FaaS platforms do it: a function of a tenth of a CPU works 2 ms of every 20.
-// What it has not used it keeps for one more period, where the kernel can (5.14 and later): without
-// that, a function that waits for others now and then gets less than its quota.
+// Short, as on FaaS platforms: a function of a tenth of a CPU works 2 ms of every 20. Unused quota
+// may be used in the next period where the kernel supports it (5.14 and later): without this burst,
+// a function that sometimes waits for others gets less than its quota.
 inline constexpr int kCpuPeriodMicroseconds = 20'000;
 
 struct CgroupLimits {

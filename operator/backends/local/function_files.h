@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the function host reads of a process without asking it: its log, its memory, whether its
-// port answers.
+// Reads a function process from outside: its log, its memory, whether its port answers.
 #pragma once
 
 #include <sys/types.h>

@@ -21,8 +21,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Starting and ending functions are looked at often, so that a cold start is measured to a few
-// milliseconds; the rest of the time the host should cost nothing.
+// Starting and ending functions are polled often, so that a cold start is measured to a few
+// milliseconds; otherwise the host should cost nothing.
 constexpr Duration kBusyTick = std::chrono::milliseconds(5);
 // A process that a function made may outlive it by a moment, and keeps its group.
 constexpr Duration kLeavingTime = std::chrono::seconds(5);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Owns the function processes of this machine: starts, watches, limits and ends them. One task of
-// the executor (the supervisor) is parent to all of them, so none outlives it, not even when the
-// host is killed. Nothing is restarted: who wants another function creates another.
+// the executor (the supervisor) is the parent of all of them, so that none outlives the host, even
+// when it is killed. Functions are never restarted: a caller creates another one.
 //
-// A function starts without a CPU quota, as platforms that boost a start do, and gets it when it is
-// ready: loading libraries under a fraction of a core would take many times as long.
+// A function starts without a CPU quota (start-up boost) and gets it when it is ready: loading
+// libraries with a fraction of a core would take many times as long.
 //
 // Thread-safe; no call waits for a process. Memory and CPU limits are kept by control groups where
 // these can be made (cgroups.h); else the host kills what grows beyond its memory, and functions

@@ -84,8 +84,8 @@ void ResetSignals() {
       ::dup2(log, STDERR_FILENO) < 0) {
     Report(report, Failure::kLog);
   }
-  // Whatever a library of the host has opened without O_CLOEXEC. Old kernels lack the call; the
-  // host's own descriptors are all O_CLOEXEC.
+  // File descriptors that a library of the host has opened without O_CLOEXEC. Old kernels lack the
+  // call; the host's own descriptors are all O_CLOEXEC.
   constexpr unsigned kCloseOnExec = 1U << 2;
   ::syscall(SYS_close_range, 3U, ~0U, kCloseOnExec);
   ::execve(prepared.arguments[0], prepared.arguments.data(), prepared.environment.data());

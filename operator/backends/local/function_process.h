@@ -18,7 +18,7 @@ struct ProcessSpec {
   std::string log_file;                            // standard output and error are appended to it
   std::vector<std::string> cgroup_files;           // Cgroup::ProcessFiles()
   // Kills the process when the *thread* that starts it ends: start from one that lives as long as
-  // the host. False: it lives on (the host itself, seen from its starter).
+  // the host. False: the process outlives its starter (the host itself).
   bool dies_with_parent = true;
 };
 
@@ -29,8 +29,8 @@ Result<pid_t> StartProcess(const ProcessSpec& spec);
 
 // How a process ended, from waitpid's status: "Exited 2", "Killed", "Signal 11".
 std::string DescribeExit(int wait_status);
-// Whether it was its own program's doing: it exited, or crashed (SIGSEGV, SIGABRT and their kind).
-// SIGKILL and SIGTERM are somebody else's.
+// Whether the program itself caused the end: it exited, or crashed (SIGSEGV, SIGABRT and similar).
+// SIGKILL and SIGTERM come from outside.
 bool EndedByItself(int wait_status);
 
 }  // namespace lambdadnn

@@ -20,7 +20,7 @@ using boost::system::error_code;
 
 namespace {
 
-// A log of 1 MiB with room to spare.
+// More than a log of 1 MiB.
 constexpr uint64_t kMaxAnswerBytes = 16 * 1024 * 1024;
 
 // {"error": {"code": …, "message": …}} as a Status.

@@ -179,7 +179,7 @@ Result<HostInfo> DecodeHostInfo(std::string_view text) {
   reader.Optional("isolationReason", &info.isolation_reason);
   reader.Optional("directory", &info.directory);
   reader.Optional("memoryMib", &info.memory_mib);
-  // A host outlives operators: what a newer one says beyond this is not for us.
+  // A host may be newer than the operator: unknown fields are ignored.
   LDNN_RETURN_IF_ERROR(ToStatus(errors));
   return info;
 }

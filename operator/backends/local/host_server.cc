@@ -26,8 +26,8 @@ constexpr double kGraceSeconds = 10;
 constexpr int kDefaultLogLines = 100;
 constexpr std::string_view kFunctionsPath = "/v1/functions";
 
-// Held while a host lives, so that of two hosts started at once one serves the socket and the other
-// says so. The kernel lets go of it however the host ends.
+// Held while a host runs, so that of two hosts started at once one serves the socket and the other
+// reports an error. The kernel releases it however the host ends.
 class SocketLock {
  public:
   static Result<SocketLock> Take(const std::string& socket) {

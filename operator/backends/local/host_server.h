@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The function host as a program: FunctionHost behind HTTP on a Unix socket, until it is told to
-// end or its parent has gone (docs/formats.md, "Function host API"). Who may open the socket (the
-// owner alone) may do everything.
+// The function host as a program: FunctionHost behind HTTP on a Unix socket, until it receives a
+// signal or its parent has ended (docs/formats.md, "Function host API"). The socket is for its
+// owner alone, who may do everything.
 #pragma once
 
 #include <atomic>

@@ -64,7 +64,7 @@ Result<std::unique_ptr<LocalBackend>> LocalBackend::Connect(Runtime& runtime,
 LocalBackend::~LocalBackend() {
   std::lock_guard lock(host_mutex_);
   if (!owns_host_ || host_pid_ == 0) return;
-  // Who wanted functions to end in order has deleted their groups before.
+  // Callers that want functions to end in order delete their groups before.
   if (!client_.Call("DELETE", "/v1/host?graceSeconds=1").ok()) ::kill(host_pid_, SIGTERM);
   ::waitpid(host_pid_, nullptr, 0);
 }

@@ -52,7 +52,7 @@ Result<Cluster> OpenCluster(Runtime& runtime, const ClusterFlags& flags) {
 Status ExplainJobError(const Status& status, const ObjectName& job, const std::string& server) {
   const std::string& message = status.message();
   if (status.code() == StatusCode::kNotFound) {
-    // What the server says, with and without having served the kind before.
+    // The server's messages, with and without having served the kind before.
     if (message.find("could not find the requested resource") != std::string::npos ||
         message.find("404 page not found") != std::string::npos) {
       return NotFoundError("the cluster at " + server +

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a command reaches the cluster, with the flags that users of kubectl know.
+// Connects a command to the cluster, with kubectl's flags.
 #pragma once
 
 #include <CLI/CLI.hpp>

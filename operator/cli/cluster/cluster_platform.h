@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a cluster's administrator published about its functions: sizes, limits, quota and prices,
+// The published platform of a cluster (ConfigMaps): sizes, limits, quota and prices of functions,
 // and the profiles that were measured there.
 #pragma once
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scripts that complete commands, flags and names of jobs in a shell, written from the commands
-// themselves.
+// Shell completion of commands, flags and names of jobs, generated from the commands.
 #pragma once
 
 #include <CLI/CLI.hpp>

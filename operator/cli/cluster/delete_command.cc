@@ -82,7 +82,7 @@ void AddDeleteCommand(CLI::App& app, CommandContext& context) {
   command->add_option("--timeout", options->timeout_seconds, "Longest wait, in seconds")
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
-  // As of kubectl: of what is gone only the name is left.
+  // As in kubectl: of a deleted object only the name can be printed.
   command->add_option("-o,--output", options->output, "text or name")
       ->check(CLI::IsMember({"text", "name"}));
   AddClusterFlags(command, &options->cluster);

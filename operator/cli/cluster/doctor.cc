@@ -18,7 +18,7 @@ using Level = CheckFinding::Level;
 // An operator that runs acts on a new job within a second or two.
 constexpr double kUnseenSeconds = 60;
 
-// Who publishes a platform has functions on Knative, with the cluster's own limits.
+// Where a platform is published, functions run on Knative, within the cluster's own limits.
 void CheckPublishedPlatform(KubeClient& kube, Runtime& runtime, const std::string& namespace_name,
                             const Result<std::string>& text, std::vector<CheckFinding>* findings) {
   if (!text.ok()) {
@@ -49,10 +49,10 @@ void CheckPublishedPlatform(KubeClient& kube, Runtime& runtime, const std::strin
   if (!limits->unknown.empty()) return;
   findings->push_back({Level::kGood, "limits",
                        "nodes, quotas and Knative's configuration can be read; kubectl lambdadnn "
-                       "plan heeds them"});
+                       "plan uses them"});
 }
 
-// Jobs that nobody has looked at tell whether an operator runs, whatever its name and place.
+// Jobs without any status show that no operator runs, whatever its name and namespace would be.
 CheckFinding CheckOperator(KubeClient& kube, Runtime& runtime, const std::string& namespace_name) {
   const auto jobs = ListJobs(kube, namespace_name);
   if (!jobs.ok()) return {Level::kWarning, "operator", jobs.status().message()};
@@ -66,14 +66,14 @@ CheckFinding CheckOperator(KubeClient& kube, Runtime& runtime, const std::string
                      runtime.clock.Wall() - created > FromSeconds(kUnseenSeconds);
     if (job.status.phase.empty() && old && job.spec.managed_by.empty()) {
       return {Level::kMissing, "operator",
-              "no operator has looked at job " + job.metadata.name + " in namespace " +
+              "no operator has reconciled job " + job.metadata.name + " in namespace " +
                   job.metadata.namespace_name +
-                  "; start lambdadnn-operator, or let it look after this namespace"};
+                  "; start lambdadnn-operator, or add the namespace to its --namespaces"};
     }
   }
   return {Level::kGood, "operator",
           seen == 0 ? "cannot be judged: there are no jobs here"
-                    : "has looked at every job (" + std::to_string(seen) + ")"};
+                    : "has reconciled every job (" + std::to_string(seen) + ")"};
 }
 
 }  // namespace

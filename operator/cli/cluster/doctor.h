@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a cluster lacks for jobs to run there, as far as whoever asks may see it. Changes nothing.
+// Checks what a cluster lacks for jobs to run there, with the caller's rights. Changes nothing.
 #pragma once
 
 #include <optional>
@@ -13,9 +13,9 @@
 namespace lambdadnn {
 
 struct DoctorScope {
-  // Of the commands; its limits are looked at.
+  // The namespace of the commands, whose limits are checked.
   std::string namespace_name = "default";
-  // Look at the rules and jobs of that namespace alone.
+  // Check the rules and jobs of that namespace alone.
   bool one_namespace = false;
 };
 

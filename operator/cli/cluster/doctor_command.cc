@@ -42,7 +42,7 @@ int Examine(const DoctorOptions& options, CommandContext& context) {
 void AddDoctorCommand(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<DoctorOptions>();
   CLI::App* command = app.add_subcommand(
-      "doctor", "Say what a cluster lacks for jobs to run (as the user of the kubeconfig)");
+      "doctor", "Check what a cluster lacks to run jobs (as the user of the kubeconfig)");
   command->add_option(
       "--store", options->store,
       "Try an object store as well, with the credentials, endpoint and region of this "

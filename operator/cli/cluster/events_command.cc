@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `lambdadnn events [NAME]`: what the operator told about jobs, the oldest first.
+// `lambdadnn events [NAME]`: the operator's events about jobs, the oldest first.
 #include <cstdio>
 #include <memory>
 

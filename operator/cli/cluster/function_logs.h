@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Logs of a job's functions: of those that live from what runs them (a function host, or pods
-// through the API server), of those that are gone from beside the job's results.
+// Logs of a job's functions: of running ones from their platform (a function host, or pods through
+// the API server), of ended ones from the job's results in the store.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ namespace lambdadnn {
 // What `now` has beyond `before`, both the last lines of the same growing text.
 std::string NewText(const std::string& before, const std::string& now);
 
-// Where functions that live are found, with what they write.
+// Source of running functions and their logs.
 class FunctionLogSource {
  public:
   virtual ~FunctionLogSource() = default;

@@ -99,7 +99,7 @@ std::string FormatJobDetail(const Job& job, WallTime now) {
   if (!job.metadata.deletion_timestamp.empty()) {
     text += ": being deleted";
   } else if (status.phase.empty()) {
-    text += ": no operator has looked at it yet";
+    text += ": no operator has reconciled it yet";
   } else {
     text += ": " + status.phase;
     if (status.plan) text += Format(", %d %% done", status.progress.progress_percentage);

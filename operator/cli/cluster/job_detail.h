@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One job in words: what it is to do, how far it is, what it has used, and its conditions. Pure.
+// A description of one job: its task, progress, usage and conditions. Pure.
 #pragma once
 
 #include <string>

@@ -89,7 +89,7 @@ class Follower {
   const std::function<std::optional<int>(const Json& object)>& visit_;
   const FollowOptions options_;
   Json object_;            // the newest one seen
-  bool progress_ = false;  // the server has answered since Run looked
+  bool progress_ = false;  // the server has answered since Run last checked
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Following one job on an API server: the newest object again and again, whatever happens to
-// watches and connections on the way.
+// Follows one job on an API server: reports each newest object, across ends of watches and lost
+// connections.
 #pragma once
 
 #include <functional>

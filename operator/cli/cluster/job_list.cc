@@ -76,7 +76,7 @@ Status JobTableWatch::Once(const std::function<bool()>& interrupted) {
   return OkStatus();
 }
 
-// What was shown and is listed no more went while there was no watch.
+// A job that was shown and is not in the list was deleted while there was no watch.
 void JobTableWatch::ShowDeletedMeanwhile(const std::vector<Json>& listed) {
   std::set<std::string> there;
   for (const Json& object : listed) there.insert(UidOf(object));

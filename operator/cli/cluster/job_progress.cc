@@ -53,7 +53,7 @@ void JobProgress::TellSilence(const Job& job) {
   if (runtime_.clock.Now() - begin_ < FromSeconds(kSilenceSeconds)) return;
   told_silence_ = true;
   output_.Say(job.spec.managed_by.empty()
-                  ? "no operator has looked at the job yet; is lambdadnn-operator running, and "
+                  ? "no operator has reconciled the job yet; is lambdadnn-operator running, and "
                     "does it look after namespace " +
                         job.metadata.namespace_name + "?"
                   : "spec.managedBy names " + job.spec.managed_by +

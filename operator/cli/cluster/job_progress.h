@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job in a cluster shown as `lambdadnn run` shows its own: progress, and a line for each
-// condition that changes.
+// Shows a job in a cluster as `lambdadnn run` does: progress, and a line for each condition that
+// changes.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace lambdadnn {
 
-// Feeds `output` with what one object after the other says.
+// Prints to `output` what changes from object to object.
 class JobProgress {
  public:
   // With `quiet_start`, conditions of the first object are no news.

@@ -10,7 +10,8 @@ namespace {
 // The user waits.
 constexpr double kRetryBudgetSeconds = 10;
 
-// Where a job that names no store has its objects, as its end told: the operator's own store.
+// The operator's own store, which has the objects of a job that names none, from the job's
+// status.model.
 std::string OperatorStoreOf(const Job& job) {
   const std::string below = "/" + JobPrefix(job) + "/results/model.safetensors";
   const std::string& model = job.status.model_uri;

@@ -28,7 +28,7 @@ int64_t WholeOr(const Json& object, const char* name, int64_t fallback) {
 // A field that a newer or older operator did not write is empty, as in kubectl's tables.
 std::string OrNone(std::string text) { return text.empty() ? "<none>" : text; }
 
-// As kubectl shows objects: who wrote which field is of no use to people.
+// As kubectl shows objects: without managedFields.
 Json WithoutManagedFields(const Json& object) {
   Json shown = object;
   if (shown.is_object() && shown.contains("metadata") && shown["metadata"].is_object()) {

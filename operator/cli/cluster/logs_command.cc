@@ -117,7 +117,7 @@ void AddLogsCommand(CLI::App& app, CommandContext& context) {
                       "Backend Local: socket of the function host (or LAMBDADNN_HOST_SOCKET)");
   AddClusterFlags(command, &options->cluster);
   command->footer(
-      "Of a job that has ended: the last lines of each rank, as they stand beside its results.\n"
+      "Of a job that has ended: the last lines of each rank, stored beside its results.\n"
       "Example: lambdadnn logs digits --rank 0 -f --host-socket /run/lambdadnn/host.sock");
   command->callback([options, &context] { context.exit_code = Logs(*options, context); });
 }

@@ -85,7 +85,7 @@ void AddSuspendCommand(CLI::App& app, CommandContext& context) {
 }
 
 void AddResumeCommand(CLI::App& app, CommandContext& context) {
-  Add(app, context, "resume", "Let suspended jobs of a cluster go on", false);
+  Add(app, context, "resume", "Resume suspended jobs of a cluster", false);
 }
 
 }  // namespace lambdadnn

@@ -116,7 +116,7 @@ std::string RunnerUpLines(const std::vector<PlanCandidate>& candidates) {
 }
 
 std::string BindingLines(const std::vector<Limit>& binding, bool feasible) {
-  std::string text = "\n  what binds\n";
+  std::string text = "\n  binding limits\n";
   if (binding.empty()) text += "    nothing: no neighbouring limit would give a better plan\n";
   for (const Limit limit : binding) {
     text += Print("    %-24s  %s\n", std::string(LimitName(limit)).c_str(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the files and options of `lambdadnn plan` and `predict` to what the planner is asked.
+// Turns the files and options of `lambdadnn plan` and `predict` into the planner's input.
 #pragma once
 
 #include <functional>

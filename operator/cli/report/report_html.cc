@@ -50,7 +50,7 @@ std::string Tile(const std::string& name, const std::string& value, const std::s
          EscapeHtml(note) + "</div></div>";
 }
 
-// A figure in its card; says so where there is nothing to draw.
+// A figure in its card, or a sentence where there is nothing to draw.
 std::string Card(const std::string& content, const std::string& missing, bool wide = false) {
   return std::string("<section class=\"card") + (wide ? " wide" : "") + "\">" +
          (content.empty() ? "<p class=\"sub\">" + EscapeHtml(missing) + "</p>" : content) +
@@ -227,8 +227,9 @@ std::string PlanCard(const Json& report) {
     if (value.empty()) continue;
     rows += std::string("<tr><td>") + name + "</td><td>" + EscapeHtml(value) + "</td></tr>";
   }
-  return "<h2>The plan, and what binds it</h2><p>" + (binding.empty() ? "nothing binds" : binding) +
-         "</p><table class=\"facts\">" + rows + "</table>" + Revisions(report);
+  return "<h2>The plan and its binding limits</h2><p>" +
+         (binding.empty() ? "no limit binds" : binding) + "</p><table class=\"facts\">" + rows +
+         "</table>" + Revisions(report);
 }
 
 }  // namespace

@@ -72,7 +72,7 @@ std::string RenderReportText(const Json& report) {
     text += Pair("plan", FunctionsOf(report.at("plan")) + ", shards " +
                              TextAt(report, "plan.aggregation.shards") + ", layers " +
                              TextAt(report, "plan.aggregation.layers"));
-    text += Words("kernels", TextAt(report, "plan.isa"));
+    text += Words("instructions", TextAt(report, "plan.isa"));
     text += Words("LibTorch", TextAt(report, "plan.libtorch"));
   }
   const Json& plans = ListAt(report, "plans");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Looking things up in report.json without caring what is missing.
+// Reads values of report.json; missing ones give a default.
 #pragma once
 
 #include <optional>

@@ -28,7 +28,7 @@ EmbeddedCluster::EmbeddedCluster(Runtime& runtime, const EmbeddedClusterOptions&
     : runtime_(runtime), options_(options), server_(runtime, ServerOptions(options.directory)) {}
 
 EmbeddedCluster::~EmbeddedCluster() {
-  // In this order: nobody calls what is already gone.
+  // In this order, so that no object is called after its end.
   if (slices_ != nullptr) slices_->SetListener(nullptr);
   if (controller_ != nullptr) controller_->Stop();
   controller_.reset();
@@ -59,7 +59,7 @@ void EmbeddedCluster::StartController() {
   ControllerOptions controller;
   controller.platform = options_.platform;
   controller.workers = 1;
-  // Nobody else writes here, and somebody looks on.
+  // There is no other writer, and a user is watching.
   controller.progress_seconds = 1;
   controller.starting_tick_seconds = 0.02;
   controller.use_store_secrets = false;

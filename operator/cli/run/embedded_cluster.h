@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A cluster in one process: the API server in memory (its state in a file), the controller that a
-// real cluster would have, and function processes on this machine. Ends with this object, functions
-// included; the state file and the store stay, so that another one can go on.
+// real cluster would have, and function processes on this machine. All of it ends with this object,
+// functions included; the state file and the store stay, so that another object can continue.
 #pragma once
 
 #include <memory>

@@ -61,7 +61,7 @@ class EmbeddedRun {
   int End(const Job& job);
   int EndSuspended();
   Status SetSuspend(const Json& object, bool suspend);
-  // Of --resume: what the command line says about the job from now on.
+  // Of --resume: changes the job as the command line says.
   Status ChangeJob(const Json& stored);
   Result<Json> ChangedSpec(const Json& stored);
   Status TakeOffIdleTime(const Json& object, const Job& job);
@@ -113,7 +113,7 @@ Status EmbeddedRun::Prepare() {
   directory_ = std::filesystem::absolute(directory_).lexically_normal().string();
   if (!resume && std::filesystem::exists(directory_ + "/state.json", error)) {
     return InvalidArgumentError("there is a run in " + directory_ +
-                                " already; go on with --resume, or name another --out");
+                                " already; resume it with --resume, or name another --out");
   }
   if (!resume) PrepareJob(options_, directory_, &job_object_);
   // What `profile` prints is the profile alone.
@@ -238,7 +238,7 @@ Result<Json> EmbeddedRun::ChangedSpec(const Json& stored) {
   if (!file->job.metadata.name.empty() && file->job.metadata.name != name) {
     return InvalidArgumentError(options_.file + ": is job " + file->job.metadata.name +
                                 ", but the run in " + directory_ + " is job " + name +
-                                "; leave FILE away to go on with that one as it is");
+                                "; omit FILE to resume that one as it is");
   }
   const ObjectStoreSpec& store = file->job.spec.object_store;
   const bool names_store = !options_.store.empty() || !store.uri.empty() || !store.bucket.empty();
@@ -270,7 +270,7 @@ Status EmbeddedRun::SetSuspend(const Json& object, bool suspend) {
 }
 
 int EmbeddedRun::EndSuspended() {
-  output_->Say("suspended; go on with: lambdadnn run --resume " + directory_);
+  output_->Say("suspended; resume it with: lambdadnn run --resume " + directory_);
   return kExitInterrupted;
 }
 
@@ -287,7 +287,7 @@ std::optional<int> EmbeddedRun::Judge(const Json& object, const Job& job, int in
   if (interrupts > interrupts_seen_) {
     interrupts_seen_ = interrupts;
     if (interrupts >= 2) {
-      output_->Say("aborted; go on from the last checkpoint with: lambdadnn run --resume " +
+      output_->Say("aborted; resume it from the last checkpoint with: lambdadnn run --resume " +
                    directory_);
       return kExitInterrupted;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ctrl-C and SIGTERM as a counter: the first asks for a clean stop, the second for an end at once.
-// One at a time in a process; the former handlers come back with the destructor.
+// At most one object per process; the destructor restores the former handlers.
 #pragma once
 
 #include <signal.h>

@@ -22,12 +22,12 @@ Status CheckOptions(const RunOptions& options) {
   if (options.resume.empty()) return OkStatus();
   if (!options.store.empty()) {
     return InvalidArgumentError(
-        "--store cannot be given with --resume: the run goes on in the store that its checkpoints "
+        "--store cannot be given with --resume: the run resumes in the store that its checkpoints "
         "are in; leave --store away");
   }
   if (!options.directory.empty()) {
     return InvalidArgumentError(
-        "--out cannot be given with --resume: the run goes on in its own "
+        "--out cannot be given with --resume: the run resumes in its own "
         "folder; leave --out away");
   }
   return OkStatus();
@@ -93,7 +93,7 @@ void PrepareJob(const RunOptions& options, const std::string& directory, Json* j
   } else if (!store.is_object() || (!store.contains("uri") && !store.contains("bucket"))) {
     store["uri"] = "file://" + fs::absolute(directory).lexically_normal().string() + "/store";
   }
-  // What a controller elsewhere is to look after is looked after here all the same.
+  // `run` manages the job itself, whatever other controller it names.
   spec.erase("managedBy");
   Json& metadata = (*job)["metadata"];
   if (!metadata.contains("namespace")) metadata["namespace"] = "default";

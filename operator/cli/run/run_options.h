@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `lambdadnn run` and `lambdadnn profile` were asked, and the folder and job that follow.
+// Options of `lambdadnn run` and `lambdadnn profile`, and the folder and job that follow from them.
 #pragma once
 
 #include <optional>

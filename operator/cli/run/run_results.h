@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a finished run leaves in its folder: the results from the store, and the report rendered.
+// Writes a finished run's folder: the results from the store and the rendered report.
 #pragma once
 
 #include <string>

@@ -32,7 +32,7 @@ Result<Json> ReadRunState(std::string_view text) {
     return InvalidArgumentError(
         "the run was begun by another version of lambdadnn, whose state this one does not "
         "understand (" +
-        after.message() + "); go on with that version, or run the job anew without --resume");
+        after.message() + "); resume it with that version, or run the job anew without --resume");
   }
   return state;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// state.json of a run's folder, which another version of this program may have written: what its
-// status says of progress in another form is left out (it is worked out anew), what the run cannot
-// be gone on with without is an error that says what to do.
+// state.json of a run's folder, which another version of this program may have written. Progress in
+// an unknown form is dropped and computed again; an unreadable field that the run needs is an error
+// that says what to do.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What somebody who watches a run sees: the job's status and the state of every function, as plain
-// values, and the ways to print them. Pure.
+// The view of a run for its user: the job's status and the state of every function, as plain
+// values, and functions that print them. Pure.
 #pragma once
 
 #include <map>

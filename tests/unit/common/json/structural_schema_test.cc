@@ -74,10 +74,9 @@ TEST(StructuralSchema, TheSentenceOfARuleReplacesThePattern) {
   const auto schema = Schema(R"x({"type": "string", "x-kubernetes-validations": [
                   {"rule": "self != 'x'", "message": "another rule, not known here"},
                   {"rule": "self.matches(r'^[0-9]+$')", "message": "must be digits"}]})x");
-  EXPECT_THAT(Errors(schema, "\"x\""),
-              ElementsAre(FieldError{"v", "must be digits; here stands \"x\""}));
+  EXPECT_THAT(Errors(schema, "\"x\""), ElementsAre(FieldError{"v", "must be digits; found \"x\""}));
   EXPECT_THAT(Errors(schema, "0.1"),
-              ElementsAre(FieldError{"v", "must be digits; here stands the bare value 0.1"}));
+              ElementsAre(FieldError{"v", "must be digits; found the bare value 0.1"}));
 }
 
 TEST(StructuralSchema, AnObjectOfNoPropertiesNamesWhatIsInIt) {

@@ -162,7 +162,8 @@ TEST(Yaml, LongNamesAroundManyValuesAreAnError) {
   EXPECT_THAT(ErrorOf(text).message, HasSubstr("names of the fields around this one are too long"));
 }
 
-// Each of them took minutes when every quoted text and document looked for its line from the top.
+// A parser that searches the line of every quoted text and document from the top takes minutes for
+// each.
 TEST(Yaml, ManyQuotedLinesAndDocumentsAreReadInOneGo) {
   std::string quoted;
   for (size_t i = 0; i + 10 < kMaxYamlNodes; ++i) quoted += "- \"a\"\n";

@@ -17,7 +17,7 @@ using testing::Each;
 using testing::HasSubstr;
 using testing::Le;
 
-// Time that passes only while somebody sleeps.
+// Time advances by sleeps alone.
 class SleepOnlyClock final : public Clock {
  public:
   Instant Now() override { return now_; }

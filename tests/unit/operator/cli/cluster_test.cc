@@ -57,14 +57,14 @@ Json RunningStatus() {
                     "lastTransitionTime": "1970-01-01T00:00:00Z"}]}})");
 }
 
-// Makes what others do meanwhile happen at the n-th look at the job.
+// Runs a concurrent change at the n-th read of the job.
 class ScriptedKube final : public KubeClient {
  public:
   explicit ScriptedKube(KubeClient& server) : server_(server) {}
   std::vector<Status> get_errors;  // taken one a Get, from the front
   std::vector<Status> watch_errors;
 
-  // Which pod and which life of its container were asked for.
+  // The pod and the container run whose log was requested.
   Result<std::string> PodLog(const ObjectName& pod, const std::string&, ContainerRun life,
                              int) override {
     return pod.name + (life == ContainerRun::kPrevious ? " before\n" : " now\n");
@@ -455,7 +455,7 @@ TEST(JobDetail, TellsTheWholeStory) {
     EXPECT_THAT(text, HasSubstr(part));
   }
   EXPECT_THAT(FormatJobDetail(DecodeJob(JobObject("new")).value(), At(0)),
-              HasSubstr("no operator has looked at it yet"));
+              HasSubstr("no operator has reconciled it yet"));
   object["metadata"]["annotations"] = {{"lambdadnn.io/paused", "true"}};
   EXPECT_THAT(FormatJobDetail(DecodeJob(object, &ignored), At(65)),
               HasSubstr("paused      by the annotation lambdadnn.io/paused"));
@@ -546,7 +546,7 @@ TEST_F(OnACluster, LogsOfAPodAreThoseOfBothRunsOfItsContainer) {
                                      {"restartCount", 1},
                                      {"lastState", {{"terminated", {{"exitCode", 137}}}}}}})}}}};
   const std::string uid = UidOf(server.Create(PodType(), pod).value());
-  // The slice was bound to the life that was killed.
+  // The slice was bound to the run that was killed.
   job.status.execution.functions = {{"worker-0", 1, uid + ".0"}};
   const auto source = LogsOfPods(kube);
   FunctionLogs logs(*source, std::nullopt, 100);

@@ -155,7 +155,7 @@ TEST(PlanCommand, TextFitsATerminal) {
         for (const char byte : line) columns += (byte & 0xC0) != 0x80 ? 1 : 0;
         EXPECT_LE(columns, 80) << line;
       }
-      for (const char* part : {"functions", "cost", "what binds", "evaluated", "└"}) {
+      for (const char* part : {"functions", "cost", "binding limits", "evaluated", "└"}) {
         EXPECT_NE(run.output.find(part), std::string::npos) << part << " in\n" << run.output;
       }
     }

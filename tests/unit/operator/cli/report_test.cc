@@ -102,7 +102,7 @@ TEST(ReportText, ComparesPredictedWithActual) {
 
 TEST(ReportText, SaysWhatTrained) {
   const std::string text = RenderReportText(SmallReport());
-  EXPECT_THAT(text, HasSubstr("  kernels        avx2\n"));
+  EXPECT_THAT(text, HasSubstr("  instructions   avx2\n"));
   EXPECT_THAT(text, HasSubstr("  LibTorch       1.13.1, OpenBLAS 0.3.21"));
   EXPECT_THAT(text, HasSubstr("Haswell"));
   Json unpinned = SmallReport();

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `lambdadnn` as somebody meets it who does not know it: help of every command, and typing
-// mistakes.
+// `lambdadnn` for new users: help of every command, and typing mistakes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -101,12 +100,12 @@ TEST(Usage, WhatAResumedRunCannotChangeIsRefused) {
   const Ended store = Lambdadnn("run --resume latest --store file:///tmp/st");
   EXPECT_EQ(store.exit_code, 2);
   EXPECT_EQ(store.output,
-            "error: --store cannot be given with --resume: the run goes on in the store that its "
+            "error: --store cannot be given with --resume: the run resumes in the store that its "
             "checkpoints are in; leave --store away\n");
   const Ended out = Lambdadnn("run --resume latest --out elsewhere");
   EXPECT_EQ(out.exit_code, 2);
   EXPECT_EQ(out.output,
-            "error: --out cannot be given with --resume: the run goes on in its own folder; leave "
+            "error: --out cannot be given with --resume: the run resumes in its own folder; leave "
             "--out away\n");
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The HTTP client against the in-memory API server as it looks from the wire.
+// The HTTP client against the HTTP facade of the in-memory API server.
 #include "operator/kube/http_kube_client.h"
 #include "operator/kube/in_memory_api_server.h"
 #include "tests/support/kube_http_facade.h"

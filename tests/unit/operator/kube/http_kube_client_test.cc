@@ -78,7 +78,7 @@ class HttpKubeClientTest : public testing::Test {
   SeededRandom random_{7};
   Runtime server_runtime_{system_clock_, system_executor_, random_};
   InMemoryApiServer server_;
-  // Of the client: nobody waits in earnest.
+  // The client's clock: virtual, so that no test waits.
   VirtualClock clock_;
   Runtime runtime_{clock_, system_executor_, random_};
   std::vector<HttpTransportOptions> transports_;

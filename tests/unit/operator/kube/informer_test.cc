@@ -125,7 +125,8 @@ TEST_F(Informers, ABookmarkSavesTheListAfterCompaction) {
   Create(Thing("a"));
   Start();
   RunFor(1);
-  // Others write, nobody writes here: only the bookmark's version is young enough.
+  // Objects of another kind change, none of this kind: only the bookmark's version is recent
+  // enough.
   const ResourceType other{"", "v1", "others", "Other"};
   ResourceDefinition others;
   others.type = other;

@@ -117,7 +117,7 @@ TEST_P(KubeClientConformance, BadObjectsAreRefusedWithEveryCauseAndNothingIsStor
   for (const char* path : {"spec.size", "spec.colour", "spec.tags[1]"}) {
     EXPECT_THAT(refused.message(), HasSubstr(path));
   }
-  // A server may look for unknown fields before anything else.
+  // A server may check unknown fields before anything else.
   widget["spec"]["wieght"] = 1;
   const Status unknown = client().Create(WidgetType(), widget).status();
   EXPECT_EQ(unknown.code(), StatusCode::kInvalidArgument);

@@ -88,7 +88,7 @@ class Elections : public testing::Test {
       candidates_[name].election->Stop();
     });
   }
-  // Whoever is left at the end goes with the scheduler.
+  // Remaining candidates end with the scheduler.
   ~Elections() override {
     for (auto& [name, candidate] : candidates_) (void)candidate.election.release();
   }

@@ -47,7 +47,7 @@ TEST(WatchDecoder, ALongLineIsOneEvent) {
   EXPECT_EQ(events[0].object["metadata"]["name"], name);
 }
 
-// Of fields whose content the API server does not look at; another job's event must still come.
+// In fields that the API server does not validate; another job's event must still arrive.
 TEST(WatchDecoder, AnObjectOfAThousandLevelsIsCutAndHoldsUpNoOther) {
   std::string line = R"({"type":"ADDED","object":{"metadata":{"name":"a"},"spec":{"affinity":)";
   for (int i = 0; i < 1000; ++i) line += R"({"a":)";

@@ -146,14 +146,14 @@ TEST(ExtendedModel, ColdStartsShareTheMachinesCores) {
 
 TEST(ExtendedModel, TheSlowestOfManyWorkersIsWaitedFor) {
   PlannerInput input = QuarterCores();
-  input.profile.store_request_seconds = 1;  // nobody waits for CPU
+  input.profile.store_request_seconds = 1;  // no wait for CPU
   const double before = Predicted(input).predicted[Term::kCommunication];
   input.profile.store_deviation_seconds = 0.01;
   EXPECT_NEAR(Predicted(input).predicted[Term::kCommunication],
               before + 0.01 * std::sqrt(2.0) * ExpectedLargest(input.objective.fixed->functions),
               1e-9);
   input.aggregation.layers.clear();
-  input.objective.fixed->functions = 1;  // nobody else is waited for
+  input.objective.fixed->functions = 1;  // no other worker to wait for
   const double alone = Predicted(input).predicted[Term::kCommunication];
   input.profile.store_deviation_seconds = 0;
   EXPECT_NEAR(Predicted(input).predicted[Term::kCommunication], alone, 1e-9);

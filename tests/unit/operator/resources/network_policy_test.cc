@@ -75,7 +75,7 @@ TEST(JobNetworkPolicy, SelectsThePodsThatKnativeMakesOfTheJob) {
 TEST(JobNetworkPolicy, DeniesBothDirectionsButForWhatItLists) {
   const Json spec = JobNetworkPolicy(PolicyGroup(), Options())["spec"];
   EXPECT_EQ(spec["policyTypes"], Json::array({"Ingress", "Egress"}));
-  // A rule without peers admits everybody: none from outside, and to outside by port alone.
+  // A rule without peers admits all: there is no such ingress rule, and egress ones name a port.
   for (const Json& rule : spec["ingress"]) {
     ASSERT_TRUE(rule.contains("from")) << rule;
     EXPECT_FALSE(rule["from"].empty()) << rule;

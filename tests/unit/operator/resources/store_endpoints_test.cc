@@ -46,7 +46,7 @@ TEST(StoreEndpoints, EntriesMatchByHostAndPort) {
       // One host has several texts.
       {R"({"host": "MinIO.Team.svc."})", "http://minio.team.svc", true},
       {R"({"host": "minio.team.svc"})", "http://MINIO.team.SVC.:9000", true},
-      // Names that end so, which the rest itself is not.
+      // Names that end in the suffix, but not the suffix itself.
       {R"({"host": "*.example.com"})", "https://s3.example.com", true},
       {R"({"host": "*.Example.com."})", "https://A.b.example.com.", true},
       {R"({"host": "*.example.com"})", "https://example.com", false},

@@ -263,7 +263,7 @@ TEST(TorchModel, SaysWhatDecidesTheBits) {
   EXPECT_EQ(BlasDescription().find(BlasName()), 0u);
   EXPECT_EQ(BlasName().find('/'), std::string::npos);
   EXPECT_EQ(BlasWarning().has_value(), BlasDescription().starts_with("reference"));
-  // Upstream's LibTorch has a BLAS inside, and nobody is told to install another.
+  // Upstream's LibTorch contains a BLAS, so there is no advice to install another.
   if (!TorchVersion().starts_with("1.")) {
     EXPECT_EQ(BlasDescription(), "built in");
   }

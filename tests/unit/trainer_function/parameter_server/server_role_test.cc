@@ -75,8 +75,8 @@ TEST(ServerRole, ALeafPassesItsSumsOnAndKeepsNothing) {
   const HarnessJob job = Job({1, 2, 4});
   RoleBench bench(job, ServerOf(job, {1, 1, 0}));
   ASSERT_TRUE(bench.WriteCheckpoint(0, 10).ok());
-  // Its children are the second half of the workers. Its root never answers, so that the final
-  // checkpoint is somebody else's.
+  // Its children are the second half of the workers. Its root never answers, so that another role
+  // writes the final checkpoint.
   for (int64_t iteration = 0; iteration < 4; ++iteration) {
     for (const int child : {2, 3}) {
       ASSERT_TRUE(bench

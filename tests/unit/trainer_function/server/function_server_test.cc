@@ -55,7 +55,7 @@ TEST_F(FunctionServerTest, TellsWhatItComputesWithWhileItIsReady) {
   EXPECT_EQ(Ask("GET /readyz", "").body, "draining\n");
 }
 
-// The body is announced and never sent: whoever answers has not waited for it.
+// The body is announced and never sent: an answer proves that the server did not wait for it.
 TEST_F(FunctionServerTest, NoByteOfABodyIsReadWithoutTheKey) {
   auto server = HttpServer::ListenTcp(runtime_, server_, "127.0.0.1", 0, HttpServerLimits{});
   ASSERT_TRUE(server.ok()) << server.status().ToString();

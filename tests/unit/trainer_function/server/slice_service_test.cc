@@ -230,7 +230,7 @@ TEST_F(SliceServiceTest, TheRecordIsInTheStoreBeforeItIsStreamed) {
 TEST_F(SliceServiceTest, AnInvocationThatHasItsRecordDoesNotRunAgain) {
   const HarnessResult result = harness_.Run(0, std::nullopt);
   ASSERT_TRUE(result.AllAre(SliceOutcome::kFinished));
-  // A new process, as after a lost answer; nobody else runs, so training anew could not succeed.
+  // A new process, as after a lost answer; no other role runs, so training again could not succeed.
   const SliceRequest request = Request();
   ASSERT_TRUE(service_.Start(request).ok());
   EXPECT_EQ(EncodeRecord(Record(service_, request.invocation)),
@@ -319,7 +319,7 @@ TEST_F(SliceServiceTest, AProfileMeasuresForAsLongAsAsked) {
 TEST_F(SliceServiceTest, AProfileKeepsItselfToTheQuotaThatItIsAskedFor) {
   SliceEnvironment environment = harness_.Environment(kWorker);
   auto cpu = std::make_shared<std::atomic<int>>(0);
-  // Each look at the CPU clock takes a millisecond of it.
+  // Each read of the CPU clock advances it by a millisecond.
   environment.usage = [cpu] { return ProcessUsage{0.001 * ++*cpu, 1 << 20}; };
   SliceService service(runtime_, environment);
   SliceRequest request = job_.Request({RoleKind::kProfile, 0, {}}, 0, std::nullopt);

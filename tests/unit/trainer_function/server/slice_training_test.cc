@@ -341,7 +341,7 @@ TEST_F(SliceTraining, TheSameDataGoesOnAndOfAnotherRevisionNothingIsKnown) {
   EXPECT_GE(TrainInSlices(harness, std::nullopt), 4);
   const std::string note = std::string(kJobPrefix) + "/records/data.r1.worker-2";
   ASSERT_TRUE(store_.Head(note).ok());
-  // A note that was damaged is none.
+  // A damaged record counts as absent.
   ASSERT_TRUE(store_.Put(note, AsBytes("0000000000000abc0000000000000000")).ok());
   ASSERT_TRUE(
       SliceHarness(runtime_, store_, job).Run(1, std::nullopt).AllAre(SliceOutcome::kFinished));

@@ -59,7 +59,7 @@ TEST_F(Knative, WithAddressingServiceEachFunctionHasAServiceOfItsOwn) {
   EXPECT_EQ(List()[0].phase, FunctionPhase::kPending) << "there was no route yet";
   stand_in_.MakeRoutes();
   RunFor(1);
-  // As after a container's end, for good, with its next life ready.
+  // As if the container had ended for good and its restart were ready.
   stand_in_.FailRevisions();
   RunFor(1);
   std::set<std::string> addresses;
@@ -239,7 +239,7 @@ TEST_F(Knative, ACrashEndsOneInstanceAndBeginsAnother) {
   EXPECT_EQ(lives[0].end, FunctionEnd::kOutOfMemory);
   EXPECT_NE(lives[1].uid, first);
   EXPECT_EQ(lives[1].phase, FunctionPhase::kReady);
-  // The end of the first life is not the end of the second.
+  // Deleting the first instance does not delete the second.
   Do([&] { EXPECT_TRUE(backend_->DeleteInstance(Identity("digits"), first).ok()); });
   EXPECT_THAT(stand_in_.All(PodType()), SizeIs(1));
   Do([&] { EXPECT_TRUE(backend_->DeleteInstance(Identity("digits"), lives[1].uid).ok()); });

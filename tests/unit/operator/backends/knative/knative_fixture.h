@@ -63,7 +63,8 @@ class Knative : public AtStandIn {
         }) {}
   ~Knative() override { (void)backend_.release(); }  // its fibers go with the scheduler
 
-  // The uid of a job, which is there from the first question on: children of nobody are collected.
+  // The uid of a job, which is created at the first call: objects without an owner are
+  // garbage-collected.
   std::string JobUid(const std::string& job) {
     std::string& uid = job_uids_[job];
     if (uid.empty()) {

@@ -154,9 +154,9 @@ TEST_F(Knative, WhatMayNotBeReadIsNamedAndNothingElseIsLost) {
     for (const char* name : {"config-defaults", "config-autoscaler", "config-features"}) {
       ASSERT_TRUE(server_.Create(kConfigMaps, Configuration(name, "k", "v")).ok());
     }
-    const std::vector<std::string> named = {
-        "longest timeout", "largest scale", "features",      "what the nodes can hold",
-        "other pods",      "LimitRanges",   "ResourceQuotas"};
+    const std::vector<std::string> named = {"longest timeout",     "largest scale", "features",
+                                            "the nodes' capacity", "other pods",    "LimitRanges",
+                                            "ResourceQuotas"};
     for (size_t index = 0; index < named.size(); ++index) {
       process_.runtime().clock.SleepFor(FromSeconds(31));
       size_t asked = 0;

@@ -60,7 +60,7 @@ TEST_F(Knative, OfANodeThatIsLostNobodyKnowsForHowLong) {
   EXPECT_EQ(List()[0].age_seconds, 0);
 }
 
-// One worker whose pod answers with the logs of its lives, as the kubelet keeps them.
+// One worker whose pod answers with the logs of its container's runs, as the kubelet keeps them.
 class KnativeLogs : public Knative {
  protected:
   KnativeLogs() {
@@ -82,7 +82,7 @@ class KnativeLogs : public Knative {
     said_ = {"one begins\n"};
     return stand_in_.All(PodType())[0];
   }
-  // The kubelet has begun the next life, which has said so.
+  // The kubelet has restarted the container, which has logged its start.
   void StartAgain(const Json& pod, const std::string& reason = "Error") {
     said_.push_back("two begins\n");
     SetContainer(pod, {{"restartCount", 1},
@@ -98,7 +98,7 @@ class KnativeLogs : public Knative {
     return text;
   }
 
-  std::vector<std::string> said_;  // by the lives of the container
+  std::vector<std::string> said_;  // by the container's runs
   Status answer_;
   std::vector<ContainerRun> asked_;
 };

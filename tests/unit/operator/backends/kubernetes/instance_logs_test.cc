@@ -29,7 +29,7 @@ class InstanceLogsTest : public OfPods {
     });
     RunFor(1);
   }
-  // What a look says of the pod's function.
+  // The pod's function in one listing.
   FunctionInstance LookAt(const std::string& name, InstanceLogs::Look* look) {
     std::vector<FunctionInstance> lives;
     Do([&] {

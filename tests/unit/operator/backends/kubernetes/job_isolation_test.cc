@@ -221,7 +221,7 @@ TEST_F(Isolation, AChangedPolicyIsSetRightWithItsLists) {
   Start();
   ASSERT_TRUE(Ensure().ok());
   Json changed = Policies()[0];
-  changed["spec"]["ingress"].push_back(Json::object());  // everybody
+  changed["spec"]["ingress"].push_back(Json::object());  // admits everything
   changed["spec"]["podSelector"]["matchLabels"]["more"] = "x";
   ASSERT_TRUE(server_.Update(NetworkPolicyType(), changed, Subresource::kNone).ok());
   RunFor(10);

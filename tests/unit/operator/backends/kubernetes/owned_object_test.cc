@@ -13,7 +13,7 @@ namespace {
 
 class OwnedObject : public AtStandIn {
  protected:
-  // A Secret of the job whose uid this is; "" = of nobody.
+  // A Secret owned by the job with this uid; "" = without an owner.
   void Make(const std::string& job_uid) {
     Do([&] {
       Json secret = {{"apiVersion", "v1"},

@@ -81,7 +81,8 @@ class FunctionHostTest : public testing::TestWithParam<bool> {
   // Of hosts of this process, and in them, in every hierarchy.
   static std::vector<std::string> GroupFolders() {
     const std::string host = "/" + std::to_string(::getpid()) + "-";
-    // A folder of somebody else's that goes meanwhile ends the search.
+    // The search ends with an error when another process deletes a folder meanwhile; it is
+    // repeated.
     for (int tries = 0; tries < 100; ++tries) {
       std::vector<std::string> folders;
       std::error_code error;

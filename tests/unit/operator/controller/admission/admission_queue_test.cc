@@ -48,7 +48,7 @@ class AdmissionQueueTest : public ::testing::Test {
     other.Create(JobWorld::MinimalJob());
     ASSERT_TRUE(other.RunUntil([&] { return other.Read().status.plan.has_value(); }, 10));
     need_mib_ = ReservationOf(*other.Read().status.plan, other.options.platform).memory_mib;
-    world_.functions.capacity_mib = static_cast<int64_t>(need_mib_ * jobs);
+    world_.functions.set_capacity_mib(static_cast<int64_t>(need_mib_ * jobs));
     world_.RestartController();
   }
   bool Started(const std::string& name) { return IsStarted(world_.Read(name)); }
@@ -107,7 +107,7 @@ TEST_F(AdmissionQueueTest, ALaterSmallerJobDoesNotOvertakeOneThatWaits) {
   EXPECT_THAT(Message("a-third"), HasSubstr("b-second is next"));
   EXPECT_THAT(OrderOfStarts(120), ElementsAre("c-first", "b-second", "a-third"));
   // Nothing was asked for in vain.
-  EXPECT_LE(most_mib_, world_.functions.capacity_mib);
+  EXPECT_LE(most_mib_, world_.functions.capacity_mib());
   EXPECT_TRUE(world_.functions.Live().empty());
 }
 
@@ -131,7 +131,7 @@ TEST_F(AdmissionQueueTest, ManyJobsRunOneAfterTheOtherAndNoneStarves) {
     Create(Named(expected.back(), i % 2 == 1));
   }
   EXPECT_EQ(OrderOfStarts(600), expected);
-  EXPECT_LE(most_mib_, world_.functions.capacity_mib);
+  EXPECT_LE(most_mib_, world_.functions.capacity_mib());
 }
 
 TEST_F(AdmissionQueueTest, JobsOfOneSecondStandByName) {
@@ -169,7 +169,7 @@ TEST_F(AdmissionQueueTest, AllForWhomThereIsRoomGoAtOnceWhenItIsFreed) {
   EXPECT_FALSE(Started(small.front()));
   ASSERT_TRUE(world_.RunUntil([&] { return Started(small.front()); }, 60));
   ASSERT_TRUE(world_.RunUntil(started, 0.5)) << "none of them waits for another";
-  EXPECT_LE(most_mib_, world_.functions.capacity_mib);
+  EXPECT_LE(most_mib_, world_.functions.capacity_mib());
   OrderOfStarts(300);
 }
 
@@ -202,7 +202,7 @@ TEST_F(AdmissionQueueTest, ANewLeaderKeepsTheOrderAndTheRoom) {
     EXPECT_FALSE(Started("a"));
   }
   EXPECT_THAT(OrderOfStarts(300), ElementsAre("c", "b", "a"));
-  EXPECT_LE(most_mib_, world_.functions.capacity_mib);
+  EXPECT_LE(most_mib_, world_.functions.capacity_mib());
 }
 
 TEST_F(AdmissionQueueTest, TheNextGoesWhenTheHeadIsDeleted) {
@@ -245,7 +245,7 @@ TEST_F(AdmissionQueueTest, ALaunchThatDoesNotBecomeWholeGivesEverythingBackAndGo
   // Its turn to back off, and the other's to try.
   ASSERT_TRUE(world_.RunUntil([&] { return Started("b"); }, 10));
   EXPECT_FALSE(Started("a"));
-  EXPECT_LE(most_mib_, world_.functions.capacity_mib);
+  EXPECT_LE(most_mib_, world_.functions.capacity_mib());
   world_.functions.start_nothing = false;
   EXPECT_EQ(OrderOfStarts(300).size(), 2U);
   // Five seconds of its own that came to nothing count, those in the queue do not.
@@ -275,7 +275,7 @@ TEST_F(AdmissionQueueTest, WhatNeverFitsSaysSoAndHoldsNobodyBack) {
 
 TEST_F(AdmissionQueueTest, ProfilingTakesItsTurnAndNoMoreThanThereIs) {
   LimitTo(1);
-  world_.options.platform.total_memory_mib = static_cast<double>(world_.functions.capacity_mib);
+  world_.options.platform.total_memory_mib = static_cast<double>(world_.functions.capacity_mib());
   world_.RestartController();
   Json measured = Named("b");
   measured["spec"].erase("profile");
@@ -285,7 +285,7 @@ TEST_F(AdmissionQueueTest, ProfilingTakesItsTurnAndNoMoreThanThereIs) {
   ASSERT_TRUE(RunUntilItWaits("c"));
   EXPECT_THAT(Message("b"), HasSubstr("profiling needs"));
   EXPECT_THAT(OrderOfStarts(300), ElementsAre("a", "b", "c"));
-  EXPECT_LE(most_mib_, world_.functions.capacity_mib);
+  EXPECT_LE(most_mib_, world_.functions.capacity_mib());
 }
 
 TEST_F(AdmissionQueueTest, AGrownPlanWaitsForItsRoom) {
@@ -302,7 +302,7 @@ TEST_F(AdmissionQueueTest, AGrownPlanWaitsForItsRoom) {
   EXPECT_FALSE(Started("a"));
   EXPECT_FALSE(Finished("b"));
   OrderOfStarts(600);
-  EXPECT_LE(most_mib_, world_.functions.capacity_mib);
+  EXPECT_LE(most_mib_, world_.functions.capacity_mib());
   EXPECT_EQ(world_.Read("a").status.plan->revision, 2);
 }
 

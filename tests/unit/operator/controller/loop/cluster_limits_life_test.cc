@@ -125,13 +125,13 @@ TEST_F(ClusterLimitsTest, WhatNoPlatformAllowsStillFails) {
 
 TEST_F(ClusterLimitsTest, WhatCouldNotBeReadIsNamedAndTheJobCompletes) {
   ClusterLimits limits;
-  limits.unknown = {"what the nodes can hold: forbidden", "Knative's features: forbidden"};
+  limits.unknown = {"the nodes' capacity: forbidden", "Knative's features: forbidden"};
   world_.functions.limits = limits;
   world_.Create(JobWorld::MinimalJob());
   ASSERT_TRUE(world_.RunUntilFinished(600));
   EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
   EXPECT_EQ(world_.Reason("Degraded"), "True/LimitsUnknown");
-  EXPECT_THAT(Message("Degraded"), HasSubstr("what the nodes can hold: forbidden; Knative's"));
+  EXPECT_THAT(Message("Degraded"), HasSubstr("the nodes' capacity: forbidden; Knative's"));
 }
 
 TEST_F(ClusterLimitsTest, NothingIsPlannedWhileTheClusterDoesNotAnswer) {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <gtest/gtest.h>
-
 #include "common/protocol/numerics_fingerprint.h"
+
+#include <gtest/gtest.h>
 
 namespace lambdadnn {
 namespace {
 
 TEST(NumericsFingerprint, AreOneLineOfJson) {
-  const NumericsFingerprint kernels = {"avx2", "1.13.1, OpenBLAS \"0.3.21\" Haswell"};
-  const std::string text = EncodeFingerprint(kernels);
+  const NumericsFingerprint fingerprint = {"avx2", "1.13.1, OpenBLAS \"0.3.21\" Haswell"};
+  const std::string text = EncodeFingerprint(fingerprint);
   EXPECT_EQ(text, "{\"isa\":\"avx2\",\"libtorch\":\"1.13.1, OpenBLAS \\\"0.3.21\\\" Haswell\"}\n");
-  EXPECT_EQ(DecodeFingerprint(text), kernels);
+  EXPECT_EQ(DecodeFingerprint(text), fingerprint);
   EXPECT_EQ(DecodeFingerprint(EncodeFingerprint({})), NumericsFingerprint{});
 }
 

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Runs clang-tidy on every C++ source by itself, without the batches and precompiled headers of the build:
+what compiles here includes all that it uses. .clang-tidy says which checks.
+
+    tests/tidy/clang_tidy.py [--seconds N] [FILE...]
+
+What passed before with the same content, headers of ours, checks and packages is not checked again. With
+--seconds no file is begun after N seconds; the last line says how many were not reached. What git calls
+changed comes first, then this commit's turn, so that every file is reached in time. Exit code 1 when
+something was found.
+"""
+import argparse
+import concurrent.futures
+import functools
+import hashlib
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(ROOT / "tests/support"))
+import remembered  # noqa: E402
+import turns  # noqa: E402
+
+PROGRAM = "clang-tidy-19"
+FLAGS = ["-std=c++20", "-I.", "-w", '-DLAMBDADNN_VERSION="0"']
+# clang does not compile Debian's LibTorch.
+NOT_FOR_CLANG = re.compile(r"^#include [<\"](torch|ATen|c10)/", re.MULTILINE)
+PARTS = 8  # turns, after which each file was first once
+
+
+@functools.cache
+def text(name):
+    return (ROOT / name).read_text(encoding="utf-8", errors="replace")
+
+
+@functools.cache
+def includes(name):
+    return [header for header in re.findall(r'^#include "([^"]+)"', text(name), re.MULTILINE)
+            if (ROOT / header).is_file()]
+
+
+def closure(name):
+    """The file and all headers of ours that it sees."""
+    have, todo = set(), [name]
+    while todo:
+        one = todo.pop()
+        if one not in have:
+            have.add(one)
+            todo += includes(one)
+    return have
+
+
+def key(name, version):
+    content = {one: hashlib.sha256(text(one).encode()).hexdigest() for one in sorted(closure(name))}
+    return "clang-tidy-" + remembered.digest(
+        json.dumps([version, FLAGS, text(".clang-tidy"), name, content]).encode())
+
+
+def git(*arguments):
+    return remembered.output("git", *arguments).decode().split("\n")
+
+
+def sources():
+    names = [name for name in git("ls-files", "-co", "--exclude-standard", "--", "*.cc")
+             if name and (ROOT / name).is_file()]
+    return [name for name in names if not any(NOT_FOR_CLANG.search(text(one)) for one in closure(name))]
+
+
+def in_order(names):
+    changed = {name for name in [*git("diff", "--name-only", "HEAD"), *git("diff", "--name-only", "HEAD~1", "HEAD")]
+               if name}
+    turn = turns.turn(PARTS)
+    order = {name: (name not in changed, (index - turn) % PARTS) for index, name in enumerate(sorted(names))}
+    return sorted(names, key=order.get)
+
+
+def check(name):
+    """What was found, and the seconds that it took; None: it was not begun."""
+    begin = time.monotonic()
+    done = subprocess.run([PROGRAM, "--quiet", name, "--", *FLAGS], cwd=ROOT, capture_output=True, text=True)
+    said = "\n".join(line for line in (done.stdout + (done.stderr if done.returncode else "")).split("\n")
+                     if not re.search(r"warnings? (generated|treated)|^Suppressed|^Use -header-filter", line))
+    return (said.strip() or f"{PROGRAM} ended with {done.returncode}") if done.returncode else "", \
+        time.monotonic() - begin
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--seconds", type=float, default=float("inf"))
+    parser.add_argument("files", nargs="*")
+    options = parser.parse_args()
+    if shutil.which(PROGRAM) is None:
+        print(f"{PROGRAM} is not installed; run scripts/setup.sh")
+        return 1
+    # What a header of the system says follows from the packages.
+    version = remembered.digest(remembered.output(PROGRAM, "--version") + remembered.output("gcc", "--version"))
+    names = in_order(options.files or sources())
+    keys = {name: key(name, version) for name in names}
+    begin = time.monotonic()
+    wanted = [name for name in names if remembered.find(keys[name]) is None]
+    bad, checked = [], 0
+
+    def run(name):
+        return check(name) if time.monotonic() - begin < options.seconds else None
+
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for name, result in zip(wanted, pool.map(run, wanted), strict=True):
+            if result is None:
+                continue
+            checked += 1
+            said, seconds = result
+            if said:
+                bad.append(name)
+                print(said, flush=True)
+            else:
+                remembered.keep(keys[name], name, round(seconds, 1))
+    print(f"clang-tidy: {checked - len(bad)} files passed, {len(bad)} failed, {len(names) - len(wanted)} had passed "
+          f"before, {len(wanted) - checked} not reached")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
