@@ -129,10 +129,14 @@ struct BeastSliceClient::State {
   net::io_context io{1};
   net::executor_work_guard<net::io_context::executor_type> work{io.get_executor()};
   std::mutex mutex;
-  std::map<std::string, Slice> slices;                   // by invocation; under mutex
-  std::map<std::string, std::set<std::string>> of_jobs;  // invocations by job uid; under mutex
-  uint64_t attempts = 0;                                 // under mutex
-  Listener listener;                                     // under mutex
+  std::map<std::string, Slice> slices;  // by invocation; under mutex
+  struct JobStreams {
+    std::set<std::string> invocations;
+    StreamBudget budget;
+  };
+  std::map<std::string, JobStreams> of_jobs;  // by job uid; under mutex
+  uint64_t attempts = 0;                      // under mutex
+  Listener listener;                          // under mutex
   FingerprintQueries fingerprint;
   std::unique_ptr<Task> task;
 };
@@ -180,7 +184,11 @@ void BeastSliceClient::Start(const std::string& instance_uid, const Endpoint& en
   slice.view.new_lines = std::move(unread);
   slice.view.last_heard = heard;
   slice.job = request.job;
-  state.of_jobs[request.job.uid].insert(request.invocation);
+  state.of_jobs
+      .try_emplace(
+          request.job.uid,
+          State::JobStreams{{}, StreamBudget(state.options.rates, state.runtime.clock.Now())})
+      .first->second.invocations.insert(request.invocation);
   slice.endpoint = endpoint;
   slice.job_key = job_key;
   slice.lines = from;
@@ -202,7 +210,13 @@ void BeastSliceClient::State::Call(Slice& slice, uint64_t attempt) {
     });
   };
   callbacks.on_body = [this, invocation, attempt](std::string_view bytes) {
-    With(invocation, attempt, [&](Slice& target) { OnBody(target, bytes); });
+    Duration pause{};
+    With(invocation, attempt, [&](Slice& target) {
+      OnBody(target, bytes);
+      JobStreams& job = of_jobs.at(target.job.uid);
+      pause = job.budget.Take(bytes.size(), job.invocations.size(), runtime.clock.Now());
+    });
+    return pause;
   };
   callbacks.on_end = [this, invocation, attempt](const Status& status) {
     With(invocation, attempt, [&](Slice& target) { OnEnd(target, status); });
@@ -253,7 +267,11 @@ void BeastSliceClient::State::OnLine(Slice& slice, std::string_view line) {
     if (progress->heartbeat) return;
     ++slice.lines;
     slice.view.last = *progress;
-    slice.view.new_lines.push_back(std::move(*progress));
+    std::vector<ProgressLine>& unread = slice.view.new_lines;
+    if (unread.size() >= options.max_unread_lines) {
+      unread.erase(unread.begin(), unread.begin() + static_cast<std::ptrdiff_t>(unread.size() / 2));
+    }
+    unread.push_back(std::move(*progress));
     return;
   }
   SliceRecord& record = std::get<SliceRecord>(**decoded);
@@ -308,7 +326,7 @@ void BeastSliceClient::Stop(const std::string& invocation, bool graceful) {
   if (found == state.slices.end() || found->second.view.phase == SlicePhase::kEnded) return;
   HttpCall::Callbacks callbacks;
   callbacks.on_status = [](int) {};
-  callbacks.on_body = [](std::string_view) {};
+  callbacks.on_body = [](std::string_view) { return Duration{}; };
   // Lost or refused: the caller sees that the slice runs on, and asks again.
   callbacks.on_end = [](const Status&) {};
   const auto call = std::make_shared<HttpCall>(
@@ -326,8 +344,8 @@ void BeastSliceClient::Forget(const std::string& invocation) {
   if (found == state_->slices.end()) return;
   state_->CloseCall(std::move(found->second.call));
   const auto siblings = state_->of_jobs.find(found->second.job.uid);
-  siblings->second.erase(invocation);
-  if (siblings->second.empty()) state_->of_jobs.erase(siblings);
+  siblings->second.invocations.erase(invocation);
+  if (siblings->second.invocations.empty()) state_->of_jobs.erase(siblings);
   state_->slices.erase(found);
 }
 
@@ -336,7 +354,7 @@ std::vector<SliceView> BeastSliceClient::Poll(const std::string& job_uid) {
   std::vector<SliceView> views;
   const auto invocations = state_->of_jobs.find(job_uid);
   if (invocations == state_->of_jobs.end()) return views;
-  for (const std::string& invocation : invocations->second) {
+  for (const std::string& invocation : invocations->second.invocations) {
     SliceView& view = state_->slices.at(invocation).view;
     views.push_back(view);
     view.new_lines = {};  // with its memory: jobs may be many

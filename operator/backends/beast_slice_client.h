@@ -12,6 +12,7 @@
 #include "common/base/runtime.h"
 #include "common/protocol/slice_codec.h"
 #include "operator/backends/slice_client.h"
+#include "operator/backends/stream_budget.h"
 
 namespace lambdadnn {
 
@@ -21,6 +22,9 @@ class BeastSliceClient final : public SliceClient {
     double connect_seconds = 5;
     double silence_seconds = 10;  // five heartbeats
     size_t max_line_bytes = kMaxSliceLineBytes;
+    StreamRates rates;
+    // That a slice keeps until they are polled; of more the older half is dropped.
+    size_t max_unread_lines = 8192;
   };
 
   explicit BeastSliceClient(Runtime& runtime);

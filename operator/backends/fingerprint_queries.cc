@@ -49,6 +49,7 @@ void FingerprintQueries::Ask(const JobIdentity& job, const std::string& instance
   };
   callbacks.on_body = [this, instance_uid, attempt](std::string_view bytes) {
     With(instance_uid, attempt, [&](Question& target) { return OnBody(target, bytes); });
+    return Duration{};  // it is short, or ended
   };
   callbacks.on_end = [this, instance_uid, attempt](const Status& status) {
     OnEnd(instance_uid, attempt, status);

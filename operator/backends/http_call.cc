@@ -5,8 +5,6 @@
 #include <boost/beast/http/read.hpp>
 #include <limits>
 
-#include "common/base/clock.h"
-
 namespace lambdadnn {
 namespace beast = boost::beast;
 namespace http = boost::beast::http;
@@ -22,7 +20,8 @@ HttpCall::HttpCall(net::io_context& io, HttpCallRequest request, const HttpCallL
       limits_(limits),
       callbacks_(std::move(callbacks)),
       resolver_(io),
-      stream_(io) {
+      stream_(io),
+      pause_(io) {
   // boost::none would refuse any Content-Length (Boost 1.74).
   parser_.body_limit(std::numeric_limits<uint64_t>::max());
 }
@@ -49,6 +48,7 @@ void HttpCall::Close() {
   ended_ = true;
   callbacks_ = {};
   resolver_.cancel();
+  pause_.cancel();
   stream_.close();
 }
 
@@ -107,16 +107,25 @@ void HttpCall::ReadBody() {
                         });
 }
 
+void HttpCall::ReadBodyAfter(Duration pause) {
+  pause_.expires_after(pause);
+  pause_.async_wait([self = shared_from_this()](ErrorCode) {
+    if (!self->ended_) self->ReadBody();
+  });
+}
+
 void HttpCall::TakeBody() {
   if (ended_) return;
+  Duration pause{};
   if (!parser_.get().body().empty()) {
     // The parser appends to the body; it is handed on and emptied, so memory stays bounded.
     const std::string bytes = std::move(parser_.get().body());
     parser_.get().body().clear();
-    callbacks_.on_body(bytes);
+    pause = callbacks_.on_body(bytes);
     if (ended_) return;
   }
   if (parser_.is_done()) return End(OkStatus());
+  if (pause > Duration{}) return ReadBodyAfter(pause);
   ReadBody();
 }
 

@@ -7,6 +7,7 @@
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/empty_body.hpp>
@@ -19,6 +20,7 @@
 #include <string>
 #include <string_view>
 
+#include "common/base/clock.h"
 #include "common/base/endpoint.h"
 #include "common/base/status.h"
 
@@ -42,8 +44,9 @@ class HttpCall : public std::enable_shared_from_this<HttpCall> {
   struct Callbacks {
     // Once, when the header is there.
     std::function<void(int status)> on_status;
-    // Any number of times, with the bytes of the body as they come.
-    std::function<void(std::string_view bytes)> on_body;
+    // Any number of times, with the bytes of the body as they come. Returns how long to wait before
+    // the next ones are read.
+    std::function<Duration(std::string_view bytes)> on_body;
     // Once, last: OK when the body ended as HTTP says, else why not.
     std::function<void(const Status& status)> on_end;
   };
@@ -60,6 +63,7 @@ class HttpCall : public std::enable_shared_from_this<HttpCall> {
   void Write();
   void ReadHeader();
   void ReadBody();
+  void ReadBodyAfter(Duration pause);
   void TakeBody();
   void Fail(std::string_view doing, ErrorCode error);
   void End(const Status& status);
@@ -69,6 +73,7 @@ class HttpCall : public std::enable_shared_from_this<HttpCall> {
   Callbacks callbacks_;
   boost::asio::ip::tcp::resolver resolver_;
   boost::beast::basic_stream<boost::asio::ip::tcp> stream_;
+  boost::asio::steady_timer pause_;
   boost::beast::http::request<boost::beast::http::string_body> request_;
   boost::beast::http::response_parser<boost::beast::http::string_body> parser_;
   boost::beast::flat_buffer buffer_;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <mutex>
@@ -22,6 +23,7 @@ class ScriptedFunction final : public HttpServerHandler {
     std::string body = {};                 // of another status than 200
     std::vector<std::string> pieces = {};  // of a stream
     bool hang = false;                     // neither ends nor says anything
+    bool flood = false;                    // the last piece again and again, as fast as it is taken
   };
 
   explicit ScriptedFunction(Clock& clock) : clock_(clock) {}
@@ -40,6 +42,7 @@ class ScriptedFunction final : public HttpServerHandler {
     if (answer.status != 200) return reply;
     reply.stream = [this, answer = std::move(answer),
                     at = size_t{0}]() mutable -> std::optional<std::string> {
+      if (answer.flood && at == answer.pieces.size()) return answer.pieces.back();
       if (at < answer.pieces.size()) return answer.pieces[at++];
       if (!answer.hang) return std::nullopt;
       clock_.SleepFor(FromSeconds(0.01));
@@ -492,6 +495,52 @@ TEST_F(FingerprintQueryTest, TheListenerHearsOfAnAnswer) {
   for (int i = 0; i < 500 && told == 0; ++i) clock_.SleepFor(FromSeconds(0.01));
   client_->SetListener(nullptr);
   EXPECT_EQ(told, 1);
+}
+
+TEST_F(SliceClientTest, AFunctionThatFloodsIsReadAtTheRateOfItsJobAndDelaysNoOther) {
+  options_.rates = {
+      .job_bytes_per_second = 64 * 1024, .stream_bytes_per_second = 0, .burst_seconds = 1};
+  client_ = std::make_unique<BeastSliceClient>(runtime_, options_);
+  std::string lines;
+  for (int i = 0; i < 100; ++i) lines += Progress(i);
+  function_.Then({.pieces = {lines}, .flood = true});
+  const Instant begin = clock_.Now();
+  Start();
+  size_t bytes = 0;
+  const auto read = [&] {
+    for (const SliceView& view : client_->Poll("job-1")) {
+      bytes += view.new_lines.size() * lines.size() / 100;
+    }
+  };
+  while (bytes < 64 * 1024 && clock_.Now() - begin < FromSeconds(10)) {
+    read();
+    clock_.SleepFor(FromSeconds(0.01));
+  }
+  EXPECT_GE(bytes, 64 * 1024u);
+  EXPECT_EQ(InvocationsHeardWithOneMore().size(), 2u);
+  clock_.SleepFor(FromSeconds(0.5));
+  read();
+  // The rate, what may come at once, and what had been read when that was used up.
+  const double most = (ToSeconds(clock_.Now() - begin) + 1) * 64 * 1024 + 128 * 1024;
+  EXPECT_LE(static_cast<double>(bytes), most);
+}
+
+TEST_F(SliceClientTest, OfMoreLinesThanAreKeptTheNewestAreThere) {
+  options_.max_unread_lines = 10;
+  client_ = std::make_unique<BeastSliceClient>(runtime_, options_);
+  std::string lines;
+  for (int i = 1; i <= 25; ++i) lines += Progress(i);
+  std::atomic<int> told = 0;
+  client_->SetListener([&](const JobIdentity&) { ++told; });
+  function_.Then({.pieces = {lines + Record(request_.invocation, 25)}});
+  Start();
+  for (int i = 0; i < 500 && told == 0; ++i) clock_.SleepFor(FromSeconds(0.01));
+  clock_.SleepFor(FromSeconds(0.1));
+  client_->SetListener(nullptr);
+  Await(SlicePhase::kEnded);
+  EXPECT_LE(iterations_.size(), 10u);
+  EXPECT_EQ(iterations_.back(), 25);
+  EXPECT_TRUE(std::is_sorted(iterations_.begin(), iterations_.end()));
 }
 
 TEST_F(SliceClientTest, ReadsManyStreamsAtOnce) {
