@@ -49,7 +49,7 @@ Status TryOut(ObjectStore& store, const std::string& prefix, const std::string& 
 }  // namespace
 
 bool CredentialBroker::HasOwn(const Pass& pass) {
-  const std::string& decided = pass.memory->facts.store_credentials;
+  const std::string& decided = pass.memory->memo.store_credentials;
   const std::string& told = pass.snapshot.job.status.store_credentials;
   return (decided.empty() ? told : decided) == kPerJobCredentials;
 }
@@ -72,21 +72,21 @@ bool CredentialBroker::IsChoiceKept(const Job& job) const {
 }
 
 void CredentialBroker::UseOthers(Pass* pass, const Status& why) {
-  Facts& facts = pass->memory->facts;
+  Memo& memo = pass->memory->memo;
   const Job& job = pass->snapshot.job;
   pass->memory->issued.reset();
   if (!MayHaveOthers(job)) {
-    facts.credentials_refused = FailedPreconditionError(
+    memo.credentials_refused = FailedPreconditionError(
         "no credentials for this job alone: " + Shortened(why.message()) +
         "; name a Secret of yours in spec.objectStore.credentialsSecretRef, or mend what the store "
         "lacks (the operator's own credentials are not given to jobs)");
-    if (!facts.credentials_refused_since.has_value()) {
-      facts.credentials_refused_since = dependencies_.runtime.clock.Now();
+    if (!memo.credentials_refused_since.has_value()) {
+      memo.credentials_refused_since = dependencies_.runtime.clock.Now();
     }
     return;
   }
-  facts.store_credentials = HasSecret(job) ? kSecretCredentials : kOperatorCredentials;
-  facts.store_credentials_message = Shortened(why.message());
+  memo.store_credentials = HasSecret(job) ? kSecretCredentials : kOperatorCredentials;
+  memo.store_credentials_message = Shortened(why.message());
 }
 
 Status CredentialBroker::Issue(Pass* pass, double seconds) {
@@ -122,8 +122,8 @@ Status CredentialBroker::Issue(Pass* pass, double seconds) {
   }
   memory.issued = {std::move(given->credentials), asked + FromSeconds(given->lifetime_seconds),
                    given->lifetime_seconds, memory.store_secrets.version};
-  memory.facts.credentials_refused = OkStatus();
-  memory.facts.credentials_refused_since.reset();
+  memory.memo.credentials_refused = OkStatus();
+  memory.memo.credentials_refused_since.reset();
   return OkStatus();
 }
 
@@ -144,7 +144,7 @@ Result<bool> CredentialBroker::Choose(Pass* pass, bool may_try) {
   JobMemory& memory = *pass->memory;
   const Job& job = pass->snapshot.job;
   const StoreReference reference = MakeStoreReference(job);
-  const bool chosen = !memory.facts.store_credentials.empty() || IsChoiceKept(job);
+  const bool chosen = !memory.memo.store_credentials.empty() || IsChoiceKept(job);
   const bool possible = dependencies_.assume_role != nullptr && reference.uri.starts_with("s3://");
   if (chosen || !possible) return true;
   const Result<std::string> policy = JobStorePolicy(job, kMaxRolePolicyCharacters);
@@ -170,7 +170,7 @@ Result<bool> CredentialBroker::Choose(Pass* pass, bool may_try) {
     }
   }
   if (answer->ok()) {
-    memory.facts.store_credentials = kPerJobCredentials;
+    memory.memo.store_credentials = kPerJobCredentials;
     return true;
   }
   // A moment's trouble fails no job that has nothing else.
@@ -204,7 +204,7 @@ Status CredentialBroker::AddTo(SliceRequest* request, Pass* pass) {
     if (!issued.ok()) {
       UseOthers(pass, issued);
       // Functions that have none are refused, and replaced by some that have the Secret's.
-      return memory.facts.credentials_refused;
+      return memory.memo.credentials_refused;
     }
   }
   const IssuedCredentials& issued = *memory.issued;
@@ -254,7 +254,7 @@ Result<FunctionSecrets> CredentialBroker::SecretsOf(Pass* pass) {
   }
   const bool own = HasOwn(*pass);
   if (own) environment = WithoutCredentials(std::move(environment));
-  pass->memory->facts.secrets_version = pass->memory->StartedWith(own);
+  pass->memory->memo.secrets_version = pass->memory->StartedWith(own);
   return FunctionSecrets{pass->memory->job_key, std::move(environment)};
 }
 

@@ -49,7 +49,7 @@ class CredentialBroker {
   // Whether what status says of an earlier choice still holds.
   bool IsChoiceKept(const Job& job) const;
   // Functions get these by their environment; a job that may not have any is told so
-  // (Facts::credentials_refused).
+  // (Memo::credentials_refused).
   void UseOthers(Pass* pass, const Status& why);
   // Asks the store for some that are good for so long, or what it gives. kUnavailable: ask again.
   Status Issue(Pass* pass, double seconds);

@@ -48,7 +48,7 @@ void JobLoader::Drop(const ObjectName& name) {
 
 void JobLoader::ForgetSlices(const JobMemory* memory) {
   if (memory == nullptr) return;
-  for (const auto& [invocation, slice] : memory->facts.slices) {
+  for (const auto& [invocation, slice] : memory->observations.slices) {
     dependencies_.slices.Forget(invocation);
   }
 }
@@ -61,7 +61,12 @@ size_t JobLoader::remembered() const {
 Status JobLoader::Load(Pass* pass) {
   pass->object = cache_.Get(pass->name);
   if (pass->object == nullptr) return NotFoundError("the job is gone");
-  if (pass->memory == nullptr) pass->memory = MemoryOf(pass->name, UidOf(*pass->object));
+  if (pass->memory == nullptr) {
+    pass->memory = MemoryOf(pass->name, UidOf(*pass->object));
+    // Pointers into the memory that keep it alive.
+    pass->snapshot.observations = {pass->memory, &pass->memory->observations};
+    pass->snapshot.memo = {pass->memory, &pass->memory->memo};
+  }
   const JobMemory::Decoded& decoded = pass->memory->Decode(pass->object);
   pass->snapshot.job = decoded.job;
   pass->snapshot.problem = decoded.problem;
@@ -90,11 +95,8 @@ void JobLoader::Refresh(Pass* pass) {
   snapshot.now = dependencies_.runtime.clock.Now();
   snapshot.wall = dependencies_.runtime.clock.Wall();
   pass->memory->Begin(snapshot.job, snapshot.now, snapshot.wall);
-  snapshot.facts = pass->memory->facts;
   snapshot.meter = pass->memory->meter;
-  snapshot.platform = pass->memory->platform_view;
-  snapshot.profile_platform = pass->memory->profile_view;
-  if (pass->sees_queue) snapshot.queue = queue_.View(pass->name);
+  pass->memory->observations.queue = pass->sees_queue ? queue_.View(pass->name) : QueueView{};
 }
 
 void JobLoader::Tell(const Pass& pass, Json event) const {

@@ -67,7 +67,7 @@ struct SetFunctionCpu {
   int milli_cpu = 0;
 };
 
-// Its answer becomes a fact in a later pass.
+// Its answer is observed in a later pass.
 struct AskFingerprint {
   std::string uid;
 };
@@ -92,7 +92,7 @@ struct ForgetSlice {
   std::string invocation;
 };
 
-// --- Looking (results become facts) ---
+// --- Asking (the memo keeps the answers) ---
 struct CheckAdmission {};
 struct ReadProfileCache {};
 // Brings the checkpoint of spec.checkpoint.resumeFrom under the job's own prefix.

@@ -25,7 +25,7 @@ struct FunctionStarts {
   int ended_early = 0;
   const InstanceFact* last_ended = nullptr;  // of those
 };
-FunctionStarts ViewStarts(const Facts& facts, std::span<const GroupNeed> needs);
+FunctionStarts ViewStarts(const Observations& observed, std::span<const GroupNeed> needs);
 // Ended by itself (not by the platform) before it was ever ready.
 bool EndedEarly(const InstanceFact& fact);
 

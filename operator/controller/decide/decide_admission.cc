@@ -8,7 +8,7 @@ namespace {
 
 // For good; a store that has given some before may only be being mended.
 bool IsRefusedCredentials(const JobSnapshot& snapshot) {
-  const std::optional<Instant>& since = snapshot.facts.credentials_refused_since;
+  const std::optional<Instant>& since = snapshot.memo->credentials_refused_since;
   if (!since.has_value()) return false;
   return snapshot.job.status.store_credentials != kPerJobCredentials ||
          snapshot.now - *since >= FromSeconds(snapshot.options->credentials_seconds);
@@ -26,12 +26,12 @@ std::optional<std::vector<Action>> DecideAdmission(const JobSnapshot& snapshot) 
                                               "spec.suspend is no longer set"));
     return Actions{resume};
   }
-  if (!snapshot.facts.admission.has_value()) return Actions{CheckAdmission{}};
+  if (!snapshot.memo->admission.has_value()) return Actions{CheckAdmission{}};
   if (IsRefusedCredentials(snapshot)) {
     return Actions{
-        FailJob(Reason::kNoJobCredentials, snapshot.facts.credentials_refused.message())};
+        FailJob(Reason::kNoJobCredentials, snapshot.memo->credentials_refused.message())};
   }
-  if (!snapshot.facts.admission->ok()) return Actions{CheckAdmission{}};
+  if (!snapshot.memo->admission->ok()) return Actions{CheckAdmission{}};
   if (!HasCondition(job, kConditionAccepted)) {
     WriteDecision accept;
     accept.why = "accept";
@@ -40,8 +40,8 @@ std::optional<std::vector<Action>> DecideAdmission(const JobSnapshot& snapshot) 
                                               "the spec is valid and the object store answers"));
     return Actions{accept};
   }
-  const bool probed = job.status.store_capabilities || snapshot.facts.store_capabilities;
-  if (!probed || !snapshot.facts.credentials_known) return Actions{CheckAdmission{}};
+  const bool probed = job.status.store_capabilities || snapshot.memo->store_capabilities;
+  if (!probed || !snapshot.memo->credentials_known) return Actions{CheckAdmission{}};
   return std::nullopt;
 }
 

@@ -64,7 +64,7 @@ Decision RefuseUnsupported(const JobSnapshot& snapshot) {
 }
 
 Decision AwaitObservation(const JobSnapshot& snapshot) {
-  return snapshot.facts.instances_known ? std::nullopt : Decision(Actions());
+  return snapshot.observations->instances_known ? std::nullopt : Decision(Actions());
 }
 
 Decision EnforceActiveDeadline(const JobSnapshot& snapshot) {

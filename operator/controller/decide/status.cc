@@ -22,10 +22,10 @@ bool IsSticky(const Condition& degraded) {
   return row != nullptr && row->sticky;
 }
 
-bool AnySliceRuns(const Facts& facts) {
-  for (const auto& [invocation, slice] : facts.slices) {
+bool AnySliceRuns(const Observations& observed) {
+  for (const auto& [invocation, slice] : observed.slices) {
     const bool training = slice.role.kind != RoleKind::kProfile;
-    if (training && MayRun(slice, facts) && slice.phase == SlicePhase::kRunning) return true;
+    if (training && MayRun(slice, observed) && slice.phase == SlicePhase::kRunning) return true;
   }
   return false;
 }
@@ -45,7 +45,7 @@ std::string PhaseOf(const JobSnapshot& snapshot, const Job& job) {
   if (!job.status.plan.has_value()) return "Planning";
   // Nothing starts any more; it ends as soon as the results are put away.
   if (IsEnding(job)) return "Running";
-  return AnySliceRuns(snapshot.facts) || IsJoining(snapshot) ? "Running" : "Starting";
+  return AnySliceRuns(*snapshot.observations) || IsJoining(snapshot) ? "Running" : "Starting";
 }
 
 void Set(JobStatus* status, const JobSnapshot& snapshot, Condition condition) {
@@ -58,7 +58,8 @@ void AddProgress(const JobSnapshot& snapshot, JobStatus* status) {
   if (!status->plan.has_value()) return;
   const Plan& plan = *status->plan;
   progress.iterations = plan.iterations;
-  progress.iteration = std::max(snapshot.facts.iteration, status->execution.first_iteration);
+  progress.iteration =
+      std::max(snapshot.observations->iteration, status->execution.first_iteration);
   if (plan.iterations_per_epoch > 0) {
     progress.epoch = progress.iteration / plan.iterations_per_epoch;
   }
@@ -85,7 +86,7 @@ bool AddWaiting(const JobSnapshot& snapshot, JobStatus* status) {
   const bool waited = ready != nullptr && ready->status == "False";  // or was suspended
   if (!status->start_time.empty()) {
     if (status->plan.has_value()) return false;
-    const auto obstacle = FindPendingObstacle(snapshot.facts, {kProfileGroup});
+    const auto obstacle = FindPendingObstacle(*snapshot.observations, {kProfileGroup});
     if (!waited && !obstacle.has_value()) return false;
     const std::string starting = "the functions that measure the model are starting";
     Set(status, snapshot,
@@ -101,7 +102,7 @@ bool AddWaiting(const JobSnapshot& snapshot, JobStatus* status) {
   const bool profiled = job.spec.profile.has_value() || job.status.profile.has_value();
   if (!job.status.plan.has_value() && profiled) return false;
   const std::optional<Condition> condition =
-      WaitingCondition(job, snapshot.queue, snapshot.options->platform);
+      WaitingCondition(job, snapshot.observations->queue, snapshot.options->platform);
   if (condition.has_value()) Set(status, snapshot, *condition);
   return condition.has_value();
 }
@@ -138,17 +139,18 @@ void AddFunctions(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
   }
   if (AddWaiting(snapshot, status) || !status->plan.has_value()) return;
   status->workers_desired = status->plan->functions;
-  const auto ready = ReadyInstances(snapshot.facts, WorkersGroupName(status->plan->revision));
+  const auto ready =
+      ReadyInstances(*snapshot.observations, WorkersGroupName(status->plan->revision));
   status->workers_ready = static_cast<int>(ready.size());
   const bool all = status->workers_ready >= status->workers_desired;
   std::string message = std::to_string(status->workers_ready) + " of " +
                         std::to_string(status->workers_desired) + " workers are ready";
-  if (!snapshot.facts.start_error.ok()) message += ": " + snapshot.facts.start_error.message();
-  Reason missing = ReasonOfMissing(snapshot.facts.start_error);
+  if (!snapshot.memo->start_error.ok()) message += ": " + snapshot.memo->start_error.message();
+  Reason missing = ReasonOfMissing(snapshot.memo->start_error);
   if (!all) {
     const int revision = status->plan->revision;
     if (const auto obstacle = FindPendingObstacle(
-            snapshot.facts, {WorkersGroupName(revision), ServersGroupName(revision)})) {
+            *snapshot.observations, {WorkersGroupName(revision), ServersGroupName(revision)})) {
       missing = obstacle->reason;
       message += ": " + obstacle->message;
     }
@@ -158,7 +160,7 @@ void AddFunctions(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
 }
 
 void AddRunning(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
-  const bool running = !ending && (AnySliceRuns(snapshot.facts) || IsJoining(snapshot));
+  const bool running = !ending && (AnySliceRuns(*snapshot.observations) || IsJoining(snapshot));
   const bool was = FindCondition(status->conditions, kConditionRunning) != nullptr;
   if (!running && !was) return;
   Reason reason = running ? Reason::kSlicesRunning : Reason::kNotRunning;
@@ -169,11 +171,11 @@ void AddRunning(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
 }
 
 void AddAdmission(const JobSnapshot& snapshot, JobStatus* status) {
-  const std::optional<Status>& admission = snapshot.facts.admission;
+  const std::optional<Status>& admission = snapshot.memo->admission;
   if (!admission.has_value() || admission->ok()) return;
   Set(status, snapshot,
       MakeCondition(kConditionAccepted, false,
-                    snapshot.facts.functions_refused ? Reason::kUnsupportedByCluster
+                    snapshot.memo->functions_refused ? Reason::kUnsupportedByCluster
                                                      : Reason::kStoreNotUsable,
                     admission->message()));
 }
@@ -182,18 +184,19 @@ void AddAdmission(const JobSnapshot& snapshot, JobStatus* status) {
 
 bool IsJoining(const JobSnapshot& snapshot) {
   const Job& job = snapshot.job;
-  const Facts& facts = snapshot.facts;
+  const Observations& observed = *snapshot.observations;
+  const Memo& memo = *snapshot.memo;
   const std::optional<Round> round = CurrentRound(job);
   const std::vector<BoundFunction>& functions = job.status.execution.functions;
   if (!HasCondition(job, kConditionRunning) || !round.has_value() || functions.empty()) {
     return false;
   }
-  if (!facts.instances_known) return true;
+  if (!observed.instances_known) return true;
   for (const BoundFunction& function : functions) {
-    if (IsGone(facts, function.uid)) return false;
+    if (IsGone(observed, function.uid)) return false;
   }
   bool asked = false;
-  for (const auto& [invocation, slice] : facts.slices) {
+  for (const auto& [invocation, slice] : observed.slices) {
     if (!InRound(slice, *round) || slice.phase == SlicePhase::kRunning) continue;
     const bool waits =
         slice.phase == SlicePhase::kStarting &&
@@ -201,7 +204,7 @@ bool IsJoining(const JobSnapshot& snapshot) {
     if (!waits) return false;
     asked = true;
   }
-  return asked || facts.records_read != *round;
+  return asked || memo.records_read != *round;
 }
 
 JobStatus ComputeStatus(const JobSnapshot& snapshot) {
@@ -227,15 +230,15 @@ JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decisi
   status.execution.leader_epoch = snapshot.options->leader_epoch;
   AddAdmission(snapshot, &status);
   if (!status.store_capabilities.has_value())
-    status.store_capabilities = snapshot.facts.store_capabilities;
-  if (!snapshot.facts.store_credentials.empty()) {
-    status.store_credentials = snapshot.facts.store_credentials;
-    status.store_credentials_message = RepairUtf8(snapshot.facts.store_credentials_message);
+    status.store_capabilities = snapshot.memo->store_capabilities;
+  if (!snapshot.memo->store_credentials.empty()) {
+    status.store_credentials = snapshot.memo->store_credentials;
+    status.store_credentials_message = RepairUtf8(snapshot.memo->store_credentials_message);
   }
-  if (!snapshot.facts.credentials_refused.ok()) {
+  if (!snapshot.memo->credentials_refused.ok()) {
     Set(&status, snapshot,
         MakeCondition(kConditionDegraded, true, Reason::kCredentialsRefused,
-                      snapshot.facts.credentials_refused.message()));
+                      snapshot.memo->credentials_refused.message()));
   }
   status.phase = PhaseOf(snapshot, job);
   AddProgress(snapshot, &status);
@@ -245,7 +248,7 @@ JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decisi
   // What was wrong is over once work goes on beyond where it began.
   const Condition* degraded = FindCondition(status.conditions, kConditionDegraded);
   if (degraded != nullptr && degraded->status == "True" && status.phase == "Running" &&
-      !IsSticky(*degraded) && snapshot.facts.iteration > status.execution.first_iteration) {
+      !IsSticky(*degraded) && snapshot.observations->iteration > status.execution.first_iteration) {
     Set(&status, snapshot,
         MakeCondition(kConditionDegraded, false, Reason::kRecovered, "training goes on"));
   }

@@ -72,7 +72,8 @@ Status Reconciler::LookAtPlatform(Pass* pass) {
   const bool plans =
       pass->sees_queue && (!job.status.plan.has_value() || NeedsReplan(job, options_.platform));
   const bool lives = !IsFinished(job) && job.metadata.deletion_timestamp.empty();
-  if (!plans && (memory.platform_view != nullptr || !lives || !job.status.plan.has_value())) {
+  if (!plans &&
+      (memory.observations.platform != nullptr || !lives || !job.status.plan.has_value())) {
     return OkStatus();
   }
   const Result<ClusterLimits> limits =
@@ -84,9 +85,9 @@ Status Reconciler::LookAtPlatform(Pass* pass) {
   auto view = std::make_shared<PlatformView>();
   view->narrowed = WithinLimits(options_.platform, *limits);
   view->unknown = limits->unknown;
-  memory.platform_view = std::move(view);
-  if (memory.profile_view == nullptr || !AnyLiveInstance(memory.facts)) {
-    memory.profile_view = memory.platform_view;
+  memory.observations.platform = std::move(view);
+  if (memory.observations.profile_platform == nullptr || !AnyLiveInstance(memory.observations)) {
+    memory.observations.profile_platform = memory.observations.platform;
   }
   return OkStatus();
 }
@@ -97,7 +98,7 @@ Status Reconciler::Gather(Pass* pass) {
   const Job& job = pass->snapshot.job;
   JobMemory& memory = *pass->memory;
   if (!MayHaveFunctions(job)) {
-    memory.facts.instances_known = true;
+    memory.observations.instances_known = true;
     return OkStatus();
   }
   const auto news = [&](const Json& event) { loader_.Tell(*pass, event); };
@@ -107,21 +108,21 @@ Status Reconciler::Gather(Pass* pass) {
     memory.ObserveInstances(*instances, job, ProfilePlatformOf(pass->snapshot), now, news);
   } else {
     // Decisions go on with what was known; slices are heard of by other ways.
-    memory.facts.start_error = instances.status();
+    memory.memo.start_error = instances.status();
     const bool ending = !job.metadata.deletion_timestamp.empty();
-    if (ending && !memory.facts.cleanup_since.has_value()) memory.facts.cleanup_since = now;
+    if (ending && !memory.memo.cleanup_since.has_value()) memory.memo.cleanup_since = now;
   }
   memory.ObserveSlices(dependencies_.slices.Poll(job.metadata.uid), job, options_.platform, now,
                        news);
   memory.ObserveFingerprints(dependencies_.slices.TakeFingerprints(job.metadata.uid));
   // A function was refused by the store: its environment may be what the Secret no longer says.
-  if (!memory.facts.credentials_changed && memory.AnyRefused()) {
+  if (!memory.observations.credentials_changed && memory.AnyRefused()) {
     memory.store_refused = true;
     memory.issued.reset();  // whatever was wrong with them
   }
   // What cannot be read is said by whoever needs it.
   if (memory.store_refused) (void)stores_.ReadSecrets(pass);
-  memory.facts.credentials_changed =
+  memory.observations.credentials_changed =
       memory.AnyRefusedWithOtherSecrets(CredentialBroker::HasOwn(*pass));
   loader_.Refresh(pass);
   return OkStatus();

@@ -42,10 +42,10 @@ const Kind* KindOf(std::string_view reason) {
 
 }  // namespace
 
-std::optional<PendingObstacle> FindPendingObstacle(const Facts& facts,
+std::optional<PendingObstacle> FindPendingObstacle(const Observations& observed,
                                                    const std::set<std::string>& groups) {
   std::map<const Kind*, std::multiset<std::string>> words;
-  for (const auto& [uid, fact] : facts.instances) {
+  for (const auto& [uid, fact] : observed.instances) {
     const FunctionInstance& instance = fact.instance;
     if (instance.phase != FunctionPhase::kPending || !groups.contains(instance.group)) continue;
     const Kind* const kind = KindOf(instance.reason);

@@ -15,19 +15,19 @@ class PendingFunctions : public testing::Test {
  protected:
   void Add(const std::string& group, FunctionPhase phase, const std::string& reason) {
     InstanceFact fact;
-    fact.instance.uid = std::to_string(facts_.instances.size());
+    fact.instance.uid = std::to_string(observed_.instances.size());
     fact.instance.group = group;
     fact.instance.phase = phase;
     fact.instance.reason = reason;
-    facts_.instances[fact.instance.uid] = fact;
+    observed_.instances[fact.instance.uid] = fact;
   }
   std::optional<PendingObstacle> Found() {
-    return FindPendingObstacle(facts_, {workers_, servers_});
+    return FindPendingObstacle(observed_, {workers_, servers_});
   }
 
   const std::string workers_ = WorkersGroupName(2);
   const std::string servers_ = ServersGroupName(2);
-  Facts facts_;
+  Observations observed_;
 };
 
 TEST_F(PendingFunctions, WhatJustTakesItsTimeIsNoObstacle) {
@@ -53,7 +53,7 @@ TEST_F(PendingFunctions, TheKubeletsWordsAreMappedWithTheNextStep) {
   };
   for (const auto& [said, reason, next] : cases) {
     SCOPED_TRACE(said);
-    facts_.instances.clear();
+    observed_.instances.clear();
     Add(servers_, FunctionPhase::kPending, said);
     ASSERT_TRUE(Found().has_value());
     EXPECT_EQ(ReasonText(Found()->reason), std::string(reason));
