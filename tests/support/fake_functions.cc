@@ -222,7 +222,7 @@ void FakeFunctions::AskFingerprint(const JobIdentity& job, const std::string& in
                                    const Endpoint&) {
   Advance();
   (void)Around("askFingerprint", [&] {
-    ++asked_kernels_[instance_uid];
+    ++fingerprint_questions_[instance_uid];
     const auto found = instances_.find(instance_uid);
     if (found == instances_.end() || found->second.instance.phase != FunctionPhase::kReady ||
         found->second.silent) {

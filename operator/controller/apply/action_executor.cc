@@ -6,6 +6,7 @@
 #include <set>
 #include <variant>
 
+#include "operator/controller/decide/start_back_off.h"
 #include "operator/resources/function_groups.h"
 #include "operator/resources/slice_requests.h"
 
@@ -21,6 +22,12 @@ void ActionExecutor::BeginStarting(Pass* pass) {
   memo.start_error = OkStatus();
 }
 
+void ActionExecutor::NoteStartError(const Status& ensured, Pass* pass) {
+  if (ensured.ok()) return;
+  pass->memory->memo.start_error = ensured;
+  pass->memory->memo.refused_by_quota = dependencies_.backend.capabilities().quotas;
+}
+
 Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const EnsurePlannedGroups&) {
   LDNN_RETURN_IF_ERROR(writer_.ConfirmLead(pass));
   BeginStarting(pass);
@@ -28,8 +35,7 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const EnsurePlannedG
   for (const FunctionGroup& group :
        PlannedGroups(pass->snapshot.job, PlatformOf(pass->snapshot), secrets)) {
     const Status ensured = dependencies_.backend.EnsureGroup(group);
-    // Who waits for functions is told why there are none.
-    if (!ensured.ok()) pass->memory->memo.start_error = ensured;
+    NoteStartError(ensured, pass);
     if (IsRefusedStart(pass->memory->memo)) return Next::kDecideAgain;
     LDNN_RETURN_IF_ERROR(ensured);
   }
@@ -42,7 +48,7 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const EnsureProfileG
   LDNN_ASSIGN_OR_RETURN(const FunctionSecrets secrets, credentials_.SecretsOf(pass));
   const Status ensured = dependencies_.backend.EnsureGroup(ProfileGroup(
       pass->snapshot.job, options_.platform, action.count, action.memory_mib, secrets));
-  if (!ensured.ok()) pass->memory->memo.start_error = ensured;
+  NoteStartError(ensured, pass);
   if (IsRefusedStart(pass->memory->memo)) return Next::kDecideAgain;
   LDNN_RETURN_IF_ERROR(ensured);
   return Next::kGoOn;
@@ -75,12 +81,12 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const DeleteAllGroup
     return deleted;
   }
   if (action.retry_seconds.has_value()) {
-    const double chance = 0.75 + 0.5 * dependencies_.runtime.random.Uniform();
+    const double seconds =
+        WithStartJitter(*action.retry_seconds, dependencies_.runtime.random.Uniform());
     ++memo.start_attempts;
     memo.start_since.reset();
-    memo.start_again_at =
-        dependencies_.runtime.clock.Now() + FromSeconds(*action.retry_seconds * chance);
-    queue_.StandBack(pass->name, *memo.start_again_at);
+    memo.start_again_at = dependencies_.runtime.clock.Now() + FromSeconds(seconds);
+    queue_.BackOff(pass->name, *memo.start_again_at);
   }
   return Next::kGoOn;
 }

@@ -51,8 +51,7 @@ struct EnsureProfileGroup {
 };
 // All groups of the job that have instances.
 struct DeleteAllGroups {
-  // Not all functions came (all or nothing): the next attempt is made after this, a quarter more or
-  // less by chance, so that two that hinder each other part.
+  // Set when not all functions came in time: the job starts again after this, with some jitter.
   std::optional<double> retry_seconds = std::nullopt;
 };
 struct DeleteOneGroup {

@@ -2,10 +2,10 @@
 #include "operator/controller/decide/await_functions.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "operator/controller/decide/decide.h"
 #include "operator/controller/decide/round_view.h"
+#include "operator/controller/decide/start_back_off.h"
 
 namespace lambdadnn {
 
@@ -29,9 +29,7 @@ FunctionStarts ViewStarts(const Observations& observed, std::span<const GroupNee
 }
 
 Action GiveUpStart(const JobSnapshot& snapshot) {
-  const ControllerOptions& options = *snapshot.options;
-  const double doubled = options.start_retry_seconds * std::pow(2.0, snapshot.memo->start_attempts);
-  return DeleteAllGroups{std::min(doubled, options.max_start_retry_seconds)};
+  return DeleteAllGroups{StartBackOffSeconds(*snapshot.options, snapshot.memo->start_attempts)};
 }
 
 std::vector<Action> AwaitFunctions(const JobSnapshot& snapshot, const FunctionStarts& starts,
@@ -41,7 +39,7 @@ std::vector<Action> AwaitFunctions(const JobSnapshot& snapshot, const FunctionSt
   if (starts.ended_early >= options.max_start_failures) {
     const FunctionInstance& last = starts.last_ended->instance;
     return {FailJob(Reason::kFunctionStartFailed, "functions end before they are ready (" +
-                                                      last.reason + "): " + last.last_log_line)};
+                                                      last.Why() + "): " + last.last_log_line)};
   }
   if (IsRefusedStart(memo)) return {GiveUpStart(snapshot)};
   if (memo.start_again_at.has_value()) return ReleaseReservation(snapshot);

@@ -34,7 +34,7 @@ bool EndedEarly(const InstanceFact& fact);
 std::vector<Action> AwaitFunctions(const JobSnapshot& snapshot, const FunctionStarts& starts,
                                    const Action& ensure);
 
-// Gives back what came of a failed start; the next one waits twice as long.
+// Releases the functions of a failed start; the next start backs off for twice as long.
 Action GiveUpStart(const JobSnapshot& snapshot);
 
 }  // namespace lambdadnn

@@ -125,7 +125,7 @@ std::vector<Action> ReleaseDiffering(const JobSnapshot& snapshot, const std::str
     return {GiveUpStart(snapshot)};
   }
   WriteDecision tell;
-  tell.why = "kernels differ";
+  tell.why = "numerics differ";
   tell.conditions.push_back(differ);
   return {tell};
 }

@@ -41,7 +41,7 @@ RoundBreak BreakOfLostFunction(const JobSnapshot& snapshot, const Role& role,
   const auto found = observed.instances.find(uid);
   if (found != observed.instances.end()) {
     const FunctionInstance& instance = found->second.instance;
-    if (!instance.reason.empty()) lost.message += " (" + instance.reason + ")";
+    if (!instance.reason.empty()) lost.message += " (" + instance.Why() + ")";
     if (!instance.last_log_line.empty()) lost.message += ": " + instance.last_log_line;
     lost.at = std::min(at, found->second.gone.value_or(at));
     lost.counts = IsOwnMaking(instance.end);
@@ -213,9 +213,12 @@ RoundView ViewRound(const JobSnapshot& snapshot, const Round& round) {
   const Binding binding(snapshot.job.status.execution);
   RoundView view;
   for (const Role& role : PlannedRoles(*snapshot.job.status.plan)) {
-    const BoundFunction* const bound = binding.Find(role);
-    view.entries.push_back(
-        {role, binding.Assigned(role).attempt, bound == nullptr ? "" : bound->uid, nullptr});
+    RoundView::Entry& entry = view.entries.emplace_back();
+    entry.role = role;
+    if (const BoundFunction* const bound = binding.Find(role); bound != nullptr) {
+      entry.attempt = bound->attempt;
+      entry.instance_uid = bound->uid;
+    }
   }
   for (const auto& [invocation, slice] : observed.slices) {
     if (!InRound(slice, round)) continue;

@@ -30,11 +30,6 @@ bool AnySliceRuns(const Observations& observed) {
   return false;
 }
 
-// What WaitingCondition says of the first in the queue.
-bool IsNext(const std::string& message) {
-  return message.find("place 1 in the queue") != std::string::npos;
-}
-
 std::string PhaseOf(const JobSnapshot& snapshot, const Job& job) {
   if (HasCondition(job, kConditionComplete)) return "Complete";
   if (HasCondition(job, kConditionFailed)) return "Failed";
@@ -101,10 +96,10 @@ bool AddWaiting(const JobSnapshot& snapshot, JobStatus* status) {
   job.status = *status;
   const bool profiled = job.spec.profile.has_value() || job.status.profile.has_value();
   if (!job.status.plan.has_value() && profiled) return false;
-  const std::optional<Condition> condition =
-      WaitingCondition(job, snapshot.observations->queue, snapshot.options->platform);
-  if (condition.has_value()) Set(status, snapshot, *condition);
-  return condition.has_value();
+  const std::optional<CapacityWait> wait =
+      FindCapacityWait(job, snapshot.observations->queue, snapshot.options->platform);
+  if (wait.has_value()) Set(status, snapshot, ConditionOf(*wait));
+  return wait.has_value();
 }
 
 // Ready of a job that has no functions any more, or is about to have none, is False for the reason
@@ -123,11 +118,11 @@ void EndReady(const JobSnapshot& snapshot, JobStatus* status) {
 }
 
 // Of functions that are not there, by what the backend said when it was asked for them.
-Reason ReasonOfMissing(const Status& error) {
-  if (error.code() == StatusCode::kFailedPrecondition) return Reason::kFunctionNotCreated;
-  if (error.code() != StatusCode::kResourceExhausted) return Reason::kFunctionsStarting;
-  const bool quota = error.message().find("exceeded quota") != std::string::npos;
-  return quota ? Reason::kQuotaExceeded : Reason::kWaitingForCapacity;
+Reason ReasonOfMissing(const Memo& memo) {
+  const StatusCode code = memo.start_error.code();
+  if (code == StatusCode::kFailedPrecondition) return Reason::kFunctionNotCreated;
+  if (code != StatusCode::kResourceExhausted) return Reason::kFunctionsStarting;
+  return memo.refused_by_quota ? Reason::kQuotaExceeded : Reason::kWaitingForCapacity;
 }
 
 void AddFunctions(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
@@ -146,7 +141,7 @@ void AddFunctions(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
   std::string message = std::to_string(status->workers_ready) + " of " +
                         std::to_string(status->workers_desired) + " workers are ready";
   if (!snapshot.memo->start_error.ok()) message += ": " + snapshot.memo->start_error.message();
-  Reason missing = ReasonOfMissing(snapshot.memo->start_error);
+  Reason missing = ReasonOfMissing(*snapshot.memo);
   if (!all) {
     const int revision = status->plan->revision;
     if (const auto obstacle = FindPendingObstacle(
@@ -255,17 +250,24 @@ JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decisi
   return status;
 }
 
-bool DiffersInSubstance(const JobStatus& a, const JobStatus& b) {
+int PlaceInQueue(const JobSnapshot& snapshot, const JobStatus& status) {
+  const QueueView& queue = snapshot.observations->queue;
+  const Condition* ready = FindCondition(status.conditions, kConditionReady);
+  const bool waits = ready != nullptr && HasReason(*ready, Reason::kWaitingForCapacity);
+  return waits && queue.limited && queue.known ? queue.ahead + 1 : 0;
+}
+
+bool IsPlaceNews(int told, int now) { return (told == 1) != (now == 1); }
+
+bool DiffersInSubstance(const JobStatus& a, const JobStatus& b, bool place_is_news) {
   JobStatus left = a;
   left.progress = b.progress;
   left.usage = b.usage;
-  // One's place in the queue is progress too, but for being the next.
   for (Condition& condition : left.conditions) {
     const Condition* other = FindCondition(b.conditions, condition.type);
-    const bool waits = HasReason(condition, Reason::kWaitingForCapacity) && other != nullptr;
-    const bool same = waits && other->reason == condition.reason &&
-                      IsNext(other->message) == IsNext(condition.message);
-    if (same) condition.message = other->message;
+    const bool still_waits = HasReason(condition, Reason::kWaitingForCapacity) &&
+                             other != nullptr && other->reason == condition.reason;
+    if (still_waits && !place_is_news) condition.message = other->message;
   }
   return !(left == b);
 }

@@ -41,7 +41,7 @@ Json InstanceJson(const InstanceFact& fact) {
                {"group", fact.instance.group},
                {"phase", PhaseName(fact.instance.phase)},
                {"address", fact.instance.endpoint.Text()},
-               {"reason", fact.instance.reason}};
+               {"reason", fact.instance.Why()}};
   if (fact.fingerprint.has_value()) {
     json["isa"] = fact.fingerprint->isa;
     json["libtorch"] = fact.fingerprint->libtorch;

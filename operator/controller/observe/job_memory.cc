@@ -166,7 +166,7 @@ void JobMemory::ObserveInstances(const std::vector<FunctionInstance>& instances,
     event["uid"] = instance.uid;
     event["group"] = instance.group;
     event["state"] = state;
-    if (!instance.reason.empty()) event["reason"] = instance.reason;
+    if (!instance.reason.empty()) event["reason"] = instance.Why();
     news(event);
   };
   Bill(instances, job, platform, now);

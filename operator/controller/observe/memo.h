@@ -50,6 +50,9 @@ struct Memo {
   std::optional<Instant> start_again_at;
   // The last refusal of the backend, e.g. no capacity.
   Status start_error;
+  // kResourceExhausted in it means that a quota of the job's namespace is used up; otherwise the
+  // platform has no capacity left.
+  bool refused_by_quota = false;
   // Version of the Secrets that functions were last asked for with; absent = not asked yet.
   std::optional<std::string> secrets_version;
   // The same by uid, of each function that was first seen after it was asked for by this process.
@@ -79,6 +82,10 @@ struct Memo {
   bool profile_cache_read = false;
   // The checkpoint of spec.checkpoint.resumeFrom; absent = not imported yet.
   std::optional<Result<ImportedCheckpoint>> imported;
+
+  // The place in the queue that the last written status tells of, from 1; 0 = none, or another
+  // process wrote it.
+  int place_told = 0;
 
   // --- Finishing ---
   std::optional<Status> results;  // whether the model is in the store
