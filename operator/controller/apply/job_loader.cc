@@ -4,18 +4,9 @@
 #include "operator/api/conditions.h"
 #include "operator/controller/admission/tenant_rules.h"
 #include "operator/controller/apply/event_objects.h"
-#include "operator/controller/decide/decide.h"
+#include "operator/controller/decide/gather_needs.h"
 
 namespace lambdadnn {
-namespace {
-
-bool SeesQueue(const Job& job, const Platform& platform) {
-  if (IsFinished(job) || job.spec.suspend || !job.metadata.deletion_timestamp.empty()) return false;
-  return !IsStarted(job) || !job.status.plan.has_value() || NeedsReplan(job, platform);
-}
-
-}  // namespace
-
 JobLoader::JobLoader(const ControllerDependencies& dependencies, const ControllerOptions& options,
                      ObjectCache& cache, AdmissionQueue& queue)
     : dependencies_(dependencies), options_(options), cache_(cache), queue_(queue) {}
@@ -86,7 +77,7 @@ Status JobLoader::Load(Pass* pass) {
     pass->snapshot.reach = CheckStartCheckpoint(pass->snapshot.job);
   }
   pass->snapshot.options = &options_;
-  pass->sees_queue = SeesQueue(pass->snapshot.job, options_.platform);
+  pass->sees_queue = NeedsQueue(pass->snapshot.job, options_.platform);
   return OkStatus();
 }
 

@@ -12,6 +12,7 @@
 #include "common/base/text.h"
 #include "operator/controller/decide/await_functions.h"
 #include "operator/controller/decide/decide.h"
+#include "operator/controller/decide/profile_source.h"
 #include "operator/controller/planning/profile_fit.h"
 #include "operator/resources/function_groups.h"
 
@@ -49,15 +50,6 @@ FunctionTimes TimesOf(const Observations& observed,
     }
   }
   return {Median(starts), Median(releases)};
-}
-
-// Nothing, while the rates of a profile were fitted well enough.
-void DoubtProfile(const JobSnapshot& snapshot, const std::string& why, WriteDecision* write) {
-  if (write->profile->residual <= snapshot.options->max_profile_residual) return;
-  write->conditions.push_back(MakeCondition(
-      kConditionDegraded, true, Reason::kProfileUncertain,
-      why + "; predictions may be off by as much: profile again on a quieter machine, narrow "
-            "spec.functions.memory, or give spec.profile"));
 }
 
 std::vector<Action> WriteFit(const JobSnapshot& snapshot, const ProfilePlan& plan,
@@ -220,25 +212,6 @@ std::vector<Action> DecideProfile(const JobSnapshot& snapshot) {
   const Job& job = snapshot.job;
   const Observations& observed = *snapshot.observations;
   const Memo& memo = *snapshot.memo;
-  if (job.spec.profile.has_value()) {
-    WriteDecision given;
-    given.why = "given profile";
-    given.early = true;
-    given.profile = job.spec.profile;
-    DoubtProfile(snapshot,
-                 "spec.profile says of itself that its rates were " +
-                     FormatDouble(std::round(100 * job.spec.profile->residual)) + " % off",
-                 &given);
-    return {given};
-  }
-  if (!memo.profile_cache_read) return {ReadProfileCache{}};
-  if (memo.cached_profile.has_value()) {
-    WriteDecision cached;
-    cached.why = "cached profile";
-    cached.early = true;
-    cached.profile = memo.cached_profile;
-    return {cached};
-  }
   if (auto waits = AwaitReservation(snapshot); waits.has_value()) return *waits;
   const ProfilePlan plan = MakeProfilePlan(job.spec, ProfilePlatformOf(snapshot));
   const std::map<SizeAndRank, const SliceFact*> slices = ProfileSlices(observed);

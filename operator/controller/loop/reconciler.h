@@ -48,7 +48,7 @@ class Reconciler final : public Reconcilable {
 
  private:
   void Drop(const ObjectName& name);
-  Status LookAtPlatform(Pass* pass);
+  Status ReadLimits(Pass* pass);
   Status Gather(Pass* pass);
   Status DecideAndApply(Pass* pass);
   Status WriteStatusIfChanged(Pass* pass);

@@ -49,6 +49,12 @@ void Set(TestSnapshot& s, const char* type, Reason reason) {
 }
 void DeleteIt(TestSnapshot& s) { s.job.metadata.deletion_timestamp = "2026-01-01T00:00:00Z"; }
 
+void WithoutProfile(TestSnapshot& s) {
+  s.job.spec.profile.reset();
+  s.job.status.profile.reset();
+  s.job.status.plan.reset();
+}
+
 const Row kRows[] = {
     {"running", [](TestSnapshot&) {}, "Run"},
     {"of another controller", [](TestSnapshot& s) { s.job.spec.managed_by = "other/one"; },
@@ -137,6 +143,18 @@ const Row kRows[] = {
      },
      "Suspend"},
     {"resumed", [](TestSnapshot& s) { Set(s, kConditionSuspended, Reason::kJobSuspended); },
+     "Resume"},
+    {"refused credentials",
+     [](TestSnapshot& s) {
+       s.remembered.credentials_refused = FailedPreconditionError("no credentials");
+       s.remembered.credentials_refused_since = s.now;
+     },
+     "FailWithoutCredentials"},
+    {"refused credentials, with a store that is to be asked again",
+     [](TestSnapshot& s) {
+       s.remembered.credentials_refused_since = s.now;
+       s.remembered.admission.reset();
+     },
      "Admit"},
     {"with a store that was not asked", [](TestSnapshot& s) { s.remembered.admission.reset(); },
      "Admit"},
@@ -144,12 +162,19 @@ const Row kRows[] = {
      [](TestSnapshot& s) { s.remembered.admission = UnavailableError("store"); }, "Admit"},
     {"without credentials yet", [](TestSnapshot& s) { s.remembered.credentials_known = false; },
      "Admit"},
-    {"without profile",
+    {"without profile", WithoutProfile, "UseCachedProfile"},
+    {"without profile, which the spec gives",
      [](TestSnapshot& s) {
-       s.job.status.profile.reset();
-       s.job.status.plan.reset();
+       WithoutProfile(s);
+       s.job.spec.profile.emplace();
      },
-     "Profile"},
+     "UseGivenProfile"},
+    {"without profile anywhere",
+     [](TestSnapshot& s) {
+       WithoutProfile(s);
+       s.remembered.profile_cache_read = true;
+     },
+     "MeasureProfile"},
     {"without plan", [](TestSnapshot& s) { s.job.status.plan.reset(); }, "Plan"},
     {"with a plan beyond the platform",
      [](TestSnapshot& s) { s.job.status.plan->memory_mib = 1 << 20; }, "Replan"},
