@@ -19,9 +19,9 @@ const std::array<Backend, 3>& Backends() {
       {BackendKind::kLocal, "Local", {.changes_cpu = true, .peers_reachable = true}},
       {BackendKind::kKnative,
        "Knative",
-       {.peers_reachable = true, .pods = true, .cluster_limits = true}},
+       {.peers_reachable = true, .pods = true, .quotas = true, .cluster_limits = true}},
       // Requests go through its gateway, which chooses a pod.
-      {BackendKind::kOpenFaas, "OpenFaaS", {.pods = true}},
+      {BackendKind::kOpenFaas, "OpenFaaS", {.pods = true, .quotas = true}},
   }};
   return backends;
 }

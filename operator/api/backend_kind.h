@@ -21,6 +21,9 @@ struct BackendCapabilities {
   // Functions are pods: their logs are read at the API server, network policies bound them, and
   // they share neither files nor addresses with the operator.
   bool pods = false;
+  // Functions count against quotas of the job's namespace: where EnsureGroup fails with
+  // kResourceExhausted, one of them is used up.
+  bool quotas = false;
   // The cluster has a say in what functions may take (ClusterBound).
   bool cluster_limits = false;
 };

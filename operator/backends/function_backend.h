@@ -37,15 +37,19 @@ struct FunctionInstance {
   Endpoint endpoint;              // for slices, once ready; no host = none yet
   double cold_start_seconds = 0;  // create -> ready
   int restarts = 0;
-  // For people. kPending: what it waits for. kGone: why ("Killed", "OOMKilled", "Exited 2", …) and
-  // the last line it logged.
+  // kPending: what it waits for ("Unschedulable"). kGone: why ("Killed", "OOMKilled", "Exited 2").
   std::string reason;
+  std::string message;  // the platform's words about it; may be empty
+  // kGone.
   std::string last_log_line;
   // Since it was created, by the platform's clock, also when it is gone; 0 = unknown.
   double age_seconds = 0;
   double ended_seconds = 0;  // kGone: since its end
   FunctionEnd end = FunctionEnd::kNone;
   friend bool operator==(const FunctionInstance&, const FunctionInstance&) = default;
+
+  // For people: "Unschedulable: 0/2 nodes are available".
+  std::string Why() const { return message.empty() ? reason : reason + ": " + message; }
 };
 
 // What all functions of the platform together may take; 0 = no limit.

@@ -14,7 +14,8 @@ namespace {
 
 constexpr int kIpv4Bits = 32;
 constexpr int kIpv6Bits = 128;
-constexpr int kMappedBytes = 12;
+constexpr size_t kMappedBytes = 12;
+constexpr std::array<uint8_t, kMappedBytes> kNat64 = {0, 0x64, 0xff, 0x9b};
 
 IpBlock OfIpv4(const in_addr& address) {
   IpBlock block{.prefix_bits = kIpv4Bits};
@@ -60,6 +61,10 @@ std::string PlainHost(const Endpoint& endpoint) {
   return host;
 }
 
+bool IsSameServer(const Endpoint& a, const Endpoint& b) {
+  return PlainHost(a) == PlainHost(b) && a.PortOrUsual() == b.PortOrUsual();
+}
+
 std::optional<IpBlock> AddressOfHost(const std::string& host) {
   in_addr four{};
   if (::inet_aton(host.c_str(), &four) == 1) return OfIpv4(four);
@@ -68,6 +73,14 @@ std::optional<IpBlock> AddressOfHost(const std::string& host) {
   if (!IN6_IS_ADDR_V4MAPPED(&six)) return OfIpv6(six);
   std::memcpy(&four.s_addr, &six.s6_addr[kMappedBytes], sizeof four.s_addr);
   return OfIpv4(four);
+}
+
+IpBlock BehindNat64(const IpBlock& address) {
+  const auto& bytes = address.bytes;
+  if (!address.is_ipv6 || !std::equal(kNat64.begin(), kNat64.end(), bytes.begin())) return address;
+  IpBlock four{.prefix_bits = kIpv4Bits};
+  std::copy(bytes.begin() + kMappedBytes, bytes.end(), four.bytes.begin());
+  return four;
 }
 
 std::optional<IpBlock> ParseIpBlock(const std::string& text) {

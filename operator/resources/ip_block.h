@@ -26,9 +26,16 @@ struct IpBlock {
 // several texts.
 std::string PlainHost(const Endpoint& endpoint);
 
+// One host, by either of its texts, and one port.
+bool IsSameServer(const Endpoint& a, const Endpoint& b);
+
 // Numbers are read as getaddrinfo does ("0x7f.1", "2130706433"); an IPv6 address that stands for
 // one of IPv4 ("::ffff:10.0.0.7") is that one. Nothing: a name.
 std::optional<IpBlock> AddressOfHost(const std::string& host);
+
+// The IPv4 address that one of NAT64 (64:ff9b::/96, RFC 6052) leads to; any other is itself. Its
+// packets go to the IPv6 address, which is what NetworkPolicies must name.
+IpBlock BehindNat64(const IpBlock& address);
 
 // "10.0.0.0/8", "10.0.0.7", "fd00::/8", in the usual notation alone.
 std::optional<IpBlock> ParseIpBlock(const std::string& text);

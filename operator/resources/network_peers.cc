@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/resources/network_peers.h"
 
-#include "common/base/files.h"
-#include "common/json/yaml.h"
-
 namespace lambdadnn {
 namespace {
 
@@ -39,20 +36,6 @@ void TakePeers(JsonReader* reader, const char* name, Json* out, std::vector<Fiel
   if (value == nullptr) return;
   CheckPeers(*value, reader->PathOf(name), errors);
   *out = *value;
-}
-
-Result<Json> ReadOneDocument(const std::string& file) {
-  const auto text = ReadFile(file);
-  if (!text.ok()) return InvalidArgumentError(text.status().message());
-  YamlParseResult parsed = ParseYaml(*text);
-  if (parsed.error.has_value()) {
-    return InvalidArgumentError(file + ":" + std::to_string(parsed.error->line) + ": " +
-                                parsed.error->message);
-  }
-  if (parsed.documents.size() != 1) {
-    return InvalidArgumentError(file + ": must hold one YAML document");
-  }
-  return std::move(parsed.documents.front().value);
 }
 
 }  // namespace lambdadnn

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of NetworkPolicyPeers (networking.k8s.io/v1) as an administrator writes them, and the files
-// that hold them. Private to this folder.
+// Lists of NetworkPolicyPeers (networking.k8s.io/v1) as an administrator writes them. Private
+// to this folder.
 #pragma once
 
 #include <string>
@@ -16,8 +16,5 @@ void CheckPeers(const Json& peers, const std::string& path, std::vector<FieldErr
 
 // A field of the reader that holds peers; absent leaves `*out` alone.
 void TakePeers(JsonReader* reader, const char* name, Json* out, std::vector<FieldError>* errors);
-
-// A file of one YAML or JSON document; kInvalidArgument names the file and line.
-Result<Json> ReadOneDocument(const std::string& file);
 
 }  // namespace lambdadnn

@@ -2,6 +2,7 @@
 #include "operator/resources/network_policy.h"
 
 #include "common/base/endpoint.h"
+#include "common/json/yaml_file.h"
 #include "operator/resources/job_account.h"
 #include "operator/resources/job_children.h"
 #include "operator/resources/network_peers.h"
@@ -125,10 +126,7 @@ Result<JobNetworkOptions> JobNetworkOptionsFromJson(const Json& json) {
 }
 
 Result<JobNetworkOptions> ReadJobNetworkOptions(const std::string& file) {
-  LDNN_ASSIGN_OR_RETURN(const Json json, ReadOneDocument(file));
-  auto options = JobNetworkOptionsFromJson(json);
-  if (!options.ok()) return options.status().WithContext(file);
-  return options;
+  return ReadYamlFileAs(file, JobNetworkOptionsFromJson);
 }
 
 int StorePort(const FunctionGroup& group) {

@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "common/base/text.h"
+#include "common/json/json_list.h"
+#include "common/json/yaml_file.h"
 #include "operator/resources/network_peers.h"
 
 namespace lambdadnn {
@@ -30,10 +32,9 @@ bool IsName(std::string_view name) {
          std::all_of(name.begin(), name.end(), is_letter);
 }
 
-bool IsSameServer(const std::string& own, const Endpoint& endpoint) {
+bool IsOwnServer(const std::string& own, const Endpoint& endpoint) {
   const Result<Endpoint> read = ParseEndpoint(own);
-  return read.ok() && PlainHost(*read) == PlainHost(endpoint) &&
-         read->PortOrUsual() == endpoint.PortOrUsual();
+  return read.ok() && IsSameServer(*read, endpoint);
 }
 
 Json PortRule(int port) {
@@ -95,14 +96,14 @@ bool AllowedEndpoint::Matches(const Endpoint& endpoint) const {
 }
 
 bool StoreEndpoints::Allows(const Endpoint& endpoint) const {
-  return IsSameServer(own, endpoint) ||
+  return IsOwnServer(own, endpoint) ||
          std::any_of(allowed.begin(), allowed.end(),
                      [&](const AllowedEndpoint& entry) { return entry.Matches(endpoint); });
 }
 
 Json StoreEndpoints::Egress(const std::string& endpoint) const {
   const Result<Endpoint> at = ParseEndpoint(endpoint);
-  const bool is_own = endpoint.empty() ? own.empty() : at.ok() && IsSameServer(own, *at);
+  const bool is_own = endpoint.empty() ? own.empty() : at.ok() && IsOwnServer(own, *at);
   if (!is_own && !at.ok()) return Json::array();
   const int port = (at.ok() ? *at : Endpoint{}).PortOrUsual();
   Json peers = Json::array();
@@ -143,14 +144,10 @@ Result<StoreEndpoints> StoreEndpointsFromJson(const Json& json) {
   JsonReader reader(json, "", &errors);
   TakePeers(&reader, "peers", &endpoints.own_peers, &errors);
   if (const Json* list = reader.Child("allowedEndpoints"); list != nullptr) {
-    if (!list->is_array()) {
-      reader.Report("allowedEndpoints", "must be a list of {host, port, peers}");
-    } else {
-      for (size_t i = 0; i < list->size(); ++i) {
-        const std::string path = reader.PathOf("allowedEndpoints") + "[" + std::to_string(i) + "]";
-        endpoints.allowed.push_back(TakeEntry((*list)[i], path, &errors));
-      }
-    }
+    endpoints.allowed = DecodeList(
+        *list, reader.PathOf("allowedEndpoints"), &errors,
+        [&](const Json& item, const std::string& path) { return TakeEntry(item, path, &errors); },
+        "must be a list of {host, port, peers}");
   }
   reader.Finish();
   LDNN_RETURN_IF_ERROR(ToStatus(errors));
@@ -158,10 +155,7 @@ Result<StoreEndpoints> StoreEndpointsFromJson(const Json& json) {
 }
 
 Result<StoreEndpoints> ReadStoreEndpoints(const std::string& file) {
-  LDNN_ASSIGN_OR_RETURN(const Json json, ReadOneDocument(file));
-  auto endpoints = StoreEndpointsFromJson(json);
-  if (!endpoints.ok()) return endpoints.status().WithContext(file);
-  return endpoints;
+  return ReadYamlFileAs(file, StoreEndpointsFromJson);
 }
 
 }  // namespace lambdadnn

@@ -91,7 +91,7 @@ void AddAppointments(Dice& dice, const Scenario& scenario, std::vector<CrashAppo
                                                                  "list_instances",
                                                                  "slice_start",
                                                                  "slice_stop",
-                                                                 "ask_kernels",
+                                                                 "ask_fingerprint",
                                                                  "kube_get",
                                                                  "kube_list",
                                                                  "kube_create",

@@ -250,14 +250,14 @@ void SimSliceClient::AskFingerprint(const JobIdentity& job, const std::string& i
   if (function == nullptr || function->service == nullptr || function->cut_off) return;
   (void)process_.Spawn("ask", [this, function, job_uid = job.uid, instance_uid] {
     FaultInjector& faults = platform_.faults();
-    const FaultKind before = faults.Draw(process_.role(), "ask_kernels", FaultPoint::kBefore,
+    const FaultKind before = faults.Draw(process_.role(), "ask_fingerprint", FaultPoint::kBefore,
                                          Kind(FaultKind::kUnavailable));
     if (before == FaultKind::kCrash) process_.Kill();
     if (before != FaultKind::kNone) return;
     const Result<NumericsFingerprint> said = CallProcess<NumericsFingerprint>(
         process_, *function->process, FromSeconds(platform_.timing().request_seconds),
         FromSeconds(kRequestTimeoutSeconds), [function] { return function->fingerprint; });
-    const FaultKind after = faults.Draw(process_.role(), "ask_kernels", FaultPoint::kAfter,
+    const FaultKind after = faults.Draw(process_.role(), "ask_fingerprint", FaultPoint::kAfter,
                                         Kind(FaultKind::kUnavailable));
     if (after == FaultKind::kCrash) process_.Kill();
     if (said.ok() && after == FaultKind::kNone) answers_[job_uid].push_back({instance_uid, *said});

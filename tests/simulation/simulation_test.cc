@@ -67,8 +67,9 @@ TEST(Simulation, FaultsStrikeEveryRoleAndOperation) {
       {"root-server", {"get", "put", "head", "delete_many", "delete", "list"}},
       {"controller",
        {"get", "put", "head", "list", "delete_many", "ensure_group", "delete_group",
-        "delete_instance", "list_instances", "slice_start", "slice_stop", "ask_kernels", "kube_get",
-        "kube_list", "kube_create", "kube_patch", "kube_delete", "start_watch", "watch"}},
+        "delete_instance", "list_instances", "slice_start", "slice_stop", "ask_fingerprint",
+        "kube_get", "kube_list", "kube_create", "kube_patch", "kube_delete", "start_watch",
+        "watch"}},
       {"election", {"kube_get", "kube_create", "kube_update"}}};
   for (const auto& [role, performed] : operations) {
     for (const std::string& operation : performed) {

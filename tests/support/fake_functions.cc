@@ -201,7 +201,7 @@ void FakeFunctions::AskFingerprint(const JobIdentity& job, const std::string& in
                                    const Endpoint&) {
   Advance();
   (void)Around("askFingerprint", [&] {
-    ++asked_kernels_[instance_uid];
+    ++fingerprint_questions_[instance_uid];
     const Instance* instance = Reachable(instance_uid);
     if (instance == nullptr) return OkStatus();
     const auto own = fingerprint_of.find(instance_uid);

@@ -41,7 +41,9 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   Status DeleteGroup(const JobIdentity& job, const std::string& group) override;
   Status DeleteInstance(const JobIdentity& job, const std::string& uid) override;
   Result<std::vector<FunctionInstance>> List(const JobIdentity& job) override;
-  BackendCapabilities capabilities() const override { return {.changes_cpu = !cpu_fixed}; }
+  BackendCapabilities capabilities() const override {
+    return {.changes_cpu = !cpu_fixed, .quotas = quotas};
+  }
   Status SetCpu(const JobIdentity& job, const std::string& uid, int milli_cpu) override;
   Result<std::string> Logs(const JobIdentity& job, const std::string& uid, int last_lines) override;
   std::string IsolationName() const override { return "fake"; }
@@ -84,6 +86,7 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   std::string pending_reason;
   // EnsureGroup answers this while it is not OK.
   Status refuse_groups;
+  bool quotas = false;  // what refuses is a quota of the namespace
   // Of all instances together, beyond which groups are refused; 0 = no limit.
   void set_capacity_mib(int64_t mib) { platform_.capacity_mib = mib; }
   int64_t capacity_mib() const { return platform_.capacity_mib; }
@@ -120,7 +123,7 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   // The requests of these, and when they came.
   const std::vector<std::pair<Instant, SliceRequest>>& requests() const { return requests_; }
   // Questions for what an instance computes with, by its uid.
-  const std::map<std::string, int>& asked_kernels() const { return asked_kernels_; }
+  const std::map<std::string, int>& fingerprint_questions() const { return fingerprint_questions_; }
   size_t streams() const { return streams_.size(); }
   // Forgets deleted instances, as if they had never existed.
   void ForgetGone();
@@ -173,7 +176,7 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   FakePlatform<Instance> platform_;
   std::map<std::string, Stream> streams_;                          // by invocation
   std::map<std::string, std::vector<FingerprintAnswer>> answers_;  // by job uid
-  std::map<std::string, int> asked_kernels_;
+  std::map<std::string, int> fingerprint_questions_;
   std::map<std::string, std::pair<Status, bool>> fail_next_;
   std::map<std::string, int64_t> round_iteration_;
   std::set<std::string> keys_;

@@ -12,10 +12,10 @@
 namespace lambdadnn {
 namespace {
 
-constexpr const char* kNoRoute =
-    "RouteNotReady: Knative has no route to the function's Service yet";
-constexpr const char* kNodeLost =
-    "NodeLost: the pod was deleted, and its node has not confirmed its end";
+void Explain(const char* reason, const char* message, FunctionInstance* instance) {
+  instance->reason = reason;
+  instance->message = message;
+}
 
 ClusterReader::Options ReaderOptions(const KnativeBackend::Options& options) {
   ClusterReader::Options with = KnativeReaderOptions(options.services);
@@ -118,13 +118,15 @@ Result<std::vector<FunctionInstance>> KnativeBackend::List(const JobIdentity& jo
     logs_.AddEnds(*pod, &look, &of_pod);
     if (!of_pod.empty() && pods_.IsOverdue(*pod)) {
       of_pod.back().phase = FunctionPhase::kGone;
-      of_pod.back().reason = kNodeLost;
+      Explain("NodeLost", "the pod was deleted, and its node has not confirmed its end",
+              &of_pod.back());
       of_pod.back().end = FunctionEnd::kByPlatform;
       of_pod.back().age_seconds = 0;  // unknown when it ended
     }
     if (!of_pod.empty() && of_pod.back().phase == FunctionPhase::kReady && !routes_.Reach(*pod)) {
       of_pod.back().phase = FunctionPhase::kPending;
-      of_pod.back().reason = kNoRoute;
+      Explain("RouteNotReady", "Knative has no route to the function's Service yet",
+              &of_pod.back());
     }
     std::move(of_pod.begin(), of_pod.end(), std::back_inserter(instances));
   }

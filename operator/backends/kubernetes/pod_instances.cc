@@ -60,16 +60,18 @@ void ReadEnd(const Json& terminated, FunctionInstance* instance) {
   }
 }
 
-// Why a pod is not ready yet, with the platform's message; empty = no problem, just not yet.
-std::string PendingReason(const Json& pod) {
+// Why a pod is not ready yet, with the platform's message; nothing = no problem, just not yet.
+void ReadPendingReason(const Json& pod, FunctionInstance* instance) {
   const Json& scheduled = Named(At(At(pod, "status"), "conditions"), "type", "PodScheduled");
-  if (TextField(scheduled, "status") == "False") {
-    return TextField(scheduled, "reason") + ": " + TextField(scheduled, "message");
-  }
+  const bool is_scheduled = TextField(scheduled, "status") != "False";
   const Json& waiting = At(At(FunctionStatus(pod), "state"), "waiting");
-  const std::string reason = TextField(waiting, "reason");
-  if (reason.empty() || reason == "ContainerCreating" || reason == "PodInitializing") return "";
-  return reason + ": " + TextField(waiting, "message");
+  const Json& why = is_scheduled ? waiting : scheduled;
+  const std::string reason = TextField(why, "reason");
+  const bool starts =
+      reason.empty() || reason == "ContainerCreating" || reason == "PodInitializing";
+  if (is_scheduled && starts) return;
+  instance->reason = reason;
+  instance->message = TextField(why, "message");
 }
 
 std::optional<WallTime> ReadTime(const std::string& text) {
@@ -146,7 +148,7 @@ void ReadPhase(const Json& pod, FunctionInstance* instance) {
     instance->cold_start_seconds = ColdStartSeconds(pod, ready);
   } else {
     instance->phase = FunctionPhase::kPending;
-    instance->reason = PendingReason(pod);
+    ReadPendingReason(pod, instance);
   }
 }
 

@@ -104,7 +104,7 @@ void AdmissionQueue::SyncOne(const ObjectName& name) {
   } else if (entries_.erase(name) > 0) {
     changed_ = true;
     reserved_.erase(name);
-    stands_back_.erase(name);
+    backs_off_.erase(name);
   }
 }
 
@@ -121,8 +121,8 @@ bool AdmissionQueue::Waits(const ObjectName& name, const Entry& entry) const {
   const Instant now = runtime_.clock.Now();
   if (entry.undecided) return now - entry.first_seen < kUndecided;
   if (!entry.waits || !FitsWithin(entry.reservation, capacity_)) return false;
-  const auto back = stands_back_.find(name);
-  return back == stands_back_.end() || now >= back->second;
+  const auto back = backs_off_.find(name);
+  return back == backs_off_.end() || now >= back->second;
 }
 
 QueueView AdmissionQueue::ViewLocked(const ObjectName& name) {
@@ -186,7 +186,7 @@ bool AdmissionQueue::Reserve(const ObjectName& name, const Reservation& reservat
                        reservation.memory_mib <= own->second.reservation.memory_mib &&
                        reservation.milli_cpu <= own->second.reservation.milli_cpu;
   if (!shrinks && !HasCapacity(view, reservation)) return false;
-  stands_back_.erase(name);
+  backs_off_.erase(name);
   if (view.limited) reserved_[name] = reservation;
   return true;
 }
@@ -196,10 +196,10 @@ void AdmissionQueue::Settle(const ObjectName& name) {
   if (reserved_.erase(name) > 0) changed_ = true;
 }
 
-void AdmissionQueue::StandBack(const ObjectName& name, Instant until) {
+void AdmissionQueue::BackOff(const ObjectName& name, Instant until) {
   const std::lock_guard lock(mutex_);
   if (capacity_ == Reservation{}) return;
-  stands_back_[name] = until;
+  backs_off_[name] = until;
   changed_ = true;
 }
 
@@ -237,7 +237,7 @@ std::vector<ObjectName> AdmissionQueue::NextAfterChange() {
 
 size_t AdmissionQueue::size() const {
   const std::lock_guard lock(mutex_);
-  return entries_.size() + reserved_.size() + stands_back_.size();
+  return entries_.size() + reserved_.size() + backs_off_.size();
 }
 
 }  // namespace lambdadnn

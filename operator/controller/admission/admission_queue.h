@@ -35,7 +35,7 @@ class AdmissionQueue {
   // The write has happened or failed: the object says it.
   void Settle(const ObjectName& name);
   // A job whose start failed backs off until then: whoever is next may try.
-  void StandBack(const ObjectName& name, Instant until);
+  void BackOff(const ObjectName& name, Instant until);
   // Those who wait and may start now, in order (the first few of them), whenever anything has
   // changed since the last call.
   std::vector<ObjectName> NextAfterChange();
@@ -76,7 +76,7 @@ class AdmissionQueue {
   uint64_t seen_ = 0;  // of the cache's changes
   std::map<ObjectName, Entry> entries_;
   std::map<ObjectName, Reservation> reserved_;
-  std::map<ObjectName, Instant> stands_back_;
+  std::map<ObjectName, Instant> backs_off_;
   Reservation capacity_;
   bool capacity_known_ = false;
   Instant capacity_asked_{};

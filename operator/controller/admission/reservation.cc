@@ -61,31 +61,40 @@ bool HasCapacity(const QueueView& queue, const Reservation& reservation) {
          FitsWithin(queue.taken + queue.before + reservation, queue.capacity);
 }
 
-std::optional<Condition> WaitingCondition(const Job& job, const QueueView& queue,
-                                          const Platform& platform) {
-  const Reservation reservation = ReservationOf(job, platform);
-  if (!queue.limited || !queue.known || HasCapacity(queue, reservation)) return std::nullopt;
-  const std::string needs =
-      std::string(job.status.plan.has_value() ? "the plan needs " : "profiling needs ") +
-      DescribeReservation(reservation, queue.capacity);
-  if (!FitsWithin(reservation, queue.capacity)) {
-    return MakeCondition(kConditionReady, false, Reason::kExceedsCapacity,
-                         needs + ", more than the " +
-                             DescribeReservation(queue.capacity, queue.capacity) +
+std::optional<CapacityWait> FindCapacityWait(const Job& job, const QueueView& queue,
+                                             const Platform& platform) {
+  CapacityWait wait;
+  wait.needed = ReservationOf(job, platform);
+  if (!queue.limited || !queue.known || HasCapacity(queue, wait.needed)) return std::nullopt;
+  const bool ever = FitsWithin(wait.needed, queue.capacity);
+  wait.reason = ever ? Reason::kWaitingForCapacity : Reason::kExceedsCapacity;
+  wait.place = queue.ahead + 1;
+  wait.planned = job.status.plan.has_value();
+  wait.free = {Left(queue.capacity.memory_mib, queue.taken.memory_mib),
+               Left(queue.capacity.milli_cpu, queue.taken.milli_cpu)};
+  wait.capacity = queue.capacity;
+  wait.first = queue.first;
+  return wait;
+}
+
+Condition ConditionOf(const CapacityWait& wait) {
+  const std::string capacity = DescribeReservation(wait.capacity, wait.capacity);
+  const std::string needs = std::string(wait.planned ? "the plan needs " : "profiling needs ") +
+                            DescribeReservation(wait.needed, wait.capacity);
+  if (wait.reason == Reason::kExceedsCapacity) {
+    return MakeCondition(kConditionReady, false, wait.reason,
+                         needs + ", more than the " + capacity +
                              " that all jobs share; lower spec.functions or the objective, or give "
                              "the platform more");
   }
-  const Reservation left{Left(queue.capacity.memory_mib, queue.taken.memory_mib),
-                         Left(queue.capacity.milli_cpu, queue.taken.milli_cpu)};
-  std::string message = "waits for capacity, place " + std::to_string(queue.ahead + 1) +
-                        " in the queue: " + needs + ", " +
-                        DescribeReservation(left, queue.capacity) + " of " +
-                        DescribeReservation(queue.capacity, queue.capacity) + " are free";
-  if (queue.ahead > 0) {
-    message += queue.first.empty() ? ", a job of another namespace is next"
-                                   : ", " + queue.first + " is next";
+  std::string message =
+      "waits for capacity, place " + std::to_string(wait.place) + " in the queue: " + needs + ", " +
+      DescribeReservation(wait.free, wait.capacity) + " of " + capacity + " are free";
+  if (wait.place > 1) {
+    message += wait.first.empty() ? ", a job of another namespace is next"
+                                  : ", " + wait.first + " is next";
   }
-  return MakeCondition(kConditionReady, false, Reason::kWaitingForCapacity, message);
+  return MakeCondition(kConditionReady, false, wait.reason, message);
 }
 
 }  // namespace lambdadnn

@@ -11,6 +11,7 @@
 
 #include "common/plan/workload.h"
 #include "operator/api/job.h"
+#include "operator/api/reason.h"
 
 namespace lambdadnn {
 
@@ -49,8 +50,20 @@ struct QueueView {
 // Whether a job that takes `reservation` may start, or grow to it, now: it does not take what those
 // before it wait for.
 bool HasCapacity(const QueueView& queue, const Reservation& reservation);
-// Why a job that is not started does not start, as its condition Ready; nullopt = it may.
-std::optional<Condition> WaitingCondition(const Job& job, const QueueView& queue,
-                                          const Platform& platform);
+// What keeps a job that is not started from starting.
+struct CapacityWait {
+  Reason reason = Reason::kWaitingForCapacity;  // or kExceedsCapacity: it can never start
+  int place = 1;                                // in the queue, from 1
+  bool planned = false;                         // else it waits for the functions that profile it
+  Reservation needed;
+  Reservation free;
+  Reservation capacity;
+  std::string first;  // as in QueueView
+};
+// nullopt = it may start, or it is not known yet.
+std::optional<CapacityWait> FindCapacityWait(const Job& job, const QueueView& queue,
+                                             const Platform& platform);
+// As the job's condition Ready.
+Condition ConditionOf(const CapacityWait& wait);
 
 }  // namespace lambdadnn

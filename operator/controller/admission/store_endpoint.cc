@@ -1,12 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/controller/admission/store_endpoint.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
-
-#include <array>
-#include <cstdint>
-#include <cstring>
 #include <optional>
 #include <string>
 
@@ -15,40 +9,23 @@
 namespace lambdadnn {
 namespace {
 
-// In the order of bytes of this machine; of an IPv6 address that stands for one as well.
-std::optional<uint32_t> Ipv4Of(const std::string& host) {
-  in_addr four{};
-  if (::inet_aton(host.c_str(), &four) == 1) return ntohl(four.s_addr);
-  in6_addr six{};
-  if (::inet_pton(AF_INET6, host.c_str(), &six) != 1) return std::nullopt;
-  static constexpr std::array<uint8_t, 12> kMapped = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
-  static constexpr std::array<uint8_t, 12> kNat64 = {0, 0x64, 0xff, 0x9b};
-  const bool stands_for_one = std::memcmp(six.s6_addr, kMapped.data(), kMapped.size()) == 0 ||
-                              std::memcmp(six.s6_addr, kNat64.data(), kNat64.size()) == 0;
-  if (!stands_for_one) return std::nullopt;
-  uint32_t four_bytes = 0;
-  std::memcpy(&four_bytes, six.s6_addr + 12, sizeof four_bytes);
-  return ntohl(four_bytes);
-}
-
-std::optional<in6_addr> Ipv6Of(const std::string& host) {
-  in6_addr six{};
-  if (::inet_pton(AF_INET6, host.c_str(), &six) != 1) return std::nullopt;
-  return six;
-}
-
 enum class AddressKind { kOther, kLinkLocal, kUnspecified, kLoopback };
 
 AddressKind KindOf(const std::string& host) {
-  if (const auto four = Ipv4Of(host); four.has_value()) {
-    if (*four >> 16 == 0xA9FE) return AddressKind::kLinkLocal;
-    if (*four >> 24 == 0) return AddressKind::kUnspecified;
-    return *four >> 24 == 127 ? AddressKind::kLoopback : AddressKind::kOther;
-  }
-  if (const auto six = Ipv6Of(host); six.has_value()) {
-    if (IN6_IS_ADDR_LINKLOCAL(&*six)) return AddressKind::kLinkLocal;
-    if (IN6_IS_ADDR_UNSPECIFIED(&*six)) return AddressKind::kUnspecified;
-    return IN6_IS_ADDR_LOOPBACK(&*six) ? AddressKind::kLoopback : AddressKind::kOther;
+  struct Range {
+    const char* cidr;
+    AddressKind kind;
+  };
+  static constexpr Range kRanges[] = {
+      {"169.254.0.0/16", AddressKind::kLinkLocal}, {"fe80::/10", AddressKind::kLinkLocal},
+      {"0.0.0.0/8", AddressKind::kUnspecified},    {"::/128", AddressKind::kUnspecified},
+      {"127.0.0.0/8", AddressKind::kLoopback},     {"::1/128", AddressKind::kLoopback}};
+  if (const auto address = AddressOfHost(host); address.has_value()) {
+    const IpBlock reached = BehindNat64(*address);
+    for (const Range& range : kRanges) {
+      if (ParseIpBlock(range.cidr)->Covers(reached)) return range.kind;
+    }
+    return AddressKind::kOther;
   }
   const bool local = host == "localhost" || host.ends_with(".localhost") ||
                      host == "localhost.localdomain" || host == "ip6-localhost";
@@ -57,10 +34,7 @@ AddressKind KindOf(const std::string& host) {
 
 bool IsApiServer(const EndpointRules& rules, const Endpoint& endpoint, const std::string& host) {
   const std::optional<Endpoint>& known = rules.api_server;
-  if (known.has_value() && PlainHost(*known) == host &&
-      known->PortOrUsual() == endpoint.PortOrUsual()) {
-    return true;
-  }
+  if (known.has_value() && IsSameServer(*known, endpoint)) return true;
   return host == "kubernetes" || host == "kubernetes.default" ||
          host.starts_with("kubernetes.default.svc");
 }

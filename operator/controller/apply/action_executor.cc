@@ -6,6 +6,7 @@
 #include <set>
 #include <variant>
 
+#include "operator/controller/decide/start_back_off.h"
 #include "operator/resources/function_groups.h"
 #include "operator/resources/slice_requests.h"
 
@@ -16,9 +17,15 @@ Result<ActionExecutor::Next> ActionExecutor::Apply(Pass* pass, const Action& act
 }
 
 void ActionExecutor::BeginStarting(Pass* pass) {
-  Facts& facts = pass->memory->facts;
-  if (!facts.start_since.has_value()) facts.start_since = dependencies_.runtime.clock.Now();
-  facts.start_error = OkStatus();
+  Memo& memo = pass->memory->memo;
+  if (!memo.start_since.has_value()) memo.start_since = dependencies_.runtime.clock.Now();
+  memo.start_error = OkStatus();
+}
+
+void ActionExecutor::NoteStartError(const Status& ensured, Pass* pass) {
+  if (ensured.ok()) return;
+  pass->memory->memo.start_error = ensured;
+  pass->memory->memo.refused_by_quota = dependencies_.backend.capabilities().quotas;
 }
 
 Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const EnsurePlannedGroups&) {
@@ -28,9 +35,8 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const EnsurePlannedG
   for (const FunctionGroup& group :
        PlannedGroups(pass->snapshot.job, PlatformOf(pass->snapshot), secrets)) {
     const Status ensured = dependencies_.backend.EnsureGroup(group);
-    // Who waits for functions is told why there are none.
-    if (!ensured.ok()) pass->memory->facts.start_error = ensured;
-    if (IsRefusedStart(pass->memory->facts)) return Next::kDecideAgain;
+    NoteStartError(ensured, pass);
+    if (IsRefusedStart(pass->memory->memo)) return Next::kDecideAgain;
     LDNN_RETURN_IF_ERROR(ensured);
   }
   return Next::kGoOn;
@@ -42,8 +48,8 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const EnsureProfileG
   LDNN_ASSIGN_OR_RETURN(const FunctionSecrets secrets, credentials_.SecretsOf(pass));
   const Status ensured = dependencies_.backend.EnsureGroup(ProfileGroup(
       pass->snapshot.job, options_.platform, action.count, action.memory_mib, secrets));
-  if (!ensured.ok()) pass->memory->facts.start_error = ensured;
-  if (IsRefusedStart(pass->memory->facts)) return Next::kDecideAgain;
+  NoteStartError(ensured, pass);
+  if (IsRefusedStart(pass->memory->memo)) return Next::kDecideAgain;
   LDNN_RETURN_IF_ERROR(ensured);
   return Next::kGoOn;
 }
@@ -52,10 +58,11 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const DeleteAllGroup
   LDNN_RETURN_IF_ERROR(writer_.ConfirmLead(pass));
   GatherLogs(pass);
   JobMemory& memory = *pass->memory;
-  Facts& facts = memory.facts;
+  Observations& observed = memory.observations;
+  Memo& memo = memory.memo;
   const Job& job = pass->snapshot.job;
   std::set<std::string> groups;
-  for (const auto& [uid, fact] : facts.instances) {
+  for (const auto& [uid, fact] : observed.instances) {
     if (!fact.gone.has_value()) groups.insert(fact.instance.group);
   }
   if (job.status.plan.has_value()) {
@@ -67,19 +74,19 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const DeleteAllGroup
   for (const std::string& group : groups) {
     const Status deleted = dependencies_.backend.DeleteGroup(IdentityOf(job), group);
     if (deleted.ok() || deleted.code() == StatusCode::kNotFound) continue;
-    if (!facts.cleanup_since.has_value()) {
-      facts.cleanup_since = dependencies_.runtime.clock.Now();
+    if (!memo.cleanup_since.has_value()) {
+      memo.cleanup_since = dependencies_.runtime.clock.Now();
     }
-    facts.cleanup_error = deleted;
+    memo.cleanup_error = deleted;
     return deleted;
   }
   if (action.retry_seconds.has_value()) {
-    const double chance = 0.75 + 0.5 * dependencies_.runtime.random.Uniform();
-    ++facts.start_attempts;
-    facts.start_since.reset();
-    facts.start_again_at =
-        dependencies_.runtime.clock.Now() + FromSeconds(*action.retry_seconds * chance);
-    queue_.StandBack(pass->name, *facts.start_again_at);
+    const double seconds =
+        WithStartJitter(*action.retry_seconds, dependencies_.runtime.random.Uniform());
+    ++memo.start_attempts;
+    memo.start_since.reset();
+    memo.start_again_at = dependencies_.runtime.clock.Now() + FromSeconds(seconds);
+    queue_.BackOff(pass->name, *memo.start_again_at);
   }
   return Next::kGoOn;
 }
@@ -88,7 +95,7 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const DeleteOneGroup
   LDNN_RETURN_IF_ERROR(writer_.ConfirmLead(pass));
   LDNN_RETURN_IF_ERROR(
       dependencies_.backend.DeleteGroup(IdentityOf(pass->snapshot.job), action.group));
-  pass->memory->facts.start_since.reset();
+  pass->memory->memo.start_since.reset();
   return Next::kGoOn;
 }
 
@@ -101,38 +108,38 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const DeleteFunction
 }
 
 Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const SetFunctionCpu& action) {
-  Facts& facts = pass->memory->facts;
-  facts.cpu_fixed = !dependencies_.backend.capabilities().changes_cpu;
-  if (facts.cpu_fixed) return Next::kDecideAgain;
+  Memo& memo = pass->memory->memo;
+  memo.cpu_fixed = !dependencies_.backend.capabilities().changes_cpu;
+  if (memo.cpu_fixed) return Next::kDecideAgain;
   LDNN_RETURN_IF_ERROR(
       dependencies_.backend.SetCpu(IdentityOf(pass->snapshot.job), action.uid, action.milli_cpu));
-  facts.cpu_set[action.uid] = action.milli_cpu;
+  memo.cpu_set[action.uid] = action.milli_cpu;
   return Next::kDecideAgain;
 }
 
 Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const AskFingerprint& action) {
-  Facts& facts = pass->memory->facts;
-  const auto found = facts.instances.find(action.uid);
-  if (found == facts.instances.end()) return Next::kGoOn;
-  InstanceFact& worker = found->second;
+  Observations& observed = pass->memory->observations;
+  const auto found = observed.instances.find(action.uid);
+  if (found == observed.instances.end()) return Next::kGoOn;
   const Instant now = dependencies_.runtime.clock.Now();
-  // Patience begins anew where others were waited for in between.
-  const bool anew = !worker.kernels_first_asked.has_value() ||
-                    now - worker.kernels_asked >= FromSeconds(options_.ready_silence_seconds);
-  if (anew) worker.kernels_first_asked = now;
-  worker.kernels_asked = now;
+  auto [asked, is_first] = pass->memory->memo.fingerprints_asked.try_emplace(action.uid);
+  // The time to answer starts again when the controller waited for other functions in between.
+  const bool restarts =
+      is_first || now - asked->second.last >= FromSeconds(options_.ready_silence_seconds);
+  if (restarts) asked->second.first = now;
+  asked->second.last = now;
   dependencies_.slices.AskFingerprint(IdentityOf(pass->snapshot.job), action.uid,
-                                      worker.instance.endpoint);
+                                      found->second.instance.endpoint);
   return Next::kGoOn;
 }
 
 void ActionExecutor::StartSlice(Pass* pass, const SliceRequest& request,
                                 const std::string& instance_uid) {
-  Facts& facts = pass->memory->facts;
-  const auto instance = facts.instances.find(instance_uid);
-  if (instance == facts.instances.end()) return;
+  Observations& observed = pass->memory->observations;
+  const auto instance = observed.instances.find(instance_uid);
+  if (instance == observed.instances.end()) return;
   const Instant now = dependencies_.runtime.clock.Now();
-  auto [found, is_new] = facts.slices.try_emplace(request.invocation);
+  auto [found, is_new] = observed.slices.try_emplace(request.invocation);
   SliceFact& slice = found->second;
   if (is_new) {
     slice.invocation = request.invocation;
@@ -196,16 +203,16 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const StartProfileSl
 
 Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const StopSlice& action) {
   dependencies_.slices.Stop(action.invocation, action.graceful);
-  const auto found = pass->memory->facts.slices.find(action.invocation);
-  if (found == pass->memory->facts.slices.end()) return Next::kGoOn;
-  const Instant now = dependencies_.runtime.clock.Now();
-  (action.graceful ? found->second.graceful_stop_sent : found->second.stop_sent) = now;
+  if (!pass->memory->observations.slices.contains(action.invocation)) return Next::kGoOn;
+  StopSent& stop = pass->memory->memo.stops[action.invocation];
+  (action.graceful ? stop.gracefully : stop.at_once) = dependencies_.runtime.clock.Now();
   return Next::kGoOn;
 }
 
 Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const ForgetSlice& action) {
   dependencies_.slices.Forget(action.invocation);
-  pass->memory->facts.slices.erase(action.invocation);
+  pass->memory->observations.slices.erase(action.invocation);
+  pass->memory->memo.stops.erase(action.invocation);
   return Next::kDecideAgain;
 }
 

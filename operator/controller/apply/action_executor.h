@@ -72,6 +72,8 @@ class ActionExecutor {
   Result<Next> Do(Pass* pass, const DeleteJobKey& action);
 
   void BeginStarting(Pass* pass);
+  // Kept for the job's status: why there are no functions yet.
+  void NoteStartError(const Status& ensured, Pass* pass);
   void StartSlice(Pass* pass, const SliceRequest& request, const std::string& instance_uid);
   double TrainingBudgetSeconds(const Pass& pass) const;
   // What the store can do, and with whose credentials functions reach it.

@@ -2,6 +2,7 @@
 // Actions on the API object.
 #include "operator/controller/apply/action_executor.h"
 #include "operator/controller/decide/status.h"
+#include "operator/controller/decide/written_decision.h"
 #include "operator/controller/planning/profile_fit.h"
 #include "operator/kinds/serverless_training_job.h"
 
@@ -23,17 +24,15 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const WriteDecision&
   loader_.Refresh(pass);
   JobMemory& memory = *pass->memory;
   const Job before = pass->snapshot.job;
-  // A first plan may begin with another job's incarnation.
   if (action.reservation.has_value() && !queue_.Reserve(pass->name, *action.reservation)) {
     return Next::kDecideAgain;
   }
-  const bool falls_back = before.status.plan.has_value() && action.execution.has_value() &&
-                          action.execution->incarnation > before.status.execution.incarnation;
-  if (falls_back) ++pass->snapshot.meter.usage.restarts;
+  const WrittenDecision decision{before, pass->snapshot.job, action};
+  if (decision.falls_back()) ++pass->snapshot.meter.usage.restarts;
   const Status written = writer_.Write(pass, ComputeStatus(pass->snapshot, action));
   queue_.Settle(pass->name);
   LDNN_RETURN_IF_ERROR(written);
-  if (falls_back) {
+  if (decision.falls_back()) {
     ++memory.meter.usage.restarts;
     memory.history.problems.push_back(action.why);
   }
@@ -43,50 +42,26 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const WriteDecision&
     dependencies_.profile_cache->Keep(ProfileSignature(before.spec, options_.platform),
                                       *action.profile);
   }
-  const bool other_plan =
-      action.plan.has_value() &&
-      (!before.status.plan.has_value() || action.plan->revision != before.status.plan->revision);
-  if (other_plan) {
+  if (decision.has_other_plan()) {
     memory.history.planned_at = time;
     memory.history.functions_ready_at = 0;
   }
-  if (action.plan.has_value() || action.execution.has_value()) {
-    memory.facts.start_since.reset();
-    if (!action.start_failed) {
-      memory.facts.start_attempts = 0;
-      memory.facts.start_again_at.reset();
-    }
-    // A new incarnation repeats iterations.
-    if (falls_back) memory.facts.iteration = action.execution->first_iteration;
-    memory.facts.iteration_at = pass->snapshot.now;
-    // Nothing of a round that only now begins can have left a record.
-    const bool begun = CurrentRound(before) == CurrentRound(pass->snapshot.job) &&
-                       !before.status.execution.functions.empty();
-    if (!begun) memory.facts.records_read = CurrentRound(pass->snapshot.job);
-    // Of a job that is only starting there is none.
-    if (IsStarted(before)) SaveHistory(pass);
+  ForgetOutdated(decision, pass->snapshot.now, &memory.observations, &memory.memo);
+  // A job that is only starting has no history.
+  const bool has_history = IsStarted(before) && (action.plan || action.execution);
+  if (has_history) SaveHistory(pass);
+  const bool replanned = decision.has_other_plan() && before.status.plan.has_value();
+  if (decision.falls_back() || replanned) DropExchange(pass, *CurrentRound(before));
+  if (!action.start_time.has_value()) return Next::kDecideAgain;
+  memory.active_since = {};
+  loader_.Refresh(pass);
+  // What happened before the start took none of the job's time.
+  if (memory.history.functions_ready_at == 0) {
+    memory.history.planned_at = memory.Time(pass->snapshot.now);
   }
-  const bool replanned = other_plan && before.status.plan.has_value();
-  if (falls_back || replanned) DropExchange(pass, *CurrentRound(before));
-  if (action.start_time.has_value()) {
-    if (action.start_time->empty()) {
-      memory.facts.admission.reset();
-    } else {
-      memory.facts.start_again_at.reset();
-    }
-    memory.facts.records_read.reset();
-    memory.facts.checkpoint_looked_up.reset();
-    memory.active_since = {};
-    loader_.Refresh(pass);
-    // What was before the start took none of the job's time.
-    if (memory.history.functions_ready_at == 0) {
-      memory.history.planned_at = memory.Time(pass->snapshot.now);
-    }
-    if (action.start_time->empty()) SaveHistory(pass);
-    // Where many jobs come at once, what becomes of each is told before the functions of any start.
-    return Next::kYield;
-  }
-  return Next::kDecideAgain;
+  if (action.start_time->empty()) SaveHistory(pass);
+  // When many jobs are created at once, the plan of each is shown before functions of any start.
+  return Next::kYield;
 }
 
 Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const DeleteJobObject&) {

@@ -133,13 +133,13 @@ void ActionExecutor::LoadHistory(Pass* pass) {
 Status ActionExecutor::LearnOfStore(Pass* pass, ObjectStore& store) {
   // A job that has never been accepted leaves nothing behind when it is deleted: it writes nothing.
   const bool may_write = FindCondition(pass->snapshot.job, kConditionAccepted) != nullptr;
-  Facts& facts = pass->memory->facts;
-  LDNN_ASSIGN_OR_RETURN(facts.credentials_known, credentials_.Choose(pass, may_write));
-  return facts.credentials_known ? stores_.LearnCapabilities(pass, store, may_write) : OkStatus();
+  Memo& memo = pass->memory->memo;
+  LDNN_ASSIGN_OR_RETURN(memo.credentials_known, credentials_.Choose(pass, may_write));
+  return memo.credentials_known ? stores_.LearnCapabilities(pass, store, may_write) : OkStatus();
 }
 
 Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const CheckAdmission&) {
-  Facts& facts = pass->memory->facts;
+  Memo& memo = pass->memory->memo;
   Result<ObjectStore*> store = stores_.Open(pass);
   Status answer = store.status();
   if (store.ok()) answer = (*store)->List(JobPrefix(pass->snapshot.job) + "/", "", 1).status();
@@ -147,14 +147,14 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const CheckAdmission
   if (!answer.ok()) {
     answer = answer.WithContext("spec.objectStore: " + MakeStoreReference(pass->snapshot.job).uri +
                                 " cannot be used");
-    facts.admission = answer;
+    memo.admission = answer;
     pass->memory->store_refused = IsAccessFailure(answer);
     return Next::kGoOn;
   }
   answer = TryFunctions(pass);
-  facts.functions_refused = answer.code() == StatusCode::kFailedPrecondition;
-  if (!answer.ok() && !facts.functions_refused) return answer;
-  facts.admission = answer;
+  memo.functions_refused = answer.code() == StatusCode::kFailedPrecondition;
+  if (!answer.ok() && !memo.functions_refused) return answer;
+  memo.admission = answer;
   return answer.ok() ? Next::kDecideAgain : Next::kGoOn;
 }
 
@@ -176,10 +176,10 @@ Status ActionExecutor::TryFunctions(Pass* pass) {
 }
 
 Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const ReadProfileCache&) {
-  Facts& facts = pass->memory->facts;
-  facts.profile_cache_read = true;
+  Memo& memo = pass->memory->memo;
+  memo.profile_cache_read = true;
   if (dependencies_.profile_cache != nullptr) {
-    facts.cached_profile = dependencies_.profile_cache->Find(
+    memo.cached_profile = dependencies_.profile_cache->Find(
         ProfileSignature(pass->snapshot.job.spec, options_.platform));
   }
   return Next::kDecideAgain;
@@ -196,7 +196,7 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const ImportResumed&
   Result<ImportedCheckpoint> imported =
       ImportCheckpoint(job.spec.checkpoint.resume_from, open, *store, JobPrefix(job));
   if (imported.status().code() == StatusCode::kUnavailable) return imported.status();
-  pass->memory->facts.imported = std::move(imported);
+  pass->memory->memo.imported = std::move(imported);
   return Next::kDecideAgain;
 }
 
@@ -204,7 +204,8 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const ReadRecords& a
   LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, stores_.Open(pass));
   LoadHistory(pass);
   const Job& job = pass->snapshot.job;
-  Facts& facts = pass->memory->facts;
+  Observations& observed = pass->memory->observations;
+  Memo& memo = pass->memory->memo;
   struct Wanted {
     AssignedRole role;
     std::string invocation;
@@ -215,7 +216,7 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const ReadRecords& a
   for (const Role& role : PlannedRoles(*job.status.plan)) {
     const AssignedRole assigned = binding.Assigned(role);
     const SliceRequest request = MakeTrainingSlice(job, assigned, options_.leader_epoch, 0);
-    if (facts.slices.contains(request.invocation)) continue;
+    if (observed.slices.contains(request.invocation)) continue;
     wanted[RecordKey(JobPrefix(job), request.invocation)] = {assigned, request.invocation};
   }
   const auto look = [&](const ObjectInfo& object) {
@@ -235,7 +236,7 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const ReadRecords& a
     const std::optional<SliceRecord> record =
         bytes.ok() ? ParseRecord(*bytes) : std::optional<SliceRecord>();
     if (!record.has_value()) continue;
-    SliceFact& slice = facts.slices[record_of.invocation];
+    SliceFact& slice = observed.slices[record_of.invocation];
     slice.invocation = record_of.invocation;
     slice.role = record_of.role.role;
     slice.attempt = record_of.role.attempt;
@@ -249,15 +250,15 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const ReadRecords& a
     pass->memory->AddRecord(&slice, job, options_.platform, now,
                             [&](const Json& event) { loader_.Tell(*pass, event); });
   }
-  facts.records_read = action.round;
+  memo.records_read = action.round;
   return Next::kDecideAgain;
 }
 
 Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const LookUpCheckpoint& action) {
   const Job& job = pass->snapshot.job;
   LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, stores_.Open(pass));
-  Facts& facts = pass->memory->facts;
-  std::vector<CheckpointReference>& damaged = facts.damaged_checkpoints;
+  Memo& memo = pass->memory->memo;
+  std::vector<CheckpointReference>& damaged = memo.damaged_checkpoints;
   std::optional<CheckpointReference> newest;
   for (const auto& counts : {IsOfThePlans, IsOfTheEarlierPlans}) {
     const CheckpointFilter accept = [&](const CheckpointReference& checkpoint) {
@@ -274,8 +275,8 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const LookUpCheckpoi
     }
     if (newest.has_value()) break;
   }
-  facts.newest_checkpoint = newest;
-  facts.checkpoint_looked_up = action.round;
+  memo.newest_checkpoint = newest;
+  memo.checkpoint_looked_up = action.round;
   return Next::kDecideAgain;
 }
 
@@ -289,13 +290,13 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const CheckResults&)
     LDNN_RETURN_IF_ERROR(stores_.ReadSecrets(pass));
     if (pass->memory->store == nullptr) return there;  // again, with what they say now
   }
-  pass->memory->facts.results =
+  pass->memory->memo.results =
       there.ok() ? there : there.WithContext("training finished but the model is missing");
   return Next::kDecideAgain;
 }
 
 Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const WriteReport&) {
-  Facts& facts = pass->memory->facts;
+  Memo& memo = pass->memory->memo;
   const auto attempt = [&]() -> Status {
     LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, stores_.Open(pass));
     LoadHistory(pass);
@@ -312,35 +313,35 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const WriteReport&) 
   };
   const Status written = attempt();
   if (!written.ok()) {
-    if (!facts.cleanup_since.has_value()) {
-      facts.cleanup_since = dependencies_.runtime.clock.Now();
+    if (!memo.cleanup_since.has_value()) {
+      memo.cleanup_since = dependencies_.runtime.clock.Now();
     }
-    facts.cleanup_error = written;
+    memo.cleanup_error = written;
     return written;
   }
-  facts.report_written = true;
+  memo.report_written = true;
   return Next::kDecideAgain;
 }
 
 Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const CleanUpStore& action) {
   LDNN_RETURN_IF_ERROR(writer_.ConfirmLead(pass));
-  Facts& facts = pass->memory->facts;
+  Memo& memo = pass->memory->memo;
   const auto attempt = [&]() -> Status {
     LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, stores_.Open(pass));
     return CleanUp(*store, pass->snapshot.job, action.keep_checkpoints);
   };
   const Status cleaned = attempt();
   if (!cleaned.ok()) {
-    if (!facts.cleanup_since.has_value()) {
-      facts.cleanup_since = dependencies_.runtime.clock.Now();
+    if (!memo.cleanup_since.has_value()) {
+      memo.cleanup_since = dependencies_.runtime.clock.Now();
     }
-    facts.cleanup_error = cleaned;
+    memo.cleanup_error = cleaned;
     return cleaned;
   }
-  facts.exchange_cleaned = true;
-  facts.checkpoint_kept = action.keep_checkpoints;
-  if (!facts.cleaned_at.has_value()) facts.cleaned_at = dependencies_.runtime.clock.Now();
-  if (action.again) facts.cleaned_again = true;
+  memo.exchange_cleaned = true;
+  memo.checkpoint_kept = action.keep_checkpoints;
+  if (!memo.cleaned_at.has_value()) memo.cleaned_at = dependencies_.runtime.clock.Now();
+  if (action.again) memo.cleaned_again = true;
   return Next::kDecideAgain;
 }
 
@@ -350,7 +351,7 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const DeleteJobKey&)
                                    {job.metadata.namespace_name, JobKeySecretName(job)},
                                    job.metadata.uid));
   LDNN_RETURN_IF_ERROR(dependencies_.backend.ReleaseJob(IdentityOf(job)));
-  pass->memory->facts.job_key_deleted = true;
+  pass->memory->memo.job_key_deleted = true;
   return Next::kDecideAgain;
 }
 

@@ -14,12 +14,6 @@
 namespace lambdadnn {
 namespace {
 
-// Credentials outlive the slice by this: its start takes time, and the store's clock may differ.
-constexpr double kMarginSeconds = 30;
-// Leaked credentials should expire soon.
-constexpr double kLongestSeconds = 12 * 3600;
-// Credentials that expire sooner are refused.
-constexpr double kLeastSeconds = 4 * kMarginSeconds;
 // Where the store contradicts what it answered before.
 constexpr int kAttempts = 3;
 
@@ -49,44 +43,55 @@ Status TryOut(ObjectStore& store, const std::string& prefix, const std::string& 
 }  // namespace
 
 bool CredentialBroker::HasOwn(const Pass& pass) {
-  const std::string& decided = pass.memory->facts.store_credentials;
+  const std::string& decided = pass.memory->memo.store_credentials;
   const std::string& told = pass.snapshot.job.status.store_credentials;
   return (decided.empty() ? told : decided) == kPerJobCredentials;
 }
 
-bool CredentialBroker::HasSecret(const Job& job) const {
-  return options_.use_store_secrets && !job.spec.object_store.credentials_secret.empty();
+CredentialSituation CredentialBroker::SituationOf(const Pass& pass) const {
+  const Job& job = pass.snapshot.job;
+  CredentialSituation situation;
+  situation.can_issue =
+      dependencies_.assume_role != nullptr && MakeStoreReference(job).uri.starts_with("s3://");
+  situation.has_secret =
+      options_.use_store_secrets && !job.spec.object_store.credentials_secret.empty();
+  situation.may_use_operators =
+      !options_.tenants.has_value() || options_.tenants->expose_operator_credentials;
+  situation.started = IsStarted(job);
+  situation.told = job.status.store_credentials;
+  situation.chosen = pass.memory->memo.store_credentials;
+  return situation;
 }
 
-bool CredentialBroker::MayHaveOthers(const Job& job) const {
-  return HasSecret(job) || !options_.tenants.has_value() ||
-         options_.tenants->expose_operator_credentials;
-}
-
-bool CredentialBroker::IsChoiceKept(const Job& job) const {
-  const std::string& told = job.status.store_credentials;
-  if (told == kPerJobCredentials) return true;
-  if (told == kSecretCredentials) return HasSecret(job);
-  // Whoever may write status may have written it, or the operator has been told to be stricter.
-  return (!told.empty() || IsStarted(job)) && MayHaveOthers(job);
-}
-
-void CredentialBroker::UseOthers(Pass* pass, const Status& why) {
-  Facts& facts = pass->memory->facts;
-  const Job& job = pass->snapshot.job;
-  pass->memory->issued.reset();
-  if (!MayHaveOthers(job)) {
-    facts.credentials_refused = FailedPreconditionError(
-        "no credentials for this job alone: " + Shortened(why.message()) +
-        "; name a Secret of yours in spec.objectStore.credentialsSecretRef, or mend what the store "
-        "lacks (the operator's own credentials are not given to jobs)");
-    if (!facts.credentials_refused_since.has_value()) {
-      facts.credentials_refused_since = dependencies_.runtime.clock.Now();
-    }
-    return;
+void CredentialBroker::Use(const CredentialChoice& choice, Pass* pass) {
+  Memo& memo = pass->memory->memo;
+  switch (choice.step) {
+    case CredentialStep::kPerJob:
+      memo.store_credentials = kPerJobCredentials;
+      return;
+    case CredentialStep::kSecret:
+    case CredentialStep::kOperator:
+      pass->memory->issued.reset();
+      memo.store_credentials =
+          choice.step == CredentialStep::kSecret ? kSecretCredentials : kOperatorCredentials;
+      memo.store_credentials_message = Shortened(choice.why.message());
+      return;
+    case CredentialStep::kRefuse:
+      pass->memory->issued.reset();
+      memo.credentials_refused = FailedPreconditionError(
+          "no credentials for this job alone: " + Shortened(choice.why.message()) +
+          "; name a Secret of yours in spec.objectStore.credentialsSecretRef, or mend what the "
+          "store lacks (the operator's own credentials are not given to jobs)");
+      if (!memo.credentials_refused_since.has_value()) {
+        memo.credentials_refused_since = dependencies_.runtime.clock.Now();
+      }
+      return;
+    case CredentialStep::kKeep:
+    case CredentialStep::kAwaitAccept:
+    case CredentialStep::kTryOut:
+    case CredentialStep::kAskAgain:
+      return;
   }
-  facts.store_credentials = HasSecret(job) ? kSecretCredentials : kOperatorCredentials;
-  facts.store_credentials_message = Shortened(why.message());
 }
 
 Status CredentialBroker::Issue(Pass* pass, double seconds) {
@@ -96,8 +101,7 @@ Status CredentialBroker::Issue(Pass* pass, double seconds) {
   AssumedRole role;
   LDNN_ASSIGN_OR_RETURN(role.policy, JobStorePolicy(job, kMaxRolePolicyCharacters));
   role.session_name = "lambdadnn-" + job.metadata.uid;
-  role.duration_seconds =
-      static_cast<int>(std::clamp(std::ceil(seconds), double{kMinRoleSeconds}, kLongestSeconds));
+  role.duration_seconds = static_cast<int>(std::ceil(seconds));
   const auto ask = [&] {
     Result<TemporaryCredentials> given = UnavailableError("not asked");
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
@@ -110,20 +114,16 @@ Status CredentialBroker::Issue(Pass* pass, double seconds) {
   Result<TemporaryCredentials> given = ask();
   if (given.status().code() == StatusCode::kInvalidArgument &&
       role.duration_seconds > kMinRoleSeconds) {
-    // So long is not for everybody; slices become shorter.
+    // The role may not be assumed for so long; slices become shorter.
     role.duration_seconds = kMinRoleSeconds;
     given = ask();
   }
   LDNN_RETURN_IF_ERROR(given.status());
-  if (given->lifetime_seconds < kLeastSeconds) {
-    return FailedPreconditionError("the store gives credentials for " +
-                                   std::to_string(static_cast<int64_t>(given->lifetime_seconds)) +
-                                   " s only");
-  }
+  LDNN_RETURN_IF_ERROR(CheckLifetime(given->lifetime_seconds));
   memory.issued = {std::move(given->credentials), asked + FromSeconds(given->lifetime_seconds),
                    given->lifetime_seconds, memory.store_secrets.version};
-  memory.facts.credentials_refused = OkStatus();
-  memory.facts.credentials_refused_since.reset();
+  memory.memo.credentials_refused = OkStatus();
+  memory.memo.credentials_refused_since.reset();
   return OkStatus();
 }
 
@@ -141,53 +141,41 @@ Status CredentialBroker::Try(Pass* pass) {
 }
 
 Result<bool> CredentialBroker::Choose(Pass* pass, bool may_try) {
-  JobMemory& memory = *pass->memory;
   const Job& job = pass->snapshot.job;
-  const StoreReference reference = MakeStoreReference(job);
-  const bool chosen = !memory.facts.store_credentials.empty() || IsChoiceKept(job);
-  const bool possible = dependencies_.assume_role != nullptr && reference.uri.starts_with("s3://");
-  if (chosen || !possible) return true;
-  const Result<std::string> policy = JobStorePolicy(job, kMaxRolePolicyCharacters);
-  if (!policy.ok()) {
-    UseOthers(pass, policy.status());
-    return true;
-  }
-
-  const std::pair store(StoreBulkheadOf(job), memory.store_secrets.version);
-  std::optional<Status> answer;
+  CredentialSituation situation = SituationOf(*pass);
+  situation.policy = JobStorePolicy(job, kMaxRolePolicyCharacters).status();
+  situation.may_try = may_try;
+  const std::pair store(StoreBulkheadOf(job), pass->memory->store_secrets.version);
   {
     const std::lock_guard lock(mutex_);
-    const auto found = roles_.find(store);
-    if (found != roles_.end()) answer = found->second;
+    const auto found = trials_.find(store);
+    if (found != trials_.end()) situation.trial = found->second;
   }
-  if (!answer.has_value() && !may_try) return false;
-  if (!answer.has_value()) {
-    answer = Try(pass);
-    // A moment's trouble says nothing about the next job.
-    if (answer->code() != StatusCode::kUnavailable) {
+  CredentialChoice choice = ChooseCredentials(situation);
+  if (choice.step == CredentialStep::kTryOut) {
+    situation.trial = Try(pass);
+    if (HoldsForOtherJobs(*situation.trial)) {
       const std::lock_guard lock(mutex_);
-      roles_[store] = *answer;
+      trials_[store] = *situation.trial;
     }
+    choice = ChooseCredentials(situation);
   }
-  if (answer->ok()) {
-    memory.facts.store_credentials = kPerJobCredentials;
-    return true;
-  }
-  // A moment's trouble fails no job that has nothing else.
-  const bool again = answer->code() == StatusCode::kUnavailable;
-  if (again && !MayHaveOthers(job)) return *answer;
-  UseOthers(pass, *answer);
-  return true;
+  if (choice.step == CredentialStep::kAskAgain) return choice.why;
+  Use(choice, pass);
+  return choice.step != CredentialStep::kAwaitAccept;
+}
+
+std::optional<CredentialLife> CredentialBroker::LifeOf(const Pass& pass) const {
+  const std::optional<IssuedCredentials>& issued = pass.memory->issued;
+  const bool current =
+      issued.has_value() && issued->of_version == pass.memory->store_secrets.version;
+  if (!current) return std::nullopt;
+  return CredentialLife{ToSeconds(issued->end - dependencies_.runtime.clock.Now()),
+                        issued->lifetime_seconds};
 }
 
 bool CredentialBroker::NeedsOther(const Pass& pass, double budget_seconds) const {
-  if (!HasOwn(pass)) return false;
-  const std::optional<IssuedCredentials>& issued = pass.memory->issued;
-  if (!issued.has_value() || issued->of_version != pass.memory->store_secrets.version) return true;
-  const double left = ToSeconds(issued->end - dependencies_.runtime.clock.Now());
-  const double wanted = budget_seconds > 0 ? budget_seconds + kMarginSeconds : kLongestSeconds;
-  // Where none last so long, half their life is.
-  return left < std::min(wanted, issued->lifetime_seconds / 2);
+  return HasOwn(pass) && RenewalSeconds(LifeOf(pass), budget_seconds).has_value();
 }
 
 Status CredentialBroker::AddTo(SliceRequest* request, Pass* pass) {
@@ -195,23 +183,32 @@ Status CredentialBroker::AddTo(SliceRequest* request, Pass* pass) {
   JobMemory& memory = *pass->memory;
   LDNN_RETURN_IF_ERROR(stores_.Open(pass).status());  // its Secrets may have changed
   const double budget = request->budget_seconds;
-  if (NeedsOther(*pass, budget)) {
-    const double wanted = budget > 0 ? budget + 2 * kMarginSeconds : kLongestSeconds;
-    const Status issued = Issue(pass, wanted);
-    const bool again =
-        issued.code() == StatusCode::kUnavailable || issued.code() == StatusCode::kCancelled;
-    if (again) return issued;
+  if (const auto seconds = RenewalSeconds(LifeOf(*pass), budget); seconds.has_value()) {
+    const Status issued = Issue(pass, *seconds);
     if (!issued.ok()) {
-      UseOthers(pass, issued);
-      // Functions that have none are refused, and replaced by some that have the Secret's.
-      return memory.facts.credentials_refused;
+      const CredentialChoice choice = ChooseAfterRefusal(SituationOf(*pass), issued);
+      if (choice.step == CredentialStep::kAskAgain) return choice.why;
+      Use(choice, pass);
+      // The slice goes without. Functions started without credentials are refused by the store,
+      // and replaced by others that have the Secret's.
+      return memory.memo.credentials_refused;
     }
   }
-  const IssuedCredentials& issued = *memory.issued;
-  const double left = ToSeconds(issued.end - dependencies_.runtime.clock.Now()) - kMarginSeconds;
-  request->budget_seconds = budget > 0 ? std::min(budget, left) : left;
-  request->credentials = issued.credentials;
+  request->budget_seconds = BudgetWithin(*LifeOf(*pass), budget);
+  request->credentials = memory.issued->credentials;
   return OkStatus();
+}
+
+void CredentialBroker::ObserveRefusals(Pass* pass) {
+  JobMemory& memory = *pass->memory;
+  // The environment of a function may hold what the Secret no longer says.
+  if (!memory.observations.credentials_changed && memory.AnyRefused()) {
+    memory.store_refused = true;
+    memory.issued.reset();  // they may be what was refused
+  }
+  // An error is reported by the first action that needs the store.
+  if (memory.store_refused) (void)stores_.ReadSecrets(pass);
+  memory.observations.credentials_changed = memory.AnyRefusedWithOtherSecrets(HasOwn(*pass));
 }
 
 Status CredentialBroker::EnsureJobKey(Pass* pass) {
@@ -254,7 +251,7 @@ Result<FunctionSecrets> CredentialBroker::SecretsOf(Pass* pass) {
   }
   const bool own = HasOwn(*pass);
   if (own) environment = WithoutCredentials(std::move(environment));
-  pass->memory->facts.secrets_version = pass->memory->StartedWith(own);
+  pass->memory->memo.secrets_version = pass->memory->StartedWith(own);
   return FunctionSecrets{pass->memory->job_key, std::move(environment)};
 }
 

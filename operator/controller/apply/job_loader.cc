@@ -4,18 +4,9 @@
 #include "operator/api/conditions.h"
 #include "operator/controller/admission/tenant_rules.h"
 #include "operator/controller/apply/event_objects.h"
-#include "operator/controller/decide/decide.h"
+#include "operator/controller/decide/gather_needs.h"
 
 namespace lambdadnn {
-namespace {
-
-bool SeesQueue(const Job& job, const Platform& platform) {
-  if (IsFinished(job) || job.spec.suspend || !job.metadata.deletion_timestamp.empty()) return false;
-  return !IsStarted(job) || !job.status.plan.has_value() || NeedsReplan(job, platform);
-}
-
-}  // namespace
-
 JobLoader::JobLoader(const ControllerDependencies& dependencies, const ControllerOptions& options,
                      ObjectCache& cache, AdmissionQueue& queue)
     : dependencies_(dependencies), options_(options), cache_(cache), queue_(queue) {}
@@ -48,7 +39,7 @@ void JobLoader::Drop(const ObjectName& name) {
 
 void JobLoader::ForgetSlices(const JobMemory* memory) {
   if (memory == nullptr) return;
-  for (const auto& [invocation, slice] : memory->facts.slices) {
+  for (const auto& [invocation, slice] : memory->observations.slices) {
     dependencies_.slices.Forget(invocation);
   }
 }
@@ -61,7 +52,12 @@ size_t JobLoader::remembered() const {
 Status JobLoader::Load(Pass* pass) {
   pass->object = cache_.Get(pass->name);
   if (pass->object == nullptr) return NotFoundError("the job is gone");
-  if (pass->memory == nullptr) pass->memory = MemoryOf(pass->name, UidOf(*pass->object));
+  if (pass->memory == nullptr) {
+    pass->memory = MemoryOf(pass->name, UidOf(*pass->object));
+    // Pointers into the memory that keep it alive.
+    pass->snapshot.observations = {pass->memory, &pass->memory->observations};
+    pass->snapshot.memo = {pass->memory, &pass->memory->memo};
+  }
   const JobMemory::Decoded& decoded = pass->memory->Decode(pass->object);
   pass->snapshot.job = decoded.job;
   pass->snapshot.problem = decoded.problem;
@@ -81,7 +77,7 @@ Status JobLoader::Load(Pass* pass) {
     pass->snapshot.reach = CheckStartCheckpoint(pass->snapshot.job);
   }
   pass->snapshot.options = &options_;
-  pass->sees_queue = SeesQueue(pass->snapshot.job, options_.platform);
+  pass->sees_queue = NeedsQueue(pass->snapshot.job, options_.platform);
   return OkStatus();
 }
 
@@ -90,11 +86,8 @@ void JobLoader::Refresh(Pass* pass) {
   snapshot.now = dependencies_.runtime.clock.Now();
   snapshot.wall = dependencies_.runtime.clock.Wall();
   pass->memory->Begin(snapshot.job, snapshot.now, snapshot.wall);
-  snapshot.facts = pass->memory->facts;
   snapshot.meter = pass->memory->meter;
-  snapshot.platform = pass->memory->platform_view;
-  snapshot.profile_platform = pass->memory->profile_view;
-  if (pass->sees_queue) snapshot.queue = queue_.View(pass->name);
+  pass->memory->observations.queue = pass->sees_queue ? queue_.View(pass->name) : QueueView{};
 }
 
 void JobLoader::Tell(const Pass& pass, Json event) const {

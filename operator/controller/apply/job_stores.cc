@@ -45,7 +45,7 @@ Status JobStores::ReadSecrets(Pass* pass) {
 
 Status JobStores::LearnCapabilities(Pass* pass, ObjectStore& store, bool may_write) {
   const Job& job = pass->snapshot.job;
-  std::optional<std::vector<std::string>>& learnt = pass->memory->facts.store_capabilities;
+  std::optional<std::vector<std::string>>& learnt = pass->memory->memo.store_capabilities;
   if (job.status.store_capabilities.has_value()) return OkStatus();
   const StoreBulkhead bulkhead = StoreBulkheadOf(job);
   {

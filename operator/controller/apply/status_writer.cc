@@ -83,7 +83,9 @@ Result<Json> StatusWriter::Patch(Pass* pass, Json patch) {
 }
 
 bool StatusWriter::Differs(const Pass& pass, const JobStatus& status) const {
-  if (!DiffersInSubstance(pass.snapshot.job.status, status)) return false;
+  const int place = PlaceInQueue(pass.snapshot, status);
+  const bool place_is_news = IsPlaceNews(pass.memory->memo.place_told, place);
+  if (!DiffersInSubstance(pass.snapshot.job.status, status, place_is_news)) return false;
   const RefusedFields& refused = pass.memory->refused_fields;
   if (refused.empty()) return true;
   // What is refused always differs.
@@ -100,6 +102,7 @@ Status StatusWriter::Write(Pass* pass, const JobStatus& status) {
   patch["metadata"]["resourceVersion"] = ResourceVersionOf(*pass->object);
   if (Planted(PlantedBug::kStatusWithoutVersion)) patch.erase("metadata");
   const JobStatus before = pass->snapshot.job.status;
+  const int place = PlaceInQueue(pass->snapshot, status);
   Result<Json> written = Patch(pass, std::move(patch));
   if (!written.ok()) {
     ReadBack(pass);
@@ -107,6 +110,7 @@ Status StatusWriter::Write(Pass* pass, const JobStatus& status) {
   }
   cache_.Put(*std::move(written));
   LDNN_RETURN_IF_ERROR(loader_.Load(pass));
+  pass->memory->memo.place_told = place;
   pass->memory->status_written = dependencies_.runtime.clock.Now();
   pass->memory->progress_written = *pass->memory->status_written;
   RecordChanges(*pass, before, pass->snapshot.job.status);

@@ -51,8 +51,7 @@ struct EnsureProfileGroup {
 };
 // All groups of the job that have instances.
 struct DeleteAllGroups {
-  // Not all functions came (all or nothing): the next attempt is made after this, a quarter more or
-  // less by chance, so that two that hinder each other part.
+  // Set when not all functions came in time: the job starts again after this, with some jitter.
   std::optional<double> retry_seconds = std::nullopt;
 };
 struct DeleteOneGroup {
@@ -67,7 +66,7 @@ struct SetFunctionCpu {
   int milli_cpu = 0;
 };
 
-// Its answer becomes a fact in a later pass.
+// Its answer is observed in a later pass.
 struct AskFingerprint {
   std::string uid;
 };
@@ -92,7 +91,7 @@ struct ForgetSlice {
   std::string invocation;
 };
 
-// --- Looking (results become facts) ---
+// --- Asking (the memo keeps the answers) ---
 struct CheckAdmission {};
 struct ReadProfileCache {};
 // Brings the checkpoint of spec.checkpoint.resumeFrom under the job's own prefix.

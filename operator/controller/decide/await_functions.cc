@@ -2,10 +2,10 @@
 #include "operator/controller/decide/await_functions.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "operator/controller/decide/decide.h"
 #include "operator/controller/decide/round_view.h"
+#include "operator/controller/decide/start_back_off.h"
 
 namespace lambdadnn {
 
@@ -13,13 +13,13 @@ bool EndedEarly(const InstanceFact& fact) {
   return fact.gone.has_value() && !fact.ready.has_value() && IsOwnMaking(fact.instance.end);
 }
 
-FunctionStarts ViewStarts(const Facts& facts, std::span<const GroupNeed> needs) {
+FunctionStarts ViewStarts(const Observations& observed, std::span<const GroupNeed> needs) {
   FunctionStarts starts;
   for (const GroupNeed& need : needs) {
     const auto wanted = static_cast<size_t>(need.count);
-    starts.all_ready = starts.all_ready && ReadyInstances(facts, need.group).size() >= wanted;
-    starts.all_there = starts.all_there && LiveInstances(facts, need.group).size() >= wanted;
-    for (const auto& [uid, fact] : facts.instances) {
+    starts.all_ready = starts.all_ready && ReadyInstances(observed, need.group).size() >= wanted;
+    starts.all_there = starts.all_there && LiveInstances(observed, need.group).size() >= wanted;
+    for (const auto& [uid, fact] : observed.instances) {
       if (fact.instance.group != need.group || !EndedEarly(fact)) continue;
       ++starts.ended_early;
       starts.last_ended = &fact;
@@ -29,27 +29,25 @@ FunctionStarts ViewStarts(const Facts& facts, std::span<const GroupNeed> needs) 
 }
 
 Action GiveUpStart(const JobSnapshot& snapshot) {
-  const ControllerOptions& options = *snapshot.options;
-  const double doubled = options.start_retry_seconds * std::pow(2.0, snapshot.facts.start_attempts);
-  return DeleteAllGroups{std::min(doubled, options.max_start_retry_seconds)};
+  return DeleteAllGroups{StartBackOffSeconds(*snapshot.options, snapshot.memo->start_attempts)};
 }
 
 std::vector<Action> AwaitFunctions(const JobSnapshot& snapshot, const FunctionStarts& starts,
                                    const Action& ensure) {
-  const Facts& facts = snapshot.facts;
+  const Memo& memo = *snapshot.memo;
   const ControllerOptions& options = *snapshot.options;
   if (starts.ended_early >= options.max_start_failures) {
     const FunctionInstance& last = starts.last_ended->instance;
     return {FailJob(Reason::kFunctionStartFailed, "functions end before they are ready (" +
-                                                      last.reason + "): " + last.last_log_line)};
+                                                      last.Why() + "): " + last.last_log_line)};
   }
-  if (IsRefusedStart(facts)) return {GiveUpStart(snapshot)};
-  if (facts.start_again_at.has_value()) return ReleaseReservation(snapshot);
-  if (facts.start_since.has_value() &&
-      snapshot.now - *facts.start_since > FromSeconds(options.ready_timeout_seconds)) {
+  if (IsRefusedStart(memo)) return {GiveUpStart(snapshot)};
+  if (memo.start_again_at.has_value()) return ReleaseReservation(snapshot);
+  if (memo.start_since.has_value() &&
+      snapshot.now - *memo.start_since > FromSeconds(options.ready_timeout_seconds)) {
     return {GiveUpStart(snapshot)};
   }
-  if (starts.all_there && facts.start_since.has_value()) return {};
+  if (starts.all_there && memo.start_since.has_value()) return {};
   return {ensure};
 }
 

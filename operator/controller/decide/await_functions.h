@@ -25,7 +25,7 @@ struct FunctionStarts {
   int ended_early = 0;
   const InstanceFact* last_ended = nullptr;  // of those
 };
-FunctionStarts ViewStarts(const Facts& facts, std::span<const GroupNeed> needs);
+FunctionStarts ViewStarts(const Observations& observed, std::span<const GroupNeed> needs);
 // Ended by itself (not by the platform) before it was ever ready.
 bool EndedEarly(const InstanceFact& fact);
 
@@ -34,7 +34,7 @@ bool EndedEarly(const InstanceFact& fact);
 std::vector<Action> AwaitFunctions(const JobSnapshot& snapshot, const FunctionStarts& starts,
                                    const Action& ensure);
 
-// Gives back what came of a failed start; the next one waits twice as long.
+// Releases the functions of a failed start; the next start backs off for twice as long.
 Action GiveUpStart(const JobSnapshot& snapshot);
 
 }  // namespace lambdadnn

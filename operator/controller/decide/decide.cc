@@ -51,22 +51,24 @@ std::vector<Action> StopSlices(const JobSnapshot& snapshot, StopManner manner,
                                const Round& round) {
   const ControllerOptions& options = *snapshot.options;
   std::vector<Action> actions;
-  for (const auto& [invocation, slice] : snapshot.facts.slices) {
-    if (!selected(slice, round) || !MayRun(slice, snapshot.facts)) continue;
+  for (const auto& [invocation, slice] : snapshot.observations->slices) {
+    if (!selected(slice, round) || !MayRun(slice, *snapshot.observations)) continue;
     const auto older = [&](const std::optional<Instant>& since, double seconds) {
       return since.has_value() && snapshot.now - *since >= FromSeconds(seconds);
     };
-    if (older(slice.stop_sent, options.stop_seconds)) {
+    const auto told = snapshot.memo->stops.find(invocation);
+    const StopSent sent = told == snapshot.memo->stops.end() ? StopSent{} : told->second;
+    if (older(sent.at_once, options.stop_seconds)) {
       actions.push_back(DeleteFunction{slice.instance_uid, "it does not stop its slice"});
       continue;
     }
-    if (slice.stop_sent.has_value()) continue;
+    if (sent.at_once.has_value()) continue;
     const bool graceful = manner == StopManner::kGraceful &&
                           slice.role.kind != RoleKind::kProfile &&
-                          !older(slice.graceful_stop_sent, options.graceful_stop_seconds);
+                          !older(sent.gracefully, options.graceful_stop_seconds);
     if (!graceful) {
       actions.push_back(StopSlice{invocation, false});
-    } else if (!slice.graceful_stop_sent.has_value()) {
+    } else if (!sent.gracefully.has_value()) {
       actions.push_back(StopSlice{invocation, true});
     }
   }
@@ -80,7 +82,7 @@ bool IsLeftAlone(const JobSnapshot& snapshot) {
 }
 
 bool IsHeld(const JobSnapshot& snapshot) {
-  return snapshot.queue.unsettled && snapshot.job.status.conditions.empty();
+  return snapshot.observations->queue.unsettled && snapshot.job.status.conditions.empty();
 }
 
 std::vector<Action> Decide(const JobSnapshot& snapshot) {

@@ -11,15 +11,15 @@ namespace {
 bool Every(const SliceFact&, const Round&) { return true; }
 
 bool CleanupTimedOut(const JobSnapshot& snapshot) {
-  const Facts& facts = snapshot.facts;
-  return facts.cleanup_since.has_value() &&
-         snapshot.now - *facts.cleanup_since > FromSeconds(snapshot.options->cleanup_seconds);
+  const Memo& memo = *snapshot.memo;
+  return memo.cleanup_since.has_value() &&
+         snapshot.now - *memo.cleanup_since > FromSeconds(snapshot.options->cleanup_seconds);
 }
 
 // Functions first: nothing may be written after it was cleaned up. Empty once none is left.
 std::vector<Action> GiveBack(const JobSnapshot& snapshot) {
-  const Facts& facts = snapshot.facts;
-  if (AnyLiveInstance(facts)) {
+  const Observations& observed = *snapshot.observations;
+  if (AnyLiveInstance(observed)) {
     std::vector<Action> actions = StopSlices(snapshot, StopManner::kAtOnce, Every, Round{});
     actions.push_back(DeleteAllGroups{});
     return actions;
@@ -42,8 +42,8 @@ double FinishedSeconds(const JobSnapshot& snapshot) {
 // After a clean-up of a job that is being deleted. One that came late enough after the functions'
 // end has met what they wrote late; that of a job which finished just before its deletion has not.
 bool MayHoldLateObjects(const JobSnapshot& snapshot) {
-  if (snapshot.facts.cleaned_again) return false;
-  const double since_cleaned = ToSeconds(snapshot.now - *snapshot.facts.cleaned_at);
+  if (snapshot.memo->cleaned_again) return false;
+  const double since_cleaned = ToSeconds(snapshot.now - *snapshot.memo->cleaned_at);
   return !IsFinished(snapshot.job) ||
          FinishedSeconds(snapshot) - since_cleaned < snapshot.options->cleanup_settle_seconds;
 }
@@ -51,7 +51,7 @@ bool MayHoldLateObjects(const JobSnapshot& snapshot) {
 // A job that never started has nothing in the store, and perhaps no store either.
 bool TouchedStore(const JobSnapshot& snapshot) {
   return HasCondition(snapshot.job, kConditionAccepted) ||
-         snapshot.job.status.profile.has_value() || !snapshot.facts.slices.empty();
+         snapshot.job.status.profile.has_value() || !snapshot.observations->slices.empty();
 }
 
 // Degraded may stand for another reason, which would not tell what is left.
@@ -62,7 +62,7 @@ bool SaysCleanupIncomplete(const Job& job) {
 
 std::string LeftOver(const JobSnapshot& snapshot) {
   return "objects may be left under " + MakeStoreReference(snapshot.job).uri + "/" +
-         JobPrefix(snapshot.job) + ": " + snapshot.facts.cleanup_error.message() +
+         JobPrefix(snapshot.job) + ": " + snapshot.memo->cleanup_error.message() +
          "; delete them once the store answers again";
 }
 
@@ -70,20 +70,21 @@ std::string LeftOver(const JobSnapshot& snapshot) {
 
 std::vector<Action> DecideEnding(const JobSnapshot& snapshot) {
   const Job& job = snapshot.job;
-  const Facts& facts = snapshot.facts;
+  const Observations& observed = *snapshot.observations;
+  const Memo& memo = *snapshot.memo;
   const bool success = HasCondition(job, kConditionSuccessCriteriaMet);
   const bool timed_out = CleanupTimedOut(snapshot);
-  if (!facts.instances_known && !timed_out) return {};
+  if (!observed.instances_known && !timed_out) return {};
   if (!timed_out) {
     if (std::vector<Action> actions = GiveBack(snapshot); !actions.empty()) return actions;
   }
   const bool touched_store = TouchedStore(snapshot);
   const bool clean = WantsCleanStore(job, success);
   if (touched_store && !timed_out) {
-    if (!facts.report_written) return {WriteReport{}};
-    if (clean && !facts.exchange_cleaned) return {CleanUpStore{!success}};
+    if (!memo.report_written) return {WriteReport{}};
+    if (clean && !memo.exchange_cleaned) return {CleanUpStore{!success}};
   }
-  if (!facts.job_key_deleted && !timed_out) return {DeleteJobKey{}};
+  if (!memo.job_key_deleted && !timed_out) return {DeleteJobKey{}};
 
   WriteDecision end;
   end.completion_time = FormatRfc3339(snapshot.wall);
@@ -97,7 +98,7 @@ std::vector<Action> DecideEnding(const JobSnapshot& snapshot) {
     end.why = "failed";
     end.conditions.push_back(std::move(failed));
   }
-  if (timed_out && !facts.exchange_cleaned && touched_store) {
+  if (timed_out && !memo.exchange_cleaned && touched_store) {
     end.conditions.push_back(
         MakeCondition(kConditionDegraded, true, Reason::kCleanupIncomplete, LeftOver(snapshot)));
   }
@@ -107,17 +108,17 @@ std::vector<Action> DecideEnding(const JobSnapshot& snapshot) {
 std::vector<Action> DecideFinished(const JobSnapshot& snapshot) {
   const Job& job = snapshot.job;
   std::vector<Action> actions;
-  for (const auto& [invocation, slice] : snapshot.facts.slices) {
+  for (const auto& [invocation, slice] : snapshot.observations->slices) {
     actions.push_back(ForgetSlice{invocation});
   }
   if (!actions.empty()) return actions;
-  if (snapshot.facts.instances_known && AnyLiveInstance(snapshot.facts)) {
+  if (snapshot.observations->instances_known && AnyLiveInstance(*snapshot.observations)) {
     return {DeleteAllGroups{}};
   }
   const ControllerOptions& options = *snapshot.options;
   const double age = FinishedSeconds(snapshot);
   const bool success = HasCondition(job, kConditionComplete);
-  if (!snapshot.facts.cleaned_again && HasCondition(job, kConditionAccepted) &&
+  if (!snapshot.memo->cleaned_again && HasCondition(job, kConditionAccepted) &&
       snapshot.reach.ok() && WantsCleanStore(job, success) &&
       age >= options.cleanup_settle_seconds && age < options.cleanup_late_seconds) {
     return {CleanUpStore{!success, true}};
@@ -133,23 +134,24 @@ std::vector<Action> DecideFinished(const JobSnapshot& snapshot) {
 
 std::vector<Action> DecideDeletion(const JobSnapshot& snapshot) {
   const Job& job = snapshot.job;
-  const Facts& facts = snapshot.facts;
+  const Observations& observed = *snapshot.observations;
+  const Memo& memo = *snapshot.memo;
   const bool timed_out = CleanupTimedOut(snapshot);
   if (Planted(PlantedBug::kFinalizerLost)) return {RemoveFinalizer{}};
   if (!timed_out) {
-    if (!facts.instances_known) return {};
+    if (!observed.instances_known) return {};
     if (std::vector<Action> actions = GiveBack(snapshot); !actions.empty()) return actions;
     const bool clean =
         TouchedStore(snapshot) && job.spec.cleanup_policy != "Never" && snapshot.problem.ok();
     // What a failed job kept goes with it.
-    if (clean && (!facts.exchange_cleaned || facts.checkpoint_kept)) return {CleanUpStore{}};
+    if (clean && (!memo.exchange_cleaned || memo.checkpoint_kept)) return {CleanUpStore{}};
     if (clean && MayHoldLateObjects(snapshot)) {
       const double settle = snapshot.options->cleanup_settle_seconds;
-      if (snapshot.now - *facts.cleaned_at < FromSeconds(settle)) return {};
+      if (snapshot.now - *memo.cleaned_at < FromSeconds(settle)) return {};
       return {CleanUpStore{false, true}};
     }
-    if (!facts.job_key_deleted) return {DeleteJobKey{}};
-  } else if (!facts.exchange_cleaned && !SaysCleanupIncomplete(job)) {
+    if (!memo.job_key_deleted) return {DeleteJobKey{}};
+  } else if (!memo.exchange_cleaned && !SaysCleanupIncomplete(job)) {
     WriteDecision incomplete;
     incomplete.why = "clean-up incomplete";
     incomplete.conditions.push_back(

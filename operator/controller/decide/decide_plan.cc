@@ -17,16 +17,18 @@ Action PlanningFailure(const PlanningOutcome& outcome) {
 
 // What the cluster narrows, for people; "" = nothing.
 std::string NarrowedBy(const JobSnapshot& snapshot) {
-  return snapshot.platform == nullptr ? "" : Join(snapshot.platform->narrowed.narrowed, ", ");
+  const PlatformView* const cluster = snapshot.observations->platform.get();
+  return cluster == nullptr ? "" : Join(cluster->narrowed.narrowed, ", ");
 }
 
-// No plan fits what the cluster allows now, though one would fit the configured platform: nobody's
-// mistake, and over when others end. nullopt = that is not it.
+// No plan fits what the cluster allows now, though one would fit the configured platform: not the
+// job's fault, and over when others end. nullopt = that is not the cause.
 std::optional<std::vector<Action>> AwaitCluster(const JobSnapshot& snapshot, PlannerInput input,
                                                 const Result<PlanningOutcome>& outcome) {
-  if (snapshot.platform == nullptr) return std::nullopt;
+  const PlatformView* const cluster = snapshot.observations->platform.get();
+  if (cluster == nullptr) return std::nullopt;
   const std::string narrowed = NarrowedBy(snapshot);
-  std::string why = snapshot.platform->narrowed.obstacle;
+  std::string why = cluster->narrowed.obstacle;
   if (why.empty() && outcome.ok() && outcome->feasible) return std::nullopt;
   if (why.empty() && narrowed.empty()) return std::nullopt;
   input.platform = snapshot.options->platform;
@@ -51,11 +53,12 @@ std::optional<std::vector<Action>> AwaitCluster(const JobSnapshot& snapshot, Pla
   return std::vector<Action>{waits};
 }
 
-// What was planned without.
+// The limits that the plan could not take into account.
 void TellUnknown(const JobSnapshot& snapshot, WriteDecision* write) {
-  if (snapshot.platform == nullptr || snapshot.platform->unknown.empty()) return;
+  const PlatformView* const cluster = snapshot.observations->platform.get();
+  if (cluster == nullptr || cluster->unknown.empty()) return;
   constexpr size_t kMost = 6;
-  std::vector<std::string> unknown = snapshot.platform->unknown;
+  std::vector<std::string> unknown = cluster->unknown;
   if (unknown.size() > kMost) {
     const std::string more = "and " + std::to_string(unknown.size() - kMost) + " more";
     unknown.resize(kMost);
@@ -71,7 +74,7 @@ void TellUnknown(const JobSnapshot& snapshot, WriteDecision* write) {
 std::vector<Action> DecidePlan(const JobSnapshot& snapshot) {
   const Job& job = snapshot.job;
   const bool resumes = !job.spec.checkpoint.resume_from.empty();
-  const std::optional<Result<ImportedCheckpoint>>& imported = snapshot.facts.imported;
+  const std::optional<Result<ImportedCheckpoint>>& imported = snapshot.memo->imported;
   if (resumes && !imported.has_value()) return {ImportResumed{}};
   if (resumes && !imported->ok()) {
     return {FailJob(Reason::kResumeFromUnusable, imported->status().message())};

@@ -12,6 +12,7 @@
 #include "common/base/text.h"
 #include "operator/controller/decide/await_functions.h"
 #include "operator/controller/decide/decide.h"
+#include "operator/controller/decide/profile_source.h"
 #include "operator/controller/planning/profile_fit.h"
 #include "operator/resources/function_groups.h"
 
@@ -20,9 +21,9 @@ namespace {
 
 using SizeAndRank = std::pair<int, int>;
 
-std::map<SizeAndRank, const SliceFact*> ProfileSlices(const Facts& facts) {
+std::map<SizeAndRank, const SliceFact*> ProfileSlices(const Observations& observed) {
   std::map<SizeAndRank, const SliceFact*> slices;
-  for (const auto& [invocation, slice] : facts.slices) {
+  for (const auto& [invocation, slice] : observed.slices) {
     if (slice.role.kind != RoleKind::kProfile) continue;
     slices[{static_cast<int>(slice.first_iteration), slice.role.rank}] = &slice;
   }
@@ -30,14 +31,15 @@ std::map<SizeAndRank, const SliceFact*> ProfileSlices(const Facts& facts) {
 }
 
 // Medians over the functions of which it is known.
-FunctionTimes TimesOf(const Facts& facts, const std::map<SizeAndRank, const SliceFact*>& slices) {
+FunctionTimes TimesOf(const Observations& observed,
+                      const std::map<SizeAndRank, const SliceFact*>& slices) {
   Instant measured{};
   for (const auto& [key, slice] : slices) {
     if (key.second == 0) measured = std::max(measured, slice->ended.value_or(slice->last_heard));
   }
   std::vector<double> starts;
   std::vector<double> releases;
-  for (const auto& [uid, fact] : facts.instances) {
+  for (const auto& [uid, fact] : observed.instances) {
     if (fact.instance.group != kProfileGroup) continue;
     // Kubernetes tells whole seconds, and this process may have come late.
     const double seen = fact.ready.has_value() ? ToSeconds(*fact.ready - fact.first_seen) : 0;
@@ -50,29 +52,21 @@ FunctionTimes TimesOf(const Facts& facts, const std::map<SizeAndRank, const Slic
   return {Median(starts), Median(releases)};
 }
 
-// Nothing, while the rates of a profile were fitted well enough.
-void DoubtProfile(const JobSnapshot& snapshot, const std::string& why, WriteDecision* write) {
-  if (write->profile->residual <= snapshot.options->max_profile_residual) return;
-  write->conditions.push_back(MakeCondition(
-      kConditionDegraded, true, Reason::kProfileUncertain,
-      why + "; predictions may be off by as much: profile again on a quieter machine, narrow "
-            "spec.functions.memory, or give spec.profile"));
-}
-
 std::vector<Action> WriteFit(const JobSnapshot& snapshot, const ProfilePlan& plan,
                              const std::map<SizeAndRank, const SliceFact*>& slices) {
   std::vector<ProfileSample> samples;
   for (const auto& [key, slice] : slices) {
     if (key.second == 0) samples.push_back({key.first, *slice->record});
   }
-  if (snapshot.facts.cpu_fixed) {
+  if (snapshot.memo->cpu_fixed) {
     const ProfileSample largest = samples.front();
     samples.clear();
     for (const int memory_mib : plan.memory_mib) {
       samples.push_back(AtSize(largest, snapshot.options->platform, memory_mib));
     }
   }
-  Result<ProfileFit> fit = FitProfile(samples, plan.batch_size, TimesOf(snapshot.facts, slices));
+  Result<ProfileFit> fit =
+      FitProfile(samples, plan.batch_size, TimesOf(*snapshot.observations, slices));
   if (!fit.ok()) return {FailJob(Reason::kProfilingFailed, fit.status().message())};
   WriteDecision write;
   write.why = "profile";
@@ -90,9 +84,9 @@ std::vector<Action> WriteFit(const JobSnapshot& snapshot, const ProfilePlan& pla
 // What stops profiling for good, if anything.
 std::optional<Action> ProfileFailure(const JobSnapshot& snapshot, const SliceFact& slice) {
   if (slice.record.has_value() && slice.record->outcome == SliceOutcome::kFailed) {
-    if (snapshot.facts.credentials_changed) return std::nullopt;
+    if (snapshot.observations->credentials_changed) return std::nullopt;
     if (slice.record->permanent ||
-        snapshot.facts.start_attempts >= snapshot.options->max_start_failures) {
+        snapshot.memo->start_attempts >= snapshot.options->max_start_failures) {
       return FailJob(Reason::kProfilingFailed, slice.record->error.message());
     }
   }
@@ -108,7 +102,7 @@ bool NeedsAnother(const JobSnapshot& snapshot, const SliceFact& slice) {
   // A filler that ended fills no more.
   const bool filler = slice.role.rank > 0;
   if (slice.record.has_value()) return filler || slice.record->outcome == SliceOutcome::kFailed;
-  if (slice.phase == SlicePhase::kRefused || IsGone(snapshot.facts, slice.instance_uid)) {
+  if (slice.phase == SlicePhase::kRefused || IsGone(*snapshot.observations, slice.instance_uid)) {
     return true;
   }
   const Duration limit = FromSeconds(snapshot.options->profile_timeout_seconds);
@@ -118,7 +112,7 @@ bool NeedsAnother(const JobSnapshot& snapshot, const SliceFact& slice) {
 // Every function of the largest size is killed: more of them would be killed as well.
 std::optional<Action> OutOfMemory(const JobSnapshot& snapshot, int memory_mib) {
   int killed = 0;
-  for (const auto& [uid, fact] : snapshot.facts.instances) {
+  for (const auto& [uid, fact] : snapshot.observations->instances) {
     if (fact.instance.group != kProfileGroup || !fact.gone.has_value()) continue;
     if (fact.instance.end == FunctionEnd::kOutOfMemory) ++killed;
   }
@@ -134,7 +128,7 @@ std::optional<Action> OutOfMemory(const JobSnapshot& snapshot, int memory_mib) {
 std::optional<std::vector<Action>> DecideProfileFunctions(const JobSnapshot& snapshot,
                                                           const ProfilePlan& plan) {
   const GroupNeed need{kProfileGroup, plan.functions};
-  const FunctionStarts starts = ViewStarts(snapshot.facts, std::span(&need, 1));
+  const FunctionStarts starts = ViewStarts(*snapshot.observations, std::span(&need, 1));
   if (starts.all_ready) return std::nullopt;
   if (auto failure = OutOfMemory(snapshot, plan.memory_mib.front()); failure.has_value()) {
     return std::vector<Action>{*failure};
@@ -144,16 +138,16 @@ std::optional<std::vector<Action>> DecideProfileFunctions(const JobSnapshot& sna
 }
 
 // The function of each rank: that of its slices while it lives, else one that has none.
-std::vector<std::string> FunctionsOfRanks(const Facts& facts, const ProfilePlan& plan,
+std::vector<std::string> FunctionsOfRanks(const Observations& observed, const ProfilePlan& plan,
                                           const std::map<SizeAndRank, const SliceFact*>& slices) {
   std::vector<std::string> uids(static_cast<size_t>(plan.functions));
   std::set<std::string> taken;
   for (const auto& [key, slice] : slices) {
-    if (key.second >= plan.functions || IsGone(facts, slice->instance_uid)) continue;
+    if (key.second >= plan.functions || IsGone(observed, slice->instance_uid)) continue;
     uids[static_cast<size_t>(key.second)] = slice->instance_uid;
     taken.insert(slice->instance_uid);
   }
-  for (const InstanceFact* ready : ReadyInstances(facts, kProfileGroup)) {
+  for (const InstanceFact* ready : ReadyInstances(observed, kProfileGroup)) {
     const auto free = std::find(uids.begin(), uids.end(), "");
     if (free == uids.end()) break;
     if (taken.insert(ready->instance.uid).second) *free = ready->instance.uid;
@@ -183,8 +177,9 @@ void Start(const JobSnapshot& snapshot, const std::map<SizeAndRank, const SliceF
 std::vector<Action> MeasureSize(const JobSnapshot& snapshot, const ProfilePlan& plan,
                                 const std::map<SizeAndRank, const SliceFact*>& slices,
                                 int memory_mib) {
-  const Facts& facts = snapshot.facts;
-  const std::vector<std::string> uids = FunctionsOfRanks(facts, plan, slices);
+  const Observations& observed = *snapshot.observations;
+  const Memo& memo = *snapshot.memo;
+  const std::vector<std::string> uids = FunctionsOfRanks(observed, plan, slices);
   std::vector<Action> quotas;
   std::vector<Action> starts;
   bool filled = true;
@@ -193,9 +188,9 @@ std::vector<Action> MeasureSize(const JobSnapshot& snapshot, const ProfilePlan& 
     if (uid.empty()) return {};  // the next look will find one
     const int milli_cpu =
         rank == 0 ? MilliCpuOf(snapshot.options->platform, memory_mib) : plan.filler_milli_cpu;
-    const auto set = facts.cpu_set.find(uid);
-    if (!facts.cpu_fixed && milli_cpu > 0 &&
-        (set == facts.cpu_set.end() || set->second != milli_cpu)) {
+    const auto set = memo.cpu_set.find(uid);
+    if (!memo.cpu_fixed && milli_cpu > 0 &&
+        (set == memo.cpu_set.end() || set->second != milli_cpu)) {
       quotas.push_back(SetFunctionCpu{uid, milli_cpu});
     }
     if (rank == 0) continue;
@@ -215,36 +210,19 @@ std::vector<Action> MeasureSize(const JobSnapshot& snapshot, const ProfilePlan& 
 
 std::vector<Action> DecideProfile(const JobSnapshot& snapshot) {
   const Job& job = snapshot.job;
-  const Facts& facts = snapshot.facts;
-  if (job.spec.profile.has_value()) {
-    WriteDecision given;
-    given.why = "given profile";
-    given.early = true;
-    given.profile = job.spec.profile;
-    DoubtProfile(snapshot,
-                 "spec.profile says of itself that its rates were " +
-                     FormatDouble(std::round(100 * job.spec.profile->residual)) + " % off",
-                 &given);
-    return {given};
-  }
-  if (!facts.profile_cache_read) return {ReadProfileCache{}};
-  if (facts.cached_profile.has_value()) {
-    WriteDecision cached;
-    cached.why = "cached profile";
-    cached.early = true;
-    cached.profile = facts.cached_profile;
-    return {cached};
-  }
+  const Observations& observed = *snapshot.observations;
+  const Memo& memo = *snapshot.memo;
   if (auto waits = AwaitReservation(snapshot); waits.has_value()) return *waits;
   const ProfilePlan plan = MakeProfilePlan(job.spec, ProfilePlatformOf(snapshot));
-  const std::map<SizeAndRank, const SliceFact*> slices = ProfileSlices(facts);
+  const std::map<SizeAndRank, const SliceFact*> slices = ProfileSlices(observed);
   // What was refused is measured anew by functions with the credentials of now.
-  if (facts.credentials_changed && AnyLiveInstance(facts)) return {DeleteOneGroup{kProfileGroup}};
-  const auto sizes = std::span(plan.memory_mib).first(facts.cpu_fixed ? 1 : plan.memory_mib.size());
+  if (observed.credentials_changed && AnyLiveInstance(observed))
+    return {DeleteOneGroup{kProfileGroup}};
+  const auto sizes = std::span(plan.memory_mib).first(memo.cpu_fixed ? 1 : plan.memory_mib.size());
   if (std::ranges::all_of(sizes, [&](int mib) { return IsMeasured(slices, mib); })) {
     // Released first: how long that takes is a part of every run, and the plan reserves what they
     // had.
-    if (AnyLiveInstance(facts)) return {DeleteOneGroup{kProfileGroup}};
+    if (AnyLiveInstance(observed)) return {DeleteOneGroup{kProfileGroup}};
     return WriteFit(snapshot, plan, slices);
   }
   for (const auto& [key, slice] : slices) {

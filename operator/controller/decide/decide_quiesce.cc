@@ -15,13 +15,13 @@ bool Every(const SliceFact&, const Round&) { return true; }
 std::optional<std::vector<Action>> Quiesce(const JobSnapshot& snapshot, const RoundView& view) {
   using Actions = std::vector<Action>;
   const Job& job = snapshot.job;
-  const Facts& facts = snapshot.facts;
+  const Observations& observed = *snapshot.observations;
   const std::optional<Round> round = CurrentRound(job);
   const StopManner manner = view.broken.has_value() ? StopManner::kAtOnce : StopManner::kGraceful;
   Actions stops = StopSlices(snapshot, manner, Every, round.value_or(Round{}));
   if (!stops.empty()) return stops;
-  for (const auto& [invocation, slice] : facts.slices) {
-    if (MayRun(slice, facts)) return Actions{};
+  for (const auto& [invocation, slice] : observed.slices) {
+    if (MayRun(slice, observed)) return Actions{};
   }
   if (view.all_ended && view.checkpoint.has_value()) {
     WriteDecision write;
@@ -33,7 +33,7 @@ std::optional<std::vector<Action>> Quiesce(const JobSnapshot& snapshot, const Ro
     if (view.next_iteration == round->first_iteration) ++write.execution->incarnation;
     return Actions{write};
   }
-  if (AnyLiveInstance(facts)) return Actions{DeleteAllGroups{}};
+  if (AnyLiveInstance(observed)) return Actions{DeleteAllGroups{}};
   return std::nullopt;
 }
 
@@ -45,8 +45,8 @@ QuiescePoint FindQuiescePoint(const JobSnapshot& snapshot) {
   if (!begun) return place;
   // What had begun is never taken up again.
   place.clean = false;
-  if (snapshot.facts.checkpoint_looked_up != round) {
-    place.look_up = LookUpCheckpoint{*round, FoundDataLoss(snapshot.facts, *round)};
+  if (snapshot.memo->checkpoint_looked_up != round) {
+    place.look_up = LookUpCheckpoint{*round, FoundDataLoss(*snapshot.observations, *round)};
   } else {
     place.execution = FallenBack(snapshot);
   }

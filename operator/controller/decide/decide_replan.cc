@@ -32,7 +32,7 @@ Replanned PlanFrom(const JobSnapshot& snapshot, int64_t first_iteration) {
   const double spent = snapshot.meter.usage.cost;
   PlannerInput input = ReplannerInputOf(job, PlatformOf(snapshot), elapsed, spent, first_iteration);
   Result<PlanningOutcome> outcome = MakePlan(input);
-  if (snapshot.platform != nullptr && (!outcome.ok() || !outcome->feasible)) {
+  if (snapshot.observations->platform != nullptr && (!outcome.ok() || !outcome->feasible)) {
     // What the cluster allows just now is no reason to say that there is none: it is waited for.
     input.platform = snapshot.options->platform;
     outcome = MakePlan(input);
@@ -109,7 +109,7 @@ std::vector<Action> KeepTheSame(const JobSnapshot& snapshot) {
 std::vector<Action> Begin(const JobSnapshot& snapshot) {
   const Job& job = snapshot.job;
   const int64_t iteration =
-      std::max(snapshot.facts.iteration, job.status.execution.first_iteration);
+      std::max(snapshot.observations->iteration, job.status.execution.first_iteration);
   const Replanned replanned = PlanFrom(snapshot, iteration);
   if (!replanned.plan.has_value()) return KeepDespite(snapshot, replanned.obstacle);
   if (SameWork(*replanned.plan, *job.status.plan)) return KeepTheSame(snapshot);
@@ -200,12 +200,12 @@ std::vector<Action> DecideReplan(const JobSnapshot& snapshot) {
   const Job& job = snapshot.job;
   const Round round = *CurrentRound(job);
   const RoundView view = ViewRound(snapshot, round);
-  const bool refused = snapshot.facts.credentials_changed;
+  const bool refused = snapshot.observations->credentials_changed;
   if (view.broken.has_value() && view.broken->permanent && !refused) {
     return {FailJob(view.broken->reason, view.broken->message)};
   }
   // The last slices finished before they heard of it: the job is done.
-  if (view.finished && snapshot.facts.records_read == round) return DecideRun(snapshot);
+  if (view.finished && snapshot.memo->records_read == round) return DecideRun(snapshot);
   if (!IsUnderWay(job)) return Begin(snapshot);
   if (auto actions = Quiesce(snapshot, view); actions.has_value()) return *actions;
   const QuiescePoint place = FindQuiescePoint(snapshot);

@@ -14,7 +14,7 @@ bool MustWait(const JobSnapshot& snapshot, const Plan& plan) {
   const Platform& platform = snapshot.options->platform;
   const Reservation reservation = ReservationOf(plan, platform);
   return IsStarted(snapshot.job) && NeedsMore(reservation, ReservationOf(snapshot.job, platform)) &&
-         !HasCapacity(snapshot.queue, reservation);
+         !HasCapacity(snapshot.observations->queue, reservation);
 }
 
 void StopClock(const JobSnapshot& snapshot, WriteDecision* write) {
@@ -26,9 +26,10 @@ void StopClock(const JobSnapshot& snapshot, WriteDecision* write) {
 
 std::optional<std::vector<Action>> AwaitReservation(const JobSnapshot& snapshot) {
   if (IsStarted(snapshot.job)) return std::nullopt;
-  const Facts& facts = snapshot.facts;
-  if (AnyLiveInstance(facts)) return std::vector<Action>{DeleteAllGroups{}};
-  if (facts.start_again_at.has_value() && snapshot.now < *facts.start_again_at) {
+  const Observations& observed = *snapshot.observations;
+  const Memo& memo = *snapshot.memo;
+  if (AnyLiveInstance(observed)) return std::vector<Action>{DeleteAllGroups{}};
+  if (memo.start_again_at.has_value() && snapshot.now < *memo.start_again_at) {
     return std::vector<Action>{};
   }
   WriteDecision start;
@@ -36,12 +37,12 @@ std::optional<std::vector<Action>> AwaitReservation(const JobSnapshot& snapshot)
   start.early = true;
   start.start_time = FormatRfc3339(snapshot.wall);
   start.reservation = ReservationOf(snapshot.job, snapshot.options->platform);
-  if (!HasCapacity(snapshot.queue, *start.reservation)) return std::vector<Action>{};
+  if (!HasCapacity(snapshot.observations->queue, *start.reservation)) return std::vector<Action>{};
   return std::vector<Action>{start};
 }
 
 std::vector<Action> ReleaseReservation(const JobSnapshot& snapshot) {
-  if (AnyLiveInstance(snapshot.facts)) return {DeleteAllGroups{}};
+  if (AnyLiveInstance(*snapshot.observations)) return {DeleteAllGroups{}};
   WriteDecision back;
   back.why = "not all functions came";
   back.execution = snapshot.job.status.execution;
@@ -52,7 +53,7 @@ std::vector<Action> ReleaseReservation(const JobSnapshot& snapshot) {
 
 std::optional<std::vector<Action>> QuiesceBeforeOtherReservation(const JobSnapshot& snapshot,
                                                                  const Plan& plan) {
-  if (!MustWait(snapshot, plan) || !AnyLiveInstance(snapshot.facts)) return std::nullopt;
+  if (!MustWait(snapshot, plan) || !AnyLiveInstance(*snapshot.observations)) return std::nullopt;
   return std::vector<Action>{DeleteAllGroups{}};
 }
 

@@ -27,7 +27,7 @@ double FailureDelay(const ControllerOptions& options, int64_t failures) {
 
 // Slices that are over and of no more use.
 void ForgetOthers(const JobSnapshot& snapshot, const Round& round, std::vector<Action>* actions) {
-  for (const auto& [invocation, slice] : snapshot.facts.slices) {
+  for (const auto& [invocation, slice] : snapshot.observations->slices) {
     if (!InRound(slice, round)) actions->push_back(ForgetSlice{invocation});
   }
 }
@@ -58,9 +58,9 @@ std::vector<GroupNeed> NeedsOf(const JobSnapshot& snapshot) {
 }
 
 // Functions that ran out of memory and were killed before they were ready.
-RoundView ViewOutOfMemory(const Facts& facts, int plan_revision) {
+RoundView ViewOutOfMemory(const Observations& observed, int plan_revision) {
   RoundView killed;
-  for (const auto& [uid, fact] : facts.instances) {
+  for (const auto& [uid, fact] : observed.instances) {
     const std::string& group = fact.instance.group;
     if (!EndedEarly(fact) || fact.instance.end != FunctionEnd::kOutOfMemory) continue;
     killed.worker_too_small = killed.worker_too_small || group == WorkersGroupName(plan_revision);
@@ -70,10 +70,11 @@ RoundView ViewOutOfMemory(const Facts& facts, int plan_revision) {
 }
 
 std::vector<Action> DecideFunctions(const JobSnapshot& snapshot) {
-  const FunctionStarts starts = ViewStarts(snapshot.facts, NeedsOf(snapshot));
+  const FunctionStarts starts = ViewStarts(*snapshot.observations, NeedsOf(snapshot));
   if (starts.all_ready) return {};
   ExecutionStatus next = snapshot.job.status.execution;
-  const RoundView killed = ViewOutOfMemory(snapshot.facts, snapshot.job.status.plan->revision);
+  const RoundView killed =
+      ViewOutOfMemory(*snapshot.observations, snapshot.job.status.plan->revision);
   if (LearnOutOfMemory(snapshot, killed, &next)) {
     WriteDecision grow;
     grow.why = "functions ran out of memory and were killed before they were ready";
@@ -88,9 +89,9 @@ std::vector<Action> DecideFunctions(const JobSnapshot& snapshot) {
 // An instance for every role, in order; empty unless all of them are ready.
 std::vector<BoundFunction> Bind(const JobSnapshot& snapshot) {
   const Plan& plan = *snapshot.job.status.plan;
-  if (!ViewStarts(snapshot.facts, NeedsOf(snapshot)).all_ready) return {};
-  const auto workers = ReadyInstances(snapshot.facts, WorkersGroupName(plan.revision));
-  const auto servers = ReadyInstances(snapshot.facts, ServersGroupName(plan.revision));
+  if (!ViewStarts(*snapshot.observations, NeedsOf(snapshot)).all_ready) return {};
+  const auto workers = ReadyInstances(*snapshot.observations, WorkersGroupName(plan.revision));
+  const auto servers = ReadyInstances(*snapshot.observations, ServersGroupName(plan.revision));
   auto next_worker = workers.begin();
   auto next_server = servers.begin();
   std::vector<BoundFunction> functions;
@@ -124,7 +125,7 @@ std::vector<Action> ReleaseDiffering(const JobSnapshot& snapshot, const std::str
     return {GiveUpStart(snapshot)};
   }
   WriteDecision tell;
-  tell.why = "kernels differ";
+  tell.why = "numerics differ";
   tell.conditions.push_back(differ);
   return {tell};
 }
@@ -152,7 +153,8 @@ std::vector<Action> JoinRound(const JobSnapshot& snapshot, const RoundView& view
   std::vector<Action> actions;
   for (const RoundView::Entry& entry : view.entries) {
     if (entry.slice == nullptr) {
-      if (entry.instance_uid.empty() || IsGone(snapshot.facts, entry.instance_uid)) continue;
+      if (entry.instance_uid.empty() || IsGone(*snapshot.observations, entry.instance_uid))
+        continue;
       actions.push_back(StartTrainingSlice{entry.role, entry.instance_uid});
     } else if (const SliceFact& slice = *entry.slice; !slice.record.has_value()) {
       if (slice.phase == SlicePhase::kLost && snapshot.now - slice.last_attach >= FromSeconds(1)) {
@@ -165,14 +167,15 @@ std::vector<Action> JoinRound(const JobSnapshot& snapshot, const RoundView& view
 
 bool AllJoined(const JobSnapshot& snapshot, const RoundView& view) {
   return std::all_of(view.entries.begin(), view.entries.end(), [&](const RoundView::Entry& entry) {
-    return entry.slice != nullptr || IsGone(snapshot.facts, entry.instance_uid);
+    return entry.slice != nullptr || IsGone(*snapshot.observations, entry.instance_uid);
   });
 }
 
 // Back to an older checkpoint, since the one that the round began with cannot be read: the store's
 // doing, and it happens at most once to each of them.
 bool LeavesDamaged(const JobSnapshot& snapshot, const Round& round, const ExecutionStatus& next) {
-  return FoundDataLoss(snapshot.facts, round) && next.first_iteration < round.first_iteration;
+  return FoundDataLoss(*snapshot.observations, round) &&
+         next.first_iteration < round.first_iteration;
 }
 
 std::vector<Action> DecideFallBack(const JobSnapshot& snapshot, const Round& round,
@@ -181,21 +184,22 @@ std::vector<Action> DecideFallBack(const JobSnapshot& snapshot, const Round& rou
     return {DeleteFunction{broken.unusable_uid, broken.message}};
   }
   std::vector<Action> stops = StopSlices(snapshot, StopManner::kAtOnce, InRound, round);
-  for (const auto& [invocation, slice] : snapshot.facts.slices) {
-    if (InRound(slice, round) && MayRun(slice, snapshot.facts)) return stops;
+  for (const auto& [invocation, slice] : snapshot.observations->slices) {
+    if (InRound(slice, round) && MayRun(slice, *snapshot.observations)) return stops;
   }
-  const Facts& facts = snapshot.facts;
-  if (facts.checkpoint_looked_up != round) {
-    return {LookUpCheckpoint{round, FoundDataLoss(facts, round)}};
+  const Observations& observed = *snapshot.observations;
+  const Memo& memo = *snapshot.memo;
+  if (memo.checkpoint_looked_up != round) {
+    return {LookUpCheckpoint{round, FoundDataLoss(observed, round)}};
   }
   // What was refused is asked anew by functions with the credentials of now.
-  if (facts.credentials_changed && AnyLiveInstance(facts)) return {DeleteAllGroups{}};
+  if (observed.credentials_changed && AnyLiveInstance(observed)) return {DeleteAllGroups{}};
 
   ExecutionStatus next = FallenBack(snapshot);
   // Bounded by what memory there is, not by how often it was too little.
   const bool grows = LearnOutOfMemory(snapshot, view, &next);
   const bool counts = broken.counts && !grows;
-  if (counts && !facts.credentials_changed && !LeavesDamaged(snapshot, round, next)) {
+  if (counts && !observed.credentials_changed && !LeavesDamaged(snapshot, round, next)) {
     ++next.failures;
     if (next.failures > snapshot.job.spec.backoff_limit) {
       return {FailJob(Reason::kBackoffLimitExceeded,
@@ -218,12 +222,12 @@ std::vector<Action> DecideFallBack(const JobSnapshot& snapshot, const Round& rou
 std::vector<Action> DecideNextRound(const JobSnapshot& snapshot, const Round& round,
                                     const RoundView& view) {
   std::optional<CheckpointReference> checkpoint = view.checkpoint;
-  const Facts& facts = snapshot.facts;
+  const Memo& memo = *snapshot.memo;
   if (!checkpoint.has_value()) {
-    if (facts.checkpoint_looked_up != round) return {LookUpCheckpoint{round}};
-    if (!facts.newest_checkpoint.has_value() ||
-        facts.newest_checkpoint->plan_revision != round.plan_revision ||
-        facts.newest_checkpoint->iteration != view.next_iteration) {
+    if (memo.checkpoint_looked_up != round) return {LookUpCheckpoint{round}};
+    if (!memo.newest_checkpoint.has_value() ||
+        memo.newest_checkpoint->plan_revision != round.plan_revision ||
+        memo.newest_checkpoint->iteration != view.next_iteration) {
       RoundBreak missing;
       missing.reason = Reason::kCheckpointMissing;
       missing.message = "the slices stopped at iteration " + std::to_string(view.next_iteration) +
@@ -232,7 +236,7 @@ std::vector<Action> DecideNextRound(const JobSnapshot& snapshot, const Round& ro
       missing.at = view.ended_at;
       return DecideFallBack(snapshot, round, view, missing);
     }
-    checkpoint = facts.newest_checkpoint;
+    checkpoint = memo.newest_checkpoint;
   }
   const std::vector<BoundFunction> bound = Bind(snapshot);
   const FingerprintCheck check = CheckFingerprints(snapshot, bound);
@@ -254,10 +258,10 @@ std::vector<Action> DecideNextRound(const JobSnapshot& snapshot, const Round& ro
 }
 
 std::vector<Action> DecideSuccess(const JobSnapshot& snapshot, const RoundView& view) {
-  if (!snapshot.facts.results.has_value()) return {CheckResults{}};
-  if (!snapshot.facts.results->ok()) {
-    if (snapshot.facts.results->code() == StatusCode::kUnavailable) return {CheckResults{}};
-    return {FailJob(Reason::kResultsMissing, snapshot.facts.results->message())};
+  if (!snapshot.memo->results.has_value()) return {CheckResults{}};
+  if (!snapshot.memo->results->ok()) {
+    if (snapshot.memo->results->code() == StatusCode::kUnavailable) return {CheckResults{}};
+    return {FailJob(Reason::kResultsMissing, snapshot.memo->results->message())};
   }
   WriteDecision success;
   success.why = "success";
@@ -277,7 +281,7 @@ std::vector<Action> DecideSuccess(const JobSnapshot& snapshot, const RoundView& 
 
 ExecutionStatus FallenBack(const JobSnapshot& snapshot) {
   ExecutionStatus next = snapshot.job.status.execution;
-  const auto& newest = snapshot.facts.newest_checkpoint;
+  const auto& newest = snapshot.memo->newest_checkpoint;
   if (newest.has_value()) {
     if (newest->iteration > next.first_iteration) next.failures = 0;
     next.first_iteration = newest->iteration;
@@ -289,10 +293,11 @@ ExecutionStatus FallenBack(const JobSnapshot& snapshot) {
 }
 
 std::vector<Action> DecideRun(const JobSnapshot& snapshot) {
-  const Facts& facts = snapshot.facts;
+  const Observations& observed = *snapshot.observations;
+  const Memo& memo = *snapshot.memo;
   const Round round = *CurrentRound(snapshot.job);
   // The profiler's, or an older plan's.
-  for (const auto& [uid, fact] : facts.instances) {
+  for (const auto& [uid, fact] : observed.instances) {
     const std::string& group = fact.instance.group;
     const bool planned = group == WorkersGroupName(round.plan_revision) ||
                          group == ServersGroupName(round.plan_revision);
@@ -304,20 +309,20 @@ std::vector<Action> DecideRun(const JobSnapshot& snapshot) {
       !stops.empty()) {
     return stops;
   }
-  for (const auto& [invocation, slice] : facts.slices) {
-    if (!InRound(slice, round) && MayRun(slice, facts)) return {};
+  for (const auto& [invocation, slice] : observed.slices) {
+    if (!InRound(slice, round) && MayRun(slice, observed)) return {};
   }
   std::vector<Action> actions;
   ForgetOthers(snapshot, round, &actions);
   if (!actions.empty()) return actions;
 
   if (snapshot.job.status.execution.functions.empty()) return DecideBinding(snapshot);
-  if (facts.records_read != round) return {ReadRecords{round}};
+  if (memo.records_read != round) return {ReadRecords{round}};
   const RoundView view = ViewRound(snapshot, round);
   // Also a broken round is joined first: what is not heard of cannot be stopped.
   if (!AllJoined(snapshot, view)) return JoinRound(snapshot, view);
   if (view.broken.has_value()) {
-    const bool permanent = view.broken->permanent && !facts.credentials_changed;
+    const bool permanent = view.broken->permanent && !observed.credentials_changed;
     if (permanent) return {FailJob(view.broken->reason, view.broken->message)};
     return DecideFallBack(snapshot, round, view, *view.broken);
   }

@@ -7,20 +7,22 @@ namespace lambdadnn {
 
 std::vector<Action> DecideSuspend(const JobSnapshot& snapshot) {
   const Job& job = snapshot.job;
-  const Facts& facts = snapshot.facts;
+  const Observations& observed = *snapshot.observations;
+  const Memo& memo = *snapshot.memo;
   const std::optional<Round> round = CurrentRound(job);
   RoundView view;
   if (round.has_value()) view = ViewRound(snapshot, *round);
-  if (view.broken.has_value() && view.broken->permanent && !facts.credentials_changed) {
+  if (view.broken.has_value() && view.broken->permanent && !observed.credentials_changed) {
     return {FailJob(view.broken->reason, view.broken->message)};
   }
   // The last slices finished before they heard of it: the job is done.
-  if (view.finished && facts.records_read == round) return DecideRun(snapshot);
+  if (view.finished && memo.records_read == round) return DecideRun(snapshot);
   if (auto actions = Quiesce(snapshot, view); actions.has_value()) return *actions;
 
   if (HasCondition(job, kConditionSuspended) && job.status.start_time.empty()) {
     std::vector<Action> forget;
-    for (const auto& [invocation, slice] : facts.slices) forget.push_back(ForgetSlice{invocation});
+    for (const auto& [invocation, slice] : observed.slices)
+      forget.push_back(ForgetSlice{invocation});
     return forget;
   }
   const QuiescePoint place = FindQuiescePoint(snapshot);

@@ -22,12 +22,16 @@ bool Differ(const std::string& a, const std::string& b) {
 
 void Question(const JobSnapshot& snapshot, const InstanceFact& worker, FingerprintCheck* check) {
   const std::string& uid = worker.instance.uid;
-  const std::optional<Instant>& first = worker.kernels_first_asked;
   const Duration patience = FromSeconds(snapshot.options->ready_silence_seconds);
-  const Duration since = snapshot.now - worker.kernels_asked;
-  if (!first.has_value() || since >= patience) {
+  const auto asked = snapshot.memo->fingerprints_asked.find(uid);
+  if (asked == snapshot.memo->fingerprints_asked.end()) {
     check->questions.push_back(AskFingerprint{uid});
-  } else if (snapshot.now - *first >= patience) {
+    return;
+  }
+  const Duration since = snapshot.now - asked->second.last;
+  if (since >= patience) {
+    check->questions.push_back(AskFingerprint{uid});
+  } else if (snapshot.now - asked->second.first >= patience) {
     check->questions.push_back(DeleteFunction{uid, "it does not say what it computes with"});
   } else if (since >= kAskAgain) {
     check->questions.push_back(AskFingerprint{uid});
@@ -65,7 +69,7 @@ FingerprintCheck CheckFingerprints(const JobSnapshot& snapshot,
   check.answered = true;
   for (size_t i = 0; i < bound.size(); ++i) {
     if (roles[i].kind != RoleKind::kWorker) continue;
-    const InstanceFact& worker = snapshot.facts.instances.at(bound[i].uid);
+    const InstanceFact& worker = snapshot.observations->instances.at(bound[i].uid);
     if (worker.fingerprint.has_value()) {
       Compare(snapshot, roles[i], *worker.fingerprint, &check);
       continue;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Whether the workers that are to train together compute the same bits, and those that the plan
-// pins: pure judgement over the facts.
+// pins: pure judgement over what they said.
 #pragma once
 
 #include <string>

@@ -7,6 +7,8 @@
 #include "common/base/check.h"
 #include "operator/controller/admission/support_limits.h"
 #include "operator/controller/decide/decide.h"
+#include "operator/controller/decide/job_credentials.h"
+#include "operator/controller/decide/profile_source.h"
 
 namespace lambdadnn {
 namespace {
@@ -64,7 +66,7 @@ Decision RefuseUnsupported(const JobSnapshot& snapshot) {
 }
 
 Decision AwaitObservation(const JobSnapshot& snapshot) {
-  return snapshot.facts.instances_known ? std::nullopt : Decision(Actions());
+  return snapshot.observations->instances_known ? std::nullopt : Decision(Actions());
 }
 
 Decision EnforceActiveDeadline(const JobSnapshot& snapshot) {
@@ -82,9 +84,18 @@ Decision Suspend(const JobSnapshot& snapshot) {
   return snapshot.job.spec.suspend ? Decision(DecideSuspend(snapshot)) : std::nullopt;
 }
 
+Decision Resume(const JobSnapshot& snapshot) {
+  if (!HasCondition(snapshot.job, kConditionSuspended)) return std::nullopt;
+  WriteDecision resume;
+  resume.why = "resume";
+  resume.conditions.push_back(
+      MakeCondition(kConditionSuspended, false, Reason::kResumed, "spec.suspend is no longer set"));
+  return Actions{resume};
+}
+
 Decision Admit(const JobSnapshot& snapshot) { return DecideAdmission(snapshot); }
 
-Decision Profile(const JobSnapshot& snapshot) {
+Decision MeasureProfile(const JobSnapshot& snapshot) {
   return snapshot.job.status.profile.has_value() ? std::nullopt : Decision(DecideProfile(snapshot));
 }
 
@@ -111,8 +122,12 @@ constexpr Policy kPolicies[] = {
     {"AwaitObservation", AwaitObservation},
     {"EnforceActiveDeadline", EnforceActiveDeadline},
     {"Suspend", Suspend},
+    {"Resume", Resume},
+    {"FailWithoutCredentials", FailWithoutCredentials},
     {"Admit", Admit},
-    {"Profile", Profile},
+    {"UseGivenProfile", UseGivenProfile},
+    {"UseCachedProfile", UseCachedProfile},
+    {"MeasureProfile", MeasureProfile},
     {"Plan", MakePlan},
     {"Replan", Replan},
     {"Run", Run},

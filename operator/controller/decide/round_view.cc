@@ -33,15 +33,15 @@ std::string DescribeOutOfMemory(const JobSnapshot& snapshot, const Role& role) {
 
 RoundBreak BreakOfLostFunction(const JobSnapshot& snapshot, const Role& role,
                                const std::string& uid, Instant at) {
-  const Facts& facts = snapshot.facts;
+  const Observations& observed = *snapshot.observations;
   RoundBreak lost;
   lost.reason = Reason::kFunctionLost;
   lost.at = at;
   lost.message = "the function of " + role.Name() + " is gone";
-  const auto found = facts.instances.find(uid);
-  if (found != facts.instances.end()) {
+  const auto found = observed.instances.find(uid);
+  if (found != observed.instances.end()) {
     const FunctionInstance& instance = found->second.instance;
-    if (!instance.reason.empty()) lost.message += " (" + instance.reason + ")";
+    if (!instance.reason.empty()) lost.message += " (" + instance.Why() + ")";
     if (!instance.last_log_line.empty()) lost.message += ": " + instance.last_log_line;
     lost.at = std::min(at, found->second.gone.value_or(at));
     lost.counts = IsOwnMaking(instance.end);
@@ -71,8 +71,8 @@ std::optional<RoundBreak> BreakOfRecord(const SliceFact& slice) {
 }
 
 std::optional<RoundBreak> BreakOfSilence(const JobSnapshot& snapshot, const SliceFact& slice) {
-  const auto found = snapshot.facts.instances.find(slice.instance_uid);
-  if (found == snapshot.facts.instances.end()) return std::nullopt;
+  const auto found = snapshot.observations->instances.find(slice.instance_uid);
+  if (found == snapshot.observations->instances.end()) return std::nullopt;
   const bool ready = found->second.instance.phase == FunctionPhase::kReady;
   const ControllerOptions& options = *snapshot.options;
   const double limit = ready ? options.ready_silence_seconds : options.silence_seconds;
@@ -89,14 +89,14 @@ std::optional<RoundBreak> BreakOfSilence(const JobSnapshot& snapshot, const Slic
 
 // Either the request can never work, or the function is busy with what nobody here knows, or it is
 // ending: then another function takes the role, in a round of its own.
-RoundBreak BreakOfRefusal(const SliceFact& slice, const Facts& facts) {
+RoundBreak BreakOfRefusal(const SliceFact& slice, const Observations& observed) {
   RoundBreak refused;
   refused.reason = Reason::kSliceRefused;
   refused.message = slice.role.Name() + " refused its slice: " + slice.error.message();
   refused.permanent = slice.error.code() == StatusCode::kInvalidArgument ||
                       slice.error.code() == StatusCode::kUnimplemented;
   refused.at = slice.started;
-  if (!refused.permanent && !IsGone(facts, slice.instance_uid)) {
+  if (!refused.permanent && !IsGone(observed, slice.instance_uid)) {
     refused.unusable_uid = slice.instance_uid;
   }
   return refused;
@@ -104,8 +104,8 @@ RoundBreak BreakOfRefusal(const SliceFact& slice, const Facts& facts) {
 
 std::optional<RoundBreak> BreakOfSlice(const JobSnapshot& snapshot, const SliceFact& slice) {
   if (slice.record.has_value()) return BreakOfRecord(slice);
-  if (slice.phase == SlicePhase::kRefused) return BreakOfRefusal(slice, snapshot.facts);
-  if (IsGone(snapshot.facts, slice.instance_uid)) {
+  if (slice.phase == SlicePhase::kRefused) return BreakOfRefusal(slice, *snapshot.observations);
+  if (IsGone(*snapshot.observations, slice.instance_uid)) {
     return BreakOfLostFunction(snapshot, slice.role, slice.instance_uid,
                                slice.ended.value_or(slice.last_heard));
   }
@@ -180,7 +180,7 @@ double StallSeconds(const JobSnapshot& snapshot) {
 void ViewStall(const JobSnapshot& snapshot, RoundView* view) {
   if (view->broken.has_value() && (view->broken->counts || view->broken->permanent)) return;
   const Instant until = view->broken.has_value() ? view->broken->at : snapshot.now;
-  Instant since = snapshot.facts.iteration_at;
+  Instant since = snapshot.observations->iteration_at;
   for (const RoundView::Entry& entry : view->entries) {
     if (entry.slice != nullptr) since = std::max(since, entry.slice->started);
   }
@@ -209,15 +209,18 @@ bool IsOwnMaking(FunctionEnd end) {
 }
 
 RoundView ViewRound(const JobSnapshot& snapshot, const Round& round) {
-  const Facts& facts = snapshot.facts;
+  const Observations& observed = *snapshot.observations;
   const Binding binding(snapshot.job.status.execution);
   RoundView view;
   for (const Role& role : PlannedRoles(*snapshot.job.status.plan)) {
-    const BoundFunction* const bound = binding.Find(role);
-    view.entries.push_back(
-        {role, binding.Assigned(role).attempt, bound == nullptr ? "" : bound->uid, nullptr});
+    RoundView::Entry& entry = view.entries.emplace_back();
+    entry.role = role;
+    if (const BoundFunction* const bound = binding.Find(role); bound != nullptr) {
+      entry.attempt = bound->attempt;
+      entry.instance_uid = bound->uid;
+    }
   }
-  for (const auto& [invocation, slice] : facts.slices) {
+  for (const auto& [invocation, slice] : observed.slices) {
     if (!InRound(slice, round)) continue;
     const size_t place = PlaceOf(slice.role, *snapshot.job.status.plan);
     if (place >= view.entries.size()) continue;
@@ -234,7 +237,7 @@ RoundView ViewRound(const JobSnapshot& snapshot, const Round& round) {
     } else {
       all_have_records = false;
       // What it had begun, it may still be doing out of sight: nobody may begin that anew.
-      if (!entry.instance_uid.empty() && IsGone(facts, entry.instance_uid)) {
+      if (!entry.instance_uid.empty() && IsGone(observed, entry.instance_uid)) {
         broken = BreakOfLostFunction(snapshot, entry.role, entry.instance_uid, snapshot.now);
       }
     }

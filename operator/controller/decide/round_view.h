@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has become of a round of slices: pure judgement over the facts.
+// What has become of a round of slices: pure judgement over what was observed.
 #pragma once
 
 #include <optional>

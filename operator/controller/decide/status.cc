@@ -22,17 +22,12 @@ bool IsSticky(const Condition& degraded) {
   return row != nullptr && row->sticky;
 }
 
-bool AnySliceRuns(const Facts& facts) {
-  for (const auto& [invocation, slice] : facts.slices) {
+bool AnySliceRuns(const Observations& observed) {
+  for (const auto& [invocation, slice] : observed.slices) {
     const bool training = slice.role.kind != RoleKind::kProfile;
-    if (training && MayRun(slice, facts) && slice.phase == SlicePhase::kRunning) return true;
+    if (training && MayRun(slice, observed) && slice.phase == SlicePhase::kRunning) return true;
   }
   return false;
-}
-
-// What WaitingCondition says of the first in the queue.
-bool IsNext(const std::string& message) {
-  return message.find("place 1 in the queue") != std::string::npos;
 }
 
 std::string PhaseOf(const JobSnapshot& snapshot, const Job& job) {
@@ -45,7 +40,7 @@ std::string PhaseOf(const JobSnapshot& snapshot, const Job& job) {
   if (!job.status.plan.has_value()) return "Planning";
   // Nothing starts any more; it ends as soon as the results are put away.
   if (IsEnding(job)) return "Running";
-  return AnySliceRuns(snapshot.facts) || IsJoining(snapshot) ? "Running" : "Starting";
+  return AnySliceRuns(*snapshot.observations) || IsJoining(snapshot) ? "Running" : "Starting";
 }
 
 void Set(JobStatus* status, const JobSnapshot& snapshot, Condition condition) {
@@ -58,7 +53,8 @@ void AddProgress(const JobSnapshot& snapshot, JobStatus* status) {
   if (!status->plan.has_value()) return;
   const Plan& plan = *status->plan;
   progress.iterations = plan.iterations;
-  progress.iteration = std::max(snapshot.facts.iteration, status->execution.first_iteration);
+  progress.iteration =
+      std::max(snapshot.observations->iteration, status->execution.first_iteration);
   if (plan.iterations_per_epoch > 0) {
     progress.epoch = progress.iteration / plan.iterations_per_epoch;
   }
@@ -85,7 +81,7 @@ bool AddWaiting(const JobSnapshot& snapshot, JobStatus* status) {
   const bool waited = ready != nullptr && ready->status == "False";  // or was suspended
   if (!status->start_time.empty()) {
     if (status->plan.has_value()) return false;
-    const auto obstacle = FindPendingObstacle(snapshot.facts, {kProfileGroup});
+    const auto obstacle = FindPendingObstacle(*snapshot.observations, {kProfileGroup});
     if (!waited && !obstacle.has_value()) return false;
     const std::string starting = "the functions that measure the model are starting";
     Set(status, snapshot,
@@ -100,10 +96,10 @@ bool AddWaiting(const JobSnapshot& snapshot, JobStatus* status) {
   job.status = *status;
   const bool profiled = job.spec.profile.has_value() || job.status.profile.has_value();
   if (!job.status.plan.has_value() && profiled) return false;
-  const std::optional<Condition> condition =
-      WaitingCondition(job, snapshot.queue, snapshot.options->platform);
-  if (condition.has_value()) Set(status, snapshot, *condition);
-  return condition.has_value();
+  const std::optional<CapacityWait> wait =
+      FindCapacityWait(job, snapshot.observations->queue, snapshot.options->platform);
+  if (wait.has_value()) Set(status, snapshot, ConditionOf(*wait));
+  return wait.has_value();
 }
 
 // Ready of a job that has no functions any more, or is about to have none, is False for the reason
@@ -122,11 +118,11 @@ void EndReady(const JobSnapshot& snapshot, JobStatus* status) {
 }
 
 // Of functions that are not there, by what the backend said when it was asked for them.
-Reason ReasonOfMissing(const Status& error) {
-  if (error.code() == StatusCode::kFailedPrecondition) return Reason::kFunctionNotCreated;
-  if (error.code() != StatusCode::kResourceExhausted) return Reason::kFunctionsStarting;
-  const bool quota = error.message().find("exceeded quota") != std::string::npos;
-  return quota ? Reason::kQuotaExceeded : Reason::kWaitingForCapacity;
+Reason ReasonOfMissing(const Memo& memo) {
+  const StatusCode code = memo.start_error.code();
+  if (code == StatusCode::kFailedPrecondition) return Reason::kFunctionNotCreated;
+  if (code != StatusCode::kResourceExhausted) return Reason::kFunctionsStarting;
+  return memo.refused_by_quota ? Reason::kQuotaExceeded : Reason::kWaitingForCapacity;
 }
 
 void AddFunctions(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
@@ -138,17 +134,18 @@ void AddFunctions(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
   }
   if (AddWaiting(snapshot, status) || !status->plan.has_value()) return;
   status->workers_desired = status->plan->functions;
-  const auto ready = ReadyInstances(snapshot.facts, WorkersGroupName(status->plan->revision));
+  const auto ready =
+      ReadyInstances(*snapshot.observations, WorkersGroupName(status->plan->revision));
   status->workers_ready = static_cast<int>(ready.size());
   const bool all = status->workers_ready >= status->workers_desired;
   std::string message = std::to_string(status->workers_ready) + " of " +
                         std::to_string(status->workers_desired) + " workers are ready";
-  if (!snapshot.facts.start_error.ok()) message += ": " + snapshot.facts.start_error.message();
-  Reason missing = ReasonOfMissing(snapshot.facts.start_error);
+  if (!snapshot.memo->start_error.ok()) message += ": " + snapshot.memo->start_error.message();
+  Reason missing = ReasonOfMissing(*snapshot.memo);
   if (!all) {
     const int revision = status->plan->revision;
     if (const auto obstacle = FindPendingObstacle(
-            snapshot.facts, {WorkersGroupName(revision), ServersGroupName(revision)})) {
+            *snapshot.observations, {WorkersGroupName(revision), ServersGroupName(revision)})) {
       missing = obstacle->reason;
       message += ": " + obstacle->message;
     }
@@ -158,7 +155,7 @@ void AddFunctions(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
 }
 
 void AddRunning(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
-  const bool running = !ending && (AnySliceRuns(snapshot.facts) || IsJoining(snapshot));
+  const bool running = !ending && (AnySliceRuns(*snapshot.observations) || IsJoining(snapshot));
   const bool was = FindCondition(status->conditions, kConditionRunning) != nullptr;
   if (!running && !was) return;
   Reason reason = running ? Reason::kSlicesRunning : Reason::kNotRunning;
@@ -169,11 +166,11 @@ void AddRunning(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
 }
 
 void AddAdmission(const JobSnapshot& snapshot, JobStatus* status) {
-  const std::optional<Status>& admission = snapshot.facts.admission;
+  const std::optional<Status>& admission = snapshot.memo->admission;
   if (!admission.has_value() || admission->ok()) return;
   Set(status, snapshot,
       MakeCondition(kConditionAccepted, false,
-                    snapshot.facts.functions_refused ? Reason::kUnsupportedByCluster
+                    snapshot.memo->functions_refused ? Reason::kUnsupportedByCluster
                                                      : Reason::kStoreNotUsable,
                     admission->message()));
 }
@@ -182,18 +179,19 @@ void AddAdmission(const JobSnapshot& snapshot, JobStatus* status) {
 
 bool IsJoining(const JobSnapshot& snapshot) {
   const Job& job = snapshot.job;
-  const Facts& facts = snapshot.facts;
+  const Observations& observed = *snapshot.observations;
+  const Memo& memo = *snapshot.memo;
   const std::optional<Round> round = CurrentRound(job);
   const std::vector<BoundFunction>& functions = job.status.execution.functions;
   if (!HasCondition(job, kConditionRunning) || !round.has_value() || functions.empty()) {
     return false;
   }
-  if (!facts.instances_known) return true;
+  if (!observed.instances_known) return true;
   for (const BoundFunction& function : functions) {
-    if (IsGone(facts, function.uid)) return false;
+    if (IsGone(observed, function.uid)) return false;
   }
   bool asked = false;
-  for (const auto& [invocation, slice] : facts.slices) {
+  for (const auto& [invocation, slice] : observed.slices) {
     if (!InRound(slice, *round) || slice.phase == SlicePhase::kRunning) continue;
     const bool waits =
         slice.phase == SlicePhase::kStarting &&
@@ -201,7 +199,7 @@ bool IsJoining(const JobSnapshot& snapshot) {
     if (!waits) return false;
     asked = true;
   }
-  return asked || facts.records_read != *round;
+  return asked || memo.records_read != *round;
 }
 
 JobStatus ComputeStatus(const JobSnapshot& snapshot) {
@@ -227,15 +225,15 @@ JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decisi
   status.execution.leader_epoch = snapshot.options->leader_epoch;
   AddAdmission(snapshot, &status);
   if (!status.store_capabilities.has_value())
-    status.store_capabilities = snapshot.facts.store_capabilities;
-  if (!snapshot.facts.store_credentials.empty()) {
-    status.store_credentials = snapshot.facts.store_credentials;
-    status.store_credentials_message = RepairUtf8(snapshot.facts.store_credentials_message);
+    status.store_capabilities = snapshot.memo->store_capabilities;
+  if (!snapshot.memo->store_credentials.empty()) {
+    status.store_credentials = snapshot.memo->store_credentials;
+    status.store_credentials_message = RepairUtf8(snapshot.memo->store_credentials_message);
   }
-  if (!snapshot.facts.credentials_refused.ok()) {
+  if (!snapshot.memo->credentials_refused.ok()) {
     Set(&status, snapshot,
         MakeCondition(kConditionDegraded, true, Reason::kCredentialsRefused,
-                      snapshot.facts.credentials_refused.message()));
+                      snapshot.memo->credentials_refused.message()));
   }
   status.phase = PhaseOf(snapshot, job);
   AddProgress(snapshot, &status);
@@ -245,24 +243,31 @@ JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decisi
   // What was wrong is over once work goes on beyond where it began.
   const Condition* degraded = FindCondition(status.conditions, kConditionDegraded);
   if (degraded != nullptr && degraded->status == "True" && status.phase == "Running" &&
-      !IsSticky(*degraded) && snapshot.facts.iteration > status.execution.first_iteration) {
+      !IsSticky(*degraded) && snapshot.observations->iteration > status.execution.first_iteration) {
     Set(&status, snapshot,
         MakeCondition(kConditionDegraded, false, Reason::kRecovered, "training goes on"));
   }
   return status;
 }
 
-bool DiffersInSubstance(const JobStatus& a, const JobStatus& b) {
+int PlaceInQueue(const JobSnapshot& snapshot, const JobStatus& status) {
+  const QueueView& queue = snapshot.observations->queue;
+  const Condition* ready = FindCondition(status.conditions, kConditionReady);
+  const bool waits = ready != nullptr && HasReason(*ready, Reason::kWaitingForCapacity);
+  return waits && queue.limited && queue.known ? queue.ahead + 1 : 0;
+}
+
+bool IsPlaceNews(int told, int now) { return (told == 1) != (now == 1); }
+
+bool DiffersInSubstance(const JobStatus& a, const JobStatus& b, bool place_is_news) {
   JobStatus left = a;
   left.progress = b.progress;
   left.usage = b.usage;
-  // One's place in the queue is progress too, but for being the next.
   for (Condition& condition : left.conditions) {
     const Condition* other = FindCondition(b.conditions, condition.type);
-    const bool waits = HasReason(condition, Reason::kWaitingForCapacity) && other != nullptr;
-    const bool same = waits && other->reason == condition.reason &&
-                      IsNext(other->message) == IsNext(condition.message);
-    if (same) condition.message = other->message;
+    const bool still_waits = HasReason(condition, Reason::kWaitingForCapacity) &&
+                             other != nullptr && other->reason == condition.reason;
+    if (still_waits && !place_is_news) condition.message = other->message;
   }
   return !(left == b);
 }

@@ -15,8 +15,16 @@ JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decisi
 // heard of none: what status says of them stands.
 bool IsJoining(const JobSnapshot& snapshot);
 
-// Whether the two differ in more than measurements (progress, usage), which are written less often.
-bool DiffersInSubstance(const JobStatus& a, const JobStatus& b);
+// The place in the queue that `status` tells of, from 1; 0 = the job does not wait in it, or its
+// place is not known.
+int PlaceInQueue(const JobSnapshot& snapshot, const JobStatus& status);
+// Whether a change of the place is to be told at once: the job has become the next, or is no
+// longer.
+bool IsPlaceNews(int told, int now);
+
+// Whether the two differ in more than measurements (progress, usage, the place in the queue), which
+// are written less often. With `place_is_news` the place counts.
+bool DiffersInSubstance(const JobStatus& a, const JobStatus& b, bool place_is_news);
 
 // Conditions of `after` that are not in `before` with the same status and reason.
 std::vector<Condition> ChangedConditions(const JobStatus& before, const JobStatus& after);

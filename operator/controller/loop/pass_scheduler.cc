@@ -25,8 +25,8 @@ constexpr Duration kLongestHold = std::chrono::seconds(1);
 
 // Not started, or on the way to another plan.
 // Something of the job starts or ends.
-bool AnyInTransit(const Facts& facts) {
-  return std::any_of(facts.instances.begin(), facts.instances.end(), [](const auto& entry) {
+bool AnyInTransit(const Observations& observed) {
+  return std::any_of(observed.instances.begin(), observed.instances.end(), [](const auto& entry) {
     const FunctionPhase phase = entry.second.instance.phase;
     return phase == FunctionPhase::kPending || phase == FunctionPhase::kTerminating;
   });
@@ -84,32 +84,34 @@ Duration PassScheduler::Tick(const Pass& pass) {
   const std::lock_guard lock(mutex_);
   ticking_.insert(pass.name);
   const double share = static_cast<double>(ticking_.size()) / kMaxResyncsPerSecond;
-  const double tick =
-      AnyInTransit(pass.snapshot.facts) ? options_.starting_tick_seconds : options_.tick_seconds;
+  const double tick = AnyInTransit(*pass.snapshot.observations) ? options_.starting_tick_seconds
+                                                                : options_.tick_seconds;
   return FromSeconds(std::max(tick, share));
 }
 
 Duration PassScheduler::NextResync(const Pass& pass) {
   const Job& job = pass.snapshot.job;
-  const Facts& facts = pass.snapshot.facts;
+  const Observations& observed = *pass.snapshot.observations;
+  const Memo& memo = *pass.snapshot.memo;
   if (pass.gone) return kNever;
   const bool deleted = !job.metadata.deletion_timestamp.empty();
   const bool finished = IsFinished(job);
   if (pass.held) {
-    return std::min<Duration>(kLongestHold, kMoment * (1 + pass.snapshot.queue.undecided / kFew));
+    return std::min<Duration>(kLongestHold,
+                              kMoment * (1 + pass.snapshot.observations->queue.undecided / kFew));
   }
-  const bool waiting = !deleted && !finished && IsWaiting(job) && !AnyLiveInstance(facts);
+  const bool waiting = !deleted && !finished && IsWaiting(job) && !AnyLiveInstance(observed);
   const bool resting = job.status.phase == "Suspended" || WaitsForCluster(job) ||
-                       (facts.admission.has_value() && !facts.admission->ok());
-  if (deleted || (finished ? AnyLiveInstance(facts) : !resting && !waiting)) return Tick(pass);
+                       (memo.admission.has_value() && !memo.admission->ok());
+  if (deleted || (finished ? AnyLiveInstance(observed) : !resting && !waiting)) return Tick(pass);
   {
     const std::lock_guard lock(mutex_);
     ticking_.erase(pass.name);
   }
   if (waiting) {
     const Duration longest = FromSeconds(options_.waiting_tick_seconds);
-    if (!facts.start_again_at.has_value()) return longest;
-    return std::clamp<Duration>(*facts.start_again_at - pass.snapshot.now,
+    if (!memo.start_again_at.has_value()) return longest;
+    return std::clamp<Duration>(*memo.start_again_at - pass.snapshot.now,
                                 FromSeconds(options_.tick_seconds), longest);
   }
   if (!finished) return FromSeconds(options_.idle_tick_seconds);

@@ -48,7 +48,7 @@ class ReconcileLoop {
   // What is held of objects: nothing of one that is gone.
   struct Counts {
     size_t cached = 0;      // objects
-    size_t remembered = 0;  // with facts
+    size_t remembered = 0;  // of which anything is kept
     size_t queued = 0;      // to be looked at, now or later
     size_t admission = 0;   // known to a queue of the kind's own
     size_t failing = 0;     // with failed passes

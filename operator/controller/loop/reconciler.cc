@@ -7,6 +7,7 @@
 #include "common/telemetry/log.h"
 #include "operator/api/conditions.h"
 #include "operator/controller/decide/decide.h"
+#include "operator/controller/decide/gather_needs.h"
 #include "operator/controller/decide/policies.h"
 #include "operator/controller/decide/status.h"
 #include "operator/controller/loop/snapshot_json.h"
@@ -20,12 +21,6 @@ namespace {
 
 // A pass that has decided this often has made progress; the rest is for the next one.
 constexpr int kMaxSteps = 16;
-
-bool MayHaveFunctions(const Job& job) {
-  return IsStarted(job) || job.status.profile.has_value() ||
-         FindCondition(job, kConditionReady) != nullptr ||
-         !job.metadata.deletion_timestamp.empty() || !job.status.completion_time.empty();
-}
 
 // The operator's own credentials are in no environment of functions unless they may be.
 ControllerDependencies ForTenants(ControllerDependencies dependencies,
@@ -63,41 +58,38 @@ size_t Reconciler::remembered() const {
   return std::max(loader_.remembered(), scheduler_.in_progress());
 }
 
-// The planner is given the cluster's limits of the moment. While a plan is carried out, the limits
-// that it was made with hold, if this process made it.
-Status Reconciler::LookAtPlatform(Pass* pass) {
+// The planner is given the cluster's current limits. While a plan is carried out, the limits that
+// it was made with hold, if this process made it.
+Status Reconciler::ReadLimits(Pass* pass) {
   if (dependencies_.cluster == nullptr) return OkStatus();
+  const LimitsNeed need = NeedOfLimits(pass->snapshot);
+  if (need == LimitsNeed::kNone) return OkStatus();
   const Job& job = pass->snapshot.job;
   JobMemory& memory = *pass->memory;
-  const bool plans =
-      pass->sees_queue && (!job.status.plan.has_value() || NeedsReplan(job, options_.platform));
-  const bool lives = !IsFinished(job) && job.metadata.deletion_timestamp.empty();
-  if (!plans && (memory.platform_view != nullptr || !lives || !job.status.plan.has_value())) {
-    return OkStatus();
-  }
   const Result<ClusterLimits> limits =
       dependencies_.cluster->Limits(job.metadata.namespace_name, job.spec.runtime);
   if (!limits.ok()) {
-    return plans ? limits.status().WithContext("cannot plan without the cluster's limits")
-                 : OkStatus();
+    return need == LimitsNeed::kRequired
+               ? limits.status().WithContext("cannot plan without the cluster's limits")
+               : OkStatus();
   }
   auto view = std::make_shared<PlatformView>();
   view->narrowed = WithinLimits(options_.platform, *limits);
   view->unknown = limits->unknown;
-  memory.platform_view = std::move(view);
-  if (memory.profile_view == nullptr || !AnyLiveInstance(memory.facts)) {
-    memory.profile_view = memory.platform_view;
+  memory.observations.platform = std::move(view);
+  if (memory.observations.profile_platform == nullptr || !AnyLiveInstance(memory.observations)) {
+    memory.observations.profile_platform = memory.observations.platform;
   }
   return OkStatus();
 }
 
 Status Reconciler::Gather(Pass* pass) {
   loader_.Refresh(pass);
-  LDNN_RETURN_IF_ERROR(LookAtPlatform(pass));
+  LDNN_RETURN_IF_ERROR(ReadLimits(pass));
   const Job& job = pass->snapshot.job;
   JobMemory& memory = *pass->memory;
   if (!MayHaveFunctions(job)) {
-    memory.facts.instances_known = true;
+    memory.observations.instances_known = true;
     return OkStatus();
   }
   const auto news = [&](const Json& event) { loader_.Tell(*pass, event); };
@@ -107,22 +99,14 @@ Status Reconciler::Gather(Pass* pass) {
     memory.ObserveInstances(*instances, job, ProfilePlatformOf(pass->snapshot), now, news);
   } else {
     // Decisions go on with what was known; slices are heard of by other ways.
-    memory.facts.start_error = instances.status();
+    memory.memo.start_error = instances.status();
     const bool ending = !job.metadata.deletion_timestamp.empty();
-    if (ending && !memory.facts.cleanup_since.has_value()) memory.facts.cleanup_since = now;
+    if (ending && !memory.memo.cleanup_since.has_value()) memory.memo.cleanup_since = now;
   }
   memory.ObserveSlices(dependencies_.slices.Poll(job.metadata.uid), job, options_.platform, now,
                        news);
   memory.ObserveFingerprints(dependencies_.slices.TakeFingerprints(job.metadata.uid));
-  // A function was refused by the store: its environment may be what the Secret no longer says.
-  if (!memory.facts.credentials_changed && memory.AnyRefused()) {
-    memory.store_refused = true;
-    memory.issued.reset();  // whatever was wrong with them
-  }
-  // What cannot be read is said by whoever needs it.
-  if (memory.store_refused) (void)stores_.ReadSecrets(pass);
-  memory.facts.credentials_changed =
-      memory.AnyRefusedWithOtherSecrets(CredentialBroker::HasOwn(*pass));
+  credentials_.ObserveRefusals(pass);
   loader_.Refresh(pass);
   return OkStatus();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One pass over one job: gather facts, decide, apply, write status when it differs. Decides
-// nothing. Passes of different jobs may run at once; those of one job may not (the work queue sees
-// to it).
+// One pass over one job: gather observations, decide, apply, write status when it differs. What is
+// decided is up to the policies (decide/). Passes of different jobs may run at once; those of one
+// job may not (the work queue sees to it).
 #pragma once
 
 #include <functional>
@@ -48,7 +48,7 @@ class Reconciler final : public Reconcilable {
 
  private:
   void Drop(const ObjectName& name);
-  Status LookAtPlatform(Pass* pass);
+  Status ReadLimits(Pass* pass);
   Status Gather(Pass* pass);
   Status DecideAndApply(Pass* pass);
   Status WriteStatusIfChanged(Pass* pass);

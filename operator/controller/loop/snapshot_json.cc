@@ -41,7 +41,7 @@ Json InstanceJson(const InstanceFact& fact) {
                {"group", fact.instance.group},
                {"phase", PhaseName(fact.instance.phase)},
                {"address", fact.instance.endpoint.Text()},
-               {"reason", fact.instance.reason}};
+               {"reason", fact.instance.Why()}};
   if (fact.fingerprint.has_value()) {
     json["isa"] = fact.fingerprint->isa;
     json["libtorch"] = fact.fingerprint->libtorch;
@@ -49,7 +49,7 @@ Json InstanceJson(const InstanceFact& fact) {
   return json;
 }
 
-Json SliceJson(const SliceFact& slice, Instant now) {
+Json SliceJson(const SliceFact& slice, const Memo& memo, Instant now) {
   Json json = {{"invocation", slice.invocation},
                {"role", slice.role.Name()},
                {"instance", slice.instance_uid},
@@ -57,7 +57,7 @@ Json SliceJson(const SliceFact& slice, Instant now) {
                {"incarnation", slice.incarnation},
                {"firstIteration", slice.first_iteration},
                {"heardSecondsAgo", ToSeconds(now - slice.last_heard)},
-               {"stopSent", slice.stop_sent.has_value() || slice.graceful_stop_sent.has_value()}};
+               {"stopSent", memo.stops.contains(slice.invocation)}};
   if (slice.last.has_value()) json["iteration"] = slice.last->iteration;
   if (slice.record.has_value()) json["nextIteration"] = slice.record->next_iteration;
   if (!slice.error.ok()) json["error"] = slice.error.ToString();
@@ -129,23 +129,24 @@ struct Describe {
 }  // namespace
 
 Json SnapshotToJson(const JobSnapshot& snapshot) {
-  const Facts& facts = snapshot.facts;
+  const Observations& observed = *snapshot.observations;
+  const Memo& memo = *snapshot.memo;
   Json instances = Json::array();
-  for (const auto& [uid, fact] : facts.instances) instances.push_back(InstanceJson(fact));
+  for (const auto& [uid, fact] : observed.instances) instances.push_back(InstanceJson(fact));
   Json slices = Json::array();
-  for (const auto& [invocation, slice] : facts.slices) {
-    slices.push_back(SliceJson(slice, snapshot.now));
+  for (const auto& [invocation, slice] : observed.slices) {
+    slices.push_back(SliceJson(slice, memo, snapshot.now));
   }
   Json json = {{"wall", FormatRfc3339(snapshot.wall)},
                {"leaderEpoch", snapshot.options->leader_epoch},
                {"generation", snapshot.job.metadata.generation},
                {"status", EncodeStatus(snapshot.job.status)},
-               {"instancesKnown", facts.instances_known},
+               {"instancesKnown", observed.instances_known},
                {"instances", std::move(instances)},
                {"slices", std::move(slices)},
-               {"iteration", facts.iteration},
-               {"startAttempts", facts.start_attempts}};
-  if (const QueueView& queue = snapshot.queue; queue.limited) {
+               {"iteration", observed.iteration},
+               {"startAttempts", memo.start_attempts}};
+  if (const QueueView& queue = snapshot.observations->queue; queue.limited) {
     json["queue"] = {{"capacity", DescribeReservation(queue.capacity, queue.capacity)},
                      {"taken", DescribeReservation(queue.taken, queue.capacity)},
                      {"ahead", queue.ahead},
@@ -156,12 +157,12 @@ Json SnapshotToJson(const JobSnapshot& snapshot) {
   if (!snapshot.unreadable.ok()) json["unreadable"] = snapshot.unreadable.ToString();
   if (!snapshot.problem.ok()) json["problem"] = snapshot.problem.ToString();
   if (!snapshot.reach.ok()) json["reach"] = snapshot.reach.ToString();
-  if (!facts.start_error.ok()) json["startError"] = facts.start_error.ToString();
-  if (!facts.cleanup_error.ok()) json["cleanupError"] = facts.cleanup_error.ToString();
-  if (!facts.credentials_refused.ok()) {
-    json["credentialsRefused"] = facts.credentials_refused.ToString();
+  if (!memo.start_error.ok()) json["startError"] = memo.start_error.ToString();
+  if (!memo.cleanup_error.ok()) json["cleanupError"] = memo.cleanup_error.ToString();
+  if (!memo.credentials_refused.ok()) {
+    json["credentialsRefused"] = memo.credentials_refused.ToString();
   }
-  if (facts.admission.has_value()) json["admission"] = facts.admission->ToString();
+  if (memo.admission.has_value()) json["admission"] = memo.admission->ToString();
   return json;
 }
 

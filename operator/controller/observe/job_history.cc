@@ -52,7 +52,7 @@ void JobHistory::ObserveInstance(const InstanceFact& fact, int memory_mib, doubl
   }
   if (fact.gone.has_value() && !entry.gone.has_value()) {
     entry.gone = time;
-    entry.reason = instance.reason;
+    entry.reason = instance.Why();
   }
 }
 

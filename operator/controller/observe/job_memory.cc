@@ -113,8 +113,8 @@ void JobMemory::Begin(const Job& job, Instant now, WallTime wall) {
     meter.usage = job.status.usage;
     meter.test_accuracy = job.status.progress.test_accuracy;
     meter.loss = job.status.progress.loss;
-    facts.iteration = job.status.progress.iteration;
-    facts.iteration_at = now;
+    observations.iteration = job.status.progress.iteration;
+    observations.iteration_at = now;
   }
   // Re-based at each change of start time, so that sub-second differences stay true in between.
   const double offset = ActiveSeconds(job, wall);
@@ -152,7 +152,7 @@ void JobMemory::Bill(const std::vector<FunctionInstance>& instances, const Job& 
     if (oldest == nullptr || instance.age_seconds > oldest->age_seconds) oldest = &instance;
   }
   // Those of which the platform says nothing, or nothing any more.
-  for (const auto& [uid, fact] : facts.instances) {
+  for (const auto& [uid, fact] : observations.instances) {
     if (!fact.gone.has_value() && !told.contains(uid)) charge(fact.instance.group, window);
   }
   meter.usage.metered_function = oldest == nullptr ? "" : oldest->uid;
@@ -166,23 +166,23 @@ void JobMemory::ObserveInstances(const std::vector<FunctionInstance>& instances,
     event["uid"] = instance.uid;
     event["group"] = instance.group;
     event["state"] = state;
-    if (!instance.reason.empty()) event["reason"] = instance.reason;
+    if (!instance.reason.empty()) event["reason"] = instance.Why();
     news(event);
   };
   Bill(instances, job, platform, now);
   // What is there at the first look was counted by the process before this one, unless that ended
   // too early to write it down.
-  const bool first_look = !facts.instances_known;
-  facts.instances_known = true;
+  const bool first_look = !observations.instances_known;
+  observations.instances_known = true;
   int new_instances = 0;
   std::set<std::string> seen;
   for (const FunctionInstance& instance : instances) {
     seen.insert(instance.uid);
-    auto [found, is_new] = facts.instances.try_emplace(instance.uid);
+    auto [found, is_new] = observations.instances.try_emplace(instance.uid);
     InstanceFact& fact = found->second;
     if (is_new) {
       fact.first_seen = now;
-      fact.secrets_version = facts.secrets_version;
+      if (memo.secrets_version.has_value()) memo.started_with[instance.uid] = *memo.secrets_version;
       if (instance.phase != FunctionPhase::kGone) ++new_instances;
     }
     if (fact.gone.has_value()) continue;
@@ -199,7 +199,7 @@ void JobMemory::ObserveInstances(const std::vector<FunctionInstance>& instances,
   int64_t& cold_starts = meter.usage.cold_starts;
   cold_starts =
       first_look ? std::max<int64_t>(cold_starts, new_instances) : cold_starts + new_instances;
-  for (auto& [uid, fact] : facts.instances) {
+  for (auto& [uid, fact] : observations.instances) {
     if (!seen.contains(uid) && !fact.gone.has_value()) {
       fact.gone = now;
       fact.instance.phase = FunctionPhase::kGone;
@@ -207,9 +207,9 @@ void JobMemory::ObserveInstances(const std::vector<FunctionInstance>& instances,
     }
     history.ObserveInstance(fact, GroupMemoryMib(job, platform, fact.instance.group), Time(now));
   }
-  for (auto& [invocation, slice] : facts.slices) {
+  for (auto& [invocation, slice] : observations.slices) {
     if (slice.record.has_value() || slice.ended.has_value()) continue;
-    if (slice.instance_uid.empty() || !IsGone(facts, slice.instance_uid)) continue;
+    if (slice.instance_uid.empty() || !IsGone(observations, slice.instance_uid)) continue;
     slice.ended = now;
     history.ObserveLostSlice(slice, Time(now));
   }
@@ -243,8 +243,8 @@ void JobMemory::AddRecord(SliceFact* slice, const Job& job, const Platform& plat
 void JobMemory::ObserveSlices(const std::vector<SliceView>& views, const Job& job,
                               const Platform& platform, Instant now, const News& news) {
   for (const SliceView& view : views) {
-    const auto found = facts.slices.find(view.invocation);
-    if (found == facts.slices.end()) continue;
+    const auto found = observations.slices.find(view.invocation);
+    if (found == observations.slices.end()) continue;
     SliceFact& slice = found->second;
     for (const ProgressLine& line : view.new_lines) {
       const size_t evaluations = history.evaluations().size();
@@ -270,9 +270,9 @@ void JobMemory::ObserveSlices(const std::vector<SliceView>& views, const Job& jo
     if (view.last.has_value()) {
       slice.last = view.last;
       const bool counts = job.status.plan.has_value() && IsRoot(slice.role, *job.status.plan);
-      if (counts && view.last->iteration > facts.iteration) {
-        facts.iteration = view.last->iteration;
-        facts.iteration_at = now;
+      if (counts && view.last->iteration > observations.iteration) {
+        observations.iteration = view.last->iteration;
+        observations.iteration_at = now;
       }
     }
     slice.phase = view.phase;
@@ -292,13 +292,13 @@ void JobMemory::ObserveSlices(const std::vector<SliceView>& views, const Job& jo
 
 void JobMemory::ObserveFingerprints(const std::vector<FingerprintAnswer>& answers) {
   for (const FingerprintAnswer& answer : answers) {
-    const auto found = facts.instances.find(answer.instance_uid);
-    if (found != facts.instances.end()) found->second.fingerprint = answer.fingerprint;
+    const auto found = observations.instances.find(answer.instance_uid);
+    if (found != observations.instances.end()) found->second.fingerprint = answer.fingerprint;
   }
 }
 
 bool JobMemory::AnyRefused() const {
-  return std::any_of(facts.slices.begin(), facts.slices.end(),
+  return std::any_of(observations.slices.begin(), observations.slices.end(),
                      [](const auto& named) { return IsRefused(named.second); });
 }
 
@@ -307,13 +307,13 @@ std::string JobMemory::StartedWith(bool own_credentials) const {
 }
 
 bool JobMemory::AnyRefusedWithOtherSecrets(bool own_credentials) const {
-  return std::any_of(facts.slices.begin(), facts.slices.end(), [&](const auto& named) {
-    if (!IsRefused(named.second)) return false;
-    // Of a record that lay in the store nobody knows whose it is.
-    const auto instance = facts.instances.find(named.second.instance_uid);
-    return instance == facts.instances.end() ||
-           instance->second.secrets_version != StartedWith(own_credentials);
-  });
+  return std::any_of(
+      observations.slices.begin(), observations.slices.end(), [&](const auto& named) {
+        if (!IsRefused(named.second)) return false;
+        // It is not known which function wrote a record that was found in the store.
+        const auto found = memo.started_with.find(named.second.instance_uid);
+        return found == memo.started_with.end() || found->second != StartedWith(own_credentials);
+      });
 }
 
 }  // namespace lambdadnn

@@ -40,7 +40,8 @@ class JobMemory {
   // Reads the object once a version, and validates what the user wrote once a generation.
   const Decoded& Decode(const std::shared_ptr<const Json>& object);
 
-  Facts facts;
+  Observations observations;
+  Memo memo;
   Meter meter;
   JobHistory history;
   std::unique_ptr<ObjectStore> store;
@@ -52,10 +53,6 @@ class JobMemory {
   // looked at yet.
   std::optional<Status> reach;
   std::string job_key;
-  // As of the last planning, or the first look at a job that has a plan; null = not yet.
-  std::shared_ptr<const PlatformView> platform_view;
-  // The one that the functions which profile were made for: their sizes stay while they live.
-  std::shared_ptr<const PlatformView> profile_view;
   // Of status, which this API server's CRD refuses: not written again by this process.
   RefusedFields refused_fields;
   // When the API server last took a status of this process.

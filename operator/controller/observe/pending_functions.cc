@@ -23,7 +23,7 @@ constexpr Kind kNode = {Reason::kUnschedulable, "fit on no node",
 constexpr Kind kContainer = {Reason::kFunctionNotCreated, "cannot be created",
                              "mend what the message names; it is tried again"};
 
-// Of the platform's word for it, "Word: message".
+// Of FunctionInstance::reason.
 const Kind* KindOf(std::string_view reason) {
   static const std::map<std::string_view, const Kind*> kinds = {
       {"ErrImagePull", &kImage},
@@ -36,20 +36,20 @@ const Kind* KindOf(std::string_view reason) {
       {"CreateContainerError", &kContainer},
       {"RunContainerError", &kContainer},
   };
-  const auto found = kinds.find(reason.substr(0, reason.find(':')));
+  const auto found = kinds.find(reason);
   return found == kinds.end() ? nullptr : found->second;
 }
 
 }  // namespace
 
-std::optional<PendingObstacle> FindPendingObstacle(const Facts& facts,
+std::optional<PendingObstacle> FindPendingObstacle(const Observations& observed,
                                                    const std::set<std::string>& groups) {
   std::map<const Kind*, std::multiset<std::string>> words;
-  for (const auto& [uid, fact] : facts.instances) {
+  for (const auto& [uid, fact] : observed.instances) {
     const FunctionInstance& instance = fact.instance;
     if (instance.phase != FunctionPhase::kPending || !groups.contains(instance.group)) continue;
     const Kind* const kind = KindOf(instance.reason);
-    if (kind != nullptr) words[kind].insert(instance.reason);
+    if (kind != nullptr) words[kind].insert(instance.Why());
   }
   if (words.empty()) return std::nullopt;
   const auto most = std::max_element(words.begin(), words.end(), [](const auto& a, const auto& b) {

@@ -21,7 +21,7 @@ struct PendingObstacle {
 
 // Of the functions of these groups; nullopt while they just take their time. When several things
 // hinder, that which most of them wait for.
-std::optional<PendingObstacle> FindPendingObstacle(const Facts& facts,
+std::optional<PendingObstacle> FindPendingObstacle(const Observations& observed,
                                                    const std::set<std::string>& groups);
 
 }  // namespace lambdadnn

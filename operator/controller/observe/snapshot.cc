@@ -8,14 +8,21 @@
 
 namespace lambdadnn {
 
+namespace {
+
+const Platform& Narrowed(const std::shared_ptr<const PlatformView>& view,
+                         const JobSnapshot& snapshot) {
+  return view == nullptr ? snapshot.options->platform : view->narrowed.platform;
+}
+
+}  // namespace
+
 const Platform& PlatformOf(const JobSnapshot& snapshot) {
-  return snapshot.platform == nullptr ? snapshot.options->platform
-                                      : snapshot.platform->narrowed.platform;
+  return Narrowed(snapshot.observations->platform, snapshot);
 }
 
 const Platform& ProfilePlatformOf(const JobSnapshot& snapshot) {
-  return snapshot.profile_platform == nullptr ? snapshot.options->platform
-                                              : snapshot.profile_platform->narrowed.platform;
+  return Narrowed(snapshot.observations->profile_platform, snapshot);
 }
 
 std::optional<Round> CurrentRound(const Job& job) {
@@ -62,57 +69,6 @@ bool IsOfTheEarlierPlans(const Job& job, const CheckpointReference& checkpoint) 
     }
   }
   return false;
-}
-
-bool InRound(const SliceFact& slice, const Round& round) {
-  return slice.role.kind != RoleKind::kProfile && slice.plan_revision == round.plan_revision &&
-         slice.incarnation == round.incarnation && slice.first_iteration == round.first_iteration;
-}
-
-bool FoundDataLoss(const Facts& facts, const Round& round) {
-  return std::any_of(facts.slices.begin(), facts.slices.end(), [&](const auto& entry) {
-    const SliceFact& slice = entry.second;
-    return InRound(slice, round) && slice.record.has_value() &&
-           slice.record->error.code() == StatusCode::kDataLoss;
-  });
-}
-
-bool IsGone(const Facts& facts, const std::string& uid) {
-  const auto found = facts.instances.find(uid);
-  return found == facts.instances.end() || found->second.gone.has_value();
-}
-
-bool MayRun(const SliceFact& slice, const Facts& facts) {
-  if (slice.record.has_value() || slice.phase == SlicePhase::kRefused) return false;
-  return !IsGone(facts, slice.instance_uid);
-}
-
-std::vector<const InstanceFact*> LiveInstances(const Facts& facts, const std::string& group) {
-  std::vector<const InstanceFact*> live;
-  for (const auto& [uid, fact] : facts.instances) {
-    if (!fact.gone.has_value() && fact.instance.group == group) live.push_back(&fact);
-  }
-  return live;
-}
-
-std::vector<const InstanceFact*> ReadyInstances(const Facts& facts, const std::string& group) {
-  std::vector<const InstanceFact*> ready;
-  for (const InstanceFact* fact : LiveInstances(facts, group)) {
-    if (fact->instance.phase == FunctionPhase::kReady) ready.push_back(fact);
-  }
-  return ready;
-}
-
-bool AnyLiveInstance(const Facts& facts) {
-  for (const auto& [uid, fact] : facts.instances) {
-    if (!fact.gone.has_value()) return true;
-  }
-  return false;
-}
-
-bool IsRefusedStart(const Facts& facts) {
-  return facts.start_since.has_value() &&
-         facts.start_error.code() == StatusCode::kResourceExhausted;
 }
 
 bool IsStarted(const Job& job) { return !job.status.start_time.empty(); }

@@ -33,11 +33,13 @@ TEST(BackendKind, TellsWhatItsPlatformCan) {
   EXPECT_TRUE(local.changes_cpu);
   EXPECT_TRUE(local.peers_reachable);
   EXPECT_FALSE(local.pods);
+  EXPECT_FALSE(local.quotas);
   EXPECT_FALSE(local.cluster_limits);
   const BackendCapabilities& knative = CapabilitiesOf(BackendKind::kKnative);
   EXPECT_FALSE(knative.changes_cpu);
   EXPECT_TRUE(knative.peers_reachable);
   EXPECT_TRUE(knative.pods);
+  EXPECT_TRUE(knative.quotas);
   EXPECT_TRUE(knative.cluster_limits);
   EXPECT_FALSE(CapabilitiesOf(BackendKind::kOpenFaas).peers_reachable);
 }

@@ -215,7 +215,7 @@ TEST(JobNetworkOptions, OfAFileSayWhichFile) {
   };
   EXPECT_TRUE(read("operators: [{podSelector: {}}]\n").ok());
   EXPECT_THAT(read("operators: [").message(), HasSubstr(file + ":"));
-  EXPECT_THAT(read("").message(), HasSubstr("one YAML document"));
+  EXPECT_THAT(read("").message(), HasSubstr("write exactly one"));
   EXPECT_THAT(read("operators: []\n").message(), AllOf(HasSubstr(file), HasSubstr("operators")));
 }
 

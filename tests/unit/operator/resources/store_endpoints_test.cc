@@ -207,6 +207,26 @@ TEST(StoreEndpoints, OfAFileSayWhichFile) {
   EXPECT_EQ(listed->Text(), "minio:9000, fd00::7");
 }
 
+TEST(IpBlock, AnAddressOfNat64LeadsToOneOfIpv4ButIsNotThatOne) {
+  const auto behind = [](const std::string& host) {
+    return BehindNat64(AddressOfHost(host).value()).Cidr();
+  };
+  EXPECT_EQ(behind("64:ff9b::a9fe:a9fe"), "169.254.169.254/32");
+  EXPECT_EQ(behind("64:ff9b:1::a9fe:a9fe"), "64:ff9b:1::a9fe:a9fe/128");
+  EXPECT_EQ(behind("::ffff:10.0.0.7"), "10.0.0.7/32");
+  EXPECT_EQ(behind("10.0.0.7"), "10.0.0.7/32");
+  EXPECT_EQ(behind("fd00::7"), "fd00::7/128");
+  // A NetworkPolicy must name the address that packets go to.
+  EXPECT_EQ(AddressOfHost("64:ff9b::a00:7")->Cidr(), "64:ff9b::a00:7/128");
+}
+
+TEST(IpBlock, OneServerHasSeveralTexts) {
+  const Endpoint minio{.host = "minio.store.", .port = 80};
+  EXPECT_TRUE(IsSameServer(minio, {.scheme = "http", .host = "minio.store"}));
+  EXPECT_FALSE(IsSameServer(minio, {.host = "minio.store", .port = 9000}));
+  EXPECT_FALSE(IsSameServer(minio, {.host = "minio.store.svc"}));
+}
+
 TEST(StoreEndpoints, TheTextOfManyIsShort) {
   StoreEndpoints listed;
   EXPECT_EQ(listed.Text(), "none");

@@ -52,7 +52,7 @@ TEST_F(Knative, WithAddressingServiceEachFunctionHasAServiceOfItsOwn) {
   // Ready, but what is before them does not know them yet.
   for (const FunctionInstance& instance : List()) {
     EXPECT_EQ(instance.phase, FunctionPhase::kPending);
-    EXPECT_THAT(instance.reason, HasSubstr("RouteNotReady"));
+    EXPECT_EQ(instance.reason, "RouteNotReady");
   }
   stand_in_.FailRevisions();
   RunFor(1);
@@ -421,7 +421,7 @@ TEST_F(Knative, WhyAPodIsNotReadyIsTold) {
                                                          {"reason", "Unschedulable"},
                                                          {"message", "Insufficient memory"}}})}});
   RunFor(1);
-  EXPECT_EQ(List()[0].reason, "Unschedulable: Insufficient memory");
+  EXPECT_EQ(List()[0].Why(), "Unschedulable: Insufficient memory");
   stand_in_.SetStatus(pod, {{"conditions", nullptr}});
   SetContainer(pod, {{"restartCount", 0},
                      {"state", {{"waiting", {{"reason", "ImagePullBackOff"}, {"message", "m"}}}}}});

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "operator/controller/decide/decide.h"
+#include "tests/support/test_snapshot.h"
 
 namespace lambdadnn {
 namespace {
@@ -19,9 +20,9 @@ class DecideDeletionTest : public ::testing::Test {
     snapshot_.job.metadata.finalizers = {kCleanupFinalizer};
     snapshot_.job.status.conditions.push_back(
         MakeCondition(kConditionAccepted, true, Reason::kSpecValid, ""));
-    snapshot_.facts.instances_known = true;
-    snapshot_.facts.exchange_cleaned = true;
-    snapshot_.facts.job_key_deleted = true;
+    snapshot_.observed.instances_known = true;
+    snapshot_.remembered.exchange_cleaned = true;
+    snapshot_.remembered.job_key_deleted = true;
   }
 
   void Finished(double seconds_ago) {
@@ -30,7 +31,7 @@ class DecideDeletionTest : public ::testing::Test {
     snapshot_.job.status.completion_time = FormatRfc3339(snapshot_.wall - FromSeconds(seconds_ago));
   }
   void CleanedUp(double seconds_ago) {
-    snapshot_.facts.cleaned_at = snapshot_.now - FromSeconds(seconds_ago);
+    snapshot_.remembered.cleaned_at = snapshot_.now - FromSeconds(seconds_ago);
   }
 
   bool CleansAgain() const {
@@ -44,7 +45,7 @@ class DecideDeletionTest : public ::testing::Test {
   }
 
   ControllerOptions options_;
-  JobSnapshot snapshot_;
+  TestSnapshot snapshot_;
 };
 
 TEST_F(DecideDeletionTest, ARunningJobIsCleanedUpTwice) {
@@ -52,7 +53,7 @@ TEST_F(DecideDeletionTest, ARunningJobIsCleanedUpTwice) {
   EXPECT_TRUE(Waits());
   CleanedUp(kSettleSeconds);
   EXPECT_TRUE(CleansAgain());
-  snapshot_.facts.cleaned_again = true;
+  snapshot_.remembered.cleaned_again = true;
   EXPECT_TRUE(Ends());
 }
 
@@ -70,13 +71,13 @@ TEST_F(DecideDeletionTest, OneCleanUpServesAJobThatHasBeenFinishedForLong) {
 
 TEST_F(DecideDeletionTest, NothingIsCleanedUpOfAJobThatKeepsAll) {
   snapshot_.job.spec.cleanup_policy = "Never";
-  snapshot_.facts.exchange_cleaned = false;
+  snapshot_.remembered.exchange_cleaned = false;
   EXPECT_TRUE(Ends());
 }
 
 TEST_F(DecideDeletionTest, WhatIsLeftIsToldAlsoOfAJobThatIsDegradedForAnotherReason) {
-  snapshot_.facts.exchange_cleaned = false;
-  snapshot_.facts.cleanup_since = snapshot_.now - FromSeconds(2 * options_.cleanup_seconds);
+  snapshot_.remembered.exchange_cleaned = false;
+  snapshot_.remembered.cleanup_since = snapshot_.now - FromSeconds(2 * options_.cleanup_seconds);
   std::vector<Condition>& conditions = snapshot_.job.status.conditions;
   conditions.push_back(MakeCondition(kConditionDegraded, true, Reason::kProfileUncertain, ""));
   const std::vector<Action> actions = DecideDeletion(snapshot_);
@@ -90,7 +91,7 @@ TEST_F(DecideDeletionTest, WhatIsLeftIsToldAlsoOfAJobThatIsDegradedForAnotherRea
 
 TEST_F(DecideDeletionTest, AStoreThatWasNeverUsableIsNotAsked) {
   snapshot_.job.status.conditions.clear();
-  snapshot_.facts.exchange_cleaned = false;
+  snapshot_.remembered.exchange_cleaned = false;
   EXPECT_TRUE(Ends());
 }
 

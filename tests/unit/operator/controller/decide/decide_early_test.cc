@@ -8,6 +8,7 @@
 #include "operator/controller/admission/reservation.h"
 #include "operator/controller/decide/decide.h"
 #include "tests/support/job_world.h"
+#include "tests/support/test_snapshot.h"
 
 namespace lambdadnn {
 namespace {
@@ -22,19 +23,19 @@ class DecideEarlyTest : public ::testing::Test {
     ASSERT_TRUE(job.ok()) << job.status().ToString();
     snapshot_.job = *job;
     snapshot_.job.metadata.finalizers = {kCleanupFinalizer};
-    snapshot_.facts.instances_known = true;
-    snapshot_.facts.admission = OkStatus();
-    snapshot_.facts.store_capabilities.emplace();
-    snapshot_.facts.credentials_known = true;
+    snapshot_.observed.instances_known = true;
+    snapshot_.remembered.admission = OkStatus();
+    snapshot_.remembered.store_capabilities.emplace();
+    snapshot_.remembered.credentials_known = true;
     snapshot_.options = &world_.options;
     snapshot_.now = Instant(FromSeconds(1000));
     snapshot_.wall = WallTime(FromSeconds(1'700'000'000));
   }
   // As the first to come when there is capacity for so many MiB.
   void LimitTo(double memory_mib) {
-    snapshot_.queue.limited = true;
-    snapshot_.queue.known = true;
-    snapshot_.queue.capacity.memory_mib = memory_mib;
+    snapshot_.observed.queue.limited = true;
+    snapshot_.observed.queue.known = true;
+    snapshot_.observed.queue.capacity.memory_mib = memory_mib;
   }
   // The only decision.
   WriteDecision Written() const {
@@ -50,14 +51,14 @@ class DecideEarlyTest : public ::testing::Test {
   }
 
   JobWorld world_;
-  JobSnapshot snapshot_;
+  TestSnapshot snapshot_;
 };
 
 using Words = std::vector<std::string>;
 
 // What it may leave in the store goes with a job that was accepted.
 TEST_F(DecideEarlyTest, AJobIsAcceptedBeforeAnythingIsWrittenToItsStore) {
-  snapshot_.facts.store_capabilities.reset();
+  snapshot_.remembered.store_capabilities.reset();
   const WriteDecision write = Written();
   EXPECT_EQ(write.why, "accept");
   snapshot_.job.status.conditions = write.conditions;
@@ -99,27 +100,27 @@ TEST_F(DecideEarlyTest, AJobForWhichThereIsNoRoomIsPlannedAndNotStarted) {
   LimitTo(needed);
   EXPECT_TRUE(Written().start_time.has_value());
   // Nobody takes what others before wait for, or may be about to.
-  snapshot_.queue.ahead = 1;
-  snapshot_.queue.before.memory_mib = 1;
+  snapshot_.observed.queue.ahead = 1;
+  snapshot_.observed.queue.before.memory_mib = 1;
   EXPECT_FALSE(Written().start_time.has_value());
   LimitTo(needed + 1);
   EXPECT_TRUE(Written().start_time.has_value());
-  snapshot_.queue.undecided = 1;
+  snapshot_.observed.queue.undecided = 1;
   EXPECT_FALSE(Written().start_time.has_value());
 }
 
 TEST_F(DecideEarlyTest, NothingIsSaidForTheMomentUntilThePlaceInTheQueueIsKnown) {
   LimitTo(1e6);
-  snapshot_.queue.ahead = snapshot_.queue.undecided = 1;
-  snapshot_.queue.unsettled = true;
+  snapshot_.observed.queue.ahead = snapshot_.observed.queue.undecided = 1;
+  snapshot_.observed.queue.unsettled = true;
   EXPECT_TRUE(IsHeld(snapshot_));
   EXPECT_TRUE(Decide(snapshot_).empty());
-  snapshot_.queue.unsettled = false;
+  snapshot_.observed.queue.unsettled = false;
   EXPECT_FALSE(IsHeld(snapshot_));
   EXPECT_EQ(Written().why, "accept, given profile, plan");
   // Who has said something says the rest.
   snapshot_.job.status.conditions = Written().conditions;
-  snapshot_.queue.unsettled = true;
+  snapshot_.observed.queue.unsettled = true;
   EXPECT_FALSE(IsHeld(snapshot_));
 }
 
@@ -139,8 +140,8 @@ TEST_F(DecideEarlyTest, AJobThatMustBeMeasuredIsAcceptedFirst) {
   snapshot_.job.spec.profile.reset();
   EXPECT_EQ(Written().why, "accept");
   // With what an earlier job like it has shown it goes on.
-  snapshot_.facts.profile_cache_read = true;
-  snapshot_.facts.cached_profile = DecodeJob(JobWorld::MinimalJob())->spec.profile;
+  snapshot_.remembered.profile_cache_read = true;
+  snapshot_.remembered.cached_profile = DecodeJob(JobWorld::MinimalJob())->spec.profile;
   EXPECT_EQ(Written().why, "accept, cached profile, plan, start");
 }
 

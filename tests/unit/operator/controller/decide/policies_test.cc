@@ -12,13 +12,14 @@
 #include "operator/api/conditions.h"
 #include "operator/api/job_codec.h"
 #include "tests/support/job_world.h"
+#include "tests/support/test_snapshot.h"
 
 namespace lambdadnn {
 namespace {
 
 // A job that runs: every policy before the last lets it pass.
-JobSnapshot Running(const ControllerOptions& options) {
-  JobSnapshot snapshot;
+TestSnapshot Running(const ControllerOptions& options) {
+  TestSnapshot snapshot;
   snapshot.options = &options;
   snapshot.now = Instant(FromSeconds(1000));
   snapshot.wall = WallTime(FromSeconds(1'700'000'000));
@@ -31,132 +32,159 @@ JobSnapshot Running(const ControllerOptions& options) {
   status.plan.emplace();
   status.plan->memory_mib = status.plan->server_memory_mib = 512;
   status.start_time = FormatRfc3339(snapshot.wall - FromSeconds(100));
-  snapshot.facts.instances_known = true;
-  snapshot.facts.admission = OkStatus();
-  snapshot.facts.credentials_known = true;
+  snapshot.observed.instances_known = true;
+  snapshot.remembered.admission = OkStatus();
+  snapshot.remembered.credentials_known = true;
   return snapshot;
 }
 
 struct Row {
   const char* state;
-  std::function<void(JobSnapshot&)> change;
+  std::function<void(TestSnapshot&)> change;
   const char* policy;
 };
 
-void Set(JobSnapshot& s, const char* type, Reason reason) {
+void Set(TestSnapshot& s, const char* type, Reason reason) {
   s.job.status.conditions.push_back(MakeCondition(type, true, reason, ""));
 }
-void DeleteIt(JobSnapshot& s) { s.job.metadata.deletion_timestamp = "2026-01-01T00:00:00Z"; }
+void DeleteIt(TestSnapshot& s) { s.job.metadata.deletion_timestamp = "2026-01-01T00:00:00Z"; }
+
+void WithoutProfile(TestSnapshot& s) {
+  s.job.spec.profile.reset();
+  s.job.status.profile.reset();
+  s.job.status.plan.reset();
+}
 
 const Row kRows[] = {
-    {"running", [](JobSnapshot&) {}, "Run"},
-    {"of another controller", [](JobSnapshot& s) { s.job.spec.managed_by = "other/one"; },
+    {"running", [](TestSnapshot&) {}, "Run"},
+    {"of another controller", [](TestSnapshot& s) { s.job.spec.managed_by = "other/one"; },
      "LeaveAlone"},
     {"of another controller, deleted",
-     [](JobSnapshot& s) {
+     [](TestSnapshot& s) {
        s.job.spec.managed_by = "other/one";
        DeleteIt(s);
      },
      "LeaveAlone"},
     {"with a status of a later version",
-     [](JobSnapshot& s) { s.unreadable = InvalidArgumentError("status"); }, "LeaveAlone"},
+     [](TestSnapshot& s) { s.unreadable = InvalidArgumentError("status"); }, "LeaveAlone"},
     {"deleted, with a status of a later version",
-     [](JobSnapshot& s) {
+     [](TestSnapshot& s) {
        s.unreadable = InvalidArgumentError("status");
        DeleteIt(s);
      },
      "Delete"},
     {"deleted", DeleteIt, "Delete"},
     {"deleted when finished",
-     [](JobSnapshot& s) {
+     [](TestSnapshot& s) {
        Set(s, kConditionComplete, Reason::kTrainingFinished);
        DeleteIt(s);
      },
      "Delete"},
     {"deleted with a spec that cannot be read",
-     [](JobSnapshot& s) {
+     [](TestSnapshot& s) {
        s.problem = InvalidArgumentError("spec");
        DeleteIt(s);
      },
      "Delete"},
-    {"complete", [](JobSnapshot& s) { Set(s, kConditionComplete, Reason::kTrainingFinished); },
+    {"complete", [](TestSnapshot& s) { Set(s, kConditionComplete, Reason::kTrainingFinished); },
      "ExpireFinished"},
     {"failed, and without finalizer",
-     [](JobSnapshot& s) {
+     [](TestSnapshot& s) {
        Set(s, kConditionFailed, Reason::kInfeasible);
        s.job.metadata.finalizers.clear();
      },
      "ExpireFinished"},
-    {"new", [](JobSnapshot& s) { s.job.metadata.finalizers.clear(); }, "AddFinalizer"},
+    {"new", [](TestSnapshot& s) { s.job.metadata.finalizers.clear(); }, "AddFinalizer"},
     {"new and invalid",
-     [](JobSnapshot& s) {
+     [](TestSnapshot& s) {
        s.job.metadata.finalizers.clear();
        s.problem = InvalidArgumentError("spec");
      },
      "AddFinalizer"},
     {"about to succeed",
-     [](JobSnapshot& s) { Set(s, kConditionSuccessCriteriaMet, Reason::kTrainingFinished); },
+     [](TestSnapshot& s) { Set(s, kConditionSuccessCriteriaMet, Reason::kTrainingFinished); },
      "End"},
     {"about to fail for its spec",
-     [](JobSnapshot& s) {
+     [](TestSnapshot& s) {
        Set(s, kConditionFailureTarget, Reason::kInvalidSpec);
        s.problem = InvalidArgumentError("spec");
      },
      "End"},
     {"about to fail, and suspended",
-     [](JobSnapshot& s) {
+     [](TestSnapshot& s) {
        Set(s, kConditionFailureTarget, Reason::kBackoffLimitExceeded);
        s.job.spec.suspend = true;
      },
      "End"},
-    {"invalid", [](JobSnapshot& s) { s.problem = InvalidArgumentError("spec"); },
+    {"invalid", [](TestSnapshot& s) { s.problem = InvalidArgumentError("spec"); },
      "RefuseInvalidSpec"},
     {"in a store that it may not reach",
-     [](JobSnapshot& s) { s.reach = PermissionDeniedError("store"); }, "RefuseOthersStore"},
-    {"for another backend", [](JobSnapshot& s) { s.job.spec.backend = "OpenFaaS"; },
+     [](TestSnapshot& s) { s.reach = PermissionDeniedError("store"); }, "RefuseOthersStore"},
+    {"for another backend", [](TestSnapshot& s) { s.job.spec.backend = "OpenFaaS"; },
      "RefuseUnsupported"},
-    {"not yet observed", [](JobSnapshot& s) { s.facts.instances_known = false; },
+    {"not yet observed", [](TestSnapshot& s) { s.observed.instances_known = false; },
      "AwaitObservation"},
-    {"active for too long", [](JobSnapshot& s) { s.job.spec.active_deadline_seconds = 100; },
+    {"active for too long", [](TestSnapshot& s) { s.job.spec.active_deadline_seconds = 100; },
      "EnforceActiveDeadline"},
     {"active for not yet too long",
-     [](JobSnapshot& s) { s.job.spec.active_deadline_seconds = 101; }, "Run"},
+     [](TestSnapshot& s) { s.job.spec.active_deadline_seconds = 101; }, "Run"},
     {"active for too long, and suspended",
-     [](JobSnapshot& s) {
+     [](TestSnapshot& s) {
        s.job.spec.active_deadline_seconds = 100;
        s.job.spec.suspend = true;
      },
      "EnforceActiveDeadline"},
-    {"suspended", [](JobSnapshot& s) { s.job.spec.suspend = true; }, "Suspend"},
+    {"suspended", [](TestSnapshot& s) { s.job.spec.suspend = true; }, "Suspend"},
     {"suspended before it was accepted",
-     [](JobSnapshot& s) {
+     [](TestSnapshot& s) {
        s.job.spec.suspend = true;
        s.job.status.conditions.clear();
-       s.facts.admission.reset();
+       s.remembered.admission.reset();
      },
      "Suspend"},
-    {"resumed", [](JobSnapshot& s) { Set(s, kConditionSuspended, Reason::kJobSuspended); },
-     "Admit"},
-    {"with a store that was not asked", [](JobSnapshot& s) { s.facts.admission.reset(); }, "Admit"},
-    {"with a store that does not answer",
-     [](JobSnapshot& s) { s.facts.admission = UnavailableError("store"); }, "Admit"},
-    {"without credentials yet", [](JobSnapshot& s) { s.facts.credentials_known = false; }, "Admit"},
-    {"without profile",
-     [](JobSnapshot& s) {
-       s.job.status.profile.reset();
-       s.job.status.plan.reset();
+    {"resumed", [](TestSnapshot& s) { Set(s, kConditionSuspended, Reason::kJobSuspended); },
+     "Resume"},
+    {"refused credentials",
+     [](TestSnapshot& s) {
+       s.remembered.credentials_refused = FailedPreconditionError("no credentials");
+       s.remembered.credentials_refused_since = s.now;
      },
-     "Profile"},
-    {"without plan", [](JobSnapshot& s) { s.job.status.plan.reset(); }, "Plan"},
+     "FailWithoutCredentials"},
+    {"refused credentials, with a store that is to be asked again",
+     [](TestSnapshot& s) {
+       s.remembered.credentials_refused_since = s.now;
+       s.remembered.admission.reset();
+     },
+     "Admit"},
+    {"with a store that was not asked", [](TestSnapshot& s) { s.remembered.admission.reset(); },
+     "Admit"},
+    {"with a store that does not answer",
+     [](TestSnapshot& s) { s.remembered.admission = UnavailableError("store"); }, "Admit"},
+    {"without credentials yet", [](TestSnapshot& s) { s.remembered.credentials_known = false; },
+     "Admit"},
+    {"without profile", WithoutProfile, "UseCachedProfile"},
+    {"without profile, which the spec gives",
+     [](TestSnapshot& s) {
+       WithoutProfile(s);
+       s.job.spec.profile.emplace();
+     },
+     "UseGivenProfile"},
+    {"without profile anywhere",
+     [](TestSnapshot& s) {
+       WithoutProfile(s);
+       s.remembered.profile_cache_read = true;
+     },
+     "MeasureProfile"},
+    {"without plan", [](TestSnapshot& s) { s.job.status.plan.reset(); }, "Plan"},
     {"with a plan beyond the platform",
-     [](JobSnapshot& s) { s.job.status.plan->memory_mib = 1 << 20; }, "Replan"},
+     [](TestSnapshot& s) { s.job.status.plan->memory_mib = 1 << 20; }, "Replan"},
 };
 
 class PoliciesTest : public ::testing::TestWithParam<Row> {};
 
 TEST_P(PoliciesTest, OneDecides) {
   const JobWorld world;
-  JobSnapshot snapshot = Running(world.options);
+  TestSnapshot snapshot = Running(world.options);
   GetParam().change(snapshot);
   EXPECT_STREQ(AskPolicies(snapshot).policy->name, GetParam().policy) << GetParam().state;
 }

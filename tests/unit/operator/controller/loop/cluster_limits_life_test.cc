@@ -177,13 +177,22 @@ TEST_F(ClusterLimitsTest, AJobThatRunsIsNotTriedAgain) {
 }
 
 TEST_F(ClusterLimitsTest, AUsedUpQuotaIsToldAndTriedAgain) {
-  world_.functions.refuse_groups = ResourceExhaustedError("exceeded quota: 320 MiB are missing");
+  world_.functions.quotas = true;
+  world_.functions.refuse_groups = ResourceExhaustedError("320 MiB are missing");
   world_.Create(JobWorld::MinimalJob());
   ASSERT_TRUE(world_.RunUntil([&] { return world_.Reason("Ready") == "False/QuotaExceeded"; }, 60));
   EXPECT_THAT(Message("Ready"), HasSubstr("320 MiB are missing"));
   world_.functions.refuse_groups = OkStatus();
   ASSERT_TRUE(world_.RunUntilFinished(600));
   EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+}
+
+// Whatever the words: what refuses is told apart by the platform, not by the sentence.
+TEST_F(ClusterLimitsTest, APlatformWithoutQuotasThatRefusesHasNoCapacity) {
+  world_.functions.refuse_groups = ResourceExhaustedError("exceeded quota: said a platform");
+  world_.Create(JobWorld::MinimalJob());
+  EXPECT_TRUE(
+      world_.RunUntil([&] { return world_.Reason("Ready") == "False/WaitingForCapacity"; }, 60));
 }
 
 }  // namespace

@@ -25,7 +25,7 @@ class FingerprintsTest : public JobLifeTest {
   std::string Degraded() { return FindCondition(world_.Read(), "Degraded")->message; }
   int Questions() const {
     int questions = 0;
-    for (const auto& [uid, count] : world_.functions.asked_kernels()) questions += count;
+    for (const auto& [uid, count] : world_.functions.fingerprint_questions()) questions += count;
     return questions;
   }
 
@@ -164,9 +164,9 @@ TEST_F(FingerprintsTest, AWorkerThatNeverAnswersIsReplaced) {
   world_.functions.Silence("f0001");
   ASSERT_TRUE(RunUntilIteration(10));
   EXPECT_THAT(world_.functions.Live(), testing::Not(testing::Contains("f0001")));
-  EXPECT_GE(world_.functions.asked_kernels().at("f0001"), 15);
-  EXPECT_LE(world_.functions.asked_kernels().at("f0001"), 31);
-  EXPECT_EQ(world_.functions.asked_kernels().at("f0000"), 1);
+  EXPECT_GE(world_.functions.fingerprint_questions().at("f0001"), 15);
+  EXPECT_LE(world_.functions.fingerprint_questions().at("f0001"), 31);
+  EXPECT_EQ(world_.functions.fingerprint_questions().at("f0000"), 1);
 }
 
 }  // namespace

@@ -106,7 +106,8 @@ class GoldenStatusTest : public JobLifeTest {
   // What a controller that knows no more than this does first, once it has looked for functions
   // and found none.
   std::string Next(const Json& object) {
-    JobMemory memory;
+    const auto remembered = std::make_shared<JobMemory>();
+    JobMemory& memory = *remembered;
     const JobMemory::Decoded& decoded = memory.Decode(std::make_shared<const Json>(object));
     EXPECT_TRUE(decoded.problem.ok()) << decoded.problem.ToString();
     EXPECT_TRUE(decoded.unreadable.ok()) << decoded.unreadable.ToString();
@@ -119,12 +120,13 @@ class GoldenStatusTest : public JobLifeTest {
     snapshot.now = world_.time.clock.Now();
     snapshot.wall = world_.time.clock.Wall();
     memory.Begin(snapshot.job, snapshot.now, snapshot.wall);
-    snapshot.facts = memory.facts;
-    snapshot.facts.instances_known = true;
-    snapshot.facts.admission = OkStatus();
-    snapshot.facts.credentials_known = true;
-    snapshot.facts.store_capabilities.emplace();
-    snapshot.facts.profile_cache_read = true;
+    snapshot.observations = {remembered, &memory.observations};
+    snapshot.memo = {remembered, &memory.memo};
+    memory.observations.instances_known = true;
+    memory.memo.admission = OkStatus();
+    memory.memo.credentials_known = true;
+    memory.memo.store_capabilities.emplace();
+    memory.memo.profile_cache_read = true;
     std::vector<std::string> names;
     for (const Json& action : ActionsToJson(Decide(snapshot))) {
       const std::string why = action.value("why", std::string());

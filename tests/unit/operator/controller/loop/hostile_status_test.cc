@@ -33,12 +33,15 @@ class HostileStatusTest : public JobLifeTest {
   }
   // All that a pass computes of an object.
   void Look(const Json& object) {
-    JobMemory memory;
+    const auto remembered = std::make_shared<JobMemory>();
+    JobMemory& memory = *remembered;
     const JobMemory::Decoded& decoded = memory.Decode(std::make_shared<const Json>(object));
     JobSnapshot snapshot;
     snapshot.job = decoded.job;
     snapshot.problem = decoded.problem;
     snapshot.unreadable = decoded.unreadable;
+    snapshot.observations = {remembered, &memory.observations};
+    snapshot.memo = {remembered, &memory.memo};
     snapshot.options = &world_.options;
     snapshot.now = world_.time.clock.Now();
     snapshot.wall = world_.time.clock.Wall();
@@ -46,11 +49,10 @@ class HostileStatusTest : public JobLifeTest {
     memory.ObserveInstances(world_.functions.List({UidOf(object), "default", "digits"}).value(),
                             snapshot.job, world_.options.platform, snapshot.now,
                             [](const Json&) {});
-    memory.facts.admission = OkStatus();
+    memory.memo.admission = OkStatus();
     for (const bool read : {false, true}) {
       if (read && CurrentRound(snapshot.job))
-        memory.facts.records_read = *CurrentRound(snapshot.job);
-      snapshot.facts = memory.facts;
+        memory.memo.records_read = *CurrentRound(snapshot.job);
       snapshot.meter = memory.meter;
       const std::vector<Action> actions = Decide(snapshot);
       EXPECT_FALSE(ActionsToJson(actions).is_null());

@@ -113,7 +113,7 @@ TEST_F(JobLifeTest, AProfileIsKeptForOtherJobsUnlessItsRatesFitBadly) {
 
 TEST_F(JobLifeTest, WhatHindersTheFunctionsThatMeasureIsTold) {
   world_.functions.start_nothing = true;
-  world_.functions.pending_reason = "Unschedulable: 0/2 nodes are available";
+  world_.functions.pending_reason = "Unschedulable";
   world_.Create(JobToProfile());
   ASSERT_TRUE(world_.RunUntil([&] { return world_.Reason("Ready") == "False/Unschedulable"; }, 20));
   EXPECT_EQ(world_.Read().status.phase, "Profiling");

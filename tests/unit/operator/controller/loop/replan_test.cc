@@ -8,6 +8,7 @@
 #include "operator/resources/function_groups.h"
 #include "operator/resources/slice_requests.h"
 #include "tests/support/job_world.h"
+#include "tests/support/test_snapshot.h"
 
 namespace lambdadnn {
 namespace {
@@ -287,7 +288,7 @@ TEST(PlanLog, AnOlderPlansNewerCheckpointServesAPlanThatHasNone) {
 // A function that was cut off deleted the checkpoint that revision 3 was to begin with, and left a
 // newer one of revision 2.
 TEST(HoldPlanFromQuiesce, APlanWhoseFirstCheckpointIsLostHoldsFromAnotherOneUnderAnotherNumber) {
-  JobSnapshot snapshot;
+  TestSnapshot snapshot;
   snapshot.job = PlannedJob();
   WriteDecision write;
   write.execution = snapshot.job.status.execution;
@@ -383,18 +384,18 @@ TEST(PlanRecords, TheOldestAreDroppedBeyondWhatTheApiHolds) {
   EXPECT_EQ(status.plan_history.back().revision, 70);
 }
 
-JobSnapshot SnapshotOf(const Job& job, const ControllerOptions& options) {
-  JobSnapshot snapshot;
+TestSnapshot SnapshotOf(const Job& job, const ControllerOptions& options) {
+  TestSnapshot snapshot;
   snapshot.job = job;
   snapshot.options = &options;
-  snapshot.facts.instances_known = true;
+  snapshot.observed.instances_known = true;
   return snapshot;
 }
 
 TEST(DecideRun, FunctionsOfAnOlderRevisionAreGivenBackFirst) {
   const ControllerOptions options;
-  JobSnapshot snapshot = SnapshotOf(PlannedJob(), options);
-  InstanceFact& old = snapshot.facts.instances["f1"];
+  TestSnapshot snapshot = SnapshotOf(PlannedJob(), options);
+  InstanceFact& old = snapshot.observed.instances["f1"];
   old.instance.uid = "f1";
   old.instance.group = WorkersGroupName(2);
   const std::vector<Action> actions = DecideRun(snapshot);

@@ -26,13 +26,13 @@ int64_t IterationAfter(JobMemory& memory, const Job& job, const Role& role, int6
   SliceFact slice;
   slice.invocation = role.Name();
   slice.role = role;
-  memory.facts.slices[slice.invocation] = slice;
+  memory.observations.slices[slice.invocation] = slice;
   SliceView view;
   view.invocation = slice.invocation;
   view.last = ProgressLine{};
   view.last->iteration = iteration;
   memory.ObserveSlices({view}, job, Platform{}, Instant{}, [](const Json&) {});
-  return memory.facts.iteration;
+  return memory.observations.iteration;
 }
 
 TEST(JobMemory, ProgressIsWhatTheRootHasDone) {

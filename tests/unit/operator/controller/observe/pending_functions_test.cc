@@ -13,27 +13,29 @@ using testing::HasSubstr;
 
 class PendingFunctions : public testing::Test {
  protected:
-  void Add(const std::string& group, FunctionPhase phase, const std::string& reason) {
+  void Add(const std::string& group, FunctionPhase phase, const std::string& reason,
+           const std::string& message = "") {
     InstanceFact fact;
-    fact.instance.uid = std::to_string(facts_.instances.size());
+    fact.instance.uid = std::to_string(observed_.instances.size());
     fact.instance.group = group;
     fact.instance.phase = phase;
     fact.instance.reason = reason;
-    facts_.instances[fact.instance.uid] = fact;
+    fact.instance.message = message;
+    observed_.instances[fact.instance.uid] = fact;
   }
   std::optional<PendingObstacle> Found() {
-    return FindPendingObstacle(facts_, {workers_, servers_});
+    return FindPendingObstacle(observed_, {workers_, servers_});
   }
 
   const std::string workers_ = WorkersGroupName(2);
   const std::string servers_ = ServersGroupName(2);
-  Facts facts_;
+  Observations observed_;
 };
 
 TEST_F(PendingFunctions, WhatJustTakesItsTimeIsNoObstacle) {
   EXPECT_EQ(Found(), std::nullopt);
   Add(workers_, FunctionPhase::kPending, "");
-  Add(workers_, FunctionPhase::kPending, "SomethingNew: of a later platform");
+  Add(workers_, FunctionPhase::kPending, "SomethingNew", "of a later platform");
   Add(workers_, FunctionPhase::kReady, "");
   EXPECT_EQ(Found(), std::nullopt);
 }
@@ -41,39 +43,40 @@ TEST_F(PendingFunctions, WhatJustTakesItsTimeIsNoObstacle) {
 TEST_F(PendingFunctions, TheKubeletsWordsAreMappedWithTheNextStep) {
   const struct {
     const char* said;
+    const char* message;
     const char* reason;
     const char* next;
   } cases[] = {
-      {"ErrImagePull: not found", "ImagePullFailed", "imagePullSecrets"},
-      {"ImagePullBackOff: Back-off pulling image \"x\"", "ImagePullFailed", "load the image"},
-      {"InvalidImageName: X", "ImagePullFailed", "image"},
-      {"Unschedulable: 0/2 nodes are available: 2 Insufficient memory.", "Unschedulable",
+      {"ErrImagePull", "not found", "ImagePullFailed", "imagePullSecrets"},
+      {"ImagePullBackOff", "Back-off pulling image \"x\"", "ImagePullFailed", "load the image"},
+      {"InvalidImageName", "X", "ImagePullFailed", "image"},
+      {"Unschedulable", "0/2 nodes are available: 2 Insufficient memory.", "Unschedulable",
        "add nodes"},
-      {"CreateContainerConfigError: secret \"k\" not found", "FunctionNotCreated", "tried again"},
+      {"CreateContainerConfigError", "secret \"k\" not found", "FunctionNotCreated", "tried again"},
   };
-  for (const auto& [said, reason, next] : cases) {
+  for (const auto& [said, message, reason, next] : cases) {
     SCOPED_TRACE(said);
-    facts_.instances.clear();
-    Add(servers_, FunctionPhase::kPending, said);
+    observed_.instances.clear();
+    Add(servers_, FunctionPhase::kPending, said, message);
     ASSERT_TRUE(Found().has_value());
     EXPECT_EQ(ReasonText(Found()->reason), std::string(reason));
-    EXPECT_THAT(Found()->message, HasSubstr(said));
+    EXPECT_THAT(Found()->message, HasSubstr(std::string(said) + ": " + message));
     EXPECT_THAT(Found()->message, HasSubstr(next));
   }
 }
 
 TEST_F(PendingFunctions, MostOfThemDecide) {
-  Add(workers_, FunctionPhase::kPending, "Unschedulable: 0/1 nodes are available");
-  Add(workers_, FunctionPhase::kPending, "ErrImagePull: not found");
-  Add(servers_, FunctionPhase::kPending, "ImagePullBackOff: waits");
+  Add(workers_, FunctionPhase::kPending, "Unschedulable", "0/1 nodes are available");
+  Add(workers_, FunctionPhase::kPending, "ErrImagePull", "not found");
+  Add(servers_, FunctionPhase::kPending, "ImagePullBackOff", "waits");
   EXPECT_EQ(Found()->reason, Reason::kImagePullFailed);
   EXPECT_THAT(Found()->message, HasSubstr("2 functions cannot get their image"));
 }
 
 TEST_F(PendingFunctions, OnlyThoseOfThePlanCountAndOnlyWhileTheyArePending) {
-  Add(WorkersGroupName(1), FunctionPhase::kPending, "ErrImagePull: not found");
-  Add(workers_, FunctionPhase::kTerminating, "ErrImagePull: not found");
-  Add(workers_, FunctionPhase::kGone, "Unschedulable: evicted");
+  Add(WorkersGroupName(1), FunctionPhase::kPending, "ErrImagePull", "not found");
+  Add(workers_, FunctionPhase::kTerminating, "ErrImagePull", "not found");
+  Add(workers_, FunctionPhase::kGone, "Unschedulable", "evicted");
   EXPECT_EQ(Found(), std::nullopt);
 }
 

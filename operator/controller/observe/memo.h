@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// What this process did for a job, and what it found out by doing it. Every action may be done
+// twice, so losing this with the process only costs that it is done again: what must never be
+// forgotten is in the job's status.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "common/base/status.h"
+#include "operator/api/job.h"
+#include "operator/controller/observe/observations.h"
+#include "operator/controller/store/checkpoint_import.h"
+
+namespace lambdadnn {
+
+// When a slice was told to stop.
+struct StopSent {
+  std::optional<Instant> gracefully;
+  std::optional<Instant> at_once;
+};
+
+// When a function was asked for its numerics fingerprint, first and last.
+struct FingerprintAsked {
+  Instant first{};
+  Instant last{};
+};
+
+struct Memo {
+  // --- Rounds ---
+  // The round whose completion records were read from the store. Also one that this process began:
+  // it has none yet.
+  std::optional<Round> records_read;
+  // The broken round for which the newest complete checkpoint was looked up, and that checkpoint;
+  // absent = the store has none.
+  std::optional<Round> checkpoint_looked_up;
+  std::optional<CheckpointReference> newest_checkpoint;
+  // Found damaged by this process, and not read again: a function that starts there fails.
+  std::vector<CheckpointReference> damaged_checkpoints;
+  std::map<std::string, StopSent> stops;                       // by invocation
+  std::map<std::string, FingerprintAsked> fingerprints_asked;  // by uid
+
+  // --- Starting functions ---
+  // Since when the current set of functions is being started; how often that failed.
+  std::optional<Instant> start_since;
+  int start_attempts = 0;
+  std::optional<Instant> start_again_at;
+  // The last refusal of the backend, e.g. no capacity.
+  Status start_error;
+  // kResourceExhausted in it means that a quota of the job's namespace is used up; otherwise the
+  // platform has no capacity left.
+  bool refused_by_quota = false;
+  // Version of the Secrets that functions were last asked for with; absent = not asked yet.
+  std::optional<std::string> secrets_version;
+  // The same by uid, of each function that was first seen after it was asked for by this process.
+  std::map<std::string, std::string> started_with;
+  // CPU quota set on profiling instances, by uid.
+  std::map<std::string, int> cpu_set;
+  // The backend cannot change the quota of a running function.
+  bool cpu_fixed = false;
+
+  // --- Admission ---
+  // Whether the store and the data set answered; absent = not asked yet.
+  std::optional<Status> admission;
+  // It is the functions of the job that were refused, by the platform.
+  bool functions_refused = false;
+  // What the probe of the store found, when status did not tell.
+  std::optional<std::vector<std::string>> store_capabilities;
+  // Whose credentials functions get (kPerJobCredentials, ...) and why, when status did not tell or
+  // must tell something else from now on.
+  std::string store_credentials;
+  std::string store_credentials_message;
+  // Whether it is decided whose credentials functions get, or that they get none.
+  bool credentials_known = false;
+  // Why functions get no credentials, and since when; OK = they do, as far as is known.
+  Status credentials_refused;
+  std::optional<Instant> credentials_refused_since;
+  std::optional<WorkloadProfile> cached_profile;
+  bool profile_cache_read = false;
+  // The checkpoint of spec.checkpoint.resumeFrom; absent = not imported yet.
+  std::optional<Result<ImportedCheckpoint>> imported;
+
+  // The place in the queue that the last written status tells of, from 1; 0 = none, or another
+  // process wrote it.
+  int place_told = 0;
+
+  // --- Finishing ---
+  std::optional<Status> results;  // whether the model is in the store
+  bool report_written = false;
+  bool exchange_cleaned = false;
+  bool checkpoint_kept = false;       // by the last clean-up: a failed job may be resumed from
+  std::optional<Instant> cleaned_at;  // first
+  bool cleaned_again = false;
+  bool job_key_deleted = false;
+  std::optional<Instant> cleanup_since;
+  Status cleanup_error;
+};
+
+// The functions that are being started were refused for lack of capacity.
+bool IsRefusedStart(const Memo& memo);
+
+}  // namespace lambdadnn

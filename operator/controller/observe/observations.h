@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+// What was last seen of a job: its functions and slices, what the cluster allows, its place in the
+// queue. Gathered anew at the begin of every pass, so losing it with the process costs nothing.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/clock.h"
+#include "operator/backends/function_backend.h"
+#include "operator/backends/slice_client.h"
+#include "operator/cluster_view/cluster_limits.h"
+#include "operator/controller/admission/reservation.h"
+
+namespace lambdadnn {
+
+// One slice that this process started or found, as its stream tells it.
+struct SliceFact {
+  std::string invocation;
+  std::string instance_uid;
+  Role role;
+  int attempt = 1;
+  int plan_revision = 1;
+  int64_t incarnation = 0;
+  int64_t first_iteration = 0;
+  SlicePhase phase = SlicePhase::kStarting;
+  Instant started{};
+  Instant last_heard{};
+  Instant last_attach{};
+  // When the record came, or the instance was seen to be gone.
+  std::optional<Instant> ended;
+  std::optional<ProgressLine> last;
+  std::optional<SliceRecord> record;
+  Status error;
+  std::string busy_with;
+};
+
+// One instance, from first seen to gone.
+struct InstanceFact {
+  FunctionInstance instance;
+  Instant first_seen{};
+  std::optional<Instant> ready;
+  std::optional<Instant> gone;
+  // Its numerics, once it has told them to this process.
+  std::optional<NumericsFingerprint> fingerprint;
+};
+
+// Which slices belong together: all roles of a plan from one iteration on.
+struct Round {
+  int plan_revision = 0;
+  int64_t incarnation = 0;
+  int64_t first_iteration = 0;
+  friend bool operator==(const Round&, const Round&) = default;
+};
+
+// The configured platform as the cluster lets it be for one job.
+struct PlatformView {
+  NarrowedPlatform narrowed;
+  std::vector<std::string> unknown;  // as in ClusterLimits
+};
+
+struct Observations {
+  // The backend has answered at least once since this process knows the job.
+  bool instances_known = false;
+  std::map<std::string, InstanceFact> instances;  // by uid; gone ones are kept for the report
+  std::map<std::string, SliceFact> slices;        // by invocation
+
+  // The newest iteration that is known to be done, and when this process first saw it done.
+  int64_t iteration = -1;
+  Instant iteration_at{};
+
+  // A store refused a function that, as far as this process knows, was started with other Secrets
+  // than the current ones.
+  bool credentials_changed = false;
+
+  // As of the last planning, or the first pass over a job that has a plan; null = as configured.
+  std::shared_ptr<const PlatformView> platform;
+  // As it was when the functions that profile were made: their sizes stay while they live.
+  std::shared_ptr<const PlatformView> profile_platform;
+  // Only of a job that is not started, or may come to need other functions.
+  QueueView queue;
+};
+
+bool InRound(const SliceFact& slice, const Round& round);
+// A slice of the round failed with kDataLoss: perhaps the checkpoint that the round began with is
+// damaged.
+bool FoundDataLoss(const Observations& observed, const Round& round);
+// Gone, or not known to this process.
+bool IsGone(const Observations& observed, const std::string& uid);
+// It has no record and its instance is not gone: it may still write to the store.
+bool MayRun(const SliceFact& slice, const Observations& observed);
+// Not gone, by uid, of one group.
+std::vector<const InstanceFact*> LiveInstances(const Observations& observed,
+                                               const std::string& group);
+std::vector<const InstanceFact*> ReadyInstances(const Observations& observed,
+                                                const std::string& group);
+bool AnyLiveInstance(const Observations& observed);
+
+}  // namespace lambdadnn
