@@ -154,6 +154,7 @@ struct JobSpec {
   bool suspend = false;
   std::string managed_by;
   int backoff_limit = 6;
+  int priority = 0;
   std::optional<double> active_deadline_seconds;
   std::optional<double> ttl_seconds_after_finished;
   std::string cleanup_policy = "Always";  // Always, OnSuccess, Never: the job's working objects

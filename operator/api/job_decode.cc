@@ -173,6 +173,7 @@ JobSpec DecodeSpec(const Json& json, Errors* errors) {
   reader.Optional("suspend", &spec.suspend);
   reader.Optional("managedBy", &spec.managed_by);
   reader.Optional("backoffLimit", &spec.backoff_limit);
+  reader.Optional("priority", &spec.priority);
   Whole(reader, "activeDeadlineSeconds", &spec.active_deadline_seconds);
   Whole(reader, "ttlSecondsAfterFinished", &spec.ttl_seconds_after_finished);
   reader.Optional("cleanupPolicy", &spec.cleanup_policy);

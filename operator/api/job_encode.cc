@@ -201,6 +201,7 @@ Json EncodeSpec(const JobSpec& spec) {
   json["backend"] = spec.backend;
   json["suspend"] = spec.suspend;
   json["backoffLimit"] = spec.backoff_limit;
+  json["priority"] = spec.priority;
   json["cleanupPolicy"] = spec.cleanup_policy;
   if (spec.profile) json["profile"] = EncodeWorkloadProfile(*spec.profile);
   if (!spec.runtime.empty()) json["runtime"] = spec.runtime;

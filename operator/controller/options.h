@@ -10,6 +10,7 @@
 #include "common/plan/workload.h"
 #include "operator/api/backend_kind.h"
 #include "operator/api/job.h"
+#include "operator/controller/admission/fair_share.h"
 #include "operator/controller/admission/reservation.h"
 #include "operator/controller/admission/tenant_rules.h"
 
@@ -20,6 +21,8 @@ struct ControllerOptions {
   // What all jobs together may take, as given (a measured machine gives nothing); what the backend
   // says of itself comes on top. 0 = no limit.
   Reservation capacity;
+  // Of that, how namespaces share it.
+  NamespaceWeights namespace_weights;
 
   // What functions run with here; jobs that ask for another one are refused.
   BackendKind backend = BackendKind::kLocal;

@@ -73,13 +73,13 @@ class FakePlatform {
 
   // --- Instances, in the order in which they were made ---
   Instance& Add(const std::string& uid, const FunctionGroup& group) {
-    auto& made = instances_.emplace_back(std::make_unique<Instance>());
-    made->group = group;
-    made->created = clock_.Now();
-    made->instance.uid = uid;
-    made->instance.group = group.name;
-    by_uid_[uid] = made.get();
-    return *made;
+    Instance& added = *instances_.emplace_back(std::make_unique<Instance>());
+    added.group = group;
+    added.created = clock_.Now();
+    added.instance.uid = uid;
+    added.instance.group = group.name;
+    by_uid_[uid] = &added;
+    return added;
   }
   const std::vector<std::unique_ptr<Instance>>& all() const { return instances_; }
   // Of a job, gone ones too; of one of its groups, if that is named.

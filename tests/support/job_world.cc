@@ -13,7 +13,12 @@
 namespace lambdadnn {
 namespace {
 
-ObjectName Named(const std::string& name) { return {"default", name}; }
+// "NAME", or "NAMESPACE/NAME".
+ObjectName Named(const std::string& name) {
+  const size_t slash = name.find('/');
+  if (slash == std::string::npos) return {"default", name};
+  return {name.substr(0, slash), name.substr(slash + 1)};
+}
 
 bool IsWrite(const std::string& call) {
   return call == "create" || call == "patch" || call == "patchStatus" || call == "delete" ||
@@ -141,7 +146,7 @@ void JobWorld::Delete(const std::string& name) {
 }
 
 void JobWorld::Sync() {
-  const auto list = server.List(ServerlessTrainingJobType(), "default", "", 0, "");
+  const auto list = server.List(ServerlessTrainingJobType(), "", "", 0, "");
   LDNN_CHECK(list.ok(), list.status().ToString());
   std::set<ObjectName> there;
   for (const Json& object : list->items) {

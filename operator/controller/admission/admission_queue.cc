@@ -20,6 +20,13 @@ constexpr Duration kUndecided = std::chrono::seconds(10);
 // long. So when many jobs are created at once, the status of each is written once.
 constexpr Duration kMoment = std::chrono::seconds(2);
 
+// Predictions, undecided jobs and those that back off change with time alone.
+constexpr Duration kOrderAge = std::chrono::seconds(1);
+// With more jobs than this the order is made at most once every 10 us a job, for which it takes
+// one.
+constexpr size_t kManyJobs = 256;
+constexpr Duration kOrderAgePerJob = std::chrono::microseconds(10);
+
 // Of the jobs that wait, when capacity is freed; each that starts wakes the next ones.
 constexpr size_t kWokenAtOnce = 16;
 
@@ -52,7 +59,7 @@ void AdmissionQueue::AskCapacity() {
   const Reservation capacity{
       Smaller(options_.capacity.memory_mib, static_cast<double>(answer->memory_mib)),
       options_.capacity.milli_cpu};
-  changed_ = changed_ || capacity != capacity_;
+  if (capacity != capacity_) MarkChanged();
   capacity_ = capacity;
   capacity_known_ = true;
 }
@@ -77,11 +84,18 @@ void AdmissionQueue::Read(Entry* entry) {
   const bool needs_profile = !job.spec.profile.has_value() && !job.status.profile.has_value();
   entry->waits = may_start && usable && (job.status.plan.has_value() || needs_profile);
   entry->undecided = may_start && !entry->waits && (accepted == nullptr || usable);
+  entry->priority = job.spec.priority;
   entry->reservation =
       entry->started || entry->waits ? ReservationOf(job, options_.platform) : Reservation{};
-  changed_ = changed_ || before.started != entry->started || before.waits != entry->waits ||
-             before.undecided != entry->undecided || before.reservation != entry->reservation ||
-             before.uid != entry->uid;
+  entry->active_seconds = job.status.execution.active_seconds;
+  entry->start_time.reset();
+  if (WallTime start; ParseRfc3339(job.status.start_time, &start)) entry->start_time = start;
+  entry->predicted_seconds = PredictedSeconds(job);
+  if (before.started != entry->started || before.waits != entry->waits ||
+      before.undecided != entry->undecided || before.priority != entry->priority ||
+      before.reservation != entry->reservation || before.uid != entry->uid) {
+    MarkChanged();
+  }
 }
 
 void AdmissionQueue::Sync() {
@@ -102,19 +116,10 @@ void AdmissionQueue::SyncOne(const ObjectName& name) {
     entry.source = object;
     Read(&entry);
   } else if (entries_.erase(name) > 0) {
-    changed_ = true;
+    MarkChanged();
     reserved_.erase(name);
     backs_off_.erase(name);
   }
-}
-
-bool AdmissionQueue::Before(const ObjectName& a, const ObjectName& b) const {
-  const auto of_a = entries_.find(a);
-  const auto of_b = entries_.find(b);
-  const std::string none;
-  const std::string& created_a = of_a == entries_.end() ? none : of_a->second.created;
-  const std::string& created_b = of_b == entries_.end() ? none : of_b->second.created;
-  return created_a != created_b ? created_a < created_b : a < b;
 }
 
 bool AdmissionQueue::Waits(const ObjectName& name, const Entry& entry) const {
@@ -125,31 +130,98 @@ bool AdmissionQueue::Waits(const ObjectName& name, const Entry& entry) const {
   return back == backs_off_.end() || now >= back->second;
 }
 
-QueueView AdmissionQueue::ViewLocked(const ObjectName& name) {
+std::optional<double> AdmissionQueue::SecondsLeftOf(const Entry& entry) const {
+  double active = entry.active_seconds;
+  if (entry.started && entry.start_time.has_value()) {
+    active += std::max(0.0, ToSeconds(runtime_.clock.Wall() - *entry.start_time));
+  }
+  return SecondsLeft(entry.predicted_seconds, active);
+}
+
+const AdmissionQueue::Order& AdmissionQueue::OrderNow(bool exact) {
+  const Instant now = runtime_.clock.Now();
+  if (order_.has_value()) {
+    const size_t jobs = order_->places.size();
+    const Duration age = now - order_->made;
+    const bool old =
+        order_changed_ ? jobs < kManyJobs || age >= kOrderAgePerJob * jobs : age >= kOrderAge;
+    if (!old && !(exact && order_changed_)) return *order_;
+  }
+  std::vector<Claim> claims;
+  std::vector<Holding> holdings;
+  Reservation taken;
+  NamespaceStarts starts;
+  for (const auto& [name, entry] : entries_) {
+    if (entry.start_time.has_value()) {
+      WallTime& newest = starts.try_emplace(name.namespace_name, *entry.start_time).first->second;
+      newest = std::max(newest, *entry.start_time);
+    }
+    const auto reserved = reserved_.find(name);
+    if (reserved != reserved_.end() || entry.started) {
+      const Reservation& held = reserved == reserved_.end() ? entry.reservation : reserved->second;
+      taken = taken + held;
+      holdings.push_back({name.namespace_name, held, SecondsLeftOf(entry)});
+    } else if (Waits(name, entry)) {
+      // What an undecided one needs is not known: nothing.
+      claims.push_back(
+          {name, entry.priority, entry.created, entry.reservation, SecondsLeftOf(entry)});
+    }
+  }
+  Order order{FairQueue(std::move(claims), std::move(holdings), capacity_,
+                        options_.namespace_weights, starts),
+              {},
+              {},
+              taken,
+              now};
+  std::map<std::string, int> undecided;
+  for (const Claim& claim : order.queue.order()) {
+    order.places.emplace(claim.name, order.places.size());
+    int& of_namespace = undecided[claim.name.namespace_name];
+    order.undecided.push_back(of_namespace);
+    if (entries_.at(claim.name).undecided) ++of_namespace;
+  }
+  order_ = std::move(order);
+  order_changed_ = false;
+  return *order_;
+}
+
+QueueView AdmissionQueue::ViewLocked(const ObjectName& name, bool exact) {
   QueueView view;
   view.capacity = capacity_;
   view.limited = capacity_ != Reservation{};
   if (!view.limited) return view;
   Sync();
+  const Order& order = OrderNow(exact);
   view.known = capacity_known_ && (synced_ == nullptr || synced_());
-  const ObjectName* first = nullptr;
-  for (const auto& [other, entry] : entries_) {
-    if (other == name) continue;
-    const auto reserved = reserved_.find(other);
+  view.taken = order.taken;
+  const auto place = order.places.find(name);
+  const auto own = entries_.find(name);
+  if (place != order.places.end()) {
+    view.turn = order.queue.turns()[place->second];
+    view.undecided = order.undecided[place->second];
+  } else {
+    // What it holds itself is there for it, and all that wait come before what it needs beyond
+    // that.
+    view.turn = order.queue.turns().back();
+    const auto reserved = reserved_.find(name);
+    Reservation held;
     if (reserved != reserved_.end()) {
-      view.taken = view.taken + reserved->second;
-    } else if (entry.started) {
-      view.taken = view.taken + entry.reservation;
-    } else if (Waits(other, entry) && Before(other, name)) {
-      ++view.ahead;
-      if (entry.undecided) ++view.undecided;
-      view.before = view.before + entry.reservation;  // none, of the undecided
-      if (first == nullptr || Before(other, *first)) first = &other;
+      held = reserved->second;
+    } else if (own != entries_.end() && own->second.started) {
+      held = own->second.reservation;
+    }
+    view.taken = view.taken - held;
+    view.turn.taken = view.turn.taken - held;
+    // In an order that is older than it, it may have no place yet.
+    if (own != entries_.end() && !own->second.started && Waits(name, own->second)) {
+      view.known = false;
     }
   }
-  if (first != nullptr && first->namespace_name == name.namespace_name) view.first = first->name;
-  view.unsettled = view.undecided > 0 && FitsWithin(view.taken + view.before, view.capacity) &&
-                   IsUnsettled(name, view.undecided);
+  if (view.turn.ahead > 0) {
+    const ObjectName& first = order.queue.order().front().name;
+    if (first.namespace_name == name.namespace_name) view.first = first.name;
+  }
+  view.unsettled = view.undecided > 0 && !view.turn.overtakes && IsUnsettled(name, view.undecided);
   return view;
 }
 
@@ -174,33 +246,37 @@ QueueView AdmissionQueue::View(const ObjectName& name) {
     unknown.known = false;
     return unknown;
   }
-  return ViewLocked(name);
+  return ViewLocked(name, false);
 }
 
-bool AdmissionQueue::Reserve(const ObjectName& name, const Reservation& reservation) {
+bool AdmissionQueue::Reserve(const ObjectName& name, const Reservation& reservation,
+                             std::optional<double> seconds) {
   const std::lock_guard lock(mutex_);
-  const QueueView view = ViewLocked(name);
+  const QueueView view = ViewLocked(name, true);
   const auto own = entries_.find(name);
-  // Who gets by with what it holds stands in nobody's way.
+  // A job that needs no more than it holds delays no other.
   const bool shrinks = own != entries_.end() && own->second.started &&
                        reservation.memory_mib <= own->second.reservation.memory_mib &&
                        reservation.milli_cpu <= own->second.reservation.milli_cpu;
-  if (!shrinks && !HasCapacity(view, reservation)) return false;
+  if (!shrinks && !HasCapacity(view, reservation, seconds)) return false;
   backs_off_.erase(name);
-  if (view.limited) reserved_[name] = reservation;
+  if (view.limited) {
+    reserved_[name] = reservation;
+    order_changed_ = true;
+  }
   return true;
 }
 
 void AdmissionQueue::Settle(const ObjectName& name) {
   const std::lock_guard lock(mutex_);
-  if (reserved_.erase(name) > 0) changed_ = true;
+  if (reserved_.erase(name) > 0) MarkChanged();
 }
 
 void AdmissionQueue::BackOff(const ObjectName& name, Instant until) {
   const std::lock_guard lock(mutex_);
   if (capacity_ == Reservation{}) return;
   backs_off_[name] = until;
-  changed_ = true;
+  MarkChanged();
 }
 
 std::vector<ObjectName> AdmissionQueue::NextAfterChange() {
@@ -209,30 +285,16 @@ std::vector<ObjectName> AdmissionQueue::NextAfterChange() {
   Sync();
   if (!changed_) return {};
   changed_ = false;
-  Reservation taken;
-  std::vector<ObjectName> waiting;
-  for (const auto& [name, entry] : entries_) {
-    const auto reserved = reserved_.find(name);
-    if (reserved != reserved_.end()) {
-      taken = taken + reserved->second;
-    } else if (entry.started) {
-      taken = taken + entry.reservation;
-    } else if (Waits(name, entry)) {
-      waiting.push_back(name);
+  const FairQueue& queue = OrderNow(true).queue;
+  std::vector<ObjectName> next;
+  for (size_t i = 0; i < queue.order().size() && next.size() < kWokenAtOnce; ++i) {
+    const Claim& claim = queue.order()[i];
+    if (entries_.at(claim.name).undecided || order_->undecided[i] > 0) continue;
+    if (MayStart(queue.turns()[i], claim.reservation, claim.seconds, capacity_)) {
+      next.push_back(claim.name);
     }
   }
-  std::sort(waiting.begin(), waiting.end(),
-            [this](const ObjectName& a, const ObjectName& b) { return Before(a, b); });
-  // Up to the first for whom there is no capacity, or of whom it is not known what it needs.
-  const auto stays = [&](const ObjectName& name) {
-    const Entry& entry = entries_.at(name);
-    taken = taken + entry.reservation;
-    return entry.undecided || !FitsWithin(taken, capacity_);
-  };
-  const size_t most = std::min(waiting.size(), kWokenAtOnce);
-  const auto end = waiting.begin() + static_cast<std::ptrdiff_t>(most);
-  waiting.erase(std::find_if(waiting.begin(), end, stays), waiting.end());
-  return waiting;
+  return next;
 }
 
 size_t AdmissionQueue::size() const {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order in which jobs get capacity for their functions, worked out from the objects of all jobs
-// and from nothing else that lasts: a new process or leader has the same queue at once. Jobs that
-// wait stand by creation time, then namespace and name. What is between a decision and the object
-// that shows it (a reservation) lives in this process alone. Thread-safe.
+// The order in which jobs get capacity for their functions (fair_share.h), derived from the objects
+// of all jobs alone: a new process or leader has the same queue at once. What is between a decision
+// and the object that shows it (a reservation) lives in this process alone. Thread-safe.
 #pragma once
 
 #include <functional>
@@ -15,7 +14,8 @@
 
 #include "common/base/runtime.h"
 #include "operator/backends/function_backend.h"
-#include "operator/controller/admission/reservation.h"
+#include "operator/controller/admission/fair_share.h"
+#include "operator/controller/admission/queue_view.h"
 #include "operator/controller/options.h"
 #include "operator/kube/object_cache.h"
 
@@ -29,9 +29,10 @@ class AdmissionQueue {
 
   // As `name` sees it now. May ask the backend once in a while how much there is.
   QueueView View(const ObjectName& name);
-  // Takes `reservation` for a job whose object will say so after the write that is about to happen.
-  // False: somebody was faster, or is before it.
-  bool Reserve(const ObjectName& name, const Reservation& reservation);
+  // Takes `reservation`, for `seconds` as predicted, for a job whose object will say so after the
+  // write that is about to happen. False: another job was faster, or is before it.
+  bool Reserve(const ObjectName& name, const Reservation& reservation,
+               std::optional<double> seconds);
   // The write has happened or failed: the object says it.
   void Settle(const ObjectName& name);
   // A job whose start failed backs off until then: whoever is next may try.
@@ -53,19 +54,35 @@ class AdmissionQueue {
     bool started = false;    // holds `reservation`
     bool waits = false;      // for `reservation`
     bool undecided = false;  // has not said yet whether it waits
+    int64_t priority = 0;
     Reservation reservation;
+    double predicted_seconds = 0;
+    double active_seconds = 0;
+    std::optional<WallTime> start_time;  // also of one that has finished
+  };
+  // The order at one moment.
+  struct Order {
+    FairQueue queue;
+    std::map<ObjectName, size_t> places;
+    // Before each place: undecided jobs of the same namespace.
+    std::vector<int> undecided;
+    Reservation taken;
+    Instant made{};
   };
 
   void Sync();
   void SyncOne(const ObjectName& name);
   void Read(Entry* entry);
   void AskCapacity();
-  QueueView ViewLocked(const ObjectName& name);
+  // `exact`: of this moment; else it may be some milliseconds old where there are many jobs.
+  QueueView ViewLocked(const ObjectName& name, bool exact);
+  const Order& OrderNow(bool exact);
   // Whether it is less than a moment since the `undecided` jobs before it were more, or since the
   // job's view was first asked for with such jobs before it.
   bool IsUnsettled(const ObjectName& name, int undecided);
   bool Waits(const ObjectName& name, const Entry& entry) const;
-  bool Before(const ObjectName& a, const ObjectName& b) const;
+  std::optional<double> SecondsLeftOf(const Entry& entry) const;
+  void MarkChanged() { changed_ = order_changed_ = true; }
 
   Runtime& runtime_;
   FunctionBackend& backend_;
@@ -80,7 +97,9 @@ class AdmissionQueue {
   Reservation capacity_;
   bool capacity_known_ = false;
   Instant capacity_asked_{};
-  bool changed_ = false;
+  bool changed_ = false;        // since NextAfterChange
+  bool order_changed_ = false;  // since order_ was made
+  std::optional<Order> order_;
 };
 
 }  // namespace lambdadnn

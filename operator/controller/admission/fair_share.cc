@@ -26,10 +26,6 @@ bool ComesBefore(const Claim& a, const Claim& b) {
   return std::tie(a.created, a.name) < std::tie(b.created, b.name);
 }
 
-Reservation operator-(const Reservation& a, const Reservation& b) {
-  return {std::max(0.0, a.memory_mib - b.memory_mib), std::max(0.0, a.milli_cpu - b.milli_cpu)};
-}
-
 // Whether `need` is within `spare` where `capacity` is limited.
 bool IsSpare(const Reservation& need, const Reservation& spare, const Reservation& capacity) {
   return (capacity.memory_mib <= 0 || need.memory_mib <= spare.memory_mib) &&
@@ -56,6 +52,78 @@ void FindStart(const Reservation& first, std::vector<Holding> holdings, const Re
   }
 }
 
+std::vector<Claim> Ordered(std::vector<Claim> claims, const std::vector<Holding>& holdings,
+                           const Reservation& capacity, const NamespaceWeights& weights,
+                           const NamespaceStarts& starts) {
+  struct Namespace {
+    Reservation held;
+    double weight = 1;
+    std::optional<WallTime> last_start;
+    std::vector<Claim> claims;  // in order
+    size_t next = 0;
+  };
+  std::map<std::string, Namespace> namespaces;
+  for (const Holding& each : holdings) {
+    Reservation& held = namespaces[each.namespace_name].held;
+    held = held + each.reservation;
+  }
+  for (Claim& each : claims) {
+    namespaces[each.name.namespace_name].claims.push_back(std::move(each));
+  }
+  // Share, last start, creation of the next job, namespace; the smallest comes first.
+  using Candidate = std::tuple<double, std::optional<WallTime>, std::string, std::string>;
+  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> candidates;
+  const auto enter = [&](const std::string& name, const Namespace& of) {
+    if (of.next == of.claims.size()) return;
+    candidates.emplace(DominantShare(of.held, capacity, of.weight), of.last_start,
+                       of.claims[of.next].created, name);
+  };
+  for (auto& [name, of] : namespaces) {
+    if (const auto weight = weights.find(name); weight != weights.end()) of.weight = weight->second;
+    if (const auto start = starts.find(name); start != starts.end()) of.last_start = start->second;
+    std::sort(of.claims.begin(), of.claims.end(), ComesBefore);
+    enter(name, of);
+  }
+  std::vector<Claim> order;
+  while (!candidates.empty()) {
+    const std::string name = std::get<3>(candidates.top());
+    candidates.pop();
+    Namespace& of = namespaces.at(name);
+    Claim& claim = of.claims[of.next++];
+    of.held = of.held + claim.reservation;
+    order.push_back(std::move(claim));
+    enter(name, of);
+  }
+  return order;
+}
+
+// The turn of each, and of a job that comes after all of them.
+std::vector<QueueTurn> Walk(const std::vector<Claim>& order, std::vector<Holding> holdings,
+                            const Reservation& capacity) {
+  QueueTurn turn;
+  for (const Holding& each : holdings) turn.taken = turn.taken + each.reservation;
+  std::vector<QueueTurn> turns;
+  turns.reserve(order.size() + 1);
+  for (const Claim& claim : order) {
+    turns.push_back(turn);
+    ++turn.ahead;
+    turn.before = turn.before + claim.reservation;
+    if (MayStart(turn, claim.reservation, claim.seconds, capacity)) {
+      turn.taken = turn.taken + claim.reservation;
+      if (!turn.overtakes) {
+        holdings.push_back({claim.name.namespace_name, claim.reservation, claim.seconds});
+      } else if (!EndsBefore(claim.seconds, turn.first_starts_in)) {
+        turn.spare = turn.spare - claim.reservation;
+      }
+    } else if (!turn.overtakes) {
+      turn.overtakes = true;
+      FindStart(claim.reservation, holdings, capacity, &turn);
+    }
+  }
+  turns.push_back(turn);
+  return turns;
+}
+
 }  // namespace
 
 bool MayStart(const QueueTurn& turn, const Reservation& reservation, std::optional<double> seconds,
@@ -67,88 +135,9 @@ bool MayStart(const QueueTurn& turn, const Reservation& reservation, std::option
 }
 
 FairQueue::FairQueue(std::vector<Claim> claims, std::vector<Holding> holdings,
-                     const Reservation& capacity, NamespaceWeights weights)
-    : holdings_(std::move(holdings)), capacity_(capacity), weights_(std::move(weights)) {
-  order_ = Ordered(std::move(claims), nullptr);
-  turns_ = Walk(order_);
-  turns_.pop_back();
-}
-
-QueueTurn FairQueue::TurnOf(const Claim& another) const {
-  std::vector<Claim> claims = order_;
-  claims.push_back(another);
-  return Walk(Ordered(std::move(claims), &another)).back();
-}
-
-// Those that come before `until`; all without it.
-std::vector<Claim> FairQueue::Ordered(std::vector<Claim> claims, const Claim* until) const {
-  struct Namespace {
-    Reservation held;
-    double weight = 1;
-    std::vector<Claim> claims;  // in order
-    size_t next = 0;
-  };
-  std::map<std::string, Namespace> namespaces;
-  for (const Holding& each : holdings_) {
-    Reservation& held = namespaces[each.namespace_name].held;
-    held = held + each.reservation;
-  }
-  for (Claim& each : claims) {
-    namespaces[each.name.namespace_name].claims.push_back(std::move(each));
-  }
-  // The smallest share comes first, and of equal ones the oldest job.
-  using Candidate = std::tuple<double, std::string, std::string>;  // share, created, namespace
-  std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> candidates;
-  const auto enter = [&](const std::string& name, const Namespace& of) {
-    if (of.next == of.claims.size()) return;
-    candidates.emplace(DominantShare(of.held, capacity_, of.weight), of.claims[of.next].created,
-                       name);
-  };
-  for (auto& [name, of] : namespaces) {
-    if (const auto weight = weights_.find(name); weight != weights_.end())
-      of.weight = weight->second;
-    std::sort(of.claims.begin(), of.claims.end(), ComesBefore);
-    enter(name, of);
-  }
-  std::vector<Claim> order;
-  while (!candidates.empty()) {
-    const std::string name = std::get<2>(candidates.top());
-    candidates.pop();
-    Namespace& of = namespaces.at(name);
-    Claim& claim = of.claims[of.next++];
-    if (until != nullptr && claim.name == until->name) return order;
-    of.held = of.held + claim.reservation;
-    order.push_back(std::move(claim));
-    enter(name, of);
-  }
-  return order;
-}
-
-// The turn of each, and of who would come after all of them.
-std::vector<QueueTurn> FairQueue::Walk(const std::vector<Claim>& order) const {
-  std::vector<Holding> holdings = holdings_;
-  QueueTurn turn;
-  for (const Holding& each : holdings) turn.taken = turn.taken + each.reservation;
-  std::vector<QueueTurn> turns;
-  turns.reserve(order.size() + 1);
-  for (const Claim& claim : order) {
-    turns.push_back(turn);
-    ++turn.ahead;
-    turn.before = turn.before + claim.reservation;
-    if (MayStart(turn, claim.reservation, claim.seconds, capacity_)) {
-      turn.taken = turn.taken + claim.reservation;
-      if (!turn.overtakes) {
-        holdings.push_back({claim.name.namespace_name, claim.reservation, claim.seconds});
-      } else if (!EndsBefore(claim.seconds, turn.first_starts_in)) {
-        turn.spare = turn.spare - claim.reservation;
-      }
-    } else if (!turn.overtakes) {
-      turn.overtakes = true;
-      FindStart(claim.reservation, holdings, capacity_, &turn);
-    }
-  }
-  turns.push_back(turn);
-  return turns;
-}
+                     const Reservation& capacity, const NamespaceWeights& weights,
+                     const NamespaceStarts& starts)
+    : order_(Ordered(std::move(claims), holdings, capacity, weights, starts)),
+      turns_(Walk(order_, std::move(holdings), capacity)) {}
 
 }  // namespace lambdadnn

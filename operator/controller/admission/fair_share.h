@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// In which order jobs get capacity, where namespaces share a platform. Pure.
+// The order in which jobs get capacity, where namespaces share a platform. Pure.
 //  * Between namespaces: dominant resource fairness by weight (Ghodsi et al., NSDI 2011). Next is
-//  the
-//    namespace with the smallest dominant share, which is the larger one of its shares of memory
-//    and of CPU, divided by its weight. What its jobs that come before would take counts as held.
+//    the namespace with the smallest dominant share: the larger one of its shares of memory and of
+//    CPU, divided by its weight. What its jobs that come before would take counts as held. Of
+//    equal shares (of 0, above all) the namespace comes first that started a job longest ago.
 //  * Within a namespace: spec.priority, then age, then name.
 //  * Backfilling (EASY; Lifka, JSSPP 1995): a job may start before another one that waits for more
-//  than
-//    is free, if it will have ended when that one can start, or takes only what is left over then.
-//    When that is follows from the predicted ends of the jobs that run; without these nobody is
-//    overtaken.
+//    than is free, if it ends before that one can start, or takes only what is spare then. When
+//    that is follows from the predicted ends of the jobs that run; without these no job overtakes.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "operator/controller/admission/reservation.h"
 #include "operator/kube/object_metadata.h"
 
@@ -39,6 +38,8 @@ struct Holding {
 };
 // By namespace; one that is not in it has the weight 1.
 using NamespaceWeights = std::map<std::string, double>;
+// When the newest job of each namespace got its reservation, as far as is known.
+using NamespaceStarts = std::map<std::string, WallTime>;
 
 // The place of one job among those that wait.
 struct QueueTurn {
@@ -59,20 +60,13 @@ class FairQueue {
  public:
   // `capacity`: of all jobs together; 0 = no limit. Claims beyond it must not be among them.
   FairQueue(std::vector<Claim> claims, std::vector<Holding> holdings, const Reservation& capacity,
-            NamespaceWeights weights);
-  // In the order in which they get capacity, with the turn of each.
+            const NamespaceWeights& weights, const NamespaceStarts& starts = {});
+  // In the order in which they get capacity.
   const std::vector<Claim>& order() const { return order_; }
+  // The turn of each, and after them that of a job which comes after all.
   const std::vector<QueueTurn>& turns() const { return turns_; }
-  // Of a job that is not among them, whatever it needs.
-  QueueTurn TurnOf(const Claim& another) const;
 
  private:
-  std::vector<Claim> Ordered(std::vector<Claim> claims, const Claim* until) const;
-  std::vector<QueueTurn> Walk(const std::vector<Claim>& order) const;
-
-  const std::vector<Holding> holdings_;
-  const Reservation capacity_;
-  const NamespaceWeights weights_;
   std::vector<Claim> order_;
   std::vector<QueueTurn> turns_;
 };

@@ -24,7 +24,8 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const WriteDecision&
   loader_.Refresh(pass);
   JobMemory& memory = *pass->memory;
   const Job before = pass->snapshot.job;
-  if (action.reservation.has_value() && !queue_.Reserve(pass->name, *action.reservation)) {
+  if (action.reservation.has_value() &&
+      !queue_.Reserve(pass->name, *action.reservation, action.seconds)) {
     return Next::kDecideAgain;
   }
   const WrittenDecision decision{before, pass->snapshot.job, action};

@@ -33,6 +33,7 @@ struct WriteDecision {
   // What the job reserves from this write on; somebody else may be faster, and then nothing
   // is written.
   std::optional<Reservation> reservation;
+  std::optional<double> seconds;  // that it is predicted to be held
   // The job goes back into the queue because not all of its functions came.
   bool start_failed = false;
   std::optional<std::string> completion_time;

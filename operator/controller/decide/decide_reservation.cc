@@ -14,7 +14,9 @@ bool MustWait(const JobSnapshot& snapshot, const Plan& plan) {
   const Platform& platform = snapshot.options->platform;
   const Reservation reservation = ReservationOf(plan, platform);
   return IsStarted(snapshot.job) && NeedsMore(reservation, ReservationOf(snapshot.job, platform)) &&
-         !HasCapacity(snapshot.observations->queue, reservation);
+         !HasCapacity(
+             snapshot.observations->queue, reservation,
+             SecondsLeft(plan.predicted.seconds, ActiveSeconds(snapshot.job, snapshot.wall)));
 }
 
 void StopClock(const JobSnapshot& snapshot, WriteDecision* write) {
@@ -37,7 +39,11 @@ std::optional<std::vector<Action>> AwaitReservation(const JobSnapshot& snapshot)
   start.early = true;
   start.start_time = FormatRfc3339(snapshot.wall);
   start.reservation = ReservationOf(snapshot.job, snapshot.options->platform);
-  if (!HasCapacity(snapshot.observations->queue, *start.reservation)) return std::vector<Action>{};
+  start.seconds =
+      SecondsLeft(PredictedSeconds(snapshot.job), ActiveSeconds(snapshot.job, snapshot.wall));
+  if (!HasCapacity(observed.queue, *start.reservation, start.seconds)) {
+    return std::vector<Action>{};
+  }
   return std::vector<Action>{start};
 }
 
@@ -63,6 +69,8 @@ void ChangeReservation(const JobSnapshot& snapshot, const Plan& plan, WriteDecis
     StopClock(snapshot, write);
   } else {
     write->reservation = ReservationOf(plan, snapshot.options->platform);
+    write->seconds =
+        SecondsLeft(plan.predicted.seconds, ActiveSeconds(snapshot.job, snapshot.wall));
   }
 }
 

@@ -254,7 +254,7 @@ int PlaceInQueue(const JobSnapshot& snapshot, const JobStatus& status) {
   const QueueView& queue = snapshot.observations->queue;
   const Condition* ready = FindCondition(status.conditions, kConditionReady);
   const bool waits = ready != nullptr && HasReason(*ready, Reason::kWaitingForCapacity);
-  return waits && queue.limited && queue.known ? queue.ahead + 1 : 0;
+  return waits && queue.limited && queue.known ? queue.place() : 0;
 }
 
 bool IsPlaceNews(int told, int now) { return (told == 1) != (now == 1); }

@@ -149,8 +149,8 @@ Json SnapshotToJson(const JobSnapshot& snapshot) {
   if (const QueueView& queue = snapshot.observations->queue; queue.limited) {
     json["queue"] = {{"capacity", DescribeReservation(queue.capacity, queue.capacity)},
                      {"taken", DescribeReservation(queue.taken, queue.capacity)},
-                     {"ahead", queue.ahead},
-                     {"before", DescribeReservation(queue.before, queue.capacity)},
+                     {"ahead", queue.turn.ahead},
+                     {"before", DescribeReservation(queue.turn.before, queue.capacity)},
                      {"undecided", queue.undecided},
                      {"known", queue.known}};
   }

@@ -14,7 +14,7 @@
 #include "operator/backends/function_backend.h"
 #include "operator/backends/slice_client.h"
 #include "operator/cluster_view/cluster_limits.h"
-#include "operator/controller/admission/reservation.h"
+#include "operator/controller/admission/queue_view.h"
 
 namespace lambdadnn {
 

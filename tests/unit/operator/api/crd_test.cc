@@ -241,6 +241,7 @@ TEST(JobRules, ChangesThatAJobCannotTakeAreRefusedAndOthersAreNot) {
   EXPECT_THAT(broken_by(Json::object()), IsEmpty());
   EXPECT_THAT(broken_by({{"suspend", true},
                          {"backoffLimit", 1},
+                         {"priority", 5},
                          {"objective", {{"deadlineSeconds", 91}}},
                          {"activeDeadlineSeconds", 5},
                          {"ttlSecondsAfterFinished", 5},

@@ -102,6 +102,7 @@ JobSpec FullSpec() {
   spec.suspend = true;
   spec.managed_by = "kueue.x-k8s.io/multikueue";
   spec.backoff_limit = 3;
+  spec.priority = 7;
   spec.active_deadline_seconds = 600;
   spec.ttl_seconds_after_finished = 3600;
   spec.cleanup_policy = "OnSuccess";

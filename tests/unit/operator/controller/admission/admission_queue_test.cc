@@ -26,7 +26,7 @@ class AdmissionQueueTest : public ::testing::Test {
     };
   }
 
-  // 2 functions and 3 servers, or 1 and 1.
+  // 2 functions and a server, or 1 and 1.
   static Json Named(const std::string& name, bool small = false) {
     Json job = JobWorld::MinimalJob();
     job["metadata"]["name"] = name;
@@ -34,6 +34,13 @@ class AdmissionQueueTest : public ::testing::Test {
       job["spec"]["objective"]["fixed"] = {{"functions", 1}, {"memory", "256Mi"}};
       job["spec"]["aggregation"] = {{"shards", 1}, {"layers", {1, 1}}};
     }
+    return job;
+  }
+  // It needs nearly twice as much.
+  static Json Large(const std::string& name) {
+    Json job = Named(name);
+    job["spec"]["objective"]["fixed"]["functions"] = 4;
+    job["spec"]["aggregation"] = {{"shards", 1}, {"layers", {1, 4}}};
     return job;
   }
   // One second after the one before.
@@ -91,10 +98,10 @@ class AdmissionQueueTest : public ::testing::Test {
   int64_t most_mib_ = 0;
 };
 
-TEST_F(AdmissionQueueTest, ALaterSmallerJobDoesNotOvertakeOneThatWaits) {
-  LimitTo(1.5);
+TEST_F(AdmissionQueueTest, ALaterJobDoesNotOvertakeOneThatWaits) {
+  LimitTo(2);
   Create(Named("c-first"));
-  Create(Named("b-second"));
+  Create(Large("b-second"));
   Create(Named("a-third", true));
   ASSERT_TRUE(
       world_.RunUntil([&] { return Message("a-third").find("place 2") != std::string::npos; }, 8));
@@ -109,6 +116,47 @@ TEST_F(AdmissionQueueTest, ALaterSmallerJobDoesNotOvertakeOneThatWaits) {
   // Nothing was asked for in vain.
   EXPECT_LE(most_mib_, world_.functions.capacity_mib());
   EXPECT_TRUE(world_.functions.Live().empty());
+}
+
+TEST_F(AdmissionQueueTest, ASmallJobOvertakesOneThatWaitsWhereThatIsNotDelayed) {
+  LimitTo(1.5);
+  Create(Named("c-first"));
+  Create(Named("b-second"));
+  Create(Named("a-third", true));
+  ASSERT_TRUE(world_.RunUntil([&] { return Started("a-third"); }, 8));
+  EXPECT_FALSE(Started("b-second"));
+  // What it takes is left over beside the one that it has overtaken.
+  ASSERT_TRUE(world_.RunUntil([&] { return Finished("c-first"); }, 60));
+  const Instant freed = world_.time.clock.Now();
+  ASSERT_TRUE(world_.RunUntil([&] { return Started("b-second"); }, 60));
+  EXPECT_LT(ToSeconds(world_.time.clock.Now() - freed), 1);
+  OrderOfStarts(120);
+  EXPECT_LE(most_mib_, world_.functions.capacity_mib());
+}
+
+TEST_F(AdmissionQueueTest, ANamespaceWithManyJobsDoesNotHoldUpAnother) {
+  LimitTo(1.2);
+  for (const char* name : {"a1", "a2", "a3", "a4"}) Create(Named(name));
+  ASSERT_TRUE(RunUntilItWaits("a4"));
+  Json other = Named("b");
+  other["metadata"]["namespace"] = "other";
+  Create(other);
+  names_.back() = "other/b";
+  EXPECT_THAT(OrderOfStarts(300), ElementsAre("a1", "other/b", "a2", "a3", "a4"));
+}
+
+TEST_F(AdmissionQueueTest, OfANamespaceTheHigherPriorityStartsFirst) {
+  LimitTo(1);
+  Create(Named("running"));
+  ASSERT_TRUE(world_.RunUntil([&] { return Started("running"); }, 5));
+  Create(Named("older"));
+  Json urgent = Named("urgent");
+  urgent["spec"]["priority"] = 5;
+  Create(urgent);
+  Create(Named("raised"));
+  ASSERT_TRUE(RunUntilItWaits("raised"));
+  world_.Patch({{"spec", {{"priority", 3}}}}, "raised");
+  EXPECT_THAT(OrderOfStarts(300), ElementsAre("running", "urgent", "raised", "older"));
 }
 
 TEST_F(AdmissionQueueTest, WhoeverIsNextIsToldAtOnce) {
@@ -190,9 +238,9 @@ TEST_F(AdmissionQueueTest, TimeInTheQueueCountsAgainstNoDeadline) {
 }
 
 TEST_F(AdmissionQueueTest, ANewLeaderKeepsTheOrderAndTheRoom) {
-  LimitTo(1.5);
+  LimitTo(2);
   Create(Named("c"));
-  Create(Named("b"));
+  Create(Large("b"));
   Create(Named("a", true));
   ASSERT_TRUE(RunUntilItWaits("a"));
   for (int i = 0; i < 5; ++i) {
@@ -206,9 +254,9 @@ TEST_F(AdmissionQueueTest, ANewLeaderKeepsTheOrderAndTheRoom) {
 }
 
 TEST_F(AdmissionQueueTest, TheNextGoesWhenTheHeadIsDeleted) {
-  LimitTo(1.5);
+  LimitTo(2);
   Create(Named("a"));
-  Create(Named("b"));
+  Create(Large("b"));
   Create(Named("c", true));
   ASSERT_TRUE(RunUntilItWaits("c"));
   world_.Delete("b");
@@ -218,15 +266,15 @@ TEST_F(AdmissionQueueTest, TheNextGoesWhenTheHeadIsDeleted) {
 }
 
 TEST_F(AdmissionQueueTest, ASuspendedJobWaitsForNothingAndComesBackToItsPlace) {
-  LimitTo(1.5);
+  LimitTo(2);
   Create(Named("a"));
-  Create(Named("b"));
+  Create(Large("b"));
   Create(Named("c", true));
   ASSERT_TRUE(RunUntilItWaits("c"));
   world_.Patch({{"spec", {{"suspend", true}}}}, "b");
   ASSERT_TRUE(world_.RunUntil([&] { return Started("c"); }, 2));
   EXPECT_EQ(world_.Reason("Suspended", "b"), "True/JobSuspended");
-  Create(Named("d"));
+  Create(Large("d"));
   world_.Patch({{"spec", {{"suspend", false}}}}, "b");
   ASSERT_TRUE(world_.RunUntil([&] { return Started("b"); }, 60));
   EXPECT_EQ(world_.Reason("Suspended", "b"), "False/Resumed");

@@ -69,6 +69,16 @@ TEST(FairShare, APriorityCountsWithinItsNamespaceAlone) {
   EXPECT_THAT(Names(queue), ElementsAre("a/old", "b/urgent"));
 }
 
+// Where jobs run one at a time no namespace holds anything when the next one is chosen.
+TEST(FairShare, OfEqualSharesTheNamespaceIsNextThatStartedAJobLongestAgo) {
+  const WallTime then{};
+  const std::vector<Claim> claims = {Wants("a/1", 900, 0), Wants("b/1", 900, 1),
+                                     Wants("c/1", 900, 2)};
+  EXPECT_THAT(Names(FairQueue(claims, {}, kCapacity, {},
+                              {{"a", then + FromSeconds(9)}, {"b", then + FromSeconds(5)}})),
+              ElementsAre("c/1", "b/1", "a/1"));
+}
+
 TEST(FairShare, WhatJobsThatRunHoldCounts) {
   const FairQueue queue({Wants("a/1", 100, 0), Wants("b/1", 100, 1)}, {{"a", {400, 100}, {}}},
                         kCapacity, {});
@@ -95,13 +105,14 @@ TEST(FairShare, AWeightOfTwoGetsTwiceAsMuch) {
   EXPECT_THAT(Names(queue), ElementsAre("a/0", "b/0", "b/1", "a/1", "b/2", "b/3", "a/2", "a/3"));
 }
 
-TEST(FairShare, AJobThatIsNotAmongThemHasItsTurnWhereItWouldStand) {
-  const FairQueue queue({Wants("a/1", 300, 0), Wants("a/2", 300, 1), Wants("b/1", 200, 2)}, {},
+TEST(FairShare, TheLastTurnIsThatOfAJobWhichComesAfterAll) {
+  const FairQueue queue({Wants("a/1", 300, 0), Wants("a/2", 800, 1)}, {{"b", {100, 100}, {}}},
                         kCapacity, {});
-  const QueueTurn turn = queue.TurnOf(Wants("b/2", 100, 9));
-  EXPECT_EQ(turn.ahead, 2);
-  EXPECT_EQ(turn.before.memory_mib, 500);
-  EXPECT_EQ(queue.TurnOf(Wants("c/1", 100, 1)).ahead, 1);
+  ASSERT_EQ(queue.turns().size(), 3U);
+  EXPECT_EQ(queue.turns()[2].ahead, 2U);
+  EXPECT_EQ(queue.turns()[2].before.memory_mib, 1100);
+  EXPECT_EQ(queue.turns()[2].taken.memory_mib, 400);
+  EXPECT_TRUE(queue.turns()[2].overtakes);
 }
 
 // Of rows behind one that waits for all of the capacity, while 800 of 1000 MiB are held for 100 s.

@@ -100,18 +100,22 @@ TEST_F(DecideEarlyTest, AJobForWhichThereIsNoRoomIsPlannedAndNotStarted) {
   LimitTo(needed);
   EXPECT_TRUE(Written().start_time.has_value());
   // Nobody takes what others before wait for, or may be about to.
-  snapshot_.observed.queue.ahead = 1;
-  snapshot_.observed.queue.before.memory_mib = 1;
+  snapshot_.observed.queue.turn.ahead = 1;
+  snapshot_.observed.queue.turn.taken.memory_mib = 1;
   EXPECT_FALSE(Written().start_time.has_value());
   LimitTo(needed + 1);
   EXPECT_TRUE(Written().start_time.has_value());
+  snapshot_.observed.queue.turn.overtakes = true;
+  EXPECT_FALSE(Written().start_time.has_value());
+  snapshot_.observed.queue.turn.overtakes = false;
   snapshot_.observed.queue.undecided = 1;
   EXPECT_FALSE(Written().start_time.has_value());
 }
 
 TEST_F(DecideEarlyTest, NothingIsSaidForTheMomentUntilThePlaceInTheQueueIsKnown) {
   LimitTo(1e6);
-  snapshot_.observed.queue.ahead = snapshot_.observed.queue.undecided = 1;
+  snapshot_.observed.queue.turn.ahead = 1;
+  snapshot_.observed.queue.undecided = 1;
   snapshot_.observed.queue.unsettled = true;
   EXPECT_TRUE(IsHeld(snapshot_));
   EXPECT_TRUE(Decide(snapshot_).empty());

@@ -16,8 +16,8 @@ namespace {
 QueueView Queue(int ahead) {
   QueueView queue;
   queue.limited = true;
-  queue.capacity.memory_mib = queue.taken.memory_mib = 4096;
-  queue.ahead = ahead;
+  queue.capacity.memory_mib = queue.taken.memory_mib = queue.turn.taken.memory_mib = 4096;
+  queue.turn.ahead = static_cast<size_t>(ahead);
   queue.first = ahead > 0 ? "other" : "";
   return queue;
 }
