@@ -217,6 +217,7 @@ class Stub {
                      .endpoint = endpoint_,
                      .cold_start_seconds = 0.001,
                      .reason = "",
+                     .message = "",
                      .last_log_line = ""};
     of_job_[spec->group.job_uid].insert(spec->uid);
     return {201};

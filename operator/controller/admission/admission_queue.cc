@@ -20,7 +20,7 @@ constexpr Duration kUndecided = std::chrono::seconds(10);
 // long. So when many jobs are created at once, the status of each is written once.
 constexpr Duration kMoment = std::chrono::seconds(2);
 
-// Of the jobs that wait, when capacity is freed; each that starts wakes the next ones.
+// Waiting jobs that are woken when capacity is freed; each that starts wakes the next ones.
 constexpr size_t kWokenAtOnce = 16;
 
 double Smaller(double a, double b) {
@@ -181,7 +181,7 @@ bool AdmissionQueue::Reserve(const ObjectName& name, const Reservation& reservat
   const std::lock_guard lock(mutex_);
   const QueueView view = ViewLocked(name);
   const auto own = entries_.find(name);
-  // Who gets by with what it holds stands in nobody's way.
+  // A job that needs no more than it holds takes nothing from others.
   const bool shrinks = own != entries_.end() && own->second.started &&
                        reservation.memory_mib <= own->second.reservation.memory_mib &&
                        reservation.milli_cpu <= own->second.reservation.milli_cpu;
@@ -223,7 +223,7 @@ std::vector<ObjectName> AdmissionQueue::NextAfterChange() {
   }
   std::sort(waiting.begin(), waiting.end(),
             [this](const ObjectName& a, const ObjectName& b) { return Before(a, b); });
-  // Up to the first for whom there is no capacity, or of whom it is not known what it needs.
+  // Up to the first job without capacity, or whose needs are not known yet.
   const auto stays = [&](const ObjectName& name) {
     const Entry& entry = entries_.at(name);
     taken = taken + entry.reservation;

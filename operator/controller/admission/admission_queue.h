@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order in which jobs get capacity for their functions, worked out from the objects of all jobs
-// and from nothing else that lasts: a new process or leader has the same queue at once. Jobs that
-// wait stand by creation time, then namespace and name. What is between a decision and the object
-// that shows it (a reservation) lives in this process alone. Thread-safe.
+// The order in which jobs get capacity for their functions. It follows from the objects of all
+// jobs, so that a new process or leader has the same queue at once. Waiting jobs are ordered by
+// creation time, then namespace and name. Only reservations between a decision and its write are in
+// this process alone. Thread-safe.
 #pragma once
 
 #include <functional>
@@ -27,17 +27,17 @@ class AdmissionQueue {
   AdmissionQueue(Runtime& runtime, FunctionBackend& backend, const ControllerOptions& options,
                  const ObjectCache& cache, std::function<bool()> synced);
 
-  // As `name` sees it now. May ask the backend once in a while how much there is.
+  // As `name` sees it now. Asks the backend for its capacity from time to time.
   QueueView View(const ObjectName& name);
-  // Takes `reservation` for a job whose object will say so after the write that is about to happen.
-  // False: somebody was faster, or is before it.
+  // Reserves for a job before the write that records it. False: another job has taken the capacity,
+  // or comes first.
   bool Reserve(const ObjectName& name, const Reservation& reservation);
-  // The write has happened or failed: the object says it.
+  // The write has succeeded or failed: from now on the object counts.
   void Settle(const ObjectName& name);
-  // A job whose start failed backs off until then: whoever is next may try.
+  // A job whose start failed backs off until then, so that the next job may try.
   void BackOff(const ObjectName& name, Instant until);
-  // Those who wait and may start now, in order (the first few of them), whenever anything has
-  // changed since the last call.
+  // The first few jobs that wait and may start now, in order; empty when nothing has changed since
+  // the last call.
   std::vector<ObjectName> NextAfterChange();
   size_t size() const;  // of what is remembered
 
@@ -61,8 +61,8 @@ class AdmissionQueue {
   void Read(Entry* entry);
   void AskCapacity();
   QueueView ViewLocked(const ObjectName& name);
-  // Whether it is less than a moment since the `undecided` jobs before it were more, or since the
-  // job's view was first asked for with such jobs before it.
+  // Whether the number of `undecided` jobs before this one has just dropped, or its view was first
+  // asked for a moment ago.
   bool IsUnsettled(const ObjectName& name, int undecided);
   bool Waits(const ObjectName& name, const Entry& entry) const;
   bool Before(const ObjectName& a, const ObjectName& b) const;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the functions of a job take of a platform that jobs share, and who is before whom. A job
-// that is started (status.startTime) reserves what its plan needs, or the functions that measure
-// its profile; one that is not holds none. The oldest job that waits is the next: a later one never
-// overtakes it, however little it needs, so that a large job is not kept waiting by small ones.
-// Pure.
+// The capacity that the functions of a job take of a shared platform, and the order of jobs. A
+// started job (status.startTime) reserves what its plan needs, or the functions that measure its
+// profile; a job that is not started holds nothing. The oldest waiting job is the next: no later
+// one overtakes it, however little it needs, so that small jobs do not starve a large one. Pure.
 #pragma once
 
 #include <optional>
@@ -32,7 +31,7 @@ std::string DescribeReservation(const Reservation& reservation, const Reservatio
 
 // The queue as one job sees it.
 struct QueueView {
-  // Nobody has said how much there is: whoever wants functions asks for them.
+  // False: no capacity is configured or known, and jobs start without waiting.
   bool limited = false;
   // False until jobs and capacity have been read once; no job is started before that.
   bool known = true;
@@ -47,8 +46,7 @@ struct QueueView {
   std::string first;
 };
 
-// Whether a job that takes `reservation` may start, or grow to it, now: it does not take what those
-// before it wait for.
+// Whether a job may start with `reservation`, or grow to it, now. Jobs before it come first.
 bool HasCapacity(const QueueView& queue, const Reservation& reservation);
 // What keeps a job that is not started from starting.
 struct CapacityWait {
