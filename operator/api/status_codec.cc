@@ -32,7 +32,7 @@ void OptionalCount(JsonReader& reader, const char* name, int64_t* out) {
   *out = count;
 }
 
-// What was used, as whoever may write status left it: what cannot have been used was not.
+// Anyone with write access to status may have written the amount: a negative one counts as zero.
 void OptionalAmount(JsonReader& reader, const char* name, double* out) {
   if (reader.Optional(name, out)) *out = std::max(0.0, *out);
 }
@@ -232,7 +232,7 @@ Json EncodeUsage(const UsageStatus& usage) {
   return json;
 }
 
-// The large fields of another status, where they stand as they did.
+// The decoded large fields of another status, for those that are unchanged.
 class KnownStatus {
  public:
   KnownStatus(const Json* json, const JobStatus* status) : json_(json), status_(status) {}

@@ -19,8 +19,8 @@ Json FieldOf(const Json& json, std::string_view name) {
   return field == nullptr ? Json() : *field;
 }
 
-// Of what was read, all that others wrote in another form, or that was not taken as it stood: it
-// must be written anew.
+// Restores the written value of fields that were written in another form, or were not accepted as
+// they are: so they differ from this version's, and are written again.
 void KeepOtherForms(const Json& written, Json* encoded) {
   for (auto& [key, value] : encoded->items()) {
     const auto old = written.find(key);
@@ -33,8 +33,8 @@ void KeepOtherForms(const Json& written, Json* encoded) {
   }
 }
 
-// A status, or some of its fields, as this version would have written it. What it cannot read
-// stands there in the form in which it was written, and so is written anew.
+// A status, or some of its fields, as this version would have written it. Unreadable fields keep
+// their original form, and are therefore written again.
 Json EncodedAsRead(Json written) {
   std::vector<FieldError> unreadable;
   const JobStatus read = DecodeStatus(written, &unreadable);
@@ -45,7 +45,7 @@ Json EncodedAsRead(Json written) {
     field = written.contains(field.key()) ? std::next(field) : encoded.erase(field);
   }
   KeepOtherForms(written, &encoded);
-  // In a form that nobody reads any more it goes: the schema may refuse the object over it.
+  // A form that cannot be decoded is removed: the schema may refuse the whole object because of it.
   const Json* planned_for = FindPath(written, {"execution", "plannedFor"});
   if (planned_for != nullptr && !read.execution.planned_for) {
     encoded["execution"]["plannedFor"] = *planned_for;
@@ -71,8 +71,8 @@ const Json* FindItem(const Json& list, std::string_view key, const Json& like) {
   return nullptr;
 }
 
-// A merge patch replaces lists as a whole. Of their items, what this version does not know goes
-// along: every field that it knows is in each item that it writes.
+// A merge patch replaces lists as a whole. So unknown fields of their items are copied into the
+// patch; known fields are in each item that it writes.
 void KeepUnknownOfItems(const Json& written, Json* patch) {
   for (auto& [name, value] : patch->items()) {
     const Json* old = FindPath(written, {name});
@@ -132,7 +132,7 @@ Json MakeStatusPatch(const Json& object, const JobStatus& status) {
   Json other = Json::object();
   const auto found = object.find("status");
   if (found != object.end() && found->is_object()) {
-    // What stands there already, most of it as a rule, need not be read; nor what only changes.
+    // Fields that are equal, usually most of them, or only change their value, need not be decoded.
     for (const auto& [key, value] : found->items()) {
       const auto next = after.find(key);
       const bool same = next != after.end() && *next == value;
