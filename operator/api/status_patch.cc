@@ -45,7 +45,7 @@ Json EncodedAsRead(Json written) {
     field = written.contains(field.key()) ? std::next(field) : encoded.erase(field);
   }
   KeepOtherForms(written, &encoded);
-  // In a form that nobody reads any more it goes: the schema may refuse the object over it.
+  // A form that cannot be decoded is removed: the schema may refuse the whole object because of it.
   const Json* planned_for = FindPath(written, {"execution", "plannedFor"});
   if (planned_for != nullptr && !read.execution.planned_for) {
     encoded["execution"]["plannedFor"] = *planned_for;
@@ -132,7 +132,7 @@ Json MakeStatusPatch(const Json& object, const JobStatus& status) {
   Json other = Json::object();
   const auto found = object.find("status");
   if (found != object.end() && found->is_object()) {
-    // What stands there already, most of it as a rule, need not be read; nor what only changes.
+    // Fields that are equal, usually most of them, or only change their value, need not be decoded.
     for (const auto& [key, value] : found->items()) {
       const auto next = after.find(key);
       const bool same = next != after.end() && *next == value;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the controller needs of the outside: interfaces only, so that it runs unchanged in a
+// What the controller needs from outside: interfaces only, so that it runs unchanged in a
 // cluster, in `lambdadnn run` and in the simulator. All must outlive the controller and be
 // thread-safe.
 #pragma once
@@ -33,7 +33,7 @@ class ProfileCache {
   virtual void Keep(const std::string& signature, const WorkloadProfile& profile) = 0;
 };
 
-// Told what happens, for people who look on. Must not block.
+// Told what happens, to show it to users. Must not block.
 class ControllerObserver {
  public:
   virtual ~ControllerObserver() = default;
@@ -57,24 +57,24 @@ struct ControllerDependencies {
   std::map<std::string, std::string> store_environment = {};
   ProfileCache* profile_cache = nullptr;
   ControllerObserver* observer = nullptr;
-  // An event about a job (EventRecorder::Record). Must neither block nor fail; null = nobody is
-  // told.
+  // Records an event about a job (EventRecorder::Record). Must neither block nor fail; null =
+  // events are dropped.
   std::function<void(EventDraft)> record_event = nullptr;
   MetricsRegistry* metrics = nullptr;
-  // Ends what is asked of stores, now and from now on: those that hang must not keep a process that
-  // is to end. Null = nothing does.
+  // Cancels all requests to stores, also later ones, so that one that hangs does not keep the
+  // process from ending. Null = they are not cancelled.
   std::function<void()> end_store_requests = nullptr;
-  // Whether this process leads by the API server's word at this moment; null = nobody can tell.
+  // Asks the API server whether this process holds the Lease; null = there is no election.
   std::function<Result<bool>()> leads_now = nullptr;
-  // Credentials of a store for less than what `secrets` allow (AssumeStoreRole); null = functions
-  // get those.
+  // Asks a store for credentials that allow less than those of `secrets` (AssumeStoreRole); null =
+  // functions get those of `secrets`.
   std::function<Result<TemporaryCredentials>(const StoreReference&, const StoreSecrets& secrets,
                                              const AssumedRole&)>
       assume_role = nullptr;
-  // Whether the last lines that the backend has of functions go into the job's results; false =
-  // somebody keeps all of them anyway.
+  // Whether the last log lines of functions go into the job's results; false = the platform keeps
+  // all logs anyway.
   bool keep_logs = true;
-  // What the cluster of the functions has a say in; null = the configured platform is all there is.
+  // Limits of the cluster; null = the configured platform alone limits functions.
   ClusterBound* cluster = nullptr;
 };
 

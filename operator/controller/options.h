@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Limits and habits of the controller, each with its reason. Plain values.
+// Limits and intervals of the controller, each with its reason. Plain values.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ namespace lambdadnn {
 
 struct ControllerOptions {
   Platform platform;
-  // What all jobs together may take, as given (a measured machine gives nothing); what the backend
-  // says of itself comes on top. 0 = no limit.
+  // What all jobs together may take, as configured; the backend's own capacity limits them as well.
+  // 0 = no limit.
   Reservation capacity;
   // Of that, how namespaces share it.
   NamespaceWeights namespace_weights;
@@ -34,9 +34,9 @@ struct ControllerOptions {
 
   // Jobs reconciled at once.
   int workers = 2;
-  // A job with running functions is looked at this often: it bounds how late a slice's end is seen.
+  // Resync of a job with running functions: bounds how late the end of a slice is seen.
   double tick_seconds = 0.1;
-  // One whose functions start or end: others wait for them.
+  // The same while functions start or terminate: others wait for them.
   double starting_tick_seconds = 0.1;
   // A job with nothing running.
   double idle_tick_seconds = 5;
@@ -51,8 +51,8 @@ struct ControllerOptions {
 
   // All functions of a plan must be ready within this, else all are released.
   double ready_timeout_seconds = 90;
-  // Between two attempts to get all functions; doubled each time up to the limit, and a quarter
-  // more or less by chance, so that two that hinder each other part.
+  // Between two attempts to start all functions; doubled each time up to the limit, with jitter of
+  // a quarter, so that two jobs that block each other do not retry together.
   double start_retry_seconds = 1;
   double max_start_retry_seconds = 60;
   // Instances that end before they were ever ready, before the job is failed.
@@ -82,7 +82,7 @@ struct ControllerOptions {
   // A write that was under way when its function was deleted may land until then: what a job leaves
   // in the store is deleted a second time after this. It does not delay Complete.
   double cleanup_settle_seconds = 5;
-  // Nothing lands any more; older jobs are not looked at again by a controller that begins.
+  // After this no late write is expected: a controller that starts does not clean up older jobs.
   double cleanup_late_seconds = 600;
   // Status is written for mere progress at most this often a job ...
   double progress_seconds = 2;
@@ -99,10 +99,10 @@ struct ControllerOptions {
   bool use_store_secrets = true;
   // Secrets of a job are read again this often while its store is used; at once when it refuses.
   double secrets_seconds = 30;
-  // A job that runs waits so long for a store that refuses credentials for it, as one does whose
-  // administrator's key is being changed; then it fails.
+  // A running job whose store refuses credentials waits for so long, as an administrator may be
+  // changing the key; then it fails.
   double credentials_seconds = 600;
-  // What jobs may reach with this process's credentials; absent = all that they reach, for whom
+  // What jobs may reach with this process's credentials; absent = all that these reach, where the
   // jobs are the user's own.
   std::optional<TenantRules> tenants;
   // Largest relative residual of a profile that is trusted.

@@ -27,7 +27,7 @@ class AdmissionQueue {
   AdmissionQueue(Runtime& runtime, FunctionBackend& backend, const ControllerOptions& options,
                  const ObjectCache& cache, std::function<bool()> synced);
 
-  // As `name` sees it now. May ask the backend once in a while how much there is.
+  // As `name` sees it now. Asks the backend for its capacity from time to time.
   QueueView View(const ObjectName& name);
   // Takes `reservation`, for `seconds` as predicted, for a job whose object will say so after the
   // write that is about to happen. False: another job was faster, or is before it.
@@ -35,10 +35,10 @@ class AdmissionQueue {
                std::optional<double> seconds);
   // The write has happened or failed: the object says it.
   void Settle(const ObjectName& name);
-  // A job whose start failed backs off until then: whoever is next may try.
+  // A job whose start failed backs off until then, so that the next job may try.
   void BackOff(const ObjectName& name, Instant until);
-  // Those who wait and may start now, in order (the first few of them), whenever anything has
-  // changed since the last call.
+  // The first few jobs that wait and may start now, in order; empty when nothing has changed since
+  // the last call.
   std::vector<ObjectName> NextAfterChange();
   size_t size() const;  // of what is remembered
 

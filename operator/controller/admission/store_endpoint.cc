@@ -60,7 +60,7 @@ Status CheckListed(const StoreEndpoints& listed, const Endpoint& endpoint) {
 Status CheckEndpoint(const EndpointRules& rules, const std::string& endpoint) {
   if (endpoint.empty()) return OkStatus();
   const Result<Endpoint> read = ParseEndpoint(endpoint);
-  // What this cannot read another program might, as an address that is refused.
+  // Another program might read it as an address that is refused here.
   if (!read.ok()) {
     return PermissionDeniedError("spec.objectStore.endpoint: " + read.status().message() +
                                  "; name the Service or address of your store");

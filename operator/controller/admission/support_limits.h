@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the API can express and this release cannot do yet (docs/limits.md): such a job fails at
-// once with a reason of its own, before anything is started.
+// What the API can express but this release cannot do (docs/limits.md): such a job fails at once
+// with a reason of its own, before anything is started.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ struct Unsupported {
   std::string message;  // names the field and what to write instead
 };
 
-// `backend` = the one that is there.
+// `backend`: the one that this operator runs.
 std::optional<Unsupported> FindUnsupported(const JobSpec& spec, BackendKind backend);
 
 }  // namespace lambdadnn

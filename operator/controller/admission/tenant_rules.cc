@@ -66,7 +66,7 @@ bool Holds(const Place& folder, const Place& place) {
          std::equal(folder.parts.begin(), folder.parts.end(), place.parts.begin());
 }
 
-// With links resolved as far as the path exists. Nothing when that cannot be told.
+// With symbolic links resolved as far as the path exists. Nothing when they cannot be read.
 std::optional<Place> Resolved(const Place& place) {
   std::error_code error;
   const auto path = std::filesystem::weakly_canonical("/" + Join(place.parts, "/"), error);
@@ -100,7 +100,7 @@ Status Refuse(const std::string& field, const std::string& what) {
   return PermissionDeniedError(field + ": " + what);
 }
 
-// Reached with the user's own credentials: whether they may is the store's to say.
+// Reached with the user's own credentials: the store checks the access.
 bool BySecret(const Job& job, const std::string& uri) {
   return !job.spec.object_store.credentials_secret.empty() && uri.starts_with("s3://");
 }

@@ -48,7 +48,7 @@ void UseOperatorStore(const TenantRules& rules, Job* job);
 Status CheckReach(const TenantRules& rules, const Job& job);
 
 // The same of the checkpoint that status says the job goes on from: it lies in the job's own place,
-// whoever wrote that.
+// whoever wrote the status.
 Status CheckStartCheckpoint(const Job& job);
 
 }  // namespace lambdadnn

@@ -38,8 +38,8 @@ class ActionExecutor {
         credentials_(parts.credentials),
         writer_(parts.writer) {}
 
-  // What a pass does after an action: decides anew on what is known now, goes on with the next
-  // action, or ends so that other jobs are told first.
+  // What a pass does after an action: decides again, continues with the next action, or ends so
+  // that passes of other jobs come first.
   enum class Next { kDecideAgain, kGoOn, kYield };
   Result<Next> Apply(Pass* pass, const Action& action);
   // Whether the action asks the job's store something, and so may wait for it.
@@ -76,7 +76,7 @@ class ActionExecutor {
   void NoteStartError(const Status& ensured, Pass* pass);
   void StartSlice(Pass* pass, const SliceRequest& request, const std::string& instance_uid);
   double TrainingBudgetSeconds(const Pass& pass) const;
-  // What the store can do, and with whose credentials functions reach it.
+  // Probes the store's capabilities, and chooses whose credentials functions get.
   Status LearnOfStore(Pass* pass, ObjectStore& store);
   // kFailedPrecondition: the platform refuses them. Other errors: it does not answer.
   Status TryFunctions(Pass* pass);
@@ -84,7 +84,7 @@ class ActionExecutor {
   // its results.
   void GatherLogs(Pass* pass);
   void SaveLogs(Pass* pass, ObjectStore& store);
-  // Objects that nobody will read again.
+  // Deletes the exchanged objects of a round that is over.
   void DropExchange(Pass* pass, const Round& round);
   void SaveHistory(Pass* pass);
   void LoadHistory(Pass* pass);

@@ -19,7 +19,7 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const RemoveFinalize
 }
 
 Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const WriteDecision& action) {
-  // What earlier processes saw, before this one's first save replaces it.
+  // The history of earlier processes is read before this one's first save replaces it.
   if (action.execution.has_value()) LoadHistory(pass);
   loader_.Refresh(pass);
   JobMemory& memory = *pass->memory;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Actions on the job's object store: looking things up, the report, clean-up.
+// Actions on the job's object store: checks and reads, the report, clean-up.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -22,8 +22,8 @@
 namespace lambdadnn {
 namespace {
 
-// What a store may hand this process in place of them, which its memory must bear for each job at
-// once. A history holds 100,000 points of the loss.
+// The largest history that is read or written: a store may return anything, and every job's history
+// is in memory at once. It is enough for 100,000 points of the loss.
 constexpr uint64_t kMaxHistoryBytes = uint64_t{4} << 20;
 
 constexpr const char* kHistoryName = "history.json";
@@ -42,7 +42,7 @@ Status DeleteOtherCheckpoints(ObjectStore& store, const std::string& prefix,
   return DeletePrefix(store, CheckpointsPrefix(prefix), is_kept).status();
 }
 
-// The only one that is left, or the newest that can be read: what it is kept for is worth that.
+// The newest checkpoint that can be read; if there is only one, it is not read first.
 Result<std::optional<CheckpointReference>> CheckpointToKeep(ObjectStore& store, const Job& job) {
   const std::string prefix = JobPrefix(job);
   const CheckpointFilter counts = [&job](const CheckpointReference& checkpoint) {
@@ -131,7 +131,7 @@ void ActionExecutor::LoadHistory(Pass* pass) {
 }
 
 Status ActionExecutor::LearnOfStore(Pass* pass, ObjectStore& store) {
-  // A job that has never been accepted leaves nothing behind when it is deleted: it writes nothing.
+  // A job that was never accepted is deleted without a clean-up, so it must write nothing.
   const bool may_write = FindCondition(pass->snapshot.job, kConditionAccepted) != nullptr;
   Memo& memo = pass->memory->memo;
   LDNN_ASSIGN_OR_RETURN(memo.credentials_known, credentials_.Choose(pass, may_write));
@@ -158,8 +158,9 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const CheckAdmission
   return answer.ok() ? Next::kDecideAgain : Next::kGoOn;
 }
 
-// Of a job that nothing has been made for yet: what its platform refuses is told before. It does
-// not depend on the plan: one worker and one server of the smallest size stand for all.
+// Dry-runs the functions of a job that is not accepted yet, so that the user is told at once when
+// the platform refuses them. This does not depend on the plan: one worker and one server of the
+// smallest size are tried.
 Status ActionExecutor::TryFunctions(Pass* pass) {
   if (dependencies_.cluster == nullptr || HasCondition(pass->snapshot.job, kConditionAccepted)) {
     return OkStatus();
@@ -229,7 +230,7 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const ReadRecords& a
   for (const auto& [key, record_of] : wanted) {
     if (!record_of.there) continue;
     Result<Bytes> bytes = GetBounded(*store, key, kMaxRecordBytes, "the record of a slice");
-    // Nothing of ours is so long; it is as good as none.
+    // No record is longer than the limit: such an object is ignored.
     const bool readable = bytes.ok() || bytes.status().code() == StatusCode::kNotFound ||
                           bytes.status().code() == StatusCode::kResourceExhausted;
     if (!readable) return bytes.status();
@@ -302,7 +303,7 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const WriteReport&) 
     LoadHistory(pass);
     SaveLogs(pass, *store);
     const std::string key = ResultKey(JobPrefix(pass->snapshot.job), kReportName);
-    // A predecessor that knew more may have written it.
+    // An earlier process may have written it, which knew more.
     const Status there = store->Head(key).status();
     if (there.ok()) return there;
     if (there.code() != StatusCode::kNotFound) return there;

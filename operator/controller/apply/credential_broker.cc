@@ -14,7 +14,7 @@
 namespace lambdadnn {
 namespace {
 
-// Where the store contradicts what it answered before.
+// When the store does not answer.
 constexpr int kAttempts = 3;
 
 // Messages of stores may be long; the API's limit is 1,024.
@@ -222,7 +222,7 @@ Status CredentialBroker::EnsureJobKey(Pass* pass) {
   if (!secret.ok() && secret.status().code() == StatusCode::kNotFound) {
     const std::string key = MakeJobKey(dependencies_.runtime.random);
     secret = dependencies_.kube.Create(SecretType(), JobKeySecret(job, key));
-    // Somebody was faster, or the answer to an earlier attempt was lost.
+    // Another process created it, or the answer to an earlier attempt was lost.
     if (!secret.ok()) secret = dependencies_.kube.Get(SecretType(), name);
   }
   if (!secret.ok()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The job of a pass as the cache has it, with what this process remembers of it. Thread-safe, for
-// passes of different jobs.
+// Loads the job of a pass from the cache, with the memory that this process keeps of it.
+// Thread-safe, for passes of different jobs.
 #pragma once
 
 #include <map>
@@ -25,7 +25,7 @@ class JobLoader {
 
   // kNotFound: the job is gone.
   Status Load(Pass* pass);
-  // The snapshot as of now.
+  // Brings the snapshot up to date: time, meter, queue.
   void Refresh(Pass* pass);
   // Nothing is remembered of the job any more.
   void Drop(const ObjectName& name);
@@ -36,7 +36,7 @@ class JobLoader {
 
  private:
   std::shared_ptr<JobMemory> MemoryOf(const ObjectName& name, const std::string& uid);
-  // Of a job that is gone, perhaps while they ran: nobody will ask for them again.
+  // Closes the streams of a job that is gone.
   void ForgetSlices(const JobMemory* memory);
 
   const ControllerDependencies& dependencies_;

@@ -115,7 +115,7 @@ Json RequestsOf(const JobSnapshot& snapshot, const JobHistory& history) {
           {"actual", CountersToJson(history.store())}};
 }
 
-// Every revision with what it was expected and came to take.
+// Every revision with its predicted and actual time and cost.
 Json PlansOf(const Job& job, double seconds, double cost) {
   Json plans = Json::array();
   const std::vector<PlanSpan> spans = SpansOf(job);
@@ -165,7 +165,7 @@ Json PhasesOf(const JobHistory& history, double seconds) {
   return phases;
 }
 
-// The front as the planner saw it when it chose.
+// The Pareto front when the plan was chosen.
 Json ParetoOf(const JobSnapshot& snapshot, const JobHistory& history) {
   Json pareto = {{"points", Json::array()}};
   const Plan& plan = *snapshot.job.status.plan;

@@ -34,7 +34,7 @@ Status JobStores::ReadSecrets(Pass* pass) {
   }
   memory.secrets_read = now;
   Result<StoreSecrets> secrets = ReadStoreSecrets(dependencies_.kube, job);
-  // A store that answers is used with what was known.
+  // A store that answers is used with the credentials that were read before.
   if (!secrets.ok()) return needed ? secrets.status() : OkStatus();
   memory.store_refused = false;
   if (secrets->version == memory.store_secrets.version) return OkStatus();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The object stores of jobs, opened with what their Secrets say, and what each can do. Thread-safe,
-// for passes of different jobs.
+// The object stores of jobs, opened with the credentials of their Secrets, and their capabilities.
+// Thread-safe, for passes of different jobs.
 #pragma once
 
 #include <map>
@@ -24,11 +24,11 @@ class JobStores {
 
   // Valid until the job's Secrets change.
   Result<ObjectStore*> Open(Pass* pass);
-  // Reads the job's Secrets again from time to time, and at once when a store refused what they
-  // said; a store that was opened with what they said before is let go.
+  // Reads the job's Secrets again from time to time, and at once when the store refused their
+  // credentials. When they have changed, the store is closed.
   Status ReadSecrets(Pass* pass);
-  // What the store can do, for the job's status: the first of the jobs of a store asks it, when it
-  // `may_write`.
+  // Finds the store's capabilities for the job's status. The first job of a store probes it, when
+  // it `may_write`.
   Status LearnCapabilities(Pass* pass, ObjectStore& store, bool may_write);
 
  private:

@@ -21,7 +21,7 @@ struct Pass {
   bool sees_queue = false;  // of the job as it was loaded
   bool gone = false;        // the object was deleted in this pass
   bool held = false;        // IsHeld, when it was last decided upon
-  bool yields = false;      // ended for others to be told first; goes on at once
+  bool yields = false;      // ended so that passes of other jobs come first; goes on at once
   bool may_wait = true;
   std::optional<StoreBulkhead> store_bulkhead;  // where it is to go on, as it may not wait
 };

@@ -16,7 +16,7 @@
 namespace lambdadnn {
 namespace {
 
-// A write that was taken says, for as long, that the job is as this process knows it.
+// For so long after a successful write the object need not be read again.
 constexpr Duration kWriteConfirms = std::chrono::milliseconds(500);
 // Fields of status found out one by one to be refused.
 constexpr int kMaxRefusals = 8;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes to the object of a job, each guarded by the resourceVersion that it was decided on, and
-// tells what they change as events. Thread-safe, for passes of different jobs.
+// Writes to the object of a job, each guarded by the resourceVersion that it was decided on.
+// Records changed conditions as events. Thread-safe, for passes of different jobs.
 #pragma once
 
 #include <atomic>
@@ -18,12 +18,13 @@ class StatusWriter {
   StatusWriter(const ControllerDependencies& dependencies, ObjectCache& cache, JobLoader& loader)
       : dependencies_(dependencies), cache_(cache), loader_(loader) {}
 
-  // From now on nothing is written, and passes under way end: what they learn may be wrong.
+  // From now on nothing is written, and passes under way end: their requests are cancelled, so what
+  // they learn may be wrong.
   void Abandon() { abandoned_ = true; }
   // kCancelled once passes are abandoned.
   Status CheckWanted() const;
-  // What is about to happen to the functions was decided on the job as it is now: not by a deposed
-  // controller, and not on a stale cache.
+  // Confirms, before functions or the store are changed, that the decision was made on the current
+  // object: not by a deposed controller, and not on a stale cache. kAborted: decide again.
   Status ConfirmLead(Pass* pass);
   // After it the snapshot's job is what the server holds.
   Status Write(Pass* pass, const JobStatus& status);
@@ -34,7 +35,7 @@ class StatusWriter {
   void ReadBack(Pass* pass);
 
  private:
-  // The patch without what this server refuses; what it names for the first time is told.
+  // Patches without the fields that this server refuses; newly refused ones are reported.
   Result<Json> Patch(Pass* pass, Json patch);
   void RecordChanges(const Pass& pass, const JobStatus& before, const JobStatus& after);
 

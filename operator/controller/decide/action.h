@@ -30,11 +30,11 @@ struct WriteDecision {
   bool keep_profile = false;
   std::optional<ExecutionStatus> execution;
   std::optional<std::string> start_time;  // "" clears it
-  // What the job reserves from this write on; somebody else may be faster, and then nothing
-  // is written.
+  // What the job reserves from this write on. Nothing is written when another job has taken the
+  // capacity meanwhile.
   std::optional<Reservation> reservation;
   std::optional<double> seconds;  // that it is predicted to be held
-  // The job goes back into the queue because not all of its functions came.
+  // The job goes back into the queue because not all of its functions became ready.
   bool start_failed = false;
   std::optional<std::string> completion_time;
   std::optional<std::string> model_uri;
@@ -95,14 +95,14 @@ struct ForgetSlice {
 // --- Asking (the memo keeps the answers) ---
 struct CheckAdmission {};
 struct ReadProfileCache {};
-// Brings the checkpoint of spec.checkpoint.resumeFrom under the job's own prefix.
+// Copies the checkpoint of spec.checkpoint.resumeFrom under the job's own prefix.
 struct ImportResumed {};
 struct ReadRecords {
   Round round;
 };
 struct LookUpCheckpoint {
   Round round;
-  // All bytes are read, since a function found that some are not what was written.
+  // Reads all bytes, because a function found damaged ones.
   bool intact = false;
 };
 struct CheckResults {};
@@ -112,7 +112,7 @@ struct WriteReport {};
 // Deletes the working objects; with `keep_checkpoints` the newest checkpoint stays.
 struct CleanUpStore {
   bool keep_checkpoints = false;
-  bool again = false;  // for what landed late
+  bool again = false;  // for objects that were written late
 };
 struct DeleteJobKey {};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions that were asked for, until all of them are ready: what the plan's and the profiler's
-// have in common. Pure.
+// Functions that were asked for, until all of them are ready: those of the plan and of the
+// profiler. Pure.
 #pragma once
 
 #include <optional>
@@ -17,7 +17,7 @@ struct GroupNeed {
   int count = 0;
 };
 
-// What has become of the functions of some groups.
+// The state of the functions of some groups.
 struct FunctionStarts {
   bool all_ready = true;
   bool all_there = true;
@@ -29,8 +29,8 @@ FunctionStarts ViewStarts(const Observations& observed, std::span<const GroupNee
 // Ended by itself (not by the platform) before it was ever ready.
 bool EndedEarly(const InstanceFact& fact);
 
-// All functions, or none: asked for together by `ensure`, released together when they do not come
-// in time. Of starts that are not all ready.
+// For starts that are not all ready: `ensure` asks for all functions, and all are released when
+// they are not ready in time.
 std::vector<Action> AwaitFunctions(const JobSnapshot& snapshot, const FunctionStarts& starts,
                                    const Action& ensure);
 

@@ -13,7 +13,7 @@ namespace {
 // accept, profile, plan, start.
 constexpr int kEarlySteps = 4;
 
-// The early step that is all of `actions`, if it is.
+// The early step, if it is the only action.
 const WriteDecision* EarlyStep(const std::vector<Action>& actions) {
   if (actions.size() != 1) return nullptr;
   const auto* write = std::get_if<WriteDecision>(&actions.front());
@@ -25,7 +25,7 @@ void Replace(const std::optional<Field>& newer, std::optional<Field>* field) {
   if (newer.has_value()) *field = newer;
 }
 
-// Of what early steps set.
+// Adds the fields that early steps set.
 void Append(const WriteDecision& next, WriteDecision* write) {
   write->why += ", " + next.why;
   Replace(next.plan, &write->plan);

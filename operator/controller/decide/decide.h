@@ -20,11 +20,11 @@
 namespace lambdadnn {
 
 std::vector<Action> Decide(const JobSnapshot& snapshot);
-// A job of which nothing has been said yet, and whose place in the queue will be known in a moment
-// (QueueView::unsettled): what it says then is one write less.
+// A job without any condition, whose place in the queue will be known in a moment
+// (QueueView::unsettled): waiting for that saves one write of status.
 bool IsHeld(const JobSnapshot& snapshot);
 // Another controller's, paused by annotation, or with a status that this version cannot go on from:
-// nothing is decided and nothing written, and what runs runs on. A deletion ends all but the first.
+// nothing is decided or written, and its functions run on. Only the first also outlasts a deletion.
 bool IsLeftAlone(const JobSnapshot& snapshot);
 
 // --- Parts, one file each; policies.h says when which of them is asked ---
@@ -34,8 +34,8 @@ std::optional<std::vector<Action>> DecideAdmission(const JobSnapshot& snapshot);
 std::vector<Action> DecideProfile(const JobSnapshot& snapshot);
 std::vector<Action> DecidePlan(const JobSnapshot& snapshot);
 std::vector<Action> DecideRun(const JobSnapshot& snapshot);
-// Of a job with a plan that was made for another objective or other bounds, or that is beyond the
-// platform, or that is on its way to the next one.
+// The job has a plan that was made for another objective or other bounds, or that exceeds the
+// platform, or it is on its way to the next plan.
 bool NeedsReplan(const Job& job, const Platform& platform);
 std::vector<Action> DecideReplan(const JobSnapshot& snapshot);
 std::vector<Action> DecideSuspend(const JobSnapshot& snapshot);
@@ -54,30 +54,32 @@ Action FailJob(Reason reason, const std::string& message);
 // The execution after the round was given up: the newest complete checkpoint (which must have been
 // looked up) under a new incarnation.
 ExecutionStatus FallenBack(const JobSnapshot& snapshot);
-// What is left to do until no slice runs, the place where they stopped is written and no function
+// The next actions until no slice runs, the iteration where they stopped is written and no function
 // is left; nullopt = quiesced. `view` is of the current round.
 std::optional<std::vector<Action>> Quiesce(const JobSnapshot& snapshot, const RoundView& view);
-// The functions of a started job did not come: once none is left it goes back into the queue.
+// The functions of a started job were not ready in time: once none is left, the job goes back into
+// the queue.
 std::vector<Action> ReleaseReservation(const JobSnapshot& snapshot);
-// A started job that gets a plan for which there is no capacity: what it does before it waits for
-// that.
+// Of a started job whose new plan needs capacity that is not there: releases its functions before
+// it waits for that.
 std::optional<std::vector<Action>> QuiesceBeforeOtherReservation(const JobSnapshot& snapshot,
                                                                  const Plan& plan);
-// Of one with no function left: `write` keeps it started if there is capacity, else it waits.
+// Once it has no function left: with capacity for `plan` the job stays started, else `write` puts
+// it back into the queue.
 void ChangeReservation(const JobSnapshot& snapshot, const Plan& plan, WriteDecision* write);
-// Where a quiesced job goes on.
+// The checkpoint from which a quiesced job continues.
 struct QuiescePoint {
   ExecutionStatus execution;
   bool clean = true;  // false: what had begun is given up for the newest checkpoint
   std::optional<LookUpCheckpoint> look_up;  // to be done first
 };
 QuiescePoint FindQuiescePoint(const JobSnapshot& snapshot);
-// When the place from which `write` goes on is not the one that the plan in force was to begin
-// with (that checkpoint was lost before there was another), the same plan holds from there on as
-// the next revision: what was begun under the old number is nobody's input any more.
+// Handles a plan whose first checkpoint was lost before there was another one. The same plan then
+// holds from the checkpoint of `write` on, as the next revision: nothing reads what was written
+// under the old number.
 void HoldPlanFromQuiesce(const JobSnapshot& snapshot, WriteDecision* write);
-// Asks every slice that may still run (and is selected) to stop, ever more firmly with time; empty
-// when none runs.
+// Asks every selected slice that may still run to stop: gracefully, then at once, then by deleting
+// its function. Empty when none runs.
 enum class StopManner { kGraceful, kAtOnce };
 std::vector<Action> StopSlices(const JobSnapshot& snapshot, StopManner manner,
                                bool (*selected)(const SliceFact&, const Round&),

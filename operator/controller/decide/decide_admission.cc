@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Before anything is made for a job: its store answers, what it can do is known, and with whose
-// credentials functions reach it.
+// Admission, before anything is created for a job: its store answers, its capabilities are known,
+// and it is decided whose credentials functions get.
 #include "operator/controller/decide/decide.h"
 
 namespace lambdadnn {

@@ -16,8 +16,8 @@ bool CleanupTimedOut(const JobSnapshot& snapshot) {
          snapshot.now - *memo.cleanup_since > FromSeconds(snapshot.options->cleanup_seconds);
 }
 
-// Functions first: nothing may be written after it was cleaned up. Empty once none is left.
-std::vector<Action> GiveBack(const JobSnapshot& snapshot) {
+// Functions first: nothing may be written after the clean-up. Empty once none is left.
+std::vector<Action> ReleaseFunctions(const JobSnapshot& snapshot) {
   const Observations& observed = *snapshot.observations;
   if (AnyLiveInstance(observed)) {
     std::vector<Action> actions = StopSlices(snapshot, StopManner::kAtOnce, Every, Round{});
@@ -39,8 +39,8 @@ double FinishedSeconds(const JobSnapshot& snapshot) {
   return ToSeconds(snapshot.wall - completed);
 }
 
-// After a clean-up of a job that is being deleted. One that came late enough after the functions'
-// end has met what they wrote late; that of a job which finished just before its deletion has not.
+// Whether a job that is being deleted may have objects that were written after its clean-up. A
+// clean-up long enough after the functions' end has deleted those; one just after it has not.
 bool MayHoldLateObjects(const JobSnapshot& snapshot) {
   if (snapshot.memo->cleaned_again) return false;
   const double since_cleaned = ToSeconds(snapshot.now - *snapshot.memo->cleaned_at);
@@ -54,7 +54,7 @@ bool TouchedStore(const JobSnapshot& snapshot) {
          snapshot.job.status.profile.has_value() || !snapshot.observations->slices.empty();
 }
 
-// Degraded may stand for another reason, which would not tell what is left.
+// Degraded may be True for another reason, which does not tell what is left.
 bool SaysCleanupIncomplete(const Job& job) {
   const Condition* degraded = FindCondition(job, kConditionDegraded);
   return degraded != nullptr && HasReason(*degraded, Reason::kCleanupIncomplete);
@@ -76,7 +76,7 @@ std::vector<Action> DecideEnding(const JobSnapshot& snapshot) {
   const bool timed_out = CleanupTimedOut(snapshot);
   if (!observed.instances_known && !timed_out) return {};
   if (!timed_out) {
-    if (std::vector<Action> actions = GiveBack(snapshot); !actions.empty()) return actions;
+    if (std::vector<Action> actions = ReleaseFunctions(snapshot); !actions.empty()) return actions;
   }
   const bool touched_store = TouchedStore(snapshot);
   const bool clean = WantsCleanStore(job, success);
@@ -140,10 +140,10 @@ std::vector<Action> DecideDeletion(const JobSnapshot& snapshot) {
   if (Planted(PlantedBug::kFinalizerLost)) return {RemoveFinalizer{}};
   if (!timed_out) {
     if (!observed.instances_known) return {};
-    if (std::vector<Action> actions = GiveBack(snapshot); !actions.empty()) return actions;
+    if (std::vector<Action> actions = ReleaseFunctions(snapshot); !actions.empty()) return actions;
     const bool clean =
         TouchedStore(snapshot) && job.spec.cleanup_policy != "Never" && snapshot.problem.ok();
-    // What a failed job kept goes with it.
+    // The checkpoint that a failed job kept is deleted with it.
     if (clean && (!memo.exchange_cleaned || memo.checkpoint_kept)) return {CleanUpStore{}};
     if (clean && MayHoldLateObjects(snapshot)) {
       const double settle = snapshot.options->cleanup_settle_seconds;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks the planner, and counts what has already been spent. A job that goes on from another one's
-// checkpoint is planned from there on, as the plan revision that follows the other job's.
+// The first plan of a job; time and cost spent so far are taken off. A job that resumes from
+// another one's checkpoint is planned from there on, as the revision that follows the other job's.
 #include "common/base/text.h"
 #include "operator/controller/decide/decide.h"
 #include "operator/controller/planning/planning.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Measures the training rate when nobody has given it, size after size: one function under the
-// quota of each size, others beside it so that the machine is as full as the run will make it.
-// Where quotas are fixed, the largest size is measured and the others are derived from it.
+// Measures the training rate, one function size after the other: one function measures under the
+// CPU quota of the size, and others keep the node as busy as the run will. Where quotas cannot
+// change, the largest size is measured and the others are derived from it.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -30,7 +30,7 @@ std::map<SizeAndRank, const SliceFact*> ProfileSlices(const Observations& observ
   return slices;
 }
 
-// Medians over the functions of which it is known.
+// Medians over the functions whose times are known.
 FunctionTimes TimesOf(const Observations& observed,
                       const std::map<SizeAndRank, const SliceFact*>& slices) {
   Instant measured{};
@@ -81,7 +81,7 @@ std::vector<Action> WriteFit(const JobSnapshot& snapshot, const ProfilePlan& pla
   return {write};
 }
 
-// What stops profiling for good, if anything.
+// A failure that ends profiling, if there is one.
 std::optional<Action> ProfileFailure(const JobSnapshot& snapshot, const SliceFact& slice) {
   if (slice.record.has_value() && slice.record->outcome == SliceOutcome::kFailed) {
     if (snapshot.observations->credentials_changed) return std::nullopt;
@@ -109,7 +109,7 @@ bool NeedsAnother(const JobSnapshot& snapshot, const SliceFact& slice) {
   return snapshot.now - (filler ? slice.last_heard : slice.started) > limit;
 }
 
-// Every function of the largest size is killed: more of them would be killed as well.
+// Functions of the largest size run out of memory: more of them would as well.
 std::optional<Action> OutOfMemory(const JobSnapshot& snapshot, int memory_mib) {
   int killed = 0;
   for (const auto& [uid, fact] : snapshot.observations->instances) {
@@ -137,7 +137,7 @@ std::optional<std::vector<Action>> DecideProfileFunctions(const JobSnapshot& sna
                         EnsureProfileGroup{plan.functions, plan.memory_mib.front()});
 }
 
-// The function of each rank: that of its slices while it lives, else one that has none.
+// The function of each rank: the one that runs its slices while it lives, else an idle one.
 std::vector<std::string> FunctionsOfRanks(const Observations& observed, const ProfilePlan& plan,
                                           const std::map<SizeAndRank, const SliceFact*>& slices) {
   std::vector<std::string> uids(static_cast<size_t>(plan.functions));
@@ -161,7 +161,7 @@ bool IsMeasured(const std::map<SizeAndRank, const SliceFact*>& slices, int memor
          found->second->record->outcome != SliceOutcome::kFailed;
 }
 
-// Starts the slice unless it runs; attaches again to one that was lost sight of.
+// Starts the slice unless it runs; attaches again when its stream was lost.
 void Start(const JobSnapshot& snapshot, const std::map<SizeAndRank, const SliceFact*>& slices,
            StartProfileSlice start, std::vector<Action>* actions) {
   const auto found = slices.find({start.memory_mib, start.rank});
@@ -185,7 +185,7 @@ std::vector<Action> MeasureSize(const JobSnapshot& snapshot, const ProfilePlan& 
   bool filled = true;
   for (int rank = 0; rank < plan.functions; ++rank) {
     const std::string& uid = uids[static_cast<size_t>(rank)];
-    if (uid.empty()) return {};  // the next look will find one
+    if (uid.empty()) return {};  // a later pass will find one
     const int milli_cpu =
         rank == 0 ? MilliCpuOf(snapshot.options->platform, memory_mib) : plan.filler_milli_cpu;
     const auto set = memo.cpu_set.find(uid);
@@ -215,13 +215,13 @@ std::vector<Action> DecideProfile(const JobSnapshot& snapshot) {
   if (auto waits = AwaitReservation(snapshot); waits.has_value()) return *waits;
   const ProfilePlan plan = MakeProfilePlan(job.spec, ProfilePlatformOf(snapshot));
   const std::map<SizeAndRank, const SliceFact*> slices = ProfileSlices(observed);
-  // What was refused is measured anew by functions with the credentials of now.
+  // Functions that the store refused are replaced by some with the current credentials.
   if (observed.credentials_changed && AnyLiveInstance(observed))
     return {DeleteOneGroup{kProfileGroup}};
   const auto sizes = std::span(plan.memory_mib).first(memo.cpu_fixed ? 1 : plan.memory_mib.size());
   if (std::ranges::all_of(sizes, [&](int mib) { return IsMeasured(slices, mib); })) {
-    // Released first: how long that takes is a part of every run, and the plan reserves what they
-    // had.
+    // The functions are released before the plan is made: the release is measured as a part of
+    // every run, and the plan reserves the capacity that they had.
     if (AnyLiveInstance(observed)) return {DeleteOneGroup{kProfileGroup}};
     return WriteFit(snapshot, plan, slices);
   }

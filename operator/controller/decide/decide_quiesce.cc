@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cuiescing: every slice stopped at a checkpoint, its place remembered, every function given
-// back. Suspension and a change of plan begin with it.
+// Quiescing: every slice stops at a checkpoint, its iteration is written, every function is
+// released. Suspension and a change of plan begin with it.
 #include "operator/controller/decide/decide.h"
 #include "operator/controller/decide/round_view.h"
 #include "operator/resources/slice_requests.h"
@@ -43,7 +43,7 @@ QuiescePoint FindQuiescePoint(const JobSnapshot& snapshot) {
   place.execution = snapshot.job.status.execution;
   const bool begun = round.has_value() && !place.execution.functions.empty();
   if (!begun) return place;
-  // What had begun is never taken up again.
+  // A round that has begun is never continued.
   place.clean = false;
   if (snapshot.memo->checkpoint_looked_up != round) {
     place.look_up = LookUpCheckpoint{*round, FoundDataLoss(*snapshot.observations, *round)};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another plan for the rest of a job, because its objective or bounds changed: the job comes to
-// rest at a checkpoint and goes on under the next plan revision. An objective that leads to the
-// same plan disturbs nothing; one that no plan can meet leaves the plan in force, unless the job's
-// own bounds forbid that.
+// Another plan for the rest of a job, because its objective or bounds changed: the job quiesces at
+// a checkpoint and continues under the next plan revision. An objective that leads to the same plan
+// disturbs nothing; one that no plan can meet leaves the plan in force, unless the job's own bounds
+// forbid that.
 #include <algorithm>
 
 #include "common/base/planted_bug.h"
@@ -33,7 +33,7 @@ Replanned PlanFrom(const JobSnapshot& snapshot, int64_t first_iteration) {
   PlannerInput input = ReplannerInputOf(job, PlatformOf(snapshot), elapsed, spent, first_iteration);
   Result<PlanningOutcome> outcome = MakePlan(input);
   if (snapshot.observations->platform != nullptr && (!outcome.ok() || !outcome->feasible)) {
-    // What the cluster allows just now is no reason to say that there is none: it is waited for.
+    // A cluster that is too small just now does not make the plan infeasible: the job waits for it.
     input.platform = snapshot.options->platform;
     outcome = MakePlan(input);
   }
@@ -122,8 +122,8 @@ std::vector<Action> Begin(const JobSnapshot& snapshot) {
   return {begin};
 }
 
-// Writes the record of `write`'s plan. Revisions that came to nothing are struck: those later than
-// the checkpoint from which `write` goes on, unless they begin where it does.
+// Adds the plan of `write` to the history. Revisions without a checkpoint of their own are removed:
+// those after the revision of the checkpoint from which `write` continues, unless they begin there.
 void AddToLog(const JobSnapshot& snapshot, const std::string& reason, WriteDecision* write) {
   std::optional<CheckpointReference> base;
   if (write->execution->start_checkpoint.has_value()) {
@@ -142,7 +142,7 @@ void AddToLog(const JobSnapshot& snapshot, const std::string& reason, WriteDecis
 std::vector<Action> Finish(const JobSnapshot& snapshot, const ExecutionStatus& execution) {
   const Job& job = snapshot.job;
   const Replanned replanned = PlanFrom(snapshot, execution.first_iteration);
-  // `execution` is written with either answer: it is where the job rests.
+  // `execution` is written either way: it is where the job has quiesced.
   if (!replanned.plan.has_value() || SameWork(*replanned.plan, *job.status.plan)) {
     std::vector<Action> actions = replanned.plan.has_value()
                                       ? KeepTheSame(snapshot)
@@ -204,7 +204,7 @@ std::vector<Action> DecideReplan(const JobSnapshot& snapshot) {
   if (view.broken.has_value() && view.broken->permanent && !refused) {
     return {FailJob(view.broken->reason, view.broken->message)};
   }
-  // The last slices finished before they heard of it: the job is done.
+  // The last slices finished before the stop reached them: the job is done.
   if (view.finished && snapshot.memo->records_read == round) return DecideRun(snapshot);
   if (!IsUnderWay(job)) return Begin(snapshot);
   if (auto actions = Quiesce(snapshot, view); actions.has_value()) return *actions;

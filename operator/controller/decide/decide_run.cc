@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Functions for the plan, and one round of slices after the other.
+// Runs the plan: starts its functions, then one round of slices after the other.
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -25,15 +25,15 @@ double FailureDelay(const ControllerOptions& options, int64_t failures) {
   return std::min(doubled, options.max_failure_delay_seconds);
 }
 
-// Slices that are over and of no more use.
+// Slices of other rounds, which have ended.
 void ForgetOthers(const JobSnapshot& snapshot, const Round& round, std::vector<Action>* actions) {
   for (const auto& [invocation, slice] : snapshot.observations->slices) {
     if (!InRound(slice, round)) actions->push_back(ForgetSlice{invocation});
   }
 }
 
-// What ran out of memory and was killed is not given again, if the job lets the next plan give
-// more. True = that is news.
+// Notes a function size that ran out of memory, if the job lets the next plan give more. True = it
+// was not noted before.
 bool LearnOutOfMemory(const JobSnapshot& snapshot, const RoundView& view, ExecutionStatus* next) {
   const Plan& plan = *snapshot.job.status.plan;
   bool news = false;
@@ -111,7 +111,7 @@ void WriteBinding(const JobSnapshot& snapshot, std::vector<BoundFunction> functi
   if (check.pinned != *snapshot.job.status.plan) write->plan = check.pinned;
 }
 
-// A start that failed: other functions may come of machines of one kind, or the user says which.
+// The start fails: the next functions may land on nodes of one kind, or the user selects them.
 std::vector<Action> ReleaseDiffering(const JobSnapshot& snapshot, const std::string& difference) {
   const Condition differ =
       MakeCondition(kConditionDegraded, true, Reason::kNumericsDiffer,
@@ -130,8 +130,8 @@ std::vector<Action> ReleaseDiffering(const JobSnapshot& snapshot, const std::str
   return {tell};
 }
 
-// Who does what is written down before anybody begins: whoever leads next joins exactly these
-// functions, or gives the whole round up.
+// The binding is written before any slice starts: the next leader joins exactly these functions, or
+// gives up the whole round.
 std::vector<Action> DecideBinding(const JobSnapshot& snapshot) {
   if (auto waits = AwaitReservation(snapshot); waits.has_value()) return *waits;
   std::vector<Action> functions = DecideFunctions(snapshot);
@@ -171,8 +171,8 @@ bool AllJoined(const JobSnapshot& snapshot, const RoundView& view) {
   });
 }
 
-// Back to an older checkpoint, since the one that the round began with cannot be read: the store's
-// doing, and it happens at most once to each of them.
+// Goes back to an older checkpoint, because the store returned damaged bytes for the one that the
+// round began with. This happens at most once for each checkpoint.
 bool LeavesDamaged(const JobSnapshot& snapshot, const Round& round, const ExecutionStatus& next) {
   return FoundDataLoss(*snapshot.observations, round) &&
          next.first_iteration < round.first_iteration;
@@ -192,11 +192,11 @@ std::vector<Action> DecideFallBack(const JobSnapshot& snapshot, const Round& rou
   if (memo.checkpoint_looked_up != round) {
     return {LookUpCheckpoint{round, FoundDataLoss(observed, round)}};
   }
-  // What was refused is asked anew by functions with the credentials of now.
+  // Functions that the store refused are replaced by some with the current credentials.
   if (observed.credentials_changed && AnyLiveInstance(observed)) return {DeleteAllGroups{}};
 
   ExecutionStatus next = FallenBack(snapshot);
-  // Bounded by what memory there is, not by how often it was too little.
+  // Running out of memory is bounded by the largest function size, not by backoffLimit.
   const bool grows = LearnOutOfMemory(snapshot, view, &next);
   const bool counts = broken.counts && !grows;
   if (counts && !observed.credentials_changed && !LeavesDamaged(snapshot, round, next)) {
@@ -248,10 +248,10 @@ std::vector<Action> DecideNextRound(const JobSnapshot& snapshot, const Round& ro
   write.execution->first_iteration = view.next_iteration;
   write.execution->start_checkpoint = CheckpointToJson(*checkpoint);
   write.execution->functions.clear();
-  // Who cannot be bound is dealt with once nobody is.
+  // Workers that differ are released by DecideBinding, when no function is bound.
   if (check.difference.empty()) WriteBinding(snapshot, bound, check, &write);
   if (view.next_iteration == round.first_iteration) {
-    // Nothing was done: the same round again would find its own records.
+    // No iteration was done: without another incarnation the round would find its own records.
     ++write.execution->incarnation;
   }
   return {write};
@@ -296,7 +296,7 @@ std::vector<Action> DecideRun(const JobSnapshot& snapshot) {
   const Observations& observed = *snapshot.observations;
   const Memo& memo = *snapshot.memo;
   const Round round = *CurrentRound(snapshot.job);
-  // The profiler's, or an older plan's.
+  // Functions of the profiler or of an older plan are released first.
   for (const auto& [uid, fact] : observed.instances) {
     const std::string& group = fact.instance.group;
     const bool planned = group == WorkersGroupName(round.plan_revision) ||
@@ -304,7 +304,7 @@ std::vector<Action> DecideRun(const JobSnapshot& snapshot) {
     if (!planned && !fact.gone.has_value()) return {DeleteOneGroup{group}};
   }
 
-  // Whatever ran before must be over before anything starts.
+  // All slices of other rounds must have ended before any slice of this one starts.
   if (std::vector<Action> stops = StopSlices(snapshot, StopManner::kAtOnce, OfAnotherRound, round);
       !stops.empty()) {
     return stops;
@@ -319,7 +319,7 @@ std::vector<Action> DecideRun(const JobSnapshot& snapshot) {
   if (snapshot.job.status.execution.functions.empty()) return DecideBinding(snapshot);
   if (memo.records_read != round) return {ReadRecords{round}};
   const RoundView view = ViewRound(snapshot, round);
-  // Also a broken round is joined first: what is not heard of cannot be stopped.
+  // A broken round is joined as well: slices can only be stopped once their streams are known.
   if (!AllJoined(snapshot, view)) return JoinRound(snapshot, view);
   if (view.broken.has_value()) {
     const bool permanent = view.broken->permanent && !observed.credentials_changed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// spec.suspend: stop at a checkpoint, remember where, give every function back.
+// spec.suspend: stop at a checkpoint, write where, release every function.
 #include "operator/controller/decide/decide.h"
 #include "operator/controller/decide/round_view.h"
 
@@ -15,7 +15,7 @@ std::vector<Action> DecideSuspend(const JobSnapshot& snapshot) {
   if (view.broken.has_value() && view.broken->permanent && !observed.credentials_changed) {
     return {FailJob(view.broken->reason, view.broken->message)};
   }
-  // The last slices finished before they heard of it: the job is done.
+  // The last slices finished before the stop reached them: the job is done.
   if (view.finished && memo.records_read == round) return DecideRun(snapshot);
   if (auto actions = Quiesce(snapshot, view); actions.has_value()) return *actions;
 

@@ -38,7 +38,7 @@ void Question(const JobSnapshot& snapshot, const InstanceFact& worker, Fingerpri
   }
 }
 
-// Against what the plan pins, or what a worker before this one has pinned.
+// Compares with what the plan pins, else with the first worker that told its own.
 void Compare(const JobSnapshot& snapshot, const Role& role, const NumericsFingerprint& said,
              FingerprintCheck* check) {
   Plan& pinned = check->pinned;

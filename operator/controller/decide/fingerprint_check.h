@@ -11,18 +11,19 @@
 namespace lambdadnn {
 
 struct FingerprintCheck {
-  // Until all workers have said what they compute with: whom to ask (again). Empty = wait.
+  // False until all workers have told their fingerprint; then `questions` asks those that have not.
+  // Empty = wait.
   bool answered = false;
   std::vector<Action> questions;
-  // What differs, as a sentence; empty = they can train together. Of a function that says nothing
-  // (of an older version) nothing is compared.
+  // What differs, as a sentence; empty = they can train together. A function that tells nothing (an
+  // older version) is not compared.
   std::string difference;
   // The plan with what it pins from now on.
   Plan pinned;
 };
 
-// `bound`: an instance for every role of the plan, in order. Who was bound to a pinned plan before
-// was asked then.
+// `bound`: an instance for every role of the plan, in order. Instances that were bound under a
+// pinned plan before have answered already.
 FingerprintCheck CheckFingerprints(const JobSnapshot& snapshot,
                                    const std::vector<BoundFunction>& bound);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose credentials the functions of a job reach its store with, when they are renewed, and when a
-// job fails for want of them (docs/design/016-credentials-of-a-job.md). Pure: the credential broker
-// asks the store and does what is decided here.
+// Whose credentials the functions of a job get for its store, when these are renewed, and when a
+// job fails because it gets none (docs/design/016-credentials-of-a-job.md). Pure: the credential
+// broker asks the store and does what is decided here.
 #pragma once
 
 #include <optional>

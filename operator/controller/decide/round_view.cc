@@ -14,7 +14,7 @@ namespace {
 
 bool IsOutOfMemory(const RoundBreak& broken) { return broken.reason == Reason::kOOMKilled; }
 
-// What the function had, and what the plan thought that it would need.
+// The memory that the function had, and what it should have needed by the plan.
 std::string DescribeOutOfMemory(const JobSnapshot& snapshot, const Role& role) {
   const JobStatus& status = snapshot.job.status;
   const Plan& plan = *status.plan;
@@ -63,7 +63,7 @@ std::optional<RoundBreak> BreakOfRecord(const SliceFact& slice) {
   failed.reason = Reason::kSliceFailed;
   failed.message = slice.role.Name() + " failed: " + record.error.message();
   failed.permanent = record.permanent;
-  // Stopped by us, or dragged down by another role whose failure is counted itself.
+  // Stopped by us, or failed because another role failed, which is counted itself.
   failed.counts =
       record.error.code() != StatusCode::kCancelled && record.error.code() != StatusCode::kAborted;
   failed.at = slice.ended.value_or(slice.last_heard);
@@ -87,8 +87,8 @@ std::optional<RoundBreak> BreakOfSilence(const JobSnapshot& snapshot, const Slic
   return silent;
 }
 
-// Either the request can never work, or the function is busy with what nobody here knows, or it is
-// ending: then another function takes the role, in a round of its own.
+// The request can never work, or the function runs a slice that this process does not know, or it
+// is terminating. In the last two cases another function takes the role, in another round.
 RoundBreak BreakOfRefusal(const SliceFact& slice, const Observations& observed) {
   RoundBreak refused;
   refused.reason = Reason::kSliceRefused;
@@ -112,8 +112,8 @@ std::optional<RoundBreak> BreakOfSlice(const JobSnapshot& snapshot, const SliceF
   return BreakOfSilence(snapshot, slice);
 }
 
-// Permanent before out of memory, which others may only have been dragged down by, before counted
-// before any other; the earliest of equals.
+// Permanent failures first, then out of memory (which makes other roles fail as well), then those
+// that count, then the rest; among equals the earliest.
 bool WorseThan(const RoundBreak& a, const RoundBreak& b) {
   if (a.permanent != b.permanent) return a.permanent;
   if (IsOutOfMemory(a) != IsOutOfMemory(b)) return IsOutOfMemory(a);
@@ -125,7 +125,7 @@ SyncPolicy::End EndOf(const SliceRecord& record) {
   return {record.next_iteration, record.outcome == SliceOutcome::kFinished};
 }
 
-// Records of all roles are there, and none failed: do they agree?
+// All roles have a record and none failed: checks whether the records agree.
 void ViewEnd(RoundView* view) {
   const SliceRecord& first = *view->entries.front().slice->record;
   view->next_iteration = EndOf(first).next_iteration;
@@ -176,7 +176,8 @@ double StallSeconds(const JobSnapshot& snapshot) {
   return std::max(options.stall_seconds, options.stall_factor * expected);
 }
 
-// Also of a round that was stopped because it stood still: its slices say only that they were.
+// Also sees the stall of a round that was stopped for it: its slices only say that they were
+// stopped.
 void ViewStall(const JobSnapshot& snapshot, RoundView* view) {
   if (view->broken.has_value() && (view->broken->counts || view->broken->permanent)) return;
   const Instant until = view->broken.has_value() ? view->broken->at : snapshot.now;
@@ -191,7 +192,7 @@ void ViewStall(const JobSnapshot& snapshot, RoundView* view) {
   stalled.message = "no iteration ended for " + std::to_string(static_cast<int>(limit)) +
                     " seconds although every function is heard";
   stalled.counts = true;
-  // Not now: the delay before the next try counts from here.
+  // The delay before the next try counts from when the limit was reached, not from now.
   stalled.at = since + FromSeconds(limit);
   view->broken = stalled;
 }
@@ -236,7 +237,7 @@ RoundView ViewRound(const JobSnapshot& snapshot, const Round& round) {
       broken = BreakOfSlice(snapshot, *entry.slice);
     } else {
       all_have_records = false;
-      // What it had begun, it may still be doing out of sight: nobody may begin that anew.
+      // It may have started its slice, which must not run a second time in this round.
       if (!entry.instance_uid.empty() && IsGone(observed, entry.instance_uid)) {
         broken = BreakOfLostFunction(snapshot, entry.role, entry.instance_uid, snapshot.now);
       }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What has become of a round of slices: pure judgement over what was observed.
+// The state of a round of slices, derived from what was observed. Pure.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace lambdadnn {
 
-// Ends of functions that the job caused; everything else (kills, evictions, node losses, deletions)
-// is the platform's doing and never counts.
+// Whether the job itself made the function end. All else (kills, evictions, lost nodes, deletions)
+// is the platform's doing and never counts as a failure.
 bool IsOwnMaking(FunctionEnd end);
 
 // Why a round cannot go on.

@@ -16,7 +16,7 @@ namespace {
 // Thirty years.
 constexpr double kLongestEstimateSeconds = 1e9;
 
-// What training that goes on does not mend.
+// The condition stays although training continues.
 bool IsSticky(const Condition& degraded) {
   const ReasonRow* const row = FindReason(degraded.reason);
   return row != nullptr && row->sticky;
@@ -38,7 +38,7 @@ std::string PhaseOf(const JobSnapshot& snapshot, const Job& job) {
   if (job.spec.suspend && !IsEnding(job)) return "Suspending";
   if (!job.status.profile.has_value()) return "Profiling";
   if (!job.status.plan.has_value()) return "Planning";
-  // Nothing starts any more; it ends as soon as the results are put away.
+  // Nothing starts any more; the job ends as soon as its results are stored.
   if (IsEnding(job)) return "Running";
   return AnySliceRuns(*snapshot.observations) || IsJoining(snapshot) ? "Running" : "Starting";
 }
@@ -102,8 +102,8 @@ bool AddWaiting(const JobSnapshot& snapshot, JobStatus* status) {
   return wait.has_value();
 }
 
-// Ready of a job that has no functions any more, or is about to have none, is False for the reason
-// that it has none for.
+// Ready is False once the job has no functions any more, or is about to release them, with the
+// reason for which it releases them.
 void EndReady(const JobSnapshot& snapshot, JobStatus* status) {
   if (FindCondition(status->conditions, kConditionReady) == nullptr) return;
   for (const char* type : {kConditionComplete, kConditionFailed, kConditionSuccessCriteriaMet,
@@ -240,7 +240,7 @@ JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decisi
   const bool ending = IsEnding(job);
   AddFunctions(snapshot, ending, &status);
   AddRunning(snapshot, ending, &status);
-  // What was wrong is over once work goes on beyond where it began.
+  // The job has recovered once it is beyond the iteration where this round began.
   const Condition* degraded = FindCondition(status.conditions, kConditionDegraded);
   if (degraded != nullptr && degraded->status == "True" && status.phase == "Running" &&
       !IsSticky(*degraded) && snapshot.observations->iteration > status.execution.first_iteration) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job's status should say: a pure function of the snapshot. Decisions that must outlive the
-// process (WriteDecision) are laid over it.
+// The status of a job as a pure function of the snapshot. Decisions that must outlive the process
+// (WriteDecision) replace fields of it.
 #pragma once
 
 #include "operator/controller/decide/action.h"
@@ -11,8 +11,8 @@ namespace lambdadnn {
 JobStatus ComputeStatus(const JobSnapshot& snapshot);
 JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decision);
 
-// Who has just taken the job over has asked for the streams of its slices, or is about to, and has
-// heard of none: what status says of them stands.
+// This process has just taken the job over and has not heard of its slices yet: what status says of
+// them is kept.
 bool IsJoining(const JobSnapshot& snapshot);
 
 // The place in the queue that `status` tells of, from 1; 0 = the job does not wait in it, or its

@@ -28,7 +28,7 @@ class Controller {
   // With an informer of its own for each kind.
   Controller(const ControllerDependencies& dependencies, const ControllerOptions& options,
              const Registry& registry = ReconciledKinds);
-  // With one of jobs that is started and stopped by others, and outlives this.
+  // With an informer of jobs that the caller starts and stops; it outlives this.
   Controller(const ControllerDependencies& dependencies, const ControllerOptions& options,
              Informer& jobs, const Registry& registry = ReconciledKinds);
   ~Controller();
@@ -37,14 +37,14 @@ class Controller {
 
   void Start();
   void Stop();
-  // Something happened to the job that no informer tells: a pass over it soon.
+  // Asks for a pass over the job soon: something happened to it that its informer does not see.
   void Wake(const ObjectName& name);
   // Reconciler::Describe; kUnavailable while a pass over the job is under way.
   Result<Json> Describe(const ObjectName& name);
   // What this process holds of jobs: nothing of a job that is gone.
   using Counts = ReconcileLoop::Counts;
   Counts counts() const;
-  // Sets the metrics that are as of now.
+  // Sets the gauges.
   void UpdateMetrics() const;
   // Of all kinds (ReconcileLoop::LongestPass).
   Duration LongestPass() const;

@@ -21,7 +21,7 @@ class ControllerMetrics {
   void Begun() { active_.Add(1); }
   // A pass ended: it went well, or it is repeated with back-off.
   void Ended(bool ok, Duration took);
-  // As of now.
+  // Gauges.
   void SetQueue(size_t depth, Duration unfinished, Duration longest);
 
  private:

@@ -9,22 +9,21 @@
 namespace lambdadnn {
 namespace {
 
-// Looks at jobs that may change by themselves, of all of them together: their ticks grow with their
-// number. What can be told (the object changed, a slice began or ended) brings a pass of its own.
+// Resyncs of all jobs together that may change without an event: the interval grows with their
+// number. A change of the object, and a slice that begins or ends, cause a pass of their own.
 constexpr double kMaxResyncsPerSecond = 200;
-// While passes come this late, progress is written only when what is shown is that old: what jobs
-// wait for goes first.
+// While passes are this late, progress is written only when the shown one is older than
+// kOldProgress: other writes come first.
 constexpr Duration kBehind = std::chrono::seconds(1);
 constexpr Duration kOldProgress = std::chrono::seconds(30);
-// Writes of progress that nobody took can be made up for later, those of this long.
+// Writes of progress that were not used are available later, at most those of this long.
 constexpr Duration kProgressBurst = std::chrono::seconds(1);
-// Until the next look at a job that is held by one or a few others; longer the more there are.
+// Until the next pass over a job that is held by a few others; longer when there are more.
 constexpr Duration kMoment = std::chrono::milliseconds(50);
 constexpr int kFew = 4;
 constexpr Duration kLongestHold = std::chrono::seconds(1);
 
-// Not started, or on the way to another plan.
-// Something of the job starts or ends.
+// A function of the job is starting or terminating.
 bool AnyInTransit(const Observations& observed) {
   return std::any_of(observed.instances.begin(), observed.instances.end(), [](const auto& entry) {
     const FunctionPhase phase = entry.second.instance.phase;
@@ -32,7 +31,7 @@ bool AnyInTransit(const Observations& observed) {
   });
 }
 
-// For the cluster to allow a plan.
+// Waits until the cluster allows a plan.
 bool WaitsForCluster(const Job& job) {
   const Condition* provisioned = FindCondition(job, kConditionProvisioned);
   return provisioned != nullptr && HasReason(*provisioned, Reason::kClusterTooSmall);
@@ -134,7 +133,7 @@ bool PassScheduler::IsWriteDue(const Pass& pass, const JobStatus& status,
   const bool joins = IsJoining(pass.snapshot);
   const bool others_first = (AnyJoining(pass.name, joins) || behind) && since < kOldProgress;
   JobStatus news = status;
-  // First all streams of all jobs, then who leads them.
+  // The streams of all jobs are joined before the leader is written into any of them.
   if (joins || others_first) news.execution.leader_epoch = job.status.execution.leader_epoch;
   const bool in_time = !joins && (!behind || since >= kOldProgress);
   const bool due = in_time && since >= ProgressInterval(job);

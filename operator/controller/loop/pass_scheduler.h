@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a job is looked at next, and which passes may write mere progress: shared by all jobs, so
-// that many of them neither flood the API server nor keep the workers from those that wait.
+// When the next pass over a job is due, and which passes may write mere progress. The limits are
+// shared by all jobs: many jobs neither flood the API server nor delay those that wait.
 // Thread-safe.
 #pragma once
 
@@ -22,25 +22,25 @@ class PassScheduler {
   PassScheduler(const ControllerOptions& options, std::function<Duration()> behind)
       : options_(options), behind_(std::move(behind)) {}
 
-  // Until the next look at the job, after its pass.
+  // Until the next pass over the job, after this one.
   Duration NextResync(const Pass& pass);
   // Whether to write `status`, which the pass computed. `differs` says whether a status differs
   // from what is written in more than progress.
   bool IsWriteDue(const Pass& pass, const JobStatus& status,
                   const std::function<bool(const JobStatus&)>& differs);
-  // Notes whether this job joins what runs, before a pass that ends early.
+  // Notes whether this job joins running slices, before a pass ends early.
   void NoteJoining(const Pass& pass);
   void Drop(const ObjectName& name);
   size_t in_progress() const;
 
  private:
-  // Notes whether this one joins what runs; whether any does.
+  // Notes whether this job joins running slices; returns whether any job does.
   bool AnyJoining(const ObjectName& name, bool joins);
   // Between two writes of mere progress: longer the more jobs make progress.
   Duration ProgressInterval(const Job& job);
-  // Takes one of the writes of progress that there are a second, for all jobs together.
+  // Takes one of the writes of progress that all jobs together have a second, if one is left.
   bool TakeProgressWrite(Instant now);
-  // Between two looks at a job that may change by itself: longer the more such jobs there are.
+  // Between two passes over a job that may change without an event; grows with the number of those.
   Duration Tick(const Pass& pass);
 
   const ControllerOptions& options_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One kind of object as the loop works on it: what it is, and a pass over one object by its name.
+// One kind of object as the loop reconciles it: its type, and a pass over one object by its name.
 // Another kind is another row of the registry (kinds.h); it needs no loop of its own.
 #pragma once
 
@@ -21,9 +21,9 @@ namespace lambdadnn {
 class Reconcilable {
  public:
   virtual ~Reconcilable() = default;
-  // One pass. When to look again; an error = soon, with back-off. A pass that would have to wait
-  // for a store ends instead and fills `bulkhead`: the next one is to be one that may wait, without
-  // a `bulkhead` of its own to fill, in that bulkhead (store_bulkheads.h).
+  // One pass. Returns when the next one is due; an error = soon, with back-off. A pass that would
+  // have to wait for a store ends instead and sets `bulkhead`: the next pass runs in that bulkhead
+  // (store_bulkheads.h), with null for `bulkhead`, and may wait.
   virtual Result<Duration> Reconcile(const ObjectName& name,
                                      std::optional<StoreBulkhead>* bulkhead) = 0;
   // From now on passes, also those under way, do and write nothing more.
@@ -36,7 +36,7 @@ class Reconcilable {
   virtual size_t waiting_or_holding() const = 0;
 };
 
-// What the loop has for those who make passes. All of it outlives them.
+// What the loop gives to a Reconcilable. All of it outlives it.
 struct LoopView {
   ObjectCache& cache;
   std::function<void(const ObjectName&)> wake;  // a pass over this object soon

@@ -11,8 +11,8 @@
 namespace lambdadnn {
 namespace {
 
-// Passes that wait for a store which answers end sooner. A successor waits as long, and a pod is
-// killed half a minute after it was asked to end.
+// Enough for passes whose store answers. The next leader waits as long, and a pod is killed half a
+// minute after SIGTERM.
 constexpr Duration kStoresSettle = std::chrono::seconds(3);
 
 }  // namespace
@@ -57,8 +57,8 @@ Duration ReconcileLoop::BackOff(const ObjectName& name, bool failed) {
                               options_.max_retry_seconds));
 }
 
-// What is odd about one object must not end the process of all: no library that a pass uses throws
-// at anything known.
+// An exception from one object must not end the process. None is known: libraries that throw are
+// wrapped.
 Result<Duration> ReconcileLoop::Pass(const ObjectName& name,
                                      std::optional<StoreBulkhead>* bulkhead) {
   try {
@@ -80,7 +80,7 @@ void ReconcileLoop::Work() {
       End(*name, begin, next);
       continue;
     }
-    // It stays with this pass until that has ended: no other one begins meanwhile.
+    // The name stays with this pass until it has ended: no other pass over it begins meanwhile.
     bulkheads_.Run(*bulkhead,
                    [this, name = *name, begin] { End(name, begin, Pass(name, nullptr)); });
   }
@@ -95,7 +95,7 @@ void ReconcileLoop::End(const ObjectName& name, Instant begin, const Result<Dura
   if (next.ok()) {
     delay = *next;
   } else {
-    // Somebody else wrote in between: the usual way of two who write one object.
+    // Another client wrote in between, which is an expected conflict.
     const bool conflict = next.status().code() == StatusCode::kAborted;
     Log(conflict ? LogLevel::kDebug : LogLevel::kWarning, "controller", next.status().ToString(),
         {{"namespace", name.namespace_name}, {kind_.noun, name.name}});
@@ -152,7 +152,7 @@ void ReconcileLoop::Stop() {
   for (const auto& task : tasks_) task->Join();
   tasks_.clear();
   if (!bulkheads_.Settle(runtime_.clock.Now() + kStoresSettle)) {
-    // What is cut off says nothing about a store: nobody may decide on it.
+    // A request that was cancelled says nothing about a store: no pass may decide on it.
     reconcilable_->Abandon();
     if (options_.end_store_requests != nullptr) options_.end_store_requests();
   }

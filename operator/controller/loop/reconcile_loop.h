@@ -28,7 +28,7 @@ class ReconcileLoop {
     // A failed pass is repeated after this, doubled each time up to the limit.
     double retry_seconds = 0.1;
     double max_retry_seconds = 30;
-    // Ends what is asked of stores, now and from now on; null = nothing does.
+    // Cancels all requests to stores, also later ones; null = they are not cancelled.
     std::function<void()> end_store_requests = nullptr;
   };
 
@@ -45,16 +45,16 @@ class ReconcileLoop {
   void Wake(const ObjectName& name) { queue_.Add(name); }
   // Reconcilable::Describe; kUnavailable while a pass over the object is under way.
   Result<Json> Describe(const ObjectName& name);
-  // What is held of objects: nothing of one that is gone.
+  // What is kept of objects; nothing of one that is gone.
   struct Counts {
     size_t cached = 0;      // objects
     size_t remembered = 0;  // of which anything is kept
-    size_t queued = 0;      // to be looked at, now or later
+    size_t queued = 0;      // in the work queue, due now or later
     size_t admission = 0;   // known to a queue of the kind's own
     size_t failing = 0;     // with failed passes
   };
   Counts counts() const;
-  // Sets the metrics that are as of now.
+  // Sets the gauges.
   void UpdateMetrics() const { queue_.UpdateMetrics(); }
   // How long the oldest pass that holds a worker has been going; zero = none is. Passes that wait
   // for a store hold no worker.

@@ -19,10 +19,10 @@
 namespace lambdadnn {
 namespace {
 
-// A pass that has decided this often has made progress; the rest is for the next one.
+// Decisions in one pass at most; the next pass continues.
 constexpr int kMaxSteps = 16;
 
-// The operator's own credentials are in no environment of functions unless they may be.
+// Removes the operator's own credentials from the environment of functions, unless exposed.
 ControllerDependencies ForTenants(ControllerDependencies dependencies,
                                   const ControllerOptions& options) {
   const bool expose = !options.tenants || options.tenants->expose_operator_credentials;
@@ -98,7 +98,7 @@ Status Reconciler::Gather(Pass* pass) {
   if (instances.ok()) {
     memory.ObserveInstances(*instances, job, ProfilePlatformOf(pass->snapshot), now, news);
   } else {
-    // Decisions go on with what was known; slices are heard of by other ways.
+    // Decisions use the instances that were known; slices are observed without the backend.
     memory.memo.start_error = instances.status();
     const bool ending = !job.metadata.deletion_timestamp.empty();
     if (ending && !memory.memo.cleanup_since.has_value()) memory.memo.cleanup_since = now;
@@ -141,7 +141,7 @@ Result<bool> Reconciler::IsDeposed(const Pass& pass) {
   if (dependencies_.leads_now != nullptr) {
     LDNN_ASSIGN_OR_RETURN(forged, dependencies_.leads_now());
   } else {
-    // A leader's epoch is a version of the API server from before it wrote the job's.
+    // A leader's epoch is a resourceVersion that is older than its writes to the job.
     const auto version = ParseInteger(ResourceVersionOf(*pass.object));
     forged = version.has_value() && epoch > *version;
   }
@@ -202,9 +202,9 @@ Result<Duration> Reconciler::Reconcile(const ObjectName& name,
     *store_bulkhead = std::move(pass.store_bulkhead);
     return Duration::zero();
   }
-  // What was observed is shown even when something could not be done.
+  // Status shows what was observed even when an action failed.
   const Status shown = WriteStatusIfChanged(&pass);
-  // Also what others wrote may let somebody go: a suspension, a deletion.
+  // A write by others (a suspension, a deletion) may free capacity as well.
   if (std::shared_ptr<const Json> now = cache_.Get(name); now != pass.memory->left) {
     pass.memory->left = std::move(now);
     WakeNext();

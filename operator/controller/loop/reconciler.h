@@ -24,22 +24,22 @@ namespace lambdadnn {
 
 class Reconciler final : public Reconcilable {
  public:
-  // `wake`: that a job is the next to get capacity (null: nobody); `synced`: whether the cache
-  // holds every job (null: it does); `behind`: how late passes are (null: they never are).
+  // `wake`: called with a job that is the next to get capacity; `synced`: whether the cache holds
+  // every job (null: it does); `behind`: how late passes are (null: they never are).
   Reconciler(const ControllerDependencies& dependencies, const ControllerOptions& options,
              ObjectCache& cache, std::function<void(const ObjectName&)> wake = nullptr,
              std::function<bool()> synced = nullptr, std::function<Duration()> behind = nullptr);
 
-  // When to look again; an error = soon, with back-off. May wait for the job's store, unless there
-  // is a `store_bulkhead`: then a pass that comes to that ends, and the next is to be one that may
-  // wait, in this bulkhead (store_bulkheads.h).
+  // Returns when the next pass is due; an error = soon, with back-off. Without a `store_bulkhead`
+  // the pass may wait for the job's store. With one it ends instead and sets the bulkhead in which
+  // the next pass is to run and may wait (store_bulkheads.h).
   Result<Duration> Reconcile(const ObjectName& name,
                              std::optional<StoreBulkhead>* store_bulkhead) override;
-  // From now on passes, also those under way, do and write nothing more: what they learn may be
-  // wrong, as what they ask is cut off.
+  // From now on passes, also those under way, do and write nothing: their requests are cancelled,
+  // so what they learn may be wrong.
   void Abandon() override { writer_.Abandon(); }
   // What is known of a job and what would be decided on it now: {"snapshot": …, "decision": …}.
-  // Nothing is asked of anybody, nothing is done. kNotFound: no such job.
+  // Sends no request and changes nothing. kNotFound: no such job.
   Result<Json> Describe(const ObjectName& name) override;
 
   // Jobs of which anything is kept between passes.
@@ -52,8 +52,8 @@ class Reconciler final : public Reconcilable {
   Status Gather(Pass* pass);
   Status DecideAndApply(Pass* pass);
   Status WriteStatusIfChanged(Pass* pass);
-  // A younger controller has taken the job over, and it was one: whoever may write status may write
-  // any number.
+  // Whether a younger controller has taken the job over. The epoch in status alone does not prove
+  // it: others can write status as well.
   Result<bool> IsDeposed(const Pass& pass);
   void WakeNext();
 

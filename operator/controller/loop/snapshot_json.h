@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A snapshot and the decision it leads to as JSON, for people who look into a controller. Holds no
-// secret: no key, no environment of functions.
+// A snapshot and its decision as JSON, for the debug page of a controller. Holds no secret: no key,
+// no environment of functions.
 #pragma once
 
 #include <vector>

@@ -6,7 +6,7 @@
 namespace lambdadnn {
 namespace {
 
-// Of new names in a row while others are due.
+// Turns of new names in a row while others are due.
 constexpr int kNewTurns = 3;
 
 }  // namespace

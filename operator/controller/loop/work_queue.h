@@ -23,7 +23,7 @@ class WorkQueue {
   explicit WorkQueue(Runtime& runtime, ControllerMetrics* metrics = nullptr);
 
   void Add(const ObjectName& name);
-  // No later than `when`; an earlier time stands.
+  // Due no later than `when`; an earlier time is kept.
   void AddAt(const ObjectName& name, Instant when);
   // Blocks; nullopt once the queue is closed. Every name got must be given to Done.
   std::optional<ObjectName> Get();
@@ -35,7 +35,7 @@ class WorkQueue {
   size_t size() const;  // names that it knows
   // How long the name that is to come next has been due; zero when its time is still to come.
   Duration Behind() const;
-  // Sets the metrics that are as of now.
+  // Sets the gauges.
   void UpdateMetrics() const;
 
  private:
@@ -48,7 +48,7 @@ class WorkQueue {
   Order& OrderOf(const ObjectName& name) { return known_.contains(name) ? order_ : new_order_; }
   Order& Next(Instant now);
 
-  // Of those of due_ that nobody works on.
+  // Of the names in due_ that no worker has.
   Order order_;
   Order new_order_;
   std::set<ObjectName> known_;             // worked on before

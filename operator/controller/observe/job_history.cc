@@ -6,7 +6,7 @@
 namespace lambdadnn {
 namespace {
 
-// Iterations over which the present speed is taken.
+// Iterations over which the current speed is averaged.
 constexpr size_t kRecentIterations = 20;
 
 // One worker's part of the mean over `workers`.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything about a job's run that its report shows and no decision needs: the life of every
-// function and slice, loss and accuracy curves, phases, requests, and the bill. Times are seconds
-// of activity since the job's start. One per job; not thread-safe.
+// What the report shows of a job's run: start and end of every function and slice, curves of loss
+// and accuracy, phases, requests. No decision depends on it. Times are seconds of activity since
+// the job's start. One per job; not thread-safe.
 //
 // Kept in memory and written to the job's store now and then (ToJson), so that a report of a run
 // whose controller died covers what came before.
@@ -77,8 +77,8 @@ class JobHistory {
   // Of training slices: sums over slices, means over the workers of the plan that each belonged to.
   const PhaseSeconds& worker_phases() const { return worker_phases_; }
   const StoreCounters& store() const { return store_; }
-  // The most objects of its functions that the store held at once, as far as they told: each says
-  // with its lines what it added and deleted, so that the sum is off by what moved in between.
+  // The most objects that the store held at once. Each function tells with its progress lines what
+  // it added and deleted, so that the sum is off by what happened between two lines.
   int64_t live_objects_max() const { return live_objects_max_; }
   int64_t slices() const { return slices_; }
   // Samples per second over the last iterations, as of `time`.
@@ -109,8 +109,8 @@ class JobHistory {
   int64_t slices_ = 0;
 };
 
-// The history as text of at most `limit` bytes: one that is longer leaves out every second point of
-// the loss, again and again. "" when it is too long without them.
+// The history as text of at most `limit` bytes. Every second point of the loss is dropped until it
+// fits; "" when it does not fit without any.
 std::string EncodeHistory(const JobHistory& history, size_t limit);
 
 }  // namespace lambdadnn

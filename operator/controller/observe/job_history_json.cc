@@ -154,13 +154,13 @@ std::optional<JobHistory> JobHistory::FromJson(const Json& json) {
 
 std::string EncodeHistory(const JobHistory& history, size_t limit) {
   Json json = history.ToJson();
-  // It tells what stores and functions said, in UTF-8 or not.
+  // Messages of stores and functions may not be valid UTF-8.
   const auto encode = [&] { return DumpJson(json); };
   std::string text = encode();
   while (text.size() > limit && json["iterations"].size() > 1) {
     Json fewer = Json::array();
     const Json& all = json["iterations"];
-    // The last one stays: it says how far the job has come.
+    // The last one is kept: it tells the job's progress.
     for (size_t i = (all.size() + 1) % 2; i < all.size(); i += 2) fewer.push_back(all[i]);
     json["iterations"] = std::move(fewer);
     text = encode();

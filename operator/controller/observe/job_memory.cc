@@ -28,7 +28,7 @@ double SecondsWithin(const FunctionInstance& instance, double window) {
   return std::min(instance.age_seconds, window) - since_end;
 }
 
-// What another process left unbilled of an instance: all, when none lived at its last bill.
+// The seconds of an instance that an earlier process did not bill; all, if it last billed none.
 double SecondsSinceMetered(const UsageStatus& usage, const FunctionInstance& instance,
                            const std::vector<FunctionInstance>& instances) {
   if (usage.metered_function.empty()) return Lives(instance) ? instance.age_seconds : 0;
@@ -71,7 +71,7 @@ const JobMemory::Decoded& JobMemory::Decode(const std::shared_ptr<const Json>& o
   decoded_.problem = ToStatus(problems.spec);
   decoded_.unreadable = ToStatus(problems.remembered);
   WarnOf(problems);
-  // Passes over the job go on until it is put away: what they count by must be right.
+  // Passes go on until the job is deleted, and they calculate with the plan: it must be valid.
   std::optional<Plan>& plan = decoded_.job.status.plan;
   if (!errors.empty() && plan.has_value() && !plan->Validate().ok()) plan.reset();
   if (!decoded_.problem.ok()) return decoded_;
@@ -151,7 +151,7 @@ void JobMemory::Bill(const std::vector<FunctionInstance>& instances, const Job& 
     if (!Lives(instance)) continue;
     if (oldest == nullptr || instance.age_seconds > oldest->age_seconds) oldest = &instance;
   }
-  // Those of which the platform says nothing, or nothing any more.
+  // Instances whose age the platform does not tell, or no longer tells.
   for (const auto& [uid, fact] : observations.instances) {
     if (!fact.gone.has_value() && !told.contains(uid)) charge(fact.instance.group, window);
   }
@@ -170,8 +170,8 @@ void JobMemory::ObserveInstances(const std::vector<FunctionInstance>& instances,
     news(event);
   };
   Bill(instances, job, platform, now);
-  // What is there at the first look was counted by the process before this one, unless that ended
-  // too early to write it down.
+  // Instances of the first list were counted by the process before this one, unless it ended before
+  // it wrote the count.
   const bool first_look = !observations.instances_known;
   observations.instances_known = true;
   int new_instances = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one process remembers of one job between passes, and how observations are folded into it.
-// Losing it costs nothing but what must be observed again. Used by one pass at a time.
+// What one process keeps of one job between passes, and how observations are folded into it. Losing
+// it only costs that something is observed again. Used by one pass at a time.
 #pragma once
 
 #include <functional>
@@ -47,17 +47,17 @@ class JobMemory {
   std::unique_ptr<ObjectStore> store;
   StoreSecrets store_secrets;  // once there is a store
   Instant secrets_read{};
-  bool store_refused = false;  // the store did, to what they said then
+  bool store_refused = false;  // the store refused those credentials
   std::optional<IssuedCredentials> issued;
-  // Whether the job may reach what it names, which no change of its spec changes; absent = not
-  // looked at yet.
+  // Whether the job may reach what it names; no change of its spec changes that. Absent = not
+  // checked yet.
   std::optional<Status> reach;
   std::string job_key;
   // Of status, which this API server's CRD refuses: not written again by this process.
   RefusedFields refused_fields;
   // When the API server last took a status of this process.
   std::optional<Instant> status_written;
-  // When progress was last shown: by that, or by whoever led before the first pass.
+  // When progress was last written: by this process, or by an earlier one before its first pass.
   Instant progress_written{};
   bool started = false;  // meter and history were taken over from the job's status
   double active_offset = 0;
@@ -84,15 +84,16 @@ class JobMemory {
   // A record found in the store or received.
   void AddRecord(SliceFact* slice, const Job& job, const Platform& platform, Instant now,
                  const News& news);
-  // Functions that their store would not serve, by what their slices say; and those of them that
-  // may have been started with something else than the Secrets say now.
+  // Whether slices say that the store refused their functions; and whether it refused any that may
+  // have been started with other Secrets than the current ones.
   bool AnyRefused() const;
   bool AnyRefusedWithOtherSecrets(bool own_credentials) const;
-  // What functions that are asked for now are started with; `own_credentials` = slices bring them.
+  // Names the Secrets that functions are started with from now on. `own_credentials`: slices bring
+  // credentials, so that the environment has none.
   std::string StartedWith(bool own_credentials) const;
 
-  // Why the job is left alone, once for each thing of its status that cannot be read; "" = it has
-  // been told, or there is none.
+  // Why the job is left alone, once for each part of its status that cannot be read; "" = none, or
+  // taken before.
   std::string TakeLeftAlone() { return std::exchange(left_alone_, ""); }
 
  private:

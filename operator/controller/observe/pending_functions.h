@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why functions do not become ready, in terms of what the user can do: made of what the platform
-// says of each that is pending (FunctionInstance::reason).
+// Why functions do not become ready, and what the user can do: derived from the platform's reason
+// for each pending function (FunctionInstance::reason).
 #pragma once
 
 #include <optional>
@@ -19,8 +19,8 @@ struct PendingObstacle {
   friend bool operator==(const PendingObstacle&, const PendingObstacle&) = default;
 };
 
-// Of the functions of these groups; nullopt while they just take their time. When several things
-// hinder, that which most of them wait for.
+// For the functions of these groups; nullopt while they only take their time. With several
+// obstacles, the one that most functions wait for.
 std::optional<PendingObstacle> FindPendingObstacle(const Observations& observed,
                                                    const std::set<std::string>& groups);
 

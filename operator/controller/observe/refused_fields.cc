@@ -10,7 +10,7 @@ namespace lambdadnn {
 namespace {
 
 constexpr std::string_view kStatus = "status.";
-// What is decided from, and what users wait for.
+// Fields from which decisions are made, and for which users wait.
 constexpr std::array<std::string_view, 8> kNeeded = {"plan",      "planHistory", "profile",
                                                      "execution", "startTime",   "completionTime",
                                                      "model",     "conditions"};

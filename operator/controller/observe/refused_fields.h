@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an older CRD refuses of a newer operator's status (422): a value that its enum lacks, a type
-// that has changed. What the job can do without is left out from then on, so that one such field
-// does not hold up the job; what decisions are remembered in is never left out. Pure.
+// Fields of status that an older CRD refuses from a newer operator (422): a value that its enum
+// lacks, a type that has changed. Such a field is left out from then on, unless decisions depend on
+// it, so that it does not block the job. Pure.
 #pragma once
 
 #include <map>
@@ -13,17 +13,16 @@
 
 namespace lambdadnn {
 
-// Paths below status that a refusal's causes name ("phase", "progress.loss") and that the job can
-// do without.
+// Paths below status that were refused ("phase", "progress.loss") and on which no decision depends.
 std::set<std::string> RefusedStatusFields(std::string_view message);
-// By path the text that was refused, which another text may replace; "" = whatever is written
-// there.
+// By path the refused text, which another text may replace; "" = any value of the field is refused.
 using RefusedFields = std::map<std::string, std::string>;
-// Those of `message`, with what `patch` holds there, join `refused`; false when none is new.
+// Adds the fields that `message` names to `refused`, with their values in `patch`; false when none
+// is new.
 bool AddRefused(std::string_view message, const Json& patch, RefusedFields* refused);
-// Those that `patch` would write.
+// The refused fields that `patch` would write.
 std::set<std::string> RefusedIn(const Json& patch, const RefusedFields& refused);
-// Takes them out of a merge patch ({"status": …}); true when something of status is left.
+// Removes fields from a merge patch ({"status": …}); true when something of status is left.
 bool DropStatusFields(const std::set<std::string>& fields, Json* patch);
 
 }  // namespace lambdadnn

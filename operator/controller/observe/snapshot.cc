@@ -39,7 +39,7 @@ bool LiesOnTheWay(std::span<const PlanRecord> history, int in_force, int64_t beg
   const int revision = checkpoint.plan_revision;
   if (revision >= in_force) return revision == in_force;
   int64_t end = begin;
-  // Before the first record lies another job's work, or what the log no longer holds.
+  // Revisions before the first record are another job's, or were dropped from the history.
   bool known = history.empty() || revision < history.front().revision;
   for (const PlanRecord& record : history) {
     if (record.revision > revision) end = std::min(end, record.first_iteration);

@@ -38,7 +38,7 @@ PlannerInput PlannerInputOf(const Job& job, const Platform& platform, double ela
     input.objective.budget = std::max(1e-12, *input.objective.budget - spent);
   }
   const AggregationSpec& spec = job.spec.aggregation;
-  // What is not available yet the planner refuses.
+  // The planner refuses what this release does not support.
   input.aggregation.transport = spec.transport == TransportName(TransportKind::kDirect)
                                     ? TransportKind::kDirect
                                     : TransportKind::kObjectStore;

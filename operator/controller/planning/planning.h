@@ -12,14 +12,15 @@ namespace lambdadnn {
 PlannerInput PlannerInputOf(const Job& job, const Platform& platform, double elapsed_seconds,
                             double spent, bool explain);
 
-// What a whole job has to do, as far as that is known: the plan found, or for a given global batch
-// its iterations and parameters alone.
+// The work of the whole job, as far as it is known: the plan that was found, or only iterations and
+// parameters when the global batch is given.
 std::optional<Plan> WholePlan(const PlannerInput& input, const PlanningOutcome& outcome);
-// Leaves of the job what comes from `first_iteration` on, in the same batches.
+// Limits the input to the iterations from `first_iteration` on, in the same batches.
 void LimitToRemaining(const Plan& whole, int64_t first_iteration, TrainingLimits* limits);
 
-// Everything that a plan follows from and that may change in a job's life: of the spec, and what
-// was too small in `execution`. The plan in force is out of date when it was made for others.
+// The inputs of a plan that may change while a job lives: fields of the spec, and the sizes in
+// `execution` that were too small. The plan in force is out of date when it was made for other
+// ones.
 PlannedInputs PlannedInputsOf(const JobSpec& spec, const ExecutionStatus& execution);
 bool PlanIsOutOfDate(const Job& job);
 
@@ -44,8 +45,8 @@ Plan NextRevision(const Job& job, Plan planned, double elapsed_seconds, double s
 bool SameWork(const Plan& a, const Plan& b);
 // Whether spec.functions still allows this plan.
 bool WithinFunctions(const JobSpec& spec, const Plan& plan);
-// Whether the platform still lets functions be so many and so large. A plan is kept in status,
-// where somebody may have written another one.
+// Whether the platform still allows so many functions of this size. A plan is read from status,
+// which others can write as well.
 bool WithinPlatform(const JobSpec& spec, const Plan& plan, const Platform& platform);
 
 // "4 functions of 384 MiB and 1 parameter server", for conditions and events.

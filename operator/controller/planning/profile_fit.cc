@@ -24,7 +24,7 @@ double Metric(const SliceRecord& record, const std::string& name) {
   return found == record.metrics.end() ? 0 : found->second;
 }
 
-// Seconds of a step, over all measured iterations: what a quota really let through.
+// Seconds of a step, averaged over all measured iterations: the effect of the CPU quota included.
 double MeanSeconds(const SliceRecord& record) {
   if (record.profile_iteration_seconds.empty()) return 0;
   double seconds = 0;
@@ -32,7 +32,7 @@ double MeanSeconds(const SliceRecord& record) {
   return seconds / static_cast<double>(record.profile_iteration_seconds.size());
 }
 
-// How far the halves of a measurement lie from their mean, relative to it.
+// The relative difference of the two halves of a measurement from their mean.
 double HalvesDiffer(const SliceRecord& record) {
   const auto& seconds = record.profile_iteration_seconds;
   const size_t half = seconds.size() / 2;
@@ -61,7 +61,7 @@ double CoreShare(const Platform& platform, int memory_mib) {
   return milli_cpu > 0 ? std::min(1.0, milli_cpu / kMilliPerCore) : 1;
 }
 
-// Of the function that its quota held up least.
+// Of the function that its quota throttled least.
 double LeastMetric(const std::vector<ProfileSample>& samples, const std::string& name) {
   double least = 0;
   for (const ProfileSample& sample : samples) {
@@ -114,9 +114,9 @@ std::vector<TrainingRate::Point> MeanPoints(const std::map<int, std::vector<doub
   return points;
 }
 
-// Functions beside the one that measures. A plan that the spec fixes is known: they take what its
-// other workers will. Else they take what the machine has, a core each, as a plan that is short of
-// time will.
+// Functions beside the one that measures. When the spec fixes the plan, they take what its other
+// workers will. Otherwise they take the rest of the node, a core each, as a plan with a tight
+// deadline will.
 void FillMachine(const JobSpec& spec, const Platform& platform, int largest_mib,
                  ProfilePlan* plan) {
   const int milli_cpu = MilliCpuOf(platform, largest_mib);
@@ -191,7 +191,7 @@ ProfileSample AtSize(const ProfileSample& measured, const Platform& platform, in
   ProfileSample sample = measured;
   sample.memory_mib = memory_mib;
   SliceRecord& record = sample.record;
-  // Steps of less than the quota of a period are not held up by it, as many in a row will be.
+  // A single step shorter than the quota of a period is not throttled; many in a row are.
   const double least = Metric(record, "stepCpuSeconds") / share(measured.memory_mib);
   const double seconds = MeanSeconds(record);
   const double held_up = seconds > 0 ? std::max(1.0, least / seconds) : 1;
@@ -256,11 +256,11 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
   profile.transfer = {
       MedianMetric(samples, "pushCpuSeconds"), MedianMetric(samples, "pushCpuSecondsPerByte"),
       MedianMetric(samples, "pullCpuSeconds"), MedianMetric(samples, "pullCpuSecondsPerByte")};
-  // What a step costs beside its samples is counted apart: the same part of it at every size, since
-  // it is the quota that differs between them.
+  // The fixed cost of a step is counted apart: the same share of the step at every size, since only
+  // the quota differs between them.
   const double step_cpu = MedianMetric(samples, "stepCpuSeconds");
   const double of_samples = step_cpu > beside_samples ? 1 - beside_samples / step_cpu : 1;
-  // Later slices of the same process have what the earlier ones used in it.
+  // The memory of a later slice includes what earlier slices of the same process took.
   profile.start_cpu_seconds = LeastMetric(samples, "startCpuSeconds");
   for (const ProfileSample& sample : samples) {
     const SliceRecord& record = sample.record;
@@ -321,7 +321,7 @@ std::string ProfileSignature(const JobSpec& spec, const Platform& platform) {
   Json dataset = encoded["dataset"];
   // The seed of generated data changes no time.
   if (spec.dataset.rendered_digits) dataset["renderedDigits"].erase("seed");
-  // Of the optimizer, what its update computes; of the store, whose client the functions use.
+  // The optimizer counts by what its update computes, the store by the client that functions use.
   const OptimizerSpec& optimizer = spec.training.optimizer;
   const std::string& uri = spec.object_store.uri;
   Json signature = {{"model", encoded["model"]},
@@ -339,7 +339,7 @@ std::string ProfileSignature(const JobSpec& spec, const Platform& platform) {
   signature["memory"] = plan.memory_mib;
   signature["batch"] = plan.batch_size;
   signature["functions"] = plan.functions;
-  // Raised whenever a profile measures something new, so that none without it is taken for whole.
+  // Raised whenever profiles measure something new: older ones are not used then.
   signature["form"] = 7;
   return Hex64(Xxh3(AsBytes(DumpJson(signature))));
 }

@@ -16,9 +16,9 @@ namespace {
 
 constexpr const char* kField = "spec.checkpoint.resumeFrom";
 constexpr size_t kMaxNamedJobs = 3;
-// More are not told apart: a folder may hold any number.
+// Jobs under the folder that are listed at most: it may hold any number.
 constexpr size_t kMaxFoundJobs = 100;
-// Readings of a part before what arrives is believed to be what is stored.
+// Reads of a damaged part before it counts as damaged in the store, and not on the way.
 constexpr int kCopyAttempts = 5;
 
 // A folder of a store: the store itself is opened one level above, since keys need a first part.
@@ -128,7 +128,7 @@ Result<ImportedCheckpoint> ImportCheckpoint(const std::string& uri, const StoreO
   auto manifest = ReadManifest(store, **newest);
   if (!manifest.ok()) return manifest.status().WithContext(kField);
   imported.manifest = *manifest;
-  // Where the other job would have ended is not where this one does.
+  // The other job's number of iterations is not this one's.
   imported.manifest.stop_at = 0;
   imported.reference = **newest;
   imported.reference.prefix = own_prefix;

@@ -109,7 +109,7 @@ void StoreBulkheads::Close() {
   {
     const MonitorLock lock(*monitor_);
     StopBeginning();
-    // Run is about to say who has begun.
+    // Run has not told yet that it began.
     const auto all_known = [this] {
       for (const Runner& runner : runners_) {
         if (runner.task == nullptr) return false;

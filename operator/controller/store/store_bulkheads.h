@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where passes go on that have to wait for an object store, so that a store which hangs holds up
-// its own jobs only: none of the work queue's workers waits for one.
+// Runs passes that have to wait for an object store, so that a store which hangs delays its own
+// jobs only: no worker of the work queue waits for a store.
 //
-// A bulkhead is around a store as its jobs see it (namespace, endpoint, Secret). Each has a few
-// tasks at most, and as soon as many are busy in all, one: a store that hangs then takes one of
-// them, however many jobs wait for it. Half of all tasks is the most that one namespace has,
-// however many stores of its jobs hang. Work of one begins in the order in which it came; whose
-// turn it is, namespaces and then their stores share. Thread-safe.
+// A bulkhead belongs to a store as its jobs see it (namespace, endpoint, Secret). It has a few
+// tasks at most, and only one while many tasks of all bulkheads are busy: a store that hangs then
+// holds one task, however many jobs wait for it. One namespace has half of all tasks at most.
+// Within a bulkhead work begins in the order in which it was added; namespaces, and within them
+// their stores, take turns. Thread-safe.
 #pragma once
 
 #include <deque>
@@ -33,7 +33,7 @@ class StoreBulkheads {
     int of_a_store = 8;
     int of_a_namespace = 128;
     int crowded = 64;  // from here on a store that has a task gets no other
-    int of_all = 256;  // less `crowded`: stores that may hang and hold up nobody else
+    int of_all = 256;  // less `crowded`: stores that may hang without delaying others
   };
 
   StoreBulkheads(Executor& executor, const Limits& limits);

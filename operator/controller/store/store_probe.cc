@@ -20,7 +20,7 @@ bool IsAnswer(const Status& status) {
 }  // namespace
 
 Result<std::vector<std::string>> ProbeStore(ObjectStore& store, const std::string& key) {
-  // Found there: of an earlier probe, whose end nobody saw.
+  // The object is there: an earlier probe was interrupted.
   Status created = Create(store, key, "1");
   // Other bytes: a repeated request that finds its own is no answer.
   if (created.ok()) created = Create(store, key, "2");

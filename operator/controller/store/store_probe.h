@@ -14,11 +14,11 @@ namespace lambdadnn {
 
 // A Put creates an object only where none is.
 inline constexpr const char* kConditionalPut = "ConditionalPut";
-// Who waits for an object is told that it came.
+// The store notifies those that wait for an object.
 inline constexpr const char* kArrivalHints = "ArrivalHints";
 
-// In this order. Writes an object under `key`, which nobody else may use, and deletes it again. An
-// error: the store cannot be written, or does not answer; an object may be left then.
+// In this order. Writes an object under `key`, which must be this call's alone, and deletes it. On
+// an error the store cannot be written or does not answer, and the object may be left.
 Result<std::vector<std::string>> ProbeStore(ObjectStore& store, const std::string& key);
 
 }  // namespace lambdadnn

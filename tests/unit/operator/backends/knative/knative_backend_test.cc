@@ -426,7 +426,8 @@ TEST_F(Knative, WhyAPodIsNotReadyIsTold) {
   SetContainer(pod, {{"restartCount", 0},
                      {"state", {{"waiting", {{"reason", "ImagePullBackOff"}, {"message", "m"}}}}}});
   EXPECT_EQ(List()[0].phase, FunctionPhase::kPending);
-  EXPECT_EQ(List()[0].reason, "ImagePullBackOff: m");
+  EXPECT_EQ(List()[0].reason, "ImagePullBackOff");
+  EXPECT_EQ(List()[0].Why(), "ImagePullBackOff: m");
 }
 
 TEST_F(Knative, AnUnreadyPodKeepsItsAddress) {
