@@ -44,6 +44,10 @@ void AddFlags(CLI::App& app, OperatorFlags& flags) {
   AddValue(app, "--namespaces", options.namespaces,
            "Look after the jobs of these namespaces only (separated by commas)")
       ->delimiter(',');
+  AddValue(app, "--namespace-weights", options.namespace_weights,
+           "How namespaces share the capacity: NAMESPACE=WEIGHT, separated by commas; a namespace "
+           "that is not named has the weight 1")
+      ->delimiter(',');
   AddValue(app, "--backend", flags.backend, "Where functions run: Local or Knative");
   AddValue(app, "--host-socket", options.host_socket,
            "Backend Local: the socket of the function host (lambdadnn host)");

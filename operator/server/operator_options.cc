@@ -32,6 +32,23 @@ Result<ListenAddress> ParseListenAddress(const std::string& flag, const std::str
   return ListenAddress{parts->host.empty() ? "0.0.0.0" : parts->host, static_cast<int>(*port)};
 }
 
+Result<NamespaceWeights> ParseNamespaceWeights(const std::vector<std::string>& entries) {
+  constexpr double kMostWeight = 1000;
+  NamespaceWeights weights;
+  for (const std::string& entry : entries) {
+    const size_t equals = entry.find('=');
+    const auto weight = equals == std::string::npos || equals == 0
+                            ? std::nullopt
+                            : ParseDouble(entry.substr(equals + 1));
+    if (!weight.has_value() || !(*weight > 0 && *weight <= kMostWeight)) {
+      return InvalidArgumentError("--namespace-weights: '" + entry +
+                                  "' is not NAMESPACE=WEIGHT with a weight above 0 and up to 1000");
+    }
+    weights[entry.substr(0, equals)] = *weight;
+  }
+  return weights;
+}
+
 Status OperatorOptions::Validate() const {
   LDNN_RETURN_IF_ERROR(CheckBackendFlags(*this));
   for (const std::string& name : image_pull_secrets) {
@@ -42,6 +59,7 @@ Status OperatorOptions::Validate() const {
       return InvalidArgumentError("--namespaces: holds an empty name; leave the flag away for all");
     }
   }
+  LDNN_RETURN_IF_ERROR(ParseNamespaceWeights(namespace_weights).status());
   if (kube_api_qps != 0 && !(kube_api_qps >= kMinQps && kube_api_qps <= kMaxQps)) {
     return InvalidArgumentError("--kube-api-qps: must be 0 (no limit) or from 0.1 to 10000");
   }

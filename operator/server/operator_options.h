@@ -8,6 +8,7 @@
 
 #include "common/base/status.h"
 #include "operator/api/backend_kind.h"
+#include "operator/controller/admission/fair_share.h"
 
 namespace lambdadnn {
 
@@ -21,6 +22,8 @@ struct OperatorOptions {
   int kube_api_burst = 100;
   // Namespaces whose jobs are managed; empty = all.
   std::vector<std::string> namespaces = {};
+  // "NAMESPACE=WEIGHT": shares of the capacity (controller/admission/fair_share.h).
+  std::vector<std::string> namespace_weights = {};
 
   // Where functions run (server/backend_factory.h). Local: the function host (`lambdadnn host`)
   // that serves this socket. Knative: pods of these images, where a job names none.
@@ -70,6 +73,9 @@ struct OperatorOptions {
 
   Status Validate() const;
 };
+
+// kInvalidArgument names the flag and the entry.
+Result<NamespaceWeights> ParseNamespaceWeights(const std::vector<std::string>& entries);
 
 // "HOST:PORT" or ":PORT" (all addresses) taken apart; kInvalidArgument names `flag`.
 struct ListenAddress {

@@ -371,6 +371,7 @@ void OperatorProcess::State::Lead(int64_t epoch) {
   with.backend = options.backend;
   with.platform = platform;
   with.capacity = capacity;
+  with.namespace_weights = ParseNamespaceWeights(options.namespace_weights).value();  // valid
   with.workers = options.workers;
   with.leader_epoch = epoch;
   const std::lock_guard lock(mutex);

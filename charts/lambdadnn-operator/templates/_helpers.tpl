@@ -198,6 +198,9 @@ allowedEndpoints: []
 {{- with include "lambdadnn.storeUri" . }}
 - --store={{ . }}
 {{- end }}
+{{- with .Values.controller.namespaceWeights }}
+- --namespace-weights={{ range $i, $namespace := keys . | sortAlpha }}{{ if $i }},{{ end }}{{ $namespace }}={{ get $.Values.controller.namespaceWeights $namespace }}{{ end }}
+{{- end }}
 {{- with .Values.objectStore.readable }}
 - --readable={{ join "," . }}
 {{- end }}

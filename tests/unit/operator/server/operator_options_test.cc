@@ -9,7 +9,9 @@
 namespace lambdadnn {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Pair;
 
 OperatorOptions Good() {
   OperatorOptions options;
@@ -67,6 +69,16 @@ TEST(OperatorOptions, NamesTheFlagThatIsWrong) {
     options.kube_api_burst = burst;
     EXPECT_THAT(options.Validate().message(), HasSubstr("--kube-api-burst")) << burst;
   }
+  options = Good();
+  for (const char* entry :
+       {"team", "=2", "team=", "team=0", "team=-1", "team=1001", "team=x", ""}) {
+    options.namespace_weights = {"other=1", entry};
+    EXPECT_THAT(options.Validate().message(), HasSubstr("--namespace-weights")) << entry;
+  }
+  options.namespace_weights = {"team-a=2", "team-b=0.5"};
+  EXPECT_TRUE(options.Validate().ok());
+  EXPECT_THAT(ParseNamespaceWeights(options.namespace_weights).value(),
+              ElementsAre(Pair("team-a", 2), Pair("team-b", 0.5)));
   options = Good();
   options.metrics_address = "8080";
   EXPECT_THAT(options.Validate().message(), HasSubstr("--metrics-address"));
