@@ -28,7 +28,7 @@ readonly CI_MINUTES=15 DEADLINE_MINUTES=85 HANG_MINUTES=10 TEST_SECONDS=300
 readonly TIERS='
 build       |90 |what the tiers below need, incl. servers (more on a bare machine)|
 unit        |50 |all unit tests                                             |
-tidy        |45 |all; clang-tidy for 20 s, of what changed first             |clang-tidy of every file
+tidy        |45 |all; clang-tidy for 20 s, of what the last commit changed   |clang-tidy of every file
 conformance |5  |object stores: memory, files, strict S3 stand-in           |
 simulation  |80 |600 fixed seeds and those found, planted bugs, hours of jobs; 30 s of seeds, not counted|a day of jobs, 10 minutes of fresh seeds, each planted bug within 10,000
 integration |290|kills, UCI digits, MinIO, bad input, CRD, operator, chart; an eighth of others, by commit|20 kills, versitygw, every store operation of an iteration, the operator killed at every write, models on both LibTorch
@@ -229,7 +229,7 @@ readonly CLANG_TIDY_SECONDS=20
 tier_tidy() {
   tier_simple tidy 2
   local begin=$SECONDS bound=()
-  [ "$all" = 1 ] || bound=(--seconds "$CLANG_TIDY_SECONDS")
+  [ "$all" = 1 ] || bound=(--changed --seconds "$CLANG_TIDY_SECONDS")
   if until_deadline /usr/bin/python3 tests/tidy/clang_tidy.py "${bound[@]}" >build/clang_tidy.log 2>&1; then
     count 1 0
     note tidy "$(tail -n 1 build/clang_tidy.log), $((SECONDS - begin)) s"

@@ -3,12 +3,11 @@
 """Runs clang-tidy on every C++ source by itself, without the batches and precompiled headers of the build:
 what compiles here includes all that it uses. .clang-tidy says which checks.
 
-    tests/tidy/clang_tidy.py [--seconds N] [FILE...]
+    tests/tidy/clang_tidy.py [--changed] [--seconds N] [FILE...]
 
 What passed before with the same content, headers of ours, checks and packages is not checked again. With
---seconds no file is begun after N seconds; the last line says how many were not reached. What git calls
-changed comes first, then this commit's turn, so that every file is reached in time. Exit code 1 when
-something was found.
+--changed only what the last commit or the working tree has changed is checked. With --seconds no file is
+begun after N seconds; the last line says how many were not reached. Exit code 1 when something was found.
 """
 import argparse
 import concurrent.futures
@@ -26,13 +25,11 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tests/support"))
 import remembered  # noqa: E402
-import turns  # noqa: E402
 
 PROGRAM = "clang-tidy-19"
 FLAGS = ["-std=c++20", "-I.", "-w", '-DLAMBDADNN_VERSION="0"']
 # clang does not compile Debian's LibTorch.
 NOT_FOR_CLANG = re.compile(r"^#include [<\"](torch|ATen|c10)/", re.MULTILINE)
-PARTS = 8  # turns, after which each file was first once
 
 
 @functools.cache
@@ -73,12 +70,9 @@ def sources():
     return [name for name in names if not any(NOT_FOR_CLANG.search(text(one)) for one in closure(name))]
 
 
-def in_order(names):
-    changed = {name for name in [*git("diff", "--name-only", "HEAD"), *git("diff", "--name-only", "HEAD~1", "HEAD")]
-               if name}
-    turn = turns.turn(PARTS)
-    order = {name: (name not in changed, (index - turn) % PARTS) for index, name in enumerate(sorted(names))}
-    return sorted(names, key=order.get)
+def changed():
+    return {name for name in [*git("diff", "--name-only", "HEAD"), *git("diff", "--name-only", "HEAD~1", "HEAD"),
+                              *git("ls-files", "-o", "--exclude-standard")] if name}
 
 
 def check(name):
@@ -93,6 +87,7 @@ def check(name):
 
 def main():
     parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--changed", action="store_true")
     parser.add_argument("--seconds", type=float, default=float("inf"))
     parser.add_argument("files", nargs="*")
     options = parser.parse_args()
@@ -101,7 +96,9 @@ def main():
         return 1
     # What a header of the system says follows from the packages.
     version = remembered.digest(remembered.output(PROGRAM, "--version") + remembered.output("gcc", "--version"))
-    names = in_order(options.files or sources())
+    names = options.files or sources()
+    if options.changed:
+        names = sorted(changed().intersection(names))
     keys = {name: key(name, version) for name in names}
     begin = time.monotonic()
     wanted = [name for name in names if remembered.find(keys[name]) is None]

@@ -271,8 +271,7 @@ class TidyHoldsCommandsAgainstTheirHelp(SmallTree):
 class ClangTidy(SmallTree):
     def setUp(self):
         super().setUp()
-        for name in (".clang-tidy", "tests/tidy/clang_tidy.py", "tests/support/remembered.py",
-                     "tests/support/turns.py"):
+        for name in (".clang-tidy", "tests/tidy/clang_tidy.py", "tests/support/remembered.py"):
             self.write(name, (ROOT / name).read_text())
         self.write("common/base/z.h", LICENCE + "#pragma once\nint Zed();\n")
 
@@ -301,6 +300,17 @@ class ClangTidy(SmallTree):
         code, said = self.run_it()
         self.assertEqual(code, 1)
         self.assertIn("0 files passed, 1 failed, 0 had passed before", said)
+
+    def test_what_the_last_commit_changed(self):
+        for number, name in enumerate(("first", "second")):
+            self.write(f"common/base/{name}.cc", LICENCE + f"int {name} = 1;\n")
+            subprocess.run(["git", "add", "."], cwd=self.root, check=True)
+            subprocess.run(["git", "-c", "user.name=x", "-c", "user.email=x@y", "commit", "-qm", str(number)],
+                           cwd=self.root, check=True)
+        self.write("common/base/own.cc", LICENCE + "int own = 1;\n")
+        code, said = self.run_it("--changed")
+        self.assertEqual(code, 0)
+        self.assertIn("clang-tidy: 2 files passed, 0 failed", said)
 
     def test_a_mistake_that_compiles(self):
         self.write("common/base/y.cc", LICENCE + "#include <string>\n#include <utility>\n\n"

@@ -15,8 +15,8 @@ double LearningRate(const OptimizerConfig& config, int64_t iteration, int64_t it
   }
   const int64_t step = iteration - warmup;
   if (schedule.name == "step") {
-    return config.learning_rate *
-           std::pow(schedule.gamma, static_cast<double>(step / schedule.step_iterations));
+    const int64_t steps = step / schedule.step_iterations;
+    return config.learning_rate * std::pow(schedule.gamma, static_cast<double>(steps));
   }
   if (schedule.name == "cosine") {
     const double total = static_cast<double>(std::max<int64_t>(1, iterations - warmup));

@@ -90,7 +90,7 @@ TEST(ExtendedModel, AddsColdStartEvaluationAndOverhead) {
   input.profile.iteration_overhead_seconds = 0.5;
   const Prediction predicted = Predicted(input).predicted;
   EXPECT_DOUBLE_EQ(predicted[Term::kColdStart], 3);
-  EXPECT_DOUBLE_EQ(predicted[Term::kEvaluation], 2 * 80 / 4 / 20.0);
+  EXPECT_DOUBLE_EQ(predicted[Term::kEvaluation], 2 * 20 / 20.0);
   EXPECT_DOUBLE_EQ(predicted.seconds, before + 3 + 2 + 8 * 0.5);
 }
 
