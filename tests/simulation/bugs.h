@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "common/base/planted_bug.h"
 #include "common/base/status.h"
+#include "tests/simulation/planted_bug.h"
 
 namespace lambdadnn::simulation {
 

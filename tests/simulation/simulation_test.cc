@@ -3,9 +3,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
+#include <filesystem>
 #include <map>
 #include <set>
 
+#include "common/base/files.h"
+#include "common/base/text.h"
 #include "tests/simulation/bugs.h"
 #include "tests/simulation/campaign.h"
 #include "tests/simulation/scenario.h"
@@ -137,6 +141,42 @@ TEST(Simulation, ASeedReplaysToTheSameTrace) {
   const std::string first = trace(3);
   EXPECT_GT(first.size(), 1000u);
   EXPECT_EQ(first, trace(3));
+}
+
+// "gradient-merged-twice" -> "kGradientMergedTwice"
+std::string ConstantOf(const std::string& name) {
+  std::string constant = "k";
+  for (const std::string& word : Split(name, '-')) {
+    constant += static_cast<char>(std::toupper(word[0]));
+    constant += word.substr(1);
+  }
+  return constant;
+}
+
+TEST(Simulation, EveryDefectIsAPatchOfItsName) {
+  const std::string folder = SourcePath("tests/simulation/planted");
+  std::set<std::string> patches;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    patches.insert(file.path().filename());
+  }
+  std::set<std::string> names;
+  for (const BugInfo& bug : AllBugs()) names.insert(std::string(bug.name) + ".patch");
+  EXPECT_EQ(patches, names);
+  for (const BugInfo& bug : AllBugs()) {
+    const Result<std::string> text = ReadFile(folder + "/" + bug.name + ".patch");
+    ASSERT_TRUE(text.ok()) << text.status().ToString();
+    const std::vector<std::string> lines = Split(*text, '\n');
+    ASSERT_GT(lines.size(), 1u) << bug.name;
+    EXPECT_TRUE(lines[0].ends_with(".") && lines[1].starts_with("--- a/"))
+        << bug.name << ": the first line says what goes wrong, and what it changes follows";
+    const std::string switched = "Planted(PlantedBug::";
+    std::set<std::string> asked;
+    for (size_t at = 0; (at = text->find(switched, at)) != std::string::npos;) {
+      at += switched.size();
+      asked.insert(text->substr(at, text->find(')', at) - at));
+    }
+    EXPECT_THAT(asked, testing::ElementsAre(ConstantOf(bug.name))) << bug.name;
+  }
 }
 
 class PlantedBugTest : public testing::TestWithParam<BugInfo> {};
