@@ -20,7 +20,7 @@ readonly COMPILE_PACKAGES=(
 readonly BUILD_PACKAGES=(
   "${COMPILE_PACKAGES[@]}"
   libtorch-dev libopenblas0-openmp
-  libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev
+  libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev python3 patch
 )
 readonly TEST_PACKAGES=(
   clang-14 libclang-rt-14-dev clang-format-19 clang-tidy-19 shellcheck python3 python3-pip python3-pytest

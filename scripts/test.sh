@@ -33,7 +33,7 @@ conformance |5  |object stores: memory, files, strict S3 stand-in           |
 simulation  |80 |600 fixed seeds and those found, planted bugs, hours of jobs; 30 s of seeds, not counted|a day of jobs, 10 minutes of fresh seeds, each planted bug within 10,000
 integration |290|kills, UCI digits, MinIO, bad input, CRD, operator, chart; an eighth of others, by commit|20 kills, versitygw, every store operation of an iteration, the operator killed at every write, models on both LibTorch
 timing      |240|none: needs a quiet machine; --tier timing: 3 runs of two plans|median of 5 runs, and of 3 on a cluster
-sanitizers  |10 |address+undefined: parsers, readers, transport, servers    |all unit and conformance tests; thread sanitizer; a training with LibTorch
+sanitizers  |10 |address+undefined: parsers, readers, transport, servers    |all unit and conformance tests, 50 seeds of the simulator; thread sanitizer; a training with LibTorch
 fuzz        |5  |every input of the corpora under address+undefined         |each target fuzzed for 120 s
 e2e         |325|README on a real cluster, a job in layers, two faults, the end|all faults, limits, isolation, life of a chart, an upgrade; the cluster itself
 '
@@ -417,6 +417,12 @@ tier_sanitizers() {
       fail sanitizers "the $preset build failed"
     fi
   done
+  # Of the simulator all of the operator and of the functions is built.
+  if build asan-ubsan simulate; then
+    run_ctest sanitizers asan-ubsan -L '^sanitizers$' -j 2
+  else
+    fail sanitizers "the asan-ubsan build of the simulator failed"
+  fi
   sanitized_training
 }
 

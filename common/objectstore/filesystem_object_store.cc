@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "common/base/planted_bug.h"
 #include "common/objectstore/filesystem_errors.h"
 #include "common/objectstore/filesystem_layout.h"
 #include "common/objectstore/filesystem_walk.h"
@@ -82,7 +81,7 @@ Status FilesystemObjectStore::PutPieces(std::string_view key, uint64_t size,
     const uint64_t length = std::min(kPieceBytes, size - offset);
     const Result<Bytes> piece = ReadPiece(read, {offset, length});
     Status status = piece.status();
-    const bool sync = offset + length == size && !Planted(PlantedBug::kFileNotSynced);
+    const bool sync = offset + length == size;
     const int error = piece.ok() ? files_.Append(*temporary, *piece, sync) : 0;
     if (error != 0) status = ErrnoStatus(context, error);
     if (status.ok()) continue;
@@ -102,14 +101,13 @@ Status FilesystemObjectStore::Finish(const std::string& temporary, std::string_v
     if (WakeupRow* const wakeups = Wakeups()) wakeups->Ring(NumberOf(key));
     return OkStatus();
   }
-  if (Planted(PlantedBug::kFolderNotSynced)) return OkStatus();
   return SyncFolders(path).WithContext("writing " + path);
 }
 
 Result<std::string> FilesystemObjectStore::WriteTemporary(std::span<const ByteView> parts,
                                                           const PutOptions& options) {
   const std::string folder = root_ + "/" + std::string(kTemporaryFolder);
-  const bool sync = !options.ephemeral && !Planted(PlantedBug::kFileNotSynced);
+  const bool sync = !options.ephemeral;
   Result<std::string> name = files_.WriteNew(folder, parts, sync);
   if (name.status().code() == StatusCode::kNotFound) {
     LDNN_RETURN_IF_ERROR(MakeFolders(folder + "/file"));

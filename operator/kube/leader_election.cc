@@ -5,7 +5,6 @@
 #include <cmath>
 #include <limits>
 
-#include "common/base/planted_bug.h"
 #include "common/base/text.h"
 #include "operator/kube/micro_time.h"
 #include "operator/kube/object_metadata.h"
@@ -125,7 +124,6 @@ void LeaderElection::Run() {
 }
 
 void LeaderElection::WatchDeadline() {
-  if (Planted(PlantedBug::kLeadKeptUnrenewed)) return;
   std::string why;
   {
     const MonitorLock lock(*monitor_);
@@ -165,10 +163,6 @@ void LeaderElection::Observe(const Json& lease) {
 bool LeaderElection::SeenExpired() const {
   // The holder's own duration counts: it may have been configured otherwise.
   const int64_t seconds = NumberOf(observed_, "leaseDurationSeconds");
-  if (Planted(PlantedBug::kLeaseTakenByForeignClock)) {
-    return FormatMicroTime(runtime_.clock.Wall() - std::chrono::seconds(seconds)) >
-           TextOf(observed_, "renewTime");
-  }
   return runtime_.clock.Now() - observed_at_ > std::chrono::seconds(seconds);
 }
 

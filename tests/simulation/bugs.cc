@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/simulation/bugs.h"
 
-#include <array>
+#include <algorithm>
 
 #include "common/base/files.h"
 #include "common/base/text.h"
@@ -9,33 +9,52 @@
 namespace lambdadnn::simulation {
 namespace {
 
-constexpr std::array kBugs = {
-    BugInfo{PlantedBug::kGradientMergedTwice, "gradient-merged-twice"},
-    BugInfo{PlantedBug::kStaleObjectAccepted, "stale-object-accepted"},
-    BugInfo{PlantedBug::kManifestBeforeParts, "manifest-before-parts"},
-    BugInfo{PlantedBug::kCheckpointPrunedTooEarly, "checkpoint-pruned-too-early"},
-    BugInfo{PlantedBug::kOptimizerStateNotRestored, "optimizer-state-not-restored"},
-    BugInfo{PlantedBug::kStopAtOffByOne, "stop-at-off-by-one"},
-    BugInfo{PlantedBug::kGarbageTooEarly, "garbage-too-early"},
-    BugInfo{PlantedBug::kNormsOfOwnGroupOnly, "norms-of-own-group-only"},
-    BugInfo{PlantedBug::kSliceRunTwice, "slice-run-twice"},
-    BugInfo{PlantedBug::kOldIncarnationAccepted, "old-incarnation-accepted"},
-    BugInfo{PlantedBug::kLeaderEpochIgnored, "leader-epoch-ignored"},
-    BugInfo{PlantedBug::kFinalizerLost, "finalizer-lost"},
-    BugInfo{PlantedBug::kStatusWithoutVersion, "status-without-version"},
-    BugInfo{PlantedBug::kIncarnationNotRaised, "incarnation-not-raised"},
-    BugInfo{PlantedBug::kOlderPlanAccepted, "older-plan-accepted"},
-    BugInfo{PlantedBug::kOlderPlanPulled, "older-plan-pulled"},
-    BugInfo{PlantedBug::kGarbageNeverCollected, "garbage-never-collected"},
-    BugInfo{PlantedBug::kFileNotSynced, "file-not-synced"},
-    BugInfo{PlantedBug::kFolderNotSynced, "folder-not-synced"},
-    BugInfo{PlantedBug::kLeaseTakenByForeignClock, "lease-taken-by-foreign-clock"},
-    BugInfo{PlantedBug::kLeadKeptUnrenewed, "lead-kept-unrenewed"},
-};
+constexpr unsigned kHangSeconds = 5;
+
+const std::vector<BugInfo>& Bugs() {
+  static const std::vector<BugInfo> bugs = {
+      {PlantedBug::kGradientMergedTwice, "gradient-merged-twice", {Invariant::kWeights}},
+      {PlantedBug::kStaleObjectAccepted, "stale-object-accepted", {Invariant::kWeights}},
+      {PlantedBug::kManifestBeforeParts, "manifest-before-parts", {Invariant::kManifestLast}},
+      {PlantedBug::kCheckpointPrunedTooEarly,
+       "checkpoint-pruned-too-early",
+       {Invariant::kCheckpointKept}},
+      {PlantedBug::kOptimizerStateNotRestored,
+       "optimizer-state-not-restored",
+       {Invariant::kWeights}},
+      {PlantedBug::kStopAtOffByOne, "stop-at-off-by-one", {Invariant::kModelDigest}},
+      {PlantedBug::kGarbageTooEarly, "garbage-too-early", {Invariant::kReadFirst}},
+      {PlantedBug::kNormsOfOwnGroupOnly, "norms-of-own-group-only", {Invariant::kWeights}},
+      {PlantedBug::kSliceRunTwice, "slice-run-twice", {Invariant::kSliceRunsOnce}},
+      {PlantedBug::kOldIncarnationAccepted,
+       "old-incarnation-accepted",
+       {Invariant::kIncarnationFence}},
+      {PlantedBug::kLeaderEpochIgnored, "leader-epoch-ignored", {Invariant::kLeaderFence}},
+      {PlantedBug::kFinalizerLost,
+       "finalizer-lost",
+       {Invariant::kNoFunctionLeft, Invariant::kNoObjectLeft}},
+      {PlantedBug::kStatusWithoutVersion, "status-without-version", {Invariant::kStatusByLeader}},
+      {PlantedBug::kIncarnationNotRaised,
+       "incarnation-not-raised",
+       {Invariant::kRoundsGoOn, Invariant::kSliceOfOne}},
+      {PlantedBug::kOlderPlanAccepted, "older-plan-accepted", {Invariant::kModelDigest}},
+      {PlantedBug::kOlderPlanPulled, "older-plan-pulled", {Invariant::kOwnScope}},
+      {PlantedBug::kGarbageNeverCollected, "garbage-never-collected", {Invariant::kNoObjectLeft}},
+      {PlantedBug::kFileNotSynced, "file-not-synced", {Invariant::kDurable}},
+      {PlantedBug::kFolderNotSynced, "folder-not-synced", {Invariant::kDurable}},
+      {PlantedBug::kLeaseTakenByForeignClock,
+       "lease-taken-by-foreign-clock",
+       {Invariant::kOneLeader, Invariant::kLeaseTaken}},
+      {PlantedBug::kLeadKeptUnrenewed,
+       "lead-kept-unrenewed",
+       {Invariant::kOneLeader, Invariant::kDeposedEnd}},
+  };
+  return bugs;
+}
 
 }  // namespace
 
-std::span<const BugInfo> AllBugs() { return kBugs; }
+std::span<const BugInfo> AllBugs() { return Bugs(); }
 
 Result<std::map<std::string, std::vector<uint64_t>>> ReadRecordedSeeds(const std::string& path) {
   LDNN_ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
@@ -54,13 +73,41 @@ Result<std::map<std::string, std::vector<uint64_t>>> ReadRecordedSeeds(const std
   return seeds;
 }
 
-bool PlantBug(const std::string& name) {
-  for (const BugInfo& bug : kBugs) {
-    if (name != bug.name) continue;
-    planted_bug = bug.bug;
-    return true;
+const BugInfo* FindBug(const std::string& name) {
+  for (const BugInfo& bug : Bugs()) {
+    if (name == bug.name) return &bug;
   }
-  return false;
+  return nullptr;
+}
+
+BugSearch SearchBug(const BugInfo& bug, CampaignOptions options, size_t enough) {
+  BugSearch search;
+  size_t looked_at = 0;
+  const auto look = [&](const CampaignResult& result) {
+    for (; looked_at < result.failures.size() && search.found.size() < enough; ++looked_at) {
+      const SeedFailure& failure = result.failures[looked_at];
+      if (std::ranges::find(bug.found_by, failure.invariant) == bug.found_by.end()) {
+        search.others.push_back(failure);
+        continue;
+      }
+      CampaignOptions one;
+      one.first_seed = one.last_seed = failure.seed;
+      planted_bug = PlantedBug::kNone;
+      const std::vector<SeedFailure> without = RunCampaign(one).failures;
+      planted_bug = bug.bug;
+      search.without.insert(search.without.end(), without.begin(), without.end());
+      if (without.empty()) search.found.push_back(failure);
+    }
+    return search.found.size() >= enough;
+  };
+  options.enough = look;
+  options.seeds_per_child = 10;
+  // Some defects make worlds hang, which finds none of them.
+  options.hang_seconds = kHangSeconds;
+  planted_bug = bug.bug;
+  search.campaign = RunCampaign(options);
+  planted_bug = PlantedBug::kNone;
+  return search;
 }
 
 }  // namespace lambdadnn::simulation

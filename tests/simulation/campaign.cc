@@ -35,7 +35,8 @@ void LimitCpu(unsigned seconds) {
   LDNN_CHECK(setitimer(ITIMER_PROF, &timer, nullptr) == 0, "no timer");
 }
 
-// Lines: "begin N", "ok N faults slices incarnations revisions", "fail N message", ledger lines.
+// Lines: "begin N", "ok N faults slices incarnations revisions counted", "fail N invariant
+// message", ledger lines.
 void RunChild(int out, uint64_t first, uint64_t last, unsigned hang_seconds) {
   SetLogLevel(LogLevel::kError);
   FaultLedger ledger;
@@ -44,16 +45,18 @@ void RunChild(int out, uint64_t first, uint64_t last, unsigned hang_seconds) {
     WriteAll(out, "begin\t" + std::to_string(seed) + "\n");
     const WorldResult result = RunWorld(seed, {});
     ledger.Merge(result.faults);
-    if (result.status.ok()) {
+    if (result.ok()) {
       WriteAll(out, "ok\t" + std::to_string(seed) + "\t" +
                         std::to_string(result.faults.TotalFaults()) + "\t" +
                         std::to_string(result.slices) + "\t" + std::to_string(result.incarnations) +
-                        "\t" + std::to_string(result.plan_revisions) + "\n");
+                        "\t" + std::to_string(result.plan_revisions) + "\t" +
+                        std::to_string(result.counted_iterations) + "\n");
     } else {
-      std::string message = result.status.ToString() + " [" + result.scenario + "]";
+      std::string message = result.violation->what + " [" + result.scenario + "]";
       std::replace(message.begin(), message.end(), '\n', ' ');
       std::replace(message.begin(), message.end(), '\t', ' ');
-      WriteAll(out, "fail\t" + std::to_string(seed) + "\t" + message + "\n");
+      WriteAll(out, "fail\t" + std::to_string(seed) + "\t" + NameOf(result.violation->invariant) +
+                        "\t" + message + "\n");
     }
   }
   WriteAll(out, ledger.Serialize());
@@ -122,18 +125,21 @@ uint64_t RunBatch(uint64_t first, uint64_t last, unsigned hang_seconds, Campaign
     in_world = false;
     ++result->seeds;
     if (parts[0] == "fail") {
-      result->failures.push_back({running, parts[2]});
+      const auto invariant = InvariantOf(parts[2]);
+      LDNN_CHECK(invariant.has_value(), "no invariant: " + parts[2]);
+      result->failures.push_back({running, *invariant, parts[3]});
       continue;
     }
     result->faults_per_seed.push_back(*ParseInteger(parts[2]));
     result->slices_per_seed.push_back(*ParseInteger(parts[3]));
     result->incarnations_per_seed.push_back(*ParseInteger(parts[4]));
     result->revisions_per_seed.push_back(*ParseInteger(parts[5]));
+    result->counted_iterations_per_seed.push_back(*ParseInteger(parts[6]));
   }
   const std::string end = child.Wait();
   if (!end.empty() || in_world) {
     ++result->seeds;
-    result->failures.push_back({running, end});
+    result->failures.push_back({running, Invariant::kRuns, end});
   }
   return running;
 }
@@ -164,8 +170,7 @@ CampaignResult RunCampaign(const CampaignOptions& options) {
     seed = RunBatch(seed, last, options.hang_seconds, &result) + 1;
     result.next_seed = seed;
     result.seconds = ToSeconds(clock.Now() - begin);
-    const size_t enough = options.stop_after_failures;
-    if (enough > 0 && result.failures.size() >= enough) break;
+    if (options.enough && options.enough(result)) break;
     if (options.limit_seconds > 0 && result.seconds >= options.limit_seconds) break;
   }
   return result;

@@ -43,18 +43,19 @@ Checker::Scope* Checker::FindScope(std::string_view name, const StoreEffect& eff
   const auto found = scopes_.find(name);
   if (found != scopes_.end()) return &found->second;
   if (effect.operation == "put") {
-    Fail("guarantee 7: " + std::string(effect.key) + " was written by " + effect.process->name() +
-         ", of a revision or incarnation that nobody began");
+    Fail(Invariant::kBegunScope, "guarantee 7: " + std::string(effect.key) + " was written by " +
+                                     effect.process->name() +
+                                     ", of a revision or incarnation that nobody began");
   }
   return nullptr;
 }
 
-void Checker::Fail(std::string what) {
-  if (violation_.ok()) violation_ = InternalError(std::move(what));
+void Checker::Fail(Invariant invariant, std::string what) {
+  if (!violation_.has_value()) violation_ = Violation{invariant, std::move(what)};
 }
 
 void Checker::Observe(const StoreEffect& effect) {
-  if (!violation_.ok() || !effect.key.starts_with(prefix_)) return;
+  if (violation_.has_value() || !effect.key.starts_with(prefix_)) return;
   const std::string_view rest = effect.key.substr(prefix_.size());
   const bool exchange = rest.starts_with("x/");
   const bool checkpoint = rest.starts_with("checkpoints/");
@@ -67,20 +68,43 @@ void Checker::Observe(const StoreEffect& effect) {
     const auto [known, fresh] = contents_.emplace(effect.key, Written{content, effect.process});
     another_writer = known->second.writer != effect.process;
     if (!fresh && known->second.content != content) {
-      return Fail("immutability: " + std::string(effect.key) +
-                  " was written with two contents, lastly by " + effect.process->name());
+      return Fail(Invariant::kImmutable, "immutability: " + std::string(effect.key) +
+                                             " was written with two contents, lastly by " +
+                                             effect.process->name());
     }
+  }
+  if (checkpoint && rest.ends_with("/manifest.json")) {
+    if (effect.operation == "put") complete_.emplace(effect.key);
+    if (effect.operation == "delete") complete_.erase(std::string(effect.key));
   }
   if (exchange) ObserveExchange(effect, rest.substr(2), another_writer);
   if (checkpoint) ObserveCheckpoint(effect, rest.substr(std::strlen("checkpoints/")));
+}
+
+void Checker::ObserveDeletion(const StoreEffect& effect) {
+  if (!effect.key.starts_with(prefix_)) return;
+  const std::string_view rest = effect.key.substr(prefix_.size());
+  if (complete_.size() == 1 && complete_.contains(effect.key)) {
+    return Fail(Invariant::kCheckpointKept, "guarantee 1: " + effect.process->name() +
+                                                " deletes the only complete checkpoint, " +
+                                                std::string(effect.key));
+  }
+  // "x/r1.i0/12/g0/s1/3"
+  const bool gradient = rest.starts_with("x/") && SplitKey(rest.substr(2))[2].starts_with("g");
+  if (gradient && contents_.contains(effect.key) && !readers_.contains(effect.key)) {
+    Fail(Invariant::kReadFirst, "guarantee 2: " + effect.process->name() + " deletes " +
+                                    std::string(effect.key) + ", which nobody has read");
+  }
 }
 
 void Checker::ObserveRound(const std::string& scope, int64_t first_iteration) {
   if (!rounds_.emplace(scope, first_iteration).second) return;
   const auto found = scopes_.find(scope);
   if (found == scopes_.end() || found->second.newest_weights <= first_iteration) return;
-  Fail("guarantee 2: a round begins at iteration " + std::to_string(first_iteration) + " of " +
-       scope + ", which has weights of version " + std::to_string(found->second.newest_weights));
+  Fail(Invariant::kRoundsGoOn, "guarantee 2: a round begins at iteration " +
+                                   std::to_string(first_iteration) + " of " + scope +
+                                   ", which has weights of version " +
+                                   std::to_string(found->second.newest_weights));
 }
 
 int64_t Checker::renewals() const {
@@ -109,8 +133,10 @@ void Checker::ObserveExchange(const StoreEffect& effect, std::string_view rest,
   if (effect.operation == "miss") {
     int& misses = misses_[std::string(effect.key)][effect.process];
     if (++misses > kMaxMissesPerObject) {
-      Fail("store bound: " + effect.process->name() + " asked more than " +
-           std::to_string(kMaxMissesPerObject) + " times in vain for " + std::string(effect.key));
+      Fail(Invariant::kMissesBounded, "store bound: " + effect.process->name() +
+                                          " asked more than " +
+                                          std::to_string(kMaxMissesPerObject) +
+                                          " times in vain for " + std::string(effect.key));
     }
     return;
   }
@@ -144,13 +170,16 @@ void Checker::ObserveExchange(const StoreEffect& effect, std::string_view rest,
 
 void Checker::CheckWeights(const StoreEffect& effect, const Scope& scope, int64_t version) {
   const auto header = DecodeHeader(effect.bytes);
-  if (!header.ok()) return Fail("a weights object has a bad header: " + std::string(effect.key));
+  if (!header.ok())
+    return Fail(Invariant::kWeights,
+                "a weights object has a bad header: " + std::string(effect.key));
   const ByteView payload = effect.bytes.subspan(kObjectHeaderBytes);
   const ByteView expected = scope.reference->Weights(version, header->elements);
   if (expected.empty() || payload.size() < expected.size() ||
       std::memcmp(payload.data(), expected.data(), expected.size()) != 0) {
-    Fail("aggregation: " + std::string(effect.key) + " by " + effect.process->name() +
-         " differs from the undisturbed weights of version " + std::to_string(version));
+    Fail(Invariant::kWeights,
+         "aggregation: " + std::string(effect.key) + " by " + effect.process->name() +
+             " differs from the undisturbed weights of version " + std::to_string(version));
   }
 }
 
@@ -168,11 +197,14 @@ void Checker::ObserveCheckpoint(const StoreEffect& effect, std::string_view rest
   }
   manifests_.insert(folder);
   const auto manifest = DecodeManifest(AsText(effect.bytes));
-  if (!manifest.ok()) return Fail("checkpoint: " + std::string(effect.key) + " cannot be read");
+  if (!manifest.ok())
+    return Fail(Invariant::kManifestLast,
+                "checkpoint: " + std::string(effect.key) + " cannot be read");
   for (const CheckpointPart& part : manifest->parts) {
     if (!parts_.contains(folder + "s" + std::to_string(part.shard))) {
-      Fail("checkpoint: " + std::string(effect.key) + " was written before its part " +
-           std::to_string(part.shard));
+      Fail(Invariant::kManifestLast, "checkpoint: " + std::string(effect.key) +
+                                         " was written before its part " +
+                                         std::to_string(part.shard));
     }
   }
 }
@@ -190,13 +222,14 @@ void Checker::CheckCounts() {
       if (count.puts != expected.puts || count.gets != expected.gets ||
           count.bytes_in != expected.bytes_in || count.bytes_out != expected.bytes_out ||
           count.deletes > expected.deletes) {
-        Fail("store cost: iteration " + std::to_string(number) + " of " + name + " made " +
-             std::to_string(count.puts) + " PUT, " + std::to_string(count.gets) + " GET, " +
-             std::to_string(count.deletes) + " DELETE, " + std::to_string(count.bytes_in) + "/" +
-             std::to_string(count.bytes_out) + " bytes; the formula says " +
-             std::to_string(expected.puts) + ", " + std::to_string(expected.gets) + ", " +
-             std::to_string(expected.deletes) + ", " + std::to_string(expected.bytes_in) + "/" +
-             std::to_string(expected.bytes_out));
+        Fail(Invariant::kStoreCost,
+             "store cost: iteration " + std::to_string(number) + " of " + name + " made " +
+                 std::to_string(count.puts) + " PUT, " + std::to_string(count.gets) + " GET, " +
+                 std::to_string(count.deletes) + " DELETE, " + std::to_string(count.bytes_in) +
+                 "/" + std::to_string(count.bytes_out) + " bytes; the formula says " +
+                 std::to_string(expected.puts) + ", " + std::to_string(expected.gets) + ", " +
+                 std::to_string(expected.deletes) + ", " + std::to_string(expected.bytes_in) + "/" +
+                 std::to_string(expected.bytes_out));
       }
     }
   }

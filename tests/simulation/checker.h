@@ -7,7 +7,9 @@
 //   * no two rounds of one incarnation do the same iteration (guarantee 2: what was given up goes
 //   on
 //     under a higher one);
-//   * a manifest is written only when all parts of its checkpoint are stored;
+//   * a manifest is written only when all parts of its checkpoint are stored, and functions do not
+//     delete the last one there is;
+//   * functions delete no gradient before it was read;
 //   * successful requests of undisturbed iterations equal common/plan/collective_cost, misses stay
 //     within their bound (guarantee 5).
 // The first violation is kept; the world ends with it.
@@ -21,6 +23,7 @@
 #include <utility>
 
 #include "common/plan/collective_cost.h"
+#include "tests/simulation/invariant.h"
 #include "tests/simulation/reference.h"
 #include "tests/simulation/sim_object_store.h"
 
@@ -36,13 +39,14 @@ class Checker {
   void Begin(const std::string& scope, const ExchangeShape& shape, const Reference& reference);
 
   void Observe(const StoreEffect& effect);
+  // A function deletes the key, asked before Observe, which takes note of it.
+  void ObserveDeletion(const StoreEffect& effect);
   // At the end of the world: the counts of all iterations that ran undisturbed.
   void CheckCounts();
   // A round of slices of `scope` ("r1.i0") begins at `first_iteration`: none of its iterations may
   // have been done in that scope before.
   void ObserveRound(const std::string& scope, int64_t first_iteration);
-  void Fail(std::string what);
-  const Status& violation() const { return violation_; }
+  const std::optional<Violation>& violation() const { return violation_; }
   int64_t counted_iterations() const { return counted_iterations_; }
   int64_t checkpoints() const { return static_cast<int64_t>(manifests_.size()); }
   // Rounds that went on where one before them in the same incarnation had stopped.
@@ -68,8 +72,10 @@ class Checker {
   // Null when nobody has begun it; a violation when somebody writes there.
   Scope* FindScope(std::string_view name, const StoreEffect& effect);
 
+  void Fail(Invariant invariant, std::string what);
+
   const std::string prefix_;
-  Status violation_;
+  std::optional<Violation> violation_;
   std::map<std::string, Scope, std::less<>> scopes_;
   std::set<std::pair<std::string, int64_t>> rounds_;
   struct Written {
@@ -80,8 +86,9 @@ class Checker {
   // GETs in vain, by key and process.
   KeyMap<std::map<const SimProcess*, int>> misses_;
   KeyMap<std::set<const SimProcess*>> readers_;
-  std::set<std::string, std::less<>> parts_;  // checkpoint parts ever stored
-  std::set<std::string, std::less<>> manifests_;
+  std::set<std::string, std::less<>> parts_;      // checkpoint parts ever stored
+  std::set<std::string, std::less<>> manifests_;  // ever stored
+  std::set<std::string, std::less<>> complete_;   // keys of the manifests that are there
   int64_t counted_iterations_ = 0;
   int64_t weights_written_ = 0;
 };

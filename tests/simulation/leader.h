@@ -25,7 +25,7 @@ struct Leader {
         bucket(bucket_in),
         scenario(scenario_in),
         kube(server, faults, process, scenario.kube),
-        wire(kube, process.runtime()),
+        wire(kube, process.runtime(), process.scheduler()),
         client(scenario.kube_over_http ? wire.client() : kube),
         backend(platform, process),
         slices(platform, process),

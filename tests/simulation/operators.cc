@@ -56,7 +56,7 @@ struct Operators::Replica {
         runtime{clock, process().runtime().executor, process().runtime().random},
         kube(operators.in_.server, operators.in_.faults, process(),
              ElectionTiming(operators.in_.scenario.kube), "election"),
-        wire(kube, runtime, {.max_attempts = 1}),
+        wire(kube, runtime, process().scheduler(), {.max_attempts = 1}),
         election(operators.in_.scenario.kube_over_http ? wire.client() : kube, runtime,
                  {.lease = kLease,
                   .identity = process().name(),
@@ -137,23 +137,25 @@ void Operators::CheckStatusWriter(int64_t epoch, const Json& before) {
   const int64_t lead =
       before.value(Json::json_pointer("/status/execution/leaderEpoch"), int64_t{0});
   if (lead <= epoch) return;
-  in_.fail("guarantee 7: leader " + std::to_string(epoch) + " wrote status after leader " +
-           std::to_string(lead) + " had taken over");
+  in_.fail(Invariant::kStatusByLeader, "guarantee 7: leader " + std::to_string(epoch) +
+                                           " wrote status after leader " + std::to_string(lead) +
+                                           " had taken over");
 }
 
 void Operators::Acquired(Replica* replica, int64_t epoch) {
   in_.scheduler.Trace("leads with epoch " + std::to_string(epoch));
   if (epoch <= newest_epoch_) {
-    in_.fail("guarantee 7: " + replica->process().name() + " leads with epoch " +
-             std::to_string(epoch) + " after " + std::to_string(newest_epoch_));
+    in_.fail(Invariant::kEpochsGrow, "guarantee 7: " + replica->process().name() +
+                                         " leads with epoch " + std::to_string(epoch) + " after " +
+                                         std::to_string(newest_epoch_));
   }
   // Who loses a Lease that somebody deletes has to be told.
   const bool told = Now() > lease_deleted_ + FromSeconds(kRenewSeconds);
   for (const Replica* other : replicas_) {
     if (!other->Believes() || other->process().frozen()) continue;
     if (!told && other->acquired_at <= lease_deleted_) continue;
-    in_.fail("guarantee 7: " + replica->process().name() + " leads beside " +
-             other->process().name());
+    in_.fail(Invariant::kOneLeader, "guarantee 7: " + replica->process().name() + " leads beside " +
+                                        other->process().name());
   }
   newest_epoch_ = replica->epoch = epoch;
   replica->acquired_at = Now();
@@ -176,13 +178,14 @@ void Operators::Check() {
     const int attempts = since >= calm_since_ ? kCalmAttempts : kAttempts;
     if (Now() - since >
         FromSeconds((held ? kLeaseSeconds : 0) + attempts * kMostRetrySeconds + kLateLookSeconds)) {
-      in_.fail("guarantee 7: " + replica->process().name() +
-               " does not take a Lease that nobody renews");
+      in_.fail(Invariant::kLeaseTaken, "guarantee 7: " + replica->process().name() +
+                                           " does not take a Lease that nobody renews");
     }
     const Instant deposed = std::max(replica->able_since, lease_deleted_);
     if (replica->Believes() && replica->epoch < newest_epoch_ &&
         Now() - deposed > FromSeconds(kRenewSeconds + kLateLookSeconds)) {
-      in_.fail("guarantee 7: " + replica->process().name() + ", which was deposed, lives on");
+      in_.fail(Invariant::kDeposedEnd,
+               "guarantee 7: " + replica->process().name() + ", which was deposed, lives on");
     }
   }
 }

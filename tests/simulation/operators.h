@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "operator/kube/in_memory_api_server.h"
+#include "tests/simulation/invariant.h"
 #include "tests/simulation/leader.h"
 
 namespace lambdadnn::simulation {
@@ -27,7 +28,7 @@ class Operators {
     FaultInjector& faults;
     SimBucket& bucket;
     const Scenario& scenario;
-    std::function<void(std::string)> fail;
+    std::function<void(Invariant, std::string)> fail;
   };
   explicit Operators(Surroundings in) : in_(std::move(in)) {}
 

@@ -17,6 +17,7 @@
 #include "operator/backends/function_backend.h"
 #include "operator/backends/slice_client.h"
 #include "tests/simulation/faults.h"
+#include "tests/simulation/invariant.h"
 #include "tests/simulation/sim_scheduler.h"
 #include "trainer_function/server/slice_service.h"
 
@@ -88,7 +89,9 @@ class SimPlatform {
   // Null when the process is no function.
   const SimFunction* FunctionOf(const SimProcess* process) const;
   // Is told when a function does what its contract forbids.
-  void ReportViolations(std::function<void(std::string)> report) { report_ = std::move(report); }
+  void ReportViolations(std::function<void(Invariant, std::string)> report) {
+    report_ = std::move(report);
+  }
   FaultInjector& faults() { return faults_; }
   const PlatformTiming& timing() const { return timing_; }
   SimScheduler& scheduler() { return scheduler_; }
@@ -118,7 +121,7 @@ class SimPlatform {
   std::unordered_map<const SimProcess*, const SimFunction*> by_process_;
   std::function<void(const SliceRequest&)> on_request_;
   std::function<void(const SimFunction&, const SliceRequest&)> on_start_;
-  std::function<void(std::string)> report_;
+  std::function<void(Invariant, std::string)> report_;
   // What List answers while it is stale.
   std::vector<FunctionInstance> old_list_;
   Instant old_list_until_{};

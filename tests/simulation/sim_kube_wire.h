@@ -11,8 +11,9 @@ namespace lambdadnn::simulation {
 
 class SimKubeWire {
  public:
-  // Both outlive it.
-  SimKubeWire(SimKubeClient& server, Runtime& runtime, const HttpKubeClientOptions& options = {});
+  // All outlive it. Each request is a line of the scheduler's trace.
+  SimKubeWire(SimKubeClient& server, Runtime& runtime, const SimScheduler& scheduler,
+              const HttpKubeClientOptions& options = {});
   KubeClient& client() { return client_; }
 
  private:

@@ -113,15 +113,15 @@ void SimPlatform::CutOff(SimFunction& function, Duration lives_on) {
 }
 
 void SimPlatform::CheckFences(SimFunction& function, const SliceRequest& request) {
-  const bool stale = request.leader_epoch < function.leader_epoch ||
-                     request.plan.revision < function.plan_revision ||
-                     request.incarnation < function.incarnation;
-  if (stale && report_) {
-    report_("guarantee 7: " + function.process->name() + " took " + request.invocation +
-            " of leader " + std::to_string(request.leader_epoch) + " after it had taken leader " +
-            std::to_string(function.leader_epoch) + ", incarnation " +
-            std::to_string(function.incarnation));
-  }
+  const auto check = [&](Invariant fence, const char* what, int64_t asked, int64_t taken) {
+    if (asked >= taken || !report_) return;
+    report_(fence, "guarantee 7: " + function.process->name() + " took " + request.invocation +
+                       " of " + what + " " + std::to_string(asked) + " after it had taken " +
+                       std::to_string(taken));
+  };
+  check(Invariant::kLeaderFence, "leader", request.leader_epoch, function.leader_epoch);
+  check(Invariant::kRevisionFence, "plan revision", request.plan.revision, function.plan_revision);
+  check(Invariant::kIncarnationFence, "incarnation", request.incarnation, function.incarnation);
   function.leader_epoch = request.leader_epoch;
   function.plan_revision = request.plan.revision;
   function.incarnation = request.incarnation;

@@ -2,6 +2,7 @@
 // simulate: runs worlds of the deterministic simulator and says how to replay one that fails.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <map>
 
 #include "common/base/files.h"
 #include "common/base/random.h"
@@ -9,6 +10,7 @@
 #include "common/telemetry/log.h"
 #include "tests/simulation/bugs.h"
 #include "tests/simulation/campaign.h"
+#include "tests/simulation/invariant.h"
 #include "tests/simulation/world.h"
 
 namespace lambdadnn::simulation {
@@ -27,11 +29,15 @@ struct Arguments {
 };
 
 int RunOne(uint64_t seed, bool trace) {
+  TraceDigest digest;
   WorldOptions options;
-  if (trace) options.trace = [](const std::string& line) { std::puts(line.c_str()); };
+  options.trace = [&digest, trace](const std::string& line) {
+    digest.Add(line);
+    if (trace) std::puts(line.c_str());
+  };
   const WorldResult result = RunWorld(seed, options);
   std::printf("seed %llu: %s\n  %s\n", static_cast<unsigned long long>(seed),
-              result.status.ToString().c_str(), result.scenario.c_str());
+              result.Brief().c_str(), result.scenario.c_str());
   std::printf(
       "  %.1f virtual s, %lld events, %lld store requests, %lld renewed slices, %lld checkpoints, "
       "%lld plan revisions, %lld incarnations, %lld controllers, %lld faults, model %s\n",
@@ -40,26 +46,40 @@ int RunOne(uint64_t seed, bool trace) {
       static_cast<long long>(result.checkpoints), static_cast<long long>(result.plan_revisions),
       static_cast<long long>(result.incarnations), static_cast<long long>(result.controllers),
       static_cast<long long>(result.faults.TotalFaults()), result.model_digest.c_str());
-  return result.status.ok() ? 0 : 1;
+  std::printf("  trace: %s\n", digest.Brief().c_str());
+  return result.ok() ? 0 : 1;
+}
+
+void PrintFailure(const SeedFailure& failure, const std::string& bug) {
+  std::printf(
+      "FAILED seed %llu: %s: %s\n  replay: build/release/bin/simulate --seed %llu --trace%s\n",
+      static_cast<unsigned long long>(failure.seed), NameOf(failure.invariant).c_str(),
+      failure.message.c_str(), static_cast<unsigned long long>(failure.seed),
+      bug.empty() ? "" : (" --bug " + bug).c_str());
+}
+
+void PrintCampaign(const CampaignResult& result) {
+  std::printf("%s", result.faults.Report().c_str());
+  std::printf(
+      "%llu seeds in %.1f s: %.0f seeds a minute; medians a seed: %lld faults, %lld renewed "
+      "slices, %lld incarnations, %lld iterations of counted cost\n",
+      static_cast<unsigned long long>(result.seeds), result.seconds, result.SeedsPerMinute(),
+      static_cast<long long>(Median(result.faults_per_seed)),
+      static_cast<long long>(Median(result.slices_per_seed)),
+      static_cast<long long>(Median(result.incarnations_per_seed)),
+      static_cast<long long>(Median(result.counted_iterations_per_seed)));
 }
 
 int RunMany(const Arguments& arguments, const CampaignOptions& options) {
   const CampaignResult result = RunCampaign(options);
-  std::printf("%s", result.faults.Report().c_str());
-  std::printf(
-      "%llu seeds in %.1f s: %.0f seeds a minute; medians a seed: %lld faults, %lld renewed "
-      "slices, %lld "
-      "incarnations\n",
-      static_cast<unsigned long long>(result.seeds), result.seconds, result.SeedsPerMinute(),
-      static_cast<long long>(Median(result.faults_per_seed)),
-      static_cast<long long>(Median(result.slices_per_seed)),
-      static_cast<long long>(Median(result.incarnations_per_seed)));
-  const std::string bug = arguments.bug.empty() ? "" : " --bug " + arguments.bug;
+  PrintCampaign(result);
+  std::map<Invariant, int> broken;
   for (const SeedFailure& failure : result.failures) {
-    std::printf(
-        "FAILED seed %llu: %s\n  replay: build/release/bin/simulate --seed %llu --trace%s\n",
-        static_cast<unsigned long long>(failure.seed), failure.message.c_str(),
-        static_cast<unsigned long long>(failure.seed), bug.c_str());
+    ++broken[failure.invariant];
+    PrintFailure(failure, arguments.bug);
+  }
+  for (const auto& [invariant, seeds] : broken) {
+    std::printf("%-17s broken by %d seeds\n", NameOf(invariant).c_str(), seeds);
   }
   std::printf("%llu passed, %zu failed\n",
               static_cast<unsigned long long>(result.seeds - result.failures.size()),
@@ -67,31 +87,37 @@ int RunMany(const Arguments& arguments, const CampaignOptions& options) {
   return result.failures.empty() ? 0 : 1;
 }
 
+// 0 when the defect is found.
+int ExpectFailure(const BugInfo& bug, const CampaignOptions& options) {
+  const BugSearch search = SearchBug(bug, options, 1);
+  PrintCampaign(search.campaign);
+  for (const SeedFailure& failure : search.found) PrintFailure(failure, bug.name);
+  for (const SeedFailure& failure : search.without) PrintFailure(failure, "");
+  std::printf("%s: %s; %zu seeds failed by other invariants than its own\n", bug.name,
+              search.found.empty() ? "NOT FOUND" : "found", search.others.size());
+  return search.found.empty() ? 1 : 0;
+}
+
 // Seeds in the record for each defect.
 constexpr size_t kRecordedSeeds = 3;
 
 // Looks for every defect, or `only`; exit code 1 when one is not found.
-int Record(const std::string& path, const std::string& only, CampaignOptions options) {
+int Record(const std::string& path, const std::string& only, const CampaignOptions& options) {
   std::map<std::string, std::vector<uint64_t>> record;
   if (auto known = ReadRecordedSeeds(path); known.ok()) record = *std::move(known);
-  options.stop_after_failures = kRecordedSeeds;
-  options.seeds_per_child = 10;
   int missing = 0;
   for (const BugInfo& bug : AllBugs()) {
     if (!only.empty() && only != bug.name) continue;
-    planted_bug = bug.bug;
-    const CampaignResult found = RunCampaign(options);
-    planted_bug = PlantedBug::kNone;
+    const BugSearch search = SearchBug(bug, options, kRecordedSeeds);
     std::vector<uint64_t>& seeds = record[bug.name];
     seeds.clear();
-    for (const SeedFailure& failure : found.failures) {
-      // A world that hangs takes a minute to be found: no seed to be replayed often.
-      if (failure.message.starts_with("the world hangs")) continue;
-      if (seeds.size() < kRecordedSeeds) seeds.push_back(failure.seed);
-    }
+    for (const SeedFailure& failure : search.found) seeds.push_back(failure.seed);
     missing += seeds.empty() ? 1 : 0;
     std::printf("%-30s %s\n", bug.name,
-                seeds.empty() ? "NOT FOUND" : found.failures.front().message.c_str());
+                seeds.empty()
+                    ? "NOT FOUND"
+                    : (NameOf(search.found.front().invariant) + ": " + search.found.front().message)
+                          .c_str());
     std::fflush(stdout);
   }
   std::string text =
@@ -134,8 +160,10 @@ int Main(int argc, char** argv) {
   app.add_option("--bug", arguments.bug, "Switch on a planted defect");
   app.add_flag("--list-bugs", arguments.list_bugs, "Print the planted defects");
   app.add_flag("--stop", arguments.stop_at_failure, "End at the first failing seed");
-  app.add_flag("--expect-failure", arguments.expect_failure,
-               "With --bug: exit code 0 when a seed fails, at which it ends");
+  app.add_flag(
+      "--expect-failure", arguments.expect_failure,
+      "With --bug: exit code 0 when a seed breaks an invariant that the defect is to be found "
+      "by and passes without it, at which it ends");
   app.add_option("--record", arguments.record,
                  "Find every planted defect (or the one of --bug) within --seeds and write the "
                  "seeds into this file");
@@ -147,16 +175,24 @@ int Main(int argc, char** argv) {
     for (const BugInfo& bug : AllBugs()) std::printf("%s\n", bug.name);
     return 0;
   }
-  if (!arguments.bug.empty() && !PlantBug(arguments.bug)) {
+  const BugInfo* const bug = FindBug(arguments.bug);
+  if (bug == nullptr && !arguments.bug.empty()) {
     std::fprintf(stderr, "error: --bug %s: no such defect; --list-bugs prints them\n",
                  arguments.bug.c_str());
     return 2;
   }
+  if (bug == nullptr && arguments.expect_failure) {
+    std::fprintf(stderr, "error: --expect-failure: of which defect? Add --bug NAME\n");
+    return 2;
+  }
+  if (bug != nullptr && arguments.record.empty() && !arguments.expect_failure) {
+    planted_bug = bug->bug;
+  }
   if (arguments.seed.has_value()) return RunOne(*arguments.seed, arguments.trace);
 
   CampaignOptions options;
-  if (arguments.stop_at_failure || arguments.expect_failure) {
-    options.stop_after_failures = 1;
+  if (arguments.stop_at_failure) {
+    options.enough = [](const CampaignResult& result) { return !result.failures.empty(); };
     options.seeds_per_child = 10;
   }
   if (arguments.minutes > 0) {
@@ -169,8 +205,8 @@ int Main(int argc, char** argv) {
     return 2;
   }
   if (!arguments.record.empty()) return Record(arguments.record, arguments.bug, options);
-  const int code = RunMany(arguments, options);
-  return arguments.expect_failure ? 1 - code : code;
+  if (arguments.expect_failure) return ExpectFailure(*bug, options);
+  return RunMany(arguments, options);
 }
 
 }  // namespace

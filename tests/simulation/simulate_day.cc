@@ -33,20 +33,31 @@ constexpr double kBusySeconds = 2700;  // of every hour
 // have a limit of their own (history of watches, deletions, event series).
 constexpr double kSlackMib = 24;
 
-// Counts how jobs end.
+// How each job ended.
 class Endings final : public ControllerObserver {
  public:
+  struct Ending {
+    bool complete = false;
+    std::string reason;
+    int times = 1;
+  };
+
   void OnEvent(const Json& event) override {
     if (event.value("type", "") != "event" || event.value("status", "") != "True") return;
-    ++count_[event.value("condition", "")];
+    const std::string condition = event.value("condition", "");
+    if (condition != "Complete" && condition != "Failed") return;
+    const auto [ending, is_first] =
+        of_.emplace(event.at("job"), Ending{condition == "Complete", event.value("reason", "")});
+    if (!is_first) ++ending->second.times;
   }
-  int Of(const std::string& condition) const {
-    const auto found = count_.find(condition);
-    return found == count_.end() ? 0 : found->second;
+  // Null: it did not.
+  const Ending* Of(const std::string& job) const {
+    const auto found = of_.find(job);
+    return found == of_.end() ? nullptr : &found->second;
   }
 
  private:
-  std::map<std::string, int> count_;
+  std::map<std::string, Ending> of_;
 };
 
 // Counts the tasks that have not ended.
@@ -106,21 +117,25 @@ class Day {
     limits.events = 2'000'000'000;
     const Status ran = scheduler_.Run([this] { return over_; }, limits);
     if (!ran.ok()) problems_.push_back(ran.ToString());
-    const int complete = endings_.Of("Complete");
-    const int failed = endings_.Of("Failed");
-    const int unfinished = created_ - complete - failed;
-    // Who was not deleted ends, and fails for a reason that it was given here.
-    const int deleted = static_cast<int>(deleted_.size());
-    if (unfinished < 0 || unfinished > deleted) {
-      problems_.push_back(std::to_string(unfinished) + " jobs did not end, and " +
-                          std::to_string(deleted) + " were deleted");
+    int complete = 0;
+    int failed = 0;
+    int unfinished = 0;
+    for (int i = 0; i < created_; ++i) {
+      const Endings::Ending* const ending = JudgeEnding("job-" + std::to_string(i));
+      if (ending == nullptr) {
+        ++unfinished;
+      } else {
+        ++(ending->complete ? complete : failed);
+      }
     }
     if (failed > failures_given_) {
       problems_.push_back(std::to_string(failed) + " jobs failed, and " +
                           std::to_string(failures_given_) + " had a reason to");
     }
-    // A day of which nothing can be said is no proof.
-    if (complete == 0 || failed == 0 || unfinished == 0) problems_.push_back("no job of some kind");
+    // A day of which nothing can be said is no proof: most jobs train to their end.
+    if (2 * complete < created_ || failed == 0 || unfinished == 0) {
+      problems_.push_back("too few jobs of some kind");
+    }
     for (const std::string& problem : problems_) std::printf("GREW %s\n", problem.c_str());
     std::printf("%d jobs came and went: %d complete, %d failed, %d deleted on the way; %s\n",
                 created_, complete, failed, unfinished,
@@ -130,6 +145,26 @@ class Day {
 
  private:
   static constexpr int64_t kCapacityMib = 4096;
+
+  // Who was not deleted ends, once, and fails for a reason that it was given here. Null: it did not
+  // end.
+  const Endings::Ending* JudgeEnding(const std::string& job) {
+    const Endings::Ending* const ending = endings_.Of(job);
+    if (ending == nullptr) {
+      if (!deleted_.contains(job)) {
+        problems_.push_back(job + " did not end, and was not deleted");
+      }
+      return nullptr;
+    }
+    if (ending->times > 1) {
+      problems_.push_back(job + " ended " + std::to_string(ending->times) + " times");
+    }
+    const char* const given = nowhere_.contains(job) ? "ResumeFromUnusable" : "SliceFailed";
+    if (!ending->complete && ending->reason != given) {
+      problems_.push_back(job + " failed: " + ending->reason + ", and not: " + given);
+    }
+    return ending;
+  }
 
   Random& random() { return runtime_.random; }
   double Now() { return ToSeconds(scheduler_.Now() - Instant{}); }
@@ -184,6 +219,7 @@ class Day {
       }
       if (random().Uniform() < 0.1) {
         spec["checkpoint"]["resumeFrom"] = "s3://bucket/nowhere";
+        nowhere_.insert(job["metadata"]["name"]);
         ++failures_given_;
       }
       const auto made = server_.Create(ServerlessTrainingJobType(), job);
@@ -297,6 +333,7 @@ class Day {
   int created_ = 0;
   int failures_given_ = 0;
   std::set<std::string> deleted_;
+  std::set<std::string> nowhere_;  // resume from a checkpoint that is not there
   Endings endings_;
   bool over_ = false;
   Counts first_;

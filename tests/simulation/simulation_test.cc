@@ -3,9 +3,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <filesystem>
 #include <map>
 #include <set>
 
+#include "common/base/files.h"
+#include "common/base/text.h"
 #include "tests/simulation/bugs.h"
 #include "tests/simulation/campaign.h"
 #include "tests/simulation/scenario.h"
@@ -19,6 +24,10 @@ namespace {
 constexpr uint64_t kFixedSeeds = 600;
 // For a defect of which no recorded seed tells any more.
 constexpr uint64_t kSearchedSeeds = 1500;
+
+// At least, in all of the fixed seeds.
+constexpr int64_t kCountedIterations = 8000;
+constexpr int64_t kJobsWithCountedIterations = 500;
 
 // One campaign serves several tests.
 const CampaignResult& FixedSeeds() {
@@ -34,8 +43,9 @@ const CampaignResult& FixedSeeds() {
 TEST(Simulation, FixedSeedsKeepAllGuarantees) {
   EXPECT_EQ(FixedSeeds().seeds, kFixedSeeds);
   for (const SeedFailure& failure : FixedSeeds().failures) {
-    ADD_FAILURE() << "seed " << failure.seed << ": " << failure.message
-                  << "\n  replay: build/release/bin/simulate --seed " << failure.seed << " --trace";
+    ADD_FAILURE() << "seed " << failure.seed << ": " << NameOf(failure.invariant) << ": "
+                  << failure.message << "\n  replay: build/release/bin/simulate --seed "
+                  << failure.seed << " --trace";
   }
 }
 
@@ -46,7 +56,7 @@ TEST(Simulation, SeedsThatOnceFailedKeepAllGuarantees) {
   };
   for (const uint64_t seed : seeds) {
     const WorldResult result = RunWorld(seed, {});
-    EXPECT_TRUE(result.status.ok()) << "seed " << seed << ": " << result.status.ToString();
+    EXPECT_TRUE(result.ok()) << "seed " << seed << ": " << result.Brief();
   }
 }
 
@@ -101,6 +111,19 @@ TEST(Simulation, JobsGoOnInNewSlices) {
   EXPECT_GE(several, static_cast<int64_t>(0.85 * kFixedSeeds));
 }
 
+// The formula of an iteration's requests and bytes is compared with what iterations did that
+// nothing disturbed.
+TEST(Simulation, TheCostOfMostIterationsIsCounted) {
+  int64_t counted = 0;
+  int64_t jobs = 0;
+  for (const int64_t iterations : FixedSeeds().counted_iterations_per_seed) {
+    counted += iterations;
+    jobs += iterations > 0 ? 1 : 0;
+  }
+  EXPECT_GE(counted, kCountedIterations);
+  EXPECT_GE(jobs, kJobsWithCountedIterations);
+}
+
 TEST(Simulation, PlansChangeInSomeJobs) {
   int64_t several = 0;
   for (const int64_t revisions : FixedSeeds().revisions_per_seed) several += revisions > 1 ? 1 : 0;
@@ -140,6 +163,80 @@ TEST(Simulation, ASeedReplaysToTheSameTrace) {
   EXPECT_EQ(first, trace(3));
 }
 
+// What a process of its own, with its own addresses, prints of a seed.
+std::string PrintedBySimulate(uint64_t seed) {
+  const std::string command = ProgramPath("simulate") + " --seed " + std::to_string(seed);
+  FILE* const output = popen(command.c_str(), "r");
+  if (output == nullptr) return "cannot start " + command;
+  std::string text;
+  for (int byte = std::fgetc(output); byte != EOF; byte = std::fgetc(output)) {
+    text += static_cast<char>(byte);
+  }
+  const int status = pclose(output);
+  return status == 0 ? text : text + "exit status " + std::to_string(status);
+}
+
+TEST(Simulation, SeedsWithHttpAndElectionsReplayToTheSameTraceInEveryProcess) {
+  for (const uint64_t seed : {12, 24, 36, 48}) {
+    const Scenario scenario = MakeScenario(seed);
+    ASSERT_TRUE(scenario.kube_over_http) << "seed " << seed;
+    ASSERT_GT(scenario.replicas, 0) << "seed " << seed;
+    int requests = 0;
+    int elections = 0;
+    TraceDigest digest;
+    WorldOptions options;
+    options.trace = [&](const std::string& line) {
+      digest.Add(line);
+      requests += line.find(": HTTP ") != std::string::npos ? 1 : 0;
+      elections += line.find(": leads with epoch ") != std::string::npos ? 1 : 0;
+    };
+    const WorldResult result = RunWorld(seed, options);
+    EXPECT_TRUE(result.ok()) << "seed " << seed << ": " << result.Brief();
+    EXPECT_GE(requests, 100) << "seed " << seed;
+    EXPECT_GE(elections, 2) << "seed " << seed;
+    const std::string printed = PrintedBySimulate(seed);
+    EXPECT_THAT(printed, testing::HasSubstr("model " + result.model_digest +
+                                            "\n  trace: " + digest.Brief() + "\n"));
+    EXPECT_EQ(printed, PrintedBySimulate(seed)) << "seed " << seed;
+  }
+}
+
+// "gradient-merged-twice" -> "kGradientMergedTwice"
+std::string ConstantOf(const std::string& name) {
+  std::string constant = "k";
+  for (const std::string& word : Split(name, '-')) {
+    constant += static_cast<char>(std::toupper(word[0]));
+    constant += word.substr(1);
+  }
+  return constant;
+}
+
+TEST(Simulation, EveryDefectIsAPatchOfItsName) {
+  const std::string folder = SourcePath("tests/simulation/planted");
+  std::set<std::string> patches;
+  for (const auto& file : std::filesystem::directory_iterator(folder)) {
+    patches.insert(file.path().filename());
+  }
+  std::set<std::string> names;
+  for (const BugInfo& bug : AllBugs()) names.insert(std::string(bug.name) + ".patch");
+  EXPECT_EQ(patches, names);
+  for (const BugInfo& bug : AllBugs()) {
+    const Result<std::string> text = ReadFile(folder + "/" + bug.name + ".patch");
+    ASSERT_TRUE(text.ok()) << text.status().ToString();
+    const std::vector<std::string> lines = Split(*text, '\n');
+    ASSERT_GT(lines.size(), 1u) << bug.name;
+    EXPECT_TRUE(lines[0].ends_with(".") && lines[1].starts_with("--- a/"))
+        << bug.name << ": the first line says what goes wrong, and what it changes follows";
+    const std::string switched = "Planted(PlantedBug::";
+    std::set<std::string> asked;
+    for (size_t at = 0; (at = text->find(switched, at)) != std::string::npos;) {
+      at += switched.size();
+      asked.insert(text->substr(at, text->find(')', at) - at));
+    }
+    EXPECT_THAT(asked, testing::ElementsAre(ConstantOf(bug.name))) << bug.name;
+  }
+}
+
 class PlantedBugTest : public testing::TestWithParam<BugInfo> {};
 
 TEST_P(PlantedBugTest, IsFoundByARecordedSeed) {
@@ -149,22 +246,21 @@ TEST_P(PlantedBugTest, IsFoundByARecordedSeed) {
   for (const uint64_t seed : (*record)[GetParam().name]) {
     CampaignOptions options;
     options.first_seed = options.last_seed = seed;
-    EXPECT_TRUE(RunCampaign(options).failures.empty())
-        << "seed " << seed << " fails without the defect";
-    ASSERT_TRUE(PlantBug(GetParam().name));
-    found += RunCampaign(options).failures.size();
-    planted_bug = PlantedBug::kNone;
+    for (const SeedFailure& failure : RunCampaign(options).failures) {
+      ADD_FAILURE() << "seed " << seed << " fails without the defect: " << failure.message;
+    }
+    found += SearchBug(GetParam(), options, 1).found.size();
   }
   // Timing that has changed may spare the defect all of them: then it must still be found soon.
   if (found == 0) {
-    CampaignOptions search;
-    search.first_seed = 1;
-    search.last_seed = kSearchedSeeds;
-    search.stop_after_failures = 1;
-    search.seeds_per_child = 10;
-    ASSERT_TRUE(PlantBug(GetParam().name));
-    found = RunCampaign(search).failures.size();
-    planted_bug = PlantedBug::kNone;
+    CampaignOptions options;
+    options.first_seed = 1;
+    options.last_seed = kSearchedSeeds;
+    const BugSearch search = SearchBug(GetParam(), options, 1);
+    found = search.found.size();
+    for (const SeedFailure& failure : search.without) {
+      ADD_FAILURE() << "seed " << failure.seed << " fails without the defect: " << failure.message;
+    }
   }
   EXPECT_GE(found, 1u)
       << "no longer found; look for other seeds: simulate --seeds 1..10000 --record "

@@ -2,8 +2,11 @@
 #include "tests/simulation/world.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <memory>
 
+#include "common/base/bytes.h"
+#include "common/base/random.h"
 #include "common/json/dump_json.h"
 #include "operator/api/conditions.h"
 #include "operator/api/job_codec.h"
@@ -47,7 +50,8 @@ class World {
     server_.Define(SharedJobDefinition());
     server_.Define(EventDefinition());
     server_.Define(SecretDefinition());
-    platform_.ReportViolations([this](std::string what) { Fail(std::move(what)); });
+    platform_.ReportViolations(
+        [this](Invariant invariant, std::string what) { Fail(invariant, std::move(what)); });
     platform_.ObserveRequests([this](const SliceRequest& request) { OnRequest(request); });
     platform_.ObserveStarts([this](const SimFunction& function, const SliceRequest& request) {
       OnStart(function, request);
@@ -64,7 +68,7 @@ class World {
     RunLimits limits;
     limits.virtual_time = std::chrono::minutes(20);
     limits.events = 5'000'000;
-    const Status ran = scheduler_.Run([this] { return over_ || IsViolated(); }, limits);
+    const Status ran = scheduler_.Run([this] { return over_ || violation().has_value(); }, limits);
     return Conclude(ran);
   }
 
@@ -92,7 +96,8 @@ class World {
     environment.open_store = [this, &function, &process](const StoreReference&) {
       // One slice opens the store once, before anything else.
       if (++function.slices_run > std::ssize(function.invocations)) {
-        Fail("guarantee 2: " + process.name() + " runs a slice for the second time");
+        Fail(Invariant::kSliceRunsOnce,
+             "guarantee 2: " + process.name() + " runs a slice for the second time");
       }
       return Result<std::unique_ptr<ObjectStore>>(
           std::make_unique<SimObjectStore>(bucket_, process));
@@ -110,15 +115,17 @@ class World {
     if (checker_ == nullptr) checker_ = std::make_unique<Checker>(request.store.prefix);
     const auto [plan, new_plan] = plans_.emplace(request.plan.revision, request.plan);
     if (plan->second != request.plan) {
-      return Fail("guarantee 1: plan revision " + std::to_string(request.plan.revision) +
-                  " changed its content");
+      return Fail(Invariant::kPlanFixed, "guarantee 1: plan revision " +
+                                             std::to_string(request.plan.revision) +
+                                             " changed its content");
     }
     training_ = request.training;
     const Reference* before = nullptr;
     if (request.start.has_value()) {
       before = courses_[ScopeName(request.start->plan_revision, request.start->incarnation)];
       if (before == nullptr) {
-        return Fail("guarantee 2: " + request.invocation + " starts from a checkpoint of nobody");
+        return Fail(Invariant::kKnownStart,
+                    "guarantee 2: " + request.invocation + " starts from a checkpoint of nobody");
       }
     }
     const Reference* course =
@@ -126,8 +133,8 @@ class World {
     const std::string scope = ScopeName(request.plan.revision, request.incarnation);
     const auto [known, is_new] = courses_.emplace(scope, course);
     if (known->second != course && known->second != nullptr) {
-      return Fail("guarantee 1: " + request.invocation + " goes on from other weights than " +
-                  scope + " has");
+      return Fail(Invariant::kCourse, "guarantee 1: " + request.invocation +
+                                          " goes on from other weights than " + scope + " has");
     }
     if (!is_new && known->second != nullptr) return;
     known->second = course;
@@ -144,8 +151,9 @@ class World {
     if (request.role().kind == RoleKind::kProfile) return;
     const auto [owner, is_new] = owners_.emplace(request.invocation, function.process);
     if (owner->second != function.process) {
-      return Fail("guarantee 2: " + function.process->name() + " begins " + request.invocation +
-                  ", which is a slice of " + owner->second->name());
+      return Fail(Invariant::kSliceOfOne, "guarantee 2: " + function.process->name() + " begins " +
+                                              request.invocation + ", which is a slice of " +
+                                              owner->second->name());
     }
     if (is_new) checker_->ObserveRound(function.scope, request.first_iteration);
   }
@@ -156,8 +164,8 @@ class World {
     if (function == nullptr || !effect.key.starts_with(exchange_prefix_)) return;
     const std::string_view rest = effect.key.substr(exchange_prefix_.size());
     if (rest.substr(0, rest.find('/')) == function->scope) return;
-    Fail("guarantee 2: " + function->process->name() + ", which runs " + function->scope +
-         ", took " + std::string(effect.key));
+    Fail(Invariant::kOwnScope, "guarantee 2: " + function->process->name() + ", which runs " +
+                                   function->scope + ", took " + std::string(effect.key));
   }
 
   void Observe(const StoreEffect& effect) {
@@ -165,6 +173,11 @@ class World {
       const bool once_more = effect.operation == "delete" && host_.CameBack(effect.key);
       host_.Observe(effect);
       if (once_more || effect.operation == "cut") return;
+    }
+    // On a disk that loses power, what is there is not what was seen to be written.
+    if (effect.operation == "delete" && checker_ != nullptr && !scenario_.store_is_files &&
+        platform_.FunctionOf(effect.process) != nullptr) {
+      checker_->ObserveDeletion(effect);
     }
     if (checker_ != nullptr) checker_->Observe(effect);
     if (effect.operation == "put") writers_[std::string(effect.key)] = effect.process->name();
@@ -201,7 +214,9 @@ class World {
     operators_.KillAll();
     platform_.KillAll("PowerCut");
     bucket_.DropRequests();
-    for (std::string& violation : host_.CutPower()) Fail(std::move(violation));
+    for (std::string& spoiled : host_.CutPower()) {
+      Fail(Invariant::kDurable, std::move(spoiled));
+    }
   }
 
   void Disturb(const Disturbance& disturbance) {
@@ -293,7 +308,9 @@ class World {
       spec["suspend"] = suspend_;
       suspend_applied_ = suspend_;
     }
-    if (!PatchSpec(spec)) return Fail("the API server refuses a change of plan: " + DumpJson(spec));
+    if (!PatchSpec(spec))
+      return Fail(Invariant::kJobSucceeds,
+                  "the API server refuses a change of plan: " + DumpJson(spec));
     faults_.ledger().CountEvent("plan changed");
     changing_since_.reset();
     ++next_change_;
@@ -319,7 +336,8 @@ class World {
   void UserStory() {
     Result<Json> created =
         server_.Create(ServerlessTrainingJobType(), EncodeJob(MakeJob(scenario_)));
-    if (!created.ok()) return Fail("the job is refused: " + created.status().ToString());
+    if (!created.ok())
+      return Fail(Invariant::kJobSucceeds, "the job is refused: " + created.status().ToString());
     auto seen = std::make_shared<const Json>(*std::move(created));
     job_ = *DecodeJob(*seen);
     prefix_ = JobPrefix(job_);
@@ -330,11 +348,15 @@ class World {
       ApplySuspend();
       ApplyPlanChange();
       const std::shared_ptr<const Json> json = ReadJob();
-      if (json == nullptr) return Fail("guarantee 6: the job is gone although nobody deleted it");
+      if (json == nullptr)
+        return Fail(Invariant::kJobSucceeds,
+                    "guarantee 6: the job is gone although nobody deleted it");
       if (MetadataText(*json, "resourceVersion") != job_.metadata.resource_version) {
         std::vector<FieldError> errors;
         Job job = DecodeJob(*json, *seen, job_, &errors);
-        if (!errors.empty()) return Fail("the job cannot be read: " + ToStatus(errors).ToString());
+        if (!errors.empty())
+          return Fail(Invariant::kJobSucceeds,
+                      "the job cannot be read: " + ToStatus(errors).ToString());
         CheckProgress(job);
         TraceConditions(job);
         job_ = std::move(job);
@@ -350,7 +372,8 @@ class World {
       if (IsConditionTrue(job_.status.conditions, "Complete")) break;
       if (IsConditionTrue(job_.status.conditions, "Failed")) {
         const Condition* failed = FindCondition(job_.status.conditions, "Failed");
-        return Fail("the job failed: " + failed->reason + ": " + failed->message);
+        return Fail(Invariant::kJobSucceeds,
+                    "the job failed: " + failed->reason + ": " + failed->message);
       }
     }
     Calm();
@@ -379,20 +402,22 @@ class World {
   void CheckProgress(const Job& job) {
     const ExecutionStatus& was = job_.status.execution;
     const ExecutionStatus& is = job.status.execution;
-    if (is.incarnation < was.incarnation) Fail("guarantee 7: the incarnation went back");
+    if (is.incarnation < was.incarnation)
+      Fail(Invariant::kStatusGoesOn, "guarantee 7: the incarnation went back");
     if (job_.status.plan.has_value() && job.status.plan.has_value() &&
         job.status.plan->revision < job_.status.plan->revision) {
-      Fail("guarantee 7: the plan's revision went back");
+      Fail(Invariant::kStatusGoesOn, "guarantee 7: the plan's revision went back");
     }
   }
 
   void CheckEnd() {
     if (platform_.Live() > 0) {
-      Fail("guarantee 6: " + std::to_string(platform_.Live()) +
-           " functions are left after the job's end");
+      Fail(Invariant::kNoFunctionLeft, "guarantee 6: " + std::to_string(platform_.Live()) +
+                                           " functions are left after the job's end");
     }
     CheckLeftovers("the job's end");
-    if (checker_ == nullptr) return Fail("the job is complete without a slice");
+    if (checker_ == nullptr)
+      return Fail(Invariant::kModelDigest, "the job is complete without a slice");
     checker_->CheckCounts();
     CheckDigest();
   }
@@ -406,10 +431,12 @@ class World {
       if (plan == plans_.end()) continue;
       course = references_.Continue(course, record.first_iteration, plan->second, training_);
     }
-    if (course == nullptr) return Fail("guarantee 1: status has no log of its plans");
+    if (course == nullptr)
+      return Fail(Invariant::kModelDigest, "guarantee 1: status has no log of its plans");
     if (job_.status.model_digest != course->digest()) {
-      Fail("guarantee 1: the model's digest is " + job_.status.model_digest +
-           ", of an undisturbed run under the same plans " + course->digest());
+      Fail(Invariant::kModelDigest,
+           "guarantee 1: the model's digest is " + job_.status.model_digest +
+               ", of an undisturbed run under the same plans " + course->digest());
     }
   }
 
@@ -421,7 +448,8 @@ class World {
       if (zombies_.contains(writer)) continue;
       // Deleted, but not for good.
       if (host_.CameBack(key)) continue;
-      return Fail("guarantee 5: " + key + " by " + writer + " is left after " + when);
+      return Fail(Invariant::kNoObjectLeft,
+                  "guarantee 5: " + key + " by " + writer + " is left after " + when);
     }
   }
 
@@ -431,38 +459,41 @@ class World {
     (void)server_.Delete(ServerlessTrainingJobType(), {"default", "job"}, "");
     while (ReadJob() != nullptr) {
       if (clock.Now() > give_up) {
-        return Fail("guarantee 6: the job's finalizer does not end within two minutes");
+        return Fail(Invariant::kFinalizerEnds,
+                    "guarantee 6: the job's finalizer does not end within two minutes");
       }
       Wait(kLookSeconds);
     }
     while (!operators_.settled()) Wait(kLookSeconds);
     Wait(kSettleSeconds);
-    if (platform_.Live() > 0) Fail("guarantee 6: functions are left after the job's deletion");
+    if (platform_.Live() > 0)
+      Fail(Invariant::kNoFunctionLeft, "guarantee 6: functions are left after the job's deletion");
     CheckLeftovers("the job's deletion");
     const Result<KubeList> secrets = server_.List(SecretType(), "", "", 0, "");
     if (secrets.ok() && !secrets->items.empty()) {
-      Fail("guarantee 6: " + MetadataText(secrets->items.front(), "name") +
-           " is left after the job's deletion");
+      Fail(Invariant::kNoSecretLeft,
+           "guarantee 6: " + MetadataText(secrets->items.front(), "name") +
+               " is left after the job's deletion");
     }
   }
 
   // --- The end ---
 
-  void Fail(std::string what) {
-    if (violation_.ok()) violation_ = InternalError(std::move(what));
+  void Fail(Invariant invariant, std::string what) {
+    if (!violation_.has_value()) violation_ = Violation{invariant, std::move(what)};
     over_ = true;
   }
-  bool IsViolated() const {
-    return !violation_.ok() || (checker_ != nullptr && !checker_->violation().ok());
-  }
-  Status violation() const {
-    if (!violation_.ok() || checker_ == nullptr) return violation_;
+  const std::optional<Violation>& violation() const {
+    if (violation_.has_value() || checker_ == nullptr) return violation_;
     return checker_->violation();
   }
 
   WorldResult Conclude(const Status& ran) {
     WorldResult result;
-    result.status = violation().ok() ? ran : violation();
+    result.violation = violation();
+    if (!result.violation.has_value() && !ran.ok()) {
+      result.violation = Violation{Invariant::kJobEnds, ran.ToString()};
+    }
     result.scenario = scenario_.Brief();
     result.faults = faults_.ledger();
     result.virtual_seconds = ToSeconds(scheduler_.Now() - Instant{});
@@ -472,6 +503,7 @@ class World {
     result.incarnations = job_.status.execution.incarnation + 1;
     result.iterations = plans_.empty() ? 0 : plans_.begin()->second.iterations;
     result.plan_revisions = static_cast<int64_t>(plans_.size());
+    result.counted_iterations = checker_ == nullptr ? 0 : checker_->counted_iterations();
     result.checkpoints = checker_ == nullptr ? 0 : checker_->checkpoints();
     result.controllers = operators_.started();
     result.model_digest = job_.status.model_digest;
@@ -492,14 +524,15 @@ class World {
   References references_;
   std::map<std::string, const Reference*> courses_;  // by scope
   std::unique_ptr<Checker> checker_;
-  Operators operators_{{scheduler_, server_, platform_, faults_, bucket_, scenario_,
-                        [this](std::string what) { Fail(std::move(what)); }}};
+  Operators operators_{
+      {scheduler_, server_, platform_, faults_, bucket_, scenario_,
+       [this](Invariant invariant, std::string what) { Fail(invariant, std::move(what)); }}};
   bool suspend_ = false;
   bool suspend_applied_ = false;
   size_t next_change_ = 0;  // of scenario_.plan_changes
   std::optional<Instant> changing_since_;
   bool over_ = false;
-  Status violation_;
+  std::optional<Violation> violation_;
   Job job_;
   std::string prefix_;
   std::set<std::string> zombies_;
@@ -509,6 +542,21 @@ class World {
 };
 
 }  // namespace
+
+void TraceDigest::Add(const std::string& line) {
+  ++lines_;
+  hash_ = MixSeed({hash_, Xxh3(AsBytes(line))});
+}
+
+std::string TraceDigest::Brief() const {
+  char hash[17];
+  std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(hash_));
+  return std::to_string(lines_) + " lines, xxh3 " + hash;
+}
+
+std::string WorldResult::Brief() const {
+  return ok() ? "OK" : NameOf(violation->invariant) + ": " + violation->what;
+}
 
 WorldResult RunWorld(uint64_t seed, const WorldOptions& options) {
   return World(seed, options).Run();

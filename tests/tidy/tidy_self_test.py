@@ -104,20 +104,12 @@ class TidyFindsPlantedViolations(SmallTree):
             self.write(name, LICENCE + "namespace {\nstruct Thing {};\n}  // namespace\n")
         self.assertEqual(self.messages(), [])
 
-    def test_simulated_source_that_is_not_listed(self):
-        mark = "# SPDX-License-Identifier: Apache-2.0\n"
-        self.write("tests/simulation/CMakeLists.txt", mark + "set(sources\n  common/base/a.cc)\n")
-        include = '#include "common/base/planted_bug.h"\n\n'
+    def test_planted_defect_in_production(self):
         use = "bool b = Planted(PlantedBug::kNone);\n"
-        self.write("common/base/a.cc", LICENCE + include + use)
+        self.write("tests/simulation/a.cc", LICENCE + use)
         self.assertEqual(self.messages(), [])
-        self.write("common/base/b.cc", LICENCE + include + use)
-        self.expect("common/base/b.cc: depends on LAMBDADNN_SIMULATION and is not in tests")
-
-    def test_listed_source_that_is_not_simulated(self):
-        mark = "# SPDX-License-Identifier: Apache-2.0\n"
-        self.write("tests/simulation/CMakeLists.txt", mark + "set(sources\n  common/base/a.cc)\n")
-        self.expect("common/base/a.cc does not depend on LAMBDADNN_SIMULATION")
+        self.write("common/base/b.cc", LICENCE + use)
+        self.expect("common/base/b.cc: asks for a planted defect")
 
     def test_a_test_that_is_not_marked(self):
         text = "# SPDX-License-Identifier: Apache-2.0\nlambdadnn_add_test(NAME a COMMAND a)\n"

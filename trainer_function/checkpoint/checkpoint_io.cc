@@ -5,7 +5,6 @@
 #include <array>
 #include <string>
 
-#include "common/base/planted_bug.h"
 #include "common/protocol/object_header.h"
 #include "trainer_function/transport/poll_schedule.h"
 
@@ -72,7 +71,6 @@ bool MayPrune(const RoleContext& context, const CheckpointReference& other) {
 // just written: had it been readable, this incarnation would have begun there. Damaged ones must
 // not take the place of those that are kept.
 bool IsWorthless(const RoleContext& context, int64_t written, const CheckpointReference& other) {
-  if (Planted(PlantedBug::kOlderPlanAccepted)) return false;
   const SliceRequest& request = context.request;
   if (other.plan_revision < request.plan.revision &&
       other.iteration > request.plan.first_iteration) {
@@ -196,13 +194,6 @@ Status CompleteCheckpoint(const RoleContext& context, int64_t iteration,
   manifest.parts.clear();
   for (int shard = 0; shard < request.plan.aggregation.shards; ++shard) {
     int vectors = 0;
-    if (Planted(PlantedBug::kManifestBeforeParts) && shard > 0) {
-      CheckpointPart unseen = manifest.parts.back();
-      unseen.shard = shard;
-      unseen.elements = ShardRange(request.plan.blocks(), request.plan.aggregation.shards, shard);
-      manifest.parts.push_back(unseen);
-      continue;
-    }
     LDNN_ASSIGN_OR_RETURN(const CheckpointPart part, Await<CheckpointPart>(context, [&] {
                             return ReadPartHeader(context, iteration, shard, &vectors);
                           }));
@@ -214,10 +205,6 @@ Status CompleteCheckpoint(const RoleContext& context, int64_t iteration,
   }
   const std::string key = CheckpointManifestKey(context.scope(), iteration);
   const std::string text = EncodeManifest(manifest);
-  if (Planted(PlantedBug::kCheckpointPrunedTooEarly)) {
-    LDNN_RETURN_IF_ERROR(
-        DeletePrefix(context.store, CheckpointsPrefix(request.store.prefix)).status());
-  }
   LDNN_RETURN_IF_ERROR(
       context.store.Put(key, AsBytes(text)).WithContext("writing checkpoint manifest " + key));
   return Prune(context, iteration).WithContext("deleting old checkpoints");

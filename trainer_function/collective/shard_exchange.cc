@@ -5,7 +5,6 @@
 #include <atomic>
 #include <vector>
 
-#include "common/base/planted_bug.h"
 #include "common/plan/iteration_time.h"
 #include "common/plan/sync_policy.h"
 
@@ -62,10 +61,6 @@ Status ShardExchange::Exchange(int64_t iteration, std::span<const float> gradien
   }
   // The caller reuses `gradient` once this returns, so even the reply to each push must be in.
   LDNN_RETURN_IF_ERROR(pushes_.WaitIdle());
-  if (Planted(PlantedBug::kGarbageTooEarly)) {
-    const ExchangeObjectName unread = GradientName(iteration, 0);
-    LDNN_RETURN_IF_ERROR(transport_.Discard(std::span(&unread, 1)));
-  }
   const Instant pushed = runtime_.clock.Now();
   LDNN_RETURN_IF_ERROR(pulls_.WaitFor([&] { return arrived > 0; }));
   wait_seconds_ += ToSeconds(runtime_.clock.Now() - pushed);

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "common/base/planted_bug.h"
 #include "common/plan/sync_policy.h"
 
 namespace lambdadnn {
@@ -50,7 +49,6 @@ int64_t StopAgreement::end() const {
 
 bool StopAgreement::is_final() const {
   const int64_t final_stop = final_stop_.load();
-  if (Planted(PlantedBug::kStopAtOffByOne) && end() == last_ - 1) return true;
   return end() == last_ || (final_stop > 0 && end() == final_stop);
 }
 

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "common/base/planted_bug.h"
 #include "trainer_function/collective/merge_kernel.h"
 
 namespace lambdadnn {
@@ -90,9 +89,6 @@ Result<MergedShard> TreeNode::MergeShard(int64_t iteration, int shard) {
     std::vector<std::span<const float>> values;
     for (const ReceivedObject& received : arrived) values.push_back(received.values<float>());
     MergeChildren(merged.gradient, values, child > children_.begin);
-    if (Planted(PlantedBug::kGradientMergedTwice) && iteration % 9 == 4) {
-      MergeChildren(merged.gradient, std::span(values).first(1), true);
-    }
     child += std::ssize(arrived);
   }
   return merged;

@@ -3,7 +3,6 @@
 
 #include <cmath>
 
-#include "common/base/planted_bug.h"
 #include "common/plan/sync_policy.h"
 #include "trainer_function/parameter_server/gradient_math.h"
 #include "trainer_function/parameter_server/learning_rate.h"
@@ -79,7 +78,6 @@ Result<std::vector<double>> RootUpdate::ExchangeNorms(int64_t iteration) {
       all.insert(all.end(), squares.begin(), squares.end());
       continue;
     }
-    if (Planted(PlantedBug::kNormsOfOwnGroupOnly)) continue;
     const Range range = ShardRange(plan.blocks(), plan.aggregation.shards, shard);
     LDNN_ASSIGN_OR_RETURN(const ReceivedObject received,
                           transport_.Pull(NormsName(iteration, shard), range));

@@ -6,7 +6,6 @@
 #include <memory>
 #include <optional>
 
-#include "common/base/planted_bug.h"
 #include "common/plan/sync_policy.h"
 #include "trainer_function/collective/tree_node.h"
 #include "trainer_function/parameter_server/optimizer.h"
@@ -89,9 +88,6 @@ Status ServerRole::Load() {
   }
   // The best guess of what writing one takes, until the first is written.
   session_.budget().EndWorkTook(read_seconds);
-  if (Planted(PlantedBug::kOptimizerStateNotRestored)) {
-    state_.vectors = ParameterState::Zero(node_->elements(), vectors).vectors;
-  }
   if (leads_) record_.checkpoint = start.checkpoint;
   if (start.warm)
     state_.vectors.assign(static_cast<size_t>(vectors), std::vector<float>(state_.weights.size()));

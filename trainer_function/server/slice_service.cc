@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/base/planted_bug.h"
 #include "common/protocol/slice_codec.h"
 #include "trainer_function/server/slice_runner.h"
 
@@ -58,11 +57,11 @@ Status SliceService::State::Admit(const SliceRequest& request) {
   if (!job_uid.empty() && request.job.uid != job_uid) {
     return FailedPreconditionError("this function belongs to job " + job_uid);
   }
-  if (request.leader_epoch < leader_epoch && !Planted(PlantedBug::kLeaderEpochIgnored))
+  if (request.leader_epoch < leader_epoch)
     return fenced("leader epoch", request.leader_epoch, leader_epoch);
   if (request.plan.revision < plan_revision)
     return fenced("plan revision", request.plan.revision, plan_revision);
-  if (request.incarnation < incarnation && !Planted(PlantedBug::kOldIncarnationAccepted))
+  if (request.incarnation < incarnation)
     return fenced("incarnation", request.incarnation, incarnation);
   if (request.role().kind != RoleKind::kProfile && request.plan.revision == plan_revision &&
       request.incarnation == incarnation && request.first_iteration < first_iteration) {
@@ -101,9 +100,7 @@ Status SliceService::Start(const SliceRequest& request) {
   const Instant started = state.runtime.clock.Now();
   const MonitorLock lock(*state.monitor);
   LDNN_RETURN_IF_ERROR(state.Admit(request));
-  const bool run_again = Planted(PlantedBug::kSliceRunTwice) && !state.Busy();
-  if (state.slice != nullptr && state.slice->request.invocation == request.invocation &&
-      !run_again) {
+  if (state.slice != nullptr && state.slice->request.invocation == request.invocation) {
     state.leader_epoch = request.leader_epoch;
     return OkStatus();
   }

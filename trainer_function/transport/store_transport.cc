@@ -4,8 +4,6 @@
 #include <array>
 #include <cstdio>
 
-#include "common/base/planted_bug.h"
-
 namespace lambdadnn {
 namespace {
 
@@ -111,23 +109,6 @@ Result<ReceivedObject> StoreTransport::Pull(const ExchangeObjectName& name, Rang
       bytes = received.status();
     }
     const StatusCode code = bytes.status().code();
-    if (Planted(PlantedBug::kStaleObjectAccepted) && code == StatusCode::kNotFound &&
-        name.kind == ObjectKind::kWeights && asked > std::chrono::seconds(1)) {
-      ExchangeObjectName stale = name;
-      --stale.iteration;
-      auto old = store_.Get(KeyOf(scope_, stale), std::nullopt);
-      if (old.ok()) return Verify(stale, elements, std::move(old).value());
-    }
-    if (Planted(PlantedBug::kOlderPlanPulled) && code == StatusCode::kNotFound &&
-        scope_.plan_revision > 1 && scope_.incarnation > 0) {
-      const ExchangeScope older = {scope_.prefix, scope_.plan_revision - 1, scope_.incarnation - 1};
-      auto old = store_.Get(KeyOf(older, name), std::nullopt);
-      // As if headers said nothing of plans.
-      if (old.ok()) {
-        const auto header = DecodeHeader(*old);
-        if (header.ok() && header->elements == elements) return ReceivedObject{*header, *old};
-      }
-    }
     if (code == StatusCode::kNotFound) {
       last_miss = asked;
       if (hinted && ++vain_hints == kMaxVainHints) watch.reset();

@@ -5,7 +5,6 @@
 #include <string>
 #include <variant>
 
-#include "common/base/planted_bug.h"
 #include "common/checkpoint_index/checkpoint_index.h"
 #include "common/json/dump_json.h"
 #include "common/objectstore/object_store.h"
@@ -55,9 +54,7 @@ Result<std::optional<CheckpointReference>> CheckpointToKeep(ObjectStore& store, 
 
 Status CleanUp(ObjectStore& store, const Job& job, bool keep_checkpoints) {
   const std::string prefix = JobPrefix(job);
-  if (!Planted(PlantedBug::kGarbageNeverCollected)) {
-    LDNN_RETURN_IF_ERROR(DeletePrefix(store, ExchangePrefix(prefix)).status());
-  }
+  LDNN_RETURN_IF_ERROR(DeletePrefix(store, ExchangePrefix(prefix)).status());
   if (keep_checkpoints) {
     LDNN_ASSIGN_OR_RETURN(const std::optional<CheckpointReference> keep,
                           CheckpointToKeep(store, job));

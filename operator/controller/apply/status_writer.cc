@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "common/base/planted_bug.h"
 #include "common/telemetry/log.h"
 #include "operator/api/conditions.h"
 #include "operator/api/job_codec.h"
@@ -100,7 +99,6 @@ Status StatusWriter::Write(Pass* pass, const JobStatus& status) {
   const std::set<std::string> refused = RefusedIn(patch, pass->memory->refused_fields);
   if (!DropStatusFields(refused, &patch)) return OkStatus();
   patch["metadata"]["resourceVersion"] = ResourceVersionOf(*pass->object);
-  if (Planted(PlantedBug::kStatusWithoutVersion)) patch.erase("metadata");
   const JobStatus before = pass->snapshot.job.status;
   const int place = PlaceInQueue(pass->snapshot, status);
   Result<Json> written = Patch(pass, std::move(patch));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of a job: whatever the outcome, functions are released, the report is written, working
 // objects are deleted, and only then does the job count as Complete or Failed.
-#include "common/base/planted_bug.h"
 #include "operator/controller/decide/decide.h"
 #include "operator/resources/slice_requests.h"
 
@@ -137,7 +136,6 @@ std::vector<Action> DecideDeletion(const JobSnapshot& snapshot) {
   const Observations& observed = *snapshot.observations;
   const Memo& memo = *snapshot.memo;
   const bool timed_out = CleanupTimedOut(snapshot);
-  if (Planted(PlantedBug::kFinalizerLost)) return {RemoveFinalizer{}};
   if (!timed_out) {
     if (!observed.instances_known) return {};
     if (std::vector<Action> actions = ReleaseFunctions(snapshot); !actions.empty()) return actions;

@@ -5,7 +5,6 @@
 // forbid that.
 #include <algorithm>
 
-#include "common/base/planted_bug.h"
 #include "operator/controller/decide/decide.h"
 #include "operator/controller/decide/round_view.h"
 #include "operator/controller/planning/planning.h"
@@ -182,7 +181,7 @@ void HoldPlanFromQuiesce(const JobSnapshot& snapshot, WriteDecision* write) {
   if (!plan.has_value() || !write->execution->start_checkpoint.has_value()) return;
   const auto base = CheckpointFromJson(*write->execution->start_checkpoint);
   if (!base.has_value() || base->plan_revision >= plan->revision ||
-      base->iteration == plan->first_iteration || Planted(PlantedBug::kOlderPlanAccepted)) {
+      base->iteration == plan->first_iteration) {
     return;
   }
   write->plan = plan;

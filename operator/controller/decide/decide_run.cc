@@ -4,7 +4,6 @@
 #include <cmath>
 #include <utility>
 
-#include "common/base/planted_bug.h"
 #include "operator/controller/decide/await_functions.h"
 #include "operator/controller/decide/decide.h"
 #include "operator/controller/decide/fingerprint_check.h"
@@ -288,7 +287,7 @@ ExecutionStatus FallenBack(const JobSnapshot& snapshot) {
     next.start_checkpoint = CheckpointToJson(*newest);
   }
   next.functions.clear();
-  if (!Planted(PlantedBug::kIncarnationNotRaised)) ++next.incarnation;
+  ++next.incarnation;
   return next;
 }
 

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <span>
 
-#include "common/base/planted_bug.h"
-
 namespace lambdadnn {
 
 namespace {
@@ -53,9 +51,6 @@ bool LiesOnTheWay(std::span<const PlanRecord> history, int in_force, int64_t beg
 bool IsOfThePlans(const Job& job, const CheckpointReference& checkpoint) {
   if (!job.status.plan.has_value()) return false;
   const Plan& plan = *job.status.plan;
-  if (Planted(PlantedBug::kOlderPlanAccepted) && checkpoint.plan_revision <= plan.revision) {
-    return true;
-  }
   return LiesOnTheWay(job.status.plan_history, plan.revision, plan.first_iteration, checkpoint);
 }
 

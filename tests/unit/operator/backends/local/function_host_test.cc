@@ -12,6 +12,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "common/base/check.h"
 #include "common/base/files.h"
 #include "common/base/text.h"
 #include "tests/support/paths.h"
@@ -75,7 +76,10 @@ class FunctionHostTest : public testing::TestWithParam<bool> {
   // From the first line of its log.
   pid_t PidOf(const std::string& uid) {
     const std::string log = ReadFile(options_.directory + "/logs/" + uid + ".log").value();
-    return std::atoi(log.substr(log.find("pid ") + 4).c_str());
+    const size_t at = log.find("pid ");
+    const pid_t pid = at == std::string::npos ? 0 : std::atoi(log.substr(at + 4).c_str());
+    LDNN_CHECK(pid > 1 && ::kill(pid, 0) == 0, "no process is named in: " + log);
+    return pid;
   }
 
   // Of hosts of this process, and in them, in every hierarchy.
@@ -114,11 +118,12 @@ class FunctionHostTest : public testing::TestWithParam<bool> {
 
 TEST_P(FunctionHostTest, StartsAFunctionAndMeasuresItsColdStart) {
   Open();
+  const Instant begin = clock_.Now();
   ASSERT_TRUE(host_->Create(Spec("a")).ok());
   const FunctionInstance function = Await("a", FunctionPhase::kReady);
   EXPECT_EQ(function.endpoint.host, "127.0.0.1");
   EXPECT_GT(function.cold_start_seconds, 0);
-  EXPECT_LT(function.cold_start_seconds, 5);
+  EXPECT_LE(function.cold_start_seconds, ToSeconds(clock_.Now() - begin));
   EXPECT_EQ(function.group, "servers");
   EXPECT_TRUE(host_->List("another job").empty());
 }
