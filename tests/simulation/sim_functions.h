@@ -19,15 +19,12 @@
 #include "tests/simulation/faults.h"
 #include "tests/simulation/invariant.h"
 #include "tests/simulation/sim_scheduler.h"
+#include "tests/support/fake_platform.h"
 #include "trainer_function/server/slice_service.h"
 
 namespace lambdadnn::simulation {
 
-struct SimFunction {
-  FunctionInstance seen;  // as the operator would see it now
-  std::string job_uid;
-  Instant created{};
-  Instant ended{};
+struct SimFunction : FakeInstance {
   SimProcess* process = nullptr;
   SliceService* service = nullptr;  // never destroyed: instances end by kill
   NumericsFingerprint fingerprint;
@@ -62,7 +59,12 @@ class SimPlatform {
       : scheduler_(scheduler),
         faults_(faults),
         timing_(timing),
-        make_environment_(std::move(make_environment)) {}
+        make_environment_(std::move(make_environment)),
+        table_([&scheduler] { return scheduler.Now(); }) {
+    table_.next_uid = [this] { return "instance-" + std::to_string(table_.all().size() + 1); };
+    table_.made = [this](SimFunction& function) { Begin(function); };
+    table_.remove = [this](SimFunction& function) { Remove(function); };
+  }
 
   // kill -9; the group makes another instance.
   void Kill(SimFunction& function, const std::string& reason);
@@ -77,7 +79,7 @@ class SimPlatform {
   int Live() const;
   // Zombies included.
   int Running() const;
-  SimFunction* Find(const std::string& uid);
+  SimFunction* Find(const std::string& uid) const { return table_.Find(uid); }
   // Sees every slice request before a function does.
   void ObserveRequests(std::function<void(const SliceRequest&)> observer) {
     on_request_ = std::move(observer);
@@ -100,14 +102,12 @@ class SimPlatform {
  private:
   friend class SimFunctionBackend;
   friend class SimSliceClient;
-  void Reconcile();
   // As the platform deletes an instance: one on a lost node only disappears from its lists.
   void Remove(SimFunction& function);
-  void Create(const FunctionGroup& group);
+  // The cold start of one that was made.
+  void Begin(SimFunction& function);
   // From now on the operator sees it gone.
   void SetGone(SimFunction& function, const std::string& reason);
-  // As List shows it.
-  FunctionInstance View(const SimFunction& function) const;
   // The function took the request: was it right to do so?
   void CheckFences(SimFunction& function, const SliceRequest& request);
 
@@ -115,8 +115,7 @@ class SimPlatform {
   FaultInjector& faults_;
   const PlatformTiming timing_;
   const MakeEnvironment make_environment_;
-  std::map<std::string, FunctionGroup> groups_;  // by name
-  std::vector<std::unique_ptr<SimFunction>> functions_;
+  FakePlatform<SimFunction> table_;
   int64_t cold_starts_ = 0;
   std::unordered_map<const SimProcess*, const SimFunction*> by_process_;
   std::function<void(const SliceRequest&)> on_request_;

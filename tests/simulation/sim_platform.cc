@@ -20,48 +20,28 @@ const char* RoleLabel(const SliceRequest& request) {
   return level == 1 ? "leaf-server" : "inner-server";
 }
 
-void SimPlatform::Create(const FunctionGroup& group) {
-  functions_.push_back(std::make_unique<SimFunction>());
-  SimFunction& function = *functions_.back();
-  const std::string number = std::to_string(functions_.size());
-  function.job_uid = group.job_uid;
+void SimPlatform::Begin(SimFunction& function) {
+  const std::string number = std::to_string(table_.all().size());
   function.process = &scheduler_.NewProcess("fn" + number);
   by_process_[function.process] = &function;
-  function.created = scheduler_.Now();
-  function.seen.uid = "instance-" + number;
-  function.seen.group = group.name;
   function.process->OnKilled([this, &function] {
     SetGone(function, "Killed");
-    scheduler_.At(scheduler_.Now() + FromSeconds(timing_.request_seconds), [this] { Reconcile(); });
+    scheduler_.At(scheduler_.Now() + FromSeconds(timing_.request_seconds),
+                  [this] { table_.ReconcileAll(); });
   });
   ++cold_starts_;
   const double start = timing_.cold_start_seconds * (0.5 + scheduler_.random().Uniform());
   scheduler_.At(scheduler_.Now() + FromSeconds(start), [this, &function, start, number] {
-    if (!function.process->alive() || function.seen.phase != FunctionPhase::kPending) return;
+    if (!function.process->alive() || function.instance.phase != FunctionPhase::kPending) return;
     SliceEnvironment environment = make_environment_(function);
     environment.isa = kIsa;
     environment.libtorch = kLibtorch;
     function.fingerprint = {environment.isa, environment.libtorch};
     function.service = new SliceService(function.process->runtime(), std::move(environment));
-    function.seen.phase = FunctionPhase::kReady;
-    function.seen.endpoint = {.host = "10.0.0." + number, .port = 8080};
-    function.seen.cold_start_seconds = start;
+    function.instance.phase = FunctionPhase::kReady;
+    function.instance.endpoint = {.host = "10.0.0." + number, .port = 8080};
+    function.instance.cold_start_seconds = start;
   });
-}
-
-void SimPlatform::Reconcile() {
-  for (const auto& [name, group] : groups_) {
-    int live = 0;
-    for (const auto& function : functions_) {
-      if (function->seen.group != name || function->seen.phase == FunctionPhase::kGone) continue;
-      if (++live > group.count) Remove(*function);
-    }
-    for (; live < group.count; ++live) Create(group);
-  }
-  for (const auto& function : functions_) {
-    if (function->seen.phase == FunctionPhase::kGone) continue;
-    if (!groups_.contains(function->seen.group)) Remove(*function);
-  }
 }
 
 void SimPlatform::Remove(SimFunction& function) {
@@ -70,20 +50,7 @@ void SimPlatform::Remove(SimFunction& function) {
 }
 
 void SimPlatform::SetGone(SimFunction& function, const std::string& reason) {
-  if (function.seen.phase == FunctionPhase::kGone) return;
-  function.seen.phase = FunctionPhase::kGone;
-  function.seen.reason = reason;
-  function.seen.end = FunctionEnd::kByPlatform;
-  function.ended = scheduler_.Now();
-}
-
-FunctionInstance SimPlatform::View(const SimFunction& function) const {
-  FunctionInstance view = function.seen;
-  view.age_seconds = ToSeconds(scheduler_.Now() - function.created);
-  if (view.phase == FunctionPhase::kGone) {
-    view.ended_seconds = ToSeconds(scheduler_.Now() - function.ended);
-  }
-  return view;
+  if (!function.IsGone()) table_.SetGone(function, FunctionEnd::kByPlatform, reason);
 }
 
 void SimPlatform::Kill(SimFunction& function, const std::string& reason) {
@@ -92,7 +59,7 @@ void SimPlatform::Kill(SimFunction& function, const std::string& reason) {
 }
 
 void SimPlatform::KillAll(const std::string& reason) {
-  for (const auto& function : functions_) {
+  for (const auto& function : table_.all()) {
     if (function->process->alive()) Kill(*function, reason);
   }
 }
@@ -103,9 +70,9 @@ void SimPlatform::CutOff(SimFunction& function, Duration lives_on) {
   // The platform notices a lost node late.
   scheduler_.At(scheduler_.Now() + FromSeconds(scheduler_.random().Uniform() * 4),
                 [this, &function] {
-                  if (function.seen.phase == FunctionPhase::kGone) return;
+                  if (function.IsGone()) return;
                   SetGone(function, "NodeLost");
-                  Reconcile();
+                  table_.ReconcileAll();
                 });
   scheduler_.At(scheduler_.Now() + lives_on, [this, &function] {
     if (function.process->alive()) Kill(function, "NodeLost");
@@ -138,8 +105,8 @@ const SimFunction* SimPlatform::FunctionOf(const SimProcess* process) const {
 
 std::vector<SimFunction*> SimPlatform::Ready() {
   std::vector<SimFunction*> ready;
-  for (const auto& function : functions_) {
-    if (function->seen.phase == FunctionPhase::kReady && function->process->alive()) {
+  for (const auto& function : table_.all()) {
+    if (function->instance.phase == FunctionPhase::kReady && function->process->alive()) {
       ready.push_back(function.get());
     }
   }
@@ -147,21 +114,13 @@ std::vector<SimFunction*> SimPlatform::Ready() {
 }
 
 int SimPlatform::Live() const {
-  return static_cast<int>(std::count_if(
-      functions_.begin(), functions_.end(),
-      [](const auto& function) { return function->seen.phase != FunctionPhase::kGone; }));
+  return static_cast<int>(std::count_if(table_.all().begin(), table_.all().end(),
+                                        [](const auto& function) { return !function->IsGone(); }));
 }
 
 int SimPlatform::Running() const {
-  return static_cast<int>(std::count_if(functions_.begin(), functions_.end(),
+  return static_cast<int>(std::count_if(table_.all().begin(), table_.all().end(),
                                         [](const auto& f) { return f->process->alive(); }));
-}
-
-SimFunction* SimPlatform::Find(const std::string& uid) {
-  for (const auto& function : functions_) {
-    if (function->seen.uid == uid) return function.get();
-  }
-  return nullptr;
 }
 
 Status SimFunctionBackend::Request(const char* operation, bool writes,
@@ -202,18 +161,18 @@ Status SimFunctionBackend::Request(const char* operation, bool writes,
 Status SimFunctionBackend::EnsureGroup(const FunctionGroup& group) {
   return Request("ensure_group", true, [this, &group] {
     if (group.count == 0) {
-      platform_.groups_.erase(group.name);
+      platform_.table_.Drop(group.job_uid, group.name);
     } else {
-      platform_.groups_[group.name] = group;
+      platform_.table_.Want(group);
     }
-    platform_.Reconcile();
+    platform_.table_.ReconcileAll();
   });
 }
 
-Status SimFunctionBackend::DeleteGroup(const JobIdentity&, const std::string& group) {
-  return Request("delete_group", true, [this, &group] {
-    platform_.groups_.erase(group);
-    platform_.Reconcile();
+Status SimFunctionBackend::DeleteGroup(const JobIdentity& job, const std::string& group) {
+  return Request("delete_group", true, [this, &job, &group] {
+    platform_.table_.Drop(job.uid, group);
+    platform_.table_.ReconcileAll();
   });
 }
 
@@ -222,7 +181,7 @@ Status SimFunctionBackend::DeleteInstance(const JobIdentity&, const std::string&
     SimFunction* function = platform_.Find(uid);
     // A lost node runs on whatever the operator deletes.
     if (function == nullptr || function->cut_off) return;
-    if (function->seen.phase != FunctionPhase::kGone) platform_.Kill(*function, "Deleted");
+    if (!function->IsGone()) platform_.Kill(*function, "Deleted");
   });
 }
 
@@ -233,9 +192,7 @@ Result<std::vector<FunctionInstance>> SimFunctionBackend::List(const JobIdentity
       instances = platform_.old_list_;
       return;
     }
-    for (const auto& function : platform_.functions_) {
-      if (function->job_uid == job.uid) instances.push_back(platform_.View(*function));
-    }
+    instances = platform_.table_.List(job.uid);
     const double stale = platform_.timing().stale_list_seconds;
     if (stale > 0 && !platform_.faults().calm()) {
       platform_.old_list_ = instances;

@@ -96,7 +96,7 @@ class Day {
     secrets.type = SecretType();
     server_.Define(secrets);
     server_.Define(EventDefinition());
-    functions_.capacity_mib = kCapacityMib;
+    functions_.set_capacity_mib(kCapacityMib);
     options_.platform.memory = {256, 1024, 64};
     options_.platform.milli_cpu_per_gib = 1000;
     options_.platform.total_milli_cpu = 4000;

@@ -31,7 +31,7 @@ struct FakeInstance {
 template <typename Instance>
 class FakePlatform {
  public:
-  explicit FakePlatform(Clock& clock) : clock_(clock) {}
+  explicit FakePlatform(std::function<Instant()> now) : now_(std::move(now)) {}
 
   // --- What the driver does with one more and one less ---
   // Asked for the uid of the next instance; told of one that was made; asked to end one that no
@@ -75,7 +75,7 @@ class FakePlatform {
   Instance& Add(const std::string& uid, const FunctionGroup& group) {
     Instance& added = *instances_.emplace_back(std::make_unique<Instance>());
     added.group = group;
-    added.created = clock_.Now();
+    added.created = now_();
     added.instance.uid = uid;
     added.instance.group = group.name;
     by_uid_[uid] = &added;
@@ -101,13 +101,13 @@ class FakePlatform {
     one.instance.phase = FunctionPhase::kGone;
     one.instance.end = end;
     one.instance.reason = reason;
-    one.ended = clock_.Now();
+    one.ended = now_();
   }
   // As the platform would answer now.
   FunctionInstance View(const Instance& one) const {
     FunctionInstance view = one.instance;
-    view.age_seconds = ToSeconds(clock_.Now() - one.created);
-    if (one.IsGone()) view.ended_seconds = ToSeconds(clock_.Now() - one.ended);
+    view.age_seconds = ToSeconds(now_() - one.created);
+    if (one.IsGone()) view.ended_seconds = ToSeconds(now_() - one.ended);
     return view;
   }
   std::vector<FunctionInstance> List(const std::string& job_uid) const {
@@ -133,7 +133,7 @@ class FakePlatform {
     return {job, group};
   }
 
-  Clock& clock_;
+  const std::function<Instant()> now_;
   std::map<std::pair<std::string, std::string>, FunctionGroup> groups_;  // by job uid and name
   std::vector<std::unique_ptr<Instance>> instances_;
   std::unordered_map<std::string, Instance*> by_uid_;

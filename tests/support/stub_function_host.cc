@@ -272,7 +272,7 @@ class Stub {
   const Endpoint endpoint_;
   const std::string requests_;
   SystemClock clock_;
-  FakePlatform<FakeInstance> platform_{clock_};
+  FakePlatform<FakeInstance> platform_{[this] { return clock_.Now(); }};
   std::map<std::string, int64_t> epochs_;
   std::map<std::string, std::shared_ptr<Slice>> slices_;
   int64_t streams_ = 0, begun_ = 0, attached_ = 0, lines_ = 0;
