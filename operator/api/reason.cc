@@ -53,6 +53,7 @@ constexpr ReasonRow kRows[] = {
     {Reason::kInfeasible, "Infeasible", FailureKind::kInfeasible},
     {Reason::kPlanningFailed, "PlanningFailed", FailureKind::kUsage},
     {Reason::kStoreNotAllowed, "StoreNotAllowed"},
+    {Reason::kPodsNotAllowed, "PodsNotAllowed"},
     {Reason::kNoJobCredentials, "NoJobCredentials"},
     {Reason::kInvalidSpec, "InvalidSpec", FailureKind::kUsage},
     {Reason::kProfilingFailed, "ProfilingFailed"},

@@ -54,6 +54,7 @@ enum class Reason {
   kInfeasible,
   kPlanningFailed,
   kStoreNotAllowed,
+  kPodsNotAllowed,
   kNoJobCredentials,
   kInvalidSpec,
   kProfilingFailed,

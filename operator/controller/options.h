@@ -13,6 +13,7 @@
 #include "operator/controller/admission/fair_share.h"
 #include "operator/controller/admission/reservation.h"
 #include "operator/controller/admission/tenant_rules.h"
+#include "operator/resources/pod_rules.h"
 
 namespace lambdadnn {
 
@@ -105,6 +106,8 @@ struct ControllerOptions {
   // What jobs may reach with this process's credentials; absent = all that these reach, where the
   // jobs are the user's own.
   std::optional<TenantRules> tenants;
+  // What jobs may put into their pods; absent = everything.
+  std::optional<PodRules> pod_rules;
   // Largest relative residual of a profile that is trusted.
   double max_profile_residual = 0.15;
 

@@ -39,6 +39,12 @@ CheckFinding CheckStoreEndpoints(const OperatorOptions& options) {
           "jobs may name beside the operator's own: " + (*endpoints)->Text()};
 }
 
+CheckFinding CheckPodRules(const OperatorOptions& options) {
+  const auto rules = PodRulesOf(options);
+  if (rules.ok()) return {Level::kGood, "pod rules", options.pod_rules_file + " can be read"};
+  return {Level::kMissing, "pod rules", rules.status().message()};
+}
+
 CheckFinding CheckNamedStore(Runtime& runtime, const OperatorOptions& options,
                              const std::string& uri) {
   return CheckStore(runtime, OpenJobStore(OwnStoreReference(uri), {}, options.store_ca_file,
@@ -67,6 +73,7 @@ Result<std::vector<CheckFinding>> CheckEnvironment(Runtime& runtime,
     findings.push_back(CheckNetworkPolicies(options.network_policies_file));
   }
   if (!options.store_endpoints_file.empty()) findings.push_back(CheckStoreEndpoints(options));
+  if (!options.pod_rules_file.empty()) findings.push_back(CheckPodRules(options));
   if (!options.platform_file.empty()) findings.push_back(CheckPlatform(options.platform_file));
   for (const std::string& uri : {options.store, options.check_store}) {
     if (!uri.empty()) findings.push_back(CheckNamedStore(runtime, options, uri));

@@ -46,6 +46,8 @@ struct OperatorOptions {
   // Other stores that jobs may name as endpoints, with their NetworkPolicy peers
   // (resources/store_endpoints.h); empty = every store.
   std::string store_endpoints_file = "";
+  // What jobs may put into their pods (resources/pod_rules.h); empty = everything.
+  std::string pod_rules_file = "";
   // Jobs in that store run with credentials of their own, or fail. If false, functions get the
   // operator's where the store gives no others (TenantRules::expose_operator_credentials).
   bool require_job_credentials = true;

@@ -119,6 +119,13 @@ Result<std::optional<StoreEndpoints>> StoreEndpointsOf(const OperatorOptions& op
   return std::optional<StoreEndpoints>(*std::move(endpoints));
 }
 
+Result<std::optional<PodRules>> PodRulesOf(const OperatorOptions& options) {
+  if (options.pod_rules_file.empty()) return std::optional<PodRules>();
+  Result<PodRules> rules = ReadPodRules(options.pod_rules_file);
+  if (!rules.ok()) return rules.status().WithContext("--pod-rules");
+  return std::optional<PodRules>(*std::move(rules));
+}
+
 struct OperatorProcess::State {
   State(Runtime& of, OperatorOptions with)
       : runtime(of), options(std::move(with)), identity(IdentityOf(options, of.random)) {}
@@ -149,6 +156,7 @@ struct OperatorProcess::State {
   KubeConnection connection;
   Platform platform;
   std::optional<StoreEndpoints> store_endpoints;
+  std::optional<PodRules> pod_rules;
   Reservation capacity;  // of all jobs together, as the platform file gives it
   std::unique_ptr<HttpKubeClient> kube;
   std::unique_ptr<HttpKubeClient> election_kube;
@@ -197,6 +205,7 @@ Status OperatorProcess::State::Open() {
     capacity = {platform.total_memory_mib, platform.total_milli_cpu};
   }
   LDNN_ASSIGN_OR_RETURN(store_endpoints, StoreEndpointsOf(options));
+  LDNN_ASSIGN_OR_RETURN(pod_rules, PodRulesOf(options));
   LDNN_ASSIGN_OR_RETURN(connection, ConnectionOf(options));
   kube = std::make_unique<HttpKubeClient>(connection, server_runtime,
                                           ServerTimed({.user_agent = "lambdadnn-operator",
@@ -368,6 +377,7 @@ void OperatorProcess::State::Lead(int64_t epoch) {
   ControllerOptions with;
   with.tenants = TenantRulesOf(options);
   with.tenants->endpoints.listed = store_endpoints;
+  with.pod_rules = pod_rules;
   with.backend = options.backend;
   with.platform = platform;
   with.capacity = capacity;

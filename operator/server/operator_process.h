@@ -9,6 +9,7 @@
 #include "common/base/runtime.h"
 #include "operator/controller/admission/tenant_rules.h"
 #include "operator/kube/kube_connection.h"
+#include "operator/resources/pod_rules.h"
 #include "operator/resources/store_endpoints.h"
 #include "operator/server/operator_options.h"
 
@@ -25,6 +26,8 @@ std::string LeaseNamespace(const OperatorOptions& options, const KubeConnection&
 TenantRules TenantRulesOf(const OperatorOptions& options);
 // What --store-endpoints says, with the operator's own store; nothing without the flag.
 Result<std::optional<StoreEndpoints>> StoreEndpointsOf(const OperatorOptions& options);
+// What --pod-rules says; nothing without the flag.
+Result<std::optional<PodRules>> PodRulesOf(const OperatorOptions& options);
 
 class OperatorProcess {
  public:

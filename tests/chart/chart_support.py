@@ -24,6 +24,9 @@ EVERYTHING = {
                     "allowedEndpoints": [
                         {"host": "minio.team-a.svc", "port": 9000, "peers": [{"podSelector": {}}]},
                         {"host": "*.example.com"}, {"host": "fd00::/8"}]},
+    "jobs": {"allowed": {"images": ["registry.example/team/*", "a'b\\"], "serviceAccounts": [],
+                         "priorityClasses": ["low"], "tolerationKeys": ["gpu"],
+                         "nodeLabels": ["kubernetes.io/arch"], "secrets": ["job-*"]}},
     "minio": {"enabled": True, "image": {"repository": "example.org/minio", "tag": "1"}},
     "watchNamespaces": ["team-a", "team-b"],
     "imagePullSecrets": ["registry"],

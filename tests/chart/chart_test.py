@@ -185,6 +185,51 @@ class Values(unittest.TestCase):
             self.assertIn(said, refusal({"objectStore": {"allowedEndpoints": [entry]}}))
         self.assertIn("peers", refusal({"objectStore": {"peers": [{}]}}))
 
+    def test_pods_of_jobs_are_bounded_as_the_values_say(self):
+        def told(values):
+            made = objects(values)
+            config = made[("ConfigMap", NAMESPACE, f"{NAME}-pod-rules")]
+            return (yaml.safe_load(config["data"]["pod-rules.yaml"]), made)
+        said, made = told({})
+        self.assertEqual({"priorityClasses": [], "tolerationKeys": []}, said)
+        operator = made[("Deployment", NAMESPACE, NAME)]
+        [flag] = [word for word in container(operator)["args"] if "--pod-rules=" in word]
+        mounts = [each["mountPath"] for each in container(operator)["volumeMounts"]]
+        self.assertIn(str(pathlib.PurePath(flag.split("=")[1]).parent), mounts)
+        allowed = {"images": ["r.example/*", "a:1"], "serviceAccounts": [], "priorityClasses": None,
+                   "tolerationKeys": ["*"], "nodeLabels": ["a.example/b"], "secrets": ["s-*"]}
+        said, changed = told({"jobs": {"allowed": allowed}})
+        self.assertEqual({name: names for name, names in allowed.items() if names is not None}, said)
+        self.assertNotEqual(*(each["spec"]["template"]["metadata"]["annotations"] for each in (
+            operator, changed[("Deployment", NAMESPACE, NAME)])))
+
+    def test_the_api_server_refuses_jobs_unless_that_is_switched_off(self):
+        policy = ("ValidatingAdmissionPolicy", "", f"{NAME}-jobs")
+        binding = ("ValidatingAdmissionPolicyBinding", "", f"{NAME}-jobs")
+        made = objects({})
+        self.assertEqual(2, len(made[policy]["spec"]["validations"]))
+        self.assertEqual({"policyName": f"{NAME}-jobs", "validationActions": ["Deny"]},
+                         made[binding]["spec"])
+        self.assertEqual(8, len(objects(EVERYTHING)[policy]["spec"]["validations"]))
+        everything = dict.fromkeys(("priorityClasses", "tolerationKeys"))
+        for values in ({"admissionPolicy": {"enabled": False}}, {"allowed": everything},
+                       {"allowed": {name: ["*"] for name in everything}}):
+            made = objects({"jobs": values})
+            self.assertNotIn(policy, made)
+            self.assertNotIn(binding, made)
+        [term] = objects({"watchNamespaces": ["a", "b"]})[binding]["spec"]["matchResources"][
+            "namespaceSelector"]["matchExpressions"]
+        self.assertEqual({"key": "kubernetes.io/metadata.name", "operator": "In",
+                          "values": ["a", "b"]}, term)
+
+    def test_lists_of_names_that_make_no_sense_are_refused(self):
+        for name, entry in (("images", "registry.example*"), ("images", "a*/b"), ("secrets", ""),
+                            ("secrets", "a b"), ("secrets", "a\n"), ("secrets", "**"),
+                            ("nodeLabels", 7), ("tolerationKeys", {"key": "gpu"})):
+            self.assertIn(name, refusal({"jobs": {"allowed": {name: [entry]}}}), entry)
+        self.assertIn("image", refusal({"jobs": {"allowed": {"image": []}}}))
+        self.assertIn("images", refusal({"jobs": {"allowed": {"images": "*"}}}))
+
     def test_the_operator_is_bounded_unless_that_is_switched_off(self):
         name = ("NetworkPolicy", NAMESPACE, NAME)
         spec = objects({})[name]["spec"]

@@ -74,13 +74,14 @@ class Install(ClusterTest):
         files = []
         for flag, name in (("platform", "lambdadnn-platform"),
                            ("network-policies", f"{NAME}-network-policies"),
-                           ("store-endpoints", f"{NAME}-store-endpoints")):
+                           ("store-endpoints", f"{NAME}-store-endpoints"),
+                           ("pod-rules", f"{NAME}-pod-rules")):
             config = self.api.get(f"/api/v1/namespaces/{NAMESPACE}/configmaps/{name}")
             file = self.folder / f"{flag}.yaml"
             file.write_text(config["data"][file.name])
             files += [f"--{flag}", file]
         kept = [word for word in arguments if not word.startswith(
-            ("--platform=", "--network-policies=", "--store-endpoints=", "--store=",
+            ("--platform=", "--network-policies=", "--store-endpoints=", "--pod-rules=", "--store=",
              "--store-ca-file="))]
         return self.operator("--check", *files, *kept)
 
@@ -140,7 +141,8 @@ class Install(ClusterTest):
         """Objects that still say that they are the release's."""
         kinds = ("deployments,statefulsets,services,configmaps,secrets,serviceaccounts,roles,"
                  "rolebindings,clusterroles,clusterrolebindings,networkpolicies,jobs,"
-                 "poddisruptionbudgets")
+                 "poddisruptionbudgets,validatingadmissionpolicies,"
+                 "validatingadmissionpolicybindings")
         return self.kubectl.ok("get", kinds, "-A", "-o", "name", "-l",
                                f"app.kubernetes.io/instance={RELEASE}").split()
 

@@ -182,6 +182,7 @@ allowedEndpoints: []
 - --network-policies=/etc/lambdadnn/network-policies/network-policies.yaml
 {{- end }}
 - --store-endpoints=/etc/lambdadnn/store-endpoints/store-endpoints.yaml
+- --pod-rules=/etc/lambdadnn/pod-rules/pod-rules.yaml
 - --worker-image={{ include "lambdadnn.image" (dict "image" .Values.workerImage "root" .) }}
 - --server-image={{ include "lambdadnn.image" (dict "image" .Values.serverImage "root" .) }}
 {{- with .Values.functions.imagePullSecrets }}
@@ -263,6 +264,9 @@ allowedEndpoints: []
 - name: store-endpoints
   mountPath: /etc/lambdadnn/store-endpoints
   readOnly: true
+- name: pod-rules
+  mountPath: /etc/lambdadnn/pod-rules
+  readOnly: true
 {{- if .Values.networkPolicy.jobs.enabled }}
 - name: network-policies
   mountPath: /etc/lambdadnn/network-policies
@@ -285,6 +289,9 @@ allowedEndpoints: []
 - name: store-endpoints
   configMap:
     name: {{ include "lambdadnn.fullname" . }}-store-endpoints
+- name: pod-rules
+  configMap:
+    name: {{ include "lambdadnn.fullname" . }}-pod-rules
 {{- if .Values.networkPolicy.jobs.enabled }}
 - name: network-policies
   configMap:

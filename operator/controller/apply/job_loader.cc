@@ -5,6 +5,7 @@
 #include "operator/controller/admission/tenant_rules.h"
 #include "operator/controller/apply/event_objects.h"
 #include "operator/controller/decide/gather_needs.h"
+#include "operator/resources/pod_rules.h"
 
 namespace lambdadnn {
 JobLoader::JobLoader(const ControllerDependencies& dependencies, const ControllerOptions& options,
@@ -75,6 +76,14 @@ Status JobLoader::Load(Pass* pass) {
   }
   if (decoded.problem.ok() && pass->snapshot.reach.ok()) {
     pass->snapshot.reach = CheckStartCheckpoint(pass->snapshot.job);
+  }
+  if (options_.pod_rules.has_value() && decoded.problem.ok()) {
+    const int64_t generation = pass->snapshot.job.metadata.generation;
+    if (generation == 0 || pass->memory->pods_generation != generation) {
+      pass->memory->pods = CheckPods(*options_.pod_rules, pass->snapshot.job.spec.runtime);
+      pass->memory->pods_generation = generation;
+    }
+    pass->snapshot.pods = pass->memory->pods;
   }
   pass->snapshot.options = &options_;
   pass->sees_queue = NeedsQueue(pass->snapshot.job, options_.platform);

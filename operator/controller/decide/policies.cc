@@ -59,6 +59,11 @@ Decision RefuseOthersStore(const JobSnapshot& snapshot) {
   return Actions{FailJob(Reason::kStoreNotAllowed, snapshot.reach.message())};
 }
 
+Decision RefuseForbiddenPods(const JobSnapshot& snapshot) {
+  if (snapshot.pods.ok()) return std::nullopt;
+  return Actions{FailJob(Reason::kPodsNotAllowed, snapshot.pods.message())};
+}
+
 Decision RefuseUnsupported(const JobSnapshot& snapshot) {
   const auto unsupported = FindUnsupported(snapshot.job.spec, snapshot.options->backend);
   if (!unsupported.has_value()) return std::nullopt;
@@ -118,6 +123,7 @@ constexpr Policy kPolicies[] = {
     {"End", End},
     {"RefuseInvalidSpec", RefuseInvalidSpec},
     {"RefuseOthersStore", RefuseOthersStore},
+    {"RefuseForbiddenPods", RefuseForbiddenPods},
     {"RefuseUnsupported", RefuseUnsupported},
     {"AwaitObservation", AwaitObservation},
     {"EnforceActiveDeadline", EnforceActiveDeadline},

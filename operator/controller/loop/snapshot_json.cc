@@ -157,6 +157,7 @@ Json SnapshotToJson(const JobSnapshot& snapshot) {
   if (!snapshot.unreadable.ok()) json["unreadable"] = snapshot.unreadable.ToString();
   if (!snapshot.problem.ok()) json["problem"] = snapshot.problem.ToString();
   if (!snapshot.reach.ok()) json["reach"] = snapshot.reach.ToString();
+  if (!snapshot.pods.ok()) json["pods"] = snapshot.pods.ToString();
   if (!memo.start_error.ok()) json["startError"] = memo.start_error.ToString();
   if (!memo.cleanup_error.ok()) json["cleanupError"] = memo.cleanup_error.ToString();
   if (!memo.credentials_refused.ok()) {

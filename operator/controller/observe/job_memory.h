@@ -3,6 +3,7 @@
 // it only costs that something is observed again. Used by one pass at a time.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
@@ -52,6 +53,10 @@ class JobMemory {
   // Whether the job may reach what it names; no change of its spec changes that. Absent = not
   // checked yet.
   std::optional<Status> reach;
+  // Whether its pods may be as spec.runtime says, which a suspended job may change: in this
+  // generation; 0 = not looked at yet.
+  int64_t pods_generation = 0;
+  Status pods;
   std::string job_key;
   // Of status, which this API server's CRD refuses: not written again by this process.
   RefusedFields refused_fields;

@@ -120,6 +120,14 @@ const Row kRows[] = {
      "RefuseInvalidSpec"},
     {"in a store that it may not reach",
      [](TestSnapshot& s) { s.reach = PermissionDeniedError("store"); }, "RefuseOthersStore"},
+    {"with pods that are not allowed",
+     [](TestSnapshot& s) { s.pods = PermissionDeniedError("image"); }, "RefuseForbiddenPods"},
+    {"suspended, with pods that are not allowed",
+     [](TestSnapshot& s) {
+       s.pods = PermissionDeniedError("image");
+       s.job.spec.suspend = true;
+     },
+     "RefuseForbiddenPods"},
     {"for another backend", [](TestSnapshot& s) { s.job.spec.backend = "OpenFaaS"; },
      "RefuseUnsupported"},
     {"not yet observed", [](TestSnapshot& s) { s.observed.instances_known = false; },

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a job may put into its pods through spec.runtime, as the administrator lists it. Pure.
+//
+// The chart's ValidatingAdmissionPolicy says the same with the same sentences, in CEL
+// (charts/lambdadnn-operator/templates/_pod_rules.tpl); tests/data/pod_rules.yaml holds both to it.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/base/status.h"
+#include "common/json/json_reader.h"
+
+namespace lambdadnn {
+
+struct PodRules {
+  // Absent = every name, empty = none. An entry that ends in '*' admits all names that begin so.
+  using Names = std::optional<std::vector<std::string>>;
+
+  Names images = {};
+  Names service_accounts = {};
+  Names priority_classes = {};
+  Names toleration_keys = {};
+  Names node_labels = {};  // keys, in nodeSelector and affinity.nodeAffinity
+  Names secrets = {};      // in env[].valueFrom; Secrets that only pull images are free
+};
+
+// From a file whose fields are all optional, e.g.
+//   images: [registry.example/team/*]
+//   priorityClasses: []
+// kInvalidArgument names the invalid field.
+Result<PodRules> PodRulesFromJson(const Json& json);
+Result<PodRules> ReadPodRules(const std::string& file);
+
+// Of spec.runtime, whose free parts may have any shape: one that is not understood is refused where
+// there is a list. kPermissionDenied names the field, what is allowed and whom to ask.
+Status CheckPods(const PodRules& rules, const Json& runtime);
+
+}  // namespace lambdadnn
