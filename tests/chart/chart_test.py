@@ -103,6 +103,12 @@ class Values(unittest.TestCase):
             self.assertIn(("RoleBinding", space, NAME), made)
         self.assertFalse([key for key in made if key[0] == "ClusterRoleBinding"])
 
+    def test_namespaces_have_the_weights_of_the_values(self):
+        args = container(deployment({"controller": {"namespaceWeights": {"b": 0.5, "a": 2}}}))["args"]
+        self.assertIn("--namespace-weights=a=2,b=0.5", args)
+        self.assertFalse([word for word in container(deployment({}))["args"] if "weights" in word])
+        self.assertIn("namespaceWeights", refusal({"controller": {"namespaceWeights": {"a": 0}}}))
+
     def test_roles_are_the_rules_of_the_one_file(self):
         sets = yaml.safe_load((CHART / "files/rbac-rules.yaml").read_text())["sets"]
         made = objects()
