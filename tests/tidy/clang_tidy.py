@@ -12,7 +12,6 @@ begun after N seconds; the last line says how many were not reached. Exit code 1
 import argparse
 import concurrent.futures
 import functools
-import hashlib
 import json
 import os
 import pathlib
@@ -54,29 +53,28 @@ def closure(name):
     return have
 
 
-def key(name, version):
-    content = {one: hashlib.sha256(text(one).encode()).hexdigest() for one in sorted(closure(name))}
+def key(name, installed):
+    content = {one: text(one) for one in sorted(closure(name))}
     return "clang-tidy-" + remembered.digest(
-        json.dumps([version, FLAGS, text(".clang-tidy"), name, content]).encode())
+        json.dumps([installed, FLAGS, text(".clang-tidy"), name, content]).encode())
 
 
 def git(*arguments):
     return remembered.output("git", *arguments).decode().split("\n")
 
 
-def sources():
-    names = [name for name in git("ls-files", "-co", "--exclude-standard", "--", "*.cc")
-             if name and (ROOT / name).is_file()]
-    return [name for name in names if not any(NOT_FOR_CLANG.search(text(one)) for one in closure(name))]
-
-
-def changed():
-    return {name for name in [*git("diff", "--name-only", "HEAD"), *git("diff", "--name-only", "HEAD~1", "HEAD"),
-                              *git("ls-files", "-o", "--exclude-standard")] if name}
+def sources(changed):
+    """All; or, `changed`, those that the last commit or the working tree has changed."""
+    names = set(git("ls-files", "-co", "--exclude-standard", "--", "*.cc"))
+    if changed:
+        names &= {*git("diff", "--name-only", "HEAD"), *git("diff", "--name-only", "HEAD~1", "HEAD"),
+                  *git("ls-files", "-o", "--exclude-standard")}
+    return [name for name in sorted(names) if (ROOT / name).is_file()
+            and not any(NOT_FOR_CLANG.search(text(one)) for one in closure(name))]
 
 
 def check(name):
-    """What was found, and the seconds that it took; None: it was not begun."""
+    """What was found, and the seconds that it took."""
     begin = time.monotonic()
     done = subprocess.run([PROGRAM, "--quiet", name, "--", *FLAGS], cwd=ROOT, capture_output=True, text=True)
     said = "\n".join(line for line in (done.stdout + (done.stderr if done.returncode else "")).split("\n")
@@ -94,17 +92,16 @@ def main():
     if shutil.which(PROGRAM) is None:
         print(f"{PROGRAM} is not installed; run scripts/setup.sh")
         return 1
-    # What a header of the system says follows from the packages.
-    version = remembered.digest(remembered.output(PROGRAM, "--version") + remembered.output("gcc", "--version"))
-    names = options.files or sources()
-    if options.changed:
-        names = sorted(changed().intersection(names))
-    keys = {name: key(name, version) for name in names}
+    # What headers of the system say follows from the packages.
+    installed = remembered.digest(remembered.output(PROGRAM, "--version") + remembered.output("dpkg-query", "-W"))
+    names = options.files or sources(options.changed)
+    keys = {name: key(name, installed) for name in names}
     begin = time.monotonic()
     wanted = [name for name in names if remembered.find(keys[name]) is None]
     bad, checked = [], 0
 
     def run(name):
+        """None: it was not begun."""
         return check(name) if time.monotonic() - begin < options.seconds else None
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
