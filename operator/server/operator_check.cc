@@ -17,32 +17,30 @@ using Level = CheckFinding::Level;
 // A person waits for the answers.
 constexpr double kCallSeconds = 10;
 
+// Of a file that a flag names.
+CheckFinding OfFile(const char* name, const Status& read, const std::string& good) {
+  if (read.ok()) return {Level::kGood, name, good};
+  return {Level::kMissing, name, read.message()};
+}
+
 CheckFinding CheckPlatform(const std::string& file) {
-  const Result<Platform> platform = ReadPlatform(file);
-  if (platform.ok()) return {Level::kGood, "platform", file + " can be read"};
-  return {Level::kMissing, "platform", platform.status().message()};
+  return OfFile("platform", ReadPlatform(file).status(), file + " can be read");
 }
 
 CheckFinding CheckNetworkPolicies(const std::string& file) {
-  const Result<JobNetworkOptions> network = ReadJobNetworkOptions(file);
-  if (network.ok()) {
-    return {Level::kGood, "network policies",
-            file + " can be read; whether they are enforced is up to the cluster's network"};
-  }
-  return {Level::kMissing, "network policies", network.status().message()};
+  return OfFile("network policies", ReadJobNetworkOptions(file).status(),
+                file + " can be read; whether they are enforced is up to the cluster's network");
 }
 
 CheckFinding CheckStoreEndpoints(const OperatorOptions& options) {
   const auto endpoints = StoreEndpointsOf(options);
-  if (!endpoints.ok()) return {Level::kMissing, "store endpoints", endpoints.status().message()};
-  return {Level::kGood, "store endpoints",
-          "jobs may name beside the operator's own: " + (*endpoints)->Text()};
+  return OfFile(
+      "store endpoints", endpoints.status(),
+      endpoints.ok() ? "jobs may name beside the operator's own: " + (*endpoints)->Text() : "");
 }
 
 CheckFinding CheckPodRules(const OperatorOptions& options) {
-  const auto rules = PodRulesOf(options);
-  if (rules.ok()) return {Level::kGood, "pod rules", options.pod_rules_file + " can be read"};
-  return {Level::kMissing, "pod rules", rules.status().message()};
+  return OfFile("pod rules", PodRulesOf(options).status(), options.pod_rules_file + " can be read");
 }
 
 CheckFinding CheckNamedStore(Runtime& runtime, const OperatorOptions& options,

@@ -77,6 +77,16 @@ std::function<void(const std::string&, int, double)> CountRequests(MetricsRegist
   };
 }
 
+// The file that a flag names; nothing without the flag.
+template <typename T>
+Result<std::optional<T>> ReadNamed(const char* flag, const std::string& file,
+                                   Result<T> (*read)(const std::string& file)) {
+  if (file.empty()) return std::optional<T>();
+  Result<T> content = read(file);
+  if (!content.ok()) return content.status().WithContext(flag);
+  return std::optional<T>(*std::move(content));
+}
+
 }  // namespace
 
 Result<KubeConnection> ConnectionOf(const OperatorOptions& options) {
@@ -112,18 +122,15 @@ TenantRules TenantRulesOf(const OperatorOptions& options) {
 }
 
 Result<std::optional<StoreEndpoints>> StoreEndpointsOf(const OperatorOptions& options) {
-  if (options.store_endpoints_file.empty()) return std::optional<StoreEndpoints>();
-  Result<StoreEndpoints> endpoints = ReadStoreEndpoints(options.store_endpoints_file);
-  if (!endpoints.ok()) return endpoints.status().WithContext("--store-endpoints");
-  endpoints->own = GetEnvironment("LAMBDADNN_S3_ENDPOINT").value_or("");
-  return std::optional<StoreEndpoints>(*std::move(endpoints));
+  auto endpoints = ReadNamed("--store-endpoints", options.store_endpoints_file, ReadStoreEndpoints);
+  if (endpoints.ok() && endpoints->has_value()) {
+    (*endpoints)->own = GetEnvironment("LAMBDADNN_S3_ENDPOINT").value_or("");
+  }
+  return endpoints;
 }
 
 Result<std::optional<PodRules>> PodRulesOf(const OperatorOptions& options) {
-  if (options.pod_rules_file.empty()) return std::optional<PodRules>();
-  Result<PodRules> rules = ReadPodRules(options.pod_rules_file);
-  if (!rules.ok()) return rules.status().WithContext("--pod-rules");
-  return std::optional<PodRules>(*std::move(rules));
+  return ReadNamed("--pod-rules", options.pod_rules_file, ReadPodRules);
 }
 
 struct OperatorProcess::State {

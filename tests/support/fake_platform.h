@@ -67,8 +67,7 @@ class FakePlatform {
     return OkStatus();
   }
   void ReconcileAll() {
-    const auto groups = groups_;
-    for (const auto& [key, group] : groups) (void)Reconcile(group.job_uid, group.name);
+    for (const auto& [key, group] : groups_) (void)Reconcile(group.job_uid, group.name);
   }
 
   // --- Instances, in the order in which they were made ---

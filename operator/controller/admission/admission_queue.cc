@@ -285,12 +285,13 @@ std::vector<ObjectName> AdmissionQueue::NextAfterChange() {
   Sync();
   if (!changed_) return {};
   changed_ = false;
-  const FairQueue& queue = OrderNow(true).queue;
+  const Order& order = OrderNow(true);
+  const std::vector<Claim>& claims = order.queue.order();
   std::vector<ObjectName> next;
-  for (size_t i = 0; i < queue.order().size() && next.size() < kWokenAtOnce; ++i) {
-    const Claim& claim = queue.order()[i];
-    if (entries_.at(claim.name).undecided || order_->undecided[i] > 0) continue;
-    if (MayStart(queue.turns()[i], claim.reservation, claim.seconds, capacity_)) {
+  for (size_t i = 0; i < claims.size() && next.size() < kWokenAtOnce; ++i) {
+    const Claim& claim = claims[i];
+    if (entries_.at(claim.name).undecided || order.undecided[i] > 0) continue;
+    if (MayStart(order.queue.turns()[i], claim.reservation, claim.seconds, capacity_)) {
       next.push_back(claim.name);
     }
   }

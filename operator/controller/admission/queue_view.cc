@@ -6,6 +6,7 @@
 #include "operator/api/conditions.h"
 
 namespace lambdadnn {
+
 std::optional<double> SecondsLeft(double predicted_seconds, double active_seconds) {
   constexpr double kOverdue = 0.1;
   if (predicted_seconds <= 0) return std::nullopt;
