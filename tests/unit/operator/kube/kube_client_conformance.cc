@@ -10,7 +10,9 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr Duration kSoon = std::chrono::seconds(5);
+// How long an event may take. Most come at once; the garbage collector of a real control plane looks
+// for new types every 30 s, and before that an owner's child stays.
+constexpr Duration kEventTimeout = std::chrono::seconds(90);
 
 ObjectName Named(const std::string& name) { return {"default", name}; }
 
@@ -20,7 +22,7 @@ int64_t GenerationOf(const Json& object) { return object.at("metadata").at("gene
 // The next event that is no bookmark.
 WatchEvent NextEvent(Watch& watch) {
   for (;;) {
-    auto event = watch.Next(kSoon);
+    auto event = watch.Next(kEventTimeout);
     EXPECT_TRUE(event.ok()) << event.status().ToString();
     if (!event.ok()) return {WatchEvent::Kind::kError, {}};
     if (event->kind != WatchEvent::Kind::kBookmark) return *event;
