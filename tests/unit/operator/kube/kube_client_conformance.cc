@@ -10,8 +10,8 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// How long an event may take. Most come at once; the garbage collector of a real control plane looks
-// for new types every 30 s, and before that an owner's child stays.
+// How long an event may take. Most come at once; the garbage collector of a real control plane
+// looks for new types every 30 s, and before that an owner's child stays.
 constexpr Duration kEventTimeout = std::chrono::seconds(90);
 
 ObjectName Named(const std::string& name) { return {"default", name}; }
