@@ -119,7 +119,7 @@ class Training(OnPods):
             self.create("second", 4)
             name, why = self.wait("one of them waits", self.waiting)
             print(f"{name} {why}", flush=True)
-            self.assertRegex(why, "nodes|room|jobs")
+            self.assertRegex(why, r"the plan needs \d+ MiB, \d+ MiB of \d+ MiB are free")
             for each in ("first", "second"):
                 job = self.complete(each)
                 self.assertEqual(self.digest_on_one_machine(4), job["status"]["model"]["digest"])
