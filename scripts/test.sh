@@ -311,7 +311,7 @@ search_planted_bugs() {
 }
 
 tier_integration() {
-  local servers='minio versitygw etcd kubernetes promtool helm kubeconform kube-score'
+  local servers='minio versitygw etcd kubernetes promtool helm kubeconform kube-score gitops-view'
   [ "$all" = 1 ] && servers="$servers kube-apiserver-oldest"
   local begin=$SECONDS ready=0
   # shellcheck disable=SC2086

@@ -23,6 +23,9 @@ inline constexpr const char* kConditionFailed = "Failed";
 // As of batch/v1: the outcome is decided, the ending (functions, objects) is still under way.
 inline constexpr const char* kConditionSuccessCriteriaMet = "SuccessCriteriaMet";
 inline constexpr const char* kConditionFailureTarget = "FailureTarget";
+// As kstatus reads it (sigs.k8s.io/cli-utils): True = nothing happens any more until someone acts.
+// Only there when it is True.
+inline constexpr const char* kConditionStalled = "Stalled";
 
 // Every type that a job carries, in the order in which status lists them.
 inline constexpr const char* kConditionTypes[] = {

@@ -388,9 +388,21 @@ class Values(unittest.TestCase):
         values = {"metrics": {"enabled": False}}
         self.assertIn("--metrics-address=0", arguments(values))
         self.assertFalse([key for key in objects(values) if key[0] == "Service"])
-        for name in ("serviceMonitor", "prometheusRule"):
+        for name in ("serviceMonitor", "podMonitor", "prometheusRule"):
             self.assertIn(f"metrics.{name}.enabled",
                           refusal({"metrics": {"enabled": False, name: {"enabled": True}}}))
+
+    def test_one_monitor_collects_the_metrics(self):
+        both = {"serviceMonitor": {"enabled": True}, "podMonitor": {"enabled": True}}
+        self.assertIn("enable one of them", refusal({"metrics": both}))
+        made = objects({"metrics": {"podMonitor": {"enabled": True, "labels": {"team": "a"}}}})
+        monitor = made[("PodMonitor", NAMESPACE, NAME)]
+        self.assertEqual(monitor["metadata"]["labels"]["team"], "a")
+        pods = made[("Deployment", NAMESPACE, NAME)]["spec"]["template"]
+        wanted = monitor["spec"]["selector"]["matchLabels"]
+        self.assertEqual(wanted, {name: pods["metadata"]["labels"][name] for name in wanted})
+        ports = [port["name"] for port in pods["spec"]["containers"][0]["ports"]]
+        self.assertIn(monitor["spec"]["podMetricsEndpoints"][0]["port"], ports)
 
     def test_typing_errors_are_refused_by_name(self):
         for values, said in (({"replicas": 3}, "replicas"),
@@ -412,7 +424,8 @@ class Checks(unittest.TestCase):
         cls.addClassCleanup(scratch.cleanup)
         cls.folder = pathlib.Path(scratch.name)
         cls.rendered = {}
-        for name, values in (("default", {}), ("everything", EVERYTHING)):
+        for name, values in (("default", {}), ("everything", EVERYTHING),
+                             ("podMonitor", {"metrics": {"podMonitor": {"enabled": True}}})):
             cls.rendered[name] = cls.folder / f"{name}.yaml"
             cls.rendered[name].write_text(render(values).stdout)
 
@@ -440,7 +453,7 @@ class Checks(unittest.TestCase):
                  if each and each["apiVersion"].split("/")[0] != "monitoring.coreos.com"}
         monitoring = kubernetes_schemas.source("prometheus-operator")
         crds = [monitoring / "example/prometheus-operator-crd" /
-                f"monitoring.coreos.com_{name}.yaml" for name in ("servicemonitors",
+                f"monitoring.coreos.com_{name}.yaml" for name in ("servicemonitors", "podmonitors",
                                                                   "prometheusrules")]
         crds += (ROOT / "crds").glob("*.yaml")
         for server, version in {**VERSIONS, **(OLDEST if OPTIONS.oldest else {})}.items():

@@ -2,6 +2,7 @@
 #include "operator/controller/apply/status_writer.h"
 
 #include <algorithm>
+#include <set>
 
 #include "common/telemetry/log.h"
 #include "operator/api/conditions.h"
@@ -117,11 +118,15 @@ Status StatusWriter::Write(Pass* pass, const JobStatus& status) {
 
 void StatusWriter::RecordChanges(const Pass& pass, const JobStatus& before,
                                  const JobStatus& after) {
+  std::set<std::string> said;
   for (const Condition& condition : ChangedConditions(before, after)) {
     // Reason::kPlanned has just said it.
+    const Condition* const was = FindCondition(before.conditions, condition.type);
     const bool begins = HasReason(condition, Reason::kFunctionsStarting) &&
-                        FindCondition(before.conditions, condition.type) == nullptr;
-    if (dependencies_.record_event && !begins) {
+                        (was == nullptr || was->status == "Unknown");
+    // Ready and Stalled repeat what another condition says of the end.
+    const bool repeats = !said.insert(condition.reason + ": " + condition.message).second;
+    if (dependencies_.record_event && !begins && !repeats) {
       dependencies_.record_event(MakeEvent(pass.snapshot.job, condition));
     }
     Json told = {{"type", "event"},

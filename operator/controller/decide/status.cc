@@ -102,12 +102,24 @@ bool AddWaiting(const JobSnapshot& snapshot, JobStatus* status) {
   return wait.has_value();
 }
 
-// Ready is False once the job has no functions any more, or is about to release them, with the
-// reason for which it releases them.
+// Of a job that has no functions any more, or is about to release them, for tools that read any
+// object by the rules of kstatus: Ready is True of a complete job, which is what was asked for;
+// Stalled is True of a failed one; else Ready is False with the reason for the release.
 void EndReady(const JobSnapshot& snapshot, JobStatus* status) {
-  if (FindCondition(status->conditions, kConditionReady) == nullptr) return;
-  for (const char* type : {kConditionComplete, kConditionFailed, kConditionSuccessCriteriaMet,
-                           kConditionFailureTarget, kConditionSuspended}) {
+  if (IsConditionTrue(status->conditions, kConditionComplete)) {
+    Condition ready = *FindCondition(status->conditions, kConditionComplete);
+    ready.type = kConditionReady;
+    return Set(status, snapshot, std::move(ready));
+  }
+  const bool has_failed = IsConditionTrue(status->conditions, kConditionFailed);
+  if (has_failed) {
+    Condition stalled = *FindCondition(status->conditions, kConditionFailed);
+    stalled.type = kConditionStalled;
+    Set(status, snapshot, std::move(stalled));
+  }
+  if (FindCondition(status->conditions, kConditionReady) == nullptr && !has_failed) return;
+  for (const char* type : {kConditionFailed, kConditionSuccessCriteriaMet, kConditionFailureTarget,
+                           kConditionSuspended}) {
     if (!IsConditionTrue(status->conditions, type)) continue;
     Condition ready = MakeCondition(kConditionReady, false, Reason::kNotRunning,
                                     "the job's functions are released");
@@ -152,6 +164,15 @@ void AddFunctions(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
   }
   Set(status, snapshot,
       MakeCondition(kConditionReady, all, all ? Reason::kFunctionsReady : missing, message));
+}
+
+// Without a Ready tools that know no more of the object than kstatus would take it for done.
+void BeginReady(const JobSnapshot& snapshot, JobStatus* status) {
+  if (FindCondition(status->conditions, kConditionReady) != nullptr) return;
+  Condition ready = MakeCondition(kConditionReady, false, Reason::kFunctionsStarting,
+                                  "no function has been started yet");
+  ready.status = "Unknown";
+  Set(status, snapshot, std::move(ready));
 }
 
 void AddRunning(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
@@ -239,6 +260,7 @@ JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decisi
   AddProgress(snapshot, &status);
   const bool ending = IsEnding(job);
   AddFunctions(snapshot, ending, &status);
+  BeginReady(snapshot, &status);
   AddRunning(snapshot, ending, &status);
   // The job has recovered once it is beyond the iteration where this round began.
   const Condition* degraded = FindCondition(status.conditions, kConditionDegraded);

@@ -83,5 +83,58 @@ TEST(DiffersInSubstance, TheSentenceOfThePlaceCountsOnlyWhenItIsNews) {
   EXPECT_TRUE(DiffersInSubstance(fifth, job.At(1), false));
 }
 
+// Tools that know no more than kstatus take an object without Ready for done.
+TEST(Ready, IsUnknownUntilFunctionsStart) {
+  ControllerOptions options;
+  TestSnapshot snapshot;
+  snapshot.options = &options;
+  const JobStatus status = ComputeStatus(snapshot);
+  const Condition* ready = FindCondition(status.conditions, kConditionReady);
+  ASSERT_NE(ready, nullptr);
+  EXPECT_EQ(ready->status, "Unknown");
+  EXPECT_TRUE(HasReason(*ready, Reason::kFunctionsStarting));
+}
+
+struct EndRow {
+  const char* type;  // the condition that is True
+  Reason reason;
+  const char* ready;  // status of Ready
+  bool stalled;
+};
+
+class ReadyAtTheEnd : public testing::TestWithParam<EndRow> {};
+
+TEST_P(ReadyAtTheEnd, FollowsTheRulesOfKstatus) {
+  const EndRow& row = GetParam();
+  ControllerOptions options;
+  TestSnapshot snapshot;
+  snapshot.options = &options;
+  snapshot.job.spec.suspend = row.type == std::string(kConditionSuspended);
+  snapshot.job.status.start_time = "2026-01-01T00:00:00Z";
+  snapshot.job.status.conditions = {
+      MakeCondition(kConditionReady, true, Reason::kFunctionsReady, "")};
+  WriteDecision decision;
+  decision.conditions = {MakeCondition(row.type, true, row.reason, "why")};
+  const JobStatus status = ComputeStatus(snapshot, decision);
+  const Condition* ready = FindCondition(status.conditions, kConditionReady);
+  ASSERT_NE(ready, nullptr);
+  EXPECT_EQ(ready->status, row.ready);
+  EXPECT_TRUE(HasReason(*ready, row.reason));
+  const Condition* stalled = FindCondition(status.conditions, kConditionStalled);
+  ASSERT_EQ(stalled != nullptr, row.stalled);
+  if (stalled == nullptr) return;
+  EXPECT_EQ(stalled->status, "True");
+  EXPECT_TRUE(HasReason(*stalled, row.reason));
+  EXPECT_EQ(stalled->message, "why");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rows, ReadyAtTheEnd,
+    testing::Values(EndRow{kConditionComplete, Reason::kTrainingFinished, "True", false},
+                    EndRow{kConditionFailed, Reason::kSliceFailed, "False", true},
+                    EndRow{kConditionSuccessCriteriaMet, Reason::kTrainingFinished, "False", false},
+                    EndRow{kConditionFailureTarget, Reason::kSliceFailed, "False", false},
+                    EndRow{kConditionSuspended, Reason::kJobSuspended, "False", false}));
+
 }  // namespace
 }  // namespace lambdadnn

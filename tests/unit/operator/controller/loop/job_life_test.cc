@@ -36,7 +36,8 @@ TEST_F(JobLifeTest, RunsToCompletionAndLeavesOnlyResults) {
   EXPECT_EQ(job.status.usage.slices, 3);
   EXPECT_GT(job.status.usage.cost, 0);
   EXPECT_FALSE(job.status.completion_time.empty());
-  EXPECT_EQ(world_.Reason("Ready"), "False/TrainingFinished");
+  EXPECT_EQ(world_.Reason("Ready"), "True/TrainingFinished");
+  EXPECT_EQ(world_.Reason("Stalled"), "");
   EXPECT_EQ(world_.Reason("Running"), "False/NotRunning");
   EXPECT_TRUE(world_.functions.all_keys_equal());
   ExpectNothingLeft();

@@ -56,6 +56,8 @@ TEST_F(JobTroubleTest, ARoundThatAlwaysStandsStillFailsTheJob) {
   world_.Create(job);
   ASSERT_TRUE(world_.RunUntilFinished(600));
   EXPECT_EQ(world_.Reason("Failed"), "True/BackoffLimitExceeded");
+  EXPECT_EQ(world_.Reason("Stalled"), "True/BackoffLimitExceeded");
+  EXPECT_EQ(world_.Reason("Ready"), "False/BackoffLimitExceeded");
   EXPECT_THAT(FindCondition(world_.Read(), "Failed")->message,
               HasSubstr("no iteration ended for "));
 }
