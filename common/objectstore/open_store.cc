@@ -2,6 +2,7 @@
 #include "common/objectstore/open_store.h"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "common/base/files.h"
 #include "common/base/text.h"
@@ -155,13 +156,41 @@ Result<TemporaryCredentials> AssumeStoreRole(const StoreConfig& config, Runtime&
   return AssumeRole(*transport, runtime.clock, options, role);
 }
 
+namespace {
+
+// Without the line end that `echo` leaves; "" = there is none that can be read.
+std::string FileOfSecret(const std::filesystem::path& file) {
+  const Result<std::string> read = ReadFile(file.string());
+  std::string text = read.ok() ? *read : "";
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.pop_back();
+  return text;
+}
+
+StoreCredentials CredentialsFromFolder(const std::string& folder) {
+  // The kubelet replaces all files of a Secret at once, by another target of the link ..data: key
+  // and secret are of the same version only if read below the same target.
+  std::error_code none;
+  std::filesystem::path at =
+      std::filesystem::canonical(std::filesystem::path(folder) / "..data", none);
+  if (none) at = folder;
+  StoreCredentials credentials{.access_key = FileOfSecret(at / "accessKeyId"),
+                               .secret_key = FileOfSecret(at / "secretAccessKey"),
+                               .session_token = FileOfSecret(at / "sessionToken")};
+  const bool whole = !credentials.access_key.empty() && !credentials.secret_key.empty();
+  return whole ? credentials : StoreCredentials();
+}
+
+}  // namespace
+
 StoreCredentials CredentialsFromEnvironment() {
   const auto read = [](const std::string& prefix) {
     return StoreCredentials{.access_key = GetEnvironment(prefix + "ACCESS_KEY_ID").value_or(""),
                             .secret_key = GetEnvironment(prefix + "SECRET_ACCESS_KEY").value_or(""),
                             .session_token = GetEnvironment(prefix + "SESSION_TOKEN").value_or("")};
   };
-  StoreCredentials credentials = read("LAMBDADNN_S3_");
+  const std::string folder = GetEnvironment("LAMBDADNN_S3_CREDENTIALS_DIR").value_or("");
+  StoreCredentials credentials =
+      folder.empty() ? read("LAMBDADNN_S3_") : CredentialsFromFolder(folder);
   // All three from one place: a session token is never combined with another key.
   if (credentials.access_key.empty()) credentials = read("AWS_");
   // AWS_ROLE_ARN is another thing: the role of a web identity.

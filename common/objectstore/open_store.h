@@ -44,8 +44,11 @@ Result<std::unique_ptr<ObjectStore>> OpenStore(const StoreConfig& config, Runtim
 Result<TemporaryCredentials> AssumeStoreRole(const StoreConfig& config, Runtime& runtime,
                                              const AssumedRole& role);
 
-// Credentials from LAMBDADNN_S3_ACCESS_KEY_ID / _SECRET_ACCESS_KEY / _SESSION_TOKEN, else AWS_*;
-// their role from LAMBDADNN_S3_ROLE_ARN.
+// Credentials from the files accessKeyId, secretAccessKey and, if there, sessionToken of the folder
+// LAMBDADNN_S3_CREDENTIALS_DIR (a mounted Secret, read anew each time, so that they can be rotated
+// under a running process), else from LAMBDADNN_S3_ACCESS_KEY_ID / _SECRET_ACCESS_KEY /
+// _SESSION_TOKEN, else AWS_*; their role from LAMBDADNN_S3_ROLE_ARN. None
+// where the folder has no such files.
 StoreCredentials CredentialsFromEnvironment();
 
 }  // namespace lambdadnn

@@ -57,7 +57,8 @@ Status S3Options::Validate() const {
     return UnauthenticatedError(
         "S3 bucket '" + bucket +
         "' needs credentials; set LAMBDADNN_S3_ACCESS_KEY_ID and LAMBDADNN_S3_SECRET_ACCESS_KEY "
-        "(or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY)");
+        "(or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY), or put them into the files accessKeyId "
+        "and secretAccessKey of the folder LAMBDADNN_S3_CREDENTIALS_DIR");
   }
   constexpr uint64_t kMinPart = uint64_t{5} << 20;
   constexpr uint64_t kMaxPart = uint64_t{5} << 30;

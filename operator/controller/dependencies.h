@@ -55,6 +55,9 @@ struct ControllerDependencies {
   // Environment of every function. Credentials in it go to functions only where all jobs may have
   // them: without TenantRules, or with TenantRules::expose_operator_credentials.
   std::map<std::string, std::string> store_environment = {};
+  // This process's own credentials for stores, as they are now: they may be rotated while it runs.
+  // Null = they do not change.
+  std::function<StoreCredentials()> own_credentials = nullptr;
   ProfileCache* profile_cache = nullptr;
   ControllerObserver* observer = nullptr;
   // Records an event about a job (EventRecorder::Record). Must neither block nor fail; null =

@@ -361,6 +361,7 @@ ControllerDependencies OperatorProcess::State::Dependencies() {
                                     requests);
               },
           .store_environment = environment,
+          .own_credentials = CredentialsFromEnvironment,
           .record_event = [&events](EventDraft draft) { events.Record(std::move(draft)); },
           .metrics = &metrics,
           .end_store_requests = [requests = store_requests] { requests->Cancel(); },

@@ -318,8 +318,16 @@ class Values(unittest.TestCase):
         self.assertEqual(variables["LAMBDADNN_S3_ENDPOINT"], "https://s3.example:9000")
         self.assertEqual(variables["LAMBDADNN_S3_PATH_STYLE"], "false")
         self.assertEqual(variables["LAMBDADNN_S3_ROLE_ARN"], "arn:aws:iam::1:role/r")
-        self.assertEqual(variables["LAMBDADNN_S3_ACCESS_KEY_ID"],
-                         {"secretKeyRef": {"name": "keys", "key": "id"}})
+        # A volume, not the environment, so that another key reaches a running operator.
+        folder = variables["LAMBDADNN_S3_CREDENTIALS_DIR"]
+        mount, = (each for each in operator["volumeMounts"] if each["mountPath"] == folder)
+        pod = deployment(values)["spec"]["template"]["spec"]
+        volume, = (each for each in pod["volumes"] if each["name"] == mount["name"])
+        self.assertEqual(volume["secret"], {
+            "secretName": "keys", "items": [{"key": "id", "path": "accessKeyId"},
+                                            {"key": "secretAccessKey", "path": "secretAccessKey"}]})
+        self.assertNotIn("LAMBDADNN_S3_CREDENTIALS_DIR",
+                         [each["name"] for each in container(deployment({}))["env"]])
 
     def test_minio_becomes_the_store(self):
         minio = {"minio": {"enabled": True, "image": {"repository": "example.org/minio"}}}

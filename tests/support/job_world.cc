@@ -100,21 +100,23 @@ void JobWorld::RestartController() {
         store_secrets = secrets;
         auto lent = std::make_unique<FaultyObjectStore>(memory_store, time.runtime, StoreFaults{});
         // Each call needs the right key; each write is an effect.
-        lent->SetScript([this, key = secrets.credentials.access_key](StoreOperation operation,
-                                                                     std::string_view object,
-                                                                     bool done) -> Status {
-          if (!store_key.empty() && key != store_key) {
-            return UnauthenticatedError("the access key is unknown");
-          }
-          if (store_rule) LDNN_RETURN_IF_ERROR(store_rule(key, object));
-          const bool writes =
-              operation == StoreOperation::kPut || operation == StoreOperation::kDelete;
-          return writes ? Effect("store", done) : OkStatus();
-        });
+        lent->SetScript(
+            [this, key = secrets.credentials.access_key.empty() ? operator_key
+                                                                : secrets.credentials.access_key](
+                StoreOperation operation, std::string_view object, bool done) -> Status {
+              if (!store_key.empty() && key != store_key) {
+                return UnauthenticatedError("the access key is unknown");
+              }
+              if (store_rule) LDNN_RETURN_IF_ERROR(store_rule(key, object));
+              const bool writes =
+                  operation == StoreOperation::kPut || operation == StoreOperation::kDelete;
+              return writes ? Effect("store", done) : OkStatus();
+            });
         return std::unique_ptr<ObjectStore>(std::move(lent));
       },
       .store_environment = {{"LAMBDADNN_S3_ACCESS_KEY_ID", "the operator's"},
                             {"LAMBDADNN_S3_CA_FILE", "/its/ca"}},
+      .own_credentials = [this] { return StoreCredentials{operator_key, operator_key, ""}; },
       .profile_cache = profile_cache,
       .observer = observer_.get(),
       .record_event = [this](EventDraft draft) { told.push_back(std::move(draft)); },

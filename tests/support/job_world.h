@@ -60,6 +60,7 @@ class JobWorld {
   std::vector<Json> events;
   StoreSecrets store_secrets;  // that the job's store was last opened with
   std::string store_key;       // the store refuses any other access key; "" = takes all
+  std::string operator_key;    // of the operator itself, as it is now; "" = it has none
   // What the store answers to who asks for an object with this access key; null = allows all.
   std::function<Status(const std::string& key, std::string_view object)> store_rule;
   // Of the store; heeded from the next restart of the controller on. Null = it has no such thing.

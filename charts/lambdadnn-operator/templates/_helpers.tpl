@@ -235,18 +235,9 @@ allowedEndpoints: []
   value: {{ .Values.objectStore.region | quote }}
 - name: LAMBDADNN_S3_PATH_STYLE
   value: {{ .Values.objectStore.pathStyle | quote }}
-{{- with include "lambdadnn.storeSecret" . }}
-{{- $made := and (not $.Values.objectStore.existingSecret) $.Values.minio.enabled }}
-- name: LAMBDADNN_S3_ACCESS_KEY_ID
-  valueFrom:
-    secretKeyRef:
-      name: {{ . }}
-      key: {{ $made | ternary "accessKeyId" $.Values.objectStore.accessKeyKey }}
-- name: LAMBDADNN_S3_SECRET_ACCESS_KEY
-  valueFrom:
-    secretKeyRef:
-      name: {{ . }}
-      key: {{ $made | ternary "secretAccessKey" $.Values.objectStore.secretKeyKey }}
+{{- if include "lambdadnn.storeSecret" . }}
+- name: LAMBDADNN_S3_CREDENTIALS_DIR
+  value: /etc/lambdadnn/store-credentials
 {{- end }}
 {{- with .Values.objectStore.roleArn }}
 - name: LAMBDADNN_S3_ROLE_ARN
@@ -270,6 +261,11 @@ allowedEndpoints: []
 {{- if .Values.networkPolicy.jobs.enabled }}
 - name: network-policies
   mountPath: /etc/lambdadnn/network-policies
+  readOnly: true
+{{- end }}
+{{- if include "lambdadnn.storeSecret" . }}
+- name: store-credentials
+  mountPath: /etc/lambdadnn/store-credentials
   readOnly: true
 {{- end }}
 {{- if .Values.objectStore.caSecret }}
@@ -296,6 +292,17 @@ allowedEndpoints: []
 - name: network-policies
   configMap:
     name: {{ include "lambdadnn.fullname" . }}-network-policies
+{{- end }}
+{{- with include "lambdadnn.storeSecret" . }}
+{{- $made := and (not $.Values.objectStore.existingSecret) $.Values.minio.enabled }}
+- name: store-credentials  # a volume: the operator sees another key without a restart
+  secret:
+    secretName: {{ . }}
+    items:
+    - key: {{ $made | ternary "accessKeyId" $.Values.objectStore.accessKeyKey }}
+      path: accessKeyId
+    - key: {{ $made | ternary "secretAccessKey" $.Values.objectStore.secretKeyKey }}
+      path: secretAccessKey
 {{- end }}
 {{- with .Values.objectStore.caSecret }}
 - name: store-ca

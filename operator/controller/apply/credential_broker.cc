@@ -240,10 +240,15 @@ Status CredentialBroker::EnsureJobKey(Pass* pass) {
 Result<FunctionSecrets> CredentialBroker::SecretsOf(Pass* pass) {
   LDNN_RETURN_IF_ERROR(EnsureJobKey(pass));
   LDNN_RETURN_IF_ERROR(stores_.Open(pass).status());  // what its Secrets say is known with it
-  const StoreSecrets& secrets = pass->memory->store_secrets;
+  StoreSecrets secrets = pass->memory->store_secrets;
+  const bool names_key = !secrets.credentials.access_key.empty();
+  const bool exposed = dependencies_.store_environment.contains("LAMBDADNN_S3_ACCESS_KEY_ID");
+  if (exposed && !names_key && dependencies_.own_credentials != nullptr) {
+    secrets.credentials = dependencies_.own_credentials();
+  }
   auto environment = StoreEnvironment(dependencies_.store_environment, secrets);
   const ObjectStoreSpec& store = pass->snapshot.job.spec.object_store;
-  if (!secrets.credentials.access_key.empty() && !store.endpoint.empty()) {
+  if (names_key && !store.endpoint.empty()) {
     // The user's credentials are for the user's service: data and models are read there as well.
     environment["LAMBDADNN_S3_ENDPOINT"] = store.endpoint;
     environment["LAMBDADNN_S3_REGION"] = store.region;

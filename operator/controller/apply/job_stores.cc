@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/controller/apply/job_stores.h"
 
+#include "common/base/bytes.h"
 #include "common/protocol/object_keys.h"
 #include "operator/controller/store/store_access.h"
 #include "operator/controller/store/store_bulkheads.h"
@@ -8,6 +9,16 @@
 #include "operator/resources/slice_requests.h"
 
 namespace lambdadnn {
+namespace {
+
+// Tells credentials from others; kept in memory alone.
+std::string VersionOf(const StoreCredentials& credentials) {
+  const std::string text =
+      credentials.access_key + "\n" + credentials.secret_key + "\n" + credentials.session_token;
+  return Hex64(Xxh3(AsBytes(text)));
+}
+
+}  // namespace
 
 Result<ObjectStore*> JobStores::Open(Pass* pass) {
   LDNN_RETURN_IF_ERROR(pass->snapshot.reach);
@@ -26,7 +37,8 @@ Status JobStores::ReadSecrets(Pass* pass) {
   const Job& job = pass->snapshot.job;
   const ObjectStoreSpec& store = job.spec.object_store;
   const bool has_secrets = !store.credentials_secret.empty() || !store.ca_secret.empty();
-  if (!options_.use_store_secrets || !has_secrets) return OkStatus();
+  const bool may_change = has_secrets || dependencies_.own_credentials != nullptr;
+  if (!options_.use_store_secrets || !may_change) return OkStatus();
   const Instant now = dependencies_.runtime.clock.Now();
   const bool needed = memory.store == nullptr || memory.store_refused;
   if (!needed && now - memory.secrets_read < FromSeconds(options_.secrets_seconds)) {
@@ -37,6 +49,9 @@ Status JobStores::ReadSecrets(Pass* pass) {
   // A store that answers is used with the credentials that were read before.
   if (!secrets.ok()) return needed ? secrets.status() : OkStatus();
   memory.store_refused = false;
+  if (store.credentials_secret.empty() && dependencies_.own_credentials != nullptr) {
+    secrets->version += "/" + VersionOf(dependencies_.own_credentials());
+  }
   if (secrets->version == memory.store_secrets.version) return OkStatus();
   memory.store.reset();
   memory.store_secrets = *std::move(secrets);

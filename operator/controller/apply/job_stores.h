@@ -24,8 +24,9 @@ class JobStores {
 
   // Valid until the job's Secrets change.
   Result<ObjectStore*> Open(Pass* pass);
-  // Reads the job's Secrets again from time to time, and at once when the store refused their
-  // credentials. When they have changed, the store is closed.
+  // Reads the job's Secrets, or this process's own credentials for a job without, again from time
+  // to time, and at once when the store refused the credentials. When they have changed, the store
+  // is closed.
   Status ReadSecrets(Pass* pass);
   // Finds the store's capabilities for the job's status. The first job of a store probes it, when
   // it `may_write`.

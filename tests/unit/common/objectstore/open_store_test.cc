@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <filesystem>
+
+#include "common/base/files.h"
 #include "tests/support/paths.h"
 
 namespace lambdadnn {
@@ -104,6 +107,39 @@ TEST_F(OpenStoreTest, CredentialsComeFromOnePlace) {
     unsetenv(name);
   }
   EXPECT_EQ(CredentialsFromEnvironment().access_key, "");
+}
+
+// As the kubelet mounts a Secret, and replaces it.
+TEST_F(OpenStoreTest, CredentialsOfAFolderAreReadAnewEachTime) {
+  const std::filesystem::path folder = MakeTempDir();
+  const auto mount = [&](const std::string& version) {
+    std::filesystem::create_directory(folder / version);
+    for (const char* name : {"accessKeyId", "secretAccessKey"}) {
+      ASSERT_TRUE(
+          WriteFileAtomically((folder / version / name).string(), version + name + "\n").ok());
+      if (!std::filesystem::is_symlink(folder / name)) {
+        std::filesystem::create_symlink(std::filesystem::path("..data") / name, folder / name);
+      }
+    }
+    std::filesystem::create_symlink(version, folder / "..new");
+    std::filesystem::rename(folder / "..new", folder / "..data");
+  };
+  setenv("LAMBDADNN_S3_ACCESS_KEY_ID", "of the environment", 1);
+  setenv("LAMBDADNN_S3_SECRET_ACCESS_KEY", "of the environment", 1);
+  setenv("LAMBDADNN_S3_CREDENTIALS_DIR", folder.c_str(), 1);
+  mount("first-");
+  EXPECT_EQ(CredentialsFromEnvironment(),
+            (StoreCredentials{"first-accessKeyId", "first-secretAccessKey", ""}));
+  mount("second-");
+  EXPECT_EQ(CredentialsFromEnvironment(),
+            (StoreCredentials{"second-accessKeyId", "second-secretAccessKey", ""}));
+  // Half of them are none, and none of another place.
+  std::filesystem::remove(folder / "second-" / "secretAccessKey");
+  EXPECT_EQ(CredentialsFromEnvironment(), StoreCredentials());
+  for (const char* name : {"LAMBDADNN_S3_ACCESS_KEY_ID", "LAMBDADNN_S3_SECRET_ACCESS_KEY",
+                           "LAMBDADNN_S3_CREDENTIALS_DIR"}) {
+    unsetenv(name);
+  }
 }
 
 }  // namespace

@@ -206,5 +206,40 @@ TEST(OwnStore, IsReachedAsTheEnvironmentSays) {
   unsetenv("LAMBDADNN_S3_PATH_STYLE");
 }
 
+// A job that names no Secret, with the operator's own credentials.
+class OwnCredentialsTest : public testing::Test {
+ protected:
+  OwnCredentialsTest() {
+    world_.operator_key = world_.store_key = "old";
+    world_.Create(JobWorld::MinimalJob());
+  }
+  void Rotate() { world_.operator_key = world_.store_key = "new"; }
+  bool RunUntilIteration(int64_t iteration) {
+    return world_.RunUntil([&] { return world_.Read().status.progress.iteration >= iteration; },
+                           60);
+  }
+
+  JobWorld world_;
+};
+
+TEST_F(OwnCredentialsTest, OthersAreUsedWithoutARestart) {
+  ASSERT_TRUE(RunUntilIteration(30));
+  Rotate();
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(world_.Read().status.usage.restarts, 0);
+  EXPECT_EQ(world_.Reason("Degraded"), "");
+}
+
+TEST_F(OwnCredentialsTest, FunctionsThatHadTheOldOnesGetTheNew) {
+  ASSERT_TRUE(RunUntilIteration(30));
+  Rotate();
+  world_.functions.FailNext("worker-0", UnauthenticatedError("the access key is unknown"), true);
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(world_.Read().status.usage.restarts, 1);
+  EXPECT_EQ(world_.Read().status.model_digest, "digest-100");
+}
+
 }  // namespace
 }  // namespace lambdadnn
