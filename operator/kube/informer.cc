@@ -55,9 +55,9 @@ bool Informer::synced() const {
   return listed_ >= std::max<size_t>(1, options_.namespaces.size());
 }
 
-std::optional<std::string> Informer::Problem() const {
+Status Informer::Problem() const {
   const MonitorLock lock(*monitor_);
-  return problem_.empty() ? std::nullopt : std::optional<std::string>(problem_);
+  return problem_;
 }
 
 Informer::Counts Informer::counts() const {
@@ -75,7 +75,7 @@ void Informer::Tell(const ObjectName& name) {
   if (handler_) handler_(name);
 }
 
-void Informer::Note(Place* place, const std::string& problem) {
+void Informer::Note(Place* place, const Status& problem) {
   ++place->failures;
   const MonitorLock lock(*monitor_);
   problem_ = problem;
@@ -84,7 +84,7 @@ void Informer::Note(Place* place, const std::string& problem) {
 void Informer::NoteHealthy(Place* place) {
   place->failures = 0;
   const MonitorLock lock(*monitor_);
-  problem_.clear();
+  problem_ = OkStatus();
 }
 
 bool Informer::BackOff(Place* place) {
@@ -104,7 +104,7 @@ void Informer::Run(const std::string& namespace_name) {
   bool listed_before = false;
   while (!stopping()) {
     if (const Status listed = ListAll(&place); !listed.ok()) {
-      Note(&place, listed.message());
+      Note(&place, listed);
       if (!BackOff(&place)) return;
       continue;
     }
@@ -131,6 +131,9 @@ Status Informer::ListAll(Place* place) {
     LDNN_ASSIGN_OR_RETURN(
         KubeList page, client_.List(options_.type, place->namespace_name, options_.label_selector,
                                     options_.page_size, token));
+    if (options_.transform) {
+      for (Json& object : page.items) options_.transform(&object);
+    }
     std::move(page.items.begin(), page.items.end(), std::back_inserter(objects));
     token = page.continue_token;
     version = page.resource_version;
@@ -180,7 +183,10 @@ Informer::Outcome Informer::Follow(Place* place) {
     heard = true;
     place->fresh = false;
     std::string version = ResourceVersionOf(event->object);
-    if (event->kind != WatchEvent::Kind::kBookmark) Take(*std::move(event));
+    if (event->kind != WatchEvent::Kind::kBookmark) {
+      if (options_.transform) options_.transform(&event->object);
+      Take(*std::move(event));
+    }
     // Behind the event, so that one is never skipped.
     if (!version.empty()) place->version = std::move(version);
   }
@@ -190,13 +196,13 @@ Informer::Outcome Informer::Follow(Place* place) {
 Informer::Outcome Informer::JudgeEnd(const Status& status, bool healthy, Place* place) {
   if (status.code() == StatusCode::kOutOfRange) {
     // A server that forgets what it has just listed is not asked again at once.
-    if (place->fresh && !healthy) Note(place, status.message());
+    if (place->fresh && !healthy) Note(place, status);
     const MonitorLock lock(*monitor_);
     ++counts_.expired;
     return Outcome::kListAgain;
   }
   if (status.code() == StatusCode::kUnavailable && healthy) return Outcome::kGoOn;
-  Note(place, status.message());
+  Note(place, status);
   // What the server does not understand of a watch is cured by a new beginning.
   const bool nonsense = status.code() == StatusCode::kInvalidArgument ||
                         status.code() == StatusCode::kNotFound ||

@@ -11,7 +11,6 @@
 #include <atomic>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,6 +24,9 @@ struct InformerOptions {
   ResourceType type = {};
   std::vector<std::string> namespaces = {};  // empty = all, by one watch
   std::string label_selector = "";
+  // Reduces each object to what is wanted of it before it is cached; metadata.name, namespace, uid
+  // and resourceVersion must stay. Null = objects are cached as they are.
+  std::function<void(Json*)> transform = nullptr;
   int page_size = 500;
   // After the first failure in a row, doubled by each further one up to the limit; each wait is up
   // to twice as long by chance.
@@ -53,8 +55,8 @@ class Informer {
   void SetHandler(Handler handler);
   // Everything has been listed at least once.
   bool synced() const;
-  // Why the last list or watch failed; nullopt while all goes well.
-  std::optional<std::string> Problem() const;
+  // Why the last list or watch failed; OK while all goes well.
+  Status Problem() const;
 
   ObjectCache& cache() { return cache_; }
   const ObjectCache& cache() const { return cache_; }
@@ -83,7 +85,7 @@ class Informer {
   Outcome JudgeError(const Json& status, Place* place);
   void Take(WatchEvent event);
   void Tell(const ObjectName& name);
-  void Note(Place* place, const std::string& problem);
+  void Note(Place* place, const Status& problem);
   void NoteHealthy(Place* place);
   // False: it is time to stop.
   bool BackOff(Place* place);
@@ -98,7 +100,7 @@ class Informer {
   bool stopping_ = false;
   Handler handler_;
   size_t listed_ = 0;  // namespaces
-  std::string problem_;
+  Status problem_;
   Counts counts_;
   std::vector<std::unique_ptr<Task>> tasks_;
 };

@@ -267,7 +267,7 @@ HttpServerReply OperatorProcess::State::Alive() {
 
 HttpServerReply OperatorProcess::State::Ready() {
   if (jobs->synced()) return TextReply(200, "ok");
-  const std::string why = jobs->Problem().value_or("");
+  const std::string why = jobs->Problem().message();
   return TextReply(503, "jobs are not listed yet" + (why.empty() ? "" : ": " + why));
 }
 

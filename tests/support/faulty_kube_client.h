@@ -16,7 +16,8 @@ class FaultyKubeClient final : public KubeClient {
  public:
   enum class Point { kBefore, kAfter };
   // Gets "get", "list", "create", "update", "updateStatus", "patch", "patchStatus", "delete",
-  // "podLog", "watch" or "next", and the object's name; OK = no fault here.
+  // "podLog", "watch" or "next", and the object's name, of a list the kind's plural; OK = no fault
+  // here.
   using Decide = std::function<Status(const std::string& call, const std::string& name, Point)>;
 
   // Both outlive this.
@@ -32,7 +33,7 @@ class FaultyKubeClient final : public KubeClient {
   Result<KubeList> List(const ResourceType& type, const std::string& namespace_name,
                         const std::string& label_selector, int limit,
                         const std::string& continue_token) override {
-    return Around<Result<KubeList>>("list", "", [&] {
+    return Around<Result<KubeList>>("list", type.plural, [&] {
       return client_.List(type, namespace_name, label_selector, limit, continue_token);
     });
   }

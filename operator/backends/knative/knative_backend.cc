@@ -21,6 +21,7 @@ ClusterReader::Options ReaderOptions(const KnativeBackend::Options& options) {
   ClusterReader::Options with = KnativeReaderOptions(options.services);
   with.namespaces = options.namespaces;
   with.fresh_seconds = options.limits_seconds;
+  with.watch = true;
   return with;
 }
 

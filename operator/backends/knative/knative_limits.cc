@@ -21,7 +21,7 @@ Result<ClusterLimits> ReadKnativeLimits(KubeClient& kube) {
   const auto read = [&](const char* name, const char* what,
                         const std::function<void(const Json&)>& use) -> Status {
     const Result<Json> map = kube.Get(ConfigMapType(), {kKnativeNamespace, name});
-    if (ClusterReader::MayNotRead(map.status())) {
+    if (MayNotRead(map.status())) {
       limits.unknown.push_back(std::string(what) + ": " + map.status().message());
       return OkStatus();
     }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "common/json/json_path.h"
 #include "operator/kube/list_all.h"
 #include "operator/kube/object_metadata.h"
 #include "operator/resources/job_children.h"
@@ -13,6 +12,8 @@ namespace {
 
 // What is kept of namespaces is forgotten beyond this many.
 constexpr size_t kMostNamespaces = 1000;
+// What is watched is summed up at most this often.
+constexpr double kSumSeconds = 1;
 
 const ResourceType& QuotaType() {
   static const ResourceType type = {"", "v1", "resourcequotas", "ResourceQuota"};
@@ -30,68 +31,35 @@ int64_t Whole(double amount) {
   return static_cast<int64_t>(std::clamp(amount, 1.0, kMost));
 }
 
-std::string NodeOf(const Json& pod) {
-  const Json* name = FindPath(pod, {"spec", "nodeName"});
-  return name != nullptr && name->is_string() ? name->get<std::string>() : "";
-}
-
 }  // namespace
 
 ClusterReader::ClusterReader(KubeClient& kube, Runtime& runtime, Options options)
-    : kube_(kube), runtime_(runtime), options_(std::move(options)) {}
-
-bool ClusterReader::MayNotRead(const Status& status) {
-  return status.code() == StatusCode::kPermissionDenied || status.code() == StatusCode::kNotFound;
-}
+    : kube_(kube),
+      runtime_(runtime),
+      options_(std::move(options)),
+      watched_(options_.watch
+                   ? std::make_unique<WatchedNodeUsage>(kube, runtime, options_.namespaces)
+                   : nullptr) {}
 
 template <typename Kind>
-bool ClusterReader::IsFresh(const std::optional<std::pair<Kind, Instant>>& kept) const {
-  return kept.has_value() &&
-         runtime_.clock.Now() - kept->second < FromSeconds(options_.fresh_seconds);
+bool ClusterReader::IsFresh(const std::optional<std::pair<Kind, Instant>>& kept,
+                            double seconds) const {
+  return kept.has_value() && runtime_.clock.Now() - kept->second < FromSeconds(seconds);
 }
 
-Result<ClusterReader::Nodes> ClusterReader::ReadNodes() {
-  Nodes found;
-  std::vector<NodeCapacity> nodes;
-  bool any = false;
-  const Status listed = ForEachListed(kube_, NodeType(), "", "", [&](const Json& node) {
-    any = true;
-    if (auto capacity = ReadNode(node, &found.unknown)) nodes.push_back(*std::move(capacity));
-  });
-  if (MayNotRead(listed)) {
-    found.unknown.push_back("the nodes' capacity: " + listed.message());
-    return found;
-  }
-  LDNN_RETURN_IF_ERROR(listed);
-  // Of a server without nodes nothing is known.
-  if (!any) return found;
-  found.nodes = std::move(nodes);
-  const std::vector<std::string>& spaces = options_.namespaces;
-  const Status added = ForEachListed(kube_, PodType(), "", "", [&](const Json& pod) {
-    const std::string node = NodeOf(pod);
-    if (node.empty()) return;
-    const bool own_place = spaces.empty() || std::find(spaces.begin(), spaces.end(),
-                                                       NameOf(pod).namespace_name) != spaces.end();
-    if (own_place && !LabelText(pod, kJobUidLabel).empty()) return;
-    found.others[node] += ReadPodResources(pod, &found.unknown);
-  });
-  if (MayNotRead(added)) {
-    found.unknown.push_back("the requests of other pods on the nodes: " + added.message());
-    return found;
-  }
-  LDNN_RETURN_IF_ERROR(added);
-  return found;
-}
-
-Result<ClusterReader::Nodes> ClusterReader::NodesNow() {
+Result<NodeUsage> ClusterReader::UsageNow() {
   {
     const std::lock_guard lock(mutex_);
-    if (IsFresh(nodes_)) return nodes_->first;
+    const double seconds = watched_ != nullptr ? std::min(kSumSeconds, options_.fresh_seconds)
+                                               : options_.fresh_seconds;
+    if (IsFresh(usage_, seconds)) return usage_->first;
   }
   // The lock is not held while the API server is asked.
-  LDNN_ASSIGN_OR_RETURN(Nodes found, ReadNodes());
+  LDNN_ASSIGN_OR_RETURN(NodeUsage found, watched_ != nullptr
+                                             ? watched_->Read()
+                                             : ListNodeUsage(kube_, options_.namespaces));
   const std::lock_guard lock(mutex_);
-  nodes_.emplace(found, runtime_.clock.Now());
+  usage_.emplace(found, runtime_.clock.Now());
   return found;
 }
 
@@ -99,7 +67,7 @@ Result<ClusterLimits> ClusterReader::PlatformNow() {
   if (options_.read_platform == nullptr) return ClusterLimits{};
   {
     const std::lock_guard lock(mutex_);
-    if (IsFresh(platform_)) return platform_->first;
+    if (IsFresh(platform_, options_.fresh_seconds)) return platform_->first;
   }
   LDNN_ASSIGN_OR_RETURN(ClusterLimits found, options_.read_platform(kube_));
   const std::lock_guard lock(mutex_);
@@ -107,7 +75,8 @@ Result<ClusterLimits> ClusterReader::PlatformNow() {
   return found;
 }
 
-Status ClusterReader::ReadNamespace(const std::string& namespace_name, ClusterLimits* limits) {
+Status ClusterReader::ReadNamespace(const std::string& namespace_name, const NodeUsage& usage,
+                                    ClusterLimits* limits) {
   const auto list = [&](const ResourceType& type, const char* what,
                         const std::function<void(const Json&)>& use) -> Status {
     const Status listed = ForEachListed(kube_, type, namespace_name, "", use);
@@ -122,9 +91,14 @@ Status ClusterReader::ReadNamespace(const std::string& namespace_name, ClusterLi
                             [&](const Json& quota) { quotas.push_back(quota); }));
   if (quotas.empty()) return OkStatus();
   PodResources own;
-  LDNN_RETURN_IF_ERROR(list(PodType(), "the namespace's functions", [&](const Json& pod) {
-    if (!LabelText(pod, kJobUidLabel).empty()) own += ReadPodResources(pod, &limits->unknown);
-  }));
+  if (usage.own.has_value()) {
+    const auto found = usage.own->find(namespace_name);
+    if (found != usage.own->end()) own = found->second;
+  } else {
+    LDNN_RETURN_IF_ERROR(list(PodType(), "the namespace's functions", [&](const Json& pod) {
+      if (!LabelText(pod, kJobUidLabel).empty()) own += ReadPodResources(pod, &limits->unknown);
+    }));
+  }
   for (const Json& quota : quotas) ReadQuota(quota, own, limits);
   if (limits->quota.limits_cpu) {
     limits->sidecar.milli_cpu =
@@ -136,7 +110,7 @@ Status ClusterReader::ReadNamespace(const std::string& namespace_name, ClusterLi
 Result<ClusterLimits> ClusterReader::Limits(const std::string& namespace_name,
                                             const Json& runtime) {
   LDNN_ASSIGN_OR_RETURN(const ClusterLimits platform, PlatformNow());
-  LDNN_ASSIGN_OR_RETURN(const Nodes nodes, NodesNow());
+  LDNN_ASSIGN_OR_RETURN(const NodeUsage nodes, UsageNow());
   std::optional<ClusterLimits> limits;
   {
     const std::lock_guard lock(mutex_);
@@ -150,7 +124,7 @@ Result<ClusterLimits> ClusterReader::Limits(const std::string& namespace_name,
     limits = platform;
     limits->sidecar = options_.sidecar;
     limits->unknown.clear();
-    LDNN_RETURN_IF_ERROR(ReadNamespace(namespace_name, &*limits));
+    LDNN_RETURN_IF_ERROR(ReadNamespace(namespace_name, nodes, &*limits));
     const std::lock_guard lock(mutex_);
     if (namespaces_.size() >= kMostNamespaces) namespaces_.clear();
     namespaces_[namespace_name] = {*limits, runtime_.clock.Now()};
@@ -173,7 +147,7 @@ Result<ClusterLimits> ClusterReader::Limits(const std::string& namespace_name,
 }
 
 Result<FunctionCapacity> ClusterReader::Capacity() {
-  LDNN_ASSIGN_OR_RETURN(const Nodes nodes, NodesNow());
+  LDNN_ASSIGN_OR_RETURN(const NodeUsage nodes, UsageNow());
   FunctionCapacity capacity;
   if (!nodes.nodes.has_value()) return capacity;
   PodResources free;

@@ -4,8 +4,8 @@
 // For the operator's planner and for `kubectl lambdadnn plan`, each with its own rights: what these
 // do not allow to read is left out and reported.
 //
-// Answers are cached for a while, so that a thousand jobs cost as much as one. Pods are read page
-// by page and summed up, not kept. Thread-safe; no call waits for another's requests.
+// Answers are cached for a while, so that a thousand jobs cost as much as one; nodes and pods are
+// watched where that is wanted. Thread-safe; no call waits for another's requests.
 #pragma once
 
 #include <map>
@@ -16,6 +16,7 @@
 
 #include "common/base/runtime.h"
 #include "operator/backends/function_backend.h"
+#include "operator/backends/kubernetes/node_usage.h"
 #include "operator/cluster_view/cluster_limits.h"
 #include "operator/cluster_view/node_capacity.h"
 #include "operator/kube/kube_client.h"
@@ -35,6 +36,8 @@ class ClusterReader {
     Result<ClusterLimits> (*read_platform)(KubeClient& kube) = nullptr;
     // How long an answer is cached.
     double fresh_seconds = 30;
+    // Nodes and pods are watched from the beginning on, in place of listed when they are needed.
+    bool watch = false;
   };
 
   // All outlive this.
@@ -46,36 +49,30 @@ class ClusterReader {
   // For the functions of all jobs together; no limit where nodes may not be read.
   Result<FunctionCapacity> Capacity();
 
-  // Whether the object is forbidden or absent, so that a retry would not help soon.
-  static bool MayNotRead(const Status& status);
-
  private:
-  struct Nodes {
-    std::optional<std::vector<NodeCapacity>> nodes;
-    std::map<std::string, PodResources> others;  // by node, of pods that are no functions of ours
-    std::vector<std::string> unknown;
-  };
   struct Kept {
     ClusterLimits limits;
     Instant at{};
   };
 
   template <typename Kind>
-  bool IsFresh(const std::optional<std::pair<Kind, Instant>>& kept) const;
-  Result<Nodes> ReadNodes();
-  Result<Nodes> NodesNow();
+  bool IsFresh(const std::optional<std::pair<Kind, Instant>>& kept, double seconds) const;
+  Result<NodeUsage> UsageNow();
   Result<ClusterLimits> PlatformNow();
   // Adds what holds in the namespace.
-  Status ReadNamespace(const std::string& namespace_name, ClusterLimits* limits);
+  Status ReadNamespace(const std::string& namespace_name, const NodeUsage& usage,
+                       ClusterLimits* limits);
 
   KubeClient& kube_;
   Runtime& runtime_;
   const Options options_;
   mutable std::mutex mutex_;
   // With the mutex:
-  std::optional<std::pair<Nodes, Instant>> nodes_;
+  std::optional<std::pair<NodeUsage, Instant>> usage_;
   std::optional<std::pair<ClusterLimits, Instant>> platform_;
   std::map<std::string, Kept> namespaces_;
+  // Null without Options::watch.
+  std::unique_ptr<WatchedNodeUsage> watched_;
 };
 
 }  // namespace lambdadnn

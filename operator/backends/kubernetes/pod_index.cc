@@ -66,7 +66,7 @@ void PodIndex::Place(const ObjectName& pod, const Json* object) {
 
 Status PodIndex::CheckSynced() const {
   if (pods_.synced()) return OkStatus();
-  const std::string why = pods_.Problem().value_or("");
+  const std::string why = pods_.Problem().message();
   return UnavailableError("the pods of functions are not listed yet" +
                           (why.empty() ? "" : ": " + why));
 }

@@ -118,7 +118,7 @@ TEST_F(Informers, OneWatchHoweverManyObjectsAndHoweverLong) {
   EXPECT_EQ(informer_->counts().lists, 1);
   // The server ends each after five minutes.
   EXPECT_LE(informer_->counts().watches, 13);
-  EXPECT_FALSE(informer_->Problem().has_value());
+  EXPECT_TRUE(informer_->Problem().ok());
 }
 
 TEST_F(Informers, ABookmarkSavesTheListAfterCompaction) {
@@ -157,7 +157,7 @@ TEST_F(Informers, AnExpiredWatchListsAnewAndTellsWhatWentMeanwhile) {
   server_.CompactHistory();
   RunFor(5);
   EXPECT_THAT(Told(), IsEmpty());
-  EXPECT_THAT(informer_->Problem().value_or(""), HasSubstr("cut off"));
+  EXPECT_THAT(informer_->Problem().message(), HasSubstr("cut off"));
   decide_ = nullptr;
   RunFor(30);
   EXPECT_THAT(Told(), testing::UnorderedElementsAre("default/a", "default/b", "default/d"));
@@ -259,7 +259,7 @@ TEST_F(Informers, IsNotSyncedBeforeEveryNamespaceWasListed) {
   Start({.namespaces = {"one", "two"}});
   RunFor(10);
   EXPECT_FALSE(informer_->synced());
-  EXPECT_THAT(informer_->Problem().value_or(""), HasSubstr("forbidden"));
+  EXPECT_THAT(informer_->Problem().message(), HasSubstr("forbidden"));
 }
 
 TEST_F(Informers, ANewHandlerIsToldOfAllThatIsThere) {

@@ -57,8 +57,9 @@ class Knative : public AtStandIn {
   using Point = FaultyKubeClient::Point;
 
   Knative()
-      : client_(server_, [this](const std::string& call, const std::string&, Point point) {
+      : client_(server_, [this](const std::string& call, const std::string& name, Point point) {
           if (point == Point::kBefore) ++calls_[call];
+          if (call == "list" && name == forbidden_list_) return PermissionDeniedError("no");
           return decide_ ? decide_(call, point) : OkStatus();
         }) {}
   ~Knative() override { (void)backend_.release(); }  // its fibers go with the scheduler
@@ -135,6 +136,7 @@ class Knative : public AtStandIn {
   }
 
   std::function<Status(const std::string& call, Point point)> decide_;
+  std::string forbidden_list_;  // a kind's plural
   std::map<std::string, std::string> job_uids_;
   FaultyKubeClient client_;
   std::unique_ptr<KnativeBackend> backend_;
