@@ -192,6 +192,53 @@ TEST(Crd, RulesAreThoseOfTheCode) {
   EXPECT_EQ(of_crd, of_code);
 }
 
+// Calls visit(path, schema) for every field below `schema`, as the file has it.
+template <typename Visit>
+void WalkJson(const Json& schema, const std::string& path, const Visit& visit) {
+  visit(path, schema);
+  if (schema.contains("items")) WalkJson(schema["items"], path + "[]", visit);
+  const Json values = schema.value("additionalProperties", Json());
+  if (values.is_object()) WalkJson(values, path + ".*", visit);
+  const Json properties = schema.value("properties", Json::object());
+  for (const auto& [name, property] : properties.items()) {
+    WalkJson(property, path.empty() ? name : path + "." + name, visit);
+  }
+}
+
+TEST(Crd, ListsSayHowServerSideApplyMergesThem) {
+  int lists = 0;
+  const auto check = [&](const std::string& path, const Json& schema) {
+    if (schema.value("type", "") != "array" || path.starts_with("spec.runtime.")) return;
+    ++lists;
+    const std::string type = schema.value("x-kubernetes-list-type", "none");
+    EXPECT_THAT(type, ::testing::AnyOf("atomic", "set", "map")) << path;
+    EXPECT_EQ(schema.contains("x-kubernetes-list-map-keys"), type == "map") << path;
+    for (const Json& key : schema.value("x-kubernetes-list-map-keys", Json::array())) {
+      const Json required = schema["items"].value("required", Json::array());
+      EXPECT_NE(std::find(required.begin(), required.end(), key), required.end())
+          << path << " needs " << key;
+    }
+  };
+  WalkJson(JobCrd().at(Json::json_pointer("/spec/versions/0/schema/openAPIV3Schema")), "", check);
+  EXPECT_GT(lists, 8);
+}
+
+TEST(Crd, ReferencesToSecretsAreReplacedAsAWhole) {
+  int references = 0;
+  const auto check = [&](const std::string& path, const Json& schema) {
+    if (!path.ends_with("SecretRef")) return;
+    ++references;
+    EXPECT_EQ(schema.value("x-kubernetes-map-type", ""), "atomic") << path;
+  };
+  WalkJson(JobCrd().at(Json::json_pointer("/spec/versions/0/schema/openAPIV3Schema")), "", check);
+  EXPECT_EQ(references, 2);
+}
+
+// `kubectl get all` is for what belongs to every application.
+TEST(Crd, JobsAreInTheCategoryTrainingAlone) {
+  EXPECT_EQ(JobCrd().at(Json::json_pointer("/spec/names/categories")), Json({"training"}));
+}
+
 TEST(Crd, PrinterColumnsReadFieldsThatExist) {
   const Json& version = JobCrd().at(Json::json_pointer("/spec/versions/0"));
   std::vector<std::string> names;
@@ -256,6 +303,11 @@ TEST(JobRules, ChangesThatAJobCannotTakeAreRefusedAndOthersAreNot) {
   EXPECT_THAT(broken_by({{"objectStore", {{"bucket", "other"}}}}), ElementsAre("spec.objectStore"));
   EXPECT_THAT(broken_by({{"checkpoint", {{"keep", 9}}}}), ElementsAre("spec.checkpoint"));
   EXPECT_THAT(broken_by({{"backend", "Knative"}}), ElementsAre("spec.backend"));
+  Json named = old;
+  named["spec"]["backend"] = "Knative";
+  EXPECT_THAT(BrokenBy(named, {{"backend", nullptr}}), ElementsAre("spec.backend"));
+  EXPECT_THAT(BrokenBy(named, {{"backend", "Local"}}), ElementsAre("spec.backend"));
+  EXPECT_THAT(BrokenBy(named, {{"backend", "Knative"}}), IsEmpty());
   EXPECT_THAT(broken_by({{"runtime", {{"nodeSelector", {{"disk", "ssd"}}}}}}),
               ElementsAre("spec.runtime"));
   EXPECT_THAT(broken_by({{"runtime", {{"image", "x"}}}}),
