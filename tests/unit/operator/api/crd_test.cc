@@ -164,6 +164,27 @@ TEST(Crd, EveryFieldIsDescribedAndBounded) {
       << "write a rule, self.matches(r'...'), with a sentence";
 }
 
+TEST(Crd, ValuesAreTheNamesOfTheEnums) {
+  const auto values = [](const char* path) {
+    const StructuralSchema* schema = FindFieldSchema(path);
+    return schema == nullptr ? std::vector<std::string>{} : schema->enumeration;
+  };
+  EXPECT_EQ(values("spec.dataset.format"), EnumNameList<DatasetFormat>());
+  EXPECT_EQ(values("spec.training.loss"), EnumNameList<Loss>());
+  EXPECT_EQ(values("spec.training.optimizer.name"), EnumNameList<OptimizerKind>());
+  EXPECT_EQ(values("spec.training.optimizer.schedule.name"), EnumNameList<ScheduleKind>());
+  EXPECT_EQ(values("spec.training.optimizer.learningRateScaling"),
+            EnumNameList<LearningRateScaling>());
+  EXPECT_EQ(values("spec.training.synchronization.mode"), EnumNameList<Synchronization>());
+  EXPECT_EQ(values("spec.cleanupPolicy"), EnumNameList<CleanupPolicy>());
+  EXPECT_EQ(values("status.plan.aggregation.transport"), EnumNameList<TransportKind>());
+  EXPECT_EQ(values("status.plan.aggregation.placement"), EnumNameList<Placement>());
+  // What every job would fail with is no value of the spec.
+  using ::testing::ElementsAre;
+  EXPECT_THAT(values("spec.aggregation.transport"), ElementsAre(kAuto, "ObjectStore"));
+  EXPECT_THAT(values("spec.aggregation.placement"), ElementsAre(kAuto, "Dedicated"));
+}
+
 // (path, sentence) of every x-kubernetes-validations entry.
 void CollectRules(const Json& schema, const std::string& path,
                   std::multiset<std::pair<std::string, std::string>>* rules) {
