@@ -130,14 +130,15 @@ int Inspect(InspectOptions options) {
   Runtime runtime{clock, executor, random};
   options.store.uri = location->folder_uri;
   options.store.credentials = CredentialsFromEnvironment();
-  auto store = OpenStore(options.store, runtime);
-  if (!store.ok()) return Fail(store.status());
+  auto opened = OpenStore(options.store, runtime);
+  if (!opened.ok()) return Fail(opened.status());
+  const std::shared_ptr<ObjectStore> store = std::move(opened).value();
   const auto named = FindEnum<DatasetFormat>(options.format);
   const Result<DatasetFormat> format =
-      named ? Result<DatasetFormat>(*named) : DetectFormat(options.dataset, *store);
+      named ? Result<DatasetFormat>(*named) : DetectFormat(options.dataset, store);
   if (!format.ok()) return Fail(format.status());
   options.dataset.format = *format;
-  const auto inspection = InspectDataset(options.dataset, std::move(store).value());
+  const auto inspection = InspectDataset(options.dataset, store);
   if (!inspection.ok()) return Fail(inspection.status());
   if (options.output == "json") {
     PrintJson(*inspection);
