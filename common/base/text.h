@@ -15,7 +15,8 @@ std::string Join(std::span<const std::string> parts, std::string_view separator)
 std::string_view Trim(std::string_view text);
 
 // The candidate closest to `word` by edit distance, if one is close enough to be a likely typing
-// mistake (at most a third of the word, at least one edit; swapped neighbours are one).
+// mistake (at most a third of the word, at least one edit; swapped neighbours are one, and the case
+// of letters does not count).
 std::optional<std::string> NearestWord(std::string_view word,
                                        std::span<const std::string> candidates);
 

@@ -6,6 +6,7 @@
 
 #include "common/base/text.h"
 #include "common/json/unknown_field.h"
+#include "common/json/unknown_value.h"
 
 namespace lambdadnn {
 namespace {
@@ -144,6 +145,12 @@ bool JsonReader::Decode(std::string_view name, const Json& value, double* out) {
     }
   }
   Report(name, "must be a decimal number such as \"0.5\"");
+  return false;
+}
+
+bool JsonReader::ReportUnknown(std::string_view name, const std::string& text,
+                               const std::vector<std::string>& known) {
+  Report(name, UnknownValue(text, known));
   return false;
 }
 

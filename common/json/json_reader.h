@@ -10,11 +10,13 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <type_traits>
 #include <vector>
 
+#include "common/base/enum_names.h"
 #include "common/base/status.h"
 
 namespace lambdadnn {
@@ -36,8 +38,9 @@ class JsonReader {
   JsonReader(const Json& json, std::string path, std::vector<FieldError>* errors);
 
   bool Has(std::string_view name) const;
-  // Fields: absent and null leave `*out` alone (Optional) or are reported (Required). A wrong type
-  // is reported and leaves `*out` alone. The return value tells whether `*out` was set.
+  // Fields: absent and null leave `*out` alone (Optional) or are reported (Required). A wrong type,
+  // and a text that names no value of an enum (base/enum_names.h), is reported and leaves `*out`
+  // alone. The return value tells whether `*out` was set.
   template <typename T>
   bool Optional(std::string_view name, T* out);
   template <typename T>
@@ -58,6 +61,9 @@ class JsonReader {
   bool Decode(std::string_view name, const Json& value, double* out);
   bool DecodeInteger(std::string_view name, const Json& value, int64_t* out, int64_t min,
                      uint64_t max);
+
+  bool ReportUnknown(std::string_view name, const std::string& text,
+                     const std::vector<std::string>& known);
 
   template <typename T>
   bool DecodeAny(std::string_view name, const Json& value, T* out);
@@ -89,7 +95,14 @@ Result<Json> ParseJson(std::string_view text, const JsonLimits& limits = {});
 
 template <typename T>
 bool JsonReader::DecodeAny(std::string_view name, const Json& value, T* out) {
-  if constexpr (std::is_same_v<T, uint64_t>) {
+  if constexpr (NamedEnum<T>) {
+    std::string text;
+    if (!Decode(name, value, &text)) return false;
+    const std::optional<T> found = FindEnum<T>(text);
+    if (!found) return ReportUnknown(name, text, EnumNameList<T>());
+    *out = *found;
+    return true;
+  } else if constexpr (std::is_same_v<T, uint64_t>) {
     int64_t integer = 0;  // bits of a uint64_t
     if (!DecodeInteger(name, value, &integer, 0, UINT64_MAX)) return false;
     *out = static_cast<uint64_t>(integer);

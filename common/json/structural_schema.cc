@@ -9,6 +9,7 @@
 #include "common/base/text.h"
 #include "common/json/dump_json.h"
 #include "common/json/json_path.h"
+#include "common/json/unknown_value.h"
 
 namespace lambdadnn {
 namespace {
@@ -36,11 +37,6 @@ size_t CharacterCount(const std::string& text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;  // not a UTF-8 continuation
   }));
-}
-
-std::string Shown(const std::string& text) {
-  constexpr size_t kMaxShown = 60;
-  return "\"" + (text.size() > kMaxShown ? text.substr(0, kMaxShown) + "..." : text) + "\"";
 }
 
 std::string FormatBound(double bound) {
@@ -324,14 +320,7 @@ std::string StructuralSchema::ScalarProblem(const Json& value) const {
 std::string StructuralSchema::TextProblem(const std::string& text) const {
   if (!enumeration.empty() &&
       std::find(enumeration.begin(), enumeration.end(), text) == enumeration.end()) {
-    std::string message = Shown(text) + " is not known here; ";
-    if (enumeration.size() == 1) return message + "only " + enumeration[0] + " is";
-    if (const auto nearest = NearestWord(text, enumeration)) {
-      message += "did you mean " + *nearest + "? There ";
-    } else {
-      message += "there ";
-    }
-    return message + "are " + Join(enumeration, ", ");
+    return UnknownValue(text, enumeration);
   }
   const size_t length = CharacterCount(text);
   if (max_length && length > *max_length) {
@@ -343,8 +332,8 @@ std::string StructuralSchema::TextProblem(const std::string& text) const {
                             : "must have at least " + std::to_string(*min_length) + " characters";
   }
   if (regex_ != nullptr && (text.size() > kMaxPatternText || !std::regex_search(text, *regex_))) {
-    return hint_.empty() ? Shown(text) + " does not match " + pattern
-                         : hint_ + "; found " + Shown(text);
+    return hint_.empty() ? ShownText(text) + " does not match " + pattern
+                         : hint_ + "; found " + ShownText(text);
   }
   WallTime ignored;
   if (format == "date-time" && !ParseRfc3339(text, &ignored)) {

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/enum_names.h"
 #include "common/base/status.h"
 #include "common/plan/prediction.h"
 
@@ -25,7 +26,12 @@ struct ParameterBlocks {
 };
 
 enum class TransportKind { kObjectStore, kDirect };
+template <>
+inline constexpr auto kEnumNames<TransportKind> = EnumNameTable("ObjectStore", "Direct");
+
 enum class Placement { kDedicated, kWorkers };
+template <>
+inline constexpr auto kEnumNames<Placement> = EnumNameTable("Dedicated", "Workers");
 
 // A tree reduce over K shards (docs/theory.md, section 2).
 struct AggregationPlan {

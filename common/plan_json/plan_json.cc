@@ -16,22 +16,8 @@ AggregationPlan DecodeAggregation(const Json& json, const std::string& path, Unk
                                   std::vector<FieldError>* errors) {
   AggregationPlan aggregation;
   JsonReader reader(json, path, errors);
-  std::string transport(TransportName(aggregation.transport));
-  if (reader.Optional("transport", &transport)) {
-    if (transport == TransportName(TransportKind::kDirect)) {
-      aggregation.transport = TransportKind::kDirect;
-    } else if (transport != TransportName(TransportKind::kObjectStore)) {
-      reader.Report("transport", "must be ObjectStore or Direct");
-    }
-  }
-  std::string placement(PlacementName(aggregation.placement));
-  if (reader.Optional("placement", &placement)) {
-    if (placement == PlacementName(Placement::kWorkers)) {
-      aggregation.placement = Placement::kWorkers;
-    } else if (placement != PlacementName(Placement::kDedicated)) {
-      reader.Report("placement", "must be Dedicated or Workers");
-    }
-  }
+  reader.Optional("transport", &aggregation.transport);
+  reader.Optional("placement", &aggregation.placement);
   reader.Optional("shards", &aggregation.shards);
   reader.Optional("layers", &aggregation.layers);
   reader.Optional("spread", &aggregation.spread);
@@ -85,17 +71,9 @@ void ReportInvalid(const ExecutionPlan& plan, const std::string& path, size_t er
 
 }  // namespace
 
-std::string_view TransportName(TransportKind transport) {
-  return transport == TransportKind::kDirect ? "Direct" : "ObjectStore";
-}
-
-std::string_view PlacementName(Placement placement) {
-  return placement == Placement::kWorkers ? "Workers" : "Dedicated";
-}
-
 Json AggregationToJson(const AggregationPlan& aggregation) {
-  return {{"transport", TransportName(aggregation.transport)},
-          {"placement", PlacementName(aggregation.placement)},
+  return {{"transport", EnumName(aggregation.transport)},
+          {"placement", EnumName(aggregation.placement)},
           {"shards", aggregation.shards},
           {"layers", aggregation.layers},
           {"spread", aggregation.spread}};

@@ -7,7 +7,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "common/base/status.h"
@@ -15,10 +14,6 @@
 #include "common/plan/plan.h"
 
 namespace lambdadnn {
-
-// "ObjectStore", "Direct"; "Dedicated", "Workers".
-std::string_view TransportName(TransportKind transport);
-std::string_view PlacementName(Placement placement);
 
 Json PlanToJson(const Plan& plan);
 // Without what the planner expects of it.

@@ -23,10 +23,10 @@
 namespace lambdadnn {
 
 // The version of this contract; an operator drives functions of kOldestProtocol and later.
-inline constexpr int kProtocolVersion = 4;
+inline constexpr int kProtocolVersion = 5;
 // The oldest functions that this version's operators drive: a running job keeps its image through
 // an upgrade of the operator. No release carried an older one.
-inline constexpr int kOldestProtocol = 4;
+inline constexpr int kOldestProtocol = 5;
 
 enum class RoleKind { kWorker, kServer, kProfile };
 

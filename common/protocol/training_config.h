@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "common/plan/training_values.h"
+
 namespace lambdadnn {
 
 struct ModelConfig {
@@ -29,8 +31,8 @@ struct RenderedDigitsConfig {
 struct DatasetConfig {
   std::string uri;  // folder or file: file:///…, s3://bucket/…; relative names below are under it
   std::optional<RenderedDigitsConfig> rendered_digits;  // instead of uri; read as IDX
-  std::string test_uri;                // empty = the format's own test files (IDX: t10k-*), if any
-  std::string format;                  // idx, cifar10, csv, npy
+  std::string test_uri;  // empty = the format's own test files (IDX: t10k-*), if any
+  DatasetFormat format = DatasetFormat::kIdx;
   std::vector<int64_t> feature_shape;  // [] = what the file says
   int classes = 0;                     // 0 = regression
   double normalize_mean = 0;
@@ -38,12 +40,12 @@ struct DatasetConfig {
   double scale = 1;  // multiplied before normalising: IDX and CIFAR bytes use 1/255
   bool augment_flip = false;
   int augment_crop_padding = 0;
-  std::string label_column;  // csv: name or index; empty = last
+  std::string label_column;  // CSV: name or index; empty = last
   bool csv_header = true;
 };
 
 struct OptimizerConfig {
-  std::string name = "sgd";  // sgd, adam, adamw
+  OptimizerKind name = OptimizerKind::kSgd;
   double learning_rate = 0.01;
   double momentum = 0;
   double dampening = 0;
@@ -55,7 +57,7 @@ struct OptimizerConfig {
   bool amsgrad = false;
 
   struct Schedule {
-    std::string name = "constant";  // constant, step, cosine
+    ScheduleKind name = ScheduleKind::kConstant;
     int64_t warmup_iterations = 0;  // linear, before the schedule
     int64_t step_iterations = 0;
     double gamma = 0.1;
@@ -70,7 +72,7 @@ struct TrainingConfig {
   ModelConfig model;
   DatasetConfig dataset;
   OptimizerConfig optimizer;
-  std::string loss = "crossEntropy";  // crossEntropy, mse, bceWithLogits
+  Loss loss = Loss::kCrossEntropy;
   uint64_t seed = 0;
   int64_t epochs = 1;
   int64_t training_samples = 0;  // of the data set, so that all roles know an epoch's end

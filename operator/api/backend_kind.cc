@@ -14,14 +14,10 @@ struct Backend {
 };
 
 // In the order of BackendKind.
-const std::array<Backend, 3>& Backends() {
-  static const std::array<Backend, 3> backends = {{
-      {BackendKind::kLocal, "Local", {.changes_cpu = true, .peers_reachable = true}},
-      {BackendKind::kKnative,
-       "Knative",
-       {.peers_reachable = true, .pods = true, .quotas = true, .cluster_limits = true}},
-      // Requests go through its gateway, which chooses a pod.
-      {BackendKind::kOpenFaas, "OpenFaaS", {.pods = true, .quotas = true}},
+const std::array<Backend, 2>& Backends() {
+  static const std::array<Backend, 2> backends = {{
+      {BackendKind::kLocal, "Local", {.changes_cpu = true}},
+      {BackendKind::kKnative, "Knative", {.pods = true, .quotas = true, .cluster_limits = true}},
   }};
   return backends;
 }

@@ -10,14 +10,12 @@
 
 namespace lambdadnn {
 
-enum class BackendKind { kLocal, kKnative, kOpenFaas };
+enum class BackendKind { kLocal, kKnative };
 
 // Capabilities of a platform that other code depends on.
 struct BackendCapabilities {
   // The CPU quota of a function can change while it runs.
   bool changes_cpu = false;
-  // Functions reach each other: what the transport Direct takes.
-  bool peers_reachable = false;
   // Functions are pods: their logs are read at the API server, network policies bound them, and
   // they share neither files nor addresses with the operator.
   bool pods = false;

@@ -13,7 +13,9 @@
 #include "common/base/clock.h"
 #include "common/json/json_reader.h"
 #include "common/plan/plan.h"
+#include "common/plan/training_values.h"
 #include "common/plan/workload.h"
+#include "operator/api/backend_kind.h"
 
 namespace lambdadnn {
 
@@ -48,16 +50,20 @@ struct ModelSpec {
 struct DatasetSpec {
   std::string uri;
   std::string test_uri;
-  std::string format;  // idx, cifar10, csv, npy
+  DatasetFormat format = DatasetFormat::kIdx;
   int classes = 0;
   std::vector<int64_t> feature_shape;
   double normalize_mean = 0;
   double normalize_standard_deviation = 1;
   bool augment_flip = false;
   int augment_crop_padding = 0;
-  std::string label_column;
-  bool csv_header = true;
-  // The built-in generator of demo data instead of a URI (format idx).
+  struct Csv {
+    std::string label_column;  // name or index; empty = the last one
+    bool header = true;
+    friend bool operator==(const Csv&, const Csv&) = default;
+  };
+  std::optional<Csv> csv;  // with format CSV alone
+  // The built-in generator of demo data instead of a URI (format IDX).
   struct RenderedDigits {
     int64_t train = 12000;
     int64_t test = 2000;
@@ -68,10 +74,15 @@ struct DatasetSpec {
   friend bool operator==(const DatasetSpec&, const DatasetSpec&) = default;
 };
 
+enum class LearningRateScaling { kNone, kLinear, kSquareRoot };
+template <>
+inline constexpr auto kEnumNames<LearningRateScaling> =
+    EnumNameTable("None", "Linear", "SquareRoot");
+
 struct OptimizerSpec {
-  std::string name = "sgd";
+  OptimizerKind name = OptimizerKind::kSgd;
   double learning_rate = 0.01;
-  std::string learning_rate_scaling = "None";  // None, Linear, SquareRoot
+  LearningRateScaling learning_rate_scaling = LearningRateScaling::kNone;
   double momentum = 0;
   double dampening = 0;
   bool nesterov = false;
@@ -80,7 +91,7 @@ struct OptimizerSpec {
   double beta2 = 0.999;
   double epsilon = 1e-8;
   bool amsgrad = false;
-  std::string schedule = "constant";
+  ScheduleKind schedule = ScheduleKind::kConstant;
   int64_t warmup_iterations = 0;
   int64_t step_iterations = 0;
   double gamma = 0.1;
@@ -90,22 +101,29 @@ struct OptimizerSpec {
   friend bool operator==(const OptimizerSpec&, const OptimizerSpec&) = default;
 };
 
+enum class Synchronization { kBsp };
+template <>
+inline constexpr auto kEnumNames<Synchronization> = EnumNameTable("BSP");
+
 struct TrainingSpec {
   double epochs = 1;
   std::optional<int> global_batch_size;  // exactly one of these two
   std::optional<int> max_global_batch_size;
   int local_batch_size = 0;  // needed with max_global_batch_size
   uint64_t seed = 0;
-  std::string loss = "crossEntropy";
+  Loss loss = Loss::kCrossEntropy;
   OptimizerSpec optimizer;
-  std::string synchronization = "BSP";
+  Synchronization synchronization = Synchronization::kBsp;
   std::optional<double> stop_at_loss;
   friend bool operator==(const TrainingSpec&, const TrainingSpec&) = default;
 };
 
+// How spec.aggregation writes that the planner chooses.
+inline constexpr const char* kAuto = "Auto";
+
 struct AggregationSpec {
-  std::string transport = "Auto";  // Auto, ObjectStore, Direct
-  std::string placement = "Auto";  // Auto, Dedicated, Workers
+  std::optional<TransportKind> transport;  // none = kAuto
+  std::optional<Placement> placement;
   std::optional<int> shards;
   std::vector<int> layers;  // top-down; empty = the planner chooses
   std::optional<int> spread;
@@ -132,6 +150,11 @@ struct CheckpointSpec {
   friend bool operator==(const CheckpointSpec&, const CheckpointSpec&) = default;
 };
 
+// Whether a job's working objects go from the store at its end.
+enum class CleanupPolicy { kAlways, kOnSuccess, kNever };
+template <>
+inline constexpr auto kEnumNames<CleanupPolicy> = EnumNameTable("Always", "OnSuccess", "Never");
+
 struct JobSpec {
   ModelSpec model;
   DatasetSpec dataset;
@@ -149,15 +172,15 @@ struct JobSpec {
   std::optional<WorkloadProfile> profile;
   ObjectStoreSpec object_store;
   CheckpointSpec checkpoint;
-  std::string backend = "Local";  // Knative, OpenFaaS, Local
-  Json runtime = Json::object();  // image, pull secrets, …: passed to resources
+  std::optional<BackendKind> backend;  // none = what the operator runs
+  Json runtime = Json::object();       // image, pull secrets, …: passed to resources
   bool suspend = false;
   std::string managed_by;
   int backoff_limit = 6;
   int priority = 0;
   std::optional<double> active_deadline_seconds;
   std::optional<double> ttl_seconds_after_finished;
-  std::string cleanup_policy = "Always";  // Always, OnSuccess, Never: the job's working objects
+  CleanupPolicy cleanup_policy = CleanupPolicy::kAlways;
   friend bool operator==(const JobSpec&, const JobSpec&) = default;
 };
 

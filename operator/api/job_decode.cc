@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "common/json/unknown_field.h"
+#include "common/json/unknown_value.h"
 #include "operator/api/job_codec.h"
 #include "operator/api/status_codec.h"
 #include "operator/api/workload_profile_codec.h"
@@ -95,11 +96,28 @@ JobSpec::Functions DecodeFunctions(const Json& json, const std::string& path, Er
   return functions;
 }
 
+// "Auto", or a value of the enum.
+template <NamedEnum Enum>
+void AutoOr(JsonReader& reader, const char* name, std::optional<Enum>* out) {
+  const Json* value = reader.Child(name);
+  if (value != nullptr && *value != kAuto) reader.Optional(name, out);
+}
+
+void DecodeBackend(JsonReader& reader, std::optional<BackendKind>* out) {
+  std::string name;
+  if (!reader.Optional("backend", &name)) return;
+  *out = FindBackend(name);
+  if (out->has_value()) return;
+  std::vector<std::string> names;
+  for (const BackendKind kind : BackendKinds()) names.push_back(BackendName(kind));
+  reader.Report("backend", UnknownValue(name, names));
+}
+
 AggregationSpec DecodeAggregationSpec(const Json& json, const std::string& path, Errors* errors) {
   AggregationSpec aggregation;
   JsonReader reader(json, path, errors);
-  reader.Optional("transport", &aggregation.transport);
-  reader.Optional("placement", &aggregation.placement);
+  AutoOr(reader, "transport", &aggregation.transport);
+  AutoOr(reader, "placement", &aggregation.placement);
   reader.Optional("shards", &aggregation.shards);
   reader.Optional("layers", &aggregation.layers);
   reader.Optional("spread", &aggregation.spread);
@@ -162,7 +180,7 @@ JobSpec DecodeSpec(const Json& json, Errors* errors) {
   if (const Json* checkpoint = reader.Child("checkpoint")) {
     spec.checkpoint = DecodeCheckpoint(*checkpoint, errors);
   }
-  reader.Optional("backend", &spec.backend);
+  DecodeBackend(reader, &spec.backend);
   if (const Json* runtime = reader.Child("runtime")) {
     if (runtime->is_object()) {
       spec.runtime = *runtime;

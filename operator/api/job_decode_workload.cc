@@ -129,9 +129,10 @@ DatasetSpec DecodeDataset(const Json& json, Errors* errors) {
     nested.Finish();
   }
   if (const Json* csv = reader.Child("csv")) {
+    DatasetSpec::Csv& options = dataset.csv.emplace();
     JsonReader nested(*csv, reader.PathOf("csv"), errors);
-    nested.Optional("labelColumn", &dataset.label_column);
-    nested.Optional("header", &dataset.csv_header);
+    nested.Optional("labelColumn", &options.label_column);
+    nested.Optional("header", &options.header);
     nested.Finish();
   }
   if (const Json* digits = reader.Child("renderedDigits")) {
@@ -142,7 +143,6 @@ DatasetSpec DecodeDataset(const Json& json, Errors* errors) {
     nested.Optional("seed", &rendered.seed);
     nested.Finish();
     dataset.rendered_digits = rendered;
-    if (dataset.format.empty()) dataset.format = "idx";
   }
   reader.Finish();
   return dataset;

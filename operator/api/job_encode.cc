@@ -26,6 +26,11 @@ void PutOptional(Json* json, const char* name, const std::optional<T>& value) {
   if (value) (*json)[name] = *value;
 }
 
+template <NamedEnum Enum>
+std::string_view AutoOr(const std::optional<Enum>& value) {
+  return value ? EnumName(*value) : std::string_view(kAuto);
+}
+
 int64_t Whole(double value) { return std::llround(value); }
 
 void PutWhole(Json* json, const char* name, const std::optional<double>& value) {
@@ -75,12 +80,14 @@ Json EncodeDataset(const DatasetSpec& dataset) {
        {{"mean", FormatDouble(dataset.normalize_mean)},
         {"standardDeviation", FormatDouble(dataset.normalize_standard_deviation)}}},
       {"augment", {{"flip", dataset.augment_flip}, {"cropPadding", dataset.augment_crop_padding}}},
-      {"csv", {{"header", dataset.csv_header}}}};
+      {"format", EnumName(dataset.format)}};
   PutText(&json, "uri", dataset.uri);
   PutText(&json, "testUri", dataset.test_uri);
-  PutText(&json, "format", dataset.format);
   if (!dataset.feature_shape.empty()) json["featureShape"] = dataset.feature_shape;
-  PutText(&json["csv"], "labelColumn", dataset.label_column);
+  if (dataset.csv) {
+    json["csv"] = {{"header", dataset.csv->header}};
+    PutText(&json["csv"], "labelColumn", dataset.csv->label_column);
+  }
   if (dataset.rendered_digits) {
     json["renderedDigits"] = {{"train", dataset.rendered_digits->train},
                               {"test", dataset.rendered_digits->test},
@@ -90,9 +97,9 @@ Json EncodeDataset(const DatasetSpec& dataset) {
 }
 
 Json EncodeOptimizer(const OptimizerSpec& optimizer) {
-  Json json = {{"name", optimizer.name},
+  Json json = {{"name", EnumName(optimizer.name)},
                {"learningRate", FormatDouble(optimizer.learning_rate)},
-               {"learningRateScaling", optimizer.learning_rate_scaling},
+               {"learningRateScaling", EnumName(optimizer.learning_rate_scaling)},
                {"momentum", FormatDouble(optimizer.momentum)},
                {"dampening", FormatDouble(optimizer.dampening)},
                {"nesterov", optimizer.nesterov},
@@ -102,7 +109,7 @@ Json EncodeOptimizer(const OptimizerSpec& optimizer) {
                {"epsilon", FormatDouble(optimizer.epsilon)},
                {"amsgrad", optimizer.amsgrad},
                {"schedule",
-                {{"name", optimizer.schedule},
+                {{"name", EnumName(optimizer.schedule)},
                  {"warmupIterations", optimizer.warmup_iterations},
                  {"stepIterations", optimizer.step_iterations},
                  {"gamma", FormatDouble(optimizer.gamma)},
@@ -117,9 +124,9 @@ Json EncodeOptimizer(const OptimizerSpec& optimizer) {
 Json EncodeTraining(const TrainingSpec& training) {
   Json json = {{"epochs", Whole(training.epochs)},
                {"seed", training.seed},
-               {"loss", training.loss},
+               {"loss", EnumName(training.loss)},
                {"optimizer", EncodeOptimizer(training.optimizer)},
-               {"synchronization", {{"mode", training.synchronization}}}};
+               {"synchronization", {{"mode", EnumName(training.synchronization)}}}};
   PutOptional(&json, "globalBatchSize", training.global_batch_size);
   PutOptional(&json, "maxGlobalBatchSize", training.max_global_batch_size);
   if (training.local_batch_size != 0) json["localBatchSize"] = training.local_batch_size;
@@ -151,7 +158,8 @@ Json EncodeFunctions(const JobSpec::Functions& functions) {
 }
 
 Json EncodeAggregation(const AggregationSpec& aggregation) {
-  Json json = {{"transport", aggregation.transport}, {"placement", aggregation.placement}};
+  Json json = {{"transport", AutoOr(aggregation.transport)},
+               {"placement", AutoOr(aggregation.placement)}};
   PutOptional(&json, "shards", aggregation.shards);
   if (!aggregation.layers.empty()) json["layers"] = aggregation.layers;
   PutOptional(&json, "spread", aggregation.spread);
@@ -198,11 +206,11 @@ Json EncodeSpec(const JobSpec& spec) {
   json["training"] = EncodeTraining(spec.training);
   json["objectStore"] = EncodeObjectStore(spec.object_store);
   json["checkpoint"] = EncodeCheckpoint(spec.checkpoint);
-  json["backend"] = spec.backend;
   json["suspend"] = spec.suspend;
   json["backoffLimit"] = spec.backoff_limit;
   json["priority"] = spec.priority;
-  json["cleanupPolicy"] = spec.cleanup_policy;
+  json["cleanupPolicy"] = EnumName(spec.cleanup_policy);
+  if (spec.backend) json["backend"] = BackendName(*spec.backend);
   if (spec.profile) json["profile"] = EncodeWorkloadProfile(*spec.profile);
   if (!spec.runtime.empty()) json["runtime"] = spec.runtime;
   PutText(&json, "managedBy", spec.managed_by);

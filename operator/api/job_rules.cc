@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "common/base/text.h"
-#include "operator/api/backend_kind.h"
+#include "common/plan/training_values.h"
 #include "operator/api/job_validation.h"
 #include "operator/api/quantity.h"
 
@@ -153,8 +153,8 @@ bool OneObjective(const Json& self, const Json*) {
 }
 
 bool MomentumIsForSgd(const Json& self, const Json*) {
-  const std::string name = Text(self, "name");
-  if (name != "adam" && name != "adamw") return true;
+  const auto name = FindEnum<OptimizerKind>(Text(self, "name"));
+  if (!name || name == OptimizerKind::kSgd) return true;
   return Decimal(self, "momentum") == 0 && Decimal(self, "dampening") == 0 &&
          !Flag(self, "nesterov");
 }
@@ -183,19 +183,6 @@ bool SpreadDividesShards(const Json& self, const Json*) {
   const auto spread = Whole(self, "spread");
   const auto shards = Whole(self, "shards");
   return !spread || !shards || *spread < 1 || *shards % *spread == 0;
-}
-
-// The widest layer of servers is the one next to the workers.
-bool ServersFitWorkers(const Json& self, const Json*) {
-  const Json* layers = Find(self, "layers");
-  if (Text(self, "placement") != "Workers" || layers == nullptr || !layers->is_array()) return true;
-  const size_t count = layers->size();
-  if (count < 2) return true;
-  const Json& servers = (*layers)[count - 2];
-  const Json& workers = (*layers)[count - 1];
-  if (!servers.is_number_integer() || !workers.is_number_integer()) return true;
-  const double spread = static_cast<double>(Whole(self, "spread").value_or(1));
-  return servers.get<double>() * spread <= workers.get<double>();
 }
 
 constexpr const char* kOptimizer = "spec.training.optimizer";
@@ -240,28 +227,29 @@ constexpr JobRule kRules[] = {
      FixedWithinFunctions},
     {"spec", kAggregation, "layers must end with objective.fixed.functions, the number of workers",
      LayersEndWithFixed},
-    {"spec", kAggregation,
-     "functions of backend OpenFaaS cannot reach each other; use transport ObjectStore or Auto",
-     [](const Json& self, const Json*) {
-       const Json* transport = FindPath(self, "aggregation.transport");
-       const std::optional<BackendKind> backend = FindBackend(Text(self, kBackend));
-       const bool reachable = !backend || CapabilitiesOf(*backend).peers_reachable;
-       return reachable || transport == nullptr || *transport != "Direct";
-     }},
     {"spec.model", "", "set exactly one of builtin and torchScript",
      [](const Json& self, const Json*) {
        return Has(self, "builtin") != Has(self, "torchScript");
      }},
     {"spec.dataset", "", "set exactly one of uri and renderedDigits",
      [](const Json& self, const Json*) { return Has(self, "uri") != Has(self, "renderedDigits"); }},
-    {"spec.dataset", "", "format is required with uri: idx, cifar10, csv or npy",
+    {"spec.dataset", "", "format is required with uri: IDX, CIFAR10, CSV or NPY",
      [](const Json& self, const Json*) { return !Has(self, "uri") || Has(self, "format"); }},
-    {"spec.dataset", "", "rendered digits are of format idx; remove format",
+    {"spec.dataset", "", "rendered digits are of format IDX; remove format",
      [](const Json& self, const Json*) {
-       return !Has(self, "renderedDigits") || !Has(self, "format") || Text(self, "format") == "idx";
+       return !Has(self, "renderedDigits") || !Has(self, "format") ||
+              FindEnum<DatasetFormat>(Text(self, "format")) == DatasetFormat::kIdx;
+     }},
+    {"spec.dataset", "", "csv belongs to format CSV; remove it or use format CSV",
+     [](const Json& self, const Json*) {
+       return !Has(self, "csv") ||
+              FindEnum<DatasetFormat>(Text(self, "format")) == DatasetFormat::kCsv;
      }},
     {"spec.dataset", "", "testUri needs uri",
      [](const Json& self, const Json*) { return !Has(self, "testUri") || Has(self, "uri"); }},
+    {"spec.dataset.classes", "",
+     "one class leaves nothing to tell apart; use at least 2, or 0 for numbers as targets",
+     [](const Json& self, const Json*) { return self != 1; }},
     {"spec.dataset.normalize.standardDeviation", "", kAboveZero, IsAboveZero},
     {"spec.training", "",
      "set exactly one of globalBatchSize (this batch, whatever the number of functions) and "
@@ -277,12 +265,13 @@ constexpr JobRule kRules[] = {
      [](const Json& self, const Json*) {
        return NotAbove(Whole(self, "localBatchSize"), Whole(self, "maxGlobalBatchSize"));
      }},
-    {kOptimizer, "", "momentum, dampening and nesterov belong to sgd; remove them or use sgd",
+    {kOptimizer, "", "momentum, dampening and nesterov belong to SGD; remove them or use SGD",
      MomentumIsForSgd},
     {kOptimizer, "", "nesterov needs a momentum above 0 and no dampening", NesterovHasMomentum},
-    {kOptimizer, "", "amsgrad belongs to adam and adamw; remove it or use one of them",
+    {kOptimizer, "", "amsgrad belongs to Adam and AdamW; remove it or use one of them",
      [](const Json& self, const Json*) {
-       return Text(self, "name") != "sgd" || !Flag(self, "amsgrad");
+       return FindEnum<OptimizerKind>(Text(self, "name")) != OptimizerKind::kSgd ||
+              !Flag(self, "amsgrad");
      }},
     {kOptimizer, "", "schedule.minLearningRate must not be above learningRate",
      [](const Json& self, const Json*) {
@@ -293,9 +282,10 @@ constexpr JobRule kRules[] = {
     {"spec.training.optimizer.beta1", "", kBelowOne, IsBelowOne},
     {"spec.training.optimizer.beta2", "", kBelowOne, IsBelowOne},
     {"spec.training.optimizer.epsilon", "", kAboveZero, IsAboveZero},
-    {"spec.training.optimizer.schedule", "", "stepIterations is required for the schedule step",
+    {"spec.training.optimizer.schedule", "", "stepIterations is required for the schedule Step",
      [](const Json& self, const Json*) {
-       return Text(self, "name") != "step" || Whole(self, "stepIterations").value_or(0) > 0;
+       return FindEnum<ScheduleKind>(Text(self, "name")) != ScheduleKind::kStep ||
+              Whole(self, "stepIterations").value_or(0) > 0;
      }},
     {"spec.training.optimizer.schedule.gamma", "", kAboveZero, IsAboveZero},
     {kOptimizerClip, "", "set exactly one of value and globalNorm",
@@ -318,16 +308,6 @@ constexpr JobRule kRules[] = {
      "layers begins with the root, 1, and never shrinks towards the workers, e.g. [1, 2, 8]",
      LayersGrow},
     {"spec.aggregation", "", "spread must divide shards", SpreadDividesShards},
-    {"spec.aggregation", "",
-     "serverMemory belongs to placement Dedicated; with Workers the servers are inside the "
-     "workers, remove it",
-     [](const Json& self, const Json*) {
-       return Text(self, "placement") != "Workers" || !Has(self, "serverMemory");
-     }},
-    {"spec.aggregation", "",
-     "with placement Workers no layer may have more servers (its width times spread) than there "
-     "are workers",
-     ServersFitWorkers},
     {"spec.aggregation.serverMemory", "", kWholeMib, IsWholeMib},
     {"spec.objectStore", "", "set uri or bucket, not both",
      [](const Json& self, const Json*) { return !Has(self, "uri") || !Has(self, "bucket"); }},

@@ -64,9 +64,6 @@ constexpr ReasonRow kRows[] = {
     {Reason::kResultsMissing, "ResultsMissing"},
     {Reason::kResumeFromUnusable, "ResumeFromUnusable", FailureKind::kUsage},
     {Reason::kUnsupportedBackend, "UnsupportedBackend", FailureKind::kUsage},
-    {Reason::kUnsupportedTransport, "UnsupportedTransport", FailureKind::kUsage},
-    {Reason::kUnsupportedPlacement, "UnsupportedPlacement", FailureKind::kUsage},
-    {Reason::kUnsupportedSynchronization, "UnsupportedSynchronization", FailureKind::kUsage},
 };
 
 constexpr bool IsInOrder() {

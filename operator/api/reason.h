@@ -65,9 +65,6 @@ enum class Reason {
   kResultsMissing,
   kResumeFromUnusable,
   kUnsupportedBackend,
-  kUnsupportedTransport,
-  kUnsupportedPlacement,
-  kUnsupportedSynchronization,
 };
 
 // Kind of a failure, from which its exit code follows.

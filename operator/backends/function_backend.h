@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The interface to a platform of functions: Knative, OpenFaaS, or processes of this machine. A
+// The interface to a platform of functions: Knative, or processes of this machine. A
 // backend makes groups of identical instances; the controller binds instances to ranks. No method
 // blocks for longer than one request to the platform.
 #pragma once

@@ -152,10 +152,11 @@ Status AskCluster(PlanOptions* options, CommandContext& context) {
   arguments.find_profile = [cluster](const Job& job) {
     return FindMeasuredProfile(*cluster->kube, {cluster->namespace_name, job.metadata.name}, job);
   };
-  // Functions on the operator's machine have the limits of their host, which the platform states.
+  // Functions on the operator's machine have the limits of their host, which the platform states. A
+  // job that leaves the backend to its operator may get one that the cluster limits.
   arguments.find_limits = [cluster, &context](const Job& job) -> Result<ClusterLimits> {
-    const std::optional<BackendKind> backend = FindBackend(job.spec.backend);
-    if (!backend || !CapabilitiesOf(*backend).cluster_limits) return ClusterLimits{};
+    const std::optional<BackendKind> backend = job.spec.backend;
+    if (backend && !CapabilitiesOf(*backend).cluster_limits) return ClusterLimits{};
     ClusterReader reader(*cluster->kube, context.runtime, KnativeReaderOptions({}));
     return reader.Limits(cluster->namespace_name, job.spec.runtime);
   };

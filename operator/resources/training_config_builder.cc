@@ -39,11 +39,14 @@ DatasetConfig BuildDataset(const DatasetSpec& spec) {
   dataset.classes = spec.classes;
   dataset.normalize_mean = spec.normalize_mean;
   dataset.normalize_standard_deviation = spec.normalize_standard_deviation;
-  if (spec.format == "idx" || spec.format == "cifar10") dataset.scale = 1.0 / 255.0;
+  if (spec.format == DatasetFormat::kIdx || spec.format == DatasetFormat::kCifar10)
+    dataset.scale = 1.0 / 255.0;
   dataset.augment_flip = spec.augment_flip;
   dataset.augment_crop_padding = spec.augment_crop_padding;
-  dataset.label_column = spec.label_column;
-  dataset.csv_header = spec.csv_header;
+  if (spec.csv) {
+    dataset.label_column = spec.csv->label_column;
+    dataset.csv_header = spec.csv->header;
+  }
   if (spec.rendered_digits) {
     dataset.rendered_digits = RenderedDigitsConfig{
         spec.rendered_digits->train, spec.rendered_digits->test, spec.rendered_digits->seed};
@@ -55,9 +58,13 @@ double ScaledLearningRate(const TrainingSpec& training, int global_batch_size) {
   const OptimizerSpec& optimizer = training.optimizer;
   if (training.local_batch_size <= 0 || global_batch_size <= 0) return optimizer.learning_rate;
   const double factor = static_cast<double>(global_batch_size) / training.local_batch_size;
-  if (optimizer.learning_rate_scaling == "Linear") return optimizer.learning_rate * factor;
-  if (optimizer.learning_rate_scaling == "SquareRoot") {
-    return optimizer.learning_rate * std::sqrt(factor);
+  switch (optimizer.learning_rate_scaling) {
+    case LearningRateScaling::kNone:
+      break;
+    case LearningRateScaling::kLinear:
+      return optimizer.learning_rate * factor;
+    case LearningRateScaling::kSquareRoot:
+      return optimizer.learning_rate * std::sqrt(factor);
   }
   return optimizer.learning_rate;
 }
@@ -86,8 +93,8 @@ OptimizerConfig BuildOptimizer(const TrainingSpec& training, int global_batch_si
 }
 
 int OptimizerStateVectors(const OptimizerSpec& spec) {
-  if (spec.name == "adam" || spec.name == "adamw") return spec.amsgrad ? 3 : 2;
-  return spec.momentum != 0 ? 1 : 0;
+  if (spec.name == OptimizerKind::kSgd) return spec.momentum != 0 ? 1 : 0;
+  return spec.amsgrad ? 3 : 2;
 }
 
 }  // namespace

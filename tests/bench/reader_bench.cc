@@ -74,7 +74,7 @@ StorePointer MakeCsvStore() {
   return store;
 }
 
-void OpenAndLoad(benchmark::State& state, const StorePointer& store, const std::string& format) {
+void OpenAndLoad(benchmark::State& state, const StorePointer& store, DatasetFormat format) {
   DatasetConfig config;
   config.uri = "memory://bench";
   config.format = format;
@@ -91,12 +91,16 @@ void OpenAndLoad(benchmark::State& state, const StorePointer& store, const std::
   state.SetBytesProcessed(bytes);
 }
 
-void BM_Idx(benchmark::State& state) { OpenAndLoad(state, MakeIdxStore(false), "idx"); }
+void BM_Idx(benchmark::State& state) {
+  OpenAndLoad(state, MakeIdxStore(false), DatasetFormat::kIdx);
+}
 BENCHMARK(BM_Idx)->Unit(benchmark::kMillisecond);
-void BM_IdxGzip(benchmark::State& state) { OpenAndLoad(state, MakeIdxStore(true), "idx"); }
+void BM_IdxGzip(benchmark::State& state) {
+  OpenAndLoad(state, MakeIdxStore(true), DatasetFormat::kIdx);
+}
 BENCHMARK(BM_IdxGzip)->Unit(benchmark::kMillisecond);
 // Twice through the file: rows are counted first.
-void BM_Csv(benchmark::State& state) { OpenAndLoad(state, MakeCsvStore(), "csv"); }
+void BM_Csv(benchmark::State& state) { OpenAndLoad(state, MakeCsvStore(), DatasetFormat::kCsv); }
 BENCHMARK(BM_Csv)->Unit(benchmark::kMillisecond);
 
 void BM_StoreGet(benchmark::State& state) {

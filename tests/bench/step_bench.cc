@@ -40,7 +40,7 @@ class Steps {
     TrainingConfig config;
     config.model.name = "cnn";
     config.dataset.uri = "memory://bench";
-    config.dataset.format = "idx";
+    config.dataset.format = DatasetFormat::kIdx;
     dataset_ = OpenDataset(config.dataset, store).value();
     const Range all{0, kSamples};
     LDNN_CHECK(dataset_->Load(std::span(&all, 1)).ok(), "loads");

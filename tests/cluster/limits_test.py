@@ -35,7 +35,7 @@ def spec(functions, **fields):
         "model": {"builtin": {"name": "mlp", "parameters": {"hidden": [128]}}},
         "dataset": {"renderedDigits": {"train": 1000, "test": 200, "seed": 1}},
         "training": {"epochs": 1, "globalBatchSize": 60, "seed": 7,
-                     "optimizer": {"name": "sgd", "learningRate": "0.05"}},
+                     "optimizer": {"name": "SGD", "learningRate": "0.05"}},
         "objective": {"fixed": {"functions": functions, "memory": "256Mi"}},
         "aggregation": {"shards": 1, "layers": [1, functions], "serverMemory": "128Mi"},
         "profile": {"trainingSamples": 1000, "trainingBytes": 784000, "modelBytes": 407080,

@@ -45,7 +45,7 @@ def spec(epochs):
         "model": {"builtin": {"name": "mlp", "parameters": {"hidden": [128]}}},
         "dataset": {"renderedDigits": {"train": 1000, "test": 200, "seed": 1}},
         "training": {"epochs": epochs, "globalBatchSize": 60, "seed": 7,
-                     "optimizer": {"name": "sgd", "learningRate": "0.05", "momentum": "0.9"}},
+                     "optimizer": {"name": "SGD", "learningRate": "0.05", "momentum": "0.9"}},
         "objective": {"fixed": {"functions": 4, "memory": "384Mi"}},
         "aggregation": {"shards": 2, "layers": [1, 2, 4], "serverMemory": "128Mi"},
         "profile": {"trainingSamples": 1000, "trainingBytes": 784000, "modelBytes": 407080,

@@ -4,7 +4,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace lambdadnn;
   auto store = std::make_shared<MemoryObjectStore>();
-  DatasetConfig config = FuzzConfig("cifar10", 0);
+  DatasetConfig config = FuzzConfig(DatasetFormat::kCifar10, 0);
   config.uri += "/batch.bin";
   config.augment_flip = true;
   config.augment_crop_padding = 4;

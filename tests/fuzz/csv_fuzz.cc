@@ -7,7 +7,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const int choice = data[0];
   auto store = std::make_shared<MemoryObjectStore>();
-  DatasetConfig config = FuzzConfig("csv", (choice & 2) != 0 ? 3 : 0);
+  DatasetConfig config = FuzzConfig(DatasetFormat::kCsv, (choice & 2) != 0 ? 3 : 0);
   config.csv_header = (choice & 1) != 0;
   if ((choice & 4) != 0) config.label_column = "0";
   static_cast<void>(

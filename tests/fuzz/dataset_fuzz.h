@@ -51,10 +51,10 @@ inline void ReadEverything(const DatasetConfig& config, std::shared_ptr<ObjectSt
   }
 }
 
-inline DatasetConfig FuzzConfig(std::string format, int classes) {
+inline DatasetConfig FuzzConfig(DatasetFormat format, int classes) {
   DatasetConfig config;
   config.uri = "memory://data";
-  config.format = std::move(format);
+  config.format = format;
   config.classes = classes;
   return config;
 }

@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     auto store = std::make_shared<MemoryObjectStore>();
     static_cast<void>(store->ObjectStore::Put("train-images-idx3-ubyte" + ending, AsBytes(images)));
     static_cast<void>(store->ObjectStore::Put("train-labels-idx1-ubyte" + ending, AsBytes(labels)));
-    ReadEverything(FuzzConfig("idx", size % 2 == 0 ? 0 : 10), store);
+    ReadEverything(FuzzConfig(DatasetFormat::kIdx, size % 2 == 0 ? 0 : 10), store);
   }
   return 0;
 }

@@ -8,11 +8,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const int classes = size % 2 == 0 ? 0 : 3;
   auto archive = std::make_shared<MemoryObjectStore>();
   static_cast<void>(archive->ObjectStore::Put("data.npz", AsBytes(input)));
-  ReadEverything(FuzzConfig("npy", classes), archive);
+  ReadEverything(FuzzConfig(DatasetFormat::kNpy, classes), archive);
   const auto [x, y] = SplitInput(input);
   auto arrays = std::make_shared<MemoryObjectStore>();
   static_cast<void>(arrays->ObjectStore::Put("x.npy", AsBytes(x)));
   static_cast<void>(arrays->ObjectStore::Put("y.npy", AsBytes(y)));
-  ReadEverything(FuzzConfig("npy", classes), arrays);
+  ReadEverything(FuzzConfig(DatasetFormat::kNpy, classes), arrays);
   return 0;
 }

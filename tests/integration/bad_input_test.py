@@ -25,9 +25,9 @@ USAGE, FAILED, INFEASIBLE, ENVIRONMENT = 2, 1, 3, 4
 def job(**changes):
     """One worker, one server and a given profile: what starts fastest. Changes are of the spec."""
     spec = {"model": {"builtin": {"name": "logistic"}},
-            "dataset": {"uri": "digits", "format": "idx", "classes": 10},
+            "dataset": {"uri": "digits", "format": "IDX", "classes": 10},
             "training": {"epochs": 2, "globalBatchSize": 30, "seed": 1,
-                         "optimizer": {"name": "sgd", "learningRate": "0.05"}},
+                         "optimizer": {"name": "SGD", "learningRate": "0.05"}},
             "objective": {"fixed": {"functions": 1, "memory": "512Mi"}},
             "aggregation": {"shards": 1, "layers": [1, 1]},
             "profile": {"trainingSamples": SAMPLES, "trainingBytes": 235200, "modelBytes": 31400,
@@ -146,7 +146,7 @@ class Data(BadInput):
     def test_truncated_idx(self):
         files = self.digits()
         files["train-images-idx3-ubyte"] = files["train-images-idx3-ubyte"][:-1000]
-        self.refused(files, {"format": "idx"},
+        self.refused(files, {"format": "IDX"},
                      r"train-images-idx3-ubyte is cut: .*\(record 298 is incomplete\); copy")
 
     def test_labels_outside_the_classes(self):
@@ -154,35 +154,35 @@ class Data(BadInput):
         labels = bytearray(files["train-labels-idx1-ubyte"])
         labels[8 + 17] = 12
         files["train-labels-idx1-ubyte"] = bytes(labels)
-        self.refused(files, {"format": "idx", "classes": 10},
+        self.refused(files, {"format": "IDX", "classes": 10},
                      r"train-labels-idx1-ubyte, record 17: .*12.*; ")
 
     def test_a_gz_that_is_cut(self):
         files = {f"{name}.gz": gzip.compress(content) for name, content in self.digits().items()}
         images = files["train-images-idx3-ubyte.gz"]
         files["train-images-idx3-ubyte.gz"] = images[:len(images) // 2]
-        self.refused(files, {"format": "idx"}, r"train-images-idx3-ubyte\.gz is cut: .*; copy")
+        self.refused(files, {"format": "IDX"}, r"train-images-idx3-ubyte\.gz is cut: .*; copy")
 
     def test_not_a_number_in_csv(self):
-        self.refused({"train.csv": rows(40, "40,nan,0")}, {"format": "csv", "file": "train.csv"},
+        self.refused({"train.csv": rows(40, "40,nan,0")}, {"format": "CSV", "file": "train.csv"},
                      r"train\.csv, line 42, column 2 \('b'\): 'nan' is not a finite number; fill in")
 
     def test_ragged_rows(self):
-        self.refused({"train.csv": rows(50, "1,2")}, {"format": "csv", "file": "train.csv"},
+        self.refused({"train.csv": rows(50, "1,2")}, {"format": "CSV", "file": "train.csv"},
                      r"train\.csv, line 52: has 2 columns where .* 3; correct the row")
 
     def test_an_empty_data_set(self):
-        self.refused({"train.csv": b""}, {"format": "csv", "file": "train.csv"},
+        self.refused({"train.csv": b""}, {"format": "CSV", "file": "train.csv"},
                      r"train\.csv holds no samples; give a file with some")
 
     def test_wrong_npy_dtype(self):
         self.refused({"x.npy": npy(bytes(8 * 4 * SAMPLES), "<c8", (SAMPLES, 4)),
-                      "y.npy": npy(bytes(8 * SAMPLES), "<i8", (SAMPLES,))}, {"format": "npy"},
+                      "y.npy": npy(bytes(8 * SAMPLES), "<i8", (SAMPLES,))}, {"format": "NPY"},
                      r"x\.npy has the dtype '<c8'; save it as float32")
 
     def test_fortran_order(self):
         self.refused({"x.npy": npy(bytes(4 * 4 * SAMPLES), "<f4", (SAMPLES, 4), fortran=True),
-                      "y.npy": npy(bytes(8 * SAMPLES), "<i8", (SAMPLES,))}, {"format": "npy"},
+                      "y.npy": npy(bytes(8 * SAMPLES), "<i8", (SAMPLES,))}, {"format": "NPY"},
                      r"x\.npy is in Fortran order; save numpy\.ascontiguousarray")
 
 
@@ -286,7 +286,7 @@ class Mounted(BadInput):
 class Training(BadInput):
     def test_a_loss_that_becomes_not_a_number(self):
         # The rate jumps beyond all floats at iteration 200, long after the first checkpoint.
-        schedule = {"name": "step", "stepIterations": 200, "gamma": "1" + "0" * 31}
+        schedule = {"name": "Step", "stepIterations": 200, "gamma": "1" + "0" * 31}
         run = self.train(job(training__epochs=60, training__optimizer__schedule=schedule,
                              training__optimizer__learningRate="10000000"))
         self.says(run, FAILED, r"the (loss|gradient) of iteration 20\d is not a finite number; "

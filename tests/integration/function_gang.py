@@ -76,8 +76,8 @@ class Job:
         training.update({"epochs": ITERATIONS // EPOCH, "seed": 7, "trainingSamples": 1000,
                          "evaluateEachEpoch": False, "stopAtLoss": 0.0,
                          "model": {"name": "mlp", "parameters": {"hidden": [128]}}})
-        training["dataset"].update({"uri": f"file://{self.data}", "format": "idx"})
-        training["optimizer"].update({"name": "sgd", "learningRate": 0.05, "momentum": 0.9})
+        training["dataset"].update({"uri": f"file://{self.data}", "format": "IDX"})
+        training["optimizer"].update({"name": "SGD", "learningRate": 0.05, "momentum": 0.9})
         training["optimizer"].pop("clipGlobalNorm", None)
         return request
 

@@ -65,7 +65,8 @@ class KubectlLambdadnn(ClusterTest):
         done = self.command("submit", "-f", MINIMAL, "-n", "team")
         self.says(done, COMPLETE)
         self.assertEqual(done.stdout, "serverlesstrainingjob.lambdadnn.io/digits created\n")
-        self.assertEqual(self.api.get(job_path("digits", "team"))["spec"]["backend"], "Local")
+        self.assertEqual(self.api.get(job_path("digits", "team"))["spec"]["training"]["loss"],
+                         "CrossEntropy")
         self.says(self.command("submit", "-f", MINIMAL, "-n", "team"), USAGE,
                   "there is a job digits in namespace team already")
         other = self.command("submit", "-f", MINIMAL, "-n", "team", "--set",
@@ -251,7 +252,8 @@ class KubectlLambdadnn(ClusterTest):
         code, answer = self.api.create("/api/v1/namespaces/lambdadnn-system/configmaps", {
             "metadata": {"name": "lambdadnn-platform"}, "data": {"platform.yaml": platform}})
         self.assertEqual(code, 201, answer)
-        of_cluster = self.command("plan", "-f", job, "-o", "json")
+        # The cluster's own limits are not asked for.
+        of_cluster = self.command("plan", "-f", job, "-o", "json", "--set", "spec.backend=Local")
         of_file = self.command("plan", "-f", job, "-o", "json", "--platform",
                                ROOT / "examples/platforms/lambda.yaml", program="lambdadnn")
         plans = [json.loads(of.stdout) for of in (of_cluster, of_file)]
@@ -292,12 +294,20 @@ class KubectlLambdadnn(ClusterTest):
                   "there is no job nobody")
 
     def test_logs_say_where_they_are(self):
-        self.minimal("digits")
+        self.minimal("digits", backend="Local")
         self.says(self.command("logs", "digits"), USAGE, "name its socket with --host-socket")
         self.minimal("pods", backend="Knative")
         # There are none yet.
         self.assertEqual(self.command("logs", "pods").stdout, "")
         self.says(self.command("logs", "digits", "--host-socket", "/nowhere.sock"), ENVIRONMENT,
+                  "/nowhere.sock")
+        # Which backend its operator runs, the object does not tell: pods, until functions run and
+        # none is a pod.
+        path = self.minimal("either")
+        self.assertEqual(self.command("logs", "either").stdout, "")
+        self.write_status(path, workers={"desired": 2, "ready": 2})
+        self.says(self.command("logs", "either"), USAGE, "name its socket with --host-socket")
+        self.says(self.command("logs", "either", "--host-socket", "/nowhere.sock"), ENVIRONMENT,
                   "/nowhere.sock")
 
     def test_clusters_that_are_not_there(self):

@@ -130,9 +130,9 @@ class Scale(unittest.TestCase):
             "metadata": {"name": name, "namespace": NAMESPACE},
             "spec": {
                 "model": {"builtin": {"name": "mlp", "parameters": {"hidden": [128]}}},
-                "dataset": {"uri": f"file://{self.cluster.folder}/digits", "format": "idx"},
+                "dataset": {"uri": f"file://{self.cluster.folder}/digits", "format": "IDX"},
                 "training": {"epochs": 1000, "globalBatchSize": 60, "seed": 7,
-                             "optimizer": {"name": "sgd", "learningRate": "0.05"}},
+                             "optimizer": {"name": "SGD", "learningRate": "0.05"}},
                 "objective": {"fixed": {"functions": FUNCTIONS, "memory": "384Mi"}},
                 "aggregation": {"shards": 1, "serverMemory": "128Mi"},
                 "profile": {"trainingSamples": 60000, "trainingBytes": 47040000,

@@ -60,7 +60,7 @@ class Tenants(unittest.TestCase):
 
     def test_what_the_operators_credentials_are_not_for(self):
         foreign = f"{ROOT_URI}/lambdadnn/team-b/0"
-        idx = {"format": "idx", "classes": 10}
+        idx = {"format": "IDX", "classes": 10}
         for name, field, spec in (
                 ("prefix", "spec.objectStore", {"store": {
                     "bucket": BUCKET, "prefix": "runs/lambdadnn/team-b"}}),

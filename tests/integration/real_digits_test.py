@@ -24,7 +24,7 @@ def job(model, twin, dataset):
             "dataset": {"uri": "digits", "classes": 10, **dataset,
                         "normalize": {"mean": "0", "standardDeviation": "16"}},
             "training": {"epochs": 15, "globalBatchSize": 32, "seed": 3,
-                         "optimizer": {"name": "sgd", "learningRate": "0.05",
+                         "optimizer": {"name": "SGD", "learningRate": "0.05",
                                        "momentum": "0.9"}},
             "objective": {"fixed": {"functions": 2, "memory": "512Mi"}},
             "aggregation": {"shards": 1, "layers": [1, 2], "serverMemory": "128Mi"},
@@ -69,8 +69,8 @@ class RealDigits(unittest.TestCase):
         self.assertAlmostEqual(right, accuracy, places=6)
 
     def test_mlp_on_csv(self):
-        self.train("csv", {"name": "mlp", "parameters": {"hidden": [64]}}, {"format": "csv"}, [64])
+        self.train("csv", {"name": "mlp", "parameters": {"hidden": [64]}}, {"format": "CSV"}, [64])
 
     def test_cnn_on_numpy_arrays(self):
         self.train("npy", {"name": "cnn", "parameters": {"kernel": 3, "padding": 1}},
-                   {"format": "npy"}, [1, 8, 8])
+                   {"format": "NPY"}, [1, 8, 8])

@@ -65,10 +65,10 @@ OptimizerConfig MakeOptimizer(Dice& dice) {
       optimizer.nesterov = dice.Chance(0.5);
       break;
     case 2:
-      optimizer.name = "adam";
+      optimizer.name = OptimizerKind::kAdam;
       break;
     default:
-      optimizer.name = "adamw";
+      optimizer.name = OptimizerKind::kAdamW;
       optimizer.weight_decay = 0.125;
       break;
   }
@@ -277,7 +277,6 @@ Scenario MakeScenario(uint64_t seed) {
 
   TrainingConfig& training = scenario.training;
   training.model.name = "simulated";
-  training.dataset.format = "simulated";
   training.dataset.uri = "sim:data";
   training.dataset.classes = 2;
   training.optimizer = MakeOptimizer(dice);
@@ -330,7 +329,8 @@ std::string Scenario::Brief() const {
   return "layers [" + layers + "], K " + std::to_string(plan.aggregation.shards) + ", spread " +
          std::to_string(plan.aggregation.spread) + ", " + std::to_string(plan.parameters) +
          " parameters, " + std::to_string(plan.iterations) + " iterations, " +
-         training.optimizer.name + (training.optimizer.clip_global_norm ? " clipped" : "") + ", " +
+         std::string(EnumName(training.optimizer.name)) +
+         (training.optimizer.clip_global_norm ? " clipped" : "") + ", " +
          std::to_string(appointments.size()) + " crash appointments, " +
          std::to_string(disturbances.size()) + " disturbances, " +
          std::to_string(plan_changes.size()) + " plan changes" +

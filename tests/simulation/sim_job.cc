@@ -36,7 +36,7 @@ Job MakeJob(const Scenario& scenario) {
   JobSpec& spec = job.spec;
   spec.model.builtin_name = "mlp";
   spec.dataset.uri = "file:///data";
-  spec.dataset.format = "idx";
+  spec.dataset.format = DatasetFormat::kIdx;
   spec.dataset.classes = 2;
   spec.training.epochs = static_cast<double>(scenario.training.epochs);
   spec.training.global_batch_size = scenario.plan.global_batch_size;

@@ -74,9 +74,9 @@ Json JobWorld::MinimalJob() {
     "metadata": {"name": "digits", "namespace": "default"},
     "spec": {
       "model": {"builtin": {"name": "logistic"}},
-      "dataset": {"uri": "file:///data", "format": "idx", "classes": 10},
+      "dataset": {"uri": "file:///data", "format": "IDX", "classes": 10},
       "training": {"epochs": 2, "globalBatchSize": 64, "seed": 7,
-                   "optimizer": {"name": "sgd", "learningRate": "0.1"}},
+                   "optimizer": {"name": "SGD", "learningRate": "0.1"}},
       "objective": {"fixed": {"functions": 2, "memory": "512Mi"}},
       "profile": {"trainingSamples": 3200, "trainingBytes": 100000, "modelBytes": 4000,
                   "trainingRate": {"slope": "1", "intercept": "0"}},

@@ -72,7 +72,7 @@ SliceRequest HarnessJob::Request(const Role& role, int64_t incarnation,
   request.training.optimizer = optimizer;
   request.training.stop_at_loss = stop_at_loss;
   request.training.dataset.uri = "memory:data";
-  request.training.dataset.format = "idx";
+  request.training.dataset.format = DatasetFormat::kIdx;
   request.store.uri = "memory:";
   request.store.prefix = kPrefix;
   request.first_iteration = start ? start->iteration : 0;

@@ -47,6 +47,7 @@ int Render(const RenderOptions& options) {
 
 struct InspectOptions {
   DatasetConfig dataset;
+  std::string format;  // empty = guessed from the names
   bool no_header = false;
   StoreConfig store;
   std::string output = "text";
@@ -67,13 +68,11 @@ nlohmann::json SetJson(const SetInspection& set) {
 }
 
 void PrintJson(const DatasetInspection& inspection) {
-  nlohmann::json json = {{"format", inspection.format},
-                         {"featureShape", inspection.info.feature_shape},
-                         {"classes", inspection.info.classes},
-                         {"trainingBytes", inspection.info.bytes},
-                         {"checksum", Hex64(inspection.checksum)},
-                         {"train", SetJson(inspection.train)},
-                         {"warnings", inspection.warnings}};
+  nlohmann::json json = {
+      {"format", EnumName(inspection.format)},  {"featureShape", inspection.info.feature_shape},
+      {"classes", inspection.info.classes},     {"trainingBytes", inspection.info.bytes},
+      {"checksum", Hex64(inspection.checksum)}, {"train", SetJson(inspection.train)},
+      {"warnings", inspection.warnings}};
   if (inspection.test.samples > 0) json["test"] = SetJson(inspection.test);
   std::printf("%s\n", DumpJson(json, 2).c_str());
 }
@@ -100,7 +99,8 @@ void PrintSet(const char* name, const SetInspection& set) {
 
 void PrintText(const DatasetInspection& inspection) {
   std::printf("format %s, samples of shape %s, %s, %lld bytes of training files\n",
-              inspection.format.c_str(), ShapeText(inspection.info.feature_shape).c_str(),
+              std::string(EnumName(inspection.format)).c_str(),
+              ShapeText(inspection.info.feature_shape).c_str(),
               inspection.info.classes > 0
                   ? (std::to_string(inspection.info.classes) + " classes").c_str()
                   : "numeric targets",
@@ -130,9 +130,15 @@ int Inspect(InspectOptions options) {
   Runtime runtime{clock, executor, random};
   options.store.uri = location->folder_uri;
   options.store.credentials = CredentialsFromEnvironment();
-  auto store = OpenStore(options.store, runtime);
-  if (!store.ok()) return Fail(store.status());
-  const auto inspection = InspectDataset(options.dataset, std::move(store).value());
+  auto opened = OpenStore(options.store, runtime);
+  if (!opened.ok()) return Fail(opened.status());
+  const std::shared_ptr<ObjectStore> store = std::move(opened).value();
+  const auto named = FindEnum<DatasetFormat>(options.format);
+  const Result<DatasetFormat> format =
+      named ? Result<DatasetFormat>(*named) : DetectFormat(options.dataset, store);
+  if (!format.ok()) return Fail(format.status());
+  options.dataset.format = *format;
+  const auto inspection = InspectDataset(options.dataset, store);
   if (!inspection.ok()) return Fail(inspection.status());
   if (options.output == "json") {
     PrintJson(*inspection);
@@ -159,8 +165,8 @@ void AddInspect(CLI::App& app, InspectOptions& options, int& exit_code) {
       app.add_subcommand("inspect", "Read a whole data set, describe it and report its problems");
   command->add_option("uri", options.dataset.uri, "Folder or file: a path, file:///… or s3://…")
       ->required();
-  command->add_option("--format", options.dataset.format, "Instead of guessing it from the names")
-      ->check(CLI::IsMember({"idx", "cifar10", "csv", "npy"}));
+  command->add_option("--format", options.format, "Instead of guessing it from the names")
+      ->transform(CLI::IsMember(EnumNameList<DatasetFormat>(), CLI::ignore_case));
   command->add_option("--test-uri", options.dataset.test_uri, "Where the test samples lie");
   command->add_option("--classes", options.dataset.classes, "Number of classes");
   command->add_option("--label-column", options.dataset.label_column, "CSV: name or index");

@@ -157,33 +157,33 @@ std::vector<std::string> Warnings(const DatasetInspection& inspection, const Set
 
 }  // namespace
 
-Result<std::string> DetectFormat(const DatasetConfig& config,
-                                 const std::shared_ptr<ObjectStore>& store) {
+Result<DatasetFormat> DetectFormat(const DatasetConfig& config,
+                                   const std::shared_ptr<ObjectStore>& store) {
   const std::string& uri = config.uri;
-  for (const auto& [ending, format] : {std::pair{".csv", "csv"},
-                                       {".csv.gz", "csv"},
-                                       {".npy", "npy"},
-                                       {".npz", "npy"},
-                                       {".bin", "cifar10"},
-                                       {"-ubyte", "idx"},
-                                       {"-ubyte.gz", "idx"}}) {
-    if (uri.ends_with(ending)) return std::string(format);
+  for (const auto& [ending, format] : {std::pair{".csv", DatasetFormat::kCsv},
+                                       {".csv.gz", DatasetFormat::kCsv},
+                                       {".npy", DatasetFormat::kNpy},
+                                       {".npz", DatasetFormat::kNpy},
+                                       {".bin", DatasetFormat::kCifar10},
+                                       {"-ubyte", DatasetFormat::kIdx},
+                                       {"-ubyte.gz", DatasetFormat::kIdx}}) {
+    if (uri.ends_with(ending)) return format;
   }
   std::vector<std::string> found;
   std::string looked_for;
-  for (const char* format : {"idx", "cifar10", "csv", "npy"}) {
+  for (const std::string& name : EnumNameList<DatasetFormat>()) {
     DatasetConfig candidate = config;
-    candidate.format = format;
+    candidate.format = *FindEnum<DatasetFormat>(name);
     const auto dataset = OpenDataset(candidate, store);
     if (dataset.ok() || dataset.status().code() == StatusCode::kInvalidArgument) {
-      found.emplace_back(format);
+      found.push_back(name);
     } else if (dataset.status().code() != StatusCode::kNotFound) {
       return dataset.status();
     } else {
-      looked_for += "\n  " + std::string(format) + ": " + dataset.status().message();
+      looked_for += "\n  " + name + ": " + dataset.status().message();
     }
   }
-  if (found.size() == 1) return found[0];
+  if (found.size() == 1) return *FindEnum<DatasetFormat>(found[0]);
   if (found.empty()) return NotFoundError("no data set at " + uri + ":" + looked_for);
   return InvalidArgumentError("several data sets at " + uri + " (" + Join(found, ", ") +
                               "); say which with --format");
@@ -191,14 +191,10 @@ Result<std::string> DetectFormat(const DatasetConfig& config,
 
 Result<DatasetInspection> InspectDataset(const DatasetConfig& config,
                                          std::shared_ptr<ObjectStore> store) {
-  DatasetConfig complete = config;
-  if (complete.format.empty()) {
-    LDNN_ASSIGN_OR_RETURN(complete.format, DetectFormat(config, store));
-  }
   LDNN_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset,
-                        OpenDataset(complete, std::move(store)));
+                        OpenDataset(config, std::move(store)));
   DatasetInspection inspection;
-  inspection.format = complete.format;
+  inspection.format = config.format;
   inspection.info = dataset->info();
   const auto elements = static_cast<int64_t>(SetInspector::FeatureCount(inspection.info));
   const int64_t step = std::max<int64_t>(kChunkElements / elements, 1);

@@ -31,7 +31,7 @@ struct SetInspection {
 };
 
 struct DatasetInspection {
-  std::string format;
+  DatasetFormat format = DatasetFormat::kIdx;
   DatasetInfo info;
   SetInspection train;
   SetInspection test;
@@ -39,12 +39,11 @@ struct DatasetInspection {
   std::vector<std::string> warnings;
 };
 
-// The formats whose files lie at config.uri. kNotFound names what was looked for when there are
-// none, kInvalidArgument names them when there are several.
-Result<std::string> DetectFormat(const DatasetConfig& config,
-                                 const std::shared_ptr<ObjectStore>& store);
+// The format whose files lie at config.uri; config.format is ignored. kNotFound names what was
+// looked for when there is none, kInvalidArgument names them when there are several.
+Result<DatasetFormat> DetectFormat(const DatasetConfig& config,
+                                   const std::shared_ptr<ObjectStore>& store);
 
-// config.format may be empty: then it is detected.
 Result<DatasetInspection> InspectDataset(const DatasetConfig& config,
                                          std::shared_ptr<ObjectStore> store);
 

@@ -2,7 +2,7 @@
 #include "trainer_function/data/open_readers.h"
 
 #include <algorithm>
-#include <array>
+#include <iterator>
 #include <utility>
 
 #include "common/base/text.h"
@@ -18,7 +18,6 @@ namespace {
 using Store = std::shared_ptr<ObjectStore>;
 using Reader = std::unique_ptr<SampleReader>;
 
-const std::array<std::string, 4> kFormats = {"cifar10", "csv", "idx", "npy"};
 constexpr int kCifarBatches = 5;
 
 enum class SetName { kTrain, kTest };
@@ -225,16 +224,9 @@ bool IsDataFileName(std::string_view name) {
 
 Result<SampleReaders> OpenReaders(const DatasetConfig& config, const DatasetLocation& location,
                                   const std::shared_ptr<ObjectStore>& store) {
-  if (config.format == "idx") return OpenBoth(OpenIdxSet, config, location, store);
-  if (config.format == "cifar10") return OpenBoth(OpenCifarSet, config, location, store);
-  if (config.format == "csv") return OpenBoth(OpenCsvSet, config, location, store);
-  if (config.format == "npy") return OpenBoth(OpenNpySet, config, location, store);
-  std::string message =
-      "spec.dataset.format: '" + config.format + "' is unknown; use one of " + Join(kFormats, ", ");
-  if (const auto nearest = NearestWord(config.format, kFormats)) {
-    message += " (did you mean " + *nearest + "?)";
-  }
-  return InvalidArgumentError(std::move(message));
+  static constexpr OpenSet kOpeners[] = {OpenIdxSet, OpenCifarSet, OpenCsvSet, OpenNpySet};
+  static_assert(std::size(kOpeners) == kEnumNames<DatasetFormat>.size());
+  return OpenBoth(kOpeners[static_cast<size_t>(config.format)], config, location, store);
 }
 
 }  // namespace lambdadnn

@@ -2,11 +2,11 @@
 // Opens the files of a data set, found in a folder or named one by one. The files of each format
 // are:
 //
-//   idx      train-images-idx3-ubyte, train-labels-idx1-ubyte and t10k-…, also .gz; or the images
+//   IDX      train-images-idx3-ubyte, train-labels-idx1-ubyte and t10k-…, also .gz; or the images
 //            file, whose labels file has "labels" and "idx1" in its name instead
-//   cifar10  data_batch_1.bin to data_batch_5.bin and test_batch.bin; or one .bin file
-//   csv      train.csv and test.csv, also .gz; or one .csv file
-//   npy      data.npz or a .npz file with x_train, y_train, x_test, y_test (or x, y); the same
+//   CIFAR10  data_batch_1.bin to data_batch_5.bin and test_batch.bin; or one .bin file
+//   CSV      train.csv and test.csv, also .gz; or one .csv file
+//   NPY      data.npz or a .npz file with x_train, y_train, x_test, y_test (or x, y); the same
 //            names as .npy files in a folder; or the features' .npy file, with x for y in its name
 #pragma once
 
@@ -28,7 +28,7 @@ struct SampleReaders {
 // Whether the last segment of a URI names a data file, not a folder.
 bool IsDataFileName(std::string_view name);
 
-// kNotFound lists the names that were looked for; kInvalidArgument for an unknown format.
+// kNotFound lists the names that were looked for.
 Result<SampleReaders> OpenReaders(const DatasetConfig& config, const DatasetLocation& location,
                                   const std::shared_ptr<ObjectStore>& store);
 

@@ -17,7 +17,6 @@ constexpr int64_t kMaxKernel = 64;
 constexpr size_t kMaxLayers = 32;
 
 const std::vector<std::string> kModels = {"cnn", "cnn1d", "logistic", "mlp"};
-const std::vector<std::string> kLosses = {"bceWithLogits", "crossEntropy", "mse"};
 
 std::string Unknown(const std::string& field, const std::string& word,
                     const std::vector<std::string>& known) {
@@ -203,45 +202,42 @@ std::vector<int64_t> Layer::weight_shape() const {
 
 int64_t Layer::fan_in() const { return Product(weight_shape()) / out; }
 
-Result<OutputForm> FindOutputForm(const std::string& loss, const DatasetInfo& dataset) {
+Result<OutputForm> FindOutputForm(Loss loss, const DatasetInfo& dataset) {
   OutputForm form;
+  form.loss = loss;
   form.classes = dataset.classes;
-  if (loss == "crossEntropy") {
-    if (dataset.classes < 2) {
-      return InvalidArgumentError(
-          "spec.training.loss: crossEntropy needs labels of at least 2 classes; set "
-          "spec.dataset.classes, or use mse for numbers");
-    }
-    form.loss = Loss::kCrossEntropy;
-    form.outputs = dataset.classes;
-    return form;
+  switch (loss) {
+    case Loss::kCrossEntropy:
+      if (dataset.classes < 2) {
+        return InvalidArgumentError(
+            "spec.training.loss: CrossEntropy needs labels of at least 2 classes; set "
+            "spec.dataset.classes, or use MSE for numbers");
+      }
+      form.outputs = dataset.classes;
+      break;
+    case Loss::kMse:
+      if (dataset.classes != 0) {
+        return InvalidArgumentError(
+            "spec.training.loss: MSE needs numbers as targets; leave out spec.dataset.classes, or "
+            "use CrossEntropy");
+      }
+      form.outputs = dataset.target_size;
+      break;
+    case Loss::kBceWithLogits:
+      if (dataset.classes != 0 && dataset.classes != 2) {
+        return InvalidArgumentError(
+            "spec.training.loss: BCEWithLogits needs 2 classes or targets between 0 and 1; use "
+            "CrossEntropy for " +
+            std::to_string(dataset.classes) + " classes");
+      }
+      form.outputs = dataset.classes == 2 ? 1 : dataset.target_size;
+      break;
   }
-  if (loss == "mse") {
-    if (dataset.classes != 0) {
-      return InvalidArgumentError(
-          "spec.training.loss: mse needs numbers as targets; leave out spec.dataset.classes, or "
-          "use crossEntropy");
-    }
-    form.loss = Loss::kMse;
-    form.outputs = dataset.target_size;
-    return form;
-  }
-  if (loss == "bceWithLogits") {
-    if (dataset.classes != 0 && dataset.classes != 2) {
-      return InvalidArgumentError(
-          "spec.training.loss: bceWithLogits needs 2 classes or targets between 0 and 1; use "
-          "crossEntropy for " +
-          std::to_string(dataset.classes) + " classes");
-    }
-    form.loss = Loss::kBceWithLogits;
-    form.outputs = dataset.classes == 2 ? 1 : dataset.target_size;
-    return form;
-  }
-  return InvalidArgumentError(Unknown("spec.training.loss", loss, kLosses));
+  return form;
 }
 
 Result<Architecture> BuildArchitecture(const ModelConfig& model, const DatasetInfo& dataset,
-                                       const std::string& loss) {
+                                       Loss loss) {
   Architecture architecture;
   const Parameters parameters(model);
   LDNN_ASSIGN_OR_RETURN(static_cast<OutputForm&>(architecture), FindOutputForm(loss, dataset));

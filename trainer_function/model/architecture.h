@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/plan/training_values.h"
 #include "common/protocol/training_config.h"
 #include "trainer_function/model/dataset_info.h"
 #include "trainer_function/model/trainable_model.h"
@@ -42,16 +43,14 @@ struct Layer {
   int64_t fan_in() const;
 };
 
-enum class Loss { kCrossEntropy, kMse, kBceWithLogits };
-
 // What a network puts out, and how that is compared with labels or targets.
 struct OutputForm {
   int64_t outputs = 0;
   Loss loss = Loss::kCrossEntropy;
   int classes = 0;  // 0 = numeric targets
 };
-// kInvalidArgument naming spec.training.loss when the loss is unknown or does not fit the data.
-Result<OutputForm> FindOutputForm(const std::string& loss, const DatasetInfo& dataset);
+// kInvalidArgument naming spec.training.loss when the loss does not fit the data.
+Result<OutputForm> FindOutputForm(Loss loss, const DatasetInfo& dataset);
 
 struct Architecture : OutputForm {
   // What the layers take, without the batch: [features], [channels, length] or
@@ -63,9 +62,9 @@ struct Architecture : OutputForm {
 // Models: mlp {hidden: [128, 64], dropout: 0}; logistic {}; cnn {channels: [16, 32], kernel: 5,
 // padding: 0, pool: 2, hidden: [128], dropout: 0}; cnn1d {channels: [16, 32], kernel: 5,
 // padding: 2, pool: 2, hidden: [64], dropout: 0}. kInvalidArgument naming the field for an unknown
-// model, parameter or loss, a value out of range, or data that does not fit.
+// model or parameter, a value out of range, or data that does not fit.
 Result<Architecture> BuildArchitecture(const ModelConfig& model, const DatasetInfo& dataset,
-                                       const std::string& loss);
+                                       Loss loss);
 
 // Weight then bias of each layer, in order.
 ParameterManifest MakeManifest(const Architecture& architecture);

@@ -5,7 +5,7 @@
 // arguments: tensors keep their own 64-byte aligned memory whatever the shards, dropout draws from
 // step_seed alone, and no graph optimizer runs.
 //
-// loss_sum adds up per sample: cross entropy; mse and bceWithLogits are means over the sample's
+// loss_sum adds up per sample: cross entropy; MSE and BCEWithLogits are means over the sample's
 // targets, so that loss_sum / samples is what PyTorch's reduction="mean" gives.
 #pragma once
 

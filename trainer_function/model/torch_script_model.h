@@ -6,7 +6,7 @@
 // every draw in it (dropout) comes from step_seed alone.
 //
 // forward takes one float32 tensor [samples, feature_shape...] and gives one [samples, outputs]:
-// crossEntropy as many outputs as classes, mse and bceWithLogits one a target ([samples] will do
+// CrossEntropy as many outputs as classes, MSE and BCEWithLogits one a target ([samples] will do
 // for one). Attributes that a script changes itself are not the training's and end with a slice;
 // buffers that change in training (batch norm) are found by a trial step and refused.
 #pragma once

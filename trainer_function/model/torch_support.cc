@@ -30,7 +30,7 @@ at::Tensor Labels(const Batch& batch) {
   return labels;
 }
 
-// Targets as numbers; the two classes of bceWithLogits are 0 and 1.
+// Targets as numbers; the two classes of BCEWithLogits are 0 and 1.
 at::Tensor Targets(const Batch& batch, const OutputForm& form) {
   if (form.classes == 0) return CopyToTensor(batch.targets.data(), {batch.samples, form.outputs});
   return Labels(batch).to(at::kFloat).unsqueeze(1);

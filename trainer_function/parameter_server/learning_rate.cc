@@ -14,11 +14,11 @@ double LearningRate(const OptimizerConfig& config, int64_t iteration, int64_t it
     return config.learning_rate * static_cast<double>(iteration + 1) / static_cast<double>(warmup);
   }
   const int64_t step = iteration - warmup;
-  if (schedule.name == "step") {
+  if (schedule.name == ScheduleKind::kStep) {
     const int64_t steps = step / schedule.step_iterations;
     return config.learning_rate * std::pow(schedule.gamma, static_cast<double>(steps));
   }
-  if (schedule.name == "cosine") {
+  if (schedule.name == ScheduleKind::kCosine) {
     const double total = static_cast<double>(std::max<int64_t>(1, iterations - warmup));
     const double turn = 1 + std::cos(std::numbers::pi * static_cast<double>(step) / total);
     return schedule.min_learning_rate +

@@ -72,14 +72,10 @@ void ApplyAdam(const OptimizerConfig& config, const OptimizerStep& step, bool de
 }
 
 Status CheckSchedule(const OptimizerConfig::Schedule& schedule) {
-  if (schedule.name != "constant" && schedule.name != "step" && schedule.name != "cosine") {
-    return InvalidArgumentError("optimizer.schedule.name is " + schedule.name +
-                                "; use constant, step or cosine");
-  }
   if (schedule.warmup_iterations < 0) {
     return InvalidArgumentError("optimizer.schedule.warmupIterations must not be negative");
   }
-  if (schedule.name == "step" && schedule.step_iterations < 1) {
+  if (schedule.name == ScheduleKind::kStep && schedule.step_iterations < 1) {
     return InvalidArgumentError("optimizer.schedule.stepIterations must be at least 1");
   }
   return OkStatus();
@@ -88,9 +84,6 @@ Status CheckSchedule(const OptimizerConfig::Schedule& schedule) {
 }  // namespace
 
 Status ValidateOptimizer(const OptimizerConfig& config) {
-  if (config.name != "sgd" && config.name != "adam" && config.name != "adamw") {
-    return InvalidArgumentError("optimizer.name is " + config.name + "; use sgd, adam or adamw");
-  }
   if (!(config.learning_rate >= 0)) {
     return InvalidArgumentError("optimizer.learningRate must not be negative");
   }
@@ -114,7 +107,7 @@ Status ValidateOptimizer(const OptimizerConfig& config) {
 }
 
 int OptimizerStateVectors(const OptimizerConfig& config) {
-  if (config.name == "sgd") return config.momentum != 0 ? 1 : 0;
+  if (config.name == OptimizerKind::kSgd) return config.momentum != 0 ? 1 : 0;
   return config.amsgrad ? 3 : 2;
 }
 
@@ -124,10 +117,10 @@ void ApplyOptimizer(const OptimizerConfig& config, const OptimizerStep& step,
   LDNN_CHECK(gradient.size() == weights.size(), "gradient and weights differ in size");
   LDNN_CHECK(static_cast<int>(state.size()) == OptimizerStateVectors(config), "wrong state");
   for (const auto& vector : state) LDNN_CHECK(vector.size() == weights.size(), "wrong state size");
-  if (config.name == "sgd") {
+  if (config.name == OptimizerKind::kSgd) {
     ApplySgd(config, step, weights, gradient, state);
   } else {
-    ApplyAdam(config, step, config.name == "adamw", weights, gradient, state);
+    ApplyAdam(config, step, config.name == OptimizerKind::kAdamW, weights, gradient, state);
   }
 }
 

@@ -34,9 +34,11 @@ Status NoSocket(const Job& job) {
                               "LAMBDADNN_HOST_SOCKET), on the machine where lambdadnn host runs");
 }
 
-bool IsOnHost(const Job& job) {
-  const std::optional<BackendKind> backend = FindBackend(job.spec.backend);
-  return backend.has_value() && !CapabilitiesOf(*backend).pods;
+// Of a job that leaves the backend to its operator: whether the command names a function host,
+// since the object does not tell.
+bool IsOnHost(const LogsOptions& options, const Job& job) {
+  if (!job.spec.backend) return !options.host_socket.empty();
+  return !CapabilitiesOf(*job.spec.backend).pods;
 }
 
 void Print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
@@ -54,7 +56,7 @@ int Show(const LogsOptions& options, const Job& first, Cluster& cluster, Runtime
   const ObjectName name = {cluster.namespace_name, options.name};
   const HostClient host(options.host_socket);
   const std::unique_ptr<FunctionLogSource> source =
-      IsOnHost(first) ? LogsOfHost(host) : LogsOfPods(*cluster.kube);
+      IsOnHost(options, first) ? LogsOfHost(host) : LogsOfPods(*cluster.kube);
   FunctionLogs logs(*source, options.rank, options.lines);
   const Interrupts interrupts;
   Job job = first;
@@ -68,6 +70,10 @@ int Show(const LogsOptions& options, const Job& first, Cluster& cluster, Runtime
     });
     std::fflush(stdout);
     if (!read.ok()) return FailCommand(read.status());
+    // They run, and not as pods.
+    const bool elsewhere = !job.spec.backend && options.host_socket.empty() && !*read &&
+                           !IsFinished(job) && options.rank.value_or(0) < job.status.workers_ready;
+    if (elsewhere) return FailCommand(NoSocket(job));
     // Its functions are gone.
     if (IsFinished(job) && !*read && !printed) return ShowKept(options, job, cluster, runtime);
     if (!options.follow || finished) return kExitComplete;
@@ -94,7 +100,7 @@ int Logs(LogsOptions options, CommandContext& context) {
   if (options.host_socket.empty()) {
     options.host_socket = GetEnvironment("LAMBDADNN_HOST_SOCKET").value_or("");
   }
-  if (IsOnHost(job) && options.host_socket.empty()) {
+  if (IsOnHost(options, job) && options.host_socket.empty()) {
     if (IsFinished(job)) return ShowKept(options, job, *cluster, context.runtime);
     return FailCommand(NoSocket(job));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the API can express but this release cannot do (docs/limits.md): such a job fails at once
-// with a reason of its own, before anything is started.
+// Whether a job is for this operator: one that names another backend fails at once, before anything
+// is started.
 #pragma once
 
 #include <optional>

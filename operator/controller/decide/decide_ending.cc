@@ -27,8 +27,8 @@ std::vector<Action> ReleaseFunctions(const JobSnapshot& snapshot) {
 }
 
 bool WantsCleanStore(const Job& job, bool success) {
-  const std::string& policy = job.spec.cleanup_policy;
-  return policy == "Always" || (policy == "OnSuccess" && success);
+  const CleanupPolicy policy = job.spec.cleanup_policy;
+  return policy == CleanupPolicy::kAlways || (policy == CleanupPolicy::kOnSuccess && success);
 }
 
 // Seconds since a finished job's completion.
@@ -139,8 +139,8 @@ std::vector<Action> DecideDeletion(const JobSnapshot& snapshot) {
   if (!timed_out) {
     if (!observed.instances_known) return {};
     if (std::vector<Action> actions = ReleaseFunctions(snapshot); !actions.empty()) return actions;
-    const bool clean =
-        TouchedStore(snapshot) && job.spec.cleanup_policy != "Never" && snapshot.problem.ok();
+    const bool clean = TouchedStore(snapshot) && job.spec.cleanup_policy != CleanupPolicy::kNever &&
+                       snapshot.problem.ok();
     // The checkpoint that a failed job kept is deleted with it.
     if (clean && (!memo.exchange_cleaned || memo.checkpoint_kept)) return {CleanUpStore{}};
     if (clean && MayHoldLateObjects(snapshot)) {

@@ -39,12 +39,8 @@ PlannerInput PlannerInputOf(const Job& job, const Platform& platform, double ela
   }
   const AggregationSpec& spec = job.spec.aggregation;
   // The planner refuses what this release does not support.
-  input.aggregation.transport = spec.transport == TransportName(TransportKind::kDirect)
-                                    ? TransportKind::kDirect
-                                    : TransportKind::kObjectStore;
-  input.aggregation.placement = spec.placement == PlacementName(Placement::kWorkers)
-                                    ? Placement::kWorkers
-                                    : Placement::kDedicated;
+  input.aggregation.transport = spec.transport.value_or(TransportKind::kObjectStore);
+  input.aggregation.placement = spec.placement.value_or(Placement::kDedicated);
   input.aggregation.shards = spec.shards;
   input.aggregation.layers = spec.layers;
   input.aggregation.spread = spec.spread;

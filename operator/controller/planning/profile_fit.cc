@@ -326,9 +326,9 @@ std::string ProfileSignature(const JobSpec& spec, const Platform& platform) {
   const std::string& uri = spec.object_store.uri;
   Json signature = {{"model", encoded["model"]},
                     {"dataset", std::move(dataset)},
-                    {"loss", spec.training.loss},
+                    {"loss", EnumName(spec.training.loss)},
                     {"optimizer",
-                     {optimizer.name, optimizer.momentum != 0, optimizer.nesterov,
+                     {EnumName(optimizer.name), optimizer.momentum != 0, optimizer.nesterov,
                       optimizer.weight_decay != 0, optimizer.amsgrad,
                       optimizer.clip_value.has_value(), optimizer.clip_global_norm.has_value()}},
                     {"store", {uri.substr(0, uri.find("://")), spec.object_store.endpoint}},

@@ -151,8 +151,8 @@ Status CheckFits(const JobSpec& spec, const CheckpointManifest& manifest, int64_
   if (manifest.optimizer_vectors != vectors) {
     return FailedPreconditionError(of_it + " holds " + std::to_string(manifest.optimizer_vectors) +
                                    " state vectors of an optimizer, but " +
-                                   spec.training.optimizer.name + " with these settings has " +
-                                   std::to_string(vectors) +
+                                   std::string(EnumName(spec.training.optimizer.name)) +
+                                   " with these settings has " + std::to_string(vectors) +
                                    "; give the optimizer that it was made with");
   }
   if (manifest.iteration >= iterations) {

@@ -24,11 +24,11 @@ def gradient(step):
 
 
 def scheduler(optimizer, schedule):
-    name, warmup = schedule.get("name", "constant"), schedule.get("warmupIterations", 0)
-    if name == "step":
+    name, warmup = schedule.get("name", "Constant"), schedule.get("warmupIterations", 0)
+    if name == "Step":
         after = torch.optim.lr_scheduler.StepLR(optimizer, schedule["stepIterations"],
                                                 schedule["gamma"])
-    elif name == "cosine":
+    elif name == "Cosine":
         after = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, STEPS - warmup,
                                                            schedule["minLearningRate"])
     else:
@@ -41,10 +41,10 @@ def scheduler(optimizer, schedule):
 
 def make(weights, config):
     rate, decay = config["learningRate"], config.get("weightDecay", 0)
-    if config["name"] == "sgd":
+    if config["name"] == "SGD":
         return torch.optim.SGD([weights], rate, config.get("momentum", 0),
                                config.get("dampening", 0), decay, config.get("nesterov", False))
-    kind = torch.optim.Adam if config["name"] == "adam" else torch.optim.AdamW
+    kind = torch.optim.Adam if config["name"] == "Adam" else torch.optim.AdamW
     return kind([weights], rate, (config.get("beta1", 0.9), config.get("beta2", 0.999)),
                 config.get("epsilon", 1e-8), decay, config.get("amsgrad", False))
 
@@ -70,31 +70,31 @@ def run(config):
 
 
 CASES = {
-    "sgd": {"name": "sgd", "learningRate": 0.1},
-    "sgd_decay": {"name": "sgd", "learningRate": 0.1, "weightDecay": 0.01},
-    "sgd_momentum": {"name": "sgd", "learningRate": 0.01, "momentum": 0.9},
-    "sgd_dampening": {"name": "sgd", "learningRate": 0.01, "momentum": 0.9, "dampening": 0.3,
+    "sgd": {"name": "SGD", "learningRate": 0.1},
+    "sgd_decay": {"name": "SGD", "learningRate": 0.1, "weightDecay": 0.01},
+    "sgd_momentum": {"name": "SGD", "learningRate": 0.01, "momentum": 0.9},
+    "sgd_dampening": {"name": "SGD", "learningRate": 0.01, "momentum": 0.9, "dampening": 0.3,
                       "weightDecay": 0.01},
-    "sgd_nesterov": {"name": "sgd", "learningRate": 0.01, "momentum": 0.9, "nesterov": True,
+    "sgd_nesterov": {"name": "SGD", "learningRate": 0.01, "momentum": 0.9, "nesterov": True,
                      "weightDecay": 0.01},
-    "adam": {"name": "adam", "learningRate": 0.01},
-    "adam_decay": {"name": "adam", "learningRate": 0.01, "weightDecay": 0.1, "beta1": 0.8,
+    "adam": {"name": "Adam", "learningRate": 0.01},
+    "adam_decay": {"name": "Adam", "learningRate": 0.01, "weightDecay": 0.1, "beta1": 0.8,
                    "beta2": 0.99, "epsilon": 1e-4},
-    "adam_amsgrad": {"name": "adam", "learningRate": 0.01, "amsgrad": True},
-    "adamw": {"name": "adamw", "learningRate": 0.01, "weightDecay": 0.1},
-    "adamw_amsgrad": {"name": "adamw", "learningRate": 0.01, "weightDecay": 0.1, "amsgrad": True},
-    "step": {"name": "sgd", "learningRate": 0.1,
-             "schedule": {"name": "step", "stepIterations": 30, "gamma": 0.5}},
-    "cosine": {"name": "sgd", "learningRate": 0.1,
-               "schedule": {"name": "cosine", "minLearningRate": 0.001}},
-    "warmup": {"name": "sgd", "learningRate": 0.1,
-               "schedule": {"name": "constant", "warmupIterations": 10}},
-    "warmup_cosine": {"name": "adam", "learningRate": 0.1,
-                      "schedule": {"name": "cosine", "minLearningRate": 0.0,
+    "adam_amsgrad": {"name": "Adam", "learningRate": 0.01, "amsgrad": True},
+    "adamw": {"name": "AdamW", "learningRate": 0.01, "weightDecay": 0.1},
+    "adamw_amsgrad": {"name": "AdamW", "learningRate": 0.01, "weightDecay": 0.1, "amsgrad": True},
+    "step": {"name": "SGD", "learningRate": 0.1,
+             "schedule": {"name": "Step", "stepIterations": 30, "gamma": 0.5}},
+    "cosine": {"name": "SGD", "learningRate": 0.1,
+               "schedule": {"name": "Cosine", "minLearningRate": 0.001}},
+    "warmup": {"name": "SGD", "learningRate": 0.1,
+               "schedule": {"name": "Constant", "warmupIterations": 10}},
+    "warmup_cosine": {"name": "Adam", "learningRate": 0.1,
+                      "schedule": {"name": "Cosine", "minLearningRate": 0.0,
                                    "warmupIterations": 10}},
-    "clip_value": {"name": "sgd", "learningRate": 0.1, "clipValue": 0.5},
-    "clip_norm": {"name": "sgd", "learningRate": 0.1, "clipGlobalNorm": 1.0},
-    "clip_both": {"name": "adam", "learningRate": 0.1, "clipValue": 0.5, "clipGlobalNorm": 1.0},
+    "clip_value": {"name": "SGD", "learningRate": 0.1, "clipValue": 0.5},
+    "clip_norm": {"name": "SGD", "learningRate": 0.1, "clipGlobalNorm": 1.0},
+    "clip_both": {"name": "Adam", "learningRate": 0.1, "clipValue": 0.5, "clipGlobalNorm": 1.0},
 }
 
 if __name__ == "__main__":

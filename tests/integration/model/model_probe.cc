@@ -20,6 +20,14 @@
 namespace lambdadnn {
 namespace {
 
+// An option with the names of an enum.
+template <NamedEnum Enum>
+void AddNames(CLI::App& app, const std::string& flag, Enum* out) {
+  std::map<std::string, Enum> values;
+  for (const std::string& name : EnumNameList<Enum>()) values[name] = *FindEnum<Enum>(name);
+  app.add_option(flag, *out)->transform(CLI::CheckedTransformer(values));
+}
+
 struct Options {
   TrainingConfig config;
   DatasetInfo dataset;
@@ -183,7 +191,7 @@ int main(int argc, char** argv) {
   app.add_option("--model", options.config.model.name);
   app.add_option("--torch-script", options.config.model.torch_script_uri);
   app.add_option("--parameters", options.parameters);
-  app.add_option("--loss", options.config.loss);
+  AddNames(app, "--loss", &options.config.loss);
   app.add_option("--seed", options.config.seed);
   app.add_option("--batch", options.batch);
   app.add_option("--out", options.out);
@@ -196,7 +204,7 @@ int main(int argc, char** argv) {
   CLI::App* const train = app.add_subcommand("train");
   train->add_option("--uri", options.config.dataset.uri);
   train->add_option("--test-uri", options.config.dataset.test_uri);
-  train->add_option("--format", options.config.dataset.format);
+  AddNames(*train, "--format", &options.config.dataset.format);
   train->add_option("--scale", options.config.dataset.scale);
   train->add_option("--epochs", options.config.epochs);
   train->add_option("--rate", options.config.optimizer.learning_rate);

@@ -92,9 +92,9 @@ class Initialisation(ModelCase):
 
 class Gradients(ModelCase):
     LOSSES = {
-        "crossEntropy": lambda out, y: torch.nn.functional.cross_entropy(out, y, reduction="sum"),
-        "mse": lambda out, y: torch.nn.functional.mse_loss(out, y, reduction="sum") / y.shape[1],
-        "bceWithLogits": lambda out, y: torch.nn.functional.binary_cross_entropy_with_logits(
+        "CrossEntropy": lambda out, y: torch.nn.functional.cross_entropy(out, y, reduction="sum"),
+        "MSE": lambda out, y: torch.nn.functional.mse_loss(out, y, reduction="sum") / y.shape[1],
+        "BCEWithLogits": lambda out, y: torch.nn.functional.binary_cross_entropy_with_logits(
             out, y, reduction="sum") / y.shape[1],
     }
 
@@ -105,7 +105,7 @@ class Gradients(ModelCase):
                     self.check(name, shape, parameters, loss)
 
     def check(self, name, shape, parameters, loss):
-        numeric = loss != "crossEntropy"
+        numeric = loss != "CrossEntropy"
         result = probe("step", self.out, name, shape, parameters, loss=loss, seed=5, batch=6,
                        classes=0 if numeric else 10, target_size=3 if numeric else 1)
         twin = pytorch_twins.make(name, shape, 3 if numeric else 10, **parameters)
@@ -130,7 +130,7 @@ class RenderedDigits(ModelCase):
         subprocess.run([OPTIONS.bin / "lambdadnn-dataset", "render-digits", "--out", self.out / "digits",
                         "--train", "12000", "--test", "2000", "--seed", "1"],
                        check=True, stdout=subprocess.DEVNULL)
-        self.data = {"uri": f"file://{self.out}/digits", "format": "idx"}
+        self.data = {"uri": f"file://{self.out}/digits", "format": "IDX"}
 
     def test_cnn_reaches_97_percent_in_three_epochs(self):
         result = probe("train", self.out, "cnn", **self.data, seed=1, epochs=3, rate=0.05)
@@ -169,12 +169,12 @@ class RealDigits(ModelCase):
         return result
 
     def test_mlp_on_csv(self):
-        self.train("mlp", "csv", [64], hidden=[64])
+        self.train("mlp", "CSV", [64], hidden=[64])
 
     def test_cnn_on_npy(self):
-        self.train("cnn", "npy", [8, 8], kernel=3, padding=1)
+        self.train("cnn", "NPY", [8, 8], kernel=3, padding=1)
 
     def test_csv_and_npy_give_the_same_bits(self):
-        csv = self.train("mlp", "csv", [64], hidden=[64])
-        npy = self.train("mlp", "npy", [64], hidden=[64])
+        csv = self.train("mlp", "CSV", [64], hidden=[64])
+        npy = self.train("mlp", "NPY", [64], hidden=[64])
         self.assertEqual(csv, npy)

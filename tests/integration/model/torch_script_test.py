@@ -78,11 +78,11 @@ class Steps(ScriptCase):
             self.assertTrue(torch.equal(exported(features), module.eval()(features)))
 
     def test_losses_of_numbers(self):
-        for loss, outputs in (("mse", 3), ("bceWithLogits", 3), ("mse", 1)):
+        for loss, outputs in (("MSE", 3), ("BCEWithLogits", 3), ("MSE", 1)):
             with self.subTest(loss=loss, outputs=outputs):
                 module = self.save(modules.Vector(8) if outputs == 1 else modules.Flat(8, outputs))
                 self.step([8], classes=0, loss=loss, target_size=outputs)
-                function = (torch.nn.functional.mse_loss if loss == "mse" else
+                function = (torch.nn.functional.mse_loss if loss == "MSE" else
                             torch.nn.functional.binary_cross_entropy_with_logits)
                 self.expect_gradient(
                     module, [8], lambda out, y: function(
@@ -162,8 +162,8 @@ class Refused(ScriptCase):
     def test_outputs_that_do_not_fit_the_loss(self):
         self.save(modules.Flat(8, 7))
         self.refused("[2, 7]", "10 a sample", "one a class")
-        self.refused("3 a sample", classes=0, loss="mse", target_size=3)
+        self.refused("3 a sample", classes=0, loss="MSE", target_size=3)
 
     def test_a_loss_that_does_not_fit_the_data(self):
         self.save(modules.Flat(8, 10))
-        self.refused("spec.training.loss", loss="mse")
+        self.refused("spec.training.loss", loss="MSE")

@@ -18,6 +18,10 @@ TEST(Text, NearestWordFindsTypingMistakesOnly) {
   EXPECT_EQ(NearestWord("epohcs", fields), "epochs");
   EXPECT_EQ(NearestWord("rnu", std::vector<std::string>{"plan", "run"}), "run");
   EXPECT_EQ(NearestWord("momentum", fields), std::nullopt);
+  // Case is no edit, however much of it differs.
+  EXPECT_EQ(NearestWord("idx", std::vector<std::string>{"CSV", "IDX"}), "IDX");
+  EXPECT_EQ(NearestWord("bcewithlogit", std::vector<std::string>{"MSE", "BCEWithLogits"}),
+            "BCEWithLogits");
 }
 
 TEST(Text, NumbersMustBeTheWholeText) {

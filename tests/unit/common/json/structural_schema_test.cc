@@ -55,6 +55,8 @@ TEST(StructuralSchema, TextEnumsLengthsAndPatterns) {
   EXPECT_EQ(Problem(kEnum, "\"adam\""), "");
   EXPECT_EQ(Problem(kEnum, "\"adan\""),
             "\"adan\" is not known here; did you mean adam? There are sgd, adam, adamw");
+  EXPECT_EQ(Problem(kEnum, "\"SGD\""),
+            "\"SGD\" is not known here; did you mean sgd? There are sgd, adam, adamw");
   EXPECT_EQ(Problem(kEnum, "\"rmsprop\""),
             "\"rmsprop\" is not known here; there are sgd, adam, adamw");
   EXPECT_EQ(Problem(kEnum, "7"), "must be text; write \"7\" in quotes");

@@ -34,9 +34,9 @@ SliceRequest ExampleRequest() {
   request.training.model.name = "mlp";
   request.training.model.parameters["hidden"] = {128, 64};
   request.training.dataset.uri = "file:///data";
-  request.training.dataset.format = "idx";
+  request.training.dataset.format = DatasetFormat::kIdx;
   request.training.dataset.feature_shape = {1, 28, 28};
-  request.training.optimizer.name = "adam";
+  request.training.optimizer.name = OptimizerKind::kAdam;
   request.training.optimizer.learning_rate = 0.1;
   request.training.optimizer.clip_global_norm = 1.5;
   request.training.seed = std::numeric_limits<uint64_t>::max();
@@ -178,6 +178,24 @@ TEST(SliceCodec, APlanOfANewerRequestIsCheckedDespiteItsUnknownFields) {
   EXPECT_TRUE(DecodeSliceRequest(json.dump()).ok());
   json["plan"]["blockElements"] = 24;
   EXPECT_THAT(DecodeSliceRequest(json.dump()).status().message(), HasSubstr("power of two"));
+}
+
+TEST(SliceCodec, AValueThatIsNotKnownIsRefusedWithThoseThatAre) {
+  const auto message = [](const char* pointer, const char* value) {
+    Json json = *ParseJson(EncodeSliceRequest(ExampleRequest()));
+    json["training"][Json::json_pointer(pointer)] = value;
+    return DecodeSliceRequest(json.dump()).status().message();
+  };
+  EXPECT_EQ(message("/dataset/format", "CSV"), "");
+  EXPECT_EQ(message("/dataset/format", "csv"),
+            "training.dataset.format: \"csv\" is not known here; did you mean CSV? There are IDX, "
+            "CIFAR10, CSV, NPY");
+  EXPECT_EQ(message("/loss", "Hinge"),
+            "training.loss: \"Hinge\" is not known here; there are CrossEntropy, MSE, "
+            "BCEWithLogits");
+  EXPECT_THAT(message("/optimizer/name", "LAMB"), HasSubstr("there are SGD, Adam, AdamW"));
+  EXPECT_THAT(message("/optimizer/schedule/name", "Poly"),
+              HasSubstr("there are Constant, Step, Cosine"));
 }
 
 TEST(SliceCodec, RenderedDigitsComeThroughWhole) {

@@ -22,26 +22,23 @@ TEST(BackendKind, ANameLeadsBackToItsKind) {
   for (const BackendKind kind : BackendKinds()) {
     EXPECT_EQ(FindBackend(BackendName(kind)), kind) << BackendName(kind);
   }
-  for (const char* other : {"", "local", "Knative ", "Lambda"}) {
+  for (const char* other : {"", "local", "Knative ", "OpenFaaS"}) {
     EXPECT_EQ(FindBackend(other), std::nullopt) << other;
   }
-  EXPECT_EQ(FindBackend(JobSpec().backend), BackendKind::kLocal);
+  EXPECT_EQ(JobSpec().backend, std::nullopt);
 }
 
 TEST(BackendKind, TellsWhatItsPlatformCan) {
   const BackendCapabilities& local = CapabilitiesOf(BackendKind::kLocal);
   EXPECT_TRUE(local.changes_cpu);
-  EXPECT_TRUE(local.peers_reachable);
   EXPECT_FALSE(local.pods);
   EXPECT_FALSE(local.quotas);
   EXPECT_FALSE(local.cluster_limits);
   const BackendCapabilities& knative = CapabilitiesOf(BackendKind::kKnative);
   EXPECT_FALSE(knative.changes_cpu);
-  EXPECT_TRUE(knative.peers_reachable);
   EXPECT_TRUE(knative.pods);
   EXPECT_TRUE(knative.quotas);
   EXPECT_TRUE(knative.cluster_limits);
-  EXPECT_FALSE(CapabilitiesOf(BackendKind::kOpenFaas).peers_reachable);
 }
 
 }  // namespace

@@ -164,6 +164,27 @@ TEST(Crd, EveryFieldIsDescribedAndBounded) {
       << "write a rule, self.matches(r'...'), with a sentence";
 }
 
+TEST(Crd, ValuesAreTheNamesOfTheEnums) {
+  const auto values = [](const char* path) {
+    const StructuralSchema* schema = FindFieldSchema(path);
+    return schema == nullptr ? std::vector<std::string>{} : schema->enumeration;
+  };
+  EXPECT_EQ(values("spec.dataset.format"), EnumNameList<DatasetFormat>());
+  EXPECT_EQ(values("spec.training.loss"), EnumNameList<Loss>());
+  EXPECT_EQ(values("spec.training.optimizer.name"), EnumNameList<OptimizerKind>());
+  EXPECT_EQ(values("spec.training.optimizer.schedule.name"), EnumNameList<ScheduleKind>());
+  EXPECT_EQ(values("spec.training.optimizer.learningRateScaling"),
+            EnumNameList<LearningRateScaling>());
+  EXPECT_EQ(values("spec.training.synchronization.mode"), EnumNameList<Synchronization>());
+  EXPECT_EQ(values("spec.cleanupPolicy"), EnumNameList<CleanupPolicy>());
+  EXPECT_EQ(values("status.plan.aggregation.transport"), EnumNameList<TransportKind>());
+  EXPECT_EQ(values("status.plan.aggregation.placement"), EnumNameList<Placement>());
+  // What every job would fail with is no value of the spec.
+  using ::testing::ElementsAre;
+  EXPECT_THAT(values("spec.aggregation.transport"), ElementsAre(kAuto, "ObjectStore"));
+  EXPECT_THAT(values("spec.aggregation.placement"), ElementsAre(kAuto, "Dedicated"));
+}
+
 // (path, sentence) of every x-kubernetes-validations entry.
 void CollectRules(const Json& schema, const std::string& path,
                   std::multiset<std::pair<std::string, std::string>>* rules) {
@@ -190,6 +211,53 @@ TEST(Crd, RulesAreThoseOfTheCode) {
     of_code.insert({*rule.field == '\0' ? path : path + "." + rule.field, rule.message});
   }
   EXPECT_EQ(of_crd, of_code);
+}
+
+// Calls visit(path, schema) for every field below `schema`, as the file has it.
+template <typename Visit>
+void WalkJson(const Json& schema, const std::string& path, const Visit& visit) {
+  visit(path, schema);
+  if (schema.contains("items")) WalkJson(schema["items"], path + "[]", visit);
+  const Json values = schema.value("additionalProperties", Json());
+  if (values.is_object()) WalkJson(values, path + ".*", visit);
+  const Json properties = schema.value("properties", Json::object());
+  for (const auto& [name, property] : properties.items()) {
+    WalkJson(property, path.empty() ? name : path + "." + name, visit);
+  }
+}
+
+TEST(Crd, ListsSayHowServerSideApplyMergesThem) {
+  int lists = 0;
+  const auto check = [&](const std::string& path, const Json& schema) {
+    if (schema.value("type", "") != "array" || path.starts_with("spec.runtime.")) return;
+    ++lists;
+    const std::string type = schema.value("x-kubernetes-list-type", "none");
+    EXPECT_THAT(type, ::testing::AnyOf("atomic", "set", "map")) << path;
+    EXPECT_EQ(schema.contains("x-kubernetes-list-map-keys"), type == "map") << path;
+    for (const Json& key : schema.value("x-kubernetes-list-map-keys", Json::array())) {
+      const Json required = schema["items"].value("required", Json::array());
+      EXPECT_NE(std::find(required.begin(), required.end(), key), required.end())
+          << path << " needs " << key;
+    }
+  };
+  WalkJson(JobCrd().at(Json::json_pointer("/spec/versions/0/schema/openAPIV3Schema")), "", check);
+  EXPECT_GT(lists, 8);
+}
+
+TEST(Crd, ReferencesToSecretsAreReplacedAsAWhole) {
+  int references = 0;
+  const auto check = [&](const std::string& path, const Json& schema) {
+    if (!path.ends_with("SecretRef")) return;
+    ++references;
+    EXPECT_EQ(schema.value("x-kubernetes-map-type", ""), "atomic") << path;
+  };
+  WalkJson(JobCrd().at(Json::json_pointer("/spec/versions/0/schema/openAPIV3Schema")), "", check);
+  EXPECT_EQ(references, 2);
+}
+
+// `kubectl get all` is for what belongs to every application.
+TEST(Crd, JobsAreInTheCategoryTrainingAlone) {
+  EXPECT_EQ(JobCrd().at(Json::json_pointer("/spec/names/categories")), Json({"training"}));
 }
 
 TEST(Crd, PrinterColumnsReadFieldsThatExist) {
@@ -256,6 +324,11 @@ TEST(JobRules, ChangesThatAJobCannotTakeAreRefusedAndOthersAreNot) {
   EXPECT_THAT(broken_by({{"objectStore", {{"bucket", "other"}}}}), ElementsAre("spec.objectStore"));
   EXPECT_THAT(broken_by({{"checkpoint", {{"keep", 9}}}}), ElementsAre("spec.checkpoint"));
   EXPECT_THAT(broken_by({{"backend", "Knative"}}), ElementsAre("spec.backend"));
+  Json named = old;
+  named["spec"]["backend"] = "Knative";
+  EXPECT_THAT(BrokenBy(named, {{"backend", nullptr}}), ElementsAre("spec.backend"));
+  EXPECT_THAT(BrokenBy(named, {{"backend", "Local"}}), ElementsAre("spec.backend"));
+  EXPECT_THAT(BrokenBy(named, {{"backend", "Knative"}}), IsEmpty());
   EXPECT_THAT(broken_by({{"runtime", {{"nodeSelector", {{"disk", "ssd"}}}}}}),
               ElementsAre("spec.runtime"));
   EXPECT_THAT(broken_by({{"runtime", {{"image", "x"}}}}),

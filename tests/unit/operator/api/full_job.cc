@@ -46,15 +46,14 @@ DatasetSpec FullDataset() {
   DatasetSpec dataset;
   dataset.uri = "s3://data/train";
   dataset.test_uri = "s3://data/test";
-  dataset.format = "csv";
+  dataset.format = DatasetFormat::kCsv;
   dataset.classes = 10;
   dataset.feature_shape = {1, 28, 28};
   dataset.normalize_mean = 0.1307;
   dataset.normalize_standard_deviation = 0.3081;
   dataset.augment_flip = true;
   dataset.augment_crop_padding = 4;
-  dataset.label_column = "digit";
-  dataset.csv_header = false;
+  dataset.csv = DatasetSpec::Csv{"digit", false};
   dataset.rendered_digits = DatasetSpec::RenderedDigits{600, 100, 7};
   return dataset;
 }
@@ -66,9 +65,25 @@ TrainingSpec FullTraining() {
   training.max_global_batch_size = 512;
   training.local_batch_size = 32;
   training.seed = 42;
-  training.loss = "mse";
-  training.optimizer = {"adamw", 0.002, "Linear", 0.9, 0.1, true, 0.01,  0.8, 0.99,
-                        1e-7,    true,  "cosine", 20,  50,  0.5,  0.001, 5.0, 1.5};
+  training.loss = Loss::kMse;
+  training.optimizer = {OptimizerKind::kAdamW,
+                        0.002,
+                        LearningRateScaling::kLinear,
+                        0.9,
+                        0.1,
+                        true,
+                        0.01,
+                        0.8,
+                        0.99,
+                        1e-7,
+                        true,
+                        ScheduleKind::kCosine,
+                        20,
+                        50,
+                        0.5,
+                        0.001,
+                        5.0,
+                        1.5};
   training.stop_at_loss = 0.05;
   return training;
 }
@@ -83,12 +98,12 @@ JobSpec FullSpec() {
   spec.objective.performance_cost_ratio = true;
   spec.objective.fixed = Objective::Fixed{8, 1728};
   spec.functions = {2, 16, 128, 3008, 64};
-  spec.aggregation = {"Direct", "Workers", 4, {1, 2}, 2, 256};
+  spec.aggregation = {TransportKind::kObjectStore, Placement::kDedicated, 4, {1, 2}, 2, 256};
   spec.profile = FullProfile();
   spec.object_store = {"file:///store", "https://minio:9000", "training", "team", "eu-west-1",
                        false,           "store-key",          "store-ca"};
   spec.checkpoint = {60, 5, "s3://old/checkpoint"};
-  spec.backend = "Knative";
+  spec.backend = BackendKind::kKnative;
   spec.runtime = Json::parse(R"({
     "image": "registry.example/worker:1", "serverImage": "registry.example/server:1",
     "imagePullSecrets": [{"name": "pull"}], "serviceAccountName": "trainer",
@@ -105,7 +120,7 @@ JobSpec FullSpec() {
   spec.priority = 7;
   spec.active_deadline_seconds = 600;
   spec.ttl_seconds_after_finished = 3600;
-  spec.cleanup_policy = "OnSuccess";
+  spec.cleanup_policy = CleanupPolicy::kOnSuccess;
   return spec;
 }
 

@@ -17,7 +17,7 @@ Json MinimalJob() {
     "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
     "metadata": {"name": "digits"},
     "spec": {"model": {"builtin": {"name": "cnn"}},
-             "dataset": {"uri": "s3://data/digits", "format": "idx"},
+             "dataset": {"uri": "s3://data/digits", "format": "IDX"},
              "training": {"epochs": 3, "globalBatchSize": 120},
              "objective": {"deadlineSeconds": 90}}})");
 }
@@ -50,9 +50,39 @@ TEST(JobCodec, RenderedDigitsAreIdx) {
   json["spec"]["dataset"] = {{"renderedDigits", {{"train", 600}}}};
   const auto job = DecodeJob(json);
   ASSERT_TRUE(job.ok()) << job.status().ToString();
-  EXPECT_EQ(job->spec.dataset.format, "idx");
+  EXPECT_EQ(job->spec.dataset.format, DatasetFormat::kIdx);
   EXPECT_EQ(job->spec.dataset.rendered_digits->train, 600);
   EXPECT_EQ(job->spec.dataset.rendered_digits->test, 2000);
+}
+
+TEST(JobCodec, ValuesOfANewerVersionAreRefusedWithThoseThatAreKnown) {
+  const auto message = [](const char* pointer, const char* value) {
+    Json json = MinimalJob();
+    json["spec"][Json::json_pointer(pointer)] = value;
+    return DecodeJob(json).status().message();
+  };
+  EXPECT_EQ(message("/training/loss", "mse"),
+            "spec.training.loss: \"mse\" is not known here; did you mean MSE? There are "
+            "CrossEntropy, MSE, BCEWithLogits");
+  EXPECT_EQ(message("/backend", "OpenFaaS"),
+            "spec.backend: \"OpenFaaS\" is not known here; there are Local, Knative");
+  EXPECT_EQ(message("/cleanupPolicy", "Later"),
+            "spec.cleanupPolicy: \"Later\" is not known here; there are Always, OnSuccess, Never");
+  EXPECT_EQ(message("/training/synchronization/mode", "SSP"),
+            "spec.training.synchronization.mode: \"SSP\" is not known here; only BSP is");
+  EXPECT_THAT(message("/training/optimizer/learningRateScaling", "Cubic"), HasSubstr("SquareRoot"));
+  EXPECT_THAT(message("/aggregation/transport", "Pigeon"), HasSubstr("ObjectStore"));
+  EXPECT_THAT(message("/aggregation/placement", "Nowhere"), HasSubstr("Dedicated"));
+}
+
+TEST(JobCodec, AutoIsTheSameAsLeavingItAway) {
+  Json json = MinimalJob();
+  json["spec"]["aggregation"] = {{"transport", "Auto"}, {"placement", "Auto"}};
+  EXPECT_EQ(DecodeJob(json).value().spec, DecodeJob(MinimalJob()).value().spec);
+  json["spec"]["aggregation"] = {{"transport", "ObjectStore"}, {"placement", "Dedicated"}};
+  const AggregationSpec aggregation = DecodeJob(json).value().spec.aggregation;
+  EXPECT_EQ(aggregation.transport, TransportKind::kObjectStore);
+  EXPECT_EQ(aggregation.placement, Placement::kDedicated);
 }
 
 TEST(JobCodec, AllProblemsAreReportedAtOnceWithTheirPaths) {

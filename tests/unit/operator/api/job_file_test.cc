@@ -22,7 +22,7 @@ spec:
   model: {builtin: {name: cnn}}
   dataset:
     uri: data/digits/
-    format: idx
+    format: IDX
   training: {epochs: 3, globalBatchSize: 120}
   objective:
     deadlineSeconds: 90

@@ -470,7 +470,7 @@ TEST(JobOutcome, ExitCodesFollowTheReason) {
   EXPECT_EQ(code("Complete", "Trained"), 0);
   EXPECT_EQ(code("Failed", "BackoffLimitExceeded"), 1);
   EXPECT_EQ(code("Failed", "InvalidSpec"), 2);
-  EXPECT_EQ(code("Failed", "UnsupportedTransport"), 2);
+  EXPECT_EQ(code("Failed", "UnsupportedBackend"), 2);
   EXPECT_EQ(code("Failed", "Infeasible"), 3);
   EXPECT_EQ(code("Failed", "FunctionStartFailed"), 4);
 }

@@ -123,15 +123,15 @@ TEST(TrainingConfig, LearningRateFollowsTheEffectiveBatch) {
   spec.training.local_batch_size = 16;
   spec.training.optimizer.learning_rate = 0.1;
   EXPECT_DOUBLE_EQ(BuildTrainingConfig(spec, 0, 64).optimizer.learning_rate, 0.1);
-  spec.training.optimizer.learning_rate_scaling = "Linear";
+  spec.training.optimizer.learning_rate_scaling = LearningRateScaling::kLinear;
   EXPECT_DOUBLE_EQ(BuildTrainingConfig(spec, 0, 64).optimizer.learning_rate, 0.4);
-  spec.training.optimizer.learning_rate_scaling = "SquareRoot";
+  spec.training.optimizer.learning_rate_scaling = LearningRateScaling::kSquareRoot;
   EXPECT_DOUBLE_EQ(BuildTrainingConfig(spec, 0, 64).optimizer.learning_rate, 0.2);
 }
 
 TEST(TrainingConfig, RenderedDigitsAreDrawnByTheFunctions) {
   JobSpec spec;
-  spec.dataset.format = "idx";
+  spec.dataset.format = DatasetFormat::kIdx;
   EXPECT_FALSE(BuildTrainingConfig(spec, 600, 64).dataset.rendered_digits.has_value());
   spec.dataset.rendered_digits = DatasetSpec::RenderedDigits{600, 100, 7};
   const DatasetConfig config = BuildTrainingConfig(spec, 600, 64).dataset;
@@ -156,7 +156,7 @@ TEST(TrainingLimits, CountsTheOptimizersVectors) {
   EXPECT_EQ(BuildTrainingLimits(spec).optimizer_state_vectors, 0);
   spec.training.optimizer.momentum = 0.9;
   EXPECT_EQ(BuildTrainingLimits(spec).optimizer_state_vectors, 1);
-  spec.training.optimizer.name = "adam";
+  spec.training.optimizer.name = OptimizerKind::kAdam;
   EXPECT_EQ(BuildTrainingLimits(spec).optimizer_state_vectors, 2);
   spec.training.optimizer.amsgrad = true;
   EXPECT_EQ(BuildTrainingLimits(spec).optimizer_state_vectors, 3);

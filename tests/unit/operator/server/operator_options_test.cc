@@ -22,8 +22,6 @@ OperatorOptions Good() {
 TEST(OperatorOptions, NamesTheFlagThatIsWrong) {
   EXPECT_TRUE(Good().Validate().ok());
   OperatorOptions options = Good();
-  options.backend = BackendKind::kOpenFaas;
-  EXPECT_THAT(options.Validate().message(), HasSubstr("--backend"));
   options.backend = BackendKind::kKnative;
   options.host_socket = "";
   EXPECT_THAT(options.Validate().message(), HasSubstr("--platform"));

@@ -18,7 +18,7 @@ std::string Records(int count, int first) {
 }
 
 DataFixture MakeCifarFixture() {
-  DataFixture fixture("cifar10");
+  DataFixture fixture(DatasetFormat::kCifar10);
   for (int i = 0; i < 5; ++i) {
     fixture.File("data_batch_" + std::to_string(i + 1) + ".bin", Records(4, 4 * i));
   }
@@ -53,7 +53,7 @@ TEST(Cifar10, RangesAcrossFilesReadOnlyTheirRecords) {
 }
 
 TEST(Cifar10, OneFileMayBeNamed) {
-  DataFixture fixture("cifar10");
+  DataFixture fixture(DatasetFormat::kCifar10);
   fixture.File("part.bin", Records(2, 0));
   fixture.config.uri += "/part.bin";
   EXPECT_EQ(fixture.MustOpen()->info().samples, 2);

@@ -12,7 +12,7 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 DataFixture MakeFixture(const std::string& text, int classes = 3) {
-  DataFixture fixture("csv");
+  DataFixture fixture(DatasetFormat::kCsv);
   fixture.config.classes = classes;
   fixture.File("train.csv", text);
   return fixture;
@@ -81,7 +81,7 @@ std::string ManyRows(int rows) {
 TEST(Csv, AnyRangesGiveTheirRows) {
   const int rows = 3 * static_cast<int>(kRowsPerMark) + 5;
   DataFixture plain = MakeFixture(ManyRows(rows));
-  DataFixture packed("csv");
+  DataFixture packed(DatasetFormat::kCsv);
   packed.config.classes = 3;
   packed.File("train.csv.gz", Gzip(ManyRows(rows)));
   const auto mark = kRowsPerMark;
@@ -174,7 +174,7 @@ TEST(CsvErrors, EmptyMissingAndSingleColumnFiles) {
   EXPECT_THAT(MakeFixture("").Error().message(), HasSubstr("no samples"));
   EXPECT_THAT(MakeFixture("\n\n").Error().message(), HasSubstr("no samples"));
   EXPECT_THAT(MakeFixture("a\n1\n").Error().message(), HasSubstr("at least one feature"));
-  EXPECT_EQ(DataFixture("csv").Error().code(), StatusCode::kNotFound);
+  EXPECT_EQ(DataFixture(DatasetFormat::kCsv).Error().code(), StatusCode::kNotFound);
   EXPECT_THAT(MakeFixture(std::string(kMaxLineBytes + 600000, '1')).Error().message(),
               HasSubstr("longer than"));
 }

@@ -51,9 +51,9 @@ struct DataFixture {
   std::shared_ptr<CountingStore> store = std::make_shared<CountingStore>();
   DatasetConfig config;
 
-  explicit DataFixture(std::string format) {
+  explicit DataFixture(DatasetFormat format = DatasetFormat::kCsv) {
     config.uri = "s3://bucket/data";
-    config.format = std::move(format);
+    config.format = format;
   }
   DataFixture& File(const std::string& name, const std::string& bytes) {
     EXPECT_TRUE(store->Put(name, AsBytes(bytes)).ok());

@@ -43,13 +43,26 @@ TEST(DatasetCommand, RendersAndInspectsDigits) {
   EXPECT_THAT(rendered.output, HasSubstr("50 training and 7 test digits"));
   const Outcome text = RunProgram("lambdadnn", "dataset inspect " + folder);
   EXPECT_EQ(text.exit_code, 0) << text.output;
-  EXPECT_THAT(text.output, AllOf(HasSubstr("format idx"), HasSubstr("[1, 28, 28]"),
+  EXPECT_THAT(text.output, AllOf(HasSubstr("format IDX"), HasSubstr("[1, 28, 28]"),
                                  HasSubstr("train: 50 samples"), HasSubstr("test: 7 samples")));
   const Outcome json = RunProgram("lambdadnn-dataset", "inspect -o json file://" + folder);
   const auto parsed = ParseJson(json.output);
   ASSERT_TRUE(parsed.ok()) << json.output;
   EXPECT_EQ((*parsed)["train"]["samples"], 50);
   EXPECT_EQ((*parsed)["checksum"].get<std::string>().size(), 16u);
+}
+
+TEST(DatasetCommand, TheFormatIsNamedInAnyCase) {
+  const std::string file = MakeTempDir() + "/samples";
+  ASSERT_TRUE(WriteFileAtomically(file + "/train.csv", "a,b,y\n1,2,0\n1,3,1\n").ok());
+  for (const char* format : {"csv", "CSV", "Csv"}) {
+    const Outcome outcome = RunProgram(
+        "lambdadnn", "dataset inspect --classes 2 --format " + std::string(format) + " " + file);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.output;
+    EXPECT_THAT(outcome.output, HasSubstr("format CSV"));
+  }
+  EXPECT_THAT(RunProgram("lambdadnn", "dataset inspect --format parquet " + file).output,
+              AllOf(HasSubstr("IDX"), HasSubstr("CIFAR10"), HasSubstr("CSV"), HasSubstr("NPY")));
 }
 
 TEST(DatasetCommand, BadDataEndsWithCode2AndItsRecord) {

@@ -51,14 +51,8 @@ TEST(LocateDataset, RefusesWhatIsNoUriAndOtherStores) {
   EXPECT_THAT(LocateDataset(config).status().message(), HasSubstr("same store"));
 }
 
-TEST(OpenDataset, UnknownFormatsNameTheNearest) {
-  DataFixture fixture("csvv");
-  EXPECT_EQ(fixture.Error().code(), StatusCode::kInvalidArgument);
-  EXPECT_THAT(fixture.Error().message(), HasSubstr("did you mean csv?"));
-}
-
 TEST(OpenDataset, FeatureShapeReshapesAndMustFit) {
-  DataFixture fixture("csv");
+  DataFixture fixture(DatasetFormat::kCsv);
   fixture.config.classes = 2;
   fixture.File("train.csv", "a,b,c,d,y\n1,2,3,4,1\n");
   fixture.config.feature_shape = {1, 2, 2};
@@ -72,7 +66,7 @@ TEST(OpenDataset, FeatureShapeReshapesAndMustFit) {
 }
 
 TEST(OpenDataset, NonsenseConfigurationIsRefused) {
-  DataFixture fixture("csv");
+  DataFixture fixture(DatasetFormat::kCsv);
   fixture.File("train.csv", "a,y\n1,0\n");
   fixture.config.normalize_standard_deviation = 0;
   EXPECT_THAT(fixture.Error().message(), HasSubstr("spec.dataset.normalize"));
@@ -82,7 +76,7 @@ TEST(OpenDataset, NonsenseConfigurationIsRefused) {
 }
 
 TEST(OpenDataset, LoadingTheSameRangesTwiceReadsOnce) {
-  DataFixture fixture("csv");
+  DataFixture fixture(DatasetFormat::kCsv);
   fixture.File("train.csv", "a,y\n1,0\n2,1\n");
   const auto dataset = fixture.MustOpen();
   LoadAndRead(*dataset, {0, 1});
@@ -92,7 +86,7 @@ TEST(OpenDataset, LoadingTheSameRangesTwiceReadsOnce) {
 }
 
 TEST(OpenDataset, AFailedLoadLeavesNothingLoaded) {
-  DataFixture fixture("csv");
+  DataFixture fixture(DatasetFormat::kCsv);
   fixture.File("train.csv", "a,y\n1,0\nx,1\n");
   const auto dataset = fixture.MustOpen();
   const std::vector<Range> good = {{0, 1}};

@@ -16,7 +16,7 @@ std::string Images(uint32_t count = 10) { return Idx(8, {count, 2, 3}, Count(cou
 std::string Labels() { return Idx(8, {10}, std::string("\0\1\2\3\4\0\1\2\3\4", 10)); }
 
 DataFixture MakeIdxFixture() {
-  DataFixture fixture("idx");
+  DataFixture fixture(DatasetFormat::kIdx);
   fixture.File(kImages, Images()).File(kLabels, Labels());
   return fixture;
 }
@@ -40,7 +40,7 @@ TEST(Idx, ReadsShapeClassesAndScaledPixels) {
 }
 
 TEST(Idx, GzippedFilesReadTheSame) {
-  DataFixture fixture("idx");
+  DataFixture fixture(DatasetFormat::kIdx);
   fixture.File(std::string(kImages) + ".gz", Gzip(Images()))
       .File(std::string(kLabels) + ".gz", Gzip(Labels()));
   const auto dataset = fixture.MustOpen();
@@ -54,7 +54,7 @@ TEST(Idx, GzippedFilesReadTheSame) {
 }
 
 TEST(Idx, ReadsOnlyTheBytesOfItsOwnSamples) {
-  DataFixture fixture("idx");
+  DataFixture fixture(DatasetFormat::kIdx);
   fixture.File(kImages, Idx(8, {1000, 28, 28}, Count(784000)))
       .File(kLabels, Idx(8, {1000}, std::string(1000, '\1')));
   fixture.config.classes = 10;
@@ -111,7 +111,7 @@ TEST(Idx, WithoutTestFilesThereIsNothingToTest) {
 }
 
 TEST(Idx, AnImagesFileMayBeNamedItself) {
-  DataFixture fixture("idx");
+  DataFixture fixture(DatasetFormat::kIdx);
   fixture.config.uri = "s3://bucket/data/emnist-train-images-idx3-ubyte";
   fixture.File("emnist-train-images-idx3-ubyte", Images())
       .File("emnist-train-labels-idx1-ubyte", Labels());
@@ -144,7 +144,7 @@ TEST(Idx, AugmentationChangesTrainingSamplesOnly) {
 }
 
 TEST(Idx, FloatImagesAndIntegerLabelsAreRead) {
-  DataFixture fixture("idx");
+  DataFixture fixture(DatasetFormat::kIdx);
   fixture.File(kImages, Idx(13, {1, 2}, std::string("\x3f\x80\0\0\xc0\0\0\0", 8)))
       .File(kLabels, Idx(12, {1}, std::string("\0\0\0\1", 4)));
   const Batch batch = LoadAndRead(*fixture.MustOpen(), {0});
@@ -153,9 +153,9 @@ TEST(Idx, FloatImagesAndIntegerLabelsAreRead) {
 }
 
 TEST(IdxErrors, MissingFilesAreListed) {
-  EXPECT_THAT(DataFixture("idx").Error().message(),
+  EXPECT_THAT(DataFixture(DatasetFormat::kIdx).Error().message(),
               AllOf(HasSubstr("memory:"), HasSubstr(kImages), HasSubstr(".gz")));
-  DataFixture no_labels("idx");
+  DataFixture no_labels(DatasetFormat::kIdx);
   no_labels.File(kImages, Images());
   EXPECT_EQ(no_labels.Error().code(), StatusCode::kNotFound);
   EXPECT_THAT(no_labels.Error().message(), HasSubstr(kLabels));
@@ -179,13 +179,13 @@ TEST(IdxErrors, CutOrBrokenGzipIsNoticed) {
   const std::string images = std::string(kImages) + ".gz";
   const std::string packed = Gzip(Images());
   for (size_t length = 0; length < packed.size(); length += 3) {
-    DataFixture fixture("idx");
+    DataFixture fixture(DatasetFormat::kIdx);
     fixture.File(images, packed.substr(0, length)).File(kLabels, Labels());
     const Status error = fixture.Error();
     EXPECT_EQ(error.code(), StatusCode::kInvalidArgument);
     EXPECT_THAT(error.message(), AllOf(HasSubstr(images), HasSubstr("cut"))) << length;
   }
-  DataFixture fixture("idx");
+  DataFixture fixture(DatasetFormat::kIdx);
   std::string wrong = packed;
   wrong[wrong.size() - 6] ^= 1;  // in the trailer's checksum
   fixture.File(images, wrong).File(kLabels, Labels());

@@ -12,17 +12,19 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 DatasetInspection MustInspect(const DataFixture& fixture) {
-  const auto inspection = InspectDataset(fixture.config, fixture.store);
+  DatasetConfig config = fixture.config;
+  config.format = DetectFormat(config, fixture.store).value();
+  const auto inspection = InspectDataset(config, fixture.store);
   EXPECT_TRUE(inspection.ok()) << inspection.status().ToString();
   return inspection.ok() ? *inspection : DatasetInspection{};
 }
 
 TEST(InspectDataset, SummarisesSamplesClassesAndChecksum) {
-  DataFixture fixture("");
+  DataFixture fixture;
   fixture.config.classes = 3;
   fixture.File("train.csv", "a,b,y\n1,2,0\n3,4,0\n5,6,2\n").File("test.csv", "a,b,y\n0,0,1\n");
   const DatasetInspection inspection = MustInspect(fixture);
-  EXPECT_EQ(inspection.format, "csv");
+  EXPECT_EQ(inspection.format, DatasetFormat::kCsv);
   EXPECT_EQ(inspection.train.samples, 3);
   EXPECT_EQ(inspection.test.samples, 1);
   EXPECT_THAT(inspection.train.class_counts, ElementsAre(2, 0, 1));
@@ -37,7 +39,7 @@ TEST(InspectDataset, SummarisesSamplesClassesAndChecksum) {
 }
 
 TEST(InspectDataset, WarnsOfWhatIsQuestionable) {
-  DataFixture fixture("");
+  DataFixture fixture;
   fixture.File("train.csv", "a,b,y\n100,2,0\n300,2,1\n");
   const auto warnings = MustInspect(fixture).warnings;
   EXPECT_THAT(warnings, Contains(HasSubstr("spec.dataset.classes: 2")));
@@ -47,14 +49,14 @@ TEST(InspectDataset, WarnsOfWhatIsQuestionable) {
 }
 
 TEST(InspectDataset, AnUnremarkableSetHasNoWarnings) {
-  DataFixture fixture("");
+  DataFixture fixture;
   fixture.config.classes = 2;
   fixture.File("train.csv", "a,y\n1,0\n0,1\n").File("test.csv", "a,y\n1,0\n0,1\n");
   EXPECT_THAT(MustInspect(fixture).warnings, ElementsAre());
 }
 
 TEST(InspectDataset, BrokenRecordsAreReported) {
-  DataFixture fixture("csv");
+  DataFixture fixture(DatasetFormat::kCsv);
   fixture.File("train.csv", "a,y\n1,0\n").File("test.csv", "a,y\nNaN,0\n");
   const auto inspection = InspectDataset(fixture.config, fixture.store);
   EXPECT_EQ(inspection.status().code(), StatusCode::kInvalidArgument);
@@ -62,13 +64,13 @@ TEST(InspectDataset, BrokenRecordsAreReported) {
 }
 
 TEST(DetectFormat, ByNameOfTheFileOrFilesOfTheFolder) {
-  DataFixture fixture("");
-  for (const auto& [name, format] : {std::pair{"a.csv", "csv"},
-                                     {"a.csv.gz", "csv"},
-                                     {"a.npz", "npy"},
-                                     {"x.npy", "npy"},
-                                     {"a.bin", "cifar10"},
-                                     {"train-images-idx3-ubyte.gz", "idx"}}) {
+  DataFixture fixture;
+  for (const auto& [name, format] : {std::pair{"a.csv", DatasetFormat::kCsv},
+                                     {"a.csv.gz", DatasetFormat::kCsv},
+                                     {"a.npz", DatasetFormat::kNpy},
+                                     {"x.npy", DatasetFormat::kNpy},
+                                     {"a.bin", DatasetFormat::kCifar10},
+                                     {"train-images-idx3-ubyte.gz", DatasetFormat::kIdx}}) {
     fixture.config.uri = std::string("s3://b/") + name;
     EXPECT_EQ(*DetectFormat(fixture.config, fixture.store), format);
   }
@@ -77,10 +79,10 @@ TEST(DetectFormat, ByNameOfTheFileOrFilesOfTheFolder) {
   EXPECT_THAT(DetectFormat(fixture.config, fixture.store).status().message(),
               AllOf(HasSubstr("train.csv"), HasSubstr("data_batch_1.bin")));
   fixture.Stored("data.npz", "stored.npz");
-  EXPECT_EQ(*DetectFormat(fixture.config, fixture.store), "npy");
+  EXPECT_EQ(*DetectFormat(fixture.config, fixture.store), DatasetFormat::kNpy);
   fixture.File("train.csv", "a,y\n1,0\n");
   EXPECT_THAT(DetectFormat(fixture.config, fixture.store).status().message(),
-              HasSubstr("csv, npy"));
+              HasSubstr("CSV, NPY"));
 }
 
 }  // namespace

@@ -22,7 +22,7 @@ std::string Raw(const std::vector<T>& values) {
 }
 
 DataFixture Arrays(const std::string& x, const std::string& y, int classes = 3) {
-  DataFixture fixture("npy");
+  DataFixture fixture(DatasetFormat::kNpy);
   fixture.config.classes = classes;
   fixture.File("x_train.npy", x).File("y_train.npy", y);
   return fixture;
@@ -43,7 +43,7 @@ TEST(Npy, CompressedMembersWithAnotherChecksumAreRefused) {
   int members = 0;
   for (size_t at = whole.find("PK\1\2"); at != std::string::npos;
        at = whole.find("PK\1\2", at + 1)) {
-    DataFixture fixture("npy");
+    DataFixture fixture(DatasetFormat::kNpy);
     fixture.config.classes = 3;
     std::string bytes = whole;
     bytes[at + 16] = static_cast<char>(bytes[at + 16] ^ 1);
@@ -58,7 +58,7 @@ TEST(Npy, CompressedMembersWithAnotherChecksumAreRefused) {
 TEST(Npy, ArchivesOfNumpyAreReadStoredAndDeflated) {
   uint64_t checksum = 0;
   for (const char* file : {"stored.npz", "deflated.npz"}) {
-    DataFixture fixture("npy");
+    DataFixture fixture(DatasetFormat::kNpy);
     fixture.config.classes = 3;
     fixture.config.uri += "/mine.npz";
     fixture.Stored("mine.npz", file);
@@ -83,7 +83,7 @@ TEST(Npy, ArchivesOfNumpyAreReadStoredAndDeflated) {
 
 TEST(Npy, EveryNumberTypeOfNumpyIsRead) {
   for (const char* type : {"float32", "float64", "int16", "int32", "int64", "int8"}) {
-    DataFixture fixture("npy");
+    DataFixture fixture(DatasetFormat::kNpy);
     fixture.config.classes = 3;
     fixture.Stored("x_train.npy", std::string("x_") + type + ".npy").Stored("y_train.npy", "y.npy");
     const Batch batch = LoadAndRead(*fixture.MustOpen(), {0, 4});
@@ -94,7 +94,7 @@ TEST(Npy, EveryNumberTypeOfNumpyIsRead) {
 }
 
 TEST(Npy, TargetsMayBeSeveralNumbers) {
-  DataFixture fixture("npy");
+  DataFixture fixture(DatasetFormat::kNpy);
   fixture.Stored("x.npy", "x_float32.npy").Stored("y.npy", "targets.npy");
   const auto dataset = fixture.MustOpen();
   EXPECT_EQ(dataset->info().target_size, 2);
@@ -116,7 +116,7 @@ TEST(Npy, StoredArraysAreReadByRanges) {
 }
 
 TEST(Npy, AFeaturesFileMayBeNamedItself) {
-  DataFixture fixture("npy");
+  DataFixture fixture(DatasetFormat::kNpy);
   fixture.config.classes = 3;
   fixture.config.uri += "/my_x.npy";
   fixture.Stored("my_x.npy", "x_float32.npy").Stored("my_y.npy", "y.npy");
@@ -125,7 +125,7 @@ TEST(Npy, AFeaturesFileMayBeNamedItself) {
 
 TEST(NpyErrors, DtypeAndOrderSayHowToSave) {
   const std::string y = Npy("|u1", "(2,)", std::string("\0\1", 2));
-  DataFixture fixture("npy");
+  DataFixture fixture(DatasetFormat::kNpy);
   fixture.config.classes = 3;
   fixture.Stored("x_train.npy", "x_fortran.npy").Stored("y_train.npy", "y.npy");
   EXPECT_THAT(fixture.Error().message(), AllOf(HasSubstr("x_train.npy"), HasSubstr("Fortran"),
@@ -134,7 +134,7 @@ TEST(NpyErrors, DtypeAndOrderSayHowToSave) {
   EXPECT_THAT(fixture.Error().message(), AllOf(HasSubstr(">f4"), HasSubstr("astype")));
   EXPECT_THAT(Arrays(Npy("<c8", "(2,1)", std::string(16, 'x')), y).Error().message(),
               HasSubstr("<c8"));
-  DataFixture objects("npy");
+  DataFixture objects(DatasetFormat::kNpy);
   objects.config.classes = 3;
   objects.Stored("data.npz", "objects.npz");
   EXPECT_THAT(objects.Error().message(), AllOf(HasSubstr("x.npy"), HasSubstr("|O")));
@@ -192,7 +192,7 @@ TEST(NpyErrors, AbsurdHeadersAreRefusedBeforeAnythingIsAllocated) {
 TEST(NpyErrors, BrokenArchivesAreNoticed) {
   const auto whole = ReadFile(SourcePath("tests/data/readers/stored.npz"));
   ASSERT_TRUE(whole.ok());
-  DataFixture fixture("npy");
+  DataFixture fixture(DatasetFormat::kNpy);
   fixture.config.classes = 3;
   for (size_t length = 0; length < whole->size(); length += 7) {
     fixture.File("data.npz", whole->substr(0, length));
@@ -201,7 +201,7 @@ TEST(NpyErrors, BrokenArchivesAreNoticed) {
 }
 
 TEST(NpyErrors, MissingArraysAreListed) {
-  EXPECT_THAT(DataFixture("npy").Error().message(),
+  EXPECT_THAT(DataFixture(DatasetFormat::kNpy).Error().message(),
               AllOf(HasSubstr("x_train and y_train"), HasSubstr("data.npz")));
 }
 

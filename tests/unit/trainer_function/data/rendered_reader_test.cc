@@ -12,7 +12,7 @@ using testing::HasSubstr;
 
 DatasetConfig Rendered(int64_t train, int64_t test, uint64_t seed) {
   DatasetConfig config;
-  config.format = "idx";
+  config.format = DatasetFormat::kIdx;
   config.rendered_digits = RenderedDigitsConfig{train, test, seed};
   config.normalize_mean = 0.13;
   config.normalize_standard_deviation = 0.31;
@@ -23,7 +23,7 @@ std::unique_ptr<Dataset> FromFiles(const DatasetConfig& rendered) {
   const std::string folder = MakeTempDir();
   const RenderedDigitsConfig& digits = *rendered.rendered_digits;
   EXPECT_TRUE(WriteRenderedDigits(folder, digits.train, digits.test, digits.seed).ok());
-  DataFixture fixture("idx");
+  DataFixture fixture(DatasetFormat::kIdx);
   for (const std::string set : {"train", "t10k"}) {
     for (const std::string what : {"-images-idx3-ubyte", "-labels-idx1-ubyte"}) {
       fixture.File(set + what, ReadFile(folder + "/" + set + what).value());

@@ -45,10 +45,10 @@ struct Fixture {
   }
 };
 
-Fixture MakeFixture(std::string model, std::string loss = "crossEntropy") {
+Fixture MakeFixture(std::string model, Loss loss = Loss::kCrossEntropy) {
   Fixture fixture;
   fixture.config.model.name = std::move(model);
-  fixture.config.loss = std::move(loss);
+  fixture.config.loss = loss;
   fixture.dataset.samples = 100;
   fixture.dataset.feature_shape = {1, 12, 12};
   fixture.dataset.classes = 10;
@@ -58,7 +58,7 @@ Fixture MakeFixture(std::string model, std::string loss = "crossEntropy") {
   }
   if (fixture.config.model.name == "cnn1d") fixture.dataset.feature_shape = {2, 20};
   if (fixture.config.model.name == "mlp") fixture.config.model.parameters = {{"hidden", {11, 7}}};
-  if (fixture.config.loss == "mse" || fixture.config.loss == "bceWithLogits") {
+  if (loss != Loss::kCrossEntropy) {
     fixture.dataset.classes = 0;
     fixture.dataset.target_size = 3;
   }
@@ -156,10 +156,11 @@ TEST_P(EveryModelAndLoss, StepsAndEvaluationsAreBitIdentical) {
 
 INSTANTIATE_TEST_SUITE_P(All, EveryModelAndLoss,
                          testing::Combine(testing::Values("mlp", "cnn", "cnn1d", "logistic"),
-                                          testing::Values("crossEntropy", "mse", "bceWithLogits")),
+                                          testing::Values(Loss::kCrossEntropy, Loss::kMse,
+                                                          Loss::kBceWithLogits)),
                          [](const auto& instance) {
                            return std::string(std::get<0>(instance.param)) + "_" +
-                                  std::get<1>(instance.param);
+                                  std::string(EnumName(std::get<1>(instance.param)));
                          });
 
 TEST(TorchModel, BatchOfZeroSamplesGivesZeroGradient) {

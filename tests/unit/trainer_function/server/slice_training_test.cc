@@ -48,8 +48,8 @@ class SliceTraining : public testing::Test {
 
 HarnessJob AdamJob() {
   HarnessJob job;
-  job.optimizer.name = "adam";
-  job.optimizer.schedule.name = "cosine";
+  job.optimizer.name = OptimizerKind::kAdam;
+  job.optimizer.schedule.name = ScheduleKind::kCosine;
   job.optimizer.schedule.warmup_iterations = 3;
   return job;
 }
@@ -114,7 +114,7 @@ TEST_F(SliceTraining, TheModelIsTheSameForEveryShardCountAndSpread) {
 
 TEST_F(SliceTraining, ClippingByGlobalNormChangesTheModel) {
   HarnessJob job = AdamJob();
-  job.optimizer.name = "sgd";
+  job.optimizer.name = OptimizerKind::kSgd;
   const std::string free = Model(job);
   job.optimizer.clip_global_norm = 0.01;
   EXPECT_NE(Model(job), free);

@@ -70,7 +70,7 @@ TEST_F(DecideDeletionTest, OneCleanUpServesAJobThatHasBeenFinishedForLong) {
 }
 
 TEST_F(DecideDeletionTest, NothingIsCleanedUpOfAJobThatKeepsAll) {
-  snapshot_.job.spec.cleanup_policy = "Never";
+  snapshot_.job.spec.cleanup_policy = CleanupPolicy::kNever;
   snapshot_.remembered.exchange_cleaned = false;
   EXPECT_TRUE(Ends());
 }

@@ -128,7 +128,7 @@ const Row kRows[] = {
        s.job.spec.suspend = true;
      },
      "RefuseForbiddenPods"},
-    {"for another backend", [](TestSnapshot& s) { s.job.spec.backend = "OpenFaaS"; },
+    {"for another backend", [](TestSnapshot& s) { s.job.spec.backend = BackendKind::kKnative; },
      "RefuseUnsupported"},
     {"not yet observed", [](TestSnapshot& s) { s.observed.instances_known = false; },
      "AwaitObservation"},

@@ -289,12 +289,20 @@ TEST_F(JobLifeTest, AnInfeasibleObjectiveFailsWithTheCertificate) {
   EXPECT_THAT(world_.functions.started(), IsEmpty());
 }
 
-TEST_F(JobLifeTest, WhatIsNotSupportedFailsBeforeAnythingStarts) {
+TEST_F(JobLifeTest, AJobThatNamesNoBackendRunsOnTheOperators) {
   Json job = JobWorld::MinimalJob();
-  job["spec"]["aggregation"]["transport"] = "Direct";
+  job["spec"].erase("backend");
+  world_.Create(job);
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  EXPECT_TRUE(HasCondition(world_.Read(), "Complete"));
+}
+
+TEST_F(JobLifeTest, AJobForAnotherBackendFailsBeforeAnythingStarts) {
+  Json job = JobWorld::MinimalJob();
+  job["spec"]["backend"] = "Knative";
   world_.Create(job);
   ASSERT_TRUE(world_.RunUntilFinished(30));
-  EXPECT_EQ(world_.Reason("Failed"), "True/UnsupportedTransport");
+  EXPECT_EQ(world_.Reason("Failed"), "True/UnsupportedBackend");
   EXPECT_THAT(world_.functions.Live(), IsEmpty());
 }
 

@@ -326,8 +326,8 @@ TEST(PlannerInput, SaysWhatTheUserAskedOfAggregation) {
   const auto asked = [&] { return PlannerInputOf(job, Platform{}, 0, 0, false).aggregation; };
   EXPECT_EQ(asked().transport, TransportKind::kObjectStore);
   EXPECT_EQ(asked().placement, Placement::kDedicated);
-  job.spec.aggregation.transport = "Direct";
-  job.spec.aggregation.placement = "Workers";
+  job.spec.aggregation.transport = TransportKind::kDirect;
+  job.spec.aggregation.placement = Placement::kWorkers;
   EXPECT_EQ(asked().transport, TransportKind::kDirect);
   EXPECT_EQ(asked().placement, Placement::kWorkers);
 }

@@ -258,8 +258,8 @@ TEST(ProfileSignature, ChangesWithWhatChangesTheRate) {
   EXPECT_TRUE(changed([](JobSpec* s) { s->dataset.test_uri = "file:///test"; }));
   EXPECT_TRUE(changed([](JobSpec* s) { s->dataset.classes = 7; }));
   EXPECT_TRUE(changed([](JobSpec* s) { s->dataset.feature_shape = {1, 8, 8}; }));
-  EXPECT_TRUE(changed([](JobSpec* s) { s->dataset.label_column = "y"; }));
-  EXPECT_TRUE(changed([](JobSpec* s) { s->training.optimizer.name = "adam"; }));
+  EXPECT_TRUE(changed([](JobSpec* s) { s->dataset.csv = DatasetSpec::Csv{"y", true}; }));
+  EXPECT_TRUE(changed([](JobSpec* s) { s->training.optimizer.name = OptimizerKind::kAdam; }));
   EXPECT_TRUE(changed([](JobSpec* s) { s->training.optimizer.momentum = 0.9; }));
   EXPECT_TRUE(changed([](JobSpec* s) { s->object_store.uri = "s3://bucket"; }));
 }

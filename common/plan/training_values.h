@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a training chooses from, with its names in spec.dataset and spec.training and in the slice
+// protocol alike.
+#pragma once
+
+#include "common/base/enum_names.h"
+
+namespace lambdadnn {
+
+enum class DatasetFormat { kIdx, kCifar10, kCsv, kNpy };
+template <>
+inline constexpr auto kEnumNames<DatasetFormat> = EnumNameTable("IDX", "CIFAR10", "CSV", "NPY");
+
+enum class Loss { kCrossEntropy, kMse, kBceWithLogits };
+template <>
+inline constexpr auto kEnumNames<Loss> = EnumNameTable("CrossEntropy", "MSE", "BCEWithLogits");
+
+enum class OptimizerKind { kSgd, kAdam, kAdamW };
+template <>
+inline constexpr auto kEnumNames<OptimizerKind> = EnumNameTable("SGD", "Adam", "AdamW");
+
+enum class ScheduleKind { kConstant, kStep, kCosine };
+template <>
+inline constexpr auto kEnumNames<ScheduleKind> = EnumNameTable("Constant", "Step", "Cosine");
+
+}  // namespace lambdadnn
