@@ -222,11 +222,12 @@ struct UsageStatus {
   friend bool operator==(const UsageStatus&, const UsageStatus&) = default;
 };
 
-// Inputs of the planner that may change during the job.
+// What a plan is made for and may change during the job.
 struct PlannedInputs {
   Objective objective;
   JobSpec::Functions functions;
   AggregationSpec aggregation;
+  int64_t epochs = 0;            // 0 = as many as the plan's iterations are
   int too_small_worker_mib = 0;  // ExecutionStatus's
   int too_small_server_mib = 0;
   friend bool operator==(const PlannedInputs&, const PlannedInputs&) = default;
@@ -268,8 +269,9 @@ struct PlanRecord {
   int functions = 0;
   int memory_mib = 0;
   AggregationPlan aggregation;
-  std::string reason;     // why it was made
-  double at_seconds = 0;  // active time of the job then, and what had been spent
+  int64_t iterations = 0;  // of the whole job, as planned then: a cosine schedule ends there
+  std::string reason;      // why it was made
+  double at_seconds = 0;   // active time of the job then, and what had been spent
   double cost_before = 0;
   double predicted_seconds = 0;  // of the whole job, as seen then
   double predicted_cost = 0;

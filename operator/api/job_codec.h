@@ -27,9 +27,9 @@ Job DecodeJob(const Json& object, const Json& known_object, const Job& known_job
 // The whole object, defaults written out. Decode(Encode(job)) equals job.
 Json EncodeJob(const Job& job);
 Json EncodeSpec(const JobSpec& spec);
-// status.execution.plannedFor: objective, functions and aggregation as in spec, and what was too
-// small. A field that is not there has its default, one that this version does not know is ignored;
-// nullopt when the rest cannot be read.
+// status.execution.plannedFor: objective, functions, aggregation and epochs as in spec, and what
+// was too small. A field that is not there has its default, one that this version does not know is
+// ignored; nullopt when the rest cannot be read.
 Json EncodePlannedInputs(const PlannedInputs& inputs);
 std::optional<PlannedInputs> DecodePlannedInputs(const Json& json);
 // Without nulls; fields that say nothing are left out. Includes status.summary (job_summary.h).

@@ -251,6 +251,7 @@ std::optional<PlannedInputs> DecodePlannedInputs(const Json& json) {
   if (const Json* aggregation = reader.Child("aggregation")) {
     inputs.aggregation = DecodeAggregationSpec(*aggregation, reader.PathOf("aggregation"), &errors);
   }
+  reader.Optional("epochs", &inputs.epochs);
   reader.Optional("tooSmallWorkerMiB", &inputs.too_small_worker_mib);
   reader.Optional("tooSmallServerMiB", &inputs.too_small_server_mib);
   if (!std::all_of(errors.begin(), errors.end(), IsUnknownField)) return std::nullopt;

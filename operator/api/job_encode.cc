@@ -192,6 +192,7 @@ Json EncodePlannedInputs(const PlannedInputs& inputs) {
   Json json = {{"objective", EncodeObjective(inputs.objective)},
                {"functions", EncodeFunctions(inputs.functions)},
                {"aggregation", EncodeAggregation(inputs.aggregation)}};
+  if (inputs.epochs > 0) json["epochs"] = inputs.epochs;
   if (inputs.too_small_worker_mib > 0) json["tooSmallWorkerMiB"] = inputs.too_small_worker_mib;
   if (inputs.too_small_server_mib > 0) json["tooSmallServerMiB"] = inputs.too_small_server_mib;
   return json;

@@ -80,6 +80,15 @@ bool Unchanged(const Json& self, const Json* old) {
   return *now == *before;
 }
 
+// Of a field that is always there.
+bool IsUnchanged(const Json& self, const Json* old) { return old == nullptr || self == *old; }
+
+// Whether field `name` is there as it was before, whatever its value.
+template <const char* const& name>
+bool StillThere(const Json& self, const Json* old) {
+  return old == nullptr || Has(self, name) == Has(*old, name);
+}
+
 // Whether field `name` is as it was, or the job was suspended before the change.
 template <const char* const& name>
 bool UnchangedOrSuspended(const Json& self, const Json* old) {
@@ -106,8 +115,17 @@ constexpr const char* kObjective = "objective";
 constexpr const char* kFunctions = "functions";
 constexpr const char* kAggregation = "aggregation";
 constexpr const char* kProfile = "profile";
-constexpr const char* kObjectStore = "objectStore";
-constexpr const char* kCheckpoint = "checkpoint";
+constexpr const char* kGlobalBatchSize = "globalBatchSize";
+constexpr const char* kMaxGlobalBatchSize = "maxGlobalBatchSize";
+constexpr const char* kLocalBatchSize = "localBatchSize";
+constexpr const char* kStopAt = "stopAt";
+constexpr const char* kUri = "uri";
+constexpr const char* kBucket = "bucket";
+constexpr const char* kPrefix = "prefix";
+constexpr const char* kEndpoint = "endpoint";
+constexpr const char* kCredentialsSecretRef = "credentialsSecretRef";
+constexpr const char* kCaSecretRef = "caSecretRef";
+constexpr const char* kResumeFrom = "resumeFrom";
 constexpr const char* kBackend = "backend";
 constexpr const char* kRuntime = "runtime";
 constexpr const char* kManagedBy = "managedBy";
@@ -118,6 +136,8 @@ constexpr const char* kServiceAccountName = "serviceAccountName";
 constexpr const char* kEnv = "env";
 
 constexpr const char* kImmutable = "cannot be changed once the job exists; create another job";
+constexpr const char* kAddedOrRemoved =
+    "cannot be added or removed once the job exists; create another job";
 constexpr const char* kWhileRunning =
     "cannot be changed while the job runs; set spec.suspend to true first";
 constexpr const char* kAboveZero = "must be above 0";
@@ -197,12 +217,9 @@ constexpr JobRule kRules[] = {
      HasNameOfLabels},
     {"spec", kModel, kImmutable, Unchanged<kModel>},
     {"spec", kDataset, kImmutable, Unchanged<kDataset>},
-    {"spec", kTraining, kImmutable, Unchanged<kTraining>},
     {"spec", kFunctions, kWhileRunning, UnchangedOrSuspended<kFunctions>},
     {"spec", kAggregation, kWhileRunning, UnchangedOrSuspended<kAggregation>},
     {"spec", kProfile, kImmutable, Unchanged<kProfile>},
-    {"spec", kObjectStore, kImmutable, Unchanged<kObjectStore>},
-    {"spec", kCheckpoint, kImmutable, Unchanged<kCheckpoint>},
     {"spec", kBackend, kImmutable, Unchanged<kBackend>},
     {"spec", kRuntime, kWhileRunning, UnchangedOrSuspended<kRuntime>},
     {"spec", "runtime.image", kImmutable, UnchangedInRuntime<kImage>},
@@ -251,6 +268,14 @@ constexpr JobRule kRules[] = {
      "one class leaves nothing to tell apart; use at least 2, or 0 for numbers as targets",
      [](const Json& self, const Json*) { return self != 1; }},
     {"spec.dataset.normalize.standardDeviation", "", kAboveZero, IsAboveZero},
+    {"spec.training", kGlobalBatchSize, kImmutable, Unchanged<kGlobalBatchSize>},
+    {"spec.training", kMaxGlobalBatchSize, kImmutable, Unchanged<kMaxGlobalBatchSize>},
+    {"spec.training", kLocalBatchSize, kImmutable, Unchanged<kLocalBatchSize>},
+    {"spec.training", kStopAt, kImmutable, Unchanged<kStopAt>},
+    {"spec.training.seed", "", kImmutable, IsUnchanged},
+    {"spec.training.loss", "", kImmutable, IsUnchanged},
+    {kOptimizer, "", kImmutable, IsUnchanged},
+    {"spec.training.synchronization", "", kImmutable, IsUnchanged},
     {"spec.training", "",
      "set exactly one of globalBatchSize (this batch, whatever the number of functions) and "
      "maxGlobalBatchSize (the planner may choose up to it)",
@@ -309,10 +334,19 @@ constexpr JobRule kRules[] = {
      LayersGrow},
     {"spec.aggregation", "", "spread must divide shards", SpreadDividesShards},
     {"spec.aggregation.serverMemory", "", kWholeMib, IsWholeMib},
+    {"spec.objectStore", kUri, kImmutable, Unchanged<kUri>},
+    {"spec.objectStore", kBucket, kImmutable, Unchanged<kBucket>},
+    {"spec.objectStore", kPrefix, kImmutable, Unchanged<kPrefix>},
+    {"spec.objectStore", kEndpoint, kAddedOrRemoved, StillThere<kEndpoint>},
+    {"spec.objectStore", kCredentialsSecretRef, kAddedOrRemoved, StillThere<kCredentialsSecretRef>},
+    {"spec.objectStore", kCaSecretRef, kAddedOrRemoved, StillThere<kCaSecretRef>},
+    {"spec.objectStore.region", "", kImmutable, IsUnchanged},
+    {"spec.objectStore.pathStyle", "", kImmutable, IsUnchanged},
     {"spec.objectStore", "", "set uri or bucket, not both",
      [](const Json& self, const Json*) { return !Has(self, "uri") || !Has(self, "bucket"); }},
     {"spec.objectStore", "", "endpoint needs bucket",
      [](const Json& self, const Json*) { return !Has(self, "endpoint") || Has(self, "bucket"); }},
+    {"spec.checkpoint", kResumeFrom, kImmutable, Unchanged<kResumeFrom>},
 };
 
 }  // namespace

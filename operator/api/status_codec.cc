@@ -103,6 +103,7 @@ std::vector<PlanRecord> DecodeHistory(const Json& json, const std::string& path,
     reader.Optional("layers", &record.aggregation.layers);
     reader.Optional("shards", &record.aggregation.shards);
     reader.Optional("spread", &record.aggregation.spread);
+    OptionalCount(reader, "iterations", &record.iterations);
     reader.Optional("reason", &record.reason);
     reader.Optional("atSeconds", &record.at_seconds);
     reader.Optional("costBefore", &record.cost_before);
@@ -187,6 +188,7 @@ Json EncodeHistory(const std::vector<PlanRecord>& history) {
                     {"layers", record.aggregation.layers},
                     {"shards", record.aggregation.shards},
                     {"spread", record.aggregation.spread},
+                    {"iterations", record.iterations},
                     {"reason", record.reason},
                     {"atSeconds", FormatAmount(record.at_seconds)},
                     {"costBefore", FormatAmount(record.cost_before)},

@@ -86,6 +86,9 @@ SliceRequest MakeTrainingSlice(const Job& job, const AssignedRole& role, int64_t
   request.first_iteration = job.status.execution.first_iteration;
   const int64_t samples = job.status.profile.has_value() ? job.status.profile->training_samples : 0;
   request.training = BuildTrainingConfig(job.spec, samples, request.plan.global_batch_size);
+  // All roles are told the same, whatever the spec says since.
+  const int64_t per_epoch = std::max<int64_t>(1, request.plan.iterations_per_epoch);
+  request.training.epochs = (request.plan.iterations + per_epoch - 1) / per_epoch;
   if (job.status.execution.start_checkpoint.has_value()) {
     request.start = CheckpointFromJson(*job.status.execution.start_checkpoint);
   }

@@ -146,9 +146,8 @@ class OnAnApiServer(ClusterTest):
         never = "cannot be changed once the job exists; create another job"
         refused = {
             "model": ({"builtin": {"name": "cnn"}}, never), "dataset": ({"classes": 3}, never),
-            "training": ({"epochs": 4}, never), "functions": ({"min": 2}, runs),
-            "aggregation": ({"shards": 2}, runs), "checkpoint": ({"keep": 9}, never),
-            "objectStore": ({"bucket": "other"}, never), "backend": ("Knative", never),
+            "functions": ({"min": 2}, runs), "aggregation": ({"shards": 2}, runs),
+            "backend": ("Knative", never),
             "runtime": ({"nodeSelector": {"disk": "ssd"}}, runs), "managedBy": ("me", never),
             "profile": ({"trainingSamples": 9000, "modelBytes": 4, "trainingRate": {}}, never)}
         for field, (value, sentence) in refused.items():
@@ -157,7 +156,9 @@ class OnAnApiServer(ClusterTest):
                 self.assertEqual(code, 422)
                 self.assertIn(f"spec.{field}: Invalid value: ", answer["message"])
                 self.assertIn(sentence, answer["message"])
-        for field, value in {"objective": {"deadlineSeconds": 91}, "suspend": True,
+        for field, value in {"objective": {"deadlineSeconds": 91},
+                             "training": {"epochs": 4}, "checkpoint": {"keep": 9, "intervalSeconds": 5},
+                             "suspend": True,
                              "ttlSecondsAfterFinished": 5, "activeDeadlineSeconds": 5,
                              "backoffLimit": 1, "cleanupPolicy": "Never"}.items():
             with self.subTest(field):
@@ -184,6 +185,35 @@ class OnAnApiServer(ClusterTest):
         # Rules about changes do not stand in the way of writing status.
         code, answer = self.api.patch(path + "/status", {"status": {"phase": "Suspended"}})
         self.assertEqual((code, answer["status"]["phase"]), (200, "Suspended"))
+
+    def test_of_training_store_and_checkpoints_some_fields_may_change(self):
+        path = self.minimal(
+            "parts", objectStore={"bucket": "runs", "prefix": "team", "endpoint": "http://minio",
+                                  "credentialsSecretRef": {"name": "s3"}, "caSecretRef": {"name": "ca"}},
+            checkpoint={"resumeFrom": "s3://runs/other"})
+        never = "cannot be changed once the job exists; create another job"
+        there = "cannot be added or removed once the job exists; create another job"
+        for field, (value, sentence) in {
+                "training.globalBatchSize": (60, never), "training.seed": (4, never),
+                "training.localBatchSize": (8, never), "training.loss": ("mse", never),
+                "training.optimizer": ({"learningRate": "0.5"}, never),
+                "training.stopAt": ({"loss": "0.1"}, never),
+                "objectStore.bucket": ("other", never), "objectStore.prefix": (None, never),
+                "objectStore.region": ("other", never), "objectStore.pathStyle": (False, never),
+                "objectStore.endpoint": (None, there), "objectStore.caSecretRef": (None, there),
+                "objectStore.credentialsSecretRef": (None, there),
+                "checkpoint.resumeFrom": (None, never)}.items():
+            parent, name = field.split(".")
+            with self.subTest(field):
+                code, answer = self.api.patch(path, {"spec": {parent: {name: value}}}, "?dryRun=All")
+                self.assertEqual(code, 422, answer)
+                self.assertIn(f"spec.{field}: Invalid value: ", answer["message"])
+                self.assertIn(sentence, answer["message"])
+        code, answer = self.api.patch(path, {"spec": {
+            "training": {"epochs": 5}, "checkpoint": {"keep": 7, "intervalSeconds": 9},
+            "objectStore": {"endpoint": "http://other", "caSecretRef": {"name": "next"},
+                            "credentialsSecretRef": {"name": "next"}}}})
+        self.assertEqual(code, 200, answer)
 
     def test_status_is_written_through_its_subresource_alone(self):
         path = self.minimal("status")

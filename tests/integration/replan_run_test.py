@@ -66,15 +66,23 @@ class Replan(unittest.TestCase):
 
     def test_what_cannot_change_is_refused_and_the_run_stays_resumable(self):
         run = self.suspended()
-        job = self.edited(("epochs: 12", "epochs: 13"))
+        job = self.edited(("epochs: 12", "epochs: 12\n    seed: 4711"))
         refused = self.bench.resume(run, job=job).wait()
         self.assertEqual(refused.code, 2, refused.text())
-        self.assertIn("spec.training: cannot be changed once the job exists", refused.text())
+        self.assertIn("spec.training.seed: cannot be changed once the job exists", refused.text())
         job = self.edited(("name: digits\n", "name: other\n"))
         refused = self.bench.resume(run, job=job).wait()
         self.assertEqual(refused.code, 2, refused.text())
         self.assertIn("is job other", refused.text())
         self.assertEqual(self.bench.resume(run, job="").wait().digest(), self.digest)
+
+    def test_more_epochs_train_as_many_iterations_more(self):
+        run = self.suspended()
+        resumed = self.bench.resume(run, "--set", "spec.training.epochs=13", job="").wait()
+        iterations = self.reference.report()["plan"]["iterations"]
+        report = resumed.report()
+        self.assertEqual(report["plan"]["iterations"], iterations // 12 * 13)
+        self.assertEqual(sum(p["iterations"] for p in report["plans"]), iterations // 12 * 13)
 
     def test_a_job_that_resumes_from_another_gives_the_bits_of_one(self):
         first = self.bench.run("--set", "spec.training.epochs=6",

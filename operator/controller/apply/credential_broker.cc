@@ -209,6 +209,7 @@ void CredentialBroker::ObserveRefusals(Pass* pass) {
   // An error is reported by the first action that needs the store.
   if (memory.store_refused) (void)stores_.ReadSecrets(pass);
   memory.observations.credentials_changed = memory.AnyRefusedWithOtherSecrets(HasOwn(*pass));
+  memory.observations.store_moved = memory.AnyStartedAtOtherEndpoint();
 }
 
 Status CredentialBroker::EnsureJobKey(Pass* pass) {
@@ -256,7 +257,7 @@ Result<FunctionSecrets> CredentialBroker::SecretsOf(Pass* pass) {
   }
   const bool own = HasOwn(*pass);
   if (own) environment = WithoutCredentials(std::move(environment));
-  pass->memory->memo.secrets_version = pass->memory->StartedWith(own);
+  pass->memory->memo.asked_with = pass->memory->StartedWith(own);
   return FunctionSecrets{pass->memory->job_key, std::move(environment)};
 }
 

@@ -70,10 +70,14 @@ Status JobLoader::Load(Pass* pass) {
   }
   if (options_.tenants.has_value() && decoded.problem.ok()) {
     UseOperatorStore(*options_.tenants, &pass->snapshot.job);
-    std::optional<Status>& reach = pass->memory->reach;
-    if (!reach.has_value()) reach = CheckReach(*options_.tenants, pass->snapshot.job);
-    pass->snapshot.reach = *reach;
+    const int64_t generation = pass->snapshot.job.metadata.generation;
+    if (generation == 0 || pass->memory->reach_generation != generation) {
+      pass->memory->reach = CheckReach(*options_.tenants, pass->snapshot.job);
+      pass->memory->reach_generation = generation;
+    }
+    pass->snapshot.reach = pass->memory->reach;
   }
+  if (decoded.problem.ok()) pass->memory->UseStore(pass->snapshot.job.spec.object_store);
   if (decoded.problem.ok() && pass->snapshot.reach.ok()) {
     pass->snapshot.reach = CheckStartCheckpoint(pass->snapshot.job);
   }

@@ -22,7 +22,7 @@ class JobStores {
   JobStores(const ControllerDependencies& dependencies, const ControllerOptions& options)
       : dependencies_(dependencies), options_(options) {}
 
-  // Valid until the job's Secrets change.
+  // Valid until the job's Secrets, or what its spec says of them or of the store's address, change.
   Result<ObjectStore*> Open(Pass* pass);
   // Reads the job's Secrets, or this process's own credentials for a job without, again from time
   // to time, and at once when the store refused the credentials. When they have changed, the store

@@ -54,8 +54,14 @@ std::string ReasonOf(const JobSnapshot& snapshot) {
   if (!WithinPlatform(job.spec, *job.status.plan, snapshot.options->platform)) {
     return "the plan is beyond what the platform lets functions be";
   }
-  return TooSmall(job, *job.status.plan).empty() ? "the objective or the bounds changed"
-                                                 : "functions ran out of memory and were killed";
+  if (!TooSmall(job, *job.status.plan).empty()) {
+    return "functions ran out of memory and were killed";
+  }
+  const std::optional<PlannedInputs>& planned_for = job.status.execution.planned_for;
+  const int64_t epochs = PlannedInputsOf(job.spec, job.status.execution).epochs;
+  const bool same = !planned_for.has_value() || planned_for->epochs == epochs ||
+                    (planned_for->epochs == 0 && EpochsOf(*job.status.plan) == epochs);
+  return same ? "the objective or the bounds changed" : "spec.training.epochs changed";
 }
 
 // The plan in force is the answer to the spec as it is now.
@@ -84,8 +90,10 @@ std::vector<Action> KeepDespite(const JobSnapshot& snapshot, const std::string& 
   const int revision = job.status.plan->revision;
   keep.conditions.push_back(
       MakeCondition(kConditionDegraded, true, Reason::kReplanInfeasible,
-                    "the changed objective cannot be met, the job goes on under plan revision " +
-                        std::to_string(revision) + ": " + obstacle));
+                    "the changed objective or epochs cannot be met, the job goes on under plan "
+                    "revision " +
+                        std::to_string(revision) + " for " +
+                        std::to_string(job.status.plan->iterations) + " iterations: " + obstacle));
   keep.conditions.push_back(MakeCondition(
       kConditionProvisioned, true, Reason::kPlanKept,
       "plan revision " + std::to_string(revision) + " stays: " + DescribePlan(*job.status.plan)));

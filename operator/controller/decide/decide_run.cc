@@ -103,11 +103,14 @@ std::vector<BoundFunction> Bind(const JobSnapshot& snapshot) {
   return functions;
 }
 
-// Binds `functions`, and pins what they compute with.
+// Binds `functions`, and pins what they compute with. How often they write checkpoints is one for
+// all roles of a round, and so decided here.
 void WriteBinding(const JobSnapshot& snapshot, std::vector<BoundFunction> functions,
                   const FingerprintCheck& check, WriteDecision* write) {
   write->execution->functions = std::move(functions);
-  if (check.pinned != *snapshot.job.status.plan) write->plan = check.pinned;
+  Plan plan = check.pinned;
+  plan.checkpoint_every = CheckpointEveryOf(snapshot.job.spec, plan);
+  if (plan != *snapshot.job.status.plan) write->plan = std::move(plan);
 }
 
 // The start fails: the next functions may land on nodes of one kind, or the user selects them.
@@ -191,14 +194,16 @@ std::vector<Action> DecideFallBack(const JobSnapshot& snapshot, const Round& rou
   if (memo.checkpoint_looked_up != round) {
     return {LookUpCheckpoint{round, FoundDataLoss(observed, round)}};
   }
-  // Functions that the store refused are replaced by some with the current credentials.
-  if (observed.credentials_changed && AnyLiveInstance(observed)) return {DeleteAllGroups{}};
+  // Functions that the store refused are replaced by some with the current credentials, and those
+  // that were started when it had another address by some that know its own.
+  const bool other_store = observed.credentials_changed || observed.store_moved;
+  if (other_store && AnyLiveInstance(observed)) return {DeleteAllGroups{}};
 
   ExecutionStatus next = FallenBack(snapshot);
   // Running out of memory is bounded by the largest function size, not by backoffLimit.
   const bool grows = LearnOutOfMemory(snapshot, view, &next);
   const bool counts = broken.counts && !grows;
-  if (counts && !observed.credentials_changed && !LeavesDamaged(snapshot, round, next)) {
+  if (counts && !other_store && !LeavesDamaged(snapshot, round, next)) {
     ++next.failures;
     if (next.failures > snapshot.job.spec.backoff_limit) {
       return {FailJob(Reason::kBackoffLimitExceeded,

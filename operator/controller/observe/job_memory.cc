@@ -182,7 +182,7 @@ void JobMemory::ObserveInstances(const std::vector<FunctionInstance>& instances,
     InstanceFact& fact = found->second;
     if (is_new) {
       fact.first_seen = now;
-      if (memo.secrets_version.has_value()) memo.started_with[instance.uid] = *memo.secrets_version;
+      if (memo.asked_with.has_value()) memo.started_with[instance.uid] = *memo.asked_with;
       if (instance.phase != FunctionPhase::kGone) ++new_instances;
     }
     if (fact.gone.has_value()) continue;
@@ -302,8 +302,22 @@ bool JobMemory::AnyRefused() const {
                      [](const auto& named) { return IsRefused(named.second); });
 }
 
-std::string JobMemory::StartedWith(bool own_credentials) const {
-  return store_secrets.version + (own_credentials ? " own" : "");
+void JobMemory::UseStore(const ObjectStoreSpec& spec) {
+  if (store_spec == spec) return;
+  store_spec = spec;
+  store.reset();  // and its Secrets are read again
+}
+
+StoreOfFunctions JobMemory::StartedWith(bool own_credentials) const {
+  return {store_secrets.version + (own_credentials ? " own" : ""), store_spec.endpoint};
+}
+
+bool JobMemory::AnyStartedAtOtherEndpoint() const {
+  return std::any_of(
+      observations.slices.begin(), observations.slices.end(), [&](const auto& named) {
+        const auto found = memo.started_with.find(named.second.instance_uid);
+        return found != memo.started_with.end() && found->second.endpoint != store_spec.endpoint;
+      });
 }
 
 bool JobMemory::AnyRefusedWithOtherSecrets(bool own_credentials) const {

@@ -45,14 +45,19 @@ class JobMemory {
   Memo memo;
   Meter meter;
   JobHistory history;
+  // Closes the store when the job's spec says another one than before: another address, or other
+  // Secrets.
+  void UseStore(const ObjectStoreSpec& spec);
+
+  ObjectStoreSpec store_spec;  // that `store` was opened for
   std::unique_ptr<ObjectStore> store;
   StoreSecrets store_secrets;  // once there is a store
   Instant secrets_read{};
   bool store_refused = false;  // the store refused those credentials
   std::optional<IssuedCredentials> issued;
-  // Whether the job may reach what it names; no change of its spec changes that. Absent = not
-  // checked yet.
-  std::optional<Status> reach;
+  // Whether the job may reach what it names, in this generation; 0 = not checked yet.
+  int64_t reach_generation = 0;
+  Status reach;
   // Whether its pods may be as spec.runtime says, which a suspended job may change: in this
   // generation; 0 = not looked at yet.
   int64_t pods_generation = 0;
@@ -93,9 +98,11 @@ class JobMemory {
   // have been started with other Secrets than the current ones.
   bool AnyRefused() const;
   bool AnyRefusedWithOtherSecrets(bool own_credentials) const;
-  // Names the Secrets that functions are started with from now on. `own_credentials`: slices bring
-  // credentials, so that the environment has none.
-  std::string StartedWith(bool own_credentials) const;
+  // What functions are started with from now on. `own_credentials`: slices bring credentials, so
+  // that the environment has none.
+  StoreOfFunctions StartedWith(bool own_credentials) const;
+  // Whether there are slices of functions that were started when the store had another address.
+  bool AnyStartedAtOtherEndpoint() const;
 
   // Why the job is left alone, once for each part of its status that cannot be read; "" = none, or
   // taken before.

@@ -29,6 +29,13 @@ struct FingerprintAsked {
   Instant last{};
 };
 
+// With what functions reach their job's store.
+struct StoreOfFunctions {
+  std::string secrets;   // version of the Secrets in their environment
+  std::string endpoint;  // of the store, when they were asked for
+  friend bool operator==(const StoreOfFunctions&, const StoreOfFunctions&) = default;
+};
+
 struct Memo {
   // --- Rounds ---
   // The round whose completion records were read from the store. Also one that this process began:
@@ -53,10 +60,10 @@ struct Memo {
   // kResourceExhausted in it means that a quota of the job's namespace is used up; otherwise the
   // platform has no capacity left.
   bool refused_by_quota = false;
-  // Version of the Secrets that functions were last asked for with; absent = not asked yet.
-  std::optional<std::string> secrets_version;
+  // What functions were last asked for with; absent = not asked yet.
+  std::optional<StoreOfFunctions> asked_with;
   // The same by uid, of each function that was first seen after it was asked for by this process.
-  std::map<std::string, std::string> started_with;
+  std::map<std::string, StoreOfFunctions> started_with;
   // CPU quota set on profiling instances, by uid.
   std::map<std::string, int> cpu_set;
   // The backend cannot change the quota of a running function.

@@ -76,6 +76,9 @@ struct Observations {
   // A store refused a function that, as far as this process knows, was started with other Secrets
   // than the current ones.
   bool credentials_changed = false;
+  // As far as this process knows, there are slices of functions that were started when the job's
+  // store had another address.
+  bool store_moved = false;
 
   // As of the last planning, or the first pass over a job that has a plan; null = as configured.
   std::shared_ptr<const PlatformView> platform;

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "common/plan_json/plan_json.h"
+#include "operator/planner/extended_model.h"
 #include "operator/resources/training_config_builder.h"
 
 namespace lambdadnn {
@@ -12,6 +13,14 @@ namespace {
 
 // As many as status.planHistory may have.
 constexpr size_t kMaxPlanRecords = 64;
+
+int64_t PerEpoch(const ExecutionPlan& plan) {
+  return std::max<int64_t>(1, plan.iterations_per_epoch);
+}
+
+int64_t EpochsOf(const JobSpec& spec) {
+  return static_cast<int64_t>(std::ceil(spec.training.epochs));
+}
 
 bool AtEpochBegin(const Plan& plan, int64_t iteration) {
   return plan.iterations_per_epoch <= 0 || iteration % plan.iterations_per_epoch == 0;
@@ -58,7 +67,11 @@ PlannerInput PlannerInputOf(const Job& job, const Platform& platform, double ela
 }
 
 PlannedInputs PlannedInputsOf(const JobSpec& spec, const ExecutionStatus& execution) {
-  return {spec.objective, spec.functions, spec.aggregation, execution.too_small_worker_mib,
+  return {spec.objective,
+          spec.functions,
+          spec.aggregation,
+          EpochsOf(spec),
+          execution.too_small_worker_mib,
           execution.too_small_server_mib};
 }
 
@@ -102,8 +115,27 @@ std::string TooSmall(const Job& job, const Plan& plan) {
 
 bool PlanIsOutOfDate(const Job& job) {
   const ExecutionStatus& execution = job.status.execution;
-  return job.status.plan.has_value() && execution.planned_for.has_value() &&
-         *execution.planned_for != PlannedInputsOf(job.spec, execution);
+  const std::optional<Plan>& plan = job.status.plan;
+  if (!plan.has_value() || !execution.planned_for.has_value()) return false;
+  PlannedInputs planned_for = *execution.planned_for;
+  if (planned_for.epochs == 0) planned_for.epochs = EpochsOf(*plan);
+  return planned_for != PlannedInputsOf(job.spec, execution);
+}
+
+int64_t EpochsOf(const ExecutionPlan& plan) {
+  return (plan.iterations + PerEpoch(plan) - 1) / PerEpoch(plan);
+}
+
+int64_t IterationsWanted(const JobSpec& spec, const ExecutionPlan& plan, int64_t first_iteration) {
+  const int64_t wanted = EpochsOf(spec) * PerEpoch(plan);
+  return wanted > first_iteration ? wanted
+                                  : (first_iteration / PerEpoch(plan) + 1) * PerEpoch(plan);
+}
+
+int64_t CheckpointEveryOf(const JobSpec& spec, const Plan& plan) {
+  const double iteration = plan.predicted.IterationSeconds();
+  return iteration > 0 ? CheckpointEvery(spec.checkpoint.interval_seconds, iteration)
+                       : plan.checkpoint_every;
 }
 
 void LimitToRemaining(const Plan& whole, int64_t first_iteration, TrainingLimits* limits) {
@@ -132,7 +164,8 @@ std::optional<Plan> WholePlan(const PlannerInput& input, const PlanningOutcome& 
 
 PlannerInput ReplannerInputOf(const Job& job, const Platform& platform, double elapsed_seconds,
                               double spent, int64_t first_iteration) {
-  const Plan& plan = *job.status.plan;
+  Plan plan = *job.status.plan;
+  plan.iterations = IterationsWanted(job.spec, plan, first_iteration);
   PlannerInput input = PlannerInputOf(job, platform, elapsed_seconds, spent, false);
   LimitToRemaining(plan, first_iteration, &input.limits);
   TrainingLimits& limits = input.limits;
@@ -148,7 +181,7 @@ Plan NextRevision(const Job& job, Plan planned, double elapsed_seconds, double s
   const Plan& before = *job.status.plan;
   planned.revision = before.revision + 1;
   planned.first_iteration = first_iteration;
-  planned.iterations = before.iterations;
+  planned.iterations = IterationsWanted(job.spec, before, first_iteration);
   planned.iterations_per_epoch = before.iterations_per_epoch;
   if (!AtEpochBegin(before, first_iteration))
     planned.virtual_partitions = before.virtual_partitions;
@@ -161,7 +194,8 @@ Plan NextRevision(const Job& job, Plan planned, double elapsed_seconds, double s
 bool SameWork(const Plan& a, const Plan& b) {
   return a.functions == b.functions && a.memory_mib == b.memory_mib &&
          a.server_memory_mib == b.server_memory_mib && a.aggregation == b.aggregation &&
-         a.threads == b.threads && a.virtual_partitions == b.virtual_partitions;
+         a.threads == b.threads && a.virtual_partitions == b.virtual_partitions &&
+         a.iterations == b.iterations;
 }
 
 bool WithinFunctions(const JobSpec& spec, const Plan& plan) {
@@ -199,6 +233,7 @@ PlanRecord RecordOf(const Plan& plan, const std::string& reason, double elapsed_
   // The transport and the placement are not written: there is one of each so far.
   record.aggregation.transport = AggregationPlan{}.transport;
   record.aggregation.placement = AggregationPlan{}.placement;
+  record.iterations = plan.iterations;
   record.reason = reason;
   record.at_seconds = elapsed_seconds;
   record.cost_before = spent;

@@ -24,6 +24,15 @@ void LimitToRemaining(const Plan& whole, int64_t first_iteration, TrainingLimits
 PlannedInputs PlannedInputsOf(const JobSpec& spec, const ExecutionStatus& execution);
 bool PlanIsOutOfDate(const Job& job);
 
+// The epochs that the iterations of a plan are, the last one perhaps in part.
+int64_t EpochsOf(const ExecutionPlan& plan);
+// The iterations of the whole job for spec.training.epochs, of which `first_iteration` are done
+// under `plan`. Where no more are wanted, the job ends with the epoch that it is in.
+int64_t IterationsWanted(const JobSpec& spec, const ExecutionPlan& plan, int64_t first_iteration);
+// Iterations between checkpoints for spec.checkpoint.intervalSeconds, which may have changed since
+// the plan was made. No part of the bits.
+int64_t CheckpointEveryOf(const JobSpec& spec, const Plan& plan);
+
 // The least memory of a function after one of `too_small_mib` ran out of it: a quarter
 // more, on the platform's grid. 0 = none was.
 int LeastMemoryMib(const Platform& platform, int too_small_mib);

@@ -50,7 +50,7 @@ Result<StoreSecrets> ReadStoreSecrets(KubeClient& kube, const Job& job) {
     LDNN_ASSIGN_OR_RETURN(const Json secret,
                           ReadSecret(kube, job, credentials, kCredentialsField,
                                      "the keys accessKeyId and secretAccessKey"));
-    secrets.version = ResourceVersionOf(secret);
+    secrets.version = credentials + "@" + ResourceVersionOf(secret);
     LDNN_ASSIGN_OR_RETURN(secrets.credentials.access_key,
                           NeededValue(secret, "accessKeyId", credentials, kCredentialsField));
     LDNN_ASSIGN_OR_RETURN(secrets.credentials.secret_key,
@@ -64,7 +64,7 @@ Result<StoreSecrets> ReadStoreSecrets(KubeClient& kube, const Job& job) {
   if (!ca.empty()) {
     LDNN_ASSIGN_OR_RETURN(const Json secret,
                           ReadSecret(kube, job, ca, kCaField, "the key ca.crt (PEM)"));
-    secrets.version += "/" + ResourceVersionOf(secret);
+    secrets.version += "/" + ca + "@" + ResourceVersionOf(secret);
     LDNN_ASSIGN_OR_RETURN(secrets.ca_pem, NeededValue(secret, "ca.crt", ca, kCaField));
   }
   return secrets;

@@ -317,12 +317,9 @@ TEST(JobRules, ChangesThatAJobCannotTakeAreRefusedAndOthersAreNot) {
               IsEmpty());
   EXPECT_THAT(broken_by({{"model", {{"builtin", {{"name", "mlp"}}}}}}), ElementsAre("spec.model"));
   EXPECT_THAT(broken_by({{"dataset", {{"classes", 3}}}}), ElementsAre("spec.dataset"));
-  EXPECT_THAT(broken_by({{"training", {{"epochs", 4}}}}), ElementsAre("spec.training"));
   EXPECT_THAT(broken_by({{"functions", {{"min", 2}}}}), ElementsAre("spec.functions"));
   EXPECT_THAT(broken_by({{"aggregation", {{"shards", 2}}}}), ElementsAre("spec.aggregation"));
   EXPECT_THAT(broken_by({{"profile", {{"trainingSamples", 9000}}}}), ElementsAre("spec.profile"));
-  EXPECT_THAT(broken_by({{"objectStore", {{"bucket", "other"}}}}), ElementsAre("spec.objectStore"));
-  EXPECT_THAT(broken_by({{"checkpoint", {{"keep", 9}}}}), ElementsAre("spec.checkpoint"));
   EXPECT_THAT(broken_by({{"backend", "Knative"}}), ElementsAre("spec.backend"));
   Json named = old;
   named["spec"]["backend"] = "Knative";
@@ -369,7 +366,78 @@ TEST(JobRules, WhatIsPlannedMayChangeWhileTheJobIsSuspended) {
   EXPECT_THAT(BrokenBy(with, {{"runtime", {{"env", nullptr}}}}), ElementsAre("spec.runtime.env"));
   EXPECT_THAT(BrokenBy(with, {{"runtime", {{"env", {{{"name", "A"}, {"value", "2"}}}}}}}),
               ElementsAre("spec.runtime.env"));
-  EXPECT_THAT(broken_by({{"training", {{"epochs", 4}}}}), ElementsAre("spec.training"));
+  EXPECT_THAT(broken_by({{"training", {{"seed", 4}}}}), ElementsAre("spec.training.seed"));
+}
+
+// One field after the other, in all ways: another value, and where it may be absent, added and
+// removed.
+TEST(JobRules, InATrainingItsStoreAndItsCheckpointsSomeFieldsMayChange) {
+  Json old = Json::parse(R"({
+    "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
+    "metadata": {"name": "digits"},
+    "spec": {"model": {"builtin": {"name": "cnn"}}, "dataset": {"renderedDigits": {}},
+             "training": {"epochs": 3, "globalBatchSize": 120, "stopAt": {"loss": "0.5"}},
+             "objectStore": {"bucket": "runs", "prefix": "team", "endpoint": "http://minio",
+                             "credentialsSecretRef": {"name": "s3"}, "caSecretRef": {"name": "ca"}},
+             "checkpoint": {"resumeFrom": "s3://runs/other"},
+             "objective": {"deadlineSeconds": 90}}})");
+  JobSchema().ApplyDefaults(&old);
+  using ::testing::ElementsAre;
+  const auto broken_by = [&](const char* parent, const char* field, const Json& value) {
+    return BrokenBy(old, {{parent, {{field, value}}}});
+  };
+  EXPECT_THAT(BrokenBy(old, {{"training", {{"epochs", 4}}},
+                             {"checkpoint", {{"keep", 9}, {"intervalSeconds", 5}}},
+                             {"objectStore",
+                              {{"endpoint", "http://other"},
+                               {"credentialsSecretRef", {{"name", "next"}}},
+                               {"caSecretRef", {{"name", "next"}}}}}}),
+              IsEmpty());
+  struct Change {
+    const char* parent;
+    const char* field;
+    Json value;
+  };
+  const std::vector<Change> refused = {{"training", "globalBatchSize", 60},
+                                       {"training", "localBatchSize", 4},
+                                       {"training", "seed", 1},
+                                       {"training", "loss", "mse"},
+                                       {"training", "optimizer", {{"learningRate", "0.5"}}},
+                                       {"training", "synchronization", {{"mode", "other"}}},
+                                       {"training", "stopAt", {{"loss", "0.25"}}},
+                                       {"training", "stopAt", nullptr},
+                                       {"objectStore", "bucket", "other"},
+                                       {"objectStore", "prefix", "other"},
+                                       {"objectStore", "prefix", nullptr},
+                                       {"objectStore", "region", "other"},
+                                       {"objectStore", "pathStyle", false},
+                                       {"objectStore", "endpoint", nullptr},
+                                       {"objectStore", "credentialsSecretRef", nullptr},
+                                       {"objectStore", "caSecretRef", nullptr},
+                                       {"checkpoint", "resumeFrom", "s3://runs/third"},
+                                       {"checkpoint", "resumeFrom", nullptr}};
+  for (const auto& [parent, field, value] : refused) {
+    EXPECT_THAT(broken_by(parent, field, value),
+                ElementsAre(std::string("spec.") + parent + "." + field))
+        << value;
+  }
+  EXPECT_THAT(
+      BrokenBy(
+          old,
+          {{"training",
+            {{"globalBatchSize", nullptr}, {"maxGlobalBatchSize", 240}, {"localBatchSize", 30}}}}),
+      ElementsAre("spec.training.globalBatchSize", "spec.training.maxGlobalBatchSize",
+                  "spec.training.localBatchSize"));
+  for (const char* field : {"endpoint", "credentialsSecretRef", "caSecretRef", "prefix"}) {
+    Json without = old;
+    without["spec"]["objectStore"].erase(field);
+    EXPECT_THAT(BrokenBy(without, {{"objectStore", {{field, old["spec"]["objectStore"][field]}}}}),
+                ElementsAre(std::string("spec.objectStore.") + field));
+  }
+  Json of_file = old;
+  of_file["spec"]["objectStore"] = {{"uri", "file:///store"}};
+  EXPECT_THAT(BrokenBy(of_file, {{"objectStore", {{"uri", "file:///other"}}}}),
+              ElementsAre("spec.objectStore.uri"));
 }
 
 TEST(JobValidation, AnythingGivesAnAnswer) {

@@ -155,17 +155,17 @@ JobStatus FullStatus() {
       {"Running", "True", "SlicesRunning", "", "2026-01-31T12:00:09Z", 2}};
   status.plan = FullPlan();
   status.profile = FullProfile();
-  status.execution = {
-      3,
-      120,
-      Json{{"prefix", "p"}, {"iteration", 120}},
-      1,
-      12.25,
-      PlannedInputs{FullSpec().objective, FullSpec().functions, FullSpec().aggregation, 512, 256},
-      {{"worker-0", 1, "instance-1"}, {"server-0", 2, "instance-2"}},
-      4,
-      512,
-      256};
+  status.execution = {3,
+                      120,
+                      Json{{"prefix", "p"}, {"iteration", 120}},
+                      1,
+                      12.25,
+                      PlannedInputs{FullSpec().objective, FullSpec().functions,
+                                    FullSpec().aggregation, 3, 512, 256},
+                      {{"worker-0", 1, "instance-1"}, {"server-0", 2, "instance-2"}},
+                      4,
+                      512,
+                      256};
   PlanRecord record;
   record.revision = 2;
   record.first_iteration = 40;
@@ -174,6 +174,7 @@ JobStatus FullStatus() {
   record.aggregation.layers = {1, 2, 8};
   record.aggregation.shards = 4;
   record.aggregation.spread = 2;
+  record.iterations = 300;
   record.reason = "the objective changed";
   record.at_seconds = 30.5;
   record.cost_before = 0.004;

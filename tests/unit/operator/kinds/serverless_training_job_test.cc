@@ -71,8 +71,9 @@ TEST_F(JobsOnTheServer, BadJobsAreRefusedWithPaths) {
 TEST_F(JobsOnTheServer, OnlyTheLifeOfAJobCanBeChanged) {
   ASSERT_TRUE(Create(Manifest("minimal")).ok());
   EXPECT_TRUE(Patch({{"spec", {{"suspend", true}}}}).ok());
-  EXPECT_THAT(Patch({{"spec", {{"training", {{"epochs", 9}}}}}}).status().message(),
-              HasSubstr("spec.training: cannot be changed once the job exists"));
+  EXPECT_TRUE(Patch({{"spec", {{"training", {{"epochs", 9}}}}}}).ok());
+  EXPECT_THAT(Patch({{"spec", {{"training", {{"seed", 9}}}}}}).status().message(),
+              HasSubstr("spec.training.seed: cannot be changed once the job exists"));
 }
 
 TEST_F(JobsOnTheServer, StatusWrittenByPatchReadsBackAndLeavesForeignFieldsAlone) {

@@ -217,6 +217,110 @@ TEST_F(ReplanTest, ThreeRevisionsAreALogOfThree) {
   EXPECT_LT(job.status.plan_history[1].first_iteration, job.status.plan_history[2].first_iteration);
 }
 
+TEST_F(ReplanTest, MoreEpochsStopAtACheckpointAndGoOnWithMoreIterations) {
+  world_.Create(FreeJob());
+  ASSERT_TRUE(RunUntilIteration(30));
+  world_.Patch({{"spec", {{"training", {{"epochs", 3}}}}}});
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(world_.functions.iterations_done(), 150);
+  const JobStatus status = world_.Read().status;
+  EXPECT_EQ(status.model_digest, "digest-150");
+  EXPECT_EQ(status.progress.epoch, 3);
+  ASSERT_THAT(status.plan_history, SizeIs(2));
+  EXPECT_EQ(status.plan_history[0].iterations, 100);
+  EXPECT_EQ(status.plan_history[1].iterations, 150);
+  EXPECT_GE(status.plan_history[1].first_iteration, 30);
+  EXPECT_EQ(status.plan_history[1].reason, "spec.training.epochs changed");
+  EXPECT_EQ(status.usage.restarts, 0);
+  for (const auto& [at, request] : world_.functions.requests()) {
+    EXPECT_EQ(request.training.epochs, request.plan.iterations / 50);
+    EXPECT_EQ(request.plan.iterations, request.plan.revision == 1 ? 100 : 150);
+  }
+}
+
+TEST_F(ReplanTest, FewerEpochsEndTheJobEarlier) {
+  Json job = FreeJob();
+  job["spec"]["training"]["epochs"] = 4;
+  world_.Create(job);
+  ASSERT_TRUE(RunUntilIteration(30));
+  world_.Patch({{"spec", {{"training", {{"epochs", 2}}}}}});
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(world_.functions.iterations_done(), 100);
+  EXPECT_EQ(world_.Read().status.plan->iterations, 100);
+}
+
+TEST_F(ReplanTest, FewerEpochsThanAreDoneEndTheJobWithTheEpochThatItIsIn) {
+  Json job = FreeJob();
+  job["spec"]["training"]["epochs"] = 4;
+  world_.Create(job);
+  ASSERT_TRUE(RunUntilIteration(110));
+  world_.Patch({{"spec", {{"training", {{"epochs", 1}}}}}});
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(world_.functions.iterations_done(), 150);
+  EXPECT_EQ(world_.Read().status.progress.epoch, 3);
+}
+
+TEST_F(ReplanTest, FewerEpochsThanAreDoneChangeNothingInTheLastEpoch) {
+  world_.Create(FreeJob());
+  ASSERT_TRUE(RunUntilIteration(60));
+  world_.Patch({{"spec", {{"training", {{"epochs", 1}}}}}});
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(world_.Read().status.plan->revision, 1);
+  EXPECT_EQ(world_.functions.started().size(), 3u);
+}
+
+TEST_F(ReplanTest, EpochsThatTheObjectiveForbidsLeaveThePlanInForce) {
+  Json job = FreeJob();
+  job["spec"]["objective"] = {{"deadlineSeconds", 600}};
+  world_.Create(job);
+  ASSERT_TRUE(RunUntilIteration(30));
+  world_.Patch({{"spec", {{"training", {{"epochs", 1000000}}}}}});
+  ASSERT_TRUE(
+      world_.RunUntil([&] { return world_.Reason("Degraded") == "True/ReplanInfeasible"; }, 20));
+  EXPECT_THAT(FindCondition(world_.Read(), "Degraded")->message, HasSubstr("for 100 iterations"));
+  ASSERT_TRUE(world_.RunUntilFinished(300));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(world_.functions.iterations_done(), 100);
+}
+
+TEST_F(ReplanTest, MoreEpochsOfAFinishedJobChangeNothing) {
+  world_.Create(FreeJob());
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  world_.Patch({{"spec", {{"training", {{"epochs", 3}}}}}});
+  EXPECT_FALSE(world_.RunUntil([&] { return !world_.functions.Live().empty(); }, 60));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(world_.Read().status.plan->iterations, 100);
+}
+
+TEST_F(ReplanTest, CheckpointsAsTheSpecSaysBeginWithTheNextSlices) {
+  world_.Create(FreeJob());
+  ASSERT_TRUE(RunUntilIteration(30));
+  const int64_t before = world_.Read().status.plan->checkpoint_every;
+  const size_t slices = world_.functions.requests().size();
+  world_.Patch({{"spec", {{"checkpoint", {{"intervalSeconds", 1}, {"keep", 5}}}}}});
+  ASSERT_TRUE(RunUntilIteration(50));
+  EXPECT_EQ(world_.functions.requests().size(), slices) << "those that run are not disturbed";
+  world_.functions.Kill(world_.functions.Live().front());
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  const Job job = world_.Read();
+  EXPECT_EQ(job.status.plan->revision, 1);
+  EXPECT_LT(job.status.plan->checkpoint_every, before);
+  EXPECT_EQ(job.status.plan->checkpoint_every, CheckpointEveryOf(job.spec, *job.status.plan));
+  const auto& requests = world_.functions.requests();
+  ASSERT_EQ(requests.size(), 2 * slices);
+  for (size_t i = 0; i < requests.size(); ++i) {
+    const SliceRequest& request = requests[i].second;
+    EXPECT_EQ(request.plan.checkpoint_every,
+              i < slices ? before : job.status.plan->checkpoint_every);
+    EXPECT_EQ(request.checkpoint_keep, i < slices ? 2 : 5);
+  }
+}
+
 // --- Pure ---
 
 Job PlannedJob() {
@@ -234,6 +338,7 @@ Job PlannedJob() {
   plan.iterations_per_epoch = 50;
   plan.global_batch_size = 64;
   plan.local_batch_size = 32;
+  job.spec.training.epochs = 2;
   job.status.plan = plan;
   job.status.plan_history.resize(3);
   for (int i = 0; i < 3; ++i) {
@@ -338,7 +443,38 @@ TEST(PlannedInputs, OfWhatWasTooSmallAsWell) {
   EXPECT_TRUE(PlanIsOutOfDate(job));
 }
 
-TEST(PlannedInputs, IsOfObjectiveBoundsAndAggregationAlone) {
+TEST(PlannedInputs, WithoutEpochsIsOfThoseOfThePlan) {
+  Job job = PlannedJob();
+  job.status.execution.planned_for->epochs = 0;
+  EXPECT_FALSE(PlanIsOutOfDate(job));
+  job.spec.training.epochs = 3;
+  EXPECT_TRUE(PlanIsOutOfDate(job));
+}
+
+TEST(IterationsWanted, AreThoseOfTheEpochsButNeverFewerThanTheEpochUnderWay) {
+  Job job = PlannedJob();  // 50 an epoch
+  const auto wanted = [&](double epochs, int64_t done) {
+    job.spec.training.epochs = epochs;
+    return IterationsWanted(job.spec, *job.status.plan, done);
+  };
+  EXPECT_EQ(wanted(2, 0), 100);
+  EXPECT_EQ(wanted(2, 99), 100);
+  EXPECT_EQ(wanted(2, 100), 150) << "a slice does at least one iteration";
+  EXPECT_EQ(wanted(1, 60), 100);
+  EXPECT_EQ(wanted(3, 60), 150);
+}
+
+TEST(CheckpointEvery, FollowsTheSpecUnlessThePlanPredictsNothing) {
+  Job job = PlannedJob();
+  job.status.plan->checkpoint_every = 7;
+  EXPECT_EQ(CheckpointEveryOf(job.spec, *job.status.plan), 7);
+  job.status.plan->predicted[Term::kCompute] = 0.5;
+  EXPECT_EQ(CheckpointEveryOf(job.spec, *job.status.plan), 60);
+  job.spec.checkpoint.interval_seconds = 5;
+  EXPECT_EQ(CheckpointEveryOf(job.spec, *job.status.plan), 10);
+}
+
+TEST(PlannedInputs, IsOfObjectiveBoundsAggregationAndEpochsAlone) {
   const Job job = PlannedJob();
   EXPECT_FALSE(PlanIsOutOfDate(job));
   Job other = job;
@@ -355,6 +491,12 @@ TEST(PlannedInputs, IsOfObjectiveBoundsAndAggregationAlone) {
   other = job;
   other.spec.aggregation.shards = 2;
   EXPECT_TRUE(PlanIsOutOfDate(other));
+  other = job;
+  other.spec.training.epochs = 3;
+  EXPECT_TRUE(PlanIsOutOfDate(other));
+  other = job;
+  other.spec.checkpoint = {5, 9, ""};
+  EXPECT_FALSE(PlanIsOutOfDate(other));
 }
 
 TEST(NextRevision, KeepsTheDataOrderWithinAnEpochAndEvensItOutAtItsBegin) {

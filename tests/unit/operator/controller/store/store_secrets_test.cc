@@ -31,14 +31,21 @@ TEST(StoreEnvironment, FunctionsElsewhereGetWhatTheFileOfAuthoritiesSays) {
 class StoreSecretsTest : public testing::Test {
  protected:
   StoreSecretsTest() {
-    Json secret = {{"apiVersion", "v1"},
-                   {"kind", "Secret"},
-                   {"metadata", {{"name", "s3"}, {"namespace", "default"}}}};
-    secret.update(Holding("old"));
-    EXPECT_TRUE(world_.server.Create(SecretType(), secret).ok());
+    MakeSecret("s3", "old");
     Json job = JobWorld::MinimalJob();
     job["spec"]["objectStore"]["credentialsSecretRef"]["name"] = "s3";
     world_.Create(job);
+  }
+  void MakeSecret(const std::string& name, const std::string& key) {
+    Json secret = {{"apiVersion", "v1"},
+                   {"kind", "Secret"},
+                   {"metadata", {{"name", name}, {"namespace", "default"}}}};
+    secret.update(Holding(key));
+    EXPECT_TRUE(world_.server.Create(SecretType(), secret).ok());
+  }
+  // Points the job to another Secret.
+  void Use(const std::string& secret) {
+    world_.Patch({{"spec", {{"objectStore", {{"credentialsSecretRef", {{"name", secret}}}}}}}});
   }
   static Json Holding(const std::string& key) {
     return {{"data",
@@ -135,6 +142,115 @@ TEST_F(StoreSecretsTest, WhoIsRefusedWithTheCredentialsOfNowFailsTheJob) {
   world_.functions.FailNext("worker-0", refusal, true);
   ASSERT_TRUE(world_.RunUntilFinished(120));
   EXPECT_EQ(world_.Reason("Failed"), "True/SliceFailed");
+}
+
+TEST_F(StoreSecretsTest, FunctionsThatAreRefusedGetWhatAnotherSecretSays) {
+  for (const bool restarted : {false, true}) {
+    if (restarted) {
+      world_.Delete();
+      ASSERT_TRUE(world_.RunUntil([&] { return !world_.Exists(); }, 120));
+      world_.store_key = "";
+      Json job = JobWorld::MinimalJob();
+      job["spec"]["objectStore"]["credentialsSecretRef"]["name"] = "s3";
+      world_.Create(job);
+    } else {
+      MakeSecret("s3-next", "next");
+    }
+    ASSERT_TRUE(RunUntilIteration(30));
+    Use("s3-next");
+    world_.store_key = "next";
+    if (restarted) world_.RestartController();
+    world_.functions.FailNext("worker-0", UnauthenticatedError("the access key is unknown"), true);
+    ASSERT_TRUE(world_.RunUntil([&] { return KeyOfFunctions() == "next"; }, 60)) << restarted;
+    ASSERT_TRUE(world_.RunUntilFinished(200));
+    EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+    EXPECT_EQ(world_.Read().status.execution.failures, 0);
+    EXPECT_EQ(world_.Read().status.model_digest, "digest-100");
+  }
+}
+
+TEST_F(StoreSecretsTest, AnotherSecretIsReadAtOnceAndDisturbsNobody) {
+  world_.options.secrets_seconds = 1e6;
+  world_.RestartController();
+  ASSERT_TRUE(RunUntilIteration(10));
+  MakeSecret("s3-next", "next");
+  Use("s3-next");
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  EXPECT_EQ(world_.store_secrets.credentials.access_key, "next");
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(world_.Read().status.usage.restarts, 0);
+}
+
+TEST_F(StoreSecretsTest, ASecretThatIsNotThereYetIsWaitedFor) {
+  ASSERT_TRUE(RunUntilIteration(30));
+  Use("s3-next");
+  EXPECT_FALSE(world_.RunUntilFinished(120)) << "whether the model is there is not known";
+  MakeSecret("s3-next", "next");
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+}
+
+class StoreEndpointTest : public StoreSecretsTest {
+ protected:
+  static constexpr const char* kOld = "https://old.example:9000";
+  static constexpr const char* kNew = "https://new.example:9000";
+
+  StoreEndpointTest() {
+    TenantRules rules;
+    rules.readable = {"file:///data"};
+    world_.options.tenants = rules;
+    world_.RestartController();
+    Json job = JobWorld::MinimalJob();
+    job["metadata"]["name"] = "moved";
+    job["spec"]["objectStore"] = {
+        {"bucket", "training"}, {"endpoint", kOld}, {"credentialsSecretRef", {{"name", "s3"}}}};
+    world_.Delete();
+    EXPECT_TRUE(world_.RunUntil([&] { return !world_.Exists(); }, 60));
+    world_.Create(job);
+  }
+  bool RunUntilIteration(int64_t iteration) {
+    return world_.RunUntil(
+        [&] { return world_.Read("moved").status.progress.iteration >= iteration; }, 60);
+  }
+  void MoveTo(const char* endpoint) {
+    world_.Patch({{"spec", {{"objectStore", {{"endpoint", endpoint}}}}}}, "moved");
+  }
+  bool RunUntilFinished() {
+    return world_.RunUntil(
+        [&] {
+          return !(world_.Reason("Complete", "moved") + world_.Reason("Failed", "moved")).empty();
+        },
+        200);
+  }
+};
+
+TEST_F(StoreEndpointTest, FunctionsThatFailAreReplacedByOthersThatKnowTheNewAddress) {
+  world_.Patch({{"spec", {{"backoffLimit", 0}}}}, "moved");
+  ASSERT_TRUE(RunUntilIteration(30));
+  const std::vector<std::string> before = world_.functions.Live();
+  MoveTo(kNew);
+  ASSERT_TRUE(RunUntilIteration(40));
+  EXPECT_EQ(world_.functions.Live(), before) << "those that run are not disturbed";
+  world_.functions.FailNext("worker-0", UnavailableError("connection refused"), false);
+  ASSERT_TRUE(world_.RunUntil(
+      [&] {
+        return world_.functions.Live().size() == before.size() && world_.functions.Live() != before;
+      },
+      60));
+  for (const std::string& uid : world_.functions.Live()) {
+    EXPECT_EQ(world_.functions.EnvironmentOf(uid).at("LAMBDADNN_S3_ENDPOINT"), kNew);
+  }
+  ASSERT_TRUE(RunUntilFinished());
+  EXPECT_EQ(world_.Reason("Complete", "moved"), "True/TrainingFinished");
+  EXPECT_EQ(world_.functions.requests().front().second.store.endpoint, kOld);
+  EXPECT_EQ(world_.functions.requests().back().second.store.endpoint, kNew);
+}
+
+TEST_F(StoreEndpointTest, AnAddressThatJobsMayNotReachFailsTheJob) {
+  ASSERT_TRUE(RunUntilIteration(10));
+  MoveTo("http://169.254.169.254");
+  ASSERT_TRUE(RunUntilFinished());
+  EXPECT_EQ(world_.Reason("Failed", "moved"), "True/StoreNotAllowed");
 }
 
 // Not of the job's own making.
