@@ -77,7 +77,7 @@ double LossSum(TrainableModel& model, const Batch& batch) {
   return result.ok() ? result->loss_sum : std::nan("");
 }
 
-class EveryModelAndLoss : public testing::TestWithParam<std::tuple<const char*, const char*>> {};
+class EveryModelAndLoss : public testing::TestWithParam<std::tuple<const char*, Loss>> {};
 
 // Slopes along random directions against differences of the loss.
 TEST_P(EveryModelAndLoss, GradientIsTheSlopeOfTheSummedLoss) {
