@@ -14,6 +14,7 @@
 #include "common/json/json_reader.h"
 #include "common/plan/plan.h"
 #include "common/plan/workload.h"
+#include "operator/api/pod_template.h"
 
 namespace lambdadnn {
 
@@ -150,7 +151,8 @@ struct JobSpec {
   ObjectStoreSpec object_store;
   CheckpointSpec checkpoint;
   std::string backend = "Local";  // Knative, OpenFaaS, Local
-  Json runtime = Json::object();  // image, pull secrets, …: passed to resources
+  Addressing addressing = Addressing::kPod;
+  PodTemplate pod_template;
   bool suspend = false;
   std::string managed_by;
   int backoff_limit = 6;

@@ -199,12 +199,13 @@ Json EncodeSpec(const JobSpec& spec) {
   json["objectStore"] = EncodeObjectStore(spec.object_store);
   json["checkpoint"] = EncodeCheckpoint(spec.checkpoint);
   json["backend"] = spec.backend;
+  json["addressing"] = AddressingName(spec.addressing);
+  json["podTemplate"] = EncodePodTemplate(spec.pod_template);
   json["suspend"] = spec.suspend;
   json["backoffLimit"] = spec.backoff_limit;
   json["priority"] = spec.priority;
   json["cleanupPolicy"] = spec.cleanup_policy;
   if (spec.profile) json["profile"] = EncodeWorkloadProfile(*spec.profile);
-  if (!spec.runtime.empty()) json["runtime"] = spec.runtime;
   PutText(&json, "managedBy", spec.managed_by);
   PutWhole(&json, "activeDeadlineSeconds", spec.active_deadline_seconds);
   PutWhole(&json, "ttlSecondsAfterFinished", spec.ttl_seconds_after_finished);

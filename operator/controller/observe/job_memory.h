@@ -53,7 +53,7 @@ class JobMemory {
   // Whether the job may reach what it names; no change of its spec changes that. Absent = not
   // checked yet.
   std::optional<Status> reach;
-  // Whether its pods may be as spec.runtime says, which a suspended job may change: in this
+  // Whether its pods may be as spec.podTemplate says, which a suspended job may change: in this
   // generation; 0 = not looked at yet.
   int64_t pods_generation = 0;
   Status pods;
