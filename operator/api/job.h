@@ -16,6 +16,7 @@
 #include "common/plan/training_values.h"
 #include "common/plan/workload.h"
 #include "operator/api/backend_kind.h"
+#include "operator/api/pod_template.h"
 
 namespace lambdadnn {
 
@@ -173,7 +174,8 @@ struct JobSpec {
   ObjectStoreSpec object_store;
   CheckpointSpec checkpoint;
   std::optional<BackendKind> backend;  // none = what the operator runs
-  Json runtime = Json::object();       // image, pull secrets, …: passed to resources
+  Addressing addressing = Addressing::kPod;
+  PodTemplate pod_template;
   bool suspend = false;
   std::string managed_by;
   int backoff_limit = 6;

@@ -207,13 +207,14 @@ Json EncodeSpec(const JobSpec& spec) {
   json["training"] = EncodeTraining(spec.training);
   json["objectStore"] = EncodeObjectStore(spec.object_store);
   json["checkpoint"] = EncodeCheckpoint(spec.checkpoint);
+  json["addressing"] = AddressingName(spec.addressing);
+  json["podTemplate"] = EncodePodTemplate(spec.pod_template);
   json["suspend"] = spec.suspend;
   json["backoffLimit"] = spec.backoff_limit;
   json["priority"] = spec.priority;
   json["cleanupPolicy"] = EnumName(spec.cleanup_policy);
   if (spec.backend) json["backend"] = BackendName(*spec.backend);
   if (spec.profile) json["profile"] = EncodeWorkloadProfile(*spec.profile);
-  if (!spec.runtime.empty()) json["runtime"] = spec.runtime;
   PutText(&json, "managedBy", spec.managed_by);
   PutWhole(&json, "activeDeadlineSeconds", spec.active_deadline_seconds);
   PutWhole(&json, "ttlSecondsAfterFinished", spec.ttl_seconds_after_finished);

@@ -27,6 +27,29 @@ const Json* FindPath(const Json& self, std::string_view path) {
   return at;
 }
 
+// Calls visit(value, the one before, its path) for each value at "a.b[].c" of `self`; items of
+// lists are told nothing of before, as in API servers' lists that are no maps.
+template <typename Visit>
+void VisitPath(const Json& self, const Json* old, const std::string& begin, std::string_view path,
+               const Visit& visit) {
+  if (path.empty()) return visit(self, old, begin);
+  const size_t dot = path.find('.');
+  std::string name(path.substr(0, dot));
+  const std::string_view rest = dot == std::string_view::npos ? "" : path.substr(dot + 1);
+  const bool items = name.ends_with("[]");
+  if (items) name.resize(name.size() - 2);
+  const Json* value = Find(self, name.c_str());
+  if (value == nullptr) return;
+  const std::string at = begin.empty() ? name : begin + "." + name;
+  if (!items) {
+    return VisitPath(*value, old == nullptr ? nullptr : Find(*old, name.c_str()), at, rest, visit);
+  }
+  if (!value->is_array()) return;
+  for (size_t i = 0; i < value->size(); ++i) {
+    VisitPath((*value)[i], nullptr, at + "[" + std::to_string(i) + "]", rest, visit);
+  }
+}
+
 bool Has(const Json& self, const char* name) { return Find(self, name) != nullptr; }
 
 std::optional<int64_t> Whole(const Json& self, std::string_view path) {
@@ -95,18 +118,38 @@ bool UnchangedOrSuspended(const Json& self, const Json* old) {
   return old == nullptr || Flag(*old, "suspend") || Unchanged<name>(self, old);
 }
 
-// The same inside spec.runtime, of a suspended job too.
-template <const char* const& name>
-bool UnchangedInRuntime(const Json& self, const Json* old) {
-  if (old == nullptr) return true;
-  const auto field = [](const Json& spec) {
-    const Json* runtime = Find(spec, "runtime");
-    return runtime == nullptr ? nullptr : Find(*runtime, name);
+// What is set by other means for every pod.
+bool LeavesOperatorNames(const Json& self, const Json*) {
+  constexpr std::string_view kTaken[] = {
+      "lambdadnn.io/",           "autoscaling.knative.dev/", "serving.knative.dev/",
+      "networking.knative.dev/", "features.knative.dev/",    "queue.sidecar.serving.knative.dev/",
   };
-  const Json* now = field(self);
-  const Json* before = field(*old);
-  return now == nullptr || before == nullptr ? now == before : *now == *before;
+  if (!self.is_object()) return true;
+  const auto items = self.items();
+  return std::none_of(items.begin(), items.end(), [&](const auto& item) {
+    const std::string& key = item.key();
+    return key == "app.kubernetes.io/managed-by" ||
+           std::any_of(std::begin(kTaken), std::end(kTaken),
+                       [&](std::string_view prefix) { return key.starts_with(prefix); });
+  });
 }
+
+bool IsFreeVariable(const Json& self, const Json*) {
+  if (!self.is_string()) return true;
+  const auto& name = self.get_ref<const std::string&>();
+  return !name.starts_with("LAMBDADNN_") && name != "OPENBLAS_NUM_THREADS";
+}
+
+bool LeavesPlannedResources(const Json& self, const Json*) {
+  const auto names = [&](const char* list, const char* name) {
+    const Json* amounts = Find(self, list);
+    return amounts != nullptr && amounts->is_object() && amounts->contains(name);
+  };
+  return !names("requests", "cpu") && !names("requests", "memory") && !names("limits", "cpu") &&
+         !names("limits", "memory");
+}
+
+bool WasThere(const Json&, const Json* old) { return old != nullptr; }
 
 constexpr const char* kModel = "model";
 constexpr const char* kDataset = "dataset";
@@ -127,13 +170,12 @@ constexpr const char* kCredentialsSecretRef = "credentialsSecretRef";
 constexpr const char* kCaSecretRef = "caSecretRef";
 constexpr const char* kResumeFrom = "resumeFrom";
 constexpr const char* kBackend = "backend";
-constexpr const char* kRuntime = "runtime";
+constexpr const char* kAddressing = "addressing";
+constexpr const char* kPodTemplate = "podTemplate";
 constexpr const char* kManagedBy = "managedBy";
-constexpr const char* kImage = "image";
-constexpr const char* kServerImage = "serverImage";
+constexpr const char* kContainers = "containers";
 constexpr const char* kImagePullSecrets = "imagePullSecrets";
 constexpr const char* kServiceAccountName = "serviceAccountName";
-constexpr const char* kEnv = "env";
 
 constexpr const char* kImmutable = "cannot be changed once the job exists; create another job";
 constexpr const char* kAddedOrRemoved =
@@ -144,6 +186,9 @@ constexpr const char* kAboveZero = "must be above 0";
 constexpr const char* kBelowOne = "must be below 1";
 constexpr const char* kWholeMib = "must be a whole number of MiB, such as \"1728Mi\"";
 constexpr const char* kMinMax = "min must not be above max";
+constexpr const char* kOperatorNames =
+    "app.kubernetes.io/managed-by and names of lambdadnn.io and knative.dev are set by the "
+    "operator; use other names";
 
 bool HasNameOfLabels(const Json& self, const Json*) {
   const Json* name = Find(self, "name");
@@ -205,6 +250,7 @@ bool SpreadDividesShards(const Json& self, const Json*) {
   return !spread || !shards || *spread < 1 || *shards % *spread == 0;
 }
 
+constexpr const char* kPodSpec = "spec.podTemplate.spec";
 constexpr const char* kOptimizer = "spec.training.optimizer";
 constexpr const char* kOptimizerClip = "spec.training.optimizer.clip";
 
@@ -221,12 +267,23 @@ constexpr JobRule kRules[] = {
     {"spec", kAggregation, kWhileRunning, UnchangedOrSuspended<kAggregation>},
     {"spec", kProfile, kImmutable, Unchanged<kProfile>},
     {"spec", kBackend, kImmutable, Unchanged<kBackend>},
-    {"spec", kRuntime, kWhileRunning, UnchangedOrSuspended<kRuntime>},
-    {"spec", "runtime.image", kImmutable, UnchangedInRuntime<kImage>},
-    {"spec", "runtime.serverImage", kImmutable, UnchangedInRuntime<kServerImage>},
-    {"spec", "runtime.imagePullSecrets", kImmutable, UnchangedInRuntime<kImagePullSecrets>},
-    {"spec", "runtime.serviceAccountName", kImmutable, UnchangedInRuntime<kServiceAccountName>},
-    {"spec", "runtime.env", kImmutable, UnchangedInRuntime<kEnv>},
+    {"spec", kAddressing, kWhileRunning, UnchangedOrSuspended<kAddressing>},
+    {"spec", kPodTemplate, kWhileRunning, UnchangedOrSuspended<kPodTemplate>},
+    {kPodSpec, kServiceAccountName, kImmutable, Unchanged<kServiceAccountName>},
+    {kPodSpec, kImagePullSecrets, kImmutable, Unchanged<kImagePullSecrets>},
+    {kPodSpec, kContainers, kImmutable, Unchanged<kContainers>},
+    {"spec.podTemplate.metadata.labels", "", kOperatorNames, LeavesOperatorNames},
+    {"spec.podTemplate.metadata.annotations", "", kOperatorNames, LeavesOperatorNames},
+    {"spec.podTemplate.spec.containers[].env[].name", "",
+     "LAMBDADNN_* and OPENBLAS_NUM_THREADS are set by the operator; use another name",
+     IsFreeVariable},
+    {"spec.podTemplate.spec.containers[].resources", "",
+     "cpu and memory are what the planner chooses; bound them by spec.functions.memory",
+     LeavesPlannedResources},
+    {"spec.runtime", "",
+     "is now spec.podTemplate: image and env are in podTemplate.spec.containers, addressing is "
+     "spec.addressing",
+     WasThere},
     {"spec", kManagedBy, kImmutable, Unchanged<kManagedBy>},
     {"spec", kTraining,
      "globalBatchSize must not be larger than dataset.renderedDigits.train, the number of training "
@@ -355,12 +412,12 @@ std::span<const JobRule> JobRules() { return kRules; }
 
 void CheckJobRules(const Json& object, const Json* old, std::vector<FieldError>* errors) {
   for (const JobRule& rule : kRules) {
-    const Json* self = FindPath(object, rule.path);
-    if (self == nullptr) continue;
-    const Json* before = old == nullptr ? nullptr : FindPath(*old, rule.path);
-    if (rule.holds(*self, before)) continue;
-    const std::string path = rule.path;
-    errors->push_back({*rule.field == '\0' ? path : path + "." + rule.field, rule.message});
+    VisitPath(
+        object, old, "", rule.path,
+        [&](const Json& self, const Json* before, const std::string& path) {
+          if (rule.holds(self, before)) return;
+          errors->push_back({*rule.field == '\0' ? path : path + "." + rule.field, rule.message});
+        });
   }
 }
 

@@ -14,7 +14,7 @@ namespace lambdadnn {
 
 // One x-kubernetes-validations entry of the CRD.
 struct JobRule {
-  const char* path;     // of the object that holds the rule ("spec.training")
+  const char* path;     // of the object that holds the rule ("spec.training", "a.list[]")
   const char* field;    // its fieldPath without the dot; empty = the object itself
   const char* message;  // the CRD's, word for word
   // `self` is the value at `path`; `old` the one before an update, or null.

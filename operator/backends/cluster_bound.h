@@ -14,9 +14,10 @@ namespace lambdadnn {
 class ClusterBound {
  public:
   virtual ~ClusterBound() = default;
-  // What narrows the configured platform for a job of this namespace with this spec.runtime.
+  // What narrows the configured platform for a job of this namespace with such pods.
   // Errors: the limits are unknown at the moment.
-  virtual Result<ClusterLimits> Limits(const std::string& namespace_name, const Json& runtime) = 0;
+  virtual Result<ClusterLimits> Limits(const std::string& namespace_name,
+                                       const PodTemplate& pods) = 0;
   // Whether the cluster would accept such a group. kFailedPrecondition: it would not, with its
   // message and the next step. Other errors: it does not answer.
   virtual Status Preflight(const FunctionGroup& group) = 0;

@@ -158,7 +158,7 @@ Status AskCluster(PlanOptions* options, CommandContext& context) {
     const std::optional<BackendKind> backend = job.spec.backend;
     if (backend && !CapabilitiesOf(*backend).cluster_limits) return ClusterLimits{};
     ClusterReader reader(*cluster->kube, context.runtime, KnativeReaderOptions({}));
-    return reader.Limits(cluster->namespace_name, job.spec.runtime);
+    return reader.Limits(cluster->namespace_name, job.spec.pod_template);
   };
   return OkStatus();
 }

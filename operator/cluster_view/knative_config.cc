@@ -2,7 +2,6 @@
 #include "operator/cluster_view/knative_config.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <cmath>
 
@@ -15,18 +14,72 @@ namespace {
 constexpr double kDefaultMaxTimeoutSeconds = 600;
 constexpr const char* kMaxTimeoutKey = "max-revision-timeout-seconds";
 constexpr const char* kMaxScaleKey = "max-scale-limit";
+constexpr const char* kPodSpec = "spec.podTemplate.spec.";
 
 struct FieldFeature {
-  const char* field;
+  const char* field;  // in spec.podTemplate.spec
   const char* feature;
+  bool (*is_set)(const PodTemplate& pods);
+  const char* refusal = nullptr;  // what Knative calls it, where it does not name the field
 };
 
-constexpr std::array<FieldFeature, 4> kFeatures = {{
-    {"nodeSelector", "kubernetes.podspec-nodeselector"},
-    {"tolerations", "kubernetes.podspec-tolerations"},
-    {"affinity", "kubernetes.podspec-affinity"},
-    {"priorityClassName", "kubernetes.podspec-priorityclassname"},
-}};
+template <const char* const& type>
+bool HasVolume(const PodTemplate& pods) {
+  return std::any_of(pods.volumes.begin(), pods.volumes.end(),
+                     [](const Json& volume) { return FindPath(volume, {type}) != nullptr; });
+}
+
+bool WritesToClaim(const PodTemplate& pods) {
+  return std::any_of(pods.volumes.begin(), pods.volumes.end(), [](const Json& volume) {
+    const Json* claim = FindPath(volume, {"persistentVolumeClaim"});
+    return claim != nullptr && !IsTrueAt(*claim, {"readOnly"});
+  });
+}
+
+bool ReadsFieldOfPod(const PodTemplate& pods) {
+  for (const ContainerTemplate& container : pods.containers) {
+    for (const Json& variable : container.env) {
+      for (const char* source : {"fieldRef", "resourceFieldRef"}) {
+        if (FindPath(variable, {"valueFrom", source}) != nullptr) return true;
+      }
+    }
+  }
+  return false;
+}
+
+constexpr const char* kEmptyDir = "emptyDir";
+constexpr const char* kClaim = "persistentVolumeClaim";
+constexpr const char* kHostPath = "hostPath";
+constexpr const char* kCsi = "csi";
+constexpr const char* kEphemeral = "ephemeral";
+
+constexpr FieldFeature kFeatures[] = {
+    {"nodeSelector", "kubernetes.podspec-nodeselector",
+     [](const PodTemplate& pods) { return !pods.node_selector.empty(); }},
+    {"tolerations", "kubernetes.podspec-tolerations",
+     [](const PodTemplate& pods) { return !pods.tolerations.empty(); }},
+    {"affinity", "kubernetes.podspec-affinity",
+     [](const PodTemplate& pods) { return !pods.affinity.empty(); }},
+    {"priorityClassName", "kubernetes.podspec-priorityclassname",
+     [](const PodTemplate& pods) { return !pods.priority_class_name.empty(); }},
+    {"runtimeClassName", "kubernetes.podspec-runtimeclassname",
+     [](const PodTemplate& pods) { return !pods.runtime_class_name.empty(); }},
+    {"schedulerName", "kubernetes.podspec-schedulername",
+     [](const PodTemplate& pods) { return !pods.scheduler_name.empty(); }},
+    {"topologySpreadConstraints", "kubernetes.podspec-topologyspreadconstraints",
+     [](const PodTemplate& pods) { return !pods.topology_spread_constraints.empty(); }},
+    {"volumes[].emptyDir", "kubernetes.podspec-volumes-emptydir", HasVolume<kEmptyDir>, "mptyDir"},
+    {"volumes[].persistentVolumeClaim without readOnly",
+     "kubernetes.podspec-persistent-volume-write", WritesToClaim, "volume write support"},
+    {"volumes[].persistentVolumeClaim", "kubernetes.podspec-persistent-volume-claim",
+     HasVolume<kClaim>, "ersistent volume claim support"},
+    {"volumes[].hostPath", "kubernetes.podspec-volumes-hostpath", HasVolume<kHostPath>, "ostPath"},
+    {"volumes[].csi", "kubernetes.podspec-volumes-csi", HasVolume<kCsi>, ".csi"},
+    {"volumes[].ephemeral", "kubernetes.podspec-volumes-ephemeral", HasVolume<kEphemeral>,
+     ".ephemeral"},
+    {"containers[].env[].valueFrom.fieldRef", "kubernetes.podspec-fieldref", ReadsFieldOfPod,
+     "ieldRef"},
+};
 
 // "" = the key is absent, or no text.
 std::string ValueOf(const Json& config_map, const char* key) {
@@ -95,39 +148,34 @@ std::vector<std::string> SettingsBelow(const Platform& platform, double max_time
 
 std::set<std::string> DisabledFeatures(const Json& config_map) {
   std::set<std::string> disabled;
-  for (const auto& [field, feature] : kFeatures) {
-    std::string value = ValueOf(config_map, feature);
+  for (const FieldFeature& each : kFeatures) {
+    std::string value = ValueOf(config_map, each.feature);
     std::transform(value.begin(), value.end(), value.begin(),
                    [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-    if (value == "disabled") disabled.insert(feature);
+    if (value == "disabled") disabled.insert(each.feature);
   }
   return disabled;
 }
 
-std::string FeatureOfField(const std::string& field) {
-  for (const auto& [name, feature] : kFeatures) {
-    if (field == name) return feature;
-  }
-  return "";
-}
-
-std::vector<std::string> RefusedFields(const Json& runtime, const std::set<std::string>& disabled) {
+std::vector<std::string> RefusedFields(const PodTemplate& pods,
+                                       const std::set<std::string>& disabled) {
   std::vector<std::string> refused;
-  if (!runtime.is_object()) return refused;
-  for (const auto& [field, feature] : kFeatures) {
-    if (!runtime.contains(field) || !disabled.contains(feature)) continue;
-    refused.push_back(std::string("spec.runtime.") + field +
-                      " is refused by Knative here, its feature " + feature +
-                      " is off; leave the field out, or have it switched on: " + SwitchOn(feature));
+  for (const FieldFeature& each : kFeatures) {
+    if (!disabled.contains(each.feature) || !each.is_set(pods)) continue;
+    refused.push_back(
+        std::string(kPodSpec) + each.field + " is refused by Knative here, its feature " +
+        each.feature +
+        " is off; leave the field out, or have it switched on: " + SwitchOn(each.feature));
   }
   return refused;
 }
 
 std::string NextStepForRefusal(const std::string& message) {
-  for (const auto& [field, feature] : kFeatures) {
-    if (message.find(field) == std::string::npos) continue;
-    return std::string("leave spec.runtime.") + field +
-           " out, or have Knative's feature switched on: " + SwitchOn(feature);
+  for (const FieldFeature& each : kFeatures) {
+    const char* named = each.refusal == nullptr ? each.field : each.refusal;
+    if (message.find(named) == std::string::npos) continue;
+    return std::string("leave ") + kPodSpec + each.field +
+           " out, or have Knative's feature switched on: " + SwitchOn(each.feature);
   }
   if (message.find("imeoutSeconds") != std::string::npos) {
     return std::string(
@@ -147,7 +195,7 @@ std::string NextStepForRefusal(const std::string& message) {
       message.find("404 page not found") != std::string::npos) {
     return "install Knative Serving in this cluster";
   }
-  return "change what it names in spec.runtime, or enable it in the cluster";
+  return "change what it names in spec.podTemplate, or enable it in the cluster";
 }
 
 }  // namespace lambdadnn

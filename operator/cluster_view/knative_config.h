@@ -9,6 +9,7 @@
 
 #include "common/json/json_reader.h"
 #include "common/plan/workload.h"
+#include "operator/api/pod_template.h"
 
 namespace lambdadnn {
 
@@ -30,10 +31,9 @@ std::vector<std::string> SettingsBelow(const Platform& platform, double max_time
 // is not named, depends on the version: only Knative itself tells.
 std::set<std::string> DisabledFeatures(const Json& config_map);
 
-// The feature that a field of spec.runtime needs; "" = none.
-std::string FeatureOfField(const std::string& field);
-// A sentence for each field of spec.runtime that needs a feature which is off.
-std::vector<std::string> RefusedFields(const Json& runtime, const std::set<std::string>& disabled);
+// A sentence for each field that needs a feature which is off.
+std::vector<std::string> RefusedFields(const PodTemplate& pods,
+                                       const std::set<std::string>& disabled);
 // What to do about a refusal of Knative's webhook, by what it says.
 std::string NextStepForRefusal(const std::string& message);
 

@@ -108,18 +108,14 @@ std::optional<NodeCapacity> ReadNode(const Json& node, std::vector<std::string>*
   return capacity;
 }
 
-bool Admits(const NodeCapacity& node, const Json& runtime) {
-  const Json* selector = FindPath(runtime, {"nodeSelector"});
-  if (selector != nullptr && selector->is_object()) {
-    for (const auto& [label, value] : selector->items()) {
-      const auto found = node.labels.find(label);
-      if (found == node.labels.end() || *found != value) return false;
-    }
+bool Admits(const NodeCapacity& node, const PodTemplate& pods) {
+  for (const auto& [label, value] : pods.node_selector) {
+    const auto found = node.labels.find(label);
+    if (found == node.labels.end() || *found != value) return false;
   }
-  const Json& tolerations = ListAt(runtime, {"tolerations"});
   return std::none_of(node.taints.begin(), node.taints.end(), [&](const Json& taint) {
     return KeepsPodsAway(taint) &&
-           std::none_of(tolerations.begin(), tolerations.end(),
+           std::none_of(pods.tolerations.begin(), pods.tolerations.end(),
                         [&](const Json& toleration) { return Tolerates(toleration, taint); });
   });
 }

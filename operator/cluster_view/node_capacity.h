@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/json/json_reader.h"
+#include "operator/api/pod_template.h"
 
 namespace lambdadnn {
 
@@ -30,9 +31,8 @@ struct NodeCapacity {
 
 // nullopt for a node that takes no new pods (cordoned), or of which nothing can be read.
 std::optional<NodeCapacity> ReadNode(const Json& node, std::vector<std::string>* unknown);
-// Whether pods with this spec.runtime may be put there: its node selector and its taints. Affinity
-// is ignored.
-bool Admits(const NodeCapacity& node, const Json& runtime);
+// Whether such pods may be put there: by their node selector and tolerations. Affinity is ignored.
+bool Admits(const NodeCapacity& node, const PodTemplate& pods);
 // Whether pods of some job may be: not on nodes that are not ready or run the control plane.
 bool AdmitsSome(const NodeCapacity& node);
 

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "common/json/json_reader.h"
 #include "common/protocol/slice.h"
+#include "operator/api/pod_template.h"
 
 namespace lambdadnn {
 
@@ -33,8 +33,9 @@ struct FunctionGroup {
   // Of a group that a backend makes one by one: which of them this is.
   std::optional<int> member = std::nullopt;
   std::map<std::string, std::string> environment;
-  Json runtime =
-      Json::object();  // spec.runtime: image, pull secrets, …; for backends that have pods
+  // For backends that have pods.
+  Addressing addressing = Addressing::kPod;
+  PodTemplate pods = {};
   friend bool operator==(const FunctionGroup&, const FunctionGroup&) = default;
 };
 

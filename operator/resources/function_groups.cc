@@ -17,7 +17,8 @@ FunctionGroup BaseGroup(const Job& job, const Platform& platform, const Function
   group.namespace_name = job.metadata.namespace_name;
   group.job_name = job.metadata.name;
   group.timeout_seconds = platform.function_timeout_seconds;
-  group.runtime = job.spec.runtime;
+  group.addressing = job.spec.addressing;
+  group.pods = job.spec.pod_template;
   group.environment = secrets.store_environment;
   group.environment[kJobKeyVariable] = secrets.job_key;
   return group;

@@ -14,7 +14,7 @@ namespace lambdadnn {
 // Of the account and of the network policy of a job: "JOB-lambdadnn".
 std::string JobChildName(const std::string& job_name);
 
-// The names in the imagePullSecrets of an account, or of spec.runtime.
+// The names in the imagePullSecrets of an account.
 std::vector<std::string> PullSecretsIn(const Json& object);
 // As that field: each name once, in this order.
 Json PullSecretList(const std::vector<std::string>& names);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/resources/knative_service.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 
 #include "common/base/bytes.h"
 #include "operator/resources/job_account.h"
@@ -56,37 +58,81 @@ Json Annotations(const FunctionGroup& group, const KnativeOptions& options) {
   return annotations;
 }
 
-// Limits and requests are the plan's, so that what was planned is what runs.
-Json Resources(const FunctionGroup& group) {
+// Limits and requests are the plan's, so that what was planned is what runs; the job's are of other
+// resources.
+Json Resources(const FunctionGroup& group, const ContainerTemplate& settings) {
   Json amounts = {{"memory", std::to_string(group.memory_mib) + "Mi"}};
   if (group.milli_cpu > 0) amounts["cpu"] = std::to_string(group.milli_cpu) + "m";
-  return {{"requests", amounts}, {"limits", amounts}};
+  Json resources = settings.resources;
+  resources["requests"].update(amounts);
+  resources["limits"].update(amounts);
+  return resources;
 }
 
-Json Container(const FunctionGroup& group, const std::string& image) {
-  Json environment = group.runtime.value("env", Json(Json::array()));
+Json Container(const FunctionGroup& group, const ContainerTemplate& settings,
+               const std::string& image) {
+  Json environment = settings.env;
   environment.push_back({{"name", "LAMBDADNN_BIND"}, {"value", "0.0.0.0"}});
-  return {{"name", kFunctionContainer},
-          {"image", image},
-          {"ports", Json::array({{{"containerPort", kFunctionPort}}})},
-          {"env", std::move(environment)},
-          {"envFrom", Json::array({{{"secretRef", {{"name", KnativeServiceName(group)}}}}})},
-          {"resources", Resources(group)},
-          {"readinessProbe",
-           {{"httpGet", {{"path", "/readyz"}}},
-            {"periodSeconds", kProbePeriodSeconds},
-            {"timeoutSeconds", kProbeTimeoutSeconds}}},
-          {"securityContext",
-           {{"allowPrivilegeEscalation", false},
-            {"capabilities", {{"drop", Json::array({"ALL"})}}},
-            {"readOnlyRootFilesystem", true},
-            {"runAsNonRoot", true},
-            {"seccompProfile", {{"type", "RuntimeDefault"}}}}}};
+  Json container = {
+      {"name", kFunctionContainer},
+      {"image", image},
+      {"ports", Json::array({{{"containerPort", kFunctionPort}}})},
+      {"env", std::move(environment)},
+      {"envFrom", Json::array({{{"secretRef", {{"name", KnativeServiceName(group)}}}}})},
+      {"resources", Resources(group, settings)},
+      {"readinessProbe",
+       {{"httpGet", {{"path", "/readyz"}}},
+        {"periodSeconds", kProbePeriodSeconds},
+        {"timeoutSeconds", kProbeTimeoutSeconds}}},
+      {"securityContext",
+       {{"allowPrivilegeEscalation", false},
+        {"capabilities", {{"drop", Json::array({"ALL"})}}},
+        {"readOnlyRootFilesystem", true},
+        {"runAsNonRoot", true},
+        {"seccompProfile", {{"type", "RuntimeDefault"}}}}}};
+  if (!settings.volume_mounts.empty()) container["volumeMounts"] = settings.volume_mounts;
+  return container;
 }
 
-// What spec.runtime says of the pod itself.
-constexpr const char* kPodFields[] = {"serviceAccountName", "nodeSelector", "tolerations",
-                                      "affinity", "priorityClassName"};
+// Those that the container mounts: Knative refuses pods with others.
+Json MountedVolumes(const PodTemplate& pods, const ContainerTemplate& settings) {
+  Json mounted = Json::array();
+  std::copy_if(pods.volumes.begin(), pods.volumes.end(), std::back_inserter(mounted),
+               [&](const Json& volume) {
+                 return std::any_of(settings.volume_mounts.begin(), settings.volume_mounts.end(),
+                                    [&](const Json& mount) {
+                                      return mount.value("name", "") == volume.value("name", "");
+                                    });
+               });
+  return mounted;
+}
+
+template <typename T>
+void PutSet(Json* pod, const char* field, const T& value) {
+  if (!value.empty()) (*pod)[field] = value;
+}
+
+// What the job says of the pod itself.
+void PutPodFields(const PodTemplate& pods, const ContainerTemplate& settings, Json* pod) {
+  PutSet(pod, "serviceAccountName", pods.service_account_name);
+  PutSet(pod, "nodeSelector", pods.node_selector);
+  PutSet(pod, "tolerations", pods.tolerations);
+  PutSet(pod, "affinity", pods.affinity);
+  PutSet(pod, "priorityClassName", pods.priority_class_name);
+  PutSet(pod, "runtimeClassName", pods.runtime_class_name);
+  PutSet(pod, "schedulerName", pods.scheduler_name);
+  PutSet(pod, "topologySpreadConstraints", pods.topology_spread_constraints);
+  PutSet(pod, "volumes", MountedVolumes(pods, settings));
+}
+
+// The operator's own last: they hold the fixed scale, and pods are found by them.
+Json PodMetadata(const FunctionGroup& group, const KnativeOptions& options) {
+  Json labels = group.pods.labels;
+  Json annotations = group.pods.annotations;
+  labels.update(Labels(group));
+  annotations.update(Annotations(group, options));
+  return {{"labels", std::move(labels)}, {"annotations", std::move(annotations)}};
+}
 
 }  // namespace
 
@@ -96,7 +142,7 @@ PodResources SidecarOf(const KnativeOptions& options) {
 }
 
 std::vector<FunctionGroup> ServicesOf(const FunctionGroup& group) {
-  if (group.runtime.value("addressing", "Pod") != "Service") return {group};
+  if (group.addressing == Addressing::kPod) return {group};
   std::vector<FunctionGroup> members(static_cast<size_t>(group.count), group);
   for (int i = 0; i < group.count; ++i) {
     members[static_cast<size_t>(i)].count = 1;
@@ -128,14 +174,16 @@ Json EnvironmentSecret(const FunctionGroup& group) {
 
 Result<Json> KnativeService(const FunctionGroup& group, const KnativeOptions& options,
                             const std::string& account) {
-  const bool worker = group.program == FunctionProgram::kWorker;
-  const std::string image = group.runtime.value(
-      worker ? "image" : "serverImage", worker ? options.worker_image : options.server_image);
+  const std::string program = ProgramName(group.program);
+  const ContainerTemplate& settings = ContainerOf(group.pods, program);
+  const std::string& own_image =
+      group.program == FunctionProgram::kWorker ? options.worker_image : options.server_image;
+  const std::string& image = settings.image.empty() ? own_image : settings.image;
   if (image.empty()) {
-    return FailedPreconditionError(std::string("no image for the functions of group ") +
-                                   group.name + "; set spec.runtime." +
-                                   (worker ? "image" : "serverImage") + " or the operator's --" +
-                                   (worker ? "worker" : "server") + "-image");
+    return FailedPreconditionError("no image for the functions of group " + group.name +
+                                   "; set image of the container " + program +
+                                   " in spec.podTemplate.spec.containers, or the operator's --" +
+                                   program + "-image");
   }
   const auto timeout = static_cast<int64_t>(std::floor(group.timeout_seconds));
   Json pod = {
@@ -147,14 +195,12 @@ Result<Json> KnativeService(const FunctionGroup& group, const KnativeOptions& op
       {"responseStartTimeoutSeconds", 0},
       {"automountServiceAccountToken", false},
       {"enableServiceLinks", false},
-      {"containers", Json::array({Container(group, image)})},
+      {"containers", Json::array({Container(group, settings, image)})},
   };
   if (!account.empty()) pod["serviceAccountName"] = account;
-  for (const char* field : kPodFields) {
-    if (group.runtime.contains(field)) pod[field] = group.runtime[field];
-  }
+  PutPodFields(group.pods, settings, &pod);
   // Of a job's own first: the other image may be the operator's.
-  std::vector<std::string> secrets = PullSecretsIn(group.runtime);
+  std::vector<std::string> secrets = group.pods.image_pull_secrets;
   secrets.insert(secrets.end(), options.pull_secrets.begin(), options.pull_secrets.end());
   if (!secrets.empty()) pod["imagePullSecrets"] = PullSecretList(secrets);
   Json metadata = Metadata(group);
@@ -164,9 +210,7 @@ Result<Json> KnativeService(const FunctionGroup& group, const KnativeOptions& op
       {"kind", "Service"},
       {"metadata", std::move(metadata)},
       {"spec",
-       {{"template",
-         {{"metadata", {{"labels", Labels(group)}, {"annotations", Annotations(group, options)}}},
-          {"spec", std::move(pod)}}}}}};
+       {{"template", {{"metadata", PodMetadata(group, options)}, {"spec", std::move(pod)}}}}}};
 }
 
 }  // namespace lambdadnn

@@ -3,7 +3,7 @@
 // Service per group, of a fixed scale, that the cluster's own network alone reaches; it is created
 // once and never written again, since any change of its template would replace every pod.
 //
-// With spec.runtime.addressing Service each function has a Service of its own with one pod: load
+// With spec.addressing Service each function has a Service of its own with one pod: load
 // balancing over several pods would send a slice to another rank's pod.
 #pragma once
 
@@ -22,7 +22,7 @@ inline constexpr const char* kMinScaleAnnotation = "autoscaling.knative.dev/min-
 inline constexpr const char* kMaxScaleAnnotation = "autoscaling.knative.dev/max-scale";
 inline constexpr const char* kInitialScaleAnnotation = "autoscaling.knative.dev/initial-scale";
 struct KnativeOptions {
-  // Images of functions of jobs whose spec.runtime names none.
+  // Images of functions of jobs whose spec.podTemplate names none.
   std::string worker_image = "";
   std::string server_image = "";
   // Of the queue-proxy in each pod: explicit, so that quotas and limit ranges add nothing.

@@ -30,8 +30,13 @@ constexpr List kPriorityClasses = {"priorityClasses", &PodRules::priority_classe
 constexpr List kTolerationKeys = {"tolerationKeys", &PodRules::toleration_keys, "keys of taints"};
 constexpr List kNodeLabels = {"nodeLabels", &PodRules::node_labels, "labels of nodes"};
 constexpr List kSecrets = {"secrets", &PodRules::secrets, "Secrets"};
-constexpr const List* kLists[] = {&kImages,         &kServiceAccounts, &kPriorityClasses,
-                                  &kTolerationKeys, &kNodeLabels,      &kSecrets};
+constexpr List kRuntimeClasses = {"runtimeClasses", &PodRules::runtime_classes, "runtime classes"};
+constexpr List kSchedulers = {"schedulers", &PodRules::schedulers, "schedulers"};
+constexpr List kVolumeTypes = {"volumeTypes", &PodRules::volume_types, "types of volumes"};
+constexpr List kResources = {"resources", &PodRules::resources, "resources"};
+constexpr const List* kLists[] = {
+    &kImages,  &kServiceAccounts, &kPriorityClasses, &kTolerationKeys, &kNodeLabels,
+    &kSecrets, &kRuntimeClasses,  &kSchedulers,      &kVolumeTypes,    &kResources};
 
 // The functions below gather the names in a value. What is not understood becomes the empty name,
 // which only the entry "*" admits: whoever reads the pod may understand more.
@@ -54,31 +59,116 @@ bool IsObjectOf(const Json& value, std::initializer_list<std::string_view> membe
   });
 }
 
-void AddItself(const Json& value, NameList* names) { names->push_back(TextOf(value)); }
-
-void AddKeys(const Json& labels, NameList* names) {
-  if (!labels.is_object()) return names->push_back(kNotUnderstood);
-  for (const auto& [key, value] : labels.items()) names->push_back(key);
+template <std::string PodTemplate::* field>
+void AddText(const PodTemplate& pods, NameList* names) {
+  if (!(pods.*field).empty()) names->push_back(pods.*field);
 }
 
-void AddTolerationKeys(const Json& tolerations, NameList* names) {
-  if (!tolerations.is_array()) return names->push_back(kNotUnderstood);
+void AddImages(const PodTemplate& pods, NameList* names) {
+  for (const ContainerTemplate& container : pods.containers) {
+    if (!container.image.empty()) names->push_back(container.image);
+  }
+}
+
+void AddTolerationKeys(const PodTemplate& pods, NameList* names) {
   // Without a key it tolerates every taint.
-  for (const Json& toleration : tolerations) names->push_back(TextAt(toleration, "key"));
+  for (const Json& toleration : pods.tolerations) names->push_back(TextAt(toleration, "key"));
 }
 
-void AddSecrets(const Json& environment, NameList* names) {
-  if (!environment.is_array()) return names->push_back(kNotUnderstood);
+void AddSelectedLabels(const PodTemplate& pods, NameList* names) {
+  for (const auto& [key, value] : pods.node_selector) names->push_back(key);
+}
+
+void AddResources(const PodTemplate& pods, NameList* names) {
+  for (const ContainerTemplate& container : pods.containers) {
+    for (const Json& amounts : container.resources) {
+      if (!amounts.is_object()) return names->push_back(kNotUnderstood);
+      for (const auto& [resource, amount] : amounts.items()) names->push_back(resource);
+    }
+  }
+}
+
+// Of a projected volume, each of whose sources is as a volume of that type.
+template <typename Visit>
+void VisitSources(const Json& projected, NameList* names, const Visit& visit) {
+  if (!IsObjectOf(projected, {"sources", "defaultMode"})) return names->push_back(kNotUnderstood);
+  if (!projected.contains("sources")) return;
+  if (!projected["sources"].is_array()) return names->push_back(kNotUnderstood);
+  for (const Json& source : projected["sources"]) {
+    if (source.is_object()) {
+      visit(source);
+    } else {
+      names->push_back(kNotUnderstood);
+    }
+  }
+}
+
+void AddVolumeTypes(const PodTemplate& pods, NameList* names) {
+  for (const Json& volume : pods.volumes) {
+    if (!volume.is_object()) return names->push_back(kNotUnderstood);
+    for (const auto& [type, value] : volume.items()) {
+      if (type != "name") names->push_back(type);
+    }
+    if (!volume.contains("projected")) continue;
+    VisitSources(volume["projected"], names, [&](const Json& source) {
+      for (const auto& [type, value] : source.items()) names->push_back(type);
+    });
+  }
+}
+
+// `members` are all that the reference may have, `name` the one with the Secret's name.
+void AddSecretOf(const Json& reference, const char* name,
+                 std::initializer_list<std::string_view> members, NameList* names) {
+  names->push_back(IsObjectOf(reference, members) ? TextAt(reference, name) : kNotUnderstood);
+}
+
+void AddMountedSecrets(const PodTemplate& pods, NameList* names) {
+  for (const Json& volume : pods.volumes) {
+    if (!IsObjectOf(volume, {"name", "configMap", "csi", "downwardAPI", "emptyDir", "ephemeral",
+                             "persistentVolumeClaim", "projected", "secret"})) {
+      names->push_back(kNotUnderstood);
+      continue;
+    }
+    if (volume.contains("secret")) {
+      AddSecretOf(volume["secret"], "secretName",
+                  {"secretName", "items", "defaultMode", "optional"}, names);
+    }
+    if (volume.contains("projected")) {
+      VisitSources(volume["projected"], names, [&](const Json& source) {
+        if (!IsObjectOf(source, {"clusterTrustBundle", "configMap", "downwardAPI", "secret",
+                                 "serviceAccountToken"})) {
+          names->push_back(kNotUnderstood);
+        } else if (source.contains("secret")) {
+          AddSecretOf(source["secret"], "name", {"name", "items", "optional"}, names);
+        }
+      });
+    }
+    if (!volume.contains("csi")) continue;
+    const Json& csi = volume["csi"];
+    if (!IsObjectOf(csi,
+                    {"driver", "readOnly", "fsType", "volumeAttributes", "nodePublishSecretRef"})) {
+      names->push_back(kNotUnderstood);
+    } else if (csi.contains("nodePublishSecretRef")) {
+      AddSecretOf(csi["nodePublishSecretRef"], "name", {"name"}, names);
+    }
+  }
+}
+
+void AddVariableSecrets(const Json& environment, NameList* names) {
   for (const Json& variable : environment) {
     if (!variable.is_object() || !variable.contains("valueFrom")) continue;
     const Json& from = variable["valueFrom"];
     if (!IsObjectOf(from, {"configMapKeyRef", "fieldRef", "resourceFieldRef", "secretKeyRef"})) {
       names->push_back(kNotUnderstood);
     } else if (from.contains("secretKeyRef")) {
-      const Json& secret = from["secretKeyRef"];
-      const bool known = IsObjectOf(secret, {"name", "key", "optional"});
-      names->push_back(known ? TextAt(secret, "name") : kNotUnderstood);
+      AddSecretOf(from["secretKeyRef"], "name", {"name", "key", "optional"}, names);
     }
+  }
+}
+
+void AddSecretsInEnv(const PodTemplate& pods, NameList* names) {
+  for (const ContainerTemplate& container : pods.containers) {
+    AddVariableSecrets(container.env, names);
   }
 }
 
@@ -98,7 +188,8 @@ void AddLabelsOfTerm(const Json& term, NameList* names) {
 constexpr const char* kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
 constexpr const char* kPreferred = "preferredDuringSchedulingIgnoredDuringExecution";
 
-void AddNodeLabels(const Json& affinity, NameList* names) {
+void AddNodeLabels(const PodTemplate& pods, NameList* names) {
+  const Json& affinity = pods.affinity;
   if (!IsObjectOf(affinity, {"nodeAffinity", "podAffinity", "podAntiAffinity"})) {
     return names->push_back(kNotUnderstood);
   }
@@ -124,20 +215,24 @@ void AddNodeLabels(const Json& affinity, NameList* names) {
 }
 
 struct Field {
-  const char* name;  // in spec.runtime
+  const char* name;  // in spec.podTemplate.spec
   const List* list;
-  void (*add_names)(const Json& value, NameList* names);
+  void (*add_names)(const PodTemplate& pods, NameList* names);
 };
 
 constexpr Field kFields[] = {
-    {"image", &kImages, AddItself},
-    {"serverImage", &kImages, AddItself},
-    {"serviceAccountName", &kServiceAccounts, AddItself},
-    {"priorityClassName", &kPriorityClasses, AddItself},
+    {"containers[].image", &kImages, AddImages},
+    {"serviceAccountName", &kServiceAccounts, AddText<&PodTemplate::service_account_name>},
+    {"priorityClassName", &kPriorityClasses, AddText<&PodTemplate::priority_class_name>},
     {"tolerations", &kTolerationKeys, AddTolerationKeys},
-    {"nodeSelector", &kNodeLabels, AddKeys},
+    {"nodeSelector", &kNodeLabels, AddSelectedLabels},
     {"affinity", &kNodeLabels, AddNodeLabels},
-    {"env", &kSecrets, AddSecrets},
+    {"containers[].env", &kSecrets, AddSecretsInEnv},
+    {"volumes", &kVolumeTypes, AddVolumeTypes},
+    {"volumes", &kSecrets, AddMountedSecrets},
+    {"runtimeClassName", &kRuntimeClasses, AddText<&PodTemplate::runtime_class_name>},
+    {"schedulerName", &kSchedulers, AddText<&PodTemplate::scheduler_name>},
+    {"containers[].resources", &kResources, AddResources},
 };
 
 bool Admits(const NameList& allowed, std::string_view name) {
@@ -148,7 +243,7 @@ bool Admits(const NameList& allowed, std::string_view name) {
 }
 
 std::string Sentence(const Field& field, const NameList& allowed) {
-  std::string text = std::string("spec.runtime.") + field.name + ": ";
+  std::string text = std::string("spec.podTemplate.spec.") + field.name + ": ";
   if (allowed.empty()) {
     text += std::string("no ") + field.list->what + " are allowed here; leave the field out";
   } else {
@@ -208,13 +303,12 @@ Result<PodRules> ReadPodRules(const std::string& file) {
   return ReadYamlFileAs(file, PodRulesFromJson);
 }
 
-Status CheckPods(const PodRules& rules, const Json& runtime) {
-  if (!runtime.is_object()) return OkStatus();
+Status CheckPods(const PodRules& rules, const PodTemplate& pods) {
   for (const Field& field : kFields) {
     const PodRules::Names& allowed = rules.*(field.list->names);
-    if (!allowed.has_value() || !runtime.contains(field.name)) continue;
+    if (!allowed.has_value()) continue;
     NameList names;
-    field.add_names(runtime[field.name], &names);
+    field.add_names(pods, &names);
     const bool admitted = std::all_of(names.begin(), names.end(), [&](const std::string& name) {
       return Admits(*allowed, name);
     });

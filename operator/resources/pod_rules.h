@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a job may put into its pods through spec.runtime, as the administrator lists it. Pure.
+// What a job may put into its pods through spec.podTemplate, as the administrator lists it. Pure.
 //
 // The chart's ValidatingAdmissionPolicy says the same with the same sentences, in CEL
 // (charts/lambdadnn-operator/templates/_pod_rules.tpl); tests/data/pod_rules.yaml holds both to it.
@@ -11,6 +11,7 @@
 
 #include "common/base/status.h"
 #include "common/json/json_reader.h"
+#include "operator/api/pod_template.h"
 
 namespace lambdadnn {
 
@@ -23,7 +24,12 @@ struct PodRules {
   Names priority_classes = {};
   Names toleration_keys = {};
   Names node_labels = {};  // keys, in nodeSelector and affinity.nodeAffinity
-  Names secrets = {};      // in env[].valueFrom; Secrets that only pull images are free
+  Names secrets = {};      // in env[].valueFrom and volumes; those that only pull images are free
+  Names runtime_classes = {};
+  Names schedulers = {};
+  // "emptyDir", …, and what a projected volume is made of ("serviceAccountToken").
+  Names volume_types = {};
+  Names resources = {};  // in containers[].resources
 };
 
 // From a file whose fields are all optional, e.g.
@@ -33,8 +39,8 @@ struct PodRules {
 Result<PodRules> PodRulesFromJson(const Json& json);
 Result<PodRules> ReadPodRules(const std::string& file);
 
-// Of spec.runtime, whose free parts may have any shape: one that is not understood is refused where
-// there is a list. kPermissionDenied names the field, what is allowed and whom to ask.
-Status CheckPods(const PodRules& rules, const Json& runtime);
+// Free parts may have any shape: one that is not understood is refused where there is a list.
+// kPermissionDenied names the field, what is allowed and whom to ask.
+Status CheckPods(const PodRules& rules, const PodTemplate& pods);
 
 }  // namespace lambdadnn

@@ -197,13 +197,18 @@ class Values(unittest.TestCase):
             config = made[("ConfigMap", NAMESPACE, f"{NAME}-pod-rules")]
             return (yaml.safe_load(config["data"]["pod-rules.yaml"]), made)
         said, made = told({})
-        self.assertEqual({"priorityClasses": [], "tolerationKeys": []}, said)
+        none = dict.fromkeys(
+            ("priorityClasses", "tolerationKeys", "runtimeClasses", "schedulers"), [])
+        types = ["configMap", "downwardAPI", "emptyDir", "persistentVolumeClaim", "projected", "secret"]
+        self.assertEqual(none | {"volumeTypes": types}, said)
         operator = made[("Deployment", NAMESPACE, NAME)]
         [flag] = [word for word in container(operator)["args"] if "--pod-rules=" in word]
         mounts = [each["mountPath"] for each in container(operator)["volumeMounts"]]
         self.assertIn(str(pathlib.PurePath(flag.split("=")[1]).parent), mounts)
         allowed = {"images": ["r.example/*", "a:1"], "serviceAccounts": [], "priorityClasses": None,
-                   "tolerationKeys": ["*"], "nodeLabels": ["a.example/b"], "secrets": ["s-*"]}
+                   "tolerationKeys": ["*"], "nodeLabels": ["a.example/b"], "secrets": ["s-*"],
+                   "runtimeClasses": ["gvisor"], "schedulers": None, "volumeTypes": ["csi"],
+                   "resources": ["nvidia.com/*"]}
         said, changed = told({"jobs": {"allowed": allowed}})
         self.assertEqual({name: names for name, names in allowed.items() if names is not None}, said)
         self.assertNotEqual(*(each["spec"]["template"]["metadata"]["annotations"] for each in (
@@ -213,11 +218,12 @@ class Values(unittest.TestCase):
         policy = ("ValidatingAdmissionPolicy", "", f"{NAME}-jobs")
         binding = ("ValidatingAdmissionPolicyBinding", "", f"{NAME}-jobs")
         made = objects({})
-        self.assertEqual(2, len(made[policy]["spec"]["validations"]))
+        self.assertEqual(5, len(made[policy]["spec"]["validations"]))
         self.assertEqual({"policyName": f"{NAME}-jobs", "validationActions": ["Deny"]},
                          made[binding]["spec"])
-        self.assertEqual(8, len(objects(EVERYTHING)[policy]["spec"]["validations"]))
-        everything = dict.fromkeys(("priorityClasses", "tolerationKeys"))
+        self.assertEqual(12, len(objects(EVERYTHING)[policy]["spec"]["validations"]))
+        everything = dict.fromkeys(
+            ("priorityClasses", "tolerationKeys", "runtimeClasses", "schedulers", "volumeTypes"))
         for values in ({"admissionPolicy": {"enabled": False}}, {"allowed": everything},
                        {"allowed": {name: ["*"] for name in everything}}):
             made = objects({"jobs": values})

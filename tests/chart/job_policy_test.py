@@ -16,7 +16,8 @@ GROUP = "/apis/admissionregistration.k8s.io/v1/"
 PLURALS = {"ValidatingAdmissionPolicy": "validatingadmissionpolicies",
            "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings"}
 WAIT_SECONDS = 60
-LISTS = ("images", "serviceAccounts", "priorityClasses", "tolerationKeys", "nodeLabels", "secrets")
+LISTS = ("images", "serviceAccounts", "priorityClasses", "tolerationKeys", "nodeLabels", "secrets",
+         "runtimeClasses", "schedulers", "volumeTypes", "resources")
 
 
 class JobPolicy(ClusterTest):
@@ -29,7 +30,7 @@ class JobPolicy(ClusterTest):
             cls.api.create("/api/v1/namespaces", {"metadata": {"name": f"set-{number}"}})
             cls.install(number, rules["allowed"])
         for number, rules in enumerate(SETS):
-            refused = [job["runtime"] for job in rules["jobs"] if "refused" in job]
+            refused = [job["pod"] for job in rules["jobs"] if "refused" in job]
             if refused:
                 cls.until_refused(number, refused[0])
 
@@ -43,27 +44,31 @@ class JobPolicy(ClusterTest):
             assert code == 201, answer
 
     @classmethod
-    def submit(cls, namespace, runtime, name="asked", query="&dryRun=All"):
+    def submit(cls, namespace, pod, name="asked", query="&dryRun=All"):
         return cls.api.call("POST", f"{JOBS.format(namespace)}?fieldValidation=Strict{query}", {
             "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
             "metadata": {"name": name}, "spec": {
                 "model": {"builtin": {"name": "mlp"}}, "dataset": {"renderedDigits": {}},
                 "training": {"epochs": 3, "globalBatchSize": 120},
-                "objective": {"deadlineSeconds": 90}, "runtime": runtime}})
+                "objective": {"deadlineSeconds": 90}, "podTemplate": {"spec": pod}}})
 
     @classmethod
-    def until_refused(cls, number, runtime):
+    def until_refused(cls, number, pod):
         """The API server learns of its policies a moment later."""
         deadline = time.monotonic() + WAIT_SECONDS
-        while cls.submit(f"set-{number}", runtime)[0] != 403:
+        while cls.submit(f"set-{number}", pod)[0] != 403:
             assert time.monotonic() < deadline, f"set {number} refuses nothing"
             time.sleep(0.1)
+
+    @staticmethod
+    def worker(**settings):
+        return {"containers": [{"name": "worker", **settings}]}
 
     def test_it_says_what_the_operator_says(self):
         for number, rules in enumerate(SETS):
             for job in rules["jobs"]:
-                with self.subTest(allowed=rules["allowed"], runtime=job["runtime"]):
-                    code, answer = self.submit(f"set-{number}", job["runtime"])
+                with self.subTest(allowed=rules["allowed"], pod=job["pod"]):
+                    code, answer = self.submit(f"set-{number}", job["pod"])
                     if "refused" not in job:
                         self.assertEqual(code, 201, answer)
                         continue
@@ -76,35 +81,43 @@ class JobPolicy(ClusterTest):
     def test_other_namespaces_are_free(self):
         for rules in SETS:
             for job in rules["jobs"]:
-                self.assertEqual(self.submit("default", job["runtime"])[0], 201, job["runtime"])
+                self.assertEqual(self.submit("default", job["pod"])[0], 201, job["pod"])
 
     def test_shapes_that_nobody_understands_are_refused(self):
         required = "requiredDuringSchedulingIgnoredDuringExecution"
-        for runtime in ({"affinity": {"nodeAffinity": None}},
+        for pod in ({"affinity": {"nodeAffinity": None}},
                         {"affinity": {"nodeAffinity": {required: 7}}},
                         {"affinity": {"nodeAffinity": {required: {"nodeSelectorTerms": 7}}}},
                         {"affinity": {"nodeAffinity": {required: {"nodeSelectorTerms": [7]}}}},
-                        {"env": [{"name": "A", "valueFrom": {"secretKeyRef": "tokens"}}]},
-                        {"env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": 7}}}]},
-                        {"env": [{"name": "A", "valueFrom": {"secretKeyRef": None}}]}):
-            code, answer = self.submit("set-3", runtime)
+                        self.worker(env=[{"name": "A", "valueFrom": {"secretKeyRef": "tokens"}}]),
+                        self.worker(env=[{"name": "A", "valueFrom": {"secretKeyRef": {"name": 7}}}]),
+                        self.worker(env=[{"name": "A", "valueFrom": {"secretKeyRef": None}}]),
+                        {"volumes": [{"name": "a", "secret": "tokens"}]},
+                        {"volumes": [{"name": "a", "secret": {"secretName": 7}}]},
+                        {"volumes": [{"name": "a", "projected": None}]},
+                        {"volumes": [{"name": "a", "projected": {"sources": 7}}]},
+                        {"volumes": [{"name": "a", "projected": {"sources": [7]}}]}):
+            code, answer = self.submit("set-3", pod)
             self.assertIn(code, (403, 422), answer)
             self.assertIn("rules-3-jobs", answer["message"])
 
     def test_large_jobs_are_within_the_servers_budget(self):
         names = [f"name-{number}" for number in range(64)]
-        runtime = {
+        pod = {
             "nodeSelector": {"disk": "ssd"},
             "tolerations": [{"key": "team.example/" + name} for name in names],
-            "env": [{"name": name, "valueFrom": {"secretKeyRef": {"name": "job-" + name, "key": "k"}}}
-                    for name in names],
+            **self.worker(env=[
+                {"name": name, "valueFrom": {"secretKeyRef": {"name": "job-" + name, "key": "k"}}}
+                for name in names]),
+            "volumes": [{"name": name, "projected": {"sources": [{"secret": {"name": "tokens"}}] * 16}}
+                        for name in names[:32]],
             "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
                 "nodeSelectorTerms": [{"matchExpressions": [{"key": "disk", "operator": "Exists"}] * 8}
                                       for _ in names]}}}}
-        code, answer = self.submit("set-3", runtime)
+        code, answer = self.submit("set-3", pod)
         self.assertEqual(code, 201, answer)
 
-    def test_jobs_from_before_can_end_and_only_their_runtime_is_bounded(self):
+    def test_jobs_from_before_can_end_and_only_their_pods_are_bounded(self):
         space = "later"
         self.api.create("/api/v1/namespaces", {"metadata": {"name": space}})
         old = {"tolerations": [{"operator": "Exists"}]}
@@ -124,11 +137,11 @@ class JobPolicy(ClusterTest):
         for spec in ({"suspend": True}, {"backoffLimit": 2}):
             code, answer = self.api.patch(path, {"spec": spec})
             self.assertEqual(code, 200, answer)
-        code, answer = self.api.patch(path, {"spec": {"runtime": {"priorityClassName": "high"}}})
+        code, answer = self.api.patch(path, {"spec": {"podTemplate": {"spec": {"priorityClassName": "high"}}}})
         self.assertEqual(code, 403, answer)
         code, answer = self.api.patch(path + "/status", {"status": {"phase": "Suspended"}})
         self.assertEqual(code, 200, answer)
-        code, answer = self.api.patch(path, {"spec": {"runtime": {"tolerations": None}}})
+        code, answer = self.api.patch(path, {"spec": {"podTemplate": {"spec": {"tolerations": None}}}})
         self.assertEqual(code, 200, answer)
         self.api.call("DELETE", path)
         code, answer = self.api.patch(path, {"metadata": {"finalizers": None}})

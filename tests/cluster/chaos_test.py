@@ -178,7 +178,7 @@ class Chaos(Disturbed):
 
     def test_worker_killed_behind_the_ingress(self):
         """The restarted container is reached by the same name."""
-        self.killed(0, {"runtime": {"addressing": "Service"}})
+        self.killed(0, {"addressing": "Service"})
 
     def test_worker_killed_twice_within_seconds(self):
         name, mark = self.begin(SHORT)
@@ -368,7 +368,7 @@ class Chaos(Disturbed):
         self.faults.forget_image(late)
         self.addCleanup(self.faults.forget_image, late)
         name = "image-missing-at-first"
-        self.create(name, SHORT, {"runtime": {"image": late}})
+        self.create(name, SHORT, {"podTemplate": {"spec": {"containers": [{"name": "worker", "image": late}]}}})
 
         def told():
             conditions = self.job(name).get("status", {}).get("conditions", [])

@@ -96,7 +96,7 @@ class Limits(BesideOperator):
         self.assertEqual(60, service["spec"]["template"]["spec"]["timeoutSeconds"])
 
     def test_what_the_webhook_refuses_is_told_before_anything_is_made(self):
-        self.create("refused", runtime={"nodeSelector": {"kubernetes.io/arch": "amd64"}})
+        self.create("refused", podTemplate={"spec": {"nodeSelector": {"kubernetes.io/arch": "amd64"}}})
         message = self.said("refused", "Accepted", "False/UnsupportedByCluster")
         print(message, flush=True)
         self.assertIn("must not set the field(s)", message)

@@ -90,7 +90,7 @@ class Training(OnPods):
         self.addCleanup(self.scale_activators, 1)
         # No client, the operator included, reaches a pod at its own address.
         with Faults(self.cluster).cut_clients(settings.POD_RANGE) as dropped:
-            self.create("routed", 4, {"runtime": {"addressing": "Service"}})
+            self.create("routed", 4, {"addressing": "Service"})
             self.running("routed", 1)
             names = {each["metadata"]["name"] for each in self.kube.get(SERVICES)["items"]}
             self.assertEqual({*(f"routed-workers-{i}" for i in range(4)),

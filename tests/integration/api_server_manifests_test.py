@@ -8,10 +8,12 @@ tests/data/bad_manifests.yaml holds what `lambdadnn` says of each. Where an API 
 more is needed; where it says it in other words these stand beside it, as `server`.
 """
 import concurrent.futures
+import copy
 import json
 import pathlib
 import re
 import subprocess
+import time
 
 from bad_manifests import write_bad_manifests
 from kube_api import JOBS, ClusterTest, condition
@@ -70,7 +72,7 @@ class OnAnApiServer(ClusterTest):
     def test_bad_manifests_are_refused_with_the_sentences_written_down(self):
         folder = self.folder / "bad"
         manifests = write_bad_manifests(folder)
-        self.assertGreaterEqual(len(manifests), 128)
+        self.assertGreaterEqual(len(manifests), 135)
         with concurrent.futures.ThreadPoolExecutor(3) as pool:
             said = pool.map(lambda name: self.dry_run(folder / f"{name}.yaml"), manifests)
             answers = dict(zip(manifests, said, strict=True))
@@ -123,6 +125,12 @@ class OnAnApiServer(ClusterTest):
         for file, job in zip(files, jobs, strict=True):
             with self.subTest(file.stem):
                 self.holds_all(kept[job["metadata"]["name"]], job, "")
+                # The rules about changes take each for what it was before.
+                path = JOBS.format("team") + "/" + job["metadata"]["name"]
+                for query, change in (("", {"spec": {"backoffLimit": 9}}),
+                                      ("/status", {"status": {"phase": "Running"}})):
+                    code, answer = self.api.patch(path + query, change)
+                    self.assertEqual(code, 200, answer)
         for name in FOR_FILES_ONLY:
             self.assertNotEqual(self.dry_run(GOOD / f"{name}.yaml").returncode, 0)
 
@@ -148,7 +156,8 @@ class OnAnApiServer(ClusterTest):
             "model": ({"builtin": {"name": "cnn"}}, never), "dataset": ({"classes": 3}, never),
             "functions": ({"min": 2}, runs), "aggregation": ({"shards": 2}, runs),
             "backend": ("Knative", never),
-            "runtime": ({"nodeSelector": {"disk": "ssd"}}, runs), "managedBy": ("me", never),
+            "podTemplate": ({"spec": {"nodeSelector": {"disk": "ssd"}}}, runs),
+            "addressing": ("Service", runs), "managedBy": ("me", never),
             "profile": ({"trainingSamples": 9000, "modelBytes": 4, "trainingRate": {}}, never)}
         for field, (value, sentence) in refused.items():
             with self.subTest(field):
@@ -165,20 +174,21 @@ class OnAnApiServer(ClusterTest):
                 code, answer = self.api.patch(path, {"spec": {field: value}})
                 self.assertEqual(code, 200, answer)
         # It is suspended now.
-        for field in ("functions", "aggregation", "runtime"):
+        for field in ("functions", "aggregation", "podTemplate", "addressing"):
             with self.subTest(field + " while suspended"):
                 code, answer = self.api.patch(path, {"spec": {field: refused[field][0]}})
                 self.assertEqual(code, 200, answer)
-        for field, value in {"image": "other", "serverImage": "other", "env": [{"name": "A"}],
+        for field, value in {"containers": [{"name": "worker", "image": "other"}],
                              "serviceAccountName": "other",
                              "imagePullSecrets": [{"name": "other"}]}.items():
-            with self.subTest(f"runtime.{field} while suspended"):
-                code, answer = self.api.patch(path, {"spec": {"runtime": {field: value}}})
+            with self.subTest(f"{field} of pods while suspended"):
+                code, answer = self.api.patch(path, {"spec": {"podTemplate": {"spec": {field: value}}}})
                 self.assertEqual((code, never in answer["message"]), (422, True))
-                self.assertIn(f"spec.runtime.{field}: Invalid value: ", answer["message"])
-        for field, value in {"tolerations": [{"key": "gpu"}], "priorityClassName": "low"}.items():
-            with self.subTest(f"runtime.{field} while suspended"):
-                code, answer = self.api.patch(path, {"spec": {"runtime": {field: value}}})
+                self.assertIn(f"spec.podTemplate.spec.{field}: Invalid value: ", answer["message"])
+        for field, value in {"tolerations": [{"key": "gpu"}], "priorityClassName": "low",
+                             "volumes": [{"name": "scratch", "emptyDir": {}}]}.items():
+            with self.subTest(f"{field} of pods while suspended"):
+                code, answer = self.api.patch(path, {"spec": {"podTemplate": {"spec": {field: value}}}})
                 self.assertEqual(code, 200, answer)
         code, _ = self.api.patch(path, {"spec": {"suspend": False}})
         self.assertEqual(code, 200)
@@ -195,7 +205,7 @@ class OnAnApiServer(ClusterTest):
         there = "cannot be added or removed once the job exists; create another job"
         for field, (value, sentence) in {
                 "training.globalBatchSize": (60, never), "training.seed": (4, never),
-                "training.localBatchSize": (8, never), "training.loss": ("mse", never),
+                "training.localBatchSize": (8, never), "training.loss": ("MSE", never),
                 "training.optimizer": ({"learningRate": "0.5"}, never),
                 "training.stopAt": ({"loss": "0.1"}, never),
                 "objectStore.bucket": ("other", never), "objectStore.prefix": (None, never),
@@ -214,6 +224,50 @@ class OnAnApiServer(ClusterTest):
             "objectStore": {"endpoint": "http://other", "caSecretRef": {"name": "next"},
                             "credentialsSecretRef": {"name": "next"}}}})
         self.assertEqual(code, 200, answer)
+
+    def test_a_job_from_before_with_a_removed_field_can_still_end(self):
+        crds = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"
+        crd = crds + "serverlesstrainingjobs.lambdadnn.io"
+        versions = self.api.get(crd)["spec"]["versions"]
+        before = copy.deepcopy(versions)
+        spec = before[0]["schema"]["openAPIV3Schema"]["properties"]["spec"]["properties"]
+        del spec["runtime"]["x-kubernetes-validations"]
+        old = {"image": "worker:1", "env": [{"name": "A", "valueFrom": {"fieldRef": {"a": "b"}}}],
+               "affinity": {"nodeAffinity": {}}}
+        self.assertEqual(self.api.patch(crd, {"spec": {"versions": before}})[0], 200)
+        try:
+            self.until(lambda: self.asked_with(old, "from-before", ""), 201)
+        finally:
+            self.assertEqual(self.api.patch(crd, {"spec": {"versions": versions}})[0], 200)
+        answer = self.until(lambda: self.asked_with(old, "new", "?dryRun=All"), 422)
+        self.assertIn("is now spec.podTemplate", answer["message"])
+        path = JOBS.format("default") + "/from-before"
+        for change in ({"metadata": {"finalizers": ["lambdadnn.io/cleanup"]}}, {"spec": {"suspend": True}},
+                       {"metadata": {"finalizers": None}}):
+            code, answer = self.api.patch(path, change)
+            self.assertEqual(code, 200, answer)
+        code, answer = self.api.patch(path + "/status", {"status": {"phase": "Failed"}})
+        self.assertEqual(code, 200, answer)
+        code, answer = self.api.patch(path, {"spec": {"runtime": None}})
+        self.assertEqual(code, 200, answer)
+
+    def asked_with(self, runtime, name, query):
+        return self.api.call("POST", JOBS.format("default") + query, {
+            "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
+            "metadata": {"name": name}, "spec": {
+                "model": {"builtin": {"name": "mlp"}}, "dataset": {"renderedDigits": {}},
+                "training": {"epochs": 3, "globalBatchSize": 120},
+                "objective": {"deadlineSeconds": 90}, "runtime": runtime}})
+
+    def until(self, ask, wanted):
+        """The server learns of a changed CRD a moment later."""
+        deadline = time.monotonic() + 60
+        while True:
+            code, answer = ask()
+            if code == wanted:
+                return answer
+            self.assertLess(time.monotonic(), deadline, answer)
+            time.sleep(0.1)
 
     def test_status_is_written_through_its_subresource_alone(self):
         path = self.minimal("status")

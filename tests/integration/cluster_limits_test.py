@@ -342,7 +342,7 @@ class ClusterLimits(unittest.TestCase):
         self.assertEqual(self.services(), [])
         self.node("large", "8Gi", "8")
         self.wait_reason("waits", "Provisioned", "True/Planned")
-        self.cluster.create_job(self.job("refused", runtime={"nodeSelector": {"zone": "a"}}))
+        self.cluster.create_job(self.job("refused", podTemplate={"spec": {"nodeSelector": {"zone": "a"}}}))
         message = self.wait_reason("refused", "Accepted", "False/UnsupportedByCluster")
         self.assertIn(REFUSAL, message)
         self.assertIn("kubernetes.podspec-nodeselector", message)

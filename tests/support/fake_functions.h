@@ -50,7 +50,7 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   Result<FunctionCapacity> Capacity() override { return FunctionCapacity{capacity_mib()}; }
 
   // --- ClusterBound ---
-  Result<ClusterLimits> Limits(const std::string&, const Json&) override { return limits; }
+  Result<ClusterLimits> Limits(const std::string&, const PodTemplate&) override { return limits; }
   Status Preflight(const FunctionGroup&) override { return preflight; }
 
   // --- SliceClient ---

@@ -38,20 +38,20 @@ each.all(member, member in ['key', 'operator', 'values']) && has(each.key) &&
 {{- end }}
 
 {{- define "lambdadnn.celAdmitsTolerations" -}}
-variables.runtime.tolerations.all(each,
+variables.pod.tolerations.all(each,
 (has(each.key) && {{ include "lambdadnn.celAdmits" (dict "list" .list "name" "each.key") }}))
 {{- end }}
 
 {{- define "lambdadnn.celAdmitsNodeSelector" -}}
-variables.runtime.nodeSelector.all(key, {{ include "lambdadnn.celAdmits" (dict "list" .list "name" "key") }})
+variables.pod.nodeSelector.all(key, {{ include "lambdadnn.celAdmits" (dict "list" .list "name" "key") }})
 {{- end }}
 
 {{/* What is not known is refused: decoders of pods in Go also take nodeaffinity for nodeAffinity. */}}
 {{- define "lambdadnn.celAdmitsAffinity" -}}
-{{- $nodes := "variables.runtime.affinity.nodeAffinity" }}
+{{- $nodes := "variables.pod.affinity.nodeAffinity" }}
 {{- $required := printf "%s.requiredDuringSchedulingIgnoredDuringExecution" $nodes }}
 {{- $preferred := printf "%s.preferredDuringSchedulingIgnoredDuringExecution" $nodes -}}
-variables.runtime.affinity.all(kind, kind in ['nodeAffinity', 'podAffinity', 'podAntiAffinity']) &&
+variables.pod.affinity.all(kind, kind in ['nodeAffinity', 'podAffinity', 'podAntiAffinity']) &&
 (!has({{ $nodes }}) || ({{ $nodes }}.all(kind, kind in
 ['requiredDuringSchedulingIgnoredDuringExecution', 'preferredDuringSchedulingIgnoredDuringExecution']) &&
 (!has({{ $required }}) || ({{ $required }}.all(member, member == 'nodeSelectorTerms') &&
@@ -62,18 +62,62 @@ term.all(member, member in ['weight', 'preference']) && (!has(term.preference) |
 {{ include "lambdadnn.celAdmitsTerm" (dict "list" .list "of" "term.preference") }})))))
 {{- end }}
 
+{{- define "lambdadnn.celAdmitsImages" -}}
+variables.pod.containers.all(container, !has(container.image) ||
+{{ include "lambdadnn.celAdmits" (dict "list" .list "name" "container.image") }})
+{{- end }}
+
+{{- define "lambdadnn.celAdmitsResources" -}}
+variables.pod.containers.all(container, !has(container.resources) || (
+(!has(container.resources.requests) || container.resources.requests.all(name,
+{{ include "lambdadnn.celAdmits" (dict "list" .list "name" "name") }})) &&
+(!has(container.resources.limits) || container.resources.limits.all(name,
+{{ include "lambdadnn.celAdmits" (dict "list" .list "name" "name") }}))))
+{{- end }}
+
+{{- define "lambdadnn.celAdmitsVolumeTypes" -}}
+variables.pod.volumes.all(volume,
+volume.all(type, type == 'name' || {{ include "lambdadnn.celAdmits" (dict "list" .list "name" "type") }}) &&
+(!has(volume.projected) || (
+volume.projected.all(member, member in ['sources', 'defaultMode']) &&
+(!has(volume.projected.sources) || volume.projected.sources.all(source,
+source.all(type, {{ include "lambdadnn.celAdmits" (dict "list" .list "name" "type") }}))))))
+{{- end }}
+
+{{- define "lambdadnn.celAdmitsMountedSecrets" -}}
+variables.pod.volumes.all(volume,
+volume.all(type, type in ['name', 'configMap', 'csi', 'downwardAPI', 'emptyDir', 'ephemeral',
+'persistentVolumeClaim', 'projected', 'secret']) &&
+(!has(volume.secret) || (
+volume.secret.all(member, member in ['secretName', 'items', 'defaultMode', 'optional']) &&
+has(volume.secret.secretName) &&
+{{ include "lambdadnn.celAdmits" (dict "list" .list "name" "volume.secret.secretName") }})) &&
+(!has(volume.projected) || (
+volume.projected.all(member, member in ['sources', 'defaultMode']) &&
+(!has(volume.projected.sources) || volume.projected.sources.all(source,
+source.all(type, type in ['clusterTrustBundle', 'configMap', 'downwardAPI', 'secret', 'serviceAccountToken']) &&
+(!has(source.secret) || (
+source.secret.all(member, member in ['name', 'items', 'optional']) && has(source.secret.name) &&
+{{ include "lambdadnn.celAdmits" (dict "list" .list "name" "source.secret.name") }})))))) &&
+(!has(volume.csi) || (
+volume.csi.all(member, member in ['driver', 'readOnly', 'fsType', 'volumeAttributes', 'nodePublishSecretRef']) &&
+(!has(volume.csi.nodePublishSecretRef) || (
+volume.csi.nodePublishSecretRef.all(member, member == 'name') && has(volume.csi.nodePublishSecretRef.name) &&
+{{ include "lambdadnn.celAdmits" (dict "list" .list "name" "volume.csi.nodePublishSecretRef.name") }})))))
+{{- end }}
+
 {{- define "lambdadnn.celAdmitsEnv" -}}
-variables.runtime.env.all(each, !has(each.valueFrom) || (
+variables.pod.containers.all(container, !has(container.env) || container.env.all(each, !has(each.valueFrom) || (
 each.valueFrom.all(source, source in ['configMapKeyRef', 'fieldRef', 'resourceFieldRef', 'secretKeyRef']) &&
 (!has(each.valueFrom.secretKeyRef) || (
 each.valueFrom.secretKeyRef.all(member, member in ['name', 'key', 'optional']) &&
 has(each.valueFrom.secretKeyRef.name) &&
-{{ include "lambdadnn.celAdmits" (dict "list" .list "name" "each.valueFrom.secretKeyRef.name") }}))))
+{{ include "lambdadnn.celAdmits" (dict "list" .list "name" "each.valueFrom.secretKeyRef.name") }})))))
 {{- end }}
 
 {{/* (dict "list" LIST "name" NAME "field" FIELD "what" NOUN): the operator's sentence. */}}
 {{- define "lambdadnn.podSentence" -}}
-spec.runtime.{{ .field }}:{{ " " }}
+spec.podTemplate.spec.{{ .field }}:{{ " " }}
 {{- if .list -}}
 only these {{ .what }} are allowed here: {{ join ", " (slice .list 0 (min 5 (len .list) | int)) }}
 {{- if gt (len .list) 5 }}, and {{ sub (len .list) 5 }} more{{ end }}; leave out others
@@ -88,21 +132,25 @@ no {{ .what }} are allowed here; leave the field out
 {{- $rules := include "lambdadnn.podRules" . | fromYaml }}
 {{- $validations := list }}
 {{- range list
-  (list "image" "images" "images" "")
-  (list "serverImage" "images" "images" "")
+  (list "containers[].image" "images" "images" "lambdadnn.celAdmitsImages")
   (list "serviceAccountName" "serviceAccounts" "service accounts" "")
   (list "priorityClassName" "priorityClasses" "priority classes" "")
   (list "tolerations" "tolerationKeys" "keys of taints" "lambdadnn.celAdmitsTolerations")
   (list "nodeSelector" "nodeLabels" "labels of nodes" "lambdadnn.celAdmitsNodeSelector")
   (list "affinity" "nodeLabels" "labels of nodes" "lambdadnn.celAdmitsAffinity")
-  (list "env" "secrets" "Secrets" "lambdadnn.celAdmitsEnv")
+  (list "containers[].env" "secrets" "Secrets" "lambdadnn.celAdmitsEnv")
+  (list "volumes" "volumeTypes" "types of volumes" "lambdadnn.celAdmitsVolumeTypes")
+  (list "volumes" "secrets" "Secrets" "lambdadnn.celAdmitsMountedSecrets")
+  (list "runtimeClassName" "runtimeClasses" "runtime classes" "")
+  (list "schedulerName" "schedulers" "schedulers" "")
+  (list "containers[].resources" "resources" "resources" "lambdadnn.celAdmitsResources")
 }}
 {{- $field := index . 0 }}
 {{- $name := index . 1 }}
 {{- if hasKey $rules $name }}
 {{- $list := get $rules $name }}
 {{- if not (has "*" $list) }}
-{{- $of := printf "variables.runtime.%s" $field }}
+{{- $of := printf "variables.pod.%s" (first (splitList "[]" $field)) }}
 {{- $admits := "" }}
 {{- with index . 3 }}
 {{- $admits = include . (dict "list" $list) }}

@@ -156,8 +156,8 @@ Status KnativeBackend::Preflight(const FunctionGroup& group) {
 Result<FunctionCapacity> KnativeBackend::Capacity() { return reader_.Capacity(); }
 
 Result<ClusterLimits> KnativeBackend::Limits(const std::string& namespace_name,
-                                             const Json& runtime) {
-  return reader_.Limits(namespace_name, runtime);
+                                             const PodTemplate& pods) {
+  return reader_.Limits(namespace_name, pods);
 }
 
 }  // namespace lambdadnn

@@ -75,7 +75,7 @@ class KnativeBackend final : public FunctionBackend, public ClusterBound {
   Result<std::string> Logs(const JobIdentity& job, const std::string& uid, int last_lines) override;
   // What other pods leave on the nodes in all; no limit where nodes may not be read.
   Result<FunctionCapacity> Capacity() override;
-  Result<ClusterLimits> Limits(const std::string& namespace_name, const Json& runtime) override;
+  Result<ClusterLimits> Limits(const std::string& namespace_name, const PodTemplate& pods) override;
   // A server-side dry run, which Knative extends to the pod if configured. A refusal because of a
   // used-up quota does not count, since other pods end.
   Status Preflight(const FunctionGroup& group) override;

@@ -76,14 +76,14 @@ Status ServiceWriter::EnsureService(const FunctionGroup& group, const PodIdentit
     LDNN_RETURN_IF_ERROR(RefusalOfPods(*service));
   }
   return EnsureScale(kube_, *service, group,
-                     [&] { return limits_.Limits(group.namespace_name, group.runtime); });
+                     [&] { return limits_.Limits(group.namespace_name, group.pods); });
 }
 
 // A quota on limits of CPU refuses pods of which a container has none; without such a quota none is
 // best.
 KnativeOptions ServiceWriter::OptionsIn(const FunctionGroup& group) const {
   KnativeOptions services = options_.services;
-  const Result<ClusterLimits> limits = limits_.Limits(group.namespace_name, group.runtime);
+  const Result<ClusterLimits> limits = limits_.Limits(group.namespace_name, group.pods);
   if (limits.ok() && limits->quota.limits_cpu) {
     services.queue_proxy_milli_cpu_limit = kQueueProxyMilliCpuLimit;
   }
@@ -91,7 +91,7 @@ KnativeOptions ServiceWriter::OptionsIn(const FunctionGroup& group) const {
 }
 
 Status ServiceWriter::CreateService(const FunctionGroup& group, const PodIdentity& identity) {
-  LDNN_RETURN_IF_ERROR(CheckScale(limits_.Limits(group.namespace_name, group.runtime), group));
+  LDNN_RETURN_IF_ERROR(CheckScale(limits_.Limits(group.namespace_name, group.pods), group));
   KnativeOptions services = OptionsIn(group);
   services.pull_secrets = identity.pull_secrets;
   LDNN_ASSIGN_OR_RETURN(const Json service, KnativeService(group, services, identity.account));

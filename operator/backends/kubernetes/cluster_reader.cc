@@ -108,7 +108,7 @@ Status ClusterReader::ReadNamespace(const std::string& namespace_name, const Nod
 }
 
 Result<ClusterLimits> ClusterReader::Limits(const std::string& namespace_name,
-                                            const Json& runtime) {
+                                            const PodTemplate& pods) {
   LDNN_ASSIGN_OR_RETURN(const ClusterLimits platform, PlatformNow());
   LDNN_ASSIGN_OR_RETURN(const NodeUsage nodes, UsageNow());
   std::optional<ClusterLimits> limits;
@@ -138,7 +138,7 @@ Result<ClusterLimits> ClusterReader::Limits(const std::string& namespace_name,
   if (!nodes.nodes.has_value()) return *limits;
   limits->nodes.emplace();
   for (const NodeCapacity& node : *nodes.nodes) {
-    if (!Admits(node, runtime)) continue;
+    if (!Admits(node, pods)) continue;
     const auto others = nodes.others.find(node.name);
     limits->nodes->push_back(others == nodes.others.end() ? node.allocatable
                                                           : node.allocatable - others->second);

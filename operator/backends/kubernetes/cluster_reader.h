@@ -43,9 +43,9 @@ class ClusterReader {
   // All outlive this.
   ClusterReader(KubeClient& kube, Runtime& runtime, Options options);
 
-  // For a job with this spec.runtime. Errors are those of a server that does not answer: forbidden
+  // For a job with such pods. Errors are those of a server that does not answer: forbidden
   // or absent objects are reported in `unknown`.
-  Result<ClusterLimits> Limits(const std::string& namespace_name, const Json& runtime);
+  Result<ClusterLimits> Limits(const std::string& namespace_name, const PodTemplate& pods);
   // For the functions of all jobs together; no limit where nodes may not be read.
   Result<FunctionCapacity> Capacity();
 

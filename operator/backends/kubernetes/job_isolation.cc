@@ -80,7 +80,7 @@ void JobIsolation::Index(const ObjectName& policy) {
 
 Result<PodIdentity> JobIsolation::Ensure(const FunctionGroup& group) {
   PodIdentity identity;
-  identity.account = group.runtime.value("serviceAccountName", "");
+  identity.account = group.pods.service_account_name;
   Json account;
   if (identity.account.empty()) {
     LDNN_ASSIGN_OR_RETURN(account, EnsureAccount(group));

@@ -33,7 +33,7 @@ void CheckPublishedPlatform(KubeClient& kube, Runtime& runtime, const std::strin
   }
   findings->push_back({Level::kGood, "platform", "is published; kubectl lambdadnn plan uses it"});
   ClusterReader reader(kube, runtime, KnativeReaderOptions({}));
-  const auto limits = reader.Limits(namespace_name, Json::object());
+  const auto limits = reader.Limits(namespace_name, PodTemplate());
   if (!limits.ok()) {
     findings->push_back({Level::kWarning, "limits", limits.status().message()});
     return;

@@ -47,7 +47,7 @@ CheckFinding CheckNodes(KubeClient& kube) {
   return {Level::kWarning, kSubject,
           std::to_string(all - fitting) + " of " + std::to_string(all) + " are not amd64 (" +
               example +
-              "), as images of lambdadnn are; give jobs spec.runtime.nodeSelector "
+              "), as images of lambdadnn are; give jobs spec.podTemplate.spec.nodeSelector "
               "{kubernetes.io/arch: amd64}"};
 }
 

@@ -110,7 +110,7 @@ Result<PlanRequest> LoadPlanRequest(const PlanArguments& arguments) {
     request.narrowed = std::move(narrowed.narrowed);
     request.obstacle = std::move(narrowed.obstacle);
     request.unknown = limits.unknown;
-    for (std::string& refused : RefusedFields(job.spec.runtime, limits.disabled_features)) {
+    for (std::string& refused : RefusedFields(job.spec.pod_template, limits.disabled_features)) {
       request.unknown.push_back(std::move(refused));
     }
   }

@@ -115,12 +115,12 @@ void WriteBinding(const JobSnapshot& snapshot, std::vector<BoundFunction> functi
 
 // The start fails: the next functions may land on nodes of one kind, or the user selects them.
 std::vector<Action> ReleaseDiffering(const JobSnapshot& snapshot, const std::string& difference) {
-  const Condition differ =
-      MakeCondition(kConditionDegraded, true, Reason::kNumericsDiffer,
-                    difference +
-                        ": the bits would differ; suspend the job and let its functions run on "
-                        "nodes of one kind (spec.runtime.nodeSelector), or change spec.objective: "
-                        "another plan pins anew");
+  const Condition differ = MakeCondition(
+      kConditionDegraded, true, Reason::kNumericsDiffer,
+      difference +
+          ": the bits would differ; suspend the job and let its functions run on "
+          "nodes of one kind (spec.podTemplate.spec.nodeSelector), or change spec.objective: "
+          "another plan pins anew");
   const Condition* const told = FindCondition(snapshot.job, kConditionDegraded);
   if (told != nullptr && told->status == differ.status && told->reason == differ.reason &&
       told->message == differ.message) {

@@ -67,7 +67,7 @@ Status Reconciler::ReadLimits(Pass* pass) {
   const Job& job = pass->snapshot.job;
   JobMemory& memory = *pass->memory;
   const Result<ClusterLimits> limits =
-      dependencies_.cluster->Limits(job.metadata.namespace_name, job.spec.runtime);
+      dependencies_.cluster->Limits(job.metadata.namespace_name, job.spec.pod_template);
   if (!limits.ok()) {
     return need == LimitsNeed::kRequired
                ? limits.status().WithContext("cannot plan without the cluster's limits")

@@ -58,7 +58,7 @@ class JobMemory {
   // Whether the job may reach what it names, in this generation; 0 = not checked yet.
   int64_t reach_generation = 0;
   Status reach;
-  // Whether its pods may be as spec.runtime says, which a suspended job may change: in this
+  // Whether its pods may be as spec.podTemplate says, which a suspended job may change: in this
   // generation; 0 = not looked at yet.
   int64_t pods_generation = 0;
   Status pods;

@@ -14,10 +14,10 @@ struct Kind {
   const char* next;
 };
 
-constexpr Kind kImage = {
-    Reason::kImagePullFailed, "cannot get their image",
-    "check spec.runtime's images (the operator's --worker-image and --server-image without them) "
-    "and their imagePullSecrets, or load the image into the nodes"};
+constexpr Kind kImage = {Reason::kImagePullFailed, "cannot get their image",
+                         "check the images in spec.podTemplate (the operator's --worker-image and "
+                         "--server-image without them) "
+                         "and their imagePullSecrets, or load the image into the nodes"};
 constexpr Kind kNode = {Reason::kUnschedulable, "fit on no node",
                         "wait until others end, add nodes, or lower the memory of spec.functions"};
 constexpr Kind kContainer = {Reason::kFunctionNotCreated, "cannot be created",

@@ -33,7 +33,7 @@ struct JobSnapshot {
   Status unreadable;
   // Why the job may not reach what it names (TenantRules); OK = it may.
   Status reach;
-  // Why its pods may not be as spec.runtime says (PodRules); OK = they may.
+  // Why its pods may not be as spec.podTemplate says (PodRules); OK = they may.
   Status pods;
   std::shared_ptr<const Observations> observations;
   std::shared_ptr<const Memo> memo;

@@ -334,7 +334,8 @@ std::string ProfileSignature(const JobSpec& spec, const Platform& platform) {
                     {"store", {uri.substr(0, uri.find("://")), spec.object_store.endpoint}},
                     {"milliCpuPerGib", platform.milli_cpu_per_gib},
                     {"totalMilliCpu", platform.total_milli_cpu},
-                    {"runtime", spec.runtime}};
+                    {"addressing", encoded["addressing"]},
+                    {"podTemplate", encoded["podTemplate"]}};
   const ProfilePlan plan = MakeProfilePlan(spec, platform);
   signature["memory"] = plan.memory_mib;
   signature["batch"] = plan.batch_size;

@@ -36,7 +36,7 @@ void Walk(const StructuralSchema& schema, const std::string& path, const Visit& 
 void CollectPaths(const Json& json, const StructuralSchema* schema, const std::string& path,
                   std::set<std::string>* paths) {
   if (!path.empty()) paths->insert(path);
-  if (schema != nullptr && schema->preserve_unknown_fields) return;
+  if (schema != nullptr && schema->preserve_unknown_fields && schema->properties.empty()) return;
   if (json.is_object()) {
     for (const auto& [name, value] : json.items()) {
       const StructuralSchema* nested = nullptr;
@@ -78,7 +78,7 @@ TEST(Crd, EveryFieldOfTheSchemaIsWrittenByTheCodec) {
   job.status.completion_time.clear();  // summary.eta is for jobs that run
   CollectPaths(EncodeJob(job), &JobSchema(), "", &written);
   Walk(JobSchema(), "", [&](const std::string& path, const StructuralSchema&) {
-    if (path.empty() || path.starts_with("metadata")) return;
+    if (path.empty() || path.starts_with("metadata") || path == "spec.runtime") return;  // removed
     // The profile in status has the fields of the one in spec, encoded by the same function.
     EXPECT_TRUE(written.contains(path) || path.starts_with("status.profile.")) << path;
   });
@@ -91,8 +91,7 @@ TEST(Crd, EveryFieldOfTheSchemaIsReadByTheCodec) {
   const Job job = DecodeJob(full).value();
   const Json flat = full.flatten();
   for (const auto& [pointer, value] : flat.items()) {
-    if (pointer.starts_with("/status/summary") || pointer.starts_with("/spec/runtime") ||
-        pointer.starts_with("/status/progress/metrics")) {
+    if (pointer.starts_with("/status/summary") || pointer.starts_with("/status/progress/metrics")) {
       continue;
     }
     Json less = flat;
@@ -199,6 +198,7 @@ void CollectRules(const Json& schema, const std::string& path,
   for (const auto& [name, property] : properties.items()) {
     CollectRules(property, path.empty() ? name : path + "." + name, rules);
   }
+  if (schema.contains("items")) CollectRules(schema["items"], path + "[]", rules);
 }
 
 TEST(Crd, RulesAreThoseOfTheCode) {
@@ -296,6 +296,8 @@ std::vector<std::string> BrokenBy(const Json& old, const Json& patch) {
   return paths;
 }
 
+Json PodSpec(const Json& spec) { return {{"podTemplate", {{"spec", spec}}}}; }
+
 TEST(JobRules, ChangesThatAJobCannotTakeAreRefusedAndOthersAreNot) {
   Json old = Json::parse(R"({
     "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
@@ -326,12 +328,14 @@ TEST(JobRules, ChangesThatAJobCannotTakeAreRefusedAndOthersAreNot) {
   EXPECT_THAT(BrokenBy(named, {{"backend", nullptr}}), ElementsAre("spec.backend"));
   EXPECT_THAT(BrokenBy(named, {{"backend", "Local"}}), ElementsAre("spec.backend"));
   EXPECT_THAT(BrokenBy(named, {{"backend", "Knative"}}), IsEmpty());
-  EXPECT_THAT(broken_by({{"runtime", {{"nodeSelector", {{"disk", "ssd"}}}}}}),
-              ElementsAre("spec.runtime"));
-  EXPECT_THAT(broken_by({{"runtime", {{"image", "x"}}}}),
-              ElementsAre("spec.runtime", "spec.runtime.image"));
-  EXPECT_THAT(broken_by({{"runtime", {{"env", {{{"name", "A"}}}}}}}),
-              ElementsAre("spec.runtime", "spec.runtime.env"));
+  EXPECT_THAT(broken_by({{"addressing", "Service"}}), ElementsAre("spec.addressing"));
+  EXPECT_THAT(broken_by(PodSpec({{"nodeSelector", {{"disk", "ssd"}}}})),
+              ElementsAre("spec.podTemplate"));
+  EXPECT_THAT(broken_by({{"podTemplate", {{"metadata", {{"labels", {{"a", "b"}}}}}}}}),
+              ElementsAre("spec.podTemplate"));
+  EXPECT_THAT(broken_by(PodSpec({{"containers", {{{"name", "worker"}, {"image", "x"}}}}})),
+              ElementsAre("spec.podTemplate", "spec.podTemplate.spec.containers"));
+  EXPECT_THAT(broken_by({{"runtime", Json::object()}}), ElementsAre("spec.runtime"));
   EXPECT_THAT(broken_by({{"managedBy", "me"}}), ElementsAre("spec.managedBy"));
 }
 
@@ -347,25 +351,30 @@ TEST(JobRules, WhatIsPlannedMayChangeWhileTheJobIsSuspended) {
   using ::testing::ElementsAre;
   EXPECT_THAT(broken_by({{"functions", {{"min", 2}, {"memory", {{"max", "2Gi"}}}}},
                          {"aggregation", {{"shards", 2}}},
-                         {"runtime", {{"nodeSelector", {{"disk", "ssd"}}}}},
+                         {"addressing", "Service"},
+                         {"podTemplate",
+                          {{"metadata", {{"annotations", {{"a", "b"}}}}},
+                           {"spec", {{"nodeSelector", {{"disk", "ssd"}}}}}}},
                          {"suspend", false}}),
               IsEmpty());
-  EXPECT_THAT(broken_by({{"runtime", {{"image", "x"}}}}), ElementsAre("spec.runtime.image"));
-  EXPECT_THAT(broken_by({{"runtime", {{"serverImage", "x"}}}}),
-              ElementsAre("spec.runtime.serverImage"));
   // What functions may do and reach, other than where they run.
-  EXPECT_THAT(broken_by({{"runtime", {{"env", {{{"name", "A"}}}}}}}),
-              ElementsAre("spec.runtime.env"));
-  EXPECT_THAT(broken_by({{"runtime", {{"serviceAccountName", "x"}}}}),
-              ElementsAre("spec.runtime.serviceAccountName"));
-  EXPECT_THAT(broken_by({{"runtime", {{"imagePullSecrets", {{{"name", "x"}}}}}}}),
-              ElementsAre("spec.runtime.imagePullSecrets"));
+  EXPECT_THAT(broken_by(PodSpec({{"containers", {{{"name", "worker"}, {"image", "x"}}}}})),
+              ElementsAre("spec.podTemplate.spec.containers"));
+  EXPECT_THAT(broken_by(PodSpec({{"serviceAccountName", "x"}})),
+              ElementsAre("spec.podTemplate.spec.serviceAccountName"));
+  EXPECT_THAT(broken_by(PodSpec({{"imagePullSecrets", {{{"name", "x"}}}}})),
+              ElementsAre("spec.podTemplate.spec.imagePullSecrets"));
+  const auto variable = [](const char* value) {
+    return Json{
+        {"containers", {{{"name", "worker"}, {"env", {{{"name", "A"}, {"value", value}}}}}}}};
+  };
   Json with = old;
-  with["spec"]["runtime"] = {{"env", {{{"name", "A"}, {"value", "1"}}}}};
-  EXPECT_THAT(BrokenBy(with, {{"runtime", {{"tolerations", {{{"key", "gpu"}}}}}}}), IsEmpty());
-  EXPECT_THAT(BrokenBy(with, {{"runtime", {{"env", nullptr}}}}), ElementsAre("spec.runtime.env"));
-  EXPECT_THAT(BrokenBy(with, {{"runtime", {{"env", {{{"name", "A"}, {"value", "2"}}}}}}}),
-              ElementsAre("spec.runtime.env"));
+  with["spec"]["podTemplate"]["spec"] = variable("1");
+  EXPECT_THAT(BrokenBy(with, PodSpec({{"tolerations", {{{"key", "gpu"}}}}})), IsEmpty());
+  EXPECT_THAT(BrokenBy(with, PodSpec({{"containers", nullptr}})),
+              ElementsAre("spec.podTemplate.spec.containers"));
+  EXPECT_THAT(BrokenBy(with, PodSpec(variable("2"))),
+              ElementsAre("spec.podTemplate.spec.containers"));
   EXPECT_THAT(broken_by({{"training", {{"seed", 4}}}}), ElementsAre("spec.training.seed"));
 }
 
@@ -401,7 +410,7 @@ TEST(JobRules, InATrainingItsStoreAndItsCheckpointsSomeFieldsMayChange) {
   const std::vector<Change> refused = {{"training", "globalBatchSize", 60},
                                        {"training", "localBatchSize", 4},
                                        {"training", "seed", 1},
-                                       {"training", "loss", "mse"},
+                                       {"training", "loss", "MSE"},
                                        {"training", "optimizer", {{"learningRate", "0.5"}}},
                                        {"training", "synchronization", {{"mode", "other"}}},
                                        {"training", "stopAt", {{"loss", "0.25"}}},
@@ -438,6 +447,21 @@ TEST(JobRules, InATrainingItsStoreAndItsCheckpointsSomeFieldsMayChange) {
   of_file["spec"]["objectStore"] = {{"uri", "file:///store"}};
   EXPECT_THAT(BrokenBy(of_file, {{"objectStore", {{"uri", "file:///other"}}}}),
               ElementsAre("spec.objectStore.uri"));
+}
+
+// Objects are stored longer than their schema: theirs must still be able to end.
+TEST(JobRules, ARemovedFieldThatWasStoredBeforeMayStayOrGo) {
+  Json old = Json::parse(R"({"metadata": {"name": "digits"},
+      "spec": {"runtime": {"image": "x", "affinity": {"nodeAffinity": {}}}}})");
+  JobSchema().ApplyDefaults(&old);
+  const auto refused = [&](const Json& patch) {
+    const auto paths = BrokenBy(old, patch);
+    return std::find(paths.begin(), paths.end(), "spec.runtime") != paths.end();
+  };
+  EXPECT_FALSE(refused({{"suspend", true}}));
+  EXPECT_FALSE(refused({{"runtime", nullptr}}));
+  old["spec"].erase("runtime");
+  EXPECT_TRUE(refused({{"runtime", {{"image", "y"}}}}));
 }
 
 TEST(JobValidation, AnythingGivesAnAnswer) {

@@ -104,16 +104,32 @@ JobSpec FullSpec() {
                        false,           "store-key",          "store-ca"};
   spec.checkpoint = {60, 5, "s3://old/checkpoint"};
   spec.backend = BackendKind::kKnative;
-  spec.runtime = Json::parse(R"({
-    "image": "registry.example/worker:1", "serverImage": "registry.example/server:1",
-    "imagePullSecrets": [{"name": "pull"}], "serviceAccountName": "trainer",
-    "addressing": "Service",
-    "env": [{"name": "A", "value": "b"},
-            {"name": "C", "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}],
-    "nodeSelector": {"disk": "ssd"},
-    "tolerations": [{"key": "gpu", "operator": "Equal", "value": "no", "effect": "NoSchedule",
-                     "tolerationSeconds": 30}],
-    "affinity": {"nodeAffinity": {}}, "priorityClassName": "low"})");
+  spec.addressing = Addressing::kService;
+  PodTemplate& pods = spec.pod_template;
+  pods.labels = {{"team", "vision"}};
+  pods.annotations = {{"sidecar.istio.io/inject", "false"}};
+  pods.service_account_name = "trainer";
+  pods.image_pull_secrets = {"pull"};
+  pods.node_selector = {{"disk", "ssd"}};
+  pods.tolerations = Json::parse(R"([{"key": "gpu", "operator": "Equal", "value": "no",
+                                      "effect": "NoSchedule", "tolerationSeconds": 30}])");
+  pods.affinity = {{"nodeAffinity", Json::object()}};
+  pods.priority_class_name = "low";
+  pods.runtime_class_name = "gvisor";
+  pods.scheduler_name = "volcano";
+  pods.topology_spread_constraints = Json::parse(R"([{"maxSkew": 1, "topologyKey": "zone"}])");
+  pods.volumes = Json::parse(R"([{"name": "scratch", "emptyDir": {}}])");
+  ContainerTemplate worker;
+  worker.name = "worker";
+  worker.image = "registry.example/worker:1";
+  worker.env = Json::parse(R"([{"name": "A", "value": "b"},
+                               {"name": "C",
+                                "valueFrom": {"secretKeyRef": {"name": "s", "key": "k"}}}])");
+  worker.resources = Json::parse(R"({"requests": {"ephemeral-storage": "1Gi"},
+                                     "limits": {"nvidia.com/gpu": 1}})");
+  worker.volume_mounts = Json::parse(
+      R"([{"name": "scratch", "mountPath": "/scratch", "subPath": "a", "readOnly": false}])");
+  pods.containers = {std::move(worker)};
   spec.suspend = true;
   spec.managed_by = "kueue.x-k8s.io/multikueue";
   spec.backoff_limit = 3;

@@ -80,7 +80,7 @@ Result<JobFile> Load(const BadManifest& bad) {
 
 TEST(BadManifests, EachIsRefusedWithItsSentence) {
   const auto all = BadManifests();
-  EXPECT_GE(all.size(), 128u);
+  EXPECT_GE(all.size(), 135u);
   for (const auto& bad : all) {
     const auto loaded = Load(bad);
     ASSERT_FALSE(loaded.ok()) << bad.name;
@@ -110,8 +110,8 @@ TEST(BadManifests, EveryRuleBetweenFieldsIsBrokenBySome) {
   for (const JobRule& rule : JobRules()) {
     // Rules about changes.
     if (std::string_view(rule.message).starts_with("cannot be ")) continue;
-    const std::string path =
-        *rule.field == '\0' ? rule.path : std::string(rule.path) + "." + rule.field;
+    std::string path = *rule.field == '\0' ? rule.path : std::string(rule.path) + "." + rule.field;
+    while (path.find("[]") != std::string::npos) path.replace(path.find("[]"), 2, "[0]");
     EXPECT_NE(all.find(path + ": " + rule.message), std::string::npos) << path << rule.message;
   }
 }

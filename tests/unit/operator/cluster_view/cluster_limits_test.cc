@@ -53,6 +53,27 @@ TEST(NodeCapacity, IsNoneOfANodeThatIsCordonedOrMakesNoSense) {
   }
 }
 
+// What can be read of a spec.podTemplate.
+PodTemplate PodsOf(const Json& json) {
+  std::vector<FieldError> ignored;
+  return DecodePodTemplate(json, "", &ignored);
+}
+
+// Each feature that a field may need, switched off.
+std::set<std::string> AllFeatures() {
+  Json data = Json::object();
+  for (const char* feature :
+       {"podspec-nodeselector", "podspec-tolerations", "podspec-affinity",
+        "podspec-priorityclassname", "podspec-runtimeclassname", "podspec-schedulername",
+        "podspec-topologyspreadconstraints", "podspec-volumes-emptydir",
+        "podspec-persistent-volume-claim", "podspec-persistent-volume-write",
+        "podspec-volumes-hostpath", "podspec-volumes-csi", "podspec-volumes-ephemeral",
+        "podspec-fieldref"}) {
+    data[std::string("kubernetes.") + feature] = "disabled";
+  }
+  return DisabledFeatures({{"data", std::move(data)}});
+}
+
 TEST(NodeCapacity, NothingThatAServerMaySayEndsTheProcess) {
   Json pod = {{"metadata", {{"name", "p"}, {"namespace", "s"}}},
               {"spec",
@@ -62,14 +83,16 @@ TEST(NodeCapacity, NothingThatAServerMaySayEndsTheProcess) {
               {"status", {{"phase", "Running"}}}};
   Json tainted = NodeOf("1Gi", "1");
   tainted["spec"]["taints"] = Json::array({{{"key", "k"}, {"effect", "NoSchedule"}}});
-  const Json runtime = {{"nodeSelector", {{"zone", "a"}}},
-                        {"tolerations", Json::array({{{"key", "k"}, {"operator", "Exists"}}})}};
+  const Json pods = Json::parse(R"({"spec": {
+      "nodeSelector": {"zone": "a"}, "tolerations": [{"key": "k", "operator": "Exists"}],
+      "volumes": [{"name": "v", "persistentVolumeClaim": {"readOnly": true}}],
+      "containers": [{"name": "worker", "env": [{"name": "A", "valueFrom": {"fieldRef": {}}}]}]}})");
   const Json quota = {{"spec", {{"scopes", Json::array({"BestEffort"})}}},
                       {"status", {{"hard", {{"pods", "3"}}}, {"used", {{"pods", "1"}}}}}};
   const Json range = {
       {"spec", {{"limits", Json::array({{{"type", "Container"}, {"max", {{"cpu", "1"}}}}})}}}};
   const Json config = {{"data", {{"max-revision-timeout-seconds", "600"}}}};
-  ForEachHostileField(Json::array({pod, tainted, runtime, quota, range, config}),
+  ForEachHostileField(Json::array({pod, tainted, pods, quota, range, config}),
                       Json::json_pointer(""), [&](const Json& all) {
                         if (!all.is_array()) return;
                         Sentences unknown;
@@ -77,14 +100,14 @@ TEST(NodeCapacity, NothingThatAServerMaySayEndsTheProcess) {
                         for (const Json& one : all) {
                           (void)ReadPodResources(one, &unknown);
                           if (const auto node = ReadNode(one, &unknown)) {
-                            for (const Json& other : all) (void)Admits(*node, other);
+                            for (const Json& other : all) (void)Admits(*node, PodsOf(other));
                             (void)AdmitsSome(*node);
                           }
                           ReadQuota(one, {}, &limits);
                           ReadLimitRange(one, &limits);
                           (void)MaxTimeoutSeconds(one, &unknown);
                           (void)MaxScale(one, &unknown);
-                          (void)RefusedFields(one, DisabledFeatures(one));
+                          (void)RefusedFields(PodsOf(one), AllFeatures());
                         }
                         (void)WithinLimits(Platform(), limits);
                       });
@@ -97,9 +120,9 @@ TEST(NodeCapacity, ATaintKeepsAwayWhoDoesNotTolerateIt) {
       Json::array({{{"key", "gpu"}, {"value", "yes"}, {"effect", "NoSchedule"}}});
   const auto capacity = *ReadNode(node, &unknown);
   EXPECT_TRUE(AdmitsSome(capacity));
-  EXPECT_FALSE(Admits(capacity, Json::object()));
+  EXPECT_FALSE(Admits(capacity, {}));
   const auto tolerating = [](const Json& toleration) {
-    return Json{{"tolerations", Json::array({toleration})}};
+    return PodTemplate{.tolerations = Json::array({toleration})};
   };
   EXPECT_TRUE(Admits(capacity, tolerating({{"key", "gpu"}, {"operator", "Exists"}})));
   EXPECT_TRUE(Admits(capacity, tolerating({{"key", "gpu"}, {"value", "yes"}})));
@@ -108,7 +131,7 @@ TEST(NodeCapacity, ATaintKeepsAwayWhoDoesNotTolerateIt) {
   EXPECT_FALSE(Admits(
       capacity, tolerating({{"key", "gpu"}, {"operator", "Exists"}, {"effect", "NoExecute"}})));
   node["spec"]["taints"][0]["effect"] = "PreferNoSchedule";
-  EXPECT_TRUE(Admits(*ReadNode(node, &unknown), Json::object()));
+  EXPECT_TRUE(Admits(*ReadNode(node, &unknown), {}));
   for (const char* key :
        {"node.kubernetes.io/not-ready", "node-role.kubernetes.io/control-plane"}) {
     node["spec"]["taints"][0] = {{"key", key}, {"effect", "NoSchedule"}};
@@ -119,9 +142,9 @@ TEST(NodeCapacity, ATaintKeepsAwayWhoDoesNotTolerateIt) {
 TEST(NodeCapacity, ANodeSelectorMustMatchInAllItsLabels) {
   Sentences unknown;
   const auto node = *ReadNode(NodeOf("2Gi", "2"), &unknown);
-  EXPECT_TRUE(Admits(node, {{"nodeSelector", {{"zone", "a"}}}}));
-  EXPECT_FALSE(Admits(node, {{"nodeSelector", {{"zone", "b"}}}}));
-  EXPECT_FALSE(Admits(node, {{"nodeSelector", {{"zone", "a"}, {"disk", "fast"}}}}));
+  EXPECT_TRUE(Admits(node, {.node_selector = {{"zone", "a"}}}));
+  EXPECT_FALSE(Admits(node, {.node_selector = {{"zone", "b"}}}));
+  EXPECT_FALSE(Admits(node, {.node_selector = {{"zone", "a"}, {"disk", "fast"}}}));
 }
 
 TEST(PodResources, AreWhatTheSchedulerCounts) {
@@ -194,23 +217,91 @@ TEST(KnativeConfig, WhatTheWebhookSaysOfAScaleHasANextStep) {
 }
 
 TEST(KnativeConfig, AFieldIsRefusedWhoseFeatureIsOff) {
-  const Json runtime = {{"nodeSelector", {{"zone", "a"}}}, {"affinity", Json::object()}};
-  EXPECT_THAT(RefusedFields(runtime, DisabledFeatures(Json::object())), IsEmpty());
+  PodTemplate pods;
+  pods.node_selector = {{"zone", "a"}};
+  EXPECT_THAT(RefusedFields(pods, DisabledFeatures(Json::object())), IsEmpty());
   const auto off = DisabledFeatures(Config("kubernetes.podspec-nodeselector", "Disabled"));
-  EXPECT_THAT(RefusedFields(runtime, off),
-              ElementsAre(HasSubstr("spec.runtime.nodeSelector is refused")));
-  EXPECT_THAT(RefusedFields(Json::object(), off), IsEmpty());
+  EXPECT_THAT(RefusedFields(pods, off),
+              ElementsAre(HasSubstr("spec.podTemplate.spec.nodeSelector is refused")));
+  EXPECT_THAT(RefusedFields({}, off), IsEmpty());
   EXPECT_THAT(DisabledFeatures(Config("kubernetes.podspec-nodeselector", "allowed")), IsEmpty());
 }
 
+// The names are those of Knative's own config-features.
+TEST(KnativeConfig, EveryFieldKnowsItsFeature) {
+  struct Row {
+    const char* feature;
+    const char* spec;
+    const char* field;
+  };
+  constexpr Row kRows[] = {
+      {"podspec-nodeselector", R"({"nodeSelector": {"a": "b"}})", "nodeSelector is"},
+      {"podspec-tolerations", R"({"tolerations": [{"key": "a"}]})", "tolerations is"},
+      {"podspec-affinity", R"({"affinity": {"nodeAffinity": {}}})", "affinity is"},
+      {"podspec-priorityclassname", R"({"priorityClassName": "a"})", "priorityClassName is"},
+      {"podspec-runtimeclassname", R"({"runtimeClassName": "a"})", "runtimeClassName is"},
+      {"podspec-schedulername", R"({"schedulerName": "a"})", "schedulerName is"},
+      {"podspec-topologyspreadconstraints", R"({"topologySpreadConstraints": [{}]})",
+       "topologySpreadConstraints is"},
+      {"podspec-volumes-emptydir", R"({"volumes": [{"name": "a", "emptyDir": {}}]})",
+       "volumes[].emptyDir is"},
+      {"podspec-persistent-volume-claim",
+       R"({"volumes": [{"name": "a", "persistentVolumeClaim": {"claimName": "c"}}]})",
+       "volumes[].persistentVolumeClaim is"},
+      {"podspec-persistent-volume-write",
+       R"({"volumes": [{"name": "a", "persistentVolumeClaim": {"claimName": "c"}}]})",
+       "volumes[].persistentVolumeClaim without readOnly is"},
+      {"podspec-volumes-hostpath", R"({"volumes": [{"name": "a", "hostPath": {}}]})",
+       "volumes[].hostPath is"},
+      {"podspec-volumes-csi", R"({"volumes": [{"name": "a", "csi": {}}]})", "volumes[].csi is"},
+      {"podspec-volumes-ephemeral", R"({"volumes": [{"name": "a", "ephemeral": {}}]})",
+       "volumes[].ephemeral is"},
+      {"podspec-fieldref",
+       R"({"containers": [{"name": "worker",
+           "env": [{"name": "A", "valueFrom": {"fieldRef": {}}}]}]})",
+       "containers[].env[].valueFrom.fieldRef is"},
+  };
+  for (const Row& row : kRows) {
+    const std::string feature = std::string("kubernetes.") + row.feature;
+    const PodTemplate pods = PodsOf({{"spec", Json::parse(row.spec)}});
+    const auto off = DisabledFeatures(Config(feature.c_str(), "disabled"));
+    EXPECT_THAT(
+        RefusedFields(pods, off),
+        ElementsAre(testing::AllOf(HasSubstr(std::string("spec.podTemplate.spec.") + row.field),
+                                   HasSubstr(feature))))
+        << row.feature;
+    EXPECT_THAT(RefusedFields(pods, {}), IsEmpty());
+  }
+  // These need no feature; a claim that is read needs one less.
+  const Json free = Json::parse(R"({"spec": {"volumes": [
+      {"name": "a", "secret": {}}, {"name": "b", "configMap": {}}, {"name": "c", "projected": {}}]}})");
+  EXPECT_THAT(RefusedFields(PodsOf(free), AllFeatures()), IsEmpty());
+  const Json read = Json::parse(
+      R"({"spec": {"volumes": [{"name": "a", "persistentVolumeClaim": {"readOnly": true}}]}})");
+  EXPECT_THAT(RefusedFields(PodsOf(read), AllFeatures()),
+              ElementsAre(HasSubstr("podspec-persistent-volume-claim")));
+}
+
 TEST(KnativeConfig, ARefusalHasANextStep) {
+  // As its webhook says it.
+  EXPECT_THAT(
+      NextStepForRefusal("EmptyDir volume support is disabled, but found EmptyDir volume a"),
+      HasSubstr("kubernetes.podspec-volumes-emptydir"));
+  EXPECT_THAT(NextStepForRefusal("Persistent volume claim support is disabled, but found "
+                                 "persistent volume claim c"),
+              HasSubstr("kubernetes.podspec-persistent-volume-claim"));
+  EXPECT_THAT(NextStepForRefusal("Persistent volume write support is disabled, but found "
+                                 "persistent volume claim c that is not read-only"),
+              HasSubstr("kubernetes.podspec-persistent-volume-write"));
+  EXPECT_THAT(NextStepForRefusal("must not set the field(s): spec.template.spec.schedulerName"),
+              HasSubstr("kubernetes.podspec-schedulername"));
   EXPECT_THAT(NextStepForRefusal("must not set the field(s): spec.template.spec.nodeSelector"),
               HasSubstr("kubernetes.podspec-nodeselector"));
   EXPECT_THAT(NextStepForRefusal("expected 0 <= 900 <= 600: spec.template.spec.timeoutSeconds"),
               HasSubstr("functionTimeoutSeconds"));
   EXPECT_THAT(NextStepForRefusal("containerConcurrency 0 is not allowed"),
               HasSubstr("allow-container-concurrency-zero"));
-  EXPECT_THAT(NextStepForRefusal("something else"), HasSubstr("spec.runtime"));
+  EXPECT_THAT(NextStepForRefusal("something else"), HasSubstr("spec.podTemplate"));
 }
 
 Platform Configured() {

@@ -101,7 +101,7 @@ TEST_F(JobsOnTheServer, AWrongStatusIsRefused) {
 }
 
 TEST_F(JobsOnTheServer, AReconcileWorthOfCallsTakesWellUnderAMillisecond) {
-  Json object = *Create(Manifest("runtime"));
+  Json object = *Create(Manifest("pod-template"));
   JobStatus status;
   constexpr int kRounds = 1000;
   const Instant start = clock_.Now();

@@ -75,7 +75,8 @@ TEST(KnativeService, TakesImagesOfTheJobThenOfTheOperator) {
   EXPECT_EQ(Template(group)["spec"]["containers"][0]["image"], "w:1");
   group.program = FunctionProgram::kServer;
   EXPECT_EQ(Template(group)["spec"]["containers"][0]["image"], "s:1");
-  group.runtime = {{"image", "mine:1"}, {"serverImage", "mine:2"}};
+  group.pods.containers = {{.name = "worker", .image = "mine:1"},
+                           {.name = "server", .image = "mine:2"}};
   EXPECT_EQ(Template(group)["spec"]["containers"][0]["image"], "mine:2");
   group.program = FunctionProgram::kWorker;
   EXPECT_EQ(Template(group)["spec"]["containers"][0]["image"], "mine:1");
@@ -84,20 +85,82 @@ TEST(KnativeService, TakesImagesOfTheJobThenOfTheOperator) {
 TEST(KnativeService, WithoutAnImageSaysWhereToNameOne) {
   const auto service = KnativeService(Workers(), {});
   EXPECT_EQ(service.status().code(), StatusCode::kFailedPrecondition);
-  EXPECT_THAT(service.status().message(), HasSubstr("set spec.runtime.image"));
+  EXPECT_THAT(service.status().message(),
+              HasSubstr("set image of the container worker in spec.podTemplate.spec.containers"));
   EXPECT_THAT(service.status().message(), HasSubstr("--worker-image"));
 }
 
 TEST(KnativeService, CarriesWhatTheJobSaysOfItsPods) {
   FunctionGroup group = Workers();
-  group.runtime = {{"imagePullSecrets", Json::array({{{"name", "mine"}}})},
-                   {"nodeSelector", {{"disk", "fast"}}},
-                   {"env", Json::array({{{"name", "A"}, {"value", "b"}}})}};
+  PodTemplate& pods = group.pods;
+  pods.image_pull_secrets = {"mine"};
+  pods.node_selector = {{"disk", "fast"}};
+  pods.tolerations = Json::parse(R"([{"key": "spot", "operator": "Exists"}])");
+  pods.priority_class_name = "low";
+  pods.runtime_class_name = "gvisor";
+  pods.scheduler_name = "volcano";
+  pods.topology_spread_constraints = Json::parse(R"([{"maxSkew": 1, "topologyKey": "zone"}])");
+  pods.containers = {{.name = "worker", .env = Json::array({{{"name", "A"}, {"value", "b"}}})},
+                     {.name = "server", .env = Json::array({{{"name", "B"}, {"value", "b"}}})}};
   const Json spec = Template(group)["spec"];
+  EXPECT_EQ(spec["tolerations"], pods.tolerations);
+  EXPECT_EQ(spec["priorityClassName"], "low");
+  EXPECT_EQ(spec["runtimeClassName"], "gvisor");
+  EXPECT_EQ(spec["schedulerName"], "volcano");
+  EXPECT_EQ(spec["topologySpreadConstraints"], pods.topology_spread_constraints);
   EXPECT_EQ(spec["imagePullSecrets"][0]["name"], "mine");
   EXPECT_EQ(spec["nodeSelector"]["disk"], "fast");
   EXPECT_EQ(spec["containers"][0]["env"][0]["name"], "A");
   EXPECT_FALSE(spec.contains("affinity"));
+  EXPECT_FALSE(spec.contains("volumes"));
+  EXPECT_FALSE(spec["containers"][0].contains("volumeMounts"));
+  group.program = FunctionProgram::kServer;
+  EXPECT_EQ(Template(group)["spec"]["containers"][0]["env"][0]["name"], "B");
+}
+
+TEST(KnativeService, ResourcesOfTheJobStandBesideThoseOfThePlan) {
+  FunctionGroup group = Workers();
+  const Json planned = Template(group)["spec"]["containers"][0]["resources"];
+  group.pods.containers = {
+      {.name = "worker",
+       .resources = Json::parse(R"({"requests": {"ephemeral-storage": "1Gi", "memory": "1"},
+                                    "limits": {"nvidia.com/gpu": 1, "cpu": "64"}})")}};
+  const Json resources = Template(group)["spec"]["containers"][0]["resources"];
+  EXPECT_EQ(resources["requests"]["ephemeral-storage"], "1Gi");
+  EXPECT_EQ(resources["limits"]["nvidia.com/gpu"], 1);
+  for (const char* amount : {"cpu", "memory"}) {
+    EXPECT_EQ(resources["requests"][amount], planned["requests"][amount]) << amount;
+    EXPECT_EQ(resources["limits"][amount], planned["limits"][amount]) << amount;
+  }
+}
+
+// Knative refuses pods with a volume that their container does not mount.
+TEST(KnativeService, APodHasTheVolumesThatItsContainerMounts) {
+  FunctionGroup group = Workers();
+  group.pods.volumes = Json::parse(
+      R"([{"name": "scratch", "emptyDir": {}}, {"name": "keys", "secret": {"secretName": "s"}}])");
+  group.pods.containers = {
+      {.name = "worker",
+       .volume_mounts = Json::parse(R"([{"name": "scratch", "mountPath": "/scratch"}])")}};
+  const Json worker = Template(group)["spec"];
+  ASSERT_THAT(worker["volumes"], SizeIs(1));
+  EXPECT_EQ(worker["volumes"][0], group.pods.volumes[0]);
+  EXPECT_EQ(worker["containers"][0]["volumeMounts"], group.pods.containers[0].volume_mounts);
+  group.program = FunctionProgram::kServer;
+  EXPECT_FALSE(Template(group)["spec"].contains("volumes"));
+}
+
+TEST(KnativeService, LabelsAndAnnotationsOfTheJobNeverReplaceTheOperatorsOwn) {
+  FunctionGroup group = Workers();
+  const Json own = Template(group)["metadata"];
+  group.pods.labels = {{"team", "vision"}, {kJobUidLabel, "other"}, {kManagedByLabel, "me"}};
+  group.pods.annotations = {{"sidecar.istio.io/inject", "false"}, {kMaxScaleAnnotation, "99"}};
+  Json metadata = Template(group)["metadata"];
+  EXPECT_EQ(metadata["labels"]["team"], "vision");
+  EXPECT_EQ(metadata["annotations"]["sidecar.istio.io/inject"], "false");
+  metadata["labels"].erase("team");
+  metadata["annotations"].erase("sidecar.istio.io/inject");
+  EXPECT_EQ(metadata, own);
 }
 
 TEST(KnativeService, MayRunWhereOnlyRestrictedPodsMay) {
@@ -110,9 +173,9 @@ TEST(KnativeService, MayRunWhereOnlyRestrictedPodsMay) {
 
 TEST(KnativeService, IsOneForEachFunctionThatIsReachedByService) {
   FunctionGroup group = Workers();
-  group.runtime = {{"addressing", "Pod"}};
+  group.addressing = Addressing::kPod;
   EXPECT_EQ(ServicesOf(group), std::vector<FunctionGroup>{group});
-  group.runtime = {{"addressing", "Service"}};
+  group.addressing = Addressing::kService;
   const std::vector<FunctionGroup> members = ServicesOf(group);
   ASSERT_THAT(members, SizeIs(4));
   std::set<std::string> names;

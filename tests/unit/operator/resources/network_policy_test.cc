@@ -254,7 +254,7 @@ TEST(JobAccount, IsThatOfThePodsUnlessTheJobNamesItsOwn) {
   };
   EXPECT_EQ(account_of("digits-lambdadnn"), "digits-lambdadnn");
   EXPECT_EQ(account_of(""), "");
-  group.runtime = {{"serviceAccountName", "mine"}};
+  group.pods.service_account_name = "mine";
   EXPECT_EQ(account_of("digits-lambdadnn"), "mine");
   const Json spec = KnativeService(group, options).value()["spec"]["template"]["spec"];
   EXPECT_EQ(spec["automountServiceAccountToken"], false);

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <tuple>
+
 #include "common/base/files.h"
 #include "common/json/dump_json.h"
 #include "common/json/yaml.h"
@@ -21,6 +23,12 @@ PodRules Rules(const Json& json) {
   return rules.value();
 }
 
+// Of a spec.podTemplate.spec.
+PodTemplate Pods(const Json& spec) {
+  std::vector<FieldError> ignored;
+  return DecodePodTemplate({{"spec", spec}}, "", &ignored);
+}
+
 // tests/chart/job_policy_test.py asks an API server the same.
 TEST(PodRules, AnswerAsTheTableSays) {
   const auto text = ReadFile(SourcePath("tests/data/pod_rules.yaml"));
@@ -32,53 +40,68 @@ TEST(PodRules, AnswerAsTheTableSays) {
     const PodRules rules = Rules(set["allowed"]);
     for (const Json& job : set["jobs"]) {
       ++jobs;
-      const Status checked = CheckPods(rules, job["runtime"]);
-      EXPECT_EQ(checked.message(), job.value("refused", "")) << DumpJson(job["runtime"]);
+      const Status checked = CheckPods(rules, Pods(job["pod"]));
+      EXPECT_EQ(checked.message(), job.value("refused", "")) << DumpJson(job["pod"]);
       EXPECT_EQ(checked.ok(), !job.contains("refused"));
     }
   }
-  EXPECT_GE(jobs, 50);
+  EXPECT_GE(jobs, 80);
 }
 
 // What an API server with the CRD would not take.
 TEST(PodRules, WhatIsNotUnderstoodIsRefusedWhereThereIsAList) {
   Json none = Json::object();
   for (const char* list : {"images", "serviceAccounts", "priorityClasses", "tolerationKeys",
-                           "nodeLabels", "secrets"}) {
+                           "nodeLabels", "secrets", "resources"}) {
     none[list] = Json::array();
   }
   constexpr const char* kPreferred = "preferredDuringSchedulingIgnoredDuringExecution";
   constexpr const char* kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
-  const std::pair<const char*, Json> kRows[] = {
-      {"image", 7},
-      {"serverImage", Json::array()},
-      {"serviceAccountName", nullptr},
-      {"priorityClassName", Json::object()},
-      {"tolerations", "gpu"},
-      {"tolerations", Json::array({7})},
-      {"tolerations", Json::array({{{"key", 7}}})},
-      {"nodeSelector", "disk"},
-      {"affinity", 7},
-      {"affinity", {{"nodeAffinity", nullptr}}},
-      {"affinity", {{"nodeAffinity", {{kRequired, 7}}}}},
-      {"affinity", {{"nodeAffinity", {{kRequired, {{"nodeSelectorTerms", 7}}}}}}},
+  const auto worker = [](const char* field, const Json& value) {
+    return Json::array({{{"name", "worker"}, {field, value}}});
+  };
+  const std::tuple<const char*, Json, const char*> kRows[] = {
+      {"tolerations", Json::array({7}), ""},
+      {"tolerations", Json::array({{{"key", 7}}}), ""},
+      {"affinity", {{"nodeAffinity", nullptr}}, ""},
+      {"affinity", {{"nodeAffinity", {{kRequired, 7}}}}, ""},
+      {"affinity", {{"nodeAffinity", {{kRequired, {{"nodeSelectorTerms", 7}}}}}}, ""},
       {"affinity",
        {{"nodeAffinity",
-         {{kRequired, {{"nodeSelectorTerms", Json::array({{{"matchExpressions", "disk"}}})}}}}}}},
-      {"affinity", {{"nodeAffinity", {{kPreferred, 7}}}}},
-      {"affinity", {{"nodeAffinity", {{kPreferred, Json::array({7})}}}}},
-      {"affinity", {{"nodeAffinity", {{kPreferred, Json::array({{{"preference", nullptr}}})}}}}},
-      {"env", "A"},
-      {"env", Json::array({{{"valueFrom", nullptr}}})},
-      {"env", Json::array({{{"valueFrom", {{"secretKeyRef", "s"}}}}})},
-      {"env", Json::array({{{"valueFrom", {{"secretKeyRef", {{"name", 7}}}}}}})},
+         {{kRequired, {{"nodeSelectorTerms", Json::array({{{"matchExpressions", "disk"}}})}}}}}},
+       ""},
+      {"affinity", {{"nodeAffinity", {{kPreferred, 7}}}}, ""},
+      {"affinity", {{"nodeAffinity", {{kPreferred, Json::array({7})}}}}, ""},
+      {"affinity",
+       {{"nodeAffinity", {{kPreferred, Json::array({{{"preference", nullptr}}})}}}},
+       ""},
+      {"containers", worker("env", Json::array({{{"valueFrom", nullptr}}})), "[].env"},
+      {"containers", worker("env", Json::array({{{"valueFrom", {{"secretKeyRef", "s"}}}}})),
+       "[].env"},
+      {"containers",
+       worker("env", Json::array({{{"valueFrom", {{"secretKeyRef", {{"name", 7}}}}}}})), "[].env"},
+      {"containers", worker("resources", {{"limits", 7}}), "[].resources"},
+      {"volumes", Json::array({7}), ""},
+      {"volumes", Json::array({{{"secret", "s"}}}), ""},
+      {"volumes", Json::array({{{"secret", {{"secretName", 7}}}}}), ""},
+      {"volumes", Json::array({{{"projected", nullptr}}}), ""},
+      {"volumes", Json::array({{{"projected", {{"sources", 7}}}}}), ""},
+      {"volumes", Json::array({{{"projected", {{"sources", Json::array({7})}}}}}), ""},
+      {"volumes", Json::array({{{"csi", 7}}}), ""},
+      {"volumes", Json::array({{{"csi", {{"nodePublishSecretRef", "s"}}}}}), ""},
   };
-  for (const auto& [field, value] : kRows) {
-    const Json runtime = {{field, value}};
-    const Status checked = CheckPods(Rules(none), runtime);
-    EXPECT_EQ(checked.code(), StatusCode::kPermissionDenied) << DumpJson(runtime);
-    EXPECT_THAT(checked.message(), HasSubstr(std::string("spec.runtime.") + field + ": no "));
-    EXPECT_TRUE(CheckPods(PodRules{}, runtime).ok()) << DumpJson(runtime);
+  for (const auto& [field, value, part] : kRows) {
+    const PodTemplate pods = Pods({{field, value}});
+    const Status checked = CheckPods(Rules(none), pods);
+    EXPECT_EQ(checked.code(), StatusCode::kPermissionDenied) << DumpJson(value);
+    EXPECT_THAT(checked.message(),
+                HasSubstr(std::string("spec.podTemplate.spec.") + field + part + ": no "));
+    EXPECT_TRUE(CheckPods(PodRules{}, pods).ok()) << DumpJson(value);
+  }
+  const PodRules typed = Rules({{"volumeTypes", {"projected"}}});
+  for (const char* volume : {"7", R"({"projected": 7})", R"({"projected": {"sources": 7}})",
+                             R"({"projected": {"sources": [7]}})"}) {
+    EXPECT_FALSE(CheckPods(typed, Pods({{"volumes", {Json::parse(volume)}}})).ok()) << volume;
   }
 }
 

@@ -44,7 +44,7 @@ TEST_F(Knative, AGroupBecomesReadyInstances) {
 TEST_F(Knative, WithAddressingServiceEachFunctionHasAServiceOfItsOwn) {
   Start();
   FunctionGroup group = Group(3);
-  group.runtime["addressing"] = "Service";
+  group.addressing = Addressing::kService;
   ASSERT_TRUE(Ensure(group).ok());
   EXPECT_THAT(stand_in_.All(KnativeServiceType()), SizeIs(3));
   Settle();
@@ -79,7 +79,7 @@ TEST_F(Knative, WithAddressingServiceEachFunctionHasAServiceOfItsOwn) {
   EXPECT_EQ(List()[0].endpoint.Text(), "digits-workers-0.team.svc:80");
   // Of another group nothing goes with it.
   FunctionGroup servers = Group(1, "servers");
-  servers.runtime = group.runtime;
+  servers.addressing = group.addressing;
   ASSERT_TRUE(Ensure(servers).ok());
   Do([&] { EXPECT_TRUE(backend_->DeleteGroup(Identity("digits"), "workers").ok()); });
   ASSERT_THAT(stand_in_.All(KnativeServiceType()), SizeIs(1));
@@ -142,8 +142,8 @@ TEST_F(Knative, PodsPullWithTheOperatorsSecretsAndTheirOwn) {
   EXPECT_EQ(stand_in_.All(ServiceAccountType())[0]["imagePullSecrets"],
             Json::array({{{"name", "operators"}}}));
   FunctionGroup other = Group(1, "workers", "other");
-  other.runtime = {{"serviceAccountName", "mine"},
-                   {"imagePullSecrets", Json::array({{{"name", "own"}}})}};
+  other.pods.service_account_name = "mine";
+  other.pods.image_pull_secrets = {"own"};
   ASSERT_TRUE(Ensure(other).ok());
   EXPECT_EQ(pod(1)["imagePullSecrets"], Json::array({{{"name", "own"}}, {{"name", "operators"}}}));
 }
@@ -196,7 +196,7 @@ TEST_F(Knative, NoPodOfAUsersAccountIsDeletedBeforeTheEndOfItsServiceHasReachedI
           .ok());
   Start();
   FunctionGroup group = Group(2);
-  group.runtime = {{"serviceAccountName", "mine"}};
+  group.pods.service_account_name = "mine";
   ASSERT_TRUE(Ensure(group).ok());
   Settle();
   int deleted = 0;
@@ -453,7 +453,7 @@ TEST_F(Knative, TheServiceOfAnEarlierJobOfThatNameIsWaitedFor) {
   Status status = Ensure(next);
   EXPECT_EQ(status.code(), StatusCode::kUnavailable);
   EXPECT_THAT(status.message(), HasSubstr("ServiceAccount"));
-  next.runtime = {{"serviceAccountName", "mine"}};  // which is no job's
+  next.pods.service_account_name = "mine";  // which is no job's
   status = Ensure(next);
   EXPECT_EQ(status.code(), StatusCode::kUnavailable);
   EXPECT_THAT(status.message(), HasSubstr("another job of the same name"));

@@ -117,7 +117,7 @@ TEST_F(Knative, LimitsAreThoseOfTheClusterAndTheNamespace) {
                                       {"spec", {{"hard", {{"pods", "4"}}}}}})
                     .ok());
     process_.runtime().clock.SleepFor(kUntilSeen);
-    const auto limits = backend_->Limits("team", Json::object());
+    const auto limits = backend_->Limits("team", PodTemplate());
     ASSERT_TRUE(limits.ok()) << limits.status().ToString();
     EXPECT_EQ(limits->max_timeout_seconds, 60);
     EXPECT_EQ(limits->max_scale, 9);
@@ -127,9 +127,9 @@ TEST_F(Knative, LimitsAreThoseOfTheClusterAndTheNamespace) {
     EXPECT_THAT(*limits->nodes, testing::ElementsAre(PodResources{1548, 1900, 109}));
     EXPECT_EQ(limits->sidecar.memory_mib, 64);
     EXPECT_THAT(limits->unknown, IsEmpty());
-    EXPECT_FALSE(backend_->Limits("others", Json::object())->quota.pods.has_value());
+    EXPECT_FALSE(backend_->Limits("others", PodTemplate())->quota.pods.has_value());
     // A node that the job's selector does not admit.
-    const auto selected = backend_->Limits("team", {{"nodeSelector", {{"zone", "b"}}}});
+    const auto selected = backend_->Limits("team", PodTemplate{.node_selector = {{"zone", "b"}}});
     EXPECT_THAT(*selected->nodes, IsEmpty());
   });
 }
@@ -138,9 +138,9 @@ TEST_F(Knative, AThousandJobsAskForTheLimitsOnce) {
   Start();
   Do([&] {
     ASSERT_TRUE(server_.Create(NodeType(), Node("a")).ok());
-    (void)backend_->Limits("team", Json::object());
+    (void)backend_->Limits("team", PodTemplate());
     const std::map<std::string, int> before = calls_;
-    for (int i = 0; i < 1000; ++i) (void)backend_->Limits("team", Json::object());
+    for (int i = 0; i < 1000; ++i) (void)backend_->Limits("team", PodTemplate());
     EXPECT_EQ(calls_, before);
   });
 }
@@ -162,7 +162,7 @@ TEST_F(Knative, WhatMayNotBeReadIsNamedAndNothingElseIsLost) {
         const bool reads = (call == "get" || call == "list") && point == Point::kBefore;
         return reads && asked++ == index ? PermissionDeniedError("may not") : OkStatus();
       };
-      const auto limits = backend_->Limits("team", Json::object());
+      const auto limits = backend_->Limits("team", PodTemplate());
       ASSERT_TRUE(limits.ok()) << limits.status().ToString();
       EXPECT_THAT(limits->unknown, testing::ElementsAre(HasSubstr(named[index]))) << index;
       decide_ = nullptr;
@@ -203,7 +203,7 @@ TEST_F(Knative, AGroupThatKnativeWouldRefuseForItsScaleIsToldBeforeAnythingIsMad
   EXPECT_THAT(stand_in_.All(SecretType()), SizeIs(1));
   // A function with a Service of its own is a group of one.
   FunctionGroup single = Group(3, "servers");
-  single.runtime["addressing"] = "Service";
+  single.addressing = Addressing::kService;
   EXPECT_TRUE(Ensure(single).ok());
   // Nor does a group grow beyond it.
   Settle();

@@ -78,7 +78,7 @@ TEST_F(Writer, WhatWasSeenRightIsSoForAMomentAndForItsScale) {
 }
 
 TEST_F(Writer, MembersThatAGroupHasNoMoreGoWithTheirSecrets) {
-  group_.runtime["addressing"] = "Service";
+  group_.addressing = Addressing::kService;
   Ensure();
   EXPECT_EQ(Services(), 3u);
   group_.count = 1;

@@ -30,7 +30,7 @@ class Reader : public AtStandIn {
     Result<ClusterLimits> limits = ClusterLimits{};
     Do([&] {
       ClusterReader reader(server_, process_.runtime(), std::move(options));
-      limits = reader.Limits("team", Json::object());
+      limits = reader.Limits("team", PodTemplate());
     });
     return limits;
   }

@@ -144,10 +144,10 @@ TEST_F(Isolation, PodsOfAnAccountOfTheJobsOwnKeepItsSecretsBesideTheOperators) {
                {"imagePullSecrets", Json::array({{{"name", "own"}}})}};
   ASSERT_TRUE(server_.Create(ServiceAccountType(), mine).ok());
   Start();
-  group_.runtime = {{"serviceAccountName", "mine"}};
+  group_.pods.service_account_name = "mine";
   EXPECT_EQ(Ensure().value(), "mine");
   EXPECT_THAT(named_by_pods_, ElementsAre("own", "operators"));
-  group_.runtime = {{"serviceAccountName", "nobody"}};
+  group_.pods.service_account_name = "nobody";
   EXPECT_EQ(Ensure().value(), "nobody");
   EXPECT_THAT(named_by_pods_, ElementsAre("operators"));
 }
@@ -178,7 +178,7 @@ TEST_F(Isolation, LostAnswersMakeNothingTwice) {
 
 TEST_F(Isolation, AnAccountThatTheJobNamesIsUsedInstead) {
   Start();
-  group_.runtime = {{"serviceAccountName", "mine"}};
+  group_.pods.service_account_name = "mine";
   EXPECT_EQ(Ensure().value(), "mine");
   EXPECT_EQ(Account().status().code(), StatusCode::kNotFound);
   EXPECT_THAT(Policies(), SizeIs(1));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs whose spec.runtime is beyond the administrator's lists: new ones, changed ones, and running
-// ones when a list gets shorter.
+// Jobs whose spec.podTemplate is beyond the administrator's lists: new ones, changed ones, and
+// running ones when a list gets shorter.
 #include "tests/unit/operator/controller/job_life_fixture.h"
 
 namespace lambdadnn {
@@ -16,21 +16,22 @@ class PodRulesTest : public JobLifeTest {
     world_.options.pod_rules->toleration_keys = {{"gpu"}};
     world_.RestartController();
   }
-  static Json JobWith(const Json& runtime) {
+  static Json JobWith(const Json& pods) {
     Json job = JobWorld::MinimalJob();
-    job["spec"]["runtime"] = runtime;
+    job["spec"]["podTemplate"] = pods;
     return job;
   }
   void ExpectRefused() {
     ASSERT_TRUE(world_.RunUntilFinished(200));
     EXPECT_EQ(world_.Reason("Failed"), "True/PodsNotAllowed");
-    EXPECT_THAT(FindCondition(world_.Read(), "Failed")->message,
-                StartsWith("spec.runtime.tolerations: only these keys of taints are allowed here: "
-                           "gpu; "));
+    EXPECT_THAT(
+        FindCondition(world_.Read(), "Failed")->message,
+        StartsWith("spec.podTemplate.spec.tolerations: only these keys of taints are allowed "
+                   "here: gpu; "));
     EXPECT_THAT(world_.functions.Live(), IsEmpty());
   }
   static Json Tolerating(const char* key) {
-    return {{"tolerations", Json::array({{{"key", key}, {"operator", "Exists"}}})}};
+    return {{"spec", {{"tolerations", Json::array({{{"key", key}, {"operator", "Exists"}}})}}}};
   }
 };
 
@@ -46,14 +47,14 @@ TEST_F(PodRulesTest, WhatIsNotListedNeverStarts) {
   EXPECT_THAT(world_.functions.started(), IsEmpty());
 }
 
-// spec.runtime may be changed while a job is suspended.
+// spec.podTemplate may be changed while a job is suspended.
 TEST_F(PodRulesTest, AChangeIsLookedAtAgain) {
   world_.Create(JobWith(Tolerating("gpu")));
   ASSERT_TRUE(RunUntilIteration(5));
   world_.Patch({{"spec", {{"suspend", true}}}});
   ASSERT_TRUE(
       world_.RunUntil([&] { return world_.Reason("Suspended") == "True/JobSuspended"; }, 60));
-  world_.Patch({{"spec", {{"suspend", false}, {"runtime", Tolerating("other")}}}});
+  world_.Patch({{"spec", {{"suspend", false}, {"podTemplate", Tolerating("other")}}}});
   const size_t started = world_.functions.started().size();
   ExpectRefused();
   EXPECT_EQ(world_.functions.started().size(), started);
