@@ -15,6 +15,7 @@ namespace {
 using job_decode::Decimal;
 using job_decode::Errors;
 using job_decode::Memory;
+using job_decode::StringMap;
 using job_decode::Whole;
 
 void SecretName(JsonReader& parent, const char* name, Errors* errors, std::string* out) {
@@ -23,19 +24,6 @@ void SecretName(JsonReader& parent, const char* name, Errors* errors, std::strin
   JsonReader reader(*json, parent.PathOf(name), errors);
   reader.Optional("name", out);
   reader.Finish();
-}
-
-void StringMap(JsonReader& parent, const char* name, std::map<std::string, std::string>* out) {
-  const Json* json = parent.Child(name);
-  if (json == nullptr) return;
-  if (!json->is_object()) return parent.Report(name, "must be a map of text to text");
-  for (const auto& [key, value] : json->items()) {
-    if (value.is_string()) {
-      (*out)[key] = value.get<std::string>();
-    } else {
-      parent.Report(std::string(name) + "." + key, "must be text; put it in quotes");
-    }
-  }
 }
 
 ObjectMeta DecodeMetadata(const Json& json, Errors* errors) {

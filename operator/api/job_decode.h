@@ -2,7 +2,9 @@
 // How operator/api reads the scalars of a job out of a JsonReader. Private to job_decode*.cc.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "common/json/json_reader.h"
@@ -18,6 +20,8 @@ void Decimal(JsonReader& reader, const char* name, std::optional<double>* out);
 // Quantities of whole MiB; true when *out was set.
 bool Memory(JsonReader& reader, const char* name, int* out);
 void Memory(JsonReader& reader, const char* name, std::optional<int>* out);
+// Maps of text to text, such as labels.
+void StringMap(JsonReader& parent, const char* name, std::map<std::string, std::string>* out);
 // Whole numbers that the rest of the code keeps as doubles.
 void Whole(JsonReader& reader, const char* name, double* out);
 void Whole(JsonReader& reader, const char* name, std::optional<double>* out);

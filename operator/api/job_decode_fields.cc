@@ -69,4 +69,17 @@ void Whole(JsonReader& reader, const char* name, std::optional<double>* out) {
   if (reader.Optional(name, &number)) *out = static_cast<double>(number);
 }
 
+void StringMap(JsonReader& parent, const char* name, std::map<std::string, std::string>* out) {
+  const Json* json = parent.Child(name);
+  if (json == nullptr) return;
+  if (!json->is_object()) return parent.Report(name, "must be a map of text to text");
+  for (const auto& [key, value] : json->items()) {
+    if (value.is_string()) {
+      (*out)[key] = value.get<std::string>();
+    } else {
+      parent.Report(std::string(name) + "." + key, "must be text; put it in quotes");
+    }
+  }
+}
+
 }  // namespace lambdadnn::job_decode

@@ -4,27 +4,16 @@
 #include <algorithm>
 #include <array>
 
+#include "operator/api/job_decode.h"
+
 namespace lambdadnn {
 namespace {
 
-using Errors = std::vector<FieldError>;
-using TextMap = std::map<std::string, std::string>;
+using job_decode::Errors;
+using job_decode::StringMap;
 
 // In the order of Addressing.
 constexpr std::array<const char*, 2> kAddressings = {"Pod", "Service"};
-
-void ReadTexts(JsonReader& parent, const char* name, TextMap* out) {
-  const Json* json = parent.Child(name);
-  if (json == nullptr) return;
-  if (!json->is_object()) return parent.Report(name, "must be a map of text to text");
-  for (const auto& [key, value] : json->items()) {
-    if (value.is_string()) {
-      (*out)[key] = value.get<std::string>();
-    } else {
-      parent.Report(std::string(name) + "." + key, "must be text; put it in quotes");
-    }
-  }
-}
 
 void ReadList(JsonReader& parent, const char* name, Json* out) {
   const Json* json = parent.Child(name);
@@ -71,7 +60,7 @@ void ReadPodSpec(const Json& json, const std::string& path, Errors* errors, PodT
     if (secret.Required("name", &name)) pods->image_pull_secrets.push_back(name);
     secret.Finish();
   });
-  ReadTexts(reader, "nodeSelector", &pods->node_selector);
+  StringMap(reader, "nodeSelector", &pods->node_selector);
   ReadList(reader, "tolerations", &pods->tolerations);
   ReadMap(reader, "affinity", &pods->affinity);
   reader.Optional("priorityClassName", &pods->priority_class_name);
@@ -125,8 +114,8 @@ PodTemplate DecodePodTemplate(const Json& json, const std::string& path, Errors*
   JsonReader reader(json, path, errors);
   if (const Json* metadata = reader.Child("metadata")) {
     JsonReader nested(*metadata, reader.PathOf("metadata"), errors);
-    ReadTexts(nested, "labels", &pods.labels);
-    ReadTexts(nested, "annotations", &pods.annotations);
+    StringMap(nested, "labels", &pods.labels);
+    StringMap(nested, "annotations", &pods.annotations);
     nested.Finish();
   }
   if (const Json* spec = reader.Child("spec")) {

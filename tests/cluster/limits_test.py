@@ -16,6 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUCKET = "limits"
 JOBS = "/apis/lambdadnn.io/v1alpha1/namespaces/default/serverlesstrainingjobs"
 SERVICES = "/apis/serving.knative.dev/v1/namespaces/default/services"
+PODS = "/api/v1/namespaces/default/pods"
 QUOTAS = "/api/v1/namespaces/default/resourcequotas"
 DEFAULTS = "/api/v1/namespaces/knative-serving/configmaps/config-defaults"
 PLATFORM = """
@@ -102,6 +103,35 @@ class Limits(BesideOperator):
         self.assertIn("must not set the field(s)", message)
         self.assertIn("kubernetes.podspec-nodeselector", message)
         self.assertIsNone(self.kube.get(f"{SERVICES}/refused-workers"))
+
+    def test_what_a_job_says_of_its_pods_is_what_they_have(self):
+        volumes = [{"name": "scratch", "emptyDir": {"sizeLimit": "16Mi"}},
+                   {"name": "keys", "secret": {"secretName": "store"}}]
+        mounts = [{"name": "scratch", "mountPath": "/scratch"},
+                  {"name": "keys", "mountPath": "/keys", "readOnly": True}]
+        self.create("templated", podTemplate={
+            "metadata": {"labels": {"team": "vision"}, "annotations": {"example.com/a": "b"}},
+            "spec": {"volumes": volumes, "containers": [
+                {"name": "worker", "env": [{"name": "MODE", "value": "fast"}], "volumeMounts": mounts,
+                 "resources": {"requests": {"ephemeral-storage": "8Mi"}}}]}})
+
+        def pod_of(group):
+            pods = self.kube.get(f"{PODS}?labelSelector=lambdadnn.io/job-name=templated,"
+                                 f"lambdadnn.io/group={group}")["items"]
+            return pods[0] if pods else None
+        worker = self.wait("a worker", lambda: pod_of("workers"))
+        self.assertEqual("vision", worker["metadata"]["labels"]["team"])
+        self.assertEqual("b", worker["metadata"]["annotations"]["example.com/a"])
+        self.assertLessEqual({"scratch", "keys"}, {each["name"] for each in worker["spec"]["volumes"]})
+        [function] = [each for each in worker["spec"]["containers"] if each["name"] == "function"]
+        self.assertEqual("256Mi", function["resources"]["requests"]["memory"])
+        self.assertEqual("8Mi", function["resources"]["requests"]["ephemeral-storage"])
+        self.assertIn({"name": "MODE", "value": "fast"}, function["env"])
+        self.assertLessEqual({"/scratch", "/keys"},
+                             {each["mountPath"] for each in function["volumeMounts"]})
+        server = self.wait("a server", lambda: pod_of("servers"))
+        self.assertFalse({"scratch", "keys"} &
+                         {each["name"] for each in server["spec"].get("volumes", [])})
 
     def test_more_than_the_nodes_have_is_waited_for(self):
         self.create("huge", 30)

@@ -252,5 +252,39 @@ TEST(StatusPatch, AStatusThatCannotBeReadIsWrittenAnew) {
   EXPECT_EQ(DecodeJob(after)->status, status);
 }
 
+TEST(PodTemplate, EachFieldOfAWrongShapeIsReportedAtItsPath) {
+  const std::pair<const char*, const char*> kRows[] = {
+      {"7", "spec.podTemplate"},
+      {R"({"metadata": {"labels": []}})", "spec.podTemplate.metadata.labels"},
+      {R"({"metadata": {"annotations": {"a": 1}}})", "spec.podTemplate.metadata.annotations.a"},
+      {R"({"metadata": {"name": "a"}})", "spec.podTemplate.metadata.name"},
+      {R"({"spec": {"nodeSelector": 7}})", "spec.podTemplate.spec.nodeSelector"},
+      {R"({"spec": {"imagePullSecrets": [{}]}})", "spec.podTemplate.spec.imagePullSecrets[0].name"},
+      {R"({"spec": {"tolerations": {}}})", "spec.podTemplate.spec.tolerations"},
+      {R"({"spec": {"affinity": []}})", "spec.podTemplate.spec.affinity"},
+      {R"({"spec": {"runtimeClassName": 7}})", "spec.podTemplate.spec.runtimeClassName"},
+      {R"({"spec": {"volumes": 7}})", "spec.podTemplate.spec.volumes"},
+      {R"({"spec": {"containers": [7]}})", "spec.podTemplate.spec.containers[0]"},
+      {R"({"spec": {"containers": [{"name": "worker", "env": {}}]}})",
+       "spec.podTemplate.spec.containers[0].env"},
+      {R"({"spec": {"containers": [{"name": "worker", "resources": []}]}})",
+       "spec.podTemplate.spec.containers[0].resources"},
+  };
+  for (const auto& [json, path] : kRows) {
+    std::vector<FieldError> errors;
+    (void)DecodePodTemplate(Json::parse(json), "spec.podTemplate", &errors);
+    ASSERT_FALSE(errors.empty()) << json;
+    EXPECT_EQ(errors[0].path, path) << json;
+  }
+}
+
+TEST(PodTemplate, OfAContainerThatIsNotNamedAllIsEmpty) {
+  PodTemplate pods;
+  pods.containers = {{.name = "worker", .image = "w:1"}};
+  EXPECT_EQ(ContainerOf(pods, "worker").image, "w:1");
+  EXPECT_EQ(ContainerOf(pods, "server"), ContainerTemplate());
+  EXPECT_EQ(ContainerOf({}, "worker"), ContainerTemplate());
+}
+
 }  // namespace
 }  // namespace lambdadnn
