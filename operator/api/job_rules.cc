@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <optional>
 
+#include "common/base/quantity.h"
 #include "common/base/text.h"
 #include "operator/api/backend_kind.h"
 #include "operator/api/job_validation.h"
-#include "operator/api/quantity.h"
 
 namespace lambdadnn {
 namespace {

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 
+#include "common/json/unknown_field.h"
 #include "operator/api/job_codec.h"
 #include "operator/api/job_schema.h"
+#include "operator/api/removed_fields.h"
 
 namespace lambdadnn {
 namespace {
@@ -94,6 +96,11 @@ std::vector<FieldError> ValidateJob(const Json& object) {
   const Job ignored = DecodeJob(full, &more);
   for (FieldError& error : more) {
     if (!IsReported(errors, error.path)) errors.push_back(std::move(error));
+  }
+  for (FieldError& error : errors) {
+    if (!IsUnknownField(error)) continue;
+    const std::optional<std::string> instead = InsteadOfRemovedField(error.path);
+    if (instead.has_value()) error.message = std::string(kUnknownField) + "; " + *instead;
   }
   return errors;
 }

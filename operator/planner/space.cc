@@ -28,7 +28,7 @@ Status ValidateRate(const std::string& field, const TrainingRate& rate) {
   double previous = 0;
   for (const TrainingRate::Point& point : rate.table) {
     if (!(point.memory_mib > previous)) {
-      return InvalidArgumentError(field + ".table must be in ascending order of memoryMiB");
+      return InvalidArgumentError(field + ".table must be in ascending order of memory");
     }
     previous = point.memory_mib;
   }
@@ -68,7 +68,7 @@ Status ValidateProfile(const WorkloadProfile& profile) {
                           {"profile.pushCpuSecondsPerByte", profile.transfer.push_seconds_per_byte},
                           {"profile.pullCpuSeconds", profile.transfer.pull_seconds},
                           {"profile.pullCpuSecondsPerByte", profile.transfer.pull_seconds_per_byte},
-                          {"profile.workerBaseMemoryMiB", profile.worker_base_memory_mib},
+                          {"profile.workerBaseMemory", profile.worker_base_memory_mib},
                           {"profile.workerBytesPerSample", profile.worker_bytes_per_sample}}));
   LDNN_RETURN_IF_ERROR(ValidateRate("profile.trainingRate", profile.training_rate));
   return ValidateRate("profile.evaluationRate", profile.evaluation_rate);

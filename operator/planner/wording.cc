@@ -68,7 +68,7 @@ std::string_view LimitName(Limit limit) {
     case Limit::kFunctions:
       return "functions";
     case Limit::kNodes:
-      return "machines";
+      return "nodes";
     case Limit::kFunctionTimeout:
       return "functionTimeout";
     case Limit::kDeadline:
