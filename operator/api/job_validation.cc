@@ -3,7 +3,6 @@
 
 #include <algorithm>
 
-#include "common/json/unknown_field.h"
 #include "operator/api/job_codec.h"
 #include "operator/api/job_schema.h"
 #include "operator/api/removed_fields.h"
@@ -97,11 +96,7 @@ std::vector<FieldError> ValidateJob(const Json& object) {
   for (FieldError& error : more) {
     if (!IsReported(errors, error.path)) errors.push_back(std::move(error));
   }
-  for (FieldError& error : errors) {
-    if (!IsUnknownField(error)) continue;
-    const std::optional<std::string> instead = InsteadOfRemovedField(error.path);
-    if (instead.has_value()) error.message = std::string(kUnknownField) + "; " + *instead;
-  }
+  SayInsteadOfRemovedFields("", &errors);
   return errors;
 }
 

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Fields of the spec that earlier versions of the API had: refused with what to write instead.
+// Fields of jobs and platform files that earlier versions had: refused with what to write instead.
 #pragma once
 
-#include <optional>
-#include <string>
 #include <string_view>
+#include <vector>
+
+#include "common/json/json_reader.h"
 
 namespace lambdadnn {
 
-// What to write instead of the field at `path` ("spec.profile.trainingRate.table[3].memoryMiB"), or
-// nothing: there was no such field.
-std::optional<std::string> InsteadOfRemovedField(std::string_view path);
+// Says so in the errors about unknown fields, whose paths lie below `root` ("platform.") or begin
+// with it.
+void SayInsteadOfRemovedFields(std::string_view root, std::vector<FieldError>* errors);
 
 }  // namespace lambdadnn

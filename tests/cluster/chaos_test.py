@@ -237,7 +237,7 @@ class Chaos(Disturbed):
 
     def test_out_of_memory(self):
         """No worker starts with 64 MiB, which the profile says is enough."""
-        tight = self.PLATFORM.replace("minMiB: 128", "minMiB: 64")
+        tight = self.PLATFORM.replace("min: 128Mi", "min: 64Mi")
         self.assertNotEqual(tight, self.PLATFORM)
         with self.other_operator(tight):
             # More memory buys no time, so that the least there is costs least.

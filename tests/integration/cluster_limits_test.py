@@ -12,9 +12,9 @@ from options import OPTIONS
 from s3_servers import BUCKET, CREDENTIALS, RealServer
 
 PLATFORM = """
-memory: {minMiB: 128, maxMiB: 1024, stepMiB: 64}
+memory: {min: 128Mi, max: 1024Mi, step: 64Mi}
 milliCpuPerGiB: 500
-sidecarMemoryMiB: 64
+sidecarMemory: 64Mi
 maxFunctions: 32
 functionTimeoutSeconds: 300
 prices: {gibSecond: "0.0000166667"}

@@ -214,7 +214,7 @@ struct BadCase {
 TEST(PlanCommand, BadInputIsExitCode2AndOneSentence) {
   const std::string folder = MakeTempDir();
   const std::string broken = folder + "/broken.yaml";
-  ASSERT_TRUE(WriteFileAtomically(broken, "memory: {minMiB: 1\n").ok());
+  ASSERT_TRUE(WriteFileAtomically(broken, "memory: {min: 1Mi\n").ok());
   const std::string unknown = folder + "/unknown.yaml";
   ASSERT_TRUE(WriteFileAtomically(unknown, "maxFunctions: 3\nstoer: {}\n").ok());
   const std::string job = " -f examples/profiles/1dcnn-imdb.yaml";
