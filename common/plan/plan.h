@@ -93,7 +93,7 @@ struct ExecutionPlan {
 // What the planner answers: a plan to execute, what it expects of it, and why it is no better.
 struct Plan : ExecutionPlan {
   Prediction predicted;
-  // Binding limits: any of deadline, budget, memory, quota, functions, machines (nodes), batch,
+  // Binding limits: any of deadline, budget, memory, quota, functions, nodes, batch,
   // parameterServerBandwidth, functionTimeout, fixed.
   std::vector<std::string> binding;
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "common/base/text.h"
+#include "common/json/memory_field.h"
 #include "common/json/unknown_field.h"
 
 namespace lambdadnn {
@@ -41,8 +43,8 @@ void ReadExecutionPlan(JsonReader& reader, Unknown unknown, std::vector<FieldErr
   reader.Optional("revision", &plan->revision);
   reader.Optional("firstIteration", &plan->first_iteration);
   reader.Required("functions", &plan->functions);
-  reader.Optional("memoryMiB", &plan->memory_mib);
-  reader.Optional("serverMemoryMiB", &plan->server_memory_mib);
+  ReadMemoryMib(reader, "memory", &plan->memory_mib);
+  ReadMemoryMib(reader, "serverMemory", &plan->server_memory_mib);
   reader.Optional("localBatchSize", &plan->local_batch_size);
   reader.Optional("globalBatchSize", &plan->global_batch_size);
   reader.Optional("iterations", &plan->iterations);
@@ -80,35 +82,36 @@ Json AggregationToJson(const AggregationPlan& aggregation) {
 }
 
 Json PredictionToJson(const Prediction& predicted) {
-  Json json = {{"seconds", predicted.seconds},
-               {"cost", predicted.cost},
+  Json json = {{"seconds", FormatDouble(predicted.seconds)},
+               {"cost", FormatDouble(predicted.cost)},
                {"iterations", predicted.iterations}};
   for (const TermKind& kind : kTermKinds) {
     // Functions of before know no such field.
     if (kind.term == Term::kRelease && predicted[kind.term] <= 0) continue;
-    json[std::string(kind.field)] = predicted[kind.term];
+    json[std::string(kind.field)] = FormatDouble(predicted[kind.term]);
   }
   return json;
 }
 
 Json ExecutionPlanToJson(const ExecutionPlan& plan) {
-  return {{"revision", plan.revision},
-          {"firstIteration", plan.first_iteration},
-          {"functions", plan.functions},
-          {"memoryMiB", plan.memory_mib},
-          {"serverMemoryMiB", plan.server_memory_mib},
-          {"localBatchSize", plan.local_batch_size},
-          {"globalBatchSize", plan.global_batch_size},
-          {"iterations", plan.iterations},
-          {"iterationsPerEpoch", plan.iterations_per_epoch},
-          {"aggregation", AggregationToJson(plan.aggregation)},
-          {"threads", plan.threads},
-          {"isa", plan.isa},
-          {"libtorch", plan.libtorch},
-          {"virtualPartitions", plan.virtual_partitions},
-          {"checkpointEvery", plan.checkpoint_every},
-          {"parameters", plan.parameters},
-          {"blockElements", plan.block_elements}};
+  Json json = {{"revision", plan.revision},
+               {"firstIteration", plan.first_iteration},
+               {"functions", plan.functions},
+               {"localBatchSize", plan.local_batch_size},
+               {"globalBatchSize", plan.global_batch_size},
+               {"iterations", plan.iterations},
+               {"iterationsPerEpoch", plan.iterations_per_epoch},
+               {"aggregation", AggregationToJson(plan.aggregation)},
+               {"threads", plan.threads},
+               {"isa", plan.isa},
+               {"libtorch", plan.libtorch},
+               {"virtualPartitions", plan.virtual_partitions},
+               {"checkpointEvery", plan.checkpoint_every},
+               {"parameters", plan.parameters},
+               {"blockElements", plan.block_elements}};
+  PutMemoryMib(&json, "memory", plan.memory_mib);
+  PutMemoryMib(&json, "serverMemory", plan.server_memory_mib);
+  return json;
 }
 
 Json PlanToJson(const Plan& plan) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The JSON form of a plan: one form for status.plan, slice requests, `lambdadnn plan` and
-// report.json (docs/formats.md). Every field is written; decoding defaults absent fields as plan.h
+// report.json (docs/formats.md). Memory is a quantity ("1728Mi"), decimals are text. Every field is
+// written, but for memory that is 0; decoding defaults absent fields as plan.h
 // does and checks ExecutionPlan::Validate(). A plan to execute is decoded strictly: what a function
 // does not know could change arithmetic. Of a whole plan unknown fields are ignored: a newer
 // operator may have written it. Encoding and decoding gives an equal plan, doubles included.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "common/json/memory_field.h"
 #include "common/json/unknown_field.h"
 #include "common/json/unknown_value.h"
 #include "operator/api/job_codec.h"
@@ -56,11 +57,7 @@ Objective DecodeObjective(const Json& json, const std::string& path, Errors* err
     Objective::Fixed size;
     JsonReader nested(*fixed, reader.PathOf("fixed"), errors);
     nested.Required("functions", &size.functions);
-    if (nested.Has("memory")) {
-      Memory(nested, "memory", &size.memory_mib);
-    } else {
-      nested.Required("memory", &size.memory_mib);
-    }
+    RequireMemoryMib(nested, "memory", &size.memory_mib);
     nested.Finish();
     objective.fixed = size;
   }
@@ -244,8 +241,8 @@ std::optional<PlannedInputs> DecodePlannedInputs(const Json& json) {
     inputs.aggregation = DecodeAggregationSpec(*aggregation, reader.PathOf("aggregation"), &errors);
   }
   reader.Optional("epochs", &inputs.epochs);
-  reader.Optional("tooSmallWorkerMiB", &inputs.too_small_worker_mib);
-  reader.Optional("tooSmallServerMiB", &inputs.too_small_server_mib);
+  Memory(reader, "tooSmallWorkerMemory", &inputs.too_small_worker_mib);
+  Memory(reader, "tooSmallServerMemory", &inputs.too_small_server_mib);
   if (!std::all_of(errors.begin(), errors.end(), IsUnknownField)) return std::nullopt;
   return inputs;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/base/text.h"
 #include "common/json/dump_json.h"
+#include "common/json/memory_field.h"
 #include "operator/api/job_decode.h"
-#include "operator/api/quantity.h"
 
 namespace lambdadnn::job_decode {
 namespace {
@@ -39,19 +39,7 @@ void Decimal(JsonReader& reader, const char* name, std::optional<double>* out) {
 }
 
 bool Memory(JsonReader& reader, const char* name, int* out) {
-  const Json* value = reader.Child(name);
-  if (value == nullptr) return false;
-  if (!value->is_string()) {
-    reader.Report(name, "must be an amount of memory in quotes, such as \"1728Mi\"");
-    return false;
-  }
-  auto memory = ParseMemoryMib(value->get_ref<const std::string&>());
-  if (!memory.ok()) {
-    reader.Report(name, memory.status().message());
-    return false;
-  }
-  *out = *memory;
-  return true;
+  return ReadMemoryMib(reader, name, out);
 }
 
 void Memory(JsonReader& reader, const char* name, std::optional<int>* out) {

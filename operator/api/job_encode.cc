@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cmath>
 
+#include "common/base/quantity.h"
 #include "common/base/text.h"
+#include "common/json/memory_field.h"
 #include "operator/api/job_codec.h"
-#include "operator/api/quantity.h"
 #include "operator/api/workload_profile_codec.h"
 
 namespace lambdadnn {
@@ -193,8 +194,8 @@ Json EncodePlannedInputs(const PlannedInputs& inputs) {
                {"functions", EncodeFunctions(inputs.functions)},
                {"aggregation", EncodeAggregation(inputs.aggregation)}};
   if (inputs.epochs > 0) json["epochs"] = inputs.epochs;
-  if (inputs.too_small_worker_mib > 0) json["tooSmallWorkerMiB"] = inputs.too_small_worker_mib;
-  if (inputs.too_small_server_mib > 0) json["tooSmallServerMiB"] = inputs.too_small_server_mib;
+  PutMemoryMib(&json, "tooSmallWorkerMemory", inputs.too_small_worker_mib);
+  PutMemoryMib(&json, "tooSmallServerMemory", inputs.too_small_server_mib);
   return json;
 }
 

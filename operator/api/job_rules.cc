@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <optional>
 
+#include "common/base/quantity.h"
 #include "common/base/text.h"
 #include "common/plan/training_values.h"
 #include "operator/api/job_validation.h"
-#include "operator/api/quantity.h"
 
 namespace lambdadnn {
 namespace {

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <cstdio>
 
+#include "common/base/quantity.h"
 #include "common/json/json_path.h"
 #include "operator/api/conditions.h"
-#include "operator/api/quantity.h"
 
 namespace lambdadnn {
 namespace {

@@ -5,6 +5,7 @@
 
 #include "operator/api/job_codec.h"
 #include "operator/api/job_schema.h"
+#include "operator/api/removed_fields.h"
 
 namespace lambdadnn {
 namespace {
@@ -95,6 +96,7 @@ std::vector<FieldError> ValidateJob(const Json& object) {
   for (FieldError& error : more) {
     if (!IsReported(errors, error.path)) errors.push_back(std::move(error));
   }
+  SayInsteadOfRemovedFields("", &errors);
   return errors;
 }
 

@@ -3,6 +3,10 @@
 
 #include <cmath>
 
+#include "common/base/quantity.h"
+#include "common/json/memory_field.h"
+#include "operator/api/removed_fields.h"
+
 namespace lambdadnn {
 namespace {
 
@@ -30,10 +34,10 @@ void Count(JsonReader* reader, const char* name, int* out) {
 void DecodeMemory(const Json& json, const std::string& path, std::vector<FieldError>* errors,
                   Platform::Memory* memory) {
   JsonReader reader(json, path, errors);
-  Count(&reader, "minMiB", &memory->min_mib);
-  Count(&reader, "maxMiB", &memory->max_mib);
-  Count(&reader, "stepMiB", &memory->step_mib);
-  if (memory->max_mib < memory->min_mib) reader.Report("maxMiB", "must not be below minMiB");
+  ReadMemoryMib(reader, "min", &memory->min_mib);
+  ReadMemoryMib(reader, "max", &memory->max_mib);
+  ReadMemoryMib(reader, "step", &memory->step_mib);
+  if (memory->max_mib < memory->min_mib) reader.Report("max", "must not be below min");
   reader.Finish();
 }
 
@@ -81,8 +85,8 @@ Platform DecodePlatform(const Json& json, const std::string& path,
   Amount(&reader, "cpuBurstSeconds", &platform.cpu_burst_seconds);
   reader.Optional("quotaWhileStarting", &platform.quota_while_starting);
   Amount(&reader, "totalMilliCpu", &platform.total_milli_cpu);
-  Amount(&reader, "totalMemoryMiB", &platform.total_memory_mib);
-  Amount(&reader, "sidecarMemoryMiB", &platform.sidecar_memory_mib);
+  ReadMebibytes(reader, "totalMemory", &platform.total_memory_mib);
+  ReadMebibytes(reader, "sidecarMemory", &platform.sidecar_memory_mib);
   Count(&reader, "maxFunctions", &platform.max_functions);
   Amount(&reader, "functionTimeoutSeconds", &platform.function_timeout_seconds);
   if (const Json* function = reader.Child("function")) {
@@ -115,6 +119,7 @@ Result<Platform> PlatformFromJson(const Json& json) {
   } else {
     platform = DecodePlatform(json, "", &errors);
   }
+  SayInsteadOfRemovedFields("platform.", &errors);
   LDNN_RETURN_IF_ERROR(ToStatus(errors));
   return platform;
 }
@@ -127,15 +132,15 @@ Json PlatformToJson(const Platform& platform) {
   }
   return {
       {"memory",
-       {{"minMiB", platform.memory.min_mib},
-        {"maxMiB", platform.memory.max_mib},
-        {"stepMiB", platform.memory.step_mib}}},
+       {{"min", FormatMemoryMib(platform.memory.min_mib)},
+        {"max", FormatMemoryMib(platform.memory.max_mib)},
+        {"step", FormatMemoryMib(platform.memory.step_mib)}}},
       {"milliCpuPerGiB", platform.milli_cpu_per_gib},
       {"cpuBurstSeconds", platform.cpu_burst_seconds},
       {"quotaWhileStarting", platform.quota_while_starting},
       {"totalMilliCpu", platform.total_milli_cpu},
-      {"totalMemoryMiB", platform.total_memory_mib},
-      {"sidecarMemoryMiB", platform.sidecar_memory_mib},
+      {"totalMemory", FormatMebibytes(platform.total_memory_mib)},
+      {"sidecarMemory", FormatMebibytes(platform.sidecar_memory_mib)},
       {"maxFunctions", platform.max_functions},
       {"functionTimeoutSeconds", platform.function_timeout_seconds},
       {"function",

@@ -8,6 +8,7 @@
 
 #include "common/base/text.h"
 #include "common/json/json_list.h"
+#include "common/json/memory_field.h"
 #include "common/json/unknown_field.h"
 #include "common/plan_json/plan_json.h"
 #include "operator/api/job_codec.h"
@@ -88,8 +89,8 @@ void DecodeExecution(const Json& json, const std::string& path, Errors* errors,
     execution->functions = DecodeBinding(*functions, path + ".functions", errors);
   }
   reader.Optional("leaderEpoch", &execution->leader_epoch);
-  reader.Optional("tooSmallWorkerMiB", &execution->too_small_worker_mib);
-  reader.Optional("tooSmallServerMiB", &execution->too_small_server_mib);
+  ReadMemoryMib(reader, "tooSmallWorkerMemory", &execution->too_small_worker_mib);
+  ReadMemoryMib(reader, "tooSmallServerMemory", &execution->too_small_server_mib);
 }
 
 std::vector<PlanRecord> DecodeHistory(const Json& json, const std::string& path, Errors* errors) {
@@ -99,7 +100,7 @@ std::vector<PlanRecord> DecodeHistory(const Json& json, const std::string& path,
     reader.Required("revision", &record.revision);
     reader.Optional("firstIteration", &record.first_iteration);
     reader.Optional("functions", &record.functions);
-    reader.Optional("memoryMiB", &record.memory_mib);
+    ReadMemoryMib(reader, "memory", &record.memory_mib);
     reader.Optional("layers", &record.aggregation.layers);
     reader.Optional("shards", &record.aggregation.shards);
     reader.Optional("spread", &record.aggregation.spread);
@@ -169,12 +170,8 @@ Json EncodeExecution(const ExecutionStatus& execution) {
                {"leaderEpoch", execution.leader_epoch}};
   if (execution.planned_for) json["plannedFor"] = EncodePlannedInputs(*execution.planned_for);
   if (execution.start_checkpoint) json["startCheckpoint"] = *execution.start_checkpoint;
-  if (execution.too_small_worker_mib > 0) {
-    json["tooSmallWorkerMiB"] = execution.too_small_worker_mib;
-  }
-  if (execution.too_small_server_mib > 0) {
-    json["tooSmallServerMiB"] = execution.too_small_server_mib;
-  }
+  PutMemoryMib(&json, "tooSmallWorkerMemory", execution.too_small_worker_mib);
+  PutMemoryMib(&json, "tooSmallServerMemory", execution.too_small_server_mib);
   return json;
 }
 
@@ -184,7 +181,6 @@ Json EncodeHistory(const std::vector<PlanRecord>& history) {
     list.push_back({{"revision", record.revision},
                     {"firstIteration", record.first_iteration},
                     {"functions", record.functions},
-                    {"memoryMiB", record.memory_mib},
                     {"layers", record.aggregation.layers},
                     {"shards", record.aggregation.shards},
                     {"spread", record.aggregation.spread},
@@ -194,6 +190,7 @@ Json EncodeHistory(const std::vector<PlanRecord>& history) {
                     {"costBefore", FormatAmount(record.cost_before)},
                     {"predictedSeconds", FormatAmount(record.predicted_seconds)},
                     {"predictedCost", FormatAmount(record.predicted_cost)}});
+    PutMemoryMib(&list.back(), "memory", record.memory_mib);
   }
   return list;
 }

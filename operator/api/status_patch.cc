@@ -58,7 +58,7 @@ std::string_view KeyOfItems(std::string_view list) {
   if (list == "conditions") return "type";
   if (list == "planHistory") return "revision";
   if (list == "metrics") return "name";
-  return list == "table" ? "memoryMiB" : "";
+  return list == "table" ? "memory" : "";
 }
 
 const Json* FindItem(const Json& list, std::string_view key, const Json& like) {

@@ -3,7 +3,9 @@
 
 #include <cmath>
 
+#include "common/base/quantity.h"
 #include "common/base/text.h"
+#include "common/json/memory_field.h"
 
 namespace lambdadnn {
 namespace {
@@ -28,7 +30,6 @@ constexpr DecimalField kDecimals[] = {
     {"storeBytesPerSecond", &WorkloadProfile::store_bytes_per_second},
     {"storeRequestSeconds", &WorkloadProfile::store_request_seconds},
     {"storeDeviationSeconds", &WorkloadProfile::store_deviation_seconds},
-    {"workerBaseMemoryMiB", &WorkloadProfile::worker_base_memory_mib},
     {"workerBytesPerSample", &WorkloadProfile::worker_bytes_per_sample},
     {"residual", &WorkloadProfile::residual},
 };
@@ -63,11 +64,13 @@ TrainingRate DecodeRate(const Json& json, const std::string& path,
     for (size_t i = 0; table->is_array() && i < table->size(); ++i) {
       TrainingRate::Point point;
       JsonReader nested((*table)[i], path + ".table[" + std::to_string(i) + "]", errors);
-      nested.Required("memoryMiB", &point.memory_mib);
+      int memory_mib = 0;
+      RequireMemoryMib(nested, "memory", &memory_mib);
+      point.memory_mib = memory_mib;
       nested.Required("samplesPerSecond", &point.samples_per_second);
       nested.Finish();
       if (!rate.table.empty() && point.memory_mib <= rate.table.back().memory_mib) {
-        nested.Report("memoryMiB", "must grow from point to point; sort the table by memory");
+        nested.Report("memory", "must grow from point to point; sort the table by memory");
       }
       rate.table.push_back(point);
     }
@@ -82,8 +85,9 @@ Json EncodeRate(const TrainingRate& rate) {
     json["maxSamplesPerSecond"] = FormatDouble(*rate.max_samples_per_second);
   }
   for (const TrainingRate::Point& point : rate.table) {
-    json["table"].push_back({{"memoryMiB", FormatDouble(point.memory_mib)},
-                             {"samplesPerSecond", FormatDouble(point.samples_per_second)}});
+    json["table"].push_back(
+        {{"memory", FormatMemoryMib(static_cast<int>(std::lround(point.memory_mib)))},
+         {"samplesPerSecond", FormatDouble(point.samples_per_second)}});
   }
   return json;
 }
@@ -100,6 +104,7 @@ WorkloadProfile DecodeWorkloadProfile(const Json& json, const std::string& path,
     if (reader.Optional(field.name, &number)) profile.*field.member = static_cast<double>(number);
   }
   for (const DecimalField& field : kDecimals) reader.Optional(field.name, &(profile.*field.member));
+  ReadMebibytes(reader, "workerBaseMemory", &profile.worker_base_memory_mib);
   for (const TransferField& field : kTransfer) {
     reader.Optional(field.name, &(profile.transfer.*field.member));
   }
@@ -121,6 +126,9 @@ Json EncodeWorkloadProfile(const WorkloadProfile& profile) {
   }
   for (const DecimalField& field : kDecimals) {
     if (profile.*field.member != 0) json[field.name] = FormatDouble(profile.*field.member);
+  }
+  if (profile.worker_base_memory_mib > 0) {
+    json["workerBaseMemory"] = FormatMebibytes(profile.worker_base_memory_mib);
   }
   for (const TransferField& field : kTransfer) {
     const double value = profile.transfer.*field.member;

@@ -3,8 +3,8 @@
 
 #include <algorithm>
 
+#include "common/base/quantity.h"
 #include "common/json/json_path.h"
-#include "operator/api/quantity.h"
 
 namespace lambdadnn {
 namespace {

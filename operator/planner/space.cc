@@ -28,7 +28,7 @@ Status ValidateRate(const std::string& field, const TrainingRate& rate) {
   double previous = 0;
   for (const TrainingRate::Point& point : rate.table) {
     if (!(point.memory_mib > previous)) {
-      return InvalidArgumentError(field + ".table must be in ascending order of memoryMiB");
+      return InvalidArgumentError(field + ".table must be in ascending order of memory");
     }
     previous = point.memory_mib;
   }
@@ -68,7 +68,7 @@ Status ValidateProfile(const WorkloadProfile& profile) {
                           {"profile.pushCpuSecondsPerByte", profile.transfer.push_seconds_per_byte},
                           {"profile.pullCpuSeconds", profile.transfer.pull_seconds},
                           {"profile.pullCpuSecondsPerByte", profile.transfer.pull_seconds_per_byte},
-                          {"profile.workerBaseMemoryMiB", profile.worker_base_memory_mib},
+                          {"profile.workerBaseMemory", profile.worker_base_memory_mib},
                           {"profile.workerBytesPerSample", profile.worker_bytes_per_sample}}));
   LDNN_RETURN_IF_ERROR(ValidateRate("profile.trainingRate", profile.training_rate));
   return ValidateRate("profile.evaluationRate", profile.evaluation_rate);
@@ -76,18 +76,18 @@ Status ValidateProfile(const WorkloadProfile& profile) {
 
 Status ValidatePlatform(const Platform& platform) {
   LDNN_RETURN_IF_ERROR(
-      RequirePositive({{"platform.memory.minMiB", static_cast<double>(platform.memory.min_mib)},
-                       {"platform.memory.stepMiB", static_cast<double>(platform.memory.step_mib)},
+      RequirePositive({{"platform.memory.min", static_cast<double>(platform.memory.min_mib)},
+                       {"platform.memory.step", static_cast<double>(platform.memory.step_mib)},
                        {"platform.maxFunctions", static_cast<double>(platform.max_functions)}}));
   if (platform.memory.max_mib < platform.memory.min_mib) {
-    return InvalidArgumentError("platform.memory.maxMiB must not be below minMiB");
+    return InvalidArgumentError("platform.memory.max must not be below min");
   }
   return RequireNotNegative(
       {{"platform.milliCpuPerGiB", platform.milli_cpu_per_gib},
        {"platform.cpuBurstSeconds", platform.cpu_burst_seconds},
        {"platform.totalMilliCpu", platform.total_milli_cpu},
-       {"platform.totalMemoryMiB", platform.total_memory_mib},
-       {"platform.sidecarMemoryMiB", platform.sidecar_memory_mib},
+       {"platform.totalMemory", platform.total_memory_mib},
+       {"platform.sidecarMemory", platform.sidecar_memory_mib},
        {"platform.functionTimeoutSeconds", platform.function_timeout_seconds},
        {"platform.function.networkBytesPerSecond", platform.function_network_bytes_per_second},
        {"platform.parameterServer.networkBytesPerSecond",
@@ -208,7 +208,7 @@ Result<std::vector<int>> MemoryGrid(const PlannerInput& input) {
     return InvalidArgumentError("the platform has " + std::to_string((to - first) / step + 1) +
                                 " memory sizes (" + sizes + "), more than the " +
                                 std::to_string(kMaxMemorySizes) +
-                                " that are searched; raise platform.memory.stepMiB");
+                                " that are searched; raise platform.memory.step");
   }
   std::vector<int> grid;
   for (int64_t m = first; m <= to; m += step) grid.push_back(static_cast<int>(m));

@@ -68,7 +68,7 @@ std::string_view LimitName(Limit limit) {
     case Limit::kFunctions:
       return "functions";
     case Limit::kNodes:
-      return "machines";
+      return "nodes";
     case Limit::kFunctionTimeout:
       return "functionTimeout";
     case Limit::kDeadline:
@@ -133,7 +133,7 @@ std::string ReasonOf(const InfeasibilityCertificate& certificate) {
              std::to_string(certificate.largest_mib) + " MiB; raise functions.memory.max";
     case Infeasibility::kQuota:
       return "no plan fits the platform's quota of CPU and memory, servers included; raise "
-             "platform.totalMilliCpu or totalMemoryMiB, or lower functions.memory";
+             "platform.totalMilliCpu or totalMemory, or lower functions.memory";
     case Infeasibility::kFunctions:
       return "no plan fits platform.maxFunctions, which counts workers and servers; raise it";
     case Infeasibility::kNodes:

@@ -281,7 +281,7 @@ class ClusterFigures(OnPods):
         milli_cpu, memory_mib = settings.node_share(nodes)
         platform = yaml.safe_load(self.PLATFORM)
         platform.update({each: measured[each] for each in ("store", "function", "parameterServer")},
-                        totalMilliCpu=nodes * milli_cpu, totalMemoryMiB=nodes * memory_mib)
+                        totalMilliCpu=nodes * milli_cpu, totalMemory=f"{nodes * memory_mib}Mi")
         self.say("platform", json.dumps(platform))
         return json.dumps(platform)
 

@@ -14,6 +14,7 @@ import time
 
 import on_pods
 from faults import Faults
+from memory import mebibytes
 from on_pods import JOBS, PODS, SERVICES, TAG, OnPods
 from settings import ClusterError, Node
 
@@ -236,11 +237,11 @@ class Chaos(Disturbed):
 
     def test_out_of_memory(self):
         """No worker starts with 64 MiB, which the profile says is enough."""
-        tight = self.PLATFORM.replace("minMiB: 128", "minMiB: 64")
+        tight = self.PLATFORM.replace("min: 128Mi", "min: 64Mi")
         self.assertNotEqual(tight, self.PLATFORM)
         with self.other_operator(tight):
             # More memory buys no time, so that the least there is costs least.
-            profile = {**on_pods.spec(SHORT)["profile"], "workerBaseMemoryMiB": "32",
+            profile = {**on_pods.spec(SHORT)["profile"], "workerBaseMemory": "32Mi",
                        "workerBytesPerSample": "1024",
                        "trainingRate": {"slope": "0", "intercept": "500"}}
             name, _ = self.begin(SHORT, {
@@ -248,10 +249,11 @@ class Chaos(Disturbed):
                 "functions": {"min": WORKERS, "max": WORKERS}})
             job = self.ends_well(name, SHORT)
         status = job["status"]
-        self.assertGreaterEqual(status["execution"]["tooSmallWorkerMiB"], 64)
-        self.assertGreater(status["plan"]["memoryMiB"], status["execution"]["tooSmallWorkerMiB"])
+        too_small = mebibytes(status["execution"]["tooSmallWorkerMemory"])
+        self.assertGreaterEqual(too_small, 64)
+        self.assertGreater(mebibytes(status["plan"]["memory"]), too_small)
         self.say(f"{status['plan']['revision']} plans, the last with "
-                 f"{status['plan']['memoryMiB']} MiB a worker")
+                 f"{status['plan']['memory']} a worker")
 
     def test_tenth_of_a_cpu(self):
         """A start takes seconds then, and probes fail meanwhile."""

@@ -20,9 +20,9 @@ PODS = "/api/v1/namespaces/default/pods"
 QUOTAS = "/api/v1/namespaces/default/resourcequotas"
 DEFAULTS = "/api/v1/namespaces/knative-serving/configmaps/config-defaults"
 PLATFORM = """
-memory: {minMiB: 128, maxMiB: 1024, stepMiB: 64}
+memory: {min: 128Mi, max: 1024Mi, step: 64Mi}
 milliCpuPerGiB: 200
-sidecarMemoryMiB: 64
+sidecarMemory: 64Mi
 maxFunctions: 32
 functionTimeoutSeconds: 300
 prices: {gibSecond: "0.0000166667"}

@@ -30,7 +30,7 @@ SECRETS = "/api/v1/namespaces/default/secrets"
 ACCOUNTS = "/api/v1/namespaces/default/serviceaccounts"
 POLICIES = "/apis/networking.k8s.io/v1/namespaces/default/networkpolicies"
 PLATFORM = """
-memory: {minMiB: 128, maxMiB: 1024, stepMiB: 64}
+memory: {min: 128Mi, max: 1024Mi, step: 64Mi}
 milliCpuPerGiB: 300
 maxFunctions: 32
 functionTimeoutSeconds: 300

@@ -18,6 +18,7 @@ import network
 import on_pods
 import settings
 from cluster_case import ROOT, ClusterCase
+from memory import mebibytes
 
 FETCHED = ROOT / "runs/digits"
 # What a user fills in, and the one command that ends by the user's hand alone.
@@ -104,9 +105,9 @@ class Readme(ClusterCase):
         # Memory changes no bit, and one machine has a range of its own.
         pinned["spec"] |= {
             "objective": {"fixed": {"functions": plan["functions"],
-                                    "memory": f"{max(plan['memoryMiB'], 512)}Mi"}},
+                                    "memory": f"{max(mebibytes(plan['memory']), 512)}Mi"}},
             "aggregation": {key: plan["aggregation"][key] for key in ("layers", "shards", "spread")}
-            | {"serverMemory": f"{plan['serverMemoryMiB']}Mi"}}
+            | {"serverMemory": plan["serverMemory"]}}
         report = on_pods.report_of_run(self.folder / "usr/bin/lambdadnn", "pinned", pinned["spec"],
                                        self.folder)
         return report["model"]["digest"]

@@ -6,8 +6,8 @@
 
 #include "common/base/check.h"
 #include "common/base/clock.h"
+#include "common/base/quantity.h"
 #include "common/http/http_date.h"
-#include "operator/api/quantity.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace lambdadnn;

@@ -64,7 +64,7 @@ class Images:
         given, environment, mounts = [], {"PORT": port, "LAMBDADNN_JOB_KEY": JOB_KEY}, []
         if name == "operator" and words is None:
             folder = self.readable_plane()
-            (folder / "platform.yaml").write_text("memory: {minMiB: 128, maxMiB: 1024, stepMiB: 64}\n"
+            (folder / "platform.yaml").write_text("memory: {min: 128Mi, max: 1024Mi, step: 64Mi}\n"
                                                   "maxFunctions: 4\n")
             mounts, environment = [folder], {"NO_PROXY": "*"}
             given = ["--kubeconfig", folder / "admin.conf", "--backend", "Knative",

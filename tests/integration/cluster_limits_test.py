@@ -6,14 +6,15 @@ import os
 import subprocess
 import unittest
 
+from memory import mebibytes
 from operator_support import Cluster, access_rules
 from options import OPTIONS
 from s3_servers import BUCKET, CREDENTIALS, RealServer
 
 PLATFORM = """
-memory: {minMiB: 128, maxMiB: 1024, stepMiB: 64}
+memory: {min: 128Mi, max: 1024Mi, step: 64Mi}
 milliCpuPerGiB: 500
-sidecarMemoryMiB: 64
+sidecarMemory: 64Mi
 maxFunctions: 32
 functionTimeoutSeconds: 300
 prices: {gibSecond: "0.0000166667"}
@@ -193,7 +194,7 @@ class ClusterLimits(unittest.TestCase):
     def test_plan_follows_nodes_quotas_and_limit_ranges(self):
         code, plan = self.plan(self.free_job())
         self.assertEqual(code, 0, plan)
-        self.assertGreater(plan["memoryMiB"], 448, "the choice without limits")
+        self.assertGreater(mebibytes(plan["memory"]), 448, "the choice without limits")
         self.assertEqual([words for words in plan["cluster"]["narrowed"] if "60 s" in words],
                          plan["cluster"]["narrowed"])
         self.assertEqual(plan["cluster"]["notCounted"], [])
@@ -201,14 +202,14 @@ class ClusterLimits(unittest.TestCase):
         self.node("other", "600Mi")
         code, plan = self.plan(self.free_job())
         self.assertEqual(code, 0, plan)
-        self.assertLessEqual(plan["memoryMiB"], 512)
+        self.assertLessEqual(mebibytes(plan["memory"]), 512)
         self.assertIn("a function has at most 512 MiB (the most that a node has left)",
                       plan["cluster"]["narrowed"])
         self.create(f"/api/v1/namespaces/{SPACE}/resourcequotas", {
             "metadata": {"name": "q"}, "spec": {"hard": {"requests.memory": "900Mi"}}})
         code, plan = self.plan(self.free_job())
         self.assertEqual(code, 0, plan)
-        used = (plan["functions"] * (plan["memoryMiB"] + 64) + plan["serverMemoryMiB"] + 64)
+        used = (plan["functions"] * (mebibytes(plan["memory"]) + 64) + mebibytes(plan["serverMemory"]) + 64)
         self.assertLessEqual(used, 900)
         self.assertIn("all functions have 900 MiB (a ResourceQuota)", plan["cluster"]["narrowed"])
         self.create(f"/api/v1/namespaces/{SPACE}/limitranges", {
@@ -216,7 +217,7 @@ class ClusterLimits(unittest.TestCase):
                 {"type": "Container", "max": {"memory": "300Mi"}}]}})
         code, plan = self.plan(self.free_job())
         self.assertEqual(code, 0, plan)
-        self.assertLessEqual(plan["memoryMiB"], 256)
+        self.assertLessEqual(mebibytes(plan["memory"]), 256)
         # Functions of 384 MiB fit no more.
         code, error = self.plan(self.job("fixed"))
         self.assertEqual(code, 2, error)

@@ -70,7 +70,7 @@ class Job:
             "revision": revision, "functions": WORKERS, "globalBatchSize": 60,
             "localBatchSize": 30, "iterations": ITERATIONS, "iterationsPerEpoch": EPOCH,
             "checkpointEvery": CHECKPOINT_EVERY, "parameters": 101770, "virtualPartitions": 64,
-            "memoryMiB": 384, "serverMemoryMiB": 128, "isa": "", "libtorch": ""})
+            "memory": "384Mi", "serverMemory": "128Mi", "isa": "", "libtorch": ""})
         request["plan"]["aggregation"].update({"layers": [1, WORKERS], "shards": 2, "spread": 1})
         training = request["training"]
         training.update({"epochs": ITERATIONS // EPOCH, "seed": 7, "trainingSamples": 1000,

@@ -11,6 +11,7 @@ import time
 import unittest
 
 from api_proxy import ApiProxy
+from memory import mebibytes
 from operator_support import Cluster
 from options import OPTIONS
 from s3_servers import ACCESS_KEY, SECRET_KEY, RealServer
@@ -78,7 +79,7 @@ class Failover(unittest.TestCase):
         status = self.cluster.get(name)["status"]
         usage, plan = status["usage"], status["plan"]
         servers = sum(plan["aggregation"]["layers"][:-1]) * plan["aggregation"]["spread"]
-        mib = plan["functions"] * plan["memoryMiB"] + servers * plan["serverMemoryMiB"]
+        mib = plan["functions"] * mebibytes(plan["memory"]) + servers * mebibytes(plan["serverMemory"])
         return (float(usage["billedGiBSeconds"]), usage["meteredFunction"],
                 float(usage["meteredSeconds"]), mib / 1024)
 

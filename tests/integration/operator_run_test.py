@@ -7,6 +7,7 @@ import subprocess
 import time
 import unittest
 
+from memory import mebibytes
 from operator_support import Cluster, program
 from options import OPTIONS
 
@@ -103,7 +104,7 @@ class Measured(WithHost):
         tree = plan["aggregation"]
         reference = cluster.bench.run(
             "--set", f"spec.objective={{fixed: {{functions: {plan['functions']}, "
-            f"memory: {plan['memoryMiB']}Mi}}}}",
+            f"memory: {plan['memory']}}}}}",
             "--set", f"spec.aggregation={{shards: {tree['shards']}, spread: {tree['spread']}, "
             f"layers: {json.dumps(tree['layers'])}}}", job=QUICKSTART)
         self.assertEqual(reference.code, 0, reference.text())
@@ -158,10 +159,10 @@ class Measured(WithHost):
         status = self.cluster.get(name)["status"]
         plan, usage = status["plan"], status["usage"]
         said = {"plan_revision": plan["revision"], "functions": plan["functions"],
-                "function_memory_bytes": plan["memoryMiB"] << 20, "ready_functions": 0,
+                "function_memory_bytes": mebibytes(plan["memory"]) << 20, "ready_functions": 0,
                 "iterations": plan["iterations"], "iteration": plan["iterations"],
-                "predicted_seconds": plan["predicted"]["seconds"],
-                "predicted_cost_dollars": plan["predicted"]["cost"],
+                "predicted_seconds": float(plan["predicted"]["seconds"]),
+                "predicted_cost_dollars": float(plan["predicted"]["cost"]),
                 "loss": status["progress"]["loss"], "cost_dollars": usage["cost"],
                 "billed_gib_seconds_total": usage["billedGiBSeconds"],
                 "slices_total": usage["slices"], "restarts_total": usage["restarts"],

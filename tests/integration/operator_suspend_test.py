@@ -63,9 +63,9 @@ class OperatorSuspend(unittest.TestCase):
         cluster.patch_job("hurry", {"spec": {"objective": {"fixed": {"memory": "512Mi"}}}})
         job = cluster.wait_complete("hurry", seconds=240)
         self.assertEqual(job["status"]["plan"]["revision"], 2)
-        self.assertEqual(job["status"]["plan"]["memoryMiB"], 512)
+        self.assertEqual(job["status"]["plan"]["memory"], "512Mi")
         report = self.report(job)
-        self.assertEqual([plan["memoryMiB"] for plan in report["plans"]], [384, 512])
+        self.assertEqual([plan["memory"] for plan in report["plans"]], ["384Mi", "512Mi"])
         self.assertEqual(sum(plan["iterations"] for plan in report["plans"]),
                          job["status"]["progress"]["iterations"])
         cost = sum(plan["actual"]["cost"] for plan in report["plans"])

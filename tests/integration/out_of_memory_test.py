@@ -4,6 +4,7 @@ model needs: later plans give more, and the bits are those of a job that had eno
 import itertools
 import unittest
 
+from memory import mebibytes
 from options import OPTIONS
 from run_support import Bench
 
@@ -41,7 +42,7 @@ class OutOfMemory(unittest.TestCase):
                        ("spec:\n", "spec:\n  functions: {min: 3, max: 3}\n"))
         run = self.bench.run("--platform", platform, job=job)
         self.assertEqual(run.code, 0, run.text())
-        memory = [plan["memoryMiB"] for plan in run.report()["plans"]]
+        memory = [mebibytes(plan["memory"]) for plan in run.report()["plans"]]
         self.assertEqual(memory[0], 128)
         self.assertGreater(len(memory), 1, run.text())
         for before, after in itertools.pairwise(memory):

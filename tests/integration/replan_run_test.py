@@ -37,7 +37,7 @@ class Replan(unittest.TestCase):
         resumed = self.bench.resume(run, job=job).wait()
         self.assertEqual(resumed.digest(), self.digest)
         plans = resumed.report()["plans"]
-        self.assertEqual([p["memoryMiB"] for p in plans], [384, 512])
+        self.assertEqual([p["memory"] for p in plans], ["384Mi", "512Mi"])
         self.assertEqual(resumed.report()["plan"]["revision"], 2)
         self.assertEqual(resumed.functions(), {})
 
@@ -62,7 +62,7 @@ class Replan(unittest.TestCase):
         resumed = self.bench.resume(run, "--set", "spec.objective.fixed.memory=448Mi",
                                     job="").wait()
         self.assertEqual(resumed.digest(), self.digest)
-        self.assertEqual(resumed.report()["plan"]["memoryMiB"], 448)
+        self.assertEqual(resumed.report()["plan"]["memory"], "448Mi")
 
     def test_what_cannot_change_is_refused_and_the_run_stays_resumable(self):
         run = self.suspended()

@@ -83,7 +83,7 @@ class Bench:
     def platform(self, **fields):
         """A platform file: what lambdadnn would measure, with these fields changed."""
         path = self.folder / f"platform-{len(list(self.folder.glob('platform-*')))}.yaml"
-        base = {"memory": {"minMiB": 128, "maxMiB": 1024, "stepMiB": 64},
+        base = {"memory": {"min": "128Mi", "max": "1024Mi", "step": "64Mi"},
                 "milliCpuPerGiB": 1000, "maxFunctions": 8, "functionTimeoutSeconds": 600,
                 "function": {"networkBytesPerSecond": 5e8, "storeBytesPerSecond": 5e8},
                 "parameterServer": {"networkBytesPerSecond": 1e9, "pricePerSecond": "0"},

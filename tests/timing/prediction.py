@@ -11,7 +11,7 @@ def error_of(report, what):
     plan, predicted, actual = report["plan"], report["predicted"], report["actual"]["seconds"]
     profiling = predicted["profilingSeconds"]
     error = (predicted["seconds"] - profiling) / (actual - profiling) - 1
-    print(f"{what}: {plan['functions']} x {plan['memoryMiB']} MiB, "
+    print(f"{what}: {plan['functions']} x {plan['memory']}, "
           f"predicted {predicted['seconds']:.1f} s, actual {actual:.1f} s "
           f"({error:+.1%}; {profiling:.1f} s of both are profiling; residual "
           f"{float(report['profile'].get('residual', 0)):.1%})", flush=True)

@@ -3,6 +3,8 @@
 
 #include <cmath>
 
+#include "common/base/quantity.h"
+#include "common/json/memory_field.h"
 #include "common/plan_json/plan_json.h"
 #include "operator/planner/models.h"
 #include "operator/planner/wording.h"
@@ -58,13 +60,14 @@ Json SearchToJson(const SearchSummary& search, double seconds) {
 Json CandidateToJson(const PlanCandidate& candidate) {
   Json predicted = PredictionToJson(candidate.predicted);
   predicted["iterations"] = Number(candidate.iterations);
-  return {{"functions", candidate.functions},
-          {"memoryMiB", candidate.memory_mib},
-          {"serverMemoryMiB", candidate.server_memory_mib},
-          {"localBatchSize", Number(candidate.local_batch_size)},
-          {"globalBatchSize", candidate.global_batch_size},
-          {"aggregation", AggregationToJson(candidate.aggregation)},
-          {"predicted", std::move(predicted)}};
+  Json json = {{"functions", candidate.functions},
+               {"localBatchSize", Number(candidate.local_batch_size)},
+               {"globalBatchSize", candidate.global_batch_size},
+               {"aggregation", AggregationToJson(candidate.aggregation)},
+               {"predicted", std::move(predicted)}};
+  PutMemoryMib(&json, "memory", candidate.memory_mib);
+  PutMemoryMib(&json, "serverMemory", candidate.server_memory_mib);
+  return json;
 }
 
 Json OutcomeToJson(const PlanningOutcome& outcome, double search_seconds) {
@@ -87,7 +90,7 @@ Json OutcomeToJson(const PlanningOutcome& outcome, double search_seconds) {
   json["paretoFront"] = Json::array();
   for (const ParetoPoint& point : outcome.pareto_front) {
     json["paretoFront"].push_back({{"functions", point.candidate.functions},
-                                   {"memoryMiB", point.candidate.memory_mib},
+                                   {"memory", FormatMemoryMib(point.candidate.memory_mib)},
                                    {"seconds", point.candidate.predicted.seconds},
                                    {"cost", point.candidate.predicted.cost},
                                    {"chosen", point.chosen}});

@@ -73,7 +73,7 @@ std::string Tiles(const Json& report) {
   }
   tiles += Tile("Functions",
                 FormatNumber(NumberAt(report, "plan.functions").value_or(0)) + " × " +
-                    TextAt(report, "plan.memoryMiB") + " MiB",
+                    TextAt(report, "plan.memory"),
                 "shards " + TextAt(report, "plan.aggregation.shards") + ", layers " +
                     TextAt(report, "plan.aggregation.layers"));
   tiles += Tile("Slices", TextAt(report, "slices"), "restarts " + TextAt(report, "restarts"));
@@ -141,7 +141,7 @@ std::string Pareto(const Json& report) {
   for (size_t i = 0; i < list.size(); ++i) {
     const Json& point = list[i];
     points.push_back({NumberAt(point, "seconds").value_or(0), NumberAt(point, "cost").value_or(0),
-                      TextAt(point, "functions") + " × " + TextAt(point, "memoryMiB") + " MiB",
+                      TextAt(point, "functions") + " × " + TextAt(point, "memory"),
                       chosen && static_cast<size_t>(*chosen) == i});
   }
   return RenderScatter("Time against cost: the best plans", "predicted seconds",
@@ -190,8 +190,8 @@ std::string Revisions(const Json& report) {
     };
     rows += "<tr><td>" + EscapeHtml(TextAt(plan, "revision")) + "</td><td>" +
             EscapeHtml(TextAt(plan, "firstIteration")) + "</td><td>" +
-            EscapeHtml(TextAt(plan, "functions")) + " × " + EscapeHtml(TextAt(plan, "memoryMiB")) +
-            " MiB</td>" + show("predicted.seconds", FormatSeconds) +
+            EscapeHtml(TextAt(plan, "functions")) + " × " + EscapeHtml(TextAt(plan, "memory")) +
+            "</td>" + show("predicted.seconds", FormatSeconds) +
             show("predicted.cost", FormatCost) + show("actual.seconds", FormatSeconds) +
             show("actual.cost", FormatCost) + "</tr>";
   }
@@ -209,8 +209,8 @@ std::string PlanCard(const Json& report) {
   }
   std::string rows;
   for (const auto& [name, path] : {std::pair{"workers", "plan.functions"},
-                                   {"memory of a worker, MiB", "plan.memoryMiB"},
-                                   {"memory of a server, MiB", "plan.serverMemoryMiB"},
+                                   {"memory of a worker", "plan.memory"},
+                                   {"memory of a server", "plan.serverMemory"},
                                    {"global batch", "plan.globalBatchSize"},
                                    {"iterations", "plan.iterations"},
                                    {"shards", "plan.aggregation.shards"},

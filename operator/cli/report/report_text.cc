@@ -43,11 +43,10 @@ std::string Words(const std::string& name, const std::string& value) {
   return line.empty() ? text : text + Pair(text.empty() ? name : "", line);
 }
 
-// "2 functions of 640 MiB".
+// "2 functions of 640Mi".
 std::string FunctionsOf(const Json& plan) {
   const std::string count = TextAt(plan, "functions");
-  return count + (count == "1" ? " function of " : " functions of ") + TextAt(plan, "memoryMiB") +
-         " MiB";
+  return count + (count == "1" ? " function of " : " functions of ") + TextAt(plan, "memory");
 }
 
 }  // namespace

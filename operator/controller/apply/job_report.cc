@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "common/base/quantity.h"
 #include "common/plan/collective_cost.h"
 #include "common/plan_json/plan_json.h"
 #include "operator/api/workload_profile_codec.h"
@@ -22,7 +23,7 @@ Json TimelineOf(const JobHistory& history) {
     Json entry = {{"uid", uid},
                   {"role", function.role},
                   {"group", function.group},
-                  {"memoryMiB", function.memory_mib},
+                  {"memory", FormatMemoryMib(function.memory_mib)},
                   {"created", function.created},
                   {"coldStartSeconds", function.cold_start_seconds},
                   {"reason", function.reason},
@@ -129,7 +130,7 @@ Json PlansOf(const Job& job, double seconds, double cost) {
          {"firstIteration", record.first_iteration},
          {"iterations", spans[i].iterations},
          {"functions", record.functions},
-         {"memoryMiB", record.memory_mib},
+         {"memory", FormatMemoryMib(record.memory_mib)},
          {"layers", record.aggregation.layers},
          {"shards", record.aggregation.shards},
          {"spread", record.aggregation.spread},
@@ -186,14 +187,14 @@ Json ParetoOf(const JobSnapshot& snapshot, const JobHistory& history) {
       pareto["chosen"] = pareto["points"].size();
     }
     pareto["points"].push_back({{"functions", candidate.functions},
-                                {"memoryMiB", candidate.memory_mib},
+                                {"memory", FormatMemoryMib(candidate.memory_mib)},
                                 {"seconds", candidate.predicted.seconds + elapsed},
                                 {"cost", candidate.predicted.cost + spent}});
   }
   if (!pareto.contains("chosen")) {
     pareto["chosen"] = pareto["points"].size();
     pareto["points"].push_back({{"functions", plan.functions},
-                                {"memoryMiB", plan.memory_mib},
+                                {"memory", FormatMemoryMib(plan.memory_mib)},
                                 {"seconds", plan.predicted.seconds},
                                 {"cost", plan.predicted.cost}});
   }

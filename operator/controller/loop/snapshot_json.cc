@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/controller/loop/snapshot_json.h"
 
+#include "common/base/quantity.h"
 #include "operator/api/job_codec.h"
 
 namespace lambdadnn {
@@ -78,7 +79,9 @@ struct Describe {
   Json operator()(const DeleteJobObject&) const { return {{"action", "DeleteJobObject"}}; }
   Json operator()(const EnsurePlannedGroups&) const { return {{"action", "EnsurePlannedGroups"}}; }
   Json operator()(const EnsureProfileGroup& a) const {
-    return {{"action", "EnsureProfileGroup"}, {"count", a.count}, {"memoryMiB", a.memory_mib}};
+    return {{"action", "EnsureProfileGroup"},
+            {"count", a.count},
+            {"memory", FormatMemoryMib(a.memory_mib)}};
   }
   Json operator()(const DeleteAllGroups& a) const {
     Json json = {{"action", "DeleteAllGroups"}};
@@ -105,7 +108,7 @@ struct Describe {
     return {{"action", "StartProfileSlice"},
             {"rank", a.rank},
             {"instance", a.instance_uid},
-            {"memoryMiB", a.memory_mib}};
+            {"memory", FormatMemoryMib(a.memory_mib)}};
   }
   Json operator()(const StopSlice& a) const {
     return {{"action", "StopSlice"}, {"invocation", a.invocation}, {"graceful", a.graceful}};

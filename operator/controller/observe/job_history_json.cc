@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // JobHistory <-> JSON: an internal form, read back only by the same program.
 #include "common/json/dump_json.h"
+#include "common/json/memory_field.h"
 #include "operator/controller/observe/job_history.h"
 
 namespace lambdadnn {
@@ -17,14 +18,11 @@ Json SliceToJson(const SliceEntry& slice) {
 }
 
 Json FunctionToJson(const FunctionEntry& function) {
-  Json json = {{"uid", function.uid},
-               {"group", function.group},
-               {"role", function.role},
-               {"memoryMiB", function.memory_mib},
-               {"created", function.created},
-               {"reason", function.reason},
-               {"coldStartSeconds", function.cold_start_seconds},
+  Json json = {{"uid", function.uid},       {"group", function.group},
+               {"role", function.role},     {"created", function.created},
+               {"reason", function.reason}, {"coldStartSeconds", function.cold_start_seconds},
                {"slices", Json::object()}};
+  PutMemoryMib(&json, "memory", function.memory_mib);
   if (function.ready.has_value()) json["ready"] = *function.ready;
   if (function.gone.has_value()) json["gone"] = *function.gone;
   for (const auto& [invocation, slice] : function.slices) {
@@ -54,7 +52,7 @@ FunctionEntry ReadFunction(const Json& json, std::vector<FieldError>* errors) {
   reader.Required("uid", &function.uid);
   reader.Required("group", &function.group);
   reader.Optional("role", &function.role);
-  reader.Optional("memoryMiB", &function.memory_mib);
+  ReadMemoryMib(reader, "memory", &function.memory_mib);
   reader.Required("created", &function.created);
   reader.Optional("ready", &function.ready);
   reader.Optional("gone", &function.gone);

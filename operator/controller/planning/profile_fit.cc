@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "common/base/bytes.h"
+#include "common/base/quantity.h"
 #include "common/base/statistics.h"
 #include "common/base/text.h"
 #include "common/json/dump_json.h"
@@ -276,7 +277,7 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
     profile.evaluation_samples =
         std::max(profile.evaluation_samples, Metric(record, "testSamples"));
     profile.worker_base_memory_mib =
-        std::max(profile.worker_base_memory_mib, Metric(record, "baseMemoryMib"));
+        std::max(profile.worker_base_memory_mib, RoundedUpToKib(Metric(record, "baseMemoryMib")));
     profile.worker_bytes_per_sample =
         std::max(profile.worker_bytes_per_sample, Metric(record, "bytesPerSample"));
   }

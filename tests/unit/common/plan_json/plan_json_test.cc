@@ -82,6 +82,25 @@ TEST(PlanJson, WhatANewerOperatorAddsToAPlanIsIgnored) {
   EXPECT_EQ(*decoded, FullPlan());
 }
 
+TEST(PlanJson, MemoryIsAQuantityAndDecimalsAreText) {
+  Plan plan = FullPlan();
+  plan.memory_mib = 1728;
+  plan.server_memory_mib = 0;
+  plan.predicted.seconds = 0.1 + 0.2;
+  Json json = PlanToJson(plan);
+  EXPECT_EQ(json["memory"], "1728Mi");
+  EXPECT_FALSE(json.contains("serverMemory"));
+  EXPECT_EQ(json["predicted"]["seconds"], "0.30000000000000004");
+  EXPECT_TRUE(json["predicted"]["iterations"].is_number_integer());
+  EXPECT_EQ(*PlanFromJson(json), plan);
+  json["memory"] = "2Gi";
+  EXPECT_EQ(PlanFromJson(json)->memory_mib, 2048);
+  for (const Json& wrong : {Json(1728), Json("1.5Mi"), Json("much"), Json("-1Mi")}) {
+    json["memory"] = wrong;
+    EXPECT_THAT(PlanFromJson(json).status().message(), HasSubstr("plan.memory")) << wrong;
+  }
+}
+
 TEST(PlanJson, BlocksOfAnOlderPlanAreThoseOfBefore) {
   Json json = PlanToJson(FullPlan());
   json.erase("blockElements");

@@ -8,8 +8,8 @@ namespace {
 
 Json FullPlatform() {
   return Json::parse(R"({
-    "memory": {"minMiB": 256, "maxMiB": 10240, "stepMiB": 1},
-    "milliCpuPerGiB": 565, "quotaWhileStarting": true, "totalMilliCpu": 2000, "totalMemoryMiB": 4096, "sidecarMemoryMiB": 30,
+    "memory": {"min": "256Mi", "max": "10Gi", "step": "1Mi"},
+    "milliCpuPerGiB": 565, "quotaWhileStarting": true, "totalMilliCpu": 2000, "totalMemory": "4Gi", "sidecarMemory": "30Mi",
     "maxFunctions": 100, "functionTimeoutSeconds": 600,
     "function": {"networkBytesPerSecond": 84000000,
                  "storeBytesPerSecond": {"slope": "1000", "intercept": -5}},
@@ -65,14 +65,30 @@ TEST(PlatformCodec, OneRequestPriceCountsForBothVerbs) {
 }
 
 TEST(PlatformCodec, NamesEveryBadField) {
-  const Json json = Json::parse(R"({"memory": {"minMiB": 512, "maxMiB": 256, "stepMiB": 0},
+  const Json json = Json::parse(R"({"memory": {"min": "512Mi", "max": "256Mi", "step": "0Mi"},
     "maxFunction": 3, "milliCpuPerGiB": -1, "prices": {"gibSecond": "cheap"}, "store": 7})");
   const std::string message(PlatformFromJson(json).status().message());
-  for (const char* field : {"memory.maxMiB", "memory.stepMiB", "maxFunction", "milliCpuPerGiB",
+  for (const char* field : {"memory.max", "memory.step", "maxFunction", "milliCpuPerGiB",
                             "prices.gibSecond", "store"}) {
     EXPECT_NE(message.find(field), std::string::npos) << field << " in: " << message;
   }
   EXPECT_NE(message.find("did you mean maxFunctions?"), std::string::npos) << message;
+}
+
+TEST(PlatformCodec, OldNamesAreRefusedWithTheNewOnes) {
+  const Json old = {{"memory", {{"minMiB", 128}, {"maxMiB", 256}, {"stepMiB", 64}}},
+                    {"totalMemoryMiB", 1024},
+                    {"sidecarMemoryMiB", 64}};
+  for (const Json& file : {old, Json{{"platform", old}}}) {
+    const std::string message(PlatformFromJson(file).status().message());
+    for (const char* told : {"memory.minMiB: is not a field here; write min, an amount",
+                             "memory.maxMiB: is not a field here; write max, an amount",
+                             "memory.stepMiB: is not a field here; write step, an amount",
+                             "totalMemoryMiB: is not a field here; write totalMemory, an amount",
+                             "sidecarMemoryMiB: is not a field here; write sidecarMemory, an"}) {
+      EXPECT_NE(message.find(told), std::string::npos) << told << " in: " << message;
+    }
+  }
 }
 
 TEST(PlatformCodec, RefusesWhatIsNotAMap) {

@@ -19,7 +19,7 @@ using testing::Not;
 Json SmallReport() {
   return Json::parse(R"({
     "job": {"name": "<digits>"}, "outcome": "Complete",
-    "plan": {"functions": 2, "memoryMiB": 512, "aggregation": {"shards": 2, "layers": [1, 2]},
+    "plan": {"functions": 2, "memory": "512Mi", "aggregation": {"shards": 2, "layers": [1, 2]},
              "isa": "avx2", "libtorch": "1.13.1, OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH NO_AFFINITY Haswell MAX_THREADS=128",
              "predicted": {"iterations": 10, "computeSeconds": 0.5, "loadSeconds": 1}},
     "predicted": {"seconds": 10, "cost": 0.01}, "actual": {"seconds": 11, "cost": 0.01},
@@ -27,8 +27,8 @@ Json SmallReport() {
     "metrics": {"testAccuracy": 0.975},
     "curves": {"iterations": [{"iteration": 1, "loss": 2.0}, {"iteration": 2, "loss": 1.0}],
                "evaluations": [{"epoch": 1, "accuracy": 0.975}]},
-    "pareto": {"points": [{"functions": 2, "memoryMiB": 512, "seconds": 10, "cost": 0.01},
-                          {"functions": 1, "memoryMiB": 512, "seconds": 19, "cost": 0.009}],
+    "pareto": {"points": [{"functions": 2, "memory": "512Mi", "seconds": 10, "cost": 0.01},
+                          {"functions": 1, "memory": "512Mi", "seconds": 19, "cost": 0.009}],
                "chosen": 0},
     "timeline": [{"role": "worker-0", "created": 0, "ready": 1, "gone": 9, "reason": "Killed",
                   "slices": [{"role": "worker-0", "start": 1, "end": 9, "outcome": "Stopped"}]}],

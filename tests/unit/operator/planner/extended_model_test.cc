@@ -370,7 +370,7 @@ TEST(PlannerInput, SaysWhatIsWrong) {
   mentions([](auto* in) { in->aggregation.placement = Placement::kWorkers; }, "Dedicated");
   mentions([](auto* in) { in->options.search = SearchMethod::kAlgorithm1; }, "lambdadnn");
   mentions([](auto* in) { in->options.model = PredictionModel::kLambdaDnn; }, "network");
-  mentions([](auto* in) { in->platform.memory.step_mib = 0; }, "stepMiB");
+  mentions([](auto* in) { in->platform.memory.step_mib = 0; }, "platform.memory.step");
   mentions(
       [](auto* in) {
         in->objective = Objective{};
@@ -400,7 +400,7 @@ TEST(PlannerInput, SaysWhatIsWrong) {
         free(in);
         in->platform.memory = {128, std::numeric_limits<int>::max(), 1};
       },
-      "raise platform.memory.stepMiB");
+      "raise platform.memory.step");
   mentions(
       [&](auto* in) {
         free(in);

@@ -280,7 +280,7 @@ TEST(Wording, EveryLimitHasANameAndAMeaning) {
     EXPECT_FALSE(MeaningOf(limit, true).empty());
     EXPECT_FALSE(MeaningOf(limit, false).empty());
   }
-  EXPECT_EQ(names, (std::vector<std::string>{"memory", "quota", "functions", "machines",
+  EXPECT_EQ(names, (std::vector<std::string>{"memory", "quota", "functions", "nodes",
                                              "functionTimeout", "deadline", "budget", "batch",
                                              "parameterServerBandwidth", "fixed"}));
 }

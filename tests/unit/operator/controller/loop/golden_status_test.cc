@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Jobs as an operator left them, at the turns of their life: tests/data/statuses. Every later
-// version must read them and go on from there, so files are added there and never changed.
+// version must read them and go on from there: from the first release on, files are added there and
+// never changed.
 //   LAMBDADNN_WRITE_STATUSES=FOLDER build/release/bin/status_versions_test
 // writes those of this version into a folder of its own.
 #include <gmock/gmock.h>

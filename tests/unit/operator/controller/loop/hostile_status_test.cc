@@ -3,6 +3,7 @@
 // decides on, shows and ends such a job, and never ends itself.
 #include <gtest/gtest.h>
 
+#include "common/base/quantity.h"
 #include "operator/api/job_codec.h"
 #include "operator/api/status_codec.h"
 #include "operator/controller/decide/decide.h"
@@ -114,7 +115,7 @@ TEST_F(HostileStatusTest, WhatCannotHaveBeenUsedIsWrittenAnew) {
 TEST_F(HostileStatusTest, APlanBeyondThePlatformIsReplaced) {
   Running();
   Json plan = Stored()["status"]["plan"];
-  plan["memoryMiB"] = world_.options.platform.memory.max_mib * 2;
+  plan["memory"] = FormatMemoryMib(world_.options.platform.memory.max_mib * 2);
   PatchStatus({{"plan", plan}});
   ASSERT_TRUE(world_.RunUntilFinished(300));
   EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");

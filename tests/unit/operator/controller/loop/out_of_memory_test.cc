@@ -21,7 +21,7 @@ class OutOfMemoryTest : public JobLifeTest {
     job_["spec"]["functions"] = {{"min", 2}, {"max", 2}, {"memory", {{"min", "512Mi"}}}};
     job_["spec"]["backoffLimit"] = 0;
     job_["spec"]["profile"]["trainingRate"] = {{"slope", "0"}, {"intercept", "500"}};
-    job_["spec"]["profile"]["workerBaseMemoryMiB"] = "100";
+    job_["spec"]["profile"]["workerBaseMemory"] = "100Mi";
     job_["spec"]["profile"]["workerBytesPerSample"] = "1024";
   }
   void Kill(const std::string& role) {

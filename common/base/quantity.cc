@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/api/quantity.h"
+#include "common/base/quantity.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -32,11 +33,13 @@ bool IsPlainDecimal(std::string_view text) {
   return !text.empty() && text.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
-std::string Shown(std::string_view quantity) {
+std::string ShownQuantity(std::string_view quantity) {
   return "\"" + std::string(quantity.substr(0, 40)) + "\"";
 }
 
-Result<double> Mebibytes(std::string_view quantity) {
+}  // namespace
+
+Result<double> ParseMebibytes(std::string_view quantity) {
   for (const Unit& unit : kUnits) {
     if (!quantity.ends_with(unit.suffix)) continue;
     const std::string_view number = quantity.substr(0, quantity.size() - unit.suffix.size());
@@ -45,30 +48,28 @@ Result<double> Mebibytes(std::string_view quantity) {
     if (!value) break;
     return *value * unit.bytes / kMib;
   }
-  return InvalidArgumentError(Shown(quantity) +
+  return InvalidArgumentError(ShownQuantity(quantity) +
                               " is not an amount of memory; write it like \"1728Mi\" or \"2Gi\"");
 }
 
-}  // namespace
-
 Result<int> ParseMemoryMib(std::string_view quantity) {
-  LDNN_ASSIGN_OR_RETURN(const double mib, Mebibytes(quantity));
+  LDNN_ASSIGN_OR_RETURN(const double mib, ParseMebibytes(quantity));
   if (mib > std::numeric_limits<int>::max()) {
-    return InvalidArgumentError(Shown(quantity) +
+    return InvalidArgumentError(ShownQuantity(quantity) +
                                 " is more memory than any function has; give it in Mi");
   }
   const double whole = std::round(mib);
   if (whole < 1 || std::abs(mib - whole) > 1e-9 * std::max(1.0, whole)) {
-    return InvalidArgumentError(Shown(quantity) + " is not a whole number of MiB; write \"" +
-                                std::to_string(static_cast<int>(std::max(1.0, std::ceil(mib)))) +
-                                "Mi\"");
+    return InvalidArgumentError(
+        ShownQuantity(quantity) + " is not a whole number of MiB; write \"" +
+        std::to_string(static_cast<int>(std::max(1.0, std::ceil(mib)))) + "Mi\"");
   }
   return static_cast<int>(whole);
 }
 
 Result<int64_t> ParseMemoryMibRoundedDown(std::string_view quantity) {
   constexpr double kMost = 1e15;  // far beyond every machine, and exact
-  LDNN_ASSIGN_OR_RETURN(const double mib, Mebibytes(quantity));
+  LDNN_ASSIGN_OR_RETURN(const double mib, ParseMebibytes(quantity));
   return static_cast<int64_t>(std::min(mib, kMost));
 }
 
@@ -96,9 +97,17 @@ Result<double> ParseQuantity(std::string_view quantity) {
     if (number.has_value() && *number >= 0) return *number * unit.bytes;
     break;
   }
-  return InvalidArgumentError(Shown(quantity) + " is no quantity of Kubernetes");
+  return InvalidArgumentError(ShownQuantity(quantity) + " is no quantity of Kubernetes");
 }
 
 std::string FormatMemoryMib(int memory_mib) { return std::to_string(memory_mib) + "Mi"; }
+
+double RoundedUpToKib(double memory_mib) { return std::ceil(memory_mib * 1024) / 1024; }
+
+std::string FormatMebibytes(double memory_mib) {
+  constexpr double kMost = 1e12;
+  const auto kib = static_cast<int64_t>(std::ceil(std::clamp(memory_mib, 0.0, kMost) * 1024));
+  return kib % 1024 == 0 ? std::to_string(kib / 1024) + "Mi" : std::to_string(kib) + "Ki";
+}
 
 }  // namespace lambdadnn

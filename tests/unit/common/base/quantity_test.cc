@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "operator/api/quantity.h"
+#include "common/base/quantity.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -57,6 +57,21 @@ TEST(Quantity, AnyIsReadInItsBaseUnit) {
   for (const char* bad :
        {"", "m", "Gi", "-1", "1 Gi", "1gi", "1GiB", "nan", "inf", "1e999", "0x10"}) {
     EXPECT_EQ(ParseQuantity(bad).status().code(), StatusCode::kInvalidArgument) << bad;
+  }
+}
+
+TEST(Quantity, AnyAmountOfMemoryIsReadAndWrittenInWholeKib) {
+  EXPECT_EQ(*ParseMebibytes("1536Ki"), 1.5);
+  EXPECT_EQ(FormatMebibytes(1.5), "1536Ki");
+  EXPECT_EQ(FormatMebibytes(2), "2Mi");
+  EXPECT_EQ(FormatMebibytes(222.5701), "227912Ki") << "rounded up";
+  EXPECT_EQ(FormatMebibytes(-1), "0Mi");
+  EXPECT_EQ(ParseMebibytes("much").status().code(), StatusCode::kInvalidArgument);
+  for (const double mib : {0.0, 0.1, 1.0, 180.37, 4000.0, 1e9 / 3}) {
+    const double written = *ParseMebibytes(FormatMebibytes(mib));
+    EXPECT_GE(written, mib);
+    EXPECT_EQ(written, RoundedUpToKib(mib));
+    EXPECT_EQ(*ParseMebibytes(FormatMebibytes(written)), written) << mib;
   }
 }
 
