@@ -75,9 +75,10 @@ void AddFlags(CLI::App& app, OperatorFlags& flags) {
   AddValue(app, "--store-endpoints", options.store_endpoints_file,
            "File that lists the object stores that jobs may name beside the operator's own, and "
            "where the packets to each go (docs/formats.md); without it they may name every one");
-  AddValue(app, "--pod-rules", options.pod_rules_file,
-           "File that lists which images, service accounts, priority classes, taints, nodes and "
-           "Secrets jobs may name in spec.podTemplate (docs/formats.md); without it they may name all");
+  AddValue(
+      app, "--pod-rules", options.pod_rules_file,
+      "File that lists which images, service accounts, priority classes, taints, nodes and "
+      "Secrets jobs may name in spec.podTemplate (docs/formats.md); without it they may name all");
   app.add_flag("--require-job-credentials,!--expose-operator-credentials",
                options.require_job_credentials,
                "Jobs in the operator's store run with credentials that the store gives for them "
