@@ -130,6 +130,7 @@ TEST(Crd, DefaultsOfObjectsAreThoseOfTheirFields) {
   int objects = 0;
   Walk(JobSchema(), "", [&](const std::string& path, const StructuralSchema& schema) {
     if (!schema.default_value || !schema.default_value->is_object()) return;
+    if (path == "status") return;  // what holds until an operator writes it
     ++objects;
     Json filled = Json::object();
     schema.ApplyDefaults(&filled);
