@@ -80,7 +80,7 @@ class OperatorRun(WithHost):
         for name in ("team-a", "team-b"):
             cluster.create_job(cluster.manifest("mine", namespace=name, training={"epochs": 1}))
             cluster.wait_complete("mine", namespace=name)
-        self.assertNotIn("status", cluster.get("mine", "other"))
+        self.assertEqual(cluster.get("mine", "other")["status"], {"observedGeneration": -1})
         self.assertEqual(operator.stop(), 0)
 
 

@@ -74,7 +74,6 @@ const JobMemory::Decoded& JobMemory::Decode(const std::shared_ptr<const Json>& o
   // Passes go on until the job is deleted, and they calculate with the plan: it must be valid.
   std::optional<Plan>& plan = decoded_.job.status.plan;
   if (!errors.empty() && plan.has_value() && !plan->Validate().ok()) plan.reset();
-  if (!decoded_.problem.ok()) return decoded_;
   const int64_t generation = decoded_.job.metadata.generation;
   if (generation == 0 || generation != validated_generation_) {
     Json written = *object;
@@ -82,7 +81,8 @@ const JobMemory::Decoded& JobMemory::Decode(const std::shared_ptr<const Json>& o
     invalid_ = ToStatus(ValidateJob(written));
     validated_generation_ = generation;
   }
-  decoded_.problem = invalid_;
+  // It names every problem, in the words of the API.
+  if (!invalid_.ok()) decoded_.problem = invalid_;
   return decoded_;
 }
 

@@ -127,9 +127,8 @@ int64_t EpochsOf(const ExecutionPlan& plan) {
 }
 
 int64_t IterationsWanted(const JobSpec& spec, const ExecutionPlan& plan, int64_t first_iteration) {
-  const int64_t wanted = EpochsOf(spec) * PerEpoch(plan);
-  return wanted > first_iteration ? wanted
-                                  : (first_iteration / PerEpoch(plan) + 1) * PerEpoch(plan);
+  const int64_t begun = (first_iteration + PerEpoch(plan) - 1) / PerEpoch(plan);
+  return std::max(EpochsOf(spec), begun) * PerEpoch(plan);
 }
 
 int64_t CheckpointEveryOf(const JobSpec& spec, const Plan& plan) {

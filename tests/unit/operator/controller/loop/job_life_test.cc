@@ -43,6 +43,18 @@ TEST_F(JobLifeTest, RunsToCompletionAndLeavesOnlyResults) {
   ExpectNothingLeft();
 }
 
+// `kubectl wait` and GitOps tools take no condition of an older generation for an answer.
+TEST_F(JobLifeTest, TheStatusOfAFinishedJobIsOfItsNewestGeneration) {
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  const int64_t generation = world_.Read().metadata.generation;
+  world_.Patch({{"spec", {{"ttlSecondsAfterFinished", 100000}}}});
+  ASSERT_EQ(world_.Read().metadata.generation, generation + 1);
+  EXPECT_TRUE(world_.RunUntil(
+      [&] { return world_.Read().status.observed_generation == generation + 1; }, 10));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+}
+
 TEST_F(JobLifeTest, ReportComparesPredictedWithActual) {
   world_.Create(JobWorld::MinimalJob());
   ASSERT_TRUE(world_.RunUntilFinished(120));
