@@ -66,7 +66,7 @@ class Replan(unittest.TestCase):
 
     def test_what_cannot_change_is_refused_and_the_run_stays_resumable(self):
         run = self.suspended()
-        job = self.edited(("epochs: 12", "epochs: 12\n    seed: 4711"))
+        job = self.edited(("seed: 7", "seed: 4711"))
         refused = self.bench.resume(run, job=job).wait()
         self.assertEqual(refused.code, 2, refused.text())
         self.assertIn("spec.training.seed: cannot be changed once the job exists", refused.text())
