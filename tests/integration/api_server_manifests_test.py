@@ -298,6 +298,44 @@ class OnAnApiServer(ClusterTest):
         self.assertEqual(code, 422)
         self.assertIn("Duplicate value", answer["message"])
 
+    # ---- server-side apply
+
+    def apply_as(self, manager, name, spec):
+        job = {"apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
+               "metadata": {"name": name}, "spec": spec}
+        return self.kubectl.run("apply", "--server-side", "--field-manager", manager, "-f", "-",
+                                stdin=json.dumps(job))
+
+    def test_two_managers_apply_their_own_parts_of_a_job(self):
+        whole = {"model": {"builtin": {"name": "mlp"}}, "dataset": {"renderedDigits": {}},
+                 "training": {"epochs": 3, "globalBatchSize": 120},
+                 "objective": {"deadlineSeconds": 90}, "suspend": True, "checkpoint": {"keep": 3},
+                 "podTemplate": {"spec": {"volumes": [{"name": "scratch", "emptyDir": {}}]}}}
+        platform = {"priority": 5, "podTemplate": {
+            "metadata": {"labels": {"cost-center": "7"}},
+            "spec": {"volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": "d"}}],
+                     "tolerations": [{"key": "gpu", "operator": "Exists"}]}}}
+        for manager, spec in (("team", whole), ("platform", platform), ("team", whole)):
+            done = self.apply_as(manager, "shared", spec)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        spec = self.api.get(JOBS.format("default") + "/shared")["spec"]
+        # A list that is a map has the items of both.
+        self.assertEqual({each["name"] for each in spec["podTemplate"]["spec"]["volumes"]},
+                         {"scratch", "data"})
+        self.assertEqual((spec["priority"], spec["checkpoint"]["keep"]), (5, 3))
+        self.assertEqual(spec["podTemplate"]["metadata"]["labels"], {"cost-center": "7"})
+        # What one owns the other does not take without saying so, by name.
+        done = self.apply_as("platform", "shared", {**platform, "checkpoint": {"keep": 9}})
+        self.assertEqual(done.returncode, 1)
+        self.assertIn('conflict with "team"', done.stderr)
+        self.assertIn(".spec.checkpoint.keep", done.stderr)
+        # What a manager no longer applies goes.
+        done = self.apply_as("platform", "shared", {"priority": 5})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        spec = self.api.get(JOBS.format("default") + "/shared")["spec"]
+        self.assertEqual([each["name"] for each in spec["podTemplate"]["spec"]["volumes"]], ["scratch"])
+        self.assertNotIn("tolerations", spec["podTemplate"]["spec"])
+
     # ---- what kubectl shows
 
     def test_kubectl_shows_the_job(self):
