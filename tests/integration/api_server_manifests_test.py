@@ -87,7 +87,8 @@ class OnAnApiServer(ClusterTest):
                 self.assertNotEqual(answer.returncode, 0, answer.stdout)
                 said = server_lines(answer.stderr, folder)
                 if said == our_lines(bad.error):
-                    self.assertEqual(bad.server, [], f"{name}: `server` is not needed")
+                    if self.own_plane is None:  # an older one may leave out what ours repeats
+                        self.assertEqual(bad.server, [], f"{name}: `server` is not needed")
                     same += 1
                 elif self.own_plane is None:
                     self.assertEqual(said, bad.server)
