@@ -45,13 +45,13 @@ Json TimelineOf(const JobHistory& history) {
 
 Json CurvesOf(const JobHistory& history) {
   Json curves = {{"iterations", Json::array()}, {"evaluations", Json::array()}};
-  for (const auto& [number, point] : history.iterations()) {
+  for (const IterationPoint& point : history.iterations().Points()) {
     curves["iterations"].push_back({{"iteration", point.iteration},
                                     {"epoch", point.epoch},
                                     {"loss", point.loss},
                                     {"time", point.time}});
   }
-  for (const auto& [epoch, point] : history.evaluations()) {
+  for (const EvaluationPoint& point : history.evaluations().Points()) {
     curves["evaluations"].push_back({{"epoch", point.epoch},
                                      {"loss", point.loss},
                                      {"accuracy", point.accuracy},
@@ -214,10 +214,10 @@ void AddOutcome(const Job& job, Json* report) {
 Json MetricsOf(const JobHistory& history) {
   Json metrics = Json::object();
   if (!history.iterations().empty()) {
-    metrics["trainLoss"] = history.iterations().rbegin()->second.loss;
+    metrics["trainLoss"] = history.iterations().newest().loss;
   }
   if (!history.evaluations().empty()) {
-    const EvaluationPoint& last = history.evaluations().rbegin()->second;
+    const EvaluationPoint& last = history.evaluations().newest();
     metrics["testAccuracy"] = last.accuracy;
     metrics["testLoss"] = last.loss;
   }

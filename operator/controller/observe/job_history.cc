@@ -8,6 +8,12 @@ namespace {
 
 // Iterations over which the current speed is averaged.
 constexpr size_t kRecentIterations = 20;
+static_assert(kRecentIterations < JobHistory::Iterations::kNewest);
+
+// Functions and slices, of which a timeline shows a bar each. Those that ended within the last hour
+// are all kept: their records may come late, and only once.
+constexpr size_t kMaxTimelineEntries = 2048;
+constexpr double kKeptSeconds = 3600;
 
 // One worker's part of the mean over `workers`.
 void AddPhases(const PhaseSeconds& from, int workers, PhaseSeconds* to) {
@@ -39,6 +45,7 @@ void JobHistory::ObserveInstance(const InstanceFact& fact, int memory_mib, doubl
   auto [found, is_new] = functions_.try_emplace(instance.uid);
   FunctionEntry& entry = found->second;
   if (is_new) {
+    ++timeline_entries_;
     entry.uid = instance.uid;
     entry.group = instance.group;
     entry.created = time;
@@ -64,6 +71,7 @@ void JobHistory::ObserveSlice(const SliceFact& slice, double time) {
   function.role = slice.role.Name();
   auto [entry, is_new] = function.slices.try_emplace(slice.invocation);
   if (is_new) {
+    ++timeline_entries_;
     entry->second.role = slice.role.Name();
     entry->second.start = time;
     entry->second.first_iteration = slice.first_iteration;
@@ -89,35 +97,37 @@ void JobHistory::ObserveLostSlice(const SliceFact& slice, double time) {
   if (entry.outcome.empty()) entry.outcome = "Lost";
 }
 
-bool JobHistory::ObserveLine(const Role& role, const ProgressLine& line, int workers, double time) {
-  bool news = false;
+JobHistory::News JobHistory::ObserveLine(const Role& role, const ProgressLine& line, int workers,
+                                         double time) {
+  News news;
   if (line.loss.has_value() && role.kind == RoleKind::kServer) {
-    const auto [found, is_new] = iterations_.try_emplace(
-        line.iteration, IterationPoint{line.iteration, line.epoch, *line.loss, time});
-    news = is_new;
+    news.loss = iterations_.Add({line.iteration, line.epoch, *line.loss, time});
   }
   if (line.evaluation.has_value() && role.kind == RoleKind::kWorker) {
-    news = AddEvaluation(role.rank, *line.evaluation, workers, time) || news;
+    news.evaluation = AddEvaluation(role.rank, *line.evaluation, workers, time);
   }
   return news;
 }
 
-bool JobHistory::AddEvaluation(int rank, const EvaluationPart& part, int workers, double time) {
-  if (evaluations_.contains(part.epoch)) return false;
+std::optional<EvaluationPoint> JobHistory::AddEvaluation(int rank, const EvaluationPart& part,
+                                                         int workers, double time) {
+  if (evaluations_.Contains(part.epoch)) return std::nullopt;
   std::map<int, EvaluationPart>& parts = parts_[part.epoch];
   parts.insert_or_assign(rank, part);
-  if (std::ssize(parts) < workers) return false;
+  if (std::ssize(parts) < workers) return std::nullopt;
   EvaluationPart sum;
   for (const auto& [of_rank, one] : parts) {
     sum.loss_sum += one.loss_sum;
     sum.correct += one.correct;
     sum.samples += one.samples;
   }
-  if (sum.samples == 0) return false;
+  if (sum.samples == 0) return std::nullopt;
   const double samples = static_cast<double>(sum.samples);
-  evaluations_[part.epoch] = {part.epoch, sum.loss_sum / samples,
+  const EvaluationPoint point{part.epoch, sum.loss_sum / samples,
                               static_cast<double>(sum.correct) / samples, time};
-  return true;
+  if (!evaluations_.Add(point)) return std::nullopt;
+  parts_.erase(part.epoch);
+  return point;
 }
 
 bool JobHistory::ObserveRecord(const SliceFact& slice, int workers, double time) {
@@ -133,6 +143,7 @@ bool JobHistory::ObserveRecord(const SliceFact& slice, int workers, double time)
   if (recorded_[slice.invocation]) return false;
   recorded_[slice.invocation] = true;
   ++slices_;
+  ThinTimeline(time);
   store_ += record.store;
   if (slice.role.kind == RoleKind::kWorker) {
     AddPhases(record.phases, workers, &worker_phases_);
@@ -143,14 +154,39 @@ bool JobHistory::ObserveRecord(const SliceFact& slice, int workers, double time)
   return true;
 }
 
+void JobHistory::ThinTimeline(double time) {
+  if (timeline_entries_ <= kMaxTimelineEntries) return;
+  std::vector<double> ends;
+  for (const auto& [uid, function] : functions_) {
+    for (const auto& [invocation, slice] : function.slices) {
+      if (!slice.outcome.empty()) ends.push_back(slice.end);
+    }
+  }
+  if (ends.empty()) return;
+  const auto middle = ends.begin() + static_cast<std::ptrdiff_t>(ends.size() / 2);
+  std::nth_element(ends.begin(), middle, ends.end());
+  const double before = std::min(*middle, time - kKeptSeconds);
+  timeline_entries_ = 0;
+  for (auto function = functions_.begin(); function != functions_.end();) {
+    FunctionEntry& entry = function->second;
+    std::erase_if(entry.slices, [&](const auto& each) {
+      const bool old = !each.second.outcome.empty() && each.second.end < before;
+      if (old) recorded_.erase(each.first);
+      return old;
+    });
+    const bool over = entry.slices.empty() && entry.gone.has_value() && *entry.gone < before;
+    if (!over) timeline_entries_ += 1 + entry.slices.size();
+    function = over ? functions_.erase(function) : std::next(function);
+  }
+}
+
 double JobHistory::RecentSamplesPerSecond(int global_batch_size) const {
-  if (iterations_.size() < 2) return 0;
-  auto newest = std::prev(iterations_.end());
-  auto oldest = newest;
-  for (size_t i = 0; i < kRecentIterations && oldest != iterations_.begin(); ++i) --oldest;
-  const double seconds = newest->second.time - oldest->second.time;
+  if (iterations_.empty()) return 0;
+  const IterationPoint& newest = iterations_.newest();
+  const IterationPoint& oldest = iterations_.Before(kRecentIterations);
+  const double seconds = newest.time - oldest.time;
   if (seconds <= 0) return 0;
-  return static_cast<double>(newest->first - oldest->first) * global_batch_size / seconds;
+  return static_cast<double>(newest.iteration - oldest.iteration) * global_batch_size / seconds;
 }
 
 }  // namespace lambdadnn

@@ -4,7 +4,8 @@
 // the job's start. One per job; not thread-safe.
 //
 // Kept in memory and written to the job's store now and then (ToJson), so that a report of a run
-// whose controller died covers what came before.
+// whose controller died covers what came before. Bounded, however long the run: of curves and
+// timeline there is what a chart can show.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +16,7 @@
 
 #include "common/json/json_reader.h"
 #include "common/protocol/slice.h"
+#include "operator/controller/observe/chart_series.h"
 #include "operator/controller/observe/snapshot.h"
 
 namespace lambdadnn {
@@ -66,14 +68,20 @@ class JobHistory {
   void ObserveSlice(const SliceFact& slice, double time);
   // An instance or job that ended without a record for the slice.
   void ObserveLostSlice(const SliceFact& slice, double time);
-  // True when the line told something new: a loss, or the last part of an evaluation.
-  bool ObserveLine(const Role& role, const ProgressLine& line, int workers, double time);
+  // What the line told that was not known: a loss, or the last part of an evaluation.
+  struct News {
+    bool loss = false;
+    std::optional<EvaluationPoint> evaluation;
+  };
+  News ObserveLine(const Role& role, const ProgressLine& line, int workers, double time);
   // False when this record was added before.
   bool ObserveRecord(const SliceFact& slice, int workers, double time);
 
+  using Iterations = ChartSeries<IterationPoint, &IterationPoint::iteration>;
+  using Evaluations = ChartSeries<EvaluationPoint, &EvaluationPoint::epoch>;
   const std::map<std::string, FunctionEntry>& functions() const { return functions_; }
-  const std::map<int64_t, IterationPoint>& iterations() const { return iterations_; }
-  const std::map<int64_t, EvaluationPoint>& evaluations() const { return evaluations_; }
+  const Iterations& iterations() const { return iterations_; }
+  const Evaluations& evaluations() const { return evaluations_; }
   // Of training slices: sums over slices, means over the workers of the plan that each belonged to.
   const PhaseSeconds& worker_phases() const { return worker_phases_; }
   const StoreCounters& store() const { return store_; }
@@ -95,11 +103,14 @@ class JobHistory {
 
  private:
   void SetObjectsAdded(SliceEntry* slice, int64_t objects);
-  bool AddEvaluation(int rank, const EvaluationPart& part, int workers, double time);
+  std::optional<EvaluationPoint> AddEvaluation(int rank, const EvaluationPart& part, int workers,
+                                               double time);
+  // Drops the oldest of what has ended, once there is more than a timeline can show.
+  void ThinTimeline(double time);
 
   std::map<std::string, FunctionEntry> functions_;
-  std::map<int64_t, IterationPoint> iterations_;
-  std::map<int64_t, EvaluationPoint> evaluations_;
+  Iterations iterations_;
+  Evaluations evaluations_;
   std::map<int64_t, std::map<int, EvaluationPart>> parts_;  // epoch -> rank
   std::map<std::string, bool> recorded_;                    // invocations whose record was added
   PhaseSeconds worker_phases_;
@@ -107,6 +118,7 @@ class JobHistory {
   int64_t live_objects_ = 0;
   int64_t live_objects_max_ = 0;
   int64_t slices_ = 0;
+  size_t timeline_entries_ = 0;  // functions and their slices
 };
 
 // The history as text of at most `limit` bytes. Every second point of the loss is dropped until it

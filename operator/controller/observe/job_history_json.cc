@@ -91,11 +91,11 @@ Json JobHistory::ToJson() const {
   Json& functions = json["functions"] = Json::array();
   for (const auto& [uid, function] : functions_) functions.push_back(FunctionToJson(function));
   Json& iterations = json["iterations"] = Json::array();
-  for (const auto& [number, point] : iterations_) {
+  for (const IterationPoint& point : iterations_.Points()) {
     iterations.push_back({point.iteration, point.epoch, point.loss, point.time});
   }
   Json& evaluations = json["evaluations"] = Json::array();
-  for (const auto& [epoch, point] : evaluations_) {
+  for (const EvaluationPoint& point : evaluations_.Points()) {
     evaluations.push_back({point.epoch, point.loss, point.accuracy, point.time});
   }
   Json& recorded = json["recorded"] = Json::array();
@@ -125,6 +125,7 @@ std::optional<JobHistory> JobHistory::FromJson(const Json& json) {
                     store[5], store[6], store[7], store[8]};
   for (const Json& item : Items(reader, "functions")) {
     FunctionEntry function = ReadFunction(item, &errors);
+    history.timeline_entries_ += 1 + function.slices.size();
     history.functions_[function.uid] = std::move(function);
   }
   for (const Json& item : Items(reader, "iterations")) {
@@ -132,16 +133,16 @@ std::optional<JobHistory> JobHistory::FromJson(const Json& json) {
         !item[1].is_number_integer() || !item[2].is_number() || !item[3].is_number()) {
       return std::nullopt;
     }
-    history.iterations_[item[0].get<int64_t>()] = {item[0].get<int64_t>(), item[1].get<int64_t>(),
-                                                   item[2].get<double>(), item[3].get<double>()};
+    history.iterations_.Add({item[0].get<int64_t>(), item[1].get<int64_t>(), item[2].get<double>(),
+                             item[3].get<double>()});
   }
   for (const Json& item : Items(reader, "evaluations")) {
     if (!item.is_array() || item.size() != 4 || !item[0].is_number_integer()) return std::nullopt;
     for (size_t i = 1; i < 4; ++i) {
       if (!item[i].is_number()) return std::nullopt;
     }
-    history.evaluations_[item[0].get<int64_t>()] = {item[0].get<int64_t>(), item[1].get<double>(),
-                                                    item[2].get<double>(), item[3].get<double>()};
+    history.evaluations_.Add({item[0].get<int64_t>(), item[1].get<double>(), item[2].get<double>(),
+                              item[3].get<double>()});
   }
   for (const Json& item : Items(reader, "recorded")) {
     if (item.is_string()) history.recorded_[item.get<std::string>()] = true;

@@ -247,9 +247,8 @@ void JobMemory::ObserveSlices(const std::vector<SliceView>& views, const Job& jo
     if (found == observations.slices.end()) continue;
     SliceFact& slice = found->second;
     for (const ProgressLine& line : view.new_lines) {
-      const size_t evaluations = history.evaluations().size();
-      if (!history.ObserveLine(slice.role, line, Workers(job), Time(now))) continue;
-      if (line.loss.has_value()) {
+      const JobHistory::News told = history.ObserveLine(slice.role, line, Workers(job), Time(now));
+      if (told.loss) {
         meter.loss = line.loss;
         Json event = EventBase("iteration", job, Time(now));
         event["iteration"] = line.iteration;
@@ -257,8 +256,8 @@ void JobMemory::ObserveSlices(const std::vector<SliceView>& views, const Job& jo
         event["loss"] = *line.loss;
         news(event);
       }
-      if (history.evaluations().size() > evaluations) {
-        const EvaluationPoint& point = history.evaluations().rbegin()->second;
+      if (told.evaluation.has_value()) {
+        const EvaluationPoint& point = *told.evaluation;
         meter.test_accuracy = point.accuracy;
         Json event = EventBase("evaluation", job, Time(now));
         event["epoch"] = point.epoch;

@@ -83,17 +83,59 @@ TEST(JobHistoryLiveObjects, AreCountedOnByTheNextController) {
 
 TEST(JobHistory, ALongCurveIsThinnedAndKeepsItsEnd) {
   Json json = WithFunctions().ToJson();
-  for (int i = 0; i < 1001; ++i) json["iterations"].push_back({i, 0, 0.5, 1.0});
+  for (int i = 0; i < 401; ++i) json["iterations"].push_back({i, 0, 0.5, 1.0});
   const JobHistory history = JobHistory::FromJson(json).value();
   const std::string whole = history.ToJson().dump();
   EXPECT_EQ(EncodeHistory(history, whole.size()), whole);
   const std::string thinned = EncodeHistory(history, whole.size() / 3);
   EXPECT_LE(thinned.size(), whole.size() / 3);
   const JobHistory read = JobHistory::FromJson(ParseJson(thinned).value()).value();
-  EXPECT_GT(read.iterations().size(), 200U);
-  EXPECT_EQ(read.iterations().rbegin()->first, 1000);
+  EXPECT_GT(read.iterations().Points().size(), 80U);
+  EXPECT_EQ(read.iterations().newest().iteration, 400);
   EXPECT_EQ(read.functions().size(), 2U);
   EXPECT_EQ(EncodeHistory(history, 100), "") << "not without the functions";
+}
+
+// A month of ten functions whose slices end after a quarter of an hour, one of them killed an hour.
+TEST(JobHistory, OfAMonthHoldsWhatATimelineShows) {
+  JobHistory history;
+  size_t most = 0;
+  for (int round = 0; round < 4 * 24 * 30; ++round) {
+    const double time = 900.0 * round;
+    for (int rank = 0; rank < 10; ++rank) {
+      InstanceFact fact;
+      fact.instance.uid = rank == 0 ? "killed-" + std::to_string(round / 4) : std::to_string(rank);
+      if (rank == 0 && round % 4 == 3) fact.gone = Instant{};
+      history.ObserveInstance(fact, 512, time);
+      SliceFact slice = SliceOf(fact.instance.uid);
+      slice.invocation += "-" + std::to_string(round);
+      slice.record = SliceRecord{};
+      slice.record->phases.compute = 1;
+      EXPECT_TRUE(history.ObserveRecord(slice, 10, time + 900));
+      EXPECT_FALSE(history.ObserveRecord(slice, 10, time + 900)) << "counted once";
+    }
+    size_t entries = history.functions().size();
+    for (const auto& [uid, function] : history.functions()) entries += function.slices.size();
+    most = std::max(most, entries);
+  }
+  EXPECT_LE(most, 2100U);
+  EXPECT_GE(most, 2000U);
+  EXPECT_EQ(history.slices(), 28'800) << "sums are of all";
+  EXPECT_LT(history.ToJson().dump().size(), 1'000'000U);
+}
+
+TEST(JobHistory, AnEvaluationIsToldOnceByTheLastOfItsParts) {
+  JobHistory history;
+  ProgressLine line;
+  line.evaluation = EvaluationPart{.epoch = 1, .loss_sum = 3, .correct = 5, .samples = 10};
+  const Role first{.kind = RoleKind::kWorker, .rank = 0, .position = {}};
+  const Role second{.kind = RoleKind::kWorker, .rank = 1, .position = {}};
+  EXPECT_FALSE(history.ObserveLine(first, line, 2, 1).evaluation.has_value());
+  const auto told = history.ObserveLine(second, line, 2, 2).evaluation;
+  ASSERT_TRUE(told.has_value());
+  EXPECT_EQ(told->accuracy, 0.5);
+  EXPECT_FALSE(history.ObserveLine(first, line, 2, 3).evaluation.has_value());
+  EXPECT_EQ(history.evaluations().Points().size(), 1U);
 }
 
 }  // namespace
