@@ -42,6 +42,7 @@ def pytest_addoption(parser):
                     help="of processes at random moments, at least twice as many as there are kinds (8)")
     group.addoption("--cycles", type=int, default=10, metavar="N", help="of suspending a job (10)")
     group.addoption("--jobs", type=int, default=60, metavar="N", help="at once, where there are many (60)")
+    group.addoption("--finished", type=int, default=0, metavar="N", help="jobs that others run beside (0)")
     group.addoption("--seconds", type=int, default=10, metavar="N", help="that an operator is watched at rest (10)")
     group.addoption("--runs", type=int, default=5, metavar="N", help="that a median is of (5)")
     group.addoption("--run-folder", type=folder, default=None, metavar="FOLDER",

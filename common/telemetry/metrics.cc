@@ -55,10 +55,6 @@ std::string FormatLabels(const MetricLabels& labels, const std::string& extra = 
   return text;
 }
 
-std::string FormatLine(const std::string& name, const std::string& labels, double value) {
-  return name + labels + " " + FormatDouble(value) + "\n";
-}
-
 }  // namespace
 
 struct MetricsRegistry::Family {
@@ -140,13 +136,12 @@ std::string MetricsRegistry::Text() const {
   std::lock_guard lock(mutex_);
   std::string text;
   for (const auto& [name, family] : families_) {
-    text += "# HELP " + name + " " + Escape(family->help, false) + "\n";
-    text += "# TYPE " + name + " " + family->type + "\n";
+    text += MetricHeader(name, family->help, family->type);
     for (const auto& [labels, counter] : family->counters) {
-      text += FormatLine(name, FormatLabels(labels), counter->value());
+      text += MetricLine(name, FormatLabels(labels), counter->value());
     }
     for (const auto& [labels, gauge] : family->gauges) {
-      text += FormatLine(name, FormatLabels(labels), gauge->value());
+      text += MetricLine(name, FormatLabels(labels), gauge->value());
     }
     for (const auto& [labels, histogram] : family->histograms) {
       // Cumulative counts from one pass, so that +Inf equals _count even while values come in.
@@ -155,13 +150,24 @@ std::string MetricsRegistry::Text() const {
         total += static_cast<double>(histogram->counts_[i].load(std::memory_order_relaxed));
         const std::string bound =
             i < histogram->bounds_.size() ? FormatDouble(histogram->bounds_[i]) : "+Inf";
-        text += FormatLine(name + "_bucket", FormatLabels(labels, "le=\"" + bound + "\""), total);
+        text += MetricLine(name + "_bucket", FormatLabels(labels, "le=\"" + bound + "\""), total);
       }
-      text += FormatLine(name + "_sum", FormatLabels(labels), histogram->sum_.load());
-      text += FormatLine(name + "_count", FormatLabels(labels), total);
+      text += MetricLine(name + "_sum", FormatLabels(labels), histogram->sum_.load());
+      text += MetricLine(name + "_count", FormatLabels(labels), total);
     }
   }
   return text;
+}
+
+std::string MetricLabelText(const MetricLabels& labels) { return FormatLabels(labels); }
+
+std::string MetricHeader(const std::string& name, const std::string& help,
+                         const std::string& type) {
+  return "# HELP " + name + " " + Escape(help, false) + "\n# TYPE " + name + " " + type + "\n";
+}
+
+std::string MetricLine(const std::string& name, const std::string& labels, double value) {
+  return name + labels + " " + FormatDouble(value) + "\n";
 }
 
 int64_t ResidentBytes() {

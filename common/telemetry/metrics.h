@@ -79,6 +79,13 @@ class MetricsRegistry {
   std::map<std::string, std::unique_ptr<Family>> families_;
 };
 
+// Parts of that text, for series that no registry holds. {a="x",b="y"}; "" for no labels.
+std::string MetricLabelText(const MetricLabels& labels);
+// The lines before a family's series. `type`: counter or gauge.
+std::string MetricHeader(const std::string& name, const std::string& help, const std::string& type);
+// `labels`: as MetricLabelText makes them.
+std::string MetricLine(const std::string& name, const std::string& labels, double value);
+
 // Resident set size of this process now, in bytes; 0 where /proc is missing.
 int64_t ResidentBytes();
 

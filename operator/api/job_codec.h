@@ -19,10 +19,9 @@ namespace lambdadnn {
 Result<Job> DecodeJob(const Json& object);
 // The same, with the problems appended to `errors`; the job holds what could be read.
 Job DecodeJob(const Json& object, std::vector<FieldError>* errors);
-// The same, when another version of the object has been read before without a problem: what has not
-// changed since, most of it as a rule, is taken from `known_job`.
-Job DecodeJob(const Json& object, const Json& known_object, const Job& known_job,
-              std::vector<FieldError>* errors);
+// The same, when another version of the object has been read as `known` without a problem: the spec
+// of the same generation is the same.
+Job DecodeJob(const Json& object, const Job& known, std::vector<FieldError>* errors);
 
 // The whole object, defaults written out. Decode(Encode(job)) equals job.
 Json EncodeJob(const Job& job);

@@ -188,13 +188,8 @@ JobSpec DecodeSpec(const Json& json, Errors* errors) {
   return spec;
 }
 
-// Another version of the object, read without a problem.
-struct KnownVersion {
-  const Json& object;
-  const Job& job;
-};
-
-Job DecodeVersion(const Json& object, const KnownVersion* known, Errors* errors) {
+// `known`: another version of the object, read without a problem; or null.
+Job DecodeVersion(const Json& object, const Job* known, Errors* errors) {
   Job job;
   JsonReader reader(object, "", errors);
   if (!object.is_object()) return job;
@@ -210,16 +205,15 @@ Job DecodeVersion(const Json& object, const KnownVersion* known, Errors* errors)
     job.metadata = DecodeMetadata(*metadata, errors);
   }
   if (const Json* spec = reader.Child("spec")) {
-    const bool same = known != nullptr && known->object.at("spec") == *spec;
-    job.spec = same ? known->job.spec : DecodeSpec(*spec, errors);
+    const bool same = known != nullptr && known->metadata.uid == job.metadata.uid &&
+                      known->metadata.generation == job.metadata.generation &&
+                      job.metadata.generation != 0;
+    job.spec = same ? known->spec : DecodeSpec(*spec, errors);
   } else {
     reader.Report("spec", "is required; add it");
   }
   if (const Json* status = reader.Child("status")) {
-    const bool had_status = known != nullptr && known->object.contains("status");
-    job.status = had_status
-                     ? DecodeStatus(*status, known->object.at("status"), known->job.status, errors)
-                     : DecodeStatus(*status, errors);
+    job.status = DecodeStatus(*status, errors);
   }
   reader.Finish();
   return job;
@@ -249,8 +243,7 @@ std::optional<PlannedInputs> DecodePlannedInputs(const Json& json) {
 
 Job DecodeJob(const Json& object, Errors* errors) { return DecodeVersion(object, nullptr, errors); }
 
-Job DecodeJob(const Json& object, const Json& known_object, const Job& known_job, Errors* errors) {
-  const KnownVersion known{known_object, known_job};
+Job DecodeJob(const Json& object, const Job& known, Errors* errors) {
   return DecodeVersion(object, &known, errors);
 }
 

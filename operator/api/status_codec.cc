@@ -231,26 +231,9 @@ Json EncodeUsage(const UsageStatus& usage) {
   return json;
 }
 
-// The decoded large fields of another status, for those that are unchanged.
-class KnownStatus {
- public:
-  KnownStatus(const Json* json, const JobStatus* status) : json_(json), status_(status) {}
-  // Whether `field` was there with this value; then `*out` is what it was read as.
-  template <typename T>
-  bool Take(const char* field, const Json& value, T JobStatus::* member, JobStatus* out) const {
-    if (json_ == nullptr || !json_->is_object()) return false;
-    const auto was = json_->find(field);
-    if (was == json_->end() || *was != value) return false;
-    out->*member = status_->*member;
-    return true;
-  }
+}  // namespace
 
- private:
-  const Json* json_;
-  const JobStatus* status_;
-};
-
-JobStatus DecodeFields(const Json& json, const KnownStatus& known, Errors* all_errors) {
+JobStatus DecodeStatus(const Json& json, Errors* all_errors) {
   JobStatus status;
   Errors own_errors;
   Errors* const errors = &own_errors;
@@ -258,29 +241,19 @@ JobStatus DecodeFields(const Json& json, const KnownStatus& known, Errors* all_e
   reader.Optional("observedGeneration", &status.observed_generation);
   reader.Optional("phase", &status.phase);
   if (const Json* conditions = reader.Child("conditions")) {
-    if (!known.Take("conditions", *conditions, &JobStatus::conditions, &status)) {
-      status.conditions = DecodeConditions(*conditions, "status.conditions", errors);
-    }
+    status.conditions = DecodeConditions(*conditions, "status.conditions", errors);
   }
   if (const Json* plan = reader.Child("plan")) {
-    if (!known.Take("plan", *plan, &JobStatus::plan, &status)) {
-      status.plan = DecodePlan(*plan, "status.plan", errors);
-    }
+    status.plan = DecodePlan(*plan, "status.plan", errors);
   }
   if (const Json* history = reader.Child("planHistory")) {
-    if (!known.Take("planHistory", *history, &JobStatus::plan_history, &status)) {
-      status.plan_history = DecodeHistory(*history, "status.planHistory", errors);
-    }
+    status.plan_history = DecodeHistory(*history, "status.planHistory", errors);
   }
   if (const Json* profile = reader.Child("profile")) {
-    if (!known.Take("profile", *profile, &JobStatus::profile, &status)) {
-      status.profile = DecodeWorkloadProfile(*profile, "status.profile", errors);
-    }
+    status.profile = DecodeWorkloadProfile(*profile, "status.profile", errors);
   }
   if (const Json* execution = reader.Child("execution")) {
-    if (!known.Take("execution", *execution, &JobStatus::execution, &status)) {
-      DecodeExecution(*execution, "status.execution", errors, &status.execution);
-    }
+    DecodeExecution(*execution, "status.execution", errors, &status.execution);
   }
   if (const Json* progress = reader.Child("progress")) {
     DecodeProgress(*progress, "status.progress", errors, &status.progress);
@@ -313,17 +286,6 @@ JobStatus DecodeFields(const Json& json, const KnownStatus& known, Errors* all_e
   std::erase_if(own_errors, IsUnknownField);
   all_errors->insert(all_errors->end(), own_errors.begin(), own_errors.end());
   return status;
-}
-
-}  // namespace
-
-JobStatus DecodeStatus(const Json& json, Errors* errors) {
-  return DecodeFields(json, {nullptr, nullptr}, errors);
-}
-
-JobStatus DecodeStatus(const Json& json, const Json& known_json, const JobStatus& known,
-                       Errors* errors) {
-  return DecodeFields(json, {&known_json, &known}, errors);
 }
 
 JobProblems SortProblems(const Errors& errors) {

@@ -13,10 +13,6 @@
 namespace lambdadnn {
 
 JobStatus DecodeStatus(const Json& json, std::vector<FieldError>* errors);
-// The same, when `known_json` has been read as `known` without a problem: what is the same in both
-// is taken from there.
-JobStatus DecodeStatus(const Json& json, const Json& known_json, const JobStatus& known,
-                       std::vector<FieldError>* errors);
 
 // What is wrong with an object, by what becomes of the job.
 struct JobProblems {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "operator/kube/object_metadata.h"
 
@@ -20,6 +21,7 @@ Informer::Informer(KubeClient& client, Runtime& runtime, InformerOptions options
     : client_(client),
       runtime_(runtime),
       options_(std::move(options)),
+      cache_(options_.storage),
       monitor_(runtime.executor.NewMonitor()) {}
 
 Informer::~Informer() { Stop(); }
@@ -124,25 +126,26 @@ void Informer::Run(const std::string& namespace_name) {
 }
 
 Status Informer::ListAll(Place* place) {
-  std::vector<Json> objects;
+  std::set<ObjectName> listed;
   std::string token;
   std::string version;
+  // A page at a time: the trees of all objects would be many times what is kept of them.
   do {
     LDNN_ASSIGN_OR_RETURN(
         KubeList page, client_.List(options_.type, place->namespace_name, options_.label_selector,
                                     options_.page_size, token));
-    if (options_.transform) {
-      for (Json& object : page.items) options_.transform(&object);
+    for (Json& object : page.items) {
+      if (options_.transform) options_.transform(&object);
+      const auto name = listed.insert(NameOf(object)).first;
+      if (cache_.PutListed(std::move(object))) Tell(*name);
     }
-    std::move(page.items.begin(), page.items.end(), std::back_inserter(objects));
     token = page.continue_token;
     version = page.resource_version;
   } while (!token.empty() && !stopping());
   if (!token.empty()) return CancelledError("stopped while listing");
   place->version = version;
   place->fresh = true;
-  for (const ObjectName& name :
-       cache_.Replace(place->namespace_name, version, std::move(objects))) {
+  for (const ObjectName& name : cache_.RemoveUnlisted(place->namespace_name, version, listed)) {
     Tell(name);
   }
   const MonitorLock lock(*monitor_);

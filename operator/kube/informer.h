@@ -27,7 +27,8 @@ struct InformerOptions {
   // Reduces each object to what is wanted of it before it is cached; metadata.name, namespace, uid
   // and resourceVersion must stay. Null = objects are cached as they are.
   std::function<void(Json*)> transform = nullptr;
-  int page_size = 500;
+  ObjectCache::Storage storage = ObjectCache::Storage::kTree;
+  int page_size = 100;  // while it is read, a page of large objects takes some megabytes
   // After the first failure in a row, doubled by each further one up to the limit; each wait is up
   // to twice as long by chance.
   double retry_seconds = 0.2;

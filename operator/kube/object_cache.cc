@@ -4,38 +4,59 @@
 #include <utility>
 
 #include "common/base/text.h"
+#include "common/json/dump_json.h"
 #include "operator/kube/object_metadata.h"
 
 namespace lambdadnn {
 namespace {
 
-bool IsOlder(const Json& candidate, const Json& known) {
-  if (UidOf(candidate) != UidOf(known)) return false;
-  const auto a = ParseInteger(ResourceVersionOf(candidate));
-  const auto b = ParseInteger(ResourceVersionOf(known));
+bool IsOlder(const ObjectVersion& candidate, const ObjectVersion& known) {
+  if (candidate.uid != known.uid) return false;
+  const auto a = ParseInteger(candidate.resource_version);
+  const auto b = ParseInteger(known.resource_version);
   return a.has_value() && b.has_value() && *a < *b;
-}
-
-bool IsSameVersion(const Json& a, const Json& b) {
-  return UidOf(a) == UidOf(b) && ResourceVersionOf(a) == ResourceVersionOf(b);
-}
-
-// managedFields is most of an object that is patched often, and no reader here needs it.
-std::shared_ptr<const Json> Kept(Json object) {
-  const auto metadata = object.find("metadata");
-  if (metadata != object.end() && metadata->is_object()) metadata->erase("managedFields");
-  return std::make_shared<const Json>(std::move(object));
 }
 
 }  // namespace
 
-bool ObjectCache::Put(Json object) {
+ObjectVersion ObjectVersionOf(const Json& object) {
+  return {UidOf(object), ResourceVersionOf(object)};
+}
+
+ObjectCache::Entry ObjectCache::MakeEntry(Json object) const {
+  // managedFields is most of an object that is patched often, and no reader here needs it.
+  const auto metadata = object.find("metadata");
+  if (metadata != object.end() && metadata->is_object()) metadata->erase("managedFields");
+  Entry entry{ObjectVersionOf(object), nullptr, nullptr};
+  if (storage_ == Storage::kText) {
+    entry.text = std::make_shared<const std::string>(DumpJson(object));
+  } else {
+    entry.tree = std::make_shared<const Json>(std::move(object));
+  }
+  return entry;
+}
+
+std::shared_ptr<const Json> ObjectCache::TreeOf(const Entry& entry) {
+  if (entry.text == nullptr) return entry.tree;
+  return std::make_shared<const Json>(Json::parse(*entry.text));
+}
+
+bool ObjectCache::Put(Json object) { return PutNewer(std::move(object), false); }
+
+bool ObjectCache::PutListed(Json object) { return PutNewer(std::move(object), true); }
+
+bool ObjectCache::PutNewer(Json object, bool listed) {
+  const ObjectName name = NameOf(object);
+  const ObjectVersion version = ObjectVersionOf(object);
   const std::lock_guard lock(mutex_);
-  if (buried_.contains(UidOf(object))) return false;
-  std::shared_ptr<const Json>& known = objects_[NameOf(object)];
-  if (known != nullptr && (IsOlder(object, *known) || IsSameVersion(object, *known))) return false;
-  known = Kept(std::move(object));
-  Note(NameOf(*known));
+  if (buried_.contains(version.uid)) return false;
+  if (const auto known = objects_.find(name); known != objects_.end()) {
+    const ObjectVersion& before = known->second.version;
+    if (IsOlder(version, before) || version == before) return false;
+    if (listed && version.uid != before.uid) Bury(before.uid);
+  }
+  objects_.insert_or_assign(name, MakeEntry(std::move(object)));
+  Note(name);
   return true;
 }
 
@@ -66,7 +87,7 @@ bool ObjectCache::Remove(const Json& object) {
   const std::lock_guard lock(mutex_);
   Bury(UidOf(object));
   const auto found = objects_.find(NameOf(object));
-  if (found == objects_.end() || UidOf(*found->second) != UidOf(object)) return false;
+  if (found == objects_.end() || found->second.version.uid != UidOf(object)) return false;
   Note(found->first);
   objects_.erase(found);
   return true;
@@ -76,22 +97,39 @@ void ObjectCache::Remove(const ObjectName& name, const std::string& uid) {
   const std::lock_guard lock(mutex_);
   Bury(uid);
   const auto found = objects_.find(name);
-  if (found == objects_.end() || UidOf(*found->second) != uid) return;
+  if (found == objects_.end() || found->second.version.uid != uid) return;
   Note(found->first);
   objects_.erase(found);
 }
 
 std::shared_ptr<const Json> ObjectCache::Get(const ObjectName& name) const {
+  Entry entry;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto found = objects_.find(name);
+    if (found == objects_.end()) return nullptr;
+    entry = found->second;
+  }
+  return TreeOf(entry);
+}
+
+std::optional<ObjectVersion> ObjectCache::VersionOf(const ObjectName& name) const {
   const std::lock_guard lock(mutex_);
   const auto found = objects_.find(name);
-  return found == objects_.end() ? nullptr : found->second;
+  if (found == objects_.end()) return std::nullopt;
+  return found->second.version;
+}
+
+bool ObjectCache::Contains(const ObjectName& name) const {
+  const std::lock_guard lock(mutex_);
+  return objects_.contains(name);
 }
 
 std::vector<std::shared_ptr<const Json>> ObjectCache::All() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::shared_ptr<const Json>> all;
   all.reserve(objects_.size());
-  for (const auto& [name, object] : objects_) all.push_back(object);
+  for (const auto& [name, entry] : objects_) all.push_back(TreeOf(entry));
   return all;
 }
 
@@ -99,7 +137,7 @@ std::vector<ObjectName> ObjectCache::Names() const {
   const std::lock_guard lock(mutex_);
   std::vector<ObjectName> names;
   names.reserve(objects_.size());
-  for (const auto& [name, object] : objects_) names.push_back(name);
+  for (const auto& [name, entry] : objects_) names.push_back(name);
   return names;
 }
 
@@ -108,36 +146,23 @@ size_t ObjectCache::size() const {
   return objects_.size();
 }
 
-std::vector<ObjectName> ObjectCache::Replace(const std::string& namespace_name,
-                                             const std::string& version,
-                                             std::vector<Json> objects) {
+std::vector<ObjectName> ObjectCache::RemoveUnlisted(const std::string& namespace_name,
+                                                    const std::string& version,
+                                                    const std::set<ObjectName>& listed) {
   const auto listed_at = ParseInteger(version);
   const std::lock_guard lock(mutex_);
-  std::vector<ObjectName> changed;
-  std::set<ObjectName> listed;
-  for (Json& object : objects) {
-    const ObjectName name = NameOf(object);
-    listed.insert(name);
-    if (buried_.contains(UidOf(object))) continue;
-    std::shared_ptr<const Json>& known = objects_[name];
-    if (known != nullptr) {
-      if (IsOlder(object, *known) || IsSameVersion(object, *known)) continue;
-      if (UidOf(object) != UidOf(*known)) Bury(UidOf(*known));
-    }
-    known = Kept(std::move(object));
-    changed.push_back(name);
-  }
+  std::vector<ObjectName> gone;
   std::erase_if(objects_, [&](const auto& entry) {
     const bool ours = namespace_name.empty() || entry.first.namespace_name == namespace_name;
     if (!ours || listed.contains(entry.first)) return false;
-    const auto written_at = ParseInteger(ResourceVersionOf(*entry.second));
+    const auto written_at = ParseInteger(entry.second.version.resource_version);
     if (listed_at && written_at && *written_at > *listed_at) return false;
-    Bury(UidOf(*entry.second));
-    changed.push_back(entry.first);
+    Bury(entry.second.version.uid);
+    gone.push_back(entry.first);
     return true;
   });
-  for (const ObjectName& name : changed) Note(name);
-  return changed;
+  for (const ObjectName& name : gone) Note(name);
+  return gone;
 }
 
 }  // namespace lambdadnn

@@ -173,6 +173,7 @@ struct OperatorProcess::State {
   const std::shared_ptr<HttpCancellation> store_requests = std::make_shared<HttpCancellation>();
   std::unique_ptr<EventRecorder> recorder;
   std::unique_ptr<Informer> jobs;
+  JobMetrics job_metrics;
   OperatorHttp health_pages;
   OperatorHttp metrics_pages;
   std::unique_ptr<HttpServer> health;
@@ -224,9 +225,10 @@ Status OperatorProcess::State::Open() {
                              .queue_limit = kWaitingEvents});
   LDNN_RETURN_IF_ERROR(OpenBackend());
   slices = std::make_unique<BeastSliceClient>(runtime);
-  jobs = std::make_unique<Informer>(
-      *kube, server_runtime,
-      InformerOptions{.type = ServerlessTrainingJobType(), .namespaces = options.namespaces});
+  jobs = std::make_unique<Informer>(*kube, server_runtime,
+                                    InformerOptions{.type = ServerlessTrainingJobType(),
+                                                    .namespaces = options.namespaces,
+                                                    .storage = ObjectCache::Storage::kText});
   return OkStatus();
 }
 
@@ -304,7 +306,7 @@ HttpServerReply OperatorProcess::State::Metrics() {
       .Set(static_cast<double>(recorder->dropped()));
   HttpServerReply reply;
   reply.content_type = MetricsRegistry::kContentType;
-  reply.body = metrics.Text() + JobMetrics(jobs->cache().All());
+  reply.body = metrics.Text() + job_metrics.Text(jobs->cache());
   return reply;
 }
 

@@ -6,6 +6,7 @@ import json
 import os
 import pathlib
 import subprocess
+import tarfile
 import time
 
 POLL_SECONDS = 0.002
@@ -14,7 +15,8 @@ POLL_SECONDS = 0.002
 def unpack(image, folder):
     """The image's file system, owned by root as it is in the image."""
     for layer in image.layers():
-        layer.extractall(folder, numeric_owner=True, filter="tar")
+        layer.extraction_filter = getattr(tarfile, "tar_filter", None)  # Python 3.11.2 has none
+        layer.extractall(folder, numeric_owner=True)
     return folder
 
 

@@ -338,8 +338,7 @@ class World {
         server_.Create(ServerlessTrainingJobType(), EncodeJob(MakeJob(scenario_)));
     if (!created.ok())
       return Fail(Invariant::kJobSucceeds, "the job is refused: " + created.status().ToString());
-    auto seen = std::make_shared<const Json>(*std::move(created));
-    job_ = *DecodeJob(*seen);
+    job_ = *DecodeJob(*created);
     prefix_ = JobPrefix(job_);
     exchange_prefix_ = prefix_ + "/x/";
     while (true) {
@@ -353,14 +352,13 @@ class World {
                     "guarantee 6: the job is gone although nobody deleted it");
       if (MetadataText(*json, "resourceVersion") != job_.metadata.resource_version) {
         std::vector<FieldError> errors;
-        Job job = DecodeJob(*json, *seen, job_, &errors);
+        Job job = DecodeJob(*json, job_, &errors);
         if (!errors.empty())
           return Fail(Invariant::kJobSucceeds,
                       "the job cannot be read: " + ToStatus(errors).ToString());
         CheckProgress(job);
         TraceConditions(job);
         job_ = std::move(job);
-        seen = json;
       }
       if (scenario_.delete_at_seconds > 0 &&
           scheduler_.Now() > Instant{} + FromSeconds(scenario_.delete_at_seconds)) {

@@ -88,7 +88,7 @@ Json JobWorld::MinimalJob() {
 
 void JobWorld::RestartController() {
   functions.ForgetStreams();
-  cache_ = std::make_unique<ObjectCache>();
+  cache_ = std::make_unique<ObjectCache>(ObjectCache::Storage::kText);
   ControllerDependencies dependencies{
       .runtime = time.runtime,
       .kube = kube_,

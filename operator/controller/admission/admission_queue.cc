@@ -64,16 +64,17 @@ void AdmissionQueue::AskCapacity() {
   capacity_known_ = true;
 }
 
-void AdmissionQueue::Read(Entry* entry) {
+void AdmissionQueue::Read(const Json& object, Entry* entry) {
   std::vector<FieldError> errors;
-  Job job = DecodeJob(*entry->source, &errors);
+  Job job = DecodeJob(object, &errors);
   const JobProblems problems = SortProblems(errors);
   std::optional<Plan>& plan = job.status.plan;
   if (!errors.empty() && plan.has_value() && !plan->Validate().ok()) plan.reset();
   const Entry before = *entry;
   const bool counts = problems.spec.empty() && IsOurs(job, options_) && !IsFinished(job);
-  if (job.metadata.uid != entry->uid) entry->first_seen = runtime_.clock.Now();
-  entry->uid = job.metadata.uid;
+  ObjectVersion source = ObjectVersionOf(object);
+  if (source.uid != entry->source.uid) entry->first_seen = runtime_.clock.Now();
+  entry->source = std::move(source);
   entry->created = job.metadata.creation_timestamp;
   entry->started = counts && !job.status.start_time.empty();
   const bool left_alone = IsPaused(job) || !problems.remembered.empty();
@@ -93,7 +94,7 @@ void AdmissionQueue::Read(Entry* entry) {
   entry->predicted_seconds = PredictedSeconds(job);
   if (before.started != entry->started || before.waits != entry->waits ||
       before.undecided != entry->undecided || before.priority != entry->priority ||
-      before.reservation != entry->reservation || before.uid != entry->uid) {
+      before.reservation != entry->reservation || before.source.uid != entry->source.uid) {
     MarkChanged();
   }
 }
@@ -109,12 +110,12 @@ void AdmissionQueue::Sync() {
 }
 
 void AdmissionQueue::SyncOne(const ObjectName& name) {
-  const std::shared_ptr<const Json> object = cache_.Get(name);
-  if (object != nullptr) {
-    Entry& entry = entries_[name];
-    if (entry.source == object) return;
-    entry.source = object;
-    Read(&entry);
+  if (const auto entry = entries_.find(name);
+      entry != entries_.end() && entry->second.source == cache_.VersionOf(name)) {
+    return;
+  }
+  if (const std::shared_ptr<const Json> object = cache_.Get(name); object != nullptr) {
+    Read(*object, &entries_[name]);
   } else if (entries_.erase(name) > 0) {
     MarkChanged();
     reserved_.erase(name);

@@ -45,8 +45,7 @@ class AdmissionQueue {
  private:
   // What the object of one job says.
   struct Entry {
-    std::shared_ptr<const Json> source;
-    std::string uid;
+    ObjectVersion source;
     std::string created;
     Instant first_seen{};
     std::optional<Instant> unsettled_since;  // when its view first was, with so few before it
@@ -72,7 +71,7 @@ class AdmissionQueue {
 
   void Sync();
   void SyncOne(const ObjectName& name);
-  void Read(Entry* entry);
+  void Read(const Json& object, Entry* entry);
   void AskCapacity();
   // `exact`: of this moment; else it may be some milliseconds old where there are many jobs.
   QueueView ViewLocked(const ObjectName& name, bool exact);

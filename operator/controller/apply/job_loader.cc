@@ -5,12 +5,22 @@
 #include "operator/controller/admission/tenant_rules.h"
 #include "operator/controller/apply/event_objects.h"
 #include "operator/controller/decide/gather_needs.h"
+#include "operator/kube/object_metadata.h"
 #include "operator/resources/pod_rules.h"
 
 namespace lambdadnn {
 JobLoader::JobLoader(const ControllerDependencies& dependencies, const ControllerOptions& options,
                      ObjectCache& cache, AdmissionQueue& queue)
     : dependencies_(dependencies), options_(options), cache_(cache), queue_(queue) {}
+
+Result<std::shared_ptr<const Json>> JobLoader::ObjectOf(const Pass& pass) const {
+  if (pass.object != nullptr && ObjectVersionOf(*pass.object) == pass.version) return pass.object;
+  std::shared_ptr<const Json> object = cache_.Get(pass.name);
+  if (object == nullptr || ObjectVersionOf(*object) != pass.version) {
+    return AbortedError("job " + pass.name.name + " has changed; deciding again");
+  }
+  return object;
+}
 
 std::shared_ptr<JobMemory> JobLoader::MemoryOf(const ObjectName& name, const std::string& uid) {
   std::shared_ptr<JobMemory> of_another;
@@ -51,15 +61,23 @@ size_t JobLoader::remembered() const {
 }
 
 Status JobLoader::Load(Pass* pass) {
-  pass->object = cache_.Get(pass->name);
-  if (pass->object == nullptr) return NotFoundError("the job is gone");
+  const std::optional<ObjectVersion> version = cache_.VersionOf(pass->name);
+  if (!version.has_value()) return NotFoundError("the job is gone");
   if (pass->memory == nullptr) {
-    pass->memory = MemoryOf(pass->name, UidOf(*pass->object));
+    pass->memory = MemoryOf(pass->name, version->uid);
     // Pointers into the memory that keep it alive.
     pass->snapshot.observations = {pass->memory, &pass->memory->observations};
     pass->snapshot.memo = {pass->memory, &pass->memory->memo};
   }
-  const JobMemory::Decoded& decoded = pass->memory->Decode(pass->object);
+  if (pass->memory->decoded_version() != version) {
+    pass->object = cache_.Get(pass->name);
+    if (pass->object == nullptr || UidOf(*pass->object) != version->uid) {
+      return NotFoundError("the job is gone");
+    }
+    pass->memory->Decode(*pass->object);
+  }
+  const JobMemory::Decoded& decoded = pass->memory->decoded();
+  pass->version = *pass->memory->decoded_version();
   pass->snapshot.job = decoded.job;
   pass->snapshot.problem = decoded.problem;
   pass->snapshot.unreadable = decoded.unreadable;

@@ -25,6 +25,8 @@ class JobLoader {
 
   // kNotFound: the job is gone.
   Status Load(Pass* pass);
+  // The object as it was loaded; kAborted: it has changed since.
+  Result<std::shared_ptr<const Json>> ObjectOf(const Pass& pass) const;
   // Brings the snapshot up to date: time, meter, queue.
   void Refresh(Pass* pass);
   // Nothing is remembered of the job any more.

@@ -9,13 +9,14 @@
 #include "operator/controller/observe/job_memory.h"
 #include "operator/controller/observe/snapshot.h"
 #include "operator/controller/store/store_bulkheads.h"
-#include "operator/kube/object_metadata.h"
+#include "operator/kube/object_cache.h"
 
 namespace lambdadnn {
 
 struct Pass {
   ObjectName name;
-  std::shared_ptr<const Json> object;
+  ObjectVersion version;               // of the object that `snapshot` is of
+  std::shared_ptr<const Json> object;  // null unless it had to be parsed: JobLoader::ObjectOf
   JobSnapshot snapshot;
   std::shared_ptr<JobMemory> memory;
   bool sees_queue = false;  // of the job as it was loaded

@@ -30,16 +30,16 @@ Status StatusWriter::CheckWanted() const {
 Status StatusWriter::ConfirmLead(Pass* pass) {
   LDNN_RETURN_IF_ERROR(CheckWanted());
   const Instant now = dependencies_.runtime.clock.Now();
-  const bool known = cache_.Get(pass->name) == pass->object;
+  const bool known = cache_.VersionOf(pass->name) == pass->version;
   const std::optional<Instant>& written = pass->memory->status_written;
   if (known && written.has_value() && now - *written < kWriteConfirms) return OkStatus();
   Result<Json> object = dependencies_.kube.Get(ServerlessTrainingJobType(), pass->name);
   if (object.status().code() == StatusCode::kNotFound) {
-    cache_.Remove(pass->name, UidOf(*pass->object));
+    cache_.Remove(pass->name, pass->version.uid);
     pass->gone = true;
   }
   if (!object.ok()) return object.status().WithContext("cannot read job " + pass->name.name);
-  const bool newer = ResourceVersionOf(*object) != ResourceVersionOf(*pass->object);
+  const bool newer = ResourceVersionOf(*object) != pass->version.resource_version;
   if (!newer) return OkStatus();
   cache_.Put(*object);
   return AbortedError("job " + pass->name.name + " has changed; deciding again");
@@ -50,12 +50,12 @@ void StatusWriter::ReadBack(Pass* pass) {
   if (object.ok()) {
     cache_.Put(*object);
   } else if (object.status().code() == StatusCode::kNotFound) {
-    cache_.Remove(pass->name, UidOf(*pass->object));
+    cache_.Remove(pass->name, pass->version.uid);
     pass->gone = true;
   }
 }
 
-Result<Json> StatusWriter::Patch(Pass* pass, Json patch) {
+Result<Json> StatusWriter::Patch(Pass* pass, const Json& object, Json patch) {
   const auto send = [&] {
     return dependencies_.kube.Patch(ServerlessTrainingJobType(), pass->name, patch,
                                     Subresource::kStatus);
@@ -76,7 +76,7 @@ Result<Json> StatusWriter::Patch(Pass* pass, Json patch) {
           MakeEvent(pass->snapshot.job,
                     MakeCondition(kConditionDegraded, true, Reason::kStatusFieldRefused, note)));
     }
-    if (!DropStatusFields(RefusedIn(patch, refused), &patch)) return *pass->object;
+    if (!DropStatusFields(RefusedIn(patch, refused), &patch)) return object;
     written = send();
   }
   return written;
@@ -89,20 +89,23 @@ bool StatusWriter::Differs(const Pass& pass, const JobStatus& status) const {
   const RefusedFields& refused = pass.memory->refused_fields;
   if (refused.empty()) return true;
   // What is refused always differs.
-  Json patch = MakeStatusPatch(*pass.object, status);
+  const Result<std::shared_ptr<const Json>> object = loader_.ObjectOf(pass);
+  if (!object.ok()) return true;  // the write finds out
+  Json patch = MakeStatusPatch(**object, status);
   if (!DropStatusFields(RefusedIn(patch, refused), &patch)) return false;
   return DropStatusFields({"progress", "usage", "summary"}, &patch);
 }
 
 Status StatusWriter::Write(Pass* pass, const JobStatus& status) {
   LDNN_RETURN_IF_ERROR(CheckWanted());
-  Json patch = MakeStatusPatch(*pass->object, status);
+  LDNN_ASSIGN_OR_RETURN(const std::shared_ptr<const Json> object, loader_.ObjectOf(*pass));
+  Json patch = MakeStatusPatch(*object, status);
   const std::set<std::string> refused = RefusedIn(patch, pass->memory->refused_fields);
   if (!DropStatusFields(refused, &patch)) return OkStatus();
-  patch["metadata"]["resourceVersion"] = ResourceVersionOf(*pass->object);
+  patch["metadata"]["resourceVersion"] = pass->version.resource_version;
   const JobStatus before = pass->snapshot.job.status;
   const int place = PlaceInQueue(pass->snapshot, status);
-  Result<Json> written = Patch(pass, std::move(patch));
+  Result<Json> written = Patch(pass, *object, std::move(patch));
   if (!written.ok()) {
     ReadBack(pass);
     return written.status().WithContext("cannot write the status of job " + pass->name.name);
@@ -146,7 +149,7 @@ Status StatusWriter::WriteFinalizers(Pass* pass, bool with_ours) {
   if (with_ours) finalizers.emplace_back(kCleanupFinalizer);
   const Json patch = {
       {"metadata",
-       {{"finalizers", finalizers}, {"resourceVersion", ResourceVersionOf(*pass->object)}}}};
+       {{"finalizers", finalizers}, {"resourceVersion", pass->version.resource_version}}}};
   Result<Json> written =
       dependencies_.kube.Patch(ServerlessTrainingJobType(), pass->name, patch, Subresource::kNone);
   if (!written.ok()) {
@@ -156,7 +159,7 @@ Status StatusWriter::WriteFinalizers(Pass* pass, bool with_ours) {
   }
   if (!with_ours) {
     pass->gone = true;
-    cache_.Remove(pass->name, UidOf(*pass->object));
+    cache_.Remove(pass->name, pass->version.uid);
     return OkStatus();
   }
   cache_.Put(*std::move(written));

@@ -36,7 +36,7 @@ class StatusWriter {
 
  private:
   // Patches without the fields that this server refuses; newly refused ones are reported.
-  Result<Json> Patch(Pass* pass, Json patch);
+  Result<Json> Patch(Pass* pass, const Json& object, Json patch);
   void RecordChanges(const Pass& pass, const JobStatus& before, const JobStatus& after);
 
   const ControllerDependencies& dependencies_;

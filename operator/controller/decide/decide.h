@@ -45,6 +45,8 @@ std::optional<std::vector<Action>> AwaitReservation(const JobSnapshot& snapshot)
 std::vector<Action> DecideEnding(const JobSnapshot& snapshot);
 // After the end: time to live.
 std::vector<Action> DecideFinished(const JobSnapshot& snapshot);
+// Whether no write of the finished job's functions can still land.
+bool IsPastLateCleanup(const JobSnapshot& snapshot);
 std::vector<Action> DecideDeletion(const JobSnapshot& snapshot);
 
 // --- Shared ---

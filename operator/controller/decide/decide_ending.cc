@@ -104,6 +104,10 @@ std::vector<Action> DecideEnding(const JobSnapshot& snapshot) {
   return {end};
 }
 
+bool IsPastLateCleanup(const JobSnapshot& snapshot) {
+  return FinishedSeconds(snapshot) >= snapshot.options->cleanup_late_seconds;
+}
+
 std::vector<Action> DecideFinished(const JobSnapshot& snapshot) {
   const Job& job = snapshot.job;
   std::vector<Action> actions;
@@ -119,7 +123,7 @@ std::vector<Action> DecideFinished(const JobSnapshot& snapshot) {
   const bool success = HasCondition(job, kConditionComplete);
   if (!snapshot.memo->cleaned_again && HasCondition(job, kConditionAccepted) &&
       snapshot.reach.ok() && WantsCleanStore(job, success) &&
-      age >= options.cleanup_settle_seconds && age < options.cleanup_late_seconds) {
+      age >= options.cleanup_settle_seconds && !IsPastLateCleanup(snapshot)) {
     return {CleanUpStore{!success, true}};
   }
   const std::optional<double>& ttl = job.spec.ttl_seconds_after_finished;

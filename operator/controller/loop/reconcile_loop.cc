@@ -23,7 +23,9 @@ ReconcileLoop::ReconcileLoop(Runtime& runtime, KubeClient& kube, ReconciledKind 
       kind_(std::move(kind)),
       options_(std::move(options)),
       own_(informer == nullptr
-               ? std::make_unique<Informer>(kube, runtime, InformerOptions{.type = kind_.type})
+               ? std::make_unique<Informer>(
+                     kube, runtime,
+                     InformerOptions{.type = kind_.type, .storage = ObjectCache::Storage::kText})
                : nullptr),
       informer_(informer == nullptr ? *own_ : *informer),
       metrics_(metrics == nullptr ? nullptr
@@ -101,7 +103,7 @@ void ReconcileLoop::End(const ObjectName& name, Instant begin, const Result<Dura
         {{"namespace", name.namespace_name}, {kind_.noun, name.name}});
   }
   // An object that is gone has no next time.
-  if (next.ok() && informer_.cache().Get(name) == nullptr) {
+  if (next.ok() && !informer_.cache().Contains(name)) {
     queue_.Done(name);
     return;
   }

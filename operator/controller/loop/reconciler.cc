@@ -22,6 +22,17 @@ namespace {
 // Decisions in one pass at most; the next pass continues.
 constexpr int kMaxSteps = 16;
 
+// Whether a pass over a finished job needs nothing that an earlier one has learnt. Most jobs of a
+// cluster are such, and the memory of each would be several times its text.
+bool IsForgettable(const Pass& pass) {
+  const JobSnapshot& snapshot = pass.snapshot;
+  const Observations& observed = *snapshot.observations;
+  return !pass.gone && !pass.yields && IsFinished(snapshot.job) &&
+         snapshot.job.metadata.deletion_timestamp.empty() && snapshot.problem.ok() &&
+         snapshot.unreadable.ok() && pass.memory->refused_fields.empty() &&
+         observed.slices.empty() && !AnyLiveInstance(observed) && IsPastLateCleanup(snapshot);
+}
+
 // Removes the operator's own credentials from the environment of functions, unless exposed.
 ControllerDependencies ForTenants(ControllerDependencies dependencies,
                                   const ControllerOptions& options) {
@@ -142,7 +153,7 @@ Result<bool> Reconciler::IsDeposed(const Pass& pass) {
     LDNN_ASSIGN_OR_RETURN(forged, dependencies_.leads_now());
   } else {
     // A leader's epoch is a resourceVersion that is older than its writes to the job.
-    const auto version = ParseInteger(ResourceVersionOf(*pass.object));
+    const auto version = ParseInteger(pass.version.resource_version);
     forged = version.has_value() && epoch > *version;
   }
   if (forged) {
@@ -205,13 +216,14 @@ Result<Duration> Reconciler::Reconcile(const ObjectName& name,
   // Status shows what was observed even when an action failed.
   const Status shown = WriteStatusIfChanged(&pass);
   // A write by others (a suspension, a deletion) may free capacity as well.
-  if (std::shared_ptr<const Json> now = cache_.Get(name); now != pass.memory->left) {
+  if (std::optional<ObjectVersion> now = cache_.VersionOf(name); now != pass.memory->left) {
     pass.memory->left = std::move(now);
     WakeNext();
   }
   LDNN_RETURN_IF_ERROR(applied);
   LDNN_RETURN_IF_ERROR(shown);
   if (pass.gone) Drop(name);
+  if (IsForgettable(pass)) loader_.Drop(name);
   return pass.yields ? Duration::zero() : scheduler_.NextResync(pass);
 }
 

@@ -60,13 +60,11 @@ double PricePerSecond(const Platform& platform, int memory_mib) {
          MilliCpuOf(platform, memory_mib) / 1000.0 * platform.prices.vcpu_second;
 }
 
-const JobMemory::Decoded& JobMemory::Decode(const std::shared_ptr<const Json>& object) {
-  if (object == decoded_from_) return decoded_;
+const JobMemory::Decoded& JobMemory::Decode(const Json& object) {
   std::vector<FieldError> errors;
-  decoded_.job = readable_ ? DecodeJob(*object, *decoded_from_, decoded_.job, &errors)
-                           : DecodeJob(*object, &errors);
+  decoded_.job = readable_ ? DecodeJob(object, decoded_.job, &errors) : DecodeJob(object, &errors);
   readable_ = errors.empty();
-  decoded_from_ = object;
+  decoded_version_ = ObjectVersionOf(object);
   const JobProblems problems = SortProblems(errors);
   decoded_.problem = ToStatus(problems.spec);
   decoded_.unreadable = ToStatus(problems.remembered);
@@ -76,7 +74,7 @@ const JobMemory::Decoded& JobMemory::Decode(const std::shared_ptr<const Json>& o
   if (!errors.empty() && plan.has_value() && !plan->Validate().ok()) plan.reset();
   const int64_t generation = decoded_.job.metadata.generation;
   if (generation == 0 || generation != validated_generation_) {
-    Json written = *object;
+    Json written = object;
     written.erase("status");
     invalid_ = ToStatus(ValidateJob(written));
     validated_generation_ = generation;

@@ -18,6 +18,7 @@
 #include "operator/controller/observe/refused_fields.h"
 #include "operator/controller/observe/snapshot.h"
 #include "operator/controller/store/store_access.h"
+#include "operator/kube/object_cache.h"
 
 namespace lambdadnn {
 
@@ -38,8 +39,11 @@ class JobMemory {
     Status problem;
     Status unreadable;
   };
-  // Reads the object once a version, and validates what the user wrote once a generation.
-  const Decoded& Decode(const std::shared_ptr<const Json>& object);
+  // Reads the object, and validates what the user wrote once a generation.
+  const Decoded& Decode(const Json& object);
+  // As it was read last; nullopt: not yet.
+  const Decoded& decoded() const { return decoded_; }
+  const std::optional<ObjectVersion>& decoded_version() const { return decoded_version_; }
 
   Observations observations;
   Memo memo;
@@ -78,7 +82,7 @@ class JobMemory {
   std::map<std::string, std::string> logs;
   bool logs_gathered = false;
   // The object as the last pass left it.
-  std::shared_ptr<const Json> left;
+  std::optional<ObjectVersion> left;
 
   // Takes over what earlier processes knew; `now` is the first pass.
   void Begin(const Job& job, Instant now, WallTime wall);
@@ -115,9 +119,9 @@ class JobMemory {
   void Bill(const std::vector<FunctionInstance>& instances, const Job& job,
             const Platform& platform, Instant now);
 
-  std::shared_ptr<const Json> decoded_from_;
+  std::optional<ObjectVersion> decoded_version_;
   Decoded decoded_;
-  bool readable_ = false;             // decoded_from_ had no problem
+  bool readable_ = false;             // it had no problem
   std::string warned_of_;             // in its status
   std::string left_alone_;            // why, until it is taken
   int64_t validated_generation_ = 0;  // 0 = none yet

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "operator/kube/object_metadata.h"
+
 namespace lambdadnn {
 namespace {
 
@@ -46,7 +48,7 @@ TEST(ObjectCache, WhoWroteWhichFieldIsNotKept) {
   EXPECT_TRUE(cache.Put(object));
   EXPECT_FALSE((*cache.Get(kName))["metadata"].contains("managedFields"));
   object["metadata"]["resourceVersion"] = "2";
-  cache.Replace("", "2", {object});
+  cache.PutListed(object);
   EXPECT_EQ(VersionIn(cache), 2);
   EXPECT_FALSE((*cache.Get(kName))["metadata"].contains("managedFields"));
 }
@@ -75,14 +77,31 @@ TEST(ObjectCache, ALateAnswerDoesNotBringADeletedObjectBack) {
   EXPECT_TRUE(cache.Put(Object("a", "u1", 10))) << "what is remembered is bounded";
 }
 
+// A list of everything, as of `version`.
+std::vector<ObjectName> PutList(ObjectCache& cache, const std::string& namespace_name,
+                                const std::string& version, const std::vector<Json>& objects) {
+  std::set<ObjectName> listed;
+  std::vector<ObjectName> changed;
+  for (const Json& object : objects) {
+    const ObjectName name = NameOf(object);
+    listed.insert(name);
+    if (cache.PutListed(object)) changed.push_back(name);
+  }
+  for (const ObjectName& gone : cache.RemoveUnlisted(namespace_name, version, listed)) {
+    changed.push_back(gone);
+  }
+  return changed;
+}
+
 TEST(ObjectCache, AListTellsWhatIsNewChangedAndGone) {
   ObjectCache cache;
   cache.Put(Object("same", "u1", 1));
   cache.Put(Object("changed", "u2", 2));
   cache.Put(Object("gone", "u3", 3));
   cache.Put(Object("written-since", "u4", 21));
-  const auto changed = cache.Replace(
-      "", "20", {Object("same", "u1", 1), Object("changed", "u2", 12), Object("new", "u5", 15)});
+  const auto changed =
+      PutList(cache, "", "20",
+              {Object("same", "u1", 1), Object("changed", "u2", 12), Object("new", "u5", 15)});
   EXPECT_THAT(changed,
               UnorderedElementsAre(ObjectName{"default", "changed"}, ObjectName{"default", "gone"},
                                    ObjectName{"default", "new"}));
@@ -90,13 +109,38 @@ TEST(ObjectCache, AListTellsWhatIsNewChangedAndGone) {
   EXPECT_FALSE(cache.Put(Object("gone", "u3", 4))) << "an answer from before its end";
 }
 
+TEST(ObjectCache, AnObjectThatAListReplacesByAnotherDoesNotComeBack) {
+  ObjectCache cache;
+  cache.Put(Object("a", "u1", 9));
+  EXPECT_TRUE(cache.PutListed(Object("a", "u2", 12)));
+  EXPECT_FALSE(cache.Put(Object("a", "u1", 10))) << "an answer from before its end";
+  EXPECT_EQ(VersionIn(cache), 12);
+}
+
 TEST(ObjectCache, AListOfOneNamespaceLeavesTheOthersAlone) {
   ObjectCache cache;
   cache.Put(Object("a", "u1", 1, "one"));
   cache.Put(Object("a", "u2", 2, "two"));
-  EXPECT_THAT(cache.Replace("one", "5", {}), ElementsAre(ObjectName{"one", "a"}));
+  EXPECT_THAT(PutList(cache, "one", "5", {}), ElementsAre(ObjectName{"one", "a"}));
   EXPECT_THAT(cache.Names(), ElementsAre(ObjectName{"two", "a"}));
-  EXPECT_THAT(cache.Replace("two", "5", {Object("a", "u2", 2, "two")}), IsEmpty());
+  EXPECT_THAT(PutList(cache, "two", "5", {Object("a", "u2", 2, "two")}), IsEmpty());
+}
+
+TEST(ObjectCache, TextIsTheSameObject) {
+  ObjectCache trees;
+  ObjectCache texts(ObjectCache::Storage::kText);
+  Json object = Object("a", "u1", 1);
+  object["status"] = {{"loss", 0.1}, {"note", "\u00e9\n\"x\""}, {"count", int64_t{1} << 60}};
+  for (ObjectCache* cache : {&trees, &texts}) {
+    cache->Put(object);
+    EXPECT_EQ(*cache->Get(kName), object);
+    EXPECT_EQ(cache->VersionOf(kName), (ObjectVersion{"u1", "1"}));
+    EXPECT_TRUE(cache->Contains(kName));
+    EXPECT_EQ(*cache->All().front(), object);
+    EXPECT_EQ(cache->Get({"default", "b"}), nullptr);
+    EXPECT_EQ(cache->VersionOf({"default", "b"}), std::nullopt);
+    EXPECT_FALSE(cache->Contains({"default", "b"}));
+  }
 }
 
 TEST(ObjectCache, TellsWhatHasChangedSinceItWasLastAsked) {
@@ -118,7 +162,7 @@ TEST(ObjectCache, TellsWhatHasChangedSinceItWasLastAsked) {
   cache.Remove(a, "u1");
   cache.Remove(Object("b", "u2", 4));
   EXPECT_EQ(cache.ChangesSince(&cursor), (Names{a, b}));
-  cache.Replace("", "9", {Object("a", "u3", 9)});
+  PutList(cache, "", "9", {Object("a", "u3", 9)});
   EXPECT_EQ(cache.ChangesSince(&cursor), Names{a});
   EXPECT_EQ(cache.ChangesSince(&other), (Names{a, b, a, b, a})) << "each who asks by itself";
 

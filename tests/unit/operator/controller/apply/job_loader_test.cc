@@ -21,7 +21,7 @@ class JobLoaderTest : public ::testing::Test {
   }
 
   JobWorld world_;
-  ObjectCache cache_;
+  ObjectCache cache_{ObjectCache::Storage::kText};
   const ControllerDependencies dependencies_{.runtime = world_.time.runtime,
                                              .kube = world_.server,
                                              .backend = world_.functions,

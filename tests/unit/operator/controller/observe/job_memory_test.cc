@@ -50,15 +50,13 @@ TEST(JobMemory, WhatStatusMeasuresIsNoReasonNotToReadAJob) {
   object["spec"] = Json::object();
   object["status"] = {{"usage", 7}, {"phase", 1}};
   JobMemory memory;
-  const JobMemory::Decoded& decoded = memory.Decode(std::make_shared<const Json>(object));
+  const JobMemory::Decoded& decoded = memory.Decode(object);
   EXPECT_TRUE(decoded.unreadable.ok()) << decoded.unreadable.ToString();
   EXPECT_EQ(decoded.problem.message().find("status"), std::string::npos)
       << decoded.problem.message();
   object["status"]["startTime"] = 5;
-  EXPECT_NE(memory.Decode(std::make_shared<const Json>(object))
-                .unreadable.message()
-                .find("status.startTime"),
-            std::string::npos);
+  memory.Decode(object);
+  EXPECT_NE(decoded.unreadable.message().find("status.startTime"), std::string::npos);
 }
 
 }  // namespace
