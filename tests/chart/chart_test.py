@@ -198,7 +198,7 @@ class Values(unittest.TestCase):
             return (yaml.safe_load(config["data"]["pod-rules.yaml"]), made)
         said, made = told({})
         none = dict.fromkeys(
-            ("priorityClasses", "tolerationKeys", "runtimeClasses", "schedulers"), [])
+            ("priorityClasses", "tolerationKeys", "affinityNamespaces", "runtimeClasses", "schedulers"), [])
         types = ["configMap", "downwardAPI", "emptyDir", "persistentVolumeClaim", "projected", "secret"]
         self.assertEqual(none | {"volumeTypes": types}, said)
         operator = made[("Deployment", NAMESPACE, NAME)]
@@ -206,7 +206,8 @@ class Values(unittest.TestCase):
         mounts = [each["mountPath"] for each in container(operator)["volumeMounts"]]
         self.assertIn(str(pathlib.PurePath(flag.split("=")[1]).parent), mounts)
         allowed = {"images": ["r.example/*", "a:1"], "serviceAccounts": [], "priorityClasses": None,
-                   "tolerationKeys": ["*"], "nodeLabels": ["a.example/b"], "secrets": ["s-*"],
+                   "tolerationKeys": ["*"], "nodeLabels": ["a.example/b"],
+                   "affinityNamespaces": ["shared"], "secrets": ["s-*"],
                    "runtimeClasses": ["gvisor"], "schedulers": None, "volumeTypes": ["csi"],
                    "resources": ["nvidia.com/*"]}
         said, changed = told({"jobs": {"allowed": allowed}})
@@ -218,12 +219,13 @@ class Values(unittest.TestCase):
         policy = ("ValidatingAdmissionPolicy", "", f"{NAME}-jobs")
         binding = ("ValidatingAdmissionPolicyBinding", "", f"{NAME}-jobs")
         made = objects({})
-        self.assertEqual(5, len(made[policy]["spec"]["validations"]))
+        self.assertEqual(7, len(made[policy]["spec"]["validations"]))
         self.assertEqual({"policyName": f"{NAME}-jobs", "validationActions": ["Deny"]},
                          made[binding]["spec"])
-        self.assertEqual(12, len(objects(EVERYTHING)[policy]["spec"]["validations"]))
+        self.assertEqual(14, len(objects(EVERYTHING)[policy]["spec"]["validations"]))
         everything = dict.fromkeys(
-            ("priorityClasses", "tolerationKeys", "runtimeClasses", "schedulers", "volumeTypes"))
+            ("priorityClasses", "tolerationKeys", "affinityNamespaces", "runtimeClasses", "schedulers",
+             "volumeTypes"))
         for values in ({"admissionPolicy": {"enabled": False}}, {"allowed": everything},
                        {"allowed": {name: ["*"] for name in everything}}):
             made = objects({"jobs": values})
