@@ -31,6 +31,8 @@ EVERYTHING = {
                          "runtimeClasses": ["gvisor"], "schedulers": ["volcano"],
                          "volumeTypes": ["emptyDir"], "resources": ["nvidia.com/*"]}},
     "minio": {"enabled": True, "image": {"repository": "example.org/minio", "tag": "1"}},
+    "tracing": {"endpoint": "http://collector.monitoring:4318", "headersSecret": "collector",
+                "resourceAttributes": {"deployment.environment.name": "a, b"}},
     "watchNamespaces": ["team-a", "team-b"],
     "imagePullSecrets": ["registry"],
     "functions": {"imagePullSecrets": ["registry"]},
