@@ -43,7 +43,9 @@ TEST(ChartSeries, OfALongRunHoldsEvenlySpacedPoints) {
     Series series;
     for (int64_t i = 0; i < 200'000; ++i) {
       series.Add({i * step, 0});
-      if (i % 100 == 0) ASSERT_LE(series.Points().size(), Series::kMaxPoints);
+      if (i % 100 == 0) {
+        ASSERT_LE(series.Points().size(), Series::kMaxPoints);
+      }
     }
     const std::vector<Point> points = series.Points();
     EXPECT_GE(points.size(), Series::kMaxPoints / 2 - Series::kNewest);
