@@ -7,6 +7,7 @@
 #include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "common/base/percent_encoding.h"
 #include "common/json/dump_json.h"
 
 namespace lambdadnn {
@@ -14,31 +15,6 @@ namespace http = boost::beast::http;
 namespace {
 
 constexpr size_t kMaxTargetBytes = 4096;
-
-std::optional<int> HexDigit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return std::nullopt;
-}
-
-std::optional<std::string> PercentDecode(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out.push_back(text[i]);
-      continue;
-    }
-    if (i + 2 >= text.size()) return std::nullopt;
-    const std::optional<int> high = HexDigit(text[i + 1]);
-    const std::optional<int> low = HexDigit(text[i + 2]);
-    if (!high || !low) return std::nullopt;
-    out.push_back(static_cast<char>(*high * 16 + *low));
-    i += 2;
-  }
-  return out;
-}
 
 // "a=1&b" -> {a: "1", b: ""}.
 bool DecodeQuery(std::string_view text, std::map<std::string, std::string>* query) {

@@ -9,12 +9,14 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/base/runtime.h"
 #include "common/objectstore/object_store.h"
 #include "common/plan/workload.h"
 #include "common/protocol/slice.h"
 #include "common/telemetry/metrics.h"
+#include "common/tracing/span.h"
 #include "operator/backends/cluster_bound.h"
 #include "operator/backends/function_backend.h"
 #include "operator/backends/slice_client.h"
@@ -63,6 +65,9 @@ struct ControllerDependencies {
   // Records an event about a job (EventRecorder::Record). Must neither block nor fail; null =
   // events are dropped.
   std::function<void(EventDraft)> record_event = nullptr;
+  // Takes spans that have ended (SpanExporter::Export). Must neither block nor fail; null = there
+  // are no traces.
+  std::function<void(std::vector<Span>)> export_spans = nullptr;
   MetricsRegistry* metrics = nullptr;
   // Cancels all requests to stores, also later ones, so that one that hangs does not keep the
   // process from ending. Null = they are not cancelled.

@@ -29,14 +29,17 @@ constexpr List kPriorityClasses = {"priorityClasses", &PodRules::priority_classe
                                    "priority classes"};
 constexpr List kTolerationKeys = {"tolerationKeys", &PodRules::toleration_keys, "keys of taints"};
 constexpr List kNodeLabels = {"nodeLabels", &PodRules::node_labels, "labels of nodes"};
+constexpr List kAffinityNamespaces = {"affinityNamespaces", &PodRules::affinity_namespaces,
+                                      "other namespaces"};
 constexpr List kSecrets = {"secrets", &PodRules::secrets, "Secrets"};
 constexpr List kRuntimeClasses = {"runtimeClasses", &PodRules::runtime_classes, "runtime classes"};
 constexpr List kSchedulers = {"schedulers", &PodRules::schedulers, "schedulers"};
 constexpr List kVolumeTypes = {"volumeTypes", &PodRules::volume_types, "types of volumes"};
 constexpr List kResources = {"resources", &PodRules::resources, "resources"};
-constexpr const List* kLists[] = {
-    &kImages,  &kServiceAccounts, &kPriorityClasses, &kTolerationKeys, &kNodeLabels,
-    &kSecrets, &kRuntimeClasses,  &kSchedulers,      &kVolumeTypes,    &kResources};
+constexpr const List* kLists[] = {&kImages,         &kServiceAccounts, &kPriorityClasses,
+                                  &kTolerationKeys, &kNodeLabels,      &kAffinityNamespaces,
+                                  &kSecrets,        &kRuntimeClasses,  &kSchedulers,
+                                  &kVolumeTypes,    &kResources};
 
 // The functions below gather the names in a value. What is not understood becomes the empty name,
 // which only the entry "*" admits: whoever reads the pod may understand more.
@@ -188,11 +191,13 @@ void AddLabelsOfTerm(const Json& term, NameList* names) {
 constexpr const char* kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
 constexpr const char* kPreferred = "preferredDuringSchedulingIgnoredDuringExecution";
 
+bool IsAffinity(const Json& value) {
+  return IsObjectOf(value, {"nodeAffinity", "podAffinity", "podAntiAffinity"});
+}
+
 void AddNodeLabels(const PodTemplate& pods, NameList* names) {
   const Json& affinity = pods.affinity;
-  if (!IsObjectOf(affinity, {"nodeAffinity", "podAffinity", "podAntiAffinity"})) {
-    return names->push_back(kNotUnderstood);
-  }
+  if (!IsAffinity(affinity)) return names->push_back(kNotUnderstood);
   if (!affinity.contains("nodeAffinity")) return;
   const Json& nodes = affinity["nodeAffinity"];
   if (!IsObjectOf(nodes, {kRequired, kPreferred})) return names->push_back(kNotUnderstood);
@@ -214,6 +219,43 @@ void AddNodeLabels(const PodTemplate& pods, NameList* names) {
   }
 }
 
+void AddNamespacesOfTerm(const Json& term, NameList* names) {
+  // Whatever a namespaceSelector selects may change: it counts as not understood.
+  if (!IsObjectOf(term, {"labelSelector", "matchLabelKeys", "mismatchLabelKeys", "namespaces",
+                         "topologyKey"})) {
+    return names->push_back(kNotUnderstood);
+  }
+  if (!term.contains("namespaces")) return;
+  if (!term["namespaces"].is_array()) return names->push_back(kNotUnderstood);
+  for (const Json& name : term["namespaces"]) names->push_back(TextOf(name));
+}
+
+void AddNamespacesOf(const PodTemplate& pods, const char* kind, NameList* names) {
+  if (!IsAffinity(pods.affinity)) return names->push_back(kNotUnderstood);
+  if (!pods.affinity.contains(kind)) return;
+  const Json& terms = pods.affinity[kind];
+  if (!IsObjectOf(terms, {kRequired, kPreferred})) return names->push_back(kNotUnderstood);
+  for (const Json& list : terms) {
+    if (!list.is_array()) return names->push_back(kNotUnderstood);
+  }
+  for (const Json& term : terms.value(kRequired, Json::array())) AddNamespacesOfTerm(term, names);
+  for (const Json& preferred : terms.value(kPreferred, Json::array())) {
+    if (!IsObjectOf(preferred, {"weight", "podAffinityTerm"})) {
+      names->push_back(kNotUnderstood);
+    } else if (preferred.contains("podAffinityTerm")) {
+      AddNamespacesOfTerm(preferred["podAffinityTerm"], names);
+    }
+  }
+}
+
+void AddAffinityNamespaces(const PodTemplate& pods, NameList* names) {
+  AddNamespacesOf(pods, "podAffinity", names);
+}
+
+void AddAntiAffinityNamespaces(const PodTemplate& pods, NameList* names) {
+  AddNamespacesOf(pods, "podAntiAffinity", names);
+}
+
 struct Field {
   const char* name;  // in spec.podTemplate.spec
   const List* list;
@@ -227,6 +269,8 @@ constexpr Field kFields[] = {
     {"tolerations", &kTolerationKeys, AddTolerationKeys},
     {"nodeSelector", &kNodeLabels, AddSelectedLabels},
     {"affinity", &kNodeLabels, AddNodeLabels},
+    {"affinity.podAffinity", &kAffinityNamespaces, AddAffinityNamespaces},
+    {"affinity.podAntiAffinity", &kAffinityNamespaces, AddAntiAffinityNamespaces},
     {"containers[].env", &kSecrets, AddSecretsInEnv},
     {"volumes", &kVolumeTypes, AddVolumeTypes},
     {"volumes", &kSecrets, AddMountedSecrets},
@@ -303,12 +347,13 @@ Result<PodRules> ReadPodRules(const std::string& file) {
   return ReadYamlFileAs(file, PodRulesFromJson);
 }
 
-Status CheckPods(const PodRules& rules, const PodTemplate& pods) {
+Status CheckPods(const PodRules& rules, const PodTemplate& pods, std::string_view job_namespace) {
   for (const Field& field : kFields) {
     const PodRules::Names& allowed = rules.*(field.list->names);
     if (!allowed.has_value()) continue;
     NameList names;
     field.add_names(pods, &names);
+    if (field.list == &kAffinityNamespaces) std::erase(names, job_namespace);
     const bool admitted = std::all_of(names.begin(), names.end(), [&](const std::string& name) {
       return Admits(*allowed, name);
     });

@@ -7,6 +7,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/base/status.h"
@@ -24,7 +25,9 @@ struct PodRules {
   Names priority_classes = {};
   Names toleration_keys = {};
   Names node_labels = {};  // keys, in nodeSelector and affinity.nodeAffinity
-  Names secrets = {};      // in env[].valueFrom and volumes; those that only pull images are free
+  // Beside the job's own, in affinity.podAffinity and podAntiAffinity; a selector needs "*".
+  Names affinity_namespaces = {};
+  Names secrets = {};  // in env[].valueFrom and volumes; those that only pull images are free
   Names runtime_classes = {};
   Names schedulers = {};
   // "emptyDir", …, and what a projected volume is made of ("serviceAccountToken").
@@ -40,7 +43,8 @@ Result<PodRules> PodRulesFromJson(const Json& json);
 Result<PodRules> ReadPodRules(const std::string& file);
 
 // Free parts may have any shape: one that is not understood is refused where there is a list.
-// kPermissionDenied names the field, what is allowed and whom to ask.
-Status CheckPods(const PodRules& rules, const PodTemplate& pods);
+// kPermissionDenied names the field, what is allowed and whom to ask. `job_namespace`: the job's
+// own.
+Status CheckPods(const PodRules& rules, const PodTemplate& pods, std::string_view job_namespace);
 
 }  // namespace lambdadnn

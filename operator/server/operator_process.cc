@@ -31,6 +31,7 @@
 #include "operator/server/backend_factory.h"
 #include "operator/server/job_metrics.h"
 #include "operator/server/operator_http.h"
+#include "operator/server/tracing.h"
 
 namespace lambdadnn {
 namespace {
@@ -172,6 +173,7 @@ struct OperatorProcess::State {
   std::unique_ptr<BeastSliceClient> slices;
   const std::shared_ptr<HttpCancellation> store_requests = std::make_shared<HttpCancellation>();
   std::unique_ptr<EventRecorder> recorder;
+  std::unique_ptr<Tracing> tracing;  // null: nobody asks for traces
   std::unique_ptr<Informer> jobs;
   JobMetrics job_metrics;
   OperatorHttp health_pages;
@@ -223,6 +225,7 @@ Status OperatorProcess::State::Open() {
       *kube, server_runtime,
       EventRecorder::Options{.instance = "lambdadnn-operator-" + identity.substr(0, 100),
                              .queue_limit = kWaitingEvents});
+  LDNN_ASSIGN_OR_RETURN(tracing, Tracing::Open(runtime, GetEnvironment, identity, metrics));
   LDNN_RETURN_IF_ERROR(OpenBackend());
   slices = std::make_unique<BeastSliceClient>(runtime);
   jobs = std::make_unique<Informer>(*kube, server_runtime,
@@ -351,6 +354,10 @@ ControllerDependencies OperatorProcess::State::Dependencies() {
   }
   Runtime& with = runtime;
   EventRecorder& events = *recorder;
+  std::function<void(std::vector<Span>)> export_spans;
+  if (tracing != nullptr) {
+    export_spans = [to = tracing.get()](std::vector<Span> spans) { to->Export(std::move(spans)); };
+  }
   return {.runtime = server_runtime,
           .kube = *kube,
           .backend = *backend,
@@ -365,6 +372,7 @@ ControllerDependencies OperatorProcess::State::Dependencies() {
           .store_environment = environment,
           .own_credentials = CredentialsFromEnvironment,
           .record_event = [&events](EventDraft draft) { events.Record(std::move(draft)); },
+          .export_spans = std::move(export_spans),
           .metrics = &metrics,
           .end_store_requests = [requests = store_requests] { requests->Cancel(); },
           .leads_now = LeadsNow(),
@@ -475,6 +483,7 @@ void OperatorProcess::Stop() {
   if (state_->slices != nullptr) state_->slices->SetListener(nullptr);
   if (state_->controller != nullptr) state_->controller->Stop();
   if (state_->election != nullptr) state_->election->Stop();
+  state_->tracing.reset();
   state_->health.reset();
   state_->metrics_server.reset();
   if (state_->jobs != nullptr) state_->jobs->Stop();

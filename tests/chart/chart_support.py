@@ -26,10 +26,13 @@ EVERYTHING = {
                         {"host": "*.example.com"}, {"host": "fd00::/8"}]},
     "jobs": {"allowed": {"images": ["registry.example/team/*", "a'b\\"], "serviceAccounts": [],
                          "priorityClasses": ["low"], "tolerationKeys": ["gpu"],
-                         "nodeLabels": ["kubernetes.io/arch"], "secrets": ["job-*"],
+                         "nodeLabels": ["kubernetes.io/arch"], "affinityNamespaces": ["shared"],
+                         "secrets": ["job-*"],
                          "runtimeClasses": ["gvisor"], "schedulers": ["volcano"],
                          "volumeTypes": ["emptyDir"], "resources": ["nvidia.com/*"]}},
     "minio": {"enabled": True, "image": {"repository": "example.org/minio", "tag": "1"}},
+    "tracing": {"endpoint": "http://collector.monitoring:4318", "headersSecret": "collector",
+                "resourceAttributes": {"deployment.environment.name": "a, b"}},
     "watchNamespaces": ["team-a", "team-b"],
     "imagePullSecrets": ["registry"],
     "functions": {"imagePullSecrets": ["registry"]},
@@ -83,6 +86,36 @@ def objects(values=None, hooks=False):
             assert key not in made, f"{key} is rendered twice"
             made[key] = each
     return made
+
+
+def rights(rules):
+    """{(resource as `kubectl auth can-i --list` names it, name of an object or ""): verbs} of PolicyRules."""
+    found = {}
+    for rule in rules:
+        for group in rule["apiGroups"]:
+            for resource in rule["resources"]:
+                kind, slash, part = resource.partition("/")
+                shown = kind + (f".{group}" if group else "") + slash + part
+                for name in rule.get("resourceNames") or [""]:
+                    found.setdefault((shown, name), set()).update(rule["verbs"])
+    return found
+
+
+def documented_rights():
+    """{set: rights} of the table in docs/security.md."""
+    text = (ROOT / "docs/security.md").read_text()
+    found = {}
+    for row in text.partition("## Rights of the operator")[2].partition("\n## ")[0].splitlines():
+        if not row.startswith("| `"):
+            continue
+        resource, verbs, which, _ = (cell.strip() for cell in row.strip("|").split("|"))
+        shown, _, names = resource.partition(" ")
+        for name in names.split(", "):
+            key = (shown.strip("`"), name)
+            rows = found.setdefault(which, {})
+            assert key not in rows, f"docs/security.md has {key} twice"
+            rows[key] = set(verbs.split(", "))
+    return found
 
 
 def pods(values=None):

@@ -198,7 +198,7 @@ class Values(unittest.TestCase):
             return (yaml.safe_load(config["data"]["pod-rules.yaml"]), made)
         said, made = told({})
         none = dict.fromkeys(
-            ("priorityClasses", "tolerationKeys", "runtimeClasses", "schedulers"), [])
+            ("priorityClasses", "tolerationKeys", "affinityNamespaces", "runtimeClasses", "schedulers"), [])
         types = ["configMap", "downwardAPI", "emptyDir", "persistentVolumeClaim", "projected", "secret"]
         self.assertEqual(none | {"volumeTypes": types}, said)
         operator = made[("Deployment", NAMESPACE, NAME)]
@@ -206,7 +206,8 @@ class Values(unittest.TestCase):
         mounts = [each["mountPath"] for each in container(operator)["volumeMounts"]]
         self.assertIn(str(pathlib.PurePath(flag.split("=")[1]).parent), mounts)
         allowed = {"images": ["r.example/*", "a:1"], "serviceAccounts": [], "priorityClasses": None,
-                   "tolerationKeys": ["*"], "nodeLabels": ["a.example/b"], "secrets": ["s-*"],
+                   "tolerationKeys": ["*"], "nodeLabels": ["a.example/b"],
+                   "affinityNamespaces": ["shared"], "secrets": ["s-*"],
                    "runtimeClasses": ["gvisor"], "schedulers": None, "volumeTypes": ["csi"],
                    "resources": ["nvidia.com/*"]}
         said, changed = told({"jobs": {"allowed": allowed}})
@@ -218,12 +219,13 @@ class Values(unittest.TestCase):
         policy = ("ValidatingAdmissionPolicy", "", f"{NAME}-jobs")
         binding = ("ValidatingAdmissionPolicyBinding", "", f"{NAME}-jobs")
         made = objects({})
-        self.assertEqual(5, len(made[policy]["spec"]["validations"]))
+        self.assertEqual(7, len(made[policy]["spec"]["validations"]))
         self.assertEqual({"policyName": f"{NAME}-jobs", "validationActions": ["Deny"]},
                          made[binding]["spec"])
-        self.assertEqual(12, len(objects(EVERYTHING)[policy]["spec"]["validations"]))
+        self.assertEqual(14, len(objects(EVERYTHING)[policy]["spec"]["validations"]))
         everything = dict.fromkeys(
-            ("priorityClasses", "tolerationKeys", "runtimeClasses", "schedulers", "volumeTypes"))
+            ("priorityClasses", "tolerationKeys", "affinityNamespaces", "runtimeClasses", "schedulers",
+             "volumeTypes"))
         for values in ({"admissionPolicy": {"enabled": False}}, {"allowed": everything},
                        {"allowed": {name: ["*"] for name in everything}}):
             made = objects({"jobs": values})
@@ -277,6 +279,44 @@ class Values(unittest.TestCase):
             "endpoint": "https://s3.example",
             "allowedEndpoints": [{"host": "a", "port": 7480}, {"host": "b"},
                                  {"host": "c", "port": 443}]}}))
+
+    def test_jobs_are_traced_where_a_collector_is_named(self):
+        def variables(made):
+            return {each["name"]: each.get("value", each.get("valueFrom")) for each in container(made)["env"]}
+
+        def rule(made, ports):
+            [found] = [each for each in made[("NetworkPolicy", NAMESPACE, NAME)]["spec"]["egress"]
+                       if [port["port"] for port in each["ports"]] == ports]
+            return found
+        plain = objects({})
+        self.assertFalse([name for name in variables(deployment({})) if name.startswith("OTEL_")])
+        peers = [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]
+        values = {"tracing": {"endpoint": "http://collector.monitoring:4318/base", "headersSecret": "auth",
+                              "headersKey": "otlp", "timeoutMilliseconds": 2500, "peers": peers,
+                              "resourceAttributes": {"deployment.environment.name": "a, b=c+d", "shard": 7}}}
+        made = objects(values)
+        said = variables(made[("Deployment", NAMESPACE, NAME)])
+        self.assertEqual("http://collector.monitoring:4318/base", said["OTEL_EXPORTER_OTLP_ENDPOINT"])
+        self.assertEqual({"secretKeyRef": {"name": "auth", "key": "otlp"}}, said["OTEL_EXPORTER_OTLP_HEADERS"])
+        self.assertEqual("2500", said["OTEL_EXPORTER_OTLP_TIMEOUT"])
+        self.assertEqual("lambdadnn-operator", said["OTEL_SERVICE_NAME"])
+        self.assertEqual(
+            f"k8s.namespace.name={NAMESPACE},k8s.pod.name=$(LAMBDADNN_POD_NAME),"
+            "deployment.environment.name=a%2C%20b%3Dc%2Bd,shard=7", said["OTEL_RESOURCE_ATTRIBUTES"])
+        # The kubelet puts in only what was defined before.
+        names = list(said)
+        self.assertLess(names.index("LAMBDADNN_POD_NAME"), names.index("OTEL_RESOURCE_ATTRIBUTES"))
+        self.assertEqual(peers, rule(made, [4318])["to"])
+        self.assertEqual(len(plain[("NetworkPolicy", NAMESPACE, NAME)]["spec"]["egress"]) + 1,
+                         len(made[("NetworkPolicy", NAMESPACE, NAME)]["spec"]["egress"]))
+        for endpoint, port in (("https://otlp.example", 443), ("http://[fd00::7]/x:1", 80), ("http://c:7/", 7)):
+            self.assertNotIn("to", rule(objects({"networkPolicy": {"storePorts": [1], "apiServerPorts": [2]},
+                                                 "tracing": {"endpoint": endpoint}}), [port]))
+        for wrong, name in (({"endpoint": "collector:4318"}, "endpoint"), ({"timeoutMilliseconds": 0}, "timeout"),
+                            ({"endpoint": "http://user:secret@c"}, "endpoint"), ({"headers": "a=b"}, "headers"),
+                            ({"resourceAttributes": {"a b": "c"}}, "a b"),
+                            ({"resourceAttributes": {"a": []}}, "resourceAttributes")):
+            self.assertIn(name, refusal({"tracing": wrong}))
 
     def test_functions_pull_with_the_secrets_of_the_values(self):
         def told(values):

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The chart at a real API server (no nodes) whose CRD came by kubectl: every object is taken, the
-operator's program finds its rights with the account that the chart made, an upgrade changes them, and
-`helm uninstall` with its hook leaves jobs and CRD behind that nothing holds.
+operator's program finds its rights with the account that the chart made, which may do nothing else
+(docs/security.md), an upgrade changes them, and `helm uninstall` with its hook leaves jobs and CRD behind
+that nothing holds.
 
 Needs scripts/test_servers.sh build helm etcd kubernetes. What nodes would run is run here: the
 hook's pod as a process with the pod's arguments and the pod's account.
@@ -9,6 +10,7 @@ hook's pod as a process with the pod's arguments and the pod's account.
 import json
 import os
 import pathlib
+import re
 import subprocess
 import threading
 import time
@@ -16,7 +18,16 @@ import time
 import yaml
 
 import kubernetes_schemas
-from chart_support import CHART, EVERYTHING, NAME, NAMESPACE, RELEASE, program
+from chart_support import (
+    CHART,
+    EVERYTHING,
+    NAME,
+    NAMESPACE,
+    RELEASE,
+    documented_rights,
+    program,
+    rights,
+)
 from kube_api import JOBS, ClusterTest
 from options import OPTIONS
 
@@ -84,6 +95,31 @@ class Install(ClusterTest):
             ("--platform=", "--network-policies=", "--store-endpoints=", "--pod-rules=", "--store=",
              "--store-ca-file="))]
         return self.operator("--check", *files, *kept)
+
+    def allowed(self, account, namespace):
+        """What `kubectl auth can-i --list` says of an account of the operator's namespace."""
+        printed = self.kubectl.ok("auth", "can-i", "--list", "--no-headers", "--namespace", namespace,
+                                  "--as", f"system:serviceaccount:{NAMESPACE}:{account}")
+        rules = []
+        for line in printed.splitlines():
+            resource, paths, names, verbs = re.fullmatch(
+                r"(\S*)\s+\[(.*?)\]\s+\[(.*?)\]\s+\[(.*?)\]\s*", line).groups()
+            if resource:
+                rules.append({"apiGroups": [""], "resources": [resource],
+                              "resourceNames": names.split(), "verbs": verbs.split()})
+            else:
+                rules.append({"apiGroups": [""], "resources": [paths], "verbs": verbs.split()})
+        return rights(rules)
+
+    def check_rights(self, **sets):
+        """The account may do what docs/security.md says of the sets, beside what every account may."""
+        documented = documented_rights()
+        for namespace, names in sets.items():
+            expected = self.allowed("of-nobody", namespace)
+            for name in names:
+                for right, verbs in documented[name].items():
+                    expected.setdefault(right, set()).update(verbs)
+            self.assertEqual(self.allowed(NAME, namespace), expected, namespace)
 
     def job(self, name, namespace):
         path = JOBS.format(namespace)
@@ -156,6 +192,9 @@ class Install(ClusterTest):
                      f"rules for the Lease hold in namespace {NAMESPACE}"):
             self.assertIn(line, done.stdout)
         self.assertNotIn("warning", done.stdout)
+        everywhere = ["jobs", "knative", "isolation", "limits", "optional"]
+        self.check_rights(**{"team-a": everywhere, "kube-system": everywhere,
+                             NAMESPACE: [*everywhere, "lease"]})
 
         # People may do with jobs what their role in a namespace says.
         view = self.kubectl.ok("get", "clusterroles", "-o", "name", "-l",
@@ -168,6 +207,8 @@ class Install(ClusterTest):
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         for space in ("team-a", "team-b"):
             self.assertIn(f"rules for jobs hold in namespace {space}", done.stdout)
+        self.check_rights(**{"team-a": everywhere, "team-b": everywhere, "kube-system": ["optional"],
+                             NAMESPACE: ["lease", "optional"]})
         self.assertNotEqual(self.operator(
             "--check", "--backend", "Knative", "--platform", self.folder / "platform.yaml",
             "--namespaces", "default").returncode, 0)

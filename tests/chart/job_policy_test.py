@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The chart's ValidatingAdmissionPolicy at a real API server: what it refuses at apply is what the
-operator refuses (tests/data/pod_rules.yaml), with the same sentence.
+operator refuses (tests/data/pod_rules.yaml), with the same sentence. --oldest asks the oldest Kubernetes that
+docs/operations.md names.
 
 Needs scripts/test_servers.sh build helm etcd kubernetes.
 """
@@ -10,14 +11,15 @@ import yaml
 
 from chart_support import ROOT, objects
 from kube_api import JOBS, ClusterTest
+from options import OPTIONS
 
 SETS = yaml.safe_load((ROOT / "tests/data/pod_rules.yaml").read_text())
 GROUP = "/apis/admissionregistration.k8s.io/v1/"
 PLURALS = {"ValidatingAdmissionPolicy": "validatingadmissionpolicies",
            "ValidatingAdmissionPolicyBinding": "validatingadmissionpolicybindings"}
 WAIT_SECONDS = 60
-LISTS = ("images", "serviceAccounts", "priorityClasses", "tolerationKeys", "nodeLabels", "secrets",
-         "runtimeClasses", "schedulers", "volumeTypes", "resources")
+LISTS = ("images", "serviceAccounts", "priorityClasses", "tolerationKeys", "nodeLabels",
+         "affinityNamespaces", "secrets", "runtimeClasses", "schedulers", "volumeTypes", "resources")
 
 
 class JobPolicy(ClusterTest):
@@ -25,6 +27,7 @@ class JobPolicy(ClusterTest):
 
     @classmethod
     def setUpClass(cls):
+        cls.own_plane = "kube-apiserver-oldest" if OPTIONS.oldest else None
         super().setUpClass()
         for number, rules in enumerate(SETS):
             cls.api.create("/api/v1/namespaces", {"metadata": {"name": f"set-{number}"}})
@@ -89,6 +92,12 @@ class JobPolicy(ClusterTest):
                         {"affinity": {"nodeAffinity": {required: 7}}},
                         {"affinity": {"nodeAffinity": {required: {"nodeSelectorTerms": 7}}}},
                         {"affinity": {"nodeAffinity": {required: {"nodeSelectorTerms": [7]}}}},
+                        {"affinity": {"podAffinity": None}},
+                        {"affinity": {"podAntiAffinity": {required: 7}}},
+                        {"affinity": {"podAntiAffinity": {required: [7]}}},
+                        {"affinity": {"podAntiAffinity": {required: [{"namespaces": None}]}}},
+                        {"affinity": {"podAntiAffinity": {required: [{"namespaces": "set-3"}]}}},
+                        {"affinity": {"podAntiAffinity": {required: [{"namespaceSelector": None}]}}},
                         self.worker(env=[{"name": "A", "valueFrom": {"secretKeyRef": "tokens"}}]),
                         self.worker(env=[{"name": "A", "valueFrom": {"secretKeyRef": {"name": 7}}}]),
                         self.worker(env=[{"name": "A", "valueFrom": {"secretKeyRef": None}}]),
@@ -113,7 +122,9 @@ class JobPolicy(ClusterTest):
                         for name in names[:32]],
             "affinity": {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {
                 "nodeSelectorTerms": [{"matchExpressions": [{"key": "disk", "operator": "Exists"}] * 8}
-                                      for _ in names]}}}}
+                                      for _ in names]}},
+                         "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [
+                             {"topologyKey": "zone", "namespaces": ["set-3", "shared"] * 4} for _ in names]}}}
         code, answer = self.submit("set-3", pod)
         self.assertEqual(code, 201, answer)
 

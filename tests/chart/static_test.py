@@ -8,7 +8,7 @@ import unittest
 import yaml
 
 import readme
-from chart_support import CHART, ROOT
+from chart_support import CHART, ROOT, documented_rights, rights
 
 # Of Prometheus itself, and of every process.
 KNOWN_ELSEWHERE = {"up"}
@@ -37,6 +37,10 @@ class Chart(unittest.TestCase):
     def test_readme_and_list_of_images_are_made_from_the_values(self):
         self.assertEqual((CHART / "README.md").read_text(), readme.readme())
         self.assertEqual((CHART / "images.txt").read_text(), readme.images())
+
+    def test_the_documented_rights_are_the_rules(self):
+        sets = yaml.safe_load((CHART / "files/rbac-rules.yaml").read_text())["sets"]
+        self.assertEqual(documented_rights(), {name: rights(rules) for name, rules in sets.items()})
 
     def test_every_value_is_in_the_readme(self):
         rows = {name for name, _ in readme.described((CHART / "values.yaml").read_text())}

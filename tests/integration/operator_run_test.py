@@ -3,6 +3,7 @@
 of a host that outlives the operator, to the bits of `lambdadnn run` of the same file."""
 import json
 import pathlib
+import socket
 import subprocess
 import time
 import unittest
@@ -10,6 +11,7 @@ import unittest
 from memory import mebibytes
 from operator_support import Cluster, program
 from options import OPTIONS
+from trace_collector import Collector
 
 EPOCHS = {"epochs": 4}
 QUICKSTART = pathlib.Path(__file__).parent.parent.parent / "examples/quickstart/no-files.yaml"
@@ -33,7 +35,12 @@ class OperatorRun(WithHost):
              f"file://{cluster.folder}/store"], capture_output=True, text=True)
         self.assertEqual(check.returncode, 0, check.stdout + check.stderr)
         self.assertNotIn("warning", check.stdout)
-        operator = cluster.start_operator(self.host, "--leader-elect", kubeconfig=kubeconfig)
+        collector = Collector()
+        self.addCleanup(collector.close)
+        operator = cluster.start_operator(self.host, "--leader-elect", kubeconfig=kubeconfig, environment={
+            "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url, "OTEL_SERVICE_NAME": "traced",
+            "OTEL_EXPORTER_OTLP_HEADERS": "authorization=Bearer%20t0ken",
+            "OTEL_RESOURCE_ATTRIBUTES": "k8s.pod.name=here"})
         path = cluster.manifest("first", training=EPOCHS)
         cluster.kubectl("apply", "-f", path)
         job = cluster.wait_complete("first")
@@ -54,6 +61,48 @@ class OperatorRun(WithHost):
         for word in ("Complete", "Planned", "Events:"):
             self.assertIn(word, described)
         self.assertEqual(operator.stop(), 0)
+        self.is_traced(job, collector)
+        self.assertNotIn("t0ken", operator.text())
+
+    def is_traced(self, job, collector):
+        """The operator sent one trace of the job, whose id is the job's uid, with every part once."""
+        path, headers, _ = collector.requests[0]
+        self.assertEqual(path, "/v1/traces")
+        self.assertEqual(headers["authorization"], "Bearer t0ken")
+        self.assertEqual(headers["Content-Type"], "application/json")
+        trace = job["metadata"]["uid"].replace("-", "")
+        # Jobs of other tests that ended just before are told of again.
+        spans = [told for told in collector.spans() if told[1]["traceId"] == trace]
+        ids = [span["spanId"] for _, span, _ in spans]
+        self.assertEqual(len(ids), len(set(ids)))
+        for resource, span, _ in spans:
+            self.assertEqual((resource["service.name"], resource["k8s.pod.name"]), ("traced", "here"))
+            self.assertLessEqual(int(span["startTimeUnixNano"]), int(span["endTimeUnixNano"]))
+            if "parentSpanId" in span:
+                self.assertIn(span["parentSpanId"], ids)
+        [root] = [of for _, span, of in spans if "parentSpanId" not in span]
+        self.assertEqual((root["lambdadnn.job.name"], root["lambdadnn.job.outcome"]), ("first", "Complete"))
+        slices = [of for _, span, of in spans if span["name"] == "slice"]
+        self.assertEqual(len(slices), job["status"]["usage"]["slices"])
+
+    def test_a_collector_that_hangs_or_is_away_delays_no_job(self):
+        cluster = self.cluster
+        with socket.create_server(("127.0.0.1", 0)) as hangs:
+            for name, url in (("hangs", f"http://127.0.0.1:{hangs.getsockname()[1]}"),
+                              ("away", "http://127.0.0.1:1")):
+                operator = cluster.start_operator(
+                    self.host, kubeconfig=cluster.operator_user(name),
+                    environment={"OTEL_EXPORTER_OTLP_ENDPOINT": url})
+                cluster.create_job(cluster.manifest(name, training={"epochs": 1}))
+                cluster.wait_complete(name, seconds=60)
+                self.assertEqual(operator.series("lambdadnn_spans_exported_total"), [])
+                self.assertEqual(operator.stop(), 0)
+
+    def test_what_is_wrong_with_the_variables_of_traces_is_said_at_the_start(self):
+        operator = self.cluster.start_operator(
+            self.host, environment={"OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4318"})
+        self.assertNotEqual(operator.process.wait(20), 0)
+        self.assertIn("OTEL_EXPORTER_OTLP_ENDPOINT: is no URL of a collector", operator.text())
 
     def test_a_check_names_what_is_missing(self):
         cluster = self.cluster

@@ -120,6 +120,10 @@ void JobWorld::RestartController() {
       .profile_cache = profile_cache,
       .observer = observer_.get(),
       .record_event = [this](EventDraft draft) { told.push_back(std::move(draft)); },
+      .export_spans =
+          [this](std::vector<Span> ended) {
+            std::move(ended.begin(), ended.end(), std::back_inserter(spans));
+          },
       .leads_now = leads_now,
       .assume_role = assume_role,
       .cluster = &functions};

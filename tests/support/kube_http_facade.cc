@@ -4,25 +4,13 @@
 #include <algorithm>
 #include <map>
 
+#include "common/base/percent_encoding.h"
 #include "common/base/text.h"
 #include "common/json/dump_json.h"
 #include "operator/kube/object_metadata.h"
 
 namespace lambdadnn {
 namespace {
-
-std::string PercentDecode(std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '%' && i + 2 < text.size()) {
-      out += static_cast<char>(std::stoi(std::string(text.substr(i + 1, 2)), nullptr, 16));
-      i += 2;
-    } else {
-      out += text[i];
-    }
-  }
-  return out;
-}
 
 struct Refusal {
   int http_status;
@@ -123,7 +111,7 @@ std::optional<KubeHttpFacade::Target> KubeHttpFacade::Parse(const HttpRequest& r
   if (mark != std::string::npos) {
     for (const std::string& pair : Split(std::string_view(url).substr(mark + 1), '&')) {
       const size_t equals = pair.find('=');
-      target.query[pair.substr(0, equals)] = PercentDecode(pair.substr(equals + 1));
+      target.query[pair.substr(0, equals)] = PercentDecode(pair.substr(equals + 1)).value_or("");
     }
     url.resize(mark);
   }
@@ -136,7 +124,7 @@ std::optional<KubeHttpFacade::Target> KubeHttpFacade::Parse(const HttpRequest& r
   const std::string version = parts[head - 1];
   parts.erase(parts.begin(), parts.begin() + static_cast<ptrdiff_t>(head));
   if (parts.size() > 2 && parts[0] == "namespaces") {
-    target.name.namespace_name = PercentDecode(parts[1]);
+    target.name.namespace_name = PercentDecode(parts[1]).value_or("");
     parts.erase(parts.begin(), parts.begin() + 2);
   }
   const auto type = std::find_if(types_.begin(), types_.end(), [&](const ResourceType& known) {
@@ -144,7 +132,7 @@ std::optional<KubeHttpFacade::Target> KubeHttpFacade::Parse(const HttpRequest& r
   });
   if (type == types_.end()) return std::nullopt;
   target.type = *type;
-  if (parts.size() > 1) target.name.name = PercentDecode(parts[1]);
+  if (parts.size() > 1) target.name.name = PercentDecode(parts[1]).value_or("");
   if (parts.size() > 2) target.subresource = Subresource::kStatus;
   return target;
 }

@@ -30,7 +30,8 @@ HttpResponse Error(int status, const std::string& code, const std::string& messa
                 {{"Content-Type", "application/xml"}});
 }
 
-std::optional<std::string> PercentDecode(std::string_view text) {
+// Escapes in upper case alone, as signatures need them.
+std::optional<std::string> DecodeUpperCase(std::string_view text) {
   std::string decoded;
   for (size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '%') {
@@ -116,7 +117,7 @@ std::optional<HttpResponse> StrictS3::CheckFraming(const StrictS3Request& reques
 std::optional<HttpResponse> StrictS3::CheckTarget(const StrictS3Request& request, Parsed* parsed) {
   const size_t mark = std::min(request.target.find('?'), request.target.size());
   const std::string path = request.target.substr(0, mark);
-  const auto decoded = PercentDecode(path);
+  const auto decoded = DecodeUpperCase(path);
   if (!decoded || PercentEncode(*decoded, "/") != path) {
     return Violation(400, "InvalidURI", "the path " + path + " is not encoded as it is signed");
   }
@@ -138,9 +139,9 @@ std::optional<HttpResponse> StrictS3::CheckTarget(const StrictS3Request& request
   QueryParameters parameters;
   for (const std::string& pair : Split(query, '&')) {
     const size_t equals = pair.find('=');
-    const auto name = PercentDecode(pair.substr(0, equals));
+    const auto name = DecodeUpperCase(pair.substr(0, equals));
     const auto value = equals == std::string::npos ? std::optional<std::string>("")
-                                                   : PercentDecode(pair.substr(equals + 1));
+                                                   : DecodeUpperCase(pair.substr(equals + 1));
     if (!name || !value) return Violation(400, "InvalidURI", "the query " + query);
     parameters.emplace_back(*name, *value);
     parsed->query[*name] = *value;

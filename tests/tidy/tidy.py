@@ -26,6 +26,7 @@ ARROWS = {
     "common/telemetry": ["common/base", "common/json"],
     "common/protocol": ["common/base", "common/json", "common/plan", "common/plan_json"],
     "common/http": ["common/base", "common/json"],
+    "common/tracing": ["common/base", "common/json", "common/http", "common/telemetry"],
     "common/objectstore": ["common/base", "common/http"],
     "common/checkpoint_index": ["common/base", "common/json", "common/plan", "common/plan_json",
                                 "common/protocol", "common/objectstore"],

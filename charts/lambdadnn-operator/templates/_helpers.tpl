@@ -163,8 +163,7 @@ allowedEndpoints: []
 {{- $ports = append $ports (int .) }}
 {{- end }}
 {{- with include "lambdadnn.storeEndpoint" . }}
-{{- $said := regexFind ":[0-9]+$" (trimSuffix "/" .) | trimPrefix ":" }}
-{{- $ports = append $ports (int (default (ternary 80 443 (hasPrefix "http:" .)) $said)) }}
+{{- $ports = append $ports (int (include "lambdadnn.portOf" .)) }}
 {{- end }}
 {{- range .Values.objectStore.allowedEndpoints }}
 {{- with .port }}
@@ -246,6 +245,37 @@ allowedEndpoints: []
 {{- with .Values.extraEnv }}
 {{ toYaml . }}
 {{- end }}
+{{- end }}
+
+{{/* Traces of jobs: of the operator alone, not of its check. A value of OTEL_RESOURCE_ATTRIBUTES is
+percent-encoded, but for what the kubelet puts in. */}}
+{{- define "lambdadnn.tracingEnv" -}}
+{{- $tracing := .Values.tracing }}
+{{- with $tracing.endpoint }}
+- name: OTEL_EXPORTER_OTLP_ENDPOINT
+  value: {{ . | quote }}
+- name: OTEL_EXPORTER_OTLP_TIMEOUT
+  value: {{ int $tracing.timeoutMilliseconds | quote }}
+- name: OTEL_SERVICE_NAME
+  value: {{ $tracing.serviceName | quote }}
+{{- with $tracing.headersSecret }}
+- name: OTEL_EXPORTER_OTLP_HEADERS
+  valueFrom:
+    secretKeyRef: {name: {{ . }}, key: {{ $tracing.headersKey }}}
+{{- end }}
+- name: LAMBDADNN_POD_NAME
+  valueFrom:
+    fieldRef: {fieldPath: metadata.name}
+- name: OTEL_RESOURCE_ATTRIBUTES
+  value: "k8s.namespace.name={{ include "lambdadnn.namespace" $ }},k8s.pod.name=$(LAMBDADNN_POD_NAME)
+    {{- range $key, $value := $tracing.resourceAttributes }},{{ $key }}={{ $value | toString | urlquery | replace "+" "%20" }}{{ end }}"
+{{- end }}
+{{- end }}
+
+{{/* The port in a URL; else that of its scheme. */}}
+{{- define "lambdadnn.portOf" -}}
+{{- $said := regexFind ":[0-9]+$" (regexReplaceAll "^([a-z]+://[^/]*).*$" . "${1}") | trimPrefix ":" -}}
+{{- default (ternary "80" "443" (hasPrefix "http:" .)) $said }}
 {{- end }}
 
 {{- define "lambdadnn.volumeMounts" -}}

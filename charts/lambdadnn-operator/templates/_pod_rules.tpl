@@ -62,6 +62,37 @@ term.all(member, member in ['weight', 'preference']) && (!has(term.preference) |
 {{ include "lambdadnn.celAdmitsTerm" (dict "list" .list "of" "term.preference") }})))))
 {{- end }}
 
+{{/* (dict "list" LIST "of" EXPRESSION): whether the list admits the namespaces of a PodAffinityTerm,
+beside the job's own. Whatever a namespaceSelector selects may change: it is refused. */}}
+{{- define "lambdadnn.celAdmitsPodTerm" -}}
+{{ .of }}.all(member, member in ['labelSelector', 'matchLabelKeys', 'mismatchLabelKeys', 'namespaces', 'topologyKey']) &&
+(!has({{ .of }}.namespaces) || {{ .of }}.namespaces.all(name, name == request.namespace ||
+{{ include "lambdadnn.celAdmits" (dict "list" .list "name" "name") }}))
+{{- end }}
+
+{{/* (dict "list" LIST "kind" KIND) */}}
+{{- define "lambdadnn.celAdmitsPodTerms" -}}
+{{- $pods := printf "variables.pod.affinity.%s" .kind }}
+{{- $required := printf "%s.requiredDuringSchedulingIgnoredDuringExecution" $pods }}
+{{- $preferred := printf "%s.preferredDuringSchedulingIgnoredDuringExecution" $pods -}}
+variables.pod.affinity.all(kind, kind in ['nodeAffinity', 'podAffinity', 'podAntiAffinity']) &&
+(!has({{ $pods }}) || ({{ $pods }}.all(kind, kind in
+['requiredDuringSchedulingIgnoredDuringExecution', 'preferredDuringSchedulingIgnoredDuringExecution']) &&
+(!has({{ $required }}) || {{ $required }}.all(term,
+{{ include "lambdadnn.celAdmitsPodTerm" (dict "list" .list "of" "term") }})) &&
+(!has({{ $preferred }}) || {{ $preferred }}.all(term,
+term.all(member, member in ['weight', 'podAffinityTerm']) && (!has(term.podAffinityTerm) || (
+{{ include "lambdadnn.celAdmitsPodTerm" (dict "list" .list "of" "term.podAffinityTerm") }}))))))
+{{- end }}
+
+{{- define "lambdadnn.celAdmitsAffinityNamespaces" -}}
+{{ include "lambdadnn.celAdmitsPodTerms" (dict "list" .list "kind" "podAffinity") }}
+{{- end }}
+
+{{- define "lambdadnn.celAdmitsAntiAffinityNamespaces" -}}
+{{ include "lambdadnn.celAdmitsPodTerms" (dict "list" .list "kind" "podAntiAffinity") }}
+{{- end }}
+
 {{- define "lambdadnn.celAdmitsImages" -}}
 variables.pod.containers.all(container, !has(container.image) ||
 {{ include "lambdadnn.celAdmits" (dict "list" .list "name" "container.image") }})
@@ -138,6 +169,8 @@ no {{ .what }} are allowed here; leave the field out
   (list "tolerations" "tolerationKeys" "keys of taints" "lambdadnn.celAdmitsTolerations")
   (list "nodeSelector" "nodeLabels" "labels of nodes" "lambdadnn.celAdmitsNodeSelector")
   (list "affinity" "nodeLabels" "labels of nodes" "lambdadnn.celAdmitsAffinity")
+  (list "affinity.podAffinity" "affinityNamespaces" "other namespaces" "lambdadnn.celAdmitsAffinityNamespaces")
+  (list "affinity.podAntiAffinity" "affinityNamespaces" "other namespaces" "lambdadnn.celAdmitsAntiAffinityNamespaces")
   (list "containers[].env" "secrets" "Secrets" "lambdadnn.celAdmitsEnv")
   (list "volumes" "volumeTypes" "types of volumes" "lambdadnn.celAdmitsVolumeTypes")
   (list "volumes" "secrets" "Secrets" "lambdadnn.celAdmitsMountedSecrets")
@@ -150,7 +183,7 @@ no {{ .what }} are allowed here; leave the field out
 {{- if hasKey $rules $name }}
 {{- $list := get $rules $name }}
 {{- if not (has "*" $list) }}
-{{- $of := printf "variables.pod.%s" (first (splitList "[]" $field)) }}
+{{- $of := printf "variables.pod.%s" (regexFind "^[a-zA-Z]+" $field) }}
 {{- $admits := "" }}
 {{- with index . 3 }}
 {{- $admits = include . (dict "list" $list) }}

@@ -102,7 +102,8 @@ Status JobLoader::Load(Pass* pass) {
   if (options_.pod_rules.has_value() && decoded.problem.ok()) {
     const int64_t generation = pass->snapshot.job.metadata.generation;
     if (generation == 0 || pass->memory->pods_generation != generation) {
-      pass->memory->pods = CheckPods(*options_.pod_rules, pass->snapshot.job.spec.pod_template);
+      pass->memory->pods = CheckPods(*options_.pod_rules, pass->snapshot.job.spec.pod_template,
+                                     pass->snapshot.job.metadata.namespace_name);
       pass->memory->pods_generation = generation;
     }
     pass->snapshot.pods = pass->memory->pods;

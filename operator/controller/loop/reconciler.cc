@@ -6,6 +6,7 @@
 #include "common/base/text.h"
 #include "common/telemetry/log.h"
 #include "operator/api/conditions.h"
+#include "operator/controller/apply/job_trace.h"
 #include "operator/controller/decide/decide.h"
 #include "operator/controller/decide/gather_needs.h"
 #include "operator/controller/decide/policies.h"
@@ -215,6 +216,7 @@ Result<Duration> Reconciler::Reconcile(const ObjectName& name,
   }
   // Status shows what was observed even when an action failed.
   const Status shown = WriteStatusIfChanged(&pass);
+  if (dependencies_.export_spans) TraceJob(&pass, dependencies_.export_spans);
   // A write by others (a suspension, a deletion) may free capacity as well.
   if (std::optional<ObjectVersion> now = cache_.VersionOf(name); now != pass.memory->left) {
     pass.memory->left = std::move(now);

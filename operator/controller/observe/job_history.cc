@@ -2,6 +2,7 @@
 #include "operator/controller/observe/job_history.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace lambdadnn {
 namespace {
@@ -14,6 +15,8 @@ static_assert(kRecentIterations < JobHistory::Iterations::kNewest);
 // are all kept: their records may come late, and only once.
 constexpr size_t kMaxTimelineEntries = 2048;
 constexpr double kKeptSeconds = 3600;
+// The start time of a job has whole seconds.
+constexpr double kStretchSeconds = 2;
 
 // One worker's part of the mean over `workers`.
 void AddPhases(const PhaseSeconds& from, int workers, PhaseSeconds* to) {
@@ -46,12 +49,14 @@ void JobHistory::ObserveInstance(const InstanceFact& fact, int memory_mib, doubl
   FunctionEntry& entry = found->second;
   if (is_new) {
     ++timeline_entries_;
+    ++changes_;
     entry.uid = instance.uid;
     entry.group = instance.group;
     entry.created = time;
   }
   entry.memory_mib = memory_mib;
   if (fact.ready.has_value() && !entry.ready.has_value()) {
+    ++changes_;
     entry.ready = time;
     entry.cold_start_seconds = instance.cold_start_seconds;
     // First seen somewhere between creation and readiness.
@@ -72,7 +77,11 @@ void JobHistory::ObserveSlice(const SliceFact& slice, double time) {
   auto [entry, is_new] = function.slices.try_emplace(slice.invocation);
   if (is_new) {
     ++timeline_entries_;
+    ++changes_;
     entry->second.role = slice.role.Name();
+    entry->second.plan_revision = slice.plan_revision;
+    entry->second.incarnation = slice.incarnation;
+    entry->second.attempt = slice.attempt;
     entry->second.start = time;
     entry->second.first_iteration = slice.first_iteration;
   }
@@ -94,7 +103,9 @@ void JobHistory::ObserveLostSlice(const SliceFact& slice, double time) {
   const auto found = functions_.find(slice.instance_uid);
   if (found == functions_.end()) return;
   SliceEntry& entry = found->second.slices[slice.invocation];
-  if (entry.outcome.empty()) entry.outcome = "Lost";
+  if (!entry.outcome.empty()) return;
+  ++changes_;
+  entry.outcome = "Lost";
 }
 
 JobHistory::News JobHistory::ObserveLine(const Role& role, const ProgressLine& line, int workers,
@@ -136,7 +147,10 @@ bool JobHistory::ObserveRecord(const SliceFact& slice, int workers, double time)
   if (const auto found = functions_.find(slice.instance_uid); found != functions_.end()) {
     SliceEntry& entry = found->second.slices[slice.invocation];
     if (entry.outcome.empty()) entry.end = time;
+    ++changes_;
     entry.outcome = OutcomeName(record.outcome);
+    if (!record.error.ok()) entry.error = StatusCodeName(record.error.code());
+    if (record.checkpoint.has_value()) entry.checkpoint = record.checkpoint->iteration;
     entry.next_iteration = record.next_iteration;
     SetObjectsAdded(&entry, ObjectsAdded(record.store));
   }
@@ -178,6 +192,17 @@ void JobHistory::ThinTimeline(double time) {
     if (!over) timeline_entries_ += 1 + entry.slices.size();
     function = over ? functions_.erase(function) : std::next(function);
   }
+}
+
+void JobHistory::ObserveTime(double time, WallTime wall) {
+  if (!stretches_.empty()) {
+    const ActiveStretch& last = stretches_.back();
+    const double stopped = ToSeconds(wall - last.wall) - (time - last.active);
+    if (std::abs(stopped) < kStretchSeconds) return;
+  }
+  if (stretches_.size() >= kMaxStretches) stretches_.erase(stretches_.begin());
+  stretches_.push_back({time, wall});
+  ++changes_;
 }
 
 double JobHistory::RecentSamplesPerSecond(int global_batch_size) const {

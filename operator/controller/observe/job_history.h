@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "common/json/json_reader.h"
 #include "common/protocol/slice.h"
 #include "operator/controller/observe/chart_series.h"
@@ -23,12 +24,17 @@ namespace lambdadnn {
 
 struct SliceEntry {
   std::string role;
+  int plan_revision = 0;
+  int64_t incarnation = 0;
+  int attempt = 1;
   double start = 0;
   double end = 0;
   int64_t first_iteration = 0;
   int64_t next_iteration = 0;
-  std::string outcome;        // Stopped, Finished, Failed, Lost; empty while it runs
-  int64_t objects_added = 0;  // to the store, less those deleted: as last told
+  std::string outcome;                // Stopped, Finished, Failed, Lost; empty while it runs
+  std::string error;                  // with Failed: the name of its status code
+  std::optional<int64_t> checkpoint;  // the iteration of the newest that it saw completed
+  int64_t objects_added = 0;          // to the store, less those deleted: as last told
 };
 
 struct FunctionEntry {
@@ -58,6 +64,13 @@ struct EvaluationPoint {
   double time = 0;
 };
 
+// From one start of the job's time until it stops (suspended, queued again): when which second of
+// activity was.
+struct ActiveStretch {
+  double active = 0;  // at the stretch's begin
+  WallTime wall{};
+};
+
 // "Stopped", "Finished", "Failed": in reports and events.
 const char* OutcomeName(SliceOutcome outcome);
 
@@ -76,12 +89,19 @@ class JobHistory {
   News ObserveLine(const Role& role, const ProgressLine& line, int workers, double time);
   // False when this record was added before.
   bool ObserveRecord(const SliceFact& slice, int workers, double time);
+  // While the job's time runs.
+  void ObserveTime(double time, WallTime wall);
 
   using Iterations = ChartSeries<IterationPoint, &IterationPoint::iteration>;
   using Evaluations = ChartSeries<EvaluationPoint, &EvaluationPoint::epoch>;
   const std::map<std::string, FunctionEntry>& functions() const { return functions_; }
   const Iterations& iterations() const { return iterations_; }
   const Evaluations& evaluations() const { return evaluations_; }
+  // In the order of time; beyond so many the oldest are dropped.
+  static constexpr size_t kMaxStretches = 256;
+  const std::vector<ActiveStretch>& stretches() const { return stretches_; }
+  // Grows when a function or a slice begins or ends, or a stretch begins.
+  int64_t changes() const { return changes_; }
   // Of training slices: sums over slices, means over the workers of the plan that each belonged to.
   const PhaseSeconds& worker_phases() const { return worker_phases_; }
   const StoreCounters& store() const { return store_; }
@@ -111,6 +131,8 @@ class JobHistory {
   std::map<std::string, FunctionEntry> functions_;
   Iterations iterations_;
   Evaluations evaluations_;
+  std::vector<ActiveStretch> stretches_;
+  int64_t changes_ = 0;
   std::map<int64_t, std::map<int, EvaluationPart>> parts_;  // epoch -> rank
   std::map<std::string, bool> recorded_;                    // invocations whose record was added
   PhaseSeconds worker_phases_;

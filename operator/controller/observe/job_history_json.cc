@@ -8,13 +8,19 @@ namespace lambdadnn {
 namespace {
 
 Json SliceToJson(const SliceEntry& slice) {
-  return {{"role", slice.role},
-          {"start", slice.start},
-          {"end", slice.end},
-          {"firstIteration", slice.first_iteration},
-          {"nextIteration", slice.next_iteration},
-          {"outcome", slice.outcome},
-          {"objectsAdded", slice.objects_added}};
+  Json json = {{"role", slice.role},
+               {"planRevision", slice.plan_revision},
+               {"incarnation", slice.incarnation},
+               {"attempt", slice.attempt},
+               {"start", slice.start},
+               {"end", slice.end},
+               {"firstIteration", slice.first_iteration},
+               {"nextIteration", slice.next_iteration},
+               {"outcome", slice.outcome},
+               {"objectsAdded", slice.objects_added}};
+  if (!slice.error.empty()) json["error"] = slice.error;
+  if (slice.checkpoint.has_value()) json["checkpoint"] = *slice.checkpoint;
+  return json;
 }
 
 Json FunctionToJson(const FunctionEntry& function) {
@@ -37,6 +43,11 @@ void ReadSlices(const Json& json, const std::string& path, std::vector<FieldErro
     JsonReader reader(value, path, errors);
     SliceEntry& slice = (*slices)[invocation];
     reader.Required("role", &slice.role);
+    reader.Optional("planRevision", &slice.plan_revision);
+    reader.Optional("incarnation", &slice.incarnation);
+    reader.Optional("attempt", &slice.attempt);
+    reader.Optional("error", &slice.error);
+    reader.Optional("checkpoint", &slice.checkpoint);
     reader.Required("start", &slice.start);
     reader.Required("end", &slice.end);
     reader.Required("firstIteration", &slice.first_iteration);
@@ -65,6 +76,12 @@ FunctionEntry ReadFunction(const Json& json, std::vector<FieldError>* errors) {
   return function;
 }
 
+// Seconds since 1970, of which WallTime has those of 292 years.
+bool IsWallTime(const Json& json) {
+  constexpr double kMostSeconds = 9e9;
+  return json.is_number() && json.get<double>() >= 0 && json.get<double>() < kMostSeconds;
+}
+
 const Json& Items(JsonReader& reader, const char* name) {
   static const Json empty = Json::array();
   const Json* child = reader.Child(name);
@@ -88,6 +105,10 @@ Json JobHistory::ToJson() const {
                {"store",
                 {store_.puts, store_.gets, store_.heads, store_.deletes, store_.lists,
                  store_.misses, store_.retries, store_.bytes_in, store_.bytes_out}}};
+  Json& stretches = json["stretches"] = Json::array();
+  for (const ActiveStretch& stretch : stretches_) {
+    stretches.push_back({stretch.active, ToSeconds(stretch.wall.time_since_epoch())});
+  }
   Json& functions = json["functions"] = Json::array();
   for (const auto& [uid, function] : functions_) functions.push_back(FunctionToJson(function));
   Json& iterations = json["iterations"] = Json::array();
@@ -123,6 +144,14 @@ std::optional<JobHistory> JobHistory::FromJson(const Json& json) {
   history.worker_phases_ = {phases[0], phases[1], phases[2], phases[3], phases[4], phases[5]};
   history.store_ = {store[0], store[1], store[2], store[3], store[4],
                     store[5], store[6], store[7], store[8]};
+  if (Items(reader, "stretches").size() > kMaxStretches) return std::nullopt;
+  for (const Json& item : Items(reader, "stretches")) {
+    if (!item.is_array() || item.size() != 2 || !item[0].is_number() || !IsWallTime(item[1])) {
+      return std::nullopt;
+    }
+    history.stretches_.push_back(
+        {item[0].get<double>(), WallTime(FromSeconds(item[1].get<double>()))});
+  }
   for (const Json& item : Items(reader, "functions")) {
     FunctionEntry function = ReadFunction(item, &errors);
     history.timeline_entries_ += 1 + function.slices.size();

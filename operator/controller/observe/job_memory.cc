@@ -120,6 +120,8 @@ void JobMemory::Begin(const Job& job, Instant now, WallTime wall) {
     active_offset = offset;
     active_since = now;
   }
+  const bool runs = IsStarted(job) && job.status.completion_time.empty();
+  if (runs) history.ObserveTime(Time(now), wall);
 }
 
 double JobMemory::Time(Instant now) const {

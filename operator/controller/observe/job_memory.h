@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,6 +29,13 @@ struct IssuedCredentials {
   Instant end{};
   double lifetime_seconds = 0;
   std::string of_version;  // of the Secrets that they were made from
+};
+
+// Which spans of the job this process has handed over.
+struct TraceProgress {
+  std::set<std::string> spans;  // by id, of those that its history still tells of
+  std::string seen;             // what they were made from; nothing new = no new span
+  bool late = false;            // the job had ended before: an earlier process has sent them
 };
 
 class JobMemory {
@@ -78,6 +86,7 @@ class JobMemory {
   Instant active_since{};
   std::optional<Instant> metered;
   int failed_passes = 0;
+  TraceProgress traced;
   // What the functions wrote last, by role, until it is in the store.
   std::map<std::string, std::string> logs;
   bool logs_gathered = false;

@@ -12,5 +12,14 @@ TEST(PercentEncode, EncodesWhatAQueryCannotHold) {
   EXPECT_EQ(PercentEncode("a/b c", "/"), "a/b%20c");
 }
 
+TEST(PercentDecode, IsTheWayBack) {
+  EXPECT_EQ(PercentDecode("a%20b%26c%3D%2F%0A%fF"), "a b&c=/\n\xff");
+  EXPECT_EQ(PercentDecode(""), "");
+  EXPECT_EQ(PercentDecode("a+b"), "a+b");
+  for (const char* odd : {"%", "a%", "a%2", "%2g", "%g2", "%%20"}) {
+    EXPECT_EQ(PercentDecode(odd), std::nullopt) << odd;
+  }
+}
+
 }  // namespace
 }  // namespace lambdadnn

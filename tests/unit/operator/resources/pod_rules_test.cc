@@ -36,11 +36,14 @@ TEST(PodRules, AnswerAsTheTableSays) {
   const YamlParseResult parsed = ParseYaml(*text);
   ASSERT_FALSE(parsed.error.has_value()) << parsed.error->message;
   int jobs = 0;
-  for (const Json& set : parsed.documents.at(0).value) {
+  const Json& sets = parsed.documents.at(0).value;
+  for (size_t number = 0; number < sets.size(); ++number) {
+    const Json& set = sets[number];
+    const std::string job_namespace = "set-" + std::to_string(number);
     const PodRules rules = Rules(set["allowed"]);
     for (const Json& job : set["jobs"]) {
       ++jobs;
-      const Status checked = CheckPods(rules, Pods(job["pod"]));
+      const Status checked = CheckPods(rules, Pods(job["pod"]), job_namespace);
       EXPECT_EQ(checked.message(), job.value("refused", "")) << DumpJson(job["pod"]);
       EXPECT_EQ(checked.ok(), !job.contains("refused"));
     }
@@ -92,16 +95,45 @@ TEST(PodRules, WhatIsNotUnderstoodIsRefusedWhereThereIsAList) {
   };
   for (const auto& [field, value, part] : kRows) {
     const PodTemplate pods = Pods({{field, value}});
-    const Status checked = CheckPods(Rules(none), pods);
+    const Status checked = CheckPods(Rules(none), pods, "team");
     EXPECT_EQ(checked.code(), StatusCode::kPermissionDenied) << DumpJson(value);
     EXPECT_THAT(checked.message(),
                 HasSubstr(std::string("spec.podTemplate.spec.") + field + part + ": no "));
-    EXPECT_TRUE(CheckPods(PodRules{}, pods).ok()) << DumpJson(value);
+    EXPECT_TRUE(CheckPods(PodRules{}, pods, "team").ok()) << DumpJson(value);
   }
   const PodRules typed = Rules({{"volumeTypes", {"projected"}}});
   for (const char* volume : {"7", R"({"projected": 7})", R"({"projected": {"sources": 7}})",
                              R"({"projected": {"sources": [7]}})"}) {
-    EXPECT_FALSE(CheckPods(typed, Pods({{"volumes", {Json::parse(volume)}}})).ok()) << volume;
+    const PodTemplate pods = Pods({{"volumes", {Json::parse(volume)}}});
+    EXPECT_FALSE(CheckPods(typed, pods, "team").ok()) << volume;
+  }
+}
+
+TEST(PodRules, TermsOfPodAffinityThatAreNotUnderstoodAreRefusedWhereThereIsAList) {
+  constexpr const char* kRequired = "requiredDuringSchedulingIgnoredDuringExecution";
+  constexpr const char* kPreferred = "preferredDuringSchedulingIgnoredDuringExecution";
+  const PodRules rules = Rules({{"affinityNamespaces", Json::array()}});
+  for (const char* kind : {"podAffinity", "podAntiAffinity"}) {
+    for (const Json& terms : {
+             Json(nullptr),
+             Json(7),
+             Json{{kRequired, 7}},
+             Json{{kRequired, {{"namespaces", Json::array()}}}},
+             Json{{kRequired, Json::array({7})}},
+             Json{{kRequired, Json::array({{{"namespaces", "team"}}})}},
+             Json{{kRequired, Json::array({{{"namespaces", nullptr}}})}},
+             Json{{kRequired, Json::array({{{"namespaces", Json::array({7})}}})}},
+             Json{{kRequired, Json::array({{{"namespaceSelector", nullptr}}})}},
+             Json{{kPreferred, nullptr}},
+             Json{{kPreferred, Json::array({7})}},
+             Json{{kPreferred, Json::array({{{"podAffinityTerm", 7}}})}},
+         }) {
+      const PodTemplate pods = Pods({{"affinity", {{kind, terms}}}});
+      const Status checked = CheckPods(rules, pods, "team");
+      EXPECT_EQ(checked.code(), StatusCode::kPermissionDenied) << DumpJson(terms);
+      EXPECT_THAT(checked.message(), HasSubstr(std::string("affinity.") + kind + ": no other "));
+      EXPECT_TRUE(CheckPods(PodRules{}, pods, "team").ok()) << DumpJson(terms);
+    }
   }
 }
 

@@ -81,6 +81,70 @@ TEST(JobHistoryLiveObjects, AreCountedOnByTheNextController) {
   EXPECT_EQ(read->live_objects_max(), 11);
 }
 
+TEST(JobHistoryStretches, BeginWhereTheJobsTimeStoodStill) {
+  const WallTime start(std::chrono::seconds(1'700'000'000));
+  const auto after = [&](double seconds) { return start + FromSeconds(seconds); };
+  JobHistory history;
+  history.ObserveTime(0.5, after(0.5));
+  history.ObserveTime(10, after(10));
+  history.ObserveTime(20, after(21));  // start times have whole seconds
+  ASSERT_EQ(history.stretches().size(), 1u);
+  EXPECT_EQ(history.stretches()[0].active, 0.5);
+  const int64_t changes = history.changes();
+  history.ObserveTime(21, after(500));
+  history.ObserveTime(30, after(509));
+  ASSERT_EQ(history.stretches().size(), 2u);
+  EXPECT_EQ(history.stretches()[1].active, 21);
+  EXPECT_EQ(history.stretches()[1].wall, after(500));
+  EXPECT_GT(history.changes(), changes);
+  const std::optional<JobHistory> read = JobHistory::FromJson(history.ToJson());
+  ASSERT_TRUE(read.has_value());
+  ASSERT_EQ(read->stretches().size(), 2u);
+  EXPECT_EQ(read->stretches()[1].wall, after(500));
+  for (int i = 0; i < 1000; ++i) history.ObserveTime(40 + i, after(1000 * (i + 1)));
+  EXPECT_EQ(history.stretches().size(), 256u);
+  EXPECT_EQ(history.stretches().back().active, 1039);
+}
+
+// Whoever may write to the store may have written it.
+TEST(JobHistoryStretches, OddOnesMakeAHistoryUnreadable) {
+  for (const char* stretches :
+       {"[7]", "[[]]", "[[1]]", "[[1, \"a\"]]", "[[null, 1]]", "[[1, -1]]", "[[1, 1e300]]"}) {
+    Json json = WithFunctions().ToJson();
+    json["stretches"] = Json::parse(stretches);
+    EXPECT_FALSE(JobHistory::FromJson(json).has_value()) << stretches;
+  }
+  Json many = WithFunctions().ToJson();
+  for (int i = 0; i < 257; ++i) many["stretches"].push_back({i, 1'700'000'000 + 10 * i});
+  EXPECT_FALSE(JobHistory::FromJson(many).has_value());
+  many["stretches"].erase(many["stretches"].begin());
+  EXPECT_TRUE(JobHistory::FromJson(many).has_value());
+  Json older = WithFunctions().ToJson();
+  older.erase("stretches");
+  EXPECT_TRUE(JobHistory::FromJson(older).has_value());
+}
+
+TEST(JobHistory, WhatATraceTellsOfASliceIsKept) {
+  JobHistory history = WithFunctions();
+  SliceFact slice = SliceOf("a");
+  slice.plan_revision = 2;
+  slice.incarnation = 3;
+  slice.attempt = 4;
+  slice.record.emplace();
+  slice.record->outcome = SliceOutcome::kFailed;
+  slice.record->error = DataLossError("damaged");
+  slice.record->checkpoint.emplace();
+  slice.record->checkpoint->iteration = 70;
+  history.ObserveRecord(slice, 1, 2);
+  const JobHistory read = JobHistory::FromJson(history.ToJson()).value();
+  const SliceEntry& entry = read.functions().at(slice.instance_uid).slices.at(slice.invocation);
+  EXPECT_EQ(entry.plan_revision, 2);
+  EXPECT_EQ(entry.incarnation, 3);
+  EXPECT_EQ(entry.attempt, 4);
+  EXPECT_EQ(entry.error, "DATA_LOSS");
+  EXPECT_EQ(entry.checkpoint, 70);
+}
+
 TEST(JobHistory, ALongCurveIsThinnedAndKeepsItsEnd) {
   Json json = WithFunctions().ToJson();
   for (int i = 0; i < 401; ++i) json["iterations"].push_back({i, 0, 0.5, 1.0});
