@@ -16,6 +16,7 @@
 #include "common/base/files.h"
 #include "common/base/subprocess.h"
 #include "common/base/text.h"
+#include "common/http/pinned_certificate.h"
 #include "common/protocol/slice_codec.h"
 #include "operator/backends/beast_slice_client.h"
 #include "operator/backends/local/local_backend.h"
@@ -173,6 +174,31 @@ TEST_F(ServerProcessTest, RefusesToStartWithoutAKeyOrWithABadVariable) {
   EXPECT_NE(Log().find("PORT must be a whole number"), std::string::npos);
 }
 
+TEST_F(ServerProcessTest, RefusesToStartWithACertificateThatMakesNoSense) {
+  const TlsIdentity one = MakeTlsIdentity("one").value();
+  const TlsIdentity two = MakeTlsIdentity("two").value();
+  const std::pair<TlsIdentity, const char*> cases[] = {
+      {{"x", one.private_key}, "the certificate is not PEM"},
+      {{one.certificate, ""}, "the key is not PEM"},
+      {{"", one.private_key}, "the certificate is not PEM"},
+      {{one.certificate, two.private_key}, "does not belong"}};
+  for (const auto& [identity, message] : cases) {
+    fs::remove(directory_ + "/log");
+    const pid_t pid = Start({ProgramPath("lambdadnn-server")},
+                            {{"LAMBDADNN_JOB_KEY", "k"},
+                             {"LAMBDADNN_TLS_CERTIFICATE", identity.certificate},
+                             {"LAMBDADNN_TLS_KEY", identity.private_key}});
+    EXPECT_EQ(Wait(pid), 2) << message;
+    EXPECT_NE(Log().find("LAMBDADNN_TLS_CERTIFICATE"), std::string::npos) << Log();
+    EXPECT_NE(Log().find(message), std::string::npos) << Log();
+    EXPECT_EQ(Log().find("PRIVATE KEY-----\nM"), std::string::npos);
+  }
+  const pid_t bad_port = Start({ProgramPath("lambdadnn-server")},
+                               {{"LAMBDADNN_JOB_KEY", "k"}, {"LAMBDADNN_TLS_PORT", "65536"}});
+  EXPECT_EQ(Wait(bad_port), 2);
+  EXPECT_NE(Log().find("LAMBDADNN_TLS_PORT must be a whole number"), std::string::npos);
+}
+
 TEST_F(ServerProcessTest, SaysThatItsPortIsInUse) {
   StartServer();
   const pid_t second = Start({ProgramPath("lambdadnn-server")},
@@ -256,7 +282,7 @@ TEST_F(WaitingSliceTest, HeartbeatsComeEveryTwoSecondsAndASecondCallerAttaches) 
   const SliceRequest request = Request("slice-a");
   const Endpoint endpoint = {.host = "127.0.0.1", .port = port_};
   const Instant start = clock_.Now();
-  client.Start("instance", endpoint, request, kKey);
+  client.Start("instance", endpoint, request, {kKey});
   ASSERT_TRUE(Eventually([&] {
     const auto views = client.Poll(kJob.uid);
     return views[0].phase == SlicePhase::kLost || views[0].last_heard - start > FromSeconds(1.5);
@@ -265,13 +291,13 @@ TEST_F(WaitingSliceTest, HeartbeatsComeEveryTwoSecondsAndASecondCallerAttaches) 
   EXPECT_EQ(Fetch(port_, "GET /v1/slices", kKey).body, "{\"running\":\"slice-a\"}\n");
 
   BeastSliceClient other(runtime_);
-  other.Start("instance", endpoint, Request("slice-b"), kKey);
+  other.Start("instance", endpoint, Request("slice-b"), {kKey});
   EXPECT_EQ(Await(other, SlicePhase::kRefused).busy_with, "slice-a");
   other.Forget("slice-b");
-  other.Start("instance", endpoint, request, "wrong key");
+  other.Start("instance", endpoint, request, {"wrong key"});
   EXPECT_EQ(Await(other, SlicePhase::kRefused).error.code(), StatusCode::kUnauthenticated);
   other.Forget("slice-a");
-  other.Start("instance", endpoint, request, kKey);
+  other.Start("instance", endpoint, request, {kKey});
 
   client.Stop("slice-a", false);
   const SliceView ended = Await(client, SlicePhase::kEnded);
@@ -280,10 +306,43 @@ TEST_F(WaitingSliceTest, HeartbeatsComeEveryTwoSecondsAndASecondCallerAttaches) 
   EXPECT_EQ(Await(other, SlicePhase::kEnded).record->invocation, "slice-a");
 }
 
+// The whole contract over TLS, and nothing but probes beside it.
+TEST_F(WaitingSliceTest, WithACertificateSlicesComeOverTls) {
+  const TlsIdentity identity = MakeTlsIdentity("job-1").value();
+  const pid_t pid = StartServer({{"LAMBDADNN_TLS_CERTIFICATE", identity.certificate},
+                                 {"LAMBDADNN_TLS_KEY", identity.private_key},
+                                 {"LAMBDADNN_TLS_PORT", "0"}});
+  constexpr std::string_view kField = "tlsPort=";
+  ASSERT_TRUE(Eventually([&] { return Log().find(kField) != std::string::npos; })) << Log();
+  const std::string log = Log();
+  const int tls_port = std::atoi(log.c_str() + log.find(kField) + kField.size());
+  ASSERT_GT(tls_port, 0) << log;
+  EXPECT_EQ(Fetch(port_, "GET /readyz").status, 200);
+  EXPECT_EQ(Fetch(port_, "GET /metrics", kKey).status, 403);
+  EXPECT_EQ(Fetch(port_, "POST /v1/slices", kKey, "{}").status, 403);
+
+  BeastSliceClient client(runtime_);
+  const Endpoint endpoint = {.scheme = "https", .host = "127.0.0.1", .port = tls_port};
+  client.Start("instance", endpoint, Request("slice-a"),
+               {kKey, CertificateDigest(MakeTlsIdentity("job-1")->certificate).value()});
+  EXPECT_NE(Await(client, SlicePhase::kLost).error.message().find("another certificate"),
+            std::string::npos);
+  const FunctionAccess access = {kKey, CertificateDigest(identity.certificate).value()};
+  client.Start("instance", endpoint, Request("slice-a"), access);
+  ASSERT_TRUE(Eventually([&] {
+    const auto views = client.Poll(kJob.uid);
+    return views[0].phase == SlicePhase::kRunning;  // a heartbeat
+  })) << Log();
+  // While it drains, the stream goes on to its record.
+  ::kill(pid, SIGTERM);
+  EXPECT_EQ(Await(client, SlicePhase::kEnded).record->invocation, "slice-a");
+  EXPECT_EQ(Wait(pid), 0);
+}
+
 TEST_F(WaitingSliceTest, AKilledFunctionIsLostToItsCaller) {
   const pid_t pid = StartServer();
   BeastSliceClient client(runtime_);
-  client.Start("instance", {.host = "127.0.0.1", .port = port_}, Request("slice-a"), kKey);
+  client.Start("instance", {.host = "127.0.0.1", .port = port_}, Request("slice-a"), {kKey});
   ASSERT_TRUE(Eventually([&] {
     return Fetch(port_, "GET /v1/slices", kKey).body.find("slice-a") != std::string::npos;
   }));

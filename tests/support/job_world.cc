@@ -122,6 +122,7 @@ void JobWorld::RestartController() {
       .record_event = [this](EventDraft draft) { told.push_back(std::move(draft)); },
       .leads_now = leads_now,
       .assume_role = assume_role,
+      .make_certificate = make_certificate,
       .cluster = &functions};
   due_.clear();
   reconciler_ = std::make_unique<Reconciler>(
