@@ -8,6 +8,8 @@
 namespace lambdadnn {
 namespace {
 
+constexpr std::string_view kPlainScheme = "http";
+constexpr std::string_view kTlsScheme = "https";
 constexpr int kHttpPort = 80;
 constexpr int kHttpsPort = 443;
 constexpr long long kMaxPort = 65535;
@@ -37,9 +39,11 @@ std::string Shown(std::string_view text) {
 
 }  // namespace
 
+bool Endpoint::IsTls() const { return scheme == kTlsScheme; }
+
 int Endpoint::PortOrUsual() const {
   if (port != 0) return port;
-  return scheme == "http" ? kHttpPort : kHttpsPort;
+  return scheme == kPlainScheme ? kHttpPort : kHttpsPort;
 }
 
 std::string Endpoint::Authority() const {
@@ -88,7 +92,7 @@ Result<Endpoint> ParseEndpoint(std::string_view text) {
   std::string_view rest = text;
   if (const size_t scheme = rest.find(kSchemeEnd); scheme != std::string_view::npos) {
     endpoint.scheme = LowerCase(rest.substr(0, scheme));
-    if (endpoint.scheme != "http" && endpoint.scheme != "https") {
+    if (endpoint.scheme != kPlainScheme && endpoint.scheme != kTlsScheme) {
       return bad("is not a URL that begins with http:// or https://");
     }
     rest.remove_prefix(scheme + kSchemeEnd.size());

@@ -18,6 +18,7 @@ struct Endpoint {
   int port = 0;                // 0 = not given
   std::string path = "";       // "/prefix", without a slash at its end; empty = none
 
+  bool IsTls() const;
   // The given port, else the scheme's default: 80 of http, 443 of any other.
   int PortOrUsual() const;
   // "host", "host:port", "[::1]:port": the port as it was given.

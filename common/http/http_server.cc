@@ -11,7 +11,6 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
-#include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/read.hpp>
 #include <list>
@@ -19,6 +18,7 @@
 #include <set>
 
 #include "common/http/http_exchange.h"
+#include "common/http/tls_stream.h"
 
 namespace lambdadnn {
 namespace beast = boost::beast;
@@ -28,7 +28,7 @@ using boost::system::error_code;
 
 namespace {
 
-using AnyStream = beast::basic_stream<net::generic::stream_protocol>;
+using AnyStream = TlsStream<net::generic::stream_protocol>;
 
 // After a refusal the peer's bytes are read for this long, or this many, so that closing does not
 // reset the connection before the peer has read the answer.
@@ -102,6 +102,7 @@ struct HttpServer::State {
   const HttpServerLimits limits;
   net::io_context io{1};
   net::executor_work_guard<net::io_context::executor_type> work{io.get_executor()};
+  std::optional<net::ssl::context> tls;
   std::optional<net::ip::tcp::acceptor> tcp;
   std::optional<net::local::stream_protocol::acceptor> local;
   std::set<HttpSession*> sessions;  // of the io task alone
@@ -125,7 +126,14 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
   HttpSession(const HttpSession&) = delete;
   HttpSession& operator=(const HttpSession&) = delete;
 
-  void Run() { ReadHeader(); }
+  void Run() {
+    if (!server_.tls.has_value()) return ReadHeader();
+    stream_.expires_after(FromSeconds(server_.limits.header_seconds));
+    stream_.AsyncHandshake(*server_.tls, net::ssl::stream_base::server,
+                           [self = shared_from_this()](error_code error) {
+                             error ? self->Close() : self->ReadHeader();
+                           });
+  }
   void Close() { stream_.close(); }
 
  private:
@@ -199,9 +207,10 @@ class HttpSession : public std::enable_shared_from_this<HttpSession> {
                      });
   }
 
+  // The length of a reply, or its last chunk, ends it: no close_notify of TLS is needed.
   void Linger() {
     error_code ignored;
-    stream_.socket().shutdown(net::socket_base::shutdown_send, ignored);
+    stream_.plain().socket().shutdown(net::socket_base::shutdown_send, ignored);
     stream_.expires_after(FromSeconds(kLingerSeconds));
     Discard();
   }
@@ -345,7 +354,8 @@ Status HttpServerLimits::Validate() const {
 Result<std::unique_ptr<HttpServer>> HttpServer::ListenTcp(Runtime& runtime,
                                                           HttpServerHandler& handler,
                                                           const std::string& address, int port,
-                                                          const HttpServerLimits& limits) {
+                                                          const HttpServerLimits& limits,
+                                                          const std::optional<TlsIdentity>& tls) {
   LDNN_RETURN_IF_ERROR(limits.Validate());
   error_code error;
   const net::ip::address ip = net::ip::make_address(address, error);
@@ -354,6 +364,11 @@ Result<std::unique_ptr<HttpServer>> HttpServer::ListenTcp(Runtime& runtime,
                                 ": give an IP address and a port from 0 to 65535");
   }
   auto state = std::make_shared<State>(runtime, handler, limits);
+  if (tls.has_value()) {
+    Result<net::ssl::context> context = NewTlsServerContext(*tls);
+    if (!context.ok()) return context.status();
+    state->tls = *std::move(context);
+  }
   const net::ip::tcp::endpoint endpoint(ip, static_cast<uint16_t>(port));
   net::ip::tcp::acceptor acceptor(state->io);
   acceptor.open(endpoint.protocol(), error);

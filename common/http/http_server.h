@@ -6,8 +6,8 @@
 // soon (a probe waits for it). A reply may stream its body: its source then runs on a task of its
 // own and may block. Header, body, connections, streams and every wait are limited; a request that
 // breaks a limit or the protocol is answered 4xx and its connection closed. Request bodies are read
-// only after Admit() has let the header pass. HEAD is answered like GET, without the body. Plain
-// HTTP: TLS is the platform's.
+// only after Admit() has let the header pass. HEAD is answered like GET, without the body.
+// Plain HTTP, or TLS 1.3 with a certificate of its own.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +20,7 @@
 
 #include "common/base/runtime.h"
 #include "common/base/status.h"
+#include "common/base/tls_identity.h"
 
 namespace lambdadnn {
 
@@ -61,7 +62,8 @@ struct HttpServerLimits {
   uint64_t body_bytes = 4 * 1024 * 1024;  // a plan of 1,000 functions has well below 1 MiB
   int connections = 64;                   // further ones are closed unanswered
   int streams = 16;                       // further ones are answered 503
-  double header_seconds = 10;             // from connection or previous reply to the whole header
+  // From connection, handshake or previous reply to the whole header; and of the handshake.
+  double header_seconds = 10;
   double body_seconds = 30;
   double write_seconds = 20;  // of one reply or one piece of a stream
   Status Validate() const;
@@ -69,11 +71,14 @@ struct HttpServerLimits {
 
 class HttpServer {
  public:
-  // Listens at once; `handler` and `runtime` outlive the server. Port 0 picks a free one.
-  // kUnavailable names the address and the reason (in use, not permitted).
+  // Listens at once; `handler` and `runtime` outlive the server. Port 0 picks a free one. With
+  // `tls` every connection begins with a handshake, and other bytes end it.
+  // kUnavailable names the address and the reason (in use, not permitted); kInvalidArgument: no
+  // address, or an identity that CheckTlsIdentity refuses.
   static Result<std::unique_ptr<HttpServer>> ListenTcp(Runtime& runtime, HttpServerHandler& handler,
                                                        const std::string& address, int port,
-                                                       const HttpServerLimits& limits);
+                                                       const HttpServerLimits& limits,
+                                                       const std::optional<TlsIdentity>& tls = {});
   // The socket file must not exist; it is left to the caller to remove it. Mode 0600.
   static Result<std::unique_ptr<HttpServer>> ListenUnix(Runtime& runtime,
                                                         HttpServerHandler& handler,

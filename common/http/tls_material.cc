@@ -1,46 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/http/tls_material.h"
 
-#include <openssl/bio.h>
 #include <openssl/err.h>
-#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509_vfy.h>
 
 #include <mutex>
 #include <vector>
 
+#include "common/http/pem.h"
+
 namespace lambdadnn {
 namespace {
 
-template <typename T, void (*kFree)(T*)>
-struct Freer {
-  void operator()(T* object) const { kFree(object); }
-};
-using Certificate = std::unique_ptr<X509, Freer<X509, X509_free>>;
-using PrivateKey = std::unique_ptr<EVP_PKEY, Freer<EVP_PKEY, EVP_PKEY_free>>;
-using Store = std::unique_ptr<X509_STORE, Freer<X509_STORE, X509_STORE_free>>;
-struct BioFreer {
-  void operator()(BIO* bio) const { BIO_free(bio); }
-};
-using Bio = std::unique_ptr<BIO, BioFreer>;
-
-Bio Open(const std::string& text) {
-  return Bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
-}
-
-std::vector<Certificate> ReadCertificates(const std::string& pem) {
-  std::vector<Certificate> certificates;
-  const Bio bio = Open(pem);
-  while (X509* const certificate = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
-    certificates.emplace_back(certificate);
-  }
-  ERR_clear_error();
-  return certificates;
-}
-
-// Never ask for the passphrase of a key on standard input.
-int NoPassphrase(char*, int, int, void*) { return 0; }
+using Store = std::unique_ptr<X509_STORE, OpensslFreer<X509_STORE, X509_STORE_free>>;
 
 class OpensslMaterial final : public TlsMaterial {
  public:
@@ -91,16 +64,12 @@ class OpensslMaterial final : public TlsMaterial {
       return InvalidArgumentError(
           "the client certificate is not PEM text with a certificate; check client-certificate");
     }
-    const Bio bio = Open(options.client_key_pem);
-    key_.reset(PEM_read_bio_PrivateKey(bio.get(), nullptr, NoPassphrase, nullptr));
-    ERR_clear_error();
+    key_ = ReadPrivateKey(options.client_key_pem);
     if (key_ == nullptr) {
       return InvalidArgumentError(
           "the client key is not PEM text with a private key without passphrase; check client-key");
     }
-    const bool fits = X509_check_private_key(chain_.front().get(), key_.get()) == 1;
-    ERR_clear_error();
-    if (fits) return OkStatus();
+    if (BelongTogether(chain_.front().get(), key_.get())) return OkStatus();
     return InvalidArgumentError(
         "the client key does not belong to the client certificate; give the pair that was issued "
         "together");

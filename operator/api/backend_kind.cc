@@ -17,7 +17,9 @@ struct Backend {
 const std::array<Backend, 2>& Backends() {
   static const std::array<Backend, 2> backends = {{
       {BackendKind::kLocal, "Local", {.changes_cpu = true}},
-      {BackendKind::kKnative, "Knative", {.pods = true, .quotas = true, .cluster_limits = true}},
+      {BackendKind::kKnative,
+       "Knative",
+       {.pods = true, .quotas = true, .tls = true, .cluster_limits = true}},
   }};
   return backends;
 }

@@ -22,6 +22,9 @@ struct BackendCapabilities {
   // Functions count against quotas of the job's namespace: where EnsureGroup fails with
   // kResourceExhausted, one of them is used up.
   bool quotas = false;
+  // The operator reaches each function at an address of its own, at any port: functions show their
+  // job's certificate there.
+  bool tls = false;
   // The cluster has a say in what functions may take (ClusterBound).
   bool cluster_limits = false;
 };

@@ -77,7 +77,7 @@ struct Slice {
   SliceView view;
   JobIdentity job;
   Endpoint endpoint;
-  std::string job_key;
+  FunctionAccess access;
   int64_t lines = 0;     // of the stream, heartbeats not counted: where attaching goes on
   uint64_t attempt = 0;  // calls of an older attempt change nothing
   std::shared_ptr<HttpCall> call;
@@ -96,10 +96,11 @@ struct BeastSliceClient::State {
   State(Runtime& state_runtime, const Options& state_options)
       : runtime(state_runtime),
         options(state_options),
-        fingerprint(io, runtime.clock, options.connect_seconds, [this](const JobIdentity& job) {
-          std::lock_guard lock(mutex);
-          if (listener) listener(job);
-        }) {}
+        fingerprint({io, tls}, runtime.clock, options.connect_seconds,
+                    [this](const JobIdentity& job) {
+                      std::lock_guard lock(mutex);
+                      if (listener) listener(job);
+                    }) {}
 
   void OnBody(Slice& slice, std::string_view bytes);
   void OnLine(Slice& slice, std::string_view line);
@@ -127,6 +128,7 @@ struct BeastSliceClient::State {
   Runtime& runtime;
   const Options options;
   net::io_context io{1};
+  net::ssl::context tls = NewPinningContext();
   net::executor_work_guard<net::io_context::executor_type> work{io.get_executor()};
   std::mutex mutex;
   std::map<std::string, Slice> slices;  // by invocation; under mutex
@@ -162,7 +164,7 @@ BeastSliceClient::~BeastSliceClient() {
 }
 
 void BeastSliceClient::Start(const std::string& instance_uid, const Endpoint& endpoint,
-                             const SliceRequest& request, const std::string& job_key) {
+                             const SliceRequest& request, const FunctionAccess& access) {
   State& state = *state_;
   std::lock_guard lock(state.mutex);
   Slice& slice = state.slices[request.invocation];
@@ -190,7 +192,7 @@ void BeastSliceClient::Start(const std::string& instance_uid, const Endpoint& en
           State::JobStreams{{}, StreamBudget(state.options.rates, state.runtime.clock.Now())})
       .first->second.invocations.insert(request.invocation);
   slice.endpoint = endpoint;
-  slice.job_key = job_key;
+  slice.access = access;
   slice.lines = from;
   slice.taken = taken;
   slice.request = request;
@@ -222,11 +224,12 @@ void BeastSliceClient::State::Call(Slice& slice, uint64_t attempt) {
     With(invocation, attempt, [&](Slice& target) { OnEnd(target, status); });
   };
   slice.call = std::make_shared<HttpCall>(
-      io,
+      HttpCallTask{io, tls},
       HttpCallRequest{
           slice.endpoint, "POST",
           "/v1/slices?from=" + std::to_string(slice.lines) + (slice.taken ? "&attach=true" : ""),
-          slice.job_key, EncodeSliceRequest(*slice.request)},
+          slice.access.job_key, EncodeSliceRequest(*slice.request),
+          slice.access.certificate_digest},
       HttpCallLimits{options.connect_seconds, options.silence_seconds}, std::move(callbacks));
   net::post(io, [call = slice.call] { call->Begin(); });
 }
@@ -330,10 +333,10 @@ void BeastSliceClient::Stop(const std::string& invocation, bool graceful) {
   // Lost or refused: the caller sees that the slice runs on, and asks again.
   callbacks.on_end = [](const Status&) {};
   const auto call = std::make_shared<HttpCall>(
-      state.io,
+      HttpCallTask{state.io, state.tls},
       HttpCallRequest{found->second.endpoint, "DELETE",
                       "/v1/slices/" + invocation + "?graceful=" + (graceful ? "true" : "false"),
-                      found->second.job_key, ""},
+                      found->second.access.job_key, "", found->second.access.certificate_digest},
       HttpCallLimits{state.options.connect_seconds, kStopSeconds}, std::move(callbacks));
   net::post(state.io, [call] { call->Begin(); });
 }
@@ -363,8 +366,8 @@ std::vector<SliceView> BeastSliceClient::Poll(const std::string& job_uid) {
 }
 
 void BeastSliceClient::AskFingerprint(const JobIdentity& job, const std::string& instance_uid,
-                                      const Endpoint& endpoint) {
-  state_->fingerprint.Ask(job, instance_uid, endpoint);
+                                      const Endpoint& endpoint, const FunctionAccess& access) {
+  state_->fingerprint.Ask(job, instance_uid, endpoint, access);
 }
 
 std::vector<FingerprintAnswer> BeastSliceClient::TakeFingerprints(const std::string& job_uid) {

@@ -2,7 +2,8 @@
 // SliceClient over HTTP: one task of the executor reads all streams. A stream without a byte for
 // kSilenceSeconds is closed as lost (functions send a heartbeat every two seconds), and only a
 // record whose length and checksum are right ends a slice. Starting a lost slice on the same
-// instance again continues behind the last line that came; nothing is seen twice.
+// instance again continues behind the last line that came; nothing is seen twice. A function that
+// shows another certificate than its job's is sent nothing and counts as lost.
 #pragma once
 
 #include <functional>
@@ -35,12 +36,12 @@ class BeastSliceClient final : public SliceClient {
   BeastSliceClient& operator=(const BeastSliceClient&) = delete;
 
   void Start(const std::string& instance_uid, const Endpoint& endpoint, const SliceRequest& request,
-             const std::string& job_key) override;
+             const FunctionAccess& access) override;
   void Stop(const std::string& invocation, bool graceful) override;
   void Forget(const std::string& invocation) override;
   std::vector<SliceView> Poll(const std::string& job_uid) override;
   void AskFingerprint(const JobIdentity& job, const std::string& instance_uid,
-                      const Endpoint& endpoint) override;
+                      const Endpoint& endpoint, const FunctionAccess& access) override;
   std::vector<FingerprintAnswer> TakeFingerprints(const std::string& job_uid) override;
 
   // Called with the job whose slice changed its phase or whose function answered with its

@@ -17,17 +17,17 @@ constexpr Duration kAnswerKept = std::chrono::seconds(60);
 
 }  // namespace
 
-FingerprintQueries::FingerprintQueries(boost::asio::io_context& io, Clock& clock,
+FingerprintQueries::FingerprintQueries(const HttpCallTask& task, Clock& clock,
                                        double connect_seconds,
                                        std::function<void(const JobIdentity&)> told)
-    : io_(io), clock_(clock), connect_seconds_(connect_seconds), told_(std::move(told)) {}
+    : task_(task), clock_(clock), connect_seconds_(connect_seconds), told_(std::move(told)) {}
 
 void FingerprintQueries::CloseCall(std::shared_ptr<HttpCall> call) {
-  if (call != nullptr) boost::asio::post(io_, [call = std::move(call)] { call->Close(); });
+  if (call != nullptr) boost::asio::post(task_.io, [call = std::move(call)] { call->Close(); });
 }
 
 void FingerprintQueries::Ask(const JobIdentity& job, const std::string& instance_uid,
-                             const Endpoint& endpoint) {
+                             const Endpoint& endpoint, const FunctionAccess& access) {
   const Instant now = clock_.Now();
   std::lock_guard lock(mutex_);
   std::erase_if(questions_, [&](const auto& named) {
@@ -55,9 +55,9 @@ void FingerprintQueries::Ask(const JobIdentity& job, const std::string& instance
     OnEnd(instance_uid, attempt, status);
   };
   question.call = std::make_shared<HttpCall>(
-      io_, HttpCallRequest{endpoint, "GET", "/readyz", "", ""},
+      task_, HttpCallRequest{endpoint, "GET", "/readyz", "", "", access.certificate_digest},
       HttpCallLimits{connect_seconds_, kSilenceSeconds}, std::move(callbacks));
-  boost::asio::post(io_, [call = question.call] { call->Begin(); });
+  boost::asio::post(task_.io, [call = question.call] { call->Begin(); });
 }
 
 void FingerprintQueries::With(const std::string& instance_uid, uint64_t attempt,

@@ -6,7 +6,6 @@
 // destroyed.
 #pragma once
 
-#include <boost/asio/io_context.hpp>
 #include <functional>
 #include <map>
 #include <memory>
@@ -25,13 +24,14 @@ namespace lambdadnn {
 class FingerprintQueries {
  public:
   // `told` is called when a function of the job has answered; runs on the task.
-  FingerprintQueries(boost::asio::io_context& io, Clock& clock, double connect_seconds,
+  FingerprintQueries(const HttpCallTask& task, Clock& clock, double connect_seconds,
                      std::function<void(const JobIdentity&)> told);
   FingerprintQueries(const FingerprintQueries&) = delete;
   FingerprintQueries& operator=(const FingerprintQueries&) = delete;
 
   // As SliceClient::AskFingerprint and TakeFingerprints.
-  void Ask(const JobIdentity& job, const std::string& instance_uid, const Endpoint& endpoint);
+  void Ask(const JobIdentity& job, const std::string& instance_uid, const Endpoint& endpoint,
+           const FunctionAccess& access);
   std::vector<FingerprintAnswer> Take(const std::string& job_uid);
   // Ends all calls.
   void Close();
@@ -54,7 +54,7 @@ class FingerprintQueries {
   void OnEnd(const std::string& instance_uid, uint64_t attempt, const Status& status);
   void CloseCall(std::shared_ptr<HttpCall> call);
 
-  boost::asio::io_context& io_;
+  const HttpCallTask task_;
   Clock& clock_;
   const double connect_seconds_;
   const std::function<void(const JobIdentity&)> told_;

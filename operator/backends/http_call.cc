@@ -11,26 +11,38 @@ namespace http = boost::beast::http;
 namespace net = boost::asio;
 
 namespace {
-constexpr const char* kScheme = "http";
+constexpr const char* kPlainScheme = "http";
+// Of a digest, to tell certificates apart.
+constexpr size_t kShownCharacters = 16;
+
+std::string Shown(const std::string& digest) {
+  return digest.empty() ? "none" : "SHA-256 " + digest.substr(0, kShownCharacters);
+}
 }  // namespace
 
-HttpCall::HttpCall(net::io_context& io, HttpCallRequest request, const HttpCallLimits& limits,
+HttpCall::HttpCall(const HttpCallTask& task, HttpCallRequest request, const HttpCallLimits& limits,
                    Callbacks callbacks)
     : call_(std::move(request)),
       limits_(limits),
       callbacks_(std::move(callbacks)),
-      resolver_(io),
-      stream_(io),
-      pause_(io) {
+      resolver_(task.io),
+      tls_(task.tls),
+      stream_(task.io),
+      pause_(task.io) {
   // boost::none would refuse any Content-Length (Boost 1.74).
   parser_.body_limit(std::numeric_limits<uint64_t>::max());
 }
 
 void HttpCall::Begin() {
   Endpoint& endpoint = call_.endpoint;
-  if (endpoint.scheme.empty()) endpoint.scheme = kScheme;
-  if (endpoint.host.empty() || endpoint.scheme != kScheme) {
-    return End(InvalidArgumentError("'" + endpoint.Text() + "' is no server of plain HTTP"));
+  if (endpoint.scheme.empty()) endpoint.scheme = kPlainScheme;
+  if (endpoint.host.empty() || (endpoint.scheme != kPlainScheme && !endpoint.IsTls())) {
+    return End(InvalidArgumentError("'" + endpoint.Text() + "' is no server of HTTP"));
+  }
+  if (endpoint.IsTls() && call_.certificate_digest.empty()) {
+    return End(FailedPreconditionError(
+        "nothing is sent to " + endpoint.Authority() +
+        ", whose certificate is not known: the Secret with the job's key names none"));
   }
   request_.method_string(call_.method);
   request_.target(endpoint.path + call_.target);
@@ -72,10 +84,33 @@ void HttpCall::Resolve() {
 
 void HttpCall::OnResolved(const net::ip::tcp::resolver::results_type& endpoints) {
   stream_.expires_after(FromSeconds(limits_.connect_seconds));
-  stream_.async_connect(endpoints, [self = shared_from_this()](ErrorCode error, const auto&) {
-    if (error) return self->Fail("connecting to", error);
-    self->Write();
-  });
+  stream_.plain().async_connect(endpoints,
+                                [self = shared_from_this()](ErrorCode error, const auto&) {
+                                  if (error) return self->Fail("connecting to", error);
+                                  self->call_.endpoint.IsTls() ? self->Handshake() : self->Write();
+                                });
+}
+
+void HttpCall::Handshake() {
+  if (ended_) return;
+  // Head and body are two records: the second must not wait until the first is acknowledged.
+  ErrorCode ignored;
+  stream_.plain().socket().set_option(net::ip::tcp::no_delay(true), ignored);
+  stream_.AsyncHandshake(tls_, net::ssl::stream_base::client,
+                         [self = shared_from_this()](ErrorCode error) {
+                           if (error) return self->Fail("setting up TLS with", error);
+                           self->OnHandshake();
+                         });
+}
+
+void HttpCall::OnHandshake() {
+  if (ended_) return;
+  const std::string shown = DigestOfPeer(stream_.connection());
+  if (shown == call_.certificate_digest) return Write();
+  End(UnavailableError(call_.endpoint.Authority() + " shows another certificate (" + Shown(shown) +
+                       ") than the job's functions have (" + Shown(call_.certificate_digest) +
+                       "), and was sent nothing: another program answers there, or the job's "
+                       "Secrets were replaced"));
 }
 
 void HttpCall::Write() {

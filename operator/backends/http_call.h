@@ -2,13 +2,15 @@
 // One HTTP/1.1 call over Boost.Beast whose answer may stream for hours. Private to the backends:
 // included by .cc files only.
 //
+// To an endpoint https nothing is sent before the server has shown the certificate that the request
+// names.
+//
 // All methods and callbacks run on the io_context's task. The callbacks never come after Close().
 #pragma once
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/beast/core/basic_stream.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/http/empty_body.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -23,19 +25,28 @@
 #include "common/base/clock.h"
 #include "common/base/endpoint.h"
 #include "common/base/status.h"
+#include "common/http/tls_stream.h"
 
 namespace lambdadnn {
 
 struct HttpCallRequest {
-  Endpoint endpoint;  // of a server that speaks plain HTTP; its user_info is not sent
+  Endpoint endpoint;  // its user_info is not sent; without a scheme plain HTTP
   std::string method;
   std::string target;  // below the endpoint's path
   std::string bearer;  // key of the Authorization header; empty = none
   std::string body;
+  // CertificateDigest of what an endpoint https must show.
+  std::string certificate_digest = "";
+};
+
+// What calls share; both outlive them. `tls` is a NewPinningContext.
+struct HttpCallTask {
+  boost::asio::io_context& io;
+  boost::asio::ssl::context& tls;
 };
 
 struct HttpCallLimits {
-  double connect_seconds = 5;
+  double connect_seconds = 5;   // the handshake of TLS included
   double silence_seconds = 10;  // without a byte, while reading
 };
 
@@ -51,7 +62,7 @@ class HttpCall : public std::enable_shared_from_this<HttpCall> {
     std::function<void(const Status& status)> on_end;
   };
 
-  HttpCall(boost::asio::io_context& io, HttpCallRequest request, const HttpCallLimits& limits,
+  HttpCall(const HttpCallTask& task, HttpCallRequest request, const HttpCallLimits& limits,
            Callbacks callbacks);
   void Begin();
   void Close();
@@ -60,6 +71,8 @@ class HttpCall : public std::enable_shared_from_this<HttpCall> {
   using ErrorCode = boost::system::error_code;
   void Resolve();
   void OnResolved(const boost::asio::ip::tcp::resolver::results_type& endpoints);
+  void Handshake();
+  void OnHandshake();
   void Write();
   void ReadHeader();
   void ReadBody();
@@ -72,7 +85,8 @@ class HttpCall : public std::enable_shared_from_this<HttpCall> {
   const HttpCallLimits limits_;
   Callbacks callbacks_;
   boost::asio::ip::tcp::resolver resolver_;
-  boost::beast::basic_stream<boost::asio::ip::tcp> stream_;
+  boost::asio::ssl::context& tls_;
+  TlsStream<boost::asio::ip::tcp> stream_;
   boost::asio::steady_timer pause_;
   boost::beast::http::request<boost::beast::http::string_body> request_;
   boost::beast::http::response_parser<boost::beast::http::string_body> parser_;

@@ -47,6 +47,14 @@ struct FingerprintAnswer {
   NumericsFingerprint fingerprint;
 };
 
+// How the operator and the functions of a job know each other.
+struct FunctionAccess {
+  std::string job_key;  // what functions want to see
+  // CertificateDigest of what a function with an endpoint https must show before it is sent
+  // anything.
+  std::string certificate_digest = "";
+};
+
 // Thread-safe.
 class SliceClient {
  public:
@@ -54,7 +62,7 @@ class SliceClient {
   // POSTs the request to `address` (or attaches, if the function already runs this invocation).
   // A second call with the same invocation while its stream is alive does nothing.
   virtual void Start(const std::string& instance_uid, const Endpoint& endpoint,
-                     const SliceRequest& request, const std::string& job_key) = 0;
+                     const SliceRequest& request, const FunctionAccess& access) = 0;
   // Asks the function to end the slice: gracefully (finish the iteration, checkpoint) or at once.
   virtual void Stop(const std::string& invocation, bool graceful) = 0;
   // Drops all memory of the slice and closes its stream; the slice itself runs on.
@@ -64,7 +72,7 @@ class SliceClient {
   // Asks the function for its fingerprint. A second call during a request does nothing; without an
   // answer within a few seconds, call it again.
   virtual void AskFingerprint(const JobIdentity& job, const std::string& instance_uid,
-                              const Endpoint& endpoint) = 0;
+                              const Endpoint& endpoint, const FunctionAccess& access) = 0;
   // The answers that came since the last call. Answers that are never taken are dropped after a
   // while.
   virtual std::vector<FingerprintAnswer> TakeFingerprints(const std::string& job_uid) = 0;

@@ -63,6 +63,11 @@ void AddFlags(CLI::App& app, OperatorFlags& flags) {
       app, "--network-policies", options.network_policies_file,
       "Backend Knative: limit the traffic of functions by a NetworkPolicy for each job, as this "
       "file says (docs/formats.md); without it none is made");
+  app.add_flag("--function-tls,!--no-function-tls", options.function_tls,
+               "Backend Knative: reach the functions of new jobs over TLS, which shows their job's "
+               "certificate (the default). With --no-function-tls keys and credentials go to them "
+               "in plain text, unless a mesh encrypts it")
+      ->envname(VariableOf("--function-tls"));
   AddValue(app, "--platform", options.platform_file,
            "Prices, sizes and limits of functions (docs/formats.md); without it this machine's");
   AddValue(app, "--store", options.store,

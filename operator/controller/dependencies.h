@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/base/runtime.h"
+#include "common/base/tls_identity.h"
 #include "common/objectstore/object_store.h"
 #include "common/plan/workload.h"
 #include "common/protocol/slice.h"
@@ -79,6 +80,9 @@ struct ControllerDependencies {
   std::function<Result<TemporaryCredentials>(const StoreReference&, const StoreSecrets& secrets,
                                              const AssumedRole&)>
       assume_role = nullptr;
+  // Makes the certificate of a new job's functions, by a name for people; null = they speak plain
+  // HTTP.
+  std::function<Result<TlsIdentity>(const std::string& name)> make_certificate = nullptr;
   // Whether the last log lines of functions go into the job's results; false = the platform keeps
   // all logs anyway.
   bool keep_logs = true;

@@ -20,7 +20,13 @@ FunctionGroup BaseGroup(const Job& job, const Platform& platform, const Function
   group.addressing = job.spec.addressing;
   group.pods = job.spec.pod_template;
   group.environment = secrets.store_environment;
-  group.environment[kJobKeyVariable] = secrets.job_key;
+  group.environment[kJobKeyVariable] = secrets.job_key.key;
+  // With a Service of its own a function is reached through the ingress, which speaks plain HTTP.
+  if (secrets.job_key.tls.has_value() && group.addressing == Addressing::kPod) {
+    group.environment[kTlsCertificateVariable] = secrets.job_key.tls->certificate;
+    group.environment[kTlsKeyVariable] = secrets.job_key.tls->private_key;
+    group.environment[kTlsPortVariable] = std::to_string(kFunctionTlsPort);
+  }
   return group;
 }
 
@@ -41,6 +47,10 @@ std::string ServersGroupName(int plan_revision) { return WithRevision("servers",
 GroupKind KindOfGroup(const std::string& name) {
   if (name == kProfileGroup) return GroupKind::kProfile;
   return name.starts_with(ServersGroupName(1)) ? GroupKind::kServers : GroupKind::kWorkers;
+}
+
+bool ServesTls(const FunctionGroup& group) {
+  return group.environment.contains(kTlsCertificateVariable);
 }
 
 int MilliCpuOf(const Platform& platform, int memory_mib) {

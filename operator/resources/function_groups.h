@@ -9,6 +9,7 @@
 
 #include "operator/api/job.h"
 #include "operator/resources/function_group.h"
+#include "operator/resources/job_key.h"
 
 namespace lambdadnn {
 
@@ -26,15 +27,24 @@ GroupKind KindOfGroup(const std::string& name);
 // all; 0 = no limit.
 int MilliCpuOf(const Platform& platform, int memory_mib);
 
-// What every function of a job is told by its environment: the key that its callers must show, and
-// the credentials of the store (never part of a slice request).
+// What every function of a job is told by its environment: the key that its callers must show, the
+// certificate that it shows them, and the credentials of the store (never part of a slice request).
 struct FunctionSecrets {
-  std::string job_key;
+  JobKey job_key;
   std::map<std::string, std::string> store_environment;
 };
 
 // The environment variable that carries the job's key.
 inline constexpr const char* kJobKeyVariable = "LAMBDADNN_JOB_KEY";
+// Those of a function that is reached over TLS: certificate and key, and where it serves them.
+inline constexpr const char* kTlsCertificateVariable = "LAMBDADNN_TLS_CERTIFICATE";
+inline constexpr const char* kTlsKeyVariable = "LAMBDADNN_TLS_KEY";
+inline constexpr const char* kTlsPortVariable = "LAMBDADNN_TLS_PORT";
+// Beside the function's port and those of queue-proxy in its pod.
+inline constexpr int kFunctionTlsPort = 8443;
+
+// Whether the group's functions are reached over TLS.
+bool ServesTls(const FunctionGroup& group);
 
 // Workers, then servers, of the plan in the job's status.
 std::vector<FunctionGroup> PlannedGroups(const Job& job, const Platform& platform,

@@ -17,6 +17,8 @@ inline constexpr const char* kJobNameLabel = "lambdadnn.io/job-name";
 inline constexpr const char* kGroupLabel = "lambdadnn.io/group";
 // Of a function with a Service of its own, beside the label of its group: which of the group it is.
 inline constexpr const char* kMemberLabel = "lambdadnn.io/member";
+// Of a pod whose function serves TLS: at which port. A pod keeps it whatever later operators do.
+inline constexpr const char* kTlsPortLabel = "lambdadnn.io/tls-port";
 // The container of the function in its pod, beside what a platform adds.
 inline constexpr const char* kFunctionContainer = "function";
 

@@ -7,6 +7,23 @@
 #include "operator/resources/job_children.h"
 
 namespace lambdadnn {
+namespace {
+
+// The last two as in a Secret of type kubernetes.io/tls.
+constexpr const char* kKeyEntry = "key";
+constexpr const char* kCertificateEntry = "tls.crt";
+constexpr const char* kPrivateKeyEntry = "tls.key";
+
+// "" = there is none; nullopt: there is one that makes no sense.
+std::optional<std::string> EntryOf(const Json& secret, const char* name) {
+  const Json* entry = FindPath(secret, {"data", name});
+  if (entry == nullptr) return "";
+  if (!entry->is_string()) return std::nullopt;
+  return DecodeBase64(entry->get<std::string>());
+}
+
+}  // namespace
+
 std::string JobKeySecretName(const Job& job) { return job.metadata.name + "-lambdadnn-key"; }
 
 std::string MakeJobKey(Random& random) {
@@ -15,7 +32,12 @@ std::string MakeJobKey(Random& random) {
   return key;
 }
 
-Json JobKeySecret(const Job& job, const std::string& key) {
+Json JobKeySecret(const Job& job, const JobKey& key) {
+  Json data = {{kKeyEntry, EncodeBase64(key.key)}};
+  if (key.tls.has_value()) {
+    data[kCertificateEntry] = EncodeBase64(key.tls->certificate);
+    data[kPrivateKeyEntry] = EncodeBase64(key.tls->private_key);
+  }
   return {{"apiVersion", "v1"},
           {"kind", "Secret"},
           {"metadata",
@@ -24,16 +46,20 @@ Json JobKeySecret(const Job& job, const std::string& key) {
             {"labels", ChildLabels(job.metadata.name, job.metadata.uid)},
             {"ownerReferences", OwnerReferences(job.metadata.name, job.metadata.uid)}}},
           {"type", "Opaque"},
-          {"data", {{"key", EncodeBase64(key)}}}};
+          {"data", std::move(data)}};
 }
 
-std::optional<std::string> KeyOfSecret(const Job& job, const Json& secret) {
-  const Json* key = FindPath(secret, {"data", "key"});
-  if (!IsOwnedByJob(secret, job.metadata.uid) || key == nullptr || !key->is_string())
-    return std::nullopt;
-  std::optional<std::string> decoded = DecodeBase64(key->get<std::string>());
-  if (!decoded.has_value() || decoded->empty()) return std::nullopt;
-  return decoded;
+std::optional<JobKey> KeyOfSecret(const Job& job, const Json& secret) {
+  if (!IsOwnedByJob(secret, job.metadata.uid)) return std::nullopt;
+  const std::optional<std::string> key = EntryOf(secret, kKeyEntry);
+  const std::optional<std::string> certificate = EntryOf(secret, kCertificateEntry);
+  const std::optional<std::string> private_key = EntryOf(secret, kPrivateKeyEntry);
+  if (!key.has_value() || !certificate.has_value() || !private_key.has_value()) return std::nullopt;
+  // A certificate whose key is lost is none that functions could show.
+  if (key->empty() || certificate->empty() != private_key->empty()) return std::nullopt;
+  JobKey held = {*key};
+  if (!certificate->empty()) held.tls = TlsIdentity{*certificate, *private_key};
+  return held;
 }
 
 }  // namespace lambdadnn

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "common/base/bytes.h"
+#include "operator/resources/function_groups.h"
 #include "operator/resources/job_account.h"
 
 namespace lambdadnn {
@@ -130,6 +131,7 @@ Json PodMetadata(const FunctionGroup& group, const KnativeOptions& options) {
   Json labels = group.pods.labels;
   Json annotations = group.pods.annotations;
   labels.update(Labels(group));
+  if (ServesTls(group)) labels[kTlsPortLabel] = std::to_string(kFunctionTlsPort);
   annotations.update(Annotations(group, options));
   return {{"labels", std::move(labels)}, {"annotations", std::move(annotations)}};
 }

@@ -3,6 +3,7 @@
 
 #include "common/base/endpoint.h"
 #include "common/json/yaml_file.h"
+#include "operator/resources/function_groups.h"
 #include "operator/resources/job_account.h"
 #include "operator/resources/job_children.h"
 #include "operator/resources/network_peers.h"
@@ -140,7 +141,9 @@ int StorePort(const FunctionGroup& group) {
 Json JobNetworkPolicy(const FunctionGroup& group, const JobNetworkOptions& options) {
   Json ingress = Json::array();
   ingress.push_back({{"from", PeersOfJob(group)}});
-  AdmitFrom(options.operators, Ports({kRequests}), &ingress);
+  // Queue-proxy's as well: functions of the job that an earlier operator started have it alone.
+  AdmitFrom(options.operators,
+            ServesTls(group) ? Ports({kRequests, kFunctionTlsPort}) : Ports({kRequests}), &ingress);
   AdmitFrom(options.knative, Ports({kRequests, kTlsRequests, kAdministration, kScaling}), &ingress);
   AdmitFrom(options.gateways, Ports({kRequests, kTlsRequests}), &ingress);
   Append(options.extra_ingress, &ingress);

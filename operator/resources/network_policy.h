@@ -2,11 +2,11 @@
 // Ingress and egress of one job's pods: one networking.k8s.io/v1 NetworkPolicy per job that selects
 // all its pods in both directions, so that it denies what it does not list. Pure builders.
 //
-// Admitted to the pods: the operator at queue-proxy's port, Knative's activator and autoscaler at
-// queue-proxy's ports, the ingress gateway where one is named, and the job's other pods. Kubernetes
-// itself admits traffic from a pod's own node, so the kubelet's probes need no rule. Admitted from
-// the pods: DNS, the object store, the job's other pods. Another policy of the namespace can only
-// admit more.
+// Admitted to the pods: the operator at the function's port of TLS and at queue-proxy's, Knative's
+// activator and autoscaler at queue-proxy's ports, the ingress gateway where one is named, and the
+// job's other pods. Kubernetes itself admits traffic from a pod's own node, so the kubelet's probes
+// need no rule. Admitted from the pods: DNS, the object store, the job's other pods. Another policy
+// of the namespace can only admit more.
 #pragma once
 
 #include <optional>

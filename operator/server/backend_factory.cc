@@ -37,10 +37,18 @@ Result<OpenedBackend> OpenKnative(const BackendEnvironment& environment) {
 }
 
 std::vector<CheckFinding> CheckKnative(Runtime&, const OperatorOptions& options) {
-  if (!options.network_policies_file.empty()) return {};  // has a check of its own
-  return {{Level::kWarning, "network policies",
-           "none are made without --network-policies: jobs reach each other's functions, and "
-           "functions reach everything"}};
+  std::vector<CheckFinding> findings;
+  if (options.network_policies_file.empty()) {  // else it has a check of its own
+    findings.push_back({Level::kWarning, "network policies",
+                        "none are made without --network-policies: jobs reach each other's "
+                        "functions, and functions reach everything"});
+  }
+  if (!options.function_tls) {
+    findings.push_back({Level::kWarning, "TLS to functions",
+                        "off (--no-function-tls): keys of jobs and credentials of slices cross the "
+                        "cluster in plain text unless a mesh encrypts it"});
+  }
+  return findings;
 }
 
 Result<OpenedBackend> OpenLocal(const BackendEnvironment& environment) {

@@ -36,6 +36,8 @@ struct OperatorOptions {
   std::string network_policies_file = "";
   // Backend Knative: Secrets of each job's namespace that its pods pull images with.
   std::vector<std::string> image_pull_secrets = {};
+  // Backend Knative: functions of new jobs are reached over TLS, and show their job's certificate.
+  bool function_tls = true;
   // Prices, sizes and limits of functions; empty = this machine's, for the backend Local alone.
   std::string platform_file = "";
   // The operator's own store and what jobs may read with its rights

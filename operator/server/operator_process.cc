@@ -15,6 +15,7 @@
 #include "common/base/process_usage.h"
 #include "common/base/text.h"
 #include "common/http/http_transport.h"
+#include "common/http/pinned_certificate.h"
 #include "common/json/dump_json.h"
 #include "common/telemetry/log.h"
 #include "common/telemetry/metrics.h"
@@ -352,6 +353,10 @@ ControllerDependencies OperatorProcess::State::Dependencies() {
       LogWarning("operator", "functions will not trust the store: " + portable.status().message());
     }
   }
+  std::function<Result<TlsIdentity>(const std::string&)> make_certificate;
+  if (options.function_tls && CapabilitiesOf(options.backend).tls) {
+    make_certificate = MakeTlsIdentity;
+  }
   Runtime& with = runtime;
   EventRecorder& events = *recorder;
   std::function<void(std::vector<Span>)> export_spans;
@@ -382,6 +387,7 @@ ControllerDependencies OperatorProcess::State::Dependencies() {
                                                           const AssumedRole& role) {
                 return AssumeJobRole(reference, secrets, ca_file, with, role, requests);
               },
+          .make_certificate = make_certificate,
           .cluster = cluster};
 }
 

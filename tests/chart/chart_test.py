@@ -264,6 +264,9 @@ class Values(unittest.TestCase):
                                         for port in rule["ports"]})
         reached = {port["port"] for rule in spec["egress"] for port in rule["ports"]}
         self.assertLessEqual({53, 80, 443, 6443, 8012, 9000}, reached)
+        [functions] = [rule for rule in spec["egress"] if rule.get("to") == [{"namespaceSelector": {}}]]
+        # Both, whatever functions.tls says: jobs go on as they began.
+        self.assertEqual([8012, 8443], [port["port"] for port in functions["ports"]])
         self.assertNotIn(name, objects({"networkPolicy": {"enabled": False}}))
 
     def test_the_operator_reaches_the_ports_of_all_stores(self):
@@ -317,6 +320,14 @@ class Values(unittest.TestCase):
                             ({"resourceAttributes": {"a b": "c"}}, "a b"),
                             ({"resourceAttributes": {"a": []}}, "resourceAttributes")):
             self.assertIn(name, refusal({"tracing": wrong}))
+
+    def test_functions_are_reached_over_tls_unless_that_is_switched_off(self):
+        def told(values):
+            operator = container(objects(values)[("Deployment", NAMESPACE, NAME)])
+            return [word for word in operator["args"] if word.endswith("function-tls")]
+        self.assertEqual(["--function-tls"], told({}))
+        self.assertEqual(["--no-function-tls"], told({"functions": {"tls": False}}))
+        self.assertIn("tls", refusal({"functions": {"tls": "yes"}}))
 
     def test_functions_pull_with_the_secrets_of_the_values(self):
         def told(values):

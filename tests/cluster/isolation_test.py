@@ -22,7 +22,7 @@ STORE_PORT = int(settings.S3_ADDRESS.rsplit(":", 1)[1])
 # An address of the internet, as far as the cluster can tell: it belongs to the clients' namespace.
 ELSEWHERE = "203.0.113.9"
 OTHER_PORT = 9999
-QUEUE, USER, SCALING = 8012, 8080, 9090
+QUEUE, TLS, USER, SCALING = 8012, 8443, 8080, 9090
 API_SERVER = ("10.96.0.1", 443)
 # Refusals come at once; this is for a machine that others keep busy.
 CONNECT_SECONDS = 60
@@ -181,10 +181,12 @@ class Isolation(on_pods.OnPods):
         server = self.group("red", "servers")[0]
         blue = self.group("blue", "workers")[0]
         stranger = self.stranger("early")
+        activator, autoscaler = self.knative_pod("activator"), self.knative_pod("autoscaler")
         refused = [(source, target, port) for source in (stranger, blue)
-                   for target in (near, far, server) for port in (QUEUE, USER)]
+                   for target in (near, far, server) for port in (QUEUE, TLS, USER)]
         refused += [(network.LAB, far, USER), (network.LAB, far, SCALING), ("n1", far, QUEUE),
-                    (far, blue, QUEUE), (far, blue, USER), (far, *API_SERVER),
+                    ("n1", far, TLS), (activator, far, TLS), (autoscaler, far, TLS),
+                    (far, blue, QUEUE), (far, blue, TLS), (far, blue, USER), (far, *API_SERVER),
                     (far, ELSEWHERE, STORE_PORT), (near, ELSEWHERE, STORE_PORT),
                     (far, settings.LAB_IP, OTHER_PORT), (near, settings.LAB_IP, OTHER_PORT)]
         for each in refused:
@@ -193,8 +195,8 @@ class Isolation(on_pods.OnPods):
         self.addCleanup(self.enforcer.stop)
         for each in refused:
             self.assertFalse(self.connects(*each), self.told(*each))
-        activator, autoscaler = self.knative_pod("activator"), self.knative_pod("autoscaler")
         admitted = [(network.LAB, near, QUEUE), (network.LAB, far, QUEUE), (network.LAB, server, QUEUE),
+                    (network.LAB, near, TLS), (network.LAB, far, TLS), (network.LAB, server, TLS),
                     ("n1", near, USER), ("n2", far, QUEUE), (near, far, QUEUE), (far, server, USER),
                     (far, settings.LAB_IP, STORE_PORT), (activator, far, QUEUE),
                     (autoscaler, far, SCALING), (autoscaler, near, SCALING)]
@@ -229,7 +231,7 @@ class Isolation(on_pods.OnPods):
         blue = self.group("blue", "workers")[0]
         for source in (stranger, blue):
             self.assertFalse(self.connects(source, later, QUEUE), self.told(source, later, QUEUE))
-        self.assertTrue(self.connects(network.LAB, later, QUEUE))
+        self.assertTrue(self.connects(network.LAB, later, TLS))
         self.advances("red")
 
     def a_policy_that_somebody_deletes(self, blue):

@@ -16,9 +16,11 @@
 #include "common/base/files.h"
 #include "common/base/subprocess.h"
 #include "common/base/text.h"
+#include "common/http/pinned_certificate.h"
 #include "common/protocol/slice_codec.h"
 #include "operator/backends/beast_slice_client.h"
 #include "operator/backends/local/local_backend.h"
+#include "tests/integration/process_fixture.h"
 #include "tests/support/paths.h"
 #include "tests/support/raw_http.h"
 
@@ -29,78 +31,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kKey = "integration-key";
 const JobIdentity kJob = {"job-1", "default", "demo"};
-
-class FunctionProcessTest : public testing::Test {
- protected:
-  ~FunctionProcessTest() override {
-    for (const pid_t pid : started_) {
-      ::kill(pid, SIGKILL);
-      ::waitpid(pid, nullptr, 0);
-    }
-  }
-
-  static std::map<std::string, std::string> Environment() {
-    std::map<std::string, std::string> variables;
-    for (char** entry = environ; *entry != nullptr; ++entry) {
-      const std::string text = *entry;
-      variables[text.substr(0, text.find('='))] = text.substr(text.find('=') + 1);
-    }
-    return variables;
-  }
-
-  pid_t Start(std::vector<std::string> arguments,
-              const std::map<std::string, std::string>& variables = {}) {
-    ProcessSpec spec;
-    spec.arguments = std::move(arguments);
-    spec.environment = Environment();
-    for (const auto& [name, value] : variables) spec.environment[name] = value;
-    spec.log_file = directory_ + "/log";
-    const Result<pid_t> pid = StartProcess(spec);
-    EXPECT_TRUE(pid.ok()) << pid.status().ToString();
-    if (!pid.ok()) return 0;
-    started_.push_back(*pid);
-    return *pid;
-  }
-
-  // The exit code, or -signal; the process is reaped.
-  int Wait(pid_t pid) {
-    for (int i = 0; i < 1500; ++i) {
-      int status = 0;
-      if (::waitpid(pid, &status, WNOHANG) == pid) {
-        std::erase(started_, pid);
-        return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
-      }
-      clock_.SleepFor(FromSeconds(0.01));
-    }
-    ADD_FAILURE() << "process " << pid << " does not end";
-    return -1000;
-  }
-
-  template <typename Condition>
-  bool Eventually(Condition condition, double seconds = 15) {
-    const Instant deadline = clock_.Now() + FromSeconds(seconds);
-    while (!condition()) {
-      if (clock_.Now() > deadline) return false;
-      clock_.SleepFor(FromSeconds(0.005));
-    }
-    return true;
-  }
-
-  static bool IsAlive(pid_t pid) {
-    // A zombie whose parent does not wait has ended all the same.
-    const Result<std::string> stat = ReadFile("/proc/" + std::to_string(pid) + "/stat");
-    return stat.ok() && stat->substr(stat->rfind(')') + 2, 1) != "Z";
-  }
-
-  std::string Log() { return ReadFile(directory_ + "/log").value(); }
-
-  SystemClock clock_;
-  ThreadExecutor executor_;
-  SystemRandom random_;
-  Runtime runtime_{clock_, executor_, random_};
-  const std::string directory_ = MakeTempDir();
-  std::vector<pid_t> started_;
-};
 
 class ServerProcessTest : public FunctionProcessTest {
  protected:
@@ -171,6 +101,31 @@ TEST_F(ServerProcessTest, RefusesToStartWithoutAKeyOrWithABadVariable) {
       Start({ProgramPath("lambdadnn-server")}, {{"LAMBDADNN_JOB_KEY", "k"}, {"PORT", "http"}});
   EXPECT_EQ(Wait(bad_port), 2);
   EXPECT_NE(Log().find("PORT must be a whole number"), std::string::npos);
+}
+
+TEST_F(ServerProcessTest, RefusesToStartWithACertificateThatMakesNoSense) {
+  const TlsIdentity one = MakeTlsIdentity("one").value();
+  const TlsIdentity two = MakeTlsIdentity("two").value();
+  const std::pair<TlsIdentity, const char*> cases[] = {
+      {{"x", one.private_key}, "the certificate is not PEM"},
+      {{one.certificate, ""}, "the key is not PEM"},
+      {{"", one.private_key}, "the certificate is not PEM"},
+      {{one.certificate, two.private_key}, "does not belong"}};
+  for (const auto& [identity, message] : cases) {
+    fs::remove(directory_ + "/log");
+    const pid_t pid = Start({ProgramPath("lambdadnn-server")},
+                            {{"LAMBDADNN_JOB_KEY", "k"},
+                             {"LAMBDADNN_TLS_CERTIFICATE", identity.certificate},
+                             {"LAMBDADNN_TLS_KEY", identity.private_key}});
+    EXPECT_EQ(Wait(pid), 2) << message;
+    EXPECT_NE(Log().find("LAMBDADNN_TLS_CERTIFICATE"), std::string::npos) << Log();
+    EXPECT_NE(Log().find(message), std::string::npos) << Log();
+    EXPECT_EQ(Log().find("PRIVATE KEY-----\nM"), std::string::npos);
+  }
+  const pid_t bad_port = Start({ProgramPath("lambdadnn-server")},
+                               {{"LAMBDADNN_JOB_KEY", "k"}, {"LAMBDADNN_TLS_PORT", "65536"}});
+  EXPECT_EQ(Wait(bad_port), 2);
+  EXPECT_NE(Log().find("LAMBDADNN_TLS_PORT must be a whole number"), std::string::npos);
 }
 
 TEST_F(ServerProcessTest, SaysThatItsPortIsInUse) {
@@ -256,7 +211,7 @@ TEST_F(WaitingSliceTest, HeartbeatsComeEveryTwoSecondsAndASecondCallerAttaches) 
   const SliceRequest request = Request("slice-a");
   const Endpoint endpoint = {.host = "127.0.0.1", .port = port_};
   const Instant start = clock_.Now();
-  client.Start("instance", endpoint, request, kKey);
+  client.Start("instance", endpoint, request, {kKey});
   ASSERT_TRUE(Eventually([&] {
     const auto views = client.Poll(kJob.uid);
     return views[0].phase == SlicePhase::kLost || views[0].last_heard - start > FromSeconds(1.5);
@@ -265,13 +220,13 @@ TEST_F(WaitingSliceTest, HeartbeatsComeEveryTwoSecondsAndASecondCallerAttaches) 
   EXPECT_EQ(Fetch(port_, "GET /v1/slices", kKey).body, "{\"running\":\"slice-a\"}\n");
 
   BeastSliceClient other(runtime_);
-  other.Start("instance", endpoint, Request("slice-b"), kKey);
+  other.Start("instance", endpoint, Request("slice-b"), {kKey});
   EXPECT_EQ(Await(other, SlicePhase::kRefused).busy_with, "slice-a");
   other.Forget("slice-b");
-  other.Start("instance", endpoint, request, "wrong key");
+  other.Start("instance", endpoint, request, {"wrong key"});
   EXPECT_EQ(Await(other, SlicePhase::kRefused).error.code(), StatusCode::kUnauthenticated);
   other.Forget("slice-a");
-  other.Start("instance", endpoint, request, kKey);
+  other.Start("instance", endpoint, request, {kKey});
 
   client.Stop("slice-a", false);
   const SliceView ended = Await(client, SlicePhase::kEnded);
@@ -280,10 +235,43 @@ TEST_F(WaitingSliceTest, HeartbeatsComeEveryTwoSecondsAndASecondCallerAttaches) 
   EXPECT_EQ(Await(other, SlicePhase::kEnded).record->invocation, "slice-a");
 }
 
+// The whole contract over TLS, and nothing but probes beside it.
+TEST_F(WaitingSliceTest, WithACertificateSlicesComeOverTls) {
+  const TlsIdentity identity = MakeTlsIdentity("job-1").value();
+  const pid_t pid = StartServer({{"LAMBDADNN_TLS_CERTIFICATE", identity.certificate},
+                                 {"LAMBDADNN_TLS_KEY", identity.private_key},
+                                 {"LAMBDADNN_TLS_PORT", "0"}});
+  constexpr std::string_view kField = "tlsPort=";
+  ASSERT_TRUE(Eventually([&] { return Log().find(kField) != std::string::npos; })) << Log();
+  const std::string log = Log();
+  const int tls_port = std::atoi(log.c_str() + log.find(kField) + kField.size());
+  ASSERT_GT(tls_port, 0) << log;
+  EXPECT_EQ(Fetch(port_, "GET /readyz").status, 200);
+  EXPECT_EQ(Fetch(port_, "GET /metrics", kKey).status, 403);
+  EXPECT_EQ(Fetch(port_, "POST /v1/slices", kKey, "{}").status, 403);
+
+  BeastSliceClient client(runtime_);
+  const Endpoint endpoint = {.scheme = "https", .host = "127.0.0.1", .port = tls_port};
+  client.Start("instance", endpoint, Request("slice-a"),
+               {kKey, CertificateDigest(MakeTlsIdentity("job-1")->certificate).value()});
+  EXPECT_NE(Await(client, SlicePhase::kLost).error.message().find("another certificate"),
+            std::string::npos);
+  const FunctionAccess access = {kKey, CertificateDigest(identity.certificate).value()};
+  client.Start("instance", endpoint, Request("slice-a"), access);
+  ASSERT_TRUE(Eventually([&] {
+    const auto views = client.Poll(kJob.uid);
+    return views[0].phase == SlicePhase::kRunning;  // a heartbeat
+  })) << Log();
+  client.Stop("slice-a", false);
+  EXPECT_EQ(Await(client, SlicePhase::kEnded).record->invocation, "slice-a");
+  ::kill(pid, SIGTERM);
+  EXPECT_EQ(Wait(pid), 0);
+}
+
 TEST_F(WaitingSliceTest, AKilledFunctionIsLostToItsCaller) {
   const pid_t pid = StartServer();
   BeastSliceClient client(runtime_);
-  client.Start("instance", {.host = "127.0.0.1", .port = port_}, Request("slice-a"), kKey);
+  client.Start("instance", {.host = "127.0.0.1", .port = port_}, Request("slice-a"), {kKey});
   ASSERT_TRUE(Eventually([&] {
     return Fetch(port_, "GET /v1/slices", kKey).body.find("slice-a") != std::string::npos;
   }));

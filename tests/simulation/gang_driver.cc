@@ -75,7 +75,7 @@ class Gang {
     std::vector<SliceRequest> requests;
     for (size_t i = 0; i < roles.size(); ++i) {
       requests.push_back(MakeRequest(roles[i]));
-      client_.Start(instances[i].uid, instances[i].endpoint, requests.back(), "");
+      client_.Start(instances[i].uid, instances[i].endpoint, requests.back(), {});
       ++result_.slices;
     }
     bool broken = false;
@@ -110,7 +110,7 @@ class Gang {
     if (!lives) return true;
     for (size_t i = 0; i < requests.size(); ++i) {
       if (requests[i].invocation != view.invocation) continue;
-      client_.Start(instances[i].uid, instances[i].endpoint, requests[i], "");
+      client_.Start(instances[i].uid, instances[i].endpoint, requests[i], {});
     }
     return false;
   }

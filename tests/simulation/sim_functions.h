@@ -152,12 +152,12 @@ class SimSliceClient final : public SliceClient {
   SimSliceClient(SimPlatform& platform, SimProcess& process)
       : platform_(platform), process_(process) {}
   void Start(const std::string& instance_uid, const Endpoint& endpoint, const SliceRequest& request,
-             const std::string& job_key) override;
+             const FunctionAccess& access) override;
   void Stop(const std::string& invocation, bool graceful) override;
   void Forget(const std::string& invocation) override;
   std::vector<SliceView> Poll(const std::string& job_uid) override;
   void AskFingerprint(const JobIdentity& job, const std::string& instance_uid,
-                      const Endpoint& endpoint) override;
+                      const Endpoint& endpoint, const FunctionAccess& access) override;
   std::vector<FingerprintAnswer> TakeFingerprints(const std::string& job_uid) override;
   // Ends a random stream; the slice runs on.
   bool CutSomeStream(Random& random);

@@ -26,7 +26,7 @@ constexpr double kHeartbeatSeconds = 2;
 }  // namespace
 
 void SimSliceClient::Start(const std::string& instance_uid, const Endpoint&,
-                           const SliceRequest& request, const std::string&) {
+                           const SliceRequest& request, const FunctionAccess&) {
   if (platform_.on_request_) platform_.on_request_(request);
   std::shared_ptr<Stream>& stream = streams_[request.invocation];
   if (stream != nullptr && stream->alive) return;
@@ -245,7 +245,7 @@ std::vector<SliceView> SimSliceClient::Poll(const std::string& job_uid) {
 }
 
 void SimSliceClient::AskFingerprint(const JobIdentity& job, const std::string& instance_uid,
-                                    const Endpoint&) {
+                                    const Endpoint&, const FunctionAccess&) {
   SimFunction* function = platform_.Find(instance_uid);
   if (function == nullptr || function->service == nullptr || function->cut_off) return;
   (void)process_.Spawn("ask", [this, function, job_uid = job.uid, instance_uid] {

@@ -9,9 +9,11 @@
 #include <utility>
 
 #include "common/checkpoint_index/checkpoint_index.h"
+#include "common/http/pinned_certificate.h"
 #include "common/protocol/object_keys.h"
 #include "common/protocol/slice_codec.h"
 #include "operator/backends/last_line.h"
+#include "operator/resources/function_groups.h"
 
 namespace lambdadnn {
 namespace {
@@ -36,6 +38,8 @@ FakeFunctions::FakeFunctions(Clock& clock, ObjectStore& store, FakeFunctionsOpti
     instance.milli_cpu = instance.group.milli_cpu;
     instance.fingerprint = fingerprint;
     instance.instance.endpoint.host = instance.instance.uid;
+    // As a pod's label has it, whatever the operator of the moment thinks of it.
+    if (ServesTls(instance.group)) instance.instance.endpoint.scheme = "https";
     const auto key = instance.group.environment.find("LAMBDADNN_JOB_KEY");
     keys_.insert(key == instance.group.environment.end() ? "" : key->second);
     if (die_at_start.has_value()) Kill(instance, *die_at_start);
@@ -119,11 +123,19 @@ Result<std::string> FakeFunctions::Logs(const JobIdentity&, const std::string& u
   return found == logs.end() ? std::string() : found->second;
 }
 
-void FakeFunctions::Start(const std::string& instance_uid, const Endpoint&,
-                          const SliceRequest& request, const std::string& job_key) {
+bool FakeFunctions::ShowsWrongCertificate(const Instance& instance, const Endpoint& endpoint,
+                                          const FunctionAccess& access) const {
+  if (endpoint.IsTls() != ServesTls(instance.group)) return true;
+  if (!endpoint.IsTls()) return false;
+  const auto digest = CertificateDigest(instance.group.environment.at(kTlsCertificateVariable));
+  return !digest.ok() || *digest != access.certificate_digest;
+}
+
+void FakeFunctions::Start(const std::string& instance_uid, const Endpoint& endpoint,
+                          const SliceRequest& request, const FunctionAccess& access) {
   Advance();
   const Status fault = Around("startSlice", [&] {
-    keys_.insert(job_key);
+    keys_.insert(access.job_key);
     Stream& stream = streams_[request.invocation];
     const bool again = stream.instance_uid == instance_uid;
     const Instant heard = again ? stream.last_heard : clock_.Now();
@@ -133,7 +145,7 @@ void FakeFunctions::Start(const std::string& instance_uid, const Endpoint&,
     stream.job_uid = request.job.uid;
     stream.last_heard = heard;
     Instance* found = Reachable(instance_uid);
-    if (found == nullptr) {
+    if (found == nullptr || ShowsWrongCertificate(*found, endpoint, access)) {
       stream.lost = true;
       return OkStatus();
     }
@@ -198,12 +210,14 @@ void FakeFunctions::ForgetStreams() {
 }
 
 void FakeFunctions::AskFingerprint(const JobIdentity& job, const std::string& instance_uid,
-                                   const Endpoint&) {
+                                   const Endpoint& endpoint, const FunctionAccess& access) {
   Advance();
   (void)Around("askFingerprint", [&] {
     ++fingerprint_questions_[instance_uid];
     const Instance* instance = Reachable(instance_uid);
-    if (instance == nullptr) return OkStatus();
+    if (instance == nullptr || ShowsWrongCertificate(*instance, endpoint, access)) {
+      return OkStatus();
+    }
     const auto own = fingerprint_of.find(instance_uid);
     answers_[job.uid].push_back(
         {instance_uid, own == fingerprint_of.end() ? instance->fingerprint : own->second});

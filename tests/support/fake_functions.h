@@ -55,12 +55,12 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
 
   // --- SliceClient ---
   void Start(const std::string& instance_uid, const Endpoint& endpoint, const SliceRequest& request,
-             const std::string& job_key) override;
+             const FunctionAccess& access) override;
   void Stop(const std::string& invocation, bool graceful) override;
   void Forget(const std::string& invocation) override;
   std::vector<SliceView> Poll(const std::string& job_uid) override;
   void AskFingerprint(const JobIdentity& job, const std::string& instance_uid,
-                      const Endpoint& endpoint) override;
+                      const Endpoint& endpoint, const FunctionAccess& access) override;
   std::vector<FingerprintAnswer> TakeFingerprints(const std::string& job_uid) override;
 
   // --- What befalls them ---
@@ -156,6 +156,9 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   };
 
   void Kill(Instance& instance, FunctionEnd end);
+  // A TLS client would send it nothing.
+  bool ShowsWrongCertificate(const Instance& instance, const Endpoint& endpoint,
+                             const FunctionAccess& access) const;
   // Null: it is not ready, or nothing is heard of it.
   Instance* Reachable(const std::string& uid) const;
   Status Around(const std::string& call, const std::function<Status()>& effect);

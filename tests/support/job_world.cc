@@ -126,6 +126,7 @@ void JobWorld::RestartController() {
           },
       .leads_now = leads_now,
       .assume_role = assume_role,
+      .make_certificate = make_certificate,
       .cluster = &functions};
   due_.clear();
   reconciler_ = std::make_unique<Reconciler>(

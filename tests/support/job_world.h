@@ -65,6 +65,9 @@ class JobWorld {
   std::function<Status(const std::string& key, std::string_view object)> store_rule;
   // Of the store; heeded from the next restart of the controller on. Null = it has no such thing.
   decltype(ControllerDependencies::assume_role) assume_role;
+  // Of functions, which speak plain HTTP without; heeded from the next restart of the controller
+  // on.
+  decltype(ControllerDependencies::make_certificate) make_certificate;
   ProfileCache* profile_cache = nullptr;  // heeded from the next restart of the controller on
   std::vector<std::string> opened;        // URIs of stores, in order
   std::vector<EventDraft> told;           // to the event recorder

@@ -21,17 +21,6 @@ int ConnectTo(int family, const sockaddr* address, socklen_t size) {
   return -1;
 }
 
-std::string FormatRequest(std::string_view method_and_target, std::string_view key,
-                          std::string_view body) {
-  std::string request(method_and_target);
-  request += " HTTP/1.1\r\nHost: test\r\nConnection: close\r\n";
-  if (!key.empty()) request += "Authorization: Bearer " + std::string(key) + "\r\n";
-  if (!body.empty()) request += "Content-Length: " + std::to_string(body.size()) + "\r\n";
-  request += "\r\n";
-  request += body;
-  return request;
-}
-
 }  // namespace
 
 RawConnection::RawConnection(const std::string& address, int port) {
@@ -108,6 +97,17 @@ RawReply ParseReply(std::string_view bytes) {
     reply.body += std::string(bytes.substr(0, size));
     bytes.remove_prefix(size + 2);
   }
+}
+
+std::string FormatRequest(std::string_view method_and_target, std::string_view key,
+                          std::string_view body) {
+  std::string request(method_and_target);
+  request += " HTTP/1.1\r\nHost: test\r\nConnection: close\r\n";
+  if (!key.empty()) request += "Authorization: Bearer " + std::string(key) + "\r\n";
+  if (!body.empty()) request += "Content-Length: " + std::to_string(body.size()) + "\r\n";
+  request += "\r\n";
+  request += body;
+  return request;
 }
 
 RawReply Fetch(int port, std::string_view method_and_target, std::string_view key,

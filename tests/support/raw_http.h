@@ -38,6 +38,9 @@ struct RawReply {
 };
 
 RawReply ParseReply(std::string_view bytes);
+// The bytes of what Fetch sends.
+std::string FormatRequest(std::string_view method_and_target, std::string_view key,
+                          std::string_view body);
 // One request on a connection of its own. `method_and_target` is "GET /healthz"; an empty `key`
 // sends no Authorization.
 RawReply Fetch(int port, std::string_view method_and_target, std::string_view key = {},

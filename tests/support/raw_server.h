@@ -34,6 +34,7 @@ class RawServer {
   RawServer& operator=(const RawServer&) = delete;
 
   std::string Url(const std::string& path = "/") const;
+  int port() const { return port_; }
   int connections() const { return connections_; }
 
  private:

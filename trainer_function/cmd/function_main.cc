@@ -10,6 +10,7 @@
 #include "common/base/process_usage.h"
 #include "common/base/text.h"
 #include "common/http/http_server.h"
+#include "common/http/pinned_certificate.h"
 #include "common/objectstore/open_store.h"
 #include "common/telemetry/log.h"
 #include "trainer_function/server/cpu_pacer.h"
@@ -24,6 +25,7 @@ constexpr int kExitBadEnvironment = 2;
 constexpr int kExitCannotListen = 4;
 // Interval between checks whether the last slice has ended after SIGTERM.
 constexpr Duration kDrainPoll = std::chrono::milliseconds(20);
+constexpr int kUsualTlsPort = 8443;
 
 // docs/formats.md, "Environment of a function".
 constexpr char kHelp[] =
@@ -32,6 +34,10 @@ It is set up by environment variables, and ends after SIGTERM once its slice has
 
   LAMBDADNN_JOB_KEY         required: the key that callers must hold
   PORT                      port to serve; 0 or absent = any free one
+  LAMBDADNN_TLS_CERTIFICATE, _KEY
+                            PEM text: serve over TLS with this certificate, and on PORT the probes
+                            alone
+  LAMBDADNN_TLS_PORT        port of TLS (default 8443); 0 = any free one
   LAMBDADNN_BIND            address to serve (default 127.0.0.1)
   LAMBDADNN_PORT_FILE       file that the port is written to once it is served
   LAMBDADNN_MILLI_CPU       CPU quota to keep by pacing, where the platform keeps none; 0 = none
@@ -53,6 +59,8 @@ struct FunctionSettings {
   int port = 0;
   std::string port_file;
   std::string job_key;
+  std::optional<TlsIdentity> tls;
+  int tls_port = kUsualTlsPort;
   int milli_cpu = 0;
   std::string milli_cpu_file;
 };
@@ -69,11 +77,25 @@ Status ReadNumber(const char* name, long long max, int* out) {
   return OkStatus();
 }
 
+// None of both variables = plain HTTP.
+Status ReadIdentity(std::optional<TlsIdentity>* out) {
+  TlsIdentity identity;
+  identity.certificate = GetEnvironment("LAMBDADNN_TLS_CERTIFICATE").value_or("");
+  identity.private_key = GetEnvironment("LAMBDADNN_TLS_KEY").value_or("");
+  if (identity.certificate.empty() && identity.private_key.empty()) return OkStatus();
+  LDNN_RETURN_IF_ERROR(
+      CheckTlsIdentity(identity).WithContext("LAMBDADNN_TLS_CERTIFICATE and LAMBDADNN_TLS_KEY"));
+  *out = std::move(identity);
+  return OkStatus();
+}
+
 Result<FunctionSettings> ReadSettings() {
   constexpr int kMaxPort = 65535;
   constexpr int kMaxMilliCpu = 1'000'000;
   FunctionSettings settings;
   LDNN_RETURN_IF_ERROR(ReadNumber("PORT", kMaxPort, &settings.port));
+  LDNN_RETURN_IF_ERROR(ReadNumber("LAMBDADNN_TLS_PORT", kMaxPort, &settings.tls_port));
+  LDNN_RETURN_IF_ERROR(ReadIdentity(&settings.tls));
   LDNN_RETURN_IF_ERROR(ReadNumber("LAMBDADNN_MILLI_CPU", kMaxMilliCpu, &settings.milli_cpu));
   settings.bind_address = GetEnvironment("LAMBDADNN_BIND").value_or(settings.bind_address);
   settings.port_file = GetEnvironment("LAMBDADNN_PORT_FILE").value_or("");
@@ -128,8 +150,43 @@ void AddStores(Runtime& runtime, SliceCredentials& credentials, SliceEnvironment
   };
 }
 
+// What a function serves: the contract, in plain text or over TLS, and with TLS the probes alone in
+// plain text.
+class FunctionHttp {
+ public:
+  static Result<std::unique_ptr<FunctionHttp>> Listen(Runtime& runtime, FunctionServer& handler,
+                                                      const FunctionSettings& settings) {
+    std::unique_ptr<FunctionHttp> http(new FunctionHttp);
+    const std::string& address = settings.bind_address;
+    if (!settings.tls.has_value()) {
+      LDNN_ASSIGN_OR_RETURN(http->plain_,
+                            HttpServer::ListenTcp(runtime, handler, address, settings.port, {}));
+      return http;
+    }
+    LDNN_ASSIGN_OR_RETURN(http->tls_, HttpServer::ListenTcp(runtime, handler, address,
+                                                            settings.tls_port, {}, settings.tls));
+    http->probes_ = std::make_unique<ProbeServer>(handler, http->tls_->port());
+    LDNN_ASSIGN_OR_RETURN(
+        http->plain_, HttpServer::ListenTcp(runtime, *http->probes_, address, settings.port, {}));
+    return http;
+  }
+
+  int port() const { return plain_->port(); }
+  int tls_port() const { return tls_ == nullptr ? 0 : tls_->port(); }
+  int ActiveReplies() const {
+    return plain_->ActiveReplies() + (tls_ == nullptr ? 0 : tls_->ActiveReplies());
+  }
+
+ private:
+  FunctionHttp() = default;
+
+  std::unique_ptr<ProbeServer> probes_;
+  std::unique_ptr<HttpServer> tls_;
+  std::unique_ptr<HttpServer> plain_;
+};
+
 // Until the slice has ended and its callers have read the record; a second signal ends it at once.
-void AwaitDrained(const SliceControl& slices, const HttpServer& http, const sigset_t& signals) {
+void AwaitDrained(const SliceControl& slices, const FunctionHttp& http, const sigset_t& signals) {
   const timespec poll{0, kDrainPoll.count()};
   while (slices.Running() || http.ActiveReplies() > 0) {
     if (sigtimedwait(&signals, nullptr, &poll) > 0) {
@@ -216,8 +273,7 @@ int RunFunction(Runtime& runtime, SliceEnvironment environment, SliceCredentials
   SliceService service(runtime, std::move(environment));
   SliceServiceControl slices(service);
   FunctionServer handler(runtime, slices, metrics, settings->job_key, std::move(fingerprint));
-  Result<std::unique_ptr<HttpServer>> http = HttpServer::ListenTcp(
-      runtime, handler, settings->bind_address, settings->port, HttpServerLimits{});
+  Result<std::unique_ptr<FunctionHttp>> http = FunctionHttp::Listen(runtime, handler, *settings);
   if (!http.ok()) return Fail(http.status(), kExitCannotListen);
   const int port = (*http)->port();
   if (!settings->port_file.empty()) {
@@ -225,7 +281,10 @@ int RunFunction(Runtime& runtime, SliceEnvironment environment, SliceCredentials
     if (!written.ok()) return Fail(written, kExitCannotListen);
   }
   LogInfo("function", "ready",
-          {{"address", settings->bind_address}, {"port", port}, {"protocol", kProtocolVersion}});
+          {{"address", settings->bind_address},
+           {"port", port},
+           {"tlsPort", (*http)->tls_port()},
+           {"protocol", kProtocolVersion}});
 
   int signal_number = 0;
   sigwait(&signals, &signal_number);

@@ -188,6 +188,17 @@ HttpServerReply FunctionServer::DeleteSlice(const HttpServerRequest& request,
   return RunningReply(202, slices_.Running());
 }
 
+std::optional<HttpServerReply> ProbeServer::Admit(const HttpServerRequest& head) {
+  if (IsProbe(head)) return std::nullopt;
+  return ErrorReply(PermissionDeniedError(
+      "only the probes are answered in plain text; send requests over TLS to port " +
+      std::to_string(tls_port_)));
+}
+
+HttpServerReply ProbeServer::Handle(HttpServerRequest request) {
+  return server_.Handle(std::move(request));
+}
+
 HttpServerReply FunctionServer::Metrics() {
   metrics_.GetGauge("lambdadnn_process_resident_memory_bytes", "Resident set size of the function.")
       .Set(static_cast<double>(ResidentBytes()));

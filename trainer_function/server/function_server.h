@@ -3,6 +3,9 @@
 // the line stream of slices, on top of SliceControl. Knows no sockets: HttpServer serves it, tests
 // and fuzzers call it directly.
 //
+// A function with a certificate serves all this over TLS, and beside it ProbeServer in plain text,
+// for the probes of its platform.
+//
 // Everything but the probes needs "Authorization: Bearer <job key>", compared in constant time
 // before a byte of the body is read.
 #pragma once
@@ -48,6 +51,21 @@ class FunctionServer final : public HttpServerHandler {
   const NumericsFingerprint fingerprint_;
   const Instant started_;
   std::atomic<bool> ready_{true};
+};
+
+// The probes of a FunctionServer alone; everything else is refused before a byte of its body is
+// read, since what is sent in plain text may hold keys.
+class ProbeServer final : public HttpServerHandler {
+ public:
+  // `server` outlives this; the refusal names its port, that of TLS.
+  ProbeServer(FunctionServer& server, int tls_port) : server_(server), tls_port_(tls_port) {}
+
+  std::optional<HttpServerReply> Admit(const HttpServerRequest& head) override;
+  HttpServerReply Handle(HttpServerRequest request) override;
+
+ private:
+  FunctionServer& server_;
+  const int tls_port_;
 };
 
 }  // namespace lambdadnn

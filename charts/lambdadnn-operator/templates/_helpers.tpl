@@ -184,6 +184,7 @@ allowedEndpoints: []
 - --pod-rules=/etc/lambdadnn/pod-rules/pod-rules.yaml
 - --worker-image={{ include "lambdadnn.image" (dict "image" .Values.workerImage "root" .) }}
 - --server-image={{ include "lambdadnn.image" (dict "image" .Values.serverImage "root" .) }}
+- {{ ternary "--function-tls" "--no-function-tls" .Values.functions.tls }}
 {{- with .Values.functions.imagePullSecrets }}
 - --image-pull-secrets={{ join "," (uniq .) }}
 {{- end }}

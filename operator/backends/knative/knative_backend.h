@@ -4,7 +4,8 @@
 // made or deleted. All state is in the API server, so a new leader's backend sees what its
 // predecessor saw.
 //
-// Slices go to the pods' own addresses, through their queue-proxy. With addressing Service each
+// Slices go to the pods' own addresses: over TLS to the function itself, or through its queue-proxy
+// where it has no certificate. With addressing Service each
 // function has a Service of its own, and slices go to its name once Knative reports its route as
 // ready. A crash-looping pod is deleted when its group is ensured, which makes Knative start
 // another.

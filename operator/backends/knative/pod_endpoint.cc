@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/backends/knative/pod_endpoint.h"
 
+#include "common/base/text.h"
 #include "common/json/json_path.h"
 #include "operator/kube/object_metadata.h"
+#include "operator/resources/function_groups.h"
 #include "operator/resources/job_children.h"
 
 namespace lambdadnn {
+
+namespace {
+constexpr long long kMaxPort = 65535;
+}  // namespace
 
 bool IsReachedByService(const Json& pod) {
   return !LabelText(pod, kMemberLabel).empty() && !LabelText(pod, kServiceLabel).empty();
@@ -19,7 +25,14 @@ Endpoint KnativeEndpointOf(const Json& pod) {
   }
   const Json* status = FindPath(pod, {"status"});
   const std::string ip = status == nullptr ? "" : TextField(*status, "podIP");
-  return ip.empty() ? Endpoint{} : Endpoint{.host = ip, .port = kQueueProxyPort};
+  if (ip.empty()) return {};
+  const std::string label = LabelText(pod, kTlsPortLabel);
+  if (label.empty()) return {.host = ip, .port = kQueueProxyPort};
+  // What makes no sense is no reason for plain text.
+  const long long port = ParseInteger(label).value_or(0);
+  const bool is_port = port >= 1 && port <= kMaxPort;
+  return {
+      .scheme = "https", .host = ip, .port = is_port ? static_cast<int>(port) : kFunctionTlsPort};
 }
 
 }  // namespace lambdadnn

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The endpoint of the function in a pod of a Knative revision: the pod's own address, through its
-// queue-proxy, or with addressing Service the name of the function's own Service. Pure.
+// The endpoint of the function in a pod of a Knative revision: the pod's own address, over TLS
+// where the pod says so and else through its queue-proxy, or with addressing Service the name of
+// the function's own Service. Pure.
 #pragma once
 
 #include "common/base/endpoint.h"
@@ -8,7 +9,7 @@
 
 namespace lambdadnn {
 
-// The port of queue-proxy, in front of the function.
+// The port of queue-proxy, in front of a function without TLS.
 inline constexpr int kQueueProxyPort = 8012;
 // Where Knative serves the name of a Service inside the cluster.
 inline constexpr int kServicePort = 80;

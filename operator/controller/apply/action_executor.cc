@@ -121,6 +121,10 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const AskFingerprint
   Observations& observed = pass->memory->observations;
   const auto found = observed.instances.find(action.uid);
   if (found == observed.instances.end()) return Next::kGoOn;
+  // Its certificate is known by the Secret of the job's key.
+  if (found->second.instance.endpoint.IsTls()) {
+    LDNN_RETURN_IF_ERROR(credentials_.EnsureJobKey(pass));
+  }
   const Instant now = dependencies_.runtime.clock.Now();
   auto [asked, is_first] = pass->memory->memo.fingerprints_asked.try_emplace(action.uid);
   // The time to answer starts again when the controller waited for other functions in between.
@@ -129,7 +133,7 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const AskFingerprint
   if (restarts) asked->second.first = now;
   asked->second.last = now;
   dependencies_.slices.AskFingerprint(IdentityOf(pass->snapshot.job), action.uid,
-                                      found->second.instance.endpoint);
+                                      found->second.instance.endpoint, pass->memory->access);
   return Next::kGoOn;
 }
 
@@ -161,7 +165,7 @@ void ActionExecutor::StartSlice(Pass* pass, const SliceRequest& request,
   slice.phase = SlicePhase::kStarting;
   slice.last_attach = now;
   dependencies_.slices.Start(instance_uid, instance->second.instance.endpoint, request,
-                             pass->memory->job_key);
+                             pass->memory->access);
 }
 
 double ActionExecutor::TrainingBudgetSeconds(const Pass& pass) const {

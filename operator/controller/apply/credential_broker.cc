@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/http/pinned_certificate.h"
 #include "common/protocol/object_keys.h"
 #include "operator/controller/store/store_access.h"
 #include "operator/controller/store/store_bulkheads.h"
@@ -214,14 +215,17 @@ void CredentialBroker::ObserveRefusals(Pass* pass) {
 
 Status CredentialBroker::EnsureJobKey(Pass* pass) {
   JobMemory& memory = *pass->memory;
-  if (!memory.job_key.empty()) return OkStatus();
+  if (!memory.job_key.key.empty()) return OkStatus();
   const Job& job = pass->snapshot.job;
   const ObjectName name{job.metadata.namespace_name, JobKeySecretName(job)};
   Result<Json> secret = NotFoundError("not asked for");
   // A job whose functions have never begun most likely has none.
   if (!job.status.execution.functions.empty()) secret = dependencies_.kube.Get(SecretType(), name);
   if (!secret.ok() && secret.status().code() == StatusCode::kNotFound) {
-    const std::string key = MakeJobKey(dependencies_.runtime.random);
+    JobKey key = {MakeJobKey(dependencies_.runtime.random)};
+    if (dependencies_.make_certificate != nullptr && job.spec.addressing == Addressing::kPod) {
+      LDNN_ASSIGN_OR_RETURN(key.tls, dependencies_.make_certificate(job.metadata.uid));
+    }
     secret = dependencies_.kube.Create(SecretType(), JobKeySecret(job, key));
     // Another process created it, or the answer to an earlier attempt was lost.
     if (!secret.ok()) secret = dependencies_.kube.Get(SecretType(), name);
@@ -229,12 +233,22 @@ Status CredentialBroker::EnsureJobKey(Pass* pass) {
   if (!secret.ok()) {
     return secret.status().WithContext("cannot get the key of job " + job.metadata.name);
   }
-  std::optional<std::string> key = KeyOfSecret(job, *secret);
+  std::optional<JobKey> key = KeyOfSecret(job, *secret);
   if (!key.has_value()) {
     return FailedPreconditionError("secret " + name.name +
                                    " is not the key of this job; delete it");
   }
-  memory.job_key = *key;
+  FunctionAccess access = {key->key};
+  if (key->tls.has_value()) {
+    const Result<std::string> digest = CertificateDigest(key->tls->certificate);
+    if (!digest.ok()) {
+      return FailedPreconditionError("secret " + name.name + ": " + digest.status().message() +
+                                     "; delete it");
+    }
+    access.certificate_digest = *digest;
+  }
+  memory.job_key = *std::move(key);
+  memory.access = std::move(access);
   return OkStatus();
 }
 

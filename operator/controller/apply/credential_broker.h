@@ -41,7 +41,7 @@ class CredentialBroker {
   Status AddTo(SliceRequest* request, Pass* pass);
   // Reads the Secrets again when functions were refused by their store.
   void ObserveRefusals(Pass* pass);
-  // Makes sure that JobMemory::job_key is there.
+  // Makes sure that JobMemory::job_key and access are there.
   Status EnsureJobKey(Pass* pass);
   // The environment of functions that are about to be asked for.
   Result<FunctionSecrets> SecretsOf(Pass* pass);

@@ -15,11 +15,13 @@
 
 #include "common/objectstore/object_store.h"
 #include "operator/api/status_codec.h"
+#include "operator/backends/slice_client.h"
 #include "operator/controller/observe/job_history.h"
 #include "operator/controller/observe/refused_fields.h"
 #include "operator/controller/observe/snapshot.h"
 #include "operator/controller/store/store_access.h"
 #include "operator/kube/object_cache.h"
+#include "operator/resources/job_key.h"
 
 namespace lambdadnn {
 
@@ -74,7 +76,9 @@ class JobMemory {
   // generation; 0 = not looked at yet.
   int64_t pods_generation = 0;
   Status pods;
-  std::string job_key;
+  JobKey job_key;
+  // How its functions are reached; with the key.
+  FunctionAccess access;
   // Of status, which this API server's CRD refuses: not written again by this process.
   RefusedFields refused_fields;
   // When the API server last took a status of this process.

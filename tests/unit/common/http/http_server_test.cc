@@ -5,8 +5,10 @@
 
 #include <atomic>
 
+#include "common/http/pinned_certificate.h"
 #include "tests/support/paths.h"
 #include "tests/support/raw_http.h"
+#include "tests/support/raw_tls.h"
 
 namespace lambdadnn {
 namespace {
@@ -208,6 +210,67 @@ TEST_F(HttpServerTest, SaysWhichAddressIsInUse) {
   ASSERT_FALSE(second.ok());
   EXPECT_EQ(second.status().code(), StatusCode::kUnavailable);
   EXPECT_NE(second.status().message().find(std::to_string(port())), std::string::npos);
+}
+
+class HttpServerTlsTest : public HttpServerTest {
+ protected:
+  void Listen() {
+    Result<std::unique_ptr<HttpServer>> server =
+        HttpServer::ListenTcp(runtime_, handler_, "127.0.0.1", 0, limits_, identity_);
+    ASSERT_TRUE(server.ok()) << server.status().ToString();
+    server_ = *std::move(server);
+  }
+  const TlsIdentity identity_ = MakeTlsIdentity("test").value();
+};
+
+TEST_F(HttpServerTlsTest, AnswersAndStreamsAsInPlainText) {
+  Listen();
+  const RawReply reply = FetchTls(port(), "POST /a?x=1", "key", std::string(100'000, 'b'));
+  EXPECT_EQ(reply.status, 200);
+  EXPECT_EQ(reply.body, "POST /a x=1 " + std::string(100'000, 'b'));
+  EXPECT_TRUE(reply.complete);
+  const RawReply stream = FetchTls(port(), "GET /stream?pieces=3");
+  EXPECT_EQ(stream.body, "piece\npiece\npiece\n");
+  EXPECT_TRUE(stream.complete);
+}
+
+TEST_F(HttpServerTlsTest, AnOlderTlsIsRefused) {
+  Listen();
+  EXPECT_EQ(FetchTls(port(), "GET /", "", "", TLS1_2_VERSION).status, 0);
+  EXPECT_EQ(handler_.admitted, 0);
+  EXPECT_EQ(FetchTls(port(), "GET /").status, 200);
+}
+
+TEST_F(HttpServerTlsTest, PlainTextEndsTheConnection) {
+  Listen();
+  RawConnection connection("127.0.0.1", port());
+  connection.Send("GET / HTTP/1.1\r\n\r\n");
+  EXPECT_EQ(ParseReply(connection.ReadAll()).status, 0);
+  EXPECT_EQ(handler_.admitted, 0);
+}
+
+TEST_F(HttpServerTlsTest, AHandshakeThatHangsIsClosedAndDelaysNoOther) {
+  limits_.header_seconds = 0.5;
+  Listen();
+  RawConnection silent("127.0.0.1", port());
+  RawConnection cut("127.0.0.1", port());
+  cut.Send("\x16\x03\x01");
+  EXPECT_EQ(FetchTls(port(), "GET /").status, 200);
+  EXPECT_EQ(silent.ReadAll(), "");
+  EXPECT_EQ(cut.ReadAll(), "");
+}
+
+TEST_F(HttpServerTlsTest, ClosesItsConnectionsWhenItEnds) {
+  Listen();
+  RawConnection during("127.0.0.1", port());
+  server_.reset();
+  EXPECT_EQ(during.ReadAll(), "");
+}
+
+TEST_F(HttpServerTlsTest, AnIdentityThatIsNoneIsRefused) {
+  const auto server = HttpServer::ListenTcp(runtime_, handler_, "127.0.0.1", 0, limits_,
+                                            TlsIdentity{identity_.certificate, "no key"});
+  EXPECT_EQ(server.status().code(), StatusCode::kInvalidArgument);
 }
 
 TEST_F(HttpServerTest, ServesAUnixSocketOfTheOwnerAlone) {

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "common/http/http_server.h"
+#include "common/http/pinned_certificate.h"
 #include "common/protocol/slice_codec.h"
 
 namespace lambdadnn {
@@ -88,7 +89,19 @@ std::string Refusal(const std::string& why) {
   return Json{{"error", {{"message", why}}}, {"protocol", kProtocolVersion}}.dump();
 }
 
-class SliceClientTest : public testing::Test {
+// How the function is reached.
+enum class Transport { kPlain, kTls };
+
+std::string NameOf(const testing::TestParamInfo<Transport>& transport) {
+  return transport.param == Transport::kTls ? "Tls" : "Plain";
+}
+
+const TlsIdentity& Identity() {
+  static const TlsIdentity identity = MakeTlsIdentity("job-1").value();
+  return identity;
+}
+
+class SliceClientTest : public testing::TestWithParam<Transport> {
  protected:
   SliceClientTest() {
     request_.invocation = "job-1.r1.i0.worker-0.f0.a1";
@@ -100,15 +113,23 @@ class SliceClientTest : public testing::Test {
     request_.plan.iterations = 1;
     request_.plan.iterations_per_epoch = 1;
     request_.plan.parameters = 1;
-    auto server = HttpServer::ListenTcp(runtime_, function_, "127.0.0.1", 0, HttpServerLimits{});
+    auto server = HttpServer::ListenTcp(runtime_, function_, "127.0.0.1", 0, HttpServerLimits{},
+                                        IsTls() ? std::optional(Identity()) : std::nullopt);
     EXPECT_TRUE(server.ok());
     server_ = *std::move(server);
     options_.silence_seconds = 0.5;
     client_ = std::make_unique<BeastSliceClient>(runtime_, options_);
   }
 
-  Endpoint endpoint() const { return {.host = "127.0.0.1", .port = server_->port()}; }
-  void Start() { client_->Start("instance-1", endpoint(), request_, "key"); }
+  static bool IsTls() { return GetParam() == Transport::kTls; }
+  static Endpoint EndpointAt(int port) {
+    return {.scheme = IsTls() ? "https" : "", .host = "127.0.0.1", .port = port};
+  }
+  Endpoint endpoint() const { return EndpointAt(server_->port()); }
+  static FunctionAccess Access() {
+    return {"key", IsTls() ? CertificateDigest(Identity().certificate).value() : ""};
+  }
+  void Start() { client_->Start("instance-1", endpoint(), request_, Access()); }
 
   // Polls until the slice is in `phase`; collects its lines. The last view is returned either way.
   SliceView Await(SlicePhase phase) {
@@ -133,7 +154,7 @@ class SliceClientTest : public testing::Test {
     one_more.invocation = kOneMore;
     one_more.job.uid = "job-2";
     function_.Then({.pieces = {Record(kOneMore, 1)}});
-    client_->Start("instance-1", endpoint(), one_more, "key");
+    client_->Start("instance-1", endpoint(), one_more, Access());
     const auto heard = [this] {
       const std::vector<SliceView> views = client_->Poll("job-2");
       return views.size() == 1 && views[0].phase == SlicePhase::kEnded;
@@ -160,14 +181,14 @@ class SliceClientTest : public testing::Test {
   std::vector<int64_t> iterations_;
 };
 
-TEST_F(SliceClientTest, AFunctionThatRefusesIsAskedOnce) {
+TEST_P(SliceClientTest, AFunctionThatRefusesIsAskedOnce) {
   function_.Then({.status = 400, .body = Refusal("no")});
   Start();
   Await(SlicePhase::kRefused);
   EXPECT_EQ(function_.requests().size(), 1U);
 }
 
-TEST_F(SliceClientTest, ReadsLinesUpToTheRecord) {
+TEST_P(SliceClientTest, ReadsLinesUpToTheRecord) {
   function_.Then({.pieces = {Progress(1), kHeartbeat, Progress(2) + Progress(3),
                              Record(request_.invocation, 3)}});
   Start();
@@ -186,32 +207,23 @@ TEST_F(SliceClientTest, ReadsLinesUpToTheRecord) {
   EXPECT_EQ(sent->invocation, request_.invocation);
 }
 
-TEST_F(SliceClientTest, APrefixOfPathsComesFirst) {
+TEST_P(SliceClientTest, APrefixOfPathsComesFirst) {
   function_.Then({.pieces = {Record(request_.invocation, 3)}});
   Endpoint gateway = endpoint();
   gateway.path = "/function/workers";
-  client_->Start("instance-1", gateway, request_, "key");
+  client_->Start("instance-1", gateway, request_, Access());
   Await(SlicePhase::kEnded);
   ASSERT_EQ(function_.requests().size(), 1u);
   EXPECT_EQ(function_.requests()[0].path, "/function/workers/v1/slices");
 }
 
-TEST_F(SliceClientTest, AnEndpointThatIsNotPlainHttpIsNotCalled) {
-  Endpoint tls = endpoint();
-  tls.scheme = "https";
-  client_->Start("instance-1", tls, request_, "key");
-  const SliceView view = Await(SlicePhase::kLost);
-  EXPECT_NE(view.error.message().find("no server of plain HTTP"), std::string::npos);
-  EXPECT_TRUE(function_.requests().empty());
-}
-
-TEST_F(SliceClientTest, ARecordEndsTheSliceEvenIfTheResponseNeverDoes) {
+TEST_P(SliceClientTest, ARecordEndsTheSliceEvenIfTheResponseNeverDoes) {
   function_.Then({.pieces = {Record(request_.invocation, 7)}, .hang = true});
   Start();
   EXPECT_EQ(Await(SlicePhase::kEnded).record->next_iteration, 7);
 }
 
-TEST_F(SliceClientTest, TheListenerHearsOfEachPhaseAndNotOfLines) {
+TEST_P(SliceClientTest, TheListenerHearsOfEachPhaseAndNotOfLines) {
   std::mutex mutex;
   std::vector<std::string> told;
   client_->SetListener([&](const JobIdentity& job) {
@@ -230,14 +242,14 @@ TEST_F(SliceClientTest, TheListenerHearsOfEachPhaseAndNotOfLines) {
   EXPECT_EQ(told.front(), "default/demo");
 }
 
-TEST_F(SliceClientTest, PollShowsTheSlicesOfOneJob) {
+TEST_P(SliceClientTest, PollShowsTheSlicesOfOneJob) {
   SliceRequest other = request_;
   other.invocation = "job-2.r1.i0.worker-0.f0.a1";
   other.job.uid = "job-2";
   function_.Then({.hang = true});
   function_.Then({.hang = true});
   Start();
-  client_->Start("instance-2", endpoint(), other, "key");
+  client_->Start("instance-2", endpoint(), other, Access());
   ASSERT_EQ(client_->Poll("job-1").size(), 1u);
   EXPECT_EQ(client_->Poll("job-1").front().invocation, request_.invocation);
   EXPECT_EQ(client_->Poll("job-2").size(), 1u);
@@ -247,7 +259,7 @@ TEST_F(SliceClientTest, PollShowsTheSlicesOfOneJob) {
   EXPECT_EQ(client_->Poll("job-1").size(), 1u);
 }
 
-TEST_F(SliceClientTest, JoinsLinesThatComeInPieces) {
+TEST_P(SliceClientTest, JoinsLinesThatComeInPieces) {
   const std::string line = Progress(5);
   function_.Then({.pieces = {line.substr(0, 4), line.substr(4), Record(request_.invocation, 5)}});
   Start();
@@ -255,7 +267,7 @@ TEST_F(SliceClientTest, JoinsLinesThatComeInPieces) {
   EXPECT_EQ(iterations_, std::vector<int64_t>{5});
 }
 
-TEST_F(SliceClientTest, AStreamThatEndsWithoutARecordIsLost) {
+TEST_P(SliceClientTest, AStreamThatEndsWithoutARecordIsLost) {
   function_.Then({.pieces = {Progress(1)}});
   Start();
   const SliceView view = Await(SlicePhase::kLost);
@@ -263,14 +275,14 @@ TEST_F(SliceClientTest, AStreamThatEndsWithoutARecordIsLost) {
   EXPECT_EQ(view.error.code(), StatusCode::kUnavailable);
 }
 
-TEST_F(SliceClientTest, ACutRecordIsLost) {
+TEST_P(SliceClientTest, ACutRecordIsLost) {
   const std::string record = Record(request_.invocation, 3);
   function_.Then({.pieces = {record.substr(0, record.size() - 1)}});
   Start();
   EXPECT_FALSE(Await(SlicePhase::kLost).record);
 }
 
-TEST_F(SliceClientTest, ADamagedRecordIsLost) {
+TEST_P(SliceClientTest, ADamagedRecordIsLost) {
   std::string record = Record(request_.invocation, 3);
   const size_t digit = record.find("\"nextIteration\":3");
   ASSERT_NE(digit, std::string::npos) << record;
@@ -280,19 +292,19 @@ TEST_F(SliceClientTest, ADamagedRecordIsLost) {
   EXPECT_EQ(Await(SlicePhase::kLost).error.code(), StatusCode::kDataLoss);
 }
 
-TEST_F(SliceClientTest, TheRecordOfAnotherSliceIsLost) {
+TEST_P(SliceClientTest, TheRecordOfAnotherSliceIsLost) {
   function_.Then({.pieces = {Record("other", 3)}});
   Start();
   EXPECT_EQ(Await(SlicePhase::kLost).error.code(), StatusCode::kDataLoss);
 }
 
-TEST_F(SliceClientTest, SilenceIsLost) {
+TEST_P(SliceClientTest, SilenceIsLost) {
   function_.Then({.pieces = {Progress(1)}, .hang = true});
   Start();
   EXPECT_NE(Await(SlicePhase::kLost).error.message().find("no sign of life"), std::string::npos);
 }
 
-TEST_F(SliceClientTest, AttachingGoesOnBehindTheLastLine) {
+TEST_P(SliceClientTest, AttachingGoesOnBehindTheLastLine) {
   function_.Then({.pieces = {Progress(1), kHeartbeat, Progress(2)}});
   function_.Then({.pieces = {Progress(3), Record(request_.invocation, 3)}});
   Start();
@@ -305,7 +317,7 @@ TEST_F(SliceClientTest, AttachingGoesOnBehindTheLastLine) {
   EXPECT_EQ(function_.requests()[1].query["from"], "2");
 }
 
-TEST_F(SliceClientTest, WhatWasTakenIsNeverBegunAnewByWhateverAnswersThere) {
+TEST_P(SliceClientTest, WhatWasTakenIsNeverBegunAnewByWhateverAnswersThere) {
   function_.Then({.status = 502, .body = "EOF"});  // not taken yet
   function_.Then({.pieces = {kHeartbeat}});
   function_.Then({.status = 404, .body = Refusal("unknown")});
@@ -314,7 +326,7 @@ TEST_F(SliceClientTest, WhatWasTakenIsNeverBegunAnewByWhateverAnswersThere) {
     Start();
     Await(SlicePhase::kLost);
   }
-  client_->Start("instance-2", endpoint(), request_, "key");
+  client_->Start("instance-2", endpoint(), request_, Access());
   Await(SlicePhase::kLost);
   ASSERT_EQ(function_.requests().size(), 4u);
   std::vector<bool> attaches;
@@ -324,7 +336,7 @@ TEST_F(SliceClientTest, WhatWasTakenIsNeverBegunAnewByWhateverAnswersThere) {
   EXPECT_EQ(attaches, (std::vector<bool>{false, false, true, false}));
 }
 
-TEST_F(SliceClientTest, WhoAnswersForAnAbsentFunctionIsNotHeard) {
+TEST_P(SliceClientTest, WhoAnswersForAnAbsentFunctionIsNotHeard) {
   size_t requests = 0;
   for (const int status : {404, 502, 503, 504}) {
     function_.Then({.pieces = {Progress(1)}});
@@ -339,7 +351,7 @@ TEST_F(SliceClientTest, WhoAnswersForAnAbsentFunctionIsNotHeard) {
   }
 }
 
-TEST_F(SliceClientTest, WhatAFunctionSaysIsHeard) {
+TEST_P(SliceClientTest, WhatAFunctionSaysIsHeard) {
   function_.Then({.pieces = {Progress(1)}});
   Start();
   Instant heard = Await(SlicePhase::kLost).last_heard;
@@ -352,7 +364,7 @@ TEST_F(SliceClientTest, WhatAFunctionSaysIsHeard) {
   }
 }
 
-TEST_F(SliceClientTest, StartingALiveSliceAgainDoesNothing) {
+TEST_P(SliceClientTest, StartingALiveSliceAgainDoesNothing) {
   function_.Then({.pieces = {Progress(1)}, .hang = true});
   Start();
   Await(SlicePhase::kRunning);
@@ -361,7 +373,7 @@ TEST_F(SliceClientTest, StartingALiveSliceAgainDoesNothing) {
             (std::vector<std::string>{request_.invocation, kOneMore}));
 }
 
-TEST_F(SliceClientTest, StartingAnEndedSliceAgainDoesNothing) {
+TEST_P(SliceClientTest, StartingAnEndedSliceAgainDoesNothing) {
   function_.Then({.pieces = {Record(request_.invocation, 3)}});
   Start();
   Await(SlicePhase::kEnded);
@@ -371,7 +383,7 @@ TEST_F(SliceClientTest, StartingAnEndedSliceAgainDoesNothing) {
             (std::vector<std::string>{request_.invocation, kOneMore}));
 }
 
-TEST_F(SliceClientTest, ABusyFunctionSaysWithWhat) {
+TEST_P(SliceClientTest, ABusyFunctionSaysWithWhat) {
   function_.Then({.status = 409, .body = "{\"running\": \"other-slice\"}"});
   Start();
   const SliceView view = Await(SlicePhase::kRefused);
@@ -379,7 +391,7 @@ TEST_F(SliceClientTest, ABusyFunctionSaysWithWhat) {
   EXPECT_EQ(view.error.code(), StatusCode::kAlreadyExists);
 }
 
-TEST_F(SliceClientTest, RefusalsKeepTheirCodeAndMessage) {
+TEST_P(SliceClientTest, RefusalsKeepTheirCodeAndMessage) {
   const std::pair<int, StatusCode> cases[] = {{400, StatusCode::kInvalidArgument},
                                               {401, StatusCode::kUnauthenticated},
                                               {412, StatusCode::kFailedPrecondition},
@@ -393,15 +405,15 @@ TEST_F(SliceClientTest, RefusalsKeepTheirCodeAndMessage) {
   }
 }
 
-TEST_F(SliceClientTest, NobodyListeningIsLost) {
+TEST_P(SliceClientTest, NobodyListeningIsLost) {
   server_.reset();
-  client_->Start("instance-1", {.host = "127.0.0.1", .port = 1}, request_, "key");
+  client_->Start("instance-1", EndpointAt(1), request_, Access());
   EXPECT_EQ(Await(SlicePhase::kLost).error.code(), StatusCode::kUnavailable);
-  client_->Start("instance-2", Endpoint{}, request_, "key");
+  client_->Start("instance-2", Endpoint{}, request_, Access());
   EXPECT_EQ(Await(SlicePhase::kLost).error.code(), StatusCode::kInvalidArgument);
 }
 
-TEST_F(SliceClientTest, StopAsksTheFunction) {
+TEST_P(SliceClientTest, StopAsksTheFunction) {
   function_.Then({.pieces = {Progress(1)}, .hang = true});
   Start();
   Await(SlicePhase::kRunning);
@@ -419,7 +431,7 @@ TEST_F(SliceClientTest, StopAsksTheFunction) {
   EXPECT_EQ(requests[2].query.at("graceful"), "false");
 }
 
-TEST_F(SliceClientTest, ForgottenSlicesAreNotPolledAndMayStartAnew) {
+TEST_P(SliceClientTest, ForgottenSlicesAreNotPolledAndMayStartAnew) {
   function_.Then({.pieces = {Progress(1)}, .hang = true});
   Start();
   Await(SlicePhase::kRunning);
@@ -431,22 +443,25 @@ TEST_F(SliceClientTest, ForgottenSlicesAreNotPolledAndMayStartAnew) {
   EXPECT_TRUE(client_->Poll("job-2").empty());
 }
 
-TEST_F(SliceClientTest, AnotherInstanceIsReadFromItsBegin) {
+TEST_P(SliceClientTest, AnotherInstanceIsReadFromItsBegin) {
   function_.Then({.pieces = {Progress(1)}});
   function_.Then({.pieces = {Progress(1), Record(request_.invocation, 1)}});
   Start();
   Await(SlicePhase::kLost);
-  client_->Start("instance-2", endpoint(), request_, "key");
+  client_->Start("instance-2", endpoint(), request_, Access());
   EXPECT_EQ(Await(SlicePhase::kEnded).instance_uid, "instance-2");
   EXPECT_EQ(function_.requests()[1].query["from"], "0");
 }
+
+INSTANTIATE_TEST_SUITE_P(Over, SliceClientTest, testing::Values(Transport::kPlain, Transport::kTls),
+                         NameOf);
 
 // Asks until an answer is there, as the controller does.
 class FingerprintQueryTest : public SliceClientTest {
  protected:
   std::optional<NumericsFingerprint> Ask(int most_attempts = 10) {
     for (int i = 0; i < most_attempts * 20; ++i) {
-      if (i % 20 == 0) client_->AskFingerprint(request_.job, "instance-1", endpoint_);
+      if (i % 20 == 0) client_->AskFingerprint(request_.job, "instance-1", endpoint_, Access());
       EXPECT_TRUE(client_->TakeFingerprints("job-2").empty());
       for (const FingerprintAnswer& answer : client_->TakeFingerprints("job-1")) {
         EXPECT_EQ(answer.instance_uid, "instance-1");
@@ -460,7 +475,10 @@ class FingerprintQueryTest : public SliceClientTest {
   const Endpoint endpoint_ = endpoint();  // also once the server is gone
 };
 
-TEST_F(FingerprintQueryTest, AFunctionSaysWhatItComputesWith) {
+INSTANTIATE_TEST_SUITE_P(Over, FingerprintQueryTest,
+                         testing::Values(Transport::kPlain, Transport::kTls), NameOf);
+
+TEST_P(FingerprintQueryTest, AFunctionSaysWhatItComputesWith) {
   const NumericsFingerprint fingerprint = {"avx2", "1.0, built in"};
   function_.Then({.pieces = {EncodeFingerprint(fingerprint)}});
   EXPECT_EQ(Ask(), fingerprint);
@@ -471,18 +489,18 @@ TEST_F(FingerprintQueryTest, AFunctionSaysWhatItComputesWith) {
   EXPECT_TRUE(client_->TakeFingerprints("job-1").empty()) << "it was taken";
 }
 
-TEST_F(FingerprintQueryTest, AnAnswerThatNeverEndsIsOne) {
+TEST_P(FingerprintQueryTest, AnAnswerThatNeverEndsIsOne) {
   const std::string text = EncodeFingerprint({"avx2", "1.0"});
   function_.Then({.pieces = {text.substr(0, 7), text.substr(7)}, .hang = true});
   EXPECT_EQ(Ask()->libtorch, "1.0");
 }
 
-TEST_F(FingerprintQueryTest, AnOlderFunctionSaysNothing) {
+TEST_P(FingerprintQueryTest, AnOlderFunctionSaysNothing) {
   function_.Then({.pieces = {"ok\n"}});
   EXPECT_EQ(Ask(), NumericsFingerprint{});
 }
 
-TEST_F(FingerprintQueryTest, WhoIsNotReadyOrNotThereIsAskedAgain) {
+TEST_P(FingerprintQueryTest, WhoIsNotReadyOrNotThereIsAskedAgain) {
   function_.Then({.status = 503, .body = "draining\n"});
   function_.Then({.status = 404, .body = Refusal("a proxy")});
   function_.Then({.pieces = {EncodeFingerprint({"avx2", "1.0"})}});
@@ -492,13 +510,13 @@ TEST_F(FingerprintQueryTest, WhoIsNotReadyOrNotThereIsAskedAgain) {
   EXPECT_EQ(Ask(2), std::nullopt);
 }
 
-TEST_F(FingerprintQueryTest, WhileItIsAskedASecondQuestionDoesNothing) {
+TEST_P(FingerprintQueryTest, WhileItIsAskedASecondQuestionDoesNothing) {
   function_.Then({.pieces = {"{"}, .hang = true});
   EXPECT_EQ(Ask(3), std::nullopt);
   EXPECT_EQ(function_.requests().size(), 1u);
 }
 
-TEST_F(FingerprintQueryTest, TheListenerHearsOfAnAnswer) {
+TEST_P(FingerprintQueryTest, TheListenerHearsOfAnAnswer) {
   std::atomic<int> told{0};
   client_->SetListener([&](const JobIdentity& job) {
     EXPECT_EQ(job.name, "demo");
@@ -511,7 +529,7 @@ TEST_F(FingerprintQueryTest, TheListenerHearsOfAnAnswer) {
   EXPECT_EQ(told, 1);
 }
 
-TEST_F(SliceClientTest, AFunctionThatFloodsIsReadAtTheRateOfItsJobAndDelaysNoOther) {
+TEST_P(SliceClientTest, AFunctionThatFloodsIsReadAtTheRateOfItsJobAndDelaysNoOther) {
   options_.rates = {
       .job_bytes_per_second = 64 * 1024, .stream_bytes_per_second = 0, .burst_seconds = 1};
   client_ = std::make_unique<BeastSliceClient>(runtime_, options_);
@@ -539,7 +557,7 @@ TEST_F(SliceClientTest, AFunctionThatFloodsIsReadAtTheRateOfItsJobAndDelaysNoOth
   EXPECT_LE(static_cast<double>(bytes), most);
 }
 
-TEST_F(SliceClientTest, OfMoreLinesThanAreKeptTheNewestAreThere) {
+TEST_P(SliceClientTest, OfMoreLinesThanAreKeptTheNewestAreThere) {
   options_.max_unread_lines = 10;
   client_ = std::make_unique<BeastSliceClient>(runtime_, options_);
   std::string lines;
@@ -557,7 +575,7 @@ TEST_F(SliceClientTest, OfMoreLinesThanAreKeptTheNewestAreThere) {
   EXPECT_TRUE(std::is_sorted(iterations_.begin(), iterations_.end()));
 }
 
-TEST_F(SliceClientTest, ReadsManyStreamsAtOnce) {
+TEST_P(SliceClientTest, ReadsManyStreamsAtOnce) {
   constexpr int kStreams = 12;
   for (int i = 0; i < kStreams; ++i) function_.Then({.pieces = {Progress(1)}, .hang = true});
   for (int i = 0; i < kStreams; ++i) {

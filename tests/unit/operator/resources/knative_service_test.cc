@@ -6,6 +6,8 @@
 
 #include <set>
 
+#include "operator/resources/function_groups.h"
+
 namespace lambdadnn {
 namespace {
 
@@ -161,6 +163,21 @@ TEST(KnativeService, LabelsAndAnnotationsOfTheJobNeverReplaceTheOperatorsOwn) {
   metadata["labels"].erase("team");
   metadata["annotations"].erase("sidecar.istio.io/inject");
   EXPECT_EQ(metadata, own);
+}
+
+TEST(KnativeService, APodSaysWhereItsFunctionServesTlsAndTheSecretWithWhat) {
+  FunctionGroup group = Workers();
+  EXPECT_FALSE(Template(group)["metadata"]["labels"].contains("lambdadnn.io/tls-port"));
+  group.environment[kTlsCertificateVariable] = "the certificate";
+  group.environment[kTlsKeyVariable] = "the private key";
+  EXPECT_EQ(Template(group)["metadata"]["labels"]["lambdadnn.io/tls-port"], "8443");
+  const Json secret = EnvironmentSecret(group);
+  EXPECT_EQ(secret["stringData"]["LAMBDADNN_TLS_CERTIFICATE"], "the certificate");
+  EXPECT_EQ(secret["stringData"]["LAMBDADNN_TLS_KEY"], "the private key");
+  const Json service = KnativeService(group, {.worker_image = "w:1"}).value();
+  EXPECT_EQ(service.dump().find("the private key"), std::string::npos);
+  // Knative admits one port of a container; the probes stay where they were.
+  EXPECT_THAT(service["spec"]["template"]["spec"]["containers"][0]["ports"], SizeIs(1));
 }
 
 TEST(KnativeService, MayRunWhereOnlyRestrictedPodsMay) {

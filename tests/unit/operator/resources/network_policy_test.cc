@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "common/base/files.h"
+#include "operator/resources/function_groups.h"
 #include "operator/resources/job_account.h"
 #include "operator/resources/knative_service.h"
 #include "tests/support/paths.h"
@@ -98,6 +99,22 @@ TEST(JobNetworkPolicy, AdmitsEachCallerAtItsPorts) {
   const auto gateways = RulesFor(policy, "ingress", Peer("192.0.2.3/32"));
   ASSERT_THAT(gateways, SizeIs(1));
   EXPECT_EQ(PortsOf(gateways[0]), std::vector<int>({8012, 8112}));
+}
+
+TEST(JobNetworkPolicy, AdmitsTheOperatorAloneToThePortOfTls) {
+  FunctionGroup group = PolicyGroup();
+  group.environment[kTlsCertificateVariable] = "certificate";
+  JobNetworkOptions options = Options();
+  options.gateways = Json::array({Peer("192.0.2.3/32")});
+  const Json policy = JobNetworkPolicy(group, options);
+  const auto operators = RulesFor(policy, "ingress", Peer("192.0.2.1/32"));
+  ASSERT_THAT(operators, SizeIs(1));
+  EXPECT_EQ(PortsOf(operators[0]), std::vector<int>({8012, 8443}));
+  for (const Json& other : {JobNetworkOptions::DefaultKnative()[0], Peer("192.0.2.3/32")}) {
+    for (const Json& rule : RulesFor(policy, "ingress", other)) {
+      EXPECT_THAT(PortsOf(rule), testing::Not(testing::Contains(8443)));
+    }
+  }
 }
 
 TEST(JobNetworkPolicy, NobodyIsNamedMeansNobodyNotEverybody) {

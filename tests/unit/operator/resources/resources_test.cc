@@ -35,7 +35,7 @@ TEST(FunctionGroups, WorkersAndServersGetTheirShareOfCpu) {
   const Job job = PlannedJob(4, {1, 2, 4}, 2, 2);
   Platform platform;
   platform.milli_cpu_per_gib = 1000;
-  const auto groups = PlannedGroups(job, platform, {"key", {{"A", "b"}}});
+  const auto groups = PlannedGroups(job, platform, {{"key"}, {{"A", "b"}}});
   ASSERT_EQ(groups.size(), 2u);
   EXPECT_EQ(groups[0].name, "workers");
   EXPECT_EQ(groups[0].count, 4);
@@ -47,6 +47,21 @@ TEST(FunctionGroups, WorkersAndServersGetTheirShareOfCpu) {
   EXPECT_EQ(groups[1].milli_cpu, 250);
   EXPECT_EQ(groups[1].environment.at(kJobKeyVariable), "key");
   EXPECT_EQ(groups[1].environment.at("A"), "b");
+}
+
+TEST(FunctionGroups, ACertificateIsForFunctionsThatAreReachedAtTheirPods) {
+  Job job = PlannedJob(4, {1, 2, 4}, 2, 2);
+  const FunctionSecrets secrets = {{"key", TlsIdentity{"certificate", "private"}}, {}};
+  for (const FunctionGroup& group : PlannedGroups(job, Platform{}, secrets)) {
+    EXPECT_TRUE(ServesTls(group)) << group.name;
+    EXPECT_EQ(group.environment.at("LAMBDADNN_TLS_CERTIFICATE"), "certificate");
+    EXPECT_EQ(group.environment.at("LAMBDADNN_TLS_KEY"), "private");
+    EXPECT_EQ(group.environment.at("LAMBDADNN_TLS_PORT"), "8443");
+  }
+  EXPECT_TRUE(ServesTls(ProfileGroup(job, Platform{}, 1, 512, secrets)));
+  EXPECT_FALSE(ServesTls(PlannedGroups(job, Platform{}, {{"key"}, {}})[0]));
+  job.spec.addressing = Addressing::kService;
+  EXPECT_FALSE(ServesTls(PlannedGroups(job, Platform{}, secrets)[0]));
 }
 
 TEST(FunctionGroups, LaterRevisionsHaveGroupsOfTheirOwn) {
@@ -167,8 +182,8 @@ TEST(JobKey, SecretGivesTheKeyBackToItsOwnJobOnly) {
   SeededRandom random(1);
   const std::string key = MakeJobKey(random);
   EXPECT_EQ(key.size(), 64u);
-  const Json secret = JobKeySecret(job, key);
-  EXPECT_EQ(KeyOfSecret(job, secret), key);
+  const Json secret = JobKeySecret(job, {key});
+  EXPECT_EQ(KeyOfSecret(job, secret), JobKey{key});
   const Json& labels = secret["metadata"]["labels"];
   EXPECT_EQ(labels["app.kubernetes.io/managed-by"], "lambdadnn-operator");
   EXPECT_EQ(labels["lambdadnn.io/job-name"], job.metadata.name);
@@ -181,6 +196,28 @@ TEST(JobKey, SecretGivesTheKeyBackToItsOwnJobOnly) {
     EXPECT_EQ(KeyOfSecret(job, answer), std::nullopt);
     if (answer.is_array() && !answer.empty()) (void)KeyOfSecret(job, answer[0]);
   });
+}
+
+TEST(JobKey, ACertificateComesWithItsKeyOrNotAtAll) {
+  const Job job = PlannedJob(1, {1, 1}, 1, 1);
+  const JobKey key = {"key", TlsIdentity{"certificate", "private"}};
+  Json secret = JobKeySecret(job, key);
+  EXPECT_EQ(KeyOfSecret(job, secret), key);
+  // As an operator before certificates left it.
+  Json earlier = secret;
+  earlier["data"].erase("tls.crt");
+  earlier["data"].erase("tls.key");
+  EXPECT_EQ(KeyOfSecret(job, earlier), JobKey{"key"});
+  for (const char* name : {"tls.crt", "tls.key"}) {
+    for (const Json& value : {Json(), Json(""), Json(7), Json("no base64!")}) {
+      Json odd = secret;
+      odd["data"][name] = value;
+      EXPECT_EQ(KeyOfSecret(job, odd), std::nullopt) << odd["data"];
+    }
+    Json half = secret;
+    half["data"].erase(name);
+    EXPECT_EQ(KeyOfSecret(job, half), std::nullopt) << half["data"];
+  }
 }
 
 }  // namespace

@@ -95,6 +95,29 @@ TEST_F(FunctionServerTest, StrangersCostNoMemory) {
   EXPECT_LT(ResidentBytes() - before, int64_t{32} << 20) << "64 bodies are 256 MiB";
 }
 
+// In plain text, beside a function with a certificate. The body is announced and never sent.
+TEST_F(FunctionServerTest, BesideTlsThePlainPortAnswersTheProbesAlone) {
+  ProbeServer probes(server_, 8443);
+  auto server = HttpServer::ListenTcp(runtime_, probes, "127.0.0.1", 0, HttpServerLimits{});
+  ASSERT_TRUE(server.ok()) << server.status().ToString();
+  for (const char* target : {"POST /v1/slices", "GET /v1/slices", "DELETE /v1/slices/x",
+                             "GET /metrics", "POST /readyz", "PUT /healthz", "GET /"}) {
+    SCOPED_TRACE(target);
+    RawConnection connection("127.0.0.1", (*server)->port());
+    ASSERT_TRUE(connection.Send(std::string(target) + " HTTP/1.1\r\nAuthorization: Bearer " + kKey +
+                                "\r\nContent-Length: 4194304\r\n\r\n"));
+    const RawReply reply = ParseReply(connection.ReadUntil("8443"));
+    EXPECT_EQ(reply.status, 403);
+    EXPECT_NE(reply.body.find("over TLS to port 8443"), std::string::npos) << reply.body;
+    EXPECT_NE(reply.head.find("Connection: close"), std::string::npos) << reply.head;
+  }
+  EXPECT_TRUE(slices_.starts().empty());
+  EXPECT_EQ(Fetch((*server)->port(), "GET /healthz").status, 200);
+  EXPECT_EQ(Fetch((*server)->port(), "GET /readyz").status, 200);
+  server_.SetNotReady();
+  EXPECT_EQ(Fetch((*server)->port(), "GET /readyz").status, 503);
+}
+
 TEST_F(FunctionServerTest, ADrainingFunctionIsHealthyButNotReady) {
   server_.SetNotReady();
   EXPECT_EQ(Ask("GET /healthz", "").status, 200);

@@ -9,6 +9,7 @@
 #include <map>
 
 #include "operator/backends/kubernetes/pod_instances.h"
+#include "operator/resources/function_groups.h"
 #include "tests/unit/operator/backends/knative/knative_fixture.h"
 
 namespace lambdadnn {
@@ -39,6 +40,25 @@ TEST_F(Knative, AGroupBecomesReadyInstances) {
     addresses.insert(instance.endpoint.Text());
   }
   EXPECT_THAT(addresses, SizeIs(3));
+}
+
+TEST_F(Knative, PodsWithACertificateAreReachedOverTlsAndEarlierOnesAsBefore) {
+  Start();
+  const FunctionGroup earlier = Group(1, "servers");
+  FunctionGroup group = Group(1);
+  group.environment[kTlsCertificateVariable] = "certificate";
+  ASSERT_TRUE(Ensure(earlier).ok());
+  ASSERT_TRUE(Ensure(group).ok());
+  Settle();
+  MakeAllReady();
+  const std::vector<FunctionInstance> instances = List();
+  ASSERT_THAT(instances, SizeIs(2));
+  for (const FunctionInstance& instance : instances) {
+    EXPECT_EQ(instance.phase, FunctionPhase::kReady);
+    const bool tls = instance.group == "workers";
+    EXPECT_EQ(instance.endpoint.IsTls(), tls) << instance.group;
+    EXPECT_EQ(instance.endpoint.port, tls ? 8443 : 8012) << instance.group;
+  }
 }
 
 TEST_F(Knative, WithAddressingServiceEachFunctionHasAServiceOfItsOwn) {

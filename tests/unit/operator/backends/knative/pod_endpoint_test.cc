@@ -29,6 +29,20 @@ TEST(KnativeEndpoint, OfAFunctionWithAServiceOfItsOwnIsTheServicesName) {
   EXPECT_FALSE(IsReachedByService(PodWith({{kMemberLabel, "0"}}, Json::object())));
 }
 
+TEST(KnativeEndpoint, WithACertificateIsThePodsOwnAddressPastItsQueueProxy) {
+  const Json labels = {{kServiceLabel, "s"}, {kTlsPortLabel, "8443"}};
+  EXPECT_EQ(KnativeEndpointOf(PodWith(labels, {{"podIP", "10.0.0.7"}})).Text(),
+            "https://10.0.0.7:8443");
+  EXPECT_EQ(KnativeEndpointOf(PodWith(labels, Json::object())), Endpoint{});
+  // Never in plain text.
+  for (const char* port : {"x", "-1", "0", "65536", "99999999999999999999"}) {
+    const Json odd = {{kServiceLabel, "s"}, {kTlsPortLabel, port}};
+    EXPECT_EQ(KnativeEndpointOf(PodWith(odd, {{"podIP", "10.0.0.7"}})).Text(),
+              "https://10.0.0.7:8443")
+        << port;
+  }
+}
+
 TEST(KnativeEndpoint, APodThatMakesNoSenseHasOneOrNone) {
   const Json pod = PodWith({{kServiceLabel, "s"}}, {{"podIP", "10.0.0.7"}});
   for (const char* part : {"/status", "/metadata/labels"}) {

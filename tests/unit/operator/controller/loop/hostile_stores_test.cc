@@ -65,9 +65,9 @@ class LockedFunctions final : public FunctionBackend, public SliceClient {
   }
 
   void Start(const std::string& instance_uid, const Endpoint& endpoint, const SliceRequest& request,
-             const std::string& job_key) override {
+             const FunctionAccess& access) override {
     const std::lock_guard lock(mutex_);
-    inner_.Start(instance_uid, endpoint, request, job_key);
+    inner_.Start(instance_uid, endpoint, request, access);
   }
   void Stop(const std::string& invocation, bool graceful) override {
     const std::lock_guard lock(mutex_);
@@ -82,9 +82,9 @@ class LockedFunctions final : public FunctionBackend, public SliceClient {
     return inner_.Poll(job_uid);
   }
   void AskFingerprint(const JobIdentity& job, const std::string& instance_uid,
-                      const Endpoint& endpoint) override {
+                      const Endpoint& endpoint, const FunctionAccess& access) override {
     const std::lock_guard lock(mutex_);
-    inner_.AskFingerprint(job, instance_uid, endpoint);
+    inner_.AskFingerprint(job, instance_uid, endpoint, access);
   }
   std::vector<FingerprintAnswer> TakeFingerprints(const std::string& job_uid) override {
     const std::lock_guard lock(mutex_);
