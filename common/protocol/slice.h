@@ -66,7 +66,7 @@ struct StoreReference {
   std::string endpoint;
   std::string region;
   bool path_style = true;
-  std::string prefix;  // "<root>/<namespace>/<job uid>", no trailing '/'
+  std::string prefix;  // "<root>/<namespace>/<job id>", no trailing '/'
 };
 
 // A checkpoint by name: everything needed to find its manifest (protocol/object_keys.h).

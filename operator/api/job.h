@@ -261,6 +261,10 @@ struct ExecutionStatus {
   // more. 0 = none.
   int too_small_worker_mib = 0;
   int too_small_server_mib = 0;
+  std::string job_id;  // job_id.h; the job's place in the store, whatever the annotation says since
+  std::string job_uid;  // of the object that this status is of
+  // Of the object before this one whose place in the store the job goes on in; empty = none was.
+  std::string predecessor_uid;
   friend bool operator==(const ExecutionStatus&, const ExecutionStatus&) = default;
 };
 

@@ -26,6 +26,8 @@ constexpr ReasonRow kRows[] = {
     {Reason::kPlanned, "Planned"},
     {Reason::kReplanned, "Replanned"},
     {Reason::kPlanKept, "PlanKept"},
+    {Reason::kRestored, "Restored"},
+    {Reason::kPlaceNotUsed, "PlaceNotUsed"},
     {Reason::kFunctionsReady, "FunctionsReady"},
     {Reason::kSlicesRunning, "SlicesRunning"},
     {Reason::kBetweenSlices, "BetweenSlices"},
@@ -62,6 +64,7 @@ constexpr ReasonRow kRows[] = {
     {Reason::kOutOfMemory, "OutOfMemory"},
     {Reason::kDeadlineExceeded, "DeadlineExceeded"},
     {Reason::kResultsMissing, "ResultsMissing"},
+    {Reason::kPlaceTaken, "PlaceTaken"},
     {Reason::kResumeFromUnusable, "ResumeFromUnusable", FailureKind::kUsage},
     {Reason::kUnsupportedBackend, "UnsupportedBackend", FailureKind::kUsage},
 };

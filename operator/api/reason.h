@@ -27,6 +27,8 @@ enum class Reason {
   kPlanned,
   kReplanned,
   kPlanKept,
+  kRestored,
+  kPlaceNotUsed,
   kFunctionsReady,
   kSlicesRunning,
   kBetweenSlices,
@@ -63,6 +65,7 @@ enum class Reason {
   kOutOfMemory,
   kDeadlineExceeded,
   kResultsMissing,
+  kPlaceTaken,
   kResumeFromUnusable,
   kUnsupportedBackend,
 };

@@ -91,6 +91,9 @@ void DecodeExecution(const Json& json, const std::string& path, Errors* errors,
   reader.Optional("leaderEpoch", &execution->leader_epoch);
   ReadMemoryMib(reader, "tooSmallWorkerMemory", &execution->too_small_worker_mib);
   ReadMemoryMib(reader, "tooSmallServerMemory", &execution->too_small_server_mib);
+  reader.Optional("jobId", &execution->job_id);
+  reader.Optional("jobUid", &execution->job_uid);
+  reader.Optional("predecessorUid", &execution->predecessor_uid);
 }
 
 std::vector<PlanRecord> DecodeHistory(const Json& json, const std::string& path, Errors* errors) {
@@ -172,6 +175,9 @@ Json EncodeExecution(const ExecutionStatus& execution) {
   if (execution.start_checkpoint) json["startCheckpoint"] = *execution.start_checkpoint;
   PutMemoryMib(&json, "tooSmallWorkerMemory", execution.too_small_worker_mib);
   PutMemoryMib(&json, "tooSmallServerMemory", execution.too_small_server_mib);
+  if (!execution.job_id.empty()) json["jobId"] = execution.job_id;
+  if (!execution.job_uid.empty()) json["jobUid"] = execution.job_uid;
+  if (!execution.predecessor_uid.empty()) json["predecessorUid"] = execution.predecessor_uid;
   return json;
 }
 

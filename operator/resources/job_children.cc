@@ -9,7 +9,10 @@
 namespace lambdadnn {
 
 Json ChildLabels(const std::string& job_name, const std::string& job_uid) {
-  return {{kManagedByLabel, kManagedBy}, {kJobUidLabel, job_uid}, {kJobNameLabel, job_name}};
+  return {{kManagedByLabel, kManagedBy},
+          {kJobUidLabel, job_uid},
+          {kJobNameLabel, job_name},
+          {kNoBackupLabel, "true"}};
 }
 
 std::string GroupSelector(const std::string& job_uid, const std::string& group) {
@@ -51,6 +54,15 @@ bool IsOwnedByJobNamed(const Json& object, const std::string& job_name) {
   return AnyOwner(object, [&](const Json& owner) {
     return Is(owner, "kind", kJobKind) && Is(owner, "name", job_name);
   });
+}
+
+bool IsOfEarlierJob(const Json& object, const std::string& job_name, const std::string& job_uid) {
+  const Json* labels = FindPath(object, {"metadata", "labels"});
+  if (labels == nullptr || !Is(*labels, kManagedByLabel, kManagedBy)) return false;
+  const Json* uid = FindPath(*labels, {kJobUidLabel});
+  return Is(*labels, kJobNameLabel, job_name) && uid != nullptr && uid->is_string() &&
+         !uid->get_ref<const std::string&>().empty() && *uid != job_uid &&
+         !IsOwnedByJob(object, job_uid);
 }
 
 Json JobReference(const std::string& namespace_name, const std::string& job_name,

@@ -13,6 +13,9 @@ inline constexpr const char* kManagedBy = "lambdadnn-operator";
 inline constexpr const char* kJobUidLabel = "lambdadnn.io/job-uid";
 inline constexpr const char* kJobNameLabel = "lambdadnn.io/job-name";
 
+// Velero leaves out what has it: the operator makes a job's objects anew.
+inline constexpr const char* kNoBackupLabel = "velero.io/exclude-from-backup";
+
 // Of everything that belongs to a group of functions.
 inline constexpr const char* kGroupLabel = "lambdadnn.io/group";
 // Of a function with a Service of its own, beside the label of its group: which of the group it is.
@@ -35,6 +38,9 @@ Json OwnerReferences(const std::string& job_name, const std::string& job_uid);
 bool IsOwnedByJob(const Json& object, const std::string& job_uid);
 // Whether one of its owners is a job of this name, now or earlier.
 bool IsOwnedByJobNamed(const Json& object, const std::string& job_name);
+// Whether it was made for an object of the job's name before this one, by its labels: it is about
+// to be collected as garbage, or was restored from a backup, perhaps without its owner.
+bool IsOfEarlierJob(const Json& object, const std::string& job_name, const std::string& job_uid);
 
 // The job as events name what they are about.
 Json JobReference(const std::string& namespace_name, const std::string& job_name,

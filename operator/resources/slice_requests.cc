@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "common/plan/geometry.h"
+#include "operator/api/job_id.h"
 #include "operator/resources/training_config_builder.h"
 
 namespace lambdadnn {
@@ -26,7 +27,7 @@ std::string JobPrefix(const Job& job) {
   std::string root = job.spec.object_store.prefix;
   while (!root.empty() && root.back() == '/') root.pop_back();
   if (root.empty()) root = kDefaultRoot;
-  return root + "/" + job.metadata.namespace_name + "/" + job.metadata.uid;
+  return root + "/" + job.metadata.namespace_name + "/" + JobIdOf(job);
 }
 
 JobIdentity IdentityOf(const Job& job) {

@@ -16,7 +16,7 @@
 
 namespace lambdadnn {
 
-// "<root>/<namespace>/<uid>": where everything of the job lies. The root is
+// "<root>/<namespace>/<job id>" (job_id.h): where everything of the job lies. The root is
 // spec.objectStore.prefix, or "lambdadnn".
 std::string JobPrefix(const Job& job);
 JobIdentity IdentityOf(const Job& job);

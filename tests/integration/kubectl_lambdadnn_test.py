@@ -10,7 +10,7 @@ import threading
 import time
 
 from bad_manifests import bad_manifests
-from kube_api import JOBS, ClusterTest, condition, job_path
+from kube_api import JOBS, ClusterTest, condition, job_id, job_path
 from options import OPTIONS
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -273,11 +273,11 @@ class KubectlLambdadnn(ClusterTest):
     def test_report_fetches_results_from_the_store(self):
         store = self.folder / "store"
         path = self.minimal("digits", objectStore={"uri": f"file://{store}"})
-        uid = self.api.get(path)["metadata"]["uid"]
+        place = job_id(self.api.get(path))
         self.says(self.command("report", "digits"), ENVIRONMENT, "has no report before its end")
         self.write_status(path, conditions=[condition("Complete", "Trained")])
         self.says(self.command("report", "digits"), ENVIRONMENT, "no results could be read")
-        results = store / f"lambdadnn/default/{uid}/results"
+        results = store / f"lambdadnn/default/{place}/results"
         results.mkdir(parents=True)
         (results / "report.json").write_text(json.dumps({
             "job": {"name": "digits"}, "predicted": {"seconds": 10, "cost": 0.001},

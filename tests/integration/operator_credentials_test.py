@@ -10,6 +10,7 @@ import os
 import unittest
 import urllib.parse
 
+from kube_api import job_id
 from operator_support import Cluster
 from options import OPTIONS
 from run_support import files_like
@@ -121,13 +122,13 @@ class Credentials(unittest.TestCase):
         """The function is one that trains nothing, and keeps what it was asked."""
         other = self.create("other", self.root)
         self.cluster.wait_complete("other", seconds=LONG)
-        others = [key for key in self.minio.keys() if other["metadata"]["uid"] in key]
+        others = [key for key in self.minio.keys() if job_id(other) in key]
         self.assertTrue(others)
         job = self.create("kept", USER, namespace=KEPT)
         given = self.cluster.wait_for("a slice begins", lambda: self.given_to(job))
         self.assertEqual(set(given), {"accessKeyId", "secretAccessKey", "sessionToken"})
         self.assertNotIn(given["accessKeyId"], (USER["accessKeyId"], self.root["accessKeyId"]))
-        own = f"lambdadnn/{KEPT}/{job['metadata']['uid']}"
+        own = f"lambdadnn/{KEPT}/{job_id(job)}"
 
         def status(method, key, query="", body=""):
             path = f"/{BUCKET}/{key}" if key else f"/{BUCKET}"
@@ -169,7 +170,7 @@ class Credentials(unittest.TestCase):
             self.assertLessEqual(set(kept), {"of-kept"})
         self.cluster.api("DELETE", self.cluster.job_path("kept", KEPT))
         self.cluster.wait_for("it is gone", lambda: self.cluster.get("kept", KEPT) is None)
-        self.assertEqual([k for k in self.minio.keys() if job["metadata"]["uid"] in k], [])
+        self.assertEqual([k for k in self.minio.keys() if job_id(job) in k], [])
 
     def logs_of_functions(self):
         return [file.read_text(errors="replace") for file in files_like(

@@ -8,6 +8,7 @@ import signal
 import time
 import unittest
 
+from kube_api import job_id
 from operator_support import Cluster
 from options import OPTIONS
 from s3_servers import ACCESS_KEY, SECRET_KEY, RealServer
@@ -188,5 +189,5 @@ class Deletion(unittest.TestCase):
         time.sleep(5)
         self.minio.process.send_signal(signal.SIGCONT)
         self.cluster.wait_for("it is gone", lambda: self.cluster.get("back") is None, 60)
-        uid = job["metadata"]["uid"]
-        self.assertEqual([key for key in self.minio.keys() if uid in key], [])
+        place = job_id(job)
+        self.assertEqual([key for key in self.minio.keys() if place in key], [])

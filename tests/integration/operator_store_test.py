@@ -6,6 +6,7 @@ import shutil
 import time
 import unittest
 
+from kube_api import job_id
 from operator_support import Cluster
 from options import OPTIONS
 from s3_servers import ACCESS_KEY, BUCKET, SECRET_KEY, RealServer
@@ -46,9 +47,9 @@ class StoreGoesAway(unittest.TestCase):
         usage = job["status"]["usage"]
         print(f"\n{name}: {job['status']['phase']}, {usage.get('restarts', 0)} restarts, "
               f"{usage['coldStarts']} cold starts", flush=True)
-        uid = job["metadata"]["uid"]
+        place = job_id(job)
         self.cluster.wait_for("only results are left", lambda: not [
-            key for key in minio.keys() if uid in key and "/results/" not in key], 30)
+            key for key in minio.keys() if place in key and "/results/" not in key], 30)
         self.cluster.wait_for("no function is left", lambda: not self.cluster.functions(), 15)
         return job
 

@@ -12,6 +12,7 @@ import subprocess
 import time
 
 import shared_planes
+from kube_api import job_id
 from kube_client import KubeApi
 from kube_control_plane import program
 from run_support import FUNCTION_PROGRAMS, HERE, Bench, files_like, processes
@@ -300,7 +301,7 @@ class Cluster:
 
     def store_keys(self, job):
         """Objects below the job's prefix."""
-        uid = job["metadata"]["uid"]
+        place = job_id(job)
         store = self.folder / "store"
         return sorted(str(f.relative_to(store)) for f in files_like(store, "**/*")
-                      if f.is_file() and f"/{uid}/" in str(f))
+                      if f.is_file() and f"/{place}/" in str(f))

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import unittest
 
+from kube_api import job_id
 from operator_support import Cluster
 from options import OPTIONS
 from s3_servers import BUCKET, CREDENTIALS, RealServer
@@ -82,7 +83,8 @@ class Tenants(unittest.TestCase):
                 message = self.condition(name, "Failed", "StoreNotAllowed")
                 self.assertTrue(message.startswith(f"{field}: "), message)
                 uid = self.cluster.get(name, "team-a")["metadata"]["uid"]
-                self.assertEqual([key for key in self.minio.keys() if uid in key], [])
+                place = job_id(self.cluster.get(name, "team-a"))
+                self.assertEqual([key for key in self.minio.keys() if place in key], [])
                 listed = self.functions_of({"metadata": {"uid": uid}})
                 self.assertEqual(listed, [])
 
@@ -108,10 +110,10 @@ class Tenants(unittest.TestCase):
                          ["s3:", "", BUCKET, "team-a"])
         done = self.cluster.wait_complete("plain", "team-b", 120)
         self.assertTrue(done["status"]["model"]["uri"].startswith(
-            f"{ROOT_URI}/lambdadnn/team-b/{plain['metadata']['uid']}/"), done["status"]["model"])
+            f"{ROOT_URI}/lambdadnn/team-b/{job_id(plain)}/"), done["status"]["model"])
         places = {key.split("/results/")[0] for key in self.minio.keys() if "/results/" in key}
-        self.assertEqual(places, {f"runs/lambdadnn/team-b/{plain['metadata']['uid']}",
-                                  f"team-a/team-a/{theirs['metadata']['uid']}"})
+        self.assertEqual(places, {f"runs/lambdadnn/team-b/{job_id(plain)}",
+                                  f"team-a/team-a/{job_id(theirs)}"})
         out = self.cluster.folder / "fetched"
         fetched = subprocess.run(
             [self.cluster.programs / "lambdadnn", "report", "plain", "-n", "team-b", "--out", out,

@@ -15,6 +15,13 @@ def job_path(name, namespace="default"):
     return f"{JOBS.format(namespace)}/{name}"
 
 
+def job_id(job):
+    """The last folder of its prefix in the store, also of a job that no operator has seen."""
+    metadata = job["metadata"]
+    own = f"{metadata['name']}-{metadata['uid'].replace('-', '')[:12]}"
+    return metadata.get("annotations", {}).get("lambdadnn.io/job-id", own)
+
+
 class ClusterTest(unittest.TestCase):
     """A control plane with the CRD for all tests of a class: cls.api, cls.kubectl, cls.folder."""
 

@@ -58,6 +58,13 @@ Status ServiceWriter::EnsureService(const FunctionGroup& group, const PodIdentit
   const Result<Json> service = kube_.Get(KnativeServiceType(), name);
   if (service.status().code() == StatusCode::kNotFound) return CreateService(group, identity);
   LDNN_RETURN_IF_ERROR(service.status());
+  LDNN_ASSIGN_OR_RETURN(
+      const bool is_left_over,
+      DeleteOfEarlierJob(kube_, KnativeServiceType(), *service, group.job_name, group.job_uid));
+  if (is_left_over) {
+    return UnavailableError("Service " + name.name +
+                            " is of another job of the same name, which is gone, and is deleted");
+  }
   if (!IsOwnedByJobNamed(*service, group.job_name)) {
     return NotOfJob("Service", name, group);
   }
@@ -109,7 +116,8 @@ Status ServiceWriter::CreateSecret(const FunctionGroup& group) {
   const Status created = kube_.Create(SecretType(), secret).status();
   if (created.code() != StatusCode::kAlreadyExists) return created;
   const Result<Json> there = kube_.Get(SecretType(), NameOf(secret));
-  if (there.ok() && !IsOwnedByJobNamed(*there, group.job_name)) {
+  if (there.ok() && !IsOwnedByJobNamed(*there, group.job_name) &&
+      !IsOfEarlierJob(*there, group.job_name, group.job_uid)) {
     return NotOfJob("Secret", NameOf(secret), group);
   }
   if (there.ok()) {

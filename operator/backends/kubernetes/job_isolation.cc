@@ -3,6 +3,7 @@
 
 #include "common/json/json_path.h"
 #include "operator/api/reason.h"
+#include "operator/backends/kubernetes/owned_object.h"
 #include "operator/kube/object_metadata.h"
 #include "operator/resources/job_account.h"
 #include "operator/resources/job_children.h"
@@ -99,6 +100,14 @@ Result<PodIdentity> JobIsolation::Ensure(const FunctionGroup& group) {
   return identity;
 }
 
+Status JobIsolation::MakeWay(const ResourceType& type, const Json& object,
+                             const std::string& job_name, const std::string& job_uid) {
+  if (!IsBeingDeleted(object)) {
+    LDNN_RETURN_IF_ERROR(DeleteOfEarlierJob(kube_, type, object, job_name, job_uid).status());
+  }
+  return NotOurs(type, NameOf(object));
+}
+
 Result<Json> JobIsolation::ReadAccount(const ObjectName& name) {
   Result<Json> account = kube_.Get(ServiceAccountType(), name);
   const bool none = account.status().code() == StatusCode::kNotFound;
@@ -130,7 +139,7 @@ Result<Json> JobIsolation::EnsureAccount(const FunctionGroup& group) {
   }
   LDNN_RETURN_IF_ERROR(account.status());
   if (!IsOfJob(*account, group.job_uid) || IsBeingDeleted(*account)) {
-    return NotOurs(ServiceAccountType(), name);
+    return MakeWay(ServiceAccountType(), *account, group.job_name, group.job_uid);
   }
   return account;
 }
@@ -188,7 +197,7 @@ Result<Json> JobIsolation::WritePolicy(const std::string& job_uid, const Json& p
   there = kube_.Get(NetworkPolicyType(), name);
   LDNN_RETURN_IF_ERROR(there.status());
   if (!IsOfJob(*there, job_uid) || IsBeingDeleted(*there)) {
-    return NotOurs(NetworkPolicyType(), name);
+    return MakeWay(NetworkPolicyType(), *there, LabelText(policy, kJobNameLabel), job_uid);
   }
   if (SpecOf(*there) == SpecOf(policy)) return SpecOf(*there);
   Json next = *there;

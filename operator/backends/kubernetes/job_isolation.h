@@ -86,6 +86,10 @@ class JobIsolation {
   Result<Json> EnsureAccount(const FunctionGroup& group);
   // As far as it may be read; null where not.
   Result<Json> ReadAccount(const ObjectName& name);
+  // Why an object that is not the job's stands in its way; what is left of an earlier job of the
+  // name is deleted, so that the next attempt succeeds.
+  Status MakeWay(const ResourceType& type, const Json& object, const std::string& job_name,
+                 const std::string& job_uid);
   Status EnsurePolicy(const std::string& job_uid, const Json& policy);
   // Creates or replaces; the spec as the server keeps it.
   Result<Json> WritePolicy(const std::string& job_uid, const Json& policy);

@@ -16,4 +16,12 @@ Status DeleteOwned(KubeClient& kube, const ResourceType& type, const ObjectName&
   return deleted.code() == StatusCode::kNotFound ? OkStatus() : deleted;
 }
 
+Result<bool> DeleteOfEarlierJob(KubeClient& kube, const ResourceType& type, const Json& object,
+                                const std::string& job_name, const std::string& job_uid) {
+  if (!IsOfEarlierJob(object, job_name, job_uid)) return false;
+  const Status deleted = kube.Delete(type, NameOf(object), UidOf(object));
+  if (!deleted.ok() && deleted.code() != StatusCode::kNotFound) return deleted;
+  return true;
+}
+
 }  // namespace lambdadnn

@@ -14,4 +14,9 @@ namespace lambdadnn {
 Status DeleteOwned(KubeClient& kube, const ResourceType& type, const ObjectName& name,
                    const std::string& job_uid);
 
+// Deletes `object` if it was made for an earlier object of the job's name (IsOfEarlierJob), so that
+// the job's own can take its place. False: it was not, and stays.
+Result<bool> DeleteOfEarlierJob(KubeClient& kube, const ResourceType& type, const Json& object,
+                                const std::string& job_name, const std::string& job_uid);
+
 }  // namespace lambdadnn

@@ -5,6 +5,7 @@
 
 #include "operator/api/conditions.h"
 #include "operator/api/job_codec.h"
+#include "operator/api/job_id.h"
 #include "operator/api/pause.h"
 #include "operator/api/status_codec.h"
 
@@ -67,7 +68,8 @@ void AdmissionQueue::AskCapacity() {
 void AdmissionQueue::Read(const Json& object, Entry* entry) {
   std::vector<FieldError> errors;
   Job job = DecodeJob(object, &errors);
-  const JobProblems problems = SortProblems(errors);
+  JobProblems problems = SortProblems(errors);
+  if (ForgetEarlierObject(&job)) problems.remembered.clear();
   std::optional<Plan>& plan = job.status.plan;
   if (!errors.empty() && plan.has_value() && !plan->Validate().ok()) plan.reset();
   const Entry before = *entry;

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "common/base/text.h"
+#include "operator/api/job_id.h"
 #include "operator/resources/slice_requests.h"
 
 namespace lambdadnn {
@@ -105,9 +106,9 @@ bool BySecret(const Job& job, const std::string& uri) {
   return !job.spec.object_store.credentials_secret.empty() && uri.starts_with("s3://");
 }
 
-// The folder that holds <namespace>/<uid> of the job.
+// The folder that holds <namespace>/<job id>.
 Result<Place> RootOf(const Job& job) {
-  const std::string own = "/" + job.metadata.namespace_name + "/" + job.metadata.uid;
+  const std::string own = "/" + job.metadata.namespace_name + "/" + JobIdOf(job);
   std::string prefix = JobPrefix(job);
   prefix.resize(prefix.size() - own.size());
   return ReadPlace(WithoutSlash(MakeStoreReference(job).uri) + "/" + prefix);

@@ -21,7 +21,7 @@ namespace lambdadnn {
 
 struct TenantRules {
   // The operator's own store: "s3://bucket/prefix" or "file:///folder"; empty = it has none. A job
-  // keeps its objects below <uri>/lambdadnn/<namespace>/<uid>.
+  // keeps its objects below <uri>/lambdadnn/<namespace>/<job id>.
   std::string uri;
   // Of that store; an empty endpoint = AWS's.
   std::string endpoint;

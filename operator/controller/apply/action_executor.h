@@ -64,6 +64,8 @@ class ActionExecutor {
   Result<Next> Do(Pass* pass, const CheckAdmission& action);
   Result<Next> Do(Pass* pass, const ReadProfileCache& action);
   Result<Next> Do(Pass* pass, const ImportResumed& action);
+  Result<Next> Do(Pass* pass, const LookIntoPlaceOfId& action);
+  Result<Next> Do(Pass* pass, const ClaimPlace& action);
   Result<Next> Do(Pass* pass, const ReadRecords& action);
   Result<Next> Do(Pass* pass, const LookUpCheckpoint& action);
   Result<Next> Do(Pass* pass, const CheckResults& action);
@@ -84,6 +86,8 @@ class ActionExecutor {
   // its results.
   void GatherLogs(Pass* pass);
   void SaveLogs(Pass* pass, ObjectStore& store);
+  // False: another object has taken the job's place over, which is no longer this job's to change.
+  Result<bool> OwnsPlace(const Pass& pass, ObjectStore& store) const;
   // Deletes the exchanged objects of a round that is over.
   void DropExchange(Pass* pass, const Round& round);
   void SaveHistory(Pass* pass);

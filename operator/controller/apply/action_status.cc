@@ -1,15 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
 // Actions on the API object.
+#include "common/base/utf8.h"
+#include "operator/api/conditions.h"
+#include "operator/api/job_id.h"
 #include "operator/controller/apply/action_executor.h"
+#include "operator/controller/apply/event_objects.h"
 #include "operator/controller/decide/status.h"
 #include "operator/controller/decide/written_decision.h"
 #include "operator/controller/planning/profile_fit.h"
 #include "operator/kinds/serverless_training_job.h"
 
 namespace lambdadnn {
+namespace {
+
+// What a user wrote, for a message.
+std::string Quoted(const std::string& text) {
+  constexpr size_t kMost = 80;
+  return "'" + RepairUtf8(text.substr(0, kMost)) + "'";
+}
+
+}  // namespace
 
 Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const AddFinalizer&) {
+  const std::string brought = AnnotatedJobId(pass->snapshot.job);
+  const std::string id = JobIdOf(pass->snapshot.job);
   LDNN_RETURN_IF_ERROR(writer_.WriteFinalizers(pass, true));
+  if (!brought.empty() && brought != id && dependencies_.record_event) {
+    dependencies_.record_event(
+        MakeEvent(pass->snapshot.job,
+                  MakeCondition(kConditionAccepted, true, Reason::kPlaceNotUsed,
+                                "the annotation " + std::string(kJobIdAnnotation) + " is " + id +
+                                    " again: " + Quoted(brought) + " is not the id of this job")));
+  }
   return Next::kDecideAgain;
 }
 
@@ -48,6 +70,8 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const WriteDecision&
     memory.history.functions_ready_at = 0;
   }
   ForgetOutdated(decision, pass->snapshot.now, &memory.observations, &memory.memo);
+  // They are for the prefix alone.
+  if (JobIdOf(before) != JobIdOf(pass->snapshot.job)) memory.issued.reset();
   // A job that is only starting has no history.
   const bool has_history = IsStarted(before) && (action.plan || action.execution);
   if (has_history) SaveHistory(pass);

@@ -15,6 +15,7 @@
 #include "operator/controller/apply/action_executor.h"
 #include "operator/controller/apply/job_report.h"
 #include "operator/controller/planning/profile_fit.h"
+#include "operator/controller/store/job_place.h"
 #include "operator/resources/job_key.h"
 #include "operator/resources/slice_requests.h"
 
@@ -26,8 +27,6 @@ namespace {
 constexpr uint64_t kMaxHistoryBytes = uint64_t{4} << 20;
 
 constexpr const char* kHistoryName = "history.json";
-constexpr const char* kReportName = "report.json";
-constexpr const char* kModelName = "model.safetensors";
 
 std::string HistoryKey(const Job& job) { return RecordsPrefix(JobPrefix(job)) + kHistoryName; }
 
@@ -89,6 +88,8 @@ bool ActionExecutor::UsesStore(const Pass& pass, const Action& action) const {
   }
   return std::holds_alternative<CheckAdmission>(action) ||
          std::holds_alternative<ImportResumed>(action) ||
+         std::holds_alternative<LookIntoPlaceOfId>(action) ||
+         std::holds_alternative<ClaimPlace>(action) ||
          std::holds_alternative<ReadRecords>(action) ||
          std::holds_alternative<LookUpCheckpoint>(action) ||
          std::holds_alternative<CheckResults>(action) ||
@@ -297,10 +298,13 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const WriteReport&) 
   Memo& memo = pass->memory->memo;
   const auto attempt = [&]() -> Status {
     LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, stores_.Open(pass));
+    LDNN_ASSIGN_OR_RETURN(const bool owns, OwnsPlace(*pass, *store));
+    if (!owns) return OkStatus();
     LoadHistory(pass);
     SaveLogs(pass, *store);
     const std::string key = ResultKey(JobPrefix(pass->snapshot.job), kReportName);
-    // An earlier process may have written it, which knew more.
+    // An earlier process may have written it, which knew more; or it is of the object before this
+    // one, with which the job ended.
     const Status there = store->Head(key).status();
     if (there.ok()) return there;
     if (there.code() != StatusCode::kNotFound) return there;
@@ -326,7 +330,8 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const CleanUpStore& 
   Memo& memo = pass->memory->memo;
   const auto attempt = [&]() -> Status {
     LDNN_ASSIGN_OR_RETURN(ObjectStore* const store, stores_.Open(pass));
-    return CleanUp(*store, pass->snapshot.job, action.keep_checkpoints);
+    LDNN_ASSIGN_OR_RETURN(const bool owns, OwnsPlace(*pass, *store));
+    return owns ? CleanUp(*store, pass->snapshot.job, action.keep_checkpoints) : OkStatus();
   };
   const Status cleaned = attempt();
   if (!cleaned.ok()) {

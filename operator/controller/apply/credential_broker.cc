@@ -6,6 +6,7 @@
 
 #include "common/http/pinned_certificate.h"
 #include "common/protocol/object_keys.h"
+#include "operator/backends/kubernetes/owned_object.h"
 #include "operator/controller/store/store_access.h"
 #include "operator/controller/store/store_bulkheads.h"
 #include "operator/resources/job_key.h"
@@ -235,6 +236,13 @@ Status CredentialBroker::EnsureJobKey(Pass* pass) {
   }
   std::optional<JobKey> key = KeyOfSecret(job, *secret);
   if (!key.has_value()) {
+    LDNN_ASSIGN_OR_RETURN(const bool is_left_over,
+                          DeleteOfEarlierJob(dependencies_.kube, SecretType(), *secret,
+                                             job.metadata.name, job.metadata.uid));
+    if (is_left_over) {
+      return UnavailableError("secret " + name.name +
+                              " is of another job of the same name, which is gone, and is deleted");
+    }
     return FailedPreconditionError("secret " + name.name +
                                    " is not the key of this job; delete it");
   }

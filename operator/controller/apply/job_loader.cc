@@ -2,6 +2,7 @@
 #include "operator/controller/apply/job_loader.h"
 
 #include "operator/api/conditions.h"
+#include "operator/api/job_id.h"
 #include "operator/controller/admission/tenant_rules.h"
 #include "operator/controller/apply/event_objects.h"
 #include "operator/controller/decide/gather_needs.h"
@@ -81,6 +82,7 @@ Status JobLoader::Load(Pass* pass) {
   pass->snapshot.job = decoded.job;
   pass->snapshot.problem = decoded.problem;
   pass->snapshot.unreadable = decoded.unreadable;
+  if (ForgetEarlierObject(&pass->snapshot.job)) pass->snapshot.unreadable = OkStatus();
   if (const std::string why = pass->memory->TakeLeftAlone();
       !why.empty() && dependencies_.record_event) {
     dependencies_.record_event(MakeEvent(

@@ -8,6 +8,7 @@
 #include "common/plan_json/plan_json.h"
 #include "operator/api/workload_profile_codec.h"
 #include "operator/controller/planning/planning.h"
+#include "operator/controller/store/job_place.h"
 
 namespace lambdadnn {
 namespace {
@@ -236,7 +237,8 @@ Json BuildReport(const JobSnapshot& snapshot, const JobHistory& history,
   Json report = {{"job",
                   {{"name", job.metadata.name},
                    {"namespace", job.metadata.namespace_name},
-                   {"uid", job.metadata.uid}}},
+                   {"uid", job.metadata.uid},
+                   {"work", WorkOf(job.spec)}}},
                  {"actual", {{"seconds", seconds}, {"cost", cost}}},
                  {"metrics", MetricsOf(history)},
                  {"store", std::move(store)},

@@ -7,6 +7,7 @@
 #include "common/telemetry/log.h"
 #include "operator/api/conditions.h"
 #include "operator/api/job_codec.h"
+#include "operator/api/job_id.h"
 #include "operator/controller/apply/event_objects.h"
 #include "operator/controller/decide/status.h"
 #include "operator/controller/observe/refused_fields.h"
@@ -147,9 +148,10 @@ Status StatusWriter::WriteFinalizers(Pass* pass, bool with_ours) {
   std::vector<std::string> finalizers = pass->snapshot.job.metadata.finalizers;
   std::erase(finalizers, kCleanupFinalizer);
   if (with_ours) finalizers.emplace_back(kCleanupFinalizer);
-  const Json patch = {
+  Json patch = {
       {"metadata",
        {{"finalizers", finalizers}, {"resourceVersion", pass->version.resource_version}}}};
+  if (with_ours) patch["metadata"]["annotations"][kJobIdAnnotation] = JobIdOf(pass->snapshot.job);
   Result<Json> written =
       dependencies_.kube.Patch(ServerlessTrainingJobType(), pass->name, patch, Subresource::kNone);
   if (!written.ok()) {

@@ -14,6 +14,7 @@
 namespace lambdadnn {
 
 // --- Durable decisions (API server, guarded by resourceVersion) ---
+// With the annotation of the job's id (job_id.h).
 struct AddFinalizer {};
 struct RemoveFinalizer {};
 // Writes ComputeStatus with these fields replaced; what is absent stays.
@@ -97,6 +98,13 @@ struct CheckAdmission {};
 struct ReadProfileCache {};
 // Copies the checkpoint of spec.checkpoint.resumeFrom under the job's own prefix.
 struct ImportResumed {};
+// What the place holds whose id the job brings.
+struct LookIntoPlaceOfId {};
+// Before slices of the round are started or joined: writes whose the job's place is, unless another
+// object has taken it over.
+struct ClaimPlace {
+  Round round;
+};
 struct ReadRecords {
   Round round;
 };
@@ -120,7 +128,8 @@ using Action =
     std::variant<AddFinalizer, RemoveFinalizer, WriteDecision, DeleteJobObject, EnsurePlannedGroups,
                  EnsureProfileGroup, DeleteAllGroups, DeleteOneGroup, DeleteFunction,
                  SetFunctionCpu, AskFingerprint, StartTrainingSlice, StartProfileSlice, StopSlice,
-                 ForgetSlice, CheckAdmission, ReadProfileCache, ImportResumed, ReadRecords,
-                 LookUpCheckpoint, CheckResults, WriteReport, CleanUpStore, DeleteJobKey>;
+                 ForgetSlice, CheckAdmission, ReadProfileCache, ImportResumed, LookIntoPlaceOfId,
+                 ClaimPlace, ReadRecords, LookUpCheckpoint, CheckResults, WriteReport, CleanUpStore,
+                 DeleteJobKey>;
 
 }  // namespace lambdadnn

@@ -31,6 +31,8 @@ bool IsLeftAlone(const JobSnapshot& snapshot);
 
 // Until the job may have functions; nullopt = it may.
 std::optional<std::vector<Action>> DecideAdmission(const JobSnapshot& snapshot);
+// Of a job that brings its id: how it goes on with what its place holds; nullopt = as any other.
+std::optional<std::vector<Action>> DecideRestore(const JobSnapshot& snapshot);
 std::vector<Action> DecideProfile(const JobSnapshot& snapshot);
 std::vector<Action> DecidePlan(const JobSnapshot& snapshot);
 std::vector<Action> DecideRun(const JobSnapshot& snapshot);

@@ -321,6 +321,15 @@ std::vector<Action> DecideRun(const JobSnapshot& snapshot) {
   if (!actions.empty()) return actions;
 
   if (snapshot.job.status.execution.functions.empty()) return DecideBinding(snapshot);
+  if (!memo.place_taken_by.empty()) {
+    return {
+        FailJob(Reason::kPlaceTaken,
+                "the object of uid " + memo.place_taken_by +
+                    " has taken over the job's place in the store, " +
+                    MakeStoreReference(snapshot.job).uri + "/" + JobPrefix(snapshot.job) +
+                    ", as after a restore from a backup; delete this one: what is there stays")};
+  }
+  if (memo.place_claimed != round) return {ClaimPlace{round}};
   if (memo.records_read != round) return {ReadRecords{round}};
   const RoundView view = ViewRound(snapshot, round);
   // A broken round is joined as well: slices can only be stopped once their streams are known.

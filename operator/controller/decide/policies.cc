@@ -5,6 +5,7 @@
 #include <string>
 
 #include "common/base/check.h"
+#include "operator/api/job_id.h"
 #include "operator/controller/admission/support_limits.h"
 #include "operator/controller/decide/decide.h"
 #include "operator/controller/decide/job_credentials.h"
@@ -37,12 +38,19 @@ Decision Delete(const JobSnapshot& snapshot) {
   return HasFinalizer(snapshot.job) ? DecideDeletion(snapshot) : Actions();
 }
 
+// A backup that is taken now keeps its place by it.
+bool HasItsId(const Job& job) { return AnnotatedJobId(job) == JobIdOf(job); }
+
 Decision ExpireFinished(const JobSnapshot& snapshot) {
-  return IsFinished(snapshot.job) ? Decision(DecideFinished(snapshot)) : std::nullopt;
+  const Job& job = snapshot.job;
+  if (!IsFinished(job)) return std::nullopt;
+  if (HasFinalizer(job) && !HasItsId(job)) return Actions{AddFinalizer{}};
+  return DecideFinished(snapshot);
 }
 
 Decision AddItsFinalizer(const JobSnapshot& snapshot) {
-  return HasFinalizer(snapshot.job) ? std::nullopt : Decision({AddFinalizer{}});
+  const bool has_both = HasFinalizer(snapshot.job) && HasItsId(snapshot.job);
+  return has_both ? std::nullopt : Decision({AddFinalizer{}});
 }
 
 Decision End(const JobSnapshot& snapshot) {
@@ -100,6 +108,8 @@ Decision Resume(const JobSnapshot& snapshot) {
 
 Decision Admit(const JobSnapshot& snapshot) { return DecideAdmission(snapshot); }
 
+Decision Restore(const JobSnapshot& snapshot) { return DecideRestore(snapshot); }
+
 Decision MeasureProfile(const JobSnapshot& snapshot) {
   return snapshot.job.status.profile.has_value() ? std::nullopt : Decision(DecideProfile(snapshot));
 }
@@ -131,6 +141,7 @@ constexpr Policy kPolicies[] = {
     {"Resume", Resume},
     {"FailWithoutCredentials", FailWithoutCredentials},
     {"Admit", Admit},
+    {"Restore", Restore},
     {"UseGivenProfile", UseGivenProfile},
     {"UseCachedProfile", UseCachedProfile},
     {"MeasureProfile", MeasureProfile},

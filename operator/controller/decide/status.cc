@@ -6,6 +6,7 @@
 
 #include "common/base/utf8.h"
 #include "operator/api/conditions.h"
+#include "operator/api/job_id.h"
 #include "operator/controller/decide/decide.h"
 #include "operator/controller/observe/pending_functions.h"
 #include "operator/resources/function_groups.h"
@@ -244,6 +245,8 @@ JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decisi
   status.usage = snapshot.meter.usage;
   if (IsFinished(snapshot.job)) return status;  // final but for late clean-up
   status.execution.leader_epoch = snapshot.options->leader_epoch;
+  status.execution.job_id = JobIdOf(job);
+  status.execution.job_uid = job.metadata.uid;
   AddAdmission(snapshot, &status);
   if (!status.store_capabilities.has_value())
     status.store_capabilities = snapshot.memo->store_capabilities;

@@ -119,6 +119,8 @@ struct Describe {
   Json operator()(const CheckAdmission&) const { return {{"action", "CheckAdmission"}}; }
   Json operator()(const ReadProfileCache&) const { return {{"action", "ReadProfileCache"}}; }
   Json operator()(const ImportResumed&) const { return {{"action", "ImportResumed"}}; }
+  Json operator()(const LookIntoPlaceOfId&) const { return {{"action", "LookIntoPlaceOfId"}}; }
+  Json operator()(const ClaimPlace&) const { return {{"action", "ClaimPlace"}}; }
   Json operator()(const ReadRecords&) const { return {{"action", "ReadRecords"}}; }
   Json operator()(const LookUpCheckpoint&) const { return {{"action", "LookUpCheckpoint"}}; }
   Json operator()(const CheckResults&) const { return {{"action", "CheckResults"}}; }

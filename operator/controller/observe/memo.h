@@ -14,6 +14,7 @@
 #include "operator/api/job.h"
 #include "operator/controller/observe/observations.h"
 #include "operator/controller/store/checkpoint_import.h"
+#include "operator/controller/store/job_place.h"
 
 namespace lambdadnn {
 
@@ -41,6 +42,9 @@ struct Memo {
   // The round whose completion records were read from the store. Also one that this process began:
   // it has none yet.
   std::optional<Round> records_read;
+  // The round for which this job's place was found to be its own, or made so.
+  std::optional<Round> place_claimed;
+  std::string place_taken_by;  // uid of the object that has taken the place over; "" = none
   // The broken round for which the newest complete checkpoint was looked up, and that checkpoint;
   // absent = the store has none.
   std::optional<Round> checkpoint_looked_up;
@@ -89,6 +93,8 @@ struct Memo {
   bool profile_cache_read = false;
   // The checkpoint of spec.checkpoint.resumeFrom; absent = not imported yet.
   std::optional<Result<ImportedCheckpoint>> imported;
+  // What the place holds whose id the job brings; absent = not looked at yet.
+  std::optional<FoundPlace> place;
 
   // The place in the queue that the last written status tells of, from 1; 0 = none, or another
   // process wrote it.

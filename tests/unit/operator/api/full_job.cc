@@ -181,7 +181,10 @@ JobStatus FullStatus() {
                       {{"worker-0", 1, "instance-1"}, {"server-0", 2, "instance-2"}},
                       4,
                       512,
-                      256};
+                      256,
+                      "digits-4f6c2b1e9d3a",
+                      "4f6c2b1e-9d3a-4e0b-8f6e-2f1d5a7c9b10",
+                      "910a2dec-8902-4cc1-beeb-8da1658eec67"};
   PlanRecord record;
   record.revision = 2;
   record.first_iteration = 40;

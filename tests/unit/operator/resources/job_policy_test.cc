@@ -15,6 +15,7 @@ using testing::UnorderedElementsAre;
 Job ExampleJob() {
   Job job;
   job.metadata.namespace_name = "team";
+  job.metadata.name = "digits";
   job.metadata.uid = "uid-1";
   job.spec.object_store.bucket = "training";
   job.spec.object_store.prefix = "runs/";
@@ -32,10 +33,10 @@ TEST(JobStorePolicy, OwnPrefixIsAllOfAJobThatReadsNothing) {
   const Json policy = *ParseJson(*JobStorePolicy(ExampleJob(), 2048));
   const Json& statements = policy["Statement"];
   ASSERT_EQ(statements.size(), 2u);
-  EXPECT_EQ(statements[0]["Resource"], "arn:aws:s3:::training/runs/team/uid-1/*");
+  EXPECT_EQ(statements[0]["Resource"], "arn:aws:s3:::training/runs/team/digits-uid1/*");
   EXPECT_EQ(statements[1]["Action"], "s3:ListBucket");
   EXPECT_EQ(statements[1]["Resource"], "arn:aws:s3:::training");
-  EXPECT_EQ(statements[1]["Condition"]["StringLike"]["s3:prefix"], "runs/team/uid-1/*");
+  EXPECT_EQ(statements[1]["Condition"]["StringLike"]["s3:prefix"], "runs/team/digits-uid1/*");
 }
 
 TEST(JobStorePolicy, AStoreWithAPathKeepsIt) {
@@ -44,9 +45,9 @@ TEST(JobStorePolicy, AStoreWithAPathKeepsIt) {
   job.spec.object_store.uri = "s3://shared/all/of/us/";
   const Json policy = *ParseJson(*JobStorePolicy(job, 2048));
   EXPECT_EQ(policy["Statement"][0]["Resource"],
-            "arn:aws:s3:::shared/all/of/us/lambdadnn/team/uid-1/*");
+            "arn:aws:s3:::shared/all/of/us/lambdadnn/team/digits-uid1/*");
   EXPECT_EQ(policy["Statement"][1]["Condition"]["StringLike"]["s3:prefix"],
-            "all/of/us/lambdadnn/team/uid-1/*");
+            "all/of/us/lambdadnn/team/digits-uid1/*");
 }
 
 TEST(JobStorePolicy, DataModelAndResumeFromAreReadable) {

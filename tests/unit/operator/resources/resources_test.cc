@@ -123,9 +123,13 @@ TEST(SliceRequests, StartsAtTheCheckpointOfStatus) {
 
 TEST(SliceRequests, PrefixIsTheTenantsOwn) {
   Job job = PlannedJob(2, {1, 2}, 1, 1);
-  EXPECT_EQ(JobPrefix(job), "lambdadnn/team/uid-1");
+  EXPECT_EQ(JobPrefix(job), "lambdadnn/team/digits-uid1");
   job.spec.object_store.prefix = "root/";
-  EXPECT_EQ(JobPrefix(job), "root/team/uid-1");
+  EXPECT_EQ(JobPrefix(job), "root/team/digits-uid1");
+  job.metadata.annotations["lambdadnn.io/job-id"] = "digits-of-another";  // no id of this job
+  EXPECT_EQ(JobPrefix(job), "root/team/digits-uid1");
+  job.metadata.annotations["lambdadnn.io/job-id"] = "digits-restored";
+  EXPECT_EQ(JobPrefix(job), "root/team/digits-restored");
 }
 
 TEST(CheckpointJson, GarbageIsNoCheckpoint) {

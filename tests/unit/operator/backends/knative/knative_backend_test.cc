@@ -10,6 +10,7 @@
 
 #include "operator/backends/kubernetes/pod_instances.h"
 #include "operator/resources/function_groups.h"
+#include "operator/resources/job_children.h"
 #include "tests/unit/operator/backends/knative/knative_fixture.h"
 
 namespace lambdadnn {
@@ -406,6 +407,28 @@ TEST_F(UsersObject, AServiceOfTheNameIsNeitherUsedNorDeleted) {
   ExpectRefusedAndKept(KnativeServiceType());
 }
 
+// As a backup restores it: with the labels of the lost job, without its owner.
+TEST_F(UsersObject, OneThatWasRestoredWithoutItsOwnerIsReplaced) {
+  Start();
+  for (const ResourceType* type : {&SecretType(), &KnativeServiceType()}) {
+    const std::string version = type->group.empty() ? "v1" : "serving.knative.dev/v1";
+    Json object = {{"apiVersion", version},
+                   {"kind", type->kind},
+                   {"metadata",
+                    {{"name", "digits-workers"},
+                     {"namespace", "team"},
+                     {"labels", ChildLabels("digits", "a-lost-uid")}}}};
+    if (!type->group.empty()) object["spec"] = Json::object();
+    ASSERT_TRUE(server_.Create(*type, object).ok());
+  }
+  EXPECT_EQ(Ensure(Group(1)).code(), StatusCode::kUnavailable);
+  ASSERT_TRUE(Ensure(Group(1)).ok());
+  for (const ResourceType* type : {&SecretType(), &KnativeServiceType()}) {
+    ASSERT_THAT(stand_in_.All(*type), SizeIs(1));
+    EXPECT_TRUE(IsOwnedByJob(stand_in_.All(*type)[0], JobUid("digits")));
+  }
+}
+
 TEST_F(UsersObject, ASecretThatTakesThePlaceOfTheJobsStays) {
   Start();
   ASSERT_TRUE(Ensure(Group(1)).ok());
@@ -464,7 +487,7 @@ TEST_F(Knative, AnUnreadyPodKeepsItsAddress) {
   EXPECT_EQ(List()[0].phase, FunctionPhase::kPending);
 }
 
-TEST_F(Knative, TheServiceOfAnEarlierJobOfThatNameIsWaitedFor) {
+TEST_F(Knative, TheServiceOfAnEarlierJobOfThatNameMakesWay) {
   Start();
   FunctionGroup old = Group(1);
   old.job_uid = JobUid("other");
@@ -477,6 +500,9 @@ TEST_F(Knative, TheServiceOfAnEarlierJobOfThatNameIsWaitedFor) {
   status = Ensure(next);
   EXPECT_EQ(status.code(), StatusCode::kUnavailable);
   EXPECT_THAT(status.message(), HasSubstr("another job of the same name"));
+  EXPECT_TRUE(Ensure(next).ok());
+  Settle();
+  EXPECT_THAT(List(), SizeIs(1));
 }
 
 TEST_F(Knative, OneWatchHoweverManyJobs) {

@@ -278,18 +278,23 @@ TEST_F(Isolation, WhatIsSomebodyElsesIsNeitherTakenNorDeleted) {
   EXPECT_TRUE(Account().ok());
 }
 
-TEST_F(Isolation, ThePolicyOfAJobOfThatNameBeforeIsWaitedFor) {
+TEST_F(Isolation, WhatIsLeftOfAJobOfThatNameBeforeMakesWay) {
   Start();
   FunctionGroup before = group_;
   before.job_uid = "gone";
   Json old = JobNetworkPolicy(before, Network());
   old["metadata"].erase("ownerReferences");
   ASSERT_TRUE(server_.Create(NetworkPolicyType(), old).ok());
+  Json account = JobAccount(before, {});
+  account["metadata"].erase("ownerReferences");  // as a backup restores it
+  ASSERT_TRUE(server_.Create(ServiceAccountType(), account).ok());
   RunFor(1);
+  // One at an attempt.
   EXPECT_EQ(Ensure().status().code(), StatusCode::kUnavailable);
-  DeletePolicy();
+  EXPECT_EQ(Ensure().status().code(), StatusCode::kUnavailable);
   EXPECT_TRUE(Ensure().ok());
   EXPECT_TRUE(IsOfJob(Policies()[0], group_.job_uid));
+  EXPECT_TRUE(IsOfJob(Account().value(), group_.job_uid));
 }
 
 TEST_F(Isolation, ReleaseTakesBothAwayAndTheyStayAway) {

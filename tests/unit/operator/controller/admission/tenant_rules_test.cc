@@ -53,7 +53,7 @@ TEST(TenantRules, AJobThatNamesNoStoreGetsItsPlaceInTheOperators) {
   UseOperatorStore(Rules(), &job);
   EXPECT_EQ(MakeStoreReference(job).uri, "s3://training/runs");
   EXPECT_EQ(MakeStoreReference(job).endpoint, "https://minio:9000");
-  EXPECT_EQ(JobPrefix(job), "lambdadnn/team-a/u-1");
+  EXPECT_EQ(JobPrefix(job), "lambdadnn/team-a/j-u1");
 }
 
 TEST(TenantRules, AnOperatorWithoutAStoreNeedsJobsThatBringOne) {

@@ -2,6 +2,7 @@
 // When the clean-up of a deleted job has met what its functions wrote late.
 #include <gtest/gtest.h>
 
+#include "operator/api/job_id.h"
 #include "operator/controller/decide/decide.h"
 #include "tests/support/test_snapshot.h"
 
@@ -18,6 +19,7 @@ class DecideDeletionTest : public ::testing::Test {
     snapshot_.now = Instant(FromSeconds(1000));
     snapshot_.wall = WallTime(FromSeconds(1'700'000'000));
     snapshot_.job.metadata.finalizers = {kCleanupFinalizer};
+    snapshot_.job.metadata.annotations[kJobIdAnnotation] = JobIdOf(snapshot_.job);
     snapshot_.job.status.conditions.push_back(
         MakeCondition(kConditionAccepted, true, Reason::kSpecValid, ""));
     snapshot_.observed.instances_known = true;

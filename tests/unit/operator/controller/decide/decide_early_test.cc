@@ -5,6 +5,7 @@
 
 #include "operator/api/conditions.h"
 #include "operator/api/job_codec.h"
+#include "operator/api/job_id.h"
 #include "operator/controller/admission/reservation.h"
 #include "operator/controller/decide/decide.h"
 #include "tests/support/job_world.h"
@@ -23,6 +24,7 @@ class DecideEarlyTest : public ::testing::Test {
     ASSERT_TRUE(job.ok()) << job.status().ToString();
     snapshot_.job = *job;
     snapshot_.job.metadata.finalizers = {kCleanupFinalizer};
+    snapshot_.job.metadata.annotations[kJobIdAnnotation] = JobIdOf(snapshot_.job);
     snapshot_.observed.instances_known = true;
     snapshot_.remembered.admission = OkStatus();
     snapshot_.remembered.store_capabilities.emplace();

@@ -11,6 +11,7 @@
 
 #include "operator/api/conditions.h"
 #include "operator/api/job_codec.h"
+#include "operator/api/job_id.h"
 #include "tests/support/job_world.h"
 #include "tests/support/test_snapshot.h"
 
@@ -25,6 +26,7 @@ TestSnapshot Running(const ControllerOptions& options) {
   snapshot.wall = WallTime(FromSeconds(1'700'000'000));
   snapshot.job = DecodeJob(JobWorld::MinimalJob()).value();
   snapshot.job.metadata.finalizers = {kCleanupFinalizer};
+  snapshot.job.metadata.annotations[kJobIdAnnotation] = JobIdOf(snapshot.job);
   JobStatus& status = snapshot.job.status;
   status.conditions = {MakeCondition(kConditionAccepted, true, Reason::kSpecValid, "")};
   status.store_capabilities.emplace();
@@ -170,6 +172,28 @@ const Row kRows[] = {
      [](TestSnapshot& s) { s.remembered.admission = UnavailableError("store"); }, "Admit"},
     {"without credentials yet", [](TestSnapshot& s) { s.remembered.credentials_known = false; },
      "Admit"},
+    {"restored, without plan",
+     [](TestSnapshot& s) {
+       s.job.metadata.annotations[kJobIdAnnotation] = "digits-4f6c2b1e9d3a";
+       s.job.status.plan.reset();
+     },
+     "Restore"},
+    {"restored into an empty place",
+     [](TestSnapshot& s) {
+       s.job.metadata.annotations[kJobIdAnnotation] = "digits-4f6c2b1e9d3a";
+       s.job.status.plan.reset();
+       s.remembered.place.emplace();
+     },
+     "Plan"},
+    {"with an id that is not its own, put back",
+     [](TestSnapshot& s) { s.job.status.execution.job_id = "digits-4f6c2b1e9d3a"; },
+     "AddFinalizer"},
+    {"complete, without its id",
+     [](TestSnapshot& s) {
+       Set(s, kConditionComplete, Reason::kTrainingFinished);
+       s.job.metadata.annotations.clear();
+     },
+     "ExpireFinished"},
     {"without profile", WithoutProfile, "UseCachedProfile"},
     {"without profile, which the spec gives",
      [](TestSnapshot& s) {

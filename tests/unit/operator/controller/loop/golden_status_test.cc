@@ -153,7 +153,7 @@ class GoldenStatusTest : public JobLifeTest {
 TEST_F(GoldenStatusTest, EachIsGoneOnFrom) {
   EXPECT_EQ(Next(Golden("fresh")), "WriteDecision: start");
   EXPECT_EQ(Next(Golden("profiled")), "WriteDecision: plan");
-  EXPECT_EQ(Next(Golden("running")), "ReadRecords");
+  EXPECT_EQ(Next(Golden("running")), "ClaimPlace");
   EXPECT_EQ(Next(Golden("suspended")), "");
   EXPECT_EQ(Next(Golden("complete")), "");
   EXPECT_EQ(Next(Golden("failed")), "");

@@ -5,6 +5,7 @@
 
 #include "common/base/base64.h"
 #include "operator/kinds/serverless_training_job.h"
+#include "operator/resources/slice_requests.h"
 #include "tests/support/job_world.h"
 
 namespace lambdadnn {
@@ -118,8 +119,7 @@ TEST_F(JobCredentialsTest, SlicesBringThemAndFunctionsHaveNoOthers) {
     EXPECT_EQ(one.parent, "users-key");
     EXPECT_EQ(one.role, "arn:users-role");
     EXPECT_EQ(one.session, "lambdadnn-" + world_.Read().metadata.uid);
-    EXPECT_THAT(one.policy,
-                HasSubstr("training/lambdadnn/default/" + world_.Read().metadata.uid + "/*"));
+    EXPECT_THAT(one.policy, HasSubstr("training/" + JobPrefix(world_.Read()) + "/*"));
     EXPECT_THAT(one.policy, HasSubstr("arn:aws:s3:::data/mnist/*"));
   }
 }

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "operator/api/job_codec.h"
 #include "operator/api/pause.h"
+#include "operator/resources/job_key.h"
 #include "tests/unit/operator/controller/job_life_fixture.h"
 
 namespace lambdadnn {
@@ -32,6 +34,18 @@ TEST_F(JobTroubleTest, AUsersSecretOfTheKeysNameIsKept) {
   const Result<Json> secret = world_.server.Get(SecretType(), name);
   ASSERT_TRUE(secret.ok());
   EXPECT_EQ((*secret)["data"]["key"], "bWluZQ==");
+}
+
+TEST_F(JobTroubleTest, AKeyThatIsLeftOfAnEarlierJobOfTheNameIsReplaced) {
+  Job lost = *DecodeJob(JobWorld::MinimalJob());
+  lost.metadata.uid = "a-lost-uid";
+  Json secret = JobKeySecret(lost, "of the lost job");
+  secret["metadata"].erase("ownerReferences");  // as a backup restores it
+  ASSERT_TRUE(world_.server.Create(SecretType(), secret).ok());
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  ExpectNothingLeft();
 }
 
 TEST_F(JobTroubleTest, ARoundThatStandsStillFallsBack) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "operator/api/job_id.h"
 #include "operator/controller/decide/decide.h"
 #include "operator/controller/planning/planning.h"
 #include "operator/resources/function_groups.h"
@@ -327,6 +328,7 @@ Job PlannedJob() {
   Job job;
   job.metadata.uid = "uid";
   job.metadata.finalizers = {kCleanupFinalizer};
+  job.metadata.annotations[kJobIdAnnotation] = JobIdOf(job);
   job.spec.objective.fixed = Objective::Fixed{2, 512};
   Plan plan;
   plan.revision = 3;

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "operator/api/job_id.h"
 #include "operator/controller/store/checkpoint_import.h"
 #include "tests/support/job_world.h"
 
@@ -56,7 +57,7 @@ TEST_F(ResumeFromTest, GoesOnWhereTheOtherJobEnded) {
   EXPECT_EQ(job.status.model_digest, "digest-100");
   EXPECT_EQ(job.status.usage.restarts, 0);
   for (const std::string& key : world_.Keys()) {
-    const bool of_this_job = key.find(job.metadata.uid) != std::string::npos;
+    const bool of_this_job = key.find(JobIdOf(job)) != std::string::npos;
     EXPECT_TRUE(!of_this_job || key.find("/results/") != std::string::npos) << key;
   }
 }
