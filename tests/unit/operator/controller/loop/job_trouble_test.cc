@@ -39,7 +39,7 @@ TEST_F(JobTroubleTest, AUsersSecretOfTheKeysNameIsKept) {
 TEST_F(JobTroubleTest, AKeyThatIsLeftOfAnEarlierJobOfTheNameIsReplaced) {
   Job lost = *DecodeJob(JobWorld::MinimalJob());
   lost.metadata.uid = "a-lost-uid";
-  Json secret = JobKeySecret(lost, "of the lost job");
+  Json secret = JobKeySecret(lost, {.key = "of the lost job"});
   secret["metadata"].erase("ownerReferences");  // as a backup restores it
   ASSERT_TRUE(world_.server.Create(SecretType(), secret).ok());
   world_.Create(JobWorld::MinimalJob());
