@@ -292,17 +292,17 @@ class Values(unittest.TestCase):
                        if [port["port"] for port in each["ports"]] == ports]
             return found
         plain = objects({})
-        self.assertFalse([name for name in variables(deployment({})) if name.startswith("OTEL_")])
+        self.assertFalse([name for name in variables(plain[("Deployment", NAMESPACE, NAME)]) if name.startswith("OTEL_")])
         peers = [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]
         values = {"tracing": {"endpoint": "http://collector.monitoring:4318/base", "headersSecret": "auth",
                               "headersKey": "otlp", "timeoutMilliseconds": 2500, "peers": peers,
                               "resourceAttributes": {"deployment.environment.name": "a, b=c+d", "shard": 7}}}
         made = objects(values)
         said = variables(made[("Deployment", NAMESPACE, NAME)])
-        self.assertEqual("http://collector.monitoring:4318/base", said["OTEL_EXPORTER_OTLP_ENDPOINT"])
-        self.assertEqual({"secretKeyRef": {"name": "auth", "key": "otlp"}}, said["OTEL_EXPORTER_OTLP_HEADERS"])
-        self.assertEqual("2500", said["OTEL_EXPORTER_OTLP_TIMEOUT"])
-        self.assertEqual("lambdadnn-operator", said["OTEL_SERVICE_NAME"])
+        for name, value in (("EXPORTER_OTLP_ENDPOINT", "http://collector.monitoring:4318/base"),
+                            ("EXPORTER_OTLP_HEADERS", {"secretKeyRef": {"name": "auth", "key": "otlp"}}),
+                            ("EXPORTER_OTLP_TIMEOUT", "2500"), ("SERVICE_NAME", "lambdadnn-operator")):
+            self.assertEqual(value, said["OTEL_" + name])
         self.assertEqual(
             f"k8s.namespace.name={NAMESPACE},k8s.pod.name=$(LAMBDADNN_POD_NAME),"
             "deployment.environment.name=a%2C%20b%3Dc%2Bd,shard=7", said["OTEL_RESOURCE_ATTRIBUTES"])
@@ -310,15 +310,14 @@ class Values(unittest.TestCase):
         names = list(said)
         self.assertLess(names.index("LAMBDADNN_POD_NAME"), names.index("OTEL_RESOURCE_ATTRIBUTES"))
         self.assertEqual(peers, rule(made, [4318])["to"])
-        self.assertEqual(len(plain[("NetworkPolicy", NAMESPACE, NAME)]["spec"]["egress"]) + 1,
-                         len(made[("NetworkPolicy", NAMESPACE, NAME)]["spec"]["egress"]))
+        rules = [len(each[("NetworkPolicy", NAMESPACE, NAME)]["spec"]["egress"]) for each in (plain, made)]
+        self.assertEqual(rules[0] + 1, rules[1])
         for endpoint, port in (("https://otlp.example", 443), ("http://[fd00::7]/x:1", 80), ("http://c:7/", 7)):
             self.assertNotIn("to", rule(objects({"networkPolicy": {"storePorts": [1], "apiServerPorts": [2]},
                                                  "tracing": {"endpoint": endpoint}}), [port]))
         for wrong, name in (({"endpoint": "collector:4318"}, "endpoint"), ({"timeoutMilliseconds": 0}, "timeout"),
                             ({"endpoint": "http://user:secret@c"}, "endpoint"), ({"headers": "a=b"}, "headers"),
-                            ({"resourceAttributes": {"a b": "c"}}, "a b"),
-                            ({"resourceAttributes": {"a": []}}, "resourceAttributes")):
+                            ({"resourceAttributes": {"a b": "c"}}, "a b"), ({"resourceAttributes": {"a": []}}, "resourceAttributes")):
             self.assertIn(name, refusal({"tracing": wrong}))
 
     def test_functions_are_reached_over_tls_unless_that_is_switched_off(self):
