@@ -292,7 +292,8 @@ class Values(unittest.TestCase):
                        if [port["port"] for port in each["ports"]] == ports]
             return found
         plain = objects({})
-        self.assertFalse([name for name in variables(plain[("Deployment", NAMESPACE, NAME)]) if name.startswith("OTEL_")])
+        said = variables(plain[("Deployment", NAMESPACE, NAME)])
+        self.assertFalse([name for name in said if name.startswith("OTEL_")])
         peers = [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "monitoring"}}}]
         values = {"tracing": {"endpoint": "http://collector.monitoring:4318/base", "headersSecret": "auth",
                               "headersKey": "otlp", "timeoutMilliseconds": 2500, "peers": peers,
@@ -303,12 +304,10 @@ class Values(unittest.TestCase):
                             ("EXPORTER_OTLP_HEADERS", {"secretKeyRef": {"name": "auth", "key": "otlp"}}),
                             ("EXPORTER_OTLP_TIMEOUT", "2500"), ("SERVICE_NAME", "lambdadnn-operator")):
             self.assertEqual(value, said["OTEL_" + name])
-        self.assertEqual(
-            f"k8s.namespace.name={NAMESPACE},k8s.pod.name=$(LAMBDADNN_POD_NAME),"
-            "deployment.environment.name=a%2C%20b%3Dc%2Bd,shard=7", said["OTEL_RESOURCE_ATTRIBUTES"])
+        self.assertEqual(f"k8s.namespace.name={NAMESPACE},k8s.pod.name=$(LAMBDADNN_POD_NAME),"
+                         "deployment.environment.name=a%2C%20b%3Dc%2Bd,shard=7", said["OTEL_RESOURCE_ATTRIBUTES"])
         # The kubelet puts in only what was defined before.
-        names = list(said)
-        self.assertLess(names.index("LAMBDADNN_POD_NAME"), names.index("OTEL_RESOURCE_ATTRIBUTES"))
+        self.assertLess(*map(list(said).index, ("LAMBDADNN_POD_NAME", "OTEL_RESOURCE_ATTRIBUTES")))
         self.assertEqual(peers, rule(made, [4318])["to"])
         rules = [len(each[("NetworkPolicy", NAMESPACE, NAME)]["spec"]["egress"]) for each in (plain, made)]
         self.assertEqual(rules[0] + 1, rules[1])
@@ -317,7 +316,8 @@ class Values(unittest.TestCase):
                                                  "tracing": {"endpoint": endpoint}}), [port]))
         for wrong, name in (({"endpoint": "collector:4318"}, "endpoint"), ({"timeoutMilliseconds": 0}, "timeout"),
                             ({"endpoint": "http://user:secret@c"}, "endpoint"), ({"headers": "a=b"}, "headers"),
-                            ({"resourceAttributes": {"a b": "c"}}, "a b"), ({"resourceAttributes": {"a": []}}, "resourceAttributes")):
+                            ({"resourceAttributes": {"a b": "c"}}, "a b"),
+                            ({"resourceAttributes": {"a": []}}, "resourceAttributes")):
             self.assertIn(name, refusal({"tracing": wrong}))
 
     def test_functions_are_reached_over_tls_unless_that_is_switched_off(self):
