@@ -15,6 +15,8 @@ constexpr ReasonRow kRows[] = {
     {Reason::kImagePullFailed, "ImagePullFailed"},
     {Reason::kUnschedulable, "Unschedulable"},
     {Reason::kFunctionNotCreated, "FunctionNotCreated"},
+    {Reason::kFunctionUnreachable, "FunctionUnreachable"},
+    {Reason::kJobKeyUnusable, "JobKeyUnusable"},
     {Reason::kQuotaExceeded, "QuotaExceeded"},
     {Reason::kWaitingForCapacity, "WaitingForCapacity"},
     {Reason::kClusterTooSmall, "ClusterTooSmall"},

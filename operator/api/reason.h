@@ -16,6 +16,8 @@ enum class Reason {
   kImagePullFailed,
   kUnschedulable,
   kFunctionNotCreated,
+  kFunctionUnreachable,
+  kJobKeyUnusable,
   kQuotaExceeded,
   kWaitingForCapacity,
   kClusterTooSmall,

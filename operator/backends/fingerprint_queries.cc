@@ -34,7 +34,8 @@ void FingerprintQueries::Ask(const JobIdentity& job, const std::string& instance
     return named.second.call == nullptr && now - named.second.asked >= kAnswerKept;
   });
   Question& question = questions_[instance_uid];
-  if (question.attempt != 0 && now - question.asked < kLongestCall) return;
+  const bool answers = question.attempt != 0 && question.error.ok();
+  if (answers && now - question.asked < kLongestCall) return;
   CloseCall(std::move(question.call));
   question = Question{};
   question.job = job;
@@ -93,8 +94,13 @@ void FingerprintQueries::OnEnd(const std::string& instance_uid, uint64_t attempt
   std::lock_guard lock(mutex_);
   const auto found = questions_.find(instance_uid);
   if (found == questions_.end() || found->second.attempt != attempt) return;
+  Question& question = found->second;
+  if (question.call == nullptr) return;
   // Not there, draining, or cut: it is to be asked again.
-  if (found->second.call != nullptr) questions_.erase(found);
+  question.call.reset();
+  question.error = status.ok() ? UnavailableError(question.job.name + "'s function answers HTTP " +
+                                                  std::to_string(question.http_status))
+                               : status;
 }
 
 std::vector<FingerprintAnswer> FingerprintQueries::Take(const std::string& job_uid) {
@@ -105,7 +111,7 @@ std::vector<FingerprintAnswer> FingerprintQueries::Take(const std::string& job_u
       ++at;
       continue;
     }
-    answers.push_back({at->first, std::move(at->second.answer)});
+    answers.push_back({at->first, std::move(at->second.answer), std::move(at->second.error)});
     at = questions_.erase(at);
   }
   return answers;

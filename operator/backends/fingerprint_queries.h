@@ -41,10 +41,11 @@ class FingerprintQueries {
     JobIdentity job;
     Instant asked{};
     uint64_t attempt = 0;            // calls of an older attempt change nothing
-    std::shared_ptr<HttpCall> call;  // null: it has answered
+    std::shared_ptr<HttpCall> call;  // null: it has answered, or failed with `error`
     int http_status = 0;
     std::string body;
     NumericsFingerprint answer;
+    Status error;
   };
 
   // Runs `change` on the question if `attempt` still is the newest one; true = it was answered.

@@ -32,6 +32,7 @@ enum class FunctionEnd {
 // Observed: one instance. The uid is never used again, so a slice bound to it cannot reach another.
 struct FunctionInstance {
   std::string uid;
+  std::string name;  // for people, the pod's; "" = it has none
   std::string group;
   FunctionPhase phase = FunctionPhase::kPending;
   Endpoint endpoint;              // for slices, once ready; no host = none yet
@@ -50,6 +51,7 @@ struct FunctionInstance {
 
   // For people: "Unschedulable: 0/2 nodes are available".
   std::string Why() const { return message.empty() ? reason : reason + ": " + message; }
+  const std::string& Name() const { return name.empty() ? uid : name; }
 };
 
 // What all functions of the platform together may take; 0 = no limit.

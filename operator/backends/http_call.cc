@@ -107,10 +107,11 @@ void HttpCall::OnHandshake() {
   if (ended_) return;
   const std::string shown = DigestOfPeer(stream_.connection());
   if (shown == call_.certificate_digest) return Write();
-  End(UnavailableError(call_.endpoint.Authority() + " shows another certificate (" + Shown(shown) +
-                       ") than the job's functions have (" + Shown(call_.certificate_digest) +
-                       "), and was sent nothing: another program answers there, or the job's "
-                       "Secrets were replaced"));
+  End(UnauthenticatedError(call_.endpoint.Authority() + " shows another certificate (" +
+                           Shown(shown) + ") than the job's functions have (" +
+                           Shown(call_.certificate_digest) +
+                           "), and was sent nothing: another program answers there, or the Secret "
+                           "with the job's key was changed"));
 }
 
 void HttpCall::Write() {

@@ -41,10 +41,12 @@ struct SliceView {
   std::string busy_with;
 };
 
-// The numerics fingerprint of one function.
+// The numerics fingerprint of one function, or why it could not be asked.
 struct FingerprintAnswer {
   std::string instance_uid;
   NumericsFingerprint fingerprint;
+  // kUnauthenticated: it shows another certificate than FunctionAccess says.
+  Status error = {};
 };
 
 // How the operator and the functions of a job know each other.
@@ -69,12 +71,12 @@ class SliceClient {
   virtual void Forget(const std::string& invocation) = 0;
   // All slices of the job that were started here and not forgotten.
   virtual std::vector<SliceView> Poll(const std::string& job_uid) = 0;
-  // Asks the function for its fingerprint. A second call during a request does nothing; without an
-  // answer within a few seconds, call it again.
+  // Asks the function for its fingerprint. A second call during a request does nothing; after an
+  // error, or without an answer within a few seconds, call it again.
   virtual void AskFingerprint(const JobIdentity& job, const std::string& instance_uid,
                               const Endpoint& endpoint, const FunctionAccess& access) = 0;
-  // The answers that came since the last call. Answers that are never taken are dropped after a
-  // while.
+  // The answers and errors that came since the last call. Those that are never taken are dropped
+  // after a while.
   virtual std::vector<FingerprintAnswer> TakeFingerprints(const std::string& job_uid) = 0;
 };
 

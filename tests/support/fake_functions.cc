@@ -131,6 +131,15 @@ bool FakeFunctions::ShowsWrongCertificate(const Instance& instance, const Endpoi
   return !digest.ok() || *digest != access.certificate_digest;
 }
 
+Result<FakeFunctions::Instance*> FakeFunctions::Call(const std::string& uid,
+                                                     const Endpoint& endpoint,
+                                                     const FunctionAccess& access) const {
+  Instance* const instance = Reachable(uid);
+  if (instance == nullptr) return UnavailableError("fake: connection refused");
+  if (!ShowsWrongCertificate(*instance, endpoint, access)) return instance;
+  return UnauthenticatedError("fake: another certificate");
+}
+
 void FakeFunctions::Start(const std::string& instance_uid, const Endpoint& endpoint,
                           const SliceRequest& request, const FunctionAccess& access) {
   Advance();
@@ -144,12 +153,13 @@ void FakeFunctions::Start(const std::string& instance_uid, const Endpoint& endpo
     stream.role = request.role();
     stream.job_uid = request.job.uid;
     stream.last_heard = heard;
-    Instance* found = Reachable(instance_uid);
-    if (found == nullptr || ShowsWrongCertificate(*found, endpoint, access)) {
+    const Result<Instance*> found = Call(instance_uid, endpoint, access);
+    if (!found.ok()) {
       stream.lost = true;
+      stream.error = found.status();
       return OkStatus();
     }
-    Instance& instance = *found;
+    Instance& instance = **found;
     if (instance.slices.contains(request.invocation)) return OkStatus();  // attached
     if (!instance.slice.empty() && !instance.slices[instance.slice].record.has_value()) {
       stream.refused = AlreadyExistsError(instance.slice);
@@ -214,13 +224,13 @@ void FakeFunctions::AskFingerprint(const JobIdentity& job, const std::string& in
   Advance();
   (void)Around("askFingerprint", [&] {
     ++fingerprint_questions_[instance_uid];
-    const Instance* instance = Reachable(instance_uid);
-    if (instance == nullptr || ShowsWrongCertificate(*instance, endpoint, access)) {
-      return OkStatus();
-    }
+    const Result<Instance*> instance = Call(instance_uid, endpoint, access);
+    FingerprintAnswer& answer = answers_[job.uid].emplace_back();
+    answer.instance_uid = instance_uid;
+    answer.error = instance.status();
+    if (!instance.ok()) return OkStatus();
     const auto own = fingerprint_of.find(instance_uid);
-    answers_[job.uid].push_back(
-        {instance_uid, own == fingerprint_of.end() ? instance->fingerprint : own->second});
+    answer.fingerprint = own == fingerprint_of.end() ? (*instance)->fingerprint : own->second;
     return OkStatus();
   });
 }
@@ -272,6 +282,7 @@ std::vector<SliceView> FakeFunctions::Poll(const std::string& job_uid) {
       }
       if (stream.lost || slice == nullptr) {
         view.phase = SlicePhase::kLost;
+        view.error = stream.error;
       } else if (!instance->silent) {
         stream.last_heard = view.last_heard = clock_.Now();
         const auto& lines = slice->lines;

@@ -153,6 +153,7 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
     Status refused;
     std::string busy_with;
     bool lost = false;
+    Status error;  // why it is lost
   };
 
   void Kill(Instance& instance, FunctionEnd end);
@@ -161,6 +162,9 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
                              const FunctionAccess& access) const;
   // Null: it is not ready, or nothing is heard of it.
   Instance* Reachable(const std::string& uid) const;
+  // kUnavailable: it is not Reachable; kUnauthenticated: it shows a wrong certificate.
+  Result<Instance*> Call(const std::string& uid, const Endpoint& endpoint,
+                         const FunctionAccess& access) const;
   Status Around(const std::string& call, const std::function<Status()>& effect);
   void Advance();
   void AdvanceProfile(Instance& instance, Slice& slice);

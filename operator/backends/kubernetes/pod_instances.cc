@@ -205,6 +205,7 @@ std::vector<FunctionInstance> InstancesOf(const Json& pod, const Endpoint& endpo
   const Json& container = FunctionStatus(pod);
   const int restarts = RestartsOf(container);
   FunctionInstance instance;
+  instance.name = NameOf(pod).name;
   instance.group = group;
   const Json& before = At(At(container, "lastState"), "terminated");
   if (restarts > 0 && before.is_object() && !IsCrashLooping(pod)) {

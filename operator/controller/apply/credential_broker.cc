@@ -19,6 +19,9 @@ namespace {
 // When the store does not answer.
 constexpr int kAttempts = 3;
 
+// Functions then get a new one; those that have the old one are replaced.
+constexpr const char* kDeleteKey = "delete it, and the job goes on with a new one";
+
 // Messages of stores may be long; the API's limit is 1,024.
 constexpr size_t kMaxMessageCharacters = 800;
 
@@ -217,6 +220,15 @@ void CredentialBroker::ObserveRefusals(Pass* pass) {
 Status CredentialBroker::EnsureJobKey(Pass* pass) {
   JobMemory& memory = *pass->memory;
   if (!memory.job_key.key.empty()) return OkStatus();
+  const Status read = ReadJobKey(pass);
+  // What only lasts a moment is not worth a condition.
+  const bool passes = read.code() == StatusCode::kUnavailable;
+  memory.memo.key_error = passes ? OkStatus() : read;
+  return read;
+}
+
+Status CredentialBroker::ReadJobKey(Pass* pass) {
+  JobMemory& memory = *pass->memory;
   const Job& job = pass->snapshot.job;
   const ObjectName name{job.metadata.namespace_name, JobKeySecretName(job)};
   Result<Json> secret = NotFoundError("not asked for");
@@ -243,17 +255,16 @@ Status CredentialBroker::EnsureJobKey(Pass* pass) {
       return UnavailableError("secret " + name.name +
                               " is of another job of the same name, which is gone, and is deleted");
     }
-    return FailedPreconditionError("secret " + name.name +
-                                   " is not the key of this job; delete it");
+    return FailedPreconditionError("secret " + name.name + " is not the key of this job; " +
+                                   kDeleteKey);
   }
   FunctionAccess access = {key->key};
   if (key->tls.has_value()) {
-    const Result<std::string> digest = CertificateDigest(key->tls->certificate);
-    if (!digest.ok()) {
-      return FailedPreconditionError("secret " + name.name + ": " + digest.status().message() +
-                                     "; delete it");
+    if (const Status usable = CheckTlsIdentity(*key->tls); !usable.ok()) {
+      return FailedPreconditionError("secret " + name.name + " is not the key of this job, since " +
+                                     usable.message() + "; " + kDeleteKey);
     }
-    access.certificate_digest = *digest;
+    LDNN_ASSIGN_OR_RETURN(access.certificate_digest, CertificateDigest(key->tls->certificate));
   }
   memory.job_key = *std::move(key);
   memory.access = std::move(access);

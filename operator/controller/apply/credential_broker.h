@@ -41,12 +41,13 @@ class CredentialBroker {
   Status AddTo(SliceRequest* request, Pass* pass);
   // Reads the Secrets again when functions were refused by their store.
   void ObserveRefusals(Pass* pass);
-  // Makes sure that JobMemory::job_key and access are there.
+  // Makes sure that JobMemory::job_key and access are there; Memo::key_error says why they are not.
   Status EnsureJobKey(Pass* pass);
   // The environment of functions that are about to be asked for.
   Result<FunctionSecrets> SecretsOf(Pass* pass);
 
  private:
+  Status ReadJobKey(Pass* pass);
   // All but the policy and the trial.
   CredentialSituation SituationOf(const Pass& pass) const;
   void Use(const CredentialChoice& choice, Pass* pass);

@@ -62,6 +62,7 @@ struct DeleteOneGroup {
 struct DeleteFunction {
   std::string uid;
   std::string why;
+  Reason reason = Reason::kFunctionLost;  // of the round that it breaks
 };
 struct SetFunctionCpu {
   std::string uid;

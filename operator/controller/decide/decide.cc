@@ -59,7 +59,8 @@ std::vector<Action> StopSlices(const JobSnapshot& snapshot, StopManner manner,
     const auto told = snapshot.memo->stops.find(invocation);
     const StopSent sent = told == snapshot.memo->stops.end() ? StopSent{} : told->second;
     if (older(sent.at_once, options.stop_seconds)) {
-      actions.push_back(DeleteFunction{slice.instance_uid, "it does not stop its slice"});
+      actions.push_back(
+          DeleteFunction{slice.instance_uid, slice.role.Name() + " does not stop its slice"});
       continue;
     }
     if (sent.at_once.has_value()) continue;

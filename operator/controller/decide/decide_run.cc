@@ -183,7 +183,7 @@ bool LeavesDamaged(const JobSnapshot& snapshot, const Round& round, const Execut
 std::vector<Action> DecideFallBack(const JobSnapshot& snapshot, const Round& round,
                                    const RoundView& view, const RoundBreak& broken) {
   if (!broken.unusable_uid.empty()) {
-    return {DeleteFunction{broken.unusable_uid, broken.message}};
+    return {DeleteFunction{broken.unusable_uid, broken.message, broken.reason}};
   }
   std::vector<Action> stops = StopSlices(snapshot, StopManner::kAtOnce, InRound, round);
   for (const auto& [invocation, slice] : snapshot.observations->slices) {

@@ -32,7 +32,9 @@ void Question(const JobSnapshot& snapshot, const InstanceFact& worker, Fingerpri
   if (since >= patience) {
     check->questions.push_back(AskFingerprint{uid});
   } else if (snapshot.now - asked->second.first >= patience) {
-    check->questions.push_back(DeleteFunction{uid, "it does not say what it computes with"});
+    std::string why = worker.instance.Name() + " does not say what it computes with";
+    if (!worker.unreachable.ok()) why += ": " + worker.unreachable.message();
+    check->questions.push_back(DeleteFunction{uid, std::move(why), Reason::kFunctionSilent});
   } else if (since >= kAskAgain) {
     check->questions.push_back(AskFingerprint{uid});
   }

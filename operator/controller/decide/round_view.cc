@@ -45,6 +45,11 @@ RoundBreak BreakOfLostFunction(const JobSnapshot& snapshot, const Role& role,
     if (!instance.last_log_line.empty()) lost.message += ": " + instance.last_log_line;
     lost.at = std::min(at, found->second.gone.value_or(at));
     lost.counts = IsOwnMaking(instance.end);
+    const auto given_up = snapshot.memo->given_up.find(uid);
+    if (given_up != snapshot.memo->given_up.end()) {
+      lost.reason = given_up->second.reason;
+      lost.message = given_up->second.why;
+    }
     if (instance.end == FunctionEnd::kOutOfMemory) {
       lost.reason = Reason::kOOMKilled;
       lost.message = DescribeOutOfMemory(snapshot, role);
@@ -82,6 +87,9 @@ std::optional<RoundBreak> BreakOfSilence(const JobSnapshot& snapshot, const Slic
   silent.reason = Reason::kFunctionSilent;
   silent.message = "nothing was heard of " + slice.role.Name() + " for " +
                    std::to_string(static_cast<int>(limit)) + " seconds";
+  if (!slice.error.ok()) {
+    silent.message += " (" + found->second.instance.Name() + ": " + slice.error.message() + ")";
+  }
   silent.at = snapshot.now;
   silent.unusable_uid = slice.instance_uid;
   return silent;

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
+#include <string>
 
 #include "common/base/utf8.h"
 #include "operator/api/conditions.h"
@@ -76,13 +78,24 @@ void AddProgress(const JobSnapshot& snapshot, JobStatus* status) {
   }
 }
 
+// Why functions of these groups cannot be used, if there is a reason beside that they take their
+// time. Of those that are not ready, the platform's word comes first.
+std::optional<PendingObstacle> FindObstacle(const JobSnapshot& snapshot, bool all_ready,
+                                            const std::set<std::string>& groups) {
+  const Status& key = snapshot.memo->key_error;
+  if (!key.ok()) return PendingObstacle{Reason::kJobKeyUnusable, key.message()};
+  std::optional<PendingObstacle> obstacle;
+  if (!all_ready) obstacle = FindPendingObstacle(*snapshot.observations, groups);
+  return obstacle ? obstacle : FindUnreachable(*snapshot.observations, groups, snapshot.now);
+}
+
 // Of a job that waits for capacity; false = it does not.
 bool AddWaiting(const JobSnapshot& snapshot, JobStatus* status) {
   const Condition* ready = FindCondition(status->conditions, kConditionReady);
   const bool waited = ready != nullptr && ready->status == "False";  // or was suspended
   if (!status->start_time.empty()) {
     if (status->plan.has_value()) return false;
-    const auto obstacle = FindPendingObstacle(*snapshot.observations, {kProfileGroup});
+    const auto obstacle = FindObstacle(snapshot, false, {kProfileGroup});
     if (!waited && !obstacle.has_value()) return false;
     const std::string starting = "the functions that measure the model are starting";
     Set(status, snapshot,
@@ -155,16 +168,16 @@ void AddFunctions(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
                         std::to_string(status->workers_desired) + " workers are ready";
   if (!snapshot.memo->start_error.ok()) message += ": " + snapshot.memo->start_error.message();
   Reason missing = ReasonOfMissing(*snapshot.memo);
-  if (!all) {
-    const int revision = status->plan->revision;
-    if (const auto obstacle = FindPendingObstacle(
-            *snapshot.observations, {WorkersGroupName(revision), ServersGroupName(revision)})) {
-      missing = obstacle->reason;
-      message += ": " + obstacle->message;
-    }
+  const int revision = status->plan->revision;
+  const auto obstacle =
+      FindObstacle(snapshot, all, {WorkersGroupName(revision), ServersGroupName(revision)});
+  if (obstacle.has_value()) {
+    missing = obstacle->reason;
+    message += ": " + obstacle->message;
   }
+  const bool usable = all && !obstacle.has_value();
   Set(status, snapshot,
-      MakeCondition(kConditionReady, all, all ? Reason::kFunctionsReady : missing, message));
+      MakeCondition(kConditionReady, usable, usable ? Reason::kFunctionsReady : missing, message));
 }
 
 // Without a Ready tools that know no more of the object than kstatus would take it for done.

@@ -117,7 +117,7 @@ Status Reconciler::Gather(Pass* pass) {
   }
   memory.ObserveSlices(dependencies_.slices.Poll(job.metadata.uid), job, options_.platform, now,
                        news);
-  memory.ObserveFingerprints(dependencies_.slices.TakeFingerprints(job.metadata.uid));
+  memory.ObserveFingerprints(dependencies_.slices.TakeFingerprints(job.metadata.uid), now);
   credentials_.ObserveRefusals(pass);
   loader_.Refresh(pass);
   return OkStatus();

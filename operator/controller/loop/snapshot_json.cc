@@ -47,6 +47,7 @@ Json InstanceJson(const InstanceFact& fact) {
     json["isa"] = fact.fingerprint->isa;
     json["libtorch"] = fact.fingerprint->libtorch;
   }
+  if (!fact.unreachable.ok()) json["unreachable"] = fact.unreachable.ToString();
   return json;
 }
 
@@ -164,6 +165,7 @@ Json SnapshotToJson(const JobSnapshot& snapshot) {
   if (!snapshot.reach.ok()) json["reach"] = snapshot.reach.ToString();
   if (!snapshot.pods.ok()) json["pods"] = snapshot.pods.ToString();
   if (!memo.start_error.ok()) json["startError"] = memo.start_error.ToString();
+  if (!memo.key_error.ok()) json["keyError"] = memo.key_error.ToString();
   if (!memo.cleanup_error.ok()) json["cleanupError"] = memo.cleanup_error.ToString();
   if (!memo.credentials_refused.ok()) {
     json["credentialsRefused"] = memo.credentials_refused.ToString();

@@ -277,6 +277,10 @@ void JobMemory::ObserveSlices(const std::vector<SliceView>& views, const Job& jo
     slice.phase = view.phase;
     slice.last_heard = std::max(slice.last_heard, view.last_heard);
     slice.error = view.error;
+    if (view.phase != SlicePhase::kStarting) {
+      const bool lost = view.phase == SlicePhase::kLost;
+      NoteCall(slice.instance_uid, lost ? view.error : OkStatus(), now);
+    }
     slice.busy_with = view.busy_with;
     if (view.record.has_value() && !slice.record.has_value()) {
       slice.record = view.record;
@@ -289,11 +293,21 @@ void JobMemory::ObserveSlices(const std::vector<SliceView>& views, const Job& jo
   }
 }
 
-void JobMemory::ObserveFingerprints(const std::vector<FingerprintAnswer>& answers) {
+void JobMemory::ObserveFingerprints(const std::vector<FingerprintAnswer>& answers, Instant now) {
   for (const FingerprintAnswer& answer : answers) {
+    NoteCall(answer.instance_uid, answer.error, now);
     const auto found = observations.instances.find(answer.instance_uid);
-    if (found != observations.instances.end()) found->second.fingerprint = answer.fingerprint;
+    if (found == observations.instances.end() || !answer.error.ok()) continue;
+    found->second.fingerprint = answer.fingerprint;
   }
+}
+
+void JobMemory::NoteCall(const std::string& instance_uid, const Status& error, Instant now) {
+  const auto found = observations.instances.find(instance_uid);
+  if (found == observations.instances.end()) return;
+  InstanceFact& fact = found->second;
+  if (fact.unreachable.ok()) fact.unreachable_since = now;
+  fact.unreachable = error;
 }
 
 bool JobMemory::AnyRefused() const {

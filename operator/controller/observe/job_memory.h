@@ -107,7 +107,7 @@ class JobMemory {
                         const Platform& platform, Instant now, const News& news);
   void ObserveSlices(const std::vector<SliceView>& views, const Job& job, const Platform& platform,
                      Instant now, const News& news);
-  void ObserveFingerprints(const std::vector<FingerprintAnswer>& answers);
+  void ObserveFingerprints(const std::vector<FingerprintAnswer>& answers, Instant now);
   // A record found in the store or received.
   void AddRecord(SliceFact* slice, const Job& job, const Platform& platform, Instant now,
                  const News& news);
@@ -126,6 +126,8 @@ class JobMemory {
   std::string TakeLeftAlone() { return std::exchange(left_alone_, ""); }
 
  private:
+  // How a call to the instance ended.
+  void NoteCall(const std::string& instance_uid, const Status& error, Instant now);
   // Once for each thing that cannot be read.
   void WarnOf(const JobProblems& problems);
   // Bills all functions from the last call on; before the first, from where the status left off.

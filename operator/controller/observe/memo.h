@@ -12,6 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/status.h"
 #include "operator/api/job.h"
+#include "operator/api/reason.h"
 #include "operator/controller/observe/observations.h"
 #include "operator/controller/store/checkpoint_import.h"
 #include "operator/controller/store/job_place.h"
@@ -28,6 +29,12 @@ struct StopSent {
 struct FingerprintAsked {
   Instant first{};
   Instant last{};
+};
+
+// Why this process gave a function up.
+struct GivenUp {
+  Reason reason = Reason::kFunctionLost;
+  std::string why;
 };
 
 // With what functions reach their job's store.
@@ -53,6 +60,7 @@ struct Memo {
   std::vector<CheckpointReference> damaged_checkpoints;
   std::map<std::string, StopSent> stops;                       // by invocation
   std::map<std::string, FingerprintAsked> fingerprints_asked;  // by uid
+  std::map<std::string, GivenUp> given_up;                     // by uid
 
   // --- Starting functions ---
   // Since when the current set of functions is being started; how often that failed.
@@ -64,6 +72,8 @@ struct Memo {
   // kResourceExhausted in it means that a quota of the job's namespace is used up; otherwise the
   // platform has no capacity left.
   bool refused_by_quota = false;
+  // Why the Secret with the job's key cannot be used; OK = it can, as far as is known.
+  Status key_error;
   // What functions were last asked for with; absent = not asked yet.
   std::optional<StoreOfFunctions> asked_with;
   // The same by uid, of each function that was first seen after it was asked for by this process.

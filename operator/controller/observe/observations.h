@@ -47,6 +47,9 @@ struct InstanceFact {
   std::optional<Instant> gone;
   // Its numerics, once it has told them to this process.
   std::optional<NumericsFingerprint> fingerprint;
+  // Why calls to it fail, since when; OK = the last one did not, or there was none.
+  Status unreachable;
+  Instant unreachable_since{};
 };
 
 // Which slices belong together: all roles of a plan from one iteration on.

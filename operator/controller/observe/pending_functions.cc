@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 #include <string_view>
+#include <utility>
 
 namespace lambdadnn {
 namespace {
@@ -13,6 +14,13 @@ struct Kind {
   const char* what;  // functions …
   const char* next;
 };
+
+// New addresses and network policies take a moment to be known everywhere.
+constexpr Duration kSettling = std::chrono::seconds(5);
+
+bool ShowsAnotherCertificate(const InstanceFact& fact) {
+  return fact.unreachable.code() == StatusCode::kUnauthenticated;
+}
 
 constexpr Kind kImage = {Reason::kImagePullFailed, "cannot get their image",
                          "check the images in spec.podTemplate (the operator's --worker-image and "
@@ -59,6 +67,31 @@ std::optional<PendingObstacle> FindPendingObstacle(const Observations& observed,
   const auto& [kind, said] = *most;
   return PendingObstacle{kind->reason, std::to_string(said.size()) + " functions " + kind->what +
                                            " (" + *said.begin() + "); " + kind->next};
+}
+
+std::optional<PendingObstacle> FindUnreachable(const Observations& observed,
+                                               const std::set<std::string>& groups, Instant now) {
+  const InstanceFact* worst = nullptr;
+  for (const auto& [uid, fact] : observed.instances) {
+    const FunctionInstance& instance = fact.instance;
+    if (instance.phase != FunctionPhase::kReady || !groups.contains(instance.group)) continue;
+    if (fact.unreachable.ok()) continue;
+    if (!ShowsAnotherCertificate(fact) && now - fact.unreachable_since < kSettling) continue;
+    const auto rank = [](const InstanceFact& of) {
+      return std::pair(!ShowsAnotherCertificate(of), of.unreachable_since);
+    };
+    if (worst == nullptr || rank(fact) < rank(*worst)) worst = &fact;
+  }
+  if (worst == nullptr) return std::nullopt;
+  const char* const next =
+      ShowsAnotherCertificate(*worst)
+          ? "; it is replaced; if its successor is not reached either, look who answers at the "
+            "addresses of pods, or delete the job and create it again"
+          : "; it is replaced if that lasts; look whether the network and its policies let the "
+            "operator connect to the function's pod";
+  return PendingObstacle{Reason::kFunctionUnreachable,
+                         "function " + worst->instance.Name() +
+                             " cannot be reached: " + worst->unreachable.message() + next};
 }
 
 }  // namespace lambdadnn

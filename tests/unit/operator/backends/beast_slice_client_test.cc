@@ -9,6 +9,7 @@
 #include <mutex>
 #include <optional>
 
+#include "common/base/text.h"
 #include "common/http/http_server.h"
 #include "common/http/pinned_certificate.h"
 #include "common/protocol/slice_codec.h"
@@ -459,13 +460,15 @@ INSTANTIATE_TEST_SUITE_P(Over, SliceClientTest, testing::Values(Transport::kPlai
 // Asks until an answer is there, as the controller does.
 class FingerprintQueryTest : public SliceClientTest {
  protected:
+  // Errors on the way are in errors_.
   std::optional<NumericsFingerprint> Ask(int most_attempts = 10) {
     for (int i = 0; i < most_attempts * 20; ++i) {
       if (i % 20 == 0) client_->AskFingerprint(request_.job, "instance-1", endpoint_, Access());
       EXPECT_TRUE(client_->TakeFingerprints("job-2").empty());
       for (const FingerprintAnswer& answer : client_->TakeFingerprints("job-1")) {
         EXPECT_EQ(answer.instance_uid, "instance-1");
-        return answer.fingerprint;
+        if (answer.error.ok()) return answer.fingerprint;
+        errors_.push_back(answer.error.message());
       }
       clock_.SleepFor(FromSeconds(0.01));
     }
@@ -473,6 +476,7 @@ class FingerprintQueryTest : public SliceClientTest {
   }
 
   const Endpoint endpoint_ = endpoint();  // also once the server is gone
+  std::vector<std::string> errors_;
 };
 
 INSTANTIATE_TEST_SUITE_P(Over, FingerprintQueryTest,
@@ -506,8 +510,10 @@ TEST_P(FingerprintQueryTest, WhoIsNotReadyOrNotThereIsAskedAgain) {
   function_.Then({.pieces = {EncodeFingerprint({"avx2", "1.0"})}});
   EXPECT_EQ(Ask()->isa, "avx2");
   EXPECT_EQ(function_.requests().size(), 3u);
+  EXPECT_THAT(Join(errors_, "\n"), testing::MatchesRegex(".*HTTP 503\n.*HTTP 404"));
   server_.reset();
   EXPECT_EQ(Ask(2), std::nullopt);
+  EXPECT_THAT(errors_.back(), testing::MatchesRegex("connecting to 127.0.0.1.*refused"));
 }
 
 TEST_P(FingerprintQueryTest, WhileItIsAskedASecondQuestionDoesNothing) {

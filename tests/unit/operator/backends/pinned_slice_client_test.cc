@@ -3,10 +3,13 @@
 // is tested in beast_slice_client_test.cc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <openssl/bio.h>
+#include <openssl/pem.h>
 #include <sys/socket.h>
 
 #include <atomic>
 
+#include "common/http/pem.h"
 #include "common/http/pinned_certificate.h"
 #include "operator/backends/beast_slice_client.h"
 #include "tests/support/raw_tls.h"
@@ -17,6 +20,28 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
+
+std::string TextOf(BIO* bio) {
+  char* data = nullptr;
+  const long size = BIO_get_mem_data(bio, &data);
+  return std::string(data, static_cast<size_t>(size));
+}
+
+// As somebody may put it into the Secret with the job's key.
+TlsIdentity ExpiredRsaIdentity() {
+  const PrivateKey key(EVP_RSA_gen(2048));
+  const Certificate certificate(X509_new());
+  X509_set_version(certificate.get(), 2);
+  ASN1_TIME_set_string_X509(X509_getm_notBefore(certificate.get()), "19700101000000Z");
+  ASN1_TIME_set_string_X509(X509_getm_notAfter(certificate.get()), "19710101000000Z");
+  X509_set_pubkey(certificate.get(), key.get());
+  X509_sign(certificate.get(), key.get(), EVP_sha256());
+  const Bio certificate_text(BIO_new(BIO_s_mem()));
+  const Bio key_text(BIO_new(BIO_s_mem()));
+  PEM_write_bio_X509(certificate_text.get(), certificate.get());
+  PEM_write_bio_PrivateKey(key_text.get(), key.get(), nullptr, nullptr, 0, nullptr, nullptr);
+  return {TextOf(certificate_text.get()), TextOf(key_text.get())};
+}
 
 class PinnedSliceClientTest : public testing::Test {
  protected:
@@ -71,7 +96,7 @@ TEST_F(PinnedSliceClientTest, WhoShowsAnotherCertificateIsSentNothing) {
   const RawServer server({TlsScript(other, log_)});
   client_->Start("instance-1", At(server), Request("a"), Access(own_));
   const SliceView view = AwaitLost("a");
-  EXPECT_EQ(view.error.code(), StatusCode::kUnavailable);
+  EXPECT_EQ(view.error.code(), StatusCode::kUnauthenticated);
   EXPECT_THAT(view.error.message(), HasSubstr("another certificate"));
   for (const TlsIdentity& identity : {own_, other}) {
     EXPECT_THAT(view.error.message(),
@@ -80,6 +105,24 @@ TEST_F(PinnedSliceClientTest, WhoShowsAnotherCertificateIsSentNothing) {
   const auto seen = AwaitLog(1);
   ASSERT_THAT(seen, SizeIs(1));
   EXPECT_TRUE(seen[0].handshake);
+  EXPECT_EQ(seen[0].received, "");
+}
+
+TEST_F(PinnedSliceClientTest, WhoIsAskedForItsFingerprintMustShowTheCertificateAsWell) {
+  const TlsIdentity other = MakeTlsIdentity("job-1").value();
+  const RawServer server({TlsScript(other, log_)});
+  client_->AskFingerprint({"job-1", "default", "demo"}, "instance-1", At(server), Access(own_));
+  std::vector<FingerprintAnswer> answers;
+  for (int i = 0; i < 500 && answers.empty(); ++i) {
+    answers = client_->TakeFingerprints("job-1");
+    clock_.SleepFor(FromSeconds(0.01));
+  }
+  ASSERT_THAT(answers, SizeIs(1));
+  EXPECT_EQ(answers[0].instance_uid, "instance-1");
+  EXPECT_EQ(answers[0].error.code(), StatusCode::kUnauthenticated);
+  EXPECT_THAT(answers[0].error.message(), HasSubstr("another certificate"));
+  const auto seen = AwaitLog(1);
+  ASSERT_THAT(seen, SizeIs(1));
   EXPECT_EQ(seen[0].received, "");
 }
 
@@ -96,6 +139,19 @@ TEST_F(PinnedSliceClientTest, WithTheRightCertificateTheRequestComesAfterOneSmal
   EXPECT_GT(seen[0].handshake_bytes, 0u);
   EXPECT_LE(seen[0].handshake_bytes, 2048u);
   EXPECT_EQ(server.connections(), 1);
+}
+
+TEST_F(PinnedSliceClientTest, NeitherDateNorAlgorithmOfTheRightCertificateCounts) {
+  const TlsIdentity expired = ExpiredRsaIdentity();
+  ASSERT_EQ(CheckTlsIdentity(expired), OkStatus());
+  const RawServer server({TlsScript(expired, log_)});
+  options_.silence_seconds = 0.2;
+  client_ = std::make_unique<BeastSliceClient>(runtime_, options_);
+  client_->Start("instance-1", At(server), Request("a"), Access(expired));
+  AwaitLost("a");  // it answers nothing
+  const auto seen = AwaitLog(1);
+  ASSERT_THAT(seen, SizeIs(1));
+  EXPECT_THAT(seen[0].received, HasSubstr("Bearer the-job-key"));
 }
 
 TEST_F(PinnedSliceClientTest, WithoutAKnownCertificateNobodyIsCalled) {

@@ -40,6 +40,7 @@ Json PodOfRuns(Json container) {
   container["name"] = kFunctionContainer;
   return {{"metadata",
            {{"uid", "p"},
+            {"name", "digits-workers-1"},
             {"creationTimestamp", "2033-01-01T10:00:00Z"},
             {"labels", {{kGroupLabel, "workers"}}}}},
           {"status", {{"containerStatuses", Json::array({std::move(container)})}}}};
@@ -56,6 +57,7 @@ TEST(TellAges, AFunctionIsAsOldAsItsPod) {
   for (const Json& state : {Json::object(), Running("10:00:05")}) {
     const auto lives = Lives(PodOfRuns({{"restartCount", 0}, {"state", state}}), "10:01:00");
     ASSERT_THAT(lives, SizeIs(1));
+    EXPECT_EQ(lives[0].Name(), "digits-workers-1");
     EXPECT_EQ(lives[0].age_seconds, 60);
     EXPECT_EQ(lives[0].ended_seconds, 0);
   }

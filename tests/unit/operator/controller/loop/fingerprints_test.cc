@@ -162,7 +162,10 @@ TEST_F(FingerprintsTest, AWorkerThatNeverAnswersIsReplaced) {
   world_.Create(JobWorld::MinimalJob());
   ASSERT_TRUE(world_.RunUntil([&] { return !world_.functions.Live().empty(); }, 10));
   world_.functions.Silence("f0001");
+  ASSERT_TRUE(
+      world_.RunUntil([&] { return world_.Reason("Ready") == "False/FunctionUnreachable"; }, 20));
   ASSERT_TRUE(RunUntilIteration(10));
+  EXPECT_EQ(world_.Reason("Ready"), "True/FunctionsReady");
   EXPECT_THAT(world_.functions.Live(), testing::Not(testing::Contains("f0001")));
   EXPECT_GE(world_.functions.fingerprint_questions().at("f0001"), 15);
   EXPECT_LE(world_.functions.fingerprint_questions().at("f0001"), 31);

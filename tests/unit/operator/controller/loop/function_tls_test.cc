@@ -10,6 +10,8 @@
 namespace lambdadnn {
 namespace {
 
+using testing::AllOf;
+using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
 
@@ -30,6 +32,30 @@ class FunctionTlsTest : public JobLifeTest {
   Json Secret() { return world_.server.Get(SecretType(), KeyName()).value(); }
   static std::string EntryOf(const Json& secret, const char* name) {
     return DecodeBase64(secret["data"][name].get<std::string>()).value();
+  }
+  // A job with functions of this certificate, in the middle of its run.
+  void Begin() {
+    Use(true);
+    world_.Create(JobWorld::MinimalJob());
+    ASSERT_TRUE(RunUntilIteration(10));
+  }
+  // As somebody who edits the Secret does.
+  void Edit(const std::vector<std::pair<const char*, const char*>>& entries) {
+    Json secret = Secret();
+    for (const auto& [name, text] : entries) {
+      if (text == nullptr) {
+        secret["data"].erase(name);
+      } else {
+        secret["data"][name] = EncodeBase64(text);
+      }
+    }
+    ASSERT_TRUE(world_.server.Update(SecretType(), secret, Subresource::kNone).ok());
+  }
+  void Write(const TlsIdentity& identity) {
+    Edit({{"tls.crt", identity.certificate.c_str()}, {"tls.key", identity.private_key.c_str()}});
+  }
+  std::string Message(const char* condition) {
+    return FindCondition(world_.Read(), condition)->message;
   }
   std::vector<std::string> Certificates() {
     std::vector<std::string> certificates;
@@ -109,31 +135,99 @@ TEST_F(FunctionTlsTest, WithAServiceOfTheirOwnFunctionsHaveNone) {
 }
 
 // Its functions are unreachable, as if they were cut off: they are replaced, and the job goes on.
-TEST_F(FunctionTlsTest, FunctionsThatShowAnotherCertificateAreReplaced) {
-  Use(true);
-  world_.Create(JobWorld::MinimalJob());
-  ASSERT_TRUE(RunUntilIteration(10));
-  const std::vector<std::string> before = world_.functions.Live();
-  const TlsIdentity other = MakeTlsIdentity("other").value();
-  Json secret = Secret();
-  secret["data"]["tls.crt"] = EncodeBase64(other.certificate);
-  secret["data"]["tls.key"] = EncodeBase64(other.private_key);
-  ASSERT_TRUE(world_.server.Update(SecretType(), secret, Subresource::kNone).ok());
+TEST_F(FunctionTlsTest, FunctionsThatShowAnotherCertificateAreToldOfAndReplaced) {
+  Begin();
+  const std::string first = world_.functions.InstanceOf("worker-0");
+  Write(MakeTlsIdentity("other").value());
   world_.RestartController();
+  ASSERT_TRUE(
+      world_.RunUntil([&] { return world_.Reason("Ready") == "False/FunctionUnreachable"; }, 60));
+  EXPECT_THAT(Message("Ready"), AllOf(HasSubstr("function " + first + " cannot be reached"),
+                                      HasSubstr("another certificate"), HasSubstr("replaced")));
   ASSERT_TRUE(world_.RunUntil([&] { return world_.Read().status.execution.incarnation > 0; }, 200));
+  EXPECT_EQ(world_.Reason("Degraded"), "True/FunctionSilent");
+  EXPECT_THAT(Message("Degraded"), HasSubstr("another certificate"));
   ASSERT_TRUE(world_.RunUntilFinished(400));
   EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
 }
 
-TEST_F(FunctionTlsTest, WithAnUnreadableCertificateTheJobStands) {
-  Use(true);
-  world_.Create(JobWorld::MinimalJob());
-  ASSERT_TRUE(RunUntilIteration(10));
-  Json secret = Secret();
-  secret["data"]["tls.crt"] = EncodeBase64("no certificate");
-  ASSERT_TRUE(world_.server.Update(SecretType(), secret, Subresource::kNone).ok());
+// Else functions that have the Secret's certificate would be replaced for ever.
+TEST_F(FunctionTlsTest, ASecretThatWasChangedIsReadAgain) {
+  Begin();
+  Write(MakeTlsIdentity("other").value());
   world_.RestartController();
-  EXPECT_FALSE(world_.RunUntilFinished(30));
+  ASSERT_TRUE(
+      world_.RunUntil([&] { return world_.Reason("Ready") == "False/FunctionUnreachable"; }, 60));
+  const TlsIdentity last = MakeTlsIdentity("last").value();
+  Write(last);
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Read().status.execution.incarnation > 0; }, 200));
+  ASSERT_TRUE(
+      world_.RunUntil([&] { return world_.Reason("Ready") == "True/FunctionsReady"; }, 200));
+  ExpectCertificates(last.certificate);
+  ASSERT_TRUE(world_.RunUntilFinished(400));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+}
+
+struct KeyRow {
+  const char* name;
+  // Of the Secret's data, in place of what was written; nullptr = removed.
+  std::vector<std::pair<const char*, const char*>> entries;
+  const char* told;
+};
+
+class UnusableKey : public FunctionTlsTest, public testing::WithParamInterface<KeyRow> {};
+
+// What its functions hold is not lost: the job stands until the Secret is as it was.
+TEST_P(UnusableKey, IsToldAndTheJobGoesOnOnceItIsAsItWas) {
+  Begin();
+  const Json before = Secret();
+  Edit(GetParam().entries);
+  world_.RestartController();
+  EXPECT_FALSE(world_.RunUntilFinished(20));
+  EXPECT_EQ(world_.Reason("Ready"), "False/JobKeyUnusable");
+  EXPECT_THAT(Message("Ready"), AllOf(HasSubstr("secret digits-lambdadnn-key is not the key"),
+                                      HasSubstr(GetParam().told), HasSubstr("delete it")));
+  Json secret = Secret();
+  secret["data"] = before["data"];
+  ASSERT_TRUE(world_.server.Update(SecretType(), secret, Subresource::kNone).ok());
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+}
+
+// The message's advice.
+TEST_P(UnusableKey, DeletedItIsMadeAnewAndTheFunctionsAreReplaced) {
+  Begin();
+  const std::string before = Certificates().front();
+  Edit(GetParam().entries);
+  world_.RestartController();
+  ASSERT_TRUE(
+      world_.RunUntil([&] { return world_.Reason("Ready") == "False/JobKeyUnusable"; }, 60));
+  ASSERT_TRUE(world_.server.Delete(SecretType(), KeyName(), {}).ok());
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Read().status.execution.incarnation > 0; }, 200));
+  ASSERT_TRUE(
+      world_.RunUntil([&] { return world_.Reason("Ready") == "True/FunctionsReady"; }, 200));
+  EXPECT_NE(EntryOf(Secret(), "tls.crt"), before);
+  ExpectCertificates(EntryOf(Secret(), "tls.crt"));
+  ASSERT_TRUE(world_.RunUntilFinished(400));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Rows, UnusableKey,
+    testing::Values(KeyRow{"NoCertificate", {{"tls.crt", "no certificate"}}, "BEGIN CERTIFICATE"},
+                    KeyRow{"NoPrivateKey", {{"tls.key", "no key"}}, "BEGIN PRIVATE KEY"},
+                    KeyRow{"WithoutPrivateKey", {{"tls.key", nullptr}}, ""},
+                    KeyRow{"WithoutJobKey", {{"key", nullptr}}, ""},
+                    KeyRow{"EmptyJobKey", {{"key", ""}}, ""}),
+    [](const auto& row) { return row.param.name; });
+
+TEST_F(FunctionTlsTest, AKeyOfAnotherPairIsUnusable) {
+  Begin();
+  Write({Certificates().front(), MakeTlsIdentity("other")->private_key});
+  world_.RestartController();
+  ASSERT_TRUE(
+      world_.RunUntil([&] { return world_.Reason("Ready") == "False/JobKeyUnusable"; }, 60));
+  EXPECT_THAT(Message("Ready"), HasSubstr("does not belong to the certificate"));
 }
 
 TEST_F(FunctionTlsTest, WithoutACertificateNoFunctionStarts) {
@@ -145,6 +239,8 @@ TEST_F(FunctionTlsTest, WithoutACertificateNoFunctionStarts) {
   world_.Create(JobWorld::MinimalJob());
   EXPECT_FALSE(world_.RunUntilFinished(30));
   EXPECT_THAT(world_.functions.Live(), IsEmpty());
+  EXPECT_EQ(world_.Reason("Ready"), "False/JobKeyUnusable");
+  EXPECT_THAT(Message("Ready"), HasSubstr("no curve"));
 }
 
 }  // namespace

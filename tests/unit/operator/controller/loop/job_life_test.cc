@@ -15,6 +15,7 @@
 namespace lambdadnn {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Not;
@@ -212,7 +213,29 @@ TEST_F(JobLifeTest, TheCheckpointOfAFailedJobGoesWithTheJob) {
 TEST_F(JobLifeTest, ASilentFunctionIsGivenUp) {
   world_.Create(JobWorld::MinimalJob());
   ASSERT_TRUE(RunUntilIteration(20));
-  world_.functions.Silence(world_.functions.Live().front());
+  world_.functions.Silence(world_.functions.InstanceOf("worker-0"));
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Reason("Degraded").starts_with("True"); }, 60));
+  EXPECT_EQ(world_.Reason("Degraded"), "True/FunctionSilent");
+  EXPECT_THAT(FindCondition(world_.Read(), "Degraded")->message,
+              HasSubstr("nothing was heard of worker-0 for 30 seconds"));
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+}
+
+TEST_F(JobLifeTest, OfAFunctionThatCannotBeReachedTheErrorIsTold) {
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(RunUntilIteration(20));
+  const std::string cut = world_.functions.InstanceOf("worker-0");
+  world_.functions.CutOff(cut);
+  ASSERT_TRUE(
+      world_.RunUntil([&] { return world_.Reason("Ready") == "False/FunctionUnreachable"; }, 20));
+  EXPECT_THAT(FindCondition(world_.Read(), "Ready")->message,
+              AllOf(HasSubstr("function " + cut), HasSubstr("fake: connection refused")));
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Reason("Degraded").starts_with("True"); }, 60));
+  EXPECT_EQ(world_.Reason("Degraded"), "True/FunctionSilent");
+  EXPECT_THAT(FindCondition(world_.Read(), "Degraded")->message,
+              HasSubstr("(" + cut + ": fake: connection refused)"));
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Reason("Ready") == "True/FunctionsReady"; }, 60));
   ASSERT_TRUE(world_.RunUntilFinished(200));
   EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
 }

@@ -29,6 +29,8 @@ TEST_F(JobTroubleTest, AUsersSecretOfTheKeysNameIsKept) {
   world_.Create(JobWorld::MinimalJob());
   EXPECT_FALSE(world_.RunUntilFinished(60));
   EXPECT_THAT(world_.functions.Live(), IsEmpty());
+  EXPECT_EQ(world_.Reason("Ready"), "False/JobKeyUnusable");
+  EXPECT_THAT(FindCondition(world_.Read(), "Ready")->message, HasSubstr("digits-lambdadnn-key"));
   world_.Delete();
   ASSERT_TRUE(world_.RunUntil([&] { return !world_.Exists(); }, 60));
   const Result<Json> secret = world_.server.Get(SecretType(), name);

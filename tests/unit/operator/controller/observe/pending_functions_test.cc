@@ -9,6 +9,7 @@
 namespace lambdadnn {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 class PendingFunctions : public testing::Test {
@@ -23,6 +24,17 @@ class PendingFunctions : public testing::Test {
     fact.instance.message = message;
     observed_.instances[fact.instance.uid] = fact;
   }
+  // Since so many seconds.
+  void AddUnreachable(const std::string& group, const Status& error, double seconds) {
+    Add(group, FunctionPhase::kReady, "");
+    InstanceFact& fact = observed_.instances.rbegin()->second;
+    fact.instance.name = "pod-" + fact.instance.uid;
+    fact.unreachable = error;
+    fact.unreachable_since = now_ - FromSeconds(seconds);
+  }
+  std::optional<PendingObstacle> Unreachable() {
+    return FindUnreachable(observed_, {workers_, servers_}, now_);
+  }
   std::optional<PendingObstacle> Found() {
     return FindPendingObstacle(observed_, {workers_, servers_});
   }
@@ -30,6 +42,7 @@ class PendingFunctions : public testing::Test {
   const std::string workers_ = WorkersGroupName(2);
   const std::string servers_ = ServersGroupName(2);
   Observations observed_;
+  const Instant now_ = Instant{} + FromSeconds(1000);
 };
 
 TEST_F(PendingFunctions, WhatJustTakesItsTimeIsNoObstacle) {
@@ -78,6 +91,40 @@ TEST_F(PendingFunctions, OnlyThoseOfThePlanCountAndOnlyWhileTheyArePending) {
   Add(workers_, FunctionPhase::kTerminating, "ErrImagePull", "not found");
   Add(workers_, FunctionPhase::kGone, "Unschedulable", "evicted");
   EXPECT_EQ(Found(), std::nullopt);
+}
+
+const Status kRefused = UnavailableError("connecting to 10.0.0.1:8443: Connection refused");
+const Status kForeign = UnauthenticatedError("10.0.0.1:8443 shows another certificate");
+
+TEST_F(PendingFunctions, AReadyOneThatStaysUnreachableIsNamedWithTheErrorAndTheNextStep) {
+  EXPECT_EQ(Unreachable(), std::nullopt);
+  AddUnreachable(servers_, kRefused, 4);
+  EXPECT_EQ(Unreachable(), std::nullopt) << "its address may just have become known";
+  AddUnreachable(workers_, kRefused, 6);
+  ASSERT_TRUE(Unreachable().has_value());
+  EXPECT_EQ(ReasonText(Unreachable()->reason), std::string("FunctionUnreachable"));
+  EXPECT_THAT(Unreachable()->message,
+              AllOf(HasSubstr("function pod-1 cannot be reached: " + kRefused.message()),
+                    HasSubstr("network")));
+  AddUnreachable(workers_, kRefused, 9);
+  EXPECT_THAT(Unreachable()->message, HasSubstr("pod-2")) << "it has been longest";
+}
+
+TEST_F(PendingFunctions, AnotherCertificateIsToldAtOnceAndFirst) {
+  AddUnreachable(workers_, kRefused, 9);
+  AddUnreachable(servers_, kForeign, 0);
+  ASSERT_TRUE(Unreachable().has_value());
+  EXPECT_EQ(Unreachable()->reason, Reason::kFunctionUnreachable);
+  EXPECT_THAT(Unreachable()->message,
+              AllOf(HasSubstr("function pod-1 cannot be reached: " + kForeign.message()),
+                    HasSubstr("it is replaced"), HasSubstr("delete the job")));
+}
+
+TEST_F(PendingFunctions, OnlyReadyOnesOfThePlanAreUnreachable) {
+  AddUnreachable(WorkersGroupName(1), kForeign, 60);
+  AddUnreachable(workers_, kForeign, 60);
+  observed_.instances.rbegin()->second.instance.phase = FunctionPhase::kTerminating;
+  EXPECT_EQ(Unreachable(), std::nullopt);
 }
 
 }  // namespace
