@@ -85,7 +85,7 @@ struct Slice {
   // instance, which must not start the slice again while the other roles are in the middle of it.
   bool taken = false;
   // Until the function takes it: one of an older version is asked again in its own.
-  std::optional<SliceRequest> request;
+  std::unique_ptr<const SliceRequest> request;
   int http_status = 0;
   std::string pending;  // an unfinished line, or the body of a refusal
 };
@@ -195,7 +195,7 @@ void BeastSliceClient::Start(const std::string& instance_uid, const Endpoint& en
   slice.access = access;
   slice.lines = from;
   slice.taken = taken;
-  slice.request = request;
+  slice.request = std::make_unique<const SliceRequest>(request);
   state.Call(slice, ++state.attempts);
 }
 

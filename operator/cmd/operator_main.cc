@@ -5,7 +5,9 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <ctime>
 
 #include "common/base/descriptor_limit.h"
 #include "common/base/end_signals.h"
@@ -32,6 +34,17 @@ constexpr int64_t kFewDescriptors = 8192;
 void ShareArenas() {
   constexpr int kArenas = 2;
   ::mallopt(M_ARENA_MAX, kArenas);
+}
+
+// Returns the signal that ends the process. Until then it gives back, every few seconds, the pages
+// that a busy moment has left free between what lives long.
+int AwaitEnd(const sigset_t& signals) {
+  constexpr timespec kTrimEvery = {.tv_sec = 10, .tv_nsec = 0};
+  while (true) {
+    const int number = sigtimedwait(&signals, nullptr, &kTrimEvery);
+    if (number > 0) return number;
+    if (errno == EAGAIN) ::malloc_trim(0);
+  }
 }
 
 void CheckDescriptors() {
@@ -97,8 +110,7 @@ int main(int argc, char** argv) {
   if (flags->check) return Check(runtime, flags->options);
   auto process = lambdadnn::OperatorProcess::Start(runtime, flags->options);
   if (!process.ok()) return Fail(process.status());
-  int signal_number = 0;
-  sigwait(&signals, &signal_number);
+  const int signal_number = AwaitEnd(signals);
   lambdadnn::LogInfo("operator", "told to end", {{"signal", signal_number}});
   (*process)->Stop();
   return 0;

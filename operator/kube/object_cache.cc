@@ -29,7 +29,9 @@ ObjectCache::Entry ObjectCache::MakeEntry(Json object) const {
   if (metadata != object.end() && metadata->is_object()) metadata->erase("managedFields");
   Entry entry{ObjectVersionOf(object), nullptr, nullptr};
   if (storage_ == Storage::kText) {
-    entry.text = std::make_shared<const std::string>(DumpJson(object));
+    std::string text = DumpJson(object);
+    text.shrink_to_fit();  // it grew by doubling, and stays for long
+    entry.text = std::make_shared<const std::string>(std::move(text));
   } else {
     entry.tree = std::make_shared<const Json>(std::move(object));
   }
