@@ -47,7 +47,7 @@ bool ClusterReader::IsFresh(const std::optional<std::pair<Kind, Instant>>& kept,
   return kept.has_value() && runtime_.clock.Now() - kept->second < FromSeconds(seconds);
 }
 
-Result<NodeUsage> ClusterReader::UsageNow() {
+Result<std::shared_ptr<const NodeUsage>> ClusterReader::UsageNow() {
   {
     const std::lock_guard lock(mutex_);
     const double seconds = watched_ != nullptr ? std::min(kSumSeconds, options_.fresh_seconds)
@@ -58,9 +58,10 @@ Result<NodeUsage> ClusterReader::UsageNow() {
   LDNN_ASSIGN_OR_RETURN(NodeUsage found, watched_ != nullptr
                                              ? watched_->Read()
                                              : ListNodeUsage(kube_, options_.namespaces));
+  auto usage = std::make_shared<const NodeUsage>(std::move(found));
   const std::lock_guard lock(mutex_);
-  usage_.emplace(found, runtime_.clock.Now());
-  return found;
+  usage_.emplace(usage, runtime_.clock.Now());
+  return usage;
 }
 
 Result<ClusterLimits> ClusterReader::PlatformNow() {
@@ -110,7 +111,8 @@ Status ClusterReader::ReadNamespace(const std::string& namespace_name, const Nod
 Result<ClusterLimits> ClusterReader::Limits(const std::string& namespace_name,
                                             const PodTemplate& pods) {
   LDNN_ASSIGN_OR_RETURN(const ClusterLimits platform, PlatformNow());
-  LDNN_ASSIGN_OR_RETURN(const NodeUsage nodes, UsageNow());
+  LDNN_ASSIGN_OR_RETURN(const std::shared_ptr<const NodeUsage> usage, UsageNow());
+  const NodeUsage& nodes = *usage;
   std::optional<ClusterLimits> limits;
   {
     const std::lock_guard lock(mutex_);
@@ -147,7 +149,8 @@ Result<ClusterLimits> ClusterReader::Limits(const std::string& namespace_name,
 }
 
 Result<FunctionCapacity> ClusterReader::Capacity() {
-  LDNN_ASSIGN_OR_RETURN(const NodeUsage nodes, UsageNow());
+  LDNN_ASSIGN_OR_RETURN(const std::shared_ptr<const NodeUsage> usage, UsageNow());
+  const NodeUsage& nodes = *usage;
   FunctionCapacity capacity;
   if (!nodes.nodes.has_value()) return capacity;
   PodResources free;

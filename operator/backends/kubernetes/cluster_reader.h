@@ -9,6 +9,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -57,7 +58,7 @@ class ClusterReader {
 
   template <typename Kind>
   bool IsFresh(const std::optional<std::pair<Kind, Instant>>& kept, double seconds) const;
-  Result<NodeUsage> UsageNow();
+  Result<std::shared_ptr<const NodeUsage>> UsageNow();
   Result<ClusterLimits> PlatformNow();
   // Adds what holds in the namespace.
   Status ReadNamespace(const std::string& namespace_name, const NodeUsage& usage,
@@ -68,7 +69,7 @@ class ClusterReader {
   const Options options_;
   mutable std::mutex mutex_;
   // With the mutex:
-  std::optional<std::pair<NodeUsage, Instant>> usage_;
+  std::optional<std::pair<std::shared_ptr<const NodeUsage>, Instant>> usage_;
   std::optional<std::pair<ClusterLimits, Instant>> platform_;
   std::map<std::string, Kept> namespaces_;
   // Null without Options::watch.

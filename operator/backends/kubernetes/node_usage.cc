@@ -2,6 +2,8 @@
 #include "operator/backends/kubernetes/node_usage.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <string_view>
 
 #include "common/json/json_path.h"
 #include "operator/kube/list_all.h"
@@ -40,17 +42,13 @@ void AddPod(const Json& pod, const std::vector<std::string>& namespaces, NodeUsa
 }
 
 // Only these parts of `*object`.
-void Keep(const std::vector<std::vector<std::string>>& paths, Json* object) {
+void Keep(std::initializer_list<std::initializer_list<std::string_view>> paths, Json* object) {
   Json kept = Json::object();
-  for (const std::vector<std::string>& path : paths) {
-    const Json* from = object;
-    for (const std::string& name : path) {
-      from = from->is_object() && from->contains(name) ? &from->at(name) : nullptr;
-      if (from == nullptr) break;
-    }
+  for (const auto& path : paths) {
+    const Json* const from = FindPath(*object, path);
     if (from == nullptr) continue;
     Json* to = &kept;
-    for (const std::string& name : path) to = &(*to)[name];
+    for (const std::string_view name : path) to = &(*to)[name];
     *to = *from;
   }
   *object = std::move(kept);

@@ -10,6 +10,7 @@
 
 #include "tests/simulation/sim_runtime.h"
 #include "tests/simulation/sim_scheduler.h"
+#include "tests/simulation/virtual_run.h"
 #include "tests/support/raw_server.h"
 
 namespace lambdadnn {
@@ -108,20 +109,9 @@ class SpanExporterTest : public testing::Test {
     InProcess([this] { exporter_.reset(); });
   }
   void InProcess(const std::function<void()>& body) {
-    bool done = false;
-    process_.Spawn("test", [&] {
-      body();
-      done = true;
-    });
-    const Status ran = scheduler_.Run([&] { return done; }, {});
-    ASSERT_TRUE(ran.ok()) << ran.ToString();
+    simulation::RunIn(scheduler_, process_, body);
   }
-  void RunFor(double seconds) {
-    bool done = false;
-    scheduler_.At(scheduler_.Now() + FromSeconds(seconds), [&] { done = true; });
-    const Status ran = scheduler_.Run([&] { return done; }, {});
-    ASSERT_TRUE(ran.ok()) << ran.ToString();
-  }
+  void RunFor(double seconds) { simulation::RunAllFor(scheduler_, seconds); }
   double Seconds() const { return ToSeconds(scheduler_.Now().time_since_epoch()); }
   SpanExporter::Counts Counts() {
     SpanExporter::Counts counts;

@@ -14,6 +14,7 @@
 #include "operator/kinds/serverless_training_job.h"
 #include "tests/simulation/sim_runtime.h"
 #include "tests/simulation/sim_scheduler.h"
+#include "tests/simulation/virtual_run.h"
 #include "tests/support/faulty_kube_client.h"
 #include "tests/support/knative_stand_in.h"
 
@@ -28,21 +29,8 @@ class AtStandIn : public testing::Test {
         stand_in_(server_) {}
 
   // In the operator's process, to its end.
-  void Do(const std::function<void()>& work) {
-    bool done = false;
-    (void)process_.Spawn("work", [&] {
-      work();
-      done = true;
-    });
-    const Status ran = scheduler_.Run([&] { return done; }, {});
-    ASSERT_TRUE(ran.ok()) << ran.ToString();
-  }
-  void RunFor(double seconds) {
-    bool done = false;
-    scheduler_.At(scheduler_.Now() + FromSeconds(seconds), [&] { done = true; });
-    const Status ran = scheduler_.Run([&] { return done; }, {});
-    ASSERT_TRUE(ran.ok()) << ran.ToString();
-  }
+  void Do(const std::function<void()>& work) { simulation::RunIn(scheduler_, process_, work); }
+  void RunFor(double seconds) { simulation::RunAllFor(scheduler_, seconds); }
 
   simulation::SimScheduler scheduler_{1};
   simulation::SimProcess& server_process_;
