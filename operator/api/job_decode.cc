@@ -235,8 +235,8 @@ std::optional<PlannedInputs> DecodePlannedInputs(const Json& json) {
     inputs.aggregation = DecodeAggregationSpec(*aggregation, reader.PathOf("aggregation"), &errors);
   }
   reader.Optional("epochs", &inputs.epochs);
-  Memory(reader, "tooSmallWorkerMemory", &inputs.too_small_worker_mib);
-  Memory(reader, "tooSmallServerMemory", &inputs.too_small_server_mib);
+  ReadMemoryMib(reader, "tooSmallWorkerMemory", &inputs.too_small_worker_mib);
+  ReadMemoryMib(reader, "tooSmallServerMemory", &inputs.too_small_server_mib);
   if (!std::all_of(errors.begin(), errors.end(), IsUnknownField)) return std::nullopt;
   return inputs;
 }

@@ -17,8 +17,7 @@ using Errors = std::vector<FieldError>;
 // Decimals are text in this API, since YAML and JSON readers disagree about floats.
 void Decimal(JsonReader& reader, const char* name, double* out);
 void Decimal(JsonReader& reader, const char* name, std::optional<double>* out);
-// Quantities of whole MiB; true when *out was set.
-bool Memory(JsonReader& reader, const char* name, int* out);
+// A quantity of whole MiB.
 void Memory(JsonReader& reader, const char* name, std::optional<int>* out);
 // Maps of text to text, such as labels.
 void StringMap(JsonReader& parent, const char* name, std::map<std::string, std::string>* out);

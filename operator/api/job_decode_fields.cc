@@ -38,13 +38,9 @@ void Decimal(JsonReader& reader, const char* name, std::optional<double>* out) {
   }
 }
 
-bool Memory(JsonReader& reader, const char* name, int* out) {
-  return ReadMemoryMib(reader, name, out);
-}
-
 void Memory(JsonReader& reader, const char* name, std::optional<int>* out) {
   int memory_mib = 0;
-  if (Memory(reader, name, &memory_mib)) *out = memory_mib;
+  if (ReadMemoryMib(reader, name, &memory_mib)) *out = memory_mib;
 }
 
 void Whole(JsonReader& reader, const char* name, double* out) {
