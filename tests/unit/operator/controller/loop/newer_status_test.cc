@@ -6,13 +6,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <memory>
 
 #include "common/protocol/slice_codec.h"
-#include "operator/api/job_schema.h"
 #include "operator/controller/observe/job_memory.h"
 #include "operator/kinds/serverless_training_job.h"
 #include "tests/unit/operator/controller/job_life_fixture.h"
+#include "tests/unit/operator/controller/loop/open_schema.h"
 
 namespace lambdadnn {
 namespace {
@@ -36,16 +35,7 @@ void AddUnknownFields(Json* value) {
 
 class NewerStatusTest : public JobLifeTest {
  protected:
-  void SetUp() override {
-    ResourceDefinition newer = JobDefinition();
-    auto schema = std::make_shared<StructuralSchema>(JobSchema());
-    StructuralSchema anything;
-    anything.preserve_unknown_fields = true;
-    schema->properties["status"] = anything;
-    newer.schema = std::move(schema);
-    newer.rules = nullptr;
-    world_.server.Define(std::move(newer));
-  }
+  void SetUp() override { TakeAnythingFor("status", &world_.server); }
   Json StoredStatus() {
     return world_.server.Get(ServerlessTrainingJobType(), {"default", "digits"}).value()["status"];
   }

@@ -4,13 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <memory>
 #include <optional>
 #include <string>
 
 #include "operator/api/job_schema.h"
 #include "operator/kinds/serverless_training_job.h"
 #include "tests/unit/operator/controller/job_life_fixture.h"
+#include "tests/unit/operator/controller/loop/open_schema.h"
 
 namespace lambdadnn {
 namespace {
@@ -23,16 +23,7 @@ using testing::IsEmpty;
 class OlderSpecTest : public JobLifeTest {
  protected:
   // As an API server keeps what it stored under an older CRD.
-  void SetUp() override {
-    ResourceDefinition older = JobDefinition();
-    auto schema = std::make_shared<StructuralSchema>(JobSchema());
-    StructuralSchema anything;
-    anything.preserve_unknown_fields = true;
-    schema->properties["spec"] = anything;
-    older.schema = std::move(schema);
-    older.rules = nullptr;
-    world_.server.Define(std::move(older));
-  }
+  void SetUp() override { TakeAnythingFor("spec", &world_.server); }
   static Json FullJob(const std::string& name) {
     Json job = JobWorld::MinimalJob();
     job["metadata"]["name"] = name;
