@@ -187,15 +187,20 @@ Result<std::unique_ptr<TrainableModel>> MakeTorchModel(const TrainingConfig& con
 }
 
 std::string IsaLevel() {
+#ifdef __aarch64__
+  static constexpr const char* kBaseline = "neon";
+#else
+  static constexpr const char* kBaseline = "default";
+#endif
   static constexpr std::string_view kLabel = "CPU capability usage: ";
   const std::string text = at::show_config();
   const size_t begin = text.find(kLabel);
-  if (begin == std::string::npos) return "default";
+  if (begin == std::string::npos) return kBaseline;
   std::string level;
   for (size_t i = begin + kLabel.size(); i < text.size() && std::isalnum(text[i]) != 0; ++i) {
     level += static_cast<char>(std::tolower(text[i]));
   }
-  return level == "no" ? "default" : level;
+  return level == "no" || level == "default" ? kBaseline : level;
 }
 
 std::string TorchVersion() { return TORCH_VERSION; }

@@ -24,8 +24,8 @@ namespace lambdadnn {
 Result<std::unique_ptr<TrainableModel>> MakeTorchModel(const TrainingConfig& config,
                                                        const DatasetInfo& dataset, int threads);
 
-// The instruction set that LibTorch's kernels use here: "avx512", "avx2" or "default". Plans pin
-// it, because it changes bits.
+// The instruction set that LibTorch's kernels use here: "avx512", "avx2" or "default", on 64-bit
+// ARM "neon", "sve", "sve128" or "sve256". Plans pin it, because it changes bits.
 std::string IsaLevel();
 // "1.13.0": together with IsaLevel, the BLAS and the threads it decides the bits.
 std::string TorchVersion();
