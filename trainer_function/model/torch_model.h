@@ -24,6 +24,11 @@ namespace lambdadnn {
 Result<std::unique_ptr<TrainableModel>> MakeTorchModel(const TrainingConfig& config,
                                                        const DatasetInfo& dataset, int threads);
 
+// Whether a linear layer of LibTorch is what a plain loop computes, on one thread. kInternal where
+// it is not: a BLAS that takes an unknown or emulated processor for another gives wrong numbers
+// without an error. Takes milliseconds.
+Status CheckProducts();
+
 // The instruction set that LibTorch's kernels use here: "avx512", "avx2" or "default", on 64-bit
 // ARM "neon", "sve", "sve128" or "sve256". Plans pin it, because it changes bits.
 std::string IsaLevel();

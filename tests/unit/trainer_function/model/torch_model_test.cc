@@ -274,6 +274,8 @@ TEST(TorchModel, SaysWhatDecidesTheBits) {
   }
 }
 
+TEST(TorchModel, ProductsAreWhatALoopComputes) { EXPECT_TRUE(CheckProducts().ok()); }
+
 TEST(TorchModel, NeedsAThread) {
   const Fixture fixture = MakeFixture("cnn");
   EXPECT_EQ(MakeTorchModel(fixture.config, fixture.dataset, 0).status().code(),
