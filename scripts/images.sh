@@ -7,7 +7,8 @@
 #   scripts/images.sh build [NAME...]    compile, build, and write build/images/NAME.tar (OCI archives;
 #                                        NAME-arm64.tar on amd64 for arm64)
 #   scripts/images.sh list               the archives: name, platform, digest, compressed and unpacked size
-#   scripts/images.sh measure            how fast they start and what they take, beside the aims
+#   scripts/images.sh measure            how fast they start and what they take, beside the aims; those of
+#                                        another platform in qemu
 #   scripts/images.sh push [NAME...]     copy the archives' images to --registry
 #   scripts/images.sh clean              remove the archives, and those and the base in the cache
 #
@@ -44,7 +45,7 @@ words=("$@")
 command=${1:-}
 case "$command" in
   build | list | measure | push | clean) shift ;;
-  -h | --help) sed -n '3,30p' "$0" | cut -c3-; exit 0 ;;
+  -h | --help) sed -n '3,31p' "$0" | cut -c3-; exit 0 ;;
   *) usage "unknown command '$command'" ;;
 esac
 while [ $# -gt 0 ]; do
@@ -287,8 +288,12 @@ list() {
 }
 
 measure() {
-  [ -f "$FOLDER/worker.tar" ] || fail "no image is built; run scripts/images.sh build"
-  /usr/bin/python3 tests/images/measure.py
+  local each
+  for each in "${architectures[@]}"; do
+    set_architecture "$each"
+    [ -f "$FOLDER/worker$suffix.tar" ] || fail "no image is built; run scripts/images.sh build --platform linux/$each"
+    /usr/bin/python3 tests/images/measure.py "$each"
+  done
 }
 
 push() {
