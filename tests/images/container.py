@@ -13,7 +13,7 @@ import time
 POLL_SECONDS = 0.002
 MACHINE = {"aarch64": "arm64"}.get(os.uname().machine, "amd64")
 EMULATORS = {"arm64": "/usr/bin/qemu-aarch64-static"}
-# A server's. With the vectors of qemu's own choice the BLAS of the worker's LibTorch gives wrong numbers.
+# A server's. With the vectors of qemu's own choice the worker's LibTorch gives wrong numbers.
 EMULATED_CPU = "neoverse-n1"
 
 

@@ -25,8 +25,8 @@ Result<std::unique_ptr<TrainableModel>> MakeTorchModel(const TrainingConfig& con
                                                        const DatasetInfo& dataset, int threads);
 
 // Whether a linear layer of LibTorch is what a plain loop computes, on one thread. kInternal where
-// it is not: a BLAS that takes an unknown or emulated processor for another gives wrong numbers
-// without an error. Takes milliseconds.
+// it is not, as on a processor that its BLAS or an emulator gets wrong: nothing else would tell.
+// Takes milliseconds.
 Status CheckProducts();
 
 // The instruction set that LibTorch's kernels use here: "avx512", "avx2" or "default", on 64-bit
