@@ -10,7 +10,7 @@ function(lambdadnn_compiled_in component)
     list(JOIN fields "\t" line)
     string(APPEND lines "${line}\n")
     if(NOT debian_package STREQUAL "-")
-      install(FILES /usr/share/doc/${debian_package}/copyright OPTIONAL
+      install(FILES ${CMAKE_SYSROOT}/usr/share/doc/${debian_package}/copyright OPTIONAL
               DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${debian_package} COMPONENT ${component})
     endif()
   endforeach()
@@ -25,6 +25,12 @@ set(_boost "Boost|${Boost_VERSION_STRING}|BSL-1.0|Organization: Debian|libboost1
 lambdadnn_compiled_in(operator ${_json} ${_boost} ${_cli11})
 lambdadnn_compiled_in(server ${_json} ${_boost})
 if(TARGET UpstreamTorch::cpu)
-  lambdadnn_compiled_in(worker ${_json} ${_boost}
-    "LibTorch|${UpstreamTorch_VERSION}|BSD-3-Clause|Organization: PyTorch|-")
+  set(_torch "LibTorch|${UpstreamTorch_VERSION}|BSD-3-Clause|Organization: PyTorch|-")
+  if(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
+    # Libraries of others that the wheel brings as files of their own.
+    list(APPEND _torch
+      "Arm Compute Library|of LibTorch ${UpstreamTorch_VERSION}|MIT|Organization: Arm|-"
+      "NVPL|of LibTorch ${UpstreamTorch_VERSION}|NOASSERTION|Organization: NVIDIA|-")
+  endif()
+  lambdadnn_compiled_in(worker ${_json} ${_boost} ${_torch})
 endif()

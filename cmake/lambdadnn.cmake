@@ -17,6 +17,10 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
   target_compile_options(lambdadnn_flags INTERFACE
     -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow -Wno-stringop-overread)
 endif()
+if(CMAKE_SYSTEM_PROCESSOR STREQUAL aarch64)
+  # The results of amd64, where products and sums are rounded one by one and char has a sign.
+  target_compile_options(lambdadnn_flags INTERFACE -ffp-contract=off -fsigned-char)
+endif()
 if(LAMBDADNN_WERROR)
   target_compile_options(lambdadnn_flags INTERFACE -Werror)
 endif()

@@ -13,7 +13,9 @@ set(LAMBDADNN_TEST_HEADERS ${LAMBDADNN_COMMON_HEADERS} <thread> <gtest/gtest.h> 
 # for them (CCACHE_PCH_EXTSUM), so that what one checkout compiled serves all others: of the compiler and
 # the packages that the headers are of. cmake runs again when a package is installed.
 set(LAMBDADNN_PACKAGES "")
-if(EXISTS /var/lib/dpkg/status)
+if(CMAKE_SYSROOT)
+  file(READ ${CMAKE_SYSROOT}/packages LAMBDADNN_PACKAGES)
+elseif(EXISTS /var/lib/dpkg/status)
   execute_process(
     COMMAND dpkg-query -W -f "\${Package} \${Version}\n" libc6-dev linux-libc-dev libstdc++-*-dev
       libgcc-*-dev nlohmann-json3-dev libcli11-dev libgtest-dev libgmock-dev

@@ -4,7 +4,7 @@
 if(LAMBDADNN_TORCH_SOURCE STREQUAL "system")
   find_package(Torch REQUIRED)
 elseif(LAMBDADNN_TORCH_SOURCE STREQUAL "upstream")
-  execute_process(COMMAND ${PROJECT_SOURCE_DIR}/scripts/libtorch.sh path
+  execute_process(COMMAND ${PROJECT_SOURCE_DIR}/scripts/libtorch.sh path ${CMAKE_SYSTEM_PROCESSOR}
     OUTPUT_VARIABLE _folder OUTPUT_STRIP_TRAILING_WHITESPACE COMMAND_ERROR_IS_FATAL ANY)
   set(LAMBDADNN_UPSTREAM_TORCH ${_folder} CACHE PATH "Folder that scripts/libtorch.sh made")
   list(APPEND CMAKE_MODULE_PATH ${PROJECT_SOURCE_DIR}/cmake)
@@ -12,7 +12,7 @@ elseif(LAMBDADNN_TORCH_SOURCE STREQUAL "upstream")
   get_target_property(TORCH_INCLUDE_DIRS UpstreamTorch::c10 INTERFACE_INCLUDE_DIRECTORIES)
   set(TORCH_LIBRARIES lambdadnn_no_cuda UpstreamTorch::cpu)
   set(CMAKE_INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/lambdadnn")
-  install(FILES ${UpstreamTorch_CPU_LIBRARY} ${UpstreamTorch_C10_LIBRARY}
+  install(DIRECTORY ${LAMBDADNN_UPSTREAM_TORCH}/lib/
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/lambdadnn COMPONENT worker)
   install(DIRECTORY ${LAMBDADNN_UPSTREAM_TORCH}/licenses/
     DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libtorch COMPONENT worker)

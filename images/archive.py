@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads images from OCI archives.
 
-    images/archive.py FILE...      prints a line each: name, digest, compressed and unpacked size
+    images/archive.py FILE...      prints a line each: name, platform, digest, compressed and unpacked size
 """
 import gzip
 import hashlib
@@ -45,6 +45,10 @@ class Image:
         return data
 
     @property
+    def platform(self):
+        return f"{self.config['os']}/{self.config['architecture']}"
+
+    @property
     def compressed_bytes(self):
         return sum(layer["size"] for layer in self.manifest["layers"])
 
@@ -64,11 +68,12 @@ class Image:
 
 
 def main(paths):
-    print(f"{'IMAGE':<44} {'DIGEST':<20} {'COMPRESSED':>11} {'UNPACKED':>10}")
+    print(f"{'IMAGE':<40} {'PLATFORM':<12} {'DIGEST':<20} {'COMPRESSED':>11} {'UNPACKED':>10}")
     for path in paths:
         with Image(path) as image:
             unpacked = sum(member.size for layer in image.layers() for member in layer)
-            print(f"{image.name:<44} {image.digest[:19]:<20} {image.compressed_bytes / 1e6:>8.1f} MB "
+            print(f"{image.name:<40} {image.platform:<12} {image.digest[:19]:<20} "
+                  f"{image.compressed_bytes / 1e6:>8.1f} MB "
                   f"{unpacked / 1e6:>7.1f} MB")
 
 

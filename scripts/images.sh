@@ -4,19 +4,26 @@
 # and from what is compiled here. Needs root on Debian 12; `docker build` needs neither
 # (images/README.md).
 #
-#   scripts/images.sh build [NAME...]    compile, build, and write build/images/NAME.tar (OCI archives)
-#   scripts/images.sh list               the archives: name, digest, compressed and unpacked size
-#   scripts/images.sh measure            how fast they start and what they take, beside the aims
+#   scripts/images.sh build [NAME...]    compile, build, and write build/images/NAME.tar (OCI archives;
+#                                        NAME-arm64.tar on amd64 for arm64)
+#   scripts/images.sh list               the archives: name, platform, digest, compressed and unpacked size
+#   scripts/images.sh measure            how fast they start and what they take, beside the aims; those of
+#                                        another platform in qemu
 #   scripts/images.sh push [NAME...]     copy the archives' images to --registry
 #   scripts/images.sh clean              remove the archives, and those and the base in the cache
 #
+#   --platform P,...  linux/amd64, linux/arm64 or both: this machine's unless told. An amd64 machine compiles
+#                     for arm64, and runs the Dockerfiles' other steps in qemu (scripts/setup.sh
+#                     --images-arm64); push with both makes one list of images per name
 #   --registry R      what the names begin with: dev.local, which is never looked up, unless told
 #   --tag T           the project's version unless told
-#   --preset P        build folder of operator and server: release; the worker's is upstream
+#   --preset P        build folder of operator and server: release; the worker's is upstream. Those for arm64
+#                     on amd64 are arm64 and arm64-upstream
 #   --reuse           take the archive of another commit where all that goes in is the same but the
 #                     commit's name and time; it keeps those of the other
 #   --no-compile      take the programs in the build folders as they are
-#   --compile-inside  compile in the Dockerfile's own stage as `docker build` does, on Debian alone
+#   --compile-inside  compile in the Dockerfile's own stage as `docker build` does, on Debian alone; for
+#                     another platform the compiler runs in qemu, which takes hours
 #   --fresh-base      make the base anew, with today's packages
 #   --mirror URL      of Debian, for the base
 #   --authfile FILE   for push: credentials as `buildah login` or `docker login` write them
@@ -33,17 +40,19 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/lambdadnn/images
 fail() { echo "error: $*" >&2; exit "${code:-1}"; }
 usage() { code=2 fail "$*; see scripts/images.sh --help"; }
 
-registry=dev.local tag='' preset=release compile=1 inside=0 fresh=0 reuse=0 mirror='' push_options=() wanted=()
+registry=dev.local tag='' platforms='' preset=release compile=1 inside=0 fresh=0 reuse=0 mirror='' push_options=() wanted=()
+words=("$@")
 command=${1:-}
 case "$command" in
   build | list | measure | push | clean) shift ;;
-  -h | --help) sed -n '3,24p' "$0" | cut -c3-; exit 0 ;;
+  -h | --help) sed -n '3,31p' "$0" | cut -c3-; exit 0 ;;
   *) usage "unknown command '$command'" ;;
 esac
 while [ $# -gt 0 ]; do
   case "$1" in
-    --registry | --tag | --preset | --mirror | --authfile | --cert-dir)
+    --platform | --registry | --tag | --preset | --mirror | --authfile | --cert-dir)
       [ $# -ge 2 ] || usage "$1 needs a value" ;;&
+    --platform) platforms=$2; shift ;;
     --registry) registry=$2; shift ;;
     --tag) tag=$2; shift ;;
     --preset) preset=$2; shift ;;
@@ -64,6 +73,23 @@ done
 [ ${#wanted[@]} -gt 0 ] || wanted=("${NAMES[@]}")
 version=$(sed -n 's/^project(lambdadnn VERSION \([0-9.]*\).*/\1/p' CMakeLists.txt)
 tag=${tag:-$version}
+
+case "$(uname -m)" in
+  aarch64) machine=arm64 ;;
+  *) machine=amd64 ;;
+esac
+architectures=()
+IFS=, read -ra platforms <<<"${platforms:-linux/$machine}"
+for platform in "${platforms[@]}"; do
+  [[ "$platform" = linux/amd64 || "$platform" = linux/arm64 ]] ||
+    usage "there are no images for the platform '$platform', only for linux/amd64 and linux/arm64"
+  [[ " ${architectures[*]} " = *" ${platform#linux/} "* ]] || architectures+=("${platform#linux/}")
+done
+# set_architecture A: what the functions below make images for.
+set_architecture() {
+  architecture=$1 suffix=''
+  [ "$1" = "$machine" ] || suffix=-$1
+}
 
 # The same tree gives the same bits: nothing in an image knows the time, only the commit's.
 revision=unknown epoch=0
@@ -95,21 +121,39 @@ lock() {
   echo '{"default": [{"type": "insecureAcceptAnything"}]}' >"$POLICY"
 }
 
+# Programs of another architecture run in qemu: the kernel is told so until this script ends, unless it knows.
+readonly BINFMT=/proc/sys/fs/binfmt_misc
+# Where its table is not mounted, as without systemd, this script begins again with mounts of its own.
+with_table_of_emulators() {
+  [ "$(id -u)" = 0 ] && [ ! -e $BINFMT/register ] || return 0
+  # shellcheck disable=SC2016
+  exec unshare --mount bash -c 'mount -t binfmt_misc binfmt_misc "$0" && exec scripts/images.sh "$@" ||
+    { echo "error: this kernel takes no emulator (binfmt_misc), which --platform linux/arm64 needs; build on a machine of arm64, or with docker buildx" >&2; exit 1; }' \
+    $BINFMT "${words[@]}"
+}
+prepare_emulation() {
+  local rule=/usr/lib/binfmt.d/qemu-aarch64.conf
+  [ -e $BINFMT/qemu-aarch64 ] && return
+  trap 'echo -1 >$BINFMT/qemu-aarch64' EXIT
+  cat "$rule" >$BINFMT/register || fail "the kernel did not take $rule (binfmt_misc); is qemu-user-static installed?"
+}
+
 # make_base PACKAGES: Debian's minimal userland with these, separated by commas; sets `base`.
 make_base() {
   local identity tar container authorities=/etc/ssl/certs/ca-certificates.crt
   identity=$(echo "$SUITE $1" | sha256sum | cut -c1-16)
-  base=localhost/lambdadnn-base:$identity
+  base=localhost/lambdadnn-base$suffix:$identity
   [ "$fresh" = 0 ] && run_buildah inspect "$base" >/dev/null 2>&1 && return
   tar=$cache/base.tar
-  echo "making the base, Debian $SUITE with ${1:-nothing more}"
-  mmdebstrap --quiet --variant=minbase --mode=root ${1:+--include="$1"} "$SUITE" "$tar" \
+  echo "making the base, Debian $SUITE for $architecture with ${1:-nothing more}"
+  mmdebstrap --quiet --variant=minbase --mode=root --architectures="$architecture" ${1:+--include="$1"} "$SUITE" "$tar" \
     ${mirror:+"$mirror"} || fail "mmdebstrap could not make the base, see above; is Debian's mirror reachable? (--mirror URL)"
   container=$(run_buildah from scratch)
   run_buildah add -q "$container" "$tar" / >/dev/null
   # What is fetched inside comes from servers that this machine trusts, as behind a company's proxy.
   [[ -n "$1" || ! -f "$authorities" ]] ||
     run_buildah add -q "$container" "$authorities" /usr/local/share/ca-certificates/machine.crt >/dev/null
+  run_buildah config --arch "$architecture" "$container"
   run_buildah commit -q --rm "$container" "$base" >/dev/null
   rm "$tar"
 }
@@ -118,14 +162,16 @@ packages_of_images() { cat images/*/packages | sed 's/#.*//' | grep . | sort -u 
 
 # install_tree NAME: the programs and data of an image, as they lie in it.
 install_tree() {
-  local from=$preset tree=$FOLDER/$1/install targets
+  local from=$preset upstream=upstream tree=$FOLDER/$1/install targets
+  [ -z "$suffix" ] || from=arm64 upstream=arm64-upstream
   case "$1" in
     operator) targets='lambdadnn lambdadnn-operator lambdadnn-dataset' ;;
-    worker) targets=lambdadnn-worker from=upstream ;;
+    worker) targets=lambdadnn-worker from=$upstream ;;
     *) targets=lambdadnn-$1 ;;
   esac
   if [ "$compile" = 1 ]; then
-    [ "$from" != upstream ] || scripts/libtorch.sh fetch
+    [ -z "$suffix" ] || scripts/sysroot.sh make ${mirror:+--mirror "$mirror"}
+    [ "$from" != "$upstream" ] || scripts/libtorch.sh fetch ${suffix:+aarch64}
     [ -f "build/$from/build.ninja" ] || cmake --preset "$from" >/dev/null
     # shellcheck disable=SC2086
     cmake --build "build/$from" --target $targets >"$FOLDER/compile.log" 2>&1 ||
@@ -150,28 +196,28 @@ inputs_of() {
 readonly KEPT=$cache/archives
 reuse_archive() {  # NAME REFERENCE
   local hash commit
-  [ "$reuse" = 1 ] && [ -f "$KEPT/$1.tar" ] || return
-  read -r hash commit <"$KEPT/$1.inputs" && [ "$hash" = "$(inputs_of "$1" "$2")" ] || return
-  cp "$KEPT/$1.tar" "$FOLDER/$1.tar.new"
-  mv "$FOLDER/$1.tar.new" "$FOLDER/$1.tar"
-  echo "$2: $FOLDER/$1.tar, of commit $commit: all that goes in is the same"
+  [ "$reuse" = 1 ] && [ -f "$KEPT/$1$suffix.tar" ] || return
+  read -r hash commit <"$KEPT/$1$suffix.inputs" && [ "$hash" = "$(inputs_of "$1" "$2")" ] || return
+  cp "$KEPT/$1$suffix.tar" "$FOLDER/$1$suffix.tar.new"
+  mv "$FOLDER/$1$suffix.tar.new" "$FOLDER/$1$suffix.tar"
+  echo "$2: $FOLDER/$1$suffix.tar, of commit $commit: all that goes in is the same"
 }
 keep_archive() {  # NAME REFERENCE
   mkdir -p "$KEPT"
-  rm -f "$KEPT/$1".*
-  cp "$FOLDER/$1.tar" "$KEPT/$1.tar"
-  echo "$(inputs_of "$1" "$2") $revision" >"$KEPT/$1.inputs"
+  rm -f "$KEPT/$1$suffix".*
+  cp "$FOLDER/$1$suffix.tar" "$KEPT/$1$suffix.tar"
+  echo "$(inputs_of "$1" "$2") $revision" >"$KEPT/$1$suffix.inputs"
 }
 
 # run_dockerfile NAME TAG OPTIONS...: makes an image, or one stage, of the name's Dockerfile.
 run_dockerfile() {
   local name=$1 made=$2
   shift 2
-  run_buildah bud --isolation chroot --timestamp "$SOURCE_DATE_EPOCH" --format oci --build-arg BASE="$base" \
+  run_buildah bud --isolation chroot ${suffix:+--platform "linux/$architecture"} --timestamp "$SOURCE_DATE_EPOCH" --format oci --build-arg BASE="$base" \
     --build-arg VERSION="$version" --build-arg REVISION="$revision" \
     --build-arg SOURCE_DATE_EPOCH="$SOURCE_DATE_EPOCH" "$@" \
-    -t "$made" -f "images/$name/Dockerfile" . >>"$FOLDER/$name.log" 2>&1 ||
-    { tail -20 "$FOLDER/$name.log" >&2; fail "image $name could not be built (all of it: $FOLDER/$name.log)"; }
+    -t "$made" -f "images/$name/Dockerfile" . >>"$FOLDER/$name$suffix.log" 2>&1 ||
+    { tail -20 "$FOLDER/$name$suffix.log" >&2; fail "image $name could not be built (all of it: $FOLDER/$name$suffix.log)"; }
 }
 
 # archive_of NAME REFERENCE: an OCI archive whose bytes depend on what is in it alone.
@@ -180,21 +226,37 @@ archive_of() {
   layout=$(mktemp -d "$FOLDER/$1.XXXXXX")
   run_buildah push -q --format oci --compression-format gzip "$2" "oci:$layout:$2"
   tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --mode=a+rX,u+w,go-w \
-    -C "$layout" -cf "$FOLDER/$1.tar.new" .
+    -C "$layout" -cf "$FOLDER/$1$suffix.tar.new" .
   rm -r "$layout"
-  mv "$FOLDER/$1.tar.new" "$FOLDER/$1.tar"
+  mv "$FOLDER/$1$suffix.tar.new" "$FOLDER/$1$suffix.tar"
 }
 
 build() {
-  scripts/setup.sh --images
-  lock
+  if [ "${architectures[*]}" = "$machine" ]; then
+    scripts/setup.sh --images
+    lock
+  else
+    [ "$machine" = amd64 ] ||
+      fail "images for linux/amd64 are not made on a machine of arm64; use docker buildx build --platform linux/amd64"
+    with_table_of_emulators
+    scripts/setup.sh --images-arm64
+    lock
+    prepare_emulation
+  fi
   mkdir -p "$FOLDER"
+  for each in "${architectures[@]}"; do
+    set_architecture "$each"
+    build_images
+  done
+}
+
+build_images() {
   local name reference begin compiled packages=''
   [ "$inside" = 1 ] || packages=$(packages_of_images)
   make_base "$packages"
   for name in "${wanted[@]}"; do
     begin=$SECONDS reference=$registry/lambdadnn-$name:$tag
-    : >"$FOLDER/$name.log"
+    : >"$FOLDER/$name$suffix.log"
     compiled="compiled-here"
     if [ "$inside" = 1 ]; then
       # In two runs: buildah does not see that a stage is needed whose name is an argument.
@@ -210,33 +272,51 @@ build() {
     [ "$inside" = 1 ] || keep_archive "$name" "$reference"
     run_buildah rmi -f "$reference" >/dev/null
     run_buildah rmi --prune -f >/dev/null 2>&1 || true
-    echo "$reference: $FOLDER/$name.tar, $((SECONDS - begin)) s"
+    echo "$reference: $FOLDER/$name$suffix.tar, $((SECONDS - begin)) s"
   done
 }
 
 list() {
-  local name archives=()
+  local name archive archives=()
   for name in "${wanted[@]}"; do
-    [ ! -f "$FOLDER/$name.tar" ] || archives+=("$FOLDER/$name.tar")
+    for archive in "$FOLDER/$name.tar" "$FOLDER/$name"-{amd64,arm64}.tar; do
+      [ ! -f "$archive" ] || archives+=("$archive")
+    done
   done
   [ ${#archives[@]} -gt 0 ] || fail "no image is built; run scripts/images.sh build"
   python3 images/archive.py "${archives[@]}"
 }
 
 measure() {
-  [ -f "$FOLDER/worker.tar" ] || fail "no image is built; run scripts/images.sh build"
-  /usr/bin/python3 tests/images/measure.py
+  local each
+  for each in "${architectures[@]}"; do
+    set_architecture "$each"
+    [ -f "$FOLDER/worker$suffix.tar" ] || fail "no image is built; run scripts/images.sh build --platform linux/$each"
+    /usr/bin/python3 tests/images/measure.py "$each"
+  done
 }
 
 push() {
   [ "$registry" != dev.local ] || usage "dev.local is no registry; name yours with --registry"
   lock
-  local name image
+  local name each images list=localhost/lambdadnn-pushed
   for name in "${wanted[@]}"; do
-    [ -f "$FOLDER/$name.tar" ] || fail "$FOLDER/$name.tar is not there; run scripts/images.sh build $name"
-    image=$(run_buildah pull -q "oci-archive:$FOLDER/$name.tar")
-    run_buildah push --format oci "${push_options[@]}" "$image" "docker://$registry/lambdadnn-$name:$tag"
-    run_buildah rmi -f "$image" >/dev/null
+    images=()
+    for each in "${architectures[@]}"; do
+      set_architecture "$each"
+      [ -f "$FOLDER/$name$suffix.tar" ] ||
+        fail "$FOLDER/$name$suffix.tar is not there; run scripts/images.sh build --platform linux/$each $name"
+      images+=("$(run_buildah pull -q --platform "linux/$each" "oci-archive:$FOLDER/$name$suffix.tar")")
+    done
+    if [ ${#images[@]} = 1 ]; then
+      run_buildah push --format oci "${push_options[@]}" "${images[0]}" "docker://$registry/lambdadnn-$name:$tag"
+    else
+      run_buildah rmi "$list" >/dev/null 2>&1 || true
+      run_buildah manifest create "$list" "${images[@]}" >/dev/null
+      run_buildah manifest push --all --format oci "${push_options[@]}" "$list" "docker://$registry/lambdadnn-$name:$tag"
+      run_buildah manifest rm "$list" >/dev/null
+    fi
+    run_buildah rmi -f "${images[@]}" >/dev/null
     echo "$registry/lambdadnn-$name:$tag"
   done
 }

@@ -7,20 +7,23 @@
 #   scripts/setup.sh --build    only what building and running need
 #   scripts/setup.sh --cluster  only what scripts/cluster.sh needs, with Go for its parts
 #   scripts/setup.sh --images   only what scripts/images.sh needs beside a compiler
+#   scripts/setup.sh --images-arm64  the same, and what its --platform linux/arm64 needs: a compiler, an emulator
 #   scripts/setup.sh --compile  only what compiling the programs without LibTorch needs
+#   scripts/setup.sh --libraries  installs nothing; prints the packages that scripts/sysroot.sh takes, one a line
 #   scripts/setup.sh --check    installs nothing; exit code 1 when something is missing
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly COMPILE_PACKAGES=(
-  g++ cmake ninja-build ccache
+readonly LIBRARY_PACKAGES=(
   libcpprest-dev libyaml-cpp-dev libssl-dev zlib1g-dev libspdlog-dev nlohmann-json3-dev
   libcli11-dev libxxhash-dev libboost-dev libboost-system-dev libboost-context-dev
 )
+readonly COMPILE_PACKAGES=(g++ cmake ninja-build ccache "${LIBRARY_PACKAGES[@]}")
+readonly TEST_LIBRARY_PACKAGES=(libgtest-dev libgmock-dev librapidcheck-dev)
 readonly BUILD_PACKAGES=(
   "${COMPILE_PACKAGES[@]}"
   libtorch-dev libopenblas0-openmp
-  libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev python3 patch
+  "${TEST_LIBRARY_PACKAGES[@]}" libbenchmark-dev python3 patch
 )
 readonly TEST_PACKAGES=(
   clang-14 libclang-rt-14-dev clang-format-19 clang-tidy-19 shellcheck python3 python3-pip python3-pytest
@@ -35,6 +38,8 @@ readonly CLUSTER_PACKAGES=(
 )
 # Images are made without a daemon (docs/development.md).
 readonly IMAGE_PACKAGES=(buildah mmdebstrap python3 python3-pip util-linux)
+# The programs are compiled for arm64 here; the steps of the Dockerfiles run in the emulator.
+readonly ARM64_PACKAGES=(g++-aarch64-linux-gnu qemu-user-static arch-test)
 # The oldest Go that builds the servers of the conformance tests (tests/servers).
 readonly GO_VERSION=1.26.0
 
@@ -48,9 +53,11 @@ case "${1:-}" in
   --build) mode=build ;;
   --cluster) mode=cluster ;;
   --images) mode=images ;;
+  --images-arm64) mode=images-arm64 ;;
   --compile) mode=compile ;;
+  --libraries) printf '%s\n' libc6-dev libgomp1 "${LIBRARY_PACKAGES[@]}" "${TEST_LIBRARY_PACKAGES[@]}"; exit 0 ;;
   --check) mode=check ;;
-  -h | --help) sed -n '3,12p' "$0" | cut -c3-; exit 0 ;;
+  -h | --help) sed -n '3,14p' "$0" | cut -c3-; exit 0 ;;
   *) echo "error: unknown option $1; see scripts/setup.sh --help" >&2; exit 2 ;;
 esac
 
@@ -58,6 +65,7 @@ case "$mode" in
   build) wanted=("${BUILD_PACKAGES[@]}") ;;
   cluster) wanted=("${CLUSTER_PACKAGES[@]}") ;;
   images) wanted=("${IMAGE_PACKAGES[@]}") ;;
+  images-arm64) wanted=("${IMAGE_PACKAGES[@]}" "${ARM64_PACKAGES[@]}") ;;
   compile) wanted=("${COMPILE_PACKAGES[@]}") ;;
   *) wanted=("${BUILD_PACKAGES[@]}" "${TEST_PACKAGES[@]}") ;;
 esac

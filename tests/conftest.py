@@ -27,6 +27,8 @@ def pytest_addoption(parser):
                          "chart on a cluster also a folder of images")
     group.addoption("--compile-inside", action="store_true",
                     help="images compile in their Dockerfiles, as docker build does")
+    group.addoption("--platform", default="", metavar="PLATFORM",
+                    help="of the images under test: linux/amd64 or linux/arm64 (this machine's)")
     group.addoption("--program", type=program, action="append", default=[], metavar="IMAGE=PROGRAM",
                     help="a program that an image has, whose libraries are looked at")
     group.addoption("--oldest", action="store_true",

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Runs an image as Kubernetes would under its strictest rules: as the image's user, without
-capabilities, on a read-only root. By runc, in the machine's own network. Needs root."""
+capabilities, on a read-only root. By runc, in the machine's own network. Needs root. An image for another
+architecture runs in qemu, which is mounted into the container: the kernel need not know of it."""
 import http.client
 import json
 import os
@@ -10,6 +11,10 @@ import tarfile
 import time
 
 POLL_SECONDS = 0.002
+MACHINE = {"aarch64": "arm64"}.get(os.uname().machine, "amd64")
+EMULATORS = {"arm64": "/usr/bin/qemu-aarch64-static"}
+# A server's. With the vectors of qemu's own choice the worker's LibTorch gives wrong numbers.
+EMULATED_CPU = "neoverse-n1"
 
 
 def unpack(image, folder):
@@ -30,17 +35,22 @@ def resident_mib(pid):
 class Container:
     """One run of an image unpacked at `rootfs`; end() removes it."""
 
-    def __init__(self, image, rootfs, folder, words=(), environment=None, mounts=()):
+    def __init__(self, image, rootfs, folder, words=(), environment=None, mounts=(),
+                 processor=EMULATED_CPU):
         self.folder = pathlib.Path(folder)
         self.folder.mkdir(parents=True, exist_ok=True)
         self.identity = f"lambdadnn-{os.getpid()}-{self.folder.name}"
         config = image.config["config"]
+        self.emulated = image.config["architecture"] != MACHINE
+        emulator = [EMULATORS[image.config["architecture"]]] if self.emulated else []
+        mounts = [*mounts, *emulator]
+        environment = {**(environment or {}), **({"QEMU_CPU": processor} if self.emulated else {})}
         uid, gid = (int(part) for part in config["User"].split(":"))
-        variables = config.get("Env", []) + [f"{k}={v}" for k, v in (environment or {}).items()]
+        variables = config.get("Env", []) + [f"{k}={v}" for k, v in environment.items()]
         (self.folder / "config.json").write_text(json.dumps({
             "ociVersion": "1.0.2",
             "process": {"user": {"uid": uid, "gid": gid}, "cwd": "/", "noNewPrivileges": True,
-                        "args": config["Entrypoint"] + list(words), "env": variables},
+                        "args": emulator + config["Entrypoint"] + list(words), "env": variables},
             "root": {"path": str(rootfs), "readonly": True},
             "mounts": [{"destination": "/proc", "type": "proc", "source": "proc"},
                        {"destination": "/dev", "type": "tmpfs", "source": "tmpfs",
@@ -59,8 +69,9 @@ class Container:
     def _runc(self):
         return ["runc", "--root", self.folder / "state"]
 
-    def ready(self, port, path="/readyz", seconds=120):
+    def ready(self, port, path="/readyz", seconds=None):
         """Seconds from the start until it answers 200."""
+        seconds = seconds or (600 if self.emulated else 120)
         deadline = self.began + seconds
         while time.monotonic() < deadline:
             if self.process.poll() is not None:
@@ -85,9 +96,9 @@ class Container:
     def output(self):
         return self.log.read_text()[-3000:]
 
-    def wait(self, seconds=120):
+    def wait(self, seconds=None):
         """The exit code of a program that ends by itself."""
-        return self.process.wait(seconds)
+        return self.process.wait(seconds or (600 if self.emulated else 120))
 
     def end(self, seconds=60):
         """SIGTERM, as the kubelet sends it. The exit code."""

@@ -12,6 +12,7 @@ from options import OPTIONS
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 NAMES = ("operator", "worker", "server")
 INSTRUCTIONS = {"ARG", "FROM", "COPY", "RUN", "ENV", "USER", "EXPOSE", "LABEL", "ENTRYPOINT"}
+ELF_MACHINES = {"amd64": 0x3E, "arm64": 0xB7}  # what an ELF file says of itself
 NOT_LOADED = {"ca-certificates"}  # a file of it is copied
 
 
@@ -106,6 +107,24 @@ class Definitions(unittest.TestCase):
             self.assertEqual(["65532:65532"], dockerfile(name).all("USER"))
             self.assertEqual([f'["/usr/bin/lambdadnn-{name}"]'],
                              dockerfile(name).all("ENTRYPOINT"))
+
+    def test_no_dockerfile_and_nothing_of_the_chart_is_of_one_architecture(self):
+        chart = [path for path in (ROOT / "charts").rglob("*") if path.is_file()]
+        self.assertGreater(len(chart), 10)
+        for path in [*(ROOT / f"images/{name}/Dockerfile" for name in NAMES), *(ROOT / "images").glob("*.sh"), *chart]:
+            named = re.findall(r"amd64|x86[-_]64|arm64|aarch64|FROM --platform|kubernetes\.io/arch", path.read_text())
+            self.assertEqual([], named, path)
+
+    def test_the_architectures_are_the_same_everywhere(self):
+        machines = {"amd64": "x86_64", "arm64": "aarch64"}
+        self.assertEqual(set(machines), set(ELF_MACHINES))
+        doctor = (ROOT / "operator/cli/cluster/node_check.cc").read_text()
+        self.assertEqual(list(machines), re.findall(r'"(\w+)"', re.search(r"kArchitectures = \{(.*?)\}", doctor)[1]))
+        libtorch = (ROOT / "scripts/libtorch.sh").read_text()
+        self.assertEqual(list(machines.values()), re.findall(r"^  (\w+)\)(?:$| sha256)", libtorch, re.MULTILINE))
+        self.assertEqual(len(machines), len(set(re.findall("sha256=([0-9a-f]{64})", libtorch))))
+        for architecture in machines:
+            self.assertIn(f'"$platform" = linux/{architecture}', (ROOT / "scripts/images.sh").read_text())
 
     def test_lists_of_packages_are_sorted_and_without_repetition(self):
         for name in NAMES:

@@ -2,7 +2,8 @@
 """The images as scripts/images.sh builds them: what is in them, that their list of packages is true,
 that they start without rights and on a read-only root, how large they are, and that the same tree
 gives the same bytes. Needs root, and network once for the base and LibTorch. With --compile-inside they
-are compiled in their Dockerfiles, as docker build does."""
+are compiled in their Dockerfiles, as docker build does; with --platform they are for another architecture
+than this machine's, and their programs run in qemu."""
 import json
 import os
 import pathlib
@@ -16,7 +17,7 @@ import archive
 import container
 import job_crd
 import kube_control_plane
-from definitions_test import NAMES, packages
+from definitions_test import ELF_MACHINES, NAMES, packages
 from options import OPTIONS
 from ports import reserve_port
 
@@ -28,12 +29,18 @@ LIBRARY = re.compile(r"\(NEEDED\).*\[(.*)\]")
 JOB_KEY = "00" * 32
 
 
-class Images:
-    """The archives of build/images, unpacked below `folder`, and a control plane for the operator."""
+def archive_path(name, architecture=container.MACHINE):
+    suffix = "" if architecture == container.MACHINE else f"-{architecture}"
+    return FOLDER / f"{name}{suffix}.tar"
 
-    def __init__(self, folder):
+
+class Images:
+    """The archives of build/images for one architecture, unpacked below `folder`, and a control plane
+    for the operator."""
+
+    def __init__(self, folder, architecture=container.MACHINE, names=NAMES):
         self.folder = pathlib.Path(folder)
-        self.images = {name: archive.Image(FOLDER / f"{name}.tar") for name in NAMES}
+        self.images = {name: archive.Image(archive_path(name, architecture)) for name in names}
         self.roots = {}
         for name, image in self.images.items():
             self.roots[name] = self.folder / name
@@ -106,17 +113,19 @@ def is_elf(data):
 class BuiltImages(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
+        cls.architecture = OPTIONS.platform.removeprefix("linux/") or container.MACHINE
         cls.build()
         scratch = tempfile.TemporaryDirectory(prefix="ldnn-images-", dir="/tmp")
         cls.addClassCleanup(scratch.cleanup)
         os.chmod(scratch.name, 0o755)
-        cls.built = Images(scratch.name)
+        cls.built = Images(scratch.name, cls.architecture)
         cls.addClassCleanup(cls.built.end)
         cls.files = {name: image.files() for name, image in cls.built.images.items()}
 
     @classmethod
     def build(cls, *more):
         made_of = ["--compile-inside"] if OPTIONS.compile_inside else ["--preset", OPTIONS.preset]
+        made_of += ["--platform", f"linux/{cls.architecture}"]
         done = subprocess.run([ROOT / "scripts/images.sh", "build", *made_of, *more],
                               capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
@@ -125,7 +134,7 @@ class BuiltImages(unittest.TestCase):
     def test_nobody_is_root_and_labels_say_what_it_is(self):
         for name, image in self.built.images.items():
             config = image.config["config"]
-            self.assertEqual("amd64", image.config["architecture"])
+            self.assertEqual(f"linux/{self.architecture}", image.platform)
             self.assertEqual("65532:65532", config["User"])
             self.assertEqual([f"/usr/bin/lambdadnn-{name}"], config["Entrypoint"])
             labels = {key.removeprefix("org.opencontainers.image."): value
@@ -148,6 +157,15 @@ class BuiltImages(unittest.TestCase):
                 if not member.issym() and path != "tmp":
                     self.assertFalse(member.mode & 0o022, path)
                 self.assertEqual(0, member.uid, path)
+
+    def test_every_program_and_library_is_of_the_platform(self):
+        for name, files in self.files.items():
+            machines = {path: int.from_bytes(data[18:20], "little")
+                        for path, (_, data) in files.items() if is_elf(data)}
+            self.assertIn(f"usr/bin/lambdadnn-{name}", machines)
+            others = {path for path, machine in machines.items()
+                      if machine != ELF_MACHINES[self.architecture]}
+            self.assertEqual(set(), others, name)
 
     def test_every_library_that_is_named_is_there_and_no_other(self):
         for name, files in self.files.items():
@@ -177,6 +195,8 @@ class BuiltImages(unittest.TestCase):
             compiled_in = {package["name"] for package in listed["packages"]} - set(debian)
             expected = {f"lambdadnn-{name}", "nlohmann-json", "Boost"}
             expected |= {"operator": {"CLI11"}, "worker": {"LibTorch"}}.get(name, set())
+            if (name, self.architecture) == ("worker", "arm64"):
+                expected |= {"Arm Compute Library", "NVPL"}
             self.assertEqual(expected, compiled_in)
             self.assertEqual((ROOT / "LICENSE").read_bytes(),
                              files["usr/share/doc/lambdadnn/LICENSE"][1])
@@ -209,16 +229,16 @@ class BuiltImages(unittest.TestCase):
             self.assertRegex(status, r"Uid:\s65532\s65532")
             self.assertRegex(status, r"CapEff:\s0{16}")
             self.assertRegex(status, r"NoNewPrivs:\s1")
-            if AIMS[name][2]:
+            if AIMS[name][2] and not run.emulated:
                 self.assertLessEqual(resident_mb, AIMS[name][2], name)
 
     def test_the_same_tree_gives_the_same_bytes(self):
-        before = {name: (FOLDER / f"{name}.tar").read_bytes() for name in ("operator", "server")}
+        before = {name: archive_path(name, self.architecture).read_bytes() for name in ("operator", "server")}
         digests = {name: image.digest for name, image in self.built.images.items()}
         # Where compiling is a part of it, one that takes a minute.
         self.build(*(["server"] if OPTIONS.compile_inside else ["--no-compile"]))
         for name in NAMES:
-            with archive.Image(FOLDER / f"{name}.tar") as image:
+            with archive.Image(archive_path(name, self.architecture)) as image:
                 self.assertEqual(digests[name], image.digest, name)
         for name, data in before.items():
-            self.assertEqual(data, (FOLDER / f"{name}.tar").read_bytes(), name)
+            self.assertEqual(data, archive_path(name, self.architecture).read_bytes(), name)

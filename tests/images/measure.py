@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Figures of the archives in build/images (scripts/images.sh measure): size, start, memory at rest."""
+"""Figures of the archives in build/images (scripts/images.sh measure): size, start, memory at rest.
+
+    tests/images/measure.py ARCHITECTURE
+"""
 import os
 import pathlib
 import shutil
@@ -12,10 +15,10 @@ from definitions_test import NAMES  # noqa: E402
 from images_test import AIMS, Images  # noqa: E402
 
 
-def main():
+def main(architecture):
     folder = tempfile.mkdtemp(prefix="ldnn-images-", dir="/tmp")
     os.chmod(folder, 0o755)
-    built = Images(folder)
+    built = Images(folder, architecture)
     try:
         print(f"{'IMAGE':<10} {'COMPRESSED':>16} {'START TO /readyz':>22} {'AT REST':>18}")
         for name in NAMES:
@@ -31,4 +34,4 @@ def main():
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1])

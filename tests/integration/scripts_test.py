@@ -496,6 +496,22 @@ class ImagesScript(ScriptTest):
         (self.root / "build/images/server.tar").unlink()
         return any(" bud " in line for line in self.calls.read_text().splitlines())
 
+    def test_platforms(self):
+        shutil.rmtree(self.root / ".git")
+        self.one_error(self.run_script("images.sh", "build", "--platform", "linux/amd64,linux/s390x"), USAGE,
+                       "'linux/s390x'", "linux/amd64 and linux/arm64")
+        push = ("images.sh", "push", "server", "--registry", "r", "--platform")
+        self.one_error(self.run_script(*push, "linux/arm64"), FAILED,
+                       ".tar is not there; run scripts/images.sh build --platform linux/arm64 server")
+        (self.root / "build/images").mkdir(parents=True)
+        for name in ("server", "server-arm64", "server-amd64"):
+            (self.root / f"build/images/{name}.tar").write_text("")
+        self.tool("buildah", '[[ "$*" != *" pull "* ]] || echo image')
+        for platforms, verb in (("amd64", "push"), ("amd64,linux/arm64", "manifest push --all")):
+            self.assertEqual(self.run_script(*push, f"linux/{platforms}").returncode, DONE, self.said)
+            pushed = [line for line in self.calls.read_text().splitlines() if "docker://r/lambdadnn-server:" in line]
+            self.assertIn(f" vfs {verb} --", pushed[-1])
+
     def test_an_image_is_taken_from_another_commit_when_all_that_goes_in_is_the_same(self):
         self.assertTrue(self.build("--reuse"))
         self.assertFalse(self.build("--reuse"))

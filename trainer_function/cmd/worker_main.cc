@@ -34,6 +34,8 @@ Result<std::unique_ptr<TrainableModel>> MakeModel(Runtime& runtime,
 
 namespace {
 
+[[maybe_unused]] constexpr int kExitWrongProducts = 4;
+
 // Each step needs the same large tensors again. Memory released to the kernel in between is
 // returned page by page, zeroed, which takes a tenth of the step's CPU time; so it is kept.
 void KeepFreedMemory() {
@@ -65,6 +67,13 @@ int main(int argc, char** argv) {
                      {{"libtorch", lambdadnn::TorchVersion()},
                       {"isa", environment.isa},
                       {"blas", lambdadnn::BlasDescription()}});
+#ifdef __aarch64__
+  // Seen in qemu with vectors of 256 bits: wrong numbers without an error.
+  if (const lambdadnn::Status products = lambdadnn::CheckProducts(); !products.ok()) {
+    lambdadnn::LogError("worker", products.message());
+    return kExitWrongProducts;
+  }
+#endif
   if (const auto warning = lambdadnn::BlasWarning()) lambdadnn::LogWarning("worker", *warning);
   const int exit_code = lambdadnn::RunFunction(runtime, std::move(environment), credentials);
   // Nothing is left to do, and taking down LibTorch takes a fraction of a core long.

@@ -33,7 +33,7 @@ LoadedBlas FindBlas() {
 
 bool IsReference(const LoadedBlas& blas) {
   if (blas.path.empty() || !blas.version.empty()) return false;
-  for (const std::string_view fast : {"openblas", "mkl", "blis", "atlas", "flexiblas"}) {
+  for (const std::string_view fast : {"openblas", "mkl", "blis", "atlas", "flexiblas", "nvpl"}) {
     if (blas.path.find(fast) != std::string::npos) return false;
   }
   return true;

@@ -186,16 +186,50 @@ Result<std::unique_ptr<TrainableModel>> MakeTorchModel(const TrainingConfig& con
   }
 }
 
+Status CheckProducts() {
+  // More rows and columns than the vectors and blocks of any kernel, and none a multiple of them.
+  constexpr int64_t kRows = 37;
+  constexpr int64_t kInner = 785;
+  constexpr int64_t kColumns = 131;
+  ConfigureTorch(1);
+  at::NoGradGuard no_grad;
+  at::Tensor a = at::empty({kRows, kInner}, at::kFloat);
+  at::Tensor b = at::empty({kColumns, kInner}, at::kFloat);
+  // Small whole numbers: every order of summation gives the same product.
+  for (int64_t i = 0; i < a.numel(); ++i) a.data_ptr<float>()[i] = static_cast<float>(i % 7 - 3);
+  for (int64_t i = 0; i < b.numel(); ++i) b.data_ptr<float>()[i] = static_cast<float>(i % 5 - 2);
+  const at::Tensor product = at::linear(a, b);
+  for (int64_t row = 0; row < kRows; ++row) {
+    for (int64_t column = 0; column < kColumns; ++column) {
+      float sum = 0;
+      for (int64_t i = 0; i < kInner; ++i) {
+        sum += a.data_ptr<float>()[row * kInner + i] * b.data_ptr<float>()[column * kInner + i];
+      }
+      if (product.data_ptr<float>()[row * kColumns + column] != sum) {
+        return InternalError(
+            "LibTorch computes wrong matrix products on this processor; run the worker on nodes of "
+            "another kind (spec.podTemplate.spec.nodeSelector)");
+      }
+    }
+  }
+  return OkStatus();
+}
+
 std::string IsaLevel() {
+#ifdef __aarch64__
+  static constexpr const char* kBaseline = "neon";
+#else
+  static constexpr const char* kBaseline = "default";
+#endif
   static constexpr std::string_view kLabel = "CPU capability usage: ";
   const std::string text = at::show_config();
   const size_t begin = text.find(kLabel);
-  if (begin == std::string::npos) return "default";
+  if (begin == std::string::npos) return kBaseline;
   std::string level;
   for (size_t i = begin + kLabel.size(); i < text.size() && std::isalnum(text[i]) != 0; ++i) {
     level += static_cast<char>(std::tolower(text[i]));
   }
-  return level == "no" ? "default" : level;
+  return level == "no" || level == "default" ? kBaseline : level;
 }
 
 std::string TorchVersion() { return TORCH_VERSION; }

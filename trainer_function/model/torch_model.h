@@ -24,8 +24,13 @@ namespace lambdadnn {
 Result<std::unique_ptr<TrainableModel>> MakeTorchModel(const TrainingConfig& config,
                                                        const DatasetInfo& dataset, int threads);
 
-// The instruction set that LibTorch's kernels use here: "avx512", "avx2" or "default". Plans pin
-// it, because it changes bits.
+// Whether a linear layer of LibTorch is what a plain loop computes, on one thread. kInternal where
+// it is not, as on a processor that its BLAS or an emulator gets wrong: nothing else would tell.
+// Takes milliseconds.
+Status CheckProducts();
+
+// The instruction set that LibTorch's kernels use here: "avx512", "avx2" or "default", on 64-bit
+// ARM "neon", "sve", "sve128" or "sve256". Plans pin it, because it changes bits.
 std::string IsaLevel();
 // "1.13.0": together with IsaLevel, the BLAS and the threads it decides the bits.
 std::string TorchVersion();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether the nodes of a cluster can run the images, which are for amd64.
+// Whether the nodes of a cluster can run the images, which are for amd64 and arm64, and compute the
+// same bits.
 #pragma once
 
 #include "operator/kube/kube_client.h"
@@ -7,8 +8,9 @@
 
 namespace lambdadnn {
 
-// Good when all nodes are amd64, or when the user may not list them (which is said); a warning with
-// what to write into jobs when some are not; missing when none is.
+// Good when all nodes are of one architecture that there are images for, or when the user may not
+// list them (which is said); a warning with what to write into jobs when not all are; missing when
+// there are images for none.
 CheckFinding CheckNodes(KubeClient& kube);
 
 }  // namespace lambdadnn

@@ -151,28 +151,31 @@ class Nodes : public OnACluster {
   }
 };
 
-TEST_F(Nodes, OfTheImagesArchitectureAreWell) {
+TEST_F(Nodes, OfOneArchitectureThatHasImagesAreWell) {
   EXPECT_EQ(CheckNodes(kube).text, "there are none");
-  for (const char* name : {"a", "b", "c"}) Add(name, "amd64");
+  for (const char* name : {"a", "b", "c"}) Add(name, "arm64");
   EXPECT_EQ(CheckNodes(kube).level, CheckFinding::Level::kGood);
-  EXPECT_EQ(CheckNodes(kube).text, "are 3, all amd64");
+  EXPECT_EQ(CheckNodes(kube).text, "are 3, all arm64");
 }
 
 TEST_F(Nodes, OfTwoArchitecturesAreWarnedOfWithWhatToWrite) {
   Add("a", "amd64");
-  Add("b", "amd64");
-  Add("small", "arm64");
+  Add("b", "arm64");
+  Add("c", "arm64");
   const CheckFinding found = CheckNodes(kube);
   EXPECT_EQ(found.level, CheckFinding::Level::kWarning);
-  EXPECT_THAT(found.text, HasSubstr("1 of 3 are not amd64 (small is arm64)"));
-  EXPECT_THAT(found.text, HasSubstr("nodeSelector {kubernetes.io/arch: amd64}"));
+  EXPECT_THAT(found.text, HasSubstr("are 1 amd64 (a), 2 arm64 (b)"));
+  EXPECT_THAT(found.text, HasSubstr("nodeSelector {kubernetes.io/arch: arm64}"));
 }
 
-TEST_F(Nodes, OfAnotherArchitectureAloneAreMissing) {
-  Add("a", "arm64");
-  const CheckFinding found = CheckNodes(kube);
-  EXPECT_EQ(found.level, CheckFinding::Level::kMissing);
-  EXPECT_THAT(found.text, HasSubstr("none is amd64 (a is arm64)"));
+TEST_F(Nodes, OfAnArchitectureWithoutImagesAreMissingUnlessThereAreOthers) {
+  for (const char* name : {"a", "b"}) Add(name, "s390x");
+  EXPECT_EQ(CheckNodes(kube).level, CheckFinding::Level::kMissing);
+  EXPECT_THAT(CheckNodes(kube).text,
+              HasSubstr("are 2 s390x (a), and images of lambdadnn are for amd64 and arm64"));
+  Add("c", "amd64");
+  EXPECT_EQ(CheckNodes(kube).level, CheckFinding::Level::kWarning);
+  EXPECT_THAT(CheckNodes(kube).text, HasSubstr("nodeSelector {kubernetes.io/arch: amd64}"));
 }
 
 TEST_F(OnACluster, NodesThatMayNotBeListedAreNotJudged) {
