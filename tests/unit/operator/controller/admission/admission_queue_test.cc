@@ -340,7 +340,7 @@ TEST_F(AdmissionQueueTest, ALaunchThatDoesNotBecomeWholeGivesEverythingBackAndGo
 }
 
 TEST_F(AdmissionQueueTest, TwoThatAreRefusedDoNotTryAgainTogether) {
-  world_.functions.refuse_groups = ResourceExhaustedError("no room on this machine");
+  world_.functions.refuse_groups = ResourceExhaustedError("no capacity on this machine");
   Create(Named("a"));
   Create(Named("b"));
   asked_.clear();
@@ -375,7 +375,7 @@ TEST_F(AdmissionQueueTest, ProfilingTakesItsTurnAndNoMoreThanThereIs) {
   EXPECT_LE(most_mib_, world_.functions.capacity_mib());
 }
 
-TEST_F(AdmissionQueueTest, AGrownPlanWaitsForItsRoom) {
+TEST_F(AdmissionQueueTest, AGrownPlanWaitsForItsCapacity) {
   LimitTo(1.5);
   Json growing = Named("a", true);
   growing["spec"]["training"]["epochs"] = 40;
