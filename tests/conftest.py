@@ -36,7 +36,7 @@ def pytest_addoption(parser):
     group.addoption("--share", default="1/1", metavar="I/N",
                     help="of long tables each N-th row, from the I-th on; turn/N: from the one on whose "
                          "turn it is for this commit")
-    group.addoption("--lanes", type=int, default=1, metavar="N",
+    group.addoption("--clusters", type=int, default=1, metavar="N",
                     help="so many rows of a table at once, each in a cluster of its own")
     group.addoption("--only", default="", metavar="TEXT", help="rows of a table that hold this text")
     group.addoption("--record", action="store_true", help="write the list of what a table must hold anew")

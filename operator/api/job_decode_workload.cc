@@ -129,11 +129,12 @@ DatasetSpec DecodeDataset(const Json& json, Errors* errors) {
     nested.Finish();
   }
   if (const Json* csv = reader.Child("csv")) {
-    DatasetSpec::Csv& options = dataset.csv.emplace();
+    DatasetSpec::Csv options;
     JsonReader nested(*csv, reader.PathOf("csv"), errors);
     nested.Optional("labelColumn", &options.label_column);
     nested.Optional("header", &options.header);
     nested.Finish();
+    dataset.csv = options;
   }
   if (const Json* digits = reader.Child("renderedDigits")) {
     DatasetSpec::RenderedDigits rendered;

@@ -8,6 +8,7 @@
 
 #include "common/base/text.h"
 #include "common/json/json_list.h"
+#include "common/json/json_path.h"
 #include "common/json/memory_field.h"
 #include "common/json/unknown_field.h"
 #include "common/plan_json/plan_json.h"
@@ -313,6 +314,11 @@ JobProblems SortProblems(const Errors& errors) {
     (remembered ? problems.remembered : problems.passed_over).push_back(error);
   }
   return problems;
+}
+
+bool IsOfEarlierApi(const Json& object) {
+  const Json* seconds = FindPath(object, {"status", "plan", "predicted", "seconds"});
+  return seconds != nullptr && seconds->is_number();
 }
 
 Json EncodeStatus(const JobStatus& status) {

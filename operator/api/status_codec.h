@@ -27,4 +27,8 @@ struct JobProblems {
 };
 JobProblems SortProblems(const std::vector<FieldError>& errors);
 
+// Whether the status of an object was written before its decimals were text: by an operator of an
+// earlier API, whose plan none goes on with.
+bool IsOfEarlierApi(const Json& object);
+
 }  // namespace lambdadnn

@@ -57,6 +57,8 @@ struct FunctionInstance {
 // What all functions of the platform together may take; 0 = no limit.
 struct FunctionCapacity {
   int64_t memory_mib = 0;
+  int64_t milli_cpu = 0;
+  int64_t functions = 0;
 };
 
 // Thread-safe. Every call is idempotent. What belongs to a job is told by its uid and its

@@ -28,11 +28,13 @@ Result<OpenedBackend> OpenKnative(const BackendEnvironment& environment) {
   }
   with.try_create = environment.try_create;
   with.record_event = environment.record_event;
+  const PodResources sidecar = SidecarOf(with.services);
   auto backend = std::make_unique<KnativeBackend>(environment.kube, environment.server_runtime,
                                                   std::move(with));
   OpenedBackend opened;
   opened.cluster = backend.get();
   opened.backend = std::move(backend);
+  opened.sidecar = sidecar;
   return opened;
 }
 

@@ -252,6 +252,8 @@ Status OperatorProcess::State::OpenBackend() {
            .store_endpoints = store_endpoints}));
   backend = std::move(opened.backend);
   cluster = opened.cluster;
+  platform.machine_sidecar_memory_mib = opened.sidecar.memory_mib;
+  platform.machine_sidecar_milli_cpu = opened.sidecar.milli_cpu;
   if (const double most = opened.most_memory_mib; most > 0) {
     const double total = platform.total_memory_mib;
     platform.total_memory_mib = total > 0 ? std::min(total, most) : most;

@@ -77,21 +77,25 @@ class Images:
                 os.replace(fresh, kept)
         return kept
 
-    def pause(self):
-        """The program that holds a pod's namespaces."""
-        source = ROOT / "tests/cluster/pause.c"
-        binary = self._kept(source.read_bytes()) / "pause"
+    def compiled(self, name):
+        """Of tests/cluster/NAME.c."""
+        source = ROOT / f"tests/cluster/{name}.c"
+        binary = self._kept(source.read_bytes()) / name
         if not binary.exists():
             binary.parent.mkdir(parents=True, exist_ok=True)
             # Every node asks for it at the same time.
             with tempfile.TemporaryDirectory(dir=self.folder) as work:
-                fresh = pathlib.Path(work, "pause")
+                fresh = pathlib.Path(work, name)
                 made = subprocess.run(["gcc", "-Os", "-static", "-s", "-Wall", "-Wextra", source,
                                        "-o", fresh], capture_output=True, text=True)
                 if made.returncode != 0:
                     raise ClusterError(f"gcc could not compile {source}: {made.stderr.strip()}")
                 os.replace(fresh, binary)
-        return self.of_program("pause", binary)
+        return self.of_program(name, binary)
+
+    def pause(self):
+        """The program that holds a pod's namespaces."""
+        return self.compiled("pause")
 
     def test_function(self):
         return self.of_program("test-function", program("test-function"))

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Object stores that mean harm, each at a port of its own on loopback, for tests of those who ask them.
+"""Object stores that mean harm, each at a port of its own, for tests of those who ask them.
 
-    hostile_store.py COUNT
+    hostile_store.py COUNT [ADDRESS]     at an address of this machine, loopback unless told
 
 Prints a line of JSON, [[mode, port], ...], when all of them listen, and ends with its standard input.
 """
@@ -78,12 +78,12 @@ async def serve(mode, reader, writer):
         writer.close()
 
 
-async def main(count):
+async def main(count, address="127.0.0.1"):
     servers = []
     for number in range(count):
         mode = MODES[number % len(MODES)]
         server = await asyncio.start_server(
-            lambda reader, writer, mode=mode: serve(mode, reader, writer), "127.0.0.1", 0)
+            lambda reader, writer, mode=mode: serve(mode, reader, writer), address, 0)
         servers.append((mode.__name__, server))
     print(json.dumps([[name, server.sockets[0].getsockname()[1]] for name, server in servers]),
           flush=True)
@@ -93,6 +93,6 @@ async def main(count):
 
 if __name__ == "__main__":
     try:
-        asyncio.run(main(int(sys.argv[1])))
+        asyncio.run(main(int(sys.argv[1]), *sys.argv[2:]))
     except KeyboardInterrupt:
         pass

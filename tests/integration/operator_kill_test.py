@@ -8,7 +8,7 @@ object left, no child twice.
 
 What is written is taken from a recorded run of each life and must be in operator_writes.txt
 (--record writes it anew); each event counts once, where it comes first, and so does each write of the
-Lease. --share I/N takes each N-th row of the table. --lanes N runs N rows at once, each in a cluster of
+Lease. --share I/N takes each N-th row of the table. --clusters N runs N rows at once, each in a cluster of
 its own: much of a row is waiting. --only TEXT takes rows that hold it.
 """
 import collections
@@ -39,7 +39,7 @@ def text_of(row):
     return f"{row.life}: {row.write} #{row.occurrence}, killed {row.mode}"
 
 
-class Lane:
+class Worker:
     """A cluster with one operator, through whose proxies everything goes."""
 
     def __init__(self, programs):
@@ -127,46 +127,46 @@ class Lane:
         return seen, bool(struck)
 
 
-def in_lanes(lanes, items, work):
-    """work(lane, item) of each item, by whichever lane is free."""
+def share_out(workers, items, work):
+    """work(worker, item) of each item, by whichever worker is free."""
     left = queue.SimpleQueue()
     for item in items:
         left.put(item)
 
-    def run(lane):
+    def run(worker):
         while True:
             try:
                 item = left.get_nowait()
             except queue.Empty:
                 return
-            work(lane, item)
-    with concurrent.futures.ThreadPoolExecutor(len(lanes)) as pool:
-        for done in [pool.submit(run, lane) for lane in lanes]:
+            work(worker, item)
+    with concurrent.futures.ThreadPoolExecutor(len(workers)) as pool:
+        for done in [pool.submit(run, worker) for worker in workers]:
             done.result()
 
 
-def record(lanes):
+def record(workers):
     """A life of each kind, undisturbed: the rows of the table, and the names of all writes."""
-    bench = lanes[0].cluster.bench
-    digest = bench.run(job=lanes[0].cluster.manifest("reference", **JOB)).digest()
+    bench = workers[0].cluster.bench
+    digest = bench.run(job=workers[0].cluster.manifest("reference", **JOB)).digest()
     lives = {}
 
-    def one(lane, life):
-        lane.lives.digest = digest
-        seen, _ = lane.live(life)
+    def one(worker, life):
+        worker.lives.digest = digest
+        seen, _ = worker.live(life)
         by_method = collections.Counter(
-            "WATCH" if r.watch else r.method for r in lane.proxy.requests)
+            "WATCH" if r.watch else r.method for r in worker.proxy.requests)
         print(f"{life}: {len(seen)} writes with {sum(map(len, seen))} changes; all requests: "
               f"{dict(by_method)}", flush=True)
-        lives[life] = seen, dict(lane.functions.lines)
+        lives[life] = seen, dict(worker.functions.lines)
     # The longest first.
-    in_lanes(lanes, reversed(LIVES), one)
+    share_out(workers, reversed(LIVES), one)
     most = {}
-    for lane in lanes:
-        lane.lives.digest = digest
-        for group, count in lane.most.items():
+    for worker in workers:
+        worker.lives.digest = digest
+        for group, count in worker.most.items():
             assert most.setdefault(group, count) == count, f"{group}: {most[group]} and {count}"
-        lane.most = most
+        worker.most = most
     rows, writes = [], set()
     for life in LIVES:
         for changes in lives[life][0]:
@@ -199,12 +199,12 @@ class Table:
             self.failed.append(text)
             print(f"FAILED {text}\n{str(error)[-9000:]}", flush=True)
 
-    def run(self, lane, row):
+    def run(self, worker, row):
         started = time.monotonic()
         try:
-            _, was = lane.live(row.life, row)
+            _, was = worker.live(row.life, row)
         except Exception as error:  # whatever it is, the other rows are to be run
-            lane.lives.ends.clear()
+            worker.lives.ends.clear()
             return self.fail(text_of(row), error)
         took = time.monotonic() - started
         with self.lock:
@@ -214,30 +214,30 @@ class Table:
                 self.missed.append(text_of(row))
             print(f"{text_of(row)}: {'right' if was else 'not struck'}, {took:.0f} s", flush=True)
 
-    def finish(self, lane):
+    def finish(self, worker):
         try:
-            lane.lives.finish()
+            worker.lives.finish()
         except AssertionError as error:
             self.fail("the ends of the last rows", error)
 
 
 @pytest.fixture(scope="module")
-def lanes():
+def workers():
     made = []
     try:
-        with concurrent.futures.ThreadPoolExecutor(OPTIONS.lanes) as pool:
-            list(pool.map(lambda _: made.append(Lane(OPTIONS.bin)), range(OPTIONS.lanes)))
+        with concurrent.futures.ThreadPoolExecutor(OPTIONS.clusters) as pool:
+            list(pool.map(lambda _: made.append(Worker(OPTIONS.bin)), range(OPTIONS.clusters)))
         yield made
     finally:
-        for lane in made:
-            lane.close()
+        for worker in made:
+            worker.close()
 
 
 @pytest.fixture(scope="module")
-def recorded(lanes):
+def recorded(workers):
     """Rows and writes."""
     begin = time.monotonic()
-    found = record(lanes)
+    found = record(workers)
     print(f"{time.monotonic() - begin:.0f} s for the table of {len(found[0])} rows", flush=True)
     return found
 
@@ -251,14 +251,14 @@ def test_every_write_is_in_the_list(recorded):
     assert not new, f"writes that are not in {TABLE.name}; add them with --record"
 
 
-def test_each_row_ends_as_if_nothing_had_happened(lanes, recorded):
+def test_each_row_ends_as_if_nothing_had_happened(workers, recorded):
     rows, _ = recorded
     chosen = [row for row in shared(rows) if OPTIONS.only in text_of(row)]
     table, begin = Table(), time.monotonic()
-    in_lanes(lanes, chosen, table.run)
-    in_lanes(lanes, lanes, lambda _, lane: table.finish(lane))
-    print(f"{len(rows)} rows, {len(chosen)} taken in {len(lanes)} lanes, operator killed in "
-          f"{table.struck}, {sum(lane.starts for lane in lanes)} starts, "
+    share_out(workers, chosen, table.run)
+    share_out(workers, workers, lambda _, worker: table.finish(worker))
+    print(f"{len(rows)} rows, {len(chosen)} taken in {len(workers)} workers, operator killed in "
+          f"{table.struck}, {sum(worker.starts for worker in workers)} starts, "
           f"{time.monotonic() - begin:.0f} s, a row {table.seconds / max(1, len(chosen)):.1f} s")
     for text in table.missed:
         print(f"not written again in this run: {text}")

@@ -78,8 +78,8 @@ class People(unittest.TestCase):
         self.command("delete", "hopeless")
 
 
-class Room(unittest.TestCase):
-    def test_with_room_for_one_and_a_half_jobs_wait_in_order_and_all_complete(self):
+class Capacity(unittest.TestCase):
+    def test_with_capacity_for_one_and_a_half_jobs_wait_in_order_and_all_complete(self):
         cluster = Cluster(OPTIONS.bin)
         self.addCleanup(cluster.close)
         one = 3 * 384 + 3 * 128  # MiB of the workers and servers of jobs/digits.yaml

@@ -8,7 +8,6 @@ finished; seconds until all jobs are accepted and planned, and until all streams
 memory, descriptors, processor time and writes a second while they are; seconds until the next leader
 has joined all of them; what is left when all are deleted.
 """
-import concurrent.futures
 import json
 import os
 import pathlib
@@ -19,12 +18,11 @@ import threading
 import time
 import unittest
 
+import many_jobs
 from kube_client import KubeApi
-from kube_control_plane import ROOT
 from operator_support import Cluster
 from options import OPTIONS
 
-COMPLETE = ROOT / "tests/data/statuses/complete.json"
 FUNCTIONS = 4
 STREAMS = FUNCTIONS + 1  # and a parameter server
 NAMESPACE, FINISHED = "scale", "finished"
@@ -34,7 +32,6 @@ JOINED_WITHIN = 30
 IDLE_BYTES, BUSY_BYTES, FINISHED_BYTES = 50e6, 120e6, 20e3
 LATER_BY = 2  # seconds that a job may run later because of others that have finished
 PROGRESS_WRITES = 20  # a second
-WRITERS = 6
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -96,6 +93,8 @@ class Scale(unittest.TestCase):
         cls.stub.wait_for_line("serving")
         cls.api = KubeApi(cluster.plane.kubeconfig)
         cls.addClassCleanup(cls.api.close)
+        cls.many = many_jobs.ManyJobs(cluster.plane.kubeconfig)
+        cls.addClassCleanup(cls.many.close)
         for name in (NAMESPACE, FINISHED):
             cls.api.create("/api/v1/namespaces", {"metadata": {"name": name}})
         cls.platform = cluster.bench.platform()
@@ -132,56 +131,26 @@ class Scale(unittest.TestCase):
         return found
 
     def manifest(self, name):
+        return many_jobs.job(name, NAMESPACE, self.spec())
+
+    def spec(self):
         return {
-            "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
-            "metadata": {"name": name, "namespace": NAMESPACE},
-            "spec": {
-                "model": {"builtin": {"name": "mlp", "parameters": {"hidden": [128]}}},
-                "dataset": {"uri": f"file://{self.cluster.folder}/digits", "format": "IDX"},
-                "training": {"epochs": 1000, "globalBatchSize": 60, "seed": 7,
-                             "optimizer": {"name": "SGD", "learningRate": "0.05"}},
-                "objective": {"fixed": {"functions": FUNCTIONS, "memory": "384Mi"}},
-                "aggregation": {"shards": 1, "serverMemory": "128Mi"},
-                "profile": {"trainingSamples": 60000, "trainingBytes": 47040000,
-                            "modelBytes": 407080,
-                            "trainingRate": {"slope": "2", "intercept": "0"}},
-                "objectStore": {"uri": f"file://{self.cluster.folder}/store"},
-                "backend": "Local"}}
-
-    def each(self, ask, items):
-        """ask(api, item) for each, several at once, each of those with a connection of its own."""
-        local = threading.local()
-
-        def run(item):
-            if not hasattr(local, "api"):
-                local.api = KubeApi(self.cluster.plane.kubeconfig)
-                self.addCleanup(local.api.close)
-            ask(local.api, item)
-        with concurrent.futures.ThreadPoolExecutor(WRITERS) as pool:
-            list(pool.map(run, items))
-
-    def create(self, api, job):
-        status, made = api.create(self.cluster.job_path("", job["metadata"]["namespace"]), job)
-        self.assertEqual(status, 201, made)
+            "model": {"builtin": {"name": "mlp", "parameters": {"hidden": [128]}}},
+            "dataset": {"uri": f"file://{self.cluster.folder}/digits", "format": "IDX"},
+            "training": {"epochs": 1000, "globalBatchSize": 60, "seed": 7,
+                         "optimizer": {"name": "SGD", "learningRate": "0.05"}},
+            "objective": {"fixed": {"functions": FUNCTIONS, "memory": "384Mi"}},
+            "aggregation": {"shards": 1, "serverMemory": "128Mi"},
+            "profile": {"trainingSamples": 60000, "trainingBytes": 47040000, "modelBytes": 407080,
+                        "trainingRate": {"slope": "2", "intercept": "0"}},
+            "objectStore": {"uri": f"file://{self.cluster.folder}/store"},
+            "backend": "Local"}
 
     def create_all(self):
         """Creates all jobs; returns when the first was asked for."""
         begun = time.monotonic()
-        self.each(self.create, (self.manifest(f"job-{number:04}") for number in range(OPTIONS.jobs)))
+        self.many.create(self.manifest(f"job-{number:04}") for number in range(OPTIONS.jobs))
         return begun
-
-    def create_finished(self):
-        """Jobs that completed long ago, as an operator leaves them."""
-        status = json.loads(COMPLETE.read_text())["status"]
-
-        def create(api, number):
-            job = self.manifest(f"finished-{number:05}")
-            job["metadata"].update(namespace=FINISHED, finalizers=["lambdadnn.io/cleanup"])
-            self.create(api, job)
-            path = self.cluster.job_path(job["metadata"]["name"], FINISHED) + "/status"
-            code, answer = api.patch(path, {"status": status})
-            self.assertEqual(code, 200, answer)
-        self.each(create, range(OPTIONS.finished))
 
     def delete_all(self):
         """Each by itself: the server gives up a call that deletes a thousand of them at once."""
@@ -189,7 +158,7 @@ class Scale(unittest.TestCase):
             status, answer = api.call(
                 "DELETE", self.cluster.job_path(job["metadata"]["name"], NAMESPACE))
             self.assertIn(status, (200, 202), answer)
-        self.each(delete, self.jobs())
+        self.many.each(delete, self.jobs())
 
     def seconds_until_running(self):
         """Of one job, which is deleted then: the median of three."""
@@ -198,7 +167,7 @@ class Scale(unittest.TestCase):
             job = self.manifest(f"one-{number}")
             path = self.cluster.job_path(job["metadata"]["name"], NAMESPACE)
             begun = time.monotonic()
-            self.create(self.api, job)
+            many_jobs.create(self.api, job)
             self.cluster.wait_for("it runs", lambda path=path: self.cluster.condition(
                 self.api.get(path), "Running"), 60, every=0.05)
             took.append(time.monotonic() - begun)
@@ -315,7 +284,7 @@ class Scale(unittest.TestCase):
         self.cluster.wait_for("a leader", lambda: "leading" in alone.text(), 30)
         at_once = self.seconds_until_running()
         alone.stop()
-        self.create_finished()
+        self.many.create_finished(FINISHED, OPTIONS.finished, self.spec())
         first, second = self.replica("first"), self.replica("second")
         self.settle(first)
         beside = self.seconds_until_running()

@@ -47,7 +47,9 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   Status SetCpu(const JobIdentity& job, const std::string& uid, int milli_cpu) override;
   Result<std::string> Logs(const JobIdentity& job, const std::string& uid, int last_lines) override;
   std::string IsolationName() const override { return "fake"; }
-  Result<FunctionCapacity> Capacity() override { return FunctionCapacity{capacity_mib()}; }
+  Result<FunctionCapacity> Capacity() override {
+    return FunctionCapacity{capacity_mib(), capacity_milli_cpu, capacity_functions};
+  }
 
   // --- ClusterBound ---
   Result<ClusterLimits> Limits(const std::string&, const PodTemplate&) override { return limits; }
@@ -90,6 +92,9 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   // Of all instances together, beyond which groups are refused; 0 = no limit.
   void set_capacity_mib(int64_t mib) { platform_.capacity_mib = mib; }
   int64_t capacity_mib() const { return platform_.capacity_mib; }
+  // Only told, as of a cluster whose pods then wait for a node.
+  int64_t capacity_milli_cpu = 0;
+  int64_t capacity_functions = 0;
   int64_t taken_mib() const { return platform_.TakenMib(); }
   // Logs of instances, by uid; and the error of reading them.
   std::map<std::string, std::string> logs;

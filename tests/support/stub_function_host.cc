@@ -47,7 +47,7 @@ using Timer = net::steady_timer;
 using TimePoint = std::chrono::steady_clock::time_point;
 
 constexpr auto kLineInterval = std::chrono::seconds(2);
-// Room for all, but a limit: jobs take it in order.
+// Capacity for all, but a limit: jobs take it in order.
 constexpr int64_t kMemoryMib = 16 << 20;
 constexpr uint64_t kMaxBodyBytes = 4 * 1024 * 1024;
 

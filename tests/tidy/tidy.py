@@ -75,9 +75,9 @@ ARROWS = {
     "trainer_function/cmd": ["common", "trainer_function"],
 }
 PROGRAM_FOLDERS = ("common", "operator", "trainer_function")
-# Rooms of a folder, and which of them may include which, beside themselves. "" = the files of the
+# Layers of a folder, and which of them may include which, beside themselves. "" = the files of the
 # folder itself.
-ROOMS = {
+LAYERS = {
     "operator/backends": {
         "": [],
         "kubernetes": [""],
@@ -169,28 +169,28 @@ def check_arrows(tree):
                     yield name, number, f"{library}… may be included by .cc files of {home} only"
 
 
-def room_of(folder, path):
-    """The room of a folder that a file lies in; "" = none."""
+def layer_of(folder, path):
+    """The layer of a folder that a file lies in; "" = none."""
     parts = path[len(folder) + 1:].split("/")
     return parts[0] if len(parts) > 1 else ""
 
 
-def check_rooms(tree):
+def check_layers(tree):
     for name in tree.sources(".h", ".cc"):
         folder = folder_of(name)
-        if folder not in ROOMS:
+        if folder not in LAYERS:
             continue
-        room = room_of(folder, name)
-        if room not in ROOMS[folder]:
-            yield name, 0, f"{room} is no room of {folder} (tests/tidy/tidy.py)"
+        layer = layer_of(folder, name)
+        if layer not in LAYERS[folder]:
+            yield name, 0, f"{layer} is no layer of {folder} (tests/tidy/tidy.py)"
             continue
         for number, line in enumerate(tree.text(name).split("\n"), 1):
             match = re.match(r'#include "([^"]+)"', line)
             if not match or not match.group(1).startswith(folder + "/"):
                 continue
-            target = room_of(folder, match.group(1))
-            if target not in [room] + ROOMS[folder][room]:
-                yield name, number, f"{folder}: {room or 'its own files'} must not include {target}"
+            target = layer_of(folder, match.group(1))
+            if target not in [layer] + LAYERS[folder][layer]:
+                yield name, number, f"{folder}: {layer or 'its own files'} must not include {target}"
 
 
 def check_cmake_links(tree):
@@ -372,7 +372,7 @@ def report_sizes(tree):
 
 
 def findings(tree, cli=None):
-    for check in (check_arrows, check_rooms, check_cmake_links, check_licences, check_banned,
+    for check in (check_arrows, check_layers, check_cmake_links, check_licences, check_banned,
                   check_header_order, check_types, check_planted,
                   check_tests_are_marked, check_backend_names, check_format, check_sizes,
                   check_todo, check_paths, check_document_links,

@@ -52,7 +52,7 @@ class TidyFindsPlantedViolations(SmallTree):
         self.write("operator/cli/c.cc", LICENCE + '#include "trainer_function/data/dataset.h"\n')
         self.expect("operator/cli must not include")
 
-    def test_a_room_does_not_include_one_that_comes_after_it(self):
+    def test_a_layer_does_not_include_one_that_comes_after_it(self):
         folder = "operator/controller"
         self.write(f"{folder}/apply/a.h", LICENCE + "#pragma once\n")
         self.write(f"{folder}/loop/l.cc", LICENCE + f'#include "{folder}/apply/a.h"\n')
@@ -60,9 +60,9 @@ class TidyFindsPlantedViolations(SmallTree):
         self.write(f"{folder}/decide/d.cc", LICENCE + f'#include "{folder}/apply/a.h"\n')
         self.expect("decide must not include apply")
 
-    def test_a_file_of_no_room(self):
+    def test_a_file_of_no_layer(self):
         self.write("operator/controller/elsewhere/e.h", LICENCE + "#pragma once\n")
-        self.expect("elsewhere is no room")
+        self.expect("elsewhere is no layer")
 
     def test_forbidden_link(self):
         mark = "# SPDX-License-Identifier: Apache-2.0\n"

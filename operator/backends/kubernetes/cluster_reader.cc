@@ -159,7 +159,11 @@ Result<FunctionCapacity> ClusterReader::Capacity() {
     const auto others = nodes.others.find(node.name);
     free += others == nodes.others.end() ? node.allocatable : node.allocatable - others->second;
   }
-  capacity.memory_mib = Whole(free.memory_mib);
+  // Where other pods hold everything; 0 would be no limit.
+  const auto limit = [](double amount) { return std::max<int64_t>(1, Whole(amount)); };
+  capacity.memory_mib = limit(free.memory_mib);
+  capacity.milli_cpu = limit(free.milli_cpu);
+  capacity.functions = limit(free.pods);
   return capacity;
 }
 

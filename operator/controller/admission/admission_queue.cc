@@ -57,9 +57,11 @@ void AdmissionQueue::AskCapacity() {
   const std::lock_guard lock(mutex_);
   capacity_asked_ = now;
   if (!answer.ok()) return;  // what it said last holds
-  const Reservation capacity{
-      Smaller(options_.capacity.memory_mib, static_cast<double>(answer->memory_mib)),
-      options_.capacity.milli_cpu};
+  const Reservation told = {static_cast<double>(answer->memory_mib),
+                            static_cast<double>(answer->milli_cpu),
+                            static_cast<double>(answer->functions)};
+  Reservation capacity;
+  for (const auto each : kReserved) capacity.*each = Smaller(options_.capacity.*each, told.*each);
   if (capacity != capacity_) MarkChanged();
   capacity_ = capacity;
   capacity_known_ = true;
@@ -259,8 +261,9 @@ bool AdmissionQueue::Reserve(const ObjectName& name, const Reservation& reservat
   const auto own = entries_.find(name);
   // A job that needs no more than it holds delays no other.
   const bool shrinks = own != entries_.end() && own->second.started &&
-                       reservation.memory_mib <= own->second.reservation.memory_mib &&
-                       reservation.milli_cpu <= own->second.reservation.milli_cpu;
+                       std::all_of(kReserved.begin(), kReserved.end(), [&](auto each) {
+                         return reservation.*each <= own->second.reservation.*each;
+                       });
   if (!shrinks && !HasCapacity(view, reservation, seconds)) return false;
   backs_off_.erase(name);
   if (view.limited) {

@@ -16,9 +16,9 @@ constexpr double kMargin = 1.5;
 double Share(double held, double of) { return of > 0 ? held / of : 0; }
 
 double DominantShare(const Reservation& held, const Reservation& capacity, double weight) {
-  return std::max(Share(held.memory_mib, capacity.memory_mib),
-                  Share(held.milli_cpu, capacity.milli_cpu)) /
-         weight;
+  double share = 0;
+  for (const auto each : kReserved) share = std::max(share, Share(held.*each, capacity.*each));
+  return share / weight;
 }
 
 bool ComesBefore(const Claim& a, const Claim& b) {
@@ -28,8 +28,8 @@ bool ComesBefore(const Claim& a, const Claim& b) {
 
 // Whether `need` is within `spare` where `capacity` is limited.
 bool IsSpare(const Reservation& need, const Reservation& spare, const Reservation& capacity) {
-  return (capacity.memory_mib <= 0 || need.memory_mib <= spare.memory_mib) &&
-         (capacity.milli_cpu <= 0 || need.milli_cpu <= spare.milli_cpu);
+  return std::all_of(kReserved.begin(), kReserved.end(),
+                     [&](auto each) { return capacity.*each <= 0 || need.*each <= spare.*each; });
 }
 
 bool EndsBefore(std::optional<double> seconds, std::optional<double> moment) {

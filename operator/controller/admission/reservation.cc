@@ -3,16 +3,27 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+#include <vector>
 
+#include "common/base/text.h"
 #include "operator/controller/planning/profile_fit.h"
 #include "operator/resources/function_groups.h"
 
 namespace lambdadnn {
 namespace {
 
+// With a sidecar in each.
+Reservation Of(const Platform& platform, int functions, double memory_mib, double milli_cpu) {
+  const double sidecar_mib =
+      std::max(platform.sidecar_memory_mib, platform.machine_sidecar_memory_mib);
+  return {functions * (memory_mib + sidecar_mib),
+          functions * (milli_cpu + platform.machine_sidecar_milli_cpu),
+          static_cast<double>(functions)};
+}
+
 Reservation Of(const Platform& platform, int functions, int memory_mib) {
-  return {functions * (memory_mib + platform.sidecar_memory_mib),
-          static_cast<double>(functions) * MilliCpuOf(platform, memory_mib)};
+  return Of(platform, functions, memory_mib, MilliCpuOf(platform, memory_mib));
 }
 
 bool Within(double amount, double limit) { return limit <= 0 || amount <= limit; }
@@ -22,16 +33,20 @@ std::string Whole(double amount) { return std::to_string(std::llround(amount)); 
 }  // namespace
 
 Reservation operator+(const Reservation& a, const Reservation& b) {
-  return {a.memory_mib + b.memory_mib, a.milli_cpu + b.milli_cpu};
+  Reservation sum;
+  for (const auto each : kReserved) sum.*each = a.*each + b.*each;
+  return sum;
 }
 
 Reservation operator-(const Reservation& a, const Reservation& b) {
-  return {std::max(0.0, a.memory_mib - b.memory_mib), std::max(0.0, a.milli_cpu - b.milli_cpu)};
+  Reservation difference;
+  for (const auto each : kReserved) difference.*each = std::max(0.0, a.*each - b.*each);
+  return difference;
 }
 
 bool FitsWithin(const Reservation& reservation, const Reservation& within) {
-  return Within(reservation.memory_mib, within.memory_mib) &&
-         Within(reservation.milli_cpu, within.milli_cpu);
+  return std::all_of(kReserved.begin(), kReserved.end(),
+                     [&](auto each) { return Within(reservation.*each, within.*each); });
 }
 
 Reservation ReservationOf(const Plan& plan, const Platform& platform) {
@@ -43,17 +58,20 @@ Reservation ReservationOf(const Plan& plan, const Platform& platform) {
 Reservation ReservationOf(const Job& job, const Platform& platform) {
   if (job.status.plan.has_value()) return ReservationOf(*job.status.plan, platform);
   const ProfilePlan plan = MakeProfilePlan(job.spec, platform);
-  Reservation reservation = Of(platform, plan.functions, plan.memory_mib.front());
-  reservation.milli_cpu = MilliCpuOf(platform, plan.memory_mib.front()) +
-                          (plan.functions - 1.0) * plan.filler_milli_cpu;
-  return reservation;
+  const int largest = plan.memory_mib.front();
+  return Of(platform, 1, largest) +
+         Of(platform, plan.functions - 1, largest, plan.filler_milli_cpu);
 }
 
 std::string DescribeReservation(const Reservation& reservation, const Reservation& capacity) {
-  std::string text;
-  if (capacity.memory_mib > 0) text = Whole(reservation.memory_mib) + " MiB";
-  if (capacity.milli_cpu <= 0) return text;
-  return text + (text.empty() ? "" : " and ") + Whole(reservation.milli_cpu) + " mCPU";
+  std::vector<std::string> amounts;
+  if (capacity.memory_mib > 0) amounts.push_back(Whole(reservation.memory_mib) + " MiB");
+  if (capacity.milli_cpu > 0) amounts.push_back(Whole(reservation.milli_cpu) + " mCPU");
+  if (capacity.functions > 0) amounts.push_back(Whole(reservation.functions) + " functions");
+  if (amounts.size() < 2) return Join(amounts, "");
+  const std::string last = std::move(amounts.back());
+  amounts.pop_back();
+  return Join(amounts, ", ") + " and " + last;
 }
 
 }  // namespace lambdadnn

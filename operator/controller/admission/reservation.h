@@ -4,6 +4,7 @@
 // that is not holds none. Pure.
 #pragma once
 
+#include <array>
 #include <string>
 
 #include "common/plan/workload.h"
@@ -11,21 +12,25 @@
 
 namespace lambdadnn {
 
+// Sidecars included.
 struct Reservation {
   double memory_mib = 0;
   double milli_cpu = 0;
+  double functions = 0;
   friend bool operator==(const Reservation&, const Reservation&) = default;
 };
+inline constexpr std::array<double Reservation::*, 3> kReserved = {
+    &Reservation::memory_mib, &Reservation::milli_cpu, &Reservation::functions};
 Reservation operator+(const Reservation& a, const Reservation& b);
 // At least 0 of each.
 Reservation operator-(const Reservation& a, const Reservation& b);
-// Neither more memory nor more CPU; in `within`, 0 = no limit.
+// No more of anything; in `within`, 0 = no limit.
 bool FitsWithin(const Reservation& reservation, const Reservation& within);
 // Of all functions of a plan.
 Reservation ReservationOf(const Plan& plan, const Platform& platform);
 // Of the functions that the job has while it is started: its plan's, else those of profiling.
 Reservation ReservationOf(const Job& job, const Platform& platform);
-// "1536 MiB", "1536 MiB and 2000 mCPU": what `capacity` limits.
+// "1536 MiB", "1536 MiB, 2000 mCPU and 3 functions": what `capacity` limits.
 std::string DescribeReservation(const Reservation& reservation, const Reservation& capacity);
 
 }  // namespace lambdadnn

@@ -43,6 +43,16 @@ bool IsRefused(const SliceFact& slice) {
   return slice.record.has_value() && IsAccessFailure(slice.record->error);
 }
 
+// With what is wrong with its spec, if anything is.
+Status OfEarlierApi(const Job& job, const Status& problem) {
+  const ObjectMeta& metadata = job.metadata;
+  return InvalidArgumentError(
+      "the job began with an earlier version of the API; its checkpoints are kept in the folder " +
+      metadata.namespace_name + "/" + metadata.uid +
+      " of its store, from which spec.checkpoint.resumeFrom of a new job goes on" +
+      (problem.ok() ? "" : ": " + problem.message()));
+}
+
 }  // namespace
 
 int GroupMemoryMib(const Job& job, const Platform& platform, const std::string& group) {
@@ -65,7 +75,9 @@ const JobMemory::Decoded& JobMemory::Decode(const Json& object) {
   decoded_.job = readable_ ? DecodeJob(object, decoded_.job, &errors) : DecodeJob(object, &errors);
   readable_ = errors.empty();
   decoded_version_ = ObjectVersionOf(object);
-  const JobProblems problems = SortProblems(errors);
+  JobProblems problems = SortProblems(errors);
+  const bool of_earlier_api = IsOfEarlierApi(object);
+  if (of_earlier_api) problems.remembered.clear();  // nobody will continue the job
   decoded_.problem = ToStatus(problems.spec);
   decoded_.unreadable = ToStatus(problems.remembered);
   WarnOf(problems);
@@ -81,6 +93,7 @@ const JobMemory::Decoded& JobMemory::Decode(const Json& object) {
   }
   // It names every problem, in the words of the API.
   if (!invalid_.ok()) decoded_.problem = invalid_;
+  if (of_earlier_api) decoded_.problem = OfEarlierApi(decoded_.job, decoded_.problem);
   return decoded_;
 }
 

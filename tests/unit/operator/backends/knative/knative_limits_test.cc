@@ -68,6 +68,14 @@ TEST_F(Knative, CapacityIsWhatOtherPodsLeaveOnTheNodes) {
     const auto capacity = backend_->Capacity();
     ASSERT_TRUE(capacity.ok());
     EXPECT_EQ(capacity->memory_mib, 4096 - 500);
+    EXPECT_EQ(capacity->milli_cpu, 2 * 2000 - 100);
+    EXPECT_EQ(capacity->functions, 2 * 110 - 1);
+    // Not none: that would be no limit.
+    ASSERT_TRUE(server_.Create(PodType(), PodOn("a", "large", "8Gi")).ok());
+    ASSERT_TRUE(server_.Create(PodType(), PodOn("b", "larger", "8Gi")).ok());
+    process_.runtime().clock.SleepFor(kUntilSeen);
+    EXPECT_EQ(backend_->Capacity()->memory_mib, 1);
+    EXPECT_EQ(backend_->Capacity()->milli_cpu, 2 * 2000 - 3 * 100);
   });
 }
 

@@ -49,12 +49,18 @@ class AdmissionQueueTest : public ::testing::Test {
     world_.time.clock.SleepFor(FromSeconds(1));
     names_.push_back(job.at("metadata").at("name"));
   }
+  // What a larger one needs.
+  Reservation Needed() {
+    JobWorld other;
+    other.options.platform = world_.options.platform;
+    other.RestartController();
+    other.Create(JobWorld::MinimalJob());
+    EXPECT_TRUE(other.RunUntil([&] { return other.Read().status.plan.has_value(); }, 10));
+    return ReservationOf(*other.Read().status.plan, other.options.platform);
+  }
   // Capacity for `jobs` of the larger ones.
   void LimitTo(double jobs) {
-    JobWorld other;
-    other.Create(JobWorld::MinimalJob());
-    ASSERT_TRUE(other.RunUntil([&] { return other.Read().status.plan.has_value(); }, 10));
-    need_mib_ = ReservationOf(*other.Read().status.plan, other.options.platform).memory_mib;
+    need_mib_ = Needed().memory_mib;
     world_.functions.set_capacity_mib(static_cast<int64_t>(need_mib_ * jobs));
     world_.RestartController();
   }
@@ -144,6 +150,39 @@ TEST_F(AdmissionQueueTest, ANamespaceWithManyJobsDoesNotHoldUpAnother) {
   names_.back() = "other/b";
   EXPECT_THAT(OrderOfStarts(300), ElementsAre("a1", "other/b", "a2", "a3", "a4"));
 }
+
+// As on nodes whose processors are taken long before their memory is, or that hold few pods.
+struct Scarce {
+  const char* what;
+  double cpu;  // of so many jobs
+  double functions;
+};
+class ScarceTest : public AdmissionQueueTest, public testing::WithParamInterface<Scarce> {};
+
+TEST_P(ScarceTest, JobsOfTwoNamespacesTakeTurns) {
+  world_.options.platform.milli_cpu_per_gib = 500;
+  world_.options.platform.machine_sidecar_milli_cpu = 25;
+  const Reservation needed = Needed();
+  world_.functions.set_capacity_mib(static_cast<int64_t>(needed.memory_mib * 10));
+  world_.functions.capacity_milli_cpu = static_cast<int64_t>(needed.milli_cpu * GetParam().cpu);
+  world_.functions.capacity_functions =
+      static_cast<int64_t>(needed.functions * GetParam().functions);
+  world_.RestartController();
+  for (const char* name : {"a1", "a2", "a3"}) Create(Named(name));
+  ASSERT_TRUE(RunUntilItWaits("a3"));
+  EXPECT_THAT(Message("a2"), HasSubstr(" 1536 MiB, 825 mCPU and 3 functions, "));
+  Json other = Named("b");
+  other["metadata"]["namespace"] = "other";
+  Create(other);
+  names_.back() = "other/b";
+  EXPECT_THAT(OrderOfStarts(300), ElementsAre("a1", "other/b", "a2", "a3"));
+  // One at a time.
+  EXPECT_LE(most_mib_, needed.memory_mib);
+}
+
+INSTANTIATE_TEST_SUITE_P(Capacities, ScarceTest,
+                         testing::Values(Scarce{"CPU", 1.2, 9}, Scarce{"Functions", 9, 1.4}),
+                         [](const auto& row) { return row.param.what; });
 
 TEST_F(AdmissionQueueTest, OfANamespaceTheHigherPriorityStartsFirst) {
   LimitTo(1);
@@ -301,7 +340,7 @@ TEST_F(AdmissionQueueTest, ALaunchThatDoesNotBecomeWholeGivesEverythingBackAndGo
 }
 
 TEST_F(AdmissionQueueTest, TwoThatAreRefusedDoNotTryAgainTogether) {
-  world_.functions.refuse_groups = ResourceExhaustedError("no room on this machine");
+  world_.functions.refuse_groups = ResourceExhaustedError("no capacity on this machine");
   Create(Named("a"));
   Create(Named("b"));
   asked_.clear();
@@ -336,7 +375,7 @@ TEST_F(AdmissionQueueTest, ProfilingTakesItsTurnAndNoMoreThanThereIs) {
   EXPECT_LE(most_mib_, world_.functions.capacity_mib());
 }
 
-TEST_F(AdmissionQueueTest, AGrownPlanWaitsForItsRoom) {
+TEST_F(AdmissionQueueTest, AGrownPlanWaitsForItsCapacity) {
   LimitTo(1.5);
   Json growing = Named("a", true);
   growing["spec"]["training"]["epochs"] = 40;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the plan pins of the workers' kernels, and workers that differ.
+// What the plan pins of the workers' numerics, and workers that differ.
 #include "tests/unit/operator/controller/job_life_fixture.h"
 
 namespace lambdadnn {

@@ -406,9 +406,9 @@ TEST_F(JobLifeTest, AllFunctionsOrNone) {
 
 TEST_F(JobLifeTest, WaitsForRoom) {
   world_.Create(JobWorld::MinimalJob());
-  world_.functions.refuse_groups = ResourceExhaustedError("no room on this machine");
+  world_.functions.refuse_groups = ResourceExhaustedError("no capacity on this machine");
   world_.RunUntil([] { return false; }, 20);
-  EXPECT_THAT(FindCondition(world_.Read(), "Ready")->message, HasSubstr("no room"));
+  EXPECT_THAT(FindCondition(world_.Read(), "Ready")->message, HasSubstr("no capacity on this"));
   world_.functions.refuse_groups = OkStatus();
   ASSERT_TRUE(world_.RunUntilFinished(200));
 }

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An upgrade of the API under stored jobs: objects with the fields of before (docs/operations.md, Fields
+that have changed) stay in the API server while CRD and operator are replaced, on a real API server. One
+that has finished stays as it is; one that has not is told the new names, and its checkpoint trains on
+under a new job."""
+import copy
+import os
+import re
+import signal
+import unittest
+
+import job_crd
+import yaml
+from kube_api import job_id
+from operator_support import Cluster
+from options import OPTIONS
+
+LONG = {"training": {"epochs": 40}, "checkpoint": {"intervalSeconds": 1}}
+SEEN = 60  # iterations before the upgrade
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/" + job_crd.NAME
+# A schema that takes everything, as the older one took what it knew.
+FREE = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+TEXT = {"type": "string"}
+ANYTHING = {**FREE, "properties": {  # with those that can be selected by
+    "spec": {**FREE, "properties": {"suspend": {"type": "boolean"}, "backend": TEXT}},
+    "status": {**FREE, "properties": {"phase": TEXT}}}}
+
+
+def mebibytes(quantity):
+    return int(re.fullmatch(r"(\d+)Mi", quantity).group(1))
+
+
+def as_before(job):
+    """The object as the operator of before left it."""
+    old = copy.deepcopy(job)
+    spec, status = old["spec"], old["status"]
+    spec["runtime"] = {"image": "registry.example/worker:1", "env": [{"name": "A", "value": "b"}]}
+    spec["dataset"]["format"] = "idx"
+    spec["training"]["optimizer"]["name"] = "sgd"
+    for sizes in (status["plan"], *status["planHistory"]):
+        for name in ("memory", "serverMemory"):
+            if name in sizes:
+                sizes[f"{name}MiB"] = mebibytes(sizes.pop(name))
+    status["plan"]["predicted"] = {name: float(value) if isinstance(value, str) else value
+                                   for name, value in status["plan"]["predicted"].items()}
+    status["execution"]["plannedFor"] = "0123456789abcdef"
+    status["execution"]["functions"] = [f"{each['role']}={each['uid']}" for each in status["execution"].get(
+        "functions", [])]
+    for name in ("jobId", "jobUid"):
+        status["execution"].pop(name, None)
+    old["metadata"].get("annotations", {}).pop("lambdadnn.io/job-id", None)
+    return old
+
+
+class OldObjects(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(OPTIONS.bin, own_plane=True)
+        cls.addClassCleanup(cls.cluster.close)
+
+    def operate(self, name):
+        self.host = self.cluster.start_host(f"host-{name}")
+        self.operator = self.cluster.start_operator(
+            self.host, "--platform", self.cluster.bench.platform(milliCpuPerGiB=400))
+
+    def end(self):
+        """The operator of before, and what ran with it."""
+        self.operator.kill()
+        self.host.kill()
+        for pid in self.cluster.functions():
+            os.kill(pid, signal.SIGKILL)
+        self.cluster.wait_for("no function", lambda: not self.cluster.functions())
+
+    def schema(self, schema):
+        crd = yaml.safe_load(job_crd.CRD.read_text())
+        versions = copy.deepcopy(crd["spec"]["versions"])
+        if schema is not None:
+            versions[0]["schema"]["openAPIV3Schema"] = schema
+        code, answer = self.cluster.api("PATCH", CRDS, {"spec": {"versions": versions}})
+        self.assertEqual(code, 200, answer)
+
+    def write(self, path, job):
+        """Spec and status; the schema of a moment ago may be the server's for a moment more."""
+        def stored():
+            for where in (path, f"{path}/status"):
+                live = self.cluster.api("GET", path)[1]
+                body = {**job, "metadata": {**job["metadata"],
+                                            "resourceVersion": live["metadata"]["resourceVersion"]}}
+                self.cluster.api("PUT", where, body)
+            live = self.cluster.api("GET", path)[1]
+            return live["spec"] == job["spec"] and live["status"] == job["status"]
+        self.cluster.wait_for("the old object", stored, 30, every=0.5)
+
+    def move_place(self, job):
+        """To where it was before: below the job's uid."""
+        [place] = (self.cluster.folder / "store").glob(f"**/{job_id(job)}")
+        before = place.with_name(job["metadata"]["uid"])
+        place.rename(before)
+        return before
+
+    def test_finished_jobs_stay_and_others_are_told_the_new_names(self):
+        cluster = self.cluster
+        self.operate("before")
+        path = cluster.manifest("long", **LONG)
+        reference = cluster.bench.run(job=path).digest()
+        cluster.create_job(cluster.manifest("done"))
+        done = cluster.wait_complete("done")
+        cluster.create_job(path)
+        job = cluster.wait_for(f"iteration {SEEN}", lambda: (lambda job: job if job.get("status", {}).get(
+            "progress", {}).get("iteration", 0) >= SEEN else None)(cluster.get("long")), 120)
+        self.end()
+
+        place = self.move_place(job)
+        self.schema(ANYTHING)
+        for each in (job, done):
+            self.write(cluster.job_path(each["metadata"]["name"]), as_before(each))
+        self.schema(None)
+        self.operate("after")
+
+        failed = cluster.wait_for("it is told", lambda: cluster.condition(cluster.get("long"), "Failed"), 60)
+        self.assertEqual("InvalidSpec", failed["reason"])
+        print(f"\n{failed['message']}", flush=True)
+        for words in (f"default/{place.name}", "spec.runtime", "spec.podTemplate", "IDX", "SGD"):
+            self.assertIn(words, failed["message"])
+        self.assertEqual({}, cluster.functions())
+        kept = cluster.get("done")
+        self.assertTrue(cluster.condition(kept, "Complete"))
+        self.assertEqual(done["status"]["model"], kept["status"]["model"])
+
+        # Nothing is lost: neither what it had trained, nor the old object's own fields.
+        self.assertTrue(list(place.glob("checkpoints/*/*/manifest.json")))
+        self.assertEqual("registry.example/worker:1", cluster.get("long")["spec"]["runtime"]["image"])
+        cluster.create_job(cluster.manifest("next", **{**LONG, "checkpoint": {
+            "intervalSeconds": 1, "resumeFrom": f"file://{place}"}}))
+        following = cluster.wait_complete("next", seconds=240)
+        self.assertEqual(reference, following["status"]["model"]["digest"])
+        self.assertGreaterEqual(following["status"]["plan"]["firstIteration"], 1)
+        for name in ("long", "done", "next"):
+            cluster.api("DELETE", cluster.job_path(name))
+            cluster.wait_for(f"{name} is gone", lambda name=name: cluster.get(name) is None)
+        self.assertEqual({}, cluster.functions())
