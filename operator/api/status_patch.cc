@@ -33,6 +33,11 @@ void KeepOtherForms(const Json& written, Json* encoded) {
   }
 }
 
+bool HoldsOthersThanObjects(const Json& list) {
+  return !list.is_array() ||
+         std::any_of(list.begin(), list.end(), [](const Json& item) { return !item.is_object(); });
+}
+
 // A status, or some of its fields, as this version would have written it. Unreadable fields keep
 // their original form, and are therefore written again.
 Json EncodedAsRead(Json written) {
@@ -49,6 +54,10 @@ Json EncodedAsRead(Json written) {
   const Json* planned_for = FindPath(written, {"execution", "plannedFor"});
   if (planned_for != nullptr && !read.execution.planned_for) {
     encoded["execution"]["plannedFor"] = *planned_for;
+  }
+  const Json* functions = FindPath(written, {"execution", "functions"});
+  if (functions != nullptr && HoldsOthersThanObjects(*functions)) {
+    encoded["execution"]["functions"] = *functions;
   }
   return encoded;
 }

@@ -32,7 +32,6 @@ enum class FunctionEnd {
 // Observed: one instance. The uid is never used again, so a slice bound to it cannot reach another.
 struct FunctionInstance {
   std::string uid;
-  std::string name;  // for people, the pod's; "" = it has none
   std::string group;
   FunctionPhase phase = FunctionPhase::kPending;
   Endpoint endpoint;              // for slices, once ready; no host = none yet
@@ -47,6 +46,7 @@ struct FunctionInstance {
   double age_seconds = 0;
   double ended_seconds = 0;  // kGone: since its end
   FunctionEnd end = FunctionEnd::kNone;
+  std::string name = {};  // for people, the pod's; "" = it has none
   friend bool operator==(const FunctionInstance&, const FunctionInstance&) = default;
 
   // For people: "Unschedulable: 0/2 nodes are available".

@@ -9,8 +9,9 @@ import re
 import signal
 import unittest
 
-import job_crd
 import yaml
+
+import job_crd
 from kube_api import job_id
 from operator_support import Cluster
 from options import OPTIONS

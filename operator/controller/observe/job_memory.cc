@@ -77,7 +77,10 @@ const JobMemory::Decoded& JobMemory::Decode(const Json& object) {
   decoded_version_ = ObjectVersionOf(object);
   JobProblems problems = SortProblems(errors);
   const bool of_earlier_api = IsOfEarlierApi(object);
-  if (of_earlier_api) problems.remembered.clear();  // nobody will continue the job
+  if (of_earlier_api) {  // nobody will continue the job
+    problems.remembered.clear();
+    decoded_.job.status.execution.functions.clear();
+  }
   decoded_.problem = ToStatus(problems.spec);
   decoded_.unreadable = ToStatus(problems.remembered);
   WarnOf(problems);

@@ -159,8 +159,13 @@ TEST(Crd, EveryFieldIsDescribedAndBounded) {
       EXPECT_TRUE(schema.max_properties) << path << " needs maxProperties";
     }
   });
-  // Of a pattern an API server shows the user nothing but itself.
-  EXPECT_EQ(EmbeddedCrd().find("pattern:"), std::string::npos)
+  // Of a pattern an API server shows the user nothing but itself. Of status.plan.predicted, which
+  // no user writes, there are some (docs/design/018).
+  std::string crd(EmbeddedCrd());
+  const size_t begin = crd.find(" predicted:\n");
+  ASSERT_NE(begin, std::string::npos);
+  crd.erase(begin, crd.find(" binding:\n", begin) - begin);
+  EXPECT_EQ(crd.find("pattern:"), std::string::npos)
       << "write a rule, self.matches(r'...'), with a sentence";
 }
 

@@ -225,6 +225,16 @@ TEST(StatusPatch, ASignatureInPlannedForIsTakenAway) {
             (Json{{"status", {{"execution", {{"plannedFor", nullptr}}}}}}));
 }
 
+TEST(StatusPatch, TextsInFunctionsAreTakenAway) {
+  Json object = MinimalJob();
+  JobStatus status = FullJob().status;
+  status.execution.functions.clear();
+  object = Patched(object, MakeStatusPatch(object, status));
+  object["status"]["execution"]["functions"] = {"worker-0=a"};
+  EXPECT_EQ(MakeStatusPatch(object, status),
+            (Json{{"status", {{"execution", {{"functions", Json::array()}}}}}}));
+}
+
 TEST(SortProblems, TellsTheUsersFromWhatStatusRemembers) {
   const JobProblems problems = SortProblems({{"spec.training", "a"},
                                              {"statusless", "b"},
