@@ -61,8 +61,10 @@ class OldObjects(unittest.TestCase):
 
     def operate(self, name):
         self.host = self.cluster.start_host(f"host-{name}")
+        folder = self.cluster.folder
         self.operator = self.cluster.start_operator(
-            self.host, "--platform", self.cluster.bench.platform(milliCpuPerGiB=400))
+            self.host, "--platform", self.cluster.bench.platform(milliCpuPerGiB=400), "--readable",
+            f"file://{folder}/digits,file://{folder}/store/lambdadnn/{{namespace}}")
 
     def end(self):
         """The operator of before, and what ran with it."""
