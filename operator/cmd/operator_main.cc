@@ -36,8 +36,8 @@ void ShareArenas() {
   ::mallopt(M_ARENA_MAX, kArenas);
 }
 
-// Returns the signal that ends the process. Until then it gives back, every few seconds, the pages
-// that a busy moment has left free between what lives long.
+// Returns the signal that ends the process. Until then it returns to the kernel, every few seconds,
+// the pages that a busy moment has left free.
 int AwaitEnd(const sigset_t& signals) {
   constexpr timespec kTrimEvery = {.tv_sec = 10, .tv_nsec = 0};
   while (true) {

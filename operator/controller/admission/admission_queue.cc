@@ -90,8 +90,9 @@ void AdmissionQueue::Read(const Json& object, Entry* entry) {
   entry->waits = may_start && usable && (job.status.plan.has_value() || needs_profile);
   entry->undecided = may_start && !entry->waits && (accepted == nullptr || usable);
   entry->priority = job.spec.priority;
+  entry->measures = !job.status.plan.has_value();
   entry->reservation =
-      entry->started || entry->waits ? ReservationOf(job, options_.platform) : Reservation{};
+      entry->started || entry->waits ? ReservationOf(job, options_.platform, {}) : Reservation{};
   entry->active_seconds = job.status.execution.active_seconds;
   entry->start_time.reset();
   if (WallTime start; ParseRfc3339(job.status.start_time, &start)) entry->start_time = start;
@@ -127,10 +128,14 @@ void AdmissionQueue::SyncOne(const ObjectName& name) {
   }
 }
 
+Reservation AdmissionQueue::NeedOf(const Entry& entry) const {
+  return entry.measures ? AtMost(entry.reservation, capacity_) : entry.reservation;
+}
+
 bool AdmissionQueue::Waits(const ObjectName& name, const Entry& entry) const {
   const Instant now = runtime_.clock.Now();
   if (entry.undecided) return now - entry.first_seen < kUndecided;
-  if (!entry.waits || !FitsWithin(entry.reservation, capacity_)) return false;
+  if (!entry.waits || !FitsWithin(NeedOf(entry), capacity_)) return false;
   const auto back = backs_off_.find(name);
   return back == backs_off_.end() || now >= back->second;
 }
@@ -163,13 +168,12 @@ const AdmissionQueue::Order& AdmissionQueue::OrderNow(bool exact) {
     }
     const auto reserved = reserved_.find(name);
     if (reserved != reserved_.end() || entry.started) {
-      const Reservation& held = reserved == reserved_.end() ? entry.reservation : reserved->second;
+      const Reservation held = reserved == reserved_.end() ? NeedOf(entry) : reserved->second;
       taken = taken + held;
       holdings.push_back({name.namespace_name, held, SecondsLeftOf(entry)});
     } else if (Waits(name, entry)) {
       // What an undecided one needs is not known: nothing.
-      claims.push_back(
-          {name, entry.priority, entry.created, entry.reservation, SecondsLeftOf(entry)});
+      claims.push_back({name, entry.priority, entry.created, NeedOf(entry), SecondsLeftOf(entry)});
     }
   }
   Order order{FairQueue(std::move(claims), std::move(holdings), capacity_,
@@ -213,7 +217,7 @@ QueueView AdmissionQueue::ViewLocked(const ObjectName& name, bool exact) {
     if (reserved != reserved_.end()) {
       held = reserved->second;
     } else if (own != entries_.end() && own->second.started) {
-      held = own->second.reservation;
+      held = NeedOf(own->second);
     }
     view.taken = view.taken - held;
     view.turn.taken = view.turn.taken - held;
@@ -260,10 +264,8 @@ bool AdmissionQueue::Reserve(const ObjectName& name, const Reservation& reservat
   const QueueView view = ViewLocked(name, true);
   const auto own = entries_.find(name);
   // A job that needs no more than it holds delays no other.
-  const bool shrinks = own != entries_.end() && own->second.started &&
-                       std::all_of(kReserved.begin(), kReserved.end(), [&](auto each) {
-                         return reservation.*each <= own->second.reservation.*each;
-                       });
+  const bool shrinks =
+      own != entries_.end() && own->second.started && !NeedsMore(reservation, NeedOf(own->second));
   if (!shrinks && !HasCapacity(view, reservation, seconds)) return false;
   backs_off_.erase(name);
   if (view.limited) {

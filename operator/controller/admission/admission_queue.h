@@ -54,6 +54,7 @@ class AdmissionQueue {
     bool waits = false;      // for `reservation`
     bool undecided = false;  // has not said yet whether it waits
     int64_t priority = 0;
+    bool measures = false;  // its reservation is that of profiling
     Reservation reservation;
     double predicted_seconds = 0;
     double active_seconds = 0;
@@ -80,6 +81,8 @@ class AdmissionQueue {
   // job's view was first asked for with such jobs before it.
   bool IsUnsettled(const ObjectName& name, int undecided);
   bool Waits(const ObjectName& name, const Entry& entry) const;
+  // Its reservation by the capacity of now.
+  Reservation NeedOf(const Entry& entry) const;
   std::optional<double> SecondsLeftOf(const Entry& entry) const;
   void MarkChanged() { changed_ = order_changed_ = true; }
 

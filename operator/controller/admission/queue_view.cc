@@ -27,7 +27,7 @@ bool HasCapacity(const QueueView& queue, const Reservation& reservation,
 std::optional<CapacityWait> FindCapacityWait(const Job& job, const QueueView& queue,
                                              const Platform& platform) {
   CapacityWait wait;
-  wait.needed = ReservationOf(job, platform);
+  wait.needed = ReservationOf(job, platform, queue.capacity);
   const auto seconds = SecondsLeft(PredictedSeconds(job), job.status.execution.active_seconds);
   if (!queue.limited || !queue.known || HasCapacity(queue, wait.needed, seconds)) {
     return std::nullopt;

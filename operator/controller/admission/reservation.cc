@@ -55,19 +55,35 @@ Reservation ReservationOf(const Plan& plan, const Platform& platform) {
   return reservation + Of(platform, plan.aggregation.server_functions(), plan.server_memory_mib);
 }
 
-Reservation ReservationOf(const Job& job, const Platform& platform) {
+Reservation AtMost(const Reservation& reservation, const Reservation& limit) {
+  Reservation bounded = reservation;
+  for (const auto each : kReserved) {
+    if (limit.*each > 0) bounded.*each = std::min(bounded.*each, limit.*each);
+  }
+  return bounded;
+}
+
+bool NeedsMore(const Reservation& a, const Reservation& b) {
+  return std::any_of(kReserved.begin(), kReserved.end(),
+                     [&](auto each) { return a.*each > b.*each; });
+}
+
+Reservation ReservationOf(const Job& job, const Platform& platform, const Reservation& capacity) {
   if (job.status.plan.has_value()) return ReservationOf(*job.status.plan, platform);
   const ProfilePlan plan = MakeProfilePlan(job.spec, platform);
   const int largest = plan.memory_mib.front();
-  return Of(platform, 1, largest) +
-         Of(platform, plan.functions - 1, largest, plan.filler_milli_cpu);
+  return AtMost(
+      Of(platform, 1, largest) + Of(platform, plan.functions - 1, largest, plan.filler_milli_cpu),
+      capacity);
 }
 
 std::string DescribeReservation(const Reservation& reservation, const Reservation& capacity) {
   std::vector<std::string> amounts;
   if (capacity.memory_mib > 0) amounts.push_back(Whole(reservation.memory_mib) + " MiB");
   if (capacity.milli_cpu > 0) amounts.push_back(Whole(reservation.milli_cpu) + " mCPU");
-  if (capacity.functions > 0) amounts.push_back(Whole(reservation.functions) + " functions");
+  if (capacity.functions > 0)
+    amounts.push_back(Whole(reservation.functions) +
+                      (reservation.functions == 1 ? " function" : " functions"));
   if (amounts.size() < 2) return Join(amounts, "");
   const std::string last = std::move(amounts.back());
   amounts.pop_back();

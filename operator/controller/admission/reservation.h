@@ -28,8 +28,13 @@ Reservation operator-(const Reservation& a, const Reservation& b);
 bool FitsWithin(const Reservation& reservation, const Reservation& within);
 // Of all functions of a plan.
 Reservation ReservationOf(const Plan& plan, const Platform& platform);
-// Of the functions that the job has while it is started: its plan's, else those of profiling.
-Reservation ReservationOf(const Job& job, const Platform& platform);
+// Of the functions that the job has while it is started: its plan's, else those of profiling, which
+// are as large as `capacity` of all jobs allows, where it is smaller than the platform.
+Reservation ReservationOf(const Job& job, const Platform& platform, const Reservation& capacity);
+// No more of anything than `limit`; in it, 0 = none.
+Reservation AtMost(const Reservation& reservation, const Reservation& limit);
+// Whether `a` has more of anything.
+bool NeedsMore(const Reservation& a, const Reservation& b);
 // "1536 MiB", "1536 MiB, 2000 mCPU and 3 functions": what `capacity` limits.
 std::string DescribeReservation(const Reservation& reservation, const Reservation& capacity);
 

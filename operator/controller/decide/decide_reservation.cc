@@ -6,14 +6,15 @@
 namespace lambdadnn {
 namespace {
 
-bool NeedsMore(const Reservation& other, const Reservation& held) {
-  return other.memory_mib > held.memory_mib || other.milli_cpu > held.milli_cpu;
+Reservation ReservationNow(const JobSnapshot& snapshot) {
+  return ReservationOf(snapshot.job, snapshot.options->platform,
+                       snapshot.observations->queue.capacity);
 }
 
 bool MustWait(const JobSnapshot& snapshot, const Plan& plan) {
   const Platform& platform = snapshot.options->platform;
   const Reservation reservation = ReservationOf(plan, platform);
-  return IsStarted(snapshot.job) && NeedsMore(reservation, ReservationOf(snapshot.job, platform)) &&
+  return IsStarted(snapshot.job) && NeedsMore(reservation, ReservationNow(snapshot)) &&
          !HasCapacity(
              snapshot.observations->queue, reservation,
              SecondsLeft(plan.predicted.seconds, ActiveSeconds(snapshot.job, snapshot.wall)));
@@ -38,7 +39,7 @@ std::optional<std::vector<Action>> AwaitReservation(const JobSnapshot& snapshot)
   start.why = "start";
   start.early = true;
   start.start_time = FormatRfc3339(snapshot.wall);
-  start.reservation = ReservationOf(snapshot.job, snapshot.options->platform);
+  start.reservation = ReservationNow(snapshot);
   start.seconds =
       SecondsLeft(PredictedSeconds(snapshot.job), ActiveSeconds(snapshot.job, snapshot.wall));
   if (!HasCapacity(observed.queue, *start.reservation, start.seconds)) {

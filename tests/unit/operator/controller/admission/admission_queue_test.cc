@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "operator/api/job_codec.h"
 #include "operator/controller/admission/reservation.h"
 #include "tests/support/job_world.h"
 
@@ -178,6 +179,27 @@ TEST_P(ScarceTest, JobsOfTwoNamespacesTakeTurns) {
   EXPECT_THAT(OrderOfStarts(300), ElementsAre("a1", "other/b", "a2", "a3"));
   // One at a time.
   EXPECT_LE(most_mib_, needed.memory_mib);
+}
+
+// On nodes that are smaller than the platform's largest function, or busy.
+TEST_F(AdmissionQueueTest, ProfilingNeedsNoMoreThanThereIs) {
+  world_.options.platform.milli_cpu_per_gib = 500;
+  Json measured = Named("a");
+  measured["spec"].erase("profile");
+  measured["spec"]["objective"] = {{"deadlineSeconds", 100000}};
+  measured["spec"].erase("aggregation");
+  const Job job = *DecodeJob(measured);
+  const Reservation whole = ReservationOf(job, world_.options.platform, {});
+  world_.functions.capacity_milli_cpu = static_cast<int64_t>(whole.milli_cpu / 2);
+  world_.functions.set_capacity_mib(static_cast<int64_t>(whole.memory_mib * 10));
+  world_.RestartController();
+  Create(measured);
+  Json later = Named("b");
+  later["spec"].erase("profile");
+  Create(later);
+  ASSERT_TRUE(RunUntilItWaits("b"));
+  EXPECT_TRUE(Started("a"));
+  EXPECT_THAT(OrderOfStarts(600), ElementsAre("a", "b"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Capacities, ScarceTest,
