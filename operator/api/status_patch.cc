@@ -19,6 +19,12 @@ Json FieldOf(const Json& json, std::string_view name) {
   return field == nullptr ? Json() : *field;
 }
 
+// Its items may hold fields that this version does not know.
+bool IsListOfObjects(const Json& list) {
+  return list.is_array() &&
+         std::all_of(list.begin(), list.end(), [](const Json& item) { return item.is_object(); });
+}
+
 // Restores the written value of fields that were written in another form, or were not accepted as
 // they are: so they differ from this version's, and are written again.
 void KeepOtherForms(const Json& written, Json* encoded) {
@@ -27,20 +33,15 @@ void KeepOtherForms(const Json& written, Json* encoded) {
     if (old == written.end()) continue;
     if (value.is_object() && old->is_object()) {
       KeepOtherForms(*old, &value);
-    } else if (!(value.is_array() && old->is_array()) && value != *old) {
+    } else if (!(value.is_array() && IsListOfObjects(*old)) && value != *old) {
       value = *old;
     }
   }
 }
 
-bool HoldsOthersThanObjects(const Json& list) {
-  return !list.is_array() ||
-         std::any_of(list.begin(), list.end(), [](const Json& item) { return !item.is_object(); });
-}
-
 // A status, or some of its fields, as this version would have written it. Unreadable fields keep
 // their original form, and are therefore written again.
-Json EncodedAsRead(Json written) {
+Json EncodedAsRead(const Json& written) {
   std::vector<FieldError> unreadable;
   const JobStatus read = DecodeStatus(written, &unreadable);
   Json encoded = EncodeStatus(read);
@@ -54,10 +55,6 @@ Json EncodedAsRead(Json written) {
   const Json* planned_for = FindPath(written, {"execution", "plannedFor"});
   if (planned_for != nullptr && !read.execution.planned_for) {
     encoded["execution"]["plannedFor"] = *planned_for;
-  }
-  const Json* functions = FindPath(written, {"execution", "functions"});
-  if (functions != nullptr && HoldsOthersThanObjects(*functions)) {
-    encoded["execution"]["functions"] = *functions;
   }
   return encoded;
 }

@@ -107,10 +107,10 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const DeleteFunction
   JobMemory& memory = *pass->memory;
   memory.memo.given_up[action.uid] = {action.reason, action.why};
   const auto found = memory.observations.instances.find(action.uid);
-  const bool foreign = found != memory.observations.instances.end() &&
-                       found->second.unreachable.code() == StatusCode::kUnauthenticated;
   // Perhaps the Secret is not what it was when this process read it.
-  if (foreign) memory.job_key = {};
+  if (found != memory.observations.instances.end() && found->second.ShowsAnotherCertificate()) {
+    memory.job_key = {};
+  }
   return Next::kGoOn;
 }
 

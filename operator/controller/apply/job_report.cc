@@ -146,11 +146,7 @@ Json PlansOf(const Job& job, double seconds, double cost) {
 
 // From the end of the last slice to the end of the job.
 double ReleaseSeconds(const JobHistory& history, double seconds) {
-  double trained = 0;
-  for (const auto& [uid, function] : history.functions()) {
-    for (const auto& [invocation, slice] : function.slices) trained = std::max(trained, slice.end);
-  }
-  return std::max(0.0, seconds - trained);
+  return std::max(0.0, seconds - history.LastSliceEnd().value_or(0));
 }
 
 Json PhasesOf(const JobHistory& history, double seconds) {

@@ -295,13 +295,9 @@ class Trace {
   // From the last slice to the end of the job.
   void AddCleanup() {
     if (!end_.has_value()) return;
-    double trained = -1;
-    for (const auto& [uid, function] : history_.functions()) {
-      for (const auto& [invocation, slice] : function.slices) {
-        trained = std::max(trained, slice.end);
-      }
+    if (const auto trained = history_.LastSliceEnd()) {
+      Add("cleanup", "cleanup", End(*trained), *end_);
     }
-    if (trained >= 0) Add("cleanup", "cleanup", End(trained), *end_);
   }
 
   const Job& job_;

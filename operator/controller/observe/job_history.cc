@@ -214,4 +214,14 @@ double JobHistory::RecentSamplesPerSecond(int global_batch_size) const {
   return static_cast<double>(newest.iteration - oldest.iteration) * global_batch_size / seconds;
 }
 
+std::optional<double> JobHistory::LastSliceEnd() const {
+  std::optional<double> last;
+  for (const auto& [uid, function] : functions_) {
+    for (const auto& [invocation, slice] : function.slices) {
+      last = std::max(last.value_or(0), slice.end);
+    }
+  }
+  return last;
+}
+
 }  // namespace lambdadnn

@@ -95,6 +95,8 @@ class JobHistory {
   using Iterations = ChartSeries<IterationPoint, &IterationPoint::iteration>;
   using Evaluations = ChartSeries<EvaluationPoint, &EvaluationPoint::epoch>;
   const std::map<std::string, FunctionEntry>& functions() const { return functions_; }
+  // 0 while all of them run; nullopt before there is one.
+  std::optional<double> LastSliceEnd() const;
   const Iterations& iterations() const { return iterations_; }
   const Evaluations& evaluations() const { return evaluations_; }
   // In the order of time; beyond so many the oldest are dropped.

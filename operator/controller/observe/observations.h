@@ -50,6 +50,10 @@ struct InstanceFact {
   // Why calls to it fail, since when; OK = the last one did not, or there was none.
   Status unreachable;
   Instant unreachable_since{};
+
+  bool ShowsAnotherCertificate() const {
+    return unreachable.code() == StatusCode::kUnauthenticated;
+  }
 };
 
 // Which slices belong together: all roles of a plan from one iteration on.

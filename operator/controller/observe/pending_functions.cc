@@ -18,10 +18,6 @@ struct Kind {
 // New addresses and network policies take a moment to be known everywhere.
 constexpr Duration kSettling = std::chrono::seconds(5);
 
-bool ShowsAnotherCertificate(const InstanceFact& fact) {
-  return fact.unreachable.code() == StatusCode::kUnauthenticated;
-}
-
 constexpr Kind kImage = {Reason::kImagePullFailed, "cannot get their image",
                          "check the images in spec.podTemplate (the operator's --worker-image and "
                          "--server-image without them) "
@@ -76,15 +72,15 @@ std::optional<PendingObstacle> FindUnreachable(const Observations& observed,
     const FunctionInstance& instance = fact.instance;
     if (instance.phase != FunctionPhase::kReady || !groups.contains(instance.group)) continue;
     if (fact.unreachable.ok()) continue;
-    if (!ShowsAnotherCertificate(fact) && now - fact.unreachable_since < kSettling) continue;
+    if (!fact.ShowsAnotherCertificate() && now - fact.unreachable_since < kSettling) continue;
     const auto rank = [](const InstanceFact& of) {
-      return std::pair(!ShowsAnotherCertificate(of), of.unreachable_since);
+      return std::pair(!of.ShowsAnotherCertificate(), of.unreachable_since);
     };
     if (worst == nullptr || rank(fact) < rank(*worst)) worst = &fact;
   }
   if (worst == nullptr) return std::nullopt;
   const char* const next =
-      ShowsAnotherCertificate(*worst)
+      worst->ShowsAnotherCertificate()
           ? "; it is replaced; if its successor is not reached either, look who answers at the "
             "addresses of pods, or delete the job and create it again"
           : "; it is replaced if that lasts; look whether the network and its policies let the "
