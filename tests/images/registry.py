@@ -2,12 +2,12 @@
 """As much of a registry (OCI distribution, version 1.1) as a push needs, in memory and without TLS. It
 refuses content that is not what its digest says, and manifests that name content which it does not have."""
 import hashlib
-import http.server
 import json
 import re
-import threading
 import urllib.parse
 import uuid
+
+from loopback_server import Handler, LoopbackServer
 
 ROUTE = re.compile(r"/v2/(?P<name>[a-z0-9/._-]+)/(?P<kind>blobs|manifests)/"
                    r"(?P<reference>[^/]+)(?:/(?P<upload>[^/]+))?$")
@@ -17,23 +17,13 @@ def digest_of(data):
     return "sha256:" + hashlib.sha256(data).hexdigest()
 
 
-class Registry:
+class Registry(LoopbackServer):
     def __init__(self):
         self.blobs = {}      # {digest: bytes}
         self.manifests = {}  # {(repository, tag or digest): (media type, bytes)}
         self.uploads = {}
-        registry = self
-
-        class Handler(_Handler):
-            state = registry
-
-        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.address = f"127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
+        super().__init__(RegistryHandler)
+        self.address = self.url.removeprefix("http://")
 
     def manifest(self, name, reference):
         """(media type, the document)."""
@@ -48,12 +38,7 @@ class Registry:
         return [each["digest"] for each in named if each["digest"] not in here]
 
 
-class _Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def log_message(self, *_):
-        pass
-
+class RegistryHandler(Handler):
     def answer(self, status, data=b"", **headers):
         self.send_response(status)
         self.send_header("Content-Length", str(len(data)))
@@ -85,9 +70,9 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         if found is None:
             return self.answer(404)
         if found["kind"] == "manifests":
-            kind, data = self.state.manifests.get((found["name"], found["reference"]), (None, None))
+            kind, data = self.server.manifests.get((found["name"], found["reference"]), (None, None))
         else:
-            kind, data = "application/octet-stream", self.state.blobs.get(found["reference"])
+            kind, data = "application/octet-stream", self.server.blobs.get(found["reference"])
         if data is None:
             return self.answer(404)
         return self.answer(200, data, Content_Type=kind, Docker_Content_Digest=digest_of(data))
@@ -97,27 +82,27 @@ class _Handler(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         self.body()
         upload = str(uuid.uuid4())
-        self.state.uploads[upload] = b""
+        self.server.uploads[upload] = b""
         self.answer(202, Location=f"{self.path.split('?')[0].rstrip('/')}/{upload}", Range="0-0")
 
     def do_PATCH(self):
         found, _ = self.route()
-        self.state.uploads[found["upload"]] += self.body()
-        size = len(self.state.uploads[found["upload"]])
+        self.server.uploads[found["upload"]] += self.body()
+        size = len(self.server.uploads[found["upload"]])
         self.answer(202, Location=self.path.split("?")[0], Range=f"0-{size - 1}")
 
     def do_PUT(self):
         found, query = self.route()
         data = self.body()
         if found["kind"] == "blobs":
-            data = self.state.uploads.pop(found["upload"]) + data
+            data = self.server.uploads.pop(found["upload"]) + data
             if digest_of(data) != query["digest"]:
                 return self.answer(400)
-            self.state.blobs[query["digest"]] = data
+            self.server.blobs[query["digest"]] = data
             return self.answer(201, Location=f"/v2/{found['name']}/blobs/{query['digest']}",
                                Docker_Content_Digest=query["digest"])
-        if self.state.lacks(found["name"], data):
+        if self.server.lacks(found["name"], data):
             return self.answer(404)
         for reference in (found["reference"], digest_of(data)):
-            self.state.manifests[found["name"], reference] = (self.headers["Content-Type"], data)
+            self.server.manifests[found["name"], reference] = (self.headers["Content-Type"], data)
         return self.answer(201, Location=self.path, Docker_Content_Digest=digest_of(data))
