@@ -154,8 +154,7 @@ Json MakeStatusPatch(const Json& object, const JobStatus& status) {
       after.erase(next);
     }
   }
-  patch.update(
-      Difference(other.empty() ? other : EncodedAsRead(std::move(other)), std::move(after)));
+  patch.update(Difference(other.empty() ? other : EncodedAsRead(other), std::move(after)));
   if (found != object.end()) KeepUnknownOfItems(*found, &patch);
   if (patch.empty()) return Json::object();
   return {{"status", std::move(patch)}};

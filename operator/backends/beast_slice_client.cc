@@ -274,7 +274,7 @@ void BeastSliceClient::State::OnLine(Slice& slice, std::string_view line) {
     if (unread.size() >= options.max_unread_lines) {
       unread.erase(unread.begin(), unread.begin() + static_cast<std::ptrdiff_t>(unread.size() / 2));
     }
-    unread.push_back(std::move(*progress));
+    unread.push_back(*progress);
     return;
   }
   SliceRecord& record = std::get<SliceRecord>(**decoded);

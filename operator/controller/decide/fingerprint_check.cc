@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/controller/decide/fingerprint_check.h"
 
+#include <algorithm>
 #include <set>
 #include <string_view>
 
@@ -29,13 +30,11 @@ void Question(const JobSnapshot& snapshot, const InstanceFact& worker, Fingerpri
     return;
   }
   const Duration since = snapshot.now - asked->second.last;
-  if (since >= patience) {
-    check->questions.push_back(AskFingerprint{uid});
-  } else if (snapshot.now - asked->second.first >= patience) {
+  if (since < patience && snapshot.now - asked->second.first >= patience) {
     std::string why = worker.instance.Name() + " does not say what it computes with";
     if (!worker.unreachable.ok()) why += ": " + worker.unreachable.message();
     check->questions.push_back(DeleteFunction{uid, std::move(why), Reason::kFunctionSilent});
-  } else if (since >= kAskAgain) {
+  } else if (since >= std::min(kAskAgain, patience)) {
     check->questions.push_back(AskFingerprint{uid});
   }
 }
