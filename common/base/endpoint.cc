@@ -15,14 +15,6 @@ constexpr int kHttpsPort = 443;
 constexpr long long kMaxPort = 65535;
 constexpr std::string_view kSchemeEnd = "://";
 
-std::string LowerCase(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
-
 // Some programs read a backslash as a slash, and so another host than this would.
 bool IsForbidden(char c) {
   return (c >= 0 && c <= ' ') || c == '\x7f' || c == '\\' || c == '"' || c == '<' || c == '>';

@@ -10,15 +10,6 @@
 namespace lambdadnn {
 namespace {
 
-// ASCII letters alone.
-std::string Lower(std::string_view text) {
-  std::string lower(text);
-  for (char& c : lower) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return lower;
-}
-
 // Edits: a letter more, less or another, or two neighbours swapped.
 size_t EditDistance(std::string_view a, std::string_view b) {
   std::vector<size_t> before(b.size() + 1);
@@ -65,12 +56,20 @@ std::string_view Trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
 }
 
+std::string LowerCase(std::string_view text) {
+  std::string lower(text);
+  for (char& c : lower) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return lower;
+}
+
 std::optional<std::string> NearestWord(std::string_view word,
                                        std::span<const std::string> candidates) {
   std::optional<std::string> nearest;
   size_t best = std::max<size_t>(1, word.size() / 3) + 1;
   for (const std::string& candidate : candidates) {
-    const size_t distance = EditDistance(Lower(word), Lower(candidate));
+    const size_t distance = EditDistance(LowerCase(word), LowerCase(candidate));
     if (distance < best) {
       best = distance;
       nearest = candidate;

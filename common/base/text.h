@@ -13,6 +13,8 @@ namespace lambdadnn {
 std::vector<std::string> Split(std::string_view text, char separator);
 std::string Join(std::span<const std::string> parts, std::string_view separator);
 std::string_view Trim(std::string_view text);
+// Of ASCII letters alone.
+std::string LowerCase(std::string_view text);
 
 // The candidate closest to `word` by edit distance, if one is close enough to be a likely typing
 // mistake (at most a third of the word, at least one edit; swapped neighbours are one, and the case

@@ -7,7 +7,6 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
-#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <sstream>
@@ -23,13 +22,6 @@ struct BuildError {
   YAML::Mark mark;
   std::string message;
 };
-
-std::string LowerCase(std::string_view text) {
-  std::string lower(text);
-  std::transform(lower.begin(), lower.end(), lower.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return lower;
-}
 
 std::optional<Json> ParseYamlInteger(std::string_view text) {
   const bool negative = text.starts_with('-');

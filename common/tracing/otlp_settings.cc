@@ -18,12 +18,6 @@ constexpr const char* kResourceAttributes = "OTEL_RESOURCE_ATTRIBUTES";
 constexpr double kMillisecondsPerSecond = 1000;
 constexpr long long kMaxTimeoutMilliseconds = 600'000;
 
-std::string Lower(std::string text) {
-  std::transform(text.begin(), text.end(), text.begin(),
-                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return text;
-}
-
 class Environment {
  public:
   explicit Environment(const EnvironmentLookup& lookup) : lookup_(lookup) {}
@@ -145,7 +139,7 @@ Status AddResource(const Environment& environment, std::vector<SpanAttribute>* r
 Result<std::optional<OtlpSettings>> OtlpSettingsOf(const EnvironmentLookup& lookup,
                                                    std::vector<SpanAttribute> resource) {
   const Environment environment(lookup);
-  if (Lower(environment.Get("OTEL_SDK_DISABLED")) == "true" ||
+  if (LowerCase(environment.Get("OTEL_SDK_DISABLED")) == "true" ||
       environment.Get("OTEL_TRACES_EXPORTER") == "none") {
     return std::optional<OtlpSettings>();
   }

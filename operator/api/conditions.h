@@ -27,11 +27,6 @@ inline constexpr const char* kConditionFailureTarget = "FailureTarget";
 // Only there when it is True.
 inline constexpr const char* kConditionStalled = "Stalled";
 
-// Every type that a job carries, in the order in which status lists them.
-inline constexpr const char* kConditionTypes[] = {
-    kConditionAccepted,  kConditionProvisioned, kConditionReady,    kConditionRunning,
-    kConditionSuspended, kConditionDegraded,    kConditionComplete, kConditionFailed};
-
 Condition MakeCondition(const std::string& type, bool status, Reason reason,
                         const std::string& message);
 

@@ -167,13 +167,7 @@ JobSpec DecodeSpec(const Json& json, Errors* errors) {
   }
   DecodeBackend(reader, &spec.backend);
   reader.Child("runtime");  // removed: job_rules.cc refuses it with the new names
-  if (std::string name; reader.Optional("addressing", &name)) {
-    if (const auto addressing = FindAddressing(name)) {
-      spec.addressing = *addressing;
-    } else {
-      reader.Report("addressing", "is not known; write Pod or Service");
-    }
-  }
+  reader.Optional("addressing", &spec.addressing);
   if (const Json* pods = reader.Child("podTemplate")) {
     spec.pod_template = DecodePodTemplate(*pods, reader.PathOf("podTemplate"), errors);
   }

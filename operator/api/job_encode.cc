@@ -208,7 +208,7 @@ Json EncodeSpec(const JobSpec& spec) {
   json["training"] = EncodeTraining(spec.training);
   json["objectStore"] = EncodeObjectStore(spec.object_store);
   json["checkpoint"] = EncodeCheckpoint(spec.checkpoint);
-  json["addressing"] = AddressingName(spec.addressing);
+  json["addressing"] = EnumName(spec.addressing);
   json["podTemplate"] = EncodePodTemplate(spec.pod_template);
   json["suspend"] = spec.suspend;
   json["backoffLimit"] = spec.backoff_limit;

@@ -2,7 +2,6 @@
 #include "operator/api/pod_template.h"
 
 #include <algorithm>
-#include <array>
 
 #include "operator/api/job_decode.h"
 
@@ -11,9 +10,6 @@ namespace {
 
 using job_decode::Errors;
 using job_decode::StringMap;
-
-// In the order of Addressing.
-constexpr std::array<const char*, 2> kAddressings = {"Pod", "Service"};
 
 void ReadList(JsonReader& parent, const char* name, Json* out) {
   const Json* json = parent.Child(name);
@@ -90,16 +86,6 @@ Json EncodeContainer(const ContainerTemplate& container) {
 }
 
 }  // namespace
-
-const char* AddressingName(Addressing addressing) {
-  return kAddressings[static_cast<size_t>(addressing)];
-}
-
-std::optional<Addressing> FindAddressing(std::string_view name) {
-  const auto* const found = std::find(kAddressings.begin(), kAddressings.end(), name);
-  if (found == kAddressings.end()) return std::nullopt;
-  return static_cast<Addressing>(found - kAddressings.begin());
-}
 
 const ContainerTemplate& ContainerOf(const PodTemplate& pods, std::string_view name) {
   static const ContainerTemplate kNone;

@@ -9,16 +9,15 @@
 #include <string_view>
 #include <vector>
 
+#include "common/base/enum_names.h"
 #include "common/json/json_reader.h"
 
 namespace lambdadnn {
 
 // How functions are reached: at the pods' own addresses, or through the cluster's ingress.
 enum class Addressing { kPod, kService };
-// As spec.addressing has it.
-const char* AddressingName(Addressing addressing);
-// Nothing for another name.
-std::optional<Addressing> FindAddressing(std::string_view name);
+template <>
+inline constexpr auto kEnumNames<Addressing> = EnumNameTable("Pod", "Service");
 
 // Settings of the container of one program; the lists are as in a pod.
 struct ContainerTemplate {

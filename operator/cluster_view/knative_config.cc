@@ -2,7 +2,6 @@
 #include "operator/cluster_view/knative_config.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 
 #include "common/base/text.h"
@@ -149,10 +148,7 @@ std::vector<std::string> SettingsBelow(const Platform& platform, double max_time
 std::set<std::string> DisabledFeatures(const Json& config_map) {
   std::set<std::string> disabled;
   for (const FieldFeature& each : kFeatures) {
-    std::string value = ValueOf(config_map, each.feature);
-    std::transform(value.begin(), value.end(), value.begin(),
-                   [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-    if (value == "disabled") disabled.insert(each.feature);
+    if (LowerCase(ValueOf(config_map, each.feature)) == "disabled") disabled.insert(each.feature);
   }
   return disabled;
 }

@@ -17,13 +17,6 @@ constexpr size_t kShownEntries = 5;
 constexpr const char* kEveryHost = "*";
 constexpr std::string_view kSuffix = "*.";
 
-std::string LowerCase(std::string text) {
-  for (char& c : text) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return text;
-}
-
 bool IsName(std::string_view name) {
   const auto is_letter = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.';

@@ -6,6 +6,7 @@
 
 #include "common/plan_json/plan_json.h"
 #include "operator/planner/extended_model.h"
+#include "operator/resources/slice_requests.h"
 #include "operator/resources/training_config_builder.h"
 
 namespace lambdadnn {
@@ -120,10 +121,6 @@ bool PlanIsOutOfDate(const Job& job) {
   PlannedInputs planned_for = *execution.planned_for;
   if (planned_for.epochs == 0) planned_for.epochs = EpochsOf(*plan);
   return planned_for != PlannedInputsOf(job.spec, execution);
-}
-
-int64_t EpochsOf(const ExecutionPlan& plan) {
-  return (plan.iterations + PerEpoch(plan) - 1) / PerEpoch(plan);
 }
 
 int64_t IterationsWanted(const JobSpec& spec, const ExecutionPlan& plan, int64_t first_iteration) {

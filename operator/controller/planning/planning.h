@@ -24,8 +24,6 @@ void LimitToRemaining(const Plan& whole, int64_t first_iteration, TrainingLimits
 PlannedInputs PlannedInputsOf(const JobSpec& spec, const ExecutionStatus& execution);
 bool PlanIsOutOfDate(const Job& job);
 
-// The epochs that the iterations of a plan are, the last one perhaps in part.
-int64_t EpochsOf(const ExecutionPlan& plan);
 // The iterations of the whole job for spec.training.epochs, of which `first_iteration` are done
 // under `plan`. Where no more are wanted, the job ends with the epoch that it is in.
 int64_t IterationsWanted(const JobSpec& spec, const ExecutionPlan& plan, int64_t first_iteration);
