@@ -4,10 +4,7 @@
 #include <algorithm>
 
 #include "operator/api/conditions.h"
-#include "operator/api/job_codec.h"
-#include "operator/api/job_id.h"
 #include "operator/api/pause.h"
-#include "operator/api/status_codec.h"
 
 namespace lambdadnn {
 namespace {
@@ -40,11 +37,12 @@ double Smaller(double a, double b) {
 
 AdmissionQueue::AdmissionQueue(Runtime& runtime, FunctionBackend& backend,
                                const ControllerOptions& options, const ObjectCache& cache,
-                               std::function<bool()> synced)
+                               JobReadings& readings, std::function<bool()> synced)
     : runtime_(runtime),
       backend_(backend),
       options_(options),
       cache_(cache),
+      readings_(readings),
       synced_(std::move(synced)) {}
 
 void AdmissionQueue::AskCapacity() {
@@ -67,21 +65,15 @@ void AdmissionQueue::AskCapacity() {
   capacity_known_ = true;
 }
 
-void AdmissionQueue::Read(const Json& object, Entry* entry) {
-  std::vector<FieldError> errors;
-  Job job = DecodeJob(object, &errors);
-  JobProblems problems = SortProblems(errors);
-  if (ForgetEarlierObject(&job)) problems.remembered.clear();
-  std::optional<Plan>& plan = job.status.plan;
-  if (!errors.empty() && plan.has_value() && !plan->Validate().ok()) plan.reset();
+void AdmissionQueue::Read(const JobReading& reading, Entry* entry) {
+  const Job& job = reading.job;
   const Entry before = *entry;
-  const bool counts = problems.spec.empty() && IsOurs(job, options_) && !IsFinished(job);
-  ObjectVersion source = ObjectVersionOf(object);
-  if (source.uid != entry->source.uid) entry->first_seen = runtime_.clock.Now();
-  entry->source = std::move(source);
+  const bool counts = reading.spec_read && IsOurs(job, options_) && !IsFinished(job);
+  if (reading.version.uid != entry->source.uid) entry->first_seen = runtime_.clock.Now();
+  entry->source = reading.version;
   entry->created = job.metadata.creation_timestamp;
   entry->started = counts && !job.status.start_time.empty();
-  const bool left_alone = IsPaused(job) || !problems.remembered.empty();
+  const bool left_alone = IsPaused(job) || !reading.unreadable.ok();
   const bool may_start = counts && !entry->started && !job.spec.suspend && !IsEnding(job) &&
                          job.metadata.deletion_timestamp.empty() && !left_alone;
   const Condition* accepted = FindCondition(job, kConditionAccepted);
@@ -119,8 +111,9 @@ void AdmissionQueue::SyncOne(const ObjectName& name) {
       entry != entries_.end() && entry->second.source == cache_.VersionOf(name)) {
     return;
   }
-  if (const std::shared_ptr<const Json> object = cache_.Get(name); object != nullptr) {
-    Read(*object, &entries_[name]);
+  const auto reading = readings_.Get(name, JobReadings::Detail::kOutlineOfFinished);
+  if (reading != nullptr) {
+    Read(*reading, &entries_[name]);
   } else if (entries_.erase(name) > 0) {
     MarkChanged();
     reserved_.erase(name);

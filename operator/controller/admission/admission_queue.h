@@ -15,6 +15,7 @@
 #include "common/base/runtime.h"
 #include "operator/backends/function_backend.h"
 #include "operator/controller/admission/fair_share.h"
+#include "operator/controller/admission/job_readings.h"
 #include "operator/controller/admission/queue_view.h"
 #include "operator/controller/options.h"
 #include "operator/kube/object_cache.h"
@@ -25,7 +26,7 @@ class AdmissionQueue {
  public:
   // All outlive this. `synced`: whether the cache holds every job; null = it does.
   AdmissionQueue(Runtime& runtime, FunctionBackend& backend, const ControllerOptions& options,
-                 const ObjectCache& cache, std::function<bool()> synced);
+                 const ObjectCache& cache, JobReadings& readings, std::function<bool()> synced);
 
   // As `name` sees it now. Asks the backend for its capacity from time to time.
   QueueView View(const ObjectName& name);
@@ -72,7 +73,7 @@ class AdmissionQueue {
 
   void Sync();
   void SyncOne(const ObjectName& name);
-  void Read(const Json& object, Entry* entry);
+  void Read(const JobReading& reading, Entry* entry);
   void AskCapacity();
   // `exact`: of this moment; else it may be some milliseconds old where there are many jobs.
   QueueView ViewLocked(const ObjectName& name, bool exact);
@@ -90,6 +91,7 @@ class AdmissionQueue {
   FunctionBackend& backend_;
   const ControllerOptions& options_;
   const ObjectCache& cache_;
+  JobReadings& readings_;
   const std::function<bool()> synced_;
   mutable std::mutex mutex_;
   uint64_t seen_ = 0;  // of the cache's changes

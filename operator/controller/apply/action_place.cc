@@ -59,7 +59,7 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const LookIntoPlaceO
     usage.metered_seconds = 0;
   }
   pass->memory->memo.newest_checkpoint = place.checkpoint;
-  pass->memory->memo.place = std::move(place);
+  pass->memory->memo.place = std::make_shared<const FoundPlace>(std::move(place));
   return Next::kDecideAgain;
 }
 

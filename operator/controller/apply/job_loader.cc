@@ -2,7 +2,6 @@
 #include "operator/controller/apply/job_loader.h"
 
 #include "operator/api/conditions.h"
-#include "operator/api/job_id.h"
 #include "operator/controller/admission/tenant_rules.h"
 #include "operator/controller/apply/event_objects.h"
 #include "operator/controller/decide/gather_needs.h"
@@ -11,11 +10,14 @@
 
 namespace lambdadnn {
 JobLoader::JobLoader(const ControllerDependencies& dependencies, const ControllerOptions& options,
-                     ObjectCache& cache, AdmissionQueue& queue)
-    : dependencies_(dependencies), options_(options), cache_(cache), queue_(queue) {}
+                     ObjectCache& cache, JobReadings& readings, AdmissionQueue& queue)
+    : dependencies_(dependencies),
+      options_(options),
+      cache_(cache),
+      readings_(readings),
+      queue_(queue) {}
 
 Result<std::shared_ptr<const Json>> JobLoader::ObjectOf(const Pass& pass) const {
-  if (pass.object != nullptr && ObjectVersionOf(*pass.object) == pass.version) return pass.object;
   std::shared_ptr<const Json> object = cache_.Get(pass.name);
   if (object == nullptr || ObjectVersionOf(*object) != pass.version) {
     return AbortedError("job " + pass.name.name + " has changed; deciding again");
@@ -70,25 +72,24 @@ Status JobLoader::Load(Pass* pass) {
     pass->snapshot.observations = {pass->memory, &pass->memory->observations};
     pass->snapshot.memo = {pass->memory, &pass->memory->memo};
   }
-  if (pass->memory->decoded_version() != version) {
-    pass->object = cache_.Get(pass->name);
-    if (pass->object == nullptr || UidOf(*pass->object) != version->uid) {
+  if (pass->memory->reading() == nullptr || pass->memory->reading()->version != *version) {
+    auto reading = readings_.Get(pass->name);
+    if (reading == nullptr || reading->version.uid != version->uid) {
       return NotFoundError("the job is gone");
     }
-    pass->memory->Decode(*pass->object);
+    pass->memory->Use(std::move(reading));
   }
-  const JobMemory::Decoded& decoded = pass->memory->decoded();
-  pass->version = *pass->memory->decoded_version();
-  pass->snapshot.job = decoded.job;
-  pass->snapshot.problem = decoded.problem;
-  pass->snapshot.unreadable = decoded.unreadable;
-  if (ForgetEarlierObject(&pass->snapshot.job)) pass->snapshot.unreadable = OkStatus();
+  const JobReading& read = *pass->memory->reading();
+  pass->version = read.version;
+  pass->snapshot.job = read.job;
+  pass->snapshot.problem = read.problem;
+  pass->snapshot.unreadable = read.unreadable;
   if (const std::string why = pass->memory->TakeLeftAlone();
       !why.empty() && dependencies_.record_event) {
     dependencies_.record_event(MakeEvent(
-        decoded.job, MakeCondition(kConditionDegraded, true, Reason::kStatusUnreadable, why)));
+        read.job, MakeCondition(kConditionDegraded, true, Reason::kStatusUnreadable, why)));
   }
-  if (options_.tenants.has_value() && decoded.problem.ok()) {
+  if (options_.tenants.has_value() && read.problem.ok()) {
     UseOperatorStore(*options_.tenants, &pass->snapshot.job);
     const int64_t generation = pass->snapshot.job.metadata.generation;
     if (generation == 0 || pass->memory->reach_generation != generation) {
@@ -97,11 +98,11 @@ Status JobLoader::Load(Pass* pass) {
     }
     pass->snapshot.reach = pass->memory->reach;
   }
-  if (decoded.problem.ok()) pass->memory->UseStore(pass->snapshot.job.spec.object_store);
-  if (decoded.problem.ok() && pass->snapshot.reach.ok()) {
+  if (read.problem.ok()) pass->memory->UseStore(pass->snapshot.job.spec.object_store);
+  if (read.problem.ok() && pass->snapshot.reach.ok()) {
     pass->snapshot.reach = CheckStartCheckpoint(pass->snapshot.job);
   }
-  if (options_.pod_rules.has_value() && decoded.problem.ok()) {
+  if (options_.pod_rules.has_value() && read.problem.ok()) {
     const int64_t generation = pass->snapshot.job.metadata.generation;
     if (generation == 0 || pass->memory->pods_generation != generation) {
       pass->memory->pods = CheckPods(*options_.pod_rules, pass->snapshot.job.spec.pod_template,

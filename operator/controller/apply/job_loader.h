@@ -21,7 +21,7 @@ class JobLoader {
  public:
   // All outlive this.
   JobLoader(const ControllerDependencies& dependencies, const ControllerOptions& options,
-            ObjectCache& cache, AdmissionQueue& queue);
+            ObjectCache& cache, JobReadings& readings, AdmissionQueue& queue);
 
   // kNotFound: the job is gone.
   Status Load(Pass* pass);
@@ -44,6 +44,7 @@ class JobLoader {
   const ControllerDependencies& dependencies_;
   const ControllerOptions& options_;
   ObjectCache& cache_;
+  JobReadings& readings_;
   AdmissionQueue& queue_;
   mutable std::mutex mutex_;
   std::map<ObjectName, std::pair<std::string, std::shared_ptr<JobMemory>>> memories_;

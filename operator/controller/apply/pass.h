@@ -15,8 +15,7 @@ namespace lambdadnn {
 
 struct Pass {
   ObjectName name;
-  ObjectVersion version;               // of the object that `snapshot` is of
-  std::shared_ptr<const Json> object;  // null unless it had to be parsed: JobLoader::ObjectOf
+  ObjectVersion version;  // of the object that `snapshot` is of
   JobSnapshot snapshot;
   std::shared_ptr<JobMemory> memory;
   bool sees_queue = false;  // of the job as it was loaded

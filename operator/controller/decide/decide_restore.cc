@@ -87,8 +87,8 @@ WriteDecision BeginElsewhere(const JobSnapshot& snapshot, const std::string& why
 std::optional<std::vector<Action>> DecideRestore(const JobSnapshot& snapshot) {
   const Job& job = snapshot.job;
   if (job.status.plan.has_value() || JobIdOf(job) == OwnJobId(job.metadata)) return std::nullopt;
-  const std::optional<FoundPlace>& place = snapshot.memo->place;
-  if (!place.has_value()) return Actions{LookIntoPlaceOfId{}};
+  const FoundPlace* const place = snapshot.memo->place.get();
+  if (place == nullptr) return Actions{LookIntoPlaceOfId{}};
   switch (place->state) {
     case PlaceState::kEmpty:
       return std::nullopt;

@@ -61,6 +61,7 @@ class Reconciler final : public Reconcilable {
   const ControllerOptions options_;
   ObjectCache& cache_;
   const std::function<void(const ObjectName&)> wake_;
+  JobReadings readings_;
   AdmissionQueue queue_;
   JobLoader loader_;
   JobStores stores_;

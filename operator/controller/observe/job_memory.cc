@@ -5,8 +5,6 @@
 #include <set>
 
 #include "common/telemetry/log.h"
-#include "operator/api/job_codec.h"
-#include "operator/api/job_validation.h"
 #include "operator/controller/planning/profile_fit.h"
 #include "operator/resources/function_groups.h"
 #include "operator/resources/slice_requests.h"
@@ -43,16 +41,6 @@ bool IsRefused(const SliceFact& slice) {
   return slice.record.has_value() && IsAccessFailure(slice.record->error);
 }
 
-// With what is wrong with its spec, if anything is.
-Status OfEarlierApi(const Job& job, const Status& problem) {
-  const ObjectMeta& metadata = job.metadata;
-  return InvalidArgumentError(
-      "the job began with an earlier version of the API; its checkpoints are kept in the folder " +
-      metadata.namespace_name + "/" + metadata.uid +
-      " of its store, from which spec.checkpoint.resumeFrom of a new job goes on" +
-      (problem.ok() ? "" : ": " + problem.message()));
-}
-
 }  // namespace
 
 int GroupMemoryMib(const Job& job, const Platform& platform, const std::string& group) {
@@ -70,52 +58,27 @@ double PricePerSecond(const Platform& platform, int memory_mib) {
          MilliCpuOf(platform, memory_mib) / 1000.0 * platform.prices.vcpu_second;
 }
 
-const JobMemory::Decoded& JobMemory::Decode(const Json& object) {
-  std::vector<FieldError> errors;
-  decoded_.job = readable_ ? DecodeJob(object, decoded_.job, &errors) : DecodeJob(object, &errors);
-  readable_ = errors.empty();
-  decoded_version_ = ObjectVersionOf(object);
-  JobProblems problems = SortProblems(errors);
-  const bool of_earlier_api = IsOfEarlierApi(object);
-  if (of_earlier_api) {  // nobody will continue the job
-    problems.remembered.clear();
-    decoded_.job.status.execution.functions.clear();
-  }
-  decoded_.problem = ToStatus(problems.spec);
-  decoded_.unreadable = ToStatus(problems.remembered);
-  WarnOf(problems);
-  // Passes go on until the job is deleted, and they calculate with the plan: it must be valid.
-  std::optional<Plan>& plan = decoded_.job.status.plan;
-  if (!errors.empty() && plan.has_value() && !plan->Validate().ok()) plan.reset();
-  const int64_t generation = decoded_.job.metadata.generation;
-  if (generation == 0 || generation != validated_generation_) {
-    Json written = object;
-    written.erase("status");
-    invalid_ = ToStatus(ValidateJob(written));
-    validated_generation_ = generation;
-  }
-  // It names every problem, in the words of the API.
-  if (!invalid_.ok()) decoded_.problem = invalid_;
-  if (of_earlier_api) decoded_.problem = OfEarlierApi(decoded_.job, decoded_.problem);
-  return decoded_;
+void JobMemory::Use(std::shared_ptr<const JobReading> reading) {
+  reading_ = std::move(reading);
+  WarnOf(*reading_);
 }
 
-void JobMemory::WarnOf(const JobProblems& problems) {
+void JobMemory::WarnOf(const JobReading& reading) {
   std::string told;
-  if (!problems.remembered.empty()) {
+  if (!reading.unreadable.ok()) {
     told =
         "the job is left alone: this version cannot read what its status says, which it decides "
         "from; run the version that wrote it: " +
-        ToStatus(problems.remembered).message();
-  } else if (!problems.passed_over.empty()) {
+        reading.unreadable.message();
+  } else if (!reading.passed_over.empty()) {
     told = "what this version cannot read of the job's status is taken as not written: " +
-           ToStatus(problems.passed_over).message();
+           ToStatus(reading.passed_over).message();
   }
   if (!told.empty() && told != warned_of_) {
-    const ObjectMeta& metadata = decoded_.job.metadata;
+    const ObjectMeta& metadata = reading.job.metadata;
     LogWarning("controller", told,
                {{"namespace", metadata.namespace_name}, {"job", metadata.name}});
-    if (!problems.remembered.empty()) left_alone_ = told;
+    if (!reading.unreadable.ok()) left_alone_ = told;
   }
   warned_of_ = std::move(told);
 }

@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "common/objectstore/object_store.h"
-#include "operator/api/status_codec.h"
 #include "operator/backends/slice_client.h"
+#include "operator/controller/admission/job_readings.h"
 #include "operator/controller/observe/job_history.h"
 #include "operator/controller/observe/refused_fields.h"
 #include "operator/controller/observe/snapshot.h"
@@ -42,18 +42,10 @@ struct TraceProgress {
 
 class JobMemory {
  public:
-  // The object as a job; `problem` says why what the user wrote cannot be used as it is,
-  // `unreadable` what of its status this version cannot go on from.
-  struct Decoded {
-    Job job;
-    Status problem;
-    Status unreadable;
-  };
-  // Reads the object, and validates what the user wrote once a generation.
-  const Decoded& Decode(const Json& object);
-  // As it was read last; nullopt: not yet.
-  const Decoded& decoded() const { return decoded_; }
-  const std::optional<ObjectVersion>& decoded_version() const { return decoded_version_; }
+  // Warns of what of the job's status cannot be read.
+  void Use(std::shared_ptr<const JobReading> reading);
+  // As it was read last; null: not yet.
+  const std::shared_ptr<const JobReading>& reading() const { return reading_; }
 
   Observations observations;
   Memo memo;
@@ -129,18 +121,14 @@ class JobMemory {
   // How a call to the instance ended.
   void NoteCall(const std::string& instance_uid, const Status& error, Instant now);
   // Once for each thing that cannot be read.
-  void WarnOf(const JobProblems& problems);
+  void WarnOf(const JobReading& reading);
   // Bills all functions from the last call on; before the first, from where the status left off.
   void Bill(const std::vector<FunctionInstance>& instances, const Job& job,
             const Platform& platform, Instant now);
 
-  std::optional<ObjectVersion> decoded_version_;
-  Decoded decoded_;
-  bool readable_ = false;             // it had no problem
-  std::string warned_of_;             // in its status
-  std::string left_alone_;            // why, until it is taken
-  int64_t validated_generation_ = 0;  // 0 = none yet
-  Status invalid_;                    // of that generation
+  std::shared_ptr<const JobReading> reading_;
+  std::string warned_of_;   // in its status
+  std::string left_alone_;  // why, until it is taken
 };
 
 // Memory of an instance of `group`: the plan's, or the profiler's.

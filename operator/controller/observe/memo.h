@@ -5,6 +5,7 @@
 #pragma once
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -103,8 +104,8 @@ struct Memo {
   bool profile_cache_read = false;
   // The checkpoint of spec.checkpoint.resumeFrom; absent = not imported yet.
   std::optional<Result<ImportedCheckpoint>> imported;
-  // What the place holds whose id the job brings; absent = not looked at yet.
-  std::optional<FoundPlace> place;
+  // What the place holds whose id the job brings; null = not looked at yet.
+  std::shared_ptr<const FoundPlace> place;
 
   // The place in the queue that the last written status tells of, from 1; 0 = none, or another
   // process wrote it.

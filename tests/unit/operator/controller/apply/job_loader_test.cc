@@ -26,8 +26,10 @@ class JobLoaderTest : public ::testing::Test {
                                              .kube = world_.server,
                                              .backend = world_.functions,
                                              .slices = world_.functions};
-  AdmissionQueue queue_{world_.time.runtime, world_.functions, world_.options, cache_, nullptr};
-  JobLoader loader_{dependencies_, world_.options, cache_, queue_};
+  JobReadings readings_{cache_};
+  AdmissionQueue queue_{world_.time.runtime, world_.functions, world_.options, cache_,
+                        readings_,           nullptr};
+  JobLoader loader_{dependencies_, world_.options, cache_, readings_, queue_};
   Pass pass_;
 };
 

@@ -182,7 +182,7 @@ const Row kRows[] = {
      [](TestSnapshot& s) {
        s.job.metadata.annotations[kJobIdAnnotation] = "digits-4f6c2b1e9d3a";
        s.job.status.plan.reset();
-       s.remembered.place.emplace();
+       s.remembered.place = std::make_shared<const FoundPlace>();
      },
      "Plan"},
     {"with an id that is not its own, put back",

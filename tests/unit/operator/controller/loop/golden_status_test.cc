@@ -109,7 +109,7 @@ class GoldenStatusTest : public JobLifeTest {
   std::string Next(const Json& object) {
     const auto remembered = std::make_shared<JobMemory>();
     JobMemory& memory = *remembered;
-    const JobMemory::Decoded& decoded = memory.Decode(object);
+    const JobReading decoded = ReadJob(object);
     EXPECT_TRUE(decoded.problem.ok()) << decoded.problem.ToString();
     EXPECT_TRUE(decoded.unreadable.ok()) << decoded.unreadable.ToString();
     std::vector<FieldError> errors;

@@ -36,7 +36,7 @@ class HostileStatusTest : public JobLifeTest {
   void Look(const Json& object) {
     const auto remembered = std::make_shared<JobMemory>();
     JobMemory& memory = *remembered;
-    const JobMemory::Decoded& decoded = memory.Decode(object);
+    const JobReading decoded = ReadJob(object);
     JobSnapshot snapshot;
     snapshot.job = decoded.job;
     snapshot.problem = decoded.problem;
@@ -96,8 +96,7 @@ TEST_F(HostileStatusTest, APlanThatNobodyMadeIsNotCountedBy) {
   object["status"]["plan"]["functions"] = 2147483647;
   object["status"]["plan"]["virtualPartitions"] = 2147483647;
   object["status"]["plan"]["aggregation"]["layers"] = {1, 2147483647};
-  JobMemory memory;
-  const JobMemory::Decoded& decoded = memory.Decode(object);
+  const JobReading decoded = ReadJob(object);
   EXPECT_FALSE(decoded.unreadable.ok());
   EXPECT_FALSE(decoded.job.status.plan.has_value());
 }

@@ -202,5 +202,21 @@ TEST(JobHistory, AnEvaluationIsToldOnceByTheLastOfItsParts) {
   EXPECT_EQ(history.evaluations().Points().size(), 1U);
 }
 
+TEST(JobHistory, TheLastSliceEndIsThatOfAllFunctions) {
+  JobHistory history;
+  EXPECT_EQ(history.LastSliceEnd(), std::nullopt);
+  for (const auto& [uid, end] : {std::pair("a", 5.0), std::pair("b", 9.0), std::pair("c", 7.0)}) {
+    InstanceFact fact;
+    fact.instance.uid = uid;
+    history.ObserveInstance(fact, 128, 0);
+    EXPECT_EQ(history.LastSliceEnd().has_value(), std::string(uid) != "a") << "it has no slice yet";
+    SliceFact slice;
+    slice.invocation = uid;
+    slice.instance_uid = uid;
+    history.ObserveSlice(slice, end);
+  }
+  EXPECT_EQ(history.LastSliceEnd(), 9.0);
+}
+
 }  // namespace
 }  // namespace lambdadnn

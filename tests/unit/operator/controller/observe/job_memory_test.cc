@@ -45,39 +45,5 @@ TEST(JobMemory, ProgressIsWhatTheRootHasDone) {
   }
 }
 
-TEST(JobMemory, WhatStatusMeasuresIsNoReasonNotToReadAJob) {
-  Json object = {{"apiVersion", kApiVersion}, {"kind", kJobKind}, {"metadata", {{"name", "j"}}}};
-  object["spec"] = Json::object();
-  object["status"] = {{"usage", 7}, {"phase", 1}};
-  JobMemory memory;
-  const JobMemory::Decoded& decoded = memory.Decode(object);
-  EXPECT_TRUE(decoded.unreadable.ok()) << decoded.unreadable.ToString();
-  EXPECT_EQ(decoded.problem.message().find("status"), std::string::npos)
-      << decoded.problem.message();
-  object["status"]["startTime"] = 5;
-  memory.Decode(object);
-  EXPECT_NE(decoded.unreadable.message().find("status.startTime"), std::string::npos);
-}
-
-TEST(JobMemory, AJobOfAnEarlierApiIsNoLongerGoneOnWithAndIsToldWhereItsCheckpointsAre) {
-  Json object = {{"apiVersion", kApiVersion}, {"kind", kJobKind}};
-  object["metadata"] = {{"name", "j"}, {"namespace", "team"}, {"uid", "some-uid"}};
-  object["spec"] = {{"runtime", {{"image", "registry.example/worker:1"}}}};
-  object["status"] = {{"plan", {{"revision", 1}, {"predicted", {{"seconds", 3.5}}}}},
-                      {"execution", {{"plannedFor", "0123456789abcdef"}}}};
-  JobMemory memory;
-  const JobMemory::Decoded& decoded = memory.Decode(object);
-  EXPECT_TRUE(decoded.unreadable.ok()) << decoded.unreadable.ToString();
-  EXPECT_FALSE(decoded.job.status.plan.has_value());
-  for (const char* part : {"earlier version of the API", "team/some-uid", "resumeFrom",
-                           "spec.runtime", "spec.podTemplate"}) {
-    EXPECT_NE(decoded.problem.message().find(part), std::string::npos)
-        << part << ": " << decoded.problem.message();
-  }
-  object["status"]["plan"]["predicted"]["seconds"] = "3.5";
-  memory.Decode(object);
-  EXPECT_FALSE(decoded.unreadable.ok());
-}
-
 }  // namespace
 }  // namespace lambdadnn
