@@ -283,7 +283,7 @@ void BeastSliceClient::State::OnLine(Slice& slice, std::string_view line) {
                                      " answered with the record of " + record.invocation));
   }
   ++slice.lines;
-  slice.view.record = std::move(record);
+  slice.view.record = std::make_shared<const SliceRecord>(std::move(record));
   slice.view.phase = SlicePhase::kEnded;
   // Platforms may send every byte and never end the response: the record ends the slice.
   CloseCall(std::move(slice.call));

@@ -35,7 +35,7 @@ struct SliceView {
   std::vector<ProgressLine> new_lines;  // since the last Poll
   std::optional<ProgressLine> last;     // newest with an iteration
   Instant last_heard{};
-  std::optional<SliceRecord> record;
+  std::shared_ptr<const SliceRecord> record;  // null until it has come
   Status error;
   // kRefused because of another slice: its invocation id.
   std::string busy_with;

@@ -189,7 +189,7 @@ void SimSliceClient::Deliver(Stream& stream, const std::string& line) {
   SliceView& view = stream.view;
   view.last_heard = process_.runtime().clock.Now();
   if (const auto* record = std::get_if<SliceRecord>(&**decoded)) {
-    view.record = *record;
+    view.record = std::make_shared<const SliceRecord>(*record);
     view.phase = SlicePhase::kEnded;
     stream.alive = false;
     return;

@@ -290,8 +290,10 @@ std::vector<SliceView> FakeFunctions::Poll(const std::string& job_uid) {
                               lines.end());
         stream.lines_read = lines.size();
         if (!lines.empty()) view.last = lines.back();
-        view.record = slice->record;
-        view.phase = view.record.has_value() ? SlicePhase::kEnded : SlicePhase::kRunning;
+        if (slice->record.has_value()) {
+          view.record = std::make_shared<const SliceRecord>(*slice->record);
+        }
+        view.phase = slice->record.has_value() ? SlicePhase::kEnded : SlicePhase::kRunning;
       } else {
         view.phase = SlicePhase::kRunning;
       }

@@ -64,11 +64,12 @@ Status CleanUp(ObjectStore& store, const Job& job, bool keep_checkpoints) {
   return DeletePrefix(store, RecordsPrefix(prefix)).status();
 }
 
-std::optional<SliceRecord> ParseRecord(ByteView bytes) {
+// Null when it is none.
+std::shared_ptr<const SliceRecord> ParseRecord(ByteView bytes) {
   auto line = DecodeSliceLine(AsText(bytes));
-  if (!line.ok() || !line->has_value()) return std::nullopt;
-  const SliceRecord* record = std::get_if<SliceRecord>(&**line);
-  return record == nullptr ? std::nullopt : std::optional<SliceRecord>(*record);
+  if (!line.ok() || !line->has_value()) return nullptr;
+  SliceRecord* const record = std::get_if<SliceRecord>(&**line);
+  return record == nullptr ? nullptr : std::make_shared<const SliceRecord>(std::move(*record));
 }
 
 }  // namespace
@@ -232,9 +233,8 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const ReadRecords& a
     const bool readable = bytes.ok() || bytes.status().code() == StatusCode::kNotFound ||
                           bytes.status().code() == StatusCode::kResourceExhausted;
     if (!readable) return bytes.status();
-    const std::optional<SliceRecord> record =
-        bytes.ok() ? ParseRecord(*bytes) : std::optional<SliceRecord>();
-    if (!record.has_value()) continue;
+    auto record = bytes.ok() ? ParseRecord(*bytes) : nullptr;
+    if (record == nullptr) continue;
     SliceFact& slice = observed.slices[record_of.invocation];
     slice.invocation = record_of.invocation;
     slice.role = record_of.role.role;
@@ -243,7 +243,7 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const ReadRecords& a
     slice.incarnation = action.round.incarnation;
     slice.first_iteration = action.round.first_iteration;
     slice.phase = SlicePhase::kEnded;
-    slice.record = record;
+    slice.record = std::move(record);
     const Instant now = dependencies_.runtime.clock.Now();
     slice.started = slice.last_heard = now;
     pass->memory->AddRecord(&slice, job, options_.platform, now,

@@ -83,7 +83,7 @@ std::vector<Action> WriteFit(const JobSnapshot& snapshot, const ProfilePlan& pla
 
 // A failure that ends profiling, if there is one.
 std::optional<Action> ProfileFailure(const JobSnapshot& snapshot, const SliceFact& slice) {
-  if (slice.record.has_value() && slice.record->outcome == SliceOutcome::kFailed) {
+  if (slice.record != nullptr && slice.record->outcome == SliceOutcome::kFailed) {
     if (snapshot.observations->credentials_changed) return std::nullopt;
     if (slice.record->permanent ||
         snapshot.memo->start_attempts >= snapshot.options->max_start_failures) {
@@ -101,7 +101,7 @@ std::optional<Action> ProfileFailure(const JobSnapshot& snapshot, const SliceFac
 bool NeedsAnother(const JobSnapshot& snapshot, const SliceFact& slice) {
   // A filler that ended fills no more.
   const bool filler = slice.role.rank > 0;
-  if (slice.record.has_value()) return filler || slice.record->outcome == SliceOutcome::kFailed;
+  if (slice.record != nullptr) return filler || slice.record->outcome == SliceOutcome::kFailed;
   if (slice.phase == SlicePhase::kRefused || IsGone(*snapshot.observations, slice.instance_uid)) {
     return true;
   }
@@ -157,7 +157,7 @@ std::vector<std::string> FunctionsOfRanks(const Observations& observed, const Pr
 
 bool IsMeasured(const std::map<SizeAndRank, const SliceFact*>& slices, int memory_mib) {
   const auto found = slices.find({memory_mib, 0});
-  return found != slices.end() && found->second->record.has_value() &&
+  return found != slices.end() && found->second->record != nullptr &&
          found->second->record->outcome != SliceOutcome::kFailed;
 }
 

@@ -158,7 +158,7 @@ std::vector<Action> JoinRound(const JobSnapshot& snapshot, const RoundView& view
       if (entry.instance_uid.empty() || IsGone(*snapshot.observations, entry.instance_uid))
         continue;
       actions.push_back(StartTrainingSlice{entry.role, entry.instance_uid});
-    } else if (const SliceFact& slice = *entry.slice; !slice.record.has_value()) {
+    } else if (const SliceFact& slice = *entry.slice; slice.record == nullptr) {
       if (slice.phase == SlicePhase::kLost && snapshot.now - slice.last_attach >= FromSeconds(1)) {
         actions.push_back(StartTrainingSlice{entry.role, slice.instance_uid});
       }

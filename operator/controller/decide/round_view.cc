@@ -111,7 +111,7 @@ RoundBreak BreakOfRefusal(const SliceFact& slice, const Observations& observed) 
 }
 
 std::optional<RoundBreak> BreakOfSlice(const JobSnapshot& snapshot, const SliceFact& slice) {
-  if (slice.record.has_value()) return BreakOfRecord(slice);
+  if (slice.record != nullptr) return BreakOfRecord(slice);
   if (slice.phase == SlicePhase::kRefused) return BreakOfRefusal(slice, *snapshot.observations);
   if (IsGone(*snapshot.observations, slice.instance_uid)) {
     return BreakOfLostFunction(snapshot, slice.role, slice.instance_uid,
@@ -241,7 +241,7 @@ RoundView ViewRound(const JobSnapshot& snapshot, const Round& round) {
     std::optional<RoundBreak> broken;
     if (entry.slice != nullptr) {
       view.any_started = true;
-      all_have_records = all_have_records && entry.slice->record.has_value();
+      all_have_records = all_have_records && entry.slice->record != nullptr;
       broken = BreakOfSlice(snapshot, *entry.slice);
     } else {
       all_have_records = false;

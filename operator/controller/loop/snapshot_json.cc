@@ -61,7 +61,7 @@ Json SliceJson(const SliceFact& slice, const Memo& memo, Instant now) {
                {"heardSecondsAgo", ToSeconds(now - slice.last_heard)},
                {"stopSent", memo.stops.contains(slice.invocation)}};
   if (slice.last.has_value()) json["iteration"] = slice.last->iteration;
-  if (slice.record.has_value()) json["nextIteration"] = slice.record->next_iteration;
+  if (slice.record != nullptr) json["nextIteration"] = slice.record->next_iteration;
   if (!slice.error.ok()) json["error"] = slice.error.ToString();
   return json;
 }

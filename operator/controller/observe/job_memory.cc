@@ -38,7 +38,7 @@ double SecondsSinceMetered(const UsageStatus& usage, const FunctionInstance& ins
 }
 
 bool IsRefused(const SliceFact& slice) {
-  return slice.record.has_value() && IsAccessFailure(slice.record->error);
+  return slice.record != nullptr && IsAccessFailure(slice.record->error);
 }
 
 }  // namespace
@@ -187,7 +187,7 @@ void JobMemory::ObserveInstances(const std::vector<FunctionInstance>& instances,
     history.ObserveInstance(fact, GroupMemoryMib(job, platform, fact.instance.group), Time(now));
   }
   for (auto& [invocation, slice] : observations.slices) {
-    if (slice.record.has_value() || slice.ended.has_value()) continue;
+    if (slice.record != nullptr || slice.ended.has_value()) continue;
     if (slice.instance_uid.empty() || !IsGone(observations, slice.instance_uid)) continue;
     slice.ended = now;
     history.ObserveLostSlice(slice, Time(now));
@@ -261,7 +261,7 @@ void JobMemory::ObserveSlices(const std::vector<SliceView>& views, const Job& jo
       NoteCall(slice.instance_uid, lost ? view.error : OkStatus(), now);
     }
     slice.busy_with = view.busy_with;
-    if (view.record.has_value() && !slice.record.has_value()) {
+    if (view.record != nullptr && slice.record == nullptr) {
       slice.record = view.record;
       AddRecord(&slice, job, platform, now, news);
     }

@@ -13,7 +13,7 @@ bool InRound(const SliceFact& slice, const Round& round) {
 bool FoundDataLoss(const Observations& observed, const Round& round) {
   return std::any_of(observed.slices.begin(), observed.slices.end(), [&](const auto& entry) {
     const SliceFact& slice = entry.second;
-    return InRound(slice, round) && slice.record.has_value() &&
+    return InRound(slice, round) && slice.record != nullptr &&
            slice.record->error.code() == StatusCode::kDataLoss;
   });
 }
@@ -24,7 +24,7 @@ bool IsGone(const Observations& observed, const std::string& uid) {
 }
 
 bool MayRun(const SliceFact& slice, const Observations& observed) {
-  if (slice.record.has_value() || slice.phase == SlicePhase::kRefused) return false;
+  if (slice.record != nullptr || slice.phase == SlicePhase::kRefused) return false;
   return !IsGone(observed, slice.instance_uid);
 }
 

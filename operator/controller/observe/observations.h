@@ -34,7 +34,7 @@ struct SliceFact {
   // When the record came, or the instance was seen to be gone.
   std::optional<Instant> ended;
   std::optional<ProgressLine> last;
-  std::optional<SliceRecord> record;
+  std::shared_ptr<const SliceRecord> record;  // null until it has come
   Status error;
   std::string busy_with;
 };

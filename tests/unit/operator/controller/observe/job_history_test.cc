@@ -32,9 +32,10 @@ void Tell(JobHistory& history, const std::string& uid, int64_t objects_added) {
 
 void End(JobHistory& history, const std::string& uid, int64_t puts, int64_t deletes) {
   SliceFact slice = SliceOf(uid);
-  slice.record = SliceRecord{};
-  slice.record->store.puts = puts;
-  slice.record->store.deletes = deletes;
+  SliceRecord record;
+  record.store.puts = puts;
+  record.store.deletes = deletes;
+  slice.record = std::make_shared<const SliceRecord>(record);
   history.ObserveRecord(slice, 1, 2);
 }
 
@@ -130,11 +131,11 @@ TEST(JobHistory, WhatATraceTellsOfASliceIsKept) {
   slice.plan_revision = 2;
   slice.incarnation = 3;
   slice.attempt = 4;
-  slice.record.emplace();
-  slice.record->outcome = SliceOutcome::kFailed;
-  slice.record->error = DataLossError("damaged");
-  slice.record->checkpoint.emplace();
-  slice.record->checkpoint->iteration = 70;
+  SliceRecord record;
+  record.outcome = SliceOutcome::kFailed;
+  record.error = DataLossError("damaged");
+  record.checkpoint.emplace().iteration = 70;
+  slice.record = std::make_shared<const SliceRecord>(record);
   history.ObserveRecord(slice, 1, 2);
   const JobHistory read = JobHistory::FromJson(history.ToJson()).value();
   const SliceEntry& entry = read.functions().at(slice.instance_uid).slices.at(slice.invocation);
@@ -173,8 +174,9 @@ TEST(JobHistory, OfAMonthHoldsWhatATimelineShows) {
       history.ObserveInstance(fact, 512, time);
       SliceFact slice = SliceOf(fact.instance.uid);
       slice.invocation += "-" + std::to_string(round);
-      slice.record = SliceRecord{};
-      slice.record->phases.compute = 1;
+      SliceRecord record;
+      record.phases.compute = 1;
+      slice.record = std::make_shared<const SliceRecord>(record);
       EXPECT_TRUE(history.ObserveRecord(slice, 10, time + 900));
       EXPECT_FALSE(history.ObserveRecord(slice, 10, time + 900)) << "counted once";
     }
