@@ -14,12 +14,15 @@
 #include "operator/cli/cluster/cluster_access.h"
 #include "operator/cli/cluster/cluster_platform.h"
 #include "operator/cli/command.h"
+#include "operator/cli/paper/paper_figures.h"
+#include "operator/cli/plan/comparison.h"
 #include "operator/cli/plan/outcome_json.h"
 #include "operator/cli/plan/outcome_text.h"
 #include "operator/cli/plan/plan_request.h"
 #include "operator/cli/plan/yaml_text.h"
 #include "operator/controller/options.h"
 #include "operator/planner/models.h"
+#include "operator/planner/searches.h"
 #include "operator/resources/knative_service.h"
 
 namespace lambdadnn {
@@ -35,9 +38,13 @@ struct PlanOptions {
   PlanArguments arguments;
   std::string output = "text";
   std::string deadlines;
+  bool compare = false;
+  std::string paper;
   bool of_cluster = false;
   ClusterFlags cluster;
 };
+
+constexpr size_t kTitleColumns = 76;
 
 bool IsThisMachine(const PlanOptions& options) {
   return options.arguments.platform_file.empty() && options.arguments.platform_name.empty();
@@ -59,8 +66,12 @@ std::string TitleOf(const char* verb, const PlanRequest& request, const std::str
   std::string title = std::string(verb) + " for " + request.name;
   if (!objective.empty()) title += ": " + objective;
   const PlannerOptions& options = request.input.options;
+  size_t column = title.size();
   for (const std::string_view part : {KindOf(options.model).title, KindOf(options.search).title}) {
-    if (!part.empty()) title += ", " + std::string(part);
+    if (part.empty()) continue;
+    const bool fits = column + part.size() <= kTitleColumns;
+    title += (fits ? ", " : ",\n  ") + std::string(part);
+    column = (fits ? column : 0) + part.size() + 2;
   }
   return title;
 }
@@ -117,6 +128,21 @@ int PlanDeadlines(PlanRequest request, const std::vector<double>& deadlines,
     PrintDocument({{"plans", std::move(plans)}}, options.output);
   }
   return feasible ? kExitComplete : kExitInfeasible;
+}
+
+int PrintPaper(const PlanOptions& options, Clock& clock) {
+  const PaperKind* paper = FindPaper(options.paper);
+  if (paper == nullptr) {
+    return FailCommand(InvalidArgumentError("--paper: no paper is named " + options.paper +
+                                            "; give one of " + PaperNames()));
+  }
+  const std::vector<PaperFigure> figures = paper->figures(clock);
+  if (options.output == "text") {
+    std::fputs(FormatFigures(*paper, figures).c_str(), stdout);
+  } else {
+    PrintDocument(FiguresToJson(*paper, figures), options.output);
+  }
+  return kExitComplete;
 }
 
 // Which of the deadlines a prediction meets.
@@ -187,7 +213,28 @@ void WarnOfProfile(const WorkloadProfile& profile) {
       100 * profile.residual);
 }
 
+int PlanByEachSearch(const PlanRequest& request, const PlanOptions& options) {
+  const auto comparison = CompareSearches(request.input);
+  if (!comparison.ok()) {
+    return FailCommand(comparison.status().WithContext(options.arguments.job_file));
+  }
+  if (options.output == "text") {
+    const std::string title = TitleOf("Plans", request, ObjectiveOf(request.input.objective));
+    std::fputs(FormatComparison(title, *comparison).c_str(), stdout);
+    PrintLimits(request);
+    WarnOfProfile(request.input.profile);
+    if (IsThisMachine(options)) std::fputs(kAssumedStore, stdout);
+  } else {
+    PrintDocument(WithLimits(ComparisonToJson(*comparison), request), options.output);
+  }
+  return comparison->feasible() ? kExitComplete : kExitInfeasible;
+}
+
 int RunPlan(PlanOptions options, bool predict, CommandContext& context) {
+  if (!options.paper.empty()) return PrintPaper(options, context.runtime.clock);
+  if (options.arguments.job_file.empty()) {
+    return FailCommand(InvalidArgumentError("predict needs a job (-f FILE) or --paper NAME"));
+  }
   const ClusterFlags& flags = options.cluster;
   if (options.of_cluster || context.kubectl_plugin || !flags.context.empty() ||
       !flags.kubeconfig.empty() || !flags.namespace_name.empty()) {
@@ -203,6 +250,7 @@ int RunPlan(PlanOptions options, bool predict, CommandContext& context) {
   }
   const auto deadlines = ParseDeadlines(options.deadlines);
   if (!deadlines.ok()) return FailCommand(deadlines.status());
+  if (options.compare) return PlanByEachSearch(*request, options);
   if (!predict && !deadlines->empty()) {
     return PlanDeadlines(*std::move(request), *deadlines, options, context.runtime.clock);
   }
@@ -262,15 +310,8 @@ CLI::App* AddCommon(CLI::App& app, const char* name, const char* description,
       ->check(CLI::PositiveNumber);
   command->add_option("--memory", arguments.memory_mib, "This memory of a function, in MiB")
       ->check(CLI::PositiveNumber);
-  std::vector<std::string> models;
-  for (const ModelKind& kind : ModelKinds()) models.emplace_back(kind.name);
-  std::vector<std::string> searches;
-  for (const SearchKind& kind : SearchKinds()) searches.emplace_back(kind.name);
-  command->add_option("--model", arguments.model, Join(models, " or "))
-      ->check(CLI::IsMember(models))
-      ->capture_default_str();
-  command->add_option("--search", arguments.search, Join(searches, " or "))
-      ->check(CLI::IsMember(searches))
+  command->add_option("--model", arguments.model, "One of " + ModelNames())->capture_default_str();
+  command->add_option("--search", arguments.search, "One of " + SearchNames())
       ->capture_default_str();
   command->add_option("--set", arguments.overrides, "PATH=VALUE: override a field of the job");
   command->add_option("-o,--output", options->output, "text, json or yaml")
@@ -285,11 +326,16 @@ void AddPlanCommand(CLI::App& app, CommandContext& context) {
   auto options = std::make_shared<PlanOptions>();
   CLI::App* command =
       AddCommon(app, "plan", "Choose functions, memory and aggregation for a job", options.get());
-  command->add_option("--deadlines", options->deadlines,
-                      "Plan for each of these deadlines (seconds, separated by commas)");
+  CLI::Option* deadlines =
+      command->add_option("--deadlines", options->deadlines,
+                          "Plan for each of these deadlines (seconds, separated by commas)");
+  command->add_flag("--compare", options->compare, "Plan by every search, beside the exact one")
+      ->excludes(deadlines);
   command->footer(
       "Example: lambdadnn plan -f examples/profiles/1dcnn-imdb.yaml \\\n"
       "           --platform examples/platforms/lambda.yaml --deadlines 60,120,300\n"
+      "         lambdadnn plan -f examples/profiles/1dcnn-imdb.yaml \\\n"
+      "           --platform examples/platforms/lambda.yaml --model lambdadnn --compare\n"
       "         kubectl lambdadnn plan -f job.yaml");
   command->callback([options, &context] { context.exit_code = RunPlan(*options, false, context); });
 }
@@ -300,9 +346,13 @@ void AddPredictCommand(CLI::App& app, CommandContext& context) {
       app, "predict", "Predict time and cost of given functions and memory", options.get());
   command->add_option("--deadlines", options->deadlines,
                       "Say which of these deadlines are met (seconds, separated by commas)");
+  command->get_option("--file")->required(false);
+  command->add_option("--paper", options->paper,
+                      "The figures of a paper beside ours, without a job: " + PaperNames());
   command->footer(
       "Example: lambdadnn predict -f examples/profiles/1dcnn-imdb.yaml \\\n"
-      "           --platform examples/platforms/lambda.yaml --functions 14 --memory 3008");
+      "           --platform examples/platforms/lambda.yaml --functions 14 --memory 3008\n"
+      "         lambdadnn predict --paper feng");
   command->callback([options, &context] { context.exit_code = RunPlan(*options, true, context); });
 }
 

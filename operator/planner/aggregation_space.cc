@@ -86,8 +86,7 @@ TreeBurden BurdenOf(const std::vector<int>& layers) {
 
 std::vector<std::vector<int>> Trees(const PlannerInput& input, int functions) {
   if (!input.aggregation.layers.empty()) return {input.aggregation.layers};
-  std::vector<std::vector<int>> trees;
-  AddTrees({functions}, kMostServerLayers - 1, &trees);
+  std::vector<std::vector<int>> trees = TreesOver(functions);
   std::vector<std::pair<TreeBurden, std::vector<int>>> sorted;
   for (std::vector<int>& tree : trees) sorted.emplace_back(BurdenOf(tree), std::move(tree));
   std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
@@ -108,6 +107,12 @@ std::vector<std::vector<int>> Trees(const PlannerInput& input, int functions) {
 }
 
 }  // namespace
+
+std::vector<std::vector<int>> TreesOver(int functions) {
+  std::vector<std::vector<int>> trees;
+  AddTrees({functions}, kMostServerLayers - 1, &trees);
+  return trees;
+}
 
 bool SimplerAggregation(const AggregationPlan& a, const AggregationPlan& b) {
   const int servers_a = a.server_functions();

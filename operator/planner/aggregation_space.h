@@ -28,6 +28,10 @@ bool SimplerAggregation(const AggregationPlan& a, const AggregationPlan& b);
 // Some number of shards that is considered is a multiple of `spread`.
 bool HasShardsFor(const PlannerInput& input, int spread);
 
+// Every tree over n workers of up to kMostServerLayers layers whose widths are the smallest for
+// their fan-ins; the workers' own layer is the last.
+std::vector<std::vector<int>> TreesOver(int functions);
+
 // In that order. Never empty for a valid input.
 std::vector<AggregationPlan> AggregationOptions(const PlannerInput& input, int functions);
 

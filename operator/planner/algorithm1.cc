@@ -34,12 +34,15 @@ FunctionBounds Algorithm1Bounds(const LambdaDnnModel& model, const MemoryTerms& 
   return bounds;
 }
 
-std::optional<Point> SearchAlgorithm1(const LambdaDnnModel& model, const SearchSpace& space,
-                                      double deadline_seconds, SearchSummary* summary) {
-  summary->method = SearchMethod::kAlgorithm1;
-  summary->end = SearchEnd::kAlgorithm1;
-  const int64_t numbers = int64_t{space.max_functions} - space.min_functions + 1;
-  summary->pairs = numbers * std::ssize(space.memory_mib);
+namespace {
+
+// Where the scan over n ends, of those in time.
+enum class ScanEnd { kFirst, kNotDearer };
+
+std::optional<Point> Scan(SearchTask* task, ScanEnd end) {
+  const LambdaDnnModel model(task->input);
+  const SearchSpace& space = task->space;
+  const double deadline_seconds = task->order.largest_seconds();
   std::optional<Point> best;
   for (const int memory_mib : space.memory_mib) {
     const MemoryTerms memory = model.AtMemory(memory_mib);
@@ -50,17 +53,22 @@ std::optional<Point> SearchAlgorithm1(const LambdaDnnModel& model, const SearchS
     const int64_t last = std::min<int64_t>(bounds.upper, space.max_functions);
     for (int64_t n = first; n <= last; ++n) {
       const Prediction terms = model.Predict(static_cast<int>(n), memory);
-      ++summary->evaluated;
+      ++task->summary.candidates;
+      ++task->summary.evaluated;
       if (terms.seconds > deadline_seconds) continue;
-      if (!best || terms.cost < best->cost) {
-        best = Point{terms.seconds, terms.cost, static_cast<int>(n), memory_mib, 0};
-      }
+      const bool dearer = best && terms.cost > best->cost;
+      if (dearer && end == ScanEnd::kNotDearer) continue;
+      if (!dearer) best = Point{terms.seconds, terms.cost, static_cast<int>(n), memory_mib, 0};
       break;
     }
   }
-  summary->candidates = summary->pairs;
-  summary->candidates_left_out = summary->pairs - summary->evaluated;
   return best;
 }
+
+}  // namespace
+
+std::optional<Point> FindByAlgorithm1(SearchTask* task) { return Scan(task, ScanEnd::kNotDearer); }
+
+std::optional<Point> FindByAlgorithm1First(SearchTask* task) { return Scan(task, ScanEnd::kFirst); }
 
 }  // namespace lambdadnn

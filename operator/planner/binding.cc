@@ -69,7 +69,9 @@ std::vector<Limit> BindingLimits(const PlannerInput& input, const SearchSpace& s
       AddOnce(Limit::kNodes, &limits);
     }
   }
-  if (Batches(input).Shrinks(point.functions)) AddOnce(Limit::kBatch, &limits);
+  if (model->BatchIsFull({point.functions, point.memory_mib, point.option})) {
+    AddOnce(Limit::kBatch, &limits);
+  }
   if (model->NetworkSaturated(point.functions)) {
     AddOnce(Limit::kParameterServerBandwidth, &limits);
   }

@@ -104,6 +104,7 @@ class ExtendedModel : public PerformanceModel {
   int OptionCount(int functions) override;
   PlanCandidate Describe(const Choice& choice, const Prediction& prediction) override;
   double NeededMib(int functions) override;
+  bool BatchIsFull(const Choice& choice) override { return batches_.Shrinks(choice.functions); }
 
  private:
   // What is known of one n; the options once they are needed, since their trees take long.

@@ -13,7 +13,8 @@ double OrUnlimited(double value) { return value > 0 ? value : kUnlimited; }
 }  // namespace
 
 LambdaDnnModel::LambdaDnnModel(const PlannerInput& input, const std::vector<int>& memory_mib)
-    : batches_(input),
+    : platform_(input.platform),
+      batches_(input),
       rate_(input.profile.training_rate),
       training_bytes_(input.profile.training_bytes),
       model_bytes_(input.profile.model_bytes),
@@ -21,9 +22,6 @@ LambdaDnnModel::LambdaDnnModel(const PlannerInput& input, const std::vector<int>
       function_network_(input.platform.function_network_bytes_per_second),
       server_network_(OrUnlimited(input.platform.parameter_server_network_bytes_per_second)),
       server_price_per_second_(input.platform.parameter_server_price_per_second),
-      store_network_(OrUnlimited(input.platform.store_bytes_per_second)),
-      store_slope_(input.platform.function_store_slope),
-      store_intercept_(input.platform.function_store_intercept),
       price_per_mib_second_(input.platform.prices.gib_second / kMibPerGib) {
   constexpr int kMost = std::numeric_limits<int>::max();
   last_unshrunk_ = batches_.LastUnshrunk();
@@ -54,10 +52,8 @@ Status LambdaDnnModel::Validate(const PlannerInput& input) {
 
 MemoryTerms LambdaDnnModel::AtMemory(int memory_mib) const {
   MemoryTerms terms;
-  terms.rate = rate_.At(memory_mib);  // (6)
-  const bool given = store_slope_ != 0 || store_intercept_ != 0;
-  const double own = given ? store_slope_ * memory_mib + store_intercept_ : kUnlimited;
-  terms.store_bandwidth = std::min(own, store_network_);  // (8)
+  terms.rate = rate_.At(memory_mib);                                      // (6)
+  terms.store_bandwidth = FunctionStoreBandwidth(platform_, memory_mib);  // (8)
   terms.price_per_second = memory_mib * price_per_mib_second_;
   return terms;
 }

@@ -35,7 +35,7 @@ struct Convex {
 
 class LambdaDnnModel : public PerformanceModel {
  public:
-  // `memory_mib`: of the space; needed by what takes boxes.
+  // `input` outlives the model. `memory_mib`: of the space; needed by what takes boxes.
   explicit LambdaDnnModel(const PlannerInput& input, const std::vector<int>& memory_mib = {});
   static Status Validate(const PlannerInput& input);
 
@@ -61,6 +61,7 @@ class LambdaDnnModel : public PerformanceModel {
   Forecast Predict(const Choice& choice) override;
   PlanCandidate Describe(const Choice& choice, const Prediction& prediction) override;
   bool NetworkSaturated(int functions) override;
+  bool BatchIsFull(const Choice& choice) override { return batches_.Shrinks(choice.functions); }
 
  private:
   // Of a memory size of the space.
@@ -81,6 +82,7 @@ class LambdaDnnModel : public PerformanceModel {
   void SplitSizes(const Box& box, std::vector<Box>* parts) const;
   void SplitPieces(const Box& box, std::vector<Box>* parts) const;
 
+  const Platform& platform_;
   Batches batches_;
   TrainingRate rate_;
   double training_bytes_;
@@ -89,9 +91,6 @@ class LambdaDnnModel : public PerformanceModel {
   double function_network_;
   double server_network_;
   double server_price_per_second_;  // p_ps
-  double store_network_;            // B_s
-  double store_slope_;
-  double store_intercept_;
   double price_per_mib_second_;
   // The coefficient of k t_comm in a piece, by whether the batch grows and the network is
   // saturated.

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/planner/models.h"
 
+#include <vector>
+
 #include "common/base/check.h"
+#include "common/base/text.h"
 #include "operator/planner/extended_model.h"
+#include "operator/planner/fasdl_model.h"
+#include "operator/planner/feng_model.h"
 #include "operator/planner/lambda_dnn_model.h"
 
 namespace lambdadnn {
@@ -17,30 +22,19 @@ constexpr ModelKind kModelKinds[] = {
     {PredictionModel::kExtended, "extended", "", ExtendedModel::Validate, Make<ExtendedModel>},
     {PredictionModel::kLambdaDnn, "lambdadnn", "λDNN's model", LambdaDnnModel::Validate,
      Make<LambdaDnnModel>},
-};
-
-constexpr SearchKind kSearchKinds[] = {
-    {SearchMethod::kExact, "exact", ""},
-    {SearchMethod::kAlgorithm1, "algorithm1", "Algorithm 1"},
+    {PredictionModel::kFeng, "feng", "Feng's model", FengModel::Validate, Make<FengModel>},
+    {PredictionModel::kFasDl, "fasdl", "FasDL's model", FasDlModel::Validate, Make<FasDlModel>},
 };
 
 }  // namespace
 
 std::span<const ModelKind> ModelKinds() { return kModelKinds; }
-std::span<const SearchKind> SearchKinds() { return kSearchKinds; }
 
 const ModelKind& KindOf(PredictionModel model) {
   for (const ModelKind& kind : kModelKinds) {
     if (kind.model == model) return kind;
   }
   LDNN_CHECK(false, "every model has its row in models.cc");
-}
-
-const SearchKind& KindOf(SearchMethod method) {
-  for (const SearchKind& kind : kSearchKinds) {
-    if (kind.method == method) return kind;
-  }
-  LDNN_CHECK(false, "every way to search has its row in models.cc");
 }
 
 const ModelKind* FindModel(std::string_view name) {
@@ -50,11 +44,10 @@ const ModelKind* FindModel(std::string_view name) {
   return nullptr;
 }
 
-const SearchKind* FindSearch(std::string_view name) {
-  for (const SearchKind& kind : kSearchKinds) {
-    if (kind.name == name) return &kind;
-  }
-  return nullptr;
+std::string ModelNames() {
+  std::vector<std::string> names;
+  for (const ModelKind& kind : kModelKinds) names.emplace_back(kind.name);
+  return Join(names, ", ");
 }
 
 }  // namespace lambdadnn

@@ -93,6 +93,8 @@ class PerformanceModel {
   virtual double NeededMib(int /*functions*/) { return 0; }
   // Whether n functions saturate the network that they exchange through.
   virtual bool NetworkSaturated(int /*functions*/) { return false; }
+  // Whether the global batch is full, so that workers get less than they would take.
+  virtual bool BatchIsFull(const Choice& /*choice*/) { return false; }
 };
 
 }  // namespace lambdadnn

@@ -6,13 +6,12 @@
 #include <memory>
 #include <numeric>
 
-#include "operator/planner/algorithm1.h"
 #include "operator/planner/best_first_search.h"
 #include "operator/planner/binding.h"
 #include "operator/planner/candidate.h"
 #include "operator/planner/extended_model.h"
-#include "operator/planner/lambda_dnn_model.h"
 #include "operator/planner/models.h"
+#include "operator/planner/searches.h"
 #include "operator/planner/space.h"
 #include "operator/planner/wording.h"
 
@@ -21,6 +20,12 @@ namespace {
 
 constexpr int kLeastPartitions = 64;
 constexpr double kMilliCpuPerThread = 1000;
+
+// How far `best` is above the least rank, as a share of its own.
+double Gap(const Order& order, const Point& best, double least_rank) {
+  const double rank = order.Rank(best.seconds, best.cost);
+  return least_rank < rank ? (rank - least_rank) / rank : 0;
+}
 
 // One call of MakePlan.
 class Planning {
@@ -32,23 +37,28 @@ class Planning {
         model_(KindOf(input.options.model).make(input, space)) {}
 
   PlanningOutcome Run() {
-    const bool explain = input_.options.explain;
-    Collector collector(order_, true);
-    if (explain) Search(&collector);
-    const std::optional<Point> best = Best(collector);
-    if (best) {
-      Choose(*best);
-      if (explain) Explain(collector, *best);
-      AddObjectiveBinding(*best,
-                          order_.aim() == Aim::kTime ? collector.fastest() : collector.cheapest());
-      return std::move(outcome_);
-    }
-    if (!explain) Search(&collector);
-    Certify(collector);
+    Fill();
+    outcome_.search.method = input_.options.search;
     return std::move(outcome_);
   }
 
  private:
+  void Fill() {
+    const bool explain = input_.options.explain;
+    Collector collector(order_, true);
+    if (explain) Search(&collector);
+    const std::optional<Point> best = Best(collector);
+    if (best && order_.Allows(*best)) {
+      Choose(*best);
+      if (explain) Explain(collector, *best);
+      AddObjectiveBinding(*best,
+                          order_.aim() == Aim::kTime ? collector.fastest() : collector.cheapest());
+      return;
+    }
+    if (!explain) Search(&collector);
+    Certify(collector, best);
+  }
+
   void Search(Collector* collector) {
     SearchSummary summary;
     BestFirstSearch(model_.get(), collector, &summary).Run(space_);
@@ -57,16 +67,22 @@ class Planning {
     outcome_.search = summary;
   }
 
-  // `explained`: what a search that explains has collected.
+  // `explained`: what a search that explains has collected. May miss the objective where the search
+  // is not exact.
   std::optional<Point> Best(const Collector& explained) {
     const bool explain = input_.options.explain;
     std::optional<Point> best = explained.Best();
-    if (input_.options.search == SearchMethod::kAlgorithm1) {
-      const LambdaDnnModel model(input_);
+    if (const auto find = KindOf(input_.options.search).find) {
+      const int64_t numbers = int64_t{space_.max_functions} - space_.min_functions + 1;
       outcome_.search = SearchSummary{};
+      outcome_.search.end = SearchEnd::kHeuristic;
+      outcome_.search.pairs = numbers * std::ssize(space_.memory_mib);
+      SearchTask task{input_, space_, order_, *model_, outcome_.search};
       const std::optional<Point> least = best;
-      best = SearchAlgorithm1(model, space_, order_.largest_seconds(), &outcome_.search);
-      if (best && least) outcome_.search.gap = Gap(*best, order_.Rank(least->seconds, least->cost));
+      best = find(&task);
+      if (best && least && order_.Allows(*best)) {
+        outcome_.search.gap = Gap(order_, *best, order_.Rank(least->seconds, least->cost));
+      }
       return best;
     }
     if (!explain) {
@@ -74,13 +90,8 @@ class Planning {
       Search(&collector);
       best = collector.Best();
     }
-    if (best) outcome_.search.gap = Gap(*best, outcome_.search.least_left_out);
+    if (best) outcome_.search.gap = Gap(order_, *best, outcome_.search.least_left_out);
     return best;
-  }
-
-  double Gap(const Point& best, double least_rank) const {
-    const double rank = order_.Rank(best.seconds, best.cost);
-    return least_rank < rank ? (rank - least_rank) / rank : 0;
   }
 
   PlanCandidate Describe(const Point& point) {
@@ -192,7 +203,8 @@ class Planning {
     }
   }
 
-  void Certify(const Collector& collector) {
+  // `found`: what the search ended with, if it is not exact.
+  void Certify(const Collector& collector, const std::optional<Point>& found) {
     InfeasibilityCertificate& certificate = outcome_.certificate;
     if (!collector.fastest()) {
       CertifyNothingRuns();
@@ -212,9 +224,12 @@ class Planning {
       certificate.kind = Infeasibility::kBudget;
       certificate.budget = *input_.objective.budget;
     } else {
-      certificate.kind = fastest.seconds <= order_.largest_seconds() ? Infeasibility::kAlgorithm1
-                                                                     : Infeasibility::kDeadline;
       certificate.deadline_seconds = *input_.objective.deadline_seconds + input_.elapsed_seconds;
+    }
+    if (order_.Allows(budget ? cheapest : fastest)) {
+      certificate.kind = Infeasibility::kSearch;
+      certificate.search = input_.options.search;
+      if (found) certificate.found = Describe(*found);
     }
     certificate.binding = BindingLimits(input_, space_, model_.get(), budget ? cheapest : fastest,
                                         budget ? Cheaper : Faster);
@@ -261,19 +276,53 @@ class Planning {
   PlanningOutcome outcome_;
 };
 
+// What the exact search finds in a part of the space, beside what is in all of it.
+Result<PlanningOutcome> PlanInPart(const PlannerInput& input, const SearchKind& kind) {
+  PlannerInput whole = input;
+  whole.options.search = SearchMethod::kExact;
+  PlannerInput part = whole;
+  kind.narrow(&part);
+  part.options.explain = false;
+  whole.options.explain = true;
+  LDNN_ASSIGN_OR_RETURN(PlanningOutcome found, MakePlan(part));
+  LDNN_ASSIGN_OR_RETURN(PlanningOutcome exact, MakePlan(whole));
+  found.search.method = exact.search.method = kind.method;
+  if (!exact.feasible) return exact;
+  found.search.end = SearchEnd::kHeuristic;
+  found.search.gap.reset();
+  if (input.options.explain) {
+    found.runners_up = std::move(exact.runners_up);
+    found.pareto_front = exact.pareto_front;
+    for (ParetoPoint& point : found.pareto_front) point.chosen = false;
+  }
+  if (found.feasible) {
+    const Order order(input.objective);
+    const Prediction& least = exact.chosen.predicted;
+    const Prediction& predicted = found.chosen.predicted;
+    found.search.gap =
+        Gap(order, {predicted.seconds, predicted.cost}, order.Rank(least.seconds, least.cost));
+    return found;
+  }
+  InfeasibilityCertificate& certificate = found.certificate;
+  certificate.kind = Infeasibility::kSearch;
+  certificate.search = kind.method;
+  certificate.found = input.objective.budget ? certificate.cheapest : certificate.fastest;
+  certificate.fastest = exact.pareto_front.front().candidate;
+  certificate.cheapest = exact.pareto_front.back().candidate;
+  certificate.fastest_seconds = certificate.nearest_deadline_seconds =
+      certificate.fastest->predicted.seconds;
+  certificate.nearest_budget = certificate.cheapest->predicted.cost;
+  return found;
+}
+
 }  // namespace
 
 Result<PlanningOutcome> MakePlan(const PlannerInput& input) {
   LDNN_RETURN_IF_ERROR(ValidateInput(input));
-  if (input.options.search == SearchMethod::kAlgorithm1) {
-    if (input.options.model != PredictionModel::kLambdaDnn) {
-      return InvalidArgumentError("search algorithm1 needs model lambdadnn");
-    }
-    if (!input.objective.deadline_seconds) {
-      return InvalidArgumentError("search algorithm1 needs objective.deadlineSeconds");
-    }
-  }
+  const SearchKind& kind = KindOf(input.options.search);
+  if (kind.validate != nullptr) LDNN_RETURN_IF_ERROR(kind.validate(input));
   LDNN_ASSIGN_OR_RETURN(const SearchSpace space, SpaceOf(input));
+  if (kind.narrow != nullptr) return PlanInPart(input, kind);
   return Planning(input, space).Run();
 }
 

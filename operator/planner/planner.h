@@ -3,10 +3,10 @@
 // aggregated, so that the objective holds at least cost. Pure: no I/O, no clock, no randomness; the
 // same input gives the same plan. Equations: docs/theory.md.
 //
-// A model predicts time and cost (models.h has all of them): kLambdaDnn (lambda_dnn_model.h, the
-// equations of the paper) and kExtended (extended_model.h, what this product runs: layered servers
-// over an object store). The exact search returns what trying every candidate would (candidate.h:
-// space and order). Results are enums and figures; wording.h has the sentences.
+// A model predicts time and cost (models.h has all of them): kExtended (extended_model.h) what this
+// product runs, layered servers over an object store; the others the equations of a paper. The
+// exact search returns what trying every candidate would (candidate.h: space and order); searches.h
+// has those of other systems beside it. Results are enums and figures; wording.h has the sentences.
 #pragma once
 
 #include <array>
@@ -23,8 +23,20 @@
 
 namespace lambdadnn {
 
-enum class PredictionModel { kLambdaDnn, kExtended };
-enum class SearchMethod { kExact, kAlgorithm1 };
+enum class PredictionModel { kExtended, kLambdaDnn, kFeng, kFasDl };
+enum class SearchMethod {
+  kExact,
+  kAlgorithm1,
+  kAlgorithm1First,
+  kFasDl,
+  kLambdaMlAllReduce,
+  kLambdaMlScatterReduce,
+  kCirrus,
+  kOptimus,
+  kMlless,
+  kKubeMl,
+  kLargestMemory,
+};
 
 // Limits that bind a plan, or that a candidate breaks (the first five, in the order in which they
 // are checked). To add one: its name and meaning in wording.cc.
@@ -48,6 +60,7 @@ struct AggregationConstraints {
   std::optional<TransportKind> transport;
   std::optional<Placement> placement;
   std::optional<int> shards;
+  bool shard_per_worker = false;  // K = n, of model fasdl alone; not with `shards`
   std::vector<int> layers;
   std::optional<int> spread;
   std::optional<int> server_memory_mib;
@@ -82,7 +95,9 @@ struct PlanCandidate {
   int functions = 0;
   int memory_mib = 0;
   int server_memory_mib = 0;
-  double local_batch_size = 0;  // b_l; a real number in λDNN's model
+  double local_batch_size = 0;  // b_l; a real number in λDNN's and Feng's models
+  // B^a of FasDL, of the K workers that aggregate; 0 = all have the same batch.
+  int aggregator_batch_size = 0;
   int global_batch_size = 0;
   double iterations = 0;  // k; a real number in λDNN's model
   AggregationPlan aggregation;
@@ -93,7 +108,7 @@ struct PlanCandidate {
 enum class Infeasibility {
   kDeadline,      // the fastest plan takes longer
   kBudget,        // the cheapest plan costs more
-  kAlgorithm1,    // it finds none, though there is one
+  kSearch,        // `search` finds none, though there is one
   kWorkerMemory,  // needed_mib is more than largest_mib
   kTrainingRate,  // not positive at any size up to largest_mib
   kQuota,
@@ -117,6 +132,9 @@ struct InfeasibilityCertificate {
   double elapsed_seconds = 0;
   double budget = 0;
   double spent_dollars = 0;
+  // Of kSearch: the search, and what it ends with, where it ends with something.
+  SearchMethod search = SearchMethod::kExact;
+  std::optional<PlanCandidate> found;
   double needed_mib = 0;  // of a worker
   int largest_mib = 0;    // that is allowed
   bool memory_is_fixed = false;
@@ -124,11 +142,12 @@ struct InfeasibilityCertificate {
 
 // What a search did. A pair (n, m) has a candidate for every option of aggregation; options are
 // listed, and their candidates counted, only for pairs that a bound does not leave out before.
-// candidates = candidates_left_out + evaluated + those refused for memory, quota or functions.
+// candidates = candidates_left_out + evaluated + those refused for memory, quota or functions. A
+// search that is not exact counts what it looked at.
 enum class SearchEnd {
   kSpaceCovered,  // every candidate was visited
   kBoundReached,  // the pruned ones could not have been better
-  kAlgorithm1,    // between its bounds of n
+  kHeuristic,     // by the search's own rule, whatever it left out
 };
 struct SearchSummary {
   SearchMethod method = SearchMethod::kExact;

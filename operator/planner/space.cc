@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "common/plan/geometry.h"
@@ -238,6 +239,25 @@ Status RequirePositive(std::initializer_list<InputNumber> numbers) {
     }
   }
   return OkStatus();
+}
+
+double FunctionStoreBandwidth(const Platform& platform, double memory_mib) {
+  constexpr double kNotLimited = std::numeric_limits<double>::infinity();
+  const double in_all =
+      platform.store_bytes_per_second > 0 ? platform.store_bytes_per_second : kNotLimited;
+  const bool given = platform.function_store_slope != 0 || platform.function_store_intercept != 0;
+  if (!given) return in_all;
+  return std::min(platform.function_store_slope * memory_mib + platform.function_store_intercept,
+                  in_all);
+}
+
+Status RequireStoreBandwidth(const PlannerInput& input, const char* model) {
+  if (std::isfinite(FunctionStoreBandwidth(input.platform, input.platform.memory.max_mib))) {
+    return OkStatus();
+  }
+  return InvalidArgumentError(std::string("platform.store.bytesPerSecond or ") +
+                              "platform.function.storeBytesPerSecond (needed by model " + model +
+                              ") must be a positive number");
 }
 
 Batches::Batches(const PlannerInput& input) {

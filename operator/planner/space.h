@@ -48,6 +48,12 @@ struct InputNumber {
   double value;
 };
 Status RequirePositive(std::initializer_list<InputNumber> numbers);
+// min(α2 m + β2, B_s), Eq. (8), in bytes/s: infinite where the platform states neither, not
+// positive where this memory gives none.
+double FunctionStoreBandwidth(const Platform& platform, double memory_mib);
+// kInvalidArgument where the platform does not state it; `model` is the name of the one that needs
+// it.
+Status RequireStoreBandwidth(const PlannerInput& input, const char* model);
 // The space of a valid input; kInvalidArgument when it is empty. A fixed objective has one point.
 Result<SearchSpace> SpaceOf(const PlannerInput& input);
 

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "common/base/text.h"
+#include "operator/planner/searches.h"
 
 namespace lambdadnn {
 namespace {
@@ -48,6 +49,19 @@ std::string BudgetReason(const InfeasibilityCertificate& certificate) {
   return reason + " beside the " + Dollars(spent, true) +
          " that are spent; raise objective.budget to " +
          Dollars(spent + certificate.nearest_budget, true);
+}
+
+std::string SearchReason(const InfeasibilityCertificate& certificate) {
+  std::string reason = "search " + std::string(KindOf(certificate.search).name);
+  if (certificate.found) {
+    const Prediction& predicted = certificate.found->predicted;
+    reason += " ends with " + NameOf(*certificate.found) + ", " +
+              FormatDouble(Rounded(predicted.seconds, 10)) + " s and " +
+              Dollars(predicted.cost, true) + ", beyond the objective, although ";
+  } else {
+    reason += " finds no plan for this objective, although ";
+  }
+  return reason + NameOf(*certificate.fastest) + " would do; use --search exact";
 }
 
 std::string WorkerMemoryReason(const InfeasibilityCertificate& certificate) {
@@ -123,9 +137,8 @@ std::string ReasonOf(const InfeasibilityCertificate& certificate) {
       return DeadlineReason(certificate);
     case Infeasibility::kBudget:
       return BudgetReason(certificate);
-    case Infeasibility::kAlgorithm1:
-      return "Algorithm 1 finds no plan for this deadline, although " +
-             NameOf(*certificate.fastest) + " meets it; use --search exact";
+    case Infeasibility::kSearch:
+      return SearchReason(certificate);
     case Infeasibility::kWorkerMemory:
       return WorkerMemoryReason(certificate);
     case Infeasibility::kTrainingRate:
@@ -154,10 +167,10 @@ std::string_view SearchEndName(SearchEnd end) {
       return "SpaceCovered";
     case SearchEnd::kBoundReached:
       return "BoundReached";
-    case SearchEnd::kAlgorithm1:
+    case SearchEnd::kHeuristic:
       break;
   }
-  return "Algorithm1";
+  return "Heuristic";
 }
 
 }  // namespace lambdadnn

@@ -19,7 +19,7 @@ std::string_view MeaningOf(Limit limit, bool feasible);
 // One sentence: why there is no plan, and what to change.
 std::string ReasonOf(const InfeasibilityCertificate& certificate);
 
-// "SpaceCovered", "BoundReached", "Algorithm1".
+// "SpaceCovered", "BoundReached", "Heuristic".
 std::string_view SearchEndName(SearchEnd end);
 
 }  // namespace lambdadnn

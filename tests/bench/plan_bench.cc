@@ -72,6 +72,22 @@ void BM_ExtendedPlan(benchmark::State& state) {
 }
 BENCHMARK(BM_ExtendedPlan)->ArgsProduct({{16, 64, 200}, {0, 1}})->Unit(benchmark::kMillisecond);
 
+// A paper's model over its own space, without explanation.
+void BM_PaperPlan(benchmark::State& state, PredictionModel model) {
+  PlannerInput input = MobileNet(5);
+  input.options.model = model;
+  input.options.explain = false;
+  input.platform.store_request_seconds = 0.01;
+  input.platform.prices.put_request = 5e-6;
+  input.platform.prices.get_request = 4e-7;
+  input.objective.deadline_seconds = 3600;
+  PlanningOutcome outcome;
+  for (auto _ : state) outcome = MakePlan(input).value();
+  Report(state, outcome);
+}
+BENCHMARK_CAPTURE(BM_PaperPlan, feng, PredictionModel::kFeng)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(BM_PaperPlan, fasdl, PredictionModel::kFasDl)->Unit(benchmark::kMillisecond);
+
 }  // namespace
 }  // namespace lambdadnn
 

@@ -6,7 +6,7 @@
 #include "common/base/quantity.h"
 #include "common/json/memory_field.h"
 #include "common/plan_json/plan_json.h"
-#include "operator/planner/models.h"
+#include "operator/planner/searches.h"
 #include "operator/planner/wording.h"
 
 namespace lambdadnn {
@@ -65,6 +65,9 @@ Json CandidateToJson(const PlanCandidate& candidate) {
                {"globalBatchSize", candidate.global_batch_size},
                {"aggregation", AggregationToJson(candidate.aggregation)},
                {"predicted", std::move(predicted)}};
+  if (candidate.aggregator_batch_size > 0) {
+    json["aggregatorBatchSize"] = candidate.aggregator_batch_size;
+  }
   PutMemoryMib(&json, "memory", candidate.memory_mib);
   PutMemoryMib(&json, "serverMemory", candidate.server_memory_mib);
   return json;

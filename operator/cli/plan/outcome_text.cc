@@ -52,17 +52,9 @@ bool Direct(const PlanCandidate& candidate) {
   return candidate.aggregation.transport == TransportKind::kDirect;
 }
 
-std::string AggregationOf(const PlanCandidate& candidate) {
-  const AggregationPlan& plan = candidate.aggregation;
-  if (Direct(candidate)) return "one parameter server";
-  std::string text =
-      LayersOf(plan) + Print(", %d shard%s", plan.shards, plan.shards > 1 ? "s" : "");
-  if (plan.spread > 1) text += Print(", spread %d", plan.spread);
-  return text;
-}
-
 std::string ServersOf(const PlanCandidate& candidate) {
   if (Direct(candidate)) return "beside the functions";
+  if (candidate.aggregation.placement == Placement::kWorkers) return "among the functions";
   return Print("%d x %s MiB", candidate.aggregation.server_functions(),
                Thousands(candidate.server_memory_mib).c_str());
 }
@@ -74,14 +66,17 @@ std::string PlanLines(const PlanCandidate& candidate) {
       "  functions    %-26s  servers     %s\n",
       Print("%d x %s MiB", candidate.functions, Thousands(candidate.memory_mib).c_str()).c_str(),
       ServersOf(candidate).c_str());
-  text += Print("  batch        %-26s  iterations  %s\n",
-                Print("%s local, %d global", Decimal(candidate.local_batch_size).c_str(),
-                      candidate.global_batch_size)
-                    .c_str(),
+  std::string batch = Print("%s local, %d global", Decimal(candidate.local_batch_size).c_str(),
+                            candidate.global_batch_size);
+  if (candidate.aggregator_batch_size > 0) {
+    batch = Print("%d, %s, %d global", candidate.aggregator_batch_size,
+                  Decimal(candidate.local_batch_size).c_str(), candidate.global_batch_size);
+  }
+  text += Print("  batch        %-26s  iterations  %s\n", batch.c_str(),
                 Decimal(candidate.iterations).c_str());
   text += Print("  time         %-26s  cost        %s\n", ShowSeconds(predicted.seconds).c_str(),
                 ShowDollars(predicted.cost).c_str());
-  text += "  aggregation  " + AggregationOf(candidate) + "\n";
+  text += "  aggregation  " + ShowAggregation(candidate) + "\n";
   return text;
 }
 
@@ -106,11 +101,10 @@ std::string RunnerUpLines(const std::vector<PlanCandidate>& candidates) {
   if (candidates.empty()) return "";
   std::string text = "\n  runners-up (best with another number of functions)\n";
   for (const PlanCandidate& candidate : candidates) {
-    text += Print("    %4d x %6s MiB  %12s  %10s  ", candidate.functions,
-                  Thousands(candidate.memory_mib).c_str(),
+    text += Print("    %s  %12s  %10s  ", ShowFunctions(candidate).c_str(),
                   ShowSeconds(candidate.predicted.seconds).c_str(),
                   ShowDollars(candidate.predicted.cost).c_str());
-    text += AggregationOf(candidate) + "\n";
+    text += ShowAggregation(candidate) + "\n";
   }
   return text;
 }
@@ -125,22 +119,8 @@ std::string BindingLines(const std::vector<Limit>& binding, bool feasible) {
   return text;
 }
 
-std::string Wrapped(const std::string& sentence) {
-  constexpr size_t kColumns = 76;
-  std::string text;
-  std::string line;
-  for (const std::string& word : Split(sentence, ' ')) {
-    if (!line.empty() && line.size() + 1 + word.size() > kColumns) {
-      text += "  " + line + "\n";
-      line.clear();
-    }
-    line += (line.empty() ? "" : " ") + word;
-  }
-  return text + "  " + line + "\n";
-}
-
 std::string CertificateLines(const InfeasibilityCertificate& certificate) {
-  std::string text = Wrapped(ReasonOf(certificate));
+  std::string text = WrapWords(ReasonOf(certificate));
   if (certificate.fastest) {
     const bool budget = certificate.kind == Infeasibility::kBudget;
     text += budget ? "\n  the cheapest plan\n\n" : "\n  the fastest plan\n\n";
@@ -155,9 +135,9 @@ std::string Counted(int64_t count, const char* what) {
 
 // What the search did, and how good the plan is at least.
 std::string SearchLines(const SearchSummary& search, double seconds) {
-  std::string text = "\n  " + Counted(search.evaluated, "prediction") + " evaluated in " +
-                     ShowSeconds(seconds) + ", of " + Counted(search.pairs, "pair") +
-                     " of functions and memory\n";
+  std::string text = "\n" + WrapWords(Counted(search.evaluated, "prediction") + " evaluated in " +
+                                      ShowSeconds(seconds) + ", of " +
+                                      Counted(search.pairs, "pair") + " of functions and memory");
   if (search.pairs_left_out + search.candidates_left_out > 0) {
     text += "    left out, since they cannot be better: " + Counted(search.pairs_left_out, "pair") +
             ", " + Counted(search.candidates_left_out, "candidate") + "\n";
@@ -200,6 +180,34 @@ std::string ShowDollars(double dollars) {
   return Print("$%.*f", std::min(places, 9), dollars);
 }
 
+std::string ShowFunctions(const PlanCandidate& candidate) {
+  return Print("%4d x %6s MiB", candidate.functions, Thousands(candidate.memory_mib).c_str());
+}
+
+std::string ShowAggregation(const PlanCandidate& candidate) {
+  const AggregationPlan& plan = candidate.aggregation;
+  if (Direct(candidate)) return "one parameter server";
+  std::string text =
+      LayersOf(plan) + Print(", %d shard%s", plan.shards, plan.shards > 1 ? "s" : "");
+  if (plan.spread > 1) text += Print(", spread %d", plan.spread);
+  return text;
+}
+
+std::string WrapWords(const std::string& sentence, size_t indent) {
+  constexpr size_t kColumns = 78;
+  const std::string margin(indent, ' ');
+  std::string text;
+  std::string line;
+  for (const std::string& word : Split(sentence, ' ')) {
+    if (!line.empty() && indent + line.size() + 1 + word.size() > kColumns) {
+      text += margin + line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+  }
+  return text + margin + line + "\n";
+}
+
 std::string FormatOutcome(const std::string& title, const PlanningOutcome& outcome,
                           double search_seconds) {
   std::string text = title + "\n\n";
@@ -228,11 +236,10 @@ std::string FormatDeadlines(const std::string& title,
       continue;
     }
     const PlanCandidate& chosen = entry.outcome.chosen;
-    text +=
-        Print("%4d x %6s MiB  %12s  %10s  ", chosen.functions, Thousands(chosen.memory_mib).c_str(),
-              ShowSeconds(chosen.predicted.seconds).c_str(),
-              ShowDollars(chosen.predicted.cost).c_str()) +
-        AggregationOf(chosen) + "\n";
+    text += Print("%s  %12s  %10s  ", ShowFunctions(chosen).c_str(),
+                  ShowSeconds(chosen.predicted.seconds).c_str(),
+                  ShowDollars(chosen.predicted.cost).c_str()) +
+            ShowAggregation(chosen) + "\n";
   }
   return text;
 }

@@ -21,6 +21,13 @@ struct DeadlineOutcome {
 };
 std::string FormatDeadlines(const std::string& title, const std::vector<DeadlineOutcome>& outcomes);
 
+// "15 x  2,368 MiB".
+std::string ShowFunctions(const PlanCandidate& candidate);
+// "[1, 4, 15], 2 shards, spread 2", "one parameter server".
+std::string ShowAggregation(const PlanCandidate& candidate);
+// Words in lines of at most 78 columns, each after `indent` spaces.
+std::string WrapWords(const std::string& sentence, size_t indent = 2);
+
 // Time against cost, the chosen point marked; empty with fewer than two points.
 std::string FormatParetoPlot(const std::vector<ParetoPoint>& front);
 

@@ -10,6 +10,7 @@
 #include "operator/cluster_view/knative_config.h"
 #include "operator/controller/planning/planning.h"
 #include "operator/planner/models.h"
+#include "operator/planner/searches.h"
 
 namespace lambdadnn {
 namespace {
@@ -124,10 +125,19 @@ Result<PlanRequest> LoadPlanRequest(const PlanArguments& arguments) {
   job.status.profile = job.spec.profile;
   request.name = job.metadata.name.empty() ? "job" : job.metadata.name;
   request.input = PlannerInputOf(job, platform, 0, 0, true);
+  // What the job leaves open is the model's to choose.
+  request.input.aggregation.transport = job.spec.aggregation.transport;
+  request.input.aggregation.placement = job.spec.aggregation.placement;
   const ModelKind* model = FindModel(arguments.model);
   const SearchKind* search = FindSearch(arguments.search);
-  if (model == nullptr) return InvalidArgumentError("no model is named " + arguments.model);
-  if (search == nullptr) return InvalidArgumentError("no search is named " + arguments.search);
+  if (model == nullptr) {
+    return InvalidArgumentError("--model: no model is named " + arguments.model + "; give one of " +
+                                ModelNames());
+  }
+  if (search == nullptr) {
+    return InvalidArgumentError("--search: no search is named " + arguments.search +
+                                "; give one of " + SearchNames());
+  }
   request.input.options.model = model->model;
   request.input.options.search = search->method;
   Narrow(arguments, &request.input);

@@ -20,7 +20,7 @@ struct PlanArguments {
   std::optional<int> functions;
   std::optional<int> memory_mib;
   std::string model = "extended";  // names of operator/planner/models.h
-  std::string search = "exact";
+  std::string search = "exact";    // and of searches.h
   // A platform that was read elsewhere, and where (for messages); used without platform_file.
   std::string platform_text = "";
   std::string platform_name = "";

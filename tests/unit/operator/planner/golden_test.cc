@@ -120,7 +120,7 @@ TEST(LambdaDnnGolden, Algorithm1CanBeDearer) {
     PlannerInput input = OneDCnn(10);
     input.objective.deadline_seconds = deadline;
     const PlanningOutcome exact = MakePlan(input).value();
-    input.options.search = SearchMethod::kAlgorithm1;
+    input.options.search = SearchMethod::kAlgorithm1First;
     const PlanningOutcome published = MakePlan(input).value();
     ASSERT_TRUE(exact.feasible && published.feasible) << deadline;
     ASSERT_LE(exact.plan.predicted.cost, published.plan.predicted.cost + kCostQuantum);

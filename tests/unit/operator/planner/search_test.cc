@@ -11,6 +11,7 @@
 #include "operator/planner/best_first_search.h"
 #include "operator/planner/extended_model.h"
 #include "operator/planner/models.h"
+#include "operator/planner/searches.h"
 #include "operator/planner/wording.h"
 #include "tests/unit/operator/planner/chooser.h"
 #include "tests/unit/operator/planner/planner_fixtures.h"
@@ -252,7 +253,8 @@ TEST(SearchSummary, TellsHowMuchDearerAlgorithm1Is) {
   const PlanningOutcome outcome = MakePlan(input).value();
   const double cost = CostRank(outcome.chosen.predicted.cost);
   ASSERT_GT(cost, least);
-  EXPECT_EQ(outcome.search.end, SearchEnd::kAlgorithm1);
+  EXPECT_EQ(outcome.search.end, SearchEnd::kHeuristic);
+  EXPECT_EQ(outcome.search.candidates, outcome.search.evaluated);
   EXPECT_DOUBLE_EQ(*outcome.search.gap, (cost - least) / cost);
 }
 
@@ -264,6 +266,8 @@ TEST(ModelKinds, AreFoundByNameAndValue) {
   }
   EXPECT_EQ(ModelKinds().front().model, PlannerOptions{}.model);
   EXPECT_EQ(FindModel("best"), nullptr);
+  EXPECT_EQ(SearchKinds().front().method, PlannerOptions{}.search);
+  EXPECT_EQ(ModelNames(), "extended, lambdadnn, feng, fasdl");
   for (const SearchKind& kind : SearchKinds()) {
     ASSERT_NE(FindSearch(kind.name), nullptr);
     EXPECT_EQ(FindSearch(kind.name)->method, kind.method);
