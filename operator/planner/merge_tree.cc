@@ -70,9 +70,9 @@ std::vector<MergeTree> BestMergeTrees(int workers, bool own_servers) {
   });
   std::vector<MergeTree> kept;
   for (MergeTree& tree : trees) {
+    // Those before have no more servers.
     const bool dominated = std::any_of(kept.begin(), kept.end(), [&](const MergeTree& other) {
-      return other.servers <= tree.servers && other.layers.size() <= tree.layers.size() &&
-             other.fan_ins <= tree.fan_ins;
+      return other.layers.size() <= tree.layers.size() && other.fan_ins <= tree.fan_ins;
     });
     if (!dominated) kept.push_back(std::move(tree));
   }

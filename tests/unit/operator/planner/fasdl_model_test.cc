@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "operator/planner/candidate.h"
 #include "operator/planner/fasdl_search.h"
@@ -269,6 +270,57 @@ TEST(FasDlSearch, FollowsItsRuleByHand) {
   EXPECT_EQ(plan.aggregation.shards, 1);
   EXPECT_EQ(plan.aggregator_batch_size, 20);
   EXPECT_NEAR(plan.predicted.seconds, seconds(2, 1), 1e-9);
+}
+
+// The rule of docs/theory.md, section 6, written again.
+std::optional<FasDlResult> ByTheRule(const PlannerInput& input, int batch) {
+  const double deadline = *input.objective.deadline_seconds;
+  const TrainingRate& rate = input.profile.training_rate;
+  const auto runs = [&](int m) { return rate.slope * m + rate.intercept > 0; };
+  const int largest_mib = input.platform.memory.max_mib;
+  std::optional<FasDlResult> best;
+  int workers = 0;
+  int memory_mib = 0;
+  for (int w = 1; w * batch <= *input.limits.max_global_batch_size; ++w) {
+    if (w > input.platform.max_functions || !runs(largest_mib)) break;
+    if (FasDlEquations(input, w, largest_mib, w, batch).seconds > deadline) continue;
+    for (int m = 128; m <= largest_mib; m += 128) {
+      if (!runs(m)) continue;
+      const FasDlResult result = FasDlEquations(input, w, m, w, batch);
+      if (result.seconds > deadline || (best && result.cost >= best->cost)) continue;
+      best = result;
+      workers = w;
+      memory_mib = m;
+      break;
+    }
+  }
+  for (int k = workers - 1; k >= 1; --k) {
+    const FasDlResult fewer = FasDlEquations(input, workers, memory_mib, k, batch);
+    if (fewer.seconds >= best->seconds) break;
+    best = fewer;
+  }
+  return best;
+}
+
+TEST(FasDlSearch, FollowsItsRuleOnRandomInputs) {
+  int found = 0;
+  for (uint64_t seed = 1; seed <= 600; ++seed) {
+    PlannerInput input = RandomFasDlInput(seed);
+    const int batch = HeuristicBatch(FasDlModel(input));
+    if (batch < 1) continue;
+    input.options.search = SearchMethod::kFasDl;
+    input.objective.deadline_seconds = Chooser(seed ^ 0xda).Scale(1, 1e4);
+    const std::optional<FasDlResult> expected = ByTheRule(input, batch);
+    const auto outcome = MakePlan(input);
+    ASSERT_TRUE(outcome.ok()) << outcome.status().message();
+    ASSERT_EQ(outcome->feasible, expected.has_value()) << "seed " << seed;
+    if (!expected) continue;
+    ++found;
+    ASSERT_NEAR(outcome->chosen.predicted.seconds, expected->seconds, 1e-9 * expected->seconds)
+        << "seed " << seed;
+    ASSERT_NEAR(outcome->chosen.predicted.cost, expected->cost, 1e-9 * expected->cost);
+  }
+  EXPECT_GT(found, 60);
 }
 
 TEST(FasDlSearch, IsNeverBetterThanTheExactSearch) {
