@@ -20,6 +20,12 @@ struct StoreCounters {
   int64_t bytes_in = 0;   // payload put into the store (as plan/collective_cost.h counts)
   int64_t bytes_out = 0;  // payload read from it
 
+  // All requests that were answered; a DeleteMany counts as many as it has objects.
+  int64_t Requests() const { return puts + gets + heads + deletes + lists + misses; }
+  // Those that stores charge for, by price: docs/formats.md, "Platform file".
+  int64_t PricedPuts() const { return puts + lists; }
+  int64_t PricedGets() const { return gets + heads + misses; }
+
   StoreCounters& operator+=(const StoreCounters& other) {
     puts += other.puts;
     gets += other.gets;

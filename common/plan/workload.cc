@@ -2,6 +2,7 @@
 #include "common/plan/workload.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace lambdadnn {
 namespace {
@@ -23,6 +24,12 @@ double TrainingRate::At(double memory_mib) const {
   const double rate =
       table.empty() ? slope * memory_mib + intercept : Interpolate(table, memory_mib);
   return max_samples_per_second ? std::min(rate, *max_samples_per_second) : rate;
+}
+
+int MilliCpuOf(const Platform& platform, int memory_mib) {
+  if (platform.milli_cpu_per_gib <= 0) return 0;
+  const double share = platform.milli_cpu_per_gib * memory_mib / kMibPerGib;
+  return std::max(10, static_cast<int>(std::lround(share)));
 }
 
 }  // namespace lambdadnn

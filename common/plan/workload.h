@@ -118,6 +118,10 @@ struct Platform {
   friend bool operator==(const Platform&, const Platform&) = default;
 };
 
+// CPU share of a function: memory x milliCpuPerGiB, at least 10 where the platform limits CPU at
+// all; 0 = no limit.
+int MilliCpuOf(const Platform& platform, int memory_mib);
+
 // Exactly one member is set.
 struct Objective {
   std::optional<double> deadline_seconds;

@@ -13,6 +13,8 @@
 #include <string>
 #include <vector>
 
+#include "common/base/phase_usage.h"
+#include "common/base/request_latency.h"
 #include "common/base/status.h"
 #include "common/base/store_counters.h"
 #include "common/base/store_credentials.h"
@@ -132,16 +134,6 @@ struct SliceRequest {
 // uid, revision, incarnation, role, first iteration, attempt -> "<uid>.r1.i2.worker-3.f120.a1".
 std::string MakeInvocationId(const SliceRequest& request);
 
-// Seconds spent by one function in one slice, by phase.
-struct PhaseSeconds {
-  double load = 0;
-  double compute = 0;
-  double communicate = 0;
-  double checkpoint = 0;
-  double evaluate = 0;
-  double wait = 0;  // part of communicate: polling for objects that were not there yet
-};
-
 // One rank's share of the test set after an epoch; the controller adds the ranks up.
 struct EvaluationPart {
   int64_t epoch = 0;
@@ -162,6 +154,9 @@ struct ProgressLine {
   // Objects that the slice has put into the store so far, less those that it has deleted, also of
   // other writers.
   int64_t objects_added = 0;
+  // Requests so far that stores charge for: PUT and LIST; GET and HEAD, also in vain.
+  int64_t puts = 0;
+  int64_t gets = 0;
   bool heartbeat = false;  // no progress to report; the function is alive
 };
 
@@ -183,8 +178,9 @@ struct SliceRecord {
   double cpu_seconds = 0;
   double wall_seconds = 0;
   int64_t max_rss_bytes = 0;
-  PhaseSeconds phases;
+  PhaseUsages phases;  // their wall times add up to wall_seconds
   StoreCounters store;
+  RequestLatencies latencies;  // with what repeating them took, as the role sees them
   std::vector<EvaluationPart> evaluations;
   // Role profile: trainingSamples, testSamples, trainingBytes, parameters, classes, baseMemoryMib,
   // bytesPerSample, storeRequestSeconds, storeBytesPerSecond, storeDeviationSeconds,

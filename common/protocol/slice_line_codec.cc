@@ -6,6 +6,7 @@
 #include "common/json/dump_json.h"
 #include "common/protocol/codec_internal.h"
 #include "common/protocol/slice_codec.h"
+#include "common/protocol/usage_codec.h"
 
 namespace lambdadnn {
 namespace codec {
@@ -65,16 +66,6 @@ EvaluationPart ReadEvaluation(const Json& json, const std::string& path,
 }
 
 // One list for both directions.
-template <typename Phases, typename Visit>
-void VisitPhases(Phases& phases, const Visit& visit) {
-  visit("load", phases.load);
-  visit("compute", phases.compute);
-  visit("communicate", phases.communicate);
-  visit("checkpoint", phases.checkpoint);
-  visit("evaluate", phases.evaluate);
-  visit("wait", phases.wait);
-}
-
 template <typename Counters, typename Visit>
 void VisitCounters(Counters& counters, const Visit& visit) {
   visit("puts", counters.puts);
@@ -102,6 +93,8 @@ ProgressLine ReadProgress(JsonReader& reader, bool heartbeat, std::vector<FieldE
   reader.Optional("loss", &line.loss);
   reader.Optional("samplesPerSecond", &line.samples_per_second);
   reader.Optional("objectsAdded", &line.objects_added);
+  reader.Optional("puts", &line.puts);
+  reader.Optional("gets", &line.gets);
   if (const Json* evaluation = reader.Child("evaluation"))
     line.evaluation = ReadEvaluation(*evaluation, "evaluation", errors);
   return line;
@@ -133,16 +126,17 @@ void ReadRecordParts(JsonReader& reader, SliceRecord* record, std::vector<FieldE
     inner.Finish();
     record->error = Status(StatusCodeFromName(code), message);
   }
-  if (const Json* phases = reader.Child("phases")) {
-    JsonReader inner(*phases, "phases", errors);
-    VisitPhases(record->phases,
-                [&](const char* name, double& value) { inner.Optional(name, &value); });
-    inner.Finish();
-  }
+  if (const Json* phases = reader.Child("phases"))
+    record->phases = ReadPhaseUsages(*phases, "phases", errors);
+  if (const Json* latencies = reader.Child("latencies"))
+    record->latencies = ReadLatencies(*latencies, "latencies", errors);
   if (const Json* store = reader.Child("store")) {
     JsonReader inner(*store, "store", errors);
-    VisitCounters(record->store,
-                  [&](const char* name, int64_t& value) { inner.Optional(name, &value); });
+    VisitCounters(record->store, [&](const char* name, int64_t& value) {
+      if (!inner.Optional(name, &value) || value >= 0) return;
+      inner.Report(name, "must not be negative");
+      value = 0;
+    });
     inner.Finish();
   }
   if (const Json* evaluations = reader.Child("evaluations")) {
@@ -197,7 +191,9 @@ std::string EncodeProgress(const ProgressLine& line) {
                {"iteration", line.iteration},
                {"epoch", line.epoch},
                {"samplesPerSecond", line.samples_per_second},
-               {"objectsAdded", line.objects_added}};
+               {"objectsAdded", line.objects_added},
+               {"puts", line.puts},
+               {"gets", line.gets}};
   if (line.loss) json["loss"] = *line.loss;
   if (line.evaluation) json["evaluation"] = EvaluationToJson(*line.evaluation);
   return codec::Dump(json);
@@ -218,7 +214,8 @@ std::string EncodeRecord(const SliceRecord& record) {
     json["error"] = {{"code", StatusCodeName(record.error.code())},
                      {"message", record.error.message()}};
   }
-  VisitPhases(record.phases, [&](const char* name, double value) { json["phases"][name] = value; });
+  json["phases"] = PhaseUsagesToJson(record.phases);
+  json["latencies"] = LatenciesToJson(record.latencies);
   VisitCounters(record.store,
                 [&](const char* name, int64_t value) { json["store"][name] = value; });
   for (const EvaluationPart& part : record.evaluations)

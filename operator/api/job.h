@@ -4,6 +4,7 @@
 // job_validation.h. Decimals that the API carries as strings are doubles here.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -11,6 +12,7 @@
 #include <vector>
 
 #include "common/base/clock.h"
+#include "common/base/phase_usage.h"
 #include "common/json/json_reader.h"
 #include "common/plan/plan.h"
 #include "common/plan/training_values.h"
@@ -221,6 +223,9 @@ struct UsageStatus {
   // existed.
   std::string metered_function;
   double metered_seconds = 0;
+  // Wall seconds of a worker by Phase, mean over the workers, of slices that are over; phases of
+  // servers alone are zero.
+  std::array<double, kPhaseCount> worker_seconds = {};
   friend bool operator==(const UsageStatus&, const UsageStatus&) = default;
 };
 

@@ -142,6 +142,13 @@ void DecodeUsage(const Json& json, const std::string& path, Errors* errors, Usag
   OptionalUsage(reader, "coldStarts", &usage->cold_starts);
   reader.Optional("meteredFunction", &usage->metered_function);
   OptionalAmount(reader, "meteredSeconds", &usage->metered_seconds);
+  if (const Json* const seconds = reader.Child("workerSeconds")) {
+    JsonReader phases(*seconds, path + ".workerSeconds", errors);
+    for (const Phase phase : kWorkerPhases) {
+      OptionalAmount(phases, std::string(EnumName(phase)).c_str(),
+                     &usage->worker_seconds[static_cast<size_t>(phase)]);
+    }
+  }
 }
 
 Json EncodeConditions(const std::vector<Condition>& conditions) {
@@ -234,6 +241,12 @@ Json EncodeUsage(const UsageStatus& usage) {
   if (!usage.metered_function.empty()) {
     json["meteredFunction"] = usage.metered_function;
     json["meteredSeconds"] = FormatAmount(usage.metered_seconds);
+  }
+  if (usage.worker_seconds != UsageStatus{}.worker_seconds) {
+    for (const Phase phase : kWorkerPhases) {
+      json["workerSeconds"][std::string(EnumName(phase))] =
+          FormatAmount(usage.worker_seconds[static_cast<size_t>(phase)]);
+    }
   }
   return json;
 }

@@ -85,9 +85,8 @@ Bound ExtendedModel::LeastOfOption(const Choice& choice) {
   const auto iterations = static_cast<double>(numbered.workers.iterations);
   const double seconds =
       numbered.fixed_seconds + iterations * numbered.least_exchange_seconds[index];
-  const double price =
-      SecondPrice(n * (choice.memory_mib + platform.sidecar_memory_mib), option.servers_gib,
-                  option.servers_milli_cpu, n * MilliCpu(choice.memory_mib));
+  const double price = PriceOf(platform.prices, FunctionBill(platform, choice.memory_mib, n, 1)) +
+                       option.second_price;
   const double cost = price * seconds + iterations * option.request_price +
                       (n + option.servers) * platform.prices.invocation;
   return {seconds * kBoundSlack, cost * kBoundSlack};
@@ -145,6 +144,16 @@ PlanCandidate ExtendedModel::Describe(const Choice& choice, const Prediction& pr
   candidate.iterations = static_cast<double>(workers.iterations);
   candidate.aggregation = option.plan;
   candidate.predicted = prediction;
+  if (!Possible(workers, choice.memory_mib)) return candidate;
+  // The same prediction again.
+  (void)Predict(workers, choice.memory_mib, option, FixedTerms(workers, choice.memory_mib),
+                &candidate.bill);
+  Prediction& predicted = candidate.predicted;
+  const double saved =
+      SavedQuotaSeconds(workers, choice.memory_mib, option, predicted[Term::kCompute],
+                        predicted[Term::kCommunication]);
+  predicted[Term::kCompute] -= saved;
+  predicted[Term::kCommunication] += saved;
   return candidate;
 }
 

@@ -176,6 +176,8 @@ AggregationOption ExtendedModel::Option(const AggregationPlan& plan) const {
   }
   option.servers_mib = option.servers * (option.server_memory_mib + platform.sidecar_memory_mib);
   option.servers_gib = option.servers_mib / kMibPerGib;
+  option.second_price =
+      PriceOf(platform.prices, FunctionBill(platform, option.server_memory_mib, option.servers, 1));
   option.servers_milli_cpu = option.servers * MilliCpu(option.server_memory_mib);
 
   const ExchangeShape shape{plan, parameters_, input_.limits.clip_by_global_norm,
@@ -196,9 +198,10 @@ AggregationOption ExtendedModel::Option(const AggregationPlan& plan) const {
                                                        input_.profile.update_cpu_seconds_per_byte);
   option.server_core_share = CoreShare(option.server_memory_mib);
   if (platform.prices.put_request > 0 || platform.prices.get_request > 0) {
-    const RequestCount requests = IterationCost(shape);
-    option.request_price = static_cast<double>(requests.puts) * platform.prices.put_request +
-                           static_cast<double>(requests.gets) * platform.prices.get_request;
+    option.requests = IterationCost(shape);
+    option.request_price =
+        PriceOf(platform.prices, {.put_requests = static_cast<double>(option.requests.puts),
+                                  .get_requests = static_cast<double>(option.requests.gets)});
   }
   return option;
 }
@@ -255,16 +258,31 @@ double ExtendedModel::PipelinedSeconds(const WorkerTerms& workers, int memory_mi
   return std::max(stages.PipelinedSeconds(), option.worker_cpu_seconds + option.server_cpu_seconds);
 }
 
+// All compute at once and share the cores: a function may use the quota that it has not used while
+// it waited, up to the burst.
+double ExtendedModel::UnhinderedSeconds(const WorkerTerms& workers, int memory_mib,
+                                        double compute_seconds) const {
+  const double share = CoreShare(memory_mib);
+  const double crowd = cores_ > 0 ? std::max(1.0, workers.functions / cores_) : 1 / share;
+  return std::min(1 / share, crowd) * (compute_seconds * share);
+}
+
+double ExtendedModel::SavedQuotaSeconds(const WorkerTerms& workers, int memory_mib,
+                                        const AggregationOption& option, double compute_seconds,
+                                        double exchange_seconds) const {
+  if (input_.platform.cpu_burst_seconds <= 0) return 0;
+  const double unhindered = UnhinderedSeconds(workers, memory_mib, compute_seconds);
+  const double wait = PipelinedSeconds(workers, memory_mib, option) + workers.straggler_seconds;
+  return std::max(0.0, std::min(compute_seconds - unhindered, wait - exchange_seconds));
+}
+
 double ExtendedModel::ExchangeSeconds(const WorkerTerms& workers, int memory_mib,
                                       const AggregationOption& option,
                                       double compute_seconds) const {
   const double share = CoreShare(memory_mib);
   const double step_cpu = compute_seconds * share;
   const double n = workers.functions;
-  // All compute at once and share the cores: a function may use the quota that it has not used
-  // while it waited, up to the burst.
-  const double crowd = cores_ > 0 ? std::max(1.0, n / cores_) : 1 / share;
-  const double unhindered = std::min(1 / share, crowd) * step_cpu;
+  const double unhindered = UnhinderedSeconds(workers, memory_mib, compute_seconds);
   const double wait = PipelinedSeconds(workers, memory_mib, option) + workers.straggler_seconds;
   double iteration =
       std::max(unhindered + wait, compute_seconds + wait - input_.platform.cpu_burst_seconds);
@@ -290,14 +308,6 @@ double ExtendedModel::LeastExchangeSeconds(const WorkerTerms& workers, int low_m
   const double wait = std::min(PipelinedSeconds(workers, low_mib, option),
                                PipelinedSeconds(workers, high_mib, option));
   return std::max(option.worker_cpu_seconds / share, wait - input_.platform.cpu_burst_seconds);
-}
-
-// What one second of the whole plan costs.
-double ExtendedModel::SecondPrice(double workers_mib, double servers_gib, double servers_milli_cpu,
-                                  double workers_milli_cpu) const {
-  const Platform::Prices& prices = input_.platform.prices;
-  return (workers_mib / kMibPerGib + servers_gib) * prices.gib_second +
-         (workers_milli_cpu + servers_milli_cpu) / kMilliPerCore * prices.vcpu_second;
 }
 
 Prediction ExtendedModel::FixedTerms(const WorkerTerms& workers, int memory_mib) const {
@@ -328,10 +338,9 @@ std::optional<Prediction> ExtendedModel::Predict(const WorkerTerms& workers, int
 
 std::optional<Prediction> ExtendedModel::Predict(const WorkerTerms& workers, int memory_mib,
                                                  const AggregationOption& option,
-                                                 const Prediction& fixed) const {
+                                                 const Prediction& fixed, Bill* bill) const {
   const WorkloadProfile& profile = input_.profile;
   const Platform& platform = input_.platform;
-  const double n = workers.functions;
   const auto iterations = static_cast<double>(workers.iterations);
   Prediction prediction = fixed;
   prediction[Term::kCommunication] =
@@ -355,13 +364,22 @@ std::optional<Prediction> ExtendedModel::Predict(const WorkerTerms& workers, int
   }
   prediction.seconds = prediction.TotalSeconds(iterations);
 
+  // What PriceOf the bill gives, in the multiplications that a search can afford.
   const double second_price =
-      SecondPrice(n * (memory_mib + platform.sidecar_memory_mib), option.servers_gib,
-                  option.servers_milli_cpu, n * MilliCpu(memory_mib));
+      PriceOf(platform.prices, FunctionBill(platform, memory_mib, workers.functions, 1)) +
+      option.second_price;
   const double checkpoint_puts = checkpoints * (option.plan.shards + 1);
+  const double invocations = slices * (workers.functions + option.servers);
   prediction.cost = second_price * prediction.seconds + iterations * option.request_price +
                     checkpoint_puts * platform.prices.put_request +
-                    slices * (n + option.servers) * platform.prices.invocation;
+                    invocations * platform.prices.invocation;
+  if (bill != nullptr) {
+    *bill = FunctionBill(platform, memory_mib, workers.functions, prediction.seconds);
+    *bill += FunctionBill(platform, option.server_memory_mib, option.servers, prediction.seconds);
+    bill->put_requests = iterations * static_cast<double>(option.requests.puts) + checkpoint_puts;
+    bill->get_requests = iterations * static_cast<double>(option.requests.gets);
+    bill->invocations = invocations;
+  }
   return prediction;
 }
 
@@ -369,10 +387,11 @@ Bound ExtendedModel::LeastOf(const WorkerTerms& workers, int memory_mib, double 
                              double servers_gib) const {
   Prediction least = FixedTerms(workers, memory_mib);
   least[Term::kCommunication] = exchange_seconds;
-  const double n = workers.functions;
+  const Platform& platform = input_.platform;
   const double seconds = least.TotalSeconds(static_cast<double>(workers.iterations));
-  const double price = SecondPrice(n * (memory_mib + input_.platform.sidecar_memory_mib),
-                                   servers_gib, 0, n * MilliCpu(memory_mib));
+  Bill second = FunctionBill(platform, memory_mib, workers.functions, 1);
+  second.gib_seconds += servers_gib;
+  const double price = PriceOf(platform.prices, second);
   return {seconds * kBoundSlack, price * seconds * kBoundSlack};
 }
 

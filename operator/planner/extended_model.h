@@ -10,6 +10,7 @@
 #include <optional>
 #include <vector>
 
+#include "common/plan/bill.h"
 #include "common/plan/collective_cost.h"
 #include "common/plan/iteration_time.h"
 #include "operator/planner/performance_model.h"
@@ -39,6 +40,8 @@ struct AggregationOption {
   double servers_gib = 0;  // sidecars included
   double servers_mib = 0;  // likewise
   double servers_milli_cpu = 0;
+  double second_price = 0;   // of all servers, US dollars
+  RequestCount requests;     // of one iteration; none where they cost nothing
   double request_price = 0;  // of one iteration, US dollars
   // CPU seconds of one iteration's exchange, and the share of a core that a server has.
   double worker_cpu_seconds = 0;
@@ -82,9 +85,11 @@ class ExtendedModel : public PerformanceModel {
   // The terms that do not depend on the aggregation; kCheckpoint: the trained model's alone.
   // Requires Possible().
   Prediction FixedTerms(const WorkerTerms& workers, int memory_mib) const;
-  // The same with FixedTerms() of these workers.
+  // The same with FixedTerms() of these workers. `bill` (may be null): what the cost is the price
+  // of.
   std::optional<Prediction> Predict(const WorkerTerms& workers, int memory_mib,
-                                    const AggregationOption& option, const Prediction& fixed) const;
+                                    const AggregationOption& option, const Prediction& fixed,
+                                    Bill* bill = nullptr) const;
   // Not more than Predict gives with any option: `exchange_seconds` and `servers_gib` are the least
   // of the options, and every fee is left out. Requires Possible().
   Bound LeastOf(const WorkerTerms& workers, int memory_mib, double exchange_seconds,
@@ -92,7 +97,14 @@ class ExtendedModel : public PerformanceModel {
   // What one iteration takes beside its compute time; `compute_seconds` = of the same iteration.
   double ExchangeSeconds(const WorkerTerms& workers, int memory_mib,
                          const AggregationOption& option, double compute_seconds) const;
-  // Not more than that, whatever the compute time and the memory from `low_mib` to `high_mib`.
+  // Of the compute time of an iteration, what the quota that was left over in the exchange takes
+  // off it, given the exchange as above: the compute phase of a run is that much shorter, and the
+  // exchange beside it that much longer.
+  double SavedQuotaSeconds(const WorkerTerms& workers, int memory_mib,
+                           const AggregationOption& option, double compute_seconds,
+                           double exchange_seconds) const;
+  // Not more than ExchangeSeconds, whatever the compute time and the memory from `low_mib` to
+  // `high_mib`.
   double LeastExchangeSeconds(const WorkerTerms& workers, int low_mib, int high_mib,
                               const AggregationOption& option) const;
 
@@ -130,13 +142,13 @@ class ExtendedModel : public PerformanceModel {
   double MilliCpu(double memory_mib) const;
   // Of a core, for one thread: min(1, quota); 1 without quotas.
   double CoreShare(double memory_mib) const;
+  double UnhinderedSeconds(const WorkerTerms& workers, int memory_mib,
+                           double compute_seconds) const;
   double PipelinedSeconds(const WorkerTerms& workers, int memory_mib,
                           const AggregationOption& option) const;
   double ColdStartSeconds(int functions, double memory_mib) const;
   // Of one iteration beside samples / R.
   double OverheadSeconds(double memory_mib) const;
-  double SecondPrice(double workers_mib, double servers_gib, double servers_milli_cpu,
-                     double workers_milli_cpu) const;
 
   const PlannerInput& input_;
   const double cores_;  // of all functions together; zero = not known

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "common/base/status.h"
+#include "common/plan/bill.h"
 #include "common/plan/plan.h"
 #include "common/plan/workload.h"
 
@@ -102,6 +103,9 @@ struct PlanCandidate {
   double iterations = 0;  // k; a real number in λDNN's model
   AggregationPlan aggregation;
   Prediction predicted;
+  // What predicted.cost is the price of (extended model). Requests are counted where the platform
+  // charges for them.
+  Bill bill;
 };
 
 // Why there is no plan.

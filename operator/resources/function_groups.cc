@@ -2,7 +2,6 @@
 #include "operator/resources/function_groups.h"
 
 #include <algorithm>
-#include <cmath>
 
 namespace lambdadnn {
 namespace {
@@ -51,12 +50,6 @@ GroupKind KindOfGroup(const std::string& name) {
 
 bool ServesTls(const FunctionGroup& group) {
   return group.environment.contains(kTlsCertificateVariable);
-}
-
-int MilliCpuOf(const Platform& platform, int memory_mib) {
-  if (platform.milli_cpu_per_gib <= 0) return 0;
-  const double share = platform.milli_cpu_per_gib * memory_mib / 1024.0;
-  return std::max(10, static_cast<int>(std::lround(share)));
 }
 
 std::vector<FunctionGroup> PlannedGroups(const Job& job, const Platform& platform,

@@ -23,10 +23,6 @@ std::string ServersGroupName(int plan_revision);
 enum class GroupKind { kWorkers, kServers, kProfile };
 GroupKind KindOfGroup(const std::string& name);
 
-// CPU share of a function: memory x milliCpuPerGiB, at least 10 where the platform limits CPU at
-// all; 0 = no limit.
-int MilliCpuOf(const Platform& platform, int memory_mib);
-
 // What every function of a job is told by its environment: the key that its callers must show, the
 // certificate that it shows them, and the credentials of the store (never part of a slice request).
 struct FunctionSecrets {

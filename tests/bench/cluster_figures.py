@@ -59,10 +59,10 @@ def prediction_errors(report):
     """Relative errors of the seconds in all; of the training alone, from the plan to the last slice's
     end, without the pods' end after it; of the cost."""
     predicted, actual = report["predicted"], report["actual"]
-    profiling = predicted["profilingSeconds"]
+    before = report["beforePlan"]["seconds"]
     ended = max(part["end"] for function in report["timeline"] for part in function["slices"])
     return (predicted["seconds"] / actual["seconds"] - 1,
-            (predicted["seconds"] - profiling) / (ended - profiling) - 1,
+            (predicted["seconds"] - before) / (ended - before) - 1,
             predicted["cost"] / actual["cost"] - 1)
 
 
@@ -299,7 +299,7 @@ class ClusterFigures(OnPods):
                 whole, training, cost = errors[-1]
                 self.say("prediction", f"{functions} x {memory_mib} MiB: predicted "
                          f"{predicted['seconds']:.1f} s, actual {actual['seconds']:.1f} s ({whole:+.1%}; "
-                         f"{predicted['profilingSeconds']:.1f} s of both are profiling), training alone "
+                         f"{report['beforePlan']['seconds']:.1f} s of both were before the plan), training alone "
                          f"{training:+.1%}; ${predicted['cost']:.6f}, ${actual['cost']:.6f} "
                          f"({cost:+.1%}); residual "
                          f"{float(report['profile'].get('residual', 0)):.1%}")

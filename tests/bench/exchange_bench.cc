@@ -79,7 +79,10 @@ void Measure(Machine& machine, ObjectStore& store, int workers, int megabytes, i
   int64_t misses = 0;
   for (const auto& [role, record] : result.records) {
     misses += record.store.misses;
-    if (role.starts_with("worker")) seconds += record.phases.communicate / kIterations / workers;
+    if (!role.starts_with("worker")) continue;
+    for (const Phase phase : {Phase::kPush, Phase::kWait, Phase::kPull}) {
+      seconds += record.phases[phase].wall_seconds / kIterations / workers;
+    }
   }
   ExchangeShape shape;
   shape.aggregation = job.MakePlan().aggregation;

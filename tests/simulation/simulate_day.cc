@@ -178,7 +178,8 @@ class Day {
         .slices = functions_,
         .open_store = [this](const StoreReference&,
                              const StoreSecrets&) -> Result<std::unique_ptr<ObjectStore>> {
-          return std::unique_ptr<ObjectStore>(std::make_unique<MeteredObjectStore>(store_));
+          return std::unique_ptr<ObjectStore>(
+              std::make_unique<MeteredObjectStore>(store_, runtime_.clock));
         },
         .observer = &endings_,
         .record_event = [&recorder](EventDraft draft) { recorder.Record(std::move(draft)); }};

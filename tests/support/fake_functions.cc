@@ -327,6 +327,9 @@ void FakeFunctions::End(Slice& slice, SliceRecord record) {
   record.store.puts = 1;
   record.store.gets = 2;
   record.wall_seconds = ToSeconds(clock_.Now() - slice.started);
+  if (slice.request.role().kind == RoleKind::kWorker) {
+    record.phases[Phase::kCompute].wall_seconds = record.wall_seconds;
+  }
   slice.record = record;
   if (record.error.code() == StatusCode::kCancelled) return;  // stopped at once: no record
   (void)store_.Put(RecordKey(slice.request.store.prefix, record.invocation),

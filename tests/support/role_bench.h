@@ -73,6 +73,7 @@ class RoleBench {
   int vectors = 0;  // of the optimizer
   std::vector<ProgressLine> lines;
   std::function<bool()> stop_wanted = [] { return false; };
+  PhaseMeter phases{clock, {}, clock.Now()};
   RoleContext context{runtime,
                       store,
                       interrupt,
@@ -80,6 +81,7 @@ class RoleBench {
                       [this](const ProgressLine& line) { lines.push_back(line); },
                       [this] { return stop_wanted(); },
                       [] {},
+                      phases,
                       clock.Now()};
 
  private:

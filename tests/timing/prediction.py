@@ -6,14 +6,14 @@ TOLERANCE = 0.15  # of the median over runs
 
 
 def error_of(report, what):
-    """Of one run, told as `what`: |predicted / actual - 1|, both without profiling, which is over when the
-    prediction is made."""
+    """Of one run, told as `what`: |predicted / actual - 1|, both without what was over when the prediction
+    was made, profiling above all."""
     plan, predicted, actual = report["plan"], report["predicted"], report["actual"]["seconds"]
-    profiling = predicted["profilingSeconds"]
-    error = (predicted["seconds"] - profiling) / (actual - profiling) - 1
+    before = report["beforePlan"]["seconds"]
+    error = (predicted["seconds"] - before) / (actual - before) - 1
     print(f"{what}: {plan['functions']} x {plan['memory']}, "
           f"predicted {predicted['seconds']:.1f} s, actual {actual:.1f} s "
-          f"({error:+.1%}; {profiling:.1f} s of both are profiling; residual "
+          f"({error:+.1%}; {before:.1f} s of both were before the plan; residual "
           f"{float(report['profile'].get('residual', 0)):.1%})", flush=True)
     return abs(error)
 

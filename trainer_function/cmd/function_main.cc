@@ -9,6 +9,7 @@
 #include "common/base/files.h"
 #include "common/base/process_usage.h"
 #include "common/base/text.h"
+#include "common/base/throttled_time.h"
 #include "common/http/http_server.h"
 #include "common/http/pinned_certificate.h"
 #include "common/objectstore/open_store.h"
@@ -261,11 +262,15 @@ int RunFunction(Runtime& runtime, SliceEnvironment environment, SliceCredentials
   CpuPacer pacer(runtime.clock, settings->milli_cpu);
   pacer.FollowFile(settings->milli_cpu_file);
   environment.usage = CurrentProcessUsage;
+  const std::unique_ptr<ThrottledTime> throttled = ThrottledTime::Open();
+  if (throttled != nullptr) {
+    environment.throttled_seconds = [&throttled] { return throttled->Seconds(); };
+  }
   AddStores(runtime, credentials, environment);
   // Where no control group keeps the quota the function host says so by LAMBDADNN_MILLI_CPU_FILE, a
   // platform without limits by LAMBDADNN_MILLI_CPU.
   if (settings->milli_cpu > 0 || !settings->milli_cpu_file.empty()) {
-    AddPacing([&pacer] { pacer.Pace(); }, &environment);
+    AddPacing(pacer, &environment);
   }
 
   MetricsRegistry metrics;

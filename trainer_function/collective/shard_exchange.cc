@@ -13,11 +13,12 @@ namespace lambdadnn {
 static_assert(kTransferThreads == kRequestsInFlight, "the planner predicts with as many");
 
 ShardExchange::ShardExchange(Runtime& runtime, Interrupt& interrupt, Transport& transport,
-                             StopAgreement& agreement, const AggregationPlan& aggregation,
-                             const ParameterBlocks& blocks, int rank)
-    : runtime_(runtime),
-      transport_(transport),
+                             StopAgreement& agreement, PhaseMeter& phases,
+                             const AggregationPlan& aggregation, const ParameterBlocks& blocks,
+                             int rank)
+    : transport_(transport),
       agreement_(agreement),
+      phases_(phases),
       aggregation_(aggregation),
       blocks_(blocks),
       rank_(rank),
@@ -41,6 +42,7 @@ Status ShardExchange::PullShard(int64_t version, int shard, std::span<float> wei
 
 Status ShardExchange::Exchange(int64_t iteration, std::span<const float> gradient, int64_t samples,
                                double loss_sum, std::span<float> weights) {
+  const PhaseScope push(phases_, Phase::kPush);
   // The deletes of the iteration before must not wait behind this one's waits.
   LDNN_RETURN_IF_ERROR(pushes_.WaitIdle());
   std::atomic<int> arrived{0};
@@ -61,9 +63,9 @@ Status ShardExchange::Exchange(int64_t iteration, std::span<const float> gradien
   }
   // The caller reuses `gradient` once this returns, so even the reply to each push must be in.
   LDNN_RETURN_IF_ERROR(pushes_.WaitIdle());
-  const Instant pushed = runtime_.clock.Now();
+  phases_.Enter(Phase::kWait);
   LDNN_RETURN_IF_ERROR(pulls_.WaitFor([&] { return arrived > 0; }));
-  wait_seconds_ += ToSeconds(runtime_.clock.Now() - pushed);
+  phases_.Enter(Phase::kPull);
   LDNN_RETURN_IF_ERROR(pulls_.WaitIdle());
   // New weights prove that this iteration's gradients were merged: no role reads them again.
   pushes_.Submit([=, this] {
@@ -76,6 +78,7 @@ Status ShardExchange::Exchange(int64_t iteration, std::span<const float> gradien
 }
 
 Status ShardExchange::Finish() {
+  const PhaseScope push(phases_, Phase::kPush);
   LDNN_RETURN_IF_ERROR(pulls_.WaitIdle());
   return pushes_.WaitIdle();
 }

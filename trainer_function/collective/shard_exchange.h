@@ -10,6 +10,7 @@
 #include "common/base/runtime.h"
 #include "common/plan/plan.h"
 #include "trainer_function/collective/stop_agreement.h"
+#include "trainer_function/transport/phase_meter.h"
 #include "trainer_function/transport/transfer_pool.h"
 #include "trainer_function/transport/transport.h"
 
@@ -17,9 +18,9 @@ namespace lambdadnn {
 
 class ShardExchange {
  public:
-  // All references must outlive the exchange.
+  // All references must outlive the exchange. `phases` is told when it pushes, waits and pulls.
   ShardExchange(Runtime& runtime, Interrupt& interrupt, Transport& transport,
-                StopAgreement& agreement, const AggregationPlan& aggregation,
+                StopAgreement& agreement, PhaseMeter& phases, const AggregationPlan& aggregation,
                 const ParameterBlocks& blocks, int rank);
 
   // Pushes this worker's gradient of `iteration` (sums over its samples) and fills `weights` with
@@ -29,20 +30,17 @@ class ShardExchange {
                   double loss_sum, std::span<float> weights);
   // Waits for what still runs in the background.
   Status Finish();
-  // Total time spent waiting for the first weights of an iteration, in seconds.
-  double wait_seconds() const { return wait_seconds_; }
 
  private:
   ExchangeObjectName GradientName(int64_t iteration, int shard) const;
   Status PullShard(int64_t version, int shard, std::span<float> weights);
 
-  Runtime& runtime_;
   Transport& transport_;
   StopAgreement& agreement_;
+  PhaseMeter& phases_;
   const AggregationPlan aggregation_;
   const ParameterBlocks blocks_;
   const int rank_;
-  double wait_seconds_ = 0;
   TransferPool pushes_;
   TransferPool pulls_;
 };

@@ -14,11 +14,11 @@ constexpr int64_t kPullsAhead = 2 * kTransferThreads;
 }  // namespace
 
 TreeNode::TreeNode(Runtime& runtime, Interrupt& interrupt, Transport& transport,
-                   StopAgreement& agreement, const AggregationPlan& aggregation,
+                   StopAgreement& agreement, PhaseMeter& phases, const AggregationPlan& aggregation,
                    const ParameterBlocks& blocks, const ServerPosition& position)
-    : runtime_(runtime),
-      transport_(transport),
+    : transport_(transport),
       agreement_(agreement),
+      phases_(phases),
       aggregation_(aggregation),
       blocks_(blocks),
       position_(position),
@@ -61,9 +61,11 @@ Result<ReceivedObject> TreeNode::AwaitNext(int64_t iteration) {
   }
   const std::shared_ptr<Pulled> slot = ahead_.front();
   ahead_.pop_front();
-  const Instant start = runtime_.clock.Now();
+  // What has come already costs no change of phase.
+  std::optional<PhaseScope> waits;
+  if (!slot->done.load()) waits.emplace(phases_, any_arrived_ ? Phase::kPull : Phase::kWait);
   LDNN_RETURN_IF_ERROR(pulls_.WaitFor([&] { return slot->done.load(); }));
-  wait_seconds_ += ToSeconds(runtime_.clock.Now() - start);
+  any_arrived_ = true;
   return std::move(*slot->result);
 }
 
@@ -96,6 +98,7 @@ Result<MergedShard> TreeNode::MergeShard(int64_t iteration, int shard) {
 
 Status TreeNode::Merge(int64_t iteration, const std::function<Status(const MergedShard&)>& merged) {
   begun_ = 0;
+  any_arrived_ = false;
   ahead_.clear();
   for (int64_t shard = shards_.begin; shard < shards_.end; ++shard) {
     LDNN_ASSIGN_OR_RETURN(const MergedShard sum, MergeShard(iteration, static_cast<int>(shard)));

@@ -16,6 +16,7 @@
 #include "common/base/runtime.h"
 #include "common/plan/geometry.h"
 #include "trainer_function/collective/stop_agreement.h"
+#include "trainer_function/transport/phase_meter.h"
 #include "trainer_function/transport/transfer_pool.h"
 #include "trainer_function/transport/transport.h"
 
@@ -32,8 +33,9 @@ struct MergedShard {
 
 class TreeNode {
  public:
+  // All references must outlive the node. `phases` is told when it waits and pulls.
   TreeNode(Runtime& runtime, Interrupt& interrupt, Transport& transport, StopAgreement& agreement,
-           const AggregationPlan& aggregation, const ParameterBlocks& blocks,
+           PhaseMeter& phases, const AggregationPlan& aggregation, const ParameterBlocks& blocks,
            const ServerPosition& position);
 
   // Merges all shards of the group for `iteration`, calling `merged` for each in order of shards
@@ -43,7 +45,6 @@ class TreeNode {
   Range shards() const { return shards_; }
   // The group's shards as one range of the flat vector.
   Range elements() const;
-  double wait_seconds() const { return wait_seconds_; }
 
  private:
   struct Pulled {
@@ -55,19 +56,19 @@ class TreeNode {
   bool NextHasArrived() const;
   Result<MergedShard> MergeShard(int64_t iteration, int shard);
 
-  Runtime& runtime_;
   Transport& transport_;
   StopAgreement& agreement_;
+  PhaseMeter& phases_;
   const AggregationPlan aggregation_;
   const ParameterBlocks blocks_;
   const ServerPosition position_;
   const Range shards_;
   const Range children_;
   std::vector<float> sums_;  // of all shards of the group
-  double wait_seconds_ = 0;
   // Pulls in flight or arrived, in (shard, child) order, and how many of the iteration began.
   std::deque<std::shared_ptr<Pulled>> ahead_;
   int64_t begun_ = 0;
+  bool any_arrived_ = false;  // of the iteration
   TransferPool pulls_;
 };
 

@@ -68,6 +68,7 @@ Result<std::vector<double>> RootUpdate::ExchangeNorms(int64_t iteration) {
     own.push_back(BlockSquares(merged.gradient, plan.block_elements));
     TransferMetadata metadata;
     metadata.elements = merged.elements;
+    const PhaseScope push(context_.phases, Phase::kPush);
     LDNN_RETURN_IF_ERROR(transport_.Push(NormsName(iteration, merged.shard), metadata,
                                          std::as_bytes(std::span(own.back()))));
   }
@@ -79,6 +80,7 @@ Result<std::vector<double>> RootUpdate::ExchangeNorms(int64_t iteration) {
       continue;
     }
     const Range range = ShardRange(plan.blocks(), plan.aggregation.shards, shard);
+    const PhaseScope pull(context_.phases, Phase::kPull);
     LDNN_ASSIGN_OR_RETURN(const ReceivedObject received,
                           transport_.Pull(NormsName(iteration, shard), range));
     const auto squares = received.values<double>();

@@ -66,15 +66,14 @@ class ServerRole {
 };
 
 Status ServerRole::Load() {
-  const PhaseTimer timer(context_.runtime.clock, &record_.phases.load);
   LDNN_RETURN_IF_ERROR(session_.Begin());
   const SliceStart& start = session_.start();
   const SliceRequest& request = context_.request;
   continues_ = request.start.has_value() && !start.warm &&
                start.checkpoint == CheckpointAt(request, request.first_iteration);
   node_ = std::make_unique<TreeNode>(context_.runtime, context_.interrupt, session_.transport(),
-                                     session_.agreement(), plan_.aggregation, plan_.blocks(),
-                                     position_);
+                                     session_.agreement(), context_.phases, plan_.aggregation,
+                                     plan_.blocks(), position_);
   pushes_ = std::make_unique<TransferPool>(context_.runtime, context_.interrupt, "push");
   if (!is_root_) return OkStatus();
   epoch_loss_sum_ = start.manifest.epoch_loss_sum;
@@ -142,6 +141,7 @@ Status ServerRole::OnMerged(int64_t iteration, const MergedShard& merged) {
     });
     return OkStatus();
   }
+  const PhaseScope scope(context_.phases, Phase::kUpdate);
   const Status updated = [&]() -> Status {
     if (leads_ && merged.shard == 0) LDNN_RETURN_IF_ERROR(Decide(iteration, merged));
     return update_->OnMerged(iteration, merged);
@@ -151,17 +151,22 @@ Status ServerRole::OnMerged(int64_t iteration, const MergedShard& merged) {
 }
 
 Status ServerRole::RunIteration(int64_t iteration) {
-  // Buffers of the last iteration are written again now: even the replies to its pushes must be in.
-  LDNN_RETURN_IF_ERROR(pushes_->WaitIdle());
+  {
+    // Buffers of the last iteration are written again now: even the replies to its pushes must be
+    // in.
+    const PhaseScope push(context_.phases, Phase::kPush);
+    LDNN_RETURN_IF_ERROR(pushes_->WaitIdle());
+  }
   session_.StopInTime();
   LDNN_RETURN_IF_ERROR(node_->Merge(
       iteration, [&](const MergedShard& merged) { return OnMerged(iteration, merged); }));
-  if (is_root_) LDNN_RETURN_IF_ERROR(update_->FinishIteration(iteration));
-  return OkStatus();
+  if (!is_root_) return OkStatus();
+  const PhaseScope scope(context_.phases, Phase::kUpdate);
+  return update_->FinishIteration(iteration);
 }
 
 Status ServerRole::Checkpoint(int64_t iteration, bool last) {
-  const PhaseTimer timer(context_.runtime.clock, &record_.phases.checkpoint);
+  const PhaseScope timer(context_.phases, Phase::kCheckpoint);
   for (int64_t shard = node_->shards().begin; shard < node_->shards().end; ++shard) {
     const Range elements =
         ShardRange(plan_.blocks(), plan_.aggregation.shards, static_cast<int>(shard));
@@ -201,7 +206,6 @@ void ServerRole::Report(int64_t done, double seconds) {
 }
 
 Status ServerRole::Completed(int64_t done, double seconds) {
-  record_.phases.communicate += seconds;
   Report(done, seconds);
   if (is_root_ && plan_.checkpoint_every > 0 && done % plan_.checkpoint_every == 0 &&
       done < session_.agreement().end()) {
@@ -212,11 +216,14 @@ Status ServerRole::Completed(int64_t done, double seconds) {
 
 Status ServerRole::Train() {
   LDNN_RETURN_IF_ERROR(Load());
+  context_.phases.Enter(Phase::kMerge);
   LDNN_RETURN_IF_ERROR(session_.RunIterations(
       [this](int64_t iteration) { return RunIteration(iteration); },
       [this](int64_t done, double seconds) { return Completed(done, seconds); }));
-  record_.phases.wait = node_->wait_seconds();
-  LDNN_RETURN_IF_ERROR(pushes_->WaitIdle());
+  {
+    const PhaseScope push(context_.phases, Phase::kPush);
+    LDNN_RETURN_IF_ERROR(pushes_->WaitIdle());
+  }
   if (is_root_ && record_.next_iteration > context_.request.first_iteration) {
     LDNN_RETURN_IF_ERROR(Checkpoint(record_.next_iteration, true));
   }

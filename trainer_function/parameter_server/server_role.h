@@ -11,7 +11,7 @@
 namespace lambdadnn {
 
 // Runs until the plan's end, an agreed stop or an error. Fills in next_iteration, outcome,
-// checkpoint, digest and phases of the session's record; on error only what is true at that point,
+// checkpoint and digest of the session's record; on error only what is true at that point,
 // and `permanent` when another try cannot help.
 Status RunServerRole(SliceSession& session);
 

@@ -36,7 +36,13 @@ void CpuPacer::Pace() {
     if (milli_cpu_ <= 0) debt_ = Duration::zero();
     if (debt_ > Duration::zero()) sleep = FromSeconds(ToSeconds(debt_) / quota);
   }
+  if (sleep <= Duration::zero()) return;
+  const Instant begin = clock_.Now();
   clock_.SleepFor(sleep);
+  const Duration slept = clock_.Now() - begin;
+  Duration before = slept_.load();
+  while (!slept_.compare_exchange_weak(before, before + slept)) {
+  }
 }
 
 void CpuPacer::SetMilliCpu(int milli_cpu) {

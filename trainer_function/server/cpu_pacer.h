@@ -4,6 +4,7 @@
 // the middle of a piece, so pieces should take well below a second.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <mutex>
 #include <string>
@@ -28,6 +29,8 @@ class CpuPacer {
   void Pace();
   void SetMilliCpu(int milli_cpu);
   int milli_cpu() const;
+  // By all threads together so far.
+  Duration slept() const { return slept_.load(); }
 
  private:
   void ReadQuotaFile();
@@ -39,6 +42,7 @@ class CpuPacer {
   int milli_cpu_;
   Instant last_wall_;
   Duration last_cpu_;
+  std::atomic<Duration> slept_{Duration::zero()};
   Duration debt_{};  // CPU time used beyond the quota; negative = credit
 };
 

@@ -75,7 +75,11 @@ std::unique_ptr<ObjectStore> PaceStore(std::unique_ptr<ObjectStore> store,
   return std::make_unique<PacedStore>(std::move(store), std::move(pace));
 }
 
-void AddPacing(std::function<void()> pace, SliceEnvironment* environment) {
+void AddPacing(CpuPacer& pacer, SliceEnvironment* environment) {
+  const std::function<void()> pace = [&pacer] { pacer.Pace(); };
+  environment->throttled_seconds = [&pacer, before = environment->throttled_seconds] {
+    return ToSeconds(pacer.slept()) + (before ? before() : 0);
+  };
   environment->pace = [pace, before = environment->pace] {
     if (before) before();
     pace();

@@ -9,6 +9,7 @@
 
 #include "common/objectstore/object_store.h"
 #include "trainer_function/model/trainable_model.h"
+#include "trainer_function/server/cpu_pacer.h"
 #include "trainer_function/server/slice_service.h"
 
 namespace lambdadnn {
@@ -18,7 +19,8 @@ std::unique_ptr<TrainableModel> PaceModel(std::unique_ptr<TrainableModel> model,
                                           std::function<void()> pace);
 std::unique_ptr<ObjectStore> PaceStore(std::unique_ptr<ObjectStore> store,
                                        std::function<void()> pace);
-// Adds `pace` to the environment's own pace, to its models and to its stores.
-void AddPacing(std::function<void()> pace, SliceEnvironment* environment);
+// Adds the pacer to the environment's own pace, to its models and to its stores, and what it sleeps
+// to throttled_seconds. It outlives the environment.
+void AddPacing(CpuPacer& pacer, SliceEnvironment* environment);
 
 }  // namespace lambdadnn

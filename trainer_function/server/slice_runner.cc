@@ -35,6 +35,12 @@ ProcessUsage Usage(const SliceEnvironment& environment) {
   return environment.usage ? environment.usage() : ProcessUsage{};
 }
 
+PhaseSources PhaseSourcesOf(const SliceEnvironment& environment,
+                            const MeteredObjectStore& metered) {
+  return {[&environment] { return Usage(environment).cpu_seconds; }, environment.throttled_seconds,
+          [&metered] { return metered.Requests(); }};
+}
+
 TrainingEnvironment TrainingPart(const SliceEnvironment& environment) {
   return {environment.make_model, environment.open_dataset,
           [&environment] { return Usage(environment).max_rss_bytes; },
@@ -107,10 +113,14 @@ SliceRecord RunAsItIs(Runtime& runtime, const SliceEnvironment& environment,
   Status status = store.status();
   if (status.ok()) {
     RetryingObjectStore patient(**store, runtime, RetriesUntil(signals.interrupt));
-    MeteredObjectStore metered(patient);
+    MeteredObjectStore metered(patient, runtime.clock);
+    PhaseMeter phases(runtime.clock, PhaseSourcesOf(environment, metered), started);
     if (auto earlier = FindRecord(metered, request)) return *std::move(earlier);
     const auto tell = [&metered, &emit](ProgressLine line) {
-      line.objects_added = ObjectsAdded(metered.Counts());
+      const StoreCounters counts = metered.Counts();
+      line.objects_added = ObjectsAdded(counts);
+      line.puts = counts.PricedPuts();
+      line.gets = counts.PricedGets();
       emit(line);
     };
     const RoleContext context = {runtime,
@@ -120,9 +130,13 @@ SliceRecord RunAsItIs(Runtime& runtime, const SliceEnvironment& environment,
                                  tell,
                                  [&signals] { return signals.stop_wanted.load(); },
                                  environment.pace ? environment.pace : [] {},
+                                 phases,
                                  started};
     status = RunRole(context, environment, &record);
     record.store = metered.Counts();
+    record.latencies = metered.Latencies();
+    record.phases = phases.Settle();
+    record.wall_seconds = record.phases.WallSeconds();
   }
   if (!status.ok()) {
     record.permanent = record.permanent || IsPermanent(status.code());
@@ -132,7 +146,7 @@ SliceRecord RunAsItIs(Runtime& runtime, const SliceEnvironment& environment,
   const ProcessUsage after = Usage(environment);
   record.cpu_seconds = after.cpu_seconds - before.cpu_seconds;
   record.max_rss_bytes = after.max_rss_bytes;
-  record.wall_seconds = ToSeconds(runtime.clock.Now() - started);
+  if (!store.ok()) record.wall_seconds = ToSeconds(runtime.clock.Now() - started);
   if (store.ok() && LeavesRecord(record, signals)) WriteRecord(runtime, **store, request, &record);
   return record;
 }
@@ -189,7 +203,7 @@ SliceRecord RunSlice(Runtime& runtime, const SliceEnvironment& environment,
   CpuPacer pacer(runtime.clock, request.profile.milli_cpu,
                  [&environment] { return FromSeconds(Usage(environment).cpu_seconds); });
   SliceEnvironment paced = environment;
-  AddPacing([&pacer] { pacer.Pace(); }, &paced);
+  AddPacing(pacer, &paced);
   return RunAsItIs(runtime, paced, request, signals, started, emit);
 }
 

@@ -50,6 +50,9 @@ struct SliceEnvironment {
   // What this process has used so far (CurrentProcessUsage of common/base/process_usage.h); null =
   // records say zero.
   std::function<ProcessUsage()> usage;
+  // For how long CPU quotas have kept this process from running so far: by its control group
+  // (common/base/throttled_time.h) and by pacing; null = records say zero.
+  std::function<double()> throttled_seconds;
 };
 
 class SliceService {

@@ -69,6 +69,7 @@ Status SliceSession::RunIterations(
 }
 
 void SliceSession::End(std::span<const float> weights) {
+  const PhaseScope scope(context_.phases, Phase::kCheckpoint);
   if (!weights.empty()) record_.state_digest = Hex64(Xxh3(AsBytes(weights)));
   record_.outcome = agreement_->is_final() ? SliceOutcome::kFinished : SliceOutcome::kStopped;
 }

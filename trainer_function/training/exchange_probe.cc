@@ -93,7 +93,7 @@ ExchangeProbe::ExchangeProbe(const RoleContext& context, const TrainingEnvironme
 
 // One part and its manifest: those of other shards are written at the same time by their own roots.
 Status ExchangeProbe::MeasureCheckpoint(int64_t parameters) {
-  const PhaseTimer timer(context_.runtime.clock, &record_.phases.checkpoint);
+  const PhaseScope scope(context_.phases, Phase::kCheckpoint);
   const std::string folder =
       ExchangePrefix(context_.request.store.prefix) + "probe/" + context_.request.role().Name();
   const std::string part = folder + "-part";
@@ -186,7 +186,7 @@ Result<double> ExchangeProbe::TimeWithinSteps(const std::function<Status()>& ste
 
 Status ExchangeProbe::MeasureTransfers(double step_cpu_seconds,
                                        const std::function<Status()>& step) {
-  const PhaseTimer timer(context_.runtime.clock, &record_.phases.communicate);
+  const PhaseScope scope(context_.phases, Phase::kPush);
   const auto all = static_cast<int64_t>(values_.size());
   const double bytes = static_cast<double>(all - 1) * sizeof(float);
   // An object goes up and down again.
@@ -212,6 +212,7 @@ Status ExchangeProbe::MeasureTransfers(double step_cpu_seconds,
 
 // As a root does with a shard: gradients that just arrived, one after the other; then the update.
 Status ExchangeProbe::MeasureServer() {
+  const PhaseScope scope(context_.phases, Phase::kMerge);
   const OptimizerConfig& optimizer = context_.request.training.optimizer;
   const auto elements = static_cast<int64_t>(values_.size());
   const TransferMetadata metadata = {{0, elements}};

@@ -61,6 +61,7 @@ class ProfileRole {
   SliceRecord& record_;
   std::unique_ptr<Dataset> dataset_;
   std::unique_ptr<TrainableModel> model_;
+  double load_seconds_ = 0;
   int64_t loaded_samples_ = 0;
   std::vector<float> weights_;
   std::vector<float> gradient_;
@@ -77,7 +78,7 @@ Result<double> ProfileRole::Time(const std::function<Status()>& work) {
 }
 
 Status ProfileRole::Load() {
-  const PhaseTimer timer(context_.runtime.clock, &record_.phases.load);
+  const PhaseTimer timer(context_.runtime.clock, &load_seconds_);
   auto dataset = environment_.open_dataset(request_.training.dataset);
   if (!dataset.ok()) return dataset.status();
   dataset_ = std::move(dataset).value();
@@ -137,7 +138,7 @@ Result<double> ProfileRole::MeasureSteps(int batch_size, int entries, int steps,
 }
 
 Status ProfileRole::MeasureIterations() {
-  const PhaseTimer timer(context_.runtime.clock, &record_.phases.compute);
+  const PhaseScope timer(context_.phases, Phase::kCompute);
   const ProfileConfig& profile = request_.profile;
   const int64_t base_bytes = environment_.max_rss_bytes();
   const int batch_size = BatchSize();
@@ -171,6 +172,7 @@ Status ProfileRole::MeasureIterations() {
 }
 
 Status ProfileRole::Fill() {
+  const PhaseScope scope(context_.phases, Phase::kCompute);
   Instant reported = context_.runtime.clock.Now() - FromSeconds(kFillerReportSeconds);
   for (int64_t steps = 1; !context_.stop_wanted(); ++steps) {
     LDNN_RETURN_IF_ERROR(Time([&] { return Step(BatchSize()); }).status());
@@ -186,6 +188,7 @@ Status ProfileRole::Fill() {
 
 // What worker 0 does at the end of the training, but for the two objects that it writes then.
 Status ProfileRole::MeasureFinish() {
+  const PhaseScope scope(context_.phases, Phase::kCheckpoint);
   const double cpu_before = environment_.cpu_seconds();
   const std::string file = EncodeSafetensors(model_->manifest(), weights_, {{"format", "pt"}});
   const auto script = model_->ExportTorchScript();
@@ -197,7 +200,7 @@ Status ProfileRole::MeasureFinish() {
 }
 
 Status ProfileRole::MeasureEvaluation() {
-  const PhaseTimer timer(context_.runtime.clock, &record_.phases.evaluate);
+  const PhaseScope scope(context_.phases, Phase::kEvaluate);
   const Range range = {0, std::min(dataset_->info().test_samples, kEvaluationProbeSamples)};
   if (range.size() == 0) return OkStatus();
   LDNN_RETURN_IF_ERROR(dataset_->LoadTest(range));
@@ -234,7 +237,7 @@ Status ProfileRole::Run() {
   ExchangeProbe exchange(context_, environment_, gradient_, &record_);
   LDNN_RETURN_IF_ERROR(exchange.MeasureCheckpoint(model_->size()));
   // Until a function that is warm already trains again.
-  record_.metrics["resumeSeconds"] = record_.phases.load + record_.metrics["restoreSeconds"];
+  record_.metrics["resumeSeconds"] = load_seconds_ + record_.metrics["restoreSeconds"];
   LDNN_RETURN_IF_ERROR(
       exchange.MeasureTransfers(step_cpu_seconds_, [&] { return Step(BatchSize()); }));
   LDNN_RETURN_IF_ERROR(exchange.MeasureServer());

@@ -40,6 +40,8 @@ class WorkerRole {
   Status LoadData();
   Status MakeModel();
   Status WriteFreshCheckpoint();
+  // Forward and backward of this worker's part of the batch, into gradient_.
+  Result<StepResult> Step(int64_t iteration);
   Status RunIteration(int64_t iteration);
   // The test set, when iteration `done` is the first of an epoch.
   Status EvaluateAtEpochEnd(int64_t done);
@@ -126,7 +128,6 @@ Status WorkerRole::WriteFreshCheckpoint() {
 }
 
 Status WorkerRole::Load() {
-  const PhaseTimer timer(context_.runtime.clock, &record_.phases.load);
   LDNN_RETURN_IF_ERROR(Own(LoadData()));
   const Status unchanged = CheckDataRecord(context_, *dataset_);
   record_.permanent = unchanged.code() == StatusCode::kFailedPrecondition;
@@ -139,31 +140,30 @@ Status WorkerRole::Load() {
   LDNN_RETURN_IF_ERROR(ReadCheckpoint(context_.store, start.checkpoint, start.manifest, &state_));
   model_->SetParameters(state_.weights);
   gradient_.resize(state_.weights.size());
-  exchange_ = std::make_unique<ShardExchange>(context_.runtime, context_.interrupt,
-                                              session_.transport(), session_.agreement(),
-                                              plan_.aggregation, plan_.blocks(), rank_);
+  exchange_ = std::make_unique<ShardExchange>(
+      context_.runtime, context_.interrupt, session_.transport(), session_.agreement(),
+      context_.phases, plan_.aggregation, plan_.blocks(), rank_);
   return OkStatus();
+}
+
+Result<StepResult> WorkerRole::Step(int64_t iteration) {
+  const std::vector<int64_t> samples = order_.Samples(iteration, plan_.functions, rank_);
+  batch_samples_ = static_cast<int64_t>(samples.size());
+  const uint64_t seed = request_.training.seed;
+  const uint64_t augment = MixSeed({seed, static_cast<uint64_t>(order_.EpochOf(iteration))});
+  auto batch = dataset_->Read(samples, augment);
+  if (!batch.ok()) return Own(batch.status());
+  auto step = model_->ForwardBackward(
+      *batch, MixSeed({seed, static_cast<uint64_t>(iteration), static_cast<uint64_t>(rank_)}),
+      gradient_);
+  if (!step.ok()) return Own(step.status());
+  context_.pace();
+  return step;
 }
 
 Status WorkerRole::RunIteration(int64_t iteration) {
   session_.StopInTime();
-  StepResult step;
-  {
-    const PhaseTimer timer(context_.runtime.clock, &record_.phases.compute);
-    const std::vector<int64_t> samples = order_.Samples(iteration, plan_.functions, rank_);
-    batch_samples_ = static_cast<int64_t>(samples.size());
-    const uint64_t seed = request_.training.seed;
-    const uint64_t augment = MixSeed({seed, static_cast<uint64_t>(order_.EpochOf(iteration))});
-    auto batch = dataset_->Read(samples, augment);
-    if (!batch.ok()) return Own(batch.status());
-    auto result = model_->ForwardBackward(
-        *batch, MixSeed({seed, static_cast<uint64_t>(iteration), static_cast<uint64_t>(rank_)}),
-        gradient_);
-    if (!result.ok()) return Own(result.status());
-    step = *result;
-    context_.pace();
-  }
-  const PhaseTimer timer(context_.runtime.clock, &record_.phases.communicate);
+  LDNN_ASSIGN_OR_RETURN(const StepResult step, Step(iteration));
   LDNN_RETURN_IF_ERROR(
       exchange_->Exchange(iteration, gradient_, step.samples, step.loss_sum, state_.weights));
   model_->SetParameters(state_.weights);
@@ -173,7 +173,7 @@ Status WorkerRole::RunIteration(int64_t iteration) {
 Status WorkerRole::EvaluateAtEpochEnd(int64_t done) {
   if (!evaluates_ || done == 0 || done % order_.batches_per_epoch() != 0) return OkStatus();
   const int64_t epoch = done / order_.batches_per_epoch() - 1;
-  const PhaseTimer timer(context_.runtime.clock, &record_.phases.evaluate);
+  const PhaseScope timer(context_.phases, Phase::kEvaluate);
   auto result = EvaluateTest(*model_, *dataset_, test_samples_, context_.pace);
   if (!result.ok()) return Own(result.status());
   ProgressLine line;
@@ -187,7 +187,7 @@ Status WorkerRole::EvaluateAtEpochEnd(int64_t done) {
 }
 
 Status WorkerRole::WriteModel() {
-  const PhaseTimer timer(context_.runtime.clock, &record_.phases.checkpoint);
+  const PhaseScope scope(context_.phases, Phase::kCheckpoint);
   const std::string file =
       EncodeSafetensors(model_->manifest(), state_.weights, {{"format", "pt"}});
   const std::string& prefix = request_.store.prefix;
@@ -213,6 +213,7 @@ void WorkerRole::Report(int64_t done, double seconds) {
 
 Status WorkerRole::Run() {
   LDNN_RETURN_IF_ERROR(Load());
+  context_.phases.Enter(Phase::kCompute);
   // The slice before may have been lost between the epoch's last checkpoint and its evaluation.
   LDNN_RETURN_IF_ERROR(EvaluateAtEpochEnd(request_.first_iteration));
   LDNN_RETURN_IF_ERROR(
@@ -221,7 +222,6 @@ Status WorkerRole::Run() {
                                Report(done, seconds);
                                return EvaluateAtEpochEnd(done);
                              }));
-  record_.phases.wait = exchange_->wait_seconds();
   LDNN_RETURN_IF_ERROR(exchange_->Finish());
   session_.End(state_.weights);
   if (rank_ == 0 && record_.outcome == SliceOutcome::kFinished) {

@@ -10,6 +10,7 @@
 #include "common/protocol/object_keys.h"
 #include "common/protocol/slice.h"
 #include "trainer_function/transport/interrupt.h"
+#include "trainer_function/transport/phase_meter.h"
 
 namespace lambdadnn {
 
@@ -23,6 +24,8 @@ struct RoleContext {
   std::function<bool()> stop_wanted;
   // After each piece of CPU work, see SliceEnvironment::pace. Never null.
   std::function<void()> pace;
+  // What the role's task does; in kLoad when the role begins.
+  PhaseMeter& phases;
   Instant started{};
 
   ExchangeScope scope() const {

@@ -69,6 +69,17 @@ std::string DescribeUsage(const UsageStatus& usage) {
                 static_cast<long long>(usage.cold_starts), static_cast<long long>(usage.restarts));
 }
 
+// Of what workers spent time on, in the order of phases.
+std::string DescribeWorkerSeconds(const UsageStatus& usage) {
+  std::vector<std::string> parts;
+  for (const Phase phase : kWorkerPhases) {
+    const double seconds = usage.worker_seconds[static_cast<size_t>(phase)];
+    if (seconds <= 0) continue;
+    parts.push_back(std::string(EnumName(phase)) + " " + FormatShortDuration(seconds));
+  }
+  return Join(parts, ", ");
+}
+
 std::string DescribeTimes(const JobStatus& status, WallTime now) {
   if (status.start_time.empty()) return "";
   std::string text = AgeSince(status.start_time, now) + " ago";
@@ -122,6 +133,7 @@ std::string FormatJobDetail(const Job& job, WallTime now) {
   text += Line("functions", summary.functions.empty() ? "" : summary.functions + " workers ready");
   text += Line("progress", DescribeProgress(status, summary));
   text += Line("used", DescribeUsage(status.usage));
+  text += Line("a worker", DescribeWorkerSeconds(status.usage));
   text += Line("started", DescribeTimes(status, now));
   text += Line("result", status.model_uri);
   return text + FormatConditions(status, now);

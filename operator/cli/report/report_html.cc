@@ -58,14 +58,14 @@ std::string Card(const std::string& content, const std::string& missing, bool wi
 }
 
 std::string Tiles(const Json& report) {
-  const auto pair = [&](const std::string& name, const char* field, auto format) {
-    const auto predicted = NumberAt(report, std::string("predicted.") + field);
-    const auto actual = NumberAt(report, std::string("actual.") + field);
+  const auto pair = [&](const std::string& name, const Compared& compared, auto format) {
+    const auto& [predicted, actual] = compared;
     return Tile(name, actual ? format(*actual) : "-",
                 "predicted " + (predicted ? format(*predicted) : "-") + ", error " +
                     FormatError(predicted, actual));
   };
-  std::string tiles = pair("Time", "seconds", FormatSeconds) + pair("Cost", "cost", FormatCost);
+  std::string tiles =
+      pair("Time", TimeOf(report), FormatSeconds) + pair("Cost", CostOf(report), FormatCost);
   if (const auto accuracy = NumberAt(report, "metrics.testAccuracy")) {
     tiles +=
         Tile("Test accuracy", FormatNumber(100 * *accuracy, 4) + " %",
@@ -77,7 +77,9 @@ std::string Tiles(const Json& report) {
                 "shards " + TextAt(report, "plan.aggregation.shards") + ", layers " +
                     TextAt(report, "plan.aggregation.layers"));
   tiles += Tile("Slices", TextAt(report, "slices"), "restarts " + TextAt(report, "restarts"));
-  return "<div class=\"tiles\">" + tiles + "</div>";
+  const std::string before = DescribeBeforePlan(report);
+  return (before.empty() ? "" : "<p class=\"sub\">" + EscapeHtml(before) + "</p>") +
+         "<div class=\"tiles\">" + tiles + "</div>";
 }
 
 std::string LossChart(const Json& report) {
@@ -178,6 +180,28 @@ std::string Requests(const Json& report) {
          (live.empty() ? "" : ", most live objects " + EscapeHtml(live)) + ".</p>";
 }
 
+// What the functions of both roles spent in each phase.
+std::string Phases(const Json& report) {
+  std::string rows;
+  for (const auto& [role, name] :
+       {std::pair{"workers", "worker"}, {"servers", "parameter server"}}) {
+    for (const PhaseRow& row : PhaseRowsOf(report, role)) {
+      rows += std::string("<tr><td>") + name + ": " + row.phase + "</td><td>" +
+              FormatSeconds(row.wall_seconds) + "</td><td>" + FormatSeconds(row.cpu_seconds) +
+              "</td><td>" + FormatSeconds(row.throttled_seconds) + "</td><td>" +
+              FormatNumber(row.requests, 7) + "</td></tr>";
+    }
+  }
+  if (rows.empty()) return "";
+  const std::string latencies = DescribeLatencies(report);
+  return "<h2>What functions spent, by phase</h2><div class=\"scroll\"><table><tr><th></th>"
+         "<th>wall</th><th>CPU</th><th>throttled</th><th>requests</th></tr>" +
+         rows +
+         "</table></div><p class=\"key\">Seconds are means over the functions of a role, requests "
+         "those of all. CPU is that of the whole process, transfers in the background included." +
+         (latencies.empty() ? "" : " A request took in the mean: " + latencies + ".") + "</p>";
+}
+
 // The plans of a job that changed its objective on the way.
 std::string Revisions(const Json& report) {
   const Json& plans = ListAt(report, "plans");
@@ -254,6 +278,7 @@ std::string RenderReportHtml(const Json& report) {
                "No phase was measured.");
   html += Card(Pareto(report), "The planner compared no other plans.");
   html += Card(Timeline(report), "No function was started.", true);
+  html += Card(Phases(report), "No function told what it spent.");
   html += Card(Requests(report), "");
   html += Card(PlanCard(report), "");
   return html + "</div></main></body></html>\n";

@@ -8,12 +8,14 @@
 namespace lambdadnn {
 namespace {
 
-std::string Row(const std::string& name, const std::string& predicted, const std::string& actual,
-                const std::string& error) {
+std::string Row(const std::string& name, const std::string& first, const std::string& second,
+                const std::string& third, const std::string& fourth = "") {
   char line[128];
-  std::snprintf(line, sizeof line, "  %-14s %14s %14s %10s\n", name.c_str(), predicted.c_str(),
-                actual.c_str(), error.c_str());
-  return line;
+  std::snprintf(line, sizeof line, "  %-14s %14s %14s %10s %10s", name.c_str(), first.c_str(),
+                second.c_str(), third.c_str(), fourth.c_str());
+  std::string text = line;
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text + "\n";
 }
 
 std::string Pair(const std::string& name, const std::string& value) {
@@ -43,6 +45,18 @@ std::string Words(const std::string& name, const std::string& value) {
   return line.empty() ? text : text + Pair(text.empty() ? name : "", line);
 }
 
+// What the functions of a role spent in each phase.
+std::string PhaseTable(const Json& report, std::string_view role, const std::string& title) {
+  const std::vector<PhaseRow> rows = PhaseRowsOf(report, role);
+  if (rows.empty()) return "";
+  std::string text = "\n" + Row(title, "wall", "CPU", "throttled", "requests");
+  for (const PhaseRow& row : rows) {
+    text += Row("  " + row.phase, FormatSeconds(row.wall_seconds), FormatSeconds(row.cpu_seconds),
+                FormatSeconds(row.throttled_seconds), FormatNumber(row.requests, 7));
+  }
+  return text;
+}
+
 // "2 functions of 640Mi".
 std::string FunctionsOf(const Json& plan) {
   const std::string count = TextAt(plan, "functions");
@@ -52,20 +66,21 @@ std::string FunctionsOf(const Json& plan) {
 }  // namespace
 
 std::string RenderReportText(const Json& report) {
-  const auto predicted_seconds = NumberAt(report, "predicted.seconds");
-  const auto actual_seconds = NumberAt(report, "actual.seconds");
-  const auto predicted_cost = NumberAt(report, "predicted.cost");
-  const auto actual_cost = NumberAt(report, "actual.cost");
   std::string text = TextAt(report, "job.name") + "\n\n";
-  text += Row("", "predicted", "actual", "error");
-  text += Row("time", Or(predicted_seconds, FormatSeconds), Or(actual_seconds, FormatSeconds),
-              FormatError(predicted_seconds, actual_seconds));
-  text += Row("cost", Or(predicted_cost, FormatCost), Or(actual_cost, FormatCost),
-              FormatError(predicted_cost, actual_cost));
-  for (const PhaseBar& bar : PhasesOf(report)) {
-    text += Row("  " + bar.name, Or(bar.predicted, FormatSeconds), Or(bar.actual, FormatSeconds),
-                FormatError(bar.predicted, bar.actual));
+  if (const std::string before = DescribeBeforePlan(report); !before.empty()) {
+    text += "  " + before + "\n\n";
   }
+  const auto compare = [&](const std::string& name, const Compared& compared, auto format) {
+    text += Row(name, Or(compared.predicted, format), Or(compared.actual, format),
+                FormatError(compared.predicted, compared.actual));
+  };
+  text += Row("", "predicted", "actual", "error");
+  compare("time", TimeOf(report), FormatSeconds);
+  compare("cost", CostOf(report), FormatCost);
+  for (const PhaseBar& bar : PhasesOf(report)) {
+    compare("  " + bar.name, {bar.predicted, bar.actual}, FormatSeconds);
+  }
+  text += PhaseTable(report, "workers", "a worker") + PhaseTable(report, "servers", "a server");
   text += "\n";
   if (NumberAt(report, "plan.functions")) {
     text += Pair("plan", FunctionsOf(report.at("plan")) + ", shards " +
@@ -94,6 +109,7 @@ std::string RenderReportText(const Json& report) {
   text += Pair("store", TextAt(report, "store.puts") + " PUT, " + TextAt(report, "store.gets") +
                             " GET, " + TextAt(report, "store.misses") + " misses, " +
                             TextAt(report, "store.retries") + " retries");
+  text += Pair("latency", DescribeLatencies(report));
   text += Pair("isolation", TextAt(report, "isolation"));
   return text;
 }

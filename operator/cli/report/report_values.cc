@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "common/base/phase_usage.h"
 #include "common/base/text.h"
 #include "common/json/dump_json.h"
 #include "common/plan/prediction.h"
@@ -77,10 +78,36 @@ std::string FormatError(std::optional<double> predicted, std::optional<double> a
   return Format("%+.1f%%", 100 * (*actual - *predicted) / *predicted);
 }
 
+namespace {
+
+Compared ComparedOf(const Json& report, const std::string& field) {
+  const double before = NumberAt(report, "beforePlan." + field).value_or(0);
+  Compared compared = {NumberAt(report, "predicted." + field), NumberAt(report, "actual." + field)};
+  for (std::optional<double>* const value : {&compared.predicted, &compared.actual}) {
+    if (value->has_value()) *value = **value - before;
+  }
+  return compared;
+}
+
+}  // namespace
+
+Compared TimeOf(const Json& report) { return ComparedOf(report, "seconds"); }
+Compared CostOf(const Json& report) { return ComparedOf(report, "cost"); }
+
+std::string DescribeBeforePlan(const Json& report) {
+  const double seconds = NumberAt(report, "beforePlan.seconds").value_or(0);
+  if (seconds <= 0) return "";
+  std::string text = "before the plan: " + FormatSeconds(seconds) + " and " +
+                     FormatCost(NumberAt(report, "beforePlan.cost").value_or(0));
+  const double profiling = NumberAt(report, "phases.profilingSeconds").value_or(0);
+  if (profiling > 0) text += ", of them " + FormatSeconds(profiling) + " of profiling";
+  return text;
+}
+
 std::vector<PhaseBar> PhasesOf(const Json& report) {
   const auto iterations = NumberAt(report, "plan.predicted.iterations");
-  std::vector<PhaseBar> bars = {{"profiling", NumberAt(report, "predicted.profilingSeconds"),
-                                 NumberAt(report, "phases.profilingSeconds")}};
+  const bool one_plan = ListAt(report, "plans").size() <= 1;
+  std::vector<PhaseBar> bars;
   for (const TermKind& kind : kTermKinds) {
     const std::string field(kind.field);
     auto predicted = NumberAt(report, "plan.predicted." + field);
@@ -88,12 +115,42 @@ std::vector<PhaseBar> PhasesOf(const Json& report) {
       predicted = iterations ? std::optional(*predicted * *iterations) : std::nullopt;
     }
     const auto actual = NumberAt(report, "phases." + field);
-    // Changes of slices are not measured apart; most jobs have none.
-    if (kind.term == Term::kSliceOverhead && predicted == 0) continue;
+    // Most jobs have one slice a function.
+    if (kind.term == Term::kSliceOverhead && predicted == 0 && actual.value_or(0) == 0) continue;
+    if (!one_plan) predicted.reset();
     bars.push_back({std::string(kind.label), predicted, actual});
+    if (kind.term != Term::kCommunication) continue;
+    for (const char* part : {"push", "wait", "pull"}) {
+      bars.push_back({std::string("- ") + part, std::nullopt,
+                      NumberAt(report, "phases." + std::string(part) + "Seconds")});
+    }
   }
   std::erase_if(bars, [](const PhaseBar& bar) { return !bar.predicted && !bar.actual; });
   return bars;
+}
+
+std::vector<PhaseRow> PhaseRowsOf(const Json& report, std::string_view role) {
+  std::vector<PhaseRow> rows;
+  for (const std::string_view name : kEnumNames<Phase>) {
+    const std::string path = "phases." + std::string(role) + "." + std::string(name) + ".";
+    const auto of = [&](const char* field) { return NumberAt(report, path + field).value_or(0); };
+    PhaseRow row = {std::string(name), of("wallSeconds"), of("cpuSeconds"), of("throttledSeconds"),
+                    of("requests")};
+    if (row.wall_seconds > 0 || row.requests > 0) rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::string DescribeLatencies(const Json& report) {
+  std::string text;
+  for (const auto& [name, key] : {std::pair{"PUT", "put"}, {"GET", "get"}, {"DELETE", "delete"}}) {
+    const std::string path = std::string("store.latencies.") + key + ".";
+    if (NumberAt(report, path + "requests").value_or(0) <= 0) continue;
+    const double seconds = NumberAt(report, path + "meanSeconds").value_or(0);
+    text += (text.empty() ? "" : ", ") + std::string(name) + " " + FormatNumber(1000 * seconds, 3) +
+            " ms";
+  }
+  return text;
 }
 
 }  // namespace lambdadnn

@@ -26,7 +26,33 @@ std::string FormatBytes(double bytes);
 // "+3.1%" of actual against predicted; "-" when unknown.
 std::string FormatError(std::optional<double> predicted, std::optional<double> actual);
 
-// Predicted and actual seconds of a run by phase, in the order in which they happen.
+// What the plan in force predicts of what came after it, and what that took and cost; the part
+// before it, profiling and earlier revisions, is in neither.
+struct Compared {
+  std::optional<double> predicted;
+  std::optional<double> actual;
+};
+Compared TimeOf(const Json& report);
+Compared CostOf(const Json& report);
+// "before the plan: 12.3 s and $0.0001, of them 11.8 s of profiling"; "" when nothing was.
+std::string DescribeBeforePlan(const Json& report);
+
+// Predicted and actual seconds of a run by phase, in the order in which they happen; parts of a
+// phase follow it, measured alone. The phases of a job that changed its plan have no prediction:
+// that of the plan in force is of a part of them.
 std::vector<PhaseBar> PhasesOf(const Json& report);
+
+// Of one phase and role, means over its functions; requests of all of them.
+struct PhaseRow {
+  std::string phase;
+  double wall_seconds = 0;
+  double cpu_seconds = 0;
+  double throttled_seconds = 0;
+  double requests = 0;
+};
+// Phases in which something was spent; `role`: "workers" or "servers".
+std::vector<PhaseRow> PhaseRowsOf(const Json& report, std::string_view role);
+// "PUT 3.2 ms, GET 1.1 ms, DELETE 0.8 ms": mean latencies; "" when there are none.
+std::string DescribeLatencies(const Json& report);
 
 }  // namespace lambdadnn

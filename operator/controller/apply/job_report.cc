@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/controller/apply/job_report.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/base/quantity.h"
 #include "common/plan/collective_cost.h"
 #include "common/plan_json/plan_json.h"
+#include "common/protocol/usage_codec.h"
 #include "operator/api/workload_profile_codec.h"
 #include "operator/controller/planning/planning.h"
 #include "operator/controller/store/job_place.h"
@@ -149,18 +151,55 @@ double ReleaseSeconds(const JobHistory& history, double seconds) {
   return std::max(0.0, seconds - history.LastSliceEnd().value_or(0));
 }
 
+// By the terms of the prediction, as docs/theory.md, section 10, defines what was measured of each;
+// and what was measured, by role and phase.
 Json PhasesOf(const JobHistory& history, double seconds) {
-  const PhaseSeconds& mean = history.worker_phases();
-  Json phases = {{"profilingSeconds", history.profiling_seconds}, {"waitSeconds", mean.wait}};
-  const std::pair<Term, double> measured[] = {{Term::kColdStart, history.cold_start_seconds},
-                                              {Term::kLoad, mean.load},
-                                              {Term::kCompute, mean.compute},
-                                              {Term::kCommunication, mean.communicate},
-                                              {Term::kEvaluation, mean.evaluate},
-                                              {Term::kCheckpoint, mean.checkpoint},
-                                              {Term::kRelease, ReleaseSeconds(history, seconds)}};
+  const PhaseUsages& mean = history.worker_phases();
+  const auto wall = [&](Phase phase) { return mean[phase].wall_seconds; };
+  Json phases = {{"profilingSeconds", history.profiling_seconds},
+                 {"pushSeconds", wall(Phase::kPush)},
+                 {"waitSeconds", wall(Phase::kWait)},
+                 {"pullSeconds", wall(Phase::kPull)},
+                 {"workers", PhaseUsagesToJson(mean)},
+                 {"servers", PhaseUsagesToJson(history.server_phases())}};
+  const std::pair<Term, double> measured[] = {
+      {Term::kColdStart, history.cold_start_seconds},
+      {Term::kLoad, std::max(0.0, wall(Phase::kLoad) - history.reload_seconds())},
+      {Term::kCompute, wall(Phase::kCompute)},
+      {Term::kCommunication, wall(Phase::kPush) + wall(Phase::kWait) + wall(Phase::kPull)},
+      {Term::kEvaluation, wall(Phase::kEvaluate)},
+      {Term::kCheckpoint, history.checkpoint_seconds()},
+      {Term::kSliceOverhead, history.reload_seconds()},
+      {Term::kRelease, ReleaseSeconds(history, seconds)}};
   for (const auto& [term, took] : measured) phases[std::string(KindOf(term).field)] = took;
   return phases;
+}
+
+// The store's latencies as requests saw them: mean, and bounds of the median and the slowest
+// hundredth.
+Json LatenciesOf(const RequestLatencies& latencies) {
+  Json json = Json::object();
+  for (size_t i = 0; i < kRequestKindCount; ++i) {
+    const LatencyHistogram& histogram = latencies.kinds[i];
+    json[std::string(kEnumNames<RequestKind>[i])] = {{"requests", histogram.Count()},
+                                                     {"meanSeconds", histogram.Mean()},
+                                                     {"p50Seconds", histogram.Quantile(0.5)},
+                                                     {"p99Seconds", histogram.Quantile(0.99)}};
+  }
+  return json;
+}
+
+// What was over when the plan in force was made: profiling, and earlier revisions. Predictions are
+// of what comes after it.
+struct BeforePlan {
+  double seconds = 0;
+  double cost = 0;
+};
+
+BeforePlan BeforePlanOf(const Job& job, const JobHistory& history) {
+  const std::vector<PlanRecord>& plans = job.status.plan_history;
+  if (plans.empty()) return {history.planned_at, 0};
+  return {plans.back().at_seconds, plans.back().cost_before};
 }
 
 // The Pareto front when the plan was chosen.
@@ -230,6 +269,7 @@ Json BuildReport(const JobSnapshot& snapshot, const JobHistory& history,
   const double cost = snapshot.meter.usage.cost;
   Json store = CountersToJson(history.store());
   store["liveObjectsMax"] = history.live_objects_max();
+  store["latencies"] = LatenciesOf(history.latencies());
   Json report = {{"job",
                   {{"name", job.metadata.name},
                    {"namespace", job.metadata.namespace_name},
@@ -256,11 +296,12 @@ Json BuildReport(const JobSnapshot& snapshot, const JobHistory& history,
   report["plan"] = PlanToJson(plan);
   report["plans"] = PlansOf(job, seconds, cost);
   report["binding"] = plan.binding;
-  report["predicted"] = {{"seconds", predicted.seconds},
-                         {"cost", predicted.cost},
-                         {"profilingSeconds", history.profiling_seconds}};
-  report["error"] = {{"seconds", RelativeError(predicted.seconds, seconds)},
-                     {"cost", RelativeError(predicted.cost, cost)}};
+  report["predicted"] = {{"seconds", predicted.seconds}, {"cost", predicted.cost}};
+  const BeforePlan before = BeforePlanOf(job, history);
+  report["beforePlan"] = {{"seconds", before.seconds}, {"cost", before.cost}};
+  report["error"] = {
+      {"seconds", RelativeError(predicted.seconds - before.seconds, seconds - before.seconds)},
+      {"cost", RelativeError(predicted.cost - before.cost, cost - before.cost)}};
   report["model"] = {{"uri", job.status.model_uri},
                      {"digest", job.status.model_digest},
                      {"parameters", plan.parameters}};

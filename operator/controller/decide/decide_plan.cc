@@ -80,7 +80,7 @@ std::vector<Action> DecidePlan(const JobSnapshot& snapshot) {
     return {FailJob(Reason::kResumeFromUnusable, imported->status().message())};
   }
   const double elapsed = ActiveSeconds(job, snapshot.wall);
-  const double spent = snapshot.meter.usage.cost;
+  const double spent = snapshot.meter.Spent();
   PlannerInput input = PlannerInputOf(job, PlatformOf(snapshot), elapsed, spent, false);
   Result<PlanningOutcome> outcome = MakePlan(input);
   if (auto waits = AwaitCluster(snapshot, input, outcome); waits.has_value()) return *waits;

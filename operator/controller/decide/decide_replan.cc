@@ -28,7 +28,7 @@ struct Replanned {
 Replanned PlanFrom(const JobSnapshot& snapshot, int64_t first_iteration) {
   const Job& job = snapshot.job;
   const double elapsed = ActiveSeconds(job, snapshot.wall);
-  const double spent = snapshot.meter.usage.cost;
+  const double spent = snapshot.meter.Spent();
   PlannerInput input = ReplannerInputOf(job, PlatformOf(snapshot), elapsed, spent, first_iteration);
   Result<PlanningOutcome> outcome = MakePlan(input);
   if (snapshot.observations->platform != nullptr && (!outcome.ok() || !outcome->feasible)) {
@@ -143,7 +143,7 @@ void AddToLog(const JobSnapshot& snapshot, const std::string& reason, WriteDecis
   });
   write->plan_history =
       WithRecord(status, RecordOf(*write->plan, reason, ActiveSeconds(snapshot.job, snapshot.wall),
-                                  snapshot.meter.usage.cost));
+                                  snapshot.meter.Spent()));
 }
 
 std::vector<Action> Finish(const JobSnapshot& snapshot, const ExecutionStatus& execution) {

@@ -18,17 +18,6 @@ constexpr double kKeptSeconds = 3600;
 // The start time of a job has whole seconds.
 constexpr double kStretchSeconds = 2;
 
-// One worker's part of the mean over `workers`.
-void AddPhases(const PhaseSeconds& from, int workers, PhaseSeconds* to) {
-  const double share = 1.0 / std::max(1, workers);
-  to->load += share * from.load;
-  to->compute += share * from.compute;
-  to->communicate += share * from.communicate;
-  to->checkpoint += share * from.checkpoint;
-  to->evaluate += share * from.evaluate;
-  to->wait += share * from.wait;
-}
-
 }  // namespace
 
 const char* OutcomeName(SliceOutcome outcome) {
@@ -141,7 +130,23 @@ std::optional<EvaluationPoint> JobHistory::AddEvaluation(int rank, const Evaluat
   return point;
 }
 
-bool JobHistory::ObserveRecord(const SliceFact& slice, int workers, double time) {
+void JobHistory::AddPhases(const SliceFact& slice, const Gang& gang) {
+  const PhaseUsages& phases = slice.record->phases;
+  if (slice.role.kind == RoleKind::kWorker) {
+    const double share = 1.0 / std::max(1, gang.workers);
+    worker_phases_.Add(phases, share);
+    if (slice.first_iteration > gang.first_iteration) {
+      reload_seconds_ += share * phases[Phase::kLoad].wall_seconds;
+    }
+    if (slice.role.rank == 0) checkpoint_seconds_ += phases[Phase::kCheckpoint].wall_seconds;
+  } else if (slice.role.kind == RoleKind::kServer) {
+    server_phases_.Add(phases, 1.0 / std::max(1, gang.servers));
+    const bool leads = slice.record->checkpoint.has_value();
+    if (leads) checkpoint_seconds_ += phases[Phase::kCheckpoint].wall_seconds;
+  }
+}
+
+bool JobHistory::ObserveRecord(const SliceFact& slice, const Gang& gang, double time) {
   const SliceRecord& record = *slice.record;
   ObserveSlice(slice, time);
   if (const auto found = functions_.find(slice.instance_uid); found != functions_.end()) {
@@ -159,10 +164,11 @@ bool JobHistory::ObserveRecord(const SliceFact& slice, int workers, double time)
   ++slices_;
   ThinTimeline(time);
   store_ += record.store;
+  latencies_ += record.latencies;
+  AddPhases(slice, gang);
   if (slice.role.kind == RoleKind::kWorker) {
-    AddPhases(record.phases, workers, &worker_phases_);
     for (const EvaluationPart& part : record.evaluations) {
-      AddEvaluation(slice.role.rank, part, workers, time);
+      AddEvaluation(slice.role.rank, part, gang.workers, time);
     }
   }
   return true;

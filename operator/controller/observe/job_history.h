@@ -71,6 +71,13 @@ struct ActiveStretch {
   WallTime wall{};
 };
 
+// The functions of the plan in force, and where it begins.
+struct Gang {
+  int workers = 1;
+  int servers = 1;
+  int64_t first_iteration = 0;
+};
+
 // "Stopped", "Finished", "Failed": in reports and events.
 const char* OutcomeName(SliceOutcome outcome);
 
@@ -88,7 +95,7 @@ class JobHistory {
   };
   News ObserveLine(const Role& role, const ProgressLine& line, int workers, double time);
   // False when this record was added before.
-  bool ObserveRecord(const SliceFact& slice, int workers, double time);
+  bool ObserveRecord(const SliceFact& slice, const Gang& gang, double time);
   // While the job's time runs.
   void ObserveTime(double time, WallTime wall);
 
@@ -104,9 +111,16 @@ class JobHistory {
   const std::vector<ActiveStretch>& stretches() const { return stretches_; }
   // Grows when a function or a slice begins or ends, or a stretch begins.
   int64_t changes() const { return changes_; }
-  // Of training slices: sums over slices, means over the workers of the plan that each belonged to.
-  const PhaseSeconds& worker_phases() const { return worker_phases_; }
+  // Of training slices: seconds are sums over slices and means over the workers or servers of the
+  // plan that each belonged to, requests sums over all of them.
+  const PhaseUsages& worker_phases() const { return worker_phases_; }
+  const PhaseUsages& server_phases() const { return server_phases_; }
+  // Of that, mean wall time that workers took to load in slices that went on from earlier ones.
+  double reload_seconds() const { return reload_seconds_; }
+  // Wall time of who completes checkpoints (the root of shard 0) and writes the model (worker 0).
+  double checkpoint_seconds() const { return checkpoint_seconds_; }
   const StoreCounters& store() const { return store_; }
+  const RequestLatencies& latencies() const { return latencies_; }
   // The most objects that the store held at once. Each function tells with its progress lines what
   // it added and deleted, so that the sum is off by what happened between two lines.
   int64_t live_objects_max() const { return live_objects_max_; }
@@ -124,6 +138,7 @@ class JobHistory {
   static std::optional<JobHistory> FromJson(const Json& json);
 
  private:
+  void AddPhases(const SliceFact& slice, const Gang& gang);
   void SetObjectsAdded(SliceEntry* slice, int64_t objects);
   std::optional<EvaluationPoint> AddEvaluation(int rank, const EvaluationPart& part, int workers,
                                                double time);
@@ -137,8 +152,12 @@ class JobHistory {
   int64_t changes_ = 0;
   std::map<int64_t, std::map<int, EvaluationPart>> parts_;  // epoch -> rank
   std::map<std::string, bool> recorded_;                    // invocations whose record was added
-  PhaseSeconds worker_phases_;
+  PhaseUsages worker_phases_;
+  PhaseUsages server_phases_;
+  double reload_seconds_ = 0;
+  double checkpoint_seconds_ = 0;
   StoreCounters store_;
+  RequestLatencies latencies_;
   int64_t live_objects_ = 0;
   int64_t live_objects_max_ = 0;
   int64_t slices_ = 0;

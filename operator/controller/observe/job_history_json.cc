@@ -2,6 +2,7 @@
 // JobHistory <-> JSON: an internal form, read back only by the same program.
 #include "common/json/dump_json.h"
 #include "common/json/memory_field.h"
+#include "common/protocol/usage_codec.h"
 #include "operator/controller/observe/job_history.h"
 
 namespace lambdadnn {
@@ -99,9 +100,11 @@ Json JobHistory::ToJson() const {
                {"slices", slices_},
                {"liveObjects", live_objects_},
                {"liveObjectsMax", live_objects_max_},
-               {"phases",
-                {worker_phases_.load, worker_phases_.compute, worker_phases_.communicate,
-                 worker_phases_.checkpoint, worker_phases_.evaluate, worker_phases_.wait}},
+               {"workerPhases", PhaseUsagesToJson(worker_phases_)},
+               {"serverPhases", PhaseUsagesToJson(server_phases_)},
+               {"reloadSeconds", reload_seconds_},
+               {"checkpointSeconds", checkpoint_seconds_},
+               {"latencies", LatenciesToJson(latencies_)},
                {"store",
                 {store_.puts, store_.gets, store_.heads, store_.deletes, store_.lists,
                  store_.misses, store_.retries, store_.bytes_in, store_.bytes_out}}};
@@ -136,12 +139,20 @@ std::optional<JobHistory> JobHistory::FromJson(const Json& json) {
   reader.Required("slices", &history.slices_);
   reader.Optional("liveObjects", &history.live_objects_);
   reader.Optional("liveObjectsMax", &history.live_objects_max_);
-  std::vector<double> phases;
+  reader.Optional("reloadSeconds", &history.reload_seconds_);
+  reader.Optional("checkpointSeconds", &history.checkpoint_seconds_);
+  if (const Json* const phases = reader.Child("workerPhases")) {
+    history.worker_phases_ = ReadPhaseUsages(*phases, "workerPhases", &errors);
+  }
+  if (const Json* const phases = reader.Child("serverPhases")) {
+    history.server_phases_ = ReadPhaseUsages(*phases, "serverPhases", &errors);
+  }
+  if (const Json* const latencies = reader.Child("latencies")) {
+    history.latencies_ = ReadLatencies(*latencies, "latencies", &errors);
+  }
   std::vector<int64_t> store;
-  reader.Required("phases", &phases);
   reader.Required("store", &store);
-  if (!errors.empty() || phases.size() != 6 || store.size() != 9) return std::nullopt;
-  history.worker_phases_ = {phases[0], phases[1], phases[2], phases[3], phases[4], phases[5]};
+  if (!errors.empty() || store.size() != 9) return std::nullopt;
   history.store_ = {store[0], store[1], store[2], store[3], store[4],
                     store[5], store[6], store[7], store[8]};
   if (Items(reader, "stretches").size() > kMaxStretches) return std::nullopt;

@@ -12,7 +12,13 @@
 namespace lambdadnn {
 namespace {
 
-int Workers(const Job& job) { return job.status.plan.has_value() ? job.status.plan->functions : 1; }
+Gang GangOf(const Job& job) {
+  const std::optional<Plan>& plan = job.status.plan;
+  if (!plan.has_value()) return {};
+  return {plan->functions, plan->aggregation.server_functions(), plan->first_iteration};
+}
+
+int Workers(const Job& job) { return GangOf(job).workers; }
 
 Json EventBase(const char* type, const Job& job, double time) {
   return {{"type", type}, {"job", job.metadata.name}, {"time", time}};
@@ -52,10 +58,18 @@ int GroupMemoryMib(const Job& job, const Platform& platform, const std::string& 
                                      : job.status.plan->memory_mib;
 }
 
-double PricePerSecond(const Platform& platform, int memory_mib) {
-  const double gib = (memory_mib + platform.sidecar_memory_mib) / 1024.0;
-  return gib * platform.prices.gib_second +
-         MilliCpuOf(platform, memory_mib) / 1000.0 * platform.prices.vcpu_second;
+Bill SliceBill(const SliceFact& slice) {
+  Bill bill;
+  if (slice.record != nullptr) {
+    bill = RequestBill(slice.record->store);
+  } else if (slice.last.has_value()) {
+    bill.put_requests = static_cast<double>(std::max<int64_t>(0, slice.last->puts));
+    bill.get_requests = static_cast<double>(std::max<int64_t>(0, slice.last->gets));
+  } else if (slice.phase != SlicePhase::kRunning) {
+    return bill;
+  }
+  bill.invocations = 1;
+  return bill;
 }
 
 void JobMemory::Use(std::shared_ptr<const JobReading> reading) {
@@ -107,17 +121,26 @@ double JobMemory::Time(Instant now) const {
   return active_since == Instant{} ? 0 : active_offset + ToSeconds(now - active_since);
 }
 
-void JobMemory::Bill(const std::vector<FunctionInstance>& instances, const Job& job,
-                     const Platform& platform, Instant now) {
+void JobMemory::ChargeSlice(SliceFact* slice, const Platform& platform) {
+  const double price = PriceOf(platform.prices, SliceBill(*slice));
+  meter.usage.cost += price - slice->charged;
+  slice->charged = price;
+}
+
+void JobMemory::ChargeFunctions(const std::vector<FunctionInstance>& instances, const Job& job,
+                                const Platform& platform, Instant now) {
   const double window = metered.has_value() ? ToSeconds(now - *metered) : 0;
   const bool first_bill = !metered.has_value();
   metered = now;
-  const auto charge = [&](const std::string& group, double seconds) {
+  const auto charge = [&](const FunctionInstance& instance, double seconds) {
     if (seconds <= 0) return;
-    const int memory_mib = GroupMemoryMib(job, platform, group);
-    const double gib = (memory_mib + platform.sidecar_memory_mib) / 1024.0;
-    meter.usage.billed_gib_seconds += gib * seconds;
-    meter.usage.cost += PricePerSecond(platform, memory_mib) * seconds;
+    const auto known = observations.instances.find(instance.uid);
+    const int memory_mib = known != observations.instances.end() && known->second.memory_mib > 0
+                               ? known->second.memory_mib
+                               : GroupMemoryMib(job, platform, instance.group);
+    const Bill bill = FunctionBill(platform, memory_mib, 1, seconds);
+    meter.usage.billed_gib_seconds += bill.gib_seconds;
+    meter.usage.cost += PriceOf(platform.prices, bill);
   };
   const UsageStatus before = meter.usage;
   std::set<std::string> told;
@@ -125,14 +148,14 @@ void JobMemory::Bill(const std::vector<FunctionInstance>& instances, const Job& 
   for (const FunctionInstance& instance : instances) {
     if (instance.age_seconds <= 0) continue;
     told.insert(instance.uid);
-    charge(instance.group, first_bill ? SecondsSinceMetered(before, instance, instances)
-                                      : SecondsWithin(instance, window));
+    charge(instance, first_bill ? SecondsSinceMetered(before, instance, instances)
+                                : SecondsWithin(instance, window));
     if (!Lives(instance)) continue;
     if (oldest == nullptr || instance.age_seconds > oldest->age_seconds) oldest = &instance;
   }
   // Instances whose age the platform does not tell, or no longer tells.
   for (const auto& [uid, fact] : observations.instances) {
-    if (!fact.gone.has_value() && !told.contains(uid)) charge(fact.instance.group, window);
+    if (!fact.gone.has_value() && !told.contains(uid)) charge(fact.instance, window);
   }
   meter.usage.metered_function = oldest == nullptr ? "" : oldest->uid;
   meter.usage.metered_seconds = oldest == nullptr ? 0 : oldest->age_seconds;
@@ -148,7 +171,7 @@ void JobMemory::ObserveInstances(const std::vector<FunctionInstance>& instances,
     if (!instance.reason.empty()) event["reason"] = instance.Why();
     news(event);
   };
-  Bill(instances, job, platform, now);
+  ChargeFunctions(instances, job, platform, now);
   // Instances of the first list were counted by the process before this one, unless it ended before
   // it wrote the count.
   const bool first_look = !observations.instances_known;
@@ -164,6 +187,7 @@ void JobMemory::ObserveInstances(const std::vector<FunctionInstance>& instances,
       if (memo.asked_with.has_value()) memo.started_with[instance.uid] = *memo.asked_with;
       if (instance.phase != FunctionPhase::kGone) ++new_instances;
     }
+    if (fact.memory_mib == 0) fact.memory_mib = GroupMemoryMib(job, platform, instance.group);
     if (fact.gone.has_value()) continue;
     fact.instance = instance;
     if (instance.phase == FunctionPhase::kReady && !fact.ready.has_value()) {
@@ -184,12 +208,13 @@ void JobMemory::ObserveInstances(const std::vector<FunctionInstance>& instances,
       fact.instance.phase = FunctionPhase::kGone;
       tell(fact.instance, "Gone");
     }
-    history.ObserveInstance(fact, GroupMemoryMib(job, platform, fact.instance.group), Time(now));
+    history.ObserveInstance(fact, fact.memory_mib, Time(now));
   }
   for (auto& [invocation, slice] : observations.slices) {
     if (slice.record != nullptr || slice.ended.has_value()) continue;
     if (slice.instance_uid.empty() || !IsGone(observations, slice.instance_uid)) continue;
     slice.ended = now;
+    ChargeSlice(&slice, platform);
     history.ObserveLostSlice(slice, Time(now));
   }
 }
@@ -198,17 +223,17 @@ void JobMemory::AddRecord(SliceFact* slice, const Job& job, const Platform& plat
                           const News& news) {
   if (!slice->ended.has_value()) slice->ended = now;
   const SliceRecord& record = *slice->record;
-  if (!history.ObserveRecord(*slice, Workers(job), Time(now))) return;
-  const Platform::Prices& prices = platform.prices;
-  const StoreCounters& requests = record.store;
+  if (!history.ObserveRecord(*slice, GangOf(job), Time(now))) return;
   ++meter.usage.slices;
-  meter.usage.store_requests += requests.puts + requests.gets + requests.heads + requests.deletes +
-                                requests.lists + requests.misses;
-  meter.usage.store_bytes += requests.bytes_in + requests.bytes_out;
-  meter.usage.cost +=
-      static_cast<double>(requests.puts + requests.lists) * prices.put_request +
-      static_cast<double>(requests.gets + requests.heads + requests.misses) * prices.get_request +
-      prices.invocation;
+  meter.usage.store_requests += record.store.Requests();
+  meter.usage.store_bytes += record.store.bytes_in + record.store.bytes_out;
+  if (slice->role.kind == RoleKind::kWorker) {
+    const double share = 1.0 / std::max(1, Workers(job));
+    for (size_t i = 0; i < kPhaseCount; ++i) {
+      meter.usage.worker_seconds[i] += share * record.phases.phases[i].wall_seconds;
+    }
+  }
+  ChargeSlice(slice, platform);
   Json event = EventBase("slice", job, Time(now));
   event["uid"] = slice->instance_uid;
   event["role"] = slice->role.Name();
@@ -266,6 +291,11 @@ void JobMemory::ObserveSlices(const std::vector<SliceView>& views, const Job& jo
       AddRecord(&slice, job, platform, now, news);
     }
     history.ObserveSlice(slice, Time(now));
+  }
+  meter.open_cost = 0;
+  for (const auto& [invocation, slice] : observations.slices) {
+    if (slice.ended.has_value() || slice.record != nullptr) continue;
+    meter.open_cost += PriceOf(platform.prices, SliceBill(slice));
   }
   if (job.status.plan.has_value()) {
     meter.samples_per_second = history.RecentSamplesPerSecond(job.status.plan->global_batch_size);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "common/objectstore/object_store.h"
+#include "common/plan/bill.h"
 #include "operator/backends/slice_client.h"
 #include "operator/controller/admission/job_readings.h"
 #include "operator/controller/observe/job_history.h"
@@ -122,9 +123,12 @@ class JobMemory {
   void NoteCall(const std::string& instance_uid, const Status& error, Instant now);
   // Once for each thing that cannot be read.
   void WarnOf(const JobReading& reading);
-  // Bills all functions from the last call on; before the first, from where the status left off.
-  void Bill(const std::vector<FunctionInstance>& instances, const Job& job,
-            const Platform& platform, Instant now);
+  // Charges the time of all functions from the last call on; before the first, from where the
+  // status left off.
+  void ChargeFunctions(const std::vector<FunctionInstance>& instances, const Job& job,
+                       const Platform& platform, Instant now);
+  // A slice that is over: what has not been charged of it.
+  void ChargeSlice(SliceFact* slice, const Platform& platform);
 
   std::shared_ptr<const JobReading> reading_;
   std::string warned_of_;   // in its status
@@ -133,7 +137,7 @@ class JobMemory {
 
 // Memory of an instance of `group`: the plan's, or the profiler's.
 int GroupMemoryMib(const Job& job, const Platform& platform, const std::string& group);
-// US dollars a second for one function of this size, its platform sidecar included.
-double PricePerSecond(const Platform& platform, int memory_mib);
+// What the slice is charged for as far as it has told: nothing until its function answered.
+Bill SliceBill(const SliceFact& slice);
 
 }  // namespace lambdadnn

@@ -37,11 +37,13 @@ struct SliceFact {
   std::shared_ptr<const SliceRecord> record;  // null until it has come
   Status error;
   std::string busy_with;
+  double charged = 0;  // of this slice, in the job's cost; US dollars
 };
 
 // One instance, from first seen to gone.
 struct InstanceFact {
   FunctionInstance instance;
+  int memory_mib = 0;  // as the plan that it was made for says
   Instant first_seen{};
   std::optional<Instant> ready;
   std::optional<Instant> gone;

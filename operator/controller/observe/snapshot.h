@@ -18,6 +18,9 @@ namespace lambdadnn {
 // Sums that only grow; they start from status.usage after a restart of the controller.
 struct Meter {
   UsageStatus usage;
+  // Of slices that are not over, for what they told: US dollars, not yet in usage.cost.
+  double open_cost = 0;
+  double Spent() const { return usage.cost + open_cost; }
   double samples_per_second = 0;
   std::optional<double> loss;
   std::optional<double> test_accuracy;

@@ -6,13 +6,15 @@
 #include "common/base/executor.h"
 #include "common/objectstore/memory_object_store.h"
 #include "tests/support/faulty_object_store.h"
+#include "tests/support/manual_runtime.h"
 
 namespace lambdadnn {
 namespace {
 
 TEST(MeteredObjectStore, CountsSuccessesMissesAndPayload) {
   MemoryObjectStore memory;
-  MeteredObjectStore store(memory);
+  SystemClock clock;
+  MeteredObjectStore store(memory, clock);
   const std::vector<ByteView> parts = {AsBytes("head"), AsBytes("body!")};
   ASSERT_TRUE(store.Put("a", parts, {}).ok());
   ASSERT_TRUE(store.Put("b", AsBytes("")).ok());
@@ -36,6 +38,40 @@ TEST(MeteredObjectStore, CountsSuccessesMissesAndPayload) {
   EXPECT_EQ(store.Counts(), expected);
 }
 
+TEST(MeteredObjectStore, TellsHowLongRequestsTookByTheirKind) {
+  ManualRuntime time;
+  MemoryObjectStore memory;
+  FaultyObjectStore slow(memory, time.runtime, StoreFaults{});
+  Duration takes{};
+  slow.SetScript([&](StoreOperation, std::string_view, bool done) -> Status {
+    if (!done) time.clock.SleepFor(takes);
+    return OkStatus();
+  });
+  MeteredObjectStore store(slow, time.clock);
+  const auto taking = [&](int milliseconds) { takes = std::chrono::milliseconds(milliseconds); };
+  taking(3);
+  ASSERT_TRUE(store.Put("a", AsBytes("x")).ok());
+  taking(20);
+  ASSERT_TRUE(store.Get("a").ok());
+  ASSERT_TRUE(store.Head("a").ok());
+  ASSERT_TRUE(store.List("", "", 10).ok());
+  taking(100);
+  EXPECT_FALSE(store.Get("b").ok());
+  EXPECT_FALSE(store.Head("b").ok());
+  taking(50);
+  ASSERT_TRUE(store.Delete("a").ok());
+  const RequestLatencies latencies = store.Latencies();
+  const auto expect = [&](RequestKind kind, int64_t count, double mean) {
+    EXPECT_EQ(latencies[kind].Count(), count) << EnumName(kind);
+    EXPECT_NEAR(latencies[kind].Mean(), mean, 1e-9) << EnumName(kind);
+  };
+  expect(RequestKind::kPut, 1, 0.003);
+  expect(RequestKind::kGet, 3, 0.02);
+  expect(RequestKind::kMiss, 2, 0.1);
+  expect(RequestKind::kDelete, 1, 0.05);
+  EXPECT_EQ(store.Requests(), 7);
+}
+
 TEST(MeteredObjectStore, FailuresAreNotCounted) {
   MemoryObjectStore memory;
   SystemClock clock;
@@ -43,18 +79,20 @@ TEST(MeteredObjectStore, FailuresAreNotCounted) {
   SeededRandom random(1);
   Runtime runtime{clock, executor, random};
   FaultyObjectStore faulty(memory, runtime, {.refuse = 1});
-  MeteredObjectStore store(faulty);
+  MeteredObjectStore store(faulty, clock);
   EXPECT_FALSE(store.Put("a", AsBytes("x")).ok());
   EXPECT_FALSE(store.Get("a").ok());
   EXPECT_FALSE(store.Head("a").ok());
   EXPECT_FALSE(store.Delete("a").ok());
   EXPECT_FALSE(store.List("", "", 10).ok());
   EXPECT_EQ(store.Counts(), StoreCounters{});
+  EXPECT_EQ(store.Latencies(), RequestLatencies{});
 }
 
 TEST(MeteredObjectStore, ConcurrentCallsAreAllCounted) {
   MemoryObjectStore memory;
-  MeteredObjectStore store(memory);
+  SystemClock clock;
+  MeteredObjectStore store(memory, clock);
   ThreadExecutor executor;
   {
     std::vector<std::unique_ptr<Task>> tasks;

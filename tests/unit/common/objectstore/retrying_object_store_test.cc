@@ -151,7 +151,7 @@ TEST_F(RetryingObjectStoreTest, CreateThatSomebodyElseWonIsNotOurs) {
 
 TEST_F(RetryingObjectStoreTest, RetriesShowInTheMeter) {
   const auto store = Make(3, false);
-  MeteredObjectStore metered(*store);
+  MeteredObjectStore metered(*store, clock_);
   ASSERT_TRUE(metered.Put("key", AsBytes("x")).ok());
   EXPECT_EQ(metered.Counts().puts, 1);
   EXPECT_EQ(metered.Counts().retries, 3);

@@ -5,8 +5,10 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
+#include <functional>
 #include <limits>
 
+#include "common/base/bytes.h"
 #include "common/base/files.h"
 #include "common/base/text.h"
 #include "tests/support/paths.h"
@@ -61,7 +63,10 @@ SliceRecord ExampleRecord() {
   record.cpu_seconds = 1.25;
   record.wall_seconds = 2.5;
   record.max_rss_bytes = 1 << 20;
-  record.phases.compute = 1.5;
+  record.phases[Phase::kCompute] = {1.5, 1.25, 0.25, 0};
+  record.phases[Phase::kPull] = {0.5, 0.125, 0, 3};
+  record.latencies[RequestKind::kPut].Add(0.003);
+  record.latencies[RequestKind::kMiss].Add(5);
   record.store.puts = 7;
   record.store.misses = 3;
   record.evaluations = {{0, 1.5, 9, 10}, {1, 0.5, 10, 10}};
@@ -236,12 +241,16 @@ TEST(SliceCodec, ProgressLinesAreTheGoldenFile) {
   line.loss = 0.5;
   line.samples_per_second = 1200;
   line.objects_added = -3;
+  line.puts = 7;
+  line.gets = 12;
   line.evaluation = EvaluationPart{0, 1.5, 9, 10};
   EXPECT_EQ(EncodeProgress(line), Golden("slice_progress.json"));
   const auto decoded = std::get<ProgressLine>(**DecodeSliceLine(EncodeProgress(line)));
   EXPECT_EQ(decoded.iteration, 12);
   EXPECT_EQ(decoded.loss, 0.5);
   EXPECT_EQ(decoded.objects_added, -3);
+  EXPECT_EQ(decoded.puts, 7);
+  EXPECT_EQ(decoded.gets, 12);
   EXPECT_EQ(decoded.evaluation, line.evaluation);
   ProgressLine heartbeat;
   heartbeat.heartbeat = true;
@@ -263,6 +272,71 @@ TEST(SliceCodec, RecordIsTheGoldenFileAndRoundTrips) {
   const std::string line = EncodeRecord(ExampleRecord());
   EXPECT_EQ(line, Golden("slice_record.json"));
   EXPECT_EQ(EncodeRecord(DecodedRecord(line)), line);
+  EXPECT_EQ(DecodedRecord(line).phases, ExampleRecord().phases);
+  EXPECT_EQ(DecodedRecord(line).latencies, ExampleRecord().latencies);
+}
+
+// The record with `change` made, sealed anew.
+std::string Changed(const std::function<void(Json&)>& change) {
+  Json json = *ParseJson(EncodeRecord(ExampleRecord()));
+  json.erase("length");
+  json.erase("xxh3");
+  change(json);
+  std::string line = json.dump();
+  line.pop_back();
+  const std::string digest = Hex64(Xxh3(AsBytes(line)));
+  return line + ",\"length\":" + std::to_string(line.size()) + ",\"xxh3\":\"" + digest + "\"}";
+}
+
+TEST(SliceCodec, WhatASliceSpentIsReadStrictly) {
+  ASSERT_TRUE(DecodeSliceLine(Changed([](Json&) {})).ok());
+  const struct {
+    const char* pointer;
+    Json value;
+    const char* message;
+  } rows[] = {
+      {"/phases", 7, "phases"},
+      {"/phases/compute", "long", "phases.compute"},
+      {"/phases/compute/wallSeconds", -1, "phases.compute.wallSeconds: must be 0 to 1e9 seconds"},
+      {"/phases/compute/cpuSeconds", 1e300, "phases.compute.cpuSeconds: must be 0 to 1e9 seconds"},
+      {"/phases/wait/throttledSeconds", Json::array(), "phases.wait.throttledSeconds"},
+      {"/phases/pull/requests", -3, "phases.pull.requests: must be 0 to 1e15"},
+      {"/phases/pull/requests", 1.5, "phases.pull.requests"},
+      {"/phases/pull/requests", 2'000'000'000'000'000, "phases.pull.requests: must be 0 to 1e15"},
+      {"/phases/think", Json::object(), "phases.think"},
+      {"/phases/pull/elapsed", 1, "phases.pull.elapsed"},
+      {"/phases/load", -2, "phases.load: must be 0 to 1e9 seconds"},
+      {"/latencies", Json::array(), "latencies"},
+      {"/latencies/post", Json::object(), "latencies.post"},
+      {"/latencies/get/counts", Json::array({1, 2}), "latencies.get.counts: must be 16 numbers"},
+      {"/latencies/get/counts", Json(std::vector<int>(17)), "latencies.get.counts"},
+      {"/latencies/get/counts", Json(std::vector<int>(16, -1)), "latencies.get.counts"},
+      {"/latencies/get/counts", nullptr, "latencies.get.counts"},
+      {"/latencies/get/seconds", -0.5, "latencies.get.seconds: must be 0 to 1e9 seconds"},
+      {"/latencies/get/mean", 1, "latencies.get.mean"},
+      {"/store/puts", -1, "store.puts: must not be negative"},
+  };
+  for (const auto& row : rows) {
+    const auto line = DecodeSliceLine(
+        Changed([&](Json& json) { json[Json::json_pointer(row.pointer)] = row.value; }));
+    ASSERT_FALSE(line.ok()) << row.pointer << " " << row.value;
+    EXPECT_EQ(line.status().code(), StatusCode::kInvalidArgument);
+    EXPECT_THAT(line.status().message(), HasSubstr(row.message));
+  }
+}
+
+TEST(SliceCodec, AFunctionThatToldWallTimesAloneIsUnderstood) {
+  const std::string line = Changed([](Json& json) {
+    json.erase("latencies");
+    json["phases"] = {{"load", 1.5}, {"compute", 2},    {"communicate", 3},
+                      {"wait", 0.5}, {"checkpoint", 0}, {"evaluate", 0}};
+  });
+  const PhaseUsages phases = DecodedRecord(line).phases;
+  EXPECT_EQ(phases[Phase::kLoad], (PhaseUsage{1.5, 0, 0, 0}));
+  EXPECT_EQ(phases[Phase::kWait].wall_seconds, 0.5);
+  EXPECT_EQ(phases[Phase::kPush].wall_seconds, 2.5);
+  EXPECT_EQ(phases.WallSeconds(), 6.5);
+  EXPECT_EQ(DecodedRecord(line).latencies, RequestLatencies{});
 }
 
 TEST(SliceCodec, FailedRecordKeepsItsError) {

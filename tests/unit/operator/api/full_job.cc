@@ -203,7 +203,10 @@ JobStatus FullStatus() {
   first.functions = 4;
   status.plan_history = {first, record};
   status.progress = {130, 300, 1, 0.1 + 0.2, 0.97, 1234.5, 43, 41};
-  status.usage = {12.5, 1.0 / 3, 4242, 1 << 30, 16, 2, 9, "workers-1", 8.25};
+  status.usage = {12.5, 1.0 / 3, 4242, 1 << 30, 16, 2, 9, "workers-1", 8.25, {}};
+  for (const Phase phase : kWorkerPhases) {
+    status.usage.worker_seconds[static_cast<size_t>(phase)] = 0.5 + static_cast<double>(phase);
+  }
   status.workers_desired = 8;
   status.workers_ready = 7;
   status.model_uri = "file:///out/model.safetensors";

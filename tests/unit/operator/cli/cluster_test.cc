@@ -46,7 +46,8 @@ Json JobObject(const std::string& name) {
 
 Json RunningStatus() {
   return Json::parse(R"({"status": {
-    "phase": "Running", "usage": {"restarts": 2, "cost": "0.0042", "coldStarts": 6},
+    "phase": "Running", "usage": {"restarts": 2, "cost": "0.0042", "coldStarts": 6,
+              "workerSeconds": {"compute": "12", "wait": "3.25", "evaluate": "0"}},
     "progress": {"iteration": 120, "iterations": 300, "progressPercentage": 40,
                  "loss": "0.3125", "testAccuracy": "0.9", "samplesPerSecond": "1200"},
     "startTime": "1970-01-01T00:00:00Z",
@@ -453,7 +454,7 @@ TEST(JobDetail, TellsTheWholeStory) {
   for (const char* part :
        {"digits (namespace team): Running", "built-in cnn on 12000 rendered digits",
         "done within 1m30s", "iteration 120/300", "loss 0.3125", "test accuracy 90.00 %",
-        "1200 samples/s", "2 restarts", "1m5s ago",
+        "1200 samples/s", "2 restarts", "compute 12s, wait 3s\n", "1m5s ago",
         "Running     True     1m5s    Training   slices are under way"}) {
     EXPECT_THAT(text, HasSubstr(part));
   }

@@ -11,6 +11,7 @@
 namespace lambdadnn {
 namespace {
 
+using testing::ContainsRegex;
 using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -22,8 +23,21 @@ Json SmallReport() {
     "plan": {"functions": 2, "memory": "512Mi", "aggregation": {"shards": 2, "layers": [1, 2]},
              "isa": "avx2", "libtorch": "1.13.1, OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH NO_AFFINITY Haswell MAX_THREADS=128",
              "predicted": {"iterations": 10, "computeSeconds": 0.5, "loadSeconds": 1}},
-    "predicted": {"seconds": 10, "cost": 0.01}, "actual": {"seconds": 11, "cost": 0.01},
-    "phases": {"computeSeconds": 6, "loadSeconds": 1},
+    "predicted": {"seconds": 15, "cost": 0.01}, "actual": {"seconds": 16, "cost": 0.01},
+    "beforePlan": {"seconds": 5, "cost": 0.002},
+    "phases": {"computeSeconds": 6, "loadSeconds": 1, "communicationSeconds": 3, "pushSeconds": 1,
+               "waitSeconds": 0.5, "pullSeconds": 1.5, "profilingSeconds": 4,
+               "workers": {"compute": {"wallSeconds": 6, "cpuSeconds": 4, "throttledSeconds": 1.5,
+                                       "requests": 0},
+                           "merge": {"wallSeconds": 0, "cpuSeconds": 0, "requests": 0},
+                           "push": {"wallSeconds": 1, "cpuSeconds": 0.1, "throttledSeconds": 0,
+                                    "requests": 1234}},
+               "servers": {"merge": {"wallSeconds": 2, "cpuSeconds": 1.5, "throttledSeconds": 0,
+                                     "requests": 7}}},
+    "store": {"puts": 61, "gets": 80, "misses": 3, "retries": 0,
+              "latencies": {"put": {"requests": 61, "meanSeconds": 0.0032},
+                            "get": {"requests": 80, "meanSeconds": 0.0011},
+                            "delete": {"requests": 0, "meanSeconds": 0}}},
     "metrics": {"testAccuracy": 0.975},
     "curves": {"iterations": [{"iteration": 1, "loss": 2.0}, {"iteration": 2, "loss": 1.0}],
                "evaluations": [{"epoch": 1, "accuracy": 0.975}]},
@@ -98,6 +112,43 @@ TEST(ReportText, ComparesPredictedWithActual) {
   EXPECT_THAT(text, HasSubstr("+10.0%"));
   EXPECT_THAT(text, HasSubstr("97.50 %"));
   EXPECT_THAT(text, HasSubstr("compute"));
+}
+
+TEST(ReportText, WhatWasBeforeThePlanIsToldApartAndInNoColumn) {
+  const std::string text = RenderReportText(SmallReport());
+  EXPECT_THAT(text, HasSubstr("before the plan: 5.0 s and $0.002, of them 4.0 s of profiling\n"));
+  EXPECT_THAT(text, ContainsRegex("time +10.0 s +11.0 s +\\+10.0%"));
+  EXPECT_THAT(text, ContainsRegex("cost +\\$0.008 +\\$0.008 +\\+0.0%"));
+  EXPECT_THAT(text, Not(HasSubstr("profiling  ")));
+  Json given = SmallReport();
+  given.erase("beforePlan");
+  EXPECT_THAT(RenderReportText(given), Not(HasSubstr("before the plan")));
+  EXPECT_THAT(RenderReportText(given), ContainsRegex("time +15.0 s +16.0 s"));
+}
+
+TEST(ReportText, TellsEachPhaseAsItWasMeasured) {
+  const std::string text = RenderReportText(SmallReport());
+  EXPECT_THAT(text, ContainsRegex("  compute +5.0 s +6.0 s +\\+20.0%"));
+  EXPECT_THAT(text, ContainsRegex("  - push +- +1.0 s +-\n"));
+  EXPECT_THAT(text, ContainsRegex("  - wait +- +0.5 s +-\n"));
+  EXPECT_THAT(text, ContainsRegex("a worker +wall +CPU +throttled +requests\n"));
+  EXPECT_THAT(text, ContainsRegex("  compute +6.0 s +4.0 s +1.5 s +0\n"));
+  EXPECT_THAT(text, ContainsRegex("  push +1.0 s +0.1 s +0 s +1,234\n"));
+  EXPECT_THAT(text, ContainsRegex("a server +wall"));
+  EXPECT_THAT(text, ContainsRegex("  merge +2.0 s +1.5 s +0 s +7\n"));
+  EXPECT_THAT(text, HasSubstr("PUT 3.2 ms, GET 1.1 ms\n"));
+  const std::string html = RenderReportHtml(SmallReport());
+  EXPECT_THAT(html, HasSubstr("What functions spent, by phase"));
+  EXPECT_THAT(html, HasSubstr("<td>parameter server: merge</td><td>2.0 s</td>"));
+  EXPECT_THAT(html, HasSubstr("before the plan: 5.0 s"));
+}
+
+// The prediction of the plan in force is of what it still had to do, phases are of the whole job.
+TEST(ReportText, PhasesOfAJobWithSeveralPlansHaveNoPrediction) {
+  Json report = SmallReport();
+  report["plans"] = Json::parse(R"([{"revision": 1}, {"revision": 2}])");
+  EXPECT_THAT(RenderReportText(report), ContainsRegex("  compute +- +6.0 s +-\n"));
+  EXPECT_THAT(RenderReportText(report), ContainsRegex("time +10.0 s +11.0 s"));
 }
 
 TEST(ReportText, SaysWhatTrained) {

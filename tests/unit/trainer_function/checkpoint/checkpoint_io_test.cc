@@ -65,7 +65,9 @@ class CheckpointIo : public testing::Test {
   FaultyObjectStore store_{memory_, time_.runtime, StoreFaults{}};
   Interrupt interrupt_{time_.runtime, time_.clock.Now() + std::chrono::seconds(100)};
   SliceRequest request_;
-  RoleContext context_{time_.runtime, store_, interrupt_, request_, nullptr, nullptr, [] {}, {}};
+  PhaseMeter phases_{time_.clock, {}, {}};
+  RoleContext context_{time_.runtime, store_, interrupt_, request_, nullptr,
+                       nullptr,       [] {},  phases_,    {}};
 };
 
 TEST_F(CheckpointIo, EveryRangeIsRestoredFromPartsThatWereCutOtherwise) {

@@ -33,10 +33,11 @@ class TreeReduce : public testing::Test {
   AggregationPlan plan_{.shards = 3, .layers = {1, 3}};
   MemoryTransport transport_{runtime_};
   StopAgreement agreement_{100, 0};
+  PhaseMeter phases_{clock_, {}, clock_.Now()};
 };
 
 TEST_F(TreeReduce, EachShardIsHandedOverInOrderWithItsSums) {
-  TreeNode node(runtime_, interrupt_, transport_, agreement_, plan_, kBlocks, {1, 0, 0});
+  TreeNode node(runtime_, interrupt_, transport_, agreement_, phases_, plan_, kBlocks, {1, 0, 0});
   for (const int child : {2, 0, 1}) PushGradient(4, child, static_cast<float>(child + 1));
   std::vector<int> shards;
   ASSERT_TRUE(node.Merge(4,
@@ -53,7 +54,7 @@ TEST_F(TreeReduce, EachShardIsHandedOverInOrderWithItsSums) {
 }
 
 TEST_F(TreeReduce, DuplicatePushIsCountedOnce) {
-  TreeNode node(runtime_, interrupt_, transport_, agreement_, plan_, kBlocks, {1, 0, 0});
+  TreeNode node(runtime_, interrupt_, transport_, agreement_, phases_, plan_, kBlocks, {1, 0, 0});
   for (const int child : {0, 1, 2, 1, 1}) PushGradient(4, child, 1);
   ASSERT_TRUE(node.Merge(4,
                          [&](const MergedShard& merged) {
@@ -65,7 +66,7 @@ TEST_F(TreeReduce, DuplicatePushIsCountedOnce) {
 }
 
 TEST_F(TreeReduce, GradientsOfOtherIterationsAreNotMixedIn) {
-  TreeNode node(runtime_, interrupt_, transport_, agreement_, plan_, kBlocks, {1, 0, 0});
+  TreeNode node(runtime_, interrupt_, transport_, agreement_, phases_, plan_, kBlocks, {1, 0, 0});
   for (const int child : {0, 1, 2}) {
     PushGradient(3, child, 100);
     PushGradient(4, child, 1);
@@ -81,7 +82,7 @@ TEST_F(TreeReduce, GradientsOfOtherIterationsAreNotMixedIn) {
 
 // While the last child's later shards are still missing, earlier shards go on.
 TEST_F(TreeReduce, AShardDoesNotWaitForOthers) {
-  TreeNode node(runtime_, interrupt_, transport_, agreement_, plan_, kBlocks, {1, 0, 0});
+  TreeNode node(runtime_, interrupt_, transport_, agreement_, phases_, plan_, kBlocks, {1, 0, 0});
   PushGradient(4, 0, 1);
   PushGradient(4, 1, 1);
   const auto push = [&](int shard) {
@@ -103,14 +104,14 @@ TEST_F(TreeReduce, AShardDoesNotWaitForOthers) {
 }
 
 TEST_F(TreeReduce, AnErrorOfTheReceiverEndsTheMerge) {
-  TreeNode node(runtime_, interrupt_, transport_, agreement_, plan_, kBlocks, {1, 0, 0});
+  TreeNode node(runtime_, interrupt_, transport_, agreement_, phases_, plan_, kBlocks, {1, 0, 0});
   for (const int child : {0, 1, 2}) PushGradient(4, child, 1);
   EXPECT_EQ(node.Merge(4, [](const MergedShard&) { return InternalError("no"); }).code(),
             StatusCode::kInternal);
 }
 
 TEST_F(TreeReduce, AnExchangeBringsTheNextWeightsAndLeavesNoGradients) {
-  ShardExchange exchange(runtime_, interrupt_, transport_, agreement_, plan_, kBlocks, 1);
+  ShardExchange exchange(runtime_, interrupt_, transport_, agreement_, phases_, plan_, kBlocks, 1);
   for (int shard = 2; shard >= 0; --shard) {  // whichever come
     const Range range = ShardRange(kBlocks, plan_.shards, shard);
     const std::vector<float> values(static_cast<size_t>(range.size()), static_cast<float>(shard));

@@ -52,9 +52,17 @@ TEST_F(CpuPacerTest, WallTimeIsCpuTimeOverQuota) {
   EXPECT_NEAR(ToSeconds(Run(whole, 100)), 1.0, 0.001);
 }
 
+TEST_F(CpuPacerTest, TellsForHowLongItSlept) {
+  CpuPacer pacer = Make(250);
+  const Duration took = Run(pacer, 100);
+  EXPECT_EQ(pacer.slept(), took - milliseconds(1000));
+  EXPECT_GT(pacer.slept(), milliseconds(2900));
+}
+
 TEST_F(CpuPacerTest, NoQuotaNeverSleeps) {
   CpuPacer pacer = Make(0);
   EXPECT_EQ(Run(pacer, 100), milliseconds(1000));
+  EXPECT_EQ(pacer.slept(), Duration::zero());
 }
 
 TEST_F(CpuPacerTest, IdleTimeIsNotSaved) {

@@ -5,6 +5,7 @@
 
 #include "common/objectstore/memory_object_store.h"
 #include "tests/support/arithmetic_model.h"
+#include "tests/support/manual_runtime.h"
 
 namespace lambdadnn {
 namespace {
@@ -49,6 +50,36 @@ TEST(PaceModel, PacesAfterEachBatchAndChangesNoNumber) {
   EXPECT_EQ(paces, 1);
   EXPECT_EQ(paced->Evaluate(batch).ok(), plain.Evaluate(batch).ok());
   EXPECT_EQ(paces, 2);
+}
+
+// The sleeps of both pacers, of a quota of the function and one of a profile, count beside those of
+// the control group.
+TEST(AddPacing, SleepsCountAsThrottled) {
+  ManualClock clock;
+  Duration cpu{};
+  SliceEnvironment environment;
+  environment.throttled_seconds = [] { return 7.0; };
+  int paces = 0;
+  environment.pace = [&paces] { ++paces; };
+  CpuPacer outer(clock, 500, [&cpu] { return cpu; });
+  CpuPacer inner(clock, 1000, [&cpu] { return cpu; });
+  AddPacing(outer, &environment);
+  AddPacing(inner, &environment);
+  EXPECT_DOUBLE_EQ(environment.throttled_seconds(), 7);
+  clock.SleepFor(std::chrono::seconds(1));
+  cpu += std::chrono::seconds(1);
+  environment.pace();
+  EXPECT_EQ(paces, 1);
+  EXPECT_NEAR(environment.throttled_seconds(), 8, 0.05);
+}
+
+TEST(AddPacing, NothingSleepsNothingIsThrottled) {
+  ManualClock clock;
+  SliceEnvironment environment;
+  CpuPacer pacer(clock, 500, [] { return Duration{}; });
+  AddPacing(pacer, &environment);
+  environment.pace();
+  EXPECT_EQ(environment.throttled_seconds(), 0);
 }
 
 }  // namespace

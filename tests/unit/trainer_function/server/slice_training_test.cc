@@ -67,6 +67,70 @@ TEST_F(SliceTraining, FourWorkersAndTwoLayersTrainToTheEnd) {
   EXPECT_EQ(result.Leader(job).checkpoint, (CheckpointReference{kJobPrefix, 14, 1, 0}));
 }
 
+// A store whose requests take a while, so that phases with requests take time.
+std::unique_ptr<ObjectStore> SlowStore(Runtime& runtime, ObjectStore& store) {
+  auto slow = std::make_unique<FaultyObjectStore>(store, runtime, StoreFaults{});
+  slow->SetScript([&runtime](StoreOperation, std::string_view, bool done) -> Status {
+    if (!done) runtime.clock.SleepFor(std::chrono::milliseconds(1));
+    return OkStatus();
+  });
+  return slow;
+}
+
+TEST_F(SliceTraining, RecordsSayWhatWasSpentInWhichPhase) {
+  HarnessJob job;
+  job.checkpoint_every = 5;
+  job.optimizer.clip_global_norm = 1;
+  SliceHarness harness(runtime_, store_, job);
+  harness.WrapStores(
+      [this](const Role&, ObjectStore& store) { return SlowStore(runtime_, store); });
+  const HarnessResult result = harness.Run(0, std::nullopt);
+  ASSERT_TRUE(result.AllAre(SliceOutcome::kFinished)) << Errors(result);
+  for (const auto& [role, record] : result.records) {
+    const PhaseUsages& phases = record.phases;
+    EXPECT_NEAR(phases.WallSeconds(), record.wall_seconds, 1e-9) << role;
+    const auto took = [&](Phase phase) { return phases[phase].wall_seconds > 0; };
+    const bool worker = role.starts_with("worker");
+    const bool leads = &record == &result.Leader(job);
+    EXPECT_TRUE(took(Phase::kLoad) && took(Phase::kPush) && took(Phase::kWait)) << role;
+    EXPECT_EQ(took(Phase::kCompute), worker) << role;
+    EXPECT_EQ(took(Phase::kEvaluate), worker) << role;
+    EXPECT_EQ(took(Phase::kMerge), !worker) << role;
+    EXPECT_EQ(took(Phase::kUpdate), leads) << role << ": the only root";
+    int64_t requests = 0;
+    double cpu_seconds = 0;
+    for (const PhaseUsage& usage : phases.phases) {
+      requests += usage.requests;
+      cpu_seconds += usage.cpu_seconds;
+    }
+    EXPECT_EQ(requests, record.store.Requests()) << role;
+    EXPECT_LE(cpu_seconds, record.cpu_seconds + 1e-6) << role;
+    // A request takes a millisecond or more.
+    const LatencyHistogram& put = record.latencies[RequestKind::kPut];
+    EXPECT_EQ(put.Count(), record.store.puts) << role;
+    EXPECT_GE(put.Mean(), 0.001) << role;
+    EXPECT_EQ(record.latencies[RequestKind::kMiss].Count(), record.store.misses) << role;
+    EXPECT_GE(phases[Phase::kCheckpoint].requests, leads ? 3 * job.shards : 0) << "parts";
+  }
+}
+
+// As the progress lines of the last iteration tell.
+TEST_F(SliceTraining, ProgressTellsTheRequestsThatAreCharged) {
+  HarnessJob job;
+  SliceHarness harness(runtime_, store_, job);
+  const HarnessResult result = harness.Run(0, std::nullopt);
+  ASSERT_TRUE(result.AllAre(SliceOutcome::kFinished)) << Errors(result);
+  const SliceRecord& record = result.Leader(job);
+  for (const auto& [role, lines] : result.lines) {
+    if (lines.empty() || &result.records.at(role) != &record) continue;
+    EXPECT_GT(lines.front().puts, 0);
+    EXPECT_GT(lines.back().puts, lines.front().puts);
+    EXPECT_GT(lines.back().gets, lines.front().gets);
+    EXPECT_LE(lines.back().puts, record.store.PricedPuts());
+    EXPECT_LE(lines.back().gets, record.store.PricedGets());
+  }
+}
+
 TEST_F(SliceTraining, TheLossOfEveryIterationComesFromTheLeaderAndFalls) {
   HarnessJob job;
   job.optimizer.learning_rate = 0.3;

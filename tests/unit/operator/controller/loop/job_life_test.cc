@@ -69,6 +69,11 @@ TEST_F(JobLifeTest, ReportComparesPredictedWithActual) {
   // 100 iterations of 0.1 s, and the start of the functions.
   EXPECT_NEAR(report["actual"]["seconds"].get<double>(), 11, 1.5);
   EXPECT_EQ(report["requests"]["actual"]["puts"], 3);
+  const double computed = report["phases"]["computeSeconds"];
+  EXPECT_GT(computed, 5);
+  EXPECT_EQ(report["phases"]["workers"]["compute"]["wallSeconds"], computed);
+  EXPECT_NEAR(world_.Read().status.usage.worker_seconds[static_cast<size_t>(Phase::kCompute)],
+              computed, 1e-6);
   EXPECT_EQ(report["isolation"], "fake");
 }
 

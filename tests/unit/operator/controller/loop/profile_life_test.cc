@@ -35,7 +35,20 @@ TEST_F(JobLifeTest, ProfilesWhenNobodyDid) {
   ASSERT_TRUE(done.status.profile.has_value());
   EXPECT_NEAR(done.status.profile->training_rate.slope, 1, 0.05);
   EXPECT_EQ(done.status.profile->training_samples, 6400);
-  EXPECT_GT(Report()["phases"]["profilingSeconds"].get<double>(), 0);
+  const Json report = Report();
+  EXPECT_GT(report["phases"]["profilingSeconds"].get<double>(), 0);
+  // Profiling is over when the plan is made: it is no part of what is compared.
+  EXPECT_FALSE(report["predicted"].contains("profilingSeconds"));
+  const PlanRecord& first = done.status.plan_history.front();
+  EXPECT_EQ(report["beforePlan"]["seconds"], first.at_seconds);
+  EXPECT_EQ(report["beforePlan"]["cost"], first.cost_before);
+  EXPECT_GT(first.cost_before, 0);
+  for (const char* measure : {"seconds", "cost"}) {
+    const double before = report["beforePlan"][measure];
+    const double predicted = report["predicted"][measure].get<double>() - before;
+    const double actual = report["actual"][measure].get<double>() - before;
+    EXPECT_NEAR(report["error"][measure].get<double>(), (actual - predicted) / predicted, 1e-9);
+  }
   ExpectNothingLeft();
 }
 

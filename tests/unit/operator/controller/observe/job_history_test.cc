@@ -36,7 +36,7 @@ void End(JobHistory& history, const std::string& uid, int64_t puts, int64_t dele
   record.store.puts = puts;
   record.store.deletes = deletes;
   slice.record = std::make_shared<const SliceRecord>(record);
-  history.ObserveRecord(slice, 1, 2);
+  history.ObserveRecord(slice, {}, 2);
 }
 
 TEST(JobHistoryLiveObjects, AreTheMostThatAllFunctionsTogetherHadAtOnce) {
@@ -125,6 +125,54 @@ TEST(JobHistoryStretches, OddOnesMakeAHistoryUnreadable) {
   EXPECT_TRUE(JobHistory::FromJson(older).has_value());
 }
 
+// Of one slice; every phase took as many seconds, and half of it on the processor.
+void EndAfter(JobHistory& history, const Role& role, int64_t first_iteration, double seconds,
+              bool leads = false) {
+  SliceFact slice = SliceOf("a");
+  slice.invocation = role.Name() + std::to_string(first_iteration);
+  slice.role = role;
+  slice.first_iteration = first_iteration;
+  SliceRecord record;
+  for (PhaseUsage& usage : record.phases.phases) usage = {seconds, seconds / 2, 0.25, 3};
+  record.latencies[RequestKind::kGet].Add(seconds);
+  if (leads) record.checkpoint.emplace();
+  slice.record = std::make_shared<const SliceRecord>(record);
+  history.ObserveRecord(slice, {.workers = 2, .servers = 4, .first_iteration = 10}, 1);
+}
+
+TEST(JobHistoryPhases, AreMeansOverTheFunctionsOfARoleAndSumsOfRequests) {
+  JobHistory history = WithFunctions();
+  EndAfter(history, {RoleKind::kProfile, 0, {}}, 0, 1000);
+  for (const int64_t first : {10, 50}) {
+    EndAfter(history, {RoleKind::kWorker, 0, {}}, first, 4);
+    EndAfter(history, {RoleKind::kWorker, 1, {}}, first, 8);
+  }
+  EndAfter(history, {RoleKind::kServer, 0, {}}, 10, 12, true);
+  EndAfter(history, {RoleKind::kServer, 1, {}}, 10, 4);
+  const auto expect = [](const JobHistory& told) {
+    EXPECT_EQ(told.worker_phases()[Phase::kWait], (PhaseUsage{12, 6, 0.5, 12}));
+    EXPECT_EQ(told.server_phases()[Phase::kMerge], (PhaseUsage{4, 2, 0.125, 6}));
+    EXPECT_EQ(told.reload_seconds(), 6) << "of the slices from iteration 50";
+    EXPECT_EQ(told.checkpoint_seconds(), 2 * 4 + 12) << "of worker 0 and of who leads";
+    EXPECT_EQ(told.latencies()[RequestKind::kGet].Count(), 7);
+  };
+  expect(history);
+  expect(JobHistory::FromJson(history.ToJson()).value());
+}
+
+TEST(JobHistoryPhases, OfAnEarlierOperatorAreNotTold) {
+  Json json = WithFunctions().ToJson();
+  for (const char* name : {"workerPhases", "serverPhases", "latencies", "reloadSeconds"}) {
+    json.erase(name);
+  }
+  json["phases"] = {1, 2, 3, 4, 5, 6};
+  const auto history = JobHistory::FromJson(json);
+  ASSERT_TRUE(history.has_value());
+  EXPECT_EQ(history->worker_phases(), PhaseUsages{});
+  json["workerPhases"]["compute"]["wallSeconds"] = -1;
+  EXPECT_FALSE(JobHistory::FromJson(json).has_value());
+}
+
 TEST(JobHistory, WhatATraceTellsOfASliceIsKept) {
   JobHistory history = WithFunctions();
   SliceFact slice = SliceOf("a");
@@ -136,7 +184,7 @@ TEST(JobHistory, WhatATraceTellsOfASliceIsKept) {
   record.error = DataLossError("damaged");
   record.checkpoint.emplace().iteration = 70;
   slice.record = std::make_shared<const SliceRecord>(record);
-  history.ObserveRecord(slice, 1, 2);
+  history.ObserveRecord(slice, {}, 2);
   const JobHistory read = JobHistory::FromJson(history.ToJson()).value();
   const SliceEntry& entry = read.functions().at(slice.instance_uid).slices.at(slice.invocation);
   EXPECT_EQ(entry.plan_revision, 2);
@@ -175,10 +223,10 @@ TEST(JobHistory, OfAMonthHoldsWhatATimelineShows) {
       SliceFact slice = SliceOf(fact.instance.uid);
       slice.invocation += "-" + std::to_string(round);
       SliceRecord record;
-      record.phases.compute = 1;
+      record.phases[Phase::kCompute].wall_seconds = 1;
       slice.record = std::make_shared<const SliceRecord>(record);
-      EXPECT_TRUE(history.ObserveRecord(slice, 10, time + 900));
-      EXPECT_FALSE(history.ObserveRecord(slice, 10, time + 900)) << "counted once";
+      EXPECT_TRUE(history.ObserveRecord(slice, {.workers = 10}, time + 900));
+      EXPECT_FALSE(history.ObserveRecord(slice, {.workers = 10}, time + 900)) << "counted once";
     }
     size_t entries = history.functions().size();
     for (const auto& [uid, function] : history.functions()) entries += function.slices.size();
