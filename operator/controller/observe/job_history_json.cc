@@ -100,14 +100,14 @@ Json JobHistory::ToJson() const {
                {"slices", slices_},
                {"liveObjects", live_objects_},
                {"liveObjectsMax", live_objects_max_},
-               {"workerPhases", PhaseUsagesToJson(worker_phases_)},
-               {"serverPhases", PhaseUsagesToJson(server_phases_)},
                {"reloadSeconds", reload_seconds_},
                {"checkpointSeconds", checkpoint_seconds_},
-               {"latencies", LatenciesToJson(latencies_)},
                {"store",
                 {store_.puts, store_.gets, store_.heads, store_.deletes, store_.lists,
                  store_.misses, store_.retries, store_.bytes_in, store_.bytes_out}}};
+  if (worker_phases_ != PhaseUsages{}) json["workerPhases"] = PhaseUsagesToJson(worker_phases_);
+  if (server_phases_ != PhaseUsages{}) json["serverPhases"] = PhaseUsagesToJson(server_phases_);
+  if (latencies_ != RequestLatencies{}) json["latencies"] = LatenciesToJson(latencies_);
   Json& stretches = json["stretches"] = Json::array();
   for (const ActiveStretch& stretch : stretches_) {
     stretches.push_back({stretch.active, ToSeconds(stretch.wall.time_since_epoch())});
