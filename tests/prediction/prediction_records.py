@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records of runs, which tell what a plan took, with all that a prediction of it needs: JSON files of one plan
+each (docs/development.md, Prediction records)."""
+import hashlib
+import json
+import pathlib
+import statistics
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+RECORDS = ROOT / "tests/prediction/records"
+# Terms of a prediction, whose seconds are of one iteration where the second column says so.
+TERMS = (("coldStartSeconds", False), ("loadSeconds", False), ("computeSeconds", True),
+         ("communicationSeconds", True), ("evaluationSeconds", False), ("checkpointSeconds", False),
+         ("sliceOverheadSeconds", False), ("releaseSeconds", False))
+# Of a machine that does nothing else the probes before and after a run take the same time.
+PROBE_TOLERANCE = 0.05
+
+
+def is_held_out(name):
+    """A third of all plans, by their names: no model is fitted to them."""
+    return hashlib.sha256(name.encode()).digest()[0] % 3 == 0
+
+
+def is_disturbed(probes, quiet):
+    """Whether a probe took longer than on the machine at rest, or they differ."""
+    return max(probes) > quiet * (1 + PROBE_TOLERANCE) or max(probes) > min(probes) * (1 + PROBE_TOLERANCE)
+
+
+def run_of(report, probes, quiet):
+    """What one run's report tells of it, raw."""
+    before = report["beforePlan"]
+    return {"profile": report["profile"],
+            "seconds": report["actual"]["seconds"] - before["seconds"],
+            "cost": report["actual"]["cost"] - before["cost"],
+            "terms": {name: report["phases"][name] for name, _ in TERMS if name in report["phases"]},
+            "workers": report["phases"]["workers"], "servers": report["phases"]["servers"],
+            "latencies": report["store"]["latencies"],
+            "probeSeconds": probes, "disturbed": is_disturbed(probes, quiet)}
+
+
+def load(folder=RECORDS):
+    """All records of a folder; a sentence in place of a traceback where one is none."""
+    records = []
+    for path in sorted(pathlib.Path(folder).glob("*.json")):
+        try:
+            record = json.loads(path.read_text())
+            name, runs = record["name"], record["runs"]
+            assert name == path.stem and runs and record["heldOut"] == is_held_out(name)
+            for part in (record["job"], record["platform"], record["plan"]["functions"], record["plan"]["memory"]):
+                assert part
+            for run in runs:
+                assert run["seconds"] > 0 and run["profile"] and run["terms"]
+        except (AssertionError, KeyError, TypeError, ValueError) as error:
+            raise SystemExit(f"error: {path} is no record of a plan ({error!r}); record it anew") from None
+        records.append(record)
+    return records
+
+
+def predict(lambdadnn, record, run):
+    """Seconds in all and by term, as the program predicts them of this run's profile."""
+    job = json.loads(json.dumps(record["job"]))
+    job["spec"]["profile"] = run["profile"]
+    with tempfile.TemporaryDirectory(prefix="lambdadnn-replay-") as folder:
+        job_file, platform_file = pathlib.Path(folder, "job.json"), pathlib.Path(folder, "platform.json")
+        job_file.write_text(json.dumps(job))
+        platform_file.write_text(json.dumps(record["platform"]))
+        done = subprocess.run([lambdadnn, "predict", "-f", job_file, "--platform", platform_file, "-o", "json"],
+                              capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f"error: no prediction for the record {record['name']}: {done.stderr.strip()}")
+    predicted = json.loads(done.stdout)["predicted"]
+    iterations = float(predicted["iterations"])
+    return float(predicted["seconds"]), {
+        name: float(predicted.get(name, 0)) * (iterations if each else 1) for name, each in TERMS}
+
+
+def errors_of(lambdadnn, record):
+    """Medians over the runs that were not disturbed (all, if each was): predicted / actual - 1 in all, and by
+    term (predicted - actual) / seconds in all."""
+    runs = [run for run in record["runs"] if not run["disturbed"]] or record["runs"]
+    totals, terms = [], {name: [] for name, _ in TERMS}
+    for run in runs:
+        seconds, predicted = predict(lambdadnn, record, run)
+        totals.append(seconds / run["seconds"] - 1)
+        for name, _ in TERMS:
+            terms[name].append((predicted[name] - run["terms"].get(name, 0)) / run["seconds"])
+    return statistics.median(totals), {name: statistics.median(each) for name, each in terms.items()}

@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Records what plans take on this machine, for tests/prediction/replay.py: model x data x functions x memory x
+shards and layers, each with a profile of its own, three times.
+
+    tests/prediction/record.py [--bin build/release/bin] [--records tests/prediction/records] [--runs 3]
+        [--only TEXT]
+
+Nothing else may run meanwhile: a loop of fixed work is timed before and after each run, and a run beside which
+it took longer than before all of them is marked as disturbed.
+"""
+import argparse
+import json
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+import prediction_records
+
+MODELS = {"logistic": {"name": "logistic"}, "mlp": {"name": "mlp", "parameters": {"hidden": [256]}},
+          "cnn": {"name": "cnn"}}
+SAMPLES = {"small": 3000, "large": 12000}
+# (model, data, epochs, functions, memory in MiB, shards, layers of servers)
+PLANS = (
+    ("cnn", "large", 2, 1, 512, 1, [1]), ("cnn", "large", 2, 2, 512, 1, [1]), ("cnn", "large", 3, 2, 1024, 1, [1]),
+    ("cnn", "large", 3, 4, 512, 1, [1]), ("cnn", "large", 3, 4, 512, 1, [1, 2]), ("cnn", "small", 4, 2, 256, 1, [1]),
+    ("mlp", "large", 4, 1, 256, 1, [1]), ("mlp", "large", 4, 2, 512, 1, [1]), ("mlp", "large", 4, 2, 512, 4, [1]),
+    ("mlp", "large", 4, 4, 256, 4, [1]), ("mlp", "small", 8, 3, 384, 2, [1, 2]), ("mlp", "small", 8, 2, 1024, 2, [1]),
+    ("logistic", "large", 4, 2, 256, 1, [1]), ("logistic", "small", 10, 1, 512, 1, [1]),
+    ("logistic", "large", 4, 4, 256, 1, [1]),
+)
+PROBE_STEPS = 3_000_000
+
+
+def probe():
+    """Seconds that a fixed loop takes."""
+    begin, sum_of = time.monotonic(), 0
+    for step in range(PROBE_STEPS):
+        sum_of += step * step & 0xFF
+    return time.monotonic() - begin
+
+
+def name_of(plan):
+    model, data, epochs, functions, memory, shards, layers = plan
+    return f"{model}-{data}-e{epochs}-n{functions}-m{memory}-k{shards}-l{'-'.join(map(str, layers))}"
+
+
+def job_of(plan):
+    model, data, epochs, functions, memory, shards, layers = plan
+    return {"apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob", "metadata": {"name": "recorded"},
+            "spec": {"model": {"builtin": MODELS[model]},
+                     "dataset": {"renderedDigits": {"train": SAMPLES[data], "test": SAMPLES[data] // 6}},
+                     "training": {"epochs": epochs, "globalBatchSize": 120, "seed": 1,
+                                  "optimizer": {"name": "SGD", "learningRate": "0.05", "momentum": "0.9"}},
+                     "objective": {"fixed": {"functions": functions, "memory": f"{memory}Mi"}},
+                     "aggregation": {"shards": shards, "layers": [*layers, functions], "serverMemory": "256Mi"}}}
+
+
+def run(options, job, folder):
+    """The report and the platform of one run, profiled anew, with its store in memory."""
+    job_file, out = folder / "job.json", folder / "run"
+    job_file.write_text(json.dumps(job))
+    with tempfile.TemporaryDirectory(prefix="lambdadnn-", dir="/dev/shm") as store:
+        done = subprocess.run([options.bin / "lambdadnn", "run", job_file, "--out", out, "--store", f"file://{store}",
+                               "--profile-again"], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"error: a run of {job_file.name} failed: {done.stderr.strip()[-2000:]}")
+    return json.loads((out / "report.json").read_text()), json.loads((out / "platform.json").read_text())
+
+
+def record(options, plan, quiet):
+    name, job, runs = name_of(plan), job_of(plan), []
+    for _ in range(options.runs):
+        with tempfile.TemporaryDirectory(prefix="lambdadnn-record-") as folder:
+            before = probe()
+            report, platform = run(options, job, pathlib.Path(folder))
+            runs.append(prediction_records.run_of(report, [before, probe()], quiet))
+        print(f"{name}: {runs[-1]['seconds']:.1f} s{', disturbed' if runs[-1]['disturbed'] else ''}", flush=True)
+    chosen = report["plan"]
+    text = json.dumps({"name": name, "heldOut": prediction_records.is_held_out(name), "job": job, "platform": platform,
+                       "plan": {key: chosen[key] for key in ("functions", "memory", "serverMemory", "aggregation")},
+                       "runs": runs}, indent=1)
+    (options.records / f"{name}.json").write_text(text + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", type=pathlib.Path, default=prediction_records.ROOT / "build/release/bin")
+    parser.add_argument("--records", type=pathlib.Path, default=prediction_records.RECORDS)
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--only", default="", help="plans whose names hold this text")
+    options = parser.parse_args()
+    options.records.mkdir(parents=True, exist_ok=True)
+    quiet = min(probe() for _ in range(5))
+    for plan in PLANS:
+        if options.only in name_of(plan):
+            record(options, plan, quiet)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Replays recorded runs: what the model predicts of each, against what it took. Needs no machine to itself and
+takes seconds.
+
+    tests/prediction/replay.py [--bin build/release/bin] [--records tests/prediction/records]
+
+Errors in all are predicted / actual - 1; those of the terms are parts of the actual time in all.
+"""
+import argparse
+import pathlib
+import statistics
+
+import prediction_records
+
+SHORT = {"coldStartSeconds": "start", "loadSeconds": "load", "computeSeconds": "compute",
+         "communicationSeconds": "comm", "evaluationSeconds": "eval", "checkpointSeconds": "ckpt",
+         "sliceOverheadSeconds": "slices", "releaseSeconds": "release"}
+
+
+def summary(name, errors):
+    """Median and worst of the absolute errors of some plans."""
+    if not errors:
+        return f"{name}: no plan"
+    return (f"{name}: median {statistics.median(map(abs, errors)):.1%}, "
+            f"worst {max(errors, key=abs):+.1%} of {len(errors)} plans")
+
+
+def replay(lambdadnn, folder):
+    """The table, a line a plan, and its sums."""
+    records = prediction_records.load(folder)
+    if not records:
+        return [f"no records in {folder}; tests/prediction/record.py makes them"]
+    width = max(len(record["name"]) for record in records)
+    lines = [f"{'':{width}}  runs {'all':>8}" + "".join(f"{SHORT[name]:>9}" for name, _ in prediction_records.TERMS)]
+    by_kind = {False: [], True: []}
+    for record in records:
+        total, terms = prediction_records.errors_of(lambdadnn, record)
+        by_kind[record["heldOut"]].append(total)
+        quiet = sum(not run["disturbed"] for run in record["runs"])
+        lines.append(f"{record['name']:{width}} {quiet:>3}/{len(record['runs'])} {total:>+8.1%}"
+                     + "".join(f"{terms[name]:>+9.1%}" for name, _ in prediction_records.TERMS)
+                     + ("  held out" if record["heldOut"] else ""))
+    return [*lines, "", summary("all", by_kind[False] + by_kind[True]), summary("fitted", by_kind[False]),
+            summary("held out", by_kind[True])]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", type=pathlib.Path, default=prediction_records.ROOT / "build/release/bin")
+    parser.add_argument("--records", type=pathlib.Path, default=prediction_records.RECORDS)
+    options = parser.parse_args()
+    print("\n".join(replay(options.bin / "lambdadnn", options.records)))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The replay of recorded runs tells how far predictions are off, and of which plans."""
+import copy
+import json
+import pathlib
+import tempfile
+import unittest
+
+import prediction_records
+import record
+import replay
+from options import OPTIONS
+
+PLAN = ("mlp", "small", 8, 2, 512, 1, [1])
+PLATFORM = {"memory": {"min": "128Mi", "max": "1024Mi", "step": "64Mi"}, "milliCpuPerGiB": 1000, "maxFunctions": 8,
+            "functionTimeoutSeconds": 600, "store": {"bytesPerSecond": 1e9, "requestSeconds": "0.001"},
+            "prices": {"gibSecond": "0.0000166667"}}
+PROFILE = {"trainingSamples": 3000, "trainingBytes": 2352000, "modelBytes": 814120,
+           "trainingRate": {"slope": "2", "intercept": "0"}, "coldStartSeconds": "1"}
+
+
+class Replay(unittest.TestCase):
+    def setUp(self):
+        scratch = tempfile.TemporaryDirectory(prefix="lambdadnn-replay-test-")
+        self.addCleanup(scratch.cleanup)
+        self.folder = pathlib.Path(scratch.name)
+        self.lambdadnn = OPTIONS.bin / "lambdadnn"
+        name = record.name_of(PLAN)
+        self.record = {"name": name, "heldOut": prediction_records.is_held_out(name), "job": record.job_of(PLAN),
+                       "platform": PLATFORM, "plan": {"functions": 2, "memory": "512Mi"}, "runs": []}
+
+    def exact(self, **changes):
+        """A run that took what is predicted, but for these changes."""
+        run = {"profile": PROFILE, "terms": {}, "seconds": 0, "disturbed": False}
+        seconds, terms = prediction_records.predict(self.lambdadnn, self.record, run)
+        return {**run, "seconds": seconds, "terms": terms, **changes}
+
+    def write(self, *runs):
+        self.record["runs"] = list(runs)
+        (self.folder / f"{self.record['name']}.json").write_text(json.dumps(self.record))
+
+    def test_what_took_what_was_predicted_has_no_error(self):
+        self.write(self.exact())
+        total, terms = prediction_records.errors_of(self.lambdadnn, prediction_records.load(self.folder)[0])
+        self.assertAlmostEqual(total, 0, delta=1e-6)
+        for name, error in terms.items():
+            self.assertAlmostEqual(error, 0, delta=1e-6, msg=name)
+
+    def test_errors_are_told_in_all_and_by_term(self):
+        run = self.exact()
+        run["seconds"] *= 2
+        run["terms"]["computeSeconds"] += run["seconds"] / 2
+        self.write(run)
+        total, terms = prediction_records.errors_of(self.lambdadnn, prediction_records.load(self.folder)[0])
+        self.assertAlmostEqual(total, -0.5, delta=1e-6)
+        self.assertAlmostEqual(terms["computeSeconds"], -0.5, delta=1e-6)
+        self.assertAlmostEqual(terms["communicationSeconds"], 0, delta=1e-6)
+        text = "\n".join(replay.replay(self.lambdadnn, self.folder))
+        self.assertIn(f"{record.name_of(PLAN)}   1/1   -50.0%", text)
+        self.assertIn("all: median 50.0%, worst -50.0% of 1 plans", text)
+
+    def test_disturbed_runs_count_only_where_there_are_no_others(self):
+        slow = self.exact(disturbed=True)
+        slow["seconds"] *= 4
+        self.write(self.exact(), slow, copy.deepcopy(slow))
+        total, _ = prediction_records.errors_of(self.lambdadnn, self.record)
+        self.assertAlmostEqual(total, 0, delta=1e-6)
+        self.write(slow)
+        total, _ = prediction_records.errors_of(self.lambdadnn, self.record)
+        self.assertAlmostEqual(total, -0.75, delta=1e-6)
+
+    def test_what_is_no_record_is_named(self):
+        for text in ("{", "{}", "[1]", '{"name": "other", "runs": [{}]}'):
+            path = self.folder / "some.json"
+            path.write_text(text)
+            with self.assertRaises(SystemExit) as ended:
+                prediction_records.load(self.folder)
+            self.assertIn(f"{path} is no record of a plan", str(ended.exception))
+
+    def test_a_machine_that_does_other_work_is_noticed(self):
+        self.assertFalse(prediction_records.is_disturbed([1.02, 1.0], 1.0))
+        self.assertTrue(prediction_records.is_disturbed([1.0, 1.2], 1.0))
+        self.assertTrue(prediction_records.is_disturbed([1.2, 1.2], 1.0))
+
+    def test_a_third_of_the_plans_is_held_out(self):
+        held_out = sum(prediction_records.is_held_out(record.name_of(plan)) for plan in record.PLANS)
+        self.assertIn(held_out, range(len(record.PLANS) // 5, len(record.PLANS) // 2 + 1))
+        self.assertEqual(len({record.name_of(plan) for plan in record.PLANS}), len(record.PLANS))
+
+    def test_the_records_of_the_repository_can_be_replayed(self):
+        lines = replay.replay(self.lambdadnn, prediction_records.RECORDS)
+        self.assertTrue(lines)
