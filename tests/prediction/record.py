@@ -24,10 +24,10 @@ MODELS = {"logistic": {"name": "logistic"}, "mlp": {"name": "mlp", "parameters":
 SAMPLES = {"small": 3000, "large": 12000}
 # (model, data, epochs, functions, memory in MiB, shards, layers of servers)
 PLANS = (
-    ("cnn", "large", 2, 1, 512, 1, [1]), ("cnn", "large", 2, 2, 512, 1, [1]), ("cnn", "large", 3, 2, 1024, 1, [1]),
-    ("cnn", "large", 3, 4, 512, 1, [1]), ("cnn", "large", 3, 4, 512, 1, [1, 2]), ("cnn", "small", 4, 2, 256, 1, [1]),
-    ("mlp", "large", 4, 1, 256, 1, [1]), ("mlp", "large", 4, 2, 512, 1, [1]), ("mlp", "large", 4, 2, 512, 4, [1]),
-    ("mlp", "large", 4, 4, 256, 4, [1]), ("mlp", "small", 8, 3, 384, 2, [1, 2]), ("mlp", "small", 8, 2, 1024, 2, [1]),
+    ("cnn", "large", 2, 1, 512, 1, [1]), ("cnn", "large", 2, 2, 512, 1, [1]), ("cnn", "large", 2, 1, 1024, 1, [1]),
+    ("cnn", "large", 2, 3, 384, 1, [1]), ("cnn", "large", 2, 4, 256, 1, [1, 2]), ("cnn", "small", 4, 2, 256, 1, [1]),
+    ("mlp", "large", 4, 1, 256, 1, [1]), ("mlp", "large", 4, 2, 512, 1, [1]), ("mlp", "large", 4, 2, 512, 2, [1]),
+    ("mlp", "large", 4, 4, 256, 2, [1]), ("mlp", "small", 8, 3, 256, 1, [1, 2]), ("mlp", "small", 8, 1, 1024, 2, [1]),
     ("logistic", "large", 4, 2, 256, 1, [1]), ("logistic", "small", 10, 1, 512, 1, [1]),
     ("logistic", "large", 4, 4, 256, 1, [1]),
 )
@@ -66,7 +66,7 @@ def run(options, job, folder):
         done = subprocess.run([options.bin / "lambdadnn", "run", job_file, "--out", out, "--store", f"file://{store}",
                                "--profile-again"], capture_output=True, text=True)
     if done.returncode != 0:
-        sys.exit(f"error: a run of {job_file.name} failed: {done.stderr.strip()[-2000:]}")
+        raise RuntimeError(done.stderr.strip()[-2000:])
     return json.loads((out / "report.json").read_text()), json.loads((out / "platform.json").read_text())
 
 
@@ -94,9 +94,17 @@ def main():
     options = parser.parse_args()
     options.records.mkdir(parents=True, exist_ok=True)
     quiet = min(probe() for _ in range(5))
+    failed = []
     for plan in PLANS:
-        if options.only in name_of(plan):
+        if options.only not in name_of(plan):
+            continue
+        try:
             record(options, plan, quiet)
+        except RuntimeError as error:
+            failed.append(name_of(plan))
+            print(f"{failed[-1]}: {error}", flush=True)
+    if failed:
+        sys.exit(f"error: not recorded: {', '.join(failed)}")
 
 
 if __name__ == "__main__":
