@@ -44,15 +44,16 @@ void HttpCall::Begin() {
         "nothing is sent to " + endpoint.Authority() +
         ", whose certificate is not known: the Secret with the job's key names none"));
   }
-  request_.method_string(call_.method);
-  request_.target(endpoint.path + call_.target);
-  request_.version(11);
-  request_.set(http::field::host, endpoint.HostField());
-  request_.set(http::field::connection, "close");
-  if (!call_.bearer.empty()) request_.set(http::field::authorization, "Bearer " + call_.bearer);
-  if (!call_.body.empty()) request_.set(http::field::content_type, "application/json");
-  request_.body() = std::move(call_.body);
-  request_.prepare_payload();
+  request_.emplace();
+  request_->method_string(call_.method);
+  request_->target(endpoint.path + call_.target);
+  request_->version(11);
+  request_->set(http::field::host, endpoint.HostField());
+  request_->set(http::field::connection, "close");
+  if (!call_.bearer.empty()) request_->set(http::field::authorization, "Bearer " + call_.bearer);
+  if (!call_.body.empty()) request_->set(http::field::content_type, "application/json");
+  request_->body() = std::move(call_.body);
+  request_->prepare_payload();
   Resolve();
 }
 
@@ -116,11 +117,20 @@ void HttpCall::OnHandshake() {
 
 void HttpCall::Write() {
   stream_.expires_after(FromSeconds(limits_.silence_seconds));
-  http::async_write(stream_, request_, [self = shared_from_this()](ErrorCode error, size_t) {
+  http::async_write(stream_, *request_, [self = shared_from_this()](ErrorCode error, size_t) {
     if (error) return self->Fail("sending to", error);
-    self->request_ = {};  // thousands of answers may stream for hours
+    self->ForgetRequest();
     self->ReadHeader();
   });
+}
+
+// Thousands of answers may stream for hours. Texts that are assigned an empty one keep their
+// memory.
+void HttpCall::ForgetRequest() {
+  request_.reset();
+  for (std::string* const text : {&call_.target, &call_.bearer, &call_.certificate_digest}) {
+    std::string().swap(*text);
+  }
 }
 
 void HttpCall::ReadHeader() {

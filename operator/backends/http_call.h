@@ -74,6 +74,7 @@ class HttpCall : public std::enable_shared_from_this<HttpCall> {
   void Handshake();
   void OnHandshake();
   void Write();
+  void ForgetRequest();
   void ReadHeader();
   void ReadBody();
   void ReadBodyAfter(Duration pause);
@@ -81,14 +82,15 @@ class HttpCall : public std::enable_shared_from_this<HttpCall> {
   void Fail(std::string_view doing, ErrorCode error);
   void End(const Status& status);
 
-  HttpCallRequest call_;  // its body moves into request_
+  HttpCallRequest call_;  // its body moves into request_; once that is sent, its endpoint alone
   const HttpCallLimits limits_;
   Callbacks callbacks_;
   boost::asio::ip::tcp::resolver resolver_;
   boost::asio::ssl::context& tls_;
   TlsStream<boost::asio::ip::tcp> stream_;
   boost::asio::steady_timer pause_;
-  boost::beast::http::request<boost::beast::http::string_body> request_;
+  // Until it is sent.
+  std::optional<boost::beast::http::request<boost::beast::http::string_body>> request_;
   boost::beast::http::response_parser<boost::beast::http::string_body> parser_;
   boost::beast::flat_buffer buffer_;
   bool ended_ = false;

@@ -278,7 +278,7 @@ std::string RenderReportHtml(const Json& report) {
                "No phase was measured.");
   html += Card(Pareto(report), "The planner compared no other plans.");
   html += Card(Timeline(report), "No function was started.", true);
-  html += Card(Phases(report), "No function told what it spent.");
+  html += Card(Phases(report), "No function told what it spent.", true);
   html += Card(Requests(report), "");
   html += Card(PlanCard(report), "");
   return html + "</div></main></body></html>\n";
