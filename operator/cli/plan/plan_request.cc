@@ -65,11 +65,11 @@ void Narrow(const PlanArguments& arguments, PlannerInput* input) {
   }
   if (arguments.functions) {
     input->limits.min_functions = *arguments.functions;
-    input->limits.max_functions = *arguments.functions;
+    input->limits.max_functions = arguments.functions;
   }
   if (arguments.memory_mib) {
-    input->limits.min_memory_mib = *arguments.memory_mib;
-    input->limits.max_memory_mib = *arguments.memory_mib;
+    input->limits.min_memory_mib = arguments.memory_mib;
+    input->limits.max_memory_mib = arguments.memory_mib;
   }
 }
 
