@@ -134,7 +134,8 @@ WorkerTerms ExtendedModel::Workers(int functions) const {
   terms.functions = functions;
   terms.global_batch = static_cast<int>(std::min<int64_t>(batches_.Global(functions), samples));
   const auto local = [&](int64_t batch) {
-    return static_cast<double>((batch + functions - 1) / functions);
+    const int64_t largest = (batch + functions - 1) / functions;
+    return static_cast<double>(largest);
   };
   terms.local_batch = local(terms.global_batch);
   terms.iterations_per_epoch = (samples + terms.global_batch - 1) / terms.global_batch;
