@@ -4,6 +4,7 @@
 #pragma once
 
 #include <initializer_list>
+#include <string>
 #include <string_view>
 
 #include "common/json/json_reader.h"
@@ -21,6 +22,12 @@ inline const Json* FindPath(const Json& value, std::initializer_list<std::string
     at = &*found;
   }
   return at;
+}
+
+// "" when it is absent or no text.
+inline std::string TextAt(const Json& value, std::initializer_list<std::string_view> path) {
+  const Json* found = FindPath(value, path);
+  return found != nullptr && found->is_string() ? found->get<std::string>() : "";
 }
 
 // Whether it is there and true.

@@ -14,11 +14,6 @@ constexpr double kMilliPerCpu = 1000;
 // The kubelet's default.
 constexpr double kDefaultPods = 110;
 
-std::string TextAt(const Json& value, std::initializer_list<std::string_view> path) {
-  const Json* found = FindPath(value, path);
-  return found != nullptr && found->is_string() ? found->get<std::string>() : "";
-}
-
 std::string NameOfObject(const Json& object) {
   const std::string space = TextAt(object, {"metadata", "namespace"});
   return (space.empty() ? "" : space + "/") + TextAt(object, {"metadata", "name"});

@@ -168,9 +168,7 @@ bool EndsLater(const Json& pod, int grace_seconds) {
 }
 
 ObjectName AccountOf(const Json& pod) {
-  const Json* name = FindPath(pod, {"spec", "serviceAccountName"});
-  return {NameOf(pod).namespace_name,
-          name != nullptr && name->is_string() ? name->get<std::string>() : ""};
+  return {NameOf(pod).namespace_name, TextAt(pod, {"spec", "serviceAccountName"})};
 }
 
 std::string PodUidOf(const std::string& instance_uid) {

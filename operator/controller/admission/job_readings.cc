@@ -13,11 +13,6 @@
 namespace lambdadnn {
 namespace {
 
-std::string TextAt(const Json& json, std::initializer_list<std::string_view> path) {
-  const Json* const found = FindPath(json, path);
-  return found != nullptr && found->is_string() ? found->get<std::string>() : "";
-}
-
 // Complete or Failed, as IsFinished; "" = it has not finished.
 std::string EndOf(const Json& object) {
   const Json* const conditions = FindPath(object, {"status", "conditions"});

@@ -23,11 +23,6 @@ constexpr const char* kWork = "work";
 // The fields of status that go into the record.
 constexpr const char* kKept[] = {"plan", "planHistory", "profile", "execution", "usage"};
 
-std::string TextAt(const Json& json, std::initializer_list<std::string_view> path) {
-  const Json* found = FindPath(json, path);
-  return found != nullptr && found->is_string() ? found->get<std::string>() : "";
-}
-
 Json MapAt(const Json& json, std::initializer_list<std::string_view> path) {
   const Json* found = FindPath(json, path);
   return found != nullptr && found->is_object() ? *found : Json(Json::object());
