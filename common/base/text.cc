@@ -56,6 +56,14 @@ std::string_view Trim(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(" \t\r\n") - begin + 1);
 }
 
+std::string PadRight(std::string_view text, size_t columns) {
+  size_t width = 0;
+  for (const char byte : text) width += (byte & 0xC0) != 0x80 ? 1 : 0;
+  std::string padded(text);
+  if (width < columns) padded.append(columns - width, ' ');
+  return padded;
+}
+
 std::string LowerCase(std::string_view text) {
   std::string lower(text);
   for (char& c : lower) {

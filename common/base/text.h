@@ -13,6 +13,8 @@ namespace lambdadnn {
 std::vector<std::string> Split(std::string_view text, char separator);
 std::string Join(std::span<const std::string> parts, std::string_view separator);
 std::string_view Trim(std::string_view text);
+// With spaces after it, where it has fewer code points than `columns`.
+std::string PadRight(std::string_view text, size_t columns);
 // Of ASCII letters alone.
 std::string LowerCase(std::string_view text);
 

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/planner/models.h"
 
-#include <vector>
-
 #include "common/base/check.h"
-#include "common/base/text.h"
+#include "common/base/named_rows.h"
 #include "operator/planner/extended_model.h"
 #include "operator/planner/fasdl_model.h"
 #include "operator/planner/feng_model.h"
@@ -37,17 +35,8 @@ const ModelKind& KindOf(PredictionModel model) {
   LDNN_CHECK(false, "every model has its row in models.cc");
 }
 
-const ModelKind* FindModel(std::string_view name) {
-  for (const ModelKind& kind : kModelKinds) {
-    if (kind.name == name) return &kind;
-  }
-  return nullptr;
-}
+const ModelKind* FindModel(std::string_view name) { return FindRow(ModelKinds(), name); }
 
-std::string ModelNames() {
-  std::vector<std::string> names;
-  for (const ModelKind& kind : kModelKinds) names.emplace_back(kind.name);
-  return Join(names, ", ");
-}
+std::string ModelNames() { return NamesOf(ModelKinds()); }
 
 }  // namespace lambdadnn

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/planner/searches.h"
 
-#include <vector>
-
 #include "common/base/check.h"
-#include "common/base/text.h"
+#include "common/base/named_rows.h"
 #include "operator/planner/algorithm1.h"
 #include "operator/planner/baselines.h"
 #include "operator/planner/fasdl_search.h"
@@ -107,17 +105,8 @@ const SearchKind& KindOf(SearchMethod method) {
   LDNN_CHECK(false, "every way to search has its row in searches.cc");
 }
 
-const SearchKind* FindSearch(std::string_view name) {
-  for (const SearchKind& kind : kSearchKinds) {
-    if (kind.name == name) return &kind;
-  }
-  return nullptr;
-}
+const SearchKind* FindSearch(std::string_view name) { return FindRow(SearchKinds(), name); }
 
-std::string SearchNames() {
-  std::vector<std::string> names;
-  for (const SearchKind& kind : kSearchKinds) names.emplace_back(kind.name);
-  return Join(names, ", ");
-}
+std::string SearchNames() { return NamesOf(SearchKinds()); }
 
 }  // namespace lambdadnn

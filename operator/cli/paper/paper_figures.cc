@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "common/base/named_rows.h"
 #include "common/base/text.h"
 #include "operator/cli/plan/outcome_text.h"
 
@@ -16,29 +17,13 @@ constexpr PaperKind kPaperKinds[] = {
     {"fasdl", "FasDL, IEEE Transactions on Computers 74(2), 2025", FasDlFigures},
 };
 
-// printf counts bytes, people columns.
-std::string PaddedTo(size_t columns, const std::string& text) {
-  size_t width = 0;
-  for (const char byte : text) width += (byte & 0xC0) != 0x80 ? 1 : 0;
-  return width < columns ? text + std::string(columns - width, ' ') : text;
-}
-
 }  // namespace
 
 std::span<const PaperKind> PaperKinds() { return kPaperKinds; }
 
-const PaperKind* FindPaper(std::string_view name) {
-  for (const PaperKind& kind : kPaperKinds) {
-    if (kind.name == name) return &kind;
-  }
-  return nullptr;
-}
+const PaperKind* FindPaper(std::string_view name) { return FindRow(PaperKinds(), name); }
 
-std::string PaperNames() {
-  std::vector<std::string> names;
-  for (const PaperKind& kind : kPaperKinds) names.emplace_back(kind.name);
-  return Join(names, ", ");
-}
+std::string PaperNames() { return NamesOf(PaperKinds()); }
 
 PaperFigure NumberFigure(std::string group, std::string name, double paper, double ours,
                          const char* format, std::string difference) {
@@ -55,8 +40,8 @@ std::string FormatFigures(const PaperKind& paper, const std::vector<PaperFigure>
   constexpr size_t kName = 34;
   constexpr size_t kNumber = 17;
   const auto row = [](const std::string& name, const std::string& theirs, const std::string& ours) {
-    return "  " + PaddedTo(kName, name) + " " + PaddedTo(kNumber, theirs) + " " +
-           PaddedTo(kNumber, ours);
+    return "  " + PadRight(name, kName) + " " + PadRight(theirs, kNumber) + " " +
+           PadRight(ours, kNumber);
   };
   std::string text = std::string(paper.title) + "\n";
   const std::string* group = nullptr;

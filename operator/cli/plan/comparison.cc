@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <utility>
 
+#include "common/base/text.h"
 #include "operator/cli/plan/outcome_json.h"
 #include "operator/cli/plan/outcome_text.h"
 #include "operator/planner/candidate.h"
@@ -51,12 +52,6 @@ ComparedSearch Compared(const SearchKind& kind, PlanningOutcome outcome) {
   return compared;
 }
 
-std::string LeftAligned(std::string_view text, size_t width) {
-  std::string padded(text);
-  if (padded.size() < width) padded.append(width - padded.size(), ' ');
-  return padded;
-}
-
 // Right-aligned.
 std::string Columns(const std::string& functions, const std::string& time,
                     const std::string& cost) {
@@ -77,7 +72,7 @@ std::string VerdictOf(const ComparedSearch& search) {
 constexpr size_t kNameColumns = 23;
 
 std::string LineOf(const ComparedSearch& search) {
-  const std::string name = "  " + LeftAligned(search.kind->name, kNameColumns);
+  const std::string name = "  " + PadRight(search.kind->name, kNameColumns);
   if (!search.candidate) return name + "no plan\n";
   const Prediction& predicted = search.candidate->predicted;
   return name +
@@ -118,13 +113,13 @@ Result<Comparison> CompareSearches(const PlannerInput& input) {
 }
 
 std::string FormatComparison(const std::string& title, const Comparison& comparison) {
-  std::string text = title + "\n\n  " + LeftAligned("search", kNameColumns) +
+  std::string text = title + "\n\n  " + PadRight("search", kNameColumns) +
                      Columns("functions", "time", "cost") + "  vs exact\n";
   for (const ComparedSearch& search : comparison.searches) text += LineOf(search);
   text += "\n";
   for (const ComparedSearch& search : comparison.searches) {
     text +=
-        "  " + LeftAligned(search.kind->name, kNameColumns) + std::string(search.kind->rule) + "\n";
+        "  " + PadRight(search.kind->name, kNameColumns) + std::string(search.kind->rule) + "\n";
   }
   if (!comparison.feasible()) {
     text += "\n" + WrapWords(comparison.searches.front().reason);
