@@ -59,18 +59,9 @@ int FasDlModel::OptionOf(int workers, int aggregators, int batch) {
 }
 
 void FasDlModel::Split(const Box& box, const Ceiling& /*ceiling*/, std::vector<Box>* parts) {
+  if (SplitByFunctions(box, parts) || SplitBySize(box, parts)) return;
   Box part = box;
-  if (box.first_functions != box.last_functions) {
-    for (int n = box.first_functions; n <= box.last_functions; ++n) {
-      part.first_functions = part.last_functions = n;
-      parts->push_back(part);
-    }
-  } else if (box.first_size != box.last_size) {
-    for (int size = box.first_size; size <= box.last_size; ++size) {
-      part.first_size = part.last_size = size;
-      parts->push_back(part);
-    }
-  } else if (!box.Lists()) {
+  if (!box.Lists()) {
     for (const Batchings& batchings : Listed(box.first_functions)) {
       part.first_option = batchings.first_option;
       part.last_option = batchings.first_option + batchings.count - 1;

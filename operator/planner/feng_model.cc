@@ -84,14 +84,8 @@ const MergeTree& FengModel::TreeOf(const Choice& choice) {
 int FengModel::OptionCount(int functions) { return static_cast<int>(Listed(functions).size()); }
 
 void FengModel::Split(const Box& box, const Ceiling& /*ceiling*/, std::vector<Box>* parts) {
+  if (SplitByFunctions(box, parts)) return;
   Box part = box;
-  if (box.first_functions != box.last_functions) {
-    for (int n = box.first_functions; n <= box.last_functions; ++n) {
-      part.first_functions = part.last_functions = n;
-      parts->push_back(part);
-    }
-    return;
-  }
   const int last_option = box.Lists() ? box.last_option : OptionCount(box.first_functions) - 1;
   for (int size = box.first_size; size <= box.last_size; ++size) {
     part.first_size = part.last_size = size;

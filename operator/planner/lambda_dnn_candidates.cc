@@ -98,14 +98,6 @@ LambdaDnnModel::Piece LambdaDnnModel::PieceOf(const Size& size, int functions) c
   return WithCost(seconds, size);
 }
 
-void LambdaDnnModel::SplitSizes(const Box& box, std::vector<Box>* parts) const {
-  Box part = box;
-  for (int size = box.first_size; size <= box.last_size; ++size) {
-    part.first_size = part.last_size = size;
-    parts->push_back(part);
-  }
-}
-
 // Where the batch stops growing and where the parameter server saturates, a piece ends.
 void LambdaDnnModel::SplitPieces(const Box& box, std::vector<Box>* parts) const {
   const int size = box.first_size;
@@ -148,7 +140,7 @@ Bound LambdaDnnModel::LowerBound(const Box& box, const Ceiling& ceiling) {
 }
 
 void LambdaDnnModel::Split(const Box& box, const Ceiling& ceiling, std::vector<Box>* parts) {
-  if (box.first_size != box.last_size) return SplitSizes(box, parts);
+  if (SplitBySize(box, parts)) return;
   if (!box.Lists()) return SplitPieces(box, parts);
   const auto add = [&](int low, int high) {
     if (low <= high) parts->push_back({low, high, box.first_size, box.first_size, 0, 0});

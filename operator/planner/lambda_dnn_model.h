@@ -79,7 +79,6 @@ class LambdaDnnModel : public PerformanceModel {
   Bound LeastOfPiece(const Size& size, int low, int high, const Ceiling& ceiling) const;
   Piece WithCost(const Convex& seconds, const Size& size) const;
   const Size& SizeOf(const Box& box) const { return sizes_[static_cast<size_t>(box.first_size)]; }
-  void SplitSizes(const Box& box, std::vector<Box>* parts) const;
   void SplitPieces(const Box& box, std::vector<Box>* parts) const;
 
   const Platform& platform_;

@@ -45,6 +45,11 @@ struct Box {
   }
 };
 
+// Appends a part of the box for each n, or for each size; false, and nothing, where it has one
+// only.
+bool SplitByFunctions(const Box& box, std::vector<Box>* parts);
+bool SplitBySize(const Box& box, std::vector<Box>* parts);
+
 // Not more than any candidate of a box takes and costs.
 struct Bound {
   double seconds = 0;
