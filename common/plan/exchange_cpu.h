@@ -22,10 +22,22 @@ struct TransferCpu {
   friend bool operator==(const TransferCpu&, const TransferCpu&) = default;
 };
 
-double WorkerExchangeCpuSeconds(const ExchangeShape& shape, const TransferCpu& cpu);
-// Of the busiest server. `merge_bytes_per_second`: with a whole core; 0 = not limited.
-// `update_seconds_per_byte`: the root's, of its shards; 0 = unknown.
-double ServerExchangeCpuSeconds(const ExchangeShape& shape, const TransferCpu& cpu,
-                                double merge_bytes_per_second, double update_seconds_per_byte);
+// CPU seconds of one iteration with a whole core: a worker's for all shards, a server's for those
+// of its group.
+struct ExchangeCpu {
+  double worker_push = 0;
+  double worker_pull = 0;
+  double server_child = 0;  // pulling and merging what one child pushed
+  double server_push = 0;
+  double server_update = 0;   // the root's
+  double server_seconds = 0;  // of the busiest
+
+  double WorkerSeconds() const { return worker_push + worker_pull; }
+};
+
+// `merge_bytes_per_second`: 0 = not limited. `update_seconds_per_byte`: the root's, of its shards;
+// 0 = unknown.
+ExchangeCpu ExchangeCpuOf(const ExchangeShape& shape, const TransferCpu& cpu,
+                          double merge_bytes_per_second, double update_seconds_per_byte);
 
 }  // namespace lambdadnn

@@ -74,10 +74,7 @@ ExchangeStages StagesOf(const ExchangeShape& shape, const ExchangeSpeeds& speeds
   stages.put_rest = server.Rest(kServerWrites, group);
   double copies = 2.0 * plan.workers();  // of the vector that cross the store's network
   for (int level = 1; level <= plan.server_layers(); ++level) {
-    const int width = plan.Width(level);
-    const int children = plan.Width(level - 1);
-    const int most_children = (children + width - 1) / width;
-    const double fan_in = most_children;
+    const double fan_in = plan.FanIn(level);
     const double rest = server.Rest(fan_in, group) + (group - 1) * fan_in * merge_one;
     const double put = server.First(1);
     stages.levels += server.First(fan_in) + fan_in * merge_one + put;
@@ -88,7 +85,7 @@ ExchangeStages StagesOf(const ExchangeShape& shape, const ExchangeSpeeds& speeds
     } else {
       stages.level_rest = std::max({stages.level_rest, rest, stages.put_rest});
     }
-    copies += children + width;
+    copies += plan.Width(level - 1) + plan.Width(level);
   }
   if (shape.clip_by_global_norm) stages.norms = NormSeconds(shape, speeds);
   stages.least = copies * static_cast<double>(shape.parameters) * kFloatBytes *

@@ -50,6 +50,8 @@ struct AggregationPlan {
   int server_layers() const { return static_cast<int>(layers.size()) - 1; }
   // m_l for l in 1..L, counted from the workers up: Width(L) == 1; Width(0) == n.
   int Width(int level) const { return layers[layers.size() - 1 - static_cast<size_t>(level)]; }
+  // Children of the busiest server of level l in 1..L.
+  int FanIn(int level) const { return (Width(level - 1) + Width(level) - 1) / Width(level); }
   // Number of dedicated server functions: s x (m_1 + ... + m_L).
   int server_functions() const;
 

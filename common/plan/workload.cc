@@ -32,4 +32,18 @@ int MilliCpuOf(const Platform& platform, int memory_mib) {
   return std::max(10, static_cast<int>(std::lround(share)));
 }
 
+double CoresOf(const Platform& platform) {
+  constexpr double kMilliPerCore = 1000;
+  if (platform.total_milli_cpu > 0) return platform.total_milli_cpu / kMilliPerCore;
+  double milli_cpu = 0;
+  for (const Platform::Node& node : platform.nodes) milli_cpu += node.milli_cpu;
+  return milli_cpu / kMilliPerCore;
+}
+
+double StartSlowdown(const Platform& platform, int functions, double core_share) {
+  const double cores = CoresOf(platform);
+  const double crowd = cores > 0 ? std::max(0.0, functions / cores - 1) : 0;
+  return platform.quota_while_starting ? std::max(crowd, 1 / core_share - 1) : crowd;
+}
+
 }  // namespace lambdadnn

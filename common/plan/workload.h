@@ -67,6 +67,8 @@ struct WorkloadProfile {
 };
 
 inline constexpr double kMibPerGib = 1024;
+// Of Linux, and of Kubernetes unless a kubelet says otherwise.
+inline constexpr double kLinuxCpuPeriodSeconds = 0.1;
 
 struct Platform {
   struct Memory {
@@ -75,8 +77,9 @@ struct Platform {
     int step_mib = 64;
     friend bool operator==(const Memory&, const Memory&) = default;
   } memory;
-  double milli_cpu_per_gib = 0;       // CPU quota of a function = memory x this; 0 = none
-  double cpu_burst_seconds = 0;       // how long a function keeps quota that it has not used
+  double milli_cpu_per_gib = 0;  // CPU quota of a function = memory x this; 0 = none
+  double cpu_period_seconds = kLinuxCpuPeriodSeconds;  // in which a quota is given anew
+  double cpu_burst_seconds = 0;       // how much longer a function keeps quota that it has not used
   bool quota_while_starting = false;  // CPU quotas hold before a function is ready, too
   double total_milli_cpu = 0;         // quota over all functions at once; 0 = unlimited
   double total_memory_mib = 0;        // likewise
@@ -121,6 +124,13 @@ struct Platform {
 // CPU share of a function: memory x milliCpuPerGiB, at least 10 where the platform limits CPU at
 // all; 0 = no limit.
 int MilliCpuOf(const Platform& platform, int memory_mib);
+
+// That functions share: the platform's, else those of its nodes; 0 = not known.
+double CoresOf(const Platform& platform);
+
+// How much longer a cold start takes where `functions` begin at once than it would with a core of
+// its own, in multiples of the CPU time of a start. `core_share`: of a core, a function's quota.
+double StartSlowdown(const Platform& platform, int functions, double core_share);
 
 // Exactly one member is set.
 struct Objective {

@@ -82,6 +82,7 @@ Platform DecodePlatform(const Json& json, const std::string& path,
     DecodeMemory(*memory, reader.PathOf("memory"), errors, &platform.memory);
   }
   Amount(&reader, "milliCpuPerGiB", &platform.milli_cpu_per_gib);
+  Amount(&reader, "cpuPeriodSeconds", &platform.cpu_period_seconds);
   Amount(&reader, "cpuBurstSeconds", &platform.cpu_burst_seconds);
   reader.Optional("quotaWhileStarting", &platform.quota_while_starting);
   Amount(&reader, "totalMilliCpu", &platform.total_milli_cpu);
@@ -136,6 +137,7 @@ Json PlatformToJson(const Platform& platform) {
         {"max", FormatMemoryMib(platform.memory.max_mib)},
         {"step", FormatMemoryMib(platform.memory.step_mib)}}},
       {"milliCpuPerGiB", platform.milli_cpu_per_gib},
+      {"cpuPeriodSeconds", platform.cpu_period_seconds},
       {"cpuBurstSeconds", platform.cpu_burst_seconds},
       {"quotaWhileStarting", platform.quota_while_starting},
       {"totalMilliCpu", platform.total_milli_cpu},

@@ -11,6 +11,7 @@
 #include "common/base/statistics.h"
 #include "common/plan/sync_policy.h"
 #include "operator/planner/aggregation_space.h"
+#include "operator/planner/iteration_simulation.h"
 #include "operator/planner/node_packing.h"
 
 namespace lambdadnn {
@@ -34,13 +35,6 @@ int OnGrid(const Platform::Memory& memory, double needed_mib) {
 double Smallest(double a, double b) {  // of two bandwidths of which zero is unlimited
   if (a <= 0) return b;
   return b <= 0 ? a : std::min(a, b);
-}
-
-double CoresOf(const Platform& platform) {
-  if (platform.total_milli_cpu > 0) return platform.total_milli_cpu / kMilliPerCore;
-  double milli_cpu = 0;
-  for (const Platform::Node& node : platform.nodes) milli_cpu += node.milli_cpu;
-  return milli_cpu / kMilliPerCore;
 }
 
 // An iteration ends when the last of n workers has handed over its gradients and got the weights:
@@ -110,12 +104,10 @@ double ExtendedModel::OverheadSeconds(double memory_mib) const {
          input_.profile.iteration_cpu_seconds / CoreShare(memory_mib);
 }
 
-// n functions start at once and share the machine's cores; one was measured with a core of its own.
 double ExtendedModel::ColdStartSeconds(int functions, double memory_mib) const {
-  double longer = cores_ > 0 ? std::max(0.0, functions / cores_ - 1) : 0;
-  if (input_.platform.quota_while_starting)
-    longer = std::max(longer, 1 / CoreShare(memory_mib) - 1);
-  return input_.profile.cold_start_seconds + longer * input_.profile.start_cpu_seconds;
+  return input_.profile.cold_start_seconds +
+         StartSlowdown(input_.platform, functions, CoreShare(memory_mib)) *
+             input_.profile.start_cpu_seconds;
 }
 
 // min(α2 m + β2, B_s / n); zero = unlimited, negative = this memory gives none.
@@ -193,10 +185,8 @@ AggregationOption ExtendedModel::Option(const AggregationPlan& plan) const {
         std::min(1.0, MilliCpu(option.server_memory_mib) / kMilliPerCore);
   }
   option.stages = StagesOf(shape, speeds);
-  option.worker_cpu_seconds = WorkerExchangeCpuSeconds(shape, input_.profile.transfer);
-  option.server_cpu_seconds = ServerExchangeCpuSeconds(shape, input_.profile.transfer,
-                                                       input_.profile.merge_bytes_per_second,
-                                                       input_.profile.update_cpu_seconds_per_byte);
+  option.cpu = ExchangeCpuOf(shape, input_.profile.transfer, input_.profile.merge_bytes_per_second,
+                             input_.profile.update_cpu_seconds_per_byte);
   option.server_core_share = CoreShare(option.server_memory_mib);
   if (platform.prices.put_request > 0 || platform.prices.get_request > 0) {
     option.requests = IterationCost(shape);
@@ -251,16 +241,22 @@ bool ExtendedModel::FitsNodes(const WorkerTerms& workers, int memory_mib,
                     pods(option.servers, option.server_memory_mib));
 }
 
-double ExtendedModel::PipelinedSeconds(const WorkerTerms& workers, int memory_mib,
-                                       const AggregationOption& option) const {
+double ExtendedModel::StoreSeconds(const WorkerTerms& workers, int memory_mib,
+                                   const AggregationOption& option) const {
   ExchangeStages stages = option.stages;
   const double bandwidth = StoreBandwidth(workers.functions, memory_mib);
   stages.worker_seconds_per_byte = bandwidth > 0 ? 1 / bandwidth : 0;
-  return std::max(stages.PipelinedSeconds(), option.worker_cpu_seconds + option.server_cpu_seconds);
+  return stages.PipelinedSeconds();
+}
+
+double ExtendedModel::PipelinedSeconds(const WorkerTerms& workers, int memory_mib,
+                                       const AggregationOption& option) const {
+  return std::max(StoreSeconds(workers, memory_mib, option),
+                  option.cpu.WorkerSeconds() + option.cpu.server_seconds);
 }
 
 // All compute at once and share the cores: a function may use the quota that it has not used while
-// it waited, up to the burst.
+// it waited.
 double ExtendedModel::UnhinderedSeconds(const WorkerTerms& workers, int memory_mib,
                                         double compute_seconds) const {
   const double share = CoreShare(memory_mib);
@@ -268,13 +264,10 @@ double ExtendedModel::UnhinderedSeconds(const WorkerTerms& workers, int memory_m
   return std::min(1 / share, crowd) * (compute_seconds * share);
 }
 
-double ExtendedModel::SavedQuotaSeconds(const WorkerTerms& workers, int memory_mib,
-                                        const AggregationOption& option, double compute_seconds,
-                                        double exchange_seconds) const {
-  if (input_.platform.cpu_burst_seconds <= 0) return 0;
-  const double unhindered = UnhinderedSeconds(workers, memory_mib, compute_seconds);
-  const double wait = PipelinedSeconds(workers, memory_mib, option) + workers.straggler_seconds;
-  return std::max(0.0, std::min(compute_seconds - unhindered, wait - exchange_seconds));
+// When a step begins, a period's quota and the burst's may be there; the next period may begin at
+// once.
+double ExtendedModel::KeptQuotaSeconds() const {
+  return 2 * input_.platform.cpu_period_seconds + input_.platform.cpu_burst_seconds;
 }
 
 double ExtendedModel::ExchangeSeconds(const WorkerTerms& workers, int memory_mib,
@@ -282,20 +275,20 @@ double ExtendedModel::ExchangeSeconds(const WorkerTerms& workers, int memory_mib
                                       double compute_seconds) const {
   const double share = CoreShare(memory_mib);
   const double step_cpu = compute_seconds * share;
+  const double worker_cpu = option.cpu.WorkerSeconds();
   const double n = workers.functions;
   const double unhindered = UnhinderedSeconds(workers, memory_mib, compute_seconds);
   const double wait = PipelinedSeconds(workers, memory_mib, option) + workers.straggler_seconds;
-  double iteration =
-      std::max(unhindered + wait, compute_seconds + wait - input_.platform.cpu_burst_seconds);
+  double iteration = std::max(unhindered + wait, compute_seconds + wait - KeptQuotaSeconds());
   // No function gets more than its quota, and all of them not more than the machine.
-  iteration = std::max(iteration, (step_cpu + option.worker_cpu_seconds) / share);
+  iteration = std::max(iteration, (step_cpu + worker_cpu) / share);
   if (option.server_core_share < 1) {
-    iteration = std::max(iteration, option.server_cpu_seconds / option.server_core_share);
+    iteration = std::max(iteration, option.cpu.server_seconds / option.server_core_share);
   }
   if (cores_ > 0) {
-    iteration = std::max(iteration, (n * (step_cpu + option.worker_cpu_seconds) +
-                                     option.servers * option.server_cpu_seconds) /
-                                        cores_);
+    iteration = std::max(
+        iteration,
+        (n * (step_cpu + worker_cpu) + option.servers * option.cpu.server_seconds) / cores_);
   }
   // Less is what rounding leaves of nothing.
   constexpr double kLeastShare = 1e-12;
@@ -305,10 +298,46 @@ double ExtendedModel::ExchangeSeconds(const WorkerTerms& workers, int memory_mib
 
 double ExtendedModel::LeastExchangeSeconds(const WorkerTerms& workers, int low_mib, int high_mib,
                                            const AggregationOption& option) const {
-  const double share = std::max(CoreShare(low_mib), CoreShare(high_mib));
+  const double low = CoreShare(low_mib);
+  const double high = CoreShare(high_mib);
   const double wait = std::min(PipelinedSeconds(workers, low_mib, option),
                                PipelinedSeconds(workers, high_mib, option));
-  return std::max(option.worker_cpu_seconds / share, wait - input_.platform.cpu_burst_seconds);
+  // Without a quota nothing is kept.
+  const double kept = std::min(low, high) < 1 ? KeptQuotaSeconds() : 0;
+  return std::max(option.cpu.WorkerSeconds() / std::max(low, high), wait - kept);
+}
+
+IterationTerms ExtendedModel::LeastIteration(const WorkerTerms& workers, int memory_mib,
+                                             const AggregationOption& option,
+                                             double compute_seconds) const {
+  return {compute_seconds, ExchangeSeconds(workers, memory_mib, option, compute_seconds)};
+}
+
+IterationTerms ExtendedModel::Iteration(const WorkerTerms& workers, int memory_mib,
+                                        const AggregationOption& option,
+                                        double compute_seconds) const {
+  const IterationTerms least = LeastIteration(workers, memory_mib, option, compute_seconds);
+  const double share = CoreShare(memory_mib);
+  if (share >= 1 && option.server_core_share >= 1) return least;
+  const ExchangeCpu& cpu = option.cpu;
+  const double levels = option.plan.server_layers();
+  const double cpu_seconds =
+      cpu.WorkerSeconds() + levels * (cpu.server_child + cpu.server_push) + cpu.server_update;
+  const double waits = StoreSeconds(workers, memory_mib, option) - cpu_seconds;
+  const SimulatedIteration simulated =
+      SimulateIteration(option.plan,
+                        {.step_cpu = compute_seconds * share,
+                         .exchange = cpu,
+                         .hop = std::max(0.0, waits) / (levels + 1),
+                         .straggler = workers.straggler_seconds},
+                        {.worker_share = share,
+                         .server_share = option.server_core_share,
+                         .period_seconds = input_.platform.cpu_period_seconds,
+                         .burst_seconds = input_.platform.cpu_burst_seconds,
+                         .cores = cores_});
+  const double seconds = std::max(simulated.seconds, least.compute + least.exchange);
+  const double compute = std::min(simulated.compute_seconds, seconds);
+  return {compute, seconds - compute};
 }
 
 Prediction ExtendedModel::FixedTerms(const WorkerTerms& workers, int memory_mib) const {
@@ -340,12 +369,27 @@ std::optional<Prediction> ExtendedModel::Predict(const WorkerTerms& workers, int
 std::optional<Prediction> ExtendedModel::Predict(const WorkerTerms& workers, int memory_mib,
                                                  const AggregationOption& option,
                                                  const Prediction& fixed, Bill* bill) const {
+  return Complete(workers, memory_mib, option, fixed,
+                  Iteration(workers, memory_mib, option, fixed[Term::kCompute]), bill);
+}
+
+std::optional<Prediction> ExtendedModel::LeastPrediction(const WorkerTerms& workers, int memory_mib,
+                                                         const AggregationOption& option,
+                                                         const Prediction& fixed) const {
+  return Complete(workers, memory_mib, option, fixed,
+                  LeastIteration(workers, memory_mib, option, fixed[Term::kCompute]), nullptr);
+}
+
+std::optional<Prediction> ExtendedModel::Complete(const WorkerTerms& workers, int memory_mib,
+                                                  const AggregationOption& option,
+                                                  const Prediction& fixed,
+                                                  const IterationTerms& terms, Bill* bill) const {
   const WorkloadProfile& profile = input_.profile;
   const Platform& platform = input_.platform;
   const auto iterations = static_cast<double>(workers.iterations);
   Prediction prediction = fixed;
-  prediction[Term::kCommunication] =
-      ExchangeSeconds(workers, memory_mib, option, prediction[Term::kCompute]);
+  prediction[Term::kCompute] = terms.compute;
+  prediction[Term::kCommunication] = terms.exchange;
   const double iteration = prediction.IterationSeconds();
   const int64_t every = CheckpointEvery(input_.options.checkpoint_interval_seconds, iteration);
   const auto checkpoints = static_cast<double>(every > 0 ? workers.iterations / every : 0);

@@ -12,6 +12,7 @@
 
 #include "common/plan/bill.h"
 #include "common/plan/collective_cost.h"
+#include "common/plan/exchange_cpu.h"
 #include "common/plan/iteration_time.h"
 #include "operator/planner/performance_model.h"
 #include "operator/planner/space.h"
@@ -43,10 +44,14 @@ struct AggregationOption {
   double second_price = 0;   // of all servers, US dollars
   RequestCount requests;     // of one iteration; none where they cost nothing
   double request_price = 0;  // of one iteration, US dollars
-  // CPU seconds of one iteration's exchange, and the share of a core that a server has.
-  double worker_cpu_seconds = 0;
-  double server_cpu_seconds = 0;  // of the busiest
-  double server_core_share = 1;
+  ExchangeCpu cpu;
+  double server_core_share = 1;  // of a core, that a server has
+};
+
+// Seconds of one iteration.
+struct IterationTerms {
+  double compute = 0;
+  double exchange = 0;
 };
 
 // Everything of n workers that depends neither on their memory nor on the aggregation.
@@ -82,27 +87,26 @@ class ExtendedModel : public PerformanceModel {
   // Requires Possible(). Empty when an iteration does not fit into a slice.
   std::optional<Prediction> Predict(const WorkerTerms& workers, int memory_mib,
                                     const AggregationOption& option) const;
-  // The terms that do not depend on the aggregation; kCheckpoint: the trained model's alone.
-  // Requires Possible().
-  Prediction FixedTerms(const WorkerTerms& workers, int memory_mib) const;
   // The same with FixedTerms() of these workers. `bill` (may be null): what the cost is the price
   // of.
   std::optional<Prediction> Predict(const WorkerTerms& workers, int memory_mib,
                                     const AggregationOption& option, const Prediction& fixed,
                                     Bill* bill = nullptr) const;
+  // Not more than Predict() gives, in a hundredth of the time: bounds in place of a simulation.
+  std::optional<Prediction> LeastPrediction(const WorkerTerms& workers, int memory_mib,
+                                            const AggregationOption& option,
+                                            const Prediction& fixed) const;
+  // The terms that do not depend on the aggregation; kCompute: at the mean speed of the quota;
+  // kCheckpoint: the trained model's alone. Requires Possible().
+  Prediction FixedTerms(const WorkerTerms& workers, int memory_mib) const;
   // Not more than Predict gives with any option: `exchange_seconds` and `servers_gib` are the least
   // of the options, and every fee is left out. Requires Possible().
   Bound LeastOf(const WorkerTerms& workers, int memory_mib, double exchange_seconds,
                 double servers_gib) const;
-  // What one iteration takes beside its compute time; `compute_seconds` = of the same iteration.
+  // What one iteration takes at least beside its compute time; `compute_seconds` = of the same
+  // iteration, at the mean speed of the quota.
   double ExchangeSeconds(const WorkerTerms& workers, int memory_mib,
                          const AggregationOption& option, double compute_seconds) const;
-  // Of the compute time of an iteration, what the quota that was left over in the exchange takes
-  // off it, given the exchange as above: the compute phase of a run is that much shorter, and the
-  // exchange beside it that much longer.
-  double SavedQuotaSeconds(const WorkerTerms& workers, int memory_mib,
-                           const AggregationOption& option, double compute_seconds,
-                           double exchange_seconds) const;
   // Not more than ExchangeSeconds, whatever the compute time and the memory from `low_mib` to
   // `high_mib`.
   double LeastExchangeSeconds(const WorkerTerms& workers, int low_mib, int high_mib,
@@ -137,6 +141,7 @@ class ExtendedModel : public PerformanceModel {
   // At() with the terms of this size; Possible() is required.
   Numbered& Sized(int functions, int memory_mib);
   Bound LeastOfOption(const Choice& choice);
+  Bound LeastOfChoice(const Choice& choice, const Ceiling& ceiling);
   const AggregationOption& OptionOf(const Choice& choice);
   double StoreBandwidth(int functions, double memory_mib) const;
   double MilliCpu(double memory_mib) const;
@@ -144,8 +149,20 @@ class ExtendedModel : public PerformanceModel {
   double CoreShare(double memory_mib) const;
   double UnhinderedSeconds(const WorkerTerms& workers, int memory_mib,
                            double compute_seconds) const;
+  // Of one exchange by itself, without and with what the CPU allows.
+  double StoreSeconds(const WorkerTerms& workers, int memory_mib,
+                      const AggregationOption& option) const;
   double PipelinedSeconds(const WorkerTerms& workers, int memory_mib,
                           const AggregationOption& option) const;
+  // Of quota that is kept from one part of an iteration for another, at most.
+  double KeptQuotaSeconds() const;
+  IterationTerms LeastIteration(const WorkerTerms& workers, int memory_mib,
+                                const AggregationOption& option, double compute_seconds) const;
+  IterationTerms Iteration(const WorkerTerms& workers, int memory_mib,
+                           const AggregationOption& option, double compute_seconds) const;
+  std::optional<Prediction> Complete(const WorkerTerms& workers, int memory_mib,
+                                     const AggregationOption& option, const Prediction& fixed,
+                                     const IterationTerms& terms, Bill* bill) const;
   double ColdStartSeconds(int functions, double memory_mib) const;
   // Of one iteration beside samples / R.
   double OverheadSeconds(double memory_mib) const;

@@ -79,7 +79,8 @@ Status ValidatePlatform(const Platform& platform) {
   LDNN_RETURN_IF_ERROR(
       RequirePositive({{"platform.memory.min", static_cast<double>(platform.memory.min_mib)},
                        {"platform.memory.step", static_cast<double>(platform.memory.step_mib)},
-                       {"platform.maxFunctions", static_cast<double>(platform.max_functions)}}));
+                       {"platform.maxFunctions", static_cast<double>(platform.max_functions)},
+                       {"platform.cpuPeriodSeconds", platform.cpu_period_seconds}}));
   if (platform.memory.max_mib < platform.memory.min_mib) {
     return InvalidArgumentError("platform.memory.max must not be below min");
   }

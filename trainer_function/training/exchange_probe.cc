@@ -153,16 +153,20 @@ Result<std::vector<double>> ExchangeProbe::TimeHandOvers(int64_t elements) {
     context_.runtime.clock.SleepFor(FromSeconds(std::min(exchange.seconds(), kMostWaitSeconds)));
     return OkStatus();
   };
-  std::vector<double> seconds;
+  // One that the quota held up tells of the quota, which is known, and not of the store.
+  std::vector<double> all;
+  std::vector<double> unthrottled;
   const Instant begin = context_.runtime.clock.Now();
   for (int i = 0; i < kHandOverProbes; ++i) {
     const double elapsed = ToSeconds(context_.runtime.clock.Now() - begin);
     if (i >= kFewestHandOvers && elapsed > kHandOverSeconds) break;
+    const double throttled = context_.phases.ThrottledSeconds();
     LDNN_RETURN_IF_ERROR(exchange.Run(ProbeName(i), wait));
-    seconds.push_back(exchange.seconds());
+    all.push_back(exchange.seconds());
+    if (context_.phases.ThrottledSeconds() == throttled) unthrottled.push_back(all.back());
     context_.pace();
   }
-  return seconds;
+  return unthrottled.size() >= kFewestHandOvers ? unthrottled : all;
 }
 
 Result<double> ExchangeProbe::TimeWithinSteps(const std::function<Status()>& step) {

@@ -55,6 +55,8 @@ void PhaseMeter::ChargeThrottled(Instant now) {
   cpu_since_read_.fill(0);
 }
 
+double PhaseMeter::ThrottledSeconds() const { return Read(sources_.throttled_seconds); }
+
 Phase PhaseMeter::Enter(Phase phase) {
   const Instant now = clock_.Now();
   Charge(now);

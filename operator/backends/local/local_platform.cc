@@ -5,13 +5,13 @@
 #include <cstdio>
 
 #include "common/base/statistics.h"
+#include "operator/backends/local/cgroups.h"
 
 namespace lambdadnn {
 namespace {
 
 constexpr double kMilliCpuPerGib = 1000;
-// Control groups and the functions' own pacing keep what one period of 20 ms has left over.
-constexpr double kCpuBurstSeconds = 0.02;
+constexpr double kCpuPeriodSeconds = kCpuPeriodMicroseconds * 1e-6;
 constexpr double kGibSecondPrice = 1.66667e-5;
 constexpr double kMemoryShare = 0.8;
 constexpr int kMaxFunctions = 32;
@@ -42,7 +42,9 @@ Platform LocalPlatform(const Machine& machine) {
   platform.memory.max_mib = 1024;
   platform.memory.step_mib = 64;
   platform.milli_cpu_per_gib = kMilliCpuPerGib;
-  platform.cpu_burst_seconds = kCpuBurstSeconds;
+  platform.cpu_period_seconds = kCpuPeriodSeconds;
+  // Control groups and the functions' own pacing keep what one period has left over.
+  platform.cpu_burst_seconds = kCpuPeriodSeconds;
   platform.total_milli_cpu = 1000.0 * machine.cpus;
   platform.total_memory_mib = kMemoryShare * machine.memory_mib;
   platform.max_functions = kMaxFunctions;

@@ -75,7 +75,7 @@ std::vector<Action> WriteFit(const JobSnapshot& snapshot, const ProfilePlan& pla
   write.keep_profile = fit->profile.residual <= snapshot.options->max_profile_residual;
   write.profile->cold_start_seconds =
       WithAWholeCore(fit->profile.cold_start_seconds, fit->profile.start_cpu_seconds,
-                     snapshot.options->platform, plan.memory_mib.front());
+                     snapshot.options->platform, plan);
   DoubtProfile(snapshot, "the measured training rates cannot be trusted (" + fit->worst + ")",
                &write);
   return {write};

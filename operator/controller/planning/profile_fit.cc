@@ -181,10 +181,11 @@ ProfilePlan MakeProfilePlan(const JobSpec& spec, const Platform& platform) {
 }
 
 double WithAWholeCore(double cold_start_seconds, double start_cpu_seconds, const Platform& platform,
-                      int memory_mib) {
-  if (!platform.quota_while_starting) return cold_start_seconds;
-  const double longer = start_cpu_seconds * (1 / CoreShare(platform, memory_mib) - 1);
-  return std::max(cold_start_seconds - longer, start_cpu_seconds);
+                      const ProfilePlan& plan) {
+  const int largest_mib = plan.memory_mib.front();
+  const double longer = StartSlowdown(platform, plan.functions, CoreShare(platform, largest_mib));
+  if (longer <= 0) return cold_start_seconds;
+  return std::max(cold_start_seconds - longer * start_cpu_seconds, start_cpu_seconds);
 }
 
 ProfileSample AtSize(const ProfileSample& measured, const Platform& platform, int memory_mib) {

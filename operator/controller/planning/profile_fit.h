@@ -36,10 +36,10 @@ struct ProfileSample {
 // change that of a running one: its one thread computes for its share of a core.
 ProfileSample AtSize(const ProfileSample& measured, const Platform& platform, int memory_mib);
 
-// Of a cold start under the quota of a function of this size, what it would have been with a core
-// of its own.
+// Of a cold start beside those of the other functions of a profile, under the quota of its largest
+// size where quotas hold then, what it would have been with a core of its own.
 double WithAWholeCore(double cold_start_seconds, double start_cpu_seconds, const Platform& platform,
-                      int memory_mib);
+                      const ProfilePlan& plan);
 
 // Seconds of the life of a function that measured: from its creation until it was ready, and from
 // the end of its last slice until it was gone.

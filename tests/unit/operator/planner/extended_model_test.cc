@@ -107,50 +107,52 @@ PlannerInput QuarterCores() {
   return input;
 }
 
+// What a simulated iteration differs from its mean over all of a run.
+constexpr double kOfPeriods = 0.02;
+
 TEST(ExtendedModel, AFractionOfACorePaysForTheExchangeInCpuTime) {
   PlannerInput input = QuarterCores();
   const Prediction idle = Predicted(input).predicted;
-  EXPECT_NEAR(idle.IterationSeconds(), 0.4, 1e-9);
+  EXPECT_NEAR(idle.IterationSeconds(), 0.4, kOfPeriods);
   input.profile.transfer.push_seconds = 0.004;
   input.profile.transfer.pull_seconds = 0.001;
   // The waits fit into quota that the burst keeps, the exchange's own CPU time does not.
-  EXPECT_NEAR(Predicted(input).predicted.IterationSeconds(), 0.4 + 0.005 / 0.25, 1e-9);
-  // Without a burst it is what the exchange waits for, if that is more.
+  const double paid = 0.4 + 0.005 / 0.25;
+  EXPECT_GE(Predicted(input).predicted.IterationSeconds(), paid - 1e-9);
+  EXPECT_NEAR(Predicted(input).predicted.IterationSeconds(), paid, kOfPeriods);
   input.platform.cpu_burst_seconds = 0;
-  input.platform.store_request_seconds = 0.01;
-  EXPECT_NEAR(Predicted(input).predicted[Term::kCompute], 0.4, 1e-9);
-  EXPECT_GT(Predicted(input).predicted.IterationSeconds(), 0.4 + 0.005 / 0.25 + 0.01);
+  input.platform.store_request_seconds = 0.1;
+  EXPECT_GT(Predicted(input).predicted.IterationSeconds(), paid + kOfPeriods);
 }
 
 // What a worker waits for in the exchange saves it quota, so that it computes faster after it: as
 // fast as 4 workers can on 2 cores, if there is a burst that keeps it all.
 TEST(ExtendedModel, QuotaSavedInTheExchangeShortensTheComputePhase) {
   PlannerInput input = QuarterCores();
-  input.platform.store_request_seconds = 0.01;
+  input.platform.store_request_seconds = 1;
+  EXPECT_NEAR(Predicted(input).predicted[Term::kCompute], 0.2, kOfPeriods);
   input.platform.cpu_burst_seconds = 0;
   const Prediction without = Predicted(input).predicted;
-  EXPECT_NEAR(without[Term::kCompute], 0.4, 1e-9);
-  const double wait = without[Term::kCommunication];
-  ASSERT_GT(wait, 0.02);
-  ASSERT_LT(wait, 0.2);
-  for (const double burst : {0.01, 100.0}) {
-    input.platform.cpu_burst_seconds = burst;
-    const Prediction with = Predicted(input).predicted;
-    const double saved = std::min(burst, wait);
-    EXPECT_NEAR(with[Term::kCompute], 0.4 - saved, 1e-9) << burst;
-    EXPECT_NEAR(with[Term::kCommunication], wait, 1e-9) << burst;
-  }
-  // Beyond what all of them can do at once there is nothing to be saved.
-  input.platform.cpu_burst_seconds = 100;
-  input.platform.store_request_seconds = 1;
-  EXPECT_NEAR(Predicted(input).predicted[Term::kCompute], 0.2, 1e-9);
+  EXPECT_GT(without[Term::kCompute], 0.3 - kOfPeriods) << "one period's quota at its beginning";
+  EXPECT_LT(without[Term::kCompute], 0.4);
+}
+
+TEST(ExtendedModel, PeriodsDoNotMatterWithWholeCores) {
+  PlannerInput input = QuarterCores();
+  input.platform.milli_cpu_per_gib = 1000;
+  input.platform.total_milli_cpu = 8000;
+  input.aggregation.server_memory_mib = 1024;
+  input.platform.store_request_seconds = 0.01;
+  const Prediction before = Predicted(input).predicted;
+  input.platform.cpu_period_seconds = 0.02;
+  EXPECT_EQ(Predicted(input).predicted, before);
 }
 
 TEST(ExtendedModel, AStepBesideItsSamplesTakesItsShareOfACore) {
   PlannerInput input = QuarterCores();
   input.profile.iteration_cpu_seconds = 0.01;
   input.platform.cpu_burst_seconds = 0;
-  EXPECT_NEAR(Predicted(input).predicted[Term::kCompute], 0.4 + 0.01 / 0.25, 1e-9);
+  EXPECT_NEAR(Predicted(input).predicted.IterationSeconds(), 0.4 + 0.01 / 0.25, kOfPeriods);
   input.platform.milli_cpu_per_gib = 0;
   EXPECT_NEAR(Predicted(input).predicted[Term::kCompute], 0.4 + 0.01, 1e-9);
 }
@@ -172,7 +174,8 @@ TEST(ExtendedModel, ColdStartsShareTheMachinesCores) {
 
 TEST(ExtendedModel, TheSlowestOfManyWorkersIsWaitedFor) {
   PlannerInput input = QuarterCores();
-  input.profile.store_request_seconds = 1;  // no wait for CPU
+  input.platform.milli_cpu_per_gib = 0;
+  input.profile.store_request_seconds = 1;
   const double before = Predicted(input).predicted[Term::kCommunication];
   input.profile.store_deviation_seconds = 0.01;
   EXPECT_NEAR(Predicted(input).predicted[Term::kCommunication],
@@ -227,7 +230,10 @@ TEST(ExtendedModel, ServersOfAFractionOfACoreCanBeTheSlowestPart) {
   input.aggregation.server_memory_mib = 1024;
   input.profile.transfer.pull_seconds = 0.05;  // 4 pulls and a push: 0.25 s on a whole core
   input.profile.transfer.push_seconds = 0.05;
-  EXPECT_NEAR(Predicted(input).predicted[Term::kCommunication], 0.25 / 0.25 - 0.4, 1e-9);
+  const double iteration = Predicted(input).predicted.IterationSeconds();
+  EXPECT_GE(iteration, 0.25 / 0.25);
+  // Nothing is merged while the workers compute, stalls included.
+  EXPECT_LE(iteration, 0.25 / 0.25 + (0.1 + 2 * 0.05) / 0.25 + 2 * kOfPeriods);
 }
 
 TEST(ExtendedModel, CheckpointsAsOftenAsTheIntervalAsks) {
@@ -274,7 +280,8 @@ TEST(ExtendedModel, ChargesWorkersServersSidecarsAndRequests) {
   EXPECT_DOUBLE_EQ(Predicted(input).predicted.cost, 7);
   input.platform.prices = {.gib_second = 0, .vcpu_second = 1};
   input.platform.milli_cpu_per_gib = 500;
-  EXPECT_DOUBLE_EQ(Predicted(input).predicted.cost, (4 * 0.5 + 3 * 0.25) * seconds);
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted.cost,
+                   (4 * 0.5 + 3 * 0.25) * Predicted(input).predicted.seconds);
 }
 
 TEST(ExtendedModel, ExchangeIsThePipelinedFormula) {
@@ -287,7 +294,11 @@ TEST(ExtendedModel, ExchangeIsThePipelinedFormula) {
   input.profile.merge_bytes_per_second = 65536 + 128;
   input.platform.milli_cpu_per_gib = 1000;
   input.aggregation.server_memory_mib = 512;
-  EXPECT_DOUBLE_EQ(Predicted(input).predicted[Term::kCommunication], 1 + 5 / 0.5);
+  const ExtendedModel model(input);
+  const WorkerTerms workers = model.Workers(4);
+  AggregationPlan plan;
+  plan.layers = {1, 4};
+  EXPECT_DOUBLE_EQ(model.ExchangeSeconds(workers, 1024, model.Option(plan), 0.1), 1 + 5 / 0.5);
 }
 
 TEST(ExtendedModel, WhatThePlatformDoesNotSayOfItsStoreTheProfileSaw) {

@@ -19,7 +19,7 @@
 namespace lambdadnn {
 namespace {
 
-constexpr int kExtendedInstances = 400;
+constexpr int kExtendedInstances = 100;
 
 struct Evaluated {
   Point point;

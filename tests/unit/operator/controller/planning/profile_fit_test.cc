@@ -130,11 +130,20 @@ TEST(AtSize, AStepTakesAsMuchLongerAsTheShareOfACoreIsSmaller) {
 
 TEST(WithAWholeCore, AColdStartLosesWhatItsQuotaCost) {
   Platform platform = TwoCores();
-  EXPECT_EQ(WithAWholeCore(3, 0.5, platform, 256), 3) << "no quota holds yet";
+  const ProfilePlan quarter{.memory_mib = {256}};
+  EXPECT_EQ(WithAWholeCore(3, 0.5, platform, quarter), 3) << "no quota holds yet";
   platform.quota_while_starting = true;
-  EXPECT_EQ(WithAWholeCore(3, 0.5, platform, 256), 1.5);
-  EXPECT_EQ(WithAWholeCore(3, 0.5, platform, 2048), 3);
-  EXPECT_EQ(WithAWholeCore(1, 0.5, platform, 256), 0.5) << "no less than its CPU time";
+  EXPECT_EQ(WithAWholeCore(3, 0.5, platform, quarter), 1.5);
+  EXPECT_EQ(WithAWholeCore(3, 0.5, platform, {.memory_mib = {2048}}), 3);
+  EXPECT_EQ(WithAWholeCore(1, 0.5, platform, quarter), 0.5) << "no less than its CPU time";
+}
+
+// The planner adds for the functions of a plan what it takes off here for those of the profile.
+TEST(WithAWholeCore, AColdStartLosesWhatOthersBesideItCost) {
+  const Platform platform = TwoCores();
+  EXPECT_EQ(WithAWholeCore(1.4, 0.5, platform, {.memory_mib = {1024}, .functions = 2}), 1.4);
+  EXPECT_DOUBLE_EQ(WithAWholeCore(1.4, 0.5, platform, {.memory_mib = {1024}, .functions = 4}), 0.9);
+  EXPECT_DOUBLE_EQ(0.9 + 0.5 * StartSlowdown(platform, 4, 1), 1.4);
 }
 
 TEST(AtSize, StepsThatNoQuotaHeldUpYetCountByTheirCpuTime) {

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/planner/iteration_simulation.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "tests/unit/operator/planner/chooser.h"
+
+namespace lambdadnn {
+namespace {
+
+AggregationPlan PlanOf(std::vector<int> layers) {
+  AggregationPlan plan;
+  plan.layers = std::move(layers);
+  return plan;
+}
+
+// A worker with a quarter of a core, 25 ms in each 100 ms.
+CpuLimits Quarter() { return {.worker_share = 0.25, .period_seconds = 0.1}; }
+
+TEST(IterationSimulation, WithWholeCoresTheStagesFollowEachOther) {
+  const IterationWork work{.step_cpu = 0.1,
+                           .exchange = {.worker_push = 0.01,
+                                        .worker_pull = 0.02,
+                                        .server_child = 0.003,
+                                        .server_push = 0.004,
+                                        .server_update = 0.005},
+                           .hop = 0.05,
+                           .straggler = 0.006};
+  const SimulatedIteration simulated = SimulateIteration(PlanOf({1, 3}), work, {});
+  EXPECT_NEAR(simulated.compute_seconds, 0.1, 1e-9);
+  EXPECT_NEAR(simulated.seconds,
+              0.1 + 0.01 + 0.05 + 3 * 0.003 + 0.004 + 0.005 + 0.05 + 0.006 + 0.02, 1e-9);
+}
+
+TEST(IterationSimulation, ALayerMoreIsAHopAndAMergeMore) {
+  const IterationWork work{
+      .step_cpu = 0.1, .exchange = {.server_child = 0.003, .server_push = 0.004}, .hop = 0.05};
+  EXPECT_NEAR(SimulateIteration(PlanOf({1, 2, 4}), work, {}).seconds,
+              0.1 + 3 * 0.05 + 2 * (2 * 0.003 + 0.004), 1e-9);
+}
+
+TEST(IterationSimulation, AStepBeyondTheQuotaTakesItsMeanSpeed) {
+  const SimulatedIteration simulated =
+      SimulateIteration(PlanOf({1, 1}), {.step_cpu = 0.1}, Quarter());
+  EXPECT_NEAR(simulated.seconds, 0.4, 0.02);
+  EXPECT_NEAR(simulated.compute_seconds, 0.4, 0.02);
+}
+
+TEST(IterationSimulation, AStepWithinTheQuotaIsAsFastAsACore) {
+  const SimulatedIteration simulated =
+      SimulateIteration(PlanOf({1, 1}), {.step_cpu = 0.02, .hop = 0.1}, Quarter());
+  EXPECT_NEAR(simulated.compute_seconds, 0.02, 1e-9);
+  EXPECT_NEAR(simulated.seconds, 0.22, 1e-9);
+}
+
+// 30 ms of CPU in an iteration of about 180 ms: 25 ms a period are enough on average, but without a
+// burst what the wait has left over of one period is lost in the next.
+TEST(IterationSimulation, ABurstKeepsWhatTheWaitLeavesOver) {
+  CpuLimits limits = Quarter();
+  const IterationWork work{.step_cpu = 0.03, .hop = 0.075};
+  const double without = SimulateIteration(PlanOf({1, 1}), work, limits).compute_seconds;
+  limits.burst_seconds = 0.1;
+  const double with = SimulateIteration(PlanOf({1, 1}), work, limits).compute_seconds;
+  EXPECT_NEAR(with, 0.03, 1e-9);
+  EXPECT_GT(without, 0.04);
+}
+
+TEST(IterationSimulation, WorkersThatShareACoreComputeInTurns) {
+  CpuLimits limits;
+  limits.cores = 1;
+  const SimulatedIteration simulated = SimulateIteration(PlanOf({1, 2}), {.step_cpu = 0.1}, limits);
+  EXPECT_NEAR(simulated.seconds, 0.2, 1e-9);
+}
+
+TEST(IterationSimulation, AServersQuotaIsWaitedFor) {
+  CpuLimits limits;
+  limits.server_share = 0.1;
+  const IterationWork work{.step_cpu = 0.001,
+                           .exchange = {.server_child = 0.01, .server_seconds = 0.04}};
+  const SimulatedIteration simulated = SimulateIteration(PlanOf({1, 4}), work, limits);
+  EXPECT_NEAR(simulated.seconds, 0.4, 0.05);
+  EXPECT_NEAR(simulated.compute_seconds, 0.001, 1e-9);
+}
+
+// Of two workers at the limit of their quota one is ahead: it waits, and computes at full speed
+// with what it has saved meanwhile; the other stalls. Formulas of means call all of it computing.
+TEST(IterationSimulation, WhoIsAheadWaitsAndWhoIsLateStalls) {
+  CpuLimits limits = Quarter();
+  limits.burst_seconds = 0.1;
+  const SimulatedIteration simulated =
+      SimulateIteration(PlanOf({1, 2}), {.step_cpu = 0.04}, limits);
+  EXPECT_NEAR(simulated.seconds, 0.16, 0.01);
+  EXPECT_LT(simulated.compute_seconds, 0.14);
+  EXPECT_GT(simulated.compute_seconds, 0.04);
+}
+
+TEST(IterationSimulation, ManyWorkersAreMergedByTheirServers) {
+  const IterationWork work{.step_cpu = 0.1, .exchange = {.server_child = 0.01}};
+  EXPECT_NEAR(SimulateIteration(PlanOf({1, 100}), work, {}).seconds, 0.1 + 100 * 0.01, 1e-9);
+  // The busiest of the leaves has 10 workers, the root 10 leaves.
+  EXPECT_NEAR(SimulateIteration(PlanOf({1, 10, 100}), work, {}).seconds, 0.1 + 20 * 0.01, 0.03);
+}
+
+// A machine that many workers and servers share is as busy with those of them that are simulated.
+TEST(IterationSimulation, TheMachineIsSharedByAllOfThem) {
+  CpuLimits limits;
+  limits.cores = 4;
+  EXPECT_NEAR(SimulateIteration(PlanOf({1, 64}), {.step_cpu = 0.1}, limits).seconds, 1.6, 1e-6);
+}
+
+TEST(IterationSimulation, NothingGetsMoreThanItsQuota) {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    Chooser choose(seed);
+    AggregationPlan plan = PlanOf({1, choose.Whole(1, 3), choose.Whole(4, 30)});
+    const CpuLimits limits{.worker_share = choose.Real(0.02, 1.2),
+                           .server_share = choose.Real(0.02, 1.2),
+                           .period_seconds = choose.Chance(0.5) ? 0.1 : 0.02,
+                           .burst_seconds = choose.Chance(0.5) ? 0.02 : 0,
+                           .cores = choose.Chance(0.5) ? choose.Real(1, 16) : 0};
+    IterationWork work{.step_cpu = choose.Scale(1e-4, 10),
+                       .exchange = {.worker_push = choose.Scale(1e-5, 0.1),
+                                    .worker_pull = choose.Scale(1e-5, 0.1),
+                                    .server_child = choose.Scale(1e-5, 0.01),
+                                    .server_push = choose.Scale(1e-5, 0.01),
+                                    .server_update = choose.Scale(1e-5, 0.01)},
+                       .hop = choose.Scale(1e-4, 1)};
+    work.exchange.server_seconds =
+        plan.FanIn(1) * work.exchange.server_child + work.exchange.server_push;
+    const SimulatedIteration simulated = SimulateIteration(plan, work, limits);
+    const double worker = work.step_cpu + work.exchange.WorkerSeconds();
+    const double bound =
+        std::max(worker / std::min(1.0, limits.worker_share),
+                 work.exchange.server_seconds / std::min(1.0, limits.server_share));
+    // What was there at the beginning, over the fewest iterations that are counted.
+    const double kept = (2 * limits.period_seconds + limits.burst_seconds) / 6;
+    EXPECT_GE(simulated.seconds, bound * 0.98 - kept) << "seed " << seed;
+    EXPECT_GE(simulated.seconds, worker + 3 * work.hop - 1e-9) << "seed " << seed;
+    EXPECT_GE(simulated.compute_seconds, work.step_cpu * 0.98) << "seed " << seed;
+    EXPECT_LE(simulated.compute_seconds, simulated.seconds) << "seed " << seed;
+    EXPECT_EQ(SimulateIteration(plan, work, limits).seconds, simulated.seconds);
+  }
+}
+
+}  // namespace
+}  // namespace lambdadnn
