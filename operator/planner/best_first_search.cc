@@ -34,10 +34,12 @@ void BestFirstSearch::Explore(const Box& box, const std::vector<int>& sizes, siz
     std::pop_heap(level.order.begin(), level.order.end(), std::greater<>());
     const Part next = level.parts[level.order.back().second];
     level.order.pop_back();
-    if (collector_.CanImprove(next.least)) {
-      Explore(next.box, sizes, depth + 1);
-    } else {
+    if (!collector_.CanImprove(next.least)) {
       LeaveOut(next.box, next.least);
+    } else if (next.box.IsOne()) {
+      Try({next.least.functions, next.least.memory_mib, next.least.option});
+    } else {
+      Explore(next.box, sizes, depth + 1);
     }
   }
   for (const auto& [rank, index] : level.order) {
@@ -52,8 +54,6 @@ void BestFirstSearch::Consider(const Box& box, const std::vector<int>& sizes,
   const Point least{bound.seconds, bound.cost, box.first_functions, memory_mib, box.first_option};
   if (!collector_.CanImprove(least)) {
     LeaveOut(box, least);
-  } else if (box.IsOne()) {
-    Try({box.first_functions, memory_mib, box.first_option});
   } else {
     parts->push_back({box, least, collector_.order().Rank(bound.seconds, bound.cost)});
   }

@@ -76,9 +76,8 @@ class PerformanceModel {
  public:
   virtual ~PerformanceModel() = default;
 
-  // Appends parts of `box` that together have each of its candidates once. Those of one candidate
-  // are predicted in their turn, at once, so that the first may cut off the others. `ceiling`: as
-  // in LowerBound(), for where to cut.
+  // Appends parts of `box` that together have each of its candidates once. `ceiling`: as in
+  // LowerBound(), for where to cut.
   virtual void Split(const Box& box, const Ceiling& ceiling, std::vector<Box>* parts) = 0;
   // The closer, the less has to be predicted.
   virtual Bound LowerBound(const Box& box, const Ceiling& ceiling) = 0;
