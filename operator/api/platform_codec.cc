@@ -1,24 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/api/platform_codec.h"
 
-#include <cmath>
+#include <string_view>
+#include <utility>
 
 #include "common/base/quantity.h"
 #include "common/json/memory_field.h"
+#include "common/plan/number_fields.h"
 #include "operator/api/removed_fields.h"
 
 namespace lambdadnn {
 namespace {
 
-// A decimal that must not be negative.
-void Amount(JsonReader* reader, const char* name, double* out) {
+// A decimal in its unit's range.
+void ReadAmount(JsonReader* reader, std::string_view name, Unit unit, double* out) {
   double value = 0;
   if (!reader->Optional(name, &value)) return;
-  if (!(value >= 0) || !std::isfinite(value)) {
-    reader->Report(name, "must not be negative");
+  if (const std::string problem = ProblemOf(value, unit); !problem.empty()) {
+    reader->Report(name, problem);
     return;
   }
   *out = value;
+}
+
+// A price.
+void Amount(JsonReader* reader, const char* name, double* out) {
+  ReadAmount(reader, name, Unit::kDollars, out);
+}
+
+// "store" of "store.bytesPerSecond", and "bytesPerSecond"; the first is empty without a dot.
+std::pair<std::string_view, std::string_view> PartAndName(std::string_view path) {
+  const size_t dot = path.rfind('.');
+  if (dot == std::string_view::npos) return {"", path};
+  return {path.substr(0, dot), path.substr(dot + 1)};
+}
+
+// The numbers of one part of the platform; the part itself is read by `reader`.
+void ReadNumbers(JsonReader* reader, std::string_view part, Platform* platform) {
+  for (const PlatformNumber& field : PlatformNumbers()) {
+    const auto [in_part, name] = PartAndName(field.name);
+    if (in_part != part) continue;
+    if (field.unit == Unit::kMib) {
+      ReadMebibytes(*reader, name, &field.in(*platform));
+    } else {
+      ReadAmount(reader, name, field.unit, &field.in(*platform));
+    }
+  }
 }
 
 void Count(JsonReader* reader, const char* name, int* out) {
@@ -45,7 +72,7 @@ void DecodeMemory(const Json& json, const std::string& path, std::vector<FieldEr
 void DecodeFunction(const Json& json, const std::string& path, std::vector<FieldError>* errors,
                     Platform* platform) {
   JsonReader reader(json, path, errors);
-  Amount(&reader, "networkBytesPerSecond", &platform->function_network_bytes_per_second);
+  ReadNumbers(&reader, "function", platform);
   if (const Json* store = reader.Child("storeBytesPerSecond")) {
     if (store->is_object()) {
       JsonReader line(*store, reader.PathOf("storeBytesPerSecond"), errors);
@@ -53,7 +80,8 @@ void DecodeFunction(const Json& json, const std::string& path, std::vector<Field
       line.Optional("intercept", &platform->function_store_intercept);
       line.Finish();
     } else {
-      Amount(&reader, "storeBytesPerSecond", &platform->function_store_intercept);
+      ReadAmount(&reader, "storeBytesPerSecond", Unit::kBytesPerSecond,
+                 &platform->function_store_intercept);
     }
   }
   reader.Finish();
@@ -81,27 +109,21 @@ Platform DecodePlatform(const Json& json, const std::string& path,
   if (const Json* memory = reader.Child("memory")) {
     DecodeMemory(*memory, reader.PathOf("memory"), errors, &platform.memory);
   }
-  Amount(&reader, "milliCpuPerGiB", &platform.milli_cpu_per_gib);
-  Amount(&reader, "cpuBurstSeconds", &platform.cpu_burst_seconds);
+  ReadNumbers(&reader, "", &platform);
   reader.Optional("quotaWhileStarting", &platform.quota_while_starting);
-  Amount(&reader, "totalMilliCpu", &platform.total_milli_cpu);
-  ReadMebibytes(reader, "totalMemory", &platform.total_memory_mib);
-  ReadMebibytes(reader, "sidecarMemory", &platform.sidecar_memory_mib);
   Count(&reader, "maxFunctions", &platform.max_functions);
-  Amount(&reader, "functionTimeoutSeconds", &platform.function_timeout_seconds);
   if (const Json* function = reader.Child("function")) {
     DecodeFunction(*function, reader.PathOf("function"), errors, &platform);
+    const std::string problem = ProblemOfStoreLine(platform);
+    if (!problem.empty()) {
+      errors->push_back({reader.PathOf("function") + ".storeBytesPerSecond", problem});
+    }
   }
-  if (const Json* server = reader.Child("parameterServer")) {
-    JsonReader nested(*server, reader.PathOf("parameterServer"), errors);
-    Amount(&nested, "networkBytesPerSecond", &platform.parameter_server_network_bytes_per_second);
-    Amount(&nested, "pricePerSecond", &platform.parameter_server_price_per_second);
-    nested.Finish();
-  }
-  if (const Json* store = reader.Child("store")) {
-    JsonReader nested(*store, reader.PathOf("store"), errors);
-    Amount(&nested, "bytesPerSecond", &platform.store_bytes_per_second);
-    Amount(&nested, "requestSeconds", &platform.store_request_seconds);
+  for (const char* const part : {"parameterServer", "store"}) {
+    const Json* const value = reader.Child(part);
+    if (value == nullptr) continue;
+    JsonReader nested(*value, reader.PathOf(part), errors);
+    ReadNumbers(&nested, part, &platform);
     nested.Finish();
   }
   if (const Json* prices = reader.Child("prices")) {

@@ -380,7 +380,13 @@ TEST(PlannerInput, SaysWhatIsWrong) {
   mentions([](auto* in) { in->profile.training_samples = 0; }, "profile.trainingSamples");
   mentions([](auto* in) { in->profile.model_bytes = -1; }, "profile.modelBytes");
   mentions([](auto* in) { in->profile.merge_bytes_per_second = -1; }, "mergeBytesPerSecond");
-  mentions([](auto* in) { in->profile.training_rate.table = {{2, 1}, {1, 1}}; }, "ascending");
+  mentions([](auto* in) { in->profile.training_rate.table = {{2, 1}, {1, 1}}; }, "sort the table");
+  mentions([](auto* in) { in->platform.store_request_seconds = -1; },
+           "platform.store.requestSeconds is -1, and must be seconds from 0");
+  mentions([](auto* in) { in->profile.cold_start_seconds = std::nan(""); },
+           "profile.coldStartSeconds is nan, and must be");
+  mentions([](auto* in) { in->platform.function_store_intercept = -1; },
+           "platform.function.storeBytesPerSecond is -1 bytes a second at best");
   mentions([](auto* in) { in->limits.epochs = 0; }, "training.epochs");
   mentions([](auto* in) { in->limits.global_batch_size = 0; }, "globalBatchSize");
   mentions([](auto* in) { in->limits.max_global_batch_size = 3; }, "exactly one");
