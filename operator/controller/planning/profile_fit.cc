@@ -341,8 +341,7 @@ std::string ProfileSignature(const JobSpec& spec, const Platform& platform) {
   signature["memory"] = plan.memory_mib;
   signature["batch"] = plan.batch_size;
   signature["functions"] = plan.functions;
-  // Raised whenever profiles measure something new: older ones are not used then.
-  signature["form"] = 7;
+  signature["form"] = kProfileForm;
   return Hex64(Xxh3(AsBytes(DumpJson(signature))));
 }
 

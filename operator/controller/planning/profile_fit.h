@@ -14,6 +14,9 @@
 
 namespace lambdadnn {
 
+// Raised whenever profiles measure something new: older ones are not used then.
+inline constexpr int kProfileForm = 8;
+
 struct ProfilePlan {
   // Descending; the functions are made at the first and slowed down to the others by their CPU
   // quota, where the platform can change that.
