@@ -79,7 +79,7 @@ Result<double> ProfileRole::Time(const std::function<Status()>& work) {
 
 Status ProfileRole::Load() {
   const PhaseTimer timer(context_.runtime.clock, &load_seconds_);
-  auto dataset = environment_.open_dataset(request_.training.dataset);
+  auto dataset = environment_.open_dataset(DatasetOf(request_.training));
   if (!dataset.ok()) return dataset.status();
   dataset_ = std::move(dataset).value();
   const DatasetInfo& info = dataset_->info();
