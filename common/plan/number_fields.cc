@@ -41,25 +41,26 @@ const UnitRange& RangeOf(Unit unit) { return kUnitRanges[static_cast<size_t>(uni
 // The number that the members lead to, one inside the other.
 template <typename Owner, auto... path>
 struct Path {
-  static double& In(Owner& owner) { return (owner.*....*path); }
-  static const double& Of(const Owner& owner) { return (owner.*....*path); }
+  static void Set(Owner* owner, const OptionalQuantity& value) { ((*owner).*....*path) = value; }
+  static OptionalQuantity Get(const Owner& owner) { return (owner.*....*path); }
 };
 template <auto... path>
-constexpr ProfileNumber OfProfile(const char* name, Unit unit) {
+constexpr ProfileNumber OfProfile(const char* name, Unit unit, Zero zero = Zero::kValue) {
   using Members = Path<WorkloadProfile, path...>;
-  return {name, unit, Members::In, Members::Of};
+  return {name, unit, zero, Members::Set, Members::Get};
 }
 template <auto... path>
-constexpr PlatformNumber OfPlatform(const char* name, Unit unit) {
+constexpr PlatformNumber OfPlatform(const char* name, Unit unit, Zero zero = Zero::kValue) {
   using Members = Path<Platform, path...>;
-  return {name, unit, Members::In, Members::Of};
+  return {name, unit, zero, Members::Set, Members::Get};
 }
 
 using Profile = WorkloadProfile;
 
 constexpr ProfileNumber kProfileDecimals[] = {
     OfProfile<&Profile::iteration_overhead_seconds>("iterationOverheadSeconds", Unit::kSeconds),
-    OfProfile<&Profile::merge_bytes_per_second>("mergeBytesPerSecond", Unit::kBytesPerSecond),
+    OfProfile<&Profile::merge_bytes_per_second>("mergeBytesPerSecond", Unit::kBytesPerSecond,
+                                                Zero::kNotStated),
     OfProfile<&Profile::cold_start_seconds>("coldStartSeconds", Unit::kSeconds),
     OfProfile<&Profile::release_seconds>("releaseSeconds", Unit::kSeconds),
     OfProfile<&Profile::slice_overhead_seconds>("sliceOverheadSeconds", Unit::kSeconds),
@@ -69,8 +70,10 @@ constexpr ProfileNumber kProfileDecimals[] = {
     OfProfile<&Profile::load_cpu_seconds_per_sample>("loadCpuSecondsPerSample", Unit::kSeconds),
     OfProfile<&Profile::update_cpu_seconds_per_byte>("updateCpuSecondsPerByte", Unit::kSeconds),
     OfProfile<&Profile::finish_cpu_seconds>("finishCpuSeconds", Unit::kSeconds),
-    OfProfile<&Profile::store_bytes_per_second>("storeBytesPerSecond", Unit::kBytesPerSecond),
-    OfProfile<&Profile::store_request_seconds>("storeRequestSeconds", Unit::kSeconds),
+    OfProfile<&Profile::store_bytes_per_second>("storeBytesPerSecond", Unit::kBytesPerSecond,
+                                                Zero::kNotStated),
+    OfProfile<&Profile::store_request_seconds>("storeRequestSeconds", Unit::kSeconds,
+                                               Zero::kNotStated),
     OfProfile<&Profile::store_deviation_seconds>("storeDeviationSeconds", Unit::kSeconds),
     OfProfile<&Profile::transfer, &TransferCpu::push_seconds>("pushCpuSeconds", Unit::kSeconds),
     OfProfile<&Profile::transfer, &TransferCpu::push_seconds_per_byte>("pushCpuSecondsPerByte",
@@ -94,20 +97,22 @@ constexpr ProfileNumber kProfileMemory =
 using Prices = Platform::Prices;
 
 constexpr PlatformNumber kPlatformNumbers[] = {
-    OfPlatform<&Platform::milli_cpu_per_gib>("milliCpuPerGiB", Unit::kMilliCpu),
+    OfPlatform<&Platform::milli_cpu_per_gib>("milliCpuPerGiB", Unit::kMilliCpu, Zero::kNotStated),
     OfPlatform<&Platform::cpu_burst_seconds>("cpuBurstSeconds", Unit::kSeconds),
-    OfPlatform<&Platform::total_milli_cpu>("totalMilliCpu", Unit::kMilliCpu),
-    OfPlatform<&Platform::total_memory_mib>("totalMemory", Unit::kMib),
+    OfPlatform<&Platform::total_milli_cpu>("totalMilliCpu", Unit::kMilliCpu, Zero::kNotStated),
+    OfPlatform<&Platform::total_memory_mib>("totalMemory", Unit::kMib, Zero::kNotStated),
     OfPlatform<&Platform::sidecar_memory_mib>("sidecarMemory", Unit::kMib),
     OfPlatform<&Platform::function_timeout_seconds>("functionTimeoutSeconds", Unit::kSeconds),
-    OfPlatform<&Platform::function_network_bytes_per_second>("function.networkBytesPerSecond",
-                                                             Unit::kBytesPerSecond),
+    OfPlatform<&Platform::function_network_bytes_per_second>(
+        "function.networkBytesPerSecond", Unit::kBytesPerSecond, Zero::kNotStated),
     OfPlatform<&Platform::parameter_server_network_bytes_per_second>(
-        "parameterServer.networkBytesPerSecond", Unit::kBytesPerSecond),
+        "parameterServer.networkBytesPerSecond", Unit::kBytesPerSecond, Zero::kNotStated),
     OfPlatform<&Platform::parameter_server_price_per_second>("parameterServer.pricePerSecond",
                                                              Unit::kDollars),
-    OfPlatform<&Platform::store_bytes_per_second>("store.bytesPerSecond", Unit::kBytesPerSecond),
-    OfPlatform<&Platform::store_request_seconds>("store.requestSeconds", Unit::kSeconds),
+    OfPlatform<&Platform::store_bytes_per_second>("store.bytesPerSecond", Unit::kBytesPerSecond,
+                                                  Zero::kNotStated),
+    OfPlatform<&Platform::store_request_seconds>("store.requestSeconds", Unit::kSeconds,
+                                                 Zero::kNotStated),
     OfPlatform<&Platform::prices, &Prices::gib_second>("prices.gibSecond", Unit::kDollars),
     OfPlatform<&Platform::prices, &Prices::vcpu_second>("prices.vcpuSecond", Unit::kDollars),
     OfPlatform<&Platform::prices, &Prices::put_request>("prices.putRequest", Unit::kDollars),
@@ -119,7 +124,7 @@ template <typename Owner>
 std::optional<std::string> FirstProblem(const Owner& owner, const std::string& what,
                                         std::span<const NumberField<Owner>> fields) {
   for (const NumberField<Owner>& field : fields) {
-    const std::string problem = ProblemOf(field.of(owner), field.unit);
+    const std::string problem = ProblemOf(field.get(owner), field.unit);
     if (!problem.empty()) return what + "." + field.name + " " + problem;
   }
   return std::nullopt;

@@ -28,12 +28,24 @@ enum class Unit {
 // "is -1, and must be seconds from 0 to 1e+09; correct it or leave it out".
 std::string ProblemOf(double value, Unit unit);
 
+// What zero means in JSON. Nothing real has a bandwidth, a quota or a latency of zero, and files
+// were written with zero for what was not known.
+enum class Zero { kValue, kNotStated };
+
 template <typename Owner>
 struct NumberField {
   const char* name;  // from the owner down: "store.bytesPerSecond"
   Unit unit;
-  double& (*in)(Owner&);
-  const double& (*of)(const Owner&);
+  Zero zero;
+  void (*set)(Owner*, const OptionalQuantity&);
+  // A plain number is always known.
+  OptionalQuantity (*get)(const Owner&);
+
+  // As a file gives it.
+  void Give(Owner* owner, double value) const {
+    const bool stated = value != 0 || zero == Zero::kValue;
+    set(owner, stated ? OptionalQuantity(value) : OptionalQuantity());
+  }
 };
 
 using ProfileNumber = NumberField<WorkloadProfile>;

@@ -13,14 +13,15 @@ namespace lambdadnn {
 namespace {
 
 // A decimal in its unit's range.
-void ReadAmount(JsonReader* reader, std::string_view name, Unit unit, double* out) {
+bool ReadAmount(JsonReader* reader, std::string_view name, Unit unit, double* out) {
   double value = 0;
-  if (!reader->Optional(name, &value)) return;
+  if (!reader->Optional(name, &value)) return false;
   if (const std::string problem = ProblemOf(value, unit); !problem.empty()) {
     reader->Report(name, problem);
-    return;
+    return false;
   }
   *out = value;
+  return true;
 }
 
 // A price.
@@ -40,11 +41,10 @@ void ReadNumbers(JsonReader* reader, std::string_view part, Platform* platform) 
   for (const PlatformNumber& field : PlatformNumbers()) {
     const auto [in_part, name] = PartAndName(field.name);
     if (in_part != part) continue;
-    if (field.unit == Unit::kMib) {
-      ReadMebibytes(*reader, name, &field.in(*platform));
-    } else {
-      ReadAmount(reader, name, field.unit, &field.in(*platform));
-    }
+    double value = 0;
+    const bool read = field.unit == Unit::kMib ? ReadMebibytes(*reader, name, &value)
+                                               : ReadAmount(reader, name, field.unit, &value);
+    if (read) field.Give(platform, value);
   }
 }
 
@@ -147,40 +147,34 @@ Result<Platform> PlatformFromJson(const Json& json) {
 }
 
 Json PlatformToJson(const Platform& platform) {
-  Json store_bandwidth = platform.function_store_intercept;
-  if (platform.function_store_slope != 0) {
-    store_bandwidth = {{"slope", platform.function_store_slope},
-                       {"intercept", platform.function_store_intercept}};
-  }
-  return {
+  Json json = {
       {"memory",
        {{"min", FormatMemoryMib(platform.memory.min_mib)},
         {"max", FormatMemoryMib(platform.memory.max_mib)},
         {"step", FormatMemoryMib(platform.memory.step_mib)}}},
-      {"milliCpuPerGiB", platform.milli_cpu_per_gib},
-      {"cpuBurstSeconds", platform.cpu_burst_seconds},
       {"quotaWhileStarting", platform.quota_while_starting},
-      {"totalMilliCpu", platform.total_milli_cpu},
-      {"totalMemory", FormatMebibytes(platform.total_memory_mib)},
-      {"sidecarMemory", FormatMebibytes(platform.sidecar_memory_mib)},
       {"maxFunctions", platform.max_functions},
-      {"functionTimeoutSeconds", platform.function_timeout_seconds},
-      {"function",
-       {{"networkBytesPerSecond", platform.function_network_bytes_per_second},
-        {"storeBytesPerSecond", store_bandwidth}}},
-      {"parameterServer",
-       {{"networkBytesPerSecond", platform.parameter_server_network_bytes_per_second},
-        {"pricePerSecond", platform.parameter_server_price_per_second}}},
-      {"store",
-       {{"bytesPerSecond", platform.store_bytes_per_second},
-        {"requestSeconds", platform.store_request_seconds}}},
-      {"prices",
-       {{"gibSecond", platform.prices.gib_second},
-        {"vcpuSecond", platform.prices.vcpu_second},
-        {"putRequest", platform.prices.put_request},
-        {"getRequest", platform.prices.get_request},
-        {"invocation", platform.prices.invocation}}},
   };
+  for (const PlatformNumber& field : PlatformNumbers()) {
+    const OptionalQuantity number = field.get(platform);
+    if (!number.known()) continue;
+    const double value = number;
+    const auto [part, name] = PartAndName(field.name);
+    Json& place = part.empty() ? json : json[std::string(part)];
+    if (field.unit == Unit::kMib) {
+      place[std::string(name)] = FormatMebibytes(value);
+    } else {
+      place[std::string(name)] = value;
+    }
+  }
+  Json& store_bandwidth = json["function"]["storeBytesPerSecond"];
+  if (platform.function_store_slope != 0) {
+    store_bandwidth = {{"slope", platform.function_store_slope},
+                       {"intercept", platform.function_store_intercept}};
+  } else {
+    store_bandwidth = platform.function_store_intercept;
+  }
+  return json;
 }
 
 }  // namespace lambdadnn

@@ -60,10 +60,11 @@ WorkloadProfile DecodeWorkloadProfile(const Json& json, const std::string& path,
   reader.Optional("trainingSamples", &profile.training_samples);
   for (const ProfileNumber& field : ProfileWholes()) {
     int64_t number = 0;
-    if (reader.Optional(field.name, &number)) field.in(profile) = static_cast<double>(number);
+    if (reader.Optional(field.name, &number)) field.Give(&profile, static_cast<double>(number));
   }
   for (const ProfileNumber& field : ProfileDecimals()) {
-    reader.Optional(field.name, &field.in(profile));
+    double number = 0;
+    if (reader.Optional(field.name, &number)) field.Give(&profile, number);
   }
   ReadMebibytes(reader, "workerBaseMemory", &profile.worker_base_memory_mib);
   if (const Json* rate = reader.Child("trainingRate")) {
@@ -80,11 +81,11 @@ Json EncodeWorkloadProfile(const WorkloadProfile& profile) {
   Json json = {{"trainingSamples", profile.training_samples},
                {"trainingRate", EncodeRate(profile.training_rate)}};
   for (const ProfileNumber& field : ProfileWholes()) {
-    const double value = field.of(profile);
+    const double value = field.get(profile);
     if (value != 0) json[field.name] = std::llround(value);
   }
   for (const ProfileNumber& field : ProfileDecimals()) {
-    const double value = field.of(profile);
+    const double value = field.get(profile);
     if (value != 0) json[field.name] = FormatDouble(value);
   }
   if (profile.worker_base_memory_mib > 0) {

@@ -62,12 +62,10 @@ int64_t CheckpointEvery(double interval_seconds, double iteration_seconds) {
 ExtendedModel::ExtendedModel(const PlannerInput& input, std::vector<int> memory_mib)
     : input_(input),
       cores_(CoresOf(input.platform)),
-      store_bytes_per_second_(input.platform.store_bytes_per_second > 0
-                                  ? input.platform.store_bytes_per_second
-                                  : input.profile.store_bytes_per_second),
-      store_request_seconds_(input.platform.store_request_seconds > 0
-                                 ? input.platform.store_request_seconds
-                                 : input.profile.store_request_seconds),
+      store_bytes_per_second_(
+          input.platform.store_bytes_per_second.Or(input.profile.store_bytes_per_second)),
+      store_request_seconds_(
+          input.platform.store_request_seconds.Or(input.profile.store_request_seconds)),
       batches_(input),
       parameters_(ParametersOf(input)),
       memory_mib_(std::move(memory_mib)) {}

@@ -177,8 +177,8 @@ Status RequirePositive(std::initializer_list<InputNumber> numbers) {
 
 double FunctionStoreBandwidth(const Platform& platform, double memory_mib) {
   constexpr double kNotLimited = std::numeric_limits<double>::infinity();
-  const double in_all =
-      platform.store_bytes_per_second > 0 ? platform.store_bytes_per_second : kNotLimited;
+  const double given_in_all = platform.store_bytes_per_second;
+  const double in_all = given_in_all > 0 ? given_in_all : kNotLimited;
   const bool given = platform.function_store_slope != 0 || platform.function_store_intercept != 0;
   if (!given) return in_all;
   return std::min(platform.function_store_slope * memory_mib + platform.function_store_intercept,

@@ -43,8 +43,8 @@ Platform LocalPlatform(const Machine& machine) {
   platform.memory.step_mib = 64;
   platform.milli_cpu_per_gib = kMilliCpuPerGib;
   platform.cpu_burst_seconds = kCpuBurstSeconds;
-  platform.total_milli_cpu = 1000.0 * machine.cpus;
-  platform.total_memory_mib = kMemoryShare * machine.memory_mib;
+  platform.total_milli_cpu = {1000.0 * machine.cpus, Origin::kMeasured};
+  platform.total_memory_mib = {kMemoryShare * machine.memory_mib, Origin::kMeasured};
   platform.max_functions = kMaxFunctions;
   platform.function_timeout_seconds = 900;
   platform.prices.gib_second = kGibSecondPrice;
@@ -53,8 +53,8 @@ Platform LocalPlatform(const Machine& machine) {
 
 void LimitToMachine(const Machine& machine, Platform* platform) {
   const Platform whole = LocalPlatform(machine);
-  if (platform->total_milli_cpu == 0) platform->total_milli_cpu = whole.total_milli_cpu;
-  if (platform->total_memory_mib == 0) platform->total_memory_mib = whole.total_memory_mib;
+  if (!platform->total_milli_cpu.known()) platform->total_milli_cpu = whole.total_milli_cpu;
+  if (!platform->total_memory_mib.known()) platform->total_memory_mib = whole.total_memory_mib;
 }
 
 Status MeasureStore(Runtime& runtime, ObjectStore& store, Platform* platform) {
@@ -75,8 +75,9 @@ Status MeasureStore(Runtime& runtime, ObjectStore& store, Platform* platform) {
   // A busy machine may answer the small requests as slowly as the large ones.
   const double whole = Median(times.large);
   const double transfer = std::max(whole - request, whole / 10);
-  const double bytes_per_second = static_cast<double>(kProbeBytes) / transfer;
-  platform->store_request_seconds = request;
+  const OptionalQuantity bytes_per_second = {static_cast<double>(kProbeBytes) / transfer,
+                                             Origin::kMeasured};
+  platform->store_request_seconds = {request, Origin::kMeasured};
   platform->store_bytes_per_second = bytes_per_second;
   platform->function_store_slope = 0;
   platform->function_store_intercept = bytes_per_second;

@@ -56,6 +56,11 @@ double MedianMetric(const std::vector<ProfileSample>& samples, const std::string
   return Median(std::move(values));
 }
 
+// Zero: the functions could not measure it.
+OptionalQuantity MeasuredAs(double value) {
+  return value > 0 ? OptionalQuantity(value, Origin::kMeasured) : OptionalQuantity();
+}
+
 // Of a core, for one thread.
 double CoreShare(const Platform& platform, int memory_mib) {
   const double milli_cpu = MilliCpuOf(platform, memory_mib);
@@ -251,8 +256,8 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
   profile.update_cpu_seconds_per_byte = MedianMetric(samples, "updateCpuSecondsPerByte");
   profile.finish_cpu_seconds = MedianMetric(samples, "finishCpuSeconds");
   profile.load_cpu_seconds_per_sample = MedianMetric(samples, "loadCpuSecondsPerSample");
-  profile.store_bytes_per_second = MedianMetric(samples, "storeBytesPerSecond");
-  profile.store_request_seconds = LeastMetric(samples, "storeRequestSeconds");
+  profile.store_bytes_per_second = MeasuredAs(MedianMetric(samples, "storeBytesPerSecond"));
+  profile.store_request_seconds = MeasuredAs(LeastMetric(samples, "storeRequestSeconds"));
   profile.store_deviation_seconds = LeastMetric(samples, "storeDeviationSeconds");
   profile.transfer = {
       MedianMetric(samples, "pushCpuSeconds"), MedianMetric(samples, "pushCpuSecondsPerByte"),
@@ -291,7 +296,7 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
         "profiling measured no iteration; look at the functions' logs, or give spec.profile");
   }
   profile.training_rate = FitRate(points);
-  profile.merge_bytes_per_second = MedianMetric(samples, "mergeBytesPerSecond");
+  profile.merge_bytes_per_second = MeasuredAs(MedianMetric(samples, "mergeBytesPerSecond"));
   profile.cold_start_seconds = times.cold_start;
   profile.release_seconds = times.release;
   const std::vector<TrainingRate::Point> evaluation_points = MeanPoints(evaluation);
@@ -333,8 +338,8 @@ std::string ProfileSignature(const JobSpec& spec, const Platform& platform) {
                       optimizer.weight_decay != 0, optimizer.amsgrad,
                       optimizer.clip_value.has_value(), optimizer.clip_global_norm.has_value()}},
                     {"store", {uri.substr(0, uri.find("://")), spec.object_store.endpoint}},
-                    {"milliCpuPerGib", platform.milli_cpu_per_gib},
-                    {"totalMilliCpu", platform.total_milli_cpu},
+                    {"milliCpuPerGib", platform.milli_cpu_per_gib.Or(0)},
+                    {"totalMilliCpu", platform.total_milli_cpu.Or(0)},
                     {"addressing", encoded["addressing"]},
                     {"podTemplate", encoded["podTemplate"]}};
   const ProfilePlan plan = MakeProfilePlan(spec, platform);

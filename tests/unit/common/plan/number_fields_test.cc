@@ -6,7 +6,8 @@
 
 #include <cmath>
 #include <functional>
-#include <set>
+#include <span>
+#include <string>
 
 namespace lambdadnn {
 namespace {
@@ -14,38 +15,53 @@ namespace {
 using testing::HasSubstr;
 using testing::StartsWith;
 
-// Every row of a table: a number of its own, and one sentence for each value that cannot be.
+// Each row is a number of its own, and gets one sentence for each value that cannot be.
 template <typename Owner>
-void CheckFields(std::span<const NumberField<Owner>> fields, std::set<const void*>* places) {
-  Owner owner;
+void CheckFields(std::span<const NumberField<Owner>> fields) {
+  Owner numbered;
+  double number = 0;
+  for (const NumberField<Owner>& field : fields) field.set(&numbered, ++number);
+  number = 0;
   for (const NumberField<Owner>& field : fields) {
     SCOPED_TRACE(field.name);
-    EXPECT_TRUE(places->insert(&field.in(owner)).second) << "two rows of one number";
-    EXPECT_EQ(&field.in(owner), &field.of(owner));
-    const double before = field.in(owner);
+    EXPECT_EQ(field.get(numbered), ++number) << "another row has the same number";
+    Owner owner;
     for (const double bad : {-1.0, -1e-300, 1e300, std::nan(""), HUGE_VAL}) {
-      field.in(owner) = bad;
+      field.set(&owner, bad);
       const auto problem = ProblemOf(owner, "x");
       ASSERT_TRUE(problem.has_value()) << bad;
       EXPECT_THAT(*problem, StartsWith(std::string("x.") + field.name + " is "));
       EXPECT_THAT(*problem, HasSubstr("; correct it"));
     }
-    for (const double good : {0.0, 1.0, before}) {
-      field.in(owner) = good;
+    for (const double good : {0.0, 1.0}) {
+      field.set(&owner, good);
       EXPECT_EQ(ProblemOf(owner, "x"), std::nullopt) << good;
     }
+    field.Give(&owner, 2);
+    EXPECT_EQ(field.get(owner).origin(), Origin::kGiven);
+    field.Give(&owner, 0);
+    EXPECT_EQ(field.get(owner).known(), field.zero == Zero::kValue);
   }
 }
 
 TEST(NumberFields, EachNumberOfAProfileHasARange) {
-  std::set<const void*> places;
-  CheckFields(ProfileDecimals(), &places);
-  CheckFields(ProfileWholes(), &places);
+  CheckFields(ProfileDecimals());
+  CheckFields(ProfileWholes());
 }
 
-TEST(NumberFields, EachNumberOfAPlatformHasARange) {
-  std::set<const void*> places;
-  CheckFields(PlatformNumbers(), &places);
+TEST(NumberFields, EachNumberOfAPlatformHasARange) { CheckFields(PlatformNumbers()); }
+
+TEST(OptionalQuantity, WhatIsNotKnownIsNotZero) {
+  const OptionalQuantity unknown;
+  EXPECT_FALSE(unknown.known());
+  EXPECT_EQ(unknown.Or(7), 7);
+  EXPECT_EQ(1 + unknown, 1) << "a sum's term is left out";
+  const OptionalQuantity zero = 0;
+  EXPECT_TRUE(zero.known());
+  EXPECT_EQ(zero.Or(7), 0);
+  EXPECT_FALSE(zero == unknown);
+  EXPECT_EQ(zero.origin(), Origin::kGiven);
+  EXPECT_EQ(OptionalQuantity(3, Origin::kMeasured), OptionalQuantity(3, Origin::kDefault));
 }
 
 struct ProfileRow {

@@ -273,7 +273,7 @@ TEST(LocalPlatform, TheMachineLimitsWhatAPlatformFileLeavesOut) {
   EXPECT_EQ(platform.total_milli_cpu, 2000);
   EXPECT_EQ(platform.total_memory_mib, LocalPlatform({2, 8192}).total_memory_mib);
   platform.total_milli_cpu = 700;
-  platform.total_memory_mib = 0;
+  platform.total_memory_mib = {};
   LimitToMachine({4, 4096}, &platform);
   EXPECT_EQ(platform.total_milli_cpu, 700) << "what it states stays";
   EXPECT_EQ(platform.total_memory_mib, LocalPlatform({4, 4096}).total_memory_mib);

@@ -331,7 +331,7 @@ TEST(ExtendedModel, TheQuotaCountsServersAsWell) {
   input.platform.total_milli_cpu = 0;
   input.platform.total_memory_mib = 4 * 1024 + 512;
   EXPECT_TRUE(MakePlan(input)->feasible);
-  input.platform.total_memory_mib -= 1;
+  input.platform.total_memory_mib = 4 * 1024 + 511;
   EXPECT_EQ(MakePlan(input)->certificate.binding, std::vector<Limit>{Limit::kQuota});
 }
 
