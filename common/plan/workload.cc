@@ -32,4 +32,10 @@ int MilliCpuOf(const Platform& platform, int memory_mib) {
   return std::max(10, static_cast<int>(std::lround(share)));
 }
 
+int ThreadsOf(const Platform& platform, int memory_mib) {
+  constexpr double kMilliCpuPerThread = 1000;
+  const double milli_cpu = platform.milli_cpu_per_gib * memory_mib / kMibPerGib;
+  return std::max(1, static_cast<int>(milli_cpu / kMilliCpuPerThread));
+}
+
 }  // namespace lambdadnn

@@ -126,6 +126,8 @@ struct Platform {
 // CPU share of a function: memory x milliCpuPerGiB, at least 10 where the platform limits CPU at
 // all; 0 = no limit.
 int MilliCpuOf(const Platform& platform, int memory_mib);
+// Threads that such a function computes with: the whole cores of its quota, at least one.
+int ThreadsOf(const Platform& platform, int memory_mib);
 
 // Exactly one member is set.
 struct Objective {

@@ -67,6 +67,12 @@ double CoreShare(const Platform& platform, int memory_mib) {
   return milli_cpu > 0 ? std::min(1.0, milli_cpu / kMilliPerCore) : 1;
 }
 
+// That the steps of such a function can keep busy.
+double StepCores(const Platform& platform, int memory_mib) {
+  const double cores = platform.milli_cpu_per_gib * memory_mib / kMibPerGib / kMilliPerCore;
+  return cores > 0 ? std::min<double>(cores, ThreadsOf(platform, memory_mib)) : 1;
+}
+
 // Of the function that its quota throttled least.
 double LeastMetric(const std::vector<ProfileSample>& samples, const std::string& name) {
   double least = 0;
@@ -193,15 +199,18 @@ double WithAWholeCore(double cold_start_seconds, double start_cpu_seconds, const
 }
 
 ProfileSample AtSize(const ProfileSample& measured, const Platform& platform, int memory_mib) {
-  const auto share = [&](int mib) { return CoreShare(platform, mib); };
+  const double cores = StepCores(platform, measured.memory_mib);
   ProfileSample sample = measured;
   sample.memory_mib = memory_mib;
   SliceRecord& record = sample.record;
   // A single step shorter than the quota of a period is not throttled; many in a row are.
-  const double least = Metric(record, "stepCpuSeconds") / share(measured.memory_mib);
+  const double cpu = Metric(record, "stepCpuSeconds");
   const double seconds = MeanSeconds(record);
-  const double held_up = seconds > 0 ? std::max(1.0, least / seconds) : 1;
-  const double slower = share(measured.memory_mib) / share(memory_mib);
+  const double held_up = seconds > 0 ? std::max(1.0, cpu / cores / seconds) : 1;
+  // What the threads kept busy is what a smaller size may lack; all of it where no CPU time is
+  // known.
+  const double busy = cpu > 0 && seconds > 0 ? cpu / (seconds * held_up) : cores;
+  const double slower = std::max(1.0, busy / StepCores(platform, memory_mib));
   for (double& step : record.profile_iteration_seconds) step *= held_up * slower;
   record.profile_evaluation_samples_per_second /= held_up * slower;
   return sample;

@@ -36,7 +36,8 @@ struct ProfileSample {
 };
 
 // What a function with the quota of another size would have measured, where the platform cannot
-// change that of a running one: its one thread computes for its share of a core.
+// change that of a running one: its threads compute for as long as they did, on the cores that such
+// a function has.
 ProfileSample AtSize(const ProfileSample& measured, const Platform& platform, int memory_mib);
 
 // Of a cold start under the quota of a function of this size, what it would have been with a core

@@ -37,5 +37,15 @@ TEST(TrainingRate, SaturationLimitsEitherForm) {
   EXPECT_DOUBLE_EQ(rate.At(1000), 100);
 }
 
+TEST(ThreadsOf, AreTheWholeCoresOfTheQuota) {
+  Platform platform;
+  EXPECT_EQ(ThreadsOf(platform, 4096), 1) << "no quota";
+  platform.milli_cpu_per_gib = 1000;
+  EXPECT_EQ(ThreadsOf(platform, 256), 1);
+  EXPECT_EQ(ThreadsOf(platform, 2047), 1);
+  EXPECT_EQ(ThreadsOf(platform, 2048), 2);
+  EXPECT_EQ(ThreadsOf(platform, 4096), 4);
+}
+
 }  // namespace
 }  // namespace lambdadnn

@@ -128,6 +128,19 @@ TEST(AtSize, AStepTakesAsMuchLongerAsTheShareOfACoreIsSmaller) {
               testing::Each(testing::DoubleEq(0.1)));
 }
 
+TEST(AtSize, StepsOfTwoThreadsTakeTwiceAsLongOnOneCore) {
+  const Platform platform = TwoCores();
+  ProfileSample whole = Measured(2048, 0.1);
+  whole.record.metrics["stepCpuSeconds"] = 0.2;
+  const auto seconds = [&](int memory_mib) {
+    return AtSize(whole, platform, memory_mib).record.profile_iteration_seconds.front();
+  };
+  EXPECT_DOUBLE_EQ(seconds(2048), 0.1);
+  EXPECT_DOUBLE_EQ(seconds(1536), 0.2) << "one thread, whatever is left of a second core";
+  EXPECT_DOUBLE_EQ(seconds(1024), 0.2);
+  EXPECT_DOUBLE_EQ(seconds(512), 0.4);
+}
+
 TEST(WithAWholeCore, AColdStartLosesWhatItsQuotaCost) {
   Platform platform = TwoCores();
   EXPECT_EQ(WithAWholeCore(3, 0.5, platform, 256), 3) << "no quota holds yet";
