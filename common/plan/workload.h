@@ -62,7 +62,7 @@ struct WorkloadProfile {
   // Standard deviation of a hand-over: from the start of a PUT to the end of the waiting reader's
   // GET.
   double store_deviation_seconds = 0;
-  double worker_base_memory_mib = 0;   // resident before the first batch
+  double worker_base_memory_mib = 0;   // resident without a batch and the exchanged vectors
   double worker_bytes_per_sample = 0;  // activations and batch
   // How well the fit matched its measurements: largest relative residual. 0 = given by the user.
   double residual = 0;

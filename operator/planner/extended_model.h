@@ -25,7 +25,8 @@ inline constexpr double kServerShardCopies = 2;
 // A server gets memory for at least this share of a core: with less, a request waits for the next
 // CPU period.
 inline constexpr double kLeastServerMilliCpu = 250;
-// Copies of the exchanged vector in a worker: weights, gradients, and the shards in flight.
+// Copies of the exchanged vector in a worker: weights, gradients, and the shards in flight. None of
+// them is in the profile's resting memory.
 inline constexpr double kWorkerVectorCopies = 3;
 
 // What the planner takes a worker to need: a size below is no candidate.

@@ -83,6 +83,19 @@ double LeastMetric(const std::vector<ProfileSample>& samples, const std::string&
   return least;
 }
 
+// The first slice of its process: that of a later one includes what earlier slices took, which
+// leaves nothing to the batch.
+const ProfileSample* LeastMemory(const std::vector<ProfileSample>& samples) {
+  const ProfileSample* least = nullptr;
+  for (const ProfileSample& sample : samples) {
+    const double mib = Metric(sample.record, "baseMemoryMib");
+    if (mib > 0 && (least == nullptr || mib < Metric(least->record, "baseMemoryMib"))) {
+      least = &sample;
+    }
+  }
+  return least;
+}
+
 double LargestResidual(const TrainingRate& rate, const std::vector<TrainingRate::Point>& points,
                        const TrainingRate::Point** worst = nullptr) {
   double largest = -1;
@@ -275,7 +288,6 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
   // the quota differs between them.
   const double step_cpu = MedianMetric(samples, "stepCpuSeconds");
   const double of_samples = step_cpu > beside_samples ? 1 - beside_samples / step_cpu : 1;
-  // The memory of a later slice includes what earlier slices of the same process took.
   profile.start_cpu_seconds = LeastMetric(samples, "startCpuSeconds");
   for (const ProfileSample& sample : samples) {
     const SliceRecord& record = sample.record;
@@ -290,10 +302,10 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
     profile.model_bytes = std::max(profile.model_bytes, 4.0 * Metric(record, "parameters"));
     profile.evaluation_samples =
         std::max(profile.evaluation_samples, Metric(record, "testSamples"));
-    profile.worker_base_memory_mib =
-        std::max(profile.worker_base_memory_mib, RoundedUpToKib(Metric(record, "baseMemoryMib")));
-    profile.worker_bytes_per_sample =
-        std::max(profile.worker_bytes_per_sample, Metric(record, "bytesPerSample"));
+  }
+  if (const ProfileSample* const first = LeastMemory(samples); first != nullptr) {
+    profile.worker_base_memory_mib = RoundedUpToKib(Metric(first->record, "baseMemoryMib"));
+    profile.worker_bytes_per_sample = Metric(first->record, "bytesPerSample");
   }
   profile.checkpoint_seconds = MedianMetric(samples, "checkpointSeconds");
   // The first slice of a process warms it up.

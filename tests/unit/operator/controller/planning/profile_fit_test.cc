@@ -111,6 +111,21 @@ TEST(FitProfile, WhatAStepCostsBesideItsSamplesIsNotInTheRate) {
   EXPECT_EQ(fit->profile.start_cpu_seconds, 0.6) << "of the process' first slice";
 }
 
+TEST(FitProfile, MemoryIsThatOfTheFirstSliceOfAProcess) {
+  std::vector<ProfileSample> samples = {Measured(1024, 0.1), Measured(512, 0.2),
+                                        Measured(256, 0.4)};
+  const double base[] = {150, 100, 160};
+  const double per_sample[] = {0, 5000, 10};
+  for (size_t i = 0; i < samples.size(); ++i) {
+    samples[i].record.metrics["baseMemoryMib"] = base[i];
+    samples[i].record.metrics["bytesPerSample"] = per_sample[i];
+  }
+  const auto fit = FitProfile(samples, 32, {});
+  ASSERT_TRUE(fit.ok());
+  EXPECT_EQ(fit->profile.worker_base_memory_mib, 100);
+  EXPECT_EQ(fit->profile.worker_bytes_per_sample, 5000);
+}
+
 TEST(AtSize, AStepTakesAsMuchLongerAsTheShareOfACoreIsSmaller) {
   Platform platform = TwoCores();
   ProfileSample whole = Measured(2048, 0.1);
