@@ -156,6 +156,22 @@ std::optional<std::string> ProblemOfRate(const TrainingRate& rate, const std::st
   return std::nullopt;
 }
 
+std::optional<std::string> ProblemOfStreams(const WorkloadProfile& profile,
+                                            const std::string& what) {
+  double previous = 0;
+  for (const WorkloadProfile::StorePoint& point : profile.store_streams) {
+    const std::string name = what + ".storeStreams of " + FormatDouble(point.streams) + " streams ";
+    if (!(point.streams > previous)) {
+      return name + "comes after " + FormatDouble(previous) + "; sort the list by streams";
+    }
+    previous = point.streams;
+    std::string problem = ProblemOf(point.bytes_per_second, Unit::kBytesPerSecond);
+    if (point.bytes_per_second == 0) problem = "has no bandwidth; correct it or leave it out";
+    if (!problem.empty()) return name + problem;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string ProblemOf(double value, Unit unit) {
@@ -194,6 +210,7 @@ std::optional<std::string> ProblemOf(const WorkloadProfile& profile, const std::
        {ProfileDecimals(), ProfileWholes(), std::span<const ProfileNumber>(&kProfileMemory, 1)}) {
     if (auto problem = FirstProblem(profile, what, fields)) return problem;
   }
+  if (auto problem = ProblemOfStreams(profile, what)) return problem;
   if (auto problem = ProblemOfRate(profile.training_rate, what + ".trainingRate")) return problem;
   return ProblemOfRate(profile.evaluation_rate, what + ".evaluationRate");
 }

@@ -59,6 +59,14 @@ struct WorkloadProfile {
   // Of the object store, measured by a function; used where the platform does not state it.
   OptionalQuantity store_bytes_per_second;
   OptionalQuantity store_request_seconds;
+  // Of the store with so many objects at once on their way up and down again, ascending; instead of
+  // store_bytes_per_second, which is that of one, where there are some.
+  struct StorePoint {
+    double streams = 1;
+    double bytes_per_second = 0;  // of all of them together
+    friend bool operator==(const StorePoint&, const StorePoint&) = default;
+  };
+  std::vector<StorePoint> store_streams = {};
   // Standard deviation of a hand-over: from the start of a PUT to the end of the waiting reader's
   // GET.
   double store_deviation_seconds = 0;
@@ -126,6 +134,9 @@ struct Platform {
 // CPU share of a function: memory x milliCpuPerGiB, at least 10 where the platform limits CPU at
 // all; 0 = no limit.
 int MilliCpuOf(const Platform& platform, int memory_mib);
+// Of all `streams` together: points joined by straight lines, constant beyond the ends. There is a
+// point at least.
+double BytesPerSecondOf(const std::vector<WorkloadProfile::StorePoint>& points, double streams);
 // Threads that such a function computes with: the whole cores of its quota, at least one.
 int ThreadsOf(const Platform& platform, int memory_mib);
 

@@ -38,6 +38,23 @@ TrainingRate DecodeRate(const Json& json, const std::string& path,
   return rate;
 }
 
+std::vector<WorkloadProfile::StorePoint> DecodeStreams(const Json& json, const std::string& path,
+                                                       std::vector<FieldError>* errors) {
+  std::vector<WorkloadProfile::StorePoint> points;
+  if (!json.is_array()) errors->push_back({path, "must be a list"});
+  for (size_t i = 0; json.is_array() && i < json.size(); ++i) {
+    JsonReader reader(json[i], path + "[" + std::to_string(i) + "]", errors);
+    int streams = 0;
+    WorkloadProfile::StorePoint point;
+    reader.Required("streams", &streams);
+    reader.Required("bytesPerSecond", &point.bytes_per_second);
+    reader.Finish();
+    point.streams = streams;
+    points.push_back(point);
+  }
+  return points;
+}
+
 Json EncodeRate(const TrainingRate& rate) {
   Json json = {{"slope", FormatDouble(rate.slope)}, {"intercept", FormatDouble(rate.intercept)}};
   if (rate.max_samples_per_second) {
@@ -67,6 +84,9 @@ WorkloadProfile DecodeWorkloadProfile(const Json& json, const std::string& path,
     if (reader.Optional(field.name, &number)) field.Give(&profile, number);
   }
   ReadMebibytes(reader, "workerBaseMemory", &profile.worker_base_memory_mib);
+  if (const Json* streams = reader.Child("storeStreams")) {
+    profile.store_streams = DecodeStreams(*streams, reader.PathOf("storeStreams"), errors);
+  }
   if (const Json* rate = reader.Child("trainingRate")) {
     profile.training_rate = DecodeRate(*rate, reader.PathOf("trainingRate"), errors);
   }
@@ -90,6 +110,10 @@ Json EncodeWorkloadProfile(const WorkloadProfile& profile) {
   }
   if (profile.worker_base_memory_mib > 0) {
     json["workerBaseMemory"] = FormatMebibytes(profile.worker_base_memory_mib);
+  }
+  for (const WorkloadProfile::StorePoint& point : profile.store_streams) {
+    json["storeStreams"].push_back({{"streams", std::lround(point.streams)},
+                                    {"bytesPerSecond", FormatDouble(point.bytes_per_second)}});
   }
   if (profile.evaluation_rate != TrainingRate{}) {
     json["evaluationRate"] = EncodeRate(profile.evaluation_rate);

@@ -153,6 +153,8 @@ class ExtendedModel : public PerformanceModel {
 
   const PlannerInput& input_;
   const double cores_;  // of all functions together; zero = not known
+  // Of several streams at once; null = all share store_bytes_per_second_.
+  const std::vector<WorkloadProfile::StorePoint>* const store_streams_;
   // The platform's, else what the profile saw of them; zero = not known.
   const double store_bytes_per_second_;
   const double store_request_seconds_;

@@ -96,6 +96,23 @@ const ProfileSample* LeastMemory(const std::vector<ProfileSample>& samples) {
   return least;
 }
 
+// Of the size whose quota held the transfers up least: it is the store that is measured. A
+// disturbed store may seem slower with more streams, which no plan should be made from.
+std::vector<WorkloadProfile::StorePoint> StoreStreamsOf(const std::vector<ProfileSample>& samples) {
+  std::vector<WorkloadProfile::StorePoint> points;
+  for (const int streams : kProbedStreams) {
+    double best = points.empty() ? 0 : points.back().bytes_per_second;
+    bool measured = false;
+    for (const ProfileSample& sample : samples) {
+      const double value = Metric(sample.record, StoreStreamsMetric(streams));
+      measured = measured || value > 0;
+      best = std::max(best, value);
+    }
+    if (measured) points.push_back({static_cast<double>(streams), best});
+  }
+  return points;
+}
+
 double LargestResidual(const TrainingRate& rate, const std::vector<TrainingRate::Point>& points,
                        const TrainingRate::Point** worst = nullptr) {
   double largest = -1;
@@ -281,6 +298,7 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
   profile.store_bytes_per_second = MeasuredAs(MedianMetric(samples, "storeBytesPerSecond"));
   profile.store_request_seconds = MeasuredAs(LeastMetric(samples, "storeRequestSeconds"));
   profile.store_deviation_seconds = LeastMetric(samples, "storeDeviationSeconds");
+  profile.store_streams = StoreStreamsOf(samples);
   profile.transfer = {
       MedianMetric(samples, "pushCpuSeconds"), MedianMetric(samples, "pushCpuSecondsPerByte"),
       MedianMetric(samples, "pullCpuSeconds"), MedianMetric(samples, "pullCpuSecondsPerByte")};

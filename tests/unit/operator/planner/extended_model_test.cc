@@ -305,6 +305,21 @@ TEST(ExtendedModel, WhatThePlatformDoesNotSayOfItsStoreTheProfileSaw) {
   EXPECT_EQ(Predicted(said).predicted.seconds, Predicted(seen).predicted.seconds);
 }
 
+TEST(ExtendedModel, WorkersShareWhatTheStoreGivesAsManyStreams) {
+  PlannerInput input = Simple();  // 4 workers read 1,000 bytes
+  input.profile.store_bytes_per_second = 1000;
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted[Term::kLoad], 1);
+  input.profile.store_streams = {{1, 1000}, {2, 2000}, {6, 4000}};
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted[Term::kLoad], 1000.0 / 3000);
+  input.objective.fixed->functions = 10;
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted[Term::kLoad], 1000.0 / 4000) << "no more than seen";
+  // One stream was measured, which says less than several; who states it knows more.
+  input.platform.store_bytes_per_second = {500, Origin::kMeasured};
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted[Term::kLoad], 1000.0 / 4000);
+  input.platform.store_bytes_per_second = 500;
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted[Term::kLoad], 1000.0 / 500);
+}
+
 TEST(ExtendedModel, AWorkerNeedsMemoryForModelAndBatch) {
   PlannerInput input = Simple();
   input.profile.worker_base_memory_mib = 200;

@@ -327,6 +327,36 @@ TEST_F(SliceServiceTest, AProfileMeasuresAndLeavesNothing) {
   ASSERT_EQ(left.size(), 1u) << "its completion record alone";
 }
 
+TEST_F(SliceServiceTest, AProfileExchangesSeveralObjectsAtOnce) {
+  FaultyObjectStore store(store_, runtime_, {});
+  std::atomic<int> writing = 0;
+  std::atomic<int> most = 0;
+  store.SetScript([&](StoreOperation operation, std::string_view, bool done) {
+    if (operation != StoreOperation::kPut) return OkStatus();
+    if (done) {
+      --writing;
+      return OkStatus();
+    }
+    most = std::max(most.load(), ++writing);
+    clock_.SleepFor(std::chrono::milliseconds(1));
+    return OkStatus();
+  });
+  SliceEnvironment environment = harness_.Environment(kWorker);
+  environment.open_store = [&](const StoreReference&) -> Result<std::unique_ptr<ObjectStore>> {
+    return BorrowStore(store);
+  };
+  SliceService service(runtime_, environment);
+  SliceRequest request = job_.Request({RoleKind::kProfile, 0, {}}, 0, std::nullopt);
+  request.profile.iterations = 2;
+  request.profile.batch_size = 16;
+  ASSERT_TRUE(service.Start(request).ok());
+  const SliceRecord record = Record(service, request.invocation);
+  ASSERT_EQ(record.outcome, SliceOutcome::kFinished) << record.error.ToString();
+  EXPECT_GT(most, 1);
+  EXPECT_LE(most, 4);
+  EXPECT_EQ(ListAll(store_, "").value().size(), 1u) << "its completion record alone";
+}
+
 TEST_F(SliceServiceTest, AProfileTellsTheMemoryOfABatchFromThatOfTheWorker) {
   SliceEnvironment environment = harness_.Environment(kWorker);
   // 100 MiB, the two vectors of the model, and what the largest batch so far took: a MiB a sample.

@@ -111,6 +111,21 @@ TEST(FitProfile, WhatAStepCostsBesideItsSamplesIsNotInTheRate) {
   EXPECT_EQ(fit->profile.start_cpu_seconds, 0.6) << "of the process' first slice";
 }
 
+TEST(FitProfile, TheStoreOfSeveralStreamsIsThatOfTheLeastThrottledFunction) {
+  std::vector<ProfileSample> samples = {Measured(1024, 0.1), Measured(256, 0.4)};
+  EXPECT_TRUE(FitProfile(samples, 32, {})->profile.store_streams.empty()) << "by older functions";
+  const double of_each[2][3] = {{1e8, 1.9e8, 1.8e8}, {0.5e8, 0.5e8, 0.5e8}};
+  for (size_t i = 0; i < samples.size(); ++i) {
+    for (size_t k = 0; k < std::size(kProbedStreams); ++k) {
+      samples[i].record.metrics[StoreStreamsMetric(kProbedStreams[k])] = of_each[i][k];
+    }
+  }
+  using Point = WorkloadProfile::StorePoint;
+  EXPECT_THAT(FitProfile(samples, 32, {})->profile.store_streams,
+              testing::ElementsAre(Point{1, 1e8}, Point{2, 1.9e8}, Point{4, 1.9e8}))
+      << "more streams are never slower together";
+}
+
 TEST(FitProfile, MemoryIsThatOfTheFirstSliceOfAProcess) {
   std::vector<ProfileSample> samples = {Measured(1024, 0.1), Measured(512, 0.2),
                                         Measured(256, 0.4)};
