@@ -66,6 +66,7 @@ class CsvReader final : public SampleReader {
   Status Open() {
     LineReader lines(part_.Stream(), 0, 1);
     const bool implied = options_.classes.count == 0 && options_.classes.implied;
+    const bool checked = options_.classes.count > 0 && options_.classes.checked;
     int64_t largest_label = 0;
     bool first = true;
     while (true) {
@@ -82,8 +83,11 @@ class CsvReader final : public SampleReader {
         marks_.push_back({lines.line_offset(), lines.line_number()});
       }
       ++layout_.samples;
-      if (!implied) continue;
+      if (!implied && !checked) continue;
       LDNN_ASSIGN_OR_RETURN(const int64_t label, LabelOf(line, lines.line_number()));
+      if (checked) {
+        LDNN_RETURN_IF_ERROR(CheckClass(label, options_.classes.count, lines.line_number()));
+      }
       largest_label = std::max(largest_label, label);
     }
     if (layout_.samples == 0) {
@@ -260,11 +264,15 @@ class CsvReader final : public SampleReader {
     LDNN_ASSIGN_OR_RETURN(
         out.labels.emplace_back(),
         ClassNumber(static_cast<double>(value), Place(line_number, label_column_)));
-    if (out.labels.back() < layout_.classes) return OkStatus();
-    return InvalidArgumentError(
-        Place(line_number, label_column_) + ": the label " + std::to_string(out.labels.back()) +
-        " is outside the classes 0 to " + std::to_string(layout_.classes - 1) +
-        "; correct the file or spec.dataset.classes");
+    return CheckClass(out.labels.back(), layout_.classes, line_number);
+  }
+
+  Status CheckClass(int64_t label, int classes, int64_t line_number) const {
+    if (label < classes) return OkStatus();
+    return InvalidArgumentError(Place(line_number, label_column_) + ": the label " +
+                                std::to_string(label) + " is outside the classes 0 to " +
+                                std::to_string(classes - 1) +
+                                "; correct the file or spec.dataset.classes");
   }
 
   Status Ragged(std::string_view line, int64_t line_number) const {

@@ -5,7 +5,7 @@
 //
 // Opening reads the file once to count its rows and keeps the offset of every kRowsPerMark-th, so
 // that ranges of rows are read by ranges of bytes; a gzipped file is read from its begin each time.
-// Where labels imply the classes, this pass looks at all of them.
+// Where labels imply the classes, or are to be checked, this pass looks at all of them.
 #pragma once
 
 #include <memory>

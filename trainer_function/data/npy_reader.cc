@@ -166,6 +166,11 @@ class NpyReader final : public SampleReader {
           (implied ? "set spec.training.loss: MSE" : "leave out spec.dataset.classes"));
     }
     if (implied) LDNN_RETURN_IF_ERROR(CountClasses());
+    if (classes.count > 0 && classes.checked) {
+      const Range all = {0, layout_.samples};
+      SampleBlock labels;
+      LDNN_RETURN_IF_ERROR(ReadLabels(std::span(&all, 1), labels));
+    }
     layout_.stored_bytes =
         static_cast<int64_t>(features_.part.stored_bytes + labels_.part.stored_bytes);
     return OkStatus();
@@ -175,6 +180,12 @@ class NpyReader final : public SampleReader {
 
   Status Read(std::span<const Range> ranges, SampleBlock& out) override {
     LDNN_RETURN_IF_ERROR(ReadFeatures(ranges, out));
+    return ReadLabels(ranges, out);
+  }
+
+ private:
+  // Or targets.
+  Status ReadLabels(std::span<const Range> ranges, SampleBlock& out) {
     return ForEachNumber(
         labels_, layout_.target_size, ranges, [&](int64_t record, double value) -> Status {
           if (layout_.classes == 0) {
@@ -186,7 +197,6 @@ class NpyReader final : public SampleReader {
         });
   }
 
- private:
   Result<int64_t> LabelOf(int64_t record, double value) const {
     return ClassNumber(value, labels_.name + ", record " + std::to_string(record));
   }

@@ -23,7 +23,7 @@ constexpr int kCifarBatches = 5;
 enum class SetName { kTrain, kTest };
 
 LabelClasses ClassesOf(const DatasetConfig& config) {
-  return {config.classes, config.labels_imply_classes};
+  return {config.classes, config.labels_imply_classes, config.check_labels};
 }
 
 std::string InFolder(const std::string& folder, const std::string& name) {
@@ -53,7 +53,7 @@ Result<Reader> OpenIdxSet(const DatasetConfig& config, const Store& store, const
                         OpenFirst(store, IdxNames(path, set, "images", "3"), true, "images"));
   LDNN_ASSIGN_OR_RETURN(DataFile labels,
                         OpenFirst(store, IdxNames(path, set, "labels", "1"), true, "labels"));
-  return OpenIdx(std::move(images), std::move(labels), config.classes);
+  return OpenIdx(std::move(images), std::move(labels), ClassesOf(config));
 }
 
 Result<Reader> OpenCifarSet(const DatasetConfig& config, const Store& store,

@@ -24,6 +24,8 @@ struct LabelClasses {
   // Where it does not: labels are whole numbers from 0 on, and there is one class more than the
   // largest.
   bool implied = false;
+  // Opening looks at all labels, and not only at those that are loaded later.
+  bool checked = false;
 };
 
 struct SampleLayout {

@@ -83,7 +83,9 @@ Result<double> ProfileRole::Time(const std::function<Status()>& work) {
 
 Status ProfileRole::Load() {
   const PhaseTimer timer(context_.runtime.clock, &load_seconds_);
-  auto dataset = environment_.open_dataset(DatasetOf(request_.training));
+  DatasetConfig config = DatasetOf(request_.training);
+  config.check_labels = !request_.profile.filler;
+  auto dataset = environment_.open_dataset(config);
   if (!dataset.ok()) return dataset.status();
   dataset_ = std::move(dataset).value();
   const DatasetInfo& info = dataset_->info();

@@ -199,6 +199,21 @@ TEST(Csv, WholeLabelsAreClassesWhereTheLossNeedsThem) {
   }
 }
 
+TEST(Csv, OpeningLooksAtAllLabelsWhereItIsAskedTo) {
+  DataFixture fixture = MakeFixture("a,y\n7,0\n7,3\n", 3);
+  EXPECT_TRUE(fixture.Open().ok());
+  fixture.config.check_labels = true;
+  EXPECT_THAT(fixture.Open().status().message(),
+              HasSubstr("line 3, column 2 ('y'): the label 3 is outside the classes 0 to 2"));
+  fixture.config.classes = 4;
+  EXPECT_EQ(fixture.MustOpen()->info().classes, 4);
+  fixture.config.classes = 0;
+  EXPECT_EQ(fixture.MustOpen()->info().classes, 0) << "numbers have no range";
+  fixture.File("test.csv", "a,y\n7,4\n");
+  fixture.config.classes = 4;
+  EXPECT_THAT(fixture.Open().status().message(), HasSubstr("test.csv, line 2"));
+}
+
 TEST(Csv, TestLabelsAreWithinTheClassesOfTheTrainingLabels) {
   DataFixture fixture = MakeFixture("a,y\n7,0\n7,1\n", 0);
   fixture.File("test.csv", "a,y\n7,2\n");

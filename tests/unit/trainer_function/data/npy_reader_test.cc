@@ -182,6 +182,17 @@ TEST(NpyErrors, LabelsMustBeClasses) {
               HasSubstr("leave out spec.dataset.classes"));
 }
 
+TEST(NpyErrors, OpeningLooksAtAllLabelsWhereItIsAskedTo) {
+  DataFixture fixture =
+      Arrays(Npy("|u1", "(2, 1)", "ab"), Npy("<i8", "(2,)", Raw<int64_t>({0, 3})), 3);
+  EXPECT_TRUE(fixture.Open().ok());
+  fixture.config.check_labels = true;
+  EXPECT_THAT(fixture.Open().status().message(),
+              HasSubstr("y_train.npy, record 1: the label 3 is outside the classes 0 to 2"));
+  fixture.config.classes = 4;
+  EXPECT_EQ(fixture.MustOpen()->info().classes, 4);
+}
+
 TEST(NpyErrors, CutEmptyAndUnequalArrays) {
   const std::string y = Npy("|u1", "(2,)", std::string("\0\1", 2));
   EXPECT_THAT(Arrays(Npy("|u1", "(2, 3)", "12345"), y).Error().message(), HasSubstr("cut"));
