@@ -7,23 +7,32 @@
 namespace lambdadnn {
 namespace {
 
-double Interpolate(const std::vector<TrainingRate::Point>& table, double memory_mib) {
-  if (memory_mib <= table.front().memory_mib) return table.front().samples_per_second;
-  if (memory_mib >= table.back().memory_mib) return table.back().samples_per_second;
-  const auto right = std::upper_bound(
-      table.begin(), table.end(), memory_mib,
-      [](double memory, const TrainingRate::Point& point) { return memory < point.memory_mib; });
-  const auto left = right - 1;
-  const double share = (memory_mib - left->memory_mib) / (right->memory_mib - left->memory_mib);
-  return left->samples_per_second + share * (right->samples_per_second - left->samples_per_second);
+// Points joined by straight lines, constant beyond the ends; ascending, and at least one.
+template <typename Point>
+double Interpolate(const std::vector<Point>& points, double Point::* x, double Point::* y,
+                   double at) {
+  if (at <= points.front().*x) return points.front().*y;
+  if (at >= points.back().*x) return points.back().*y;
+  const auto right =
+      std::upper_bound(points.begin(), points.end(), at,
+                       [x](double value, const Point& point) { return value < point.*x; });
+  const Point& left = *(right - 1);
+  const double share = (at - left.*x) / ((*right).*x - left.*x);
+  return left.*y + share * ((*right).*y - left.*y);
 }
 
 }  // namespace
 
 double TrainingRate::At(double memory_mib) const {
-  const double rate =
-      table.empty() ? slope * memory_mib + intercept : Interpolate(table, memory_mib);
+  const double rate = table.empty() ? slope * memory_mib + intercept
+                                    : Interpolate(table, &Point::memory_mib,
+                                                  &Point::samples_per_second, memory_mib);
   return max_samples_per_second ? std::min(rate, *max_samples_per_second) : rate;
+}
+
+double BytesPerSecondOf(const std::vector<WorkloadProfile::StorePoint>& points, double streams) {
+  using Point = WorkloadProfile::StorePoint;
+  return Interpolate(points, &Point::streams, &Point::bytes_per_second, streams);
 }
 
 int MilliCpuOf(const Platform& platform, int memory_mib) {
@@ -44,6 +53,12 @@ double StartSlowdown(const Platform& platform, int functions, double core_share)
   const double cores = CoresOf(platform);
   const double crowd = cores > 0 ? std::max(0.0, functions / cores - 1) : 0;
   return platform.quota_while_starting ? std::max(crowd, 1 / core_share - 1) : crowd;
+}
+
+int ThreadsOf(const Platform& platform, int memory_mib) {
+  constexpr double kMilliCpuPerThread = 1000;
+  const double milli_cpu = platform.milli_cpu_per_gib * memory_mib / kMibPerGib;
+  return std::max(1, static_cast<int>(milli_cpu / kMilliCpuPerThread));
 }
 
 }  // namespace lambdadnn

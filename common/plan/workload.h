@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Input of the planner: the workload's profile, the platform and the objective. The API object has
 // the same fields in JSON (docs/reference/api.md, spec.profile; docs/formats.md, "Platform file").
-// Sizes in bytes (papers' MB = 10^6), memory in MiB, times in seconds, costs in US dollars.
+// Sizes in bytes (papers' MB = 10^6), memory in MiB, times in seconds, costs in US dollars. A
+// number that matters where it is not known says so (OptionalQuantity); of the others zero adds
+// nothing.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +13,7 @@
 
 #include "common/base/status.h"
 #include "common/plan/exchange_cpu.h"
+#include "common/plan/optional_quantity.h"
 #include "common/plan/plan.h"
 
 namespace lambdadnn {
@@ -38,14 +41,14 @@ struct WorkloadProfile {
   TrainingRate training_rate;    // R(m)
 
   // Extended terms; zero = unknown, and the term is left out.
-  double iteration_overhead_seconds = 0;  // per iteration beside samples / R, e.g. flatten
-  double evaluation_samples = 0;          // per epoch, over all functions
-  TrainingRate evaluation_rate;           // samples/s of one function
-  double merge_bytes_per_second = 0;      // of one server function with a whole core
-  double cold_start_seconds = 0;          // create -> ready, of a worker with a core of its own
-  double release_seconds = 0;             // end requested -> gone
-  double slice_overhead_seconds = 0;      // checkpoint + relaunch, per slice
-  double checkpoint_seconds = 0;          // one checkpoint
+  double iteration_overhead_seconds = 0;    // per iteration beside samples / R, e.g. flatten
+  double evaluation_samples = 0;            // per epoch, over all functions
+  TrainingRate evaluation_rate;             // samples/s of one function
+  OptionalQuantity merge_bytes_per_second;  // of one server function with a whole core
+  double cold_start_seconds = 0;            // create -> ready, of a worker with a core of its own
+  double release_seconds = 0;               // end requested -> gone
+  double slice_overhead_seconds = 0;        // checkpoint + relaunch, per slice
+  double checkpoint_seconds = 0;            // one checkpoint
   // CPU seconds: what a function of a fraction of a core takes several times as long for.
   double iteration_cpu_seconds = 0;        // of a step beside its samples
   TransferCpu transfer;                    // of exchanged objects
@@ -54,12 +57,20 @@ struct WorkloadProfile {
   double update_cpu_seconds_per_byte = 0;  // of a root for its shards: mean, optimizer
   double finish_cpu_seconds = 0;           // of worker 0 for writing the trained model
   // Of the object store, measured by a function; used where the platform does not state it.
-  double store_bytes_per_second = 0;
-  double store_request_seconds = 0;
+  OptionalQuantity store_bytes_per_second;
+  OptionalQuantity store_request_seconds;
+  // Of the store with so many objects at once on their way up and down again, ascending; instead of
+  // store_bytes_per_second, which is that of one, where there are some.
+  struct StorePoint {
+    double streams = 1;
+    double bytes_per_second = 0;  // of all of them together
+    friend bool operator==(const StorePoint&, const StorePoint&) = default;
+  };
+  std::vector<StorePoint> store_streams = {};
   // Standard deviation of a hand-over: from the start of a PUT to the end of the waiting reader's
   // GET.
   double store_deviation_seconds = 0;
-  double worker_base_memory_mib = 0;   // resident before the first batch
+  double worker_base_memory_mib = 0;   // resident without a batch and the exchanged vectors
   double worker_bytes_per_sample = 0;  // activations and batch
   // How well the fit matched its measurements: largest relative residual. 0 = given by the user.
   double residual = 0;
@@ -77,13 +88,15 @@ struct Platform {
     int step_mib = 64;
     friend bool operator==(const Memory&, const Memory&) = default;
   } memory;
-  double milli_cpu_per_gib = 0;  // CPU quota of a function = memory x this; 0 = none
+  // CPU quota of a function = memory x this; not known = it has none.
+  OptionalQuantity milli_cpu_per_gib;
   double cpu_period_seconds = kLinuxCpuPeriodSeconds;  // in which a quota is given anew
   double cpu_burst_seconds = 0;       // how much longer a function keeps quota that it has not used
   bool quota_while_starting = false;  // CPU quotas hold before a function is ready, too
-  double total_milli_cpu = 0;         // quota over all functions at once; 0 = unlimited
-  double total_memory_mib = 0;        // likewise
-  double sidecar_memory_mib = 0;      // counted in the cost of every function
+  // Of all functions at once; not known = no limit.
+  OptionalQuantity total_milli_cpu;
+  OptionalQuantity total_memory_mib;
+  double sidecar_memory_mib = 0;  // counted in the cost of every function
   // Free capacity of one cluster node for functions and their sidecars.
   struct Node {
     double memory_mib = 0;
@@ -97,19 +110,19 @@ struct Platform {
   double machine_sidecar_memory_mib = 0;
   double machine_sidecar_milli_cpu = 0;
   int max_functions = 200;
-  double function_timeout_seconds = 900;
+  OptionalQuantity function_timeout_seconds = {900, Origin::kDefault};  // 0 = no limit
   // B_fmax, and B_fs = slope x m + intercept (a constant when slope is 0).
-  double function_network_bytes_per_second = 0;
+  OptionalQuantity function_network_bytes_per_second;
   double function_store_slope = 0;  // bytes/s per MiB
   double function_store_intercept = 0;
   // B_p and p_ps.
-  double parameter_server_network_bytes_per_second = 0;
+  OptionalQuantity parameter_server_network_bytes_per_second;
   double parameter_server_price_per_second = 0;
   // Block size of its plans (ExecutionPlan); not part of platform files.
   int64_t block_elements = kDefaultBlockElements;
-  // B_s and the latency of one request; zero = the profile's.
-  double store_bytes_per_second = 0;
-  double store_request_seconds = 0;
+  // B_s and the latency of one request; not known = the profile's.
+  OptionalQuantity store_bytes_per_second;
+  OptionalQuantity store_request_seconds;
   struct Prices {
     double gib_second = 0;
     double vcpu_second = 0;
@@ -124,6 +137,11 @@ struct Platform {
 // CPU share of a function: memory x milliCpuPerGiB, at least 10 where the platform limits CPU at
 // all; 0 = no limit.
 int MilliCpuOf(const Platform& platform, int memory_mib);
+// Of all `streams` together: points joined by straight lines, constant beyond the ends. There is a
+// point at least.
+double BytesPerSecondOf(const std::vector<WorkloadProfile::StorePoint>& points, double streams);
+// Threads that such a function computes with: the whole cores of its quota, at least one.
+int ThreadsOf(const Platform& platform, int memory_mib);
 
 // That functions share: the platform's, else those of its nodes; 0 = not known.
 double CoresOf(const Platform& platform);

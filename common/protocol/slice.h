@@ -165,6 +165,12 @@ enum class SliceOutcome { kStopped, kFinished, kFailed };
 // The last line. kStopped: go on at next_iteration with a new slice; kFinished: all iterations are
 // done and the final checkpoint (and, from worker 0, the model) is written; kFailed: `error` says
 // why.
+// Objects at once that a profile exchanges with the store, and the metric of their bytes a second.
+inline constexpr int kProbedStreams[] = {1, 2, 4};
+inline std::string StoreStreamsMetric(int streams) {
+  return "storeBytesPerSecondOf" + std::to_string(streams);
+}
+
 struct SliceRecord {
   std::string invocation;
   SliceOutcome outcome = SliceOutcome::kStopped;
@@ -184,6 +190,7 @@ struct SliceRecord {
   std::vector<EvaluationPart> evaluations;
   // Role profile: trainingSamples, testSamples, trainingBytes, parameters, classes, baseMemoryMib,
   // bytesPerSample, storeRequestSeconds, storeBytesPerSecond, storeDeviationSeconds,
+  // StoreStreamsMetric() of each of kProbedStreams,
   // mergeBytesPerSecond, checkpointSeconds, restoreSeconds, resumeSeconds (load and restore); and
   // CPU time:
   // startCpuSeconds, loadCpuSecondsPerSample, stepCpuSeconds, iterationCpuSeconds,

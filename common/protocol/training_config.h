@@ -34,7 +34,13 @@ struct DatasetConfig {
   std::string test_uri;  // empty = the format's own test files (IDX: t10k-*), if any
   DatasetFormat format = DatasetFormat::kIdx;
   std::vector<int64_t> feature_shape;  // [] = what the file says
-  int classes = 0;                     // 0 = regression
+  int classes = 0;                     // 0 = what the files say
+  // CSV and NPY, which say nothing: whole labels are classes, and not numbers to predict. Follows
+  // from the loss (DatasetOf), so that requests do not carry it.
+  bool labels_imply_classes = false;
+  // All labels are looked at when the set is opened (IDX, CSV, NPY): so the first function of a job
+  // finds those outside the classes, and not the one that trains on them.
+  bool check_labels = false;
   double normalize_mean = 0;
   double normalize_standard_deviation = 1;
   double scale = 1;  // multiplied before normalising: IDX and CIFAR bytes use 1/255

@@ -1,24 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/api/platform_codec.h"
 
-#include <cmath>
+#include <string_view>
+#include <utility>
 
 #include "common/base/quantity.h"
 #include "common/json/memory_field.h"
+#include "common/plan/number_fields.h"
 #include "operator/api/removed_fields.h"
 
 namespace lambdadnn {
 namespace {
 
-// A decimal that must not be negative.
-void Amount(JsonReader* reader, const char* name, double* out) {
+// A decimal in its unit's range.
+bool ReadAmount(JsonReader* reader, std::string_view name, Unit unit, double* out) {
   double value = 0;
-  if (!reader->Optional(name, &value)) return;
-  if (!(value >= 0) || !std::isfinite(value)) {
-    reader->Report(name, "must not be negative");
-    return;
+  if (!reader->Optional(name, &value)) return false;
+  if (const std::string problem = ProblemOf(value, unit); !problem.empty()) {
+    reader->Report(name, problem);
+    return false;
   }
   *out = value;
+  return true;
+}
+
+// A price.
+void Amount(JsonReader* reader, const char* name, double* out) {
+  ReadAmount(reader, name, Unit::kDollars, out);
+}
+
+// "store" of "store.bytesPerSecond", and "bytesPerSecond"; the first is empty without a dot.
+std::pair<std::string_view, std::string_view> PartAndName(std::string_view path) {
+  const size_t dot = path.rfind('.');
+  if (dot == std::string_view::npos) return {"", path};
+  return {path.substr(0, dot), path.substr(dot + 1)};
+}
+
+// The numbers of one part of the platform; the part itself is read by `reader`.
+void ReadNumbers(JsonReader* reader, std::string_view part, Platform* platform) {
+  for (const PlatformNumber& field : PlatformNumbers()) {
+    const auto [in_part, name] = PartAndName(field.name);
+    if (in_part != part) continue;
+    double value = 0;
+    const bool read = field.unit == Unit::kMib ? ReadMebibytes(*reader, name, &value)
+                                               : ReadAmount(reader, name, field.unit, &value);
+    if (read) field.Give(platform, value);
+  }
 }
 
 void Count(JsonReader* reader, const char* name, int* out) {
@@ -45,7 +72,7 @@ void DecodeMemory(const Json& json, const std::string& path, std::vector<FieldEr
 void DecodeFunction(const Json& json, const std::string& path, std::vector<FieldError>* errors,
                     Platform* platform) {
   JsonReader reader(json, path, errors);
-  Amount(&reader, "networkBytesPerSecond", &platform->function_network_bytes_per_second);
+  ReadNumbers(&reader, "function", platform);
   if (const Json* store = reader.Child("storeBytesPerSecond")) {
     if (store->is_object()) {
       JsonReader line(*store, reader.PathOf("storeBytesPerSecond"), errors);
@@ -53,7 +80,8 @@ void DecodeFunction(const Json& json, const std::string& path, std::vector<Field
       line.Optional("intercept", &platform->function_store_intercept);
       line.Finish();
     } else {
-      Amount(&reader, "storeBytesPerSecond", &platform->function_store_intercept);
+      ReadAmount(&reader, "storeBytesPerSecond", Unit::kBytesPerSecond,
+                 &platform->function_store_intercept);
     }
   }
   reader.Finish();
@@ -81,28 +109,21 @@ Platform DecodePlatform(const Json& json, const std::string& path,
   if (const Json* memory = reader.Child("memory")) {
     DecodeMemory(*memory, reader.PathOf("memory"), errors, &platform.memory);
   }
-  Amount(&reader, "milliCpuPerGiB", &platform.milli_cpu_per_gib);
-  Amount(&reader, "cpuPeriodSeconds", &platform.cpu_period_seconds);
-  Amount(&reader, "cpuBurstSeconds", &platform.cpu_burst_seconds);
+  ReadNumbers(&reader, "", &platform);
   reader.Optional("quotaWhileStarting", &platform.quota_while_starting);
-  Amount(&reader, "totalMilliCpu", &platform.total_milli_cpu);
-  ReadMebibytes(reader, "totalMemory", &platform.total_memory_mib);
-  ReadMebibytes(reader, "sidecarMemory", &platform.sidecar_memory_mib);
   Count(&reader, "maxFunctions", &platform.max_functions);
-  Amount(&reader, "functionTimeoutSeconds", &platform.function_timeout_seconds);
   if (const Json* function = reader.Child("function")) {
     DecodeFunction(*function, reader.PathOf("function"), errors, &platform);
+    const std::string problem = ProblemOfStoreLine(platform);
+    if (!problem.empty()) {
+      errors->push_back({reader.PathOf("function") + ".storeBytesPerSecond", problem});
+    }
   }
-  if (const Json* server = reader.Child("parameterServer")) {
-    JsonReader nested(*server, reader.PathOf("parameterServer"), errors);
-    Amount(&nested, "networkBytesPerSecond", &platform.parameter_server_network_bytes_per_second);
-    Amount(&nested, "pricePerSecond", &platform.parameter_server_price_per_second);
-    nested.Finish();
-  }
-  if (const Json* store = reader.Child("store")) {
-    JsonReader nested(*store, reader.PathOf("store"), errors);
-    Amount(&nested, "bytesPerSecond", &platform.store_bytes_per_second);
-    Amount(&nested, "requestSeconds", &platform.store_request_seconds);
+  for (const char* const part : {"parameterServer", "store"}) {
+    const Json* const value = reader.Child(part);
+    if (value == nullptr) continue;
+    JsonReader nested(*value, reader.PathOf(part), errors);
+    ReadNumbers(&nested, part, &platform);
     nested.Finish();
   }
   if (const Json* prices = reader.Child("prices")) {
@@ -126,41 +147,34 @@ Result<Platform> PlatformFromJson(const Json& json) {
 }
 
 Json PlatformToJson(const Platform& platform) {
-  Json store_bandwidth = platform.function_store_intercept;
-  if (platform.function_store_slope != 0) {
-    store_bandwidth = {{"slope", platform.function_store_slope},
-                       {"intercept", platform.function_store_intercept}};
-  }
-  return {
+  Json json = {
       {"memory",
        {{"min", FormatMemoryMib(platform.memory.min_mib)},
         {"max", FormatMemoryMib(platform.memory.max_mib)},
         {"step", FormatMemoryMib(platform.memory.step_mib)}}},
-      {"milliCpuPerGiB", platform.milli_cpu_per_gib},
-      {"cpuPeriodSeconds", platform.cpu_period_seconds},
-      {"cpuBurstSeconds", platform.cpu_burst_seconds},
       {"quotaWhileStarting", platform.quota_while_starting},
-      {"totalMilliCpu", platform.total_milli_cpu},
-      {"totalMemory", FormatMebibytes(platform.total_memory_mib)},
-      {"sidecarMemory", FormatMebibytes(platform.sidecar_memory_mib)},
       {"maxFunctions", platform.max_functions},
-      {"functionTimeoutSeconds", platform.function_timeout_seconds},
-      {"function",
-       {{"networkBytesPerSecond", platform.function_network_bytes_per_second},
-        {"storeBytesPerSecond", store_bandwidth}}},
-      {"parameterServer",
-       {{"networkBytesPerSecond", platform.parameter_server_network_bytes_per_second},
-        {"pricePerSecond", platform.parameter_server_price_per_second}}},
-      {"store",
-       {{"bytesPerSecond", platform.store_bytes_per_second},
-        {"requestSeconds", platform.store_request_seconds}}},
-      {"prices",
-       {{"gibSecond", platform.prices.gib_second},
-        {"vcpuSecond", platform.prices.vcpu_second},
-        {"putRequest", platform.prices.put_request},
-        {"getRequest", platform.prices.get_request},
-        {"invocation", platform.prices.invocation}}},
   };
+  for (const PlatformNumber& field : PlatformNumbers()) {
+    const OptionalQuantity number = field.get(platform);
+    if (!number.known()) continue;
+    const double value = number;
+    const auto [part, name] = PartAndName(field.name);
+    Json& place = part.empty() ? json : json[std::string(part)];
+    if (field.unit == Unit::kMib) {
+      place[std::string(name)] = FormatMebibytes(value);
+    } else {
+      place[std::string(name)] = value;
+    }
+  }
+  Json& store_bandwidth = json["function"]["storeBytesPerSecond"];
+  if (platform.function_store_slope != 0) {
+    store_bandwidth = {{"slope", platform.function_store_slope},
+                       {"intercept", platform.function_store_intercept}};
+  } else {
+    store_bandwidth = platform.function_store_intercept;
+  }
+  return json;
 }
 
 }  // namespace lambdadnn

@@ -6,51 +6,10 @@
 #include "common/base/quantity.h"
 #include "common/base/text.h"
 #include "common/json/memory_field.h"
+#include "common/plan/number_fields.h"
 
 namespace lambdadnn {
 namespace {
-
-struct DecimalField {
-  const char* name;
-  double WorkloadProfile::* member;
-};
-
-constexpr DecimalField kDecimals[] = {
-    {"iterationOverheadSeconds", &WorkloadProfile::iteration_overhead_seconds},
-    {"mergeBytesPerSecond", &WorkloadProfile::merge_bytes_per_second},
-    {"coldStartSeconds", &WorkloadProfile::cold_start_seconds},
-    {"releaseSeconds", &WorkloadProfile::release_seconds},
-    {"sliceOverheadSeconds", &WorkloadProfile::slice_overhead_seconds},
-    {"checkpointSeconds", &WorkloadProfile::checkpoint_seconds},
-    {"iterationCpuSeconds", &WorkloadProfile::iteration_cpu_seconds},
-    {"startCpuSeconds", &WorkloadProfile::start_cpu_seconds},
-    {"loadCpuSecondsPerSample", &WorkloadProfile::load_cpu_seconds_per_sample},
-    {"updateCpuSecondsPerByte", &WorkloadProfile::update_cpu_seconds_per_byte},
-    {"finishCpuSeconds", &WorkloadProfile::finish_cpu_seconds},
-    {"storeBytesPerSecond", &WorkloadProfile::store_bytes_per_second},
-    {"storeRequestSeconds", &WorkloadProfile::store_request_seconds},
-    {"storeDeviationSeconds", &WorkloadProfile::store_deviation_seconds},
-    {"workerBytesPerSample", &WorkloadProfile::worker_bytes_per_sample},
-    {"residual", &WorkloadProfile::residual},
-};
-
-struct TransferField {
-  const char* name;
-  double TransferCpu::* member;
-};
-
-constexpr TransferField kTransfer[] = {
-    {"pushCpuSeconds", &TransferCpu::push_seconds},
-    {"pushCpuSecondsPerByte", &TransferCpu::push_seconds_per_byte},
-    {"pullCpuSeconds", &TransferCpu::pull_seconds},
-    {"pullCpuSecondsPerByte", &TransferCpu::pull_seconds_per_byte},
-};
-
-constexpr DecimalField kWholes[] = {
-    {"trainingBytes", &WorkloadProfile::training_bytes},
-    {"modelBytes", &WorkloadProfile::model_bytes},
-    {"evaluationSamples", &WorkloadProfile::evaluation_samples},
-};
 
 TrainingRate DecodeRate(const Json& json, const std::string& path,
                         std::vector<FieldError>* errors) {
@@ -79,6 +38,23 @@ TrainingRate DecodeRate(const Json& json, const std::string& path,
   return rate;
 }
 
+std::vector<WorkloadProfile::StorePoint> DecodeStreams(const Json& json, const std::string& path,
+                                                       std::vector<FieldError>* errors) {
+  std::vector<WorkloadProfile::StorePoint> points;
+  if (!json.is_array()) errors->push_back({path, "must be a list"});
+  for (size_t i = 0; json.is_array() && i < json.size(); ++i) {
+    JsonReader reader(json[i], path + "[" + std::to_string(i) + "]", errors);
+    int streams = 0;
+    WorkloadProfile::StorePoint point;
+    reader.Required("streams", &streams);
+    reader.Required("bytesPerSecond", &point.bytes_per_second);
+    reader.Finish();
+    point.streams = streams;
+    points.push_back(point);
+  }
+  return points;
+}
+
 Json EncodeRate(const TrainingRate& rate) {
   Json json = {{"slope", FormatDouble(rate.slope)}, {"intercept", FormatDouble(rate.intercept)}};
   if (rate.max_samples_per_second) {
@@ -99,14 +75,17 @@ WorkloadProfile DecodeWorkloadProfile(const Json& json, const std::string& path,
   WorkloadProfile profile;
   JsonReader reader(json, path, errors);
   reader.Optional("trainingSamples", &profile.training_samples);
-  for (const DecimalField& field : kWholes) {
+  for (const ProfileNumber& field : ProfileWholes()) {
     int64_t number = 0;
-    if (reader.Optional(field.name, &number)) profile.*field.member = static_cast<double>(number);
+    if (reader.Optional(field.name, &number)) field.Give(&profile, static_cast<double>(number));
   }
-  for (const DecimalField& field : kDecimals) reader.Optional(field.name, &(profile.*field.member));
+  for (const ProfileNumber& field : ProfileDecimals()) {
+    double number = 0;
+    if (reader.Optional(field.name, &number)) field.Give(&profile, number);
+  }
   ReadMebibytes(reader, "workerBaseMemory", &profile.worker_base_memory_mib);
-  for (const TransferField& field : kTransfer) {
-    reader.Optional(field.name, &(profile.transfer.*field.member));
+  if (const Json* streams = reader.Child("storeStreams")) {
+    profile.store_streams = DecodeStreams(*streams, reader.PathOf("storeStreams"), errors);
   }
   if (const Json* rate = reader.Child("trainingRate")) {
     profile.training_rate = DecodeRate(*rate, reader.PathOf("trainingRate"), errors);
@@ -121,18 +100,20 @@ WorkloadProfile DecodeWorkloadProfile(const Json& json, const std::string& path,
 Json EncodeWorkloadProfile(const WorkloadProfile& profile) {
   Json json = {{"trainingSamples", profile.training_samples},
                {"trainingRate", EncodeRate(profile.training_rate)}};
-  for (const DecimalField& field : kWholes) {
-    if (profile.*field.member != 0) json[field.name] = std::llround(profile.*field.member);
+  for (const ProfileNumber& field : ProfileWholes()) {
+    const double value = field.get(profile);
+    if (value != 0) json[field.name] = std::llround(value);
   }
-  for (const DecimalField& field : kDecimals) {
-    if (profile.*field.member != 0) json[field.name] = FormatDouble(profile.*field.member);
+  for (const ProfileNumber& field : ProfileDecimals()) {
+    const double value = field.get(profile);
+    if (value != 0) json[field.name] = FormatDouble(value);
   }
   if (profile.worker_base_memory_mib > 0) {
     json["workerBaseMemory"] = FormatMebibytes(profile.worker_base_memory_mib);
   }
-  for (const TransferField& field : kTransfer) {
-    const double value = profile.transfer.*field.member;
-    if (value != 0) json[field.name] = FormatDouble(value);
+  for (const WorkloadProfile::StorePoint& point : profile.store_streams) {
+    json["storeStreams"].push_back({{"streams", std::lround(point.streams)},
+                                    {"bytesPerSecond", FormatDouble(point.bytes_per_second)}});
   }
   if (profile.evaluation_rate != TrainingRate{}) {
     json["evaluationRate"] = EncodeRate(profile.evaluation_rate);

@@ -21,18 +21,13 @@
 #include "operator/cli/plan/plan_request.h"
 #include "operator/cli/plan/yaml_text.h"
 #include "operator/controller/options.h"
+#include "operator/planner/assumptions.h"
 #include "operator/planner/models.h"
 #include "operator/planner/searches.h"
 #include "operator/resources/knative_service.h"
 
 namespace lambdadnn {
 namespace {
-
-// Without --platform the machine's cores and memory are read, its store is not measured.
-constexpr const char* kAssumedStore =
-    "\n  assumed      a store of 400 MB/s and 0.5 ms a request, not measured (lambdadnn run "
-    "measures "
-    "it);\n               --platform FILE says another\n";
 
 struct PlanOptions {
   PlanArguments arguments;
@@ -45,10 +40,6 @@ struct PlanOptions {
 };
 
 constexpr size_t kTitleColumns = 76;
-
-bool IsThisMachine(const PlanOptions& options) {
-  return options.arguments.platform_file.empty() && options.arguments.platform_name.empty();
-}
 
 void PrintDocument(const Json& document, const std::string& output) {
   const std::string text = output == "yaml" ? FormatYaml(document) : DumpJson(document, 2) + "\n";
@@ -98,6 +89,23 @@ Result<PlanningOutcome> TimedPlan(const PlannerInput& input, Clock& clock, doubl
   return outcome;
 }
 
+void PrintAssumptions(const PlanRequest& request) {
+  const char* label = "\n  assumed      ";
+  for (const Assumption& assumption : AssumptionsOf(request.input)) {
+    std::printf("%s%s: %s\n", label, assumption.field.c_str(), assumption.taken.c_str());
+    label = "               ";
+  }
+}
+
+Json WithAssumptions(Json plan, const PlanRequest& request) {
+  Json assumed = Json::array();
+  for (const Assumption& assumption : AssumptionsOf(request.input)) {
+    assumed.push_back({{"field", assumption.field}, {"taken", assumption.taken}});
+  }
+  if (!assumed.empty()) plan["assumed"] = std::move(assumed);
+  return plan;
+}
+
 // One plan a deadline; infeasible (exit code 3) only when every one of them is.
 int PlanDeadlines(PlanRequest request, const std::vector<double>& deadlines,
                   const PlanOptions& options, Clock& clock) {
@@ -115,7 +123,7 @@ int PlanDeadlines(PlanRequest request, const std::vector<double>& deadlines,
   }
   if (options.output == "text") {
     std::fputs(FormatDeadlines(TitleOf("Plans", request, ""), outcomes).c_str(), stdout);
-    if (IsThisMachine(options)) std::fputs(kAssumedStore, stdout);
+    PrintAssumptions(request);
   } else {
     Json plans = Json::array();
     for (const DeadlineOutcome& entry : outcomes) {
@@ -125,7 +133,7 @@ int PlanDeadlines(PlanRequest request, const std::vector<double>& deadlines,
       plan.erase("runnersUp");
       plans.push_back(std::move(plan));
     }
-    PrintDocument({{"plans", std::move(plans)}}, options.output);
+    PrintDocument(WithAssumptions({{"plans", std::move(plans)}}, request), options.output);
   }
   return feasible ? kExitComplete : kExitInfeasible;
 }
@@ -198,7 +206,9 @@ void PrintLimits(const PlanRequest& request) {
   }
 }
 
+// What the plan rests on beside profile and platform.
 Json WithLimits(Json plan, const PlanRequest& request) {
+  plan = WithAssumptions(std::move(plan), request);
   if (!request.narrowed.empty() || !request.unknown.empty()) {
     plan["cluster"] = {{"narrowed", request.narrowed}, {"notCounted", request.unknown}};
   }
@@ -223,7 +233,7 @@ int PlanByEachSearch(const PlanRequest& request, const PlanOptions& options) {
     std::fputs(FormatComparison(title, *comparison).c_str(), stdout);
     PrintLimits(request);
     WarnOfProfile(request.input.profile);
-    if (IsThisMachine(options)) std::fputs(kAssumedStore, stdout);
+    PrintAssumptions(request);
   } else {
     PrintDocument(WithLimits(ComparisonToJson(*comparison), request), options.output);
   }
@@ -277,7 +287,7 @@ int RunPlan(PlanOptions options, bool predict, CommandContext& context) {
     if (outcome->feasible) PrintVerdicts(outcome->chosen.predicted.seconds, *deadlines);
     PrintLimits(*request);
     WarnOfProfile(request->input.profile);
-    if (IsThisMachine(options)) std::fputs(kAssumedStore, stdout);
+    PrintAssumptions(*request);
   } else {
     Json document = WithLimits(OutcomeToJson(*outcome, search_seconds), *request);
     if (outcome->feasible && !deadlines->empty()) {

@@ -37,6 +37,15 @@ double Smallest(double a, double b) {  // of two bandwidths of which zero is unl
   return b <= 0 ? a : std::min(a, b);
 }
 
+// What was measured with several streams tells more than one stream did, but no more than somebody
+// who knows the store.
+const std::vector<WorkloadProfile::StorePoint>* StreamsOf(const PlannerInput& input) {
+  if (input.profile.store_streams.empty()) return nullptr;
+  const OptionalQuantity& stated = input.platform.store_bytes_per_second;
+  if (stated.known() && stated.origin() != Origin::kMeasured) return nullptr;
+  return &input.profile.store_streams;
+}
+
 // An iteration ends when the last of n workers has handed over its gradients and got the weights:
 // both take about the mean of a hand-over, and the slowest of n as much longer.
 double StragglerSeconds(const PlannerInput& input, int functions) {
@@ -56,12 +65,13 @@ int64_t CheckpointEvery(double interval_seconds, double iteration_seconds) {
 ExtendedModel::ExtendedModel(const PlannerInput& input, std::vector<int> memory_mib)
     : input_(input),
       cores_(CoresOf(input.platform)),
-      store_bytes_per_second_(input.platform.store_bytes_per_second > 0
-                                  ? input.platform.store_bytes_per_second
-                                  : input.profile.store_bytes_per_second),
-      store_request_seconds_(input.platform.store_request_seconds > 0
-                                 ? input.platform.store_request_seconds
-                                 : input.profile.store_request_seconds),
+      store_streams_(StreamsOf(input)),
+      store_bytes_per_second_(
+          store_streams_ != nullptr
+              ? store_streams_->back().bytes_per_second
+              : input.platform.store_bytes_per_second.Or(input.profile.store_bytes_per_second)),
+      store_request_seconds_(
+          input.platform.store_request_seconds.Or(input.profile.store_request_seconds)),
       batches_(input),
       parameters_(ParametersOf(input)),
       memory_mib_(std::move(memory_mib)) {}
@@ -110,10 +120,12 @@ double ExtendedModel::ColdStartSeconds(int functions, double memory_mib) const {
              input_.profile.start_cpu_seconds;
 }
 
-// min(α2 m + β2, B_s / n); zero = unlimited, negative = this memory gives none.
+// min(α2 m + β2, B_s(n) / n); zero = unlimited, negative = this memory gives none.
 double ExtendedModel::StoreBandwidth(int functions, double memory_mib) const {
   const Platform& platform = input_.platform;
-  const double share = store_bytes_per_second_ / functions;
+  const double in_all = store_streams_ != nullptr ? BytesPerSecondOf(*store_streams_, functions)
+                                                  : store_bytes_per_second_;
+  const double share = in_all / functions;
   if (platform.function_store_slope == 0 && platform.function_store_intercept == 0) return share;
   const double own = platform.function_store_slope * memory_mib + platform.function_store_intercept;
   return own <= 0 ? -1 : Smallest(own, share);

@@ -26,7 +26,8 @@ inline constexpr double kServerShardCopies = 2;
 // A server gets memory for at least this share of a core: with less, a request waits for the next
 // CPU period.
 inline constexpr double kLeastServerMilliCpu = 250;
-// Copies of the exchanged vector in a worker: weights, gradients, and the shards in flight.
+// Copies of the exchanged vector in a worker: weights, gradients, and the shards in flight. None of
+// them is in the profile's resting memory.
 inline constexpr double kWorkerVectorCopies = 3;
 
 // What the planner takes a worker to need: a size below is no candidate.
@@ -169,6 +170,8 @@ class ExtendedModel : public PerformanceModel {
 
   const PlannerInput& input_;
   const double cores_;  // of all functions together; zero = not known
+  // Of several streams at once; null = all share store_bytes_per_second_.
+  const std::vector<WorkloadProfile::StorePoint>* const store_streams_;
   // The platform's, else what the profile saw of them; zero = not known.
   const double store_bytes_per_second_;
   const double store_request_seconds_;

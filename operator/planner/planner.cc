@@ -19,7 +19,6 @@ namespace lambdadnn {
 namespace {
 
 constexpr int kLeastPartitions = 64;
-constexpr double kMilliCpuPerThread = 1000;
 
 // How far `best` is above the least rank, as a share of its own.
 double Gap(const Order& order, const Point& best, double least_rank) {
@@ -113,8 +112,7 @@ class Planning {
     plan.iterations_per_epoch = (samples + plan.global_batch_size - 1) / plan.global_batch_size;
     plan.iterations = chosen.predicted.iterations;
     plan.aggregation = chosen.aggregation;
-    const double milli_cpu = input_.platform.milli_cpu_per_gib * chosen.memory_mib / 1024;
-    plan.threads = std::max(1, static_cast<int>(milli_cpu / kMilliCpuPerThread));
+    plan.threads = ThreadsOf(input_.platform, chosen.memory_mib);
     plan.virtual_partitions =
         (kLeastPartitions + chosen.functions - 1) / chosen.functions * chosen.functions;
     plan.checkpoint_every = CheckpointEvery(input_.options.checkpoint_interval_seconds,

@@ -6,7 +6,9 @@
 #include <limits>
 #include <string>
 
+#include "common/base/text.h"
 #include "common/plan/geometry.h"
+#include "common/plan/number_fields.h"
 #include "operator/planner/models.h"
 
 namespace lambdadnn {
@@ -16,63 +18,13 @@ namespace {
 constexpr int64_t kMaxMemorySizes = 20'000;
 constexpr int64_t kMaxCandidates = 4'000'000;
 
-Status RequireNotNegative(std::initializer_list<InputNumber> numbers) {
-  for (const InputNumber& number : numbers) {
-    if (!(number.value >= 0) || !std::isfinite(number.value)) {
-      return InvalidArgumentError(std::string(number.field) + " must not be negative");
-    }
-  }
-  return OkStatus();
-}
-
-Status ValidateRate(const std::string& field, const TrainingRate& rate) {
-  double previous = 0;
-  for (const TrainingRate::Point& point : rate.table) {
-    if (!(point.memory_mib > previous)) {
-      return InvalidArgumentError(field + ".table must be in ascending order of memory");
-    }
-    previous = point.memory_mib;
-  }
-  if (!std::isfinite(rate.slope) || !std::isfinite(rate.intercept)) {
-    return InvalidArgumentError(field + " must be finite numbers");
-  }
-  return OkStatus();
-}
-
 Status ValidateProfile(const WorkloadProfile& profile) {
   LDNN_RETURN_IF_ERROR(
       RequirePositive({{"profile.trainingSamples", static_cast<double>(profile.training_samples)},
                        {"profile.modelBytes", profile.model_bytes}}));
-  // The same bound as the CRD's for a spec; a status may hold anything.
-  if (constexpr int64_t kMostSamples = 1'000'000'000'000; profile.training_samples > kMostSamples) {
-    return InvalidArgumentError("profile.trainingSamples must be at most " +
-                                std::to_string(kMostSamples));
-  }
-  LDNN_RETURN_IF_ERROR(
-      RequireNotNegative({{"profile.trainingBytes", profile.training_bytes},
-                          {"profile.iterationOverheadSeconds", profile.iteration_overhead_seconds},
-                          {"profile.evaluationSamples", profile.evaluation_samples},
-                          {"profile.mergeBytesPerSecond", profile.merge_bytes_per_second},
-                          {"profile.coldStartSeconds", profile.cold_start_seconds},
-                          {"profile.releaseSeconds", profile.release_seconds},
-                          {"profile.sliceOverheadSeconds", profile.slice_overhead_seconds},
-                          {"profile.checkpointSeconds", profile.checkpoint_seconds},
-                          {"profile.iterationCpuSeconds", profile.iteration_cpu_seconds},
-                          {"profile.startCpuSeconds", profile.start_cpu_seconds},
-                          {"profile.loadCpuSecondsPerSample", profile.load_cpu_seconds_per_sample},
-                          {"profile.updateCpuSecondsPerByte", profile.update_cpu_seconds_per_byte},
-                          {"profile.finishCpuSeconds", profile.finish_cpu_seconds},
-                          {"profile.storeBytesPerSecond", profile.store_bytes_per_second},
-                          {"profile.storeRequestSeconds", profile.store_request_seconds},
-                          {"profile.storeDeviationSeconds", profile.store_deviation_seconds},
-                          {"profile.pushCpuSeconds", profile.transfer.push_seconds},
-                          {"profile.pushCpuSecondsPerByte", profile.transfer.push_seconds_per_byte},
-                          {"profile.pullCpuSeconds", profile.transfer.pull_seconds},
-                          {"profile.pullCpuSecondsPerByte", profile.transfer.pull_seconds_per_byte},
-                          {"profile.workerBaseMemory", profile.worker_base_memory_mib},
-                          {"profile.workerBytesPerSample", profile.worker_bytes_per_sample}}));
-  LDNN_RETURN_IF_ERROR(ValidateRate("profile.trainingRate", profile.training_rate));
-  return ValidateRate("profile.evaluationRate", profile.evaluation_rate);
+  // A status may hold anything.
+  if (const auto problem = ProblemOf(profile, "profile")) return InvalidArgumentError(*problem);
+  return OkStatus();
 }
 
 Status ValidatePlatform(const Platform& platform) {
@@ -81,27 +33,8 @@ Status ValidatePlatform(const Platform& platform) {
                        {"platform.memory.step", static_cast<double>(platform.memory.step_mib)},
                        {"platform.maxFunctions", static_cast<double>(platform.max_functions)},
                        {"platform.cpuPeriodSeconds", platform.cpu_period_seconds}}));
-  if (platform.memory.max_mib < platform.memory.min_mib) {
-    return InvalidArgumentError("platform.memory.max must not be below min");
-  }
-  return RequireNotNegative(
-      {{"platform.milliCpuPerGiB", platform.milli_cpu_per_gib},
-       {"platform.cpuBurstSeconds", platform.cpu_burst_seconds},
-       {"platform.totalMilliCpu", platform.total_milli_cpu},
-       {"platform.totalMemory", platform.total_memory_mib},
-       {"platform.sidecarMemory", platform.sidecar_memory_mib},
-       {"platform.functionTimeoutSeconds", platform.function_timeout_seconds},
-       {"platform.function.networkBytesPerSecond", platform.function_network_bytes_per_second},
-       {"platform.parameterServer.networkBytesPerSecond",
-        platform.parameter_server_network_bytes_per_second},
-       {"platform.parameterServer.pricePerSecond", platform.parameter_server_price_per_second},
-       {"platform.store.bytesPerSecond", platform.store_bytes_per_second},
-       {"platform.store.requestSeconds", platform.store_request_seconds},
-       {"platform.prices.gibSecond", platform.prices.gib_second},
-       {"platform.prices.vcpuSecond", platform.prices.vcpu_second},
-       {"platform.prices.putRequest", platform.prices.put_request},
-       {"platform.prices.getRequest", platform.prices.get_request},
-       {"platform.prices.invocation", platform.prices.invocation}});
+  if (const auto problem = ProblemOf(platform, "platform")) return InvalidArgumentError(*problem);
+  return OkStatus();
 }
 
 Status ValidateLimits(const TrainingLimits& limits, const WorkloadProfile& profile) {
@@ -236,7 +169,8 @@ Result<SearchSpace> FixedSpace(const PlannerInput& input) {
 Status RequirePositive(std::initializer_list<InputNumber> numbers) {
   for (const InputNumber& number : numbers) {
     if (!(number.value > 0) || !std::isfinite(number.value)) {
-      return InvalidArgumentError(std::string(number.field) + " must be a positive number");
+      return InvalidArgumentError(std::string(number.field) + " is " + FormatDouble(number.value) +
+                                  ", and must be a number above 0; correct it");
     }
   }
   return OkStatus();
@@ -244,8 +178,8 @@ Status RequirePositive(std::initializer_list<InputNumber> numbers) {
 
 double FunctionStoreBandwidth(const Platform& platform, double memory_mib) {
   constexpr double kNotLimited = std::numeric_limits<double>::infinity();
-  const double in_all =
-      platform.store_bytes_per_second > 0 ? platform.store_bytes_per_second : kNotLimited;
+  const double given_in_all = platform.store_bytes_per_second;
+  const double in_all = given_in_all > 0 ? given_in_all : kNotLimited;
   const bool given = platform.function_store_slope != 0 || platform.function_store_intercept != 0;
   if (!given) return in_all;
   return std::min(platform.function_store_slope * memory_mib + platform.function_store_intercept,

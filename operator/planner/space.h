@@ -42,7 +42,8 @@ struct SearchSpace {
 // What every model needs, and the model's own (models.h) last; kInvalidArgument with the first
 // problem, its field and what to do.
 Status ValidateInput(const PlannerInput& input);
-// kInvalidArgument when one of the numbers is not above zero: "FIELD must be a positive number".
+// kInvalidArgument when one of the numbers is not above zero: "FIELD is -1, and must be a number
+// above 0; correct it".
 struct InputNumber {
   const char* field;
   double value;

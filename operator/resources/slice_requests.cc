@@ -114,6 +114,7 @@ SliceRequest MakeProfileSlice(const Job& job, const Platform& platform, int rank
   ExecutionPlan& plan = request.plan;
   plan.functions = 1;
   plan.memory_mib = memory_mib;
+  plan.threads = ThreadsOf(platform, memory_mib);
   plan.server_memory_mib = platform.memory.min_mib;
   plan.local_batch_size = config.batch_size;
   plan.global_batch_size = config.batch_size;

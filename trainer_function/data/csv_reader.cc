@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer_function/data/csv_reader.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <utility>
@@ -64,6 +65,9 @@ class CsvReader final : public SampleReader {
 
   Status Open() {
     LineReader lines(part_.Stream(), 0, 1);
+    const bool implied = options_.classes.count == 0 && options_.classes.implied;
+    const bool checked = options_.classes.count > 0 && options_.classes.checked;
+    int64_t largest_label = 0;
     bool first = true;
     while (true) {
       LDNN_ASSIGN_OR_RETURN(const bool more, AtName(lines.Next()));
@@ -79,6 +83,12 @@ class CsvReader final : public SampleReader {
         marks_.push_back({lines.line_offset(), lines.line_number()});
       }
       ++layout_.samples;
+      if (!implied && !checked) continue;
+      LDNN_ASSIGN_OR_RETURN(const int64_t label, LabelOf(line, lines.line_number()));
+      if (checked) {
+        LDNN_RETURN_IF_ERROR(CheckClass(label, options_.classes.count, lines.line_number()));
+      }
+      largest_label = std::max(largest_label, label);
     }
     if (layout_.samples == 0) {
       return InvalidArgumentError(
@@ -86,7 +96,11 @@ class CsvReader final : public SampleReader {
           (first ? "" : ", or set spec.dataset.csv.header: false if it has no header"));
     }
     layout_.feature_shape = {columns_ - 1};
-    layout_.classes = options_.classes;
+    layout_.classes = options_.classes.count;
+    if (implied) {
+      LDNN_ASSIGN_OR_RETURN(layout_.classes,
+                            ImpliedClasses(largest_label, layout_.samples, name()));
+    }
     layout_.stored_bytes = static_cast<int64_t>(part_.file.size());
     return OkStatus();
   }
@@ -205,6 +219,22 @@ class CsvReader final : public SampleReader {
     return place;
   }
 
+  // The class that a row's label is the number of.
+  Result<int64_t> LabelOf(std::string_view line, int64_t line_number) const {
+    std::string_view rest = line;
+    std::string_view field;
+    for (int64_t column = 0; column <= label_column_; ++column) {
+      const bool missing = column > 0 && rest.data() == nullptr;
+      if (missing || !TakeField(rest, separator_, field)) return Ragged(line, line_number);
+    }
+    float value = 0;
+    const Parsed parsed = ParseNumber(field, value);
+    if (parsed != Parsed::kNumber) {
+      return BadNumber(parsed, field, line, line_number, label_column_);
+    }
+    return ClassNumber(static_cast<double>(value), Place(line_number, label_column_));
+  }
+
   Status ReadRow(std::string_view line, int64_t line_number, SampleBlock& out) const {
     std::string_view rest = line;
     for (int64_t column = 0; column < columns_; ++column) {
@@ -231,17 +261,18 @@ class CsvReader final : public SampleReader {
   }
 
   Status AddLabel(float value, int64_t line_number, SampleBlock& out) const {
-    if (value != std::floor(value) || std::abs(value) > static_cast<float>(kMaxClasses)) {
-      return InvalidArgumentError(Place(line_number, label_column_) + ": the label " +
-                                  FormatDouble(static_cast<double>(value)) +
-                                  " is no class number; use 0, 1, 2, …");
-    }
-    out.labels.push_back(static_cast<int64_t>(value));
-    if (out.labels.back() >= 0 && out.labels.back() < layout_.classes) return OkStatus();
-    return InvalidArgumentError(
-        Place(line_number, label_column_) + ": the label " + std::to_string(out.labels.back()) +
-        " is outside the classes 0 to " + std::to_string(layout_.classes - 1) +
-        "; correct the file or spec.dataset.classes");
+    LDNN_ASSIGN_OR_RETURN(
+        out.labels.emplace_back(),
+        ClassNumber(static_cast<double>(value), Place(line_number, label_column_)));
+    return CheckClass(out.labels.back(), layout_.classes, line_number);
+  }
+
+  Status CheckClass(int64_t label, int classes, int64_t line_number) const {
+    if (label < classes) return OkStatus();
+    return InvalidArgumentError(Place(line_number, label_column_) + ": the label " +
+                                std::to_string(label) + " is outside the classes 0 to " +
+                                std::to_string(classes - 1) +
+                                "; correct the file or spec.dataset.classes");
   }
 
   Status Ragged(std::string_view line, int64_t line_number) const {

@@ -5,6 +5,7 @@
 //
 // Opening reads the file once to count its rows and keeps the offset of every kRowsPerMark-th, so
 // that ranges of rows are read by ranges of bytes; a gzipped file is read from its begin each time.
+// Where labels imply the classes, or are to be checked, this pass looks at all of them.
 #pragma once
 
 #include <memory>
@@ -20,7 +21,7 @@ inline constexpr int64_t kRowsPerMark = 256;
 struct CsvOptions {
   std::string label_column;  // name (with a header) or index from 0; empty = the last
   bool header = true;
-  int classes = 0;
+  LabelClasses classes = {};
 };
 
 Result<std::unique_ptr<SampleReader>> OpenCsv(DataFile file, const CsvOptions& options);

@@ -57,12 +57,13 @@ Result<IdxHeader> ReadHeader(const DataFile& file) {
 
 class IdxReader final : public SampleReader {
  public:
-  static Result<std::unique_ptr<SampleReader>> Open(DataFile images, DataFile labels, int classes) {
+  static Result<std::unique_ptr<SampleReader>> Open(DataFile images, DataFile labels,
+                                                    const LabelClasses& classes) {
     std::unique_ptr<IdxReader> reader(new IdxReader(std::move(images), std::move(labels)));
     LDNN_RETURN_IF_ERROR(reader->OpenImages());
     LDNN_RETURN_IF_ERROR(reader->OpenLabels());
-    reader->layout_.classes = classes;
-    if (classes == 0) LDNN_RETURN_IF_ERROR(reader->CountClasses());
+    reader->layout_.classes = classes.count;
+    if (classes.count == 0 || classes.checked) LDNN_RETURN_IF_ERROR(reader->ReadAllLabels());
     return std::unique_ptr<SampleReader>(std::move(reader));
   }
 
@@ -146,15 +147,17 @@ class IdxReader final : public SampleReader {
         "; copy the file again");
   }
 
-  Status CountClasses() {
+  // Checks them against the classes, or finds the classes.
+  Status ReadAllLabels() {
+    const int most = layout_.classes > 0 ? layout_.classes : kMaxClasses;
     const Range all{0, layout_.samples};
     int64_t largest = 0;
     LDNN_RETURN_IF_ERROR(
         ForEachLabel(std::span(&all, 1), [&](int64_t record, int64_t label) -> Status {
           largest = std::max(largest, label);
-          return CheckLabel(label, kMaxClasses, labels_.name(), record);
+          return CheckLabel(label, most, labels_.name(), record);
         }));
-    layout_.classes = static_cast<int>(largest) + 1;
+    if (layout_.classes == 0) layout_.classes = static_cast<int>(largest) + 1;
     return OkStatus();
   }
 
@@ -185,7 +188,8 @@ class IdxReader final : public SampleReader {
 
 }  // namespace
 
-Result<std::unique_ptr<SampleReader>> OpenIdx(DataFile images, DataFile labels, int classes) {
+Result<std::unique_ptr<SampleReader>> OpenIdx(DataFile images, DataFile labels,
+                                              const LabelClasses& classes) {
   return IdxReader::Open(std::move(images), std::move(labels), classes);
 }
 

@@ -11,7 +11,9 @@
 
 namespace lambdadnn {
 
-// Reads both headers. `classes` 0 = the largest label + 1 (reads the labels once).
-Result<std::unique_ptr<SampleReader>> OpenIdx(DataFile images, DataFile labels, int classes);
+// Reads both headers. Labels imply the classes where the job says nothing, whatever `classes` says
+// of that; then all of them are read once.
+Result<std::unique_ptr<SampleReader>> OpenIdx(DataFile images, DataFile labels,
+                                              const LabelClasses& classes);
 
 }  // namespace lambdadnn

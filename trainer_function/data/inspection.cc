@@ -136,8 +136,9 @@ std::vector<std::string> Warnings(const DatasetInspection& inspection, const Set
     if (inspection.test.samples > 0) WarnAboutClasses(inspection.test, "test", warnings);
   } else if (const int classes = train.likely_classes(); classes > 0) {
     warnings.push_back("the targets look like " + std::to_string(classes) +
-                       " classes; set spec.dataset.classes: " + std::to_string(classes) +
-                       " to train a classifier");
+                       " classes, and are with spec.training.loss CrossEntropy; set "
+                       "spec.dataset.classes: " +
+                       std::to_string(classes) + " to say so");
   }
   const double spread = inspection.train.features.standard_deviation;
   if (std::abs(inspection.train.features.mean) > 10 || spread > 10) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer_function/data/npy_reader.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <optional>
@@ -141,11 +142,11 @@ class NpyReader final : public SampleReader {
   NpyReader(NpyArray features, NpyArray labels)
       : features_(std::move(features)), labels_(std::move(labels)) {}
 
-  Status Open(int classes) {
+  Status Open(const LabelClasses& classes) {
     layout_.samples = features_.shape[0];
     layout_.feature_shape = SampleShape(features_);
     layout_.byte_features = features_.type == NpyType::kUint8;
-    layout_.classes = classes;
+    layout_.classes = classes.count;
     if (layout_.samples != labels_.shape[0]) {
       return InvalidArgumentError(labels_.name + " has " + std::to_string(labels_.shape[0]) +
                                   " labels but " + features_.name + " has " +
@@ -157,10 +158,18 @@ class NpyReader final : public SampleReader {
     }
     LDNN_ASSIGN_OR_RETURN(elements_, ElementCount(layout_.feature_shape, features_.name));
     LDNN_ASSIGN_OR_RETURN(layout_.target_size, ElementCount(SampleShape(labels_), labels_.name));
-    if (classes > 0 && layout_.target_size != 1) {
-      return InvalidArgumentError(labels_.name + " has " + std::to_string(layout_.target_size) +
-                                  " numbers a sample where a label is one; leave out "
-                                  "spec.dataset.classes if they are targets");
+    const bool implied = classes.count == 0 && classes.implied;
+    if ((classes.count > 0 || implied) && layout_.target_size != 1) {
+      return InvalidArgumentError(
+          labels_.name + " has " + std::to_string(layout_.target_size) +
+          " numbers a sample where a label is one; if they are targets, " +
+          (implied ? "set spec.training.loss: MSE" : "leave out spec.dataset.classes"));
+    }
+    if (implied) LDNN_RETURN_IF_ERROR(CountClasses());
+    if (classes.count > 0 && classes.checked) {
+      const Range all = {0, layout_.samples};
+      SampleBlock labels;
+      LDNN_RETURN_IF_ERROR(ReadLabels(std::span(&all, 1), labels));
     }
     layout_.stored_bytes =
         static_cast<int64_t>(features_.part.stored_bytes + labels_.part.stored_bytes);
@@ -171,23 +180,40 @@ class NpyReader final : public SampleReader {
 
   Status Read(std::span<const Range> ranges, SampleBlock& out) override {
     LDNN_RETURN_IF_ERROR(ReadFeatures(ranges, out));
+    return ReadLabels(ranges, out);
+  }
+
+ private:
+  // Or targets.
+  Status ReadLabels(std::span<const Range> ranges, SampleBlock& out) {
     return ForEachNumber(
         labels_, layout_.target_size, ranges, [&](int64_t record, double value) -> Status {
           if (layout_.classes == 0) {
             out.targets.push_back(static_cast<float>(value));
             return OkStatus();
           }
-          if (value != std::floor(value) || std::abs(value) > kMaxClasses) {
-            return InvalidArgumentError(labels_.name + ", record " + std::to_string(record) +
-                                        ": the label " + FormatDouble(value) +
-                                        " is no class number; use 0, 1, 2, …");
-          }
-          out.labels.push_back(static_cast<int64_t>(value));
+          LDNN_ASSIGN_OR_RETURN(out.labels.emplace_back(), LabelOf(record, value));
           return CheckLabel(out.labels.back(), layout_.classes, labels_.name, record);
         });
   }
 
- private:
+  Result<int64_t> LabelOf(int64_t record, double value) const {
+    return ClassNumber(value, labels_.name + ", record " + std::to_string(record));
+  }
+
+  Status CountClasses() {
+    const Range all = {0, layout_.samples};
+    int64_t largest = 0;
+    LDNN_RETURN_IF_ERROR(
+        ForEachNumber(labels_, 1, std::span(&all, 1), [&](int64_t record, double value) -> Status {
+          LDNN_ASSIGN_OR_RETURN(const int64_t label, LabelOf(record, value));
+          largest = std::max(largest, label);
+          return OkStatus();
+        }));
+    LDNN_ASSIGN_OR_RETURN(layout_.classes, ImpliedClasses(largest, layout_.samples, labels_.name));
+    return OkStatus();
+  }
+
   Status ReadFeatures(std::span<const Range> ranges, SampleBlock& out) {
     if (!layout_.byte_features) {
       return ForEachNumber(features_, elements_, ranges, [&](int64_t, double value) {
@@ -281,7 +307,7 @@ Result<NpyArray> OpenNpy(FilePart part, std::string name, uint64_t unpacked_byte
 }
 
 Result<std::unique_ptr<SampleReader>> MakeNpyReader(NpyArray features, NpyArray labels,
-                                                    int classes) {
+                                                    const LabelClasses& classes) {
   auto reader = std::make_unique<NpyReader>(std::move(features), std::move(labels));
   LDNN_RETURN_IF_ERROR(reader->Open(classes));
   return std::unique_ptr<SampleReader>(std::move(reader));

@@ -35,8 +35,8 @@ struct ZipMember {
 // The members of a .npz (zip) archive, from its directory.
 Result<std::vector<ZipMember>> ListZip(const DataFile& file);
 
-// Features and labels (classes > 0) or targets (classes 0).
+// Features with labels or numeric targets. Where labels imply the classes, all of them are read.
 Result<std::unique_ptr<SampleReader>> MakeNpyReader(NpyArray features, NpyArray labels,
-                                                    int classes);
+                                                    const LabelClasses& classes);
 
 }  // namespace lambdadnn

@@ -22,6 +22,10 @@ constexpr int kCifarBatches = 5;
 
 enum class SetName { kTrain, kTest };
 
+LabelClasses ClassesOf(const DatasetConfig& config) {
+  return {config.classes, config.labels_imply_classes, config.check_labels};
+}
+
 std::string InFolder(const std::string& folder, const std::string& name) {
   return folder.empty() ? name : folder + "/" + name;
 }
@@ -49,7 +53,7 @@ Result<Reader> OpenIdxSet(const DatasetConfig& config, const Store& store, const
                         OpenFirst(store, IdxNames(path, set, "images", "3"), true, "images"));
   LDNN_ASSIGN_OR_RETURN(DataFile labels,
                         OpenFirst(store, IdxNames(path, set, "labels", "1"), true, "labels"));
-  return OpenIdx(std::move(images), std::move(labels), config.classes);
+  return OpenIdx(std::move(images), std::move(labels), ClassesOf(config));
 }
 
 Result<Reader> OpenCifarSet(const DatasetConfig& config, const Store& store,
@@ -76,7 +80,7 @@ Result<Reader> OpenCsvSet(const DatasetConfig& config, const Store& store, const
                                ? path
                                : InFolder(path, set == SetName::kTrain ? "train.csv" : "test.csv");
   LDNN_ASSIGN_OR_RETURN(DataFile file, OpenFirst(store, {name}, !IsDataFileName(path), "CSV file"));
-  return OpenCsv(std::move(file), {config.label_column, config.csv_header, config.classes});
+  return OpenCsv(std::move(file), {config.label_column, config.csv_header, ClassesOf(config)});
 }
 
 struct ArrayNames {
@@ -119,7 +123,7 @@ Result<Reader> OpenArchive(const DatasetConfig& config, const DataFile& file, Se
     if (features == nullptr || labels == nullptr) continue;
     LDNN_ASSIGN_OR_RETURN(NpyArray x, open(*features));
     LDNN_ASSIGN_OR_RETURN(NpyArray y, open(*labels));
-    return MakeNpyReader(std::move(x), std::move(y), config.classes);
+    return MakeNpyReader(std::move(x), std::move(y), ClassesOf(config));
   }
   return NotFoundError("no arrays for samples and labels in " + file.name() +
                        "; looked for: " + ListNames(set));
@@ -136,7 +140,7 @@ Result<Reader> OpenArrayFiles(const DatasetConfig& config, const Store& store,
                               const std::string& features, const std::string& labels) {
   LDNN_ASSIGN_OR_RETURN(NpyArray x, OpenArrayFile(store, features));
   LDNN_ASSIGN_OR_RETURN(NpyArray y, OpenArrayFile(store, labels));
-  return MakeNpyReader(std::move(x), std::move(y), config.classes);
+  return MakeNpyReader(std::move(x), std::move(y), ClassesOf(config));
 }
 
 // "sub/x_train.npy" -> "sub/y_train.npy"; empty when the name has no x or data to replace.

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer_function/data/sample_reader.h"
 
+#include <cmath>
+
+#include "common/base/text.h"
+
 namespace lambdadnn {
 
 std::string ShapeText(std::span<const int64_t> shape) {
@@ -30,6 +34,23 @@ Status CheckLabel(int64_t label, int classes, const std::string& file, int64_t r
                               std::to_string(label) + " is outside the classes 0 to " +
                               std::to_string(classes - 1) +
                               "; correct the file or spec.dataset.classes");
+}
+
+Result<int> ImpliedClasses(int64_t largest, int64_t samples, const std::string& file) {
+  if (largest < samples) return static_cast<int>(largest + 1);
+  return InvalidArgumentError(file + " has labels up to " + std::to_string(largest) + " for " +
+                              std::to_string(samples) +
+                              " samples; set spec.dataset.classes if they are classes, or "
+                              "spec.training.loss: MSE if they are numbers");
+}
+
+Result<int64_t> ClassNumber(double label, const std::string& place) {
+  if (label != std::floor(label) || label < 0 || label >= kMaxClasses) {
+    return InvalidArgumentError(place + ": the label " + FormatDouble(label) +
+                                " is no class number; use 0, 1, 2, …, or spec.training.loss: MSE "
+                                "if it is a number to predict");
+  }
+  return static_cast<int64_t>(label);
 }
 
 }  // namespace lambdadnn

@@ -18,6 +18,16 @@ inline constexpr int64_t kMaxSampleElements = 16 << 20;
 inline constexpr int64_t kMaxSamples = int64_t{1} << 36;
 inline constexpr int kMaxClasses = 1 << 20;
 
+// What the labels of a file without a word about classes are: numeric targets where both are unset.
+struct LabelClasses {
+  int count = 0;  // as the job says
+  // Where it does not: labels are whole numbers from 0 on, and there is one class more than the
+  // largest.
+  bool implied = false;
+  // Opening looks at all labels, and not only at those that are loaded later.
+  bool checked = false;
+};
+
 struct SampleLayout {
   int64_t samples = 0;
   std::vector<int64_t> feature_shape;
@@ -49,6 +59,12 @@ class SampleReader {
 Result<int64_t> ElementCount(std::span<const int64_t> shape, const std::string& file);
 // kInvalidArgument unless label is in [0, classes).
 Status CheckLabel(int64_t label, int classes, const std::string& file, int64_t record);
+// The classes that labels up to `largest` imply; kInvalidArgument naming `file` when they are more
+// than its samples: such labels are numbers.
+Result<int> ImpliedClasses(int64_t largest, int64_t samples, const std::string& file);
+// kInvalidArgument, at `place` in a file, unless the label is a class's number, whatever the
+// classes.
+Result<int64_t> ClassNumber(double label, const std::string& place);
 // "[1, 28, 28]".
 std::string ShapeText(std::span<const int64_t> shape);
 

@@ -2,6 +2,7 @@
 #include "trainer_function/training/exchange_probe.h"
 
 #include <algorithm>
+#include <memory>
 
 #include "common/base/statistics.h"
 #include "trainer_function/collective/merge_kernel.h"
@@ -21,6 +22,11 @@ constexpr int kHandOverProbes = 24;
 constexpr int kFewestHandOvers = 5;
 constexpr double kHandOverSeconds = 2;
 constexpr double kMostWaitSeconds = 0.2;
+// Exchanges at once: a few, of objects so small that a function has memory for all of them.
+constexpr int kFewestTogether = 3;
+constexpr int kMostTogether = 8;
+constexpr double kTogetherSeconds = 0.3;
+constexpr int64_t kMostTogetherElements = 1 << 20;
 constexpr int kServerProbes = 5;
 // Objects of at least so many elements show what a byte costs; more of them show nothing new.
 constexpr int64_t kFewestElements = 1 << 16;
@@ -49,6 +55,17 @@ class ExchangeProbe::Exchange {
   double seconds() const { return seconds_; }
 
   Status Run(const ExchangeObjectName& name, const std::function<Status()>& step) {
+    Await(name);
+    LDNN_RETURN_IF_ERROR(step());
+    const Instant begin = clock_.Now();
+    Push(name);
+    LDNN_RETURN_IF_ERROR(WaitArrived());
+    seconds_ = ToSeconds(clock_.Now() - begin);
+    return CleanUp(name);
+  }
+
+  // The parts of it, for several exchanges at once: from now on the pull waits.
+  void Await(const ExchangeObjectName& name) {
     pulls_.Submit([this, name]() -> Status {
       LDNN_ASSIGN_OR_RETURN(const ReceivedObject received,
                             transport_.Pull(name, metadata_.elements));
@@ -56,11 +73,12 @@ class ExchangeProbe::Exchange {
       std::copy(arrived.begin(), arrived.end(), copy_.begin());
       return OkStatus();
     });
-    LDNN_RETURN_IF_ERROR(step());
-    const Instant begin = clock_.Now();
+  }
+  void Push(const ExchangeObjectName& name) {
     pushes_.Submit([this, name] { return transport_.Push(name, metadata_, AsBytes(payload_)); });
-    LDNN_RETURN_IF_ERROR(pulls_.WaitIdle());
-    seconds_ = ToSeconds(clock_.Now() - begin);
+  }
+  Status WaitArrived() { return pulls_.WaitIdle(); }
+  Status CleanUp(const ExchangeObjectName& name) {
     LDNN_RETURN_IF_ERROR(pushes_.WaitIdle());
     return transport_.Discard(std::span(&name, 1));
   }
@@ -169,6 +187,43 @@ Result<std::vector<double>> ExchangeProbe::TimeHandOvers(int64_t elements) {
   return unthrottled.size() >= kFewestHandOvers ? unthrottled : all;
 }
 
+Result<double> ExchangeProbe::TimeTogether(int streams, int64_t elements) {
+  const auto payload = std::span<const float>(values_).first(static_cast<size_t>(elements));
+  std::vector<std::unique_ptr<Exchange>> exchanges;
+  for (int i = 0; i < streams; ++i) exchanges.push_back(std::make_unique<Exchange>(*this, payload));
+  std::vector<double> seconds;
+  const Instant first = context_.runtime.clock.Now();
+  for (int round = 0; round < kMostTogether; ++round) {
+    const double elapsed = ToSeconds(context_.runtime.clock.Now() - first);
+    if (round >= kFewestTogether && elapsed > kTogetherSeconds) break;
+    for (int i = 0; i < streams; ++i) exchanges[static_cast<size_t>(i)]->Await(ProbeName(i));
+    // They have waited by the time that the objects come, as in TimeHandOvers.
+    const double wait = seconds.empty() ? 0 : std::min(seconds.back(), kMostWaitSeconds);
+    context_.runtime.clock.SleepFor(FromSeconds(wait));
+    const Instant begin = context_.runtime.clock.Now();
+    for (int i = 0; i < streams; ++i) exchanges[static_cast<size_t>(i)]->Push(ProbeName(i));
+    for (const auto& exchange : exchanges) LDNN_RETURN_IF_ERROR(exchange->WaitArrived());
+    seconds.push_back(ToSeconds(context_.runtime.clock.Now() - begin));
+    for (int i = 0; i < streams; ++i) {
+      LDNN_RETURN_IF_ERROR(exchanges[static_cast<size_t>(i)]->CleanUp(ProbeName(i)));
+    }
+    context_.pace();
+  }
+  return Median(seconds);
+}
+
+Status ExchangeProbe::MeasureStreams(double least_seconds) {
+  const int64_t elements = std::min<int64_t>(std::ssize(values_), kMostTogetherElements);
+  const auto bytes = static_cast<double>(elements) * sizeof(float);
+  for (const int streams : kProbedStreams) {
+    LDNN_ASSIGN_OR_RETURN(const double seconds, TimeTogether(streams, elements));
+    // An object goes up and down again.
+    const double moving = seconds - least_seconds;
+    if (moving > 0) record_.metrics[StoreStreamsMetric(streams)] = 2 * streams * bytes / moving;
+  }
+  return OkStatus();
+}
+
 Result<double> ExchangeProbe::TimeWithinSteps(const std::function<Status()>& step) {
   std::vector<double> without;
   std::vector<double> with;
@@ -201,6 +256,7 @@ Status ExchangeProbe::MeasureTransfers(double step_cpu_seconds,
   if (const double longer = Mean(whole) - Mean(least); longer > 0) {
     record_.metrics["storeBytesPerSecond"] = 2 * bytes / longer;
   }
+  LDNN_RETURN_IF_ERROR(MeasureStreams(Mean(least)));
   LDNN_ASSIGN_OR_RETURN(const Cpu small, TimeTransfers(1));
   LDNN_ASSIGN_OR_RETURN(const Cpu large, TimeTransfers(all));
   if (large.push <= 0) return OkStatus();  // no clock of CPU time

@@ -27,7 +27,8 @@ class ExchangeProbe {
   // restoreSeconds: reading it back.
   Status MeasureCheckpoint(int64_t parameters);
   // storeRequestSeconds, storeBytesPerSecond, storeDeviationSeconds: of objects that another task
-  // waits for, as in training; push- and pullCpuSeconds(PerByte); and disturbedCpuSeconds: how much
+  // waits for, as in training; StoreStreamsMetric of kProbedStreams: bytes a second of so many
+  // exchanges at once; push- and pullCpuSeconds(PerByte); and disturbedCpuSeconds: how much
   // longer a step takes with an exchange beside it, as in training, than both alone (they take each
   // other's caches). `step_cpu_seconds` = CPU time of a step.
   Status MeasureTransfers(double step_cpu_seconds, const std::function<Status()>& step);
@@ -44,6 +45,10 @@ class ExchangeProbe {
   Result<Cpu> TimeTransfers(int64_t elements);
   // Seconds from the begin of a push to the end of the pull that waits for it, several times.
   Result<std::vector<double>> TimeHandOvers(int64_t elements);
+  // Seconds of a round of so many exchanges at once, until the last object has arrived.
+  Result<double> TimeTogether(int streams, int64_t elements);
+  // `least_seconds`: of an exchange of next to nothing.
+  Status MeasureStreams(double least_seconds);
   // What an exchange of all elements adds to a step.
   Result<double> TimeWithinSteps(const std::function<Status()>& step);
 

@@ -23,7 +23,8 @@ constexpr double kMaxProfileSeconds = 600;
 constexpr double kWarmupSeconds = 0.15;
 constexpr int kMostWarmups = 20;
 constexpr int64_t kEvaluationProbeSamples = 1024;
-// A step with a fraction of the batch shows the cost of a step that does not depend on its samples.
+// A step with a fraction of the batch shows the cost of a step that does not depend on its samples,
+// in time and in memory.
 constexpr int kSmallBatchPart = 4;
 // Entries of the record's times, when a step is much shorter than the time to measure for.
 constexpr double kMostEntries = 64;
@@ -45,6 +46,8 @@ class ProfileRole {
   Status Step(int batch_size);
   // CPU seconds of one of `entries` x `steps` steps, also timed into `seconds` if that is not null.
   Result<double> MeasureSteps(int batch_size, int entries, int steps, std::vector<double>* seconds);
+  Status MeasureMemoryOfSmallBatch(int small_size);
+  void RecordMemory(int small_size, int batch_size);
   Status MeasureFinish();
   Status MeasureEvaluation();
   Status Fill();
@@ -67,6 +70,7 @@ class ProfileRole {
   std::vector<float> gradient_;
   int64_t next_sample_ = 0;
   double step_cpu_seconds_ = 0;
+  int64_t small_peak_bytes_ = 0;
 };
 
 Result<double> ProfileRole::Time(const std::function<Status()>& work) {
@@ -79,7 +83,9 @@ Result<double> ProfileRole::Time(const std::function<Status()>& work) {
 
 Status ProfileRole::Load() {
   const PhaseTimer timer(context_.runtime.clock, &load_seconds_);
-  auto dataset = environment_.open_dataset(request_.training.dataset);
+  DatasetConfig config = DatasetOf(request_.training);
+  config.check_labels = !request_.profile.filler;
+  auto dataset = environment_.open_dataset(config);
   if (!dataset.ok()) return dataset.status();
   dataset_ = std::move(dataset).value();
   const DatasetInfo& info = dataset_->info();
@@ -137,31 +143,50 @@ Result<double> ProfileRole::MeasureSteps(int batch_size, int entries, int steps,
   return (environment_.cpu_seconds() - cpu_before) / (std::max(1, entries) * steps);
 }
 
+// What was resident at most never falls, so the small batch comes before the whole one.
+Status ProfileRole::MeasureMemoryOfSmallBatch(int small_size) {
+  if (small_size > 0) LDNN_RETURN_IF_ERROR(MeasureSteps(small_size, 1, 1, nullptr).status());
+  small_peak_bytes_ = environment_.max_rss_bytes();
+  return OkStatus();
+}
+
+// A line through the peaks of two batches. Gradients of LibTorch and what it keeps for its layers
+// are in both; the vectors of weights and gradient, which the planner counts for itself, are taken
+// off.
+void ProfileRole::RecordMemory(int small_size, int batch_size) {
+  const auto small_peak = static_cast<double>(small_peak_bytes_);
+  const double more = std::max(0.0, static_cast<double>(environment_.max_rss_bytes()) - small_peak);
+  const double per_sample = more / (batch_size - small_size);
+  const auto vectors = static_cast<double>((weights_.size() + gradient_.size()) * sizeof(float));
+  const double base = std::max(0.0, small_peak - small_size * per_sample - vectors);
+  record_.metrics["baseMemoryMib"] = base / kMebibyte;
+  record_.metrics["bytesPerSample"] = per_sample;
+}
+
 Status ProfileRole::MeasureIterations() {
-  const PhaseScope timer(context_.phases, Phase::kCompute);
+  const PhaseScope scope(context_.phases, Phase::kCompute);
   const ProfileConfig& profile = request_.profile;
-  const int64_t base_bytes = environment_.max_rss_bytes();
   const int batch_size = BatchSize();
+  const int small_size = batch_size / kSmallBatchPart;
+  LDNN_RETURN_IF_ERROR(MeasureMemoryOfSmallBatch(small_size));
+  const Instant begin = context_.runtime.clock.Now();
+  const auto elapsed = [&] { return ToSeconds(context_.runtime.clock.Now() - begin); };
   int warmups = 0;
-  for (int i = 0; i < kMostWarmups && timer.Elapsed() < kWarmupSeconds; ++i) {
+  for (int i = 0; i < kMostWarmups && elapsed() < kWarmupSeconds; ++i) {
     LDNN_RETURN_IF_ERROR(
         MeasureSteps(batch_size, 1, std::max(1, profile.warmup_iterations), nullptr).status());
     warmups += std::max(1, profile.warmup_iterations);
   }
-  const double wanted = std::ceil(warmups * profile.seconds / std::max(1e-9, timer.Elapsed()));
+  const double wanted = std::ceil(warmups * profile.seconds / std::max(1e-9, elapsed()));
   const double most = static_cast<double>(kMaxProfileIterations);
   const double steps = std::clamp(wanted, static_cast<double>(profile.iterations), most);
   const int a_time = profile.seconds > 0 ? static_cast<int>(std::ceil(steps / kMostEntries)) : 1;
   const int entries = static_cast<int>(std::ceil(steps / a_time));
   LDNN_ASSIGN_OR_RETURN(const double step_cpu, MeasureSteps(batch_size, entries, a_time,
                                                             &record_.profile_iteration_seconds));
-  const int64_t peak_bytes = environment_.max_rss_bytes();
-  record_.metrics["baseMemoryMib"] = static_cast<double>(base_bytes) / kMebibyte;
-  record_.metrics["bytesPerSample"] =
-      static_cast<double>(std::max<int64_t>(0, peak_bytes - base_bytes)) / batch_size;
+  RecordMemory(small_size, batch_size);
   step_cpu_seconds_ = step_cpu;
-  if (step_cpu <= 0 || batch_size < kSmallBatchPart) return OkStatus();
-  const int small_size = batch_size / kSmallBatchPart;
+  if (step_cpu <= 0 || small_size == 0) return OkStatus();
   LDNN_RETURN_IF_ERROR(MeasureSteps(small_size, 1, 1, nullptr).status());
   LDNN_ASSIGN_OR_RETURN(const double small_cpu, MeasureSteps(small_size, entries, a_time, nullptr));
   const double part = static_cast<double>(small_size) / batch_size;

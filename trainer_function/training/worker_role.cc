@@ -76,7 +76,7 @@ class WorkerRole {
 };
 
 Status WorkerRole::LoadData() {
-  auto dataset = environment_.open_dataset(request_.training.dataset);
+  auto dataset = environment_.open_dataset(DatasetOf(request_.training));
   if (!dataset.ok()) return dataset.status();
   dataset_ = std::move(dataset).value();
   const DatasetInfo& info = dataset_->info();

@@ -45,8 +45,8 @@ Platform LocalPlatform(const Machine& machine) {
   platform.cpu_period_seconds = kCpuPeriodSeconds;
   // Control groups and the functions' own pacing keep what one period has left over.
   platform.cpu_burst_seconds = kCpuPeriodSeconds;
-  platform.total_milli_cpu = 1000.0 * machine.cpus;
-  platform.total_memory_mib = kMemoryShare * machine.memory_mib;
+  platform.total_milli_cpu = {1000.0 * machine.cpus, Origin::kMeasured};
+  platform.total_memory_mib = {kMemoryShare * machine.memory_mib, Origin::kMeasured};
   platform.max_functions = kMaxFunctions;
   platform.function_timeout_seconds = 900;
   platform.prices.gib_second = kGibSecondPrice;
@@ -55,8 +55,8 @@ Platform LocalPlatform(const Machine& machine) {
 
 void LimitToMachine(const Machine& machine, Platform* platform) {
   const Platform whole = LocalPlatform(machine);
-  if (platform->total_milli_cpu == 0) platform->total_milli_cpu = whole.total_milli_cpu;
-  if (platform->total_memory_mib == 0) platform->total_memory_mib = whole.total_memory_mib;
+  if (!platform->total_milli_cpu.known()) platform->total_milli_cpu = whole.total_milli_cpu;
+  if (!platform->total_memory_mib.known()) platform->total_memory_mib = whole.total_memory_mib;
 }
 
 Status MeasureStore(Runtime& runtime, ObjectStore& store, Platform* platform) {
@@ -77,8 +77,9 @@ Status MeasureStore(Runtime& runtime, ObjectStore& store, Platform* platform) {
   // A busy machine may answer the small requests as slowly as the large ones.
   const double whole = Median(times.large);
   const double transfer = std::max(whole - request, whole / 10);
-  const double bytes_per_second = static_cast<double>(kProbeBytes) / transfer;
-  platform->store_request_seconds = request;
+  const OptionalQuantity bytes_per_second = {static_cast<double>(kProbeBytes) / transfer,
+                                             Origin::kMeasured};
+  platform->store_request_seconds = {request, Origin::kMeasured};
   platform->store_bytes_per_second = bytes_per_second;
   platform->function_store_slope = 0;
   platform->function_store_intercept = bytes_per_second;
@@ -89,11 +90,13 @@ Status MeasureStore(Runtime& runtime, ObjectStore& store, Platform* platform) {
 
 std::string DescribePlatform(const Machine& machine, const Platform& platform) {
   char text[200];
-  std::snprintf(text, sizeof text,
-                "%.3g %s, %.3g GiB of memory; store: %.0f MB/s, %.2f ms a request", machine.cpus,
-                machine.cpus == 1 ? "core" : "cores", machine.memory_mib / 1024,
+  std::snprintf(text, sizeof text, "%.3g %s, %.3g GiB of memory", machine.cpus,
+                machine.cpus == 1 ? "core" : "cores", machine.memory_mib / 1024);
+  if (!platform.store_bytes_per_second.known()) return text;
+  char store[100];
+  std::snprintf(store, sizeof store, "; store: %.0f MB/s, %.2f ms a request",
                 platform.store_bytes_per_second / 1e6, platform.store_request_seconds * 1e3);
-  return text;
+  return std::string(text) + store;
 }
 
 }  // namespace lambdadnn

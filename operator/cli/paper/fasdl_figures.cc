@@ -17,7 +17,7 @@ PlannerInput OnObjectStore(PlannerInput input) {
   Platform& platform = input.platform;
   platform.max_functions = 64;
   platform.function_store_intercept = 84e6;
-  platform.store_bytes_per_second = 0;
+  platform.store_bytes_per_second = {};
   platform.store_request_seconds = 0.012;
   platform.prices = {
       .gib_second = kDollarsPerMibSecond * kMibPerGib, .put_request = 5e-6, .get_request = 4e-7};

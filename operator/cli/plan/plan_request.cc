@@ -35,8 +35,8 @@ Status FileError(const Status& status) {
 // Without a platform file: what `lambdadnn run` would use, with typical figures for a folder of
 // files as the store, which it measures.
 Platform ThisMachine() {
-  constexpr double kStoreBytesPerSecond = 400e6;
-  constexpr double kStoreRequestSeconds = 0.0005;
+  constexpr OptionalQuantity kStoreBytesPerSecond = {400e6, Origin::kDefault};
+  constexpr OptionalQuantity kStoreRequestSeconds = {0.0005, Origin::kDefault};
   Platform platform = LocalPlatform(MeasureMachine());
   platform.store_bytes_per_second = kStoreBytesPerSecond;
   platform.store_request_seconds = kStoreRequestSeconds;

@@ -122,8 +122,9 @@ Status EmbeddedRun::Prepare() {
                 : std::make_unique<RunOutput>(runtime_, ChooseMode(options_.output), directory_);
   LDNN_RETURN_IF_ERROR(PreparePlatform());
 
-  cache_ = std::make_unique<ProfileFileCache>(ProfileFileCache::DefaultDirectory(),
-                                              !options_.profile_again && !options_.profile_only);
+  cache_ = std::make_unique<ProfileFileCache>(
+      ProfileFileCache::DefaultDirectory(), !options_.profile_again && !options_.profile_only,
+      [this](const std::string& line) { output_->Say(line); });
   EmbeddedClusterOptions cluster;
   cluster.directory = directory_;
   cluster.program = context_.program_path;

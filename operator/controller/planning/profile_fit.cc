@@ -56,10 +56,21 @@ double MedianMetric(const std::vector<ProfileSample>& samples, const std::string
   return Median(std::move(values));
 }
 
+// Zero: the functions could not measure it.
+OptionalQuantity MeasuredAs(double value) {
+  return value > 0 ? OptionalQuantity(value, Origin::kMeasured) : OptionalQuantity();
+}
+
 // Of a core, for one thread.
 double CoreShare(const Platform& platform, int memory_mib) {
   const double milli_cpu = MilliCpuOf(platform, memory_mib);
   return milli_cpu > 0 ? std::min(1.0, milli_cpu / kMilliPerCore) : 1;
+}
+
+// That the steps of such a function can keep busy.
+double StepCores(const Platform& platform, int memory_mib) {
+  const double cores = platform.milli_cpu_per_gib * memory_mib / kMibPerGib / kMilliPerCore;
+  return cores > 0 ? std::min<double>(cores, ThreadsOf(platform, memory_mib)) : 1;
 }
 
 // Of the function that its quota throttled least.
@@ -70,6 +81,36 @@ double LeastMetric(const std::vector<ProfileSample>& samples, const std::string&
     if (value > 0 && (least == 0 || value < least)) least = value;
   }
   return least;
+}
+
+// The first slice of its process: that of a later one includes what earlier slices took, which
+// leaves nothing to the batch.
+const ProfileSample* LeastMemory(const std::vector<ProfileSample>& samples) {
+  const ProfileSample* least = nullptr;
+  for (const ProfileSample& sample : samples) {
+    const double mib = Metric(sample.record, "baseMemoryMib");
+    if (mib > 0 && (least == nullptr || mib < Metric(least->record, "baseMemoryMib"))) {
+      least = &sample;
+    }
+  }
+  return least;
+}
+
+// Of the size whose quota held the transfers up least: it is the store that is measured. A
+// disturbed store may seem slower with more streams, which no plan should be made from.
+std::vector<WorkloadProfile::StorePoint> StoreStreamsOf(const std::vector<ProfileSample>& samples) {
+  std::vector<WorkloadProfile::StorePoint> points;
+  for (const int streams : kProbedStreams) {
+    double best = points.empty() ? 0 : points.back().bytes_per_second;
+    bool measured = false;
+    for (const ProfileSample& sample : samples) {
+      const double value = Metric(sample.record, StoreStreamsMetric(streams));
+      measured = measured || value > 0;
+      best = std::max(best, value);
+    }
+    if (measured) points.push_back({static_cast<double>(streams), best});
+  }
+  return points;
 }
 
 double LargestResidual(const TrainingRate& rate, const std::vector<TrainingRate::Point>& points,
@@ -189,15 +230,18 @@ double WithAWholeCore(double cold_start_seconds, double start_cpu_seconds, const
 }
 
 ProfileSample AtSize(const ProfileSample& measured, const Platform& platform, int memory_mib) {
-  const auto share = [&](int mib) { return CoreShare(platform, mib); };
+  const double cores = StepCores(platform, measured.memory_mib);
   ProfileSample sample = measured;
   sample.memory_mib = memory_mib;
   SliceRecord& record = sample.record;
   // A single step shorter than the quota of a period is not throttled; many in a row are.
-  const double least = Metric(record, "stepCpuSeconds") / share(measured.memory_mib);
+  const double cpu = Metric(record, "stepCpuSeconds");
   const double seconds = MeanSeconds(record);
-  const double held_up = seconds > 0 ? std::max(1.0, least / seconds) : 1;
-  const double slower = share(measured.memory_mib) / share(memory_mib);
+  const double held_up = seconds > 0 ? std::max(1.0, cpu / cores / seconds) : 1;
+  // What the threads kept busy is what a smaller size may lack; all of it where no CPU time is
+  // known.
+  const double busy = cpu > 0 && seconds > 0 ? cpu / (seconds * held_up) : cores;
+  const double slower = std::max(1.0, busy / StepCores(platform, memory_mib));
   for (double& step : record.profile_iteration_seconds) step *= held_up * slower;
   record.profile_evaluation_samples_per_second /= held_up * slower;
   return sample;
@@ -252,9 +296,10 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
   profile.update_cpu_seconds_per_byte = MedianMetric(samples, "updateCpuSecondsPerByte");
   profile.finish_cpu_seconds = MedianMetric(samples, "finishCpuSeconds");
   profile.load_cpu_seconds_per_sample = MedianMetric(samples, "loadCpuSecondsPerSample");
-  profile.store_bytes_per_second = MedianMetric(samples, "storeBytesPerSecond");
-  profile.store_request_seconds = LeastMetric(samples, "storeRequestSeconds");
+  profile.store_bytes_per_second = MeasuredAs(MedianMetric(samples, "storeBytesPerSecond"));
+  profile.store_request_seconds = MeasuredAs(LeastMetric(samples, "storeRequestSeconds"));
   profile.store_deviation_seconds = LeastMetric(samples, "storeDeviationSeconds");
+  profile.store_streams = StoreStreamsOf(samples);
   profile.transfer = {
       MedianMetric(samples, "pushCpuSeconds"), MedianMetric(samples, "pushCpuSecondsPerByte"),
       MedianMetric(samples, "pullCpuSeconds"), MedianMetric(samples, "pullCpuSecondsPerByte")};
@@ -262,7 +307,6 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
   // the quota differs between them.
   const double step_cpu = MedianMetric(samples, "stepCpuSeconds");
   const double of_samples = step_cpu > beside_samples ? 1 - beside_samples / step_cpu : 1;
-  // The memory of a later slice includes what earlier slices of the same process took.
   profile.start_cpu_seconds = LeastMetric(samples, "startCpuSeconds");
   for (const ProfileSample& sample : samples) {
     const SliceRecord& record = sample.record;
@@ -277,10 +321,10 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
     profile.model_bytes = std::max(profile.model_bytes, 4.0 * Metric(record, "parameters"));
     profile.evaluation_samples =
         std::max(profile.evaluation_samples, Metric(record, "testSamples"));
-    profile.worker_base_memory_mib =
-        std::max(profile.worker_base_memory_mib, RoundedUpToKib(Metric(record, "baseMemoryMib")));
-    profile.worker_bytes_per_sample =
-        std::max(profile.worker_bytes_per_sample, Metric(record, "bytesPerSample"));
+  }
+  if (const ProfileSample* const first = LeastMemory(samples); first != nullptr) {
+    profile.worker_base_memory_mib = RoundedUpToKib(Metric(first->record, "baseMemoryMib"));
+    profile.worker_bytes_per_sample = Metric(first->record, "bytesPerSample");
   }
   profile.checkpoint_seconds = MedianMetric(samples, "checkpointSeconds");
   // The first slice of a process warms it up.
@@ -292,7 +336,7 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
         "profiling measured no iteration; look at the functions' logs, or give spec.profile");
   }
   profile.training_rate = FitRate(points);
-  profile.merge_bytes_per_second = MedianMetric(samples, "mergeBytesPerSecond");
+  profile.merge_bytes_per_second = MeasuredAs(MedianMetric(samples, "mergeBytesPerSecond"));
   profile.cold_start_seconds = times.cold_start;
   profile.release_seconds = times.release;
   const std::vector<TrainingRate::Point> evaluation_points = MeanPoints(evaluation);
@@ -334,16 +378,15 @@ std::string ProfileSignature(const JobSpec& spec, const Platform& platform) {
                       optimizer.weight_decay != 0, optimizer.amsgrad,
                       optimizer.clip_value.has_value(), optimizer.clip_global_norm.has_value()}},
                     {"store", {uri.substr(0, uri.find("://")), spec.object_store.endpoint}},
-                    {"milliCpuPerGib", platform.milli_cpu_per_gib},
-                    {"totalMilliCpu", platform.total_milli_cpu},
+                    {"milliCpuPerGib", platform.milli_cpu_per_gib.Or(0)},
+                    {"totalMilliCpu", platform.total_milli_cpu.Or(0)},
                     {"addressing", encoded["addressing"]},
                     {"podTemplate", encoded["podTemplate"]}};
   const ProfilePlan plan = MakeProfilePlan(spec, platform);
   signature["memory"] = plan.memory_mib;
   signature["batch"] = plan.batch_size;
   signature["functions"] = plan.functions;
-  // Raised whenever profiles measure something new: older ones are not used then.
-  signature["form"] = 7;
+  signature["form"] = kProfileForm;
   return Hex64(Xxh3(AsBytes(DumpJson(signature))));
 }
 

@@ -14,6 +14,9 @@
 
 namespace lambdadnn {
 
+// Raised whenever profiles measure something new: older ones are not used then.
+inline constexpr int kProfileForm = 8;
+
 struct ProfilePlan {
   // Descending; the functions are made at the first and slowed down to the others by their CPU
   // quota, where the platform can change that.
@@ -33,7 +36,8 @@ struct ProfileSample {
 };
 
 // What a function with the quota of another size would have measured, where the platform cannot
-// change that of a running one: its one thread computes for its share of a core.
+// change that of a running one: its threads compute for as long as they did, on the cores that such
+// a function has.
 ProfileSample AtSize(const ProfileSample& measured, const Platform& platform, int memory_mib);
 
 // Of a cold start beside those of the other functions of a profile, under the quota of its largest

@@ -37,5 +37,25 @@ TEST(TrainingRate, SaturationLimitsEitherForm) {
   EXPECT_DOUBLE_EQ(rate.At(1000), 100);
 }
 
+TEST(BytesPerSecondOf, JoinsPointsAndIsConstantBeyondThem) {
+  const std::vector<WorkloadProfile::StorePoint> points = {{1, 100}, {2, 180}, {4, 300}};
+  EXPECT_EQ(BytesPerSecondOf(points, 1), 100);
+  EXPECT_EQ(BytesPerSecondOf(points, 2), 180);
+  EXPECT_EQ(BytesPerSecondOf(points, 3), 240);
+  EXPECT_EQ(BytesPerSecondOf(points, 4), 300);
+  EXPECT_EQ(BytesPerSecondOf(points, 100), 300);
+  EXPECT_EQ(BytesPerSecondOf({{2, 180}}, 1), 180);
+}
+
+TEST(ThreadsOf, AreTheWholeCoresOfTheQuota) {
+  Platform platform;
+  EXPECT_EQ(ThreadsOf(platform, 4096), 1) << "no quota";
+  platform.milli_cpu_per_gib = 1000;
+  EXPECT_EQ(ThreadsOf(platform, 256), 1);
+  EXPECT_EQ(ThreadsOf(platform, 2047), 1);
+  EXPECT_EQ(ThreadsOf(platform, 2048), 2);
+  EXPECT_EQ(ThreadsOf(platform, 4096), 4);
+}
+
 }  // namespace
 }  // namespace lambdadnn

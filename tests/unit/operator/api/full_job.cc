@@ -25,6 +25,7 @@ WorkloadProfile FullProfile() {
   profile.finish_cpu_seconds = 0.06;
   profile.store_bytes_per_second = 2e8;
   profile.store_request_seconds = 0.003;
+  profile.store_streams = {{1, 1e8}, {4, 2.5e8}};
   profile.store_deviation_seconds = 0.001;
   profile.transfer = {1e-4, 2e-9, 3e-5, 1.5e-9};
   profile.worker_base_memory_mib = 120.5;

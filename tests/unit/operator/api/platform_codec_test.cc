@@ -91,6 +91,32 @@ TEST(PlatformCodec, OldNamesAreRefusedWithTheNewOnes) {
   }
 }
 
+struct BadNumberRow {
+  Json platform;
+  const char* message;
+};
+
+TEST(PlatformCodec, NumbersThatCannotBeAreRefusedWithFieldValueAndNextStep) {
+  const BadNumberRow rows[] = {
+      {{{"functionTimeoutSeconds", -1}},
+       "functionTimeoutSeconds: is -1, and must be seconds from 0 to 1e+09; correct it or leave "
+       "it out"},
+      {{{"store", {{"requestSeconds", "-0.5"}}}}, "store.requestSeconds: is -0.5, and must be"},
+      {{{"store", {{"bytesPerSecond", "nan"}}}}, "store.bytesPerSecond: must be a decimal number"},
+      {{{"prices", {{"gibSecond", -2}}}}, "prices.gibSecond: is -2, and must be dollars"},
+      {{{"function", {{"storeBytesPerSecond", -3}}}},
+       "function.storeBytesPerSecond: is -3, and must be bytes a second"},
+      {{{"function", {{"storeBytesPerSecond", {{"slope", 1}, {"intercept", -5000}}}}}},
+       "function.storeBytesPerSecond: is -1992 bytes a second at best, for functions of "
+       "128 to 3008 MiB, and must be above 0; correct slope or intercept"},
+  };
+  for (const BadNumberRow& row : rows) {
+    EXPECT_NE(PlatformFromJson(row.platform).status().message().find(row.message),
+              std::string::npos)
+        << row.message << " in: " << PlatformFromJson(row.platform).status().message();
+  }
+}
+
 TEST(PlatformCodec, RefusesWhatIsNotAMap) {
   EXPECT_FALSE(PlatformFromJson(Json::array()).ok());
   EXPECT_FALSE(PlatformFromJson(Json("text")).ok());

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
 
 #include "common/base/files.h"
 #include "common/base/text.h"
@@ -16,6 +17,7 @@
 #include "operator/cli/run/run_output.h"
 #include "operator/cli/run/run_results.h"
 #include "operator/cli/run/run_view.h"
+#include "operator/controller/planning/profile_fit.h"
 #include "tests/support/manual_runtime.h"
 #include "tests/support/paths.h"
 
@@ -271,7 +273,7 @@ TEST(LocalPlatform, TheMachineLimitsWhatAPlatformFileLeavesOut) {
   EXPECT_EQ(platform.total_milli_cpu, 2000);
   EXPECT_EQ(platform.total_memory_mib, LocalPlatform({2, 8192}).total_memory_mib);
   platform.total_milli_cpu = 700;
-  platform.total_memory_mib = 0;
+  platform.total_memory_mib = {};
   LimitToMachine({4, 4096}, &platform);
   EXPECT_EQ(platform.total_milli_cpu, 700) << "what it states stays";
   EXPECT_EQ(platform.total_memory_mib, LocalPlatform({4, 4096}).total_memory_mib);
@@ -290,18 +292,75 @@ TEST(LocalPlatform, MeasuringTheStoreLeavesNothing) {
   EXPECT_THAT(*ListAll(store, ""), IsEmpty());
 }
 
-TEST(ProfileFileCache, GivesBackWhatItKept) {
-  const std::string directory = MakeTempDir();
-  ProfileFileCache cache(directory, true);
-  EXPECT_EQ(cache.Find("abc"), std::nullopt);
+WorkloadProfile SmallProfile() {
   WorkloadProfile profile;
   profile.training_samples = 100;
+  profile.model_bytes = 4000;
   profile.training_rate.slope = 0.1;
-  cache.Keep("abc", profile);
-  EXPECT_EQ(cache.Find("abc"), profile);
-  EXPECT_EQ(ProfileFileCache(directory, false).Find("abc"), std::nullopt);
-  ASSERT_TRUE(WriteFileAtomically(directory + "/abc.json", "{").ok());
-  EXPECT_EQ(cache.Find("abc"), std::nullopt);  // torn: measured again
+  return profile;
+}
+
+TEST(ProfileFileCache, GivesBackWhatItKept) {
+  const std::string directory = MakeTempDir();
+  std::vector<std::string> told;
+  const auto tell = [&](const std::string& line) { told.push_back(line); };
+  ProfileFileCache cache(directory, true, tell);
+  EXPECT_EQ(cache.Find("abc"), std::nullopt);
+  cache.Keep("abc", SmallProfile());
+  EXPECT_EQ(cache.Find("abc"), SmallProfile());
+  EXPECT_EQ(ProfileFileCache(directory, false, tell).Find("abc"), std::nullopt);
+  EXPECT_THAT(told, IsEmpty());
+}
+
+struct KeptRow {
+  const char* name;
+  std::function<std::string(Json)> text;  // of the file, from the good one
+  const char* told;
+};
+
+const KeptRow kKept[] = {
+    {"torn", [](const Json& json) { return json.dump().substr(0, 50); }, "line 1"},
+    {"empty", [](const Json&) { return ""; }, "line 1"},
+    {"an earlier version's", [](const Json& json) { return json["profile"].dump(); }, "form"},
+    {"a later version's",
+     [](Json json) {
+       json["form"] = kProfileForm + 1;
+       json["profile"]["brightness"] = "3";
+       return json.dump();
+     },
+     "of another version; this one writes form"},
+    {"a number that cannot be",
+     [](Json json) {
+       json["profile"]["coldStartSeconds"] = "-1";
+       return json.dump();
+     },
+     "profile.coldStartSeconds is -1, and must be seconds from 0 to"},
+    {"without a model",
+     [](Json json) {
+       json["profile"].erase("modelBytes");
+       return json.dump();
+     },
+     "it lacks trainingSamples or modelBytes"},
+};
+
+TEST(ProfileFileCache, WhatCannotBeUsedIsToldAndMeasuredAnew) {
+  const std::string directory = MakeTempDir();
+  std::vector<std::string> told;
+  ProfileFileCache cache(directory, true, [&](const std::string& line) { told.push_back(line); });
+  const std::string path = directory + "/abc.json";
+  cache.Keep("abc", SmallProfile());
+  const Json good = Json::parse(*ReadFile(path));
+  for (const KeptRow& row : kKept) {
+    SCOPED_TRACE(row.name);
+    told.clear();
+    ASSERT_TRUE(WriteFileAtomically(path, row.text(good)).ok());
+    EXPECT_EQ(cache.Find("abc"), std::nullopt);
+    ASSERT_EQ(told.size(), 1u);
+    EXPECT_THAT(told[0], AllOf(HasSubstr("the one kept in " + path), HasSubstr(row.told),
+                               HasSubstr("the job is profiled anew")));
+    cache.Keep("abc", SmallProfile());
+    EXPECT_EQ(cache.Find("abc"), SmallProfile()) << "the next measurement takes its place";
+  }
 }
 
 TEST(RunResults, ProfileIsYamlForAJob) {

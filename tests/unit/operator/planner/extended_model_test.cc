@@ -316,6 +316,21 @@ TEST(ExtendedModel, WhatThePlatformDoesNotSayOfItsStoreTheProfileSaw) {
   EXPECT_EQ(Predicted(said).predicted.seconds, Predicted(seen).predicted.seconds);
 }
 
+TEST(ExtendedModel, WorkersShareWhatTheStoreGivesAsManyStreams) {
+  PlannerInput input = Simple();  // 4 workers read 1,000 bytes
+  input.profile.store_bytes_per_second = 1000;
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted[Term::kLoad], 1);
+  input.profile.store_streams = {{1, 1000}, {2, 2000}, {6, 4000}};
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted[Term::kLoad], 1000.0 / 3000);
+  input.objective.fixed->functions = 10;
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted[Term::kLoad], 1000.0 / 4000) << "no more than seen";
+  // One stream was measured, which says less than several; who states it knows more.
+  input.platform.store_bytes_per_second = {500, Origin::kMeasured};
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted[Term::kLoad], 1000.0 / 4000);
+  input.platform.store_bytes_per_second = 500;
+  EXPECT_DOUBLE_EQ(Predicted(input).predicted[Term::kLoad], 1000.0 / 500);
+}
+
 TEST(ExtendedModel, AWorkerNeedsMemoryForModelAndBatch) {
   PlannerInput input = Simple();
   input.profile.worker_base_memory_mib = 200;
@@ -342,7 +357,7 @@ TEST(ExtendedModel, TheQuotaCountsServersAsWell) {
   input.platform.total_milli_cpu = 0;
   input.platform.total_memory_mib = 4 * 1024 + 512;
   EXPECT_TRUE(MakePlan(input)->feasible);
-  input.platform.total_memory_mib -= 1;
+  input.platform.total_memory_mib = 4 * 1024 + 511;
   EXPECT_EQ(MakePlan(input)->certificate.binding, std::vector<Limit>{Limit::kQuota});
 }
 
@@ -391,7 +406,13 @@ TEST(PlannerInput, SaysWhatIsWrong) {
   mentions([](auto* in) { in->profile.training_samples = 0; }, "profile.trainingSamples");
   mentions([](auto* in) { in->profile.model_bytes = -1; }, "profile.modelBytes");
   mentions([](auto* in) { in->profile.merge_bytes_per_second = -1; }, "mergeBytesPerSecond");
-  mentions([](auto* in) { in->profile.training_rate.table = {{2, 1}, {1, 1}}; }, "ascending");
+  mentions([](auto* in) { in->profile.training_rate.table = {{2, 1}, {1, 1}}; }, "sort the table");
+  mentions([](auto* in) { in->platform.store_request_seconds = -1; },
+           "platform.store.requestSeconds is -1, and must be seconds from 0");
+  mentions([](auto* in) { in->profile.cold_start_seconds = std::nan(""); },
+           "profile.coldStartSeconds is nan, and must be");
+  mentions([](auto* in) { in->platform.function_store_intercept = -1; },
+           "platform.function.storeBytesPerSecond is -1 bytes a second at best");
   mentions([](auto* in) { in->limits.epochs = 0; }, "training.epochs");
   mentions([](auto* in) { in->limits.global_batch_size = 0; }, "globalBatchSize");
   mentions([](auto* in) { in->limits.max_global_batch_size = 3; }, "exactly one");

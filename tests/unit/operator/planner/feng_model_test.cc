@@ -121,9 +121,9 @@ struct FengResult {
 // Written again from docs/theory.md, section 5.
 FengResult FengEquations(const PlannerInput& input, int n, int m, const Layers& layers) {
   const Platform& platform = input.platform;
-  const double bandwidth =
-      std::min(platform.function_store_slope * m + platform.function_store_intercept,
-               platform.store_bytes_per_second > 0 ? platform.store_bytes_per_second : 1e300);
+  const double bandwidth = std::min(
+      platform.function_store_slope * m + platform.function_store_intercept,
+      platform.store_bytes_per_second.Or(0) > 0 ? platform.store_bytes_per_second.Or(0) : 1e300);
   const double write = platform.store_request_seconds + input.profile.model_bytes / bandwidth;
   double merge = write;
   if (input.profile.merge_bytes_per_second > 0) {

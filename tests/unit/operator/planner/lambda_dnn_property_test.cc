@@ -72,7 +72,7 @@ std::optional<Times> Equations(const PlannerInput& input, int n, int m) {
     store = std::min(platform.function_store_slope * m + platform.function_store_intercept, store);
   }
   if (rate <= 0 || store <= 0) return std::nullopt;
-  const double network = std::min(platform.function_network_bytes_per_second,
+  const double network = std::min(platform.function_network_bytes_per_second.Or(0),
                                   limit(platform.parameter_server_network_bytes_per_second) / n);
   double local = 0;
   if (input.limits.global_batch_size) {

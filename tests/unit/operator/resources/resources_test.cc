@@ -110,6 +110,17 @@ TEST(SliceRequests, ARoleThatIsTakenOverHasASliceOfItsOwn) {
   EXPECT_NE(third.invocation, MakeTrainingSlice(job, {roles[1], 2}, 1, 10).invocation);
 }
 
+TEST(SliceRequests, AProfileRunsTheThreadsOfAPlanOfItsSize) {
+  Platform platform;
+  const auto threads = [&](int memory_mib) {
+    return MakeProfileSlice(Job{}, platform, 0, memory_mib, {}, 1, 10).plan.threads;
+  };
+  EXPECT_EQ(threads(4096), 1) << "without quotas a plan has one";
+  platform.milli_cpu_per_gib = 1000;
+  EXPECT_EQ(threads(512), 1);
+  EXPECT_EQ(threads(2048), 2);
+}
+
 TEST(SliceRequests, StartsAtTheCheckpointOfStatus) {
   Job job = PlannedJob(2, {1, 2}, 1, 1);
   const CheckpointReference checkpoint{"p/q", 40, 1, 3};

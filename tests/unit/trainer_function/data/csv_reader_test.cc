@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer_function/data/csv_reader.h"
 
+#include <sstream>
+
 #include "tests/unit/trainer_function/data/data_fixture.h"
 #include "trainer_function/data/line_reader.h"
 
@@ -154,8 +156,72 @@ TEST(CsvErrors, RaggedRowsNameTheLine) {
 TEST(CsvErrors, LabelsMustBeClasses) {
   EXPECT_THAT(MakeFixture("a,y\n1,3\n").Error().message(),
               AllOf(HasSubstr("line 2, column 2 ('y')"), HasSubstr("label 3 is outside")));
-  EXPECT_THAT(MakeFixture("a,y\n1,-1\n").Error().message(), HasSubstr("outside"));
+  EXPECT_THAT(MakeFixture("a,y\n1,-1\n").Error().message(), HasSubstr("label -1 is no class"));
   EXPECT_THAT(MakeFixture("a,y\n1,0.5\n").Error().message(), HasSubstr("no class number"));
+}
+
+struct ImpliedRow {
+  const char* name;
+  const char* labels;  // one a line
+  int classes;         // 0 = refused
+  const char* refused = "";
+};
+
+const ImpliedRow kImplied[] = {
+    {"two", "0\n1\n1\n", 2},
+    {"one, which is for the model to refuse", "0\n0\n0\n", 1},
+    {"with a decimal point", "0.0\n2.0\n1.0\n", 3},
+    {"as many as samples", "0\n1\n2\n", 3},
+    {"more than samples", "0\n1\n3\n", 0, "has labels up to 3 for 3 samples; set spec.dataset.cl"},
+    {"fractions", "0\n0.5\n1\n", 0,
+     "train.csv, line 3, column 2 ('y'): the label 0.5 is no class number; use 0, 1, 2, …, or "
+     "spec.training.loss: MSE"},
+    {"below zero", "0\n-1\n1\n", 0, "line 3, column 2 ('y'): the label -1 is no class number"},
+    {"no number", "0\nspam\n1\n", 0, "line 3, column 2 ('y'): 'spam' is not a number"},
+};
+
+TEST(Csv, WholeLabelsAreClassesWhereTheLossNeedsThem) {
+  for (const ImpliedRow& row : kImplied) {
+    SCOPED_TRACE(row.name);
+    std::string text = "a,y\n";
+    std::istringstream labels(row.labels);
+    for (std::string label; std::getline(labels, label);) text += "7," + label + "\n";
+    DataFixture fixture = MakeFixture(text, 0);
+    fixture.config.labels_imply_classes = true;
+    if (row.classes == 0) {
+      EXPECT_EQ(fixture.Error().code(), StatusCode::kInvalidArgument);
+      EXPECT_THAT(fixture.Error().message(), HasSubstr(row.refused));
+      continue;
+    }
+    const auto dataset = fixture.MustOpen();
+    EXPECT_EQ(dataset->info().classes, row.classes);
+    EXPECT_EQ(LoadAndRead(*dataset, {0, 1, 2}).labels.size(), 3u);
+  }
+}
+
+TEST(Csv, OpeningLooksAtAllLabelsWhereItIsAskedTo) {
+  DataFixture fixture = MakeFixture("a,y\n7,0\n7,3\n", 3);
+  EXPECT_TRUE(fixture.Open().ok());
+  fixture.config.check_labels = true;
+  EXPECT_THAT(fixture.Open().status().message(),
+              HasSubstr("line 3, column 2 ('y'): the label 3 is outside the classes 0 to 2"));
+  fixture.config.classes = 4;
+  EXPECT_EQ(fixture.MustOpen()->info().classes, 4);
+  fixture.config.classes = 0;
+  EXPECT_EQ(fixture.MustOpen()->info().classes, 0) << "numbers have no range";
+  fixture.File("test.csv", "a,y\n7,4\n");
+  fixture.config.classes = 4;
+  EXPECT_THAT(fixture.Open().status().message(), HasSubstr("test.csv, line 2"));
+}
+
+TEST(Csv, TestLabelsAreWithinTheClassesOfTheTrainingLabels) {
+  DataFixture fixture = MakeFixture("a,y\n7,0\n7,1\n", 0);
+  fixture.File("test.csv", "a,y\n7,2\n");
+  fixture.config.labels_imply_classes = true;
+  const auto dataset = fixture.MustOpen();
+  EXPECT_THAT(dataset->LoadTest({0, 1}).message(),
+              HasSubstr("label 2 is outside the classes 0 to 1; correct the file or "
+                        "spec.dataset.classes"));
 }
 
 TEST(CsvErrors, HeaderMistakesSayWhatToSet) {

@@ -212,6 +212,11 @@ TEST(IdxErrors, LabelsOutsideTheClassesNameTheRecord) {
   EXPECT_THAT(fixture.Error().message(),
               AllOf(HasSubstr(kLabels), HasSubstr("record 4"), HasSubstr("label 4"),
                     HasSubstr("spec.dataset.classes")));
+  EXPECT_TRUE(fixture.Open().ok()) << "only what is loaded is looked at";
+  fixture.config.check_labels = true;
+  EXPECT_THAT(fixture.Open().status().message(), HasSubstr("record 4: the label 4 is outside"));
+  fixture.config.classes = 5;
+  EXPECT_EQ(fixture.MustOpen()->info().classes, 5);
 }
 
 TEST(IdxErrors, CountsMustAgree) {

@@ -105,6 +105,27 @@ TEST(Npy, TargetsMayBeSeveralNumbers) {
   EXPECT_FLOAT_EQ(batch.targets[1], 3.0f / 9);
 }
 
+TEST(Npy, WholeLabelsAreClassesWhereTheLossNeedsThem) {
+  const std::string x = Npy("|u1", "(3, 1)", "abc");
+  const auto labels = [&](const std::string& y) {
+    DataFixture fixture = Arrays(x, y, 0);
+    fixture.config.labels_imply_classes = true;
+    return fixture;
+  };
+  const auto dataset = labels(Npy("<i8", "(3,)", Raw<int64_t>({0, 2, 1}))).MustOpen();
+  EXPECT_EQ(dataset->info().classes, 3);
+  EXPECT_THAT(LoadAndRead(*dataset, {0, 1, 2}).labels, ElementsAre(0, 2, 1));
+  EXPECT_EQ(labels(Npy("<f4", "(3,)", Raw<float>({0, 1, 1}))).MustOpen()->info().classes, 2);
+  EXPECT_THAT(labels(Npy("<i8", "(3,)", Raw<int64_t>({0, 3, 1}))).Error().message(),
+              AllOf(HasSubstr("y_train.npy has labels up to 3 for 3 samples"),
+                    HasSubstr("spec.training.loss: MSE")));
+  EXPECT_THAT(labels(Npy("<f4", "(3,)", Raw<float>({0, 0.5f, 1}))).Error().message(),
+              HasSubstr("y_train.npy, record 1: the label 0.5 is no class number"));
+  EXPECT_THAT(labels(Npy("<f4", "(3, 2)", Raw(std::vector<float>(6)))).Error().message(),
+              HasSubstr("2 numbers a sample where a label is one; if they are targets, set "
+                        "spec.training.loss: MSE"));
+}
+
 TEST(Npy, StoredArraysAreReadByRanges) {
   DataFixture fixture = Arrays(Npy("<f4", "(1000, 10)", Raw(std::vector<float>(10000, 1))),
                                Npy("|u1", "(1000,)", std::string(1000, '\1')));
@@ -159,6 +180,17 @@ TEST(NpyErrors, LabelsMustBeClasses) {
               HasSubstr("no class number"));
   EXPECT_THAT(Arrays(x, Npy("<f4", "(2, 2)", Raw<float>({0, 0, 0, 0}))).Error().message(),
               HasSubstr("leave out spec.dataset.classes"));
+}
+
+TEST(NpyErrors, OpeningLooksAtAllLabelsWhereItIsAskedTo) {
+  DataFixture fixture =
+      Arrays(Npy("|u1", "(2, 1)", "ab"), Npy("<i8", "(2,)", Raw<int64_t>({0, 3})), 3);
+  EXPECT_TRUE(fixture.Open().ok());
+  fixture.config.check_labels = true;
+  EXPECT_THAT(fixture.Open().status().message(),
+              HasSubstr("y_train.npy, record 1: the label 3 is outside the classes 0 to 2"));
+  fixture.config.classes = 4;
+  EXPECT_EQ(fixture.MustOpen()->info().classes, 4);
 }
 
 TEST(NpyErrors, CutEmptyAndUnequalArrays) {

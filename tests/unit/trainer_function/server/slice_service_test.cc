@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <memory>
 #include <variant>
@@ -31,6 +32,29 @@ HarnessJob SmallJob() {
 
 const Role kWorker = {RoleKind::kWorker, 0, {}};
 const Role kServer = {RoleKind::kServer, 0, {1, 0, 0}};
+
+// Keeps the largest batch that it was trained with.
+class CountingModel final : public TrainableModel {
+ public:
+  CountingModel(std::unique_ptr<TrainableModel> model,
+                std::shared_ptr<std::atomic<int64_t>> largest)
+      : model_(std::move(model)), largest_(std::move(largest)) {}
+  const ParameterManifest& manifest() const override { return model_->manifest(); }
+  void Initialize(uint64_t seed) override { model_->Initialize(seed); }
+  void SetParameters(std::span<const float> flat) override { model_->SetParameters(flat); }
+  void GetParameters(std::span<float> flat) const override { model_->GetParameters(flat); }
+  Result<StepResult> ForwardBackward(const Batch& batch, uint64_t step_seed,
+                                     std::span<float> gradient) override {
+    *largest_ = std::max(largest_->load(), batch.samples);
+    return model_->ForwardBackward(batch, step_seed, gradient);
+  }
+  Result<EvaluationResult> Evaluate(const Batch& batch) override { return model_->Evaluate(batch); }
+  Result<std::string> ExportTorchScript() override { return model_->ExportTorchScript(); }
+
+ private:
+  std::unique_ptr<TrainableModel> model_;
+  std::shared_ptr<std::atomic<int64_t>> largest_;
+};
 
 // A worker without its server waits until its budget ends: a slice that runs as long as a test
 // likes.
@@ -301,6 +325,62 @@ TEST_F(SliceServiceTest, AProfileMeasuresAndLeavesNothing) {
     EXPECT_GT(record.metrics.at(name), 0) << name;
   const auto left = ListAll(store_, "").value();
   ASSERT_EQ(left.size(), 1u) << "its completion record alone";
+}
+
+TEST_F(SliceServiceTest, AProfileExchangesSeveralObjectsAtOnce) {
+  FaultyObjectStore store(store_, runtime_, {});
+  std::atomic<int> writing = 0;
+  std::atomic<int> most = 0;
+  store.SetScript([&](StoreOperation operation, std::string_view, bool done) {
+    if (operation != StoreOperation::kPut) return OkStatus();
+    if (done) {
+      --writing;
+      return OkStatus();
+    }
+    most = std::max(most.load(), ++writing);
+    clock_.SleepFor(std::chrono::milliseconds(1));
+    return OkStatus();
+  });
+  SliceEnvironment environment = harness_.Environment(kWorker);
+  environment.open_store = [&](const StoreReference&) -> Result<std::unique_ptr<ObjectStore>> {
+    return BorrowStore(store);
+  };
+  SliceService service(runtime_, environment);
+  SliceRequest request = job_.Request({RoleKind::kProfile, 0, {}}, 0, std::nullopt);
+  request.profile.iterations = 2;
+  request.profile.batch_size = 16;
+  ASSERT_TRUE(service.Start(request).ok());
+  const SliceRecord record = Record(service, request.invocation);
+  ASSERT_EQ(record.outcome, SliceOutcome::kFinished) << record.error.ToString();
+  EXPECT_GT(most, 1);
+  EXPECT_LE(most, 4);
+  EXPECT_EQ(ListAll(store_, "").value().size(), 1u) << "its completion record alone";
+}
+
+TEST_F(SliceServiceTest, AProfileTellsTheMemoryOfABatchFromThatOfTheWorker) {
+  SliceEnvironment environment = harness_.Environment(kWorker);
+  // 100 MiB, the two vectors of the model, and what the largest batch so far took: a MiB a sample.
+  const int64_t vectors = 2 * job_.parameters * static_cast<int64_t>(sizeof(float));
+  auto largest = std::make_shared<std::atomic<int64_t>>(0);
+  environment.usage = [=] {
+    return ProcessUsage{0, (int64_t{100} << 20) + vectors + (largest->load() << 20)};
+  };
+  environment.make_model = [largest, inner = environment.make_model](
+                               const TrainingConfig& training, const DatasetInfo& dataset,
+                               int threads) -> Result<std::unique_ptr<TrainableModel>> {
+    LDNN_ASSIGN_OR_RETURN(std::unique_ptr<TrainableModel> model, inner(training, dataset, threads));
+    return std::unique_ptr<TrainableModel>(
+        std::make_unique<CountingModel>(std::move(model), largest));
+  };
+  SliceService service(runtime_, environment);
+  SliceRequest request = job_.Request({RoleKind::kProfile, 0, {}}, 0, std::nullopt);
+  request.profile.iterations = 2;
+  request.profile.batch_size = 16;
+  ASSERT_TRUE(service.Start(request).ok());
+  const SliceRecord record = Record(service, request.invocation);
+  ASSERT_EQ(record.outcome, SliceOutcome::kFinished) << record.error.ToString();
+  EXPECT_NEAR(record.metrics.at("baseMemoryMib"), 100, 1e-9);
+  EXPECT_NEAR(record.metrics.at("bytesPerSample"), 1 << 20, 1e-6);
 }
 
 TEST_F(SliceServiceTest, AProfileMeasuresForAsLongAsAsked) {

@@ -111,6 +111,36 @@ TEST(FitProfile, WhatAStepCostsBesideItsSamplesIsNotInTheRate) {
   EXPECT_EQ(fit->profile.start_cpu_seconds, 0.6) << "of the process' first slice";
 }
 
+TEST(FitProfile, TheStoreOfSeveralStreamsIsThatOfTheLeastThrottledFunction) {
+  std::vector<ProfileSample> samples = {Measured(1024, 0.1), Measured(256, 0.4)};
+  EXPECT_TRUE(FitProfile(samples, 32, {})->profile.store_streams.empty()) << "by older functions";
+  const double of_each[2][3] = {{1e8, 1.9e8, 1.8e8}, {0.5e8, 0.5e8, 0.5e8}};
+  for (size_t i = 0; i < samples.size(); ++i) {
+    for (size_t k = 0; k < std::size(kProbedStreams); ++k) {
+      samples[i].record.metrics[StoreStreamsMetric(kProbedStreams[k])] = of_each[i][k];
+    }
+  }
+  using Point = WorkloadProfile::StorePoint;
+  EXPECT_THAT(FitProfile(samples, 32, {})->profile.store_streams,
+              testing::ElementsAre(Point{1, 1e8}, Point{2, 1.9e8}, Point{4, 1.9e8}))
+      << "more streams are never slower together";
+}
+
+TEST(FitProfile, MemoryIsThatOfTheFirstSliceOfAProcess) {
+  std::vector<ProfileSample> samples = {Measured(1024, 0.1), Measured(512, 0.2),
+                                        Measured(256, 0.4)};
+  const double base[] = {150, 100, 160};
+  const double per_sample[] = {0, 5000, 10};
+  for (size_t i = 0; i < samples.size(); ++i) {
+    samples[i].record.metrics["baseMemoryMib"] = base[i];
+    samples[i].record.metrics["bytesPerSample"] = per_sample[i];
+  }
+  const auto fit = FitProfile(samples, 32, {});
+  ASSERT_TRUE(fit.ok());
+  EXPECT_EQ(fit->profile.worker_base_memory_mib, 100);
+  EXPECT_EQ(fit->profile.worker_bytes_per_sample, 5000);
+}
+
 TEST(AtSize, AStepTakesAsMuchLongerAsTheShareOfACoreIsSmaller) {
   Platform platform = TwoCores();
   ProfileSample whole = Measured(2048, 0.1);
@@ -126,6 +156,19 @@ TEST(AtSize, AStepTakesAsMuchLongerAsTheShareOfACoreIsSmaller) {
   platform.milli_cpu_per_gib = 0;
   EXPECT_THAT(AtSize(whole, platform, 256).record.profile_iteration_seconds,
               testing::Each(testing::DoubleEq(0.1)));
+}
+
+TEST(AtSize, StepsOfTwoThreadsTakeTwiceAsLongOnOneCore) {
+  const Platform platform = TwoCores();
+  ProfileSample whole = Measured(2048, 0.1);
+  whole.record.metrics["stepCpuSeconds"] = 0.2;
+  const auto seconds = [&](int memory_mib) {
+    return AtSize(whole, platform, memory_mib).record.profile_iteration_seconds.front();
+  };
+  EXPECT_DOUBLE_EQ(seconds(2048), 0.1);
+  EXPECT_DOUBLE_EQ(seconds(1536), 0.2) << "one thread, whatever is left of a second core";
+  EXPECT_DOUBLE_EQ(seconds(1024), 0.2);
+  EXPECT_DOUBLE_EQ(seconds(512), 0.4);
 }
 
 TEST(WithAWholeCore, AColdStartLosesWhatItsQuotaCost) {
