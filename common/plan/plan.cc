@@ -62,6 +62,11 @@ Status AggregationPlan::Validate() const {
   return OkStatus();
 }
 
+int64_t ExecutionPlan::epochs() const {
+  if (iterations_per_epoch <= 0) return 0;
+  return iterations / iterations_per_epoch + (iterations % iterations_per_epoch > 0 ? 1 : 0);
+}
+
 Status ExecutionPlan::Validate() const {
   LDNN_RETURN_IF_ERROR(aggregation.Validate());
   if (functions < 1 || aggregation.workers() != functions) {

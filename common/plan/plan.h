@@ -88,6 +88,8 @@ struct ExecutionPlan {
   int64_t block_elements = kDefaultBlockElements;
 
   ParameterBlocks blocks() const { return {parameters, block_elements}; }
+  // Of the job, the last may be short; 0 without iterations_per_epoch. Of any numbers.
+  int64_t epochs() const;
   Status Validate() const;
   friend bool operator==(const ExecutionPlan&, const ExecutionPlan&) = default;
 };

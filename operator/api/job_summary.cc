@@ -84,9 +84,10 @@ JobSummary Summarize(const JobStatus& status) {
     summary.memory = FormatMemoryMib(status.plan->memory_mib);
     summary.plan = DescribePlan(*status.plan);
     if (status.plan->iterations_per_epoch > 0) {
-      const int64_t per_epoch = status.plan->iterations_per_epoch;
-      const int64_t epochs = (status.plan->iterations + per_epoch - 1) / per_epoch;
-      const int64_t running = std::min(epochs, status.progress.iteration / per_epoch + 1);
+      const int64_t epochs = status.plan->epochs();
+      // A status may hold any number: no sum of two of them.
+      const int64_t before = status.progress.iteration / status.plan->iterations_per_epoch;
+      const int64_t running = std::min(epochs - 1, before) + 1;
       summary.epoch = std::to_string(running) + "/" + std::to_string(epochs);
     }
   }

@@ -61,11 +61,6 @@ bool IsRoot(const Role& role, const ExecutionPlan& plan) {
   return role.kind == RoleKind::kServer && role.position.level == plan.aggregation.server_layers();
 }
 
-int64_t EpochsOf(const ExecutionPlan& plan) {
-  const int64_t per_epoch = std::max<int64_t>(1, plan.iterations_per_epoch);
-  return (plan.iterations + per_epoch - 1) / per_epoch;
-}
-
 Binding::Binding(const ExecutionStatus& execution) {
   for (const BoundFunction& function : execution.functions) {
     by_role_.emplace(function.role, &function);
@@ -93,7 +88,7 @@ SliceRequest MakeTrainingSlice(const Job& job, const AssignedRole& role, int64_t
   const int64_t samples = job.status.profile.has_value() ? job.status.profile->training_samples : 0;
   request.training = BuildTrainingConfig(job.spec, samples, request.plan.global_batch_size);
   // All roles are told the same, whatever the spec says since.
-  request.training.epochs = EpochsOf(request.plan);
+  request.training.epochs = request.plan.epochs();
   if (job.status.execution.start_checkpoint.has_value()) {
     request.start = CheckpointFromJson(*job.status.execution.start_checkpoint);
   }

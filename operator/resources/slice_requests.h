@@ -27,9 +27,6 @@ std::vector<Role> PlannedRoles(const ExecutionPlan& plan);
 // Whether the role merges last: once it has done an iteration, the job has.
 bool IsRoot(const Role& role, const ExecutionPlan& plan);
 
-// That the plan trains, of which the last may be begun only.
-int64_t EpochsOf(const ExecutionPlan& plan);
-
 // status.execution.functions by role. Points into `execution`; one pass, however many there are.
 class Binding {
  public:

@@ -36,6 +36,24 @@ constexpr double kLongStepCpuSeconds = 0.1;
 
 ExchangeObjectName ProbeName(int probe) { return {ObjectKind::kGradient, probe, 0, 0, 0}; }
 
+// Seconds of exchanges. One that the quota held up tells of the quota, which is known, and not of
+// the store: it counts only where there are too few others.
+class ExchangeTimes {
+ public:
+  void Add(double seconds, bool throttled) {
+    all_.push_back(seconds);
+    if (!throttled) unthrottled_.push_back(seconds);
+  }
+  double last() const { return all_.empty() ? 0 : all_.back(); }
+  const std::vector<double>& OfTheStore(size_t fewest) const {
+    return unthrottled_.size() >= fewest ? unthrottled_ : all_;
+  }
+
+ private:
+  std::vector<double> all_;
+  std::vector<double> unthrottled_;
+};
+
 }  // namespace
 
 // A pull that waits for its object while `step` and then the push of it run, as in training.
@@ -171,45 +189,43 @@ Result<std::vector<double>> ExchangeProbe::TimeHandOvers(int64_t elements) {
     context_.runtime.clock.SleepFor(FromSeconds(std::min(exchange.seconds(), kMostWaitSeconds)));
     return OkStatus();
   };
-  // One that the quota held up tells of the quota, which is known, and not of the store.
-  std::vector<double> all;
-  std::vector<double> unthrottled;
+  ExchangeTimes times;
   const Instant begin = context_.runtime.clock.Now();
   for (int i = 0; i < kHandOverProbes; ++i) {
     const double elapsed = ToSeconds(context_.runtime.clock.Now() - begin);
     if (i >= kFewestHandOvers && elapsed > kHandOverSeconds) break;
     const double throttled = context_.phases.ThrottledSeconds();
     LDNN_RETURN_IF_ERROR(exchange.Run(ProbeName(i), wait));
-    all.push_back(exchange.seconds());
-    if (context_.phases.ThrottledSeconds() == throttled) unthrottled.push_back(all.back());
+    times.Add(exchange.seconds(), context_.phases.ThrottledSeconds() > throttled);
     context_.pace();
   }
-  return unthrottled.size() >= kFewestHandOvers ? unthrottled : all;
+  return times.OfTheStore(kFewestHandOvers);
 }
 
 Result<double> ExchangeProbe::TimeTogether(int streams, int64_t elements) {
   const auto payload = std::span<const float>(values_).first(static_cast<size_t>(elements));
   std::vector<std::unique_ptr<Exchange>> exchanges;
   for (int i = 0; i < streams; ++i) exchanges.push_back(std::make_unique<Exchange>(*this, payload));
-  std::vector<double> seconds;
+  ExchangeTimes times;
   const Instant first = context_.runtime.clock.Now();
   for (int round = 0; round < kMostTogether; ++round) {
     const double elapsed = ToSeconds(context_.runtime.clock.Now() - first);
     if (round >= kFewestTogether && elapsed > kTogetherSeconds) break;
     for (int i = 0; i < streams; ++i) exchanges[static_cast<size_t>(i)]->Await(ProbeName(i));
     // They have waited by the time that the objects come, as in TimeHandOvers.
-    const double wait = seconds.empty() ? 0 : std::min(seconds.back(), kMostWaitSeconds);
-    context_.runtime.clock.SleepFor(FromSeconds(wait));
+    context_.runtime.clock.SleepFor(FromSeconds(std::min(times.last(), kMostWaitSeconds)));
+    const double throttled = context_.phases.ThrottledSeconds();
     const Instant begin = context_.runtime.clock.Now();
     for (int i = 0; i < streams; ++i) exchanges[static_cast<size_t>(i)]->Push(ProbeName(i));
     for (const auto& exchange : exchanges) LDNN_RETURN_IF_ERROR(exchange->WaitArrived());
-    seconds.push_back(ToSeconds(context_.runtime.clock.Now() - begin));
+    const double seconds = ToSeconds(context_.runtime.clock.Now() - begin);
+    times.Add(seconds, context_.phases.ThrottledSeconds() > throttled);
     for (int i = 0; i < streams; ++i) {
       LDNN_RETURN_IF_ERROR(exchanges[static_cast<size_t>(i)]->CleanUp(ProbeName(i)));
     }
     context_.pace();
   }
-  return Median(seconds);
+  return Median(times.OfTheStore(kFewestTogether));
 }
 
 Status ExchangeProbe::MeasureStreams(double least_seconds) {

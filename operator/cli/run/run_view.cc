@@ -62,9 +62,7 @@ std::string JoinFitting(const std::vector<std::string>& parts, size_t columns) {
 }
 
 int64_t Epochs(const JobStatus& status) {
-  if (!status.plan.has_value() || status.plan->iterations_per_epoch <= 0) return 0;
-  const int64_t per_epoch = status.plan->iterations_per_epoch;
-  return (status.plan->iterations + per_epoch - 1) / per_epoch;
+  return status.plan.has_value() ? status.plan->epochs() : 0;
 }
 
 std::vector<std::string> Measurements(const JobStatus& status) {

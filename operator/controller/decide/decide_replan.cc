@@ -60,7 +60,7 @@ std::string ReasonOf(const JobSnapshot& snapshot) {
   const std::optional<PlannedInputs>& planned_for = job.status.execution.planned_for;
   const int64_t epochs = PlannedInputsOf(job.spec, job.status.execution).epochs;
   const bool same = !planned_for.has_value() || planned_for->epochs == epochs ||
-                    (planned_for->epochs == 0 && EpochsOf(*job.status.plan) == epochs);
+                    (planned_for->epochs == 0 && job.status.plan->epochs() == epochs);
   return same ? "the objective or the bounds changed" : "spec.training.epochs changed";
 }
 

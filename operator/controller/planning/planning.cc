@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "common/plan_json/plan_json.h"
 #include "operator/planner/extended_model.h"
@@ -119,13 +120,17 @@ bool PlanIsOutOfDate(const Job& job) {
   const std::optional<Plan>& plan = job.status.plan;
   if (!plan.has_value() || !execution.planned_for.has_value()) return false;
   PlannedInputs planned_for = *execution.planned_for;
-  if (planned_for.epochs == 0) planned_for.epochs = EpochsOf(*plan);
+  if (planned_for.epochs == 0) planned_for.epochs = plan->epochs();
   return planned_for != PlannedInputsOf(job.spec, execution);
 }
 
 int64_t IterationsWanted(const JobSpec& spec, const ExecutionPlan& plan, int64_t first_iteration) {
-  const int64_t begun = (first_iteration + PerEpoch(plan) - 1) / PerEpoch(plan);
-  return std::max(EpochsOf(spec), begun) * PerEpoch(plan);
+  const int64_t per_epoch = PerEpoch(plan);
+  const int64_t whole = first_iteration / per_epoch;
+  const int64_t begun = whole + (first_iteration % per_epoch > 0 ? 1 : 0);
+  // Of a status that holds any number the product may not fit.
+  const int64_t most = std::numeric_limits<int64_t>::max() / per_epoch;
+  return std::min(std::max(EpochsOf(spec), begun), most) * per_epoch;
 }
 
 int64_t CheckpointEveryOf(const JobSpec& spec, const Plan& plan) {

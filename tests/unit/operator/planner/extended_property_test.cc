@@ -19,7 +19,7 @@
 namespace lambdadnn {
 namespace {
 
-constexpr int kExtendedInstances = 100;
+constexpr int kExtendedInstances = 200;
 
 struct Evaluated {
   Point point;
