@@ -162,15 +162,15 @@ struct ProgressLine {
 
 enum class SliceOutcome { kStopped, kFinished, kFailed };
 
-// The last line. kStopped: go on at next_iteration with a new slice; kFinished: all iterations are
-// done and the final checkpoint (and, from worker 0, the model) is written; kFailed: `error` says
-// why.
 // Objects at once that a profile exchanges with the store, and the metric of their bytes a second.
 inline constexpr int kProbedStreams[] = {1, 2, 4};
 inline std::string StoreStreamsMetric(int streams) {
   return "storeBytesPerSecondOf" + std::to_string(streams);
 }
 
+// The last line. kStopped: go on at next_iteration with a new slice; kFinished: all iterations are
+// done and the final checkpoint (and, from worker 0, the model) is written; kFailed: `error` says
+// why.
 struct SliceRecord {
   std::string invocation;
   SliceOutcome outcome = SliceOutcome::kStopped;

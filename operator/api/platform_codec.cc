@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/api/platform_codec.h"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -45,6 +46,23 @@ void ReadNumbers(JsonReader* reader, std::string_view part, Platform* platform) 
     const bool read = field.unit == Unit::kMib ? ReadMebibytes(*reader, name, &value)
                                                : ReadAmount(reader, name, field.unit, &value);
     if (read) field.Give(platform, value);
+  }
+}
+
+// The numbers that a run measured, by their names in a platform file: who reads it again should not
+// take them for given.
+void ReadMeasured(JsonReader* reader, Platform* platform) {
+  std::vector<std::string> measured;
+  reader->Optional("measured", &measured);
+  for (const std::string& name : measured) {
+    const auto named = [&](const PlatformNumber& field) { return field.name == name; };
+    const auto fields = PlatformNumbers();
+    const auto field = std::find_if(fields.begin(), fields.end(), named);
+    if (field == fields.end()) {
+      reader->Report("measured", "names " + name + ", which is no number of a platform; remove it");
+    } else if (const OptionalQuantity number = field->get(*platform); number.known()) {
+      field->set(platform, OptionalQuantity(number, Origin::kMeasured));
+    }
   }
 }
 
@@ -129,6 +147,7 @@ Platform DecodePlatform(const Json& json, const std::string& path,
   if (const Json* prices = reader.Child("prices")) {
     DecodePrices(*prices, reader.PathOf("prices"), errors, &platform.prices);
   }
+  ReadMeasured(&reader, &platform);
   reader.Finish();
   return platform;
 }
@@ -158,6 +177,7 @@ Json PlatformToJson(const Platform& platform) {
   for (const PlatformNumber& field : PlatformNumbers()) {
     const OptionalQuantity number = field.get(platform);
     if (!number.known()) continue;
+    if (number.origin() == Origin::kMeasured) json["measured"].push_back(field.name);
     const double value = number;
     const auto [part, name] = PartAndName(field.name);
     Json& place = part.empty() ? json : json[std::string(part)];

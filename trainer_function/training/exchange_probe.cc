@@ -26,7 +26,7 @@ constexpr double kMostWaitSeconds = 0.2;
 constexpr int kFewestTogether = 3;
 constexpr int kMostTogether = 8;
 constexpr double kTogetherSeconds = 0.3;
-constexpr int64_t kMostTogetherElements = 1 << 20;
+constexpr int64_t kMostTogetherElements = 1 << 19;
 constexpr int kServerProbes = 5;
 // Objects of at least so many elements show what a byte costs; more of them show nothing new.
 constexpr int64_t kFewestElements = 1 << 16;

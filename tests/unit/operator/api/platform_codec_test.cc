@@ -45,6 +45,36 @@ TEST(PlatformCodec, WritesWhatItReads) {
   EXPECT_EQ(PlatformFromJson(PlatformToJson(Platform{})).value(), Platform{});
 }
 
+TEST(PlatformCodec, WhatWasMeasuredIsNotTakenForGiven) {
+  Platform platform;
+  platform.store_bytes_per_second = {4e8, Origin::kMeasured};
+  platform.store_request_seconds = 0.001;
+  Json json = PlatformToJson(platform);
+  EXPECT_EQ(json["measured"], Json::array({"store.bytesPerSecond"}));
+  const Platform read = PlatformFromJson(json).value();
+  EXPECT_EQ(read.store_bytes_per_second.origin(), Origin::kMeasured);
+  EXPECT_EQ(read.store_request_seconds.origin(), Origin::kGiven);
+  EXPECT_FALSE(read.total_milli_cpu.known());
+  json["measured"] = Json::array({"store.colour"});
+  EXPECT_NE(PlatformFromJson(json).status().message().find(
+                "measured: names store.colour, which is no number of a platform; remove it"),
+            std::string::npos);
+}
+
+TEST(PlatformCodec, ZeroOfWhatNothingRealHasIsNotStated) {
+  const Platform platform = PlatformFromJson(Json::parse(R"({"totalMilliCpu": 0,
+      "totalMemory": "0Mi", "functionTimeoutSeconds": 0, "prices": {"gibSecond": 0},
+      "store": {"bytesPerSecond": 0, "requestSeconds": 0}})"))
+                                .value();
+  EXPECT_FALSE(platform.total_milli_cpu.known());
+  EXPECT_FALSE(platform.total_memory_mib.known());
+  EXPECT_FALSE(platform.store_bytes_per_second.known());
+  EXPECT_FALSE(platform.store_request_seconds.known());
+  EXPECT_EQ(platform.function_timeout_seconds.origin(), Origin::kGiven) << "there is no limit";
+  EXPECT_EQ(platform.function_timeout_seconds, 0);
+  EXPECT_EQ(PlatformFromJson(Json::object())->function_timeout_seconds.origin(), Origin::kDefault);
+}
+
 TEST(PlatformCodec, AcceptsHelmValues) {
   const Json values = {{"platform", {{"maxFunctions", 7}}}};
   EXPECT_EQ(PlatformFromJson(values)->max_functions, 7);
