@@ -90,10 +90,11 @@ Result<PlanningOutcome> TimedPlan(const PlannerInput& input, Clock& clock, doubl
 }
 
 void PrintAssumptions(const PlanRequest& request) {
-  const char* label = "\n  assumed      ";
-  for (const Assumption& assumption : AssumptionsOf(request.input)) {
-    std::printf("%s%s: %s\n", label, assumption.field.c_str(), assumption.taken.c_str());
-    label = "               ";
+  const std::vector<Assumption> assumptions = AssumptionsOf(request.input);
+  if (assumptions.empty()) return;
+  std::printf("\n  assumed, since the profile or the platform does not say\n");
+  for (const Assumption& assumption : assumptions) {
+    std::printf("    %s\n      %s\n", assumption.field.c_str(), assumption.taken.c_str());
   }
 }
 

@@ -37,19 +37,25 @@ double Smallest(double a, double b) {  // of two bandwidths of which zero is unl
   return b <= 0 ? a : std::min(a, b);
 }
 
-// What was measured with several streams tells more than one stream did, but no more than somebody
-// who knows the store.
+// What somebody states of a store counts before what the profile saw through the functions' own
+// transport, and that before what a probe measured with one request at a time.
+bool IsStated(const OptionalQuantity& quantity) {
+  return quantity.known() && quantity.origin() != Origin::kMeasured;
+}
+double OfStore(const OptionalQuantity& platform, const OptionalQuantity& profile) {
+  return IsStated(platform) || !profile.known() ? platform : profile;
+}
+
 const std::vector<WorkloadProfile::StorePoint>* StreamsOf(const PlannerInput& input) {
-  if (input.profile.store_streams.empty()) return nullptr;
-  const OptionalQuantity& stated = input.platform.store_bytes_per_second;
-  if (stated.known() && stated.origin() != Origin::kMeasured) return nullptr;
-  return &input.profile.store_streams;
+  const bool counts =
+      !input.profile.store_streams.empty() && !IsStated(input.platform.store_bytes_per_second);
+  return counts ? &input.profile.store_streams : nullptr;
 }
 
 // An iteration ends when the last of n workers has handed over its gradients and got the weights:
 // both take about the mean of a hand-over, and the slowest of n as much longer.
 double StragglerSeconds(const PlannerInput& input, int functions) {
-  if (input.platform.store_request_seconds > 0) return 0;  // the platform speaks of its store
+  if (IsStated(input.platform.store_request_seconds)) return 0;
   return std::numbers::sqrt2 * input.profile.store_deviation_seconds * ExpectedLargest(functions);
 }
 
@@ -66,12 +72,12 @@ ExtendedModel::ExtendedModel(const PlannerInput& input, std::vector<int> memory_
     : input_(input),
       cores_(CoresOf(input.platform)),
       store_streams_(StreamsOf(input)),
-      store_bytes_per_second_(
-          store_streams_ != nullptr
-              ? store_streams_->back().bytes_per_second
-              : input.platform.store_bytes_per_second.Or(input.profile.store_bytes_per_second)),
+      store_bytes_per_second_(store_streams_ != nullptr
+                                  ? store_streams_->back().bytes_per_second
+                                  : OfStore(input.platform.store_bytes_per_second,
+                                            input.profile.store_bytes_per_second)),
       store_request_seconds_(
-          input.platform.store_request_seconds.Or(input.profile.store_request_seconds)),
+          OfStore(input.platform.store_request_seconds, input.profile.store_request_seconds)),
       batches_(input),
       parameters_(ParametersOf(input)),
       memory_mib_(std::move(memory_mib)) {}

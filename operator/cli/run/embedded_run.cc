@@ -182,11 +182,7 @@ Status EmbeddedRun::PreparePlatform() {
     if (options_.platform_file.empty()) {
       LDNN_ASSIGN_OR_RETURN(const std::unique_ptr<ObjectStore> probed,
                             OpenJobStore(MakeStoreReference(job), {}, "", runtime_, kProbeSeconds));
-      // Profiling measures the store through the functions' own transport, which tells more.
-      Platform with_store = platform_;
-      const Status measured = MeasureStore(runtime_, *probed, &with_store);
-      const std::optional<WorkloadProfile>& given = job.spec.profile;
-      if (given && given->store_request_seconds == 0) platform_ = with_store;
+      const Status measured = MeasureStore(runtime_, *probed, &platform_);
       if (!measured.ok()) {
         return UnavailableError("the object store " + probed->Describe() +
                                 " cannot be used: " + measured.message());
