@@ -174,6 +174,7 @@ TEST(FengModel, TheSearchEqualsTryingEveryTree) {
     platform.store_bytes_per_second = choose.Chance(0.5) ? 0 : choose.Scale(1e7, 1e9);
     platform.function_store_intercept = choose.Real(-1e7, 1e8);
     platform.function_store_slope = choose.Scale(1e3, 1e5);
+    LetSomeSizeRun(&platform);
     platform.store_request_seconds = choose.Chance(0.2) ? 0 : choose.Scale(1e-4, 0.1);
     input.profile.merge_bytes_per_second = choose.Chance(0.3) ? 0 : choose.Scale(1e8, 1e10);
     if (choose.Chance(0.5)) input.aggregation.placement = Placement::kDedicated;

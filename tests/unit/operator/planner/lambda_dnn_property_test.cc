@@ -53,6 +53,7 @@ PlannerInput RandomInput(uint64_t seed) {
   if (choose.Chance(0.5)) {
     platform.function_store_slope = choose.Real(0, 1e5);
     platform.function_store_intercept = choose.Real(-1e7, 1e8);
+    LetSomeSizeRun(&platform);
   }
   return input;
 }

@@ -4,6 +4,7 @@
 
 #include "operator/planner/planner.h"
 #include "tests/unit/operator/planner/chooser.h"
+#include "tests/unit/operator/planner/planner_fixtures.h"
 
 namespace lambdadnn {
 
@@ -13,8 +14,13 @@ inline void AddSeenStore(Chooser* choose, PlannerInput* input) {
   input->profile.store_bytes_per_second = choose->Scale(1e7, 1e10);
   input->profile.store_request_seconds = choose->Scale(1e-4, 0.1);
   input->profile.store_deviation_seconds = choose->Scale(1e-5, 0.1);
-  if (choose->Chance(0.7)) input->platform.store_bytes_per_second = 0;
-  if (choose->Chance(0.7)) input->platform.store_request_seconds = 0;
+  if (choose->Chance(0.5)) {
+    const double one = choose->Scale(1e7, 1e9);
+    input->profile.store_streams = {
+        {1, one}, {2, one * choose->Real(1, 2)}, {4, one * choose->Real(2, 4)}};
+  }
+  if (choose->Chance(0.7)) input->platform.store_bytes_per_second = {};
+  if (choose->Chance(0.7)) input->platform.store_request_seconds = {};
 }
 
 inline void AddMachines(Chooser* choose, Platform* platform) {
@@ -74,6 +80,7 @@ inline PlannerInput RandomExtendedInput(uint64_t seed) {
   if (choose.Chance(0.8)) {
     platform.function_store_intercept = choose.Real(-1e6, 1e8);
     platform.function_store_slope = choose.Real(-1e4, 1e5);
+    LetSomeSizeRun(&platform);
   }
   platform.store_bytes_per_second = choose.Chance(0.3) ? 0 : choose.Scale(1e7, 1e10);
   platform.store_request_seconds = choose.Chance(0.2) ? 0 : choose.Scale(1e-4, 0.1);
