@@ -76,10 +76,21 @@ def predict(lambdadnn, record, run):
         name: float(predicted.get(name, 0)) * (iterations if each else 1) for name, each in TERMS}
 
 
+def counted_runs(record):
+    """Those that were not disturbed; all, if each was."""
+    return [run for run in record["runs"] if not run["disturbed"]] or record["runs"]
+
+
+def spread_of(record):
+    """How much longer the longest run took than the shortest: no prediction can be nearer to all of them."""
+    seconds = [run["seconds"] for run in record["runs"]]
+    return max(seconds) / min(seconds) - 1
+
+
 def errors_of(lambdadnn, record):
-    """Medians over the runs that were not disturbed (all, if each was): predicted / actual - 1 in all, and by
-    term (predicted - actual) / seconds in all."""
-    runs = [run for run in record["runs"] if not run["disturbed"]] or record["runs"]
+    """Medians over the runs that count: predicted / actual - 1 in all, and by term
+    (predicted - actual) / seconds in all."""
+    runs = counted_runs(record)
     totals, terms = [], {name: [] for name, _ in TERMS}
     for run in runs:
         seconds, predicted = predict(lambdadnn, record, run)

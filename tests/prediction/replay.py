@@ -32,17 +32,20 @@ def replay(lambdadnn, folder):
     if not records:
         return [f"no records in {folder}; tests/prediction/record.py makes them"]
     width = max(len(record["name"]) for record in records)
-    lines = [f"{'':{width}}  runs {'all':>8}" + "".join(f"{SHORT[name]:>9}" for name, _ in prediction_records.TERMS)]
+    lines = [f"{'':{width}}  runs {'spread':>7} {'all':>8}" + "".join(f"{SHORT[name]:>9}" for name, _ in prediction_records.TERMS)]
     by_kind = {False: [], True: []}
     for record in records:
         total, terms = prediction_records.errors_of(lambdadnn, record)
         by_kind[record["heldOut"]].append(total)
         quiet = sum(not run["disturbed"] for run in record["runs"])
-        lines.append(f"{record['name']:{width}} {quiet:>3}/{len(record['runs'])} {total:>+8.1%}"
+        spread = prediction_records.spread_of(record)
+        lines.append(f"{record['name']:{width}} {quiet:>3}/{len(record['runs'])} {spread:>7.1%} {total:>+8.1%}"
                      + "".join(f"{terms[name]:>+9.1%}" for name, _ in prediction_records.TERMS)
                      + ("  held out" if record["heldOut"] else ""))
+    spreads = [prediction_records.spread_of(record) for record in records]
     return [*lines, "", summary("all", by_kind[False] + by_kind[True]), summary("fitted", by_kind[False]),
-            summary("held out", by_kind[True])]
+            summary("held out", by_kind[True]),
+            f"repeats of one plan differ by: median {statistics.median(spreads):.1%}, worst {max(spreads):.1%}"]
 
 
 def main():

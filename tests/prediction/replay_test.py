@@ -56,7 +56,7 @@ class Replay(unittest.TestCase):
         self.assertAlmostEqual(terms["computeSeconds"], -0.5, delta=1e-6)
         self.assertAlmostEqual(terms["communicationSeconds"], 0, delta=1e-6)
         text = "\n".join(replay.replay(self.lambdadnn, self.folder))
-        self.assertIn(f"{record.name_of(PLAN)}   1/1   -50.0%", text)
+        self.assertIn(f"{record.name_of(PLAN)}   1/1    0.0%   -50.0%", text)
         self.assertIn("all: median 50.0%, worst -50.0% of 1 plans", text)
 
     def test_disturbed_runs_count_only_where_there_are_no_others(self):
@@ -65,6 +65,8 @@ class Replay(unittest.TestCase):
         self.write(self.exact(), slow, copy.deepcopy(slow))
         total, _ = prediction_records.errors_of(self.lambdadnn, self.record)
         self.assertAlmostEqual(total, 0, delta=1e-6)
+        self.assertIn("repeats of one plan differ by: median 300.0%, worst 300.0%",
+                      replay.replay(self.lambdadnn, self.folder))
         self.write(slow)
         total, _ = prediction_records.errors_of(self.lambdadnn, self.record)
         self.assertAlmostEqual(total, -0.75, delta=1e-6)
