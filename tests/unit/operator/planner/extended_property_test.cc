@@ -167,9 +167,9 @@ TEST(ExtendedSearch, EqualsBruteForceForEveryObjective) {
   }
   // The instances are not all of one trivial kind.
   EXPECT_GT(feasible, kExtendedInstances / 3);
-  EXPECT_GT(layered, 5);
-  EXPECT_GT(sharded, 20);
-  EXPECT_GT(crowded, 20);
+  EXPECT_GT(layered, kExtendedInstances / 80);
+  EXPECT_GT(sharded, kExtendedInstances / 20);
+  EXPECT_GT(crowded, kExtendedInstances / 20);
 }
 
 TEST(ExtendedSearch, TheFrontAndTheRunnersUpEqualBruteForce) {

@@ -193,6 +193,8 @@ TEST_F(AdmissionQueueTest, ProfilingNeedsNoMoreThanThereIs) {
   world_.functions.capacity_milli_cpu = static_cast<int64_t>(whole.milli_cpu / 2);
   world_.functions.set_capacity_mib(static_cast<int64_t>(whole.memory_mib * 10));
   world_.RestartController();
+  // A plan that fits as well.
+  measured["spec"]["functions"] = {{"max", 2}};
   Create(measured);
   Json later = Named("b");
   later["spec"].erase("profile");
