@@ -1,25 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/api/platform_codec.h"
 
-#include <cmath>
-
 #include "common/base/quantity.h"
+#include "common/json/amount_field.h"
 #include "common/json/memory_field.h"
+#include "operator/api/price_book.h"
 #include "operator/api/removed_fields.h"
 
 namespace lambdadnn {
 namespace {
-
-// A decimal that must not be negative.
-void Amount(JsonReader* reader, const char* name, double* out) {
-  double value = 0;
-  if (!reader->Optional(name, &value)) return;
-  if (!(value >= 0) || !std::isfinite(value)) {
-    reader->Report(name, "must not be negative");
-    return;
-  }
-  *out = value;
-}
 
 void Count(JsonReader* reader, const char* name, int* out) {
   int value = 0;
@@ -45,7 +34,7 @@ void DecodeMemory(const Json& json, const std::string& path, std::vector<FieldEr
 void DecodeFunction(const Json& json, const std::string& path, std::vector<FieldError>* errors,
                     Platform* platform) {
   JsonReader reader(json, path, errors);
-  Amount(&reader, "networkBytesPerSecond", &platform->function_network_bytes_per_second);
+  ReadAmount(reader, "networkBytesPerSecond", &platform->function_network_bytes_per_second);
   if (const Json* store = reader.Child("storeBytesPerSecond")) {
     if (store->is_object()) {
       JsonReader line(*store, reader.PathOf("storeBytesPerSecond"), errors);
@@ -53,22 +42,9 @@ void DecodeFunction(const Json& json, const std::string& path, std::vector<Field
       line.Optional("intercept", &platform->function_store_intercept);
       line.Finish();
     } else {
-      Amount(&reader, "storeBytesPerSecond", &platform->function_store_intercept);
+      ReadAmount(reader, "storeBytesPerSecond", &platform->function_store_intercept);
     }
   }
-  reader.Finish();
-}
-
-void DecodePrices(const Json& json, const std::string& path, std::vector<FieldError>* errors,
-                  Platform::Prices* prices) {
-  JsonReader reader(json, path, errors);
-  Amount(&reader, "gibSecond", &prices->gib_second);
-  Amount(&reader, "vcpuSecond", &prices->vcpu_second);
-  Amount(&reader, "request", &prices->put_request);  // one price for both verbs
-  prices->get_request = prices->put_request;
-  Amount(&reader, "putRequest", &prices->put_request);
-  Amount(&reader, "getRequest", &prices->get_request);
-  Amount(&reader, "invocation", &prices->invocation);
   reader.Finish();
 }
 
@@ -81,31 +57,32 @@ Platform DecodePlatform(const Json& json, const std::string& path,
   if (const Json* memory = reader.Child("memory")) {
     DecodeMemory(*memory, reader.PathOf("memory"), errors, &platform.memory);
   }
-  Amount(&reader, "milliCpuPerGiB", &platform.milli_cpu_per_gib);
-  Amount(&reader, "cpuBurstSeconds", &platform.cpu_burst_seconds);
+  ReadAmount(reader, "milliCpuPerGiB", &platform.milli_cpu_per_gib);
+  ReadAmount(reader, "cpuBurstSeconds", &platform.cpu_burst_seconds);
   reader.Optional("quotaWhileStarting", &platform.quota_while_starting);
-  Amount(&reader, "totalMilliCpu", &platform.total_milli_cpu);
+  ReadAmount(reader, "totalMilliCpu", &platform.total_milli_cpu);
   ReadMebibytes(reader, "totalMemory", &platform.total_memory_mib);
   ReadMebibytes(reader, "sidecarMemory", &platform.sidecar_memory_mib);
   Count(&reader, "maxFunctions", &platform.max_functions);
-  Amount(&reader, "functionTimeoutSeconds", &platform.function_timeout_seconds);
+  ReadAmount(reader, "functionTimeoutSeconds", &platform.function_timeout_seconds);
   if (const Json* function = reader.Child("function")) {
     DecodeFunction(*function, reader.PathOf("function"), errors, &platform);
   }
   if (const Json* server = reader.Child("parameterServer")) {
     JsonReader nested(*server, reader.PathOf("parameterServer"), errors);
-    Amount(&nested, "networkBytesPerSecond", &platform.parameter_server_network_bytes_per_second);
-    Amount(&nested, "pricePerSecond", &platform.parameter_server_price_per_second);
+    ReadAmount(nested, "networkBytesPerSecond",
+               &platform.parameter_server_network_bytes_per_second);
+    ReadAmount(nested, "pricePerSecond", &platform.parameter_server_price_per_second);
     nested.Finish();
   }
   if (const Json* store = reader.Child("store")) {
     JsonReader nested(*store, reader.PathOf("store"), errors);
-    Amount(&nested, "bytesPerSecond", &platform.store_bytes_per_second);
-    Amount(&nested, "requestSeconds", &platform.store_request_seconds);
+    ReadAmount(nested, "bytesPerSecond", &platform.store_bytes_per_second);
+    ReadAmount(nested, "requestSeconds", &platform.store_request_seconds);
     nested.Finish();
   }
   if (const Json* prices = reader.Child("prices")) {
-    DecodePrices(*prices, reader.PathOf("prices"), errors, &platform.prices);
+    platform.prices = DecodePriceBook(*prices, reader.PathOf("prices"), errors);
   }
   reader.Finish();
   return platform;
@@ -130,7 +107,7 @@ Json PlatformToJson(const Platform& platform) {
     store_bandwidth = {{"slope", platform.function_store_slope},
                        {"intercept", platform.function_store_intercept}};
   }
-  return {
+  Json json = {
       {"memory",
        {{"min", FormatMemoryMib(platform.memory.min_mib)},
         {"max", FormatMemoryMib(platform.memory.max_mib)},
@@ -152,13 +129,9 @@ Json PlatformToJson(const Platform& platform) {
       {"store",
        {{"bytesPerSecond", platform.store_bytes_per_second},
         {"requestSeconds", platform.store_request_seconds}}},
-      {"prices",
-       {{"gibSecond", platform.prices.gib_second},
-        {"vcpuSecond", platform.prices.vcpu_second},
-        {"putRequest", platform.prices.put_request},
-        {"getRequest", platform.prices.get_request},
-        {"invocation", platform.prices.invocation}}},
   };
+  if (platform.prices != Platform::Prices{}) json["prices"] = PriceBookToJson(platform.prices);
+  return json;
 }
 
 }  // namespace lambdadnn

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "common/base/statistics.h"
+#include "common/plan/money.h"
 
 namespace lambdadnn {
 namespace {
@@ -48,6 +49,7 @@ Platform LocalPlatform(const Machine& machine) {
   platform.max_functions = kMaxFunctions;
   platform.function_timeout_seconds = 900;
   platform.prices.gib_second = kGibSecondPrice;
+  platform.prices.currency = kUsDollar;
   return platform;
 }
 
