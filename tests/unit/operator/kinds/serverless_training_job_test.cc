@@ -64,7 +64,8 @@ TEST_F(JobsOnTheServer, BadJobsAreRefusedWithPaths) {
   const Status refused = Create(object).status();
   EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(refused.message(), HasSubstr("spec.training.epochs: 0 is too small"));
-  EXPECT_THAT(refused.message(), HasSubstr("spec.objective: set deadlineSeconds or finishBy, not both"));
+  EXPECT_THAT(refused.message(),
+              HasSubstr("spec.objective: set deadlineSeconds or finishBy, not both"));
   EXPECT_THAT(refused.message(), HasSubstr("spec.typo: is not a field here"));
 }
 
