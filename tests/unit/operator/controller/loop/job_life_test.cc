@@ -343,13 +343,13 @@ TEST_F(JobLifeTest, BestEffortTrainsWhereTheDeadlineCannotBeMet) {
 
 TEST_F(JobLifeTest, ATimeThatHasPassedFailsBeforeAnythingIsMeasured) {
   Json job = JobWorld::MinimalJob();
-  job["spec"]["objective"] = {{"finishBy", "2000-01-31T12:00:00Z"}, {"bestEffort", true}};
+  job["spec"]["objective"] = {{"finishBy", "1960-01-31T12:00:00Z"}, {"bestEffort", true}};
   job["spec"].erase("profile");
   world_.Create(job);
   ASSERT_TRUE(world_.RunUntilFinished(30));
   EXPECT_EQ(world_.Reason("Failed"), "True/Infeasible");
   EXPECT_THAT(FindCondition(world_.Read(), "Failed")->message,
-              HasSubstr("spec.objective.finishBy is 2000-01-31T12:00:00Z, in the past"));
+              HasSubstr("spec.objective.finishBy is 1960-01-31T12:00:00Z, in the past"));
   EXPECT_THAT(world_.functions.started(), IsEmpty());
 }
 
