@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a platform charges for a run, and the price of it: the one place where dollars are made of
-// what was used. The planner predicts with it, the controller bills with it, so that a run that
+// What a platform charges for a run, and the price of it: the one place where money is made of what
+// was used. The planner predicts with it, the controller bills with it, so that a run that
 // takes what was predicted costs what was predicted.
 #pragma once
 
@@ -16,13 +16,19 @@ struct Bill {
   double put_requests = 0;  // PUT and LIST
   double get_requests = 0;  // GET and HEAD, also of what is not there
   double invocations = 0;   // slices that were begun
+  double node_hours = 0;    // of the node that prices.node_hour is about
 
   Bill& operator+=(const Bill& other);
   friend bool operator==(const Bill&, const Bill&) = default;
 };
 
-// US dollars.
+// In the currency of the prices.
 double PriceOf(const Platform::Prices& prices, const Bill& bill);
+// Whether whatever is used costs nothing.
+bool AllZero(const Platform::Prices& prices);
+// Of a MiB of functions, with the CPU that comes with it, for a second: what papers call p. Their
+// models have no sidecars, and CPU in proportion to memory, so that it is the same for all sizes.
+double MibSecondPrice(const Platform& platform);
 
 // Of `count` functions of this size, for so long.
 Bill FunctionBill(const Platform& platform, int memory_mib, double count, double seconds);

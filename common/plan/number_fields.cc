@@ -25,7 +25,7 @@ constexpr UnitRange kUnitRanges[] = {
     {Unit::kMib, "MiB", 1e9},
     {Unit::kMilliCpu, "thousandths of a core", 1e9},
     {Unit::kShare, "a share", 1e9},
-    {Unit::kDollars, "dollars", 1e9},
+    {Unit::kMoney, "money", 1e9},
 };
 
 constexpr bool InOrder() {
@@ -95,6 +95,7 @@ constexpr ProfileNumber kProfileMemory =
     OfProfile<&Profile::worker_base_memory_mib>("workerBaseMemory", Unit::kMib);
 
 using Prices = Platform::Prices;
+using NodeHour = Prices::NodeHour;
 
 constexpr PlatformNumber kPlatformNumbers[] = {
     OfPlatform<&Platform::milli_cpu_per_gib>("milliCpuPerGiB", Unit::kMilliCpu, Zero::kNotStated),
@@ -109,16 +110,22 @@ constexpr PlatformNumber kPlatformNumbers[] = {
     OfPlatform<&Platform::parameter_server_network_bytes_per_second>(
         "parameterServer.networkBytesPerSecond", Unit::kBytesPerSecond, Zero::kNotStated),
     OfPlatform<&Platform::parameter_server_price_per_second>("parameterServer.pricePerSecond",
-                                                             Unit::kDollars),
+                                                             Unit::kMoney),
     OfPlatform<&Platform::store_bytes_per_second>("store.bytesPerSecond", Unit::kBytesPerSecond,
                                                   Zero::kNotStated),
     OfPlatform<&Platform::store_request_seconds>("store.requestSeconds", Unit::kSeconds,
                                                  Zero::kNotStated),
-    OfPlatform<&Platform::prices, &Prices::gib_second>("prices.gibSecond", Unit::kDollars),
-    OfPlatform<&Platform::prices, &Prices::vcpu_second>("prices.vcpuSecond", Unit::kDollars),
-    OfPlatform<&Platform::prices, &Prices::put_request>("prices.putRequest", Unit::kDollars),
-    OfPlatform<&Platform::prices, &Prices::get_request>("prices.getRequest", Unit::kDollars),
-    OfPlatform<&Platform::prices, &Prices::invocation>("prices.invocation", Unit::kDollars),
+    OfPlatform<&Platform::prices, &Prices::gib_second>("prices.gibSecond", Unit::kMoney),
+    OfPlatform<&Platform::prices, &Prices::vcpu_second>("prices.vcpuSecond", Unit::kMoney),
+    OfPlatform<&Platform::prices, &Prices::put_request>("prices.putRequest", Unit::kMoney),
+    OfPlatform<&Platform::prices, &Prices::get_request>("prices.getRequest", Unit::kMoney),
+    OfPlatform<&Platform::prices, &Prices::invocation>("prices.invocation", Unit::kMoney),
+    OfPlatform<&Platform::prices, &Prices::node_hour, &NodeHour::price>("prices.nodeHour.price",
+                                                                        Unit::kMoney),
+    OfPlatform<&Platform::prices, &Prices::node_hour, &NodeHour::milli_cpu>("prices.nodeHour.cores",
+                                                                            Unit::kMilliCpu),
+    OfPlatform<&Platform::prices, &Prices::node_hour, &NodeHour::memory_mib>(
+        "prices.nodeHour.memory", Unit::kMib),
 };
 
 template <typename Owner>

@@ -21,7 +21,7 @@ enum class Unit {
   kMib,
   kMilliCpu,
   kShare,
-  kDollars,
+  kMoney,
 };
 
 // Empty for a number in its unit's range (zero is), else what is wrong with it, after its name:

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Input of the planner: the workload's profile, the platform and the objective. The API object has
 // the same fields in JSON (docs/reference/api.md, spec.profile; docs/formats.md, "Platform file").
-// Sizes in bytes (papers' MB = 10^6), memory in MiB, times in seconds, costs in US dollars. A
-// number that matters where it is not known says so (OptionalQuantity); of the others zero adds
-// nothing.
+// Sizes in bytes (papers' MB = 10^6), memory in MiB, times in seconds, costs in the currency of the
+// platform's prices. A number that matters where it is not known says so (OptionalQuantity); of the
+// others zero adds nothing.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "common/base/status.h"
 #include "common/plan/exchange_cpu.h"
 #include "common/plan/optional_quantity.h"
@@ -123,12 +124,23 @@ struct Platform {
   // B_s and the latency of one request; not known = the profile's.
   OptionalQuantity store_bytes_per_second;
   OptionalQuantity store_request_seconds;
+  // The price book (docs/formats.md). Functions are priced by what they have of memory and cores,
+  // or by the larger of their shares of a node.
   struct Prices {
     double gib_second = 0;
     double vcpu_second = 0;
     double put_request = 0;
     double get_request = 0;
     double invocation = 0;
+    struct NodeHour {
+      double price = 0;  // 0 = nothing is priced so
+      double milli_cpu = 0;
+      double memory_mib = 0;
+      friend bool operator==(const NodeHour&, const NodeHour&) = default;
+    } node_hour = {};
+    std::string currency = {};  // three capital letters; empty = no book, where all prices are zero
+    std::optional<WallTime> valid_from = {};
+    std::optional<WallTime> valid_until = {};
     friend bool operator==(const Prices&, const Prices&) = default;
   } prices;
   friend bool operator==(const Platform&, const Platform&) = default;
@@ -150,11 +162,20 @@ double CoresOf(const Platform& platform);
 // its own, in multiples of the CPU time of a start. `core_share`: of a core, a function's quota.
 double StartSlowdown(const Platform& platform, int functions, double core_share);
 
-// Exactly one member is set.
+// What a plan must reach: `fixed` alone, or any of a deadline, a budget and a ratio. With a
+// deadline (and a budget) the cheapest plan within both is wanted, with a budget alone the fastest,
+// with a ratio the one of the least cost^weight x time^(1 - weight) within what else is set.
 struct Objective {
   std::optional<double> deadline_seconds;
-  std::optional<double> budget;  // US dollars
+  // The same as a time, which whoever knows the time makes a deadline of; not both in a job. The
+  // planner is given both, and tells the time that would do where there is no plan.
+  std::optional<WallTime> finish_by;
+  std::optional<double> budget;  // in the currency of the prices
   bool performance_cost_ratio = false;
+  // From 0 (time alone) to 1 (cost alone). A ratio needs it or a deadline; without it a half.
+  std::optional<double> cost_weight;
+  // Where no plan meets the deadline: the fastest within the budget instead of none.
+  bool best_effort = false;
   struct Fixed {
     int functions = 0;
     int memory_mib = 0;

@@ -213,6 +213,7 @@ struct ProgressStatus {
 struct UsageStatus {
   double billed_gib_seconds = 0;
   double cost = 0;
+  std::string currency;  // of all costs in the status; empty = US dollars
   int64_t store_requests = 0;
   int64_t store_bytes = 0;
   int64_t slices = 0;

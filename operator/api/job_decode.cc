@@ -17,6 +17,7 @@ using job_decode::Decimal;
 using job_decode::Errors;
 using job_decode::Memory;
 using job_decode::StringMap;
+using job_decode::Time;
 using job_decode::Whole;
 
 void SecretName(JsonReader& parent, const char* name, Errors* errors, std::string* out) {
@@ -47,9 +48,12 @@ Objective DecodeObjective(const Json& json, const std::string& path, Errors* err
   Objective objective;
   JsonReader reader(json, path, errors);
   Whole(reader, "deadlineSeconds", &objective.deadline_seconds);
+  Time(reader, "finishBy", &objective.finish_by);
   Decimal(reader, "budget", &objective.budget);
+  reader.Optional("bestEffort", &objective.best_effort);
   if (const Json* ratio = reader.Child("performanceCostRatio")) {
     JsonReader nested(*ratio, reader.PathOf("performanceCostRatio"), errors);
+    Decimal(nested, "weight", &objective.cost_weight);
     nested.Finish();
     objective.performance_cost_ratio = true;
   }

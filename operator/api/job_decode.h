@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "common/json/json_reader.h"
 #include "operator/api/job.h"
 
@@ -18,6 +19,7 @@ using Errors = std::vector<FieldError>;
 void Decimal(JsonReader& reader, const char* name, double* out);
 void Decimal(JsonReader& reader, const char* name, std::optional<double>* out);
 // A quantity of whole MiB.
+void Time(JsonReader& reader, const char* name, std::optional<WallTime>* out);
 void Memory(JsonReader& reader, const char* name, std::optional<int>* out);
 // Maps of text to text, such as labels.
 void StringMap(JsonReader& parent, const char* name, std::map<std::string, std::string>* out);

@@ -38,6 +38,18 @@ void Decimal(JsonReader& reader, const char* name, std::optional<double>* out) {
   }
 }
 
+void Time(JsonReader& reader, const char* name, std::optional<WallTime>* out) {
+  std::string text;
+  WallTime time;
+  if (!reader.Optional(name, &text)) return;
+  // Whole seconds, as FormatRfc3339 writes them.
+  if (!ParseRfc3339(text, &time) || FormatRfc3339(time) != text) {
+    reader.Report(name, "must be a time in UTC in quotes, such as \"2026-01-31T12:00:00Z\"");
+    return;
+  }
+  *out = time;
+}
+
 void Memory(JsonReader& reader, const char* name, std::optional<int>* out) {
   int memory_mib = 0;
   if (ReadMemoryMib(reader, name, &memory_mib)) *out = memory_mib;

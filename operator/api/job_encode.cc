@@ -138,8 +138,13 @@ Json EncodeTraining(const TrainingSpec& training) {
 Json EncodeObjective(const Objective& objective) {
   Json json = Json::object();
   PutWhole(&json, "deadlineSeconds", objective.deadline_seconds);
+  if (objective.finish_by) json["finishBy"] = FormatRfc3339(*objective.finish_by);
   PutDecimal(&json, "budget", objective.budget);
-  if (objective.performance_cost_ratio) json["performanceCostRatio"] = Json::object();
+  if (objective.best_effort) json["bestEffort"] = true;
+  if (objective.performance_cost_ratio) {
+    Json& ratio = json["performanceCostRatio"] = Json::object();
+    PutDecimal(&ratio, "weight", objective.cost_weight);
+  }
   if (objective.fixed) {
     json["fixed"] = {{"functions", objective.fixed->functions},
                      {"memory", FormatMemoryMib(objective.fixed->memory_mib)}};

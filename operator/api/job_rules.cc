@@ -83,6 +83,7 @@ bool Flag(const Json& self, const char* name) {
 bool NotAbove(std::optional<int64_t> a, std::optional<int64_t> b) { return !a || !b || *a <= *b; }
 
 bool IsAboveZero(const Json& self, const Json*) { return AsDecimal(self).value_or(1) > 0; }
+bool IsAtMostOne(const Json& self, const Json*) { return AsDecimal(self).value_or(0) <= 1; }
 bool IsBelowOne(const Json& self, const Json*) { return AsDecimal(self).value_or(0) < 1; }
 
 bool IsWholeMib(const Json& self, const Json*) {
@@ -183,6 +184,7 @@ constexpr const char* kAddedOrRemoved =
 constexpr const char* kWhileRunning =
     "cannot be changed while the job runs; set spec.suspend to true first";
 constexpr const char* kAboveZero = "must be above 0";
+constexpr const char* kAtMostOne = "must be at most 1";
 constexpr const char* kBelowOne = "must be below 1";
 constexpr const char* kWholeMib = "must be a whole number of MiB, such as \"1728Mi\"";
 constexpr const char* kMinMax = "min must not be above max";
@@ -212,9 +214,31 @@ bool LayersEndWithFixed(const Json& self, const Json*) {
   return !layers->back().is_number_integer() || layers->back().get<int64_t>() == *fixed;
 }
 
-bool OneObjective(const Json& self, const Json*) {
-  const auto set = [&](const char* name) { return Has(self, name) ? 1 : 0; };
-  return set("deadlineSeconds") + set("budget") + set("performanceCostRatio") + set("fixed") == 1;
+bool HasDeadline(const Json& self) { return Has(self, "deadlineSeconds") || Has(self, "finishBy"); }
+
+bool AnyObjective(const Json& self, const Json*) {
+  return HasDeadline(self) || Has(self, "budget") || Has(self, "performanceCostRatio") ||
+         Has(self, "fixed");
+}
+
+bool FixedIsAlone(const Json& self, const Json*) {
+  return !Has(self, "fixed") || !(HasDeadline(self) || Has(self, "budget") ||
+                                  Has(self, "performanceCostRatio") || Has(self, "bestEffort"));
+}
+
+bool OneDeadline(const Json& self, const Json*) {
+  return !Has(self, "deadlineSeconds") || !Has(self, "finishBy");
+}
+
+// Without either the least product of time and cost is often a plan that takes for ever, or costs
+// what nobody would pay.
+bool RatioIsBounded(const Json& self, const Json*) {
+  const Json* ratio = Find(self, "performanceCostRatio");
+  return ratio == nullptr || Has(*ratio, "weight") || HasDeadline(self);
+}
+
+bool BestEffortHasDeadline(const Json& self, const Json*) {
+  return !Flag(self, "bestEffort") || HasDeadline(self);
 }
 
 bool MomentumIsForSgd(const Json& self, const Json*) {
@@ -375,7 +399,19 @@ constexpr JobRule kRules[] = {
     {"spec.training.optimizer.clip.value", "", kAboveZero, IsAboveZero},
     {"spec.training.optimizer.clip.globalNorm", "", kAboveZero, IsAboveZero},
     {"spec.objective", "",
-     "set exactly one of deadlineSeconds, budget, performanceCostRatio and fixed", OneObjective},
+     "set a deadline (deadlineSeconds or finishBy), a budget or both, performanceCostRatio, or "
+     "fixed",
+     AnyObjective},
+    {"spec.objective", "", "fixed leaves nothing else to reach; remove it or the other fields",
+     FixedIsAlone},
+    {"spec.objective", "", "set deadlineSeconds or finishBy, not both", OneDeadline},
+    {"spec.objective", "",
+     "performanceCostRatio needs its weight (\"0.5\": cost and time count the same), or a deadline "
+     "beside it",
+     RatioIsBounded},
+    {"spec.objective", "", "bestEffort needs a deadline, deadlineSeconds or finishBy",
+     BestEffortHasDeadline},
+    {"spec.objective.performanceCostRatio.weight", "", kAtMostOne, IsAtMostOne},
     {"spec.objective.budget", "", kAboveZero, IsAboveZero},
     {"spec.objective.fixed.memory", "", kWholeMib, IsWholeMib},
     {"spec.functions", "", kMinMax,

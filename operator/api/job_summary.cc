@@ -7,6 +7,7 @@
 
 #include "common/base/quantity.h"
 #include "common/json/json_path.h"
+#include "common/plan/money.h"
 #include "operator/api/conditions.h"
 
 namespace lambdadnn {
@@ -95,7 +96,8 @@ JobSummary Summarize(const JobStatus& status) {
   if (status.progress.estimated_remaining_seconds && status.completion_time.empty()) {
     summary.eta = FormatShortDuration(*status.progress.estimated_remaining_seconds);
   }
-  if (status.usage.cost > 0) summary.cost = Rounded("$%.4f", status.usage.cost);
+  if (status.usage.cost > 0)
+    summary.cost = WithCurrency(Rounded("%.4f", status.usage.cost), status.usage.currency);
   summary.reason = TellingReason(status.conditions);
   return summary;
 }

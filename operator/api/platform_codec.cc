@@ -6,8 +6,10 @@
 #include <utility>
 
 #include "common/base/quantity.h"
+#include "common/json/amount_field.h"
 #include "common/json/memory_field.h"
 #include "common/plan/number_fields.h"
+#include "operator/api/price_book.h"
 #include "operator/api/removed_fields.h"
 
 namespace lambdadnn {
@@ -25,16 +27,16 @@ bool ReadAmount(JsonReader* reader, std::string_view name, Unit unit, double* ou
   return true;
 }
 
-// A price.
-void Amount(JsonReader* reader, const char* name, double* out) {
-  ReadAmount(reader, name, Unit::kDollars, out);
-}
-
 // "store" of "store.bytesPerSecond", and "bytesPerSecond"; the first is empty without a dot.
 std::pair<std::string_view, std::string_view> PartAndName(std::string_view path) {
   const size_t dot = path.rfind('.');
   if (dot == std::string_view::npos) return {"", path};
   return {path.substr(0, dot), path.substr(dot + 1)};
+}
+
+// operator/api/price_book.h has their codec.
+bool IsPrice(const PlatformNumber& field) {
+  return std::string_view(field.name).starts_with("prices.");
 }
 
 // The numbers of one part of the platform; the part itself is read by `reader`.
@@ -105,19 +107,6 @@ void DecodeFunction(const Json& json, const std::string& path, std::vector<Field
   reader.Finish();
 }
 
-void DecodePrices(const Json& json, const std::string& path, std::vector<FieldError>* errors,
-                  Platform::Prices* prices) {
-  JsonReader reader(json, path, errors);
-  Amount(&reader, "gibSecond", &prices->gib_second);
-  Amount(&reader, "vcpuSecond", &prices->vcpu_second);
-  Amount(&reader, "request", &prices->put_request);  // one price for both verbs
-  prices->get_request = prices->put_request;
-  Amount(&reader, "putRequest", &prices->put_request);
-  Amount(&reader, "getRequest", &prices->get_request);
-  Amount(&reader, "invocation", &prices->invocation);
-  reader.Finish();
-}
-
 }  // namespace
 
 Platform DecodePlatform(const Json& json, const std::string& path,
@@ -145,7 +134,7 @@ Platform DecodePlatform(const Json& json, const std::string& path,
     nested.Finish();
   }
   if (const Json* prices = reader.Child("prices")) {
-    DecodePrices(*prices, reader.PathOf("prices"), errors, &platform.prices);
+    platform.prices = DecodePriceBook(*prices, reader.PathOf("prices"), errors);
   }
   ReadMeasured(&reader, &platform);
   reader.Finish();
@@ -176,7 +165,7 @@ Json PlatformToJson(const Platform& platform) {
   };
   for (const PlatformNumber& field : PlatformNumbers()) {
     const OptionalQuantity number = field.get(platform);
-    if (!number.known()) continue;
+    if (!number.known() || IsPrice(field)) continue;
     if (number.origin() == Origin::kMeasured) json["measured"].push_back(field.name);
     const double value = number;
     const auto [part, name] = PartAndName(field.name);
@@ -194,6 +183,7 @@ Json PlatformToJson(const Platform& platform) {
   } else {
     store_bandwidth = platform.function_store_intercept;
   }
+  if (platform.prices != Platform::Prices{}) json["prices"] = PriceBookToJson(platform.prices);
   return json;
 }
 

@@ -135,6 +135,7 @@ void DecodeUsage(const Json& json, const std::string& path, Errors* errors, Usag
   JsonReader reader(json, path, errors);
   OptionalAmount(reader, "billedGiBSeconds", &usage->billed_gib_seconds);
   OptionalAmount(reader, "cost", &usage->cost);
+  reader.Optional("currency", &usage->currency);
   OptionalUsage(reader, "storeRequests", &usage->store_requests);
   OptionalUsage(reader, "storeBytes", &usage->store_bytes);
   OptionalUsage(reader, "slices", &usage->slices);
@@ -238,6 +239,7 @@ Json EncodeUsage(const UsageStatus& usage) {
                {"slices", usage.slices},
                {"restarts", usage.restarts},
                {"coldStarts", usage.cold_starts}};
+  if (!usage.currency.empty()) json["currency"] = usage.currency;
   if (!usage.metered_function.empty()) {
     json["meteredFunction"] = usage.metered_function;
     json["meteredSeconds"] = FormatAmount(usage.metered_seconds);

@@ -46,11 +46,19 @@ void PrintDocument(const Json& document, const std::string& output) {
   std::fputs(text.c_str(), stdout);
 }
 
-std::string ObjectiveOf(const Objective& objective) {
-  if (objective.deadline_seconds) return "deadline " + ShowSeconds(*objective.deadline_seconds);
-  if (objective.budget) return "budget " + ShowDollars(*objective.budget);
-  if (objective.performance_cost_ratio) return "best performance for its cost";
-  return "given functions and memory";
+std::string ObjectiveOf(const PlannerInput& input) {
+  const Objective& objective = input.objective;
+  std::vector<std::string> parts;
+  if (objective.performance_cost_ratio) parts.push_back("best performance for its cost");
+  if (objective.finish_by) {
+    parts.push_back("done by " + FormatRfc3339(*objective.finish_by));
+  } else if (objective.deadline_seconds) {
+    parts.push_back("deadline " + ShowSeconds(*objective.deadline_seconds));
+  }
+  if (objective.budget) {
+    parts.push_back("budget " + ShowMoney(*objective.budget, input.platform.prices.currency));
+  }
+  return parts.empty() ? "given functions and memory" : Join(parts, ", ");
 }
 
 std::string TitleOf(const char* verb, const PlanRequest& request, const std::string& objective) {
@@ -230,7 +238,7 @@ int PlanByEachSearch(const PlanRequest& request, const PlanOptions& options) {
     return FailCommand(comparison.status().WithContext(options.arguments.job_file));
   }
   if (options.output == "text") {
-    const std::string title = TitleOf("Plans", request, ObjectiveOf(request.input.objective));
+    const std::string title = TitleOf("Plans", request, ObjectiveOf(request.input));
     std::fputs(FormatComparison(title, *comparison).c_str(), stdout);
     PrintLimits(request);
     WarnOfProfile(request.input.profile);
@@ -252,6 +260,7 @@ int RunPlan(PlanOptions options, bool predict, CommandContext& context) {
     const Status asked = AskCluster(&options, context);
     if (!asked.ok()) return FailCommand(asked);
   }
+  options.arguments.now = context.runtime.clock.Wall();
   auto request = LoadPlanRequest(options.arguments);
   if (!request.ok()) return FailCommand(request.status());
   if (!request->obstacle.empty()) {
@@ -283,7 +292,7 @@ int RunPlan(PlanOptions options, bool predict, CommandContext& context) {
   }
   if (options.output == "text") {
     const std::string title =
-        TitleOf(predict ? "Prediction" : "Plan", *request, ObjectiveOf(request->input.objective));
+        TitleOf(predict ? "Prediction" : "Plan", *request, ObjectiveOf(request->input));
     std::fputs(FormatOutcome(title, *outcome, search_seconds).c_str(), stdout);
     if (outcome->feasible) PrintVerdicts(outcome->chosen.predicted.seconds, *deadlines);
     PrintLimits(*request);
@@ -313,6 +322,8 @@ CLI::App* AddCommon(CLI::App& app, const char* name, const char* description,
   command->add_option(
       "--platform", arguments.platform_file,
       "Platform (YAML or JSON): sizes, limits, bandwidths, prices; this machine without it");
+  command->add_option("--prices", arguments.prices_file,
+                      "Price book (YAML or JSON) in place of the platform's; see examples/prices");
   command->add_flag("--cluster", options->of_cluster,
                     "Take the platform, and a profile measured before, from the cluster (as "
                     "kubectl lambdadnn does)");

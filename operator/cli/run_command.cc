@@ -16,6 +16,8 @@ void AddCommonOptions(CLI::App* command, RunOptions* options) {
                       "Override one field, e.g. --set spec.training.epochs=3");
   command->add_option("--platform", options->platform_file,
                       "Platform file (default: this machine, measured)");
+  command->add_option("--prices", options->prices_file,
+                      "Price book (default: that of the platform); see examples/prices");
   command->add_flag("--no-cgroups", options->no_cgroups,
                     "Let functions pace themselves even where control groups could be made");
 }

@@ -2,6 +2,7 @@
 #include "operator/planner/candidate.h"
 
 #include <algorithm>
+#include <cmath>
 #include <tuple>
 
 namespace lambdadnn {
@@ -26,14 +27,21 @@ Order::Order(const Objective& objective) {
   if (objective.deadline_seconds) largest_seconds_ = *objective.deadline_seconds;
   if (objective.budget) {
     largest_cost_ = *objective.budget;
-    aim_ = Aim::kTime;
+    if (!objective.deadline_seconds) aim_ = Aim::kTime;
   }
   if (objective.performance_cost_ratio) aim_ = Aim::kRatio;
+  if (objective.cost_weight) cost_weight_ = *objective.cost_weight;
 }
 
-Order Order::Unlimited() const {
+Order Order::WithoutDeadline() const {
   Order order = *this;
-  order.largest_seconds_ = order.largest_cost_ = std::numeric_limits<double>::infinity();
+  order.largest_seconds_ = std::numeric_limits<double>::infinity();
+  return order;
+}
+
+Order Order::WithoutBudget() const {
+  Order order = *this;
+  order.largest_cost_ = std::numeric_limits<double>::infinity();
   return order;
 }
 
@@ -46,7 +54,7 @@ double Order::Rank(double seconds, double cost) const {
     case Aim::kRatio:
       break;
   }
-  return CostRank(cost * seconds);
+  return CostRank(std::pow(cost, cost_weight_) * std::pow(seconds, 1 - cost_weight_));
 }
 
 bool Order::Better(const Point& a, const Point& b) const {

@@ -7,8 +7,11 @@
 // then less memory, then the smaller aggregation option (aggregation_space.h: fewer servers, fewer
 // shards, ...).
 //   deadline   cost among T <= deadline            budget   time, then cost among C <= budget
-//   ratio      C x T (Feng's performance-cost ratio R = f / (C T) turned round)
+//   both       cost among T <= deadline and C <= budget
+//   ratio      C^w T^(1-w) within both (w = 1/2: Feng's performance-cost ratio R = f / (C T) turned
+//              round and its root taken)
 //   fixed      cost (only the aggregation is free)
+// Where nothing has a price, planner.cc puts core-seconds in the place of the cost.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +24,7 @@
 
 namespace lambdadnn {
 
-inline constexpr double kCostQuantum = 1e-9;  // US dollars
+inline constexpr double kCostQuantum = 1e-9;  // of the currency
 inline constexpr double kTimeQuantum = 1e-6;  // seconds
 
 // Nearest whole number of quanta, in the 3 instructions that a search can afford.
@@ -48,8 +51,9 @@ class Order {
  public:
   explicit Order(const Objective& objective);
   Aim aim() const { return aim_; }
-  // The same order without deadline and budget.
-  Order Unlimited() const;
+  // The same order without a limit of time, of cost.
+  Order WithoutDeadline() const;
+  Order WithoutBudget() const;
   bool Allows(double seconds, double cost) const {
     return seconds <= largest_seconds_ && cost <= largest_cost_;
   }
@@ -63,6 +67,7 @@ class Order {
 
  private:
   Aim aim_ = Aim::kCost;
+  double cost_weight_ = 0.5;  // of kRatio
   double largest_seconds_ = std::numeric_limits<double>::infinity();
   double largest_cost_ = std::numeric_limits<double>::infinity();
 };

@@ -21,14 +21,14 @@ ExtendedModel::Numbered& ExtendedModel::Listed(int functions) {
   Numbered& numbered = At(functions);
   if (!numbered.options.empty()) return numbered;
   numbered.options = Options(functions);
-  numbered.least_of_all_seconds = numbered.least_servers_gib = kUnlimited;
+  numbered.least_of_all_seconds = numbered.least_servers_price = kUnlimited;
   if (memory_mib_.empty()) return numbered;
   for (const AggregationOption& option : numbered.options) {
     const double exchange_seconds =
         LeastExchangeSeconds(numbered.workers, memory_mib_.front(), memory_mib_.back(), option);
     numbered.least_exchange_seconds.push_back(exchange_seconds);
     numbered.least_of_all_seconds = std::min(numbered.least_of_all_seconds, exchange_seconds);
-    numbered.least_servers_gib = std::min(numbered.least_servers_gib, option.servers_gib);
+    numbered.least_servers_price = std::min(numbered.least_servers_price, option.second_price);
   }
   return numbered;
 }
@@ -100,7 +100,7 @@ Bound ExtendedModel::LowerBound(const Box& box, const Ceiling& ceiling) {
   if (box.first_functions != box.last_functions) return {};
   const Numbered& numbered = box.Lists() ? Listed(box.first_functions) : At(box.first_functions);
   const double exchange_seconds = box.Lists() ? numbered.least_of_all_seconds : 0;
-  const double servers_gib = box.Lists() ? numbered.least_servers_gib : 0;
+  const double servers_price = box.Lists() ? numbered.least_servers_price : 0;
   if (box.IsOne()) {
     const int memory_mib = memory_mib_[static_cast<size_t>(box.first_size)];
     if (!Possible(numbered.workers, memory_mib)) return kImpossible;
@@ -110,7 +110,7 @@ Bound ExtendedModel::LowerBound(const Box& box, const Ceiling& ceiling) {
   for (int size = box.first_size; size <= box.last_size; ++size) {
     const int memory_mib = memory_mib_[static_cast<size_t>(size)];
     if (!Possible(numbered.workers, memory_mib)) continue;
-    const Bound bound = LeastOf(numbered.workers, memory_mib, exchange_seconds, servers_gib);
+    const Bound bound = LeastOf(numbered.workers, memory_mib, exchange_seconds, servers_price);
     if (bound.seconds > ceiling.seconds || bound.cost > ceiling.cost) continue;
     least = {std::min(least.seconds, bound.seconds), std::min(least.cost, bound.cost)};
   }

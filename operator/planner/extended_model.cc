@@ -186,7 +186,6 @@ AggregationOption ExtendedModel::Option(const AggregationPlan& plan) const {
     option.server_memory_mib = OnGrid(platform.memory, needed);
   }
   option.servers_mib = option.servers * (option.server_memory_mib + platform.sidecar_memory_mib);
-  option.servers_gib = option.servers_mib / kMibPerGib;
   option.second_price =
       PriceOf(platform.prices, FunctionBill(platform, option.server_memory_mib, option.servers, 1));
   option.servers_milli_cpu = option.servers * MilliCpu(option.server_memory_mib);
@@ -447,14 +446,14 @@ std::optional<Prediction> ExtendedModel::Complete(const WorkerTerms& workers, in
 }
 
 Bound ExtendedModel::LeastOf(const WorkerTerms& workers, int memory_mib, double exchange_seconds,
-                             double servers_gib) const {
+                             double servers_price) const {
   Prediction least = FixedTerms(workers, memory_mib);
   least[Term::kCommunication] = exchange_seconds;
   const Platform& platform = input_.platform;
   const double seconds = least.TotalSeconds(static_cast<double>(workers.iterations));
-  Bill second = FunctionBill(platform, memory_mib, workers.functions, 1);
-  second.gib_seconds += servers_gib;
-  const double price = PriceOf(platform.prices, second);
+  const double price =
+      PriceOf(platform.prices, FunctionBill(platform, memory_mib, workers.functions, 1)) +
+      servers_price;
   return {seconds * kBoundSlack, price * seconds * kBoundSlack};
 }
 

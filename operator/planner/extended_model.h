@@ -39,8 +39,7 @@ struct AggregationOption {
   int server_memory_mib = 0;
   int servers = 0;
   ExchangeStages stages;
-  double servers_gib = 0;  // sidecars included
-  double servers_mib = 0;  // likewise
+  double servers_mib = 0;  // sidecars included
   double servers_milli_cpu = 0;
   double second_price = 0;   // of all servers, US dollars
   RequestCount requests;     // of one iteration; none where they cost nothing
@@ -100,10 +99,10 @@ class ExtendedModel : public PerformanceModel {
   // The terms that do not depend on the aggregation; kCompute: at the mean speed of the quota;
   // kCheckpoint: the trained model's alone. Requires Possible().
   Prediction FixedTerms(const WorkerTerms& workers, int memory_mib) const;
-  // Not more than Predict gives with any option: `exchange_seconds` and `servers_gib` are the least
-  // of the options, and every fee is left out. Requires Possible().
+  // Not more than Predict gives with any option: `exchange_seconds` and `servers_price`, of a
+  // second, are the least of the options, and every fee is left out. Requires Possible().
   Bound LeastOf(const WorkerTerms& workers, int memory_mib, double exchange_seconds,
-                double servers_gib) const;
+                double servers_price) const;
   // What one iteration takes at least beside its compute time; `compute_seconds` = of the same
   // iteration, at the mean speed of the quota.
   double ExchangeSeconds(const WorkerTerms& workers, int memory_mib,
@@ -131,7 +130,7 @@ class ExtendedModel : public PerformanceModel {
     std::vector<AggregationOption> options;
     std::vector<double> least_exchange_seconds;  // of each option, whatever the memory
     double least_of_all_seconds = 0;             // of these
-    double least_servers_gib = 0;
+    double least_servers_price = 0;
     // Of the memory size last asked about.
     int fixed_mib = 0;
     Prediction fixed;

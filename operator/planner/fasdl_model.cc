@@ -78,7 +78,7 @@ FasDlMemory FasDlModel::AtMemory(int memory_mib) const {
   const TransferCpu& transfer = input_.profile.transfer;
   memory.serialise_seconds = (transfer.push_seconds_per_byte + transfer.pull_seconds_per_byte) *
                              input_.profile.model_bytes / share;
-  memory.price_per_second = memory_mib * platform.prices.gib_second / kMibPerGib;
+  memory.price_per_second = memory_mib * MibSecondPrice(platform);
   return memory;
 }
 

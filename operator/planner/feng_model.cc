@@ -41,7 +41,7 @@ MergeTerms FengModel::AtMemory(int memory_mib) const {
   if (profile.merge_bytes_per_second > 0) {
     terms.merge_seconds += profile.model_bytes / profile.merge_bytes_per_second;
   }
-  terms.price_per_second = memory_mib * platform.prices.gib_second / kMibPerGib;
+  terms.price_per_second = memory_mib * MibSecondPrice(platform);
   return terms;
 }
 

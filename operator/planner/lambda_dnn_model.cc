@@ -22,7 +22,7 @@ LambdaDnnModel::LambdaDnnModel(const PlannerInput& input, const std::vector<int>
       function_network_(input.platform.function_network_bytes_per_second),
       server_network_(OrUnlimited(input.platform.parameter_server_network_bytes_per_second)),
       server_price_per_second_(input.platform.parameter_server_price_per_second),
-      price_per_mib_second_(input.platform.prices.gib_second / kMibPerGib) {
+      price_per_mib_second_(MibSecondPrice(input.platform)) {
   constexpr int kMost = std::numeric_limits<int>::max();
   last_unshrunk_ = batches_.LastUnshrunk();
   last_unsaturated_ =

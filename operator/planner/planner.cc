@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <numeric>
 
@@ -50,8 +51,9 @@ class Planning {
     if (best && order_.Allows(*best)) {
       Choose(*best);
       if (explain) Explain(collector, *best);
-      AddObjectiveBinding(*best,
-                          order_.aim() == Aim::kTime ? collector.fastest() : collector.cheapest());
+      AddObjectiveBinding(*best, order_.aim() == Aim::kRatio  ? std::nullopt
+                                 : order_.aim() == Aim::kTime ? collector.fastest()
+                                                              : collector.cheapest());
       return;
     }
     if (!explain) Search(&collector);
@@ -134,18 +136,29 @@ class Planning {
     outcome_.binding = std::move(binding);
   }
 
-  // A deadline binds when a slower plan would be cheaper, a budget when a dearer one would be
-  // faster. `unlimited` is the best plan without either, when it is known.
+  // A limit binds when there would be a better plan without it. `unlimited` is the best one without
+  // deadline and budget, when it is known.
   void AddObjectiveBinding(const Point& best, const std::optional<Point>& unlimited) {
-    if (order_.aim() == Aim::kRatio || input_.objective.fixed) return;
-    const Order order = order_.Unlimited();
-    const double rank = order.Rank(best.seconds, best.cost);
-    const bool binds = unlimited ? order.Rank(unlimited->seconds, unlimited->cost) < rank
-                                 : IsNextBelow(order, best) || AnyBelow(order, rank);
-    if (!binds) return;
-    std::vector<Limit> binding = outcome_.binding;
-    binding.insert(binding.begin(), input_.objective.budget ? Limit::kBudget : Limit::kDeadline);
+    const Objective& objective = input_.objective;
+    std::vector<Limit> binding;
+    if (objective.deadline_seconds && Binds(order_.WithoutDeadline(), best, unlimited)) {
+      binding.push_back(Limit::kDeadline);
+    }
+    // What is cheapest in time costs no less without a budget.
+    if (objective.budget && order_.aim() != Aim::kCost &&
+        Binds(order_.WithoutBudget(), best, unlimited)) {
+      binding.push_back(Limit::kBudget);
+    }
+    if (binding.empty()) return;
+    binding.insert(binding.end(), outcome_.binding.begin(), outcome_.binding.end());
     Bind(std::move(binding));
+  }
+
+  bool Binds(const Order& order, const Point& best, const std::optional<Point>& unlimited) {
+    const double rank = order.Rank(best.seconds, best.cost);
+    if (unlimited && order.Rank(unlimited->seconds, unlimited->cost) >= rank) return false;
+    if (unlimited && order.Allows(*unlimited)) return true;
+    return IsNextBelow(order, best) || AnyBelow(order, rank);
   }
 
   // The next size up or down is; what there is to find is found there most of the time.
@@ -158,7 +171,7 @@ class Planning {
       if (model_->Obstacle(choice)) continue;
       const Forecast forecast = model_->Predict(choice);
       const Prediction& predicted = forecast.prediction;
-      if (!forecast.obstacle &&
+      if (!forecast.obstacle && order.Allows(predicted.seconds, predicted.cost) &&
           order.Rank(predicted.seconds, predicted.cost) < order.Rank(best.seconds, best.cost) &&
           model_->FitsOnNodes(choice)) {
         return true;
@@ -208,31 +221,55 @@ class Planning {
       CertifyNothingRuns();
       return;
     }
-    const Point fastest = *collector.fastest();
-    const Point cheapest = *collector.cheapest();
+    const Objective& objective = input_.objective;
+    const std::vector<Point> front = collector.Front();
+    const std::optional<Point> in_time = CheapestWithin(front, order_.WithoutBudget());
+    const std::optional<Point> affordable = FastestWithin(front, order_.WithoutDeadline());
+    const Point fastest = affordable.value_or(*collector.fastest());
+    const Point cheapest = in_time.value_or(*collector.cheapest());
     certificate.fastest = Describe(fastest);
     certificate.cheapest = Describe(cheapest);
     certificate.fastest_seconds = certificate.nearest_deadline_seconds = fastest.seconds;
     certificate.nearest_budget = cheapest.cost;
     certificate.elapsed_seconds = input_.elapsed_seconds;
-    certificate.spent_dollars = input_.spent_dollars;
+    certificate.spent = input_.spent;
+    certificate.finish_by = objective.finish_by;
+    certificate.currency = input_.platform.prices.currency;
     AddFront(collector, nullptr);
-    const bool budget = input_.objective.budget.has_value();
-    if (budget) {
-      certificate.kind = Infeasibility::kBudget;
-      certificate.budget = *input_.objective.budget;
-    } else {
-      certificate.deadline_seconds = *input_.objective.deadline_seconds + input_.elapsed_seconds;
+    if (objective.budget) certificate.budget = *objective.budget;
+    if (objective.deadline_seconds) {
+      certificate.deadline_seconds = *objective.deadline_seconds + input_.elapsed_seconds;
     }
-    if (order_.Allows(budget ? cheapest : fastest)) {
+    // Without any plan within the budget a later deadline is of no use.
+    certificate.kind = objective.budget && !affordable          ? Infeasibility::kBudget
+                       : objective.deadline_seconds && !in_time ? Infeasibility::kDeadline
+                                                                : Infeasibility::kBoth;
+    if (in_time && affordable && (order_.Allows(*in_time) || order_.Allows(*affordable))) {
       certificate.kind = Infeasibility::kSearch;
       certificate.search = input_.options.search;
       if (found) certificate.found = Describe(*found);
     }
+    const bool budget = certificate.kind == Infeasibility::kBudget ||
+                        (certificate.kind == Infeasibility::kSearch && !objective.deadline_seconds);
     certificate.binding = BindingLimits(input_, space_, model_.get(), budget ? cheapest : fastest,
                                         budget ? Cheaper : Faster);
-    certificate.binding.insert(certificate.binding.begin(),
-                               budget ? Limit::kBudget : Limit::kDeadline);
+    if (budget || certificate.kind == Infeasibility::kBoth) {
+      certificate.binding.insert(certificate.binding.begin(), Limit::kBudget);
+    }
+    if (!budget) certificate.binding.insert(certificate.binding.begin(), Limit::kDeadline);
+  }
+
+  // The front ascends in time and descends in cost, so that what is allowed is at one of its ends.
+  static std::optional<Point> CheapestWithin(const std::vector<Point>& front, const Order& order) {
+    const auto found = std::find_if(front.rbegin(), front.rend(),
+                                    [&](const Point& point) { return order.Allows(point); });
+    return found == front.rend() ? std::nullopt : std::optional(*found);
+  }
+
+  static std::optional<Point> FastestWithin(const std::vector<Point>& front, const Order& order) {
+    const auto found = std::find_if(front.begin(), front.end(),
+                                    [&](const Point& point) { return order.Allows(point); });
+    return found == front.end() ? std::nullopt : std::optional(*found);
   }
 
   // Names the limit that the candidate closest to running breaks.
@@ -304,7 +341,7 @@ Result<PlanningOutcome> PlanInPart(const PlannerInput& input, const SearchKind& 
   InfeasibilityCertificate& certificate = found.certificate;
   certificate.kind = Infeasibility::kSearch;
   certificate.search = kind.method;
-  certificate.found = input.objective.budget ? certificate.cheapest : certificate.fastest;
+  certificate.found = input.objective.deadline_seconds ? certificate.fastest : certificate.cheapest;
   certificate.fastest = exact.pareto_front.front().candidate;
   certificate.cheapest = exact.pareto_front.back().candidate;
   certificate.fastest_seconds = certificate.nearest_deadline_seconds =
@@ -313,15 +350,87 @@ Result<PlanningOutcome> PlanInPart(const PlannerInput& input, const SearchKind& 
   return found;
 }
 
-}  // namespace
+// Every plan is within it.
+constexpr double kAnyBudget = std::numeric_limits<double>::max();
 
-Result<PlanningOutcome> MakePlan(const PlannerInput& input) {
-  LDNN_RETURN_IF_ERROR(ValidateInput(input));
+// Of a valid input, within deadline and budget.
+Result<PlanningOutcome> PlanWithin(const PlannerInput& input) {
   const SearchKind& kind = KindOf(input.options.search);
   if (kind.validate != nullptr) LDNN_RETURN_IF_ERROR(kind.validate(input));
   LDNN_ASSIGN_OR_RETURN(const SearchSpace space, SpaceOf(input));
   if (kind.narrow != nullptr) return PlanInPart(input, kind);
-  return Planning(input, space).Run();
+  PlanningOutcome outcome = Planning(input, space).Run();
+  outcome.currency = input.platform.prices.currency;
+  return outcome;
+}
+
+// The fastest plan within the budget, where it is only the deadline that cannot be met.
+Result<PlanningOutcome> PlanAsFastAsCan(const PlannerInput& input, PlanningOutcome missed) {
+  const Infeasibility kind = missed.certificate.kind;
+  if (kind != Infeasibility::kDeadline && kind != Infeasibility::kBoth) return missed;
+  PlannerInput late = input;
+  late.objective = Objective{};
+  late.objective.budget = input.objective.budget.value_or(kAnyBudget);
+  late.options.search = SearchMethod::kExact;
+  LDNN_ASSIGN_OR_RETURN(PlanningOutcome outcome, PlanWithin(late));
+  if (!outcome.feasible) return missed;
+  outcome.best_effort = true;
+  outcome.certificate = std::move(missed.certificate);
+  return outcome;
+}
+
+// What a unit of CostMeasure counts in a search without prices: about what platforms take for it,
+// so that rounding to whole quanta is as fine as for real costs.
+constexpr double kUnitPrice = 1e-5;
+
+void PutUseForCost(PlanCandidate* candidate) {
+  candidate->use = candidate->predicted.cost / kUnitPrice;
+  candidate->predicted.cost = 0;
+}
+
+void PutUseForCost(std::optional<PlanCandidate>* candidate) {
+  if (candidate->has_value()) PutUseForCost(&**candidate);
+}
+
+Result<PlanningOutcome> PlanByUse(const PlannerInput& input, CostMeasure measure) {
+  PlannerInput priced = input;
+  Platform::Prices& prices = priced.platform.prices;
+  (measure == CostMeasure::kCoreSeconds ? prices.vcpu_second : prices.gib_second) = kUnitPrice;
+  if (priced.objective.budget) priced.objective.budget = kAnyBudget;
+  LDNN_ASSIGN_OR_RETURN(PlanningOutcome outcome, MakePlan(priced));
+  outcome.measure = measure;
+  outcome.plan.predicted.cost = 0;
+  PutUseForCost(&outcome.chosen);
+  for (PlanCandidate& candidate : outcome.runners_up) PutUseForCost(&candidate);
+  for (ParetoPoint& point : outcome.pareto_front) PutUseForCost(&point.candidate);
+  InfeasibilityCertificate& certificate = outcome.certificate;
+  PutUseForCost(&certificate.fastest);
+  PutUseForCost(&certificate.cheapest);
+  PutUseForCost(&certificate.found);
+  certificate.nearest_budget = 0;
+  return outcome;
+}
+
+}  // namespace
+
+double ComparedCost(const PlanCandidate& candidate, CostMeasure measure) {
+  return measure == CostMeasure::kPrices ? candidate.predicted.cost : candidate.use;
+}
+
+CostMeasure MeasureOf(const Platform& platform, PredictionModel model) {
+  const bool server_costs =
+      model == PredictionModel::kLambdaDnn && platform.parameter_server_price_per_second > 0;
+  if (server_costs || !AllZero(platform.prices)) return CostMeasure::kPrices;
+  return platform.milli_cpu_per_gib > 0 ? CostMeasure::kCoreSeconds : CostMeasure::kGibSeconds;
+}
+
+Result<PlanningOutcome> MakePlan(const PlannerInput& input) {
+  LDNN_RETURN_IF_ERROR(ValidateInput(input));
+  const CostMeasure measure = MeasureOf(input.platform, input.options.model);
+  if (measure != CostMeasure::kPrices) return PlanByUse(input, measure);
+  LDNN_ASSIGN_OR_RETURN(PlanningOutcome outcome, PlanWithin(input));
+  if (outcome.feasible || !input.objective.best_effort) return outcome;
+  return PlanAsFastAsCan(input, std::move(outcome));
 }
 
 Result<PlanCandidate> PredictPlan(const PlannerInput& input, int functions, int memory_mib) {

@@ -85,7 +85,7 @@ struct PlannerInput {
   // Of what is still to be done; a certificate speaks of the whole, which has taken this already.
   Objective objective;
   double elapsed_seconds = 0;
-  double spent_dollars = 0;
+  double spent = 0;
   AggregationConstraints aggregation;
   int64_t parameters = 0;  // elements of the exchanged vector; 0 = profile.model_bytes / 4
   PlannerOptions options;
@@ -106,12 +106,20 @@ struct PlanCandidate {
   // What predicted.cost is the price of (extended model). Requests are counted where the platform
   // charges for them.
   Bill bill;
+  // Where all prices are zero, what takes the place of the cost: in units of CostMeasure.
+  double use = 0;
 };
+
+// What plans are compared by where they would be compared by cost. Where nothing has a price, the
+// cheapest plan is the one that keeps the least of the machines busy, not the one with the fewest
+// functions: core-seconds, or GiB-seconds where functions have no share of the cores.
+enum class CostMeasure { kPrices, kCoreSeconds, kGibSeconds };
 
 // Why there is no plan.
 enum class Infeasibility {
   kDeadline,      // the fastest plan takes longer
   kBudget,        // the cheapest plan costs more
+  kBoth,          // there are plans in time and plans within the budget, but none in both
   kSearch,        // `search` finds none, though there is one
   kWorkerMemory,  // needed_mib is more than largest_mib
   kTrainingRate,  // not positive at any size up to largest_mib
@@ -128,14 +136,17 @@ struct InfeasibilityCertificate {
   std::optional<PlanCandidate> fastest;
   double fastest_seconds = 0;
   double nearest_deadline_seconds = 0;  // the smallest deadline that has a plan
-  // Of a budget: the cheapest plan, and the smallest budget that has a plan.
+  // Of a budget: the cheapest plan, and the smallest budget that has a plan. Of kBoth: `fastest` is
+  // so within the budget and `cheapest` in time, each with what it asks for.
   std::optional<PlanCandidate> cheapest;
   double nearest_budget = 0;
   // What was asked for: the deadline of the whole, the budget of what is still to be done.
   double deadline_seconds = 0;
   double elapsed_seconds = 0;
   double budget = 0;
-  double spent_dollars = 0;
+  double spent = 0;
+  std::optional<WallTime> finish_by;  // where the deadline was given as a time
+  std::string currency;               // of the amounts
   // Of kSearch: the search, and what it ends with, where it ends with something.
   SearchMethod search = SearchMethod::kExact;
   std::optional<PlanCandidate> found;
@@ -177,9 +188,14 @@ struct ParetoPoint {
 
 struct PlanningOutcome {
   bool feasible = false;
+  // The deadline cannot be met (`certificate` says why), and the plan is the fastest within the
+  // budget: objective.best_effort.
+  bool best_effort = false;
   Plan plan;                             // when feasible
   PlanCandidate chosen;                  // the same, as found
-  InfeasibilityCertificate certificate;  // when not feasible
+  InfeasibilityCertificate certificate;  // when not feasible, or feasible by best effort alone
+  CostMeasure measure = CostMeasure::kPrices;
+  std::string currency;  // of the platform's prices
   // The best plans with another number of functions, best first; at most three.
   std::vector<PlanCandidate> runners_up;
   // No candidate is both faster and cheaper than one of these; ascending time.
@@ -193,6 +209,11 @@ struct PlanningOutcome {
 // kInvalidArgument with one sentence when the input makes no sense (what is wrong, what to do);
 // infeasible is an outcome, not an error.
 Result<PlanningOutcome> MakePlan(const PlannerInput& input);
+
+// What takes the place of the cost where all prices are zero, else the cost.
+double ComparedCost(const PlanCandidate& candidate, CostMeasure measure);
+// What plans on this platform are compared by.
+CostMeasure MeasureOf(const Platform& platform, PredictionModel model);
 
 // What a given plan would take, under input.options.model. `aggregation.layers` ends with n.
 // kInvalidArgument as above; kFailedPrecondition when the plan cannot run at all (why).

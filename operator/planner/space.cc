@@ -75,16 +75,36 @@ Status ValidateLimits(const TrainingLimits& limits, const WorkloadProfile& profi
 }
 
 Status ValidateObjective(const Objective& objective) {
-  const int given = (objective.deadline_seconds ? 1 : 0) + (objective.budget ? 1 : 0) +
-                    (objective.performance_cost_ratio ? 1 : 0) + (objective.fixed ? 1 : 0);
-  if (given != 1) {
+  const bool others =
+      objective.deadline_seconds || objective.budget || objective.performance_cost_ratio;
+  if (objective.finish_by && !objective.deadline_seconds) {
+    return InvalidArgumentError("objective.finishBy is no deadline of the planner's yet");
+  }
+  if (!others && !objective.fixed) {
     return InvalidArgumentError(
-        "objective needs exactly one of deadlineSeconds, budget, performanceCostRatio and fixed");
+        "objective needs deadlineSeconds, finishBy, budget, performanceCostRatio or fixed");
+  }
+  if (objective.fixed && (others || objective.best_effort)) {
+    return InvalidArgumentError(
+        "objective.fixed goes with no other objective; remove it or the others");
+  }
+  if (objective.performance_cost_ratio && !objective.deadline_seconds && !objective.cost_weight) {
+    return InvalidArgumentError(
+        "objective.performanceCostRatio needs its weight, or a deadline beside it");
+  }
+  if (objective.cost_weight && !(*objective.cost_weight >= 0 && *objective.cost_weight <= 1)) {
+    return InvalidArgumentError("objective.performanceCostRatio.weight must be from 0 to 1");
+  }
+  if (objective.best_effort && !objective.deadline_seconds) {
+    return InvalidArgumentError("objective.bestEffort needs deadlineSeconds or finishBy");
   }
   if (objective.deadline_seconds) {
-    return RequirePositive({{"objective.deadlineSeconds", *objective.deadline_seconds}});
+    LDNN_RETURN_IF_ERROR(
+        RequirePositive({{"objective.deadlineSeconds", *objective.deadline_seconds}}));
   }
-  if (objective.budget) return RequirePositive({{"objective.budget", *objective.budget}});
+  if (objective.budget) {
+    LDNN_RETURN_IF_ERROR(RequirePositive({{"objective.budget", *objective.budget}}));
+  }
   if (objective.fixed) {
     return RequirePositive(
         {{"objective.fixed.functions", static_cast<double>(objective.fixed->functions)},

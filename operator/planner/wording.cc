@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "common/base/text.h"
+#include "common/plan/money.h"
 #include "operator/planner/searches.h"
 
 namespace lambdadnn {
@@ -15,18 +16,39 @@ namespace {
 double Rounded(double value, double parts) { return std::round(value * parts) / parts; }
 
 // Four significant digits, rounded up (so that the amount suffices) or to the nearest.
-std::string Dollars(double amount, bool up) {
+std::string Money(double amount, bool up, const std::string& currency) {
+  if (amount <= 0) return WithCurrency("0", currency);
   const int places = std::clamp(3 - static_cast<int>(std::floor(std::log10(amount))), 2, 12);
   const double unit = std::pow(10.0, -places);
   char text[64];
-  std::snprintf(text, sizeof text, "$%.*f", places, up ? std::ceil(amount / unit) * unit : amount);
-  return text;
+  std::snprintf(text, sizeof text, "%.*f", places, up ? std::ceil(amount / unit) * unit : amount);
+  return WithCurrency(text, currency);
 }
 
 std::string NameOf(const PlanCandidate& candidate) {
   return std::to_string(candidate.functions) +
          (candidate.functions == 1 ? " function of " : " functions of ") +
          std::to_string(candidate.memory_mib) + " MiB";
+}
+
+// The next step: the deadline that has a plan, as it was given.
+std::string LaterDeadline(const InfeasibilityCertificate& certificate) {
+  const double seconds =
+      std::ceil(certificate.elapsed_seconds + certificate.nearest_deadline_seconds);
+  if (!certificate.finish_by) return "raise objective.deadlineSeconds to " + FormatDouble(seconds);
+  const double later = std::ceil(seconds - certificate.deadline_seconds);
+  // What a WallTime can hold, and a year less.
+  constexpr double kLatest = 9.19e9;
+  if (ToSeconds(certificate.finish_by->time_since_epoch()) + later > kLatest) {
+    return "no time that can be given is late enough for objective.finishBy";
+  }
+  return "set objective.finishBy to " + FormatRfc3339(*certificate.finish_by + FromSeconds(later)) +
+         " or later";
+}
+
+// Of what is still to be done, beside what is spent.
+std::string LargerBudget(const InfeasibilityCertificate& certificate) {
+  return Money(certificate.spent + certificate.nearest_budget, true, certificate.currency);
 }
 
 std::string DeadlineReason(const InfeasibilityCertificate& certificate) {
@@ -36,19 +58,30 @@ std::string DeadlineReason(const InfeasibilityCertificate& certificate) {
                        " s: the fastest, " + NameOf(*certificate.fastest) + ", takes " +
                        FormatDouble(std::ceil(certificate.fastest_seconds * 10) / 10) + " s";
   if (elapsed > 0) reason += ", and " + FormatDouble(Rounded(elapsed, 10)) + " s have passed";
-  return reason + "; raise objective.deadlineSeconds to " +
-         FormatDouble(std::ceil(elapsed + certificate.fastest_seconds));
+  return reason + "; " + LaterDeadline(certificate);
 }
 
 std::string BudgetReason(const InfeasibilityCertificate& certificate) {
-  const double spent = certificate.spent_dollars;
-  std::string reason = "no plan costs at most " + Dollars(certificate.budget, false) +
+  const double spent = certificate.spent;
+  const std::string& currency = certificate.currency;
+  std::string reason = "no plan costs at most " + Money(certificate.budget, false, currency) +
                        ": the cheapest, " + NameOf(*certificate.cheapest) + ", costs " +
-                       Dollars(certificate.nearest_budget, true);
+                       Money(certificate.nearest_budget, true, currency);
   if (spent <= 0) return reason + "; raise objective.budget to that";
-  return reason + " beside the " + Dollars(spent, true) +
-         " that are spent; raise objective.budget to " +
-         Dollars(spent + certificate.nearest_budget, true);
+  return reason + " beside the " + Money(spent, true, currency) +
+         " that are spent; raise objective.budget to " + LargerBudget(certificate);
+}
+
+std::string BothReason(const InfeasibilityCertificate& certificate) {
+  const Prediction& fastest = certificate.fastest->predicted;
+  return "no plan is done in " + FormatDouble(Rounded(certificate.deadline_seconds, 1e3)) +
+         " s for at most " +
+         Money(certificate.spent + certificate.budget, false, certificate.currency) +
+         ": the fastest within the budget, " + NameOf(*certificate.fastest) + ", takes " +
+         FormatDouble(std::ceil(fastest.seconds * 10) / 10) + " s, and the cheapest in time, " +
+         NameOf(*certificate.cheapest) + ", costs " +
+         Money(certificate.nearest_budget, true, certificate.currency) + "; " +
+         LaterDeadline(certificate) + ", or objective.budget to " + LargerBudget(certificate);
 }
 
 std::string SearchReason(const InfeasibilityCertificate& certificate) {
@@ -57,7 +90,8 @@ std::string SearchReason(const InfeasibilityCertificate& certificate) {
     const Prediction& predicted = certificate.found->predicted;
     reason += " ends with " + NameOf(*certificate.found) + ", " +
               FormatDouble(Rounded(predicted.seconds, 10)) + " s and " +
-              Dollars(predicted.cost, true) + ", beyond the objective, although ";
+              Money(predicted.cost, true, certificate.currency) +
+              ", beyond the objective, although ";
   } else {
     reason += " finds no plan for this objective, although ";
   }
@@ -137,6 +171,8 @@ std::string ReasonOf(const InfeasibilityCertificate& certificate) {
       return DeadlineReason(certificate);
     case Infeasibility::kBudget:
       return BudgetReason(certificate);
+    case Infeasibility::kBoth:
+      return BothReason(certificate);
     case Infeasibility::kSearch:
       return SearchReason(certificate);
     case Infeasibility::kWorkerMemory:
@@ -159,6 +195,31 @@ std::string ReasonOf(const InfeasibilityCertificate& certificate) {
   return "platform.functionTimeoutSeconds is too short for any slice to get on: functions need "
          "four to five iterations to agree on its end; lower the batch size, or raise "
          "functions.memory or the timeout";
+}
+
+std::string_view CheapestMeans(CostMeasure measure) {
+  switch (measure) {
+    case CostMeasure::kPrices:
+      return "";
+    case CostMeasure::kCoreSeconds:
+      return "all prices are zero, so the cheapest plan is the one of the fewest core-seconds";
+    case CostMeasure::kGibSeconds:
+      break;
+  }
+  return "all prices are zero and no CPU quota is known, so the cheapest plan is the one of the "
+         "fewest GiB-seconds";
+}
+
+std::string_view CostMeasureName(CostMeasure measure) {
+  switch (measure) {
+    case CostMeasure::kPrices:
+      return "Prices";
+    case CostMeasure::kCoreSeconds:
+      return "CoreSeconds";
+    case CostMeasure::kGibSeconds:
+      break;
+  }
+  return "GibSeconds";
 }
 
 std::string_view SearchEndName(SearchEnd end) {

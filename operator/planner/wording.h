@@ -19,6 +19,11 @@ std::string_view MeaningOf(Limit limit, bool feasible);
 // One sentence: why there is no plan, and what to change.
 std::string ReasonOf(const InfeasibilityCertificate& certificate);
 
+// What cheapest means where nothing has a price, and what to tell; "" where prices tell it.
+std::string_view CheapestMeans(CostMeasure measure);
+// "Prices", "CoreSeconds", "GibSeconds".
+std::string_view CostMeasureName(CostMeasure measure);
+
 // "SpaceCovered", "BoundReached", "Heuristic".
 std::string_view SearchEndName(SearchEnd end);
 

@@ -23,8 +23,8 @@ CheckFinding OfFile(const char* name, const Status& read, const std::string& goo
   return {Level::kMissing, name, read.message()};
 }
 
-CheckFinding CheckPlatform(const std::string& file) {
-  return OfFile("platform", ReadPlatform(file).status(), file + " can be read");
+CheckFinding CheckPlatform(const std::string& file, WallTime now) {
+  return OfFile("platform", ReadPlatform(file, now).status(), file + " can be read");
 }
 
 CheckFinding CheckNetworkPolicies(const std::string& file) {
@@ -72,7 +72,9 @@ Result<std::vector<CheckFinding>> CheckEnvironment(Runtime& runtime,
   }
   if (!options.store_endpoints_file.empty()) findings.push_back(CheckStoreEndpoints(options));
   if (!options.pod_rules_file.empty()) findings.push_back(CheckPodRules(options));
-  if (!options.platform_file.empty()) findings.push_back(CheckPlatform(options.platform_file));
+  if (!options.platform_file.empty()) {
+    findings.push_back(CheckPlatform(options.platform_file, runtime.clock.Wall()));
+  }
   for (const std::string& uri : {options.store, options.check_store}) {
     if (!uri.empty()) findings.push_back(CheckNamedStore(runtime, options, uri));
   }

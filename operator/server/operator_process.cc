@@ -212,7 +212,7 @@ Status OperatorProcess::State::Open() {
   if (options.platform_file.empty()) {
     platform = LocalPlatform(MeasureMachine());
   } else {
-    LDNN_ASSIGN_OR_RETURN(platform, ReadPlatform(options.platform_file));
+    LDNN_ASSIGN_OR_RETURN(platform, ReadPlatform(options.platform_file, runtime.clock.Wall()));
     capacity = {platform.total_memory_mib, platform.total_milli_cpu};
   }
   LDNN_ASSIGN_OR_RETURN(store_endpoints, StoreEndpointsOf(options));

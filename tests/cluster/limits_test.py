@@ -25,7 +25,7 @@ milliCpuPerGiB: 200
 sidecarMemory: 64Mi
 maxFunctions: 32
 functionTimeoutSeconds: 300
-prices: {gibSecond: "0.0000166667"}
+prices: {currency: USD, gibSecond: "0.0000166667"}
 """
 # With a sidecar each: 2 x (256 + 64) + 128 + 64.
 JOB_MIB = 832

@@ -35,6 +35,7 @@ milliCpuPerGiB: 300
 maxFunctions: 32
 functionTimeoutSeconds: 300
 prices:
+  currency: USD
   gibSecond: "0.0000166667"
 """
 

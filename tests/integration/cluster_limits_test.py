@@ -17,7 +17,7 @@ milliCpuPerGiB: 500
 sidecarMemory: 64Mi
 maxFunctions: 32
 functionTimeoutSeconds: 300
-prices: {gibSecond: "0.0000166667"}
+prices: {currency: USD, gibSecond: "0.0000166667"}
 """
 SPACE = "team"
 SETS = ("jobs", "knative", "isolation", "limits")

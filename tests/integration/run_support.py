@@ -88,7 +88,7 @@ class Bench:
                 "function": {"networkBytesPerSecond": 5e8, "storeBytesPerSecond": 5e8},
                 "parameterServer": {"networkBytesPerSecond": 1e9, "pricePerSecond": "0"},
                 "store": {"bytesPerSecond": 1e9, "requestSeconds": "0.001"},
-                "prices": {"gibSecond": "0.0000166667"}}
+                "prices": {"currency": "USD", "gibSecond": "0.0000166667"}}
         base.update(fields)
         path.write_text(json.dumps(base))
         return str(path)

@@ -65,7 +65,9 @@ def predict(lambdadnn, record, run):
     with tempfile.TemporaryDirectory(prefix="lambdadnn-replay-") as folder:
         job_file, platform_file = pathlib.Path(folder, "job.json"), pathlib.Path(folder, "platform.json")
         job_file.write_text(json.dumps(job))
-        platform_file.write_text(json.dumps(record["platform"]))
+        # Records of before price books are in US dollars without saying so.
+        platform = {**record["platform"], "prices": {"currency": "USD", **record["platform"].get("prices", {})}}
+        platform_file.write_text(json.dumps(platform))
         done = subprocess.run([lambdadnn, "predict", "-f", job_file, "--platform", platform_file, "-o", "json"],
                               capture_output=True, text=True)
     if done.returncode != 0:

@@ -14,7 +14,7 @@ from options import OPTIONS
 PLAN = ("mlp", "small", 8, 2, 512, 1, [1])
 PLATFORM = {"memory": {"min": "128Mi", "max": "1024Mi", "step": "64Mi"}, "milliCpuPerGiB": 1000, "maxFunctions": 8,
             "functionTimeoutSeconds": 600, "store": {"bytesPerSecond": 1e9, "requestSeconds": "0.001"},
-            "prices": {"gibSecond": "0.0000166667"}}
+            "prices": {"currency": "USD", "gibSecond": "0.0000166667"}}
 PROFILE = {"trainingSamples": 3000, "trainingBytes": 2352000, "modelBytes": 814120,
            "trainingRate": {"slope": "2", "intercept": "0"}, "coldStartSeconds": "1"}
 

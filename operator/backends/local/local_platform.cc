@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "common/base/statistics.h"
+#include "common/plan/money.h"
 #include "operator/backends/local/cgroups.h"
 
 namespace lambdadnn {
@@ -50,6 +51,7 @@ Platform LocalPlatform(const Machine& machine) {
   platform.max_functions = kMaxFunctions;
   platform.function_timeout_seconds = 900;
   platform.prices.gib_second = kGibSecondPrice;
+  platform.prices.currency = kUsDollar;
   return platform;
 }
 

@@ -25,8 +25,8 @@ void CheckPublishedPlatform(KubeClient& kube, Runtime& runtime, const std::strin
     findings->push_back({Level::kWarning, "platform", text.status().message()});
     return;
   }
-  const Result<Platform> platform =
-      ReadPlatformText(*text, std::string(kPlatformNamespace) + "/" + kPlatformConfigMap);
+  const Result<Platform> platform = ReadPlatformText(
+      *text, std::string(kPlatformNamespace) + "/" + kPlatformConfigMap, runtime.clock.Wall());
   if (!platform.ok()) {
     findings->push_back({Level::kWarning, "platform", platform.status().message()});
     return;

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "common/base/text.h"
+#include "common/plan/money.h"
 #include "operator/api/job_summary.h"
 #include "operator/api/pause.h"
 #include "operator/cli/cluster/job_table.h"
@@ -26,14 +27,25 @@ std::string Line(std::string label, const std::string& value) {
   return "  " + label + value + "\n";
 }
 
-std::string DescribeObjective(const Objective& objective) {
-  if (objective.deadline_seconds) {
-    return "done within " + FormatShortDuration(*objective.deadline_seconds) +
-           ", as cheaply as possible";
-  }
-  if (objective.budget) return "as fast as possible for " + Format("$%.4g", *objective.budget);
+std::string DescribeObjective(const Objective& objective, const std::string& currency) {
   if (objective.fixed) return "with the functions and memory given";
-  return objective.performance_cost_ratio ? "the best speed for its cost" : "";
+  std::vector<std::string> limits;
+  if (objective.deadline_seconds) {
+    limits.push_back("within " + FormatShortDuration(*objective.deadline_seconds) +
+                     " of its creation");
+  }
+  if (objective.finish_by) limits.push_back("by " + FormatRfc3339(*objective.finish_by));
+  const bool deadline = !limits.empty();
+  if (objective.budget) {
+    limits.push_back("for at most " + WithCurrency(Format("%.4g", *objective.budget), currency));
+  }
+  std::string text = objective.performance_cost_ratio ? "the best speed for its cost"
+                     : deadline                       ? "as cheaply as possible"
+                     : objective.budget               ? "as fast as possible"
+                                                      : "";
+  if (!limits.empty()) text += ", done " + Join(limits, " and ");
+  if (objective.best_effort) text += ", or as fast as can be";
+  return text;
 }
 
 std::string DescribeData(const DatasetSpec& dataset) {
@@ -64,9 +76,11 @@ std::string DescribeProgress(const JobStatus& status, const JobSummary& summary)
 
 std::string DescribeUsage(const UsageStatus& usage) {
   if (usage.cold_starts == 0 && usage.cost <= 0) return "";
-  return Format("%.1f GiB s, $%.4f; %lld slices, %lld cold starts, %lld restarts",
-                usage.billed_gib_seconds, usage.cost, static_cast<long long>(usage.slices),
-                static_cast<long long>(usage.cold_starts), static_cast<long long>(usage.restarts));
+  return Format("%.1f GiB s, ", usage.billed_gib_seconds) +
+         WithCurrency(Format("%.4f", usage.cost), usage.currency) +
+         Format("; %lld slices, %lld cold starts, %lld restarts",
+                static_cast<long long>(usage.slices), static_cast<long long>(usage.cold_starts),
+                static_cast<long long>(usage.restarts));
 }
 
 // Of what workers spent time on, in the order of phases.
@@ -120,15 +134,16 @@ std::string FormatJobDetail(const Job& job, WallTime now) {
                                 ? job.spec.model.torch_script_uri
                                 : "built-in " + job.spec.model.builtin_name;
   text += Line("trains", model + " on " + DescribeData(job.spec.dataset));
-  text += Line("objective", DescribeObjective(job.spec.objective));
+  text += Line("objective", DescribeObjective(job.spec.objective, status.usage.currency));
   if (IsPaused(job)) {
     text += Line("paused", std::string("by the annotation ") + kPausedAnnotation +
                                ": the operator leaves the job alone until it is taken away");
   }
   if (status.plan) {
     text += Line("plan", summary.plan + Format("; revision %d", status.plan->revision));
-    text += Line("predicted", FormatShortDuration(status.plan->predicted.seconds) +
-                                  Format(", $%.4f", status.plan->predicted.cost));
+    text += Line("predicted", FormatShortDuration(status.plan->predicted.seconds) + ", " +
+                                  WithCurrency(Format("%.4f", status.plan->predicted.cost),
+                                               status.usage.currency));
   }
   text += Line("functions", summary.functions.empty() ? "" : summary.functions + " workers ready");
   text += Line("progress", DescribeProgress(status, summary));

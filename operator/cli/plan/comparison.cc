@@ -14,9 +14,19 @@
 namespace lambdadnn {
 namespace {
 
-double ValueOf(const Order& order, const PlanCandidate& candidate) {
-  return order.Rank(candidate.predicted.seconds, candidate.predicted.cost);
-}
+// How the exact search ranks it.
+class Valuation {
+ public:
+  Valuation(const PlannerInput& input, CostMeasure measure)
+      : order_(input.objective), measure_(measure) {}
+  double operator()(const PlanCandidate& candidate) const {
+    return order_.Rank(candidate.predicted.seconds, ComparedCost(candidate, measure_));
+  }
+
+ private:
+  Order order_;
+  CostMeasure measure_;
+};
 
 const ComparedSearch* Find(const Comparison& comparison, SearchMethod method) {
   for (const ComparedSearch& search : comparison.searches) {
@@ -25,18 +35,18 @@ const ComparedSearch* Find(const Comparison& comparison, SearchMethod method) {
   return nullptr;
 }
 
-void AddSaving(const Order& order, Comparison* comparison) {
+void AddSaving(const Valuation& value_of, Comparison* comparison) {
   const ComparedSearch* exact = Find(*comparison, SearchMethod::kExact);
   const ComparedSearch* cheaper = Find(*comparison, SearchMethod::kAlgorithm1);
   const ComparedSearch* first = Find(*comparison, SearchMethod::kAlgorithm1First);
   if (exact == nullptr) return;
   if (cheaper == nullptr ||
-      (first != nullptr && ValueOf(order, *first->candidate) < ValueOf(order, *cheaper->candidate)))
+      (first != nullptr && value_of(*first->candidate) < value_of(*cheaper->candidate)))
     cheaper = first;
   if (cheaper == nullptr) return;
-  const double value = ValueOf(order, *cheaper->candidate);
+  const double value = value_of(*cheaper->candidate);
   comparison->cheaper_reading = cheaper->kind;
-  comparison->saved = value > 0 ? (value - ValueOf(order, *exact->candidate)) / value : 0;
+  comparison->saved = value > 0 ? (value - value_of(*exact->candidate)) / value : 0;
 }
 
 ComparedSearch Compared(const SearchKind& kind, PlanningOutcome outcome) {
@@ -71,13 +81,14 @@ std::string VerdictOf(const ComparedSearch& search) {
 
 constexpr size_t kNameColumns = 23;
 
-std::string LineOf(const ComparedSearch& search) {
+std::string LineOf(const Comparison& comparison, const ComparedSearch& search) {
   const std::string name = "  " + PadRight(search.kind->name, kNameColumns);
   if (!search.candidate) return name + "no plan\n";
   const Prediction& predicted = search.candidate->predicted;
   return name +
          Columns(ShowFunctions(*search.candidate), ShowSeconds(predicted.seconds),
-                 ShowDollars(predicted.cost)) +
+                 ShowCost(ComparedCost(*search.candidate, comparison.measure), comparison.measure,
+                          comparison.currency)) +
          VerdictOf(search) + "\n";
 }
 
@@ -85,7 +96,9 @@ std::string LineOf(const ComparedSearch& search) {
 
 Result<Comparison> CompareSearches(const PlannerInput& input) {
   Comparison comparison;
-  const Order order(input.objective);
+  comparison.measure = MeasureOf(input.platform, input.options.model);
+  comparison.currency = input.platform.prices.currency;
+  const Valuation value_of(input, comparison.measure);
   for (const SearchKind& kind : SearchKinds()) {
     PlannerInput searched = input;
     searched.options.search = kind.method;
@@ -102,12 +115,12 @@ Result<Comparison> CompareSearches(const PlannerInput& input) {
     comparison.searches.push_back(Compared(kind, *std::move(outcome)));
   }
   if (comparison.feasible()) {
-    const double least = ValueOf(order, *comparison.searches.front().candidate);
+    const double least = value_of(*comparison.searches.front().candidate);
     for (ComparedSearch& search : comparison.searches) {
       if (!search.feasible || least <= 0) continue;
-      search.above_exact = ValueOf(order, *search.candidate) / least - 1;
+      search.above_exact = value_of(*search.candidate) / least - 1;
     }
-    AddSaving(order, &comparison);
+    AddSaving(value_of, &comparison);
   }
   return comparison;
 }
@@ -115,7 +128,7 @@ Result<Comparison> CompareSearches(const PlannerInput& input) {
 std::string FormatComparison(const std::string& title, const Comparison& comparison) {
   std::string text = title + "\n\n  " + PadRight("search", kNameColumns) +
                      Columns("functions", "time", "cost") + "  vs exact\n";
-  for (const ComparedSearch& search : comparison.searches) text += LineOf(search);
+  for (const ComparedSearch& search : comparison.searches) text += LineOf(comparison, search);
   text += "\n";
   for (const ComparedSearch& search : comparison.searches) {
     text +=
@@ -130,6 +143,9 @@ std::string FormatComparison(const std::string& title, const Comparison& compari
     text += "\n" + WrapWords("exact saves " + std::string(saving) +
                              " against the cheaper reading of Algorithm 1, " +
                              std::string(comparison.cheaper_reading->name));
+  }
+  if (comparison.measure != CostMeasure::kPrices) {
+    text += "\n" + WrapWords(std::string(CheapestMeans(comparison.measure)));
   }
   if (!comparison.left_out.empty()) text += "\n  left out\n";
   for (const Comparison::LeftOut& left_out : comparison.left_out) {
@@ -156,6 +172,7 @@ Json ComparisonToJson(const Comparison& comparison) {
   }
   Json json = {{"searches", std::move(searches)},
                {"leftOut", std::move(left_out)},
+               {"comparedBy", CostMeasureName(comparison.measure)},
                {"savedAgainstAlgorithm1", nullptr}};
   if (comparison.saved) {
     json["savedAgainstAlgorithm1"] = {{"reading", comparison.cheaper_reading->name},

@@ -32,6 +32,9 @@ struct Comparison {
   // The saving of the exact plan against the cheaper reading of Algorithm 1; empty without one.
   std::optional<double> saved;
   const SearchKind* cheaper_reading = nullptr;
+  // As of every outcome.
+  CostMeasure measure = CostMeasure::kPrices;
+  std::string currency;
 
   bool feasible() const { return !searches.empty() && searches.front().feasible; }
 };

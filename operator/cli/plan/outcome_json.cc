@@ -65,6 +65,7 @@ Json CandidateToJson(const PlanCandidate& candidate) {
                {"globalBatchSize", candidate.global_batch_size},
                {"aggregation", AggregationToJson(candidate.aggregation)},
                {"predicted", std::move(predicted)}};
+  if (candidate.use > 0) json["use"] = candidate.use;
   if (candidate.aggregator_batch_size > 0) {
     json["aggregatorBatchSize"] = candidate.aggregator_batch_size;
   }
@@ -84,19 +85,25 @@ Json OutcomeToJson(const PlanningOutcome& outcome, double search_seconds) {
     for (const PlanCandidate& candidate : outcome.runners_up) {
       json["runnersUp"].push_back(CandidateToJson(candidate));
     }
-  } else {
+  }
+  if (!outcome.feasible || outcome.best_effort) {
     json["certificate"] = CertificateToJson(outcome.certificate);
   }
   json["feasible"] = outcome.feasible;
+  json["bestEffort"] = outcome.best_effort;
+  json["comparedBy"] = CostMeasureName(outcome.measure);
+  json["currency"] = outcome.currency.empty() ? Json(nullptr) : Json(outcome.currency);
   json["evaluated"] = outcome.search.evaluated;
   json["search"] = SearchToJson(outcome.search, search_seconds);
   json["paretoFront"] = Json::array();
   for (const ParetoPoint& point : outcome.pareto_front) {
-    json["paretoFront"].push_back({{"functions", point.candidate.functions},
-                                   {"memory", FormatMemoryMib(point.candidate.memory_mib)},
-                                   {"seconds", point.candidate.predicted.seconds},
-                                   {"cost", point.candidate.predicted.cost},
-                                   {"chosen", point.chosen}});
+    Json entry = {{"functions", point.candidate.functions},
+                  {"memory", FormatMemoryMib(point.candidate.memory_mib)},
+                  {"seconds", point.candidate.predicted.seconds},
+                  {"cost", point.candidate.predicted.cost},
+                  {"chosen", point.chosen}};
+    if (point.candidate.use > 0) entry["use"] = point.candidate.use;
+    json["paretoFront"].push_back(std::move(entry));
   }
   return json;
 }

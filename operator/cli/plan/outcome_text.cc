@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "common/base/text.h"
+#include "common/plan/money.h"
 #include "common/plan/prediction.h"
 #include "operator/planner/wording.h"
 
@@ -59,7 +60,7 @@ std::string ServersOf(const PlanCandidate& candidate) {
                Thousands(candidate.server_memory_mib).c_str());
 }
 
-std::string PlanLines(const PlanCandidate& candidate) {
+std::string PlanLines(const PlanCandidate& candidate, const PlanningOutcome& outcome) {
   const Prediction& predicted = candidate.predicted;
   std::string text;
   text += Print(
@@ -75,7 +76,7 @@ std::string PlanLines(const PlanCandidate& candidate) {
   text += Print("  batch        %-26s  iterations  %s\n", batch.c_str(),
                 Decimal(candidate.iterations).c_str());
   text += Print("  time         %-26s  cost        %s\n", ShowSeconds(predicted.seconds).c_str(),
-                ShowDollars(predicted.cost).c_str());
+                ShowCost(candidate, outcome).c_str());
   text += "  aggregation  " + ShowAggregation(candidate) + "\n";
   return text;
 }
@@ -97,13 +98,13 @@ std::string PhaseLines(const PlanCandidate& candidate) {
   return text;
 }
 
-std::string RunnerUpLines(const std::vector<PlanCandidate>& candidates) {
-  if (candidates.empty()) return "";
+std::string RunnerUpLines(const PlanningOutcome& outcome) {
+  if (outcome.runners_up.empty()) return "";
   std::string text = "\n  runners-up (best with another number of functions)\n";
-  for (const PlanCandidate& candidate : candidates) {
+  for (const PlanCandidate& candidate : outcome.runners_up) {
     text += Print("    %s  %12s  %10s  ", ShowFunctions(candidate).c_str(),
                   ShowSeconds(candidate.predicted.seconds).c_str(),
-                  ShowDollars(candidate.predicted.cost).c_str());
+                  ShowCost(candidate, outcome).c_str());
     text += ShowAggregation(candidate) + "\n";
   }
   return text;
@@ -119,12 +120,16 @@ std::string BindingLines(const std::vector<Limit>& binding, bool feasible) {
   return text;
 }
 
-std::string CertificateLines(const InfeasibilityCertificate& certificate) {
+std::string CertificateLines(const PlanningOutcome& outcome) {
+  const InfeasibilityCertificate& certificate = outcome.certificate;
   std::string text = WrapWords(ReasonOf(certificate));
   if (certificate.fastest) {
     const bool budget = certificate.kind == Infeasibility::kBudget;
-    text += budget ? "\n  the cheapest plan\n\n" : "\n  the fastest plan\n\n";
-    text += PlanLines(budget ? *certificate.cheapest : *certificate.fastest);
+    const bool both = certificate.kind == Infeasibility::kBoth;
+    text += budget ? "\n  the cheapest plan\n\n"
+            : both ? "\n  the fastest plan within the budget\n\n"
+                   : "\n  the fastest plan\n\n";
+    text += PlanLines(budget ? *certificate.cheapest : *certificate.fastest, outcome);
   }
   return text + BindingLines(certificate.binding, false);
 }
@@ -172,12 +177,28 @@ std::string ShowSeconds(double seconds) {
                static_cast<long long>(whole % 3600 / 60));
 }
 
-std::string ShowDollars(double dollars) {
-  if (dollars == 0) return "$0";
-  if (dollars >= 100) return Print("$%.0f", dollars);
+std::string ShowMoney(double amount, std::string_view currency) {
+  if (amount == 0) return WithCurrency("0", currency);
+  if (amount >= 100) return WithCurrency(Print("%.0f", amount), currency);
   // Three significant digits, but always cents.
-  const int places = std::max(2, 2 - static_cast<int>(std::floor(std::log10(std::abs(dollars)))));
-  return Print("$%.*f", std::min(places, 9), dollars);
+  const int places = std::max(2, 2 - static_cast<int>(std::floor(std::log10(std::abs(amount)))));
+  return WithCurrency(Print("%.*f", std::min(places, 9), amount), currency);
+}
+
+std::string ShowCost(double cost, CostMeasure measure, std::string_view currency) {
+  switch (measure) {
+    case CostMeasure::kPrices:
+      return ShowMoney(cost, currency);
+    case CostMeasure::kCoreSeconds:
+      return Print("%.4g core-s", cost);
+    case CostMeasure::kGibSeconds:
+      break;
+  }
+  return Print("%.4g GiB-s", cost);
+}
+
+std::string ShowCost(const PlanCandidate& candidate, const PlanningOutcome& outcome) {
+  return ShowCost(ComparedCost(candidate, outcome.measure), outcome.measure, outcome.currency);
 }
 
 std::string ShowFunctions(const PlanCandidate& candidate) {
@@ -212,12 +233,19 @@ std::string FormatOutcome(const std::string& title, const PlanningOutcome& outco
                           double search_seconds) {
   std::string text = title + "\n\n";
   if (!outcome.feasible) {
-    text += CertificateLines(outcome.certificate);
+    text += CertificateLines(outcome);
   } else {
-    text += PlanLines(outcome.chosen) + PhaseLines(outcome.chosen) +
-            BindingLines(outcome.binding, true) + RunnerUpLines(outcome.runners_up);
+    if (outcome.best_effort) {
+      text += WrapWords("best effort: " + ReasonOf(outcome.certificate)) +
+              WrapWords("this is the fastest plan within the budget") + "\n";
+    }
+    text += PlanLines(outcome.chosen, outcome) + PhaseLines(outcome.chosen) +
+            BindingLines(outcome.binding, true) + RunnerUpLines(outcome);
   }
-  text += FormatParetoPlot(outcome.pareto_front);
+  text += FormatParetoPlot(outcome);
+  if (outcome.measure != CostMeasure::kPrices) {
+    text += "\n" + WrapWords(std::string(CheapestMeans(outcome.measure)));
+  }
   return text + SearchLines(outcome.search, search_seconds);
 }
 
@@ -238,8 +266,11 @@ std::string FormatDeadlines(const std::string& title,
     const PlanCandidate& chosen = entry.outcome.chosen;
     text += Print("%s  %12s  %10s  ", ShowFunctions(chosen).c_str(),
                   ShowSeconds(chosen.predicted.seconds).c_str(),
-                  ShowDollars(chosen.predicted.cost).c_str()) +
+                  ShowCost(chosen, entry.outcome).c_str()) +
             ShowAggregation(chosen) + "\n";
+  }
+  if (!outcomes.empty() && outcomes.front().outcome.measure != CostMeasure::kPrices) {
+    text += "\n" + WrapWords(std::string(CheapestMeans(outcomes.front().outcome.measure)));
   }
   return text;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "operator/planner/planner.h"
@@ -29,10 +30,13 @@ std::string ShowAggregation(const PlanCandidate& candidate);
 std::string WrapWords(const std::string& sentence, size_t indent = 2);
 
 // Time against cost, the chosen point marked; empty with fewer than two points.
-std::string FormatParetoPlot(const std::vector<ParetoPoint>& front);
+std::string FormatParetoPlot(const PlanningOutcome& outcome);
 
-// "52.7 s", "9 min 12 s", "3 h 07 min"; "$0.0341".
+// "52.7 s", "9 min 12 s", "3 h 07 min"; "$0.0341", "0.0341 EUR".
 std::string ShowSeconds(double seconds);
-std::string ShowDollars(double dollars);
+std::string ShowMoney(double amount, std::string_view currency);
+// What takes the place of money where nothing has a price: "12.3 core-s".
+std::string ShowCost(double cost, CostMeasure measure, std::string_view currency);
+std::string ShowCost(const PlanCandidate& candidate, const PlanningOutcome& outcome);
 
 }  // namespace lambdadnn

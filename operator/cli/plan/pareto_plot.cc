@@ -46,17 +46,20 @@ std::string Padded(const std::string& text, size_t columns, bool right) {
 
 }  // namespace
 
-std::string FormatParetoPlot(const std::vector<ParetoPoint>& front) {
+std::string FormatParetoPlot(const PlanningOutcome& outcome) {
+  const std::vector<ParetoPoint>& front = outcome.pareto_front;
   if (front.size() < 2) return "";
-  const Prediction& fastest = front.front().candidate.predicted;
-  const Prediction& cheapest = front.back().candidate.predicted;
-  const Axis time(fastest.seconds, cheapest.seconds, kColumns);
-  const Axis cost(cheapest.cost, fastest.cost, kRows);
+  const auto cost_of = [&](const ParetoPoint& point) {
+    return ComparedCost(point.candidate, outcome.measure);
+  };
+  const Axis time(front.front().candidate.predicted.seconds,
+                  front.back().candidate.predicted.seconds, kColumns);
+  const Axis cost(cost_of(front.back()), cost_of(front.front()), kRows);
 
   enum Mark { kEmpty, kPoint, kChosen };
   std::vector<std::vector<Mark>> cells(kRows, std::vector<Mark>(kColumns, kEmpty));
   for (const ParetoPoint& point : front) {
-    Mark& cell = cells[static_cast<size_t>(cost.Cell(point.candidate.predicted.cost))]
+    Mark& cell = cells[static_cast<size_t>(cost.Cell(cost_of(point)))]
                       [static_cast<size_t>(time.Cell(point.candidate.predicted.seconds))];
     cell = std::max(cell, point.chosen ? kChosen : kPoint);
   }
@@ -65,8 +68,9 @@ std::string FormatParetoPlot(const std::vector<ParetoPoint>& front) {
                      " plans that no other beats in both (◆ = chosen)\n\n";
   for (int row = kRows - 1; row >= 0; --row) {
     const bool labelled = row % 5 == 0;
-    const std::string label =
-        labelled ? ShowDollars(cost.At(static_cast<double>(row) / (kRows - 1))) : "";
+    const std::string label = labelled ? ShowCost(cost.At(static_cast<double>(row) / (kRows - 1)),
+                                                  outcome.measure, outcome.currency)
+                                       : "";
     text += "  " + Padded(label, 11, true) + (labelled ? " ┤" : " │");
     std::string line;
     std::string blanks;

@@ -6,6 +6,7 @@
 #include "common/json/yaml.h"
 #include "operator/api/job_file.h"
 #include "operator/api/platform_codec.h"
+#include "operator/api/price_book.h"
 #include "operator/backends/local/local_platform.h"
 #include "operator/cluster_view/knative_config.h"
 #include "operator/controller/planning/planning.h"
@@ -46,15 +47,41 @@ Platform ThisMachine() {
   return platform;
 }
 
+Result<YamlDocument> OneDocument(const std::string& text, const std::string& path,
+                                 const char* what) {
+  YamlParseResult parsed = ParseYaml(text);
+  if (parsed.error) {
+    return InvalidArgumentError(path + ":" + std::to_string(parsed.error->line) + ": column " +
+                                std::to_string(parsed.error->column) + ": " +
+                                parsed.error->message);
+  }
+  if (parsed.documents.size() != 1) {
+    return InvalidArgumentError(path + ":1: must hold one YAML document, " + what);
+  }
+  return std::move(parsed.documents.front());
+}
+
+Result<Platform::Prices> LoadPriceBook(const std::string& path, WallTime now) {
+  const auto text = ReadFile(path);
+  if (!text.ok()) return FileError(text.status());
+  LDNN_ASSIGN_OR_RETURN(const YamlDocument document,
+                        OneDocument(*text, path, "the price book; see examples/prices"));
+  std::vector<FieldError> errors;
+  Platform::Prices prices = DecodePriceBook(document.value, "", &errors);
+  if (const auto past = OutOfForce(prices, "", now)) errors.push_back(*past);
+  if (!errors.empty()) return Describe(errors, document, path);
+  return prices;
+}
+
 Result<Platform> LoadPlatform(const PlanArguments& arguments) {
   const std::string& path = arguments.platform_file;
   if (!path.empty()) {
     const auto text = ReadFile(path);
     if (!text.ok()) return FileError(text.status());
-    return ReadPlatformText(*text, path);
+    return ReadPlatformText(*text, path, arguments.now);
   }
   if (arguments.platform_name.empty()) return ThisMachine();
-  return ReadPlatformText(arguments.platform_text, arguments.platform_name);
+  return ReadPlatformText(arguments.platform_text, arguments.platform_name, arguments.now);
 }
 
 void Narrow(const PlanArguments& arguments, PlannerInput* input) {
@@ -75,25 +102,17 @@ void Narrow(const PlanArguments& arguments, PlannerInput* input) {
 
 }  // namespace
 
-Result<Platform> ReadPlatformText(const std::string& text, const std::string& path) {
-  const YamlParseResult parsed = ParseYaml(text);
-  if (parsed.error) {
-    return InvalidArgumentError(path + ":" + std::to_string(parsed.error->line) + ": column " +
-                                std::to_string(parsed.error->column) + ": " +
-                                parsed.error->message);
-  }
-  if (parsed.documents.size() != 1) {
-    return InvalidArgumentError(path +
-                                ":1: must hold one YAML document, the platform; see "
-                                "examples/platforms");
-  }
-  const YamlDocument& document = parsed.documents.front();
+Result<Platform> ReadPlatformText(const std::string& text, const std::string& path, WallTime now) {
+  LDNN_ASSIGN_OR_RETURN(const YamlDocument document,
+                        OneDocument(text, path, "the platform; see examples/platforms"));
   // Helm values carry the platform under that name.
   const bool wrapped = document.value.is_object() && document.value.contains("platform");
+  const std::string root = wrapped ? "platform" : "";
   std::vector<FieldError> errors;
-  const Platform platform = wrapped
-                                ? DecodePlatform(document.value["platform"], "platform", &errors)
-                                : DecodePlatform(document.value, "", &errors);
+  const Platform platform =
+      DecodePlatform(wrapped ? document.value["platform"] : document.value, root, &errors);
+  const std::string prices = wrapped ? "platform.prices" : "prices";
+  if (const auto past = OutOfForce(platform.prices, prices, now)) errors.push_back(*past);
   if (!errors.empty()) return Describe(errors, document, path);
   return platform;
 }
@@ -104,6 +123,9 @@ Result<PlanRequest> LoadPlanRequest(const PlanArguments& arguments) {
   Job& job = file->job;
   PlanRequest request;
   LDNN_ASSIGN_OR_RETURN(Platform platform, LoadPlatform(arguments));
+  if (!arguments.prices_file.empty()) {
+    LDNN_ASSIGN_OR_RETURN(platform.prices, LoadPriceBook(arguments.prices_file, arguments.now));
+  }
   if (arguments.find_limits) {
     LDNN_ASSIGN_OR_RETURN(const ClusterLimits limits, arguments.find_limits(job));
     NarrowedPlatform narrowed = WithinLimits(platform, limits);
@@ -124,7 +146,12 @@ Result<PlanRequest> LoadPlanRequest(const PlanArguments& arguments) {
   }
   job.status.profile = job.spec.profile;
   request.name = job.metadata.name.empty() ? "job" : job.metadata.name;
-  request.input = PlannerInputOf(job, platform, 0, 0, true);
+  // What is planned begins now, whatever job of this name there was.
+  job.metadata.creation_timestamp.clear();
+  if (const std::string past = FinishByInThePast(job, arguments.now); !past.empty()) {
+    return InvalidArgumentError(arguments.job_file + ": " + past);
+  }
+  request.input = PlannerInputOf(job, platform, {.wall = arguments.now}, true);
   // What the job leaves open is the model's to choose.
   request.input.aggregation.transport = job.spec.aggregation.transport;
   request.input.aggregation.placement = job.spec.aggregation.placement;

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/base/clock.h"
 #include "operator/api/job.h"
 #include "operator/cluster_view/cluster_limits.h"
 #include "operator/planner/planner.h"
@@ -16,6 +17,8 @@ namespace lambdadnn {
 struct PlanArguments {
   std::string job_file;                // "-" = standard input
   std::string platform_file;           // empty = this machine
+  std::string prices_file = "";        // in place of the platform's prices; empty = those
+  WallTime now{};                      // by which price books and times of the job are judged
   std::vector<std::string> overrides;  // PATH=VALUE
   std::optional<int> functions;
   std::optional<int> memory_mib;
@@ -40,8 +43,8 @@ struct PlanRequest {
   std::string obstacle;
 };
 
-// A platform file's text; `name` for messages.
-Result<Platform> ReadPlatformText(const std::string& text, const std::string& name);
+// A platform file's text; `name` for messages. Refused where its prices do not count `now`.
+Result<Platform> ReadPlatformText(const std::string& text, const std::string& name, WallTime now);
 
 // Functions and memory together fix the plan; one of them alone narrows the search. Errors name
 // the file, the field and the next step.

@@ -64,8 +64,8 @@ std::string Tiles(const Json& report) {
                 "predicted " + (predicted ? format(*predicted) : "-") + ", error " +
                     FormatError(predicted, actual));
   };
-  std::string tiles =
-      pair("Time", TimeOf(report), FormatSeconds) + pair("Cost", CostOf(report), FormatCost);
+  std::string tiles = pair("Time", TimeOf(report), FormatSeconds) +
+                      pair("Cost", CostOf(report), CostFormat(report));
   if (const auto accuracy = NumberAt(report, "metrics.testAccuracy")) {
     tiles +=
         Tile("Test accuracy", FormatNumber(100 * *accuracy, 4) + " %",
@@ -140,6 +140,7 @@ std::string Pareto(const Json& report) {
   std::vector<ScatterPoint> points;
   const Json& list = ListAt(report, "pareto.points");
   const auto chosen = NumberAt(report, "pareto.chosen");
+  const std::string currency = CostFormat(report).currency();
   for (size_t i = 0; i < list.size(); ++i) {
     const Json& point = list[i];
     points.push_back({NumberAt(point, "seconds").value_or(0), NumberAt(point, "cost").value_or(0),
@@ -147,7 +148,7 @@ std::string Pareto(const Json& report) {
                       chosen && static_cast<size_t>(*chosen) == i});
   }
   return RenderScatter("Time against cost: the best plans", "predicted seconds",
-                       "predicted cost, $", points);
+                       "predicted cost, " + (currency.empty() ? "$" : currency), points);
 }
 
 std::string Requests(const Json& report) {
@@ -216,8 +217,8 @@ std::string Revisions(const Json& report) {
             EscapeHtml(TextAt(plan, "firstIteration")) + "</td><td>" +
             EscapeHtml(TextAt(plan, "functions")) + " × " + EscapeHtml(TextAt(plan, "memory")) +
             "</td>" + show("predicted.seconds", FormatSeconds) +
-            show("predicted.cost", FormatCost) + show("actual.seconds", FormatSeconds) +
-            show("actual.cost", FormatCost) + "</tr>";
+            show("predicted.cost", CostFormat(report)) + show("actual.seconds", FormatSeconds) +
+            show("actual.cost", CostFormat(report)) + "</tr>";
   }
   return "<h2>Plan revisions</h2><div class=\"scroll\"><table><tr><th></th><th>from iteration</th>"
          "<th>functions</th><th>whole job, predicted</th><th></th><th>under this plan</th><th></th>"

@@ -76,7 +76,7 @@ std::string RenderReportText(const Json& report) {
   };
   text += Row("", "predicted", "actual", "error");
   compare("time", TimeOf(report), FormatSeconds);
-  compare("cost", CostOf(report), FormatCost);
+  compare("cost", CostOf(report), CostFormat(report));
   for (const PhaseBar& bar : PhasesOf(report)) {
     compare("  " + bar.name, {bar.predicted, bar.actual}, FormatSeconds);
   }
@@ -95,7 +95,7 @@ std::string RenderReportText(const Json& report) {
     text += Pair("revision " + TextAt(plan, "revision"),
                  FunctionsOf(plan) + " from iteration " + TextAt(plan, "firstIteration") +
                      " on: " + Or(NumberAt(plan, "actual.seconds"), FormatSeconds) + ", " +
-                     Or(NumberAt(plan, "actual.cost"), FormatCost));
+                     Or(NumberAt(plan, "actual.cost"), CostFormat(report)));
   }
   if (const auto accuracy = NumberAt(report, "metrics.testAccuracy")) {
     char line[32];

@@ -7,6 +7,7 @@
 #include "common/base/phase_usage.h"
 #include "common/base/text.h"
 #include "common/json/dump_json.h"
+#include "common/plan/money.h"
 #include "common/plan/prediction.h"
 
 namespace lambdadnn {
@@ -61,8 +62,11 @@ std::string FormatSeconds(double seconds) {
   return std::to_string(whole / 3600) + " h " + std::to_string(whole % 3600 / 60) + " min";
 }
 
-std::string FormatCost(double dollars) {
-  return "$" + (std::abs(dollars) >= 0.1 ? Format("%.2f", dollars) : FormatNumber(dollars, 3));
+CostFormat::CostFormat(const Json& report) : currency_(TextAt(report, "currency")) {}
+
+std::string CostFormat::operator()(double cost) const {
+  return WithCurrency(std::abs(cost) >= 0.1 ? Format("%.2f", cost) : FormatNumber(cost, 3),
+                      currency_);
 }
 
 std::string FormatBytes(double bytes) {
@@ -98,7 +102,7 @@ std::string DescribeBeforePlan(const Json& report) {
   const double seconds = NumberAt(report, "beforePlan.seconds").value_or(0);
   if (seconds <= 0) return "";
   std::string text = "before the plan: " + FormatSeconds(seconds) + " and " +
-                     FormatCost(NumberAt(report, "beforePlan.cost").value_or(0));
+                     CostFormat(report)(NumberAt(report, "beforePlan.cost").value_or(0));
   const double profiling = NumberAt(report, "phases.profilingSeconds").value_or(0);
   if (profiling > 0) text += ", of them " + FormatSeconds(profiling) + " of profiling";
   return text;

@@ -21,7 +21,16 @@ const Json& ListAt(const Json& json, std::string_view dotted_path);
 
 // "12.3 s", "2 min 5 s", "1 h 3 min".
 std::string FormatSeconds(double seconds);
-std::string FormatCost(double dollars);
+// "$0.12", or in the currency that the report names.
+class CostFormat {
+ public:
+  explicit CostFormat(const Json& report);
+  const std::string& currency() const { return currency_; }
+  std::string operator()(double cost) const;
+
+ private:
+  std::string currency_;
+};
 std::string FormatBytes(double bytes);
 // "+3.1%" of actual against predicted; "-" when unknown.
 std::string FormatError(std::optional<double> predicted, std::optional<double> actual);

@@ -15,9 +15,9 @@ InMemoryApiServerOptions ServerOptions(const std::string& directory) {
   return options;
 }
 
-Status Restore(const std::string& file, InMemoryApiServer& server) {
+Status Restore(const std::string& file, Duration idle, InMemoryApiServer& server) {
   LDNN_ASSIGN_OR_RETURN(const std::string text, ReadFile(file));
-  const Result<Json> state = ReadRunState(text);
+  const Result<Json> state = ReadRunState(text, idle);
   if (!state.ok()) return state.status().WithContext(file);
   return server.Restore(*state).WithContext(file);
 }
@@ -45,7 +45,10 @@ Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::Start(
   secrets.type = SecretType();
   cluster->server_.Define(std::move(secrets));
   cluster->server_.Define(EventDefinition());
-  if (restore) LDNN_RETURN_IF_ERROR(Restore(options.directory + "/state.json", cluster->server_));
+  if (restore) {
+    LDNN_RETURN_IF_ERROR(
+        Restore(options.directory + "/state.json", options.idle, cluster->server_));
+  }
   LocalBackend::HostOptions host;
   host.directory = options.directory;
   host.program = options.program;

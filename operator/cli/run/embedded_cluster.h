@@ -20,6 +20,7 @@ struct EmbeddedClusterOptions {
   Platform platform;
   std::string ca_file;
   bool use_cgroups = true;
+  Duration idle{};  // since the run that is restored ended
   ProfileCache* profile_cache = nullptr;
   ControllerObserver* observer = nullptr;
 };

@@ -53,6 +53,7 @@ class EmbeddedRun {
 
  private:
   Status Prepare();
+  Status TakePrices();
   Status PreparePlatform();
   Status PrepareJobObject();
   void DropNewDirectory();
@@ -132,6 +133,7 @@ Status EmbeddedRun::Prepare() {
   cluster.profile_cache = cache_.get();
   cluster.observer = output_.get();
   cluster.use_cgroups = !options_.no_cgroups;
+  if (last_alive_) cluster.idle = std::max(Duration{}, runtime_.clock.Wall() - *last_alive_);
   LDNN_ASSIGN_OR_RETURN(cluster_, EmbeddedCluster::Start(runtime_, cluster, resume));
   LDNN_RETURN_IF_ERROR(PrepareJobObject());
   output_->Say("folder: " + directory_);
@@ -160,21 +162,32 @@ void EmbeddedRun::DropNewDirectory() {
   std::filesystem::remove_all(directory_, ignored);
 }
 
+// Of --prices, in place of the platform's.
+Status EmbeddedRun::TakePrices() {
+  if (options_.prices_file.empty()) return OkStatus();
+  LDNN_ASSIGN_OR_RETURN(platform_.prices,
+                        ReadPriceBook(options_.prices_file, runtime_.clock.Wall()));
+  return OkStatus();
+}
+
 Status EmbeddedRun::PreparePlatform() {
   const std::string saved = directory_ + "/platform.json";
   machine_ = MeasureMachine();
   if (!options_.resume.empty() && options_.platform_file.empty()) {
     // The platform that the plan was made for.
-    LDNN_ASSIGN_OR_RETURN(platform_, ReadPlatform(saved));
+    LDNN_ASSIGN_OR_RETURN(platform_, ReadSavedPlatform(saved));
     LimitToMachine(machine_, &platform_);
-    return OkStatus();
+    if (options_.prices_file.empty()) return OkStatus();
+    LDNN_RETURN_IF_ERROR(TakePrices());
+    return WritePlatform(saved, platform_);
   }
   if (!options_.platform_file.empty()) {
-    LDNN_ASSIGN_OR_RETURN(platform_, ReadPlatform(options_.platform_file));
+    LDNN_ASSIGN_OR_RETURN(platform_, ReadPlatform(options_.platform_file, runtime_.clock.Wall()));
     LimitToMachine(machine_, &platform_);
   } else {
     platform_ = LocalPlatform(machine_);
   }
+  LDNN_RETURN_IF_ERROR(TakePrices());
   if (!job_object_.is_null()) {
     std::vector<FieldError> ignored;  // reported when the job is created
     const Job job = DecodeJob(job_object_, &ignored);

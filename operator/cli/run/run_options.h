@@ -20,6 +20,7 @@ struct RunOptions {
   std::string resume;  // a folder, or "latest"
   std::string output = "text";
   std::string platform_file;
+  std::string prices_file;  // in place of the platform's prices
   bool profile_again = false;
   bool no_cgroups = false;
   bool profile_only = false;  // `lambdadnn profile`

@@ -15,15 +15,29 @@ Status CheckStatus(const Json& object) {
   return ToStatus(errors);
 }
 
+void CreateLater(Duration idle, Json* object) {
+  constexpr const char* kField = "creationTimestamp";
+  WallTime created;
+  const auto metadata = object->find("metadata");
+  if (metadata == object->end() || !metadata->is_object()) return;
+  const auto found = metadata->find(kField);
+  if (found == metadata->end() || !found->is_string() ||
+      !ParseRfc3339(found->get_ref<const std::string&>(), &created)) {
+    return;
+  }
+  (*metadata)[kField] = FormatRfc3339(created + idle);
+}
+
 }  // namespace
 
-Result<Json> ReadRunState(std::string_view text) {
+Result<Json> ReadRunState(std::string_view text, Duration idle) {
   LDNN_ASSIGN_OR_RETURN(Json state, ParseJson(text));
   if (!state.is_object() || !state.contains("objects") || !state.at("objects").is_array()) {
     return InvalidArgumentError("this is not the state of a run");
   }
   for (Json& object : state.at("objects")) {
     if (!object.is_object() || object.value("kind", "") != kJobKind) continue;
+    CreateLater(idle, &object);
     const Status valid = CheckStatus(object);
     if (valid.ok()) continue;
     DropStatusFields(RefusedStatusFields(valid.message()), &object);

@@ -7,12 +7,14 @@
 #include <string>
 #include <string_view>
 
+#include "common/base/clock.h"
 #include "common/json/json_reader.h"
 
 namespace lambdadnn {
 
 // For InMemoryApiServer::Restore. kInvalidArgument: no such file's text, or of a version that this
-// one cannot go on from.
-Result<Json> ReadRunState(std::string_view text);
+// one cannot go on from. `idle`: since the run ended, which is none of the job's time; its creation
+// is put as much later.
+Result<Json> ReadRunState(std::string_view text, Duration idle = {});
 
 }  // namespace lambdadnn

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "common/plan/money.h"
 #include "operator/api/job_summary.h"
 
 namespace lambdadnn {
@@ -79,7 +80,9 @@ std::vector<std::string> Measurements(const JobStatus& status) {
       *progress.estimated_remaining_seconds > 0) {
     parts.push_back("ETA " + FormatShortDuration(*progress.estimated_remaining_seconds));
   }
-  if (status.usage.cost > 0) parts.push_back(Format("$%.6f", status.usage.cost));
+  if (status.usage.cost > 0) {
+    parts.push_back(WithCurrency(Format("%.6f", status.usage.cost), status.usage.currency));
+  }
   return parts;
 }
 

@@ -211,9 +211,11 @@ Json ParetoOf(const JobSnapshot& snapshot, const JobHistory& history) {
   const double elapsed = plans.empty() ? history.planned_at : plans.back().at_seconds;
   const double spent = plans.empty() ? 0 : plans.back().cost_before;
   const Platform& platform = snapshot.options->platform;
-  PlannerInput input =
-      first ? PlannerInputOf(snapshot.job, platform, elapsed, spent, true)
-            : ReplannerInputOf(snapshot.job, platform, elapsed, spent, plan.first_iteration);
+  // When it was planned, as far as the job's own clock tells.
+  const double since = ActiveSeconds(snapshot.job, snapshot.wall) - elapsed;
+  const JobSpent then{elapsed, spent, snapshot.wall - FromSeconds(since)};
+  PlannerInput input = first ? PlannerInputOf(snapshot.job, platform, then, true)
+                             : ReplannerInputOf(snapshot.job, platform, then, plan.first_iteration);
   input.options.explain = true;
   Result<PlanningOutcome> outcome = MakePlan(input);
   if (!outcome.ok()) return pareto;
@@ -286,6 +288,9 @@ Json BuildReport(const JobSnapshot& snapshot, const JobHistory& history,
                  {"curves", CurvesOf(history)},
                  {"problems", history.problems},
                  {"isolation", isolation}};
+  if (const std::string& currency = snapshot.meter.usage.currency; !currency.empty()) {
+    report["currency"] = currency;
+  }
   AddOutcome(job, &report);
   if (job.status.profile.has_value()) {
     report["profile"] = EncodeWorkloadProfile(*job.status.profile);

@@ -81,7 +81,8 @@ std::vector<Action> DecidePlan(const JobSnapshot& snapshot) {
   }
   const double elapsed = ActiveSeconds(job, snapshot.wall);
   const double spent = snapshot.meter.Spent();
-  PlannerInput input = PlannerInputOf(job, PlatformOf(snapshot), elapsed, spent, false);
+  PlannerInput input =
+      PlannerInputOf(job, PlatformOf(snapshot), {elapsed, spent, snapshot.wall}, false);
   Result<PlanningOutcome> outcome = MakePlan(input);
   if (auto waits = AwaitCluster(snapshot, input, outcome); waits.has_value()) return *waits;
   if (!outcome.ok()) return {FailJob(Reason::kPlanningFailed, outcome.status().message())};
@@ -120,6 +121,12 @@ std::vector<Action> DecidePlan(const JobSnapshot& snapshot) {
   write.plan->predicted.cost += spent;
   write.plan_history = WithRecord(job.status, RecordOf(*write.plan, "first plan", elapsed, spent));
   std::string message = DescribePlan(*write.plan);
+  if (outcome->best_effort) {
+    message += ", as fast as it can (bestEffort): " + ReasonOf(outcome->certificate);
+  }
+  if (const std::string_view means = CheapestMeans(outcome->measure); !means.empty()) {
+    message += "; " + std::string(means);
+  }
   if (resumes) {
     message += ", from iteration " + std::to_string(write.plan->first_iteration) + " of " +
                job.spec.checkpoint.resume_from + " on";

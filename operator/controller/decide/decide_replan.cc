@@ -29,7 +29,8 @@ Replanned PlanFrom(const JobSnapshot& snapshot, int64_t first_iteration) {
   const Job& job = snapshot.job;
   const double elapsed = ActiveSeconds(job, snapshot.wall);
   const double spent = snapshot.meter.Spent();
-  PlannerInput input = ReplannerInputOf(job, PlatformOf(snapshot), elapsed, spent, first_iteration);
+  PlannerInput input =
+      ReplannerInputOf(job, PlatformOf(snapshot), {elapsed, spent, snapshot.wall}, first_iteration);
   Result<PlanningOutcome> outcome = MakePlan(input);
   if (snapshot.observations->platform != nullptr && (!outcome.ok() || !outcome->feasible)) {
     // A cluster that is too small just now does not make the plan infeasible: the job waits for it.

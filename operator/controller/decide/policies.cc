@@ -10,6 +10,7 @@
 #include "operator/controller/decide/decide.h"
 #include "operator/controller/decide/job_credentials.h"
 #include "operator/controller/decide/profile_source.h"
+#include "operator/controller/planning/planning.h"
 
 namespace lambdadnn {
 namespace {
@@ -22,7 +23,7 @@ bool HasFinalizer(const Job& job) {
 }
 
 // As batch/v1 counts them for activeDeadlineSeconds: from status.startTime, and so anew after each
-// suspension. What a plan counts against its objective goes on (ActiveSeconds).
+// suspension. What a plan counts against its objective goes on (SecondsSinceCreation).
 double SecondsSinceStart(const Job& job, WallTime wall) {
   WallTime start;
   const bool started = IsStarted(job) && ParseRfc3339(job.status.start_time, &start);
@@ -76,6 +77,15 @@ Decision RefuseUnsupported(const JobSnapshot& snapshot) {
   const auto unsupported = FindUnsupported(snapshot.job.spec, snapshot.options->backend);
   if (!unsupported.has_value()) return std::nullopt;
   return Actions{FailJob(unsupported->reason, unsupported->message)};
+}
+
+// Before anything is measured for it. A changed objective leaves the plan in force (DecideReplan),
+// and a restored object is younger than its training.
+Decision RefusePastFinish(const JobSnapshot& snapshot) {
+  const Job& job = snapshot.job;
+  if (job.status.plan.has_value() || JobIdOf(job) != OwnJobId(job.metadata)) return std::nullopt;
+  const std::string past = FinishByInThePast(job, snapshot.wall);
+  return past.empty() ? std::nullopt : Decision({FailJob(Reason::kInfeasible, past)});
 }
 
 Decision AwaitObservation(const JobSnapshot& snapshot) {
@@ -135,6 +145,7 @@ constexpr Policy kPolicies[] = {
     {"RefuseOthersStore", RefuseOthersStore},
     {"RefuseForbiddenPods", RefuseForbiddenPods},
     {"RefuseUnsupported", RefuseUnsupported},
+    {"RefusePastFinish", RefusePastFinish},
     {"AwaitObservation", AwaitObservation},
     {"EnforceActiveDeadline", EnforceActiveDeadline},
     {"Suspend", Suspend},

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <set>
 
+#include "common/plan/money.h"
 #include "common/telemetry/log.h"
 #include "operator/controller/planning/profile_fit.h"
 #include "operator/resources/function_groups.h"
@@ -129,6 +130,8 @@ void JobMemory::ChargeSlice(SliceFact* slice, const Platform& platform) {
 
 void JobMemory::ChargeFunctions(const std::vector<FunctionInstance>& instances, const Job& job,
                                 const Platform& platform, Instant now) {
+  const std::string& currency = platform.prices.currency;
+  meter.usage.currency = currency == kUsDollar ? "" : currency;
   const double window = metered.has_value() ? ToSeconds(now - *metered) : 0;
   const bool first_bill = !metered.has_value();
   metered = now;

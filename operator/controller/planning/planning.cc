@@ -24,29 +24,58 @@ int64_t EpochsOf(const JobSpec& spec) {
   return static_cast<int64_t>(std::ceil(spec.training.epochs));
 }
 
+std::optional<WallTime> CreationOf(const Job& job) {
+  WallTime created;
+  if (!ParseRfc3339(job.metadata.creation_timestamp, &created)) return std::nullopt;
+  return created;
+}
+
 bool AtEpochBegin(const Plan& plan, int64_t iteration) {
   return plan.iterations_per_epoch <= 0 || iteration % plan.iterations_per_epoch == 0;
 }
 
 }  // namespace
 
-PlannerInput PlannerInputOf(const Job& job, const Platform& platform, double elapsed_seconds,
-                            double spent, bool explain) {
+double SecondsSinceCreation(const Job& job, const JobSpent& spent) {
+  const std::optional<WallTime> created = CreationOf(job);
+  // Clocks of several machines: it has existed for as long as it was active, at least.
+  return created ? std::max(spent.active_seconds, ToSeconds(spent.wall - *created))
+                 : spent.active_seconds;
+}
+
+std::string FinishByInThePast(const Job& job, WallTime wall) {
+  const std::optional<WallTime>& finish_by = job.spec.objective.finish_by;
+  const std::optional<WallTime> created = CreationOf(job);
+  const WallTime from = created.value_or(wall);
+  if (!finish_by || *finish_by > from) return "";
+  return "spec.objective.finishBy is " + FormatRfc3339(*finish_by) + ", in the past when the job " +
+         (created ? "was created (" + FormatRfc3339(from) + ")" : "begins") +
+         "; give a time that is still to come";
+}
+
+PlannerInput PlannerInputOf(const Job& job, const Platform& platform, const JobSpent& spent,
+                            bool explain) {
   LDNN_CHECK(job.status.profile.has_value(), "planning needs a profile");
   PlannerInput input;
   input.profile = *job.status.profile;
   input.platform = platform;
   input.limits = BuildTrainingLimits(job.spec);
   input.objective = job.spec.objective;
-  input.elapsed_seconds = elapsed_seconds;
-  input.spent_dollars = spent;
-  if (input.objective.deadline_seconds.has_value()) {
+  input.elapsed_seconds = SecondsSinceCreation(job, spent);
+  input.spent = spent.money;
+  Objective& objective = input.objective;
+  if (objective.finish_by) {
+    // As real numbers: further apart than a Duration is long, they would overflow it.
+    objective.deadline_seconds = ToSeconds(objective.finish_by->time_since_epoch()) -
+                                 ToSeconds(spent.wall.time_since_epoch()) + input.elapsed_seconds;
+  }
+  if (objective.deadline_seconds.has_value()) {
     // Never zero: the planner says by how much a deadline is missed.
-    input.objective.deadline_seconds =
-        std::max(0.001, *input.objective.deadline_seconds - elapsed_seconds);
+    objective.deadline_seconds =
+        std::max(0.001, *objective.deadline_seconds - input.elapsed_seconds);
   }
   if (input.objective.budget.has_value()) {
-    input.objective.budget = std::max(1e-12, *input.objective.budget - spent);
+    input.objective.budget = std::max(1e-12, *input.objective.budget - spent.money);
   }
   const AggregationSpec& spec = job.spec.aggregation;
   // The planner refuses what this release does not support.
@@ -163,11 +192,11 @@ std::optional<Plan> WholePlan(const PlannerInput& input, const PlanningOutcome& 
   return plan;
 }
 
-PlannerInput ReplannerInputOf(const Job& job, const Platform& platform, double elapsed_seconds,
-                              double spent, int64_t first_iteration) {
+PlannerInput ReplannerInputOf(const Job& job, const Platform& platform, const JobSpent& spent,
+                              int64_t first_iteration) {
   Plan plan = *job.status.plan;
   plan.iterations = IterationsWanted(job.spec, plan, first_iteration);
-  PlannerInput input = PlannerInputOf(job, platform, elapsed_seconds, spent, false);
+  PlannerInput input = PlannerInputOf(job, platform, spent, false);
   LimitToRemaining(plan, first_iteration, &input.limits);
   TrainingLimits& limits = input.limits;
   if (!AtEpochBegin(plan, first_iteration)) {

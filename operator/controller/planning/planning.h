@@ -7,10 +7,24 @@
 
 namespace lambdadnn {
 
-// `elapsed_seconds` and `spent` (US dollars) of the job so far are taken off its deadline or
-// budget. `explain` = with runners-up and Pareto front. Needs status.profile.
-PlannerInput PlannerInputOf(const Job& job, const Platform& platform, double elapsed_seconds,
-                            double spent, bool explain);
+// What is over of a job at the time `wall`.
+struct JobSpent {
+  double active_seconds = 0;  // ActiveSeconds
+  double money = 0;
+  WallTime wall{};
+};
+
+// What deadlines count: since metadata.creationTimestamp, its turn waited for. A job without one,
+// such as one in a file, begins at `wall`, and has been active that long before.
+double SecondsSinceCreation(const Job& job, const JobSpent& spent);
+// Why spec.objective.finishBy cannot be met whatever the plan: it is not later than the job's
+// creation. Empty = it may be met.
+std::string FinishByInThePast(const Job& job, WallTime wall);
+
+// `spent` is taken off the deadline and the budget. `explain` = with runners-up and Pareto front.
+// Needs status.profile.
+PlannerInput PlannerInputOf(const Job& job, const Platform& platform, const JobSpent& spent,
+                            bool explain);
 
 // The work of the whole job, as far as it is known: the plan that was found, or only iterations and
 // parameters when the global batch is given.
@@ -43,8 +57,8 @@ std::string TooSmall(const Job& job, const Plan& plan);
 
 // The same for the iterations from `first_iteration` on. The global batch stays what it is, so that
 // epochs keep their iterations; within an epoch the data order stays as well.
-PlannerInput ReplannerInputOf(const Job& job, const Platform& platform, double elapsed_seconds,
-                              double spent, int64_t first_iteration);
+PlannerInput ReplannerInputOf(const Job& job, const Platform& platform, const JobSpent& spent,
+                              int64_t first_iteration);
 // `planned` as the revision of `job` that follows the one in force.
 Plan NextRevision(const Job& job, Plan planned, double elapsed_seconds, double spent,
                   int64_t first_iteration);

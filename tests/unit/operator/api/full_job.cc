@@ -96,7 +96,10 @@ JobSpec FullSpec() {
   spec.training = FullTraining();
   spec.objective.deadline_seconds = 90;
   spec.objective.budget = 0.25;
+  spec.objective.finish_by = WallTime(std::chrono::seconds(1'800'000'000));
   spec.objective.performance_cost_ratio = true;
+  spec.objective.cost_weight = 0.25;
+  spec.objective.best_effort = true;
   spec.objective.fixed = Objective::Fixed{8, 1728};
   spec.functions = {2, 16, 128, 3008, 64};
   spec.aggregation = {TransportKind::kObjectStore, Placement::kDedicated, 4, {1, 2}, 2, 256};
@@ -204,7 +207,7 @@ JobStatus FullStatus() {
   first.functions = 4;
   status.plan_history = {first, record};
   status.progress = {130, 300, 1, 0.1 + 0.2, 0.97, 1234.5, 43, 41};
-  status.usage = {12.5, 1.0 / 3, 4242, 1 << 30, 16, 2, 9, "workers-1", 8.25, {}};
+  status.usage = {12.5, 1.0 / 3, "EUR", 4242, 1 << 30, 16, 2, 9, "workers-1", 8.25, {}};
   for (const Phase phase : kWorkerPhases) {
     status.usage.worker_seconds[static_cast<size_t>(phase)] = 0.5 + static_cast<double>(phase);
   }

@@ -15,7 +15,7 @@ Json FullPlatform() {
                  "storeBytesPerSecond": {"slope": "1000", "intercept": -5}},
     "parameterServer": {"networkBytesPerSecond": 1.2e9, "pricePerSecond": "0.000026"},
     "store": {"bytesPerSecond": 115e6, "requestSeconds": "0.01"},
-    "prices": {"gibSecond": "0.0000166667", "vcpuSecond": 0.5, "putRequest": "0.000005",
+    "prices": {"currency": "USD", "gibSecond": "0.0000166667", "vcpuSecond": 0.5, "putRequest": "0.000005",
                "getRequest": "0.0000004", "invocation": "0.0000002"}})");
 }
 
@@ -36,7 +36,12 @@ TEST(PlatformCodec, ReadsEveryField) {
   EXPECT_EQ(platform.parameter_server_price_per_second, 2.6e-5);
   EXPECT_EQ(platform.store_bytes_per_second, 115e6);
   EXPECT_EQ(platform.store_request_seconds, 0.01);
-  EXPECT_EQ(platform.prices, (Platform::Prices{1.66667e-5, 0.5, 5e-6, 4e-7, 2e-7}));
+  EXPECT_EQ(platform.prices, (Platform::Prices{.gib_second = 1.66667e-5,
+                                               .vcpu_second = 0.5,
+                                               .put_request = 5e-6,
+                                               .get_request = 4e-7,
+                                               .invocation = 2e-7,
+                                               .currency = "USD"}));
 }
 
 TEST(PlatformCodec, WritesWhatItReads) {
@@ -88,7 +93,7 @@ TEST(PlatformCodec, StoreBandwidthMayBeConstant) {
 }
 
 TEST(PlatformCodec, OneRequestPriceCountsForBothVerbs) {
-  const Json json = {{"prices", {{"request", "0.5"}, {"getRequest", "0.25"}}}};
+  const Json json = {{"prices", {{"currency", "EUR"}, {"request", "0.5"}, {"getRequest", "0.25"}}}};
   const Platform platform = PlatformFromJson(json).value();
   EXPECT_EQ(platform.prices.put_request, 0.5);
   EXPECT_EQ(platform.prices.get_request, 0.25);

@@ -1,36 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // `lambdadnn plan` and `predict` as a user runs them: the program, its output and its exit codes.
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-
-#include <cstdio>
 
 #include "common/base/files.h"
 #include "common/base/quantity.h"
 #include "common/base/text.h"
 #include "common/json/json_reader.h"
 #include "common/json/yaml.h"
-#include "tests/support/paths.h"
+#include "tests/unit/operator/cli/run_program.h"
 
 namespace lambdadnn {
 namespace {
-
-struct Ended {
-  int exit_code = -1;
-  std::string output;  // both streams
-};
-
-Ended Lambdadnn(const std::string& arguments) {
-  const std::string command = "cd " + SourcePath("examples") + "/.. && " +
-                              ProgramPath("lambdadnn") + " " + arguments + " 2>&1";
-  Ended run;
-  FILE* pipe = popen(command.c_str(), "r");
-  char buffer[4096];
-  size_t read = 0;
-  while ((read = std::fread(buffer, 1, sizeof buffer, pipe)) > 0) run.output.append(buffer, read);
-  run.exit_code = WEXITSTATUS(pclose(pipe));
-  return run;
-}
 
 const std::string kPlatform = " --platform examples/platforms/lambda.yaml";
 const std::string kOneDCnn = " -f examples/profiles/1dcnn-imdb.yaml" + kPlatform;

@@ -59,12 +59,13 @@ TEST_F(JobsOnTheServer, EveryGoodManifestIsAcceptedAndDecodesAsFromItsFile) {
 TEST_F(JobsOnTheServer, BadJobsAreRefusedWithPaths) {
   Json object = Manifest("minimal");
   object["spec"]["training"]["epochs"] = 0;
-  object["spec"]["objective"]["budget"] = "1";
+  object["spec"]["objective"]["finishBy"] = "2100-01-31T12:00:00Z";
   object["spec"]["typo"] = 1;
   const Status refused = Create(object).status();
   EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(refused.message(), HasSubstr("spec.training.epochs: 0 is too small"));
-  EXPECT_THAT(refused.message(), HasSubstr("spec.objective: set exactly one of"));
+  EXPECT_THAT(refused.message(),
+              HasSubstr("spec.objective: set deadlineSeconds or finishBy, not both"));
   EXPECT_THAT(refused.message(), HasSubstr("spec.typo: is not a field here"));
 }
 

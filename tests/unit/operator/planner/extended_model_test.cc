@@ -417,8 +417,39 @@ TEST(PlannerInput, SaysWhatIsWrong) {
   mentions([](auto* in) { in->limits.global_batch_size = 0; }, "globalBatchSize");
   mentions([](auto* in) { in->limits.max_global_batch_size = 3; }, "exactly one");
   mentions([](auto* in) { in->limits.global_batch_size.reset(); }, "exactly one");
-  mentions([](auto* in) { in->objective.budget = 1; }, "exactly one");
-  mentions([](auto* in) { in->objective = Objective{}; }, "exactly one");
+  mentions([](auto* in) { in->objective.budget = 1; }, "objective.fixed goes with no other");
+  mentions([](auto* in) { in->objective.best_effort = true; },
+           "objective.fixed goes with no other");
+  mentions([](auto* in) { in->objective = Objective{}; }, "objective needs deadlineSeconds");
+  const auto objective = [&](auto change, const char* text) {
+    mentions(
+        [&](auto* in) {
+          in->objective = Objective{};
+          change(&in->objective);
+        },
+        text);
+  };
+  objective([](auto* o) { o->performance_cost_ratio = true; }, "needs its weight, or a deadline");
+  objective(
+      [](auto* o) {
+        o->performance_cost_ratio = true;
+        o->cost_weight = 1.5;
+      },
+      "weight must be from 0 to 1");
+  objective(
+      [](auto* o) {
+        o->budget = 1;
+        o->best_effort = true;
+      },
+      "bestEffort needs deadlineSeconds or finishBy");
+  objective([](auto* o) { o->finish_by = WallTime{}; }, "finishBy is no deadline");
+  objective(
+      [](auto* o) {
+        o->deadline_seconds = 1;
+        o->budget = std::nan("");
+      },
+      "objective.budget must be a positive number");
+  mentions([](auto* in) { in->platform.prices.node_hour.price = -1; }, "nodeHour.price");
   mentions([](auto* in) { in->objective.fixed->functions = 31; }, "no number of functions");
   mentions([](auto* in) { in->objective.fixed->memory_mib = 64; }, "objective.fixed.memory");
   mentions([](auto* in) { in->aggregation.shards = 2; }, "aggregation.shards");

@@ -125,6 +125,7 @@ TEST(ExtendedSearch, EqualsBruteForceForEveryObjective) {
   int layered = 0;
   int sharded = 0;
   int crowded = 0;  // the machines refuse some
+  int both = 0;     // a plan is within deadline and budget
   for (uint64_t seed = 1; seed <= kExtendedInstances; ++seed) {
     PlannerInput input = RandomExtendedInput(seed);
     const std::vector<Evaluated> all = AllCandidates(input);
@@ -161,15 +162,163 @@ TEST(ExtendedSearch, EqualsBruteForceForEveryObjective) {
     layered += quickest && quickest->plan.layers.size() > 2 ? 1 : 0;
     sharded += quickest && quickest->plan.shards > 1 ? 1 : 0;
 
+    input.objective.deadline_seconds = fastest * choose.Scale(0.9, 20);
+    const auto within_both = BestOf(all, Order(input.objective));
+    ASSERT_NO_FATAL_FAILURE(ExpectSame(input, within_both, seed));
+    both += within_both ? 1 : 0;
+
+    input.objective.performance_cost_ratio = true;
+    if (choose.Chance(0.5)) input.objective.cost_weight = choose.Real(0, 1);
+    ASSERT_NO_FATAL_FAILURE(ExpectSame(input, BestOf(all, Order(input.objective)), seed));
+
     input.objective = Objective{};
     input.objective.performance_cost_ratio = true;
+    input.objective.cost_weight = choose.Chance(0.5) ? choose.Whole(0, 2) / 2.0 : choose.Real(0, 1);
     ASSERT_NO_FATAL_FAILURE(ExpectSame(input, BestOf(all, Order(input.objective)), seed));
   }
+  EXPECT_GT(both, kExtendedInstances / 3);
   // The instances are not all of one trivial kind.
   EXPECT_GT(feasible, kExtendedInstances / 3);
   EXPECT_GT(layered, kExtendedInstances / 80);
   EXPECT_GT(sharded, kExtendedInstances / 20);
   EXPECT_GT(crowded, kExtendedInstances / 20);
+}
+
+// Of all functions of a candidate while it runs, in place of its cost.
+double BusySeconds(const ExtendedModel& model, const Platform& platform,
+                   const Evaluated& candidate) {
+  const AggregationOption option = model.Option(candidate.plan);
+  const double milli_cpu =
+      candidate.point.functions * MilliCpuOf(platform, candidate.point.memory_mib) +
+      option.servers * MilliCpuOf(platform, option.server_memory_mib);
+  const double mib =
+      candidate.point.functions * (candidate.point.memory_mib + platform.sidecar_memory_mib) +
+      option.servers * (option.server_memory_mib + platform.sidecar_memory_mib);
+  return candidate.point.seconds * (platform.milli_cpu_per_gib > 0 ? milli_cpu / 1000 : mib / 1024);
+}
+
+TEST(ExtendedSearch, WithoutPricesTheLeastUseEqualsBruteForce) {
+  // As fine as the search compares uses.
+  constexpr double kQuantum = 1e-4;
+  int by_cores = 0;
+  int more_functions = 0;  // than the fewest
+  for (uint64_t seed = 1; seed <= kExtendedInstances; ++seed) {
+    PlannerInput input = RandomExtendedInput(seed);
+    input.platform.prices = {};
+    const std::vector<Evaluated> all = AllCandidates(input);
+    if (all.empty()) continue;
+    const ExtendedModel model(input);
+    double fastest = std::numeric_limits<double>::infinity();
+    for (const Evaluated& candidate : all) fastest = std::min(fastest, candidate.point.seconds);
+    const double deadline = fastest * Chooser(seed * 104729).Scale(1, 20);
+    double least = std::numeric_limits<double>::infinity();
+    int fewest = std::numeric_limits<int>::max();
+    for (const Evaluated& candidate : all) {
+      if (candidate.point.seconds > deadline) continue;
+      least = std::min(least, BusySeconds(model, input.platform, candidate));
+      fewest = std::min(fewest, candidate.point.functions);
+    }
+    input.objective = Objective{};
+    input.objective.deadline_seconds = deadline;
+    for (const bool explain : {false, true}) {
+      input.options.explain = explain;
+      const PlanningOutcome outcome = MakePlan(input).value();
+      ASSERT_TRUE(outcome.feasible) << "seed " << seed;
+      const bool cores = input.platform.milli_cpu_per_gib > 0;
+      ASSERT_EQ(outcome.measure, cores ? CostMeasure::kCoreSeconds : CostMeasure::kGibSeconds);
+      ASSERT_LE(outcome.plan.predicted.seconds, deadline);
+      ASSERT_NEAR(outcome.chosen.use, least, kQuantum + 1e-9 * least) << "seed " << seed;
+      ASSERT_EQ(outcome.plan.predicted.cost, 0);
+      ASSERT_EQ(outcome.chosen.predicted.cost, 0);
+      by_cores += cores ? 1 : 0;
+      more_functions += outcome.plan.functions > fewest ? 1 : 0;
+      if (!explain) continue;
+      // The front's cheapest end needs no less time, and its fastest no less use.
+      for (size_t i = 1; i < outcome.pareto_front.size(); ++i) {
+        ASSERT_LT(outcome.pareto_front[i].candidate.use, outcome.pareto_front[i - 1].candidate.use);
+        ASSERT_EQ(outcome.pareto_front[i].candidate.predicted.cost, 0);
+      }
+    }
+    // Any budget allows everything: the fastest plan, and of equally fast ones the least use.
+    input.objective = Objective{};
+    input.objective.budget = 1e-9;
+    const PlanningOutcome quickest = MakePlan(input).value();
+    ASSERT_TRUE(quickest.feasible) << "seed " << seed;
+    ASSERT_NEAR(quickest.plan.predicted.seconds, fastest, kTimeQuantum);
+  }
+  EXPECT_GT(by_cores, kExtendedInstances / 3);
+  EXPECT_GT(more_functions, 20);
+}
+
+TEST(ExtendedSearch, ANodeHourIsSharedOutAsBruteForceDoes) {
+  for (uint64_t seed = 1; seed <= kExtendedInstances / 2; ++seed) {
+    PlannerInput input = RandomExtendedInput(seed);
+    Chooser choose(seed * 15485863);
+    input.platform.prices = {.node_hour = {.price = choose.Scale(0.01, 10),
+                                           .milli_cpu = choose.Scale(1000, 1e5),
+                                           .memory_mib = choose.Scale(1000, 1e5)}};
+    const std::vector<Evaluated> all = AllCandidates(input);
+    if (all.empty()) continue;
+    double fastest = std::numeric_limits<double>::infinity();
+    for (const Evaluated& candidate : all) fastest = std::min(fastest, candidate.point.seconds);
+    input.objective.deadline_seconds = fastest * choose.Scale(1, 20);
+    ASSERT_NO_FATAL_FAILURE(ExpectSame(input, BestOf(all, Order(input.objective)), seed));
+  }
+}
+
+// Where the deadline cannot be met the plan is the fastest within the budget, and says so.
+TEST(ExtendedSearch, BestEffortIsTheFastestWithinTheBudget) {
+  int late = 0;
+  int both = 0;
+  for (uint64_t seed = 1; seed <= kExtendedInstances / 2; ++seed) {
+    PlannerInput input = RandomExtendedInput(seed);
+    const std::vector<Evaluated> all = AllCandidates(input);
+    if (all.empty()) continue;
+    double fastest = std::numeric_limits<double>::infinity();
+    double cheapest = fastest;
+    for (const Evaluated& candidate : all) {
+      fastest = std::min(fastest, candidate.point.seconds);
+      cheapest = std::min(cheapest, candidate.point.cost);
+    }
+    Chooser choose(seed * 32452843);
+    Objective objective;
+    objective.deadline_seconds = fastest * choose.Scale(0.5, 3);
+    if (choose.Chance(0.7)) objective.budget = cheapest * choose.Scale(0.9, 5);
+    const auto in_both = BestOf(all, Order(objective));
+    Objective without_deadline;
+    without_deadline.budget = objective.budget.value_or(1e9);
+    const auto quickest = BestOf(all, Order(without_deadline));
+    input.objective = objective;
+    input.options.explain = choose.Chance(0.5);
+    const PlanningOutcome refused = MakePlan(input).value();
+    ASSERT_EQ(refused.feasible, in_both.has_value()) << "seed " << seed;
+    input.objective.best_effort = true;
+    const PlanningOutcome outcome = MakePlan(input).value();
+    ASSERT_EQ(outcome.feasible, quickest.has_value()) << "seed " << seed;
+    ASSERT_EQ(outcome.best_effort, quickest.has_value() && !in_both.has_value());
+    if (in_both) {
+      ASSERT_EQ(outcome.plan, refused.plan);
+    }
+    if (!outcome.feasible) {
+      ASSERT_EQ(outcome.certificate.kind, Infeasibility::kBudget);
+    }
+    if (!outcome.best_effort) continue;
+    ++late;
+    both += outcome.certificate.kind == Infeasibility::kBoth ? 1 : 0;
+    ASSERT_EQ(outcome.plan.predicted.seconds, quickest->point.seconds) << "seed " << seed;
+    ASSERT_LE(outcome.plan.predicted.cost, objective.budget.value_or(1e9));
+    ASSERT_EQ(ReasonOf(outcome.certificate), ReasonOf(refused.certificate));
+    // Each of the two ways out that the certificate names has a plan.
+    input.objective = objective;
+    input.objective.deadline_seconds = outcome.certificate.nearest_deadline_seconds;
+    ASSERT_TRUE(MakePlan(input)->feasible) << "seed " << seed;
+    if (outcome.certificate.kind != Infeasibility::kBoth) continue;
+    input.objective = objective;
+    input.objective.budget = outcome.certificate.nearest_budget;
+    ASSERT_TRUE(MakePlan(input)->feasible) << "seed " << seed;
+  }
+  EXPECT_GT(late, 20);
+  EXPECT_GT(both, 5);
 }
 
 TEST(ExtendedSearch, TheFrontAndTheRunnersUpEqualBruteForce) {

@@ -269,10 +269,36 @@ TEST(LambdaDnnSearch, BudgetAndRatioEqualBruteForce) {
     }
     input.objective = Objective{};
     input.objective.performance_cost_ratio = true;
+    input.objective.cost_weight = 0.5;
     const PlanningOutcome ratio = MakePlan(input).value();
     ASSERT_TRUE(ratio.feasible);
-    ASSERT_NEAR(ratio.plan.predicted.cost * ratio.plan.predicted.seconds, least_product,
-                2e-9 + 1e-12 * least_product);
+    ASSERT_NEAR(std::sqrt(ratio.plan.predicted.cost * ratio.plan.predicted.seconds),
+                std::sqrt(least_product), 2e-9 + 1e-12 * std::sqrt(least_product));
+  }
+}
+
+// The paper's function of m MiB costs m p a second, with the CPU that comes with it.
+TEST(LambdaDnnSearch, AnyWayOfPricingFunctionsIsAPriceOfTheirMemory) {
+  for (uint64_t seed = 1; seed <= 300; ++seed) {
+    PlannerInput input = RandomInput(seed);
+    const double fastest = FastestSeconds(input);
+    if (!std::isfinite(fastest)) continue;
+    input.objective.deadline_seconds = RandomDeadline(seed, fastest);
+    input.platform.milli_cpu_per_gib = 500;
+    const PlanningOutcome by_memory = MakePlan(input).value();
+    const double gib_second = input.platform.prices.gib_second;
+    input.platform.prices = {.vcpu_second = 2 * gib_second};
+    const PlanningOutcome by_cores = MakePlan(input).value();
+    // Half of the node's cores and a quarter of its memory: cores are what counts.
+    input.platform.prices = {
+        .node_hour = {.price = 2 * gib_second * 3600, .milli_cpu = 1000, .memory_mib = 4096}};
+    const PlanningOutcome by_node = MakePlan(input).value();
+    ASSERT_EQ(by_memory.feasible, by_cores.feasible);
+    ASSERT_EQ(by_memory.feasible, by_node.feasible);
+    if (!by_memory.feasible) continue;
+    const double cost = by_memory.plan.predicted.cost;
+    ASSERT_NEAR(by_cores.plan.predicted.cost, cost, kCostQuantum + 1e-9 * cost);
+    ASSERT_NEAR(by_node.plan.predicted.cost, cost, kCostQuantum + 1e-9 * cost);
   }
 }
 

@@ -171,7 +171,7 @@ TEST(BestFirstSearch, WithBoundsItLooksAtLessAndFindsTheSame) {
 TEST(BestFirstSearch, OneBelowIsEnough) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     DrawnModel model(seed, true);
-    const Order order = Order(Deadline(1)).Unlimited();
+    const Order order = Order(Deadline(1)).WithoutDeadline();
     const std::optional<Point> best = BestOf(model, order);
     ASSERT_TRUE(best.has_value());
     for (const double more : {0.0, 1.0}) {

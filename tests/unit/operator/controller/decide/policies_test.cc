@@ -132,6 +132,20 @@ const Row kRows[] = {
      "RefuseForbiddenPods"},
     {"for another backend", [](TestSnapshot& s) { s.job.spec.backend = BackendKind::kKnative; },
      "RefuseUnsupported"},
+    {"to finish before it was created",
+     [](TestSnapshot& s) {
+       s.job.status.plan.reset();
+       s.job.metadata.creation_timestamp = "2026-01-31T12:00:00Z";
+       ASSERT_TRUE(ParseRfc3339("2026-01-31T12:00:00Z", &s.job.spec.objective.finish_by.emplace()));
+     },
+     "RefusePastFinish"},
+    {"running, to finish before it was created",
+     [](TestSnapshot& s) {
+       s.job.metadata.creation_timestamp = "2026-01-31T12:00:00Z";
+       ASSERT_TRUE(ParseRfc3339("2026-01-31T12:00:00Z", &s.job.spec.objective.finish_by.emplace()));
+       s.job.status.execution.planned_for.reset();
+     },
+     "Run"},
     {"not yet observed", [](TestSnapshot& s) { s.observed.instances_known = false; },
      "AwaitObservation"},
     {"active for too long", [](TestSnapshot& s) { s.job.spec.active_deadline_seconds = 100; },

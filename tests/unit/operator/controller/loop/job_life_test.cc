@@ -329,6 +329,30 @@ TEST_F(JobLifeTest, AnInfeasibleObjectiveFailsWithTheCertificate) {
   EXPECT_THAT(world_.functions.started(), IsEmpty());
 }
 
+TEST_F(JobLifeTest, BestEffortTrainsWhereTheDeadlineCannotBeMet) {
+  Json job = JobWorld::MinimalJob();
+  job["spec"]["objective"] = {{"deadlineSeconds", 1}, {"bestEffort", true}};
+  job["spec"].erase("aggregation");
+  world_.Create(job);
+  ASSERT_TRUE(world_.RunUntilFinished(300));
+  EXPECT_TRUE(HasCondition(world_.Read(), "Complete"));
+  EXPECT_THAT(world_.Read().status.plan_history.front().reason, "first plan");
+  EXPECT_THAT(FindCondition(world_.Read(), "Provisioned")->message,
+              HasSubstr("as fast as it can (bestEffort): no plan meets the deadline of 1 s"));
+}
+
+TEST_F(JobLifeTest, ATimeThatHasPassedFailsBeforeAnythingIsMeasured) {
+  Json job = JobWorld::MinimalJob();
+  job["spec"]["objective"] = {{"finishBy", "1960-01-31T12:00:00Z"}, {"bestEffort", true}};
+  job["spec"].erase("profile");
+  world_.Create(job);
+  ASSERT_TRUE(world_.RunUntilFinished(30));
+  EXPECT_EQ(world_.Reason("Failed"), "True/Infeasible");
+  EXPECT_THAT(FindCondition(world_.Read(), "Failed")->message,
+              HasSubstr("spec.objective.finishBy is 1960-01-31T12:00:00Z, in the past"));
+  EXPECT_THAT(world_.functions.started(), IsEmpty());
+}
+
 TEST_F(JobLifeTest, AJobThatNamesNoBackendRunsOnTheOperators) {
   Json job = JobWorld::MinimalJob();
   job["spec"].erase("backend");

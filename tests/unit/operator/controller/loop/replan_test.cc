@@ -100,7 +100,7 @@ TEST_F(ReplanTest, EveryRevisionIsAccountedForInStatusAndReport) {
 
 TEST_F(ReplanTest, ASuspendedJobResumesWithinItsNewBounds) {
   Json job = FreeJob();
-  job["spec"]["objective"] = {{"performanceCostRatio", Json::object()}};
+  job["spec"]["objective"] = {{"performanceCostRatio", {{"weight", "0.5"}}}};
   job["spec"]["functions"] = {{"min", 2}, {"max", 2}};
   world_.Create(job);
   ASSERT_TRUE(RunUntilIteration(30));
@@ -430,7 +430,7 @@ TEST(LeastMemory, IsAQuarterMoreOnThePlatformsGrid) {
 TEST(PlannerInput, SaysWhatTheUserAskedOfAggregation) {
   Job job = PlannedJob();
   job.status.profile.emplace();
-  const auto asked = [&] { return PlannerInputOf(job, Platform{}, 0, 0, false).aggregation; };
+  const auto asked = [&] { return PlannerInputOf(job, Platform{}, {}, false).aggregation; };
   EXPECT_EQ(asked().transport, TransportKind::kObjectStore);
   EXPECT_EQ(asked().placement, Placement::kDedicated);
   job.spec.aggregation.transport = TransportKind::kDirect;

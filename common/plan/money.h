@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+// Amounts of money for people.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace lambdadnn {
+
+inline constexpr std::string_view kUsDollar = "USD";
+
+// "0.0341" of "USD" or of no currency: "$0.0341"; of others "0.0341 EUR".
+std::string WithCurrency(const std::string& amount, std::string_view currency);
+
+}  // namespace lambdadnn
