@@ -32,7 +32,8 @@ def replay(lambdadnn, folder):
     if not records:
         return [f"no records in {folder}; tests/prediction/record.py makes them"]
     width = max(len(record["name"]) for record in records)
-    lines = [f"{'':{width}}  runs {'spread':>7} {'all':>8}" + "".join(f"{SHORT[name]:>9}" for name, _ in prediction_records.TERMS)]
+    lines = [f"{'':{width}}  runs {'spread':>7} {'all':>8}"
+             + "".join(f"{SHORT[name]:>9}" for name, _ in prediction_records.TERMS)]
     by_kind = {False: [], True: []}
     for record in records:
         total, terms = prediction_records.errors_of(lambdadnn, record)

@@ -68,7 +68,7 @@ TEST(PlatformCodec, WhatWasMeasuredIsNotTakenForGiven) {
 
 TEST(PlatformCodec, ZeroOfWhatNothingRealHasIsNotStated) {
   const Platform platform = PlatformFromJson(Json::parse(R"({"totalMilliCpu": 0,
-      "totalMemory": "0Mi", "functionTimeoutSeconds": 0, "prices": {"gibSecond": 0},
+      "totalMemory": "0Mi", "functionTimeoutSeconds": 0, "prices": {"currency": "EUR"},
       "store": {"bytesPerSecond": 0, "requestSeconds": 0}})"))
                                 .value();
   EXPECT_FALSE(platform.total_milli_cpu.known());

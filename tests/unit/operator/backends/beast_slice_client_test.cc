@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <mutex>
@@ -511,7 +510,7 @@ TEST_P(FingerprintQueryTest, WhoIsNotReadyOrNotThereIsAskedAgain) {
   function_.Then({.pieces = {EncodeFingerprint({"avx2", "1.0"})}});
   EXPECT_EQ(Ask()->isa, "avx2");
   EXPECT_EQ(function_.requests().size(), 3u);
-  EXPECT_THAT(Join(errors_, "\n"), testing::MatchesRegex(".*HTTP 503\n.*HTTP 404"));
+  EXPECT_THAT(Join(errors_, " "), testing::MatchesRegex(".*HTTP 503 .*HTTP 404"));
   server_.reset();
   EXPECT_EQ(Ask(2), std::nullopt);
   EXPECT_THAT(errors_.back(), testing::MatchesRegex("connecting to 127.0.0.1.*refused"));

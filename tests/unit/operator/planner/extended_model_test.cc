@@ -448,7 +448,7 @@ TEST(PlannerInput, SaysWhatIsWrong) {
         o->deadline_seconds = 1;
         o->budget = std::nan("");
       },
-      "objective.budget must be a positive number");
+      "objective.budget is nan, and must be a number above 0");
   mentions([](auto* in) { in->platform.prices.node_hour.price = -1; }, "nodeHour.price");
   mentions([](auto* in) { in->objective.fixed->functions = 31; }, "no number of functions");
   mentions([](auto* in) { in->objective.fixed->memory_mib = 64; }, "objective.fixed.memory");
