@@ -26,9 +26,10 @@ inline constexpr double kServerShardCopies = 2;
 // A server gets memory for at least this share of a core: with less, a request waits for the next
 // CPU period.
 inline constexpr double kLeastServerMilliCpu = 250;
-// Copies of the exchanged vector in a worker: weights, gradients, and the shards in flight. None of
-// them is in the profile's resting memory.
-inline constexpr double kWorkerVectorCopies = 3;
+// Copies of the exchanged vector in a worker, none of which is in the profile's resting memory:
+// weights, gradients, and the shards in flight; at its end worker 0 has two files of the trained
+// model in place of these.
+inline constexpr double kWorkerVectorCopies = 4;
 
 // What the planner takes a worker to need: a size below is no candidate.
 double NeededWorkerMib(const WorkloadProfile& profile, int64_t parameters, double local_batch);

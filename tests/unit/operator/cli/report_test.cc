@@ -186,7 +186,7 @@ TEST(ReportValues, UnitsSuitTheSize) {
   EXPECT_EQ(FormatSeconds(7500), "2 h 5 min");
   EXPECT_EQ(FormatBytes(1500000), "1.5 MB");
   EXPECT_EQ(CostFormat(Json::object())(12.345), "$12.35");
-  EXPECT_EQ(CostFormat(Json({{"currency", "EUR"}}))(0.00123), "0.00123 EUR");
+  EXPECT_EQ(CostFormat(Json{{"currency", "EUR"}})(0.00123), "0.00123 EUR");
 }
 
 }  // namespace
