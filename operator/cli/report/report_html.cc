@@ -58,7 +58,7 @@ std::string Card(const std::string& content, const std::string& missing, bool wi
 }
 
 std::string Tiles(const Json& report) {
-  const auto pair = [&](const std::string& name, const Compared& compared, auto format) {
+  const auto pair = [&](const std::string& name, const Compared& compared, const auto& format) {
     const auto& [predicted, actual] = compared;
     return Tile(name, actual ? format(*actual) : "-",
                 "predicted " + (predicted ? format(*predicted) : "-") + ", error " +
@@ -209,7 +209,7 @@ std::string Revisions(const Json& report) {
   if (plans.size() < 2) return "";
   std::string rows;
   for (const Json& plan : plans) {
-    const auto show = [&](const char* path, auto format) {
+    const auto show = [&](const char* path, const auto& format) {
       const auto value = NumberAt(plan, path);
       return "<td>" + (value ? EscapeHtml(format(*value)) : "-") + "</td>";
     };

@@ -26,7 +26,7 @@ std::string Pair(const std::string& name, const std::string& value) {
 }
 
 template <typename Formatter>
-std::string Or(std::optional<double> value, Formatter format) {
+std::string Or(std::optional<double> value, const Formatter& format) {
   return value ? format(*value) : "-";
 }
 
@@ -70,7 +70,7 @@ std::string RenderReportText(const Json& report) {
   if (const std::string before = DescribeBeforePlan(report); !before.empty()) {
     text += "  " + before + "\n\n";
   }
-  const auto compare = [&](const std::string& name, const Compared& compared, auto format) {
+  const auto compare = [&](const std::string& name, const Compared& compared, const auto& format) {
     text += Row(name, Or(compared.predicted, format), Or(compared.actual, format),
                 FormatError(compared.predicted, compared.actual));
   };

@@ -12,7 +12,6 @@ namespace lambdadnn {
 namespace {
 
 using testing::ContainsRegex;
-using testing::Each;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
