@@ -38,8 +38,9 @@ class DrawnModel : public PerformanceModel {
     return {.min_functions = 1, .max_functions = kNumbers, .memory_mib = {1, 2, 3, 4, 5}};
   }
   const Forecast& Of(const Choice& choice) const {
-    return drawn_[static_cast<size_t>(
-        ((choice.functions - 1) * kSizes + choice.memory_mib - 1) * kOptions + choice.option)];
+    const int pair = (choice.functions - 1) * kSizes + choice.memory_mib - 1;
+    const int index = pair * kOptions + choice.option;
+    return drawn_[static_cast<size_t>(index)];
   }
   template <typename Visit>
   static void ForEach(Visit visit) {
