@@ -2,34 +2,15 @@
 // `lambdadnn` for new users: help of every command, and typing mistakes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
-
-#include <cstdio>
 
 #include "common/base/text.h"
-#include "tests/support/paths.h"
+#include "tests/unit/operator/cli/run_program.h"
 
 namespace lambdadnn {
 namespace {
 
 using testing::HasSubstr;
 using testing::IsSupersetOf;
-
-struct Ended {
-  int exit_code = -1;
-  std::string output;  // both streams
-};
-
-Ended Lambdadnn(const std::string& arguments) {
-  const std::string command = ProgramPath("lambdadnn") + " " + arguments + " 2>&1";
-  Ended run;
-  FILE* pipe = popen(command.c_str(), "r");
-  char buffer[4096];
-  size_t read = 0;
-  while ((read = std::fread(buffer, 1, sizeof buffer, pipe)) > 0) run.output.append(buffer, read);
-  run.exit_code = WEXITSTATUS(pclose(pipe));
-  return run;
-}
 
 // Names under "Subcommands:" of a help text.
 std::vector<std::string> CommandsIn(const std::string& help) {

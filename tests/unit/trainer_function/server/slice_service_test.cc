@@ -75,6 +75,17 @@ class SliceServiceTest : public testing::Test {
     }
   }
 
+  // What a function in this environment says of two steps of 16 samples.
+  SliceRecord Profiled(const SliceEnvironment& environment) {
+    SliceService service(runtime_, environment);
+    SliceRequest request = job_.Request({RoleKind::kProfile, 0, {}}, 0, std::nullopt);
+    request.profile.iterations = 2;
+    request.profile.batch_size = 16;
+    const Status started = service.Start(request);
+    EXPECT_TRUE(started.ok()) << started.ToString();
+    return started.ok() ? Record(service, request.invocation) : SliceRecord{};
+  }
+
   SystemClock clock_;
   ThreadExecutor executor_;
   SystemRandom random_;
@@ -345,12 +356,7 @@ TEST_F(SliceServiceTest, AProfileExchangesSeveralObjectsAtOnce) {
   environment.open_store = [&](const StoreReference&) -> Result<std::unique_ptr<ObjectStore>> {
     return BorrowStore(store);
   };
-  SliceService service(runtime_, environment);
-  SliceRequest request = job_.Request({RoleKind::kProfile, 0, {}}, 0, std::nullopt);
-  request.profile.iterations = 2;
-  request.profile.batch_size = 16;
-  ASSERT_TRUE(service.Start(request).ok());
-  const SliceRecord record = Record(service, request.invocation);
+  const SliceRecord record = Profiled(environment);
   ASSERT_EQ(record.outcome, SliceOutcome::kFinished) << record.error.ToString();
   EXPECT_GT(most, 1);
   EXPECT_LE(most, 4);
@@ -372,12 +378,7 @@ TEST_F(SliceServiceTest, AProfileTellsTheMemoryOfABatchFromThatOfTheWorker) {
     return std::unique_ptr<TrainableModel>(
         std::make_unique<CountingModel>(std::move(model), largest));
   };
-  SliceService service(runtime_, environment);
-  SliceRequest request = job_.Request({RoleKind::kProfile, 0, {}}, 0, std::nullopt);
-  request.profile.iterations = 2;
-  request.profile.batch_size = 16;
-  ASSERT_TRUE(service.Start(request).ok());
-  const SliceRecord record = Record(service, request.invocation);
+  const SliceRecord record = Profiled(environment);
   ASSERT_EQ(record.outcome, SliceOutcome::kFinished) << record.error.ToString();
   EXPECT_NEAR(record.metrics.at("baseMemoryMib"), 100, 1e-9);
   EXPECT_NEAR(record.metrics.at("bytesPerSample"), 1 << 20, 1e-6);
