@@ -114,7 +114,7 @@ TEST_F(SliceTraining, RecordsSayWhatWasSpentInWhichPhase) {
   }
 }
 
-// As the progress lines of the last iteration tell.
+// Not before they are done: the first iteration is told while its pushes are still under way.
 TEST_F(SliceTraining, ProgressTellsTheRequestsThatAreCharged) {
   HarnessJob job;
   SliceHarness harness(runtime_, store_, job);
@@ -123,7 +123,6 @@ TEST_F(SliceTraining, ProgressTellsTheRequestsThatAreCharged) {
   const SliceRecord& record = result.Leader(job);
   for (const auto& [role, lines] : result.lines) {
     if (lines.empty() || &result.records.at(role) != &record) continue;
-    EXPECT_GT(lines.front().puts, 0);
     EXPECT_GT(lines.back().puts, lines.front().puts);
     EXPECT_GT(lines.back().gets, lines.front().gets);
     EXPECT_LE(lines.back().puts, record.store.PricedPuts());
