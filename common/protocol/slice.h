@@ -91,6 +91,9 @@ struct ProfileConfig {
   // Measures nothing: steps until it is stopped, so that another function is measured on a machine
   // as busy as the run will make it.
   bool filler = false;
+  // Measures steps and evaluation alone: what else there is hardly depends on the quota, and was
+  // measured under another one.
+  bool rate_only = false;
 };
 
 struct SliceRequest {
@@ -191,7 +194,7 @@ struct SliceRecord {
   // Role profile: trainingSamples, testSamples, trainingBytes, parameters, classes, baseMemoryMib,
   // bytesPerSample, storeRequestSeconds, storeBytesPerSecond, storeDeviationSeconds,
   // StoreStreamsMetric() of each of kProbedStreams,
-  // mergeBytesPerSecond, checkpointSeconds, restoreSeconds, resumeSeconds (load and restore); and
+  // mergeBytesPerSecond, checkpointSeconds, restoreSeconds, loadSeconds; and
   // CPU time:
   // startCpuSeconds, loadCpuSecondsPerSample, stepCpuSeconds, iterationCpuSeconds,
   // finishCpuSeconds, pushCpuSeconds, pushCpuSecondsPerByte, pullCpuSeconds, pullCpuSecondsPerByte,

@@ -295,6 +295,7 @@ void ReadProfile(const Json& json, const std::string& path, ProfileConfig* out,
   reader.Optional("seconds", &out->seconds);
   reader.Optional("warmupIterations", &out->warmup_iterations);
   reader.Optional("filler", &out->filler);
+  reader.Optional("rateOnly", &out->rate_only);
   reader.Optional("batchSize", &out->batch_size);
   reader.Optional("milliCpu", &out->milli_cpu);
   reader.Finish();
@@ -347,6 +348,7 @@ std::string EncodeSliceRequest(const SliceRequest& request) {
                  {"batchSize", request.profile.batch_size},
                  {"milliCpu", request.profile.milli_cpu},
                  {"filler", request.profile.filler}}}};
+  if (request.profile.rate_only) json["profile"]["rateOnly"] = true;
   if (request.credentials) {
     json["credentials"] = {{"accessKeyId", request.credentials->access_key},
                            {"secretAccessKey", request.credentials->secret_key},

@@ -41,6 +41,7 @@ class ProfileRole {
 
  private:
   Status Load();
+  Status Measure();
   Status MeasureIterations();
   // Reads a batch, and trains on it without an exchange.
   Status Step(int batch_size);
@@ -168,7 +169,7 @@ Status ProfileRole::MeasureIterations() {
   const ProfileConfig& profile = request_.profile;
   const int batch_size = BatchSize();
   const int small_size = batch_size / kSmallBatchPart;
-  LDNN_RETURN_IF_ERROR(MeasureMemoryOfSmallBatch(small_size));
+  if (!profile.rate_only) LDNN_RETURN_IF_ERROR(MeasureMemoryOfSmallBatch(small_size));
   const Instant begin = context_.runtime.clock.Now();
   const auto elapsed = [&] { return ToSeconds(context_.runtime.clock.Now() - begin); };
   int warmups = 0;
@@ -184,13 +185,14 @@ Status ProfileRole::MeasureIterations() {
   const int entries = static_cast<int>(std::ceil(steps / a_time));
   LDNN_ASSIGN_OR_RETURN(const double step_cpu, MeasureSteps(batch_size, entries, a_time,
                                                             &record_.profile_iteration_seconds));
-  RecordMemory(small_size, batch_size);
   step_cpu_seconds_ = step_cpu;
+  if (step_cpu > 0) record_.metrics["stepCpuSeconds"] = step_cpu;
+  if (profile.rate_only) return OkStatus();
+  RecordMemory(small_size, batch_size);
   if (step_cpu <= 0 || small_size == 0) return OkStatus();
   LDNN_RETURN_IF_ERROR(MeasureSteps(small_size, 1, 1, nullptr).status());
   LDNN_ASSIGN_OR_RETURN(const double small_cpu, MeasureSteps(small_size, entries, a_time, nullptr));
   const double part = static_cast<double>(small_size) / batch_size;
-  record_.metrics["stepCpuSeconds"] = step_cpu;
   record_.metrics["iterationCpuSeconds"] =
       std::max(0.0, (small_cpu - part * step_cpu) / (1 - part));
   return OkStatus();
@@ -215,7 +217,7 @@ Status ProfileRole::Fill() {
 Status ProfileRole::MeasureFinish() {
   const PhaseScope scope(context_.phases, Phase::kCheckpoint);
   const double cpu_before = environment_.cpu_seconds();
-  const std::string file = EncodeSafetensors(model_->manifest(), weights_, {{"format", "pt"}});
+  (void)EncodeSafetensors(model_->manifest(), weights_, {{"format", "pt"}});
   const auto script = model_->ExportTorchScript();
   context_.pace();
   if (script.status().code() == StatusCode::kUnimplemented) return OkStatus();
@@ -251,23 +253,26 @@ Status ProfileRole::Run() {
   }
   if (request_.profile.filler) {
     LDNN_RETURN_IF_ERROR(Fill());
-    record_.outcome = SliceOutcome::kFinished;
-    return OkStatus();
+  } else {
+    LDNN_RETURN_IF_ERROR(Measure());
   }
+  record_.outcome = SliceOutcome::kFinished;
+  return OkStatus();
+}
+
+Status ProfileRole::Measure() {
+  record_.metrics["loadSeconds"] = load_seconds_;
   const Status measured = MeasureIterations();
   if (measured.code() == StatusCode::kInvalidArgument) record_.permanent = true;
   LDNN_RETURN_IF_ERROR(measured);
   LDNN_RETURN_IF_ERROR(MeasureEvaluation());
+  if (request_.profile.rate_only) return OkStatus();
   LDNN_RETURN_IF_ERROR(MeasureFinish());
   ExchangeProbe exchange(context_, environment_, gradient_, &record_);
   LDNN_RETURN_IF_ERROR(exchange.MeasureCheckpoint(model_->size()));
-  // Until a function that is warm already trains again.
-  record_.metrics["resumeSeconds"] = load_seconds_ + record_.metrics["restoreSeconds"];
   LDNN_RETURN_IF_ERROR(
       exchange.MeasureTransfers(step_cpu_seconds_, [&] { return Step(BatchSize()); }));
-  LDNN_RETURN_IF_ERROR(exchange.MeasureServer());
-  record_.outcome = SliceOutcome::kFinished;
-  return OkStatus();
+  return exchange.MeasureServer();
 }
 
 }  // namespace

@@ -202,6 +202,8 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const StartProfileSl
   config.iterations = options_.profile_iterations;
   config.seconds = options_.profile_seconds;
   config.filler = action.filler;
+  config.rate_only = action.rate_only;
+  pass->memory->memo.profile_suffices = false;
   config.warmup_iterations = options_.profile_warmup_iterations;
   config.batch_size = action.batch_size;
   SliceRequest request =
@@ -210,6 +212,11 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const StartProfileSl
   LDNN_RETURN_IF_ERROR(credentials_.AddTo(&request, pass));
   StartSlice(pass, request, action.instance_uid);
   return Next::kGoOn;
+}
+
+Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const EndProfiling&) {
+  pass->memory->memo.profile_suffices = true;
+  return Next::kDecideAgain;
 }
 
 Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const StopSlice& action) {

@@ -59,6 +59,7 @@ class ActionExecutor {
   Result<Next> Do(Pass* pass, const AskFingerprint& action);
   Result<Next> Do(Pass* pass, const StartTrainingSlice& action);
   Result<Next> Do(Pass* pass, const StartProfileSlice& action);
+  Result<Next> Do(Pass* pass, const EndProfiling& action);
   Result<Next> Do(Pass* pass, const StopSlice& action);
   Result<Next> Do(Pass* pass, const ForgetSlice& action);
   Result<Next> Do(Pass* pass, const CheckAdmission& action);

@@ -85,7 +85,10 @@ struct StartProfileSlice {
   int memory_mib = 0;
   int batch_size = 0;
   bool filler = false;
+  bool rate_only = false;  // ProfileConfig
 };
+// The sizes that are measured suffice: no plan would use another one.
+struct EndProfiling {};
 struct StopSlice {
   std::string invocation;
   bool graceful = false;
@@ -128,9 +131,9 @@ struct DeleteJobKey {};
 using Action =
     std::variant<AddFinalizer, RemoveFinalizer, WriteDecision, DeleteJobObject, EnsurePlannedGroups,
                  EnsureProfileGroup, DeleteAllGroups, DeleteOneGroup, DeleteFunction,
-                 SetFunctionCpu, AskFingerprint, StartTrainingSlice, StartProfileSlice, StopSlice,
-                 ForgetSlice, CheckAdmission, ReadProfileCache, ImportResumed, LookIntoPlaceOfId,
-                 ClaimPlace, ReadRecords, LookUpCheckpoint, CheckResults, WriteReport, CleanUpStore,
-                 DeleteJobKey>;
+                 SetFunctionCpu, AskFingerprint, StartTrainingSlice, StartProfileSlice,
+                 EndProfiling, StopSlice, ForgetSlice, CheckAdmission, ReadProfileCache,
+                 ImportResumed, LookIntoPlaceOfId, ClaimPlace, ReadRecords, LookUpCheckpoint,
+                 CheckResults, WriteReport, CleanUpStore, DeleteJobKey>;
 
 }  // namespace lambdadnn

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Measures the training rate, one function size after the other: one function measures under the
-// CPU quota of the size, and others keep the node as busy as the run will. Where quotas cannot
-// change, the largest size is measured and the others are derived from it.
+// CPU quota of the size, and others keep the node as busy as the run will. It ends once the size
+// that a plan would use has been measured; the others are derived, as all but the largest are where
+// quotas cannot change.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -14,6 +15,7 @@
 #include "operator/controller/decide/decide.h"
 #include "operator/controller/decide/profile_source.h"
 #include "operator/controller/planning/profile_fit.h"
+#include "operator/controller/planning/profile_sizes.h"
 #include "operator/resources/function_groups.h"
 
 namespace lambdadnn {
@@ -52,21 +54,29 @@ FunctionTimes TimesOf(const Observations& observed,
   return {Median(starts), Median(releases)};
 }
 
-std::vector<Action> WriteFit(const JobSnapshot& snapshot, const ProfilePlan& plan,
-                             const std::map<SizeAndRank, const SliceFact*>& slices) {
+bool IsMeasured(const SliceFact& slice) {
+  return slice.role.rank == 0 && slice.record != nullptr &&
+         slice.record->outcome != SliceOutcome::kFailed;
+}
+
+std::vector<ProfileSample> MeasuredSamples(const std::map<SizeAndRank, const SliceFact*>& slices) {
   std::vector<ProfileSample> samples;
   for (const auto& [key, slice] : slices) {
-    if (key.second == 0) samples.push_back({key.first, *slice->record});
+    if (IsMeasured(*slice)) samples.push_back({key.first, *slice->record});
   }
+  return samples;
+}
+
+std::vector<Action> WriteFit(const JobSnapshot& snapshot, const ProfilePlan& plan,
+                             const std::map<SizeAndRank, const SliceFact*>& slices) {
+  std::vector<ProfileSample> samples = MeasuredSamples(slices);
+  const Platform& platform = snapshot.options->platform;
+  // A quota that cannot change is wider than that of the largest size.
   if (snapshot.memo->cpu_fixed) {
-    const ProfileSample largest = samples.front();
-    samples.clear();
-    for (const int memory_mib : plan.memory_mib) {
-      samples.push_back(AtSize(largest, snapshot.options->platform, memory_mib));
-    }
+    samples.front() = AtSize(samples.front(), platform, plan.memory_mib.front());
   }
-  Result<ProfileFit> fit =
-      FitProfile(samples, plan.batch_size, TimesOf(*snapshot.observations, slices));
+  Result<ProfileFit> fit = FitProfile(WithDerivedSamples(samples, platform, plan), plan.batch_size,
+                                      TimesOf(*snapshot.observations, slices));
   if (!fit.ok()) return {FailJob(Reason::kProfilingFailed, fit.status().message())};
   WriteDecision write;
   write.why = "profile";
@@ -155,12 +165,6 @@ std::vector<std::string> FunctionsOfRanks(const Observations& observed, const Pr
   return uids;
 }
 
-bool IsMeasured(const std::map<SizeAndRank, const SliceFact*>& slices, int memory_mib) {
-  const auto found = slices.find({memory_mib, 0});
-  return found != slices.end() && found->second->record != nullptr &&
-         found->second->record->outcome != SliceOutcome::kFailed;
-}
-
 // Starts the slice unless it runs; attaches again when its stream was lost.
 void Start(const JobSnapshot& snapshot, const std::map<SizeAndRank, const SliceFact*>& slices,
            StartProfileSlice start, std::vector<Action>* actions) {
@@ -195,15 +199,32 @@ std::vector<Action> MeasureSize(const JobSnapshot& snapshot, const ProfilePlan& 
     }
     if (rank == 0) continue;
     const int key = plan.memory_mib.front();  // one slice for all sizes
-    Start(snapshot, slices, {rank, uid, key, plan.batch_size, true}, &starts);
+    Start(snapshot, slices, {rank, uid, key, plan.batch_size, true, false}, &starts);
     const auto filler = slices.find({key, rank});
     filled = filled && filler != slices.end() && filler->second->last.has_value();
   }
   if (!quotas.empty()) return quotas;
   if (filled) {
-    Start(snapshot, slices, {0, uids.front(), memory_mib, plan.batch_size, false}, &starts);
+    const bool rate_only = !MeasuredSamples(slices).empty();
+    Start(snapshot, slices, {0, uids.front(), memory_mib, plan.batch_size, false, rate_only},
+          &starts);
   }
   return starts;
+}
+
+// The size that is being measured, or the next one; nullopt = enough have been.
+std::optional<int> SizeToMeasure(const JobSnapshot& snapshot, const ProfilePlan& plan,
+                                 const std::map<SizeAndRank, const SliceFact*>& slices) {
+  const Memo& memo = *snapshot.memo;
+  const std::vector<ProfileSample> measured = MeasuredSamples(slices);
+  if ((memo.profile_suffices || memo.cpu_fixed) && !measured.empty()) return std::nullopt;
+  for (const auto& [key, slice] : slices) {
+    if (key.second == 0 && !IsMeasured(*slice)) return key.first;
+  }
+  return NextProfileSize(
+      snapshot.job, ProfilePlatformOf(snapshot),
+      {ActiveSeconds(snapshot.job, snapshot.wall), snapshot.meter.Spent(), snapshot.wall}, plan,
+      measured);
 }
 
 }  // namespace
@@ -211,15 +232,15 @@ std::vector<Action> MeasureSize(const JobSnapshot& snapshot, const ProfilePlan& 
 std::vector<Action> DecideProfile(const JobSnapshot& snapshot) {
   const Job& job = snapshot.job;
   const Observations& observed = *snapshot.observations;
-  const Memo& memo = *snapshot.memo;
   if (auto waits = AwaitReservation(snapshot); waits.has_value()) return *waits;
   const ProfilePlan plan = MakeProfilePlan(job.spec, ProfilePlatformOf(snapshot));
   const std::map<SizeAndRank, const SliceFact*> slices = ProfileSlices(observed);
   // Functions that the store refused are replaced by some with the current credentials.
   if (observed.credentials_changed && AnyLiveInstance(observed))
     return {DeleteOneGroup{kProfileGroup}};
-  const auto sizes = std::span(plan.memory_mib).first(memo.cpu_fixed ? 1 : plan.memory_mib.size());
-  if (std::ranges::all_of(sizes, [&](int mib) { return IsMeasured(slices, mib); })) {
+  const std::optional<int> size = SizeToMeasure(snapshot, plan, slices);
+  if (!size.has_value()) {
+    if (!snapshot.memo->profile_suffices) return {EndProfiling{}};
     // The functions are released before the plan is made: the release is measured as a part of
     // every run, and the plan reserves the capacity that they had.
     if (AnyLiveInstance(observed)) return {DeleteOneGroup{kProfileGroup}};
@@ -231,14 +252,10 @@ std::vector<Action> DecideProfile(const JobSnapshot& snapshot) {
     return {DeleteFunction{slice->instance_uid, "its profiling slice failed"},
             ForgetSlice{slice->invocation}};
   }
-  for (const int memory_mib : sizes) {
-    if (IsMeasured(slices, memory_mib)) continue;
-    if (auto functions = DecideProfileFunctions(snapshot, plan); functions.has_value()) {
-      return *functions;
-    }
-    return MeasureSize(snapshot, plan, slices, memory_mib);
+  if (auto functions = DecideProfileFunctions(snapshot, plan); functions.has_value()) {
+    return *functions;
   }
-  return {};
+  return MeasureSize(snapshot, plan, slices, *size);
 }
 
 }  // namespace lambdadnn

@@ -111,6 +111,7 @@ struct Describe {
             {"instance", a.instance_uid},
             {"memory", FormatMemoryMib(a.memory_mib)}};
   }
+  Json operator()(const EndProfiling&) const { return {{"action", "EndProfiling"}}; }
   Json operator()(const StopSlice& a) const {
     return {{"action", "StopSlice"}, {"invocation", a.invocation}, {"graceful", a.graceful}};
   }

@@ -81,6 +81,8 @@ struct Memo {
   std::map<std::string, StoreOfFunctions> started_with;
   // CPU quota set on profiling instances, by uid.
   std::map<std::string, int> cpu_set;
+  // The sizes that a plan would use have been measured.
+  bool profile_suffices = false;
   // The backend cannot change the quota of a running function.
   bool cpu_fixed = false;
 

@@ -327,9 +327,10 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
     profile.worker_bytes_per_sample = Metric(first->record, "bytesPerSample");
   }
   profile.checkpoint_seconds = MedianMetric(samples, "checkpointSeconds");
-  // The first slice of a process warms it up.
-  profile.slice_overhead_seconds =
-      profile.checkpoint_seconds + LeastMetric(samples, "resumeSeconds");
+  // Until a function that is warm already trains again: the first slice of a process warms it up.
+  profile.slice_overhead_seconds = profile.checkpoint_seconds +
+                                   MedianMetric(samples, "restoreSeconds") +
+                                   LeastMetric(samples, "loadSeconds");
   const std::vector<TrainingRate::Point> points = MeanPoints(training);
   if (points.empty() || profile.training_samples <= 0 || profile.model_bytes <= 0) {
     return FailedPreconditionError(

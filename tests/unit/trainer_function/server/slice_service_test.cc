@@ -332,10 +332,31 @@ TEST_F(SliceServiceTest, AProfileMeasuresAndLeavesNothing) {
   EXPECT_EQ(record.metrics.at("testSamples"), static_cast<double>(job_.test_samples));
   for (const char* name :
        {"storeRequestSeconds", "storeDeviationSeconds", "mergeBytesPerSecond", "pushCpuSeconds",
-        "updateCpuSecondsPerByte", "checkpointSeconds", "restoreSeconds", "resumeSeconds"})
+        "updateCpuSecondsPerByte", "checkpointSeconds", "restoreSeconds", "loadSeconds"})
     EXPECT_GT(record.metrics.at(name), 0) << name;
   const auto left = ListAll(store_, "").value();
   ASSERT_EQ(left.size(), 1u) << "its completion record alone";
+}
+
+// Of another quota only what depends on it: no object is written but the completion record.
+TEST_F(SliceServiceTest, AProfileOfTheRateAloneLeavesTheStoreAlone) {
+  SliceRequest request = job_.Request({RoleKind::kProfile, 0, {}}, 0, std::nullopt);
+  request.plan.parameters = 0;
+  request.profile.iterations = 7;
+  request.profile.batch_size = 16;
+  request.profile.rate_only = true;
+  ASSERT_TRUE(service_.Start(request).ok());
+  const SliceRecord record = Record(service_, request.invocation);
+  ASSERT_EQ(record.outcome, SliceOutcome::kFinished) << record.error.ToString();
+  EXPECT_EQ(record.profile_iteration_seconds.size(), 7u);
+  EXPECT_GT(record.profile_evaluation_samples_per_second, 0);
+  EXPECT_EQ(record.store.puts, 0);
+  EXPECT_EQ(record.metrics.at("trainingSamples"), static_cast<double>(job_.samples));
+  EXPECT_TRUE(record.metrics.contains("loadSeconds"));
+  for (const char* name : {"storeRequestSeconds", "mergeBytesPerSecond", "checkpointSeconds",
+                           "baseMemoryMib", "iterationCpuSeconds"}) {
+    EXPECT_FALSE(record.metrics.contains(name)) << name;
+  }
 }
 
 TEST_F(SliceServiceTest, AProfileExchangesSeveralObjectsAtOnce) {

@@ -265,15 +265,16 @@ TEST(FitProfile, RatesAreBatchOverMeanSeconds) {
 TEST(FitProfile, ASliceIsResumedAsFastAsAWarmFunctionDid) {
   std::vector<ProfileSample> samples = {Measured(1024, 0.1), Measured(512, 0.2),
                                         Measured(256, 0.4)};
-  const double resume[] = {0.9, 0.05, 0.06};  // the first warms the process up
+  const double load[] = {0.9, 0.05, 0.06};  // the first warms the process up
   for (size_t i = 0; i < samples.size(); ++i) {
-    samples[i].record.metrics["checkpointSeconds"] = 0.01;
-    samples[i].record.metrics["resumeSeconds"] = resume[i];
+    samples[i].record.metrics["loadSeconds"] = load[i];
   }
+  samples[0].record.metrics["checkpointSeconds"] = 0.01;
+  samples[0].record.metrics["restoreSeconds"] = 0.02;
   const Result<ProfileFit> fit = FitProfile(samples, 32, {1});
   ASSERT_TRUE(fit.ok());
   EXPECT_DOUBLE_EQ(fit->profile.checkpoint_seconds, 0.01);
-  EXPECT_DOUBLE_EQ(fit->profile.slice_overhead_seconds, 0.06);
+  EXPECT_DOUBLE_EQ(fit->profile.slice_overhead_seconds, 0.08);
 }
 
 TEST(FitProfile, AStragglingPointShowsInTheResidual) {
