@@ -484,5 +484,31 @@ TEST(WithinLimits, AQuotaThatCannotBeReadIsToldAndLimitsNothing) {
   EXPECT_THAT(limits.unknown, ElementsAre(HasSubstr("ResourceQuota q: pods is not counted")));
 }
 
+struct NodeKindRow {
+  const char* name;
+  Json labels;
+  const char* kind;
+};
+
+const NodeKindRow kNodeKinds[] = {
+    {"none", Json::object(), ""},
+    {"no labels at all", nullptr, ""},
+    {"of a cloud", {{"node.kubernetes.io/instance-type", "m5.large"}}, "m5.large"},
+    {"of an old cloud", {{"beta.kubernetes.io/instance-type", "m4.large"}}, "m4.large"},
+    {"by its CPU",
+     {{"feature.node.kubernetes.io/cpu-model.vendor_id", "Intel"},
+      {"feature.node.kubernetes.io/cpu-model.family", "6"},
+      {"feature.node.kubernetes.io/cpu-model.id", "85"}},
+     "Intel 6 85"},
+    {"by half of it", {{"feature.node.kubernetes.io/cpu-model.family", "6"}}, ""},
+    {"no text", {{"node.kubernetes.io/instance-type", 5}}, ""},
+};
+
+TEST(NodeKindOf, IsTheInstanceTypeOrTheModelOfTheCpu) {
+  for (const NodeKindRow& row : kNodeKinds) {
+    EXPECT_EQ(NodeKindOf(row.labels), row.kind) << row.name;
+  }
+}
+
 }  // namespace
 }  // namespace lambdadnn
