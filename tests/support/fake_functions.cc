@@ -37,6 +37,7 @@ FakeFunctions::FakeFunctions(Clock& clock, ObjectStore& store, FakeFunctionsOpti
   platform_.made = [this](Instance& instance) {
     instance.milli_cpu = instance.group.milli_cpu;
     instance.fingerprint = fingerprint;
+    instance.instance.host = host;
     instance.instance.endpoint.host = instance.instance.uid;
     // As a pod's label has it, whatever the operator of the moment thinks of it.
     if (ServesTls(instance.group)) instance.instance.endpoint.scheme = "https";
