@@ -409,7 +409,8 @@ bool FakeFunctions::ReadsStart(std::vector<std::pair<Instance*, Slice*>>& member
 void FakeFunctions::AdvanceRound(std::vector<std::pair<Instance*, Slice*>>& members) {
   const SliceRequest& request = members.front().second->request;
   const ExecutionPlan& plan = request.plan;
-  const size_t roles = static_cast<size_t>(plan.functions + plan.aggregation.server_functions());
+  const int all = plan.functions + plan.aggregation.server_functions();
+  const auto roles = static_cast<size_t>(all);
   if (members.size() < roles) return;
   Instant begin{};
   bool stop = false;

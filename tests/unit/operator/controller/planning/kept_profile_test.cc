@@ -7,9 +7,11 @@
 #include <gtest/gtest.h>
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "common/json/json_reader.h"
+#include "common/plan/number_fields.h"
 #include "operator/controller/planning/profile_fit.h"
 
 namespace lambdadnn {
@@ -134,6 +136,23 @@ TEST(KeptProfile, FunctionsDifferByImageNumericsAndKindOfNode) {
     EXPECT_EQ(difference.empty(), row.difference[0] == '\0');
     EXPECT_EQ(DifferenceFrom(MeasuredOn(), row.host, row.fingerprint), "");
   }
+}
+
+TEST(KeptProfile, OfDamagedBytesNothingIsReadThatTheSpecMayNotHave) {
+  const std::string good = EncodeKeptProfile(Kept());
+  size_t refused = 0;
+  for (size_t i = 0; i < good.size(); ++i) {
+    for (const char damage : {'\0', '9', '-', '\xff'}) {
+      std::string text = good;
+      text[i] = damage;
+      const Result<KeptProfile> kept = DecodeKeptProfile(text);
+      refused += kept.ok() ? 0 : 1;
+      if (!kept.ok()) continue;
+      EXPECT_EQ(ProblemOf(kept->profile, "profile"), std::nullopt) << text;
+    }
+    refused += DecodeKeptProfile(good.substr(0, i)).ok() ? 0 : 1;
+  }
+  EXPECT_GT(refused, 4 * good.size()) << "nearly all of them";
 }
 
 }  // namespace

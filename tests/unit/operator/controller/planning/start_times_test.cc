@@ -15,8 +15,12 @@
 namespace lambdadnn {
 namespace {
 
+using testing::AllOf;
+using testing::Each;
 using testing::ElementsAre;
+using testing::Ge;
 using testing::HasSubstr;
+using testing::Le;
 using testing::SizeIs;
 
 const StartKind kAlone = {BackendKind::kKnative, "worker:1", "m5.large", 1};
@@ -243,6 +247,27 @@ TEST(ExpectedPodsAtOnce, IsThatOfAFixedPlanElseTheMeasuredOne) {
   EXPECT_EQ(ExpectedPodsAtOnce(spec, platform, 3), 10);
   platform.nodes.resize(4);
   EXPECT_EQ(ExpectedPodsAtOnce(spec, platform, 3), 3) << "on the fullest of four nodes";
+}
+
+TEST(StartRecord, OfDamagedBytesNoTimeIsReadThatCannotBe) {
+  const std::string good = RecordOf({{kAlone, 1.5, 0.25}, {kAlone, 2, {}}}).Encode();
+  size_t refused = 0;
+  for (size_t i = 0; i < good.size(); ++i) {
+    for (const char damage : {'\0', '9', '-', '\xff'}) {
+      std::string text = good;
+      text[i] = damage;
+      const Result<StartRecord> record = StartRecord::Decode(text);
+      refused += record.ok() ? 0 : 1;
+      if (!record.ok()) continue;
+      for (const StartRecord::Times& times : record->kinds()) {
+        EXPECT_THAT(times.cold_starts, Each(AllOf(Ge(0), Le(1e9)))) << text;
+        EXPECT_THAT(times.releases, Each(AllOf(Ge(0), Le(1e9)))) << text;
+      }
+    }
+    // The last character is the end of the line.
+    EXPECT_EQ(StartRecord::Decode(good.substr(0, i)).ok(), i + 1 == good.size());
+  }
+  EXPECT_GT(refused, 2 * good.size());
 }
 
 }  // namespace
