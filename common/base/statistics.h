@@ -8,6 +8,9 @@ namespace lambdadnn {
 
 // The upper of the two in the middle of an even number; 0 of none.
 double Median(std::vector<double> values);
+// Of sorted values, between two of them in proportion to `share` (0 = the least, 1 = the largest);
+// 0 of none.
+double Quantile(std::vector<double> values, double share);
 double Mean(const std::vector<double>& values);               // 0 of none
 double StandardDeviation(const std::vector<double>& values);  // of these values; 0 of none
 // The value below which a standard normal variable is with probability 0 < p < 1.

@@ -62,6 +62,7 @@ constexpr ProfileNumber kProfileDecimals[] = {
     OfProfile<&Profile::merge_bytes_per_second>("mergeBytesPerSecond", Unit::kBytesPerSecond,
                                                 Zero::kNotStated),
     OfProfile<&Profile::cold_start_seconds>("coldStartSeconds", Unit::kSeconds),
+    OfProfile<&Profile::cold_start_deviation_seconds>("coldStartDeviationSeconds", Unit::kSeconds),
     OfProfile<&Profile::release_seconds>("releaseSeconds", Unit::kSeconds),
     OfProfile<&Profile::slice_overhead_seconds>("sliceOverheadSeconds", Unit::kSeconds),
     OfProfile<&Profile::checkpoint_seconds>("checkpointSeconds", Unit::kSeconds),

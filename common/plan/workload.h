@@ -47,9 +47,11 @@ struct WorkloadProfile {
   TrainingRate evaluation_rate;             // samples/s of one function
   OptionalQuantity merge_bytes_per_second;  // of one server function with a whole core
   double cold_start_seconds = 0;            // create -> ready, of a worker with a core of its own
-  double release_seconds = 0;               // end requested -> gone
-  double slice_overhead_seconds = 0;        // checkpoint + relaunch, per slice
-  double checkpoint_seconds = 0;            // one checkpoint
+  // Standard deviation of that over many starts; shown, and no term of a prediction.
+  double cold_start_deviation_seconds = 0;
+  double release_seconds = 0;         // end requested -> gone
+  double slice_overhead_seconds = 0;  // checkpoint + relaunch, per slice
+  double checkpoint_seconds = 0;      // one checkpoint
   // CPU seconds: what a function of a fraction of a core takes several times as long for.
   double iteration_cpu_seconds = 0;        // of a step beside its samples
   TransferCpu transfer;                    // of exchanged objects

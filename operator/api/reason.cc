@@ -48,6 +48,7 @@ constexpr ReasonRow kRows[] = {
     {Reason::kCheckpointMissing, "CheckpointMissing"},
     {Reason::kStalled, "Stalled"},
     {Reason::kProfileUncertain, "ProfileUncertain", FailureKind::kJob, true},
+    {Reason::kMeasurementUnused, "MeasurementUnused"},
     {Reason::kLimitsUnknown, "LimitsUnknown", FailureKind::kJob, true},
     {Reason::kReplanInfeasible, "ReplanInfeasible", FailureKind::kJob, true},
     {Reason::kStatusFieldRefused, "StatusFieldRefused"},

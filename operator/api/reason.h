@@ -49,6 +49,7 @@ enum class Reason {
   kCheckpointMissing,
   kStalled,
   kProfileUncertain,
+  kMeasurementUnused,
   kLimitsUnknown,
   kReplanInfeasible,
   kStatusFieldRefused,

@@ -29,6 +29,15 @@ enum class FunctionEnd {
   kOutOfMemory,  // it needed more than it had
 };
 
+// Where an instance runs and what, as far as the platform tells; "" = it does not.
+struct InstanceHost {
+  std::string node = {};  // its name; one machine has none
+  std::string node_kind =
+      {};                  // what nodes of equal speed share: instance type, or model of the CPU
+  std::string image = {};  // as its pod names it
+  friend bool operator==(const InstanceHost&, const InstanceHost&) = default;
+};
+
 // Observed: one instance. The uid is never used again, so a slice bound to it cannot reach another.
 struct FunctionInstance {
   std::string uid;
@@ -47,6 +56,7 @@ struct FunctionInstance {
   double ended_seconds = 0;  // kGone: since its end
   FunctionEnd end = FunctionEnd::kNone;
   std::string name = {};  // for people, the pod's; "" = it has none
+  InstanceHost host = {};
   friend bool operator==(const FunctionInstance&, const FunctionInstance&) = default;
 
   // For people: "Unschedulable: 0/2 nodes are available".

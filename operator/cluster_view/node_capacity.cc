@@ -124,6 +124,24 @@ bool AdmitsSome(const NodeCapacity& node) {
   });
 }
 
+std::string NodeKindOf(const Json& labels) {
+  static constexpr const char* kTypes[] = {"node.kubernetes.io/instance-type",
+                                           "beta.kubernetes.io/instance-type"};
+  for (const char* type : kTypes) {
+    if (std::string kind = TextAt(labels, {type}); !kind.empty()) return kind;
+  }
+  static constexpr const char* kParts[] = {"feature.node.kubernetes.io/cpu-model.vendor_id",
+                                           "feature.node.kubernetes.io/cpu-model.family",
+                                           "feature.node.kubernetes.io/cpu-model.id"};
+  std::string model;
+  for (const char* part : kParts) {
+    const std::string text = TextAt(labels, {part});
+    if (text.empty()) return "";
+    model += (model.empty() ? "" : " ") + text;
+  }
+  return model;
+}
+
 PodResources ReadPodResources(const Json& pod, std::vector<std::string>* unknown) {
   const std::string phase = TextAt(pod, {"status", "phase"});
   if (phase == "Succeeded" || phase == "Failed") return {};

@@ -36,6 +36,10 @@ bool Admits(const NodeCapacity& node, const PodTemplate& pods);
 // Whether pods of some job may be: not on nodes that are not ready or run the control plane.
 bool AdmitsSome(const NodeCapacity& node);
 
+// What nodes of equal speed share: the instance type of their cloud, else the model of their CPUs
+// as Node Feature Discovery labels it; "" where neither is told.
+std::string NodeKindOf(const Json& labels);
+
 // What the scheduler counts of a pod; nothing of one that has ended.
 PodResources ReadPodResources(const Json& pod, std::vector<std::string>* unknown);
 

@@ -7,34 +7,24 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/base/runtime.h"
 #include "common/base/tls_identity.h"
 #include "common/objectstore/object_store.h"
-#include "common/plan/workload.h"
 #include "common/protocol/slice.h"
 #include "common/telemetry/metrics.h"
 #include "common/tracing/span.h"
 #include "operator/backends/cluster_bound.h"
 #include "operator/backends/function_backend.h"
 #include "operator/backends/slice_client.h"
+#include "operator/controller/store/measurement_store.h"
 #include "operator/controller/store/store_access.h"
 #include "operator/kube/event_recorder.h"
 #include "operator/kube/kube_client.h"
 
 namespace lambdadnn {
-
-// Profiles of earlier jobs by ProfileSignature.
-class ProfileCache {
- public:
-  virtual ~ProfileCache() = default;
-  virtual std::optional<WorkloadProfile> Find(const std::string& signature) = 0;
-  // Best effort.
-  virtual void Keep(const std::string& signature, const WorkloadProfile& profile) = 0;
-};
 
 // Told what happens, to show it to users. Must not block.
 class ControllerObserver {
@@ -61,7 +51,10 @@ struct ControllerDependencies {
   // This process's own credentials for stores, as they are now: they may be rotated while it runs.
   // Null = they do not change.
   std::function<StoreCredentials()> own_credentials = nullptr;
-  ProfileCache* profile_cache = nullptr;
+  // Where what was measured for a job is kept for later ones; `store` is the job's own and outlives
+  // the result. Null = nowhere: each job measures for itself.
+  std::function<std::unique_ptr<MeasurementStore>(const Job&, ObjectStore& store)> measurements =
+      nullptr;
   ControllerObserver* observer = nullptr;
   // Records an event about a job (EventRecorder::Record). Must neither block nor fail; null =
   // events are dropped.

@@ -27,6 +27,8 @@ struct ControllerOptions {
 
   // What functions run with here; jobs that ask for another one are refused.
   BackendKind backend = BackendKind::kLocal;
+  // Of workers of jobs that name none; empty where functions have no images.
+  std::string worker_image;
 
   // Which jobs are ours: spec.managedBy must be empty or this.
   std::string controller_name = "lambdadnn.io/controller";

@@ -365,32 +365,35 @@ ControllerDependencies OperatorProcess::State::Dependencies() {
   if (tracing != nullptr) {
     export_spans = [to = tracing.get()](std::vector<Span> spans) { to->Export(std::move(spans)); };
   }
-  return {.runtime = server_runtime,
-          .kube = *kube,
-          .backend = *backend,
-          .slices = *slices,
-          .open_store =
-              [ca_file, &with, requests = store_requests](const StoreReference& reference,
-                                                          const StoreSecrets& secrets) {
-                // The controller repeats what fails; meanwhile others have their turn.
-                return OpenJobStore(reference, secrets, ca_file, with, kStoreRetrySeconds,
-                                    requests);
-              },
-          .store_environment = environment,
-          .own_credentials = CredentialsFromEnvironment,
-          .record_event = [&events](EventDraft draft) { events.Record(std::move(draft)); },
-          .export_spans = std::move(export_spans),
-          .metrics = &metrics,
-          .end_store_requests = [requests = store_requests] { requests->Cancel(); },
-          .leads_now = LeadsNow(),
-          .assume_role =
-              [ca_file, &with, requests = store_requests](const StoreReference& reference,
-                                                          const StoreSecrets& secrets,
-                                                          const AssumedRole& role) {
-                return AssumeJobRole(reference, secrets, ca_file, with, role, requests);
-              },
-          .make_certificate = make_certificate,
-          .cluster = cluster};
+  return {
+      .runtime = server_runtime,
+      .kube = *kube,
+      .backend = *backend,
+      .slices = *slices,
+      .open_store =
+          [ca_file, &with, requests = store_requests](const StoreReference& reference,
+                                                      const StoreSecrets& secrets) {
+            // The controller repeats what fails; meanwhile others have their turn.
+            return OpenJobStore(reference, secrets, ca_file, with, kStoreRetrySeconds, requests);
+          },
+      .store_environment = environment,
+      .own_credentials = CredentialsFromEnvironment,
+      .measurements = [](const Job& job, ObjectStore& store) -> std::unique_ptr<MeasurementStore> {
+        return std::make_unique<StoredMeasurements>(store, job);
+      },
+      .record_event = [&events](EventDraft draft) { events.Record(std::move(draft)); },
+      .export_spans = std::move(export_spans),
+      .metrics = &metrics,
+      .end_store_requests = [requests = store_requests] { requests->Cancel(); },
+      .leads_now = LeadsNow(),
+      .assume_role =
+          [ca_file, &with, requests = store_requests](const StoreReference& reference,
+                                                      const StoreSecrets& secrets,
+                                                      const AssumedRole& role) {
+            return AssumeJobRole(reference, secrets, ca_file, with, role, requests);
+          },
+      .make_certificate = make_certificate,
+      .cluster = cluster};
 }
 
 // Without an election there is no way to know of other operators.
@@ -405,6 +408,7 @@ void OperatorProcess::State::Lead(int64_t epoch) {
   with.tenants->endpoints.listed = store_endpoints;
   with.pod_rules = pod_rules;
   with.backend = options.backend;
+  with.worker_image = options.worker_image;
   with.platform = platform;
   with.capacity = capacity;
   with.namespace_weights = ParseNamespaceWeights(options.namespace_weights).value();  // valid

@@ -174,4 +174,5 @@ class Training(OnPods):
         self.assertTrue(store["credentialsMessage"])
         job = self.job("simple")
         self.assertEqual(self.digest_on_one_machine(4), job["status"]["model"]["digest"])
-        self.assertFalse([key for key in server.keys() if "/results/" not in key])
+        self.assertFalse([key for key in server.keys()
+                          if "/results/" not in key and "/measurements/" not in key])

@@ -37,6 +37,7 @@ FakeFunctions::FakeFunctions(Clock& clock, ObjectStore& store, FakeFunctionsOpti
   platform_.made = [this](Instance& instance) {
     instance.milli_cpu = instance.group.milli_cpu;
     instance.fingerprint = fingerprint;
+    instance.instance.host = host;
     instance.instance.endpoint.host = instance.instance.uid;
     // As a pod's label has it, whatever the operator of the moment thinks of it.
     if (ServesTls(instance.group)) instance.instance.endpoint.scheme = "https";
@@ -408,7 +409,8 @@ bool FakeFunctions::ReadsStart(std::vector<std::pair<Instance*, Slice*>>& member
 void FakeFunctions::AdvanceRound(std::vector<std::pair<Instance*, Slice*>>& members) {
   const SliceRequest& request = members.front().second->request;
   const ExecutionPlan& plan = request.plan;
-  const size_t roles = static_cast<size_t>(plan.functions + plan.aggregation.server_functions());
+  const int all = plan.functions + plan.aggregation.server_functions();
+  const auto roles = static_cast<size_t>(all);
   if (members.size() < roles) return;
   Instant begin{};
   bool stop = false;

@@ -108,6 +108,7 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   double measured_second_half = 1;
   // What new instances compute with; of older versions' nothing is said.
   NumericsFingerprint fingerprint = {"avx2", "1.0, fake"};
+  InstanceHost host;  // likewise where they run
   // Of single instances, by uid, what they say in place of that.
   std::map<std::string, NumericsFingerprint> fingerprint_of;
   // New instances end at once in this way.

@@ -117,7 +117,7 @@ void JobWorld::RestartController() {
       .store_environment = {{"LAMBDADNN_S3_ACCESS_KEY_ID", "the operator's"},
                             {"LAMBDADNN_S3_CA_FILE", "/its/ca"}},
       .own_credentials = [this] { return StoreCredentials{operator_key, operator_key, ""}; },
-      .profile_cache = profile_cache,
+      .measurements = measurements,
       .observer = observer_.get(),
       .record_event = [this](EventDraft draft) { told.push_back(std::move(draft)); },
       .export_spans =

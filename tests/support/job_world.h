@@ -68,10 +68,11 @@ class JobWorld {
   // Of functions, which speak plain HTTP without; heeded from the next restart of the controller
   // on.
   decltype(ControllerDependencies::make_certificate) make_certificate;
-  ProfileCache* profile_cache = nullptr;  // heeded from the next restart of the controller on
-  std::vector<std::string> opened;        // URIs of stores, in order
-  std::vector<EventDraft> told;           // to the event recorder
-  std::vector<Span> spans;                // of traces
+  // Heeded from the next restart of the controller on.
+  decltype(ControllerDependencies::measurements) measurements;
+  std::vector<std::string> opened;  // URIs of stores, in order
+  std::vector<EventDraft> told;     // to the event recorder
+  std::vector<Span> spans;          // of traces
   // Who leads, by the API server's word; null = there is no election. Heeded from the next restart
   // of the controller on.
   std::function<Result<bool>()> leads_now;

@@ -116,6 +116,9 @@ Result<std::vector<FunctionInstance>> KnativeBackend::List(const JobIdentity& jo
   for (const std::shared_ptr<const Json>& pod : pods_.PodsOf(job, "")) {
     std::vector<FunctionInstance> of_pod = InstancesOf(*pod, KnativeEndpointOf(*pod));
     TellAges(*pod, wall, &of_pod);
+    for (FunctionInstance& instance : of_pod) {
+      instance.host.node_kind = reader_.NodeKind(instance.host.node);
+    }
     logs_.AddEnds(*pod, &look, &of_pod);
     if (!of_pod.empty() && pods_.IsOverdue(*pod)) {
       of_pod.back().phase = FunctionPhase::kGone;

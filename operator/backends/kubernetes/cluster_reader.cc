@@ -12,6 +12,8 @@ namespace {
 
 // What is kept of namespaces is forgotten beyond this many.
 constexpr size_t kMostNamespaces = 1000;
+// The same of nodes.
+constexpr size_t kMostNodes = 10'000;
 // What is watched is summed up at most this often.
 constexpr double kSumSeconds = 1;
 
@@ -165,6 +167,23 @@ Result<FunctionCapacity> ClusterReader::Capacity() {
   capacity.milli_cpu = limit(free.milli_cpu);
   capacity.functions = limit(free.pods);
   return capacity;
+}
+
+std::string ClusterReader::NodeKind(const std::string& node) {
+  if (watched_ == nullptr || node.empty()) return "";
+  const Instant now = runtime_.clock.Now();
+  const std::lock_guard lock(mutex_);
+  const auto kept = node_kinds_.find(node);
+  // Objects are parsed at each look, and every pass of every job asks.
+  if (kept != node_kinds_.end() &&
+      now - kept->second.second < FromSeconds(options_.fresh_seconds)) {
+    return kept->second.first;
+  }
+  if (node_kinds_.size() >= kMostNodes) node_kinds_.clear();
+  std::optional<std::string> kind = watched_->NodeKind(node);
+  if (!kind.has_value()) return "";
+  node_kinds_[node] = {*kind, now};
+  return *std::move(kind);
 }
 
 }  // namespace lambdadnn

@@ -49,6 +49,8 @@ class ClusterReader {
   Result<ClusterLimits> Limits(const std::string& namespace_name, const PodTemplate& pods);
   // For the functions of all jobs together; no limit where nodes may not be read.
   Result<FunctionCapacity> Capacity();
+  // NodeKindOf the node of this name; "" where nodes are not watched, or this one is not known.
+  std::string NodeKind(const std::string& node);
 
  private:
   struct Kept {
@@ -72,6 +74,7 @@ class ClusterReader {
   std::optional<std::pair<std::shared_ptr<const NodeUsage>, Instant>> usage_;
   std::optional<std::pair<ClusterLimits, Instant>> platform_;
   std::map<std::string, Kept> namespaces_;
+  std::map<std::string, std::pair<std::string, Instant>> node_kinds_;  // by the node's name
   // Null without Options::watch.
   std::unique_ptr<WatchedNodeUsage> watched_;
 };

@@ -146,4 +146,11 @@ Result<NodeUsage> WatchedNodeUsage::Read() const {
   return usage;
 }
 
+std::optional<std::string> WatchedNodeUsage::NodeKind(const std::string& node) const {
+  const std::shared_ptr<const Json> object = nodes_.cache().Get({"", node});
+  if (object == nullptr) return std::nullopt;
+  const Json* const labels = FindPath(*object, {"metadata", "labels"});
+  return labels == nullptr ? "" : NodeKindOf(*labels);
+}
+
 }  // namespace lambdadnn

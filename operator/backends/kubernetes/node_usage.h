@@ -44,6 +44,9 @@ class WatchedNodeUsage {
   // Takes time in proportion to the pods of the cluster. kUnavailable until all are listed once.
   Result<NodeUsage> Read() const;
 
+  // NodeKindOf the node of this name; nullopt = the node is not known, or not yet.
+  std::optional<std::string> NodeKind(const std::string& node) const;
+
   // What is kept of a pod: a pod with the same name, labels, node and phase, and one sum of its
   // requests. Exposed for tests.
   static void ReducePod(Json* pod);

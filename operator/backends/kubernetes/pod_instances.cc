@@ -204,6 +204,9 @@ std::vector<FunctionInstance> InstancesOf(const Json& pod, const Endpoint& endpo
   const int restarts = RestartsOf(container);
   FunctionInstance instance;
   instance.name = NameOf(pod).name;
+  instance.host.node = TextAt(pod, {"spec", "nodeName"});
+  instance.host.image =
+      TextField(Named(At(At(pod, "spec"), "containers"), "name", kFunctionContainer), "image");
   instance.group = group;
   const Json& before = At(At(container, "lastState"), "terminated");
   if (restarts > 0 && before.is_object() && !IsCrashLooping(pod)) {

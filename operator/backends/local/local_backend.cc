@@ -181,7 +181,9 @@ Status LocalBackend::DeleteInstance(const JobIdentity&, const std::string& uid) 
 Result<std::vector<FunctionInstance>> LocalBackend::List(const JobIdentity& job) {
   LDNN_ASSIGN_OR_RETURN(const std::string text,
                         Call("GET", "/v1/functions?jobUid=" + PercentEncode(job.uid)));
-  return DecodeFunctions(text);
+  LDNN_ASSIGN_OR_RETURN(std::vector<FunctionInstance> functions, DecodeFunctions(text));
+  for (FunctionInstance& function : functions) function.host.node_kind = cpu_model_;
+  return functions;
 }
 
 Status LocalBackend::SetCpu(const JobIdentity&, const std::string& uid, int milli_cpu) {

@@ -14,6 +14,7 @@
 #include "operator/backends/function_backend.h"
 #include "operator/backends/local/host_client.h"
 #include "operator/backends/local/host_protocol.h"
+#include "operator/backends/local/machine.h"
 
 namespace lambdadnn {
 
@@ -75,6 +76,7 @@ class LocalBackend final : public FunctionBackend {
   const HostOptions options_;
   const bool owns_host_;
   const HostClient client_;
+  const std::string cpu_model_ = CpuModel();
   mutable std::mutex isolation_mutex_;
   mutable std::string isolation_;         // under isolation_mutex_
   mutable std::string isolation_reason_;  // likewise

@@ -94,4 +94,15 @@ Machine MeasureMachine(const std::string& proc) {
   return machine;
 }
 
+std::string CpuModel(const std::string& proc) {
+  const Result<std::string> text = ReadFile(proc + "/cpuinfo");
+  if (!text.ok()) return "";
+  for (const std::string& line : Split(*text, '\n')) {
+    const size_t colon = line.find(':');
+    if (colon == std::string::npos || Trim(line.substr(0, colon)) != "model name") continue;
+    return std::string(Trim(line.substr(colon + 1)));
+  }
+  return "";
+}
+
 }  // namespace lambdadnn

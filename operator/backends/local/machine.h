@@ -17,4 +17,7 @@ struct Machine {
 // machine's memory. `proc` is "/proc" but for tests. What cannot be read is no limit.
 Machine MeasureMachine(const std::string& proc = "/proc");
 
+// The model of its CPUs, as /proc/cpuinfo names it; "" where it does not.
+std::string CpuModel(const std::string& proc = "/proc");
+
 }  // namespace lambdadnn

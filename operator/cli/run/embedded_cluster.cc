@@ -78,7 +78,7 @@ void EmbeddedCluster::StartController() {
             return OpenJobStore(reference, secrets, ca_file, runtime);
           },
       .store_environment = StoreEnvironment(ca_file),
-      .profile_cache = options_.profile_cache,
+      .measurements = options_.measurements,
       .observer = options_.observer,
       .record_event = [this](EventDraft draft) { recorder_->Record(std::move(draft)); },
       .keep_logs = false};

@@ -21,7 +21,7 @@ struct EmbeddedClusterOptions {
   std::string ca_file;
   bool use_cgroups = true;
   Duration idle{};  // since the run that is restored ended
-  ProfileCache* profile_cache = nullptr;
+  decltype(ControllerDependencies::measurements) measurements = nullptr;
   ControllerObserver* observer = nullptr;
 };
 

@@ -14,7 +14,7 @@
 #include "operator/cli/job_outcome.h"
 #include "operator/cli/run/embedded_cluster.h"
 #include "operator/cli/run/interrupts.h"
-#include "operator/cli/run/profile_file_cache.h"
+#include "operator/cli/run/measurement_files.h"
 #include "operator/cli/run/run_output.h"
 #include "operator/cli/run/run_results.h"
 #include "operator/controller/observe/snapshot.h"
@@ -78,7 +78,6 @@ class EmbeddedRun {
   Machine machine_;
   Platform platform_;
   std::unique_ptr<ObjectStore> store_;
-  std::unique_ptr<ProfileFileCache> cache_;
   std::unique_ptr<RunOutput> output_;
   std::unique_ptr<EmbeddedCluster> cluster_;
   int interrupts_seen_ = 0;
@@ -123,14 +122,14 @@ Status EmbeddedRun::Prepare() {
                 : std::make_unique<RunOutput>(runtime_, ChooseMode(options_.output), directory_);
   LDNN_RETURN_IF_ERROR(PreparePlatform());
 
-  cache_ = std::make_unique<ProfileFileCache>(
-      ProfileFileCache::DefaultDirectory(), !options_.profile_again && !options_.profile_only,
-      [this](const std::string& line) { output_->Say(line); });
   EmbeddedClusterOptions cluster;
   cluster.directory = directory_;
   cluster.program = context_.program_path;
   cluster.platform = platform_;
-  cluster.profile_cache = cache_.get();
+  cluster.measurements = [read = !options_.profile_again && !options_.profile_only](
+                             const Job&, ObjectStore&) -> std::unique_ptr<MeasurementStore> {
+    return std::make_unique<MeasurementFiles>(MeasurementFiles::DefaultDirectory(), read);
+  };
   cluster.observer = output_.get();
   cluster.use_cgroups = !options_.no_cgroups;
   if (last_alive_) cluster.idle = std::max(Duration{}, runtime_.clock.Wall() - *last_alive_);

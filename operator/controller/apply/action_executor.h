@@ -3,6 +3,7 @@
 // nothing. Thread-safe, for passes of different jobs.
 #pragma once
 
+#include <memory>
 #include <string>
 
 #include "operator/controller/admission/admission_queue.h"
@@ -63,7 +64,8 @@ class ActionExecutor {
   Result<Next> Do(Pass* pass, const StopSlice& action);
   Result<Next> Do(Pass* pass, const ForgetSlice& action);
   Result<Next> Do(Pass* pass, const CheckAdmission& action);
-  Result<Next> Do(Pass* pass, const ReadProfileCache& action);
+  Result<Next> Do(Pass* pass, const ReadMeasurements& action);
+  Result<Next> Do(Pass* pass, const DropKeptProfile& action);
   Result<Next> Do(Pass* pass, const ImportResumed& action);
   Result<Next> Do(Pass* pass, const LookIntoPlaceOfId& action);
   Result<Next> Do(Pass* pass, const ClaimPlace& action);
@@ -87,6 +89,14 @@ class ActionExecutor {
   // its results.
   void GatherLogs(Pass* pass);
   void SaveLogs(Pass* pass, ObjectStore& store);
+  // Null: they are kept nowhere, or the store cannot be opened.
+  std::unique_ptr<MeasurementStore> MeasurementsOf(Pass* pass);
+  // Both best effort: a later job would measure again.
+  void KeepProfile(Pass* pass, const WorkloadProfile& profile, const MeasuredOn& on);
+  void KeepStarts(Pass* pass);
+  // That a kept measurement is not used, and why.
+  void TellUnused(Pass* pass, const std::string& why);
+  std::string SignatureOf(const Job& job) const;
   // False: another object has taken the job's place over, which is no longer this job's to change.
   Result<bool> OwnsPlace(const Pass& pass, ObjectStore& store) const;
   // Deletes the exchanged objects of a round that is over.

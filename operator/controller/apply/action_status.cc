@@ -7,7 +7,6 @@
 #include "operator/controller/apply/event_objects.h"
 #include "operator/controller/decide/status.h"
 #include "operator/controller/decide/written_decision.h"
-#include "operator/controller/planning/profile_fit.h"
 #include "operator/kinds/serverless_training_job.h"
 
 namespace lambdadnn {
@@ -60,11 +59,13 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const WriteDecision&
     memory.history.problems.push_back(action.why);
   }
   const double time = memory.Time(pass->snapshot.now);
-  if (action.profile_measured) memory.history.profiling_seconds = time;
-  if (action.keep_profile && dependencies_.profile_cache != nullptr) {
-    dependencies_.profile_cache->Keep(ProfileSignature(before.spec, options_.platform),
-                                      *action.profile);
+  if (action.profile_measured) {
+    memory.history.profiling_seconds = time;
+    memory.memo.profile_starts = action.profile_starts;
+  } else if (action.measured_on) {
+    memory.memo.profile_kept_on = action.measured_on;
   }
+  if (action.keep_profile) KeepProfile(pass, *action.profile, *action.measured_on);
   if (decision.has_other_plan()) {
     memory.history.planned_at = time;
     memory.history.functions_ready_at = 0;

@@ -14,7 +14,6 @@
 #include "operator/backends/kubernetes/owned_object.h"
 #include "operator/controller/apply/action_executor.h"
 #include "operator/controller/apply/job_report.h"
-#include "operator/controller/planning/profile_fit.h"
 #include "operator/controller/store/job_place.h"
 #include "operator/resources/job_key.h"
 #include "operator/resources/slice_requests.h"
@@ -77,7 +76,13 @@ std::shared_ptr<const SliceRecord> ParseRecord(ByteView bytes) {
 bool ActionExecutor::UsesStore(const Pass& pass, const Action& action) const {
   const auto* write = std::get_if<WriteDecision>(&action);
   // The history is kept there.
-  if (write != nullptr) return write->plan || write->execution || write->start_time;
+  if (write != nullptr) {
+    const bool keeps_profile = write->keep_profile && dependencies_.measurements != nullptr;
+    return write->plan || write->execution || write->start_time || keeps_profile;
+  }
+  const bool of_measurements = std::holds_alternative<ReadMeasurements>(action) ||
+                               std::holds_alternative<DropKeptProfile>(action);
+  if (of_measurements) return dependencies_.measurements != nullptr;
   const bool asks_for_functions = std::holds_alternative<EnsurePlannedGroups>(action) ||
                                   std::holds_alternative<EnsureProfileGroup>(action);
   if (asks_for_functions) return pass.memory->store == nullptr;  // it is opened before
@@ -173,16 +178,6 @@ Status ActionExecutor::TryFunctions(Pass* pass) {
     LDNN_RETURN_IF_ERROR(dependencies_.cluster->Preflight(group));
   }
   return OkStatus();
-}
-
-Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const ReadProfileCache&) {
-  Memo& memo = pass->memory->memo;
-  memo.profile_cache_read = true;
-  if (dependencies_.profile_cache != nullptr) {
-    memo.cached_profile = dependencies_.profile_cache->Find(
-        ProfileSignature(pass->snapshot.job.spec, options_.platform));
-  }
-  return Next::kDecideAgain;
 }
 
 Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const ImportResumed&) {
@@ -311,7 +306,9 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const WriteReport&) 
     const std::string text = DumpJson(
         BuildReport(pass->snapshot, pass->memory->history, dependencies_.backend.IsolationName()),
         1);
-    return store->Put(key, AsBytes(text));
+    LDNN_RETURN_IF_ERROR(store->Put(key, AsBytes(text)));
+    KeepStarts(pass);
+    return OkStatus();
   };
   const Status written = attempt();
   if (!written.ok()) {

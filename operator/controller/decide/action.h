@@ -26,9 +26,13 @@ struct WriteDecision {
   std::optional<Plan> plan;
   std::optional<std::vector<PlanRecord>> plan_history;
   std::optional<WorkloadProfile> profile;
-  // Measured by this job's functions just now; `keep_profile` = for later jobs as well.
+  // Measured by this job's functions just now, whose starts these are; `keep_profile` = for later
+  // jobs as well.
   bool profile_measured = false;
+  std::vector<StartSample> profile_starts;
   bool keep_profile = false;
+  // By whichever job; absent of a profile that the spec gives.
+  std::optional<MeasuredOn> measured_on;
   std::optional<ExecutionStatus> execution;
   std::optional<std::string> start_time;  // "" clears it
   // What the job reserves from this write on. Nothing is written when another job has taken the
@@ -99,7 +103,12 @@ struct ForgetSlice {
 
 // --- Asking (the memo keeps the answers) ---
 struct CheckAdmission {};
-struct ReadProfileCache {};
+// What earlier jobs measured: a profile of such jobs, and how long functions take to start.
+struct ReadMeasurements {};
+// The kept profile, since functions of this job differ from those that it was measured on.
+struct DropKeptProfile {
+  std::string why;
+};
 // Copies the checkpoint of spec.checkpoint.resumeFrom under the job's own prefix.
 struct ImportResumed {};
 // What the place holds whose id the job brings.
@@ -132,8 +141,8 @@ using Action =
     std::variant<AddFinalizer, RemoveFinalizer, WriteDecision, DeleteJobObject, EnsurePlannedGroups,
                  EnsureProfileGroup, DeleteAllGroups, DeleteOneGroup, DeleteFunction,
                  SetFunctionCpu, AskFingerprint, StartTrainingSlice, StartProfileSlice,
-                 EndProfiling, StopSlice, ForgetSlice, CheckAdmission, ReadProfileCache,
-                 ImportResumed, LookIntoPlaceOfId, ClaimPlace, ReadRecords, LookUpCheckpoint,
-                 CheckResults, WriteReport, CleanUpStore, DeleteJobKey>;
+                 EndProfiling, StopSlice, ForgetSlice, CheckAdmission, ReadMeasurements,
+                 DropKeptProfile, ImportResumed, LookIntoPlaceOfId, ClaimPlace, ReadRecords,
+                 LookUpCheckpoint, CheckResults, WriteReport, CleanUpStore, DeleteJobKey>;
 
 }  // namespace lambdadnn

@@ -31,6 +31,7 @@ void Append(const WriteDecision& next, WriteDecision* write) {
   Replace(next.plan, &write->plan);
   Replace(next.plan_history, &write->plan_history);
   Replace(next.profile, &write->profile);
+  Replace(next.measured_on, &write->measured_on);
   Replace(next.execution, &write->execution);
   Replace(next.start_time, &write->start_time);
   Replace(next.reservation, &write->reservation);

@@ -13,6 +13,7 @@
 #include "common/base/text.h"
 #include "operator/controller/decide/await_functions.h"
 #include "operator/controller/decide/decide.h"
+#include "operator/controller/decide/observed_starts.h"
 #include "operator/controller/decide/profile_source.h"
 #include "operator/controller/planning/profile_fit.h"
 #include "operator/controller/planning/profile_sizes.h"
@@ -33,25 +34,35 @@ std::map<SizeAndRank, const SliceFact*> ProfileSlices(const Observations& observ
 }
 
 // Medians over the functions whose times are known.
-FunctionTimes TimesOf(const Observations& observed,
-                      const std::map<SizeAndRank, const SliceFact*>& slices) {
-  Instant measured{};
-  for (const auto& [key, slice] : slices) {
-    if (key.second == 0) measured = std::max(measured, slice->ended.value_or(slice->last_heard));
-  }
+FunctionTimes TimesOf(const Observations& observed) {
+  const std::optional<Instant> measured = EndOfWork(observed, GroupKind::kProfile);
   std::vector<double> starts;
   std::vector<double> releases;
   for (const auto& [uid, fact] : observed.instances) {
     if (fact.instance.group != kProfileGroup) continue;
-    // Kubernetes tells whole seconds, and this process may have come late.
-    const double seen = fact.ready.has_value() ? ToSeconds(*fact.ready - fact.first_seen) : 0;
-    const double start = std::max(seen, fact.instance.cold_start_seconds);
-    if (start > 0) starts.push_back(start);
-    if (fact.gone.value_or(Instant{}) > measured) {
-      releases.push_back(ToSeconds(*fact.gone - measured));
-    }
+    if (const double start = StartSeconds(fact); start > 0) starts.push_back(start);
+    const auto release = measured ? ReleaseSeconds(fact, *measured) : std::nullopt;
+    if (release.has_value()) releases.push_back(*release);
   }
   return {Median(starts), Median(releases)};
+}
+
+// Of the function that measured the largest size.
+MeasuredOn DescribeMeasuring(const JobSnapshot& snapshot, const ProfilePlan& plan,
+                             const std::map<SizeAndRank, const SliceFact*>& slices) {
+  MeasuredOn on;
+  on.largest_mib = plan.memory_mib.front();
+  const auto slice = slices.find({on.largest_mib, 0});
+  if (slice == slices.end()) return on;
+  const auto& instances = snapshot.observations->instances;
+  const auto found = instances.find(slice->second->instance_uid);
+  if (found == instances.end()) return on;
+  const InstanceFact& fact = found->second;
+  on.image = fact.instance.host.image;
+  on.node_kind = fact.instance.host.node_kind;
+  on.fingerprint = fact.fingerprint.value_or(NumericsFingerprint());
+  on.pods_at_once = CountStarts(*snapshot.observations, fact).on_node;
+  return on;
 }
 
 bool IsMeasured(const SliceFact& slice) {
@@ -76,16 +87,19 @@ std::vector<Action> WriteFit(const JobSnapshot& snapshot, const ProfilePlan& pla
     samples.front() = AtSize(samples.front(), platform, plan.memory_mib.front());
   }
   Result<ProfileFit> fit = FitProfile(WithDerivedSamples(samples, platform, plan), plan.batch_size,
-                                      TimesOf(*snapshot.observations, slices));
+                                      TimesOf(*snapshot.observations));
   if (!fit.ok()) return {FailJob(Reason::kProfilingFailed, fit.status().message())};
   WriteDecision write;
   write.why = "profile";
   write.profile = fit->profile;
   write.profile_measured = true;
   write.keep_profile = fit->profile.residual <= snapshot.options->max_profile_residual;
-  write.profile->cold_start_seconds =
-      WithAWholeCore(fit->profile.cold_start_seconds, fit->profile.start_cpu_seconds,
-                     snapshot.options->platform, plan);
+  write.measured_on = DescribeMeasuring(snapshot, plan, slices);
+  write.profile->cold_start_seconds = WithAWholeCore(
+      fit->profile.cold_start_seconds, fit->profile.start_cpu_seconds,
+      StartSlowdownAt(ProfilePlatformOf(snapshot), plan.functions, plan.memory_mib.front()));
+  write.profile_starts = ObservedStarts(snapshot, GroupKind::kProfile, *write.profile);
+  UseObservedStarts(snapshot, *write.measured_on, &*write.profile);
   DoubtProfile(snapshot, "the measured training rates cannot be trusted (" + fit->worst + ")",
                &write);
   return {write};
@@ -205,9 +219,12 @@ std::vector<Action> MeasureSize(const JobSnapshot& snapshot, const ProfilePlan& 
   }
   if (!quotas.empty()) return quotas;
   if (filled) {
+    // Its answer comes long before the measurements; they are kept without it if it never does.
+    const std::string& measuring = uids.front();
+    const bool asks = !memo.fingerprints_asked.contains(measuring);
+    if (asks) starts.push_back(AskFingerprint{measuring});
     const bool rate_only = !MeasuredSamples(slices).empty();
-    Start(snapshot, slices, {0, uids.front(), memory_mib, plan.batch_size, false, rate_only},
-          &starts);
+    Start(snapshot, slices, {0, measuring, memory_mib, plan.batch_size, false, rate_only}, &starts);
   }
   return starts;
 }

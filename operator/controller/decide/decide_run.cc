@@ -7,6 +7,7 @@
 #include "operator/controller/decide/await_functions.h"
 #include "operator/controller/decide/decide.h"
 #include "operator/controller/decide/fingerprint_check.h"
+#include "operator/controller/decide/profile_source.h"
 #include "operator/controller/decide/round_view.h"
 #include "operator/controller/planning/planning.h"
 #include "operator/resources/function_groups.h"
@@ -143,6 +144,7 @@ std::vector<Action> DecideBinding(const JobSnapshot& snapshot) {
   const FingerprintCheck check = CheckFingerprints(snapshot, bound);
   if (!check.answered) return check.questions;
   if (!check.difference.empty()) return ReleaseDiffering(snapshot, check.difference);
+  if (auto drop = DropOutdatedProfile(snapshot, bound); drop.has_value()) return {*drop};
   WriteDecision bind;
   bind.why = "bind";
   bind.execution = snapshot.job.status.execution;

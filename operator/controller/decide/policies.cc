@@ -154,7 +154,7 @@ constexpr Policy kPolicies[] = {
     {"Admit", Admit},
     {"Restore", Restore},
     {"UseGivenProfile", UseGivenProfile},
-    {"UseCachedProfile", UseCachedProfile},
+    {"UseKeptProfile", UseKeptProfile},
     {"MeasureProfile", MeasureProfile},
     {"Plan", MakePlan},
     {"Replan", Replan},

@@ -119,7 +119,10 @@ struct Describe {
     return {{"action", "ForgetSlice"}, {"invocation", a.invocation}};
   }
   Json operator()(const CheckAdmission&) const { return {{"action", "CheckAdmission"}}; }
-  Json operator()(const ReadProfileCache&) const { return {{"action", "ReadProfileCache"}}; }
+  Json operator()(const ReadMeasurements&) const { return {{"action", "ReadMeasurements"}}; }
+  Json operator()(const DropKeptProfile& a) const {
+    return {{"action", "DropKeptProfile"}, {"why", a.why}};
+  }
   Json operator()(const ImportResumed&) const { return {{"action", "ImportResumed"}}; }
   Json operator()(const LookIntoPlaceOfId&) const { return {{"action", "LookIntoPlaceOfId"}}; }
   Json operator()(const ClaimPlace&) const { return {{"action", "ClaimPlace"}}; }

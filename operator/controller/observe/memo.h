@@ -15,6 +15,8 @@
 #include "operator/api/job.h"
 #include "operator/api/reason.h"
 #include "operator/controller/observe/observations.h"
+#include "operator/controller/planning/kept_profile.h"
+#include "operator/controller/planning/start_times.h"
 #include "operator/controller/store/checkpoint_import.h"
 #include "operator/controller/store/job_place.h"
 
@@ -102,8 +104,13 @@ struct Memo {
   // Why functions get no credentials, and since when; OK = they do, as far as is known.
   Status credentials_refused;
   std::optional<Instant> credentials_refused_since;
-  std::optional<WorkloadProfile> cached_profile;
-  bool profile_cache_read = false;
+  // Whether what earlier jobs measured was asked for, and what it was.
+  bool measurements_read = false;
+  std::optional<KeptProfile> kept_profile;
+  StartRecord start_record;
+  // Of the kept profile that this job uses or has written; absent = there is none, or none any
+  // more.
+  std::optional<MeasuredOn> profile_kept_on;
   // The checkpoint of spec.checkpoint.resumeFrom; absent = not imported yet.
   std::optional<Result<ImportedCheckpoint>> imported;
   // What the place holds whose id the job brings; null = not looked at yet.
@@ -114,6 +121,8 @@ struct Memo {
   int place_told = 0;
 
   // --- Finishing ---
+  // Of the functions that measured the profile, for the record of starts.
+  std::vector<StartSample> profile_starts;
   std::optional<Status> results;  // whether the model is in the store
   bool report_written = false;
   bool exchange_cleaned = false;

@@ -221,12 +221,13 @@ ProfilePlan MakeProfilePlan(const JobSpec& spec, const Platform& platform) {
   return plan;
 }
 
-double WithAWholeCore(double cold_start_seconds, double start_cpu_seconds, const Platform& platform,
-                      const ProfilePlan& plan) {
-  const int largest_mib = plan.memory_mib.front();
-  const double longer = StartSlowdown(platform, plan.functions, CoreShare(platform, largest_mib));
-  if (longer <= 0) return cold_start_seconds;
-  return std::max(cold_start_seconds - longer * start_cpu_seconds, start_cpu_seconds);
+double StartSlowdownAt(const Platform& platform, int functions, int memory_mib) {
+  return StartSlowdown(platform, functions, CoreShare(platform, memory_mib));
+}
+
+double WithAWholeCore(double cold_start_seconds, double start_cpu_seconds, double slowdown) {
+  if (slowdown <= 0) return cold_start_seconds;
+  return std::max(cold_start_seconds - slowdown * start_cpu_seconds, start_cpu_seconds);
 }
 
 ProfileSample AtSize(const ProfileSample& measured, const Platform& platform, int memory_mib) {
@@ -363,7 +364,8 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
   return fit;
 }
 
-std::string ProfileSignature(const JobSpec& spec, const Platform& platform) {
+std::string ProfileSignature(const JobSpec& spec, const Platform& platform, BackendKind backend,
+                             const std::string& worker_image) {
   const Json encoded = EncodeSpec(spec);
   Json dataset = encoded["dataset"];
   // The seed of generated data changes no time.
@@ -383,6 +385,10 @@ std::string ProfileSignature(const JobSpec& spec, const Platform& platform) {
                     {"totalMilliCpu", platform.total_milli_cpu.Or(0)},
                     {"addressing", encoded["addressing"]},
                     {"podTemplate", encoded["podTemplate"]}};
+  const std::string& own =
+      ContainerOf(spec.pod_template, ProgramName(FunctionProgram::kWorker)).image;
+  signature["image"] = own.empty() ? worker_image : own;
+  signature["backend"] = BackendName(backend);
   const ProfilePlan plan = MakeProfilePlan(spec, platform);
   signature["memory"] = plan.memory_mib;
   signature["batch"] = plan.batch_size;

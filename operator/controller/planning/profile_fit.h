@@ -10,12 +10,13 @@
 
 #include "common/plan/workload.h"
 #include "common/protocol/slice.h"
+#include "operator/api/backend_kind.h"
 #include "operator/api/job.h"
 
 namespace lambdadnn {
 
 // Raised whenever profiles measure something new: older ones are not used then.
-inline constexpr int kProfileForm = 8;
+inline constexpr int kProfileForm = 9;
 
 struct ProfilePlan {
   // Descending; the functions are made at the first and slowed down to the others by their CPU
@@ -40,10 +41,10 @@ struct ProfileSample {
 // a function has.
 ProfileSample AtSize(const ProfileSample& measured, const Platform& platform, int memory_mib);
 
-// Of a cold start beside those of the other functions of a profile, under the quota of its largest
-// size where quotas hold then, what it would have been with a core of its own.
-double WithAWholeCore(double cold_start_seconds, double start_cpu_seconds, const Platform& platform,
-                      const ProfilePlan& plan);
+// StartSlowdown of one of `functions` that start at once, under the quota of this size.
+double StartSlowdownAt(const Platform& platform, int functions, int memory_mib);
+// Of a cold start with that slowdown, what it would have been with a core of its own.
+double WithAWholeCore(double cold_start_seconds, double start_cpu_seconds, double slowdown);
 
 // Seconds of the life of a function that measured: from its creation until it was ready, and from
 // the end of its last slice until it was gone.
@@ -68,7 +69,10 @@ TrainingRate FitRate(const std::vector<TrainingRate::Point>& points);
 // A line through points by least squares; through the origin when there is one point.
 TrainingRate FitLine(const std::vector<TrainingRate::Point>& points);
 
-// What profiles of equal jobs share: model, data set, batch and image. The key of caches.
-std::string ProfileSignature(const JobSpec& spec, const Platform& platform);
+// What profiles of equal jobs share and is known before functions run: model, data set, batch,
+// sizes, backend and image. The name under which a profile is kept. `worker_image` = of jobs that
+// name none.
+std::string ProfileSignature(const JobSpec& spec, const Platform& platform, BackendKind backend,
+                             const std::string& worker_image);
 
 }  // namespace lambdadnn

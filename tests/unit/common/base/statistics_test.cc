@@ -8,6 +8,7 @@ namespace {
 
 TEST(Statistics, OfNoneIsZero) {
   EXPECT_EQ(Median({}), 0);
+  EXPECT_EQ(Quantile({}, 0.5), 0);
   EXPECT_EQ(Mean({}), 0);
   EXPECT_EQ(StandardDeviation({}), 0);
 }
@@ -25,6 +26,15 @@ TEST(Statistics, QuantilesOfTheStandardNormal) {
   EXPECT_NEAR(NormalQuantile(0.1), -1.2815515655, 1e-9);
   EXPECT_NEAR(NormalQuantile(0.99), 2.3263478740, 1e-9);
   EXPECT_NEAR(NormalQuantile(0.99997), 4.0128108, 1e-6);
+}
+
+TEST(Statistics, AQuantileLiesBetweenTwoValues) {
+  EXPECT_EQ(Quantile({7}, 0.25), 7);
+  EXPECT_EQ(Quantile({5, 1, 3}, 0), 1);
+  EXPECT_EQ(Quantile({5, 1, 3}, 1), 5);
+  EXPECT_EQ(Quantile({5, 1, 3}, 0.5), 3);
+  EXPECT_EQ(Quantile({5, 1, 3}, 0.75), 4);
+  EXPECT_EQ(Quantile({5, 1, 3}, 2), 5) << "beyond all of them";
 }
 
 // Harter, Expected values of normal order statistics, Biometrika 48 (1961).

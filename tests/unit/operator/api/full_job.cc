@@ -15,6 +15,7 @@ WorkloadProfile FullProfile() {
   profile.evaluation_rate = {0.1, 0.2, {{128, 55.5}}, 3000};
   profile.merge_bytes_per_second = 1e9;
   profile.cold_start_seconds = 0.6;
+  profile.cold_start_deviation_seconds = 0.25;
   profile.release_seconds = 2.5;
   profile.slice_overhead_seconds = 1.5;
   profile.checkpoint_seconds = 0.05;

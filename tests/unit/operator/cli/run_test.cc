@@ -12,12 +12,11 @@
 #include "common/objectstore/memory_object_store.h"
 #include "operator/api/job_validation.h"
 #include "operator/backends/local/local_platform.h"
-#include "operator/cli/run/profile_file_cache.h"
+#include "operator/cli/run/measurement_files.h"
 #include "operator/cli/run/run_options.h"
 #include "operator/cli/run/run_output.h"
 #include "operator/cli/run/run_results.h"
 #include "operator/cli/run/run_view.h"
-#include "operator/controller/planning/profile_fit.h"
 #include "tests/support/manual_runtime.h"
 #include "tests/support/paths.h"
 
@@ -292,75 +291,29 @@ TEST(LocalPlatform, MeasuringTheStoreLeavesNothing) {
   EXPECT_THAT(*ListAll(store, ""), IsEmpty());
 }
 
-WorkloadProfile SmallProfile() {
-  WorkloadProfile profile;
-  profile.training_samples = 100;
-  profile.model_bytes = 4000;
-  profile.training_rate.slope = 0.1;
-  return profile;
+TEST(MeasurementFiles, GiveBackWhatTheyKept) {
+  const std::string directory = MakeTempDir();
+  MeasurementFiles files(directory, true);
+  const std::string name = KeptProfileName("abc");
+  EXPECT_EQ(files.Read(name, 10).status().code(), StatusCode::kNotFound);
+  ASSERT_TRUE(files.Write(name, "0123456789").ok());
+  EXPECT_EQ(files.Read(name, 10).value(), "0123456789");
+  EXPECT_EQ(files.Read(name, 9).status().code(), StatusCode::kResourceExhausted);
+  EXPECT_EQ(*ReadFile(directory + "/profiles/abc.json"), "0123456789");
+  EXPECT_EQ(files.Describe(name), directory + "/profiles/abc.json");
+  EXPECT_EQ(MeasurementFiles(directory, false).Read(name, 10).status().code(),
+            StatusCode::kNotFound)
+      << "what is measured again is not read";
+  EXPECT_TRUE(files.Delete(name).ok());
+  EXPECT_TRUE(files.Delete(name).ok()) << "there is none any more";
+  EXPECT_EQ(files.Read(name, 10).status().code(), StatusCode::kNotFound);
 }
 
-TEST(ProfileFileCache, GivesBackWhatItKept) {
-  const std::string directory = MakeTempDir();
-  std::vector<std::string> told;
-  const auto tell = [&](const std::string& line) { told.push_back(line); };
-  ProfileFileCache cache(directory, true, tell);
-  EXPECT_EQ(cache.Find("abc"), std::nullopt);
-  cache.Keep("abc", SmallProfile());
-  EXPECT_EQ(cache.Find("abc"), SmallProfile());
-  EXPECT_EQ(ProfileFileCache(directory, false, tell).Find("abc"), std::nullopt);
-  EXPECT_THAT(told, IsEmpty());
-}
-
-struct KeptRow {
-  const char* name;
-  std::function<std::string(Json)> text;  // of the file, from the good one
-  const char* told;
-};
-
-const KeptRow kKept[] = {
-    {"torn", [](const Json& json) { return json.dump().substr(0, 50); }, "line 1"},
-    {"empty", [](const Json&) { return ""; }, "line 1"},
-    {"an earlier version's", [](const Json& json) { return json["profile"].dump(); }, "form"},
-    {"a later version's",
-     [](Json json) {
-       json["form"] = kProfileForm + 1;
-       json["profile"]["brightness"] = "3";
-       return json.dump();
-     },
-     "of another version; this one writes form"},
-    {"a number that cannot be",
-     [](Json json) {
-       json["profile"]["coldStartSeconds"] = "-1";
-       return json.dump();
-     },
-     "profile.coldStartSeconds is -1, and must be seconds from 0 to"},
-    {"without a model",
-     [](Json json) {
-       json["profile"].erase("modelBytes");
-       return json.dump();
-     },
-     "it lacks trainingSamples or modelBytes"},
-};
-
-TEST(ProfileFileCache, WhatCannotBeUsedIsToldAndMeasuredAnew) {
-  const std::string directory = MakeTempDir();
-  std::vector<std::string> told;
-  ProfileFileCache cache(directory, true, [&](const std::string& line) { told.push_back(line); });
-  const std::string path = directory + "/abc.json";
-  cache.Keep("abc", SmallProfile());
-  const Json good = Json::parse(*ReadFile(path));
-  for (const KeptRow& row : kKept) {
-    SCOPED_TRACE(row.name);
-    told.clear();
-    ASSERT_TRUE(WriteFileAtomically(path, row.text(good)).ok());
-    EXPECT_EQ(cache.Find("abc"), std::nullopt);
-    ASSERT_EQ(told.size(), 1u);
-    EXPECT_THAT(told[0], AllOf(HasSubstr("the one kept in " + path), HasSubstr(row.told),
-                               HasSubstr("the job is profiled anew")));
-    cache.Keep("abc", SmallProfile());
-    EXPECT_EQ(cache.Find("abc"), SmallProfile()) << "the next measurement takes its place";
-  }
+TEST(MeasurementFiles, WithoutAHomeKeepNothing) {
+  MeasurementFiles files("", true);
+  EXPECT_TRUE(files.Write(kStartRecordName, "text").ok());
+  EXPECT_EQ(files.Read(kStartRecordName, 10).status().code(), StatusCode::kNotFound);
+  EXPECT_TRUE(files.Delete(kStartRecordName).ok());
 }
 
 TEST(RunResults, ProfileIsYamlForAJob) {

@@ -16,7 +16,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::SizeIs;
 
 using Sentences = std::vector<std::string>;
 
@@ -482,6 +481,32 @@ TEST(WithinLimits, AQuotaThatCannotBeReadIsToldAndLimitsNothing) {
   ReadQuota(Quota({{"pods", "a few"}}, Json::object()), {}, &limits);
   EXPECT_FALSE(limits.quota.pods.has_value());
   EXPECT_THAT(limits.unknown, ElementsAre(HasSubstr("ResourceQuota q: pods is not counted")));
+}
+
+struct NodeKindRow {
+  const char* name;
+  Json labels;
+  const char* kind;
+};
+
+const NodeKindRow kNodeKinds[] = {
+    {"none", Json::object(), ""},
+    {"no labels at all", nullptr, ""},
+    {"of a cloud", {{"node.kubernetes.io/instance-type", "m5.large"}}, "m5.large"},
+    {"of an old cloud", {{"beta.kubernetes.io/instance-type", "m4.large"}}, "m4.large"},
+    {"by its CPU",
+     {{"feature.node.kubernetes.io/cpu-model.vendor_id", "Intel"},
+      {"feature.node.kubernetes.io/cpu-model.family", "6"},
+      {"feature.node.kubernetes.io/cpu-model.id", "85"}},
+     "Intel 6 85"},
+    {"by half of it", {{"feature.node.kubernetes.io/cpu-model.family", "6"}}, ""},
+    {"no text", {{"node.kubernetes.io/instance-type", 5}}, ""},
+};
+
+TEST(NodeKindOf, IsTheInstanceTypeOrTheModelOfTheCpu) {
+  for (const NodeKindRow& row : kNodeKinds) {
+    EXPECT_EQ(NodeKindOf(row.labels), row.kind) << row.name;
+  }
 }
 
 }  // namespace

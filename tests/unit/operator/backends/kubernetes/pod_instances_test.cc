@@ -189,5 +189,20 @@ TEST(PodInstances, AReadyPodIsAFunctionOnceItCanBeReached) {
   EXPECT_EQ(lives[0].endpoint, endpoint);
 }
 
+TEST(PodInstances, APodTellsItsNodeAndItsImage) {
+  Json pod = PodOfRuns({{"restartCount", 1}, {"lastState", Terminated("10:00:05", "10:01:00")}});
+  EXPECT_EQ(InstancesOf(pod).back().host, InstanceHost{}) << "it is not scheduled";
+  pod["spec"] = {
+      {"nodeName", "n1"},
+      {"containers", Json::array({{{"name", "queue-proxy"}, {"image", "q"}},
+                                  {{"name", kFunctionContainer}, {"image", "worker@sha256:1"}}})}};
+  const std::vector<FunctionInstance> lives = InstancesOf(pod);
+  ASSERT_THAT(lives, SizeIs(2));
+  for (const FunctionInstance& life : lives) {
+    EXPECT_EQ(life.host.node, "n1");
+    EXPECT_EQ(life.host.image, "worker@sha256:1");
+  }
+}
+
 }  // namespace
 }  // namespace lambdadnn

@@ -113,5 +113,15 @@ TEST(MeasureMachine, CountsTheCpusThatThisThreadMayRunOn) {
   EXPECT_EQ(MeasureMachine(MakeTempDir()).cpus, CPU_COUNT(&before));
 }
 
+TEST_F(MachineLimitsTest, TheModelOfItsCpusIsTheFirstOneNamed) {
+  EXPECT_EQ(CpuModel(folder_), "") << "nothing tells";
+  Write("cpuinfo", "processor\t: 0\nflags\t\t: fpu avx2\n");
+  EXPECT_EQ(CpuModel(folder_), "");
+  Write("cpuinfo",
+        "processor\t: 0\nmodel\t\t: 85\nmodel name\t: Fast CPU @ 2.00GHz\n\n"
+        "processor\t: 1\nmodel name\t: Another\n");
+  EXPECT_EQ(CpuModel(folder_), "Fast CPU @ 2.00GHz");
+}
+
 }  // namespace
 }  // namespace lambdadnn

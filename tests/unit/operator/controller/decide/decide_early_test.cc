@@ -146,9 +146,10 @@ TEST_F(DecideEarlyTest, AJobThatMustBeMeasuredIsAcceptedFirst) {
   snapshot_.job.spec.profile.reset();
   EXPECT_EQ(Written().why, "accept");
   // With what an earlier job like it has shown it goes on.
-  snapshot_.remembered.profile_cache_read = true;
-  snapshot_.remembered.cached_profile = DecodeJob(JobWorld::MinimalJob())->spec.profile;
-  EXPECT_EQ(Written().why, "accept, cached profile, plan, start");
+  snapshot_.remembered.measurements_read = true;
+  snapshot_.remembered.kept_profile = {*DecodeJob(JobWorld::MinimalJob())->spec.profile,
+                                       {.largest_mib = 1 << 20}};
+  EXPECT_EQ(Written().why, "accept, kept profile, plan, start");
 }
 
 TEST_F(DecideEarlyTest, WhatIsLookedUpFirstEndsTheWrite) {

@@ -208,7 +208,7 @@ const Row kRows[] = {
        s.job.metadata.annotations.clear();
      },
      "ExpireFinished"},
-    {"without profile", WithoutProfile, "UseCachedProfile"},
+    {"without profile", WithoutProfile, "UseKeptProfile"},
     {"without profile, which the spec gives",
      [](TestSnapshot& s) {
        WithoutProfile(s);
@@ -218,7 +218,7 @@ const Row kRows[] = {
     {"without profile anywhere",
      [](TestSnapshot& s) {
        WithoutProfile(s);
-       s.remembered.profile_cache_read = true;
+       s.remembered.measurements_read = true;
      },
      "MeasureProfile"},
     {"without plan", [](TestSnapshot& s) { s.job.status.plan.reset(); }, "Plan"},

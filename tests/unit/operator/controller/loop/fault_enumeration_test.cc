@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <set>
 
 #include "tests/support/job_world.h"
@@ -12,6 +13,7 @@
 namespace lambdadnn {
 namespace {
 
+using testing::AnyOf;
 using testing::Each;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -20,7 +22,7 @@ struct Scenario {
   const char* name;
   bool suspend = false;
   bool kill = false;
-  bool measured_profile = false;
+  bool measured_profile = false;  // and kept
   bool deleted = false;
   bool replan = false;
 };
@@ -30,6 +32,11 @@ class Life {
   explicit Life(const Scenario& scenario) : scenario_(scenario) {
     world.options.platform.function_timeout_seconds = 6;
     world.options.tick_seconds = 0.5;  // time is virtual, passes are not
+    if (scenario_.measured_profile) {
+      world.measurements = [](const Job& of, ObjectStore& store) {
+        return std::make_unique<StoredMeasurements>(store, of);
+      };
+    }
     world.RestartController();
   }
 
@@ -115,7 +122,8 @@ TEST_P(FaultEnumeration, EveryEffectMayFailOrBeTheLast) {
                               << (life.world.Exists() ? life.world.Read().status.phase : "");
       happened += life.world.fault_happened() ? 1 : 0;
       ASSERT_THAT(life.world.functions.Live(), IsEmpty());
-      ASSERT_THAT(life.world.Keys(), Each(HasSubstr("/results/")));
+      ASSERT_THAT(life.world.Keys(),
+                  Each(AnyOf(HasSubstr("/results/"), HasSubstr("/measurements/"))));
       ASSERT_LE(life.world.functions.max_running_per_role(), 1);
       ASSERT_THAT(life.TrainingSlicesStartedTwice(), IsEmpty());
       ASSERT_TRUE(life.world.functions.all_keys_equal());

@@ -127,7 +127,7 @@ class GoldenStatusTest : public JobLifeTest {
     memory.memo.admission = OkStatus();
     memory.memo.credentials_known = true;
     memory.memo.store_capabilities.emplace();
-    memory.memo.profile_cache_read = true;
+    memory.memo.measurements_read = true;
     std::vector<std::string> names;
     for (const Json& action : ActionsToJson(Decide(snapshot))) {
       const std::string why = action.value("why", std::string());

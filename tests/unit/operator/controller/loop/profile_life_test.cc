@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -90,39 +88,6 @@ TEST_F(JobLifeTest, WhoMeasuredIsGivenBackBeforeThePlanIsMade) {
   }
   EXPECT_GT(measured, 0);
   EXPECT_GT(world_.Read().status.profile->release_seconds, 0);
-}
-
-class RememberingProfileCache final : public ProfileCache {
- public:
-  std::optional<WorkloadProfile> Find(const std::string& signature) override {
-    const auto found = kept.find(signature);
-    return found == kept.end() ? std::nullopt : std::optional(found->second);
-  }
-  void Keep(const std::string& signature, const WorkloadProfile& profile) override {
-    kept.emplace(signature, profile);
-  }
-  std::map<std::string, WorkloadProfile> kept;
-};
-
-TEST_F(JobLifeTest, AProfileIsKeptForOtherJobsUnlessItsRatesFitBadly) {
-  RememberingProfileCache cache;
-  world_.profile_cache = &cache;
-  world_.RestartController();
-  world_.functions.measured_second_half = 2;
-  world_.Create(JobToProfile());
-  ASSERT_TRUE(world_.RunUntilFinished(200));
-  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
-  EXPECT_GT(world_.Read().status.profile->residual, 0.15);
-  EXPECT_THAT(cache.kept, IsEmpty());
-
-  world_.functions.measured_second_half = 1;
-  const size_t measured = Profiled(world_.functions, "profile-0").size();
-  Json again = JobToProfile();
-  again["metadata"]["name"] = "again";
-  world_.Create(again);
-  ASSERT_TRUE(world_.RunUntil([&] { return cache.kept.size() == 1; }, 200));
-  EXPECT_GT(Profiled(world_.functions, "profile-0").size(), measured);
-  EXPECT_LE(cache.kept.begin()->second.residual, 0.15);
 }
 
 TEST_F(JobLifeTest, WhatHindersTheFunctionsThatMeasureIsTold) {

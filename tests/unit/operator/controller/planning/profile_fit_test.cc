@@ -171,21 +171,25 @@ TEST(AtSize, StepsOfTwoThreadsTakeTwiceAsLongOnOneCore) {
   EXPECT_DOUBLE_EQ(seconds(512), 0.4);
 }
 
-TEST(WithAWholeCore, AColdStartLosesWhatItsQuotaCost) {
-  Platform platform = TwoCores();
-  const ProfilePlan quarter{.memory_mib = {256}};
-  EXPECT_EQ(WithAWholeCore(3, 0.5, platform, quarter), 3) << "no quota holds yet";
-  platform.quota_while_starting = true;
-  EXPECT_EQ(WithAWholeCore(3, 0.5, platform, quarter), 1.5);
-  EXPECT_EQ(WithAWholeCore(3, 0.5, platform, {.memory_mib = {2048}}), 3);
-  EXPECT_EQ(WithAWholeCore(1, 0.5, platform, quarter), 0.5) << "no less than its CPU time";
+double WholeCore(double cold_start_seconds, const Platform& platform, int functions,
+                 int memory_mib) {
+  return WithAWholeCore(cold_start_seconds, 0.5, StartSlowdownAt(platform, functions, memory_mib));
 }
 
-// The planner adds for the functions of a plan what it takes off here for those of the profile.
+TEST(WithAWholeCore, AColdStartLosesWhatItsQuotaCost) {
+  Platform platform = TwoCores();
+  EXPECT_EQ(WholeCore(3, platform, 1, 256), 3) << "no quota holds yet";
+  platform.quota_while_starting = true;
+  EXPECT_EQ(WholeCore(3, platform, 1, 256), 1.5);
+  EXPECT_EQ(WholeCore(3, platform, 1, 2048), 3);
+  EXPECT_EQ(WholeCore(1, platform, 1, 256), 0.5) << "no less than its CPU time";
+}
+
+// The planner adds for the functions of a plan what it takes off here for those that were measured.
 TEST(WithAWholeCore, AColdStartLosesWhatOthersBesideItCost) {
   const Platform platform = TwoCores();
-  EXPECT_EQ(WithAWholeCore(1.4, 0.5, platform, {.memory_mib = {1024}, .functions = 2}), 1.4);
-  EXPECT_DOUBLE_EQ(WithAWholeCore(1.4, 0.5, platform, {.memory_mib = {1024}, .functions = 4}), 0.9);
+  EXPECT_EQ(WholeCore(1.4, platform, 2, 1024), 1.4);
+  EXPECT_DOUBLE_EQ(WholeCore(1.4, platform, 4, 1024), 0.9);
   EXPECT_DOUBLE_EQ(0.9 + 0.5 * StartSlowdown(platform, 4, 1), 1.4);
 }
 
@@ -294,18 +298,22 @@ TEST(FitProfile, NothingMeasuredIsAnErrorThatSaysWhatToDo) {
   EXPECT_FALSE(FitProfile({empty}, 32, {}).ok());
 }
 
+std::string Signature(const JobSpec& spec) {
+  return ProfileSignature(spec, TwoCores(), BackendKind::kKnative, "worker:1");
+}
+
 TEST(ProfileSignature, ChangesWithWhatChangesTheRate) {
   JobSpec spec;
-  const std::string before = ProfileSignature(spec, TwoCores());
-  EXPECT_EQ(ProfileSignature(spec, TwoCores()), before);
+  const std::string before = Signature(spec);
+  EXPECT_EQ(Signature(spec), before);
   spec.training.epochs = 7;  // not a matter of speed
-  EXPECT_EQ(ProfileSignature(spec, TwoCores()), before);
+  EXPECT_EQ(Signature(spec), before);
   spec.training.optimizer.learning_rate = 0.5;
-  EXPECT_EQ(ProfileSignature(spec, TwoCores()), before);
+  EXPECT_EQ(Signature(spec), before);
   const auto changed = [&](auto change) {
     JobSpec other = spec;
     change(&other);
-    return ProfileSignature(other, TwoCores()) != before;
+    return Signature(other) != before;
   };
   EXPECT_TRUE(changed([](JobSpec* s) { s->model.builtin_name = "cnn"; }));
   EXPECT_TRUE(changed([](JobSpec* s) { s->dataset.test_uri = "file:///test"; }));
@@ -315,6 +323,16 @@ TEST(ProfileSignature, ChangesWithWhatChangesTheRate) {
   EXPECT_TRUE(changed([](JobSpec* s) { s->training.optimizer.name = OptimizerKind::kAdam; }));
   EXPECT_TRUE(changed([](JobSpec* s) { s->training.optimizer.momentum = 0.9; }));
   EXPECT_TRUE(changed([](JobSpec* s) { s->object_store.uri = "s3://bucket"; }));
+  EXPECT_TRUE(changed([](JobSpec* s) { s->training.global_batch_size = 96; }));
+  EXPECT_TRUE(changed(
+      [](JobSpec* s) { s->pod_template.containers = {{.name = "worker", .image = "worker:2"}}; }));
+}
+
+TEST(ProfileSignature, ChangesWithTheImageAndTheBackend) {
+  const JobSpec spec;
+  const std::string before = Signature(spec);
+  EXPECT_NE(ProfileSignature(spec, TwoCores(), BackendKind::kKnative, "worker:2"), before);
+  EXPECT_NE(ProfileSignature(spec, TwoCores(), BackendKind::kLocal, "worker:1"), before);
 }
 
 }  // namespace
