@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # JSON, GoogleTest and the standard containers, parsed once for all files that use them: a fifth of a
-# build's time. A file still includes what it uses: the builds without precompiled headers (fuzz and
-# tsan) tell.
+# build's time. A file still includes what it uses: the build without precompiled headers (fuzz) and
+# clang-tidy tell.
 option(LAMBDADNN_PRECOMPILE "Precompile the headers that most files include" ${LAMBDADNN_GCC})
 
 set(LAMBDADNN_COMMON_HEADERS

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Sources compiled six at a time: what templates they share is generated once, which halves a build.
-# The builds without it (debug, fuzz, tsan) and clang-tidy hold that each file stands on its own.
+# The builds without it (debug, fuzz) and clang-tidy hold that each file stands on its own.
 # CMake's own batches name their sources by absolute paths, so that no other checkout's are the same to
 # ccache without preprocessing them; these name them from the repository's root.
 option(LAMBDADNN_UNITY "Compile the sources of a target in batches" ${LAMBDADNN_GCC})

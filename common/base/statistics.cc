@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <numeric>
 
 namespace lambdadnn {
@@ -26,11 +27,21 @@ double StandardDeviation(const std::vector<double>& values) {
   return std::sqrt(Mean(squares));
 }
 
-double ExpectedLargest(double n) {
+// Newton's method on the distribution function, from Tukey's approximation by powers.
+double NormalQuantile(double p) {
   constexpr double kLambda = 0.135;
   constexpr double kScale = 0.1975;
-  const double p = (n - 0.375) / (n + 0.25);
-  return (std::pow(p, kLambda) - std::pow(1 - p, kLambda)) / kScale;
+  constexpr int kSteps = 8;
+  double quantile = (std::pow(p, kLambda) - std::pow(1 - p, kLambda)) / kScale;
+  for (int step = 0; step < kSteps; ++step) {
+    const double below = std::erfc(-quantile / std::numbers::sqrt2) / 2;
+    const double density =
+        std::exp(-quantile * quantile / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+    quantile -= (below - p) / density;
+  }
+  return quantile;
 }
+
+double ExpectedLargest(double n) { return NormalQuantile((n - 0.375) / (n + 0.25)); }
 
 }  // namespace lambdadnn

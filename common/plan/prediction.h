@@ -44,15 +44,24 @@ inline constexpr std::array<TermKind, kTermCount> kTermKinds = {{
 
 constexpr const TermKind& KindOf(Term term) { return kTermKinds[static_cast<size_t>(term)]; }
 
-// Seconds and US dollars.
+// Seconds, and money in the currency of the platform's prices.
 struct Prediction {
   double seconds = 0;
   double cost = 0;
   int64_t iterations = 0;
   std::array<double, kTermCount> terms = {};  // by Term
+  // One standard deviation of each term, in its unit, and of `seconds`: how far runs are from
+  // predictions (operator/planner/uncertainty.h). Zero where a model does not tell.
+  std::array<double, kTermCount> term_deviations = {};
+  double deviation = 0;
 
   double& operator[](Term term) { return terms[static_cast<size_t>(term)]; }
   double operator[](Term term) const { return terms[static_cast<size_t>(term)]; }
+  double& DeviationOf(Term term) { return term_deviations[static_cast<size_t>(term)]; }
+  double DeviationOf(Term term) const { return term_deviations[static_cast<size_t>(term)]; }
+
+  // So many standard deviations (common/base/statistics.h, NormalQuantile) above what is expected.
+  double SecondsAt(double deviations) const { return seconds + deviations * deviation; }
 
   // The searches ask for sums millions of times, so that they are written out.
   double IterationSeconds() const {

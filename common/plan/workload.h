@@ -165,8 +165,15 @@ double StartSlowdown(const Platform& platform, int functions, double core_share)
 // What a plan must reach: `fixed` alone, or any of a deadline, a budget and a ratio. With a
 // deadline (and a budget) the cheapest plan within both is wanted, with a budget alone the fastest,
 // with a ratio the one of the least cost^weight x time^(1 - weight) within what else is set.
+inline constexpr double kDefaultConfidence = 0.9;
+inline constexpr double kLeastConfidence = 0.5;
+inline constexpr double kMostConfidence = 0.99;
+
 struct Objective {
   std::optional<double> deadline_seconds;
+  // With which probability the deadline is met, from kLeastConfidence to kMostConfidence; absent =
+  // kDefaultConfidence.
+  std::optional<double> confidence;
   // The same as a time, which whoever knows the time makes a deadline of; not both in a job. The
   // planner is given both, and tells the time that would do where there is no plan.
   std::optional<WallTime> finish_by;

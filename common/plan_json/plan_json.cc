@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "common/base/statistics.h"
 #include "common/base/text.h"
 #include "common/json/memory_field.h"
 #include "common/json/unknown_field.h"
@@ -35,6 +36,13 @@ Prediction DecodePrediction(const Json& json, const std::string& path,
   reader.Optional("cost", &predicted.cost);
   reader.Optional("iterations", &predicted.iterations);
   for (const TermKind& kind : kTermKinds) reader.Optional(kind.field, &predicted[kind.term]);
+  reader.Optional("deviationSeconds", &predicted.deviation);
+  if (const Json* deviations = reader.Child("deviations")) {
+    JsonReader nested(*deviations, reader.PathOf("deviations"), errors);
+    for (const TermKind& kind : kTermKinds) {
+      nested.Optional(kind.field, &predicted.DeviationOf(kind.term));
+    }
+  }
   return predicted;
 }
 
@@ -86,9 +94,16 @@ Json PredictionToJson(const Prediction& predicted) {
                {"cost", FormatDouble(predicted.cost)},
                {"iterations", predicted.iterations}};
   for (const TermKind& kind : kTermKinds) {
-    // Functions of before know no such field.
     if (kind.term == Term::kRelease && predicted[kind.term] <= 0) continue;
     json[std::string(kind.field)] = FormatDouble(predicted[kind.term]);
+  }
+  if (predicted.deviation <= 0) return json;
+  json["p90Seconds"] = FormatDouble(predicted.SecondsAt(NormalQuantile(0.9)));
+  json["deviationSeconds"] = FormatDouble(predicted.deviation);
+  Json& deviations = json["deviations"] = Json::object();
+  for (const TermKind& kind : kTermKinds) {
+    const double deviation = predicted.DeviationOf(kind.term);
+    if (deviation > 0) deviations[std::string(kind.field)] = FormatDouble(deviation);
   }
   return json;
 }

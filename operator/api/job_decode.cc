@@ -49,6 +49,7 @@ Objective DecodeObjective(const Json& json, const std::string& path, Errors* err
   JsonReader reader(json, path, errors);
   Whole(reader, "deadlineSeconds", &objective.deadline_seconds);
   Time(reader, "finishBy", &objective.finish_by);
+  Decimal(reader, "confidence", &objective.confidence);
   Decimal(reader, "budget", &objective.budget);
   reader.Optional("bestEffort", &objective.best_effort);
   if (const Json* ratio = reader.Child("performanceCostRatio")) {

@@ -139,6 +139,7 @@ Json EncodeObjective(const Objective& objective) {
   Json json = Json::object();
   PutWhole(&json, "deadlineSeconds", objective.deadline_seconds);
   if (objective.finish_by) json["finishBy"] = FormatRfc3339(*objective.finish_by);
+  PutDecimal(&json, "confidence", objective.confidence);
   PutDecimal(&json, "budget", objective.budget);
   if (objective.best_effort) json["bestEffort"] = true;
   if (objective.performance_cost_ratio) {

@@ -6,6 +6,7 @@
 #include "common/base/quantity.h"
 #include "common/base/text.h"
 #include "common/plan/training_values.h"
+#include "common/plan/workload.h"
 #include "operator/api/job_validation.h"
 
 namespace lambdadnn {
@@ -222,8 +223,9 @@ bool AnyObjective(const Json& self, const Json*) {
 }
 
 bool FixedIsAlone(const Json& self, const Json*) {
-  return !Has(self, "fixed") || !(HasDeadline(self) || Has(self, "budget") ||
-                                  Has(self, "performanceCostRatio") || Has(self, "bestEffort"));
+  return !Has(self, "fixed") ||
+         !(HasDeadline(self) || Has(self, "budget") || Has(self, "performanceCostRatio") ||
+           Has(self, "bestEffort") || Has(self, "confidence"));
 }
 
 bool OneDeadline(const Json& self, const Json*) {
@@ -239,6 +241,15 @@ bool RatioIsBounded(const Json& self, const Json*) {
 
 bool BestEffortHasDeadline(const Json& self, const Json*) {
   return !Flag(self, "bestEffort") || HasDeadline(self);
+}
+
+bool ConfidenceHasDeadline(const Json& self, const Json*) {
+  return !Has(self, "confidence") || HasDeadline(self);
+}
+
+bool IsConfidence(const Json& self, const Json*) {
+  const double value = AsDecimal(self).value_or(kDefaultConfidence);
+  return value >= kLeastConfidence && value <= kMostConfidence;
 }
 
 bool MomentumIsForSgd(const Json& self, const Json*) {
@@ -411,6 +422,9 @@ constexpr JobRule kRules[] = {
      RatioIsBounded},
     {"spec.objective", "", "bestEffort needs a deadline, deadlineSeconds or finishBy",
      BestEffortHasDeadline},
+    {"spec.objective", "", "confidence needs a deadline, deadlineSeconds or finishBy",
+     ConfidenceHasDeadline},
+    {"spec.objective.confidence", "", "must be from 0.5 to 0.99", IsConfidence},
     {"spec.objective.performanceCostRatio.weight", "", kAtMostOne, IsAtMostOne},
     {"spec.objective.budget", "", kAboveZero, IsAboveZero},
     {"spec.objective.fixed.memory", "", kWholeMib, IsWholeMib},

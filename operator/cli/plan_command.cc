@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "common/base/statistics.h"
 #include "common/base/text.h"
 #include "common/json/dump_json.h"
 #include "operator/api/backend_kind.h"
@@ -54,6 +55,9 @@ std::string ObjectiveOf(const PlannerInput& input) {
     parts.push_back("done by " + FormatRfc3339(*objective.finish_by));
   } else if (objective.deadline_seconds) {
     parts.push_back("deadline " + ShowSeconds(*objective.deadline_seconds));
+  }
+  if (objective.confidence) {
+    parts.push_back("confidence " + FormatDouble(*objective.confidence));
   }
   if (objective.budget) {
     parts.push_back("budget " + ShowMoney(*objective.budget, input.platform.prices.currency));
@@ -120,8 +124,10 @@ int PlanDeadlines(PlanRequest request, const std::vector<double>& deadlines,
                   const PlanOptions& options, Clock& clock) {
   std::vector<DeadlineOutcome> outcomes;
   bool feasible = false;
+  const std::optional<double> confidence = request.input.objective.confidence;
   for (const double deadline : deadlines) {
     request.input.objective = Objective{};
+    request.input.objective.confidence = confidence;
     request.input.objective.deadline_seconds = deadline;
     request.input.options.explain = false;
     double search_seconds = 0;
@@ -160,6 +166,11 @@ int PrintPaper(const PlanOptions& options, Clock& clock) {
     PrintDocument(FiguresToJson(*paper, figures), options.output);
   }
   return kExitComplete;
+}
+
+// What a plan takes at most with the confidence that deadlines have unless a job says another one.
+double SecondsForDeadlines(const Prediction& predicted) {
+  return predicted.SecondsAt(NormalQuantile(kDefaultConfidence));
 }
 
 // Which of the deadlines a prediction meets.
@@ -294,21 +305,23 @@ int RunPlan(PlanOptions options, bool predict, CommandContext& context) {
     const std::string title =
         TitleOf(predict ? "Prediction" : "Plan", *request, ObjectiveOf(request->input));
     std::fputs(FormatOutcome(title, *outcome, search_seconds).c_str(), stdout);
-    if (outcome->feasible) PrintVerdicts(outcome->chosen.predicted.seconds, *deadlines);
+    if (outcome->feasible)
+      PrintVerdicts(SecondsForDeadlines(outcome->chosen.predicted), *deadlines);
     PrintLimits(*request);
     WarnOfProfile(request->input.profile);
     PrintAssumptions(*request);
   } else {
     Json document = WithLimits(OutcomeToJson(*outcome, search_seconds), *request);
     if (outcome->feasible && !deadlines->empty()) {
-      document["deadlines"] = MeetsDeadlines(outcome->chosen.predicted.seconds, *deadlines);
+      document["deadlines"] =
+          MeetsDeadlines(SecondsForDeadlines(outcome->chosen.predicted), *deadlines);
     }
     PrintDocument(document, options.output);
   }
   if (!outcome->feasible) return kExitInfeasible;
   // As for plans: infeasible when not one of the deadlines is met.
   const bool any = std::any_of(deadlines->begin(), deadlines->end(), [&](double deadline) {
-    return outcome->chosen.predicted.seconds <= deadline;
+    return SecondsForDeadlines(outcome->chosen.predicted) <= deadline;
   });
   return deadlines->empty() || any ? kExitComplete : kExitInfeasible;
 }

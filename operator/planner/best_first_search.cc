@@ -81,8 +81,8 @@ void BestFirstSearch::Try(const Choice& choice) {
   ++summary_.evaluated;
   const Forecast forecast = model_.Predict(choice);
   if (forecast.obstacle) return Refuse(*forecast.obstacle);
-  const Point point{forecast.prediction.seconds, forecast.prediction.cost, choice.functions,
-                    choice.memory_mib, choice.option};
+  const Point point{collector_.order().SecondsOf(forecast.prediction), forecast.prediction.cost,
+                    choice.functions, choice.memory_mib, choice.option};
   if (!collector_.CanImprove(point)) return;
   if (!model_.FitsOnNodes(choice)) return Refuse(Limit::kNodes);
   collector_.Offer(point);

@@ -38,15 +38,15 @@ std::vector<Neighbour> NeighboursOf(const PlannerInput& input, const SearchSpace
 }
 
 // The best aggregation of (n, m), whether the platform allows it or not.
-std::optional<Point> BestOf(const Neighbour& neighbour, PerformanceModel* model,
+std::optional<Point> BestOf(const Neighbour& neighbour, PerformanceModel* model, const Order& order,
                             const BetterPoint& better) {
   std::optional<Point> best;
   const int options = model->OptionCount(neighbour.functions);
   for (int option = 0; option < options; ++option) {
     const Forecast forecast = model->Predict({neighbour.functions, neighbour.memory_mib, option});
     if (forecast.obstacle) continue;
-    const Point point{forecast.prediction.seconds, forecast.prediction.cost, neighbour.functions,
-                      neighbour.memory_mib, option};
+    const Point point{order.SecondsOf(forecast.prediction), forecast.prediction.cost,
+                      neighbour.functions, neighbour.memory_mib, option};
     if (!best || better(point, *best)) best = point;
   }
   return best;
@@ -55,11 +55,11 @@ std::optional<Point> BestOf(const Neighbour& neighbour, PerformanceModel* model,
 }  // namespace
 
 std::vector<Limit> BindingLimits(const PlannerInput& input, const SearchSpace& space,
-                                 PerformanceModel* model, const Point& point,
+                                 PerformanceModel* model, const Order& order, const Point& point,
                                  const BetterPoint& better) {
   std::vector<Limit> limits;
   for (const Neighbour& neighbour : NeighboursOf(input, space, point)) {
-    const std::optional<Point> best = BestOf(neighbour, model, better);
+    const std::optional<Point> best = BestOf(neighbour, model, order, better);
     if (!best || !better(*best, point)) continue;
     if (neighbour.limit) AddOnce(*neighbour.limit, &limits);
     const Choice choice{best->functions, best->memory_mib, best->option};

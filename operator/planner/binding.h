@@ -15,7 +15,7 @@ using BetterPoint = std::function<bool(const Point&, const Point&)>;
 // Any of memory, quota, functions, nodes, batch, parameterServerBandwidth. `better` decides what
 // would be gained: Order::Better for a plan, Faster or Cheaper for a certificate.
 std::vector<Limit> BindingLimits(const PlannerInput& input, const SearchSpace& space,
-                                 PerformanceModel* model, const Point& point,
+                                 PerformanceModel* model, const Order& order, const Point& point,
                                  const BetterPoint& better);
 
 }  // namespace lambdadnn

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <tuple>
 
+#include "operator/planner/uncertainty.h"
+
 namespace lambdadnn {
 namespace {
 
@@ -23,7 +25,7 @@ bool SlowerInFront(const Point& point, double seconds) {
 
 }  // namespace
 
-Order::Order(const Objective& objective) {
+Order::Order(const Objective& objective) : deviations_(DeadlineDeviations(objective)) {
   if (objective.deadline_seconds) largest_seconds_ = *objective.deadline_seconds;
   if (objective.budget) {
     largest_cost_ = *objective.budget;

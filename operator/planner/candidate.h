@@ -2,10 +2,11 @@
 // The total order of candidates, used by the searches and by the tests' brute force, and the
 // collector that keeps the best of them.
 //
-// Costs are compared in nanodollars and times in microseconds, both rounded to the nearest: plans
-// that tie in exact arithmetic differ by rounding noise in floating point. Then fewer functions,
-// then less memory, then the smaller aggregation option (aggregation_space.h: fewer servers, fewer
-// shards, ...).
+// T is the expected time, or with a deadline the one that is not exceeded with the objective's
+// confidence. Costs are compared in nanodollars and times in microseconds, both rounded to the
+// nearest: plans that tie in exact arithmetic differ by rounding noise in floating point. Then
+// fewer functions, then less memory, then the smaller aggregation option (aggregation_space.h:
+// fewer servers, fewer shards, ...).
 //   deadline   cost among T <= deadline            budget   time, then cost among C <= budget
 //   both       cost among T <= deadline and C <= budget
 //   ratio      C^w T^(1-w) within both (w = 1/2: Feng's performance-cost ratio R = f / (C T) turned
@@ -20,6 +21,7 @@
 #include <optional>
 #include <vector>
 
+#include "common/plan/prediction.h"
 #include "common/plan/workload.h"
 
 namespace lambdadnn {
@@ -38,7 +40,7 @@ inline double TimeRank(double seconds) { return Rank(seconds, 1 / kTimeQuantum);
 
 // A candidate reduced to what comparing needs.
 struct Point {
-  double seconds = 0;
+  double seconds = 0;  // Order::SecondsOf
   double cost = 0;
   int functions = 0;
   int memory_mib = 0;
@@ -51,6 +53,9 @@ class Order {
  public:
   explicit Order(const Objective& objective);
   Aim aim() const { return aim_; }
+  // The time that a plan is compared by: what it is expected to take, and with a deadline so much
+  // more that it takes no longer with the objective's confidence.
+  double SecondsOf(const Prediction& predicted) const { return predicted.SecondsAt(deviations_); }
   // The same order without a limit of time, of cost.
   Order WithoutDeadline() const;
   Order WithoutBudget() const;
@@ -67,6 +72,7 @@ class Order {
 
  private:
   Aim aim_ = Aim::kCost;
+  double deviations_ = 0;     // DeadlineDeviations
   double cost_weight_ = 0.5;  // of kRatio
   double largest_seconds_ = std::numeric_limits<double>::infinity();
   double largest_cost_ = std::numeric_limits<double>::infinity();

@@ -93,7 +93,7 @@ Bound ExtendedModel::LeastOfChoice(const Choice& choice, const Ceiling& ceiling)
                       numbered.options[static_cast<size_t>(choice.option)], numbered.fixed);
   // What fits into no slice is told by its prediction.
   if (!least) return quick;
-  return {least->seconds * kBoundSlack, least->cost * kBoundSlack};
+  return {least->SecondsAt(deadline_deviations_) * kBoundSlack, least->cost * kBoundSlack};
 }
 
 Bound ExtendedModel::LowerBound(const Box& box, const Ceiling& ceiling) {
@@ -149,9 +149,11 @@ PlanCandidate ExtendedModel::Describe(const Choice& choice, const Prediction& pr
   candidate.aggregation = option.plan;
   candidate.predicted = prediction;
   if (!Possible(workers, choice.memory_mib)) return candidate;
-  // The same prediction again.
-  (void)Predict(workers, choice.memory_mib, option, FixedTerms(workers, choice.memory_mib),
-                &candidate.bill);
+  const Prediction fixed = FixedTerms(workers, choice.memory_mib);
+  (void)Complete(workers, choice.memory_mib, option, fixed,
+                 {prediction[Term::kCompute], prediction[Term::kCommunication]}, &candidate.bill);
+  const auto least = LeastPrediction(workers, choice.memory_mib, option, fixed);
+  if (least) candidate.least = *least;
   return candidate;
 }
 

@@ -78,6 +78,8 @@ ExtendedModel::ExtendedModel(const PlannerInput& input, std::vector<int> memory_
                                             input.profile.store_bytes_per_second)),
       store_request_seconds_(
           OfStore(input.platform.store_request_seconds, input.profile.store_request_seconds)),
+      deviation_shares_(DeviationSharesOf(input.profile)),
+      deadline_deviations_(DeadlineDeviations(input.objective)),
       batches_(input),
       parameters_(ParametersOf(input)),
       memory_mib_(std::move(memory_mib)) {}
@@ -385,9 +387,9 @@ std::optional<Prediction> ExtendedModel::Predict(const WorkerTerms& workers, int
 
 std::optional<Prediction> ExtendedModel::Predict(const WorkerTerms& workers, int memory_mib,
                                                  const AggregationOption& option,
-                                                 const Prediction& fixed, Bill* bill) const {
+                                                 const Prediction& fixed) const {
   return Complete(workers, memory_mib, option, fixed,
-                  Iteration(workers, memory_mib, option, fixed[Term::kCompute]), bill);
+                  Iteration(workers, memory_mib, option, fixed[Term::kCompute]), nullptr);
 }
 
 std::optional<Prediction> ExtendedModel::LeastPrediction(const WorkerTerms& workers, int memory_mib,
@@ -425,6 +427,7 @@ std::optional<Prediction> ExtendedModel::Complete(const WorkerTerms& workers, in
     prediction[Term::kSliceOverhead] = (slices - 1) * overhead;
   }
   prediction.seconds = prediction.TotalSeconds(iterations);
+  AddDeviations(deviation_shares_, iterations, &prediction);
 
   // What PriceOf the bill gives, in the multiplications that a search can afford.
   const double second_price =
@@ -450,11 +453,13 @@ Bound ExtendedModel::LeastOf(const WorkerTerms& workers, int memory_mib, double 
   Prediction least = FixedTerms(workers, memory_mib);
   least[Term::kCommunication] = exchange_seconds;
   const Platform& platform = input_.platform;
-  const double seconds = least.TotalSeconds(static_cast<double>(workers.iterations));
+  const auto iterations = static_cast<double>(workers.iterations);
+  least.seconds = least.TotalSeconds(iterations);
+  AddDeviations(deviation_shares_, iterations, &least);
   const double price =
       PriceOf(platform.prices, FunctionBill(platform, memory_mib, workers.functions, 1)) +
       servers_price;
-  return {seconds * kBoundSlack, price * seconds * kBoundSlack};
+  return {least.SecondsAt(deadline_deviations_) * kBoundSlack, price * least.seconds * kBoundSlack};
 }
 
 }  // namespace lambdadnn

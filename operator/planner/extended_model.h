@@ -16,6 +16,7 @@
 #include "common/plan/iteration_time.h"
 #include "operator/planner/performance_model.h"
 #include "operator/planner/space.h"
+#include "operator/planner/uncertainty.h"
 
 namespace lambdadnn {
 
@@ -88,11 +89,9 @@ class ExtendedModel : public PerformanceModel {
   // Requires Possible(). Empty when an iteration does not fit into a slice.
   std::optional<Prediction> Predict(const WorkerTerms& workers, int memory_mib,
                                     const AggregationOption& option) const;
-  // The same with FixedTerms() of these workers. `bill` (may be null): what the cost is the price
-  // of.
+  // The same with FixedTerms() of these workers.
   std::optional<Prediction> Predict(const WorkerTerms& workers, int memory_mib,
-                                    const AggregationOption& option, const Prediction& fixed,
-                                    Bill* bill = nullptr) const;
+                                    const AggregationOption& option, const Prediction& fixed) const;
   // Not more than Predict() gives, in a hundredth of the time: bounds in place of a simulation.
   std::optional<Prediction> LeastPrediction(const WorkerTerms& workers, int memory_mib,
                                             const AggregationOption& option,
@@ -161,6 +160,7 @@ class ExtendedModel : public PerformanceModel {
                                 const AggregationOption& option, double compute_seconds) const;
   IterationTerms Iteration(const WorkerTerms& workers, int memory_mib,
                            const AggregationOption& option, double compute_seconds) const;
+  // `bill` (may be null): what the cost is the price of.
   std::optional<Prediction> Complete(const WorkerTerms& workers, int memory_mib,
                                      const AggregationOption& option, const Prediction& fixed,
                                      const IterationTerms& terms, Bill* bill) const;
@@ -175,6 +175,8 @@ class ExtendedModel : public PerformanceModel {
   // The platform's, else what the profile saw of them; zero = not known.
   const double store_bytes_per_second_;
   const double store_request_seconds_;
+  const DeviationShares deviation_shares_;
+  const double deadline_deviations_;  // DeadlineDeviations
   Batches batches_;
   int64_t parameters_;
   const std::vector<int> memory_mib_;

@@ -36,7 +36,7 @@ class FasDlHeuristic {
     ++task_.summary.evaluated;
     const Prediction prediction =
         model_.Predict(batch_, model_.Reduce(workers, aggregators, memory), memory);
-    return Point{prediction.seconds, prediction.cost, workers, memory_mib,
+    return Point{task_.order.SecondsOf(prediction), prediction.cost, workers, memory_mib,
                  model_.OptionOf(workers, aggregators, batch_)};
   }
 

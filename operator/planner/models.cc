@@ -17,11 +17,13 @@ std::unique_ptr<PerformanceModel> Make(const PlannerInput& input, const SearchSp
 }
 
 constexpr ModelKind kModelKinds[] = {
-    {PredictionModel::kExtended, "extended", "", ExtendedModel::Validate, Make<ExtendedModel>},
-    {PredictionModel::kLambdaDnn, "lambdadnn", "λDNN's model", LambdaDnnModel::Validate,
+    {PredictionModel::kExtended, "extended", "", true, ExtendedModel::Validate,
+     Make<ExtendedModel>},
+    {PredictionModel::kLambdaDnn, "lambdadnn", "λDNN's model", false, LambdaDnnModel::Validate,
      Make<LambdaDnnModel>},
-    {PredictionModel::kFeng, "feng", "Feng's model", FengModel::Validate, Make<FengModel>},
-    {PredictionModel::kFasDl, "fasdl", "FasDL's model", FasDlModel::Validate, Make<FasDlModel>},
+    {PredictionModel::kFeng, "feng", "Feng's model", false, FengModel::Validate, Make<FengModel>},
+    {PredictionModel::kFasDl, "fasdl", "FasDL's model", false, FasDlModel::Validate,
+     Make<FasDlModel>},
 };
 
 }  // namespace

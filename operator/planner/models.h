@@ -18,6 +18,8 @@ struct ModelKind {
   PredictionModel model;
   std::string_view name;   // "extended"
   std::string_view title;  // beside the name of a plan made by it; empty for the default
+  // Its predictions have deviations, so that deadlines are met with the objective's confidence.
+  bool tells_deviations;
   // What this model asks of the input beyond ValidateInput().
   Status (*validate)(const PlannerInput& input);
   // `input` outlives the model.

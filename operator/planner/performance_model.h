@@ -50,7 +50,7 @@ struct Box {
 bool SplitByFunctions(const Box& box, std::vector<Box>* parts);
 bool SplitBySize(const Box& box, std::vector<Box>* parts);
 
-// Not more than any candidate of a box takes and costs.
+// Not more than any candidate of a box takes (Order::SecondsOf) and costs.
 struct Bound {
   double seconds = 0;
   double cost = 0;

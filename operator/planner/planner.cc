@@ -21,6 +21,13 @@ namespace {
 
 constexpr int kLeastPartitions = 64;
 
+// PlanningOutcome::confidence.
+double ConfidenceOf(const PlannerInput& input) {
+  const Objective& objective = input.objective;
+  const bool counts = objective.deadline_seconds && KindOf(input.options.model).tells_deviations;
+  return counts ? objective.confidence.value_or(kDefaultConfidence) : 0;
+}
+
 // How far `best` is above the least rank, as a share of its own.
 double Gap(const Order& order, const Point& best, double least_rank) {
   const double rank = order.Rank(best.seconds, best.cost);
@@ -97,7 +104,9 @@ class Planning {
 
   PlanCandidate Describe(const Point& point) {
     const Choice choice{point.functions, point.memory_mib, point.option};
-    return model_->Describe(choice, model_->Predict(choice).prediction);
+    PlanCandidate candidate = model_->Describe(choice, model_->Predict(choice).prediction);
+    if (candidate.least.seconds == 0) candidate.least = candidate.predicted;
+    return candidate;
   }
 
   void Choose(const Point& best) {
@@ -126,9 +135,10 @@ class Planning {
       Bind({Limit::kFixed});
       return;
     }
-    Bind(BindingLimits(input_, space_, model_.get(), best, [this](const Point& a, const Point& b) {
-      return order_.Allows(a) && order_.Better(a, b);
-    }));
+    Bind(BindingLimits(input_, space_, model_.get(), order_, best,
+                       [this](const Point& a, const Point& b) {
+                         return order_.Allows(a) && order_.Better(a, b);
+                       }));
   }
 
   void Bind(std::vector<Limit> binding) {
@@ -170,9 +180,10 @@ class Planning {
       const Choice choice{best.functions, *next, best.option};
       if (model_->Obstacle(choice)) continue;
       const Forecast forecast = model_->Predict(choice);
-      const Prediction& predicted = forecast.prediction;
-      if (!forecast.obstacle && order.Allows(predicted.seconds, predicted.cost) &&
-          order.Rank(predicted.seconds, predicted.cost) < order.Rank(best.seconds, best.cost) &&
+      const double seconds = order.SecondsOf(forecast.prediction);
+      const double cost = forecast.prediction.cost;
+      if (!forecast.obstacle && order.Allows(seconds, cost) &&
+          order.Rank(seconds, cost) < order.Rank(best.seconds, best.cost) &&
           model_->FitsOnNodes(choice)) {
         return true;
       }
@@ -210,7 +221,7 @@ class Planning {
       const Point& point = front[i];
       const bool chosen = best != nullptr && point.functions == best->functions &&
                           point.memory_mib == best->memory_mib && point.option == best->option;
-      outcome_.pareto_front.push_back({std::move(candidates[i]), chosen});
+      outcome_.pareto_front.push_back({std::move(candidates[i]), point.seconds, chosen});
     }
   }
 
@@ -231,6 +242,7 @@ class Planning {
     certificate.cheapest = Describe(cheapest);
     certificate.fastest_seconds = certificate.nearest_deadline_seconds = fastest.seconds;
     certificate.nearest_budget = cheapest.cost;
+    certificate.confidence = ConfidenceOf(input_);
     certificate.elapsed_seconds = input_.elapsed_seconds;
     certificate.spent = input_.spent;
     certificate.finish_by = objective.finish_by;
@@ -251,8 +263,8 @@ class Planning {
     }
     const bool budget = certificate.kind == Infeasibility::kBudget ||
                         (certificate.kind == Infeasibility::kSearch && !objective.deadline_seconds);
-    certificate.binding = BindingLimits(input_, space_, model_.get(), budget ? cheapest : fastest,
-                                        budget ? Cheaper : Faster);
+    certificate.binding = BindingLimits(input_, space_, model_.get(), order_,
+                                        budget ? cheapest : fastest, budget ? Cheaper : Faster);
     if (budget || certificate.kind == Infeasibility::kBoth) {
       certificate.binding.insert(certificate.binding.begin(), Limit::kBudget);
     }
@@ -334,8 +346,8 @@ Result<PlanningOutcome> PlanInPart(const PlannerInput& input, const SearchKind& 
     const Order order(input.objective);
     const Prediction& least = exact.chosen.predicted;
     const Prediction& predicted = found.chosen.predicted;
-    found.search.gap =
-        Gap(order, {predicted.seconds, predicted.cost}, order.Rank(least.seconds, least.cost));
+    found.search.gap = Gap(order, {order.SecondsOf(predicted), predicted.cost},
+                           order.Rank(order.SecondsOf(least), least.cost));
     return found;
   }
   InfeasibilityCertificate& certificate = found.certificate;
@@ -345,7 +357,7 @@ Result<PlanningOutcome> PlanInPart(const PlannerInput& input, const SearchKind& 
   certificate.fastest = exact.pareto_front.front().candidate;
   certificate.cheapest = exact.pareto_front.back().candidate;
   certificate.fastest_seconds = certificate.nearest_deadline_seconds =
-      certificate.fastest->predicted.seconds;
+      exact.pareto_front.front().seconds;
   certificate.nearest_budget = certificate.cheapest->predicted.cost;
   return found;
 }
@@ -360,6 +372,7 @@ Result<PlanningOutcome> PlanWithin(const PlannerInput& input) {
   LDNN_ASSIGN_OR_RETURN(const SearchSpace space, SpaceOf(input));
   if (kind.narrow != nullptr) return PlanInPart(input, kind);
   PlanningOutcome outcome = Planning(input, space).Run();
+  outcome.confidence = ConfidenceOf(input);
   outcome.currency = input.platform.prices.currency;
   return outcome;
 }

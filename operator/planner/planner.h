@@ -103,6 +103,9 @@ struct PlanCandidate {
   double iterations = 0;  // k; a real number in λDNN's model
   AggregationPlan aggregation;
   Prediction predicted;
+  // What the search knew of it before: its lower bound, term by term; as predicted where a model
+  // has no closer one.
+  Prediction least;
   // What predicted.cost is the price of (extended model). Requests are counted where the platform
   // charges for them.
   Bill bill;
@@ -134,7 +137,7 @@ struct InfeasibilityCertificate {
   Infeasibility kind = Infeasibility::kDeadline;
   std::vector<Limit> binding;  // what keeps the fastest (cheapest) plan from being better
   std::optional<PlanCandidate> fastest;
-  double fastest_seconds = 0;
+  double fastest_seconds = 0;           // with the confidence
   double nearest_deadline_seconds = 0;  // the smallest deadline that has a plan
   // Of a budget: the cheapest plan, and the smallest budget that has a plan. Of kBoth: `fastest` is
   // so within the budget and `cheapest` in time, each with what it asks for.
@@ -142,6 +145,7 @@ struct InfeasibilityCertificate {
   double nearest_budget = 0;
   // What was asked for: the deadline of the whole, the budget of what is still to be done.
   double deadline_seconds = 0;
+  double confidence = 0;  // as of the outcome
   double elapsed_seconds = 0;
   double budget = 0;
   double spent = 0;
@@ -183,6 +187,7 @@ struct SearchSummary {
 
 struct ParetoPoint {
   PlanCandidate candidate;
+  double seconds = 0;  // as plans are compared by: with the confidence of the outcome
   bool chosen = false;
 };
 
@@ -194,6 +199,9 @@ struct PlanningOutcome {
   Plan plan;                             // when feasible
   PlanCandidate chosen;                  // the same, as found
   InfeasibilityCertificate certificate;  // when not feasible, or feasible by best effort alone
+  // With which probability plans take no longer than the times that they are compared by. 0 = by
+  // the expected times: there is no deadline, or the model tells no deviations.
+  double confidence = 0;
   CostMeasure measure = CostMeasure::kPrices;
   std::string currency;  // of the platform's prices
   // The best plans with another number of functions, best first; at most three.

@@ -84,7 +84,7 @@ std::optional<Point> SearchTask::FastestOf(int functions, int memory_mib) {
       obstacle = forecast.obstacle;
     }
     const Prediction& prediction = forecast.prediction;
-    const Point point{prediction.seconds, prediction.cost, functions, memory_mib, option};
+    const Point point{order.SecondsOf(prediction), prediction.cost, functions, memory_mib, option};
     if (!obstacle && fastest && !Faster(point, *fastest)) continue;
     if (!obstacle && !model.FitsOnNodes(choice)) obstacle = Limit::kNodes;
     if (obstacle) {

@@ -98,6 +98,13 @@ Status ValidateObjective(const Objective& objective) {
   if (objective.best_effort && !objective.deadline_seconds) {
     return InvalidArgumentError("objective.bestEffort needs deadlineSeconds or finishBy");
   }
+  if (objective.confidence && !objective.deadline_seconds) {
+    return InvalidArgumentError("objective.confidence needs deadlineSeconds or finishBy");
+  }
+  if (objective.confidence &&
+      !(*objective.confidence >= kLeastConfidence && *objective.confidence <= kMostConfidence)) {
+    return InvalidArgumentError("objective.confidence must be from 0.5 to 0.99");
+  }
   if (objective.deadline_seconds) {
     LDNN_RETURN_IF_ERROR(
         RequirePositive({{"objective.deadlineSeconds", *objective.deadline_seconds}}));

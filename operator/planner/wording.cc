@@ -51,12 +51,19 @@ std::string LargerBudget(const InfeasibilityCertificate& certificate) {
   return Money(certificate.spent + certificate.nearest_budget, true, certificate.currency);
 }
 
+// "takes 24.9 s", or what the objective's confidence makes of it.
+std::string FastestTakes(const InfeasibilityCertificate& certificate) {
+  const std::string seconds = FormatDouble(std::ceil(certificate.fastest_seconds * 10) / 10) + " s";
+  if (certificate.confidence <= 0) return "takes " + seconds;
+  return "takes up to " + seconds + " in " +
+         FormatDouble(Rounded(certificate.confidence * 100, 1e3)) + " % of runs";
+}
+
 std::string DeadlineReason(const InfeasibilityCertificate& certificate) {
   const double elapsed = certificate.elapsed_seconds;
-  std::string reason = "no plan meets the deadline of " +
-                       FormatDouble(Rounded(certificate.deadline_seconds, 1e3)) +
-                       " s: the fastest, " + NameOf(*certificate.fastest) + ", takes " +
-                       FormatDouble(std::ceil(certificate.fastest_seconds * 10) / 10) + " s";
+  std::string reason =
+      "no plan meets the deadline of " + FormatDouble(Rounded(certificate.deadline_seconds, 1e3)) +
+      " s: the fastest, " + NameOf(*certificate.fastest) + ", " + FastestTakes(certificate);
   if (elapsed > 0) reason += ", and " + FormatDouble(Rounded(elapsed, 10)) + " s have passed";
   return reason + "; " + LaterDeadline(certificate);
 }
@@ -73,12 +80,11 @@ std::string BudgetReason(const InfeasibilityCertificate& certificate) {
 }
 
 std::string BothReason(const InfeasibilityCertificate& certificate) {
-  const Prediction& fastest = certificate.fastest->predicted;
   return "no plan is done in " + FormatDouble(Rounded(certificate.deadline_seconds, 1e3)) +
          " s for at most " +
          Money(certificate.spent + certificate.budget, false, certificate.currency) +
-         ": the fastest within the budget, " + NameOf(*certificate.fastest) + ", takes " +
-         FormatDouble(std::ceil(fastest.seconds * 10) / 10) + " s, and the cheapest in time, " +
+         ": the fastest within the budget, " + NameOf(*certificate.fastest) + ", " +
+         FastestTakes(certificate) + ", and the cheapest in time, " +
          NameOf(*certificate.cheapest) + ", costs " +
          Money(certificate.nearest_budget, true, certificate.currency) + "; " +
          LaterDeadline(certificate) + ", or objective.budget to " + LargerBudget(certificate);

@@ -59,7 +59,8 @@ def load(folder=RECORDS):
 
 
 def predict(lambdadnn, record, run):
-    """Seconds in all and by term, as the program predicts them of this run's profile."""
+    """Seconds in all, those that nine of ten runs stay below, and by term, as the program predicts them of this
+    run's profile."""
     job = json.loads(json.dumps(record["job"]))
     job["spec"]["profile"] = run["profile"]
     with tempfile.TemporaryDirectory(prefix="lambdadnn-replay-") as folder:
@@ -74,7 +75,7 @@ def predict(lambdadnn, record, run):
         raise SystemExit(f"error: no prediction for the record {record['name']}: {done.stderr.strip()}")
     predicted = json.loads(done.stdout)["predicted"]
     iterations = float(predicted["iterations"])
-    return float(predicted["seconds"]), {
+    return float(predicted["seconds"]), float(predicted["p90Seconds"]), {
         name: float(predicted.get(name, 0)) * (iterations if each else 1) for name, each in TERMS}
 
 
@@ -91,12 +92,15 @@ def spread_of(record):
 
 def errors_of(lambdadnn, record):
     """Medians over the runs that count: predicted / actual - 1 in all, and by term
-    (predicted - actual) / seconds in all."""
-    runs = counted_runs(record)
-    totals, terms = [], {name: [] for name, _ in TERMS}
-    for run in runs:
-        seconds, predicted = predict(lambdadnn, record, run)
+    (predicted - actual) / seconds in all. And of all runs, whether each stayed below its p50 and its p90."""
+    totals, terms, below = [], {name: [] for name, _ in TERMS}, []
+    counted = counted_runs(record)
+    for run in record["runs"]:
+        seconds, p90, predicted = predict(lambdadnn, record, run)
+        below.append((run["seconds"] <= seconds, run["seconds"] <= p90))
+        if run not in counted:
+            continue
         totals.append(seconds / run["seconds"] - 1)
         for name, _ in TERMS:
             terms[name].append((predicted[name] - run["terms"].get(name, 0)) / run["seconds"])
-    return statistics.median(totals), {name: statistics.median(each) for name, each in terms.items()}
+    return statistics.median(totals), {name: statistics.median(each) for name, each in terms.items()}, below

@@ -26,6 +26,14 @@ def summary(name, errors):
             f"worst {max(errors, key=abs):+.1%} of {len(errors)} plans")
 
 
+def coverage(name, below):
+    """How many of some runs stayed below their p50 and their p90."""
+    if not below:
+        return f"{name}: no run"
+    shares = [statistics.mean(each) for each in zip(*below, strict=True)]
+    return f"{name}: {shares[0]:.0%} of {len(below)} runs below p50, {shares[1]:.0%} below p90"
+
+
 def replay(lambdadnn, folder):
     """The table, a line a plan, and its sums."""
     records = prediction_records.load(folder)
@@ -34,10 +42,11 @@ def replay(lambdadnn, folder):
     width = max(len(record["name"]) for record in records)
     lines = [f"{'':{width}}  runs {'spread':>7} {'all':>8}"
              + "".join(f"{SHORT[name]:>9}" for name, _ in prediction_records.TERMS)]
-    by_kind = {False: [], True: []}
+    by_kind, below = {False: [], True: []}, {False: [], True: []}
     for record in records:
-        total, terms = prediction_records.errors_of(lambdadnn, record)
+        total, terms, covered = prediction_records.errors_of(lambdadnn, record)
         by_kind[record["heldOut"]].append(total)
+        below[record["heldOut"]] += covered
         quiet = sum(not run["disturbed"] for run in record["runs"])
         spread = prediction_records.spread_of(record)
         lines.append(f"{record['name']:{width}} {quiet:>3}/{len(record['runs'])} {spread:>7.1%} {total:>+8.1%}"
@@ -46,6 +55,8 @@ def replay(lambdadnn, folder):
     spreads = [prediction_records.spread_of(record) for record in records]
     return [*lines, "", summary("all", by_kind[False] + by_kind[True]), summary("fitted", by_kind[False]),
             summary("held out", by_kind[True]),
+            coverage("all", below[False] + below[True]), coverage("fitted", below[False]),
+            coverage("held out", below[True]),
             f"repeats of one plan differ by: median {statistics.median(spreads):.1%}, worst {max(spreads):.1%}"]
 
 

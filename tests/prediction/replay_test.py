@@ -32,7 +32,7 @@ class Replay(unittest.TestCase):
     def exact(self, **changes):
         """A run that took what is predicted, but for these changes."""
         run = {"profile": PROFILE, "terms": {}, "seconds": 0, "disturbed": False}
-        seconds, terms = prediction_records.predict(self.lambdadnn, self.record, run)
+        seconds, self.p90, terms = prediction_records.predict(self.lambdadnn, self.record, run)
         return {**run, "seconds": seconds, "terms": terms, **changes}
 
     def write(self, *runs):
@@ -41,7 +41,7 @@ class Replay(unittest.TestCase):
 
     def test_what_took_what_was_predicted_has_no_error(self):
         self.write(self.exact())
-        total, terms = prediction_records.errors_of(self.lambdadnn, prediction_records.load(self.folder)[0])
+        total, terms, _ = prediction_records.errors_of(self.lambdadnn, prediction_records.load(self.folder)[0])
         self.assertAlmostEqual(total, 0, delta=1e-6)
         for name, error in terms.items():
             self.assertAlmostEqual(error, 0, delta=1e-6, msg=name)
@@ -51,7 +51,7 @@ class Replay(unittest.TestCase):
         run["seconds"] *= 2
         run["terms"]["computeSeconds"] += run["seconds"] / 2
         self.write(run)
-        total, terms = prediction_records.errors_of(self.lambdadnn, prediction_records.load(self.folder)[0])
+        total, terms, _ = prediction_records.errors_of(self.lambdadnn, prediction_records.load(self.folder)[0])
         self.assertAlmostEqual(total, -0.5, delta=1e-6)
         self.assertAlmostEqual(terms["computeSeconds"], -0.5, delta=1e-6)
         self.assertAlmostEqual(terms["communicationSeconds"], 0, delta=1e-6)
@@ -63,13 +63,21 @@ class Replay(unittest.TestCase):
         slow = self.exact(disturbed=True)
         slow["seconds"] *= 4
         self.write(self.exact(), slow, copy.deepcopy(slow))
-        total, _ = prediction_records.errors_of(self.lambdadnn, self.record)
+        total, _, _ = prediction_records.errors_of(self.lambdadnn, self.record)
         self.assertAlmostEqual(total, 0, delta=1e-6)
         self.assertIn("repeats of one plan differ by: median 300.0%, worst 300.0%",
                       replay.replay(self.lambdadnn, self.folder))
         self.write(slow)
-        total, _ = prediction_records.errors_of(self.lambdadnn, self.record)
+        total, _, _ = prediction_records.errors_of(self.lambdadnn, self.record)
         self.assertAlmostEqual(total, -0.75, delta=1e-6)
+
+    def test_runs_below_p50_and_p90_are_counted(self):
+        quick, usual, slow = self.exact(), self.exact(), self.exact()
+        quick["seconds"] *= 0.9
+        usual["seconds"] = (usual["seconds"] + self.p90) / 2
+        slow["seconds"] = self.p90 * 1.01
+        self.write(quick, usual, slow, copy.deepcopy(slow))
+        self.assertIn("all: 25% of 4 runs below p50, 50% below p90", replay.replay(self.lambdadnn, self.folder))
 
     def test_what_is_no_record_is_named(self):
         for text in ("{", "{}", "[1]", '{"name": "other", "runs": [{}]}'):

@@ -36,6 +36,8 @@ std::string DescribeObjective(const Objective& objective, const std::string& cur
   }
   if (objective.finish_by) limits.push_back("by " + FormatRfc3339(*objective.finish_by));
   const bool deadline = !limits.empty();
+  if (objective.confidence)
+    limits.back() += Format(" in %.4g %% of runs", 100 * *objective.confidence);
   if (objective.budget) {
     limits.push_back("for at most " + WithCurrency(Format("%.4g", *objective.budget), currency));
   }

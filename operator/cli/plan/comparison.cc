@@ -20,7 +20,7 @@ class Valuation {
   Valuation(const PlannerInput& input, CostMeasure measure)
       : order_(input.objective), measure_(measure) {}
   double operator()(const PlanCandidate& candidate) const {
-    return order_.Rank(candidate.predicted.seconds, ComparedCost(candidate, measure_));
+    return order_.Rank(order_.SecondsOf(candidate.predicted), ComparedCost(candidate, measure_));
   }
 
  private:

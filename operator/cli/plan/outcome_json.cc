@@ -55,6 +55,22 @@ Json SearchToJson(const SearchSummary& search, double seconds) {
   return json;
 }
 
+// Of the whole run.
+Json TermsToJson(const PlanCandidate& candidate) {
+  Json terms = Json::array();
+  for (const TermKind& kind : kTermKinds) {
+    const auto of_run = [&](double value) {
+      return kind.each_iteration ? value * candidate.iterations : value;
+    };
+    const Prediction& predicted = candidate.predicted;
+    terms.push_back({{"name", kind.label},
+                     {"seconds", of_run(predicted[kind.term])},
+                     {"deviationSeconds", of_run(predicted.DeviationOf(kind.term))},
+                     {"leastSeconds", of_run(candidate.least[kind.term])}});
+  }
+  return terms;
+}
+
 }  // namespace
 
 Json CandidateToJson(const PlanCandidate& candidate) {
@@ -78,6 +94,7 @@ Json OutcomeToJson(const PlanningOutcome& outcome, double search_seconds) {
   Json json;
   if (outcome.feasible) {
     json = CandidateToJson(outcome.chosen);
+    json["terms"] = TermsToJson(outcome.chosen);
     json["binding"] = outcome.plan.binding;
     json["virtualPartitions"] = outcome.plan.virtual_partitions;
     json["checkpointEvery"] = outcome.plan.checkpoint_every;
@@ -91,6 +108,7 @@ Json OutcomeToJson(const PlanningOutcome& outcome, double search_seconds) {
   }
   json["feasible"] = outcome.feasible;
   json["bestEffort"] = outcome.best_effort;
+  json["confidence"] = outcome.confidence > 0 ? Json(outcome.confidence) : Json(nullptr);
   json["comparedBy"] = CostMeasureName(outcome.measure);
   json["currency"] = outcome.currency.empty() ? Json(nullptr) : Json(outcome.currency);
   json["evaluated"] = outcome.search.evaluated;
@@ -99,7 +117,7 @@ Json OutcomeToJson(const PlanningOutcome& outcome, double search_seconds) {
   for (const ParetoPoint& point : outcome.pareto_front) {
     Json entry = {{"functions", point.candidate.functions},
                   {"memory", FormatMemoryMib(point.candidate.memory_mib)},
-                  {"seconds", point.candidate.predicted.seconds},
+                  {"seconds", point.seconds},
                   {"cost", point.candidate.predicted.cost},
                   {"chosen", point.chosen}};
     if (point.candidate.use > 0) entry["use"] = point.candidate.use;

@@ -6,6 +6,7 @@
 #include <cstdarg>
 #include <cstdio>
 
+#include "common/base/statistics.h"
 #include "common/base/text.h"
 #include "common/plan/money.h"
 #include "common/plan/prediction.h"
@@ -14,7 +15,7 @@
 namespace lambdadnn {
 namespace {
 
-constexpr int kBarColumns = 34;
+constexpr int kBarColumns = 26;
 
 [[gnu::format(printf, 1, 2)]] std::string Print(const char* format, ...) {
   char buffer[512];
@@ -75,7 +76,11 @@ std::string PlanLines(const PlanCandidate& candidate, const PlanningOutcome& out
   }
   text += Print("  batch        %-26s  iterations  %s\n", batch.c_str(),
                 Decimal(candidate.iterations).c_str());
-  text += Print("  time         %-26s  cost        %s\n", ShowSeconds(predicted.seconds).c_str(),
+  std::string time = ShowSeconds(predicted.seconds);
+  if (predicted.deviation > 0) {
+    time += Print(" (p90 %s)", ShowSeconds(predicted.SecondsAt(NormalQuantile(0.9))).c_str());
+  }
+  text += Print("  time         %-26s  cost        %s\n", time.c_str(),
                 ShowCost(candidate, outcome).c_str());
   text += "  aggregation  " + ShowAggregation(candidate) + "\n";
   return text;
@@ -91,9 +96,11 @@ std::string PhaseLines(const PlanCandidate& candidate) {
     const double share = seconds / predicted.seconds;
     const int columns = static_cast<int>(std::lround(share * kBarColumns));
     const std::string bar = columns > 0 ? Repeat("█", columns) : "▏";
-    text += Print("    %-12s %12s  %5.1f %%  ", std::string(kind.label).c_str(),
-                  ShowSeconds(seconds).c_str(), share * 100) +
-            bar + "\n";
+    const double deviation =
+        predicted.DeviationOf(kind.term) * (kind.each_iteration ? candidate.iterations : 1);
+    text += Print("    %-12s %12s", std::string(kind.label).c_str(), ShowSeconds(seconds).c_str()) +
+            (deviation > 0 ? Print(" ± %-8s", ShowSeconds(deviation).c_str()) : "") +
+            Print("  %5.1f %%  ", share * 100) + bar + "\n";
   }
   return text;
 }

@@ -52,15 +52,14 @@ std::string FormatParetoPlot(const PlanningOutcome& outcome) {
   const auto cost_of = [&](const ParetoPoint& point) {
     return ComparedCost(point.candidate, outcome.measure);
   };
-  const Axis time(front.front().candidate.predicted.seconds,
-                  front.back().candidate.predicted.seconds, kColumns);
+  const Axis time(front.front().seconds, front.back().seconds, kColumns);
   const Axis cost(cost_of(front.back()), cost_of(front.front()), kRows);
 
   enum Mark { kEmpty, kPoint, kChosen };
   std::vector<std::vector<Mark>> cells(kRows, std::vector<Mark>(kColumns, kEmpty));
   for (const ParetoPoint& point : front) {
     Mark& cell = cells[static_cast<size_t>(cost.Cell(cost_of(point)))]
-                      [static_cast<size_t>(time.Cell(point.candidate.predicted.seconds))];
+                      [static_cast<size_t>(time.Cell(point.seconds))];
     cell = std::max(cell, point.chosen ? kChosen : kPoint);
   }
 

@@ -58,13 +58,15 @@ std::string Card(const std::string& content, const std::string& missing, bool wi
 }
 
 std::string Tiles(const Json& report) {
-  const auto pair = [&](const std::string& name, const Compared& compared, const auto& format) {
+  const auto pair = [&](const std::string& name, const Compared& compared, const auto& format,
+                        std::optional<double> p90 = std::nullopt) {
     const auto& [predicted, actual] = compared;
     return Tile(name, actual ? format(*actual) : "-",
-                "predicted " + (predicted ? format(*predicted) : "-") + ", error " +
+                "predicted " + (predicted ? format(*predicted) : "-") +
+                    (p90 ? " (p90 " + format(*p90) + ")" : "") + ", error " +
                     FormatError(predicted, actual));
   };
-  std::string tiles = pair("Time", TimeOf(report), FormatSeconds) +
+  std::string tiles = pair("Time", TimeOf(report), FormatSeconds, P90SecondsOf(report)) +
                       pair("Cost", CostOf(report), CostFormat(report));
   if (const auto accuracy = NumberAt(report, "metrics.testAccuracy")) {
     tiles +=

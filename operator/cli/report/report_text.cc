@@ -76,6 +76,7 @@ std::string RenderReportText(const Json& report) {
   };
   text += Row("", "predicted", "actual", "error");
   compare("time", TimeOf(report), FormatSeconds);
+  if (const auto p90 = P90SecondsOf(report)) text += Row("  p90", FormatSeconds(*p90), "", "");
   compare("cost", CostOf(report), CostFormat(report));
   for (const PhaseBar& bar : PhasesOf(report)) {
     compare("  " + bar.name, {bar.predicted, bar.actual}, FormatSeconds);

@@ -84,18 +84,25 @@ std::string FormatError(std::optional<double> predicted, std::optional<double> a
 
 namespace {
 
+// Without what was over before the plan.
+std::optional<double> AfterPlan(const Json& report, const std::string& path,
+                                const std::string& field) {
+  const auto value = NumberAt(report, path);
+  if (!value) return value;
+  return *value - NumberAt(report, "beforePlan." + field).value_or(0);
+}
+
 Compared ComparedOf(const Json& report, const std::string& field) {
-  const double before = NumberAt(report, "beforePlan." + field).value_or(0);
-  Compared compared = {NumberAt(report, "predicted." + field), NumberAt(report, "actual." + field)};
-  for (std::optional<double>* const value : {&compared.predicted, &compared.actual}) {
-    if (value->has_value()) *value = **value - before;
-  }
-  return compared;
+  return {AfterPlan(report, "predicted." + field, field),
+          AfterPlan(report, "actual." + field, field)};
 }
 
 }  // namespace
 
 Compared TimeOf(const Json& report) { return ComparedOf(report, "seconds"); }
+std::optional<double> P90SecondsOf(const Json& report) {
+  return AfterPlan(report, "plan.predicted.p90Seconds", "seconds");
+}
 Compared CostOf(const Json& report) { return ComparedOf(report, "cost"); }
 
 std::string DescribeBeforePlan(const Json& report) {

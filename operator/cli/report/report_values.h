@@ -43,6 +43,8 @@ struct Compared {
 };
 Compared TimeOf(const Json& report);
 Compared CostOf(const Json& report);
+// What nine of ten runs take at most, counted as the predicted time; absent without deviations.
+std::optional<double> P90SecondsOf(const Json& report);
 // "before the plan: 12.3 s and $0.0001, of them 11.8 s of profiling"; "" when nothing was.
 std::string DescribeBeforePlan(const Json& report);
 

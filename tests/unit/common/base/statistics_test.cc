@@ -19,6 +19,14 @@ TEST(Statistics, OfAFewValues) {
   EXPECT_DOUBLE_EQ(StandardDeviation({2, 4, 4, 4, 5, 5, 7, 9}), 2);
 }
 
+TEST(Statistics, QuantilesOfTheStandardNormal) {
+  EXPECT_NEAR(NormalQuantile(0.5), 0, 1e-12);
+  EXPECT_NEAR(NormalQuantile(0.9), 1.2815515655, 1e-9);
+  EXPECT_NEAR(NormalQuantile(0.1), -1.2815515655, 1e-9);
+  EXPECT_NEAR(NormalQuantile(0.99), 2.3263478740, 1e-9);
+  EXPECT_NEAR(NormalQuantile(0.99997), 4.0128108, 1e-6);
+}
+
 // Harter, Expected values of normal order statistics, Biometrika 48 (1961).
 TEST(Statistics, TheLargestOfSeveralNormalDeviates) {
   EXPECT_NEAR(ExpectedLargest(1), 0, 1e-12);

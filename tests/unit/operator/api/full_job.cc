@@ -100,6 +100,7 @@ JobSpec FullSpec() {
   spec.objective.performance_cost_ratio = true;
   spec.objective.cost_weight = 0.25;
   spec.objective.best_effort = true;
+  spec.objective.confidence = 0.95;
   spec.objective.fixed = Objective::Fixed{8, 1728};
   spec.functions = {2, 16, 128, 3008, 64};
   spec.aggregation = {TransportKind::kObjectStore, Placement::kDedicated, 4, {1, 2}, 2, 256};
@@ -162,6 +163,8 @@ Plan FullPlan() {
   plan.parameters = 1 << 20;
   plan.block_elements = 4096;
   plan.predicted = {71.5, 0.0123, 300, 1.5, 0.2, 0.1, 0.05, 2.5, 7, 0.05, 2};
+  plan.predicted.deviation = 8.5;
+  plan.predicted.term_deviations = {0.5, 0.03, 0.01, 0.02, 1, 3, 0.01, 0.75};
   plan.binding = {"deadline"};
   return plan;
 }

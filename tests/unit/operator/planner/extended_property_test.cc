@@ -22,9 +22,28 @@ namespace {
 constexpr int kExtendedInstances = 200;
 
 struct Evaluated {
-  Point point;
+  Prediction predicted;
+  Point point;  // its seconds: as expected
   AggregationPlan plan;
+
+  Point By(const Order& order) const {
+    Point compared = point;
+    compared.seconds = order.SecondsOf(predicted);
+    return compared;
+  }
 };
+
+// With the confidence that deadlines have unless they say another one.
+double FastestWithConfidence(const std::vector<Evaluated>& all) {
+  Objective objective;
+  objective.deadline_seconds = 1;
+  const Order order(objective);
+  double fastest = std::numeric_limits<double>::infinity();
+  for (const Evaluated& candidate : all) {
+    fastest = std::min(fastest, candidate.By(order).seconds);
+  }
+  return fastest;
+}
 
 // Every tree with shrinking widths of at most kMostServerLayers layers of servers.
 void AllTrees(std::vector<int> layers, std::vector<std::vector<int>>* trees) {
@@ -80,7 +99,7 @@ std::vector<Evaluated> AllCandidates(const PlannerInput& input) {
             if (model.Check(workers, m, option)) continue;
             const auto prediction = model.Predict(workers, m, option);
             if (!prediction || !capacity.Fits(workers, m, option)) continue;
-            all.push_back({{prediction->seconds, prediction->cost, n, m, 0}, plan});
+            all.push_back({*prediction, {prediction->seconds, prediction->cost, n, m, 0}, plan});
           }
         }
       }
@@ -93,10 +112,10 @@ std::vector<Evaluated> AllCandidates(const PlannerInput& input) {
 std::optional<Evaluated> BestOf(const std::vector<Evaluated>& all, const Order& order) {
   std::optional<Evaluated> best;
   for (const Evaluated& candidate : all) {
-    if (!order.Allows(candidate.point)) continue;
-    if (!best || order.Better(candidate.point, best->point) ||
-        (!order.Better(best->point, candidate.point) &&
-         SimplerAggregation(candidate.plan, best->plan))) {
+    const Point point = candidate.By(order);
+    if (!order.Allows(point)) continue;
+    if (!best || order.Better(point, best->By(order)) ||
+        (!order.Better(best->By(order), point) && SimplerAggregation(candidate.plan, best->plan))) {
       best = candidate;
     }
   }
@@ -136,15 +155,15 @@ TEST(ExtendedSearch, EqualsBruteForceForEveryObjective) {
       ASSERT_FALSE(ReasonOf(outcome.certificate).empty());
       continue;
     }
-    double fastest = std::numeric_limits<double>::infinity();
-    double cheapest = fastest;
-    for (const Evaluated& candidate : all) {
-      fastest = std::min(fastest, candidate.point.seconds);
-      cheapest = std::min(cheapest, candidate.point.cost);
-    }
+    const double fastest = FastestWithConfidence(all);
+    double cheapest = std::numeric_limits<double>::infinity();
+    for (const Evaluated& candidate : all) cheapest = std::min(cheapest, candidate.point.cost);
     Chooser choose(seed * 7919);
     input.objective = Objective{};
     input.objective.deadline_seconds = fastest * choose.Scale(0.9, 20);
+    if (choose.Chance(0.5)) {
+      input.objective.confidence = choose.Real(kLeastConfidence, kMostConfidence);
+    }
     const auto best = BestOf(all, Order(input.objective));
     ASSERT_NO_FATAL_FAILURE(ExpectSame(input, best, seed));
     feasible += best ? 1 : 0;
@@ -208,18 +227,19 @@ TEST(ExtendedSearch, WithoutPricesTheLeastUseEqualsBruteForce) {
     const std::vector<Evaluated> all = AllCandidates(input);
     if (all.empty()) continue;
     const ExtendedModel model(input);
+    const double deadline = FastestWithConfidence(all) * Chooser(seed * 104729).Scale(1, 20);
     double fastest = std::numeric_limits<double>::infinity();
-    for (const Evaluated& candidate : all) fastest = std::min(fastest, candidate.point.seconds);
-    const double deadline = fastest * Chooser(seed * 104729).Scale(1, 20);
     double least = std::numeric_limits<double>::infinity();
     int fewest = std::numeric_limits<int>::max();
+    input.objective = Objective{};
+    input.objective.deadline_seconds = deadline;
+    const Order order(input.objective);
     for (const Evaluated& candidate : all) {
-      if (candidate.point.seconds > deadline) continue;
+      fastest = std::min(fastest, candidate.point.seconds);
+      if (!order.Allows(candidate.By(order))) continue;
       least = std::min(least, BusySeconds(model, input.platform, candidate));
       fewest = std::min(fewest, candidate.point.functions);
     }
-    input.objective = Objective{};
-    input.objective.deadline_seconds = deadline;
     for (const bool explain : {false, true}) {
       input.options.explain = explain;
       const PlanningOutcome outcome = MakePlan(input).value();
@@ -259,9 +279,7 @@ TEST(ExtendedSearch, ANodeHourIsSharedOutAsBruteForceDoes) {
                                            .memory_mib = choose.Scale(1000, 1e5)}};
     const std::vector<Evaluated> all = AllCandidates(input);
     if (all.empty()) continue;
-    double fastest = std::numeric_limits<double>::infinity();
-    for (const Evaluated& candidate : all) fastest = std::min(fastest, candidate.point.seconds);
-    input.objective.deadline_seconds = fastest * choose.Scale(1, 20);
+    input.objective.deadline_seconds = FastestWithConfidence(all) * choose.Scale(1, 20);
     ASSERT_NO_FATAL_FAILURE(ExpectSame(input, BestOf(all, Order(input.objective)), seed));
   }
 }
@@ -274,12 +292,9 @@ TEST(ExtendedSearch, BestEffortIsTheFastestWithinTheBudget) {
     PlannerInput input = RandomExtendedInput(seed);
     const std::vector<Evaluated> all = AllCandidates(input);
     if (all.empty()) continue;
-    double fastest = std::numeric_limits<double>::infinity();
-    double cheapest = fastest;
-    for (const Evaluated& candidate : all) {
-      fastest = std::min(fastest, candidate.point.seconds);
-      cheapest = std::min(cheapest, candidate.point.cost);
-    }
+    const double fastest = FastestWithConfidence(all);
+    double cheapest = std::numeric_limits<double>::infinity();
+    for (const Evaluated& candidate : all) cheapest = std::min(cheapest, candidate.point.cost);
     Chooser choose(seed * 32452843);
     Objective objective;
     objective.deadline_seconds = fastest * choose.Scale(0.5, 3);
@@ -339,6 +354,7 @@ TEST(ExtendedSearch, TheFrontAndTheRunnersUpEqualBruteForce) {
       }
       if (const auto best = BestOf(those, order)) best_of_each.push_back(best->point);
     }
+    // With a deadline that all meet, cost alone decides.
     std::sort(best_of_each.begin(), best_of_each.end(),
               [&](const Point& a, const Point& b) { return order.Better(a, b); });
     ASSERT_EQ(outcome.runners_up.size(), std::min<size_t>(3, best_of_each.size() - 1));
@@ -350,8 +366,7 @@ TEST(ExtendedSearch, TheFrontAndTheRunnersUpEqualBruteForce) {
     for (const Evaluated& candidate : all) {
       const bool covered = std::any_of(
           outcome.pareto_front.begin(), outcome.pareto_front.end(), [&](const ParetoPoint& point) {
-            return TimeRank(point.candidate.predicted.seconds) <=
-                       TimeRank(candidate.point.seconds) &&
+            return TimeRank(point.seconds) <= TimeRank(candidate.By(order).seconds) &&
                    CostRank(point.candidate.predicted.cost) <= CostRank(candidate.point.cost);
           });
       ASSERT_TRUE(covered) << "seed " << seed;

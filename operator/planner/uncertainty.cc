@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "operator/planner/uncertainty.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/base/statistics.h"
+
+namespace lambdadnn {
+namespace {
+
+// Root mean squares of the errors of recorded runs, as shares of the predictions; no plan that is
+// held out is among them.
+constexpr double kStartShare = 0.25;
+constexpr double kLoadShare = 0.15;
+constexpr double kIterationShare = 0.12;
+constexpr double kEvaluationShare = 0.8;
+constexpr double kStoreShare = 0.4;
+// Of the shorter of compute and communication: what a quota holds up is in the one or the other.
+constexpr double kSplitShare = 0.4;
+// A residual is the largest distance of a few points: about two standard deviations.
+constexpr double kDeviationsOfResidual = 2;
+
+}  // namespace
+
+DeviationShares DeviationSharesOf(const WorkloadProfile& profile) {
+  DeviationShares shares;
+  const auto set = [&shares](Term term, double share) {
+    shares.terms[static_cast<size_t>(term)] = share;
+  };
+  const double iteration = std::hypot(kIterationShare, profile.residual / kDeviationsOfResidual);
+  set(Term::kColdStart, kStartShare);
+  set(Term::kLoad, kLoadShare);
+  set(Term::kCompute, iteration);
+  set(Term::kCommunication, iteration);
+  set(Term::kEvaluation, kEvaluationShare);
+  set(Term::kCheckpoint, kStoreShare);
+  set(Term::kSliceOverhead, kStoreShare);
+  set(Term::kRelease, kStoreShare);
+  return shares;
+}
+
+void AddDeviations(const DeviationShares& shares, double iterations, Prediction* prediction) {
+  Prediction& predicted = *prediction;
+  double variance = 0;
+  for (const TermKind& kind : kTermKinds) {
+    const double deviation = shares[kind.term] * predicted[kind.term];
+    predicted.DeviationOf(kind.term) = deviation;
+    if (!kind.each_iteration) variance += deviation * deviation;
+  }
+  const double of_iterations = shares[Term::kCompute] * predicted.IterationSeconds() * iterations;
+  predicted.deviation = std::sqrt(variance + of_iterations * of_iterations);
+
+  const double split =
+      kSplitShare * std::min(predicted[Term::kCompute], predicted[Term::kCommunication]);
+  for (const Term term : {Term::kCompute, Term::kCommunication}) {
+    predicted.DeviationOf(term) = std::hypot(predicted.DeviationOf(term), split);
+  }
+}
+
+double DeadlineDeviations(const Objective& objective) {
+  if (!objective.deadline_seconds) return 0;
+  return NormalQuantile(objective.confidence.value_or(kDefaultConfidence));
+}
+
+}  // namespace lambdadnn
