@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "operator/planner/uncertainty.h"
+
 namespace lambdadnn {
 namespace {
 
@@ -11,8 +13,9 @@ namespace {
 constexpr double kMemory = 0.98;
 // Standard deviations, as shares: of any stretch (other load on the machine), and of an iteration.
 constexpr double kStretchNoise = 0.07;
-constexpr double kIterationNoise = 0.2;
-// Progress is seen at the ticks of the controller.
+constexpr double kIterationNoise = 0.1;
+// Progress is seen at the ticks of the controller: what one stretch seems to take too long for it,
+// the next one takes too short.
 constexpr double kSeenSeconds = 0.05;
 // Of how a slice's record divides an iteration (its first one waits for slices that begin later),
 // and of the time until a plan's first iteration.
@@ -33,6 +36,14 @@ constexpr double kLeastFactor = 0.05;
 constexpr double kMostFactor = 20;
 
 double Squared(double value) { return value * value; }
+// Whether sums and squares of these times are numbers.
+bool IsOfUse(const ExpectedTimes& expected) {
+  constexpr double kMostSeconds = 1e12;
+  const double times[] = {expected.compute, expected.exchange,       expected.evaluation,
+                          expected.start,   expected.slice_overhead, expected.end};
+  return std::all_of(std::begin(times), std::end(times),
+                     [](double seconds) { return seconds >= 0 && seconds < kMostSeconds; });
+}
 bool IsTime(double seconds) { return std::isfinite(seconds) && seconds > 0; }
 
 }  // namespace
@@ -59,24 +70,37 @@ ExpectedTimes ExpectedTimesOf(const Plan& plan, const WorkloadProfile& profile) 
   expected.start = predicted[Term::kColdStart] + predicted[Term::kLoad];
   expected.slice_overhead = predicted[Term::kSliceOverhead] / iterations;
   expected.end = predicted[Term::kCheckpoint] - on_the_way + predicted[Term::kRelease];
+
+  const DeviationShares shares = DeviationSharesOf(profile);
+  Prediction with_deviations = predicted;
+  if (predicted.deviation <= 0) AddDeviations(shares, iterations, &with_deviations);
+  expected.iteration_share = shares[Term::kCompute];
+  expected.split_deviation =
+      std::sqrt(std::max(0.0, Squared(with_deviations.DeviationOf(Term::kCompute)) -
+                                  Squared(expected.iteration_share * expected.compute)));
+  if (expected.start > 0) {
+    expected.start_share = std::hypot(with_deviations.DeviationOf(Term::kColdStart),
+                                      with_deviations.DeviationOf(Term::kLoad)) /
+                           expected.start;
+  }
+  expected.end_deviation = std::hypot(with_deviations.DeviationOf(Term::kCheckpoint),
+                                      with_deviations.DeviationOf(Term::kRelease));
   return expected;
 }
 
 void OnlineEstimate::Use(const Plan& plan, const WorkloadProfile& profile,
-                         const TimeFactors& corrections, const PriorDeviations& prior) {
+                         const TimeFactors& corrections) {
   expected_ = ExpectedTimesOf(plan, profile);
+  // A plan is read from status, which others can write as well.
+  if (!IsOfUse(expected_)) expected_ = {};
   if (revision_ == plan.revision && made_with_ == corrections) return;
   factors_[kCompute] *= made_with_.compute / corrections.compute;
   factors_[kExchange] *= made_with_.exchange / corrections.exchange;
   factors_[kStart] *= made_with_.start / corrections.start;
   revision_ = plan.revision;
   made_with_ = corrections;
-  prior_ = prior;
-  for (size_t i = 0; i < kFactors; ++i) {
-    factors_[i] = std::clamp(factors_[i], kLeastFactor, kMostFactor);
-    covariance_[i] = {};
-    covariance_[i][i] = PriorVariance(i);
-  }
+  for (double& factor : factors_) factor = std::clamp(factor, kLeastFactor, kMostFactor);
+  SetPriorCovariance(1);
   from_.reset();
   stretches_ = 0;
   start_seen_ = false;
@@ -93,13 +117,32 @@ void OnlineEstimate::Resume(int64_t iteration, double remaining_seconds) {
   if (as_predicted <= 0 || told <= 0) return;
   for (const size_t i : {kCompute, kExchange}) {
     factors_[i] = std::clamp(factors_[i] * told / as_predicted, kLeastFactor, kMostFactor);
-    covariance_[i][i] = PriorVariance(i);
   }
+  SetPriorCovariance(1);
 }
 
 double OnlineEstimate::PriorVariance(size_t index) const {
-  const double share = index == kStart ? prior_.start : prior_.iteration;
-  return Squared(share * std::max(1.0, factors_[index]));
+  double variance = Squared(expected_.start_share);
+  if (index != kStart) {
+    const double term = index == kCompute ? expected_.compute : expected_.exchange;
+    const double split = term > 0 ? expected_.split_deviation / term : 0;
+    variance = Squared(expected_.iteration_share) + Squared(split);
+  }
+  return variance * Squared(std::max(1.0, factors_[index]));
+}
+
+void OnlineEstimate::SetPriorCovariance(double inflation) {
+  for (size_t i = 0; i < kFactors; ++i) {
+    covariance_[i] = {};
+    covariance_[i][i] = inflation * PriorVariance(i);
+  }
+  const double split =
+      expected_.compute > 0 && expected_.exchange > 0
+          ? Squared(expected_.split_deviation) / (expected_.compute * expected_.exchange)
+          : 0;
+  covariance_[kCompute][kExchange] = covariance_[kExchange][kCompute] =
+      inflation * (Squared(expected_.iteration_share) - split) * std::max(1.0, factors_[kCompute]) *
+      std::max(1.0, factors_[kExchange]);
 }
 
 OnlineEstimate::Row OnlineEstimate::IterationShares() const {
@@ -177,11 +220,10 @@ void OnlineEstimate::LearnStretch(const Row& row, double measured, double noise)
     return Learn(row, expected + side * kFarOff * deviation, variance, kMemory);
   }
   // Another speed: what was known of it is void.
-  for (size_t i = 0; i < kFactors; ++i) {
-    if (row[i] <= 0) continue;
-    for (size_t j = 0; j < kFactors; ++j) covariance_[i][j] = covariance_[j][i] = 0;
-    covariance_[i][i] = std::max(PriorVariance(i), Squared(error));
-  }
+  const double start = covariance_[kStart][kStart];
+  SetPriorCovariance(1);
+  SetPriorCovariance(std::max(1.0, Squared(error) / std::max(VarianceOf(row), 1e-12)));
+  covariance_[kStart][kStart] = start;
   Learn(row, off_sum_ / kOffInARow, noise_factor_ * noise * Squared(measured), 1);
   off_ = 0;
   off_sum_ = 0;
@@ -190,7 +232,8 @@ void OnlineEstimate::LearnStretch(const Row& row, double measured, double noise)
 double OnlineEstimate::EvaluationsBefore(int64_t iteration) const {
   const int64_t per_epoch = expected_.iterations_per_epoch;
   if (per_epoch <= 0 || iteration <= 0) return 0;
-  return static_cast<double>((iteration - 1) / per_epoch);
+  const int64_t ends = (iteration - 1) / per_epoch;
+  return static_cast<double>(ends);
 }
 
 void OnlineEstimate::ObserveProgress(int64_t iteration, double seconds) {
@@ -210,8 +253,8 @@ void OnlineEstimate::ObserveProgress(int64_t iteration, double seconds) {
       (EvaluationsBefore(iteration) - EvaluationsBefore(from_->iteration)) * expected_.evaluation;
   const double exchange = count * expected_.exchange;
   const double predicted = compute + exchange;
-  const double noise =
-      Squared(kStretchNoise) + Squared(kIterationNoise) / count + Squared(kSeenSeconds / took);
+  const double noise = Squared(kStretchNoise) + Squared(kIterationNoise) / count +
+                       Squared(kSeenSeconds / took) / (static_cast<double>(stretches_) + 1);
   LearnStretch({compute / predicted, exchange / predicted, 0}, took / predicted, noise);
   ++stretches_;
   from_ = Mark{iteration, seconds};
@@ -264,7 +307,7 @@ double OnlineEstimate::SecondsPerIteration() const {
   return factors_[kCompute] * expected_.compute + factors_[kExchange] * expected_.exchange;
 }
 
-Forecast OnlineEstimate::Remaining(int64_t iteration) const {
+RemainingTime OnlineEstimate::Remaining(int64_t iteration) const {
   iteration = std::max(iteration, expected_.first_iteration);
   const int64_t count = std::max<int64_t>(0, expected_.iterations - iteration);
   const auto left = static_cast<double>(count);
@@ -278,15 +321,14 @@ Forecast OnlineEstimate::Remaining(int64_t iteration) const {
   const Row seconds = {left * expected_.compute + evaluations * expected_.evaluation,
                        left * expected_.exchange,
                        left * expected_.slice_overhead + (begun ? 0 : expected_.start)};
-  Forecast forecast;
+  RemainingTime forecast;
   forecast.seconds = Of(seconds) + expected_.end;
   // Stretches to come are as noisy as those before.
   const double length = static_cast<double>(
       std::max<int64_t>(1, (expected_.iterations - expected_.first_iteration) / kMostStretches));
   const double noise = noise_factor_ * Squared(kStretchNoise * SecondsPerIteration()) * left *
                        std::min(length, left);
-  forecast.deviation =
-      std::sqrt(VarianceOf(seconds) + noise + Squared(prior_.start * expected_.end));
+  forecast.deviation = std::sqrt(VarianceOf(seconds) + noise + Squared(expected_.end_deviation));
   return forecast;
 }
 

@@ -17,25 +17,24 @@
 namespace lambdadnn {
 
 // What is left of a run: the mean, and one standard deviation.
-struct Forecast {
+struct RemainingTime {
   double seconds = 0;
   double deviation = 0;
 };
 
-// One standard deviation of a prediction, as a share of it.
-struct PriorDeviations {
-  double iteration = 0.12;  // of the compute time of an iteration, and of its exchange
-  double start = 0.25;
-};
-
-// A plan's prediction, by what an estimate multiplies.
+// A plan's prediction, by what an estimate multiplies, and standard deviations of it. Where the
+// plan has none, they are those of any plan (operator/planner/uncertainty.h).
 struct ExpectedTimes {
-  double compute = 0;         // of an iteration
-  double exchange = 0;        // of an iteration, with its share of checkpoints on the way
-  double evaluation = 0;      // at the end of an epoch
-  double start = 0;           // until the first iteration begins
-  double slice_overhead = 0;  // of further slices, an iteration's share
-  double end = 0;             // after the last iteration
+  double compute = 0;          // of an iteration
+  double exchange = 0;         // of an iteration, with its share of checkpoints on the way
+  double evaluation = 0;       // at the end of an epoch
+  double start = 0;            // until the first iteration begins
+  double slice_overhead = 0;   // of further slices, an iteration's share
+  double end = 0;              // after the last iteration
+  double iteration_share = 0;  // of an iteration as a whole: deviation over time
+  double split_deviation = 0;  // of what compute takes and the exchange does not
+  double start_share = 0;
+  double end_deviation = 0;
   int64_t first_iteration = 0;
   int64_t iterations = 0;  // of the job
   int64_t iterations_per_epoch = 0;
@@ -45,15 +44,14 @@ ExpectedTimes ExpectedTimesOf(const Plan& plan, const WorkloadProfile& profile);
 class OnlineEstimate {
  public:
   // Progress is learnt from in stretches of at least this long.
-  static constexpr double kLeastSeconds = 1;
+  static constexpr double kLeastSeconds = 0.25;
   // A job has about this many stretches at most.
   static constexpr int64_t kMostStretches = 200;
 
   // The plan in force, and what the times of the profile were multiplied by when it was made
   // (ExecutionStatus::corrections). A further revision goes on with what was learnt: the same times
   // are expected of it, but with the prior's deviation, as it may have other functions.
-  void Use(const Plan& plan, const WorkloadProfile& profile, const TimeFactors& corrections,
-           const PriorDeviations& prior = {});
+  void Use(const Plan& plan, const WorkloadProfile& profile, const TimeFactors& corrections);
   // An earlier process estimated that so much was left at this iteration.
   void Resume(int64_t iteration, double remaining_seconds);
 
@@ -85,7 +83,7 @@ class OnlineEstimate {
   // Stretches of progress that were learnt from under this revision, by this process.
   int64_t stretches() const { return stretches_; }
   // From the end of `iteration` to the end of the job.
-  Forecast Remaining(int64_t iteration) const;
+  RemainingTime Remaining(int64_t iteration) const;
 
  private:
   enum Index : size_t { kCompute, kExchange, kStart };
@@ -98,7 +96,9 @@ class OnlineEstimate {
     double seconds = 0;
   };
 
-  // For a factor as large as it is now.
+  // Of the factors, as far from 1 as they are now, before anything is measured; `inflation`: of the
+  // variances.
+  void SetPriorCovariance(double inflation);
   double PriorVariance(size_t index) const;
   // The shares of compute and exchange in an iteration's expected time.
   Row IterationShares() const;
@@ -114,7 +114,6 @@ class OnlineEstimate {
 
   int revision_ = 0;
   TimeFactors made_with_;
-  PriorDeviations prior_;
   ExpectedTimes expected_;
   Row factors_ = {1, 1, 1};
   std::array<Row, kFactors> covariance_ = {};

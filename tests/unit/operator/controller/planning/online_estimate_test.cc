@@ -67,9 +67,12 @@ TEST(OnlineEstimate, WithoutASampleItIsThePrediction) {
   EXPECT_EQ(estimate.factors(), TimeFactors{});
   EXPECT_NEAR(estimate.Remaining(0).seconds, plan.predicted.seconds, 1e-9);
   EXPECT_DOUBLE_EQ(estimate.SecondsPerIteration(), 1);
-  // 12 % of 1600 + 40 s and of 400 s, and a quarter of 4 s and of 3 s.
+  // 12 % of the iterations with their evaluations, which are compute, and the deviations of the
+  // start, of checkpoints and of the release.
   EXPECT_NEAR(estimate.Remaining(0).deviation,
-              std::sqrt(std::pow(0.12 * 1640, 2) + std::pow(0.12 * 400, 2) + 1 + 0.5625), 2);
+              std::sqrt(std::pow(0.12 * 2040, 2) + std::pow(0.75, 2) + std::pow(0.15, 2) +
+                        std::pow(0.8, 2) + std::pow(0.4, 2)),
+              2);
 }
 
 TEST(OnlineEstimate, OfNoPlanNothingIsKnown) {
@@ -83,6 +86,17 @@ TEST(OnlineEstimate, OfNoPlanNothingIsKnown) {
   silent.predicted = {};
   estimate.Use(silent, {}, {});
   EXPECT_FALSE(estimate.known());
+}
+
+TEST(OnlineEstimate, OfAPlanThatPredictsWhatIsNoTimeNothingIsKnown) {
+  for (const double seconds :
+       {std::numeric_limits<double>::quiet_NaN(), std::numeric_limits<double>::infinity(), 1e300}) {
+    for (const TermKind& kind : kTermKinds) {
+      Plan plan = TestPlan();
+      plan.predicted[kind.term] = seconds;
+      EXPECT_FALSE(Fresh(plan).known()) << kind.field << " " << seconds;
+    }
+  }
 }
 
 TEST(OnlineEstimate, AConstantSpeedIsKnownToThreePerCentAfterATenthOfTheJob) {
@@ -117,7 +131,7 @@ TEST(OnlineEstimate, NoiseLeavesTheForecastNearAndItsDeviationHonest) {
       TimedRun run(&estimate);
       run.evaluation = 10 * truth;
       for (int stretch = 0; stretch < 20; ++stretch) run.Iterate(1, truth * varies(random));
-      const Forecast forecast = estimate.Remaining(200);
+      const RemainingTime forecast = estimate.Remaining(200);
       const double left = 1840 * truth + 3;
       errors.push_back(std::abs(forecast.seconds / left - 1));
       within += std::abs(forecast.seconds - left) < 1.645 * forecast.deviation;
