@@ -115,6 +115,9 @@ struct LookUpCheckpoint {
   bool intact = false;
 };
 struct CheckResults {};
+struct NoteDriftLook {
+  DriftLook look;
+};
 
 // --- Ending ---
 struct WriteReport {};
@@ -130,7 +133,7 @@ using Action =
                  EnsureProfileGroup, DeleteAllGroups, DeleteOneGroup, DeleteFunction,
                  SetFunctionCpu, AskFingerprint, StartTrainingSlice, StartProfileSlice, StopSlice,
                  ForgetSlice, CheckAdmission, ReadProfileCache, ImportResumed, LookIntoPlaceOfId,
-                 ClaimPlace, ReadRecords, LookUpCheckpoint, CheckResults, WriteReport, CleanUpStore,
-                 DeleteJobKey>;
+                 ClaimPlace, ReadRecords, LookUpCheckpoint, CheckResults, NoteDriftLook,
+                 WriteReport, CleanUpStore, DeleteJobKey>;
 
 }  // namespace lambdadnn
