@@ -67,7 +67,7 @@ const Row kRows[] = {
      Drift::kDiffers},
     {"CertainButSmall",
      [](DriftFacts& f) {
-       f.iteration_factor = 1.05;
+       f.iteration_factor = 1.04;
        f.iteration_deviation = 0.001;
      },
      Drift::kNone},
