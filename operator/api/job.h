@@ -15,6 +15,7 @@
 #include "common/base/phase_usage.h"
 #include "common/json/json_reader.h"
 #include "common/plan/plan.h"
+#include "common/plan/time_factors.h"
 #include "common/plan/training_values.h"
 #include "common/plan/workload.h"
 #include "operator/api/backend_kind.h"
@@ -206,7 +207,10 @@ struct ProgressStatus {
   std::optional<double> test_accuracy;
   double samples_per_second = 0;
   int progress_percentage = 0;
+  // Absent before the job has a plan and capacity, and once it is finished.
   std::optional<double> estimated_remaining_seconds;
+  // Of the whole job at its end; absent likewise, and where nothing has a price.
+  std::optional<double> estimated_cost;
   friend bool operator==(const ProgressStatus&, const ProgressStatus&) = default;
 };
 
@@ -263,6 +267,11 @@ struct ExecutionStatus {
   std::vector<BoundFunction> functions;
   // Of the newest controller that took the job over: older ones leave it alone.
   int64_t leader_epoch = 0;
+  // What the times of the profile were multiplied by for the plan in force, as the run until then
+  // had shown.
+  TimeFactors corrections;
+  // Changes of plan that were begun because the run differed from its prediction.
+  int drift_replans = 0;
   // The largest memory size with which a worker, and a server, ran out of memory: later plans give
   // more. 0 = none.
   int too_small_worker_mib = 0;

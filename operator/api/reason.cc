@@ -23,6 +23,7 @@ constexpr ReasonRow kRows[] = {
     {Reason::kUnsupportedByCluster, "UnsupportedByCluster", FailureKind::kUsage},
     {Reason::kExceedsCapacity, "ExceedsCapacity"},
     {Reason::kReplanning, "Replanning"},
+    {Reason::kPredictionDrift, "PredictionDrift", FailureKind::kJob, true},
     {Reason::kJobSuspended, "JobSuspended"},
     {Reason::kSpecValid, "SpecValid"},
     {Reason::kPlanned, "Planned"},

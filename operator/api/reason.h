@@ -24,6 +24,7 @@ enum class Reason {
   kUnsupportedByCluster,
   kExceedsCapacity,
   kReplanning,
+  kPredictionDrift,
   kJobSuspended,
   kSpecValid,
   kPlanned,

@@ -73,6 +73,25 @@ std::vector<BoundFunction> DecodeBinding(const Json& json, const std::string& pa
   });
 }
 
+// A plan was made with them: what no run shows is reported.
+TimeFactors DecodeFactors(const Json& json, const std::string& path, Errors* errors) {
+  constexpr double kMostFactor = 1e6;
+  TimeFactors factors;
+  JsonReader reader(json, path, errors);
+  for (const auto& [name, factor] : {std::pair{"compute", &factors.compute},
+                                     {"exchange", &factors.exchange},
+                                     {"start", &factors.start}}) {
+    double value = 1;
+    if (!reader.Optional(name, &value)) continue;
+    if (!(value >= 1 / kMostFactor && value <= kMostFactor)) {
+      reader.Report(name, "must be between 0.000001 and 1000000");
+      continue;
+    }
+    *factor = value;
+  }
+  return factors;
+}
+
 void DecodeExecution(const Json& json, const std::string& path, Errors* errors,
                      ExecutionStatus* execution) {
   JsonReader reader(json, path, errors);
@@ -90,6 +109,10 @@ void DecodeExecution(const Json& json, const std::string& path, Errors* errors,
     execution->functions = DecodeBinding(*functions, path + ".functions", errors);
   }
   reader.Optional("leaderEpoch", &execution->leader_epoch);
+  if (const Json* corrections = reader.Child("corrections")) {
+    execution->corrections = DecodeFactors(*corrections, path + ".corrections", errors);
+  }
+  reader.Optional("driftReplans", &execution->drift_replans);
   ReadMemoryMib(reader, "tooSmallWorkerMemory", &execution->too_small_worker_mib);
   ReadMemoryMib(reader, "tooSmallServerMemory", &execution->too_small_server_mib);
   reader.Optional("jobId", &execution->job_id);
@@ -129,6 +152,8 @@ void DecodeProgress(const Json& json, const std::string& path, Errors* errors,
   reader.Optional("samplesPerSecond", &progress->samples_per_second);
   reader.Optional("progressPercentage", &progress->progress_percentage);
   reader.Optional("estimatedRemainingSeconds", &progress->estimated_remaining_seconds);
+  double cost = 0;
+  if (reader.Optional("estimatedCost", &cost)) progress->estimated_cost = std::max(0.0, cost);
 }
 
 void DecodeUsage(const Json& json, const std::string& path, Errors* errors, UsageStatus* usage) {
@@ -181,6 +206,12 @@ Json EncodeExecution(const ExecutionStatus& execution) {
                {"functions", EncodeBinding(execution.functions)},
                {"leaderEpoch", execution.leader_epoch}};
   if (execution.planned_for) json["plannedFor"] = EncodePlannedInputs(*execution.planned_for);
+  if (const TimeFactors& factors = execution.corrections; factors != TimeFactors{}) {
+    json["corrections"] = {{"compute", FormatAmount(factors.compute)},
+                           {"exchange", FormatAmount(factors.exchange)},
+                           {"start", FormatAmount(factors.start)}};
+  }
+  if (execution.drift_replans > 0) json["driftReplans"] = execution.drift_replans;
   if (execution.start_checkpoint) json["startCheckpoint"] = *execution.start_checkpoint;
   PutMemoryMib(&json, "tooSmallWorkerMemory", execution.too_small_worker_mib);
   PutMemoryMib(&json, "tooSmallServerMemory", execution.too_small_server_mib);
@@ -222,6 +253,7 @@ Json EncodeProgress(const ProgressStatus& progress) {
     json["estimatedRemainingSeconds"] =
         static_cast<int64_t>(std::llround(*progress.estimated_remaining_seconds));
   }
+  if (progress.estimated_cost) json["estimatedCost"] = FormatAmount(*progress.estimated_cost);
   Json metrics = Json::array();
   for (const char* name : {"loss", "testAccuracy", "samplesPerSecond"}) {
     const auto value = json.find(name);

@@ -406,6 +406,11 @@ bool FakeFunctions::ReadsStart(std::vector<std::pair<Instance*, Slice*>>& member
   return false;
 }
 
+double FakeFunctions::IterationsAfter(const ExecutionPlan& plan, double seconds) const {
+  return options_.iterations_after ? options_.iterations_after(plan, seconds)
+                                   : seconds / options_.iteration_seconds;
+}
+
 void FakeFunctions::AdvanceRound(std::vector<std::pair<Instance*, Slice*>>& members) {
   const SliceRequest& request = members.front().second->request;
   const ExecutionPlan& plan = request.plan;
@@ -430,7 +435,7 @@ void FakeFunctions::AdvanceRound(std::vector<std::pair<Instance*, Slice*>>& memb
   if (!ReadsStart(members)) return;
   const double elapsed = ToSeconds(clock_.Now() - begin);
   int64_t iteration =
-      request.first_iteration + static_cast<int64_t>(elapsed / options_.iteration_seconds);
+      request.first_iteration + static_cast<int64_t>(IterationsAfter(plan, elapsed));
   iteration = std::min(iteration, plan.iterations);
   if (stuck_at.has_value() && request.incarnation < stuck_incarnations) {
     iteration = std::min(iteration, *stuck_at);
@@ -438,7 +443,7 @@ void FakeFunctions::AdvanceRound(std::vector<std::pair<Instance*, Slice*>>& memb
   int64_t& done = round_iteration_[RoundKey(request)];
   done = std::max(done, request.first_iteration);
   const int64_t every = std::max<int64_t>(
-      1, static_cast<int64_t>(options_.checkpoint_seconds / options_.iteration_seconds));
+      1, static_cast<int64_t>(IterationsAfter(plan, options_.checkpoint_seconds)));
   for (; done < iteration; ++done) {
     ++iterations_done_;
     for (auto& [instance, slice] : members) {

@@ -26,6 +26,8 @@ namespace lambdadnn {
 struct FakeFunctionsOptions {
   double start_seconds = 0.5;
   double iteration_seconds = 0.1;
+  // In place of that: iterations that a round has done after so many seconds; never fewer later.
+  std::function<double(const ExecutionPlan& plan, double seconds)> iterations_after = {};
   double checkpoint_seconds = 2;  // between checkpoints
   // Samples a second of a profiling function, per MiB of its quota at 1000 mCPU a GiB.
   double samples_per_second_per_mib = 1;
@@ -177,6 +179,7 @@ class FakeFunctions final : public FunctionBackend, public ClusterBound, public 
   // False: the checkpoint that the round begins with is damaged, and every slice has failed of it.
   bool ReadsStart(std::vector<std::pair<Instance*, Slice*>>& members);
   void AdvanceRound(std::vector<std::pair<Instance*, Slice*>>& members);
+  double IterationsAfter(const ExecutionPlan& plan, double seconds) const;
   void EndRound(std::vector<std::pair<Instance*, Slice*>>& members, int64_t iteration,
                 SliceOutcome outcome);
   void WriteCheckpoint(const SliceRequest& request, int64_t iteration);

@@ -105,6 +105,44 @@ std::string AccuracyChart(const Json& report) {
   return RenderLineChart({"Test accuracy", "epoch", "per cent", {accuracy}, {}, {}});
 }
 
+// How long the whole job was expected to take: by each plan while it was in force, and by what was
+// known at the time.
+std::string ExpectedTimeChart(const Json& report) {
+  LineSeries estimate{"estimated", "series-2", {}};
+  for (const Json& point : ListAt(report, "curves.estimates")) {
+    const auto time = NumberAt(point, "time");
+    const auto seconds = NumberAt(point, "seconds");
+    if (!time || !seconds) continue;
+    estimate.points.emplace_back(*time, *seconds);
+  }
+  if (estimate.points.empty()) return "";
+  LineSeries predicted{"predicted", "series-1", {}};
+  LineSeries high{"p90", "series-3", {}};
+  const Json& plans = ListAt(report, "plans");
+  for (size_t i = 0; i < plans.size(); ++i) {
+    const auto begin = NumberAt(plans[i], "atSeconds");
+    const auto end = i + 1 < plans.size() ? NumberAt(plans[i + 1], "atSeconds")
+                                          : NumberAt(report, "actual.seconds");
+    const auto seconds = NumberAt(plans[i], "predicted.seconds");
+    if (!begin || !end || !seconds) continue;
+    predicted.points.emplace_back(*begin, *seconds);
+    predicted.points.emplace_back(*end, *seconds);
+    // Only the plan in force has its deviation in the report.
+    const auto p90 = NumberAt(report, "plan.predicted.p90Seconds");
+    if (!p90 || i + 1 < plans.size()) continue;
+    high.points.emplace_back(*begin, *p90);
+    high.points.emplace_back(*end, *p90);
+  }
+  LineChart chart{"Time of the whole job, as expected while it ran",
+                  "seconds of the job",
+                  "seconds",
+                  {predicted, estimate},
+                  {},
+                  {}};
+  if (!high.points.empty()) chart.series.push_back(high);
+  return RenderLineChart(chart);
+}
+
 std::string Timeline(const Json& report) {
   std::vector<TimelineRow> rows;
   for (const Json& function : ListAt(report, "timeline")) {
@@ -280,6 +318,7 @@ std::string RenderReportHtml(const Json& report) {
   html += Card(RenderPhaseBars("Predicted and actual time by phase, seconds", PhasesOf(report)),
                "No phase was measured.");
   html += Card(Pareto(report), "The planner compared no other plans.");
+  html += Card(ExpectedTimeChart(report), "Nothing was estimated while the job ran.");
   html += Card(Timeline(report), "No function was started.", true);
   html += Card(Phases(report), "No function told what it spent.", true);
   html += Card(Requests(report), "");

@@ -72,6 +72,7 @@ class ActionExecutor {
   Result<Next> Do(Pass* pass, const ReadRecords& action);
   Result<Next> Do(Pass* pass, const LookUpCheckpoint& action);
   Result<Next> Do(Pass* pass, const CheckResults& action);
+  Result<Next> Do(Pass* pass, const NoteDriftLook& action);
   Result<Next> Do(Pass* pass, const WriteReport& action);
   Result<Next> Do(Pass* pass, const CleanUpStore& action);
   Result<Next> Do(Pass* pass, const DeleteJobKey& action);

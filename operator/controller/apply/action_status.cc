@@ -90,6 +90,11 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const WriteDecision&
   return Next::kYield;
 }
 
+Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const NoteDriftLook& action) {
+  pass->memory->memo.drift_look = action.look;
+  return Next::kDecideAgain;
+}
+
 Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const DeleteJobObject&) {
   const Status deleted = dependencies_.kube.Delete(ServerlessTrainingJobType(), pass->name,
                                                    pass->snapshot.job.metadata.uid);

@@ -47,7 +47,8 @@ Json TimelineOf(const JobHistory& history) {
 }
 
 Json CurvesOf(const JobHistory& history) {
-  Json curves = {{"iterations", Json::array()}, {"evaluations", Json::array()}};
+  Json curves = {
+      {"iterations", Json::array()}, {"evaluations", Json::array()}, {"estimates", Json::array()}};
   for (const IterationPoint& point : history.iterations().Points()) {
     curves["iterations"].push_back({{"iteration", point.iteration},
                                     {"epoch", point.epoch},
@@ -59,6 +60,12 @@ Json CurvesOf(const JobHistory& history) {
                                      {"loss", point.loss},
                                      {"accuracy", point.accuracy},
                                      {"time", point.time}});
+  }
+  for (const EstimatePoint& point : history.estimates().Points()) {
+    curves["estimates"].push_back({{"iteration", point.iteration},
+                                   {"time", point.time},
+                                   {"seconds", point.seconds},
+                                   {"deviationSeconds", point.deviation}});
   }
   return curves;
 }

@@ -127,6 +127,9 @@ struct LookUpCheckpoint {
   bool intact = false;
 };
 struct CheckResults {};
+struct NoteDriftLook {
+  DriftLook look;
+};
 
 // --- Ending ---
 struct WriteReport {};
@@ -143,6 +146,7 @@ using Action =
                  SetFunctionCpu, AskFingerprint, StartTrainingSlice, StartProfileSlice,
                  EndProfiling, StopSlice, ForgetSlice, CheckAdmission, ReadMeasurements,
                  DropKeptProfile, ImportResumed, LookIntoPlaceOfId, ClaimPlace, ReadRecords,
-                 LookUpCheckpoint, CheckResults, WriteReport, CleanUpStore, DeleteJobKey>;
+                 LookUpCheckpoint, CheckResults, NoteDriftLook, WriteReport, CleanUpStore,
+                 DeleteJobKey>;
 
 }  // namespace lambdadnn

@@ -11,6 +11,8 @@
 // stopped, the incarnation grows, and all start at the newest complete checkpoint.
 #pragma once
 
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "operator/controller/decide/action.h"
@@ -40,6 +42,9 @@ std::vector<Action> DecideRun(const JobSnapshot& snapshot);
 // platform, or it is on its way to the next plan.
 bool NeedsReplan(const Job& job, const Platform& platform);
 std::vector<Action> DecideReplan(const JobSnapshot& snapshot);
+// Of a job that trains: where the run differs from its plan's prediction, another plan that is
+// worth its switch; nullopt = the job goes on.
+std::optional<std::vector<Action>> DecideDrift(const JobSnapshot& snapshot);
 std::vector<Action> DecideSuspend(const JobSnapshot& snapshot);
 // Until the job has capacity reserved for its functions; nullopt = it is started.
 std::optional<std::vector<Action>> AwaitReservation(const JobSnapshot& snapshot);
@@ -68,6 +73,10 @@ std::vector<Action> ReleaseReservation(const JobSnapshot& snapshot);
 // it waits for that.
 std::optional<std::vector<Action>> QuiesceBeforeOtherReservation(const JobSnapshot& snapshot,
                                                                  const Plan& plan);
+// Of a started job: the capacity that this plan needs beyond its reservation is not there.
+bool LacksCapacity(const JobSnapshot& snapshot, const Plan& plan);
+// "iterations take 2.90 times as long as predicted".
+std::string DescribeDrift(const JobSnapshot& snapshot);
 // Once it has no function left: with capacity for `plan` the job stays started, else `write` puts
 // it back into the queue.
 void ChangeReservation(const JobSnapshot& snapshot, const Plan& plan, WriteDecision* write);

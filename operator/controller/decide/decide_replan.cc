@@ -14,10 +14,26 @@
 namespace lambdadnn {
 namespace {
 
-bool IsUnderWay(const Job& job) {
+bool StopsFor(const Job& job, Reason reason) {
   const Condition* condition = FindCondition(job, kConditionProvisioned);
-  return condition != nullptr && condition->status == "False" &&
-         HasReason(*condition, Reason::kReplanning);
+  return condition != nullptr && condition->status == "False" && HasReason(*condition, reason);
+}
+
+// Because the run differs from its prediction, and for nothing else.
+bool IsForDrift(const Job& job) {
+  return StopsFor(job, Reason::kPredictionDrift) && !PlanIsOutOfDate(job);
+}
+
+bool IsUnderWay(const Job& job) {
+  return StopsFor(job, Reason::kReplanning) || StopsFor(job, Reason::kPredictionDrift);
+}
+
+// For what the profile is corrected in further plans.
+TimeFactors CorrectionsOf(const JobSnapshot& snapshot) {
+  const JobStatus& status = snapshot.job.status;
+  const OnlineEstimate& estimate = snapshot.observations->estimate;
+  const bool known = estimate.known() && estimate.revision() == status.plan->revision;
+  return known ? estimate.corrections() : status.execution.corrections;
 }
 
 struct Replanned {
@@ -26,7 +42,8 @@ struct Replanned {
 };
 
 Replanned PlanFrom(const JobSnapshot& snapshot, int64_t first_iteration) {
-  const Job& job = snapshot.job;
+  Job job = snapshot.job;
+  job.status.execution.corrections = CorrectionsOf(snapshot);
   const double elapsed = ActiveSeconds(job, snapshot.wall);
   const double spent = snapshot.meter.Spent();
   PlannerInput input =
@@ -58,6 +75,7 @@ std::string ReasonOf(const JobSnapshot& snapshot) {
   if (!TooSmall(job, *job.status.plan).empty()) {
     return "functions ran out of memory and were killed";
   }
+  if (IsForDrift(job)) return DescribeDrift(snapshot);
   const std::optional<PlannedInputs>& planned_for = job.status.execution.planned_for;
   const int64_t epochs = PlannedInputsOf(job.spec, job.status.execution).epochs;
   const bool same = !planned_for.has_value() || planned_for->epochs == epochs ||
@@ -89,28 +107,56 @@ std::vector<Action> KeepDespite(const JobSnapshot& snapshot, const std::string& 
   }
   WriteDecision keep = KeepPlan(snapshot, "no other plan");
   const int revision = job.status.plan->revision;
-  keep.conditions.push_back(
-      MakeCondition(kConditionDegraded, true, Reason::kReplanInfeasible,
-                    "the changed objective or epochs cannot be met, the job goes on under plan "
-                    "revision " +
-                        std::to_string(revision) + " for " +
-                        std::to_string(job.status.plan->iterations) + " iterations: " + obstacle));
+  const bool drifted = IsForDrift(job);
+  const std::string what = drifted
+                               ? DescribeDrift(snapshot) + ", and no plan meets the objective now"
+                               : "the changed objective or epochs cannot be met";
+  keep.conditions.push_back(MakeCondition(
+      kConditionDegraded, true, drifted ? Reason::kPredictionDrift : Reason::kReplanInfeasible,
+      what + ", the job goes on under plan revision " + std::to_string(revision) + " for " +
+          std::to_string(job.status.plan->iterations) + " iterations: " + obstacle));
   keep.conditions.push_back(MakeCondition(
       kConditionProvisioned, true, Reason::kPlanKept,
       "plan revision " + std::to_string(revision) + " stays: " + DescribePlan(*job.status.plan)));
   return {keep};
 }
 
+// Because no plan was found.
+bool IsDegradedByPlan(const Job& job) {
+  const Condition* degraded = FindCondition(job, kConditionDegraded);
+  return degraded != nullptr && degraded->status == "True" &&
+         (HasReason(*degraded, Reason::kReplanInfeasible) ||
+          HasReason(*degraded, Reason::kPredictionDrift));
+}
+
 std::vector<Action> KeepTheSame(const JobSnapshot& snapshot) {
   WriteDecision keep = KeepPlan(snapshot, "the same plan again");
-  keep.conditions.push_back(MakeCondition(kConditionProvisioned, true, Reason::kPlanKept,
-                                          "the changed objective leads to the plan in force: " +
-                                              DescribePlan(*snapshot.job.status.plan)));
-  const Condition* degraded = FindCondition(snapshot.job, kConditionDegraded);
-  if (degraded != nullptr && HasReason(*degraded, Reason::kReplanInfeasible)) {
+  keep.conditions.push_back(MakeCondition(
+      kConditionProvisioned, true, Reason::kPlanKept,
+      std::string(IsForDrift(snapshot.job) ? "what the run has shown" : "the changed objective") +
+          " leads to the plan in force: " + DescribePlan(*snapshot.job.status.plan)));
+  if (IsDegradedByPlan(snapshot.job)) {
     keep.conditions.push_back(MakeCondition(kConditionDegraded, false, Reason::kRecovered,
                                             "the objective can be met under the plan in force"));
   }
+  return {keep};
+}
+
+// A better plan is not worth waiting for: the job has functions now. Empty = there is capacity, or
+// slices have been told to stop already.
+std::vector<Action> KeepWithoutCapacity(const JobSnapshot& snapshot, const Round& round) {
+  const Job& job = snapshot.job;
+  for (const auto& [invocation, slice] : snapshot.observations->slices) {
+    const bool goes_on = slice.record == nullptr && !snapshot.memo->stops.contains(invocation);
+    if (!InRound(slice, round) || !goes_on) return {};
+  }
+  const Replanned replanned = PlanFrom(snapshot, snapshot.observations->iteration);
+  if (!replanned.plan || !LacksCapacity(snapshot, *replanned.plan)) return {};
+  WriteDecision keep = KeepPlan(snapshot, "no capacity for another plan");
+  keep.conditions.push_back(
+      MakeCondition(kConditionProvisioned, true, Reason::kPlanKept,
+                    "plan revision " + std::to_string(job.status.plan->revision) +
+                        " stays, as there is no capacity for " + DescribePlan(*replanned.plan)));
   return {keep};
 }
 
@@ -169,16 +215,16 @@ std::vector<Action> Finish(const JobSnapshot& snapshot, const ExecutionStatus& e
   write.plan = replanned.plan;
   write.execution = execution;
   write.execution->planned_for = PlannedInputsOf(job.spec, execution);
+  write.execution->corrections = CorrectionsOf(snapshot);
   ChangeReservation(snapshot, *write.plan, &write);
   AddToLog(snapshot, ReasonOf(snapshot), &write);
   write.conditions.push_back(MakeCondition(
       kConditionProvisioned, true, Reason::kReplanned,
       "plan revision " + std::to_string(write.plan->revision) + " from iteration " +
           std::to_string(write.plan->first_iteration) + " on: " + DescribePlan(*write.plan)));
-  const Condition* degraded = FindCondition(job, kConditionDegraded);
-  if (degraded != nullptr && HasReason(*degraded, Reason::kReplanInfeasible)) {
+  if (IsDegradedByPlan(job)) {
     write.conditions.push_back(MakeCondition(kConditionDegraded, false, Reason::kRecovered,
-                                             "there is a plan for the changed objective"));
+                                             "there is a plan that meets the objective"));
   }
   return {write};
 }
@@ -215,6 +261,10 @@ std::vector<Action> DecideReplan(const JobSnapshot& snapshot) {
   // The last slices finished before the stop reached them: the job is done.
   if (view.finished && snapshot.memo->records_read == round) return DecideRun(snapshot);
   if (!IsUnderWay(job)) return Begin(snapshot);
+  if (IsForDrift(job)) {
+    std::vector<Action> keep = KeepWithoutCapacity(snapshot, round);
+    if (!keep.empty()) return keep;
+  }
   if (auto actions = Quiesce(snapshot, view); actions.has_value()) return *actions;
   const QuiescePoint place = FindQuiescePoint(snapshot);
   if (place.look_up.has_value()) return {*place.look_up};

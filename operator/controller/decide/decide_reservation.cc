@@ -11,7 +11,14 @@ Reservation ReservationNow(const JobSnapshot& snapshot) {
                        snapshot.observations->queue.capacity);
 }
 
-bool MustWait(const JobSnapshot& snapshot, const Plan& plan) {
+void StopClock(const JobSnapshot& snapshot, WriteDecision* write) {
+  write->start_time = "";
+  write->execution->active_seconds = ActiveSeconds(snapshot.job, snapshot.wall);
+}
+
+}  // namespace
+
+bool LacksCapacity(const JobSnapshot& snapshot, const Plan& plan) {
   const Platform& platform = snapshot.options->platform;
   const Reservation reservation = ReservationOf(plan, platform);
   return IsStarted(snapshot.job) && NeedsMore(reservation, ReservationNow(snapshot)) &&
@@ -19,13 +26,6 @@ bool MustWait(const JobSnapshot& snapshot, const Plan& plan) {
              snapshot.observations->queue, reservation,
              SecondsLeft(plan.predicted.seconds, ActiveSeconds(snapshot.job, snapshot.wall)));
 }
-
-void StopClock(const JobSnapshot& snapshot, WriteDecision* write) {
-  write->start_time = "";
-  write->execution->active_seconds = ActiveSeconds(snapshot.job, snapshot.wall);
-}
-
-}  // namespace
 
 std::optional<std::vector<Action>> AwaitReservation(const JobSnapshot& snapshot) {
   if (IsStarted(snapshot.job)) return std::nullopt;
@@ -60,13 +60,14 @@ std::vector<Action> ReleaseReservation(const JobSnapshot& snapshot) {
 
 std::optional<std::vector<Action>> QuiesceBeforeOtherReservation(const JobSnapshot& snapshot,
                                                                  const Plan& plan) {
-  if (!MustWait(snapshot, plan) || !AnyLiveInstance(*snapshot.observations)) return std::nullopt;
+  if (!LacksCapacity(snapshot, plan) || !AnyLiveInstance(*snapshot.observations))
+    return std::nullopt;
   return std::vector<Action>{DeleteAllGroups{}};
 }
 
 void ChangeReservation(const JobSnapshot& snapshot, const Plan& plan, WriteDecision* write) {
   if (!IsStarted(snapshot.job)) return;
-  if (MustWait(snapshot, plan)) {
+  if (LacksCapacity(snapshot, plan)) {
     StopClock(snapshot, write);
   } else {
     write->reservation = ReservationOf(plan, snapshot.options->platform);

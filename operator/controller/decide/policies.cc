@@ -133,6 +133,8 @@ Decision Replan(const JobSnapshot& snapshot) {
                                                                : std::nullopt;
 }
 
+Decision FollowDrift(const JobSnapshot& snapshot) { return DecideDrift(snapshot); }
+
 Decision Run(const JobSnapshot& snapshot) { return DecideRun(snapshot); }
 
 constexpr Policy kPolicies[] = {
@@ -158,6 +160,7 @@ constexpr Policy kPolicies[] = {
     {"MeasureProfile", MeasureProfile},
     {"Plan", MakePlan},
     {"Replan", Replan},
+    {"FollowDrift", FollowDrift},
     {"Run", Run},
 };
 

@@ -11,6 +11,7 @@
 #include "operator/api/job_id.h"
 #include "operator/controller/decide/decide.h"
 #include "operator/controller/observe/pending_functions.h"
+#include "operator/controller/planning/planning.h"
 #include "operator/resources/function_groups.h"
 
 namespace lambdadnn {
@@ -51,6 +52,35 @@ void Set(JobStatus* status, const JobSnapshot& snapshot, Condition condition) {
   SetCondition(&status->conditions, std::move(condition), snapshot.wall);
 }
 
+// What is left of a job that has capacity for its plan, in time and in money.
+void AddEstimate(const JobSnapshot& snapshot, bool ending, JobStatus* status) {
+  ProgressStatus& progress = status->progress;
+  progress.estimated_remaining_seconds.reset();
+  progress.estimated_cost.reset();
+  if (status->start_time.empty() || !status->completion_time.empty() || ending) return;
+  const Plan& plan = *status->plan;
+  OnlineEstimate estimate = snapshot.observations->estimate;
+  // The plan may be of this very decision.
+  if (status->profile) estimate.Use(plan, *status->profile, status->execution.corrections);
+  double seconds = 0;
+  if (estimate.known()) {
+    seconds = estimate.Remaining(progress.iteration).seconds;
+  } else if (progress.samples_per_second > 0) {
+    seconds = static_cast<double>(plan.iterations - progress.iteration) * plan.global_batch_size /
+              progress.samples_per_second;
+  } else {
+    return;
+  }
+  // A rate that has only begun to be measured says nothing.
+  if (!(seconds >= 0 && seconds < kLongestEstimateSeconds)) return;
+  progress.estimated_remaining_seconds = std::ceil(seconds);
+  const Platform& platform = snapshot.options->platform;
+  if (AllZero(platform.prices)) return;
+  const double cost =
+      snapshot.meter.Spent() + RemainingCost(*status, platform, progress.iteration, seconds);
+  if (std::isfinite(cost)) progress.estimated_cost = std::max(0.0, cost);
+}
+
 void AddProgress(const JobSnapshot& snapshot, JobStatus* status) {
   ProgressStatus& progress = status->progress;
   if (!status->plan.has_value()) return;
@@ -68,14 +98,6 @@ void AddProgress(const JobSnapshot& snapshot, JobStatus* status) {
   progress.samples_per_second = snapshot.meter.samples_per_second;
   progress.progress_percentage =
       plan.iterations > 0 ? static_cast<int>(100 * progress.iteration / plan.iterations) : 0;
-  progress.estimated_remaining_seconds.reset();
-  const double rate = progress.samples_per_second;
-  if (rate > 0 && plan.global_batch_size > 0) {
-    const double left = static_cast<double>(plan.iterations - progress.iteration);
-    const double seconds = std::ceil(left * plan.global_batch_size / rate);
-    // A rate that has only begun to be measured says nothing.
-    if (seconds < kLongestEstimateSeconds) progress.estimated_remaining_seconds = seconds;
-  }
 }
 
 // Why functions of these groups cannot be used, if there is a reason beside that they take their
@@ -275,6 +297,7 @@ JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decisi
   status.phase = PhaseOf(snapshot, job);
   AddProgress(snapshot, &status);
   const bool ending = IsEnding(job);
+  if (status.plan.has_value()) AddEstimate(snapshot, ending, &status);
   AddFunctions(snapshot, ending, &status);
   BeginReady(snapshot, &status);
   AddRunning(snapshot, ending, &status);

@@ -129,6 +129,9 @@ struct Describe {
   Json operator()(const ReadRecords&) const { return {{"action", "ReadRecords"}}; }
   Json operator()(const LookUpCheckpoint&) const { return {{"action", "LookUpCheckpoint"}}; }
   Json operator()(const CheckResults&) const { return {{"action", "CheckResults"}}; }
+  Json operator()(const NoteDriftLook& a) const {
+    return {{"action", "NoteDriftLook"}, {"iteration", a.look.iteration}};
+  }
   Json operator()(const WriteReport&) const { return {{"action", "WriteReport"}}; }
   Json operator()(const CleanUpStore& a) const {
     return {{"action", "CleanUpStore"}, {"keepCheckpoints", a.keep_checkpoints}};

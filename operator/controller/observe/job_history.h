@@ -64,6 +64,14 @@ struct EvaluationPoint {
   double time = 0;
 };
 
+// What was expected of the whole job while it ran.
+struct EstimatePoint {
+  int64_t iteration = 0;
+  double time = 0;
+  double seconds = 0;    // of activity, at the job's end
+  double deviation = 0;  // of these, one standard deviation
+};
+
 // From one start of the job's time until it stops (suspended, queued again): when which second of
 // activity was.
 struct ActiveStretch {
@@ -96,16 +104,19 @@ class JobHistory {
   News ObserveLine(const Role& role, const ProgressLine& line, int workers, double time);
   // False when this record was added before.
   bool ObserveRecord(const SliceFact& slice, const Gang& gang, double time);
+  void ObserveEstimate(const EstimatePoint& point) { estimates_.Add(point); }
   // While the job's time runs.
   void ObserveTime(double time, WallTime wall);
 
   using Iterations = ChartSeries<IterationPoint, &IterationPoint::iteration>;
   using Evaluations = ChartSeries<EvaluationPoint, &EvaluationPoint::epoch>;
+  using Estimates = ChartSeries<EstimatePoint, &EstimatePoint::iteration>;
   const std::map<std::string, FunctionEntry>& functions() const { return functions_; }
   // 0 while all of them run; nullopt before there is one.
   std::optional<double> LastSliceEnd() const;
   const Iterations& iterations() const { return iterations_; }
   const Evaluations& evaluations() const { return evaluations_; }
+  const Estimates& estimates() const { return estimates_; }
   // In the order of time; beyond so many the oldest are dropped.
   static constexpr size_t kMaxStretches = 256;
   const std::vector<ActiveStretch>& stretches() const { return stretches_; }
@@ -148,6 +159,7 @@ class JobHistory {
   std::map<std::string, FunctionEntry> functions_;
   Iterations iterations_;
   Evaluations evaluations_;
+  Estimates estimates_;
   std::vector<ActiveStretch> stretches_;
   int64_t changes_ = 0;
   std::map<int64_t, std::map<int, EvaluationPart>> parts_;  // epoch -> rank

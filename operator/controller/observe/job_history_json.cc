@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // JobHistory <-> JSON: an internal form, read back only by the same program.
+#include <algorithm>
+
 #include "common/json/dump_json.h"
 #include "common/json/memory_field.h"
 #include "common/protocol/usage_codec.h"
@@ -83,6 +85,13 @@ bool IsWallTime(const Json& json) {
   return json.is_number() && json.get<double>() >= 0 && json.get<double>() < kMostSeconds;
 }
 
+// A whole number and three numbers.
+bool IsIndexedPoint(const Json& item) {
+  return item.is_array() && item.size() == 4 && item[0].is_number_integer() &&
+         std::all_of(item.begin() + 1, item.end(),
+                     [](const Json& each) { return each.is_number(); });
+}
+
 const Json& Items(JsonReader& reader, const char* name) {
   static const Json empty = Json::array();
   const Json* child = reader.Child(name);
@@ -121,6 +130,10 @@ Json JobHistory::ToJson() const {
   Json& evaluations = json["evaluations"] = Json::array();
   for (const EvaluationPoint& point : evaluations_.Points()) {
     evaluations.push_back({point.epoch, point.loss, point.accuracy, point.time});
+  }
+  Json& estimates = json["estimates"] = Json::array();
+  for (const EstimatePoint& point : estimates_.Points()) {
+    estimates.push_back({point.iteration, point.time, point.seconds, point.deviation});
   }
   Json& recorded = json["recorded"] = Json::array();
   for (const auto& [invocation, added] : recorded_) recorded.push_back(invocation);
@@ -177,12 +190,14 @@ std::optional<JobHistory> JobHistory::FromJson(const Json& json) {
                              item[3].get<double>()});
   }
   for (const Json& item : Items(reader, "evaluations")) {
-    if (!item.is_array() || item.size() != 4 || !item[0].is_number_integer()) return std::nullopt;
-    for (size_t i = 1; i < 4; ++i) {
-      if (!item[i].is_number()) return std::nullopt;
-    }
+    if (!IsIndexedPoint(item)) return std::nullopt;
     history.evaluations_.Add({item[0].get<int64_t>(), item[1].get<double>(), item[2].get<double>(),
                               item[3].get<double>()});
+  }
+  for (const Json& item : Items(reader, "estimates")) {
+    if (!IsIndexedPoint(item)) return std::nullopt;
+    history.estimates_.Add({item[0].get<int64_t>(), item[1].get<double>(), item[2].get<double>(),
+                            item[3].get<double>()});
   }
   for (const Json& item : Items(reader, "recorded")) {
     if (item.is_string()) history.recorded_[item.get<std::string>()] = true;

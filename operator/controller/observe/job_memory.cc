@@ -99,6 +99,7 @@ void JobMemory::WarnOf(const JobReading& reading) {
 }
 
 void JobMemory::Begin(const Job& job, Instant now, WallTime wall) {
+  const bool first_pass = !started;
   if (!started) {
     started = true;
     progress_written = now;
@@ -107,6 +108,14 @@ void JobMemory::Begin(const Job& job, Instant now, WallTime wall) {
     meter.loss = job.status.progress.loss;
     observations.iteration = job.status.progress.iteration;
     observations.iteration_at = now;
+  }
+  if (job.status.plan.has_value() && job.status.profile.has_value()) {
+    observations.estimate.Use(*job.status.plan, *job.status.profile,
+                              job.status.execution.corrections);
+    const ProgressStatus& told = job.status.progress;
+    if (first_pass && told.estimated_remaining_seconds.has_value()) {
+      observations.estimate.Resume(told.iteration, *told.estimated_remaining_seconds);
+    }
   }
   // Re-based at each change of start time, so that sub-second differences stay true in between.
   const double offset = ActiveSeconds(job, wall);
@@ -237,6 +246,13 @@ void JobMemory::AddRecord(SliceFact* slice, const Job& job, const Platform& plat
     }
   }
   ChargeSlice(slice, platform);
+  OnlineEstimate& estimate = observations.estimate;
+  if (slice->role.kind == RoleKind::kWorker && slice->plan_revision == estimate.revision()) {
+    const auto spent = [&](Phase phase) { return record.phases[phase].wall_seconds; };
+    estimate.ObserveSlice(record.next_iteration - slice->first_iteration, spent(Phase::kCompute),
+                          spent(Phase::kPush) + spent(Phase::kWait) + spent(Phase::kPull),
+                          Workers(job));
+  }
   Json event = EventBase("slice", job, Time(now));
   event["uid"] = slice->instance_uid;
   event["role"] = slice->role.Name();
@@ -274,12 +290,9 @@ void JobMemory::ObserveSlices(const std::vector<SliceView>& views, const Job& jo
       }
     }
     if (view.last.has_value()) {
-      slice.last = view.last;
       const bool counts = job.status.plan.has_value() && IsRoot(slice.role, *job.status.plan);
-      if (counts && view.last->iteration > observations.iteration) {
-        observations.iteration = view.last->iteration;
-        observations.iteration_at = now;
-      }
+      if (counts) ObserveProgress(slice, view.last->iteration, job, now);
+      slice.last = view.last;
     }
     slice.phase = view.phase;
     slice.last_heard = std::max(slice.last_heard, view.last_heard);
@@ -303,6 +316,31 @@ void JobMemory::ObserveSlices(const std::vector<SliceView>& views, const Job& jo
   if (job.status.plan.has_value()) {
     meter.samples_per_second = history.RecentSamplesPerSecond(job.status.plan->global_batch_size);
   }
+}
+
+void JobMemory::ObserveProgress(const SliceFact& slice, int64_t iteration, const Job& job,
+                                Instant now) {
+  OnlineEstimate& estimate = observations.estimate;
+  const Plan& plan = *job.status.plan;
+  const bool counts = slice.plan_revision == plan.revision && iteration > slice.first_iteration;
+  const bool begins = !slice.last.has_value() || slice.last->iteration <= slice.first_iteration;
+  if (counts && begins) {
+    estimate.Interrupt();
+    const bool of_plan = slice.first_iteration == plan.first_iteration &&
+                         observations.iteration <= plan.first_iteration;
+    if (of_plan && history.functions_ready_at > 0) {
+      const auto done = static_cast<double>(iteration - slice.first_iteration);
+      estimate.ObserveStart(Time(now) - history.planned_at - done * estimate.SecondsPerIteration());
+    }
+  }
+  if (counts) estimate.ObserveProgress(iteration, ToSeconds(now.time_since_epoch()));
+  if (iteration <= observations.iteration) return;
+  observations.iteration = iteration;
+  observations.iteration_at = now;
+  if (!counts || !estimate.known()) return;
+  const RemainingTime remaining = estimate.Remaining(iteration);
+  history.ObserveEstimate(
+      {iteration, Time(now), Time(now) + remaining.seconds, remaining.deviation});
 }
 
 void JobMemory::ObserveFingerprints(const std::vector<FingerprintAnswer>& answers, Instant now) {

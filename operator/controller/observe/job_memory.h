@@ -119,6 +119,8 @@ class JobMemory {
   std::string TakeLeftAlone() { return std::exchange(left_alone_, ""); }
 
  private:
+  // A root of the plan in force has done this iteration.
+  void ObserveProgress(const SliceFact& slice, int64_t iteration, const Job& job, Instant now);
   // How a call to the instance ended.
   void NoteCall(const std::string& instance_uid, const Status& error, Instant now);
   // Once for each thing that cannot be read.

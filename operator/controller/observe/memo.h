@@ -47,6 +47,12 @@ struct StoreOfFunctions {
   friend bool operator==(const StoreOfFunctions&, const StoreOfFunctions&) = default;
 };
 
+// When this process looked for a better plan than the one in force, and found none.
+struct DriftLook {
+  int plan_revision = 0;
+  int64_t iteration = 0;
+};
+
 struct Memo {
   // --- Rounds ---
   // The round whose completion records were read from the store. Also one that this process began:
@@ -64,6 +70,8 @@ struct Memo {
   std::map<std::string, StopSent> stops;                       // by invocation
   std::map<std::string, FingerprintAsked> fingerprints_asked;  // by uid
   std::map<std::string, GivenUp> given_up;                     // by uid
+
+  std::optional<DriftLook> drift_look;
 
   // --- Starting functions ---
   // Since when the current set of functions is being started; how often that failed.

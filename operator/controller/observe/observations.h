@@ -15,6 +15,7 @@
 #include "operator/backends/slice_client.h"
 #include "operator/cluster_view/cluster_limits.h"
 #include "operator/controller/admission/queue_view.h"
+#include "operator/controller/planning/online_estimate.h"
 
 namespace lambdadnn {
 
@@ -81,6 +82,9 @@ struct Observations {
   // The newest iteration that is known to be done, and when this process first saw it done.
   int64_t iteration = -1;
   Instant iteration_at{};
+
+  // How long the job really takes, against its plan.
+  OnlineEstimate estimate;
 
   // A store refused a function that, as far as this process knows, was started with other Secrets
   // than the current ones.

@@ -34,6 +34,41 @@ bool AtEpochBegin(const Plan& plan, int64_t iteration) {
   return plan.iterations_per_epoch <= 0 || iteration % plan.iterations_per_epoch == 0;
 }
 
+OptionalQuantity Slower(const OptionalQuantity& rate, double factor) {
+  return rate.known() ? OptionalQuantity(rate / factor, rate.origin()) : rate;
+}
+
+void Slow(TrainingRate* rate, double factor) {
+  rate->slope /= factor;
+  rate->intercept /= factor;
+  for (TrainingRate::Point& point : rate->table) point.samples_per_second /= factor;
+  if (rate->max_samples_per_second) *rate->max_samples_per_second /= factor;
+}
+
+void SlowExchange(double factor, WorkloadProfile* profile, Platform* platform) {
+  for (double* const seconds :
+       {&profile->transfer.push_seconds, &profile->transfer.push_seconds_per_byte,
+        &profile->transfer.pull_seconds, &profile->transfer.pull_seconds_per_byte,
+        &profile->update_cpu_seconds_per_byte, &profile->store_deviation_seconds}) {
+    *seconds *= factor;
+  }
+  for (OptionalQuantity* const seconds :
+       {&profile->store_request_seconds, &platform->store_request_seconds}) {
+    *seconds = Slower(*seconds, 1 / factor);
+  }
+  for (OptionalQuantity* const rate :
+       {&profile->merge_bytes_per_second, &profile->store_bytes_per_second,
+        &platform->store_bytes_per_second, &platform->function_network_bytes_per_second,
+        &platform->parameter_server_network_bytes_per_second}) {
+    *rate = Slower(*rate, factor);
+  }
+  for (WorkloadProfile::StorePoint& point : profile->store_streams) {
+    point.bytes_per_second /= factor;
+  }
+  platform->function_store_slope /= factor;
+  platform->function_store_intercept /= factor;
+}
+
 }  // namespace
 
 double SecondsSinceCreation(const Job& job, const JobSpent& spent) {
@@ -51,6 +86,34 @@ std::string FinishByInThePast(const Job& job, WallTime wall) {
   return "spec.objective.finishBy is " + FormatRfc3339(*finish_by) + ", in the past when the job " +
          (created ? "was created (" + FormatRfc3339(from) + ")" : "begins") +
          "; give a time that is still to come";
+}
+
+void Correct(const TimeFactors& factors, PlannerInput* input) {
+  if (factors == TimeFactors{}) return;
+  WorkloadProfile& profile = input->profile;
+  Slow(&profile.training_rate, factors.compute);
+  Slow(&profile.evaluation_rate, factors.compute);
+  profile.iteration_overhead_seconds *= factors.compute;
+  profile.iteration_cpu_seconds *= factors.compute;
+  SlowExchange(factors.exchange, &profile, &input->platform);
+  profile.cold_start_seconds *= factors.start;
+  profile.start_cpu_seconds *= factors.start;
+  profile.load_cpu_seconds_per_sample *= factors.start;
+}
+
+double RemainingCost(const JobStatus& status, const Platform& platform, int64_t iteration,
+                     double seconds) {
+  const Plan& plan = *status.plan;
+  Bill second = FunctionBill(platform, plan.memory_mib, plan.functions, 1);
+  second += FunctionBill(platform, plan.server_memory_mib, plan.aggregation.server_functions(), 1);
+  const double second_price = PriceOf(platform.prices, second);
+  PlanRecord before;
+  if (!status.plan_history.empty()) before = status.plan_history.back();
+  const double beside = plan.predicted.cost - before.cost_before -
+                        second_price * (plan.predicted.seconds - before.at_seconds);
+  const auto of = static_cast<double>(std::max<int64_t>(1, plan.predicted.iterations));
+  const auto left = static_cast<double>(std::max<int64_t>(0, plan.iterations - iteration));
+  return second_price * seconds + std::max(0.0, beside) / of * left;
 }
 
 PlannerInput PlannerInputOf(const Job& job, const Platform& platform, const JobSpent& spent,
@@ -94,6 +157,7 @@ PlannerInput PlannerInputOf(const Job& job, const Platform& platform, const JobS
   }
   input.options.checkpoint_interval_seconds = job.spec.checkpoint.interval_seconds;
   input.options.explain = explain;
+  Correct(execution.corrections, &input);
   return input;
 }
 

@@ -2,6 +2,7 @@
 // What the planner is asked on behalf of a job. Pure.
 #pragma once
 
+#include "common/plan/time_factors.h"
 #include "operator/api/job.h"
 #include "operator/planner/planner.h"
 
@@ -22,9 +23,18 @@ double SecondsSinceCreation(const Job& job, const JobSpent& spent);
 std::string FinishByInThePast(const Job& job, WallTime wall);
 
 // `spent` is taken off the deadline and the budget. `explain` = with runners-up and Pareto front.
-// Needs status.profile.
+// Needs status.profile, whose times are multiplied by status.execution.corrections.
 PlannerInput PlannerInputOf(const Job& job, const Platform& platform, const JobSpent& spent,
                             bool explain);
+
+// Multiplies the times that the input is about: of steps, of the exchange with all that the store
+// and servers take, and of starts.
+void Correct(const TimeFactors& factors, PlannerInput* input);
+
+// What the rest of a job will cost, from the end of `iteration` on, if it takes so many seconds:
+// its functions for that time, and for each iteration what the plan in force predicts beside them.
+double RemainingCost(const JobStatus& status, const Platform& platform, int64_t iteration,
+                     double seconds);
 
 // The work of the whole job, as far as it is known: the plan that was found, or only iterations and
 // parameters when the global batch is given.

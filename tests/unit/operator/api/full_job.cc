@@ -188,6 +188,8 @@ JobStatus FullStatus() {
                                     FullSpec().aggregation, 3, 512, 256},
                       {{"worker-0", 1, "instance-1"}, {"server-0", 2, "instance-2"}},
                       4,
+                      {1.5, 0.1 + 0.2, 2},
+                      1,
                       512,
                       256,
                       "digits-4f6c2b1e9d3a",
@@ -210,7 +212,7 @@ JobStatus FullStatus() {
   PlanRecord first;
   first.functions = 4;
   status.plan_history = {first, record};
-  status.progress = {130, 300, 1, 0.1 + 0.2, 0.97, 1234.5, 43, 41};
+  status.progress = {130, 300, 1, 0.1 + 0.2, 0.97, 1234.5, 43, 41, 0.0625};
   status.usage = {12.5, 1.0 / 3, "EUR", 4242, 1 << 30, 16, 2, 9, "workers-1", 8.25, {}};
   for (const Phase phase : kWorkerPhases) {
     status.usage.worker_seconds[static_cast<size_t>(phase)] = 0.5 + static_cast<double>(phase);

@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "operator/cli/report/report_html.h"
@@ -39,7 +40,10 @@ Json SmallReport() {
                             "delete": {"requests": 0, "meanSeconds": 0}}},
     "metrics": {"testAccuracy": 0.975},
     "curves": {"iterations": [{"iteration": 1, "loss": 2.0}, {"iteration": 2, "loss": 1.0}],
-               "evaluations": [{"epoch": 1, "accuracy": 0.975}]},
+               "evaluations": [{"epoch": 1, "accuracy": 0.975}],
+               "estimates": [{"iteration": 1, "time": 6, "seconds": 20, "deviationSeconds": 4},
+                             {"iteration": 2, "time": 7, "seconds": 16}]},
+    "plans": [{"revision": 1, "atSeconds": 5, "predicted": {"seconds": 15}}],
     "pareto": {"points": [{"functions": 2, "memory": "512Mi", "seconds": 10, "cost": 0.01},
                           {"functions": 1, "memory": "512Mi", "seconds": 19, "cost": 0.009}],
                "chosen": 0},
@@ -81,12 +85,34 @@ TEST(SvgChart, OnePointIsDrawnWithFiniteCoordinates) {
 
 TEST(ReportHtml, EveryFigureOfACompleteRunIsThere) {
   const std::string html = RenderReportHtml(SmallReport());
-  for (const char* title :
-       {"Training loss", "Test accuracy", "Predicted and actual time by phase",
-        "Functions over time", "Time against cost", "chosen: 2", "OpenBLAS 0.3.21",
-        "Store requests against the formulas", "deadline", "Killed"}) {
+  for (const char* title : {"Training loss", "Test accuracy", "Predicted and actual time by phase",
+                            "Functions over time", "Time against cost",
+                            "Time of the whole job, as expected", "chosen: 2", "OpenBLAS 0.3.21",
+                            "Store requests against the formulas", "deadline", "Killed"}) {
     EXPECT_THAT(html, HasSubstr(title));
   }
+}
+
+// The prediction lasts from the plan to the job's end, and so does what nine of ten runs take.
+TEST(ReportHtml, ExpectedTimeIsDrawnBesideThePrediction) {
+  Json report = SmallReport();
+  const auto line = [](const std::string& html, const std::string& css_class) {
+    const size_t chart = html.find("aria-label=\"Time of the whole job");
+    const size_t end = html.find("\" class=\"line " + css_class, chart);
+    const size_t begin = html.rfind("points=\"", end) + 8;
+    return html.substr(begin, end - begin);
+  };
+  const std::string html = RenderReportHtml(report);
+  const std::string estimated = line(html, "series-2");
+  EXPECT_EQ(std::count(estimated.begin(), estimated.end(), ','), 2) << estimated;
+  EXPECT_THAT(line(html, "series-1"), testing::StartsWith("84.0,"));
+  EXPECT_THAT(html, Not(HasSubstr(">p90<")));
+  report["plan"]["predicted"]["p90Seconds"] = "18.5";
+  EXPECT_THAT(RenderReportHtml(report), HasSubstr(">p90<"));
+  const std::string p90 = line(RenderReportHtml(report), "series-3");
+  EXPECT_EQ(std::count(p90.begin(), p90.end(), ','), 2) << p90;
+  report["curves"].erase("estimates");
+  EXPECT_THAT(RenderReportHtml(report), HasSubstr("Nothing was estimated"));
 }
 
 TEST(ReportHtml, TextOfUsersIsEscapedAndNothingIsLoaded) {

@@ -12,6 +12,7 @@
 #include "operator/api/conditions.h"
 #include "operator/api/job_codec.h"
 #include "operator/api/job_id.h"
+#include "operator/resources/slice_requests.h"
 #include "tests/support/job_world.h"
 #include "tests/support/test_snapshot.h"
 
@@ -55,6 +56,31 @@ void WithoutProfile(TestSnapshot& s) {
   s.job.spec.profile.reset();
   s.job.status.profile.reset();
   s.job.status.plan.reset();
+}
+
+// Of each role, one that runs; iterations that take three times as long as the plan predicts.
+void DriftFromItsPlan(TestSnapshot& s) {
+  s.job.spec.objective = Objective();
+  s.job.spec.objective.deadline_seconds = 200;
+  JobStatus& status = s.job.status;
+  status.plan->iterations = 1000;
+  status.plan->predicted[Term::kCompute] = 0.1;
+  for (const Role& role : PlannedRoles(*status.plan)) {
+    status.execution.functions.push_back({role.Name(), 1, role.Name()});
+    s.observed.instances[role.Name()].instance.phase = FunctionPhase::kReady;
+    SliceFact& slice = s.observed.slices[role.Name()];
+    slice.role = role;
+    slice.instance_uid = role.Name();
+    slice.phase = SlicePhase::kRunning;
+    slice.plan_revision = status.plan->revision;
+    slice.last_heard = s.now;
+  }
+  s.observed.iteration_at = s.now;
+  s.observed.estimate.Use(*status.plan, *status.profile, {});
+  for (int i = 1; i <= 10; ++i) {
+    s.observed.iteration = 10 * i;
+    s.observed.estimate.ObserveProgress(10 * i, 3.0 * i);
+  }
 }
 
 const Row kRows[] = {
@@ -224,6 +250,32 @@ const Row kRows[] = {
     {"without plan", [](TestSnapshot& s) { s.job.status.plan.reset(); }, "Plan"},
     {"with a plan beyond the platform",
      [](TestSnapshot& s) { s.job.status.plan->memory_mib = 1 << 20; }, "Replan"},
+    {"slower than its deadline allows", DriftFromItsPlan, "FollowDrift"},
+    {"slower than its deadline allows, of a fixed plan",
+     [](TestSnapshot& s) {
+       DriftFromItsPlan(s);
+       s.job.spec.objective.fixed = Objective::Fixed{1, 512};
+     },
+     "Run"},
+    {"slower than its deadline allows, looked at just now",
+     [](TestSnapshot& s) {
+       DriftFromItsPlan(s);
+       s.remembered.drift_look = DriftLook{s.job.status.plan->revision, 90};
+     },
+     "Run"},
+    {"slower than its deadline allows, looked at under another plan",
+     [](TestSnapshot& s) {
+       DriftFromItsPlan(s);
+       s.remembered.drift_look = DriftLook{s.job.status.plan->revision - 1, 90};
+     },
+     "FollowDrift"},
+    {"stopping for another plan",
+     [](TestSnapshot& s) {
+       DriftFromItsPlan(s);
+       s.job.status.conditions.push_back(
+           MakeCondition(kConditionProvisioned, false, Reason::kPredictionDrift, ""));
+     },
+     "Replan"},
 };
 
 class PoliciesTest : public ::testing::TestWithParam<Row> {};

@@ -238,6 +238,24 @@ TEST(JobHistory, OfAMonthHoldsWhatATimelineShows) {
   EXPECT_LT(history.ToJson().dump().size(), 1'000'000U);
 }
 
+TEST(JobHistory, EstimatesAreKeptAndThinned) {
+  JobHistory history;
+  for (int i = 1; i <= 5000; ++i) history.ObserveEstimate({i, 0.5 * i, 2500, 10});
+  EXPECT_LE(history.estimates().Points().size(), JobHistory::Estimates::kMaxPoints);
+  const JobHistory read = JobHistory::FromJson(history.ToJson()).value();
+  EXPECT_GE(read.estimates().Points().size(), history.estimates().Points().size() / 2);
+  const EstimatePoint& newest = read.estimates().newest();
+  EXPECT_EQ(newest.iteration, 5000);
+  EXPECT_EQ(newest.time, 2500);
+  EXPECT_EQ(newest.seconds, 2500);
+  EXPECT_EQ(newest.deviation, 10);
+  Json json = history.ToJson();
+  json["estimates"][0][2] = "soon";
+  EXPECT_FALSE(JobHistory::FromJson(json).has_value());
+  json.erase("estimates");
+  EXPECT_TRUE(JobHistory::FromJson(json).has_value()) << "of an earlier operator";
+}
+
 TEST(JobHistory, AnEvaluationIsToldOnceByTheLastOfItsParts) {
   JobHistory history;
   ProgressLine line;

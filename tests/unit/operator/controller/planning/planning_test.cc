@@ -90,6 +90,54 @@ TEST(PlannerInputOf, ACertificateNamesTheTimeThatWouldDo) {
   EXPECT_THAT(reason, Not(HasSubstr("deadlineSeconds")));
 }
 
+// Of a job whose every time is known.
+PlannerInput TimedInput(const TimeFactors& corrections) {
+  Job job = CreatedJob();
+  job.spec.objective.fixed = Objective::Fixed{2, 512};
+  WorkloadProfile& profile = *job.status.profile;
+  profile.cold_start_seconds = 3;
+  profile.store_bytes_per_second = 1e8;
+  profile.store_request_seconds = 0.01;
+  job.status.execution.corrections = corrections;
+  return PlannerInputOf(job, Platform{}, {}, false);
+}
+
+TEST(PlannerInputOf, TimesAreMultipliedByTheCorrections) {
+  const Prediction as_measured = PredictPlan(TimedInput({}), 2, 512)->predicted;
+  const Prediction corrected = PredictPlan(TimedInput({2, 3, 4}), 2, 512)->predicted;
+  EXPECT_NEAR(corrected[Term::kCompute], 2 * as_measured[Term::kCompute], 1e-9);
+  EXPECT_NEAR(corrected[Term::kCommunication], 3 * as_measured[Term::kCommunication], 1e-9);
+  EXPECT_NEAR(corrected[Term::kColdStart], 4 * as_measured[Term::kColdStart], 1e-9);
+  EXPECT_GT(as_measured[Term::kCommunication], 0);
+}
+
+TEST(RemainingCost, OfAJobThatTakesWhatWasPredictedIsWhatWasPredicted) {
+  PlannerInput input = TimedInput({});
+  input.platform.prices.gib_second = 1e-5;
+  input.platform.prices.put_request = 5e-6;
+  const Result<PlanningOutcome> outcome = MakePlan(input);
+  ASSERT_TRUE(outcome.ok() && outcome->feasible);
+  JobStatus status;
+  status.plan = outcome->plan;
+  const Prediction& predicted = outcome->plan.predicted;
+  const double whole = RemainingCost(status, input.platform, 0, predicted.seconds);
+  EXPECT_NEAR(whole, predicted.cost, 1e-6 * predicted.cost);
+  // Half of the requests are still to come, whatever the rest takes.
+  const double half = RemainingCost(status, input.platform, status.plan->iterations / 2, 0);
+  const double seconds_cost =
+      RemainingCost(status, input.platform, status.plan->iterations, predicted.seconds);
+  EXPECT_NEAR(2 * half + seconds_cost, predicted.cost, 1e-6 * predicted.cost);
+  EXPECT_GT(half, 0);
+  // Under a later revision what was spent before is in its prediction.
+  PlanRecord record;
+  record.at_seconds = 100;
+  record.cost_before = 0.5;
+  status.plan_history = {record};
+  status.plan->predicted.seconds += 100;
+  status.plan->predicted.cost += 0.5;
+  EXPECT_NEAR(RemainingCost(status, input.platform, 0, predicted.seconds), whole, 1e-9);
+}
+
 TEST(FinishByInThePast, IsToldWithTheTimeThatItIsComparedWith) {
   Job job = CreatedJob();
   const WallTime now = At("2026-01-31T14:00:00Z");
