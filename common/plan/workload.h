@@ -47,7 +47,7 @@ struct WorkloadProfile {
   TrainingRate evaluation_rate;             // samples/s of one function
   OptionalQuantity merge_bytes_per_second;  // of one server function with a whole core
   double cold_start_seconds = 0;            // create -> ready, of a worker with a core of its own
-  // Standard deviation of that over many starts; shown, and no term of a prediction.
+  // Standard deviation of that over many starts; how certain a prediction is, no term of it.
   double cold_start_deviation_seconds = 0;
   double release_seconds = 0;         // end requested -> gone
   double slice_overhead_seconds = 0;  // checkpoint + relaunch, per slice

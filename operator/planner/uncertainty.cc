@@ -29,7 +29,11 @@ DeviationShares DeviationSharesOf(const WorkloadProfile& profile) {
     shares.terms[static_cast<size_t>(term)] = share;
   };
   const double iteration = std::hypot(kIterationShare, profile.residual / kDeviationsOfResidual);
-  set(Term::kColdStart, kStartShare);
+  // The term ends with the last of all starts, which their spread alone says too little of.
+  const double spread = profile.cold_start_seconds > 0
+                            ? profile.cold_start_deviation_seconds / profile.cold_start_seconds
+                            : 0;
+  set(Term::kColdStart, std::max(kStartShare, spread));
   set(Term::kLoad, kLoadShare);
   set(Term::kCompute, iteration);
   set(Term::kCommunication, iteration);

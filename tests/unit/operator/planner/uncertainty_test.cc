@@ -49,6 +49,17 @@ TEST(Uncertainty, ThePartsOfAnIterationAreLessCertainThanTheirSum) {
   EXPECT_EQ(predicted.DeviationOf(Term::kCompute), predicted.deviation);
 }
 
+TEST(Uncertainty, StartsThatScatterAreLessCertain) {
+  WorkloadProfile profile;
+  const double share = DeviationSharesOf(profile)[Term::kColdStart];
+  profile.cold_start_deviation_seconds = 1;
+  EXPECT_EQ(DeviationSharesOf(profile)[Term::kColdStart], share) << "of a start of no time";
+  profile.cold_start_seconds = 2;
+  EXPECT_EQ(DeviationSharesOf(profile)[Term::kColdStart], 0.5);
+  profile.cold_start_deviation_seconds = 0.1;
+  EXPECT_EQ(DeviationSharesOf(profile)[Term::kColdStart], share) << "it counts where it is more";
+}
+
 TEST(Uncertainty, AWorseProfileIsLessCertain) {
   WorkloadProfile good;
   WorkloadProfile bad;
