@@ -133,7 +133,7 @@ std::string ExpectedTimeChart(const Json& report) {
     high.points.emplace_back(*begin, *p90);
     high.points.emplace_back(*end, *p90);
   }
-  LineChart chart{"Time of the whole job, as expected while it ran",
+  LineChart chart{"Expected time of the whole job",
                   "seconds of the job",
                   "seconds",
                   {predicted, estimate},

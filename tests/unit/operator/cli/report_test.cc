@@ -87,7 +87,7 @@ TEST(ReportHtml, EveryFigureOfACompleteRunIsThere) {
   const std::string html = RenderReportHtml(SmallReport());
   for (const char* title : {"Training loss", "Test accuracy", "Predicted and actual time by phase",
                             "Functions over time", "Time against cost",
-                            "Time of the whole job, as expected", "chosen: 2", "OpenBLAS 0.3.21",
+                            "Expected time of the whole job", "chosen: 2", "OpenBLAS 0.3.21",
                             "Store requests against the formulas", "deadline", "Killed"}) {
     EXPECT_THAT(html, HasSubstr(title));
   }
@@ -97,7 +97,7 @@ TEST(ReportHtml, EveryFigureOfACompleteRunIsThere) {
 TEST(ReportHtml, ExpectedTimeIsDrawnBesideThePrediction) {
   Json report = SmallReport();
   const auto line = [](const std::string& html, const std::string& css_class) {
-    const size_t chart = html.find("aria-label=\"Time of the whole job");
+    const size_t chart = html.find("aria-label=\"Expected time of the whole job");
     const size_t end = html.find("\" class=\"line " + css_class, chart);
     const size_t begin = html.rfind("points=\"", end) + 8;
     return html.substr(begin, end - begin);
