@@ -250,7 +250,8 @@ class Planning {
     AddFront(collector, nullptr);
     if (objective.budget) certificate.budget = *objective.budget;
     if (objective.deadline_seconds) {
-      certificate.deadline_seconds = *objective.deadline_seconds + input_.elapsed_seconds;
+      certificate.deadline_seconds = input_.whole_deadline_seconds.value_or(
+          *objective.deadline_seconds + input_.elapsed_seconds);
     }
     // Without any plan within the budget a later deadline is of no use.
     certificate.kind = objective.budget && !affordable          ? Infeasibility::kBudget

@@ -86,6 +86,9 @@ struct PlannerInput {
   Objective objective;
   double elapsed_seconds = 0;
   double spent = 0;
+  // The deadline of the whole; absent = objective.deadline_seconds and what has passed. Of one that
+  // has passed nothing is left, though the objective needs a time above zero.
+  std::optional<double> whole_deadline_seconds;
   AggregationConstraints aggregation;
   int64_t parameters = 0;  // elements of the exchanged vector; 0 = profile.model_bytes / 4
   PlannerOptions options;

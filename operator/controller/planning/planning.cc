@@ -132,6 +132,7 @@ PlannerInput PlannerInputOf(const Job& job, const Platform& platform, const JobS
     objective.deadline_seconds = ToSeconds(objective.finish_by->time_since_epoch()) -
                                  ToSeconds(spent.wall.time_since_epoch()) + input.elapsed_seconds;
   }
+  input.whole_deadline_seconds = objective.deadline_seconds;
   if (objective.deadline_seconds.has_value()) {
     // Never zero: the planner says by how much a deadline is missed.
     objective.deadline_seconds =

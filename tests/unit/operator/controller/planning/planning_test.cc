@@ -51,6 +51,17 @@ TEST(PlannerInputOf, ADeadlineCountsFromTheCreationQueueingInside) {
   EXPECT_DOUBLE_EQ(DeadlineLeft(job, spent), 560) << "of a file: it begins now";
 }
 
+// Also where it has passed: nothing is left of it, and what the user asked for stays what it is.
+TEST(PlannerInputOf, TheDeadlineOfTheWholeIsTheOneThatWasGiven) {
+  Job job = CreatedJob();
+  job.spec.objective.deadline_seconds = 1;
+  const PlannerInput input =
+      PlannerInputOf(job, Platform{}, {.active_seconds = 5, .wall = At(kCreated)}, false);
+  EXPECT_EQ(input.objective.deadline_seconds, 0.001);
+  EXPECT_EQ(input.whole_deadline_seconds, 1);
+  EXPECT_EQ(input.elapsed_seconds, 5);
+}
+
 TEST(PlannerInputOf, FinishByIsADeadlineAtThatTime) {
   Job job = CreatedJob();
   job.spec.objective.finish_by = At("2026-01-31T12:10:00Z");
