@@ -85,10 +85,10 @@ TEST(SvgChart, OnePointIsDrawnWithFiniteCoordinates) {
 
 TEST(ReportHtml, EveryFigureOfACompleteRunIsThere) {
   const std::string html = RenderReportHtml(SmallReport());
-  for (const char* title : {"Training loss", "Test accuracy", "Predicted and actual time by phase",
-                            "Functions over time", "Time against cost",
-                            "Expected time of the whole job", "chosen: 2", "OpenBLAS 0.3.21",
-                            "Store requests against the formulas", "deadline", "Killed"}) {
+  for (const char* title :
+       {"Training loss", "Test accuracy", "Predicted and actual time by phase",
+        "Functions over time", "Time against cost", "Expected time of the whole job", "chosen: 2",
+        "OpenBLAS 0.3.21", "Store requests against the formulas", "deadline", "Killed"}) {
     EXPECT_THAT(html, HasSubstr(title));
   }
 }
