@@ -55,8 +55,7 @@ DriftFacts FactsOf(const JobSnapshot& snapshot, int64_t iteration) {
   facts.iteration_factor = estimate.iteration_factor();
   facts.iteration_deviation = estimate.iteration_deviation();
   facts.remaining = estimate.Remaining(iteration);
-  facts.seconds_allowed =
-      PlannerInputOf(job, PlatformOf(snapshot), spent, false).objective.deadline_seconds;
+  facts.seconds_allowed = SecondsToDeadline(job, spent);
   if (facts.seconds_allowed && !WasToBeInTime(job, *facts.seconds_allowed, spent)) {
     facts.seconds_allowed.reset();
   }

@@ -78,6 +78,22 @@ double SecondsSinceCreation(const Job& job, const JobSpent& spent) {
                  : spent.active_seconds;
 }
 
+namespace {
+
+// Until the objective's deadline; below zero once it has passed.
+std::optional<double> TimeLeft(const Job& job, const JobSpent& spent) {
+  const Objective& objective = job.spec.objective;
+  if (objective.finish_by) {
+    // As real numbers: further apart than a Duration is long, they would overflow it.
+    return ToSeconds(objective.finish_by->time_since_epoch()) -
+           ToSeconds(spent.wall.time_since_epoch());
+  }
+  if (!objective.deadline_seconds) return std::nullopt;
+  return *objective.deadline_seconds - SecondsSinceCreation(job, spent);
+}
+
+}  // namespace
+
 std::string FinishByInThePast(const Job& job, WallTime wall) {
   const std::optional<WallTime>& finish_by = job.spec.objective.finish_by;
   const std::optional<WallTime> created = CreationOf(job);
@@ -116,6 +132,12 @@ double RemainingCost(const JobStatus& status, const Platform& platform, int64_t 
   return second_price * seconds + std::max(0.0, beside) / of * left;
 }
 
+std::optional<double> SecondsToDeadline(const Job& job, const JobSpent& spent) {
+  constexpr double kPassed = 0.001;
+  const std::optional<double> left = TimeLeft(job, spent);
+  return left ? std::optional(std::max(kPassed, *left)) : std::nullopt;
+}
+
 PlannerInput PlannerInputOf(const Job& job, const Platform& platform, const JobSpent& spent,
                             bool explain) {
   LDNN_CHECK(job.status.profile.has_value(), "planning needs a profile");
@@ -127,16 +149,10 @@ PlannerInput PlannerInputOf(const Job& job, const Platform& platform, const JobS
   input.elapsed_seconds = SecondsSinceCreation(job, spent);
   input.spent = spent.money;
   Objective& objective = input.objective;
-  if (objective.finish_by) {
-    // As real numbers: further apart than a Duration is long, they would overflow it.
-    objective.deadline_seconds = ToSeconds(objective.finish_by->time_since_epoch()) -
-                                 ToSeconds(spent.wall.time_since_epoch()) + input.elapsed_seconds;
-  }
-  input.whole_deadline_seconds = objective.deadline_seconds;
-  if (objective.deadline_seconds.has_value()) {
-    // Never zero: the planner says by how much a deadline is missed.
-    objective.deadline_seconds =
-        std::max(0.001, *objective.deadline_seconds - input.elapsed_seconds);
+  if (const auto left = TimeLeft(job, spent)) {
+    input.whole_deadline_seconds =
+        objective.deadline_seconds.value_or(*left + input.elapsed_seconds);
+    objective.deadline_seconds = SecondsToDeadline(job, spent);
   }
   if (input.objective.budget.has_value()) {
     input.objective.budget = std::max(1e-12, *input.objective.budget - spent.money);

@@ -22,6 +22,10 @@ double SecondsSinceCreation(const Job& job, const JobSpent& spent);
 // creation. Empty = it may be met.
 std::string FinishByInThePast(const Job& job, WallTime wall);
 
+// Seconds from now on until the objective's deadline; absent without one, and hardly above zero
+// once it has passed: the planner says by how much it is missed.
+std::optional<double> SecondsToDeadline(const Job& job, const JobSpent& spent);
+
 // `spent` is taken off the deadline and the budget. `explain` = with runners-up and Pareto front.
 // Needs status.profile, whose times are multiplied by status.execution.corrections.
 PlannerInput PlannerInputOf(const Job& job, const Platform& platform, const JobSpent& spent,
