@@ -19,6 +19,11 @@ bool WrittenDecision::has_other_plan() const {
 void ForgetOutdated(const WrittenDecision& written, Instant now, Observations* observed,
                     Memo* memo) {
   const WriteDecision& decision = written.decision;
+  // They were for the profile, and are large beside all else that is kept of a job.
+  if (decision.profile.has_value()) {
+    memo->kept_profile.reset();
+    memo->start_record = {};
+  }
   if (decision.plan.has_value() || decision.execution.has_value()) {
     memo->start_since.reset();
     if (!decision.start_failed) {

@@ -25,6 +25,7 @@ struct Left {
   int64_t iteration = 25;
   bool progress_restarts = true;  // iteration_at is now
   std::optional<Round> records_read = kBefore;
+  bool earlier_measurements = true;
 };
 
 struct Row {
@@ -42,6 +43,13 @@ const Row kRows[] = {
       .start_attempts = 2,
       .start_again_at = true,
       .progress_restarts = false}},
+    {"AProfile",
+     [](const Job&, WriteDecision& d) { d.profile.emplace(); },
+     {.start_since = true,
+      .start_attempts = 2,
+      .start_again_at = true,
+      .progress_restarts = false,
+      .earlier_measurements = false}},
     {"TheSameRoundWithFailures",
      [](const Job& before, WriteDecision& d) {
        Execute(before, d);
@@ -103,6 +111,8 @@ TEST_P(ForgetOutdatedTest, KeepsWhatStillHolds) {
   memo.start_attempts = 2;
   memo.admission = OkStatus();
   memo.records_read = memo.checkpoint_looked_up = kBefore;
+  memo.kept_profile.emplace();
+  memo.start_record.Add({{StartKind(), 2, 1}});
 
   WriteDecision decision;
   GetParam().decide(before, decision);
@@ -120,6 +130,8 @@ TEST_P(ForgetOutdatedTest, KeepsWhatStillHolds) {
   EXPECT_EQ(observed.iteration, left.iteration);
   EXPECT_EQ(observed.iteration_at == kNow, left.progress_restarts);
   EXPECT_EQ(memo.records_read, left.records_read);
+  EXPECT_EQ(memo.kept_profile.has_value(), left.earlier_measurements);
+  EXPECT_EQ(!memo.start_record.kinds().empty(), left.earlier_measurements);
 }
 
 INSTANTIATE_TEST_SUITE_P(Decisions, ForgetOutdatedTest, ::testing::ValuesIn(kRows),
