@@ -5,8 +5,10 @@
 // A push is checksum, header and PUT of an object, and its DELETE later; a pull is GET, check and
 // copy. Each costs a time per object and a time per byte, which profiling measures.
 //   worker           K pushes and K pulls, the vector up and down once
-//   server, level l  per shard of its group fan-in pulls, the merge of fan-in shards and 1 push;
-//                    the root's update besides (as long as one merge where it is not known)
+//   server, level l  what was measured of one (ServerCpu); where nothing was, per shard of its
+//   group
+//                    fan-in pulls, the merge of fan-in shards and 1 push, and the root's update
+//                    besides (as long as one merge where it is not known)
 #pragma once
 
 #include "common/plan/collective_cost.h"
@@ -22,6 +24,18 @@ struct TransferCpu {
   friend bool operator==(const TransferCpu&, const TransferCpu&) = default;
 };
 
+// CPU seconds of an iteration of a parameter server, as profiling measures them of one that finds
+// all gradients in the store; all zero = unknown. The root's update and its optimizer are in it.
+struct ServerCpu {
+  double iteration_seconds = 0;  // whatever it merges
+  double shard_seconds = 0;      // each shard: handed on, and deleted later
+  double child_seconds = 0;      // each shard of each child
+  double seconds_per_byte = 0;   // of its shards
+  double child_seconds_per_byte = 0;
+  bool known() const { return iteration_seconds + shard_seconds + child_seconds > 0; }
+  friend bool operator==(const ServerCpu&, const ServerCpu&) = default;
+};
+
 // CPU seconds of one iteration with a whole core: a worker's for all shards, a server's for those
 // of its group.
 struct ExchangeCpu {
@@ -35,9 +49,13 @@ struct ExchangeCpu {
   double WorkerSeconds() const { return worker_push + worker_pull; }
 };
 
-// `merge_bytes_per_second`: 0 = not limited. `update_seconds_per_byte`: the root's, of its shards;
-// 0 = unknown.
-ExchangeCpu ExchangeCpuOf(const ExchangeShape& shape, const TransferCpu& cpu,
-                          double merge_bytes_per_second, double update_seconds_per_byte);
+// What profiling measured of functions that exchange.
+struct ExchangeRates {
+  TransferCpu transfer = {};
+  ServerCpu server = {};
+  double merge_bytes_per_second = 0;   // 0 = not limited
+  double update_seconds_per_byte = 0;  // the root's, of its shards; 0 = unknown
+};
+ExchangeCpu ExchangeCpuOf(const ExchangeShape& shape, const ExchangeRates& rates);
 
 }  // namespace lambdadnn

@@ -198,7 +198,9 @@ struct SliceRecord {
   // CPU time:
   // startCpuSeconds, loadCpuSecondsPerSample, stepCpuSeconds, iterationCpuSeconds,
   // finishCpuSeconds, pushCpuSeconds, pushCpuSecondsPerByte, pullCpuSeconds, pullCpuSecondsPerByte,
-  // disturbedCpuSeconds, updateCpuSecondsPerByte (docs/theory.md, section 3).
+  // disturbedCpuSeconds, updateCpuSecondsPerByte, serverIterationCpuSeconds, serverShardCpuSeconds,
+  // serverChildCpuSeconds, serverCpuSecondsPerByte, serverChildCpuSecondsPerByte (docs/theory.md,
+  // section 3).
   std::map<std::string, double> metrics;
   // Role profile: seconds of a step, the mean of so many that there are a few dozen entries.
   std::vector<double> profile_iteration_seconds;

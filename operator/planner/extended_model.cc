@@ -204,8 +204,11 @@ AggregationOption ExtendedModel::Option(const AggregationPlan& plan) const {
         std::min(1.0, MilliCpu(option.server_memory_mib) / kMilliPerCore);
   }
   option.stages = StagesOf(shape, speeds);
-  option.cpu = ExchangeCpuOf(shape, input_.profile.transfer, input_.profile.merge_bytes_per_second,
-                             input_.profile.update_cpu_seconds_per_byte);
+  option.cpu =
+      ExchangeCpuOf(shape, {.transfer = input_.profile.transfer,
+                            .server = input_.profile.server,
+                            .merge_bytes_per_second = input_.profile.merge_bytes_per_second,
+                            .update_seconds_per_byte = input_.profile.update_cpu_seconds_per_byte});
   option.server_core_share = CoreShare(option.server_memory_mib);
   if (platform.prices.put_request > 0 || platform.prices.get_request > 0) {
     option.requests = IterationCost(shape);

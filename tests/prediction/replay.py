@@ -3,9 +3,10 @@
 """Replays recorded runs: what the model predicts of each, against what it took. Needs no machine to itself and
 takes seconds.
 
-    tests/prediction/replay.py [--bin build/release/bin] [--records tests/prediction/records]
+    tests/prediction/replay.py [--bin build/release/bin] [--records tests/prediction/records] [--plot FILE.svg]
 
-Errors in all are predicted / actual - 1; those of the terms are parts of the actual time in all.
+Errors in all are predicted / actual - 1; those of the terms are parts of the actual time in all. With --plot all
+runs are drawn, too: predicted against actual seconds, with p90.
 """
 import argparse
 import pathlib
@@ -60,12 +61,47 @@ def replay(lambdadnn, folder):
             f"repeats of one plan differ by: median {statistics.median(spreads):.1%}, worst {max(spreads):.1%}"]
 
 
+def plot(lambdadnn, folder, file):
+    """Draws all runs that count, each with a line up to its p90."""
+    try:
+        from matplotlib import pyplot
+    except ImportError:
+        raise SystemExit("error: --plot draws with Matplotlib, which is not installed; install python3-matplotlib"
+                         ) from None
+    pyplot.rcParams.update({"svg.hashsalt": "lambdadnn", "svg.fonttype": "none", "font.family": "sans-serif"})
+    figure, axes = pyplot.subplots(figsize=(6, 6), layout="constrained")
+    seconds = []
+    for held_out, label, colour in ((False, "fitted", "#1f6feb"), (True, "held out", "#d1570f")):
+        runs = [(run["seconds"], *prediction_records.predict(lambdadnn, record, run)[:2])
+                for record in prediction_records.load(folder) if record["heldOut"] == held_out
+                for run in prediction_records.counted_runs(record)]
+        actual, p50, p90 = zip(*runs, strict=True) if runs else ((), (), ())
+        seconds += actual + p50
+        axes.vlines(actual, p50, p90, color=colour, linewidth=0.8, alpha=0.4)
+        axes.scatter(actual, p50, s=16, color=colour, label=f"{label}: {len(runs)} runs", zorder=3)
+    ends = (min(seconds) / 1.2, max(seconds) * 1.2)
+    axes.plot(ends, ends, color="#666666", linewidth=0.8, zorder=1)
+    axes.fill_between(ends, [0.9 * end for end in ends], [1.1 * end for end in ends], color="#666666", alpha=0.12,
+                      linewidth=0, label="within 10 %")
+    axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends, aspect="equal", xlabel="actual seconds",
+             ylabel="predicted seconds: point p50, line to p90")
+    ticks = [each for each in (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500) if ends[0] < each < ends[1]]
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
+        axis.set_ticks([], minor=True)
+    axes.legend(loc="upper left", frameon=False)
+    figure.savefig(file, metadata={"Date": None, "Creator": None})
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path, default=prediction_records.ROOT / "build/release/bin")
     parser.add_argument("--records", type=pathlib.Path, default=prediction_records.RECORDS)
+    parser.add_argument("--plot", type=pathlib.Path, help="also draw the runs into this file (.svg, .png)")
     options = parser.parse_args()
     print("\n".join(replay(options.bin / "lambdadnn", options.records)))
+    if options.plot is not None:
+        plot(options.bin / "lambdadnn", options.records, options.plot)
 
 
 if __name__ == "__main__":

@@ -79,6 +79,19 @@ class Replay(unittest.TestCase):
         self.write(quick, usual, slow, copy.deepcopy(slow))
         self.assertIn("all: 25% of 4 runs below p50, 50% below p90", replay.replay(self.lambdadnn, self.folder))
 
+    def test_runs_are_drawn_or_it_is_said_what_is_missing(self):
+        self.write(self.exact(), self.exact(seconds=9.0))
+        picture = self.folder / "runs.svg"
+        try:
+            replay.plot(self.lambdadnn, self.folder, picture)
+        except SystemExit as error:
+            self.assertIn("install python3-matplotlib", str(error))
+            self.assertFalse(picture.exists())
+            return
+        drawn = picture.read_text()
+        self.assertIn("2 runs", drawn)
+        self.assertIn("actual seconds", drawn)
+
     def test_what_is_no_record_is_named(self):
         for text in ("{", "{}", "[1]", '{"name": "other", "runs": [{}]}'):
             path = self.folder / "some.json"

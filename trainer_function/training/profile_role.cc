@@ -12,6 +12,7 @@
 #include "trainer_function/training/exchange_probe.h"
 #include "trainer_function/training/safetensors.h"
 #include "trainer_function/training/sample_order.h"
+#include "trainer_function/training/server_probe.h"
 
 namespace lambdadnn {
 namespace {
@@ -272,7 +273,8 @@ Status ProfileRole::Measure() {
   LDNN_RETURN_IF_ERROR(exchange.MeasureCheckpoint(model_->size()));
   LDNN_RETURN_IF_ERROR(
       exchange.MeasureTransfers(step_cpu_seconds_, [&] { return Step(BatchSize()); }));
-  return exchange.MeasureServer();
+  LDNN_RETURN_IF_ERROR(exchange.MeasureServer());
+  return MeasureServerRole(context_, environment_, model_->size(), step_cpu_seconds_, &record_);
 }
 
 }  // namespace

@@ -49,7 +49,10 @@ void SlowExchange(double factor, WorkloadProfile* profile, Platform* platform) {
   for (double* const seconds :
        {&profile->transfer.push_seconds, &profile->transfer.push_seconds_per_byte,
         &profile->transfer.pull_seconds, &profile->transfer.pull_seconds_per_byte,
-        &profile->update_cpu_seconds_per_byte, &profile->store_deviation_seconds}) {
+        &profile->server.iteration_seconds, &profile->server.shard_seconds,
+        &profile->server.child_seconds, &profile->server.seconds_per_byte,
+        &profile->server.child_seconds_per_byte, &profile->update_cpu_seconds_per_byte,
+        &profile->store_deviation_seconds}) {
     *seconds *= factor;
   }
   for (OptionalQuantity* const seconds :

@@ -304,6 +304,11 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
   profile.transfer = {
       MedianMetric(samples, "pushCpuSeconds"), MedianMetric(samples, "pushCpuSecondsPerByte"),
       MedianMetric(samples, "pullCpuSeconds"), MedianMetric(samples, "pullCpuSecondsPerByte")};
+  profile.server = {MedianMetric(samples, "serverIterationCpuSeconds"),
+                    MedianMetric(samples, "serverShardCpuSeconds"),
+                    MedianMetric(samples, "serverChildCpuSeconds"),
+                    MedianMetric(samples, "serverCpuSecondsPerByte"),
+                    MedianMetric(samples, "serverChildCpuSecondsPerByte")};
   // The fixed cost of a step is counted apart: the same share of the step at every size, since only
   // the quota differs between them.
   const double step_cpu = MedianMetric(samples, "stepCpuSeconds");

@@ -21,39 +21,67 @@ constexpr TransferCpu kCpu = {.push_seconds = 1,
                               .pull_seconds_per_byte = 0.001};
 
 TEST(ExchangeCpu, AWorkerPushesAndPullsEachShardAndTheWholeVectorOnce) {
-  EXPECT_DOUBLE_EQ(ExchangeCpuOf(Shape({1, 4}, 1, 1), kCpu, 0, 0).WorkerSeconds(),
+  EXPECT_DOUBLE_EQ(ExchangeCpuOf(Shape({1, 4}, 1, 1), {.transfer = kCpu}).WorkerSeconds(),
                    1.1 + 4000 * 0.011);
-  EXPECT_DOUBLE_EQ(ExchangeCpuOf(Shape({1, 4}, 8, 2), kCpu, 0, 0).WorkerSeconds(),
+  EXPECT_DOUBLE_EQ(ExchangeCpuOf(Shape({1, 4}, 8, 2), {.transfer = kCpu}).WorkerSeconds(),
                    8 * 1.1 + 4000 * 0.011);
 }
 
 TEST(ExchangeCpu, AServerPullsFromItsChildrenAndPushesOnce) {
-  EXPECT_DOUBLE_EQ(ExchangeCpuOf(Shape({1, 4}, 2, 1), kCpu, 0, 0).server_seconds,
+  EXPECT_DOUBLE_EQ(ExchangeCpuOf(Shape({1, 4}, 2, 1), {.transfer = kCpu}).server_seconds,
                    2 * (4 * 0.1 + 1) + 4000 * (4 * 0.001 + 0.01));
   // Half of the shards each.
-  EXPECT_DOUBLE_EQ(ExchangeCpuOf(Shape({1, 4}, 2, 2), kCpu, 0, 0).server_seconds,
+  EXPECT_DOUBLE_EQ(ExchangeCpuOf(Shape({1, 4}, 2, 2), {.transfer = kCpu}).server_seconds,
                    4 * 0.1 + 1 + 2000 * (4 * 0.001 + 0.01));
 }
 
 TEST(ExchangeCpu, TheBusiestServerIsTheOneWithTheMostChildren) {
   // 5 workers over 2 servers: one of them has 3.
-  EXPECT_DOUBLE_EQ(ExchangeCpuOf(Shape({1, 2, 5}, 1, 1), kCpu, 0, 0).server_seconds,
+  EXPECT_DOUBLE_EQ(ExchangeCpuOf(Shape({1, 2, 5}, 1, 1), {.transfer = kCpu}).server_seconds,
                    3 * 0.1 + 1 + 4000 * (3 * 0.001 + 0.01));
 }
 
 TEST(ExchangeCpu, MergingPassesOverEachChildAndTheSum) {
-  EXPECT_DOUBLE_EQ(ExchangeCpuOf(Shape({1, 4}, 1, 1), {}, 1e3, 0).server_seconds, 5 * 4000 / 1e3);
-  EXPECT_DOUBLE_EQ(ExchangeCpuOf(Shape({1, 4}, 1, 1), {}, 0, 0).server_seconds, 0);
+  EXPECT_DOUBLE_EQ(
+      ExchangeCpuOf(Shape({1, 4}, 1, 1), {.merge_bytes_per_second = 1e3}).server_seconds,
+      5 * 4000 / 1e3);
+  EXPECT_DOUBLE_EQ(ExchangeCpuOf(Shape({1, 4}, 1, 1), {}).server_seconds, 0);
 }
 
 TEST(ExchangeCpu, TheUpdateIsTheRootsAlone) {
-  EXPECT_DOUBLE_EQ(ExchangeCpuOf(Shape({1, 4}, 1, 1), {}, 1e3, 0.5).server_seconds,
+  EXPECT_DOUBLE_EQ(ExchangeCpuOf(Shape({1, 4}, 1, 1),
+                                 {.merge_bytes_per_second = 1e3, .update_seconds_per_byte = 0.5})
+                       .server_seconds,
                    4 * 4000 / 1e3 + 4000 * 0.5);
   // The leaves have three children each, the root two: without its update it is not the busiest.
-  EXPECT_DOUBLE_EQ(ExchangeCpuOf(Shape({1, 2, 5}, 1, 1), {}, 1e3, 0.0001).server_seconds,
+  EXPECT_DOUBLE_EQ(ExchangeCpuOf(Shape({1, 2, 5}, 1, 1),
+                                 {.merge_bytes_per_second = 1e3, .update_seconds_per_byte = 0.0001})
+                       .server_seconds,
                    3 * 4000 / 1e3);
-  EXPECT_DOUBLE_EQ(ExchangeCpuOf(Shape({1, 2, 5}, 1, 1), {}, 1e3, 0.5).server_seconds,
+  EXPECT_DOUBLE_EQ(ExchangeCpuOf(Shape({1, 2, 5}, 1, 1),
+                                 {.merge_bytes_per_second = 1e3, .update_seconds_per_byte = 0.5})
+                       .server_seconds,
                    2 * 4000 / 1e3 + 4000 * 0.5);
+}
+
+TEST(ExchangeCpu, WhatWasMeasuredOfAServerCounts) {
+  const ExchangeRates rates = {.transfer = kCpu,
+                               .server = {.iteration_seconds = 10,
+                                          .shard_seconds = 2,
+                                          .child_seconds = 0.5,
+                                          .seconds_per_byte = 0.02,
+                                          .child_seconds_per_byte = 0.003},
+                               .merge_bytes_per_second = 1e3,
+                               .update_seconds_per_byte = 0.01};
+  // A root's update is in it.
+  EXPECT_DOUBLE_EQ(ExchangeCpuOf(Shape({1, 4}, 2, 1), rates).server_seconds,
+                   10 + 2 * (2 + 4 * 0.5) + 4000 * (0.02 + 4 * 0.003));
+  // Half of the shards each.
+  EXPECT_DOUBLE_EQ(ExchangeCpuOf(Shape({1, 4}, 2, 2), rates).server_seconds,
+                   10 + 2 + 4 * 0.5 + 2000 * (0.02 + 4 * 0.003));
+  // The busiest is a leaf: three children and no update, the root has two and one.
+  EXPECT_DOUBLE_EQ(ExchangeCpuOf(Shape({1, 2, 5}, 1, 1), rates).server_seconds,
+                   10 + 2 + 2 * 0.5 + 4000 * (0.02 + 2 * 0.003));
 }
 
 }  // namespace

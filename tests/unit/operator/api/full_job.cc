@@ -29,6 +29,7 @@ WorkloadProfile FullProfile() {
   profile.store_streams = {{1, 1e8}, {4, 2.5e8}};
   profile.store_deviation_seconds = 0.001;
   profile.transfer = {1e-4, 2e-9, 3e-5, 1.5e-9};
+  profile.server = {4e-4, 1e-4, 3e-5, 1e-9, 3e-10};
   profile.worker_base_memory_mib = 120.5;
   profile.worker_bytes_per_sample = 40000;
   profile.residual = 0.02;

@@ -96,6 +96,8 @@ inline PlannerInput RandomExtendedInput(uint64_t seed) {
     profile.load_cpu_seconds_per_sample = choose.Scale(1e-6, 1e-3);
     profile.update_cpu_seconds_per_byte = choose.Scale(1e-11, 1e-8);
     profile.release_seconds = choose.Real(0, 5);
+    profile.server = {choose.Scale(1e-5, 1e-2), choose.Scale(1e-5, 1e-2), choose.Scale(1e-6, 1e-2),
+                      choose.Scale(1e-11, 1e-8), choose.Scale(1e-11, 1e-8)};
   }
   AddSeenStore(&choose, &input);
   AddMachines(&choose, &platform);

@@ -330,10 +330,16 @@ TEST_F(SliceServiceTest, AProfileMeasuresAndLeavesNothing) {
   EXPECT_EQ(record.metrics.at("parameters"), static_cast<double>(job_.parameters));
   EXPECT_EQ(record.metrics.at("trainingSamples"), static_cast<double>(job_.samples));
   EXPECT_EQ(record.metrics.at("testSamples"), static_cast<double>(job_.test_samples));
-  for (const char* name :
-       {"storeRequestSeconds", "storeDeviationSeconds", "mergeBytesPerSecond", "pushCpuSeconds",
-        "updateCpuSecondsPerByte", "checkpointSeconds", "restoreSeconds", "loadSeconds"})
+  for (const char* name : {"storeRequestSeconds", "storeDeviationSeconds", "mergeBytesPerSecond",
+                           "pushCpuSeconds", "updateCpuSecondsPerByte", "checkpointSeconds",
+                           "restoreSeconds", "loadSeconds"})
     EXPECT_GT(record.metrics.at(name), 0) << name;
+  double server_seconds = 0;
+  for (const char* name :
+       {"serverIterationCpuSeconds", "serverShardCpuSeconds", "serverChildCpuSeconds",
+        "serverCpuSecondsPerByte", "serverChildCpuSecondsPerByte"})
+    server_seconds += record.metrics.at(name);
+  EXPECT_GT(server_seconds, 0);
   const auto left = ListAll(store_, "").value();
   ASSERT_EQ(left.size(), 1u) << "its completion record alone";
 }
@@ -427,6 +433,7 @@ TEST_F(SliceServiceTest, AProfileKeepsItselfToTheQuotaThatItIsAskedFor) {
   SliceRequest request = job_.Request({RoleKind::kProfile, 0, {}}, 0, std::nullopt);
   request.profile.iterations = 7;
   request.profile.batch_size = 16;
+  request.profile.rate_only = true;
   request.profile.milli_cpu = 200;
   ASSERT_TRUE(service.Start(request).ok());
   const SliceRecord record = Record(service, request.invocation);

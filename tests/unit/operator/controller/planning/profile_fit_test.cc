@@ -91,6 +91,11 @@ TEST(FitProfile, WhatAStepCostsBesideItsSamplesIsNotInTheRate) {
   sample.record.metrics["iterationCpuSeconds"] = 0.02;
   sample.record.metrics["pushCpuSeconds"] = 0.001;
   sample.record.metrics["updateCpuSecondsPerByte"] = 1e-9;
+  sample.record.metrics["serverIterationCpuSeconds"] = 4e-4;
+  sample.record.metrics["serverShardCpuSeconds"] = 1e-4;
+  sample.record.metrics["serverChildCpuSeconds"] = 3e-5;
+  sample.record.metrics["serverCpuSecondsPerByte"] = 2e-9;
+  sample.record.metrics["serverChildCpuSecondsPerByte"] = 3e-10;
   sample.record.metrics["startCpuSeconds"] = 0.6;
   sample.record.metrics["loadCpuSecondsPerSample"] = 2e-5;
   sample.record.metrics["storeRequestSeconds"] = 0.003;
@@ -103,6 +108,7 @@ TEST(FitProfile, WhatAStepCostsBesideItsSamplesIsNotInTheRate) {
   EXPECT_NEAR(fit->profile.training_rate.At(512), 32 / 0.16, 1e-6);
   EXPECT_EQ(fit->profile.iteration_cpu_seconds, 0.02);
   EXPECT_EQ(fit->profile.update_cpu_seconds_per_byte, 1e-9);
+  EXPECT_EQ(fit->profile.server, (ServerCpu{4e-4, 1e-4, 3e-5, 2e-9, 3e-10}));
   EXPECT_EQ(fit->profile.load_cpu_seconds_per_sample, 2e-5);
   EXPECT_EQ(fit->profile.transfer.push_seconds, 0.001);
   EXPECT_EQ(fit->profile.store_request_seconds, 0.003);
