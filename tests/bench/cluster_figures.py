@@ -15,12 +15,9 @@ import statistics
 import sys
 import time
 
-import yaml
-
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cluster"))
 import network
 import on_pods
-import settings
 from cluster_api import condition
 from on_pods import PODS, SERVICES, OnPods
 from processes import resident_mib
@@ -86,16 +83,6 @@ class ClusterFigures(OnPods):
         finally:
             self.remove(name)
             self.nothing_left()
-
-    def run_in_lab(self, name, wanted, *options):
-        """`lambdadnn run` among the cluster's clients, on its store."""
-        return self.run_here(
-            name, wanted, "--store", f"s3://{self.BUCKET}/here", *options,
-            prefix=self.cluster.network.prefix(network.LAB),
-            environment={"LAMBDADNN_S3_ENDPOINT": f"http://{settings.S3_ADDRESS}",
-                         "LAMBDADNN_S3_ACCESS_KEY_ID": settings.S3_USER,
-                         "LAMBDADNN_S3_SECRET_ACCESS_KEY": settings.S3_PASSWORD,
-                         "NO_PROXY": "*", "no_proxy": "*"})
 
     # --- Starts.
 
@@ -270,25 +257,12 @@ class ClusterFigures(OnPods):
                  f"{used / seconds * 1e3:.1f} ms of CPU a second in {seconds:.0f} s of a job of 9 "
                  "functions")
 
-    def measured_platform(self):
-        """The usual one with what it does not say: what the nodes offer, and how fast the store is, as
-        `lambdadnn run` measures it."""
-        probe = {**on_pods.spec(1), "objective": {"fixed": {"functions": 1, "memory": "512Mi"}}}
-        del probe["aggregation"]
-        self.run_in_lab("probe", probe)
-        measured = json.loads((self.folder / "probe/platform.json").read_text())
-        nodes = self.cluster.count()
-        milli_cpu, memory_mib = settings.node_share(nodes)
-        platform = yaml.safe_load(self.PLATFORM)
-        platform.update({each: measured[each] for each in ("store", "function", "parameterServer")},
-                        totalMilliCpu=nodes * milli_cpu, totalMemory=f"{nodes * memory_mib}Mi")
-        self.say("platform", json.dumps(platform))
-        return json.dumps(platform)
-
     def test_5_predictions(self):
         """Of jobs without a profile: the operator measures one on the cluster, for each."""
         errors = []
-        with self.other_operator(self.measured_platform()):
+        platform = self.measured_platform()
+        self.say("platform", platform)
+        with self.other_operator(platform):
             for functions, memory_mib in PLANS:
                 name = f"predicted-{functions}-{memory_mib}"
                 with self.training(name, LONG, {**shape(functions, memory_mib), "profile": None}):

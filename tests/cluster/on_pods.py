@@ -15,6 +15,8 @@ import shutil
 import signal
 import subprocess
 
+import yaml
+
 import network
 import settings
 from cluster_case import IMAGES, ROOT, BesideOperator, images_of, jobs_in
@@ -136,14 +138,14 @@ class OnPods(BesideOperator):
         return self.create_of(name, {field: value for field, value in wanted.items() if value is not None},
                               **where)
 
-    def create_of(self, name, wanted, endpoint=f"http://{settings.S3_ADDRESS}", secret="store"):
+    def create_of(self, name, wanted, endpoint=f"http://{settings.S3_ADDRESS}", secret="store", prefix="jobs"):
         """A job with this spec, which goes with the test."""
         self.addCleanup(self.remove, name)
         return self.request("POST", JOBS, {
             "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
             "metadata": {"name": name},
             "spec": {**wanted, "backend": "Knative", "objectStore": {
-                "endpoint": endpoint, "bucket": self.BUCKET, "prefix": "jobs",
+                "endpoint": endpoint, "bucket": self.BUCKET, "prefix": prefix,
                 "credentialsSecretRef": {"name": secret}}}})
 
     def remove(self, name):
@@ -171,6 +173,30 @@ class OnPods(BesideOperator):
 
     def run_here(self, name, wanted, *options, **how):
         return report_of_run(self.bin / "lambdadnn", name, wanted, self.folder, *options, **how)
+
+    def run_in_lab(self, name, wanted, *options):
+        """`lambdadnn run` among the cluster's clients, on its store."""
+        return self.run_here(
+            name, wanted, "--store", f"s3://{self.BUCKET}/here", *options,
+            prefix=self.cluster.network.prefix(network.LAB),
+            environment={"LAMBDADNN_S3_ENDPOINT": f"http://{settings.S3_ADDRESS}",
+                         "LAMBDADNN_S3_ACCESS_KEY_ID": settings.S3_USER,
+                         "LAMBDADNN_S3_SECRET_ACCESS_KEY": settings.S3_PASSWORD,
+                         "NO_PROXY": "*", "no_proxy": "*"})
+
+    def measured_platform(self):
+        """The usual one with what it does not say: what the nodes offer, and how fast the store is, as
+        `lambdadnn run` measures it."""
+        probe = {**spec(1), "objective": {"fixed": {"functions": 1, "memory": "512Mi"}}}
+        del probe["aggregation"]
+        self.run_in_lab("probe", probe)
+        measured = json.loads((self.folder / "probe/platform.json").read_text())
+        nodes = self.cluster.count()
+        milli_cpu, memory_mib = settings.node_share(nodes)
+        platform = yaml.safe_load(self.PLATFORM)
+        platform.update({each: measured[each] for each in ("store", "function", "parameterServer")},
+                        totalMilliCpu=nodes * milli_cpu, totalMemory=f"{nodes * memory_mib}Mi")
+        return json.dumps(platform)
 
     def report(self, name):
         """What `lambdadnn report` fetches of a job that has ended."""

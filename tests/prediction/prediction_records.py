@@ -14,6 +14,8 @@ RECORDS = ROOT / "tests/prediction/records"
 TERMS = (("coldStartSeconds", False), ("loadSeconds", False), ("computeSeconds", True),
          ("communicationSeconds", True), ("evaluationSeconds", False), ("checkpointSeconds", False),
          ("sliceOverheadSeconds", False), ("releaseSeconds", False))
+# Where a plan was run.
+MACHINE, CLUSTER = "machine", "cluster"
 # Of a machine that does nothing else the probes before and after a run take the same time.
 PROBE_TOLERANCE = 0.05
 
@@ -47,6 +49,7 @@ def load(folder=RECORDS):
         try:
             record = json.loads(path.read_text())
             name, runs = record["name"], record["runs"]
+            assert record.get("place", MACHINE) in (MACHINE, CLUSTER)
             assert name == path.stem and runs and record["heldOut"] == is_held_out(name)
             for part in (record["job"], record["platform"], record["plan"]["functions"], record["plan"]["memory"]):
                 assert part
@@ -56,6 +59,13 @@ def load(folder=RECORDS):
             raise SystemExit(f"error: {path} is no record of a plan ({error!r}); record it anew") from None
         records.append(record)
     return records
+
+
+def by_place(records):
+    """[(place, its records)], without places that have none."""
+    places = [(place, [record for record in records if record.get("place", MACHINE) == place])
+              for place in (MACHINE, CLUSTER)]
+    return [(place, those) for place, those in places if those]
 
 
 def predict(lambdadnn, record, run):

@@ -46,6 +46,11 @@ def probe():
     return time.monotonic() - begin
 
 
+def quiet_probe():
+    """What it takes on the machine at rest."""
+    return min(probe() for _ in range(5))
+
+
 def name_of(plan):
     model, data, epochs, functions, memory, shards, layers = plan
     return f"{model}-{data}-e{epochs}-n{functions}-m{memory}-k{shards}-l{'-'.join(map(str, layers))}"
@@ -74,6 +79,16 @@ def run(options, job, folder):
     return json.loads((out / "report.json").read_text()), json.loads((out / "platform.json").read_text())
 
 
+def write(folder, name, job, platform, chosen, runs, **more):
+    """A record; `chosen` is the plan of a report."""
+    text = json.dumps({"name": name, "heldOut": prediction_records.is_held_out(name), **more, "job": job,
+                       "platform": platform,
+                       "plan": {key: chosen[key] for key in ("functions", "memory", "serverMemory", "aggregation")},
+                       "runs": runs}, indent=1)
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.json").write_text(text + "\n")
+
+
 def record(options, plan, quiet):
     name, job, runs = name_of(plan), job_of(plan), []
     for _ in range(options.runs):
@@ -82,11 +97,7 @@ def record(options, plan, quiet):
             report, platform = run(options, job, pathlib.Path(folder))
             runs.append(prediction_records.run_of(report, [before, probe()], quiet))
         print(f"{name}: {runs[-1]['seconds']:.1f} s{', disturbed' if runs[-1]['disturbed'] else ''}", flush=True)
-    chosen = report["plan"]
-    text = json.dumps({"name": name, "heldOut": prediction_records.is_held_out(name), "job": job, "platform": platform,
-                       "plan": {key: chosen[key] for key in ("functions", "memory", "serverMemory", "aggregation")},
-                       "runs": runs}, indent=1)
-    (options.records / f"{name}.json").write_text(text + "\n")
+    write(options.records, name, job, platform, report["plan"], runs)
 
 
 def main():
@@ -96,8 +107,7 @@ def main():
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", default="", help="plans whose names hold this text")
     options = parser.parse_args()
-    options.records.mkdir(parents=True, exist_ok=True)
-    quiet = min(probe() for _ in range(5))
+    quiet = quiet_probe()
     failed = []
     for plan in PLANS:
         if options.only not in name_of(plan):

@@ -18,6 +18,8 @@ SHORT = {"coldStartSeconds": "start", "loadSeconds": "load", "computeSeconds": "
          "communicationSeconds": "comm", "evaluationSeconds": "eval", "checkpointSeconds": "ckpt",
          "sliceOverheadSeconds": "slices", "releaseSeconds": "release"}
 
+MARKERS = {prediction_records.MACHINE: "o", prediction_records.CLUSTER: "^"}
+
 
 def summary(name, errors):
     """Median and worst of the absolute errors of some plans."""
@@ -43,22 +45,26 @@ def replay(lambdadnn, folder):
     width = max(len(record["name"]) for record in records)
     lines = [f"{'':{width}}  runs {'spread':>7} {'all':>8}"
              + "".join(f"{SHORT[name]:>9}" for name, _ in prediction_records.TERMS)]
-    by_kind, below = {False: [], True: []}, {False: [], True: []}
-    for record in records:
-        total, terms, covered = prediction_records.errors_of(lambdadnn, record)
-        by_kind[record["heldOut"]].append(total)
-        below[record["heldOut"]] += covered
-        quiet = sum(not run["disturbed"] for run in record["runs"])
-        spread = prediction_records.spread_of(record)
-        lines.append(f"{record['name']:{width}} {quiet:>3}/{len(record['runs'])} {spread:>7.1%} {total:>+8.1%}"
-                     + "".join(f"{terms[name]:>+9.1%}" for name, _ in prediction_records.TERMS)
-                     + ("  held out" if record["heldOut"] else ""))
-    spreads = [prediction_records.spread_of(record) for record in records]
-    return [*lines, "", summary("all", by_kind[False] + by_kind[True]), summary("fitted", by_kind[False]),
-            summary("held out", by_kind[True]),
-            coverage("all", below[False] + below[True]), coverage("fitted", below[False]),
-            coverage("held out", below[True]),
-            f"repeats of one plan differ by: median {statistics.median(spreads):.1%}, worst {max(spreads):.1%}"]
+    sums = []
+    for place, those in prediction_records.by_place(records):
+        by_kind, below = {False: [], True: []}, {False: [], True: []}
+        for record in those:
+            total, terms, covered = prediction_records.errors_of(lambdadnn, record)
+            by_kind[record["heldOut"]].append(total)
+            below[record["heldOut"]] += covered
+            quiet = sum(not run["disturbed"] for run in record["runs"])
+            spread = prediction_records.spread_of(record)
+            lines.append(f"{record['name']:{width}} {quiet:>3}/{len(record['runs'])} {spread:>7.1%} {total:>+8.1%}"
+                         + "".join(f"{terms[name]:>+9.1%}" for name, _ in prediction_records.TERMS)
+                         + ("  held out" if record["heldOut"] else ""))
+        spreads = [prediction_records.spread_of(record) for record in those]
+        sums += ["", *([f"on a {place}:"] if place != prediction_records.MACHINE else []),
+                 summary("all", by_kind[False] + by_kind[True]), summary("fitted", by_kind[False]),
+                 summary("held out", by_kind[True]),
+                 coverage("all", below[False] + below[True]), coverage("fitted", below[False]),
+                 coverage("held out", below[True]),
+                 f"repeats of one plan differ by: median {statistics.median(spreads):.1%}, worst {max(spreads):.1%}"]
+    return lines + sums
 
 
 def plot(lambdadnn, folder, file):
@@ -71,14 +77,18 @@ def plot(lambdadnn, folder, file):
     pyplot.rcParams.update({"svg.hashsalt": "lambdadnn", "svg.fonttype": "none", "font.family": "sans-serif"})
     figure, axes = pyplot.subplots(figsize=(6, 6), layout="constrained")
     seconds = []
-    for held_out, label, colour in ((False, "fitted", "#1f6feb"), (True, "held out", "#d1570f")):
-        runs = [(run["seconds"], *prediction_records.predict(lambdadnn, record, run)[:2])
-                for record in prediction_records.load(folder) if record["heldOut"] == held_out
-                for run in prediction_records.counted_runs(record)]
-        actual, p50, p90 = zip(*runs, strict=True) if runs else ((), (), ())
-        seconds += actual + p50
-        axes.vlines(actual, p50, p90, color=colour, linewidth=0.8, alpha=0.4)
-        axes.scatter(actual, p50, s=16, color=colour, label=f"{label}: {len(runs)} runs", zorder=3)
+    for place, records in prediction_records.by_place(prediction_records.load(folder)):
+        for held_out, label, colour in ((False, "fitted", "#1f6feb"), (True, "held out", "#d1570f")):
+            runs = [(run["seconds"], *prediction_records.predict(lambdadnn, record, run)[:2])
+                    for record in records if record["heldOut"] == held_out
+                    for run in prediction_records.counted_runs(record)]
+            if not runs:
+                continue
+            actual, p50, p90 = zip(*runs, strict=True)
+            seconds += actual + p50
+            axes.vlines(actual, p50, p90, color=colour, linewidth=0.8, alpha=0.4)
+            axes.scatter(actual, p50, s=16, marker=MARKERS[place], color=colour, zorder=3,
+                         label=f"{place}, {label}: {len(runs)} runs")
     ends = (min(seconds) / 1.2, max(seconds) * 1.2)
     axes.plot(ends, ends, color="#666666", linewidth=0.8, zorder=1)
     axes.fill_between(ends, [0.9 * end for end in ends], [1.1 * end for end in ends], color="#666666", alpha=0.12,

@@ -330,9 +330,9 @@ TEST_F(SliceServiceTest, AProfileMeasuresAndLeavesNothing) {
   EXPECT_EQ(record.metrics.at("parameters"), static_cast<double>(job_.parameters));
   EXPECT_EQ(record.metrics.at("trainingSamples"), static_cast<double>(job_.samples));
   EXPECT_EQ(record.metrics.at("testSamples"), static_cast<double>(job_.test_samples));
-  for (const char* name : {"storeRequestSeconds", "storeDeviationSeconds", "mergeBytesPerSecond",
-                           "pushCpuSeconds", "updateCpuSecondsPerByte", "checkpointSeconds",
-                           "restoreSeconds", "loadSeconds"})
+  for (const char* name :
+       {"storeRequestSeconds", "storeDeviationSeconds", "mergeBytesPerSecond", "pushCpuSeconds",
+        "updateCpuSecondsPerByte", "checkpointSeconds", "restoreSeconds", "loadSeconds"})
     EXPECT_GT(record.metrics.at(name), 0) << name;
   double server_seconds = 0;
   for (const char* name :

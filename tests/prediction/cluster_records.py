@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Records what plans take on pods of a real cluster, for tests/prediction/replay.py: each with a profile of its
+own, three times, as tests/prediction/record.py does it on one machine.
+
+    /usr/bin/python3 -m pytest tests/prediction/cluster_records.py --preset release -s [-k PLAN]
+
+Nothing else may run meanwhile. LAMBDADNN_RECORDS names another folder than the records', LAMBDADNN_RECORD_RUNS
+another number of runs. The rest is told by tests/cluster/on_pods.py.
+"""
+import json
+import os
+import pathlib
+
+import prediction_records
+import record
+from on_pods import OnPods
+
+FOLDER = pathlib.Path(os.environ.get("LAMBDADNN_RECORDS", prediction_records.RECORDS))
+RUNS = int(os.environ.get("LAMBDADNN_RECORD_RUNS", "3"))
+# As in record.py. Functions have 0.3 cores a GiB there.
+PLANS = (
+    ("mlp", "small", 8, 1, 384, 1, [1]), ("mlp", "small", 8, 2, 384, 1, [1]), ("mlp", "small", 8, 4, 256, 1, [1]),
+    ("mlp", "small", 8, 2, 640, 2, [1]), ("mlp", "small", 8, 4, 384, 2, [1, 2]), ("cnn", "small", 2, 2, 768, 1, [1]),
+    ("cnn", "small", 2, 3, 512, 1, [1]), ("logistic", "small", 10, 2, 256, 1, [1]),
+    ("logistic", "small", 10, 4, 384, 1, [1]),
+)
+
+
+def name_of(plan):
+    return f"cluster-{record.name_of(plan)}"
+
+
+class ClusterRecords(OnPods):
+    WAIT_SECONDS = 900
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.quiet = record.quiet_probe()
+        cls.measured = None
+
+    def one_run(self, name, wanted):
+        """Its report. What earlier runs measured lies below another prefix."""
+        before = record.probe()
+        self.create_of(name, wanted, prefix=name)
+        self.complete(name)
+        report = self.report(name)
+        run = prediction_records.run_of(report, [before, record.probe()], self.quiet)
+        self.remove(name)
+        print(f"{name}: {run['seconds']:.1f} s{', disturbed' if run['disturbed'] else ''}", flush=True)
+        return report, run
+
+
+def recorded(plan):
+    def test(self):
+        # The store's speed is measured once, and said to the operator.
+        type(self).measured = self.measured or self.measured_platform()
+        job, runs = record.job_of(plan), []
+        with self.other_operator(self.measured):
+            for number in range(RUNS):
+                report, run = self.one_run(f"{name_of(plan)}-{number}", job["spec"])
+                runs.append(run)
+        record.write(FOLDER, name_of(plan), job, json.loads(self.measured), report["plan"], runs,
+                     place=prediction_records.CLUSTER)
+    return test
+
+
+for each in PLANS:
+    setattr(ClusterRecords, f"test_{name_of(each)}", recorded(each))
