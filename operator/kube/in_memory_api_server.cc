@@ -140,6 +140,15 @@ std::shared_ptr<const Json> InMemoryApiServer::Peek(const ResourceType& type,
   return found == (*table)->objects.end() ? nullptr : found->second;
 }
 
+std::vector<std::shared_ptr<const Json>> InMemoryApiServer::PeekAll(const ResourceType& type) {
+  MonitorLock lock(*monitor_);
+  std::vector<std::shared_ptr<const Json>> objects;
+  const Result<Table*> table = FindTable(type);
+  if (!table.ok()) return objects;
+  for (const auto& [name, object] : (*table)->objects) objects.push_back(object);
+  return objects;
+}
+
 Result<KubeList> InMemoryApiServer::List(const ResourceType& type,
                                          const std::string& namespace_name,
                                          const std::string& label_selector, int limit,

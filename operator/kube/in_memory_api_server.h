@@ -72,6 +72,8 @@ class InMemoryApiServer final : public KubeClient {
 
   // The object itself, as it stands, instead of a copy; null when there is none.
   std::shared_ptr<const Json> Peek(const ResourceType& type, const ObjectName& name);
+  // All of them, in order of name.
+  std::vector<std::shared_ptr<const Json>> PeekAll(const ResourceType& type);
 
   // Forgets all history: every watch that is behind, and every continue token, gets 410.
   void CompactHistory();

@@ -89,6 +89,7 @@ Json JobWorld::MinimalJob() {
 void JobWorld::RestartController() {
   functions.ForgetStreams();
   cache_ = std::make_unique<ObjectCache>(ObjectCache::Storage::kText);
+  synced_.clear();
   ControllerDependencies dependencies{
       .runtime = time.runtime,
       .kube = kube_,
@@ -153,17 +154,19 @@ void JobWorld::Delete(const std::string& name) {
 }
 
 void JobWorld::Sync() {
-  const auto list = server.List(ServerlessTrainingJobType(), "", "", 0, "");
-  LDNN_CHECK(list.ok(), list.status().ToString());
   std::set<ObjectName> there;
-  for (const Json& object : list->items) {
-    there.insert(NameOf(object));
-    cache_->Put(object);
-    due_.try_emplace(NameOf(object), time.clock.Now());
+  for (const auto& object : server.PeekAll(ServerlessTrainingJobType())) {
+    const ObjectName name = NameOf(*object);
+    there.insert(name);
+    std::shared_ptr<const Json>& synced = synced_[name];
+    if (synced != object) cache_->Put(*object);
+    synced = object;
+    due_.try_emplace(name, time.clock.Now());
   }
   for (const ObjectName& name : cache_->Names()) {
     if (there.contains(name)) continue;
     cache_->Remove(name, UidOf(*cache_->Get(name)));
+    synced_.erase(name);
     due_[name] = time.clock.Now();
   }
 }
@@ -193,7 +196,7 @@ bool JobWorld::RunUntil(const std::function<bool()>& done, double seconds) {
       const Instant next = time.clock.Now() + Pass(name);
       due_[name] = std::min(due_[name], next);
       Sync();
-      if (cache_->Get(name) == nullptr) due_.erase(name);
+      if (!cache_->Contains(name)) due_.erase(name);
     }
     if (done()) return true;
     Instant next = end;
@@ -208,12 +211,15 @@ bool JobWorld::RunUntilFinished(double seconds) {
 }
 
 Job JobWorld::Read(const std::string& name) {
-  const auto object = server.Get(ServerlessTrainingJobType(), Named(name));
-  LDNN_CHECK(object.ok(), object.status().ToString());
-  std::vector<FieldError> errors;
-  Job job = DecodeJob(*object, &errors);
-  LDNN_CHECK(errors.empty(), ToStatus(errors).ToString());
-  return job;
+  const auto object = server.Peek(ServerlessTrainingJobType(), Named(name));
+  LDNN_CHECK(object != nullptr, "there is no job " + name);
+  ReadJob& read = read_[name];
+  if (read.object != object) {
+    std::vector<FieldError> errors;
+    read = {object, DecodeJob(*object, &errors)};
+    LDNN_CHECK(errors.empty(), ToStatus(errors).ToString());
+  }
+  return read.job;
 }
 
 std::string JobWorld::Described(const std::string& name) {
@@ -221,7 +227,7 @@ std::string JobWorld::Described(const std::string& name) {
 }
 
 bool JobWorld::Exists(const std::string& name) {
-  return server.Get(ServerlessTrainingJobType(), Named(name)).ok();
+  return server.Peek(ServerlessTrainingJobType(), Named(name)) != nullptr;
 }
 
 std::vector<std::string> JobWorld::Keys() {

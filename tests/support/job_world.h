@@ -89,6 +89,14 @@ class JobWorld {
   std::unique_ptr<Reconciler> reconciler_;
   std::unique_ptr<ControllerObserver> observer_;
   std::map<ObjectName, Instant> due_;  // passes, by job
+  // What the cache was given, and what Read() decoded, of the server's objects: most passes change
+  // none of them.
+  std::map<ObjectName, std::shared_ptr<const Json>> synced_;
+  struct ReadJob {
+    std::shared_ptr<const Json> object;
+    Job job;
+  };
+  std::map<std::string, ReadJob> read_;
   int64_t effects_ = 0;
   int64_t fault_index_ = -1;
   EffectFault fault_kind_ = EffectFault::kNone;

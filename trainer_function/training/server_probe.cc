@@ -18,17 +18,20 @@ namespace lambdadnn {
 namespace {
 
 // Of small objects, which take next to no time; of large ones fewer show as much.
-constexpr int64_t kManyIterations = 24;
-constexpr int64_t kFewIterations = 16;
-constexpr int64_t kWarmUp = 2;        // of them
-constexpr double kMostSeconds = 0.4;  // then no iteration begins, where the store is slow
+constexpr int64_t kManyIterations = 20;
+constexpr int64_t kFewIterations = 12;
+constexpr int64_t kWarmUp = 2;  // of them
+// Where the store or the quota is slow, there are no more than have begun after so many seconds,
+// but for a few.
+constexpr double kMostSeconds = 0.3;
+constexpr int64_t kFewestIterations = 6;
 // A shard of at least so many elements shows what a byte costs, and more of them show nothing new.
 constexpr int64_t kFewestElements = 1 << 16;
 constexpr int64_t kMostElements = 1 << 19;
 // Until what an iteration left to be done in the background has been done.
 constexpr double kSettleSeconds = 0.002;
 // More than the caches of a core hold.
-constexpr size_t kCacheElements = 1 << 20;
+constexpr size_t kCacheElements = 1 << 19;
 // Longer waits cost no more.
 constexpr double kLongestStep = 0.02;
 // A gradient that no optimizer turns into something special.
@@ -43,7 +46,6 @@ class ServerProbe {
       : context_(context),
         environment_(environment),
         request_(context.request),
-        iterations_(elements > kFewestElements ? kFewIterations : kManyIterations),
         gradient_(static_cast<size_t>(elements), kGradient),
         others_(kCacheElements) {
     // Where no training of this job ever reads.
@@ -55,7 +57,8 @@ class ServerProbe {
     request_.training.stop_at_loss.reset();
     ExecutionPlan& plan = request_.plan;
     plan.first_iteration = 0;
-    plan.iterations = plan.iterations_per_epoch = iterations_;
+    plan.iterations = elements > kFewestElements ? kFewIterations : kManyIterations;
+    plan.iterations_per_epoch = plan.iterations;
     plan.checkpoint_every = 0;
     plan.parameters = elements;
     plan.aggregation = {};
@@ -71,11 +74,7 @@ class ServerProbe {
   Result<double> Measure(std::optional<double> step_seconds) {
     const Status measured = [&]() -> Status {
       LDNN_RETURN_IF_ERROR(WriteCheckpoint());
-      const int64_t pushed = step_seconds ? 1 : iterations_;
-      for (int64_t iteration = 0; iteration < pushed; ++iteration) {
-        LDNN_RETURN_IF_ERROR(PushAndWait(iteration));
-      }
-      if (step_seconds) LDNN_RETURN_IF_ERROR(MeasurePushes());
+      LDNN_RETURN_IF_ERROR(step_seconds ? MeasurePushes() : PushAll());
       return Serve(step_seconds);
     }();
     const Status idle = pushes_->WaitIdle();
@@ -92,13 +91,13 @@ class ServerProbe {
             .interrupt = context_.interrupt,
             .request = request_,
             .emit = std::move(emit),
-            .stop_wanted =
-                [this, begin] {
-                  return ToSeconds(context_.runtime.clock.Now() - begin) > kMostSeconds;
-                },
+            .stop_wanted = [this, begin] { return IsLate(begin); },
             .pace = context_.pace,
             .phases = context_.phases,
             .started = begin};
+  }
+  bool IsLate(Instant begin) const {
+    return ToSeconds(context_.runtime.clock.Now() - begin) > kMostSeconds;
   }
   Range ElementsOf(int shard) const {
     return ShardRange(request_.plan.blocks(), request_.plan.aggregation.shards, shard);
@@ -137,12 +136,25 @@ class ServerProbe {
     return OkStatus();
   }
 
-  // Of iterations that the server never comes to.
+  // The server's iterations are those whose gradients are there.
+  Status PushAll() {
+    const Instant begin = context_.runtime.clock.Now();
+    int64_t& iterations = request_.plan.iterations;
+    for (int64_t done = 0; done < iterations; ++done) {
+      LDNN_RETURN_IF_ERROR(PushAndWait(done));
+      if (done + 1 >= kFewestIterations && IsLate(begin)) iterations = done + 1;
+    }
+    return OkStatus();
+  }
+
+  // Pushes the first gradients, and others that the server never comes to.
   Status MeasurePushes() {
+    LDNN_RETURN_IF_ERROR(PushAndWait(0));
+    const Instant begin = context_.runtime.clock.Now();
     std::vector<double> seconds;
-    for (int64_t i = 0; i < kFewIterations; ++i) {
+    for (int64_t i = 0; i < kFewIterations && (i < kFewestIterations || !IsLate(begin)); ++i) {
       const double before = environment_.cpu_seconds();
-      LDNN_RETURN_IF_ERROR(PushAndWait(iterations_ + i));
+      LDNN_RETURN_IF_ERROR(PushAndWait(request_.plan.iterations + i));
       seconds.push_back(environment_.cpu_seconds() - before);
     }
     push_seconds_ = Median(seconds);
@@ -162,7 +174,8 @@ class ServerProbe {
       if (line.iteration > kWarmUp) seconds_.push_back(after - before);
       UseCaches();
       before = environment_.cpu_seconds();
-      if (step_seconds && line.iteration < iterations_) Push(line.iteration, *step_seconds);
+      if (step_seconds && line.iteration < request_.plan.iterations)
+        Push(line.iteration, *step_seconds);
     });
     SliceSession session(context, {});
     return RunServerRole(session);
@@ -171,7 +184,6 @@ class ServerProbe {
   const RoleContext& context_;
   const TrainingEnvironment& environment_;
   SliceRequest request_;
-  const int64_t iterations_;
   const std::vector<float> gradient_;
   std::vector<float> others_;
   double push_seconds_ = 0;

@@ -134,7 +134,7 @@ class OutdatedProfile : public testing::Test {
   OutdatedProfile() {
     Plan& plan = snapshot_.job.status.plan.emplace();
     plan.functions = 2;
-    plan.aggregation.layers = {1};
+    plan.aggregation.layers = {1, 2};
     for (const char* uid : {"a", "b", "c"}) {
       InstanceFact fact;
       fact.instance.uid = uid;
