@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "common/json/dump_json.h"
 #include "operator/api/job_codec.h"
@@ -38,7 +39,7 @@ class JobWorld::Observer final : public ControllerObserver {
 
 JobWorld::JobWorld(FakeFunctionsOptions fake)
     : server(time.runtime),
-      functions(time.clock, memory_store, fake),
+      functions(time.clock, memory_store, std::move(fake)),
       kube_(server,
             [this](const std::string& call, const std::string&, FaultyKubeClient::Point point) {
               if (!IsWrite(call)) return OkStatus();

@@ -36,6 +36,8 @@ class ExchangeProbe {
   Status MeasureServer();
 
  private:
+  // MeasureTransfers, while another object lies beside those that are exchanged.
+  Status MeasureBesideNeighbour(double step_cpu_seconds, const std::function<Status()>& step);
   struct Cpu {
     double push = 0;  // with its later delete
     double pull = 0;  // with the wait for the object
