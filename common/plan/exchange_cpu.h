@@ -5,9 +5,8 @@
 // A push is checksum, header and PUT of an object, and its DELETE later; a pull is GET, check and
 // copy. Each costs a time per object and a time per byte, which profiling measures.
 //   worker           K pushes and K pulls, the vector up and down once
-//   server, level l  what was measured of one (ServerCpu); where nothing was, per shard of its
-//   group
-//                    fan-in pulls, the merge of fan-in shards and 1 push, and the root's update
+//   server, level l  what was measured of one (ServerCpu); where nothing was, fan-in pulls a shard
+//                    of its group, the merge of fan-in shards and 1 push, and the root's update
 //                    besides (as long as one merge where it is not known)
 #pragma once
 
@@ -24,8 +23,8 @@ struct TransferCpu {
   friend bool operator==(const TransferCpu&, const TransferCpu&) = default;
 };
 
-// CPU seconds of an iteration of a parameter server, as profiling measures them of one that finds
-// all gradients in the store; all zero = unknown. The root's update and its optimizer are in it.
+// CPU seconds of an iteration of a parameter server, with the waits for its children, as profiling
+// measures them of a root; all zero = unknown. The update and its optimizer are in them.
 struct ServerCpu {
   double iteration_seconds = 0;  // whatever it merges
   double shard_seconds = 0;      // each shard: handed on, and deleted later
