@@ -117,13 +117,19 @@ Status ReadMaterial(const Entry& entry, const char* field, std::string* out) {
 
 Status ReadCluster(const Entry& entry, KubeConnection* connection) {
   const Json& cluster = entry.value;
-  connection->server = TextField(cluster, "server");
-  while (connection->server.ends_with('/')) connection->server.pop_back();
-  const Result<Endpoint> endpoint = ParseEndpoint(connection->server);
+  const std::string server = TextField(cluster, "server");
+  const Result<Endpoint> endpoint = ParseEndpoint(server);
   if (!endpoint.ok() || endpoint->scheme.empty()) {
-    return InvalidArgumentError(entry.what + ": server '" + connection->server +
+    return InvalidArgumentError(entry.what + ": server '" + server +
                                 "' is not a URL that begins with https://");
   }
+  if (!endpoint->user_info.empty()) {
+    return InvalidArgumentError(entry.what + ": server '" + endpoint->Text() +
+                                "' has a user before its host, which Kubernetes does not take; "
+                                "use a token, a client certificate or an exec plugin");
+  }
+  // As it is parsed, not as it is written: scheme and host in lower case.
+  connection->server = endpoint->Text();
   if (endpoint->host.find(':') != std::string::npos) {
     return InvalidArgumentError(entry.what + ": server '" + connection->server +
                                 "' is an IPv6 address, which the HTTP client does not take; write "

@@ -10,8 +10,10 @@
 namespace lambdadnn {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 
 class KubeconfigTest : public testing::Test {
  protected:
@@ -59,6 +61,13 @@ TEST_F(KubeconfigTest, DataAndFilesAreRead) {
   EXPECT_EQ(connection->client_key_pem, "key");
   EXPECT_EQ(connection->namespace_name, "default");
   EXPECT_FALSE(connection->insecure_skip_verify);
+}
+
+TEST_F(KubeconfigTest, SchemeAndHostOfTheServerAreInLowerCase) {
+  const Result<KubeConnection> connection =
+      LoadKubeconfig({WriteConfig("server: \"hTTps://API.Internal:6443/a//\"", "token: t")}, "");
+  ASSERT_TRUE(connection.ok()) << connection.status().ToString();
+  EXPECT_EQ(connection->server, "https://api.internal:6443/a");
 }
 
 TEST_F(KubeconfigTest, DataWinsOverAFile) {
@@ -117,6 +126,8 @@ TEST_F(KubeconfigTest, WhatMakesNoSenseIsNamed) {
   };
   EXPECT_THAT(message("server: api", ""), HasSubstr("https://"));
   EXPECT_THAT(message("server: \"https://[::1]:6443\"", ""), HasSubstr("IPv6"));
+  EXPECT_THAT(message("server: \"https://me:secret@api\"", ""),
+              AllOf(HasSubstr("'https://api' has a user"), Not(HasSubstr("secret"))));
   EXPECT_THAT(message(std::string(kServer) + ", certificate-authority-data: \"%\"", ""),
               HasSubstr("certificate-authority-data is not base64"));
   EXPECT_THAT(message(kServer, "client-key-data: " + EncodeBase64("k")), HasSubstr("give both"));
