@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // HttpTransport over cpprestsdk. The only file that includes it.
-#define _TURN_OFF_PLATFORM_STRING
+#define _TURN_OFF_PLATFORM_STRING  // NOLINT: its name for a switch of its own
 #include <cpprest/http_client.h>
 #include <cpprest/streams.h>
 #include <openssl/err.h>

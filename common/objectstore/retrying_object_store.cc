@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <optional>
 
 #include "common/base/text.h"
 
@@ -93,24 +94,22 @@ Status RetryingObjectStore::PutPieces(std::string_view key, uint64_t size,
   return Repeat([&] { return inner_.PutPieces(key, size, read); }).status;
 }
 
-Result<Bytes> RetryingObjectStore::Get(std::string_view key, std::optional<ByteRange> range) {
-  Bytes bytes;
+template <typename Call>
+std::invoke_result_t<Call> RetryingObjectStore::RepeatFor(const Call& call) {
+  std::optional<std::invoke_result_t<Call>> last;
   LDNN_RETURN_IF_ERROR(Repeat([&] {
-                         Result<Bytes> result = inner_.Get(key, range);
-                         if (result.ok()) bytes = *std::move(result);
-                         return result.status();
+                         last.emplace(call());
+                         return last->status();
                        }).status);
-  return bytes;
+  return *std::move(last);
+}
+
+Result<Bytes> RetryingObjectStore::Get(std::string_view key, std::optional<ByteRange> range) {
+  return RepeatFor([&] { return inner_.Get(key, range); });
 }
 
 Result<ObjectInfo> RetryingObjectStore::Head(std::string_view key) {
-  ObjectInfo info;
-  LDNN_RETURN_IF_ERROR(Repeat([&] {
-                         Result<ObjectInfo> result = inner_.Head(key);
-                         if (result.ok()) info = *std::move(result);
-                         return result.status();
-                       }).status);
-  return info;
+  return RepeatFor([&] { return inner_.Head(key); });
 }
 
 Status RetryingObjectStore::Delete(std::string_view key) {
@@ -123,13 +122,7 @@ Status RetryingObjectStore::DeleteMany(std::span<const std::string> keys) {
 
 Result<ObjectList> RetryingObjectStore::List(std::string_view prefix, std::string_view start_after,
                                              int limit) {
-  ObjectList list;
-  LDNN_RETURN_IF_ERROR(Repeat([&] {
-                         Result<ObjectList> result = inner_.List(prefix, start_after, limit);
-                         if (result.ok()) list = *std::move(result);
-                         return result.status();
-                       }).status);
-  return list;
+  return RepeatFor([&] { return inner_.List(prefix, start_after, limit); });
 }
 
 StoreCounters RetryingObjectStore::Counts() const {

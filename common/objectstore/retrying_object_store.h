@@ -11,6 +11,7 @@
 #include <atomic>
 #include <functional>
 #include <memory>
+#include <type_traits>
 
 #include "common/base/runtime.h"
 #include "common/objectstore/object_store.h"
@@ -60,6 +61,9 @@ class RetryingObjectStore final : public ObjectStore {
     int attempts = 0;
   };
   Outcome Repeat(const std::function<Status()>& attempt);
+  // Of calls that give a Result: the last one's.
+  template <typename Call>
+  std::invoke_result_t<Call> RepeatFor(const Call& call);
   Status SleepUntil(Instant time);
   bool HoldsExactly(std::string_view key, std::span<const ByteView> parts);
 

@@ -41,6 +41,9 @@ struct DatasetConfig {
   // All labels are looked at when the set is opened (IDX, CSV, NPY): so the first function of a job
   // finds those outside the classes, and not the one that trains on them.
   bool check_labels = false;
+  // Opening looks at the labels of so many records (CSV: at so many rows) and at no more, which are
+  // then the set's samples; implied classes are those seen. 0 = all.
+  int64_t first_records = 0;
   double normalize_mean = 0;
   double normalize_standard_deviation = 1;
   double scale = 1;  // multiplied before normalising: IDX and CIFAR bytes use 1/255

@@ -62,6 +62,7 @@ constexpr ReasonRow kRows[] = {
     {Reason::kPodsNotAllowed, "PodsNotAllowed"},
     {Reason::kNoJobCredentials, "NoJobCredentials"},
     {Reason::kInvalidSpec, "InvalidSpec", FailureKind::kUsage},
+    {Reason::kDatasetNotUsable, "DatasetNotUsable", FailureKind::kUsage},
     {Reason::kProfilingFailed, "ProfilingFailed"},
     {Reason::kFunctionStartFailed, "FunctionStartFailed", FailureKind::kEnvironment},
     {Reason::kBackoffLimitExceeded, "BackoffLimitExceeded"},

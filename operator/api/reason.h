@@ -63,6 +63,7 @@ enum class Reason {
   kPodsNotAllowed,
   kNoJobCredentials,
   kInvalidSpec,
+  kDatasetNotUsable,
   kProfilingFailed,
   kFunctionStartFailed,
   kBackoffLimitExceeded,

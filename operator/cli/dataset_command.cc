@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `lambdadnn dataset …` runs `lambdadnn-dataset …` beside this program: the readers of data sets
-// belong to the functions' libraries, which this program does not link.
+// `lambdadnn dataset …` runs `lambdadnn-dataset …` beside this program: it makes data sets, of
+// which this program reads no more than their begin.
 #include <unistd.h>
 
 #include <cerrno>

@@ -36,7 +36,7 @@ bool Has(const std::vector<std::string>& names, const std::string& name) {
 
 std::string DescribeUsageError(const CLI::App& app, const CLI::ParseError& error,
                                std::span<const std::string> words) {
-  const std::string program = app.get_name();
+  const std::string& program = app.get_name();
   const CLI::App* command = &app;
   for (const std::string& word : words) {
     const bool is_flag = word.size() > 1 && word.front() == '-';

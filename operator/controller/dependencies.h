@@ -14,6 +14,7 @@
 #include "common/base/tls_identity.h"
 #include "common/objectstore/object_store.h"
 #include "common/protocol/slice.h"
+#include "common/protocol/training_config.h"
 #include "common/telemetry/metrics.h"
 #include "common/tracing/span.h"
 #include "operator/backends/cluster_bound.h"
@@ -55,6 +56,12 @@ struct ControllerDependencies {
   // the result. Null = nowhere: each job measures for itself.
   std::function<std::unique_ptr<MeasurementStore>(const Job&, ObjectStore& store)> measurements =
       nullptr;
+  // Whether the data set that this training reads is there and fits its model, as far as that is
+  // known without reading it all (CheckDataset). Null = the functions find out.
+  std::function<Status(const TrainingConfig&,
+                       const std::function<Result<std::unique_ptr<ObjectStore>>(
+                           const std::string& uri)>& open_store)>
+      check_dataset = nullptr;
   ControllerObserver* observer = nullptr;
   // Records an event about a job (EventRecorder::Record). Must neither block nor fail; null =
   // events are dropped.

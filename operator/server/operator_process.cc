@@ -33,6 +33,7 @@
 #include "operator/server/job_metrics.h"
 #include "operator/server/operator_http.h"
 #include "operator/server/tracing.h"
+#include "trainer_function/data/dataset_check.h"
 
 namespace lambdadnn {
 namespace {
@@ -381,6 +382,7 @@ ControllerDependencies OperatorProcess::State::Dependencies() {
       .measurements = [](const Job& job, ObjectStore& store) -> std::unique_ptr<MeasurementStore> {
         return std::make_unique<StoredMeasurements>(store, job);
       },
+      .check_dataset = CheckDataset,
       .record_event = [&events](EventDraft draft) { events.Record(std::move(draft)); },
       .export_spans = std::move(export_spans),
       .metrics = &metrics,

@@ -27,8 +27,8 @@ inline void CheckError(const Status& status) {
              status.ToString());
 }
 
-inline void ReadEverything(const DatasetConfig& config, std::shared_ptr<ObjectStore> store) {
-  const auto dataset = OpenDataset(config, std::move(store));
+inline void ReadEverything(const DatasetConfig& config, const std::shared_ptr<ObjectStore>& store) {
+  const auto dataset = OpenDataset(config, store);
   if (!dataset.ok()) return CheckError(dataset.status());
   const DatasetInfo& info = (*dataset)->info();
   LDNN_CHECK(info.samples > 0, "an empty data set is an error");

@@ -28,19 +28,25 @@ class ExitCodes(unittest.TestCase):
     def test_0_complete(self):
         self.assertEqual(self.bench.run(*self.short).code, 0)
 
-    def test_1_the_data_set_is_missing_and_nobody_tries_again(self):
+    def test_2_the_data_set_is_missing_and_no_function_starts(self):
         run = self.bench.run("--set", f"spec.dataset.uri={self.bench.folder}/nowhere")
-        message = self.one_error(run, 1)
+        message = self.one_error(run, 2)
+        self.assertIn("DatasetNotUsable", message)
         self.assertIn("nowhere", message)
+        self.assertFalse(list((run.out / "functions").iterdir()))
+
+    def test_1_a_bad_record_that_a_function_finds_ends_the_job_and_nobody_tries_again(self):
+        rows = ["a,b,label", *["0.1,0.2,0", "0.3,0.4,1"] * 2000, "0.1,0.2,none"]
+        (self.bench.folder / "label.csv").write_text("\n".join(rows))
+        options = (f"spec.dataset={{uri: file://{self.bench.folder}/label.csv, format: CSV}}",
+                   "spec.model={builtin: {name: logistic}}", "spec.profile=",
+                   "spec.objective={deadlineSeconds: 600}", "spec.aggregation=")
+        run = self.bench.run(*(part for option in options for part in ("--set", option)))
+        message = self.one_error(run, 1)
+        self.assertIn("ProfilingFailed", message)
+        self.assertIn("label.csv, line 4002, column 3 ('label')", message)
         self.assertEqual(run.report()["restarts"], 0)
         self.assertLess(run.wall_seconds(), 60)
-
-    def test_1_the_data_set_is_missing_while_it_is_profiled(self):
-        run = self.bench.run("--set", f"spec.dataset.uri={self.bench.folder}/nowhere",
-                             "--set", "spec.profile=", "--set",
-                             "spec.objective={deadlineSeconds: 600}", "--set", "spec.aggregation=")
-        self.assertIn("ProfilingFailed", self.one_error(run, 1))
-        self.assertIn("nowhere", self.one_error(run, 1))
 
     def test_2_a_bad_file(self):
         bad = self.bench.folder / "bad.yaml"

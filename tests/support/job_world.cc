@@ -120,6 +120,7 @@ void JobWorld::RestartController() {
                             {"LAMBDADNN_S3_CA_FILE", "/its/ca"}},
       .own_credentials = [this] { return StoreCredentials{operator_key, operator_key, ""}; },
       .measurements = measurements,
+      .check_dataset = check_dataset,
       .observer = observer_.get(),
       .record_event = [this](EventDraft draft) { told.push_back(std::move(draft)); },
       .export_spans =

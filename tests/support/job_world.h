@@ -70,6 +70,7 @@ class JobWorld {
   decltype(ControllerDependencies::make_certificate) make_certificate;
   // Heeded from the next restart of the controller on.
   decltype(ControllerDependencies::measurements) measurements;
+  decltype(ControllerDependencies::check_dataset) check_dataset;
   std::vector<std::string> opened;  // URIs of stores, in order
   std::vector<EventDraft> told;     // to the event recorder
   std::vector<Span> spans;          // of traces

@@ -69,6 +69,7 @@ class CsvReader final : public SampleReader {
     const bool checked = options_.classes.count > 0 && options_.classes.checked;
     int64_t largest_label = 0;
     bool first = true;
+    bool more_rows = false;  // than are looked at
     while (true) {
       LDNN_ASSIGN_OR_RETURN(const bool more, AtName(lines.Next()));
       if (!more) break;
@@ -78,6 +79,10 @@ class CsvReader final : public SampleReader {
         first = false;
         LDNN_RETURN_IF_ERROR(ReadFirstLine(line));
         if (options_.header) continue;
+      }
+      if (options_.classes.first > 0 && layout_.samples == options_.classes.first) {
+        more_rows = true;
+        break;
       }
       if (layout_.samples % kRowsPerMark == 0) {
         marks_.push_back({lines.line_offset(), lines.line_number()});
@@ -98,8 +103,9 @@ class CsvReader final : public SampleReader {
     layout_.feature_shape = {columns_ - 1};
     layout_.classes = options_.classes.count;
     if (implied) {
-      LDNN_ASSIGN_OR_RETURN(layout_.classes,
-                            ImpliedClasses(largest_label, layout_.samples, name()));
+      LDNN_ASSIGN_OR_RETURN(
+          layout_.classes,
+          ImpliedClasses(largest_label, more_rows ? kMaxSamples : layout_.samples, name()));
     }
     layout_.stored_bytes = static_cast<int64_t>(part_.file.size());
     return OkStatus();

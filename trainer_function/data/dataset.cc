@@ -45,6 +45,12 @@ Result<DatasetLocation> LocateDataset(const DatasetConfig& config) {
   return DatasetLocation{Join(folder, "/"), relative(train), relative(test)};
 }
 
+DatasetConfig DatasetOf(const TrainingConfig& training) {
+  DatasetConfig dataset = training.dataset;
+  dataset.labels_imply_classes = training.loss == Loss::kCrossEntropy;
+  return dataset;
+}
+
 std::string DescribeDataset(const DatasetConfig& config) {
   if (!config.rendered_digits) return config.uri;
   return std::to_string(config.rendered_digits->train) + " rendered digits of seed " +
@@ -52,7 +58,7 @@ std::string DescribeDataset(const DatasetConfig& config) {
 }
 
 Result<std::unique_ptr<Dataset>> OpenDataset(const DatasetConfig& config,
-                                             std::shared_ptr<ObjectStore> store) {
+                                             const std::shared_ptr<ObjectStore>& store) {
   if (config.rendered_digits) {
     LDNN_ASSIGN_OR_RETURN(SampleReaders rendered, OpenRenderedDigits(config));
     return MakeStoredDataset(config, std::move(rendered.train), std::move(rendered.test));

@@ -45,6 +45,9 @@ struct DatasetLocation {
 // kInvalidArgument when the two lie in different stores.
 Result<DatasetLocation> LocateDataset(const DatasetConfig& config);
 
+// The data set as this training reads it: cross entropy needs classes.
+DatasetConfig DatasetOf(const TrainingConfig& training);
+
 // The URI, or what is drawn: for messages.
 std::string DescribeDataset(const DatasetConfig& config);
 
@@ -53,6 +56,6 @@ std::string DescribeDataset(const DatasetConfig& config);
 // are divided by 255 unless config.scale is set to something else than 1.
 // With config.rendered_digits no store is used: `store` may be null.
 Result<std::unique_ptr<Dataset>> OpenDataset(const DatasetConfig& config,
-                                             std::shared_ptr<ObjectStore> store);
+                                             const std::shared_ptr<ObjectStore>& store);
 
 }  // namespace lambdadnn

@@ -63,7 +63,9 @@ class IdxReader final : public SampleReader {
     LDNN_RETURN_IF_ERROR(reader->OpenImages());
     LDNN_RETURN_IF_ERROR(reader->OpenLabels());
     reader->layout_.classes = classes.count;
-    if (classes.count == 0 || classes.checked) LDNN_RETURN_IF_ERROR(reader->ReadAllLabels());
+    if (classes.count == 0 || classes.checked) {
+      LDNN_RETURN_IF_ERROR(reader->ReadLabels(classes.Seen(reader->layout_.samples)));
+    }
     return std::unique_ptr<SampleReader>(std::move(reader));
   }
 
@@ -147,13 +149,12 @@ class IdxReader final : public SampleReader {
         "; copy the file again");
   }
 
-  // Checks them against the classes, or finds the classes.
-  Status ReadAllLabels() {
+  // Checks these against the classes, or finds the classes.
+  Status ReadLabels(const Range& seen) {
     const int most = layout_.classes > 0 ? layout_.classes : kMaxClasses;
-    const Range all{0, layout_.samples};
     int64_t largest = 0;
     LDNN_RETURN_IF_ERROR(
-        ForEachLabel(std::span(&all, 1), [&](int64_t record, int64_t label) -> Status {
+        ForEachLabel(std::span(&seen, 1), [&](int64_t record, int64_t label) -> Status {
           largest = std::max(largest, label);
           return CheckLabel(label, most, labels_.name(), record);
         }));

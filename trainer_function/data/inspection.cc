@@ -191,9 +191,8 @@ Result<DatasetFormat> DetectFormat(const DatasetConfig& config,
 }
 
 Result<DatasetInspection> InspectDataset(const DatasetConfig& config,
-                                         std::shared_ptr<ObjectStore> store) {
-  LDNN_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset,
-                        OpenDataset(config, std::move(store)));
+                                         const std::shared_ptr<ObjectStore>& store) {
+  LDNN_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset, OpenDataset(config, store));
   DatasetInspection inspection;
   inspection.format = config.format;
   inspection.info = dataset->info();

@@ -45,6 +45,6 @@ Result<DatasetFormat> DetectFormat(const DatasetConfig& config,
                                    const std::shared_ptr<ObjectStore>& store);
 
 Result<DatasetInspection> InspectDataset(const DatasetConfig& config,
-                                         std::shared_ptr<ObjectStore> store);
+                                         const std::shared_ptr<ObjectStore>& store);
 
 }  // namespace lambdadnn

@@ -165,11 +165,11 @@ class NpyReader final : public SampleReader {
           " numbers a sample where a label is one; if they are targets, " +
           (implied ? "set spec.training.loss: MSE" : "leave out spec.dataset.classes"));
     }
-    if (implied) LDNN_RETURN_IF_ERROR(CountClasses());
+    const Range seen = classes.Seen(layout_.samples);
+    if (implied) LDNN_RETURN_IF_ERROR(CountClasses(seen));
     if (classes.count > 0 && classes.checked) {
-      const Range all = {0, layout_.samples};
       SampleBlock labels;
-      LDNN_RETURN_IF_ERROR(ReadLabels(std::span(&all, 1), labels));
+      LDNN_RETURN_IF_ERROR(ReadLabels(std::span(&seen, 1), labels));
     }
     layout_.stored_bytes =
         static_cast<int64_t>(features_.part.stored_bytes + labels_.part.stored_bytes);
@@ -201,11 +201,10 @@ class NpyReader final : public SampleReader {
     return ClassNumber(value, labels_.name + ", record " + std::to_string(record));
   }
 
-  Status CountClasses() {
-    const Range all = {0, layout_.samples};
+  Status CountClasses(const Range& seen) {
     int64_t largest = 0;
     LDNN_RETURN_IF_ERROR(
-        ForEachNumber(labels_, 1, std::span(&all, 1), [&](int64_t record, double value) -> Status {
+        ForEachNumber(labels_, 1, std::span(&seen, 1), [&](int64_t record, double value) -> Status {
           LDNN_ASSIGN_OR_RETURN(const int64_t label, LabelOf(record, value));
           largest = std::max(largest, label);
           return OkStatus();

@@ -23,7 +23,7 @@ constexpr int kCifarBatches = 5;
 enum class SetName { kTrain, kTest };
 
 LabelClasses ClassesOf(const DatasetConfig& config) {
-  return {config.classes, config.labels_imply_classes, config.check_labels};
+  return {config.classes, config.labels_imply_classes, config.check_labels, config.first_records};
 }
 
 std::string InFolder(const std::string& folder, const std::string& name) {
@@ -203,7 +203,8 @@ Result<SampleReaders> OpenBoth(OpenSet open, const DatasetConfig& config,
   SampleReaders readers;
   LDNN_ASSIGN_OR_RETURN(readers.train, open(config, store, location.train, SetName::kTrain));
   DatasetConfig test_config = config;
-  test_config.classes = readers.train->layout().classes;
+  // Of training labels that were not all seen, the largest may be missing.
+  if (config.first_records == 0) test_config.classes = readers.train->layout().classes;
   if (!config.test_uri.empty()) {
     LDNN_ASSIGN_OR_RETURN(readers.test, open(test_config, store, location.test, SetName::kTest));
     return readers;

@@ -2,6 +2,7 @@
 // One file format: decodes numbered samples out of the files of one set (training or test).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -26,6 +27,10 @@ struct LabelClasses {
   bool implied = false;
   // Opening looks at all labels, and not only at those that are loaded later.
   bool checked = false;
+  // Opening looks at no more records than these. 0 = all.
+  int64_t first = 0;
+  // Those of `samples` whose labels opening looks at.
+  Range Seen(int64_t samples) const { return {0, first > 0 ? std::min(first, samples) : samples}; }
 };
 
 struct SampleLayout {

@@ -14,13 +14,6 @@
 
 namespace lambdadnn {
 
-// The data set as this training reads it: cross entropy needs classes.
-inline DatasetConfig DatasetOf(const TrainingConfig& training) {
-  DatasetConfig dataset = training.dataset;
-  dataset.labels_imply_classes = training.loss == Loss::kCrossEntropy;
-  return dataset;
-}
-
 struct TrainingEnvironment {
   std::function<Result<std::unique_ptr<TrainableModel>>(const TrainingConfig&, const DatasetInfo&,
                                                         int threads)>

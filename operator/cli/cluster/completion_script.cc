@@ -114,7 +114,7 @@ std::string Zsh(const std::vector<CommandWords>& commands, const std::string& pr
                      "_lambdadnn() {\n"
                      "  local -a commands flags\n"
                      "  commands=(\n";
-  const auto entry = [](std::string name, const std::string& help) {
+  const auto entry = [](const std::string& name, const std::string& help) {
     return Quoted(name + ":" + help);
   };
   for (const CommandWords& command : commands) {

@@ -26,7 +26,7 @@ int64_t WholeOr(const Json& object, const char* name, int64_t fallback) {
 }
 
 // A field that a newer or older operator did not write is empty, as in kubectl's tables.
-std::string OrNone(std::string text) { return text.empty() ? "<none>" : text; }
+std::string OrNone(const std::string& text) { return text.empty() ? "<none>" : text; }
 
 // As kubectl shows objects: without managedFields.
 Json WithoutManagedFields(const Json& object) {

@@ -5,6 +5,7 @@
 #include "operator/cli/run/run_state.h"
 #include "operator/controller/store/store_access.h"
 #include "operator/kinds/serverless_training_job.h"
+#include "trainer_function/data/dataset_check.h"
 
 namespace lambdadnn {
 namespace {
@@ -79,6 +80,7 @@ void EmbeddedCluster::StartController() {
           },
       .store_environment = StoreEnvironment(ca_file),
       .measurements = options_.measurements,
+      .check_dataset = CheckDataset,
       .observer = options_.observer,
       .record_event = [this](EventDraft draft) { recorder_->Record(std::move(draft)); },
       .keep_logs = false};

@@ -3,8 +3,11 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
+#include <string_view>
 
 #include "common/plan/money.h"
+#include "operator/api/conditions.h"
 #include "operator/api/job_summary.h"
 
 namespace lambdadnn {
@@ -173,7 +176,11 @@ std::string RenderEventLine(const Json& event) {
   const std::string when = Format("%7.1f s  ", Number(event, "time"));
   if (type == "event") {
     const std::string condition = Text(event, "condition");
-    if (condition == "Running" || condition == "Ready") return "";
+    // What the others say again.
+    static constexpr std::string_view kSaidByOthers[] = {
+        kConditionRunning, kConditionReady, kConditionSuccessCriteriaMet, kConditionFailureTarget,
+        kConditionStalled};
+    if (std::count(std::begin(kSaidByOthers), std::end(kSaidByOthers), condition) > 0) return "";
     const bool off = Text(event, "status") != "True" && condition != "Accepted" &&
                      condition != "Degraded" && condition != "Suspended";
     return off ? "" : when + Text(event, "reason") + ": " + Text(event, "message");

@@ -86,6 +86,8 @@ class ActionExecutor {
   Status LearnOfStore(Pass* pass, ObjectStore& store);
   // kFailedPrecondition: the platform refuses them. Other errors: it does not answer.
   Status TryFunctions(Pass* pass);
+  // Why its data set cannot be trained on; OK where that is not known.
+  Status TryDataset(Pass* pass);
   // The last lines of the functions of a job that is ending, before they are released; and into
   // its results.
   void GatherLogs(Pass* pass);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <string_view>
 #include <variant>
 
 #include "common/checkpoint_index/checkpoint_index.h"
@@ -17,6 +18,7 @@
 #include "operator/controller/store/job_place.h"
 #include "operator/resources/job_key.h"
 #include "operator/resources/slice_requests.h"
+#include "operator/resources/training_config_builder.h"
 
 namespace lambdadnn {
 namespace {
@@ -26,6 +28,7 @@ namespace {
 constexpr uint64_t kMaxHistoryBytes = uint64_t{4} << 20;
 
 constexpr const char* kHistoryName = "history.json";
+constexpr std::string_view kFileScheme = "file://";
 
 std::string HistoryKey(const Job& job) { return RecordsPrefix(JobPrefix(job)) + kHistoryName; }
 
@@ -155,11 +158,35 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const CheckAdmission
     pass->memory->store_refused = IsAccessFailure(answer);
     return Next::kGoOn;
   }
+  memo.dataset_refused = TryDataset(pass);
+  if (!memo.dataset_refused.ok()) return Next::kDecideAgain;
   answer = TryFunctions(pass);
   memo.functions_refused = answer.code() == StatusCode::kFailedPrecondition;
   if (!answer.ok() && !memo.functions_refused) return answer;
   memo.admission = answer;
   return answer.ok() ? Next::kDecideAgain : Next::kGoOn;
+}
+
+// Of a job that is not accepted yet. What cannot be read from here says nothing: functions may have
+// other credentials, and see other files.
+Status ActionExecutor::TryDataset(Pass* pass) {
+  const Job& job = pass->snapshot.job;
+  const StoreReference own = MakeStoreReference(job);
+  const bool is_file = job.spec.dataset.uri.starts_with(kFileScheme);
+  if (dependencies_.check_dataset == nullptr || HasCondition(job, kConditionAccepted) ||
+      (is_file && !own.uri.starts_with(kFileScheme))) {
+    return OkStatus();
+  }
+  const auto open = [&](const std::string& uri) {
+    StoreReference reference = own;
+    reference.uri = uri;
+    return dependencies_.open_store(reference, pass->memory->store_secrets);
+  };
+  const Status answer = dependencies_.check_dataset(
+      BuildTrainingConfig(job.spec, 0, job.spec.training.global_batch_size.value_or(0)), open);
+  const bool is_known =
+      answer.code() == StatusCode::kInvalidArgument || answer.code() == StatusCode::kNotFound;
+  return is_known ? answer : OkStatus();
 }
 
 // Dry-runs the functions of a job that is not accepted yet, so that the user is told at once when

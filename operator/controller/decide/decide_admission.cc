@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Admission, before anything is created for a job: its store answers, its capabilities are known,
-// and it is decided whose credentials functions get.
+// Admission, before anything is created for a job: its store answers, its data set can be trained
+// on, the store's capabilities are known, and it is decided whose credentials functions get.
 #include "operator/controller/decide/decide.h"
 
 namespace lambdadnn {
@@ -8,6 +8,8 @@ namespace lambdadnn {
 std::optional<std::vector<Action>> DecideAdmission(const JobSnapshot& snapshot) {
   using Actions = std::vector<Action>;
   const Job& job = snapshot.job;
+  const Status& dataset = snapshot.memo->dataset_refused;
+  if (!dataset.ok()) return Actions{FailJob(Reason::kDatasetNotUsable, dataset.message())};
   const std::optional<Status>& admission = snapshot.memo->admission;
   if (!admission.has_value() || !admission->ok()) return Actions{CheckAdmission{}};
   if (!HasCondition(job, kConditionAccepted)) {

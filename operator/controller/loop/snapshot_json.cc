@@ -177,6 +177,7 @@ Json SnapshotToJson(const JobSnapshot& snapshot) {
   if (!memo.credentials_refused.ok()) {
     json["credentialsRefused"] = memo.credentials_refused.ToString();
   }
+  if (!memo.dataset_refused.ok()) json["datasetRefused"] = memo.dataset_refused.ToString();
   if (memo.admission.has_value()) json["admission"] = memo.admission->ToString();
   return json;
 }

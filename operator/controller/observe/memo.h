@@ -101,6 +101,8 @@ struct Memo {
   std::optional<Status> admission;
   // It is the functions of the job that were refused, by the platform.
   bool functions_refused = false;
+  // Why its data set cannot be trained on, whatever is tried.
+  Status dataset_refused;
   // What the probe of the store found, when status did not tell.
   std::optional<std::vector<std::string>> store_capabilities;
   // Whose credentials functions get (kPerJobCredentials, ...) and why, when status did not tell or

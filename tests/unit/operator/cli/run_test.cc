@@ -197,6 +197,18 @@ TEST(RunView, EventsWithoutATerminal) {
                                {"message", "gone"},
                                {"time", 1.0}}),
               HasSubstr("FunctionLost: gone"));
+  // Of a failure, once.
+  const auto failed = [](const std::string& condition) {
+    return RenderEventLine({{"type", "event"},
+                            {"condition", condition},
+                            {"status", "True"},
+                            {"reason", "InvalidSpec"},
+                            {"message", "bad"},
+                            {"time", 1.0}});
+  };
+  EXPECT_THAT(failed("FailureTarget"), IsEmpty());
+  EXPECT_THAT(failed("Failed"), HasSubstr("InvalidSpec: bad"));
+  EXPECT_THAT(failed("Stalled"), IsEmpty());
 }
 
 TEST(RunOptions, TheStoreIsAFolderOfTheRunUnlessSaidOtherwise) {

@@ -69,6 +69,16 @@ TEST_F(DecideEarlyTest, AJobIsAcceptedBeforeAnythingIsWrittenToItsStore) {
   EXPECT_TRUE(std::holds_alternative<CheckAdmission>(next[0]));
 }
 
+TEST_F(DecideEarlyTest, AJobWhoseDataSetCannotBeTrainedOnIsNotAccepted) {
+  snapshot_.remembered.dataset_refused = InvalidArgumentError("train.csv holds no samples");
+  const WriteDecision write = Written();
+  EXPECT_FALSE(write.plan.has_value());
+  const Condition* failed = FindCondition(write.conditions, kConditionFailureTarget);
+  ASSERT_NE(failed, nullptr);
+  EXPECT_EQ(failed->reason, "DatasetNotUsable");
+  EXPECT_EQ(failed->message, "train.csv holds no samples");
+}
+
 TEST_F(DecideEarlyTest, AJobThatNothingHoldsUpIsAcceptedPlannedAndStartedByOneWrite) {
   const WriteDecision write = Written();
   EXPECT_EQ(write.why, "accept, given profile, plan, start");

@@ -38,6 +38,52 @@ TEST_F(JobTroubleTest, AUsersSecretOfTheKeysNameIsKept) {
   EXPECT_EQ((*secret)["data"]["key"], "bWluZQ==");
 }
 
+// What is asked of the data set of a job in its own store, and what comes of the answer.
+class DatasetTroubleTest : public JobTroubleTest {
+ protected:
+  void AnswerWith(Status answer) {
+    world_.check_dataset = [this, answer](const TrainingConfig& training, const auto& open) {
+      ++asked_;
+      uri_ = training.dataset.uri;
+      EXPECT_TRUE(open("file:///elsewhere").ok());
+      return answer;
+    };
+    world_.RestartController();
+  }
+  int asked_ = 0;
+  std::string uri_;
+};
+
+TEST_F(DatasetTroubleTest, AJobWhoseDataSetCannotBeTrainedOnFailsBeforeAFunctionStarts) {
+  AnswerWith(NotFoundError("no CSV file in file:///data"));
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(world_.RunUntilFinished(20));
+  EXPECT_EQ(world_.Reason("Failed"), "True/DatasetNotUsable");
+  EXPECT_THAT(FindCondition(world_.Read(), "Failed")->message, HasSubstr("no CSV file"));
+  EXPECT_EQ(uri_, "file:///data");
+  EXPECT_THAT(world_.opened, testing::Contains("file:///elsewhere"));
+  EXPECT_THAT(world_.functions.started(), IsEmpty());
+  ExpectNothingLeft();
+}
+
+TEST_F(DatasetTroubleTest, WhatTheOperatorMayNotReadIsLeftToTheFunctions) {
+  AnswerWith(PermissionDeniedError("not yours"));
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(asked_, 1);
+}
+
+TEST_F(DatasetTroubleTest, FilesOfFunctionsThatTheOperatorDoesNotHaveAreNotLookedFor) {
+  AnswerWith(NotFoundError("no CSV file in file:///data"));
+  Json job = JobWorld::MinimalJob();
+  job["spec"]["objectStore"] = {{"bucket", "jobs"}};
+  world_.Create(job);
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  EXPECT_EQ(asked_, 0);
+}
+
 TEST_F(JobTroubleTest, AKeyThatIsLeftOfAnEarlierJobOfTheNameIsReplaced) {
   Job lost = *DecodeJob(JobWorld::MinimalJob());
   lost.metadata.uid = "a-lost-uid";

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/data/dataset_check.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/unit/trainer_function/data/data_fixture.h"
+
+namespace lambdadnn {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr uint64_t kMost = 9 << 20;  // a block to find the rows, and one to read them
+
+// A logistic regression with cross entropy on a CSV file without a word of its classes.
+class DatasetCheckTest : public testing::Test {
+ protected:
+  DatasetCheckTest() {
+    training_.model.name = "logistic";
+    training_.dataset = fixture_.config;
+    training_.dataset.csv_header = false;
+  }
+  Status Check() {
+    return CheckDataset(
+        training_, [this](const std::string& uri) -> Result<std::unique_ptr<ObjectStore>> {
+          opened_ = uri;
+          return std::unique_ptr<ObjectStore>(std::make_unique<Lent>(*fixture_.store));
+        });
+  }
+  static std::string Rows(int count, const std::string& row) {
+    std::string rows;
+    for (int i = 0; i < count; ++i) rows += row + "\n";
+    return rows;
+  }
+
+  // What CheckDataset owns is not the fixture's.
+  class Lent final : public ObjectStore {
+   public:
+    explicit Lent(ObjectStore& of) : of_(of) {}
+    using ObjectStore::Get;
+    using ObjectStore::Put;
+    Status Put(std::string_view, std::span<const ByteView>, const PutOptions&) override {
+      return PermissionDeniedError("the check writes nothing");
+    }
+    Result<Bytes> Get(std::string_view key, std::optional<ByteRange> range) override {
+      return of_.Get(key, range);
+    }
+    Result<ObjectInfo> Head(std::string_view key) override { return of_.Head(key); }
+    Status Delete(std::string_view) override {
+      return PermissionDeniedError("the check deletes nothing");
+    }
+    Result<ObjectList> List(std::string_view prefix, std::string_view start_after,
+                            int limit) override {
+      return of_.List(prefix, start_after, limit);
+    }
+    bool SupportsPutIfAbsent() const override { return true; }
+    std::string Describe() const override { return of_.Describe(); }
+
+   private:
+    ObjectStore& of_;
+  };
+
+  DataFixture fixture_;
+  TrainingConfig training_;
+  std::string opened_;
+};
+
+TEST_F(DatasetCheckTest, AFileThatFitsIsNotReadToItsEnd) {
+  // Sorted by label: the first rows are of one class.
+  fixture_.File("train.csv", Rows(2'000'000, "1,2,0") + Rows(1000, "3,4,7"));
+  fixture_.File("test.csv", Rows(10, "1,2,7"));
+  EXPECT_TRUE(Check().ok()) << Check().ToString();
+  EXPECT_EQ(opened_, "s3://bucket/data");
+  fixture_.store->bytes_read = 0;
+  EXPECT_TRUE(Check().ok());
+  EXPECT_LT(fixture_.store->bytes_read, kMost);
+}
+
+TEST_F(DatasetCheckTest, AClassNumberAboveTheRowsThatAreReadIsNoMistake) {
+  fixture_.File("train.csv", Rows(1000, "1,2,5000") + Rows(9000, "1,2,0"));
+  EXPECT_TRUE(Check().ok()) << Check().ToString();
+}
+
+TEST_F(DatasetCheckTest, NamesTheFilesThatAreMissing) {
+  const Status missing = Check();
+  EXPECT_EQ(missing.code(), StatusCode::kNotFound);
+  EXPECT_THAT(missing.message(), HasSubstr("train.csv"));
+}
+
+TEST_F(DatasetCheckTest, NamesTheFirstBadRecord) {
+  fixture_.File("train.csv", "1,2,0\n1,x,1\n");
+  const Status bad = Check();
+  EXPECT_EQ(bad.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(bad.message(), HasSubstr("line 2, column 2"));
+}
+
+TEST_F(DatasetCheckTest, TheTestSetIsLookedAtToo) {
+  fixture_.File("train.csv", Rows(20, "1,2,0") + Rows(20, "1,2,1"));
+  fixture_.File("test.csv", "1,2,0\n1,2,\n");
+  EXPECT_THAT(Check().message(), HasSubstr("test.csv, line 2, column 3"));
+}
+
+TEST_F(DatasetCheckTest, LabelsThatAreNumbersNeedAnotherLoss) {
+  fixture_.File("train.csv", "1,2,0.5\n1,2,1.5\n");
+  EXPECT_THAT(Check().message(), HasSubstr("spec.training.loss: MSE"));
+  training_.loss = Loss::kMse;
+  EXPECT_TRUE(Check().ok());
+}
+
+TEST_F(DatasetCheckTest, OneClassAloneCannotBeLearned) {
+  fixture_.File("train.csv", Rows(20, "1,2,0"));
+  EXPECT_THAT(Check().message(), HasSubstr("at least 2 classes"));
+}
+
+TEST_F(DatasetCheckTest, AModelThatDoesNotTakeTheSamplesIsNamed) {
+  fixture_.File("train.csv", Rows(20, "1,2,0") + Rows(20, "1,2,1"));
+  training_.model.name = "cnn";
+  EXPECT_THAT(Check().message(), HasSubstr("spec.model.builtin.name: cnn needs samples of"));
+}
+
+TEST_F(DatasetCheckTest, AFileOfAnotherFormatIsNamed) {
+  fixture_.File("train.csv", std::string("PK\x03\x04\0\0\xff\xfe binary", 15));
+  EXPECT_EQ(Check().code(), StatusCode::kInvalidArgument);
+}
+
+TEST_F(DatasetCheckTest, WhatIsDrawnNeedsNoStore) {
+  training_.dataset = {};
+  training_.dataset.rendered_digits = {.train = 100, .test = 10, .seed = 1};
+  training_.dataset.format = DatasetFormat::kIdx;
+  EXPECT_TRUE(Check().ok()) << Check().ToString();
+  EXPECT_EQ(opened_, "");
+}
+
+TEST_F(DatasetCheckTest, AStoreThatDoesNotAnswerSaysNothingOfTheFiles) {
+  const Status refused = CheckDataset(training_, [](const std::string&) {
+    return Result<std::unique_ptr<ObjectStore>>(PermissionDeniedError("not yours"));
+  });
+  EXPECT_EQ(refused.code(), StatusCode::kPermissionDenied);
+}
+
+}  // namespace
+}  // namespace lambdadnn

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/data/dataset_check.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "trainer_function/data/dataset.h"
+#include "trainer_function/model/architecture.h"
+
+namespace lambdadnn {
+namespace {
+
+Result<std::unique_ptr<Dataset>> Open(
+    const DatasetConfig& config,
+    const std::function<Result<std::unique_ptr<ObjectStore>>(const std::string& uri)>& open_store) {
+  if (config.rendered_digits) return OpenDataset(config, nullptr);
+  LDNN_ASSIGN_OR_RETURN(const DatasetLocation location, LocateDataset(config));
+  LDNN_ASSIGN_OR_RETURN(std::unique_ptr<ObjectStore> store, open_store(location.folder_uri));
+  return OpenDataset(config, std::shared_ptr<ObjectStore>(std::move(store)));
+}
+
+// How many of `samples` are looked at.
+int64_t Checked(const DatasetInfo& info, int64_t samples) {
+  int64_t bytes = sizeof(float);
+  for (const int64_t dimension : info.feature_shape) bytes *= dimension;
+  return std::min({samples, kCheckedRecords, std::max<int64_t>(kCheckedBytes / bytes, 1)});
+}
+
+}  // namespace
+
+Status CheckDataset(
+    const TrainingConfig& training,
+    const std::function<Result<std::unique_ptr<ObjectStore>>(const std::string& uri)>& open_store) {
+  DatasetConfig config = DatasetOf(training);
+  config.first_records = kCheckedRecords;
+  LDNN_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset, Open(config, open_store));
+  DatasetInfo info = dataset->info();
+  const Range first{0, Checked(info, info.samples)};
+  LDNN_RETURN_IF_ERROR(dataset->Load(std::span(&first, 1)));
+  if (info.test_samples > 0) {
+    LDNN_RETURN_IF_ERROR(dataset->LoadTest({0, Checked(info, info.test_samples)}));
+  }
+  // Files sorted by label may begin with one class alone.
+  const bool others_may_follow = info.samples >= kCheckedRecords && info.classes > 0;
+  if (config.classes == 0 && others_may_follow) info.classes = std::max(info.classes, 2);
+  // What a TorchScript module takes is known once LibTorch has read it.
+  if (training.model.name.empty()) return FindOutputForm(training.loss, info).status();
+  return BuildArchitecture(training.model, info, training.loss).status();
+}
+
+}  // namespace lambdadnn

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the files of a training tell before a function starts: whether they are there, of the format
+// that the job names, and fit its model. Only headers and the first records are read, so that a
+// function may still find a bad record later.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "common/base/status.h"
+#include "common/objectstore/object_store.h"
+#include "common/protocol/training_config.h"
+
+namespace lambdadnn {
+
+// At most so many records of each set are looked at, and fewer when they are longer than this.
+inline constexpr int64_t kCheckedRecords = 1000;
+inline constexpr int64_t kCheckedBytes = 1 << 20;
+
+// kInvalidArgument names the file and the record, or the field of spec; kNotFound the names that
+// were looked for. Other codes are those of the store, and say nothing of the files.
+Status CheckDataset(
+    const TrainingConfig& training,
+    const std::function<Result<std::unique_ptr<ObjectStore>>(const std::string& uri)>& open_store);
+
+}  // namespace lambdadnn
