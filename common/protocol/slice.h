@@ -91,8 +91,8 @@ struct ProfileConfig {
   // Measures nothing: steps until it is stopped, so that another function is measured on a machine
   // as busy as the run will make it.
   bool filler = false;
-  // Measures steps and evaluation alone: what else there is hardly depends on the quota, and was
-  // measured under another one.
+  // Measures steps alone: a quota holds up an evaluation as it does steps, and what else there is
+  // hardly depends on it. Both were measured under another one.
   bool rate_only = false;
 };
 

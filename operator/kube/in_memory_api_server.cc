@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "common/base/files.h"
+#include "common/base/time_text.h"
 #include "common/json/dump_json.h"
 #include "operator/kube/in_memory_table.h"
 #include "operator/kube/label_selector.h"
@@ -232,7 +233,9 @@ Result<Json> InMemoryApiServer::Create(const ResourceType& type, const Json& obj
   metadata.erase("deletionGracePeriodSeconds");
   metadata["uid"] = MakeUuid(runtime_.random);
   metadata["generation"] = 1;
-  metadata["creationTimestamp"] = FormatRfc3339(runtime_.clock.Wall());
+  const WallTime now = runtime_.clock.Wall();
+  metadata["creationTimestamp"] =
+      options_.creation_in_milliseconds ? FormatRfc3339Millis(now) : FormatRfc3339(now);
   if (table->definition.schema != nullptr) table->definition.schema->ApplyDefaults(&created);
   LDNN_RETURN_IF_ERROR(Validate(*table, created, nullptr, Subresource::kNone));
   const ObjectName name = NameOf(created);

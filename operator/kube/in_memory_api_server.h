@@ -44,6 +44,8 @@ struct InMemoryApiServerOptions {
   // The state is written here after every change, before the call returns, so that it survives a
   // killed process; empty = in memory only.
   std::string file = "";
+  // creationTimestamp has milliseconds; a Kubernetes API server cuts them off.
+  bool creation_in_milliseconds = false;
 };
 
 class InMemoryApiServer final : public KubeClient {

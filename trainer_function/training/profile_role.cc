@@ -266,8 +266,8 @@ Status ProfileRole::Measure() {
   const Status measured = MeasureIterations();
   if (measured.code() == StatusCode::kInvalidArgument) record_.permanent = true;
   LDNN_RETURN_IF_ERROR(measured);
-  LDNN_RETURN_IF_ERROR(MeasureEvaluation());
   if (request_.profile.rate_only) return OkStatus();
+  LDNN_RETURN_IF_ERROR(MeasureEvaluation());
   LDNN_RETURN_IF_ERROR(MeasureFinish());
   ExchangeProbe exchange(context_, environment_, gradient_, &record_);
   LDNN_RETURN_IF_ERROR(exchange.MeasureCheckpoint(model_->size()));

@@ -18,8 +18,8 @@ namespace lambdadnn {
 namespace {
 
 // Of small objects, which take next to no time; of large ones fewer show as much.
-constexpr int64_t kManyIterations = 20;
-constexpr int64_t kFewIterations = 12;
+constexpr int64_t kManyIterations = 12;
+constexpr int64_t kFewIterations = 8;
 constexpr int64_t kWarmUp = 2;  // of them
 // Where the store or the quota is slow, there are no more than have begun after so many seconds,
 // but for a few.

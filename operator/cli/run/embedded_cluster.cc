@@ -13,6 +13,7 @@ namespace {
 InMemoryApiServerOptions ServerOptions(const std::string& directory) {
   InMemoryApiServerOptions options;
   options.file = directory + "/state.json";
+  options.creation_in_milliseconds = true;
   return options;
 }
 

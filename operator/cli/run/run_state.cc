@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/cli/run/run_state.h"
 
+#include "common/base/time_text.h"
 #include "operator/api/job_codec.h"
 #include "operator/api/job_schema.h"
 #include "operator/controller/observe/refused_fields.h"
@@ -25,7 +26,7 @@ void CreateLater(Duration idle, Json* object) {
       !ParseRfc3339(found->get_ref<const std::string&>(), &created)) {
     return;
   }
-  (*metadata)[kField] = FormatRfc3339(created + idle);
+  (*metadata)[kField] = FormatRfc3339Millis(created + idle);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The end of a job: whatever the outcome, functions are released, the report is written, working
 // objects are deleted, and only then does the job count as Complete or Failed.
+#include "common/base/time_text.h"
 #include "operator/controller/decide/decide.h"
 #include "operator/resources/slice_requests.h"
 
@@ -86,7 +87,7 @@ std::vector<Action> DecideEnding(const JobSnapshot& snapshot) {
   if (!memo.job_key_deleted && !timed_out) return {DeleteJobKey{}};
 
   WriteDecision end;
-  end.completion_time = FormatRfc3339(snapshot.wall);
+  end.completion_time = FormatRfc3339Millis(snapshot.wall);
   if (success) {
     end.why = "complete";
     end.conditions.push_back(MakeCondition(kConditionComplete, true, Reason::kTrainingFinished,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Capacity for all functions of a job before the first of them is asked for, in the order of the
 // queue (reservation.h). The job's clock (status.startTime) runs only while it has a reservation.
+#include "common/base/time_text.h"
 #include "operator/controller/decide/decide.h"
 
 namespace lambdadnn {
@@ -38,7 +39,7 @@ std::optional<std::vector<Action>> AwaitReservation(const JobSnapshot& snapshot)
   WriteDecision start;
   start.why = "start";
   start.early = true;
-  start.start_time = FormatRfc3339(snapshot.wall);
+  start.start_time = FormatRfc3339Millis(snapshot.wall);  // what ActiveSeconds counts from
   start.reservation = ReservationNow(snapshot);
   start.seconds =
       SecondsLeft(PredictedSeconds(snapshot.job), ActiveSeconds(snapshot.job, snapshot.wall));

@@ -149,11 +149,23 @@ TrainingRate FitCeiling(const std::vector<TrainingRate::Point>& points, size_t g
 std::vector<TrainingRate::Point> MeanPoints(const std::map<int, std::vector<double>>& by_memory) {
   std::vector<TrainingRate::Point> points;
   for (const auto& [memory_mib, rates] : by_memory) {
-    double sum = 0;
-    for (const double rate : rates) sum += rate;
-    points.push_back({static_cast<double>(memory_mib), sum / static_cast<double>(rates.size())});
+    points.push_back({static_cast<double>(memory_mib), Mean(rates)});
   }
   return points;
+}
+
+// Of sizes at which steps alone were measured: the quota holds up both alike, as at the largest
+// size where both were.
+void AddEvaluationOfSteps(const std::map<int, std::vector<double>>& training,
+                          std::map<int, std::vector<double>>* evaluation) {
+  if (evaluation->empty()) return;
+  const auto& [largest, rates] = *evaluation->rbegin();
+  const auto steps = training.find(largest);
+  if (steps == training.end()) return;
+  const double per_step = Mean(rates) / Mean(steps->second);
+  for (const auto& [memory_mib, of_steps] : training) {
+    if (!evaluation->contains(memory_mib)) (*evaluation)[memory_mib] = {per_step * Mean(of_steps)};
+  }
 }
 
 // Functions beside the one that measures. When the spec fixes the plan, they take what its other
@@ -346,6 +358,7 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
   profile.merge_bytes_per_second = MeasuredAs(MedianMetric(samples, "mergeBytesPerSecond"));
   profile.cold_start_seconds = times.cold_start;
   profile.release_seconds = times.release;
+  AddEvaluationOfSteps(training, &evaluation);
   const std::vector<TrainingRate::Point> evaluation_points = MeanPoints(evaluation);
   if (evaluation_points.empty()) {
     profile.evaluation_samples = 0;

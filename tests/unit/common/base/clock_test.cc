@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "common/base/time_text.h"
+
 namespace lambdadnn {
 namespace {
 
@@ -10,6 +12,15 @@ TEST(Clock, Rfc3339RoundTrips) {
   WallTime time;
   ASSERT_TRUE(ParseRfc3339("2026-01-31T12:00:05Z", &time));
   EXPECT_EQ(FormatRfc3339(time), "2026-01-31T12:00:05Z");
+}
+
+TEST(Clock, Rfc3339HasMillisecondsWhereTheyAreAskedFor) {
+  for (const char* text : {"2026-01-31T12:00:05.000Z", "2026-01-31T12:00:05.250Z",
+                           "2026-01-31T12:00:05.999Z", "1969-12-31T23:59:59.001Z"}) {
+    WallTime time;
+    ASSERT_TRUE(ParseRfc3339(text, &time));
+    EXPECT_EQ(FormatRfc3339Millis(time + FromSeconds(1e-6)), text);
+  }
 }
 
 TEST(Clock, Rfc3339RefusesYearsThatNanosecondsCannotHold) {

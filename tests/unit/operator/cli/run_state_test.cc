@@ -26,9 +26,9 @@ TEST(RunState, OfThisVersionIsTakenAsItIs) {
 // A deadline counts from the creation, but not the time in which no run was there.
 TEST(RunState, TheTimeBetweenTwoRunsIsNoneOfTheJobs) {
   Json state = State({{"phase", "Running"}});
-  state["objects"][0]["metadata"]["creationTimestamp"] = "2026-01-31T12:00:00Z";
+  state["objects"][0]["metadata"]["creationTimestamp"] = "2026-01-31T12:00:00.250Z";
   const Json read = ReadRunState(state.dump(), FromSeconds(3600)).value();
-  EXPECT_EQ(read["objects"][0]["metadata"]["creationTimestamp"], "2026-01-31T13:00:00Z");
+  EXPECT_EQ(read["objects"][0]["metadata"]["creationTimestamp"], "2026-01-31T13:00:00.250Z");
   EXPECT_EQ(ReadRunState(state.dump()).value(), state);
 }
 

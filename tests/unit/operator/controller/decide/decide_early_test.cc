@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "common/base/time_text.h"
 #include "operator/api/conditions.h"
 #include "operator/api/job_codec.h"
 #include "operator/api/job_id.h"
@@ -87,7 +88,7 @@ TEST_F(DecideEarlyTest, AJobThatNothingHoldsUpIsAcceptedPlannedAndStartedByOneWr
   EXPECT_EQ(write.plan->functions, 2);
   EXPECT_TRUE(write.profile.has_value());
   EXPECT_TRUE(write.execution.has_value());
-  EXPECT_EQ(write.start_time, FormatRfc3339(snapshot_.wall));
+  EXPECT_EQ(write.start_time, FormatRfc3339Millis(snapshot_.wall));
   EXPECT_EQ(write.reservation, ReservationOf(*write.plan, world_.options.platform));
 }
 

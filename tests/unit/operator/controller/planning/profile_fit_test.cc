@@ -272,6 +272,20 @@ TEST(FitProfile, RatesAreBatchOverMeanSeconds) {
   EXPECT_NEAR(fit->profile.residual, 0, 1e-9);
 }
 
+TEST(FitProfile, AnEvaluationIsHeldUpByAQuotaAsStepsAre) {
+  std::vector<ProfileSample> samples = {Measured(1024, 0.1), Measured(512, 0.15)};
+  samples[0].record.profile_evaluation_samples_per_second = 900;
+  samples.push_back(AtSize(samples[1], TwoCores(), 256));
+  const Result<ProfileFit> fit = FitProfile(samples, 32, {});
+  ASSERT_TRUE(fit.ok());
+  const WorkloadProfile& profile = fit->profile;
+  EXPECT_EQ(profile.evaluation_samples, 10);
+  for (const int memory_mib : {256, 512, 1024}) {
+    EXPECT_NEAR(profile.evaluation_rate.At(memory_mib) / profile.training_rate.At(memory_mib),
+                900 / 320.0, 1e-6);
+  }
+}
+
 TEST(FitProfile, ASliceIsResumedAsFastAsAWarmFunctionDid) {
   std::vector<ProfileSample> samples = {Measured(1024, 0.1), Measured(512, 0.2),
                                         Measured(256, 0.4)};
