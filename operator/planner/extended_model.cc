@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/base/statistics.h"
+#include "common/plan/arrivals.h"
 #include "common/plan/sync_policy.h"
 #include "operator/planner/aggregation_space.h"
 #include "operator/planner/iteration_simulation.h"
@@ -108,6 +109,19 @@ double NeededWorkerMib(const WorkloadProfile& profile, int64_t parameters, doubl
              kMib;
 }
 
+double NeededServerMib(const AggregationPlan& plan, int64_t parameters,
+                       int optimizer_state_vectors) {
+  constexpr double kSum = 1;
+  const double bytes = static_cast<double>(parameters) * kFloatBytes;
+  const double copies = 1 + optimizer_state_vectors + kSum;
+  const double shard_bytes = bytes / plan.shards;
+  // As many as any tree over the workers lets come.
+  const int64_t most = int64_t{plan.workers()} * plan.shards / plan.spread;
+  const auto held =
+      static_cast<double>(std::min(ArrivalsHeld(static_cast<int64_t>(shard_bytes)), most));
+  return kServerBaseMib + (copies * bytes / plan.spread + held * shard_bytes) / kMib;
+}
+
 double ExtendedModel::MilliCpu(double memory_mib) const {
   return memory_mib * input_.platform.milli_cpu_per_gib / kMibPerGib;
 }
@@ -178,9 +192,7 @@ AggregationOption ExtendedModel::Option(const AggregationPlan& plan) const {
   if (input_.aggregation.server_memory_mib) {
     option.server_memory_mib = *input_.aggregation.server_memory_mib;
   } else {
-    const double group_mib = static_cast<double>(parameters_) * kFloatBytes / plan.spread / kMib;
-    const double copies = 1 + input_.limits.optimizer_state_vectors + kServerShardCopies;
-    double needed = kServerBaseMib + copies * group_mib;
+    double needed = NeededServerMib(plan, parameters_, input_.limits.optimizer_state_vectors);
     if (platform.milli_cpu_per_gib > 0) {
       needed = std::max(needed, kLeastServerMilliCpu / platform.milli_cpu_per_gib * kMibPerGib);
     }

@@ -20,10 +20,9 @@
 
 namespace lambdadnn {
 
-// Resident memory of a server function without shards, and of one that holds them beside it: the
-// weights, optimizer state, and an accumulator and an arrival for each shard of its group.
+// Resident memory of a server function without shards. Beside it, it holds the weights, optimizer
+// state and sum of its group's shards, and what has arrived of them (common/plan/arrivals.h).
 inline constexpr double kServerBaseMib = 32;
-inline constexpr double kServerShardCopies = 2;
 // A server gets memory for at least this share of a core: with less, a request waits for the next
 // CPU period.
 inline constexpr double kLeastServerMilliCpu = 250;
@@ -34,6 +33,10 @@ inline constexpr double kWorkerVectorCopies = 4;
 
 // What the planner takes a worker to need: a size below is no candidate.
 double NeededWorkerMib(const WorkloadProfile& profile, int64_t parameters, double local_batch);
+
+// What the planner takes a server of this aggregation to need.
+double NeededServerMib(const AggregationPlan& plan, int64_t parameters,
+                       int optimizer_state_vectors);
 
 // An aggregation with everything about it that does not depend on the workers' memory.
 struct AggregationOption {

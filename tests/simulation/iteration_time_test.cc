@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -122,8 +123,13 @@ Scenario MakeTimedScenario(const std::vector<int>& layers, int shards, int sprea
   return scenario;
 }
 
-// Mean time between the weights of neighbouring versions, of iterations 5 to 18.
-double MeasureIterationSeconds(const Scenario& scenario, bool hints) {
+struct Measured {
+  double seconds = 0;       // mean time between the weights of neighbouring versions
+  double misses_a_get = 0;  // requests in vain for each object that is read
+};
+
+// Of iterations 5 to 18.
+Measured MeasureIterations(const Scenario& scenario, bool hints) {
   Arrivals arrivals;
   SimScheduler scheduler(1);
   FaultInjector faults(scheduler.random(), {}, {});
@@ -149,7 +155,13 @@ double MeasureIterationSeconds(const Scenario& scenario, bool hints) {
     return environment;
   });
   std::map<int64_t, Instant> last_weights;
+  int64_t gets = 0;
+  int64_t misses = 0;
   bucket.Observe([&](const StoreEffect& effect) {
+    if (last_weights.contains(5) && !last_weights.contains(18)) {
+      if (effect.operation == "get") ++gets;
+      if (effect.operation == "miss") ++misses;
+    }
     if (effect.operation == "put") arrivals.Tell(effect.key);
     if (effect.operation != "put" || effect.key.find("/w/") == std::string_view::npos) return;
     last_weights[DecodeHeader(effect.bytes)->iteration] = scheduler.Now();
@@ -165,8 +177,9 @@ double MeasureIterationSeconds(const Scenario& scenario, bool hints) {
   EXPECT_TRUE(ran.ok() && result.error.ok())
       << ran.ToString() << result.error.ToString() << result.slices << " slices, "
       << result.records.size() << " records, incarnation " << result.incarnation;
-  if (!last_weights.contains(18)) return 0;
-  return ToSeconds(last_weights.at(18) - last_weights.at(5)) / 13;
+  if (!last_weights.contains(18)) return {};
+  return {ToSeconds(last_weights.at(18) - last_weights.at(5)) / 13,
+          static_cast<double>(misses) / static_cast<double>(std::max<int64_t>(1, gets))};
 }
 
 class IterationTime : public testing::TestWithParam<std::tuple<std::vector<int>, int, int>> {};
@@ -184,10 +197,10 @@ TEST_P(IterationTime, IsThatOfThePipelinedFormula) {
   speeds.requests_in_flight = 4;
   const double pipelined = kComputeSeconds + PipelinedIterationSeconds(shape, speeds);
   const double sequential = kComputeSeconds + SequentialIterationSeconds(shape, speeds);
-  const double hinted = MeasureIterationSeconds(scenario, true);
+  const double hinted = MeasureIterations(scenario, true).seconds;
   EXPECT_NEAR(hinted, pipelined, kHintedShare * pipelined)
       << "with hints; pipelined " << pipelined << ", sequential " << sequential;
-  const double measured = MeasureIterationSeconds(scenario, false);
+  const double measured = MeasureIterations(scenario, false).seconds;
   RecordProperty("measured", std::to_string(measured));
   RecordProperty("hinted", std::to_string(hinted));
   RecordProperty("pipelined", std::to_string(pipelined));
@@ -204,6 +217,27 @@ INSTANTIATE_TEST_SUITE_P(Plans, IterationTime,
                                          std::tuple(std::vector<int>{1, 2, 4}, 5, 1),
                                          std::tuple(std::vector<int>{1, 2, 4, 8}, 5, 1),
                                          std::tuple(std::vector<int>{1, 4}, 4, 2)));
+
+// Pulls that wait for one of the four lanes of their pool find their objects at once, and must not
+// make the others ask too early: K > 4 weights at a worker, fan-in x shards > 4 gradients at a
+// server.
+class Misses : public testing::TestWithParam<std::tuple<std::vector<int>, int, double>> {};
+
+TEST_P(Misses, AreFewHoweverManyObjectsAnIterationWaitsFor) {
+  const auto& [layers, shards, most] = GetParam();
+  Scenario scenario = MakeTimedScenario(layers, shards, 1);
+  scenario.store.jitter = 0.2;
+  const Measured measured = MeasureIterations(scenario, false);
+  RecordProperty("missesAGet", std::to_string(measured.misses_a_get));
+  EXPECT_GT(measured.seconds, 0);
+  EXPECT_LT(measured.misses_a_get, most);
+}
+
+INSTANTIATE_TEST_SUITE_P(Plans, Misses,
+                         testing::Values(std::tuple(std::vector<int>{1, 2}, 1, 6),
+                                         std::tuple(std::vector<int>{1, 2}, 12, 3),
+                                         std::tuple(std::vector<int>{1, 8}, 6, 3),
+                                         std::tuple(std::vector<int>{1, 2, 8}, 12, 3)));
 
 }  // namespace
 }  // namespace lambdadnn::simulation

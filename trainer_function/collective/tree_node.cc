@@ -3,15 +3,10 @@
 
 #include <algorithm>
 
+#include "common/plan/arrivals.h"
 #include "trainer_function/collective/merge_kernel.h"
 
 namespace lambdadnn {
-namespace {
-
-// Gradients held at a time, waiting for their turn in the sum.
-constexpr int64_t kPullsAhead = 2 * kTransferThreads;
-
-}  // namespace
 
 TreeNode::TreeNode(Runtime& runtime, Interrupt& interrupt, Transport& transport,
                    StopAgreement& agreement, PhaseMeter& phases, const AggregationPlan& aggregation,
@@ -24,6 +19,9 @@ TreeNode::TreeNode(Runtime& runtime, Interrupt& interrupt, Transport& transport,
       position_(position),
       shards_(GroupShards(aggregation, position.group)),
       children_(Children(aggregation, position.level, position.index)),
+      held_at_most_(ArrivalsHeld(
+          ShardRange(blocks, aggregation.shards, static_cast<int>(shards_.begin)).size() *
+          static_cast<int64_t>(sizeof(float)))),
       pulls_(runtime, interrupt, "pull") {
   sums_.resize(static_cast<size_t>(elements().size()));
 }
@@ -54,9 +52,8 @@ void TreeNode::PullNext(int64_t iteration) {
   });
 }
 
-Result<ReceivedObject> TreeNode::AwaitNext(int64_t iteration) {
-  while (static_cast<int64_t>(ahead_.size()) < kPullsAhead &&
-         begun_ < shards_.size() * children_.size()) {
+Result<ReceivedObject> TreeNode::AwaitNext(int64_t iteration, int64_t held) {
+  while (std::ssize(ahead_) + held < held_at_most_ && begun_ < shards_.size() * children_.size()) {
     PullNext(iteration);
   }
   const std::shared_ptr<Pulled> slot = ahead_.front();
@@ -82,7 +79,7 @@ Result<MergedShard> TreeNode::MergeShard(int64_t iteration, int shard) {
     // One pass over the sum for all that have arrived: it is the memory that takes the time.
     std::vector<ReceivedObject> arrived;
     do {
-      LDNN_ASSIGN_OR_RETURN(ReceivedObject received, AwaitNext(iteration));
+      LDNN_ASSIGN_OR_RETURN(ReceivedObject received, AwaitNext(iteration, std::ssize(arrived)));
       agreement_.Observe(received.header);
       merged.samples += received.header.samples;
       merged.loss_sum += received.header.loss_sum;

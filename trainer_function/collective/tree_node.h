@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A server's side of the tree reduce over shards: one node of the tree, for the shards of its
-// spread group. Pulls the gradients of its children, a few ahead, and sums them in the children's
-// order; shards are independent of each other and handed over one by one as they are complete.
+// spread group. Pulls the gradients of its children, a few ahead (common/plan/arrivals.h), and sums
+// them in the children's order; shards are independent of each other and handed over one by one as
+// they are complete.
 #pragma once
 
 #include <atomic>
@@ -52,7 +53,8 @@ class TreeNode {
     std::atomic<bool> done{false};  // result may be read
   };
   void PullNext(int64_t iteration);
-  Result<ReceivedObject> AwaitNext(int64_t iteration);
+  // `held`: how many came before and are not summed yet.
+  Result<ReceivedObject> AwaitNext(int64_t iteration, int64_t held);
   bool NextHasArrived() const;
   Result<MergedShard> MergeShard(int64_t iteration, int shard);
 
@@ -64,6 +66,7 @@ class TreeNode {
   const ServerPosition position_;
   const Range shards_;
   const Range children_;
+  const int64_t held_at_most_;
   std::vector<float> sums_;  // of all shards of the group
   // Pulls in flight or arrived, in (shard, child) order, and how many of the iteration began.
   std::deque<std::shared_ptr<Pulled>> ahead_;

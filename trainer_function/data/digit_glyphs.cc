@@ -15,6 +15,7 @@ namespace {
 // Strokes are separated by ';'. M x y: begin; L x y: line; Q cx cy x y and C c1x c1y c2x c2y x y:
 // Bezier curves; A x y rx ry from to: arc around (x, y) in degrees (multiples of 5, clockwise from
 // the right), joined to what came before.
+// NOLINTBEGIN(bugprone-suspicious-missing-comma): long ones are several literals.
 constexpr std::string_view kGlyphs[10][kDigitFonts] = {
     {"A .5 .5 .28 .42 -90 270", "A .5 .5 .2 .44 -90 270 ; M .64 .24 L .36 .76",
      "M .5 .08 C .8 .08 .78 .25 .78 .5 C .78 .75 .8 .92 .5 .92 C .2 .92 .22 .75 .22 .5 C .22 .25 "
@@ -70,6 +71,7 @@ constexpr std::string_view kGlyphs[10][kDigitFonts] = {
      "M .7 .2 C .5 .0 .22 .14 .26 .36 C .3 .56 .64 .5 .7 .26 Q .72 .6 .6 .92",
      "M .72 .3 C .72 .02 .28 .04 .26 .3 C .26 .56 .66 .54 .72 .34 ; M .73 .12 L .68 .92",
      "M .74 .5 L .26 .5 L .26 .1 L .74 .1 L .74 .9 L .26 .9"}};
+// NOLINTEND(bugprone-suspicious-missing-comma)
 
 constexpr int kStepDegrees = 5;
 constexpr int kCurveSegments = 8;

@@ -61,7 +61,7 @@ class ElasticField {
     const double u = Smooth(x - column);
     const double v = Smooth(y - row);
     const auto node = [&](int r, int c) {
-      return nodes_[static_cast<size_t>((row + r) * kGrid + column + c)];
+      return nodes_[static_cast<size_t>(row + r) * kGrid + static_cast<size_t>(column + c)];
     };
     const auto mix = [&](double a, double b, double c, double d) {
       return (a * (1 - u) + b * u) * (1 - v) + (c * (1 - u) + d * u) * v;
@@ -120,7 +120,8 @@ void AddSegment(GlyphPoint a, GlyphPoint b, double reach, Distances& distances) 
       const double along = std::clamp((x * dx + y * dy) / length, 0.0, 1.0);
       const double off_x = x - along * dx;
       const double off_y = y - along * dy;
-      double& distance = distances[static_cast<size_t>(row * kDigitSide + column)];
+      double& distance =
+          distances[static_cast<size_t>(row) * kDigitSide + static_cast<size_t>(column)];
       distance = std::min(distance, off_x * off_x + off_y * off_y);
     }
   }
@@ -146,7 +147,7 @@ void RenderDigit(const Glyph& glyph, Draws& draws, uint8_t* pixels) {
     const double inside = half_width + softness - std::sqrt(distances[i]);
     const double ink = contrast * std::clamp(inside / (2 * softness), 0.0, 1.0);
     const double value = ink + noise * draws.Noise();
-    pixels[i] = static_cast<uint8_t>(std::clamp(value, 0.0, 1.0) * 255 + 0.5);
+    pixels[i] = static_cast<uint8_t>(std::lround(std::clamp(value, 0.0, 1.0) * 255));
   }
 }
 
@@ -169,7 +170,7 @@ DigitSet RenderDigits(Range images, uint64_t seed, DigitSplit split) {
     const int label = draws.Below(10);
     const int font = draws.Below(kDigitFonts);
     digits.labels.push_back(static_cast<uint8_t>(label));
-    RenderDigit(glyphs[static_cast<size_t>(label * kDigitFonts + font)], draws,
+    RenderDigit(glyphs[static_cast<size_t>(label) * kDigitFonts + static_cast<size_t>(font)], draws,
                 digits.images.data() + i * kPixels);
   }
   return digits;

@@ -34,7 +34,9 @@ constexpr int64_t kMostElements = 1 << 22;
 // Beside longer steps an exchange's CPU time does not count, and measuring it would take long.
 constexpr double kLongStepCpuSeconds = 0.1;
 
-ExchangeObjectName ProbeName(int probe) { return {ObjectKind::kGradient, 0, 0, probe, 0}; }
+// Of several exchanges at once. One after the other has the same name, so that its arrival is known
+// as one in a training is.
+ExchangeObjectName ProbeName(int stream) { return {ObjectKind::kGradient, 0, 0, stream, 0}; }
 // Beside all others for as long as these are measured. A store in a folder makes and removes the
 // folders of an object that is alone in them, which takes longer than the object itself on some
 // file systems; in training it has neighbours.
@@ -169,7 +171,7 @@ Result<ExchangeProbe::Cpu> ExchangeProbe::TimeTransfers(int64_t elements) {
   std::vector<double> both;
   Exchange exchange(*this, payload);
   for (int i = -1; i < kTransferProbes; ++i) {
-    const ExchangeObjectName name = ProbeName(i + 1);
+    const ExchangeObjectName name = ProbeName(0);
     const double before = environment_.cpu_seconds();
     LDNN_RETURN_IF_ERROR(transport_.Push(name, exchange.metadata(), AsBytes(payload)));
     LDNN_RETURN_IF_ERROR(transport_.Discard(std::span(&name, 1)));
@@ -199,7 +201,7 @@ Result<std::vector<double>> ExchangeProbe::TimeHandOvers(int64_t elements) {
     const double elapsed = ToSeconds(context_.runtime.clock.Now() - begin);
     if (i >= kFewestHandOvers && elapsed > kHandOverSeconds) break;
     const double throttled = context_.phases.ThrottledSeconds();
-    LDNN_RETURN_IF_ERROR(exchange.Run(ProbeName(i), wait));
+    LDNN_RETURN_IF_ERROR(exchange.Run(ProbeName(0), wait));
     times.Add(exchange.seconds(), context_.phases.ThrottledSeconds() > throttled);
     context_.pace();
   }
@@ -256,7 +258,7 @@ Result<double> ExchangeProbe::TimeWithinSteps(const std::function<Status()>& ste
   Exchange exchange(*this, values_);
   for (int i = 0; i < kTransferProbes; ++i) {
     const double before = environment_.cpu_seconds();
-    LDNN_RETURN_IF_ERROR(exchange.Run(ProbeName(i), step));
+    LDNN_RETURN_IF_ERROR(exchange.Run(ProbeName(0), step));
     with.push_back(environment_.cpu_seconds() - before);
     context_.pace();
   }
@@ -266,7 +268,7 @@ Result<double> ExchangeProbe::TimeWithinSteps(const std::function<Status()>& ste
 Status ExchangeProbe::MeasureTransfers(double step_cpu_seconds,
                                        const std::function<Status()>& step) {
   const PhaseScope scope(context_.phases, Phase::kPush);
-  const ExchangeObjectName neighbour = ProbeName(kNeighbour);
+  const ExchangeObjectName neighbour = {ObjectKind::kGradient, 0, 0, kNeighbour, 0};
   LDNN_RETURN_IF_ERROR(
       transport_.Push(neighbour, {{0, 1}}, AsBytes(std::span<const float>(values_).first(1))));
   LDNN_RETURN_IF_ERROR(MeasureBesideNeighbour(step_cpu_seconds, step));
@@ -313,7 +315,7 @@ Status ExchangeProbe::MeasureServer() {
   std::vector<double> merge;
   std::vector<double> update;
   for (int i = 0; i < kServerProbes; ++i) {
-    const ExchangeObjectName name = ProbeName(i);
+    const ExchangeObjectName name = ProbeName(0);
     LDNN_RETURN_IF_ERROR(transport_.Push(name, metadata, AsBytes(std::span<const float>(values_))));
     LDNN_ASSIGN_OR_RETURN(const ReceivedObject received, transport_.Pull(name, metadata.elements));
     const auto arrived = received.values<float>();

@@ -23,7 +23,7 @@ constexpr int64_t kFewIterations = 8;
 constexpr int64_t kWarmUp = 2;  // of them
 // Where the store or the quota is slow, there are no more than have begun after so many seconds,
 // but for a few.
-constexpr double kMostSeconds = 0.3;
+constexpr double kMostSeconds = 0.6;
 constexpr int64_t kFewestIterations = 6;
 // A shard of at least so many elements shows what a byte costs, and more of them show nothing new.
 constexpr int64_t kFewestElements = 1 << 16;

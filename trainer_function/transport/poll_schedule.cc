@@ -2,16 +2,21 @@
 #include "trainer_function/transport/poll_schedule.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace lambdadnn {
 namespace {
 
 // Begin asking this much before the expected time, as a share of it.
 constexpr double kEarly = 0.08;
-// Gap around the expected time, as a share of it: from kEarly before to kLate after that is
+// Least gap around the expected time, as a share of it: from kEarly before to kLate after that is
 // (0.08 + 0.2) / 0.02 = 14 questions, fewer than the growing gaps ask before the expected time.
 constexpr double kNearGap = 0.02;
 constexpr double kLate = 0.2;
+// With objects that come anywhere from kEarly before to kLate after the expected time, gaps of
+// sqrt(2 x 0.28) of the root lose least if a miss delays this function by all that it takes. Less,
+// since it may take no more of its CPU than a part of that.
+constexpr double kGapOfRoot = 0.5;
 
 Duration Share(Duration duration, double share) {
   return std::chrono::duration_cast<Duration>(duration * share);
@@ -28,21 +33,23 @@ Duration ArrivalEstimate::FirstPoll() const {
   // Below a few gaps there is nothing to gain from waiting.
   const Duration expected = this->expected();
   if (expected < 4 * kMinPollGap) return Duration::zero();
-  return Share(expected, 1 - kEarly);
+  return at_once_ ? expected / 2 : Share(expected, 1 - kEarly);
 }
 
 void ArrivalEstimate::Observe(std::optional<Duration> last_miss, Duration hit) {
-  // Found at the first request, it may have arrived at any time before.
-  const Duration came = last_miss.value_or(Duration::zero());
-  arrivals_[observed_ % kWindow] = came + (hit - came) / 2;
+  const Duration not_there = last_miss.value_or(hit);
+  arrivals_[observed_ % kWindow] = not_there + (hit - not_there) / 2;
   ++observed_;
+  at_once_ = !last_miss.has_value();
 }
 
-Duration NextPollGap(Duration waited, Duration expected) {
-  const bool near =
-      waited >= Share(expected, 1 - 2 * kEarly) && waited <= Share(expected, 1 + kLate);
-  const Duration gap = near ? Share(expected, kNearGap) : Share(waited, kPollGrowth);
-  return std::max(gap, kMinPollGap);
+Duration NextPollGap(Duration waited, Duration expected, Duration miss) {
+  const Duration growing = Share(waited, kPollGrowth);
+  if (waited < Share(expected, 1 - 2 * kEarly) || waited > Share(expected, 1 + kLate)) {
+    return std::max(growing, kMinPollGap);
+  }
+  const Duration root = FromSeconds(kGapOfRoot * std::sqrt(ToSeconds(expected) * ToSeconds(miss)));
+  return std::max({Share(expected, kNearGap), std::min(root, growing), kMinPollGap});
 }
 
 Duration NextHintedGap(Duration waited) { return std::max(waited, kMinHintedGap); }

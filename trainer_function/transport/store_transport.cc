@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trainer_function/transport/store_transport.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 
@@ -38,8 +39,12 @@ StoreTransport::StoreTransport(Runtime& runtime, ObjectStore& store, Interrupt& 
       job_(Xxh3(AsBytes(job_uid))),
       block_elements_(block_elements) {}
 
-ArrivalEstimate& StoreTransport::EstimateOf(const ExchangeObjectName& name) {
-  return estimates_[{name.kind, name.layer}];
+Duration StoreTransport::CountMiss(Duration took) {
+  constexpr double kWeight = 0.1;
+  const double seconds = ToSeconds(took);
+  const std::lock_guard lock(mutex_);
+  miss_seconds_ += (miss_seconds_ > 0 ? kWeight : 1) * (seconds - miss_seconds_);
+  return FromSeconds(miss_seconds_);
 }
 
 Status StoreTransport::Push(const ExchangeObjectName& name, const TransferMetadata& metadata,
@@ -74,17 +79,36 @@ Status StoreTransport::Push(const ExchangeObjectName& name, const TransferMetada
 }
 
 Result<ReceivedObject> StoreTransport::Pull(const ExchangeObjectName& name, Range elements) {
+  const auto awaited = [&]() -> Awaited& { return awaited_[{name.kind, name.layer}]; };
+  Instant since;
+  {
+    const std::lock_guard lock(mutex_);
+    Awaited& group = awaited();
+    if (group.iteration != name.iteration || group.pulls == 0) {
+      group.iteration = name.iteration;
+      group.since = runtime_.clock.Now();
+    }
+    ++group.pulls;
+    since = group.since;
+  }
+  Result<ReceivedObject> received = PullSince(since, name, elements);
+  const std::lock_guard lock(mutex_);
+  --awaited().pulls;
+  return received;
+}
+
+Result<ReceivedObject> StoreTransport::PullSince(Instant since, const ExchangeObjectName& name,
+                                                 Range elements) {
   const std::string key = KeyOf(scope_, name);
   const Instant start = runtime_.clock.Now();
   // Made before the first question, so that no object slips between question and wait.
   std::unique_ptr<ArrivalWatch> watch = store_.Watch(key);
-  Duration expected;
-  Instant next = start;
+  ArrivalEstimate estimate;
   {
     const std::lock_guard lock(mutex_);
-    expected = EstimateOf(name).expected();
-    if (watch == nullptr) next += EstimateOf(name).FirstPoll();
+    estimate = awaited_[{name.kind, name.layer}].arrivals[{name.shard, name.index}];
   }
+  Instant next = watch == nullptr ? std::max(start, since + estimate.FirstPoll()) : start;
   std::optional<Duration> last_miss;
   int wrong = 0;
   int vain_hints = 0;
@@ -97,13 +121,14 @@ Result<ReceivedObject> StoreTransport::Pull(const ExchangeObjectName& name, Rang
                                        " in vain for the " + name.Brief() + " (" + key +
                                        "): " + status.message());
     }
-    const Duration asked = runtime_.clock.Now() - start;
+    const Duration asked = runtime_.clock.Now() - since;
     auto bytes = store_.Get(key, std::nullopt);
     if (bytes.ok()) {
       auto received = Verify(name, elements, std::move(bytes).value());
       if (received.ok()) {
+        estimate.Observe(last_miss, asked);
         const std::lock_guard lock(mutex_);
-        EstimateOf(name).Observe(last_miss, asked);
+        awaited_[{name.kind, name.layer}].arrivals[{name.shard, name.index}] = estimate;
         return received;
       }
       bytes = received.status();
@@ -111,9 +136,11 @@ Result<ReceivedObject> StoreTransport::Pull(const ExchangeObjectName& name, Rang
     const StatusCode code = bytes.status().code();
     if (code == StatusCode::kNotFound) {
       last_miss = asked;
+      const Duration miss = CountMiss(runtime_.clock.Now() - since - asked);
       if (hinted && ++vain_hints == kMaxVainHints) watch.reset();
-      next = runtime_.clock.Now() +
-             (watch == nullptr ? NextPollGap(asked, expected) : NextHintedGap(asked));
+      next =
+          runtime_.clock.Now() +
+          (watch == nullptr ? NextPollGap(asked, estimate.expected(), miss) : NextHintedGap(asked));
     } else if (code == StatusCode::kDataLoss && ++wrong < kMaxWrongFetches) {
       next = runtime_.clock.Now() + kWrongFetchPause * (1 << wrong);
     } else {

@@ -33,9 +33,12 @@ class StoreTransport final : public Transport {
   Status Discard(std::span<const ExchangeObjectName> names) override;
 
  private:
+  // Pull, of an object that is waited for from `since` on.
+  Result<ReceivedObject> PullSince(Instant since, const ExchangeObjectName& name, Range elements);
+  // What a miss takes, this one counted in.
+  Duration CountMiss(Duration took);
   // kDataLoss unless the bytes are this object, whole.
   Result<ReceivedObject> Verify(const ExchangeObjectName& name, Range elements, Bytes bytes) const;
-  ArrivalEstimate& EstimateOf(const ExchangeObjectName& name);
 
   Runtime& runtime_;
   ObjectStore& store_;
@@ -43,9 +46,17 @@ class StoreTransport final : public Transport {
   const ExchangeScope scope_;
   const uint64_t job_;
   const int64_t block_elements_;
-  std::mutex mutex_;  // guards estimates_
-  // By kind and layer of the writer: those arrive together.
-  std::map<std::pair<ObjectKind, int>, ArrivalEstimate> estimates_;
+  // The objects of one kind and layer, which an iteration waits for together: from its first pull
+  // on, or the first after all others had ended.
+  struct Awaited {
+    int64_t iteration = -1;
+    int pulls = 0;  // that have not ended
+    Instant since;
+    std::map<std::pair<int, int>, ArrivalEstimate> arrivals;  // by shard and writer
+  };
+  std::mutex mutex_;  // guards all below
+  std::map<std::pair<ObjectKind, int>, Awaited> awaited_;
+  double miss_seconds_ = 0;  // what a request in vain takes: mean of the last ones
 };
 
 }  // namespace lambdadnn

@@ -292,6 +292,14 @@ std::string PlanCard(const Json& report) {
     if (value.empty()) continue;
     rows += std::string("<tr><td>") + name + "</td><td>" + EscapeHtml(value) + "</td></tr>";
   }
+  for (const auto& [role, name] :
+       {std::pair{"workers", "a worker used"}, {"servers", "a server used"}}) {
+    const Compared memory = MemoryOf(report, role);
+    if (!memory.actual) continue;
+    rows += std::string("<tr><td>") + name + "</td><td>" + FormatMemory(*memory.actual) +
+            (memory.predicted ? ", " + FormatMemory(*memory.predicted) + " predicted" : "") +
+            "</td></tr>";
+  }
   return "<h2>The plan and its binding limits</h2><p>" +
          (binding.empty() ? "no limit binds" : binding) + "</p><table class=\"facts\">" + rows +
          "</table>" + Revisions(report);

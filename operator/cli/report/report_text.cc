@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstdio>
+#include <utility>
 
 #include "common/base/text.h"
 #include "operator/cli/report/report_html.h"
@@ -80,6 +81,11 @@ std::string RenderReportText(const Json& report) {
   compare("cost", CostOf(report), CostFormat(report));
   for (const PhaseBar& bar : PhasesOf(report)) {
     compare("  " + bar.name, {bar.predicted, bar.actual}, FormatSeconds);
+  }
+  for (const auto& [role, name] :
+       {std::pair{"workers", "worker memory"}, {"servers", "server memory"}}) {
+    const Compared memory = MemoryOf(report, role);
+    if (memory.actual) compare(name, memory, FormatMemory);
   }
   text += PhaseTable(report, "workers", "a worker") + PhaseTable(report, "servers", "a server");
   text += "\n";

@@ -77,6 +77,11 @@ std::string FormatBytes(double bytes) {
   return FormatNumber(bytes, 3) + " TB";
 }
 
+std::string FormatMemory(double bytes) {
+  constexpr double kMib = 1 << 20;
+  return FormatNumber(bytes / kMib, 3) + " MiB";
+}
+
 std::string FormatError(std::optional<double> predicted, std::optional<double> actual) {
   if (!predicted || !actual || *predicted == 0) return "-";
   return Format("%+.1f%%", 100 * (*actual - *predicted) / *predicted);
@@ -104,6 +109,11 @@ std::optional<double> P90SecondsOf(const Json& report) {
   return AfterPlan(report, "plan.predicted.p90Seconds", "seconds");
 }
 Compared CostOf(const Json& report) { return ComparedOf(report, "cost"); }
+
+Compared MemoryOf(const Json& report, const std::string& role) {
+  return {NumberAt(report, "memory." + role + ".predictedBytes"),
+          NumberAt(report, "memory." + role + ".peakBytes")};
+}
 
 std::string DescribeBeforePlan(const Json& report) {
   const double seconds = NumberAt(report, "beforePlan.seconds").value_or(0);

@@ -32,6 +32,8 @@ class CostFormat {
   std::string currency_;
 };
 std::string FormatBytes(double bytes);
+// "188 MiB", as plans give memory.
+std::string FormatMemory(double bytes);
 // "+3.1%" of actual against predicted; "-" when unknown.
 std::string FormatError(std::optional<double> predicted, std::optional<double> actual);
 
@@ -52,6 +54,10 @@ std::string DescribeBeforePlan(const Json& report);
 // phase follow it, measured alone. The phases of a job that changed its plan have no prediction:
 // that of the plan in force is of a part of them.
 std::vector<PhaseBar> PhasesOf(const Json& report);
+
+// Bytes that functions of a role were taken to need, and the most that one used; `role`: "workers"
+// or "servers".
+Compared MemoryOf(const Json& report, const std::string& role);
 
 // Of one phase and role, means over its functions; requests of all of them.
 struct PhaseRow {

@@ -2,6 +2,7 @@
 #include "operator/controller/apply/job_report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "common/base/quantity.h"
@@ -11,6 +12,8 @@
 #include "operator/api/workload_profile_codec.h"
 #include "operator/controller/planning/planning.h"
 #include "operator/controller/store/job_place.h"
+#include "operator/planner/extended_model.h"
+#include "operator/resources/training_config_builder.h"
 
 namespace lambdadnn {
 namespace {
@@ -182,6 +185,27 @@ Json PhasesOf(const JobHistory& history, double seconds) {
   return phases;
 }
 
+// What functions of the plan were taken to need, and the most that one was seen to use.
+Json MemoryOf(const JobSpec& spec, const WorkloadProfile& profile, const Plan& plan,
+              const PeakMemory& peak) {
+  constexpr double kMib = 1 << 20;
+  const auto role = [](double needed_mib, int64_t bytes) {
+    return Json{{"predictedBytes", std::round(needed_mib * kMib)},
+                {"peakBytes", bytes}};
+  };
+  Json memory = Json::object();
+  if (peak.worker_bytes > 0 && profile.worker_base_memory_mib > 0) {
+    memory["workers"] =
+        role(NeededWorkerMib(profile, plan.parameters, plan.local_batch_size), peak.worker_bytes);
+  }
+  if (peak.server_bytes > 0) {
+    const int vectors = BuildTrainingLimits(spec).optimizer_state_vectors;
+    memory["servers"] =
+        role(NeededServerMib(plan.aggregation, plan.parameters, vectors), peak.server_bytes);
+  }
+  return memory;
+}
+
 // The store's latencies as requests saw them: mean, and bounds of the median and the slowest
 // hundredth.
 Json LatenciesOf(const RequestLatencies& latencies) {
@@ -318,6 +342,9 @@ Json BuildReport(const JobSnapshot& snapshot, const JobHistory& history,
                      {"digest", job.status.model_digest},
                      {"parameters", plan.parameters}};
   report["phases"] = PhasesOf(history, seconds);
+  if (job.status.profile.has_value()) {
+    report["memory"] = MemoryOf(job.spec, *job.status.profile, plan, history.peak_memory());
+  }
   report["requests"] = RequestsOf(snapshot, history);
   report["pareto"] = ParetoOf(snapshot, history);
   return report;

@@ -166,12 +166,24 @@ bool JobHistory::ObserveRecord(const SliceFact& slice, const Gang& gang, double 
   store_ += record.store;
   latencies_ += record.latencies;
   AddPhases(slice, gang);
+  AddPeakMemory(slice);
   if (slice.role.kind == RoleKind::kWorker) {
     for (const EvaluationPart& part : record.evaluations) {
       AddEvaluation(slice.role.rank, part, gang.workers, time);
     }
   }
   return true;
+}
+
+void JobHistory::AddPeakMemory(const SliceFact& slice) {
+  if (slice.plan_revision < peak_memory_.plan_revision) return;
+  if (slice.plan_revision > peak_memory_.plan_revision) peak_memory_ = {slice.plan_revision};
+  const int64_t bytes = slice.record->max_rss_bytes;
+  if (slice.role.kind == RoleKind::kWorker) {
+    peak_memory_.worker_bytes = std::max(peak_memory_.worker_bytes, bytes);
+  } else if (slice.role.kind == RoleKind::kServer) {
+    peak_memory_.server_bytes = std::max(peak_memory_.server_bytes, bytes);
+  }
 }
 
 void JobHistory::ThinTimeline(double time) {

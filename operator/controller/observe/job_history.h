@@ -86,6 +86,14 @@ struct Gang {
   int64_t first_iteration = 0;
 };
 
+// The largest resident sets under one plan revision; 0 = not known.
+struct PeakMemory {
+  int plan_revision = 0;
+  int64_t worker_bytes = 0;
+  int64_t server_bytes = 0;
+  friend bool operator==(const PeakMemory&, const PeakMemory&) = default;
+};
+
 // "Stopped", "Finished", "Failed": in reports and events.
 const char* OutcomeName(SliceOutcome outcome);
 
@@ -128,6 +136,8 @@ class JobHistory {
   const PhaseUsages& server_phases() const { return server_phases_; }
   // Of that, mean wall time that workers took to load in slices that went on from earlier ones.
   double reload_seconds() const { return reload_seconds_; }
+  // Of training slices of the newest plan revision, as their records tell.
+  const PeakMemory& peak_memory() const { return peak_memory_; }
   // Wall time of who completes checkpoints (the root of shard 0) and writes the model (worker 0).
   double checkpoint_seconds() const { return checkpoint_seconds_; }
   const StoreCounters& store() const { return store_; }
@@ -150,6 +160,7 @@ class JobHistory {
 
  private:
   void AddPhases(const SliceFact& slice, const Gang& gang);
+  void AddPeakMemory(const SliceFact& slice);
   void SetObjectsAdded(SliceEntry* slice, int64_t objects);
   std::optional<EvaluationPoint> AddEvaluation(int rank, const EvaluationPart& part, int workers,
                                                double time);
@@ -166,6 +177,7 @@ class JobHistory {
   std::map<std::string, bool> recorded_;                    // invocations whose record was added
   PhaseUsages worker_phases_;
   PhaseUsages server_phases_;
+  PeakMemory peak_memory_;
   double reload_seconds_ = 0;
   double checkpoint_seconds_ = 0;
   StoreCounters store_;

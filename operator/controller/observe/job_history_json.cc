@@ -116,6 +116,10 @@ Json JobHistory::ToJson() const {
                  store_.misses, store_.retries, store_.bytes_in, store_.bytes_out}}};
   if (worker_phases_ != PhaseUsages{}) json["workerPhases"] = PhaseUsagesToJson(worker_phases_);
   if (server_phases_ != PhaseUsages{}) json["serverPhases"] = PhaseUsagesToJson(server_phases_);
+  if (peak_memory_ != PeakMemory{}) {
+    json["peakMemory"] = {peak_memory_.plan_revision, peak_memory_.worker_bytes,
+                          peak_memory_.server_bytes};
+  }
   if (latencies_ != RequestLatencies{}) json["latencies"] = LatenciesToJson(latencies_);
   Json& stretches = json["stretches"] = Json::array();
   for (const ActiveStretch& stretch : stretches_) {
@@ -162,6 +166,11 @@ std::optional<JobHistory> JobHistory::FromJson(const Json& json) {
   }
   if (const Json* const latencies = reader.Child("latencies")) {
     history.latencies_ = ReadLatencies(*latencies, "latencies", &errors);
+  }
+  std::vector<int64_t> peaks;
+  reader.Optional("peakMemory", &peaks);
+  if (peaks.size() == 3) {
+    history.peak_memory_ = {static_cast<int>(peaks[0]), peaks[1], peaks[2]};
   }
   std::vector<int64_t> store;
   reader.Required("store", &store);

@@ -78,7 +78,7 @@ Status CopyPart(ObjectStore& from, const std::string& key, ObjectStore& to, cons
 }
 
 Status Copy(ObjectStore& from, const CheckpointReference& source, ObjectStore& to,
-            const CheckpointReference& target, CheckpointManifest manifest) {
+            const CheckpointReference& target, const CheckpointManifest& manifest) {
   for (const CheckpointPart& part : manifest.parts) {
     const std::string key = CheckpointPartKey(ScopeOf(source), source.iteration, part.shard);
     const std::string copy = CheckpointPartKey(ScopeOf(target), target.iteration, part.shard);

@@ -23,6 +23,7 @@ Json SmallReport() {
     "plan": {"functions": 2, "memory": "512Mi", "aggregation": {"shards": 2, "layers": [1, 2]},
              "isa": "avx2", "libtorch": "1.13.1, OpenBLAS 0.3.21 NO_LAPACKE DYNAMIC_ARCH NO_AFFINITY Haswell MAX_THREADS=128",
              "predicted": {"iterations": 10, "computeSeconds": 0.5, "loadSeconds": 1}},
+    "memory": {"workers": {"predictedBytes": 209715200, "peakBytes": 262144000}},
     "predicted": {"seconds": 15, "cost": 0.01}, "actual": {"seconds": 16, "cost": 0.01},
     "beforePlan": {"seconds": 5, "cost": 0.002},
     "phases": {"computeSeconds": 6, "loadSeconds": 1, "communicationSeconds": 3, "pushSeconds": 1,
@@ -156,6 +157,8 @@ TEST(ReportText, TellsEachPhaseAsItWasMeasured) {
   EXPECT_THAT(text, ContainsRegex("  compute +5.0 s +6.0 s +\\+20.0%"));
   EXPECT_THAT(text, ContainsRegex("  - push +- +1.0 s +-\n"));
   EXPECT_THAT(text, ContainsRegex("  - wait +- +0.5 s +-\n"));
+  EXPECT_THAT(text, ContainsRegex("worker memory +200 MiB +250 MiB +\\+25.0%\n"));
+  EXPECT_THAT(text, Not(HasSubstr("server memory"))) << "it is not known";
   EXPECT_THAT(text, ContainsRegex("a worker +wall +CPU +throttled +requests\n"));
   EXPECT_THAT(text, ContainsRegex("  compute +6.0 s +4.0 s +1.5 s +0\n"));
   EXPECT_THAT(text, ContainsRegex("  push +1.0 s +0.1 s +0 s +1,234\n"));

@@ -369,9 +369,28 @@ TEST(ExtendedModel, ServersFitTheirShardsAndAShareOfACore) {
   EXPECT_EQ(server_mib(), 256);  // 250 milli-CPU
   input.aggregation.spread = 1;
   input.profile.model_bytes = 100 << 20;
-  EXPECT_EQ(server_mib(), 384);  // 32 + (1 + 2) x 100
+  EXPECT_EQ(server_mib(), 256);  // 32 + (1 + 1) x 100, and what arrives
   input.limits.optimizer_state_vectors = 2;
-  EXPECT_EQ(server_mib(), 640);
+  EXPECT_EQ(server_mib(), 512);
+}
+
+TEST(ExtendedModel, AServerHoldsAsMuchAsArrivesAtATime) {
+  constexpr int64_t kElements = (25 << 20);  // 100 MiB
+  const auto needed = [](int shards, int spread, std::vector<int> layers, int vectors = 0) {
+    AggregationPlan plan;
+    plan.shards = shards;
+    plan.spread = spread;
+    plan.layers = std::move(layers);
+    return NeededServerMib(plan, kElements, vectors);
+  };
+  EXPECT_DOUBLE_EQ(needed(1, 1, {1, 1}), 32 + 200 + 100);  // one worker, one shard
+  EXPECT_DOUBLE_EQ(needed(1, 1, {1, 8}), 32 + 200 + 2 * 100);
+  EXPECT_DOUBLE_EQ(needed(1, 1, {1, 8}, 2), 32 + 400 + 2 * 100);
+  EXPECT_DOUBLE_EQ(needed(4, 1, {1, 8}), 32 + 200 + 2 * 25);
+  EXPECT_DOUBLE_EQ(needed(10, 1, {1, 8}), 32 + 200 + 6 * 10);
+  EXPECT_DOUBLE_EQ(needed(40, 1, {1, 8}), 32 + 200 + 8 * 2.5);
+  EXPECT_DOUBLE_EQ(needed(4, 4, {1, 8}), 32 + 50 + 2 * 25);
+  EXPECT_DOUBLE_EQ(needed(40, 40, {1, 2}), 32 + 5 + 2 * 2.5);
 }
 
 TEST(ExtendedModel, PlansAreComplete) {

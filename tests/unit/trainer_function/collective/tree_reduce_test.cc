@@ -2,6 +2,9 @@
 // Nodes and workers of one tree over a transport in memory.
 #include <gtest/gtest.h>
 
+#include <atomic>
+
+#include "common/plan/arrivals.h"
 #include "tests/support/memory_transport.h"
 #include "trainer_function/collective/shard_exchange.h"
 #include "trainer_function/collective/tree_node.h"
@@ -101,6 +104,63 @@ TEST_F(TreeReduce, AShardDoesNotWaitForOthers) {
                            return OkStatus();
                          })
                   .ok());
+}
+
+// Counts what is asked for.
+class CountedPulls final : public Transport {
+ public:
+  explicit CountedPulls(Transport& inner) : inner_(inner) {}
+  Status Push(const ExchangeObjectName& name, const TransferMetadata& metadata,
+              ByteView payload) override {
+    return inner_.Push(name, metadata, payload);
+  }
+  Result<ReceivedObject> Pull(const ExchangeObjectName& name, Range elements) override {
+    ++asked;
+    return inner_.Pull(name, elements);
+  }
+  Status Discard(std::span<const ExchangeObjectName> names) override {
+    return inner_.Discard(names);
+  }
+  std::atomic<int> asked{0};
+
+ private:
+  Transport& inner_;
+};
+
+TEST(Arrivals, AreBoundedByBytesAndByNumber) {
+  EXPECT_EQ(ArrivalsHeld(0), 8);
+  EXPECT_EQ(ArrivalsHeld(8 << 20), 8);
+  EXPECT_EQ(ArrivalsHeld(10 << 20), 6);
+  EXPECT_EQ(ArrivalsHeld(32 << 20), 2);
+  EXPECT_EQ(ArrivalsHeld(int64_t{1} << 40), 2);
+}
+
+// However many children there are, memory for two of their large shards is enough.
+TEST_F(TreeReduce, LargeShardsAreHeldTwoAtATime) {
+  constexpr ParameterBlocks kLarge = {(33 << 20) / static_cast<int64_t>(sizeof(float))};
+  constexpr int kChildren = 4;
+  const Range range = ShardRange(kLarge, 1, 0);
+  const std::vector<float> values(static_cast<size_t>(range.size()), 1.0F);
+  const auto push = [&](int child) {
+    return transport_.Push({ObjectKind::kGradient, 4, 0, 0, child}, {range, 2, 0.5, 0, false},
+                           AsBytes(std::span<const float>(values)));
+  };
+  CountedPulls counted(transport_);
+  const AggregationPlan plan{.shards = 1, .layers = {1, kChildren}};
+  TreeNode node(runtime_, interrupt_, counted, agreement_, phases_, plan, kLarge, {1, 0, 0});
+  for (int child = 1; child < kChildren; ++child) ASSERT_TRUE(push(child).ok());
+  const auto first = executor_.Spawn("first child", [&] {
+    clock_.SleepFor(std::chrono::milliseconds(100));
+    EXPECT_EQ(counted.asked, 2);
+    EXPECT_TRUE(push(0).ok());
+  });
+  ASSERT_TRUE(node.Merge(4,
+                         [&](const MergedShard& merged) {
+                           EXPECT_EQ(merged.gradient.back(), 4.0F);
+                           return OkStatus();
+                         })
+                  .ok());
+  EXPECT_EQ(counted.asked, kChildren);
 }
 
 TEST_F(TreeReduce, AnErrorOfTheReceiverEndsTheMerge) {

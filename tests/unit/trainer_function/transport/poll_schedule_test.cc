@@ -17,7 +17,7 @@ struct Outcome {
 };
 
 // Asks on virtual time for an object that comes after `arrival`, and learns from it.
-Outcome Poll(ArrivalEstimate& estimate, Duration arrival) {
+Outcome Poll(ArrivalEstimate& estimate, Duration arrival, Duration miss = {}) {
   Outcome outcome;
   const Duration expected = estimate.expected();
   Duration now = estimate.FirstPoll();
@@ -25,7 +25,7 @@ Outcome Poll(ArrivalEstimate& estimate, Duration arrival) {
   while (now < arrival) {
     ++outcome.misses;
     last_miss = now;
-    now += NextPollGap(now, expected);
+    now += NextPollGap(now, expected, miss);
   }
   estimate.Observe(last_miss, now);
   outcome.found = now;
@@ -98,6 +98,16 @@ TEST(PollSchedule, ANewPaceIsLearnedDownwards) {
   double found = 0;
   for (int i = 0; i < 12; ++i) found = ToSeconds(Poll(estimate, FromSeconds(0.1)).found);
   EXPECT_LT(found, 0.12);
+}
+
+TEST(PollSchedule, WhereMissesTakeLongThereAreFewOfThem) {
+  constexpr double kWait = 0.09;
+  ArrivalEstimate estimate = Trained(FromSeconds(kWait));
+  for (const auto& [miss, most] : {std::pair{0.0, 12}, {0.001, 4}, {0.003, 2}, {0.02, 2}}) {
+    const Outcome outcome = Poll(estimate, FromSeconds(kWait), FromSeconds(miss));
+    EXPECT_LE(outcome.misses, most) << miss;
+    EXPECT_LE(ToSeconds(outcome.found), kWait * (1 + kPollGrowth)) << miss;
+  }
 }
 
 RC_GTEST_PROP(PollSchedule, AnyHistoryKeepsTheBound, (const std::vector<uint32_t>& history)) {

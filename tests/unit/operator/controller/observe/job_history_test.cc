@@ -160,6 +160,29 @@ TEST(JobHistoryPhases, AreMeansOverTheFunctionsOfARoleAndSumsOfRequests) {
   expect(JobHistory::FromJson(history.ToJson()).value());
 }
 
+TEST(JobHistoryMemory, IsTheMostOfAnyFunctionUnderTheNewestPlan) {
+  JobHistory history = WithFunctions();
+  const auto use = [&](const Role& role, int revision, int64_t bytes) {
+    SliceFact slice = SliceOf("a");
+    slice.invocation = role.Name() + std::to_string(bytes);
+    slice.role = role;
+    slice.plan_revision = revision;
+    SliceRecord record;
+    record.max_rss_bytes = bytes;
+    slice.record = std::make_shared<const SliceRecord>(record);
+    history.ObserveRecord(slice, {}, 1);
+  };
+  use({RoleKind::kProfile, 0, {}}, 0, 900);
+  use({RoleKind::kWorker, 0, {}}, 1, 500);
+  use({RoleKind::kWorker, 0, {}}, 2, 200);
+  use({RoleKind::kWorker, 1, {}}, 2, 300);
+  use({RoleKind::kWorker, 1, {}}, 1, 400);  // that was late
+  use({RoleKind::kServer, 0, {}}, 2, 50);
+  const PeakMemory expected = {.plan_revision = 2, .worker_bytes = 300, .server_bytes = 50};
+  EXPECT_EQ(history.peak_memory(), expected);
+  EXPECT_EQ(JobHistory::FromJson(history.ToJson())->peak_memory(), expected);
+}
+
 TEST(JobHistoryPhases, OfAnEarlierOperatorAreNotTold) {
   Json json = WithFunctions().ToJson();
   for (const char* name : {"workerPhases", "serverPhases", "latencies", "reloadSeconds"}) {
