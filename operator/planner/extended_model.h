@@ -27,9 +27,10 @@ inline constexpr double kServerBaseMib = 32;
 // CPU period.
 inline constexpr double kLeastServerMilliCpu = 250;
 // Copies of the exchanged vector in a worker, none of which is in the profile's resting memory:
-// weights, gradients, and the shards in flight; at its end worker 0 has two files of the trained
-// model in place of these.
-inline constexpr double kWorkerVectorCopies = 4;
+// weights, gradients, the shards in flight, and what a request has of them besides; at its end
+// worker 0 has two files of the trained model in place of these. As tests/prediction/memory.py
+// finds it.
+inline constexpr double kWorkerVectorCopies = 5;
 
 // What the planner takes a worker to need: a size below is no candidate.
 double NeededWorkerMib(const WorkloadProfile& profile, int64_t parameters, double local_batch);

@@ -27,7 +27,7 @@ PLANS = (
     ("cnn", 120, MOMENTUM, 2, 1, [1]), ("logistic", 120, SGD, 2, 1, [1]), ([256], 120, MOMENTUM, 4, 2, [1, 2]),
     ([2000, 1200], 64, SGD, 2, 1, [1]), ([2000, 1200], 64, ADAM, 4, 4, [1]), ([3000, 2600], 64, MOMENTUM, 4, 1, [1]),
     ([4800, 4400], 64, SGD, 2, 1, [1]), ([4800, 4400], 64, MOMENTUM, 4, 1, [1]), ([4800, 4400], 64, SGD, 8, 1, [1]),
-    ([4800, 4400], 64, ADAM, 2, 8, [1, 2]),
+    ([3000, 2600], 64, ADAM, 2, 8, [1, 2]),
 )
 SAMPLES, EPOCHS = 256, 1
 # Little CPU, so that eight functions fit.
@@ -66,7 +66,8 @@ def run(options, plan):
         (folder / "platform.yaml").write_text(json.dumps(PLATFORM))
         store = ["--store", options.store] if options.store else []
         done = subprocess.run([options.bin / "lambdadnn", "run", folder / "job.json", "--out", folder / "run",
-                               "--platform", folder / "platform.yaml", "--profile-again", *store], capture_output=True, text=True)
+                               "--platform", folder / "platform.yaml", "--profile-again", *store],
+                              capture_output=True, text=True)
         if done.returncode != 0:
             raise RuntimeError(done.stderr.strip()[-2000:])
         report = json.loads((folder / "run/report.json").read_text())

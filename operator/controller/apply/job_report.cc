@@ -190,8 +190,7 @@ Json MemoryOf(const JobSpec& spec, const WorkloadProfile& profile, const Plan& p
               const PeakMemory& peak) {
   constexpr double kMib = 1 << 20;
   const auto role = [](double needed_mib, int64_t bytes) {
-    return Json{{"predictedBytes", std::round(needed_mib * kMib)},
-                {"peakBytes", bytes}};
+    return Json{{"predictedBytes", std::round(needed_mib * kMib)}, {"peakBytes", bytes}};
   };
   Json memory = Json::object();
   if (peak.worker_bytes > 0 && profile.worker_base_memory_mib > 0) {

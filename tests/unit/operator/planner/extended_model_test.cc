@@ -336,8 +336,8 @@ TEST(ExtendedModel, AWorkerNeedsMemoryForModelAndBatch) {
   input.profile.worker_base_memory_mib = 200;
   input.profile.worker_bytes_per_sample = 10 << 20;
   input.objective.fixed = Objective::Fixed{4, 256};
-  // 200 + 4 x 0.0625 + 8 x 10 MiB
-  EXPECT_NEAR(ExtendedModel(input).Workers(4).needed_mib, 280.25, 0.01);
+  // 200 + 5 x 0.0625 + 8 x 10 MiB
+  EXPECT_NEAR(ExtendedModel(input).Workers(4).needed_mib, 280.3125, 0.01);
   const PlanningOutcome outcome = MakePlan(input).value();
   ASSERT_FALSE(outcome.feasible);
   EXPECT_EQ(outcome.certificate.binding, std::vector<Limit>{Limit::kMemory});
