@@ -136,7 +136,7 @@ class Data(BadInput):
             self.assertEqual(inspected.returncode, USAGE, inspected.stdout)
             self.assertRegex(inspected.stderr, r"\Aerror: [^\n]*" + sentence + r"[^\n]*\n\Z")
         run = self.train(job(dataset={"uri": uri, **dataset}))
-        self.says(run, FAILED, sentence)
+        self.says(run, USAGE, sentence)
         for name, content in files.items():
             self.assertEqual((folder / name).read_bytes(), content, "the data set was changed")
 

@@ -206,10 +206,10 @@ class Credentials(unittest.TestCase):
     def test_the_operators_own_credentials_reach_no_tenant(self):
         """Jobs without a Secret in the operator's store: one that may ask for credentials of a job,
         and one that may not, as a service account; and names that no policy can hold."""
-        folder = self.cluster.folder / "digits"
-        for file in folder.iterdir():
-            self.assertEqual(self.minio.request(
-                "PUT", f"/{BUCKET}/data/digits/{file.name}", file.read_bytes(), self.root)[0], 200)
+        for file in (self.cluster.folder / "digits").iterdir():
+            for data in ("digits", "dig%2A"):
+                self.assertEqual(self.minio.request(
+                    "PUT", f"/{BUCKET}/data/{data}/{file.name}", file.read_bytes(), self.root)[0], 200)
         cases = (("asks", self.root, "digits", None),
                  ("names", self.root, "dig*", "has one of * ? $ in its name"),
                  ("may-not", SERVICE, "digits", "service account"))

@@ -48,7 +48,7 @@ class RunCommand(unittest.TestCase):
     def test_json_of_a_failed_run_keeps_its_error_apart(self):
         done = self.command(self.bench.job, "--out", self.bench.next_out(), "-o", "json",
                             "--set", f"spec.dataset.uri={self.bench.folder}/nowhere")
-        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertEqual(done.returncode, 2, done.stderr)
         for line in done.stdout.splitlines():
             self.assertIsInstance(json.loads(line), dict, line)
         self.assertIn("error: job digits failed:", done.stderr)

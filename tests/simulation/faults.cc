@@ -139,7 +139,8 @@ FaultKind FaultInjector::Decide(const Place& place, std::string_view operation, 
                                 FaultKinds kinds) {
   if (calm_) return FaultKind::kNone;
   for (CrashAppointment* appointment : place.appointments) {
-    if (appointment->occurrence > 0 && --appointment->occurrence == 0) return FaultKind::kCrash;
+    if (appointment->occurrence <= 0) continue;
+    if (--appointment->occurrence == 0) return FaultKind::kCrash;
   }
   double draw = random_.Uniform();
   const auto strikes = [&draw, kinds](FaultKind kind, double rate) {

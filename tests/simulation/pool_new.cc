@@ -64,7 +64,8 @@ bool StartSpan(std::size_t size_class) {
   const std::ptrdiff_t size = list->top - list->bottom;
   const std::size_t capacity = size == 0 ? kFirstCapacity : 2 * static_cast<std::size_t>(size);
   void** const old = list->bottom == nullptr ? nullptr : list->bottom - kAhead;
-  auto** const grown = static_cast<void**>(std::realloc(old, (kAhead + capacity) * sizeof(void*)));
+  auto** const grown = static_cast<void**>(
+      std::realloc(static_cast<void*>(old), (kAhead + capacity) * sizeof(void*)));
   if (grown == nullptr) std::abort();
   for (std::size_t i = 0; i < kAhead; ++i) grown[i] = nullptr;
   *list = {grown + kAhead + size, grown + kAhead, grown + kAhead + capacity};

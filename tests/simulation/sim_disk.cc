@@ -21,7 +21,8 @@ void SimDisk::CutPowerAt(int64_t change, std::function<void()> on_cut) {
 
 bool SimDisk::MayChange() {
   if (!has_power_) return false;
-  if (changes_until_cut_ == 0 || --changes_until_cut_ > 0) return true;
+  if (changes_until_cut_ == 0) return true;
+  if (--changes_until_cut_ > 0) return true;
   has_power_ = false;
   std::exchange(on_cut_, nullptr)();
   return false;

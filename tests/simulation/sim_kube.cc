@@ -93,7 +93,7 @@ Result<T> SimKubeClient::Read(const char* operation, F call) {
 }
 
 template <typename T, typename F>
-Result<T> SimKubeClient::Write(const char* operation, F call) {
+Result<T> SimKubeClient::Write(const char* operation, const F& call) {
   Clock& clock = process_.runtime().clock;
   const Duration one_way = OneWay();
   LDNN_RETURN_IF_ERROR(Before(operation, true));

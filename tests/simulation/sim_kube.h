@@ -72,7 +72,7 @@ class SimKubeClient final : public KubeClient {
   // The same for a write, which the network may make twice: at once, and the second answer counts,
   // or late. `call` holds what it needs.
   template <typename T, typename F>
-  Result<T> Write(const char* operation, F call);
+  Result<T> Write(const char* operation, const F& call);
   Result<Json> PatchNow(const ResourceType& type, const ObjectName& name, const Json& merge_patch,
                         Subresource subresource);
 

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/simulation/sim_scheduler.h"
 
-#include <sanitizer/asan_interface.h>
 #include <sys/mman.h>
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#endif
 
 #include <algorithm>
 #include <boost/context/fiber.hpp>
@@ -37,9 +39,11 @@ class StackPool {
   context::stack_context Take() {
     if (!free_.empty()) {
       const context::stack_context stack = free_.back();
+#if defined(__SANITIZE_ADDRESS__)
       // Of a fiber that crashed, whose frames were never left.
       ASAN_UNPOISON_MEMORY_REGION(static_cast<char*>(stack.sp) - stack.size + kGuardBytes,
                                   stack.size - kGuardBytes);
+#endif
       free_.pop_back();
       return stack;
     }

@@ -28,7 +28,10 @@ std::string RoundKey(const SliceRequest& request) {
 }  // namespace
 
 FakeFunctions::FakeFunctions(Clock& clock, ObjectStore& store, FakeFunctionsOptions options)
-    : clock_(clock), store_(store), options_(options), platform_([&clock] { return clock.Now(); }) {
+    : clock_(clock),
+      store_(store),
+      options_(std::move(options)),
+      platform_([&clock] { return clock.Now(); }) {
   platform_.next_uid = [this] {
     char uid[16];
     std::snprintf(uid, sizeof uid, "f%04d", next_instance_++);

@@ -130,7 +130,7 @@ SliceEnvironment SliceHarness::Environment(const Role& role) {
   return environment;
 }
 
-Status SliceHarness::Start(int64_t incarnation, std::optional<CheckpointReference> start,
+Status SliceHarness::Start(int64_t incarnation, const std::optional<CheckpointReference>& start,
                            int attempt) {
   services_.clear();
   invocations_.clear();

@@ -63,7 +63,8 @@ class SliceHarness {
 
   void WrapStores(StoreWrapper wrapper) { wrapper_ = std::move(wrapper); }
   // Starts every role; the services live until the next Start.
-  Status Start(int64_t incarnation, std::optional<CheckpointReference> start, int attempt = 1);
+  Status Start(int64_t incarnation, const std::optional<CheckpointReference>& start,
+               int attempt = 1);
   SliceService& Service(const std::string& role) { return *services_.at(role); }
   std::string Invocation(const std::string& role) const { return invocations_.at(role); }
   // Waits for all records.

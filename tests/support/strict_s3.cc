@@ -15,7 +15,7 @@ namespace {
 constexpr double kMaxSkewSeconds = 900;
 constexpr size_t kMaxBatchDelete = 1000;
 
-HttpResponse Answer(int status, std::string body = "", HttpFields fields = {}) {
+HttpResponse Answer(int status, const std::string& body = "", HttpFields fields = {}) {
   HttpResponse response;
   response.status = status;
   response.fields = std::move(fields);

@@ -63,13 +63,18 @@ def git(*arguments):
     return remembered.output("git", *arguments).decode().split("\n")
 
 
+def needs_build(name):
+    """It includes a file that the build makes."""
+    return any(not (ROOT / header).is_file() for header in re.findall(r'^#include "([^"]+)"', text(name), re.MULTILINE))
+
+
 def sources(changed):
     """All; or, `changed`, those that the last commit or the working tree has changed."""
     names = set(git("ls-files", "-co", "--exclude-standard", "--", "*.cc"))
     if changed:
         names &= {*git("diff", "--name-only", "HEAD"), *git("diff", "--name-only", "HEAD~1", "HEAD"),
                   *git("ls-files", "-o", "--exclude-standard")}
-    return [name for name in sorted(names) if (ROOT / name).is_file()
+    return [name for name in sorted(names) if (ROOT / name).is_file() and not needs_build(name)
             and not any(NOT_FOR_CLANG.search(text(one)) for one in closure(name))]
 
 

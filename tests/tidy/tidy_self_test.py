@@ -49,7 +49,7 @@ class TidyFindsPlantedViolations(SmallTree):
         self.expect("operator/planner must not include")
 
     def test_operator_never_includes_the_function(self):
-        self.write("operator/cli/c.cc", LICENCE + '#include "trainer_function/data/dataset.h"\n')
+        self.write("operator/cli/c.cc", LICENCE + '#include "trainer_function/training/worker_role.h"\n')
         self.expect("operator/cli must not include")
 
     def test_a_layer_does_not_include_one_that_comes_after_it(self):

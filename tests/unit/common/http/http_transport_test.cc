@@ -25,7 +25,7 @@ constexpr std::string_view kOk = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok
 
 class HttpTransportTest : public testing::Test {
  protected:
-  Result<HttpResponse> Send(HttpRequest request, double inactivity_seconds = 10,
+  Result<HttpResponse> Send(const HttpRequest& request, double inactivity_seconds = 10,
                             const std::string& ca_file = "") {
     if (transport_ == nullptr) {
       transport_ =

@@ -95,7 +95,7 @@ TEST(ParseJson, CutsWhatIsDeepWhereOthersDependOnTheRest) {
                                     "]], \"next\": [{\"[\": " + Lists(500) + "}, 2]}",
                                 cut);
   ASSERT_TRUE(parsed.ok()) << parsed.status().ToString();
-  const Json json = *parsed;
+  const Json& json = *parsed;
   EXPECT_EQ(DepthOf(json), kMaxJsonDepth);
   EXPECT_EQ(json["deep"].size(), 2u);
   EXPECT_EQ(json["deep"][1][0], "]");

@@ -9,7 +9,6 @@
 namespace lambdadnn {
 namespace {
 
-using testing::ElementsAre;
 using testing::HasSubstr;
 
 // Lists what it is told, whatever was asked for.

@@ -42,7 +42,7 @@ class RetryingObjectStoreTest : public testing::Test {
  protected:
   // `failures` refusals (or lost replies) per call, then success.
   std::unique_ptr<RetryingObjectStore> Make(int failures, bool after_effect,
-                                            RetryOptions options = {}) {
+                                            const RetryOptions& options = {}) {
     auto faulty = std::make_unique<FaultyObjectStore>(memory_, runtime_, StoreFaults{});
     auto left = std::make_shared<int>(failures);
     faulty->SetScript([this, left, after_effect](StoreOperation, std::string_view, bool done) {

@@ -166,9 +166,10 @@ TEST_F(StsTest, SaysWhyNoneAreGiven) {
   EXPECT_EQ(Answer(501, "").code(), StatusCode::kUnimplemented);
   EXPECT_EQ(Answer(503, "").code(), StatusCode::kUnavailable);
   EXPECT_EQ(Answer(429, "slow down").code(), StatusCode::kUnavailable);
-  for (const char* odd : {"", "hello", "<html/>", "<AssumeRoleResponse/>",
-                          "<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>a"
-                          "</AccessKeyId></Credentials></AssumeRoleResult></AssumeRoleResponse>"}) {
+  constexpr const char* kHalf =
+      "<AssumeRoleResponse><AssumeRoleResult><Credentials><AccessKeyId>a"
+      "</AccessKeyId></Credentials></AssumeRoleResult></AssumeRoleResponse>";
+  for (const char* odd : {"", "hello", "<html/>", "<AssumeRoleResponse/>", kHalf}) {
     EXPECT_EQ(Answer(200, odd).code(), StatusCode::kUnimplemented) << odd;
   }
 }
