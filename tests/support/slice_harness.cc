@@ -165,9 +165,9 @@ HarnessResult SliceHarness::Await() {
   return result;
 }
 
-HarnessResult SliceHarness::Run(int64_t incarnation, std::optional<CheckpointReference> start,
-                                int attempt) {
-  const Status started = Start(incarnation, std::move(start), attempt);
+HarnessResult SliceHarness::Run(int64_t incarnation,
+                                const std::optional<CheckpointReference>& start, int attempt) {
+  const Status started = Start(incarnation, start, attempt);
   LDNN_CHECK(started.ok(), started.ToString());
   return Await();
 }

@@ -72,7 +72,8 @@ class SliceHarness {
   // Ends everything at once, as a kill would: no record is written.
   void Kill() { services_.clear(); }
   // Start and Await.
-  HarnessResult Run(int64_t incarnation, std::optional<CheckpointReference> start, int attempt = 1);
+  HarnessResult Run(int64_t incarnation, const std::optional<CheckpointReference>& start,
+                    int attempt = 1);
   const HarnessJob& job() const { return job_; }
   SliceEnvironment Environment(const Role& role);
 
