@@ -139,7 +139,7 @@ class Scale(unittest.TestCase):
     def spec(self):
         return {
             "model": {"builtin": {"name": "mlp", "parameters": {"hidden": [128]}}},
-            "dataset": {"uri": f"file://{self.cluster.folder}/digits", "format": "IDX"},
+            "dataset": {"renderedDigits": {"train": 1000, "test": 100}},
             "training": {"epochs": 1000, "globalBatchSize": 60, "seed": 7,
                          "optimizer": {"name": "SGD", "learningRate": "0.05"}},
             "objective": {"fixed": {"functions": FUNCTIONS, "memory": "384Mi"}},
