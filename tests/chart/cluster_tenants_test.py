@@ -13,6 +13,7 @@ import pathlib
 import re
 import socket
 import statistics
+import struct
 import subprocess
 import sys
 import threading
@@ -287,6 +288,12 @@ class Tenants(ChartCase):
         forced = {"star": small(dataset={"uri": f"{folder}/a*b", **idx}),
                   "question": small(checkpoint={"resumeFrom": f"{folder}/a?b"}),
                   "variable": small(dataset={"uri": f"{folder}/${{aws:username}}", **idx})}
+        # Ten blank digits, so that nothing else is wrong with the data.
+        for data in ("a*b", "${aws:username}"):
+            for file, header, content in (("images-idx3", (0x803, 10, 28, 28), bytes(7840)),
+                                          ("labels-idx1", (0x801, 10), bytes(range(10)))):
+                self.put(f"{SPACES['alice']}/{data}/train-{file}-ubyte",
+                         struct.pack(f">{len(header)}I", *header) + content)
         for name, wanted in forced.items():
             self.submit("alice", name, wanted)
         for name in forced:
