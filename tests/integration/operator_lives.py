@@ -190,7 +190,8 @@ class Lives:
         self.nothing_left(name, job)
 
     def fail(self):
-        name, job = self.begin(dataset={"uri": "file:///nowhere/digits"})
+        # Another model than was profiled, which a function finds.
+        name, job = self.begin(profile={"modelBytes": 400000})
         job = self.until(name, "failed", self.ended)
         assert self.cluster.condition(job, "Failed"), job["status"]["conditions"]
         self.nothing_left(name, job)
