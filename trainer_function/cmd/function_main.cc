@@ -141,13 +141,10 @@ void AddStores(Runtime& runtime, SliceCredentials& credentials, SliceEnvironment
     if (!reference.region.empty()) config.region = reference.region;
     return OpenPlainStore(config, runtime);
   };
-  environment.open_dataset =
-      [&runtime, &credentials](const DatasetConfig& dataset) -> Result<std::unique_ptr<Dataset>> {
-    if (dataset.rendered_digits) return OpenDataset(dataset, nullptr);
-    LDNN_ASSIGN_OR_RETURN(const DatasetLocation location, LocateDataset(dataset));
-    LDNN_ASSIGN_OR_RETURN(std::unique_ptr<ObjectStore> store,
-                          OpenStore(StoreConfigOf(credentials, location.folder_uri), runtime));
-    return OpenDataset(dataset, std::shared_ptr<ObjectStore>(std::move(store)));
+  environment.open_dataset = [&runtime, &credentials](const DatasetConfig& dataset) {
+    return OpenDatasetAt(dataset, [&](const std::string& uri) {
+      return OpenStore(StoreConfigOf(credentials, uri), runtime);
+    });
   };
 }
 

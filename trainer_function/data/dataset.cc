@@ -68,4 +68,12 @@ Result<std::unique_ptr<Dataset>> OpenDataset(const DatasetConfig& config,
   return MakeStoredDataset(config, std::move(readers.train), std::move(readers.test));
 }
 
+Result<std::unique_ptr<Dataset>> OpenDatasetAt(const DatasetConfig& config,
+                                               const OpenStoreAt& open_store) {
+  if (config.rendered_digits) return OpenDataset(config, nullptr);
+  LDNN_ASSIGN_OR_RETURN(const DatasetLocation location, LocateDataset(config));
+  LDNN_ASSIGN_OR_RETURN(std::unique_ptr<ObjectStore> store, open_store(location.folder_uri));
+  return OpenDataset(config, std::shared_ptr<ObjectStore>(std::move(store)));
+}
+
 }  // namespace lambdadnn

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -57,5 +58,10 @@ std::string DescribeDataset(const DatasetConfig& config);
 // With config.rendered_digits no store is used: `store` may be null.
 Result<std::unique_ptr<Dataset>> OpenDataset(const DatasetConfig& config,
                                              const std::shared_ptr<ObjectStore>& store);
+
+// The same, which opens the store itself, if one is needed.
+using OpenStoreAt = std::function<Result<std::unique_ptr<ObjectStore>>(const std::string& uri)>;
+Result<std::unique_ptr<Dataset>> OpenDatasetAt(const DatasetConfig& config,
+                                               const OpenStoreAt& open_store);
 
 }  // namespace lambdadnn

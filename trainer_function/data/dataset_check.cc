@@ -2,22 +2,11 @@
 #include "trainer_function/data/dataset_check.h"
 
 #include <algorithm>
-#include <utility>
 
-#include "trainer_function/data/dataset.h"
 #include "trainer_function/model/architecture.h"
 
 namespace lambdadnn {
 namespace {
-
-Result<std::unique_ptr<Dataset>> Open(
-    const DatasetConfig& config,
-    const std::function<Result<std::unique_ptr<ObjectStore>>(const std::string& uri)>& open_store) {
-  if (config.rendered_digits) return OpenDataset(config, nullptr);
-  LDNN_ASSIGN_OR_RETURN(const DatasetLocation location, LocateDataset(config));
-  LDNN_ASSIGN_OR_RETURN(std::unique_ptr<ObjectStore> store, open_store(location.folder_uri));
-  return OpenDataset(config, std::shared_ptr<ObjectStore>(std::move(store)));
-}
 
 // How many of `samples` are looked at.
 int64_t Checked(const DatasetInfo& info, int64_t samples) {
@@ -28,12 +17,10 @@ int64_t Checked(const DatasetInfo& info, int64_t samples) {
 
 }  // namespace
 
-Status CheckDataset(
-    const TrainingConfig& training,
-    const std::function<Result<std::unique_ptr<ObjectStore>>(const std::string& uri)>& open_store) {
+Status CheckDataset(const TrainingConfig& training, const OpenStoreAt& open_store) {
   DatasetConfig config = DatasetOf(training);
   config.first_records = kCheckedRecords;
-  LDNN_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset, Open(config, open_store));
+  LDNN_ASSIGN_OR_RETURN(const std::unique_ptr<Dataset> dataset, OpenDatasetAt(config, open_store));
   DatasetInfo info = dataset->info();
   const Range first{0, Checked(info, info.samples)};
   LDNN_RETURN_IF_ERROR(dataset->Load(std::span(&first, 1)));

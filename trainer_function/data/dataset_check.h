@@ -4,13 +4,11 @@
 // function may still find a bad record later.
 #pragma once
 
-#include <functional>
-#include <memory>
-#include <string>
+#include <cstdint>
 
 #include "common/base/status.h"
-#include "common/objectstore/object_store.h"
 #include "common/protocol/training_config.h"
+#include "trainer_function/data/dataset.h"
 
 namespace lambdadnn {
 
@@ -20,8 +18,6 @@ inline constexpr int64_t kCheckedBytes = 1 << 20;
 
 // kInvalidArgument names the file and the record, or the field of spec; kNotFound the names that
 // were looked for. Other codes are those of the store, and say nothing of the files.
-Status CheckDataset(
-    const TrainingConfig& training,
-    const std::function<Result<std::unique_ptr<ObjectStore>>(const std::string& uri)>& open_store);
+Status CheckDataset(const TrainingConfig& training, const OpenStoreAt& open_store);
 
 }  // namespace lambdadnn

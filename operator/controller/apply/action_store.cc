@@ -158,13 +158,14 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const CheckAdmission
     pass->memory->store_refused = IsAccessFailure(answer);
     return Next::kGoOn;
   }
-  memo.dataset_refused = TryDataset(pass);
-  if (!memo.dataset_refused.ok()) return Next::kDecideAgain;
   answer = TryFunctions(pass);
   memo.functions_refused = answer.code() == StatusCode::kFailedPrecondition;
   if (!answer.ok() && !memo.functions_refused) return answer;
   memo.admission = answer;
-  return answer.ok() ? Next::kDecideAgain : Next::kGoOn;
+  if (!answer.ok()) return Next::kGoOn;
+  // Last: the check is repeated until all before it holds, and files are read once.
+  memo.dataset_refused = TryDataset(pass);
+  return Next::kDecideAgain;
 }
 
 // Of a job that is not accepted yet. What cannot be read from here says nothing: functions may have
