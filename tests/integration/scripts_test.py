@@ -57,7 +57,7 @@ class ScriptTest(unittest.TestCase):
 class TestScript(ScriptTest):
     # Leaves a process that no group, session or parent leads to; its number is in `pid`.
     LEAVES = ("setsid sh -c 'echo $$ >{0}/pid; exec sleep 500' >&- 2>&- & "
-              "while ! [ -s {0}/pid ]; do :; done")
+              "until grep -qs ^sleep /proc/$(cat {0}/pid)/cmdline; do :; done")
 
     def made_of(self, *lines):
         """A build folder with these ctest tests; configuring and building it is nothing."""

@@ -11,6 +11,7 @@ import time
 
 OF_A_CLUSTER = "/lambdadnn-cluster"
 WAIT_SECONDS = 10
+EXEC_SECONDS = 0.2
 
 
 def _read(pid, name):
@@ -27,6 +28,20 @@ def _parent(pid):
     return int(fields[1]) if len(fields) > 1 and fields[0] != b"Z" else 0
 
 
+def _environment(pid):
+    """What the process was started with. It is empty for a moment while the process becomes another
+    program, so that an empty one is read again."""
+    deadline = time.monotonic() + EXEC_SECONDS
+    try:
+        while True:
+            environment = pathlib.Path(f"/proc/{pid}/environ").read_bytes()
+            if environment or time.monotonic() > deadline:
+                return environment.split(b"\0")
+            time.sleep(0.005)
+    except OSError:  # it ended, is of the kernel, or another user's
+        return []
+
+
 def find(run, test=None):
     """Process ids: those marked, and their descendants, whatever their environment is."""
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
@@ -35,7 +50,7 @@ def find(run, test=None):
         marks.append(f"LAMBDADNN_TEST={test}".encode())
     parents = {pid: _parent(pid) for pid in pids}
     found = {pid for pid in pids if parents[pid] and
-             all(mark in _read(pid, "environ").split(b"\0") for mark in marks)}
+             set(marks) <= set(_environment(pid))}
     grown = True
     while grown:
         more = {pid for pid in pids if parents[pid] in found} - found
