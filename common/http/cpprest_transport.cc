@@ -3,8 +3,6 @@
 #define _TURN_OFF_PLATFORM_STRING  // NOLINT: its name for a switch of its own
 #include <cpprest/http_client.h>
 #include <cpprest/streams.h>
-#include <openssl/err.h>
-#include <openssl/ssl.h>
 #include <pplx/threadpool.h>
 
 #include <algorithm>
@@ -19,6 +17,7 @@
 
 #include "common/base/text.h"
 #include "common/http/http_transport.h"
+#include "common/http/request_errors.h"
 #include "common/http/tls_material.h"
 
 namespace lambdadnn {
@@ -232,33 +231,13 @@ bool IsOwnHost(const std::string& name, const std::string& value, const web::uri
          (value == uri.host() || value == uri.host() + ":" + std::to_string(uri.port()));
 }
 
-// A failed handshake, whose error code is OpenSSL's packed one.
-Status TlsError(const std::string& origin, const std::error_code& code) {
-  const auto packed = static_cast<unsigned long>(static_cast<unsigned int>(code.value()));
-  const int reason = ERR_GET_REASON(packed);
-  const char* const text = ERR_reason_error_string(packed);
-  const std::string what = "TLS with " + origin + " failed: " + (text == nullptr ? "?" : text);
-  if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED) {
-    return FailedPreconditionError(
-        what +
-        "; name a file (PEM) with the certificate authority that signed the server's "
-        "certificate, and the host as it stands in that certificate");
-  }
-  if (reason == SSL_R_WRONG_VERSION_NUMBER || reason == SSL_R_HTTP_REQUEST) {
-    return FailedPreconditionError(
-        what + "; the server does not speak TLS on this port, write http:// or another port");
-  }
-  return UnavailableError(what);
-}
-
 Status TransportError(const std::string& origin, const std::string& what,
                       const std::error_code& code) {
-  if (what.find("SSL handshake") != std::string::npos) return TlsError(origin, code);
-  if (code == std::errc::timed_out) {
-    return UnavailableError("no answer from " + origin + " in time (" + what + ")");
+  if (what.find("SSL handshake") != std::string::npos) {
+    // Its error code is OpenSSL's packed one.
+    return TlsFailed(origin, static_cast<unsigned int>(code.value()));
   }
-  return UnavailableError("no answer from " + origin + ": " + what +
-                          "; is the server running and the endpoint right?");
+  return code == std::errc::timed_out ? NoAnswerInTime(origin, what) : NoAnswer(origin, what);
 }
 
 // Whether the failure is what a server leaves that had closed a kept-alive connection.
@@ -351,17 +330,9 @@ class EarlyEnd {
   const MovedBytes& moved() const { return deadline_->moved(); }
   // Why the request ended early; nullopt when it did not.
   std::optional<Status> Reason(const HttpRequest& request) const {
-    const std::string what = request.method + " " + request.url;
-    if (cancellation_ != nullptr && cancellation_->cancelled()) {
-      return CancelledError(what + " was ended by its caller");
-    }
+    if (cancellation_ != nullptr && cancellation_->cancelled()) return EndedByCaller(request);
     if (!deadline_->expired()) return std::nullopt;
-    std::string within = FormatDouble(request.total_seconds) + " s";
-    if (request.lowest_bytes_per_second > 0) {
-      within += " and a second more for each " + std::to_string(request.lowest_bytes_per_second) +
-                " bytes";
-    }
-    return UnavailableError("no complete answer to " + what + " within " + within);
+    return TookTooLong(request);
   }
 
  private:
@@ -370,12 +341,6 @@ class EarlyEnd {
   const std::shared_ptr<Deadline> deadline_;
   int subscription_ = 0;
 };
-
-Status TooLong(const HttpRequest& request) {
-  return ResourceExhaustedError("the answer to " + request.method + " " + request.url +
-                                " is longer than " + std::to_string(request.max_response_bytes) +
-                                " bytes");
-}
 
 class CpprestTransport final : public HttpTransport {
  public:
@@ -522,7 +487,7 @@ Status CpprestTransport::ReadBody(const HttpRequest& request, const web::http::h
   const uint64_t limit = fine ? request.max_response_bytes : request.max_error_bytes;
   const std::optional<long long> length =
       ParseInteger(FindField(response->fields, "Content-Length"));
-  if (fine && length && static_cast<uint64_t>(*length) > limit) return TooLong(request);
+  if (fine && length && static_cast<uint64_t>(*length) > limit) return AnswerTooLong(request);
   uint64_t total = 0;
   bool exceeded = false;
   if (kept != nullptr) {
@@ -542,11 +507,9 @@ Status CpprestTransport::ReadBody(const HttpRequest& request, const web::http::h
     if (!exceeded) reply.content_ready().wait();  // throws what broke the body
   }
   *whole = !exceeded;
-  if (exceeded) return fine ? TooLong(request) : OkStatus();
+  if (exceeded) return fine ? AnswerTooLong(request) : OkStatus();
   if (length && total != static_cast<uint64_t>(*length)) {
-    return UnavailableError("the answer to " + request.method + " " + request.url +
-                            " was cut after " + std::to_string(total) + " of " +
-                            std::to_string(*length) + " bytes");
+    return AnswerCut(request, total, static_cast<uint64_t>(*length));
   }
   return OkStatus();
 }
@@ -566,9 +529,7 @@ Status CpprestTransport::HandOn(const HttpRequest& request, const web::http::htt
     const ByteView taken = ByteView(piece).first(std::min<uint64_t>(got, room));
     if (!fine) response->body.insert(response->body.end(), taken.begin(), taken.end());
     if (*total > limit) break;
-    if (fine && !request.on_body(taken)) {
-      return CancelledError(request.method + " " + request.url + " was ended by its caller");
-    }
+    if (fine && !request.on_body(taken)) return EndedByCaller(request);
   }
   return OkStatus();
 }

@@ -106,4 +106,9 @@ struct HttpTransportOptions {
 // kInvalidArgument for options or a ca_file that make no sense.
 Result<std::unique_ptr<HttpTransport>> NewHttpTransport(const HttpTransportOptions& options);
 
+// For data: a request takes a third to a half of the CPU time (docs/benchmarks.md), all of it on
+// the caller's thread, and a connection for itself; connections are kept alive. A name is looked up
+// for as long as the system's resolver takes. kInvalidArgument also for a proxy.
+Result<std::unique_ptr<HttpTransport>> NewDataTransport(const HttpTransportOptions& options);
+
 }  // namespace lambdadnn

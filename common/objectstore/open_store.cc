@@ -92,7 +92,7 @@ Result<S3Options> S3OptionsOf(const StoreConfig& config, const std::string& buck
 
 Result<std::unique_ptr<HttpTransport>> TransportOf(const StoreConfig& config) {
   LDNN_ASSIGN_OR_RETURN(std::unique_ptr<HttpTransport> transport,
-                        NewHttpTransport({.inactivity_seconds = config.request_timeout_seconds,
+                        NewDataTransport({.inactivity_seconds = config.request_timeout_seconds,
                                           .ca_file = config.ca_file,
                                           .ca_pem = config.ca_pem}));
   if (config.cancellation != nullptr) {

@@ -105,7 +105,7 @@ int Run(int most_megabytes) {
   auto server = S3TestServer::Start(
       {.name = "minio", .bucket = "bench", .certificate_file = "", .key_file = "", .ca_file = ""});
   MustBeOk(server.status());
-  S3ObjectStore store(NewHttpTransport({.inactivity_seconds = 60, .ca_file = ""}).value(),
+  S3ObjectStore store(NewDataTransport({.inactivity_seconds = 60, .ca_file = ""}).value(),
                       machine.clock, (*server)->store_options());
   std::printf(" n |  MB |  K | exchange |    least | ratio |   MB/s | ms/req | misses\n");
   const struct {

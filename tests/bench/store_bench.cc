@@ -42,7 +42,7 @@ ObjectStore* StoreOf(Kind kind, benchmark::State& state) {
       return nullptr;
     }
     minio = std::make_unique<S3ObjectStore>(
-        NewHttpTransport({.inactivity_seconds = 30, .ca_file = ""}).value(), clock,
+        NewDataTransport({.inactivity_seconds = 30, .ca_file = ""}).value(), clock,
         (*server)->store_options());
   }
   return minio.get();

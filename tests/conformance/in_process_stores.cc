@@ -55,7 +55,7 @@ class StrictWorld {
     options.credentials = server_.service().options().credentials;
     options.part_bytes = server_.service().options().min_part_bytes;
     auto s3 = std::make_unique<S3ObjectStore>(
-        NewHttpTransport({.inactivity_seconds = 10, .ca_file = ""}).value(), clock_, options);
+        NewDataTransport({.inactivity_seconds = 10, .ca_file = ""}).value(), clock_, options);
     return std::make_unique<RetryingObjectStore>(
         std::move(s3), runtime_,
         RetryOptions{.first_wait_seconds = 0.001, .max_wait_seconds = 0.01, .budget_seconds = 30});

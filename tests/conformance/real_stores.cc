@@ -56,7 +56,7 @@ S3TestServer* ServerNamed(const std::string& name) {
 std::unique_ptr<S3ObjectStore> OpenS3(S3Options options) {
   options.part_bytes = kPartBytes;
   return std::make_unique<S3ObjectStore>(
-      NewHttpTransport({.inactivity_seconds = 30, .ca_file = ""}).value(), TheClock(),
+      NewDataTransport({.inactivity_seconds = 30, .ca_file = ""}).value(), TheClock(),
       std::move(options));
 }
 
@@ -118,7 +118,7 @@ class LateClock final : public Clock {
 
 TEST_P(RealS3, ASkewedClockCorrectsItself) {
   LateClock clock;
-  S3ObjectStore store(NewHttpTransport({.inactivity_seconds = 30, .ca_file = ""}).value(), clock,
+  S3ObjectStore store(NewDataTransport({.inactivity_seconds = 30, .ca_file = ""}).value(), clock,
                       Options());
   for (const Status& status : {store.Put("late-key", AsBytes("x")), store.Head("late-key").status(),
                                store.Get("late-key").status(), store.Delete("late-key")}) {

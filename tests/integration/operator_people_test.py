@@ -110,7 +110,8 @@ class Capacity(unittest.TestCase):
         cluster.wait_for("all jobs", all_complete, seconds=200, every=0.05)
         started = {name: datetime.datetime.fromisoformat(cluster.get(name)["status"]["startTime"])
                    for name in names}
-        self.assertGreaterEqual((started["right"] - started["left"]).total_seconds(), 3)
+        left_ended = datetime.datetime.fromisoformat(cluster.get("left")["status"]["completionTime"])
+        self.assertGreater(started["right"], left_ended - datetime.timedelta(seconds=1))
         self.assertGreater(started["small"], started["right"])
         self.assertEqual(set(waited), {"right", "small"})
         self.assertIn("place 1 in the queue: the plan needs 1920 MiB", " ".join(waited["right"]))

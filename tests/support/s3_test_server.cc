@@ -137,7 +137,7 @@ Result<std::unique_ptr<S3TestServer>> S3TestServer::Start(const S3TestServerOpti
   if (server->pid_ < 0) return UnavailableError("cannot start " + program);
 
   LDNN_ASSIGN_OR_RETURN(std::unique_ptr<HttpTransport> transport,
-                        NewHttpTransport({.inactivity_seconds = 10, .ca_file = options.ca_file}));
+                        NewDataTransport({.inactivity_seconds = 10, .ca_file = options.ca_file}));
   SystemClock clock;
   S3ObjectStore bucket(std::move(transport), clock, store);
   const Instant give_up = clock.Now() + FromSeconds(kStartSeconds);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The transport against servers that answer, and misbehave, byte by byte as written here.
+// The transports against servers that answer, and misbehave, byte by byte as written here.
 #include "common/http/http_transport.h"
 
 #include <gmock/gmock.h>
@@ -15,22 +15,23 @@
 #include "common/base/executor.h"
 #include "common/base/text.h"
 #include "tests/support/raw_server.h"
+#include "tests/unit/common/http/both_transports.h"
 
 namespace lambdadnn {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
 
 constexpr std::string_view kOk = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
 
-class HttpTransportTest : public testing::Test {
+class HttpTransportTest : public testing::TestWithParam<HttpClientKind> {
  protected:
-  Result<HttpResponse> Send(const HttpRequest& request, double inactivity_seconds = 10,
-                            const std::string& ca_file = "") {
-    if (transport_ == nullptr) {
-      transport_ =
-          NewHttpTransport({.inactivity_seconds = inactivity_seconds, .ca_file = ca_file}).value();
-    }
+  static std::unique_ptr<HttpTransport> New(const HttpTransportOptions& options) {
+    return NewHttpClient(GetParam(), options).value();
+  }
+  Result<HttpResponse> Send(const HttpRequest& request, double inactivity_seconds = 10) {
+    if (transport_ == nullptr) transport_ = New({.inactivity_seconds = inactivity_seconds});
     return transport_->Send(request);
   }
   static HttpRequest Make(const std::string& method, const std::string& url) {
@@ -42,7 +43,7 @@ class HttpTransportTest : public testing::Test {
   std::unique_ptr<HttpTransport> transport_;
 };
 
-TEST_F(HttpTransportTest, SendsPathFieldsAndPiecesAsTheyAre) {
+TEST_P(HttpTransportTest, SendsPathFieldsAndPiecesAsTheyAre) {
   std::string seen;
   RawServer server({[&](int fd) {
     seen = ReadRequest(fd);
@@ -60,12 +61,12 @@ TEST_F(HttpTransportTest, SendsPathFieldsAndPiecesAsTheyAre) {
   EXPECT_EQ(AsText(response->body), "empty");
   EXPECT_TRUE(seen.starts_with("PUT /a%20b%2Bc/%C3%BC?x=%2F&y= HTTP/1.1\r\n"))
       << seen.substr(0, 80);
-  EXPECT_THAT(seen.substr(0, 400), HasSubstr("X-One:1\r\n"));
-  EXPECT_THAT(seen.substr(0, 400), HasSubstr("Content-Length:3000004\r\n"));
+  EXPECT_THAT(seen.substr(0, 400), ContainsRegex("X-One: ?1\r\n"));
+  EXPECT_THAT(seen.substr(0, 400), ContainsRegex("Content-Length: ?3000004\r\n"));
   EXPECT_TRUE(seen.ends_with("\r\n\r\nhead" + large));
 }
 
-TEST_F(HttpTransportTest, ConnectionsAreKeptAlive) {
+TEST_P(HttpTransportTest, ConnectionsAreKeptAlive) {
   // A connection that is not back in the pool yet when the next request begins is no fault.
   constexpr int kRequests = 40;
   RawServer server({AnswerWith(std::string(kOk), kRequests)});
@@ -73,7 +74,7 @@ TEST_F(HttpTransportTest, ConnectionsAreKeptAlive) {
   EXPECT_LE(server.connections(), kRequests / 4);
 }
 
-TEST_F(HttpTransportTest, StaleConnectionCostsOneRepetitionWithTheWholeBody) {
+TEST_P(HttpTransportTest, StaleConnectionCostsOneRepetitionWithTheWholeBody) {
   std::string second;
   RawServer server({AnswerWith(std::string(kOk), 1), [&](int fd) {
                       second = ReadRequest(fd);
@@ -88,7 +89,39 @@ TEST_F(HttpTransportTest, StaleConnectionCostsOneRepetitionWithTheWholeBody) {
   EXPECT_EQ(server.connections(), 2);
 }
 
-TEST_F(HttpTransportTest, WhatMustNotBeRepeatedIsNot) {
+// The server's end and the request pass each other on their ways.
+TEST_P(HttpTransportTest, ConnectionThatEndsWithTheRequestCostsOneRepetitionToo) {
+  for (const bool repeatable : {true, false}) {
+    RawServer server({[](int fd) {
+                        ReadRequest(fd);
+                        Write(fd, kOk);
+                        ReadRequest(fd);
+                      },
+                      AnswerWith(std::string(kOk))});
+    const auto transport = New({.inactivity_seconds = 10});
+    ASSERT_TRUE(transport->Send(Make("GET", server.Url())).ok());
+    HttpRequest put = Make("PUT", server.Url());
+    put.body = {AsBytes("body")};
+    put.repeatable = repeatable;
+    const Result<HttpResponse> response = transport->Send(put);
+    EXPECT_EQ(response.status().code(), repeatable ? StatusCode::kOk : StatusCode::kUnavailable);
+    EXPECT_EQ(server.connections(), repeatable ? 2 : 1);
+  }
+}
+
+TEST(HttpTransport, FieldsWithLineEndsAreRefused) {
+  for (const HttpFields& fields :
+       {HttpFields{{"X", "1\r\nHost: other"}}, HttpFields{{"X: 1\nY", "2"}}}) {
+    HttpRequest request;
+    request.method = "GET";
+    request.url = "http://127.0.0.1:1/";
+    request.fields = fields;
+    EXPECT_EQ(NewDataTransport({}).value()->Send(request).status().code(),
+              StatusCode::kInvalidArgument);
+  }
+}
+
+TEST_P(HttpTransportTest, WhatMustNotBeRepeatedIsNot) {
   RawServer server({[](int fd) { ReadRequest(fd); }});
   HttpRequest put = Make("PUT", server.Url());
   put.body = {AsBytes("once")};
@@ -97,7 +130,7 @@ TEST_F(HttpTransportTest, WhatMustNotBeRepeatedIsNot) {
   EXPECT_EQ(server.connections(), 1);
 }
 
-TEST_F(HttpTransportTest, CutAnswersAreUnavailableNeverShort) {
+TEST_P(HttpTransportTest, CutAnswersAreUnavailableNeverShort) {
   for (const std::string cut :
        {"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nonly this",
         "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n",
@@ -110,14 +143,14 @@ TEST_F(HttpTransportTest, CutAnswersAreUnavailableNeverShort) {
   }
 }
 
-TEST_F(HttpTransportTest, ChunkedAnswersAreJoined) {
+TEST_P(HttpTransportTest, ChunkedAnswersAreJoined) {
   RawServer server(
       {AnswerWith("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n6\r\n "
                   "world\r\n0\r\n\r\n")});
   EXPECT_EQ(AsText(Send(Make("GET", server.Url()))->body), "hello world");
 }
 
-TEST_F(HttpTransportTest, HeadHasALengthAndNoBody) {
+TEST_P(HttpTransportTest, HeadHasALengthAndNoBody) {
   RawServer server({AnswerWith("HTTP/1.1 200 OK\r\nContent-Length: 1234\r\n\r\n", 2)});
   for (int i = 0; i < 2; ++i) {
     const Result<HttpResponse> response = Send(Make("HEAD", server.Url()));
@@ -127,7 +160,7 @@ TEST_F(HttpTransportTest, HeadHasALengthAndNoBody) {
   }
 }
 
-TEST_F(HttpTransportTest, SilenceEndsInUnavailable) {
+TEST_P(HttpTransportTest, SilenceEndsInUnavailable) {
   RawServer server({[](int fd) {
     ReadRequest(fd);
     ReadRequest(fd);  // until the client has had enough
@@ -137,7 +170,7 @@ TEST_F(HttpTransportTest, SilenceEndsInUnavailable) {
   EXPECT_THAT(response.status().message(), HasSubstr("in time"));
 }
 
-TEST_F(HttpTransportTest, SilenceInsideABodyEndsInUnavailable) {
+TEST_P(HttpTransportTest, SilenceInsideABodyEndsInUnavailable) {
   RawServer server({[](int fd) {
     ReadRequest(fd);
     Write(fd, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nstart");
@@ -146,7 +179,7 @@ TEST_F(HttpTransportTest, SilenceInsideABodyEndsInUnavailable) {
   EXPECT_EQ(Send(Make("GET", server.Url()), 0.3).status().code(), StatusCode::kUnavailable);
 }
 
-TEST_F(HttpTransportTest, UnreachableServerIsNamed) {
+TEST_P(HttpTransportTest, UnreachableServerIsNamed) {
   std::string url;
   {
     RawServer server({AnswerWith(std::string(kOk))});
@@ -160,13 +193,13 @@ TEST_F(HttpTransportTest, UnreachableServerIsNamed) {
             StatusCode::kUnavailable);
 }
 
-TEST_F(HttpTransportTest, RedirectsAreAnswers) {
+TEST_P(HttpTransportTest, RedirectsAreAnswers) {
   RawServer server({AnswerWith(
       "HTTP/1.1 307 Elsewhere\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n")});
   EXPECT_EQ(Send(Make("GET", server.Url()))->status, 307);
 }
 
-TEST_F(HttpTransportTest, BodiesStreamWhileTheyArrive) {
+TEST_P(HttpTransportTest, BodiesStreamWhileTheyArrive) {
   std::atomic<bool> got_first{false};
   RawServer server({[&](int fd) {
     ReadRequest(fd);
@@ -187,7 +220,7 @@ TEST_F(HttpTransportTest, BodiesStreamWhileTheyArrive) {
   EXPECT_TRUE(response->body.empty());
 }
 
-TEST_F(HttpTransportTest, StreamsEndWhenTheCallerHasEnough) {
+TEST_P(HttpTransportTest, StreamsEndWhenTheCallerHasEnough) {
   RawServer server({[&](int fd) {
     ReadRequest(fd);
     Write(fd, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nfirst\r\n");
@@ -198,7 +231,7 @@ TEST_F(HttpTransportTest, StreamsEndWhenTheCallerHasEnough) {
   EXPECT_EQ(Send(request).status().code(), StatusCode::kCancelled);
 }
 
-TEST_F(HttpTransportTest, AllOfARequestHasATime) {
+TEST_P(HttpTransportTest, AllOfARequestHasATime) {
   // Never silent, never done.
   RawServer server({[](int fd) {
     ReadRequest(fd);
@@ -215,7 +248,7 @@ TEST_F(HttpTransportTest, AllOfARequestHasATime) {
   EXPECT_THAT(response.status().message(), HasSubstr("within 0.3 s"));
 }
 
-TEST_F(HttpTransportTest, AnotherThreadEndsARequest) {
+TEST_P(HttpTransportTest, AnotherThreadEndsARequest) {
   for (const bool streaming : {false, true}) {
     const auto cancellation = std::make_shared<HttpCancellation>();
     // Ends the request while the client waits: for the head, or for more of the body.
@@ -237,7 +270,7 @@ TEST_F(HttpTransportTest, AnotherThreadEndsARequest) {
   }
 }
 
-TEST_F(HttpTransportTest, CancelledBeforehandIsNotSent) {
+TEST_P(HttpTransportTest, CancelledBeforehandIsNotSent) {
   RawServer server({AnswerWith(std::string(kOk))});
   HttpRequest request = Make("POST", server.Url());
   request.cancellation = std::make_shared<HttpCancellation>();
@@ -245,7 +278,7 @@ TEST_F(HttpTransportTest, CancelledBeforehandIsNotSent) {
   EXPECT_EQ(Send(request).status().code(), StatusCode::kCancelled);
 }
 
-TEST_F(HttpTransportTest, ProxyGetsWholeUrls) {
+TEST(HttpTransport, ProxyGetsWholeUrls) {
   std::string seen;
   RawServer proxy({[&](int fd) {
     seen = ReadRequest(fd);
@@ -253,13 +286,18 @@ TEST_F(HttpTransportTest, ProxyGetsWholeUrls) {
   }});
   const auto transport =
       NewHttpTransport({.inactivity_seconds = 10, .proxy_url = proxy.Url("")}).value();
-  const Result<HttpResponse> response =
-      transport->Send(Make("GET", "http://api.invalid:8080/apis?limit=1"));
+  HttpRequest request;
+  request.method = "GET";
+  request.url = "http://api.invalid:8080/apis?limit=1";
+  const Result<HttpResponse> response = transport->Send(request);
   ASSERT_TRUE(response.ok()) << response.status().ToString();
   EXPECT_TRUE(seen.starts_with("GET http://api.invalid:8080/apis?limit=1 HTTP/1.1\r\n")) << seen;
+  const Status data = NewDataTransport({.proxy_url = proxy.Url("")}).status();
+  EXPECT_EQ(data.code(), StatusCode::kInvalidArgument);
+  EXPECT_THAT(data.message(), HasSubstr("name the server itself"));
 }
 
-TEST_F(HttpTransportTest, LongAnswersAreRefused) {
+TEST_P(HttpTransportTest, LongAnswersAreRefused) {
   RawServer server({AnswerWith("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nlonger"),
                     AnswerWith("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
                                "6\r\nlonger\r\n0\r\n\r\n")});
@@ -271,7 +309,7 @@ TEST_F(HttpTransportTest, LongAnswersAreRefused) {
 }
 
 // The transport reads to the limit, however the body is framed, and uses the connection no more.
-TEST_F(HttpTransportTest, FloodsEndAtTheLimit) {
+TEST_P(HttpTransportTest, FloodsEndAtTheLimit) {
   constexpr uint64_t kLimit = 100'000;
   const std::string length = "Content-Length: 1099511627776\r\n\r\n";
   const std::string chunked = "Transfer-Encoding: chunked\r\n\r\n";
@@ -283,7 +321,7 @@ TEST_F(HttpTransportTest, FloodsEndAtTheLimit) {
                         AnswerWith(std::string(kOk))});
       HttpRequest request = Make("GET", server.Url());
       request.max_response_bytes = request.max_error_bytes = kLimit;
-      const auto transport = NewHttpTransport({.inactivity_seconds = 10}).value();
+      const auto transport = New({.inactivity_seconds = 10});
       const Result<HttpResponse> response = transport->Send(request);
       if (status == "200 OK") {
         EXPECT_EQ(response.status().code(), StatusCode::kResourceExhausted) << framing;
@@ -302,9 +340,9 @@ TEST_F(HttpTransportTest, FloodsEndAtTheLimit) {
 }
 
 // Many more at once than the transport has threads: none of them waits for another.
-TEST_F(HttpTransportTest, FloodsAtOnceStopNobody) {
+TEST_P(HttpTransportTest, FloodsAtOnceStopNobody) {
   RawServer server({Flood("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", LargeChunk())});
-  const auto transport = NewHttpTransport({.inactivity_seconds = 60}).value();
+  const auto transport = New({.inactivity_seconds = 60});
   ThreadExecutor executor;
   std::atomic<int> refused{0};
   std::vector<std::unique_ptr<Task>> tasks;
@@ -321,7 +359,7 @@ TEST_F(HttpTransportTest, FloodsAtOnceStopNobody) {
 
 // A byte now and then keeps the connection active; the total time ends it all the same.
 // As with a hostile store: requests end while their bytes still move.
-TEST_F(HttpTransportTest, RequestsThatEndWhileBytesMoveEndNothingElse) {
+TEST_P(HttpTransportTest, RequestsThatEndWhileBytesMoveEndNothingElse) {
   RawServer server({[](int fd) {
     while (!ReadRequest(fd).empty()) {
       Write(fd, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n");
@@ -331,7 +369,7 @@ TEST_F(HttpTransportTest, RequestsThatEndWhileBytesMoveEndNothingElse) {
       Write(fd, "0\r\n\r\n");
     }
   }});
-  const auto transport = NewHttpTransport({}).value();
+  const auto transport = New({});
   const std::string body(4 << 20, 'x');
   ThreadExecutor executor;
   std::atomic<int> ended{0};
@@ -350,7 +388,7 @@ TEST_F(HttpTransportTest, RequestsThatEndWhileBytesMoveEndNothingElse) {
   EXPECT_GT(ended, 100) << "too few ended early to say anything";
 }
 
-TEST_F(HttpTransportTest, DripsEndAfterTheTotalTime) {
+TEST_P(HttpTransportTest, DripsEndAfterTheTotalTime) {
   for (const std::string head :
        {"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n", "HTTP/1.1 200 OK\r\nX-Long: "}) {
     RawServer server({Drip(head)});
@@ -363,7 +401,7 @@ TEST_F(HttpTransportTest, DripsEndAfterTheTotalTime) {
 }
 
 // What comes at the lowest rate or faster may take longer than that.
-TEST_F(HttpTransportTest, MovingBytesGiveMoreTime) {
+TEST_P(HttpTransportTest, MovingBytesGiveMoreTime) {
   RawServer server({[](int fd) {
     ReadRequest(fd);
     Write(fd, "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");
@@ -379,18 +417,18 @@ TEST_F(HttpTransportTest, MovingBytesGiveMoreTime) {
   EXPECT_EQ(response->body.size(), 40U);
 }
 
-TEST_F(HttpTransportTest, WhatIsNoUrlIsRefused) {
+TEST_P(HttpTransportTest, WhatIsNoUrlIsRefused) {
   for (const std::string url :
        {"", "/path", "ftp://host/", "http://", "http://ho st/", "host:80"}) {
     EXPECT_EQ(Send(Make("GET", url)).status().code(), StatusCode::kInvalidArgument) << url;
   }
-  EXPECT_FALSE(NewHttpTransport({.inactivity_seconds = 0, .ca_file = ""}).ok());
-  const Status no_ca = NewHttpTransport({.inactivity_seconds = 1, .ca_file = "/none.pem"}).status();
+  EXPECT_FALSE(NewHttpClient(GetParam(), {.inactivity_seconds = 0}).ok());
+  const Status no_ca = NewHttpClient(GetParam(), {.ca_file = "/none.pem"}).status();
   EXPECT_EQ(no_ca.code(), StatusCode::kInvalidArgument);
   EXPECT_THAT(no_ca.message(), HasSubstr("/none.pem"));
 }
 
-TEST_F(HttpTransportTest, TlsToAServerWithoutItIsSaid) {
+TEST_P(HttpTransportTest, TlsToAServerWithoutItIsSaid) {
   RawServer server({[](int fd) {
     std::array<char, 1024> hello{};
     (void)recv(fd, hello.data(), hello.size(), 0);
@@ -402,6 +440,10 @@ TEST_F(HttpTransportTest, TlsToAServerWithoutItIsSaid) {
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.ToString();
   EXPECT_THAT(status.message(), HasSubstr("does not speak TLS"));
 }
+
+INSTANTIATE_TEST_SUITE_P(Both, HttpTransportTest,
+                         testing::Values(HttpClientKind::kCpprest, HttpClientKind::kData),
+                         HttpClientKindName);
 
 }  // namespace
 }  // namespace lambdadnn

@@ -4,16 +4,20 @@
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 
-#include <array>
+#include <atomic>
 #include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/read.hpp>
+#include <boost/asio/read_until.hpp>
 #include <boost/asio/ssl.hpp>
 #include <boost/asio/write.hpp>
 #include <cstdlib>
 
 #include "common/base/executor.h"
 #include "common/base/files.h"
+#include "common/base/text.h"
 #include "common/http/http_transport.h"
 #include "tests/support/paths.h"
+#include "tests/unit/common/http/both_transports.h"
 
 namespace lambdadnn {
 namespace {
@@ -38,7 +42,8 @@ struct Identity {
   const std::string folder;
 };
 
-// Answers every request with "ok"; with `client`, only to those who show that certificate.
+// Answers every request with its own body, or "ok" where it has none; with `client`, only to those
+// who show that certificate.
 class TlsServer {
  public:
   explicit TlsServer(const Identity* client = nullptr, const std::string& names = "IP:127.0.0.1")
@@ -57,6 +62,7 @@ class TlsServer {
     task_->Join();
   }
   const Identity& identity() const { return identity_; }
+  int connections() const { return connections_; }
   std::string Url(const std::string& host = "127.0.0.1") const {
     return "https://" + host + ":" + std::to_string(acceptor_.local_endpoint().port()) + "/";
   }
@@ -70,10 +76,31 @@ class TlsServer {
       if (error) return;
       stream.handshake(boost::asio::ssl::stream_base::server, error);
       if (error) continue;
-      std::array<char, 4096> buffer{};
-      stream.read_some(boost::asio::buffer(buffer), error);
-      boost::asio::write(stream, boost::asio::buffer(kTlsOk.data(), kTlsOk.size()), error);
+      ++connections_;
+      while (Answer(stream)) {
+      }
     }
+  }
+  // False: the connection has ended.
+  static bool Answer(boost::asio::ssl::stream<boost::asio::ip::tcp::socket>& stream) {
+    boost::system::error_code error;
+    std::string request;
+    const size_t head =
+        boost::asio::read_until(stream, boost::asio::dynamic_buffer(request), "\r\n\r\n", error);
+    if (error) return false;
+    const std::string lower = LowerCase(request.substr(0, head));
+    const size_t length = lower.find("content-length:");
+    std::string answer(kTlsOk);
+    if (length != std::string::npos) {
+      const size_t bytes = std::stoul(lower.substr(length + 15));
+      boost::asio::read(stream, boost::asio::dynamic_buffer(request),
+                        boost::asio::transfer_exactly(head + bytes - request.size()), error);
+      if (error) return false;
+      answer = "HTTP/1.1 200 OK\r\nContent-Length: " + std::to_string(bytes) + "\r\n\r\n" +
+               request.substr(head);
+    }
+    boost::asio::write(stream, boost::asio::buffer(answer), error);
+    return !error;
   }
 
   const Identity identity_;
@@ -81,21 +108,26 @@ class TlsServer {
   boost::asio::ssl::context context_{boost::asio::ssl::context::tls_server};
   boost::asio::ip::tcp::acceptor acceptor_{
       io_, boost::asio::ip::tcp::endpoint(boost::asio::ip::address_v4::loopback(), 0)};
+  std::atomic<int> connections_{0};
   ThreadExecutor executor_;
   std::unique_ptr<Task> task_;
 };
 
-Result<HttpResponse> Get(const std::string& url, const HttpTransportOptions& options,
-                         const HttpFields& fields = {}) {
-  LDNN_ASSIGN_OR_RETURN(const std::unique_ptr<HttpTransport> transport, NewHttpTransport(options));
-  HttpRequest request;
-  request.method = "GET";
-  request.url = url;
-  request.fields = fields;
-  return transport->Send(request);
-}
+class TlsTransport : public testing::TestWithParam<HttpClientKind> {
+ protected:
+  static Result<HttpResponse> Get(const std::string& url, const HttpTransportOptions& options,
+                                  const HttpFields& fields = {}) {
+    LDNN_ASSIGN_OR_RETURN(const std::unique_ptr<HttpTransport> transport,
+                          NewHttpClient(GetParam(), options));
+    HttpRequest request;
+    request.method = "GET";
+    request.url = url;
+    request.fields = fields;
+    return transport->Send(request);
+  }
+};
 
-TEST(TlsTransport, PrivateAuthorityIsTrustedWhenNamed) {
+TEST_P(TlsTransport, PrivateAuthorityIsTrustedWhenNamed) {
   const TlsServer server;
   const std::string url = server.Url();
   // As signers set it, with the port, which no certificate names.
@@ -109,7 +141,26 @@ TEST(TlsTransport, PrivateAuthorityIsTrustedWhenNamed) {
   }
 }
 
-TEST(TlsTransport, UnknownAuthorityIsRefusedWithWhatToDo) {
+// Larger than a record of TLS, in pieces smaller and larger than one.
+TEST_P(TlsTransport, BodiesPassWholeOnOneConnection) {
+  const TlsServer server;
+  const auto transport =
+      NewHttpClient(GetParam(), {.ca_pem = server.identity().certificate()}).value();
+  for (const size_t size : {size_t{1}, size_t{40'000}, size_t{3'000'000}}) {
+    std::string large(size, 'L');
+    large.front() = 'F';
+    HttpRequest request;
+    request.method = "PUT";
+    request.url = server.Url();
+    request.body = {AsBytes("head"), ByteView(), AsBytes(large), AsBytes("tail")};
+    const Result<HttpResponse> response = transport->Send(request);
+    ASSERT_TRUE(response.ok()) << response.status().ToString();
+    EXPECT_TRUE(AsText(response->body) == "head" + large + "tail") << size;
+  }
+  EXPECT_EQ(server.connections(), 1);
+}
+
+TEST_P(TlsTransport, UnknownAuthorityIsRefusedWithWhatToDo) {
   const TlsServer server;
   const Identity other("other", "IP:127.0.0.1");
   for (const std::string& authority : {std::string(), other.certificate()}) {
@@ -119,14 +170,14 @@ TEST(TlsTransport, UnknownAuthorityIsRefusedWithWhatToDo) {
   }
 }
 
-TEST(TlsTransport, CertificateOfAnotherHostIsRefused) {
+TEST_P(TlsTransport, CertificateOfAnotherHostIsRefused) {
   const TlsServer server;
   const Status status =
       Get(server.Url("localhost"), {.ca_pem = server.identity().certificate()}).status();
   EXPECT_EQ(status.code(), StatusCode::kFailedPrecondition) << status.ToString();
 }
 
-TEST(TlsTransport, ServerNameStandsForTheHost) {
+TEST_P(TlsTransport, ServerNameStandsForTheHost) {
   const TlsServer server(nullptr, "DNS:kubernetes.default.svc");
   HttpTransportOptions options{.ca_pem = server.identity().certificate()};
   EXPECT_FALSE(Get(server.Url(), options).ok());
@@ -137,14 +188,14 @@ TEST(TlsTransport, ServerNameStandsForTheHost) {
   EXPECT_EQ(Get(server.Url(), options).status().code(), StatusCode::kFailedPrecondition);
 }
 
-TEST(TlsTransport, AnyCertificateGoesOnlyWhenSaidSo) {
+TEST_P(TlsTransport, AnyCertificateGoesOnlyWhenSaidSo) {
   const TlsServer server;
   EXPECT_FALSE(Get(server.Url(), {}).ok());
   const Result<HttpResponse> response = Get(server.Url(), {.insecure_skip_verify = true});
   EXPECT_TRUE(response.ok()) << response.status().ToString();
 }
 
-TEST(TlsTransport, ClientCertificateIsShown) {
+TEST_P(TlsTransport, ClientCertificateIsShown) {
   const Identity client("client", "DNS:client");
   const Identity stranger("stranger", "DNS:stranger");
   const TlsServer server(&client);
@@ -159,11 +210,11 @@ TEST(TlsTransport, ClientCertificateIsShown) {
   EXPECT_FALSE(Get(server.Url(), options).ok());
 }
 
-TEST(TlsTransport, UnreadableMaterialIsNamed) {
+TEST_P(TlsTransport, UnreadableMaterialIsNamed) {
   const Identity one("one", "DNS:one");
   const Identity two("two", "DNS:two");
   const auto message = [](const HttpTransportOptions& options) {
-    const Status status = NewHttpTransport(options).status();
+    const Status status = NewHttpClient(GetParam(), options).status();
     EXPECT_EQ(status.code(), StatusCode::kInvalidArgument) << status.ToString();
     return status.message();
   };
@@ -177,6 +228,10 @@ TEST(TlsTransport, UnreadableMaterialIsNamed) {
   EXPECT_THAT(message({.client_certificate_pem = one.certificate(), .client_key_pem = two.key()}),
               HasSubstr("does not belong"));
 }
+
+INSTANTIATE_TEST_SUITE_P(Both, TlsTransport,
+                         testing::Values(HttpClientKind::kCpprest, HttpClientKind::kData),
+                         HttpClientKindName);
 
 }  // namespace
 }  // namespace lambdadnn

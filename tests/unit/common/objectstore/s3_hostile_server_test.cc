@@ -39,7 +39,7 @@ class S3HostileServer : public testing::Test {
     options.limits.list_bytes = 200'000;
     options.limits.object_bytes = kMiB;
     options.limits.total_seconds = 0.3;
-    return std::make_unique<S3ObjectStore>(NewHttpTransport({.inactivity_seconds = 10}).value(),
+    return std::make_unique<S3ObjectStore>(NewDataTransport({.inactivity_seconds = 10}).value(),
                                            clock_, options);
   }
   // What each operation ends in.

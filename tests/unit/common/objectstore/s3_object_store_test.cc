@@ -34,7 +34,7 @@ class ToOneAddress final : public HttpTransport {
  private:
   const std::string origin_;
   const std::unique_ptr<HttpTransport> transport_ =
-      NewHttpTransport({.inactivity_seconds = 10, .ca_file = ""}).value();
+      NewDataTransport({.inactivity_seconds = 10, .ca_file = ""}).value();
 };
 
 // Answers what it is told, without a network.
@@ -74,7 +74,7 @@ class S3ObjectStoreTest : public testing::Test {
   }
   std::unique_ptr<S3ObjectStore> Open(const S3Options& options) {
     return std::make_unique<S3ObjectStore>(
-        NewHttpTransport({.inactivity_seconds = 10, .ca_file = ""}).value(), client_clock_,
+        NewDataTransport({.inactivity_seconds = 10, .ca_file = ""}).value(), client_clock_,
         options);
   }
   std::unique_ptr<S3ObjectStore> Open() { return Open(Options()); }

@@ -70,7 +70,7 @@ class SliceCost : public testing::TestWithParam<CostCase> {
     options.credentials = server_->service().options().credentials;
     return std::make_unique<RetryingObjectStore>(
         std::make_unique<S3ObjectStore>(
-            NewHttpTransport({.inactivity_seconds = 60, .ca_file = ""}).value(), clock_, options),
+            NewDataTransport({.inactivity_seconds = 60, .ca_file = ""}).value(), clock_, options),
         runtime_,
         RetryOptions{.first_wait_seconds = 0.01, .max_wait_seconds = 1, .budget_seconds = 60});
   }

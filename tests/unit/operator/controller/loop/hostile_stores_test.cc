@@ -150,7 +150,7 @@ class HostileStores : public testing::Test {
     options.limits.total_seconds = 2;
     return std::unique_ptr<ObjectStore>(std::make_unique<RetryingObjectStore>(
         std::make_unique<PrefixObjectStore>(
-            std::make_unique<S3ObjectStore>(NewHttpTransport({.inactivity_seconds = 1}).value(),
+            std::make_unique<S3ObjectStore>(NewDataTransport({.inactivity_seconds = 1}).value(),
                                             clock_, options),
             "theirs/"),
         runtime_, RetryOptions{.budget_seconds = 1}));
