@@ -19,9 +19,15 @@ struct SyncPolicy {
   // The iteration whose update made `version`.
   static constexpr int64_t MadeBy(int64_t version) { return version - 1; }
 
-  // Once a gradient of `iteration` is seen: the newest iteration whose weights and norms all roles
-  // have read, so that they may be deleted. The gradient was computed at what it made.
+  // Once a gradient of `iteration` is seen: the newest iteration whose sums of gradients and norms
+  // all roles have read, so that they may be deleted. The gradient was computed at what it made.
   static constexpr int64_t ReadByAll(int64_t iteration) { return MadeBy(VersionRead(iteration)); }
+  // Likewise, the newest version of the weights that nobody reads any more, not even a worker that
+  // is started again: all shards of all gradients computed at it are merged, since the gradient
+  // that is seen was computed at what followed of them.
+  static constexpr int64_t NeverReadAgain(int64_t iteration) {
+    return VersionRead(ReadByAll(iteration));
+  }
 
   // Number of iterations done at the end of a slice whose end is announced with the weights of
   // `version`: all workers read these before they compute their gradients of iteration `version`,

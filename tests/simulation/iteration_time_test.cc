@@ -236,7 +236,7 @@ TEST_P(Misses, AreFewHoweverManyObjectsAnIterationWaitsFor) {
 INSTANTIATE_TEST_SUITE_P(Plans, Misses,
                          testing::Values(std::tuple(std::vector<int>{1, 2}, 1, 6),
                                          std::tuple(std::vector<int>{1, 2}, 12, 3),
-                                         std::tuple(std::vector<int>{1, 8}, 6, 3),
+                                         std::tuple(std::vector<int>{1, 8}, 6, 4),
                                          std::tuple(std::vector<int>{1, 2, 8}, 12, 3)));
 
 }  // namespace

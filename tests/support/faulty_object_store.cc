@@ -63,6 +63,13 @@ Status FaultyObjectStore::Delete(std::string_view key) {
   return After(StoreOperation::kDelete, key);
 }
 
+Status FaultyObjectStore::DeleteMany(std::span<const std::string> keys) {
+  if (keys.empty()) return OkStatus();
+  LDNN_RETURN_IF_ERROR(Before(StoreOperation::kDelete, keys.front()));
+  LDNN_RETURN_IF_ERROR(inner_.DeleteMany(keys));
+  return After(StoreOperation::kDelete, keys.front());
+}
+
 Result<ObjectList> FaultyObjectStore::List(std::string_view prefix, std::string_view start_after,
                                            int limit) {
   LDNN_RETURN_IF_ERROR(Before(StoreOperation::kList, prefix));

@@ -40,6 +40,8 @@ class FaultyObjectStore final : public ObjectStore {
   Result<Bytes> Get(std::string_view key, std::optional<ByteRange> range) override;
   Result<ObjectInfo> Head(std::string_view key) override;
   Status Delete(std::string_view key) override;
+  // One request: the faults are those of its first key.
+  Status DeleteMany(std::span<const std::string> keys) override;
   Result<ObjectList> List(std::string_view prefix, std::string_view start_after,
                           int limit) override;
   bool SupportsPutIfAbsent() const override { return inner_.SupportsPutIfAbsent(); }

@@ -23,7 +23,8 @@ ShardExchange::ShardExchange(Runtime& runtime, Interrupt& interrupt, Transport& 
       blocks_(blocks),
       rank_(rank),
       pushes_(runtime, interrupt, "push", std::min(kTransferThreads, aggregation.shards)),
-      pulls_(runtime, interrupt, "pull", std::min(kTransferThreads, aggregation.shards)) {}
+      pulls_(runtime, interrupt, "pull", std::min(kTransferThreads, aggregation.shards)),
+      garbage_(runtime, interrupt, transport) {}
 
 ExchangeObjectName ShardExchange::GradientName(int64_t iteration, int shard) const {
   return {ObjectKind::kGradient, iteration, 0, shard, rank_};
@@ -43,8 +44,6 @@ Status ShardExchange::PullShard(int64_t version, int shard, std::span<float> wei
 Status ShardExchange::Exchange(int64_t iteration, std::span<const float> gradient, int64_t samples,
                                double loss_sum, std::span<float> weights) {
   const PhaseScope push(phases_, Phase::kPush);
-  // The deletes of the iteration before must not wait behind this one's waits.
-  LDNN_RETURN_IF_ERROR(pushes_.WaitIdle());
   std::atomic<int> arrived{0};
   for (int shard = 0; shard < aggregation_.shards; ++shard) {
     const Range range = ShardRange(blocks_, aggregation_.shards, shard);
@@ -68,19 +67,17 @@ Status ShardExchange::Exchange(int64_t iteration, std::span<const float> gradien
   phases_.Enter(Phase::kPull);
   LDNN_RETURN_IF_ERROR(pulls_.WaitIdle());
   // New weights prove that this iteration's gradients were merged: no role reads them again.
-  pushes_.Submit([=, this] {
-    std::vector<ExchangeObjectName> names;
-    for (int shard = 0; shard < aggregation_.shards; ++shard)
-      names.push_back(GradientName(iteration, shard));
-    return transport_.Discard(names);
-  });
-  return OkStatus();
+  std::vector<ExchangeObjectName> names;
+  for (int shard = 0; shard < aggregation_.shards; ++shard)
+    names.push_back(GradientName(iteration, shard));
+  return garbage_.Add(names, static_cast<int64_t>(gradient.size_bytes()));
 }
 
 Status ShardExchange::Finish() {
   const PhaseScope push(phases_, Phase::kPush);
   LDNN_RETURN_IF_ERROR(pulls_.WaitIdle());
-  return pushes_.WaitIdle();
+  LDNN_RETURN_IF_ERROR(pushes_.WaitIdle());
+  return garbage_.Finish();
 }
 
 }  // namespace lambdadnn

@@ -10,6 +10,7 @@
 #include "common/base/runtime.h"
 #include "common/plan/plan.h"
 #include "trainer_function/collective/stop_agreement.h"
+#include "trainer_function/transport/garbage_lane.h"
 #include "trainer_function/transport/phase_meter.h"
 #include "trainer_function/transport/transfer_pool.h"
 #include "trainer_function/transport/transport.h"
@@ -24,8 +25,8 @@ class ShardExchange {
                 const ParameterBlocks& blocks, int rank);
 
   // Pushes this worker's gradient of `iteration` (sums over its samples) and fills `weights` with
-  // the next version. Returns once every shard has come and this worker's gradient objects are
-  // deleted or about to be.
+  // the next version. Returns once every shard has come; this worker's gradient objects are
+  // deleted some time after that.
   Status Exchange(int64_t iteration, std::span<const float> gradient, int64_t samples,
                   double loss_sum, std::span<float> weights);
   // Waits for what still runs in the background.
@@ -43,6 +44,7 @@ class ShardExchange {
   const int rank_;
   TransferPool pushes_;
   TransferPool pulls_;
+  GarbageLane garbage_;
 };
 
 }  // namespace lambdadnn

@@ -110,9 +110,14 @@ Status RootUpdate::Publish(int64_t iteration, const MergedShard& merged) {
   return OkStatus();
 }
 
-std::vector<ExchangeObjectName> RootUpdate::Garbage(int64_t iteration, int shard) const {
-  std::vector<ExchangeObjectName> names = {WeightsName(SyncPolicy::VersionMade(iteration), shard)};
-  if (optimizer_.clip_global_norm) names.push_back(NormsName(iteration, shard));
+std::vector<ExchangeObjectName> RootUpdate::Garbage(int64_t iteration, int64_t oldest,
+                                                    int shard) const {
+  std::vector<ExchangeObjectName> names;
+  const int64_t read = SyncPolicy::ReadByAll(iteration);
+  if (optimizer_.clip_global_norm && read >= oldest) names.push_back(NormsName(read, shard));
+  // The version that iteration `oldest` reads comes from a checkpoint.
+  const int64_t version = SyncPolicy::NeverReadAgain(iteration);
+  if (version > oldest) names.push_back(WeightsName(version, shard));
   return names;
 }
 

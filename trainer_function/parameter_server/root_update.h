@@ -28,8 +28,9 @@ class RootUpdate {
   // All shards have come: with a norm, exchanges it and pushes the new weights.
   Status FinishIteration(int64_t iteration);
 
-  // Objects of `iteration` for one shard that this root's writer pushed and must delete later.
-  std::vector<ExchangeObjectName> Garbage(int64_t iteration, int shard) const;
+  // What a gradient of `iteration` proves not to be read again, of one shard's objects that this
+  // root has pushed from iteration `oldest` on.
+  std::vector<ExchangeObjectName> Garbage(int64_t iteration, int64_t oldest, int shard) const;
 
  private:
   Status Publish(int64_t iteration, const MergedShard& merged);

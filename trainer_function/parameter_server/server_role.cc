@@ -10,6 +10,7 @@
 #include "trainer_function/collective/tree_node.h"
 #include "trainer_function/parameter_server/optimizer.h"
 #include "trainer_function/parameter_server/root_update.h"
+#include "trainer_function/transport/garbage_lane.h"
 
 namespace lambdadnn {
 namespace {
@@ -38,8 +39,7 @@ class ServerRole {
   Status RunIteration(int64_t iteration);
   Status OnMerged(int64_t iteration, const MergedShard& merged);
   Status Decide(int64_t iteration, const MergedShard& merged);
-  void DiscardBefore(int64_t iteration, int shard);
-  std::vector<ExchangeObjectName> Garbage(int64_t iteration, int shard) const;
+  Status DiscardBefore(int64_t iteration, const MergedShard& merged);
   Status Checkpoint(int64_t iteration, bool last);
   Status Completed(int64_t done, double seconds);
   void Report(int64_t done, double seconds);
@@ -60,6 +60,7 @@ class ServerRole {
   int64_t iteration_samples_ = 0;
   std::unique_ptr<TreeNode> node_;
   std::unique_ptr<TransferPool> pushes_;
+  std::unique_ptr<GarbageLane> garbage_;
   std::atomic<int64_t> completed_{-1};         // newest checkpoint completed in this slice
   std::unique_ptr<TransferPool> completions_;  // of checkpoints
   std::unique_ptr<RootUpdate> update_;
@@ -75,6 +76,8 @@ Status ServerRole::Load() {
                                      session_.agreement(), context_.phases, plan_.aggregation,
                                      plan_.blocks(), position_);
   pushes_ = std::make_unique<TransferPool>(context_.runtime, context_.interrupt, "push");
+  garbage_ =
+      std::make_unique<GarbageLane>(context_.runtime, context_.interrupt, session_.transport());
   if (!is_root_) return OkStatus();
   epoch_loss_sum_ = start.manifest.epoch_loss_sum;
   epoch_samples_ = start.manifest.epoch_samples;
@@ -98,18 +101,17 @@ Status ServerRole::Load() {
   return OkStatus();
 }
 
-std::vector<ExchangeObjectName> ServerRole::Garbage(int64_t iteration, int shard) const {
-  if (is_root_) return update_->Garbage(iteration, shard);
-  return {{ObjectKind::kGradient, iteration, position_.level, shard, position_.index}};
-}
-
-// A gradient of `iteration` proves that all workers have read what this server pushed one iteration
-// before: the gradient was computed from the weights that followed from it.
-void ServerRole::DiscardBefore(int64_t iteration, int shard) {
-  if (iteration == context_.request.first_iteration && !continues_) return;
-  pushes_->Submit([this, names = Garbage(SyncPolicy::ReadByAll(iteration), shard)] {
-    return session_.transport().Discard(names);
-  });
+// What a gradient of `iteration` proves not to be read again.
+Status ServerRole::DiscardBefore(int64_t iteration, const MergedShard& merged) {
+  // Of which there are exchanged objects.
+  const int64_t oldest = continues_ ? 0 : context_.request.first_iteration;
+  std::vector<ExchangeObjectName> names;
+  if (is_root_) {
+    names = update_->Garbage(iteration, oldest, merged.shard);
+  } else if (const int64_t read = SyncPolicy::ReadByAll(iteration); read >= oldest) {
+    names = {{ObjectKind::kGradient, read, position_.level, merged.shard, position_.index}};
+  }
+  return garbage_->Add(names, static_cast<int64_t>(merged.gradient.size_bytes()));
 }
 
 Status ServerRole::Decide(int64_t iteration, const MergedShard& merged) {
@@ -130,7 +132,7 @@ Status ServerRole::Decide(int64_t iteration, const MergedShard& merged) {
 
 Status ServerRole::OnMerged(int64_t iteration, const MergedShard& merged) {
   context_.pace();
-  DiscardBefore(iteration, merged.shard);
+  LDNN_RETURN_IF_ERROR(DiscardBefore(iteration, merged));
   if (!is_root_) {
     TransferMetadata metadata = {merged.elements, merged.samples, merged.loss_sum, 0, false};
     const ExchangeObjectName name = {ObjectKind::kGradient, iteration, position_.level,
@@ -223,6 +225,7 @@ Status ServerRole::Train() {
   {
     const PhaseScope push(context_.phases, Phase::kPush);
     LDNN_RETURN_IF_ERROR(pushes_->WaitIdle());
+    LDNN_RETURN_IF_ERROR(garbage_->Finish());
   }
   if (is_root_ && record_.next_iteration > context_.request.first_iteration) {
     LDNN_RETURN_IF_ERROR(Checkpoint(record_.next_iteration, true));

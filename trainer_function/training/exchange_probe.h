@@ -39,12 +39,15 @@ class ExchangeProbe {
   // MeasureTransfers, while another object lies beside those that are exchanged.
   Status MeasureBesideNeighbour(double step_cpu_seconds, const std::function<Status()>& step);
   struct Cpu {
-    double push = 0;  // with its later delete
-    double pull = 0;  // with the wait for the object
+    double push = 0;
+    double pull = 0;     // with the wait for the object
+    double discard = 0;  // of one object alone
   };
   class Exchange;
   // Of objects of so many elements.
   Result<Cpu> TimeTransfers(int64_t elements);
+  // CPU seconds of an object's share, when several are deleted together.
+  Result<double> TimeDiscard();
   // Seconds from the begin of a push to the end of the pull that waits for it, several times.
   Result<std::vector<double>> TimeHandOvers(int64_t elements);
   // Seconds of a round of so many exchanges at once, until the last object has arrived.

@@ -18,6 +18,10 @@ TEST(SyncPolicy, WhatANextIterationMayStillReadIsKept) {
   // A gradient of iteration 5 was computed at the weights that iteration 4 made: its sender has
   // those, and another worker may still be at reading them only if it has not sent its own.
   EXPECT_EQ(SyncPolicy::ReadByAll(5), 4);
+  // A worker that is started again in the midst of pushing its gradient of iteration 5 computes it
+  // once more, at the weights that iteration 4 made.
+  EXPECT_LT(SyncPolicy::NeverReadAgain(5), SyncPolicy::VersionRead(5));
+  EXPECT_EQ(SyncPolicy::NeverReadAgain(5), SyncPolicy::VersionRead(4));
 }
 
 TEST(SyncPolicy, AnEndIsToldOneIterationAhead) {

@@ -40,11 +40,12 @@ class HttpKubeClientTest : public testing::Test {
     server_.Define(EventDefinition());
   }
 
-  HttpKubeClient& Client(KubeConnection connection = {}, HttpKubeClientOptions options = {}) {
+  HttpKubeClient& Client(const KubeConnection& connection = {},
+                         const HttpKubeClientOptions& options = {}) {
     return ClientOn(runtime_, connection, options);
   }
   HttpKubeClient& ClientOn(Runtime& runtime, KubeConnection connection = {},
-                           HttpKubeClientOptions options = {}) {
+                           const HttpKubeClientOptions& options = {}) {
     if (connection.server.empty()) connection.server = "https://api.test:6443";
     client_ = std::make_unique<HttpKubeClient>(
         connection, runtime, options,

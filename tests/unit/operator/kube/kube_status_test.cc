@@ -7,8 +7,6 @@
 namespace lambdadnn {
 namespace {
 
-using testing::HasSubstr;
-
 HttpResponse Answer(int status, const std::string& body) {
   HttpResponse response;
   response.status = status;

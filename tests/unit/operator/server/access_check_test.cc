@@ -130,10 +130,10 @@ TEST(AccessCheck, AReviewThatDoesNotSayYesAllowsNothing) {
 
 TEST(AccessCheck, ACrdThatMakesNoSenseLacksAll) {
   for (const char* spec :
-       {"[]", "5", "{}", "{\"versions\":5}", "{\"versions\":[5]}", "{\"versions\":{\"a\":1}}",
-        "{\"versions\":[{\"name\":\"v1alpha1\",\"schema\":[]}]}",
-        "{\"versions\":[{\"name\":\"v1alpha1\",\"schema\":{\"openAPIV3Schema\":{\"properties\":[5],"
-        "\"items\":5,\"additionalProperties\":true}}}]}"}) {
+       {R"([])", R"(5)", R"({})", R"({"versions":5})", R"({"versions":[5]})",
+        R"({"versions":{"a":1}})", R"({"versions":[{"name":"v1alpha1","schema":[]}]})",
+        R"({"versions":[{"name":"v1alpha1","schema":{"openAPIV3Schema":
+            {"properties":[5],"items":5,"additionalProperties":true}}}]})"}) {
     ReviewingKube kube;
     kube.crd.value()["spec"] = Json::parse(spec);
     const auto findings = CheckCluster(kube, {});

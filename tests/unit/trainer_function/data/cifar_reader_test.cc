@@ -12,7 +12,7 @@ std::string Records(int count, int first) {
   std::string file;
   for (int i = 0; i < count; ++i) {
     file += static_cast<char>((first + i) % 10);
-    file += Count(3072, static_cast<size_t>(first + i));
+    file += Count(3072, static_cast<size_t>(first) + static_cast<size_t>(i));
   }
   return file;
 }

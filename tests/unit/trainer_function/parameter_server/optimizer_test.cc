@@ -11,6 +11,7 @@
 
 #include "common/base/files.h"
 #include "common/json/json_reader.h"
+#include "common/plan/plan.h"
 #include "tests/support/paths.h"
 #include "trainer_function/parameter_server/gradient_math.h"
 #include "trainer_function/parameter_server/learning_rate.h"

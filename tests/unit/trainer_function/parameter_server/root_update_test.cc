@@ -149,20 +149,23 @@ TEST_F(RootUpdateTest, TheNormIsThatOfAllSpreadGroups) {
   EXPECT_THAT(own->values<double>(), testing::ElementsAre(1.0 * kDefaultBlockElements));
 }
 
-TEST_F(RootUpdateTest, GarbageIsTheWeightsThatWereMadeAndTheNorms) {
+TEST_F(RootUpdateTest, GarbageIsTheWeightsThatNobodyReadsAgainAndTheNorms) {
   for (const bool clipped : {false, true}) {
     HarnessJob job = Job();
     if (clipped) job.optimizer.clip_global_norm = 1;
     Make(job, {0, 2});
-    const auto names = update_->Garbage(3, 1);
+    // A worker that starts again at version 4, while not all of its gradient is merged, reads it.
+    const auto names = update_->Garbage(4, 0, 1);
     ASSERT_EQ(names.size(), clipped ? 2u : 1u);
-    EXPECT_EQ(names[0].kind, ObjectKind::kWeights);
-    EXPECT_EQ(names[0].iteration, 4);
-    EXPECT_EQ(names[0].shard, 1);
+    EXPECT_EQ(names.back().kind, ObjectKind::kWeights);
+    EXPECT_EQ(names.back().iteration, 3);
+    EXPECT_EQ(names.back().shard, 1);
     if (clipped) {
-      EXPECT_EQ(names[1].kind, ObjectKind::kNorms);
-      EXPECT_EQ(names[1].iteration, 3);
+      EXPECT_EQ(names.front().kind, ObjectKind::kNorms);
+      EXPECT_EQ(names.front().iteration, 3);
     }
+    EXPECT_TRUE(update_->Garbage(4, 4, 1).empty()) << "these weights come from a checkpoint";
+    EXPECT_EQ(update_->Garbage(5, 4, 1).size(), clipped ? 1u : 0u);
   }
 }
 

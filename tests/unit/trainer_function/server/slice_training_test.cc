@@ -354,10 +354,10 @@ TEST_F(SliceTraining, OnlyTheLastIterationsObjectsWaitForTheController) {
   std::vector<std::string> keys;
   for (const ObjectInfo& object : left) keys.push_back(object.key);
   const std::string scope = std::string(kJobPrefix) + "/x/r1.i0/";
-  EXPECT_THAT(keys, testing::UnorderedElementsAre(scope + "14/w/s0", scope + "14/w/s1",
-                                                  scope + "13/n/s0", scope + "13/n/s1",
-                                                  scope + "13/g1/s0/0", scope + "13/g1/s0/1",
-                                                  scope + "13/g1/s1/0", scope + "13/g1/s1/1"));
+  EXPECT_THAT(keys, testing::UnorderedElementsAre(
+                        scope + "14/w/s0", scope + "14/w/s1", scope + "13/w/s0", scope + "13/w/s1",
+                        scope + "13/n/s0", scope + "13/n/s1", scope + "13/g1/s0/0",
+                        scope + "13/g1/s0/1", scope + "13/g1/s1/0", scope + "13/g1/s1/1"));
 }
 
 TEST_F(SliceTraining, TheNextSliceDeletesWhatTheLastOneLeft) {
@@ -365,7 +365,8 @@ TEST_F(SliceTraining, TheNextSliceDeletesWhatTheLastOneLeft) {
   SliceHarness harness(runtime_, store_, job);
   EXPECT_GE(TrainInSlices(harness, std::nullopt), 4);
   const auto left = ListAll(store_, ExchangePrefix(kJobPrefix)).value();
-  EXPECT_EQ(left.size(), 2u + 4u) << "weights and merged gradients of the last iteration alone";
+  EXPECT_EQ(left.size(), 4u + 4u)
+      << "the last two weights, and merged gradients of the last iteration alone";
 }
 
 // --- the data stays what it was ---------------------------------------------------------------

@@ -8,7 +8,6 @@ namespace {
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::IsSubsetOf;
-using testing::SizeIs;
 
 class ClusterLimitsTest : public JobLifeTest {
  protected:

@@ -25,7 +25,7 @@ class JobCredentialsTest : public testing::Test {
     Instant end;
   };
 
-  explicit JobCredentialsTest(FakeFunctionsOptions functions = {}) : world_(functions) {
+  explicit JobCredentialsTest(const FakeFunctionsOptions& functions = {}) : world_(functions) {
     EXPECT_TRUE(world_.server
                     .Create(SecretType(), {{"apiVersion", "v1"},
                                            {"kind", "Secret"},

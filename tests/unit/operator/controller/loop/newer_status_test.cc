@@ -17,7 +17,6 @@ namespace lambdadnn {
 namespace {
 
 using testing::HasSubstr;
-using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 

@@ -10,7 +10,6 @@
 namespace lambdadnn {
 namespace {
 
-using testing::Each;
 using testing::HasSubstr;
 using testing::IsEmpty;
 

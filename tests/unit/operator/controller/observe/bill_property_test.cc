@@ -141,7 +141,7 @@ class SliceChargeTest : public testing::Test {
     view.invocation = "slice";
     view.instance_uid = "workers0";
     view.phase = phase;
-    view.last = std::move(last);
+    view.last = last;
     view.record = std::move(record);
     memory_.ObserveSlices({view}, job_, platform_, now_, kNoNews);
   }

@@ -14,7 +14,6 @@ namespace lambdadnn {
 namespace {
 
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::Optional;
 
