@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/protocol/object_keys.h"
 
+#include <vector>
+
+#include "common/base/text.h"
+
 namespace lambdadnn {
 namespace {
 
@@ -36,6 +40,16 @@ std::string GradientKey(const ExchangeScope& scope, int64_t iteration, int layer
 
 std::string WeightsKey(const ExchangeScope& scope, int64_t iteration, int shard) {
   return IterationPrefix(scope, iteration) + "w/s" + std::to_string(shard);
+}
+
+std::optional<int64_t> VersionOfWeightsKey(const ExchangeScope& scope, std::string_view key) {
+  const std::string prefix = ExchangeScopePrefix(scope);
+  if (!key.starts_with(prefix)) return std::nullopt;
+  const std::vector<std::string> parts = Split(key.substr(prefix.size()), '/');
+  if (parts.size() != 3 || parts[1] != "w") return std::nullopt;
+  const std::optional<long long> version = ParseInteger(parts[0]);
+  if (!version.has_value()) return std::nullopt;
+  return *version;
 }
 
 std::string NormsKey(const ExchangeScope& scope, int64_t iteration, int shard) {

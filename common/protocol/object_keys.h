@@ -14,7 +14,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 
 namespace lambdadnn {
 
@@ -27,6 +29,8 @@ struct ExchangeScope {
 std::string GradientKey(const ExchangeScope& scope, int64_t iteration, int layer, int shard,
                         int index);
 std::string WeightsKey(const ExchangeScope& scope, int64_t iteration, int shard);
+// The iteration of a WeightsKey of that scope; nullopt for any other key.
+std::optional<int64_t> VersionOfWeightsKey(const ExchangeScope& scope, std::string_view key);
 std::string NormsKey(const ExchangeScope& scope, int64_t iteration, int shard);
 std::string CheckpointPartKey(const ExchangeScope& scope, int64_t iteration, int shard);
 std::string CheckpointManifestKey(const ExchangeScope& scope, int64_t iteration);

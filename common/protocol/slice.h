@@ -25,7 +25,7 @@
 namespace lambdadnn {
 
 // The version of this contract; an operator drives functions of kOldestProtocol and later.
-inline constexpr int kProtocolVersion = 5;
+inline constexpr int kProtocolVersion = 6;
 // The oldest functions that this version's operators drive: a running job keeps its image through
 // an upgrade of the operator. No release carried an older one.
 inline constexpr int kOldestProtocol = 5;
@@ -41,10 +41,15 @@ struct Role {
   friend bool operator==(const Role&, const Role&) = default;
 };
 
+// The oldest functions that take over a role in the midst of its round.
+inline constexpr int kRejoinProtocol = 6;
+
 // A role that a function takes on for one slice.
 struct AssignedRole {
   Role role;
-  int attempt = 1;  // grows each time that the role is restarted in its round
+  // Grows each time that the role is started again in its round, while the others wait for it: a
+  // worker then goes on at the newest weights of the round (trainer_function/session/rejoin.h).
+  int attempt = 1;
   friend bool operator==(const AssignedRole&, const AssignedRole&) = default;
 };
 
@@ -132,6 +137,7 @@ struct SliceRequest {
   ProfileConfig profile;  // role profile only
 
   const Role& role() const { return roles.front().role; }
+  bool rejoins() const { return roles.front().attempt > 1; }
 };
 
 // uid, revision, incarnation, role, first iteration, attempt -> "<uid>.r1.i2.worker-3.f120.a1".

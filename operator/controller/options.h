@@ -69,6 +69,9 @@ struct ControllerOptions {
   // the plan, although all functions are heard: fall back.
   double stall_seconds = 60;
   double stall_factor = 10;
+  // A worker that was lost is waited for this long by the other roles of its round; then all fall
+  // back to the newest checkpoint.
+  double rejoin_seconds = 45;
   // A slice told to stop at once is given this long before its instance is deleted.
   double stop_seconds = 5;
   // A slice told to stop with a checkpoint is given this long before it is stopped at once.

@@ -87,7 +87,7 @@ constexpr std::array<Series, JobMetrics::kSeries> kSeriesOfAJob = {{
      [](const JobStatus& status) {
        return status.plan.has_value() ? Value(status.workers_ready) : std::nullopt;
      }},
-    {"lambdadnn_job_restarts_total", kCounter, "Returns to a checkpoint.",
+    {"lambdadnn_job_restarts_total", kCounter, "Functions lost and replaced.",
      [](const JobStatus& status) { return Count(status.usage.restarts); }},
     {"lambdadnn_job_slices_total", kCounter, "Slices that ended.",
      [](const JobStatus& status) { return Count(status.usage.slices); }},

@@ -24,6 +24,7 @@ const std::vector<BugInfo>& Bugs() {
        {Invariant::kWeights}},
       {PlantedBug::kStopAtOffByOne, "stop-at-off-by-one", {Invariant::kModelDigest}},
       {PlantedBug::kGarbageTooEarly, "garbage-too-early", {Invariant::kReadFirst}},
+      {PlantedBug::kWeightsDeletedTooEarly, "weights-deleted-too-early", {Invariant::kWeightsKept}},
       {PlantedBug::kNormsOfOwnGroupOnly, "norms-of-own-group-only", {Invariant::kWeights}},
       {PlantedBug::kSliceRunTwice, "slice-run-twice", {Invariant::kSliceRunsOnce}},
       {PlantedBug::kOldIncarnationAccepted,

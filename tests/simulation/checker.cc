@@ -89,11 +89,27 @@ void Checker::ObserveDeletion(const StoreEffect& effect) {
                                                 " deletes the only complete checkpoint, " +
                                                 std::string(effect.key));
   }
+  if (rest.starts_with("x/")) CheckWeightsDeleted(effect, rest.substr(2));
   // "x/r1.i0/12/g0/s1/3"
   const bool gradient = rest.starts_with("x/") && SplitKey(rest.substr(2))[2].starts_with("g");
   if (gradient && contents_.contains(effect.key) && !readers_.contains(effect.key)) {
     Fail(Invariant::kReadFirst, "guarantee 2: " + effect.process->name() + " deletes " +
                                     std::string(effect.key) + ", which nobody has read");
+  }
+}
+
+// "r1.i0/12/w/s1". A worker that is started again begins with weights that are whole.
+void Checker::CheckWeightsDeleted(const StoreEffect& effect, std::string_view rest) {
+  const KeyParts parts = SplitKey(rest);
+  const auto scope = scopes_.find(parts[0]);
+  if (parts[2] != "w" || scope == scopes_.end()) return;
+  const int64_t next = SyncPolicy::VersionMade(ParseInteger(parts[1]).value_or(-1));
+  for (int shard = 0; shard < scope->second.shape.aggregation.shards; ++shard) {
+    const std::string key = prefix_ + "x/" + std::string(parts[0]) + "/" + std::to_string(next) +
+                            "/w/s" + std::to_string(shard);
+    if (contents_.contains(key)) continue;
+    Fail(Invariant::kWeightsKept, "guarantee 2: " + effect.process->name() + " deletes " +
+                                      std::string(effect.key) + " before there is " + key);
   }
 }
 

@@ -9,7 +9,8 @@
 //     under a higher one);
 //   * a manifest is written only when all parts of its checkpoint are stored, and functions do not
 //     delete the last one there is;
-//   * functions delete no gradient before it was read;
+//   * functions delete no gradient before it was read, and no weights before all shards of the next
+//     ones are there;
 //   * successful requests of undisturbed iterations equal common/plan/collective_cost, misses stay
 //     within their bound (guarantee 5).
 // The first violation is kept; the world ends with it.
@@ -68,6 +69,7 @@ class Checker {
 
   void ObserveExchange(const StoreEffect& effect, std::string_view rest, bool another_writer);
   void ObserveCheckpoint(const StoreEffect& effect, std::string_view rest);
+  void CheckWeightsDeleted(const StoreEffect& effect, std::string_view rest);
   void CheckWeights(const StoreEffect& effect, const Scope& scope, int64_t version);
   // Null when nobody has begun it; a violation when somebody writes there.
   Scope* FindScope(std::string_view name, const StoreEffect& effect);

@@ -21,6 +21,7 @@ constexpr std::pair<Invariant, const char*> kNames[] = {
     {Invariant::kManifestLast, "manifest-last"},
     {Invariant::kCheckpointKept, "checkpoint-kept"},
     {Invariant::kReadFirst, "read-first"},
+    {Invariant::kWeightsKept, "weights-kept"},
     {Invariant::kStoreCost, "store-cost"},
     {Invariant::kMissesBounded, "misses-bounded"},
     {Invariant::kDurable, "durable"},

@@ -24,6 +24,7 @@ enum class Invariant {
   kManifestLast,    // a manifest is readable and follows its parts (2)
   kCheckpointKept,  // functions leave a complete checkpoint where there was one (1)
   kReadFirst,       // functions delete no gradient that nobody has read (2)
+  kWeightsKept,     // nor weights, before all shards of the next ones are there (2)
   // The store.
   kStoreCost,      // requests and bytes of undisturbed iterations are the formula's (5)
   kMissesBounded,  // so many requests in vain for an object at most (5)

@@ -16,6 +16,7 @@ enum class PlantedBug {
   kOptimizerStateNotRestored,
   kStopAtOffByOne,
   kGarbageTooEarly,
+  kWeightsDeletedTooEarly,
   kNormsOfOwnGroupOnly,
   kSliceRunTwice,
   kOldIncarnationAccepted,

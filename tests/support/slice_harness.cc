@@ -135,12 +135,19 @@ Status SliceHarness::Start(int64_t incarnation, const std::optional<CheckpointRe
   services_.clear();
   invocations_.clear();
   for (const Role& role : job_.Roles()) {
-    const SliceRequest request = job_.Request(role, incarnation, start, attempt);
-    auto service = std::make_unique<SliceService>(runtime_, Environment(role));
-    LDNN_RETURN_IF_ERROR(service->Start(request));
-    invocations_[role.Name()] = request.invocation;
-    services_[role.Name()] = std::move(service);
+    LDNN_RETURN_IF_ERROR(StartRole(role, incarnation, start, attempt));
   }
+  return OkStatus();
+}
+
+Status SliceHarness::StartRole(const Role& role, int64_t incarnation,
+                               const std::optional<CheckpointReference>& start, int attempt) {
+  services_.erase(role.Name());
+  const SliceRequest request = job_.Request(role, incarnation, start, attempt);
+  auto service = std::make_unique<SliceService>(runtime_, Environment(role));
+  LDNN_RETURN_IF_ERROR(service->Start(request));
+  invocations_[role.Name()] = request.invocation;
+  services_[role.Name()] = std::move(service);
   return OkStatus();
 }
 

@@ -65,6 +65,9 @@ class SliceHarness {
   // Starts every role; the services live until the next Start.
   Status Start(int64_t incarnation, const std::optional<CheckpointReference>& start,
                int attempt = 1);
+  // One role in place of what had it, which ends at once.
+  Status StartRole(const Role& role, int64_t incarnation,
+                   const std::optional<CheckpointReference>& start, int attempt);
   SliceService& Service(const std::string& role) { return *services_.at(role); }
   std::string Invocation(const std::string& role) const { return invocations_.at(role); }
   // Waits for all records.

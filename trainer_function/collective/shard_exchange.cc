@@ -73,6 +73,13 @@ Status ShardExchange::Exchange(int64_t iteration, std::span<const float> gradien
   return garbage_.Add(names, static_cast<int64_t>(gradient.size_bytes()));
 }
 
+Status ShardExchange::Join(int64_t version, std::span<float> weights) {
+  for (int shard = 0; shard < aggregation_.shards; ++shard) {
+    pulls_.Submit([=, this] { return PullShard(version, shard, weights); });
+  }
+  return pulls_.WaitIdle();
+}
+
 Status ShardExchange::Finish() {
   const PhaseScope push(phases_, Phase::kPush);
   LDNN_RETURN_IF_ERROR(pulls_.WaitIdle());

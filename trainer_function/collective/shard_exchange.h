@@ -29,6 +29,8 @@ class ShardExchange {
   // deleted some time after that.
   Status Exchange(int64_t iteration, std::span<const float> gradient, int64_t samples,
                   double loss_sum, std::span<float> weights);
+  // Fills `weights` with a version that lies in the store.
+  Status Join(int64_t version, std::span<float> weights);
   // Waits for what still runs in the background.
   Status Finish();
 

@@ -41,8 +41,14 @@ SliceSession::SliceSession(const RoleContext& context, SliceRecord record)
 
 Status SliceSession::Begin() {
   LDNN_ASSIGN_OR_RETURN(start_, FindStart(context_));
+  first_iteration_ = request().first_iteration;
   agreement_.emplace(plan().iterations, start_->manifest.stop_at);
   return OkStatus();
+}
+
+void SliceSession::JoinAt(int64_t version) {
+  first_iteration_ = version;
+  agreement_.emplace(plan().iterations, 0);
 }
 
 void SliceSession::StopInTime() {
@@ -52,7 +58,7 @@ void SliceSession::StopInTime() {
 Status SliceSession::RunIterations(
     const std::function<Status(int64_t iteration)>& iterate,
     const std::function<Status(int64_t done, double seconds)>& completed) {
-  const int64_t first = request().first_iteration;
+  const int64_t first = first_iteration_;
   int64_t done = first;
   record_.next_iteration = done;
   while (done < agreement_->end()) {

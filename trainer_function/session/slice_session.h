@@ -40,12 +40,17 @@ class SliceSession {
   Transport& transport() { return transport_; }
   SliceBudget& budget() { return budget_; }
   SliceRecord& record() { return record_; }
-  // From Begin on.
+  // After Begin.
   const SliceStart& start() const { return *start_; }
   StopAgreement& agreement() { return *agreement_; }
 
   // Finds where the slice begins (FindStart), and which end of the training was agreed before it.
   Status Begin();
+  // In place of Begin, for a role that goes on in the midst of its round with the weights of this
+  // version, whose header tells the agreement: the checkpoint of the round's begin may be gone.
+  void JoinAt(int64_t version);
+  // Of this role in this slice; from Begin or JoinAt on.
+  int64_t first_iteration() const { return first_iteration_; }
 
   // One iteration after the other until the agreed end. `iterate` does one: it calls StopInTime
   // when it begins. `completed` is told the number of iterations that are done now and the seconds
@@ -62,6 +67,7 @@ class SliceSession {
   SliceRecord record_;
   SliceBudget budget_;
   StoreTransport transport_;
+  int64_t first_iteration_ = 0;
   std::optional<SliceStart> start_;
   std::optional<StopAgreement> agreement_;
 };

@@ -9,6 +9,7 @@
 #include "trainer_function/checkpoint/checkpoint_io.h"
 #include "trainer_function/collective/shard_exchange.h"
 #include "trainer_function/parameter_server/optimizer.h"
+#include "trainer_function/session/rejoin.h"
 #include "trainer_function/training/data_record.h"
 #include "trainer_function/training/evaluation.h"
 #include "trainer_function/training/safetensors.h"
@@ -37,6 +38,9 @@ class WorkerRole {
 
  private:
   Status Load();
+  Status Begin();
+  Status JoinAt(int64_t version);
+  void MakeExchange();
   Status LoadData();
   Status MakeModel();
   Status WriteFreshCheckpoint();
@@ -133,17 +137,37 @@ Status WorkerRole::Load() {
   record_.permanent = unchanged.code() == StatusCode::kFailedPrecondition;
   LDNN_RETURN_IF_ERROR(unchanged);
   LDNN_RETURN_IF_ERROR(Own(MakeModel()));
-  if (!request_.start && rank_ == 0) LDNN_RETURN_IF_ERROR(WriteFreshCheckpoint());
-  LDNN_RETURN_IF_ERROR(session_.Begin());
-  const SliceStart& start = session_.start();
   state_ = ParameterState::Zero({0, plan_.parameters}, 0);
-  LDNN_RETURN_IF_ERROR(ReadCheckpoint(context_.store, start.checkpoint, start.manifest, &state_));
+  int64_t version = request_.first_iteration;
+  if (request_.rejoins()) {
+    LDNN_ASSIGN_OR_RETURN(version, FindVersionToJoin(context_));
+  }
+  LDNN_RETURN_IF_ERROR(version > request_.first_iteration ? JoinAt(version) : Begin());
   model_->SetParameters(state_.weights);
   gradient_.resize(state_.weights.size());
+  return OkStatus();
+}
+
+// With the weights of the checkpoint that the round begins with.
+Status WorkerRole::Begin() {
+  if (!request_.start && rank_ == 0) LDNN_RETURN_IF_ERROR(WriteFreshCheckpoint());
+  LDNN_RETURN_IF_ERROR(session_.Begin());
+  MakeExchange();
+  const SliceStart& start = session_.start();
+  return ReadCheckpoint(context_.store, start.checkpoint, start.manifest, &state_);
+}
+
+// With weights that the round has made.
+Status WorkerRole::JoinAt(int64_t version) {
+  session_.JoinAt(version);
+  MakeExchange();
+  return exchange_->Join(version, state_.weights);
+}
+
+void WorkerRole::MakeExchange() {
   exchange_ = std::make_unique<ShardExchange>(
       context_.runtime, context_.interrupt, session_.transport(), session_.agreement(),
       context_.phases, plan_.aggregation, plan_.blocks(), rank_);
-  return OkStatus();
 }
 
 Result<StepResult> WorkerRole::Step(int64_t iteration) {
@@ -215,7 +239,7 @@ Status WorkerRole::Run() {
   LDNN_RETURN_IF_ERROR(Load());
   context_.phases.Enter(Phase::kCompute);
   // The slice before may have been lost between the epoch's last checkpoint and its evaluation.
-  LDNN_RETURN_IF_ERROR(EvaluateAtEpochEnd(request_.first_iteration));
+  LDNN_RETURN_IF_ERROR(EvaluateAtEpochEnd(session_.first_iteration()));
   LDNN_RETURN_IF_ERROR(
       session_.RunIterations([this](int64_t iteration) { return RunIteration(iteration); },
                              [this](int64_t done, double seconds) {

@@ -50,11 +50,12 @@ Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const WriteDecision&
     return Next::kDecideAgain;
   }
   const WrittenDecision decision{before, pass->snapshot.job, action};
-  if (decision.falls_back()) ++pass->snapshot.meter.usage.restarts;
+  const bool restarts = decision.falls_back() || decision.rejoins();
+  if (restarts) ++pass->snapshot.meter.usage.restarts;
   const Status written = writer_.Write(pass, ComputeStatus(pass->snapshot, action));
   queue_.Settle(pass->name);
   LDNN_RETURN_IF_ERROR(written);
-  if (decision.falls_back()) {
+  if (restarts) {
     ++memory.meter.usage.restarts;
     memory.history.problems.push_back(action.why);
   }

@@ -6,11 +6,20 @@
 #include "operator/controller/decide/decide.h"
 #include "operator/controller/decide/round_view.h"
 #include "operator/controller/decide/start_back_off.h"
+#include "operator/resources/function_groups.h"
 
 namespace lambdadnn {
 
 bool EndedEarly(const InstanceFact& fact) {
   return fact.gone.has_value() && !fact.ready.has_value() && IsOwnMaking(fact.instance.end);
+}
+
+std::vector<GroupNeed> PlannedNeeds(const JobSnapshot& snapshot) {
+  std::vector<GroupNeed> needs;
+  for (const FunctionGroup& group : PlannedGroups(snapshot.job, snapshot.options->platform, {})) {
+    needs.push_back({group.name, group.count});
+  }
+  return needs;
 }
 
 FunctionStarts ViewStarts(const Observations& observed, std::span<const GroupNeed> needs) {

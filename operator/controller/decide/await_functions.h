@@ -25,6 +25,8 @@ struct FunctionStarts {
   int ended_early = 0;
   const InstanceFact* last_ended = nullptr;  // of those
 };
+// Of the job's plan.
+std::vector<GroupNeed> PlannedNeeds(const JobSnapshot& snapshot);
 FunctionStarts ViewStarts(const Observations& observed, std::span<const GroupNeed> needs);
 // Ended by itself (not by the platform) before it was ever ready.
 bool EndedEarly(const InstanceFact& fact);

@@ -7,8 +7,9 @@
 //   criteria met -> functions released, report, clean-up -> Complete
 //
 // A round is one slice of every role from one iteration on. It ends when all roles have stopped at
-// the same iteration (next round), finished (success), or when one is lost: then the others are
-// stopped, the incarnation grows, and all start at the newest complete checkpoint.
+// the same iteration (next round), finished (success), or when one is lost and not replaced in the
+// round, as a worker is: then the others are stopped, the incarnation grows, and all start at the
+// newest complete checkpoint.
 #pragma once
 
 #include <optional>
@@ -38,6 +39,8 @@ std::optional<std::vector<Action>> DecideRestore(const JobSnapshot& snapshot);
 std::vector<Action> DecideProfile(const JobSnapshot& snapshot);
 std::vector<Action> DecidePlan(const JobSnapshot& snapshot);
 std::vector<Action> DecideRun(const JobSnapshot& snapshot);
+// Of a broken round: lost workers are replaced while the other roles wait; nullopt = it falls back.
+std::optional<std::vector<Action>> DecideRejoin(const JobSnapshot& snapshot, const RoundView& view);
 // The job has a plan that was made for another objective or other bounds, or that exceeds the
 // platform, or it is on its way to the next plan.
 bool NeedsReplan(const Job& job, const Platform& platform);

@@ -49,14 +49,6 @@ bool LearnOutOfMemory(const JobSnapshot& snapshot, const RoundView& view, Execut
   return news;
 }
 
-std::vector<GroupNeed> NeedsOf(const JobSnapshot& snapshot) {
-  std::vector<GroupNeed> needs;
-  for (const FunctionGroup& group : PlannedGroups(snapshot.job, snapshot.options->platform, {})) {
-    needs.push_back({group.name, group.count});
-  }
-  return needs;
-}
-
 // Functions that ran out of memory and were killed before they were ready.
 RoundView ViewOutOfMemory(const Observations& observed, int plan_revision) {
   RoundView killed;
@@ -70,7 +62,7 @@ RoundView ViewOutOfMemory(const Observations& observed, int plan_revision) {
 }
 
 std::vector<Action> DecideFunctions(const JobSnapshot& snapshot) {
-  const FunctionStarts starts = ViewStarts(*snapshot.observations, NeedsOf(snapshot));
+  const FunctionStarts starts = ViewStarts(*snapshot.observations, PlannedNeeds(snapshot));
   if (starts.all_ready) return {};
   ExecutionStatus next = snapshot.job.status.execution;
   const RoundView killed =
@@ -89,7 +81,7 @@ std::vector<Action> DecideFunctions(const JobSnapshot& snapshot) {
 // An instance for every role, in order; empty unless all of them are ready.
 std::vector<BoundFunction> Bind(const JobSnapshot& snapshot) {
   const Plan& plan = *snapshot.job.status.plan;
-  if (!ViewStarts(*snapshot.observations, NeedsOf(snapshot)).all_ready) return {};
+  if (!ViewStarts(*snapshot.observations, PlannedNeeds(snapshot)).all_ready) return {};
   const auto workers = ReadyInstances(*snapshot.observations, WorkersGroupName(plan.revision));
   const auto servers = ReadyInstances(*snapshot.observations, ServersGroupName(plan.revision));
   auto next_worker = workers.begin();
@@ -161,7 +153,8 @@ std::vector<Action> JoinRound(const JobSnapshot& snapshot, const RoundView& view
         continue;
       actions.push_back(StartTrainingSlice{entry.role, entry.instance_uid});
     } else if (const SliceFact& slice = *entry.slice; slice.record == nullptr) {
-      if (slice.phase == SlicePhase::kLost && snapshot.now - slice.last_attach >= FromSeconds(1)) {
+      if (slice.phase == SlicePhase::kLost && !IsGone(*snapshot.observations, slice.instance_uid) &&
+          snapshot.now - slice.last_attach >= FromSeconds(1)) {
         actions.push_back(StartTrainingSlice{entry.role, slice.instance_uid});
       }
     }
@@ -339,6 +332,12 @@ std::vector<Action> DecideRun(const JobSnapshot& snapshot) {
   if (view.broken.has_value()) {
     const bool permanent = view.broken->permanent && !observed.credentials_changed;
     if (permanent) return {FailJob(view.broken->reason, view.broken->message)};
+    if (auto rejoin = DecideRejoin(snapshot, view); rejoin.has_value()) {
+      // Meanwhile streams of the others may break.
+      const std::vector<Action> join = JoinRound(snapshot, view);
+      rejoin->insert(rejoin->end(), join.begin(), join.end());
+      return *rejoin;
+    }
     return DecideFallBack(snapshot, round, view, *view.broken);
   }
   if (view.finished) return DecideSuccess(snapshot, view);

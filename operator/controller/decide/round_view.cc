@@ -101,8 +101,9 @@ RoundBreak BreakOfRefusal(const SliceFact& slice, const Observations& observed) 
   RoundBreak refused;
   refused.reason = Reason::kSliceRefused;
   refused.message = slice.role.Name() + " refused its slice: " + slice.error.message();
+  // An older function may not know how to rejoin a round; it does know how to begin one.
   refused.permanent = slice.error.code() == StatusCode::kInvalidArgument ||
-                      slice.error.code() == StatusCode::kUnimplemented;
+                      (slice.error.code() == StatusCode::kUnimplemented && slice.attempt == 1);
   refused.at = slice.started;
   if (!refused.permanent && !IsGone(observed, slice.instance_uid)) {
     refused.unusable_uid = slice.instance_uid;
@@ -237,8 +238,8 @@ RoundView ViewRound(const JobSnapshot& snapshot, const Round& round) {
     if (entry.role == slice.role && entry.attempt == slice.attempt) entry.slice = &slice;
   }
   bool all_have_records = true;
-  for (const RoundView::Entry& entry : view.entries) {
-    std::optional<RoundBreak> broken;
+  for (RoundView::Entry& entry : view.entries) {
+    std::optional<RoundBreak>& broken = entry.broken;
     if (entry.slice != nullptr) {
       view.any_started = true;
       all_have_records = all_have_records && entry.slice->record != nullptr;

@@ -30,6 +30,7 @@ struct RoundView {
     int attempt = 1;
     std::string instance_uid;          // that the round is bound to; empty while it is not
     const SliceFact* slice = nullptr;  // null: not started, or not joined yet
+    std::optional<RoundBreak> broken;  // why the round cannot go on with this function
   };
   std::vector<Entry> entries;  // one per planned role, in order
   bool any_started = false;

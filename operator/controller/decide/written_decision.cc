@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/controller/decide/written_decision.h"
 
+#include <algorithm>
+
 #include "operator/controller/observe/snapshot.h"
 
 namespace lambdadnn {
@@ -9,6 +11,16 @@ bool WrittenDecision::falls_back() const {
   // The first plan of a job that resumes from another one begins with that one's incarnation.
   return before.status.plan.has_value() && decision.execution.has_value() &&
          decision.execution->incarnation > before.status.execution.incarnation;
+}
+
+bool WrittenDecision::rejoins() const {
+  if (!decision.execution.has_value() || falls_back()) return false;
+  const std::vector<BoundFunction>& functions = decision.execution->functions;
+  return std::any_of(functions.begin(), functions.end(), [&](const BoundFunction& function) {
+    return function.attempt > 1 && std::find(before.status.execution.functions.begin(),
+                                             before.status.execution.functions.end(),
+                                             function) == before.status.execution.functions.end();
+  });
 }
 
 bool WrittenDecision::has_other_plan() const {

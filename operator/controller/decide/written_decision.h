@@ -17,6 +17,8 @@ struct WrittenDecision {
 
   // A round was given up: its successor has another incarnation.
   bool falls_back() const;
+  // A role of the round was given to another function, which goes on in it.
+  bool rejoins() const;
   // Also the first plan.
   bool has_other_plan() const;
 };

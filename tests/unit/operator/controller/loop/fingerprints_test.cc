@@ -88,7 +88,9 @@ TEST_F(FingerprintsTest, APlanWithoutAPinIsPinnedWhenItIsBoundNext) {
   world_.functions.fingerprint = {};
   CreateAndRunUntil(20);
   world_.functions.fingerprint = avx2_;
-  world_.functions.Kill(world_.functions.Live().front());
+  // A worker's alone would be replaced in the round.
+  world_.functions.Kill(world_.functions.InstanceOf("worker-0"));
+  world_.functions.Kill(world_.functions.InstanceOf("server-0"));
   ASSERT_TRUE(world_.RunUntil([&] { return world_.Read().status.execution.incarnation == 1; }, 20));
   ASSERT_TRUE(world_.RunUntil([&] { return Pinned() == avx2_; }, 60));
   ASSERT_TRUE(world_.RunUntilFinished(120));
@@ -113,7 +115,7 @@ TEST_F(FingerprintsTest, WorkersThatDifferAreGivenBackAndTriedAgain) {
 TEST_F(FingerprintsTest, OtherWorkersThanThePlanIsPinnedToAreTriedEverMoreSeldom) {
   CreateAndRunUntil(30);
   world_.functions.fingerprint = avx512_;
-  world_.functions.Kill(world_.functions.Live().front());
+  world_.functions.Kill(world_.functions.InstanceOf("worker-0"));
   ASSERT_TRUE(AwaitDifference());
   EXPECT_THAT(Degraded(),
               AllOf(HasSubstr("computes with avx512"), HasSubstr("the plan is pinned to avx2"),

@@ -110,7 +110,7 @@ TEST_F(FunctionTlsTest, AJobGoesOnAsItBegan) {
     Use(!begins_with_tls);
     ASSERT_TRUE(RunUntilIteration(20));
     EXPECT_EQ(world_.Read().status.execution.incarnation, 0) << "a round was given up";
-    world_.functions.Kill(world_.functions.InstanceOf("worker-0"));
+    world_.functions.Kill(world_.functions.InstanceOf("server-0"));
     ASSERT_TRUE(
         world_.RunUntil([&] { return world_.Read().status.execution.incarnation > 0; }, 60));
     ASSERT_TRUE(

@@ -120,10 +120,44 @@ TEST_F(JobLifeTest, ANewControllerCountsNoColdStartAgain) {
   EXPECT_EQ(world_.Read().status.usage.cold_starts, 3) << "two workers and a server";
 }
 
-TEST_F(JobLifeTest, ALostWorkerFallsBackToTheNewestCheckpointAndNeverCounts) {
+TEST_F(JobLifeTest, ALostWorkerIsReplacedWhileTheOthersWait) {
   world_.Create(JobWorld::MinimalJob());
   ASSERT_TRUE(RunUntilIteration(50));
-  world_.functions.Kill(world_.functions.Live().front());
+  const auto slices = world_.functions.requests().size();
+  world_.functions.Kill(world_.functions.InstanceOf("worker-1"));
+  ASSERT_TRUE(world_.RunUntilFinished(120));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+  const Job job = world_.Read();
+  EXPECT_EQ(job.status.execution.incarnation, 0);
+  EXPECT_EQ(job.status.execution.failures, 0);
+  EXPECT_EQ(job.status.usage.restarts, 1);
+  ASSERT_EQ(world_.functions.requests().size(), slices + 1) << "no other slice was disturbed";
+  const SliceRequest& again = world_.functions.requests().back().second;
+  EXPECT_EQ(again.roles.front().role.Name(), "worker-1");
+  EXPECT_EQ(again.roles.front().attempt, 2);
+  EXPECT_EQ(again.minimum_protocol, kRejoinProtocol);
+  EXPECT_EQ(world_.functions.iterations_done(), 100) << "none was done twice";
+  ExpectNothingLeft();
+}
+
+TEST_F(JobLifeTest, AWorkerThatIsNotReplacedInTimeLetsTheRoundFallBack) {
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(RunUntilIteration(50));
+  world_.functions.start_nothing = true;
+  world_.functions.Kill(world_.functions.InstanceOf("worker-1"));
+  EXPECT_FALSE(world_.RunUntil([&] { return world_.Read().status.execution.incarnation > 0; },
+                               world_.options.rejoin_seconds - 1));
+  EXPECT_TRUE(world_.RunUntil([&] { return world_.Read().status.execution.incarnation > 0; }, 5));
+  EXPECT_EQ(world_.Read().status.execution.failures, 0);
+  world_.functions.start_nothing = false;
+  ASSERT_TRUE(world_.RunUntilFinished(200));
+  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
+}
+
+TEST_F(JobLifeTest, ALostServerFallsBackToTheNewestCheckpointAndNeverCounts) {
+  world_.Create(JobWorld::MinimalJob());
+  ASSERT_TRUE(RunUntilIteration(50));
+  world_.functions.Kill(world_.functions.InstanceOf("server-0"));
   ASSERT_TRUE(world_.RunUntil([&] { return world_.Read().status.execution.incarnation == 1; }, 20));
   const Job job = world_.Read();
   EXPECT_EQ(job.status.execution.failures, 0);
@@ -481,7 +515,7 @@ TEST_F(JobLifeTest, ANewControllerNeverSaysThatWhatItJoinsDoesNotRun) {
 TEST_F(JobLifeTest, AFunctionReplacedWhileNobodyLedIsNoticedAtOnce) {
   world_.Create(JobWorld::MinimalJob());
   ASSERT_TRUE(RunUntilIteration(50));
-  world_.functions.Kill(world_.functions.Live().front());
+  world_.functions.Kill(world_.functions.InstanceOf("server-0"));
   // The platform replaces it while there is no controller.
   const Job job = world_.Read();
   for (const FunctionGroup& group : PlannedGroups(job, world_.options.platform, {})) {
@@ -510,7 +544,7 @@ TEST_F(JobLifeTest, ADeposedControllerLeavesTheJobAlone) {
       world_.server
           .Patch(ServerlessTrainingJobType(), {"default", "digits"}, younger, Subresource::kStatus)
           .ok());
-  world_.functions.Kill(world_.functions.Live().front());
+  world_.functions.Kill(world_.functions.InstanceOf("server-0"));
   world_.RunUntil([] { return false; }, 20);
   EXPECT_EQ(world_.Read().status.execution.incarnation, 0);
   EXPECT_THAT(world_.functions.started(), SizeIs(3));
@@ -558,7 +592,7 @@ TEST_F(JobLifeTest, AfterTheWholeMachineDiedTheNewestCheckpointIsTakenUnderANewI
 TEST_F(JobLifeTest, SuspendedInTheMiddleOfATroubleGoesOnUnderANewIncarnation) {
   world_.Create(JobWorld::MinimalJob());
   ASSERT_TRUE(RunUntilIteration(50));
-  world_.functions.Kill(world_.functions.Live().front());
+  world_.functions.Kill(world_.functions.InstanceOf("server-0"));
   world_.Patch({{"spec", {{"suspend", true}}}});
   ASSERT_TRUE(
       world_.RunUntil([&] { return world_.Reason("Suspended") == "True/JobSuspended"; }, 60));

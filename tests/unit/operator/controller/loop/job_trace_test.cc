@@ -83,7 +83,7 @@ class JobTraceTest : public JobLifeTest {
 TEST_F(JobTraceTest, TheTraceOfAJobThatLostAFunctionIsTheGoldenOne) {
   world_.Create(JobToProfile());
   ASSERT_TRUE(RunUntilIteration(50));
-  world_.functions.Kill(world_.functions.InstanceOf("worker-1"));
+  world_.functions.Kill(world_.functions.InstanceOf("server-0"));
   ASSERT_TRUE(world_.RunUntilFinished(200));
   ExpectOneTrace();
   std::set<std::string> ids;
@@ -101,7 +101,7 @@ TEST_F(JobTraceTest, TheTraceOfAJobThatLostAFunctionIsTheGoldenOne) {
 TEST_F(JobTraceTest, EveryPartOfALifeHasItsSpan) {
   world_.Create(JobToProfile());
   ASSERT_TRUE(RunUntilIteration(50));
-  world_.functions.Kill(world_.functions.InstanceOf("worker-1"));
+  world_.functions.Kill(world_.functions.InstanceOf("server-0"));
   ASSERT_TRUE(world_.RunUntilFinished(200));
   const Job job = world_.Read();
   for (const char* name :
@@ -130,7 +130,7 @@ TEST_F(JobTraceTest, EveryPartOfALifeHasItsSpan) {
     EXPECT_FALSE(Text(slice, "faas.instance").empty());
   }
   // Others were ended because of it, and the profile's second function with the measurement.
-  EXPECT_THAT(failed, testing::ElementsAre("worker-1Killed"));
+  EXPECT_THAT(failed, testing::ElementsAre("server-0Killed"));
   const Span recovery = Named("recovery").front();
   EXPECT_EQ(Number(recovery, "lambdadnn.incarnation"), 1);
   EXPECT_GT(recovery.end, recovery.start);

@@ -184,8 +184,8 @@ TEST_F(JobTroubleTest, AFunctionThatIsAskedInVainIsGivenUp) {
   ASSERT_TRUE(RunUntilIteration(30));
   const std::string uid = world_.functions.InstanceOf("worker-1");
   world_.functions.CutOff(uid);
-  EXPECT_FALSE(world_.RunUntil([&] { return world_.Read().status.execution.incarnation > 0; }, 25));
-  ASSERT_TRUE(world_.RunUntil([&] { return world_.Read().status.execution.incarnation > 0; }, 30));
+  EXPECT_FALSE(world_.RunUntil([&] { return world_.Read().status.usage.restarts > 0; }, 25));
+  ASSERT_TRUE(world_.RunUntil([&] { return world_.Read().status.usage.restarts > 0; }, 30));
   const std::vector<std::string> live = world_.functions.Live();
   EXPECT_EQ(std::find(live.begin(), live.end(), uid), live.end());
   ASSERT_TRUE(world_.RunUntilFinished(200));

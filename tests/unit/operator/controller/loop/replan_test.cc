@@ -194,7 +194,7 @@ TEST_F(ReplanTest, AControllerThatDiesInTheMiddleOfAReplanGoesOnWithIt) {
 TEST_F(ReplanTest, AFunctionLostWhileReplanningCostsAFallBackAndNothingElse) {
   world_.Create(FreeJob());
   ASSERT_TRUE(RunUntilIteration(50));
-  world_.functions.Kill(world_.functions.Live().front());
+  world_.functions.Kill(world_.functions.InstanceOf("server-0"));
   world_.Patch(FixedPlan(4, "768Mi"));
   ASSERT_TRUE(world_.RunUntilFinished(200));
   EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
@@ -305,7 +305,7 @@ TEST_F(ReplanTest, CheckpointsAsTheSpecSaysBeginWithTheNextSlices) {
   world_.Patch({{"spec", {{"checkpoint", {{"intervalSeconds", 1}, {"keep", 5}}}}}});
   ASSERT_TRUE(RunUntilIteration(50));
   EXPECT_EQ(world_.functions.requests().size(), slices) << "those that run are not disturbed";
-  world_.functions.Kill(world_.functions.Live().front());
+  world_.functions.Kill(world_.functions.InstanceOf("server-0"));
   ASSERT_TRUE(world_.RunUntilFinished(200));
   EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
   const Job job = world_.Read();

@@ -185,7 +185,7 @@ TEST_P(RestoredJob, OfAnOlderBackupGoesOnFromWhereTheStoreIs) {
   ASSERT_TRUE(RunUntilIteration(10));
   const Json backup = Stored();
   // Another incarnation, which the backup does not know of.
-  world_.functions.Kill(world_.functions.Live().front());
+  world_.functions.Kill(world_.functions.InstanceOf("server-0"));
   ASSERT_TRUE(RunUntilIteration(60));
   const Job lost = world_.Read();
   ASSERT_GT(lost.status.execution.incarnation, 0);
@@ -279,7 +279,7 @@ TEST_F(RestoreTest, ACompleteJobWhoseModelIsGoneSaysSo) {
 TEST_F(RestoreTest, UsageGoesOn) {
   world_.Create(JobWorld::MinimalJob());
   ASSERT_TRUE(RunUntilIteration(30));
-  world_.functions.Kill(world_.functions.Live().front());
+  world_.functions.Kill(world_.functions.InstanceOf("server-0"));
   ASSERT_TRUE(RunUntilIteration(60));
   LoseAndRestore(Backup::kWithoutStatus);
   ASSERT_TRUE(world_.RunUntilFinished(120));
@@ -328,7 +328,7 @@ TEST_F(RestoreTest, APlaceWithoutAReadableRecordIsNotUsed) {
 TEST_F(RestoreTest, ARecordWhoseCheckpointsAreGoneIsNotUsed) {
   world_.Create(JobWorld::MinimalJob());
   ASSERT_TRUE(RunUntilIteration(30));
-  world_.functions.Kill(world_.functions.Live().front());
+  world_.functions.Kill(world_.functions.InstanceOf("server-0"));
   ASSERT_TRUE(RunUntilIteration(50));
   const Job lost = world_.Read();
   ASSERT_GT(lost.status.execution.first_iteration, 0);
@@ -510,7 +510,7 @@ TEST_F(TakenPlace, TheFirstStopsAtItsNextRoundAndLeavesThePlaceAlone) {
   world_.Create(JobWorld::MinimalJob());
   ASSERT_TRUE(RunUntilIteration(30));
   TakeOver();
-  world_.functions.Kill(world_.functions.Live().front());
+  world_.functions.Kill(world_.functions.InstanceOf("server-0"));
   ASSERT_TRUE(world_.RunUntilFinished(120));
   EXPECT_EQ(world_.Reason("Failed"), "True/PlaceTaken");
   EXPECT_THAT(MessageOf("Failed"), HasSubstr("of-another-cluster has taken over the job's place"));

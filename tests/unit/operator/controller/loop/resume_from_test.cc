@@ -65,7 +65,7 @@ TEST_F(ResumeFromTest, FallsBackToTheBroughtCheckpointBeforeThereIsANewerOne) {
   RunFirst();
   world_.Create(JobOf(2, "file:///store"));
   ASSERT_TRUE(world_.RunUntil([&] { return world_.Read().status.progress.iteration >= 55; }, 60));
-  world_.functions.Kill(world_.functions.Live().front());
+  world_.functions.Kill(world_.functions.InstanceOf("server-0"));
   ASSERT_TRUE(world_.RunUntilFinished(200));
   EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
   EXPECT_EQ(world_.Read().status.execution.failures, 0);
