@@ -56,6 +56,7 @@ class Mark:
         self.incarnation = status["execution"]["incarnation"]
         self.iteration = status["progress"]["iteration"]
         self.slices = status.get("usage", {}).get("slices", 0)
+        self.restarts = status.get("usage", {}).get("restarts", 0)
         self.functions = [f["uid"] for f in status["execution"].get("functions", [])]
 
     def seconds(self):
@@ -104,21 +105,25 @@ class Disturbed(OnPods):
         most = TIMES * (RECOVERY[self.row()] + STATUS_SECONDS)
         self.assertLess(seconds, most, "far beyond the figure of docs/benchmarks.md")
 
-    def falls_back(self, name, mark):
-        """Until the job is further than it ever was before it fell back; the mark then."""
-        before, highest = mark.incarnation, mark.iteration
+    def recovers(self, name, mark, falls_back=None):
+        """Until the job is further than it ever was before functions were replaced; the mark then. With
+        `falls_back`, whether it went back to a checkpoint for that."""
+        before, highest = mark.restarts, mark.iteration
 
         def further():
             nonlocal before, highest
             now = self.mark(name)
-            if now.incarnation > before or now.incarnation == mark.incarnation:
-                # What is written with a fall-back was done before it.
-                before, highest = now.incarnation, max(highest, now.iteration)
+            if now.restarts > before or now.restarts == mark.restarts:
+                # What is written with a restart was done before it.
+                before, highest = now.restarts, max(highest, now.iteration)
                 return None
             return now if now.iteration > highest else None
-        now = self.wait(f"{name} falls back and goes on", further)
+        now = self.wait(f"{name} replaces functions and goes on", further)
         seconds = mark.seconds()
-        self.say(f"{seconds:.1f} s until it was beyond iteration {highest} again")
+        back = now.incarnation - mark.incarnation
+        self.say(f"{seconds:.1f} s until it was beyond iteration {highest}, {back} fall-backs")
+        if falls_back is not None:
+            self.assertEqual(falls_back, back > 0)
         self.recovered_in(seconds)
         return now
 
@@ -155,10 +160,10 @@ class Chaos(Disturbed):
         self.wait("a process to kill", lambda: self.faults.kill_function(uid), 60)
         return uid
 
-    def killed(self, index, changes=None):
+    def killed(self, index, falls_back, changes=None):
         name, mark = self.begin(SHORT, changes)
         uid = self.kill(name, mark, index)
-        self.falls_back(name, mark)
+        self.recovers(name, mark, falls_back)
         pod = next(pod for pod in self.pods(name) if pod["metadata"]["uid"] == uid)
         self.assertEqual(1, self.restarts(pod))
         self.ends_well(name, SHORT)
@@ -169,17 +174,18 @@ class Chaos(Disturbed):
                     if each["name"] == "function")
 
     def test_worker_killed(self):
-        self.killed(0)
+        """The others wait for the one that replaces it."""
+        self.killed(0, falls_back=False)
 
     def test_root_server_killed(self):
-        self.killed(WORKERS)
+        self.killed(WORKERS, falls_back=True)
 
     def test_leaf_server_killed(self):
-        self.killed(-1)
+        self.killed(-1, falls_back=True)
 
     def test_worker_killed_behind_the_ingress(self):
         """The restarted container is reached by the same name."""
-        self.killed(0, {"addressing": "Service"})
+        self.killed(0, False, {"addressing": "Service"})
 
     def test_worker_killed_twice_within_seconds(self):
         name, mark = self.begin(SHORT)
@@ -188,7 +194,7 @@ class Chaos(Disturbed):
         self.assertEqual(uid, self.kill(name, mark, 0))
         # The kubelet would wait 10 s and more: another pod takes its place.
         self.wait("another pod", lambda: uid not in self.uids(name))
-        self.falls_back(name, mark)
+        self.recovers(name, mark)
         self.ends_well(name, SHORT)
 
     def pods_deleted(self, group, count=None):
@@ -271,7 +277,7 @@ class Chaos(Disturbed):
                     if event["reason"] == "Unhealthy" and event["involvedObject"]["name"] in pods]
             self.assertTrue(late, "no probe failed")
             self.kill(name, mark, 0)
-            self.falls_back(name, mark)
+            self.recovers(name, mark)
             self.ends_well(name, SHORT)
 
     def test_short_function_timeout(self):
@@ -306,7 +312,7 @@ class Chaos(Disturbed):
         self.assertTrue(gone)
         with self.faults.cut_node(FAR_NODE):
             self.wait("its pods are evicted", lambda: not gone & self.uids(name))
-        self.falls_back(name, mark)
+        self.recovers(name, mark)
         self.ends_well(name, MIDDLE)
 
     def cut_from_operator(self, seconds):
@@ -324,7 +330,7 @@ class Chaos(Disturbed):
 
     def test_operator_cut_off_from_pods_until_they_are_given_up(self):
         name, mark = self.cut_from_operator(45)
-        self.falls_back(name, mark)
+        self.recovers(name, mark, falls_back=True)
         self.ends_well(name, LONG)
 
     def test_kubelet_stopped(self):
@@ -393,7 +399,7 @@ class Chaos(Disturbed):
             self.kube.kubectl("delete", "pod", doomed, "--grace-period=0", "--force")
             self.wait("the job releases its functions", lambda: not self.live_pods(name))
             self.say(f"{mark.seconds():.1f} s until all functions were released")
-        self.falls_back(name, mark)
+        self.recovers(name, mark, falls_back=True)
         self.ends_well(name, SHORT)
 
     def test_store_stopped(self):
