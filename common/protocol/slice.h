@@ -28,7 +28,7 @@ namespace lambdadnn {
 inline constexpr int kProtocolVersion = 6;
 // The oldest functions that this version's operators drive: a running job keeps its image through
 // an upgrade of the operator. No release carried an older one.
-inline constexpr int kOldestProtocol = 5;
+inline constexpr int kOldestProtocol = 6;
 
 enum class RoleKind { kWorker, kServer, kProfile };
 
@@ -40,9 +40,6 @@ struct Role {
   std::string Name() const;
   friend bool operator==(const Role&, const Role&) = default;
 };
-
-// The oldest functions that take over a role in the midst of its round.
-inline constexpr int kRejoinProtocol = 6;
 
 // A role that a function takes on for one slice.
 struct AssignedRole {

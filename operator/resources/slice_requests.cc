@@ -82,7 +82,6 @@ SliceRequest MakeTrainingSlice(const Job& job, const AssignedRole& role, int64_t
   LDNN_CHECK(job.status.plan.has_value(), "a training slice is asked for before there is a plan");
   SliceRequest request = BaseRequest(job, leader_epoch, budget_seconds);
   request.roles.front() = role;
-  if (request.rejoins()) request.minimum_protocol = kRejoinProtocol;
   request.plan = *job.status.plan;
   request.incarnation = job.status.execution.incarnation;
   request.first_iteration = job.status.execution.first_iteration;

@@ -95,8 +95,10 @@ std::optional<std::vector<Action>> DecideRejoin(const JobSnapshot& snapshot,
   }
   std::vector<BoundFunction> functions = Rebind(snapshot, lost);
   if (functions.empty()) {
-    return AwaitFunctions(snapshot, ViewStarts(observed, PlannedNeeds(snapshot)),
-                          EnsurePlannedGroups{});
+    const FunctionStarts starts = ViewStarts(observed, PlannedNeeds(snapshot));
+    // What such a function lacks is found out, and counted, where all start anew.
+    if (starts.ended_early > 0) return std::nullopt;
+    return AwaitFunctions(snapshot, starts, EnsurePlannedGroups{});
   }
   const FingerprintCheck check = CheckFingerprints(snapshot, functions);
   if (!check.answered) return check.questions;

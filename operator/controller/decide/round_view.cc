@@ -101,9 +101,8 @@ RoundBreak BreakOfRefusal(const SliceFact& slice, const Observations& observed) 
   RoundBreak refused;
   refused.reason = Reason::kSliceRefused;
   refused.message = slice.role.Name() + " refused its slice: " + slice.error.message();
-  // An older function may not know how to rejoin a round; it does know how to begin one.
   refused.permanent = slice.error.code() == StatusCode::kInvalidArgument ||
-                      (slice.error.code() == StatusCode::kUnimplemented && slice.attempt == 1);
+                      slice.error.code() == StatusCode::kUnimplemented;
   refused.at = slice.started;
   if (!refused.permanent && !IsGone(observed, slice.instance_uid)) {
     refused.unusable_uid = slice.instance_uid;

@@ -301,10 +301,13 @@ JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decisi
   AddFunctions(snapshot, ending, &status);
   BeginReady(snapshot, &status);
   AddRunning(snapshot, ending, &status);
-  // The job has recovered once it is beyond the iteration where this round began.
+  // The job has recovered once it is beyond the iteration where this round began, or waited for a
+  // function that was replaced.
   const Condition* degraded = FindCondition(status.conditions, kConditionDegraded);
-  if (degraded != nullptr && degraded->status == "True" && status.phase == "Running" &&
-      !IsSticky(*degraded) && snapshot.observations->iteration > status.execution.first_iteration) {
+  const bool told_now = FindCondition(decision.conditions, kConditionDegraded) != nullptr;
+  const int64_t broken_at = std::max(status.execution.first_iteration, snapshot.memo->rejoined_at);
+  if (degraded != nullptr && degraded->status == "True" && status.phase == "Running" && !told_now &&
+      !IsSticky(*degraded) && snapshot.observations->iteration > broken_at) {
     Set(&status, snapshot,
         MakeCondition(kConditionDegraded, false, Reason::kRecovered, "training goes on"));
   }

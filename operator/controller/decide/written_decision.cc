@@ -43,7 +43,11 @@ void ForgetOutdated(const WrittenDecision& written, Instant now, Observations* o
       memo->start_again_at.reset();
     }
     // A new incarnation repeats iterations.
-    if (written.falls_back()) observed->iteration = decision.execution->first_iteration;
+    if (written.falls_back()) {
+      observed->iteration = decision.execution->first_iteration;
+      memo->rejoined_at = -1;
+    }
+    if (written.rejoins()) memo->rejoined_at = observed->iteration;
     observed->iteration_at = now;
     // A round that only now begins has no records yet.
     const bool begun = CurrentRound(written.before) == CurrentRound(written.after) &&

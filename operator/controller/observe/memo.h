@@ -71,6 +71,9 @@ struct Memo {
   std::map<std::string, FingerprintAsked> fingerprints_asked;  // by uid
   std::map<std::string, GivenUp> given_up;                     // by uid
 
+  // The iteration that was done when a function was last replaced in its round; -1 = none was.
+  int64_t rejoined_at = -1;
+
   std::optional<DriftLook> drift_look;
 
   // --- Starting functions ---

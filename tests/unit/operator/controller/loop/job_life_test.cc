@@ -120,40 +120,6 @@ TEST_F(JobLifeTest, ANewControllerCountsNoColdStartAgain) {
   EXPECT_EQ(world_.Read().status.usage.cold_starts, 3) << "two workers and a server";
 }
 
-TEST_F(JobLifeTest, ALostWorkerIsReplacedWhileTheOthersWait) {
-  world_.Create(JobWorld::MinimalJob());
-  ASSERT_TRUE(RunUntilIteration(50));
-  const auto slices = world_.functions.requests().size();
-  world_.functions.Kill(world_.functions.InstanceOf("worker-1"));
-  ASSERT_TRUE(world_.RunUntilFinished(120));
-  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
-  const Job job = world_.Read();
-  EXPECT_EQ(job.status.execution.incarnation, 0);
-  EXPECT_EQ(job.status.execution.failures, 0);
-  EXPECT_EQ(job.status.usage.restarts, 1);
-  ASSERT_EQ(world_.functions.requests().size(), slices + 1) << "no other slice was disturbed";
-  const SliceRequest& again = world_.functions.requests().back().second;
-  EXPECT_EQ(again.roles.front().role.Name(), "worker-1");
-  EXPECT_EQ(again.roles.front().attempt, 2);
-  EXPECT_EQ(again.minimum_protocol, kRejoinProtocol);
-  EXPECT_EQ(world_.functions.iterations_done(), 100) << "none was done twice";
-  ExpectNothingLeft();
-}
-
-TEST_F(JobLifeTest, AWorkerThatIsNotReplacedInTimeLetsTheRoundFallBack) {
-  world_.Create(JobWorld::MinimalJob());
-  ASSERT_TRUE(RunUntilIteration(50));
-  world_.functions.start_nothing = true;
-  world_.functions.Kill(world_.functions.InstanceOf("worker-1"));
-  EXPECT_FALSE(world_.RunUntil([&] { return world_.Read().status.execution.incarnation > 0; },
-                               world_.options.rejoin_seconds - 1));
-  EXPECT_TRUE(world_.RunUntil([&] { return world_.Read().status.execution.incarnation > 0; }, 5));
-  EXPECT_EQ(world_.Read().status.execution.failures, 0);
-  world_.functions.start_nothing = false;
-  ASSERT_TRUE(world_.RunUntilFinished(200));
-  EXPECT_EQ(world_.Reason("Complete"), "True/TrainingFinished");
-}
-
 TEST_F(JobLifeTest, ALostServerFallsBackToTheNewestCheckpointAndNeverCounts) {
   world_.Create(JobWorld::MinimalJob());
   ASSERT_TRUE(RunUntilIteration(50));
