@@ -1,18 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/objectstore/metered_object_store.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace lambdadnn {
 
 void MeteredObjectStore::Add(const StoreCounters& counts, RequestKind kind, Instant begin) {
   const double seconds = ToSeconds(clock_.Now() - begin);
   const std::lock_guard lock(mutex_);
   counts_ += counts;
+  most_added_ = std::max(most_added_, ObjectsAdded(counts_));
   latencies_[kind].Add(seconds);
 }
 
 RequestLatencies MeteredObjectStore::Latencies() const {
   const std::lock_guard lock(mutex_);
   return latencies_;
+}
+
+int64_t MeteredObjectStore::TakeMostAdded() {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(most_added_, ObjectsAdded(counts_));
 }
 
 int64_t MeteredObjectStore::Requests() const {

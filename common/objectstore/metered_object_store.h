@@ -35,6 +35,8 @@ class MeteredObjectStore final : public ObjectStore {
   StoreCounters Counts() const override;
   // Of what Counts() has, but the retries.
   RequestLatencies Latencies() const;
+  // The most of ObjectsAdded(Counts()) since it was last asked for.
+  int64_t TakeMostAdded();
   // Counts().Requests(), for who asks often.
   int64_t Requests() const;
 
@@ -46,6 +48,7 @@ class MeteredObjectStore final : public ObjectStore {
   const int64_t retries_before_ = inner_.Counts().retries;
   mutable std::mutex mutex_;  // guards what follows
   StoreCounters counts_;
+  int64_t most_added_ = 0;
   RequestLatencies latencies_;
 };
 

@@ -11,8 +11,6 @@ namespace {
 
 // The optimizer passes over a merged shard once.
 constexpr double kUpdatePasses = 1;
-// A server PUTs one object a shard and deletes the one of the iteration before.
-constexpr double kServerWrites = 2;
 
 double Inverse(double bytes_per_second) { return bytes_per_second > 0 ? 1 / bytes_per_second : 0; }
 
@@ -71,7 +69,7 @@ ExchangeStages StagesOf(const ExchangeShape& shape, const ExchangeSpeeds& speeds
 
   const Requests server(speeds, bytes, Inverse(speeds.server_bytes_per_second));
   const double merge_one = bytes * Inverse(speeds.merge_bytes_per_second);
-  stages.put_rest = server.Rest(kServerWrites, group);
+  stages.put_rest = server.Rest(1, group);
   double copies = 2.0 * plan.workers();  // of the vector that cross the store's network
   for (int level = 1; level <= plan.server_layers(); ++level) {
     const double fan_in = plan.FanIn(level);

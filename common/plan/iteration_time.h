@@ -9,16 +9,16 @@
 //   rest(c, G) = (ceil(cG/q) - ceil(c/q)) r + c (G - 1) b/B
 // longer until the last of G shards. The stages of a shard and their requests:
 //   up       worker: 1 PUT of gradients
-//   level    server: fan-in GETs, a merge of fan-in shards; then 1 PUT and 1 delete side by side
-//            with the next GETs. The root passes over the shard once more: the update
+//   level    server: fan-in GETs, a merge of fan-in shards; then 1 PUT side by side with
+//            the next GETs. The root passes over the shard once more: the update
 //   down     worker: 1 GET of weights
 // fill = up + levels + down is the time of the first shard. Stages are pipelined, so
 //   pipelined = fill + max(rest(up, K), before + largest rest of the levels, rest(down, K))
 // where `before` is when the last group's first shard is up, after those of the other groups.
 //   sequential = K up + G levels + K down with q = 1
-// Clipping by global norm stops all shards at their root until the norms of all are known: one
-// pipeline up to the merges, the norm exchange, one pipeline from the updates. Neither is less than
-// all bytes / the store's bandwidth.
+// Deletions are on nobody's way. Clipping by global norm stops all shards at their root until the
+// norms of all are known: one pipeline up to the merges, the norm exchange, one pipeline from the
+// updates. Neither is less than all bytes / the store's bandwidth.
 #pragma once
 
 #include "common/plan/collective_cost.h"

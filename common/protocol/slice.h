@@ -158,7 +158,7 @@ struct ProgressLine {
   std::optional<EvaluationPart> evaluation;  // from workers, at an epoch's end
   double samples_per_second = 0;
   // Objects that the slice has put into the store so far, less those that it has deleted, also of
-  // other writers.
+  // other writers: the most since the line before, since many are deleted at a time.
   int64_t objects_added = 0;
   // Requests so far that stores charge for: PUT and LIST; GET and HEAD, also in vain.
   int64_t puts = 0;

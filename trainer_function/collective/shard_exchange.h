@@ -10,7 +10,7 @@
 #include "common/base/runtime.h"
 #include "common/plan/plan.h"
 #include "trainer_function/collective/stop_agreement.h"
-#include "trainer_function/transport/garbage_lane.h"
+#include "trainer_function/transport/garbage_collector.h"
 #include "trainer_function/transport/phase_meter.h"
 #include "trainer_function/transport/transfer_pool.h"
 #include "trainer_function/transport/transport.h"
@@ -46,7 +46,7 @@ class ShardExchange {
   const int rank_;
   TransferPool pushes_;
   TransferPool pulls_;
-  GarbageLane garbage_;
+  GarbageCollector garbage_;
 };
 
 }  // namespace lambdadnn

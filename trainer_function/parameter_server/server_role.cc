@@ -10,7 +10,7 @@
 #include "trainer_function/collective/tree_node.h"
 #include "trainer_function/parameter_server/optimizer.h"
 #include "trainer_function/parameter_server/root_update.h"
-#include "trainer_function/transport/garbage_lane.h"
+#include "trainer_function/transport/garbage_collector.h"
 
 namespace lambdadnn {
 namespace {
@@ -60,7 +60,7 @@ class ServerRole {
   int64_t iteration_samples_ = 0;
   std::unique_ptr<TreeNode> node_;
   std::unique_ptr<TransferPool> pushes_;
-  std::unique_ptr<GarbageLane> garbage_;
+  std::unique_ptr<GarbageCollector> garbage_;
   std::atomic<int64_t> completed_{-1};         // newest checkpoint completed in this slice
   std::unique_ptr<TransferPool> completions_;  // of checkpoints
   std::unique_ptr<RootUpdate> update_;
@@ -76,8 +76,8 @@ Status ServerRole::Load() {
                                      session_.agreement(), context_.phases, plan_.aggregation,
                                      plan_.blocks(), position_);
   pushes_ = std::make_unique<TransferPool>(context_.runtime, context_.interrupt, "push");
-  garbage_ =
-      std::make_unique<GarbageLane>(context_.runtime, context_.interrupt, session_.transport());
+  garbage_ = std::make_unique<GarbageCollector>(context_.runtime, context_.interrupt,
+                                                session_.transport());
   if (!is_root_) return OkStatus();
   epoch_loss_sum_ = start.manifest.epoch_loss_sum;
   epoch_samples_ = start.manifest.epoch_samples;

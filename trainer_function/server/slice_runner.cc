@@ -118,7 +118,7 @@ SliceRecord RunAsItIs(Runtime& runtime, const SliceEnvironment& environment,
     if (auto earlier = FindRecord(metered, request)) return *std::move(earlier);
     const auto tell = [&metered, &emit](ProgressLine line) {
       const StoreCounters counts = metered.Counts();
-      line.objects_added = ObjectsAdded(counts);
+      line.objects_added = metered.TakeMostAdded();
       line.puts = counts.PricedPuts();
       line.gets = counts.PricedGets();
       emit(line);

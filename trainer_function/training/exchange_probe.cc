@@ -8,6 +8,7 @@
 #include "trainer_function/collective/merge_kernel.h"
 #include "trainer_function/parameter_server/gradient_math.h"
 #include "trainer_function/parameter_server/optimizer.h"
+#include "trainer_function/transport/garbage_collector.h"
 #include "trainer_function/transport/transfer_pool.h"
 
 namespace lambdadnn {
@@ -16,8 +17,6 @@ namespace {
 constexpr int kCheckpointProbes = 3;
 constexpr size_t kManifestBytes = 512;
 constexpr int kTransferProbes = 12;
-// Deleted together: fewer than a role's (garbage_lane.h), to spare time.
-constexpr int kDiscardProbes = 8;
 // More of them: a store may make a request wait now and then, and it is the mean that counts. No
 // more than a few where they take long.
 constexpr int kHandOverProbes = 24;
@@ -197,7 +196,7 @@ Result<double> ExchangeProbe::TimeDiscard() {
   std::vector<ExchangeObjectName> names;
   const float value = 0;
   TransferPool pushes(context_.runtime, context_.interrupt, "probe-push");
-  for (int i = 0; i < kDiscardProbes; ++i) {
+  for (int i = 0; i < kGarbageObjects; ++i) {
     names.push_back(ProbeName(i));
     pushes.Submit([this, name = names.back(), &value] {
       return transport_.Push(name, {{0, 1}}, AsBytes(std::span<const float>(&value, 1)));
@@ -207,7 +206,7 @@ Result<double> ExchangeProbe::TimeDiscard() {
   const double before = environment_.cpu_seconds();
   LDNN_RETURN_IF_ERROR(transport_.Discard(names));
   context_.pace();
-  return (environment_.cpu_seconds() - before) / kDiscardProbes;
+  return (environment_.cpu_seconds() - before) / kGarbageObjects;
 }
 
 Result<std::vector<double>> ExchangeProbe::TimeHandOvers(int64_t elements) {

@@ -38,6 +38,23 @@ TEST(MeteredObjectStore, CountsSuccessesMissesAndPayload) {
   EXPECT_EQ(store.Counts(), expected);
 }
 
+TEST(MeteredObjectStore, TellsTheMostThatThereWasSinceItWasLastAsked) {
+  SystemClock clock;
+  MemoryObjectStore memory;
+  MeteredObjectStore store(memory, clock);
+  EXPECT_EQ(store.TakeMostAdded(), 0);
+  const std::vector<std::string> keys = {"a", "b", "c"};
+  for (const std::string& key : keys) ASSERT_TRUE(store.Put(key, AsBytes("x")).ok());
+  ASSERT_TRUE(store.DeleteMany(keys).ok());
+  ASSERT_TRUE(store.Put("d", AsBytes("x")).ok());
+  EXPECT_EQ(store.TakeMostAdded(), 3);
+  EXPECT_EQ(store.TakeMostAdded(), 1);
+  ASSERT_TRUE(store.Delete("d").ok());
+  ASSERT_TRUE(store.Delete("of another writer").ok());
+  EXPECT_EQ(store.TakeMostAdded(), 1);
+  EXPECT_EQ(store.TakeMostAdded(), -1);
+}
+
 TEST(MeteredObjectStore, TellsHowLongRequestsTookByTheirKind) {
   ManualRuntime time;
   MemoryObjectStore memory;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Deletes exchanged objects that no role reads any more, on a task of its own: no push and no
-// iteration waits for it. They are collected over iterations, as stores delete many objects with
-// one request. Used from one task.
+// iteration waits for it, unless the store deletes more slowly than it is filled. They are
+// collected over iterations, as stores delete many objects with one request. Used from one task.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -17,15 +18,18 @@
 namespace lambdadnn {
 
 // Deleted together; fewer once they have so many bytes.
-inline constexpr int64_t kGarbageObjects = 32;
+inline constexpr int64_t kGarbageObjects = 8;
 inline constexpr int64_t kGarbageBytes = int64_t{16} << 20;
+// Requests that may be under way or waiting.
+inline constexpr int kGarbageRequests = 2;
 
-class GarbageLane {
+class GarbageCollector {
  public:
-  // All must outlive the lane.
-  GarbageLane(Runtime& runtime, Interrupt& interrupt, Transport& transport);
+  // All must outlive this.
+  GarbageCollector(Runtime& runtime, Interrupt& interrupt, Transport& transport);
 
-  // `bytes`: of all of them together. Does not wait; the first failure so far.
+  // `bytes`: of all of them together. Waits only while there are more than kGarbageRequests; the
+  // first failure so far.
   Status Add(std::span<const ExchangeObjectName> names, int64_t bytes);
   // Deletes all that was added; the first failure.
   Status Finish();
@@ -36,7 +40,8 @@ class GarbageLane {
   Transport& transport_;
   std::vector<ExchangeObjectName> names_;
   int64_t bytes_ = 0;
-  TransferPool lane_;
+  std::atomic<int> requests_{0};  // that have not ended
+  TransferPool pool_;
 };
 
 }  // namespace lambdadnn
