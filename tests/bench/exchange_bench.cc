@@ -17,7 +17,7 @@ namespace lambdadnn {
 namespace {
 
 constexpr int kIterations = 5;
-constexpr int kLanes = 4;
+constexpr int kStreams = 4;
 constexpr int kRequestProbes = 20;
 
 struct Machine {
@@ -43,14 +43,14 @@ double RequestSeconds(Machine& machine, ObjectStore& store) {
   return ToSeconds(machine.clock.Now() - begin) / (2 * kRequestProbes);
 }
 
-// Bytes a second of kLanes tasks that Put and Get objects of this size, as many as the exchange.
+// Bytes a second of kStreams tasks that Put and Get objects of this size, as many as the exchange.
 double BytesPerSecond(Machine& machine, ObjectStore& store, size_t bytes) {
-  const int rounds = static_cast<int>(std::max<size_t>(2, (32 << 20) / bytes / kLanes));
+  const int rounds = static_cast<int>(std::max<size_t>(2, (32 << 20) / bytes / kStreams));
   const Bytes payload(bytes);
   const Instant begin = machine.clock.Now();
   std::vector<std::unique_ptr<Task>> tasks;
-  for (int lane = 0; lane < kLanes; ++lane) {
-    tasks.push_back(machine.executor.Spawn("lane", [&, key = "lane-" + std::to_string(lane)] {
+  for (int stream = 0; stream < kStreams; ++stream) {
+    tasks.push_back(machine.executor.Spawn("stream", [&, key = "stream-" + std::to_string(stream)] {
       for (int round = 0; round < rounds; ++round) {
         MustBeOk(store.Put(key, payload));
         MustBeOk(store.Get(key).status());
@@ -58,7 +58,7 @@ double BytesPerSecond(Machine& machine, ObjectStore& store, size_t bytes) {
     }));
   }
   tasks.clear();  // joins
-  return 2.0 * kLanes * rounds * static_cast<double>(bytes) /
+  return 2.0 * kStreams * rounds * static_cast<double>(bytes) /
          ToSeconds(machine.clock.Now() - begin);
 }
 

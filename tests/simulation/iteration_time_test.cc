@@ -218,8 +218,8 @@ INSTANTIATE_TEST_SUITE_P(Plans, IterationTime,
                                          std::tuple(std::vector<int>{1, 2, 4, 8}, 5, 1),
                                          std::tuple(std::vector<int>{1, 4}, 4, 2)));
 
-// Pulls that wait for one of the four lanes of their pool find their objects at once, and must not
-// make the others ask too early: K > 4 weights at a worker, fan-in x shards > 4 gradients at a
+// Pulls that wait for one of the four threads of their pool find their objects at once, and must
+// not make the others ask too early: K > 4 weights at a worker, fan-in x shards > 4 gradients at a
 // server.
 class Misses : public testing::TestWithParam<std::tuple<std::vector<int>, int, double>> {};
 

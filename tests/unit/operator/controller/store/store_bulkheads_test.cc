@@ -22,12 +22,12 @@ constexpr Duration kHang = std::chrono::seconds(60);
 
 TEST(StoreBulkheads, ALaneHasAFewTasksAndBeginsItsWorkInOrder) {
   InVirtualTime([](Runtime& runtime) {
-    StoreBulkheads lanes(runtime.executor, {.of_a_store = 3, .crowded = 64, .of_all = 256});
+    StoreBulkheads bulkheads(runtime.executor, {.of_a_store = 3, .crowded = 64, .of_all = 256});
     std::vector<int> begun;
     int under_way = 0;
     int most = 0;
     for (int i = 0; i < 10; ++i) {
-      lanes.Run({"team", "store"}, [&, i] {
+      bulkheads.Run({"team", "store"}, [&, i] {
         begun.push_back(i);
         most = std::max(most, ++under_way);
         runtime.clock.SleepFor(std::chrono::seconds(1));
@@ -44,16 +44,16 @@ TEST(StoreBulkheads, ALaneHasAFewTasksAndBeginsItsWorkInOrder) {
 
 TEST(StoreBulkheads, StoresThatHangTakeOneTaskEachOnceManyAreBusy) {
   InVirtualTime([](Runtime& runtime) {
-    StoreBulkheads lanes(runtime.executor, {.of_a_store = 4, .crowded = 8, .of_all = 18});
+    StoreBulkheads bulkheads(runtime.executor, {.of_a_store = 4, .crowded = 8, .of_all = 18});
     for (int bulkhead = 0; bulkhead < 10; ++bulkhead) {
       for (int i = 0; i < 4; ++i) {
-        lanes.Run({"team", "hangs-" + std::to_string(bulkhead)},
-                  [&] { runtime.clock.SleepFor(kHang); });
+        bulkheads.Run({"team", "hangs-" + std::to_string(bulkhead)},
+                      [&] { runtime.clock.SleepFor(kHang); });
       }
     }
     const Instant begin = runtime.clock.Now();
     std::optional<Duration> waited;
-    lanes.Run({"team", "answers"}, [&] { waited = runtime.clock.Now() - begin; });
+    bulkheads.Run({"team", "answers"}, [&] { waited = runtime.clock.Now() - begin; });
     runtime.clock.SleepFor(std::chrono::milliseconds(1));
     ASSERT_TRUE(waited.has_value()) << "no task was left";
     EXPECT_LT(*waited, std::chrono::milliseconds(1));
@@ -62,11 +62,11 @@ TEST(StoreBulkheads, StoresThatHangTakeOneTaskEachOnceManyAreBusy) {
 
 TEST(StoreBulkheads, HoweverManyStoresOfANamespaceHangOthersHaveTasks) {
   InVirtualTime([](Runtime& runtime) {
-    StoreBulkheads lanes(runtime.executor,
-                         {.of_a_store = 4, .of_a_namespace = 8, .crowded = 4, .of_all = 16});
+    StoreBulkheads bulkheads(runtime.executor,
+                             {.of_a_store = 4, .of_a_namespace = 8, .crowded = 4, .of_all = 16});
     int hanging = 0;
     for (int bulkhead = 0; bulkhead < 100; ++bulkhead) {
-      lanes.Run({"mallory", "hangs-" + std::to_string(bulkhead)}, [&] {
+      bulkheads.Run({"mallory", "hangs-" + std::to_string(bulkhead)}, [&] {
         ++hanging;
         runtime.clock.SleepFor(kHang);
       });
@@ -75,7 +75,7 @@ TEST(StoreBulkheads, HoweverManyStoresOfANamespaceHangOthersHaveTasks) {
     EXPECT_EQ(hanging, 8);
     int served = 0;
     for (int i = 0; i < 8; ++i) {
-      lanes.Run({"team", "store-" + std::to_string(i)}, [&] { ++served; });
+      bulkheads.Run({"team", "store-" + std::to_string(i)}, [&] { ++served; });
     }
     runtime.clock.SleepFor(std::chrono::milliseconds(1));
     EXPECT_EQ(served, 8);
@@ -87,11 +87,11 @@ TEST(StoreBulkheads, HoweverManyStoresOfANamespaceHangOthersHaveTasks) {
 
 TEST(StoreBulkheads, NamespacesTakeTurns) {
   InVirtualTime([](Runtime& runtime) {
-    StoreBulkheads lanes(runtime.executor,
-                         {.of_a_store = 1, .of_a_namespace = 8, .crowded = 1, .of_all = 2});
+    StoreBulkheads bulkheads(runtime.executor,
+                             {.of_a_store = 1, .of_a_namespace = 8, .crowded = 1, .of_all = 2});
     std::vector<std::string> begun;
     const auto run = [&](const std::string& namespace_name, const std::string& store) {
-      lanes.Run({namespace_name, store}, [&begun, &runtime, namespace_name] {
+      bulkheads.Run({namespace_name, store}, [&begun, &runtime, namespace_name] {
         begun.push_back(namespace_name);
         runtime.clock.SleepFor(std::chrono::seconds(1));
       });
@@ -110,19 +110,19 @@ TEST(StoreBulkheads, CloseEndsWhatIsUnderWayAndDropsWhatWaits) {
   InVirtualTime([](Runtime& runtime) {
     int begun = 0;
     int ended = 0;
-    StoreBulkheads lanes(runtime.executor, {.of_a_store = 1, .crowded = 2, .of_all = 2});
+    StoreBulkheads bulkheads(runtime.executor, {.of_a_store = 1, .crowded = 2, .of_all = 2});
     for (int i = 0; i < 3; ++i) {
-      lanes.Run({"team", "store"}, [&] {
+      bulkheads.Run({"team", "store"}, [&] {
         ++begun;
         runtime.clock.SleepFor(std::chrono::seconds(1));
         ++ended;
       });
     }
     runtime.clock.SleepFor(std::chrono::milliseconds(1));
-    lanes.Close();
+    bulkheads.Close();
     EXPECT_EQ(begun, 1);
     EXPECT_EQ(ended, 1);
-    lanes.Run({"team", "store"}, [&] { ++begun; });
+    bulkheads.Run({"team", "store"}, [&] { ++begun; });
     runtime.clock.SleepFor(std::chrono::seconds(1));
     EXPECT_EQ(begun, 1);
   });
@@ -198,11 +198,11 @@ TEST(StoreBulkheads, ManyJobsOfOneHangingStoreDelayNoOtherJob) {
 
 TEST(StoreBulkheads, SettlingWaitsForWhatIsUnderWayAndNoLonger) {
   InVirtualTime([](Runtime& runtime) {
-    StoreBulkheads lanes(runtime.executor, {.of_a_store = 1, .crowded = 2, .of_all = 2});
+    StoreBulkheads bulkheads(runtime.executor, {.of_a_store = 1, .crowded = 2, .of_all = 2});
     const auto in = [&](int seconds) {
       return runtime.clock.Now() + std::chrono::seconds(seconds);
     };
-    EXPECT_TRUE(lanes.Settle(in(1))) << "nothing is under way";
+    EXPECT_TRUE(bulkheads.Settle(in(1))) << "nothing is under way";
     StoreBulkheads busy(runtime.executor, {.of_a_store = 1, .crowded = 2, .of_all = 2});
     int begun = 0;
     for (int i = 0; i < 2; ++i) {
