@@ -30,8 +30,6 @@ namespace {
 constexpr size_t kRecordBytes = size_t{16} << 10;
 constexpr size_t kMostPieces = 64;  // of one call of sendmsg
 
-Status SystemError(int error) { return UnavailableError(std::strerror(error)); }
-
 bool MustWait(int error) { return error == EAGAIN || error == EWOULDBLOCK || error == EINTR; }
 
 // OpenSSL's own BIO of a socket raises SIGPIPE where the peer has closed.
@@ -84,18 +82,18 @@ Result<Addresses> Resolve(const Endpoint& endpoint) {
   addrinfo* found = nullptr;
   const int error = getaddrinfo(endpoint.host.c_str(),
                                 std::to_string(endpoint.PortOrUsual()).c_str(), &hints, &found);
-  if (error != 0) return UnavailableError(gai_strerror(error));
+  if (error != 0) return NoAnswer(endpoint.Text(), gai_strerror(error));
   return Addresses(found);
 }
 
-Status ConnectTo(int fd, const addrinfo& address, RequestTime& time) {
+Status ConnectTo(int fd, const addrinfo& address, const std::string& origin, RequestTime& time) {
   if (connect(fd, address.ai_addr, address.ai_addrlen) == 0) return OkStatus();
-  if (errno != EINPROGRESS) return SystemError(errno);
+  if (errno != EINPROGRESS) return NoAnswer(origin, std::strerror(errno));
   LDNN_RETURN_IF_ERROR(time.Await(fd, POLLOUT));
   int error = 0;
   socklen_t size = sizeof error;
   getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size);
-  return error == 0 ? OkStatus() : SystemError(error);
+  return error == 0 ? OkStatus() : NoAnswer(origin, std::strerror(error));
 }
 
 }  // namespace
@@ -103,16 +101,17 @@ Status ConnectTo(int fd, const addrinfo& address, RequestTime& time) {
 Result<std::unique_ptr<ClientSocket>> ClientSocket::Connect(const Endpoint& endpoint,
                                                             RequestTime& time) {
   LDNN_ASSIGN_OR_RETURN(const Addresses addresses, Resolve(endpoint));
-  Status status = UnavailableError("the host has no address");
+  const std::string origin = endpoint.Text();
+  Status status = NoAnswer(origin, "the host has no address");
   for (const addrinfo* one = addresses.get(); one != nullptr; one = one->ai_next) {
     const int fd =
         socket(one->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, one->ai_protocol);
     if (fd < 0) {
-      status = SystemError(errno);
+      status = NoAnswer(origin, std::strerror(errno));
       continue;
     }
-    std::unique_ptr<ClientSocket> made(new ClientSocket(fd));
-    status = ConnectTo(fd, *one, time);
+    std::unique_ptr<ClientSocket> made(new ClientSocket(fd, origin));
+    status = ConnectTo(fd, *one, origin, time);
     if (status.ok()) {
       // The last piece of a request must not wait for the answer to the one before.
       const int on = 1;
@@ -129,6 +128,8 @@ ClientSocket::~ClientSocket() {
   close(fd_);
 }
 
+Status ClientSocket::Broken(const std::string& why) const { return NoAnswer(origin_, why); }
+
 Status ClientSocket::AwaitTls(int result, RequestTime& time) {
   switch (SSL_get_error(tls_, result)) {
     case SSL_ERROR_WANT_READ:
@@ -136,16 +137,15 @@ Status ClientSocket::AwaitTls(int result, RequestTime& time) {
     case SSL_ERROR_WANT_WRITE:
       return time.Await(fd_, POLLOUT);
     case SSL_ERROR_SYSCALL:
-      return errno == 0 ? UnavailableError("the connection was cut") : SystemError(errno);
+      return Broken(errno == 0 ? "the connection was cut" : std::strerror(errno));
     default: {
       const char* const text = ERR_reason_error_string(ERR_peek_last_error());
-      return UnavailableError(text == nullptr ? "the connection was cut" : text);
+      return Broken(text == nullptr ? "the connection was cut" : text);
     }
   }
 }
 
-Status ClientSocket::StartTls(ssl_ctx_st* context, const std::string& name,
-                              const std::string& origin, RequestTime& time) {
+Status ClientSocket::StartTls(ssl_ctx_st* context, const std::string& name, RequestTime& time) {
   tls_ = SSL_new(context);
   LDNN_CHECK(tls_ != nullptr, "OpenSSL has no memory");
   BIO* const bio = NewBio(&fd_);
@@ -167,7 +167,7 @@ Status ClientSocket::StartTls(ssl_ctx_st* context, const std::string& name,
     ERR_clear_error();
     const int result = SSL_connect(tls_);
     if (result == 1) return OkStatus();
-    if (SSL_get_error(tls_, result) == SSL_ERROR_SSL) return TlsFailed(origin, ERR_peek_error());
+    if (SSL_get_error(tls_, result) == SSL_ERROR_SSL) return TlsFailed(origin_, ERR_peek_error());
     LDNN_RETURN_IF_ERROR(AwaitTls(result, time));
   }
 }
@@ -183,7 +183,7 @@ Status ClientSocket::WritePlain(std::span<const ByteView> pieces, RequestTime& t
     message.msg_iovlen = std::min(left.size() - next, kMostPieces);
     const ssize_t result = sendmsg(fd_, &message, MSG_NOSIGNAL);
     if (result < 0) {
-      if (!MustWait(errno)) return SystemError(errno);
+      if (!MustWait(errno)) return Broken(std::strerror(errno));
       LDNN_RETURN_IF_ERROR(time.Await(fd_, POLLOUT));
       continue;
     }
@@ -250,7 +250,7 @@ Result<size_t> ClientSocket::Read(MutableByteView target, RequestTime& time) {
   for (;;) {
     const ssize_t got = recv(fd_, target.data(), target.size(), 0);
     if (got >= 0) return static_cast<size_t>(got);
-    if (!MustWait(errno)) return SystemError(errno);
+    if (!MustWait(errno)) return Broken(std::strerror(errno));
     LDNN_RETURN_IF_ERROR(time.Await(fd_, POLLIN));
   }
 }

@@ -6,6 +6,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "common/base/bytes.h"
 #include "common/base/endpoint.h"
@@ -19,7 +20,7 @@ namespace lambdadnn {
 
 class ClientSocket {
  public:
-  // Tries the host's addresses one after another. kUnavailable, in the system's words. Looking a
+  // Tries the host's addresses one after another. Errors name the endpoint. Looking a
   // name up takes as long as the system's resolver does, and is not cancelled.
   static Result<std::unique_ptr<ClientSocket>> Connect(const Endpoint& endpoint, RequestTime& time);
   ~ClientSocket();
@@ -27,9 +28,8 @@ class ClientSocket {
   ClientSocket& operator=(const ClientSocket&) = delete;
 
   // `name`: what the server's certificate must hold, a DNS name or an address; empty = any
-  // certificate will do. `origin` for messages. `context` outlives this.
-  Status StartTls(ssl_ctx_st* context, const std::string& name, const std::string& origin,
-                  RequestTime& time);
+  // certificate will do. `context` outlives this.
+  Status StartTls(ssl_ctx_st* context, const std::string& name, RequestTime& time);
 
   // All pieces. kUnavailable when the peer takes no more.
   Status Write(std::span<const ByteView> pieces, RequestTime& time);
@@ -37,9 +37,11 @@ class ClientSocket {
   Result<size_t> Read(MutableByteView target, RequestTime& time);
   // Whether the peer, as far as is known here, has neither ended the connection nor sent anything.
   bool IsIdle() const;
+  // kUnavailable: no answer from this server, and why.
+  Status Broken(const std::string& why) const;
 
  private:
-  explicit ClientSocket(int fd) : fd_(fd) {}
+  ClientSocket(int fd, std::string origin) : fd_(fd), origin_(std::move(origin)) {}
   Status WritePlain(std::span<const ByteView> pieces, RequestTime& time);
   Status WriteTls(ByteView bytes, RequestTime& time);
   Result<size_t> ReadTls(MutableByteView target, RequestTime& time);
@@ -47,6 +49,7 @@ class ClientSocket {
   Status AwaitTls(int result, RequestTime& time);
 
   const int fd_;
+  const std::string origin_;  // for messages
   ssl_st* tls_ = nullptr;
 };
 

@@ -125,7 +125,7 @@ class AnswerReader {
       if (error == http::error::need_more) {
         LDNN_RETURN_IF_ERROR(Fill());
       } else if (error) {
-        return UnavailableError("what it sent is no answer of HTTP: " + error.message());
+        return socket_.Broken("what it sent is no answer of HTTP: " + error.message());
       }
     }
     return OkStatus();
@@ -136,7 +136,7 @@ class AnswerReader {
     const auto room = buffer_.prepare(kReadBytes);
     LDNN_ASSIGN_OR_RETURN(const size_t got,
                           socket_.Read({static_cast<std::byte*>(room.data()), room.size()}, time_));
-    if (got == 0) return UnavailableError("it ended the connection");
+    if (got == 0) return socket_.Broken("it ended the connection");
     begun_ = true;
     buffer_.commit(got);
     return OkStatus();
@@ -221,7 +221,7 @@ class AnswerReader {
       const size_t produced = piece.size() - target.size;
       if (produced > 0 && !Take(ByteView(piece).first(produced), &status)) return status;
       if (error && error != http::error::need_more && error != http::error::need_buffer) {
-        return UnavailableError("what it sent is no answer of HTTP: " + error.message());
+        return socket_.Broken("what it sent is no answer of HTTP: " + error.message());
       }
       if (used > 0 || parser_->is_done()) continue;
       const Status filled = Fill();
@@ -293,17 +293,14 @@ SSL_CTX* DataTransport::TlsContext() {
 }
 
 Result<Connection> DataTransport::Connect(const Url& url, RequestTime& time) {
-  Result<std::unique_ptr<ClientSocket>> socket = ClientSocket::Connect(url.endpoint, time);
-  if (!socket.ok()) {
-    LDNN_RETURN_IF_ERROR(time.Check());
-    return NoAnswer(url.origin, socket.status().message());
-  }
+  LDNN_ASSIGN_OR_RETURN(std::unique_ptr<ClientSocket> socket,
+                        ClientSocket::Connect(url.endpoint, time));
   if (url.endpoint.IsTls()) {
     std::string name = options_.server_name.empty() ? url.endpoint.host : options_.server_name;
     if (options_.insecure_skip_verify) name.clear();
-    LDNN_RETURN_IF_ERROR((*socket)->StartTls(TlsContext(), name, url.origin, time));
+    LDNN_RETURN_IF_ERROR(socket->StartTls(TlsContext(), name, time));
   }
-  return Connection{.socket = *std::move(socket), .last_used = {}};
+  return Connection{.socket = std::move(socket), .last_used = {}};
 }
 
 Result<Connection> DataTransport::Take(const Url& url, RequestTime& time) {

@@ -140,6 +140,7 @@ TEST_P(HttpTransportTest, CutAnswersAreUnavailableNeverShort) {
     RawServer server({AnswerWith(cut)});
     const Result<HttpResponse> response = Send(Make("GET", server.Url()));
     EXPECT_EQ(response.status().code(), StatusCode::kUnavailable) << cut;
+    EXPECT_THAT(response.status().message(), HasSubstr(server.Url().substr(0, 16))) << cut;
   }
 }
 
