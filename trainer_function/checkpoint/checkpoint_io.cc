@@ -59,23 +59,31 @@ Result<CheckpointPart> ReadPartHeader(const RoleContext& context, int64_t iterat
   return CheckpointPart{shard, elements, info.size, header.payload_xxh3};
 }
 
-// Whether a writer of this revision and incarnation may delete that checkpoint. Never a newer one:
-// a function that was cut off and returns late must not touch its successors' state.
-bool MayPrune(const RoleContext& context, const CheckpointReference& other) {
-  return other.plan_revision <= context.request.plan.revision &&
-         other.incarnation <= context.request.incarnation;
+// Whether a function of an older plan wrote `other` beyond the iteration from which this plan
+// holds.
+bool IsOffTheWay(const SliceRequest& request, const CheckpointReference& other) {
+  return other.plan_revision < request.plan.revision &&
+         other.iteration > request.plan.first_iteration;
 }
 
-// A checkpoint that a function of an older plan wrote beyond the iteration from which this plan
-// holds: nobody may start from it. Or one of an earlier incarnation at or beyond what this one has
-// just written: had it been readable, this incarnation would have begun there. Damaged ones must
-// not take the place of those that are kept.
+// Whether a writer of this revision and incarnation may delete that checkpoint. Never a newer one:
+// a function that was cut off and returns late must not touch its successors' state. Nor one off
+// this plan's way as long as the plan has no checkpoint of its own: if its functions are lost
+// before they write one, the next plan begins there, and theirs counts for nothing.
+bool MayPrune(const RoleContext& context, const CheckpointReference& other) {
+  const SliceRequest& request = context.request;
+  const bool goes_on =
+      request.start.has_value() && request.start->plan_revision == request.plan.revision;
+  return other.plan_revision <= request.plan.revision && other.incarnation <= request.incarnation &&
+         (goes_on || !IsOffTheWay(request, other));
+}
+
+// A checkpoint off this plan's way: functions of this plan never start from it. Or one of an
+// earlier incarnation at or beyond what this one has just written: had it been readable, this
+// incarnation would have begun there. Damaged ones must not take the place of those that are kept.
 bool IsWorthless(const RoleContext& context, int64_t written, const CheckpointReference& other) {
   const SliceRequest& request = context.request;
-  if (other.plan_revision < request.plan.revision &&
-      other.iteration > request.plan.first_iteration) {
-    return true;
-  }
+  if (IsOffTheWay(request, other)) return true;
   const bool read_by_others = request.start.has_value() && other == *request.start;
   return other.incarnation < request.incarnation && other.iteration >= written && !read_by_others;
 }

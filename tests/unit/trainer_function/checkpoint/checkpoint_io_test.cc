@@ -216,6 +216,23 @@ TEST_F(CheckpointIo, TheStartIsNotDeletedUnderThoseWhoStillReadIt) {
   EXPECT_EQ(Iterations(), (std::vector<int64_t>{10, 10}));
 }
 
+// Functions of plan 1 that were cut off complete 8 after plan 2 has begun at 0. If those of plan 2
+// are lost, plan 3 begins at 8, also when they are only cut off and complete 9.
+TEST_F(CheckpointIo, ANewPlanLeavesALaterCheckpointOfTheOldOneUntilItHasOneOfItsOwn) {
+  request_.checkpoint_keep = 1;
+  ASSERT_TRUE(WriteAll(8).ok());
+  request_.plan.revision = 2;
+  request_.incarnation = 1;
+  request_.start = CheckpointReference{"p", 0, 1, 0};
+  for (const int64_t iteration : {5, 9}) ASSERT_TRUE(WriteAll(iteration).ok());
+  EXPECT_EQ(Iterations(), (std::vector<int64_t>{9, 8}));
+
+  request_.incarnation = 2;
+  request_.start = CheckpointReference{"p", 9, 2, 1};
+  ASSERT_TRUE(WriteAll(12).ok());
+  EXPECT_EQ(Iterations(), (std::vector<int64_t>{12}));
+}
+
 // The process dies before or after any operation of the store: complete or absent, never between.
 TEST_F(CheckpointIo, IsCompleteOrAbsentWhereverTheWriterDies) {
   ASSERT_TRUE(WriteAll(10).ok());
