@@ -85,6 +85,7 @@ Result<S3Options> S3OptionsOf(const StoreConfig& config, const std::string& buck
   options.bucket = bucket;
   options.region = config.region;
   options.path_style = config.path_style;
+  options.sign_payload = config.sign_payload;
   options.credentials = config.credentials;
   LDNN_RETURN_IF_ERROR(options.Validate());
   return options;

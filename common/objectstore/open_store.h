@@ -22,7 +22,8 @@ struct StoreConfig {
   std::string endpoint;  // "https://host:port"; empty = AWS's for the region
   std::string region = "us-east-1";
   bool path_style = true;
-  std::string ca_file;  // PEM; with both empty the system's
+  bool sign_payload = true;  // over plain HTTP; S3Options
+  std::string ca_file;       // PEM; with both empty the system's
   std::string ca_pem;
   StoreCredentials credentials;
   double request_timeout_seconds = 30;

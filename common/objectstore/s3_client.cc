@@ -107,7 +107,8 @@ Result<HttpResponse> S3Client::Send(const S3Call& call) {
 }
 
 Result<HttpResponse> S3Client::SendSigned(const S3Call& call, WallTime at) {
-  const bool tls = at_.scheme == "https";
+  const bool hashed = options_.sign_payload && at_.scheme != "https";
+  const bool unsigned_body = !hashed && !call.body.empty();
   std::string host = at_.HostField();
   std::string path = "/";
   if (options_.path_style) {
@@ -118,14 +119,12 @@ Result<HttpResponse> S3Client::SendSigned(const S3Call& call, WallTime at) {
   path += PercentEncode(call.key, "/");
   const std::string timestamp = AmzTimestamp(at);
 
-  SigV4Request signed_request{.method = call.method,
-                              .path = path,
-                              .query = call.query,
-                              .fields = call.fields,
-                              // TLS protects the payload, so it is not hashed.
-                              .payload_hash = tls && !call.body.empty()
-                                                  ? std::string(kUnsignedPayload)
-                                                  : Sha256Hex(call.body)};
+  SigV4Request signed_request{
+      .method = call.method,
+      .path = path,
+      .query = call.query,
+      .fields = call.fields,
+      .payload_hash = unsigned_body ? std::string(kUnsignedPayload) : Sha256Hex(call.body)};
   HttpFields& fields = signed_request.fields;
   fields.emplace_back("host", host);
   fields.emplace_back("x-amz-content-sha256", signed_request.payload_hash);

@@ -45,6 +45,9 @@ struct S3Options {
   std::string bucket;
   std::string region = "us-east-1";
   bool path_style = true;  // endpoint/bucket/key instead of bucket.endpoint/key
+  // Over plain HTTP, bodies of PUTs are hashed (SHA-256) and the hash is signed, so that nobody on
+  // the way can change them. Over TLS nobody can, and they never are.
+  bool sign_payload = true;
   StoreCredentials credentials;
   // Larger objects go up in parts of this size. S3 wants 5 MiB to 5 GiB.
   uint64_t part_bytes = uint64_t{32} << 20;

@@ -70,7 +70,8 @@ struct StoreReference {
   std::string endpoint;
   std::string region;
   bool path_style = true;
-  std::string prefix;  // "<root>/<namespace>/<job id>", no trailing '/'
+  bool sign_payload = true;  // over plain HTTP
+  std::string prefix;        // "<root>/<namespace>/<job id>", no trailing '/'
 };
 
 // A checkpoint by name: everything needed to find its manifest (protocol/object_keys.h).
@@ -201,9 +202,9 @@ struct SliceRecord {
   // CPU time:
   // startCpuSeconds, loadCpuSecondsPerSample, stepCpuSeconds, iterationCpuSeconds,
   // finishCpuSeconds, pushCpuSeconds, pushCpuSecondsPerByte, pullCpuSeconds, pullCpuSecondsPerByte,
-  // disturbedCpuSeconds, updateCpuSecondsPerByte, serverIterationCpuSeconds, serverShardCpuSeconds,
-  // serverChildCpuSeconds, serverCpuSecondsPerByte, serverChildCpuSecondsPerByte (docs/theory.md,
-  // section 3).
+  // missCpuSeconds, disturbedCpuSeconds, updateCpuSecondsPerByte, serverIterationCpuSeconds,
+  // serverShardCpuSeconds, serverChildCpuSeconds, serverCpuSecondsPerByte,
+  // serverChildCpuSecondsPerByte (docs/theory.md, section 3).
   std::map<std::string, double> metrics;
   // Role profile: seconds of a step, the mean of so many that there are a few dozen entries.
   std::vector<double> profile_iteration_seconds;

@@ -255,6 +255,7 @@ Json StoreToJson(const StoreReference& store) {
           {"endpoint", store.endpoint},
           {"region", store.region},
           {"pathStyle", store.path_style},
+          {"signPayload", store.sign_payload},
           {"prefix", store.prefix}};
 }
 
@@ -265,6 +266,7 @@ void ReadStore(const Json& json, const std::string& path, StoreReference* out,
   reader.Optional("endpoint", &out->endpoint);
   reader.Optional("region", &out->region);
   reader.Optional("pathStyle", &out->path_style);
+  reader.Optional("signPayload", &out->sign_payload);
   reader.Required("prefix", &out->prefix);
   reader.Finish();
 }

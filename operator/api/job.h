@@ -142,6 +142,7 @@ struct ObjectStoreSpec {
   std::string prefix;
   std::string region = "us-east-1";
   bool path_style = true;
+  bool sign_payload = true;  // over plain HTTP
   std::string credentials_secret;
   std::string ca_secret;
   friend bool operator==(const ObjectStoreSpec&, const ObjectStoreSpec&) = default;

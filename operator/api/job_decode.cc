@@ -125,6 +125,7 @@ ObjectStoreSpec DecodeObjectStore(const Json& json, Errors* errors) {
   reader.Optional("prefix", &store.prefix);
   reader.Optional("region", &store.region);
   reader.Optional("pathStyle", &store.path_style);
+  reader.Optional("signPayload", &store.sign_payload);
   SecretName(reader, "credentialsSecretRef", errors, &store.credentials_secret);
   SecretName(reader, "caSecretRef", errors, &store.ca_secret);
   reader.Finish();

@@ -175,7 +175,9 @@ Json EncodeAggregation(const AggregationSpec& aggregation) {
 }
 
 Json EncodeObjectStore(const ObjectStoreSpec& store) {
-  Json json = {{"region", store.region}, {"pathStyle", store.path_style}};
+  Json json = {{"region", store.region},
+               {"pathStyle", store.path_style},
+               {"signPayload", store.sign_payload}};
   PutText(&json, "uri", store.uri);
   PutText(&json, "endpoint", store.endpoint);
   PutText(&json, "bucket", store.bucket);

@@ -41,6 +41,7 @@ StoreReference MakeStoreReference(const Job& job) {
   store.endpoint = spec.endpoint;
   store.region = spec.region;
   store.path_style = spec.path_style;
+  store.sign_payload = spec.sign_payload;
   store.prefix = JobPrefix(job);
   return store;
 }

@@ -113,6 +113,7 @@ TenantRules TenantRulesOf(const OperatorOptions& options) {
   const StoreReference own = OwnStoreReference(options.store);
   rules.region = own.region;
   rules.path_style = own.path_style;
+  rules.sign_payload = own.sign_payload;
   rules.readable = options.readable;
   rules.expose_operator_credentials = !options.require_job_credentials;
   rules.endpoints.refuse_loopback = CapabilitiesOf(options.backend).pods;

@@ -364,7 +364,7 @@ class Values(unittest.TestCase):
     def test_the_store_and_its_secret(self):
         values = {"objectStore": {"uri": "s3://b/p", "endpoint": "https://s3.example:9000",
                                   "existingSecret": "keys", "accessKeyKey": "id",
-                                  "caSecret": "ca", "pathStyle": False,
+                                  "caSecret": "ca", "pathStyle": False, "signPayload": False,
                                   "roleArn": "arn:aws:iam::1:role/r"}}
         operator = container(deployment(values))
         self.assertIn("--store=s3://b/p", operator["args"])
@@ -372,7 +372,7 @@ class Values(unittest.TestCase):
         variables = {each["name"]: each.get("value", each.get("valueFrom"))
                      for each in operator["env"]}
         self.assertEqual(variables["LAMBDADNN_S3_ENDPOINT"], "https://s3.example:9000")
-        self.assertEqual(variables["LAMBDADNN_S3_PATH_STYLE"], "false")
+        for style in ("PATH_STYLE", "SIGN_PAYLOAD"): self.assertEqual(variables[f"LAMBDADNN_S3_{style}"], "false")
         self.assertEqual(variables["LAMBDADNN_S3_ROLE_ARN"], "arn:aws:iam::1:role/r")
         # A volume, not the environment, so that another key reaches a running operator.
         folder = variables["LAMBDADNN_S3_CREDENTIALS_DIR"]

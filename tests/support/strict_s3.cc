@@ -176,7 +176,8 @@ std::optional<HttpResponse> StrictS3::CheckSignature(const StrictS3Request& requ
   if (FindField(request.fields, "x-amz-security-token") != options_.credentials.session_token) {
     return Error(400, "InvalidToken", "the session token is wrong");
   }
-  if (payload_hash != Sha256Hex(request.body)) {
+  const bool hashed = !options_.unsigned_payload || request.body.empty();
+  if (payload_hash != (hashed ? Sha256Hex(request.body) : std::string(kUnsignedPayload))) {
     return Violation(400, "XAmzContentSHA256Mismatch", "the payload's hash is " + payload_hash);
   }
   const std::vector<std::string> names = Split(PartOf(authorization, "SignedHeaders"), ';');

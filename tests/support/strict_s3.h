@@ -23,6 +23,7 @@ struct StrictS3Options {
   StoreCredentials credentials{.access_key = "access", .secret_key = "secret", .session_token = ""};
   size_t max_list_page = 2;  // whatever the client asks for
   uint64_t min_part_bytes = 5 << 20;
+  bool unsigned_payload = false;  // no body is hashed; else all are
   bool has_batch_delete = true;
 };
 

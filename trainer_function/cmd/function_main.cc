@@ -122,6 +122,7 @@ StoreConfig StoreConfigOf(const SliceCredentials& credentials, const std::string
   config.endpoint = GetEnvironment("LAMBDADNN_S3_ENDPOINT").value_or("");
   config.region = GetEnvironment("LAMBDADNN_S3_REGION").value_or(config.region);
   config.path_style = GetEnvironment("LAMBDADNN_S3_PATH_STYLE").value_or("true") != "false";
+  config.sign_payload = GetEnvironment("LAMBDADNN_S3_SIGN_PAYLOAD").value_or("true") != "false";
   config.ca_file = GetEnvironment("LAMBDADNN_S3_CA_FILE").value_or("");
   config.ca_pem = GetEnvironment("LAMBDADNN_S3_CA_PEM").value_or("");
   config.credentials = credentials.Now();
@@ -139,6 +140,7 @@ void AddStores(Runtime& runtime, SliceCredentials& credentials, SliceEnvironment
       config.path_style = reference.path_style;
     }
     if (!reference.region.empty()) config.region = reference.region;
+    config.sign_payload = reference.sign_payload;
     return OpenPlainStore(config, runtime);
   };
   environment.open_dataset = [&runtime, &credentials](const DatasetConfig& dataset) {

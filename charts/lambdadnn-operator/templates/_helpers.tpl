@@ -235,6 +235,8 @@ allowedEndpoints: []
   value: {{ .Values.objectStore.region | quote }}
 - name: LAMBDADNN_S3_PATH_STYLE
   value: {{ .Values.objectStore.pathStyle | quote }}
+- name: LAMBDADNN_S3_SIGN_PAYLOAD
+  value: {{ .Values.objectStore.signPayload | quote }}
 {{- if include "lambdadnn.storeSecret" . }}
 - name: LAMBDADNN_S3_CREDENTIALS_DIR
   value: /etc/lambdadnn/store-credentials

@@ -30,6 +30,7 @@ Result<std::unique_ptr<ObjectStore>> OpenStoreOfJob(KubeClient& kube, Runtime& r
     reference.uri = own.uri;
     reference.region = own.region;
     reference.path_style = own.path_style;
+    reference.sign_payload = own.sign_payload;
     if (reference.uri.empty()) {
       return InvalidArgumentError("job " + job.metadata.name +
                                   " names no object store (spec.objectStore) and has no model: "

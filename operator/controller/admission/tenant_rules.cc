@@ -204,6 +204,7 @@ void UseOperatorStore(const TenantRules& rules, Job* job) {
   store.endpoint = rules.endpoint;
   store.region = rules.region;
   store.path_style = rules.path_style;
+  store.sign_payload = rules.sign_payload;
 }
 
 Status CheckReach(const TenantRules& rules, const Job& job) {

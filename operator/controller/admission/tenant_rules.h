@@ -27,6 +27,7 @@ struct TenantRules {
   std::string endpoint;
   std::string region = "us-east-1";
   bool path_style = true;
+  bool sign_payload = true;
   // Folders that jobs may read, in the operator's store or elsewhere at its endpoint. "{namespace}"
   // in one stands for the job's namespace.
   std::vector<std::string> readable;

@@ -81,6 +81,7 @@ StoreReference OwnStoreReference(const std::string& uri) {
   reference.uri = uri;
   reference.region = GetEnvironment("LAMBDADNN_S3_REGION").value_or(defaults.region);
   reference.path_style = GetEnvironment("LAMBDADNN_S3_PATH_STYLE").value_or("true") != "false";
+  reference.sign_payload = GetEnvironment("LAMBDADNN_S3_SIGN_PAYLOAD").value_or("true") != "false";
   return reference;
 }
 
@@ -94,8 +95,9 @@ std::map<std::string, std::string> StoreEnvironment(const std::string& ca_file) 
   if (!credentials.session_token.empty()) {
     environment["LAMBDADNN_S3_SESSION_TOKEN"] = credentials.session_token;
   }
-  for (const char* name : {"LAMBDADNN_S3_ENDPOINT", "LAMBDADNN_S3_REGION",
-                           "LAMBDADNN_S3_PATH_STYLE", "LAMBDADNN_S3_CA_FILE"}) {
+  for (const char* name :
+       {"LAMBDADNN_S3_ENDPOINT", "LAMBDADNN_S3_REGION", "LAMBDADNN_S3_PATH_STYLE",
+        "LAMBDADNN_S3_SIGN_PAYLOAD", "LAMBDADNN_S3_CA_FILE"}) {
     if (const auto value = GetEnvironment(name); value.has_value()) environment[name] = *value;
   }
   if (!ca_file.empty()) environment["LAMBDADNN_S3_CA_FILE"] = ca_file;
@@ -152,6 +154,7 @@ StoreConfig ConfigOf(const StoreReference& reference, const StoreSecrets& secret
                         : GetEnvironment("LAMBDADNN_S3_ENDPOINT").value_or("");
   config.region = reference.region;
   config.path_style = reference.path_style;
+  config.sign_payload = reference.sign_payload;
   config.ca_pem = secrets.ca_pem;
   if (config.ca_pem.empty()) {
     config.ca_file =

@@ -160,6 +160,18 @@ TEST_F(S3ObjectStoreTest, SessionTokenIsSentAndSigned) {
   EXPECT_THAT(server_->service().violations(), IsEmpty());
 }
 
+TEST_F(S3ObjectStoreTest, BodiesGoUnhashedWhereTheNetworkIsTrusted) {
+  Start({.unsigned_payload = true});
+  S3Options options = Options();
+  options.sign_payload = false;
+  const auto store = Open(options);
+  ASSERT_TRUE(store->Put("k", AsBytes("x")).ok());
+  EXPECT_EQ(AsText(store->Get("k").value()), "x");
+  EXPECT_TRUE(store->Delete("k").ok());
+  EXPECT_THAT(server_->service().violations(), IsEmpty());
+  EXPECT_FALSE(Open()->Put("k", AsBytes("x")).ok()) << "hashed unless told";
+}
+
 TEST_F(S3ObjectStoreTest, VirtualHostStyleNamesTheBucketInTheHost) {
   Start();
   S3Options options = Options();

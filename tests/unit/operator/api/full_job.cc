@@ -29,6 +29,7 @@ WorkloadProfile FullProfile() {
   profile.store_streams = {{1, 1e8}, {4, 2.5e8}};
   profile.store_deviation_seconds = 0.001;
   profile.transfer = {1e-4, 2e-9, 3e-5, 1.5e-9};
+  profile.miss = {0.002, 1e-4};
   profile.server = {4e-4, 1e-4, 3e-5, 1e-9, 3e-10};
   profile.worker_base_memory_mib = 120.5;
   profile.worker_bytes_per_sample = 40000;
@@ -107,7 +108,8 @@ JobSpec FullSpec() {
   spec.functions = {2, 16, 128, 3008, 64};
   spec.aggregation = {TransportKind::kObjectStore, Placement::kDedicated, 4, {1, 2}, 2, 256};
   spec.profile = FullProfile();
-  spec.object_store = {"file:///store", "https://minio:9000", "training", "team", "eu-west-1",
+  spec.object_store = {"file:///store", "https://minio:9000", "training",
+                       "team",          "eu-west-1",          false,
                        false,           "store-key",          "store-ca"};
   spec.checkpoint = {60, 5, "s3://old/checkpoint"};
   spec.backend = BackendKind::kKnative;

@@ -313,13 +313,17 @@ TEST(OwnStore, IsReachedAsTheEnvironmentSays) {
   EXPECT_EQ(reference.uri, "s3://models");
   EXPECT_EQ(reference.region, "us-east-1");
   EXPECT_TRUE(reference.path_style);
+  EXPECT_TRUE(reference.sign_payload);
   setenv("LAMBDADNN_S3_REGION", "eu-west-1", 1);
   setenv("LAMBDADNN_S3_PATH_STYLE", "false", 1);
+  setenv("LAMBDADNN_S3_SIGN_PAYLOAD", "false", 1);
   reference = OwnStoreReference("s3://models");
   EXPECT_EQ(reference.region, "eu-west-1");
   EXPECT_FALSE(reference.path_style);
+  EXPECT_FALSE(reference.sign_payload);
   unsetenv("LAMBDADNN_S3_REGION");
   unsetenv("LAMBDADNN_S3_PATH_STYLE");
+  unsetenv("LAMBDADNN_S3_SIGN_PAYLOAD");
 }
 
 // A job that names no Secret, with the operator's own credentials.
