@@ -30,8 +30,8 @@ struct RequestCount {
   friend bool operator==(const RequestCount&, const RequestCount&) = default;
 };
 
-// A consumer polls with a back-off that grows with the time waited (trainer_function/transport), so
-// an object is asked for in vain at most this often however long a slice waits for it.
+// A consumer polls with a back-off that grows with the time waited (poll_schedule.h), so an object
+// is asked for in vain at most this often however long a slice waits for it.
 inline constexpr int kMaxMissesPerObject = 128;
 
 // Header before the payload of every exchanged object; equals kObjectHeaderBytes of

@@ -23,6 +23,13 @@ struct TransferCpu {
   friend bool operator==(const TransferCpu&, const TransferCpu&) = default;
 };
 
+// Of one request for an object that is not there yet; zero = unknown, or none is ever sent.
+struct PollCost {
+  double seconds = 0;
+  double cpu_seconds = 0;
+  friend bool operator==(const PollCost&, const PollCost&) = default;
+};
+
 // CPU seconds of an iteration of a parameter server, with the waits for its children, as profiling
 // measures them of a root; all zero = unknown. The update and its optimizer are in them.
 struct ServerCpu {

@@ -82,6 +82,8 @@ constexpr ProfileNumber kProfileDecimals[] = {
     OfProfile<&Profile::transfer, &TransferCpu::pull_seconds>("pullCpuSeconds", Unit::kSeconds),
     OfProfile<&Profile::transfer, &TransferCpu::pull_seconds_per_byte>("pullCpuSecondsPerByte",
                                                                        Unit::kSeconds),
+    OfProfile<&Profile::miss, &PollCost::seconds>("missSeconds", Unit::kSeconds),
+    OfProfile<&Profile::miss, &PollCost::cpu_seconds>("missCpuSeconds", Unit::kSeconds),
     OfProfile<&Profile::server, &ServerCpu::iteration_seconds>("serverIterationCpuSeconds",
                                                                Unit::kSeconds),
     OfProfile<&Profile::server, &ServerCpu::shard_seconds>("serverShardCpuSeconds", Unit::kSeconds),

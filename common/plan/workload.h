@@ -55,6 +55,7 @@ struct WorkloadProfile {
   // CPU seconds: what a function of a fraction of a core takes several times as long for.
   double iteration_cpu_seconds = 0;        // of a step beside its samples
   TransferCpu transfer;                    // of exchanged objects
+  PollCost miss;                           // where the store gives no hints
   ServerCpu server;                        // of a parameter server
   double start_cpu_seconds = 0;            // of a worker's cold start
   double load_cpu_seconds_per_sample = 0;  // of reading and decoding the data set

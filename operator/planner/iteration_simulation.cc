@@ -6,6 +6,10 @@
 #include <cmath>
 #include <cstddef>
 #include <limits>
+#include <optional>
+
+#include "common/plan/iteration_time.h"
+#include "common/plan/poll_schedule.h"
 
 namespace lambdadnn {
 namespace {
@@ -40,6 +44,16 @@ double Spread(int index) {
 
 enum class Stage { kIdle, kStep, kPush, kPull, kMerge };
 
+// An object on its way through the store, and the questions for it.
+struct Awaited {
+  double since = 0;          // since when its reader waits
+  double ask_at = kNever;    // the next question
+  double comes_at = kNever;  // to the store
+  double found_at = kNever;  // by its reader
+  std::optional<Duration> last_miss = {};
+  ArrivalEstimate estimate = {};
+};
+
 struct Function {
   Stage stage = Stage::kIdle;
   double work = 0;  // CPU seconds left of this stage
@@ -48,8 +62,8 @@ struct Function {
   double most = 0;    // that can be kept
   double budget = 0;  // CPU seconds until the next refill
   double refill_at = 0;
-  // What this function pushed, on its way to its parent.
-  double arrives_at = kNever;
+  Awaited gradient;  // what this function pushed, on its way to its parent
+  Awaited weights;   // on their way to this worker
   int parent = -1;
   // Of a server.
   int level = 0;
@@ -81,6 +95,7 @@ class Simulation {
     const int warm_up = iterations_ / kWarmUpShare;
     double began = 0;
     for (int i = 0; i < workers_; ++i) BeginStep(functions_[At(i)]);
+    for (int i = workers_; i < count_; ++i) AwaitChildren(i);
     while (done_ < iterations_) {
       const int before = done_;
       Step();
@@ -101,6 +116,8 @@ class Simulation {
   void AddFunctions(const AggregationPlan& plan) {
     workers_ = std::min(plan.workers(), kMostWorkers);
     const int levels = std::min(plan.server_layers(), kMostLevels);
+    const double group_shards = static_cast<double>(plan.shards) / plan.spread;
+    miss_cpu_[0] = work_.miss.cpu_seconds * std::min(kRequestsInFlight, plan.shards);
     int below = workers_, first_below = 0;
     double real_demand = plan.workers() * (work_.step_cpu + work_.exchange.WorkerSeconds());
     double demand = workers_ * (work_.step_cpu + work_.exchange.WorkerSeconds());
@@ -125,7 +142,11 @@ class Simulation {
       }
       const int most_children = (below + width - 1) / width;
       // One simulated child stands for as many as the real server has more.
-      child_cpu_[At(level)] = work_.exchange.server_child * plan.FanIn(level) / most_children;
+      const double real_children = static_cast<double>(plan.FanIn(level)) / most_children;
+      child_cpu_[At(level)] = work_.exchange.server_child * real_children;
+      // A function has so many requests under way, whatever it waits for.
+      const double asked = std::min<double>(kRequestsInFlight, plan.FanIn(level) * group_shards);
+      miss_cpu_[At(level)] = work_.miss.cpu_seconds * asked / most_children;
       real_demand += plan.spread * (plan.Width(level - 1) * work_.exchange.server_child +
                                     plan.Width(level) * work_.exchange.server_push);
       demand += below * child_cpu_[At(level)] + width * work_.exchange.server_push;
@@ -159,10 +180,12 @@ class Simulation {
       running += functions_[At(i)].Runs() ? 1 : 0;
     }
     const double speed = running > 0 ? std::min(1.0, cores_ / running) : 1;
-    double next = weights_at_;
+    double next = kNever;
     for (int i = 0; i < count_; ++i) {
       const Function& function = functions_[At(i)];
-      next = std::min(next, function.arrives_at);
+      next = std::min(next, NextOf(function.weights, function));
+      next = std::min(next, NextOf(function.gradient, Reader(functions_[At(i)])));
+      if (function.IsStalled()) next = std::min(next, function.refill_at);
       if (function.stage == Stage::kIdle) continue;
       if (function.limited()) next = std::min(next, function.refill_at);
       if (!function.Runs()) continue;
@@ -170,6 +193,7 @@ class Simulation {
           function.limited() ? std::min(function.work, function.budget) : function.work;
       next = std::min(next, now_ + most / speed);
     }
+    next = std::max(next, now_);  // who was stalled asks late
     const double used = (next - now_) * speed;
     now_ = next;
     for (int i = 0; i < count_; ++i) {
@@ -180,13 +204,60 @@ class Simulation {
     }
     for (int i = 0; i < count_; ++i) {
       Function& function = functions_[At(i)];
-      if (function.arrives_at <= now_ + kNothing) Arrive(function);
+      if (IsFound(function.gradient, Reader(function))) Arrive(function);
+      if (IsFound(function.weights, function)) Begin(function, Stage::kPull);
       if (function.stage != Stage::kIdle && function.work <= kNothing) End(function);
     }
-    if (weights_at_ <= now_ + kNothing) {
-      weights_at_ = kNever;
-      for (int i = 0; i < workers_; ++i) Begin(functions_[At(i)], Stage::kPull);
+  }
+
+  // Of what a function pushed. The weights are read by the workers.
+  Function& Reader(Function& function) {
+    return function.parent < 0 ? function : functions_[At(function.parent)];
+  }
+
+  // Who is stalled cannot ask.
+  static double NextOf(const Awaited& awaited, const Function& reader) {
+    return std::min(awaited.found_at, reader.IsStalled() ? kNever : awaited.ask_at);
+  }
+
+  // From now on its reader waits for it.
+  void Await(Awaited& awaited) const {
+    if (work_.miss.seconds <= 0) return;
+    awaited.since = now_;
+    awaited.last_miss.reset();
+    awaited.ask_at = now_ + ToSeconds(awaited.estimate.FirstPoll());
+  }
+
+  // Half of a hop is the way into the store, the other half the one out of it.
+  void Send(Awaited& awaited, double longer) const {
+    if (work_.miss.seconds > 0) {
+      awaited.comes_at = now_ + work_.hop / 2 + longer;
+    } else {
+      awaited.found_at = now_ + work_.hop + longer;
     }
+  }
+
+  void Ask(Awaited& awaited, Function& reader) const {
+    const Duration asked = FromSeconds(now_ - awaited.since);
+    if (awaited.comes_at <= now_ + kNothing) {
+      awaited.estimate.Observe(awaited.last_miss, asked);
+      awaited.found_at = now_ + work_.hop / 2;
+      awaited.comes_at = awaited.ask_at = kNever;
+      return;
+    }
+    reader.budget -= miss_cpu_[At(reader.level)];
+    awaited.last_miss = asked;
+    const Duration gap =
+        NextPollGap(asked, awaited.estimate.expected(), FromSeconds(work_.miss.seconds));
+    awaited.ask_at = now_ + work_.miss.seconds + ToSeconds(gap);
+  }
+
+  // Whether its reader has it now, once.
+  bool IsFound(Awaited& awaited, Function& reader) const {
+    if (awaited.ask_at <= now_ + kNothing && !reader.IsStalled()) Ask(awaited, reader);
+    if (awaited.found_at > now_ + kNothing) return false;
+    awaited.found_at = kNever;
+    return true;
   }
 
   void Refill(Function& function) const {
@@ -225,7 +296,6 @@ class Simulation {
   }
 
   void Arrive(Function& child) {
-    child.arrives_at = kNever;
     Function& server = functions_[At(child.parent)];
     ++server.arrived;
     if (server.stage == Stage::kIdle) Begin(server, Stage::kMerge);
@@ -242,11 +312,7 @@ class Simulation {
         Begin(function, Stage::kPush);
         break;
       case Stage::kPush:
-        if (function.parent >= 0) {
-          function.arrives_at = now_ + work_.hop;
-        } else {
-          weights_at_ = now_ + work_.hop + work_.straggler;
-        }
+        EndPush(function);
         break;
       case Stage::kMerge:
         --function.arrived;
@@ -268,17 +334,32 @@ class Simulation {
     }
   }
 
+  void EndPush(Function& function) {
+    if (function.parent >= 0) {
+      Send(function.gradient, 0);
+    } else {
+      for (int i = 0; i < workers_; ++i) Send(functions_[At(i)].weights, work_.straggler);
+    }
+    if (function.level == 0) return Await(function.weights);
+    AwaitChildren(static_cast<int>(&function - functions_.data()));
+  }
+  void AwaitChildren(int server) {
+    for (int i = 0; i < server; ++i) {
+      if (functions_[At(i)].parent == server) Await(functions_[At(i)].gradient);
+    }
+  }
+
   const IterationWork& work_;
   const CpuLimits& limits_;
   double period_;
   double cores_ = kNever;
   int iterations_ = 0;
   std::array<double, kMostLevels + 1> child_cpu_{};
+  std::array<double, kMostLevels + 1> miss_cpu_{};  // of questions for one child, or the weights
   std::array<Function, kMostFunctions> functions_{};
   int count_ = 0;
   int workers_ = 0;
   double now_ = 0;
-  double weights_at_ = kNever;
   int pulled_ = 0;
   int done_ = 0;
 };

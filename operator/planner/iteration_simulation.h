@@ -25,6 +25,9 @@ struct IterationWork {
   // of servers, and one for the weights.
   double hop = 0;
   double straggler = 0;  // how much longer the slowest worker's hand-over takes than the mean
+  // Of the questions for an object that is not there yet (common/plan/poll_schedule.h); none
+  // without seconds.
+  PollCost miss = {};
 };
 
 struct CpuLimits {

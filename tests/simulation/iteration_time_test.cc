@@ -22,7 +22,7 @@ constexpr double kRequestSeconds = 0.01;
 constexpr double kBytesPerSecond = 4000;
 constexpr double kComputeSeconds = 0.5;
 // Consumers poll: at each hop they find an object up to an eighth of the waiting time after it came
-// (trainer_function/transport/poll_schedule.h); plans here have up to five hops.
+// (common/plan/poll_schedule.h); plans here have up to five hops.
 constexpr double kPollingShare = 0.25;
 // With hints: what the formula leaves out.
 constexpr double kHintedShare = 0.02;

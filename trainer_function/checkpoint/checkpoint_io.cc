@@ -5,8 +5,8 @@
 #include <array>
 #include <string>
 
+#include "common/plan/poll_schedule.h"
 #include "common/protocol/object_header.h"
-#include "trainer_function/transport/poll_schedule.h"
 
 namespace lambdadnn {
 namespace {

@@ -28,6 +28,8 @@ constexpr int kFewestTogether = 3;
 constexpr int kMostTogether = 8;
 constexpr double kTogetherSeconds = 0.3;
 constexpr int64_t kMostTogetherElements = 1 << 19;
+constexpr int kMissProbes = 12;
+constexpr double kMissPauseSeconds = 0.004;
 constexpr int kServerProbes = 5;
 // Objects of at least so many elements show what a byte costs; more of them show nothing new.
 constexpr int64_t kFewestElements = 1 << 16;
@@ -209,6 +211,32 @@ Result<double> ExchangeProbe::TimeDiscard() {
   return (environment_.cpu_seconds() - before) / kGarbageObjects;
 }
 
+// After a rest, as between two questions of a pull. A store that gives hints is not asked.
+Status ExchangeProbe::MeasureMisses() {
+  const std::string key = ExchangePrefix(context_.request.store.prefix) + "probe/" +
+                          context_.request.role().Name() + "-none";
+  if (context_.store.Watch(key) != nullptr) return OkStatus();
+  std::vector<double> seconds;
+  std::vector<double> cpu_seconds;
+  for (int i = 0; i < kMissProbes; ++i) {
+    context_.runtime.clock.SleepFor(FromSeconds(kMissPauseSeconds));
+    const double throttled = context_.phases.ThrottledSeconds();
+    const double cpu_before = environment_.cpu_seconds();
+    const Instant begin = context_.runtime.clock.Now();
+    const Status missed = context_.store.Get(key).status();
+    if (missed.code() != StatusCode::kNotFound)
+      return missed.ok() ? InternalError(key + " is there") : missed;
+    const double took = ToSeconds(context_.runtime.clock.Now() - begin);
+    cpu_seconds.push_back(environment_.cpu_seconds() - cpu_before);
+    if (context_.phases.ThrottledSeconds() <= throttled) seconds.push_back(took);
+    context_.pace();
+  }
+  if (seconds.empty()) return OkStatus();
+  record_.metrics["missSeconds"] = Median(seconds);
+  record_.metrics["missCpuSeconds"] = Median(cpu_seconds);
+  return OkStatus();
+}
+
 Result<std::vector<double>> ExchangeProbe::TimeHandOvers(int64_t elements) {
   Exchange exchange(*this, std::span<const float>(values_).first(static_cast<size_t>(elements)));
   // Who waits in training has waited as long as the exchange in the other direction takes: a store
@@ -310,6 +338,7 @@ Status ExchangeProbe::MeasureBesideNeighbour(double step_cpu_seconds,
     record_.metrics["storeBytesPerSecond"] = 2 * bytes / longer;
   }
   LDNN_RETURN_IF_ERROR(MeasureStreams(Mean(least)));
+  LDNN_RETURN_IF_ERROR(MeasureMisses());
   LDNN_ASSIGN_OR_RETURN(const Cpu small, TimeTransfers(1));
   LDNN_ASSIGN_OR_RETURN(const Cpu large, TimeTransfers(all));
   if (large.push <= 0) return OkStatus();  // no clock of CPU time

@@ -28,7 +28,8 @@ class ExchangeProbe {
   Status MeasureCheckpoint(int64_t parameters);
   // storeRequestSeconds, storeBytesPerSecond, storeDeviationSeconds: of objects that another task
   // waits for, as in training; StoreStreamsMetric of kProbedStreams: bytes a second of so many
-  // exchanges at once; push- and pullCpuSeconds(PerByte); and disturbedCpuSeconds: how much
+  // exchanges at once; push- and pullCpuSeconds(PerByte); missSeconds and missCpuSeconds, where the
+  // store gives no hints; and disturbedCpuSeconds: how much
   // longer a step takes with an exchange beside it, as in training, than both alone (they take each
   // other's caches). `step_cpu_seconds` = CPU time of a step.
   Status MeasureTransfers(double step_cpu_seconds, const std::function<Status()>& step);
@@ -48,6 +49,7 @@ class ExchangeProbe {
   Result<Cpu> TimeTransfers(int64_t elements);
   // CPU seconds of an object's share, when several are deleted together.
   Result<double> TimeDiscard();
+  Status MeasureMisses();
   // Seconds from the begin of a push to the end of the pull that waits for it, several times.
   Result<std::vector<double>> TimeHandOvers(int64_t elements);
   // Seconds of a round of so many exchanges at once, until the last object has arrived.

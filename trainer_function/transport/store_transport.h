@@ -10,9 +10,9 @@
 
 #include "common/base/runtime.h"
 #include "common/objectstore/object_store.h"
+#include "common/plan/poll_schedule.h"
 #include "common/protocol/object_keys.h"
 #include "trainer_function/transport/interrupt.h"
-#include "trainer_function/transport/poll_schedule.h"
 #include "trainer_function/transport/transport.h"
 
 namespace lambdadnn {

@@ -52,7 +52,7 @@ void SlowExchange(double factor, WorkloadProfile* profile, Platform* platform) {
         &profile->server.iteration_seconds, &profile->server.shard_seconds,
         &profile->server.child_seconds, &profile->server.seconds_per_byte,
         &profile->server.child_seconds_per_byte, &profile->update_cpu_seconds_per_byte,
-        &profile->store_deviation_seconds}) {
+        &profile->miss.seconds, &profile->miss.cpu_seconds, &profile->store_deviation_seconds}) {
     *seconds *= factor;
   }
   for (OptionalQuantity* const seconds :

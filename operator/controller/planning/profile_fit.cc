@@ -316,6 +316,7 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
   profile.transfer = {
       MedianMetric(samples, "pushCpuSeconds"), MedianMetric(samples, "pushCpuSecondsPerByte"),
       MedianMetric(samples, "pullCpuSeconds"), MedianMetric(samples, "pullCpuSecondsPerByte")};
+  profile.miss = {MedianMetric(samples, "missSeconds"), MedianMetric(samples, "missCpuSeconds")};
   profile.server = {MedianMetric(samples, "serverIterationCpuSeconds"),
                     MedianMetric(samples, "serverShardCpuSeconds"),
                     MedianMetric(samples, "serverChildCpuSeconds"),

@@ -85,6 +85,34 @@ TEST(IterationSimulation, AServersQuotaIsWaitedFor) {
   EXPECT_NEAR(simulated.compute_seconds, 0.001, 1e-9);
 }
 
+// Gaps between questions are at most 12 % of the time waited (common/plan/poll_schedule.h), and
+// there is one object in each direction.
+TEST(IterationSimulation, AnObjectIsThereFromTheNextQuestionOn) {
+  const IterationWork hints{.step_cpu = 0.1, .hop = 0.05};
+  IterationWork questions = hints;
+  questions.miss = {.seconds = 0.001};
+  const double at_once = SimulateIteration(PlanOf({1, 2}), hints, {}).seconds;
+  const double asked = SimulateIteration(PlanOf({1, 2}), questions, {}).seconds;
+  EXPECT_GT(asked, at_once);
+  EXPECT_LT(asked, at_once * 1.12);
+}
+
+TEST(IterationSimulation, QuestionsInVainTakeTheQuotaOfWhoAsks) {
+  CpuLimits limits;
+  limits.server_share = 0.1;
+  IterationWork work{.step_cpu = 0.02,
+                     .exchange = {.server_child = 0.001, .server_seconds = 0.004},
+                     .hop = 0.02,
+                     .miss = {.seconds = 0.001}};
+  const double free = SimulateIteration(PlanOf({1, 4}), work, limits).seconds;
+  work.miss.cpu_seconds = 0.0005;
+  const double dear = SimulateIteration(PlanOf({1, 4}), work, limits).seconds;
+  // At least one for each of four children, with a tenth of a core.
+  EXPECT_GT(dear, free + 4 * 0.0005);
+  work.miss.cpu_seconds = 1;  // asks once a period at most, and goes on
+  EXPECT_GT(SimulateIteration(PlanOf({1, 4}), work, limits).seconds, dear);
+}
+
 // Of two workers at the limit of their quota one is ahead: it waits, and computes at full speed
 // with what it has saved meanwhile; the other stalls. Formulas of means call all of it computing.
 TEST(IterationSimulation, WhoIsAheadWaitsAndWhoIsLateStalls) {

@@ -332,7 +332,8 @@ TEST_F(SliceServiceTest, AProfileMeasuresAndLeavesNothing) {
   EXPECT_EQ(record.metrics.at("testSamples"), static_cast<double>(job_.test_samples));
   for (const char* name :
        {"storeRequestSeconds", "storeDeviationSeconds", "mergeBytesPerSecond", "pushCpuSeconds",
-        "updateCpuSecondsPerByte", "checkpointSeconds", "restoreSeconds", "loadSeconds"})
+        "missSeconds", "missCpuSeconds", "updateCpuSecondsPerByte", "checkpointSeconds",
+        "restoreSeconds", "loadSeconds"})
     EXPECT_GT(record.metrics.at(name), 0) << name;
   double server_seconds = 0;
   for (const char* name :

@@ -2,7 +2,7 @@
 // When to poll for an object that is not there yet: times since the objects of its iteration are
 // waited for. Pure.
 //
-// Bounds, for any wait up to kMaxPollWait: at most kMaxMissesPerObject (plan/collective_cost.h)
+// Bounds, for any wait up to kMaxPollWait: at most kMaxMissesPerObject (collective_cost.h)
 // requests miss, and an object is found at most kPollGrowth x (time waited) + kMinPollGap after it
 // came, half of that on average. Both follow from gaps that are a fixed share of the time waited so
 // far: ln(3600 s / 8 ms) / ln(1 + kPollGrowth) + 8 < 128.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trainer_function/transport/poll_schedule.h"
+#include "common/plan/poll_schedule.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
