@@ -93,6 +93,7 @@ constexpr ProfileNumber kProfileDecimals[] = {
     OfProfile<&Profile::server, &ServerCpu::child_seconds_per_byte>("serverChildCpuSecondsPerByte",
                                                                     Unit::kSeconds),
     OfProfile<&Profile::worker_bytes_per_sample>("workerBytesPerSample", Unit::kBytes),
+    OfProfile<&Profile::loaded_bytes_per_sample>("loadedBytesPerSample", Unit::kBytes),
     OfProfile<&Profile::residual>("residual", Unit::kShare),
 };
 
@@ -102,8 +103,10 @@ constexpr ProfileNumber kProfileWholes[] = {
     OfProfile<&Profile::evaluation_samples>("evaluationSamples", Unit::kCount),
 };
 
-constexpr ProfileNumber kProfileMemory =
-    OfProfile<&Profile::worker_base_memory_mib>("workerBaseMemory", Unit::kMib);
+constexpr ProfileNumber kProfileMemory[] = {
+    OfProfile<&Profile::worker_base_memory_mib>("workerBaseMemory", Unit::kMib),
+    OfProfile<&Profile::worker_least_memory_mib>("workerLeastMemory", Unit::kMib),
+};
 
 using Prices = Platform::Prices;
 using NodeHour = Prices::NodeHour;
@@ -226,7 +229,7 @@ std::optional<std::string> ProblemOf(const WorkloadProfile& profile, const std::
     return what + ".trainingSamples " + problem;
   }
   for (const auto fields :
-       {ProfileDecimals(), ProfileWholes(), std::span<const ProfileNumber>(&kProfileMemory, 1)}) {
+       {ProfileDecimals(), ProfileWholes(), std::span<const ProfileNumber>(kProfileMemory)}) {
     if (auto problem = FirstProblem(profile, what, fields)) return problem;
   }
   if (auto problem = ProblemOfStreams(profile, what)) return problem;

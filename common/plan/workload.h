@@ -77,6 +77,10 @@ struct WorkloadProfile {
   double store_deviation_seconds = 0;
   double worker_base_memory_mib = 0;   // resident without a batch and the exchanged vectors
   double worker_bytes_per_sample = 0;  // activations and batch
+  double loaded_bytes_per_sample = 0;  // of its share of the data, which a worker keeps in memory
+  // What evaluating needs, whatever the batch; without the exchanged vectors. 0 = less than a
+  // batch.
+  double worker_least_memory_mib = 0;
   // How well the fit matched its measurements: largest relative residual. 0 = given by the user.
   double residual = 0;
   friend bool operator==(const WorkloadProfile&, const WorkloadProfile&) = default;

@@ -195,10 +195,10 @@ struct SliceRecord {
   StoreCounters store;
   RequestLatencies latencies;  // with what repeating them took, as the role sees them
   std::vector<EvaluationPart> evaluations;
-  // Role profile: trainingSamples, testSamples, trainingBytes, parameters, classes, baseMemoryMib,
-  // bytesPerSample, storeRequestSeconds, storeBytesPerSecond, storeDeviationSeconds,
-  // StoreStreamsMetric() of each of kProbedStreams,
-  // mergeBytesPerSecond, checkpointSeconds, restoreSeconds, loadSeconds; and
+  // Role profile: trainingSamples, testSamples, trainingBytes, loadedBytesPerSample, parameters,
+  // classes, baseMemoryMib, leastMemoryMib, bytesPerSample, storeRequestSeconds,
+  // storeBytesPerSecond, storeDeviationSeconds, StoreStreamsMetric() of each of kProbedStreams,
+  // missSeconds, mergeBytesPerSecond, checkpointSeconds, restoreSeconds, loadSeconds; and
   // CPU time:
   // startCpuSeconds, loadCpuSecondsPerSample, stepCpuSeconds, iterationCpuSeconds,
   // finishCpuSeconds, pushCpuSeconds, pushCpuSecondsPerByte, pullCpuSeconds, pullCpuSecondsPerByte,

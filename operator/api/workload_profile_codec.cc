@@ -84,6 +84,7 @@ WorkloadProfile DecodeWorkloadProfile(const Json& json, const std::string& path,
     if (reader.Optional(field.name, &number)) field.Give(&profile, number);
   }
   ReadMebibytes(reader, "workerBaseMemory", &profile.worker_base_memory_mib);
+  ReadMebibytes(reader, "workerLeastMemory", &profile.worker_least_memory_mib);
   if (const Json* streams = reader.Child("storeStreams")) {
     profile.store_streams = DecodeStreams(*streams, reader.PathOf("storeStreams"), errors);
   }
@@ -110,6 +111,9 @@ Json EncodeWorkloadProfile(const WorkloadProfile& profile) {
   }
   if (profile.worker_base_memory_mib > 0) {
     json["workerBaseMemory"] = FormatMebibytes(profile.worker_base_memory_mib);
+  }
+  if (profile.worker_least_memory_mib > 0) {
+    json["workerLeastMemory"] = FormatMebibytes(profile.worker_least_memory_mib);
   }
   for (const WorkloadProfile::StorePoint& point : profile.store_streams) {
     json["storeStreams"].push_back({{"streams", std::lround(point.streams)},

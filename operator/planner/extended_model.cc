@@ -60,6 +60,11 @@ double StragglerSeconds(const PlannerInput& input, int functions) {
   return std::numbers::sqrt2 * input.profile.store_deviation_seconds * ExpectedLargest(functions);
 }
 
+// A worker's share of the training and of the test set.
+double LoadedSamples(const WorkloadProfile& profile, int functions) {
+  return (static_cast<double>(profile.training_samples) + profile.evaluation_samples) / functions;
+}
+
 }  // namespace
 
 int64_t CheckpointEvery(double interval_seconds, double iteration_seconds) {
@@ -102,11 +107,13 @@ Status ExtendedModel::Validate(const PlannerInput& input) {
   return OkStatus();
 }
 
-double NeededWorkerMib(const WorkloadProfile& profile, int64_t parameters, double local_batch) {
-  return profile.worker_base_memory_mib +
-         (kWorkerVectorCopies * static_cast<double>(parameters) * kFloatBytes +
-          local_batch * profile.worker_bytes_per_sample) /
-             kMib;
+double NeededWorkerMib(const WorkloadProfile& profile, int64_t parameters, double local_batch,
+                       int functions) {
+  const double training =
+      profile.worker_base_memory_mib + local_batch * profile.worker_bytes_per_sample / kMib;
+  const double vectors = kWorkerVectorCopies * static_cast<double>(parameters) * kFloatBytes;
+  const double data = LoadedSamples(profile, functions) * profile.loaded_bytes_per_sample;
+  return std::max(training, profile.worker_least_memory_mib) + (vectors + data) / kMib;
 }
 
 double NeededServerMib(const AggregationPlan& plan, int64_t parameters,
@@ -176,8 +183,8 @@ WorkerTerms ExtendedModel::Workers(int functions) const {
       static_cast<int64_t>(whole_epochs * static_cast<double>(terms.iterations_per_epoch) + rest);
   terms.samples = whole_epochs * epoch_samples + rest * terms.local_batch;
 
-  terms.needed_mib = NeededWorkerMib(profile, parameters_, terms.local_batch);
-  terms.loaded_samples = (static_cast<double>(samples) + profile.evaluation_samples) / functions;
+  terms.needed_mib = NeededWorkerMib(profile, parameters_, terms.local_batch, functions);
+  terms.loaded_samples = LoadedSamples(profile, functions);
   terms.straggler_seconds = StragglerSeconds(input_, functions);
   terms.evaluated_samples =
       profile.evaluation_samples * std::ceil(input_.limits.epochs) / functions;

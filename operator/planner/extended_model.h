@@ -33,7 +33,8 @@ inline constexpr double kLeastServerMilliCpu = 250;
 inline constexpr double kWorkerVectorCopies = 5;
 
 // What the planner takes a worker to need: a size below is no candidate.
-double NeededWorkerMib(const WorkloadProfile& profile, int64_t parameters, double local_batch);
+double NeededWorkerMib(const WorkloadProfile& profile, int64_t parameters, double local_batch,
+                       int functions);
 
 // What the planner takes a server of this aggregation to need.
 double NeededServerMib(const AggregationPlan& plan, int64_t parameters,

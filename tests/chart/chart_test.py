@@ -372,7 +372,7 @@ class Values(unittest.TestCase):
         variables = {each["name"]: each.get("value", each.get("valueFrom"))
                      for each in operator["env"]}
         self.assertEqual(variables["LAMBDADNN_S3_ENDPOINT"], "https://s3.example:9000")
-        for style in ("PATH_STYLE", "SIGN_PAYLOAD"): self.assertEqual(variables[f"LAMBDADNN_S3_{style}"], "false")
+        self.assertEqual({variables[f"LAMBDADNN_S3_{name}"] for name in ("PATH_STYLE", "SIGN_PAYLOAD")}, {"false"})
         self.assertEqual(variables["LAMBDADNN_S3_ROLE_ARN"], "arn:aws:iam::1:role/r")
         # A volume, not the environment, so that another key reaches a running operator.
         folder = variables["LAMBDADNN_S3_CREDENTIALS_DIR"]

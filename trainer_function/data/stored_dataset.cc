@@ -220,6 +220,15 @@ Status CheckConfig(const DatasetConfig& config) {
   return OkStatus();
 }
 
+// Of one sample, as SampleBlock holds it.
+Result<int64_t> LoadedBytes(const SampleLayout& layout, const std::string& uri) {
+  LDNN_ASSIGN_OR_RETURN(const int64_t elements, ElementCount(layout.feature_shape, uri));
+  const auto number = static_cast<int64_t>(sizeof(float));
+  const int64_t label =
+      layout.classes > 0 ? static_cast<int64_t>(sizeof(int64_t)) : layout.target_size * number;
+  return elements * (layout.byte_features ? 1 : number) + label;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Dataset>> MakeStoredDataset(const DatasetConfig& config,
@@ -233,6 +242,7 @@ Result<std::unique_ptr<Dataset>> MakeStoredDataset(const DatasetConfig& config,
   info.classes = layout.classes;
   info.target_size = layout.target_size;
   info.bytes = layout.stored_bytes;
+  LDNN_ASSIGN_OR_RETURN(info.loaded_sample_bytes, LoadedBytes(layout, config.uri));
   if (!config.feature_shape.empty()) {
     LDNN_ASSIGN_OR_RETURN(const int64_t wanted,
                           ElementCount(config.feature_shape, "spec.dataset.featureShape"));

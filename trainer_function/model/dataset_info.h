@@ -11,9 +11,10 @@ struct DatasetInfo {
   int64_t samples = 0;
   int64_t test_samples = 0;
   std::vector<int64_t> feature_shape;
-  int classes = 0;          // 0 = numeric targets
-  int64_t bytes = 0;        // d_t: of the training files as stored
-  int64_t target_size = 1;  // numbers per sample when classes is 0
+  int classes = 0;                  // 0 = numeric targets
+  int64_t bytes = 0;                // d_t: of the training files as stored
+  int64_t target_size = 1;          // numbers per sample when classes is 0
+  int64_t loaded_sample_bytes = 0;  // in memory, of a sample that is loaded
 };
 
 }  // namespace lambdadnn

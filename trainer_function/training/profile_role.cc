@@ -50,6 +50,13 @@ class ProfileRole {
   Result<double> MeasureSteps(int batch_size, int entries, int steps, std::vector<double>* seconds);
   Status MeasureMemoryOfSmallBatch(int small_size);
   void RecordMemory(int small_size, int batch_size);
+  // Of what the planner counts for itself: the vectors of weights and gradient, and loaded samples.
+  double CountedBytes() const {
+    const int64_t data =
+        (loaded_samples_ + loaded_test_samples_) * dataset_->info().loaded_sample_bytes;
+    return static_cast<double>((weights_.size() + gradient_.size()) * sizeof(float)) +
+           static_cast<double>(data);
+  }
   Status MeasureFinish();
   Status MeasureEvaluation();
   Status Fill();
@@ -68,11 +75,13 @@ class ProfileRole {
   std::unique_ptr<TrainableModel> model_;
   double load_seconds_ = 0;
   int64_t loaded_samples_ = 0;
+  int64_t loaded_test_samples_ = 0;
   std::vector<float> weights_;
   std::vector<float> gradient_;
   int64_t next_sample_ = 0;
   double step_cpu_seconds_ = 0;
   int64_t small_peak_bytes_ = 0;
+  int64_t steps_peak_bytes_ = 0;
 };
 
 Result<double> ProfileRole::Time(const std::function<Status()>& work) {
@@ -113,6 +122,7 @@ Status ProfileRole::Load() {
   record_.metrics["trainingSamples"] = static_cast<double>(info.samples);
   record_.metrics["testSamples"] = static_cast<double>(info.test_samples);
   record_.metrics["trainingBytes"] = static_cast<double>(info.bytes);
+  record_.metrics["loadedBytesPerSample"] = static_cast<double>(info.loaded_sample_bytes);
   record_.metrics["classes"] = info.classes;
   record_.metrics["parameters"] = static_cast<double>(model_->size());
   return OkStatus();
@@ -153,14 +163,13 @@ Status ProfileRole::MeasureMemoryOfSmallBatch(int small_size) {
 }
 
 // A line through the peaks of two batches. Gradients of LibTorch and what it keeps for its layers
-// are in both; the vectors of weights and gradient, which the planner counts for itself, are taken
-// off.
+// are in both; what the planner counts for itself is taken off.
 void ProfileRole::RecordMemory(int small_size, int batch_size) {
   const auto small_peak = static_cast<double>(small_peak_bytes_);
-  const double more = std::max(0.0, static_cast<double>(environment_.max_rss_bytes()) - small_peak);
+  steps_peak_bytes_ = environment_.max_rss_bytes();
+  const double more = std::max(0.0, static_cast<double>(steps_peak_bytes_) - small_peak);
   const double per_sample = more / (batch_size - small_size);
-  const auto vectors = static_cast<double>((weights_.size() + gradient_.size()) * sizeof(float));
-  const double base = std::max(0.0, small_peak - small_size * per_sample - vectors);
+  const double base = std::max(0.0, small_peak - small_size * per_sample - CountedBytes());
   record_.metrics["baseMemoryMib"] = base / kMebibyte;
   record_.metrics["bytesPerSample"] = per_sample;
 }
@@ -232,6 +241,7 @@ Status ProfileRole::MeasureEvaluation() {
   const Range range = {0, std::min(dataset_->info().test_samples, kEvaluationProbeSamples)};
   if (range.size() == 0) return OkStatus();
   LDNN_RETURN_IF_ERROR(dataset_->LoadTest(range));
+  loaded_test_samples_ = range.size();
   // Once to warm up.
   LDNN_RETURN_IF_ERROR(EvaluateTest(*model_, *dataset_, range, context_.pace).status());
   LDNN_ASSIGN_OR_RETURN(const double seconds, Time([&] {
@@ -239,6 +249,12 @@ Status ProfileRole::MeasureEvaluation() {
                         }));
   if (seconds > 0)
     record_.profile_evaluation_samples_per_second = static_cast<double>(range.size()) / seconds;
+  // Its batches are others than those of the steps.
+  const int64_t peak = environment_.max_rss_bytes();
+  if (peak > steps_peak_bytes_) {
+    const double least = static_cast<double>(peak) - CountedBytes();
+    record_.metrics["leastMemoryMib"] = std::max(0.0, least) / kMebibyte;
+  }
   return OkStatus();
 }
 

@@ -195,7 +195,8 @@ Json MemoryOf(const JobSpec& spec, const WorkloadProfile& profile, const Plan& p
   Json memory = Json::object();
   if (peak.worker_bytes > 0 && profile.worker_base_memory_mib > 0) {
     memory["workers"] =
-        role(NeededWorkerMib(profile, plan.parameters, plan.local_batch_size), peak.worker_bytes);
+        role(NeededWorkerMib(profile, plan.parameters, plan.local_batch_size, plan.functions),
+             peak.worker_bytes);
   }
   if (peak.server_bytes > 0) {
     const int vectors = BuildTrainingLimits(spec).optimizer_state_vectors;

@@ -344,6 +344,8 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
   if (const ProfileSample* const first = LeastMemory(samples); first != nullptr) {
     profile.worker_base_memory_mib = RoundedUpToKib(Metric(first->record, "baseMemoryMib"));
     profile.worker_bytes_per_sample = Metric(first->record, "bytesPerSample");
+    profile.loaded_bytes_per_sample = Metric(first->record, "loadedBytesPerSample");
+    profile.worker_least_memory_mib = RoundedUpToKib(Metric(first->record, "leastMemoryMib"));
   }
   profile.checkpoint_seconds = MedianMetric(samples, "checkpointSeconds");
   // Until a function that is warm already trains again: the first slice of a process warms it up.

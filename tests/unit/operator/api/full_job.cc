@@ -32,6 +32,8 @@ WorkloadProfile FullProfile() {
   profile.miss = {0.002, 1e-4};
   profile.server = {4e-4, 1e-4, 3e-5, 1e-9, 3e-10};
   profile.worker_base_memory_mib = 120.5;
+  profile.worker_least_memory_mib = 140.25;
+  profile.loaded_bytes_per_sample = 792;
   profile.worker_bytes_per_sample = 40000;
   profile.residual = 0.02;
   return profile;

@@ -338,6 +338,12 @@ TEST(ExtendedModel, AWorkerNeedsMemoryForModelAndBatch) {
   input.objective.fixed = Objective::Fixed{4, 256};
   // 200 + 5 x 0.0625 + 8 x 10 MiB
   EXPECT_NEAR(ExtendedModel(input).Workers(4).needed_mib, 280.3125, 0.01);
+  PlannerInput others = input;
+  others.profile.worker_least_memory_mib = 300;  // more than the base and a batch
+  EXPECT_NEAR(ExtendedModel(others).Workers(4).needed_mib, 300.3125, 0.01);
+  others.profile.loaded_bytes_per_sample = 4 << 20;
+  const double share = static_cast<double>(others.profile.training_samples) / 4;
+  EXPECT_NEAR(ExtendedModel(others).Workers(4).needed_mib, 300.3125 + 4 * share, 0.01);
   const PlanningOutcome outcome = MakePlan(input).value();
   ASSERT_FALSE(outcome.feasible);
   EXPECT_EQ(outcome.certificate.binding, std::vector<Limit>{Limit::kMemory});

@@ -27,6 +27,7 @@ TEST(Idx, ReadsShapeClassesAndScaledPixels) {
   EXPECT_EQ(dataset->info().test_samples, 0);
   EXPECT_EQ(dataset->info().classes, 5);
   EXPECT_EQ(dataset->info().bytes, static_cast<int64_t>(Images().size() + Labels().size()));
+  EXPECT_EQ(dataset->info().loaded_sample_bytes, 6 + 8) << "bytes stay bytes; a label is a number";
   EXPECT_THAT(dataset->info().feature_shape, ElementsAre(1, 2, 3));
   const Batch batch = LoadAndRead(*dataset, {3, 0});
   EXPECT_EQ(batch.samples, 2);

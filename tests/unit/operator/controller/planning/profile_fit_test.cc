@@ -140,11 +140,15 @@ TEST(FitProfile, MemoryIsThatOfTheFirstSliceOfAProcess) {
   for (size_t i = 0; i < samples.size(); ++i) {
     samples[i].record.metrics["baseMemoryMib"] = base[i];
     samples[i].record.metrics["bytesPerSample"] = per_sample[i];
+    samples[i].record.metrics["leastMemoryMib"] = base[i] + 20;
+    samples[i].record.metrics["loadedBytesPerSample"] = 792;
   }
   const auto fit = FitProfile(samples, 32, {});
   ASSERT_TRUE(fit.ok());
   EXPECT_EQ(fit->profile.worker_base_memory_mib, 100);
   EXPECT_EQ(fit->profile.worker_bytes_per_sample, 5000);
+  EXPECT_EQ(fit->profile.worker_least_memory_mib, 120);
+  EXPECT_EQ(fit->profile.loaded_bytes_per_sample, 792);
 }
 
 TEST(AtSize, AStepTakesAsMuchLongerAsTheShareOfACoreIsSmaller) {
