@@ -4,11 +4,16 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <utility>
 
+#include "common/base/end_signals.h"
+#include "common/base/files.h"
 #include "common/protocol/numerics_fingerprint.h"
 #include "common/telemetry/log.h"
 #include "trainer_function/cmd/function_main.h"
 #include "trainer_function/model/blas.h"
+#include "trainer_function/model/compute_device.h"
+#include "trainer_function/model/torch_device.h"
 #include "trainer_function/model/torch_model.h"
 #include "trainer_function/model/torch_script_model.h"
 
@@ -21,12 +26,21 @@ constexpr uint64_t kMaxArchiveBytes = uint64_t{1} << 30;
 Result<std::unique_ptr<TrainableModel>> MakeModel(Runtime& runtime,
                                                   const SliceCredentials& credentials,
                                                   const TrainingConfig& config,
-                                                  const DatasetInfo& dataset, int threads) {
+                                                  const DatasetInfo& dataset, int threads,
+                                                  ComputeDevice device) {
   const std::string& uri = config.model.torch_script_uri;
-  if (uri.empty()) return MakeTorchModel(config, dataset, threads);
+  if (uri.empty()) return MakeTorchModel(config, dataset, threads, device);
   const auto archive = ReadObject(runtime, credentials, uri, kMaxArchiveBytes);
   if (!archive.ok()) return archive.status().WithContext("spec.model.torchScript.uri");
-  return MakeTorchScriptModel(*archive, config, dataset, threads);
+  return MakeTorchScriptModel(*archive, config, dataset, threads, device);
+}
+
+// The device that the environment asks for, ready to compute.
+Result<ComputeDevice> OpenDevice() {
+  LDNN_ASSIGN_OR_RETURN(const ComputeDevice device,
+                        ParseDevice(GetEnvironment(kDeviceVariable).value_or("")));
+  LDNN_RETURN_IF_ERROR(PrepareDevice(device));
+  return device;
 }
 
 }  // namespace
@@ -34,6 +48,7 @@ Result<std::unique_ptr<TrainableModel>> MakeModel(Runtime& runtime,
 
 namespace {
 
+constexpr int kExitBadEnvironment = 2;
 [[maybe_unused]] constexpr int kExitWrongProducts = 4;
 
 // Each step needs the same large tensors again. Memory released to the kernel in between is
@@ -49,24 +64,31 @@ void KeepFreedMemory() {
 int main(int argc, char** argv) {
   if (const auto code = lambdadnn::AnswerArguments("lambdadnn-worker", argc, argv)) return *code;
   KeepFreedMemory();
+  lambdadnn::BlockEndSignals();  // before CUDA's threads start
+  const lambdadnn::Result<lambdadnn::ComputeDevice> device = lambdadnn::OpenDevice();
+  if (!device.ok()) {
+    lambdadnn::LogError("worker", device.status().message());
+    return kExitBadEnvironment;
+  }
   lambdadnn::SystemClock clock;
   lambdadnn::ThreadExecutor executor;
   lambdadnn::SystemRandom random;
   lambdadnn::Runtime runtime{clock, executor, random};
   lambdadnn::SliceEnvironment environment;
   lambdadnn::SliceCredentials credentials;
-  environment.make_model = [&runtime, &credentials](const lambdadnn::TrainingConfig& config,
-                                                    const lambdadnn::DatasetInfo& dataset,
-                                                    int threads) {
-    return lambdadnn::MakeModel(runtime, credentials, config, dataset, threads);
+  environment.make_model = [&runtime, &credentials, device = *device](
+                               const lambdadnn::TrainingConfig& config,
+                               const lambdadnn::DatasetInfo& dataset, int threads) {
+    return lambdadnn::MakeModel(runtime, credentials, config, dataset, threads, device);
   };
-  environment.isa = lambdadnn::IsaLevel();
-  environment.libtorch = (lambdadnn::TorchVersion() + ", " + lambdadnn::BlasName())
-                             .substr(0, lambdadnn::kMaxLibtorchBytes);
+  lambdadnn::NumericsFingerprint fingerprint = lambdadnn::FingerprintOn(*device);
   lambdadnn::LogInfo("worker", "numerics fingerprint",
-                     {{"libtorch", lambdadnn::TorchVersion()},
-                      {"isa", environment.isa},
-                      {"blas", lambdadnn::BlasDescription()}});
+                     {{"libtorch", fingerprint.libtorch},
+                      {"isa", fingerprint.isa},
+                      {"blas", lambdadnn::BlasDescription()},
+                      {"device", lambdadnn::EnumName(*device)}});
+  environment.isa = std::move(fingerprint.isa);
+  environment.libtorch = std::move(fingerprint.libtorch);
 #ifdef __aarch64__
   // Seen in qemu with vectors of 256 bits: wrong numbers without an error.
   if (const lambdadnn::Status products = lambdadnn::CheckProducts(); !products.ok()) {

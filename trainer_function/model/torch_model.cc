@@ -10,12 +10,13 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <cstring>
 #include <exception>
 #include <sstream>
 #include <utility>
 
 #include "trainer_function/model/architecture.h"
+#include "trainer_function/model/parameter_memory.h"
+#include "trainer_function/model/torch_device.h"
 #include "trainer_function/model/torch_support.h"
 
 namespace lambdadnn {
@@ -26,14 +27,22 @@ at::Tensor Dropout(const at::Tensor& x, double probability, at::Generator& gener
   return x * kept.div_(1 - probability);
 }
 
+// On a GPU it is the device's own, since LibTorch makes others by CUDA's headers alone; a step
+// draws from nothing else.
+at::Generator StepGenerator(ComputeDevice device, uint64_t step_seed) {
+  const uint64_t seed = step_seed ^ kStepStream;
+  if (device == ComputeDevice::kCpu) return at::make_generator<at::CPUGeneratorImpl>(seed);
+  SeedGenerator(device, seed);
+  return at::globalContext().defaultGenerator(TorchDevice(device));
+}
+
 class TorchModel final : public TrainableModel {
  public:
-  explicit TorchModel(Architecture architecture)
-      : architecture_(std::move(architecture)), manifest_(MakeManifest(architecture_)) {
-    for (const ParameterInfo& parameter : manifest_) {
-      parameters_.push_back(at::zeros(parameter.shape, at::kFloat).requires_grad_(true));
-    }
-  }
+  TorchModel(Architecture architecture, ComputeDevice device)
+      : architecture_(std::move(architecture)),
+        device_(device),
+        manifest_(MakeManifest(architecture_)),
+        memory_(manifest_, MakeParameters(manifest_, device), device) {}
 
   const ParameterManifest& manifest() const override { return manifest_; }
 
@@ -50,19 +59,19 @@ class TorchModel final : public TrainableModel {
       const double root = std::sqrt(static_cast<double>(layer.fan_in()));
       const double weight_bound = std::sqrt(3.0) * (gain / root);
       const double bias_bound = 1 / root;
-      parameters_[next++].uniform_(-weight_bound, weight_bound, generator);
-      parameters_[next++].uniform_(-bias_bound, bias_bound, generator);
+      Draw(next++, weight_bound, generator);
+      Draw(next++, bias_bound, generator);
     }
   }
 
   void SetParameters(std::span<const float> flat) override {
     LDNN_CHECK(static_cast<int64_t>(flat.size()) == size(), "wrong number of parameters");
-    CopyToParameters(flat, manifest_, parameters_);
+    memory_.Set(flat);
   }
 
   void GetParameters(std::span<float> flat) const override {
     LDNN_CHECK(static_cast<int64_t>(flat.size()) == size(), "wrong number of parameters");
-    CopyFromParameters(manifest_, parameters_, flat);
+    memory_.Get(flat);
   }
 
   Result<StepResult> ForwardBackward(const Batch& batch, uint64_t step_seed,
@@ -74,18 +83,13 @@ class TorchModel final : public TrainableModel {
       return StepResult{};
     }
     try {
-      at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(step_seed ^ kStepStream);
-      const at::Tensor loss = LossSum(
-          Forward(InputTensor(batch, architecture_.input_shape), &generator), batch, architecture_);
+      at::Generator generator = StepGenerator(device_, step_seed);
+      const at::Tensor outputs =
+          Forward(InputTensor(batch, architecture_.input_shape, device_), &generator);
+      const at::Tensor loss =
+          LossSum(outputs, AnswerTensor(batch, architecture_, device_), architecture_);
       loss.backward();
-      for (size_t i = 0; i < manifest_.size(); ++i) {
-        at::Tensor& slope = parameters_[i].mutable_grad();
-        const at::Tensor whole = slope.contiguous();
-        std::memcpy(gradient.data() + manifest_[i].offset, whole.data_ptr<float>(),
-                    sizeof(float) * static_cast<size_t>(manifest_[i].size));
-        slope.reset();
-      }
-      return StepResult{loss.item<double>(), batch.samples};
+      return StepResult{memory_.TakeGradient(loss, gradient), batch.samples};
     } catch (const std::exception& error) {
       return InternalError("LibTorch failed in a training step: " + TorchErrorText(error));
     }
@@ -93,18 +97,15 @@ class TorchModel final : public TrainableModel {
 
   Result<EvaluationResult> Evaluate(const Batch& batch) override {
     LDNN_RETURN_IF_ERROR(CheckBatch(batch, architecture_.input_shape, architecture_));
-    EvaluationResult result;
-    result.samples = batch.samples;
-    if (batch.samples == 0) return result;
+    if (batch.samples == 0) return EvaluationResult{};
     try {
       at::NoGradGuard no_grad;
-      const at::Tensor outputs = Forward(InputTensor(batch, architecture_.input_shape), nullptr);
-      result.loss_sum = LossSum(outputs, batch, architecture_).item<double>();
-      result.correct = CountCorrect(outputs, batch, architecture_);
+      const at::Tensor outputs =
+          Forward(InputTensor(batch, architecture_.input_shape, device_), nullptr);
+      return Score(outputs, AnswerTensor(batch, architecture_, device_), architecture_);
     } catch (const std::exception& error) {
       return InternalError("LibTorch failed in an evaluation: " + TorchErrorText(error));
     }
-    return result;
   }
 
   Result<std::string> ExportTorchScript() override {
@@ -115,8 +116,8 @@ class TorchModel final : public TrainableModel {
       for (const Layer& layer : architecture_.layers) {
         if (!layer.has_parameters()) continue;
         torch::jit::Module child("__torch__." + layer.name, unit);
-        child.register_parameter("weight", parameters_[next++].detach().clone(), false);
-        child.register_parameter("bias", parameters_[next++].detach().clone(), false);
+        child.register_parameter("weight", Exported(next++), false);
+        child.register_parameter("bias", Exported(next++), false);
         module.register_module(layer.name, child);
       }
       module.define(ForwardSource(architecture_));
@@ -129,12 +130,35 @@ class TorchModel final : public TrainableModel {
   }
 
  private:
+  static std::vector<at::Tensor> MakeParameters(const ParameterManifest& manifest,
+                                                ComputeDevice device) {
+    const auto options = at::TensorOptions(at::kFloat).device(TorchDevice(device));
+    std::vector<at::Tensor> parameters;
+    for (const ParameterInfo& parameter : manifest) {
+      parameters.push_back(at::zeros(parameter.shape, options).requires_grad_(true));
+    }
+    return parameters;
+  }
+
+  // U(-bound, bound), drawn by the processor whatever the device: the same start everywhere.
+  void Draw(size_t parameter, double bound, at::Generator& generator) {
+    const at::Tensor values = at::empty(manifest_[parameter].shape, at::kFloat);
+    memory_.tensors()[parameter].copy_(values.uniform_(-bound, bound, generator));
+  }
+
+  // For a machine without a GPU, too.
+  at::Tensor Exported(size_t parameter) const {
+    return memory_.tensors()[parameter].detach().to(at::kCPU, at::kFloat, /*non_blocking=*/false,
+                                                    /*copy=*/true);
+  }
+
   // Dropout acts when there is a generator.
   at::Tensor Forward(at::Tensor x, at::Generator* generator) const {
+    const std::vector<at::Tensor>& parameters = memory_.tensors();
     size_t next = 0;
     for (const Layer& layer : architecture_.layers) {
-      const at::Tensor* weight = layer.has_parameters() ? &parameters_[next] : nullptr;
-      const at::Tensor* bias = layer.has_parameters() ? &parameters_[next + 1] : nullptr;
+      const at::Tensor* weight = layer.has_parameters() ? &parameters[next] : nullptr;
+      const at::Tensor* bias = layer.has_parameters() ? &parameters[next + 1] : nullptr;
       if (layer.has_parameters()) next += 2;
       switch (layer.kind) {
         case LayerKind::kLinear:
@@ -167,20 +191,24 @@ class TorchModel final : public TrainableModel {
   }
 
   const Architecture architecture_;
+  const ComputeDevice device_;
   const ParameterManifest manifest_;
-  std::vector<at::Tensor> parameters_;
+  ParameterMemory memory_;
 };
 
 }  // namespace
 
 Result<std::unique_ptr<TrainableModel>> MakeTorchModel(const TrainingConfig& config,
-                                                       const DatasetInfo& dataset, int threads) {
+                                                       const DatasetInfo& dataset, int threads,
+                                                       ComputeDevice device) {
   if (threads < 1) return InvalidArgumentError("a model needs at least 1 thread");
   LDNN_ASSIGN_OR_RETURN(Architecture architecture,
                         BuildArchitecture(config.model, dataset, config.loss));
+  LDNN_RETURN_IF_ERROR(PrepareDevice(device));
   try {
     ConfigureTorch(threads);
-    return std::unique_ptr<TrainableModel>(std::make_unique<TorchModel>(std::move(architecture)));
+    return std::unique_ptr<TrainableModel>(
+        std::make_unique<TorchModel>(std::move(architecture), device));
   } catch (const std::exception& error) {
     return InternalError("LibTorch failed to make the model: " + TorchErrorText(error));
   }

@@ -2,19 +2,19 @@
 #include "trainer_function/model/torch_script_model.h"
 
 #include <ATen/ATen.h>
-#include <ATen/CPUGeneratorImpl.h>
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/script.h>
 #include <torch/version.h>
 
 #include <algorithm>
-#include <cstring>
 #include <map>
-#include <mutex>
+#include <optional>
 #include <sstream>
 #include <utility>
 
 #include "trainer_function/model/architecture.h"
+#include "trainer_function/model/parameter_memory.h"
+#include "trainer_function/model/torch_device.h"
 #include "trainer_function/model/torch_support.h"
 
 namespace lambdadnn {
@@ -31,8 +31,12 @@ std::string ShapeText(c10::IntArrayRef shape) {
 
 class ScriptModel final : public TrainableModel {
  public:
-  ScriptModel(torch::jit::Module module, OutputForm form, std::vector<int64_t> sample_shape)
-      : module_(std::move(module)), form_(form), sample_shape_(std::move(sample_shape)) {}
+  ScriptModel(torch::jit::Module module, OutputForm form, std::vector<int64_t> sample_shape,
+              ComputeDevice device)
+      : module_(std::move(module)),
+        form_(form),
+        sample_shape_(std::move(sample_shape)),
+        device_(device) {}
 
   // Finds what to train; then one trial step.
   Status Prepare() {
@@ -49,35 +53,29 @@ class ScriptModel final : public TrainableModel {
 
   void SetParameters(std::span<const float> flat) override {
     LDNN_CHECK(static_cast<int64_t>(flat.size()) == size(), "wrong number of parameters");
-    CopyToParameters(flat, manifest_, parameters_);
+    memory_->Set(flat);
   }
 
   void GetParameters(std::span<float> flat) const override {
     LDNN_CHECK(static_cast<int64_t>(flat.size()) == size(), "wrong number of parameters");
-    CopyFromParameters(manifest_, parameters_, flat);
+    memory_->Get(flat);
   }
 
   Result<StepResult> ForwardBackward(const Batch& batch, uint64_t step_seed,
                                      std::span<float> gradient) override {
     LDNN_CHECK(static_cast<int64_t>(gradient.size()) == size(), "wrong size of the gradient");
     LDNN_RETURN_IF_ERROR(CheckBatch(batch, sample_shape_, form_));
-    std::fill(gradient.begin(), gradient.end(), 0.0f);
-    if (batch.samples == 0) return StepResult{};
+    if (batch.samples == 0) {
+      std::fill(gradient.begin(), gradient.end(), 0.0f);
+      return StepResult{};
+    }
     try {
       Seed(step_seed);
       LDNN_ASSIGN_OR_RETURN(const at::Tensor outputs,
-                            Forward(InputTensor(batch, sample_shape_), true));
-      const at::Tensor loss = LossSum(outputs, batch, form_);
+                            Forward(InputTensor(batch, sample_shape_, device_), true));
+      const at::Tensor loss = LossSum(outputs, AnswerTensor(batch, form_, device_), form_);
       loss.backward();
-      for (size_t i = 0; i < manifest_.size(); ++i) {
-        at::Tensor& slope = parameters_[i].mutable_grad();
-        if (!slope.defined()) continue;  // no part in this batch's outputs
-        const at::Tensor whole = slope.contiguous();
-        std::memcpy(gradient.data() + manifest_[i].offset, whole.data_ptr<float>(),
-                    sizeof(float) * static_cast<size_t>(manifest_[i].size));
-        slope.reset();
-      }
-      return StepResult{loss.item<double>(), batch.samples};
+      return StepResult{memory_->TakeGradient(loss, gradient), batch.samples};
     } catch (const std::exception& error) {
       return InternalError("the TorchScript model failed in a training step: " +
                            TorchErrorText(error));
@@ -86,28 +84,30 @@ class ScriptModel final : public TrainableModel {
 
   Result<EvaluationResult> Evaluate(const Batch& batch) override {
     LDNN_RETURN_IF_ERROR(CheckBatch(batch, sample_shape_, form_));
-    EvaluationResult result;
-    result.samples = batch.samples;
-    if (batch.samples == 0) return result;
+    if (batch.samples == 0) return EvaluationResult{};
     try {
       at::NoGradGuard no_grad;
       LDNN_ASSIGN_OR_RETURN(const at::Tensor outputs,
-                            Forward(InputTensor(batch, sample_shape_), false));
-      result.loss_sum = LossSum(outputs, batch, form_).item<double>();
-      result.correct = CountCorrect(outputs, batch, form_);
+                            Forward(InputTensor(batch, sample_shape_, device_), false));
+      return Score(outputs, AnswerTensor(batch, form_, device_), form_);
     } catch (const std::exception& error) {
       return InternalError("the TorchScript model failed in an evaluation: " +
                            TorchErrorText(error));
     }
-    return result;
   }
 
-  // The user's module with the trained parameters, ready to predict.
+  // The user's module with the trained parameters, ready to predict without a GPU.
   Result<std::string> ExportTorchScript() override {
     try {
       module_.train(false);
       std::ostringstream archive;
-      module_.save(archive);
+      if (device_ == ComputeDevice::kCpu) {
+        module_.save(archive);
+      } else {
+        torch::jit::Module exported = module_.deepcopy();
+        exported.to(at::kCPU);
+        exported.save(archive);
+      }
       return std::move(archive).str();
     } catch (const std::exception& error) {
       return InternalError("LibTorch failed to export the model: " + TorchErrorText(error));
@@ -117,6 +117,7 @@ class ScriptModel final : public TrainableModel {
  private:
   Status FindParameters() {
     int64_t offset = 0;
+    std::vector<at::Tensor> parameters;
     std::map<const void*, std::string> owners;
     for (const auto& named : module_.named_parameters(/*recurse=*/true)) {
       at::Tensor parameter = named.value;
@@ -136,12 +137,15 @@ class ScriptModel final : public TrainableModel {
       parameter.set_data(parameter.detach().clone(at::MemoryFormat::Contiguous));
       manifest_.push_back({named.name, parameter.sizes().vec(), offset, parameter.numel()});
       offset += parameter.numel();
-      parameters_.push_back(std::move(parameter));
+      parameters.push_back(std::move(parameter));
     }
-    if (offset > 0) return OkStatus();
-    return InvalidArgumentError(
-        "spec.model.torchScript: the module has no parameters that require a gradient; save it "
-        "before torch.jit.freeze, with requires_grad");
+    if (offset == 0) {
+      return InvalidArgumentError(
+          "spec.model.torchScript: the module has no parameters that require a gradient; save it "
+          "before torch.jit.freeze, with requires_grad");
+    }
+    memory_.emplace(manifest_, std::move(parameters), device_);
+    return OkStatus();
   }
 
   // Forward in training on zeros: whether samples fit, outputs fit the loss, buffers stay.
@@ -154,7 +158,8 @@ class ScriptModel final : public TrainableModel {
     std::vector<int64_t> shape = {kTrialSamples};
     shape.insert(shape.end(), sample_shape_.begin(), sample_shape_.end());
     try {
-      LDNN_RETURN_IF_ERROR(Forward(at::zeros(shape, at::kFloat), true).status());
+      const auto options = at::TensorOptions(at::kFloat).device(TorchDevice(device_));
+      LDNN_RETURN_IF_ERROR(Forward(at::zeros(shape, options), true).status());
     } catch (const std::exception& error) {
       return InvalidArgumentError(
           "spec.model.torchScript: forward cannot take samples of the data set, a batch of shape " +
@@ -173,11 +178,11 @@ class ScriptModel final : public TrainableModel {
     return OkStatus();
   }
 
-  // In a script dropout draws from the process's own generator.
-  static void Seed(uint64_t step_seed) {
-    at::Generator generator = at::detail::getDefaultCPUGenerator();
-    const std::lock_guard<std::mutex> lock(generator.mutex());
-    generator.set_current_seed(step_seed ^ kStepStream);
+  // In a script dropout draws from the process's own generator, on a GPU from that device's.
+  void Seed(uint64_t step_seed) const {
+    const uint64_t seed = step_seed ^ kStepStream;
+    SeedGenerator(ComputeDevice::kCpu, seed);
+    if (device_ != ComputeDevice::kCpu) SeedGenerator(device_, seed);
   }
 
   Result<at::Tensor> Forward(at::Tensor x, bool training) {
@@ -203,8 +208,9 @@ class ScriptModel final : public TrainableModel {
   torch::jit::Module module_;
   const OutputForm form_;
   const std::vector<int64_t> sample_shape_;
+  const ComputeDevice device_;
   ParameterManifest manifest_;
-  std::vector<at::Tensor> parameters_;
+  std::optional<ParameterMemory> memory_;  // once the parameters are found
   std::vector<float> initial_;
 };
 
@@ -213,14 +219,15 @@ class ScriptModel final : public TrainableModel {
 Result<std::unique_ptr<TrainableModel>> MakeTorchScriptModel(const std::string& archive,
                                                              const TrainingConfig& config,
                                                              const DatasetInfo& dataset,
-                                                             int threads) {
+                                                             int threads, ComputeDevice device) {
   if (threads < 1) return InvalidArgumentError("a model needs at least 1 thread");
   LDNN_ASSIGN_OR_RETURN(const OutputForm form, FindOutputForm(config.loss, dataset));
+  LDNN_RETURN_IF_ERROR(PrepareDevice(device));
   std::optional<torch::jit::Module> module;
   try {
     ConfigureTorch(threads);
     std::istringstream stream(archive);
-    module = torch::jit::load(stream, at::kCPU);
+    module = torch::jit::load(stream, TorchDevice(device));
   } catch (const std::exception& error) {
     return InvalidArgumentError(
         "spec.model.torchScript.uri: " + config.model.torch_script_uri +
@@ -228,7 +235,8 @@ Result<std::unique_ptr<TrainableModel>> MakeTorchScriptModel(const std::string& 
         TorchErrorText(error) + "); save it with torch.jit.script(module).save(FILE)");
   }
   try {
-    auto model = std::make_unique<ScriptModel>(*std::move(module), form, dataset.feature_shape);
+    auto model =
+        std::make_unique<ScriptModel>(*std::move(module), form, dataset.feature_shape, device);
     LDNN_RETURN_IF_ERROR(model->Prepare());
     return std::unique_ptr<TrainableModel>(std::move(model));
   } catch (const std::exception& error) {

@@ -16,17 +16,19 @@
 
 #include "common/base/status.h"
 #include "common/protocol/training_config.h"
+#include "trainer_function/model/compute_device.h"
 #include "trainer_function/model/dataset_info.h"
 #include "trainer_function/model/trainable_model.h"
 
 namespace lambdadnn {
 
 // `archive`: the bytes at config.model.torch_script_uri. Sets the process's LibTorch to `threads`
-// threads. kInvalidArgument naming the field, and the parameter or buffer, for whatever of the
+// threads, and to `device`, whose errors are those of PrepareDevice (torch_device.h). On a GPU
+// parameters, buffers and constants are moved there; tensors that the script itself makes on "cpu"
+// are not. kInvalidArgument naming the field, and the parameter or buffer, for whatever of the
 // above does not hold.
-Result<std::unique_ptr<TrainableModel>> MakeTorchScriptModel(const std::string& archive,
-                                                             const TrainingConfig& config,
-                                                             const DatasetInfo& dataset,
-                                                             int threads);
+Result<std::unique_ptr<TrainableModel>> MakeTorchScriptModel(
+    const std::string& archive, const TrainingConfig& config, const DatasetInfo& dataset,
+    int threads, ComputeDevice device = ComputeDevice::kCpu);
 
 }  // namespace lambdadnn

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <mutex>
 #include <utility>
 
 namespace lambdadnn {
@@ -18,22 +19,37 @@ int64_t Elements(const std::vector<int64_t>& shape) {
   return count;
 }
 
-at::Tensor CopyToTensor(const float* data, const std::vector<int64_t>& shape) {
-  at::Tensor tensor = at::empty(shape, at::kFloat);
+// Ends before the copy has: it is ordered before what uses the tensor, and LibTorch keeps the
+// page-locked memory for as long as it takes.
+at::Tensor ToDevice(const at::Tensor& host, ComputeDevice device) {
+  if (device == ComputeDevice::kCpu) return host;
+  return host.to(TorchDevice(device), /*non_blocking=*/true);
+}
+
+at::Tensor CopyToTensor(const float* data, const std::vector<int64_t>& shape,
+                        ComputeDevice device) {
+  const at::Tensor tensor = HostTensor(shape, at::kFloat, device);
   std::memcpy(tensor.data_ptr<float>(), data, sizeof(float) * static_cast<size_t>(tensor.numel()));
-  return tensor;
+  return ToDevice(tensor, device);
 }
 
-at::Tensor Labels(const Batch& batch) {
-  at::Tensor labels = at::empty({batch.samples}, at::kLong);
+at::Tensor Labels(const Batch& batch, ComputeDevice device) {
+  const at::Tensor labels = HostTensor({batch.samples}, at::kLong, device);
   std::copy(batch.labels.begin(), batch.labels.end(), labels.data_ptr<int64_t>());
-  return labels;
+  return ToDevice(labels, device);
 }
 
-// Targets as numbers; the two classes of BCEWithLogits are 0 and 1.
-at::Tensor Targets(const Batch& batch, const OutputForm& form) {
-  if (form.classes == 0) return CopyToTensor(batch.targets.data(), {batch.samples, form.outputs});
-  return Labels(batch).to(at::kFloat).unsqueeze(1);
+at::Tensor CountCorrect(const at::Tensor& outputs, const at::Tensor& answers,
+                        const OutputForm& form) {
+  switch (form.loss) {
+    case Loss::kMse:
+      return at::zeros({}, outputs.options());
+    case Loss::kBceWithLogits:
+      return (outputs > 0).eq(answers > 0.5).all(1).sum();
+    case Loss::kCrossEntropy:
+      break;
+  }
+  return outputs.argmax(1).eq(answers).sum();
 }
 
 }  // namespace
@@ -93,53 +109,65 @@ Status CheckBatch(const Batch& batch, const std::vector<int64_t>& sample_shape,
   return OkStatus();
 }
 
-void CopyToParameters(std::span<const float> flat, const ParameterManifest& manifest,
-                      std::vector<at::Tensor>& parameters) {
-  for (size_t i = 0; i < manifest.size(); ++i) {
-    std::memcpy(parameters[i].data_ptr<float>(), flat.data() + manifest[i].offset,
-                sizeof(float) * static_cast<size_t>(manifest[i].size));
+c10::Device TorchDevice(ComputeDevice device) {
+  switch (device) {
+    case ComputeDevice::kCuda:
+      return {at::kCUDA, 0};
+    case ComputeDevice::kCpu:
+      break;
   }
+  return {at::kCPU};
 }
 
-void CopyFromParameters(const ParameterManifest& manifest,
-                        const std::vector<at::Tensor>& parameters, std::span<float> flat) {
-  for (size_t i = 0; i < manifest.size(); ++i) {
-    std::memcpy(flat.data() + manifest[i].offset, parameters[i].data_ptr<float>(),
-                sizeof(float) * static_cast<size_t>(manifest[i].size));
-  }
+void SeedGenerator(ComputeDevice device, uint64_t seed) {
+  at::Generator generator = at::globalContext().defaultGenerator(TorchDevice(device));
+  const std::lock_guard<std::mutex> lock(generator.mutex());
+  generator.set_current_seed(seed);
 }
 
-at::Tensor InputTensor(const Batch& batch, const std::vector<int64_t>& sample_shape) {
+at::Tensor HostTensor(const std::vector<int64_t>& shape, c10::ScalarType type,
+                      ComputeDevice device) {
+  if (device == ComputeDevice::kCpu) return at::empty(shape, type);
+  return at::empty(shape, at::TensorOptions(type).pinned_memory(true));
+}
+
+at::Tensor InputTensor(const Batch& batch, const std::vector<int64_t>& sample_shape,
+                       ComputeDevice device) {
   std::vector<int64_t> shape = {batch.samples};
   shape.insert(shape.end(), sample_shape.begin(), sample_shape.end());
-  return CopyToTensor(batch.features.data(), shape);
+  return CopyToTensor(batch.features.data(), shape, device);
 }
 
-at::Tensor LossSum(const at::Tensor& outputs, const Batch& batch, const OutputForm& form) {
+at::Tensor AnswerTensor(const Batch& batch, const OutputForm& form, ComputeDevice device) {
+  if (form.classes == 0) {
+    return CopyToTensor(batch.targets.data(), {batch.samples, form.outputs}, device);
+  }
+  const at::Tensor labels = Labels(batch, device);
+  return form.loss == Loss::kCrossEntropy ? labels : labels.to(at::kFloat).unsqueeze(1);
+}
+
+at::Tensor LossSum(const at::Tensor& outputs, const at::Tensor& answers, const OutputForm& form) {
   const auto width = static_cast<double>(form.outputs);
   switch (form.loss) {
     case Loss::kMse:
-      return at::mse_loss(outputs, Targets(batch, form), at::Reduction::Sum) / width;
+      return at::mse_loss(outputs, answers, at::Reduction::Sum) / width;
     case Loss::kBceWithLogits:
-      return at::binary_cross_entropy_with_logits(outputs, Targets(batch, form), {}, {},
-                                                  at::Reduction::Sum) /
+      return at::binary_cross_entropy_with_logits(outputs, answers, {}, {}, at::Reduction::Sum) /
              width;
     case Loss::kCrossEntropy:
       break;
   }
-  return at::cross_entropy_loss(outputs, Labels(batch), {}, at::Reduction::Sum);
+  return at::cross_entropy_loss(outputs, answers, {}, at::Reduction::Sum);
 }
 
-int64_t CountCorrect(const at::Tensor& outputs, const Batch& batch, const OutputForm& form) {
-  switch (form.loss) {
-    case Loss::kMse:
-      return 0;
-    case Loss::kBceWithLogits:
-      return (outputs > 0).eq(Targets(batch, form) > 0.5).all(1).sum().item<int64_t>();
-    case Loss::kCrossEntropy:
-      break;
-  }
-  return outputs.argmax(1).eq(Labels(batch)).sum().item<int64_t>();
+// Loss and count are read together: each read waits for the GPU. Both are exact as doubles.
+EvaluationResult Score(const at::Tensor& outputs, const at::Tensor& answers,
+                       const OutputForm& form) {
+  const at::Tensor both = at::stack({LossSum(outputs, answers, form).to(at::kDouble),
+                                     CountCorrect(outputs, answers, form).to(at::kDouble)})
+                              .cpu();
+  const double* const values = both.data_ptr<double>();
+  return {values[0], static_cast<int64_t>(values[1]), outputs.size(0)};
 }
 
 }  // namespace lambdadnn

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Helpers of the models on LibTorch: settings of the process, tensors of a batch, losses and
-// numbers of correct predictions. Declares at::Tensor without its header, which costs seconds in
-// every file. All functions but CheckBatch and TorchErrorText may throw LibTorch's exceptions.
+// numbers of correct predictions. Declares LibTorch's types without their headers, which cost
+// seconds in every file. All functions but CheckBatch and TorchErrorText may throw LibTorch's
+// exceptions.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +13,16 @@
 
 #include "common/base/status.h"
 #include "trainer_function/model/architecture.h"
+#include "trainer_function/model/compute_device.h"
 #include "trainer_function/model/trainable_model.h"
 
 namespace at {
 class Tensor;
 }
+namespace c10 {
+struct Device;
+enum class ScalarType : int8_t;
+}  // namespace c10
 
 namespace lambdadnn {
 
@@ -34,20 +40,28 @@ std::string TorchErrorText(const std::exception& error);
 Status CheckBatch(const Batch& batch, const std::vector<int64_t>& sample_shape,
                   const OutputForm& form);
 
-// Between the flat vector and the model's tensors, which are contiguous float32 in the manifest's
-// order; `flat` has exactly the manifest's size.
-void CopyToParameters(std::span<const float> flat, const ParameterManifest& manifest,
-                      std::vector<at::Tensor>& parameters);
-void CopyFromParameters(const ParameterManifest& manifest,
-                        const std::vector<at::Tensor>& parameters, std::span<float> flat);
+c10::Device TorchDevice(ComputeDevice device);
 
-// [samples, sample_shape...], a copy in LibTorch's own aligned memory, so that the batch's address
-// does not influence which kernel runs.
-at::Tensor InputTensor(const Batch& batch, const std::vector<int64_t>& sample_shape);
+// Of the device's own generator, which belongs to the process.
+void SeedGenerator(ComputeDevice device, uint64_t seed);
+
+// In the host's memory, not set to anything; for a GPU page-locked, from which copies are fast.
+at::Tensor HostTensor(const std::vector<int64_t>& shape, c10::ScalarType type,
+                      ComputeDevice device);
+
+// [samples, sample_shape...] on `device`, a copy in LibTorch's own aligned memory, so that the
+// batch's address does not influence which kernel runs.
+at::Tensor InputTensor(const Batch& batch, const std::vector<int64_t>& sample_shape,
+                       ComputeDevice device);
+// What the outputs are compared with, on `device`: for CrossEntropy the labels, [samples] of int64,
+// else [samples, form.outputs] of float32, in which the two classes of BCEWithLogits are 0 and 1.
+at::Tensor AnswerTensor(const Batch& batch, const OutputForm& form, ComputeDevice device);
 
 // `outputs` is [samples, form.outputs]. A scalar with a gradient, see torch_model.h for the means.
-at::Tensor LossSum(const at::Tensor& outputs, const Batch& batch, const OutputForm& form);
-// Samples with the correct class; with several binary targets a sample counts when all are correct.
-int64_t CountCorrect(const at::Tensor& outputs, const Batch& batch, const OutputForm& form);
+at::Tensor LossSum(const at::Tensor& outputs, const at::Tensor& answers, const OutputForm& form);
+// With the samples of the correct class; with several binary targets a sample counts when all are
+// correct.
+EvaluationResult Score(const at::Tensor& outputs, const at::Tensor& answers,
+                       const OutputForm& form);
 
 }  // namespace lambdadnn

@@ -7,81 +7,18 @@
 #include <cmath>
 
 #include "common/base/random.h"
+#include "tests/support/model_fixture.h"
 #include "trainer_function/model/blas.h"
+#include "trainer_function/model/torch_device.h"
 
 namespace lambdadnn {
 namespace {
-
-struct Fixture {
-  TrainingConfig config;
-  DatasetInfo dataset;
-  std::unique_ptr<TrainableModel> Make() const {
-    auto model = MakeTorchModel(config, dataset, 1);
-    EXPECT_TRUE(model.ok()) << model.status().ToString();
-    auto made = std::move(model).value();
-    made->Initialize(7);
-    return made;
-  }
-  Batch MakeBatch(int64_t samples, uint64_t seed = 3) const {
-    SeededRandom random(seed);
-    Batch batch;
-    batch.samples = samples;
-    batch.feature_shape = dataset.feature_shape;
-    int64_t elements = samples;
-    for (const int64_t dimension : dataset.feature_shape) elements *= dimension;
-    for (int64_t i = 0; i < elements; ++i) {
-      batch.features.push_back(static_cast<float>(random.Uniform()) - 0.5f);
-    }
-    for (int64_t i = 0; i < samples; ++i) {
-      if (dataset.classes > 0) {
-        batch.labels.push_back(
-            static_cast<int64_t>(random.Below(static_cast<uint64_t>(dataset.classes))));
-      }
-      for (int64_t j = 0; j < dataset.target_size && dataset.classes == 0; ++j) {
-        batch.targets.push_back(static_cast<float>(random.Below(2)));
-      }
-    }
-    return batch;
-  }
-};
-
-Fixture MakeFixture(std::string model, Loss loss = Loss::kCrossEntropy) {
-  Fixture fixture;
-  fixture.config.model.name = std::move(model);
-  fixture.config.loss = loss;
-  fixture.dataset.samples = 100;
-  fixture.dataset.feature_shape = {1, 12, 12};
-  fixture.dataset.classes = 10;
-  if (fixture.config.model.name == "cnn") {
-    fixture.config.model.parameters = {
-        {"channels", {3, 4}}, {"kernel", {3}}, {"padding", {1}}, {"hidden", {9}}};
-  }
-  if (fixture.config.model.name == "cnn1d") fixture.dataset.feature_shape = {2, 20};
-  if (fixture.config.model.name == "mlp") fixture.config.model.parameters = {{"hidden", {11, 7}}};
-  if (loss != Loss::kCrossEntropy) {
-    fixture.dataset.classes = 0;
-    fixture.dataset.target_size = 3;
-  }
-  return fixture;
-}
-
-std::vector<float> Parameters(const TrainableModel& model) {
-  std::vector<float> flat(static_cast<size_t>(model.size()));
-  model.GetParameters(flat);
-  return flat;
-}
-
-double LossSum(TrainableModel& model, const Batch& batch) {
-  const auto result = model.Evaluate(batch);
-  EXPECT_TRUE(result.ok()) << result.status().ToString();
-  return result.ok() ? result->loss_sum : std::nan("");
-}
 
 class EveryModelAndLoss : public testing::TestWithParam<std::tuple<const char*, Loss>> {};
 
 // Slopes along random directions against differences of the loss.
 TEST_P(EveryModelAndLoss, GradientIsTheSlopeOfTheSummedLoss) {
-  const Fixture fixture = MakeFixture(std::get<0>(GetParam()), std::get<1>(GetParam()));
+  const ModelFixture fixture = MakeFixture(std::get<0>(GetParam()), std::get<1>(GetParam()));
   const auto model = fixture.Make();
   const Batch batch = fixture.MakeBatch(6);
   const std::vector<float> start = Parameters(*model);
@@ -114,7 +51,7 @@ TEST_P(EveryModelAndLoss, GradientIsTheSlopeOfTheSummedLoss) {
 }
 
 TEST_P(EveryModelAndLoss, GradientsOfPartsAddUpToTheGradientOfTheWhole) {
-  const Fixture fixture = MakeFixture(std::get<0>(GetParam()), std::get<1>(GetParam()));
+  const ModelFixture fixture = MakeFixture(std::get<0>(GetParam()), std::get<1>(GetParam()));
   const auto model = fixture.Make();
   const Batch whole = fixture.MakeBatch(5);
   std::vector<float> expected(static_cast<size_t>(model->size()));
@@ -139,7 +76,7 @@ TEST_P(EveryModelAndLoss, GradientsOfPartsAddUpToTheGradientOfTheWhole) {
 }
 
 TEST_P(EveryModelAndLoss, StepsAndEvaluationsAreBitIdentical) {
-  const Fixture fixture = MakeFixture(std::get<0>(GetParam()), std::get<1>(GetParam()));
+  const ModelFixture fixture = MakeFixture(std::get<0>(GetParam()), std::get<1>(GetParam()));
   const auto model = fixture.Make();
   const auto twin = fixture.Make();
   const Batch batch = fixture.MakeBatch(6);
@@ -164,7 +101,7 @@ INSTANTIATE_TEST_SUITE_P(All, EveryModelAndLoss,
                          });
 
 TEST(TorchModel, BatchOfZeroSamplesGivesZeroGradient) {
-  const Fixture fixture = MakeFixture("cnn");
+  const ModelFixture fixture = MakeFixture("cnn");
   const auto model = fixture.Make();
   std::vector<float> gradient(static_cast<size_t>(model->size()), 9.0f);
   const auto step = model->ForwardBackward(fixture.MakeBatch(0), 1, gradient);
@@ -178,7 +115,7 @@ TEST(TorchModel, BatchOfZeroSamplesGivesZeroGradient) {
 }
 
 TEST(TorchModel, DropoutDrawsFromTheStepSeedAlone) {
-  Fixture fixture = MakeFixture("mlp");
+  ModelFixture fixture = MakeFixture("mlp");
   fixture.config.model.parameters["dropout"] = {0.5};
   const auto model = fixture.Make();
   const Batch batch = fixture.MakeBatch(8);
@@ -211,7 +148,7 @@ TEST(TorchModel, InitializationDependsOnTheSeedOnly) {
 }
 
 TEST(TorchModel, CountsCorrectSamples) {
-  Fixture fixture = MakeFixture("logistic");
+  ModelFixture fixture = MakeFixture("logistic");
   fixture.dataset.feature_shape = {2};
   fixture.dataset.classes = 2;
   const auto model = fixture.Make();
@@ -228,7 +165,7 @@ TEST(TorchModel, CountsCorrectSamples) {
 }
 
 TEST(TorchModel, RefusesBatchesThatDoNotFit) {
-  const Fixture fixture = MakeFixture("cnn");
+  const ModelFixture fixture = MakeFixture("cnn");
   const auto model = fixture.Make();
   std::vector<float> gradient(static_cast<size_t>(model->size()));
   Batch wrong_shape = fixture.MakeBatch(2);
@@ -274,10 +211,29 @@ TEST(TorchModel, SaysWhatDecidesTheBits) {
   }
 }
 
+TEST(TorchModel, FingerprintOnTheProcessorIsItsInstructionSetLibTorchAndBlas) {
+  EXPECT_TRUE(PrepareDevice(ComputeDevice::kCpu).ok());
+  const NumericsFingerprint fingerprint = FingerprintOn(ComputeDevice::kCpu);
+  EXPECT_EQ(fingerprint.isa, IsaLevel());
+  EXPECT_EQ(fingerprint.libtorch, TorchVersion() + ", " + BlasName());
+}
+
+TEST(TorchModel, WithoutAUsableGpuTellsWhatToDo) {
+  const Status prepared = PrepareDevice(ComputeDevice::kCuda);
+  if (prepared.ok()) GTEST_SKIP() << "this machine has a GPU";
+  EXPECT_EQ(prepared.code(), StatusCode::kFailedPrecondition);
+  EXPECT_THAT(prepared.message(), testing::StartsWith("LAMBDADNN_DEVICE=cuda: "));
+  EXPECT_THAT(prepared.message(), testing::HasSubstr("; "));
+  EXPECT_THAT(prepared.message(), testing::EndsWith(", or train with LAMBDADNN_DEVICE=cpu"));
+  const ModelFixture fixture = MakeFixture("cnn");
+  const auto model = MakeTorchModel(fixture.config, fixture.dataset, 1, ComputeDevice::kCuda);
+  EXPECT_EQ(model.status().message(), prepared.message());
+}
+
 TEST(TorchModel, ProductsAreWhatALoopComputes) { EXPECT_TRUE(CheckProducts().ok()); }
 
 TEST(TorchModel, NeedsAThread) {
-  const Fixture fixture = MakeFixture("cnn");
+  const ModelFixture fixture = MakeFixture("cnn");
   EXPECT_EQ(MakeTorchModel(fixture.config, fixture.dataset, 0).status().code(),
             StatusCode::kInvalidArgument);
 }
