@@ -16,7 +16,21 @@ elseif(LAMBDADNN_TORCH_SOURCE STREQUAL "upstream")
     DESTINATION ${CMAKE_INSTALL_LIBDIR}/lambdadnn COMPONENT worker)
   install(DIRECTORY ${LAMBDADNN_UPSTREAM_TORCH}/licenses/
     DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libtorch COMPONENT worker)
+elseif(LAMBDADNN_TORCH_SOURCE STREQUAL "cuda")
+  if(NOT LAMBDADNN_UPSTREAM_TORCH)
+    # Without importing it: that may take a GPU's libraries that are not here.
+    execute_process(
+      COMMAND python3 -c "import importlib.util as u; print(*u.find_spec('torch').submodule_search_locations)"
+      OUTPUT_VARIABLE _folder OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    set(LAMBDADNN_UPSTREAM_TORCH "${_folder}" CACHE PATH "Folder with include and lib of a LibTorch with CUDA" FORCE)
+  endif()
+  list(APPEND CMAKE_MODULE_PATH ${PROJECT_SOURCE_DIR}/cmake)
+  find_package(UpstreamTorch REQUIRED COMPONENTS cuda)
+  get_target_property(TORCH_INCLUDE_DIRS UpstreamTorch::c10 INTERFACE_INCLUDE_DIRECTORIES)
+  set(TORCH_LIBRARIES UpstreamTorch::cuda)
+  # The libraries stay where they are: with NVIDIA's, gigabytes.
+  set(CMAKE_INSTALL_RPATH ${LAMBDADNN_UPSTREAM_TORCH}/lib)
 else()
   message(FATAL_ERROR
-    "LAMBDADNN_TORCH_SOURCE is '${LAMBDADNN_TORCH_SOURCE}'; it can be system or upstream")
+    "LAMBDADNN_TORCH_SOURCE is '${LAMBDADNN_TORCH_SOURCE}'; it can be system, upstream or cuda")
 endif()
