@@ -298,10 +298,20 @@ class Training(BadInput):
 
 
 class Functions(BadInput):
-    def start(self, **environment):
-        server = self.bench.programs / "lambdadnn-server"
-        return subprocess.Popen([server], stderr=subprocess.PIPE, text=True,
+    def start(self, program="lambdadnn-server", **environment):
+        return subprocess.Popen([self.bench.programs / program], stderr=subprocess.PIPE, text=True,
                                 env={**os.environ, "LAMBDADNN_JOB_KEY": "key", **environment})
+
+    def test_a_device_that_is_not_there(self):
+        for device, expected in [
+                ("gpu", r"LAMBDADNN_DEVICE must be cpu or cuda, not 'gpu'$"),
+                ("cuda", r"LAMBDADNN_DEVICE=cuda: .+; .+, or train with LAMBDADNN_DEVICE=cpu$")]:
+            with self.subTest(device):
+                worker = self.start("lambdadnn-worker", LAMBDADNN_DEVICE=device, CUDA_VISIBLE_DEVICES="")
+                error = worker.communicate(timeout=60)[1]
+                self.assertEqual(worker.returncode, 2, error)  # as docs/formats.md says
+                self.assertRegex(error, expected)
+                self.assertEqual(error.count("\n"), 1, error)
 
     def test_a_port_in_use(self):
         with socket.socket() as taken:
