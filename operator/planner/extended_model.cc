@@ -440,11 +440,11 @@ std::optional<Prediction> ExtendedModel::Complete(const WorkerTerms& workers, in
 
   double slices = 1;
   if (platform.function_timeout_seconds > 0) {
-    // With time for less than one iteration a slice makes no progress. Each slice reads its data
-    // again.
-    const double overhead = profile.slice_overhead_seconds + prediction[Term::kLoad];
-    const double usable =
-        platform.function_timeout_seconds - overhead - kIterationsKeptFree * iteration;
+    // With time for less than one iteration a slice makes no progress. The first one, and that of
+    // a function which replaces another, loads the data.
+    const double overhead = profile.slice_overhead_seconds;
+    const double usable = platform.function_timeout_seconds - overhead - prediction[Term::kLoad] -
+                          kIterationsKeptFree * iteration;
     if (usable < iteration) return std::nullopt;
     slices = std::max(1.0, std::ceil(prediction.BusySeconds(iterations) / usable));
     prediction[Term::kSliceOverhead] = (slices - 1) * overhead;

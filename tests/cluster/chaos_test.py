@@ -29,10 +29,10 @@ SHORT, MIDDLE, LONG = map(int, os.environ.get("LAMBDADNN_CHAOS_EPOCHS", "6,15,40
 # What docs/benchmarks.md says that a row took, in seconds; those without a figure recover from nothing.
 # A row may take three times as long, of figures that come by a status written every 2 s.
 RECOVERY = {
-    "worker_killed": 9.2, "root_server_killed": 9.0, "leaf_server_killed": 7.0,
-    "worker_killed_behind_the_ingress": 9.0, "worker_killed_twice_within_seconds": 9.8,
+    "worker_killed": 8.0, "root_server_killed": 9.0, "leaf_server_killed": 7.0,
+    "worker_killed_behind_the_ingress": 5.8, "worker_killed_twice_within_seconds": 7.2,
     "one_pod_deleted": 31.7, "all_workers_deleted": 32.2, "all_servers_deleted": 31.8,
-    "service_deleted_behind_the_operators_back": 36.6, "out_of_memory": None, "tenth_of_a_cpu": 7.0,
+    "service_deleted_behind_the_operators_back": 36.6, "out_of_memory": None, "tenth_of_a_cpu": 4.2,
     "short_function_timeout": None, "node_cut_off_for_a_moment": 12.5,
     "node_cut_off_until_it_is_given_up": 88.0, "operator_cut_off_from_pods_for_a_moment": 0.4,
     "operator_cut_off_from_pods_until_they_are_given_up": 46.3, "kubelet_stopped": 1.4,

@@ -120,10 +120,12 @@ SliceEnvironment SliceHarness::Environment(const Role& role) {
   if (role.kind == RoleKind::kServer) return environment;
   environment.make_model = [this](const TrainingConfig&, const DatasetInfo&,
                                   int) -> Result<std::unique_ptr<TrainableModel>> {
+    ++models_made_;
     return std::unique_ptr<TrainableModel>(
         std::make_unique<ArithmeticModel>(job_.parameters, job_.nan_at_version));
   };
   environment.open_dataset = [this](const DatasetConfig&) -> Result<std::unique_ptr<Dataset>> {
+    ++datasets_opened_;
     return std::unique_ptr<Dataset>(
         std::make_unique<InMemoryDataset>(job_.samples, job_.test_samples, job_.data_checksum));
   };
@@ -136,6 +138,15 @@ Status SliceHarness::Start(int64_t incarnation, const std::optional<CheckpointRe
   invocations_.clear();
   for (const Role& role : job_.Roles()) {
     LDNN_RETURN_IF_ERROR(StartRole(role, incarnation, start, attempt));
+  }
+  return OkStatus();
+}
+
+Status SliceHarness::GoOn(int64_t incarnation, const CheckpointReference& start) {
+  for (const Role& role : job_.Roles()) {
+    const SliceRequest request = job_.Request(role, incarnation, start);
+    LDNN_RETURN_IF_ERROR(Service(role.Name()).Start(request));
+    invocations_[role.Name()] = request.invocation;
   }
   return OkStatus();
 }

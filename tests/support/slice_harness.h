@@ -3,6 +3,7 @@
 // them, without a controller. One SliceService a role, as in production.
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -65,6 +66,8 @@ class SliceHarness {
   // Starts every role; the services live until the next Start.
   Status Start(int64_t incarnation, const std::optional<CheckpointReference>& start,
                int attempt = 1);
+  // The next slice of every role, in the functions of the last Start.
+  Status GoOn(int64_t incarnation, const CheckpointReference& start);
   // One role in place of what had it, which ends at once.
   Status StartRole(const Role& role, int64_t incarnation,
                    const std::optional<CheckpointReference>& start, int attempt);
@@ -78,6 +81,9 @@ class SliceHarness {
   HarnessResult Run(int64_t incarnation, const std::optional<CheckpointReference>& start,
                     int attempt = 1);
   const HarnessJob& job() const { return job_; }
+  // By all roles so far.
+  int datasets_opened() const { return datasets_opened_; }
+  int models_made() const { return models_made_; }
   SliceEnvironment Environment(const Role& role);
 
  private:
@@ -87,6 +93,8 @@ class SliceHarness {
   StoreWrapper wrapper_;
   std::map<std::string, std::unique_ptr<SliceService>> services_;
   std::map<std::string, std::string> invocations_;
+  std::atomic<int> datasets_opened_{0};
+  std::atomic<int> models_made_{0};
 };
 
 // XXH3 of results/model.safetensors; "no model" when there is none.

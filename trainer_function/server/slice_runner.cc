@@ -41,22 +41,22 @@ PhaseSources PhaseSourcesOf(const SliceEnvironment& environment,
           [&metered] { return metered.Requests(); }};
 }
 
-TrainingEnvironment TrainingPart(const SliceEnvironment& environment) {
-  return {environment.make_model, environment.open_dataset,
+TrainingEnvironment TrainingPart(const SliceEnvironment& environment, KeptTraining& kept) {
+  return {environment.make_model, environment.open_dataset, &kept,
           [&environment] { return Usage(environment).max_rss_bytes; },
           [&environment] { return Usage(environment).cpu_seconds; }};
 }
 
-Status RunRole(const RoleContext& context, const SliceEnvironment& environment,
+Status RunRole(const RoleContext& context, const SliceEnvironment& environment, KeptTraining& kept,
                SliceRecord* record) {
   const RoleKind kind = context.request.role().kind;
   if (kind == RoleKind::kProfile) {
-    return RunProfileRole(context, TrainingPart(environment), record);
+    return RunProfileRole(context, TrainingPart(environment, kept), record);
   }
   SliceSession session(context, std::move(*record));
   const Status status = kind == RoleKind::kServer
                             ? RunServerRole(session)
-                            : RunWorkerRole(session, TrainingPart(environment));
+                            : RunWorkerRole(session, TrainingPart(environment, kept));
   *record = std::move(session.record());
   return status;
 }
@@ -103,7 +103,7 @@ bool IsPermanent(StatusCode code) {
 
 SliceRecord RunAsItIs(Runtime& runtime, const SliceEnvironment& environment,
                       const SliceRequest& request, SliceSignals& signals, Instant started,
-                      const std::function<void(const ProgressLine&)>& emit) {
+                      const std::function<void(const ProgressLine&)>& emit, KeptTraining& kept) {
   const ProcessUsage before = Usage(environment);
   SliceRecord record;
   record.invocation = request.invocation;
@@ -132,7 +132,7 @@ SliceRecord RunAsItIs(Runtime& runtime, const SliceEnvironment& environment,
                                  environment.pace ? environment.pace : [] {},
                                  phases,
                                  started};
-    status = RunRole(context, environment, &record);
+    status = RunRole(context, environment, kept, &record);
     record.store = metered.Counts();
     record.latencies = metered.Latencies();
     record.phases = phases.Settle();
@@ -196,15 +196,15 @@ Status ValidateRequest(const SliceRequest& request, const SliceEnvironment& envi
 
 SliceRecord RunSlice(Runtime& runtime, const SliceEnvironment& environment,
                      const SliceRequest& request, SliceSignals& signals, Instant started,
-                     const std::function<void(const ProgressLine&)>& emit) {
+                     const std::function<void(const ProgressLine&)>& emit, KeptTraining& kept) {
   if (request.role().kind != RoleKind::kProfile || request.profile.milli_cpu <= 0) {
-    return RunAsItIs(runtime, environment, request, signals, started, emit);
+    return RunAsItIs(runtime, environment, request, signals, started, emit, kept);
   }
   CpuPacer pacer(runtime.clock, request.profile.milli_cpu,
                  [&environment] { return FromSeconds(Usage(environment).cpu_seconds); });
   SliceEnvironment paced = environment;
   AddPacing(pacer, &paced);
-  return RunAsItIs(runtime, paced, request, signals, started, emit);
+  return RunAsItIs(runtime, paced, request, signals, started, emit, kept);
 }
 
 }  // namespace lambdadnn

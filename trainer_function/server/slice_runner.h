@@ -11,6 +11,7 @@
 #include "common/base/runtime.h"
 #include "common/protocol/slice.h"
 #include "trainer_function/server/slice_service.h"
+#include "trainer_function/training/kept_training.h"
 #include "trainer_function/transport/interrupt.h"
 
 namespace lambdadnn {
@@ -25,9 +26,10 @@ struct SliceSignals {
 // OK when this process can run the request at all: protocol version, pins, roles, plan.
 Status ValidateRequest(const SliceRequest& request, const SliceEnvironment& environment);
 
-// The record, already in the store unless the slice was aborted or the store is away.
+// The record, already in the store unless the slice was aborted or the store is away. `kept` is the
+// process's.
 SliceRecord RunSlice(Runtime& runtime, const SliceEnvironment& environment,
                      const SliceRequest& request, SliceSignals& signals, Instant started,
-                     const std::function<void(const ProgressLine&)>& emit);
+                     const std::function<void(const ProgressLine&)>& emit, KeptTraining& kept);
 
 }  // namespace lambdadnn

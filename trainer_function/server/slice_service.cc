@@ -35,6 +35,7 @@ struct SliceService::State {
 
   Runtime& runtime;
   const SliceEnvironment environment;
+  KeptTraining kept;
   const std::unique_ptr<Monitor> monitor;  // guards everything below
   bool draining = false;
   // Fences: the highest that was accepted.
@@ -71,12 +72,13 @@ Status SliceService::State::Admit(const SliceRequest& request) {
 }
 
 void SliceService::State::Run(Slice& running, Instant started) {
-  const SliceRecord record = RunSlice(runtime, environment, running.request, *running.signals,
-                                      started, [this, &running](const ProgressLine& line) {
-                                        const MonitorLock lock(*monitor);
-                                        running.lines.push_back(EncodeProgress(line));
-                                        monitor->NotifyAll();
-                                      });
+  const auto emit = [this, &running](const ProgressLine& line) {
+    const MonitorLock lock(*monitor);
+    running.lines.push_back(EncodeProgress(line));
+    monitor->NotifyAll();
+  };
+  const SliceRecord record =
+      RunSlice(runtime, environment, running.request, *running.signals, started, emit, kept);
   const MonitorLock lock(*monitor);
   running.lines.push_back(EncodeRecord(record));
   running.ended = true;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Detects changed training data. A worker's first slice of a plan revision writes the checksum of
-// its samples under the job's records; every later slice compares. A change of the data, between
-// slices or before a run is resumed, therefore fails the job before a gradient of other data is
-// computed.
+// its samples under the job's records; every later slice compares. A function that loads data which
+// has changed, in place of another or when a run is resumed, therefore fails the job before a
+// gradient of other data is computed.
 #pragma once
 
 #include <string>

@@ -11,6 +11,7 @@
 #include "common/protocol/training_config.h"
 #include "trainer_function/data/dataset.h"
 #include "trainer_function/model/trainable_model.h"
+#include "trainer_function/training/kept_training.h"
 
 namespace lambdadnn {
 
@@ -19,6 +20,8 @@ struct TrainingEnvironment {
                                                         int threads)>
       make_model;
   std::function<Result<std::unique_ptr<Dataset>>(const DatasetConfig&)> open_dataset;
+  // Not null where role worker runs.
+  KeptTraining* kept = nullptr;
   // Largest resident set of this process so far, in bytes. Never null.
   std::function<int64_t()> max_rss_bytes;
   // CPU time of this process so far, all threads. Never null.

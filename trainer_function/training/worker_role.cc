@@ -21,6 +21,12 @@ namespace {
 // Between progress lines of one worker; epochs' ends and the root's losses come anyway.
 constexpr double kProgressSeconds = 1;
 
+// That a slice ended so says nothing of its own data and model.
+bool IsOfOthers(StatusCode code) {
+  return code == StatusCode::kUnavailable || code == StatusCode::kCancelled ||
+         code == StatusCode::kDeadlineExceeded;
+}
+
 class WorkerRole {
  public:
   WorkerRole(SliceSession& session, const TrainingEnvironment& environment)
@@ -38,10 +44,12 @@ class WorkerRole {
 
  private:
   Status Load();
+  Status Train();
   Status Begin();
   Status JoinAt(int64_t version);
   void MakeExchange();
   Status LoadData();
+  void FindTestSamples();
   Status MakeModel();
   Status WriteFreshCheckpoint();
   // Forward and backward of this worker's part of the batch, into gradient_.
@@ -53,10 +61,7 @@ class WorkerRole {
   void Report(int64_t done, double seconds);
   // A bad data set or model stays bad.
   Status Own(Status status) {
-    if (!status.ok() && status.code() != StatusCode::kUnavailable &&
-        status.code() != StatusCode::kCancelled && status.code() != StatusCode::kDeadlineExceeded) {
-      record_.permanent = true;
-    }
+    if (!status.ok() && !IsOfOthers(status.code())) record_.permanent = true;
     return status;
   }
 
@@ -80,6 +85,12 @@ class WorkerRole {
 };
 
 Status WorkerRole::LoadData() {
+  if (auto kept = environment_.kept->Take(KeptTraining::KeyOf(request_)); kept.has_value()) {
+    dataset_ = std::move(kept->dataset);
+    model_ = std::move(kept->model);
+    FindTestSamples();
+    return OkStatus();
+  }
   auto dataset = environment_.open_dataset(DatasetOf(request_.training));
   if (!dataset.ok()) return dataset.status();
   dataset_ = std::move(dataset).value();
@@ -93,15 +104,19 @@ Status WorkerRole::LoadData() {
         "profile (`lambdadnn run --profile-again`)");
   }
   LDNN_RETURN_IF_ERROR(dataset_->Load(order_.RankSamples(plan_.functions, rank_)));
-  if (request_.training.evaluate_each_epoch && info.test_samples > 0) {
-    evaluates_ = true;
-    test_samples_ = EvenPart(info.test_samples, plan_.functions, rank_);
-    if (test_samples_.size() > 0) LDNN_RETURN_IF_ERROR(dataset_->LoadTest(test_samples_));
-  }
+  FindTestSamples();
+  if (test_samples_.size() > 0) LDNN_RETURN_IF_ERROR(dataset_->LoadTest(test_samples_));
   return OkStatus();
 }
 
+void WorkerRole::FindTestSamples() {
+  const int64_t samples = dataset_->info().test_samples;
+  evaluates_ = request_.training.evaluate_each_epoch && samples > 0;
+  if (evaluates_) test_samples_ = EvenPart(samples, plan_.functions, rank_);
+}
+
 Status WorkerRole::MakeModel() {
+  if (model_ != nullptr) return OkStatus();  // kept
   auto model = environment_.make_model(request_.training, dataset_->info(), plan_.threads);
   if (!model.ok()) return model.status();
   model_ = std::move(model).value();
@@ -237,6 +252,15 @@ void WorkerRole::Report(int64_t done, double seconds) {
 
 Status WorkerRole::Run() {
   LDNN_RETURN_IF_ERROR(Load());
+  const Status status = Train();
+  if (status.ok() || IsOfOthers(status.code())) {
+    environment_.kept->Give(KeptTraining::KeyOf(request_),
+                            {std::move(dataset_), std::move(model_)});
+  }
+  return status;
+}
+
+Status WorkerRole::Train() {
   context_.phases.Enter(Phase::kCompute);
   // The slice before may have been lost between the epoch's last checkpoint and its evaluation.
   LDNN_RETURN_IF_ERROR(EvaluateAtEpochEnd(session_.first_iteration()));

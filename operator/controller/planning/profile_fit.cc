@@ -348,10 +348,9 @@ Result<ProfileFit> FitProfile(const std::vector<ProfileSample>& samples, int bat
     profile.worker_least_memory_mib = RoundedUpToKib(Metric(first->record, "leastMemoryMib"));
   }
   profile.checkpoint_seconds = MedianMetric(samples, "checkpointSeconds");
-  // Until a function that is warm already trains again: the first slice of a process warms it up.
-  profile.slice_overhead_seconds = profile.checkpoint_seconds +
-                                   MedianMetric(samples, "restoreSeconds") +
-                                   LeastMetric(samples, "loadSeconds");
+  // Until a function that is warm already trains again; data and model it has kept.
+  profile.slice_overhead_seconds =
+      profile.checkpoint_seconds + MedianMetric(samples, "restoreSeconds");
   const std::vector<TrainingRate::Point> points = MeanPoints(training);
   if (points.empty() || profile.training_samples <= 0 || profile.model_bytes <= 0) {
     return FailedPreconditionError(

@@ -192,10 +192,12 @@ TEST_F(SliceTraining, RanksWithoutSamplesAreNoSpecialCase) {
 }
 
 // Trains in slices that are stopped `gap` lines after their begin; returns the number of slices.
-int TrainInSlices(SliceHarness& harness, std::optional<CheckpointReference> newest) {
+int TrainInSlices(SliceHarness& harness, std::optional<CheckpointReference> newest,
+                  bool same_functions = false) {
   int slices = 0;
   for (bool finished = false; !finished && slices < 50;) {
-    EXPECT_TRUE(harness.Start(0, newest).ok());
+    const bool goes_on = same_functions && slices > 0;
+    EXPECT_TRUE((goes_on ? harness.GoOn(0, *newest) : harness.Start(0, newest)).ok());
     // Some role, a different one each time, is asked to stop at once.
     const Role role =
         harness.job().Roles()[static_cast<size_t>(slices) % harness.job().Roles().size()];
@@ -226,6 +228,42 @@ TEST_F(SliceTraining, SlicesEndTogetherAndGiveTheSameBits) {
     EXPECT_GE(slices, 4);
     EXPECT_EQ(ModelDigest(store), expected);
   }
+}
+
+TEST_F(SliceTraining, FunctionsKeepDataAndModelFromSliceToSlice) {
+  const HarnessJob job = AdamJob();
+  const std::string expected = Model(job);
+  MemoryObjectStore store;
+  SliceHarness harness(runtime_, store, job);
+  EXPECT_GE(TrainInSlices(harness, std::nullopt, true), 4);
+  EXPECT_EQ(ModelDigest(store), expected);
+  EXPECT_EQ(harness.datasets_opened(), 4) << "once in each worker";
+  EXPECT_EQ(harness.models_made(), 4);
+}
+
+// Another function of the round was lost: what those hold that are told to stop is as good.
+TEST_F(SliceTraining, FunctionsThatAreStoppedAtOnceKeepTheirDataAndModel) {
+  const HarnessJob job = AdamJob();
+  const std::string expected = Model(job);
+  MemoryObjectStore store;
+  SliceHarness harness(runtime_, store, job);
+  ASSERT_TRUE(harness.Start(0, std::nullopt).ok());
+  for (const Role& role : job.Roles()) {
+    const std::string name = role.Name();
+    // Once all have loaded what they need.
+    ASSERT_TRUE(harness.Service(name)
+                    .Line(harness.Invocation(name), 0, clock_.Now() + std::chrono::seconds(10))
+                    .ok());
+    ASSERT_TRUE(harness.Service(name).Stop(harness.Invocation(name), false).ok());
+  }
+  harness.Await();
+  const std::optional<CheckpointReference> newest = Newest(store);
+  ASSERT_TRUE(newest.has_value());
+  ASSERT_TRUE(harness.GoOn(1, *newest).ok());
+  const HarnessResult result = harness.Await();
+  EXPECT_TRUE(result.AllAre(SliceOutcome::kFinished)) << Errors(result);
+  EXPECT_EQ(ModelDigest(store), expected);
+  EXPECT_LE(harness.datasets_opened(), 8);
 }
 
 TEST_F(SliceTraining, ABudgetEndsTheSliceInTime) {

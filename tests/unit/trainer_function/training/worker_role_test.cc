@@ -46,8 +46,11 @@ struct WorkerBench : RoleBench {
             [this](const DatasetConfig&) -> Result<std::unique_ptr<Dataset>> {
               return std::unique_ptr<Dataset>(std::make_unique<InMemoryDataset>(data_samples, 40));
             },
-            [] { return int64_t{1}; }, [] { return 1.0; }};
+            &kept, [] { return int64_t{1}; }, [] { return 1.0; }};
   }
+  // Whether a slice of the same role would find data and model.
+  bool Keeps() { return kept.Take(KeptTraining::KeyOf(session().request())).has_value(); }
+  KeptTraining kept;
   int64_t model_parameters = Job().parameters;
   int64_t data_samples = Job().samples;
 };
@@ -63,6 +66,25 @@ TEST(WorkerRole, WorkerZeroBeginsAFreshJobAndWritesItsModel) {
   const std::vector<float> last(static_cast<size_t>(Job().parameters), 4);
   EXPECT_EQ(record.state_digest, Hex64(Xxh3(AsBytes(std::span<const float>(last)))));
   EXPECT_THAT(bench.Keys("/g0/"), IsEmpty()) << "its gradients, which new weights prove merged";
+}
+
+TEST(WorkerRole, KeepsDataAndModelForTheNextSliceOfTheSameRoleAlone) {
+  WorkerBench bench(0);
+  ASSERT_TRUE(bench.Run().ok());
+  EXPECT_TRUE(bench.Keeps());
+  EXPECT_FALSE(bench.Keeps()) << "it was taken";
+
+  WorkerBench other(0);
+  ASSERT_TRUE(other.Run().ok());
+  KeptTraining::Key key = KeptTraining::KeyOf(other.session().request());
+  ++key.functions;
+  EXPECT_FALSE(other.kept.Take(key).has_value());
+  EXPECT_FALSE(other.Keeps()) << "memory is not held for what may never come";
+
+  WorkerBench bad(0);
+  bad.model_parameters = 1;
+  EXPECT_FALSE(bad.Run().ok());
+  EXPECT_FALSE(bad.Keeps());
 }
 
 TEST(WorkerRole, AnyOtherWaitsForTheCheckpointAndWritesNone) {
