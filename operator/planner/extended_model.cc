@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <numbers>
 #include <string>
 #include <utility>
 
@@ -53,11 +52,20 @@ const std::vector<WorkloadProfile::StorePoint>* StreamsOf(const PlannerInput& in
   return counts ? &input.profile.store_streams : nullptr;
 }
 
-// An iteration ends when the last of n workers has handed over its gradients and got the weights:
-// both take about the mean of a hand-over, and the slowest of n as much longer.
-double StragglerSeconds(const PlannerInput& input, int functions) {
+// An iteration ends when the last of n workers has got the last of K shards. Each shard is handed
+// over from level to level and back, which takes about the mean of as many hand-overs, and the
+// slowest of n K as much longer.
+double StragglerSeconds(const PlannerInput& input, const AggregationPlan& plan) {
   if (IsStated(input.platform.store_request_seconds)) return 0;
-  return std::numbers::sqrt2 * input.profile.store_deviation_seconds * ExpectedLargest(functions);
+  const double hand_overs = plan.server_layers() + 1;
+  return std::sqrt(hand_overs) * input.profile.store_deviation_seconds *
+         ExpectedLargest(plan.workers() * plan.shards);
+}
+
+// What the profile measures of exchanges has these in it; what somebody states of a store is of a
+// request alone.
+PollCost QuestionsInVain(const PlannerInput& input) {
+  return IsStated(input.platform.store_request_seconds) ? input.profile.miss : PollCost{};
 }
 
 // A worker's share of the training and of the test set.
@@ -185,7 +193,6 @@ WorkerTerms ExtendedModel::Workers(int functions) const {
 
   terms.needed_mib = NeededWorkerMib(profile, parameters_, terms.local_batch, functions);
   terms.loaded_samples = LoadedSamples(profile, functions);
-  terms.straggler_seconds = StragglerSeconds(input_, functions);
   terms.evaluated_samples =
       profile.evaluation_samples * std::ceil(input_.limits.epochs) / functions;
   return terms;
@@ -223,6 +230,7 @@ AggregationOption ExtendedModel::Option(const AggregationPlan& plan) const {
         std::min(1.0, MilliCpu(option.server_memory_mib) / kMilliPerCore);
   }
   option.stages = StagesOf(shape, speeds);
+  option.straggler_seconds = StragglerSeconds(input_, plan);
   option.cpu =
       ExchangeCpuOf(shape, {.transfer = input_.profile.transfer,
                             .server = input_.profile.server,
@@ -319,7 +327,7 @@ double ExtendedModel::ExchangeSeconds(const WorkerTerms& workers, int memory_mib
   const double worker_cpu = option.cpu.WorkerSeconds();
   const double n = workers.functions;
   const double unhindered = UnhinderedSeconds(workers, memory_mib, compute_seconds);
-  const double wait = PipelinedSeconds(workers, memory_mib, option) + workers.straggler_seconds;
+  const double wait = PipelinedSeconds(workers, memory_mib, option) + option.straggler_seconds;
   double iteration = std::max(unhindered + wait, compute_seconds + wait - KeptQuotaSeconds());
   // No function gets more than its quota, and all of them not more than the machine.
   iteration = std::max(iteration, (step_cpu + worker_cpu) / share);
@@ -370,8 +378,8 @@ IterationTerms ExtendedModel::Iteration(const WorkerTerms& workers, int memory_m
                         {.step_cpu = compute_seconds * share,
                          .exchange = cpu,
                          .hop = std::max(0.0, waits) / (levels + 1),
-                         .straggler = workers.straggler_seconds,
-                         .miss = input_.profile.miss},
+                         .straggler = option.straggler_seconds,
+                         .miss = QuestionsInVain(input_)},
                         {.worker_share = share,
                          .server_share = option.server_core_share,
                          .period_seconds = input_.platform.cpu_period_seconds,

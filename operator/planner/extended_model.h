@@ -53,6 +53,8 @@ struct AggregationOption {
   double request_price = 0;  // of one iteration, US dollars
   ExchangeCpu cpu;
   double server_core_share = 1;  // of a core, that a server has
+  double straggler_seconds =
+      0;  // of an iteration: the slowest hand-over of a shard, beyond the mean
 };
 
 // Seconds of one iteration.
@@ -71,8 +73,7 @@ struct WorkerTerms {
   double local_batch = 1;  // ceil(b_g / n)
   double needed_mib = 0;
   double evaluated_samples = 0;
-  double loaded_samples = 0;     // by one worker, those for evaluations included
-  double straggler_seconds = 0;  // of an iteration: the slowest worker's exchange, beyond the mean
+  double loaded_samples = 0;  // by one worker, those for evaluations included
 };
 
 class ExtendedModel : public PerformanceModel {

@@ -194,8 +194,10 @@ class OnPods(BesideOperator):
         nodes = self.cluster.count()
         milli_cpu, memory_mib = settings.node_share(nodes)
         platform = yaml.safe_load(self.PLATFORM)
-        platform.update({each: measured[each] for each in ("store", "function", "parameterServer")},
-                        totalMilliCpu=nodes * milli_cpu, totalMemory=f"{nodes * memory_mib}Mi")
+        parts = ("store", "function", "parameterServer")
+        platform.update({each: measured[each] for each in parts}, totalMilliCpu=nodes * milli_cpu,
+                        totalMemory=f"{nodes * memory_mib}Mi",
+                        measured=[each for each in measured["measured"] if each.startswith(parts)])
         return json.dumps(platform)
 
     def report(self, name):

@@ -331,6 +331,39 @@ TEST(ExtendedModel, WorkersShareWhatTheStoreGivesAsManyStreams) {
   EXPECT_DOUBLE_EQ(Predicted(input).predicted[Term::kLoad], 1000.0 / 500);
 }
 
+// What a function measures of the store has them in it.
+TEST(ExtendedModel, QuestionsInVainCountWhereTheStoresRequestTimeIsStated) {
+  const auto seconds = [](Origin origin, PollCost miss) {
+    PlannerInput input = Simple();
+    input.platform.milli_cpu_per_gib = 200;
+    input.aggregation.server_memory_mib = 512;
+    input.profile.server.iteration_seconds = 0.5;  // of a tenth of a core: it is waited for
+    input.platform.store_request_seconds = OptionalQuantity(0.01, origin);
+    input.profile.miss = miss;
+    return Predicted(input).predicted.seconds;
+  };
+  const PollCost miss = {.seconds = 0.001, .cpu_seconds = 0.01};
+  EXPECT_GT(seconds(Origin::kGiven, miss), seconds(Origin::kGiven, {}));
+  EXPECT_EQ(seconds(Origin::kMeasured, miss), seconds(Origin::kMeasured, {}));
+}
+
+TEST(ExtendedModel, TheSlowestHandOverIsOfAllWorkersAndShards) {
+  const auto seconds = [](int shards, std::vector<int> layers) {
+    PlannerInput input = Simple();
+    input.profile.store_deviation_seconds = 0.1;
+    input.profile.model_bytes *= shards;
+    input.aggregation.shards = shards;
+    input.aggregation.spread = 1;
+    input.aggregation.layers = std::move(layers);
+    const double with = Predicted(input).predicted[Term::kCommunication];
+    input.profile.store_deviation_seconds = 0;
+    return with - Predicted(input).predicted[Term::kCommunication];
+  };
+  EXPECT_NEAR(seconds(1, {1, 4}), 0.1 * std::sqrt(2) * ExpectedLargest(4), 1e-9);
+  EXPECT_NEAR(seconds(2, {1, 4}), 0.1 * std::sqrt(2) * ExpectedLargest(8), 1e-9);
+  EXPECT_NEAR(seconds(1, {1, 2, 4}), 0.1 * std::sqrt(3) * ExpectedLargest(4), 1e-9);
+}
+
 TEST(ExtendedModel, AWorkerNeedsMemoryForModelAndBatch) {
   PlannerInput input = Simple();
   input.profile.worker_base_memory_mib = 200;
