@@ -46,7 +46,7 @@ ExchangeObjectName ProbeName(int stream) { return {ObjectKind::kGradient, 0, 0, 
 constexpr int kNeighbour = 1 << 16;
 
 // Seconds of exchanges. One that the quota held up tells of the quota, which is known, and not of
-// the store: it counts only where there are too few others.
+// the store.
 class ExchangeTimes {
  public:
   void Add(double seconds, bool throttled) {
@@ -54,8 +54,10 @@ class ExchangeTimes {
     if (!throttled) unthrottled_.push_back(seconds);
   }
   double last() const { return all_.empty() ? 0 : all_.back(); }
-  const std::vector<double>& OfTheStore(size_t fewest) const {
-    return unthrottled_.size() >= fewest ? unthrottled_ : all_;
+  // Of the store alone; all of them where the quota lets too few through.
+  HandOvers OfTheStore(size_t fewest) const {
+    const bool held_up = unthrottled_.size() < fewest;
+    return {held_up ? all_ : unthrottled_, held_up};
   }
 
  private:
@@ -237,7 +239,7 @@ Status ExchangeProbe::MeasureMisses() {
   return OkStatus();
 }
 
-Result<std::vector<double>> ExchangeProbe::TimeHandOvers(int64_t elements) {
+Result<HandOvers> ExchangeProbe::TimeHandOvers(int64_t elements) {
   Exchange exchange(*this, std::span<const float>(values_).first(static_cast<size_t>(elements)));
   // Who waits in training has waited as long as the exchange in the other direction takes: a store
   // is slower for an object that it was asked for just then.
@@ -258,7 +260,7 @@ Result<std::vector<double>> ExchangeProbe::TimeHandOvers(int64_t elements) {
   return times.OfTheStore(kFewestHandOvers);
 }
 
-Result<double> ExchangeProbe::TimeTogether(int streams, int64_t elements) {
+Result<HandOvers> ExchangeProbe::TimeTogether(int streams, int64_t elements) {
   const auto payload = std::span<const float>(values_).first(static_cast<size_t>(elements));
   std::vector<std::unique_ptr<Exchange>> exchanges;
   for (int i = 0; i < streams; ++i) exchanges.push_back(std::make_unique<Exchange>(*this, payload));
@@ -281,17 +283,18 @@ Result<double> ExchangeProbe::TimeTogether(int streams, int64_t elements) {
     }
     context_.pace();
   }
-  return Median(times.OfTheStore(kFewestTogether));
+  return times.OfTheStore(kFewestTogether);
 }
 
 Status ExchangeProbe::MeasureStreams(double least_seconds) {
   const int64_t elements = std::min<int64_t>(std::ssize(values_), kMostTogetherElements);
   const auto bytes = static_cast<double>(elements) * sizeof(float);
   for (const int streams : kProbedStreams) {
-    LDNN_ASSIGN_OR_RETURN(const double seconds, TimeTogether(streams, elements));
+    LDNN_ASSIGN_OR_RETURN(const HandOvers rounds, TimeTogether(streams, elements));
     // An object goes up and down again.
-    const double moving = seconds - least_seconds;
-    if (moving > 0) record_.metrics[StoreStreamsMetric(streams)] = 2 * streams * bytes / moving;
+    const double moving = Median(rounds.seconds) - least_seconds;
+    if (moving > 0 && !rounds.held_up)
+      record_.metrics[StoreStreamsMetric(streams)] = 2 * streams * bytes / moving;
   }
   return OkStatus();
 }
@@ -330,14 +333,16 @@ Status ExchangeProbe::MeasureBesideNeighbour(double step_cpu_seconds,
   const auto all = static_cast<int64_t>(values_.size());
   const double bytes = static_cast<double>(all - 1) * sizeof(float);
   // An object goes up and down again.
-  LDNN_ASSIGN_OR_RETURN(const std::vector<double> least, TimeHandOvers(1));
-  LDNN_ASSIGN_OR_RETURN(const std::vector<double> whole, TimeHandOvers(all));
-  record_.metrics["storeRequestSeconds"] = Mean(least) / 2;
-  record_.metrics["storeDeviationSeconds"] = StandardDeviation(whole);
-  if (const double longer = Mean(whole) - Mean(least); longer > 0) {
+  LDNN_ASSIGN_OR_RETURN(const HandOvers least, TimeHandOvers(1));
+  LDNN_ASSIGN_OR_RETURN(const HandOvers whole, TimeHandOvers(all));
+  const double least_seconds = Mean(least.seconds);
+  record_.metrics["storeRequestSeconds"] = least_seconds / 2;
+  record_.metrics["storeDeviationSeconds"] =
+      StandardDeviation(whole.held_up ? least.seconds : whole.seconds);
+  if (const double longer = Mean(whole.seconds) - least_seconds; longer > 0 && !whole.held_up) {
     record_.metrics["storeBytesPerSecond"] = 2 * bytes / longer;
   }
-  LDNN_RETURN_IF_ERROR(MeasureStreams(Mean(least)));
+  LDNN_RETURN_IF_ERROR(MeasureStreams(least_seconds));
   LDNN_RETURN_IF_ERROR(MeasureMisses());
   LDNN_ASSIGN_OR_RETURN(const Cpu small, TimeTransfers(1));
   LDNN_ASSIGN_OR_RETURN(const Cpu large, TimeTransfers(all));

@@ -17,6 +17,13 @@
 
 namespace lambdadnn {
 
+// Of several exchanges one after the other.
+struct HandOvers {
+  std::vector<double> seconds;
+  bool held_up =
+      false;  // by this function's CPU quota, nearly all of them: the store may be faster
+};
+
 class ExchangeProbe {
  public:
   // `gradient` is as long as the model; it is pushed, never changed.
@@ -50,10 +57,10 @@ class ExchangeProbe {
   // CPU seconds of an object's share, when several are deleted together.
   Result<double> TimeDiscard();
   Status MeasureMisses();
-  // Seconds from the begin of a push to the end of the pull that waits for it, several times.
-  Result<std::vector<double>> TimeHandOvers(int64_t elements);
-  // Seconds of a round of so many exchanges at once, until the last object has arrived.
-  Result<double> TimeTogether(int streams, int64_t elements);
+  // From the begin of a push to the end of the pull that waits for it.
+  Result<HandOvers> TimeHandOvers(int64_t elements);
+  // Rounds of so many exchanges at once, until the last object has arrived.
+  Result<HandOvers> TimeTogether(int streams, int64_t elements);
   // `least_seconds`: of an exchange of next to nothing.
   Status MeasureStreams(double least_seconds);
   // What an exchange of all elements adds to a step.

@@ -345,6 +345,20 @@ TEST_F(SliceServiceTest, AProfileMeasuresAndLeavesNothing) {
   ASSERT_EQ(left.size(), 1u) << "its completion record alone";
 }
 
+// It would take its own stalls for the store's.
+TEST_F(SliceServiceTest, AProfileWhoseQuotaHoldsUpEveryExchangeSaysNothingOfTheBandwidth) {
+  SliceEnvironment environment = harness_.Environment(kWorker);
+  auto stalls = std::make_shared<std::atomic<int64_t>>(0);
+  environment.throttled_seconds = [stalls] { return static_cast<double>(++*stalls); };
+  const SliceRecord record = Profiled(environment);
+  ASSERT_EQ(record.outcome, SliceOutcome::kFinished) << record.error.ToString();
+  EXPECT_GT(record.metrics.at("storeRequestSeconds"), 0);
+  EXPECT_FALSE(record.metrics.contains("storeBytesPerSecond"));
+  for (const int streams : kProbedStreams) {
+    EXPECT_FALSE(record.metrics.contains(StoreStreamsMetric(streams))) << streams;
+  }
+}
+
 // Of another quota only what depends on it: no object is written but the completion record.
 TEST_F(SliceServiceTest, AProfileOfTheRateAloneLeavesTheStoreAlone) {
   SliceRequest request = job_.Request({RoleKind::kProfile, 0, {}}, 0, std::nullopt);
