@@ -34,6 +34,65 @@ RequestCount NormExchangeCost(const ExchangeShape& shape, int group) {
   return cost;
 }
 
+RequestCount Written(int64_t bytes) { return {.puts = 1, .deletes = 1, .bytes_in = bytes}; }
+RequestCount Read(int64_t bytes) { return {.gets = 1, .bytes_out = bytes}; }
+
+// The worker's own part.
+RequestCount OfWorker(const ExchangeShape& shape, int rank) {
+  const AggregationPlan& plan = shape.aggregation;
+  RequestCount cost;
+  for (int shard = 0; shard < plan.shards; ++shard) {
+    const int64_t bytes = ShardObjectBytes(shape, shard);
+    if (ReaderOfGradient(plan, 0, rank, shard) != rank) cost += Written(bytes);
+    if (WriterOfWeights(plan, shard) != rank) cost += Read(bytes);
+  }
+  return cost;
+}
+
+// Norms of the shards that a root in the function of worker `rank` has, and those of the others.
+RequestCount OfNorms(const ExchangeShape& shape, int group, int rank) {
+  const AggregationPlan& plan = shape.aggregation;
+  const auto root_of = [&](int of_group) {
+    return HostOf(plan, {plan.server_layers(), 0, of_group});
+  };
+  bool read_elsewhere = false;
+  for (int other = 0; other < plan.spread; ++other) {
+    read_elsewhere = read_elsewhere || root_of(other) != rank;
+  }
+  RequestCount cost;
+  for (int shard = 0; shard < plan.shards; ++shard) {
+    const int64_t bytes = NormObjectBytes(shape, shard);
+    const int owner = GroupOfShard(plan, shard);
+    if (owner == group) {
+      if (read_elsewhere) cost += Written(bytes);
+    } else if (root_of(owner) != rank) {
+      cost += Read(bytes);
+    }
+  }
+  return cost;
+}
+
+// A server's in the function of worker `rank`.
+RequestCount OfHosted(const ExchangeShape& shape, const ServerPosition& position, int rank) {
+  const AggregationPlan& plan = shape.aggregation;
+  const bool is_root = position.level == plan.server_layers();
+  const Range children = Children(plan, position.level, position.index);
+  const Range own = GroupShards(plan, position.group);
+  RequestCount cost;
+  for (auto shard = static_cast<int>(own.begin); shard < own.end; ++shard) {
+    const int64_t bytes = ShardObjectBytes(shape, shard);
+    for (auto child = static_cast<int>(children.begin); child < children.end; ++child) {
+      if (WriterOfGradient(plan, position.level - 1, child, shard) != rank) cost += Read(bytes);
+    }
+    const bool read_elsewhere =
+        is_root ? plan.workers() > 1
+                : ReaderOfGradient(plan, position.level, position.index, shard) != rank;
+    if (read_elsewhere) cost += Written(bytes);
+  }
+  if (is_root && shape.clip_by_global_norm) cost += OfNorms(shape, position.group, rank);
+  return cost;
+}
+
 }  // namespace
 
 RequestCount& RequestCount::operator+=(const RequestCount& other) {
@@ -70,11 +129,69 @@ RequestCount ServerIterationCost(const ExchangeShape& shape, const ServerPositio
   return cost;
 }
 
-// The same sums without visiting every function: in a tree each node but the root is one edge, and
-// every shard crosses every edge once.
+RequestCount HostIterationCost(const ExchangeShape& shape, int rank) {
+  RequestCount cost = OfWorker(shape, rank);
+  for (const ServerPosition& position : ServersOn(shape.aggregation, rank)) {
+    cost += OfHosted(shape, position, rank);
+  }
+  return cost;
+}
+
+namespace {
+
+// The edges between servers whose ends are in different functions, over all groups: a shard each
+// of every group.
+int64_t ServerEdgesBetweenHosts(const AggregationPlan& plan) {
+  int64_t edges = 0;
+  for (int server = 0; server < plan.servers(); ++server) {
+    const ServerPosition position = ServerAt(plan, server);
+    if (position.level == plan.server_layers()) continue;
+    const ServerPosition parent = {position.level + 1,
+                                   ParentOf(plan, position.level, position.index), position.group};
+    if (HostOf(plan, position) != HostOf(plan, parent)) ++edges;
+  }
+  return edges;
+}
+
+RequestCount CostOfAllHosts(const ExchangeShape& shape) {
+  const AggregationPlan& plan = shape.aggregation;
+  const int64_t vector_bytes = shape.parameters * kFloatBytes + plan.shards * kExchangeHeaderBytes;
+  // Each leaf is beside one of its workers; the weights are written where another function is.
+  const int64_t gradients = plan.workers() - plan.Width(1);
+  const int64_t weights = plan.workers() > 1 ? 1 : 0;
+  const int64_t reads = gradients + plan.workers() - 1;
+  RequestCount total{.puts = (gradients + weights) * plan.shards,
+                     .gets = reads * plan.shards,
+                     .deletes = (gradients + weights) * plan.shards,
+                     .bytes_in = (gradients + weights) * vector_bytes,
+                     .bytes_out = reads * vector_bytes};
+  if (plan.server_layers() > 1) {
+    // Groups have as many shards, and so have edges; bytes differ by a block.
+    const int64_t edges = ServerEdgesBetweenHosts(plan);
+    const int64_t objects = edges * (plan.shards / plan.spread);
+    const int64_t bytes = edges * vector_bytes / plan.spread;
+    total += {.puts = objects,
+              .gets = objects,
+              .deletes = objects,
+              .bytes_in = bytes,
+              .bytes_out = bytes};
+  }
+  if (shape.clip_by_global_norm) {
+    for (int group = 0; group < plan.spread; ++group) {
+      total += OfNorms(shape, group, HostOf(plan, {plan.server_layers(), 0, group}));
+    }
+  }
+  return total;
+}
+
+}  // namespace
+
+// Of dedicated servers the same sums without visiting every function: in a tree each node but the
+// root is one edge, and every shard crosses every edge once.
 RequestCount IterationCost(const ExchangeShape& shape) {
   const AggregationPlan& plan = shape.aggregation;
-  const int64_t nodes = plan.server_functions() / plan.spread;
+  if (plan.placement == Placement::kWorkers) return CostOfAllHosts(shape);
+  const int64_t nodes = plan.servers() / plan.spread;
   const int64_t workers = plan.workers();
   const int64_t writes = workers + nodes;               // of each shard
   const int64_t reads = workers + nodes - 1 + workers;  // gradients, and weights by all workers

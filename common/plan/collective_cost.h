@@ -11,6 +11,10 @@
 //   clipping          by global norm: each root PUTs one norm object per shard of its group (8 B a
 //                     block) and GETs those of the shards that other groups hold
 //   garbage           every object is deleted once, by its writer
+//
+// Where workers serve (Placement::kWorkers), the same, but what a function writes and reads itself
+// is no object: a shard's gradient of the worker whose function merges it, the weights of a shard
+// for the worker beside its root. One function alone has no requests.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +53,10 @@ struct ExchangeShape {
 
 RequestCount WorkerIterationCost(const ExchangeShape& shape);
 RequestCount ServerIterationCost(const ExchangeShape& shape, const ServerPosition& position);
-// Sum over all workers and servers.
+// Of the function of worker `rank`, with the servers in it, where workers serve.
+RequestCount HostIterationCost(const ExchangeShape& shape, int rank);
+// Sum over all functions; of several layers where workers serve, the bytes are within a block an
+// object.
 RequestCount IterationCost(const ExchangeShape& shape);
 
 }  // namespace lambdadnn

@@ -8,6 +8,9 @@
 //   server, level l  what was measured of one (ServerCpu); where nothing was, fan-in pulls a shard
 //                    of its group, the merge of fan-in shards and 1 push, and the root's update
 //                    besides (as long as one merge where it is not known)
+//   host             where workers serve: what the busiest function pushes and pulls, the merges
+//                    and the update of its servers, and two copies of what stays in it; all of it
+//                    counts as the worker's
 #pragma once
 
 #include "common/plan/collective_cost.h"

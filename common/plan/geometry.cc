@@ -24,8 +24,19 @@ Range GroupShards(const AggregationPlan& aggregation, int group) {
   return EvenPart(aggregation.shards, aggregation.spread, group);
 }
 
+int GroupOfShard(const AggregationPlan& aggregation, int shard) {
+  return shard / (aggregation.shards / aggregation.spread);
+}
+
 Range Children(const AggregationPlan& aggregation, int level, int index) {
   return EvenPart(aggregation.Width(level - 1), aggregation.Width(level), index);
+}
+
+int ParentOf(const AggregationPlan& aggregation, int level, int index) {
+  // The last part that begins no later: floor(p x total / parts) <= index.
+  const int64_t total = aggregation.Width(level);
+  const int64_t parts = aggregation.Width(level + 1);
+  return static_cast<int>(((index + 1) * parts - 1) / total);
 }
 
 int ServerRank(const AggregationPlan& aggregation, const ServerPosition& position) {
@@ -45,6 +56,39 @@ ServerPosition ServerAt(const AggregationPlan& aggregation, int server_rank) {
   }
   position.index = node;
   return position;
+}
+
+int HostOf(const AggregationPlan& aggregation, const ServerPosition& position) {
+  Range below = {position.index, position.index + 1};
+  for (int level = position.level; level >= 1; --level) {
+    below = {Children(aggregation, level, static_cast<int>(below.begin)).begin,
+             Children(aggregation, level, static_cast<int>(below.end) - 1).end};
+  }
+  const int64_t turn = position.group + position.level - 1;
+  return static_cast<int>(below.begin + turn % below.size());
+}
+
+std::vector<ServerPosition> ServersOn(const AggregationPlan& aggregation, int rank) {
+  std::vector<ServerPosition> servers;
+  if (aggregation.placement == Placement::kDedicated) return servers;
+  for (int server = 0; server < aggregation.servers(); ++server) {
+    const ServerPosition position = ServerAt(aggregation, server);
+    if (HostOf(aggregation, position) == rank) servers.push_back(position);
+  }
+  return servers;
+}
+
+int WriterOfGradient(const AggregationPlan& aggregation, int level, int index, int shard) {
+  if (level == 0) return index;
+  return HostOf(aggregation, {level, index, GroupOfShard(aggregation, shard)});
+}
+
+int ReaderOfGradient(const AggregationPlan& aggregation, int level, int index, int shard) {
+  return WriterOfGradient(aggregation, level + 1, ParentOf(aggregation, level, index), shard);
+}
+
+int WriterOfWeights(const AggregationPlan& aggregation, int shard) {
+  return WriterOfGradient(aggregation, aggregation.server_layers(), 0, shard);
 }
 
 Range PartitionSamples(int64_t samples, int partitions, int partition) {

@@ -37,7 +37,10 @@ Range ShardRange(const ParameterBlocks& blocks, int shards, int shard);
 // The shards that spread group g of s serves: EvenPart(K, s, g).
 Range GroupShards(const AggregationPlan& aggregation, int group);
 
-// A dedicated server function: `level` 1..L (L = root), `index` in [0, Width(level)), `group` in
+// Of one of the K shards: the spread group that serves it.
+int GroupOfShard(const AggregationPlan& aggregation, int shard);
+
+// A server: `level` 1..L (L = root), `index` in [0, Width(level)), `group` in
 // [0, spread).
 struct ServerPosition {
   int level = 1;
@@ -50,9 +53,25 @@ struct ServerPosition {
 // merges, in this order: EvenPart(Width(level - 1), Width(level), index).
 Range Children(const AggregationPlan& aggregation, int level, int index);
 
-// Server functions are numbered 0 .. server_functions() - 1: by level, then index, then group.
+// The node of `level` + 1 that merges node `index` of `level`, which is below L.
+int ParentOf(const AggregationPlan& aggregation, int level, int index);
+
+// Servers are numbered 0 .. servers() - 1: by level, then index, then group.
 int ServerRank(const AggregationPlan& aggregation, const ServerPosition& position);
 ServerPosition ServerAt(const AggregationPlan& aggregation, int server_rank);
+
+// Placement::kWorkers: the worker in whose function a server runs. It is one of the workers below
+// the server, so that what it merges lies near; one after the other by group and level, so that
+// each has about as many roots, and no more than ceil(servers() / n) + 1 servers of a regular tree.
+int HostOf(const AggregationPlan& aggregation, const ServerPosition& position);
+// The servers that run in the function of this worker, by ServerRank; none where they are
+// dedicated.
+std::vector<ServerPosition> ServersOn(const AggregationPlan& aggregation, int rank);
+// Likewise, the worker in whose function the gradient of a shard that node `index` of `level` hands
+// on (level 0: a worker) is written, and merged; and the one in which a shard's weights are made.
+int WriterOfGradient(const AggregationPlan& aggregation, int level, int index, int shard);
+int ReaderOfGradient(const AggregationPlan& aggregation, int level, int index, int shard);
+int WriterOfWeights(const AggregationPlan& aggregation, int shard);
 
 // Virtual partition v of V over `samples` is EvenPart(samples, V, v); rank r of n owns the
 // partitions EvenPart(V, n, r).

@@ -32,7 +32,7 @@ int64_t CountFunctions(const AggregationPlan& plan) {
 
 }  // namespace
 
-int AggregationPlan::server_functions() const {
+int AggregationPlan::servers() const {
   int per_group = 0;
   for (int level = 1; level <= server_layers(); ++level) per_group += Width(level);
   return per_group * spread;

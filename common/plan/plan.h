@@ -29,6 +29,8 @@ enum class TransportKind { kObjectStore, kDirect };
 template <>
 inline constexpr auto kEnumNames<TransportKind> = EnumNameTable("ObjectStore", "Direct");
 
+// Where the servers of a plan run: in functions of their own, or among the workers
+// (geometry.h, HostOf).
 enum class Placement { kDedicated, kWorkers };
 template <>
 inline constexpr auto kEnumNames<Placement> = EnumNameTable("Dedicated", "Workers");
@@ -42,7 +44,7 @@ struct AggregationPlan {
   // Top-down [1, m_k, ..., m_1, n]: one root, then ever wider layers of servers, then the workers.
   // layers.back() = n; layers.size() >= 2.
   std::vector<int> layers = {1, 1};
-  // s, a divisor of K: a layer of width m has m x s server functions, each with K/s of the shards.
+  // s, a divisor of K: a layer of width m has m x s servers, each with K/s of the shards.
   int spread = 1;
 
   int workers() const { return layers.back(); }
@@ -52,8 +54,10 @@ struct AggregationPlan {
   int Width(int level) const { return layers[layers.size() - 1 - static_cast<size_t>(level)]; }
   // Children of the busiest server of level l in 1..L.
   int FanIn(int level) const { return (Width(level - 1) + Width(level) - 1) / Width(level); }
-  // Number of dedicated server functions: s x (m_1 + ... + m_L).
-  int server_functions() const;
+  // s x (m_1 + ... + m_L).
+  int servers() const;
+  // Functions that are servers alone: as many, or none where the workers serve.
+  int server_functions() const { return placement == Placement::kDedicated ? servers() : 0; }
 
   // kInvalidArgument with one sentence when the rules above are broken.
   Status Validate() const;

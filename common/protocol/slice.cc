@@ -10,6 +10,16 @@ std::string Role::Name() const {
   return name + std::to_string(rank);
 }
 
+std::vector<AssignedRole> RolesOf(const AggregationPlan& aggregation, const AssignedRole& role) {
+  std::vector<AssignedRole> roles = {role};
+  if (role.role.kind != RoleKind::kWorker) return roles;
+  for (const ServerPosition& position : ServersOn(aggregation, role.role.rank)) {
+    const Role server = {RoleKind::kServer, ServerRank(aggregation, position), position};
+    roles.push_back({server, role.attempt});
+  }
+  return roles;
+}
+
 std::string MakeInvocationId(const SliceRequest& request) {
   return request.job.uid + ".r" + std::to_string(request.plan.revision) + ".i" +
          std::to_string(request.incarnation) + "." + request.role().Name() + ".f" +

@@ -110,7 +110,8 @@ struct SliceRequest {
   // it has seen for the job.
   int64_t leader_epoch = 0;
   int64_t incarnation = 0;  // grows by one each time the job falls back to a checkpoint
-  // What the function is to do, exactly one thing so far: a request with none or more is refused.
+  // What the function is to do: one role; or a worker first and then the servers of ServersOn
+  // (plan/geometry.h), which its record speaks for.
   std::vector<AssignedRole> roles = std::vector<AssignedRole>(1);
   // Empty: all roles meet in the store.
   std::vector<Peer> peers;
@@ -137,6 +138,10 @@ struct SliceRequest {
   const Role& role() const { return roles.front().role; }
   bool rejoins() const { return roles.front().attempt > 1; }
 };
+
+// The roles of one function of the plan: `role`, and of a worker the servers that are placed beside
+// it.
+std::vector<AssignedRole> RolesOf(const AggregationPlan& aggregation, const AssignedRole& role);
 
 // uid, revision, incarnation, role, first iteration, attempt -> "<uid>.r1.i2.worker-3.f120.a1".
 std::string MakeInvocationId(const SliceRequest& request);

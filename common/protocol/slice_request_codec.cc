@@ -234,11 +234,9 @@ std::vector<AssignedRole> ReadRoles(const Json& json, std::vector<FieldError>* e
     ReadRole(reader, &out->role);
     reader.Optional("attempt", &out->attempt);
   });
-  if (json.is_array() && roles.size() != 1) {
-    errors->push_back({"roles", "has " + std::to_string(roles.size()) +
-                                    " roles; a function takes on exactly one for each slice"});
-  }
-  // Callers that go on despite errors find exactly one.
+  // Callers that go on despite errors find one.
+  if (!roles.empty()) return roles;
+  if (json.is_array()) errors->push_back({"roles", "is empty; a function takes on one at least"});
   roles.resize(1);
   return roles;
 }

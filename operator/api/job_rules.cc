@@ -285,6 +285,11 @@ bool SpreadDividesShards(const Json& self, const Json*) {
   return !spread || !shards || *spread < 1 || *shards % *spread == 0;
 }
 
+bool ServerMemoryIsOfServers(const Json& self, const Json*) {
+  const Json* placement = Find(self, "placement");
+  return Find(self, "serverMemory") == nullptr || placement == nullptr || *placement != "Workers";
+}
+
 constexpr const char* kPodSpec = "spec.podTemplate.spec";
 constexpr const char* kOptimizer = "spec.training.optimizer";
 constexpr const char* kOptimizerClip = "spec.training.optimizer.clip";
@@ -440,6 +445,11 @@ constexpr JobRule kRules[] = {
      "layers begins with the root, 1, and never shrinks towards the workers, e.g. [1, 2, 8]",
      LayersGrow},
     {"spec.aggregation", "", "spread must divide shards", SpreadDividesShards},
+    {"spec.aggregation", "",
+     "serverMemory is of dedicated servers, and with placement Workers there are none; leave one "
+     "of "
+     "them out",
+     ServerMemoryIsOfServers},
     {"spec.aggregation.serverMemory", "", kWholeMib, IsWholeMib},
     {"spec.objectStore", kUri, kImmutable, Unchanged<kUri>},
     {"spec.objectStore", kBucket, kImmutable, Unchanged<kBucket>},

@@ -2,6 +2,7 @@
 #include "operator/planner/aggregation_space.h"
 
 #include <algorithm>
+#include <optional>
 #include <tuple>
 
 #include "common/plan/geometry.h"
@@ -21,16 +22,28 @@ std::vector<int> ShardChoices(const PlannerInput& input) {
   return choices;
 }
 
-std::vector<int> SpreadChoices(const PlannerInput& input, int shards) {
+std::vector<int> SpreadChoices(const PlannerInput& input, int functions, Placement placement,
+                               int shards) {
   if (input.aggregation.spread) {
     if (shards % *input.aggregation.spread != 0) return {};
     return {*input.aggregation.spread};
+  }
+  if (placement == Placement::kWorkers) {
+    // A server costs nothing: each shard has its own. More than workers would share functions.
+    const bool given = input.aggregation.shards.has_value();
+    return shards <= functions || given ? std::vector<int>{shards} : std::vector<int>{};
   }
   std::vector<int> choices;
   for (int spread = 1; spread <= std::min(shards, kLargestSpread); ++spread) {
     if (shards % spread == 0) choices.push_back(spread);
   }
   return choices;
+}
+
+std::vector<Placement> PlacementChoices(const PlannerInput& input) {
+  if (input.aggregation.placement) return {*input.aggregation.placement};
+  if (input.aggregation.server_memory_mib) return {Placement::kDedicated};
+  return {Placement::kDedicated, Placement::kWorkers};
 }
 
 // Adds [1, ..., below] and every tree with up to `more` layers in between.
@@ -106,6 +119,20 @@ std::vector<std::vector<int>> Trees(const PlannerInput& input, int functions) {
   return trees;
 }
 
+// Where workers serve, servers cost nothing and their shards are spread over all of them: no tree
+// but the flattest and the one of two layers in which the fewest wait for each other.
+std::vector<std::vector<int>> TreesOnWorkers(const PlannerInput& input, int functions) {
+  if (!input.aggregation.layers.empty()) return {input.aggregation.layers};
+  std::vector<std::vector<int>> trees = {{1, functions}};
+  std::optional<std::vector<int>> best;
+  for (std::vector<int>& tree : TreesOver(functions)) {
+    if (tree.size() != 3) continue;
+    if (!best || BurdenOf(tree).fan_ins < BurdenOf(*best).fan_ins) best = std::move(tree);
+  }
+  if (best) trees.push_back(std::move(*best));
+  return trees;
+}
+
 }  // namespace
 
 std::vector<std::vector<int>> TreesOver(int functions) {
@@ -134,16 +161,21 @@ std::vector<AggregationPlan> AggregationOptions(const PlannerInput& input, int f
   // kept when none fits.
   const int most = input.platform.max_functions + 1;
   std::vector<std::pair<int, AggregationPlan>> options;  // with the number of servers, once
-  for (const std::vector<int>& layers : Trees(input, functions)) {
-    for (const int shards : ShardChoices(input)) {
-      for (const int spread : SpreadChoices(input, shards)) {
-        AggregationPlan plan;
-        plan.shards = shards;
-        plan.layers = layers;
-        plan.spread = spread;
-        const int servers = plan.server_functions();
-        if (functions + servers > most && !options.empty()) continue;
-        options.emplace_back(servers, std::move(plan));
+  for (const Placement placement : PlacementChoices(input)) {
+    const bool hosted = placement == Placement::kWorkers;
+    for (const std::vector<int>& layers :
+         hosted ? TreesOnWorkers(input, functions) : Trees(input, functions)) {
+      for (const int shards : ShardChoices(input)) {
+        for (const int spread : SpreadChoices(input, functions, placement, shards)) {
+          AggregationPlan plan;
+          plan.placement = placement;
+          plan.shards = shards;
+          plan.layers = layers;
+          plan.spread = spread;
+          const int servers = plan.server_functions();
+          if (functions + servers > most && !options.empty()) continue;
+          options.emplace_back(servers, std::move(plan));
+        }
       }
     }
   }

@@ -9,6 +9,10 @@
 //              requests, and no larger fan-in at the root and below it, since time and cost grow
 //              with each of these (common/plan/iteration_time.h)
 //   spread s   the divisors of K up to 8
+// and where workers serve, whose servers cost nothing: K up to n, each shard with servers of its
+// own (s = K), on the trees [1, n] and [1, m, n] with the least sum of fan-ins
+//   placement  dedicated servers, and workers that serve (one given by the job: it alone; servers
+//              of a given size are dedicated)
 #pragma once
 
 #include <vector>

@@ -2,6 +2,7 @@
 // Splits the extended space: n, then memory, then the options of aggregation, whose trees are built
 // only for an n that its bounds without them do not prune.
 #include <algorithm>
+#include <limits>
 
 #include "common/base/check.h"
 #include "operator/planner/extended_model.h"
@@ -157,6 +158,12 @@ PlanCandidate ExtendedModel::Describe(const Choice& choice, const Prediction& pr
   return candidate;
 }
 
-double ExtendedModel::NeededMib(int functions) { return At(functions).workers.needed_mib; }
+double ExtendedModel::NeededMib(int functions) {
+  double hosted_mib = std::numeric_limits<double>::infinity();
+  for (const AggregationOption& option : Options(functions)) {
+    hosted_mib = std::min(hosted_mib, option.hosted_mib);
+  }
+  return Workers(functions).needed_mib + hosted_mib;
+}
 
 }  // namespace lambdadnn

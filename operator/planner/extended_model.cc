@@ -108,9 +108,10 @@ Status ExtendedModel::Validate(const PlannerInput& input) {
     return InvalidArgumentError(
         "aggregation.transport Direct is not available yet; use ObjectStore or Auto");
   }
-  if (input.aggregation.placement == Placement::kWorkers) {
+  if (input.aggregation.placement == Placement::kWorkers && input.aggregation.server_memory_mib) {
     return InvalidArgumentError(
-        "aggregation.placement Workers is not available yet; use Dedicated or Auto");
+        "aggregation.serverMemory is of dedicated servers, and with placement Workers there are "
+        "none; leave one of them out");
   }
   return OkStatus();
 }
@@ -124,8 +125,10 @@ double NeededWorkerMib(const WorkloadProfile& profile, int64_t parameters, doubl
   return std::max(training, profile.worker_least_memory_mib) + (vectors + data) / kMib;
 }
 
-double NeededServerMib(const AggregationPlan& plan, int64_t parameters,
-                       int optimizer_state_vectors) {
+namespace {
+
+// Without what a process is.
+double ServerDataMib(const AggregationPlan& plan, int64_t parameters, int optimizer_state_vectors) {
   constexpr double kSum = 1;
   const double bytes = static_cast<double>(parameters) * kFloatBytes;
   const double copies = 1 + optimizer_state_vectors + kSum;
@@ -134,7 +137,30 @@ double NeededServerMib(const AggregationPlan& plan, int64_t parameters,
   const int64_t most = int64_t{plan.workers()} * plan.shards / plan.spread;
   const auto held =
       static_cast<double>(std::min(ArrivalsHeld(static_cast<int64_t>(shard_bytes)), most));
-  return kServerBaseMib + (copies * bytes / plan.spread + held * shard_bytes) / kMib;
+  return (copies * bytes / plan.spread + held * shard_bytes) / kMib;
+}
+
+}  // namespace
+
+double NeededServerMib(const AggregationPlan& plan, int64_t parameters,
+                       int optimizer_state_vectors) {
+  return kServerBaseMib + ServerDataMib(plan, parameters, optimizer_state_vectors);
+}
+
+double HostedServersMib(const AggregationPlan& plan, int64_t parameters,
+                        int optimizer_state_vectors) {
+  if (plan.placement == Placement::kDedicated) return 0;
+  std::vector<int> servers(static_cast<size_t>(plan.workers()));
+  for (int server = 0; server < plan.servers(); ++server) {
+    ++servers[static_cast<size_t>(HostOf(plan, ServerAt(plan, server)))];
+  }
+  return std::ranges::max(servers) * ServerDataMib(plan, parameters, optimizer_state_vectors);
+}
+
+double WorkerMibOf(const ExecutionPlan& plan, const WorkloadProfile& profile,
+                   int optimizer_state_vectors) {
+  return NeededWorkerMib(profile, plan.parameters, plan.local_batch_size, plan.functions) +
+         HostedServersMib(plan.aggregation, plan.parameters, optimizer_state_vectors);
 }
 
 double ExtendedModel::MilliCpu(double memory_mib) const {
@@ -203,7 +229,11 @@ AggregationOption ExtendedModel::Option(const AggregationPlan& plan) const {
   AggregationOption option;
   option.plan = plan;
   option.servers = plan.server_functions();
-  if (input_.aggregation.server_memory_mib) {
+  const bool hosted = plan.placement == Placement::kWorkers;
+  option.hosted_mib = HostedServersMib(plan, parameters_, input_.limits.optimizer_state_vectors);
+  if (hosted) {
+    option.server_memory_mib = 0;
+  } else if (input_.aggregation.server_memory_mib) {
     option.server_memory_mib = *input_.aggregation.server_memory_mib;
   } else {
     double needed = NeededServerMib(plan, parameters_, input_.limits.optimizer_state_vectors);
@@ -221,22 +251,29 @@ AggregationOption ExtendedModel::Option(const AggregationPlan& plan) const {
   const ExchangeShape shape{plan, parameters_, input_.limits.clip_by_global_norm,
                             platform.block_elements};
   ExchangeSpeeds speeds;
-  speeds.server_bytes_per_second = std::max(StoreBandwidth(1, option.server_memory_mib), 0.0);
+  // Where workers serve, what they merge is among the CPU time of their function, and their
+  // bandwidth is the workers': as if what stays in a function went through the store as well.
+  speeds.server_bytes_per_second = hosted
+                                       ? store_bytes_per_second_ / plan.workers()
+                                       : std::max(StoreBandwidth(1, option.server_memory_mib), 0.0);
   speeds.store_bytes_per_second = store_bytes_per_second_;
   speeds.request_seconds = store_request_seconds_;
-  speeds.merge_bytes_per_second = input_.profile.merge_bytes_per_second;
-  if (platform.milli_cpu_per_gib > 0) {
+  speeds.merge_bytes_per_second = hosted ? 0.0 : input_.profile.merge_bytes_per_second.Or(0);
+  if (!hosted && platform.milli_cpu_per_gib > 0) {
     speeds.merge_bytes_per_second *=
         std::min(1.0, MilliCpu(option.server_memory_mib) / kMilliPerCore);
   }
-  option.stages = StagesOf(shape, speeds);
-  option.straggler_seconds = StragglerSeconds(input_, plan);
+  // One function alone exchanges nothing.
+  if (!hosted || plan.workers() > 1) {
+    option.stages = StagesOf(shape, speeds);
+    option.straggler_seconds = StragglerSeconds(input_, plan);
+  }
   option.cpu =
       ExchangeCpuOf(shape, {.transfer = input_.profile.transfer,
                             .server = input_.profile.server,
                             .merge_bytes_per_second = input_.profile.merge_bytes_per_second,
                             .update_seconds_per_byte = input_.profile.update_cpu_seconds_per_byte});
-  option.server_core_share = CoreShare(option.server_memory_mib);
+  option.server_core_share = hosted ? 1 : CoreShare(option.server_memory_mib);
   if (platform.prices.put_request > 0 || platform.prices.get_request > 0) {
     option.requests = IterationCost(shape);
     option.request_price =
@@ -262,7 +299,9 @@ bool ExtendedModel::Possible(const WorkerTerms& workers, int memory_mib) const {
 std::optional<Limit> ExtendedModel::Check(const WorkerTerms& workers, int memory_mib,
                                           const AggregationOption& option) const {
   const Platform& platform = input_.platform;
-  if (memory_mib < workers.needed_mib || !Possible(workers, memory_mib)) return Limit::kMemory;
+  if (memory_mib < workers.needed_mib + option.hosted_mib || !Possible(workers, memory_mib)) {
+    return Limit::kMemory;
+  }
   const double n = workers.functions;
   if (platform.total_milli_cpu > 0 &&
       n * MilliCpu(memory_mib) + option.servers_milli_cpu > platform.total_milli_cpu) {

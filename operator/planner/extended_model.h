@@ -40,6 +40,14 @@ double NeededWorkerMib(const WorkloadProfile& profile, int64_t parameters, doubl
 double NeededServerMib(const AggregationPlan& plan, int64_t parameters,
                        int optimizer_state_vectors);
 
+// What a worker needs besides for the servers in its function, of the one that has most.
+double HostedServersMib(const AggregationPlan& plan, int64_t parameters,
+                        int optimizer_state_vectors);
+
+// What a worker of the plan was taken to need, with the servers in its function.
+double WorkerMibOf(const ExecutionPlan& plan, const WorkloadProfile& profile,
+                   int optimizer_state_vectors);
+
 // An aggregation with everything about it that does not depend on the workers' memory.
 struct AggregationOption {
   AggregationPlan plan;
@@ -47,6 +55,7 @@ struct AggregationOption {
   int servers = 0;
   ExchangeStages stages;
   double servers_mib = 0;  // sidecars included
+  double hosted_mib = 0;   // that workers need besides, where they serve
   double servers_milli_cpu = 0;
   double second_price = 0;   // of all servers, US dollars
   RequestCount requests;     // of one iteration; none where they cost nothing

@@ -83,7 +83,9 @@ class Simulation {
  public:
   Simulation(const AggregationPlan& plan, const IterationWork& work, const CpuLimits& limits)
       : work_(work), limits_(limits), period_(limits.period_seconds) {
-    const double periods = std::max(work.step_cpu / (period_ * limits.worker_share),
+    // With its exchange, in which a worker that serves spends what servers do.
+    const double worker_cpu = std::max(work.step_cpu, work.exchange.WorkerSeconds());
+    const double periods = std::max(worker_cpu / (period_ * limits.worker_share),
                                     work.exchange.server_seconds / (period_ * limits.server_share));
     period_ *= std::max(1.0, periods / kMostPeriodsOfAStep);
     iterations_ = static_cast<int>(std::clamp(kPeriodsToSimulate / std::max(periods, 1.0),
@@ -172,6 +174,12 @@ class Simulation {
     return function;
   }
 
+  // What is too little to move the clock is nothing: it would be left for ever.
+  double WithoutRounding(double seconds) const {
+    constexpr double kRounding = 1e-15;
+    return std::abs(seconds) <= kRounding * now_ ? 0 : seconds;
+  }
+
   // To the next moment at which anything changes.
   void Step() {
     int running = 0;
@@ -199,8 +207,8 @@ class Simulation {
     for (int i = 0; i < count_; ++i) {
       Function& function = functions_[At(i)];
       if (!function.Runs()) continue;
-      function.work -= used;
-      if (function.limited()) function.budget -= used;
+      function.work = WithoutRounding(function.work - used);
+      if (function.limited()) function.budget = WithoutRounding(function.budget - used);
     }
     for (int i = 0; i < count_; ++i) {
       Function& function = functions_[At(i)];

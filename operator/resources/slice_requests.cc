@@ -59,6 +59,8 @@ std::vector<Role> PlannedRoles(const ExecutionPlan& plan) {
 }
 
 bool IsRoot(const Role& role, const ExecutionPlan& plan) {
+  // A worker has the weights of all roots when it has done an iteration.
+  if (plan.aggregation.placement == Placement::kWorkers) return role.kind == RoleKind::kWorker;
   return role.kind == RoleKind::kServer && role.position.level == plan.aggregation.server_layers();
 }
 
@@ -82,8 +84,8 @@ SliceRequest MakeTrainingSlice(const Job& job, const AssignedRole& role, int64_t
                                double budget_seconds) {
   LDNN_CHECK(job.status.plan.has_value(), "a training slice is asked for before there is a plan");
   SliceRequest request = BaseRequest(job, leader_epoch, budget_seconds);
-  request.roles.front() = role;
   request.plan = *job.status.plan;
+  request.roles = RolesOf(request.plan.aggregation, role);
   request.incarnation = job.status.execution.incarnation;
   request.first_iteration = job.status.execution.first_iteration;
   const int64_t samples = job.status.profile.has_value() ? job.status.profile->training_samples : 0;

@@ -22,9 +22,10 @@ std::string JobPrefix(const Job& job);
 JobIdentity IdentityOf(const Job& job);
 StoreReference MakeStoreReference(const Job& job);
 
-// Every role that one incarnation of the plan runs: workers by rank, then servers by ServerRank.
+// The role of every function that one incarnation of the plan runs: workers by rank, then dedicated
+// servers by ServerRank.
 std::vector<Role> PlannedRoles(const ExecutionPlan& plan);
-// Whether the role merges last: once it has done an iteration, the job has.
+// Whether the job has done an iteration once this role has: what merges last.
 bool IsRoot(const Role& role, const ExecutionPlan& plan);
 
 // status.execution.functions by role. Points into `execution`; one pass, however many there are.

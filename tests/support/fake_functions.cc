@@ -368,6 +368,15 @@ void FakeFunctions::WriteCheckpoint(const SliceRequest& request, int64_t iterati
   (void)store_.Put(CheckpointManifestKey(scope, iteration), AsBytes(EncodeManifest(manifest)));
 }
 
+namespace {
+
+// Alone, or beside a worker.
+bool Serves(const SliceRequest& request) {
+  return request.roles.back().role.kind == RoleKind::kServer;
+}
+
+}  // namespace
+
 void FakeFunctions::EndRound(std::vector<std::pair<Instance*, Slice*>>& members, int64_t iteration,
                              SliceOutcome outcome) {
   const SliceRequest& request = members.front().second->request;
@@ -379,7 +388,8 @@ void FakeFunctions::EndRound(std::vector<std::pair<Instance*, Slice*>>& members,
     record.next_iteration = iteration;
     if (slice->request.role().kind == RoleKind::kWorker) {
       record.state_digest = "digest-" + std::to_string(iteration);
-    } else if (!lost) {
+    }
+    if (Serves(slice->request) && !lost) {
       record.checkpoint =
           CheckpointReference{slice->request.store.prefix, iteration, slice->request.plan.revision,
                               slice->request.incarnation};
@@ -452,7 +462,7 @@ void FakeFunctions::AdvanceRound(std::vector<std::pair<Instance*, Slice*>>& memb
     for (auto& [instance, slice] : members) {
       ProgressLine line;
       line.iteration = done + 1;
-      if (slice->request.role().kind == RoleKind::kServer) line.loss = 1.0 / (1.0 + double(done));
+      if (Serves(slice->request)) line.loss = 1.0 / (1.0 + double(done));
       slice->lines.push_back(line);
     }
     if ((done + 1) % every == 0) WriteCheckpoint(request, done + 1);

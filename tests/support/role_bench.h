@@ -13,6 +13,7 @@
 #include "tests/support/faulty_object_store.h"
 #include "tests/support/slice_harness.h"
 #include "trainer_function/session/slice_session.h"
+#include "trainer_function/transport/store_transport.h"
 
 namespace lambdadnn {
 
@@ -23,7 +24,9 @@ class RoleBench {
       : request(job.Request(role, 0, std::move(start))) {}
 
   SliceSession& session() {
-    if (!session_) session_ = std::make_unique<SliceSession>(context, SliceRecord{});
+    if (!session_) {
+      session_ = std::make_unique<SliceSession>(context, request.role(), inside_, SliceRecord{});
+    }
     return *session_;
   }
 
@@ -87,6 +90,7 @@ class RoleBench {
  private:
   StoreTransport outside_{runtime,         memory,          interrupt,
                           context.scope(), request.job.uid, request.plan.block_elements};
+  StoreTransport inside_{context};
   std::unique_ptr<SliceSession> session_;
 };
 

@@ -49,6 +49,7 @@ Plan HarnessJob::MakePlan() const {
   plan.local_batch_size = (global_batch + plan.functions - 1) / plan.functions;
   plan.iterations_per_epoch = (samples + global_batch - 1) / global_batch;
   plan.iterations = plan.iterations_per_epoch * epochs;
+  plan.aggregation.placement = placement;
   plan.aggregation.layers = layers;
   plan.aggregation.shards = shards;
   plan.aggregation.spread = spread;
@@ -64,8 +65,8 @@ SliceRequest HarnessJob::Request(const Role& role, int64_t incarnation,
   request.job = {"uid-1", "team", "job"};
   request.leader_epoch = 1;
   request.incarnation = incarnation;
-  request.roles.front().role = role;
   request.plan = MakePlan();
+  request.roles = RolesOf(request.plan.aggregation, {role, attempt});
   request.training.seed = seed;
   request.training.epochs = epochs;
   request.training.training_samples = samples;
@@ -79,7 +80,6 @@ SliceRequest HarnessJob::Request(const Role& role, int64_t incarnation,
   request.start = std::move(start);
   request.budget_seconds = budget_seconds;
   request.checkpoint_keep = checkpoint_keep;
-  request.roles.front().attempt = attempt;
   request.invocation = MakeInvocationId(request);
   return request;
 }
@@ -104,6 +104,9 @@ bool HarnessResult::AllAre(SliceOutcome outcome) const {
 const SliceRecord& HarnessResult::Leader(const HarnessJob& job) const {
   const AggregationPlan aggregation = job.MakePlan().aggregation;
   const ServerPosition root = {aggregation.server_layers(), 0, 0};
+  if (aggregation.placement == Placement::kWorkers) {
+    return records.at(Role{RoleKind::kWorker, HostOf(aggregation, root), {}}.Name());
+  }
   return records.at(Role{RoleKind::kServer, ServerRank(aggregation, root), root}.Name());
 }
 

@@ -19,6 +19,7 @@
 namespace lambdadnn {
 
 struct HarnessJob {
+  Placement placement = Placement::kDedicated;
   std::vector<int> layers = {1, 2, 4};
   int shards = 2;
   int spread = 1;
@@ -39,7 +40,7 @@ struct HarnessJob {
   Plan MakePlan() const;
   SliceRequest Request(const Role& role, int64_t incarnation,
                        std::optional<CheckpointReference> start, int attempt = 1) const;
-  // Workers first, then servers.
+  // Of each function: workers first, then dedicated servers.
   std::vector<Role> Roles() const;
 };
 
@@ -53,7 +54,7 @@ struct HarnessResult {
   std::map<std::string, std::vector<ProgressLine>> lines;
   // All records are kFinished / kStopped.
   bool AllAre(SliceOutcome outcome) const;
-  // The root of shard 0.
+  // Of the function with the root of shard 0.
   const SliceRecord& Leader(const HarnessJob& job) const;
 };
 

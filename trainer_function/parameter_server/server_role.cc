@@ -21,7 +21,7 @@ class ServerRole {
       : session_(session),
         context_(session.context()),
         plan_(session.plan()),
-        position_(context_.request.role().position),
+        position_(session.role().position),
         is_root_(position_.level == plan_.aggregation.server_layers()),
         leads_(is_root_ && position_.group == 0),
         record_(session.record()) {}
@@ -234,10 +234,9 @@ Status ServerRole::Train() {
   return OkStatus();
 }
 
-Status Validate(const SliceRequest& request) {
+Status Validate(const SliceRequest& request, const ServerPosition& position) {
   const AggregationPlan& aggregation = request.plan.aggregation;
   LDNN_RETURN_IF_ERROR(ValidateOptimizer(request.training.optimizer));
-  const ServerPosition& position = request.role().position;
   if (position.level < 1 || position.level > aggregation.server_layers() || position.index < 0 ||
       position.index >= aggregation.Width(position.level) || position.group < 0 ||
       position.group >= aggregation.spread) {
@@ -254,7 +253,7 @@ Status Validate(const SliceRequest& request) {
 }  // namespace
 
 Status RunServerRole(SliceSession& session) {
-  if (const Status valid = Validate(session.request()); !valid.ok()) {
+  if (const Status valid = Validate(session.request(), session.role().position); !valid.ok()) {
     session.record().permanent = true;
     return valid;
   }

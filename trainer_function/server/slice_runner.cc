@@ -2,8 +2,12 @@
 #include "trainer_function/server/slice_runner.h"
 
 #include <limits>
+#include <memory>
+#include <mutex>
+#include <span>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "common/objectstore/metered_object_store.h"
 #include "common/objectstore/object_store.h"
@@ -15,6 +19,8 @@
 #include "trainer_function/server/pacing.h"
 #include "trainer_function/training/profile_role.h"
 #include "trainer_function/training/worker_role.h"
+#include "trainer_function/transport/loopback_transport.h"
+#include "trainer_function/transport/store_transport.h"
 
 namespace lambdadnn {
 namespace {
@@ -47,18 +53,107 @@ TrainingEnvironment TrainingPart(const SliceEnvironment& environment, KeptTraini
           [&environment] { return Usage(environment).cpu_seconds; }};
 }
 
-Status RunRole(const RoleContext& context, const SliceEnvironment& environment, KeptTraining& kept,
-               SliceRecord* record) {
-  const RoleKind kind = context.request.role().kind;
-  if (kind == RoleKind::kProfile) {
-    return RunProfileRole(context, TrainingPart(environment, kept), record);
-  }
-  SliceSession session(context, std::move(*record));
-  const Status status = kind == RoleKind::kServer
+Status RunTrainingRole(const RoleContext& context, const Role& role, Transport& transport,
+                       const SliceEnvironment& environment, KeptTraining& kept,
+                       SliceRecord* record) {
+  SliceSession session(context, role, transport, std::move(*record));
+  const Status status = role.kind == RoleKind::kServer
                             ? RunServerRole(session)
                             : RunWorkerRole(session, TrainingPart(environment, kept));
   *record = std::move(session.record());
   return status;
+}
+
+// A worker with the servers in its function, each on a task of its own. The record is the
+// worker's, with the checkpoint that a root has seen completed; as one role's time is what the
+// slice takes, so are its phases. The first failure ends all of them.
+class HostedRoles {
+ public:
+  HostedRoles(const RoleContext& context, const SliceEnvironment& environment, KeptTraining& kept,
+              const SliceRecord& blank)
+      : context_(context),
+        environment_(environment),
+        kept_(kept),
+        store_(context),
+        transport_(context.runtime, context.interrupt, store_, context.request.plan.aggregation,
+                   context.request.role().rank) {
+    for (const AssignedRole& assigned : context.request.roles) {
+      parts_.push_back({assigned.role, blank, OkStatus()});
+    }
+  }
+
+  Status Run(SliceRecord* record) {
+    {
+      std::vector<std::unique_ptr<Task>> servers;
+      for (size_t i = 1; i < parts_.size(); ++i) {
+        servers.push_back(context_.runtime.executor.Spawn(
+            parts_[i].role.Name(), [this, &part = parts_[i]] { RunServer(&part); }));
+      }
+      RunPart(context_, &parts_.front());
+    }  // joins
+    *record = std::move(parts_.front().record);
+    for (const Part& server : std::span(parts_).subspan(1)) {
+      if (server.record.checkpoint) record->checkpoint = server.record.checkpoint;
+      record->permanent = record->permanent || server.record.permanent;
+    }
+    if (!failure_.ok()) return failure_;
+    for (const Part& server : std::span(parts_).subspan(1)) {
+      const SliceRecord& other = server.record;
+      if (other.next_iteration == record->next_iteration && other.outcome == record->outcome)
+        continue;
+      return InternalError(server.role.Name() + " ended at iteration " +
+                           std::to_string(other.next_iteration) + ", and the worker beside it at " +
+                           std::to_string(record->next_iteration));
+    }
+    return OkStatus();
+  }
+
+ private:
+  struct Part {
+    Role role;
+    SliceRecord record;
+    Status status;
+  };
+
+  void RunServer(Part* part) {
+    // What it spends is in the worker's phases: of the process, and while the worker waits.
+    PhaseMeter phases(context_.runtime.clock, {}, context_.started);
+    const RoleContext own = {context_.runtime, context_.store, context_.interrupt,
+                             context_.request, context_.emit,  context_.stop_wanted,
+                             context_.pace,    phases,         context_.started};
+    RunPart(own, part);
+  }
+
+  void RunPart(const RoleContext& context, Part* part) {
+    part->status =
+        RunTrainingRole(context, part->role, transport_, environment_, kept_, &part->record);
+    if (part->status.ok()) return;
+    const std::lock_guard lock(mutex_);
+    if (failure_.ok()) failure_ = part->status;
+    context_.interrupt.Abort();
+  }
+
+  const RoleContext& context_;
+  const SliceEnvironment& environment_;
+  KeptTraining& kept_;
+  StoreTransport store_;
+  LoopbackTransport transport_;
+  std::vector<Part> parts_;
+  std::mutex mutex_;  // guards the failure
+  Status failure_;
+};
+
+Status RunRoles(const RoleContext& context, const SliceEnvironment& environment, KeptTraining& kept,
+                SliceRecord* record) {
+  const SliceRequest& request = context.request;
+  if (request.role().kind == RoleKind::kProfile) {
+    return RunProfileRole(context, TrainingPart(environment, kept), record);
+  }
+  if (request.plan.aggregation.placement == Placement::kWorkers) {
+    return HostedRoles(context, environment, kept, *record).Run(record);
+  }
+  StoreTransport transport(context);
+  return RunTrainingRole(context, request.role(), transport, environment, kept, record);
 }
 
 // The record that an earlier run of this invocation left.
@@ -132,7 +227,7 @@ SliceRecord RunAsItIs(Runtime& runtime, const SliceEnvironment& environment,
                                  environment.pace ? environment.pace : [] {},
                                  phases,
                                  started};
-    status = RunRole(context, environment, kept, &record);
+    status = RunRoles(context, environment, kept, &record);
     record.store = metered.Counts();
     record.latencies = metered.Latencies();
     record.phases = phases.Settle();
@@ -153,6 +248,27 @@ SliceRecord RunAsItIs(Runtime& runtime, const SliceEnvironment& environment,
 
 }  // namespace
 
+namespace {
+
+// One role, or a worker and the servers that the plan places beside it.
+Status ValidateRoles(const SliceRequest& request) {
+  const AggregationPlan& aggregation = request.plan.aggregation;
+  const Role& first = request.role();
+  const std::string placement(EnumName(aggregation.placement));
+  if (aggregation.placement == Placement::kWorkers && first.kind == RoleKind::kServer) {
+    return InvalidArgumentError("roles: " + first.Name() + " alone, but by placement " + placement +
+                                " servers are beside workers");
+  }
+  const std::vector<AssignedRole> planned = RolesOf(aggregation, request.roles.front());
+  if (request.roles == planned) return OkStatus();
+  return InvalidArgumentError("roles: by placement " + placement + " " + first.Name() +
+                              " has, beside itself, the " + std::to_string(planned.size() - 1) +
+                              " servers of its rank; it is asked for " +
+                              std::to_string(request.roles.size() - 1) + " others");
+}
+
+}  // namespace
+
 Status ValidateRequest(const SliceRequest& request, const SliceEnvironment& environment) {
   const bool too_new =
       request.protocol > kProtocolVersion && request.minimum_protocol > kProtocolVersion;
@@ -168,11 +284,10 @@ Status ValidateRequest(const SliceRequest& request, const SliceEnvironment& envi
                            .WithContext("store.prefix and invocation"));
   const ExecutionPlan& plan = request.plan;
   LDNN_RETURN_IF_ERROR(plan.Validate());
-  if (plan.aggregation.transport != TransportKind::kObjectStore ||
-      plan.aggregation.placement != Placement::kDedicated) {
-    return InvalidArgumentError(
-        "plan.aggregation: this function serves transport ObjectStore with placement Dedicated");
+  if (plan.aggregation.transport != TransportKind::kObjectStore) {
+    return InvalidArgumentError("plan.aggregation: this function serves transport ObjectStore");
   }
+  LDNN_RETURN_IF_ERROR(ValidateRoles(request));
   if (request.first_iteration < 0 || request.incarnation < 0) {
     return InvalidArgumentError("firstIteration and incarnation must not be negative");
   }

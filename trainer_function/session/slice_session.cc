@@ -32,12 +32,13 @@ Result<SliceStart> FindStart(const RoleContext& context) {
   return start;
 }
 
-SliceSession::SliceSession(const RoleContext& context, SliceRecord record)
+SliceSession::SliceSession(const RoleContext& context, const Role& role, Transport& transport,
+                           SliceRecord record)
     : context_(context),
+      role_(role),
+      transport_(transport),
       record_(std::move(record)),
-      budget_(context.runtime.clock, context.started, context.request.budget_seconds),
-      transport_(context.runtime, context.store, context.interrupt, context.scope(),
-                 context.request.job.uid, context.request.plan.block_elements) {}
+      budget_(context.runtime.clock, context.started, context.request.budget_seconds) {}
 
 Status SliceSession::Begin() {
   LDNN_ASSIGN_OR_RETURN(start_, FindStart(context_));

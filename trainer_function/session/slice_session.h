@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both roles of a training slice share: the transport, where the slice begins, the agreement
-// on its end, its budget of time and its record. A role adds its work of an iteration.
+// What each role of a training slice has: its transport, where the slice begins, the agreement on
+// its end, its budget of time and its record. A role adds its work of an iteration.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 #include "trainer_function/collective/stop_agreement.h"
 #include "trainer_function/session/slice_budget.h"
 #include "trainer_function/transport/role_context.h"
-#include "trainer_function/transport/store_transport.h"
+#include "trainer_function/transport/transport.h"
 
 namespace lambdadnn {
 
@@ -31,12 +31,15 @@ Result<SliceStart> FindStart(const RoleContext& context);
 // Of one task; transport() and agreement() may be used by its transfer pools meanwhile.
 class SliceSession {
  public:
-  // `context` outlives the session. The record is that of a slice which has done nothing yet.
-  SliceSession(const RoleContext& context, SliceRecord record);
+  // `context` and `transport` outlive the session. `role` is one of the request's. The record is
+  // that of a slice which has done nothing yet.
+  SliceSession(const RoleContext& context, const Role& role, Transport& transport,
+               SliceRecord record);
 
   const RoleContext& context() const { return context_; }
   const SliceRequest& request() const { return context_.request; }
   const ExecutionPlan& plan() const { return context_.request.plan; }
+  const Role& role() const { return role_; }
   Transport& transport() { return transport_; }
   SliceBudget& budget() { return budget_; }
   SliceRecord& record() { return record_; }
@@ -64,9 +67,10 @@ class SliceSession {
 
  private:
   const RoleContext& context_;
+  const Role role_;
+  Transport& transport_;
   SliceRecord record_;
   SliceBudget budget_;
-  StoreTransport transport_;
   int64_t first_iteration_ = 0;
   std::optional<SliceStart> start_;
   std::optional<StopAgreement> agreement_;

@@ -177,7 +177,7 @@ class ServerProbe {
       if (step_seconds && line.iteration < request_.plan.iterations)
         Push(line.iteration, *step_seconds);
     });
-    SliceSession session(context, {});
+    SliceSession session(context, request_.role(), *transport_, {});
     return RunServerRole(session);
   }
 

@@ -35,7 +35,7 @@ class WorkerRole {
         environment_(environment),
         request_(session.request()),
         plan_(session.plan()),
-        rank_(request_.role().rank),
+        rank_(session.role().rank),
         record_(session.record()),
         order_(request_.training.seed, request_.training.training_samples, plan_.virtual_partitions,
                plan_.global_batch_size) {}

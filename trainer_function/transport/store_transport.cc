@@ -39,6 +39,10 @@ StoreTransport::StoreTransport(Runtime& runtime, ObjectStore& store, Interrupt& 
       job_(Xxh3(AsBytes(job_uid))),
       block_elements_(block_elements) {}
 
+StoreTransport::StoreTransport(const RoleContext& context)
+    : StoreTransport(context.runtime, context.store, context.interrupt, context.scope(),
+                     context.request.job.uid, context.request.plan.block_elements) {}
+
 Duration StoreTransport::CountMiss(Duration took) {
   constexpr double kWeight = 0.1;
   const double seconds = ToSeconds(took);

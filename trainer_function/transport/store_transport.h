@@ -13,6 +13,7 @@
 #include "common/plan/poll_schedule.h"
 #include "common/protocol/object_keys.h"
 #include "trainer_function/transport/interrupt.h"
+#include "trainer_function/transport/role_context.h"
 #include "trainer_function/transport/transport.h"
 
 namespace lambdadnn {
@@ -26,6 +27,8 @@ class StoreTransport final : public Transport {
   // `block_elements` are the plan's.
   StoreTransport(Runtime& runtime, ObjectStore& store, Interrupt& interrupt, ExchangeScope scope,
                  const std::string& job_uid, int64_t block_elements);
+  // Of the slice that the context is of.
+  explicit StoreTransport(const RoleContext& context);
 
   Status Push(const ExchangeObjectName& name, const TransferMetadata& metadata,
               ByteView payload) override;

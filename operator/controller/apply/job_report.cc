@@ -192,14 +192,12 @@ Json MemoryOf(const JobSpec& spec, const WorkloadProfile& profile, const Plan& p
   const auto role = [](double needed_mib, int64_t bytes) {
     return Json{{"predictedBytes", std::round(needed_mib * kMib)}, {"peakBytes", bytes}};
   };
+  const int vectors = BuildTrainingLimits(spec).optimizer_state_vectors;
   Json memory = Json::object();
   if (peak.worker_bytes > 0 && profile.worker_base_memory_mib > 0) {
-    memory["workers"] =
-        role(NeededWorkerMib(profile, plan.parameters, plan.local_batch_size, plan.functions),
-             peak.worker_bytes);
+    memory["workers"] = role(WorkerMibOf(plan, profile, vectors), peak.worker_bytes);
   }
   if (peak.server_bytes > 0) {
-    const int vectors = BuildTrainingLimits(spec).optimizer_state_vectors;
     memory["servers"] =
         role(NeededServerMib(plan.aggregation, plan.parameters, vectors), peak.server_bytes);
   }

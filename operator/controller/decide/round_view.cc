@@ -8,6 +8,7 @@
 #include "operator/controller/planning/planning.h"
 #include "operator/planner/extended_model.h"
 #include "operator/resources/slice_requests.h"
+#include "operator/resources/training_config_builder.h"
 
 namespace lambdadnn {
 namespace {
@@ -22,8 +23,8 @@ std::string DescribeOutOfMemory(const JobSnapshot& snapshot, const Role& role) {
   std::string text = role.Name() + " ran out of memory and was killed (OOMKilled): it had " +
                      std::to_string(worker ? plan.memory_mib : plan.server_memory_mib) + " MiB";
   if (worker && status.profile.has_value()) {
-    const double needed =
-        NeededWorkerMib(*status.profile, plan.parameters, plan.local_batch_size, plan.functions);
+    const int vectors = BuildTrainingLimits(snapshot.job.spec).optimizer_state_vectors;
+    const double needed = WorkerMibOf(plan, *status.profile, vectors);
     text += ", of which it was to need " + std::to_string(static_cast<int64_t>(std::ceil(needed)));
   }
   std::string field;

@@ -100,7 +100,7 @@ void JobHistory::ObserveLostSlice(const SliceFact& slice, double time) {
 JobHistory::News JobHistory::ObserveLine(const Role& role, const ProgressLine& line, int workers,
                                          double time) {
   News news;
-  if (line.loss.has_value() && role.kind == RoleKind::kServer) {
+  if (line.loss.has_value()) {
     news.loss = iterations_.Add({line.iteration, line.epoch, *line.loss, time});
   }
   if (line.evaluation.has_value() && role.kind == RoleKind::kWorker) {

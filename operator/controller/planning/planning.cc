@@ -161,7 +161,7 @@ PlannerInput PlannerInputOf(const Job& job, const Platform& platform, const JobS
     input.objective.budget = std::max(1e-12, *input.objective.budget - spent.money);
   }
   const AggregationSpec& spec = job.spec.aggregation;
-  // The planner refuses what this release does not support.
+  // The planner refuses what this release does not support. Workers serve where the job says so.
   input.aggregation.transport = spec.transport.value_or(TransportKind::kObjectStore);
   input.aggregation.placement = spec.placement.value_or(Placement::kDedicated);
   input.aggregation.shards = spec.shards;
@@ -221,7 +221,8 @@ std::string TooSmall(const Job& job, const Plan& plan) {
   const int worker_mib = execution.too_small_worker_mib;
   const int server_mib = execution.too_small_server_mib;
   const bool workers = worker_mib > 0 && plan.memory_mib <= worker_mib;
-  const bool servers = server_mib > 0 && plan.server_memory_mib <= server_mib;
+  const bool servers = server_mib > 0 && plan.aggregation.server_functions() > 0 &&
+                       plan.server_memory_mib <= server_mib;
   if (!workers && !servers) return "";
   return std::string(workers ? "workers" : "parameter servers") + " of " +
          std::to_string(workers ? worker_mib : server_mib) +
@@ -332,8 +333,13 @@ std::string DescribePlan(const Plan& plan) {
   const auto counted = [](int64_t count, const std::string& noun) {
     return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
   };
-  return counted(plan.functions, "function") + " of " + std::to_string(plan.memory_mib) +
-         " MiB and " + counted(plan.aggregation.server_functions(), "parameter server");
+  const std::string functions =
+      counted(plan.functions, "function") + " of " + std::to_string(plan.memory_mib) + " MiB";
+  if (plan.aggregation.placement == Placement::kWorkers) {
+    return functions + " that serve as well (" +
+           counted(plan.aggregation.servers(), "parameter server") + ")";
+  }
+  return functions + " and " + counted(plan.aggregation.server_functions(), "parameter server");
 }
 
 PlanRecord RecordOf(const Plan& plan, const std::string& reason, double elapsed_seconds,
@@ -344,7 +350,7 @@ PlanRecord RecordOf(const Plan& plan, const std::string& reason, double elapsed_
   record.functions = plan.functions;
   record.memory_mib = plan.memory_mib;
   record.aggregation = plan.aggregation;
-  // The transport and the placement are not written: there is one of each so far.
+  // The transport and the placement are not written: neither changes a bit of what is computed.
   record.aggregation.transport = AggregationPlan{}.transport;
   record.aggregation.placement = AggregationPlan{}.placement;
   record.iterations = plan.iterations;

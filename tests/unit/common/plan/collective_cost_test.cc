@@ -97,13 +97,13 @@ TEST(CollectiveCost, SumOfRolesIsTheIteration) {
         const RequestCount total = IterationCost(shape);
         RequestCount sum;
         for (int rank = 0; rank < layers.back(); ++rank) sum += WorkerIterationCost(shape);
-        for (int server = 0; server < shape.aggregation.server_functions(); ++server) {
+        for (int server = 0; server < shape.aggregation.servers(); ++server) {
           sum += ServerIterationCost(shape, ServerAt(shape.aggregation, server));
         }
         EXPECT_EQ(total, sum);
         EXPECT_EQ(total.puts, total.deletes);
         // Every gradient object has one reader, every weight object n.
-        const int64_t servers_below_root = shape.aggregation.server_functions() / spread - 1;
+        const int64_t servers_below_root = shape.aggregation.servers() / spread - 1;
         EXPECT_EQ(total.gets,
                   shards * (2 * layers.back() + servers_below_root) + shards * (spread - 1));
       }

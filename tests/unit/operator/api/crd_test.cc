@@ -187,7 +187,7 @@ TEST(Crd, ValuesAreTheNamesOfTheEnums) {
   // What every job would fail with is no value of the spec.
   using ::testing::ElementsAre;
   EXPECT_THAT(values("spec.aggregation.transport"), ElementsAre(kAuto, "ObjectStore"));
-  EXPECT_THAT(values("spec.aggregation.placement"), ElementsAre(kAuto, "Dedicated"));
+  EXPECT_THAT(values("spec.aggregation.placement"), ElementsAre(kAuto, "Dedicated", "Workers"));
 }
 
 // (path, sentence) of every x-kubernetes-validations entry.

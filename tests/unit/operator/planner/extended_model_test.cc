@@ -10,31 +10,10 @@
 #include "common/base/statistics.h"
 #include "operator/planner/planner.h"
 #include "operator/planner/wording.h"
+#include "tests/unit/operator/planner/simple_input.h"
 
 namespace lambdadnn {
 namespace {
-
-// 100 samples in batches of 30 on rates that make mental arithmetic easy.
-PlannerInput Simple() {
-  PlannerInput input;
-  input.profile.training_samples = 100;
-  input.profile.training_bytes = 1000;
-  input.profile.model_bytes = 4 * 16384;
-  input.profile.training_rate = {.intercept = 10};
-  input.limits.global_batch_size = 30;
-  input.limits.epochs = 2;
-  input.platform.memory = {.min_mib = 128, .max_mib = 1024, .step_mib = 128};
-  input.platform.function_timeout_seconds = 0;
-  input.platform.prices.gib_second = 1;
-  input.objective.fixed = Objective::Fixed{4, 1024};
-  input.options.checkpoint_interval_seconds = 0;
-  return input;
-}
-
-PlanCandidate Predicted(const PlannerInput& input) {
-  const Objective::Fixed fixed = *input.objective.fixed;
-  return PredictPlan(input, fixed.functions, fixed.memory_mib).value();
-}
 
 TEST(ExtendedModel, CountsWholeIterationsAndTheShortLastBatch) {
   // 30, 30, 30, 10 over 4 workers: 8, 8, 8 and 3 samples on the busiest, twice.
@@ -514,7 +493,12 @@ TEST(PlannerInput, SaysWhatIsWrong) {
   mentions([](auto* in) { in->aggregation.layers = {2, 4}; }, "aggregation.layers");
   mentions([](auto* in) { in->aggregation.spread = 3; }, "give aggregation.shards as well");
   mentions([](auto* in) { in->aggregation.transport = TransportKind::kDirect; }, "ObjectStore");
-  mentions([](auto* in) { in->aggregation.placement = Placement::kWorkers; }, "Dedicated");
+  mentions(
+      [](auto* in) {
+        in->aggregation.placement = Placement::kWorkers;
+        in->aggregation.server_memory_mib = 256;
+      },
+      "aggregation.serverMemory");
   mentions([](auto* in) { in->options.search = SearchMethod::kAlgorithm1; }, "lambdadnn");
   mentions([](auto* in) { in->options.model = PredictionModel::kLambdaDnn; }, "network");
   mentions([](auto* in) { in->platform.memory.step_mib = 0; }, "platform.memory.step");

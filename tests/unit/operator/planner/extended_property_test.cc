@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The search over (n, m, K, layers, spread) against a brute force over every tree, shard count and
-// spread of the stated space, on random instances.
+// The search over (n, m, K, layers, spread, placement) against a brute force over every tree, shard
+// count and spread of the stated space, on random instances.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -74,34 +74,49 @@ class Reservation {
   std::map<std::array<int, 4>, bool> known_;
 };
 
+// Every tree where servers are dedicated; where workers serve, the trees that are listed.
+std::vector<AggregationPlan> AllPlans(const PlannerInput& input, int functions) {
+  const std::optional<Placement> placement = input.aggregation.placement;
+  std::vector<AggregationPlan> plans;
+  if (placement != Placement::kDedicated) {
+    PlannerInput on_workers = input;
+    on_workers.aggregation.placement = Placement::kWorkers;
+    plans = AggregationOptions(on_workers, functions);
+  }
+  if (placement == Placement::kWorkers) return plans;
+  const int64_t blocks = BlockCount(ParametersOf(input), input.platform.block_elements);
+  std::vector<std::vector<int>> trees;
+  AllTrees({functions}, &trees);
+  for (const std::vector<int>& tree : trees) {
+    for (int shards = 1; shards <= 64 && shards <= blocks; shards *= 2) {
+      for (int spread = 1; spread <= 8; ++spread) {
+        if (shards % spread != 0) continue;
+        AggregationPlan& plan = plans.emplace_back();
+        plan.layers = tree;
+        plan.shards = shards;
+        plan.spread = spread;
+      }
+    }
+  }
+  return plans;
+}
+
 std::vector<Evaluated> AllCandidates(const PlannerInput& input) {
   const ExtendedModel model(input);
   Reservation capacity(model);
-  const int64_t blocks = BlockCount(ParametersOf(input), input.platform.block_elements);
   std::vector<Evaluated> all;
   const int largest =
       std::min({input.platform.max_functions, input.limits.global_batch_size.value_or(1 << 30)});
   for (int n = 1; n <= largest; ++n) {
-    std::vector<std::vector<int>> trees;
-    AllTrees({n}, &trees);
     const WorkerTerms workers = model.Workers(n);
-    for (const std::vector<int>& tree : trees) {
-      for (int shards = 1; shards <= 64 && shards <= blocks; shards *= 2) {
-        for (int spread = 1; spread <= 8; ++spread) {
-          if (shards % spread != 0) continue;
-          AggregationPlan plan;
-          plan.layers = tree;
-          plan.shards = shards;
-          plan.spread = spread;
-          const AggregationOption option = model.Option(plan);
-          for (int m = input.platform.memory.min_mib; m <= input.platform.memory.max_mib;
-               m += input.platform.memory.step_mib) {
-            if (model.Check(workers, m, option)) continue;
-            const auto prediction = model.Predict(workers, m, option);
-            if (!prediction || !capacity.Fits(workers, m, option)) continue;
-            all.push_back({*prediction, {prediction->seconds, prediction->cost, n, m, 0}, plan});
-          }
-        }
+    for (const AggregationPlan& plan : AllPlans(input, n)) {
+      const AggregationOption option = model.Option(plan);
+      for (int m = input.platform.memory.min_mib; m <= input.platform.memory.max_mib;
+           m += input.platform.memory.step_mib) {
+        if (model.Check(workers, m, option)) continue;
+        const auto prediction = model.Predict(workers, m, option);
+        if (!prediction || !capacity.Fits(workers, m, option)) continue;
+        all.push_back({*prediction, {prediction->seconds, prediction->cost, n, m, 0}, plan});
       }
     }
   }

@@ -75,6 +75,7 @@ PlannerInput OnTwoNodes() {
   input.limits.global_batch_size = 120;
   input.limits.epochs = 3;
   input.limits.max_functions = 4;
+  input.aggregation.placement = Placement::kDedicated;
   Platform& platform = input.platform;
   platform.memory = {.min_mib = 128, .max_mib = 1024, .step_mib = 64};
   platform.milli_cpu_per_gib = 565;

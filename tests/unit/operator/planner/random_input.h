@@ -101,6 +101,9 @@ inline PlannerInput RandomExtendedInput(uint64_t seed) {
   }
   AddSeenStore(&choose, &input);
   AddMachines(&choose, &platform);
+  if (choose.Chance(0.7)) {
+    input.aggregation.placement = choose.Chance(0.7) ? Placement::kDedicated : Placement::kWorkers;
+  }
   return input;
 }
 

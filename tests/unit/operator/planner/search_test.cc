@@ -190,6 +190,7 @@ TEST(SearchSummary, RefusalsEqualBruteForceWhereNothingRuns) {
        {Limit::kMemory, Limit::kQuota, Limit::kFunctions, Limit::kNodes, Limit::kFunctionTimeout}) {
     PlannerInput input = MobileNet(1);
     input.options.model = PredictionModel::kExtended;
+    input.aggregation.placement = Placement::kDedicated;
     input.limits.min_memory_mib.reset();
     Platform& platform = input.platform;
     platform.memory = {.min_mib = 512, .max_mib = 1024, .step_mib = 256};

@@ -24,6 +24,7 @@ struct CostCase {
   int shards;
   int spread;
   bool clip;
+  Placement placement = Placement::kDedicated;
 };
 
 std::string CaseName(const testing::TestParamInfo<CostCase>& info) {
@@ -31,19 +32,21 @@ std::string CaseName(const testing::TestParamInfo<CostCase>& info) {
   for (const int width : info.param.layers) name += "_" + std::to_string(width);
   name += "_shards_" + std::to_string(info.param.shards);
   name += "_spread_" + std::to_string(info.param.spread);
+  if (info.param.placement == Placement::kWorkers) name += "_on_workers";
   return name + (info.param.clip ? "_clipped" : "");
 }
 
 // Every spread that divides the shards; clipping with every second of them, so that each tree has
 // it with and without a spread.
 std::vector<CostCase> Cross(StoreKind store, const std::vector<std::vector<int>>& trees,
-                            const std::vector<int>& shards) {
+                            const std::vector<int>& shards,
+                            Placement placement = Placement::kDedicated) {
   std::vector<CostCase> cases;
   for (const std::vector<int>& layers : trees) {
     for (const int k : shards) {
       for (int spread = 1; spread <= k; ++spread) {
         if (k % spread == 0) {
-          cases.push_back({store, layers, k, spread, cases.size() % 2 == 1});
+          cases.push_back({store, layers, k, spread, cases.size() % 2 == 1, placement});
         }
       }
     }
@@ -104,11 +107,20 @@ class SliceCost : public testing::TestWithParam<CostCase> {
   std::unique_ptr<StrictS3Server> server_;
 };
 
+RequestCount CostOf(const ExchangeShape& shape, const Role& role) {
+  if (shape.aggregation.placement == Placement::kWorkers) {
+    return HostIterationCost(shape, role.rank);
+  }
+  return role.kind == RoleKind::kWorker ? WorkerIterationCost(shape)
+                                        : ServerIterationCost(shape, role.position);
+}
+
 TEST_P(SliceCost, TwoLengthsDifferByTheFormulaTimesTheirIterations) {
   HarnessJob job;
   job.layers = GetParam().layers;
   job.shards = GetParam().shards;
   job.spread = GetParam().spread;
+  job.placement = GetParam().placement;
   job.parameters = 6 * 16 * 1024 + 5;
   if (GetParam().clip) job.optimizer.clip_global_norm = 1;
   job.budget_seconds = 600;
@@ -119,9 +131,7 @@ TEST_P(SliceCost, TwoLengthsDifferByTheFormulaTimesTheirIterations) {
   const int64_t iterations = job.MakePlan().iterations_per_epoch;
   for (const Role& role : job.Roles()) {
     SCOPED_TRACE(role.Name());
-    const RequestCount cost = role.kind == RoleKind::kWorker
-                                  ? WorkerIterationCost(shape)
-                                  : ServerIterationCost(shape, role.position);
+    const RequestCount cost = CostOf(shape, role);
     const StoreCounters& first = shorter.records.at(role.Name()).store;
     const StoreCounters& second = longer.records.at(role.Name()).store;
     EXPECT_EQ(second.puts - first.puts, iterations * cost.puts);
@@ -140,6 +150,10 @@ const std::vector<std::vector<int>> kTrees = {{1, 1},    {1, 2},       {1, 4},
 
 INSTANTIATE_TEST_SUITE_P(Memory, SliceCost,
                          testing::ValuesIn(Cross(StoreKind::kMemory, kTrees, {1, 2, 6})), CaseName);
+INSTANTIATE_TEST_SUITE_P(MemoryOnWorkers, SliceCost,
+                         testing::ValuesIn(Cross(StoreKind::kMemory, kTrees, {1, 6},
+                                                 Placement::kWorkers)),
+                         CaseName);
 INSTANTIATE_TEST_SUITE_P(Files, SliceCost,
                          testing::ValuesIn(Cross(StoreKind::kFiles,
                                                  {{1, 2}, {1, 2, 4, 8}, {1, 3, 9}}, {1, 2})),

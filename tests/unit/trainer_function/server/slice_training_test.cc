@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 
 #include "common/checkpoint_index/checkpoint_index.h"
@@ -173,6 +174,48 @@ TEST_F(SliceTraining, TheModelIsTheSameForEveryShardCountAndSpread) {
       EXPECT_EQ(Model(job), expected) << "K = " << shards << ", spread " << spread;
     }
   }
+}
+
+TEST_F(SliceTraining, TheModelIsTheSameWhereWorkersServe) {
+  for (const bool clip : {false, true}) {
+    for (const std::vector<int>& layers :
+         {std::vector<int>{1, 1}, {1, 4}, {1, 2, 4}, {1, 2, 5}, {1, 2, 4, 8}}) {
+      HarnessJob job = AdamJob();
+      job.layers = layers;
+      job.parameters = 5 * 16 * 1024 + 77;  // six blocks
+      if (clip) job.optimizer.clip_global_norm = 0.5;
+      const std::string expected = Model(job);
+      ASSERT_NE(expected, "no model");
+      job.placement = Placement::kWorkers;
+      for (const auto& [shards, spread] :
+           std::vector<std::pair<int, int>>{{1, 1}, {4, 2}, {6, 6}}) {
+        job.shards = shards;
+        job.spread = spread;
+        EXPECT_EQ(Model(job), expected)
+            << layers.size() << " layers, K = " << shards << ", spread " << spread;
+      }
+    }
+  }
+}
+
+TEST_F(SliceTraining, OneFunctionWithItsServerExchangesNothing) {
+  HarnessJob job;
+  job.layers = {1, 1};
+  job.placement = Placement::kWorkers;
+  SliceHarness harness(runtime_, store_, job);
+  std::atomic<int> exchanged = 0;
+  harness.WrapStores([&](const Role&, ObjectStore& store) {
+    auto counted = std::make_unique<FaultyObjectStore>(store, runtime_, StoreFaults{});
+    counted->SetScript([&](StoreOperation, std::string_view key, bool) -> Status {
+      if (key.find("/x/") != std::string_view::npos) ++exchanged;
+      return OkStatus();
+    });
+    return counted;
+  });
+  const HarnessResult result = harness.Run(0, std::nullopt);
+  ASSERT_TRUE(result.AllAre(SliceOutcome::kFinished)) << Errors(result);
+  EXPECT_EQ(exchanged, 0);
+  EXPECT_EQ(result.records.size(), 1u);
 }
 
 TEST_F(SliceTraining, ClippingByGlobalNormChangesTheModel) {
