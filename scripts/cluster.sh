@@ -4,7 +4,8 @@
 # every part is a process in network namespaces of the cluster's own. Needs root.
 #
 #   scripts/cluster.sh build                 build the parts that are missing (minutes, once)
-#   scripts/cluster.sh up [--nodes N]        start it, or repair it; 2 nodes by default
+#   scripts/cluster.sh up [--nodes N] [--openfaas]
+#                                            start it, or repair it; 2 nodes by default
 #   scripts/cluster.sh down                  take it down, without leaving a trace
 #   scripts/cluster.sh status                parts, versions, memory, health; 1 if one is not well
 #   scripts/cluster.sh load-image FILE...    give all nodes the images of docker or OCI archives
@@ -18,7 +19,7 @@
 set -euo pipefail
 
 case "${1:-}" in
-  "" | -h | --help) sed -n '3,17p' "$0" | cut -c3-; [ -n "${1:-}" ]; exit ;;
+  "" | -h | --help) sed -n '3,18p' "$0" | cut -c3-; [ -n "${1:-}" ]; exit ;;
 esac
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 case "$1" in

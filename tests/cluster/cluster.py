@@ -15,6 +15,7 @@ import knative
 import network
 import nodes
 import object_store
+import openfaas
 import processes
 import settings
 from cluster_api import condition
@@ -144,6 +145,13 @@ class Cluster:
             self._all([pool.submit(lambda node: [self._load(node, each) for each in archives],
                                    node) for node in settings.nodes(count)])
         log(f"{len(archives)} archives on {count} nodes: {time.monotonic() - start:.1f} s")
+
+    def add_openfaas(self):
+        """Beside Knative; its programs are built."""
+        start = time.monotonic()
+        self.load_images(openfaas.archives(self.config))
+        openfaas.apply(self.config, self.kubernetes)
+        log(f"OpenFaaS is ready after {time.monotonic() - start:.1f} s, its gateway at {openfaas.address()}")
 
     def count(self):
         saved = self.config.saved()

@@ -9,6 +9,7 @@ import sys
 import cluster as whole
 import lock
 import network
+import openfaas
 import settings
 import status
 from settings import ClusterError
@@ -21,6 +22,7 @@ def _arguments():
     commands = parser.add_subparsers(dest="command", required=True)
     up = commands.add_parser("up")
     up.add_argument("--nodes", type=int, default=None)
+    up.add_argument("--openfaas", action="store_true")
     for name in ("build", "down", "status", "kubeconfig"):
         commands.add_parser(name)
     commands.add_parser("load-image").add_argument("archives", nargs="+")
@@ -31,14 +33,18 @@ def _arguments():
     return parser.parse_args()
 
 
-def _up(cluster, wanted):
+def _up(cluster, wanted, with_openfaas):
     saved = cluster.config.saved()
     count = wanted or (saved["nodes"] if saved else DEFAULT_NODES)
     if not 1 <= count <= settings.MOST_NODES:
         raise ClusterError(f"--nodes {count}: a cluster has 1 to {settings.MOST_NODES} nodes")
     whole.build()
+    if with_openfaas:
+        openfaas.build(cluster.config)
     with lock.held(cluster.config, "up"):
         cluster.up(count)
+        if with_openfaas:
+            cluster.add_openfaas()
 
 
 def _logs(cluster, part, follow):
@@ -82,7 +88,7 @@ def _run(options):
         raise ClusterError("a test cluster makes network namespaces and control groups, which needs "
                            "root; run this as root")
     elif options.command == "up":
-        _up(cluster, options.nodes)
+        _up(cluster, options.nodes, options.openfaas)
     elif options.command == "down":
         with lock.held(cluster.config, "down"):
             cluster.down()

@@ -1,0 +1,3 @@
+module lambdadnn.test/openfaas-companion
+
+go 1.26.0
