@@ -103,4 +103,18 @@ std::optional<std::string> GetEnvironment(const std::string& name) {
   return std::string(value);
 }
 
+Result<std::optional<std::string>> GetSecret(const std::string& name) {
+  std::optional<std::string> value = GetEnvironment(name);
+  if (value.has_value() && !value->empty()) return value;
+  const std::string variable = name + "_FILE";
+  const std::string file = GetEnvironment(variable).value_or("");
+  if (file.empty()) return value;
+  Result<std::string> content = ReadFile(file);
+  if (!content.ok()) return content.status().WithContext(variable);
+  while (!content->empty() && (content->back() == '\n' || content->back() == '\r')) {
+    content->pop_back();
+  }
+  return std::optional<std::string>(*std::move(content));
+}
+
 }  // namespace lambdadnn

@@ -18,5 +18,9 @@ Result<std::string> ReadFile(const std::string& path);
 Status WriteFileAtomically(const std::string& path, std::string_view content, bool sync = false);
 
 std::optional<std::string> GetEnvironment(const std::string& name);
+// The variable NAME, or else the content of the file that NAME_FILE names, without the line's end:
+// platforms that hand secrets to their functions do so by files. Nothing without both; an error of
+// the file names the variable.
+Result<std::optional<std::string>> GetSecret(const std::string& name);
 
 }  // namespace lambdadnn

@@ -185,9 +185,14 @@ StoreCredentials CredentialsFromFolder(const std::string& folder) {
 
 StoreCredentials CredentialsFromEnvironment() {
   const auto read = [](const std::string& prefix) {
-    return StoreCredentials{.access_key = GetEnvironment(prefix + "ACCESS_KEY_ID").value_or(""),
-                            .secret_key = GetEnvironment(prefix + "SECRET_ACCESS_KEY").value_or(""),
-                            .session_token = GetEnvironment(prefix + "SESSION_TOKEN").value_or("")};
+    // What cannot be read is missing, and said to be by whoever needs it.
+    const auto secret = [&prefix](const char* name) {
+      const Result<std::optional<std::string>> value = GetSecret(prefix + name);
+      return value.ok() ? value->value_or("") : "";
+    };
+    return StoreCredentials{.access_key = secret("ACCESS_KEY_ID"),
+                            .secret_key = secret("SECRET_ACCESS_KEY"),
+                            .session_token = secret("SESSION_TOKEN")};
   };
   const std::string folder = GetEnvironment("LAMBDADNN_S3_CREDENTIALS_DIR").value_or("");
   StoreCredentials credentials =

@@ -14,12 +14,15 @@ struct Backend {
 };
 
 // In the order of BackendKind.
-const std::array<Backend, 2>& Backends() {
-  static const std::array<Backend, 2> backends = {{
+const std::array<Backend, 3>& Backends() {
+  static const std::array<Backend, 3> backends = {{
       {BackendKind::kLocal, "Local", {.changes_cpu = true}},
       {BackendKind::kKnative,
        "Knative",
-       {.pods = true, .quotas = true, .tls = true, .cluster_limits = true}},
+       {.pods = true, .isolates_jobs = true, .quotas = true, .tls = true, .cluster_limits = true}},
+      {BackendKind::kOpenFaas,
+       "OpenFaaS",
+       {.pods = true, .buffers_answers = true, .cluster_limits = true}},
   }};
   return backends;
 }

@@ -3,11 +3,13 @@
 
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/post.hpp>
+#include <cmath>
 #include <map>
 #include <mutex>
 #include <set>
 
 #include "common/base/endpoint.h"
+#include "common/base/text.h"
 #include "common/json/json_reader.h"
 #include "common/protocol/slice_codec.h"
 #include "operator/backends/fingerprint_queries.h"
@@ -61,6 +63,20 @@ std::string ErrorMessage(int http_status, const std::string& body) {
   return "HTTP status " + std::to_string(http_status);
 }
 
+// Functions refuse in JSON, with an error or the slice that runs; proxies in words of their own.
+bool IsOfFunction(const std::string& body) {
+  const Result<Json> json = ParseJson(body, {.bytes = kMaxErrorBytes});
+  return json.ok() && json->is_object() && (json->contains("error") || json->contains("running"));
+}
+
+// A proxy's own answer, e.g. for a function that has no replica.
+Status OfProxy(int http_status, const std::string& body) {
+  constexpr size_t kShownBytes = 200;
+  const std::string words = std::string(Trim(body.substr(0, kShownBytes)));
+  return UnavailableError("what is in front of the function answered HTTP status " +
+                          std::to_string(http_status) + (words.empty() ? "" : ": " + words));
+}
+
 std::string BusyWith(const std::string& body) {
   const Result<Json> json = ParseJson(body, {.bytes = kMaxErrorBytes});
   if (!json.ok() || !json->is_object()) return {};
@@ -87,7 +103,8 @@ struct Slice {
   // Until the function takes it: one of an older version is asked again in its own.
   std::unique_ptr<const SliceRequest> request;
   int http_status = 0;
-  std::string pending;  // an unfinished line, or the body of a refusal
+  bool heard_line = false;  // in this answer
+  std::string pending;      // an unfinished line, or the body of a refusal
 };
 
 }  // namespace
@@ -201,14 +218,21 @@ void BeastSliceClient::Start(const std::string& instance_uid, const Endpoint& en
 
 void BeastSliceClient::State::Call(Slice& slice, uint64_t attempt) {
   slice.attempt = attempt;
+  slice.http_status = 0;
+  slice.heard_line = false;
   const std::string invocation = slice.request->invocation;
+  std::string path = "/v1/slices?from=" + std::to_string(slice.lines);
+  if (slice.taken) path += "&attach=true";
+  if (options.window_seconds > 0) {
+    path += "&windowMs=" + std::to_string(std::lround(options.window_seconds * 1000));
+  }
   HttpCall::Callbacks callbacks;
   callbacks.on_status = [this, invocation, attempt](int status) {
-    With(invocation, attempt, [status](Slice& target) {
+    With(invocation, attempt, [this, status](Slice& target) {
       target.http_status = status;
       if (status != 200) return;
       target.taken = true;
-      target.request.reset();
+      if (options.window_seconds == 0) target.request.reset();
     });
   };
   callbacks.on_body = [this, invocation, attempt](std::string_view bytes) {
@@ -225,11 +249,8 @@ void BeastSliceClient::State::Call(Slice& slice, uint64_t attempt) {
   };
   slice.call = std::make_shared<HttpCall>(
       HttpCallTask{io, tls},
-      HttpCallRequest{
-          slice.endpoint, "POST",
-          "/v1/slices?from=" + std::to_string(slice.lines) + (slice.taken ? "&attach=true" : ""),
-          slice.access.job_key, EncodeSliceRequest(*slice.request),
-          slice.access.certificate_digest},
+      HttpCallRequest{slice.endpoint, "POST", std::move(path), slice.access.job_key,
+                      EncodeSliceRequest(*slice.request), slice.access.certificate_digest},
       HttpCallLimits{options.connect_seconds, options.silence_seconds}, std::move(callbacks));
   net::post(io, [call = slice.call] { call->Begin(); });
 }
@@ -262,6 +283,7 @@ void BeastSliceClient::State::OnLine(Slice& slice, std::string_view line) {
                                      " sent a broken line: " + decoded.status().message()));
   }
   slice.view.phase = SlicePhase::kRunning;
+  slice.heard_line = true;
   if (!decoded->has_value()) {  // of a newer protocol; its place in the stream counts
     ++slice.lines;
     return;
@@ -292,11 +314,20 @@ void BeastSliceClient::State::OnLine(Slice& slice, std::string_view line) {
 void BeastSliceClient::State::OnEnd(Slice& slice, const Status& status) {
   slice.call.reset();
   if (!IsAlive(slice.view.phase)) return;
+  const bool windowed = options.window_seconds > 0;
+  if (windowed && status.ok() && slice.http_status == 200 && slice.heard_line) {
+    // A line that was cut comes again, whole.
+    slice.pending.clear();
+    return Call(slice, ++attempts);
+  }
   if (slice.http_status == 200 || slice.http_status == 0) {
     return Lose(slice, status.ok()
                            ? UnavailableError("the stream of slice " + slice.view.invocation +
                                               " ended without a completion record")
                            : status);
+  }
+  if (windowed && !IsOfFunction(slice.pending)) {
+    return Lose(slice, OfProxy(slice.http_status, slice.pending));
   }
   const Status refusal(CodeOfHttp(slice.http_status),
                        ErrorMessage(slice.http_status, slice.pending));

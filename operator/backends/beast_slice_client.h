@@ -26,6 +26,10 @@ class BeastSliceClient final : public SliceClient {
     StreamRates rates;
     // That a slice keeps until they are polled; of more the older half is dropped.
     size_t max_unread_lines = 8192;
+    // Behind what buffers answers: a slice's lines are asked for by one request after another, each
+    // answered once it has taken this long. Whatever a proxy refuses by itself is no refusal of the
+    // function then. 0 = one answer for a whole slice.
+    double window_seconds = 0;
   };
 
   explicit BeastSliceClient(Runtime& runtime);

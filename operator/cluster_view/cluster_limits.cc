@@ -193,6 +193,7 @@ class Narrowing {
       most.Take(limits_.max_scale, std::string("Knative's max-scale-limit in ConfigMap ") +
                                        kKnativeNamespace + "/" + kKnativeAutoscaler);
     }
+    if (limits_.max_functions > 0) most.Take(limits_.max_functions, limits_.max_functions_source);
     if (limits_.quota.pods.has_value()) most.Take(*limits_.quota.pods, "a ResourceQuota");
     if (limits_.nodes.has_value()) {
       PodResources all;

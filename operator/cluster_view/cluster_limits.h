@@ -20,6 +20,9 @@ struct ClusterLimits {
   double max_timeout_seconds = 0;
   int max_scale = 0;
   std::set<std::string> disabled_features = {};
+  // Of all functions of the function platform, and what says so; 0 = none is known.
+  int max_functions = 0;
+  std::string max_functions_source = "";
   // Of one function, by the LimitRanges of the namespace; 0 = none.
   double min_memory_mib = 0;
   double max_memory_mib = 0;

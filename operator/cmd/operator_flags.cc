@@ -48,16 +48,17 @@ void AddFlags(CLI::App& app, OperatorFlags& flags) {
            "How namespaces share the capacity: NAMESPACE=WEIGHT, separated by commas; a namespace "
            "that is not named has the weight 1")
       ->delimiter(',');
-  AddValue(app, "--backend", flags.backend, "Where functions run: Local or Knative");
+  AddValue(app, "--backend", flags.backend, "Where functions run: Local, Knative or OpenFaaS");
   AddValue(app, "--host-socket", options.host_socket,
            "Backend Local: the socket of the function host (lambdadnn host)");
   AddValue(app, "--worker-image", options.worker_image,
-           "Backend Knative: the image of workers, where a job names none");
+           "Backends Knative, OpenFaaS: the image of workers, where a job names none");
   AddValue(app, "--server-image", options.server_image,
-           "Backend Knative: the image of parameter servers, where a job names none");
+           "Backends Knative, OpenFaaS: the image of parameter servers, where a job names none");
   AddValue(app, "--image-pull-secrets", options.image_pull_secrets,
-           "Backend Knative: Secrets with registry credentials, in each namespace with jobs, that "
-           "the images of functions are pulled with (names, separated by commas)")
+           "Secrets with registry credentials that the images of functions are pulled with (names, "
+           "separated by commas); backend Knative: in each namespace with jobs, OpenFaaS: in that "
+           "of functions")
       ->delimiter(',');
   AddValue(
       app, "--network-policies", options.network_policies_file,
@@ -68,6 +69,17 @@ void AddFlags(CLI::App& app, OperatorFlags& flags) {
                "certificate (the default). With --no-function-tls keys and credentials go to them "
                "in plain text, unless a mesh encrypts it")
       ->envname(VariableOf("--function-tls"));
+  AddValue(app, "--openfaas-gateway", options.openfaas_gateway,
+           "Backend OpenFaaS: the URL of its gateway, such as http://gateway.openfaas:8080");
+  AddValue(app, "--openfaas-namespace", options.openfaas_namespace,
+           "Backend OpenFaaS: the namespace of its functions");
+  AddValue(
+      app, "--openfaas-auth-dir", options.openfaas_auth_dir,
+      "Backend OpenFaaS: folder with the files basic-auth-user and basic-auth-password, such as "
+      "a mounted Secret; without it the gateway is asked without credentials");
+  AddValue(
+      app, "--openfaas-max-functions", options.openfaas_max_functions,
+      "Backend OpenFaaS: how many functions the gateway allows in all; 0 = as its edition says");
   AddValue(app, "--platform", options.platform_file,
            "Prices, sizes and limits of functions (docs/formats.md); without it this machine's");
   AddValue(app, "--store", options.store,

@@ -52,6 +52,27 @@ bool ServesTls(const FunctionGroup& group) {
   return group.environment.contains(kTlsCertificateVariable);
 }
 
+std::vector<FunctionGroup> MembersOf(const FunctionGroup& group) {
+  std::vector<FunctionGroup> members(static_cast<size_t>(group.count), group);
+  for (int i = 0; i < group.count; ++i) {
+    members[static_cast<size_t>(i)].count = 1;
+    members[static_cast<size_t>(i)].member = i;
+  }
+  return members;
+}
+
+Result<std::string> ImageOf(const FunctionGroup& group, const std::string& worker_image,
+                            const std::string& server_image) {
+  const std::string program = ProgramName(group.program);
+  const std::string& own = group.program == FunctionProgram::kWorker ? worker_image : server_image;
+  const ContainerTemplate& settings = ContainerOf(group.pods, program);
+  const std::string& image = settings.image.empty() ? own : settings.image;
+  if (!image.empty()) return image;
+  return FailedPreconditionError(
+      "no image for the functions of group " + group.name + "; set image of the container " +
+      program + " in spec.podTemplate.spec.containers, or the operator's --" + program + "-image");
+}
+
 std::vector<FunctionGroup> PlannedGroups(const Job& job, const Platform& platform,
                                          const FunctionSecrets& secrets) {
   LDNN_CHECK(job.status.plan.has_value(), "groups are asked for before there is a plan");

@@ -42,6 +42,13 @@ inline constexpr int kFunctionTlsPort = 8443;
 // Whether the group's functions are reached over TLS.
 bool ServesTls(const FunctionGroup& group);
 
+// Its functions one by one, each with the number of its place.
+std::vector<FunctionGroup> MembersOf(const FunctionGroup& group);
+// What its functions run: of the job, or else of the operator. kFailedPrecondition says who may
+// name one.
+Result<std::string> ImageOf(const FunctionGroup& group, const std::string& worker_image,
+                            const std::string& server_image);
+
 // Workers, then servers, of the plan in the job's status.
 std::vector<FunctionGroup> PlannedGroups(const Job& job, const Platform& platform,
                                          const FunctionSecrets& secrets);

@@ -16,6 +16,8 @@ inline constexpr const char* kJobNameLabel = "lambdadnn.io/job-name";
 // Velero leaves out what has it: the operator makes a job's objects anew.
 inline constexpr const char* kNoBackupLabel = "velero.io/exclude-from-backup";
 
+// Of what lies in another namespace than its job: that of the job.
+inline constexpr const char* kJobNamespaceLabel = "lambdadnn.io/job-namespace";
 // Of everything that belongs to a group of functions.
 inline constexpr const char* kGroupLabel = "lambdadnn.io/group";
 // Of a function with a Service of its own, beside the label of its group: which of the group it is.

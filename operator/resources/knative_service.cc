@@ -145,12 +145,7 @@ PodResources SidecarOf(const KnativeOptions& options) {
 
 std::vector<FunctionGroup> ServicesOf(const FunctionGroup& group) {
   if (group.addressing == Addressing::kPod) return {group};
-  std::vector<FunctionGroup> members(static_cast<size_t>(group.count), group);
-  for (int i = 0; i < group.count; ++i) {
-    members[static_cast<size_t>(i)].count = 1;
-    members[static_cast<size_t>(i)].member = i;
-  }
-  return members;
+  return MembersOf(group);
 }
 
 std::string KnativeServiceName(const FunctionGroup& group) {
@@ -176,17 +171,9 @@ Json EnvironmentSecret(const FunctionGroup& group) {
 
 Result<Json> KnativeService(const FunctionGroup& group, const KnativeOptions& options,
                             const std::string& account) {
-  const std::string program = ProgramName(group.program);
-  const ContainerTemplate& settings = ContainerOf(group.pods, program);
-  const std::string& own_image =
-      group.program == FunctionProgram::kWorker ? options.worker_image : options.server_image;
-  const std::string& image = settings.image.empty() ? own_image : settings.image;
-  if (image.empty()) {
-    return FailedPreconditionError("no image for the functions of group " + group.name +
-                                   "; set image of the container " + program +
-                                   " in spec.podTemplate.spec.containers, or the operator's --" +
-                                   program + "-image");
-  }
+  const ContainerTemplate& settings = ContainerOf(group.pods, ProgramName(group.program));
+  LDNN_ASSIGN_OR_RETURN(const std::string image,
+                        ImageOf(group, options.worker_image, options.server_image));
   const auto timeout = static_cast<int64_t>(std::floor(group.timeout_seconds));
   Json pod = {
       // Knative would queue control requests behind the running slice; the function itself answers

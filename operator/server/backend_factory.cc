@@ -7,7 +7,9 @@
 #include "common/base/text.h"
 #include "operator/backends/knative/knative_backend.h"
 #include "operator/backends/local/local_backend.h"
+#include "operator/backends/openfaas/openfaas_backend.h"
 #include "operator/resources/network_policy.h"
+#include "operator/server/openfaas_check.h"
 
 namespace lambdadnn {
 namespace {
@@ -73,8 +75,50 @@ std::vector<CheckFinding> CheckLocal(Runtime& runtime, const OperatorOptions& op
            "answers on " + socket + ", isolation: " + (*backend)->IsolationName()}};
 }
 
-const std::array<BackendFactory, 2>& Factories() {
-  static const std::array<BackendFactory, 2> factories = {{
+// kInvalidArgument names the flag.
+Result<OpenFaasGateway::Options> GatewayOptionsOf(const OperatorOptions& options) {
+  Result<Endpoint> endpoint = ParseEndpoint(options.openfaas_gateway);
+  if (!endpoint.ok()) return endpoint.status().WithContext("--openfaas-gateway");
+  if (endpoint->scheme != "http" || !endpoint->user_info.empty()) {
+    return InvalidArgumentError("--openfaas-gateway: '" + options.openfaas_gateway +
+                                "' is no URL of a gateway within the cluster; write "
+                                "http://HOST:PORT, and give credentials by --openfaas-auth-dir");
+  }
+  return OpenFaasGateway::Options{.endpoint = *std::move(endpoint),
+                                  .auth_folder = options.openfaas_auth_dir,
+                                  .function_namespace = options.openfaas_namespace};
+}
+
+Result<OpenedBackend> OpenOpenFaas(const BackendEnvironment& environment) {
+  const OperatorOptions& options = environment.options;
+  OpenFaasBackend::Options with;
+  LDNN_ASSIGN_OR_RETURN(with.gateway, GatewayOptionsOf(options));
+  with.functions = {.worker_image = options.worker_image,
+                    .server_image = options.server_image,
+                    .function_namespace = options.openfaas_namespace,
+                    .pull_secrets = options.image_pull_secrets};
+  with.max_functions = options.openfaas_max_functions;
+  LDNN_ASSIGN_OR_RETURN(std::unique_ptr<HttpTransport> transport, NewHttpTransport({}));
+  auto backend = std::make_unique<OpenFaasBackend>(environment.kube, environment.server_runtime,
+                                                   std::move(transport), std::move(with));
+  OpenedBackend opened;
+  opened.cluster = backend.get();
+  opened.backend = std::move(backend);
+  return opened;
+}
+
+std::vector<CheckFinding> CheckOpenFaas(Runtime&, const OperatorOptions& options) {
+  const std::string& subject = BackendName(BackendKind::kOpenFaas);
+  const Result<OpenFaasGateway::Options> with = GatewayOptionsOf(options);
+  if (!with.ok()) return {{Level::kMissing, subject, with.status().message()}};
+  const Result<std::unique_ptr<HttpTransport>> transport = NewHttpTransport({});
+  if (!transport.ok()) return {{Level::kMissing, subject, transport.status().message()}};
+  OpenFaasGateway gateway(**transport, *with);
+  return CheckGateway(gateway, options.openfaas_max_functions);
+}
+
+const std::array<BackendFactory, 3>& Factories() {
+  static const std::array<BackendFactory, 3> factories = {{
       {.kind = BackendKind::kLocal,
        .needs_host_socket = true,
        .open = OpenLocal,
@@ -84,28 +128,32 @@ const std::array<BackendFactory, 2>& Factories() {
        .knative_objects = true,
        .open = OpenKnative,
        .check = CheckKnative},
+      {.kind = BackendKind::kOpenFaas,
+       .needs_platform_file = true,
+       .needs_gateway = true,
+       .open = OpenOpenFaas,
+       .check = CheckOpenFaas},
   }};
   return factories;
 }
 
-// "Local or Knative"; with pods: those whose functions are pods alone.
-std::string NamesToChoose(bool with_pods) {
+// "Local or Knative or OpenFaaS", of those that can this.
+std::string NamesToChoose(bool (*can)(const BackendCapabilities&)) {
   std::vector<std::string> names;
   for (const BackendFactory& factory : Factories()) {
-    if (with_pods && !CapabilitiesOf(factory.kind).pods) continue;
-    names.push_back(BackendName(factory.kind));
+    if (can(CapabilitiesOf(factory.kind))) names.push_back(BackendName(factory.kind));
   }
   return Join(names, " or ");
 }
 
 Status NotAvailable(const std::string& name) {
   return InvalidArgumentError("--backend: " + name + " is not available in this release; use " +
-                              NamesToChoose(false));
+                              NamesToChoose([](const BackendCapabilities&) { return true; }));
 }
 
-Status OfPodsAlone(const char* flag, const char* what) {
+Status OfBackendAlone(const char* flag, const char* what, bool (*can)(const BackendCapabilities&)) {
   return InvalidArgumentError(std::string(flag) + ": " + what + ", which the backend " +
-                              NamesToChoose(true) + " alone has; leave it away");
+                              NamesToChoose(can) + " alone has; leave it away");
 }
 
 }  // namespace
@@ -137,12 +185,31 @@ Status CheckBackendFlags(const OperatorOptions& options) {
                                 " needs the socket of a function host; start one with: lambdadnn "
                                 "host --socket SOCKET --dir FOLDER");
   }
-  if (CapabilitiesOf(options.backend).pods) return OkStatus();
-  if (!options.network_policies_file.empty()) {
-    return OfPodsAlone("--network-policies", "bounds pods");
+  if (factory->needs_gateway) {
+    if (options.openfaas_gateway.empty()) {
+      return InvalidArgumentError("--openfaas-gateway: the backend " + name +
+                                  " needs the URL of its gateway, such as "
+                                  "http://gateway.openfaas:8080");
+    }
+    LDNN_RETURN_IF_ERROR(GatewayOptionsOf(options).status());
+    if (options.openfaas_namespace.empty()) {
+      return InvalidArgumentError("--openfaas-namespace: names no namespace");
+    }
+    if (options.openfaas_max_functions < 0) {
+      return InvalidArgumentError("--openfaas-max-functions: must be 0 or more");
+    }
+  } else if (!options.openfaas_gateway.empty()) {
+    return InvalidArgumentError("--openfaas-gateway: is for the backend " +
+                                BackendName(BackendKind::kOpenFaas) + "; leave it away");
   }
-  if (!options.image_pull_secrets.empty()) {
-    return OfPodsAlone("--image-pull-secrets", "is for pods");
+  if (CapabilitiesOf(options.backend).isolates_jobs) return OkStatus();
+  if (!options.network_policies_file.empty()) {
+    return OfBackendAlone("--network-policies", "bounds pods",
+                          [](const BackendCapabilities& each) { return each.isolates_jobs; });
+  }
+  if (!options.image_pull_secrets.empty() && !CapabilitiesOf(options.backend).pods) {
+    return OfBackendAlone("--image-pull-secrets", "is for pods",
+                          [](const BackendCapabilities& each) { return each.pods; });
   }
   return OkStatus();
 }

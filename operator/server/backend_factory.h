@@ -45,6 +45,7 @@ struct BackendFactory {
   BackendKind kind;
   bool needs_platform_file = false;  // --platform: there is no machine to measure
   bool needs_host_socket = false;    // --host-socket
+  bool needs_gateway = false;        // --openfaas-gateway
   // Its functions are objects of Knative: the operator needs rights on them, and deletes them
   // before it is uninstalled.
   bool knative_objects = false;

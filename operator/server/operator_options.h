@@ -26,7 +26,7 @@ struct OperatorOptions {
   std::vector<std::string> namespace_weights = {};
 
   // Where functions run (server/backend_factory.h). Local: the function host (`lambdadnn host`)
-  // that serves this socket. Knative: pods of these images, where a job names none.
+  // that serves this socket. Knative and OpenFaaS: pods of these images, where a job names none.
   BackendKind backend = BackendKind::kLocal;
   std::string host_socket = "";
   std::string worker_image = "";
@@ -34,10 +34,18 @@ struct OperatorOptions {
   // Backend Knative: ingress and egress of functions (resources/network_policy.h); empty = no
   // network policies.
   std::string network_policies_file = "";
-  // Backend Knative: Secrets of each job's namespace that its pods pull images with.
+  // Backend Knative: Secrets of each job's namespace that its pods pull images with. OpenFaaS: of
+  // the functions' namespace.
   std::vector<std::string> image_pull_secrets = {};
   // Backend Knative: functions of new jobs are reached over TLS, and show their job's certificate.
   bool function_tls = true;
+  // Backend OpenFaaS: its gateway (http://HOST:PORT), the namespace of all functions, a folder with
+  // the files of the gateway's credentials (empty = it wants none), and how many functions it
+  // allows in all (0 = as its edition says).
+  std::string openfaas_gateway = "";
+  std::string openfaas_namespace = "openfaas-fn";
+  std::string openfaas_auth_dir = "";
+  int openfaas_max_functions = 0;
   // Prices, sizes and limits of functions; empty = this machine's, for the backend Local alone.
   std::string platform_file = "";
   // The operator's own store and what jobs may read with its rights

@@ -42,6 +42,9 @@ namespace {
 constexpr double kElectionCallSeconds = 4;
 constexpr double kEpochRetrySeconds = 1;
 constexpr double kStoreRetrySeconds = 5;
+// A line of progress is at most so old when it arrives, and what is in front of functions must not
+// end a request sooner.
+constexpr double kWindowSeconds = 0.75;
 // Enough for the events of more than a thousand jobs that start at once.
 constexpr size_t kWaitingEvents = 8000;
 constexpr int kExitLeadLost = 1;
@@ -230,7 +233,9 @@ Status OperatorProcess::State::Open() {
                              .queue_limit = kWaitingEvents});
   LDNN_ASSIGN_OR_RETURN(tracing, Tracing::Open(runtime, GetEnvironment, identity, metrics));
   LDNN_RETURN_IF_ERROR(OpenBackend());
-  slices = std::make_unique<BeastSliceClient>(runtime);
+  BeastSliceClient::Options streams;
+  if (CapabilitiesOf(options.backend).buffers_answers) streams.window_seconds = kWindowSeconds;
+  slices = std::make_unique<BeastSliceClient>(runtime, streams);
   jobs = std::make_unique<Informer>(*kube, server_runtime,
                                     InformerOptions{.type = ServerlessTrainingJobType(),
                                                     .namespaces = options.namespaces,

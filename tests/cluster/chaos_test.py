@@ -15,7 +15,7 @@ import time
 import on_pods
 from faults import Faults
 from memory import mebibytes
-from on_pods import JOBS, PODS, SERVICES, TAG, OnPods
+from on_pods import JOBS, SERVICES, TAG, OnPods
 from settings import ClusterError, Node
 
 KNATIVE_PODS = "/api/v1/namespaces/knative-serving/pods"
@@ -65,6 +65,7 @@ class Mark:
 
 class Disturbed(OnPods):
     """What rows are made of."""
+    RECOVERY = RECOVERY
 
     @classmethod
     def setUpClass(cls):
@@ -102,7 +103,7 @@ class Disturbed(OnPods):
         print(f"recovery: {self.row()}: {text}", flush=True)
 
     def recovered_in(self, seconds):
-        most = TIMES * (RECOVERY[self.row()] + STATUS_SECONDS)
+        most = TIMES * (self.RECOVERY[self.row()] + STATUS_SECONDS)
         self.assertLess(seconds, most, "far beyond the figure of docs/benchmarks.md")
 
     def recovers(self, name, mark, falls_back=None):
@@ -202,7 +203,7 @@ class Chaos(Disturbed):
         name, mark = self.begin(MIDDLE)
         doomed = self.live_pods(name, group)[:count]
         for pod in doomed:
-            self.request("DELETE", f"{PODS}/{pod['metadata']['name']}", None)
+            self.request("DELETE", f"{self.PODS}/{pod['metadata']['name']}", None)
         self.moves_away(name, mark, {pod["metadata"]["uid"] for pod in doomed})
         self.ends_well(name, MIDDLE)
 

@@ -129,6 +129,7 @@ class BesideOperator(ClusterCase):
     """With the job's kind, a bucket and its Secret `store`, and an operator of the tests' own among
     the clients."""
     BUCKET = "training"
+    BACKEND = "Knative"
     PLATFORM = ""
 
     @classmethod
@@ -150,7 +151,7 @@ class BesideOperator(ClusterCase):
                 [*cls.cluster.network.prefix(network.LAB), "setpriv", "--pdeathsig", "KILL",
                  "unshare", "--mount", "sh", "-c",
                  'mount --bind "$0" /etc/resolv.conf && exec "$@"', names, program, "--kubeconfig",
-                 cls.config.kubeconfig(), "--backend", "Knative", "--platform",
+                 cls.config.kubeconfig(), "--backend", cls.BACKEND, "--platform",
                  cls.folder / "platform.yaml", "--metrics-address", "0", "--health-address", "0",
                  *flags],
                 stdout=log, stderr=log, env={**os.environ, "NO_PROXY": "*", "no_proxy": "*"})

@@ -88,6 +88,9 @@ def report_of_run(program, name, wanted, folder, *options, prefix=(), environmen
 class OnPods(BesideOperator):
     """A cluster, an operator beside it, and what tests ask of both."""
     PLATFORM = PLATFORM
+    PODS = PODS  # where functions of jobs are
+    KEPT = ()  # names of others there
+    MADE = (SERVICES, POLICIES, SECRETS, ACCOUNTS)  # where an operator makes objects for jobs
 
     @classmethod
     def setUpClass(cls):
@@ -144,7 +147,7 @@ class OnPods(BesideOperator):
         return self.request("POST", JOBS, {
             "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
             "metadata": {"name": name},
-            "spec": {**wanted, "backend": "Knative", "objectStore": {
+            "spec": {**wanted, "backend": self.BACKEND, "objectStore": {
                 "endpoint": endpoint, "bucket": self.BUCKET, "prefix": prefix,
                 "credentialsSecretRef": {"name": secret}}}})
 
@@ -158,7 +161,7 @@ class OnPods(BesideOperator):
 
     def pods(self, name=None):
         selector = f"lambdadnn.io/job-name={name}" if name else "lambdadnn.io/job-uid"
-        return self.kube.get(f"{PODS}?labelSelector={selector}")["items"]
+        return self.kube.get(f"{self.PODS}?labelSelector={selector}")["items"]
 
     def digest_on_one_machine(self, epochs):
         """Kept with the cluster: other tests on it have the same jobs of the same images."""
@@ -223,11 +226,10 @@ class OnPods(BesideOperator):
     def nothing_left(self, name=None):
         """Of any job in the cluster; of this one that has ended, nothing but results in the store."""
         def left():
-            names = [each["metadata"]["name"] for path in (SERVICES, POLICIES, SECRETS, ACCOUNTS)
-                     for each in self.kube.get(path)["items"]]
+            names = [each["metadata"]["name"] for path in self.MADE for each in self.kube.get(path)["items"]]
             names += [each["metadata"]["name"] for each in self.pods()]
             if name:
                 names += [key for key in self.objects(name) if not key.startswith("results/")]
-            return [each for each in names if each not in ("store", "default")]
+            return [each for each in names if each not in ("store", "default", *self.KEPT)]
         self.wait("no Service, pod, Secret, account, policy or object of a job",
                   lambda: not left())

@@ -236,3 +236,8 @@ def restart(kubernetes, name):
     kubernetes.kubectl("delete", "pod", "--namespace", NAMESPACE, "--selector", f"app={name}",
                        "--grace-period=0", "--force")
 
+
+def restore(kubernetes):
+    """As apply leaves it, whatever a test has made of it."""
+    kubernetes.apply_objects(objects())
+    wait_ready(kubernetes)

@@ -83,6 +83,7 @@ LAYERS = {
         "": [],
         "kubernetes": [""],
         "knative": ["", "kubernetes"],
+        "openfaas": ["", "kubernetes"],
         "local": [""],
     },
     "operator/controller": {

@@ -34,6 +34,7 @@ constexpr char kHelp[] =
 It is set up by environment variables, and ends after SIGTERM once its slice has.
 
   LAMBDADNN_JOB_KEY         required: the key that callers must hold
+  LAMBDADNN_JOB_KEY_FILE    in its place: the file with it
   PORT                      port to serve; 0 or absent = any free one
   LAMBDADNN_TLS_CERTIFICATE, _KEY
                             PEM text: serve over TLS with this certificate, and on PORT the probes
@@ -47,7 +48,7 @@ It is set up by environment variables, and ends after SIGTERM once its slice has
   LAMBDADNN_LOG_LEVEL       debug, info (default), warning or error
   LAMBDADNN_S3_ACCESS_KEY_ID, _SECRET_ACCESS_KEY, _SESSION_TOKEN
                             credentials of the object store, else AWS_*; those of a slice's
-                            request go before them
+                            request go before them. Each with _FILE: the file with it
   LAMBDADNN_S3_ENDPOINT, _REGION, _PATH_STYLE, _CA_FILE
                             of s3:// data sets, and of stores whose request says nothing
 
@@ -102,7 +103,8 @@ Result<FunctionSettings> ReadSettings() {
   settings.bind_address = GetEnvironment("LAMBDADNN_BIND").value_or(settings.bind_address);
   settings.port_file = GetEnvironment("LAMBDADNN_PORT_FILE").value_or("");
   settings.milli_cpu_file = GetEnvironment("LAMBDADNN_MILLI_CPU_FILE").value_or("");
-  settings.job_key = GetEnvironment("LAMBDADNN_JOB_KEY").value_or("");
+  LDNN_ASSIGN_OR_RETURN(const std::optional<std::string> job_key, GetSecret("LAMBDADNN_JOB_KEY"));
+  settings.job_key = job_key.value_or("");
   if (settings.job_key.empty()) {
     return InvalidArgumentError(
         "LAMBDADNN_JOB_KEY is not set: a function refuses all requests without its job's key; set "

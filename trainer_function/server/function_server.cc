@@ -3,6 +3,8 @@
 
 #include <openssl/crypto.h>
 
+#include <algorithm>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "common/base/text.h"
@@ -14,13 +16,23 @@ namespace lambdadnn {
 namespace {
 
 constexpr std::string_view kSlicesPath = "/v1/slices";
+constexpr int64_t kLongestWindowMs = 60'000;
 constexpr std::string_view kHeartbeatLine = "{\"type\":\"heartbeat\"}\n";
 
 // A platform's probe, which has no key. Other methods on a probe's path are none: without a key no
 // byte of a body is read.
+enum class Probe { kNone, kHealth, kReadiness };
+
+// By Kubernetes' usual names, or by those of OpenFaaS.
+Probe ProbeAt(const std::string& path) {
+  if (path == "/healthz" || path == "/_/health") return Probe::kHealth;
+  if (path == "/readyz" || path == "/_/ready") return Probe::kReadiness;
+  return Probe::kNone;
+}
+
 bool IsProbe(const HttpServerRequest& request) {
   const bool reads = request.method == "GET" || request.method == "HEAD";
-  return reads && !request.has_body && (request.path == "/healthz" || request.path == "/readyz");
+  return reads && !request.has_body && ProbeAt(request.path) != Probe::kNone;
 }
 
 // Time depends on neither the key nor where a wrong one differs.
@@ -66,6 +78,21 @@ HttpServerReply WrongMethod(const HttpServerRequest& request, std::string_view a
   return reply;
 }
 
+// The number in the query, from 0 to `most`; nothing where there is none.
+Result<std::optional<int64_t>> QueryNumber(const HttpServerRequest& request,
+                                           const std::string& name, int64_t most) {
+  const auto found = request.query.find(name);
+  if (found == request.query.end()) return std::optional<int64_t>();
+  const std::optional<long long> number = ParseInteger(found->second);
+  if (!number || *number < 0 || *number > most) {
+    return InvalidArgumentError("query parameter '" + name + "' must be a number >= 0" +
+                                (most == std::numeric_limits<int64_t>::max()
+                                     ? std::string()
+                                     : " and <= " + std::to_string(most)));
+  }
+  return std::optional<int64_t>(*number);
+}
+
 // The flag in the query; `fallback` where there is none.
 Result<bool> QueryFlag(const HttpServerRequest& request, const std::string& name, bool fallback) {
   const auto found = request.query.find(name);
@@ -109,9 +136,9 @@ HttpServerReply FunctionServer::Handle(HttpServerRequest request) {
 }
 
 HttpServerReply FunctionServer::Route(const HttpServerRequest& request) {
-  if (request.path == "/healthz" || request.path == "/readyz") {
+  if (const Probe probe = ProbeAt(request.path); probe != Probe::kNone) {
     if (!IsProbe(request)) return WrongMethod(request, "GET or HEAD without a body");
-    if (request.path == "/healthz") return TextReply(200, "ok\n");
+    if (probe == Probe::kHealth) return TextReply(200, "ok\n");
     if (!ready_) return TextReply(503, "draining\n");
     HttpServerReply reply;
     reply.body = EncodeFingerprint(fingerprint_);
@@ -135,14 +162,12 @@ HttpServerReply FunctionServer::Route(const HttpServerRequest& request) {
 }
 
 HttpServerReply FunctionServer::PostSlice(const HttpServerRequest& request) {
-  int64_t from = 0;
-  if (const auto found = request.query.find("from"); found != request.query.end()) {
-    const std::optional<long long> number = ParseInteger(found->second);
-    if (!number || *number < 0) {
-      return ErrorReply(InvalidArgumentError("query parameter 'from' must be a line number >= 0"));
-    }
-    from = *number;
-  }
+  const auto from = QueryNumber(request, "from", std::numeric_limits<int64_t>::max());
+  if (!from.ok()) return ErrorReply(from.status());
+  const auto window_ms = QueryNumber(request, "windowMs", kLongestWindowMs);
+  if (!window_ms.ok()) return ErrorReply(window_ms.status());
+  std::optional<Duration> window;
+  if (window_ms->has_value()) window = std::chrono::milliseconds(**window_ms);
   const Result<bool> attach = QueryFlag(request, "attach", false);
   if (!attach.ok()) return ErrorReply(attach.status());
   const Result<SliceRequest> slice = DecodeSliceRequest(request.body);
@@ -160,14 +185,22 @@ HttpServerReply FunctionServer::PostSlice(const HttpServerRequest& request) {
                {{"invocation", slice->invocation}, {"error", started.ToString()}});
     return RefusalReply(started);
   }
-  return Stream(slice->invocation, from);
+  return Stream(slice->invocation, from->value_or(0), window);
 }
 
-HttpServerReply FunctionServer::Stream(const std::string& invocation, int64_t from) {
+HttpServerReply FunctionServer::Stream(const std::string& invocation, int64_t from,
+                                       std::optional<Duration> window) {
   HttpServerReply reply;
   reply.content_type = "application/x-ndjson";
-  reply.stream = [this, invocation, index = from]() mutable -> std::optional<std::string> {
-    const Instant deadline = runtime_.clock.Now() + FromSeconds(kHeartbeatSeconds);
+  std::optional<Instant> until;
+  if (window.has_value()) until = runtime_.clock.Now() + *window;
+  reply.stream = [this, invocation, until, index = from,
+                  begun = false]() mutable -> std::optional<std::string> {
+    const Instant now = runtime_.clock.Now();
+    if (begun && until.has_value() && now >= *until) return std::nullopt;
+    begun = true;
+    const Instant heartbeat = now + FromSeconds(kHeartbeatSeconds);
+    const Instant deadline = until.has_value() ? std::min(heartbeat, *until) : heartbeat;
     Result<std::optional<std::string>> line = slices_.Line(invocation, index, deadline);
     // The end of the stream, or another slice has taken its place: either way nothing follows, and
     // the caller sees from the missing record that it must ask again.

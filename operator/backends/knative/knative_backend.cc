@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/backends/knative/knative_backend.h"
 
-#include <iterator>
-
 #include "operator/backends/knative/knative_limits.h"
 #include "operator/backends/knative/pod_endpoint.h"
 #include "operator/backends/knative/preflight.h"
@@ -11,11 +9,6 @@
 
 namespace lambdadnn {
 namespace {
-
-void Explain(const char* reason, const char* message, FunctionInstance* instance) {
-  instance->reason = reason;
-  instance->message = message;
-}
 
 ClusterReader::Options ReaderOptions(const KnativeBackend::Options& options) {
   ClusterReader::Options with = KnativeReaderOptions(options.services);
@@ -42,6 +35,8 @@ KnativeBackend::KnativeBackend(KubeClient& kube, Runtime& runtime, Options optio
       pods_(kube, runtime,
             {.namespaces = options_.namespaces, .lost_node_seconds = options_.lost_node_seconds},
             [this](const ObjectName& pod) { logs_.Forget(pod); }),
+      functions_(kube, runtime, pods_, logs_, reader_,
+                 {.grace_seconds = options_.grace_seconds, .endpoint_of = KnativeEndpointOf}),
       services_(kube, runtime,
                 {.services = options_.services, .seen_seconds = options_.service_seconds}, reader_,
                 pods_),
@@ -53,19 +48,11 @@ Status KnativeBackend::EnsureGroup(const FunctionGroup& group) {
   const JobIdentity job = JobOf(group);
   if (group.count == 0) return DeleteGroup(job, group.name);
   LDNN_RETURN_IF_ERROR(pods_.CheckSynced());
-  for (const std::shared_ptr<const Json>& pod : pods_.PodsOf(job, group.name)) {
-    if (IsCrashLooping(*pod) && !IsBeingDeleted(*pod)) LDNN_RETURN_IF_ERROR(DeletePod(*pod));
-  }
+  LDNN_RETURN_IF_ERROR(functions_.DeleteCrashLooping(job, group.name));
   if (services_.SeenRight(group)) return OkStatus();
   // Before the first pod, and again for those that come later.
   LDNN_ASSIGN_OR_RETURN(const PodIdentity identity, isolation_.Ensure(group));
   return services_.Ensure(group, identity);
-}
-
-Status KnativeBackend::DeletePod(const Json& pod) {
-  const Status deleted =
-      kube_.DeleteWithin(PodType(), NameOf(pod), UidOf(pod), options_.grace_seconds);
-  return deleted.code() == StatusCode::kNotFound ? OkStatus() : deleted;
 }
 
 // Before their Service is deleted, which would give them Knative's drain of 30 s, which a kubelet
@@ -78,7 +65,7 @@ Status KnativeBackend::EndPods(const JobIdentity& job, const std::string& group)
       LDNN_ASSIGN_OR_RETURN(withdrawn, isolation_.WithdrawAccount(AccountOf(*pod), job.uid));
       if (!withdrawn) return OkStatus();
     }
-    LDNN_RETURN_IF_ERROR(DeletePod(*pod));
+    LDNN_RETURN_IF_ERROR(functions_.DeletePod(*pod));
   }
   return OkStatus();
 }
@@ -89,18 +76,13 @@ Status KnativeBackend::DeleteGroup(const JobIdentity& job, const std::string& gr
   LDNN_RETURN_IF_ERROR(services_.Delete(job, group));
   // Others end with their Service, only late.
   for (const std::shared_ptr<const Json>& pod : pods_.PodsOf(job, group)) {
-    if (EndsLater(*pod, options_.grace_seconds)) LDNN_RETURN_IF_ERROR(DeletePod(*pod));
+    if (EndsLater(*pod, options_.grace_seconds)) LDNN_RETURN_IF_ERROR(functions_.DeletePod(*pod));
   }
   return OkStatus();
 }
 
 Status KnativeBackend::DeleteInstance(const JobIdentity& job, const std::string& uid) {
-  LDNN_RETURN_IF_ERROR(pods_.CheckSynced());
-  const std::shared_ptr<const Json> pod = pods_.PodOf(job, uid);
-  if (pod == nullptr || IsBeingDeleted(*pod)) return OkStatus();
-  // The container has been restarted: its next run is another instance, which must not be deleted.
-  if (InstancesOf(*pod).back().uid != uid) return OkStatus();
-  return DeletePod(*pod);
+  return functions_.DeleteInstance(job, uid);
 }
 
 Status KnativeBackend::ReleaseJob(const JobIdentity& job) {
@@ -110,31 +92,12 @@ Status KnativeBackend::ReleaseJob(const JobIdentity& job) {
 Result<std::vector<FunctionInstance>> KnativeBackend::List(const JobIdentity& job) {
   LDNN_RETURN_IF_ERROR(pods_.CheckSynced());
   isolation_.Keep(job.uid);
-  std::vector<FunctionInstance> instances;
-  InstanceLogs::Look look{.begin = runtime_.clock.Now()};
-  const WallTime wall = runtime_.clock.Wall();
-  for (const std::shared_ptr<const Json>& pod : pods_.PodsOf(job, "")) {
-    std::vector<FunctionInstance> of_pod = InstancesOf(*pod, KnativeEndpointOf(*pod));
-    TellAges(*pod, wall, &of_pod);
-    for (FunctionInstance& instance : of_pod) {
-      instance.host.node_kind = reader_.NodeKind(instance.host.node);
-    }
-    logs_.AddEnds(*pod, &look, &of_pod);
-    if (!of_pod.empty() && pods_.IsOverdue(*pod)) {
-      of_pod.back().phase = FunctionPhase::kGone;
-      Explain("NodeLost", "the pod was deleted, and its node has not confirmed its end",
-              &of_pod.back());
-      of_pod.back().end = FunctionEnd::kByPlatform;
-      of_pod.back().age_seconds = 0;  // unknown when it ended
-    }
-    if (!of_pod.empty() && of_pod.back().phase == FunctionPhase::kReady && !routes_.Reach(*pod)) {
-      of_pod.back().phase = FunctionPhase::kPending;
-      Explain("RouteNotReady", "Knative has no route to the function's Service yet",
-              &of_pod.back());
-    }
-    std::move(of_pod.begin(), of_pod.end(), std::back_inserter(instances));
-  }
-  return instances;
+  return functions_.List(job, [this](const Json& pod, FunctionInstance* instance) {
+    if (instance->phase != FunctionPhase::kReady || routes_.Reach(pod)) return;
+    instance->phase = FunctionPhase::kPending;
+    instance->reason = "RouteNotReady";
+    instance->message = "Knative has no route to the function's Service yet";
+  });
 }
 
 Status KnativeBackend::SetCpu(const JobIdentity&, const std::string&, int) {
@@ -143,10 +106,7 @@ Status KnativeBackend::SetCpu(const JobIdentity&, const std::string&, int) {
 
 Result<std::string> KnativeBackend::Logs(const JobIdentity& job, const std::string& uid,
                                          int last_lines) {
-  LDNN_RETURN_IF_ERROR(pods_.CheckSynced());
-  const std::shared_ptr<const Json> pod = pods_.PodOf(job, uid);
-  if (pod == nullptr) return NotFoundError("function " + uid + " has no pod any more");
-  return logs_.Read(NameOf(*pod), uid, last_lines);
+  return functions_.Logs(job, uid, last_lines);
 }
 
 Status KnativeBackend::Preflight(const FunctionGroup& group) {

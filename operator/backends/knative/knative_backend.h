@@ -24,6 +24,7 @@
 #include "operator/backends/kubernetes/cluster_reader.h"
 #include "operator/backends/kubernetes/instance_logs.h"
 #include "operator/backends/kubernetes/job_isolation.h"
+#include "operator/backends/kubernetes/pod_functions.h"
 #include "operator/backends/kubernetes/pod_index.h"
 #include "operator/kube/event_recorder.h"
 #include "operator/kube/kube_client.h"
@@ -83,7 +84,6 @@ class KnativeBackend final : public FunctionBackend, public ClusterBound {
   std::string IsolationName() const override { return "pods"; }
 
  private:
-  Status DeletePod(const Json& pod);
   Status EndPods(const JobIdentity& job, const std::string& group);
 
   KubeClient& kube_;
@@ -93,6 +93,7 @@ class KnativeBackend final : public FunctionBackend, public ClusterBound {
   JobIsolation isolation_;
   InstanceLogs logs_;
   PodIndex pods_;  // it tells logs_
+  PodFunctions functions_;
   ServiceWriter services_;
   ServiceRoutes routes_;
 };

@@ -26,14 +26,16 @@ bool IsTransient(const Status& answer) {
 
 Result<std::string> InstanceLogs::Read(const ObjectName& pod, const std::string& uid,
                                        int last_lines) {
+  std::string container = kFunctionContainer;
   const auto run_now = [&] {
     const std::shared_ptr<const Json> object = pods_.Get(pod);
+    if (object != nullptr) container = FunctionContainerOf(*object);
     return object == nullptr ? std::nullopt : LogOf(*object, uid);
   };
   std::optional<ContainerRun> run = run_now();
   Result<std::string> log = NotFoundError("the log of function " + uid + " is not kept any more");
   while (run.has_value()) {
-    log = kube_.PodLog(pod, kFunctionContainer, *run, last_lines);
+    log = kube_.PodLog(pod, container, *run, last_lines);
     // The kubelet may have started the next run meanwhile, and returned that run's log.
     const std::optional<ContainerRun> after = run_now();
     if (*run == ContainerRun::kPrevious || after != ContainerRun::kPrevious) break;

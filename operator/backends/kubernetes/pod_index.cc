@@ -81,7 +81,8 @@ PodIndex::Pods PodIndex::PodsOf(const JobIdentity& job, const std::string& group
   Pods pods;
   for (const ObjectName& name : names) {
     // Users of another namespace may give their pods any label.
-    if (name.namespace_name != job.namespace_name) continue;
+    const std::string& place = options_.place.empty() ? job.namespace_name : options_.place;
+    if (name.namespace_name != place) continue;
     std::shared_ptr<const Json> pod = pods_.cache().Get(name);
     if (pod == nullptr || !HasController(*pod)) continue;
     if (group.empty() || LabelText(*pod, kGroupLabel) == group) pods.push_back(std::move(pod));

@@ -23,6 +23,8 @@ class PodIndex {
   using Pods = std::vector<std::shared_ptr<const Json>>;
   struct Options {
     std::vector<std::string> namespaces = {};  // empty = all
+    // Where the pods of all jobs are; empty = each job's in its own namespace.
+    std::string place = "";
     // A deleted pod that is still there so long after its grace counts as gone: its node is lost,
     // and what runs there still is fenced like any function that was cut off.
     double lost_node_seconds = 60;
@@ -36,7 +38,10 @@ class PodIndex {
 
   // kUnavailable until the pods have been listed once.
   Status CheckSynced() const;
-  // All groups when `group` is empty. Pods that a controller made, in the job's own namespace.
+  // Why the pods cannot be listed; OK = they can, or nothing is known yet.
+  Status Problem() const { return pods_.synced() ? OkStatus() : pods_.Problem(); }
+  // All groups when `group` is empty. Pods that a controller made, in the job's own namespace or in
+  // Options::place.
   Pods PodsOf(const JobIdentity& job, const std::string& group) const;
   // That of the instance; null = it is gone.
   std::shared_ptr<const Json> PodOf(const JobIdentity& job, const std::string& uid) const;

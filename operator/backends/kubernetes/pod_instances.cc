@@ -8,6 +8,7 @@
 #include "common/json/json_path.h"
 #include "operator/kube/object_metadata.h"
 #include "operator/resources/job_children.h"
+#include "operator/resources/openfaas_function.h"
 
 namespace lambdadnn {
 namespace {
@@ -35,7 +36,7 @@ const Json& Named(const Json& list, const char* field, std::string_view text) {
 }
 
 const Json& FunctionStatus(const Json& pod) {
-  return Named(At(At(pod, "status"), "containerStatuses"), "name", kFunctionContainer);
+  return Named(At(At(pod, "status"), "containerStatuses"), "name", FunctionContainerOf(pod));
 }
 
 int RestartsOf(const Json& container) {
@@ -167,6 +168,11 @@ bool EndsLater(const Json& pod, int grace_seconds) {
   return DeletionGraceSeconds(pod) > grace_seconds;
 }
 
+std::string FunctionContainerOf(const Json& pod) {
+  const std::string name = LabelText(pod, kOpenFaasFunctionLabel);
+  return name.empty() ? kFunctionContainer : name;
+}
+
 ObjectName AccountOf(const Json& pod) {
   return {NameOf(pod).namespace_name, TextAt(pod, {"spec", "serviceAccountName"})};
 }
@@ -205,8 +211,8 @@ std::vector<FunctionInstance> InstancesOf(const Json& pod, const Endpoint& endpo
   FunctionInstance instance;
   instance.name = NameOf(pod).name;
   instance.host.node = TextAt(pod, {"spec", "nodeName"});
-  instance.host.image =
-      TextField(Named(At(At(pod, "spec"), "containers"), "name", kFunctionContainer), "image");
+  instance.host.image = TextField(
+      Named(At(At(pod, "spec"), "containers"), "name", FunctionContainerOf(pod)), "image");
   instance.group = group;
   const Json& before = At(At(container, "lastState"), "terminated");
   if (restarts > 0 && before.is_object() && !IsCrashLooping(pod)) {

@@ -30,6 +30,9 @@ void TellAges(const Json& pod, WallTime now, std::vector<FunctionInstance>* of_p
 // Which of the kubelet's logs is that of the instance; nullopt when it is not kept any more.
 std::optional<ContainerRun> LogOf(const Json& pod, const std::string& instance_uid);
 
+// The container of the function in the pod; OpenFaaS names it after the function.
+std::string FunctionContainerOf(const Json& pod);
+
 // The ServiceAccount that it runs as.
 ObjectName AccountOf(const Json& pod);
 

@@ -62,7 +62,7 @@ class PodLogs final : public FunctionLogSource {
       for (const FunctionInstance& life : InstancesOf(pod)) {
         const std::optional<ContainerRun> log = LogOf(pod, life.uid);
         if (!log.has_value()) continue;
-        logs_[life.uid] = {NameOf(pod), *log};
+        logs_[life.uid] = {NameOf(pod), FunctionContainerOf(pod), *log};
         found.emplace_back(life.uid, life.group);
       }
     }
@@ -71,12 +71,13 @@ class PodLogs final : public FunctionLogSource {
   Result<std::string> Tail(const std::string& uid, int lines) override {
     const auto found = logs_.find(uid);
     if (found == logs_.end()) return NotFoundError("the log of function " + uid + " is not kept");
-    return kube_.PodLog(found->second.pod, kFunctionContainer, found->second.life, lines);
+    return kube_.PodLog(found->second.pod, found->second.container, found->second.life, lines);
   }
 
  private:
   struct KeptLog {
     ObjectName pod;
+    std::string container;
     ContainerRun life = ContainerRun::kCurrent;
   };
 

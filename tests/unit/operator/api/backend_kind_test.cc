@@ -22,7 +22,7 @@ TEST(BackendKind, ANameLeadsBackToItsKind) {
   for (const BackendKind kind : BackendKinds()) {
     EXPECT_EQ(FindBackend(BackendName(kind)), kind) << BackendName(kind);
   }
-  for (const char* other : {"", "local", "Knative ", "OpenFaaS"}) {
+  for (const char* other : {"", "local", "Knative ", "OpenFaas"}) {
     EXPECT_EQ(FindBackend(other), std::nullopt) << other;
   }
   EXPECT_EQ(JobSpec().backend, std::nullopt);
@@ -39,6 +39,15 @@ TEST(BackendKind, TellsWhatItsPlatformCan) {
   EXPECT_TRUE(knative.pods);
   EXPECT_TRUE(knative.quotas);
   EXPECT_TRUE(knative.cluster_limits);
+  EXPECT_TRUE(knative.isolates_jobs);
+  EXPECT_FALSE(knative.buffers_answers);
+  const BackendCapabilities& openfaas = CapabilitiesOf(BackendKind::kOpenFaas);
+  EXPECT_TRUE(openfaas.pods);
+  EXPECT_TRUE(openfaas.buffers_answers);
+  EXPECT_TRUE(openfaas.cluster_limits);
+  EXPECT_FALSE(openfaas.changes_cpu);
+  EXPECT_FALSE(openfaas.isolates_jobs);
+  EXPECT_FALSE(openfaas.tls);
 }
 
 }  // namespace

@@ -64,8 +64,8 @@ TEST(JobCodec, ValuesOfANewerVersionAreRefusedWithThoseThatAreKnown) {
   EXPECT_EQ(message("/training/loss", "mse"),
             "spec.training.loss: \"mse\" is not known here; did you mean MSE? There are "
             "CrossEntropy, MSE, BCEWithLogits");
-  EXPECT_EQ(message("/backend", "OpenFaaS"),
-            "spec.backend: \"OpenFaaS\" is not known here; there are Local, Knative");
+  EXPECT_EQ(message("/backend", "OpenWhisk"),
+            "spec.backend: \"OpenWhisk\" is not known here; there are Local, Knative, OpenFaaS");
   EXPECT_EQ(message("/cleanupPolicy", "Later"),
             "spec.cleanupPolicy: \"Later\" is not known here; there are Always, OnSuccess, Never");
   EXPECT_EQ(message("/training/synchronization/mode", "SSP"),

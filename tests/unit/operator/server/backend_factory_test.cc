@@ -10,7 +10,8 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(BackendFactory, OpensAndChecksEachBackendThatCanBeNamed) {
-  for (const BackendKind kind : {BackendKind::kLocal, BackendKind::kKnative}) {
+  for (const BackendKind kind :
+       {BackendKind::kLocal, BackendKind::kKnative, BackendKind::kOpenFaas}) {
     const BackendFactory* factory = FindBackendFactory(kind);
     ASSERT_NE(factory, nullptr) << BackendName(kind);
     EXPECT_EQ(factory->kind, kind);
@@ -21,11 +22,12 @@ TEST(BackendFactory, OpensAndChecksEachBackendThatCanBeNamed) {
 }
 
 TEST(BackendFactory, WhatThisReleaseHasNotIsRefusedWithWhatItHas) {
-  for (const char* name : {"OpenFaaS", "knative", ""}) {
+  for (const char* name : {"OpenWhisk", "knative", ""}) {
     const Status refused = ParseBackend(name).status();
     EXPECT_EQ(refused.code(), StatusCode::kInvalidArgument);
-    EXPECT_EQ(refused.message(), "--backend: " + std::string(name) +
-                                     " is not available in this release; use Local or Knative");
+    EXPECT_EQ(refused.message(),
+              "--backend: " + std::string(name) +
+                  " is not available in this release; use Local or Knative or OpenFaaS");
   }
 }
 
@@ -39,13 +41,42 @@ TEST(BackendFactory, FlagsArePartOfTheBackendThatHasThem) {
             "--network-policies: bounds pods, which the backend Knative alone has; leave it away");
   options.network_policies_file = "";
   options.image_pull_secrets = {"registry"};
-  EXPECT_EQ(
-      CheckBackendFlags(options).message(),
-      "--image-pull-secrets: is for pods, which the backend Knative alone has; leave it away");
+  EXPECT_EQ(CheckBackendFlags(options).message(),
+            "--image-pull-secrets: is for pods, which the backend Knative or OpenFaaS alone has; "
+            "leave it away");
   options.backend = BackendKind::kKnative;
   EXPECT_THAT(CheckBackendFlags(options).message(), HasSubstr("--platform: the backend Knative"));
   options.platform_file = "platform.yaml";
   EXPECT_TRUE(CheckBackendFlags(options).ok());
+}
+
+TEST(BackendFactory, OpenFaasNeedsItsGateway) {
+  OperatorOptions options;
+  options.backend = BackendKind::kOpenFaas;
+  options.platform_file = "platform.yaml";
+  EXPECT_THAT(CheckBackendFlags(options).message(),
+              HasSubstr("--openfaas-gateway: the backend OpenFaaS needs the URL"));
+  options.openfaas_gateway = "http://gateway.openfaas:8080";
+  EXPECT_TRUE(CheckBackendFlags(options).ok());
+  options.image_pull_secrets = {"registry"};
+  EXPECT_TRUE(CheckBackendFlags(options).ok());
+  options.network_policies_file = "policies.yaml";
+  EXPECT_THAT(CheckBackendFlags(options).message(), HasSubstr("which the backend Knative alone"));
+  options.network_policies_file = "";
+  for (const char* wrong :
+       {"https://gateway:443", "gateway:8080", "http://user:word@gateway", "x y"}) {
+    options.openfaas_gateway = wrong;
+    EXPECT_THAT(CheckBackendFlags(options).message(), HasSubstr("--openfaas-gateway")) << wrong;
+  }
+  options.openfaas_gateway = "http://gateway.openfaas:8080";
+  options.openfaas_namespace = "";
+  EXPECT_THAT(CheckBackendFlags(options).message(), HasSubstr("--openfaas-namespace"));
+  options.openfaas_namespace = "openfaas-fn";
+  options.openfaas_max_functions = -1;
+  EXPECT_THAT(CheckBackendFlags(options).message(), HasSubstr("--openfaas-max-functions"));
+  options.openfaas_max_functions = 0;
+  options.backend = BackendKind::kKnative;
+  EXPECT_THAT(CheckBackendFlags(options).message(), HasSubstr("is for the backend OpenFaaS"));
 }
 
 TEST(BackendFactory, WithoutPoliciesTheCheckOfKnativeWarns) {

@@ -47,6 +47,15 @@ TEST_F(FunctionServerTest, ProbesNeedNoKey) {
   EXPECT_EQ(Ask("POST /healthz").status, 405);
 }
 
+TEST_F(FunctionServerTest, ProbesHaveTheNamesOfOpenFaasToo) {
+  EXPECT_EQ(Ask("GET /_/health", "").body, "ok\n");
+  EXPECT_EQ(Ask("GET /_/ready", "").body, Ask("GET /readyz", "").body);
+  EXPECT_EQ(Ask("POST /_/ready").status, 405);
+  server_.SetNotReady();
+  EXPECT_EQ(Ask("GET /_/health", "").status, 200);
+  EXPECT_EQ(Ask("GET /_/ready", "").status, 503);
+}
+
 TEST_F(FunctionServerTest, TellsWhatItComputesWithWhileItIsReady) {
   const RawReply reply = Ask("GET /readyz", "");
   EXPECT_NE(reply.head.find("Content-Type: application/json"), std::string::npos) << reply.head;
@@ -174,6 +183,21 @@ TEST_F(FunctionServerTest, AttachingBeginsAtTheLineAskedFor) {
   EXPECT_EQ(Post("a", "?from=3").body, "");
   EXPECT_EQ(Post("a", "?from=-1").status, 400);
   EXPECT_EQ(Post("a", "?from=x").status, 400);
+}
+
+TEST_F(FunctionServerTest, AWindowEndsTheAnswerAndNotTheSlice) {
+  slices_.lines = {"0", "1"};
+  slices_.heartbeats = 1'000'000;  // it goes on
+  const Instant asked = clock_.Now();
+  const RawReply reply = Post("a", "?windowMs=50");
+  EXPECT_TRUE(reply.complete);
+  EXPECT_TRUE(reply.body.starts_with(std::string("0\n1\n") + kHeartbeat)) << reply.body;
+  EXPECT_GE(clock_.Now() - asked, FromSeconds(0.05));
+  EXPECT_EQ(slices_.starts().size(), 1u);
+  // Even the shortest has a line.
+  EXPECT_EQ(Post("a", "?from=1&attach=true&windowMs=0").body, "1\n");
+  EXPECT_EQ(Post("a", "?windowMs=-1").status, 400);
+  EXPECT_EQ(Post("a", "?windowMs=60001").status, 400);
 }
 
 TEST_F(FunctionServerTest, WhatIsOnlyAttachedToIsNotBegun) {
