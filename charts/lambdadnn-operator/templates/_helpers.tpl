@@ -114,6 +114,11 @@ http://{{ include "lambdadnn.minioName" . }}.{{ include "lambdadnn.namespace" . 
 {{- end }}
 {{- end }}
 
+{{/* Whether functions of jobs are bounded by policies: those of OpenFaaS lie in one namespace. */}}
+{{- define "lambdadnn.boundsJobs" -}}
+{{- if and .Values.networkPolicy.jobs.enabled (not .Values.openfaas.gateway) }}true{{ end }}
+{{- end }}
+
 {{/* Who reaches the functions of jobs and whom they reach: the operator's --network-policies. */}}
 {{- define "lambdadnn.jobNetworkPolicies" -}}
 operators:
@@ -175,9 +180,21 @@ allowedEndpoints: []
 
 {{/* What the operator and its check are told; keep both alike. */}}
 {{- define "lambdadnn.args" -}}
+{{- if .Values.openfaas.gateway }}
+- --backend=OpenFaaS
+- --openfaas-gateway={{ .Values.openfaas.gateway }}
+- --openfaas-namespace={{ .Values.openfaas.functionNamespace }}
+{{- if .Values.openfaas.authSecret }}
+- --openfaas-auth-dir=/etc/lambdadnn/openfaas
+{{- end }}
+{{- with .Values.openfaas.maxFunctions }}
+- --openfaas-max-functions={{ . }}
+{{- end }}
+{{- else }}
 - --backend=Knative
+{{- end }}
 - --platform=/etc/lambdadnn/platform/platform.yaml
-{{- if .Values.networkPolicy.jobs.enabled }}
+{{- if include "lambdadnn.boundsJobs" . }}
 - --network-policies=/etc/lambdadnn/network-policies/network-policies.yaml
 {{- end }}
 - --store-endpoints=/etc/lambdadnn/store-endpoints/store-endpoints.yaml
@@ -291,7 +308,7 @@ percent-encoded, but for what the kubelet puts in. */}}
 - name: pod-rules
   mountPath: /etc/lambdadnn/pod-rules
   readOnly: true
-{{- if .Values.networkPolicy.jobs.enabled }}
+{{- if include "lambdadnn.boundsJobs" . }}
 - name: network-policies
   mountPath: /etc/lambdadnn/network-policies
   readOnly: true
@@ -299,6 +316,11 @@ percent-encoded, but for what the kubelet puts in. */}}
 {{- if include "lambdadnn.storeSecret" . }}
 - name: store-credentials
   mountPath: /etc/lambdadnn/store-credentials
+  readOnly: true
+{{- end }}
+{{- if and .Values.openfaas.gateway .Values.openfaas.authSecret }}
+- name: openfaas
+  mountPath: /etc/lambdadnn/openfaas
   readOnly: true
 {{- end }}
 {{- if .Values.objectStore.caSecret }}
@@ -321,7 +343,7 @@ percent-encoded, but for what the kubelet puts in. */}}
 - name: pod-rules
   configMap:
     name: {{ include "lambdadnn.fullname" . }}-pod-rules
-{{- if .Values.networkPolicy.jobs.enabled }}
+{{- if include "lambdadnn.boundsJobs" . }}
 - name: network-policies
   configMap:
     name: {{ include "lambdadnn.fullname" . }}-network-policies
@@ -336,6 +358,11 @@ percent-encoded, but for what the kubelet puts in. */}}
       path: accessKeyId
     - key: {{ $made | ternary "secretAccessKey" $.Values.objectStore.secretKeyKey }}
       path: secretAccessKey
+{{- end }}
+{{- if and .Values.openfaas.gateway .Values.openfaas.authSecret }}
+- name: openfaas
+  secret:
+    secretName: {{ .Values.openfaas.authSecret }}
 {{- end }}
 {{- with .Values.objectStore.caSecret }}
 - name: store-ca
