@@ -76,10 +76,18 @@ int PrepareUninstall(lambdadnn::Runtime& runtime, const lambdadnn::OperatorFlags
                                  {.user_agent = "lambdadnn-operator/uninstall"});
   const std::string& deployment = flags.uninstall_deployment;
   const size_t slash = std::min(deployment.find('/'), deployment.size());
+  const lambdadnn::BackendFactory* backend = lambdadnn::FindBackendFactory(flags.options.backend);
+  std::function<lambdadnn::Status(const lambdadnn::JobIdentity&)> release;
+  if (backend->release != nullptr) {
+    auto made = backend->release(runtime, flags.options);
+    if (!made.ok()) return Fail(made.status());
+    release = *std::move(made);
+  }
   const auto done = lambdadnn::PrepareUninstall(
       kube, runtime,
       {.namespaces = flags.options.namespaces,
-       .knative = lambdadnn::FindBackendFactory(flags.options.backend)->knative_objects,
+       .knative = backend->knative_objects,
+       .release = std::move(release),
        .deployment = {deployment.substr(0, slash),
                       deployment.substr(std::min(slash + 1, deployment.size()))},
        .wait_seconds = flags.uninstall_wait_seconds});

@@ -101,6 +101,19 @@ Result<bool> MayI(KubeClient& kube, const AccessRule& rule, const std::string& n
   return IsTrueAt(review, {"status", "allowed"});
 }
 
+// How work goes on without the rules of a set; "" = it does not.
+std::string WorkWithout(const std::string& set) {
+  if (set == "isolation") {
+    return "jobs run all the same, less bounded (docs/operations.md, Isolation)";
+  }
+  if (set == "openfaas") {
+    return "jobs run all the same, and their status tells of a function only whether it is "
+           "available "
+           "(docs/operations.md, OpenFaaS)";
+  }
+  return "";
+}
+
 // A finding per rule that is missing, in `namespace_name` (empty = in the whole cluster).
 void CheckRules(KubeClient& kube, const std::string& set, const std::string& namespace_name,
                 std::vector<CheckFinding>* findings) {
@@ -117,11 +130,9 @@ void CheckRules(KubeClient& kube, const std::string& set, const std::string& nam
     }
     ++(*answer ? allowed : missing);
     if (*answer) continue;
-    if (set == "isolation") {
+    if (const std::string spared = WorkWithout(set); !spared.empty()) {
       findings->push_back({Level::kWarning, "access",
-                           "may not " + DescribeRule(rule) + " " + where +
-                               "; jobs run all the same, less bounded (docs/operations.md, "
-                               "Isolation)"});
+                           "may not " + DescribeRule(rule) + " " + where + "; " + spared});
       continue;
     }
     findings->push_back({Level::kMissing, "access",
@@ -188,7 +199,13 @@ std::vector<CheckFinding> CheckCluster(KubeClient& kube, const AccessCheckOption
     CheckRules(kube, "isolation", name, &findings);
     CheckOptionalRules(kube, "limits", name, &findings);
   }
-  if (options.knative) CheckOptionalRules(kube, "optional", "", &findings);
+  if (!options.openfaas_namespace.empty()) {
+    CheckRules(kube, "openfaas", options.openfaas_namespace, &findings);
+    CheckOptionalRules(kube, "limits", options.openfaas_namespace, &findings);
+  }
+  if (options.knative || !options.openfaas_namespace.empty()) {
+    CheckOptionalRules(kube, "optional", "", &findings);
+  }
   if (!options.lease_namespace.empty()) {
     CheckRules(kube, "lease", options.lease_namespace, &findings);
   }

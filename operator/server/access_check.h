@@ -20,6 +20,8 @@ struct AccessCheckOptions {
   std::string lease_namespace = "";
   // Functions are pods of Knative.
   bool knative = false;
+  // Functions are pods of OpenFaaS in this namespace; empty = they are not.
+  std::string openfaas_namespace = "";
 };
 
 struct CheckFinding {

@@ -117,6 +117,19 @@ std::vector<CheckFinding> CheckOpenFaas(Runtime&, const OperatorOptions& options
   return CheckGateway(gateway, options.openfaas_max_functions);
 }
 
+Result<std::function<Status(const JobIdentity&)>> ReleaseOpenFaas(Runtime& runtime,
+                                                                  const OperatorOptions& options) {
+  LDNN_ASSIGN_OR_RETURN(OpenFaasGateway::Options with, GatewayOptionsOf(options));
+  LDNN_ASSIGN_OR_RETURN(std::unique_ptr<HttpTransport> made, NewHttpTransport({}));
+  const std::shared_ptr<HttpTransport> transport = std::move(made);
+  return std::function<Status(const JobIdentity&)>(
+      [&runtime, transport, with = std::move(with)](const JobIdentity& job) {
+        OpenFaasGateway gateway(*transport, with);
+        FunctionTable table(gateway, runtime.clock, 0);
+        return FunctionWriter(gateway, table, {}).Delete(job, "");
+      });
+}
+
 const std::array<BackendFactory, 3>& Factories() {
   static const std::array<BackendFactory, 3> factories = {{
       {.kind = BackendKind::kLocal,
@@ -132,7 +145,8 @@ const std::array<BackendFactory, 3>& Factories() {
        .needs_platform_file = true,
        .needs_gateway = true,
        .open = OpenOpenFaas,
-       .check = CheckOpenFaas},
+       .check = CheckOpenFaas,
+       .release = ReleaseOpenFaas},
   }};
   return factories;
 }

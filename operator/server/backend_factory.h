@@ -52,6 +52,10 @@ struct BackendFactory {
   Result<OpenedBackend> (*open)(const BackendEnvironment& environment) = nullptr;
   // Additional checks of --check.
   std::vector<CheckFinding> (*check)(Runtime& runtime, const OperatorOptions& options) = nullptr;
+  // What deletes the functions of a job that its operator has left, without it; null = the API
+  // server has them. `runtime` outlives the result.
+  Result<std::function<Status(const JobIdentity& job)>> (*release)(
+      Runtime& runtime, const OperatorOptions& options) = nullptr;
 };
 
 // Null: this release has none of this kind.

@@ -195,8 +195,16 @@ class Preparation {
   Status Release(Json object) {
     const ObjectName name = NameOf(object);
     for (int conflict = 0; conflict < kMaxConflicts; ++conflict) {
-      std::vector<std::string> finalizers = Decoded(object).metadata.finalizers;
+      const Job job = Decoded(object);
+      std::vector<std::string> finalizers = job.metadata.finalizers;
       if (std::erase(finalizers, kCleanupFinalizer) == 0) return OkStatus();
+      if (options_.release != nullptr) {
+        const Status released =
+            options_.release({job.metadata.uid, name.namespace_name, name.name});
+        if (!released.ok()) {
+          return released.WithContext("cannot delete the functions of job " + name.name);
+        }
+      }
       const Json patch = {
           {"metadata",
            {{"finalizers", finalizers}, {"resourceVersion", ResourceVersionOf(object)}}}};

@@ -4,10 +4,12 @@
 // a checkpoint; another operator can resume them. Every step may be repeated.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
 #include "common/base/runtime.h"
+#include "common/protocol/slice.h"
 #include "operator/kube/kube_client.h"
 
 namespace lambdadnn {
@@ -17,6 +19,8 @@ struct PrepareUninstallOptions {
   std::vector<std::string> namespaces = {};
   // Functions are pods of Knative; those that the operator has left are deleted.
   bool knative = false;
+  // Deletes what functions are left of a job elsewhere, before its finalizer goes; null = none are.
+  std::function<Status(const JobIdentity& job)> release = nullptr;
   // The operator's Deployment, which is scaled to zero before finalizers are removed, since it
   // would add them again. No name = none.
   ObjectName deployment = {};

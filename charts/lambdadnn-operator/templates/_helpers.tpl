@@ -178,8 +178,8 @@ allowedEndpoints: []
 {{- uniq $ports | toJson }}
 {{- end }}
 
-{{/* What the operator and its check are told; keep both alike. */}}
-{{- define "lambdadnn.args" -}}
+{{/* Where functions run: for the operator, its check and its uninstallation. */}}
+{{- define "lambdadnn.backendArgs" -}}
 {{- if .Values.openfaas.gateway }}
 - --backend=OpenFaaS
 - --openfaas-gateway={{ .Values.openfaas.gateway }}
@@ -193,6 +193,11 @@ allowedEndpoints: []
 {{- else }}
 - --backend=Knative
 {{- end }}
+{{- end }}
+
+{{/* What the operator and its check are told; keep both alike. */}}
+{{- define "lambdadnn.args" -}}
+{{ include "lambdadnn.backendArgs" . }}
 - --platform=/etc/lambdadnn/platform/platform.yaml
 {{- if include "lambdadnn.boundsJobs" . }}
 - --network-policies=/etc/lambdadnn/network-policies/network-policies.yaml

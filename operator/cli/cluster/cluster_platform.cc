@@ -6,11 +6,18 @@
 #include "operator/kube/object_metadata.h"
 
 namespace lambdadnn {
+namespace {
+
+const ResourceType& ConfigMapType() {
+  static const ResourceType type = {"", "v1", "configmaps", "ConfigMap"};
+  return type;
+}
+
+}  // namespace
 
 Result<std::string> ReadClusterPlatform(KubeClient& kube) {
-  static const ResourceType kConfigMaps = {"", "v1", "configmaps", "ConfigMap"};
   const std::string name = std::string(kPlatformNamespace) + "/" + kPlatformConfigMap;
-  const auto object = kube.Get(kConfigMaps, {kPlatformNamespace, kPlatformConfigMap});
+  const auto object = kube.Get(ConfigMapType(), {kPlatformNamespace, kPlatformConfigMap});
   if (!object.ok() && object.status().code() != StatusCode::kNotFound) {
     return object.status().WithContext("reading the cluster's platform, ConfigMap " + name +
                                        " (or give --platform FILE)");
@@ -23,6 +30,12 @@ Result<std::string> ReadClusterPlatform(KubeClient& kube) {
                                    "; give --platform FILE (docs/formats.md)");
   }
   return text;
+}
+
+std::string ReadFunctionNamespace(KubeClient& kube) {
+  const auto object = kube.Get(ConfigMapType(), {kPlatformNamespace, kPlatformConfigMap});
+  if (!object.ok() || !object->contains("data")) return "";
+  return TextField(object->at("data"), kFunctionNamespaceKey);
 }
 
 std::optional<WorkloadProfile> FindMeasuredProfile(KubeClient& kube, const ObjectName& name,

@@ -19,6 +19,11 @@ inline constexpr const char* kPlatformKey = "platform.yaml";
 // Its text. kFailedPrecondition says what is missing and what to give instead.
 Result<std::string> ReadClusterPlatform(KubeClient& kube);
 
+// The namespace of functions, as the ConfigMap has it under the key functionNamespace where its
+// operator runs OpenFaaS; empty = they are in their jobs' namespaces.
+inline constexpr const char* kFunctionNamespaceKey = "functionNamespace";
+std::string ReadFunctionNamespace(KubeClient& kube);
+
 // The profile in the status of the job of this name, if it is there and of the same model, data
 // set and batch.
 std::optional<WorkloadProfile> FindMeasuredProfile(KubeClient& kube, const ObjectName& name,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "operator/cli/cluster/doctor.h"
 
+#include "operator/api/backend_kind.h"
 #include "operator/api/job_codec.h"
 #include "operator/backends/knative/knative_limits.h"
 #include "operator/backends/kubernetes/cluster_reader.h"
@@ -18,9 +19,11 @@ using Level = CheckFinding::Level;
 // An operator that runs acts on a new job within a second or two.
 constexpr double kUnseenSeconds = 60;
 
-// Where a platform is published, functions run on Knative, within the cluster's own limits.
+// Where a platform is published, functions run within the cluster's own limits: on Knative in their
+// jobs' namespaces, or `elsewhere`.
 void CheckPublishedPlatform(KubeClient& kube, Runtime& runtime, const std::string& namespace_name,
-                            const Result<std::string>& text, std::vector<CheckFinding>* findings) {
+                            const std::string& elsewhere, const Result<std::string>& text,
+                            std::vector<CheckFinding>* findings) {
   if (!text.ok()) {
     findings->push_back({Level::kWarning, "platform", text.status().message()});
     return;
@@ -32,8 +35,11 @@ void CheckPublishedPlatform(KubeClient& kube, Runtime& runtime, const std::strin
     return;
   }
   findings->push_back({Level::kGood, "platform", "is published; kubectl lambdadnn plan uses it"});
-  ClusterReader reader(kube, runtime, KnativeReaderOptions({}));
-  const auto limits = reader.Limits(namespace_name, PodTemplate());
+  const bool on_knative = elsewhere.empty();
+  ClusterReader reader(
+      kube, runtime,
+      on_knative ? KnativeReaderOptions({}) : ClusterReader::Options{.namespaces = {elsewhere}});
+  const auto limits = reader.Limits(on_knative ? namespace_name : elsewhere, PodTemplate());
   if (!limits.ok()) {
     findings->push_back({Level::kWarning, "limits", limits.status().message()});
     return;
@@ -48,8 +54,9 @@ void CheckPublishedPlatform(KubeClient& kube, Runtime& runtime, const std::strin
   }
   if (!limits->unknown.empty()) return;
   findings->push_back({Level::kGood, "limits",
-                       "nodes, quotas and Knative's configuration can be read; kubectl lambdadnn "
-                       "plan uses them"});
+                       std::string("nodes, quotas") +
+                           (on_knative ? " and Knative's configuration" : "") +
+                           " can be read; kubectl lambdadnn plan uses them"});
 }
 
 // Jobs without any status show that no operator runs, whatever its name and namespace would be.
@@ -81,12 +88,20 @@ CheckFinding CheckOperator(KubeClient& kube, Runtime& runtime, const std::string
 std::vector<CheckFinding> ExamineCluster(KubeClient& kube, Runtime& runtime,
                                          const DoctorScope& scope) {
   const Result<std::string> platform = ReadClusterPlatform(kube);
-  AccessCheckOptions access{.knative = platform.ok()};
+  const std::string elsewhere = ReadFunctionNamespace(kube);
+  AccessCheckOptions access{.knative = platform.ok() && elsewhere.empty(),
+                            .openfaas_namespace = elsewhere};
   if (scope.one_namespace) access.namespaces = {scope.namespace_name};
   std::vector<CheckFinding> findings = CheckCluster(kube, access);
   if (!AllUsable(findings)) return findings;
   findings.push_back(CheckOperator(kube, runtime, scope.one_namespace ? scope.namespace_name : ""));
-  CheckPublishedPlatform(kube, runtime, scope.namespace_name, platform, &findings);
+  CheckPublishedPlatform(kube, runtime, scope.namespace_name, elsewhere, platform, &findings);
+  if (!elsewhere.empty()) {
+    findings.push_back({Level::kWarning, BackendName(BackendKind::kOpenFaas),
+                        "functions of all namespaces' jobs lie in namespace " + elsewhere +
+                            ", without network policies of the operator; its gateway is examined "
+                            "by lambdadnn-operator --check (helm test)"});
+  }
   findings.push_back(CheckNodes(kube));
   return findings;
 }

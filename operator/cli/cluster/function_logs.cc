@@ -51,12 +51,13 @@ class HostLogs final : public FunctionLogSource {
 
 class PodLogs final : public FunctionLogSource {
  public:
-  explicit PodLogs(KubeClient& kube) : kube_(kube) {}
+  PodLogs(KubeClient& kube, std::string place) : kube_(kube), place_(std::move(place)) {}
 
   Result<std::vector<std::pair<std::string, std::string>>> Functions(const Job& job) override {
-    LDNN_ASSIGN_OR_RETURN(const KubeList pods,
-                          ListAll(kube_, PodType(), job.metadata.namespace_name,
-                                  std::string(kJobUidLabel) + "=" + job.metadata.uid));
+    LDNN_ASSIGN_OR_RETURN(
+        const KubeList pods,
+        ListAll(kube_, PodType(), place_.empty() ? job.metadata.namespace_name : place_,
+                std::string(kJobUidLabel) + "=" + job.metadata.uid));
     std::vector<std::pair<std::string, std::string>> found;
     for (const Json& pod : pods.items) {
       for (const FunctionInstance& life : InstancesOf(pod)) {
@@ -82,6 +83,7 @@ class PodLogs final : public FunctionLogSource {
   };
 
   KubeClient& kube_;
+  const std::string place_;
   std::map<std::string, KeptLog> logs_;  // by uid of the function
 };
 
@@ -112,8 +114,8 @@ std::unique_ptr<FunctionLogSource> LogsOfHost(const HostClient& host) {
   return std::make_unique<HostLogs>(host);
 }
 
-std::unique_ptr<FunctionLogSource> LogsOfPods(KubeClient& kube) {
-  return std::make_unique<PodLogs>(kube);
+std::unique_ptr<FunctionLogSource> LogsOfPods(KubeClient& kube, const std::string& place) {
+  return std::make_unique<PodLogs>(kube, place);
 }
 
 FunctionLogs::FunctionLogs(FunctionLogSource& source, std::optional<int> rank, int lines)

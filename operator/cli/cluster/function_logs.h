@@ -33,9 +33,9 @@ class FunctionLogSource {
 
 // `host` outlives it.
 std::unique_ptr<FunctionLogSource> LogsOfHost(const HostClient& host);
-// Pods of the job in its namespace; `kube` outlives it. The user needs to list pods and get
-// pods/log.
-std::unique_ptr<FunctionLogSource> LogsOfPods(KubeClient& kube);
+// Pods of the job in `place`, or without one in its namespace; `kube` outlives it. The user needs
+// to list pods and get pods/log there.
+std::unique_ptr<FunctionLogSource> LogsOfPods(KubeClient& kube, const std::string& place = "");
 
 class FunctionLogs {
  public:

@@ -26,7 +26,15 @@ struct LogsOptions {
   bool follow = false;
   int lines = 1000;
   std::string host_socket;
+  std::string function_namespace = "openfaas-fn";
 };
+
+// Where the pods of its functions are; empty = in the job's own namespace.
+std::string PlaceOfPods(const LogsOptions& options, const Job& job) {
+  const bool elsewhere =
+      job.spec.backend.has_value() && !CapabilitiesOf(*job.spec.backend).isolates_jobs;
+  return elsewhere ? options.function_namespace : "";
+}
 
 Status NoSocket(const Job& job) {
   return InvalidArgumentError("the functions of job " + job.metadata.name +
@@ -56,7 +64,8 @@ int Show(const LogsOptions& options, const Job& first, Cluster& cluster, Runtime
   const ObjectName name = {cluster.namespace_name, options.name};
   const HostClient host(options.host_socket);
   const std::unique_ptr<FunctionLogSource> source =
-      IsOnHost(options, first) ? LogsOfHost(host) : LogsOfPods(*cluster.kube);
+      IsOnHost(options, first) ? LogsOfHost(host)
+                               : LogsOfPods(*cluster.kube, PlaceOfPods(options, first));
   FunctionLogs logs(*source, options.rank, options.lines);
   const Interrupts interrupts;
   Job job = first;
@@ -121,6 +130,10 @@ void AddLogsCommand(CLI::App& app, CommandContext& context) {
       ->capture_default_str();
   command->add_option("--host-socket", options->host_socket,
                       "Backend Local: socket of the function host (or LAMBDADNN_HOST_SOCKET)");
+  command
+      ->add_option("--function-namespace", options->function_namespace,
+                   "Backend OpenFaaS: where functions are")
+      ->capture_default_str();
   AddClusterFlags(command, &options->cluster);
   command->footer(
       "Of a job that has ended: the last lines of each rank, stored beside its results.\n"

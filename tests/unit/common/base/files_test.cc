@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 
 namespace lambdadnn {
@@ -30,6 +31,22 @@ TEST(Files, AMissingFileIsNotFoundAndNamed) {
 
 TEST(Files, AnUnwritablePlaceIsAnErrorNotACrash) {
   EXPECT_FALSE(WriteFileAtomically("/proc/nothing/here", "x").ok());
+}
+
+TEST(Files, ASecretIsAVariableOrTheFileThatAnotherOneNames) {
+  const std::string file = testing::TempDir() + "/files_test_secret";
+  ASSERT_TRUE(WriteFileAtomically(file, "of the file\n").ok());
+  ASSERT_EQ(::setenv("LAMBDADNN_TEST_SECRET_FILE", file.c_str(), 1), 0);
+  EXPECT_EQ(GetSecret("LAMBDADNN_TEST_SECRET").value(), "of the file");
+  ASSERT_EQ(::setenv("LAMBDADNN_TEST_SECRET", "of the variable", 1), 0);
+  EXPECT_EQ(GetSecret("LAMBDADNN_TEST_SECRET").value(), "of the variable");
+  ::unsetenv("LAMBDADNN_TEST_SECRET");
+  ASSERT_EQ(::setenv("LAMBDADNN_TEST_SECRET_FILE", "/nonexistent/secret", 1), 0);
+  EXPECT_NE(
+      GetSecret("LAMBDADNN_TEST_SECRET").status().message().find("LAMBDADNN_TEST_SECRET_FILE"),
+      std::string::npos);
+  ::unsetenv("LAMBDADNN_TEST_SECRET_FILE");
+  EXPECT_EQ(GetSecret("LAMBDADNN_TEST_SECRET").value(), std::nullopt);
 }
 
 }  // namespace

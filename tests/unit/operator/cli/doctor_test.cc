@@ -99,6 +99,19 @@ TEST_F(Doctor, ASettingOfKnativeBelowThePlatformIsToldWithTheNextStep) {
   EXPECT_THAT(FormatFindings(findings), HasSubstr("kubectl patch configmap config-autoscaler"));
 }
 
+TEST_F(Doctor, OfOpenFaasTheFunctionsNamespaceIsExamined) {
+  Publish();
+  Make("lambdadnn-system", "lambdadnn-platform",
+       {{"platform.yaml", "maxFunctions: 64\n"}, {"functionNamespace", "openfaas-fn"}});
+  kube_.forbidden = {"team: create services", "openfaas-fn: watch pods"};
+  const auto findings = Examine();
+  EXPECT_TRUE(AllUsable(findings)) << FormatFindings(findings);
+  EXPECT_THAT(FormatFindings(findings), HasSubstr("may not watch pods in namespace openfaas-fn"));
+  EXPECT_THAT(FormatFindings(findings),
+              HasSubstr("warning  OpenFaaS: functions of all namespaces"));
+  EXPECT_THAT(FormatFindings(findings), Not(HasSubstr("Knative")));
+}
+
 TEST_F(Doctor, APublishedPlatformThatCannotBeReadIsTold) {
   Publish("maxFunctions: many\n");
   EXPECT_THAT(FormatFindings(Examine()), HasSubstr("warning  platform: lambdadnn-system/"));

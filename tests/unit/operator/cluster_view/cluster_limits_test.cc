@@ -345,6 +345,19 @@ TEST(WithinLimits, TimeoutAndScaleOfKnativeNarrow) {
   EXPECT_THAT(narrowed.narrowed, ElementsAre(HasSubstr("60 s"), HasSubstr("8 functions")));
 }
 
+TEST(WithinLimits, TheFunctionsOfAGatewayNarrowAndAreToldBySource) {
+  ClusterLimits limits = Limits();
+  limits.max_functions = 14;
+  limits.max_functions_source = "the edition of OpenFaaS less 1 of other users";
+  NarrowedPlatform narrowed = WithinLimits(Configured(), limits);
+  EXPECT_EQ(narrowed.platform.max_functions, 14);
+  EXPECT_THAT(narrowed.narrowed,
+              ElementsAre(HasSubstr("14 functions (the edition of OpenFaaS less 1")));
+  limits.max_functions = 1;
+  narrowed = WithinLimits(Configured(), limits);
+  EXPECT_THAT(narrowed.obstacle, HasSubstr("a job needs two at least"));
+}
+
 TEST(WithinLimits, TheLargestFunctionIsOneThatANodeHolds) {
   ClusterLimits limits = Limits();
   // 700 - 64 MiB, on the platform's grid of 128 + 64 k.

@@ -11,6 +11,7 @@
 
 #include "common/base/clock.h"
 #include "operator/resources/job_children.h"
+#include "operator/resources/openfaas_function.h"
 #include "tests/support/hostile_values.h"
 
 namespace lambdadnn {
@@ -202,6 +203,16 @@ TEST(PodInstances, APodTellsItsNodeAndItsImage) {
     EXPECT_EQ(life.host.node, "n1");
     EXPECT_EQ(life.host.image, "worker@sha256:1");
   }
+}
+
+TEST(PodInstances, ThePodOfOpenFaasHasAContainerOfTheFunctionsName) {
+  Json pod = PodOfRuns({{"restartCount", 1}, {"lastState", Terminated("10:00:05", "10:01:00")}});
+  pod["metadata"]["labels"][kOpenFaasFunctionLabel] = "digits-worker-3";
+  EXPECT_EQ(FunctionContainerOf(pod), "digits-worker-3");
+  EXPECT_THAT(InstancesOf(pod), SizeIs(1)) << "no container of that name has run";
+  pod["status"]["containerStatuses"][0]["name"] = "digits-worker-3";
+  EXPECT_THAT(InstancesOf(pod), SizeIs(2));
+  EXPECT_EQ(FunctionContainerOf(Json::object()), kFunctionContainer);
 }
 
 }  // namespace
