@@ -4,10 +4,20 @@ bits that the same plan gives on one machine. openfaas_chaos_test.py disturbs su
 
 On a cluster of its own, or on the one that LAMBDADNN_CLUSTER_DIR names, which stays.
 """
+import http.client
+import json
+import statistics
+import time
+import urllib.parse
+
 import cgroups
+import network
+import on_pods
 import openfaas
 import pod_processes
+import watchdog_images
 from cluster_api import condition
+from cluster_case import jobs_in
 from on_openfaas import OnOpenFaas
 from on_pods import JOBS
 from training_test import SIZES
@@ -75,3 +85,108 @@ class Trained(OnOpenFaas):
         job = self.complete("taken")
         self.assertEqual(self.digest_on_one_machine(4), job["status"]["model"]["digest"])
         self.wait("only the user's function is left", lambda: set(self.functions()) == {"taken-worker-0"})
+
+    def test_6_two_operators_on_one_gateway(self):
+        """Each has a job of the same name in its own namespace."""
+        self.kube.apply_objects([{"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "other"}}])
+        self.addCleanup(self.kube.kubectl, "delete", "namespace", "other", "--wait=false")
+        self.make_store_secret("store", "other")
+        path = f"{jobs_in('other')}/twin"
+        with self.other_operator(flags=("--namespaces", "default")):
+            second = self.start_operator("--namespaces", "other")
+            self.addCleanup(self.stop, second)
+            self.create("twin", 10)
+            first = self.job("twin")
+            self.request("POST", jobs_in("other"), {
+                "apiVersion": first["apiVersion"], "kind": first["kind"], "metadata": {"name": "twin"},
+                "spec": first["spec"]})
+
+            def gone():
+                self.kube.request("DELETE", path)
+                self.wait("the other job is gone", lambda: self.kube.get(path) is None)
+            self.addCleanup(gone)
+            self.running("twin", 1)
+            self.wait("both have functions", lambda: len(self.functions()) == 14)
+            self.remove("twin")
+            spaces = [labels["lambdadnn.io/job-namespace"] for labels in self.functions().values()]
+            self.assertEqual(["other"] * 7, spaces)
+
+            def complete():
+                job = self.kube.get(path)
+                self.fail_if_failed(job)
+                return condition(job, "Complete") == "True" and job
+            job = self.wait("the other job is complete", complete)
+        self.assertEqual(self.digest_on_one_machine(10), job["status"]["model"]["digest"])
+
+    def test_7_behind_the_watchdog_that_admits_one_request(self):
+        """In http mode; what comes beside a slice's request is refused with 429 and asked again."""
+        folder = self.folder / "watchdog"
+        folder.mkdir()
+        self.script("load-image", *map(str, watchdog_images.build(self.config, self.images, folder)))
+        self.create("watched", 10, {"podTemplate": {"spec": {"containers": [
+            {"name": program, "image": watchdog_images.name_of(program),
+             "env": [{"name": "max_inflight", "value": "1"}]} for program in watchdog_images.PROGRAMS]}}})
+        self.running("watched", 1)
+        pod = self.pods("watched")[0]
+        names = {each for pid in pod_processes.of_pod(self.cluster, pod["metadata"]["uid"])
+                 for each in [open(f"/proc/{pid}/comm").read().strip()]}
+        self.assertIn("fwatchdog", names)
+        job = self.complete("watched")
+        self.assertEqual(self.digest_on_one_machine(10), job["status"]["model"]["digest"])
+        self.assertEqual(0, job["status"]["execution"]["incarnation"])
+        self.nothing_left("watched")
+
+    # --- Figures of docs/benchmarks.md.
+
+    def deploy_bare(self, name):
+        """Seconds until a function that does nothing is available."""
+        began = time.monotonic()
+        status, text = self.gateway("POST", "/system/functions", {
+            "service": name, "image": "dev.local/test-function:1", "namespace": openfaas.FUNCTIONS})
+        self.assertEqual(202, status, text)
+        self.addCleanup(self.gateway, "DELETE", "/system/functions", {"functionName": name})
+        self.wait("it is available", lambda: json.loads(
+            self.gateway("GET", f"/system/function/{name}")[1]).get("availableReplicas"), every=0.05)
+        return time.monotonic() - began
+
+    def test_8_what_the_hops_cost(self):
+        bare = self.deploy_bare("bare")
+        pod = self.kube.get(f"{self.PODS}?labelSelector=faas_function%3Dbare")["items"][0]
+        ways = {"gateway and provider": (openfaas.address(), "/function/bare"),
+                "the pod itself": (f"http://{pod['status']['podIP']}:8080", "")}
+
+        def seconds(way, size):
+            address, prefix = ways[way]
+            host = urllib.parse.urlsplit(address).netloc
+            def ask():
+                began = time.monotonic()
+                connection = http.client.HTTPConnection(host, timeout=20)
+                connection.request("POST", f"{prefix}/wait?ms=0", bytes(size))
+                self.assertEqual(200, connection.getresponse().status)
+                connection.close()
+                return time.monotonic() - began
+            return statistics.median(self.cluster.network.call(network.LAB, ask) for _ in range(15))
+        for size in (2 << 10, 2 << 20):
+            times = ", ".join(f"{way} {seconds(way, size) * 1000:.1f} ms" for way in ways)
+            print(f"figures: a request of {size >> 10} KiB: {times}", flush=True)
+        began = time.monotonic()
+        self.create("started", 4)
+        self.running("started", 1)
+        print(f"figures: bare function available after {bare:.1f} s; job's first iteration after "
+              f"{time.monotonic() - began:.1f} s", flush=True)
+        self.complete("started")
+
+    def test_9_predicted_and_actual(self):
+        """Of three plans, on the measured platform."""
+        with self.other_operator(self.measured_platform()):
+            for functions, memory in ((1, "512Mi"), (2, "512Mi"), (4, "384Mi")):
+                wanted = {**on_pods.spec(12), "objective": {"fixed": {"functions": functions, "memory": memory}}}
+                del wanted["aggregation"], wanted["profile"]
+                name = f"predicted-{functions}"
+                self.create_of(name, wanted)
+                self.complete(name)
+                report = self.report(name)
+                print(f"figures: {functions} x {memory}: predicted {report['predicted']['seconds']:.1f} s, actual "
+                      f"{report['actual']['seconds']:.1f} s", flush=True)
+                self.assertGreater(report["actual"]["seconds"], 0)
+                self.remove(name)

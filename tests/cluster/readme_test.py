@@ -33,9 +33,9 @@ FORWARDED = """
 until curl --silent --fail --output /dev/null http://localhost:9001/minio/health/live; do sleep 0.2; done"""
 
 
-def commands(readme):
+def commands(readme, begin="## With a cluster", end="Without Knative"):
     """The lines of the blocks without a language between the section's title and that of the next way to go."""
-    section = re.search(r"^## With a cluster$(.*?)^Without Knative", readme, re.M | re.S).group(1)
+    section = re.search(rf"^{begin}$(.*?)^{end}", readme, re.M | re.S).group(1)
     blocks = re.findall(r"^```(\w*)\n(.*?)^```$", section, re.M | re.S)
     return "\n".join(text for language, text in blocks if not language).splitlines()
 
@@ -59,7 +59,9 @@ def script(lines, load):
     return "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT\n" + "\n".join(text)
 
 
-class Readme(ClusterCase):
+class Typed(ClusterCase):
+    EXAMPLE = "examples/quickstart/knative.yaml"
+
     def tearDown(self):
         self.kube.kubectl("delete", "stj", "digits", "--ignore-not-found", "--timeout=300s",
                           check=False)
@@ -83,25 +85,17 @@ class Readme(ClusterCase):
             self.assertEqual(0, done.returncode, done.stdout)
         return done.stdout
 
-    def test_readme(self):
+    def load(self):
+        """The command that gives the nodes what was built, and the clients its programs."""
         minio = self.cluster.images.of_program("minio", settings.program("minio"))
-        load = (f"scripts/cluster.sh load-image {minio} "
+        return (f"scripts/cluster.sh load-image {minio} "
                 "build/images/{operator,worker,server}.tar\n"
                 f"cp -a build/images/{{operator,worker,server}}/install/usr {self.folder}")
-        if not FETCHED.exists():
-            self.addCleanup(shutil.rmtree, FETCHED, ignore_errors=True)
-        lines = commands((ROOT / "README.md").read_text())
-        self.assertTrue(any(line.startswith(WATCH) for line in lines))
-        session = self.shell(script(lines, load))
-        self.assertRegex(session, r"(?m)^ +predicted +actual +error$")
-        report = json.loads((FETCHED / "report.json").read_text())
-        self.assertTrue((FETCHED / "model.safetensors").exists())
-        self.assertEqual(self.digest_of_its_plan(), report["model"]["digest"])
 
     def digest_of_its_plan(self):
         job = json.loads(self.kube.kubectl("get", "stj", "digits", "-o", "json").stdout)
         plan = job["status"]["plan"]
-        pinned = yaml.safe_load((ROOT / "examples/quickstart/knative.yaml").read_text())
+        pinned = yaml.safe_load((ROOT / self.EXAMPLE).read_text())
         # Memory changes no bit, and one machine has a range of its own.
         pinned["spec"] |= {
             "objective": {"fixed": {"functions": plan["functions"],
@@ -111,3 +105,16 @@ class Readme(ClusterCase):
         report = on_pods.report_of_run(self.folder / "usr/bin/lambdadnn", "pinned", pinned["spec"],
                                        self.folder)
         return report["model"]["digest"]
+
+
+class Readme(Typed):
+    def test_readme(self):
+        if not FETCHED.exists():
+            self.addCleanup(shutil.rmtree, FETCHED, ignore_errors=True)
+        lines = commands((ROOT / "README.md").read_text())
+        self.assertTrue(any(line.startswith(WATCH) for line in lines))
+        session = self.shell(script(lines, self.load()))
+        self.assertRegex(session, r"(?m)^ +predicted +actual +error$")
+        report = json.loads((FETCHED / "report.json").read_text())
+        self.assertTrue((FETCHED / "model.safetensors").exists())
+        self.assertEqual(self.digest_of_its_plan(), report["model"]["digest"])
