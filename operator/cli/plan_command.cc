@@ -10,8 +10,6 @@
 #include "common/base/text.h"
 #include "common/json/dump_json.h"
 #include "operator/api/backend_kind.h"
-#include "operator/backends/knative/knative_limits.h"
-#include "operator/backends/kubernetes/cluster_reader.h"
 #include "operator/cli/cluster/cluster_access.h"
 #include "operator/cli/cluster/cluster_platform.h"
 #include "operator/cli/command.h"
@@ -211,8 +209,8 @@ Status AskCluster(PlanOptions* options, CommandContext& context) {
   arguments.find_limits = [cluster, &context](const Job& job) -> Result<ClusterLimits> {
     const std::optional<BackendKind> backend = job.spec.backend;
     if (backend && !CapabilitiesOf(*backend).cluster_limits) return ClusterLimits{};
-    ClusterReader reader(*cluster->kube, context.runtime, KnativeReaderOptions({}));
-    return reader.Limits(cluster->namespace_name, job.spec.pod_template);
+    return ReadFunctionLimits(*cluster->kube, context.runtime, cluster->namespace_name,
+                              ReadFunctionNamespace(*cluster->kube), job.spec.pod_template);
   };
   return OkStatus();
 }

@@ -23,14 +23,16 @@ bool Says(const std::string& text, const char* words) {
 
 // By the answer's status and the provider's words, since it answers 500 and 400 to much.
 Status ErrorOf(int status, const std::string& body, const std::string& what) {
-  std::string words(Trim(std::string_view(body).substr(0, kShownBytes)));
+  const std::string_view line = Trim(std::string_view(body).substr(0, kShownBytes));
+  std::string words(line.substr(0, line.find('\n')));
   if (words.empty()) words = "HTTP status " + std::to_string(status);
   const std::string message = what + ": " + words;
-  if (status == 401 || status == 403) {
+  if (status == 401) {
     return UnauthenticatedError(
         what + ": the gateway refuses the credentials (" + words +
         "); give the operator those of the gateway's Secret basic-auth by --openfaas-auth-dir");
   }
+  if (status == 403) return PermissionDeniedError(message);
   if (status == 404) return NotFoundError(message);
   if (status == 409 || Says(body, "already exists")) return AlreadyExistsError(message);
   if (Says(body, "unable to create function, maximum")) {
@@ -110,7 +112,8 @@ Result<OpenFaasEdition> OpenFaasGateway::Info() {
   constexpr const char* kNextStep =
       "; set --openfaas-gateway to its URL, such as http://gateway.openfaas:8080";
   const Result<std::string> answer = Call("GET", "/system/info", Json());
-  if (answer.status().code() == StatusCode::kNotFound) {
+  const StatusCode code = answer.status().code();
+  if (code == StatusCode::kNotFound || code == StatusCode::kPermissionDenied) {
     return FailedPreconditionError("what answers at " + options_.endpoint.Text() +
                                    " is no gateway of OpenFaaS" + kNextStep);
   }

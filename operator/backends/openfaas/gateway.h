@@ -3,9 +3,10 @@
 // their files at each request, since a mounted Secret changes. Thread-safe; calls block for one
 // request.
 //
-// Errors: kUnauthenticated (the gateway refuses the credentials), kNotFound, kAlreadyExists,
-// kInvalidArgument (it refuses what it was sent), kResourceExhausted (its edition allows no more
-// functions), kFailedPrecondition (no gateway answers at the URL), kUnavailable (try again).
+// Errors: kUnauthenticated (the gateway refuses the credentials), kPermissionDenied, kNotFound,
+// kAlreadyExists, kInvalidArgument (it refuses what it was sent), kResourceExhausted (its edition
+// allows no more functions), kFailedPrecondition (no gateway answers at the URL), kUnavailable (try
+// again).
 #pragma once
 
 #include <map>

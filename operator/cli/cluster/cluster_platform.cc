@@ -2,6 +2,8 @@
 #include "operator/cli/cluster/cluster_platform.h"
 
 #include "operator/api/job_codec.h"
+#include "operator/backends/knative/knative_limits.h"
+#include "operator/backends/kubernetes/cluster_reader.h"
 #include "operator/kinds/serverless_training_job.h"
 #include "operator/kube/object_metadata.h"
 
@@ -36,6 +38,15 @@ std::string ReadFunctionNamespace(KubeClient& kube) {
   const auto object = kube.Get(ConfigMapType(), {kPlatformNamespace, kPlatformConfigMap});
   if (!object.ok() || !object->contains("data")) return "";
   return TextField(object->at("data"), kFunctionNamespaceKey);
+}
+
+Result<ClusterLimits> ReadFunctionLimits(KubeClient& kube, Runtime& runtime,
+                                         const std::string& namespace_name,
+                                         const std::string& elsewhere, const PodTemplate& pods) {
+  if (elsewhere.empty()) {
+    return ClusterReader(kube, runtime, KnativeReaderOptions({})).Limits(namespace_name, pods);
+  }
+  return ClusterReader(kube, runtime, {.namespaces = {elsewhere}}).Limits(elsewhere, pods);
 }
 
 std::optional<WorkloadProfile> FindMeasuredProfile(KubeClient& kube, const ObjectName& name,

@@ -6,7 +6,9 @@
 #include <optional>
 #include <string>
 
+#include "common/base/runtime.h"
 #include "operator/api/job.h"
+#include "operator/cluster_view/cluster_limits.h"
 #include "operator/kube/kube_client.h"
 
 namespace lambdadnn {
@@ -23,6 +25,11 @@ Result<std::string> ReadClusterPlatform(KubeClient& kube);
 // operator runs OpenFaaS; empty = they are in their jobs' namespaces.
 inline constexpr const char* kFunctionNamespaceKey = "functionNamespace";
 std::string ReadFunctionNamespace(KubeClient& kube);
+// What the cluster allows functions of a job in `namespace_name` with such pods, which lie there or
+// `elsewhere`.
+Result<ClusterLimits> ReadFunctionLimits(KubeClient& kube, Runtime& runtime,
+                                         const std::string& namespace_name,
+                                         const std::string& elsewhere, const PodTemplate& pods);
 
 // The profile in the status of the job of this name, if it is there and of the same model, data
 // set and batch.

@@ -3,8 +3,6 @@
 
 #include "operator/api/backend_kind.h"
 #include "operator/api/job_codec.h"
-#include "operator/backends/knative/knative_limits.h"
-#include "operator/backends/kubernetes/cluster_reader.h"
 #include "operator/cli/cluster/cluster_platform.h"
 #include "operator/cli/cluster/job_list.h"
 #include "operator/cli/cluster/node_check.h"
@@ -36,10 +34,7 @@ void CheckPublishedPlatform(KubeClient& kube, Runtime& runtime, const std::strin
   }
   findings->push_back({Level::kGood, "platform", "is published; kubectl lambdadnn plan uses it"});
   const bool on_knative = elsewhere.empty();
-  ClusterReader reader(
-      kube, runtime,
-      on_knative ? KnativeReaderOptions({}) : ClusterReader::Options{.namespaces = {elsewhere}});
-  const auto limits = reader.Limits(on_knative ? namespace_name : elsewhere, PodTemplate());
+  const auto limits = ReadFunctionLimits(kube, runtime, namespace_name, elsewhere, PodTemplate());
   if (!limits.ok()) {
     findings->push_back({Level::kWarning, "limits", limits.status().message()});
     return;

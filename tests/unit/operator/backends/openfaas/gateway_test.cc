@@ -82,6 +82,8 @@ TEST(OpenFaasGateway, WhatIsNoGatewayIsToldWithTheFlag) {
   transport.With(404, "<html>no such page</html>");
   EXPECT_EQ(gateway.Info().status().code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(gateway.Info().status().message(), HasSubstr("--openfaas-gateway"));
+  transport.With(403, "<?xml version=\"1.0\"?>\n<Error><Code>AccessDenied</Code></Error>");
+  EXPECT_EQ(gateway.Info().status().code(), StatusCode::kFailedPrecondition);
   transport.With(200, "<html>welcome</html>");
   EXPECT_EQ(gateway.Info().status().code(), StatusCode::kFailedPrecondition);
   EXPECT_THAT(gateway.Info().status().message(), HasSubstr("--openfaas-gateway"));
