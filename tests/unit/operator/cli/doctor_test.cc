@@ -100,7 +100,6 @@ TEST_F(Doctor, ASettingOfKnativeBelowThePlatformIsToldWithTheNextStep) {
 }
 
 TEST_F(Doctor, OfOpenFaasTheFunctionsNamespaceIsExamined) {
-  Publish();
   Make("lambdadnn-system", "lambdadnn-platform",
        {{"platform.yaml", "maxFunctions: 64\n"}, {"functionNamespace", "openfaas-fn"}});
   kube_.forbidden = {"team: create services", "openfaas-fn: watch pods"};

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <functional>
 
 #include "common/base/files.h"
@@ -91,6 +92,7 @@ TEST(OpenFaasGateway, WhatIsNoGatewayIsToldWithTheFlag) {
 
 TEST(OpenFaasGateway, CredentialsAreReadAnewAtEachRequest) {
   const std::string folder = testing::TempDir() + "/openfaas_gateway_test";
+  std::filesystem::remove_all(folder);
   Answering transport;
   transport.With(202, "");
   OpenFaasGateway gateway(transport, At(folder));
