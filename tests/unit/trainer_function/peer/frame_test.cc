@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/peer/frame.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
+
+#include "common/base/files.h"
+#include "tests/support/paths.h"
+#include "trainer_function/peer/peer_key.h"
+
+namespace lambdadnn {
+namespace {
+
+using testing::HasSubstr;
+
+PeerHello ExampleHello() {
+  PeerHello hello;
+  hello.job = 0x1122334455667788;
+  hello.plan_revision = 3;
+  hello.incarnation = 4;
+  hello.kind = RoleKind::kServer;
+  hello.rank = 5;
+  hello.attempt = 2;
+  hello.invocation = "u.r3.i4.server-5.f120.a2";
+  for (size_t i = 0; i < kNonceBytes; ++i) hello.nonce[i] = static_cast<std::byte>(i);
+  return hello;
+}
+
+Doorbell ExampleDoorbell() { return {ObjectKind::kWeights, 121, 2, 3, 0}; }
+
+Bytes Concat(std::initializer_list<Bytes> pieces) {
+  Bytes all;
+  for (const Bytes& piece : pieces) all.insert(all.end(), piece.begin(), piece.end());
+  return all;
+}
+
+Bytes Golden() {
+  const PeerKeys keys = DerivePeerKeys("the key of a job");
+  return Concat({EncodeFrame(FrameType::kHello, EncodeHello(ExampleHello())),
+                 EncodeFrame(FrameType::kProof, HmacOf(keys.handshake, AsBytes("said"))),
+                 EncodeFrame(FrameType::kPing, {}),
+                 EncodeFrame(FrameType::kDoorbell, EncodeDoorbell(ExampleDoorbell()))});
+}
+
+TEST(Frame, BytesAreTheGoldenFile) {
+  const std::string golden = ReadFile(SourcePath("tests/data/formats/peer_frames.bin")).value();
+  EXPECT_EQ(std::string(AsText(Golden())), golden)
+      << "the layout changed: functions of two images could not speak to each other";
+  const std::vector<Frame> frames = FrameReader().Read(AsBytes(golden)).value();
+  ASSERT_EQ(frames.size(), 4u);
+  EXPECT_EQ(DecodeHello(frames[0].payload).value(), ExampleHello());
+  EXPECT_EQ(frames[1].payload.size(), kProofBytes);
+  EXPECT_EQ(frames[2], Frame{});
+  EXPECT_EQ(DecodeDoorbell(frames[3].payload).value(), ExampleDoorbell());
+}
+
+RC_GTEST_PROP(Frame, AnyPiecesAreTheSameFrames, ()) {
+  const Bytes all = Golden();
+  FrameReader reader;
+  std::vector<Frame> frames;
+  for (size_t at = 0; at < all.size();) {
+    const size_t size = std::min(all.size() - at, *rc::gen::inRange<size_t>(1, 100));
+    Result<std::vector<Frame>> some = reader.Read(ByteView(all).subspan(at, size));
+    RC_ASSERT(some.ok());
+    frames.insert(frames.end(), some->begin(), some->end());
+    at += size;
+  }
+  RC_ASSERT(frames == FrameReader().Read(all).value());
+  RC_ASSERT(reader.held() == 0u);
+}
+
+TEST(Frame, WhatNoFrameBeginsWithIsRefusedByItsHeader) {
+  struct Row {
+    uint32_t length;
+    uint8_t type;
+    uint8_t reserved;
+  };
+  for (const Row& row : {Row{0, 0, 0}, Row{0, 5, 0}, Row{0, 255, 0}, Row{0, 3, 1}, Row{1, 3, 0},
+                         Row{23, 4, 0}, Row{25, 4, 0}, Row{31, 2, 0}, Row{33, 2, 0}, Row{68, 1, 0},
+                         Row{469, 1, 0}, Row{0xffffffff, 1, 0}, Row{0xffffffff, 4, 0}}) {
+    Bytes header(kFrameHeaderBytes);
+    StoreLittleEndian(MutableByteView(header), 0, row.length);
+    StoreLittleEndian(MutableByteView(header), 4, row.type);
+    StoreLittleEndian(MutableByteView(header), 7, row.reserved);
+    EXPECT_EQ(FrameReader().Read(header).status().code(), StatusCode::kInvalidArgument)
+        << row.length << " " << int{row.type};
+  }
+  EXPECT_FALSE(FrameReader().Read(AsBytes("GET / HTTP/1.1\r\n\r\n")).ok());
+}
+
+TEST(Frame, NoMoreThanOneIsHeld) {
+  FrameReader reader;
+  const Bytes hello = EncodeFrame(FrameType::kHello, EncodeHello(ExampleHello()));
+  ASSERT_TRUE(reader.Read(ByteView(hello).first(hello.size() - 1)).value().empty());
+  EXPECT_EQ(reader.held(), hello.size() - 1);
+}
+
+TEST(Hello, OthersAreRefused) {
+  const Bytes good = EncodeHello(ExampleHello());
+  const auto with = [&](size_t at, int value) {
+    Bytes changed = good;
+    changed[at] = static_cast<std::byte>(value);
+    return DecodeHello(changed).status().message();
+  };
+  EXPECT_THAT(with(0, 'X'), HasSubstr("no function of lambdadnn"));
+  EXPECT_THAT(with(4, 2), HasSubstr("version 2"));
+  EXPECT_THAT(with(6, static_cast<int>(RoleKind::kProfile)), HasSubstr("no role"));
+  EXPECT_THAT(with(6, 9), HasSubstr("no role"));
+  EXPECT_THAT(with(7, 1), HasSubstr("no role"));
+  EXPECT_FALSE(DecodeHello({}).ok());
+  EXPECT_FALSE(DecodeHello(ByteView(good).first(68)).ok());
+}
+
+TEST(Doorbell, OthersAreRefused) {
+  const Bytes good = EncodeDoorbell(ExampleDoorbell());
+  for (const size_t at : {16, 18, 19, 20, 23}) {
+    Bytes changed = good;
+    changed[at] = std::byte{9};
+    EXPECT_FALSE(DecodeDoorbell(changed).ok()) << at;
+  }
+  for (const ObjectKind kind : {ObjectKind::kBuffers, ObjectKind::kOptimizer}) {
+    EXPECT_FALSE(DecodeDoorbell(EncodeDoorbell({kind, 1, 0, 0, 0})).ok());
+  }
+  EXPECT_FALSE(DecodeDoorbell(ByteView(good).first(23)).ok());
+}
+
+}  // namespace
+}  // namespace lambdadnn

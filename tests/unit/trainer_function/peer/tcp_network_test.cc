@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+// Channels over real sockets on the loopback.
+#include "trainer_function/peer/tcp_network.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "trainer_function/peer/peer_channel.h"
+
+namespace lambdadnn {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr PeerId kFirstWorker = {RoleKind::kWorker, 0};
+constexpr PeerId kFirstServer = {RoleKind::kServer, 0};
+constexpr Duration kPatience = std::chrono::seconds(30);
+
+// Counts, and lets the test wait for them.
+class CountedPeers final : public PeerListener {
+ public:
+  explicit CountedPeers(Executor& executor) : monitor_(executor.NewMonitor()) {}
+  void OnDoorbell(const PeerId&, const Doorbell&) override { Add(&doorbells_); }
+  void OnConnected(const PeerId&) override { Add(&connected_); }
+  void OnLost(const PeerId&) override { Add(&lost_); }
+  bool AwaitDoorbells(int count, Clock& clock) { return Await(doorbells_, count, clock); }
+  bool AwaitConnected(int count, Clock& clock) { return Await(connected_, count, clock); }
+  bool AwaitLost(int count, Clock& clock) { return Await(lost_, count, clock); }
+
+ private:
+  void Add(int* count) {
+    const MonitorLock lock(*monitor_);
+    ++*count;
+    monitor_->NotifyAll();
+  }
+  bool Await(const int& count, int wanted, Clock& clock) {
+    const Instant end = clock.Now() + kPatience;
+    const MonitorLock lock(*monitor_);
+    while (count < wanted && clock.Now() < end) monitor_->WaitUntil(end);
+    return count >= wanted;
+  }
+  const std::unique_ptr<Monitor> monitor_;
+  int doorbells_ = 0;
+  int connected_ = 0;
+  int lost_ = 0;
+};
+
+class TcpNetworkTest : public testing::TestWithParam<bool> {
+ protected:
+  std::optional<PeerSecret> TlsOf(std::string_view key) const {
+    if (!GetParam()) return std::nullopt;
+    return DerivePeerKeys(key).tls;
+  }
+  std::unique_ptr<TcpNetwork> Open(const std::optional<PeerSecret>& tls) {
+    return TcpNetwork::Listen(runtime_, "127.0.0.1", 0, tls).value();
+  }
+  PeerChannelOptions OptionsOf(const PeerId& id) {
+    PeerChannelOptions options;
+    options.self.kind = id.kind;
+    options.self.rank = id.rank;
+    options.self.invocation = "u." + id.Name();
+    options.key = DerivePeerKeys("key").handshake;
+    return options;
+  }
+  PeerChannelOptions ServerOptions() {
+    PeerChannelOptions options = OptionsOf(kFirstServer);
+    options.expected = {kFirstWorker};
+    return options;
+  }
+  PeerChannelOptions WorkerOptions(const TcpNetwork& server) {
+    PeerChannelOptions options = OptionsOf(kFirstWorker);
+    options.dialed = {{kFirstServer, "127.0.0.1:" + std::to_string(server.port())}};
+    return options;
+  }
+  // Of the worker, once it has counted one.
+  std::string AwaitRefusal(const PeerChannel& worker) {
+    const Instant end = clock_.Now() + kPatience;
+    while (worker.Counts().refused == 0 && clock_.Now() < end) {
+      clock_.SleepFor(std::chrono::milliseconds(5));
+    }
+    EXPECT_EQ(worker.Counts().opened, 0);
+    return worker.LastRefusal();
+  }
+
+  SystemClock clock_;
+  ThreadExecutor executor_;
+  SystemRandom random_;
+  Runtime runtime_{clock_, executor_, random_};
+  CountedPeers worker_heard_{executor_};
+  CountedPeers server_heard_{executor_};
+};
+
+TEST_P(TcpNetworkTest, CarriesDoorbellsBothWays) {
+  const auto server_network = Open(TlsOf("key"));
+  const auto worker_network = Open(TlsOf("key"));
+  PeerChannel server(runtime_, *server_network, server_heard_, ServerOptions());
+  auto worker = std::make_unique<PeerChannel>(runtime_, *worker_network, worker_heard_,
+                                              WorkerOptions(*server_network));
+  ASSERT_TRUE(worker_heard_.AwaitConnected(1, clock_)) << worker->LastRefusal();
+  ASSERT_TRUE(server_heard_.AwaitConnected(1, clock_));
+  for (int i = 0; i < 1000; ++i) {
+    worker->Send({kFirstServer}, FrameType::kDoorbell, EncodeDoorbell({}));
+    server.Send({kFirstWorker}, FrameType::kDoorbell, EncodeDoorbell({}));
+  }
+  EXPECT_TRUE(server_heard_.AwaitDoorbells(1000, clock_));
+  EXPECT_TRUE(worker_heard_.AwaitDoorbells(1000, clock_));
+  worker.reset();
+  EXPECT_TRUE(server_heard_.AwaitLost(1, clock_));
+}
+
+TEST_P(TcpNetworkTest, AnotherKeyIsRefused) {
+  const auto server_network = Open(TlsOf("key"));
+  const auto worker_network = Open(TlsOf("another"));
+  const PeerChannel server(runtime_, *server_network, server_heard_, ServerOptions());
+  PeerChannelOptions options = WorkerOptions(*server_network);
+  options.key = DerivePeerKeys("another").handshake;
+  const PeerChannel worker(runtime_, *worker_network, worker_heard_, options);
+  EXPECT_THAT(AwaitRefusal(worker), HasSubstr("job's key"));
+}
+
+TEST_P(TcpNetworkTest, WhereNobodyServesConnectionsEnd) {
+  const auto idle_network = Open(TlsOf("key"));
+  const auto worker_network = Open(TlsOf("key"));
+  const PeerChannel worker(runtime_, *worker_network, worker_heard_, WorkerOptions(*idle_network));
+  EXPECT_THAT(AwaitRefusal(worker), HasSubstr("server-0 at 127.0.0.1:"));
+}
+
+TEST_P(TcpNetworkTest, AnAddressThatIsNoneIsRefused) {
+  const auto network = Open(TlsOf("key"));
+  for (const char* address : {"", "localhost:1", "10.0.0.1", "10.0.0.1:0", "10.0.0.1:70000"}) {
+    PeerChannelOptions options = OptionsOf(kFirstWorker);
+    options.dialed = {{kFirstServer, address}};
+    const PeerChannel worker(runtime_, *network, worker_heard_, options);
+    EXPECT_THAT(AwaitRefusal(worker), HasSubstr("is no address and port")) << address;
+  }
+}
+
+TEST_P(TcpNetworkTest, ListeningFailsInOneSentence) {
+  const auto first = Open(TlsOf("key"));
+  EXPECT_THAT(TcpNetwork::Listen(runtime_, "127.0.0.1", first->port(), {}).status().message(),
+              HasSubstr("choose another port"));
+  EXPECT_EQ(TcpNetwork::Listen(runtime_, "nowhere", 0, {}).status().code(),
+            StatusCode::kInvalidArgument);
+}
+
+INSTANTIATE_TEST_SUITE_P(PlainAndTls, TcpNetworkTest, testing::Bool(), [](const auto& row) {
+  return row.param ? std::string("Tls") : std::string("Plain");
+});
+
+using TlsAndPlainTest = TcpNetworkTest;
+
+TEST_P(TlsAndPlainTest, DoNotMix) {
+  const auto server_network = Open(DerivePeerKeys("key").tls);
+  const auto worker_network = Open(std::nullopt);
+  const bool server_is_tls = GetParam();
+  TcpNetwork& serving = server_is_tls ? *server_network : *worker_network;
+  TcpNetwork& dialing = server_is_tls ? *worker_network : *server_network;
+  const PeerChannel server(runtime_, serving, server_heard_, ServerOptions());
+  const PeerChannel worker(runtime_, dialing, worker_heard_, WorkerOptions(serving));
+  EXPECT_THAT(AwaitRefusal(worker), HasSubstr("server-0 at 127.0.0.1:"));
+  EXPECT_EQ(server.Counts().opened, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(ServerIs, TlsAndPlainTest, testing::Bool());
+
+}  // namespace
+}  // namespace lambdadnn

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/peer/tcp_network.h"
+
+#include <array>
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/ssl/stream.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+#include <set>
+#include <utility>
+
+#include "common/base/endpoint.h"
+#include "common/base/text.h"
+#include "trainer_function/peer/psk_tls.h"
+
+namespace lambdadnn {
+namespace net = boost::asio;
+using boost::system::error_code;
+using net::ip::tcp;
+
+namespace {
+
+constexpr long long kMostPort = 65535;
+constexpr size_t kReadBytes = size_t{16} << 10;
+constexpr Duration kAcceptPause = std::chrono::milliseconds(100);  // out of descriptors
+
+Result<tcp::endpoint> ParseAddress(const std::string& address) {
+  const std::optional<HostAndPort> parts = SplitHostAndPort(address);
+  error_code error = net::error::invalid_argument;
+  net::ip::address ip;
+  if (parts.has_value() && parts->port.has_value()) ip = net::ip::make_address(parts->host, error);
+  const long long port = error ? 0 : ParseInteger(*parts->port).value_or(0);
+  if (error || port < 1 || port > kMostPort) {
+    return InvalidArgumentError("'" + address + "' is no address and port");
+  }
+  return tcp::endpoint(ip, static_cast<uint16_t>(port));
+}
+
+}  // namespace
+
+class TcpConnection;
+
+struct TcpNetwork::State {
+  explicit State(Runtime& the_runtime) : runtime(the_runtime) {}
+  void AcceptNext();
+
+  Runtime& runtime;
+  // Of the io task. Before `io`, whose end lets go of what uses them.
+  std::unique_ptr<PskTls> tls;  // null = plain text
+  Accept accept;
+  std::set<TcpConnection*> connections;
+  net::io_context io{1};
+  net::executor_work_guard<net::io_context::executor_type> work{io.get_executor()};
+  tcp::acceptor acceptor{io};
+  std::unique_ptr<Task> task;
+};
+
+// Belongs to the io task.
+class TcpConnection final : public Connection, public std::enable_shared_from_this<TcpConnection> {
+ public:
+  TcpConnection(TcpNetwork::State& network, tcp::socket socket)
+      : network_(network), socket_(std::move(socket)) {
+    network_.connections.insert(this);
+  }
+  ~TcpConnection() override { network_.connections.erase(this); }
+
+  void Connect(const std::string& address, std::shared_ptr<ConnectionHandler> handler) {
+    handler_ = std::move(handler);
+    Result<tcp::endpoint> endpoint = ParseAddress(address);
+    if (!endpoint.ok()) return FailLater(endpoint.status());
+    if (network_.connections.size() > kMostConnections) {
+      return FailLater(ResourceExhaustedError("this function has too many connections"));
+    }
+    socket_.async_connect(*endpoint, [self = shared_from_this()](error_code error) {
+      if (self->IsOver()) return;
+      if (error) return self->Fail("connecting", error);
+      self->Begin(net::ssl::stream_base::client);
+    });
+  }
+
+  void Accepted(std::shared_ptr<ConnectionHandler> handler) {
+    handler_ = std::move(handler);
+    Begin(net::ssl::stream_base::server);
+  }
+
+  void Send(Bytes bytes) override {
+    if (IsOver()) return;
+    unsent_ += bytes.size();
+    next_.insert(next_.end(), bytes.begin(), bytes.end());
+    if (is_open_ && writing_.empty()) Write();
+  }
+
+  size_t UnsentBytes() const override { return unsent_; }
+
+  void Close() override {
+    handler_ = nullptr;
+    error_code ignored;
+    socket_.close(ignored);
+  }
+
+ private:
+  bool IsOver() const { return handler_ == nullptr; }
+
+  void Fail(const char* doing, error_code error) {
+    End(UnavailableError(std::string(doing) + ": " + error.message()));
+  }
+
+  void End(const Status& why) {
+    const std::shared_ptr<ConnectionHandler> handler = std::move(handler_);
+    Close();
+    if (handler != nullptr) handler->OnClosed(why);
+  }
+
+  void FailLater(Status why) {
+    net::post(network_.io, [self = shared_from_this(), why = std::move(why)] { self->End(why); });
+  }
+
+  void Begin(net::ssl::stream_base::handshake_type side) {
+    error_code ignored;
+    // A doorbell must not wait for more to send.
+    socket_.set_option(tcp::no_delay(true), ignored);
+    if (network_.tls == nullptr) return Open();
+    const bool dials = side == net::ssl::stream_base::client;
+    tls_.emplace(socket_, dials ? network_.tls->client() : network_.tls->server());
+    tls_->async_handshake(side, [self = shared_from_this(), dials](error_code error) {
+      if (self->IsOver()) return;
+      if (error) return self->Fail("making a TLS handshake, which needs the same job's key", error);
+      if (dials && !PskTls::IsShared(self->tls_->native_handle())) {
+        return self->End(UnauthenticatedError("it does not have this job's key"));
+      }
+      self->Open();
+    });
+  }
+
+  void Open() {
+    is_open_ = true;
+    const std::shared_ptr<ConnectionHandler> handler = handler_;
+    handler->OnOpen();
+    if (IsOver()) return;
+    if (!next_.empty() && writing_.empty()) Write();
+    Read();
+  }
+
+  void Read() {
+    auto done = [self = shared_from_this()](error_code error, size_t bytes) {
+      if (self->IsOver()) return;
+      if (error) return self->Fail("reading", error);
+      const std::shared_ptr<ConnectionHandler> handler = self->handler_;
+      handler->OnBytes(ByteView(self->read_).first(bytes));
+      if (!self->IsOver()) self->Read();
+    };
+    const auto buffer = net::buffer(read_);
+    tls_.has_value() ? tls_->async_read_some(buffer, std::move(done))
+                     : socket_.async_read_some(buffer, std::move(done));
+  }
+
+  void Write() {
+    writing_.swap(next_);
+    auto done = [self = shared_from_this()](error_code error, size_t) {
+      if (self->IsOver()) return;
+      if (error) return self->Fail("writing", error);
+      self->unsent_ -= self->writing_.size();
+      self->writing_.clear();
+      if (!self->next_.empty()) self->Write();
+    };
+    const auto buffer = net::buffer(writing_);
+    if (tls_.has_value()) {
+      net::async_write(*tls_, buffer, std::move(done));
+    } else {
+      net::async_write(socket_, buffer, std::move(done));
+    }
+  }
+
+  TcpNetwork::State& network_;
+  tcp::socket socket_;
+  std::optional<net::ssl::stream<tcp::socket&>> tls_;
+  std::shared_ptr<ConnectionHandler> handler_;  // null = it is over
+  bool is_open_ = false;
+  std::array<std::byte, kReadBytes> read_{};
+  Bytes writing_;  // by a write that has not ended
+  Bytes next_;
+  size_t unsent_ = 0;
+};
+
+void TcpNetwork::State::AcceptNext() {
+  acceptor.async_accept([this](error_code error, tcp::socket socket) {
+    if (error == net::error::operation_aborted || !acceptor.is_open()) return;
+    if (error) {
+      auto timer = std::make_shared<net::steady_timer>(io, kAcceptPause);
+      timer->async_wait([this, timer](error_code) {
+        if (acceptor.is_open()) AcceptNext();
+      });
+      return;
+    }
+    if (accept != nullptr && connections.size() < kMostConnections) {
+      const auto connection = std::make_shared<TcpConnection>(*this, std::move(socket));
+      if (auto handler = accept(connection)) connection->Accepted(std::move(handler));
+    }
+    AcceptNext();
+  });
+}
+
+Result<std::unique_ptr<TcpNetwork>> TcpNetwork::Listen(Runtime& runtime, const std::string& address,
+                                                       int port,
+                                                       const std::optional<PeerSecret>& tls) {
+  error_code error;
+  const net::ip::address ip = net::ip::make_address(address, error);
+  if (error || port < 0 || port > kMostPort) {
+    return InvalidArgumentError("cannot listen on " + address + " port " + std::to_string(port) +
+                                ": give an IP address and a port from 0 to 65535");
+  }
+  auto state = std::make_unique<State>(runtime);
+  if (tls.has_value()) state->tls = std::make_unique<PskTls>(*tls);
+  const tcp::endpoint endpoint(ip, static_cast<uint16_t>(port));
+  tcp::acceptor& acceptor = state->acceptor;
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(net::socket_base::reuse_address(true), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(net::socket_base::max_listen_connections, error);
+  if (error) {
+    return UnavailableError("cannot listen for other functions on " + address + " port " +
+                            std::to_string(port) + ": " + error.message() +
+                            "; choose another port");
+  }
+  return std::unique_ptr<TcpNetwork>(new TcpNetwork(std::move(state)));
+}
+
+TcpNetwork::TcpNetwork(std::unique_ptr<State> state) : state_(std::move(state)) {
+  state_->AcceptNext();
+  state_->task = state_->runtime.executor.Spawn("peer-network", [this] { state_->io.run(); });
+}
+
+TcpNetwork::~TcpNetwork() {
+  net::post(state_->io, [this] {
+    error_code ignored;
+    state_->acceptor.close(ignored);
+    state_->accept = nullptr;
+    for (TcpConnection* connection : std::set<TcpConnection*>(state_->connections)) {
+      connection->Close();
+    }
+    // Not when all work has ended: timers may have been set for long.
+    state_->io.stop();
+  });
+  state_->task->Join();
+}
+
+int TcpNetwork::port() const {
+  error_code ignored;
+  return state_->acceptor.local_endpoint(ignored).port();
+}
+
+void TcpNetwork::Post(std::function<void()> work) { net::post(state_->io, std::move(work)); }
+
+void TcpNetwork::After(Duration time, std::function<void()> work) {
+  auto timer = std::make_shared<net::steady_timer>(state_->io, time);
+  timer->async_wait([timer, work = std::move(work)](error_code error) {
+    if (!error) work();
+  });
+}
+
+void TcpNetwork::Serve(Accept accept) { state_->accept = std::move(accept); }
+
+std::shared_ptr<Connection> TcpNetwork::Dial(const std::string& address,
+                                             std::shared_ptr<ConnectionHandler> handler) {
+  auto connection = std::make_shared<TcpConnection>(*state_, tcp::socket(state_->io));
+  connection->Connect(address, std::move(handler));
+  return connection;
+}
+
+}  // namespace lambdadnn
