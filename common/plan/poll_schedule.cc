@@ -29,6 +29,11 @@ Duration ArrivalEstimate::expected() const {
   return *std::min_element(arrivals_.begin(), arrivals_.begin() + std::min(observed_, kWindow));
 }
 
+Duration ArrivalEstimate::latest() const {
+  const auto end = arrivals_.begin() + std::min(observed_, kWindow);
+  return observed_ == 0 ? Duration::zero() : *std::max_element(arrivals_.begin(), end);
+}
+
 Duration ArrivalEstimate::FirstPoll() const {
   // Below a few gaps there is nothing to gain from waiting.
   const Duration expected = this->expected();
@@ -53,5 +58,9 @@ Duration NextPollGap(Duration waited, Duration expected, Duration miss) {
 }
 
 Duration NextHintedGap(Duration waited) { return std::max(waited, kMinHintedGap); }
+
+Duration FirstRungPoll(Duration latest) { return std::max(2 * latest, kMinRungGap); }
+
+Duration NextRungGap(Duration waited) { return std::max(waited, kMinRungGap); }
 
 }  // namespace lambdadnn

@@ -24,6 +24,11 @@
 // Where the store gives hints (ArrivalWatch), requests follow these, and the gaps between other
 // requests double: they serve only objects that came without a hint. A false hint costs a miss as
 // well, so after kMaxVainHints of them the wait ignores further hints.
+//
+// Where the writer is connected and rings once the object lies there, there is no question before:
+// the first without a doorbell comes when twice the longest of the last waits has passed, and then
+// gaps double. So an object costs no question in vain, and a lost doorbell at most as long again as
+// the wait would have been.
 #pragma once
 
 #include <array>
@@ -44,6 +49,8 @@ class ArrivalEstimate {
   Duration FirstPoll() const;
   // The earliest of the last arrivals; zero while fewer than kLeastObserved are known.
   Duration expected() const;
+  // The latest of them; zero while none is known.
+  Duration latest() const;
   // An object was there at `hit`; `last_miss` = the last time it was not, if it was asked for.
   void Observe(std::optional<Duration> last_miss, Duration hit);
 
@@ -65,5 +72,12 @@ inline constexpr int kMaxVainHints = 4;
 
 // The same while hints are expected.
 Duration NextHintedGap(Duration waited);
+
+inline constexpr Duration kMinRungGap = std::chrono::milliseconds(100);
+
+// While a connected writer rings: the time of the first request without a doorbell, when the last
+// objects of this writer came at `latest` or before; and from a missed request to the next one.
+Duration FirstRungPoll(Duration latest);
+Duration NextRungGap(Duration waited);
 
 }  // namespace lambdadnn

@@ -169,6 +169,26 @@ std::optional<SliceRecord> FindRecord(ObjectStore& store, const SliceRequest& re
   return {};
 }
 
+// Null where functions do not reach each other, and for a profile, which meets nobody. Of a request
+// that the role refuses itself, as it names no role of the plan, also null.
+std::unique_ptr<Doorbells> DoorbellsOf(Runtime& runtime, const SliceEnvironment& environment,
+                                       const SliceRequest& request) {
+  // With placement Workers the servers are the workers' own.
+  const bool meets = request.role().kind != RoleKind::kProfile &&
+                     request.plan.aggregation.placement == Placement::kDedicated &&
+                     IsRoleOf(request.plan.aggregation, ExchangeRoleOf(request.role()));
+  if (environment.peers.network == nullptr || !meets) return nullptr;
+  return std::make_unique<Doorbells>(runtime, environment.peers, request);
+}
+
+void AddCounts(const PeerCounts& counts, SliceRecord* record) {
+  const std::pair<const char*, int64_t> named[] = {
+      {"doorbellsSent", counts.sent},       {"doorbellsReceived", counts.received},
+      {"doorbellsDropped", counts.dropped}, {"peersConnected", counts.opened},
+      {"peersLost", counts.lost},           {"peersRefused", counts.refused}};
+  for (const auto& [name, count] : named) record->metrics[name] = static_cast<double>(count);
+}
+
 // An aborted slice leaves no record: its end must not be taken for a result.
 bool LeavesRecord(const SliceRecord& record, const SliceSignals& signals) {
   return !(signals.interrupt.aborted() && record.error.code() == StatusCode::kCancelled);
@@ -218,6 +238,7 @@ SliceRecord RunAsItIs(Runtime& runtime, const SliceEnvironment& environment,
       line.gets = counts.PricedGets();
       emit(line);
     };
+    const std::unique_ptr<Doorbells> bells = DoorbellsOf(runtime, environment, request);
     const RoleContext context = {runtime,
                                  metered,
                                  signals.interrupt,
@@ -226,8 +247,10 @@ SliceRecord RunAsItIs(Runtime& runtime, const SliceEnvironment& environment,
                                  [&signals] { return signals.stop_wanted.load(); },
                                  environment.pace ? environment.pace : [] {},
                                  phases,
-                                 started};
+                                 started,
+                                 bells.get()};
     status = RunRoles(context, environment, kept, &record);
+    if (bells != nullptr) AddCounts(bells->Counts(), &record);
     record.store = metered.Counts();
     record.latencies = metered.Latencies();
     record.phases = phases.Settle();

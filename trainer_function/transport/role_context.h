@@ -9,6 +9,7 @@
 #include "common/objectstore/object_store.h"
 #include "common/protocol/object_keys.h"
 #include "common/protocol/slice.h"
+#include "trainer_function/transport/doorbells.h"
 #include "trainer_function/transport/interrupt.h"
 #include "trainer_function/transport/phase_meter.h"
 
@@ -27,6 +28,8 @@ struct RoleContext {
   // What the role's task does; in kLoad when the role begins.
   PhaseMeter& phases;
   Instant started{};
+  // Of a training role whose process reaches the other functions of its job; else null.
+  Doorbells* bells = nullptr;
 
   ExchangeScope scope() const {
     return {request.store.prefix, request.plan.revision, request.incarnation};

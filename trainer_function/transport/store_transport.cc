@@ -31,17 +31,19 @@ std::string KeyOf(const ExchangeScope& scope, const ExchangeObjectName& name) {
 
 StoreTransport::StoreTransport(Runtime& runtime, ObjectStore& store, Interrupt& interrupt,
                                ExchangeScope scope, const std::string& job_uid,
-                               int64_t block_elements)
+                               int64_t block_elements, Doorbells* bells)
     : runtime_(runtime),
       store_(store),
       interrupt_(interrupt),
       scope_(std::move(scope)),
       job_(Xxh3(AsBytes(job_uid))),
-      block_elements_(block_elements) {}
+      block_elements_(block_elements),
+      bells_(bells) {}
 
 StoreTransport::StoreTransport(const RoleContext& context)
     : StoreTransport(context.runtime, context.store, context.interrupt, context.scope(),
-                     context.request.job.uid, context.request.plan.block_elements) {}
+                     context.request.job.uid, context.request.plan.block_elements,
+                     context.bells) {}
 
 Duration StoreTransport::CountMiss(Duration took) {
   constexpr double kWeight = 0.1;
@@ -78,8 +80,10 @@ Status StoreTransport::Push(const ExchangeObjectName& name, const TransferMetada
   const std::array<ByteView, 2> parts = {ByteView(encoded), payload};
   // Training never resumes from exchanged objects: after a power failure it resumes from the
   // checkpoint.
-  return store_.Put(KeyOf(scope_, name), parts, PutOptions{.ephemeral = true})
-      .WithContext("pushing the " + name.Brief());
+  LDNN_RETURN_IF_ERROR(store_.Put(KeyOf(scope_, name), parts, PutOptions{.ephemeral = true})
+                           .WithContext("pushing the " + name.Brief()));
+  if (bells_ != nullptr) bells_->Ring(name);
+  return OkStatus();
 }
 
 Result<ReceivedObject> StoreTransport::Pull(const ExchangeObjectName& name, Range elements) {
@@ -101,18 +105,35 @@ Result<ReceivedObject> StoreTransport::Pull(const ExchangeObjectName& name, Rang
   return received;
 }
 
+Instant StoreTransport::FirstQuestion(Instant since, const ExchangeObjectName& name,
+                                      const ArrivalEstimate& estimate, bool store_hints) const {
+  const Instant now = runtime_.clock.Now();
+  if (bells_ != nullptr && bells_->Expects(name)) {
+    return std::max(now, since + FirstRungPoll(estimate.latest()));
+  }
+  return store_hints ? now : std::max(now, since + estimate.FirstPoll());
+}
+
+Duration StoreTransport::GapAfterMiss(const ExchangeObjectName& name, Duration waited,
+                                      const ArrivalEstimate& estimate, Duration miss,
+                                      bool store_hints) const {
+  if (bells_ != nullptr && bells_->Expects(name)) return NextRungGap(waited);
+  return store_hints ? NextHintedGap(waited) : NextPollGap(waited, estimate.expected(), miss);
+}
+
 Result<ReceivedObject> StoreTransport::PullSince(Instant since, const ExchangeObjectName& name,
                                                  Range elements) {
   const std::string key = KeyOf(scope_, name);
   const Instant start = runtime_.clock.Now();
   // Made before the first question, so that no object slips between question and wait.
-  std::unique_ptr<ArrivalWatch> watch = store_.Watch(key);
+  std::unique_ptr<ArrivalWatch> watch = bells_ != nullptr ? bells_->Watch(name) : store_.Watch(key);
+  bool store_hints = bells_ == nullptr && watch != nullptr;
   ArrivalEstimate estimate;
   {
     const std::lock_guard lock(mutex_);
     estimate = awaited_[{name.kind, name.layer}].arrivals[{name.shard, name.index}];
   }
-  Instant next = watch == nullptr ? std::max(start, since + estimate.FirstPoll()) : start;
+  Instant next = FirstQuestion(since, name, estimate, store_hints);
   std::optional<Duration> last_miss;
   int wrong = 0;
   int vain_hints = 0;
@@ -141,10 +162,11 @@ Result<ReceivedObject> StoreTransport::PullSince(Instant since, const ExchangeOb
     if (code == StatusCode::kNotFound) {
       last_miss = asked;
       const Duration miss = CountMiss(runtime_.clock.Now() - since - asked);
-      if (hinted && ++vain_hints == kMaxVainHints) watch.reset();
-      next =
-          runtime_.clock.Now() +
-          (watch == nullptr ? NextPollGap(asked, estimate.expected(), miss) : NextHintedGap(asked));
+      if (hinted && ++vain_hints == kMaxVainHints) {
+        watch.reset();
+        store_hints = false;
+      }
+      next = runtime_.clock.Now() + GapAfterMiss(name, asked, estimate, miss, store_hints);
     } else if (code == StatusCode::kDataLoss && ++wrong < kMaxWrongFetches) {
       next = runtime_.clock.Now() + kWrongFetchPause * (1 << wrong);
     } else {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Transport over an object store: each push is one object under a deterministic key; a pull polls
-// for it with the back-off of poll_schedule.h, or waits for the store's arrival hint. Never lists.
+// for it with the back-off of poll_schedule.h, or waits for its writer's doorbell or the store's
+// arrival hint. Never lists.
 #pragma once
 
 #include <map>
@@ -12,6 +13,7 @@
 #include "common/objectstore/object_store.h"
 #include "common/plan/poll_schedule.h"
 #include "common/protocol/object_keys.h"
+#include "trainer_function/transport/doorbells.h"
 #include "trainer_function/transport/interrupt.h"
 #include "trainer_function/transport/role_context.h"
 #include "trainer_function/transport/transport.h"
@@ -24,9 +26,9 @@ inline constexpr int kMaxWrongFetches = 5;
 class StoreTransport final : public Transport {
  public:
   // All must outlive the transport. `job_uid` is checked against every object's header,
-  // `block_elements` are the plan's.
+  // `block_elements` are the plan's. Null `bells` = nobody rings.
   StoreTransport(Runtime& runtime, ObjectStore& store, Interrupt& interrupt, ExchangeScope scope,
-                 const std::string& job_uid, int64_t block_elements);
+                 const std::string& job_uid, int64_t block_elements, Doorbells* bells = nullptr);
   // Of the slice that the context is of.
   explicit StoreTransport(const RoleContext& context);
 
@@ -38,6 +40,12 @@ class StoreTransport final : public Transport {
  private:
   // Pull, of an object that is waited for from `since` on.
   Result<ReceivedObject> PullSince(Instant since, const ExchangeObjectName& name, Range elements);
+  // When to ask for an object that is waited for since `since` for the first time.
+  Instant FirstQuestion(Instant since, const ExchangeObjectName& name,
+                        const ArrivalEstimate& estimate, bool store_hints) const;
+  // To the next question, after one in vain at `waited`.
+  Duration GapAfterMiss(const ExchangeObjectName& name, Duration waited,
+                        const ArrivalEstimate& estimate, Duration miss, bool store_hints) const;
   // What a miss takes, this one counted in.
   Duration CountMiss(Duration took);
   // kDataLoss unless the bytes are this object, whole.
@@ -49,6 +57,7 @@ class StoreTransport final : public Transport {
   const ExchangeScope scope_;
   const uint64_t job_;
   const int64_t block_elements_;
+  Doorbells* const bells_;
   // The objects of one kind and layer, which an iteration waits for together: from its first pull
   // on, or the first after all others had ended.
   struct Awaited {
