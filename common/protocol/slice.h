@@ -50,7 +50,7 @@ struct AssignedRole {
   friend bool operator==(const AssignedRole&, const AssignedRole&) = default;
 };
 
-// Where another role of the round is reached, by functions that connect to each other.
+// Where another role of the round is reached, which this one connects to (exchange_peers.h).
 struct Peer {
   Role role;
   std::string address;  // "host:port"
@@ -113,7 +113,7 @@ struct SliceRequest {
   // What the function is to do: one role; or a worker first and then the servers of ServersOn
   // (plan/geometry.h), which its record speaks for.
   std::vector<AssignedRole> roles = std::vector<AssignedRole>(1);
-  // Empty: all roles meet in the store.
+  // Those whose addresses are known; all roles meet in the store as well, whoever is missing.
   std::vector<Peer> peers;
   ExecutionPlan plan;
   TrainingConfig training;
@@ -169,6 +169,9 @@ struct ProgressLine {
   // Requests so far that stores charge for: PUT and LIST; GET and HEAD, also in vain.
   int64_t puts = 0;
   int64_t gets = 0;
+  // Of those that this role connects to, how many it is not connected to. Absent: it connects to
+  // nobody, or has just begun.
+  std::optional<int64_t> unreached_peers;
   bool heartbeat = false;  // no progress to report; the function is alive
 };
 
@@ -210,6 +213,8 @@ struct SliceRecord {
   // missCpuSeconds, disturbedCpuSeconds, updateCpuSecondsPerByte, serverIterationCpuSeconds,
   // serverShardCpuSeconds, serverChildCpuSeconds, serverCpuSecondsPerByte,
   // serverChildCpuSecondsPerByte (docs/theory.md, section 3).
+  // Roles worker and server, where functions reach each other: doorbellsSent, doorbellsReceived,
+  // doorbellsDropped, peersConnected, peersLost, peersRefused (docs/formats.md, "Slices").
   std::map<std::string, double> metrics;
   // Role profile: seconds of a step, the mean of so many that there are a few dozen entries.
   std::vector<double> profile_iteration_seconds;

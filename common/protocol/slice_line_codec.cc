@@ -95,6 +95,7 @@ ProgressLine ReadProgress(JsonReader& reader, bool heartbeat, std::vector<FieldE
   reader.Optional("objectsAdded", &line.objects_added);
   reader.Optional("puts", &line.puts);
   reader.Optional("gets", &line.gets);
+  reader.Optional("unreachedPeers", &line.unreached_peers);
   if (const Json* evaluation = reader.Child("evaluation"))
     line.evaluation = ReadEvaluation(*evaluation, "evaluation", errors);
   return line;
@@ -195,6 +196,7 @@ std::string EncodeProgress(const ProgressLine& line) {
                {"puts", line.puts},
                {"gets", line.gets}};
   if (line.loss) json["loss"] = *line.loss;
+  if (line.unreached_peers) json["unreachedPeers"] = *line.unreached_peers;
   if (line.evaluation) json["evaluation"] = EvaluationToJson(*line.evaluation);
   return codec::Dump(json);
 }

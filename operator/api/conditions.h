@@ -27,6 +27,10 @@ inline constexpr const char* kConditionFailureTarget = "FailureTarget";
 // Only there when it is True.
 inline constexpr const char* kConditionStalled = "Stalled";
 
+// False = functions do not tell each other what lies in the store (docs/operations.md). Only there
+// once that was so.
+inline constexpr const char* kConditionPeersConnected = "PeersConnected";
+
 Condition MakeCondition(const std::string& type, bool status, Reason reason,
                         const std::string& message);
 

@@ -179,6 +179,7 @@ struct JobSpec {
   CheckpointSpec checkpoint;
   std::optional<BackendKind> backend;  // none = what the operator runs
   Addressing addressing = Addressing::kPod;
+  PeerChannelMode peer_channel = PeerChannelMode::kTls;
   PodTemplate pod_template;
   bool suspend = false;
   std::string managed_by;

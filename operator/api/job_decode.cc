@@ -174,6 +174,7 @@ JobSpec DecodeSpec(const Json& json, Errors* errors) {
   DecodeBackend(reader, &spec.backend);
   reader.Child("runtime");  // removed: job_rules.cc refuses it with the new names
   reader.Optional("addressing", &spec.addressing);
+  reader.Optional("peerChannel", &spec.peer_channel);
   if (const Json* pods = reader.Child("podTemplate")) {
     spec.pod_template = DecodePodTemplate(*pods, reader.PathOf("podTemplate"), errors);
   }

@@ -217,6 +217,7 @@ Json EncodeSpec(const JobSpec& spec) {
   json["objectStore"] = EncodeObjectStore(spec.object_store);
   json["checkpoint"] = EncodeCheckpoint(spec.checkpoint);
   json["addressing"] = EnumName(spec.addressing);
+  json["peerChannel"] = EnumName(spec.peer_channel);
   json["podTemplate"] = EncodePodTemplate(spec.pod_template);
   json["suspend"] = spec.suspend;
   json["backoffLimit"] = spec.backoff_limit;

@@ -173,6 +173,7 @@ constexpr const char* kCaSecretRef = "caSecretRef";
 constexpr const char* kResumeFrom = "resumeFrom";
 constexpr const char* kBackend = "backend";
 constexpr const char* kAddressing = "addressing";
+constexpr const char* kPeerChannel = "peerChannel";
 constexpr const char* kPodTemplate = "podTemplate";
 constexpr const char* kManagedBy = "managedBy";
 constexpr const char* kContainers = "containers";
@@ -308,6 +309,7 @@ constexpr JobRule kRules[] = {
     {"spec", kProfile, kImmutable, Unchanged<kProfile>},
     {"spec", kBackend, kImmutable, Unchanged<kBackend>},
     {"spec", kAddressing, kWhileRunning, UnchangedOrSuspended<kAddressing>},
+    {"spec", kPeerChannel, kWhileRunning, UnchangedOrSuspended<kPeerChannel>},
     {"spec", kPodTemplate, kWhileRunning, UnchangedOrSuspended<kPodTemplate>},
     {kPodSpec, kServiceAccountName, kImmutable, Unchanged<kServiceAccountName>},
     {kPodSpec, kImagePullSecrets, kImmutable, Unchanged<kImagePullSecrets>},

@@ -19,6 +19,11 @@ enum class Addressing { kPod, kService };
 template <>
 inline constexpr auto kEnumNames<Addressing> = EnumNameTable("Pod", "Service");
 
+// Whether functions of a job connect to each other, and whether over TLS.
+enum class PeerChannelMode { kTls, kPlain, kNone };
+template <>
+inline constexpr auto kEnumNames<PeerChannelMode> = EnumNameTable("TLS", "Plain", "None");
+
 // Settings of the container of one program; the lists are as in a pod.
 struct ContainerTemplate {
   std::string name = {};   // ProgramName of what it runs

@@ -43,7 +43,9 @@ struct FunctionInstance {
   std::string uid;
   std::string group;
   FunctionPhase phase = FunctionPhase::kPending;
-  Endpoint endpoint;              // for slices, once ready; no host = none yet
+  Endpoint endpoint;  // for slices, once ready; no host = none yet
+  // "host:port" at which other functions of its job connect to it; empty = none do.
+  std::string peer_address = {};
   double cold_start_seconds = 0;  // create -> ready
   int restarts = 0;
   // kPending: what it waits for ("Unschedulable"). kGone: why ("Killed", "OOMKilled", "Exited 2").

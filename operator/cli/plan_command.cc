@@ -222,6 +222,10 @@ void PrintLimits(const PlanRequest& request) {
   for (const std::string& unknown : request.unknown) {
     std::printf("  not counted  %s\n", unknown.c_str());
   }
+  if (!request.unconnected.empty()) {
+    std::printf("  connections  none between functions, which ask the store in vain instead: %s\n",
+                request.unconnected.c_str());
+  }
 }
 
 // What the plan rests on beside profile and platform.
@@ -230,6 +234,7 @@ Json WithLimits(Json plan, const PlanRequest& request) {
   if (!request.narrowed.empty() || !request.unknown.empty()) {
     plan["cluster"] = {{"narrowed", request.narrowed}, {"notCounted", request.unknown}};
   }
+  if (!request.unconnected.empty()) plan["unconnected"] = request.unconnected;
   return plan;
 }
 

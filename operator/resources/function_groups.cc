@@ -3,11 +3,20 @@
 
 #include <algorithm>
 
+#include "operator/api/peer_channel.h"
+
 namespace lambdadnn {
 namespace {
 
 std::string WithRevision(const char* name, int plan_revision) {
   return plan_revision <= 1 ? name : std::string(name) + "-r" + std::to_string(plan_revision);
+}
+
+// Functions that profile as well: they measure exchanges as training will find them.
+void AddPeerChannel(const JobSpec& spec, FunctionGroup* group) {
+  if (!ConnectsFunctions(spec)) return;
+  group->environment[kPeerPortVariable] = std::to_string(kPeerPort);
+  group->environment[kPeerChannelVariable] = EnumName(spec.peer_channel);
 }
 
 FunctionGroup BaseGroup(const Job& job, const Platform& platform, const FunctionSecrets& secrets) {
@@ -26,6 +35,7 @@ FunctionGroup BaseGroup(const Job& job, const Platform& platform, const Function
     group.environment[kTlsKeyVariable] = secrets.job_key.tls->private_key;
     group.environment[kTlsPortVariable] = std::to_string(kFunctionTlsPort);
   }
+  AddPeerChannel(job.spec, &group);
   return group;
 }
 
@@ -71,6 +81,10 @@ Result<std::string> ImageOf(const FunctionGroup& group, const std::string& worke
   return FailedPreconditionError(
       "no image for the functions of group " + group.name + "; set image of the container " +
       program + " in spec.podTemplate.spec.containers, or the operator's --" + program + "-image");
+}
+
+bool HasPeerChannel(const FunctionGroup& group) {
+  return group.environment.contains(kPeerPortVariable);
 }
 
 std::vector<FunctionGroup> PlannedGroups(const Job& job, const Platform& platform,

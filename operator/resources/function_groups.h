@@ -39,6 +39,14 @@ inline constexpr const char* kTlsPortVariable = "LAMBDADNN_TLS_PORT";
 // Beside the function's port and those of queue-proxy in its pod.
 inline constexpr int kFunctionTlsPort = 8443;
 
+// Of a function that others of its job connect to: where, in a pod, and in which way (the name of a
+// PeerChannelMode).
+inline constexpr const char* kPeerPortVariable = "LAMBDADNN_PEER_PORT";
+inline constexpr const char* kPeerChannelVariable = "LAMBDADNN_PEER_CHANNEL";
+inline constexpr int kPeerPort = 8444;
+
+// Whether the group's functions listen to each other.
+bool HasPeerChannel(const FunctionGroup& group);
 // Whether the group's functions are reached over TLS.
 bool ServesTls(const FunctionGroup& group);
 

@@ -24,6 +24,8 @@ inline constexpr const char* kGroupLabel = "lambdadnn.io/group";
 inline constexpr const char* kMemberLabel = "lambdadnn.io/member";
 // Of a pod whose function serves TLS: at which port. A pod keeps it whatever later operators do.
 inline constexpr const char* kTlsPortLabel = "lambdadnn.io/tls-port";
+// The port at which other functions of its job connect to a pod.
+inline constexpr const char* kPeerPortLabel = "lambdadnn.io/peer-port";
 // The container of the function in its pod, beside what a platform adds.
 inline constexpr const char* kFunctionContainer = "function";
 

@@ -132,6 +132,7 @@ Json PodMetadata(const FunctionGroup& group, const KnativeOptions& options) {
   Json annotations = group.pods.annotations;
   labels.update(Labels(group));
   if (ServesTls(group)) labels[kTlsPortLabel] = std::to_string(kFunctionTlsPort);
+  if (HasPeerChannel(group)) labels[kPeerPortLabel] = std::to_string(kPeerPort);
   annotations.update(Annotations(group, options));
   return {{"labels", std::move(labels)}, {"annotations", std::move(annotations)}};
 }

@@ -32,7 +32,7 @@ void AdmitFrom(const Json& peers, const Json& ports, Json* rules) {
   if (!peers.empty()) rules->push_back({{"from", peers}, {"ports", ports}});
 }
 
-// The other pods of the job, at any port.
+// The other pods of the job.
 Json PeersOfJob(const FunctionGroup& group) {
   return Json::array({{{"podSelector", {{"matchLabels", {{kJobUidLabel, group.job_uid}}}}}}});
 }
@@ -140,7 +140,8 @@ int StorePort(const FunctionGroup& group) {
 
 Json JobNetworkPolicy(const FunctionGroup& group, const JobNetworkOptions& options) {
   Json ingress = Json::array();
-  ingress.push_back({{"from", PeersOfJob(group)}});
+  // Of all groups of the job alike, since they share the policy.
+  ingress.push_back({{"from", PeersOfJob(group)}, {"ports", Ports({kPeerPort})}});
   // Queue-proxy's as well: functions of the job that an earlier operator started have it alone.
   AdmitFrom(options.operators,
             ServesTls(group) ? Ports({kRequests, kFunctionTlsPort}) : Ports({kRequests}), &ingress);
@@ -148,7 +149,7 @@ Json JobNetworkPolicy(const FunctionGroup& group, const JobNetworkOptions& optio
   AdmitFrom(options.gateways, Ports({kRequests, kTlsRequests}), &ingress);
   Append(options.extra_ingress, &ingress);
   Json egress = Json::array();
-  egress.push_back({{"to", PeersOfJob(group)}});
+  egress.push_back({{"to", PeersOfJob(group)}, {"ports", Ports({kPeerPort})}});
   Json names = {{"ports", Ports({kNamesPort}, "UDP")}};
   names["ports"].push_back(Ports({kNamesPort})[0]);
   if (!options.names.empty()) names["to"] = options.names;

@@ -4,9 +4,9 @@
 //
 // Admitted to the pods: the operator at the function's port of TLS and at queue-proxy's, Knative's
 // activator and autoscaler at queue-proxy's ports, the ingress gateway where one is named, and the
-// job's other pods. Kubernetes itself admits traffic from a pod's own node, so the kubelet's probes
-// need no rule. Admitted from the pods: DNS, the object store, the job's other pods. Another policy
-// of the namespace can only admit more.
+// job's other pods at the port of the peer channel. Kubernetes itself admits traffic from a pod's
+// own node, so the kubelet's probes need no rule. Admitted from the pods: DNS, the object store,
+// the job's other pods at that port. Another policy of the namespace can only admit more.
 #pragma once
 
 #include <optional>

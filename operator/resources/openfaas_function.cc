@@ -109,6 +109,8 @@ Json FunctionEnvironment(const FunctionGroup& member, const ContainerTemplate& s
     variables.erase(secret.variable);
     variables[secret.variable + "_FILE"] = kSecretFolder + secret.name;
   }
+  // A gateway gives no addresses of functions: nobody would connect.
+  for (const char* const name : {kPeerPortVariable, kPeerChannelVariable}) variables.erase(name);
   variables["LAMBDADNN_BIND"] = "0.0.0.0";
   return variables;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "common/plan/geometry.h"
+#include "common/protocol/exchange_peers.h"
 #include "operator/api/job_id.h"
 #include "operator/resources/training_config_builder.h"
 
@@ -78,6 +79,18 @@ const BoundFunction* Binding::Find(const Role& role) const {
 AssignedRole Binding::Assigned(const Role& role) const {
   const BoundFunction* const bound = Find(role);
   return {role, bound == nullptr ? 1 : bound->attempt};
+}
+
+std::vector<Peer> PeersOf(const ExecutionPlan& plan, const Role& role,
+                          const std::function<std::string(const Role&)>& address_of) {
+  std::vector<Peer> peers;
+  // Workers that serve meet in the store.
+  if (plan.aggregation.placement == Placement::kWorkers) return peers;
+  for (const Role& other : RolesToDial(plan.aggregation, role)) {
+    std::string address = address_of(other);
+    if (!address.empty()) peers.push_back({other, std::move(address)});
+  }
+  return peers;
 }
 
 SliceRequest MakeTrainingSlice(const Job& job, const AssignedRole& role, int64_t leader_epoch,

@@ -4,6 +4,7 @@
 // its predecessor.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -40,6 +41,11 @@ class Binding {
  private:
   std::unordered_map<std::string_view, const BoundFunction*> by_role_;
 };
+
+// `peers` of the role's slice: whom it connects to, as far as `address_of` knows where they are
+// ("host:port"; empty = it does not).
+std::vector<Peer> PeersOf(const ExecutionPlan& plan, const Role& role,
+                          const std::function<std::string(const Role&)>& address_of);
 
 // The slice of `role` that status.plan and status.execution ask for.
 SliceRequest MakeTrainingSlice(const Job& job, const AssignedRole& role, int64_t leader_epoch,

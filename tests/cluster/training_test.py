@@ -10,6 +10,7 @@ import cgroups
 import network
 import pod_processes
 import settings
+from cluster_api import condition
 from faults import Faults
 from on_pods import PODS, SECRETS, SERVICES, OnPods
 from s3_servers import BUCKET, ROOT_SECRET, CountingProxy, RealServer
@@ -64,13 +65,27 @@ class Training(OnPods):
         self.assertEqual({"n1", "n2"}, {pod["spec"]["nodeName"] for pod in groups["workers"]})
         job = self.complete("plain")
         self.assertEqual(self.digest_on_one_machine(4), job["status"]["model"]["digest"])
-        requests = self.report("plain")["requests"]
+        report = self.report("plain")
+        requests = report["requests"]
         counts = proxy.exchanged()
         self.assertEqual(list(range(requests["iterations"])), sorted(counts))
         self.assertGreater(requests["predictedPerIteration"]["puts"], 0)
         for iteration, count in sorted(counts.items()):
             self.assertEqual(requests["predictedPerIteration"], count, f"iteration {iteration}")
+        self.rung(report)
         self.nothing_left("plain")
+
+    def rung(self, report):
+        """Every reader was told of nearly every object over connections between pods, and hardly ever
+        asked in vain: what they ask for before they are connected counts, too."""
+        peers, requests = report["peers"], report["requests"]
+        read = requests["predictedPerIteration"]["gets"] * requests["iterations"]
+        misses = report["store"]["misses"]
+        print(f"doorbells: {peers}, of {read} reads; {misses} questions in vain, {misses / read:.3f} an object",
+              flush=True)
+        self.assertGreaterEqual(peers["peersConnected"], 2 * 10, "ten connections, counted on both sides")
+        self.assertGreater(peers["doorbellsReceived"], 0.9 * read)
+        self.assertLess(misses, 0.5 * read)
 
     def bounded(self, pod, memory_mib, cores):
         """What Kubernetes was told, and what the kernel holds the function's process to."""
@@ -102,6 +117,8 @@ class Training(OnPods):
             self.assertEqual(0, dropped())
         self.assertEqual(0, job["status"]["execution"]["incarnation"])
         self.assertEqual(self.digest_on_one_machine(4), job["status"]["model"]["digest"])
+        self.assertEqual("False", condition(job, "PeersConnected"), "told: functions have no connections")
+        self.assertEqual({}, self.report("routed")["peers"])
         self.nothing_left("routed")
 
     def test_3_a_deleted_job_leaves_nothing(self):

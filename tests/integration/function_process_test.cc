@@ -128,6 +128,22 @@ TEST_F(ServerProcessTest, RefusesToStartWithACertificateThatMakesNoSense) {
   EXPECT_NE(Log().find("LAMBDADNN_TLS_PORT must be a whole number"), std::string::npos);
 }
 
+TEST_F(ServerProcessTest, TellsThePortOfItsPeersAndLetsNobodyInBeforeItHasASlice) {
+  StartServer({{"LAMBDADNN_PEER_PORT", "0"}});
+  const std::vector<std::string> ports =
+      Split(std::string(Trim(ReadFile(directory_ + "/port").value())), '\n');
+  ASSERT_EQ(ports.size(), 2u);
+  RawConnection stranger("127.0.0.1", static_cast<int>(ParseInteger(ports[1]).value()));
+  ASSERT_TRUE(stranger.Connected());
+  EXPECT_EQ(stranger.ReadAll(), "") << "closed";
+  EXPECT_EQ(Fetch(port_, "GET /readyz").status, 200);
+  const pid_t bad = Start(
+      {ProgramPath("lambdadnn-server")},
+      {{"LAMBDADNN_JOB_KEY", "k"}, {"LAMBDADNN_PEER_PORT", "0"}, {"LAMBDADNN_PEER_CHANNEL", "x"}});
+  EXPECT_EQ(Wait(bad), 2);
+  EXPECT_NE(Log().find("LAMBDADNN_PEER_CHANNEL must be TLS or Plain, not 'x'"), std::string::npos);
+}
+
 TEST_F(ServerProcessTest, SaysThatItsPortIsInUse) {
   StartServer();
   const pid_t second = Start({ProgramPath("lambdadnn-server")},

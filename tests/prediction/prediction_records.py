@@ -73,6 +73,8 @@ def predict(lambdadnn, record, run):
     run's profile."""
     job = json.loads(json.dumps(record["job"]))
     job["spec"]["profile"] = run["profile"]
+    # Those that say nothing of it ran when functions did not connect to each other.
+    job["spec"].setdefault("peerChannel", "None")
     with tempfile.TemporaryDirectory(prefix="lambdadnn-replay-") as folder:
         job_file, platform_file = pathlib.Path(folder, "job.json"), pathlib.Path(folder, "platform.json")
         job_file.write_text(json.dumps(job))

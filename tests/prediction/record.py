@@ -64,7 +64,8 @@ def job_of(plan):
                      "training": {"epochs": epochs, "globalBatchSize": 120, "seed": 1,
                                   "optimizer": {"name": "SGD", "learningRate": "0.05", "momentum": "0.9"}},
                      "objective": {"fixed": {"functions": functions, "memory": f"{memory}Mi"}},
-                     "aggregation": {"shards": shards, "layers": [*layers, functions], "serverMemory": "256Mi"}}}
+                     "aggregation": {"shards": shards, "layers": [*layers, functions], "serverMemory": "256Mi"},
+                     "peerChannel": "TLS"}}
 
 
 def run(options, job, folder):

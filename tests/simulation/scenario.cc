@@ -255,6 +255,9 @@ void AddPowerCuts(Dice dice, Scenario* scenario) {
   }
 }
 
+// Drawn apart as well.
+constexpr double kPeers = 0.3;
+
 }  // namespace
 
 Scenario MakeScenario(uint64_t seed) {
@@ -318,6 +321,7 @@ Scenario MakeScenario(uint64_t seed) {
   AddProbeCrash(Dice(MixSeed({seed, 0xde1e7e})), &scenario);
   AddPowerCuts(Dice(MixSeed({seed, 0xd15c})), &scenario);
   AddElection(Dice(MixSeed({seed, 0x1ea5e})), &scenario);
+  scenario.platform.peers = Dice(MixSeed({seed, 0x9ee7})).Chance(kPeers);
   return scenario;
 }
 

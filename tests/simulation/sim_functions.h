@@ -45,6 +45,8 @@ struct PlatformTiming {
   double request_seconds = 0.002;
   // List answers what was true up to this long ago.
   double stale_list_seconds = 0;
+  // Functions connect to each other (sim_peer_network.h).
+  bool peers = false;
   // The CPU quota of a running instance cannot change.
   bool cpu_fixed = false;
 };

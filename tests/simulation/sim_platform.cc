@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "tests/simulation/sim_functions.h"
+#include "tests/simulation/sim_peer_network.h"
 
 namespace lambdadnn::simulation {
 namespace {
@@ -40,6 +41,7 @@ void SimPlatform::Begin(SimFunction& function) {
     function.service = new SliceService(function.process->runtime(), std::move(environment));
     function.instance.phase = FunctionPhase::kReady;
     function.instance.endpoint = {.host = "10.0.0." + number, .port = 8080};
+    if (timing_.peers) function.instance.peer_address = SimPeerWire::AddressOf(*function.process);
     function.instance.cold_start_seconds = start;
   });
 }

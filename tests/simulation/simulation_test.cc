@@ -60,6 +60,30 @@ TEST(Simulation, SeedsThatOnceFailedKeepAllGuarantees) {
   }
 }
 
+TEST(Simulation, FunctionsRingEachOtherWhereTheyAreConnected) {
+  int connected = 0;
+  int64_t doorbells = 0;
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const WorldResult result = RunWorld(seed, {});
+    const bool peers = MakeScenario(seed).platform.peers;
+    connected += peers ? 1 : 0;
+    doorbells += result.doorbells;
+    EXPECT_TRUE(result.ok()) << "seed " << seed << ": " << result.Brief();
+    if (!peers) {
+      EXPECT_EQ(result.doorbells, 0) << "seed " << seed;
+    }
+  }
+  EXPECT_GE(connected, 3);
+  EXPECT_GT(doorbells, 1000 * connected);
+  // What strikes connections, in the fixed seeds.
+  const std::string report = FixedSeeds().faults.Report();
+  for (const char* fault :
+       {"connection between functions broken", "connection between functions stalled",
+        "message between functions late", "doorbell twice"}) {
+    EXPECT_NE(report.find(fault), std::string::npos) << fault;
+  }
+}
+
 TEST(Simulation, FaultsStrikeEveryRoleAndOperation) {
   EXPECT_GE(Median(FixedSeeds().faults_per_seed), 5);
   const auto name = [](const std::string& role, const std::string& operation, FaultPoint point) {

@@ -19,6 +19,7 @@
 #include "tests/simulation/operators.h"
 #include "tests/simulation/sim_functions.h"
 #include "tests/simulation/sim_job.h"
+#include "tests/simulation/sim_peer_network.h"
 #include "tests/simulation/sim_training.h"
 #include "tests/simulation/store_host.h"
 
@@ -38,6 +39,7 @@ class World {
       : scenario_(MakeScenario(seed)),
         scheduler_(seed),
         faults_(scheduler_.random(), scenario_.rates, scenario_.appointments),
+        peers_(scheduler_, faults_, seed),
         host_(seed),
         bucket_(scheduler_, faults_, scenario_.store,
                 scenario_.store_is_files ? &host_.store() : nullptr),
@@ -102,6 +104,9 @@ class World {
       return Result<std::unique_ptr<ObjectStore>>(
           std::make_unique<SimObjectStore>(bucket_, process));
     };
+    if (scenario_.platform.peers) {
+      environment.peers = {&peers_.NetworkOf(process), DerivePeerKeys("key").handshake};
+    }
     return environment;
   }
 
@@ -497,6 +502,7 @@ class World {
     result.virtual_seconds = ToSeconds(scheduler_.Now() - Instant{});
     result.events = scheduler_.events_run();
     result.store_requests = bucket_.requests();
+    result.doorbells = peers_.doorbells();
     result.slices = checker_ == nullptr ? 0 : checker_->renewals();
     result.incarnations = job_.status.execution.incarnation + 1;
     result.iterations = plans_.empty() ? 0 : plans_.begin()->second.iterations;
@@ -511,6 +517,7 @@ class World {
   Scenario scenario_;
   SimScheduler scheduler_;
   FaultInjector faults_;
+  SimPeerWire peers_;
   StoreHost host_;
   SimBucket bucket_;
   SimPlatform platform_;

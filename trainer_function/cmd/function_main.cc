@@ -14,6 +14,7 @@
 #include "common/http/pinned_certificate.h"
 #include "common/objectstore/open_store.h"
 #include "common/telemetry/log.h"
+#include "trainer_function/peer/tcp_network.h"
 #include "trainer_function/server/cpu_pacer.h"
 #include "trainer_function/server/function_server.h"
 #include "trainer_function/server/pacing.h"
@@ -40,6 +41,9 @@ It is set up by environment variables, and ends after SIGTERM once its slice has
                             PEM text: serve over TLS with this certificate, and on PORT the probes
                             alone
   LAMBDADNN_TLS_PORT        port of TLS (default 8443); 0 = any free one
+  LAMBDADNN_PEER_PORT       port at which other functions of the job connect; 0 = any free one;
+                            absent: none do
+  LAMBDADNN_PEER_CHANNEL    how they connect: TLS (default) or Plain
   LAMBDADNN_BIND            address to serve (default 127.0.0.1)
   LAMBDADNN_PORT_FILE       file that the port is written to once it is served
   LAMBDADNN_MILLI_CPU       CPU quota to keep by pacing, where the platform keeps none; 0 = none
@@ -64,6 +68,8 @@ struct FunctionSettings {
   std::string job_key;
   std::optional<TlsIdentity> tls;
   int tls_port = kUsualTlsPort;
+  std::optional<int> peer_port;
+  bool peers_use_tls = true;
   int milli_cpu = 0;
   std::string milli_cpu_file;
 };
@@ -92,6 +98,19 @@ Status ReadIdentity(std::optional<TlsIdentity>* out) {
   return OkStatus();
 }
 
+Status ReadPeerChannel(int max_port, FunctionSettings* settings) {
+  if (GetEnvironment("LAMBDADNN_PEER_PORT").value_or("").empty()) return OkStatus();
+  int port = 0;
+  LDNN_RETURN_IF_ERROR(ReadNumber("LAMBDADNN_PEER_PORT", max_port, &port));
+  settings->peer_port = port;
+  const std::string mode = GetEnvironment("LAMBDADNN_PEER_CHANNEL").value_or("TLS");
+  settings->peers_use_tls = mode == "TLS";
+  if (mode != "TLS" && mode != "Plain") {
+    return InvalidArgumentError("LAMBDADNN_PEER_CHANNEL must be TLS or Plain, not '" + mode + "'");
+  }
+  return OkStatus();
+}
+
 Result<FunctionSettings> ReadSettings() {
   constexpr int kMaxPort = 65535;
   constexpr int kMaxMilliCpu = 1'000'000;
@@ -99,6 +118,7 @@ Result<FunctionSettings> ReadSettings() {
   LDNN_RETURN_IF_ERROR(ReadNumber("PORT", kMaxPort, &settings.port));
   LDNN_RETURN_IF_ERROR(ReadNumber("LAMBDADNN_TLS_PORT", kMaxPort, &settings.tls_port));
   LDNN_RETURN_IF_ERROR(ReadIdentity(&settings.tls));
+  LDNN_RETURN_IF_ERROR(ReadPeerChannel(kMaxPort, &settings));
   LDNN_RETURN_IF_ERROR(ReadNumber("LAMBDADNN_MILLI_CPU", kMaxMilliCpu, &settings.milli_cpu));
   settings.bind_address = GetEnvironment("LAMBDADNN_BIND").value_or(settings.bind_address);
   settings.port_file = GetEnvironment("LAMBDADNN_PORT_FILE").value_or("");
@@ -199,6 +219,24 @@ void AwaitDrained(const SliceControl& slices, const FunctionHttp& http, const si
   }
 }
 
+// Where other functions of the job connect; null = nowhere.
+Result<std::unique_ptr<TcpNetwork>> ListenToPeers(Runtime& runtime,
+                                                  const FunctionSettings& settings,
+                                                  const PeerKeys& keys) {
+  if (!settings.peer_port.has_value()) return std::unique_ptr<TcpNetwork>();
+  const std::optional<PeerSecret> tls =
+      settings.peers_use_tls ? std::optional(keys.tls) : std::nullopt;
+  return TcpNetwork::Listen(runtime, settings.bind_address, *settings.peer_port, tls);
+}
+
+// LAMBDADNN_PORT_FILE: the port, and below it that of the peer channel where there is one.
+Status WritePorts(const FunctionSettings& settings, int port, const TcpNetwork* peers) {
+  if (settings.port_file.empty()) return OkStatus();
+  std::string text = std::to_string(port) + "\n";
+  if (peers != nullptr) text += std::to_string(peers->port()) + "\n";
+  return WriteFileAtomically(settings.port_file, text);
+}
+
 int Fail(const Status& status, int exit_code) {
   LogError("function", status.message());
   return exit_code;
@@ -275,6 +313,14 @@ int RunFunction(Runtime& runtime, SliceEnvironment environment, SliceCredentials
     AddPacing(pacer, &environment);
   }
 
+  const PeerKeys peer_keys = DerivePeerKeys(settings->job_key);
+  Result<std::unique_ptr<TcpNetwork>> peers = ListenToPeers(runtime, *settings, peer_keys);
+  if (!peers.ok()) return Fail(peers.status(), kExitCannotListen);
+  environment.peers = {peers->get(), peer_keys.handshake, [](const std::string& why) {
+                         LogWarning("peers", "does not reach all functions that it connects to",
+                                    {{"last", why}});
+                       }};
+
   MetricsRegistry metrics;
   NumericsFingerprint fingerprint = {environment.isa, environment.libtorch};
   SliceService service(runtime, std::move(environment));
@@ -283,14 +329,13 @@ int RunFunction(Runtime& runtime, SliceEnvironment environment, SliceCredentials
   Result<std::unique_ptr<FunctionHttp>> http = FunctionHttp::Listen(runtime, handler, *settings);
   if (!http.ok()) return Fail(http.status(), kExitCannotListen);
   const int port = (*http)->port();
-  if (!settings->port_file.empty()) {
-    const Status written = WriteFileAtomically(settings->port_file, std::to_string(port) + "\n");
-    if (!written.ok()) return Fail(written, kExitCannotListen);
-  }
+  const Status written = WritePorts(*settings, port, peers->get());
+  if (!written.ok()) return Fail(written, kExitCannotListen);
   LogInfo("function", "ready",
           {{"address", settings->bind_address},
            {"port", port},
            {"tlsPort", (*http)->tls_port()},
+           {"peerPort", *peers == nullptr ? 0 : (*peers)->port()},
            {"protocol", kProtocolVersion}});
 
   int signal_number = 0;

@@ -8,7 +8,7 @@ namespace {
 
 // Different, so that nobody's proof is worth anything as the other's.
 std::string_view LabelOf(HandshakeSide side) {
-  return side == HandshakeSide::kDialer ? "lambdadnn dialer" : "lambdadnn acceptor";
+  return side == HandshakeSide::kDialer ? "LDNP dialer" : "LDNP acceptor";
 }
 
 void Append(ByteView bytes, Bytes* to) { to->insert(to->end(), bytes.begin(), bytes.end()); }

@@ -27,8 +27,7 @@ bool IsSameSecret(ByteView a, ByteView b) {
 PeerKeys DerivePeerKeys(std::string_view job_key) {
   LDNN_CHECK(!job_key.empty(), "a job's key is never empty");
   const ByteView key = AsBytes(job_key);
-  return {HmacOf(key, AsBytes("lambdadnn peer channel 1: handshake")),
-          HmacOf(key, AsBytes("lambdadnn peer channel 1: tls"))};
+  return {HmacOf(key, AsBytes("LDNP 1 handshake")), HmacOf(key, AsBytes("LDNP 1 tls"))};
 }
 
 }  // namespace lambdadnn

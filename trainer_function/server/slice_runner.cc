@@ -12,6 +12,7 @@
 #include "common/objectstore/metered_object_store.h"
 #include "common/objectstore/object_store.h"
 #include "common/objectstore/retrying_object_store.h"
+#include "common/protocol/exchange_peers.h"
 #include "common/protocol/object_keys.h"
 #include "common/protocol/slice_codec.h"
 #include "trainer_function/parameter_server/server_role.h"
@@ -27,6 +28,8 @@ namespace {
 
 // For writing a record when the slice's own time is already up.
 constexpr Duration kRecordGrace = std::chrono::seconds(5);
+// Roles of a round start together; who is not connected after this long is not reached.
+constexpr Duration kPeersStart = std::chrono::seconds(10);
 
 // A slice rides out a store that is away for as long as it may run itself: all effects of the data
 // plane are idempotent, so that "may or may not have happened" is harmless.
@@ -181,6 +184,12 @@ std::unique_ptr<Doorbells> DoorbellsOf(Runtime& runtime, const SliceEnvironment&
   return std::make_unique<Doorbells>(runtime, environment.peers, request);
 }
 
+// Absent at first: the others may still be starting.
+std::optional<int64_t> UnreachedPeers(const Doorbells& bells, Runtime& runtime, Instant started) {
+  if (runtime.clock.Now() - started < kPeersStart) return std::nullopt;
+  return bells.Unreached();
+}
+
 void AddCounts(const PeerCounts& counts, SliceRecord* record) {
   const std::pair<const char*, int64_t> named[] = {
       {"doorbellsSent", counts.sent},       {"doorbellsReceived", counts.received},
@@ -231,26 +240,37 @@ SliceRecord RunAsItIs(Runtime& runtime, const SliceEnvironment& environment,
     MeteredObjectStore metered(patient, runtime.clock);
     PhaseMeter phases(runtime.clock, PhaseSourcesOf(environment, metered), started);
     if (auto earlier = FindRecord(metered, request)) return *std::move(earlier);
-    const auto tell = [&metered, &emit](ProgressLine line) {
+    const std::unique_ptr<Doorbells> bells = DoorbellsOf(runtime, environment, request);
+    // A profile measures exchanges with itself, as training will find them.
+    std::optional<LocalBells> own_bells;
+    if (environment.peers.network != nullptr && request.role().kind == RoleKind::kProfile) {
+      own_bells.emplace(runtime);
+    }
+    const auto tell = [&](ProgressLine line) {
       const StoreCounters counts = metered.Counts();
       line.objects_added = metered.TakeMostAdded();
       line.puts = counts.PricedPuts();
       line.gets = counts.PricedGets();
+      if (bells != nullptr) line.unreached_peers = UnreachedPeers(*bells, runtime, started);
       emit(line);
     };
-    const std::unique_ptr<Doorbells> bells = DoorbellsOf(runtime, environment, request);
-    const RoleContext context = {runtime,
-                                 metered,
-                                 signals.interrupt,
-                                 request,
-                                 tell,
-                                 [&signals] { return signals.stop_wanted.load(); },
-                                 environment.pace ? environment.pace : [] {},
-                                 phases,
-                                 started,
-                                 bells.get()};
+    const RoleContext context = {
+        runtime,
+        metered,
+        signals.interrupt,
+        request,
+        tell,
+        [&signals] { return signals.stop_wanted.load(); },
+        environment.pace ? environment.pace : [] {},
+        phases,
+        started,
+        own_bells.has_value() ? &*own_bells : static_cast<Bells*>(bells.get())};
     status = RunRoles(context, environment, kept, &record);
-    if (bells != nullptr) AddCounts(bells->Counts(), &record);
+    if (bells != nullptr) {
+      AddCounts(bells->Counts(), &record);
+      const auto& tell_unreached = environment.peers.tell_unreached;
+      if (tell_unreached && bells->Unreached() > 0) tell_unreached(bells->LastRefusal());
+    }
     record.store = metered.Counts();
     record.latencies = metered.Latencies();
     record.phases = phases.Settle();

@@ -134,7 +134,7 @@ ExchangeProbe::ExchangeProbe(const RoleContext& context, const TrainingEnvironme
           context.runtime, context.store, context.interrupt,
           {ExchangePrefix(context.request.store.prefix) + "probe-" + context.request.role().Name(),
            1, 0},
-          context.request.job.uid, context.request.plan.block_elements) {
+          context.request.job.uid, context.request.plan.block_elements, context.bells) {
   values_.resize(std::clamp<size_t>(values_.size(), kFewestElements, kMostElements));
 }
 

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "common/plan/geometry.h"
+#include "common/protocol/exchange_peers.h"
 
 namespace lambdadnn {
 namespace {
@@ -19,12 +19,19 @@ ExchangeKind KindOf(ObjectKind kind) {
   }
 }
 
-Doorbell DoorbellOf(const ExchangeObjectName& name) {
-  return {name.kind, name.iteration, static_cast<uint8_t>(name.layer), name.shard, name.index};
-}
-
 ExchangeObject ObjectOf(const Doorbell& doorbell) {
   return {KindOf(doorbell.kind), doorbell.layer, doorbell.shard, doorbell.index};
+}
+
+// The role of the exchange as connections name it.
+PeerId PeerOf(const AggregationPlan& aggregation, const ExchangeRole& role) {
+  const Role named = RoleOf(aggregation, role);
+  return {named.kind, named.rank};
+}
+
+// Of an object that the plan has.
+PeerId WriterOfDoorbell(const AggregationPlan& aggregation, const Doorbell& doorbell) {
+  return PeerOf(aggregation, WriterOf(aggregation, ObjectOf(doorbell)));
 }
 
 PeerChannelOptions OptionsOf(const PeerAccess& access, const SliceRequest& request) {
@@ -49,56 +56,18 @@ PeerChannelOptions OptionsOf(const PeerAccess& access, const SliceRequest& reque
   return options;
 }
 
+std::vector<PeerId> DialedBy(const SliceRequest& request) {
+  std::vector<PeerId> dialed;
+  for (const Peer& peer : request.peers) dialed.push_back({peer.role.kind, peer.role.rank});
+  return dialed;
+}
+
 }  // namespace
 
-PeerId PeerOf(const AggregationPlan& aggregation, const ExchangeRole& role) {
-  if (role.layer == 0) return {RoleKind::kWorker, role.index};
-  return {RoleKind::kServer, ServerRank(aggregation, {role.layer, role.index, role.group})};
-}
-
-ExchangeRole ExchangeRoleOf(const Role& role) {
-  if (role.kind == RoleKind::kWorker) return {0, role.rank, 0};
-  return {role.position.level, role.position.index, role.position.group};
-}
-
-class Doorbells::RingWatch final : public ArrivalWatch {
- public:
-  RingWatch(Doorbells& bells, const Doorbell& doorbell, const PeerId& writer, Clock& clock)
-      : bells_(bells), key_(doorbell.iteration, doorbell), writer_(writer), clock_(clock) {
-    const MonitorLock lock(*bells_.monitor_);
-    ++bells_.names_[key_].watches;
-    losses_ = bells_.losses_[writer_];
-  }
-  ~RingWatch() override {
-    const MonitorLock lock(*bells_.monitor_);
-    const auto found = bells_.names_.find(key_);
-    // Whoever has watched it has it now, or does not want it any more.
-    if (--found->second.watches == 0) bells_.names_.erase(found);
-  }
-
-  bool Wait(Duration at_most) override {
-    const Instant end = clock_.Now() + at_most;
-    const MonitorLock lock(*bells_.monitor_);
-    for (;;) {
-      if (std::exchange(bells_.names_[key_].rung, false)) return true;
-      if (std::exchange(losses_, bells_.losses_[writer_]) != losses_) return true;
-      if (clock_.Now() >= end) return false;
-      bells_.monitor_->WaitUntil(end);
-    }
-  }
-
- private:
-  Doorbells& bells_;
-  const Key key_;
-  const PeerId writer_;
-  Clock& clock_;
-  int64_t losses_ = 0;
-};
-
 Doorbells::Doorbells(Runtime& runtime, const PeerAccess& access, const SliceRequest& request)
-    : clock_(runtime.clock),
-      aggregation_(request.plan.aggregation),
-      monitor_(runtime.executor.NewMonitor()),
+    : aggregation_(request.plan.aggregation),
+      dialed_(DialedBy(request)),
+      names_(runtime),
       channel_(std::make_unique<PeerChannel>(runtime, *access.network,
                                              static_cast<PeerListener&>(*this),
                                              OptionsOf(access, request))) {}
@@ -114,42 +83,40 @@ void Doorbells::Ring(const ExchangeObjectName& name) {
   channel_->Send(std::move(readers), FrameType::kDoorbell, EncodeDoorbell(doorbell));
 }
 
-PeerId Doorbells::WriterOfName(const ExchangeObjectName& name) const {
-  return PeerOf(aggregation_, WriterOf(aggregation_, ObjectOf(DoorbellOf(name))));
-}
-
 bool Doorbells::Expects(const ExchangeObjectName& name) const {
-  const PeerId writer = WriterOfName(name);
-  const MonitorLock lock(*monitor_);
+  const PeerId writer = WriterOfDoorbell(aggregation_, DoorbellOf(name));
+  const std::lock_guard lock(mutex_);
   return connected_.contains(writer);
 }
 
+int64_t Doorbells::Unreached() const {
+  const std::lock_guard lock(mutex_);
+  return std::count_if(dialed_.begin(), dialed_.end(),
+                       [this](const PeerId& peer) { return !connected_.contains(peer); });
+}
+
 std::unique_ptr<ArrivalWatch> Doorbells::Watch(const ExchangeObjectName& name) {
-  return std::make_unique<RingWatch>(*this, DoorbellOf(name), WriterOfName(name), clock_);
+  return names_.Watch(DoorbellOf(name));
 }
 
 void Doorbells::OnDoorbell(const PeerId& from, const Doorbell& doorbell) {
-  const ExchangeObject object = ObjectOf(doorbell);
-  if (!IsExchanged(aggregation_, object)) return;
-  if (PeerOf(aggregation_, WriterOf(aggregation_, object)) != from) return;
-  const MonitorLock lock(*monitor_);
-  names_[{doorbell.iteration, doorbell}].rung = true;
-  for (auto oldest = names_.begin(); names_.size() > kMostRung && oldest != names_.end();) {
-    oldest = oldest->second.watches == 0 ? names_.erase(oldest) : std::next(oldest);
-  }
-  monitor_->NotifyAll();
+  if (!IsExchanged(aggregation_, ObjectOf(doorbell))) return;
+  if (WriterOfDoorbell(aggregation_, doorbell) == from) names_.Ring(doorbell);
 }
 
 void Doorbells::OnConnected(const PeerId& peer) {
-  const MonitorLock lock(*monitor_);
+  const std::lock_guard lock(mutex_);
   connected_.insert(peer);
 }
 
 void Doorbells::OnLost(const PeerId& peer) {
-  const MonitorLock lock(*monitor_);
-  connected_.erase(peer);
-  ++losses_[peer];
-  monitor_->NotifyAll();
+  {
+    const std::lock_guard lock(mutex_);
+    connected_.erase(peer);
+  }
+  // It may have rung before that was known.
+  names_.Wake(
+      [&](const Doorbell& doorbell) { return WriterOfDoorbell(aggregation_, doorbell) == peer; });
 }
 
 }  // namespace lambdadnn

@@ -9,7 +9,7 @@
 #include "common/objectstore/object_store.h"
 #include "common/protocol/object_keys.h"
 #include "common/protocol/slice.h"
-#include "trainer_function/transport/doorbells.h"
+#include "trainer_function/transport/bells.h"
 #include "trainer_function/transport/interrupt.h"
 #include "trainer_function/transport/phase_meter.h"
 
@@ -28,8 +28,9 @@ struct RoleContext {
   // What the role's task does; in kLoad when the role begins.
   PhaseMeter& phases;
   Instant started{};
-  // Of a training role whose process reaches the other functions of its job; else null.
-  Doorbells* bells = nullptr;
+  // By which writers tell readers what lies in the store, where functions of the job reach each
+  // other; else null.
+  Bells* bells = nullptr;
 
   ExchangeScope scope() const {
     return {request.store.prefix, request.plan.revision, request.incarnation};

@@ -31,7 +31,7 @@ std::string KeyOf(const ExchangeScope& scope, const ExchangeObjectName& name) {
 
 StoreTransport::StoreTransport(Runtime& runtime, ObjectStore& store, Interrupt& interrupt,
                                ExchangeScope scope, const std::string& job_uid,
-                               int64_t block_elements, Doorbells* bells)
+                               int64_t block_elements, Bells* bells)
     : runtime_(runtime),
       store_(store),
       interrupt_(interrupt),
@@ -42,8 +42,7 @@ StoreTransport::StoreTransport(Runtime& runtime, ObjectStore& store, Interrupt& 
 
 StoreTransport::StoreTransport(const RoleContext& context)
     : StoreTransport(context.runtime, context.store, context.interrupt, context.scope(),
-                     context.request.job.uid, context.request.plan.block_elements,
-                     context.bells) {}
+                     context.request.job.uid, context.request.plan.block_elements, context.bells) {}
 
 Duration StoreTransport::CountMiss(Duration took) {
   constexpr double kWeight = 0.1;
@@ -108,17 +107,17 @@ Result<ReceivedObject> StoreTransport::Pull(const ExchangeObjectName& name, Rang
 Instant StoreTransport::FirstQuestion(Instant since, const ExchangeObjectName& name,
                                       const ArrivalEstimate& estimate, bool store_hints) const {
   const Instant now = runtime_.clock.Now();
-  if (bells_ != nullptr && bells_->Expects(name)) {
-    return std::max(now, since + FirstRungPoll(estimate.latest()));
-  }
-  return store_hints ? now : std::max(now, since + estimate.FirstPoll());
+  if (store_hints) return now;
+  const bool rung = bells_ != nullptr && bells_->Expects(name);
+  return std::max(now, since + (rung ? FirstRungPoll(estimate.latest()) : estimate.FirstPoll()));
 }
 
 Duration StoreTransport::GapAfterMiss(const ExchangeObjectName& name, Duration waited,
                                       const ArrivalEstimate& estimate, Duration miss,
                                       bool store_hints) const {
-  if (bells_ != nullptr && bells_->Expects(name)) return NextRungGap(waited);
-  return store_hints ? NextHintedGap(waited) : NextPollGap(waited, estimate.expected(), miss);
+  if (store_hints) return NextHintedGap(waited);
+  const bool rung = bells_ != nullptr && bells_->Expects(name);
+  return rung ? NextRungGap(waited) : NextPollGap(waited, estimate.expected(), miss);
 }
 
 Result<ReceivedObject> StoreTransport::PullSince(Instant since, const ExchangeObjectName& name,
@@ -126,8 +125,12 @@ Result<ReceivedObject> StoreTransport::PullSince(Instant since, const ExchangeOb
   const std::string key = KeyOf(scope_, name);
   const Instant start = runtime_.clock.Now();
   // Made before the first question, so that no object slips between question and wait.
-  std::unique_ptr<ArrivalWatch> watch = bells_ != nullptr ? bells_->Watch(name) : store_.Watch(key);
-  bool store_hints = bells_ == nullptr && watch != nullptr;
+  std::unique_ptr<ArrivalWatch> watch = store_.Watch(key);
+  bool store_hints = watch != nullptr;
+  if (bells_ != nullptr && (!store_hints || bells_->Expects(name))) {
+    watch = bells_->Watch(name);
+    store_hints = false;
+  }
   ArrivalEstimate estimate;
   {
     const std::lock_guard lock(mutex_);

@@ -13,7 +13,7 @@
 #include "common/objectstore/object_store.h"
 #include "common/plan/poll_schedule.h"
 #include "common/protocol/object_keys.h"
-#include "trainer_function/transport/doorbells.h"
+#include "trainer_function/transport/bells.h"
 #include "trainer_function/transport/interrupt.h"
 #include "trainer_function/transport/role_context.h"
 #include "trainer_function/transport/transport.h"
@@ -28,7 +28,7 @@ class StoreTransport final : public Transport {
   // All must outlive the transport. `job_uid` is checked against every object's header,
   // `block_elements` are the plan's. Null `bells` = nobody rings.
   StoreTransport(Runtime& runtime, ObjectStore& store, Interrupt& interrupt, ExchangeScope scope,
-                 const std::string& job_uid, int64_t block_elements, Doorbells* bells = nullptr);
+                 const std::string& job_uid, int64_t block_elements, Bells* bells = nullptr);
   // Of the slice that the context is of.
   explicit StoreTransport(const RoleContext& context);
 
@@ -57,7 +57,7 @@ class StoreTransport final : public Transport {
   const ExchangeScope scope_;
   const uint64_t job_;
   const int64_t block_elements_;
-  Doorbells* const bells_;
+  Bells* const bells_;
   // The objects of one kind and layer, which an iteration waits for together: from its first pull
   // on, or the first after all others had ended.
   struct Awaited {

@@ -15,6 +15,7 @@
 #include "common/telemetry/log.h"
 #include "operator/backends/local/function_files.h"
 #include "operator/backends/local/function_process.h"
+#include "operator/resources/function_groups.h"
 
 namespace lambdadnn {
 namespace {
@@ -286,6 +287,7 @@ Result<pid_t> FunctionHost::LaunchProcess(Function& function) {
   process.environment = OwnEnvironment();
   for (const auto& [name, value] : group.environment) process.environment[name] = value;
   process.environment["PORT"] = "0";
+  if (HasPeerChannel(group)) process.environment[kPeerPortVariable] = "0";
   process.environment["LAMBDADNN_BIND"] = "127.0.0.1";
   process.environment["LAMBDADNN_PORT_FILE"] = FileOf(function.spec.uid, ".port");
   process.environment.erase("LAMBDADNN_MILLI_CPU");
@@ -309,7 +311,11 @@ void FunctionHost::LookForPort(Function& function) {
   if (function.port == 0) {
     const Result<std::string> text = ReadFile(FileOf(function.spec.uid, ".port"));
     if (!text.ok()) return;
-    function.port = static_cast<int>(ParseInteger(Trim(*text)).value_or(0));
+    const std::vector<std::string> lines = Split(Trim(*text), '\n');
+    function.port = static_cast<int>(ParseInteger(lines.front()).value_or(0));
+    if (lines.size() > 1) {
+      function.peer_port = static_cast<int>(ParseInteger(lines[1]).value_or(0));
+    }
   }
   if (function.port <= 0 || !AnswersReady(function.port)) return;
   if (function.cgroup != nullptr) {
@@ -429,6 +435,9 @@ FunctionInstance FunctionHost::View(const Function& function) const {
   }
   if (function.port != 0 && view.phase != FunctionPhase::kGone) {
     view.endpoint = {.host = "127.0.0.1", .port = function.port};
+    if (function.peer_port != 0) {
+      view.peer_address = "127.0.0.1:" + std::to_string(function.peer_port);
+    }
   }
   return view;
 }

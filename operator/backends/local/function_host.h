@@ -82,6 +82,7 @@ class FunctionHost {
     Stage stage = Stage::kQueued;
     pid_t pid = 0;
     int port = 0;
+    int peer_port = 0;  // 0 = none
     Instant created{};
     std::optional<Instant> ended;
     double cold_start_seconds = 0;

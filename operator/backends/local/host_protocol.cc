@@ -105,6 +105,7 @@ std::string EncodeFunctions(const std::vector<FunctionInstance>& functions) {
                     {"group", function.group},
                     {"phase", phase},
                     {"address", function.endpoint.Text()},
+                    {"peerAddress", function.peer_address},
                     {"coldStartSeconds", function.cold_start_seconds},
                     {"ageSeconds", function.age_seconds},
                     {"endedSeconds", function.ended_seconds},
@@ -143,6 +144,7 @@ Result<std::vector<FunctionInstance>> DecodeFunctions(std::string_view text) {
         fields.Report("address", endpoint.status().message());
       }
     }
+    fields.Optional("peerAddress", &function.peer_address);
     fields.Optional("coldStartSeconds", &function.cold_start_seconds);
     fields.Optional("ageSeconds", &function.age_seconds);
     fields.Optional("endedSeconds", &function.ended_seconds);

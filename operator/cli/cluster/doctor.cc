@@ -2,6 +2,7 @@
 #include "operator/cli/cluster/doctor.h"
 
 #include "operator/api/backend_kind.h"
+#include "operator/api/conditions.h"
 #include "operator/api/job_codec.h"
 #include "operator/cli/cluster/cluster_platform.h"
 #include "operator/cli/cluster/job_list.h"
@@ -78,6 +79,22 @@ CheckFinding CheckOperator(KubeClient& kube, Runtime& runtime, const std::string
                     : "has reconciled every job (" + std::to_string(seen) + ")"};
 }
 
+// Of jobs that run: whose functions do not reach each other, as their operator has seen.
+void CheckConnections(KubeClient& kube, const std::string& namespace_name,
+                      std::vector<CheckFinding>* findings) {
+  const auto jobs = ListJobs(kube, namespace_name);
+  if (!jobs.ok()) return;  // told already
+  for (const Json& object : jobs->items) {
+    std::vector<FieldError> ignored;
+    const Job job = DecodeJob(object, &ignored);
+    const Condition* const connected = FindCondition(job, kConditionPeersConnected);
+    if (IsFinished(job) || connected == nullptr || connected->status != "False") continue;
+    findings->push_back({Level::kWarning, "connections",
+                         "of job " + job.metadata.name + " in namespace " +
+                             job.metadata.namespace_name + ": " + connected->message});
+  }
+}
+
 }  // namespace
 
 std::vector<CheckFinding> ExamineCluster(KubeClient& kube, Runtime& runtime,
@@ -90,6 +107,7 @@ std::vector<CheckFinding> ExamineCluster(KubeClient& kube, Runtime& runtime,
   std::vector<CheckFinding> findings = CheckCluster(kube, access);
   if (!AllUsable(findings)) return findings;
   findings.push_back(CheckOperator(kube, runtime, scope.one_namespace ? scope.namespace_name : ""));
+  CheckConnections(kube, scope.one_namespace ? scope.namespace_name : "", &findings);
   CheckPublishedPlatform(kube, runtime, scope.namespace_name, elsewhere, platform, &findings);
   if (!elsewhere.empty()) {
     findings.push_back({Level::kWarning, BackendName(BackendKind::kOpenFaas),

@@ -5,6 +5,7 @@
 #include "common/base/text.h"
 #include "common/json/yaml.h"
 #include "operator/api/job_file.h"
+#include "operator/api/peer_channel.h"
 #include "operator/api/platform_codec.h"
 #include "operator/api/price_book.h"
 #include "operator/backends/local/local_platform.h"
@@ -145,6 +146,7 @@ Result<PlanRequest> LoadPlanRequest(const PlanArguments& arguments) {
                                 arguments.job_file + ", or add it");
   }
   job.status.profile = job.spec.profile;
+  request.unconnected = WhyUnconnected(job.spec);
   request.name = job.metadata.name.empty() ? "job" : job.metadata.name;
   // What is planned begins now, whatever job of this name there was.
   job.metadata.creation_timestamp.clear();

@@ -39,6 +39,8 @@ struct PlanRequest {
   // What the cluster narrows, and what of it could not be read, for people.
   std::vector<std::string> narrowed;
   std::vector<std::string> unknown;
+  // Why functions will not connect to each other; empty = they may.
+  std::string unconnected;
   // Why nothing fits into the cluster now; empty = something may.
   std::string obstacle;
 };

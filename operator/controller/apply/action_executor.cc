@@ -184,8 +184,16 @@ double ActionExecutor::TrainingBudgetSeconds(const Pass& pass) const {
 Result<ActionExecutor::Next> ActionExecutor::Do(Pass* pass, const StartTrainingSlice& action) {
   LDNN_RETURN_IF_ERROR(credentials_.EnsureJobKey(pass));
   const Job& job = pass->snapshot.job;
-  SliceRequest request = MakeTrainingSlice(job, Binding(job.status.execution).Assigned(action.role),
+  const Binding binding(job.status.execution);
+  SliceRequest request = MakeTrainingSlice(job, binding.Assigned(action.role),
                                            options_.leader_epoch, TrainingBudgetSeconds(*pass));
+  const auto& instances = pass->memory->observations.instances;
+  request.peers = PeersOf(request.plan, action.role, [&](const Role& role) -> std::string {
+    const BoundFunction* const bound = binding.Find(role);
+    if (bound == nullptr) return "";
+    const auto found = instances.find(bound->uid);
+    return found == instances.end() ? "" : found->second.instance.peer_address;
+  });
   LDNN_RETURN_IF_ERROR(credentials_.AddTo(&request, pass));
   JobHistory& history = pass->memory->history;
   if (history.functions_ready_at == 0) {

@@ -10,6 +10,7 @@
 #include "operator/api/conditions.h"
 #include "operator/api/job_id.h"
 #include "operator/controller/decide/decide.h"
+#include "operator/controller/decide/peers_condition.h"
 #include "operator/controller/observe/pending_functions.h"
 #include "operator/controller/planning/planning.h"
 #include "operator/resources/function_groups.h"
@@ -301,6 +302,9 @@ JobStatus ComputeStatus(const JobSnapshot& snapshot, const WriteDecision& decisi
   AddFunctions(snapshot, ending, &status);
   BeginReady(snapshot, &status);
   AddRunning(snapshot, ending, &status);
+  if (const auto peers = PeersConditionOf(snapshot, status); peers.has_value()) {
+    Set(&status, snapshot, *peers);
+  }
   // The job has recovered once it is beyond the iteration where this round began, or waited for a
   // function that was replaced.
   const Condition* degraded = FindCondition(status.conditions, kConditionDegraded);

@@ -17,6 +17,9 @@ constexpr size_t kMaxTimelineEntries = 2048;
 constexpr double kKeptSeconds = 3600;
 // The start time of a job has whole seconds.
 constexpr double kStretchSeconds = 2;
+// Of a record's metrics.
+constexpr const char* kPeerCounts[] = {"doorbellsSent",  "doorbellsReceived", "doorbellsDropped",
+                                       "peersConnected", "peersLost",         "peersRefused"};
 
 }  // namespace
 
@@ -164,6 +167,10 @@ bool JobHistory::ObserveRecord(const SliceFact& slice, const Gang& gang, double 
   ++slices_;
   ThinTimeline(time);
   store_ += record.store;
+  for (const char* const name : kPeerCounts) {
+    const auto count = record.metrics.find(name);
+    if (count != record.metrics.end()) peers_[name] += static_cast<int64_t>(count->second);
+  }
   latencies_ += record.latencies;
   AddPhases(slice, gang);
   AddPeakMemory(slice);

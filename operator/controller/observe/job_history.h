@@ -142,6 +142,9 @@ class JobHistory {
   double checkpoint_seconds() const { return checkpoint_seconds_; }
   const StoreCounters& store() const { return store_; }
   const RequestLatencies& latencies() const { return latencies_; }
+  // What training slices counted of each other (SliceRecord::metrics), sums over all of them; empty
+  // where functions do not connect to each other.
+  const std::map<std::string, int64_t>& peers() const { return peers_; }
   // The most objects that the store held at once. Each function tells with its progress lines what
   // it added and deleted, so that the sum is off by what happened between two lines.
   int64_t live_objects_max() const { return live_objects_max_; }
@@ -182,6 +185,7 @@ class JobHistory {
   double checkpoint_seconds_ = 0;
   StoreCounters store_;
   RequestLatencies latencies_;
+  std::map<std::string, int64_t> peers_;
   int64_t live_objects_ = 0;
   int64_t live_objects_max_ = 0;
   int64_t slices_ = 0;

@@ -121,6 +121,7 @@ Json JobHistory::ToJson() const {
                           peak_memory_.server_bytes};
   }
   if (latencies_ != RequestLatencies{}) json["latencies"] = LatenciesToJson(latencies_);
+  if (!peers_.empty()) json["peers"] = peers_;
   Json& stretches = json["stretches"] = Json::array();
   for (const ActiveStretch& stretch : stretches_) {
     stretches.push_back({stretch.active, ToSeconds(stretch.wall.time_since_epoch())});
@@ -171,6 +172,11 @@ std::optional<JobHistory> JobHistory::FromJson(const Json& json) {
   reader.Optional("peakMemory", &peaks);
   if (peaks.size() == 3) {
     history.peak_memory_ = {static_cast<int>(peaks[0]), peaks[1], peaks[2]};
+  }
+  if (const Json* const peers = reader.Child("peers"); peers != nullptr && peers->is_object()) {
+    for (const auto& [name, count] : peers->items()) {
+      if (count.is_number_integer()) history.peers_[name] = count.get<int64_t>();
+    }
   }
   std::vector<int64_t> store;
   reader.Required("store", &store);

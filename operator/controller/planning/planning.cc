@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "common/plan_json/plan_json.h"
+#include "operator/api/peer_channel.h"
 #include "operator/planner/extended_model.h"
 #include "operator/resources/slice_requests.h"
 #include "operator/resources/training_config_builder.h"
@@ -160,6 +161,9 @@ PlannerInput PlannerInputOf(const Job& job, const Platform& platform, const JobS
   if (input.objective.budget.has_value()) {
     input.objective.budget = std::max(1e-12, *input.objective.budget - spent.money);
   }
+  // Readers are told.
+  const bool serves_itself = job.spec.aggregation.placement == Placement::kWorkers;
+  if (ConnectsFunctions(job.spec) && !serves_itself) input.profile.miss = {};
   const AggregationSpec& spec = job.spec.aggregation;
   // The planner refuses what this release does not support. Workers serve where the job says so.
   input.aggregation.transport = spec.transport.value_or(TransportKind::kObjectStore);

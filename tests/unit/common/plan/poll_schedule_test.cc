@@ -110,6 +110,27 @@ TEST(PollSchedule, WhereMissesTakeLongThereAreFewOfThem) {
   }
 }
 
+TEST(PollSchedule, WhereTheWriterRingsNobodyAsksBefore) {
+  using std::chrono::milliseconds;
+  ArrivalEstimate estimate;
+  EXPECT_EQ(estimate.latest(), Duration::zero());
+  EXPECT_EQ(FirstRungPoll(estimate.latest()), kMinRungGap);
+  for (const int arrival : {300, 200, 250}) estimate.Observe(std::nullopt, milliseconds(arrival));
+  EXPECT_EQ(estimate.latest(), Duration(milliseconds(300)));
+  EXPECT_EQ(FirstRungPoll(estimate.latest()), Duration(milliseconds(600)));
+  for (int i = 0; i < 8; ++i) estimate.Observe(std::nullopt, milliseconds(200));
+  EXPECT_EQ(estimate.latest(), Duration(milliseconds(200))) << "a slow one is forgotten";
+}
+
+TEST(PollSchedule, AWriterThatNeverRingsCostsFewMisses) {
+  int misses = 0;
+  for (Duration waited = FirstRungPoll({}); waited < kMaxPollWait; waited += NextRungGap(waited)) {
+    ++misses;
+  }
+  EXPECT_LT(misses, 18);
+  EXPECT_LT(misses, kMaxMissesPerObject);
+}
+
 RC_GTEST_PROP(PollSchedule, AnyHistoryKeepsTheBound, (const std::vector<uint32_t>& history)) {
   ArrivalEstimate estimate;
   for (const uint32_t milliseconds : history) {

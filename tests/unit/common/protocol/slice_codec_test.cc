@@ -244,6 +244,7 @@ TEST(SliceCodec, ProgressLinesAreTheGoldenFile) {
   line.puts = 7;
   line.gets = 12;
   line.evaluation = EvaluationPart{0, 1.5, 9, 10};
+  line.unreached_peers = 2;
   EXPECT_EQ(EncodeProgress(line), Golden("slice_progress.json"));
   const auto decoded = std::get<ProgressLine>(**DecodeSliceLine(EncodeProgress(line)));
   EXPECT_EQ(decoded.iteration, 12);
@@ -251,6 +252,7 @@ TEST(SliceCodec, ProgressLinesAreTheGoldenFile) {
   EXPECT_EQ(decoded.objects_added, -3);
   EXPECT_EQ(decoded.puts, 7);
   EXPECT_EQ(decoded.gets, 12);
+  EXPECT_EQ(decoded.unreached_peers, 2);
   EXPECT_EQ(decoded.evaluation, line.evaluation);
   ProgressLine heartbeat;
   heartbeat.heartbeat = true;

@@ -335,6 +335,7 @@ TEST(JobRules, ChangesThatAJobCannotTakeAreRefusedAndOthersAreNot) {
   EXPECT_THAT(BrokenBy(named, {{"backend", "Local"}}), ElementsAre("spec.backend"));
   EXPECT_THAT(BrokenBy(named, {{"backend", "Knative"}}), IsEmpty());
   EXPECT_THAT(broken_by({{"addressing", "Service"}}), ElementsAre("spec.addressing"));
+  EXPECT_THAT(broken_by({{"peerChannel", "None"}}), ElementsAre("spec.peerChannel"));
   EXPECT_THAT(broken_by(PodSpec({{"nodeSelector", {{"disk", "ssd"}}}})),
               ElementsAre("spec.podTemplate"));
   EXPECT_THAT(broken_by({{"podTemplate", {{"metadata", {{"labels", {{"a", "b"}}}}}}}}),
@@ -358,6 +359,7 @@ TEST(JobRules, WhatIsPlannedMayChangeWhileTheJobIsSuspended) {
   EXPECT_THAT(broken_by({{"functions", {{"min", 2}, {"memory", {{"max", "2Gi"}}}}},
                          {"aggregation", {{"shards", 2}}},
                          {"addressing", "Service"},
+                         {"peerChannel", "Plain"},
                          {"podTemplate",
                           {{"metadata", {{"annotations", {{"a", "b"}}}}},
                            {"spec", {{"nodeSelector", {{"disk", "ssd"}}}}}}},

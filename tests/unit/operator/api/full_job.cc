@@ -116,6 +116,7 @@ JobSpec FullSpec() {
   spec.checkpoint = {60, 5, "s3://old/checkpoint"};
   spec.backend = BackendKind::kKnative;
   spec.addressing = Addressing::kService;
+  spec.peer_channel = PeerChannelMode::kPlain;
   PodTemplate& pods = spec.pod_template;
   pods.labels = {{"team", "vision"}};
   pods.annotations = {{"sidecar.istio.io/inject", "false"}};

@@ -111,6 +111,28 @@ TEST_F(Doctor, OfOpenFaasTheFunctionsNamespaceIsExamined) {
   EXPECT_THAT(FormatFindings(findings), Not(HasSubstr("Knative")));
 }
 
+TEST_F(Doctor, RunningJobsWhoseFunctionsDoNotReachEachOtherAreNamed) {
+  EXPECT_THAT(FormatFindings(Examine()), Not(HasSubstr("connections")));
+  Json job = Json::parse(R"({
+    "apiVersion": "lambdadnn.io/v1alpha1", "kind": "ServerlessTrainingJob",
+    "metadata": {"name": "digits", "namespace": "team"},
+    "spec": {"model": {"builtin": {"name": "cnn"}}, "dataset": {"renderedDigits": {}},
+             "training": {"epochs": 3, "globalBatchSize": 60}, "objective": {"deadlineSeconds": 90}}})");
+  job = server_.Create(ServerlessTrainingJobType(), job).value();
+  job["status"] = {{"phase", "Running"},
+                   {"conditions",
+                    {{{"type", "PeersConnected"},
+                      {"status", "False"},
+                      {"reason", "PeersUnreachable"},
+                      {"message", "1 of 5 functions do not reach 3 others"},
+                      {"lastTransitionTime", "2026-01-01T00:00:00Z"}}}}};
+  ASSERT_TRUE(server_.Update(ServerlessTrainingJobType(), job, Subresource::kStatus).ok());
+  const auto findings = Examine();
+  EXPECT_TRUE(AllUsable(findings)) << "it runs all the same";
+  EXPECT_THAT(FormatFindings(findings),
+              HasSubstr("warning  connections: of job digits in namespace team: 1 of 5 functions"));
+}
+
 TEST_F(Doctor, APublishedPlatformThatCannotBeReadIsTold) {
   Publish("maxFunctions: many\n");
   EXPECT_THAT(FormatFindings(Examine()), HasSubstr("warning  platform: lambdadnn-system/"));

@@ -34,6 +34,16 @@ TEST(PlanCommand, ABadlyFittedProfileIsToldBelowThePlan) {
   EXPECT_NE(run.output.find("up to 90 % off"), std::string::npos) << run.output;
 }
 
+TEST(PlanCommand, SaysWhereFunctionsDoNotConnectToEachOther) {
+  EXPECT_EQ(Lambdadnn("plan --model lambdadnn" + kOneDCnn).output.find("connections"),
+            std::string::npos);
+  const std::string none = "plan --model lambdadnn --set spec.peerChannel=None" + kOneDCnn;
+  const Ended run = Lambdadnn(none);
+  EXPECT_NE(run.output.find("connections  none between functions"), std::string::npos)
+      << run.output;
+  EXPECT_EQ(Parsed(Lambdadnn(none + " -o json"))["unconnected"], "spec.peerChannel is None");
+}
+
 TEST(PlanCommand, JsonHasThePromisedShape) {
   const Ended run = Lambdadnn("plan --model lambdadnn -o json" + kOneDCnn);
   EXPECT_EQ(run.exit_code, 0);

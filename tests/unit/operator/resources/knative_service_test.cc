@@ -180,6 +180,13 @@ TEST(KnativeService, APodSaysWhereItsFunctionServesTlsAndTheSecretWithWhat) {
   EXPECT_THAT(service["spec"]["template"]["spec"]["containers"][0]["ports"], SizeIs(1));
 }
 
+TEST(KnativeService, APodSaysWhereOthersOfItsJobConnect) {
+  FunctionGroup group = Workers();
+  EXPECT_FALSE(Template(group)["metadata"]["labels"].contains("lambdadnn.io/peer-port"));
+  group.environment[kPeerPortVariable] = "8444";
+  EXPECT_EQ(Template(group)["metadata"]["labels"]["lambdadnn.io/peer-port"], "8444");
+}
+
 TEST(KnativeService, MayRunWhereOnlyRestrictedPodsMay) {
   const Json context = Template(Workers())["spec"]["containers"][0]["securityContext"];
   EXPECT_EQ(context["runAsNonRoot"], true);

@@ -31,11 +31,11 @@ FunctionGroup PolicyGroup(const std::string& endpoint = "http://minio:9000") {
   return group;
 }
 
-Json Peer(const std::string& cidr) { return {{"ipBlock", {{"cidr", cidr}}}}; }
+Json PeerAt(const std::string& cidr) { return {{"ipBlock", {{"cidr", cidr}}}}; }
 
 JobNetworkOptions Options() {
   JobNetworkOptions options;
-  options.operators = Json::array({Peer("192.0.2.1/32")});
+  options.operators = Json::array({PeerAt("192.0.2.1/32")});
   return options;
 }
 
@@ -88,15 +88,15 @@ TEST(JobNetworkPolicy, DeniesBothDirectionsButForWhatItLists) {
 
 TEST(JobNetworkPolicy, AdmitsEachCallerAtItsPorts) {
   JobNetworkOptions options = Options();
-  options.gateways = Json::array({Peer("192.0.2.3/32")});
+  options.gateways = Json::array({PeerAt("192.0.2.3/32")});
   const Json policy = JobNetworkPolicy(PolicyGroup(), options);
-  const auto operators = RulesFor(policy, "ingress", Peer("192.0.2.1/32"));
+  const auto operators = RulesFor(policy, "ingress", PeerAt("192.0.2.1/32"));
   ASSERT_THAT(operators, SizeIs(1));
   EXPECT_EQ(PortsOf(operators[0]), std::vector<int>({8012}));
   const auto knative = RulesFor(policy, "ingress", JobNetworkOptions::DefaultKnative()[0]);
   ASSERT_THAT(knative, SizeIs(1));
   EXPECT_EQ(PortsOf(knative[0]), std::vector<int>({8012, 8112, 8022, 9090}));
-  const auto gateways = RulesFor(policy, "ingress", Peer("192.0.2.3/32"));
+  const auto gateways = RulesFor(policy, "ingress", PeerAt("192.0.2.3/32"));
   ASSERT_THAT(gateways, SizeIs(1));
   EXPECT_EQ(PortsOf(gateways[0]), std::vector<int>({8012, 8112}));
 }
@@ -105,12 +105,12 @@ TEST(JobNetworkPolicy, AdmitsTheOperatorAloneToThePortOfTls) {
   FunctionGroup group = PolicyGroup();
   group.environment[kTlsCertificateVariable] = "certificate";
   JobNetworkOptions options = Options();
-  options.gateways = Json::array({Peer("192.0.2.3/32")});
+  options.gateways = Json::array({PeerAt("192.0.2.3/32")});
   const Json policy = JobNetworkPolicy(group, options);
-  const auto operators = RulesFor(policy, "ingress", Peer("192.0.2.1/32"));
+  const auto operators = RulesFor(policy, "ingress", PeerAt("192.0.2.1/32"));
   ASSERT_THAT(operators, SizeIs(1));
   EXPECT_EQ(PortsOf(operators[0]), std::vector<int>({8012, 8443}));
-  for (const Json& other : {JobNetworkOptions::DefaultKnative()[0], Peer("192.0.2.3/32")}) {
+  for (const Json& other : {JobNetworkOptions::DefaultKnative()[0], PeerAt("192.0.2.3/32")}) {
     for (const Json& rule : RulesFor(policy, "ingress", other)) {
       EXPECT_THAT(PortsOf(rule), testing::Not(testing::Contains(8443)));
     }
@@ -124,13 +124,13 @@ TEST(JobNetworkPolicy, NobodyIsNamedMeansNobodyNotEverybody) {
   EXPECT_THAT(JobNetworkPolicy(PolicyGroup(), options)["spec"]["ingress"], SizeIs(2));
 }
 
-TEST(JobNetworkPolicy, PodsOfTheJobReachEachOtherAtAnyPort) {
+TEST(JobNetworkPolicy, PodsOfTheJobReachEachOtherAtThePortOfTheirChannelAlone) {
   const Json peer = {{"podSelector", {{"matchLabels", {{kJobUidLabel, "uid-1"}}}}}};
   const Json policy = JobNetworkPolicy(PolicyGroup(), Options());
   for (const char* direction : {"ingress", "egress"}) {
     const auto rules = RulesFor(policy, direction, peer);
     ASSERT_THAT(rules, SizeIs(1)) << direction;
-    EXPECT_FALSE(rules[0].contains("ports"));
+    EXPECT_EQ(PortsOf(rules[0]), std::vector<int>{8444});
   }
 }
 
@@ -146,7 +146,7 @@ TEST(JobNetworkPolicy, NamesAreAskedAnywhereUnlessServersAreNamed) {
   EXPECT_FALSE(rule.contains("to"));
   EXPECT_EQ(rule["ports"][0]["protocol"], "UDP");
   EXPECT_EQ(rule["ports"][1], Json({{"port", 53}, {"protocol", "TCP"}}));
-  options.names = Json::array({Peer("10.96.0.10/32")});
+  options.names = Json::array({PeerAt("10.96.0.10/32")});
   rule = at_53(JobNetworkPolicy(PolicyGroup(), options));
   EXPECT_EQ(rule["to"], options.names);
 }
@@ -155,7 +155,7 @@ TEST(JobNetworkPolicy, TheStoreIsReachedByItsPortOrByWhatIsNamed) {
   JobNetworkOptions options = Options();
   EXPECT_EQ(JobNetworkPolicy(PolicyGroup(), options)["spec"]["egress"].back(),
             Json({{"ports", Json::array({{{"port", 9000}, {"protocol", "TCP"}}})}}));
-  options.store = Json::array({{{"to", Json::array({Peer("192.0.2.9/32")})}}});
+  options.store = Json::array({{{"to", Json::array({PeerAt("192.0.2.9/32")})}}});
   const Json policy = JobNetworkPolicy(PolicyGroup(), options);
   EXPECT_EQ(policy["spec"]["egress"].back(), options.store[0]);
   EXPECT_THAT(policy["spec"]["egress"], SizeIs(3));
@@ -163,8 +163,8 @@ TEST(JobNetworkPolicy, TheStoreIsReachedByItsPortOrByWhatIsNamed) {
 
 TEST(JobNetworkPolicy, MoreRulesComeLast) {
   JobNetworkOptions options = Options();
-  options.extra_ingress = Json::array({{{"from", Json::array({Peer("192.0.2.4/32")})}}});
-  options.extra_egress = Json::array({{{"to", Json::array({Peer("192.0.2.5/32")})}}});
+  options.extra_ingress = Json::array({{{"from", Json::array({PeerAt("192.0.2.4/32")})}}});
+  options.extra_egress = Json::array({{{"to", Json::array({PeerAt("192.0.2.5/32")})}}});
   const Json spec = JobNetworkPolicy(PolicyGroup(), options)["spec"];
   EXPECT_EQ(spec["ingress"].back(), options.extra_ingress[0]);
   EXPECT_EQ(spec["egress"].back(), options.extra_egress[0]);

@@ -64,6 +64,52 @@ TEST(FunctionGroups, ACertificateIsForFunctionsThatAreReachedAtTheirPods) {
   EXPECT_FALSE(ServesTls(PlannedGroups(job, Platform{}, secrets)[0]));
 }
 
+TEST(FunctionGroups, ConnectToEachOtherAsTheSpecSays) {
+  struct Row {
+    PeerChannelMode mode;
+    Addressing addressing;
+    std::string says;  // empty = no channel
+  };
+  const FunctionSecrets secrets = {{"key"}, {}};
+  for (const Row& row : {Row{PeerChannelMode::kTls, Addressing::kPod, "TLS"},
+                         Row{PeerChannelMode::kPlain, Addressing::kPod, "Plain"},
+                         Row{PeerChannelMode::kNone, Addressing::kPod, ""},
+                         Row{PeerChannelMode::kTls, Addressing::kService, ""}}) {
+    Job job = PlannedJob(4, {1, 2, 4}, 2, 2);
+    job.spec.peer_channel = row.mode;
+    job.spec.addressing = row.addressing;
+    for (const FunctionGroup& group : PlannedGroups(job, Platform{}, secrets)) {
+      EXPECT_EQ(HasPeerChannel(group), !row.says.empty());
+      if (row.says.empty()) continue;
+      EXPECT_EQ(group.environment.at("LAMBDADNN_PEER_PORT"), "8444");
+      EXPECT_EQ(group.environment.at("LAMBDADNN_PEER_CHANNEL"), row.says);
+    }
+    EXPECT_EQ(HasPeerChannel(ProfileGroup(job, Platform{}, 1, 512, secrets)), !row.says.empty())
+        << "exchanges are measured as they will be";
+  }
+}
+
+TEST(SliceRequests, ARoleIsToldOfThoseThatItConnectsTo) {
+  const Job job = PlannedJob(4, {1, 2, 4}, 2, 2);
+  const auto address_of = [](const Role& role) { return "at " + role.Name(); };
+  const auto names = [&](const Role& role) {
+    std::string all;
+    for (const Peer& peer : PeersOf(*job.status.plan, role, address_of)) {
+      EXPECT_EQ(peer.address, "at " + peer.role.Name());
+      all += peer.role.Name() + " ";
+    }
+    return all;
+  };
+  // Leaves are servers 0 to 3 (two of each group), roots 4 and 5.
+  EXPECT_EQ(names({RoleKind::kWorker, 0, {}}), "server-0 server-1 server-4 server-5 ");
+  EXPECT_EQ(names({RoleKind::kWorker, 3, {}}), "server-2 server-3 server-4 server-5 ");
+  EXPECT_EQ(names({RoleKind::kServer, 2, {1, 1, 0}}), "server-4 ");
+  EXPECT_EQ(names({RoleKind::kServer, 4, {2, 0, 0}}), "server-5 ");
+  EXPECT_EQ(names({RoleKind::kServer, 5, {2, 0, 1}}), "");
+  const auto unknown = [](const Role&) { return std::string(); };
+  EXPECT_TRUE(PeersOf(*job.status.plan, {RoleKind::kWorker, 0, {}}, unknown).empty());
+}
+
 TEST(FunctionGroups, LaterRevisionsHaveGroupsOfTheirOwn) {
   EXPECT_EQ(WorkersGroupName(1), "workers");
   EXPECT_EQ(WorkersGroupName(2), "workers-r2");

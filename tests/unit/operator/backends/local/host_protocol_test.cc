@@ -31,12 +31,20 @@ TEST(HostProtocol, FunctionSpecSurvivesTheTrip) {
 
 TEST(HostProtocol, FunctionsSurviveTheTrip) {
   std::vector<FunctionInstance> functions(2);
-  functions[0] = {
-      "a", "workers", FunctionPhase::kReady, {.host = "127.0.0.1", .port = 1}, 0.5, 0, "", "",
-      "",  7.5};
+  functions[0] = {"a",
+                  "workers",
+                  FunctionPhase::kReady,
+                  {.host = "127.0.0.1", .port = 1},
+                  "127.0.0.1:2",
+                  0.5,
+                  0,
+                  "",
+                  "",
+                  "",
+                  7.5};
   functions[1] = {
-      "b",         "workers", FunctionPhase::kGone, {}, 0,    0,
-      "OOMKilled", "",        "last \"words\"",     9,  2.25, FunctionEnd::kOutOfMemory};
+      "b", "workers", FunctionPhase::kGone,     {}, "", 0, 0, "OOMKilled", "", "last \"words\"",
+      9,   2.25,      FunctionEnd::kOutOfMemory};
   const auto decoded = DecodeFunctions(EncodeFunctions(functions));
   ASSERT_TRUE(decoded.ok()) << decoded.status().ToString();
   EXPECT_EQ(*decoded, functions);
@@ -45,7 +53,8 @@ TEST(HostProtocol, FunctionsSurviveTheTrip) {
 
 TEST(HostProtocol, LogLinesMayHoldAnyBytes) {
   std::vector<FunctionInstance> functions(1);
-  functions[0] = {"a", "g", FunctionPhase::kGone, {}, 0, 0, "Killed", "", "\xff\xfe torn UTF-8"};
+  functions[0] = {"a",      "g", FunctionPhase::kGone, {}, "", 0, 0,
+                  "Killed", "",  "\xff\xfe torn UTF-8"};
   EXPECT_TRUE(DecodeFunctions(EncodeFunctions(functions)).ok());
 }
 

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// The roles of slices as roles of the exchange, and whom a role connects to. Pure.
+#pragma once
+
+#include <vector>
+
+#include "common/plan/exchange_roles.h"
+#include "common/protocol/slice.h"
+
+namespace lambdadnn {
+
+// Of a worker or a server.
+ExchangeRole ExchangeRoleOf(const Role& role);
+Role RoleOf(const AggregationPlan& aggregation, const ExchangeRole& role);
+// Those that the role meets and opens the connection to: `peers` of its slice's request.
+std::vector<Role> RolesToDial(const AggregationPlan& aggregation, const Role& role);
+
+}  // namespace lambdadnn

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trainer_function/transport/bells.h"
+
+namespace lambdadnn {
+
+Doorbell DoorbellOf(const ExchangeObjectName& name) {
+  return {name.kind, name.iteration, static_cast<uint8_t>(name.layer), name.shard, name.index};
+}
+
+class RungNames::RingWatch final : public ArrivalWatch {
+ public:
+  RingWatch(RungNames& names, const Doorbell& doorbell)
+      : names_(names), key_(doorbell.iteration, doorbell) {
+    const MonitorLock lock(*names_.monitor_);
+    ++names_.names_[key_].watches;
+  }
+  ~RingWatch() override {
+    const MonitorLock lock(*names_.monitor_);
+    const auto found = names_.names_.find(key_);
+    // Whoever has watched it has it now, or does not want it any more.
+    if (--found->second.watches == 0) names_.names_.erase(found);
+  }
+
+  bool Wait(Duration at_most) override {
+    const Instant end = names_.clock_.Now() + at_most;
+    const MonitorLock lock(*names_.monitor_);
+    Name& name = names_.names_[key_];  // stays while it is watched
+    for (;;) {
+      if (std::exchange(name.rung, false)) return true;
+      if (names_.clock_.Now() >= end) return false;
+      names_.monitor_->WaitUntil(end);
+    }
+  }
+
+ private:
+  RungNames& names_;
+  const Key key_;
+};
+
+RungNames::RungNames(Runtime& runtime)
+    : clock_(runtime.clock), monitor_(runtime.executor.NewMonitor()) {}
+
+void RungNames::Ring(const Doorbell& doorbell) {
+  const MonitorLock lock(*monitor_);
+  names_[{doorbell.iteration, doorbell}].rung = true;
+  for (auto oldest = names_.begin(); names_.size() > kMostRung && oldest != names_.end();) {
+    oldest = oldest->second.watches == 0 ? names_.erase(oldest) : std::next(oldest);
+  }
+  monitor_->NotifyAll();
+}
+
+void RungNames::Wake(const std::function<bool(const Doorbell&)>& which) {
+  const MonitorLock lock(*monitor_);
+  for (auto& [key, name] : names_) {
+    if (name.watches > 0 && which(key.second)) name.rung = true;
+  }
+  monitor_->NotifyAll();
+}
+
+std::unique_ptr<ArrivalWatch> RungNames::Watch(const Doorbell& doorbell) {
+  return std::make_unique<RingWatch>(*this, doorbell);
+}
+
+}  // namespace lambdadnn
