@@ -43,8 +43,8 @@ RequestCount OfWorker(const ExchangeShape& shape, int rank) {
   RequestCount cost;
   for (int shard = 0; shard < plan.shards; ++shard) {
     const int64_t bytes = ShardObjectBytes(shape, shard);
-    if (ReaderOfGradient(plan, 0, rank, shard) != rank) cost += Written(bytes);
-    if (WriterOfWeights(plan, shard) != rank) cost += Read(bytes);
+    if (HostOfNode(plan, 1, ParentOf(plan, 0, rank), shard) != rank) cost += Written(bytes);
+    if (HostOfNode(plan, plan.server_layers(), 0, shard) != rank) cost += Read(bytes);
   }
   return cost;
 }
@@ -82,11 +82,12 @@ RequestCount OfHosted(const ExchangeShape& shape, const ServerPosition& position
   for (auto shard = static_cast<int>(own.begin); shard < own.end; ++shard) {
     const int64_t bytes = ShardObjectBytes(shape, shard);
     for (auto child = static_cast<int>(children.begin); child < children.end; ++child) {
-      if (WriterOfGradient(plan, position.level - 1, child, shard) != rank) cost += Read(bytes);
+      if (HostOfNode(plan, position.level - 1, child, shard) != rank) cost += Read(bytes);
     }
     const bool read_elsewhere =
         is_root ? plan.workers() > 1
-                : ReaderOfGradient(plan, position.level, position.index, shard) != rank;
+                : HostOfNode(plan, position.level + 1,
+                             ParentOf(plan, position.level, position.index), shard) != rank;
     if (read_elsewhere) cost += Written(bytes);
   }
   if (is_root && shape.clip_by_global_norm) cost += OfNorms(shape, position.group, rank);

@@ -32,6 +32,11 @@ void Append(const std::vector<ExchangeRole>& roles, std::vector<ExchangeRole>* t
 
 }  // namespace
 
+int HostOf(const AggregationPlan& aggregation, const ExchangeRole& role) {
+  if (role.layer == 0) return role.index;
+  return HostOf(aggregation, ServerPosition{role.layer, role.index, role.group});
+}
+
 bool IsExchanged(const AggregationPlan& aggregation, const ExchangeObject& object) {
   if (!Within(object.shard, aggregation.shards)) return false;
   const int root = aggregation.server_layers();

@@ -78,17 +78,9 @@ std::vector<ServerPosition> ServersOn(const AggregationPlan& aggregation, int ra
   return servers;
 }
 
-int WriterOfGradient(const AggregationPlan& aggregation, int level, int index, int shard) {
+int HostOfNode(const AggregationPlan& aggregation, int level, int index, int shard) {
   if (level == 0) return index;
   return HostOf(aggregation, {level, index, GroupOfShard(aggregation, shard)});
-}
-
-int ReaderOfGradient(const AggregationPlan& aggregation, int level, int index, int shard) {
-  return WriterOfGradient(aggregation, level + 1, ParentOf(aggregation, level, index), shard);
-}
-
-int WriterOfWeights(const AggregationPlan& aggregation, int shard) {
-  return WriterOfGradient(aggregation, aggregation.server_layers(), 0, shard);
 }
 
 Range PartitionSamples(int64_t samples, int partitions, int partition) {

@@ -67,11 +67,8 @@ int HostOf(const AggregationPlan& aggregation, const ServerPosition& position);
 // The servers that run in the function of this worker, by ServerRank; none where they are
 // dedicated.
 std::vector<ServerPosition> ServersOn(const AggregationPlan& aggregation, int rank);
-// Likewise, the worker in whose function the gradient of a shard that node `index` of `level` hands
-// on (level 0: a worker) is written, and merged; and the one in which a shard's weights are made.
-int WriterOfGradient(const AggregationPlan& aggregation, int level, int index, int shard);
-int ReaderOfGradient(const AggregationPlan& aggregation, int level, int index, int shard);
-int WriterOfWeights(const AggregationPlan& aggregation, int shard);
+// Likewise, of what handles a shard at a node: a worker's own function at level 0.
+int HostOfNode(const AggregationPlan& aggregation, int level, int index, int shard);
 
 // Virtual partition v of V over `samples` is EvenPart(samples, V, v); rank r of n owns the
 // partitions EvenPart(V, n, r).

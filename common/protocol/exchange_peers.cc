@@ -5,6 +5,18 @@
 
 namespace lambdadnn {
 
+ExchangeObject ExchangeObjectOf(ObjectKind kind, int layer, int shard, int index) {
+  const auto exchanged = [&](ExchangeKind as) { return ExchangeObject{as, layer, shard, index}; };
+  switch (kind) {
+    case ObjectKind::kWeights:
+      return exchanged(ExchangeKind::kWeights);
+    case ObjectKind::kNorms:
+      return exchanged(ExchangeKind::kNorms);
+    default:
+      return exchanged(ExchangeKind::kGradient);
+  }
+}
+
 ExchangeRole ExchangeRoleOf(const Role& role) {
   if (role.kind == RoleKind::kWorker) return {0, role.rank, 0};
   return {role.position.level, role.position.index, role.position.group};

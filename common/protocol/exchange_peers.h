@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The roles of slices as roles of the exchange, and whom a role connects to. Pure.
+// The roles of slices and the objects of their store as those of the exchange, and whom a role
+// connects to. Pure.
 #pragma once
 
 #include <vector>
 
 #include "common/plan/exchange_roles.h"
+#include "common/protocol/object_header.h"
 #include "common/protocol/slice.h"
 
 namespace lambdadnn {
 
+// Of gradients, weights and norms.
+ExchangeObject ExchangeObjectOf(ObjectKind kind, int layer, int shard, int index);
 // Of a worker or a server.
 ExchangeRole ExchangeRoleOf(const Role& role);
 Role RoleOf(const AggregationPlan& aggregation, const ExchangeRole& role);

@@ -8,19 +8,8 @@
 namespace lambdadnn {
 namespace {
 
-ExchangeKind KindOf(ObjectKind kind) {
-  switch (kind) {
-    case ObjectKind::kWeights:
-      return ExchangeKind::kWeights;
-    case ObjectKind::kNorms:
-      return ExchangeKind::kNorms;
-    default:
-      return ExchangeKind::kGradient;
-  }
-}
-
 ExchangeObject ObjectOf(const Doorbell& doorbell) {
-  return {KindOf(doorbell.kind), doorbell.layer, doorbell.shard, doorbell.index};
+  return ExchangeObjectOf(doorbell.kind, doorbell.layer, doorbell.shard, doorbell.index);
 }
 
 // The role of the exchange as connections name it.

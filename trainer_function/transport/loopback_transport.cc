@@ -5,9 +5,16 @@
 #include <utility>
 #include <vector>
 
-#include "common/plan/geometry.h"
+#include "common/protocol/exchange_peers.h"
 
 namespace lambdadnn {
+namespace {
+
+ExchangeObject ObjectOf(const ExchangeObjectName& name) {
+  return ExchangeObjectOf(name.kind, name.layer, name.shard, name.index);
+}
+
+}  // namespace
 
 // Ends a wait as soon as anything is pushed.
 class LoopbackTransport::Arrival final : public ArrivalWatch {
@@ -41,33 +48,20 @@ LoopbackTransport::Key LoopbackTransport::KeyOf(const ExchangeObjectName& name) 
   return {name.kind, name.iteration, name.layer, name.shard, name.index};
 }
 
-int LoopbackTransport::RootOf(int group) const {
-  return HostOf(aggregation_, {aggregation_.server_layers(), 0, group});
-}
-
 bool LoopbackTransport::IsWrittenHere(const ExchangeObjectName& name) const {
-  return WriterOfGradient(aggregation_, name.layer, name.index, name.shard) == rank_;
+  return HostOf(aggregation_, WriterOf(aggregation_, ObjectOf(name))) == rank_;
 }
 
 LoopbackTransport::Readers LoopbackTransport::ReadersOf(const ExchangeObjectName& name) const {
   Readers readers;
-  if (name.kind == ObjectKind::kWeights) {
-    return {1, aggregation_.workers() > 1};
-  }
-  if (name.kind == ObjectKind::kNorms) {
-    const int own = GroupOfShard(aggregation_, name.shard);
-    for (int group = 0; group < aggregation_.spread; ++group) {
-      if (group == own) continue;
-      if (RootOf(group) == rank_) {
-        ++readers.here;
-      } else {
-        readers.elsewhere = true;
-      }
+  for (const ExchangeRole& role : lambdadnn::ReadersOf(aggregation_, ObjectOf(name))) {
+    if (HostOf(aggregation_, role) == rank_) {
+      ++readers.here;
+    } else {
+      readers.elsewhere = true;
     }
-    return readers;
   }
-  const bool here = ReaderOfGradient(aggregation_, name.layer, name.index, name.shard) == rank_;
-  return {here ? 1 : 0, !here};
+  return readers;
 }
 
 Status LoopbackTransport::Push(const ExchangeObjectName& name, const TransferMetadata& metadata,

@@ -41,7 +41,6 @@ class LoopbackTransport final : public Transport {
   };
   Readers ReadersOf(const ExchangeObjectName& name) const;
   bool IsWrittenHere(const ExchangeObjectName& name) const;
-  int RootOf(int group) const;
 
   struct Held {
     ReceivedObject object;

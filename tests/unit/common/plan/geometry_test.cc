@@ -90,7 +90,7 @@ TEST(Geometry, WithAsManyGroupsAsWorkersEachHasOneRoot) {
   const AggregationPlan plan = OnWorkers({1, 4}, 4, 4);
   for (int rank = 0; rank < 4; ++rank) {
     EXPECT_THAT(ServersOn(plan, rank), testing::ElementsAre(ServerPosition{1, 0, rank}));
-    EXPECT_EQ(WriterOfWeights(plan, rank), rank);
+    EXPECT_EQ(HostOfNode(plan, 1, 0, rank), rank);
   }
 }
 

@@ -207,6 +207,24 @@ TEST_F(SliceServiceTest, AServerTakesAPlanThatPinsWhatItDoesNotHave) {
   EXPECT_TRUE(ValidateRequest(request, harness_.Environment(kServer)).ok());
 }
 
+TEST_F(SliceServiceTest, RolesAreThoseOfThePlansPlacement) {
+  const SliceEnvironment environment = harness_.Environment({RoleKind::kWorker, 0, {}});
+  SliceRequest request = Request();
+  const auto refusal = [&] { return ValidateRequest(request, environment).message(); };
+  const AssignedRole server = {{RoleKind::kServer, 0, {1, 0, 0}}, 1};
+  request.roles.push_back(server);
+  EXPECT_EQ(refusal(),
+            "roles: by placement Dedicated worker-0 has, beside itself, the 0 servers of its rank; "
+            "it is asked for 1 others");
+  request.plan.aggregation.placement = Placement::kWorkers;
+  request.roles = RolesOf(request.plan.aggregation, request.roles.front());
+  EXPECT_EQ(refusal(), "");
+  request.roles.push_back(request.roles.back());
+  EXPECT_THAT(refusal(), HasSubstr("by placement Workers worker-0 has"));
+  request.roles = {server};
+  EXPECT_THAT(refusal(), HasSubstr("servers are beside workers"));
+}
+
 TEST_F(SliceServiceTest, AServerFunctionRefusesToTrain) {
   SliceService service(runtime_, harness_.Environment(kServer));
   EXPECT_THAT(service.Start(Request()).message(), HasSubstr("LibTorch"));

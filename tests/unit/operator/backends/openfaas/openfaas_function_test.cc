@@ -30,6 +30,14 @@ FunctionGroup Member(const std::string& job = "digits", const std::string& group
 
 OpenFaasOptions Images() { return {.worker_image = "worker:1", .server_image = "server:1"}; }
 
+TEST(OpenFaasFunction, HasNoPortForOthersWhichDoNotKnowItsAddress) {
+  FunctionGroup member = Member();
+  member.environment[kPeerPortVariable] = "8444";
+  member.environment[kPeerChannelVariable] = "TLS";
+  const std::string deployed = OpenFaasFunction(member, "digits-worker-3", Images()).value().dump();
+  EXPECT_THAT(deployed, ::testing::Not(HasSubstr("LAMBDADNN_PEER")));
+}
+
 TEST(OpenFaasFunctionName, IsTheJobsAndTheRanks) {
   EXPECT_EQ(OpenFaasFunctionName(Member()).value(), "digits-worker-3");
   EXPECT_EQ(OpenFaasFunctionName(Member("digits", "servers", 0)).value(), "digits-server-0");
