@@ -152,12 +152,12 @@ class RungPullTest : public DoorbellsTest {
     int asked = 0;
     store_.SetScript([&](StoreOperation operation, std::string_view, bool done) {
       if (operation == StoreOperation::kGet && !done && ++asked == push_at) {
-        store_.SetScript(nullptr);
         EXPECT_TRUE(Push(nullptr).ok());
       }
       return OkStatus();
     });
     EXPECT_TRUE(transport.Pull(kGradientOfFirst, kTenElements).ok());
+    store_.SetScript(nullptr);
     return asked;
   }
 
